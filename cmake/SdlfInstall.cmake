@@ -1,0 +1,1 @@
+# Installation: library, headers, program, CMake package and pkg-config file.

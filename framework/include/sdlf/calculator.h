@@ -1,0 +1,87 @@
+/* Calculator: HOW operations are computed, on one kind of hardware.
+ *
+ * A calculator class is a const table: how to open and close it, its memory, and one slot for each kind of operation. A
+ * calculator knows tensors and operations; it knows nothing of layers, models, plans or files. */
+#ifndef SDLF_CALCULATOR_H
+#define SDLF_CALCULATOR_H
+
+#include <sdlf/operation.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sdlf_calculator_class sdlf_calculator_class;
+
+typedef struct sdlf_calculator_options {
+    int threads; /* 0: as many as the process may use */
+    int device;  /* ordinal of the device, for calculators that have several */
+} sdlf_calculator_options;
+
+/* Compute one operation. Operands are bound, checked (sdlf_operation_check) and accepted by the slot's `supports`. A
+ * kernel allocates nothing; scratch space is operation->workspace. Work may be queued: results are sure to be there after
+ * `synchronize`. Fails only for reasons of the device. */
+typedef sdlf_status sdlf_kernel(sdlf_calculator *calculator, const sdlf_operation *operation);
+
+typedef struct sdlf_kernel_slot {
+    sdlf_kernel *run; /* NULL: this calculator has no such operation; a plan that needs it is refused */
+    /* Will `run` take this one? Optional; NULL: every operation that passes its check. */
+    bool (*supports)(const sdlf_calculator *calculator, const sdlf_operation *operation);
+    /* Bytes of scratch space, 64-byte aligned. Optional; NULL: none. */
+    int64_t (*workspace)(const sdlf_calculator *calculator, const sdlf_operation *operation);
+    /* Names of the algorithms, NULL-terminated; operation->algorithm indexes it; [0] is "auto". Optional. */
+    const char *const *algorithms;
+} sdlf_kernel_slot;
+
+struct sdlf_calculator_class {
+    const char *name;    /* "cpu" */
+    const char *summary; /* one line for --help */
+    size_t size;         /* of the object whose first member is an sdlf_calculator */
+
+    /* Make a zeroed object ready; on failure it has released all it took. */
+    sdlf_status (*open)(sdlf_calculator *calculator, const sdlf_calculator_options *options);
+    void (*close)(sdlf_calculator *calculator);
+
+    /* One line on what it runs on: "2 threads, avx512, gemm oneDNN 2.6". */
+    void (*describe)(const sdlf_calculator *calculator, char *text, size_t size);
+
+    /* Memory, aligned to 64 bytes at least. allocate(0) gives a valid pointer or NULL with SDLF_OK. */
+    sdlf_status (*allocate)(sdlf_calculator *calculator, int64_t bytes, void **memory);
+    void (*deallocate)(sdlf_calculator *calculator, void *memory);
+    sdlf_status (*upload)(sdlf_calculator *calculator, void *to, const void *host, int64_t bytes);
+    sdlf_status (*download)(sdlf_calculator *calculator, void *host, const void *from, int64_t bytes);
+    sdlf_status (*synchronize)(sdlf_calculator *calculator);
+
+    sdlf_kernel_slot kernel[SDLF_OPERATION_COUNT];
+};
+
+struct sdlf_calculator {
+    const sdlf_calculator_class *type;
+    /* Calculators whose `space` is equal share memory: no copies are needed between them. "host" is the C heap. Owned by
+     * the calculator, set by open. */
+    const char *space;
+};
+
+/* Open the calculator class of that name. options may be NULL. The object is the caller's; close it with
+ * sdlf_calculator_close, after every plan and tensor that uses it. Errors: SDLF_ERROR_ARGUMENT (unknown name: the
+ * message lists the known), SDLF_ERROR_UNSUPPORTED (not in this build), SDLF_ERROR_DEVICE. */
+sdlf_status sdlf_calculator_open(sdlf_calculator **calculator, const char *name,
+                                 const sdlf_calculator_options *options);
+void sdlf_calculator_close(sdlf_calculator *calculator);
+
+/* Registered classes, in order; NULL past the end. */
+const sdlf_calculator_class *sdlf_calculator_class_at(int index);
+
+/* Is there a kernel that takes this operation? */
+bool sdlf_calculator_supports(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t sdlf_calculator_workspace(const sdlf_calculator *calculator, const sdlf_operation *operation);
+
+/* Check and compute one operation outside a plan; takes a temporary workspace where the kernel needs one. */
+sdlf_status sdlf_calculator_run(sdlf_calculator *calculator, const sdlf_operation *operation);
+
+bool sdlf_calculator_shares_memory(const sdlf_calculator *a, const sdlf_calculator *b);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,81 @@
+/* Dataset: samples and labels in host memory. Loader: batches of them, shuffled, augmented, normalised, made ahead of time
+ * on a thread of its own. */
+#ifndef SDLF_DATASET_H
+#define SDLF_DATASET_H
+
+#include <sdlf/calculator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sdlf_dataset_class sdlf_dataset_class;
+
+/* Which half of a data set that comes in two. */
+typedef enum sdlf_split { SDLF_SPLIT_TRAIN = 0, SDLF_SPLIT_TEST } sdlf_split;
+
+typedef struct sdlf_dataset {
+    const sdlf_dataset_class *type;
+    char *name;          /* "digits (procedural, seed 1)", "mnist (DIR)" */
+    sdlf_tensor samples; /* (M,C,H,W) uint8, host memory, owned */
+    sdlf_tensor labels;  /* (M) int32, host memory, owned; each in [0, class_count) */
+    int class_count;
+    float mean, scale; /* how a loader normalises: (x - mean) * scale */
+} sdlf_dataset;
+
+struct sdlf_dataset_class {
+    const char *name;    /* "mnist": what stands before the colon of `mnist:DIR` */
+    const char *summary; /* one line with the argument's form */
+    /* Load a split. `argument` is what stood after the colon, or NULL. Fills name, samples, labels, class_count, mean and
+     * scale of a zeroed dataset; sdlf_dataset_free releases whatever it filled, also after a failure. */
+    sdlf_status (*load)(sdlf_dataset *dataset, const char *argument, sdlf_split split);
+};
+
+/* Open "NAME" or "NAME:ARGUMENT". The dataset is the caller's. Errors name the file and the byte at fault. */
+sdlf_status sdlf_dataset_open(sdlf_dataset **dataset, const char *specification, sdlf_split split);
+void sdlf_dataset_free(sdlf_dataset *dataset);
+const sdlf_dataset_class *sdlf_dataset_class_at(int index);
+
+/* Read one IDX file, plain or gzip, of unsigned bytes: a host tensor (uint8) of its shape, which the caller releases
+ * with sdlf_tensor_release(tensor, NULL). Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT (file and byte), SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_idx_read(sdlf_tensor *tensor, const char *path);
+
+/* ---- loader ---- */
+
+typedef struct sdlf_loader sdlf_loader;
+
+typedef struct sdlf_loader_options {
+    int64_t batch; /* required */
+    bool shuffle;  /* a new order each epoch: samples sorted by Philox(seed, sample, SDLF_STREAM_SHUFFLE, epoch) */
+    sdlf_augmentation augment;
+    uint64_t seed;
+    bool no_prefetch; /* make each batch when it is asked for, on the caller's thread */
+} sdlf_loader_options;
+
+/* A batch in host memory, valid until the next call. The last of an epoch may be shorter (`count` < batch). */
+typedef struct sdlf_batch {
+    sdlf_tensor samples; /* (count,C,H,W) float32, normalised */
+    sdlf_tensor labels;  /* (count) int32 */
+    int64_t count;
+} sdlf_batch;
+
+/* The loader borrows the data set; free with sdlf_loader_free (accepts NULL; joins the thread). Errors:
+ * SDLF_ERROR_ARGUMENT (batch), SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_loader_create(sdlf_loader **loader, const sdlf_dataset *dataset, const sdlf_loader_options *options);
+void sdlf_loader_free(sdlf_loader *loader);
+
+/* Go to batch `first` of epoch `epoch`. The samples of any batch depend on (seed, epoch, position) alone. */
+sdlf_status sdlf_loader_seek(sdlf_loader *loader, int64_t epoch, int64_t first);
+
+/* The next batch of the epoch; count 0 past its end. Allocates nothing. */
+sdlf_status sdlf_loader_next(sdlf_loader *loader, sdlf_batch *batch);
+
+int64_t sdlf_loader_batches(const sdlf_loader *loader);
+
+/* The order of an epoch: `order[0 .. count - 1]` becomes a permutation. `keys` is scratch space of `count`. */
+void sdlf_shuffle_order(int32_t *order, uint64_t *keys, int64_t count, uint64_t seed, uint32_t epoch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

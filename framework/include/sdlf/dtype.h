@@ -1,0 +1,48 @@
+/* Element types of tensors. */
+#ifndef SDLF_DTYPE_H
+#define SDLF_DTYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sdlf/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* SDLF_NONE is zero, so that a zeroed operand is an absent one. float16 is IEEE 754 binary16; bfloat16 is the upper half
+ * of a binary32. Both are storage types: they are converted to float32 before arithmetic. */
+typedef enum sdlf_dtype {
+    SDLF_NONE = 0,
+    SDLF_FLOAT32,
+    SDLF_FLOAT64,
+    SDLF_FLOAT16,
+    SDLF_BFLOAT16,
+    SDLF_UINT8,
+    SDLF_INT32,
+    SDLF_INT64,
+    SDLF_DTYPE_COUNT
+} sdlf_dtype;
+
+/* Bytes of one element; 0 for SDLF_NONE and for values outside the enumeration. */
+size_t sdlf_dtype_size(sdlf_dtype dtype);
+
+/* "float32", "uint8", ...; "none" for SDLF_NONE. */
+const char *sdlf_dtype_name(sdlf_dtype dtype);
+
+/* The dtype of that name, or SDLF_NONE. */
+sdlf_dtype sdlf_dtype_from_name(const char *name);
+
+bool sdlf_dtype_is_float(sdlf_dtype dtype);
+
+/* Convert `count` elements between host arrays. Floating values become integers by truncation toward zero, saturating
+ * at the ends of the range (NaN becomes 0); float64 becomes the narrower types by rounding to nearest, ties to even.
+ * The arrays may not overlap unless they are the same array with the same dtype. */
+void sdlf_convert(sdlf_dtype to, void *destination, sdlf_dtype from, const void *source, int64_t count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,130 @@
+/* The layers that come with SDLF, as calls that append them to a model.
+ *
+ * Each takes the node it reads and returns the node it makes. A member left at zero means its default. Nothing is checked
+ * at once: the first error is kept in the model and reported when it is built (see model.h), so calls can be chained. */
+#ifndef SDLF_LAYERS_H
+#define SDLF_LAYERS_H
+
+#include <sdlf/layer.h>
+#include <sdlf/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 2-D convolution (cross-correlation). Input (N,C,H,W); output (N,filters,P,Q); parameters weight
+ * (filters, C/groups, kernel) and bias (filters). Depthwise: groups = C. Default initialisation: he_uniform, bias zero. */
+typedef struct sdlf_conv2d_options {
+    const char *name;
+    int filters;          /* required */
+    int kernel[2];        /* required */
+    int stride[2];        /* default 1 */
+    int padding[2];       /* zeros above and left, and below and right too; default 0 */
+    int padding_extra[2]; /* more (or, if negative, fewer) zeros below and right; default 0 */
+    int dilation[2];      /* default 1 */
+    int groups;           /* default 1 */
+    bool no_bias;
+    int initializer; /* sdlf_initializer_kind */
+} sdlf_conv2d_options;
+sdlf_node sdlf_conv2d(sdlf_model *model, sdlf_node x, const sdlf_conv2d_options *options);
+
+/* Max and average pooling. Input (N,C,H,W); output (N,C,P,Q). */
+typedef struct sdlf_pool2d_options {
+    const char *name;
+    int window[2];  /* required */
+    int stride[2];  /* default: the window */
+    int padding[2]; /* default 0; smaller than the window */
+    int padding_extra[2];
+    int dilation[2];    /* default 1; max_pool2d alone */
+    int ties;           /* max_pool2d: sdlf_ties, who gets the gradient of tied maxima; default shared */
+    bool count_padding; /* avg_pool2d: padding counts in the mean; default no */
+} sdlf_pool2d_options;
+sdlf_node sdlf_max_pool2d(sdlf_model *model, sdlf_node x, const sdlf_pool2d_options *options);
+sdlf_node sdlf_avg_pool2d(sdlf_model *model, sdlf_node x, const sdlf_pool2d_options *options);
+
+/* Mean over H and W: (N,C,H,W) to (N,C,1,1). */
+sdlf_node sdlf_global_avg_pool2d(sdlf_model *model, sdlf_node x);
+
+/* y = x weight^T + bias. Input (N, ...), flattened to (N,I); output (N,units); parameters weight (units,I), bias (units).
+ * Default initialisation: he_uniform, bias zero. */
+typedef struct sdlf_fully_connected_options {
+    const char *name;
+    int units; /* required */
+    bool no_bias;
+    int initializer;
+} sdlf_fully_connected_options;
+sdlf_node sdlf_fully_connected(sdlf_model *model, sdlf_node x, const sdlf_fully_connected_options *options);
+
+/* Batch normalisation over each channel of (N,C,H,W) or (N,C). Parameters weight, bias, running_mean, running_var (C). */
+typedef struct sdlf_batch_norm2d_options {
+    const char *name;
+    float epsilon;  /* default 1e-5 */
+    float momentum; /* weight of the newest batch in the running statistics; default 0.1 */
+} sdlf_batch_norm2d_options;
+sdlf_node sdlf_batch_norm2d(sdlf_model *model, sdlf_node x, const sdlf_batch_norm2d_options *options);
+
+/* Zeroes each element with the given probability while training, scaling the rest by 1 / (1 - probability). */
+typedef struct sdlf_dropout_options {
+    const char *name;
+    float probability; /* in [0, 1) */
+} sdlf_dropout_options;
+sdlf_node sdlf_dropout(sdlf_model *model, sdlf_node x, const sdlf_dropout_options *options);
+
+sdlf_node sdlf_relu(sdlf_model *model, sdlf_node x);
+sdlf_node sdlf_relu6(sdlf_model *model, sdlf_node x);
+sdlf_node sdlf_sigmoid(sdlf_model *model, sdlf_node x);
+sdlf_node sdlf_tanh(sdlf_model *model, sdlf_node x);
+
+typedef struct sdlf_clip_options {
+    const char *name;
+    float low, high; /* low < high */
+} sdlf_clip_options;
+sdlf_node sdlf_clip(sdlf_model *model, sdlf_node x, const sdlf_clip_options *options);
+
+typedef struct sdlf_leaky_relu_options {
+    const char *name;
+    float slope; /* default 0.01 */
+} sdlf_leaky_relu_options;
+sdlf_node sdlf_leaky_relu(sdlf_model *model, sdlf_node x, const sdlf_leaky_relu_options *options);
+
+/* (N, ...) to (N, product). */
+sdlf_node sdlf_flatten(sdlf_model *model, sdlf_node x);
+
+/* (N, ...) to (N, shape); one dimension may be -1 and is worked out. */
+typedef struct sdlf_reshape_options {
+    const char *name;
+    sdlf_shape shape; /* without the batch */
+} sdlf_reshape_options;
+sdlf_node sdlf_reshape(sdlf_model *model, sdlf_node x, const sdlf_reshape_options *options);
+
+/* Elementwise sum of two nodes of one shape: the residual connection. */
+sdlf_node sdlf_add(sdlf_model *model, sdlf_node a, sdlf_node b);
+
+/* Join nodes along an axis that counts from 1 (0 is the batch); axis 1, channels, by default. */
+typedef struct sdlf_concat_options {
+    const char *name;
+    int axis;
+} sdlf_concat_options;
+sdlf_node sdlf_concat(sdlf_model *model, const sdlf_node *nodes, int count, const sdlf_concat_options *options);
+
+/* Along axis 1 of (N,C,...) by default. */
+typedef struct sdlf_softmax_options {
+    const char *name;
+    int axis; /* default 1 */
+} sdlf_softmax_options;
+sdlf_node sdlf_softmax(sdlf_model *model, sdlf_node x);
+sdlf_node sdlf_log_softmax(sdlf_model *model, sdlf_node x);
+
+/* Mean cross-entropy of logits (N,C) against labels (N) int32. The output is the scalar loss; what a training plan
+ * minimises. A trainer adds this layer itself to a network that ends in softmax or in logits. */
+typedef struct sdlf_softmax_cross_entropy_options {
+    const char *name;
+    float smoothing; /* label smoothing, in [0, 1); default 0 */
+} sdlf_softmax_cross_entropy_options;
+sdlf_node sdlf_softmax_cross_entropy(sdlf_model *model, sdlf_node logits, sdlf_node labels,
+                                     const sdlf_softmax_cross_entropy_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,101 @@
+/* Model: a directed acyclic graph of layers with named parameters. It knows no batch size, no calculator, no memory
+ * layout: those are a plan's. Nodes are added in topological order by construction. */
+#ifndef SDLF_MODEL_H
+#define SDLF_MODEL_H
+
+#include <sdlf/layer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sdlf_model sdlf_model;
+
+/* One output of one layer in a model. A value; index < 0 marks a node that could not be made. */
+typedef struct sdlf_node {
+    int layer; /* position of the layer in the model */
+    int output;
+} sdlf_node;
+
+/* NULL only when memory is out; every function here accepts a NULL model and then reports SDLF_ERROR_MEMORY. The name is
+ * copied. Free with sdlf_model_free (accepts NULL), after the plans made of it. */
+sdlf_model *sdlf_model_create(const char *name);
+void sdlf_model_free(sdlf_model *model);
+const char *sdlf_model_name(const sdlf_model *model);
+
+/* ---- building ---- */
+
+/* An input of that shape, the batch left out. `name` is copied. */
+sdlf_node sdlf_input(sdlf_model *model, const char *name, sdlf_dtype dtype, sdlf_shape shape);
+
+/* Declare a result of the model. `name` is copied. */
+void sdlf_output(sdlf_model *model, const char *name, sdlf_node node);
+
+/* Append a layer of any class. `options` (borrowed, copied) is the class's options struct or NULL for all defaults. */
+sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const void *options, const sdlf_node *inputs,
+                         int input_count);
+
+/* Layers added from now on say they come from `origin` ("net.json:14", copied; NULL: from nowhere). */
+void sdlf_model_set_origin(sdlf_model *model, const char *origin);
+
+/* The first error made while building; SDLF_OK if none. Sets the message. */
+sdlf_status sdlf_model_status(const sdlf_model *model);
+
+/* How raw samples become the model's input: (x - mean) * scale. A trainer sets it from its data set; weights files carry
+ * it, so that a prediction treats its pictures as training did. (0, 1) until set. */
+typedef struct sdlf_normalization {
+    float mean, scale;
+    bool known;
+} sdlf_normalization;
+sdlf_normalization *sdlf_model_normalization(sdlf_model *model);
+
+/* Infer every shape once (for a batch of 1), make the parameters and initialise them from `seed`. Called by
+ * sdlf_plan_create with seed 1 if nobody has before. Calling it again draws new parameters. Errors: the first error of
+ * building, shapes that do not fit, memory. */
+sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed);
+
+/* ---- looking ---- */
+
+int sdlf_model_layer_count(const sdlf_model *model);
+const sdlf_layer *sdlf_model_layer(const sdlf_model *model, int index);
+int sdlf_model_layer_input_count(const sdlf_model *model, int index);
+sdlf_node sdlf_model_layer_input(const sdlf_model *model, int index, int input);
+
+int sdlf_model_input_count(const sdlf_model *model);
+sdlf_node sdlf_model_input(const sdlf_model *model, int index);
+int sdlf_model_output_count(const sdlf_model *model);
+sdlf_node sdlf_model_output(const sdlf_model *model, int index);
+const char *sdlf_model_output_name(const sdlf_model *model, int index);
+
+/* Shape of a node for a batch of 1, after sdlf_model_build. */
+sdlf_shape sdlf_model_node_shape(const sdlf_model *model, sdlf_node node);
+
+/* ---- parameters: after sdlf_model_build ---- */
+
+/* A parameter with its training state, in host memory that the model owns. */
+typedef struct sdlf_parameter {
+    char *name; /* "conv2d.weight" */
+    sdlf_parameter_spec spec;
+    int layer;            /* the layer it belongs to */
+    sdlf_tensor value;    /* float32 */
+    sdlf_tensor state[3]; /* the optimiser's, float32 with the value's shape; absent until training needs them */
+} sdlf_parameter;
+
+int sdlf_model_parameter_count(const sdlf_model *model);
+sdlf_parameter *sdlf_model_parameter(sdlf_model *model, int index);
+sdlf_parameter *sdlf_model_find_parameter(sdlf_model *model, const char *name);
+
+/* Make state[0 .. count - 1] present and zero in every trainable parameter; more than `count` are freed. Present ones
+ * are kept as they are. */
+sdlf_status sdlf_model_require_states(sdlf_model *model, int count);
+
+/* Scalars in the model's parameters that training changes. */
+int64_t sdlf_model_trainable_count(const sdlf_model *model);
+
+/* A 32-bit check sum (CRC-32) of all parameter values in order: two runs that agree have equal ones. */
+uint32_t sdlf_model_hash(const sdlf_model *model);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,383 @@
+/* Operations: WHAT a calculator can compute. One kind, one contract, written here once.
+ *
+ * A layer describes its forward and backward pass as a sequence of operations; a calculator has a kernel for each kind.
+ * An operation holds its operands by value, in the order that its contract below lists them, and the options of its kind.
+ *
+ * Rules that hold for every kind unless its contract says otherwise:
+ * - Operands are row-major without gaps, and outputs are overwritten, never accumulated into.
+ * - Outputs do not overlap inputs. "y may alias x" in a contract allows the same memory, element for element.
+ * - "?" marks an optional operand: a zeroed tensor (dtype SDLF_NONE) when absent. "!" marks an output that is read and
+ *   updated in place.
+ * - T stands for float32 or float64, one type within an operation. Forward kinds exist for both; backward and update
+ *   kinds exist for both on `reference` and at least for float32 elsewhere.
+ * - Scalars that change from step to step (the step's number, the learning rate) are operands in the calculator's memory,
+ *   so that a recorded sequence can be replayed without being built again.
+ *
+ * Letters: N batch, C channels, H W height and width, K output channels, R S kernel height and width, P Q output height
+ * and width, G groups. */
+#ifndef SDLF_OPERATION_H
+#define SDLF_OPERATION_H
+
+#include <sdlf/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum sdlf_operation_kind {
+    /* ---- memory ---- */
+
+    /* fill: every element of y (any dtype) becomes fill.value, converted as sdlf_convert does.
+     *   in: -   out: y */
+    SDLF_FILL = 0,
+
+    /* copy: y = x element by element; x and y have one shape, any strides, any two dtypes (converted as sdlf_convert
+     * does). With views this is concatenation, slicing, transposition and padding.
+     *   in: x   out: y */
+    SDLF_COPY,
+
+    /* gather_batch: y[n] = (x[index[n]] - gather.mean) * gather.scale, after the augmentation that gather.augment asks for.
+     * Where x and y are integers, nothing is normalised or augmented.
+     *   in: x (M, ...) uint8 or T, index (N) int32, epoch? (1) int64   out: y (N, ...)
+     * index[n] lies in [0, M) (whoever draws it sees to that). Augmentation needs x (M,C,H,W) and epoch; image i of the
+     * data set is warped in the same way wherever and in whichever batch it is drawn: see sdlf_augmentation. */
+    SDLF_GATHER_BATCH,
+
+    /* ---- products ---- */
+
+    /* gemm: c = act(alpha * op(a) op(b) + bias + residual), op transposing where gemm.transpose_a / transpose_b say so.
+     *   in: a (m,k) or (k,m) if transposed, b (k,n) or (n,k), bias? (n), residual? (m,n)   out: c (m,n)
+     * 2 m n k FLOPs. c may alias residual. k = 0 makes the product 0. */
+    SDLF_GEMM,
+
+    /* reduce: y[o,i] = sum | mean | max | sum of squares over j of x[o,j,i], where reduce.axis names j's axis and o, i
+     * are the flattened axes before and after it. The sum runs in an order that does not depend on the thread count.
+     *   in: x (...)   out: y (x's shape without the axis, or with 1 there) */
+    SDLF_REDUCE,
+
+    /* add: y = act(a + b), equal shapes. y may alias a or b.
+     *   in: a, b   out: y */
+    SDLF_ADD,
+
+    /* ---- convolution: cross-correlation, as in every deep-learning framework ---- */
+
+    /* conv2d_forward: y[n,k,p,q] = act(bias[k] + residual[n,k,p,q] + sum over c,r,s of
+     *   x[n, g C/G + c, p stride_h + r dilation_h - padding_top, q stride_w + s dilation_w - padding_left] w[k,c,r,s])
+     * with g = k / (K/G), c < C/G, and x = 0 outside. P = (H + top + bottom - dilation_h (R - 1) - 1) / stride_h + 1.
+     *   in: x (N,C,H,W), w (K,C/G,R,S), bias? (K), residual? (N,K,P,Q)   out: y (N,K,P,Q)
+     * 2 N K P Q (C/G) R S FLOPs. y may alias residual. */
+    SDLF_CONV2D_FORWARD,
+
+    /* conv2d_backward_input: dx = the gradient of the sum above by x.
+     *   in: dy (N,K,P,Q), w (K,C/G,R,S)   out: dx (N,C,H,W) */
+    SDLF_CONV2D_BACKWARD_INPUT,
+
+    /* conv2d_backward_weights: dw and db; db[k] = sum over n,p,q of dy.
+     *   in: x (N,C,H,W), dy (N,K,P,Q)   out: dw (K,C/G,R,S), db? (K) */
+    SDLF_CONV2D_BACKWARD_WEIGHTS,
+
+    /* conv2d_relu_max_pool_forward: y = max_pool2d(max(conv2d(x, w, bias), 0)), fused. The convolution's own output is
+     * never stored. `mask` says, a byte for each y, what the backward pass must know: bit r * window_w + s is set where
+     * window position (r, s) attains the maximum and the maximum is positive; 0 where it is not positive. Windows of at
+     * most 8 positions, not dilated, not overlapping (stride = window), no pool padding; with pool.ties ==
+     * SDLF_TIES_FIRST only the first position is marked.
+     *   in: x (N,C,H,W), w (K,C/G,R,S), bias? (K)   out: y (N,K,P,Q), mask? (N,K,P,Q) uint8 */
+    SDLF_CONV2D_RELU_MAX_POOL_FORWARD,
+
+    /* conv2d_relu_max_pool_backward: the gradients of the fused operation; dy is shared equally among marked positions.
+     *   in: x (N,C,H,W), w (K,C/G,R,S), dy (N,K,P,Q), mask (N,K,P,Q) uint8   out: dw? (K,C/G,R,S), db? (K), dx? (N,C,H,W) */
+    SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
+
+    /* ---- pooling ---- */
+
+    /* max_pool2d_forward: y[n,c,p,q] = max over the window; padding never wins (it is minus infinity). NaN wins.
+     * Padding is smaller than the window, so that every window holds at least one element.
+     *   in: x (N,C,H,W)   out: y (N,C,P,Q) */
+    SDLF_MAX_POOL2D_FORWARD,
+
+    /* max_pool2d_backward: dx = sum over the windows that hold the element of dy times its share. Where several inputs
+     * of a window tie for the maximum, the gradient is shared equally among them (SDLF_TIES_SHARE) or goes to the first
+     * in row-major order (SDLF_TIES_FIRST, as PyTorch does).
+     *   in: x (N,C,H,W), y (N,C,P,Q), dy (N,C,P,Q)   out: dx (N,C,H,W) */
+    SDLF_MAX_POOL2D_BACKWARD,
+
+    /* avg_pool2d_forward: the mean over the window; divides by R S if pool.count_padding, else by the number of
+     * positions inside the input.
+     *   in: x (N,C,H,W)   out: y (N,C,P,Q) */
+    SDLF_AVG_POOL2D_FORWARD,
+    /*   in: dy (N,C,P,Q)   out: dx (N,C,H,W) */
+    SDLF_AVG_POOL2D_BACKWARD,
+
+    /* global_avg_pool2d_forward: y[n,c] = mean over h,w.   in: x (N,C,H,W)   out: y (N,C,1,1) */
+    SDLF_GLOBAL_AVG_POOL2D_FORWARD,
+    /*   in: dy (N,C,1,1)   out: dx (N,C,H,W) */
+    SDLF_GLOBAL_AVG_POOL2D_BACKWARD,
+
+    /* ---- element by element ---- */
+
+    /* activation_forward: y = f(x); y may alias x.   in: x   out: y (x's shape)
+     * relu max(x, 0); clip min(max(x, low), high); leaky_relu x > 0 ? x : slope x; sigmoid 1 / (1 + exp(-x)); tanh. */
+    SDLF_ACTIVATION_FORWARD,
+
+    /* activation_backward: dx = dy f'(x), with f' from the forward OUTPUT y: relu y > 0; clip low < y < high;
+     * leaky_relu y > 0 ? 1 : slope; sigmoid y (1 - y); tanh 1 - y^2. dx may alias dy.
+     *   in: y, dy   out: dx */
+    SDLF_ACTIVATION_BACKWARD,
+
+    /* dropout_forward: y = x m / (1 - p), m = 0 with probability p: element e is dropped where its uniform number (see
+     * random.h; stream = dropout.stream, step = the low half of `step`) is below p. y may alias x.
+     *   in: x, step (1) int64   out: y */
+    SDLF_DROPOUT_FORWARD,
+    /* dropout_backward: dx = dy m / (1 - p) with the same m, drawn again. dx may alias dy.
+     *   in: dy, step (1) int64   out: dx */
+    SDLF_DROPOUT_BACKWARD,
+
+    /* ---- normalisation ---- */
+
+    /* batch_norm2d_forward (training): with mean and biased variance v over N,H,W of each channel,
+     * y = (x - mean) / sqrt(v + epsilon) scale + shift; saves mean and 1 / sqrt(v + epsilon); updates
+     * running = (1 - momentum) running + momentum (mean; v n / (n - 1), n = N H W; v itself if n = 1).
+     * x is (N,C,H,W) or (N,C).
+     *   in: x, scale (C), shift (C)   out: y, saved_mean (C), saved_inverse_std (C), running_mean! (C), running_variance! (C) */
+    SDLF_BATCH_NORM2D_FORWARD,
+
+    /* batch_norm2d_infer: y = act((x - mean) / sqrt(variance + epsilon) scale + shift). y may alias x.
+     *   in: x, scale (C), shift (C), mean (C), variance (C)   out: y */
+    SDLF_BATCH_NORM2D_INFER,
+
+    /* batch_norm2d_backward: with xhat = (x - mean) inverse_std: dshift = sum dy; dscale = sum dy xhat;
+     * dx = scale inverse_std (dy - dshift / n - xhat dscale / n).
+     *   in: x, scale (C), saved_mean (C), saved_inverse_std (C), dy   out: dx?, dscale (C), dshift (C) */
+    SDLF_BATCH_NORM2D_BACKWARD,
+
+    /* ---- softmax and loss ---- */
+
+    /* softmax_forward: along softmax.axis, y = exp(x - max) / sum exp(x - max). y may alias x.   in: x   out: y */
+    SDLF_SOFTMAX_FORWARD,
+    /* softmax_backward: dx = y (dy - sum y dy). dx may alias dy.   in: y, dy   out: dx */
+    SDLF_SOFTMAX_BACKWARD,
+    /* log_softmax_forward: y = x - max - log sum exp(x - max). y may alias x.   in: x   out: y */
+    SDLF_LOG_SOFTMAX_FORWARD,
+    /* log_softmax_backward: dx = dy - exp(y) sum dy. dx may alias dy.   in: y, dy   out: dx */
+    SDLF_LOG_SOFTMAX_BACKWARD,
+
+    /* softmax_cross_entropy_forward: p = softmax(logits); with targets t = (1 - smoothing) onehot(label) + smoothing / C,
+     * loss = mean over N of -sum t log p. metrics! += (sum of the N losses, number of rows whose largest logit (the
+     * first of equals) is the label's, N). A label outside [0, C) makes the loss NaN.
+     *   in: logits (N,C), labels (N) int32   out: p (N,C), loss (1) T, metrics!? (3) float64 */
+    SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD,
+
+    /* softmax_cross_entropy_backward: dlogits = (p - t) dloss / N.
+     *   in: p (N,C), labels (N) int32, dloss (1) T   out: dlogits (N,C) */
+    SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD,
+
+    /* ---- random ---- */
+
+    /* random_uniform: y[e] = low + (high - low) u(e), random.h's uniform with random.seed, random.stream, step 0.
+     * Computed in float32 (as low + (high - low) * u, each operation rounded), then converted.   in: -   out: y float */
+    SDLF_RANDOM_UNIFORM,
+
+    /* random_normal: Box-Muller on pairs of words (w0, w1), (w2, w3) of a group: with u1 = (w0 + 1) 2^-32 and
+     * u2 = w1 2^-32, the two numbers are mean + deviation sqrt(-2 ln u1) (cos, sin)(2 pi u2), in float64, then converted.
+     *   in: -   out: y float */
+    SDLF_RANDOM_NORMAL,
+
+    /* ---- optimiser updates. g is the gradient; `rate` the learning rate; with scale? present, g is first multiplied by
+     * scale[0] (gradient clipping). Weight decay of sgd, rmsprop and adam: g += decay w. ---- */
+
+    /* sgd_update: v = momentum v + g; w -= rate (nesterov ? g + momentum v : v). Without momentum v is absent and
+     * w -= rate g.
+     *   in: g, rate (1) T, scale? (1) T   out: w!, v!? */
+    SDLF_SGD_UPDATE,
+
+    /* adam_update: m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; t = step + 1;
+     * w -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon). With adam.decoupled (AdamW) the decay is
+     * w -= rate decay w before the step, instead of g += decay w.
+     *   in: g, rate (1) T, scale? (1) T, step (1) int64   out: w!, m!, v! */
+    SDLF_ADAM_UPDATE,
+
+    /* rmsprop_update: v = rho v + (1 - rho) g^2; u = g / (sqrt(v) + epsilon); b = momentum b + u; w -= rate (b or u).
+     *   in: g, rate (1) T, scale? (1) T   out: w!, v!, b!? */
+    SDLF_RMSPROP_UPDATE,
+
+    /* clip_scale: scale = min(1, max_norm / (sqrt(sum of squares) + 1e-6)).   in: squares (any count) T   out: scale (1) T */
+    SDLF_CLIP_SCALE,
+
+    /* gemm_backward_sgd: a fully connected layer's backward pass and its update in one sweep over the weights, each tile
+     * of which is read and written once: dx = dy w (the w before the update), then sgd_update of w and v with
+     * g = dy^T x, in tiles. Same formulas as gemm followed by sgd_update.
+     *   in: x (N,I), dy (N,U), rate (1) T   out: w! (U,I), v!? (U,I), dx? (N,I) */
+    SDLF_GEMM_BACKWARD_SGD,
+
+    SDLF_OPERATION_COUNT
+} sdlf_operation_kind;
+
+#define SDLF_MAX_INPUTS  5
+#define SDLF_MAX_OUTPUTS 5
+
+typedef enum sdlf_activation_function {
+    SDLF_IDENTITY = 0, /* none */
+    SDLF_RELU,
+    SDLF_CLIP, /* to [low, high]; ReLU6 is clip to [0, 6] */
+    SDLF_LEAKY_RELU,
+    SDLF_SIGMOID,
+    SDLF_TANH,
+    SDLF_ACTIVATION_FUNCTION_COUNT
+} sdlf_activation_function;
+
+typedef struct sdlf_activation {
+    sdlf_activation_function function;
+    float low, high; /* clip */
+    float slope;     /* leaky_relu, and in general a negative side's slope >= 0 */
+} sdlf_activation;
+
+typedef enum sdlf_reduction {
+    SDLF_REDUCE_SUM,
+    SDLF_REDUCE_MEAN,
+    SDLF_REDUCE_MAX,
+    SDLF_REDUCE_SUM_SQUARES
+} sdlf_reduction;
+
+typedef enum sdlf_ties { SDLF_TIES_SHARE = 0, SDLF_TIES_FIRST } sdlf_ties;
+
+/* Geometry of a sliding window. Index 0 is vertical, 1 horizontal. All sides >= 1 except padding >= 0. */
+typedef struct sdlf_window2d {
+    int size[2], stride[2], dilation[2];
+    int padding_before[2], padding_after[2]; /* top, left; bottom, right */
+} sdlf_window2d;
+
+/* Random changes of a training image, drawn anew each epoch; all zero: none. The output pixel (h, w) is read, bilinearly
+ * and with the data set's background (0) outside, from
+ *   centre + A (h - centre_h, w - centre_w) - (shift_h, shift_w) + displacement(h, w),
+ * A = rotation by -angle, divided by scale. Uniform draws: angle in +-rotate, scale in 1 +- scale, shifts in +-shift. The
+ * displacement is bilinear between the nodes of a 4x4 grid spread over the image corners, each node uniform in +-elastic
+ * both ways. Words of Philox(seed, index = 16 i + j, SDLF_STREAM_AUGMENT, epoch) for image i: j = 0 gives angle, scale,
+ * shift_h, shift_w; j = 1..8 give the nodes in row-major order, (dh, dw) each. */
+typedef struct sdlf_augmentation {
+    float shift;   /* pixels */
+    float rotate;  /* degrees */
+    float scale;   /* 0.1: 0.9 to 1.1 */
+    float elastic; /* pixels */
+    uint64_t seed;
+} sdlf_augmentation;
+
+typedef struct sdlf_operation {
+    sdlf_operation_kind kind;
+    int algorithm; /* index into the slot's algorithms; 0 is the calculator's own choice */
+    sdlf_tensor in[SDLF_MAX_INPUTS];
+    sdlf_tensor out[SDLF_MAX_OUTPUTS];
+    sdlf_tensor workspace; /* uint8, as many bytes as the slot asked for; absent when it asked for none */
+    union {
+        struct {
+            double value;
+        } fill;
+        struct {
+            float mean, scale;
+            sdlf_augmentation augment;
+        } gather;
+        struct {
+            bool transpose_a, transpose_b;
+            float alpha;
+            sdlf_activation activation;
+        } gemm;
+        struct {
+            sdlf_reduction function;
+            int axis;
+        } reduce;
+        struct {
+            sdlf_activation activation;
+        } add;
+        struct {
+            sdlf_window2d window;
+            int groups;
+            sdlf_activation activation;
+        } conv2d;
+        struct {
+            sdlf_window2d window;
+            int groups;
+            sdlf_window2d pool;
+            sdlf_ties ties;
+        } conv2d_pool;
+        struct {
+            sdlf_window2d window;
+            sdlf_ties ties;
+            bool count_padding;
+        } pool2d;
+        sdlf_activation activation;
+        struct {
+            float probability;
+            uint64_t seed;
+            uint32_t stream;
+        } dropout;
+        struct {
+            float epsilon, momentum;
+            sdlf_activation activation;
+        } batch_norm;
+        struct {
+            int axis;
+        } softmax;
+        struct {
+            float smoothing;
+        } cross_entropy;
+        struct {
+            uint64_t seed;
+            uint32_t stream;
+            float a, b;
+        } random; /* low, high; or mean, deviation */
+        struct {
+            float momentum, decay;
+            bool nesterov;
+        } sgd; /* sgd_update and gemm_backward_sgd */
+        struct {
+            float beta1, beta2, epsilon, decay;
+            bool decoupled;
+        } adam;
+        struct {
+            float rho, epsilon, momentum, decay;
+        } rmsprop;
+        struct {
+            float max_norm;
+        } clip;
+    };
+} sdlf_operation;
+
+/* ---- what is known of a kind, whoever computes it ---- */
+
+typedef struct sdlf_operand {
+    const char *name; /* NULL ends the list */
+    bool optional;
+    bool updated; /* an output that is read and changed in place ("!") */
+} sdlf_operand;
+
+/* Arithmetic and the least memory traffic that the operation needs, each operand moved once. */
+typedef struct sdlf_cost {
+    int64_t flops;
+    int64_t bytes;
+} sdlf_cost;
+
+typedef struct sdlf_operation_class {
+    const char *name; /* "conv2d_forward" */
+    sdlf_operand in[SDLF_MAX_INPUTS + 1];
+    sdlf_operand out[SDLF_MAX_OUTPUTS + 1];
+    unsigned may_alias; /* bit i: out[0] may be the same memory as in[i] */
+    /* Do dtypes, shapes and options fit together? Called once, when a plan is built; kernels rely on it. */
+    sdlf_status (*check)(const sdlf_operation *operation);
+    /* FLOPs; NULL: one for every element of out[0]. Bytes are the operands', counted by sdlf_operation_cost. */
+    int64_t (*flops)(const sdlf_operation *operation);
+} sdlf_operation_class;
+
+/* The class of a kind; NULL outside the enumeration. */
+const sdlf_operation_class *sdlf_operation_class_of(sdlf_operation_kind kind);
+
+/* Every required operand present, then the class's own check. The message names the operation and the operand. */
+sdlf_status sdlf_operation_check(const sdlf_operation *operation);
+
+sdlf_cost sdlf_operation_cost(const sdlf_operation *operation);
+
+/* Output size of a sliding window along axis 0 or 1 over `input` elements; less than 1 where the window does not fit. */
+int64_t sdlf_window2d_output(const sdlf_window2d *window, int axis, int64_t input);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,118 @@
+/* Optimisers and learning-rate schedules: small values, made by calls that read like sdlf_sgd(.momentum = 0.9f). */
+#ifndef SDLF_OPTIMIZER_H
+#define SDLF_OPTIMIZER_H
+
+#include <sdlf/layer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- optimisers ---- */
+
+typedef struct sdlf_sgd_options {
+    float momentum; /* in [0, 1); default 0: none */
+    bool nesterov;
+    float weight_decay; /* default 0 */
+} sdlf_sgd_options;
+
+typedef struct sdlf_adam_options {
+    float beta1;        /* default 0.9 */
+    float beta2;        /* default 0.999 */
+    float epsilon;      /* default 1e-8 */
+    float weight_decay; /* default 0; adam adds it to the gradient, adamw shrinks the weights by it */
+} sdlf_adam_options;
+
+typedef struct sdlf_rmsprop_options {
+    float rho;      /* default 0.99 */
+    float epsilon;  /* default 1e-8 */
+    float momentum; /* default 0 */
+    float weight_decay;
+} sdlf_rmsprop_options;
+
+typedef struct sdlf_optimizer_class sdlf_optimizer_class;
+
+/* A zeroed sdlf_optimizer is plain sgd. */
+typedef struct sdlf_optimizer {
+    const sdlf_optimizer_class *type;
+    union {
+        sdlf_sgd_options sgd;
+        sdlf_adam_options adam;
+        sdlf_rmsprop_options rmsprop;
+        unsigned char bytes[64];
+    } options;
+} sdlf_optimizer;
+
+struct sdlf_optimizer_class {
+    const char *name;         /* "sgd" */
+    const char *summary;      /* one line */
+    const sdlf_field *fields; /* of the options member */
+    float learning_rate;      /* a sensible peak rate where the user gives none */
+
+    /* State tensors that it keeps for each parameter (0 to 3), given its options. */
+    int (*state_count)(const sdlf_optimizer *optimizer);
+
+    /* Fill in kind and options of the update of one parameter; operands are bound by the plan in this order:
+     * in: g, rate, scale?, step (where the kind has it); out: w, state[0], ... `decay` says whether weight decay applies. */
+    void (*update)(const sdlf_optimizer *optimizer, bool decay, sdlf_operation *operation);
+};
+
+sdlf_optimizer sdlf_sgd_make(sdlf_sgd_options options);
+sdlf_optimizer sdlf_adam_make(sdlf_adam_options options);
+sdlf_optimizer sdlf_adamw_make(sdlf_adam_options options);
+sdlf_optimizer sdlf_rmsprop_make(sdlf_rmsprop_options options);
+
+/* The designated initialisers of the options: sdlf_sgd(.momentum = 0.9f); sdlf_adam(.beta1 = 0.9f) (at least one). */
+#define sdlf_sgd(...)     sdlf_sgd_make((sdlf_sgd_options){__VA_ARGS__})
+#define sdlf_adam(...)    sdlf_adam_make((sdlf_adam_options){__VA_ARGS__})
+#define sdlf_adamw(...)   sdlf_adamw_make((sdlf_adam_options){__VA_ARGS__})
+#define sdlf_rmsprop(...) sdlf_rmsprop_make((sdlf_rmsprop_options){__VA_ARGS__})
+
+const sdlf_optimizer_class *sdlf_optimizer_class_at(int index);
+const sdlf_optimizer_class *sdlf_optimizer_class_find(const char *name);
+
+/* Are the options inside their ranges? Fills defaults in. SDLF_ERROR_ARGUMENT names the option. */
+sdlf_status sdlf_optimizer_complete(sdlf_optimizer *optimizer);
+
+/* ---- schedules: the learning rate as a function of the step ---- */
+
+typedef enum sdlf_schedule_kind {
+    SDLF_SCHEDULE_CONSTANT = 0,
+    SDLF_SCHEDULE_STEP,      /* peak gamma^floor(epoch / every) */
+    SDLF_SCHEDULE_COSINE,    /* from peak to final along half a cosine */
+    SDLF_SCHEDULE_ONE_CYCLE, /* up from peak / start_divisor to peak over `warmup` of the steps, then down to
+                                peak / final_divisor, both along half cosines */
+    SDLF_SCHEDULE_LINEAR,    /* from peak to final along a line */
+    SDLF_SCHEDULE_COUNT
+} sdlf_schedule_kind;
+
+typedef struct sdlf_schedule {
+    sdlf_schedule_kind kind;
+    float peak;   /* the highest rate; 0: the optimiser's own suggestion */
+    float final;  /* cosine, linear: the last rate; default 0 */
+    float warmup; /* linear warm-up from 0 over this part of all steps, in [0, 1); one_cycle: its rise, default 0.3 */
+    float gamma;  /* step: default 0.1 */
+    int every;    /* step: epochs between drops; default 1 */
+    float start_divisor; /* one_cycle: default 25 */
+    float final_divisor; /* one_cycle: default 1e4 */
+} sdlf_schedule;
+
+#define sdlf_constant(...)   ((sdlf_schedule){.kind = SDLF_SCHEDULE_CONSTANT, __VA_ARGS__})
+#define sdlf_step_decay(...) ((sdlf_schedule){.kind = SDLF_SCHEDULE_STEP, __VA_ARGS__})
+#define sdlf_cosine(...)     ((sdlf_schedule){.kind = SDLF_SCHEDULE_COSINE, __VA_ARGS__})
+#define sdlf_one_cycle(...)  ((sdlf_schedule){.kind = SDLF_SCHEDULE_ONE_CYCLE, __VA_ARGS__})
+#define sdlf_linear(...)     ((sdlf_schedule){.kind = SDLF_SCHEDULE_LINEAR, __VA_ARGS__})
+
+/* Names in the order of the kinds, NULL-terminated. */
+extern const char *const sdlf_schedule_names[];
+
+/* Fill defaults in and check ranges. SDLF_ERROR_ARGUMENT names the member. */
+sdlf_status sdlf_schedule_complete(sdlf_schedule *schedule);
+
+/* The rate for step `step` (from 0) of `total`, with `steps_per_epoch`. The schedule is complete. */
+float sdlf_schedule_rate(const sdlf_schedule *schedule, int64_t step, int64_t total, int64_t steps_per_epoch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

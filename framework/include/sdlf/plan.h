@@ -1,0 +1,154 @@
+/* Plan: a model made ready to run.
+ *
+ * Making a plan infers every shape for one batch size and mode, gives each layer's forward and each layer's backward a
+ * calculator, fuses what the calculators can fuse, inserts copies between memory spaces, lays all tensors out in one arena
+ * per space by lifetime, and allocates it. Running a plan allocates nothing.
+ *
+ * A plan borrows its model and its calculators, which must outlive it. Where a calculator shares the host's memory, the
+ * model's parameters are used in place; elsewhere the plan holds copies (see sdlf_plan_store_parameters). */
+#ifndef SDLF_PLAN_H
+#define SDLF_PLAN_H
+
+#include <sdlf/calculator.h>
+#include <sdlf/model.h>
+#include <sdlf/optimizer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sdlf_plan sdlf_plan;
+
+typedef enum sdlf_mode { SDLF_INFER = 0, SDLF_TRAIN } sdlf_mode;
+
+/* Another calculator for one layer; NULL members leave the plan's. */
+typedef struct sdlf_placement {
+    const char *layer; /* its name */
+    sdlf_calculator *forward, *backward;
+} sdlf_placement;
+
+typedef struct sdlf_plan_options {
+    int64_t batch; /* required, at least 1 */
+    sdlf_mode mode;
+    sdlf_dtype dtype;          /* float32 (default) or float64: the type of every floating tensor */
+    sdlf_calculator *forward;  /* required */
+    sdlf_calculator *backward; /* training: default `forward`; it also updates the parameters */
+    const sdlf_placement *placement;
+    int placement_count;
+    bool no_fusion;             /* one operation for each that the layers describe */
+    bool keep_activations;      /* every layer's output and gradient stays readable after a run (no reuse, no fusion) */
+    bool gradients_only;        /* training: compute gradients, update nothing */
+    sdlf_optimizer optimizer;   /* training: zeroed means plain sgd */
+    float clip_norm;            /* training: scale the gradients to at most this total norm; 0: do not */
+    uint64_t seed;              /* dropout */
+    const char *conv_algorithm; /* a convolution algorithm by name, where the calculator has it; NULL: its own choice */
+} sdlf_plan_options;
+
+/* The plan is the caller's; free with sdlf_plan_free (accepts NULL). Training plans need a model with a loss layer.
+ * Errors: all of the model's; an operation that the layer's calculator lacks (the message names both); memory (the
+ * message says how much was asked). */
+sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_plan_options *options);
+void sdlf_plan_free(sdlf_plan *plan);
+
+/* ---- running ---- */
+
+/* Where the model's input or output of that name (or index) lives, and on which calculator. Write inputs before a run,
+ * read outputs after sdlf_plan_synchronize. */
+typedef struct sdlf_binding {
+    sdlf_tensor tensor;
+    sdlf_calculator *calculator;
+} sdlf_binding;
+sdlf_status sdlf_plan_input(sdlf_plan *plan, const char *name, sdlf_binding *binding);
+sdlf_status sdlf_plan_output(sdlf_plan *plan, const char *name, sdlf_binding *binding);
+
+/* Copy a whole input from, or a whole output to, host memory of the tensor's own dtype. */
+sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host);
+sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host);
+
+/* The forward pass (and, for a training plan, nothing else). */
+sdlf_status sdlf_plan_forward(sdlf_plan *plan);
+
+/* One training step: forward, backward, update with this learning rate; then the step's number grows by one. */
+sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate);
+
+/* The number of training steps done, which dropout and Adam depend on. */
+int64_t sdlf_plan_step_number(const sdlf_plan *plan);
+sdlf_status sdlf_plan_set_step_number(sdlf_plan *plan, int64_t step);
+
+/* Sums since they were last cleared, over the plan's first softmax_cross_entropy layer. */
+typedef struct sdlf_metrics {
+    double loss_sum; /* of the samples' losses */
+    double correct;
+    double samples;
+} sdlf_metrics;
+sdlf_status sdlf_plan_metrics(sdlf_plan *plan, sdlf_metrics *metrics);
+sdlf_status sdlf_plan_clear_metrics(sdlf_plan *plan);
+
+sdlf_status sdlf_plan_synchronize(sdlf_plan *plan);
+
+/* Bring copies of parameters (and optimiser states) that live outside the host's memory back to the model, or push the
+ * model's values to them. No-ops where memory is shared. */
+sdlf_status sdlf_plan_store_parameters(sdlf_plan *plan);
+sdlf_status sdlf_plan_load_parameters(sdlf_plan *plan);
+
+/* With keep_activations: a layer's output, or the gradient by it, by the layer's name. */
+sdlf_status sdlf_plan_activation(sdlf_plan *plan, const char *layer, bool gradient, sdlf_binding *binding);
+
+/* With gradients_only: the gradient by a parameter, by the parameter's full name. */
+sdlf_status sdlf_plan_gradient(sdlf_plan *plan, const char *parameter, sdlf_binding *binding);
+
+/* ---- looking ---- */
+
+typedef enum sdlf_phase { SDLF_PHASE_FORWARD = 0, SDLF_PHASE_BACKWARD, SDLF_PHASE_UPDATE, SDLF_PHASE_COPY } sdlf_phase;
+
+/* One step of the plan: one operation, or one copy between memory spaces. Strings belong to the plan. */
+typedef struct sdlf_step_info {
+    const char *layer;      /* name of the layer, or of the fused group: "conv2d+relu+max_pool2d" */
+    const char *operation;  /* "conv2d_forward", "copy host to cuda:0" */
+    const char *calculator; /* "cpu" */
+    sdlf_phase phase;
+    sdlf_shape shape; /* of the first output */
+    sdlf_dtype dtype;
+    sdlf_cost cost;
+    int64_t offset;    /* of the first output in its arena; -1: not in the arena (a parameter) */
+    int64_t workspace; /* bytes */
+    double seconds;    /* mean time, after sdlf_plan_time */
+} sdlf_step_info;
+int sdlf_plan_step_count(const sdlf_plan *plan);
+sdlf_step_info sdlf_plan_step_info(const sdlf_plan *plan, int index);
+
+/* One layer (or fused group) of the plan, its steps summed. */
+typedef struct sdlf_layer_info {
+    const char *layer, *type;
+    const char *forward, *backward; /* calculators; backward NULL when it has none */
+    sdlf_shape shape;               /* of output 0 */
+    sdlf_dtype dtype;
+    int64_t parameters;
+    sdlf_cost forward_cost, backward_cost; /* backward counts the update too */
+    int64_t offset;                        /* of output 0 in its arena; -1: none of its own (fused away, or a view) */
+    double forward_seconds, backward_seconds;
+} sdlf_layer_info;
+int sdlf_plan_layer_count(const sdlf_plan *plan);
+sdlf_layer_info sdlf_plan_layer_info(const sdlf_plan *plan, int index);
+
+/* Exact bytes. */
+typedef struct sdlf_memory_info {
+    int64_t arena;      /* activations, gradients, workspaces: what the plan allocates, over all spaces */
+    int64_t unshared;   /* what `arena` would be if nothing were reused */
+    int64_t parameters; /* the model's values, and the plan's copies of them */
+    int64_t states;     /* optimiser states, and copies */
+} sdlf_memory_info;
+sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan);
+
+/* What the plan would need, without allocating: as sdlf_plan_create followed by sdlf_plan_memory. Everything but memory
+ * is checked. */
+sdlf_status sdlf_plan_measure(sdlf_memory_info *memory, sdlf_model *model, const sdlf_plan_options *options);
+
+/* Run `repeats` training steps with learning rate 0 (or forward passes) with a clock around every step, filling the
+ * `seconds` above with medians. Parameters are unchanged; optimiser states are saved before and restored after. */
+sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

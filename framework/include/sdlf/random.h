@@ -1,0 +1,57 @@
+/* Philox4x32-10: counter-based random numbers (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3,
+ * SC 2011). A number depends on the key and on its position alone, so every calculator and every thread count draws
+ * the same.
+ *
+ * Convention used by every random operation: the key is the 64-bit seed; the counter is (index low, index high,
+ * stream, step): `index` counts groups of four numbers within a tensor (element e takes word e % 4 of group e / 4),
+ * `stream` tells the users of one seed apart (each parameter, each dropout layer, the shuffle, the augmentation),
+ * `step` is the training step or epoch. */
+#ifndef SDLF_RANDOM_H
+#define SDLF_RANDOM_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sdlf_philox {
+    uint32_t word[4];
+} sdlf_philox;
+
+static inline sdlf_philox sdlf_philox4x32(uint64_t seed, uint64_t index, uint32_t stream, uint32_t step)
+{
+    uint32_t c0 = (uint32_t)index, c1 = (uint32_t)(index >> 32), c2 = stream, c3 = step;
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    sdlf_philox result = {{c0, c1, c2, c3}};
+    return result;
+}
+
+/* Uniform in [0, 1) on the grid of 2^-24: the upper 24 bits, exact in float32. */
+static inline float sdlf_uniform_from_word(uint32_t word)
+{
+    return (float)(word >> 8) * 0x1p-24f;
+}
+
+/* Streams of one seed. Parameters and dropout layers take their node's index above these bases. */
+enum {
+    SDLF_STREAM_SHUFFLE = 1,
+    SDLF_STREAM_AUGMENT = 2,
+    SDLF_STREAM_DATASET = 3,
+    SDLF_STREAM_PARAMETER = 0x10000,
+    SDLF_STREAM_DROPOUT = 0x20000,
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,50 @@
+/* Shapes: up to SDLF_MAX_RANK dimensions, outermost first. */
+#ifndef SDLF_SHAPE_H
+#define SDLF_SHAPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sdlf/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SDLF_MAX_RANK 8
+
+/* dim[0] .. dim[rank - 1]; a rank of 0 is a scalar. Unused dimensions are 0, so that shapes compare member by member. */
+typedef struct sdlf_shape {
+    int rank;
+    int64_t dim[SDLF_MAX_RANK];
+} sdlf_shape;
+
+/* sdlf_shape(1, 28, 28): a shape from its dimensions. At most SDLF_MAX_RANK of them. */
+#define sdlf_shape(...)                                                                                                \
+    ((sdlf_shape){.rank = (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), .dim = {__VA_ARGS__}})
+
+/* The scalar shape. */
+#define SDLF_SCALAR ((sdlf_shape){.rank = 0})
+
+/* The product of the dimensions; 1 for a scalar; -1 where a dimension is negative or the product overflows int64. */
+int64_t sdlf_shape_count(sdlf_shape shape);
+
+/* Product of dim[first] .. dim[last - 1]; 1 for an empty range. The shape must be valid (sdlf_shape_count >= 0). */
+int64_t sdlf_shape_span(sdlf_shape shape, int first, int last);
+
+bool sdlf_shape_equal(sdlf_shape a, sdlf_shape b);
+
+/* `shape` with one more dimension in front, or with dimension `axis` taken away. */
+sdlf_shape sdlf_shape_prepend(int64_t dim, sdlf_shape shape);
+sdlf_shape sdlf_shape_without(sdlf_shape shape, int axis);
+
+/* "64x32x28x28", or "scalar". */
+typedef struct sdlf_shape_text {
+    char text[112];
+} sdlf_shape_text;
+sdlf_shape_text sdlf_shape_print(sdlf_shape shape);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

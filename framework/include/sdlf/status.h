@@ -1,0 +1,47 @@
+/* Status codes and the message of the last error.
+ *
+ * Every fallible function returns an sdlf_status; SDLF_OK is zero. A function that returns anything else has left one
+ * readable message for the calling thread: the operation, what was expected, what was found, and the file and the byte
+ * or line where input was at fault. Library code never prints and never exits. */
+#ifndef SDLF_STATUS_H
+#define SDLF_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum sdlf_status {
+    SDLF_OK = 0,
+    SDLF_ERROR_ARGUMENT,    /* a caller's argument or option is out of range */
+    SDLF_ERROR_SHAPE,       /* shapes or dtypes do not fit together */
+    SDLF_ERROR_MEMORY,      /* host or device memory ran out */
+    SDLF_ERROR_IO,          /* the operating system refused to read or write a file */
+    SDLF_ERROR_FORMAT,      /* a file's content is not what its format says */
+    SDLF_ERROR_UNSUPPORTED, /* a calculator, layer or build lacks what was asked for */
+    SDLF_ERROR_NUMERIC,     /* a value became NaN or infinite */
+    SDLF_ERROR_INTERRUPTED, /* the caller asked for a stop */
+    SDLF_ERROR_DEVICE,      /* a device reported a fault */
+} sdlf_status;
+
+/* The calling thread's last message; never NULL, valid until this thread's next failing call. */
+const char *sdlf_error_message(void);
+
+/* A short lower-case name of a status, such as "shape". */
+const char *sdlf_status_name(sdlf_status status);
+
+#if defined(__GNUC__)
+#define SDLF_PRINTF(format_index, first) __attribute__((format(printf, format_index, first)))
+#else
+#define SDLF_PRINTF(format_index, first)
+#endif
+
+/* For those who write layers, calculators and formats: store a message, return `status`. */
+sdlf_status sdlf_fail(sdlf_status status, const char *format, ...) SDLF_PRINTF(2, 3);
+
+/* Put "CONTEXT: " before the message that a callee left; returns `status` unchanged. SDLF_OK passes through untouched. */
+sdlf_status sdlf_fail_context(sdlf_status status, const char *format, ...) SDLF_PRINTF(2, 3);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,86 @@
+/* Trainer: epochs over a data set, with metrics, callbacks, stopping and resuming. */
+#ifndef SDLF_TRAINER_H
+#define SDLF_TRAINER_H
+
+#include <sdlf/dataset.h>
+#include <sdlf/plan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sdlf_trainer sdlf_trainer;
+
+/* What happened, told to the callback. Epochs count from 1. Numbers that are not known yet are NaN. */
+typedef struct sdlf_progress {
+    enum { SDLF_PROGRESS_STEP, SDLF_PROGRESS_EPOCH } event; /* a step, or an epoch with its test, is done */
+    int epoch, epochs;
+    int64_t step, steps;             /* within the epoch */
+    int64_t samples;                 /* of this epoch, so far */
+    double loss, accuracy;           /* means over this epoch so far; accuracy in [0, 1] */
+    double test_loss, test_accuracy; /* after an epoch, if there is a test set */
+    double seconds;                  /* training time of this epoch so far, testing left out */
+    double test_seconds;
+    float learning_rate;
+    uint32_t weights; /* sdlf_model_hash, after an epoch */
+} sdlf_progress;
+
+typedef void sdlf_progress_callback(const sdlf_progress *progress, void *user);
+
+typedef struct sdlf_trainer_options {
+    int64_t batch; /* default 64 */
+    int epochs;    /* default 1 */
+    uint64_t seed; /* shuffling, dropout, augmentation; default 1 */
+    sdlf_optimizer optimizer;
+    sdlf_schedule schedule;
+    float label_smoothing;
+    float clip_norm;
+    sdlf_augmentation augment;
+    const char *forward;  /* calculator's name; default "cpu" */
+    const char *backward; /* default: `forward` */
+    int threads;          /* default: all */
+    bool no_fusion;
+    const char *checkpoint; /* save here after each epoch and when stopped; NULL: never */
+    bool resume;            /* go on from the training state found in the model (see weights.h) */
+    sdlf_progress_callback *callback;
+    void *user;
+} sdlf_trainer_options;
+
+/* Make everything ready: the loss layer if the model has none (on the input of its final softmax or log_softmax, or on its
+ * output), plans for full and for last batches, an inference plan for testing, loaders. All memory that training will
+ * use is allocated here. `test` may be NULL. Model and data sets are borrowed. Errors: options out of range, shapes that
+ * disagree with the data (samples' shape, number of classes), memory. */
+sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,
+                                const sdlf_dataset *test, const sdlf_trainer_options *options);
+void sdlf_trainer_free(sdlf_trainer *trainer);
+
+/* Train to the end. SDLF_ERROR_NUMERIC: the loss became NaN or infinite (the message says at which step; the model keeps
+ * the last parameters). SDLF_ERROR_INTERRUPTED: sdlf_trainer_stop was called (the checkpoint, if one is wanted, is
+ * written first). */
+sdlf_status sdlf_trainer_run(sdlf_trainer *trainer);
+
+/* Ask a running trainer to stop after the current step. Safe from a signal handler and from other threads. */
+void sdlf_trainer_stop(sdlf_trainer *trainer);
+
+/* The plan that full batches train with, for listings. */
+const sdlf_plan *sdlf_trainer_plan(const sdlf_trainer *trainer);
+
+/* ---- evaluation ---- */
+
+typedef struct sdlf_evaluation {
+    int class_count;
+    int64_t samples, correct;
+    double loss;        /* mean cross-entropy */
+    double seconds;     /* of computing, loading included */
+    int64_t *confusion; /* [class_count * true + predicted]; owned: sdlf_evaluation_release */
+} sdlf_evaluation;
+
+/* Run the model over a data set. `batch` 0 picks one. Release with sdlf_evaluation_release. */
+sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
+                          sdlf_calculator *calculator, int64_t batch);
+void sdlf_evaluation_release(sdlf_evaluation *evaluation);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,63 @@
+/* A small test harness: checks that count, tests that skip with a reason, allocations that are counted and made to fail.
+ *
+ *     static void adds_up(void) { CHECK(1 + 1 == 2); }
+ *     int main(void) { RUN(adds_up); return test_summary(); }
+ */
+#ifndef SDLF_TESTS_TESTING_H
+#define SDLF_TESTS_TESTING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sdlf/status.h>
+#include <sdlf/tensor.h>
+
+/* Every check is counted; a failed one prints file, line and what was found, and the test goes on. */
+#define CHECK(condition)     test_check((condition), __FILE__, __LINE__, #condition)
+#define CHECK_OK(expression) test_check_status((expression), SDLF_OK, NULL, __FILE__, __LINE__, #expression)
+/* The call fails with this status, and its message contains `text`. */
+#define CHECK_FAILS(expression, status, text)                                                                          \
+    test_check_status((expression), (status), (text), __FILE__, __LINE__, #expression)
+#define CHECK_EQUAL(found, expected) test_check_equal((found), (expected), __FILE__, __LINE__, #found)
+#define CHECK_CLOSE(found, expected, tolerance)                                                                        \
+    test_check_close((found), (expected), (tolerance), __FILE__, __LINE__, #found)
+#define CHECK_TEXT(found, expected) test_check_text((found), (expected), __FILE__, __LINE__, #found)
+#define RUN(test)                   test_run(#test, test)
+
+bool test_check(bool ok, const char *file, int line, const char *text);
+bool test_check_status(sdlf_status found, sdlf_status expected, const char *text, const char *file, int line,
+                       const char *expression);
+bool test_check_equal(int64_t found, int64_t expected, const char *file, int line, const char *text);
+bool test_check_close(double found, double expected, double tolerance, const char *file, int line, const char *text);
+bool test_check_text(const char *found, const char *expected, const char *file, int line, const char *text);
+void test_run(const char *name, void (*test)(void));
+
+/* Mark the running test as skipped, and say why. */
+void test_skip(const char *reason);
+
+/* Print a line of totals; the exit code: 0 passed, 1 failed, 77 all skipped. */
+int test_summary(void);
+
+/* ---- allocations (of the library and the test; not of shared libraries) ---- */
+
+/* Allocations since the program began, and those not freed yet. */
+int64_t test_allocations(void);
+int64_t test_live_allocations(void);
+
+/* From now on the n-th allocation (from 1) fails, once; 0: none does. True from test_allocation_failed if it came to that. */
+void test_fail_allocation(int64_t n);
+bool test_allocation_failed(void);
+
+/* Call `attempt` with the 1st, 2nd, 3rd ... allocation failing until none fails any more: each time it must return
+ * SDLF_ERROR_MEMORY (or SDLF_OK, where the failure was survived) and leave nothing allocated. The last run must be OK. */
+void test_every_allocation(const char *name, sdlf_status (*attempt)(void *), void *argument);
+
+/* ---- files ---- */
+
+/* A fresh directory for this test program, removed at exit. A path below it (static storage, 8 in rotation). */
+const char *test_path(const char *name);
+void test_write_file(const char *path, const void *bytes, size_t count);
+/* The folder of SDLF_DATA joined with `name`, or NULL when the variable is unset or the file is not there. */
+const char *test_data(const char *name);
+
+#endif
