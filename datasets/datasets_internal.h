@@ -1,0 +1,16 @@
+/* What the data sets share among themselves: their class tables, for the registry, and the normalisation of grey pictures
+ * of handwriting. */
+#ifndef SDLF_DATASETS_INTERNAL_H
+#define SDLF_DATASETS_INTERNAL_H
+
+#include <sdlf/dataset.h>
+
+extern const sdlf_dataset_class sdlf_digits_dataset_class;
+extern const sdlf_dataset_class sdlf_mnist_dataset_class;
+
+/* Mean and deviation of a pixel over MNIST's training images (0.1307 and 0.3081 of full white). Constants, not measured
+ * from the data that is read: a network that was trained on one such set then sees another in the same units. */
+#define SDLF_HANDWRITING_MEAN  33.3f
+#define SDLF_HANDWRITING_SCALE (1.0f / 78.6f)
+
+#endif
