@@ -3,6 +3,7 @@
 #define SDLF_TRAINER_H
 
 #include <sdlf/dataset.h>
+#include <sdlf/formats.h>
 #include <sdlf/plan.h>
 
 #ifdef __cplusplus
@@ -27,6 +28,12 @@ typedef struct sdlf_progress {
 
 typedef void sdlf_progress_callback(const sdlf_progress *progress, void *user);
 
+/* Other calculators for one layer, by name; NULL members leave the trainer's. */
+typedef struct sdlf_trainer_placement {
+    const char *layer;
+    const char *forward, *backward;
+} sdlf_trainer_placement;
+
 typedef struct sdlf_trainer_options {
     int64_t batch; /* default 64 */
     int epochs;    /* default 1 */
@@ -36,12 +43,16 @@ typedef struct sdlf_trainer_options {
     float label_smoothing;
     float clip_norm;
     sdlf_augmentation augment;
-    const char *forward;  /* calculator's name; default "cpu" */
-    const char *backward; /* default: `forward` */
-    int threads;          /* default: all */
+    const char *forward;                     /* calculator's name; default "cpu" */
+    const char *backward;                    /* default: `forward` */
+    const sdlf_trainer_placement *placement; /* borrowed until sdlf_trainer_create returns */
+    int placement_count;
+    int threads; /* default: all */
     bool no_fusion;
-    const char *checkpoint; /* save here after each epoch and when stopped; NULL: never */
-    bool resume;            /* go on from the training state found in the model (see weights.h) */
+    const char *conv_algorithm; /* a convolution algorithm by name; NULL: the calculator's own choice */
+    const char *data;           /* noted in checkpoints: what to open the data set with; default: its name */
+    const char *checkpoint;     /* save here after each epoch and when stopped; NULL: never */
+    bool resume;                /* go on from the training state found in the model (see weights.h) */
     sdlf_progress_callback *callback;
     void *user;
 } sdlf_trainer_options;
@@ -62,8 +73,22 @@ sdlf_status sdlf_trainer_run(sdlf_trainer *trainer);
 /* Ask a running trainer to stop after the current step. Safe from a signal handler and from other threads. */
 void sdlf_trainer_stop(sdlf_trainer *trainer);
 
+/* Set batch, epochs, seed, optimizer, schedule, label_smoothing, clip_norm and augment to what a checkpoint was trained
+ * with; the other members are left as they are. A program that resumes starts from these, and changes what its user asks
+ * for. Errors: SDLF_ERROR_ARGUMENT (there is no state), SDLF_ERROR_FORMAT (settings that cannot be read). */
+sdlf_status sdlf_trainer_restore_options(sdlf_trainer_options *options, const sdlf_training_state *state);
+
+/* Bytes that the trainer holds: parameters, optimiser states, the arenas of all its plans, and the loaders' batches. The
+ * data sets are not counted. */
+int64_t sdlf_trainer_memory(const sdlf_trainer *trainer);
+
 /* The plan that full batches train with, for listings. */
 const sdlf_plan *sdlf_trainer_plan(const sdlf_trainer *trainer);
+
+/* Append a softmax_cross_entropy layer to a model that has no loss layer: on the input of its final softmax or log_softmax,
+ * or on its output 0 itself. The labels become an input named "label". Training plans need it; a trainer calls it. Does
+ * nothing where there is a loss layer already. Errors: SDLF_ERROR_SHAPE (no output, or one that is not (N,C)). */
+sdlf_status sdlf_model_add_loss(sdlf_model *model, float smoothing);
 
 /* ---- evaluation ---- */
 
