@@ -1,0 +1,12 @@
+/* The calculators of this build, in the order in which listings show them. */
+#include "calculators/registry.h"
+
+static const sdlf_calculator_class *const classes[] = {
+    &sdlf_reference_calculator_class,
+};
+
+const sdlf_calculator_class *sdlf_calculator_class_at(int index)
+{
+    int count = (int)(sizeof classes / sizeof classes[0]);
+    return index >= 0 && index < count ? classes[index] : NULL;
+}

@@ -1,0 +1,140 @@
+/* The public face of calculators: open by name, close, ask and run. Kernels rely on the checks made here. */
+#include <sdlf/calculator.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const sdlf_calculator_class *find_class(const char *name)
+{
+    const sdlf_calculator_class *type;
+    for (int i = 0; (type = sdlf_calculator_class_at(i)); i++) {
+        if (strcmp(type->name, name) == 0) return type;
+    }
+    return NULL;
+}
+
+static void list_classes(char *text, size_t size)
+{
+    const sdlf_calculator_class *type;
+    size_t used = 0;
+    for (int i = 0; (type = sdlf_calculator_class_at(i)) && used < size; i++) {
+        int length = snprintf(text + used, size - used, "%s%s", i ? ", " : "", type->name);
+        if (length < 0) break;
+        used += (size_t)length;
+    }
+}
+
+sdlf_status sdlf_calculator_open(sdlf_calculator **calculator, const char *name, const sdlf_calculator_options *options)
+{
+    static const sdlf_calculator_options defaults = {.threads = 0};
+    *calculator = NULL;
+    const sdlf_calculator_class *type = name ? find_class(name) : NULL;
+    if (!type) {
+        char known[256] = "";
+        list_classes(known, sizeof known);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "no calculator '%s'; there are: %s", name ? name : "(null)", known);
+    }
+    if (!options) options = &defaults;
+    if (options->threads < 0 || options->device < 0) {
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s': %s is %d, must not be negative", name,
+                         options->threads < 0 ? "threads" : "device",
+                         options->threads < 0 ? options->threads : options->device);
+    }
+    sdlf_calculator *made = calloc(1, type->size);
+    if (!made) return sdlf_fail(SDLF_ERROR_MEMORY, "calculator '%s': no memory for %zu bytes", name, type->size);
+    made->type = type;
+    sdlf_status status = type->open(made, options);
+    if (status != SDLF_OK) {
+        free(made);
+        return sdlf_fail_context(status, "calculator '%s'", name);
+    }
+    *calculator = made;
+    return SDLF_OK;
+}
+
+void sdlf_calculator_close(sdlf_calculator *calculator)
+{
+    if (!calculator) return;
+    calculator->type->close(calculator);
+    free(calculator);
+}
+
+static const sdlf_kernel_slot *slot_of(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    if ((unsigned)operation->kind >= SDLF_OPERATION_COUNT) return NULL;
+    const sdlf_kernel_slot *slot = &calculator->type->kernel[operation->kind];
+    return slot->run ? slot : NULL;
+}
+
+static bool has_algorithm(const sdlf_kernel_slot *slot, int algorithm)
+{
+    if (algorithm == 0) return true;
+    if (algorithm < 0 || !slot->algorithms) return false;
+    for (int i = 0; slot->algorithms[i]; i++) {
+        if (i == algorithm) return true;
+    }
+    return false;
+}
+
+bool sdlf_calculator_supports(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_kernel_slot *slot = slot_of(calculator, operation);
+    if (!slot || !has_algorithm(slot, operation->algorithm)) return false;
+    return !slot->supports || slot->supports(calculator, operation);
+}
+
+int64_t sdlf_calculator_workspace(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_kernel_slot *slot = slot_of(calculator, operation);
+    return slot && slot->workspace ? slot->workspace(calculator, operation) : 0;
+}
+
+/* Every operand that is there must have memory, unless it has no elements. */
+static sdlf_status check_bound(const sdlf_operation *operation, const sdlf_operation_class *type)
+{
+    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+        bool input = i < SDLF_MAX_INPUTS;
+        int index = input ? i : i - SDLF_MAX_INPUTS;
+        const sdlf_tensor *tensor = input ? &operation->in[index] : &operation->out[index];
+        if (sdlf_tensor_count(tensor) > 0 && !tensor->data) {
+            const char *name = input ? type->in[index].name : type->out[index].name;
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: operand '%s' has no memory", type->name, name ? name : "?");
+        }
+    }
+    return SDLF_OK;
+}
+
+sdlf_status sdlf_calculator_run(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    sdlf_status status = sdlf_operation_check(operation);
+    if (status != SDLF_OK) return status;
+    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    status = check_bound(operation, type);
+    if (status != SDLF_OK) return status;
+    const sdlf_calculator_class *computer = calculator->type;
+    if (!sdlf_calculator_supports(calculator, operation)) {
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "calculator '%s' has no %s for these operands", computer->name,
+                         type->name);
+    }
+    int64_t bytes = sdlf_calculator_workspace(calculator, operation);
+    if (sdlf_tensor_bytes(&operation->workspace) >= bytes)
+        return computer->kernel[operation->kind].run(calculator, operation);
+
+    sdlf_operation copy = *operation;
+    copy.workspace = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(bytes), NULL);
+    status = computer->allocate(calculator, bytes, &copy.workspace.data);
+    if (status != SDLF_OK) {
+        return sdlf_fail_context(status, "%s: workspace of %" PRId64 " bytes", type->name, bytes);
+    }
+    status = computer->kernel[copy.kind].run(calculator, &copy);
+    sdlf_status synchronized = computer->synchronize(calculator); /* the workspace may still be in use until then */
+    computer->deallocate(calculator, copy.workspace.data);
+    return status != SDLF_OK ? status : synchronized;
+}
+
+bool sdlf_calculator_shares_memory(const sdlf_calculator *a, const sdlf_calculator *b)
+{
+    return a == b || strcmp(a->space, b->space) == 0;
+}
