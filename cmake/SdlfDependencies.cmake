@@ -1,6 +1,57 @@
-# Packages. Threads, zlib and jansson are needed; the others switch a feature on where they are found.
+# Packages, as imported targets. Threads, zlib and jansson are needed; the others switch a feature on where they are found.
+#
+# A program that links the static library needs the same packages. Whoever finds one says so:
+#   sdlf_exports([CMAKE line] [MODULE pkg-config module] [LIBRARY flag or path ...])
+# CMAKE becomes a line of the installed sdlf-config.cmake; MODULE and LIBRARY go into sdlf.pc.
+function(sdlf_exports)
+    cmake_parse_arguments(arg "" "CMAKE;MODULE" "LIBRARY" ${ARGN})
+    if(arg_CMAKE)
+        set_property(GLOBAL APPEND_STRING PROPERTY SDLF_EXPORT_CMAKE "${arg_CMAKE}\n")
+    endif()
+    if(arg_MODULE)
+        set_property(GLOBAL APPEND PROPERTY SDLF_EXPORT_MODULES "${arg_MODULE}")
+    endif()
+    foreach(library IN LISTS arg_LIBRARY)
+        set_property(GLOBAL APPEND PROPERTY SDLF_EXPORT_LIBRARIES "${library}")
+    endforeach()
+endfunction()
 
+# A needed package is missing: say which Debian package has it.
+function(sdlf_require found what package)
+    if(NOT found)
+        message(FATAL_ERROR "SDLF needs ${what}, which was not found. On Debian and Ubuntu: apt-get install ${package}, "
+                            "or scripts/setup.sh for everything at once.")
+    endif()
+endfunction()
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
-find_package(ZLIB REQUIRED)
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+sdlf_exports(CMAKE "find_dependency(Threads)" LIBRARY -lm ${CMAKE_THREAD_LIBS_INIT})
+
+find_package(PkgConfig QUIET)
+sdlf_require("${PKG_CONFIG_FOUND}" "pkg-config" "pkg-config")
+
+find_package(ZLIB QUIET)
+sdlf_require("${ZLIB_FOUND}" "zlib" "zlib1g-dev")
+sdlf_exports(CMAKE "find_dependency(ZLIB)" MODULE zlib)
+sdlf_summary("zlib" "${ZLIB_VERSION_STRING}")
+
+pkg_check_modules(JANSSON QUIET IMPORTED_TARGET jansson)
+sdlf_require("${JANSSON_FOUND}" "jansson, a JSON library" "libjansson-dev")
+sdlf_exports(MODULE jansson CMAKE
+    "find_dependency(PkgConfig)\npkg_check_modules(JANSSON QUIET IMPORTED_TARGET jansson)\nsdlf_need(JANSSON_FOUND jansson)")
+sdlf_summary("jansson" "${JANSSON_VERSION}")
+
+# OpenMP::OpenMP_C exists where OpenMP was found; calculators/cpu links it.
+if(NOT SDLF_OPENMP)
+    sdlf_summary("OpenMP" "off (SDLF_OPENMP): the cpu calculator uses one thread")
+else()
+    find_package(OpenMP QUIET COMPONENTS C)
+    if(NOT OpenMP_C_FOUND)
+        sdlf_summary("OpenMP" "off: not found (with Clang: libomp-dev); the cpu calculator uses one thread")
+    else()
+        sdlf_exports(CMAKE "find_dependency(OpenMP COMPONENTS C)" LIBRARY ${OpenMP_C_LIBRARIES})
+        list(JOIN OpenMP_C_LIB_NAMES ", " names)
+        sdlf_summary("OpenMP" "${OpenMP_C_VERSION} (${names})")
+    endif()
+endif()

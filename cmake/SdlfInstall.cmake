@@ -1,1 +1,45 @@
-# Installation: library, headers, program, CMake package and pkg-config file.
+# Installation: library, headers, program, CMake package and pkg-config file. What a user of the static library must link
+# beside it was collected by sdlf_exports (SdlfDependencies.cmake); a shared library brings its own.
+
+include(CMakePackageConfigHelpers)
+set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/sdlf")
+
+install(TARGETS sdlf EXPORT sdlf-targets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(EXPORT sdlf-targets NAMESPACE sdlf:: DESTINATION "${package_folder}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/framework/include/sdlf" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    FILES_MATCHING PATTERN "*.h")
+install(FILES "${PROJECT_BINARY_DIR}/include/sdlf/version.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sdlf)
+if(TARGET sdlf_program)
+    file(RELATIVE_PATH library_folder "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
+    set_target_properties(sdlf_program PROPERTIES INSTALL_RPATH "$ORIGIN/${library_folder}")
+    install(TARGETS sdlf_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+# find_package(sdlf)
+set(dependencies "")
+if(NOT BUILD_SHARED_LIBS)
+    get_property(dependencies GLOBAL PROPERTY SDLF_EXPORT_CMAKE)
+endif()
+configure_package_config_file(cmake/sdlf-config.cmake.in sdlf-config.cmake INSTALL_DESTINATION "${package_folder}")
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(sdlf-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/sdlf-config.cmake" "${PROJECT_BINARY_DIR}/sdlf-config-version.cmake"
+    DESTINATION "${package_folder}")
+
+# pkg-config sdlf: with the static library alone, everything is public, so that no --static is needed
+set(modules "")
+set(libraries "")
+if(NOT BUILD_SHARED_LIBS)
+    get_property(modules GLOBAL PROPERTY SDLF_EXPORT_MODULES)
+    get_property(libraries GLOBAL PROPERTY SDLF_EXPORT_LIBRARIES)
+endif()
+list(REMOVE_DUPLICATES libraries)
+list(JOIN modules " " modules)
+list(JOIN libraries " " libraries)
+file(RELATIVE_PATH prefix_from_pc "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
+configure_file(cmake/sdlf.pc.in sdlf.pc @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/sdlf.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

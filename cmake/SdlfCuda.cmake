@@ -1,0 +1,21 @@
+# The CUDA language: SDLF_CUDA_ENABLED is true where it may be used. AUTO asks whether nvcc is there and works; ON insists;
+# OFF does not look. This version has no CUDA sources yet.
+
+set(SDLF_CUDA_ENABLED OFF)
+if(NOT SDLF_CUDA MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "SDLF_CUDA is '${SDLF_CUDA}'; it may be AUTO, ON or OFF.")
+elseif(SDLF_CUDA STREQUAL "OFF")
+    sdlf_summary("CUDA" "off (SDLF_CUDA)")
+else()
+    include(CheckLanguage)
+    check_language(CUDA)
+    if(CMAKE_CUDA_COMPILER)
+        enable_language(CUDA)
+        set(SDLF_CUDA_ENABLED ON)
+        sdlf_summary("CUDA" "${CMAKE_CUDA_COMPILER_VERSION} (${CMAKE_CUDA_COMPILER}); no part of this version uses it")
+    elseif(SDLF_CUDA STREQUAL "ON")
+        message(FATAL_ERROR "SDLF_CUDA=ON, but no working CUDA compiler was found. Put nvcc on the PATH or set CUDACXX.")
+    else()
+        sdlf_summary("CUDA" "off: no nvcc on the PATH")
+    endif()
+endif()
