@@ -40,12 +40,14 @@ typedef struct sdlf_plan_options {
     bool gradients_only;        /* training: compute gradients, update nothing */
     sdlf_optimizer optimizer;   /* training: zeroed means plain sgd */
     float clip_norm;            /* training: scale the gradients to at most this total norm; 0: do not */
+    float label_smoothing;      /* training: of the loss that the plan adds itself, see sdlf_plan_create */
     uint64_t seed;              /* dropout */
     const char *conv_algorithm; /* a convolution algorithm by name, where the calculator has it; NULL: its own choice */
 } sdlf_plan_options;
 
-/* The plan is the caller's; free with sdlf_plan_free (accepts NULL). Training plans need a model with a loss layer.
- * Errors: all of the model's; an operation that the layer's calculator lacks (the message names both); memory (the
+/* The plan is the caller's; free with sdlf_plan_free (accepts NULL). A training plan minimises the model's loss layers; to
+ * a model that has none the plan (not the model) adds softmax_cross_entropy, named "loss", on the input of its final
+ * softmax or log_softmax, or else on its first output, with an int32 input "labels" (N). Errors: all of the model's; an operation that the layer's calculator lacks (the message names both); memory (the
  * message says how much was asked). */
 sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_plan_options *options);
 void sdlf_plan_free(sdlf_plan *plan);

@@ -1,0 +1,278 @@
+/* Building a model: layers and outputs are appended; the first error is kept until someone asks. */
+#include "framework/model_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "framework/field.h"
+#include "layers/input.h"
+
+static const sdlf_node no_node = {-1, 0};
+
+sdlf_model *sdlf_model_create(const char *name)
+{
+    sdlf_model *model = calloc(1, sizeof *model);
+    if (model == NULL) return NULL;
+    model->name = strdup(name != NULL ? name : "network");
+    if (model->name == NULL) {
+        free(model);
+        return NULL;
+    }
+    model->normalization = (sdlf_normalization){.mean = 0, .scale = 1};
+    return model;
+}
+
+static void release_layer(model_layer *entry)
+{
+    free((char *)entry->layer.name);
+    free((char *)entry->layer.origin);
+    free((void *)entry->layer.options);
+    free(entry->inputs);
+}
+
+void sdlf_model_free(sdlf_model *model)
+{
+    if (model == NULL) return;
+    model_free_parameters(model);
+    for (int i = 0; i < model->layer_count; i++) release_layer(&model->layers[i]);
+    for (int i = 0; i < model->output_count; i++) free(model->outputs[i].name);
+    free(model->layers);
+    free(model->outputs);
+    free(model->message);
+    free(model->origin);
+    free(model->name);
+    free(model);
+}
+
+const char *sdlf_model_name(const sdlf_model *model)
+{
+    return model->name;
+}
+
+/* Keep the calling thread's message as the model's, unless an earlier error is kept already. */
+static void keep_error(sdlf_model *model, sdlf_status status)
+{
+    if (model == NULL || model->status != SDLF_OK || status == SDLF_OK) return;
+    model->status = status;
+    model->message = strdup(sdlf_error_message());
+}
+
+sdlf_status sdlf_model_status(const sdlf_model *model)
+{
+    if (model == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: there is none: memory ran out when it was created");
+    if (model->status == SDLF_OK) return SDLF_OK;
+    return sdlf_fail(model->status, "%s", model->message != NULL ? model->message : "out of memory");
+}
+
+void sdlf_model_set_origin(sdlf_model *model, const char *origin)
+{
+    if (model == NULL) return;
+    free(model->origin);
+    model->origin = NULL;
+    if (origin == NULL) return;
+    model->origin = strdup(origin);
+    if (model->origin == NULL) keep_error(model, sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory"));
+}
+
+static bool name_taken(const sdlf_model *model, const char *name)
+{
+    for (int i = 0; i < model->layer_count; i++) {
+        if (strcmp(model->layers[i].layer.name, name) == 0) return true;
+    }
+    return false;
+}
+
+/* The given name, or the class's name with the first free number behind it. NULL: out of memory. */
+static char *choose_name(const sdlf_model *model, const sdlf_layer_class *type, const char *given)
+{
+    if (given != NULL) return strdup(given);
+    if (!name_taken(model, type->name)) return strdup(type->name);
+    char name[96];
+    for (int number = 2;; number++) {
+        snprintf(name, sizeof name, "%.64s_%d", type->name, number);
+        if (!name_taken(model, name)) return strdup(name);
+    }
+}
+
+static sdlf_status reserve_layer(sdlf_model *model)
+{
+    if (model->layer_count < model->layer_capacity) return SDLF_OK;
+    int capacity = model->layer_capacity != 0 ? 2 * model->layer_capacity : 16;
+    model_layer *layers = realloc(model->layers, (size_t)capacity * sizeof *layers);
+    if (layers == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory for %d layers", capacity);
+    model->layers = layers;
+    model->layer_capacity = capacity;
+    return SDLF_OK;
+}
+
+static sdlf_status check_inputs(const sdlf_model *model, const sdlf_layer_class *type, const sdlf_node *inputs,
+                                int input_count)
+{
+    if (input_count < type->minimum_inputs || input_count > type->maximum_inputs) {
+        if (type->minimum_inputs == type->maximum_inputs)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s takes %d inputs, not %d", type->name, type->minimum_inputs,
+                             input_count);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s takes %d to %d inputs, not %d", type->name, type->minimum_inputs,
+                         type->maximum_inputs, input_count);
+    }
+    for (int i = 0; i < input_count; i++) {
+        if (inputs[i].layer < 0 || inputs[i].layer >= model->layer_count || inputs[i].output < 0 ||
+            inputs[i].output >= SDLF_MAX_LAYER_OUTPUTS)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "input %d of %s is no node of this model", i, type->name);
+    }
+    return SDLF_OK;
+}
+
+/* Fill a new entry; on failure it is empty again. */
+static sdlf_status make_layer(model_layer *entry, const sdlf_model *model, const sdlf_layer_class *type,
+                              const void *options, const sdlf_node *inputs, int input_count)
+{
+    memset(entry, 0, sizeof *entry);
+    const char *given = options != NULL ? *(const char *const *)options : NULL;
+    if (given != NULL && name_taken(model, given))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "two layers are named '%s'", given);
+    entry->layer.type = type;
+    entry->layer.name = choose_name(model, type, given);
+    void *copy = calloc(1, type->options_size);
+    entry->layer.options = copy;
+    entry->inputs = malloc((size_t)(input_count > 0 ? input_count : 1) * sizeof *inputs);
+    if (model->origin != NULL) entry->layer.origin = strdup(model->origin);
+    sdlf_status status = SDLF_OK;
+    if (entry->layer.name == NULL || copy == NULL || entry->inputs == NULL ||
+        (model->origin != NULL && entry->layer.origin == NULL)) {
+        status = sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory for layer %d (%s)", model->layer_count, type->name);
+        goto fail;
+    }
+    if (options != NULL) memcpy(copy, options, type->options_size);
+    *(const char **)copy = entry->layer.name;
+    if (input_count > 0) memcpy(entry->inputs, inputs, (size_t)input_count * sizeof *inputs);
+    entry->input_count = input_count;
+    status = type->fields != NULL ? sdlf_fields_complete(type->fields, copy) : SDLF_OK;
+    if (status != SDLF_OK) {
+        if (entry->layer.origin != NULL)
+            status = sdlf_fail_context(status, "%s: layer %d '%s' (%s)", entry->layer.origin, model->layer_count,
+                                       entry->layer.name, type->name);
+        else
+            status = sdlf_fail_context(status, "layer %d '%s' (%s)", model->layer_count, entry->layer.name, type->name);
+        goto fail;
+    }
+    return SDLF_OK;
+fail:
+    release_layer(entry);
+    memset(entry, 0, sizeof *entry);
+    return status;
+}
+
+sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const void *options, const sdlf_node *inputs,
+                         int input_count)
+{
+    if (model == NULL || model->status != SDLF_OK) return no_node;
+    sdlf_status status = check_inputs(model, type, inputs, input_count);
+    if (status == SDLF_OK) status = reserve_layer(model);
+    if (status == SDLF_OK)
+        status = make_layer(&model->layers[model->layer_count], model, type, options, inputs, input_count);
+    if (status != SDLF_OK) {
+        keep_error(model, status);
+        return no_node;
+    }
+    model_free_parameters(model);
+    return (sdlf_node){.layer = model->layer_count++, .output = 0};
+}
+
+sdlf_node sdlf_input(sdlf_model *model, const char *name, sdlf_dtype dtype, sdlf_shape shape)
+{
+    sdlf_input_options options = {.name = name, .dtype = (int)dtype, .shape = shape};
+    return sdlf_model_add(model, &sdlf_input_layer_class, &options, NULL, 0);
+}
+
+void sdlf_output(sdlf_model *model, const char *name, sdlf_node node)
+{
+    if (model == NULL || model->status != SDLF_OK) return;
+    if (node.layer < 0 || node.layer >= model->layer_count) {
+        keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "output '%s' is no node of this model", name));
+        return;
+    }
+    for (int i = 0; i < model->output_count; i++) {
+        if (strcmp(model->outputs[i].name, name) == 0) {
+            keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "two outputs are named '%s'", name));
+            return;
+        }
+    }
+    size_t count = (size_t)model->output_count + 1;
+    model_output *outputs = realloc(model->outputs, count * sizeof *outputs);
+    if (outputs != NULL) model->outputs = outputs;
+    char *copy = outputs != NULL ? strdup(name) : NULL;
+    if (copy == NULL) {
+        keep_error(model, sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory for output '%s'", name));
+        return;
+    }
+    model->outputs[model->output_count++] = (model_output){.name = copy, .node = node};
+}
+
+/* ---- looking ---- */
+
+sdlf_normalization *sdlf_model_normalization(sdlf_model *model)
+{
+    return &model->normalization;
+}
+
+sdlf_training_state *sdlf_model_training_state(sdlf_model *model)
+{
+    return &model->training_state;
+}
+
+int sdlf_model_layer_count(const sdlf_model *model)
+{
+    return model->layer_count;
+}
+
+const sdlf_layer *sdlf_model_layer(const sdlf_model *model, int index)
+{
+    return index >= 0 && index < model->layer_count ? &model->layers[index].layer : NULL;
+}
+
+int sdlf_model_layer_input_count(const sdlf_model *model, int index)
+{
+    return model->layers[index].input_count;
+}
+
+sdlf_node sdlf_model_layer_input(const sdlf_model *model, int index, int input)
+{
+    return model->layers[index].inputs[input];
+}
+
+int sdlf_model_input_count(const sdlf_model *model)
+{
+    int count = 0;
+    for (int i = 0; i < model->layer_count; i++) count += model->layers[i].layer.type == &sdlf_input_layer_class;
+    return count;
+}
+
+sdlf_node sdlf_model_input(const sdlf_model *model, int index)
+{
+    for (int i = 0; i < model->layer_count; i++) {
+        if (model->layers[i].layer.type == &sdlf_input_layer_class && index-- == 0) return (sdlf_node){i, 0};
+    }
+    return no_node;
+}
+
+int sdlf_model_output_count(const sdlf_model *model)
+{
+    return model->output_count;
+}
+
+sdlf_node sdlf_model_output(const sdlf_model *model, int index)
+{
+    return index >= 0 && index < model->output_count ? model->outputs[index].node : no_node;
+}
+
+const char *sdlf_model_output_name(const sdlf_model *model, int index)
+{
+    return index >= 0 && index < model->output_count ? model->outputs[index].name : NULL;
+}
+
+sdlf_shape sdlf_model_node_shape(const sdlf_model *model, sdlf_node node)
+{
+    return model->layers[node.layer].output_shape[node.output];
+}

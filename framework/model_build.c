@@ -1,0 +1,170 @@
+/* Inferring a model's shapes and making its parameters. */
+#include "framework/model_internal.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "framework/initializer.h"
+
+sdlf_status model_layer_infer(const sdlf_layer *layer, int position, const sdlf_layer *producer,
+                              sdlf_signature *signature)
+{
+    sdlf_status status = layer->type->infer(layer, signature);
+    for (int i = 0; status == SDLF_OK && i < signature->output_count; i++) {
+        if (sdlf_shape_count(signature->output_shape[i]) < 0)
+            status = sdlf_fail(SDLF_ERROR_SHAPE, "output %s has too many elements",
+                               sdlf_shape_print(signature->output_shape[i]).text);
+    }
+    for (int i = 0; status == SDLF_OK && i < signature->parameter_count; i++) {
+        int64_t count = sdlf_shape_count(signature->parameter[i].shape);
+        if (count < 0 || count > INT64_MAX / 64)
+            status = sdlf_fail(SDLF_ERROR_SHAPE, "parameter %s of shape %s has too many elements",
+                               signature->parameter[i].name, sdlf_shape_print(signature->parameter[i].shape).text);
+    }
+    if (status == SDLF_OK) return SDLF_OK;
+    char from[256] = "";
+    if (producer != NULL) snprintf(from, sizeof from, "; from %s '%s'", producer->type->name, producer->name);
+    char at[256] = "";
+    if (layer->origin != NULL) snprintf(at, sizeof at, "; at %s", layer->origin);
+    return sdlf_fail(status, "layer %d '%s' (%s): %s%s%s", position, layer->name, layer->type->name,
+                     sdlf_error_message(), from, at);
+}
+
+void model_free_parameters(sdlf_model *model)
+{
+    for (int i = 0; i < model->parameter_count; i++) {
+        sdlf_parameter *parameter = &model->parameters[i];
+        free(parameter->name);
+        sdlf_tensor_release(&parameter->value, NULL);
+        for (int s = 0; s < 3; s++) sdlf_tensor_release(&parameter->state[s], NULL);
+    }
+    free(model->parameters);
+    model->parameters = NULL;
+    model->parameter_count = 0;
+    model->built = false;
+}
+
+/* Append the parameters of one layer. */
+static sdlf_status add_parameters(sdlf_model *model, int index, const sdlf_signature *signature, uint64_t seed)
+{
+    model_layer *entry = &model->layers[index];
+    entry->first_parameter = model->parameter_count;
+    entry->parameter_count = signature->parameter_count;
+    if (signature->parameter_count == 0) return SDLF_OK;
+    size_t count = (size_t)(model->parameter_count + signature->parameter_count);
+    sdlf_parameter *parameters = realloc(model->parameters, count * sizeof *parameters);
+    if (parameters == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory for %zu parameters", count);
+    model->parameters = parameters;
+    for (int i = 0; i < signature->parameter_count; i++) {
+        const sdlf_parameter_spec *spec = &signature->parameter[i];
+        sdlf_parameter *parameter = &model->parameters[model->parameter_count];
+        *parameter = (sdlf_parameter){.spec = *spec, .layer = index};
+        size_t length = strlen(entry->layer.name) + strlen(spec->name) + 2;
+        parameter->name = malloc(length);
+        if (parameter->name == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory for a parameter's name");
+        snprintf(parameter->name, length, "%s.%s", entry->layer.name, spec->name);
+        model->parameter_count++; /* from here on model_free_parameters cleans up */
+        sdlf_status status = sdlf_tensor_create(&parameter->value, NULL, SDLF_FLOAT32, spec->shape);
+        if (status == SDLF_OK)
+            status = sdlf_initialize(&parameter->value, spec, seed,
+                                     SDLF_STREAM_PARAMETER + (uint32_t)(model->parameter_count - 1));
+        if (status != SDLF_OK) return sdlf_fail_context(status, "parameter %s", parameter->name);
+    }
+    return SDLF_OK;
+}
+
+sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed)
+{
+    sdlf_status status = sdlf_model_status(model);
+    if (status != SDLF_OK) return status;
+    if (model->layer_count == 0) return sdlf_fail(SDLF_ERROR_ARGUMENT, "model '%s' has no layers", model->name);
+    model_free_parameters(model);
+    sdlf_dtype(*dtypes)[SDLF_MAX_LAYER_OUTPUTS] = calloc((size_t)model->layer_count, sizeof *dtypes);
+    if (dtypes == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory");
+    for (int i = 0; i < model->layer_count && status == SDLF_OK; i++) {
+        model_layer *entry = &model->layers[i];
+        sdlf_signature signature = {.input_count = entry->input_count, .dtype = SDLF_FLOAT32};
+        for (int j = 0; j < entry->input_count; j++) {
+            sdlf_node node = entry->inputs[j];
+            if (node.output >= model->layers[node.layer].output_count) {
+                status = sdlf_fail(SDLF_ERROR_ARGUMENT, "layer %d '%s': input %d is output %d of '%s', which has %d", i,
+                                   entry->layer.name, j, node.output, model->layers[node.layer].layer.name,
+                                   model->layers[node.layer].output_count);
+                goto done;
+            }
+            signature.input_shape[j] = model->layers[node.layer].output_shape[node.output];
+            signature.input_dtype[j] = dtypes[node.layer][node.output];
+        }
+        const sdlf_layer *producer = entry->input_count > 0 ? &model->layers[entry->inputs[0].layer].layer : NULL;
+        status = model_layer_infer(&entry->layer, i, producer, &signature);
+        if (status != SDLF_OK) goto done;
+        entry->output_count = signature.output_count;
+        memcpy(entry->output_shape, signature.output_shape, sizeof entry->output_shape);
+        memcpy(dtypes[i], signature.output_dtype, sizeof dtypes[i]);
+        status = add_parameters(model, i, &signature, seed);
+    }
+done:
+    free(dtypes);
+    if (status != SDLF_OK)
+        model_free_parameters(model);
+    else
+        model->built = true;
+    return status;
+}
+
+int sdlf_model_parameter_count(const sdlf_model *model)
+{
+    return model->parameter_count;
+}
+
+sdlf_parameter *sdlf_model_parameter(sdlf_model *model, int index)
+{
+    return index >= 0 && index < model->parameter_count ? &model->parameters[index] : NULL;
+}
+
+sdlf_parameter *sdlf_model_find_parameter(sdlf_model *model, const char *name)
+{
+    for (int i = 0; i < model->parameter_count; i++) {
+        if (strcmp(model->parameters[i].name, name) == 0) return &model->parameters[i];
+    }
+    return NULL;
+}
+
+sdlf_status sdlf_model_require_states(sdlf_model *model, int count)
+{
+    assert(count >= 0 && count <= 3);
+    for (int i = 0; i < model->parameter_count; i++) {
+        sdlf_parameter *parameter = &model->parameters[i];
+        int wanted = parameter->spec.trainable ? count : 0;
+        for (int s = wanted; s < 3; s++) sdlf_tensor_release(&parameter->state[s], NULL);
+        for (int s = 0; s < wanted; s++) {
+            if (sdlf_tensor_present(&parameter->state[s])) continue;
+            sdlf_status status = sdlf_tensor_create(&parameter->state[s], NULL, SDLF_FLOAT32, parameter->spec.shape);
+            if (status != SDLF_OK) return sdlf_fail_context(status, "optimiser state of %s", parameter->name);
+            memset(parameter->state[s].data, 0, (size_t)sdlf_tensor_bytes(&parameter->state[s]));
+        }
+    }
+    return SDLF_OK;
+}
+
+int64_t sdlf_model_trainable_count(const sdlf_model *model)
+{
+    int64_t count = 0;
+    for (int i = 0; i < model->parameter_count; i++) {
+        if (model->parameters[i].spec.trainable) count += sdlf_tensor_count(&model->parameters[i].value);
+    }
+    return count;
+}
+
+uint32_t sdlf_model_hash(const sdlf_model *model)
+{
+    uLong hash = crc32_z(0, NULL, 0);
+    for (int i = 0; i < model->parameter_count; i++) {
+        const sdlf_tensor *value = &model->parameters[i].value;
+        hash = crc32_z(hash, value->data, (z_size_t)sdlf_tensor_bytes(value));
+    }
+    return (uint32_t)hash;
+}

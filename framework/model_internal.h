@@ -1,0 +1,47 @@
+/* The model's own structures, for the model, the plan and the formats. */
+#ifndef SDLF_FRAMEWORK_MODEL_INTERNAL_H
+#define SDLF_FRAMEWORK_MODEL_INTERNAL_H
+
+#include <sdlf/formats.h>
+#include <sdlf/model.h>
+
+/* One layer of the graph. Outputs and parameters are known after sdlf_model_build. */
+typedef struct model_layer {
+    sdlf_layer layer; /* name, origin and options are owned */
+    sdlf_node *inputs;
+    int input_count;
+    int output_count;
+    sdlf_shape output_shape[SDLF_MAX_LAYER_OUTPUTS]; /* for a batch of 1 */
+    int first_parameter, parameter_count;
+} model_layer;
+
+typedef struct model_output {
+    char *name;
+    sdlf_node node;
+} model_output;
+
+struct sdlf_model {
+    char *name;
+    char *origin; /* of the layers added next */
+    model_layer *layers;
+    int layer_count, layer_capacity;
+    model_output *outputs;
+    int output_count;
+    sdlf_parameter *parameters;
+    int parameter_count;
+    bool built;
+    sdlf_status status; /* the first error made while building, and its message */
+    char *message;
+    sdlf_normalization normalization;
+    sdlf_training_state training_state;
+};
+
+/* Infer one layer's signature from its inputs' shapes and dtypes (already filled in), and put the layer's name, position
+ * and the layer its first input comes from around an error. `producer` may be NULL. */
+sdlf_status model_layer_infer(const sdlf_layer *layer, int position, const sdlf_layer *producer,
+                              sdlf_signature *signature);
+
+/* Free the parameters (before they are made anew). */
+void model_free_parameters(sdlf_model *model);
+
+#endif
