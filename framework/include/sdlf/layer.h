@@ -108,8 +108,10 @@ typedef struct sdlf_layer_context {
     int input_count;
     bool training;
     uint64_t seed;
-    uint32_t stream;                    /* this layer's own random stream: SDLF_STREAM_DROPOUT + its index */
-    sdlf_tensor step;                   /* (1) int64, the number of training steps done */
+    uint32_t stream;  /* this layer's own random stream: SDLF_STREAM_DROPOUT + its index */
+    sdlf_tensor step; /* (1) int64, the number of training steps done */
+    sdlf_tensor
+        metrics; /* softmax_cross_entropy's `metrics` operand in the plan's first such layer, absent elsewhere */
     const sdlf_tensor *output_gradient; /* backward */
     sdlf_tensor *input_gradient;        /* backward */
     sdlf_tensor *parameter_gradient;    /* backward */

@@ -35,13 +35,15 @@ typedef struct sdlf_plan_options {
     sdlf_calculator *backward; /* training: default `forward`; it also updates the parameters */
     const sdlf_placement *placement;
     int placement_count;
-    bool no_fusion;             /* one operation for each that the layers describe */
-    bool keep_activations;      /* every layer's output and gradient stays readable after a run (no reuse, no fusion) */
-    bool gradients_only;        /* training: compute gradients, update nothing */
-    sdlf_optimizer optimizer;   /* training: zeroed means plain sgd */
-    float clip_norm;            /* training: scale the gradients to at most this total norm; 0: do not */
-    float label_smoothing;      /* training: of the loss that the plan adds itself, see sdlf_plan_create */
-    uint64_t seed;              /* dropout */
+    bool no_fusion;           /* one operation for each that the layers describe */
+    bool keep_activations;    /* every layer's output and gradient stays readable after a run (no reuse, no fusion) */
+    bool gradients_only;      /* training: compute gradients, update nothing */
+    sdlf_optimizer optimizer; /* training: zeroed means plain sgd */
+    float clip_norm;          /* training: scale the gradients to at most this total norm; 0: do not */
+    float label_smoothing;    /* training: of the loss that the plan adds itself, see sdlf_plan_create */
+    uint64_t seed;            /* dropout */
+    sdlf_plan *share; /* a plan of the same model: use its copies of the parameters (in spaces other than the host's)
+                         instead of new ones; it must outlive this plan */
     const char *conv_algorithm; /* a convolution algorithm by name, where the calculator has it; NULL: its own choice */
 } sdlf_plan_options;
 
