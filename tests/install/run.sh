@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# run.sh BUILD_FOLDER C_COMPILER: install a finished build into a temporary folder, move it, then build and run a program
+# outside the tree twice, by find_package and by pkg-config. Works for static and for shared libraries.
+set -euo pipefail
+
+build=$1
+compiler=$2
+consumer=$(cd "$(dirname "$0")/consumer" && pwd)
+temporary=$(mktemp -d)
+trap 'rm -rf "$temporary"' EXIT
+
+say() { printf '\n-- %s\n' "$*"; }
+
+say "install"
+cmake --install "$build" --prefix "$temporary/first" > "$temporary/install.log" || { cat "$temporary/install.log"; exit 1; }
+mv "$temporary/first" "$temporary/moved" # nothing may remember where it was installed
+prefix=$temporary/moved
+libraries=$(dirname "$(find "$prefix" -name 'libsdlf.*' | head -1)")
+if grep -rIl "$build\|$temporary/first" "$prefix/include" "$libraries/cmake" "$libraries/pkgconfig"; then
+    echo "these installed files name the build folder or the first prefix" && exit 1
+fi
+
+say "a program that uses find_package"
+cmake -S "$consumer" -B "$temporary/find_package" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$compiler" > /dev/null
+cmake --build "$temporary/find_package"
+"$temporary/find_package/consumer"
+
+say "a program that uses pkg-config"
+export PKG_CONFIG_PATH=$libraries/pkgconfig
+read -ra flags <<< "$(pkg-config --cflags --libs sdlf)"
+"$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror "$consumer/consumer.c" -o "$temporary/consumer" "${flags[@]}"
+LD_LIBRARY_PATH=$libraries "$temporary/consumer"
+
+if command -v c++ > /dev/null; then
+    say "the headers in C++"
+    read -ra flags <<< "$(pkg-config --cflags sdlf)"
+    echo '#include <sdlf/sdlf.h>' | c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only "${flags[@]}" -x c++ -
+fi
+
+if [ -x "$prefix/bin/sdlf" ]; then
+    say "the installed program"
+    "$prefix/bin/sdlf" --version
+fi
