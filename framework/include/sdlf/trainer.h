@@ -57,8 +57,7 @@ typedef struct sdlf_trainer_options {
     void *user;
 } sdlf_trainer_options;
 
-/* Make everything ready: the loss layer if the model has none (on the input of its final softmax or log_softmax, or on its
- * output), plans for full and for last batches, an inference plan for testing, loaders. All memory that training will
+/* Make everything ready: plans for full and for last batches, an inference plan for testing, loaders. All memory that training will
  * use is allocated here. `test` may be NULL. Model and data sets are borrowed. Errors: options out of range, shapes that
  * disagree with the data (samples' shape, number of classes), memory. */
 sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,
@@ -84,11 +83,6 @@ int64_t sdlf_trainer_memory(const sdlf_trainer *trainer);
 
 /* The plan that full batches train with, for listings. */
 const sdlf_plan *sdlf_trainer_plan(const sdlf_trainer *trainer);
-
-/* Append a softmax_cross_entropy layer to a model that has no loss layer: on the input of its final softmax or log_softmax,
- * or on its output 0 itself. The labels become an input named "label". Training plans need it; a trainer calls it. Does
- * nothing where there is a loss layer already. Errors: SDLF_ERROR_SHAPE (no output, or one that is not (N,C)). */
-sdlf_status sdlf_model_add_loss(sdlf_model *model, float smoothing);
 
 /* ---- evaluation ---- */
 
