@@ -77,6 +77,7 @@ typedef struct sdlf_parameter_spec {
 
 /* Filled by `infer`. Shapes include the batch as dimension 0. */
 typedef struct sdlf_signature {
+    int64_t batch;                                 /* given: samples in a batch, at least 1 */
     int input_count;                               /* given */
     sdlf_dtype input_dtype[SDLF_MAX_LAYER_INPUTS]; /* given */
     sdlf_shape input_shape[SDLF_MAX_LAYER_INPUTS]; /* given */
