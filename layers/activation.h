@@ -1,0 +1,14 @@
+/* What the activation layers share: y = f(x) element by element, dx = dy f'(x) with f' worked out from y. */
+#ifndef SDLF_LAYERS_ACTIVATION_H
+#define SDLF_LAYERS_ACTIVATION_H
+
+#include "layers/layers_internal.h"
+
+/* One floating input of any shape; an output like it. */
+sdlf_status sdlf_activation_infer(const sdlf_layer *layer, sdlf_signature *signature);
+
+/* The forward and the backward operation of that function. */
+sdlf_status sdlf_activation_forward(sdlf_layer_context *context, sdlf_activation activation);
+sdlf_status sdlf_activation_backward(sdlf_layer_context *context, sdlf_activation activation);
+
+#endif

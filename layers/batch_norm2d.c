@@ -1,0 +1,111 @@
+/* batch_norm2d: each channel normalised to mean 0 and variance 1, then scaled and shifted (Ioffe and Szegedy 2015).
+ *
+ *   x (N,C,H,W) or (N,C), weight (C), bias (C) -> y of x's shape
+ *   training:  y = (x - mean) / sqrt(variance + epsilon) weight + bias, with the batch's own mean and biased variance;
+ *              running_mean and running_var move towards them (the unbiased variance) by `momentum`.
+ *   inference: the same with running_mean and running_var.
+ *   With xhat = (x - mean) / sqrt(variance + epsilon) and n = N H W: dbias = sum dy; dweight = sum dy xhat;
+ *   dx = weight / sqrt(variance + epsilon) (dy - dbias / n - xhat dweight / n). */
+#include "layers/layers_internal.h"
+
+#define MEMBER(member) .offset = offsetof(sdlf_batch_norm2d_options, member)
+
+static const sdlf_field fields[] = {
+    {.name = "epsilon",
+     .type = SDLF_FIELD_FLOAT,
+     MEMBER(epsilon),
+     .minimum = 1e-12,
+     .maximum = 1,
+     .fallback = 1e-5,
+     .zero_means_default = true,
+     .help = "added to the variance"},
+    {.name = "momentum",
+     .type = SDLF_FIELD_FLOAT,
+     MEMBER(momentum),
+     .minimum = 1e-6,
+     .maximum = 1,
+     .fallback = 0.1,
+     .zero_means_default = true,
+     .help = "weight of the newest batch in the running statistics"},
+    {.name = NULL},
+};
+
+/* Positions of the parameters and of the saved tensors. */
+enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR };
+enum { SAVED_MEAN, SAVED_INVERSE_STD };
+
+static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
+{
+    (void)layer;
+    sdlf_shape x = signature->input_shape[0];
+    if (x.rank != 2 && x.rank != 4)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input (N,C,H,W) or (N,C), found %s", sdlf_shape_print(x).text);
+    sdlf_status status = sdlf_layer_check_float(signature, 0);
+    if (status == SDLF_OK) status = sdlf_layer_add_output(signature, signature->dtype, x);
+    const sdlf_parameter_spec parameters[] = {
+        [WEIGHT] = {.name = "weight", .initializer = SDLF_INIT_ONE, .trainable = true},
+        [BIAS] = {.name = "bias", .initializer = SDLF_INIT_ZERO, .trainable = true},
+        [RUNNING_MEAN] = {.name = "running_mean", .initializer = SDLF_INIT_ZERO},
+        [RUNNING_VAR] = {.name = "running_var", .initializer = SDLF_INIT_ONE},
+    };
+    for (int index = WEIGHT; index <= RUNNING_VAR && status == SDLF_OK; index++) {
+        sdlf_parameter_spec parameter = parameters[index];
+        parameter.shape = sdlf_shape(x.dim[1]);
+        status = sdlf_layer_add_parameter(signature, parameter);
+    }
+    for (int index = SAVED_MEAN; index <= SAVED_INVERSE_STD && signature->training && status == SDLF_OK; index++)
+        status = sdlf_layer_add_saved(signature, signature->dtype, sdlf_shape(x.dim[1]));
+    return status;
+}
+
+static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
+{
+    const sdlf_batch_norm2d_options *options = layer->options;
+    const sdlf_tensor *parameter = context->parameter;
+    if (!context->training)
+        return sdlf_emit(context, &(sdlf_operation){
+                                      .kind = SDLF_BATCH_NORM2D_INFER,
+                                      .in = {context->input[0], parameter[WEIGHT], parameter[BIAS],
+                                             parameter[RUNNING_MEAN], parameter[RUNNING_VAR]},
+                                      .out = {context->output[0]},
+                                      .batch_norm = {.epsilon = options->epsilon},
+                                  });
+    return sdlf_emit(context,
+                     &(sdlf_operation){
+                         .kind = SDLF_BATCH_NORM2D_FORWARD,
+                         .in = {context->input[0], parameter[WEIGHT], parameter[BIAS]},
+                         .out = {context->output[0], context->saved[SAVED_MEAN], context->saved[SAVED_INVERSE_STD],
+                                 parameter[RUNNING_MEAN], parameter[RUNNING_VAR]},
+                         .batch_norm = {.epsilon = options->epsilon, .momentum = options->momentum},
+                     });
+}
+
+static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
+{
+    const sdlf_batch_norm2d_options *options = layer->options;
+    return sdlf_emit(context, &(sdlf_operation){
+                                  .kind = SDLF_BATCH_NORM2D_BACKWARD,
+                                  .in = {context->input[0], context->parameter[WEIGHT], context->saved[SAVED_MEAN],
+                                         context->saved[SAVED_INVERSE_STD], context->output_gradient[0]},
+                                  .out = {context->input_gradient[0], context->parameter_gradient[WEIGHT],
+                                          context->parameter_gradient[BIAS]},
+                                  .batch_norm = {.epsilon = options->epsilon, .momentum = options->momentum},
+                              });
+}
+
+const sdlf_layer_class sdlf_batch_norm2d_class = {
+    .name = "batch_norm2d",
+    .summary = "each channel normalised, scaled and shifted",
+    .options_size = sizeof(sdlf_batch_norm2d_options),
+    .fields = fields,
+    .minimum_inputs = 1,
+    .maximum_inputs = 1,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+};
+
+sdlf_node sdlf_batch_norm2d(sdlf_model *model, sdlf_node x, const sdlf_batch_norm2d_options *options)
+{
+    return sdlf_model_add(model, &sdlf_batch_norm2d_class, options, &x, 1);
+}

@@ -1,0 +1,87 @@
+/* Checks that the layers' `infer` functions share. See layers_internal.h. */
+#include "layers/layers_internal.h"
+
+#include <stdio.h>
+
+const sdlf_field sdlf_plain_fields[] = {{.name = NULL}};
+
+sdlf_status sdlf_layer_check_float(const sdlf_signature *signature, int index)
+{
+    if (signature->input_dtype[index] == signature->dtype) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_SHAPE, "expected a floating-point input, found %s %s",
+                     sdlf_dtype_name(signature->input_dtype[index]),
+                     sdlf_shape_print(signature->input_shape[index]).text);
+}
+
+sdlf_status sdlf_layer_check_rank(const sdlf_signature *signature, int index, int rank, const char *form)
+{
+    if (signature->input_shape[index].rank != rank)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input %s, found %s", form,
+                         sdlf_shape_print(signature->input_shape[index]).text);
+    return sdlf_layer_check_float(signature, index);
+}
+
+/* "2", or "1+2" where the two sides differ. */
+static const char *padding_text(char *text, size_t size, const sdlf_window2d *window)
+{
+    const int *before = window->padding_before, *after = window->padding_after;
+    if (before[0] == before[1] && after[0] == after[1] && before[0] == after[0])
+        snprintf(text, size, "%d", before[0]);
+    else
+        snprintf(text, size, "top %d, left %d, bottom %d, right %d", before[0], before[1], after[0], after[1]);
+    return text;
+}
+
+sdlf_status sdlf_layer_window_output(const sdlf_window2d *window, sdlf_shape input, const char *what, int64_t output[2])
+{
+    char padding[80], dilation[40] = "";
+    for (int axis = 0; axis < 2; axis++)
+        if (window->padding_after[axis] < 0)
+            return sdlf_fail(SDLF_ERROR_SHAPE, "padding %d with padding_extra %d would be negative %s",
+                             window->padding_before[axis], window->padding_after[axis] - window->padding_before[axis],
+                             axis == 0 ? "below" : "on the right");
+    for (int axis = 0; axis < 2; axis++) {
+        output[axis] = sdlf_window2d_output(window, axis, input.dim[2 + axis]);
+        if (output[axis] >= 1) continue;
+        if (window->dilation[0] != 1 || window->dilation[1] != 1)
+            snprintf(dilation, sizeof dilation, ", dilated %dx%d,", window->dilation[0], window->dilation[1]);
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s %dx%d%s is larger than its input %lldx%lld (plus padding %s)", what,
+                         window->size[0], window->size[1], dilation, (long long)input.dim[2], (long long)input.dim[3],
+                         padding_text(padding, sizeof padding, window));
+    }
+    return SDLF_OK;
+}
+
+static sdlf_status check_size(const char *what, sdlf_dtype dtype, sdlf_shape shape)
+{
+    int64_t count = sdlf_shape_count(shape);
+    for (int axis = 0; axis < shape.rank; axis++)
+        if (shape.dim[axis] < 1)
+            return sdlf_fail(SDLF_ERROR_SHAPE, "%s would have the shape %s, with no elements", what,
+                             sdlf_shape_print(shape).text);
+    if (count < 0 || count > INT64_MAX / 64 / (int64_t)sdlf_dtype_size(dtype))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s would have the shape %s, more elements than can be counted", what,
+                         sdlf_shape_print(shape).text);
+    return SDLF_OK;
+}
+
+sdlf_status sdlf_layer_add_output(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape)
+{
+    sdlf_status status = check_size("its output", dtype, shape);
+    if (status == SDLF_OK) sdlf_signature_output(signature, dtype, shape);
+    return status;
+}
+
+sdlf_status sdlf_layer_add_parameter(sdlf_signature *signature, sdlf_parameter_spec parameter)
+{
+    sdlf_status status = check_size(parameter.name, SDLF_FLOAT64, parameter.shape);
+    if (status == SDLF_OK) sdlf_signature_parameter(signature, parameter);
+    return status;
+}
+
+sdlf_status sdlf_layer_add_saved(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape)
+{
+    sdlf_status status = check_size("what it keeps for the backward pass", dtype, shape);
+    if (status == SDLF_OK) sdlf_signature_saved(signature, dtype, shape);
+    return status;
+}

@@ -1,0 +1,117 @@
+/* fully_connected: y = x weight^T + bias.
+ *
+ *   x (N, ...) read as (N,I), weight (U,I), bias (U) -> y (N,U)
+ *   dx = dy weight; dweight = dy^T x; dbias = the sum of dy over n. */
+#include "layers/layers_internal.h"
+
+#define MEMBER(member) .offset = offsetof(sdlf_fully_connected_options, member)
+
+static const sdlf_field fields[] = {
+    {.name = "units",
+     .type = SDLF_FIELD_INT,
+     MEMBER(units),
+     .minimum = 1,
+     .maximum = SDLF_LAYER_MAXIMUM_SIDE,
+     .help = "outputs of a sample"},
+    {.name = "no_bias", .type = SDLF_FIELD_BOOL, MEMBER(no_bias), .help = "leave the bias out"},
+    {.name = "initializer",
+     .type = SDLF_FIELD_CHOICE,
+     MEMBER(initializer),
+     .choices = sdlf_initializer_names,
+     .help = "how the weight starts; he_uniform by default"},
+    {.name = NULL},
+};
+
+static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
+{
+    const sdlf_fully_connected_options *options = layer->options;
+    sdlf_shape x = signature->input_shape[0];
+    if (x.rank < 2)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input (N, ...), found %s", sdlf_shape_print(x).text);
+    sdlf_status status = sdlf_layer_check_float(signature, 0);
+    if (status != SDLF_OK) return status;
+    int64_t inputs = sdlf_shape_span(x, 1, x.rank), units = options->units;
+    status = sdlf_layer_add_output(signature, signature->dtype, sdlf_shape(x.dim[0], units));
+    if (status != SDLF_OK) return status;
+    int kind = options->initializer == SDLF_INIT_DEFAULT ? SDLF_INIT_HE_UNIFORM : options->initializer;
+    status = sdlf_layer_add_parameter(signature, (sdlf_parameter_spec){.name = "weight",
+                                                                       .shape = sdlf_shape(units, inputs),
+                                                                       .initializer = kind,
+                                                                       .scale = 0.1f,
+                                                                       .fan_in = inputs,
+                                                                       .fan_out = units,
+                                                                       .trainable = true,
+                                                                       .decay = true});
+    if (status != SDLF_OK || options->no_bias) return status;
+    return sdlf_layer_add_parameter(
+        signature, (sdlf_parameter_spec){
+                       .name = "bias", .shape = sdlf_shape(units), .initializer = SDLF_INIT_ZERO, .trainable = true});
+}
+
+/* (N, ...) seen as (N,I); an absent tensor stays absent. */
+static sdlf_tensor rows(sdlf_tensor tensor)
+{
+    if (!sdlf_tensor_present(&tensor)) return tensor;
+    return sdlf_tensor_reshape(tensor,
+                               sdlf_shape(tensor.shape.dim[0], sdlf_shape_span(tensor.shape, 1, tensor.shape.rank)));
+}
+
+static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
+{
+    const sdlf_fully_connected_options *options = layer->options;
+    sdlf_operation operation = {
+        .kind = SDLF_GEMM,
+        .in = {rows(context->input[0]), context->parameter[0]},
+        .out = {context->output[0]},
+        .gemm = {.transpose_b = true, .alpha = 1},
+    };
+    if (!options->no_bias) operation.in[2] = context->parameter[1];
+    return sdlf_emit(context, &operation);
+}
+
+static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
+{
+    const sdlf_fully_connected_options *options = layer->options;
+    sdlf_tensor dy = context->output_gradient[0];
+    sdlf_operation bias = {
+        .kind = SDLF_REDUCE,
+        .in = {dy},
+        .reduce = {.function = SDLF_REDUCE_SUM, .axis = 0},
+    };
+    sdlf_operation weight = {
+        .kind = SDLF_GEMM,
+        .in = {dy, rows(context->input[0])},
+        .out = {context->parameter_gradient[0]},
+        .gemm = {.transpose_a = true, .alpha = 1},
+    };
+    sdlf_operation input = {
+        .kind = SDLF_GEMM,
+        .in = {dy, context->parameter[0]},
+        .out = {rows(context->input_gradient[0])},
+        .gemm = {.alpha = 1},
+    };
+    sdlf_status status = SDLF_OK;
+    if (!options->no_bias) {
+        bias.out[0] = context->parameter_gradient[1];
+        status = sdlf_emit(context, &bias);
+    }
+    if (status == SDLF_OK) status = sdlf_emit(context, &weight);
+    return status == SDLF_OK ? sdlf_emit(context, &input) : status;
+}
+
+const sdlf_layer_class sdlf_fully_connected_class = {
+    .name = "fully_connected",
+    .summary = "each output a weighted sum of all inputs",
+    .options_size = sizeof(sdlf_fully_connected_options),
+    .fields = fields,
+    .minimum_inputs = 1,
+    .maximum_inputs = 1,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+};
+
+sdlf_node sdlf_fully_connected(sdlf_model *model, sdlf_node x, const sdlf_fully_connected_options *options)
+{
+    return sdlf_model_add(model, &sdlf_fully_connected_class, options, &x, 1);
+}

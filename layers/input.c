@@ -1,0 +1,50 @@
+/* input: output 0 is what the user writes before a run. See input.h. */
+#include "layers/input.h"
+
+#include "layers/layers_internal.h"
+
+static const char *const dtype_names[] = {"none",  "float32", "float64", "float16", "bfloat16",
+                                          "uint8", "int32",   "int64",   NULL};
+
+static const sdlf_field fields[] = {
+    {.name = "dtype",
+     .type = SDLF_FIELD_CHOICE,
+     .offset = offsetof(sdlf_input_options, dtype),
+     .choices = dtype_names,
+     .help = "element type of the input"},
+    {.name = "shape",
+     .type = SDLF_FIELD_SHAPE,
+     .offset = offsetof(sdlf_input_options, shape),
+     .minimum = 1,
+     .maximum = SDLF_LAYER_MAXIMUM_SIDE,
+     .help = "shape of one sample, without the batch"},
+    {.name = NULL},
+};
+
+static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
+{
+    const sdlf_input_options *options = layer->options;
+    sdlf_dtype dtype = (sdlf_dtype)options->dtype;
+    if (sdlf_dtype_size(dtype) == 0) return sdlf_fail(SDLF_ERROR_SHAPE, "an input needs a dtype, such as float32");
+    if (options->shape.rank >= SDLF_MAX_RANK)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s has rank %d: at most %d dimensions beside the batch",
+                         sdlf_shape_print(options->shape).text, options->shape.rank, SDLF_MAX_RANK - 1);
+    if (sdlf_dtype_is_float(dtype)) dtype = signature->dtype;
+    return sdlf_layer_add_output(signature, dtype, sdlf_shape_prepend(signature->batch, options->shape));
+}
+
+static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
+{
+    (void)layer;
+    (void)context;
+    return SDLF_OK;
+}
+
+const sdlf_layer_class sdlf_input_layer_class = {
+    .name = "input",
+    .summary = "an input of the network",
+    .options_size = sizeof(sdlf_input_options),
+    .fields = fields,
+    .infer = infer,
+    .forward = forward,
+};

@@ -1,0 +1,17 @@
+/* The layer behind sdlf_input: a place where a model's input enters the graph. Models make it themselves; it is in no
+ * registry and in no network file's list of layers. */
+#ifndef SDLF_LAYERS_INPUT_H
+#define SDLF_LAYERS_INPUT_H
+
+#include <sdlf/layer.h>
+
+typedef struct sdlf_input_options {
+    const char *name;
+    int dtype;        /* sdlf_dtype; a floating one becomes the plan's floating type */
+    sdlf_shape shape; /* of one sample: the batch is put before it */
+} sdlf_input_options;
+
+/* No inputs; one output of shape (signature->batch, shape). Its passes consist of no operations. */
+extern const sdlf_layer_class sdlf_input_layer_class;
+
+#endif

@@ -1,0 +1,58 @@
+/* What the layer classes share: their tables, limits on sizes, and checks for their `infer`. */
+#ifndef SDLF_LAYERS_INTERNAL_H
+#define SDLF_LAYERS_INTERNAL_H
+
+#include <sdlf/layers.h>
+
+extern const sdlf_layer_class sdlf_add_class;
+extern const sdlf_layer_class sdlf_avg_pool2d_class;
+extern const sdlf_layer_class sdlf_batch_norm2d_class;
+extern const sdlf_layer_class sdlf_clip_class;
+extern const sdlf_layer_class sdlf_concat_class;
+extern const sdlf_layer_class sdlf_conv2d_class;
+extern const sdlf_layer_class sdlf_dropout_class;
+extern const sdlf_layer_class sdlf_flatten_class;
+extern const sdlf_layer_class sdlf_fully_connected_class;
+extern const sdlf_layer_class sdlf_global_avg_pool2d_class;
+extern const sdlf_layer_class sdlf_leaky_relu_class;
+extern const sdlf_layer_class sdlf_log_softmax_class;
+extern const sdlf_layer_class sdlf_max_pool2d_class;
+extern const sdlf_layer_class sdlf_relu6_class;
+extern const sdlf_layer_class sdlf_relu_class;
+extern const sdlf_layer_class sdlf_reshape_class;
+extern const sdlf_layer_class sdlf_sigmoid_class;
+extern const sdlf_layer_class sdlf_softmax_class;
+extern const sdlf_layer_class sdlf_softmax_cross_entropy_class;
+extern const sdlf_layer_class sdlf_tanh_class;
+
+/* Limits that no sensible network comes near. They keep every product of two in an int64_t. */
+#define SDLF_LAYER_MAXIMUM_SIDE   16777216 /* units, filters, channels, a dimension of a sample */
+#define SDLF_LAYER_MAXIMUM_WINDOW 65535    /* kernel, window, stride, padding, dilation */
+
+/* The options of a layer that has none but its name. */
+typedef struct sdlf_plain_options {
+    const char *name;
+} sdlf_plain_options;
+
+/* The field table that goes with them: empty. */
+extern const sdlf_field sdlf_plain_fields[];
+
+/* ---- checks for `infer`; their messages begin with what is wrong, status SDLF_ERROR_SHAPE ---- */
+
+/* Input `index` has the plan's floating type. */
+sdlf_status sdlf_layer_check_float(const sdlf_signature *signature, int index);
+
+/* Input `index` is floating and has this many dimensions; `form` says which: "(N,C,H,W)". */
+sdlf_status sdlf_layer_check_rank(const sdlf_signature *signature, int index, int rank, const char *form);
+
+/* The size of a window's output over an image of (N,C,H,W); each at least 1. `what` is the window's name: "kernel". */
+sdlf_status sdlf_layer_window_output(const sdlf_window2d *window, sdlf_shape input, const char *what,
+                                     int64_t output[2]);
+
+/* sdlf_signature_output, _parameter and _saved once the shape is known to fit in memory: no dimension below 1, and bytes
+ * that an int64_t counts. */
+sdlf_status sdlf_layer_add_output(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape);
+sdlf_status sdlf_layer_add_parameter(sdlf_signature *signature, sdlf_parameter_spec parameter);
+sdlf_status sdlf_layer_add_saved(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape);
+
+#endif

@@ -1,0 +1,64 @@
+/* log_softmax: y = x - log sum exp(x) along an axis; dx = dy - exp(y) sum dy. */
+#include "layers/layers_internal.h"
+
+static const sdlf_field fields[] = {
+    {.name = "axis",
+     .type = SDLF_FIELD_INT,
+     .offset = offsetof(sdlf_softmax_options, axis),
+     .minimum = 1,
+     .maximum = SDLF_MAX_RANK - 1,
+     .fallback = 1,
+     .zero_means_default = true,
+     .help = "axis of the classes; 0 is the batch"},
+    {.name = NULL},
+};
+
+static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
+{
+    int axis = ((const sdlf_softmax_options *)layer->options)->axis;
+    sdlf_shape x = signature->input_shape[0];
+    sdlf_status status = sdlf_layer_check_float(signature, 0);
+    if (status != SDLF_OK) return status;
+    if (axis >= x.rank)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "axis %d is not one of its input %s", axis, sdlf_shape_print(x).text);
+    return sdlf_layer_add_output(signature, signature->dtype, x);
+}
+
+static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
+{
+    const sdlf_softmax_options *options = layer->options;
+    return sdlf_emit(context, &(sdlf_operation){
+                                  .kind = SDLF_LOG_SOFTMAX_FORWARD,
+                                  .in = {context->input[0]},
+                                  .out = {context->output[0]},
+                                  .softmax = {.axis = options->axis},
+                              });
+}
+
+static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
+{
+    const sdlf_softmax_options *options = layer->options;
+    return sdlf_emit(context, &(sdlf_operation){
+                                  .kind = SDLF_LOG_SOFTMAX_BACKWARD,
+                                  .in = {context->output[0], context->output_gradient[0]},
+                                  .out = {context->input_gradient[0]},
+                                  .softmax = {.axis = options->axis},
+                              });
+}
+
+const sdlf_layer_class sdlf_log_softmax_class = {
+    .name = "log_softmax",
+    .summary = "logarithms of probabilities along an axis",
+    .options_size = sizeof(sdlf_softmax_options),
+    .fields = fields,
+    .minimum_inputs = 1,
+    .maximum_inputs = 1,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+};
+
+sdlf_node sdlf_log_softmax(sdlf_model *model, sdlf_node x)
+{
+    return sdlf_model_add(model, &sdlf_log_softmax_class, NULL, &x, 1);
+}

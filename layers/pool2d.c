@@ -1,0 +1,37 @@
+/* Geometry and shape inference of sliding-window pooling. See pool2d.h. */
+#include "layers/pool2d.h"
+
+sdlf_window2d sdlf_pool2d_window(const sdlf_pool2d_options *options)
+{
+    sdlf_window2d window = {.size = {0}};
+    for (int axis = 0; axis < 2; axis++) {
+        window.size[axis] = options->window[axis];
+        window.stride[axis] = options->stride[axis] != 0 ? options->stride[axis] : options->window[axis];
+        window.dilation[axis] = options->dilation[axis] != 0 ? options->dilation[axis] : 1;
+        window.padding_before[axis] = options->padding[axis];
+        window.padding_after[axis] = options->padding[axis] + options->padding_extra[axis];
+    }
+    return window;
+}
+
+sdlf_status sdlf_pool2d_infer(const sdlf_layer *layer, sdlf_signature *signature)
+{
+    sdlf_window2d window = sdlf_pool2d_window(layer->options);
+    sdlf_shape x = signature->input_shape[0];
+    int64_t output[2] = {0, 0};
+    sdlf_status status = sdlf_layer_check_rank(signature, 0, 4, "(N,C,H,W)");
+    if (status == SDLF_OK) status = sdlf_layer_window_output(&window, x, "window", output);
+    if (status != SDLF_OK) return status;
+    for (int axis = 0; axis < 2; axis++) {
+        int padding = window.padding_before[axis] > window.padding_after[axis] ? window.padding_before[axis]
+                                                                               : window.padding_after[axis];
+        if (padding >= window.size[axis])
+            return sdlf_fail(SDLF_ERROR_SHAPE, "padding %d is not smaller than the window's side %d", padding,
+                             window.size[axis]);
+        /* a dilated window could otherwise straddle the image without touching it */
+        if (padding > 0 && window.dilation[axis] > x.dim[2 + axis])
+            return sdlf_fail(SDLF_ERROR_SHAPE, "dilation %d with padding is larger than its input's side %lld",
+                             window.dilation[axis], (long long)x.dim[2 + axis]);
+    }
+    return sdlf_layer_add_output(signature, signature->dtype, sdlf_shape(x.dim[0], x.dim[1], output[0], output[1]));
+}

@@ -1,0 +1,55 @@
+/* reshape: (N, ...) seen as (N, shape), one dimension of which may be -1 and is worked out. No operation: the output is
+ * the input's memory under another shape. */
+#include "layers/layers_internal.h"
+
+static const sdlf_field fields[] = {
+    {.name = "shape",
+     .type = SDLF_FIELD_SHAPE,
+     .offset = offsetof(sdlf_reshape_options, shape),
+     .minimum = -1,
+     .maximum = SDLF_LAYER_MAXIMUM_SIDE,
+     .help = "shape of one sample; a -1 is worked out"},
+    {.name = NULL},
+};
+
+static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
+{
+    sdlf_shape shape = ((const sdlf_reshape_options *)layer->options)->shape;
+    sdlf_shape x = signature->input_shape[0];
+    if (x.rank < 1) return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input (N, ...), found a scalar");
+    if (shape.rank >= SDLF_MAX_RANK)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s has rank %d: at most %d dimensions beside the batch",
+                         sdlf_shape_print(shape).text, shape.rank, SDLF_MAX_RANK - 1);
+    int64_t wanted = sdlf_shape_span(x, 1, x.rank);
+    int open = -1;
+    for (int axis = 0; axis < shape.rank; axis++) {
+        if (shape.dim[axis] > 0) continue;
+        if (shape.dim[axis] == 0 || open >= 0)
+            return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s: expected positive dimensions and at most one -1",
+                             sdlf_shape_print(shape).text);
+        open = axis;
+    }
+    sdlf_shape known = shape;
+    if (open >= 0) known.dim[open] = 1;
+    int64_t count = sdlf_shape_count(known);
+    if (open >= 0 && count > 0 && wanted % count == 0) known.dim[open] = wanted / count;
+    if (sdlf_shape_count(known) != wanted)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s does not hold the %lld elements of a sample of its input %s",
+                         sdlf_shape_print(shape).text, (long long)wanted, sdlf_shape_print(x).text);
+    return sdlf_layer_add_output(signature, signature->input_dtype[0], sdlf_shape_prepend(x.dim[0], known));
+}
+
+const sdlf_layer_class sdlf_reshape_class = {
+    .name = "reshape",
+    .summary = "each sample under another shape",
+    .options_size = sizeof(sdlf_reshape_options),
+    .fields = fields,
+    .minimum_inputs = 1,
+    .maximum_inputs = 1,
+    .infer = infer,
+};
+
+sdlf_node sdlf_reshape(sdlf_model *model, sdlf_node x, const sdlf_reshape_options *options)
+{
+    return sdlf_model_add(model, &sdlf_reshape_class, options, &x, 1);
+}
