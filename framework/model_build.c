@@ -86,7 +86,7 @@ sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed)
     if (dtypes == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory");
     for (int i = 0; i < model->layer_count && status == SDLF_OK; i++) {
         model_layer *entry = &model->layers[i];
-        sdlf_signature signature = {.input_count = entry->input_count, .dtype = SDLF_FLOAT32};
+        sdlf_signature signature = {.batch = 1, .input_count = entry->input_count, .dtype = SDLF_FLOAT32};
         for (int j = 0; j < entry->input_count; j++) {
             sdlf_node node = entry->inputs[j];
             if (node.output >= model->layers[node.layer].output_count) {
