@@ -2,6 +2,7 @@
 #include "framework/model_internal.h"
 
 #include <assert.h>
+#include <sdlf/random.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
