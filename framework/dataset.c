@@ -1,0 +1,79 @@
+/* Data sets by name: "NAME" or "NAME:ARGUMENT". */
+#include <sdlf/dataset.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const sdlf_dataset_class *find_class(const char *name, size_t length)
+{
+    const sdlf_dataset_class *type;
+    for (int i = 0; (type = sdlf_dataset_class_at(i)) != NULL; i++) {
+        if (strlen(type->name) == length && memcmp(type->name, name, length) == 0) return type;
+    }
+    return NULL;
+}
+
+static sdlf_status unknown_name(const char *name, size_t length)
+{
+    char known[512] = "";
+    size_t used = 0;
+    const sdlf_dataset_class *type;
+    for (int i = 0; (type = sdlf_dataset_class_at(i)) != NULL && used < sizeof known; i++) {
+        int n = snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", type->name);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set '%.*s' is unknown; known are: %s", length < 64 ? (int)length : 64,
+                     name, known);
+}
+
+/* Did the class fill in what it promises? Everything else relies on it. */
+static bool is_complete(const sdlf_dataset *dataset)
+{
+    const sdlf_tensor *samples = &dataset->samples, *labels = &dataset->labels;
+    return dataset->name != NULL && dataset->class_count > 0 && samples->dtype == SDLF_UINT8 &&
+           samples->shape.rank == 4 && labels->dtype == SDLF_INT32 && labels->shape.rank == 1 &&
+           labels->shape.dim[0] == samples->shape.dim[0] && labels->shape.dim[0] > 0;
+}
+
+sdlf_status sdlf_dataset_open(sdlf_dataset **dataset, const char *specification, sdlf_split split)
+{
+    *dataset = NULL;
+    if (specification == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "a data set needs a name");
+    if (split != SDLF_SPLIT_TRAIN && split != SDLF_SPLIT_TEST) {
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set '%s': expected the training or the test split, found %d",
+                         specification, (int)split);
+    }
+    size_t length = strcspn(specification, ":");
+    const char *argument = specification[length] == ':' ? specification + length + 1 : NULL;
+    const sdlf_dataset_class *type = find_class(specification, length);
+    if (type == NULL) return unknown_name(specification, length);
+
+    sdlf_dataset *made = calloc(1, sizeof *made);
+    if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "data set '%s': no memory", specification);
+    made->type = type;
+    sdlf_status status = type->load(made, argument, split);
+    if (status == SDLF_OK && !is_complete(made)) {
+        status =
+            sdlf_fail(SDLF_ERROR_SHAPE,
+                      "data set '%s': expected samples (M,C,H,W) uint8 and labels (M) int32, M at least 1, found "
+                      "%s %s and %s %s",
+                      specification, sdlf_dtype_name(made->samples.dtype), sdlf_shape_print(made->samples.shape).text,
+                      sdlf_dtype_name(made->labels.dtype), sdlf_shape_print(made->labels.shape).text);
+    }
+    if (status != SDLF_OK) {
+        sdlf_dataset_free(made);
+        return status;
+    }
+    *dataset = made;
+    return SDLF_OK;
+}
+
+void sdlf_dataset_free(sdlf_dataset *dataset)
+{
+    if (dataset == NULL) return;
+    sdlf_tensor_release(&dataset->samples, NULL);
+    sdlf_tensor_release(&dataset->labels, NULL);
+    free(dataset->name);
+    free(dataset);
+}
