@@ -1,0 +1,147 @@
+#include "framework/formats/atomic_file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* More leftovers than this of killed processes with our process id are not to be expected. */
+enum { TEMPORARY_ATTEMPTS = 1000 };
+
+static sdlf_status io_error(const char *action, const char *path)
+{
+    return sdlf_fail(SDLF_ERROR_IO, "cannot %s '%s': %s", action, path, strerror(errno));
+}
+
+static sdlf_status out_of_memory(void)
+{
+    return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory for the name of a file to write");
+}
+
+/* A copy of the path with the symbolic links of an existing file followed. */
+static char *resolve(const char *path)
+{
+    char buffer[4096]; /* PATH_MAX of Linux; realpath with a buffer of ours allocates nothing */
+    return strdup(realpath(path, buffer) != NULL ? buffer : path);
+}
+
+/* The folder that holds `path`, for syncing it after the rename. Opened before anything is written, so that a missing
+ * folder is told early and so that committing needs no memory. */
+static sdlf_status open_folder(atomic_file *file)
+{
+    const char *slash = strrchr(file->target, '/');
+    size_t length = slash == NULL ? 1 : slash == file->target ? 1 : (size_t)(slash - file->target);
+    char *folder = malloc(length + 1);
+    if (folder == NULL) return out_of_memory();
+    memcpy(folder, slash == NULL ? "." : file->target, length);
+    folder[length] = '\0';
+    sdlf_status status = SDLF_OK;
+    file->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* a folder may be writable without being readable; it is not synced then */
+    if (file->folder < 0 && errno != EACCES) status = io_error("open folder", folder);
+    free(folder);
+    return status;
+}
+
+static sdlf_status open_temporary(atomic_file *file, bool exists, mode_t mode)
+{
+    sdlf_status status = open_folder(file);
+    if (status != SDLF_OK) return status;
+    size_t size = strlen(file->target) + 48;
+    file->temporary = malloc(size);
+    if (file->temporary == NULL) return out_of_memory();
+    for (int attempt = 0; attempt < TEMPORARY_ATTEMPTS; attempt++) {
+        snprintf(file->temporary, size, "%s.tmp-%ld-%d", file->target, (long)getpid(), attempt);
+        file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file->descriptor >= 0 || errno != EEXIST) break;
+    }
+    if (file->descriptor < 0) return io_error("create", file->temporary);
+    if (exists) (void)fchmod(file->descriptor, mode & 0777); /* some file systems have no permissions to set */
+    return SDLF_OK;
+}
+
+/* Close and free everything; the temporary file stays. */
+static void release(atomic_file *file)
+{
+    if (file->descriptor >= 0) close(file->descriptor);
+    if (file->folder >= 0) close(file->folder);
+    free(file->temporary);
+    free(file->target);
+    *file = (atomic_file){.descriptor = -1, .folder = -1};
+}
+
+sdlf_status atomic_file_open(atomic_file *file, const char *path)
+{
+    *file = (atomic_file){.descriptor = -1, .folder = -1};
+    if (path == NULL || path[0] == '\0') return sdlf_fail(SDLF_ERROR_ARGUMENT, "the path of a file to write is empty");
+    file->target = resolve(path);
+    if (file->target == NULL) return out_of_memory();
+
+    struct stat old;
+    bool exists = stat(file->target, &old) == 0;
+    sdlf_status status = SDLF_OK;
+    if (exists && S_ISDIR(old.st_mode)) {
+        status = sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': it is a folder", path);
+    } else if (exists && !S_ISREG(old.st_mode)) {
+        file->descriptor = open(file->target, O_WRONLY | O_CLOEXEC);
+        if (file->descriptor < 0) status = io_error("open", file->target);
+    } else if (exists && access(file->target, W_OK) != 0) {
+        status = io_error("write", file->target); /* renaming would get past the file's write protection */
+    } else {
+        status = open_temporary(file, exists, exists ? old.st_mode : 0);
+    }
+    if (status != SDLF_OK) release(file);
+    return status;
+}
+
+sdlf_status atomic_file_write(atomic_file *file, const void *bytes, size_t count)
+{
+    assert(file->descriptor >= 0);
+    const char *at = bytes;
+    while (count > 0) {
+        ssize_t done = write(file->descriptor, at, count);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0)
+            return sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': %s (after %" PRIu64 " bytes)", file->target,
+                             strerror(errno), file->written);
+        at += done;
+        count -= (size_t)done;
+        file->written += (uint64_t)done;
+    }
+    return SDLF_OK;
+}
+
+sdlf_status atomic_file_commit(atomic_file *file)
+{
+    assert(file->descriptor >= 0);
+    sdlf_status status = SDLF_OK;
+    if (file->temporary != NULL && fsync(file->descriptor) != 0) status = io_error("sync", file->target);
+    int descriptor = file->descriptor;
+    file->descriptor = -1;
+    if (close(descriptor) != 0 && status == SDLF_OK) status = io_error("close", file->target);
+    if (file->temporary != NULL && status == SDLF_OK) {
+        if (rename(file->temporary, file->target) != 0) {
+            status = io_error("replace", file->target);
+        } else {
+            free(file->temporary);
+            file->temporary = NULL;
+            /* write the new name through, so that it survives a power cut; some file systems cannot (EINVAL) */
+            if (file->folder >= 0 && fsync(file->folder) != 0 && errno != EINVAL)
+                status = io_error("sync the folder of", file->target);
+        }
+    }
+    atomic_file_abandon(file);
+    return status;
+}
+
+void atomic_file_abandon(atomic_file *file)
+{
+    if (file->temporary != NULL) unlink(file->temporary);
+    release(file);
+}

@@ -1,0 +1,38 @@
+/* A file that appears whole or not at all.
+ *
+ * Bytes go to a temporary file beside the target, "TARGET.tmp-PID-N". Committing writes it through to the disk, renames it
+ * over the target and writes the folder through. Until the rename the target is what it was: a full disk, an error or a
+ * killed process leaves an old file whole (a killed process leaves its temporary file too).
+ *
+ * A target that is a symbolic link keeps being one: the file it points to is replaced. An existing file's permissions are
+ * kept. A target that is no regular file (/dev/null, a pipe) is written to directly, since renaming would replace it. */
+#ifndef SDLF_FORMATS_ATOMIC_FILE_H
+#define SDLF_FORMATS_ATOMIC_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sdlf/status.h>
+
+typedef struct atomic_file {
+    char *target;    /* owned; symbolic links resolved */
+    char *temporary; /* owned; NULL when the target is written to directly */
+    int descriptor;
+    int folder; /* the target's folder, opened to be synced; -1 when it may not be read, or with no temporary */
+    uint64_t written;
+} atomic_file;
+
+/* Start a file. On success end it with commit or abandon; after a failure there is nothing to end. Every failure here and
+ * below is SDLF_ERROR_IO with the path and the system's reason, or SDLF_ERROR_MEMORY. */
+sdlf_status atomic_file_open(atomic_file *file, const char *path);
+
+/* Append bytes. After a failure the file can only be abandoned. */
+sdlf_status atomic_file_write(atomic_file *file, const void *bytes, size_t count);
+
+/* Make the file what was written. Ends it, also after a failure. */
+sdlf_status atomic_file_commit(atomic_file *file);
+
+/* Remove the temporary file and end. */
+void atomic_file_abandon(atomic_file *file);
+
+#endif

@@ -1,0 +1,86 @@
+/* safetensors files: tensors by name, with text beside them. What the tensors mean is the affair of weights.h.
+ *
+ * Layout: 8 bytes, the header's length L, little endian; L bytes of JSON; then the data. The JSON is one object:
+ *     { "__metadata__": {"key": "text", ...}, "NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ... }
+ * with offsets into the data. Tensors are row-major and little endian; together they cover the data without gaps or
+ * overlaps. The form is that of https://github.com/huggingface/safetensors; files written here are read by its library
+ * and the other way round. */
+#ifndef SDLF_FORMATS_SAFETENSORS_H
+#define SDLF_FORMATS_SAFETENSORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include <sdlf/tensor.h>
+
+/* The longest header that is read: as much as the format's own library takes. */
+#define SAFETENSORS_MAX_HEADER 100000000
+
+typedef struct safetensors_entry {
+    const char *name;       /* the header's */
+    const char *dtype_name; /* as in the file: "F32"; static storage */
+    sdlf_dtype dtype;       /* SDLF_NONE: SDLF has no such type */
+    sdlf_shape shape;
+    uint64_t begin, end; /* bytes, from the start of the data */
+} safetensors_entry;
+
+typedef struct safetensors_header {
+    json_t *json;               /* owned; entries point into it */
+    safetensors_entry *entries; /* owned; in the order of their data */
+    size_t count;
+} safetensors_header;
+
+/* Check and take apart the `length` bytes of a header whose file holds `data_size` bytes of data. `path` is for messages.
+ * Errors: SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY; nothing is left to release then. */
+sdlf_status safetensors_header_parse(safetensors_header *header, const char *text, size_t length, uint64_t data_size,
+                                     const char *path);
+void safetensors_header_release(safetensors_header *header);
+
+/* The metadata's text of that key, or NULL. Belongs to the header. */
+const char *safetensors_metadata(const safetensors_header *header, const char *key);
+
+/* ---- files ---- */
+
+typedef struct safetensors_file {
+    char *path; /* owned */
+    int descriptor;
+    uint64_t data_start;
+    safetensors_header header;
+} safetensors_file;
+
+/* Open a file and check its whole header. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY; nothing is left to
+ * close then. */
+sdlf_status safetensors_open(safetensors_file *file, const char *path);
+void safetensors_close(safetensors_file *file);
+
+/* Read one tensor of floating type as float32 into `values`, which holds as many as its shape says. */
+sdlf_status safetensors_read_float32(const safetensors_file *file, const safetensors_entry *entry, float *values);
+
+/* ---- writing ---- */
+
+typedef struct safetensors_item {
+    const char *name;   /* UTF-8 */
+    sdlf_tensor tensor; /* in host memory, row-major without gaps */
+} safetensors_item;
+
+/* Write a file of these tensors (the array is sorted in place: larger elements first, then by name, so that each tensor is
+ * aligned to its element) and of this metadata (an object of strings; borrowed; may be NULL). The file appears whole or
+ * not at all: see atomic_file.h. Errors: SDLF_ERROR_IO, SDLF_ERROR_ARGUMENT (names that are doubled or are no UTF-8,
+ * dtypes that the format has not), SDLF_ERROR_MEMORY. */
+sdlf_status safetensors_write(const char *path, safetensors_item *items, size_t count, json_t *metadata);
+
+/* ---- the format's element types ---- */
+
+typedef struct safetensors_dtype {
+    const char *name; /* "F32" */
+    unsigned bits;    /* of one element */
+    sdlf_dtype dtype; /* SDLF_NONE: SDLF has no such type */
+} safetensors_dtype;
+
+/* By the format's name, and by SDLF's type; NULL if there is none. */
+const safetensors_dtype *safetensors_dtype_named(const char *name);
+const safetensors_dtype *safetensors_dtype_of(sdlf_dtype dtype);
+
+#endif
