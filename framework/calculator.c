@@ -91,16 +91,44 @@ int64_t sdlf_calculator_workspace(const sdlf_calculator *calculator, const sdlf_
     return slot && slot->workspace ? slot->workspace(calculator, operation) : 0;
 }
 
-/* Every operand that is there must have memory, unless it has no elements. */
-static sdlf_status check_bound(const sdlf_operation *operation, const sdlf_operation_class *type)
+/* Operand `index` of inputs and outputs, counted through. */
+static const sdlf_tensor *operand_at(const sdlf_operation *operation, int index)
 {
-    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
-        bool input = i < SDLF_MAX_INPUTS;
-        int index = input ? i : i - SDLF_MAX_INPUTS;
-        const sdlf_tensor *tensor = input ? &operation->in[index] : &operation->out[index];
+    return index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
+}
+
+static const char *operand_name(const sdlf_operation_class *type, int index)
+{
+    return index < SDLF_MAX_INPUTS ? type->in[index].name : type->out[index - SDLF_MAX_INPUTS].name;
+}
+
+static bool overlap(const sdlf_tensor *a, const sdlf_tensor *b)
+{
+    int64_t a_bytes = sdlf_tensor_bytes(a), b_bytes = sdlf_tensor_bytes(b);
+    if (a_bytes == 0 || b_bytes == 0) return false;
+    uintptr_t a_first = (uintptr_t)a->data, b_first = (uintptr_t)b->data;
+    return a_first < b_first + (uintptr_t)b_bytes && b_first < a_first + (uintptr_t)a_bytes;
+}
+
+/* Every operand that has elements has memory, and outputs lie apart from all else where the class does not allow them
+ * the same memory as an input. (copy's views may interleave in one block; there the caller is trusted.) */
+static sdlf_status check_memory(const sdlf_operation *operation, const sdlf_operation_class *type)
+{
+    enum { COUNT = SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS };
+    for (int i = 0; i < COUNT; i++) {
+        const sdlf_tensor *tensor = operand_at(operation, i);
         if (sdlf_tensor_count(tensor) > 0 && !tensor->data) {
-            const char *name = input ? type->in[index].name : type->out[index].name;
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: operand '%s' has no memory", type->name, name ? name : "?");
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: operand '%s' has no memory", type->name, operand_name(type, i));
+        }
+    }
+    for (int o = SDLF_MAX_INPUTS; o < COUNT && operation->kind != SDLF_COPY; o++) {
+        const sdlf_tensor *out = operand_at(operation, o);
+        for (int i = 0; i < o; i++) {
+            const sdlf_tensor *other = operand_at(operation, i);
+            bool may_alias = o == SDLF_MAX_INPUTS && i < SDLF_MAX_INPUTS && (type->may_alias >> i & 1);
+            if (!overlap(out, other) || (may_alias && out->data == other->data)) continue;
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: operand '%s' overlaps operand '%s'", type->name,
+                             operand_name(type, o), operand_name(type, i));
         }
     }
     return SDLF_OK;
@@ -111,7 +139,7 @@ sdlf_status sdlf_calculator_run(sdlf_calculator *calculator, const sdlf_operatio
     sdlf_status status = sdlf_operation_check(operation);
     if (status != SDLF_OK) return status;
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
-    status = check_bound(operation, type);
+    status = check_memory(operation, type);
     if (status != SDLF_OK) return status;
     const sdlf_calculator_class *computer = calculator->type;
     if (!sdlf_calculator_supports(calculator, operation)) {

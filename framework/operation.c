@@ -1,12 +1,49 @@
 /* What is known of every kind of operation: the table of classes, the common part of a check, costs. */
 #include <sdlf/operation.h>
 
+#include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
 #include <string.h>
 
 static const sdlf_operation_class *const classes[SDLF_OPERATION_COUNT] = {
-    NULL,
+    [SDLF_FILL] = &sdlf_fill_class,
+    [SDLF_COPY] = &sdlf_copy_class,
+    [SDLF_GATHER_BATCH] = &sdlf_gather_batch_class,
+    [SDLF_GEMM] = &sdlf_gemm_class,
+    [SDLF_REDUCE] = &sdlf_reduce_class,
+    [SDLF_ADD] = &sdlf_add_class,
+    [SDLF_CONV2D_FORWARD] = &sdlf_conv2d_forward_class,
+    [SDLF_CONV2D_BACKWARD_INPUT] = &sdlf_conv2d_backward_input_class,
+    [SDLF_CONV2D_BACKWARD_WEIGHTS] = &sdlf_conv2d_backward_weights_class,
+    [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = &sdlf_conv2d_relu_max_pool_forward_class,
+    [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = &sdlf_conv2d_relu_max_pool_backward_class,
+    [SDLF_MAX_POOL2D_FORWARD] = &sdlf_max_pool2d_forward_class,
+    [SDLF_MAX_POOL2D_BACKWARD] = &sdlf_max_pool2d_backward_class,
+    [SDLF_AVG_POOL2D_FORWARD] = &sdlf_avg_pool2d_forward_class,
+    [SDLF_AVG_POOL2D_BACKWARD] = &sdlf_avg_pool2d_backward_class,
+    [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = &sdlf_global_avg_pool2d_forward_class,
+    [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = &sdlf_global_avg_pool2d_backward_class,
+    [SDLF_ACTIVATION_FORWARD] = &sdlf_activation_forward_class,
+    [SDLF_ACTIVATION_BACKWARD] = &sdlf_activation_backward_class,
+    [SDLF_DROPOUT_FORWARD] = &sdlf_dropout_forward_class,
+    [SDLF_DROPOUT_BACKWARD] = &sdlf_dropout_backward_class,
+    [SDLF_BATCH_NORM2D_FORWARD] = &sdlf_batch_norm2d_forward_class,
+    [SDLF_BATCH_NORM2D_INFER] = &sdlf_batch_norm2d_infer_class,
+    [SDLF_BATCH_NORM2D_BACKWARD] = &sdlf_batch_norm2d_backward_class,
+    [SDLF_SOFTMAX_FORWARD] = &sdlf_softmax_forward_class,
+    [SDLF_SOFTMAX_BACKWARD] = &sdlf_softmax_backward_class,
+    [SDLF_LOG_SOFTMAX_FORWARD] = &sdlf_log_softmax_forward_class,
+    [SDLF_LOG_SOFTMAX_BACKWARD] = &sdlf_log_softmax_backward_class,
+    [SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD] = &sdlf_softmax_cross_entropy_forward_class,
+    [SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD] = &sdlf_softmax_cross_entropy_backward_class,
+    [SDLF_RANDOM_UNIFORM] = &sdlf_random_uniform_class,
+    [SDLF_RANDOM_NORMAL] = &sdlf_random_normal_class,
+    [SDLF_SGD_UPDATE] = &sdlf_sgd_update_class,
+    [SDLF_ADAM_UPDATE] = &sdlf_adam_update_class,
+    [SDLF_RMSPROP_UPDATE] = &sdlf_rmsprop_update_class,
+    [SDLF_CLIP_SCALE] = &sdlf_clip_scale_class,
+    [SDLF_GEMM_BACKWARD_SGD] = &sdlf_gemm_backward_sgd_class,
 };
 
 const sdlf_operation_class *sdlf_operation_class_of(sdlf_operation_kind kind)
@@ -16,7 +53,7 @@ const sdlf_operation_class *sdlf_operation_class_of(sdlf_operation_kind kind)
 
 /* Operands: `declared` is the class's list (it ends with a NULL name), `found` the operation's. */
 static sdlf_status check_operands(const char *operation, const sdlf_operand *declared, const sdlf_tensor *found,
-                                  int limit)
+                                  int limit, bool any_strides)
 {
     bool past_end = false;
     for (int i = 0; i < limit; i++) {
@@ -40,6 +77,10 @@ static sdlf_status check_operands(const char *operation, const sdlf_operand *dec
             return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' of shape %s has a negative side or is too large",
                              operation, declared[i].name, sdlf_shape_print(found[i].shape).text);
         }
+        if (!any_strides && !sdlf_tensor_is_contiguous(&found[i])) {
+            return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' of shape %s has gaps or another order than row-major",
+                             operation, declared[i].name, sdlf_shape_print(found[i].shape).text);
+        }
     }
     return SDLF_OK;
 }
@@ -48,21 +89,38 @@ sdlf_status sdlf_operation_check(const sdlf_operation *operation)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
     if (!type) return sdlf_fail(SDLF_ERROR_ARGUMENT, "%d is no kind of operation", (int)operation->kind);
-    sdlf_status status = check_operands(type->name, type->in, operation->in, SDLF_MAX_INPUTS);
-    if (status == SDLF_OK) status = check_operands(type->name, type->out, operation->out, SDLF_MAX_OUTPUTS);
+    bool any_strides = operation->kind == SDLF_COPY; /* the one contract that says so */
+    sdlf_status status = check_operands(type->name, type->in, operation->in, SDLF_MAX_INPUTS, any_strides);
+    if (status == SDLF_OK) {
+        status = check_operands(type->name, type->out, operation->out, SDLF_MAX_OUTPUTS, any_strides);
+    }
     if (status != SDLF_OK) return status;
     return sdlf_fail_context(type->check(operation), "%s", type->name);
 }
 
-/* Operands are moved once; updated ones are read and written. */
+/* gather_batch reads as many rows of x as it writes; everything else reads its inputs whole. */
+static int64_t bytes_read(const sdlf_operation *operation, int input)
+{
+    const sdlf_tensor *tensor = &operation->in[input];
+    if (operation->kind != SDLF_GATHER_BATCH || input != 0) return sdlf_tensor_bytes(tensor);
+    return sdlf_product(sdlf_tensor_count(&operation->out[0]), (int64_t)sdlf_dtype_size(tensor->dtype), 1, 1);
+}
+
+/* Operands are moved once; updated ones are read and written. The operation has passed its check. */
 sdlf_cost sdlf_operation_cost(const sdlf_operation *operation)
 {
     sdlf_cost cost = {0};
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
     if (!type) return cost;
-    for (int i = 0; i < SDLF_MAX_INPUTS; i++) cost.bytes += sdlf_tensor_bytes(&operation->in[i]);
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
+        cost.bytes = sdlf_sum(cost.bytes, bytes_read(operation, i));
+    }
     for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
-        cost.bytes += sdlf_tensor_bytes(&operation->out[i]) * (type->out[i].updated ? 2 : 1);
+        int64_t bytes = sdlf_tensor_bytes(&operation->out[i]);
+        cost.bytes = sdlf_sum(cost.bytes, bytes);
+        if (sdlf_tensor_present(&operation->out[i]) && type->out[i].updated) {
+            cost.bytes = sdlf_sum(cost.bytes, bytes);
+        }
     }
     cost.flops = type->flops ? type->flops(operation) : sdlf_tensor_count(&operation->out[0]);
     return cost;

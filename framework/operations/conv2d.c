@@ -1,0 +1,95 @@
+/* conv2d: forward and its two gradients. Contracts: <sdlf/operation.h>.
+ *
+ * One rule ties the operands of all three together: x (N,C,H,W), w (K,C/G,R,S), y (N,K,P,Q), bias (K), with R and S the
+ * window's size and P, Q its output size. */
+#include "framework/operations/check.h"
+#include "framework/operations/operations.h"
+
+/* x and w are the operands from which the rest follows; y, bias and residual may be absent. */
+static sdlf_status check_conv2d(const sdlf_operation *operation, const sdlf_tensor *x, const sdlf_tensor *w,
+                                const sdlf_tensor *y, const sdlf_tensor *bias, const sdlf_tensor *residual)
+{
+    const sdlf_window2d *window = &operation->conv2d.window;
+    int groups = operation->conv2d.groups;
+    sdlf_check check = {.operation = operation};
+    sdlf_dtype t = sdlf_expect_floating(&check, x);
+    sdlf_expect_rank(&check, x, 4);
+    sdlf_expect_rank(&check, w, 4);
+    int64_t n = x->shape.dim[0], c = x->shape.dim[1], k = w->shape.dim[0];
+    sdlf_expect(&check, groups >= 1 && c % groups == 0 && k % groups == 0,
+                "groups is %d, expected a divisor of the channels of x %s and of the filters of w %s", groups,
+                sdlf_shape_print(x->shape).text, sdlf_shape_print(w->shape).text);
+    sdlf_size2d output = sdlf_expect_window(&check, window, x->shape.dim[2], x->shape.dim[3]);
+    if (check.status != SDLF_OK) return check.status;
+
+    sdlf_expect_operand(&check, w, t, sdlf_shape(k, c / groups, window->size[0], window->size[1]));
+    sdlf_shape y_shape = sdlf_shape(n, k, output.side[0], output.side[1]);
+    sdlf_expect_operand(&check, y, t, y_shape);
+    if (bias) sdlf_expect_operand(&check, bias, t, sdlf_shape(k));
+    if (residual) sdlf_expect_operand(&check, residual, t, y_shape);
+    return check.status;
+}
+
+static int64_t conv2d_flops(const sdlf_tensor *w, const sdlf_tensor *y)
+{
+    return sdlf_product(2, sdlf_tensor_count(y), sdlf_shape_span(w->shape, 1, 4), 1);
+}
+
+static sdlf_status check_conv2d_forward(const sdlf_operation *operation)
+{
+    sdlf_status status = check_conv2d(operation, &operation->in[0], &operation->in[1], &operation->out[0],
+                                      &operation->in[2], &operation->in[3]);
+    sdlf_check check = {.operation = operation, .status = status};
+    sdlf_expect_activation(&check, &operation->conv2d.activation);
+    return check.status;
+}
+
+static int64_t conv2d_forward_flops(const sdlf_operation *operation)
+{
+    return conv2d_flops(&operation->in[1], &operation->out[0]);
+}
+
+const sdlf_operation_class sdlf_conv2d_forward_class = {
+    .name = "conv2d_forward",
+    .in = {{.name = "x"}, {.name = "w"}, {.name = "bias", .optional = true}, {.name = "residual", .optional = true}},
+    .out = {{.name = "y"}},
+    .may_alias = 1u << 3,
+    .check = check_conv2d_forward,
+    .flops = conv2d_forward_flops,
+};
+
+static sdlf_status check_conv2d_backward_input(const sdlf_operation *operation)
+{
+    return check_conv2d(operation, &operation->out[0], &operation->in[1], &operation->in[0], NULL, NULL);
+}
+
+static int64_t conv2d_backward_input_flops(const sdlf_operation *operation)
+{
+    return conv2d_flops(&operation->in[1], &operation->in[0]);
+}
+
+const sdlf_operation_class sdlf_conv2d_backward_input_class = {
+    .name = "conv2d_backward_input",
+    .in = {{.name = "dy"}, {.name = "w"}},
+    .out = {{.name = "dx"}},
+    .check = check_conv2d_backward_input,
+    .flops = conv2d_backward_input_flops,
+};
+
+static sdlf_status check_conv2d_backward_weights(const sdlf_operation *operation)
+{
+    return check_conv2d(operation, &operation->in[0], &operation->out[0], &operation->in[1], &operation->out[1], NULL);
+}
+
+static int64_t conv2d_backward_weights_flops(const sdlf_operation *operation)
+{
+    return conv2d_flops(&operation->out[0], &operation->in[1]);
+}
+
+const sdlf_operation_class sdlf_conv2d_backward_weights_class = {
+    .name = "conv2d_backward_weights",
+    .in = {{.name = "x"}, {.name = "dy"}},
+    .out = {{.name = "dw"}, {.name = "db", .optional = true}},
+    .check = check_conv2d_backward_weights,
+    .flops = conv2d_backward_weights_flops,
+};

@@ -1,0 +1,76 @@
+/* add, activation, dropout: element by element. Contracts: <sdlf/operation.h>. */
+#include "framework/operations/check.h"
+#include "framework/operations/operations.h"
+
+static sdlf_status check_add(const sdlf_operation *operation)
+{
+    const sdlf_tensor *a = &operation->in[0];
+    sdlf_check check = {.operation = operation};
+    sdlf_dtype t = sdlf_expect_floating(&check, a);
+    sdlf_expect_operand(&check, &operation->in[1], t, a->shape);
+    sdlf_expect_operand(&check, &operation->out[0], t, a->shape);
+    sdlf_expect_activation(&check, &operation->add.activation);
+    return check.status;
+}
+
+const sdlf_operation_class sdlf_add_class = {
+    .name = "add",
+    .in = {{.name = "a"}, {.name = "b"}},
+    .out = {{.name = "y"}},
+    .may_alias = 1u << 0 | 1u << 1,
+    .check = check_add,
+};
+
+static sdlf_status check_activation(const sdlf_operation *operation)
+{
+    const sdlf_tensor *first = &operation->in[0];
+    sdlf_check check = {.operation = operation};
+    sdlf_dtype t = sdlf_expect_floating(&check, first);
+    sdlf_expect_operand(&check, &operation->in[1], t, first->shape); /* backward's dy */
+    sdlf_expect_operand(&check, &operation->out[0], t, first->shape);
+    sdlf_expect_activation(&check, &operation->activation);
+    return check.status;
+}
+
+const sdlf_operation_class sdlf_activation_forward_class = {
+    .name = "activation_forward",
+    .in = {{.name = "x"}},
+    .out = {{.name = "y"}},
+    .may_alias = 1u << 0,
+    .check = check_activation,
+};
+
+const sdlf_operation_class sdlf_activation_backward_class = {
+    .name = "activation_backward",
+    .in = {{.name = "y"}, {.name = "dy"}},
+    .out = {{.name = "dx"}},
+    .may_alias = 1u << 1,
+    .check = check_activation,
+};
+
+static sdlf_status check_dropout(const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0];
+    sdlf_check check = {.operation = operation};
+    sdlf_dtype t = sdlf_expect_floating(&check, x);
+    sdlf_expect_operand(&check, &operation->in[1], SDLF_INT64, sdlf_shape(1));
+    sdlf_expect_operand(&check, &operation->out[0], t, x->shape);
+    sdlf_expect_below(&check, "probability", (double)operation->dropout.probability, 0, 1);
+    return check.status;
+}
+
+const sdlf_operation_class sdlf_dropout_forward_class = {
+    .name = "dropout_forward",
+    .in = {{.name = "x"}, {.name = "step"}},
+    .out = {{.name = "y"}},
+    .may_alias = 1u << 0,
+    .check = check_dropout,
+};
+
+const sdlf_operation_class sdlf_dropout_backward_class = {
+    .name = "dropout_backward",
+    .in = {{.name = "dy"}, {.name = "step"}},
+    .out = {{.name = "dx"}},
+    .may_alias = 1u << 0,
+    .check = check_dropout,
+};

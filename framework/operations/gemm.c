@@ -1,0 +1,76 @@
+/* gemm and gemm_backward_sgd: dense products. Contracts: <sdlf/operation.h>. */
+#include "framework/operations/check.h"
+#include "framework/operations/operations.h"
+
+static sdlf_status check_gemm(const sdlf_operation *operation)
+{
+    const sdlf_tensor *a = &operation->in[0], *b = &operation->in[1], *c = &operation->out[0];
+    bool transpose_a = operation->gemm.transpose_a, transpose_b = operation->gemm.transpose_b;
+    sdlf_check check = {.operation = operation};
+    sdlf_dtype t = sdlf_expect_floating(&check, a);
+    sdlf_expect_rank(&check, a, 2);
+    sdlf_expect_rank(&check, b, 2);
+    int64_t m = a->shape.dim[transpose_a ? 1 : 0], k = a->shape.dim[transpose_a ? 0 : 1];
+    int64_t n = b->shape.dim[transpose_b ? 0 : 1];
+    sdlf_expect_operand(&check, b, t, transpose_b ? sdlf_shape(n, k) : sdlf_shape(k, n));
+    sdlf_expect_operand(&check, &operation->in[2], t, sdlf_shape(n));
+    sdlf_expect_operand(&check, &operation->in[3], t, sdlf_shape(m, n));
+    sdlf_expect_operand(&check, c, t, sdlf_shape(m, n));
+    sdlf_expect_between(&check, "alpha", (double)operation->gemm.alpha, -1e30, 1e30);
+    sdlf_expect_activation(&check, &operation->gemm.activation);
+    return check.status;
+}
+
+static int64_t gemm_flops(const sdlf_operation *operation)
+{
+    const sdlf_tensor *a = &operation->in[0];
+    int64_t k = a->shape.dim[operation->gemm.transpose_a ? 0 : 1];
+    return sdlf_product(2, sdlf_tensor_count(&operation->out[0]), k, 1);
+}
+
+const sdlf_operation_class sdlf_gemm_class = {
+    .name = "gemm",
+    .in = {{.name = "a"}, {.name = "b"}, {.name = "bias", .optional = true}, {.name = "residual", .optional = true}},
+    .out = {{.name = "c"}},
+    .may_alias = 1u << 3,
+    .check = check_gemm,
+    .flops = gemm_flops,
+};
+
+static sdlf_status check_gemm_backward_sgd(const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0], *dy = &operation->in[1];
+    sdlf_check check = {.operation = operation};
+    sdlf_dtype t = sdlf_expect_floating(&check, x);
+    sdlf_expect_rank(&check, x, 2);
+    sdlf_expect_rank(&check, dy, 2);
+    int64_t n = x->shape.dim[0], inputs = x->shape.dim[1], units = dy->shape.dim[1];
+    sdlf_expect_operand(&check, dy, t, sdlf_shape(n, units));
+    sdlf_expect_operand(&check, &operation->in[2], t, sdlf_shape(1));
+    sdlf_expect_operand(&check, &operation->out[0], t, sdlf_shape(units, inputs));
+    sdlf_expect_operand(&check, &operation->out[1], t, sdlf_shape(units, inputs));
+    sdlf_expect_operand(&check, &operation->out[2], t, sdlf_shape(n, inputs));
+    sdlf_expect_below(&check, "momentum", (double)operation->sgd.momentum, 0, 1);
+    sdlf_expect_between(&check, "decay", (double)operation->sgd.decay, 0, 1e30);
+    sdlf_expect(&check, operation->sgd.momentum == 0 || sdlf_tensor_present(&operation->out[1]),
+                "momentum needs operand 'v'");
+    return check.status;
+}
+
+static int64_t gemm_backward_sgd_flops(const sdlf_operation *operation)
+{
+    int64_t rows = operation->in[0].shape.dim[0], weights = sdlf_tensor_count(&operation->out[0]);
+    int64_t products = sdlf_tensor_present(&operation->out[2]) ? 2 : 1;
+    int64_t update = sdlf_tensor_present(&operation->out[1]) ? 4 : 2;
+    return sdlf_sum(sdlf_product(2, products, rows, weights), sdlf_product(update, weights, 1, 1));
+}
+
+const sdlf_operation_class sdlf_gemm_backward_sgd_class = {
+    .name = "gemm_backward_sgd",
+    .in = {{.name = "x"}, {.name = "dy"}, {.name = "rate"}},
+    .out = {{.name = "w", .updated = true},
+            {.name = "v", .optional = true, .updated = true},
+            {.name = "dx", .optional = true}},
+    .check = check_gemm_backward_sgd,
+    .flops = gemm_backward_sgd_flops,
+};

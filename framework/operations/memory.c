@@ -1,0 +1,90 @@
+/* fill, copy, gather_batch: filling and moving elements. Contracts: <sdlf/operation.h>. */
+#include "framework/operations/check.h"
+#include "framework/operations/operations.h"
+
+static int64_t no_flops(const sdlf_operation *operation)
+{
+    (void)operation;
+    return 0;
+}
+
+static sdlf_status check_fill(const sdlf_operation *operation)
+{
+    (void)operation; /* any dtype, any value */
+    return SDLF_OK;
+}
+
+const sdlf_operation_class sdlf_fill_class = {
+    .name = "fill",
+    .out = {{.name = "y"}},
+    .check = check_fill,
+    .flops = no_flops,
+};
+
+static sdlf_status check_copy(const sdlf_operation *operation)
+{
+    sdlf_check check = {.operation = operation};
+    sdlf_expect_shape(&check, &operation->out[0], operation->in[0].shape);
+    return check.status;
+}
+
+const sdlf_operation_class sdlf_copy_class = {
+    .name = "copy",
+    .in = {{.name = "x"}},
+    .out = {{.name = "y"}},
+    .check = check_copy,
+    .flops = no_flops,
+};
+
+static bool wants_augmentation(const sdlf_augmentation *augment)
+{
+    return augment->shift != 0 || augment->rotate != 0 || augment->scale != 0 || augment->elastic != 0;
+}
+
+static sdlf_status check_gather_batch(const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0], *index = &operation->in[1], *epoch = &operation->in[2];
+    const sdlf_tensor *y = &operation->out[0];
+    const sdlf_augmentation *augment = &operation->gather.augment;
+    sdlf_check check = {.operation = operation};
+    if (x->shape.rank < 1) sdlf_expect_rank(&check, x, 1);
+    sdlf_expect_rank(&check, index, 1);
+    sdlf_shape batch = x->shape;
+    batch.dim[0] = index->shape.dim[0];
+    sdlf_expect_operand(&check, index, SDLF_INT32, index->shape);
+    sdlf_expect_operand(&check, epoch, SDLF_INT64, sdlf_shape(1));
+    sdlf_expect_shape(&check, y, batch);
+    if (sdlf_dtype_is_float(y->dtype)) {
+        sdlf_dtype t = sdlf_expect_floating(&check, y);
+        if (x->dtype != SDLF_UINT8) sdlf_expect_dtype(&check, x, t);
+        sdlf_expect_between(&check, "mean", (double)operation->gather.mean, -1e30, 1e30);
+        sdlf_expect_between(&check, "scale", (double)operation->gather.scale, -1e30, 1e30);
+    } else {
+        sdlf_expect_dtype(&check, x, y->dtype);
+    }
+    if (wants_augmentation(augment)) {
+        sdlf_expect_between(&check, "augmentation's shift", (double)augment->shift, 0, 1e6);
+        sdlf_expect_between(&check, "augmentation's rotate", (double)augment->rotate, 0, 360);
+        sdlf_expect_below(&check, "augmentation's scale", (double)augment->scale, 0, 1);
+        sdlf_expect_between(&check, "augmentation's elastic", (double)augment->elastic, 0, 1e6);
+        sdlf_expect_rank(&check, x, 4);
+        sdlf_expect(&check, sdlf_dtype_is_float(y->dtype), "augmentation needs a floating operand 'y', found %s",
+                    sdlf_dtype_name(y->dtype));
+        sdlf_expect(&check, sdlf_tensor_present(epoch), "augmentation needs operand 'epoch'");
+    }
+    return check.status;
+}
+
+static int64_t gather_batch_flops(const sdlf_operation *operation)
+{
+    bool moves_only = !sdlf_dtype_is_float(operation->out[0].dtype);
+    return moves_only ? 0 : sdlf_product(2, sdlf_tensor_count(&operation->out[0]), 1, 1);
+}
+
+const sdlf_operation_class sdlf_gather_batch_class = {
+    .name = "gather_batch",
+    .in = {{.name = "x"}, {.name = "index"}, {.name = "epoch", .optional = true}},
+    .out = {{.name = "y"}},
+    .check = check_gather_batch,
+    .flops = gather_batch_flops,
+};

@@ -1,0 +1,157 @@
+/* max_pool2d, avg_pool2d, global_avg_pool2d, forward and backward. Contracts: <sdlf/operation.h>. */
+#include "framework/operations/check.h"
+#include "framework/operations/operations.h"
+
+/* x (or dx) decides: y (or dy) follows from it and from the window. */
+static sdlf_size2d expect_pool2d(sdlf_check *check, const sdlf_tensor *x, const sdlf_tensor *y)
+{
+    const sdlf_window2d *window = &check->operation->pool2d.window;
+    sdlf_dtype t = sdlf_expect_floating(check, x);
+    sdlf_expect_rank(check, x, 4);
+    const int64_t *dim = x->shape.dim;
+    sdlf_size2d output = sdlf_expect_window(check, window, dim[2], dim[3]);
+    sdlf_expect_operand(check, y, t, sdlf_shape(dim[0], dim[1], output.side[0], output.side[1]));
+    return output;
+}
+
+static int64_t pool2d_flops(const sdlf_operation *operation, const sdlf_tensor *y)
+{
+    const int *size = operation->pool2d.window.size;
+    return sdlf_product(sdlf_tensor_count(y), size[0], size[1], 1);
+}
+
+static int64_t flops_of_output(const sdlf_operation *operation)
+{
+    return pool2d_flops(operation, &operation->out[0]);
+}
+
+static int64_t flops_of_gradient(const sdlf_operation *operation)
+{
+    return pool2d_flops(operation, &operation->in[0]);
+}
+
+static void expect_max_pool2d(sdlf_check *check, const sdlf_tensor *x, const sdlf_tensor *y)
+{
+    expect_pool2d(check, x, y);
+    sdlf_expect_no_empty_window(check, &check->operation->pool2d.window, x->shape.dim[2], x->shape.dim[3]);
+    sdlf_expect(check, (unsigned)check->operation->pool2d.ties <= SDLF_TIES_FIRST, "%d is no rule for ties",
+                (int)check->operation->pool2d.ties);
+}
+
+static sdlf_status check_max_pool2d_forward(const sdlf_operation *operation)
+{
+    sdlf_check check = {.operation = operation};
+    expect_max_pool2d(&check, &operation->in[0], &operation->out[0]);
+    return check.status;
+}
+
+const sdlf_operation_class sdlf_max_pool2d_forward_class = {
+    .name = "max_pool2d_forward",
+    .in = {{.name = "x"}},
+    .out = {{.name = "y"}},
+    .check = check_max_pool2d_forward,
+    .flops = flops_of_output,
+};
+
+static sdlf_status check_max_pool2d_backward(const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0], *y = &operation->in[1];
+    sdlf_check check = {.operation = operation};
+    expect_max_pool2d(&check, x, y);
+    sdlf_expect_operand(&check, &operation->in[2], x->dtype, y->shape);
+    sdlf_expect_operand(&check, &operation->out[0], x->dtype, x->shape);
+    return check.status;
+}
+
+static int64_t max_pool2d_backward_flops(const sdlf_operation *operation)
+{
+    return pool2d_flops(operation, &operation->in[1]);
+}
+
+const sdlf_operation_class sdlf_max_pool2d_backward_class = {
+    .name = "max_pool2d_backward",
+    .in = {{.name = "x"}, {.name = "y"}, {.name = "dy"}},
+    .out = {{.name = "dx"}},
+    .check = check_max_pool2d_backward,
+    .flops = max_pool2d_backward_flops,
+};
+
+/* Without count_padding the mean is over the positions inside the input, of which there must be one. */
+static void expect_avg_pool2d(sdlf_check *check, const sdlf_tensor *x, const sdlf_tensor *y)
+{
+    expect_pool2d(check, x, y);
+    if (check->operation->pool2d.count_padding) return;
+    sdlf_expect_no_empty_window(check, &check->operation->pool2d.window, x->shape.dim[2], x->shape.dim[3]);
+}
+
+static sdlf_status check_avg_pool2d_forward(const sdlf_operation *operation)
+{
+    sdlf_check check = {.operation = operation};
+    expect_avg_pool2d(&check, &operation->in[0], &operation->out[0]);
+    return check.status;
+}
+
+const sdlf_operation_class sdlf_avg_pool2d_forward_class = {
+    .name = "avg_pool2d_forward",
+    .in = {{.name = "x"}},
+    .out = {{.name = "y"}},
+    .check = check_avg_pool2d_forward,
+    .flops = flops_of_output,
+};
+
+static sdlf_status check_avg_pool2d_backward(const sdlf_operation *operation)
+{
+    sdlf_check check = {.operation = operation};
+    expect_avg_pool2d(&check, &operation->out[0], &operation->in[0]);
+    return check.status;
+}
+
+const sdlf_operation_class sdlf_avg_pool2d_backward_class = {
+    .name = "avg_pool2d_backward",
+    .in = {{.name = "dy"}},
+    .out = {{.name = "dx"}},
+    .check = check_avg_pool2d_backward,
+    .flops = flops_of_gradient,
+};
+
+static sdlf_status check_global(const sdlf_operation *operation, const sdlf_tensor *x, const sdlf_tensor *y)
+{
+    sdlf_check check = {.operation = operation};
+    sdlf_dtype t = sdlf_expect_floating(&check, x);
+    sdlf_expect_rank(&check, x, 4);
+    const int64_t *dim = x->shape.dim;
+    sdlf_expect(&check, dim[2] > 0 && dim[3] > 0, "the input has shape %s: its channels hold nothing to average",
+                sdlf_shape_print(x->shape).text);
+    sdlf_expect_operand(&check, y, t, sdlf_shape(dim[0], dim[1], 1, 1));
+    return check.status;
+}
+
+static sdlf_status check_global_forward(const sdlf_operation *operation)
+{
+    return check_global(operation, &operation->in[0], &operation->out[0]);
+}
+
+static int64_t global_forward_flops(const sdlf_operation *operation)
+{
+    return sdlf_tensor_count(&operation->in[0]);
+}
+
+const sdlf_operation_class sdlf_global_avg_pool2d_forward_class = {
+    .name = "global_avg_pool2d_forward",
+    .in = {{.name = "x"}},
+    .out = {{.name = "y"}},
+    .check = check_global_forward,
+    .flops = global_forward_flops,
+};
+
+static sdlf_status check_global_backward(const sdlf_operation *operation)
+{
+    return check_global(operation, &operation->out[0], &operation->in[0]);
+}
+
+const sdlf_operation_class sdlf_global_avg_pool2d_backward_class = {
+    .name = "global_avg_pool2d_backward",
+    .in = {{.name = "dy"}},
+    .out = {{.name = "dx"}},
+    .check = check_global_backward,
+};
