@@ -1,0 +1,144 @@
+/* One handwriting of a digit: a glyph is posed, jittered, bent, slanted and turned; its points are joined by centripetal
+ * Catmull-Rom curves (Catmull, Rom: A class of local interpolating splines, 1974), and the pen's width varies along them. */
+#include "datasets/digits.h"
+
+#include <math.h>
+
+typedef struct knot {
+    float x, y, pressure;
+    digit_joint joint;
+} knot;
+
+/* A smooth map of the plane: how the hand deforms what it means to write. */
+typedef struct hand {
+    float aspect;       /* width */
+    float bow_x, bow_y; /* vertical and horizontal lines bend */
+    float taper;        /* the top is wider than the bottom */
+    float balance;      /* the upper half is larger than the lower */
+    float slant;        /* shear to the right */
+    float cosine, sine; /* turn */
+} hand;
+
+static hand hand_draw(digit_random *random, int digit)
+{
+    hand h;
+    float half = digit_random_bell(random, 0.06f); /* tangent of half the angle: cosine and sine without libm */
+    h.cosine = (1 - half * half) / (1 + half * half);
+    h.sine = 2 * half / (1 + half * half);
+    h.aspect = 1 + digit_random_bell(random, 0.17f);
+    h.bow_x = digit_random_bell(random, 0.12f);
+    h.bow_y = digit_random_bell(random, 0.10f);
+    h.taper = digit_random_bell(random, 0.15f);
+    h.balance = digit_random_bell(random, 0.12f);
+    h.slant = 0.15f + digit_random_bell(random, digit == 1 ? 0.25f : 0.22f);
+    return h;
+}
+
+static void hand_apply(const hand *h, knot *k)
+{
+    float x = (k->x - 0.33f) * h->aspect, y = k->y - 0.5f;
+    float bent_x = x * (1 - h->taper * y) + h->bow_x * (0.25f - y * y);
+    float bent_y = y + h->balance * (0.25f - y * y) + h->bow_y * (x * x);
+    bent_x -= h->slant * bent_y;
+    k->x = h->cosine * bent_x - h->sine * bent_y;
+    k->y = h->sine * bent_x + h->cosine * bent_y;
+}
+
+static int place_knots(knot *knots, int digit, digit_random *random)
+{
+    const digit_glyph *glyph = digit_glyph_pick(digit, digit_random_uniform(random, 0, 1));
+    hand h = hand_draw(random, digit);
+    float pose = digit_random_uniform(random, -0.2f, 1.2f);
+    float untidy = digit_random_uniform(random, 0.01f, 0.045f);
+    float uneven = digit_random_uniform(random, 0.0f, 0.18f);
+    int count = 0;
+    for (; glyph->points[count].joint != DIGIT_END; count++) {
+        const digit_point *p = &glyph->points[count];
+        knot *k = &knots[count];
+        k->x = ((float)p->from_x + pose * (float)(p->to_x - p->from_x)) * 0.01f + digit_random_bell(random, untidy);
+        k->y = ((float)p->from_y + pose * (float)(p->to_y - p->from_y)) * 0.01f + digit_random_bell(random, untidy);
+        k->pressure = 1 + digit_random_bell(random, uneven);
+        k->joint = (digit_joint)p->joint;
+        hand_apply(&h, k);
+    }
+    return count;
+}
+
+/* Knot spacing of the centripetal curve: the square root of the distance. Never 0. */
+static float spacing(const knot *a, const knot *b)
+{
+    float dx = b->x - a->x, dy = b->y - a->y;
+    return sqrtf(sqrtf(dx * dx + dy * dy)) + 1e-3f;
+}
+
+/* The curve's direction at knot b as it comes from a and goes on to c. */
+static void tangent(float *dx, float *dy, const knot *a, const knot *b, const knot *c)
+{
+    float s = spacing(a, b), t = spacing(b, c);
+    *dx = (b->x - a->x) / s - (c->x - a->x) / (s + t) + (c->x - b->x) / t;
+    *dy = (b->y - a->y) / s - (c->y - a->y) / (s + t) + (c->y - b->y) / t;
+}
+
+/* The directions at both ends of the piece from knots[i] to knots[i + 1], in its own unit of length. At a stroke's end or
+ * a corner the curve just heads for the other end of the piece. */
+static void piece_tangents(float from[2], float to[2], const knot *knots, int count, int i)
+{
+    const knot *a = &knots[i], *b = &knots[i + 1];
+    float step = spacing(a, b);
+    int smooth_a = a->joint == DIGIT_BEND;
+    int smooth_b = b->joint == DIGIT_BEND && i + 2 < count && knots[i + 2].joint != DIGIT_START;
+    float dx = b->x - a->x, dy = b->y - a->y;
+    if (smooth_a) {
+        tangent(&from[0], &from[1], a - 1, a, b);
+        from[0] *= step;
+        from[1] *= step;
+    }
+    if (smooth_b) {
+        tangent(&to[0], &to[1], a, b, b + 1);
+        to[0] *= step;
+        to[1] *= step;
+    }
+    if (!smooth_a) {
+        from[0] = smooth_b ? 1.5f * dx - 0.5f * to[0] : dx;
+        from[1] = smooth_b ? 1.5f * dy - 0.5f * to[1] : dy;
+    }
+    if (!smooth_b) {
+        to[0] = smooth_a ? 1.5f * dx - 0.5f * from[0] : dx;
+        to[1] = smooth_a ? 1.5f * dy - 0.5f * from[1] : dy;
+    }
+}
+
+int digit_write(digit_segment *segments, int digit, digit_random *random)
+{
+    knot knots[DIGIT_MAX_POINTS];
+    int count = place_knots(knots, digit, random), made = 0;
+    float width = digit_random_uniform(random, 0, 1);
+    width = 0.038f + 0.066f * width + 0.02f * width * width;
+    float nib = digit_random_uniform(random, 0, 0.25f);
+    for (int i = 0; i + 1 < count; i++) {
+        const knot *a = &knots[i], *b = &knots[i + 1];
+        if (b->joint == DIGIT_START) continue;
+        float from[2], to[2];
+        piece_tangents(from, to, knots, count, i);
+        float x = a->x, y = a->y, r = width * a->pressure;
+        for (int s = 1; s <= DIGIT_SUBDIVISION; s++) {
+            float t = (float)s / DIGIT_SUBDIVISION, u = 1 - t;
+            float h0 = u * u * (1 + 2 * t), h1 = u * u * t, h2 = t * t * (3 - 2 * t), h3 = t * t * u;
+            digit_segment *out = &segments[made++];
+            out->x0 = x;
+            out->y0 = y;
+            out->r0 = r;
+            x = h0 * a->x + h1 * from[0] + h2 * b->x - h3 * to[0];
+            y = h0 * a->y + h1 * from[1] + h2 * b->y - h3 * to[1];
+            r = width * (u * a->pressure + t * b->pressure);
+            /* a broad nib, held at 45 degrees, draws thick one way and thin the other */
+            float dx = x - out->x0, dy = y - out->y0;
+            r *= 1 + nib * (2 * dx * dy) / (dx * dx + dy * dy + 1e-6f);
+            out->x1 = x;
+            out->y1 = y;
+            out->r1 = r;
+            if (s == 1 && a->joint == DIGIT_START) out->r0 = r;
+        }
+    }
+    return made;
+}

@@ -1,0 +1,302 @@
+/* The procedural digits: the same bits everywhere, balanced, centred, two disjoint splits, arguments checked. */
+#include "testing.h"
+
+#include "datasets/datasets_internal.h"
+#include "datasets/digits.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static sdlf_status open_digits(sdlf_dataset *dataset, const char *argument, sdlf_split split)
+{
+    *dataset = (sdlf_dataset){.type = &sdlf_digits_dataset_class};
+    return sdlf_digits_dataset_class.load(dataset, argument, split);
+}
+
+static void close_digits(sdlf_dataset *dataset)
+{
+    sdlf_tensor_release(&dataset->samples, NULL);
+    sdlf_tensor_release(&dataset->labels, NULL);
+    free(dataset->name);
+    *dataset = (sdlf_dataset){0};
+}
+
+static const uint8_t *image_at(const sdlf_dataset *dataset, int64_t i)
+{
+    return (const uint8_t *)dataset->samples.data + i * DIGIT_PIXELS;
+}
+
+static int32_t label_at(const sdlf_dataset *dataset, int64_t i)
+{
+    return ((const int32_t *)dataset->labels.data)[i];
+}
+
+/* FNV-1a. */
+static uint64_t hash(uint64_t state, const void *bytes, size_t count)
+{
+    const uint8_t *at = bytes;
+    for (size_t i = 0; i < count; i++) state = (state ^ at[i]) * 0x100000001B3u;
+    return state;
+}
+
+/* A change of this number is a change of the data set: figures measured on it must be measured again. */
+static void first_thousand_images_are_these(void)
+{
+    sdlf_dataset train;
+    if (!CHECK_OK(open_digits(&train, "1000", SDLF_SPLIT_TRAIN))) return;
+    uint64_t sum = hash(0xCBF29CE484222325u, train.samples.data, 1000 * DIGIT_PIXELS);
+    sum = hash(sum, train.labels.data, 1000 * sizeof(int32_t));
+    CHECK_EQUAL((int64_t)(sum >> 1), INT64_C(2964398315119676122));
+    close_digits(&train);
+}
+
+static void defaults_are_those_of_mnist(void)
+{
+    sdlf_dataset train, test;
+    CHECK_OK(open_digits(&train, NULL, SDLF_SPLIT_TRAIN));
+    CHECK_OK(open_digits(&test, NULL, SDLF_SPLIT_TEST));
+    CHECK_TEXT(train.name, "digits (procedural, seed 1)");
+    CHECK(sdlf_shape_equal(train.samples.shape, sdlf_shape(60000, 1, 28, 28)));
+    CHECK(sdlf_shape_equal(test.samples.shape, sdlf_shape(10000, 1, 28, 28)));
+    CHECK(sdlf_shape_equal(train.labels.shape, sdlf_shape(60000)));
+    CHECK_EQUAL(train.samples.dtype, SDLF_UINT8);
+    CHECK_EQUAL(train.labels.dtype, SDLF_INT32);
+    CHECK_EQUAL(train.class_count, 10);
+    CHECK_CLOSE(train.mean, 33.3, 1e-5);
+    CHECK_CLOSE(train.scale * 78.6, 1.0, 1e-5);
+
+    /* grey levels are close to those that the constants stand for */
+    double sum = 0, squares = 0, count = 60000.0 * DIGIT_PIXELS;
+    for (int64_t i = 0; i < 60000; i++)
+        for (int k = 0; k < DIGIT_PIXELS; k++) {
+            double value = image_at(&train, i)[k];
+            sum += value;
+            squares += value * value;
+        }
+    CHECK_CLOSE(sum / count, 33.3, 3.0);
+    CHECK_CLOSE(sqrt(squares / count - sum / count * sum / count), 78.6, 5.0);
+    close_digits(&train);
+    close_digits(&test);
+}
+
+static void counts_and_seeds_are_obeyed(void)
+{
+    sdlf_dataset one, two, test;
+    CHECK_OK(open_digits(&one, "1", SDLF_SPLIT_TRAIN));
+    CHECK_EQUAL(one.samples.shape.dim[0], 1);
+    close_digits(&one);
+
+    CHECK_OK(open_digits(&one, "25,1", SDLF_SPLIT_TRAIN));
+    CHECK_OK(open_digits(&two, "25,18446744073709551615", SDLF_SPLIT_TRAIN));
+    CHECK_OK(open_digits(&test, "25", SDLF_SPLIT_TEST));
+    CHECK_EQUAL(one.samples.shape.dim[0], 25);
+    CHECK_EQUAL(test.samples.shape.dim[0], 5); /* a sixth, rounded up */
+    CHECK_TEXT(two.name, "digits (procedural, seed 18446744073709551615)");
+    CHECK(memcmp(one.samples.data, two.samples.data, 25 * DIGIT_PIXELS) != 0);
+    close_digits(&one);
+    close_digits(&two);
+    close_digits(&test);
+}
+
+/* Whatever the threads did: each image is what it is when it is drawn alone, in any order. */
+static void an_image_depends_on_its_number_alone(void)
+{
+    sdlf_dataset many, few;
+    CHECK_OK(open_digits(&many, "5000,7", SDLF_SPLIT_TRAIN));
+    CHECK_OK(open_digits(&few, "10,7", SDLF_SPLIT_TRAIN));
+    int different = 0;
+    uint8_t pixels[DIGIT_PIXELS];
+    for (int64_t k = 0; k < 5000; k++) {
+        int64_t i = k * 1777 % 5000;
+        memset(pixels, 0xA5, sizeof pixels);
+        digit_draw(pixels, 7, SDLF_SPLIT_TRAIN, i);
+        different += memcmp(pixels, image_at(&many, i), DIGIT_PIXELS) != 0;
+        different += digit_label(7, SDLF_SPLIT_TRAIN, i) != label_at(&many, i);
+    }
+    CHECK_EQUAL(different, 0);
+    CHECK_EQUAL(memcmp(few.samples.data, many.samples.data, 10 * DIGIT_PIXELS), 0);
+    close_digits(&many);
+    close_digits(&few);
+}
+
+static void every_ten_images_hold_each_digit_once(void)
+{
+    sdlf_dataset train;
+    CHECK_OK(open_digits(&train, "2000", SDLF_SPLIT_TRAIN));
+    int incomplete = 0, first_place[10] = {0};
+    for (int64_t i = 0; i < 2000; i += 10) {
+        unsigned seen = 0;
+        for (int k = 0; k < 10; k++) seen |= 1u << label_at(&train, i + k);
+        incomplete += seen != 0x3FF;
+        first_place[label_at(&train, i)]++;
+    }
+    CHECK_EQUAL(incomplete, 0);
+    for (int d = 0; d < 10; d++) CHECK(first_place[d] > 0); /* in random order */
+    close_digits(&train);
+}
+
+/* As in MNIST: the ink fits 20x20, and its centre of mass lies within half a pixel of pixel 14. */
+static void ink_is_boxed_and_centred(void)
+{
+    sdlf_dataset train;
+    CHECK_OK(open_digits(&train, "3000,3", SDLF_SPLIT_TRAIN));
+    int off_centre = 0, faint = 0, small = 0, large = 0;
+    for (int64_t i = 0; i < 3000; i++) {
+        const uint8_t *pixels = image_at(&train, i);
+        double mass = 0, x_moment = 0, y_moment = 0;
+        int left = 28, right = -1, top = 28, bottom = -1, brightest = 0;
+        for (int y = 0; y < 28; y++)
+            for (int x = 0; x < 28; x++) {
+                int value = pixels[28 * y + x];
+                mass += value;
+                x_moment += value * x;
+                y_moment += value * y;
+                if (value > brightest) brightest = value;
+                if (value == 0) continue;
+                if (x < left) left = x;
+                if (x > right) right = x;
+                if (y < top) top = y;
+                if (y > bottom) bottom = y;
+            }
+        int width = right - left + 1, height = bottom - top + 1, longer = width > height ? width : height;
+        off_centre += !(fabs(x_moment / mass - 14) <= 0.51 && fabs(y_moment / mass - 14) <= 0.51);
+        faint += brightest < 150;
+        small += longer < 19;
+        large += longer > 21;
+    }
+    CHECK_EQUAL(off_centre, 0);
+    CHECK_EQUAL(faint, 0);
+    CHECK_EQUAL(small, 0);
+    CHECK_EQUAL(large, 0);
+    close_digits(&train);
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* No image occurs twice, neither within a split nor in both. */
+static void all_images_differ(void)
+{
+    enum { TRAIN = 12000, TEST = 2000 };
+    sdlf_dataset train, test;
+    CHECK_OK(open_digits(&train, "12000", SDLF_SPLIT_TRAIN));
+    CHECK_OK(open_digits(&test, "12000", SDLF_SPLIT_TEST));
+    CHECK_EQUAL(test.samples.shape.dim[0], TEST);
+    uint64_t *hashes = malloc((TRAIN + TEST) * sizeof *hashes);
+    if (CHECK(hashes != NULL)) {
+        for (int i = 0; i < TRAIN; i++) hashes[i] = hash(1, image_at(&train, i), DIGIT_PIXELS);
+        for (int i = 0; i < TEST; i++) hashes[TRAIN + i] = hash(1, image_at(&test, i), DIGIT_PIXELS);
+        qsort(hashes, TRAIN + TEST, sizeof *hashes, compare_hashes);
+        int repeated = 0;
+        for (int i = 1; i < TRAIN + TEST; i++) repeated += hashes[i] == hashes[i - 1];
+        CHECK_EQUAL(repeated, 0);
+    }
+    free(hashes);
+    close_digits(&train);
+    close_digits(&test);
+}
+
+/* Digits look like their labels: the nearest mean image names most, and not all. */
+static void nearest_mean_tells_most_digits(void)
+{
+    sdlf_dataset train, test;
+    CHECK_OK(open_digits(&train, "6000", SDLF_SPLIT_TRAIN));
+    CHECK_OK(open_digits(&test, "6000", SDLF_SPLIT_TEST));
+    static double mean[10][DIGIT_PIXELS];
+    for (int64_t i = 0; i < 6000; i++)
+        for (int k = 0; k < DIGIT_PIXELS; k++) mean[label_at(&train, i)][k] += image_at(&train, i)[k] / 600.0;
+    int right[10] = {0}, total = 0;
+    for (int64_t i = 0; i < 1000; i++) {
+        int best = 0;
+        double least = INFINITY;
+        for (int d = 0; d < 10; d++) {
+            double distance = 0;
+            for (int k = 0; k < DIGIT_PIXELS; k++) {
+                double difference = image_at(&test, i)[k] - mean[d][k];
+                distance += difference * difference;
+            }
+            if (distance < least) {
+                least = distance;
+                best = d;
+            }
+        }
+        right[best] += best == label_at(&test, i);
+    }
+    for (int d = 0; d < 10; d++) {
+        CHECK(right[d] > 40); /* of 100 */
+        total += right[d];
+    }
+    CHECK(total > 700);
+    CHECK(total < 970);
+    close_digits(&train);
+    close_digits(&test);
+}
+
+static void bad_arguments_are_refused(void)
+{
+    static const char *const bad[] = {
+        "abc", "", "0", "00", "-5", "+5", " 5", "5 ", "1.5", "1e3", "5;1", "2147483648", "99999999999999999999999999"};
+    sdlf_dataset dataset;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        CHECK_FAILS(open_digits(&dataset, bad[i], SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT,
+                    "expected digits:COUNT or digits:COUNT,SEED");
+        close_digits(&dataset);
+    }
+    CHECK_FAILS(open_digits(&dataset, "abc", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "found 'digits:abc'");
+    CHECK_FAILS(open_digits(&dataset, "5,", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "expected a seed");
+    CHECK_FAILS(open_digits(&dataset, "5,x", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "found 'x'");
+    CHECK_FAILS(open_digits(&dataset, "5,-1", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "found '-1'");
+    CHECK_FAILS(open_digits(&dataset, "5,1,1", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "found '1,1'");
+    CHECK_FAILS(open_digits(&dataset, "5,18446744073709551616", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT,
+                "a seed from 0");
+    CHECK_FAILS(open_digits(&dataset, "60,000", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "without a comma");
+    close_digits(&dataset);
+}
+
+static void what_cannot_fit_is_refused_before_it_is_allocated(void)
+{
+    if ((double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) > 1e12) {
+        test_skip("this machine has more than a terabyte of memory");
+        return;
+    }
+    sdlf_dataset dataset;
+    int64_t before = test_allocations();
+    CHECK_FAILS(open_digits(&dataset, "2147483647", SDLF_SPLIT_TRAIN), SDLF_ERROR_MEMORY,
+                "2147483647 images take 1692.2 GB");
+    CHECK_EQUAL(test_allocations(), before);
+    close_digits(&dataset);
+}
+
+static sdlf_status open_and_close(void *argument)
+{
+    sdlf_dataset dataset;
+    sdlf_status status = open_digits(&dataset, argument, SDLF_SPLIT_TRAIN);
+    close_digits(&dataset);
+    return status;
+}
+
+static void survives_lack_of_memory(void)
+{
+    test_every_allocation("digits", open_and_close, "600");
+}
+
+int main(void)
+{
+    RUN(first_thousand_images_are_these);
+    RUN(defaults_are_those_of_mnist);
+    RUN(counts_and_seeds_are_obeyed);
+    RUN(an_image_depends_on_its_number_alone);
+    RUN(every_ten_images_hold_each_digit_once);
+    RUN(ink_is_boxed_and_centred);
+    RUN(all_images_differ);
+    RUN(nearest_mean_tells_most_digits);
+    RUN(bad_arguments_are_refused);
+    RUN(what_cannot_fit_is_refused_before_it_is_allocated);
+    RUN(survives_lack_of_memory);
+    return test_summary();
+}
