@@ -2,6 +2,7 @@
 #include "datasets/datasets_internal.h"
 
 static const sdlf_dataset_class *const classes[] = {
+    &sdlf_digits_dataset_class,
     &sdlf_mnist_dataset_class,
 };
 
