@@ -4,32 +4,33 @@
  *   padding included) with count_padding. dx: each input of a window gets dy over that divisor. */
 #include "layers/pool2d.h"
 
-#define MEMBER(member) .offset = offsetof(sdlf_pool2d_options, member)
-
 static const sdlf_field fields[] = {
     {.name = "window",
      .type = SDLF_FIELD_PAIR,
-     MEMBER(window),
+     .offset = offsetof(sdlf_pool2d_options, window),
      .minimum = 1,
      .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
      .help = "height and width of the window"},
     {.name = "stride",
      .type = SDLF_FIELD_PAIR,
-     MEMBER(stride),
+     .offset = offsetof(sdlf_pool2d_options, stride),
      .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
      .help = "steps between windows; the window by default"},
     {.name = "padding",
      .type = SDLF_FIELD_PAIR,
-     MEMBER(padding),
+     .offset = offsetof(sdlf_pool2d_options, padding),
      .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
      .help = "a border of zeros"},
     {.name = "padding_extra",
      .type = SDLF_FIELD_PAIR,
-     MEMBER(padding_extra),
+     .offset = offsetof(sdlf_pool2d_options, padding_extra),
      .minimum = -SDLF_LAYER_MAXIMUM_WINDOW,
      .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
      .help = "more border below and right; less if negative"},
-    {.name = "count_padding", .type = SDLF_FIELD_BOOL, MEMBER(count_padding), .help = "the border counts in the mean"},
+    {.name = "count_padding",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_pool2d_options, count_padding),
+     .help = "the border counts in the mean"},
     {.name = NULL},
 };
 

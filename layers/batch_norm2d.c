@@ -8,12 +8,10 @@
  *   dx = weight / sqrt(variance + epsilon) (dy - dbias / n - xhat dweight / n). */
 #include "layers/layers_internal.h"
 
-#define MEMBER(member) .offset = offsetof(sdlf_batch_norm2d_options, member)
-
 static const sdlf_field fields[] = {
     {.name = "epsilon",
      .type = SDLF_FIELD_FLOAT,
-     MEMBER(epsilon),
+     .offset = offsetof(sdlf_batch_norm2d_options, epsilon),
      .minimum = 1e-12,
      .maximum = 1,
      .fallback = 1e-5,
@@ -21,7 +19,7 @@ static const sdlf_field fields[] = {
      .help = "added to the variance"},
     {.name = "momentum",
      .type = SDLF_FIELD_FLOAT,
-     MEMBER(momentum),
+     .offset = offsetof(sdlf_batch_norm2d_options, momentum),
      .minimum = 1e-6,
      .maximum = 1,
      .fallback = 0.1,

@@ -4,19 +4,20 @@
  *   dx = dy weight; dweight = dy^T x; dbias = the sum of dy over n. */
 #include "layers/layers_internal.h"
 
-#define MEMBER(member) .offset = offsetof(sdlf_fully_connected_options, member)
-
 static const sdlf_field fields[] = {
     {.name = "units",
      .type = SDLF_FIELD_INT,
-     MEMBER(units),
+     .offset = offsetof(sdlf_fully_connected_options, units),
      .minimum = 1,
      .maximum = SDLF_LAYER_MAXIMUM_SIDE,
      .help = "outputs of a sample"},
-    {.name = "no_bias", .type = SDLF_FIELD_BOOL, MEMBER(no_bias), .help = "leave the bias out"},
+    {.name = "no_bias",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_fully_connected_options, no_bias),
+     .help = "leave the bias out"},
     {.name = "initializer",
      .type = SDLF_FIELD_CHOICE,
-     MEMBER(initializer),
+     .offset = offsetof(sdlf_fully_connected_options, initializer),
      .choices = sdlf_initializer_names,
      .help = "how the weight starts; he_uniform by default"},
     {.name = NULL},

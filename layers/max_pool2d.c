@@ -5,36 +5,34 @@
  *   to the first in row-major order ("first", as other frameworks do). */
 #include "layers/pool2d.h"
 
-#define MEMBER(member) .offset = offsetof(sdlf_pool2d_options, member)
-
 static const char *const ties_names[] = {"share", "first", NULL}; /* in the order of sdlf_ties */
 
 static const sdlf_field fields[] = {
     {.name = "window",
      .type = SDLF_FIELD_PAIR,
-     MEMBER(window),
+     .offset = offsetof(sdlf_pool2d_options, window),
      .minimum = 1,
      .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
      .help = "height and width of the window"},
     {.name = "stride",
      .type = SDLF_FIELD_PAIR,
-     MEMBER(stride),
+     .offset = offsetof(sdlf_pool2d_options, stride),
      .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
      .help = "steps between windows; the window by default"},
     {.name = "padding",
      .type = SDLF_FIELD_PAIR,
-     MEMBER(padding),
+     .offset = offsetof(sdlf_pool2d_options, padding),
      .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
      .help = "a border that never wins"},
     {.name = "padding_extra",
      .type = SDLF_FIELD_PAIR,
-     MEMBER(padding_extra),
+     .offset = offsetof(sdlf_pool2d_options, padding_extra),
      .minimum = -SDLF_LAYER_MAXIMUM_WINDOW,
      .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
      .help = "more border below and right; less if negative"},
     {.name = "dilation",
      .type = SDLF_FIELD_PAIR,
-     MEMBER(dilation),
+     .offset = offsetof(sdlf_pool2d_options, dilation),
      .minimum = 1,
      .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
      .fallback = 1,
@@ -42,7 +40,7 @@ static const sdlf_field fields[] = {
      .help = "distance between the window's elements"},
     {.name = "ties",
      .type = SDLF_FIELD_CHOICE,
-     MEMBER(ties),
+     .offset = offsetof(sdlf_pool2d_options, ties),
      .choices = ties_names,
      .help = "who gets the gradient of equal maxima"},
     {.name = NULL},

@@ -1,0 +1,34 @@
+/* The optimiser classes by position and by name, and the check of an optimiser's options. */
+#include <sdlf/optimizer.h>
+
+#include <string.h>
+
+#include "framework/field.h"
+#include "framework/optimizers/optimizers.h"
+
+static const sdlf_optimizer_class *const classes[] = {
+    &sdlf_sgd_class,
+    &sdlf_adam_class,
+    &sdlf_adamw_class,
+    &sdlf_rmsprop_class,
+};
+
+const sdlf_optimizer_class *sdlf_optimizer_class_at(int index)
+{
+    int count = (int)(sizeof classes / sizeof classes[0]);
+    return index >= 0 && index < count ? classes[index] : NULL;
+}
+
+const sdlf_optimizer_class *sdlf_optimizer_class_find(const char *name)
+{
+    for (int index = 0; name != NULL && sdlf_optimizer_class_at(index) != NULL; index++)
+        if (strcmp(classes[index]->name, name) == 0) return classes[index];
+    return NULL;
+}
+
+sdlf_status sdlf_optimizer_complete(sdlf_optimizer *optimizer)
+{
+    if (optimizer->type == NULL) optimizer->type = &sdlf_sgd_class;
+    sdlf_status status = sdlf_fields_complete(optimizer->type->fields, &optimizer->options);
+    return sdlf_fail_context(status, "optimizer %s", optimizer->type->name);
+}

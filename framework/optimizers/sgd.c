@@ -1,0 +1,51 @@
+/* sgd: gradient descent with momentum (Polyak 1964) in its plain or Nesterov's form.
+ *
+ *   g += weight_decay w;   v = momentum v + g;   w -= rate (nesterov ? g + momentum v : v)
+ *   State: v where there is momentum, none otherwise. */
+#include "framework/optimizers/optimizers.h"
+
+static const sdlf_field fields[] = {
+    {.name = "momentum",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_sgd_options, momentum),
+     .maximum = 0.999999,
+     .help = "share of the last update that is kept"},
+    {.name = "nesterov",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_sgd_options, nesterov),
+     .help = "look ahead along the momentum"},
+    {.name = "weight_decay",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_sgd_options, weight_decay),
+     .maximum = 10,
+     .help = "pull of the weights towards zero"},
+    {.name = NULL},
+};
+
+static int state_count(const sdlf_optimizer *optimizer)
+{
+    return optimizer->options.sgd.momentum > 0 ? 1 : 0;
+}
+
+static void update(const sdlf_optimizer *optimizer, bool decay, sdlf_operation *operation)
+{
+    const sdlf_sgd_options *options = &optimizer->options.sgd;
+    operation->kind = SDLF_SGD_UPDATE;
+    operation->sgd.momentum = options->momentum;
+    operation->sgd.nesterov = options->nesterov;
+    operation->sgd.decay = decay ? options->weight_decay : 0;
+}
+
+const sdlf_optimizer_class sdlf_sgd_class = {
+    .name = "sgd",
+    .summary = "gradient descent, with momentum or Nesterov's",
+    .fields = fields,
+    .learning_rate = 0.05f,
+    .state_count = state_count,
+    .update = update,
+};
+
+sdlf_optimizer sdlf_sgd_make(sdlf_sgd_options options)
+{
+    return (sdlf_optimizer){.type = &sdlf_sgd_class, .options.sgd = options};
+}
