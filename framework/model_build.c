@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "framework/initializer.h"
@@ -77,38 +78,75 @@ static sdlf_status add_parameters(sdlf_model *model, int index, const sdlf_signa
     return SDLF_OK;
 }
 
-sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed)
+/* The signature of one layer from the outputs of those before it. */
+static sdlf_status infer_layer(sdlf_model *model, int index, sdlf_signature *signature)
+{
+    model_layer *entry = &model->layers[index];
+    *signature = (sdlf_signature){.batch = 1, .input_count = entry->input_count, .dtype = SDLF_FLOAT32};
+    for (int i = 0; i < entry->input_count; i++) {
+        sdlf_node node = entry->inputs[i];
+        const model_layer *source = &model->layers[node.layer];
+        if (node.output >= source->output_count)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "layer %d '%s': input %d is output %d of '%s', which has %d", index,
+                             entry->layer.name, i, node.output, source->layer.name, source->output_count);
+        signature->input_shape[i] = source->output_shape[node.output];
+        signature->input_dtype[i] = source->output_dtype[node.output];
+    }
+    const sdlf_layer *producer = entry->input_count > 0 ? &model->layers[entry->inputs[0].layer].layer : NULL;
+    sdlf_status status = model_layer_infer(&entry->layer, index, producer, signature);
+    if (status != SDLF_OK) return status;
+    entry->output_count = signature->output_count;
+    memcpy(entry->output_shape, signature->output_shape, sizeof entry->output_shape);
+    memcpy(entry->output_dtype, signature->output_dtype, sizeof entry->output_dtype);
+    return SDLF_OK;
+}
+
+/* Add the bytes of a layer's parameters to `total`. More than the machine's memory is refused before any is allocated:
+ * systems that promise memory they do not have would end the process later instead. */
+static sdlf_status count_parameters(const sdlf_layer *layer, const sdlf_signature *signature, double *total)
+{
+    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    for (int i = 0; i < signature->parameter_count; i++)
+        *total += (double)sdlf_shape_count(signature->parameter[i].shape) * sizeof(float);
+    if (memory <= 0 || *total <= memory) return SDLF_OK;
+    return sdlf_fail(
+        SDLF_ERROR_MEMORY,
+        "model: the parameters up to layer '%s' (%s) take %.4g GB, but this machine has %.4g GB of memory%s%s",
+        layer->name, layer->type->name, *total * 1e-9, memory * 1e-9, layer->origin != NULL ? "; at " : "",
+        layer->origin != NULL ? layer->origin : "");
+}
+
+sdlf_status model_infer(sdlf_model *model)
 {
     sdlf_status status = sdlf_model_status(model);
     if (status != SDLF_OK) return status;
     if (model->layer_count == 0) return sdlf_fail(SDLF_ERROR_ARGUMENT, "model '%s' has no layers", model->name);
-    model_free_parameters(model);
-    sdlf_dtype(*dtypes)[SDLF_MAX_LAYER_OUTPUTS] = calloc((size_t)model->layer_count, sizeof *dtypes);
-    if (dtypes == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory");
+    double bytes = 0;
     for (int i = 0; i < model->layer_count && status == SDLF_OK; i++) {
-        model_layer *entry = &model->layers[i];
-        sdlf_signature signature = {.batch = 1, .input_count = entry->input_count, .dtype = SDLF_FLOAT32};
-        for (int j = 0; j < entry->input_count; j++) {
-            sdlf_node node = entry->inputs[j];
-            if (node.output >= model->layers[node.layer].output_count) {
-                status = sdlf_fail(SDLF_ERROR_ARGUMENT, "layer %d '%s': input %d is output %d of '%s', which has %d", i,
-                                   entry->layer.name, j, node.output, model->layers[node.layer].layer.name,
-                                   model->layers[node.layer].output_count);
-                goto done;
-            }
-            signature.input_shape[j] = model->layers[node.layer].output_shape[node.output];
-            signature.input_dtype[j] = dtypes[node.layer][node.output];
-        }
-        const sdlf_layer *producer = entry->input_count > 0 ? &model->layers[entry->inputs[0].layer].layer : NULL;
-        status = model_layer_infer(&entry->layer, i, producer, &signature);
-        if (status != SDLF_OK) goto done;
-        entry->output_count = signature.output_count;
-        memcpy(entry->output_shape, signature.output_shape, sizeof entry->output_shape);
-        memcpy(dtypes[i], signature.output_dtype, sizeof dtypes[i]);
-        status = add_parameters(model, i, &signature, seed);
+        sdlf_signature signature;
+        status = infer_layer(model, i, &signature);
+        if (status == SDLF_OK) status = count_parameters(&model->layers[i].layer, &signature, &bytes);
     }
-done:
-    free(dtypes);
+    for (int i = 0; i < model->output_count && status == SDLF_OK; i++) {
+        sdlf_node node = model->outputs[i].node;
+        const model_layer *source = &model->layers[node.layer];
+        if (node.output >= source->output_count)
+            status = sdlf_fail(SDLF_ERROR_ARGUMENT, "output '%s' is output %d of layer '%s', which has %d",
+                               model->outputs[i].name, node.output, source->layer.name, source->output_count);
+    }
+    return status;
+}
+
+sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed)
+{
+    sdlf_status status = model_infer(model);
+    if (status != SDLF_OK) return status;
+    model_free_parameters(model);
+    for (int i = 0; i < model->layer_count && status == SDLF_OK; i++) {
+        sdlf_signature signature;
+        status = infer_layer(model, i, &signature);
+        if (status == SDLF_OK) status = add_parameters(model, i, &signature, seed);
+    }
     if (status != SDLF_OK)
         model_free_parameters(model);
     else

@@ -5,13 +5,14 @@
 #include <sdlf/formats.h>
 #include <sdlf/model.h>
 
-/* One layer of the graph. Outputs and parameters are known after sdlf_model_build. */
+/* One layer of the graph. Outputs are known after model_infer, parameters after sdlf_model_build. */
 typedef struct model_layer {
     sdlf_layer layer; /* name, origin and options are owned */
     sdlf_node *inputs;
     int input_count;
     int output_count;
     sdlf_shape output_shape[SDLF_MAX_LAYER_OUTPUTS]; /* for a batch of 1 */
+    sdlf_dtype output_dtype[SDLF_MAX_LAYER_OUTPUTS];
     int first_parameter, parameter_count;
 } model_layer;
 
@@ -40,6 +41,10 @@ struct sdlf_model {
  * and the layer its first input comes from around an error. `producer` may be NULL. */
 sdlf_status model_layer_infer(const sdlf_layer *layer, int position, const sdlf_layer *producer,
                               sdlf_signature *signature);
+
+/* Infer every layer's outputs for a batch of 1 and check the size of the parameters, without making them. Errors: as
+ * sdlf_model_build; parameters that take more than the machine's memory are SDLF_ERROR_MEMORY. */
+sdlf_status model_infer(sdlf_model *model);
 
 /* Free the parameters (before they are made anew). */
 void model_free_parameters(sdlf_model *model);
