@@ -1,0 +1,168 @@
+/* The layout pass: workspaces, lifetimes, in-place operations, and one offset for every buffer in its space's arena.
+ *
+ * Buffers are placed from the largest to the smallest, each at the lowest offset where it overlaps nothing that lives at
+ * the same time. (Y. Pisarchyk, J. Lee: Efficient memory management for deep neural net inference, 2020: greedy by size.) */
+#include "framework/plan/plan_internal.h"
+
+#include <stdlib.h>
+
+enum { ALIGNMENT = 64 };
+
+static int64_t round_up(int64_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static sdlf_status add_workspaces(sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->step_count; i++) {
+        plan_step *step = &plan->steps[i];
+        if (step->phase == SDLF_PHASE_COPY) continue;
+        int64_t bytes = sdlf_calculator_workspace(step->calculator, &step->operation);
+        if (bytes <= 0) continue;
+        sdlf_tensor workspace;
+        sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, SDLF_UINT8, sdlf_shape(bytes), &workspace);
+        if (status != SDLF_OK) return status;
+        plan->buffers[workspace.buffer].space = plan_space_of(plan, step->calculator);
+        step->operation.workspace = workspace;
+    }
+    return SDLF_OK;
+}
+
+static void use(sdlf_plan *plan, const sdlf_tensor *tensor, int step)
+{
+    if (!sdlf_tensor_present(tensor)) return;
+    plan_buffer *buffer = &plan->buffers[tensor->buffer];
+    if (buffer->first_use < 0) buffer->first_use = step;
+    buffer->last_use = step;
+}
+
+static void find_lifetimes(sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->step_count; i++) {
+        const sdlf_operation *op = &plan->steps[i].operation;
+        for (int j = 0; j < SDLF_MAX_INPUTS; j++) use(plan, &op->in[j], i);
+        for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) use(plan, &op->out[j], i);
+        use(plan, &op->workspace, i);
+    }
+    for (int i = 1; i < plan->buffer_count; i++) {
+        plan_buffer *buffer = &plan->buffers[i];
+        if (buffer->first_use < 0 && buffer->kind != BUFFER_PINNED) continue;
+        if (buffer->first_use >= 0 && buffer->kind == BUFFER_ARENA && !plan->options.keep_activations) continue;
+        buffer->first_use = 0; /* keeps its place for the whole plan */
+        buffer->last_use = plan->step_count;
+    }
+}
+
+/* Does the buffer need room in an arena? A parameter in the host's memory, as float32, is the model's own. */
+static bool needs_room(const sdlf_plan *plan, const plan_buffer *buffer)
+{
+    if (buffer->first_use < 0 || buffer->space < 0 || buffer->alias >= 0) return false;
+    if (buffer->kind != BUFFER_PARAMETER && buffer->kind != BUFFER_STATE) return true;
+    bool own = plan_is_host_space(plan, buffer->space) && buffer->dtype == SDLF_FLOAT32 &&
+               buffer->source == (int)(buffer - plan->buffers);
+    if (own) return false;
+    return plan->options.share == NULL || plan_is_host_space(plan, buffer->space);
+}
+
+/* y may take x's memory where the operation allows it, x is not needed afterwards, and both fill their buffers. */
+static void share_in_place(sdlf_plan *plan, int index)
+{
+    const sdlf_operation *op = &plan->steps[index].operation;
+    if (plan->steps[index].phase == SDLF_PHASE_COPY || !sdlf_tensor_present(&op->out[0])) return;
+    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    plan_buffer *y = &plan->buffers[op->out[0].buffer];
+    if (y->kind != BUFFER_ARENA || y->first_use != index || y->alias >= 0) return;
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
+        if (!(type->may_alias & 1u << i) || !sdlf_tensor_present(&op->in[i])) continue;
+        int root = op->in[i].buffer;
+        if (plan->buffers[root].kind != BUFFER_ARENA || plan->buffers[root].last_use != index) continue;
+        if (op->in[i].dtype != op->out[0].dtype || !plan_covers_buffer(plan, &op->in[i]) ||
+            !plan_covers_buffer(plan, &op->out[0]) || plan->buffers[root].space != y->space)
+            continue;
+        bool read_elsewhere = false; /* as another operand of the same operation */
+        for (int j = 0; j < SDLF_MAX_INPUTS; j++)
+            read_elsewhere = read_elsewhere || (j != i && sdlf_tensor_present(&op->in[j]) && op->in[j].buffer == root &&
+                                                !(type->may_alias & 1u << j));
+        if (read_elsewhere) continue;
+        while (plan->buffers[root].alias >= 0) root = plan->buffers[root].alias;
+        if (plan->buffers[root].bytes < y->bytes) continue;
+        y->alias = root;
+        if (plan->buffers[root].last_use < y->last_use) plan->buffers[root].last_use = y->last_use;
+        return;
+    }
+}
+
+/* Sort keys carry their buffer's index, so that the order is the same everywhere. */
+typedef struct room {
+    int64_t bytes;
+    int buffer;
+} room;
+
+static int larger_first(const void *a, const void *b)
+{
+    const room *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return x->buffer - y->buffer;
+}
+
+static bool live_together(const plan_buffer *a, const plan_buffer *b)
+{
+    return a->space == b->space && a->first_use <= b->last_use && b->first_use <= a->last_use;
+}
+
+/* The lowest offset at which buffer i overlaps none of rooms[0 .. i - 1] that lives at the same time. */
+static int64_t find_offset(const sdlf_plan *plan, const room *rooms, int i)
+{
+    const plan_buffer *buffer = &plan->buffers[rooms[i].buffer];
+    int64_t offset = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int j = 0; j < i; j++) {
+            const plan_buffer *other = &plan->buffers[rooms[j].buffer];
+            if (!live_together(buffer, other)) continue;
+            if (offset < other->offset + rooms[j].bytes && other->offset < offset + rooms[i].bytes) {
+                offset = other->offset + rooms[j].bytes;
+                moved = true;
+            }
+        }
+    }
+    return offset;
+}
+
+sdlf_status plan_lay_out(sdlf_plan *plan)
+{
+    sdlf_status status = add_workspaces(plan);
+    if (status != SDLF_OK) return status;
+    find_lifetimes(plan);
+    if (!plan->options.keep_activations) {
+        for (int i = 0; i < plan->step_count; i++) share_in_place(plan, i);
+    }
+    room *rooms = malloc((size_t)plan->buffer_count * sizeof *rooms);
+    if (rooms == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    int count = 0;
+    for (int i = 1; i < plan->buffer_count; i++) {
+        plan_buffer *buffer = &plan->buffers[i];
+        if (buffer->kind == BUFFER_PINNED && buffer->space < 0) buffer->space = 0; /* an input that nothing reads */
+        if (needs_room(plan, buffer)) rooms[count++] = (room){round_up(buffer->bytes), i};
+    }
+    qsort(rooms, (size_t)count, sizeof *rooms, larger_first);
+    for (int i = 0; i < count; i++) {
+        plan_buffer *buffer = &plan->buffers[rooms[i].buffer];
+        plan_space *space = &plan->spaces[buffer->space];
+        buffer->offset = find_offset(plan, rooms, i);
+        if (buffer->offset > INT64_MAX / 2 - rooms[i].bytes || space->unshared > INT64_MAX / 2 - rooms[i].bytes) {
+            status = sdlf_fail(SDLF_ERROR_MEMORY, "plan: needs more than 2^62 bytes");
+            break;
+        }
+        if (buffer->offset + rooms[i].bytes > space->bytes) space->bytes = buffer->offset + rooms[i].bytes;
+        space->unshared += rooms[i].bytes;
+    }
+    free(rooms);
+    for (int i = 1; i < plan->buffer_count; i++) {
+        int root = i;
+        while (plan->buffers[root].alias >= 0) root = plan->buffers[root].alias;
+        plan->buffers[i].offset = plan->buffers[root].offset;
+    }
+    return status;
+}

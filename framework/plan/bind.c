@@ -1,0 +1,254 @@
+/* The binding pass: arenas are allocated, every operand gets its address, parameters and constants are loaded. */
+#include "framework/plan/plan_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- memory ---- */
+
+static sdlf_status allocate_arena(sdlf_plan *plan, plan_space *space)
+{
+    if (space->bytes == 0) return SDLF_OK;
+    sdlf_status status = SDLF_OK;
+    if (space->calculator != NULL) {
+        status = space->calculator->type->allocate(space->calculator, space->bytes, &space->arena);
+    } else {
+        space->arena = aligned_alloc(64, (size_t)space->bytes);
+        if (space->arena == NULL) status = sdlf_fail(SDLF_ERROR_MEMORY, "out of memory");
+    }
+    return sdlf_fail_context(status, "plan of '%s', batch %lld: %.1f MB in the memory of %s", plan->model->name,
+                             (long long)plan->options.batch, (double)space->bytes / 1e6, space->name);
+}
+
+/* The buffer of the plan that this one shares with, for the same parameter or state in the same space; NULL: none. */
+static const plan_buffer *shared_buffer(const sdlf_plan *plan, const plan_buffer *wanted)
+{
+    const sdlf_plan *share = plan->options.share;
+    for (int i = 1; share != NULL && i < share->buffer_count; i++) {
+        const plan_buffer *buffer = &share->buffers[i];
+        if (buffer->kind == wanted->kind && buffer->parameter == wanted->parameter && buffer->state == wanted->state &&
+            buffer->dtype == wanted->dtype && buffer->memory != NULL && buffer->space >= 0 &&
+            strcmp(share->spaces[buffer->space].name, plan->spaces[wanted->space].name) == 0)
+            return buffer;
+    }
+    return NULL;
+}
+
+static sdlf_status bind_buffer(sdlf_plan *plan, plan_buffer *buffer)
+{
+    if (buffer->first_use < 0 || buffer->space < 0) return SDLF_OK;
+    if (buffer->offset >= 0) {
+        buffer->memory = (char *)plan->spaces[buffer->space].arena + buffer->offset;
+        return SDLF_OK;
+    }
+    sdlf_parameter *parameter = &plan->model->parameters[buffer->parameter];
+    if (plan_is_host_space(plan, buffer->space)) {
+        buffer->memory =
+            buffer->kind == BUFFER_PARAMETER ? parameter->value.data : parameter->state[buffer->state].data;
+        return SDLF_OK;
+    }
+    const plan_buffer *shared = shared_buffer(plan, buffer);
+    if (shared == NULL)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: the plan to share with holds no %s in %s", parameter->name,
+                         plan->spaces[buffer->space].name);
+    buffer->memory = shared->memory;
+    return SDLF_OK;
+}
+
+sdlf_tensor plan_bound(const sdlf_plan *plan, sdlf_tensor tensor)
+{
+    char *memory = plan->buffers[tensor.buffer].memory;
+    tensor.data = memory != NULL ? memory + tensor.offset : NULL;
+    return tensor;
+}
+
+static void bind_steps(sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->step_count; i++) {
+        sdlf_operation *op = &plan->steps[i].operation;
+        for (int j = 0; j < SDLF_MAX_INPUTS; j++) {
+            if (sdlf_tensor_present(&op->in[j])) op->in[j] = plan_bound(plan, op->in[j]);
+        }
+        for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) {
+            if (sdlf_tensor_present(&op->out[j])) op->out[j] = plan_bound(plan, op->out[j]);
+        }
+        if (sdlf_tensor_present(&op->workspace)) op->workspace = plan_bound(plan, op->workspace);
+    }
+}
+
+/* ---- transfers ---- */
+
+sdlf_status plan_upload(sdlf_plan *plan, int buffer, const void *host, int64_t bytes)
+{
+    const plan_buffer *target = &plan->buffers[buffer];
+    if (target->memory == NULL || target->memory == host) return SDLF_OK;
+    if (plan_is_host_space(plan, target->space)) {
+        memcpy(target->memory, host, (size_t)bytes);
+        return SDLF_OK;
+    }
+    sdlf_calculator *calculator = plan->spaces[target->space].calculator;
+    return calculator->type->upload(calculator, target->memory, host, bytes);
+}
+
+sdlf_status plan_download(sdlf_plan *plan, int buffer, void *host, int64_t bytes)
+{
+    const plan_buffer *source = &plan->buffers[buffer];
+    if (source->memory == NULL || source->memory == host) return SDLF_OK;
+    if (plan_is_host_space(plan, source->space)) {
+        memcpy(host, source->memory, (size_t)bytes);
+        return SDLF_OK;
+    }
+    sdlf_calculator *calculator = plan->spaces[source->space].calculator;
+    return calculator->type->download(calculator, host, source->memory, bytes);
+}
+
+sdlf_status plan_set_control(sdlf_plan *plan, plan_control control, double value)
+{
+    if (plan->control[control] == 0) return SDLF_OK;
+    for (int i = 1; i < plan->buffer_count; i++) {
+        const plan_buffer *buffer = &plan->buffers[i];
+        if (buffer->kind != BUFFER_CONTROL || buffer->control != (int)control) continue;
+        union {
+            float f;
+            double d;
+            int64_t i;
+        } bits;
+        if (buffer->dtype == SDLF_INT64)
+            bits.i = (int64_t)value;
+        else if (buffer->dtype == SDLF_FLOAT32)
+            bits.f = (float)value;
+        else
+            bits.d = value;
+        sdlf_status status = plan_upload(plan, i, &bits, buffer->bytes);
+        if (status != SDLF_OK) return status;
+    }
+    return SDLF_OK;
+}
+
+/* ---- parameters ---- */
+
+static sdlf_tensor *model_tensor(const sdlf_plan *plan, const plan_buffer *buffer)
+{
+    sdlf_parameter *parameter = &plan->model->parameters[buffer->parameter];
+    return buffer->kind == BUFFER_PARAMETER ? &parameter->value : &parameter->state[buffer->state];
+}
+
+/* Does the buffer hold a copy of a model's tensor? (And not one that another plan keeps.) */
+static bool is_copy_of_model(const sdlf_plan *plan, const plan_buffer *buffer)
+{
+    return (buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_STATE) && buffer->offset >= 0 &&
+           buffer->memory != NULL && buffer->memory != model_tensor(plan, buffer)->data;
+}
+
+/* Move every copy of a parameter or state between plan and model, through `staging` in the plan's dtype. */
+static sdlf_status transfer_parameters(sdlf_plan *plan, bool load, void *staging)
+{
+    for (int i = 1; i < plan->buffer_count; i++) {
+        const plan_buffer *buffer = &plan->buffers[i];
+        if (!is_copy_of_model(plan, buffer)) continue;
+        bool home = buffer->source == i;
+        sdlf_tensor *tensor = model_tensor(plan, buffer);
+        int64_t count = sdlf_tensor_count(tensor);
+        sdlf_status status = SDLF_OK;
+        if (load) {
+            sdlf_convert(buffer->dtype, staging, SDLF_FLOAT32, tensor->data, count);
+            status = plan_upload(plan, i, staging, buffer->bytes);
+        } else if (home && !buffer->constant) {
+            status = plan_download(plan, i, staging, buffer->bytes);
+            if (status == SDLF_OK) sdlf_convert(SDLF_FLOAT32, tensor->data, buffer->dtype, staging, count);
+        }
+        if (status != SDLF_OK) return status;
+    }
+    return SDLF_OK;
+}
+
+/* Values of a folded weight (per row) or bias, in the plan's dtype. */
+static void compute_fold(const sdlf_plan *plan, const plan_fold *fold, bool bias, void *out, sdlf_dtype dtype)
+{
+    const sdlf_parameter *parameters = plan->model->parameters;
+    const float *weight = parameters[fold->weight].value.data;
+    const float *old_bias = fold->bias >= 0 ? parameters[fold->bias].value.data : NULL;
+    const float *scale = parameters[fold->scale].value.data, *shift = parameters[fold->shift].value.data;
+    const float *mean = parameters[fold->mean].value.data, *variance = parameters[fold->variance].value.data;
+    sdlf_shape shape = parameters[fold->weight].spec.shape;
+    int64_t rows = shape.dim[0], row = sdlf_shape_span(shape, 1, shape.rank);
+    for (int64_t k = 0; k < rows; k++) {
+        double s = scale[k] / sqrt((double)variance[k] + fold->epsilon);
+        double folded_bias = ((old_bias != NULL ? old_bias[k] : 0.0) - mean[k]) * s + shift[k];
+        for (int64_t i = 0; i < (bias ? 1 : row); i++) {
+            double value = bias ? folded_bias : weight[k * row + i] * s;
+            int64_t at = bias ? k : k * row + i;
+            if (dtype == SDLF_FLOAT32)
+                ((float *)out)[at] = (float)value;
+            else
+                ((double *)out)[at] = value;
+        }
+    }
+}
+
+static sdlf_status load_derived(sdlf_plan *plan, void *staging)
+{
+    for (int i = 1; i < plan->buffer_count; i++) {
+        const plan_buffer *buffer = &plan->buffers[i];
+        if (buffer->kind != BUFFER_DERIVED || buffer->memory == NULL) continue;
+        const plan_fold *fold = &plan->folds[buffer->fold];
+        compute_fold(plan, fold, buffer->source == fold->folded_bias, staging, buffer->dtype);
+        sdlf_status status = plan_upload(plan, i, staging, buffer->bytes);
+        if (status != SDLF_OK) return status;
+    }
+    return SDLF_OK;
+}
+
+static sdlf_status with_staging(sdlf_plan *plan, bool load)
+{
+    int64_t largest = 0;
+    for (int i = 1; i < plan->buffer_count; i++) {
+        const plan_buffer *buffer = &plan->buffers[i];
+        bool staged = buffer->kind == BUFFER_DERIVED || is_copy_of_model(plan, buffer);
+        if (staged && buffer->bytes > largest) largest = buffer->bytes;
+    }
+    if (largest == 0) return SDLF_OK;
+    void *staging = malloc((size_t)largest);
+    if (staging == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for a copy of the parameters");
+    sdlf_status status = transfer_parameters(plan, load, staging);
+    if (status == SDLF_OK && load) status = load_derived(plan, staging);
+    free(staging);
+    return status;
+}
+
+sdlf_status sdlf_plan_load_parameters(sdlf_plan *plan)
+{
+    return with_staging(plan, true);
+}
+
+sdlf_status sdlf_plan_store_parameters(sdlf_plan *plan)
+{
+    sdlf_status status = sdlf_plan_synchronize(plan);
+    return status == SDLF_OK ? with_staging(plan, false) : status;
+}
+
+sdlf_status plan_bind(sdlf_plan *plan)
+{
+    sdlf_status status = SDLF_OK;
+    if (plan->options.mode == SDLF_TRAIN && !plan->options.gradients_only) {
+        const sdlf_optimizer *optimizer = &plan->options.optimizer;
+        status = sdlf_model_require_states(plan->model, optimizer->type->state_count(optimizer));
+        if (status != SDLF_OK) return status;
+    }
+    for (int i = 0; i < plan->space_count; i++) {
+        status = allocate_arena(plan, &plan->spaces[i]);
+        if (status != SDLF_OK) return status;
+    }
+    for (int i = 1; i < plan->buffer_count; i++) {
+        status = bind_buffer(plan, &plan->buffers[i]);
+        if (status != SDLF_OK) return status;
+    }
+    bind_steps(plan);
+    plan->bound = true;
+    status = sdlf_plan_load_parameters(plan);
+    if (status == SDLF_OK) status = plan_set_control(plan, CONTROL_ONE, 1);
+    if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, 0);
+    if (status == SDLF_OK) status = sdlf_plan_clear_metrics(plan);
+    return status;
+}

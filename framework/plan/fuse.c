@@ -1,0 +1,61 @@
+/* The fusing pass. Rules look at operations and buffers, never at layers, so they serve every layer that describes itself
+ * in these operations; a rule asks the calculator whether it takes the fused operation, and leaves things alone if not. */
+#include "framework/plan/plan_internal.h"
+
+#include <string.h>
+
+sdlf_status plan_fuse(sdlf_plan *plan)
+{
+    if (plan->options.no_fusion || plan->options.keep_activations) return SDLF_OK;
+    static sdlf_status (*const rules[])(sdlf_plan *) = {
+        plan_fold_batch_norm, /* first: what is folded away can be fused further */
+        plan_fuse_conv_pool,  /* before epilogues, which would take its ReLU */
+        plan_fuse_epilogues,
+        plan_fuse_updates,
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        sdlf_status status = rules[i](plan);
+        if (status != SDLF_OK) return status;
+        plan_remove_dead_steps(plan);
+    }
+    return SDLF_OK;
+}
+
+/* Every step's calculator must have a kernel for it. Also sets costs and the algorithm that was asked for. */
+static sdlf_status choose_algorithm(const sdlf_plan *plan, plan_step *step)
+{
+    const char *wanted = plan->options.conv_algorithm;
+    if (wanted == NULL) return SDLF_OK;
+    sdlf_operation_kind kind = step->operation.kind;
+    if (kind != SDLF_CONV2D_FORWARD && kind != SDLF_CONV2D_BACKWARD_INPUT && kind != SDLF_CONV2D_BACKWARD_WEIGHTS)
+        return SDLF_OK;
+    const char *const *names = step->calculator->type->kernel[kind].algorithms;
+    for (int i = 0; names != NULL && names[i] != NULL; i++) {
+        if (strcmp(names[i], wanted) != 0) continue;
+        step->operation.algorithm = i;
+        return SDLF_OK;
+    }
+    if (kind != SDLF_CONV2D_FORWARD) return SDLF_OK; /* the backward pass may have fewer algorithms */
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s' has no convolution algorithm '%s'",
+                     step->calculator->type->name, wanted);
+}
+
+sdlf_status plan_check_support(sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->step_count; i++) {
+        plan_step *step = &plan->steps[i];
+        const sdlf_layer *layer = plan->nodes[step->node].layer;
+        sdlf_status status = choose_algorithm(plan, step);
+        if (status != SDLF_OK) return sdlf_fail_context(status, "layer '%s' (%s)", layer->name, layer->type->name);
+        step->cost = sdlf_operation_cost(&step->operation);
+        if (sdlf_calculator_supports(step->calculator, &step->operation)) continue;
+        const sdlf_operation *op = &step->operation;
+        const sdlf_tensor *shown = sdlf_tensor_present(&op->in[0]) ? &op->in[0] : &op->out[0];
+        return sdlf_fail(
+            SDLF_ERROR_UNSUPPORTED,
+            "layer '%s' (%s): calculator '%s' cannot compute %s on %s %s; give the layer another calculator",
+            layer->name, layer->type->name, step->calculator->type->name, sdlf_operation_class_of(op->kind)->name,
+            sdlf_dtype_name(shown->dtype), sdlf_shape_print(shown->shape).text);
+    }
+    return SDLF_OK;
+}

@@ -1,0 +1,87 @@
+/* Epilogues: an activation, or the addition of a residual, moves into the operation that makes its input. The value in
+ * between is never stored. Works while training too, since the backward pass of an activation needs only its output. */
+#include "framework/plan/plan_internal.h"
+
+/* The operation's own activation, or NULL where the kind has none. */
+static sdlf_activation *epilogue_of(sdlf_operation *operation)
+{
+    switch (operation->kind) {
+    case SDLF_CONV2D_FORWARD: return &operation->conv2d.activation;
+    case SDLF_GEMM: return &operation->gemm.activation;
+    case SDLF_ADD: return &operation->add.activation;
+    case SDLF_BATCH_NORM2D_INFER: return &operation->batch_norm.activation;
+    default: return NULL;
+    }
+}
+
+/* The one step that reads what step i writes, if nothing else uses that buffer and the two run on one calculator. */
+static int sole_reader(const sdlf_plan *plan, int i)
+{
+    const plan_step *step = &plan->steps[i];
+    int buffer = step->operation.out[0].buffer;
+    if (plan->buffers[buffer].kind != BUFFER_ARENA || !plan_covers_buffer(plan, &step->operation.out[0])) return -1;
+    if (plan_count_readers(plan, buffer) != 1 || plan_count_writers(plan, buffer) != 1) return -1;
+    int reader = plan_next_reader(plan, buffer, i);
+    if (reader < 0 || plan->steps[reader].calculator != step->calculator) return -1;
+    if ((i < plan->forward_steps) != (reader < plan->forward_steps)) return -1;
+    return reader;
+}
+
+/* Let `made` write where `result` wrote, keeping its own shape. */
+static void write_to(sdlf_operation *made, const sdlf_operation *result)
+{
+    sdlf_shape shape = made->out[0].shape;
+    made->out[0] = sdlf_tensor_reshape(result->out[0], shape);
+}
+
+static bool fuse_activation(sdlf_plan *plan, int i)
+{
+    plan_step *step = &plan->steps[i];
+    sdlf_operation fused = step->operation;
+    sdlf_activation *activation = epilogue_of(&fused);
+    if (activation == NULL || activation->function != SDLF_IDENTITY) return false;
+    int reader = sole_reader(plan, i);
+    if (reader < 0 || plan->steps[reader].operation.kind != SDLF_ACTIVATION_FORWARD) return false;
+    *activation = plan->steps[reader].operation.activation;
+    write_to(&fused, &plan->steps[reader].operation);
+    if (!sdlf_calculator_supports(step->calculator, &fused)) return false;
+    step->operation = fused;
+    plan->steps[reader].dead = true;
+    plan_join_groups(plan, step->node, plan->steps[reader].node);
+    return true;
+}
+
+/* y = conv(x) + r. The fused operation runs where the addition stood, when r is sure to be there. */
+static bool fuse_residual(sdlf_plan *plan, int i)
+{
+    plan_step *step = &plan->steps[i];
+    sdlf_operation fused = step->operation;
+    sdlf_activation *activation = epilogue_of(&fused);
+    if (fused.kind != SDLF_CONV2D_FORWARD && fused.kind != SDLF_GEMM) return false;
+    const int residual = 3; /* the operand of both kinds */
+    if (activation->function != SDLF_IDENTITY || sdlf_tensor_present(&fused.in[residual])) return false;
+    int reader = sole_reader(plan, i);
+    if (reader < 0 || plan->steps[reader].operation.kind != SDLF_ADD) return false;
+    const sdlf_operation *add = &plan->steps[reader].operation;
+    bool first = add->in[0].buffer == step->operation.out[0].buffer;
+    if (add->in[0].buffer == add->in[1].buffer) return false;
+    fused.in[residual] = sdlf_tensor_reshape(add->in[first ? 1 : 0], fused.out[0].shape);
+    *activation = add->add.activation;
+    write_to(&fused, add);
+    if (!sdlf_calculator_supports(step->calculator, &fused)) return false;
+    plan->steps[reader].operation = fused;
+    step->dead = true;
+    plan_join_groups(plan, step->node, plan->steps[reader].node);
+    return true;
+}
+
+sdlf_status plan_fuse_epilogues(sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->step_count; i++) {
+        if (!plan->steps[i].dead) fuse_residual(plan, i);
+    }
+    for (int i = 0; i < plan->step_count; i++) {
+        if (!plan->steps[i].dead) fuse_activation(plan, i);
+    }
+    return SDLF_OK;
+}

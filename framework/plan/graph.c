@@ -1,0 +1,206 @@
+/* The graph pass: the model's layers as nodes with shapes, calculators and parameters; what is idle or not needed goes. */
+#include "framework/plan/plan_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/layers.h>
+
+#include "layers/input.h"
+
+/* Calculators of a layer: its own placement, or the plan's. */
+static sdlf_status place_node(sdlf_plan *plan, plan_node *node)
+{
+    const sdlf_plan_options *options = &plan->options;
+    node->forward = options->forward;
+    node->backward = options->backward;
+    for (int i = 0; i < options->placement_count; i++) {
+        const sdlf_placement *placement = &options->placement[i];
+        if (strcmp(placement->layer, node->layer->name) != 0) continue;
+        if (placement->forward != NULL) node->forward = placement->forward;
+        if (placement->backward != NULL) node->backward = placement->backward;
+    }
+    if (plan_space_of(plan, node->forward) < 0 || plan_space_of(plan, node->backward) < 0)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "plan: more than %d memory spaces", PLAN_MAX_SPACES);
+    return SDLF_OK;
+}
+
+static sdlf_status check_placement(const sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->options.placement_count; i++) {
+        const char *name = plan->options.placement[i].layer;
+        bool found = false;
+        for (int j = 0; j < plan->node_count; j++) found = found || strcmp(plan->nodes[j].layer->name, name) == 0;
+        if (!found)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "placement: network '%s' has no layer '%s'", plan->model->name, name);
+    }
+    return SDLF_OK;
+}
+
+/* The floating inputs of a model take the plan's floating type. */
+static void infer_as_plan_dtype(const sdlf_plan *plan, sdlf_signature *signature)
+{
+    for (int i = 0; i < signature->output_count; i++) {
+        if (sdlf_dtype_is_float(signature->output_dtype[i])) signature->output_dtype[i] = plan->options.dtype;
+    }
+}
+
+/* Infer a node whose inputs are set, and make its values. Input layers get the batch. */
+static sdlf_status infer_node(sdlf_plan *plan, int index)
+{
+    plan_node *node = &plan->nodes[index];
+    sdlf_signature *signature = &node->signature;
+    *signature = (sdlf_signature){
+        .batch = plan->options.batch,
+        .input_count = node->input_count,
+        .dtype = plan->options.dtype,
+        .training = plan->options.mode == SDLF_TRAIN,
+    };
+    for (int i = 0; i < node->input_count; i++) {
+        signature->input_shape[i] = plan->values[node->inputs[i]].tensor.shape;
+        signature->input_dtype[i] = plan->values[node->inputs[i]].tensor.dtype;
+    }
+    const sdlf_layer *producer = NULL;
+    for (int i = 0; i < index && node->input_count > 0; i++) {
+        const plan_node *other = &plan->nodes[i];
+        if (node->inputs[0] >= other->first_value &&
+            node->inputs[0] < other->first_value + other->signature.output_count)
+            producer = other->layer;
+    }
+    sdlf_status status =
+        model_layer_infer(node->layer, node->position >= 0 ? node->position : index, producer, signature);
+    if (status != SDLF_OK) return status;
+    if (node->layer->type == &sdlf_input_layer_class) infer_as_plan_dtype(plan, signature);
+    node->first_value = plan->value_count;
+    for (int i = 0; i < signature->output_count; i++) {
+        plan_value *value = &plan->values[plan->value_count++];
+        *value = (plan_value){.tensor = sdlf_tensor_view(signature->output_dtype[i], signature->output_shape[i], NULL)};
+    }
+    node->idle = !signature->training && node->layer->type->is_identity_in_inference != NULL &&
+                 node->layer->type->is_identity_in_inference(node->layer);
+    node->group = index;
+    return place_node(plan, node);
+}
+
+static sdlf_status add_model_layers(sdlf_plan *plan)
+{
+    const sdlf_model *model = plan->model;
+    for (int i = 0; i < model->layer_count; i++) {
+        const model_layer *entry = &model->layers[i];
+        plan_node *node = &plan->nodes[plan->node_count];
+        *node = (plan_node){
+            .layer = &entry->layer,
+            .position = i,
+            .input_count = entry->input_count,
+            .first_parameter = entry->first_parameter,
+        };
+        for (int j = 0; j < entry->input_count; j++)
+            node->inputs[j] = plan->nodes[entry->inputs[j].layer].first_value + entry->inputs[j].output;
+        sdlf_status status = infer_node(plan, plan->node_count);
+        if (status != SDLF_OK) return status;
+        plan->node_count++;
+    }
+    return SDLF_OK;
+}
+
+/* Append a node of the plan's own. */
+static sdlf_status add_own_node(sdlf_plan *plan, const sdlf_layer *layer, const int *inputs, int input_count)
+{
+    plan_node *node = &plan->nodes[plan->node_count];
+    *node = (plan_node){.layer = layer, .position = -1, .input_count = input_count};
+    for (int i = 0; i < input_count; i++) node->inputs[i] = inputs[i];
+    sdlf_status status = infer_node(plan, plan->node_count);
+    if (status == SDLF_OK) plan->node_count++;
+    return status;
+}
+
+typedef struct loss_layers {
+    sdlf_layer layer[2]; /* first, so that the plan can free the whole through it */
+    sdlf_input_options labels;
+    sdlf_softmax_cross_entropy_options loss;
+} loss_layers;
+
+/* The value that the loss is computed from: the input of a final softmax or log_softmax, or the model's first output. */
+static int find_logits(const sdlf_plan *plan)
+{
+    sdlf_node output =
+        plan->model->output_count > 0 ? plan->model->outputs[0].node : (sdlf_node){plan->model->layer_count - 1, 0};
+    const plan_node *node = &plan->nodes[output.layer];
+    bool is_softmax = node->layer->type == sdlf_layer_class_find("softmax") ||
+                      node->layer->type == sdlf_layer_class_find("log_softmax");
+    return is_softmax ? node->inputs[0] : node->first_value + output.output;
+}
+
+sdlf_status plan_add_loss(sdlf_plan *plan)
+{
+    loss_layers *own = calloc(1, sizeof *own);
+    if (own == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for the loss layer");
+    plan->loss_layers = own->layer;
+    own->labels = (sdlf_input_options){.name = "labels", .dtype = SDLF_INT32, .shape = SDLF_SCALAR};
+    own->loss = (sdlf_softmax_cross_entropy_options){.name = "loss", .smoothing = plan->options.label_smoothing};
+    own->layer[0] = (sdlf_layer){.type = &sdlf_input_layer_class, .name = "labels", .options = &own->labels};
+    own->layer[1] =
+        (sdlf_layer){.type = sdlf_layer_class_find("softmax_cross_entropy"), .name = "loss", .options = &own->loss};
+    int inputs[2] = {find_logits(plan), 0};
+    sdlf_status status = add_own_node(plan, &own->layer[0], NULL, 0);
+    if (status != SDLF_OK) return status;
+    inputs[1] = plan->nodes[plan->node_count - 1].first_value;
+    return add_own_node(plan, &own->layer[1], inputs, 2);
+}
+
+/* Mark what the wanted values depend on. */
+static void mark_live(sdlf_plan *plan, bool *wanted)
+{
+    for (int i = plan->node_count - 1; i >= 0; i--) {
+        plan_node *node = &plan->nodes[i];
+        for (int j = 0; j < node->signature.output_count; j++) node->live = node->live || wanted[node->first_value + j];
+        for (int j = 0; node->live && j < node->input_count; j++) wanted[node->inputs[j]] = true;
+    }
+}
+
+static sdlf_status mark_wanted(sdlf_plan *plan)
+{
+    bool *wanted = calloc((size_t)plan->value_count, sizeof *wanted);
+    if (wanted == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    bool training = plan->options.mode == SDLF_TRAIN;
+    if (training) {
+        for (int i = 0; i < plan->node_count; i++) {
+            if (plan->nodes[i].layer->type->is_loss) wanted[plan->nodes[i].first_value] = true;
+        }
+    }
+    if (!training || plan->options.keep_activations) {
+        for (int i = 0; i < plan->model->output_count; i++) {
+            sdlf_node output = plan->model->outputs[i].node;
+            wanted[plan->nodes[output.layer].first_value + output.output] = true;
+        }
+        if (plan->model->output_count == 0) wanted[plan->nodes[plan->model->layer_count - 1].first_value] = true;
+    }
+    mark_live(plan, wanted);
+    free(wanted);
+    return SDLF_OK;
+}
+
+static bool has_loss(const sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->node_count; i++) {
+        if (plan->nodes[i].layer->type->is_loss) return true;
+    }
+    return false;
+}
+
+sdlf_status plan_build_graph(sdlf_plan *plan)
+{
+    size_t count = (size_t)plan->model->layer_count + 2;
+    plan->nodes = calloc(count, sizeof *plan->nodes);
+    plan->values = calloc(count * SDLF_MAX_LAYER_OUTPUTS, sizeof *plan->values);
+    if (plan->nodes == NULL || plan->values == NULL)
+        return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for %zu layers", count);
+    sdlf_status status = add_model_layers(plan);
+    if (status != SDLF_OK) return status;
+    if (plan->options.mode == SDLF_TRAIN && !has_loss(plan)) {
+        status = plan_add_loss(plan);
+        if (status != SDLF_OK) return sdlf_fail_context(status, "network '%s': its loss", plan->model->name);
+    }
+    status = check_placement(plan);
+    return status == SDLF_OK ? mark_wanted(plan) : status;
+}

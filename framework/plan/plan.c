@@ -1,0 +1,138 @@
+/* Making, measuring and freeing plans. */
+#include "framework/plan/plan_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sdlf_plan_free(sdlf_plan *plan)
+{
+    if (plan == NULL) return;
+    for (int i = 0; i < plan->space_count; i++) {
+        plan_space *space = &plan->spaces[i];
+        if (space->calculator != NULL && space->arena != NULL)
+            space->calculator->type->deallocate(space->calculator, space->arena);
+        else
+            free(space->arena);
+    }
+    for (int i = 0; i < plan->step_count; i++) free(plan->steps[i].label);
+    for (int i = 0; i < plan->node_count; i++) {
+        free(plan->nodes[i].group_name);
+        free(plan->nodes[i].group_type);
+    }
+    free(plan->steps);
+    free(plan->buffers);
+    free(plan->values);
+    free(plan->nodes);
+    free(plan->folds);
+    free(plan->loss_layers);
+    free(plan);
+}
+
+static sdlf_status check_options(sdlf_plan_options *options)
+{
+    if (options->batch < 1)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: batch must be at least 1, not %lld", (long long)options->batch);
+    if (options->batch > INT32_MAX)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: batch must be at most %d, not %lld", INT32_MAX,
+                         (long long)options->batch);
+    if (options->forward == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: no calculator was given");
+    if (options->backward == NULL) options->backward = options->forward;
+    if (options->dtype == SDLF_NONE) options->dtype = SDLF_FLOAT32;
+    if (options->dtype != SDLF_FLOAT32 && options->dtype != SDLF_FLOAT64)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: dtype must be float32 or float64, not %s",
+                         sdlf_dtype_name(options->dtype));
+    if (!(options->clip_norm >= 0) || isinf(options->clip_norm))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: clip_norm must be a number from 0, not %g", options->clip_norm);
+    if (!(options->label_smoothing >= 0 && options->label_smoothing < 1))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: label smoothing must be in [0, 1), not %g",
+                         options->label_smoothing);
+    return sdlf_optimizer_complete(&options->optimizer);
+}
+
+/* "conv2d+relu+max_pool2d" for listings. */
+static sdlf_status join_names(sdlf_plan *plan, int group, bool types, char **joined)
+{
+    size_t length = 1;
+    int members = 0;
+    for (int i = group; i < plan->node_count; i++) {
+        const plan_node *node = &plan->nodes[i];
+        if (node->group != group) continue;
+        length += strlen(types ? node->layer->type->name : node->layer->name) + 1;
+        members++;
+    }
+    if (members < 2) return SDLF_OK;
+    *joined = calloc(1, length);
+    if (*joined == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for names");
+    for (int i = group; i < plan->node_count; i++) {
+        const plan_node *node = &plan->nodes[i];
+        if (node->group != group) continue;
+        if (i != group) strcat(*joined, "+");
+        strcat(*joined, types ? node->layer->type->name : node->layer->name);
+    }
+    return SDLF_OK;
+}
+
+static sdlf_status name_groups(sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->node_count; i++) {
+        if (plan->nodes[i].group != i) continue;
+        sdlf_status status = join_names(plan, i, false, &plan->nodes[i].group_name);
+        if (status == SDLF_OK) status = join_names(plan, i, true, &plan->nodes[i].group_type);
+        if (status != SDLF_OK) return status;
+    }
+    return SDLF_OK;
+}
+
+/* Everything but memory. */
+static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_plan_options *options)
+{
+    *result = NULL;
+    sdlf_status status = sdlf_model_status(model);
+    if (status != SDLF_OK) return status;
+    sdlf_plan_options complete = *options;
+    status = check_options(&complete);
+    if (status == SDLF_OK && !model->built) status = sdlf_model_build(model, 1);
+    if (status != SDLF_OK) return status;
+    sdlf_plan *plan = calloc(1, sizeof *plan);
+    if (plan == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    plan->model = model;
+    plan->options = complete;
+    plan->loss_value = -1;
+    static sdlf_status (*const passes[])(sdlf_plan *) = {
+        plan_build_graph, plan_lower, plan_fuse, plan_check_support, plan_place, plan_lay_out, name_groups,
+    };
+    for (size_t i = 0; i < sizeof passes / sizeof passes[0] && status == SDLF_OK; i++) status = passes[i](plan);
+    if (status != SDLF_OK) {
+        sdlf_plan_free(plan);
+        return status;
+    }
+    plan->options.placement = NULL; /* the caller's, read by now */
+    plan->options.conv_algorithm = NULL;
+    *result = plan;
+    return SDLF_OK;
+}
+
+sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_plan_options *options)
+{
+    sdlf_status status = make_plan(plan, model, options);
+    if (status != SDLF_OK) return status;
+    status = plan_bind(*plan);
+    if (status != SDLF_OK) {
+        sdlf_plan_free(*plan);
+        *plan = NULL;
+    }
+    return status;
+}
+
+sdlf_status sdlf_plan_measure(sdlf_memory_info *memory, sdlf_model *model, const sdlf_plan_options *options)
+{
+    sdlf_plan *plan;
+    *memory = (sdlf_memory_info){0};
+    sdlf_status status = make_plan(&plan, model, options);
+    if (status != SDLF_OK) return status;
+    *memory = sdlf_plan_memory(plan);
+    sdlf_plan_free(plan);
+    return SDLF_OK;
+}

@@ -1,0 +1,183 @@
+/* A plan from the inside: nodes, buffers, steps, and the passes that make them.
+ *
+ *   graph    nodes with shapes, calculators; dead and idle layers gone              plan_build_graph
+ *   lower    layers describe their operations: a straight list of steps             plan_lower
+ *   fuse     neighbouring steps become one where a calculator can                   plan_fuse
+ *   place    copies between memory spaces                                           plan_place
+ *   arena    one offset for every buffer, by lifetime                               plan_lay_out
+ *   bind     memory is allocated, operands get addresses, parameters are loaded     plan_bind
+ *
+ * A buffer is written in program order and read after it: every gradient and activation is made once, so aliases are safe
+ * and the passes reason about buffers alone. */
+#ifndef SDLF_FRAMEWORK_PLAN_INTERNAL_H
+#define SDLF_FRAMEWORK_PLAN_INTERNAL_H
+
+#include <sdlf/plan.h>
+
+#include "framework/model_internal.h"
+
+#define SDLF_HOST_SPACE "host"
+
+enum { PLAN_MAX_SPACES = 8 };
+
+typedef enum buffer_kind {
+    BUFFER_ARENA,     /* lives from its first write to its last read */
+    BUFFER_PINNED,    /* keeps its place for the whole plan: inputs, outputs, loss, metrics */
+    BUFFER_CONTROL,   /* a scalar that the host sets before a run; valid in every space */
+    BUFFER_PARAMETER, /* a parameter's value */
+    BUFFER_STATE,     /* an optimiser state */
+    BUFFER_DERIVED,   /* computed from parameters when they are loaded (folded batch normalisation) */
+} buffer_kind;
+
+typedef enum plan_control { CONTROL_STEP, CONTROL_RATE, CONTROL_ONE, CONTROL_COUNT } plan_control;
+
+typedef struct plan_buffer {
+    buffer_kind kind;
+    sdlf_dtype dtype; /* of a parameter, state or control */
+    int64_t bytes;
+    int space;               /* index into plan->spaces; -1 until placed */
+    int source;              /* the buffer this is a copy of in another space; its own index if it is no copy */
+    int parameter, state;    /* which, for BUFFER_PARAMETER and BUFFER_STATE */
+    int control;             /* which, for BUFFER_CONTROL */
+    int fold;                /* which, for BUFFER_DERIVED */
+    bool constant;           /* no step writes it: it is valid in every space from the start */
+    int first_use, last_use; /* steps; first_use -1: unused */
+    int alias;               /* shares the memory of this buffer (in place); -1: has its own */
+    int64_t offset;          /* in its space's arena; -1: memory elsewhere */
+    void *memory;
+} plan_buffer;
+
+typedef struct plan_value {
+    sdlf_tensor tensor;
+    sdlf_tensor gradient;
+    bool needs_gradient;
+} plan_value;
+
+typedef struct plan_node {
+    const sdlf_layer *layer;
+    int position; /* in the model; -1: made by the plan */
+    bool live;    /* does anything wanted depend on it? */
+    bool idle;    /* does nothing in this mode: its output is its input */
+    int inputs[SDLF_MAX_LAYER_INPUTS];
+    int input_count;
+    int first_value; /* its outputs are values first_value, first_value + 1, ... */
+    sdlf_signature signature;
+    int first_parameter; /* in the model */
+    sdlf_tensor parameter[SDLF_MAX_LAYER_PARAMETERS];
+    sdlf_tensor parameter_gradient[SDLF_MAX_LAYER_PARAMETERS];
+    sdlf_tensor saved[SDLF_MAX_LAYER_SAVED];
+    sdlf_calculator *forward, *backward;
+    int group; /* the node whose line in listings stands for this one too; its own index if it is not fused */
+    char *group_name, *group_type; /* "c1+relu+pool", "conv2d+relu+max_pool2d"; NULL: a group of one */
+} plan_node;
+
+typedef struct plan_step {
+    sdlf_operation operation;
+    sdlf_calculator *calculator; /* a copy between spaces: the one that is not the host's */
+    sdlf_phase phase;            /* SDLF_PHASE_COPY: operation.in[0] to operation.out[0] across spaces */
+    sdlf_phase serves;           /* of a copy: the phase that waits for it; else `phase` */
+    int node;
+    bool dead; /* fused away; compacted at the end of the pass */
+    sdlf_cost cost;
+    double seconds;
+    char *label; /* of a copy */
+} plan_step;
+
+typedef struct plan_space {
+    const char *name;
+    sdlf_calculator *calculator; /* allocates here; NULL: the host's memory without a host calculator */
+    int64_t bytes;               /* of the arena */
+    int64_t unshared;
+    void *arena;
+} plan_space;
+
+/* Batch normalisation folded into the weights before it: w' = w s, b' = (b - mean) s + shift, s = scale / sqrt(var + eps),
+ * per output channel. Buffers of model parameters; bias may be -1. */
+typedef struct plan_fold {
+    int weight, bias, scale, shift, mean, variance; /* model parameter indices */
+    float epsilon;
+    int folded_weight, folded_bias; /* buffers */
+} plan_fold;
+
+struct sdlf_plan {
+    sdlf_model *model;
+    sdlf_plan_options options;
+    plan_node *nodes;
+    int node_count;
+    plan_value *values;
+    int value_count;
+    plan_buffer *buffers;
+    int buffer_count, buffer_capacity;
+    plan_step *steps;
+    int step_count, step_capacity;
+    int forward_steps; /* steps[0 .. forward_steps - 1] are the forward pass */
+    plan_space spaces[PLAN_MAX_SPACES];
+    int space_count;
+    plan_fold *folds;
+    int fold_count;
+    int control[CONTROL_COUNT]; /* buffers; 0: not used (buffer 0 is never a real one) */
+    int parameter_buffer_base;  /* buffers of the model's parameters follow each other from here */
+    sdlf_tensor metrics;        /* absent when there is no softmax_cross_entropy */
+    sdlf_tensor squares, clip;  /* gradient clipping */
+    int loss_value;             /* value of the first loss; -1 */
+    sdlf_layer *loss_layers;    /* the labels input and the loss that the plan added, or NULL */
+    int64_t step_number;
+    bool bound;
+};
+
+/* ---- passes ---- */
+sdlf_status plan_build_graph(sdlf_plan *plan);
+sdlf_status plan_add_loss(sdlf_plan *plan); /* part of the graph pass */
+sdlf_status plan_lower(sdlf_plan *plan);
+sdlf_status plan_fuse(sdlf_plan *plan);
+sdlf_status plan_check_support(sdlf_plan *plan);
+sdlf_status plan_place(sdlf_plan *plan);
+sdlf_status plan_lay_out(sdlf_plan *plan);
+sdlf_status plan_bind(sdlf_plan *plan);
+
+/* ---- fusion rules; each walks all steps once ---- */
+sdlf_status plan_fold_batch_norm(sdlf_plan *plan);
+sdlf_status plan_fuse_conv_pool(sdlf_plan *plan);
+sdlf_status plan_fuse_epilogues(sdlf_plan *plan);
+sdlf_status plan_fuse_updates(sdlf_plan *plan);
+
+/* ---- buffers and tensors ---- */
+
+/* A new buffer; its index, or 0 when memory is out. */
+int plan_new_buffer(sdlf_plan *plan, buffer_kind kind, sdlf_dtype dtype, int64_t bytes);
+/* A row-major tensor over a new buffer. */
+sdlf_status plan_new_tensor(sdlf_plan *plan, buffer_kind kind, sdlf_dtype dtype, sdlf_shape shape, sdlf_tensor *tensor);
+sdlf_tensor plan_control_tensor(sdlf_plan *plan, plan_control control); /* absent when memory is out */
+/* Index of the space of that calculator, added if new; -1: too many. */
+int plan_space_of(sdlf_plan *plan, sdlf_calculator *calculator);
+int plan_named_space(sdlf_plan *plan, const char *name, sdlf_calculator *calculator);
+bool plan_is_host_space(const sdlf_plan *plan, int space);
+
+/* ---- steps ---- */
+sdlf_status plan_append_step(sdlf_plan *plan, const plan_step *step);
+void plan_remove_dead_steps(sdlf_plan *plan);
+
+/* Uses of a buffer by the steps that are not dead: how many read or update it, how many write it, the first reader after
+ * step `after`. */
+int plan_count_readers(const sdlf_plan *plan, int buffer);
+int plan_count_writers(const sdlf_plan *plan, int buffer);
+int plan_next_reader(const sdlf_plan *plan, int buffer, int after);
+bool plan_step_reads(const plan_step *step, int buffer);
+bool plan_step_writes(const plan_step *step, int buffer);
+/* Is output i of the operation also read by it? */
+bool plan_output_is_updated(const sdlf_operation *operation, int i);
+/* Does the tensor cover all of its buffer? */
+bool plan_covers_buffer(const sdlf_plan *plan, const sdlf_tensor *tensor);
+/* Put node b's line into node a's group. */
+void plan_join_groups(sdlf_plan *plan, int a, int b);
+
+/* ---- running and memory ---- */
+sdlf_status plan_run_step(sdlf_plan *plan, const plan_step *step);
+sdlf_status plan_upload(sdlf_plan *plan, int buffer, const void *host, int64_t bytes);
+sdlf_status plan_download(sdlf_plan *plan, int buffer, void *host, int64_t bytes);
+/* Set a control in every space. */
+sdlf_status plan_set_control(sdlf_plan *plan, plan_control control, double value);
+/* Address of a tensor in its (bound) buffer. */
+sdlf_tensor plan_bound(const sdlf_plan *plan, sdlf_tensor tensor);
+
+#endif

@@ -1,0 +1,175 @@
+/* Running a plan: its steps in order, and data in and out. Nothing here allocates. */
+#include "framework/plan/plan_internal.h"
+
+#include <string.h>
+
+#include "layers/input.h"
+
+static sdlf_status run_copy(sdlf_plan *plan, const plan_step *step)
+{
+    const sdlf_tensor *from = &step->operation.in[0], *to = &step->operation.out[0];
+    const sdlf_calculator_class *type = step->calculator->type;
+    int64_t bytes = sdlf_tensor_bytes(from);
+    if (plan_is_host_space(plan, plan->buffers[from->buffer].space))
+        return type->upload(step->calculator, to->data, from->data, bytes);
+    return type->download(step->calculator, to->data, from->data, bytes);
+}
+
+sdlf_status plan_run_step(sdlf_plan *plan, const plan_step *step)
+{
+    sdlf_status status =
+        step->phase == SDLF_PHASE_COPY
+            ? run_copy(plan, step)
+            : step->calculator->type->kernel[step->operation.kind].run(step->calculator, &step->operation);
+    if (status == SDLF_OK) return SDLF_OK;
+    return sdlf_fail_context(status, "layer '%s', %s on %s", plan->nodes[step->node].layer->name,
+                             step->label != NULL ? step->label : sdlf_operation_class_of(step->operation.kind)->name,
+                             step->calculator->type->name);
+}
+
+static sdlf_status run_steps(sdlf_plan *plan, int first, int last)
+{
+    for (int i = first; i < last; i++) {
+        sdlf_status status = plan_run_step(plan, &plan->steps[i]);
+        if (status != SDLF_OK) return status;
+    }
+    return SDLF_OK;
+}
+
+sdlf_status sdlf_plan_forward(sdlf_plan *plan)
+{
+    return run_steps(plan, 0, plan->forward_steps);
+}
+
+sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate)
+{
+    if (plan->options.mode != SDLF_TRAIN)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "a training step was asked of an inference plan");
+    sdlf_status status = plan_set_control(plan, CONTROL_RATE, learning_rate);
+    if (status == SDLF_OK) status = run_steps(plan, 0, plan->step_count);
+    if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, plan->step_number + 1);
+    return status;
+}
+
+int64_t sdlf_plan_step_number(const sdlf_plan *plan)
+{
+    return plan->step_number;
+}
+
+sdlf_status sdlf_plan_set_step_number(sdlf_plan *plan, int64_t step)
+{
+    plan->step_number = step;
+    return plan_set_control(plan, CONTROL_STEP, (double)step);
+}
+
+sdlf_status sdlf_plan_synchronize(sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->space_count; i++) {
+        sdlf_calculator *calculator = plan->spaces[i].calculator;
+        if (calculator == NULL) continue;
+        sdlf_status status = calculator->type->synchronize(calculator);
+        if (status != SDLF_OK) return status;
+    }
+    return SDLF_OK;
+}
+
+/* ---- metrics ---- */
+
+sdlf_status sdlf_plan_metrics(sdlf_plan *plan, sdlf_metrics *metrics)
+{
+    *metrics = (sdlf_metrics){0};
+    if (!sdlf_tensor_present(&plan->metrics)) return SDLF_OK;
+    sdlf_status status = sdlf_plan_synchronize(plan);
+    double sums[3] = {0};
+    if (status == SDLF_OK) status = plan_download(plan, plan->metrics.buffer, sums, sizeof sums);
+    *metrics = (sdlf_metrics){.loss_sum = sums[0], .correct = sums[1], .samples = sums[2]};
+    return status;
+}
+
+sdlf_status sdlf_plan_clear_metrics(sdlf_plan *plan)
+{
+    if (!sdlf_tensor_present(&plan->metrics)) return SDLF_OK;
+    const double zeros[3] = {0};
+    return plan_upload(plan, plan->metrics.buffer, zeros, sizeof zeros);
+}
+
+/* ---- data in and out ---- */
+
+static sdlf_status bind_tensor(const sdlf_plan *plan, sdlf_tensor tensor, const char *what, const char *name,
+                               sdlf_binding *binding)
+{
+    const plan_buffer *buffer = &plan->buffers[tensor.buffer];
+    if (tensor.buffer == 0 || buffer->memory == NULL)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "this plan does not keep the %s of '%s'", what, name);
+    binding->tensor = plan_bound(plan, tensor);
+    binding->calculator = plan->spaces[buffer->space].calculator;
+    return SDLF_OK;
+}
+
+sdlf_status sdlf_plan_input(sdlf_plan *plan, const char *name, sdlf_binding *binding)
+{
+    for (int i = 0; i < plan->node_count; i++) {
+        const plan_node *node = &plan->nodes[i];
+        if (node->layer->type != &sdlf_input_layer_class || strcmp(node->layer->name, name) != 0) continue;
+        return bind_tensor(plan, plan->values[node->first_value].tensor, "input", name, binding);
+    }
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no input '%s'", plan->model->name, name);
+}
+
+sdlf_status sdlf_plan_output(sdlf_plan *plan, const char *name, sdlf_binding *binding)
+{
+    if (plan->loss_value >= 0 && strcmp(name, "loss") == 0)
+        return bind_tensor(plan, plan->values[plan->loss_value].tensor, "output", name, binding);
+    for (int i = 0; i < plan->model->output_count; i++) {
+        const model_output *output = &plan->model->outputs[i];
+        if (strcmp(output->name, name) != 0) continue;
+        const plan_node *node = &plan->nodes[output->node.layer];
+        return bind_tensor(plan, plan->values[node->first_value + output->node.output].tensor, "output", name, binding);
+    }
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no output '%s'", plan->model->name, name);
+}
+
+sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host)
+{
+    sdlf_binding binding;
+    sdlf_status status = sdlf_plan_input(plan, input, &binding);
+    if (status != SDLF_OK) return status;
+    return plan_upload(plan, binding.tensor.buffer, host, sdlf_tensor_bytes(&binding.tensor));
+}
+
+sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host)
+{
+    sdlf_binding binding;
+    sdlf_status status = sdlf_plan_output(plan, output, &binding);
+    if (status == SDLF_OK) status = sdlf_plan_synchronize(plan);
+    if (status != SDLF_OK) return status;
+    return plan_download(plan, binding.tensor.buffer, host, sdlf_tensor_bytes(&binding.tensor));
+}
+
+sdlf_status sdlf_plan_activation(sdlf_plan *plan, const char *layer, bool gradient, sdlf_binding *binding)
+{
+    if (!plan->options.keep_activations)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "the plan was made without keep_activations");
+    for (int i = 0; i < plan->node_count; i++) {
+        const plan_node *node = &plan->nodes[i];
+        if (strcmp(node->layer->name, layer) != 0) continue;
+        const plan_value *value = &plan->values[node->first_value];
+        return bind_tensor(plan, gradient ? value->gradient : value->tensor, gradient ? "gradient" : "output", layer,
+                           binding);
+    }
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no layer '%s'", plan->model->name, layer);
+}
+
+sdlf_status sdlf_plan_gradient(sdlf_plan *plan, const char *parameter, sdlf_binding *binding)
+{
+    if (!plan->options.gradients_only)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "the plan was made without gradients_only");
+    for (int i = 0; i < plan->node_count; i++) {
+        const plan_node *node = &plan->nodes[i];
+        for (int j = 0; j < node->signature.parameter_count; j++) {
+            if (strcmp(plan->model->parameters[node->first_parameter + j].name, parameter) != 0) continue;
+            return bind_tensor(plan, node->parameter_gradient[j], "gradient", parameter, binding);
+        }
+    }
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no parameter '%s'", plan->model->name, parameter);
+}
