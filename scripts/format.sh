@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Lay out every tracked C, header and CUDA file as .clang-format says.
+#
+#   scripts/format.sh            change the files
+#   scripts/format.sh --check    change nothing; fail, naming the files, where something would change
+#
+# The layout is that of clang-format 14: other versions differ in small ways, so --check accepts 14 alone.
+. "$(dirname "$0")/common.sh"
+
+formatter=$(command -v clang-format-14 || command -v clang-format || true)
+if [ -z "$formatter" ]; then
+    echo "clang-format is not installed; scripts/setup.sh --dev installs it." >&2
+    exit 1
+fi
+version=$("$formatter" --version | sed -E 's/.*version ([0-9]+).*/\1/')
+mapfile -d '' files < <(git ls-files -z -- '*.c' '*.h' '*.cu' '*.cuh')
+
+case ${1:-} in
+"")
+    [ "$version" = 14 ] || echo "clang-format $version is not 14: it may lay lines out that 14 would not."
+    "$formatter" -i "${files[@]}"
+    ;;
+--check)
+    if [ "$version" != 14 ]; then
+        echo "clang-format $version found, 14 needed for --check." >&2
+        exit 1
+    fi
+    "$formatter" --dry-run --Werror "${files[@]}"
+    echo "${#files[@]} files are laid out as .clang-format says."
+    ;;
+*)
+    sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+    [ "$1" = --help ] || exit 2
+    ;;
+esac
