@@ -88,7 +88,7 @@ apt() {
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-quietly() { "$@" < /dev/null > "$log" 2>&1 || { cat "$log"; return 1; }; }
+quietly() { "$@" < /dev/null > "$log" 2>&1 || { tail -n 12 "$log"; return 1; }; }
 
 echo "Fetching the package lists ..."
 quietly apt update || echo "(that failed; trying with the lists that are there)"
