@@ -38,7 +38,7 @@ static int64_t forward_flops(const sdlf_operation *operation)
     return sdlf_product(6, sdlf_tensor_count(&operation->in[0]), 1, 1);
 }
 
-const sdlf_operation_class sdlf_batch_norm2d_forward_class = {
+const sdlf_operation_class sdlf_batch_norm2d_forward_operation = {
     .name = "batch_norm2d_forward",
     .in = {{.name = "x"}, {.name = "scale"}, {.name = "shift"}},
     .out = {{.name = "y"},
@@ -67,7 +67,7 @@ static int64_t infer_flops(const sdlf_operation *operation)
     return sdlf_product(2, sdlf_tensor_count(&operation->in[0]), 1, 1);
 }
 
-const sdlf_operation_class sdlf_batch_norm2d_infer_class = {
+const sdlf_operation_class sdlf_batch_norm2d_infer_operation = {
     .name = "batch_norm2d_infer",
     .in = {{.name = "x"}, {.name = "scale"}, {.name = "shift"}, {.name = "mean"}, {.name = "variance"}},
     .out = {{.name = "y"}},
@@ -95,7 +95,7 @@ static int64_t backward_flops(const sdlf_operation *operation)
     return sdlf_product(each, sdlf_tensor_count(&operation->in[0]), 1, 1);
 }
 
-const sdlf_operation_class sdlf_batch_norm2d_backward_class = {
+const sdlf_operation_class sdlf_batch_norm2d_backward_operation = {
     .name = "batch_norm2d_backward",
     .in = {{.name = "x"}, {.name = "scale"}, {.name = "saved_mean"}, {.name = "saved_inverse_std"}, {.name = "dy"}},
     .out = {{.name = "dx", .optional = true}, {.name = "dscale"}, {.name = "dshift"}},

@@ -49,7 +49,7 @@ static int64_t conv2d_forward_flops(const sdlf_operation *operation)
     return conv2d_flops(&operation->in[1], &operation->out[0]);
 }
 
-const sdlf_operation_class sdlf_conv2d_forward_class = {
+const sdlf_operation_class sdlf_conv2d_forward_operation = {
     .name = "conv2d_forward",
     .in = {{.name = "x"}, {.name = "w"}, {.name = "bias", .optional = true}, {.name = "residual", .optional = true}},
     .out = {{.name = "y"}},
@@ -68,7 +68,7 @@ static int64_t conv2d_backward_input_flops(const sdlf_operation *operation)
     return conv2d_flops(&operation->in[1], &operation->in[0]);
 }
 
-const sdlf_operation_class sdlf_conv2d_backward_input_class = {
+const sdlf_operation_class sdlf_conv2d_backward_input_operation = {
     .name = "conv2d_backward_input",
     .in = {{.name = "dy"}, {.name = "w"}},
     .out = {{.name = "dx"}},
@@ -86,7 +86,7 @@ static int64_t conv2d_backward_weights_flops(const sdlf_operation *operation)
     return conv2d_flops(&operation->out[0], &operation->in[1]);
 }
 
-const sdlf_operation_class sdlf_conv2d_backward_weights_class = {
+const sdlf_operation_class sdlf_conv2d_backward_weights_operation = {
     .name = "conv2d_backward_weights",
     .in = {{.name = "x"}, {.name = "dy"}},
     .out = {{.name = "dw"}, {.name = "db", .optional = true}},

@@ -68,7 +68,7 @@ static int64_t forward_flops(const sdlf_operation *operation)
     return sdlf_sum(sdlf_product(2, positions, sdlf_shape_span(operation->in[1].shape, 1, 4), 1), positions);
 }
 
-const sdlf_operation_class sdlf_conv2d_relu_max_pool_forward_class = {
+const sdlf_operation_class sdlf_conv2d_relu_max_pool_forward_operation = {
     .name = "conv2d_relu_max_pool_forward",
     .in = {{.name = "x"}, {.name = "w"}, {.name = "bias", .optional = true}},
     .out = {{.name = "y"}, {.name = "mask", .optional = true}},
@@ -95,7 +95,7 @@ static int64_t backward_flops(const sdlf_operation *operation)
                         1);
 }
 
-const sdlf_operation_class sdlf_conv2d_relu_max_pool_backward_class = {
+const sdlf_operation_class sdlf_conv2d_relu_max_pool_backward_operation = {
     .name = "conv2d_relu_max_pool_backward",
     .in = {{.name = "x"}, {.name = "w"}, {.name = "dy"}, {.name = "mask"}},
     .out = {{.name = "dw", .optional = true}, {.name = "db", .optional = true}, {.name = "dx", .optional = true}},

@@ -13,7 +13,7 @@ static sdlf_status check_add(const sdlf_operation *operation)
     return check.status;
 }
 
-const sdlf_operation_class sdlf_add_class = {
+const sdlf_operation_class sdlf_add_operation = {
     .name = "add",
     .in = {{.name = "a"}, {.name = "b"}},
     .out = {{.name = "y"}},
@@ -32,7 +32,7 @@ static sdlf_status check_activation(const sdlf_operation *operation)
     return check.status;
 }
 
-const sdlf_operation_class sdlf_activation_forward_class = {
+const sdlf_operation_class sdlf_activation_forward_operation = {
     .name = "activation_forward",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
@@ -40,7 +40,7 @@ const sdlf_operation_class sdlf_activation_forward_class = {
     .check = check_activation,
 };
 
-const sdlf_operation_class sdlf_activation_backward_class = {
+const sdlf_operation_class sdlf_activation_backward_operation = {
     .name = "activation_backward",
     .in = {{.name = "y"}, {.name = "dy"}},
     .out = {{.name = "dx"}},
@@ -59,7 +59,7 @@ static sdlf_status check_dropout(const sdlf_operation *operation)
     return check.status;
 }
 
-const sdlf_operation_class sdlf_dropout_forward_class = {
+const sdlf_operation_class sdlf_dropout_forward_operation = {
     .name = "dropout_forward",
     .in = {{.name = "x"}, {.name = "step"}},
     .out = {{.name = "y"}},
@@ -67,7 +67,7 @@ const sdlf_operation_class sdlf_dropout_forward_class = {
     .check = check_dropout,
 };
 
-const sdlf_operation_class sdlf_dropout_backward_class = {
+const sdlf_operation_class sdlf_dropout_backward_operation = {
     .name = "dropout_backward",
     .in = {{.name = "dy"}, {.name = "step"}},
     .out = {{.name = "dx"}},

@@ -28,7 +28,7 @@ static int64_t gemm_flops(const sdlf_operation *operation)
     return sdlf_product(2, sdlf_tensor_count(&operation->out[0]), k, 1);
 }
 
-const sdlf_operation_class sdlf_gemm_class = {
+const sdlf_operation_class sdlf_gemm_operation = {
     .name = "gemm",
     .in = {{.name = "a"}, {.name = "b"}, {.name = "bias", .optional = true}, {.name = "residual", .optional = true}},
     .out = {{.name = "c"}},
@@ -65,7 +65,7 @@ static int64_t gemm_backward_sgd_flops(const sdlf_operation *operation)
     return sdlf_sum(sdlf_product(2, products, rows, weights), sdlf_product(update, weights, 1, 1));
 }
 
-const sdlf_operation_class sdlf_gemm_backward_sgd_class = {
+const sdlf_operation_class sdlf_gemm_backward_sgd_operation = {
     .name = "gemm_backward_sgd",
     .in = {{.name = "x"}, {.name = "dy"}, {.name = "rate"}},
     .out = {{.name = "w", .updated = true},

@@ -14,7 +14,7 @@ static sdlf_status check_fill(const sdlf_operation *operation)
     return SDLF_OK;
 }
 
-const sdlf_operation_class sdlf_fill_class = {
+const sdlf_operation_class sdlf_fill_operation = {
     .name = "fill",
     .out = {{.name = "y"}},
     .check = check_fill,
@@ -28,7 +28,7 @@ static sdlf_status check_copy(const sdlf_operation *operation)
     return check.status;
 }
 
-const sdlf_operation_class sdlf_copy_class = {
+const sdlf_operation_class sdlf_copy_operation = {
     .name = "copy",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
@@ -81,7 +81,7 @@ static int64_t gather_batch_flops(const sdlf_operation *operation)
     return moves_only ? 0 : sdlf_product(2, sdlf_tensor_count(&operation->out[0]), 1, 1);
 }
 
-const sdlf_operation_class sdlf_gather_batch_class = {
+const sdlf_operation_class sdlf_gather_batch_operation = {
     .name = "gather_batch",
     .in = {{.name = "x"}, {.name = "index"}, {.name = "epoch", .optional = true}},
     .out = {{.name = "y"}},

@@ -45,7 +45,7 @@ static sdlf_status check_max_pool2d_forward(const sdlf_operation *operation)
     return check.status;
 }
 
-const sdlf_operation_class sdlf_max_pool2d_forward_class = {
+const sdlf_operation_class sdlf_max_pool2d_forward_operation = {
     .name = "max_pool2d_forward",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
@@ -68,7 +68,7 @@ static int64_t max_pool2d_backward_flops(const sdlf_operation *operation)
     return pool2d_flops(operation, &operation->in[1]);
 }
 
-const sdlf_operation_class sdlf_max_pool2d_backward_class = {
+const sdlf_operation_class sdlf_max_pool2d_backward_operation = {
     .name = "max_pool2d_backward",
     .in = {{.name = "x"}, {.name = "y"}, {.name = "dy"}},
     .out = {{.name = "dx"}},
@@ -91,7 +91,7 @@ static sdlf_status check_avg_pool2d_forward(const sdlf_operation *operation)
     return check.status;
 }
 
-const sdlf_operation_class sdlf_avg_pool2d_forward_class = {
+const sdlf_operation_class sdlf_avg_pool2d_forward_operation = {
     .name = "avg_pool2d_forward",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
@@ -106,7 +106,7 @@ static sdlf_status check_avg_pool2d_backward(const sdlf_operation *operation)
     return check.status;
 }
 
-const sdlf_operation_class sdlf_avg_pool2d_backward_class = {
+const sdlf_operation_class sdlf_avg_pool2d_backward_operation = {
     .name = "avg_pool2d_backward",
     .in = {{.name = "dy"}},
     .out = {{.name = "dx"}},
@@ -136,7 +136,7 @@ static int64_t global_forward_flops(const sdlf_operation *operation)
     return sdlf_tensor_count(&operation->in[0]);
 }
 
-const sdlf_operation_class sdlf_global_avg_pool2d_forward_class = {
+const sdlf_operation_class sdlf_global_avg_pool2d_forward_operation = {
     .name = "global_avg_pool2d_forward",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
@@ -149,7 +149,7 @@ static sdlf_status check_global_backward(const sdlf_operation *operation)
     return check_global(operation, &operation->out[0], &operation->in[0]);
 }
 
-const sdlf_operation_class sdlf_global_avg_pool2d_backward_class = {
+const sdlf_operation_class sdlf_global_avg_pool2d_backward_operation = {
     .name = "global_avg_pool2d_backward",
     .in = {{.name = "dy"}},
     .out = {{.name = "dx"}},

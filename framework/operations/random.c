@@ -14,13 +14,13 @@ static sdlf_status check_random(const sdlf_operation *operation)
     return check.status;
 }
 
-const sdlf_operation_class sdlf_random_uniform_class = {
+const sdlf_operation_class sdlf_random_uniform_operation = {
     .name = "random_uniform",
     .out = {{.name = "y"}},
     .check = check_random,
 };
 
-const sdlf_operation_class sdlf_random_normal_class = {
+const sdlf_operation_class sdlf_random_normal_operation = {
     .name = "random_normal",
     .out = {{.name = "y"}},
     .check = check_random,

@@ -26,7 +26,7 @@ static int64_t reduce_flops(const sdlf_operation *operation)
     return sdlf_product(each, sdlf_tensor_count(&operation->in[0]), 1, 1);
 }
 
-const sdlf_operation_class sdlf_reduce_class = {
+const sdlf_operation_class sdlf_reduce_operation = {
     .name = "reduce",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},

@@ -20,7 +20,7 @@ static int64_t softmax_flops(const sdlf_operation *operation)
     return sdlf_product(5, sdlf_tensor_count(&operation->out[0]), 1, 1);
 }
 
-const sdlf_operation_class sdlf_softmax_forward_class = {
+const sdlf_operation_class sdlf_softmax_forward_operation = {
     .name = "softmax_forward",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
@@ -29,7 +29,7 @@ const sdlf_operation_class sdlf_softmax_forward_class = {
     .flops = softmax_flops,
 };
 
-const sdlf_operation_class sdlf_softmax_backward_class = {
+const sdlf_operation_class sdlf_softmax_backward_operation = {
     .name = "softmax_backward",
     .in = {{.name = "y"}, {.name = "dy"}},
     .out = {{.name = "dx"}},
@@ -38,7 +38,7 @@ const sdlf_operation_class sdlf_softmax_backward_class = {
     .flops = softmax_flops,
 };
 
-const sdlf_operation_class sdlf_log_softmax_forward_class = {
+const sdlf_operation_class sdlf_log_softmax_forward_operation = {
     .name = "log_softmax_forward",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
@@ -47,7 +47,7 @@ const sdlf_operation_class sdlf_log_softmax_forward_class = {
     .flops = softmax_flops,
 };
 
-const sdlf_operation_class sdlf_log_softmax_backward_class = {
+const sdlf_operation_class sdlf_log_softmax_backward_operation = {
     .name = "log_softmax_backward",
     .in = {{.name = "y"}, {.name = "dy"}},
     .out = {{.name = "dx"}},
@@ -80,7 +80,7 @@ static sdlf_status check_cross_entropy_forward(const sdlf_operation *operation)
     return check.status;
 }
 
-const sdlf_operation_class sdlf_softmax_cross_entropy_forward_class = {
+const sdlf_operation_class sdlf_softmax_cross_entropy_forward_operation = {
     .name = "softmax_cross_entropy_forward",
     .in = {{.name = "logits"}, {.name = "labels"}},
     .out = {{.name = "p"}, {.name = "loss"}, {.name = "metrics", .optional = true, .updated = true}},
@@ -101,7 +101,7 @@ static int64_t cross_entropy_backward_flops(const sdlf_operation *operation)
     return sdlf_product(2, sdlf_tensor_count(&operation->out[0]), 1, 1);
 }
 
-const sdlf_operation_class sdlf_softmax_cross_entropy_backward_class = {
+const sdlf_operation_class sdlf_softmax_cross_entropy_backward_operation = {
     .name = "softmax_cross_entropy_backward",
     .in = {{.name = "p"}, {.name = "labels"}, {.name = "dloss"}},
     .out = {{.name = "dlogits"}},

@@ -37,7 +37,7 @@ static int64_t sgd_flops(const sdlf_operation *operation)
     return flops(operation, sdlf_tensor_present(&operation->out[1]) ? 4 : 2);
 }
 
-const sdlf_operation_class sdlf_sgd_update_class = {
+const sdlf_operation_class sdlf_sgd_update_operation = {
     .name = "sgd_update",
     .in = {{.name = "g"}, {.name = "rate"}, {.name = "scale", .optional = true}},
     .out = {{.name = "w", .updated = true}, {.name = "v", .optional = true, .updated = true}},
@@ -61,7 +61,7 @@ static int64_t adam_flops(const sdlf_operation *operation)
     return flops(operation, 12);
 }
 
-const sdlf_operation_class sdlf_adam_update_class = {
+const sdlf_operation_class sdlf_adam_update_operation = {
     .name = "adam_update",
     .in = {{.name = "g"}, {.name = "rate"}, {.name = "scale", .optional = true}, {.name = "step"}},
     .out = {{.name = "w", .updated = true}, {.name = "m", .updated = true}, {.name = "v", .updated = true}},
@@ -86,7 +86,7 @@ static int64_t rmsprop_flops(const sdlf_operation *operation)
     return flops(operation, sdlf_tensor_present(&operation->out[2]) ? 10 : 8);
 }
 
-const sdlf_operation_class sdlf_rmsprop_update_class = {
+const sdlf_operation_class sdlf_rmsprop_update_operation = {
     .name = "rmsprop_update",
     .in = {{.name = "g"}, {.name = "rate"}, {.name = "scale", .optional = true}},
     .out = {{.name = "w", .updated = true},
@@ -111,7 +111,7 @@ static int64_t clip_scale_flops(const sdlf_operation *operation)
     return sdlf_tensor_count(&operation->in[0]);
 }
 
-const sdlf_operation_class sdlf_clip_scale_class = {
+const sdlf_operation_class sdlf_clip_scale_operation = {
     .name = "clip_scale",
     .in = {{.name = "squares"}},
     .out = {{.name = "scale"}},
