@@ -45,9 +45,9 @@ sdlf_status sdlf_idx_read(sdlf_tensor *tensor, const char *path);
 typedef struct sdlf_loader sdlf_loader;
 
 typedef struct sdlf_loader_options {
-    int64_t batch; /* required */
-    bool shuffle;  /* a new order each epoch: samples sorted by Philox(seed, sample, SDLF_STREAM_SHUFFLE, epoch) */
-    sdlf_augmentation augment;
+    int64_t batch;             /* required */
+    bool shuffle;              /* a new order each epoch: see sdlf_shuffle_order */
+    sdlf_augmentation augment; /* where its seed is 0, `seed` is used */
     uint64_t seed;
     bool no_prefetch; /* make each batch when it is asked for, on the caller's thread */
 } sdlf_loader_options;
@@ -64,15 +64,19 @@ typedef struct sdlf_batch {
 sdlf_status sdlf_loader_create(sdlf_loader **loader, const sdlf_dataset *dataset, const sdlf_loader_options *options);
 void sdlf_loader_free(sdlf_loader *loader);
 
-/* Go to batch `first` of epoch `epoch`. The samples of any batch depend on (seed, epoch, position) alone. */
+/* Go to batch `first` (up to and including sdlf_loader_batches: the end) of epoch `epoch` (32 bits, not negative); a new
+ * loader stands at batch 0 of epoch 0. The samples of any batch depend on (seed, epoch, position) alone. */
 sdlf_status sdlf_loader_seek(sdlf_loader *loader, int64_t epoch, int64_t first);
 
-/* The next batch of the epoch; count 0 past its end. Allocates nothing. */
+/* The next batch of the epoch; count 0 past its end, where sdlf_loader_seek goes on to another. Allocates nothing. Reports
+ * what went wrong on the loader's thread. */
 sdlf_status sdlf_loader_next(sdlf_loader *loader, sdlf_batch *batch);
 
 int64_t sdlf_loader_batches(const sdlf_loader *loader);
 
-/* The order of an epoch: `order[0 .. count - 1]` becomes a permutation. `keys` is scratch space of `count`. */
+/* The order of an epoch: `order[0 .. count - 1]` becomes a permutation: the samples sorted by the 64-bit keys
+ * word[1] 2^32 + word[0] of Philox(seed, sample, SDLF_STREAM_SHUFFLE, epoch), equal keys by sample. `keys` is scratch space
+ * of `count`. */
 void sdlf_shuffle_order(int32_t *order, uint64_t *keys, int64_t count, uint64_t seed, uint32_t epoch);
 
 #ifdef __cplusplus

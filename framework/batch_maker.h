@@ -1,0 +1,39 @@
+/* Batch maker: the samples and labels of any batch of any epoch, in the caller's memory.
+ *
+ * A batch depends on (data set, options, epoch, index) alone. The samples are gathered, augmented and normalised by one
+ * gather_batch operation on a calculator of the maker's own, with one thread: "cpu" where it is registered, else
+ * "reference". Labels are copied. */
+#ifndef SDLF_FRAMEWORK_BATCH_MAKER_H
+#define SDLF_FRAMEWORK_BATCH_MAKER_H
+
+#include <sdlf/dataset.h>
+
+typedef struct sdlf_batch_maker {
+    const sdlf_dataset *dataset; /* borrowed */
+    sdlf_loader_options options;
+    int64_t batches; /* of an epoch; the last may be short */
+    sdlf_calculator *calculator;
+    sdlf_operation gather; /* bound but for index and y */
+    void *workspace;       /* of the gather */
+    int32_t *order;        /* of the epoch `epoch`; owned */
+    uint64_t *keys;        /* scratch space of the shuffle; NULL without one */
+    int64_t epoch;         /* -1: none yet; the gather reads it */
+} sdlf_batch_maker;
+
+/* Check the options and take all memory that will be needed. The maker may not be moved afterwards. Errors: SDLF_ERROR_ARGUMENT, SDLF_ERROR_MEMORY, and what
+ * the calculator and the operation's check report. After a failure there is nothing to release. */
+sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *dataset,
+                                  const sdlf_loader_options *options);
+void sdlf_batch_maker_release(sdlf_batch_maker *maker);
+
+/* Samples in batch `index` of an epoch. */
+int64_t sdlf_batch_maker_count(const sdlf_batch_maker *maker, int64_t index);
+
+/* Allocate what holds a full batch. Release with sdlf_batch_release. */
+sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker);
+void sdlf_batch_release(sdlf_batch *batch);
+
+/* Make batch `index` of epoch `epoch` in the memory of `batch`; shapes and count become this batch's. */
+sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_t index, sdlf_batch *batch);
+
+#endif

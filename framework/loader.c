@@ -1,0 +1,107 @@
+/* Loader: batches in order, from a batch maker, made ahead of time by a prefetch thread.
+ *
+ * Batch b of epoch e is item e * batches + b of the prefetch queue. So the thread goes on by itself from the end of an
+ * epoch to the next epoch's order and first batches, and the seek that follows finds them made.
+ *
+ * Three slots: one in use, one ready, one being made. Where the process may use a single core, a thread would only
+ * take turns with the caller's; batches are then made when they are asked for. */
+#include <sdlf/dataset.h>
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "framework/batch_maker.h"
+#include "framework/prefetch.h"
+
+enum { SLOTS = 3 };
+
+struct sdlf_loader {
+    sdlf_batch_maker maker;
+    sdlf_batch slot[SLOTS]; /* the first alone without prefetching */
+    int64_t epoch, next;    /* the batch that sdlf_loader_next gives */
+    bool prefetching;
+    sdlf_prefetch prefetch;
+};
+
+static bool single_core(void)
+{
+    cpu_set_t usable;
+    return sched_getaffinity(0, sizeof usable, &usable) == 0 && CPU_COUNT(&usable) == 1;
+}
+
+/* Item `number` of the queue; runs on the prefetch thread. */
+static sdlf_status make_item(void *context, int64_t number, int slot)
+{
+    sdlf_loader *loader = context;
+    int64_t batches = loader->maker.batches;
+    return sdlf_batch_maker_make(&loader->maker, number / batches, number % batches, &loader->slot[slot]);
+}
+
+sdlf_status sdlf_loader_create(sdlf_loader **loader, const sdlf_dataset *dataset, const sdlf_loader_options *options)
+{
+    *loader = NULL;
+    sdlf_loader *made = calloc(1, sizeof *made);
+    if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory");
+    bool prefetching = !options->no_prefetch && !single_core();
+    sdlf_status status = sdlf_batch_maker_init(&made->maker, dataset, options);
+    for (int i = 0; i < (prefetching ? SLOTS : 1) && status == SDLF_OK; i++) {
+        status = sdlf_batch_create(&made->slot[i], &made->maker);
+    }
+    if (status == SDLF_OK && prefetching) {
+        status = sdlf_prefetch_start(&made->prefetch, SLOTS, make_item, made);
+        made->prefetching = status == SDLF_OK;
+    }
+    if (status != SDLF_OK) {
+        sdlf_loader_free(made);
+        return status;
+    }
+    *loader = made;
+    return SDLF_OK;
+}
+
+void sdlf_loader_free(sdlf_loader *loader)
+{
+    if (loader == NULL) return;
+    if (loader->prefetching) sdlf_prefetch_stop(&loader->prefetch);
+    for (int i = 0; i < SLOTS; i++) sdlf_batch_release(&loader->slot[i]);
+    sdlf_batch_maker_release(&loader->maker);
+    free(loader);
+}
+
+sdlf_status sdlf_loader_seek(sdlf_loader *loader, int64_t epoch, int64_t first)
+{
+    int64_t batches = loader->maker.batches;
+    if (epoch < 0 || epoch > UINT32_MAX || first < 0 || first > batches) {
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "loader: expected an epoch of 0 to %" PRIu32 " and a batch of 0 to %" PRId64
+                         ", found epoch %" PRId64 ", batch %" PRId64,
+                         UINT32_MAX, batches, epoch, first);
+    }
+    loader->epoch = epoch;
+    loader->next = first;
+    if (loader->prefetching) sdlf_prefetch_seek(&loader->prefetch, epoch * batches + first);
+    return SDLF_OK;
+}
+
+sdlf_status sdlf_loader_next(sdlf_loader *loader, sdlf_batch *batch)
+{
+    *batch = (sdlf_batch){0};
+    if (loader->next >= loader->maker.batches) {
+        if (loader->prefetching) sdlf_prefetch_give_back(&loader->prefetch);
+        return SDLF_OK;
+    }
+    int slot = 0;
+    sdlf_status status = loader->prefetching
+                             ? sdlf_prefetch_take(&loader->prefetch, &slot)
+                             : sdlf_batch_maker_make(&loader->maker, loader->epoch, loader->next, &loader->slot[0]);
+    if (status != SDLF_OK) return status;
+    loader->next++;
+    *batch = loader->slot[slot];
+    return SDLF_OK;
+}
+
+int64_t sdlf_loader_batches(const sdlf_loader *loader)
+{
+    return loader->maker.batches;
+}
