@@ -2,6 +2,7 @@
  *
  * It is the specification of what an operation computes, a tutorial of how, and the oracle that the tests hold every
  * other calculator against. It is never optimised. */
+#include "calculators/reference/reference.h"
 #include "calculators/registry.h"
 #include "framework/heap.h"
 
@@ -72,4 +73,44 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
     .upload = upload_reference,
     .download = download_reference,
     .synchronize = synchronize_reference,
+    .kernel =
+        {
+            [SDLF_FILL] = {.run = fill_reference},
+            [SDLF_COPY] = {.run = copy_reference},
+            [SDLF_GATHER_BATCH] = {.run = gather_batch_reference},
+            [SDLF_GEMM] = {.run = gemm_reference},
+            [SDLF_REDUCE] = {.run = reduce_reference},
+            [SDLF_ADD] = {.run = add_reference},
+            [SDLF_CONV2D_FORWARD] = {.run = conv2d_forward_reference},
+            [SDLF_CONV2D_BACKWARD_INPUT] = {.run = conv2d_backward_input_reference},
+            [SDLF_CONV2D_BACKWARD_WEIGHTS] = {.run = conv2d_backward_weights_reference},
+            [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = conv2d_relu_max_pool_forward_reference},
+            [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_reference},
+            [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_reference},
+            [SDLF_MAX_POOL2D_BACKWARD] = {.run = max_pool2d_backward_reference},
+            [SDLF_AVG_POOL2D_FORWARD] = {.run = avg_pool2d_forward_reference},
+            [SDLF_AVG_POOL2D_BACKWARD] = {.run = avg_pool2d_backward_reference},
+            [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = {.run = global_avg_pool2d_forward_reference},
+            [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = {.run = global_avg_pool2d_backward_reference},
+            [SDLF_ACTIVATION_FORWARD] = {.run = activation_forward_reference},
+            [SDLF_ACTIVATION_BACKWARD] = {.run = activation_backward_reference},
+            [SDLF_DROPOUT_FORWARD] = {.run = dropout_forward_reference},
+            [SDLF_DROPOUT_BACKWARD] = {.run = dropout_backward_reference},
+            [SDLF_BATCH_NORM2D_FORWARD] = {.run = batch_norm2d_forward_reference},
+            [SDLF_BATCH_NORM2D_INFER] = {.run = batch_norm2d_infer_reference},
+            [SDLF_BATCH_NORM2D_BACKWARD] = {.run = batch_norm2d_backward_reference},
+            [SDLF_SOFTMAX_FORWARD] = {.run = softmax_forward_reference},
+            [SDLF_SOFTMAX_BACKWARD] = {.run = softmax_backward_reference},
+            [SDLF_LOG_SOFTMAX_FORWARD] = {.run = log_softmax_forward_reference},
+            [SDLF_LOG_SOFTMAX_BACKWARD] = {.run = log_softmax_backward_reference},
+            [SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD] = {.run = softmax_cross_entropy_forward_reference},
+            [SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD] = {.run = softmax_cross_entropy_backward_reference},
+            [SDLF_RANDOM_UNIFORM] = {.run = random_uniform_reference},
+            [SDLF_RANDOM_NORMAL] = {.run = random_normal_reference},
+            [SDLF_SGD_UPDATE] = {.run = sgd_update_reference},
+            [SDLF_ADAM_UPDATE] = {.run = adam_update_reference},
+            [SDLF_RMSPROP_UPDATE] = {.run = rmsprop_update_reference},
+            [SDLF_CLIP_SCALE] = {.run = clip_scale_reference},
+            [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_reference},
+        },
 };

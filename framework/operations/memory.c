@@ -36,6 +36,9 @@ const sdlf_operation_class sdlf_copy_operation = {
     .flops = no_flops,
 };
 
+/* Of an image that is warped: beyond it a float32 no longer tells one pixel from the next. */
+enum { LARGEST_SIDE = 1 << 24 };
+
 static bool wants_augmentation(const sdlf_augmentation *augment)
 {
     return augment->shift != 0 || augment->rotate != 0 || augment->scale != 0 || augment->elastic != 0;
@@ -68,6 +71,9 @@ static sdlf_status check_gather_batch(const sdlf_operation *operation)
         sdlf_expect_below(&check, "augmentation's scale", (double)augment->scale, 0, 1);
         sdlf_expect_between(&check, "augmentation's elastic", (double)augment->elastic, 0, 1e6);
         sdlf_expect_rank(&check, x, 4);
+        sdlf_expect(&check, x->shape.dim[2] <= LARGEST_SIDE && x->shape.dim[3] <= LARGEST_SIDE,
+                    "operand 'x' has shape %s: augmentation takes sides up to %d", sdlf_shape_print(x->shape).text,
+                    LARGEST_SIDE);
         sdlf_expect(&check, sdlf_dtype_is_float(y->dtype), "augmentation needs a floating operand 'y', found %s",
                     sdlf_dtype_name(y->dtype));
         sdlf_expect(&check, sdlf_tensor_present(epoch), "augmentation needs operand 'epoch'");

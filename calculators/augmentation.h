@@ -1,0 +1,154 @@
+/* The geometry of gather_batch, bit for bit the same for every calculator: how an image is warped, how a pixel is read
+ * between pixels, how it is normalised. The contract is sdlf_augmentation's in <sdlf/operation.h>; all of it is float32,
+ * each operation rounded, whatever the type of y (only a float64 x that is not warped is normalised in float64).
+ *
+ *     sdlf_warp warp = sdlf_warp_make(&augment, image, epoch, height, width);
+ *     for each output pixel (h, w):
+ *         sdlf_warp_point from = sdlf_warp_at(&warp, h, w);
+ *         y = sdlf_normalize(sdlf_bilinear(...the four pixels around from...), mean, scale); */
+#ifndef SDLF_CALCULATORS_AUGMENTATION_H
+#define SDLF_CALCULATORS_AUGMENTATION_H
+
+#include <sdlf/operation.h>
+#include <sdlf/random.h>
+
+#include "calculators/exact.h"
+
+#include <math.h>
+
+/* Nodes of the displacement grid, each way. */
+enum { SDLF_WARP_NODES = 4 };
+
+typedef struct sdlf_warp {
+    float centre[2];    /* vertical, horizontal */
+    float matrix[2][2]; /* A */
+    float shift[2];
+    bool elastic;
+    float cells[2]; /* grid cells a pixel */
+    float node[SDLF_WARP_NODES][SDLF_WARP_NODES][2];
+} sdlf_warp;
+
+/* Where an output pixel is read: pixel (h, w) and its right and lower neighbours, with `down` and `right` the way to
+ * them, in [0, 1). The position may lie outside the image, where the background is 0. */
+typedef struct sdlf_warp_point {
+    int64_t h, w;
+    float down, right;
+} sdlf_warp_point;
+
+static inline bool sdlf_augmentation_wanted(const sdlf_augmentation *augment)
+{
+    return augment->shift != 0 || augment->rotate != 0 || augment->scale != 0 || augment->elastic != 0;
+}
+
+/* cos and sin of an angle of at most a full turn, from sums and products alone, so that no two mathematical libraries
+ * can disagree: Taylor series of an eighth of the angle, then three doublings. Error below 1e-14. */
+static inline void sdlf_cos_sin(double angle, double *cosine, double *sine)
+{
+    SDLF_EXACT
+    double x = angle * 0.125, square = x * x, c = 0, s = 0;
+    for (int n = 9; n >= 1; n--) {
+        c = (1 + c) * -square / (double)((2 * n - 1) * (2 * n));
+        s = (1 + s) * -square / (double)(2 * n * (2 * n + 1));
+    }
+    c = 1 + c;
+    s = x * (1 + s);
+    for (int i = 0; i < 3; i++) {
+        double doubled = 2 * s * c;
+        c = 1 - 2 * s * s;
+        s = doubled;
+    }
+    *cosine = c;
+    *sine = s;
+}
+
+/* Uniform in [-range, range). */
+static inline float sdlf_warp_draw(uint32_t word, float range)
+{
+    SDLF_EXACT
+    return (2.0f * sdlf_uniform_from_word(word) - 1.0f) * range;
+}
+
+/* The warp of image `image` of the data set in epoch `epoch`. */
+static inline sdlf_warp sdlf_warp_make(const sdlf_augmentation *augment, int64_t image, int64_t epoch, int64_t height,
+                                       int64_t width)
+{
+    SDLF_EXACT
+    const int64_t side[2] = {height, width};
+    uint64_t first = (uint64_t)image * 16;
+    uint32_t step = (uint32_t)epoch;
+    sdlf_philox draw = sdlf_philox4x32(augment->seed, first, SDLF_STREAM_AUGMENT, step);
+    float degrees = sdlf_warp_draw(draw.word[0], augment->rotate);
+    float scale = 1.0f + sdlf_warp_draw(draw.word[1], augment->scale);
+    double cosine, sine;
+    sdlf_cos_sin((double)degrees * 0x1.1df46a2529d39p-6, &cosine, &sine); /* pi / 180 */
+
+    sdlf_warp warp = {.elastic = augment->elastic != 0};
+    warp.matrix[0][0] = (float)cosine / scale;
+    warp.matrix[0][1] = (float)sine / scale;
+    warp.matrix[1][0] = -(float)sine / scale;
+    warp.matrix[1][1] = (float)cosine / scale;
+    for (int i = 0; i < 2; i++) {
+        warp.centre[i] = (float)(side[i] - 1) * 0.5f;
+        warp.shift[i] = sdlf_warp_draw(draw.word[2 + i], augment->shift);
+        warp.cells[i] = side[i] > 1 ? (float)(SDLF_WARP_NODES - 1) / (float)(side[i] - 1) : 0.0f;
+    }
+    for (int node = 0; warp.elastic && node < SDLF_WARP_NODES * SDLF_WARP_NODES; node++) {
+        if (node % 2 == 0)
+            draw = sdlf_philox4x32(augment->seed, first + 1 + (uint64_t)node / 2, SDLF_STREAM_AUGMENT, step);
+        float *displacement = warp.node[node / SDLF_WARP_NODES][node % SDLF_WARP_NODES];
+        displacement[0] = sdlf_warp_draw(draw.word[node % 2 * 2], augment->elastic);
+        displacement[1] = sdlf_warp_draw(draw.word[node % 2 * 2 + 1], augment->elastic);
+    }
+    return warp;
+}
+
+/* a at 0, b at 1. */
+static inline float sdlf_mix(float a, float b, float along)
+{
+    SDLF_EXACT
+    return a + (b - a) * along;
+}
+
+/* The displacement of the grid at output pixel (h, w), along axis 0 or 1. */
+static inline float sdlf_warp_displacement(const sdlf_warp *warp, int64_t h, int64_t w, int axis)
+{
+    SDLF_EXACT
+    float down = (float)h * warp->cells[0], right = (float)w * warp->cells[1];
+    int row = (int)down, column = (int)right;
+    if (row > SDLF_WARP_NODES - 2) row = SDLF_WARP_NODES - 2;
+    if (column > SDLF_WARP_NODES - 2) column = SDLF_WARP_NODES - 2;
+    down -= (float)row;
+    right -= (float)column;
+    float above = sdlf_mix(warp->node[row][column][axis], warp->node[row][column + 1][axis], right);
+    float below = sdlf_mix(warp->node[row + 1][column][axis], warp->node[row + 1][column + 1][axis], right);
+    return sdlf_mix(above, below, down);
+}
+
+static inline sdlf_warp_point sdlf_warp_at(const sdlf_warp *warp, int64_t h, int64_t w)
+{
+    SDLF_EXACT
+    float dh = (float)h - warp->centre[0], dw = (float)w - warp->centre[1];
+    float from[2];
+    for (int i = 0; i < 2; i++) {
+        from[i] = warp->centre[i] + (warp->matrix[i][0] * dh + warp->matrix[i][1] * dw) - warp->shift[i];
+        if (warp->elastic) from[i] += sdlf_warp_displacement(warp, h, w, i);
+    }
+    float top = floorf(from[0]), left = floorf(from[1]);
+    sdlf_warp_point point = {(int64_t)top, (int64_t)left, from[0] - top, from[1] - left};
+    return point;
+}
+
+/* The value between four pixels; those outside the image are 0. */
+static inline float sdlf_bilinear(float top_left, float top_right, float bottom_left, float bottom_right, float down,
+                                  float right)
+{
+    return sdlf_mix(sdlf_mix(top_left, top_right, right), sdlf_mix(bottom_left, bottom_right, right), down);
+}
+
+static inline float sdlf_normalize(float pixel, float mean, float scale)
+{
+    SDLF_EXACT
+    return (pixel - mean) * scale;
+}
+
+#endif

@@ -1,0 +1,78 @@
+/* gather_batch: y[n] = (x[index[n]] - mean) scale, after an augmentation; or a plain copy of integers.
+ *
+ * x (M, ...), index (N), y (N, ...). What happens to a pixel is in calculators/augmentation.h. */
+#include "calculators/augmentation.h"
+#include "calculators/reference/reference.h"
+
+#include <string.h>
+
+/* A pixel as float32, which is exact for uint8. */
+static float pixel_at(const sdlf_tensor *x, int64_t i)
+{
+    return x->dtype == SDLF_UINT8 ? (float)((const uint8_t *)x->data)[i] : (float)get(x, i);
+}
+
+/* Pixel (h, w) of the plane that starts at element `plane`; the background 0 outside. */
+static float pixel_or_background(const sdlf_tensor *x, int64_t plane, int64_t h, int64_t w)
+{
+    int64_t height = x->shape.dim[2], width = x->shape.dim[3];
+    if (h < 0 || h >= height || w < 0 || w >= width) return 0;
+    return pixel_at(x, plane + h * width + w);
+}
+
+static void gather_warped(const sdlf_operation *operation, int64_t n, int64_t image)
+{
+    const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
+    int64_t epoch = *(const int64_t *)operation->in[2].data;
+    int64_t channels = x->shape.dim[1], height = x->shape.dim[2], width = x->shape.dim[3];
+    sdlf_warp warp = sdlf_warp_make(&operation->gather.augment, image, epoch, height, width);
+    for (int64_t c = 0; c < channels; c++) {
+        int64_t plane = at4(x, image, c, 0, 0);
+        for (int64_t h = 0; h < height; h++) {
+            for (int64_t w = 0; w < width; w++) {
+                sdlf_warp_point from = sdlf_warp_at(&warp, h, w);
+                float pixel = sdlf_bilinear(
+                    pixel_or_background(x, plane, from.h, from.w), pixel_or_background(x, plane, from.h, from.w + 1),
+                    pixel_or_background(x, plane, from.h + 1, from.w),
+                    pixel_or_background(x, plane, from.h + 1, from.w + 1), from.down, from.right);
+                put(y, at4(y, n, c, h, w),
+                    (double)sdlf_normalize(pixel, operation->gather.mean, operation->gather.scale));
+            }
+        }
+    }
+}
+
+static void gather_normalized(const sdlf_operation *operation, int64_t n, int64_t image, int64_t count)
+{
+    const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
+    for (int64_t e = 0; e < count; e++) {
+        if (x->dtype == SDLF_FLOAT64) {
+            double mean = (double)operation->gather.mean, scale = (double)operation->gather.scale;
+            put(y, n * count + e, (get(x, image * count + e) - mean) * scale);
+        } else {
+            put(y, n * count + e,
+                (double)sdlf_normalize(pixel_at(x, image * count + e), operation->gather.mean,
+                                       operation->gather.scale));
+        }
+    }
+}
+
+sdlf_status gather_batch_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    const sdlf_tensor *x = &operation->in[0], *index = &operation->in[1], *y = &operation->out[0];
+    int64_t rows = index->shape.dim[0], count = sdlf_shape_span(x->shape, 1, x->shape.rank);
+    size_t row_bytes = (size_t)count * sdlf_dtype_size(x->dtype);
+    for (int64_t n = 0; n < rows; n++) {
+        int64_t image = ((const int32_t *)index->data)[n];
+        if (!sdlf_dtype_is_float(y->dtype)) {
+            memcpy((char *)y->data + (size_t)n * row_bytes, (const char *)x->data + (size_t)image * row_bytes,
+                   row_bytes);
+        } else if (sdlf_augmentation_wanted(&operation->gather.augment)) {
+            gather_warped(operation, n, image);
+        } else {
+            gather_normalized(operation, n, image, count);
+        }
+    }
+    return SDLF_OK;
+}

@@ -1,0 +1,82 @@
+/* max_pool2d: y[n,c,p,q] = max over the window of x, and its gradient. x (N,C,H,W), y (N,C,P,Q).
+ *
+ * Padding never wins; NaN does. Inputs that tie for the maximum share its gradient equally, or the first in row-major
+ * order has it all. */
+#include "calculators/reference/reference.h"
+
+#include <math.h>
+
+sdlf_status max_pool2d_forward_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
+    const sdlf_window2d *window = &operation->pool2d.window;
+    const int64_t *dim = y->shape.dim;
+    for (int64_t plane = 0; plane < dim[0] * dim[1]; plane++) {
+        for (int64_t p = 0; p < dim[2]; p++) {
+            for (int64_t q = 0; q < dim[3]; q++) {
+                double largest = -INFINITY;
+                for (int64_t r = 0; r < window->size[0]; r++) {
+                    for (int64_t s = 0; s < window->size[1]; s++) {
+                        int64_t h = window_input(window, 0, p, r), w = window_input(window, 1, q, s);
+                        if (!inside(x, h, w)) continue;
+                        double value = get(x, at4(x, 0, plane, h, w));
+                        if (value > largest || isnan(value)) largest = value;
+                    }
+                }
+                put(y, at4(y, 0, plane, p, q), largest);
+            }
+        }
+    }
+    return SDLF_OK;
+}
+
+static bool attains(double value, double largest)
+{
+    return value == largest || (isnan(value) && isnan(largest));
+}
+
+/* The share of window (p, q)'s gradient that its input element (h, w) gets. */
+static double share(const sdlf_operation *operation, int64_t plane, int64_t p, int64_t q, int64_t h, int64_t w)
+{
+    const sdlf_tensor *x = &operation->in[0], *y = &operation->in[1];
+    const sdlf_window2d *window = &operation->pool2d.window;
+    double largest = get(y, at4(y, 0, plane, p, q));
+    if (!attains(get(x, at4(x, 0, plane, h, w)), largest)) return 0;
+    int ties = 0;
+    for (int64_t r = 0; r < window->size[0]; r++) {
+        for (int64_t s = 0; s < window->size[1]; s++) {
+            int64_t row = window_input(window, 0, p, r), column = window_input(window, 1, q, s);
+            if (!inside(x, row, column) || !attains(get(x, at4(x, 0, plane, row, column)), largest)) continue;
+            if (operation->pool2d.ties == SDLF_TIES_FIRST) return row == h && column == w ? 1 : 0;
+            ties++;
+        }
+    }
+    return 1.0 / ties;
+}
+
+/* dx[n,c,h,w] = sum over the windows (p, q) that hold (h, w) of dy[n,c,p,q] times its share */
+sdlf_status max_pool2d_backward_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    const sdlf_tensor *dy = &operation->in[2], *dx = &operation->out[0];
+    const sdlf_window2d *window = &operation->pool2d.window;
+    const int64_t *dim = dx->shape.dim;
+    for (int64_t plane = 0; plane < dim[0] * dim[1]; plane++) {
+        for (int64_t h = 0; h < dim[2]; h++) {
+            for (int64_t w = 0; w < dim[3]; w++) {
+                double sum = 0;
+                for (int64_t r = 0; r < window->size[0]; r++) {
+                    for (int64_t s = 0; s < window->size[1]; s++) {
+                        int64_t p = window_output(window, 0, h, r, dy->shape.dim[2]);
+                        int64_t q = window_output(window, 1, w, s, dy->shape.dim[3]);
+                        if (p < 0 || q < 0) continue;
+                        sum += get(dy, at4(dy, 0, plane, p, q)) * share(operation, plane, p, q, h, w);
+                    }
+                }
+                put(dx, at4(dx, 0, plane, h, w), sum);
+            }
+        }
+    }
+    return SDLF_OK;
+}

@@ -1,0 +1,71 @@
+/* The reference calculator's kernels, and how they read and write elements. */
+#ifndef SDLF_CALCULATORS_REFERENCE_H
+#define SDLF_CALCULATORS_REFERENCE_H
+
+#include <sdlf/calculator.h>
+
+sdlf_kernel fill_reference, copy_reference, gather_batch_reference;
+sdlf_kernel gemm_reference, gemm_backward_sgd_reference;
+sdlf_kernel reduce_reference, add_reference;
+sdlf_kernel conv2d_forward_reference, conv2d_backward_input_reference, conv2d_backward_weights_reference;
+sdlf_kernel conv2d_relu_max_pool_forward_reference, conv2d_relu_max_pool_backward_reference;
+sdlf_kernel max_pool2d_forward_reference, max_pool2d_backward_reference;
+sdlf_kernel avg_pool2d_forward_reference, avg_pool2d_backward_reference;
+sdlf_kernel global_avg_pool2d_forward_reference, global_avg_pool2d_backward_reference;
+sdlf_kernel activation_forward_reference, activation_backward_reference;
+sdlf_kernel dropout_forward_reference, dropout_backward_reference;
+sdlf_kernel batch_norm2d_forward_reference, batch_norm2d_infer_reference, batch_norm2d_backward_reference;
+sdlf_kernel softmax_forward_reference, softmax_backward_reference;
+sdlf_kernel log_softmax_forward_reference, log_softmax_backward_reference;
+sdlf_kernel softmax_cross_entropy_forward_reference, softmax_cross_entropy_backward_reference;
+sdlf_kernel random_uniform_reference, random_normal_reference;
+sdlf_kernel sgd_update_reference, adam_update_reference, rmsprop_update_reference, clip_scale_reference;
+
+/* Element `i` of a float32 or float64 tensor without gaps. All arithmetic in between is float64. */
+static inline double get(const sdlf_tensor *tensor, int64_t i)
+{
+    return tensor->dtype == SDLF_FLOAT32 ? (double)((const float *)tensor->data)[i] : ((const double *)tensor->data)[i];
+}
+
+static inline void put(const sdlf_tensor *tensor, int64_t i, double value)
+{
+    if (tensor->dtype == SDLF_FLOAT32) {
+        ((float *)tensor->data)[i] = (float)value;
+    } else {
+        ((double *)tensor->data)[i] = value;
+    }
+}
+
+/* Element (a, b, c, d) of a tensor with four dimensions. */
+static inline int64_t at4(const sdlf_tensor *tensor, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    const int64_t *dim = tensor->shape.dim;
+    return ((a * dim[1] + b) * dim[2] + c) * dim[3] + d;
+}
+
+/* Does (h, w) lie inside the image, or in the padding around it? */
+static inline bool inside(const sdlf_tensor *image, int64_t h, int64_t w)
+{
+    return h >= 0 && h < image->shape.dim[2] && w >= 0 && w < image->shape.dim[3];
+}
+
+/* What a window's position reads along one axis: input index = output stride + position dilation - padding. */
+static inline int64_t window_input(const sdlf_window2d *window, int axis, int64_t output, int64_t position)
+{
+    return output * window->stride[axis] + position * window->dilation[axis] - window->padding_before[axis];
+}
+
+/* The other way round: the output whose window has input element `input` at `position`; -1 where there is none. */
+static inline int64_t window_output(const sdlf_window2d *window, int axis, int64_t input, int64_t position,
+                                    int64_t outputs)
+{
+    int64_t distance = input + window->padding_before[axis] - position * window->dilation[axis];
+    if (distance < 0 || distance % window->stride[axis] != 0) return -1;
+    int64_t output = distance / window->stride[axis];
+    return output < outputs ? output : -1;
+}
+
+/* f(x). */
+double activate_reference(const sdlf_activation *activation, double x);
+
+#endif

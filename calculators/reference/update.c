@@ -1,0 +1,90 @@
+/* Optimiser updates: how a parameter w follows its gradient g. `rate` is the learning rate; with scale present, g is
+ * first multiplied by scale[0]. */
+#include "calculators/reference/reference.h"
+
+#include <math.h>
+
+/* g[e], scaled, plus decay w[e]. */
+static double gradient(const sdlf_operation *operation, int64_t e, double decay)
+{
+    const sdlf_tensor *scale = &operation->in[2];
+    double factor = sdlf_tensor_present(scale) ? get(scale, 0) : 1;
+    return factor * get(&operation->in[0], e) + decay * get(&operation->out[0], e);
+}
+
+/* v = momentum v + g;  w -= rate (nesterov ? g + momentum v : v);  without v: w -= rate g */
+sdlf_status sgd_update_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    const sdlf_tensor *w = &operation->out[0], *v = &operation->out[1];
+    double rate = get(&operation->in[1], 0), momentum = (double)operation->sgd.momentum;
+    int64_t count = sdlf_tensor_count(w);
+    for (int64_t e = 0; e < count; e++) {
+        double step = gradient(operation, e, (double)operation->sgd.decay);
+        if (sdlf_tensor_present(v)) {
+            double velocity = momentum * get(v, e) + step;
+            put(v, e, velocity);
+            step = operation->sgd.nesterov ? step + momentum * velocity : velocity;
+        }
+        put(w, e, get(w, e) - rate * step);
+    }
+    return SDLF_OK;
+}
+
+/* m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  t = step + 1
+ * w -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+ * The decay is part of g, or (decoupled) w -= rate decay w comes first. */
+sdlf_status adam_update_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    const sdlf_tensor *w = &operation->out[0], *m = &operation->out[1], *v = &operation->out[2];
+    double rate = get(&operation->in[1], 0), t = (double)*(const int64_t *)operation->in[3].data + 1;
+    double beta1 = (double)operation->adam.beta1, beta2 = (double)operation->adam.beta2;
+    double correction1 = 1 - pow(beta1, t), correction2 = 1 - pow(beta2, t), decay = (double)operation->adam.decay;
+    bool decoupled = operation->adam.decoupled;
+    int64_t count = sdlf_tensor_count(w);
+    for (int64_t e = 0; e < count; e++) {
+        double g = gradient(operation, e, decoupled ? 0 : decay);
+        double weight = decoupled ? get(w, e) - rate * decay * get(w, e) : get(w, e);
+        double first = beta1 * get(m, e) + (1 - beta1) * g, second = beta2 * get(v, e) + (1 - beta2) * g * g;
+        put(m, e, first);
+        put(v, e, second);
+        double root = sqrt(second / correction2) + (double)operation->adam.epsilon;
+        put(w, e, weight - rate * (first / correction1) / root);
+    }
+    return SDLF_OK;
+}
+
+/* v = rho v + (1 - rho) g^2;  u = g / (sqrt(v) + epsilon);  b = momentum b + u;  w -= rate (b or u) */
+sdlf_status rmsprop_update_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    const sdlf_tensor *w = &operation->out[0], *v = &operation->out[1], *b = &operation->out[2];
+    double rate = get(&operation->in[1], 0), rho = (double)operation->rmsprop.rho;
+    int64_t count = sdlf_tensor_count(w);
+    for (int64_t e = 0; e < count; e++) {
+        double g = gradient(operation, e, (double)operation->rmsprop.decay);
+        double square = rho * get(v, e) + (1 - rho) * g * g;
+        double step = g / (sqrt(square) + (double)operation->rmsprop.epsilon);
+        put(v, e, square);
+        if (sdlf_tensor_present(b)) {
+            step = (double)operation->rmsprop.momentum * get(b, e) + step;
+            put(b, e, step);
+        }
+        put(w, e, get(w, e) - rate * step);
+    }
+    return SDLF_OK;
+}
+
+/* scale = min(1, max_norm / (sqrt(sum of squares) + 1e-6)); NaN stays NaN */
+sdlf_status clip_scale_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    const sdlf_tensor *squares = &operation->in[0];
+    int64_t count = sdlf_tensor_count(squares);
+    double sum = 0;
+    for (int64_t e = 0; e < count; e++) sum += get(squares, e);
+    double scale = (double)operation->clip.max_norm / (sqrt(sum) + 1e-6);
+    put(&operation->out[0], 0, scale > 1 ? 1 : scale);
+    return SDLF_OK;
+}
