@@ -1,0 +1,31 @@
+/* A network file that is being read, and how its mistakes are told: "FILE:LINE: what is wrong". */
+#ifndef SDLF_FORMATS_NETWORK_TEXT_H
+#define SDLF_FORMATS_NETWORK_TEXT_H
+
+#include <jansson.h>
+
+#include <sdlf/status.h>
+
+#include "framework/formats/json_locate.h"
+#include "framework/formats/text.h"
+
+typedef struct network_text {
+    const char *origin; /* the file's name */
+    const char *text;
+    size_t length;
+} network_text;
+
+/* Fail with SDLF_ERROR_FORMAT and the line of `place`. */
+sdlf_status network_fail(const network_text *file, const json_place *place, const char *format, ...) SDLF_PRINTF(3, 4);
+
+/* A value as a message shows it: "seven", 7, true, "a list", "an object". */
+typedef struct network_shown {
+    char text[sizeof(text_shown) + 2];
+} network_shown;
+network_shown network_show(const json_t *value);
+
+/* A name: a string of 1 to NETWORK_MAX_NAME bytes. `what` begins the message: "layer", "output". */
+#define NETWORK_MAX_NAME 128
+sdlf_status network_check_name(const network_text *file, const json_place *place, const json_t *name, const char *what);
+
+#endif

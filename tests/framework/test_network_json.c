@@ -1,0 +1,580 @@
+/* Network files: what they mean, what they refuse and how they say it, and that what is written reads back the same. */
+#include "testing.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/formats.h>
+#include <sdlf/layers.h>
+
+#include "framework/field.h"
+#include "framework/formats/network_graph.h"
+#include "layers/input.h"
+
+#define INPUT "\"input\": {\"name\": \"image\", \"shape\": [1, 28, 28]}"
+
+static sdlf_status parse(sdlf_model **model, const char *text)
+{
+    return sdlf_network_parse(model, text, strlen(text), "net.json");
+}
+
+/* ---- what files mean ---- */
+
+static void chain(void)
+{
+    sdlf_model *model;
+    if (!CHECK_OK(parse(
+            &model, "{\"name\": \"lenet\", " INPUT ", \"layers\": [\n"
+                    "{\"type\": \"conv2d\", \"name\": \"c1\", \"filters\": 6, \"kernel\": [5, 3], \"padding\": 2},\n"
+                    "{\"type\": \"relu\"}, {\"type\": \"relu\"},\n"
+                    "{\"type\": \"fully_connected\", \"units\": 10, \"no_bias\": true, \"initializer\": \"zero\"}]}")))
+        return;
+    CHECK_TEXT(sdlf_model_name(model), "lenet");
+    CHECK_EQUAL(sdlf_model_layer_count(model), 5);
+    CHECK_EQUAL(sdlf_model_input_count(model), 1);
+    const sdlf_layer *conv = sdlf_model_layer(model, 1);
+    const sdlf_conv2d_options *options = conv->options;
+    CHECK_TEXT(conv->name, "c1");
+    CHECK_TEXT(conv->origin, "net.json:2");
+    CHECK_EQUAL(options->filters, 6);
+    CHECK(options->kernel[0] == 5 && options->kernel[1] == 3);
+    CHECK(options->padding[0] == 2 && options->padding[1] == 2);
+    CHECK(options->stride[0] == 1 && options->groups == 1 && !options->no_bias);
+    CHECK_TEXT(sdlf_model_layer(model, 2)->name, "relu");
+    CHECK_TEXT(sdlf_model_layer(model, 3)->name, "relu_2");
+    const sdlf_fully_connected_options *fc = sdlf_model_layer(model, 4)->options;
+    CHECK(fc->units == 10 && fc->no_bias && fc->initializer == SDLF_INIT_ZERO);
+    for (int i = 1; i < 5; i++) CHECK_EQUAL(sdlf_model_layer_input(model, i, 0).layer, i - 1);
+    CHECK_EQUAL(sdlf_model_output_count(model), 1);
+    CHECK_TEXT(sdlf_model_output_name(model, 0), "output");
+    CHECK_EQUAL(sdlf_model_output(model, 0).layer, 4);
+    CHECK(sdlf_shape_equal(sdlf_model_node_shape(model, sdlf_model_output(model, 0)), sdlf_shape(1, 10)));
+    CHECK_EQUAL(sdlf_model_parameter_count(model), 0); /* none are made by reading */
+    sdlf_model_free(model);
+}
+
+static void graph(void)
+{
+    sdlf_model *model;
+    if (!CHECK_OK(parse(
+            &model, "{\"inputs\": [{\"name\": \"a\", \"shape\": [4, 8, 8]}, {\"name\": \"b\", \"shape\": [4, 8, 8]},"
+                    "{\"name\": \"n\", \"shape\": [], \"dtype\": \"int32\"}], \"layers\": ["
+                    "{\"type\": \"relu\"},"
+                    "{\"type\": \"relu\", \"name\": \"rb\", \"inputs\": [\"b\"]},"
+                    "{\"type\": \"add\", \"inputs\": [\"relu\", \"rb\"]},"
+                    "{\"type\": \"concat\", \"inputs\": [\"add\", \"a\", \"b:0\"], \"axis\": 2}],"
+                    "\"outputs\": {\"sum\": \"add\", \"all\": \"concat\"}}")))
+        return;
+    CHECK_EQUAL(sdlf_model_input_count(model), 3);
+    CHECK_EQUAL(sdlf_model_layer_input(model, 3, 0).layer, 0); /* the first layer takes the first input */
+    CHECK_EQUAL(sdlf_model_layer_input(model, 4, 0).layer, 1);
+    CHECK_EQUAL(sdlf_model_layer_input(model, 5, 1).layer, 4);
+    CHECK_EQUAL(sdlf_model_layer_input_count(model, 6), 3);
+    CHECK_EQUAL(sdlf_model_layer_input(model, 6, 2).layer, 1);
+    CHECK_EQUAL(((const sdlf_input_options *)sdlf_model_layer(model, 2)->options)->dtype, SDLF_INT32);
+    CHECK_EQUAL(((const sdlf_input_options *)sdlf_model_layer(model, 1)->options)->dtype, SDLF_FLOAT32);
+    CHECK_TEXT(sdlf_model_output_name(model, 1), "all");
+    CHECK_EQUAL(sdlf_model_output(model, 1).layer, 6);
+    CHECK(sdlf_shape_equal(sdlf_model_node_shape(model, sdlf_model_output(model, 1)), sdlf_shape(1, 4, 24, 8)));
+    sdlf_model_free(model);
+}
+
+static void chosen_names_avoid_given_ones(void)
+{
+    sdlf_model *model;
+    if (!CHECK_OK(parse(&model, "{\"input\": {\"shape\": [3]}, \"layers\": [{\"type\": \"relu\"}, {\"type\": \"relu\"},"
+                                "{\"type\": \"tanh\", \"name\": \"relu\"}, {\"type\": \"tanh\", \"name\": \"relu_3\"},"
+                                "{\"type\": \"relu\"}]}")))
+        return;
+    CHECK_TEXT(sdlf_model_layer(model, 0)->name, "input");
+    CHECK_TEXT(sdlf_model_layer(model, 1)->name, "relu_2");
+    CHECK_TEXT(sdlf_model_layer(model, 2)->name, "relu_4");
+    CHECK_TEXT(sdlf_model_layer(model, 5)->name, "relu_5");
+    sdlf_model_free(model);
+}
+
+static void chosen_names_are_those_of_the_calls(void)
+{
+    sdlf_model *read = NULL, *made = sdlf_model_create("m");
+    sdlf_node x = sdlf_input(made, "x", SDLF_FLOAT32, sdlf_shape(3));
+    for (int i = 0; i < 3; i++) x = sdlf_relu(made, x);
+    CHECK_OK(parse(&read, "{\"input\": {\"shape\": [3]}, \"layers\": [{\"type\": \"relu\"}, {\"type\": \"relu\"}, "
+                          "{\"type\": \"relu\"}]}"));
+    for (int i = 1; i <= 3 && read != NULL; i++)
+        CHECK_TEXT(sdlf_model_layer(read, i)->name, sdlf_model_layer(made, i)->name);
+    sdlf_model_free(made);
+    sdlf_model_free(read);
+}
+
+/* ---- what they refuse ---- */
+
+#define LAYERS(list) "{" INPUT ",\n\"layers\": [\n" list "\n]}"
+
+typedef struct bad_file {
+    const char *text;
+    const char *message;
+} bad_file;
+
+static void refuse(const bad_file *files, size_t count, sdlf_status status)
+{
+    for (size_t i = 0; i < count; i++) {
+        sdlf_model *model;
+        if (!CHECK_FAILS(parse(&model, files[i].text), status, files[i].message)) printf("    %s\n", files[i].text);
+        CHECK(model == NULL);
+    }
+}
+#define REFUSE(files, status) refuse(files, sizeof files / sizeof files[0], status)
+
+static void bad_syntax(void)
+{
+    static const bad_file files[] = {
+        {"", "net.json:1: not JSON: '[' or '{' expected near end of file"},
+        {"{\n\"name\": \"x\",\n\"layers\" [\n", "net.json:3: not JSON: ':' expected near '['"},
+        {"{\n} x", "net.json:2: not JSON"},
+        {"{\"name\": \"a\",\n\"name\": \"b\"}", "net.json:2: not JSON: duplicate object key"},
+        {"\n[]", "net.json:2: a network must be an object, found a list"},
+        {"{\"name\": \"\xff\"}", "not JSON: unable to decode byte 0xff"},
+    };
+    REFUSE(files, SDLF_ERROR_FORMAT);
+}
+
+static void bad_top_level(void)
+{
+    static const bad_file files[] = {
+        {"{}", "net.json:1: 'input' is missing"},
+        {"{" INPUT "}", "'layers' is missing"},
+        {"{" INPUT ",\n\"layer\": []}",
+         "net.json:2: unknown field 'layer'; a network has name, input or inputs, layers, outputs"},
+        {"{" INPUT ",\n\"layers\": []}", "net.json:2: 'layers' must be a list of at least one layer, found none"},
+        {"{" INPUT ",\n\"layers\": {}}", "net.json:2: 'layers' must be a list of at least one layer, found an object"},
+        {"{" INPUT ",\n\"inputs\": []}", "net.json:1: there must be 'input' or 'inputs', not both"},
+        {"{\"inputs\": [], \"layers\": [{}]}", "'inputs' must be a list of at least one input, found none"},
+        {"{\"inputs\": {}, \"layers\": [{}]}", "'inputs' must be a list of at least one input, found an object"},
+        {"{\"input\": 7, \"layers\": [{}]}", "an input must be an object, found 7"},
+        {"{\"name\": 7, " INPUT "}", "the name of a network must be a string, found 7"},
+        {"{\"name\": \"\", " INPUT "}", "the name of a network must have 1 to 128 bytes, found 0"},
+        {"{\"input\": {}, \"layers\": [{}]}",
+         "input 'input': 'shape' is missing; it must be a list of at most 7 integers"},
+        {"{\"input\": {\"shape\": [0]}, \"layers\": [{}]}",
+         "input 'input': 'shape' must be a list of at most 7 integers from 1 to 16777216, found a list"},
+        {"{\"input\": {\"shape\": [1,1,1,1,1,1,1,1]}, \"layers\": [{}]}", "at most 7 integers"},
+        {"{\"input\": {\"shape\": [1],\n\"dtype\": \"float\"}, \"layers\": [{}]}",
+         "net.json:2: input 'input': 'dtype' must be one of none, float32, "},
+        {"{\"input\": {\"shape\": [1],\n\"type\": \"float\"}, \"layers\": [{}]}",
+         "net.json:2: input 'input': unknown field 'type'; it has name, dtype, shape"},
+        {LAYERS("{\"type\": \"relu\"}],\"outputs\": [1"),
+         "net.json:3: 'outputs' must be an object such as {\"class\": \"softmax\"}, found a list"},
+        {LAYERS("{\"type\": \"relu\"}],\n\"outputs\": {\"a\": \"softmax\"},\"name\":\"x\"}"), "not JSON"},
+        {"{" INPUT ",\"layers\": [{\"type\": \"relu\"}],\n\"outputs\": {\"a\":\n\"softmax\"}}",
+         "net.json:2: output 'a': unknown layer or input 'softmax'; before it are image, relu"},
+        {"{" INPUT ",\"layers\": [{\"type\": \"relu\"}],\"outputs\": {\"\": \"relu\"}}",
+         "output '': a name has 1 to 128 bytes"},
+        {"{" INPUT ",\"layers\": [{\"type\": \"relu\"}],\"outputs\": {\"a\": 1}}",
+         "output 'a': expected the name of a layer or an input, found 1"},
+    };
+    REFUSE(files, SDLF_ERROR_FORMAT);
+}
+
+static void bad_layers(void)
+{
+    static const bad_file files[] = {
+        {LAYERS("7"), "net.json:3: a layer must be an object, found 7"},
+        {LAYERS("{}"), "net.json:3: a layer's 'type' is missing"},
+        {LAYERS("{\"type\": 7}"), "net.json:3: unknown layer type 7; expected one of input, conv2d, max_pool2d, "},
+        {LAYERS("{\"name\": \"c1\",\n\"type\": \"convolution\"}"),
+         "net.json:4: unknown layer type \"convolution\"; expected one of input, conv2d, "},
+        {LAYERS("{\"type\": \"relu\"},\n{\"type\": \"relu\", \"name\": 7}"),
+         "net.json:4: the name of a layer must be a string, found 7"},
+        {LAYERS("{\"type\": \"relu\", \"name\": \"a\"},\n{\"type\": \"relu\",\n\"name\": \"a\"}"),
+         "net.json:5: the name \"a\" is taken already, at line 3"},
+        {LAYERS("{\"type\": \"relu\", \"name\": \"image\"}"),
+         "net.json:3: the name \"image\" is taken already, at line 1"},
+        {LAYERS("{\"type\": \"relu\",\n\"inputs\": \"image\"}"),
+         "net.json:4: layer 'relu' (relu): 'inputs' must be a list of names, found \"image\""},
+        {LAYERS("{\"type\": \"relu\",\n\"inputs\": [\n7]}"),
+         "net.json:5: layer 'relu' (relu): expected the name of a layer or an input, found 7"},
+        {LAYERS("{\"type\": \"relu\",\n\"inputs\": [\n\"imag\"]}"),
+         "net.json:5: layer 'relu' (relu): unknown layer or input 'imag'; before it are image"},
+        {LAYERS("{\"type\": \"relu\", \"inputs\": [\"image:7\"]}"), "unknown layer or input 'image:7'"},
+        {LAYERS("{\"type\": \"relu\", \"inputs\": [\"image\", \"image\"]}"),
+         "layer 'relu' (relu): it takes 1 inputs, found 2"},
+        {LAYERS("{\"type\": \"relu\", \"inputs\": []}"), "it takes 1 inputs, found 0"},
+        {LAYERS("{\"type\": \"add\"}"), "inputs, found 1; name them, such as \"inputs\": [\"a\", \"b\"]"},
+        {LAYERS("{\"type\": \"relu\", \"name\": \"a\",\n\"inputs\": [\"a\"]}"),
+         "net.json:4: layer 'a' (relu): it takes its own output; a network has no cycles"},
+        {LAYERS("{\"type\": \"add\", \"name\": \"a\", \"inputs\": [\"image\", \"b\"]},\n{\"type\": \"relu\", \"name\": "
+                "\"b\", \"inputs\": [\"a\"]}"),
+         "net.json:3: layer 'a' (add): 'b' comes later, at line 4; a layer takes what stands before it, so there are "
+         "no cycles"},
+        {LAYERS("{\"type\": \"input\", \"shape\": [1], \"inputs\": [\"image\"]}"),
+         "layer 'input' (input): it takes 0 inputs, found 1"},
+    };
+    REFUSE(files, SDLF_ERROR_FORMAT);
+}
+
+#define CONV(fields) LAYERS("{\"type\": \"conv2d\", \"name\": \"c1\",\n" fields "}")
+
+static void bad_options(void)
+{
+    static const bad_file files[] = {
+        {CONV("\"filters\": 6, \"kernal\": 5"), "net.json:4: layer 'c1' (conv2d): unknown field 'kernal'; it has type, "
+                                                "name, inputs, filters, kernel, stride, "},
+        {CONV("\"filters\": 6"),
+         "net.json:3: layer 'c1' (conv2d): 'kernel' is missing; it must be an integer from 1 to 65535, or two of them"},
+        {CONV("\"kernel\": 6"),
+         "net.json:3: layer 'c1' (conv2d): 'filters' is missing; it must be an integer from 1 to 16777216"},
+        {CONV("\"filters\": \"six\", \"kernel\": 5"), "'filters' must be an integer from 1 to 16777216, found \"six\""},
+        {CONV("\"filters\": 6.5, \"kernel\": 5"), "'filters' must be an integer from 1 to 16777216, found 6.5"},
+        {CONV("\"filters\": 0, \"kernel\": 5"), "'filters' must be an integer from 1 to 16777216, found 0"},
+        {CONV("\"filters\": -1, \"kernel\": 5"), "found -1"},
+        {CONV("\"filters\": 9223372036854775807, \"kernel\": 5"), "found 9223372036854775807"},
+        {CONV("\"filters\": 1, \"kernel\": [5]"),
+         "'kernel' must be an integer from 1 to 65535, or two of them: [vertical, horizontal], found a list"},
+        {CONV("\"filters\": 1, \"kernel\": [5, 5, 5]"), "found a list"},
+        {CONV("\"filters\": 1, \"kernel\": [5, true]"), "found a list"},
+        {CONV("\"filters\": 1, \"kernel\": {}"), "found an object"},
+        {CONV("\"filters\": 1, \"kernel\": 5,\n\"stride\": 0"),
+         "net.json:5: layer 'c1' (conv2d): 'stride' must be an integer from 1 to 65535"},
+        {CONV("\"filters\": 1, \"kernel\": 5, \"padding\": -1"), "'padding' must be an integer from 0 to 65535"},
+        {CONV("\"filters\": 1, \"kernel\": 5, \"no_bias\": 1"), "'no_bias' must be true or false, found 1"},
+        {CONV("\"filters\": 1, \"kernel\": 5, \"initializer\": \"he\""),
+         "'initializer' must be one of default, zero, one, he_uniform, "},
+        {CONV("\"filters\": 1, \"kernel\": 5, \"initializer\": null"), "found null"},
+        {LAYERS("{\"type\": \"dropout\", \"probability\": 1}"),
+         "'probability' must be a number from 0 to 0.999999, found 1"},
+        {LAYERS("{\"type\": \"dropout\", \"probability\": \"0.5\"}"),
+         "'probability' must be a number from 0 to 0.999999, found \"0.5\""},
+        {LAYERS("{\"type\": \"leaky_relu\", \"slope\": 0}"),
+         "'slope' must be a number from 0 to 1000000, but not 0, found 0"},
+        {LAYERS("{\"type\": \"leaky_relu\", \"slope\": 1e-99}"), "but not 0, found 1e-99"},
+        {LAYERS("{\"type\": \"reshape\"}"), "'shape' is missing"},
+        {LAYERS("{\"type\": \"reshape\", \"shape\": 784}"),
+         "'shape' must be a list of at most 7 integers from -1 to 16777216, found 784"},
+        {LAYERS("{\"type\": \"reshape\", \"shape\": [1e3]}"), "found a list"},
+        {LAYERS("{\"type\": \"relu\", \"units\": 1}"), "unknown field 'units'; it has type, name, inputs"},
+    };
+    REFUSE(files, SDLF_ERROR_FORMAT);
+}
+
+static void impossible_shapes(void)
+{
+    static const bad_file files[] = {
+        {LAYERS("{\"type\": \"conv2d\", \"name\": \"c2\", \"filters\": 1, \"kernel\": 24},\n"
+                "{\"type\": \"max_pool2d\", \"window\": 7}"),
+         "layer 2 'max_pool2d' (max_pool2d): window 7x7 is larger than its input 5x5 (plus padding 0); from conv2d "
+         "'c2'; at net.json:4"},
+        {LAYERS("{\"type\": \"conv2d\", \"filters\": 1, \"kernel\": 3, \"groups\": 2}"), "at net.json:3"},
+        {LAYERS("{\"type\": \"flatten\"},\n{\"type\": \"add\", \"inputs\": [\"image\", \"flatten\"]}"),
+         "at net.json:4"},
+        {LAYERS("{\"type\": \"reshape\", \"shape\": [5, -1]}"), "does not hold the 784 elements"},
+        {LAYERS("{\"type\": \"softmax\", \"axis\": 7}"), "at net.json:3"},
+    };
+    REFUSE(files, SDLF_ERROR_SHAPE);
+    static const bad_file outputs[] = {
+        {"{" INPUT ", \"layers\": [{\"type\": \"relu\"}], \"outputs\": {\"a\": \"relu:1\"}}",
+         "output 'a' is output 1 of layer 'relu', which has 1"},
+        {LAYERS("{\"type\": \"relu\", \"inputs\": [\"image:2\"]}"), "input 0 is output 2 of 'image', which has 1"},
+    };
+    REFUSE(outputs, SDLF_ERROR_ARGUMENT);
+}
+
+static void absurd_sizes(void)
+{
+    static const bad_file files[] = {
+        {"{\"input\": {\"shape\": [16777216]}, \"layers\": [\n{\"type\": \"fully_connected\", \"units\": 16777216}]}",
+         "model: the parameters up to layer 'fully_connected' (fully_connected) take 1.126e+06 GB, but this machine "
+         "has "},
+    };
+    REFUSE(files, SDLF_ERROR_MEMORY);
+    static const bad_file shapes[] = {
+        {"{\"input\": {\"shape\": [16777216,16777216,16777216]}, \"layers\": [{\"type\": \"relu\"}]}", "at net.json:1"},
+        {"{\"input\": {\"shape\": [1048576,1048576,1048576]}, \"layers\": [{\"type\": \"fully_connected\", \"units\": "
+         "16777216}]}",
+         "at net.json:1"},
+    };
+    REFUSE(shapes, SDLF_ERROR_SHAPE);
+}
+
+/* A text of `count` copies of `part` between two others. */
+static char *repeat(const char *before, const char *part, size_t count, const char *after)
+{
+    size_t length = strlen(part), start = strlen(before);
+    char *text = malloc(start + count * length + strlen(after) + 1);
+    if (!CHECK(text != NULL)) return NULL;
+    memcpy(text, before, start);
+    for (size_t i = 0; i < count; i++) memcpy(text + start + i * length, part, length);
+    memcpy(text + start + count * length, after, strlen(after) + 1);
+    return text;
+}
+
+static void limits(void)
+{
+    sdlf_model *model;
+    char *text =
+        repeat("{" INPUT ", \"layers\": [", "{\"type\": \"relu\"},", NETWORK_MAX_LAYERS, "{\"type\": \"relu\"}]}");
+    if (text != NULL) CHECK_FAILS(parse(&model, text), SDLF_ERROR_FORMAT, "there are more than 10000 of them");
+    free(text);
+    text = repeat("{" INPUT ", \"layers\": [", "{\"type\": \"relu\"},\n", NETWORK_MAX_LAYERS - 1,
+                  "{\"type\": \"relu\"}]}");
+    if (text != NULL && CHECK_OK(parse(&model, text))) {
+        CHECK_TEXT(sdlf_model_layer(model, 10000)->name, "relu_10000");
+        CHECK_TEXT(sdlf_model_layer(model, 10000)->origin, "net.json:10000");
+        sdlf_model_free(model);
+    }
+    free(text);
+    text = repeat("{\"layers\": ", "[", 1000000, "");
+    if (text != NULL)
+        CHECK_FAILS(parse(&model, text), SDLF_ERROR_FORMAT, "net.json:1: not JSON: maximum parsing depth");
+    free(text);
+    text = repeat("{", " ", 17000000, "}");
+    if (text != NULL) CHECK_FAILS(parse(&model, text), SDLF_ERROR_FORMAT, "more than the 16777216 bytes");
+    free(text);
+    text = repeat("{" INPUT ", \"layers\": [{\"type\": \"relu\", \"name\": \"", "n", 129, "\"}]}");
+    if (text != NULL) CHECK_FAILS(parse(&model, text), SDLF_ERROR_FORMAT, "must have 1 to 128 bytes, found 129");
+    free(text);
+    text = repeat("{" INPUT ", \"layers\": [{\"type\": \"", "n", 100000, "\"}]}");
+    if (text != NULL) CHECK_FAILS(parse(&model, text), SDLF_ERROR_FORMAT, "nnn...\"; expected one of");
+    free(text);
+}
+
+static void files(void)
+{
+    sdlf_model *model;
+    const char *path = test_path("net.json");
+    CHECK_FAILS(sdlf_network_read(&model, path), SDLF_ERROR_IO, "No such file or directory");
+    CHECK_FAILS(sdlf_network_read(&model, test_path(".")), SDLF_ERROR_IO, "Is a directory");
+    CHECK_FAILS(sdlf_network_read(&model, NULL), SDLF_ERROR_ARGUMENT, "missing");
+    CHECK_FAILS(sdlf_network_read(&model, "/dev/zero"), SDLF_ERROR_FORMAT, "more than the 16777216 bytes");
+    CHECK_FAILS(sdlf_network_parse(&model, NULL, 0, "x"), SDLF_ERROR_ARGUMENT, "x: there is no text");
+    static const char good[] = LAYERS("{\"type\": \"relu\"}"), bad[] = LAYERS("{\"type\": \"rely\"}");
+    test_write_file(path, good, strlen(good));
+    if (CHECK_OK(sdlf_network_read(&model, path))) sdlf_model_free(model);
+    test_write_file(path, bad, strlen(bad));
+    CHECK_FAILS(sdlf_network_read(&model, path), SDLF_ERROR_FORMAT, "net.json:3: unknown layer type \"rely\"");
+}
+
+/* ---- writing ---- */
+
+/* Are both the same network: names, types, options, connections, outputs? */
+static void check_same(const sdlf_model *a, const sdlf_model *b)
+{
+    CHECK_TEXT(sdlf_model_name(a), sdlf_model_name(b));
+    if (!CHECK_EQUAL(sdlf_model_layer_count(a), sdlf_model_layer_count(b))) return;
+    for (int i = 0; i < sdlf_model_layer_count(a); i++) {
+        const sdlf_layer *left = sdlf_model_layer(a, i), *right = sdlf_model_layer(b, i);
+        CHECK_TEXT(left->name, right->name);
+        if (!CHECK(left->type == right->type)) continue;
+        CHECK(sdlf_fields_difference(left->type->fields, left->options, right->options) == NULL);
+        int count = sdlf_model_layer_input_count(a, i);
+        if (!CHECK_EQUAL(count, sdlf_model_layer_input_count(b, i))) continue;
+        for (int j = 0; j < count; j++) {
+            CHECK_EQUAL(sdlf_model_layer_input(a, i, j).layer, sdlf_model_layer_input(b, i, j).layer);
+            CHECK_EQUAL(sdlf_model_layer_input(a, i, j).output, sdlf_model_layer_input(b, i, j).output);
+        }
+    }
+    if (!CHECK_EQUAL(sdlf_model_output_count(a), sdlf_model_output_count(b))) return;
+    for (int i = 0; i < sdlf_model_output_count(a); i++) {
+        CHECK_TEXT(sdlf_model_output_name(a, i), sdlf_model_output_name(b, i));
+        CHECK_EQUAL(sdlf_model_output(a, i).layer, sdlf_model_output(b, i).layer);
+    }
+}
+
+static void check_round_trip(const sdlf_model *model)
+{
+    char *text = NULL;
+    if (!CHECK_OK(sdlf_network_write(model, &text))) return;
+    sdlf_model *again = NULL;
+    if (CHECK_OK(parse(&again, text)))
+        check_same(model, again);
+    else
+        printf("%s", text);
+    sdlf_model_free(again);
+    free(text);
+}
+
+static void writes_one_layer_a_line(void)
+{
+    sdlf_model *model = sdlf_model_create("small");
+    sdlf_node x = sdlf_input(model, "image", SDLF_FLOAT32, sdlf_shape(1, 28, 28));
+    x = sdlf_conv2d(model, x, &(sdlf_conv2d_options){.filters = 6, .kernel = {5, 3}, .padding = {2, 2}});
+    x = sdlf_leaky_relu(model, x, &(sdlf_leaky_relu_options){.slope = 0.1f});
+    x = sdlf_add(model, x, x);
+    sdlf_output(model, "class", sdlf_softmax(model, x));
+    char *text = NULL;
+    CHECK_OK(sdlf_network_write(model, &text));
+    CHECK_TEXT(text,
+               "{\n"
+               "  \"name\": \"small\",\n"
+               "  \"input\": {\"name\": \"image\", \"shape\": [1, 28, 28]},\n"
+               "  \"layers\": [\n"
+               "    {\"type\": \"conv2d\", \"name\": \"conv2d\", \"filters\": 6, \"kernel\": [5, 3], \"padding\": 2},\n"
+               "    {\"type\": \"leaky_relu\", \"name\": \"leaky_relu\", \"slope\": 0.1},\n"
+               "    {\"type\": \"add\", \"name\": \"add\", \"inputs\": [\"leaky_relu\", \"leaky_relu\"]},\n"
+               "    {\"type\": \"softmax\", \"name\": \"softmax\"}\n"
+               "  ],\n"
+               "  \"outputs\": {\"class\": \"softmax\"}\n"
+               "}\n");
+    free(text);
+    check_round_trip(model);
+    sdlf_model_free(model);
+}
+
+/* Inputs between and after layers keep their positions, because random streams are counted by position. */
+static void inputs_anywhere(void)
+{
+    sdlf_model *model = sdlf_model_create("\"odd\" name\n\xc3\xa9");
+    sdlf_node a = sdlf_input(model, "a", SDLF_FLOAT32, sdlf_shape(10));
+    sdlf_node b = sdlf_input(model, "b:1", SDLF_FLOAT64, sdlf_shape(10));
+    sdlf_node x = sdlf_add(model, a, b);
+    sdlf_node labels = sdlf_input(model, "labels", SDLF_INT32, SDLF_SCALAR);
+    sdlf_node loss =
+        sdlf_softmax_cross_entropy(model, x, labels, &(sdlf_softmax_cross_entropy_options){.smoothing = 0.05f});
+    sdlf_output(model, "loss", loss);
+    sdlf_output(model, "logits", x);
+    check_round_trip(model);
+    sdlf_model_free(model);
+}
+
+static void no_outputs(void)
+{
+    sdlf_model *model = sdlf_model_create("none");
+    sdlf_relu(model, sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(10)));
+    check_round_trip(model);
+    sdlf_model_free(model);
+}
+
+static void default_output_is_left_out(void)
+{
+    sdlf_model *model = sdlf_model_create("default");
+    sdlf_output(model, "output", sdlf_relu(model, sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(10))));
+    char *text = NULL;
+    CHECK_OK(sdlf_network_write(model, &text));
+    CHECK(text != NULL && strstr(text, "outputs") == NULL);
+    free(text);
+    check_round_trip(model);
+    sdlf_model_free(model);
+}
+
+static void refuses_to_write(void)
+{
+    char *text;
+    CHECK_FAILS(sdlf_network_write(NULL, &text), SDLF_ERROR_MEMORY, "");
+    CHECK(text == NULL);
+    sdlf_model *model = sdlf_model_create("empty");
+    CHECK_FAILS(sdlf_network_write(model, &text), SDLF_ERROR_ARGUMENT, "an input first");
+    sdlf_node x = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(10));
+    CHECK_FAILS(sdlf_network_write(model, &text), SDLF_ERROR_ARGUMENT, "an input first");
+    sdlf_model_add(model, sdlf_layer_class_find("softmax"), &(sdlf_softmax_options){.name = "\xff"}, &x, 1);
+    CHECK_FAILS(sdlf_network_write(model, &text), SDLF_ERROR_ARGUMENT, "the name '?' does not fit");
+    sdlf_model_free(model);
+}
+
+/* Set every option of a class to something that is not its default, as far as its range allows. */
+static void set_odd_options(const sdlf_layer_class *type, void *options)
+{
+    for (const sdlf_field *field = type->fields; field != NULL && field->name != NULL; field++) {
+        void *member = (char *)options + field->offset;
+        bool whole = field->type == SDLF_FIELD_INT || field->type == SDLF_FIELD_PAIR;
+        int odd = whole ? (int)(field->minimum + (field->maximum > field->minimum ? 1 : 0)) : 0;
+        if (odd == field->fallback && odd + 1 <= field->maximum) odd++;
+        switch (field->type) {
+        case SDLF_FIELD_INT: *(int *)member = odd; break;
+        case SDLF_FIELD_PAIR: ((int *)member)[0] = odd, ((int *)member)[1] = odd + (odd + 1 <= field->maximum); break;
+        case SDLF_FIELD_FLOAT:
+            *(float *)member = (float)(field->minimum + (field->maximum - field->minimum) / 3);
+            break;
+        case SDLF_FIELD_BOOL: *(bool *)member = true; break;
+        case SDLF_FIELD_CHOICE: *(int *)member = 1; break;
+        case SDLF_FIELD_SHAPE: *(sdlf_shape *)member = sdlf_shape(3, 5); break;
+        }
+    }
+}
+
+/* Every option of every registered class survives writing and reading, by the class's own table; shapes are not asked. */
+static void every_option_of_every_class(void)
+{
+    for (int i = 0; sdlf_layer_class_at(i) != NULL; i++) {
+        const sdlf_layer_class *type = sdlf_layer_class_at(i);
+        sdlf_model *model = sdlf_model_create(type->name), *again = NULL;
+        sdlf_node inputs[SDLF_MAX_LAYER_INPUTS];
+        for (int j = 0; j < type->minimum_inputs; j++) {
+            char name[8];
+            snprintf(name, sizeof name, "x%d", j);
+            inputs[j] = sdlf_input(model, name, SDLF_FLOAT32, sdlf_shape(4, 9, 9));
+        }
+        void *options = calloc(1, type->options_size);
+        if (!CHECK(options != NULL)) return;
+        set_odd_options(type, options);
+        sdlf_node node = sdlf_model_add(model, type, options, inputs, type->minimum_inputs);
+        free(options);
+        char *text = NULL;
+        CHECK_OK(sdlf_network_write(model, &text));
+        sdlf_status status = text != NULL ? parse(&again, text) : SDLF_ERROR_MEMORY;
+        if (status == SDLF_OK)
+            check_same(model, again);
+        else if (!CHECK(status == SDLF_ERROR_SHAPE || status == SDLF_ERROR_ARGUMENT)) /* it got as far as the shapes */
+            printf("    %s: %s\n%s", type->name, sdlf_error_message(), text);
+        for (const sdlf_field *field = type->fields; field != NULL && field->name != NULL; field++) {
+            char key[64];
+            snprintf(key, sizeof key, "\"%s\": ", field->name);
+            if (!CHECK(text != NULL && strstr(text, key) != NULL))
+                printf("    %s of %s is not written\n", field->name, type->name);
+        }
+        CHECK(node.layer >= 0);
+        free(text);
+        sdlf_model_free(model);
+        sdlf_model_free(again);
+    }
+}
+
+/* ---- memory ---- */
+
+static sdlf_status read_and_write(void *text)
+{
+    sdlf_model *model;
+    sdlf_status status = parse(&model, text);
+    if (status != SDLF_OK) return status;
+    char *written = NULL;
+    status = sdlf_network_write(model, &written);
+    free(written);
+    sdlf_model_free(model);
+    return status;
+}
+
+static void every_allocation(void)
+{
+    json_set_alloc_funcs(malloc, free); /* so that the JSON library's allocations are counted and fail too */
+    test_every_allocation(
+        "network", read_and_write,
+        (char *)"{\"inputs\": [{\"name\": \"a\", \"shape\": [1, 8, 8]}, {\"shape\": [1, 8, 8]}], \"layers\": ["
+                "{\"type\": \"conv2d\", \"filters\": 2, \"kernel\": [3, 3]}, {\"type\": \"relu\"},"
+                "{\"type\": \"add\", \"inputs\": [\"relu\", \"relu:0\"]}, {\"type\": \"dropout\", \"probability\": "
+                "0.25}],"
+                "\"outputs\": {\"one\": \"relu\"}}");
+}
+
+int main(void)
+{
+    RUN(chain);
+    RUN(graph);
+    RUN(chosen_names_avoid_given_ones);
+    RUN(chosen_names_are_those_of_the_calls);
+    RUN(bad_syntax);
+    RUN(bad_top_level);
+    RUN(bad_layers);
+    RUN(bad_options);
+    RUN(impossible_shapes);
+    RUN(absurd_sizes);
+    RUN(limits);
+    RUN(files);
+    RUN(writes_one_layer_a_line);
+    RUN(inputs_anywhere);
+    RUN(no_outputs);
+    RUN(default_output_is_left_out);
+    RUN(refuses_to_write);
+    RUN(every_option_of_every_class);
+    RUN(every_allocation);
+    return test_summary();
+}
