@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/heap.h"
+
 /* ---- memory ---- */
 
 static sdlf_status allocate_arena(sdlf_plan *plan, plan_space *space)
@@ -14,7 +16,7 @@ static sdlf_status allocate_arena(sdlf_plan *plan, plan_space *space)
     if (space->calculator != NULL) {
         status = space->calculator->type->allocate(space->calculator, space->bytes, &space->arena);
     } else {
-        space->arena = aligned_alloc(64, (size_t)space->bytes);
+        space->arena = sdlf_heap_allocate(space->bytes);
         if (space->arena == NULL) status = sdlf_fail(SDLF_ERROR_MEMORY, "out of memory");
     }
     return sdlf_fail_context(status, "plan of '%s', batch %lld: %.1f MB in the memory of %s", plan->model->name,

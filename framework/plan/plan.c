@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/heap.h"
+
 void sdlf_plan_free(sdlf_plan *plan)
 {
     if (plan == NULL) return;
@@ -14,7 +16,7 @@ void sdlf_plan_free(sdlf_plan *plan)
         if (space->calculator != NULL && space->arena != NULL)
             space->calculator->type->deallocate(space->calculator, space->arena);
         else
-            free(space->arena);
+            sdlf_heap_free(space->arena);
     }
     for (int i = 0; i < plan->step_count; i++) free(plan->steps[i].label);
     for (int i = 0; i < plan->node_count; i++) {
