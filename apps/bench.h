@@ -1,0 +1,13 @@
+/* The benchmarks of sdlf bench: one file each, one line each in bench.c. */
+#ifndef SDLF_APPS_BENCH_H
+#define SDLF_APPS_BENCH_H
+
+typedef struct bench {
+    const char *name;
+    const char *summary;                 /* one line for --help */
+    int (*run)(int count, char **words); /* the words after the name; returns an exit code */
+} bench;
+
+extern const bench network_bench;
+
+#endif

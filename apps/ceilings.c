@@ -1,0 +1,89 @@
+/* What a calculator can do at most. */
+#include "apps/ceilings.h"
+
+#include <math.h>
+
+#include "apps/clock.h"
+
+enum { SIDE_FIRST = 128, SIDE_LAST = 4096, RUNS = 5 };
+static const double long_enough = 0.05; /* seconds that a product should take to be worth timing */
+
+static sdlf_status make_filled(sdlf_calculator *calculator, sdlf_tensor *tensor, sdlf_shape shape)
+{
+    sdlf_status status = sdlf_tensor_create(tensor, calculator, SDLF_FLOAT32, shape);
+    if (status != SDLF_OK) return status;
+    sdlf_operation fill = {.kind = SDLF_FILL, .out = {*tensor}, .fill = {.value = 0.5}};
+    return sdlf_calculator_run(calculator, &fill);
+}
+
+/* Seconds of the fastest run of `operation`. */
+static sdlf_status time_best(sdlf_calculator *calculator, const sdlf_operation *operation, int runs, double *seconds)
+{
+    *seconds = INFINITY;
+    for (int i = 0; i < runs; i++) {
+        double start = clock_now();
+        sdlf_status status = sdlf_calculator_run(calculator, operation);
+        if (status == SDLF_OK) status = calculator->type->synchronize(calculator);
+        if (status != SDLF_OK) return status;
+        *seconds = fmin(*seconds, clock_now() - start);
+    }
+    return SDLF_OK;
+}
+
+static sdlf_status measure_product(ceilings *c, sdlf_calculator *calculator, int64_t side, double *seconds)
+{
+    sdlf_tensor a = {0}, b = {0}, product = {0};
+    sdlf_status status = make_filled(calculator, &a, sdlf_shape(side, side));
+    if (status == SDLF_OK) status = make_filled(calculator, &b, sdlf_shape(side, side));
+    if (status == SDLF_OK) status = make_filled(calculator, &product, sdlf_shape(side, side));
+    if (status == SDLF_OK) {
+        sdlf_operation gemm = {.kind = SDLF_GEMM, .in = {a, b}, .out = {product}, .gemm = {.alpha = 1}};
+        status = time_best(calculator, &gemm, 1, seconds);
+        if (status == SDLF_OK && *seconds >= long_enough) status = time_best(calculator, &gemm, RUNS, seconds);
+    }
+    if (status == SDLF_OK) {
+        double flops = 2.0 * (double)side * (double)side * (double)side / *seconds;
+        if (flops > c->flops) {
+            c->flops = flops;
+            c->side = side;
+        }
+    }
+    sdlf_tensor_release(&a, calculator);
+    sdlf_tensor_release(&b, calculator);
+    sdlf_tensor_release(&product, calculator);
+    return status;
+}
+
+static sdlf_status measure_copy(ceilings *c, sdlf_calculator *calculator, int64_t bytes)
+{
+    sdlf_tensor from = {0}, to = {0};
+    double seconds = INFINITY;
+    sdlf_status status = make_filled(calculator, &from, sdlf_shape(bytes / 4));
+    if (status == SDLF_OK) status = make_filled(calculator, &to, sdlf_shape(bytes / 4));
+    if (status == SDLF_OK) {
+        sdlf_operation copy = {.kind = SDLF_COPY, .in = {from}, .out = {to}};
+        status = time_best(calculator, &copy, RUNS, &seconds);
+    }
+    c->bytes = 2.0 * (double)bytes / seconds;
+    c->copy_bytes = bytes;
+    sdlf_tensor_release(&from, calculator);
+    sdlf_tensor_release(&to, calculator);
+    return status;
+}
+
+sdlf_status ceilings_measure(ceilings *c, sdlf_calculator *calculator, int64_t copy_bytes)
+{
+    *c = (ceilings){.calculator = calculator->type->name};
+    sdlf_status status = SDLF_OK;
+    double seconds = 0;
+    for (int64_t side = SIDE_FIRST; side <= SIDE_LAST && seconds < long_enough && status == SDLF_OK; side *= 2) {
+        status = measure_product(c, calculator, side, &seconds);
+    }
+    if (status == SDLF_OK) status = measure_copy(c, calculator, copy_bytes);
+    return sdlf_fail_context(status, "measuring what %s can do", c->calculator);
+}
+
+double ceilings_floor(const ceilings *c, sdlf_cost cost)
+{
+    return fmax((double)cost.flops / c->flops, (double)cost.bytes / c->bytes);
+}

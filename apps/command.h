@@ -1,0 +1,25 @@
+/* The subcommands, and what they return. */
+#ifndef SDLF_APPS_COMMAND_H
+#define SDLF_APPS_COMMAND_H
+
+#include <sdlf/status.h>
+
+typedef struct command {
+    const char *name;
+    const char *summary;                 /* one line for --help */
+    int (*run)(int count, char **words); /* the words after the subcommand; returns an exit code */
+} command;
+
+extern const command train_command;
+extern const command eval_command;
+extern const command predict_command;
+extern const command info_command;
+extern const command bench_command;
+
+/* Exit codes. A command that a signal interrupted returns 128 and the signal's number: 130 for Ctrl-C. */
+enum { COMMAND_OK = 0, COMMAND_FAILED = 1, COMMAND_USAGE = 2, COMMAND_SIGNAL = 128 };
+
+/* The exit code for how a command ended; what failed is said first, as the library's last message. */
+int command_conclude(const char *name, sdlf_status status);
+
+#endif

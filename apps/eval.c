@@ -1,0 +1,146 @@
+/* sdlf eval: how good are these weights on a data set? */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/arguments.h"
+#include "apps/classes.h"
+#include "apps/command.h"
+#include "apps/json.h"
+#include "apps/machine.h"
+#include "apps/memory.h"
+#include "apps/network.h"
+#include "apps/number.h"
+#include "apps/report.h"
+
+typedef struct settings {
+    const char *weights, *net, *data, *calculator;
+    int64_t batch, threads;
+    bool train_half, confusion, json;
+} settings;
+
+static const argument table_of_arguments[] = {
+    {.name = "Options", .type = ARGUMENT_HEADING},
+    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .required = true,
+     .help = "a safetensors file, as train writes it"},
+    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
+     .help = "the network, for weights that do not bring theirs: a built-in name or FILE.json"},
+    {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET",
+     .help = "the data set; its test half is used (default: what the weights were trained on, or digits)"},
+    {"train-half", ARGUMENT_FLAG, offsetof(settings, train_half), .help = "use the half that is for training"},
+    {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000,
+     .help = "samples a step (default: a fitting number)"},
+    {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
+     .fallback = "cpu", .help = "what computes"},
+    {"threads", ARGUMENT_INT, offsetof(settings, threads), "N", .minimum = 1, .maximum = 1024,
+     .help = "threads of the cpu calculator (default: all)"},
+    {"confusion", ARGUMENT_FLAG, offsetof(settings, confusion), .help = "print the confusion matrix too"},
+    {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
+    {0},
+};
+
+typedef struct session {
+    settings set;
+    machine machine;
+    sdlf_calculator *calculator;
+    sdlf_model *model;
+    sdlf_dataset *data;
+    sdlf_evaluation evaluation;
+} session;
+
+static sdlf_status open_data(session *s)
+{
+    const char *known = sdlf_model_training_state(s->model)->data;
+    const char *data = s->set.data ? s->set.data : *known ? known : "digits";
+    sdlf_status status = sdlf_dataset_open(&s->data, data, s->set.train_half ? SDLF_SPLIT_TRAIN : SDLF_SPLIT_TEST);
+    return s->set.data ? status : sdlf_fail_context(status, "the data of %s (--data names another)", s->set.weights);
+}
+
+/* Activations of a batch that no machine could hold are refused before they are tried. */
+static sdlf_status check_memory(const session *s)
+{
+    sdlf_memory_info memory;
+    sdlf_status status =
+        sdlf_plan_measure(&memory, s->model, &(sdlf_plan_options){.batch = s->set.batch, .forward = s->calculator});
+    return status == SDLF_OK ? machine_check_memory(memory.arena + memory.parameters) : status;
+}
+
+static void print_text(const session *s, const terminal *out)
+{
+    const sdlf_evaluation *e = &s->evaluation;
+    putchar('\n');
+    classes_print(out, e);
+    putchar('\n');
+    if (s->set.confusion) {
+        classes_print_confusion(out, e);
+        putchar('\n');
+    }
+    report_label(out, s->set.train_half ? "train" : "test");
+    printf("%s  %s of %s right  loss %.4f\n", number_percent((double)e->correct / (double)e->samples, 2).text,
+           number_count(e->correct).text, number_count(e->samples).text, e->loss);
+    report_label(out, "time");
+    printf("%s  %s samples/s\n", number_duration(e->seconds).text,
+           number_fixed((double)e->samples / e->seconds, 0).text);
+}
+
+static sdlf_status print_json(const session *s)
+{
+    json_t *result = json_pack("{ss so so so ss}", "version", SDLF_VERSION, "weights", json_text(s->set.weights),
+                               "network", json_text(sdlf_model_name(s->model)), "data", json_text(s->data->name),
+                               "calculator", s->calculator->type->name);
+    if (result) json_object_update_new(result, classes_json(&s->evaluation));
+    return json_print(result, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+}
+
+static sdlf_status evaluate(session *s)
+{
+    terminal out = terminal_of(stdout);
+    s->machine.threads = (int)s->set.threads;
+    sdlf_status status = machine_open(&s->machine, s->set.calculator, &s->calculator);
+    if (status == SDLF_OK) status = network_open_weights(&s->model, s->set.weights, s->set.net);
+    if (status == SDLF_OK && s->set.batch > 0) status = check_memory(s);
+    if (status == SDLF_OK && !s->set.json) report_header(&out, s->machine.calculator, s->machine.count);
+    if (status == SDLF_OK) status = open_data(s);
+    if (status != SDLF_OK) return status;
+    if (!s->set.json) {
+        char *note = memory_print("  from %s", s->set.weights);
+        report_data(&out, s->set.train_half ? s->data : NULL, s->set.train_half ? NULL : s->data);
+        report_network(&out, &(report_subject){.model = s->model, .note = note});
+        fflush(stdout);
+        free(note);
+    }
+    status = sdlf_evaluate(&s->evaluation, s->model, s->data, s->calculator, s->set.batch);
+    if (status != SDLF_OK) return status;
+    if (s->set.json) return print_json(s);
+    print_text(s, &out);
+    return SDLF_OK;
+}
+
+static int run(int count, char **words)
+{
+    session s = {.model = NULL};
+    arguments given;
+    static const argument_part parts[] = {{table_of_arguments, 0}, {0}};
+    static const command_usage usage = {
+        .command = "eval",
+        .synopsis = "--weights FILE [options]",
+        .text = "Classify a data set, and say how much of it was right: over all, and class by class.",
+        .parts = parts,
+        .examples = "  sdlf eval --weights simple_cnn.safetensors\n"
+                    "  sdlf eval --weights simple_cnn.safetensors --data mnist:/data/mnist --confusion\n",
+    };
+    switch (arguments_read(&given, &usage, count, words, &s.set)) {
+    case ARGUMENTS_HELP: return COMMAND_OK;
+    case ARGUMENTS_WRONG: return COMMAND_USAGE;
+    case ARGUMENTS_OK: break;
+    }
+    int code = command_conclude("eval", evaluate(&s));
+    sdlf_evaluation_release(&s.evaluation);
+    sdlf_dataset_free(s.data);
+    sdlf_model_free(s.model);
+    machine_close(&s.machine);
+    return code;
+}
+
+const command eval_command = {"eval", "say how good weights are on a data set", run};

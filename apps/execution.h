@@ -1,0 +1,34 @@
+/* Where a network runs: the options that train, info and bench share. */
+#ifndef SDLF_APPS_EXECUTION_H
+#define SDLF_APPS_EXECUTION_H
+
+#include <sdlf/trainer.h>
+
+#include "apps/arguments.h"
+#include "apps/machine.h"
+
+typedef struct execution {
+    const char *calculator, *forward, *backward; /* NULL where not given */
+    int64_t threads;
+    argument_list place;
+    const char *conv_algorithm;
+    bool no_fusion;
+    /* filled by execution_complete: */
+    sdlf_trainer_placement placement[ARGUMENT_LIST_MAX];
+    sdlf_placement plan_placement[ARGUMENT_LIST_MAX];
+    char *text[ARGUMENT_LIST_MAX]; /* what the names in placement point into */
+} execution;
+
+extern const argument execution_arguments[];
+
+/* Read --place, check its layers against the model, and settle forward and backward. Errors: SDLF_ERROR_ARGUMENT. */
+sdlf_status execution_complete(execution *execution, const sdlf_model *model);
+void execution_release(execution *execution);
+
+/* Copy the choices into a trainer's options, which borrow from `execution`. */
+void execution_to_trainer(const execution *execution, sdlf_trainer_options *options);
+
+/* The same for a plan: opens the calculators. The options borrow from `execution` and `machine`. */
+sdlf_status execution_to_plan(execution *execution, machine *machine, sdlf_plan_options *options);
+
+#endif

@@ -1,0 +1,138 @@
+/* sdlf info: what was built in. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/build.h"
+#include "apps/info.h"
+#include "apps/machine.h"
+#include "apps/number.h"
+#include "apps/report.h"
+
+/* A calculator's line on what it runs on, or why it cannot be opened. False: it cannot. */
+static bool describe(const char *name, char *text, size_t size)
+{
+    sdlf_calculator *calculator = NULL;
+    if (sdlf_calculator_open(&calculator, name, NULL) != SDLF_OK) {
+        snprintf(text, size, "not here: %s", sdlf_error_message());
+        return false;
+    }
+    snprintf(text, size, "%s", calculator->type->summary);
+    if (calculator->type->describe) calculator->type->describe(calculator, text, size);
+    sdlf_calculator_close(calculator);
+    return true;
+}
+
+static long processors(void)
+{
+    return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* The registries of one kind of thing after the other: names and what they are. */
+typedef struct entry {
+    const char *name, *summary;
+} entry;
+
+static entry layer_entry(int i)
+{
+    const sdlf_layer_class *type = sdlf_layer_class_at(i);
+    return type ? (entry){type->name, type->summary} : (entry){0};
+}
+
+static entry dataset_entry(int i)
+{
+    const sdlf_dataset_class *type = sdlf_dataset_class_at(i);
+    return type ? (entry){type->name, type->summary} : (entry){0};
+}
+
+static entry network_entry(int i)
+{
+    const char *name = sdlf_network_builtin_name(i);
+    return name ? (entry){name, sdlf_network_builtin_summary(i)} : (entry){0};
+}
+
+static entry optimizer_entry(int i)
+{
+    const sdlf_optimizer_class *type = sdlf_optimizer_class_at(i);
+    return type ? (entry){type->name, type->summary} : (entry){0};
+}
+
+static entry schedule_entry(int i)
+{
+    return sdlf_schedule_names[i] ? (entry){sdlf_schedule_names[i], ""} : (entry){0};
+}
+
+static const struct {
+    const char *heading, *key;
+    entry (*at)(int index);
+} registry[] = {
+    {"Networks", "networks", network_entry},
+    {"Data sets", "datasets", dataset_entry},
+    {"Layers", "layers", layer_entry},
+    {"Optimizers", "optimizers", optimizer_entry},
+    {"Learning-rate schedules", "schedules", schedule_entry},
+};
+enum { REGISTRY_COUNT = sizeof registry / sizeof registry[0] };
+
+enum { NAME_WIDTH = 22 };
+
+static void print_heading(const terminal *out, const char *text)
+{
+    printf("\n%s%s%s\n", terminal_escape(out, TERMINAL_BOLD), text, terminal_escape(out, TERMINAL_PLAIN));
+}
+
+static void print_row(const char *name, const char *text)
+{
+    printf("  %-*s  %s\n", NAME_WIDTH, name, text);
+}
+
+void info_print_build(const terminal *out)
+{
+    char text[256];
+    printf("%ssdlf %s%s\n", terminal_escape(out, TERMINAL_BOLD), SDLF_VERSION, terminal_escape(out, TERMINAL_PLAIN));
+    snprintf(text, sizeof text, "%s, %s library", report_build(), BUILD_LIBRARY);
+    print_row("build", text);
+    print_row("compiler", BUILD_COMPILER);
+    print_row("flags", BUILD_FLAGS);
+    print_row("CUDA", BUILD_CUDA);
+    snprintf(text, sizeof text, "%s, %ld processors, %s of memory", BUILD_SYSTEM, processors(),
+             number_bytes(machine_memory()).text);
+    print_row("machine", text);
+
+    print_heading(out, "Calculators");
+    const sdlf_calculator_class *type;
+    for (int i = 0; (type = sdlf_calculator_class_at(i)); i++) {
+        describe(type->name, text, sizeof text);
+        print_row(type->name, text);
+    }
+    for (int r = 0; r < REGISTRY_COUNT; r++) {
+        print_heading(out, registry[r].heading);
+        entry e;
+        for (int i = 0; (e = registry[r].at(i)).name; i++) print_row(e.name, e.summary);
+    }
+}
+
+json_t *info_build_json(void)
+{
+    json_t *calculators = json_array();
+    const sdlf_calculator_class *type;
+    for (int i = 0; (type = sdlf_calculator_class_at(i)); i++) {
+        char text[256];
+        bool usable = describe(type->name, text, sizeof text);
+        json_array_append_new(
+            calculators, json_pack("{ss so sb}", "name", type->name, "runs_on", json_text(text), "usable", usable));
+    }
+    json_t *result =
+        json_pack("{ss ss ss ss ss ss ss ss sI sI so}", "version", SDLF_VERSION, "build", BUILD_TYPE, "checks",
+                  BUILD_CHECKS, "library", BUILD_LIBRARY, "compiler", BUILD_COMPILER, "flags", BUILD_FLAGS, "cuda",
+                  BUILD_CUDA, "system", BUILD_SYSTEM, "processors", (json_int_t)processors(), "memory",
+                  (json_int_t)machine_memory(), "calculators", calculators);
+    for (int r = 0; r < REGISTRY_COUNT; r++) {
+        json_t *names = json_array();
+        entry e;
+        for (int i = 0; (e = registry[r].at(i)).name; i++) json_array_append_new(names, json_string(e.name));
+        json_object_set_new(result, registry[r].key, names);
+    }
+    return result;
+}

@@ -1,0 +1,14 @@
+/* Ctrl-C while training: the first one asks the trainer to stop, the second one ends the program at once. SIGTERM and
+ * SIGHUP do the same. */
+#ifndef SDLF_APPS_INTERRUPT_H
+#define SDLF_APPS_INTERRUPT_H
+
+#include <sdlf/trainer.h>
+
+/* From now on signals stop this trainer; with NULL they end the program again. */
+void interrupt_stops(sdlf_trainer *trainer);
+
+/* The signal that came; 0: none did. */
+int interrupt_signal(void);
+
+#endif

@@ -1,0 +1,85 @@
+/* The sdlf program: which subcommand? */
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sdlf/version.h>
+
+#include "apps/arguments.h"
+#include "apps/command.h"
+#include "apps/suggest.h"
+#include "apps/terminal.h"
+
+static const command *const commands[] = {
+    &train_command, &eval_command, &predict_command, &info_command, &bench_command,
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+
+static void print_help(FILE *file)
+{
+    terminal out = terminal_of(file);
+    const char *bold = terminal_escape(&out, TERMINAL_BOLD), *plain = terminal_escape(&out, TERMINAL_PLAIN);
+    fprintf(file, "SDLF, the Simple Deep Learning Framework, version %s\n\n", SDLF_VERSION);
+    fprintf(file, "%sUsage:%s sdlf COMMAND [options]\n\n", bold, plain);
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        fprintf(file, "  %s%-8s%s  %s\n", bold, commands[i]->name, plain, commands[i]->summary);
+    }
+    fputs("\n'sdlf COMMAND --help' lists a command's options; 'sdlf --version' prints the version.\n"
+          "\nA first run, without any file:\n"
+          "  sdlf train                                    learns digits, keeps simple_cnn.safetensors\n"
+          "  sdlf eval --weights simple_cnn.safetensors    how good is it?\n"
+          "  sdlf predict --weights simple_cnn.safetensors --draw seven.png\n",
+          file);
+}
+
+static const command *find_command(const char *name)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(commands[i]->name, name) == 0) return commands[i];
+    }
+    return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+    suggestion s = {.word = name};
+    for (int i = 0; i < COMMAND_COUNT; i++) suggest_offer(&s, commands[i]->name);
+    terminal_error(NULL, "there is no %s '%s'%s%s%s", name[0] == '-' ? "option" : "command", name,
+                   s.best ? "; did you mean '" : "", s.best ? s.best : "", s.best ? "'?" : "");
+    fputs("'sdlf --help' lists the commands.\n", stderr);
+    return COMMAND_USAGE;
+}
+
+static int run(int count, char **words)
+{
+    if (count < 2) {
+        print_help(stderr);
+        return COMMAND_USAGE;
+    }
+    const char *word = words[1];
+    if (strcmp(word, "--version") == 0) {
+        puts("sdlf " SDLF_VERSION);
+        return COMMAND_OK;
+    }
+    bool help = strcmp(word, "help") == 0;
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || (help && count == 2)) {
+        print_help(stdout);
+        return COMMAND_OK;
+    }
+    const command *chosen = find_command(help ? words[2] : word);
+    if (!chosen) return unknown_command(help ? words[2] : word);
+    if (help) return chosen->run(1, (char *[]){(char[]){"--help"}});
+    return chosen->run(count - 2, words + 2);
+}
+
+int main(int count, char **words)
+{
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow further is an error to report, not a reason to die */
+    int code = run(count, words);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == COMMAND_OK) {
+        terminal_error(NULL, "the output could not be written");
+        code = COMMAND_FAILED;
+    }
+    return code;
+}

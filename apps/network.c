@@ -1,0 +1,86 @@
+/* Networks by what a user wrote. */
+#include "apps/network.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apps/suggest.h"
+
+static bool is_builtin(const char *name)
+{
+    const char *known;
+    for (int i = 0; (known = sdlf_network_builtin_name(i)); i++) {
+        if (strcmp(known, name) == 0) return true;
+    }
+    return false;
+}
+
+/* A path, by its look or because such a file is there. */
+static bool is_file(const char *net)
+{
+    size_t length = strlen(net);
+    return strchr(net, '/') || (length > 5 && strcmp(net + length - 5, ".json") == 0) || access(net, F_OK) == 0;
+}
+
+static sdlf_status unknown_network(const char *net)
+{
+    suggestion s = {.word = net};
+    char list[256] = "";
+    size_t used = 0;
+    const char *known;
+    for (int i = 0; (known = sdlf_network_builtin_name(i)) && used < sizeof list; i++) {
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", known);
+        suggest_offer(&s, known);
+    }
+    if (s.best) {
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no network '%s'; did you mean '%s'? Built in are %s", net,
+                         s.best, list);
+    }
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no network '%s' and no such file; built in are %s", net, list);
+}
+
+sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed)
+{
+    *model = NULL;
+    sdlf_status status;
+    if (is_builtin(net)) {
+        status = sdlf_network_builtin(model, net);
+    } else if (is_file(net)) {
+        status = sdlf_network_read(model, net);
+    } else {
+        return unknown_network(net);
+    }
+    if (status == SDLF_OK) status = sdlf_model_build(*model, seed);
+    if (status != SDLF_OK) {
+        sdlf_model_free(*model);
+        *model = NULL;
+    }
+    return status;
+}
+
+sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net)
+{
+    if (!net) return sdlf_model_open(model, weights);
+    sdlf_status status = network_open(model, net, 1);
+    if (status == SDLF_OK) status = sdlf_model_load(*model, weights);
+    if (status != SDLF_OK) {
+        sdlf_model_free(*model);
+        *model = NULL;
+    }
+    return status;
+}
+
+sdlf_shape network_sample_shape(const sdlf_model *model)
+{
+    return sdlf_shape_without(sdlf_model_node_shape(model, sdlf_model_input(model, 0)), 0);
+}
+
+void network_print_list(void)
+{
+    puts("\nNetworks");
+    const char *name;
+    for (int i = 0; (name = sdlf_network_builtin_name(i)); i++) {
+        printf("  %-12s  %s\n", name, sdlf_network_builtin_summary(i));
+    }
+}

@@ -1,0 +1,20 @@
+/* Networks by what a user wrote: a built-in name, a JSON file, or a weights file. */
+#ifndef SDLF_APPS_NETWORK_H
+#define SDLF_APPS_NETWORK_H
+
+#include <sdlf/formats.h>
+
+/* --net NAME or --net FILE.json. The model is the caller's, and built from `seed`. Errors: SDLF_ERROR_ARGUMENT with the
+ * names there are; what reading the file says. */
+sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed);
+
+/* --weights FILE: the network that the file carries, or, with `net` not NULL, that network with the file's parameters. */
+sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net);
+
+/* The shape of one sample of input 0. */
+sdlf_shape network_sample_shape(const sdlf_model *model);
+
+/* Prints the built-in networks, for help. */
+void network_print_list(void);
+
+#endif

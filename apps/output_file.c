@@ -1,0 +1,70 @@
+/* The file that a long run will write at its end. */
+#include "apps/output_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "apps/memory.h"
+#include "apps/number.h"
+
+/* The folder that a path lies in; the caller's to free. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash) return memory_copy_text(".");
+    if (slash == path) return memory_copy_text("/");
+    char *folder = memory_copy_text(path);
+    folder[slash - path] = '\0';
+    return folder;
+}
+
+sdlf_status output_file_check(const char *path)
+{
+    struct stat at;
+    char *folder = folder_of(path);
+    char *probe = memory_print("%s/.sdlf-can-write-XXXXXX", folder);
+    sdlf_status status = SDLF_OK;
+    size_t length = strlen(path);
+    if (length == 0 || path[length - 1] == '/' || (stat(path, &at) == 0 && S_ISDIR(at.st_mode))) {
+        status = sdlf_fail(SDLF_ERROR_IO, "%s: expected the name of a file, found a folder", path);
+        goto done;
+    }
+    if (stat(folder, &at) != 0) {
+        status = sdlf_fail(SDLF_ERROR_IO, "%s: the folder %s is not there (%s)", path, folder, strerror(errno));
+        goto done;
+    }
+    int file = mkstemp(probe);
+    if (file < 0) {
+        status = sdlf_fail(SDLF_ERROR_IO, "%s: the folder %s takes no new file (%s)", path, folder, strerror(errno));
+        goto done;
+    }
+    close(file);
+    unlink(probe);
+done:
+    free(probe);
+    free(folder);
+    return status;
+}
+
+sdlf_status output_file_check_space(const char *path, int64_t bytes)
+{
+    char *folder = folder_of(path);
+    struct statvfs at;
+    int known = statvfs(folder, &at);
+    free(folder);
+    if (known != 0) return SDLF_OK;
+    double free_bytes = (double)at.f_bavail * (double)at.f_frsize;
+    if (free_bytes >= (double)bytes) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_IO, "%s: %s will be written and %s are free there", path, number_bytes(bytes).text,
+                     number_scaled(free_bytes, "B").text);
+}
+
+int64_t output_file_size(const char *path)
+{
+    struct stat at;
+    return stat(path, &at) == 0 ? (int64_t)at.st_size : 0;
+}

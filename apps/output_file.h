@@ -1,0 +1,18 @@
+/* The file that a long run will write at its end: can it be written? Asked before the run begins. */
+#ifndef SDLF_APPS_OUTPUT_FILE_H
+#define SDLF_APPS_OUTPUT_FILE_H
+
+#include <sdlf/status.h>
+#include <stdint.h>
+
+/* Is `path` a place for a file: not a folder, in a folder that is there and takes a new file now (one is made and removed)?
+ * Errors: SDLF_ERROR_IO with the path, the reason and what to do. */
+sdlf_status output_file_check(const char *path);
+
+/* Are there `bytes` free where `path` will lie? Where nobody can tell: yes. */
+sdlf_status output_file_check_space(const char *path, int64_t bytes);
+
+/* Bytes of the file; 0 if it is not there. */
+int64_t output_file_size(const char *path);
+
+#endif

@@ -1,0 +1,115 @@
+/* Progress of a training run. */
+#include "apps/progress.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/clock.h"
+#include "apps/number.h"
+
+static const double redraw_seconds = 0.1, line_seconds = 5;
+
+enum { BAR_WIDEST = 24, BAR_NARROWEST = 8, LINE_MAX_BYTES = 512 };
+
+progress progress_begin(const terminal *out, bool testing)
+{
+    return (progress){.out = *out, .testing = testing, .drawn = clock_now()};
+}
+
+/* "epoch  3/12  " with numbers as wide as the last one's. */
+static int print_epoch(char *text, size_t size, const sdlf_progress *now)
+{
+    char last[16];
+    int digits = snprintf(last, sizeof last, "%d", now->epochs);
+    return snprintf(text, size, "epoch %*d/%s  ", digits, now->epoch, last);
+}
+
+/* What stands right of the bar. */
+static void print_figures(char *text, size_t size, const progress *p, const sdlf_progress *now)
+{
+    double done = (double)now->step / (double)now->steps;
+    double left = now->step > 0 ? now->seconds / done - now->seconds : NAN;
+    char rest[64];
+    if (p->testing && now->step == now->steps) {
+        snprintf(rest, sizeof rest, "testing");
+    } else {
+        snprintf(rest, sizeof rest, "%s left", number_clock(left).text);
+    }
+    snprintf(text, size, "%3.0f%%  loss %.3f  accuracy %s  %s samples/s  %s", floor(100 * done), now->loss,
+             number_percent(now->accuracy, 1).text, number_fixed((double)now->samples / now->seconds, 0).text, rest);
+}
+
+static void draw_bar(progress *p, const sdlf_progress *now)
+{
+    char epoch[48], figures[LINE_MAX_BYTES], bar[BAR_WIDEST + 3] = "";
+    print_epoch(epoch, sizeof epoch, now);
+    print_figures(figures, sizeof figures, p, now);
+    terminal_measure(&p->out);
+    int room = p->out.width - 1 - (int)strlen(epoch) - (int)strlen(figures) - 2;
+    int width = room > BAR_WIDEST ? BAR_WIDEST : room;
+    int filled = width < BAR_NARROWEST ? 0 : (int)((double)width * (double)now->step / (double)now->steps);
+    if (width >= BAR_NARROWEST) {
+        memset(bar, '#', (size_t)filled);
+        memset(bar + filled, '-', (size_t)(width - filled));
+        memcpy(bar + width, "  ", 3);
+    } else {
+        figures[p->out.width > (int)strlen(epoch) + 1 ? p->out.width - 1 - (int)strlen(epoch) : 0] = '\0';
+    }
+    const char *green = terminal_escape(&p->out, TERMINAL_GREEN), *dim = terminal_escape(&p->out, TERMINAL_DIM),
+               *plain = terminal_escape(&p->out, TERMINAL_PLAIN);
+    fprintf(p->out.file, "\r%s%s%.*s%s%s%s%s%s\033[K", epoch, green, filled, bar, plain, dim, bar + filled, plain,
+            figures);
+    fflush(p->out.file);
+    p->open = true;
+}
+
+static void draw_line(progress *p, const sdlf_progress *now)
+{
+    char epoch[48], figures[LINE_MAX_BYTES];
+    print_epoch(epoch, sizeof epoch, now);
+    print_figures(figures, sizeof figures, p, now);
+    fprintf(p->out.file, "%s%s\n", epoch, figures);
+    fflush(p->out.file);
+}
+
+static void finish_epoch(progress *p, const sdlf_progress *now)
+{
+    char epoch[48];
+    print_epoch(epoch, sizeof epoch, now);
+    if (p->open) fputs("\r\033[K", p->out.file);
+    p->open = false;
+    fprintf(p->out.file, "%sloss %.3f  accuracy %s", epoch, now->loss, number_percent(now->accuracy, 1).text);
+    if (isfinite(now->test_accuracy)) {
+        fprintf(p->out.file, "  test %s%s%s", terminal_escape(&p->out, TERMINAL_BOLD),
+                number_percent(now->test_accuracy, 2).text, terminal_escape(&p->out, TERMINAL_PLAIN));
+    }
+    fprintf(p->out.file, "  %s  weights %08x\n", number_duration(now->seconds).text, now->weights);
+    fflush(p->out.file);
+}
+
+void progress_show(progress *p, const sdlf_progress *now)
+{
+    double time = clock_now();
+    if (now->event == SDLF_PROGRESS_EPOCH) {
+        finish_epoch(p, now);
+        p->drawn = time;
+        return;
+    }
+    bool last = now->step == now->steps;
+    if (p->out.interactive ? time - p->drawn < redraw_seconds && !last : time - p->drawn < line_seconds) return;
+    p->drawn = time;
+    if (p->out.interactive) {
+        draw_bar(p, now);
+    } else {
+        draw_line(p, now);
+    }
+}
+
+void progress_end(progress *p)
+{
+    if (p->open) fputc('\n', p->out.file);
+    fflush(p->out.file);
+    p->open = false;
+}
