@@ -1,0 +1,99 @@
+/* The roles of a model's inputs and outputs. See classifier.h. */
+#include "framework/classifier.h"
+
+#include <string.h>
+
+#include "framework/model_internal.h"
+#include "layers/input.h"
+
+/* The input that the model's own loss layer reads its labels from; its logits must know every class. */
+static sdlf_status find_labels(const sdlf_model *model, const sdlf_dataset *dataset, const char **labels)
+{
+    *labels = NULL;
+    for (int index = 0; index < model->layer_count; index++) {
+        const model_layer *entry = &model->layers[index];
+        if (!entry->layer.type->is_loss || entry->input_count < 2) continue;
+        const model_layer *logits = &model->layers[entry->inputs[0].layer];
+        const model_layer *source = &model->layers[entry->inputs[1].layer];
+        int64_t classes = logits->output_shape[entry->inputs[0].output].dim[1];
+        if (source->layer.type != &sdlf_input_layer_class)
+            return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': the labels of its loss '%s' are no input but layer '%s'",
+                             model->name, entry->layer.name, source->layer.name);
+        if (classes != dataset->class_count)
+            return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': its loss '%s' is over %lld classes, but %s has %d",
+                             model->name, entry->layer.name, (long long)classes, dataset->name, dataset->class_count);
+        *labels = source->layer.name;
+        return SDLF_OK;
+    }
+    return SDLF_OK;
+}
+
+/* The one input that is not the labels'. */
+static sdlf_status find_samples(const sdlf_model *model, const char *labels, const model_layer **samples)
+{
+    *samples = NULL;
+    for (int index = 0; index < model->layer_count; index++) {
+        const model_layer *entry = &model->layers[index];
+        if (entry->layer.type != &sdlf_input_layer_class) continue;
+        if (labels != NULL && strcmp(entry->layer.name, labels) == 0) continue;
+        if (*samples != NULL)
+            return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': a data set fills one input, but there are '%s' and '%s'",
+                             model->name, (*samples)->layer.name, entry->layer.name);
+        *samples = entry;
+    }
+    if (*samples == NULL) return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has no input", model->name);
+    return SDLF_OK;
+}
+
+static sdlf_status check_samples(const sdlf_model *model, const model_layer *input, const sdlf_dataset *dataset)
+{
+    sdlf_shape wanted = sdlf_shape_without(input->output_shape[0], 0);
+    sdlf_shape found = sdlf_shape_without(dataset->samples.shape, 0);
+    if (!sdlf_dtype_is_float(input->output_dtype[0]))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': input '%s' is %s, but samples come as float32", model->name,
+                         input->layer.name, sdlf_dtype_name(input->output_dtype[0]));
+    if (!sdlf_shape_equal(wanted, found))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': input '%s' takes samples of %s, but those of %s are %s",
+                         model->name, input->layer.name, sdlf_shape_print(wanted).text, dataset->name,
+                         sdlf_shape_print(found).text);
+    return SDLF_OK;
+}
+
+static sdlf_scores scores_of(const sdlf_layer *layer)
+{
+    if (strcmp(layer->type->name, "softmax") == 0) return SDLF_SCORES_PROBABILITIES;
+    if (strcmp(layer->type->name, "log_softmax") == 0) return SDLF_SCORES_LOG_PROBABILITIES;
+    return SDLF_SCORES_LOGITS;
+}
+
+static sdlf_status find_output(sdlf_classifier *classifier, const sdlf_model *model, const sdlf_dataset *dataset)
+{
+    for (int index = 0; index < model->output_count; index++) {
+        const model_output *output = &model->outputs[index];
+        const model_layer *entry = &model->layers[output->node.layer];
+        if (entry->layer.type->is_loss) continue;
+        sdlf_shape shape = entry->output_shape[output->node.output];
+        classifier->output = output->name;
+        classifier->scores = scores_of(&entry->layer);
+        if (!sdlf_dtype_is_float(entry->output_dtype[output->node.output]) || shape.rank < 2 ||
+            sdlf_shape_span(shape, 1, shape.rank) != dataset->class_count)
+            return sdlf_fail(SDLF_ERROR_SHAPE,
+                             "network '%s': output '%s' gives %s %s for a sample, but %s has %d classes", model->name,
+                             output->name, sdlf_dtype_name(entry->output_dtype[output->node.output]),
+                             sdlf_shape_print(sdlf_shape_without(shape, 0)).text, dataset->name, dataset->class_count);
+        return SDLF_OK;
+    }
+    return SDLF_OK;
+}
+
+sdlf_status sdlf_classifier_find(sdlf_classifier *classifier, const sdlf_model *model, const sdlf_dataset *dataset)
+{
+    const model_layer *samples = NULL;
+    *classifier = (sdlf_classifier){.samples = NULL};
+    sdlf_status status = find_labels(model, dataset, &classifier->labels);
+    if (status == SDLF_OK) status = find_samples(model, classifier->labels, &samples);
+    if (status == SDLF_OK) status = check_samples(model, samples, dataset);
+    if (status != SDLF_OK) return status;
+    classifier->samples = samples->layer.name;
+    return find_output(classifier, model, dataset);
+}

@@ -1,0 +1,15 @@
+/* A clock for measuring how long things take. */
+#ifndef SDLF_FRAMEWORK_CLOCK_H
+#define SDLF_FRAMEWORK_CLOCK_H
+
+#include <time.h>
+
+/* Seconds since some fixed moment; never runs backwards. */
+static inline double sdlf_clock(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+#endif

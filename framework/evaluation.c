@@ -1,0 +1,39 @@
+/* Running a model over a data set once. */
+#include <sdlf/trainer.h>
+
+#include <stdlib.h>
+
+#include "framework/evaluator.h"
+#include "framework/model_internal.h"
+
+enum { DEFAULT_BATCH = 128 };
+
+sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
+                          sdlf_calculator *calculator, int64_t batch)
+{
+    *evaluation = (sdlf_evaluation){.class_count = 0};
+    if (batch < 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "evaluation: expected a batch of at least 1, found %lld",
+                         (long long)batch);
+    sdlf_status status = sdlf_model_status(model);
+    if (status == SDLF_OK && !model->built) status = sdlf_model_build(model, 1);
+    if (status != SDLF_OK) return status;
+    sdlf_evaluator *evaluator = NULL;
+    sdlf_plan_options options = {.batch = batch == 0 ? DEFAULT_BATCH : batch, .forward = calculator};
+    status = sdlf_evaluator_create(&evaluator, model, dataset, &options);
+    if (status != SDLF_OK) return status;
+    size_t classes = (size_t)dataset->class_count;
+    evaluation->confusion = calloc(classes * classes, sizeof *evaluation->confusion);
+    if (evaluation->confusion == NULL)
+        status = sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory to count %zu classes", classes);
+    if (status == SDLF_OK) status = sdlf_evaluator_run(evaluator, evaluation);
+    if (status != SDLF_OK) sdlf_evaluation_release(evaluation);
+    sdlf_evaluator_free(evaluator);
+    return status;
+}
+
+void sdlf_evaluation_release(sdlf_evaluation *evaluation)
+{
+    free(evaluation->confusion);
+    *evaluation = (sdlf_evaluation){.class_count = 0};
+}

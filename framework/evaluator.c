@@ -1,0 +1,164 @@
+/* Running a model over a data set: batches in, scores out, counts kept. See evaluator.h.
+ *
+ * The last batch is filled up with zeros, so that one plan serves all. */
+#include "framework/evaluator.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "framework/classifier.h"
+#include "framework/clock.h"
+#include "framework/heap.h"
+#include "framework/model_internal.h"
+
+struct sdlf_evaluator {
+    sdlf_dataset data; /* a view of the caller's, with the model's normalisation */
+    sdlf_classifier classifier;
+    sdlf_loader *loader;
+    sdlf_plan *plan;
+    int64_t batch, sample_count; /* samples of a batch; elements of a sample */
+    float *samples;              /* (batch, sample_count): a last batch, filled up */
+    float *scores;               /* (batch, class_count) */
+};
+
+static int64_t bytes_of_samples(const sdlf_evaluator *evaluator)
+{
+    return evaluator->batch * evaluator->sample_count * (int64_t)sizeof(float);
+}
+
+static int64_t bytes_of_scores(const sdlf_evaluator *evaluator)
+{
+    return evaluator->batch * evaluator->data.class_count * (int64_t)sizeof(float);
+}
+
+void sdlf_evaluator_free(sdlf_evaluator *evaluator)
+{
+    if (evaluator == NULL) return;
+    sdlf_loader_free(evaluator->loader);
+    sdlf_plan_free(evaluator->plan);
+    sdlf_heap_free(evaluator->samples);
+    sdlf_heap_free(evaluator->scores);
+    free(evaluator);
+}
+
+static sdlf_status prepare(sdlf_evaluator *evaluator, sdlf_model *model, const sdlf_plan_options *options)
+{
+    sdlf_plan_options inference = *options;
+    inference.mode = SDLF_INFER;
+    inference.batch = evaluator->batch;
+    sdlf_status status = sdlf_classifier_find(&evaluator->classifier, model, &evaluator->data);
+    if (status == SDLF_OK && evaluator->classifier.output == NULL)
+        status = sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has no output that classes can be read from", model->name);
+    if (status == SDLF_OK) status = sdlf_plan_create(&evaluator->plan, model, &inference);
+    if (status == SDLF_OK)
+        status =
+            sdlf_loader_create(&evaluator->loader, &evaluator->data, &(sdlf_loader_options){.batch = evaluator->batch});
+    if (status != SDLF_OK) return status;
+    evaluator->samples = sdlf_heap_allocate(bytes_of_samples(evaluator));
+    evaluator->scores = sdlf_heap_allocate(bytes_of_scores(evaluator));
+    if (evaluator->samples == NULL || evaluator->scores == NULL)
+        return sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory for batches of %lld", (long long)evaluator->batch);
+    return SDLF_OK;
+}
+
+sdlf_status sdlf_evaluator_create(sdlf_evaluator **evaluator, sdlf_model *model, const sdlf_dataset *dataset,
+                                  const sdlf_plan_options *options)
+{
+    *evaluator = NULL;
+    int64_t count = dataset->samples.shape.dim[0];
+    sdlf_evaluator *made = calloc(1, sizeof *made);
+    if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory");
+    made->data = *dataset;
+    if (model->normalization.known) {
+        made->data.mean = model->normalization.mean;
+        made->data.scale = model->normalization.scale;
+    }
+    made->batch = options->batch < count ? options->batch : count;
+    made->sample_count = sdlf_shape_span(dataset->samples.shape, 1, dataset->samples.shape.rank);
+    sdlf_status status = prepare(made, model, options);
+    if (status != SDLF_OK) {
+        sdlf_evaluator_free(made);
+        return status;
+    }
+    *evaluator = made;
+    return SDLF_OK;
+}
+
+/* -log of the probability that the scores give to `label`. A probability of 0 counts as the smallest float. */
+static double loss_of(sdlf_scores kind, const float *score, int class_count, int32_t label)
+{
+    double own = (double)score[label];
+    if (kind == SDLF_SCORES_PROBABILITIES) return -log(own < (double)FLT_MIN ? (double)FLT_MIN : own);
+    if (kind == SDLF_SCORES_LOG_PROBABILITIES) return -own;
+    double largest = (double)score[0], sum = 0;
+    for (int index = 1; index < class_count; index++) largest = fmax(largest, (double)score[index]);
+    for (int index = 0; index < class_count; index++) sum += exp((double)score[index] - largest);
+    return largest + log(sum) - own;
+}
+
+/* The class of the largest score, the first of equals. */
+static int predict(const float *score, int class_count)
+{
+    int best = 0;
+    for (int index = 1; index < class_count; index++)
+        if (score[index] > score[best]) best = index;
+    return best;
+}
+
+static void count_batch(const sdlf_evaluator *evaluator, const sdlf_batch *batch, sdlf_evaluation *evaluation)
+{
+    const int32_t *labels = batch->labels.data;
+    int class_count = evaluator->data.class_count;
+    for (int64_t n = 0; n < batch->count; n++) {
+        const float *score = evaluator->scores + n * class_count;
+        int predicted = predict(score, class_count);
+        evaluation->loss += loss_of(evaluator->classifier.scores, score, class_count, labels[n]);
+        evaluation->correct += predicted == labels[n];
+        if (evaluation->confusion != NULL) evaluation->confusion[(int64_t)labels[n] * class_count + predicted]++;
+    }
+    evaluation->samples += batch->count;
+}
+
+static sdlf_status run_batch(sdlf_evaluator *evaluator, const sdlf_batch *batch)
+{
+    const void *samples = batch->samples.data;
+    if (batch->count < evaluator->batch) {
+        size_t filled = (size_t)(batch->count * evaluator->sample_count) * sizeof(float);
+        memcpy(evaluator->samples, samples, filled);
+        memset((char *)evaluator->samples + filled, 0, (size_t)bytes_of_samples(evaluator) - filled);
+        samples = evaluator->samples;
+    }
+    sdlf_status status = sdlf_plan_write(evaluator->plan, evaluator->classifier.samples, samples);
+    if (status == SDLF_OK) status = sdlf_plan_forward(evaluator->plan);
+    return status == SDLF_OK ? sdlf_plan_read(evaluator->plan, evaluator->classifier.output, evaluator->scores)
+                             : status;
+}
+
+sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evaluation)
+{
+    double start = sdlf_clock();
+    int class_count = evaluator->data.class_count;
+    *evaluation = (sdlf_evaluation){.class_count = class_count, .confusion = evaluation->confusion};
+    if (evaluation->confusion != NULL)
+        memset(evaluation->confusion, 0, (size_t)class_count * (size_t)class_count * sizeof *evaluation->confusion);
+    /* what the plan worked out from the parameters, such as folded batch normalisation, is made anew */
+    sdlf_status status = sdlf_plan_load_parameters(evaluator->plan);
+    if (status == SDLF_OK) status = sdlf_loader_seek(evaluator->loader, 0, 0);
+    while (status == SDLF_OK) {
+        sdlf_batch batch;
+        status = sdlf_loader_next(evaluator->loader, &batch);
+        if (status != SDLF_OK || batch.count == 0) break;
+        status = run_batch(evaluator, &batch);
+        if (status == SDLF_OK) count_batch(evaluator, &batch, evaluation);
+    }
+    if (evaluation->samples > 0) evaluation->loss /= (double)evaluation->samples;
+    evaluation->seconds = sdlf_clock() - start;
+    return status;
+}
+
+int64_t sdlf_evaluator_memory(const sdlf_evaluator *evaluator)
+{
+    return sdlf_plan_memory(evaluator->plan).arena + bytes_of_samples(evaluator) + bytes_of_scores(evaluator);
+}

@@ -1,0 +1,24 @@
+/* Evaluator: everything made ready to run a model over a data set as often as wanted, with no allocation in between. */
+#ifndef SDLF_FRAMEWORK_EVALUATOR_H
+#define SDLF_FRAMEWORK_EVALUATOR_H
+
+#include <sdlf/trainer.h>
+
+typedef struct sdlf_evaluator sdlf_evaluator;
+
+/* `options` says calculators, placement and fusion; mode is inference, and its batch is cut to the size of the data set.
+ * Model, data set and calculators are borrowed; free with sdlf_evaluator_free (accepts NULL). Samples are normalised as
+ * the model's normalisation says where it is known, else as the data set's does. Errors: shapes that disagree with the
+ * data, a network with no output, and those of sdlf_plan_create and sdlf_loader_create. */
+sdlf_status sdlf_evaluator_create(sdlf_evaluator **evaluator, sdlf_model *model, const sdlf_dataset *dataset,
+                                  const sdlf_plan_options *options);
+void sdlf_evaluator_free(sdlf_evaluator *evaluator);
+
+/* Classify every sample with the model's present parameters. Fills all of `evaluation` but `confusion`, which points to
+ * class_count * class_count counts to be overwritten, or is NULL. */
+sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evaluation);
+
+/* Bytes that it holds: arena, loader, and the batch on its way. */
+int64_t sdlf_evaluator_memory(const sdlf_evaluator *evaluator);
+
+#endif

@@ -1,0 +1,165 @@
+/* Running a trainer: steps, epochs, tests, checkpoints. */
+#include "framework/trainer_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "framework/clock.h"
+
+/* How often results are fetched from a device, in steps: fetching makes the host wait. */
+enum { DEVICE_INTERVAL = 64 };
+
+void sdlf_trainer_stop(sdlf_trainer *trainer)
+{
+    atomic_store(&trainer->stop_wanted, true);
+}
+
+static int64_t steps_done(const sdlf_trainer *trainer)
+{
+    return trainer->epoch * trainer->steps + trainer->epoch_step;
+}
+
+static float learning_rate(const sdlf_trainer *trainer)
+{
+    return sdlf_schedule_rate(&trainer->options.schedule, steps_done(trainer), trainer->options.epochs * trainer->steps,
+                              trainer->steps);
+}
+
+/* What is known of the epoch under way. */
+static sdlf_progress progress_of(const sdlf_trainer *trainer, float rate)
+{
+    double samples = trainer->metrics.samples;
+    return (sdlf_progress){
+        .event = SDLF_PROGRESS_STEP,
+        .epoch = (int)trainer->epoch + 1,
+        .epochs = trainer->options.epochs,
+        .step = trainer->epoch_step,
+        .steps = trainer->steps,
+        .samples = (int64_t)samples,
+        .loss = samples > 0 ? trainer->metrics.loss_sum / samples : NAN,
+        .accuracy = samples > 0 ? trainer->metrics.correct / samples : NAN,
+        .test_loss = NAN,
+        .test_accuracy = NAN,
+        .seconds = trainer->seconds,
+        .test_seconds = NAN,
+        .learning_rate = rate,
+    };
+}
+
+static void report(const sdlf_trainer *trainer, const sdlf_progress *progress)
+{
+    if (trainer->options.callback != NULL) trainer->options.callback(progress, trainer->options.user);
+}
+
+/* ---- one step ---- */
+
+/* Add up what the steps since the last time did, and see that the loss is a number. The sums are fetched and cleared after
+ * every step where that costs nothing, so that they do not depend on where training was interrupted. */
+static sdlf_status collect(sdlf_trainer *trainer, sdlf_plan *plan, float rate)
+{
+    sdlf_metrics metrics;
+    sdlf_status status = sdlf_plan_metrics(plan, &metrics);
+    if (status == SDLF_OK) status = sdlf_plan_clear_metrics(plan);
+    if (status != SDLF_OK) return status;
+    if (!isfinite(metrics.loss_sum)) {
+        sdlf_model_training_state(trainer->model)->present = false;
+        return sdlf_fail(SDLF_ERROR_NUMERIC,
+                         "training: the loss became %s at step %" PRId64 " of epoch %" PRId64 " (%" PRId64
+                         " overall), with learning rate %g; a lower one may help",
+                         isnan(metrics.loss_sum) ? "NaN" : "infinite", trainer->epoch_step, trainer->epoch + 1,
+                         steps_done(trainer), (double)rate);
+    }
+    trainer->metrics.loss_sum += metrics.loss_sum;
+    trainer->metrics.correct += metrics.correct;
+    trainer->metrics.samples += metrics.samples;
+    return SDLF_OK;
+}
+
+static sdlf_status run_step(sdlf_trainer *trainer, float rate)
+{
+    sdlf_batch batch;
+    sdlf_status status = sdlf_loader_next(trainer->loader, &batch);
+    if (status != SDLF_OK) return status;
+    sdlf_plan *plan = batch.count == trainer->batch ? trainer->full : trainer->tail;
+    if (sdlf_plan_step_number(plan) != steps_done(trainer))
+        status = sdlf_plan_set_step_number(plan, steps_done(trainer)); /* the plans take turns */
+    if (status == SDLF_OK) status = sdlf_plan_write(plan, trainer->classifier.samples, batch.samples.data);
+    if (status == SDLF_OK) status = sdlf_plan_write(plan, trainer->labels, batch.labels.data);
+    if (status == SDLF_OK) status = sdlf_plan_step(plan, rate);
+    if (status != SDLF_OK) return status;
+    trainer->epoch_step++;
+    bool last = trainer->epoch_step == trainer->steps || trainer->epoch_step + 1 == trainer->steps; /* of its plan */
+    if (trainer->host_only || last || trainer->epoch_step % DEVICE_INTERVAL == 0) status = collect(trainer, plan, rate);
+    return status;
+}
+
+/* ---- epochs ---- */
+
+static sdlf_status save(sdlf_trainer *trainer)
+{
+    return trainer->checkpoint != NULL ? sdlf_model_save_checkpoint(trainer->model, trainer->checkpoint) : SDLF_OK;
+}
+
+/* Between two steps: leave everything so that training can go on from here. */
+static sdlf_status stop(sdlf_trainer *trainer)
+{
+    sdlf_status status = SDLF_OK;
+    if (trainer->epoch_step > 0 && !trainer->host_only) status = collect(trainer, trainer->full, 0);
+    if (status == SDLF_OK) status = sdlf_plan_store_parameters(trainer->full);
+    if (status != SDLF_OK) return status;
+    sdlf_trainer_note_state(trainer);
+    status = save(trainer);
+    if (status != SDLF_OK) return status;
+    atomic_store(&trainer->stop_wanted, false);
+    return sdlf_fail(SDLF_ERROR_INTERRUPTED,
+                     "training was stopped after step %" PRId64 " of %" PRId64 " in epoch %" PRId64 " of %d%s%s",
+                     trainer->epoch_step, trainer->steps, trainer->epoch + 1, trainer->options.epochs,
+                     trainer->checkpoint != NULL ? "; its state is in " : "",
+                     trainer->checkpoint != NULL ? trainer->checkpoint : "");
+}
+
+static sdlf_status finish_epoch(sdlf_trainer *trainer, float rate)
+{
+    sdlf_evaluation test = {.loss = NAN};
+    double start = sdlf_clock();
+    sdlf_status status = sdlf_plan_store_parameters(trainer->full);
+    if (status == SDLF_OK && trainer->test != NULL) status = sdlf_evaluator_run(trainer->test, &test);
+    if (status != SDLF_OK) return status;
+    sdlf_progress progress = progress_of(trainer, rate);
+    progress.event = SDLF_PROGRESS_EPOCH;
+    progress.test_loss = test.loss;
+    progress.test_accuracy = test.samples > 0 ? (double)test.correct / (double)test.samples : NAN;
+    progress.test_seconds = sdlf_clock() - start;
+    progress.weights = sdlf_model_hash(trainer->model);
+    trainer->epoch++;
+    trainer->epoch_step = 0;
+    trainer->metrics = (sdlf_metrics){.samples = 0};
+    trainer->seconds = 0;
+    sdlf_trainer_note_state(trainer);
+    report(trainer, &progress);
+    return save(trainer);
+}
+
+static sdlf_status run_epoch(sdlf_trainer *trainer)
+{
+    float rate = 0;
+    double before = trainer->seconds, start = sdlf_clock();
+    sdlf_status status = sdlf_loader_seek(trainer->loader, trainer->epoch, trainer->epoch_step);
+    while (status == SDLF_OK && trainer->epoch_step < trainer->steps) {
+        if (atomic_load(&trainer->stop_wanted)) return stop(trainer);
+        rate = learning_rate(trainer);
+        status = run_step(trainer, rate);
+        if (status != SDLF_OK) return status;
+        trainer->seconds = before + sdlf_clock() - start;
+        sdlf_progress progress = progress_of(trainer, rate);
+        report(trainer, &progress);
+    }
+    return status == SDLF_OK ? finish_epoch(trainer, rate) : status;
+}
+
+sdlf_status sdlf_trainer_run(sdlf_trainer *trainer)
+{
+    sdlf_status status = SDLF_OK;
+    while (status == SDLF_OK && trainer->epoch < trainer->options.epochs) status = run_epoch(trainer);
+    return status;
+}

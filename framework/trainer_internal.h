@@ -1,0 +1,62 @@
+/* The trainer from the inside: trainer.c runs it, trainer_setup.c makes it, trainer_state.c notes and restores where it
+ * stands, trainer_settings.c writes and reads what it was asked for. */
+#ifndef SDLF_FRAMEWORK_TRAINER_INTERNAL_H
+#define SDLF_FRAMEWORK_TRAINER_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include <sdlf/trainer.h>
+
+#include "framework/classifier.h"
+#include "framework/evaluator.h"
+
+enum { TRAINER_MAX_CALCULATORS = 8 };
+
+struct sdlf_trainer {
+    sdlf_model *model;
+    sdlf_trainer_options options; /* complete; its strings and its placement are not used after creation */
+    char *checkpoint;             /* owned; NULL: none wanted */
+    char data[256];               /* name of the data set */
+    char settings[512];           /* JSON */
+    sdlf_calculator *calculators[TRAINER_MAX_CALCULATORS]; /* owned, each class once */
+    int calculator_count;
+    bool host_only; /* do all calculators share the host's memory? */
+    sdlf_classifier classifier;
+    const char *labels; /* input of the plans that takes the labels */
+    sdlf_dataset train; /* a view of the caller's, with the model's normalisation */
+    sdlf_loader *loader;
+    sdlf_plan *full;         /* for batches of `batch` */
+    sdlf_plan *tail;         /* for an epoch's last, smaller batch; NULL: there is none */
+    sdlf_evaluator *test;    /* NULL: no test set */
+    int64_t batch;           /* the batch asked for, or the whole data set if that is smaller */
+    int64_t steps;           /* of an epoch */
+    int64_t epoch;           /* epochs done */
+    int64_t epoch_step;      /* steps done of the epoch under way */
+    sdlf_metrics metrics;    /* of the epoch under way */
+    double seconds;          /* spent on it by this trainer */
+    atomic_bool stop_wanted; /* set by sdlf_trainer_stop */
+};
+
+/* ---- settings ---- */
+
+/* Fill defaults in and check ranges. The strings are left alone. Errors: SDLF_ERROR_ARGUMENT names the option. */
+sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options);
+
+/* The JSON of complete options' optimiser, schedule, clipping, smoothing and augmentation. */
+sdlf_status sdlf_trainer_write_settings(const sdlf_trainer_options *options, char *text, size_t size);
+
+/* Are complete options those that a checkpoint was trained with, as far as the weights depend on them? `finished` allows
+ * more epochs. Errors: SDLF_ERROR_ARGUMENT names the first option that differs. */
+sdlf_status sdlf_trainer_compare_options(const sdlf_trainer_options *found, const sdlf_trainer_options *wanted,
+                                         bool finished);
+
+/* ---- state ---- */
+
+/* Leave in the model where training stands. Parameters are stored by the caller. */
+void sdlf_trainer_note_state(sdlf_trainer *trainer);
+
+/* Take up training where the model's state says it stood. Errors: SDLF_ERROR_ARGUMENT (no state; other options, another
+ * size of the data set), SDLF_ERROR_FORMAT (numbers that cannot be). */
+sdlf_status sdlf_trainer_take_state(sdlf_trainer *trainer);
+
+#endif

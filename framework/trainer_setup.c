@@ -1,0 +1,178 @@
+/* Making a trainer: options, calculators, plans, loaders; all the memory that training will use. */
+#include "framework/trainer_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "framework/model_internal.h"
+
+enum {
+    TEST_BATCH = 64
+}; /* at least, so that testing is no slower than it must be where training goes by few samples */
+
+void sdlf_trainer_free(sdlf_trainer *trainer)
+{
+    if (trainer == NULL) return;
+    sdlf_loader_free(trainer->loader);
+    sdlf_evaluator_free(trainer->test);
+    sdlf_plan_free(trainer->tail);
+    sdlf_plan_free(trainer->full);
+    for (int index = 0; index < trainer->calculator_count; index++) sdlf_calculator_close(trainer->calculators[index]);
+    free(trainer->checkpoint);
+    free(trainer);
+}
+
+/* The trainer's calculator of that name, opened when it is first asked for. NULL for NULL. */
+static sdlf_status use_calculator(sdlf_trainer *trainer, const char *name, sdlf_calculator **calculator)
+{
+    *calculator = NULL;
+    if (name == NULL) return SDLF_OK;
+    for (int index = 0; index < trainer->calculator_count; index++)
+        if (strcmp(trainer->calculators[index]->type->name, name) == 0) *calculator = trainer->calculators[index];
+    if (*calculator != NULL) return SDLF_OK;
+    if (trainer->calculator_count == TRAINER_MAX_CALCULATORS)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: more than %d calculators", TRAINER_MAX_CALCULATORS);
+    sdlf_calculator_options options = {.threads = trainer->options.threads};
+    sdlf_status status = sdlf_calculator_open(calculator, name, &options);
+    if (status != SDLF_OK) return status;
+    trainer->calculators[trainer->calculator_count++] = *calculator;
+    trainer->host_only = trainer->host_only && strcmp((*calculator)->space, "host") == 0;
+    return SDLF_OK;
+}
+
+/* Open the calculators of single layers. `placement` has room for placement_count. */
+static sdlf_status place_layers(sdlf_trainer *trainer, sdlf_placement *placement)
+{
+    sdlf_status status = SDLF_OK;
+    for (int index = 0; index < trainer->options.placement_count && status == SDLF_OK; index++) {
+        const sdlf_trainer_placement *wanted = &trainer->options.placement[index];
+        placement[index] = (sdlf_placement){.layer = wanted->layer};
+        status = use_calculator(trainer, wanted->forward, &placement[index].forward);
+        if (status == SDLF_OK) status = use_calculator(trainer, wanted->backward, &placement[index].backward);
+    }
+    return status;
+}
+
+static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, sdlf_plan_options *options)
+{
+    int64_t last = trainer->train.samples.shape.dim[0] % trainer->batch;
+    options->mode = SDLF_TRAIN;
+    options->batch = trainer->batch;
+    sdlf_status status = sdlf_plan_create(&trainer->full, trainer->model, options);
+    if (status != SDLF_OK) return status;
+    options->share = trainer->full;
+    options->batch = last;
+    if (last != 0) status = sdlf_plan_create(&trainer->tail, trainer->model, options);
+    if (status != SDLF_OK || test == NULL) return status;
+    options->batch = trainer->batch > TEST_BATCH ? trainer->batch : TEST_BATCH;
+    return sdlf_evaluator_create(&trainer->test, trainer->model, test, options);
+}
+
+static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test)
+{
+    const sdlf_trainer_options *wanted = &trainer->options;
+    size_t count = wanted->placement_count > 0 ? (size_t)wanted->placement_count : 1;
+    sdlf_placement *placement = calloc(count, sizeof *placement);
+    if (placement == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory");
+    sdlf_plan_options options = {
+        .placement = placement,
+        .placement_count = wanted->placement_count,
+        .no_fusion = wanted->no_fusion,
+        .optimizer = wanted->optimizer,
+        .clip_norm = wanted->clip_norm,
+        .label_smoothing = wanted->label_smoothing,
+        .seed = wanted->seed,
+        .conv_algorithm = wanted->conv_algorithm,
+    };
+    const char *forward = wanted->forward != NULL ? wanted->forward : "cpu";
+    sdlf_status status = use_calculator(trainer, forward, &options.forward);
+    if (status == SDLF_OK)
+        status = use_calculator(trainer, wanted->backward != NULL ? wanted->backward : forward, &options.backward);
+    if (status == SDLF_OK) status = place_layers(trainer, placement);
+    if (status == SDLF_OK) status = make_plans(trainer, test, &options);
+    free(placement);
+    return status;
+}
+
+/* Parameters with the seed's starting values, unless they are there already; how samples are normalised. */
+static sdlf_status prepare_model(sdlf_trainer *trainer, const sdlf_dataset *train)
+{
+    sdlf_model *model = trainer->model;
+    sdlf_normalization *normalization = sdlf_model_normalization(model);
+    sdlf_status status = model->built ? SDLF_OK : sdlf_model_build(model, trainer->options.seed);
+    if (status == SDLF_OK) status = sdlf_classifier_find(&trainer->classifier, model, train);
+    if (status != SDLF_OK) return status;
+    if (trainer->options.label_smoothing > 0 && trainer->classifier.labels != NULL)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "trainer: label_smoothing is for networks without a loss layer of their own; "
+                         "'%s' has one: give it there",
+                         sdlf_model_name(model));
+    if (!normalization->known)
+        *normalization = (sdlf_normalization){.mean = train->mean, .scale = train->scale, .known = true};
+    trainer->train.mean = normalization->mean;
+    trainer->train.scale = normalization->scale;
+    trainer->labels = trainer->classifier.labels != NULL ? trainer->classifier.labels : "labels";
+    if (trainer->options.resume) return sdlf_trainer_take_state(trainer);
+    sdlf_model_training_state(model)->present = false;
+    return sdlf_model_require_states(model, 0); /* states of an earlier training are not this one's */
+}
+
+static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, const sdlf_dataset *test)
+{
+    const sdlf_trainer_options *options = &trainer->options;
+    int64_t count = train->samples.shape.dim[0];
+    if (options->checkpoint != NULL) {
+        trainer->checkpoint = strdup(options->checkpoint);
+        if (trainer->checkpoint == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory");
+    }
+    snprintf(trainer->data, sizeof trainer->data, "%s", options->data != NULL ? options->data : train->name);
+    trainer->train = *train;
+    trainer->batch = options->batch < count ? options->batch : count;
+    trainer->steps = (count + trainer->batch - 1) / trainer->batch;
+    trainer->host_only = true;
+    sdlf_status status = sdlf_trainer_write_settings(options, trainer->settings, sizeof trainer->settings);
+    if (status == SDLF_OK) status = prepare_model(trainer, train);
+    if (status == SDLF_OK) status = prepare_plans(trainer, test);
+    if (status != SDLF_OK) return status;
+    return sdlf_loader_create(
+        &trainer->loader, &trainer->train,
+        &(sdlf_loader_options){
+            .batch = trainer->batch, .shuffle = true, .augment = options->augment, .seed = options->seed});
+}
+
+sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,
+                                const sdlf_dataset *test, const sdlf_trainer_options *options)
+{
+    *trainer = NULL;
+    sdlf_status status = sdlf_model_status(model);
+    if (status != SDLF_OK) return status;
+    if (train->samples.shape.dim[0] < 1)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: data set %s has no samples", train->name);
+    sdlf_trainer *made = calloc(1, sizeof *made);
+    if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory");
+    made->model = model;
+    if (options != NULL) made->options = *options;
+    status = sdlf_trainer_complete_options(&made->options);
+    if (status == SDLF_OK) status = set_up(made, train, test);
+    if (status != SDLF_OK) {
+        sdlf_trainer_free(made);
+        return status;
+    }
+    *trainer = made;
+    return SDLF_OK;
+}
+
+const sdlf_plan *sdlf_trainer_plan(const sdlf_trainer *trainer)
+{
+    return trainer->full;
+}
+
+int64_t sdlf_trainer_memory(const sdlf_trainer *trainer)
+{
+    sdlf_memory_info full = sdlf_plan_memory(trainer->full);
+    int64_t bytes = full.parameters + full.states + full.arena;
+    if (trainer->tail != NULL) bytes += sdlf_plan_memory(trainer->tail).arena;
+    if (trainer->test != NULL) bytes += sdlf_evaluator_memory(trainer->test);
+    return bytes;
+}
