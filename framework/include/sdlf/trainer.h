@@ -37,7 +37,7 @@ typedef struct sdlf_trainer_placement {
 typedef struct sdlf_trainer_options {
     int64_t batch; /* default 64 */
     int epochs;    /* default 1 */
-    uint64_t seed; /* shuffling, dropout, augmentation; default 1 */
+    uint64_t seed; /* shuffling, dropout, augmentation, and the parameters of a model that has none yet; default 1 */
     sdlf_optimizer optimizer;
     sdlf_schedule schedule;
     float label_smoothing;
@@ -52,21 +52,33 @@ typedef struct sdlf_trainer_options {
     const char *conv_algorithm; /* a convolution algorithm by name; NULL: the calculator's own choice */
     const char *data;           /* noted in checkpoints: what to open the data set with; default: its name */
     const char *checkpoint;     /* save here after each epoch and when stopped; NULL: never */
-    bool resume;                /* go on from the training state found in the model (see weights.h) */
+    bool resume;                /* go on from the training state found in the model: see sdlf_trainer_create */
     sdlf_progress_callback *callback;
     void *user;
 } sdlf_trainer_options;
 
-/* Make everything ready: plans for full and for last batches, an inference plan for testing, loaders. All memory that training will
- * use is allocated here. `test` may be NULL. Model and data sets are borrowed. Errors: options out of range, shapes that
- * disagree with the data (samples' shape, number of classes), memory. */
+/* Make everything ready: plans for full and for last batches, an inference plan for testing, loaders. All memory that
+ * training will use is allocated here. `test` may be NULL; `options` may be NULL: all defaults. Model and data sets are
+ * borrowed; a model has one trainer at a time.
+ *
+ * A model that is not built is built from `seed`. One whose normalisation is not known takes that of `train`; samples are
+ * normalised as the model says. Optimiser states and the training state of an earlier training are dropped, unless
+ * `resume` is set: then training goes on where the model's training state says, and ends with the weights, bit for bit,
+ * of training that was never interrupted. For that to hold, batch, seed, optimizer, schedule, label_smoothing, clip_norm
+ * and augment must be those of the state (sdlf_trainer_restore_options); another value is an error that names it. `epochs`
+ * may differ where the schedule does not depend on it (constant and step, without warm-up), and may grow once all
+ * epochs are done: the schedule is then that of the longer training.
+ *
+ * Errors: options out of range, shapes that disagree with the data (samples' shape, number of classes), a training state
+ * that is missing or does not fit, memory. */
 sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,
                                 const sdlf_dataset *test, const sdlf_trainer_options *options);
 void sdlf_trainer_free(sdlf_trainer *trainer);
 
 /* Train to the end. SDLF_ERROR_NUMERIC: the loss became NaN or infinite (the message says at which step; the model keeps
- * the last parameters). SDLF_ERROR_INTERRUPTED: sdlf_trainer_stop was called (the checkpoint, if one is wanted, is
- * written first). */
+ * the parameters of that step, and no training state; an earlier checkpoint is left as it is). SDLF_ERROR_INTERRUPTED:
+ * sdlf_trainer_stop was called; the training state is in the model and in the checkpoint, if one is wanted, and calling
+ * sdlf_trainer_run again goes on. */
 sdlf_status sdlf_trainer_run(sdlf_trainer *trainer);
 
 /* Ask a running trainer to stop after the current step. Safe from a signal handler and from other threads. */
@@ -94,7 +106,10 @@ typedef struct sdlf_evaluation {
     int64_t *confusion; /* [class_count * true + predicted]; owned: sdlf_evaluation_release */
 } sdlf_evaluation;
 
-/* Run the model over a data set. `batch` 0 picks one. Release with sdlf_evaluation_release. */
+/* Run the model over a data set, with its first output that is no loss: probabilities after softmax, logarithms of them
+ * after log_softmax, logits otherwise; the largest, the first of equals, is the prediction. Samples are normalised as the
+ * model says, where it knows, else as the data set does. `batch` 0 picks one. Release with sdlf_evaluation_release. Errors:
+ * shapes that disagree with the data, those of sdlf_plan_create; there is nothing to release then. */
 sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
                           sdlf_calculator *calculator, int64_t batch);
 void sdlf_evaluation_release(sdlf_evaluation *evaluation);
