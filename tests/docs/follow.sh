@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# follow.sh PAGE C_COMPILER: do what a page of docs/ tells its reader to do, in a copy of the project.
+#
+# In the page, a fenced block whose first line is
+#   ```LANGUAGE PATH     becomes the file PATH
+#   ```diff              is applied to the tree, where it must fit
+#   ```sh                is run, from the project's folder, after all of those; each must succeed
+# Other blocks are only read.
+set -euo pipefail
+
+page=$(realpath "$1")
+compiler=$2
+source=$(cd "$(dirname "$0")/../.." && pwd)
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+
+cd "$source"
+cp -a --parents CMakeLists.txt CMakePresets.json cmake framework layers calculators datasets apps tests "$copy"
+cd "$copy"
+
+awk '
+    /^```/ && !inside {
+        inside = 1
+        language = substr($1, 4)
+        path = NF > 1 ? $2 : language == "diff" ? "changes.patch" : language == "sh" ? "commands.sh" : ""
+        if (NF > 1 && system("mkdir -p \"$(dirname \"" path "\")\"") != 0) exit 1
+        next
+    }
+    /^```$/ { inside = 0; next }
+    inside && path != "" { print > path }
+' "$page"
+
+if [ -f changes.patch ]; then
+    patch --strip 1 --fuzz 2 --no-backup-if-mismatch < changes.patch
+fi
+sed 's/^/$ /' commands.sh
+CC=$compiler CFLAGS=-Werror bash -euo pipefail commands.sh
