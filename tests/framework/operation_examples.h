@@ -1,0 +1,162 @@
+/* A good operation of each kind, for the tests of the operation classes. */
+#ifndef SDLF_TESTS_OPERATION_EXAMPLES_H
+#define SDLF_TESTS_OPERATION_EXAMPLES_H
+
+#include <sdlf/operation.h>
+
+enum { N = 2, C = 4, H = 6, W = 6, K = 8 };
+
+/* An operand without memory: a check looks at shapes and options alone. */
+static inline sdlf_tensor t(sdlf_shape shape)
+{
+    return sdlf_tensor_view(SDLF_FLOAT32, shape, NULL);
+}
+
+static inline sdlf_tensor of(sdlf_dtype dtype, sdlf_shape shape)
+{
+    return sdlf_tensor_view(dtype, shape, NULL);
+}
+
+static const sdlf_window2d window_3x3 = {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+static const sdlf_window2d window_2x2 = {{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
+
+/* ---- a good operation of each kind, every optional operand present ---- */
+
+static inline sdlf_operation convolution(sdlf_operation_kind kind)
+{
+    sdlf_tensor x = t(sdlf_shape(N, C, H, W)), w = t(sdlf_shape(K, C / 2, 3, 3)), y = t(sdlf_shape(N, K, H, W));
+    sdlf_tensor bias = t(sdlf_shape(K)), pooled = t(sdlf_shape(N, K, 3, 3));
+    sdlf_tensor mask = of(SDLF_UINT8, pooled.shape);
+    sdlf_operation o = {.kind = kind, .conv2d = {.window = window_3x3, .groups = 2}};
+    switch (kind) {
+    case SDLF_CONV2D_FORWARD:
+        o.in[0] = x, o.in[1] = w, o.in[2] = bias, o.in[3] = y, o.out[0] = y;
+        o.conv2d.activation.function = SDLF_RELU;
+        break;
+    case SDLF_CONV2D_BACKWARD_INPUT: o.in[0] = y, o.in[1] = w, o.out[0] = x; break;
+    case SDLF_CONV2D_BACKWARD_WEIGHTS: o.in[0] = x, o.in[1] = y, o.out[0] = w, o.out[1] = bias; break;
+    case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
+        o.in[0] = x, o.in[1] = w, o.in[2] = bias, o.out[0] = pooled, o.out[1] = mask;
+        break;
+    default: o.in[0] = x, o.in[1] = w, o.in[2] = pooled, o.in[3] = mask, o.out[0] = w, o.out[1] = bias, o.out[2] = x;
+    }
+    if (kind == SDLF_CONV2D_RELU_MAX_POOL_FORWARD || kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD) {
+        o.conv2d_pool.pool = window_2x2;
+    }
+    return o;
+}
+
+static inline sdlf_operation pooling(sdlf_operation_kind kind)
+{
+    bool global = kind == SDLF_GLOBAL_AVG_POOL2D_FORWARD || kind == SDLF_GLOBAL_AVG_POOL2D_BACKWARD;
+    sdlf_tensor x = t(sdlf_shape(N, C, H, W)), y = global ? t(sdlf_shape(N, C, 1, 1)) : t(sdlf_shape(N, C, 3, 3));
+    sdlf_operation o = {.kind = kind};
+    if (!global) o.pool2d.window = window_2x2;
+    switch (kind) {
+    case SDLF_MAX_POOL2D_BACKWARD: o.in[0] = x, o.in[1] = y, o.in[2] = y, o.out[0] = x; break;
+    case SDLF_AVG_POOL2D_BACKWARD:
+    case SDLF_GLOBAL_AVG_POOL2D_BACKWARD: o.in[0] = y, o.out[0] = x; break;
+    default: o.in[0] = x, o.out[0] = y;
+    }
+    return o;
+}
+
+static inline sdlf_operation normalization(sdlf_operation_kind kind)
+{
+    sdlf_tensor x = t(sdlf_shape(N, C, H, W)), c = t(sdlf_shape(C));
+    sdlf_operation o = {.kind = kind, .in = {x, c, c}, .out = {x}, .batch_norm = {.epsilon = 1e-5f, .momentum = 0.1f}};
+    switch (kind) {
+    case SDLF_BATCH_NORM2D_FORWARD: o.out[1] = c, o.out[2] = c, o.out[3] = c, o.out[4] = c; break;
+    case SDLF_BATCH_NORM2D_INFER: o.in[3] = c, o.in[4] = c; break;
+    default: o.in[3] = c, o.in[4] = x, o.out[1] = c, o.out[2] = c;
+    }
+    return o;
+}
+
+static inline sdlf_operation update(sdlf_operation_kind kind)
+{
+    sdlf_tensor w = t(sdlf_shape(3, 5)), one = t(sdlf_shape(1));
+    sdlf_operation o = {.kind = kind, .in = {w, one, one}, .out = {w, w, w}};
+    switch (kind) {
+    case SDLF_SGD_UPDATE:
+        o.out[2] = (sdlf_tensor){.dtype = SDLF_NONE};
+        o.sgd.momentum = 0.9f;
+        break;
+    case SDLF_ADAM_UPDATE:
+        o.in[3] = of(SDLF_INT64, sdlf_shape(1));
+        o.adam.beta1 = 0.9f, o.adam.beta2 = 0.999f, o.adam.epsilon = 1e-8f;
+        break;
+    case SDLF_RMSPROP_UPDATE: o.rmsprop.rho = 0.99f, o.rmsprop.epsilon = 1e-8f, o.rmsprop.momentum = 0.5f; break;
+    default: /* gemm_backward_sgd */
+        o.in[0] = t(sdlf_shape(N, 5)), o.in[1] = t(sdlf_shape(N, 3)), o.in[2] = one;
+        o.out[2] = o.in[0];
+        o.sgd.momentum = 0.9f;
+    }
+    return o;
+}
+
+static inline sdlf_operation example(sdlf_operation_kind kind)
+{
+    sdlf_tensor x = t(sdlf_shape(3, 5)), one = t(sdlf_shape(1)), labels = of(SDLF_INT32, sdlf_shape(3));
+    sdlf_tensor step = of(SDLF_INT64, sdlf_shape(1));
+    sdlf_operation o = {.kind = kind, .in = {x}, .out = {x}};
+    switch (kind) {
+    case SDLF_FILL:
+    case SDLF_RANDOM_UNIFORM:
+    case SDLF_RANDOM_NORMAL: o.in[0] = (sdlf_tensor){.dtype = SDLF_NONE}; break;
+    case SDLF_GATHER_BATCH:
+        o.in[0] = of(SDLF_UINT8, sdlf_shape(9, C, H, W)), o.in[1] = labels, o.in[2] = step;
+        o.out[0] = t(sdlf_shape(3, C, H, W));
+        o.gather.scale = 1;
+        o.gather.augment.shift = 2;
+        break;
+    case SDLF_GEMM:
+        o.in[0] = t(sdlf_shape(2, 3)), o.in[1] = t(sdlf_shape(3, 4)), o.in[2] = t(sdlf_shape(4));
+        o.in[3] = o.out[0] = t(sdlf_shape(2, 4));
+        o.gemm.alpha = 1;
+        break;
+    case SDLF_REDUCE:
+        o.reduce.axis = 1;
+        o.out[0] = t(sdlf_shape(3));
+        break;
+    case SDLF_ADD:
+    case SDLF_ACTIVATION_BACKWARD:
+    case SDLF_SOFTMAX_BACKWARD:
+    case SDLF_LOG_SOFTMAX_BACKWARD: o.in[1] = x; break;
+    case SDLF_DROPOUT_FORWARD:
+    case SDLF_DROPOUT_BACKWARD:
+        o.in[1] = step;
+        o.dropout.probability = 0.5f;
+        break;
+    case SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD:
+        o.in[1] = labels, o.out[1] = one, o.out[2] = of(SDLF_FLOAT64, sdlf_shape(3));
+        break;
+    case SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD: o.in[1] = labels, o.in[2] = one; break;
+    case SDLF_CLIP_SCALE:
+        o.out[0] = one;
+        o.clip.max_norm = 1;
+        break;
+    case SDLF_CONV2D_FORWARD:
+    case SDLF_CONV2D_BACKWARD_INPUT:
+    case SDLF_CONV2D_BACKWARD_WEIGHTS:
+    case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
+    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD: return convolution(kind);
+    case SDLF_MAX_POOL2D_FORWARD:
+    case SDLF_MAX_POOL2D_BACKWARD:
+    case SDLF_AVG_POOL2D_FORWARD:
+    case SDLF_AVG_POOL2D_BACKWARD:
+    case SDLF_GLOBAL_AVG_POOL2D_FORWARD:
+    case SDLF_GLOBAL_AVG_POOL2D_BACKWARD: return pooling(kind);
+    case SDLF_BATCH_NORM2D_FORWARD:
+    case SDLF_BATCH_NORM2D_INFER:
+    case SDLF_BATCH_NORM2D_BACKWARD: return normalization(kind);
+    case SDLF_SGD_UPDATE:
+    case SDLF_ADAM_UPDATE:
+    case SDLF_RMSPROP_UPDATE:
+    case SDLF_GEMM_BACKWARD_SGD: return update(kind);
+    default: break;
+    }
+    return o;
+}
+
+#endif

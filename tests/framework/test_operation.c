@@ -1,0 +1,152 @@
+/* The operation classes: every kind has one, accepts a good operation and refuses operands that do not fit; costs. */
+#include "operation_examples.h"
+#include "testing.h"
+
+#include <string.h>
+
+static sdlf_tensor *operand(sdlf_operation *operation, int index)
+{
+    return index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
+}
+
+static const sdlf_operand *declared(const sdlf_operation_class *type, int index)
+{
+    return index < SDLF_MAX_INPUTS ? &type->in[index] : &type->out[index - SDLF_MAX_INPUTS];
+}
+
+static void every_kind_has_a_class(void)
+{
+    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
+        const sdlf_operation_class *type = sdlf_operation_class_of((sdlf_operation_kind)kind);
+        if (!CHECK(type && type->name && type->check && type->out[0].name)) continue;
+        CHECK(!type->in[SDLF_MAX_INPUTS].name && !type->out[SDLF_MAX_OUTPUTS].name);
+        for (int other = 0; other < kind; other++) {
+            CHECK(strcmp(type->name, sdlf_operation_class_of((sdlf_operation_kind)other)->name) != 0);
+        }
+        for (int i = 0; i < SDLF_MAX_INPUTS; i++) CHECK(!(type->may_alias >> i & 1) || type->in[i].name);
+    }
+    CHECK(sdlf_operation_class_of(SDLF_OPERATION_COUNT) == NULL);
+    CHECK(sdlf_operation_class_of((sdlf_operation_kind)-1) == NULL);
+}
+
+static void good_operations_pass(void)
+{
+    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
+        sdlf_operation good = example((sdlf_operation_kind)kind);
+        CHECK_OK(sdlf_operation_check(&good));
+        for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) { /* the examples leave out nothing */
+            CHECK(!declared(sdlf_operation_class_of(good.kind), i)->name || sdlf_tensor_present(operand(&good, i)));
+        }
+        sdlf_cost cost = sdlf_operation_cost(&good);
+        CHECK(cost.flops >= 0 && cost.bytes > 0);
+        for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) { /* the same in float64 */
+            if (operand(&good, i)->dtype == SDLF_FLOAT32) operand(&good, i)->dtype = SDLF_FLOAT64;
+        }
+        CHECK_OK(sdlf_operation_check(&good));
+    }
+}
+
+/* The n-th operand taken away: refused unless it is optional, or another rule needs it. */
+static void missing_operands_are_refused(void)
+{
+    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
+        const sdlf_operation_class *type = sdlf_operation_class_of((sdlf_operation_kind)kind);
+        for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+            sdlf_operation bad = example((sdlf_operation_kind)kind);
+            if (!declared(type, i)->name) {
+                *operand(&bad, i) = t(sdlf_shape(1));
+                CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_ARGUMENT, type->name);
+                continue;
+            }
+            if (declared(type, i)->optional) continue;
+            *operand(&bad, i) = (sdlf_tensor){.dtype = SDLF_NONE};
+            CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_ARGUMENT, "is missing");
+            CHECK(strstr(sdlf_error_message(), declared(type, i)->name));
+        }
+    }
+}
+
+/* fill and copy take any dtype; gather_batch reads bytes, and with no augmentation writes them. */
+static bool takes_bytes(sdlf_operation_kind kind, int index)
+{
+    return kind == SDLF_FILL || kind == SDLF_COPY ||
+           (kind == SDLF_GATHER_BATCH && (index == 0 || index == SDLF_MAX_INPUTS));
+}
+
+static void wrong_operands_are_refused(void)
+{
+    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
+        const sdlf_operation_class *type = sdlf_operation_class_of((sdlf_operation_kind)kind);
+        bool free_shape = kind == SDLF_FILL || kind == SDLF_RANDOM_UNIFORM || kind == SDLF_RANDOM_NORMAL;
+        for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+            if (!declared(type, i)->name) continue;
+            sdlf_operation bad = example((sdlf_operation_kind)kind);
+            if (!takes_bytes((sdlf_operation_kind)kind, i)) { /* a dtype that fits nowhere */
+                operand(&bad, i)->dtype = operand(&bad, i)->dtype == SDLF_UINT8 ? SDLF_FLOAT16 : SDLF_UINT8;
+                CHECK_FAILS(sdlf_operation_check(&bad),
+                            kind >= SDLF_RANDOM_UNIFORM && kind <= SDLF_RANDOM_NORMAL ? SDLF_ERROR_ARGUMENT
+                                                                                      : SDLF_ERROR_SHAPE,
+                            type->name);
+            }
+            bad = example((sdlf_operation_kind)kind); /* one dimension more */
+            *operand(&bad, i) = of(operand(&bad, i)->dtype, sdlf_shape_prepend(2, operand(&bad, i)->shape));
+            bool any_shape = free_shape || (kind == SDLF_CLIP_SCALE && i == 0);
+            if (!any_shape) CHECK(sdlf_operation_check(&bad) != SDLF_OK);
+            if (any_shape) CHECK_OK(sdlf_operation_check(&bad));
+
+            bad = example((sdlf_operation_kind)kind); /* gaps */
+            operand(&bad, i)->stride[0] += 1;
+            if (kind == SDLF_COPY || sdlf_tensor_is_contiguous(operand(&bad, i))) continue;
+            CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_SHAPE, "gaps");
+        }
+        sdlf_operation bad = example((sdlf_operation_kind)kind);
+        bad.out[0].shape.dim[0] = -1;
+        CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_SHAPE, "negative side");
+        bad.out[0].shape.dim[0] = INT64_MAX;
+        bad.out[0].shape.dim[1] = 3;
+        bad.out[0].shape.rank = 2;
+        CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_SHAPE, "too large");
+        bad.out[0].dtype = (sdlf_dtype)77;
+        CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_ARGUMENT, "dtype 77");
+    }
+}
+
+/* ---- costs and windows ---- */
+
+static void costs_are_counted(void)
+{
+    sdlf_operation conv = example(SDLF_CONV2D_FORWARD);
+    sdlf_cost cost = sdlf_operation_cost(&conv);
+    CHECK_EQUAL(cost.flops, 2LL * N * K * H * W * (C / 2) * 9);
+    CHECK_EQUAL(cost.bytes, 4LL * (N * C * H * W + K * C / 2 * 9 + K + 2 * N * K * H * W));
+    sdlf_operation gemm = example(SDLF_GEMM);
+    CHECK_EQUAL(sdlf_operation_cost(&gemm).flops, 2 * 2 * 3 * 4);
+    sdlf_operation sgd = example(SDLF_SGD_UPDATE); /* g, rate and scale read; w and v read and written */
+    CHECK_EQUAL(sdlf_operation_cost(&sgd).bytes, 4 * (15 + 1 + 1 + 2 * 15 + 2 * 15));
+    sdlf_operation gather = example(SDLF_GATHER_BATCH); /* three of the nine images */
+    CHECK_EQUAL(sdlf_operation_cost(&gather).bytes, 3 * C * H * W + 3 * 4 + 8 + 4 * 3 * C * H * W);
+    sdlf_operation huge = {.kind = SDLF_GEMM};
+    huge.in[0] = t(sdlf_shape(1 << 30, 1 << 30)), huge.in[1] = huge.out[0] = huge.in[0];
+    CHECK_EQUAL(sdlf_operation_cost(&huge).flops, INT64_MAX);
+}
+
+static void windows_have_an_output_size(void)
+{
+    sdlf_window2d window = {{3, 5}, {2, 1}, {1, 2}, {1, 0}, {0, 4}};
+    CHECK_EQUAL(sdlf_window2d_output(&window, 0, 7), 3);
+    CHECK_EQUAL(sdlf_window2d_output(&window, 0, 8), 4);
+    CHECK_EQUAL(sdlf_window2d_output(&window, 1, 5), 1);
+    CHECK_EQUAL(sdlf_window2d_output(&window, 1, 7), 3);
+    CHECK_EQUAL(sdlf_window2d_output(&window, 1, 4), 0);
+}
+
+int main(void)
+{
+    RUN(every_kind_has_a_class);
+    RUN(good_operations_pass);
+    RUN(missing_operands_are_refused);
+    RUN(wrong_operands_are_refused);
+    RUN(costs_are_counted);
+    RUN(windows_have_an_output_size);
+    return test_summary();
+}

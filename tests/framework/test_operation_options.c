@@ -1,0 +1,240 @@
+/* The checks of the operation classes, kind by kind: options out of range and shapes that do not fit together. */
+#include "operation_examples.h"
+#include "testing.h"
+
+#include <math.h>
+
+#define REFUSES(operation, status, text) CHECK_FAILS(sdlf_operation_check(&(operation)), status, text)
+
+static void convolutions(void)
+{
+    static const sdlf_operation_kind kinds[] = {SDLF_CONV2D_FORWARD, SDLF_CONV2D_BACKWARD_INPUT,
+                                                SDLF_CONV2D_BACKWARD_WEIGHTS, SDLF_CONV2D_RELU_MAX_POOL_FORWARD,
+                                                SDLF_CONV2D_RELU_MAX_POOL_BACKWARD};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        sdlf_operation good = example(kinds[i]), bad = good;
+        bad.conv2d.groups = 0;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "groups is 0");
+        bad.conv2d.groups = 3;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "groups is 3");
+        bad.conv2d.groups = 1;
+        REFUSES(bad, SDLF_ERROR_SHAPE, "8x4x3x3");
+        bad = good, bad.conv2d.window.stride[1] = 0;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "horizontal stride is 0");
+        bad = good, bad.conv2d.window.dilation[0] = -1;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "vertical dilation is -1");
+        bad = good, bad.conv2d.window.size[0] = 0;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "vertical size is 0");
+        bad = good, bad.conv2d.window.padding_after[1] = -1;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "horizontal padding is 1 and -1");
+        bad = good, bad.conv2d.window.size[0] = 9;
+        REFUSES(bad, SDLF_ERROR_SHAPE, "9x3 (dilation 1x1) is larger than its input 6x6 (plus padding 1,1,1,1)");
+        bad = good, bad.conv2d.window.dilation[1] = 4;
+        REFUSES(bad, SDLF_ERROR_SHAPE, "larger than its input");
+        bad = good, bad.conv2d.window.stride[0] = 2;
+        REFUSES(bad, SDLF_ERROR_SHAPE, "expected 2x8x");
+    }
+    sdlf_operation bad = example(SDLF_CONV2D_FORWARD);
+    bad.conv2d.activation.function = SDLF_ACTIVATION_FUNCTION_COUNT;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "no activation function");
+}
+
+static void fused_pools(void)
+{
+    for (int i = 0; i < 2; i++) {
+        sdlf_operation good = example(i ? SDLF_CONV2D_RELU_MAX_POOL_BACKWARD : SDLF_CONV2D_RELU_MAX_POOL_FORWARD);
+        sdlf_operation bad = good;
+        bad.conv2d_pool.pool.size[0] = bad.conv2d_pool.pool.stride[0] = 3;
+        bad.conv2d_pool.pool.size[1] = bad.conv2d_pool.pool.stride[1] = 3;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "3x3, expected at most 8 positions");
+        bad = good, bad.conv2d_pool.pool.stride[0] = 1;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "stride is 1x2, expected its window's size 2x2");
+        bad = good, bad.conv2d_pool.pool.dilation[0] = 2;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "dilation is 2x1");
+        bad = good, bad.conv2d_pool.pool.padding_before[0] = 1;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "padding");
+        bad = good, bad.conv2d_pool.ties = (sdlf_ties)2;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "ties");
+    }
+}
+
+static void pools(void)
+{
+    sdlf_operation good = example(SDLF_MAX_POOL2D_FORWARD), bad = good;
+    bad.pool2d.ties = (sdlf_ties)-1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "ties");
+    bad = good, bad.pool2d.window.size[0] = 7;
+    REFUSES(bad, SDLF_ERROR_SHAPE, "the window 7x2 (dilation 1x1) is larger than its input 6x6");
+    bad = good, bad.pool2d.window.padding_before[0] = 2, bad.out[0] = t(sdlf_shape(N, C, 4, 3));
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "nothing but padding");
+    bad = good, bad.pool2d.window.padding_after[1] = 2, bad.out[0] = t(sdlf_shape(N, C, 3, 4));
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "nothing but padding");
+
+    /* Positions -1 and 2 around an input of two: both in the padding. */
+    sdlf_window2d wide = {{2, 1}, {1, 1}, {3, 1}, {1, 0}, {1, 0}};
+    sdlf_operation gap = {.kind = SDLF_MAX_POOL2D_FORWARD, .pool2d.window = wide};
+    gap.in[0] = t(sdlf_shape(1, 1, 2, 1)), gap.out[0] = t(sdlf_shape(1, 1, 1, 1));
+    REFUSES(gap, SDLF_ERROR_ARGUMENT, "nothing but padding");
+    gap.kind = SDLF_AVG_POOL2D_FORWARD;
+    REFUSES(gap, SDLF_ERROR_ARGUMENT, "nothing but padding");
+    gap.pool2d.count_padding = true;
+    CHECK_OK(sdlf_operation_check(&gap));
+    gap.kind = SDLF_MAX_POOL2D_FORWARD; /* an input of three reaches position 2 */
+    gap.in[0] = t(sdlf_shape(1, 1, 3, 1)), gap.out[0] = t(sdlf_shape(1, 1, 2, 1));
+    CHECK_OK(sdlf_operation_check(&gap));
+
+    bad = example(SDLF_GLOBAL_AVG_POOL2D_FORWARD);
+    bad.in[0] = t(sdlf_shape(N, C, 0, W));
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "nothing to average");
+}
+
+static void products_and_sums(void)
+{
+    sdlf_operation good = example(SDLF_GEMM), bad = good;
+    bad.gemm.transpose_a = true;
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'b' has shape 3x4, expected 2x4");
+    bad = good, bad.in[1] = t(sdlf_shape(4, 3)), bad.gemm.transpose_b = true;
+    CHECK_OK(sdlf_operation_check(&bad));
+    bad = good, bad.gemm.alpha = NAN;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "alpha");
+    bad = good, bad.gemm.activation.function = SDLF_CLIP, bad.gemm.activation.low = 1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "clip's low 1 is above its high 0");
+    bad = good, bad.in[2] = t(sdlf_shape(2));
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'bias' has shape 2, expected 4");
+    sdlf_operation empty = good;
+    empty.in[0] = t(sdlf_shape(2, 0)), empty.in[1] = t(sdlf_shape(0, 4));
+    CHECK_OK(sdlf_operation_check(&empty));
+
+    bad = example(SDLF_REDUCE), bad.reduce.axis = 2;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "axis is 2, expected 0 to 1");
+    bad.reduce.axis = -1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "axis is -1");
+    bad = example(SDLF_REDUCE), bad.reduce.function = (sdlf_reduction)4;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "no reduction");
+    bad = example(SDLF_REDUCE), bad.in[0] = t(sdlf_shape(3, 0));
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "nothing to reduce");
+    good = example(SDLF_REDUCE), good.out[0] = t(sdlf_shape(3, 1));
+    CHECK_OK(sdlf_operation_check(&good));
+    good.in[0] = t(sdlf_shape(7)), good.out[0] = t(SDLF_SCALAR), good.reduce.axis = 0;
+    CHECK_OK(sdlf_operation_check(&good));
+
+    bad = example(SDLF_ADD), bad.add.activation.function = SDLF_LEAKY_RELU, bad.add.activation.slope = -1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "slope is -1");
+    bad = example(SDLF_ACTIVATION_FORWARD), bad.activation.function = (sdlf_activation_function)-1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "no activation function");
+}
+
+static void gathering(void)
+{
+    sdlf_operation good = example(SDLF_GATHER_BATCH), bad = good;
+    bad.in[2] = (sdlf_tensor){.dtype = SDLF_NONE};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "needs operand 'epoch'");
+    bad.gather.augment.shift = 0;
+    CHECK_OK(sdlf_operation_check(&bad));
+    bad = good, bad.gather.augment.scale = 1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "scale is 1, expected at least 0 and less than 1");
+    bad = good, bad.gather.augment.shift = -1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "shift is -1");
+    bad = good, bad.gather.augment.rotate = 361;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "rotate is 361");
+    bad = good, bad.gather.augment.elastic = NAN;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "elastic");
+    bad = good, bad.gather.mean = INFINITY;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "mean");
+    bad = good, bad.in[0] = of(SDLF_UINT8, sdlf_shape(9, H, W)), bad.out[0] = t(sdlf_shape(3, H, W));
+    REFUSES(bad, SDLF_ERROR_SHAPE, "expected 4 dimensions, found 3");
+    bad.gather.augment.shift = 0;
+    CHECK_OK(sdlf_operation_check(&bad));
+    bad = good, bad.in[0].dtype = SDLF_FLOAT64;
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'x' is float64, expected float32");
+    bad = good, bad.out[0].dtype = SDLF_UINT8;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "floating operand 'y'");
+    bad.gather.augment.shift = 0;
+    CHECK_OK(sdlf_operation_check(&bad));
+    bad.out[0].dtype = SDLF_INT32;
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'x' is uint8, expected int32");
+    bad = good, bad.in[1] = of(SDLF_INT32, sdlf_shape(4));
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'y' has shape 3x4x6x6, expected 4x4x6x6");
+}
+
+static void normalizing(void)
+{
+    sdlf_operation bad = example(SDLF_BATCH_NORM2D_FORWARD);
+    bad.batch_norm.momentum = 1.5f;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "momentum is 1.5");
+    bad = example(SDLF_BATCH_NORM2D_FORWARD), bad.batch_norm.epsilon = -1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "epsilon is -1");
+    bad = example(SDLF_BATCH_NORM2D_FORWARD), bad.in[0] = bad.out[0] = t(sdlf_shape(0, C));
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "no values");
+    bad = example(SDLF_BATCH_NORM2D_INFER), bad.in[0] = bad.out[0] = t(sdlf_shape(N, C));
+    CHECK_OK(sdlf_operation_check(&bad));
+    bad.in[0] = bad.out[0] = t(sdlf_shape(N, C, H));
+    REFUSES(bad, SDLF_ERROR_SHAPE, "expected 4 dimensions, found 3");
+    bad = example(SDLF_BATCH_NORM2D_INFER), bad.batch_norm.epsilon = NAN;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "epsilon");
+}
+
+static void probabilities(void)
+{
+    sdlf_operation bad = example(SDLF_DROPOUT_FORWARD);
+    bad.dropout.probability = 1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "probability is 1");
+    bad = example(SDLF_DROPOUT_BACKWARD), bad.dropout.probability = -0.1f;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "probability is -0.1");
+    bad = example(SDLF_SOFTMAX_FORWARD), bad.softmax.axis = 2;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "axis is 2");
+    bad = example(SDLF_LOG_SOFTMAX_BACKWARD), bad.softmax.axis = -1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "axis is -1");
+    bad = example(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD), bad.cross_entropy.smoothing = 1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "smoothing is 1");
+    bad = example(SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD), bad.in[0] = bad.out[0] = t(sdlf_shape(3, 0));
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "at least one row and one class");
+    bad = example(SDLF_RANDOM_UNIFORM), bad.random.b = NAN;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "high");
+    bad = example(SDLF_RANDOM_NORMAL), bad.random.b = -1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "deviation is -1");
+    bad = example(SDLF_RANDOM_NORMAL), bad.out[0].dtype = SDLF_FLOAT16;
+    CHECK_OK(sdlf_operation_check(&bad));
+}
+
+static void updates(void)
+{
+    sdlf_operation bad = example(SDLF_SGD_UPDATE);
+    bad.out[1] = (sdlf_tensor){.dtype = SDLF_NONE};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "momentum needs operand 'v'");
+    bad.sgd.momentum = 0;
+    CHECK_OK(sdlf_operation_check(&bad));
+    bad.sgd.momentum = 1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "momentum is 1");
+    bad = example(SDLF_SGD_UPDATE), bad.sgd.decay = -1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "decay is -1");
+    bad = example(SDLF_ADAM_UPDATE), bad.adam.beta1 = 1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "beta1 is 1");
+    bad = example(SDLF_ADAM_UPDATE), bad.adam.beta2 = -0.5f;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "beta2 is -0.5");
+    bad = example(SDLF_ADAM_UPDATE), bad.adam.epsilon = NAN;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "epsilon");
+    bad = example(SDLF_RMSPROP_UPDATE), bad.rmsprop.rho = 1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "rho is 1");
+    bad = example(SDLF_RMSPROP_UPDATE), bad.out[2] = (sdlf_tensor){.dtype = SDLF_NONE};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "momentum needs operand 'b'");
+    bad = example(SDLF_GEMM_BACKWARD_SGD), bad.out[1] = (sdlf_tensor){.dtype = SDLF_NONE};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "momentum needs operand 'v'");
+    bad = example(SDLF_CLIP_SCALE), bad.clip.max_norm = 0;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "max_norm is 0");
+    bad.clip.max_norm = NAN;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "max_norm");
+}
+
+int main(void)
+{
+    RUN(convolutions);
+    RUN(fused_pools);
+    RUN(pools);
+    RUN(products_and_sums);
+    RUN(gathering);
+    RUN(normalizing);
+    RUN(probabilities);
+    RUN(updates);
+    return test_summary();
+}
