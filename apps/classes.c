@@ -20,15 +20,15 @@ static int64_t cell(const sdlf_evaluation *e, int truth, int predicted)
     return e->confusion[(int64_t)truth * e->class_count + predicted];
 }
 
-static class_figures figures_of(const sdlf_evaluation *e, int class)
+static class_figures figures_of(const sdlf_evaluation *e, int label)
 {
-    class_figures f = {.correct = cell(e, class, class), .mistaken_for = -1};
+    class_figures f = {.correct = cell(e, label, label), .mistaken_for = -1};
     int64_t most = 0;
     for (int other = 0; other < e->class_count; other++) {
-        f.count += cell(e, class, other);
-        f.called += cell(e, other, class);
-        if (other == class || cell(e, class, other) <= most) continue;
-        most = cell(e, class, other);
+        f.count += cell(e, label, other);
+        f.called += cell(e, other, label);
+        if (other == label || cell(e, label, other) <= most) continue;
+        most = cell(e, label, other);
         f.mistaken_for = other;
     }
     f.precision = f.called > 0 ? (double)f.correct / (double)f.called : NAN;
@@ -39,16 +39,16 @@ static class_figures figures_of(const sdlf_evaluation *e, int class)
 void classes_print(const terminal *out, const sdlf_evaluation *e)
 {
     table *t = table_create(">class|>samples|>precision|>recall|mistaken most often for");
-    for (int class = 0; class < e->class_count; class ++) {
-        class_figures f = figures_of(e, class);
-        table_cell(t, "%d", class);
+    for (int label = 0; label < e->class_count; label++) {
+        class_figures f = figures_of(e, label);
+        table_cell(t, "%d", label);
         table_cell(t, "%s", number_count(f.count).text);
         table_cell(t, "%s", number_percent(f.precision, 2).text);
         table_cell(t, "%s", number_percent(f.recall, 2).text);
         if (f.mistaken_for < 0) {
             table_cell(t, "%s", "");
         } else {
-            table_cell(t, "%d  (%s)", f.mistaken_for, number_count(cell(e, class, f.mistaken_for)).text);
+            table_cell(t, "%d  (%s)", f.mistaken_for, number_count(cell(e, label, f.mistaken_for)).text);
         }
     }
     table_print(t, out, 2);
@@ -59,8 +59,8 @@ void classes_print_confusion(const terminal *out, const sdlf_evaluation *e)
 {
     char headings[2048] = ">true";
     size_t used = 5;
-    for (int class = 0; class < e->class_count && used < sizeof headings; class ++) {
-        used += (size_t)snprintf(headings + used, sizeof headings - used, "|>%d", class);
+    for (int label = 0; label < e->class_count && used < sizeof headings; label++) {
+        used += (size_t)snprintf(headings + used, sizeof headings - used, "|>%d", label);
     }
     const char *bold = terminal_escape(out, TERMINAL_BOLD), *dim = terminal_escape(out, TERMINAL_DIM),
                *plain = terminal_escape(out, TERMINAL_PLAIN);
@@ -84,15 +84,15 @@ void classes_print_confusion(const terminal *out, const sdlf_evaluation *e)
 json_t *classes_json(const sdlf_evaluation *e)
 {
     json_t *classes = json_array(), *confusion = json_array();
-    for (int class = 0; class < e->class_count; class ++) {
-        class_figures f = figures_of(e, class);
+    for (int label = 0; label < e->class_count; label++) {
+        class_figures f = figures_of(e, label);
         json_array_append_new(classes,
-                              json_pack("{si sI sI sI so so}", "class", class, "samples", (json_int_t)f.count, "called",
+                              json_pack("{si sI sI sI so so}", "class", label, "samples", (json_int_t)f.count, "called",
                                         (json_int_t)f.called, "correct", (json_int_t)f.correct, "precision",
                                         json_number(f.precision), "recall", json_number(f.recall)));
         json_t *row = json_array();
         for (int other = 0; other < e->class_count; other++) {
-            json_array_append_new(row, json_integer(cell(e, class, other)));
+            json_array_append_new(row, json_integer(cell(e, label, other)));
         }
         json_array_append_new(confusion, row);
     }
