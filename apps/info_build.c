@@ -9,6 +9,7 @@
 #include "apps/machine.h"
 #include "apps/number.h"
 #include "apps/report.h"
+#include "apps/wrap.h"
 
 /* A calculator's line on what it runs on, or why it cannot be opened. False: it cannot. */
 static bool describe(const char *name, char *text, size_t size)
@@ -58,11 +59,6 @@ static entry optimizer_entry(int i)
     return type ? (entry){type->name, type->summary} : (entry){0};
 }
 
-static entry schedule_entry(int i)
-{
-    return sdlf_schedule_names[i] ? (entry){sdlf_schedule_names[i], ""} : (entry){0};
-}
-
 static const struct {
     const char *heading, *key;
     entry (*at)(int index);
@@ -71,7 +67,6 @@ static const struct {
     {"Data sets", "datasets", dataset_entry},
     {"Layers", "layers", layer_entry},
     {"Optimizers", "optimizers", optimizer_entry},
-    {"Learning-rate schedules", "schedules", schedule_entry},
 };
 enum { REGISTRY_COUNT = sizeof registry / sizeof registry[0] };
 
@@ -82,35 +77,40 @@ static void print_heading(const terminal *out, const char *text)
     printf("\n%s%s%s\n", terminal_escape(out, TERMINAL_BOLD), text, terminal_escape(out, TERMINAL_PLAIN));
 }
 
-static void print_row(const char *name, const char *text)
+static void print_row(const terminal *out, const char *name, const char *text)
 {
-    printf("  %-*s  %s\n", NAME_WIDTH, name, text);
+    int at = printf("  %-*s  ", NAME_WIDTH, name);
+    wrap_print(stdout, text, at, at, out->width);
 }
 
 void info_print_build(const terminal *out)
 {
     char text[256];
     printf("%ssdlf %s%s\n", terminal_escape(out, TERMINAL_BOLD), SDLF_VERSION, terminal_escape(out, TERMINAL_PLAIN));
-    snprintf(text, sizeof text, "%s, %s library", report_build(), BUILD_LIBRARY);
-    print_row("build", text);
-    print_row("compiler", BUILD_COMPILER);
-    print_row("flags", BUILD_FLAGS);
-    print_row("CUDA", BUILD_CUDA);
+    snprintf(text, sizeof text, "%s%s%s, %s library", BUILD_TYPE, BUILD_CHECKS[0] ? " with " : "", BUILD_CHECKS,
+             BUILD_LIBRARY);
+    print_row(out, "build", text);
+    print_row(out, "compiler", BUILD_COMPILER);
+    print_row(out, "flags", BUILD_FLAGS);
+    print_row(out, "CUDA", BUILD_CUDA);
     snprintf(text, sizeof text, "%s, %ld processors, %s of memory", BUILD_SYSTEM, processors(),
              number_bytes(machine_memory()).text);
-    print_row("machine", text);
+    print_row(out, "machine", text);
 
     print_heading(out, "Calculators");
     const sdlf_calculator_class *type;
     for (int i = 0; (type = sdlf_calculator_class_at(i)); i++) {
         describe(type->name, text, sizeof text);
-        print_row(type->name, text);
+        print_row(out, type->name, text);
     }
     for (int r = 0; r < REGISTRY_COUNT; r++) {
         print_heading(out, registry[r].heading);
         entry e;
-        for (int i = 0; (e = registry[r].at(i)).name; i++) print_row(e.name, e.summary);
+        for (int i = 0; (e = registry[r].at(i)).name; i++) print_row(out, e.name, e.summary);
     }
+    print_heading(out, "Learning-rate schedules");
+    for (int i = 0; sdlf_schedule_names[i]; i++) printf("%s%s", i ? ", " : "  ", sdlf_schedule_names[i]);
+    putchar('\n');
 }
 
 json_t *info_build_json(void)
@@ -134,5 +134,8 @@ json_t *info_build_json(void)
         for (int i = 0; (e = registry[r].at(i)).name; i++) json_array_append_new(names, json_string(e.name));
         json_object_set_new(result, registry[r].key, names);
     }
+    json_t *schedules = json_array();
+    for (int i = 0; sdlf_schedule_names[i]; i++) json_array_append_new(schedules, json_string(sdlf_schedule_names[i]));
+    json_object_set_new(result, "schedules", schedules);
     return result;
 }

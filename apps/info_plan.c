@@ -23,6 +23,34 @@ static void cell_count(table *t, int64_t count)
     table_cell(t, "%s", count >= 0 ? number_count(count).text : "");
 }
 
+/* Does a layer's name say its type, but for the numbers that tell layers of one type apart ("relu_2")? */
+static bool says_type(const char *name, const char *type)
+{
+    while (*name) {
+        if (*name == *type) {
+            name++;
+            type++;
+        } else if (*name == '_') {
+            name += 1 + strspn(name + 1, "0123456789");
+        } else {
+            return false;
+        }
+    }
+    return *type == '\0';
+}
+
+/* Is there anything to tell: does any layer run elsewhere than the first one's forward pass? */
+static bool is_spread(const sdlf_plan *plan)
+{
+    const char *first = NULL;
+    for (int i = 0; i < sdlf_plan_layer_count(plan); i++) {
+        sdlf_layer_info info = sdlf_plan_layer_info(plan, i);
+        if (!first) first = info.forward;
+        if (strcmp(info.forward, first) != 0 || (info.backward && strcmp(info.backward, first) != 0)) return true;
+    }
+    return false;
+}
+
 /* "cpu", or "cuda, cpu" where the backward pass runs elsewhere. */
 static void cell_calculators(table *t, const sdlf_layer_info *info)
 {
@@ -32,15 +60,17 @@ static void cell_calculators(table *t, const sdlf_layer_info *info)
 
 static void print_layers(const terminal *out, const sdlf_plan *plan, bool training)
 {
-    table *t = table_create(training ? "layer|type|output|on|>parameters|>MFLOP fwd|>bwd|>MB fwd|>bwd|>arena offset"
-                                     : "layer|type|output|on|>parameters|>MFLOP||>MB||>arena offset");
+    table *t = table_create(training ? "layer|type|output|on|>parameters|>MFLOP fwd|>bwd|>MB fwd|>bwd|>offset"
+                                     : "layer|type|output|on|>parameters|>MFLOP||>MB||>offset");
     sdlf_layer_info total = {.parameters = 0};
+    bool spread = is_spread(plan);
     for (int i = 0; i < sdlf_plan_layer_count(plan); i++) {
         sdlf_layer_info info = sdlf_plan_layer_info(plan, i);
         table_cell(t, "%s", info.layer);
-        table_cell(t, "%s", strcmp(info.type, info.layer) == 0 ? "" : info.type);
+        table_cell(t, "%s", says_type(info.layer, info.type) ? "" : info.type);
         table_cell(t, "%s", sdlf_shape_print(info.shape).text);
-        cell_calculators(t, &info);
+        if (spread) cell_calculators(t, &info);
+        if (!spread) table_cell(t, "%s", "");
         cell_count(t, info.parameters > 0 ? info.parameters : -1);
         cell_millions(t, info.forward_cost.flops);
         cell_millions(t, info.backward_cost.flops);
@@ -68,7 +98,7 @@ static void print_layers(const terminal *out, const sdlf_plan *plan, bool traini
 
 static void print_steps(const terminal *out, const sdlf_plan *plan)
 {
-    table *t = table_create(">#|phase|layer|operation|on|output|dtype|>MFLOP|>MB|>arena offset|>workspace");
+    table *t = table_create(">#|phase|layer|operation|on|output|dtype|>MFLOP|>MB|>offset|>workspace");
     for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
         sdlf_step_info info = sdlf_plan_step_info(plan, i);
         table_cell(t, "%d", i + 1);
@@ -94,11 +124,12 @@ static void print_memory(const terminal *out, const sdlf_memory_info *memory)
         const char *what;
         int64_t bytes;
     } row[] = {
-        {"arena: activations, gradients, workspaces", memory->arena},
+        {"activations, gradients, workspaces", memory->arena},
         {"parameters", memory->parameters},
         {"optimizer states", memory->states},
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        if (row[i].bytes == 0) continue;
         table_cell(t, "%s", row[i].what);
         cell_count(t, row[i].bytes);
         table_cell(t, "%s", "");
@@ -111,7 +142,9 @@ static void print_memory(const terminal *out, const sdlf_memory_info *memory)
     table_print(t, out, 2);
     table_free(t);
     if (memory->unshared > memory->arena) {
-        printf("  Without reuse by lifetime the arena would have %s bytes.\n", number_count(memory->unshared).text);
+        printf(
+            "  Activations, gradients and workspaces share their memory by lifetime; apart they would take %s bytes.\n",
+            number_count(memory->unshared).text);
     }
 }
 

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "apps/suggest.h"
+#include "apps/terminal.h"
+#include "apps/wrap.h"
 
 static bool is_builtin(const char *name)
 {
@@ -78,9 +80,11 @@ sdlf_shape network_sample_shape(const sdlf_model *model)
 
 void network_print_list(void)
 {
-    puts("\nNetworks");
+    terminal out = terminal_of(stdout);
+    printf("\n%sNetworks%s\n", terminal_escape(&out, TERMINAL_BOLD), terminal_escape(&out, TERMINAL_PLAIN));
     const char *name;
     for (int i = 0; (name = sdlf_network_builtin_name(i)); i++) {
-        printf("  %-12s  %s\n", name, sdlf_network_builtin_summary(i));
+        int at = printf("  %-12s  ", name);
+        wrap_print(stdout, sdlf_network_builtin_summary(i), at, at, out.width);
     }
 }

@@ -5,7 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Plain gradient descent is seldom what anyone wants. */
 static const float usual_momentum = 0.9f;
+static const char usual_momentum_help[] = "; 0.9 for sgd unless given";
+
+static bool has_usual_momentum(const sdlf_optimizer_class *type, const sdlf_field *field)
+{
+    return strcmp(type->name, "sgd") == 0 && strcmp(field->name, "momentum") == 0;
+}
 
 static const char *optimizer_name(int index)
 {
@@ -33,7 +40,8 @@ static void add_field(optimizer_rows *rows, const sdlf_optimizer_class *type, co
         snprintf(rows->text[i].field, sizeof rows->text[i].field, "%s", field->name);
         snprintf(rows->text[i].name, sizeof rows->text[i].name, "%s", field->name);
         for (char *c = rows->text[i].name; *c; c++) *c = *c == '_' ? '-' : *c;
-        snprintf(rows->text[i].help, sizeof rows->text[i].help, "%s (%s)", field->help, type->name);
+        snprintf(rows->text[i].help, sizeof rows->text[i].help, "%s%s (%s)", field->help,
+                 has_usual_momentum(type, field) ? usual_momentum_help : "", type->name);
         bool flag = field->type == SDLF_FIELD_BOOL;
         *row = (argument){.name = rows->text[i].name,
                           .type = flag ? ARGUMENT_FLAG : ARGUMENT_FLOAT,
@@ -61,7 +69,7 @@ void optimizer_rows_make(optimizer_rows *rows)
                               .value = "NAME",
                               .names = optimizer_name,
                               .fallback = "sgd",
-                              .help = "sgd has a momentum of 0.9 unless --momentum is given"};
+                              .help = "what updates the weights"};
     const sdlf_optimizer_class *type;
     for (int i = 0; (type = sdlf_optimizer_class_at(i)); i++) {
         for (const sdlf_field *field = type->fields; field && field->name; field++) add_field(rows, type, field);
@@ -95,7 +103,8 @@ sdlf_status optimizer_from_arguments(sdlf_optimizer *optimizer, bool keep, const
     if (!keep || !optimizer->type || arguments_given(a, "optimizer")) {
         *optimizer = (sdlf_optimizer){.type = sdlf_optimizer_class_find(settings->name)};
         const sdlf_field *momentum = find_field(optimizer->type, "momentum");
-        if (momentum && strcmp(settings->name, "sgd") == 0) store(optimizer, momentum, usual_momentum, false);
+        if (momentum && has_usual_momentum(optimizer->type, momentum))
+            store(optimizer, momentum, usual_momentum, false);
     }
     for (int i = 0; i < rows->count; i++) {
         if (!arguments_given(a, rows->text[i].name)) continue;

@@ -29,16 +29,17 @@ static int print_epoch(char *text, size_t size, const sdlf_progress *now)
 /* What stands right of the bar. */
 static void print_figures(char *text, size_t size, const progress *p, const sdlf_progress *now)
 {
-    double done = (double)now->step / (double)now->steps;
-    double left = now->step > 0 ? now->seconds / done - now->seconds : NAN;
+    double seconds = now->seconds - p->first_seconds;
+    double left = seconds / (double)(now->step - p->first_step) * (double)(now->steps - now->step);
     char rest[64];
     if (p->testing && now->step == now->steps) {
         snprintf(rest, sizeof rest, "testing");
     } else {
         snprintf(rest, sizeof rest, "%s left", number_clock(left).text);
     }
-    snprintf(text, size, "%3.0f%%  loss %.3f  accuracy %s  %s samples/s  %s", floor(100 * done), now->loss,
-             number_percent(now->accuracy, 1).text, number_fixed((double)now->samples / now->seconds, 0).text, rest);
+    snprintf(text, size, "%3.0f%%  loss %5.3f  accuracy %5s  %6s samples/s  %s",
+             floor(100.0 * (double)now->step / (double)now->steps), now->loss, number_percent(now->accuracy, 1).text,
+             number_fixed((double)(now->samples - p->first_samples) / seconds, 0).text, rest);
 }
 
 static void draw_bar(progress *p, const sdlf_progress *now)
@@ -80,12 +81,12 @@ static void finish_epoch(progress *p, const sdlf_progress *now)
     print_epoch(epoch, sizeof epoch, now);
     if (p->open) fputs("\r\033[K", p->out.file);
     p->open = false;
-    fprintf(p->out.file, "%sloss %.3f  accuracy %s", epoch, now->loss, number_percent(now->accuracy, 1).text);
+    fprintf(p->out.file, "%sloss %5.3f  accuracy %5s", epoch, now->loss, number_percent(now->accuracy, 1).text);
     if (isfinite(now->test_accuracy)) {
-        fprintf(p->out.file, "  test %s%s%s", terminal_escape(&p->out, TERMINAL_BOLD),
+        fprintf(p->out.file, "  test %s%6s%s", terminal_escape(&p->out, TERMINAL_BOLD),
                 number_percent(now->test_accuracy, 2).text, terminal_escape(&p->out, TERMINAL_PLAIN));
     }
-    fprintf(p->out.file, "  %s  weights %08x\n", number_duration(now->seconds).text, now->weights);
+    fprintf(p->out.file, "  %6s  weights %08x\n", number_duration(now->seconds).text, now->weights);
     fflush(p->out.file);
 }
 
@@ -96,6 +97,13 @@ void progress_show(progress *p, const sdlf_progress *now)
         finish_epoch(p, now);
         p->drawn = time;
         return;
+    }
+    if (now->epoch != p->epoch) {
+        p->epoch = now->epoch;
+        bool resumed = now->step > 1;
+        p->first_step = resumed ? now->step : 0;
+        p->first_samples = resumed ? now->samples : 0;
+        p->first_seconds = resumed ? now->seconds : 0;
     }
     bool last = now->step == now->steps;
     if (p->out.interactive ? time - p->drawn < redraw_seconds && !last : time - p->drawn < line_seconds) return;

@@ -12,6 +12,10 @@ typedef struct progress {
     bool testing; /* is there a test after an epoch? */
     double drawn; /* when the last line was drawn, on the monotonic clock */
     bool open;    /* an unfinished line stands on the terminal */
+    /* where this run took its epoch up: in the middle, when it was resumed */
+    int epoch;
+    int64_t first_step, first_samples;
+    double first_seconds;
 } progress;
 
 progress progress_begin(const terminal *out, bool testing);

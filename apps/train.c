@@ -14,6 +14,7 @@
 #include "apps/progress.h"
 #include "apps/report.h"
 #include "apps/train_session.h"
+#include "apps/wrap.h"
 
 static const argument data_arguments[] = {
     {.name = "Data and network", .type = ARGUMENT_HEADING},
@@ -32,7 +33,7 @@ static const argument output_arguments[] = {
     {"out", ARGUMENT_TEXT, offsetof(train_settings, out), "FILE",
      .help = "keep weights and training state here after each epoch (default: NETWORK.safetensors, if there is none)"},
     {"resume", ARGUMENT_TEXT, offsetof(train_settings, resume), "FILE",
-     .help = "go on where FILE stopped, with its network, data and options; others may be given"},
+     .help = "go on where FILE stopped, with its network, data and options; --epochs adds some when all are done"},
     {"no-save", ARGUMENT_FLAG, offsetof(train_settings, no_save), .help = "keep nothing"},
     {"log", ARGUMENT_TEXT, offsetof(train_settings, log), "FILE",
      .help = "write a JSON object a line: start, steps, epochs, end (with --resume: after what is there)"},
@@ -45,9 +46,13 @@ static const argument output_arguments[] = {
 
 static void epilogue(void)
 {
-    puts("\nData sets");
+    terminal out = terminal_of(stdout);
+    printf("\n%sData sets%s\n", terminal_escape(&out, TERMINAL_BOLD), terminal_escape(&out, TERMINAL_PLAIN));
     const sdlf_dataset_class *type;
-    for (int i = 0; (type = sdlf_dataset_class_at(i)); i++) printf("  %-12s  %s\n", type->name, type->summary);
+    for (int i = 0; (type = sdlf_dataset_class_at(i)); i++) {
+        int at = printf("  %-12s  ", type->name);
+        wrap_print(stdout, type->summary, at, at, out.width);
+    }
     network_print_list();
 }
 
@@ -139,11 +144,10 @@ static int stopped(const showing *show)
 }
 
 /* The run failed: say why, and what is left. */
-static int failed(const showing *show, sdlf_status status)
+static int failed(const showing *show)
 {
     const train_session *s = &show->session;
     terminal_error("train", "%s", sdlf_error_message());
-    if (status == SDLF_ERROR_NUMERIC) fputs("A smaller --learning-rate or --clip-norm 1 may help.\n", stderr);
     if (s->out_path && show->epochs > 0) {
         int done = show->last.event == SDLF_PROGRESS_EPOCH ? show->last.epoch : show->last.epoch - 1;
         fprintf(stderr, "%s still has what the last save put there, at the latest after epoch %d.\n", s->out_path,
@@ -167,7 +171,7 @@ static int train(showing *show)
     if (status == SDLF_OK) return finish(show);
     training_log_end(&s->log, status, NULL);
     if (status == SDLF_ERROR_INTERRUPTED && interrupt_signal() != 0) return stopped(show);
-    return failed(show, status);
+    return failed(show);
 }
 
 static int run(int count, char **words)
@@ -193,9 +197,9 @@ static int run(int count, char **words)
         .parts = parts,
         .epilogue = epilogue,
         .examples = "  sdlf train\n"
-                    "  sdlf train --data mnist:/data/mnist --net lenet5 --epochs 10 --out lenet5.safetensors\n"
+                    "  sdlf train --data mnist:/data/mnist --net lenet5 --epochs 10\n"
                     "  sdlf train --resume lenet5.safetensors --epochs 20\n"
-                    "  sdlf train --optimizer adamw --weight-decay 0.01 --learning-rate 0.001 --schedule cosine\n",
+                    "  sdlf train --optimizer adamw --weight-decay 0.01 --schedule cosine\n",
     };
     switch (arguments_read(&s->given, &usage, count, words, &s->set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;
