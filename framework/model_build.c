@@ -49,8 +49,8 @@ void model_free_parameters(sdlf_model *model)
     model->built = false;
 }
 
-/* Append the parameters of one layer. */
-static sdlf_status add_parameters(sdlf_model *model, int index, const sdlf_signature *signature, uint64_t seed)
+/* Append the parameters of one layer, initialised from *seed, or undefined without one. */
+static sdlf_status add_parameters(sdlf_model *model, int index, const sdlf_signature *signature, const uint64_t *seed)
 {
     model_layer *entry = &model->layers[index];
     entry->first_parameter = model->parameter_count;
@@ -70,8 +70,8 @@ static sdlf_status add_parameters(sdlf_model *model, int index, const sdlf_signa
         snprintf(parameter->name, length, "%s.%s", entry->layer.name, spec->name);
         model->parameter_count++; /* from here on model_free_parameters cleans up */
         sdlf_status status = sdlf_tensor_create(&parameter->value, NULL, SDLF_FLOAT32, spec->shape);
-        if (status == SDLF_OK)
-            status = sdlf_initialize(&parameter->value, spec, seed,
+        if (status == SDLF_OK && seed != NULL)
+            status = sdlf_initialize(&parameter->value, spec, *seed,
                                      SDLF_STREAM_PARAMETER + (uint32_t)(model->parameter_count - 1));
         if (status != SDLF_OK) return sdlf_fail_context(status, "parameter %s", parameter->name);
     }
@@ -137,7 +137,7 @@ sdlf_status model_infer(sdlf_model *model)
     return status;
 }
 
-sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed)
+static sdlf_status build(sdlf_model *model, const uint64_t *seed)
 {
     sdlf_status status = model_infer(model);
     if (status != SDLF_OK) return status;
@@ -152,6 +152,16 @@ sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed)
     else
         model->built = true;
     return status;
+}
+
+sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed)
+{
+    return build(model, &seed);
+}
+
+sdlf_status model_build_blank(sdlf_model *model)
+{
+    return build(model, NULL);
 }
 
 int sdlf_model_parameter_count(const sdlf_model *model)

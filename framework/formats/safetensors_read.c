@@ -99,7 +99,10 @@ sdlf_status safetensors_read_float32(const safetensors_file *file, const safeten
 {
     assert(sdlf_dtype_is_float(entry->dtype));
     size_t element = sdlf_dtype_size(entry->dtype);
-    uint64_t offset = file->data_start + entry->begin, left = (entry->end - entry->begin) / element;
+    uint64_t offset = file->data_start + entry->begin;
+    if (entry->dtype == SDLF_FLOAT32 && host_is_little_endian())
+        return read_at(file, values, (size_t)(entry->end - entry->begin), offset);
+    uint64_t left = (entry->end - entry->begin) / element;
     unsigned char buffer[32768];
     while (left > 0) {
         size_t count = left < sizeof buffer / element ? (size_t)left : sizeof buffer / element;

@@ -1,0 +1,189 @@
+#include "framework/formats/training_json.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "framework/formats/json_text.h"
+#include "framework/formats/text.h"
+
+/* ---- writing ---- */
+
+static json_t *real_json(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *unsigned_json(uint64_t value)
+{
+    char text[24]; /* JSON's integers end at 2^63 - 1 in this parser */
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    return json_string(text);
+}
+
+/* A name that is only shown: what is no UTF-8 becomes '?'. */
+static json_t *shown_json(const char *text)
+{
+    if (text_is_utf8(text)) return json_string(text);
+    char copy[sizeof((sdlf_training_state *)NULL)->data];
+    size_t length = strnlen(text, sizeof copy - 1);
+    for (size_t i = 0; i < length; i++) copy[i] = (char)((unsigned char)text[i] < 0x80 ? text[i] : '?');
+    copy[length] = '\0';
+    return json_string(copy);
+}
+
+/* Print and release; `ok` says whether everything was put into the object. */
+static sdlf_status print(char **text, json_t *object, bool ok)
+{
+    *text = ok ? json_text_print(object, JSON_REAL_PRECISION(17), NULL) : NULL;
+    json_decref(object);
+    return *text != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "out of memory writing the training state");
+}
+
+sdlf_status training_json_write(char **text, const sdlf_training_state *state)
+{
+    *text = NULL;
+    if (!text_is_utf8(state->optimizer) || !text_is_utf8(state->settings))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "the training state's optimizer and settings must be UTF-8");
+    json_t *object = json_object();
+    bool ok = json_object_set_new(object, "step", json_integer(state->step)) == 0 &&
+              json_object_set_new(object, "epoch", json_integer(state->epoch)) == 0 &&
+              json_object_set_new(object, "epoch_step", json_integer(state->epoch_step)) == 0 &&
+              json_object_set_new(object, "loss_sum", real_json(state->loss_sum)) == 0 &&
+              json_object_set_new(object, "correct", real_json(state->correct)) == 0 &&
+              json_object_set_new(object, "samples", real_json(state->samples)) == 0 &&
+              json_object_set_new(object, "seed", unsigned_json(state->seed)) == 0 &&
+              json_object_set_new(object, "batch", json_integer(state->batch)) == 0 &&
+              json_object_set_new(object, "epochs", json_integer(state->epochs)) == 0 &&
+              json_object_set_new(object, "optimizer", json_string(state->optimizer)) == 0 &&
+              json_object_set_new(object, "data", shown_json(state->data)) == 0 &&
+              json_object_set_new(object, "settings", json_string(state->settings)) == 0;
+    return print(text, object, ok);
+}
+
+sdlf_status normalization_json_write(char **text, const sdlf_normalization *normalization)
+{
+    *text = NULL;
+    if (!isfinite(normalization->mean) || !isfinite(normalization->scale))
+        return sdlf_fail(SDLF_ERROR_NUMERIC, "the normalisation must be finite, found mean %g and scale %g",
+                         (double)normalization->mean, (double)normalization->scale);
+    json_t *object = json_object();
+    bool ok = json_object_set_new(object, "mean", json_real((double)normalization->mean)) == 0 &&
+              json_object_set_new(object, "scale", json_real((double)normalization->scale)) == 0;
+    return print(text, object, ok);
+}
+
+/* ---- reading ---- */
+
+/* Reads members one after the other; the first failure is kept, and later reads do nothing. */
+typedef struct reader {
+    const json_t *object;
+    const char *path, *what;
+    sdlf_status status;
+} reader;
+
+static void wrong(reader *from, const char *key, const char *expected)
+{
+    from->status =
+        sdlf_fail(SDLF_ERROR_FORMAT, "%s: %s in its metadata: '%s' must be %s", from->path, from->what, key, expected);
+}
+
+static sdlf_status parse(json_t **object, const char *text, const char *path, const char *what)
+{
+    json_error_t error;
+    sdlf_status status = json_text_parse(object, text, strlen(text), &error);
+    if (status == SDLF_ERROR_MEMORY) return sdlf_fail(status, "%s: out of memory reading %s", path, what);
+    if (status != SDLF_OK)
+        return sdlf_fail(status, "%s: %s in its metadata is not JSON: %s", path, what, text_show(error.text).text);
+    return SDLF_OK;
+}
+
+static int64_t read_count(reader *from, const char *key, int64_t maximum)
+{
+    const json_t *value = json_object_get(from->object, key);
+    if (from->status != SDLF_OK) return 0;
+    if (json_is_integer(value) && json_integer_value(value) >= 0 && json_integer_value(value) <= maximum)
+        return json_integer_value(value);
+    wrong(from, key, "an integer from 0 up");
+    return 0;
+}
+
+/* null stands for a number that JSON cannot write. */
+static double read_real(reader *from, const char *key)
+{
+    const json_t *value = json_object_get(from->object, key);
+    if (from->status != SDLF_OK) return 0;
+    if (json_is_null(value)) return NAN;
+    if (json_is_number(value)) return json_number_value(value);
+    wrong(from, key, "a number");
+    return 0;
+}
+
+static float read_float(reader *from, const char *key)
+{
+    double value = read_real(from, key);
+    if (from->status == SDLF_OK && !(fabs(value) <= FLT_MAX)) wrong(from, key, "a finite number");
+    return from->status == SDLF_OK ? (float)value : 0;
+}
+
+static uint64_t read_unsigned(reader *from, const char *key)
+{
+    const char *text = json_string_value(json_object_get(from->object, key));
+    if (from->status != SDLF_OK) return 0;
+    size_t digits = text != NULL ? strspn(text, "0123456789") : 0;
+    if (digits >= 1 && digits <= 20 && text[digits] == '\0') return strtoull(text, NULL, 10);
+    wrong(from, key, "a string of digits");
+    return 0;
+}
+
+static void read_text(reader *from, const char *key, char *text, size_t size)
+{
+    const json_t *value = json_object_get(from->object, key);
+    if (from->status != SDLF_OK) return;
+    if (json_is_string(value) && json_string_length(value) < size)
+        memcpy(text, json_string_value(value), json_string_length(value) + 1);
+    else
+        wrong(from, key, size > 100 ? "a string" : "a short string");
+}
+
+sdlf_status training_json_read(sdlf_training_state *state, const char *text, const char *path)
+{
+    json_t *object = NULL;
+    reader from = {.path = path, .what = "the training state"};
+    from.status = parse(&object, text, path, from.what);
+    from.object = object;
+    sdlf_training_state found = {.present = true};
+    found.step = read_count(&from, "step", INT64_MAX);
+    found.epoch = (int)read_count(&from, "epoch", INT_MAX);
+    found.epoch_step = read_count(&from, "epoch_step", INT64_MAX);
+    found.loss_sum = read_real(&from, "loss_sum");
+    found.correct = read_real(&from, "correct");
+    found.samples = read_real(&from, "samples");
+    found.seed = read_unsigned(&from, "seed");
+    found.batch = read_count(&from, "batch", INT64_MAX);
+    found.epochs = (int)read_count(&from, "epochs", INT_MAX);
+    read_text(&from, "optimizer", found.optimizer, sizeof found.optimizer);
+    read_text(&from, "data", found.data, sizeof found.data);
+    read_text(&from, "settings", found.settings, sizeof found.settings);
+    json_decref(object);
+    if (from.status == SDLF_OK) *state = found;
+    return from.status;
+}
+
+sdlf_status normalization_json_read(sdlf_normalization *normalization, const char *text, const char *path)
+{
+    json_t *object = NULL;
+    reader from = {.path = path, .what = "the normalisation"};
+    from.status = parse(&object, text, path, from.what);
+    from.object = object;
+    sdlf_normalization found = {.known = true};
+    found.mean = read_float(&from, "mean");
+    found.scale = read_float(&from, "scale");
+    json_decref(object);
+    if (from.status == SDLF_OK) *normalization = found;
+    return from.status;
+}

@@ -1,0 +1,36 @@
+/* What the tensors and the metadata of a weights file mean. */
+#ifndef SDLF_FORMATS_WEIGHTS_H
+#define SDLF_FORMATS_WEIGHTS_H
+
+#include "framework/formats/safetensors.h"
+#include "framework/model_internal.h"
+
+/* Metadata: the network as JSON, how pictures are normalised, and the training state. */
+#define WEIGHTS_NETWORK       "sdlf.network"
+#define WEIGHTS_NORMALIZATION "sdlf.normalization"
+#define WEIGHTS_TRAINING      "sdlf.training"
+
+/* Optimiser state S of parameter NAME is tensor "optimizer.S.NAME". */
+#define WEIGHTS_STATE  "optimizer."
+#define WEIGHTS_STATES 3
+
+/* A parameter's tensors in a file: slot 0 is its value, slot 1 + S its optimiser state S. */
+enum { WEIGHTS_SLOTS = 1 + WEIGHTS_STATES };
+typedef struct loaded_parameter {
+    const safetensors_entry *entry[WEIGHTS_SLOTS]; /* NULL: not in the file */
+    float *values[WEIGHTS_SLOTS];                  /* once read */
+} loaded_parameter;
+
+typedef struct loaded_weights {
+    const safetensors_file *file;
+    loaded_parameter *parameters; /* as many as the model has */
+    int state_count;              /* optimiser states of each trainable parameter */
+    sdlf_normalization normalization;
+    sdlf_training_state training;
+} loaded_weights;
+
+/* Fill in all `entry` and `state_count`: each tensor of the file is some parameter's, each parameter has its tensor with
+ * its shape and a floating type, and the trainable ones have equally many states. Errors: SDLF_ERROR_FORMAT. */
+sdlf_status weights_match(loaded_weights *weights, const sdlf_model *model);
+
+#endif

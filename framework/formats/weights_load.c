@@ -1,0 +1,166 @@
+/* Loading a model: everything is read and checked aside before the model is touched. */
+#include <sdlf/formats.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "framework/formats/text.h"
+#include "framework/formats/training_json.h"
+#include "framework/formats/weights.h"
+
+/* ---- reading ---- */
+
+/* Read into memory of our own, or, with `blank` parameters, into theirs. */
+static sdlf_status read_values(loaded_weights *weights, const sdlf_model *model, bool blank)
+{
+    for (int i = 0; i < model->parameter_count; i++) {
+        for (int slot = 0; slot < WEIGHTS_SLOTS; slot++) {
+            const safetensors_entry *entry = weights->parameters[i].entry[slot];
+            if (entry == NULL) continue;
+            size_t size = (size_t)sdlf_tensor_bytes(&model->parameters[i].value);
+            float *values = blank && slot == 0 ? model->parameters[i].value.data : malloc(size > 0 ? size : 1);
+            if (values == NULL)
+                return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for %zu bytes of tensor '%s'",
+                                 weights->file->path, size, text_show(entry->name).text);
+            weights->parameters[i].values[slot] = values;
+            sdlf_status status = safetensors_read_float32(weights->file, entry, values);
+            if (status != SDLF_OK) return status;
+        }
+    }
+    return SDLF_OK;
+}
+
+static sdlf_status read_metadata(loaded_weights *weights)
+{
+    const safetensors_header *header = &weights->file->header;
+    const char *normalization = safetensors_metadata(header, WEIGHTS_NORMALIZATION);
+    const char *training = safetensors_metadata(header, WEIGHTS_TRAINING);
+    sdlf_status status = SDLF_OK;
+    if (normalization != NULL)
+        status = normalization_json_read(&weights->normalization, normalization, weights->file->path);
+    if (training != NULL && status == SDLF_OK)
+        status = training_json_read(&weights->training, training, weights->file->path);
+    return status;
+}
+
+/* ---- taking over ---- */
+
+static int state_count(const sdlf_model *model)
+{
+    int count = 0;
+    for (int i = 0; i < model->parameter_count; i++)
+        for (int state = 0; state < WEIGHTS_STATES; state++)
+            if (sdlf_tensor_present(&model->parameters[i].state[state]) && state >= count) count = state + 1;
+    return count;
+}
+
+/* Make the states that the file has. Those that are there stay where they are, since plans may use them. */
+static sdlf_status make_states(sdlf_model *model, int wanted)
+{
+    int present = state_count(model);
+    if (wanted <= present) return SDLF_OK;
+    sdlf_status status = sdlf_model_require_states(model, wanted);
+    if (status == SDLF_OK) return SDLF_OK;
+    char message[256];
+    snprintf(message, sizeof message, "%s", sdlf_error_message());
+    (void)sdlf_model_require_states(model, present); /* frees, so it cannot fail */
+    return sdlf_fail(status, "%s", message);
+}
+
+static void take_over(sdlf_model *model, const loaded_weights *weights)
+{
+    for (int i = 0; i < model->parameter_count; i++) {
+        sdlf_parameter *parameter = &model->parameters[i];
+        for (int slot = 0; slot < WEIGHTS_SLOTS; slot++) {
+            sdlf_tensor *tensor = slot == 0 ? &parameter->value : &parameter->state[slot - 1];
+            const float *values = weights->parameters[i].values[slot];
+            if (!sdlf_tensor_present(tensor) || values == tensor->data) continue;
+            size_t size = (size_t)sdlf_tensor_bytes(tensor);
+            if (values != NULL)
+                memcpy(tensor->data, values, size);
+            else
+                memset(tensor->data, 0, size); /* a state of an earlier training */
+        }
+    }
+    if (weights->normalization.known) model->normalization = weights->normalization;
+    model->training_state = weights->training;
+}
+
+static void release(loaded_weights *weights, const sdlf_model *model)
+{
+    for (int i = 0; i < model->parameter_count; i++)
+        for (int slot = 0; slot < WEIGHTS_SLOTS; slot++) {
+            float *values = weights->parameters[i].values[slot];
+            if (slot > 0 || values != model->parameters[i].value.data) free(values);
+        }
+    free(weights->parameters);
+}
+
+/* Load into parameters that are there; with `blank` they are undefined and may stay so after a failure. */
+static sdlf_status load(sdlf_model *model, const safetensors_file *file, bool blank)
+{
+    loaded_weights weights = {.file = file};
+    weights.parameters = calloc((size_t)model->parameter_count + 1, sizeof *weights.parameters);
+    if (weights.parameters == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory loading it", file->path);
+    sdlf_status status = weights_match(&weights, model);
+    if (status == SDLF_OK) status = read_metadata(&weights);
+    if (status == SDLF_OK) status = read_values(&weights, model, blank);
+    if (status == SDLF_OK) status = make_states(model, weights.state_count);
+    if (status == SDLF_OK) take_over(model, &weights);
+    release(&weights, model);
+    return status;
+}
+
+/* Load into a model that is built now if it was not; after a failure it is as it was. */
+static sdlf_status build_and_load(sdlf_model *model, const safetensors_file *file)
+{
+    if (model->built) return load(model, file, false);
+    sdlf_status status = model_build_blank(model);
+    if (status == SDLF_OK) status = load(model, file, true);
+    if (status != SDLF_OK) model_free_parameters(model);
+    return status;
+}
+
+sdlf_status sdlf_model_load(sdlf_model *model, const char *path)
+{
+    sdlf_status status = sdlf_model_status(model);
+    if (status != SDLF_OK) return status;
+    safetensors_file file;
+    status = safetensors_open(&file, path);
+    if (status != SDLF_OK) return status;
+    status = build_and_load(model, &file);
+    safetensors_close(&file);
+    return status;
+}
+
+static sdlf_status open_network(sdlf_model **model, const safetensors_file *file)
+{
+    const char *network = safetensors_metadata(&file->header, WEIGHTS_NETWORK);
+    if (network == NULL)
+        return sdlf_fail(
+            SDLF_ERROR_FORMAT,
+            "%s: the file says nothing of its network (there is no '%s' in its metadata): make the network "
+            "first, then load the file into it",
+            file->path, WEIGHTS_NETWORK);
+    char origin[512];
+    snprintf(origin, sizeof origin, "%s (its network)", file->path);
+    return sdlf_network_parse(model, network, strlen(network), origin);
+}
+
+sdlf_status sdlf_model_open(sdlf_model **model, const char *path)
+{
+    *model = NULL;
+    safetensors_file file;
+    sdlf_status status = safetensors_open(&file, path);
+    if (status != SDLF_OK) return status;
+    sdlf_model *made = NULL;
+    status = open_network(&made, &file);
+    if (status == SDLF_OK) status = build_and_load(made, &file);
+    safetensors_close(&file);
+    if (status == SDLF_OK)
+        *model = made;
+    else
+        sdlf_model_free(made);
+    return status;
+}
