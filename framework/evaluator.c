@@ -160,5 +160,6 @@ sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evalu
 
 int64_t sdlf_evaluator_memory(const sdlf_evaluator *evaluator)
 {
-    return sdlf_plan_memory(evaluator->plan).arena + bytes_of_samples(evaluator) + bytes_of_scores(evaluator);
+    return sdlf_plan_memory(evaluator->plan).arena + sdlf_loader_memory(evaluator->loader) +
+           bytes_of_samples(evaluator) + bytes_of_scores(evaluator);
 }

@@ -171,7 +171,7 @@ const sdlf_plan *sdlf_trainer_plan(const sdlf_trainer *trainer)
 int64_t sdlf_trainer_memory(const sdlf_trainer *trainer)
 {
     sdlf_memory_info full = sdlf_plan_memory(trainer->full);
-    int64_t bytes = full.parameters + full.states + full.arena;
+    int64_t bytes = full.parameters + full.states + full.arena + sdlf_loader_memory(trainer->loader);
     if (trainer->tail != NULL) bytes += sdlf_plan_memory(trainer->tail).arena;
     if (trainer->test != NULL) bytes += sdlf_evaluator_memory(trainer->test);
     return bytes;

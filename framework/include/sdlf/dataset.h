@@ -74,6 +74,9 @@ sdlf_status sdlf_loader_next(sdlf_loader *loader, sdlf_batch *batch);
 
 int64_t sdlf_loader_batches(const sdlf_loader *loader);
 
+/* Bytes that it holds: batches, the order of an epoch, scratch space. */
+int64_t sdlf_loader_memory(const sdlf_loader *loader);
+
 /* The order of an epoch: `order[0 .. count - 1]` becomes a permutation: the samples sorted by the 64-bit keys
  * word[1] 2^32 + word[0] of Philox(seed, sample, SDLF_STREAM_SHUFFLE, epoch), equal keys by sample. `keys` is scratch space
  * of `count`. */
