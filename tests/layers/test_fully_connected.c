@@ -1,0 +1,66 @@
+/* fully_connected: shapes, parameters, what is refused, gradients. */
+#include "layers/gradients.h"
+
+static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    return sdlf_fully_connected(model, x[0], options);
+}
+
+static void shapes_follow(void)
+{
+    sdlf_fully_connected_options options = {.units = 7};
+    check_output(build, &options, sdlf_shape(12), sdlf_shape(7));
+    check_output(build, &options, sdlf_shape(3, 4, 5), sdlf_shape(7));
+}
+
+static void parameters_follow(void)
+{
+    sdlf_model *model;
+    sdlf_node y;
+    sdlf_fully_connected_options options = {.name = "f", .units = 7};
+    CHECK_OK(build_layer(&model, build, &options, SDLF_FLOAT32, sdlf_shape(3, 4), sdlf_shape(1), &y));
+    const sdlf_parameter *weight = sdlf_model_find_parameter(model, "f.weight");
+    CHECK_TEXT(sdlf_shape_print(weight->spec.shape).text, "7x12");
+    CHECK(weight->spec.fan_in == 12 && weight->spec.fan_out == 7 && weight->spec.decay);
+    CHECK(!sdlf_model_find_parameter(model, "f.bias")->spec.decay);
+    sdlf_model_free(model);
+}
+
+static void nonsense_is_refused(void)
+{
+    check_refused(build, NULL, sdlf_shape(4), SDLF_ERROR_ARGUMENT, "units: expected 1 to 16777216, found 0");
+    check_refused(build, &(sdlf_fully_connected_options){.units = -5}, sdlf_shape(4), SDLF_ERROR_ARGUMENT, "found -5");
+    check_refused(build, &(sdlf_fully_connected_options){.units = 5}, SDLF_SCALAR, SDLF_ERROR_SHAPE,
+                  "expected an input (N, ...), found 1");
+    check_refused(build, &(sdlf_fully_connected_options){.units = 5, .initializer = 77}, sdlf_shape(4),
+                  SDLF_ERROR_ARGUMENT, "initializer: expected 0 to 9 (default, zero, one, he_uniform");
+    check_integers_refused(build, &(sdlf_fully_connected_options){.units = 5}, sdlf_shape(4));
+}
+
+static void gradients_match(void)
+{
+    const layer_case cases[] = {
+        {.what = "rows",
+         .build = build,
+         .options = &(sdlf_fully_connected_options){.units = 5},
+         .input = {sdlf_shape(3, 9)}},
+        {.what = "images, no bias",
+         .build = build,
+         .options = &(sdlf_fully_connected_options){.units = 4, .no_bias = true},
+         .input = {sdlf_shape(2, 2, 3, 4)}},
+        {.what = "one unit",
+         .build = build,
+         .options = &(sdlf_fully_connected_options){.units = 1},
+         .input = {sdlf_shape(4, 3)}},
+    };
+    check_all_gradients(cases, sizeof cases / sizeof cases[0]);
+}
+
+int main(void)
+{
+    RUN(shapes_follow);
+    RUN(parameters_follow);
+    RUN(nonsense_is_refused);
+    RUN(gradients_match);
+    return test_summary();
+}

@@ -1,0 +1,71 @@
+/* reshape and flatten: shapes, what is refused, gradients that pass through. */
+#include "layers/gradients.h"
+
+static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    return sdlf_reshape(model, x[0], options);
+}
+
+static sdlf_node build_flatten(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    (void)options;
+    return sdlf_flatten(model, x[0]);
+}
+
+/* A reshaped image that is convolved: the order of the elements matters. */
+static sdlf_node build_and_use(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    sdlf_node y = sdlf_reshape(model, x[0], options);
+    return sdlf_conv2d(model, y, &(sdlf_conv2d_options){.filters = 2, .kernel = {2, 2}});
+}
+
+static sdlf_node build_flatten_and_use(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    (void)options;
+    return sdlf_fully_connected(model, sdlf_flatten(model, x[0]), &(sdlf_fully_connected_options){.units = 4});
+}
+
+static void shapes_follow(void)
+{
+    check_output(build_flatten, NULL, sdlf_shape(3, 4, 5), sdlf_shape(60));
+    check_output(build_flatten, NULL, SDLF_SCALAR, sdlf_shape(1));
+    check_output(build, &(sdlf_reshape_options){.shape = sdlf_shape(4, 15)}, sdlf_shape(3, 4, 5), sdlf_shape(4, 15));
+    check_output(build, &(sdlf_reshape_options){.shape = sdlf_shape(2, -1, 5)}, sdlf_shape(60), sdlf_shape(2, 6, 5));
+    check_output(build, &(sdlf_reshape_options){.shape = SDLF_SCALAR}, sdlf_shape(1, 1), SDLF_SCALAR);
+}
+
+static void nonsense_is_refused(void)
+{
+    sdlf_shape x = sdlf_shape(3, 4, 5);
+    check_refused(build, &(sdlf_reshape_options){.shape = sdlf_shape(7, 8)}, x, SDLF_ERROR_SHAPE,
+                  "shape 7x8 does not hold the 60 elements of a sample of its input 1x3x4x5");
+    check_refused(build, &(sdlf_reshape_options){.shape = sdlf_shape(7, -1)}, x, SDLF_ERROR_SHAPE, "shape 7x-1");
+    check_refused(build, &(sdlf_reshape_options){.shape = sdlf_shape(-1, -1)}, x, SDLF_ERROR_SHAPE, "at most one -1");
+    check_refused(build, &(sdlf_reshape_options){.shape = sdlf_shape(0, 60)}, x, SDLF_ERROR_SHAPE, "positive");
+    check_refused(build, &(sdlf_reshape_options){.shape = sdlf_shape(60, -2)}, x, SDLF_ERROR_ARGUMENT,
+                  "shape (a dimension): expected -1 to");
+    check_refused(build, &(sdlf_reshape_options){.shape = sdlf_shape(1, 1, 1, 1, 1, 1, 1, 60)}, x, SDLF_ERROR_SHAPE,
+                  "at most 7 dimensions beside the batch");
+    check_refused(build, &(sdlf_reshape_options){.shape = sdlf_shape(16777216, 16777216, 16777216)}, x,
+                  SDLF_ERROR_SHAPE, "does not hold");
+}
+
+static void gradients_match(void)
+{
+    const layer_case cases[] = {
+        {.what = "reshape",
+         .build = build_and_use,
+         .options = &(sdlf_reshape_options){.shape = sdlf_shape(2, -1, 3)},
+         .input = {sdlf_shape(2, 3, 6)}},
+        {.what = "flatten", .build = build_flatten_and_use, .input = {sdlf_shape(3, 2, 2, 3)}},
+    };
+    check_all_gradients(cases, sizeof cases / sizeof cases[0]);
+}
+
+int main(void)
+{
+    RUN(shapes_follow);
+    RUN(nonsense_is_refused);
+    RUN(gradients_match);
+    return test_summary();
+}

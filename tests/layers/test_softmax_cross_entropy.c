@@ -1,0 +1,105 @@
+/* softmax_cross_entropy: what is refused, the loss and the metrics by hand, gradients. */
+#include "layers/gradients.h"
+
+static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    sdlf_node labels = sdlf_input(model, "labels", SDLF_INT32, SDLF_SCALAR);
+    return sdlf_softmax_cross_entropy(model, x[0], labels, options);
+}
+
+static sdlf_node build_from_second_input(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    return sdlf_softmax_cross_entropy(model, x[0], x[1], options);
+}
+
+static void shapes_are_checked(void)
+{
+    check_output(build, NULL, sdlf_shape(3), SDLF_SCALAR); /* one loss, as long as the batch of 1 of a built model */
+    check_refused(build, NULL, sdlf_shape(3, 1, 1), SDLF_ERROR_SHAPE,
+                  "expected an input (N,C) of logits, found 1x3x1x1");
+    check_refused(build_from_second_input, NULL, sdlf_shape(3), SDLF_ERROR_SHAPE,
+                  "expected int32 labels of shape 1, found float32 1x3");
+    check_refused(build, &(sdlf_softmax_cross_entropy_options){.smoothing = 1}, sdlf_shape(3), SDLF_ERROR_ARGUMENT,
+                  "smoothing: expected 0 to 0.999999, found 1");
+    CHECK(sdlf_layer_class_find("softmax_cross_entropy")->is_loss);
+}
+
+static const float logits[] = {1, 2, 3, /**/ 0.5f, 0.5f, -1};
+
+/* The loss of the logits above with labels 2 and 1. */
+static double expected_loss(double smoothing)
+{
+    const int labels[] = {2, 1};
+    double loss = 0;
+    for (int n = 0; n < 2; n++) {
+        double sum = 0;
+        for (int k = 0; k < 3; k++) sum += exp((double)logits[3 * n + k]);
+        for (int k = 0; k < 3; k++) {
+            double target = smoothing / 3 + (k == labels[n] ? 1 - smoothing : 0);
+            loss -= target * ((double)logits[3 * n + k] - log(sum));
+        }
+    }
+    return loss / 2;
+}
+
+static void check_loss(const char *calculator_name, float smoothing)
+{
+    sdlf_calculator *calculator = NULL;
+    sdlf_plan *plan = NULL;
+    sdlf_metrics metrics;
+    float loss = 0;
+    CHECK_OK(sdlf_calculator_open(&calculator, calculator_name, NULL));
+    sdlf_model *model = sdlf_model_create("loss");
+    sdlf_node x = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(3));
+    sdlf_output(model, "cost", build(model, &x, &(sdlf_softmax_cross_entropy_options){.smoothing = smoothing}));
+    CHECK_OK(
+        sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 2, .mode = SDLF_TRAIN, .forward = calculator}));
+    CHECK_OK(sdlf_plan_write(plan, "x", logits));
+    CHECK_OK(sdlf_plan_write(plan, "labels", (const int32_t[]){2, 1}));
+    for (int pass = 1; pass <= 2; pass++) {
+        CHECK_OK(sdlf_plan_forward(plan));
+        CHECK_OK(sdlf_plan_read(plan, "cost", &loss));
+        CHECK_CLOSE(loss, expected_loss((double)smoothing), 1e-6);
+        CHECK_OK(sdlf_plan_metrics(plan, &metrics));
+        CHECK_CLOSE(metrics.loss_sum, 2 * pass * expected_loss((double)smoothing), 1e-5);
+        CHECK(metrics.samples == 2 * pass && metrics.correct == 1 * pass); /* of equal logits the first counts */
+    }
+    CHECK_OK(sdlf_plan_clear_metrics(plan));
+    CHECK_OK(sdlf_plan_write(plan, "labels", (const int32_t[]){2, 3}));
+    CHECK_OK(sdlf_plan_forward(plan));
+    CHECK_OK(sdlf_plan_read(plan, "cost", &loss));
+    CHECK_OK(sdlf_plan_metrics(plan, &metrics));
+    CHECK(isnan(loss) && isnan(metrics.loss_sum)); /* a label that is none */
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+    sdlf_calculator_close(calculator);
+}
+
+static void losses_match(void)
+{
+    for (int index = 0; sdlf_calculator_class_at(index) != NULL; index++) {
+        check_loss(sdlf_calculator_class_at(index)->name, 0);
+        check_loss(sdlf_calculator_class_at(index)->name, 0.3f);
+    }
+}
+
+static void gradients_match(void)
+{
+    const layer_case cases[] = {
+        {.what = "plain", .build = build, .input = {sdlf_shape(4, 5)}, .unit = 0.125},
+        {.what = "smoothed",
+         .build = build,
+         .options = &(sdlf_softmax_cross_entropy_options){.smoothing = 0.1f},
+         .input = {sdlf_shape(3, 4)},
+         .unit = 0.25},
+    };
+    check_all_gradients(cases, sizeof cases / sizeof cases[0]);
+}
+
+int main(void)
+{
+    RUN(shapes_are_checked);
+    RUN(losses_match);
+    RUN(gradients_match);
+    return test_summary();
+}
