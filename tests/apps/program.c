@@ -1,0 +1,157 @@
+/* Running the sdlf program from a test. */
+#include "apps/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "testing.h"
+
+static const double patience = 60; /* seconds that a program may take */
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void limit(int resource, long bytes)
+{
+    if (bytes <= 0) return;
+    struct rlimit most = {(rlim_t)bytes, (rlim_t)bytes};
+    setrlimit(resource, &most);
+}
+
+/* In the child: never returns. */
+static void become_sdlf(const program *p, const char *const *words, int out, int err)
+{
+    char *argv[64] = {(char[]){"sdlf"}};
+    int count = 1;
+    for (; words[count - 1] && count < 63; count++) argv[count] = (char *)words[count - 1];
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    int nothing = open("/dev/null", O_RDONLY);
+    dup2(nothing, STDIN_FILENO);
+    for (int i = 3; i < 64; i++) close(i);
+    limit(RLIMIT_FSIZE, p->file_size_limit);
+    limit(RLIMIT_AS, p->memory_limit);
+    if (p->folder && chdir(p->folder) != 0) _exit(126);
+    execv(SDLF_PROGRAM, argv);
+    _exit(127);
+}
+
+void program_start(program *p, const char *const *words)
+{
+    int out[2], err[2];
+    p->code = -1;
+    p->signal = 0;
+    p->out_used = p->err_used = 0;
+    p->out[0] = p->err[0] = '\0';
+    struct winsize size = {.ws_row = 24, .ws_col = 100};
+    bool made = p->terminal ? openpty(&out[0], &out[1], NULL, NULL, &size) == 0 : pipe(out) == 0;
+    if (!made || pipe(err) != 0) {
+        perror("pipe");
+        exit(1);
+    }
+    p->started = now();
+    p->process = fork();
+    if (p->process == 0) become_sdlf(p, words, out[1], err[1]);
+    close(out[1]);
+    close(err[1]);
+    p->pipe[0] = out[0];
+    p->pipe[1] = err[0];
+}
+
+/* Add what there is to read from one pipe to its text; closes it at its end. */
+static void take(int *pipe, char *text, size_t *used)
+{
+    ssize_t count = read(*pipe, text + *used, PROGRAM_TEXT - 1 - *used);
+    if (count <= 0) { /* a pseudo-terminal ends with an error */
+        close(*pipe);
+        *pipe = -1;
+        return;
+    }
+    *used += (size_t)count;
+    text[*used] = '\0';
+}
+
+/* Read for at most `seconds`. False: both pipes are closed. */
+static bool read_some(program *p, double seconds)
+{
+    struct pollfd wait[2] = {{.fd = p->pipe[0], .events = POLLIN}, {.fd = p->pipe[1], .events = POLLIN}};
+    if (p->pipe[0] < 0 && p->pipe[1] < 0) return false;
+    if (poll(wait, 2, (int)(1000 * seconds)) <= 0) return true;
+    if (wait[0].revents) take(&p->pipe[0], p->out, &p->out_used);
+    if (wait[1].revents) take(&p->pipe[1], p->err, &p->err_used);
+    return true;
+}
+
+bool program_wait_for(program *p, const char *text)
+{
+    while (!strstr(p->out, text) && !strstr(p->err, text)) {
+        if (now() - p->started > patience || !read_some(p, 0.05)) return false;
+    }
+    return true;
+}
+
+void program_finish(program *p)
+{
+    int status;
+    while (read_some(p, 0.05)) {
+        if (now() - p->started > patience) kill(p->process, SIGKILL);
+    }
+    while (waitpid(p->process, &status, 0) < 0 && errno == EINTR) continue;
+    p->seconds = now() - p->started;
+    p->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    p->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+void program_run(program *p, const char *const *words)
+{
+    program_start(p, words);
+    program_finish(p);
+}
+
+static void print_both(const program *p)
+{
+    fprintf(stderr, "---- exit code %d, signal %d; output:\n%s---- errors:\n%s----\n", p->code, p->signal, p->out,
+            p->err);
+}
+
+const program *sdlf_run(const char *file, int line, int code, const char *const *words)
+{
+    static program p;
+    p = (program){.code = -1};
+    program_run(&p, words);
+    if (!test_check_equal(p.code, code, file, line, "exit code")) print_both(&p);
+    return &p;
+}
+
+bool program_check_says(const char *file, int line, const program *p, const char *text)
+{
+    bool says = strstr(p->out, text) || strstr(p->err, text);
+    if (!test_check(says, file, line, text)) print_both(p);
+    return says;
+}
+
+const char *small_network(void)
+{
+    static const char text[] =
+        "{\"name\": \"small\", \"input\": {\"name\": \"image\", \"shape\": [1, 28, 28]}, \"layers\": ["
+        "{\"type\": \"max_pool2d\", \"window\": 4}, {\"type\": \"fully_connected\", \"units\": 16},"
+        "{\"type\": \"relu\"}, {\"type\": \"dropout\", \"probability\": 0.1},"
+        "{\"type\": \"fully_connected\", \"units\": 10}, {\"type\": \"softmax\"}]}\n";
+    const char *path = test_path("small.json");
+    test_write_file(path, text, sizeof text - 1);
+    return path;
+}

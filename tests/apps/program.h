@@ -1,0 +1,49 @@
+/* Running the sdlf program from a test: its output, its exit code, and what it does when signals come. */
+#ifndef SDLF_TESTS_APPS_PROGRAM_H
+#define SDLF_TESTS_APPS_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { PROGRAM_TEXT = 1 << 18 };
+
+typedef struct program {
+    /* wishes, zero for none */
+    bool terminal;        /* standard output is a pseudo-terminal of 100 columns */
+    long file_size_limit; /* bytes that a file may have: a disk that fills up */
+    long memory_limit;    /* bytes of address space */
+    const char *folder;   /* to run in */
+    /* what came of it */
+    int code;       /* exit code; -1: it ended by a signal, or never began */
+    int signal;     /* that signal */
+    double seconds; /* from its start to its end */
+    char out[PROGRAM_TEXT], err[PROGRAM_TEXT];
+    /* while it runs */
+    pid_t process;
+    int pipe[2];
+    size_t out_used, err_used;
+    double started;
+} program;
+
+/* Run `sdlf` with these words (NULL-terminated) to its end; it is killed after a minute. */
+void program_run(program *program, const char *const *words);
+
+/* The same in parts: start it; wait until `text` is in its output (false: it ended, or a minute went by, without); wait for
+ * its end. */
+void program_start(program *program, const char *const *words);
+bool program_wait_for(program *program, const char *text);
+void program_finish(program *program);
+
+/* sdlf with these words, checked to end with `code`. The program's state is static: good until the next call. */
+#define SDLF(code, ...) sdlf_run(__FILE__, __LINE__, (code), (const char *const[]){__VA_ARGS__, NULL})
+const program *sdlf_run(const char *file, int line, int code, const char *const *words);
+
+/* Does `text` occur in output or errors? Prints both where not. */
+#define CHECK_SAYS(program, text) program_check_says(__FILE__, __LINE__, (program), (text))
+bool program_check_says(const char *file, int line, const program *program, const char *text);
+
+/* A network that trains in no time, in a file of this test's folder. */
+const char *small_network(void);
+
+#endif
