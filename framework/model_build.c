@@ -49,8 +49,8 @@ void model_free_parameters(sdlf_model *model)
     model->built = false;
 }
 
-/* Append the parameters of one layer, initialised from *seed, or undefined without one. */
-static sdlf_status add_parameters(sdlf_model *model, int index, const sdlf_signature *signature, const uint64_t *seed)
+/* Append the parameters of one layer, without values. */
+static sdlf_status add_parameters(sdlf_model *model, int index, const sdlf_signature *signature)
 {
     model_layer *entry = &model->layers[index];
     entry->first_parameter = model->parameter_count;
@@ -69,11 +69,6 @@ static sdlf_status add_parameters(sdlf_model *model, int index, const sdlf_signa
         if (parameter->name == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory for a parameter's name");
         snprintf(parameter->name, length, "%s.%s", entry->layer.name, spec->name);
         model->parameter_count++; /* from here on model_free_parameters cleans up */
-        sdlf_status status = sdlf_tensor_create(&parameter->value, NULL, SDLF_FLOAT32, spec->shape);
-        if (status == SDLF_OK && seed != NULL)
-            status = sdlf_initialize(&parameter->value, spec, *seed,
-                                     SDLF_STREAM_PARAMETER + (uint32_t)(model->parameter_count - 1));
-        if (status != SDLF_OK) return sdlf_fail_context(status, "parameter %s", parameter->name);
     }
     return SDLF_OK;
 }
@@ -137,7 +132,7 @@ sdlf_status model_infer(sdlf_model *model)
     return status;
 }
 
-static sdlf_status build(sdlf_model *model, const uint64_t *seed)
+sdlf_status model_describe(sdlf_model *model)
 {
     sdlf_status status = model_infer(model);
     if (status != SDLF_OK) return status;
@@ -145,23 +140,33 @@ static sdlf_status build(sdlf_model *model, const uint64_t *seed)
     for (int i = 0; i < model->layer_count && status == SDLF_OK; i++) {
         sdlf_signature signature;
         status = infer_layer(model, i, &signature);
-        if (status == SDLF_OK) status = add_parameters(model, i, &signature, seed);
+        if (status == SDLF_OK) status = add_parameters(model, i, &signature);
     }
-    if (status != SDLF_OK)
-        model_free_parameters(model);
-    else
-        model->built = true;
+    if (status != SDLF_OK) model_free_parameters(model);
     return status;
+}
+
+sdlf_status model_allocate(sdlf_model *model, const uint64_t *seed)
+{
+    for (int i = 0; i < model->parameter_count; i++) {
+        sdlf_parameter *parameter = &model->parameters[i];
+        sdlf_status status = sdlf_tensor_create(&parameter->value, NULL, SDLF_FLOAT32, parameter->spec.shape);
+        if (status == SDLF_OK && seed != NULL)
+            status = sdlf_initialize(&parameter->value, &parameter->spec, *seed, SDLF_STREAM_PARAMETER + (uint32_t)i);
+        if (status != SDLF_OK) {
+            status = sdlf_fail_context(status, "parameter %s", parameter->name);
+            model_free_parameters(model);
+            return status;
+        }
+    }
+    model->built = true;
+    return SDLF_OK;
 }
 
 sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed)
 {
-    return build(model, &seed);
-}
-
-sdlf_status model_build_blank(sdlf_model *model)
-{
-    return build(model, NULL);
+    sdlf_status status = model_describe(model);
+    return status == SDLF_OK ? model_allocate(model, &seed) : status;
 }
 
 int sdlf_model_parameter_count(const sdlf_model *model)

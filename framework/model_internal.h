@@ -46,8 +46,10 @@ sdlf_status model_layer_infer(const sdlf_layer *layer, int position, const sdlf_
  * sdlf_model_build; parameters that take more than the machine's memory are SDLF_ERROR_MEMORY. */
 sdlf_status model_infer(sdlf_model *model);
 
-/* As sdlf_model_build, but the values of the parameters are undefined: for one who is about to set them all. */
-sdlf_status model_build_blank(sdlf_model *model);
+/* The two halves of sdlf_model_build: list the parameters, without values; then allocate them all, initialised from *seed,
+ * or undefined without one. Whoever stops in between calls model_free_parameters. */
+sdlf_status model_describe(sdlf_model *model);
+sdlf_status model_allocate(sdlf_model *model, const uint64_t *seed);
 
 /* Free the parameters (before they are made anew). */
 void model_free_parameters(sdlf_model *model);

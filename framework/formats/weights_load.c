@@ -87,17 +87,15 @@ static void take_over(sdlf_model *model, const loaded_weights *weights)
     model->training_state = weights->training;
 }
 
-static void release(loaded_weights *weights, const sdlf_model *model)
+static void release(loaded_weights *weights, const sdlf_model *model, bool blank)
 {
     for (int i = 0; i < model->parameter_count; i++)
-        for (int slot = 0; slot < WEIGHTS_SLOTS; slot++) {
-            float *values = weights->parameters[i].values[slot];
-            if (slot > 0 || values != model->parameters[i].value.data) free(values);
-        }
+        for (int slot = blank ? 1 : 0; slot < WEIGHTS_SLOTS; slot++) free(weights->parameters[i].values[slot]);
     free(weights->parameters);
 }
 
-/* Load into parameters that are there; with `blank` they are undefined and may stay so after a failure. */
+/* Load into parameters that have values, or, with `blank`, into ones that are only described: these get memory once the
+ * file is known to fill it, and are lost after a failure. */
 static sdlf_status load(sdlf_model *model, const safetensors_file *file, bool blank)
 {
     loaded_weights weights = {.file = file};
@@ -105,10 +103,11 @@ static sdlf_status load(sdlf_model *model, const safetensors_file *file, bool bl
     if (weights.parameters == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory loading it", file->path);
     sdlf_status status = weights_match(&weights, model);
     if (status == SDLF_OK) status = read_metadata(&weights);
+    if (status == SDLF_OK && blank) status = model_allocate(model, NULL);
     if (status == SDLF_OK) status = read_values(&weights, model, blank);
     if (status == SDLF_OK) status = make_states(model, weights.state_count);
     if (status == SDLF_OK) take_over(model, &weights);
-    release(&weights, model);
+    release(&weights, model, blank);
     return status;
 }
 
@@ -116,7 +115,7 @@ static sdlf_status load(sdlf_model *model, const safetensors_file *file, bool bl
 static sdlf_status build_and_load(sdlf_model *model, const safetensors_file *file)
 {
     if (model->built) return load(model, file, false);
-    sdlf_status status = model_build_blank(model);
+    sdlf_status status = model_describe(model);
     if (status == SDLF_OK) status = load(model, file, true);
     if (status != SDLF_OK) model_free_parameters(model);
     return status;
