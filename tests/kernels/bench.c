@@ -1,0 +1,167 @@
+/* Speed of kernels: time, FLOP/s, bytes/s and the share of the floor, at sizes that matter.
+ *
+ * The floor of an operation is the larger of its FLOPs at the calculator's best rate and its bytes at the calculator's
+ * best bandwidth; both are measured first, with the calculator's own gemm (1536 cubed) and copy (128 MiB moved). Small
+ * operations whose operands stay in a cache can be faster than this floor. */
+#include "kernels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct bencher {
+    kernel_sink sink;
+    sdlf_calculator *calculator, *host;
+    const char *filter;
+    double flops_per_second, bytes_per_second; /* the ceilings; 0 while they are being measured */
+    double seconds;                            /* of the last case */
+} bencher;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static int compare_seconds(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median of runs that last a quarter of a second together; the first, cold one is left out. */
+static double time_operation(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    enum { MOST = 1001 };
+    static double seconds[MOST];
+    sdlf_kernel *run = calculator->type->kernel[operation->kind].run;
+    int count = 0;
+    double total = 0;
+    for (int i = -1; i < MOST && (i < 3 || total < 0.25); i++) {
+        double start = now();
+        if (run(calculator, operation) != SDLF_OK || calculator->type->synchronize(calculator) != SDLF_OK) return -1;
+        if (i < 0) continue;
+        seconds[i] = now() - start;
+        total += seconds[i];
+        count++;
+    }
+    qsort(seconds, (size_t)count, sizeof seconds[0], compare_seconds);
+    return seconds[count / 2];
+}
+
+static void print_line(const bencher *b, const kernel_case *made, const char *algorithm)
+{
+    sdlf_cost cost = sdlf_operation_cost(&made->operation);
+    double compute = (double)cost.flops / b->flops_per_second, move = (double)cost.bytes / b->bytes_per_second;
+    double floor = compute > move ? compute : move;
+    printf("%-72s %-14s %10.4f ms %9.1f GFLOP/s %8.1f GB/s  %4.0f%% of the floor's speed\n", made->name, algorithm,
+           b->seconds * 1e3, (double)cost.flops / b->seconds * 1e-9, (double)cost.bytes / b->seconds * 1e-9,
+           floor / b->seconds * 100);
+}
+
+/* Every operand, and the workspace, in the calculator's memory. */
+static bool bind_device(sdlf_calculator *calculator, sdlf_operation *operation, const kernel_images *images,
+                        void **memory)
+{
+    bool ok = true;
+    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS && ok; i++) {
+        bool input = i < SDLF_MAX_INPUTS;
+        int index = input ? i : i - SDLF_MAX_INPUTS;
+        sdlf_tensor *tensor = input ? &operation->in[index] : &operation->out[index];
+        if (!sdlf_tensor_present(tensor)) continue;
+        int64_t extent = kernel_extent(tensor);
+        ok = calculator->type->allocate(calculator, extent, &memory[i]) == SDLF_OK &&
+             calculator->type->upload(calculator, memory[i], input ? images->in[index] : images->out[index], extent) ==
+                 SDLF_OK;
+        tensor->data = memory[i];
+    }
+    int64_t bytes = sdlf_calculator_workspace(calculator, operation);
+    void **workspace = &memory[SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS];
+    if (ok && bytes > 0) {
+        ok = calculator->type->allocate(calculator, bytes, workspace) == SDLF_OK;
+        operation->workspace = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(bytes), *workspace);
+    }
+    return ok;
+}
+
+static void bench_case(kernel_sink *sink, const kernel_case *made)
+{
+    bencher *b = (bencher *)sink;
+    if (b->filter && !strstr(made->name, b->filter)) return;
+    const sdlf_kernel_slot *slot = &b->calculator->type->kernel[made->operation.kind];
+    kernel_images images;
+    bool shares = sdlf_calculator_shares_memory(b->calculator, b->host);
+    kernel_images_make(&images, made, shares ? b->calculator : b->host);
+    for (int a = 0; slot->run && (a == 0 || (slot->algorithms && slot->algorithms[a])); a++) {
+        sdlf_operation operation = made->operation;
+        operation.algorithm = a;
+        if (!sdlf_calculator_supports(b->calculator, &operation)) continue;
+        void *memory[SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS + 1] = {NULL};
+        b->seconds =
+            bind_device(b->calculator, &operation, &images, memory) ? time_operation(b->calculator, &operation) : -1;
+        if (b->seconds < 0) {
+            printf("%s: %s\n", made->name, sdlf_error_message());
+        } else if (b->flops_per_second > 0) {
+            print_line(b, made, slot->algorithms ? slot->algorithms[a] : "");
+        }
+        for (int i = 0; i <= SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+            if (memory[i]) b->calculator->type->deallocate(b->calculator, memory[i]);
+        }
+    }
+    kernel_images_free(&images);
+}
+
+/* What the calculator can do at its best: fills in the two ceilings. */
+static bool measure_ceilings(bencher *b)
+{
+    sdlf_tensor square = kernel_tensor(SDLF_FLOAT32, sdlf_shape(1536, 1536));
+    kernel_case gemm = {
+        .operation = {.kind = SDLF_GEMM, .in = {square, square}, .out = {square}, .gemm = {.alpha = 1}}};
+    b->seconds = -1;
+    bench_case(&b->sink, &gemm);
+    if (b->seconds <= 0) return false;
+    double flops = (double)sdlf_operation_cost(&gemm.operation).flops / b->seconds;
+    sdlf_tensor line = kernel_tensor(SDLF_FLOAT32, sdlf_shape(16 << 20));
+    kernel_case copy = {.operation = {.kind = SDLF_COPY, .in = {line}, .out = {line}}};
+    b->seconds = -1;
+    bench_case(&b->sink, &copy);
+    if (b->seconds <= 0) return false;
+    b->bytes_per_second = (double)sdlf_operation_cost(&copy.operation).bytes / b->seconds;
+    b->flops_per_second = flops;
+    return true;
+}
+
+static void bench_calculator(const char *name, sdlf_calculator *host, kernel_generator *const *generators, int count,
+                             const char *filter)
+{
+    bencher b = {.sink = {bench_case}, .host = host};
+    if (sdlf_calculator_open(&b.calculator, name, NULL) != SDLF_OK) {
+        printf("%s: %s\n", name, sdlf_error_message());
+        return;
+    }
+    char text[160] = "";
+    b.calculator->type->describe(b.calculator, text, sizeof text);
+    if (measure_ceilings(&b)) {
+        printf("%s: %s; at best %.1f GFLOP/s, %.1f GB/s\n", name, text, b.flops_per_second * 1e-9,
+               b.bytes_per_second * 1e-9);
+        b.filter = filter;
+        for (int i = 0; i < count; i++) generators[i](&b.sink, SDLF_FLOAT32);
+    } else {
+        printf("%s: has no gemm and copy to measure a floor with\n", name);
+    }
+    sdlf_calculator_close(b.calculator);
+}
+
+int kernel_bench(kernel_generator *const *generators, int count, const char *filter)
+{
+    sdlf_calculator *host = NULL;
+    if (sdlf_calculator_open(&host, "reference", NULL) != SDLF_OK) return 1;
+    for (int i = 0; sdlf_calculator_class_at(i); i++) {
+        const char *name = sdlf_calculator_class_at(i)->name;
+        if (strcmp(name, "reference") != 0) bench_calculator(name, host, generators, count, filter);
+    }
+    sdlf_calculator_close(host);
+    return 0;
+}

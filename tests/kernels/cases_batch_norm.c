@@ -1,0 +1,83 @@
+/* Cases of batch_norm2d.
+ *
+ * Tolerance: numbers within 1 are multiplied by 1 / deviation, which is about 2; 64 rounding errors leave room for sums in
+ * float32. With numbers around 100, a mean in float32 is off by up to 100 rounding errors; what cancels away in
+ * E[x^2] - E[x]^2 would be off by 100 times more, and is found. Sums over n terms in the gradient: n errors. */
+#include "kernels.h"
+
+static const sdlf_shape *shapes(int *count)
+{
+    static sdlf_shape all[7];
+    all[0] = sdlf_shape(1, 1, 1, 1);
+    all[1] = sdlf_shape(2, 3, 5, 7);
+    all[2] = sdlf_shape(4, 17, 3, 3);
+    all[3] = sdlf_shape(9, 6);
+    all[4] = sdlf_shape(1, 5);
+    all[5] = sdlf_shape(1, 2, 13, 17);
+    all[6] = sdlf_shape(33, 35);
+    *count = 7;
+    return all;
+}
+
+static sdlf_operation describe(sdlf_operation_kind kind, sdlf_dtype t, sdlf_shape shape)
+{
+    sdlf_tensor x = kernel_tensor(t, shape), c = kernel_tensor(t, sdlf_shape(shape.dim[1]));
+    sdlf_operation o = {.kind = kind, .in = {x, c, c}, .out = {x}, .batch_norm = {.epsilon = 1e-3f, .momentum = 0.1f}};
+    return o;
+}
+
+static void forward(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, kernel_values values)
+{
+    kernel_case made = {.operation = describe(SDLF_BATCH_NORM2D_FORWARD, t, shape)};
+    for (int i = 1; i <= 4; i++) made.operation.out[i] = made.operation.in[1];
+    made.in[0].values = values;
+    made.out[4].values = VALUES_POSITIVE;
+    made.tolerance = values == VALUES_OFFSET ? 2000 : 64;
+    kernel_emit(sink, &made, "%s%s", sdlf_shape_print(shape).text, values == VALUES_OFFSET ? " around 100" : "");
+}
+
+static void infer(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, int activation, bool aliased)
+{
+    kernel_case made = {.operation = describe(SDLF_BATCH_NORM2D_INFER, t, shape), .aliased = aliased};
+    made.operation.in[3] = made.operation.in[4] = made.operation.in[1];
+    made.operation.batch_norm.activation = kernel_activation[activation];
+    made.in[4].values = VALUES_POSITIVE;
+    made.tolerance = 32;
+    kernel_emit(sink, &made, "%s%s", sdlf_shape_print(shape).text, kernel_activation_name[activation]);
+}
+
+static void backward(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, bool dx)
+{
+    kernel_case made = {.operation = describe(SDLF_BATCH_NORM2D_BACKWARD, t, shape)};
+    made.operation.in[3] = made.operation.in[2];
+    made.operation.in[4] = made.operation.in[0];
+    if (!dx) made.operation.out[0] = (sdlf_tensor){.dtype = SDLF_NONE};
+    made.operation.out[1] = made.operation.out[2] = made.operation.in[1];
+    made.in[3].values = VALUES_POSITIVE;
+    made.tolerance = 4 * (double)(sdlf_shape_count(shape) / shape.dim[1]) + 64;
+    kernel_emit(sink, &made, "%s%s", sdlf_shape_print(shape).text, dx ? " dx" : " without dx");
+}
+
+void batch_norm_cases(kernel_sink *sink, sdlf_dtype t)
+{
+    int count;
+    const sdlf_shape *all = shapes(&count);
+    for (int i = 0; i < count; i++) {
+        forward(sink, t, all[i], VALUES_UNIFORM);
+        if (sdlf_shape_count(all[i]) > 2 * all[i].dim[1]) forward(sink, t, all[i], VALUES_OFFSET);
+        for (int activation = 0; activation < KERNEL_ACTIVATIONS; activation++) {
+            infer(sink, t, all[i], activation, false);
+            infer(sink, t, all[i], activation, true);
+        }
+        backward(sink, t, all[i], true);
+        backward(sink, t, all[i], false);
+    }
+}
+
+void batch_norm_bench(kernel_sink *sink, sdlf_dtype t)
+{
+    sdlf_shape shape = sdlf_shape(32, 64, 56, 56);
+    forward(sink, t, shape, VALUES_UNIFORM);
+    infer(sink, t, shape, SDLF_RELU, false);
+    backward(sink, t, shape, true);
+}

@@ -1,0 +1,150 @@
+/* Cases of conv2d and its gradients.
+ *
+ * Tolerance: each output is a sum of so many products of numbers within 1 (C/G R S forward, K/G R S for dx, N P Q for dw
+ * and db), and is off by at most about as many rounding errors; 8 more for the epilogue, 16 where it holds an
+ * exponential. */
+#include "kernels.h"
+
+#include <stdio.h>
+
+typedef struct geometry {
+    int64_t n, c, h, w, k;
+    int size[2], stride[2], dilation[2], before[2], after[2], groups;
+} geometry;
+
+static sdlf_window2d window_of(const geometry *g)
+{
+    sdlf_window2d window;
+    for (int i = 0; i < 2; i++) {
+        window.size[i] = g->size[i];
+        window.stride[i] = g->stride[i];
+        window.dilation[i] = g->dilation[i];
+        window.padding_before[i] = g->before[i];
+        window.padding_after[i] = g->after[i];
+    }
+    return window;
+}
+
+static void emit(kernel_sink *sink, const kernel_case *made, const geometry *g, const char *text)
+{
+    kernel_emit(sink, made, "%dx%dx%dx%d k%d %dx%d s%d,%d d%d,%d p%d,%d,%d,%d g%d%s", (int)g->n, (int)g->c, (int)g->h,
+                (int)g->w, (int)g->k, g->size[0], g->size[1], g->stride[0], g->stride[1], g->dilation[0],
+                g->dilation[1], g->before[0], g->before[1], g->after[0], g->after[1], g->groups, text);
+}
+
+/* Operands of the three kinds: x, w, y and bias. */
+typedef struct operands {
+    sdlf_tensor x, w, y, bias;
+} operands;
+
+static operands operands_of(const geometry *g, sdlf_dtype t)
+{
+    sdlf_window2d window = window_of(g);
+    operands o = {
+        .x = kernel_tensor(t, sdlf_shape(g->n, g->c, g->h, g->w)),
+        .w = kernel_tensor(t, sdlf_shape(g->k, g->c / g->groups, g->size[0], g->size[1])),
+        .y = kernel_tensor(
+            t, sdlf_shape(g->n, g->k, sdlf_window2d_output(&window, 0, g->h), sdlf_window2d_output(&window, 1, g->w))),
+        .bias = kernel_tensor(t, sdlf_shape(g->k)),
+    };
+    return o;
+}
+
+static kernel_case conv2d(sdlf_operation_kind kind, const geometry *g)
+{
+    kernel_case made = {.operation = {.kind = kind, .conv2d = {.window = window_of(g), .groups = g->groups}}};
+    return made;
+}
+
+static void forward(kernel_sink *sink, const geometry *g, sdlf_dtype t, bool bias, bool residual, int activation)
+{
+    operands o = operands_of(g, t);
+    char text[64];
+    snprintf(text, sizeof text, "%s%s%s", bias ? " bias" : "", residual ? " residual" : "",
+             kernel_activation_name[activation]);
+    kernel_case made = conv2d(SDLF_CONV2D_FORWARD, g);
+    made.operation.in[0] = o.x;
+    made.operation.in[1] = o.w;
+    if (bias) made.operation.in[2] = o.bias;
+    if (residual) made.operation.in[3] = o.y;
+    made.operation.out[0] = o.y;
+    made.operation.conv2d.activation = kernel_activation[activation];
+    made.tolerance = (double)(g->c / g->groups * g->size[0] * g->size[1]) + (activation ? 24 : 8);
+    emit(sink, &made, g, text);
+    if (!residual) return;
+    made.aliased = true;
+    made.alias = 3;
+    emit(sink, &made, g, text);
+}
+
+static void backward(kernel_sink *sink, const geometry *g, sdlf_dtype t)
+{
+    operands o = operands_of(g, t);
+    kernel_case input = conv2d(SDLF_CONV2D_BACKWARD_INPUT, g);
+    input.operation.in[0] = o.y;
+    input.operation.in[1] = o.w;
+    input.operation.out[0] = o.x;
+    input.tolerance = (double)(g->k / g->groups * g->size[0] * g->size[1]) + 8;
+    emit(sink, &input, g, "");
+
+    kernel_case weights = conv2d(SDLF_CONV2D_BACKWARD_WEIGHTS, g);
+    weights.operation.in[0] = o.x;
+    weights.operation.in[1] = o.y;
+    weights.operation.out[0] = o.w;
+    weights.tolerance = (double)(g->n * o.y.shape.dim[2] * o.y.shape.dim[3]) + 8;
+    emit(sink, &weights, g, "");
+    weights.operation.out[1] = o.bias;
+    emit(sink, &weights, g, " db");
+}
+
+static const geometry geometries[] = {
+    {1, 1, 1, 1, 1, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
+    {2, 3, 7, 5, 4, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
+    {2, 1, 14, 13, 32, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 1},  /* a first layer */
+    {3, 5, 9, 11, 7, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1},    /* strides */
+    {2, 4, 8, 8, 6, {3, 3}, {1, 1}, {2, 2}, {2, 2}, {2, 2}, 1},     /* dilation */
+    {2, 4, 10, 7, 8, {2, 3}, {2, 1}, {1, 2}, {0, 1}, {2, 0}, 1},    /* nothing symmetric */
+    {2, 6, 9, 9, 6, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 6},     /* depthwise */
+    {1, 33, 9, 8, 33, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 33},  /* depthwise, strides */
+    {1, 6, 9, 9, 12, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, 6},    /* two filters a channel */
+    {2, 6, 5, 5, 9, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 3},     /* groups */
+    {2, 8, 6, 6, 5, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},     /* 1x1 */
+    {2, 8, 7, 7, 5, {1, 1}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, 1},     /* 1x1, strides */
+    {1, 3, 4, 4, 2, {4, 4}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},     /* one output */
+    {1, 2, 3, 3, 3, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 1},     /* a window larger than its input */
+    {1, 2, 3, 4, 3, {2, 2}, {1, 1}, {1, 1}, {3, 3}, {3, 3}, 1},     /* outputs of padding alone */
+    {1, 2, 9, 9, 3, {2, 2}, {3, 3}, {1, 1}, {0, 0}, {0, 0}, 1},     /* inputs that no window holds */
+    {1, 4, 1, 17, 3, {1, 5}, {1, 1}, {1, 1}, {0, 2}, {0, 2}, 1},    /* one row */
+    {1, 17, 13, 19, 33, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* no multiple of any block */
+    {5, 16, 14, 14, 24, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
+};
+
+void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
+{
+    for (size_t i = 0; i < sizeof geometries / sizeof geometries[0]; i++) {
+        forward(sink, &geometries[i], t, false, false, SDLF_IDENTITY);
+        forward(sink, &geometries[i], t, true, false, SDLF_RELU);
+        forward(sink, &geometries[i], t, true, true, SDLF_CLIP);
+        backward(sink, &geometries[i], t);
+    }
+    for (int combination = 0; combination < 4 * KERNEL_ACTIVATIONS; combination++) {
+        forward(sink, &geometries[1], t, combination & 1, combination & 2, combination / 4);
+        forward(sink, &geometries[6], t, combination & 1, combination & 2, combination / 4);
+    }
+}
+
+void conv2d_bench(kernel_sink *sink, sdlf_dtype t)
+{
+    static const geometry sizes[] = {
+        {64, 1, 28, 28, 32, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 1},  /* simple_cnn */
+        {64, 6, 14, 14, 16, {5, 5}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},  /* lenet5 */
+        {8, 64, 56, 56, 64, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},  /* residual networks */
+        {8, 64, 56, 56, 128, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1}, /* with strides */
+        {8, 64, 28, 28, 256, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* 1x1 */
+        {8, 96, 56, 56, 96, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 96}, /* depthwise */
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        forward(sink, &sizes[i], t, true, false, SDLF_RELU);
+        backward(sink, &sizes[i], t);
+    }
+}

@@ -1,0 +1,112 @@
+/* Cases of the fused convolution, ReLU and max-pool.
+ *
+ * Values lie on a grid on which sums are exact in any order, so that every calculator meets the same ties and must write
+ * the same mask. Tolerance of y: 8 rounding errors, for algorithms that leave the grid on the way. Tolerance of the
+ * gradients: as for conv2d, as many rounding errors as there are terms. */
+#include "kernels.h"
+
+#include <sdlf/random.h>
+
+typedef struct geometry {
+    int64_t n, c, h, w, k;
+    int size, stride, padding, groups;
+    int pool[2];
+} geometry;
+
+static sdlf_operation describe(sdlf_operation_kind kind, const geometry *g, sdlf_ties ties)
+{
+    sdlf_operation o = {.kind = kind};
+    for (int i = 0; i < 2; i++) {
+        o.conv2d_pool.window.size[i] = g->size;
+        o.conv2d_pool.window.stride[i] = g->stride;
+        o.conv2d_pool.window.dilation[i] = 1;
+        o.conv2d_pool.window.padding_before[i] = o.conv2d_pool.window.padding_after[i] = g->padding;
+        o.conv2d_pool.pool.size[i] = o.conv2d_pool.pool.stride[i] = g->pool[i];
+        o.conv2d_pool.pool.dilation[i] = 1;
+    }
+    o.conv2d_pool.groups = g->groups;
+    o.conv2d_pool.ties = ties;
+    return o;
+}
+
+/* The forward pass writes the mask; dy is there already. */
+static void mask_first(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    sdlf_operation forward = {.kind = SDLF_CONV2D_RELU_MAX_POOL_FORWARD};
+    forward.conv2d_pool = operation->conv2d_pool;
+    forward.in[0] = operation->in[0];
+    forward.in[1] = operation->in[1];
+    sdlf_tensor y;
+    if (sdlf_tensor_create(&y, calculator, operation->in[2].dtype, operation->in[2].shape) != SDLF_OK) return;
+    forward.out[0] = y;
+    forward.out[1] = operation->in[3];
+    kernel_prepare(calculator, &forward);
+    sdlf_tensor_release(&y, calculator);
+}
+
+static void emit(kernel_sink *sink, const kernel_case *made, const geometry *g, sdlf_ties ties, const char *text)
+{
+    kernel_emit(sink, made, "%dx%dx%dx%d k%d %dx%d s%d p%d g%d pool %dx%d%s%s", (int)g->n, (int)g->c, (int)g->h,
+                (int)g->w, (int)g->k, g->size, g->size, g->stride, g->padding, g->groups, g->pool[0], g->pool[1],
+                ties == SDLF_TIES_FIRST ? " first" : "", text);
+}
+
+static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_ties ties)
+{
+    kernel_case made = {.operation = describe(SDLF_CONV2D_RELU_MAX_POOL_FORWARD, g, ties)};
+    sdlf_operation *o = &made.operation;
+    int64_t p = sdlf_window2d_output(&o->conv2d_pool.window, 0, g->h);
+    int64_t q = sdlf_window2d_output(&o->conv2d_pool.window, 1, g->w);
+    sdlf_shape pooled = sdlf_shape(g->n, g->k, p / g->pool[0], q / g->pool[1]);
+    sdlf_tensor bias = kernel_tensor(t, sdlf_shape(g->k));
+    o->in[0] = kernel_tensor(t, sdlf_shape(g->n, g->c, g->h, g->w));
+    o->in[1] = kernel_tensor(t, sdlf_shape(g->k, g->c / g->groups, g->size, g->size));
+    o->out[0] = kernel_tensor(t, pooled);
+    for (int i = 0; i < 3; i++) made.in[i].values = VALUES_GRID;
+    made.tolerance = 8;
+    emit(sink, &made, g, ties, "");
+    o->in[2] = bias;
+    o->out[1] = kernel_tensor(SDLF_UINT8, pooled);
+    emit(sink, &made, g, ties, " bias mask");
+
+    kernel_case back = {.operation = describe(SDLF_CONV2D_RELU_MAX_POOL_BACKWARD, g, ties), .prepare = mask_first};
+    back.in[0].values = back.in[1].values = VALUES_GRID;
+    int64_t weight_terms = g->n * p * q, input_terms = g->k / g->groups * g->size * g->size;
+    back.tolerance = (double)(weight_terms > input_terms ? weight_terms : input_terms) + 8;
+    back.operation.in[0] = o->in[0];
+    back.operation.in[1] = o->in[1];
+    back.operation.in[2] = kernel_tensor(t, pooled);
+    back.operation.in[3] = kernel_tensor(SDLF_UINT8, pooled);
+    for (int wanted = 1; wanted < 8; wanted++) {
+        const sdlf_tensor none = {.dtype = SDLF_NONE};
+        back.operation.out[0] = wanted & 1 ? o->in[1] : none;
+        back.operation.out[1] = wanted & 2 ? bias : none;
+        back.operation.out[2] = wanted & 4 ? o->in[0] : none;
+        char text[16] = {' ', wanted & 1 ? 'w' : '-', wanted & 2 ? 'b' : '-', wanted & 4 ? 'x' : '-', 0};
+        emit(sink, &back, g, ties, text);
+    }
+}
+
+void conv2d_pool_cases(kernel_sink *sink, sdlf_dtype t)
+{
+    static const geometry geometries[] = {
+        {1, 1, 2, 2, 1, 1, 1, 0, 1, {2, 2}},    {2, 1, 12, 12, 32, 5, 1, 2, 1, {2, 2}},
+        {2, 3, 7, 9, 5, 3, 1, 1, 1, {2, 2}},    {1, 4, 9, 8, 6, 3, 2, 1, 2, {2, 2}},
+        {2, 3, 6, 8, 4, 3, 1, 1, 1, {1, 8}},    {2, 3, 9, 7, 4, 3, 1, 0, 1, {4, 2}},
+        {1, 2, 7, 7, 3, 3, 1, 1, 1, {2, 3}},    {1, 2, 5, 5, 17, 3, 1, 1, 1, {1, 1}},
+        {3, 6, 8, 8, 6, 3, 1, 1, 6, {2, 2}},    {1, 2, 11, 5, 3, 2, 1, 0, 1, {3, 1}},
+        {1, 17, 13, 35, 9, 3, 1, 1, 1, {2, 2}},
+    };
+    for (size_t i = 0; i < sizeof geometries / sizeof geometries[0]; i++) {
+        both_ways(sink, &geometries[i], t, SDLF_TIES_SHARE);
+        both_ways(sink, &geometries[i], t, SDLF_TIES_FIRST);
+    }
+}
+
+void conv2d_pool_bench(kernel_sink *sink, sdlf_dtype t)
+{
+    static const geometry first = {64, 1, 28, 28, 32, 5, 1, 2, 1, {2, 2}},
+                          second = {64, 6, 14, 14, 16, 5, 1, 0, 1, {2, 2}};
+    both_ways(sink, &first, t, SDLF_TIES_SHARE);
+    both_ways(sink, &second, t, SDLF_TIES_SHARE);
+}

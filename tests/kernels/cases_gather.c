@@ -1,0 +1,62 @@
+/* Cases of gather_batch. Its arithmetic is fixed operation by operation, so results must match bit for bit. */
+#include "kernels.h"
+
+enum { M = 11, N = 5 };
+
+static kernel_case gather(sdlf_dtype from, sdlf_dtype to, sdlf_shape row, int64_t rows)
+{
+    kernel_case made = {.operation = {.kind = SDLF_GATHER_BATCH}};
+    made.operation.in[0] = kernel_tensor(from, sdlf_shape_prepend(M, row));
+    made.operation.in[1] = kernel_tensor(SDLF_INT32, sdlf_shape(rows));
+    made.operation.out[0] = kernel_tensor(to, sdlf_shape_prepend(rows, row));
+    made.operation.gather.mean = 33.3f;
+    made.operation.gather.scale = 0.0128f;
+    if (!sdlf_dtype_is_float(from)) made.in[0] = (kernel_fill){VALUES_INTEGERS, 256};
+    made.in[1] = (kernel_fill){VALUES_INTEGERS, M};
+    return made;
+}
+
+static void warped(kernel_sink *sink, sdlf_dtype from, sdlf_dtype t, sdlf_shape row, sdlf_augmentation augment)
+{
+    kernel_case made = gather(from, t, row, N);
+    made.operation.in[2] = kernel_tensor(SDLF_INT64, sdlf_shape(1));
+    made.in[2] = (kernel_fill){VALUES_INTEGERS, 1000};
+    made.operation.gather.augment = augment;
+    made.operation.gather.augment.seed = UINT64_C(0x123456789abcdef);
+    kernel_emit(sink, &made, "%s from %s shift %g rotate %g scale %g elastic %g", sdlf_shape_print(row).text,
+                sdlf_dtype_name(from), (double)augment.shift, (double)augment.rotate, (double)augment.scale,
+                (double)augment.elastic);
+}
+
+void gather_cases(kernel_sink *sink, sdlf_dtype t)
+{
+    static const sdlf_augmentation augmentations[] = {{.shift = 2},      {.rotate = 15},          {.scale = 0.2f},
+                                                      {.elastic = 1.5f}, {1.5f, 360, 0.3f, 2, 0}, {40, 0, 0, 0, 0}};
+    const sdlf_shape rows[] = {sdlf_shape(1, 28, 28), sdlf_shape(3, 7, 13), sdlf_shape(1, 1, 1), sdlf_shape(2, 1, 9)};
+    for (int i = 0; i < 4; i++) {
+        kernel_case made = gather(SDLF_UINT8, t, rows[i], N);
+        kernel_emit(sink, &made, "%s from uint8", sdlf_shape_print(rows[i]).text);
+        made = gather(t, t, rows[i], 1);
+        kernel_emit(sink, &made, "%s from floating", sdlf_shape_print(rows[i]).text);
+        for (size_t a = 0; a < sizeof augmentations / sizeof augmentations[0]; a++) {
+            warped(sink, SDLF_UINT8, t, rows[i], augmentations[a]);
+        }
+        warped(sink, t, t, rows[i], augmentations[4]);
+    }
+    kernel_case labels = gather(SDLF_INT32, SDLF_INT32, SDLF_SCALAR, N);
+    kernel_emit(sink, &labels, "labels");
+    kernel_case bytes = gather(SDLF_UINT8, SDLF_UINT8, sdlf_shape(3, 5), 17);
+    kernel_emit(sink, &bytes, "bytes");
+    kernel_case flat = gather(SDLF_UINT8, t, SDLF_SCALAR, N);
+    kernel_emit(sink, &flat, "one number a row");
+}
+
+void gather_bench(kernel_sink *sink, sdlf_dtype t)
+{
+    kernel_case made = gather(SDLF_UINT8, t, sdlf_shape(1, 28, 28), 1024);
+    kernel_emit(sink, &made, "1024 of 1x28x28");
+    made.operation.in[2] = kernel_tensor(SDLF_INT64, sdlf_shape(1));
+    made.in[2] = (kernel_fill){VALUES_INTEGERS, 1000};
+    made.operation.gather.augment = (sdlf_augmentation){2, 10, 0.1f, 1, 1};
+    kernel_emit(sink, &made, "1024 of 1x28x28, augmented");
+}

@@ -1,0 +1,115 @@
+/* Cases of gemm and gemm_backward_sgd.
+ *
+ * Tolerance: a sum of k products of numbers within 1 is off by at most about k rounding errors however it is ordered;
+ * 8 more for the epilogue, 16 where it holds an exponential. */
+#include "kernels.h"
+
+typedef struct gemm_size {
+    int64_t m, n, k;
+} gemm_size;
+
+static kernel_case gemm(sdlf_dtype t, gemm_size size, bool transpose_a, bool transpose_b)
+{
+    int64_t m = size.m, n = size.n, k = size.k;
+    kernel_case made = {.operation = {.kind = SDLF_GEMM, .gemm = {transpose_a, transpose_b, .alpha = 1}}};
+    made.operation.in[0] = kernel_tensor(t, transpose_a ? sdlf_shape(k, m) : sdlf_shape(m, k));
+    made.operation.in[1] = kernel_tensor(t, transpose_b ? sdlf_shape(n, k) : sdlf_shape(k, n));
+    made.operation.out[0] = kernel_tensor(t, sdlf_shape(m, n));
+    made.tolerance = (double)k + 8;
+    return made;
+}
+
+static void emit_gemm(kernel_sink *sink, const kernel_case *made, gemm_size size)
+{
+    const sdlf_operation *o = &made->operation;
+    kernel_emit(sink, made, "%dx%dx%d%s%s%s%s alpha %g%s", (int)size.m, (int)size.n, (int)size.k,
+                o->gemm.transpose_a ? " a'" : "", o->gemm.transpose_b ? " b'" : "",
+                sdlf_tensor_present(&o->in[2]) ? " bias" : "", sdlf_tensor_present(&o->in[3]) ? " residual" : "",
+                (double)o->gemm.alpha, kernel_activation_name[o->gemm.activation.function]);
+}
+
+static void add_epilogue(kernel_case *made, bool bias, bool residual, int activation)
+{
+    const sdlf_tensor *c = &made->operation.out[0];
+    if (bias) made->operation.in[2] = kernel_tensor(c->dtype, sdlf_shape(c->shape.dim[1]));
+    if (residual) made->operation.in[3] = *c;
+    made->operation.gemm.activation = kernel_activation[activation];
+    if (activation) made->tolerance += 16;
+}
+
+static void gemm_epilogues(kernel_sink *sink, sdlf_dtype t, gemm_size size)
+{
+    for (int combination = 0; combination < 4 * KERNEL_ACTIVATIONS; combination++) {
+        kernel_case made = gemm(t, size, false, true);
+        add_epilogue(&made, combination & 1, combination & 2, combination / 4);
+        made.operation.gemm.alpha = combination % 3 == 0 ? 1 : 0.25f;
+        emit_gemm(sink, &made, size);
+        if (!(combination & 2)) continue;
+        made.aliased = true;
+        made.alias = 3;
+        emit_gemm(sink, &made, size);
+    }
+}
+
+static void gemm_backward_sgd(kernel_sink *sink, sdlf_dtype t, gemm_size size, int combination)
+{
+    int64_t rows = size.m, units = size.n, inputs = size.k, longest = rows > units ? rows : units;
+    bool momentum = combination & 1, dx = combination & 2;
+    kernel_case made = {.operation = {.kind = SDLF_GEMM_BACKWARD_SGD}};
+    sdlf_operation *o = &made.operation;
+    o->in[0] = kernel_tensor(t, sdlf_shape(rows, inputs));
+    o->in[1] = kernel_tensor(t, sdlf_shape(rows, units));
+    o->in[2] = kernel_tensor(t, sdlf_shape(1));
+    o->out[0] = kernel_tensor(t, sdlf_shape(units, inputs));
+    if (momentum) o->out[1] = o->out[0];
+    if (dx) o->out[2] = o->in[0];
+    o->sgd.momentum = momentum ? 0.9f : 0;
+    o->sgd.decay = combination & 4 ? 0.01f : 0;
+    o->sgd.nesterov = combination & 8;
+    made.in[2].values = VALUES_POSITIVE;
+    made.tolerance = (double)longest * 2 + 16; /* twice: nesterov adds g and momentum g */
+    kernel_emit(sink, &made, "%dx%dx%d%s%s%s%s", (int)rows, (int)units, (int)inputs, momentum ? " momentum" : "",
+                dx ? " dx" : "", combination & 4 ? " decay" : "", combination & 8 ? " nesterov" : "");
+}
+
+void gemm_cases(kernel_sink *sink, sdlf_dtype t)
+{
+    static const gemm_size sizes[] = {{1, 1, 1},     {1, 10, 300},  {3, 5, 7},     {16, 16, 16},
+                                      {17, 33, 65},  {65, 1, 9},    {64, 10, 97},  {5, 6, 0},
+                                      {100, 31, 37}, {1, 257, 129}, {70, 130, 50}, {130, 66, 300}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (int transposed = 0; transposed < 4; transposed++) {
+            kernel_case made = gemm(t, sizes[i], transposed & 1, transposed & 2);
+            emit_gemm(sink, &made, sizes[i]);
+            add_epilogue(&made, true, false, SDLF_RELU);
+            emit_gemm(sink, &made, sizes[i]);
+        }
+    }
+    gemm_epilogues(sink, t, (gemm_size){7, 19, 33});
+    gemm_epilogues(sink, t, (gemm_size){6, 5, 0});
+
+    static const gemm_size layers[] = {{1, 1, 1}, {3, 5, 7}, {16, 10, 100}, {5, 67, 131}, {33, 17, 65}};
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
+        for (int combination = 0; combination < 16; combination++) gemm_backward_sgd(sink, t, layers[i], combination);
+    }
+}
+
+/* The fully connected layers of simple_cnn, batches 16, 64 and 1024: forward, dx, dw. */
+void gemm_bench(kernel_sink *sink, sdlf_dtype t)
+{
+    static const int64_t batches[] = {16, 64, 1024};
+    for (int i = 0; i < 3; i++) {
+        gemm_size forward = {batches[i], 1024, 6272}, dx = {batches[i], 6272, 1024}, dw = {1024, 6272, batches[i]};
+        kernel_case made = gemm(t, forward, false, true);
+        add_epilogue(&made, true, false, SDLF_RELU);
+        emit_gemm(sink, &made, forward);
+        made = gemm(t, dx, false, false);
+        emit_gemm(sink, &made, dx);
+        made = gemm(t, dw, true, false);
+        emit_gemm(sink, &made, dw);
+        gemm_backward_sgd(sink, t, (gemm_size){batches[i], 1024, 6272}, 1 | 2);
+    }
+    gemm_size last = {64, 10, 1024};
+    kernel_case made = gemm(t, last, false, true);
+    emit_gemm(sink, &made, last);
+}

@@ -1,0 +1,109 @@
+/* Cases of softmax, log_softmax and softmax_cross_entropy.
+ *
+ * Tolerance: an exponential, a sum of C positive numbers (whose relative error grows slowly) and a quotient: 32 rounding
+ * errors, relative to probabilities down to 1 / C. Losses are sums of logarithms, of the size of the logits. */
+#include "kernels.h"
+
+static void softmax_pair(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, int axis, bool logarithm, bool aliased)
+{
+    sdlf_tensor x = kernel_tensor(t, shape);
+    kernel_case made = {.operation = {.kind = logarithm ? SDLF_LOG_SOFTMAX_FORWARD : SDLF_SOFTMAX_FORWARD}};
+    made.operation.in[0] = made.operation.out[0] = x;
+    made.operation.softmax.axis = axis;
+    made.aliased = aliased;
+    made.tolerance = 32;
+    if (!logarithm) made.floor = 1 / (double)shape.dim[axis];
+    kernel_emit(sink, &made, "%s axis %d", sdlf_shape_print(shape).text, axis);
+    made.in[0].values = VALUES_WIDE;
+    kernel_emit(sink, &made, "%s axis %d wide", sdlf_shape_print(shape).text, axis);
+
+    /* Any y will do for the gradient's arithmetic: probabilities, or logarithms of them. */
+    made.operation.kind = logarithm ? SDLF_LOG_SOFTMAX_BACKWARD : SDLF_SOFTMAX_BACKWARD;
+    made.operation.in[1] = x;
+    made.in[0].values = logarithm ? VALUES_UNIFORM : VALUES_POSITIVE;
+    made.alias = 1;
+    made.floor = 1;
+    made.tolerance = 4 * (double)shape.dim[axis] + 32; /* a sum of C terms within 1, times at most 3 */
+    kernel_emit(sink, &made, "%s axis %d", sdlf_shape_print(shape).text, axis);
+}
+
+static void one_wrong_label(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    int32_t *labels = operation->in[1].data;
+    labels[operation->in[1].shape.dim[0] / 2] = (int32_t)operation->in[0].shape.dim[1];
+}
+
+static void negative_label(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    int32_t *labels = operation->in[1].data;
+    labels[0] = -1;
+}
+
+static kernel_case cross_entropy(sdlf_dtype t, int64_t rows, int64_t classes, float smoothing, bool metrics)
+{
+    sdlf_tensor logits = kernel_tensor(t, sdlf_shape(rows, classes)), one = kernel_tensor(t, sdlf_shape(1));
+    kernel_case made = {.operation = {.kind = SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD, .in = {logits}}};
+    made.operation.in[1] = kernel_tensor(SDLF_INT32, sdlf_shape(rows));
+    made.operation.out[0] = logits;
+    made.operation.out[1] = one;
+    if (metrics) made.operation.out[2] = kernel_tensor(SDLF_FLOAT64, sdlf_shape(3));
+    made.operation.cross_entropy.smoothing = smoothing;
+    made.in[1] = (kernel_fill){VALUES_INTEGERS, classes};
+    made.tolerance = 64;
+    return made;
+}
+
+static void cross_entropy_pair(kernel_sink *sink, sdlf_dtype t, int64_t rows, int64_t classes, float smoothing)
+{
+    static const kernel_values values[] = {VALUES_UNIFORM, VALUES_GRID, VALUES_WIDE};
+    static const char *const names[] = {"", " ties", " wide"};
+    for (int v = 0; v < 3; v++) {
+        for (int metrics = 0; metrics < 2; metrics++) {
+            kernel_case made = cross_entropy(t, rows, classes, smoothing, metrics);
+            made.in[0].values = values[v];
+            kernel_emit(sink, &made, "%dx%d smoothing %g%s%s", (int)rows, (int)classes, (double)smoothing,
+                        metrics ? " metrics" : "", names[v]);
+        }
+    }
+    kernel_case wrong = cross_entropy(t, rows, classes, smoothing, true);
+    wrong.prepare = one_wrong_label;
+    kernel_emit(sink, &wrong, "%dx%d smoothing %g label too large", (int)rows, (int)classes, (double)smoothing);
+    wrong.prepare = negative_label;
+    kernel_emit(sink, &wrong, "%dx%d smoothing %g label negative", (int)rows, (int)classes, (double)smoothing);
+
+    kernel_case backward = cross_entropy(t, rows, classes, smoothing, false);
+    backward.operation.kind = SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD;
+    backward.operation.in[2] = backward.operation.out[1];
+    backward.operation.out[1] = (sdlf_tensor){.dtype = SDLF_NONE};
+    backward.in[0].values = VALUES_POSITIVE;
+    backward.tolerance = 8;
+    backward.floor = 1 / (double)rows;
+    kernel_emit(sink, &backward, "%dx%d smoothing %g", (int)rows, (int)classes, (double)smoothing);
+}
+
+void softmax_cases(kernel_sink *sink, sdlf_dtype t)
+{
+    const sdlf_shape shapes[] = {sdlf_shape(1, 1), sdlf_shape(5, 10), sdlf_shape(3, 33), sdlf_shape(2, 5, 7),
+                                 sdlf_shape(4, 1001)};
+    for (int i = 0; i < 5; i++) {
+        for (int axis = 0; axis < shapes[i].rank; axis++) {
+            for (int variant = 0; variant < 4; variant++)
+                softmax_pair(sink, t, shapes[i], axis, variant & 1, variant & 2);
+        }
+    }
+    static const int64_t sizes[][2] = {{1, 1}, {1, 10}, {64, 10}, {7, 3}, {19, 33}, {5, 1001}};
+    for (int i = 0; i < 6; i++) {
+        cross_entropy_pair(sink, t, sizes[i][0], sizes[i][1], 0);
+        cross_entropy_pair(sink, t, sizes[i][0], sizes[i][1], 0.1f);
+    }
+}
+
+void softmax_bench(kernel_sink *sink, sdlf_dtype t)
+{
+    softmax_pair(sink, t, sdlf_shape(1024, 10), 1, false, false);
+    softmax_pair(sink, t, sdlf_shape(64, 1000), 1, true, false);
+    cross_entropy_pair(sink, t, 64, 10, 0);
+    cross_entropy_pair(sink, t, 1024, 10, 0);
+}

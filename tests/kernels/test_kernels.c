@@ -1,0 +1,268 @@
+/* Every operation of every calculator against `reference`; with --bench, its speed.
+ *
+ *     test_kernels [--only TEXT] [--bench [TEXT]]
+ *
+ * Each case runs on every calculator with 1, 2 and 3 threads, with each of its algorithms, and once with operands off
+ * their alignment. Outputs must be within the case's tolerance of reference's, the same bits at every thread count, and
+ * written completely; inputs and the bytes around every operand must stay as they were.
+ *
+ * An operation that a calculator has not is told in its summary line; for `cpu` it is a failure where the contract asks
+ * for it: every kind in float32, and forward kinds in float64. */
+#include "kernels.h"
+
+#include "testing.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREAD_COUNTS = 3, MAX_MACHINES = 8 };
+
+typedef struct machine {
+    const sdlf_calculator_class *type;
+    sdlf_calculator *calculator[THREAD_COUNTS]; /* with 1, 2, 3 threads */
+    int64_t runs, unsupported[SDLF_OPERATION_COUNT], cases[SDLF_OPERATION_COUNT];
+} machine;
+
+typedef struct checker {
+    kernel_sink sink;
+    const char *only;
+    sdlf_calculator *reference;
+    machine machines[MAX_MACHINES];
+    int machine_count;
+    int64_t cases[SDLF_OPERATION_COUNT];
+} checker;
+
+static checker state; /* the tests below take no arguments */
+
+/* ---- one case ---- */
+
+const sdlf_activation kernel_activation[KERNEL_ACTIVATIONS] = {
+    {.function = SDLF_IDENTITY},
+    {.function = SDLF_RELU},
+    {.function = SDLF_CLIP, .low = -0.3f, .high = 0.4f},
+    {.function = SDLF_LEAKY_RELU, .slope = 0.1f},
+    {.function = SDLF_SIGMOID},
+    {.function = SDLF_TANH},
+};
+const char *const kernel_activation_name[KERNEL_ACTIVATIONS] = {"",         " relu", " clip", " leaky_relu",
+                                                                " sigmoid", " tanh"};
+
+sdlf_dtype kernel_dtype(const sdlf_operation *operation)
+{
+    int first = 0;
+    while (first < SDLF_MAX_OUTPUTS - 1 && !sdlf_tensor_present(&operation->out[first])) first++;
+    return operation->out[first].dtype;
+}
+
+void kernel_emit(kernel_sink *sink, const kernel_case *made, const char *format, ...)
+{
+    kernel_case named = *made;
+    char text[120];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    snprintf(named.name, sizeof named.name, "%s %s%s %s", sdlf_operation_class_of(made->operation.kind)->name, text,
+             made->aliased ? " in place" : "", sdlf_dtype_name(kernel_dtype(&made->operation)));
+    sink->take(sink, &named);
+}
+
+static bool is_forward(sdlf_operation_kind kind)
+{
+    const char *name = sdlf_operation_class_of(kind)->name;
+    return !strstr(name, "backward") && !strstr(name, "update") && kind != SDLF_CLIP_SCALE;
+}
+
+/* What cpu may not refuse. Storage types are asked of nobody but copy and fill. */
+static bool must_be_supported(const machine *m, const sdlf_operation *operation)
+{
+    if (strcmp(m->type->name, "cpu") != 0) return false;
+    sdlf_dtype t = kernel_dtype(operation);
+    if (t == SDLF_FLOAT64) return is_forward(operation->kind);
+    return t == SDLF_FLOAT32 || operation->kind == SDLF_COPY || operation->kind == SDLF_FILL;
+}
+
+static void check_algorithm(machine *m, const kernel_case *made, const kernel_images *given, int algorithm,
+                            const kernel_images *expected)
+{
+    const char *const *names = m->type->kernel[made->operation.kind].algorithms;
+    kernel_images first = {.in = {NULL}}, found;
+    char who[120];
+    for (int i = 0; i < THREAD_COUNTS && m->calculator[i]; i++) {
+        snprintf(who, sizeof who, "%s (%d threads%s%s)", m->type->name, i + 1, names ? ", " : "",
+                 names ? names[algorithm] : "");
+        kernel_run(&found, made, given, algorithm, m->calculator[i], 0, who);
+        m->runs++;
+        bool right = kernel_compare(made, &found, expected, who);
+        if (i == 0) {
+            first = found;
+        } else {
+            if (right) kernel_compare_bits(made, &found, &first, who);
+            kernel_images_free(&found);
+        }
+    }
+    kernel_images_free(&first);
+    snprintf(who, sizeof who, "%s (operands off their alignment%s%s)", m->type->name, names ? ", " : "",
+             names ? names[algorithm] : "");
+    kernel_run(&found, made, given, algorithm, m->calculator[m->calculator[1] ? 1 : 0], 1, who);
+    kernel_compare(made, &found, expected, who);
+    kernel_images_free(&found);
+}
+
+static void check_on(machine *m, const kernel_case *made, const kernel_images *given, const kernel_images *expected)
+{
+    const sdlf_kernel_slot *slot = &m->type->kernel[made->operation.kind];
+    m->cases[made->operation.kind]++;
+    if (!slot->run) return; /* told once, in the summary */
+    sdlf_operation asked = kernel_bind(made, given);
+    for (int algorithm = 0; algorithm == 0 || (slot->algorithms && slot->algorithms[algorithm]); algorithm++) {
+        asked.algorithm = algorithm;
+        if (sdlf_calculator_supports(m->calculator[0], &asked)) {
+            check_algorithm(m, made, given, algorithm, expected);
+        } else if (algorithm == 0) {
+            m->unsupported[made->operation.kind]++;
+            if (must_be_supported(m, &asked)) kernel_fail(made, m->type->name, "not supported");
+        }
+    }
+}
+
+static void check_case(kernel_sink *sink, const kernel_case *made)
+{
+    checker *c = (checker *)sink;
+    if (c->only && !strstr(made->name, c->only)) return;
+    c->cases[made->operation.kind]++;
+    if (!test_check_status(sdlf_operation_check(&made->operation), SDLF_OK, NULL, __FILE__, __LINE__, made->name))
+        return;
+    kernel_images given, expected;
+    kernel_images_make(&given, made, c->reference);
+    kernel_case apart = *made;
+    apart.aliased = false; /* what is expected is computed with every operand in a place of its own */
+    kernel_run(&expected, &apart, &given, 0, c->reference, 0, "reference");
+    for (int i = 0; i < c->machine_count; i++) check_on(&c->machines[i], made, &given, &expected);
+    kernel_images_free(&expected);
+    kernel_images_free(&given);
+}
+
+/* ---- all of them ---- */
+
+static const struct family {
+    const char *name;
+    kernel_generator *cases, *bench;
+} families[] = {
+    {"memory", memory_cases, memory_bench},    {"gather_batch", gather_cases, gather_bench},
+    {"gemm", gemm_cases, gemm_bench},          {"elementwise", elementwise_cases, elementwise_bench},
+    {"conv2d", conv2d_cases, conv2d_bench},    {"conv2d_relu_max_pool", conv2d_pool_cases, conv2d_pool_bench},
+    {"pool2d", pool2d_cases, pool2d_bench},    {"batch_norm2d", batch_norm_cases, batch_norm_bench},
+    {"softmax", softmax_cases, softmax_bench}, {"random", random_cases, random_bench},
+    {"update", update_cases, update_bench},
+};
+enum { FAMILIES = sizeof families / sizeof families[0] };
+
+static const struct family *running;
+
+static void check_family(void)
+{
+    running->cases(&state.sink, SDLF_FLOAT32);
+    running->cases(&state.sink, SDLF_FLOAT64);
+}
+
+static void every_kind_has_cases(void)
+{
+    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
+        if (!CHECK(state.cases[kind] > 0)) printf("no case for kind %d\n", kind);
+    }
+}
+
+/* One line a calculator: what it has, and what it has not. */
+static void summarize(const machine *m)
+{
+    char missing[1200] = "", refused[1200] = "";
+    size_t missing_used = 0, refused_used = 0;
+    int present = 0;
+    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
+        const char *name = sdlf_operation_class_of((sdlf_operation_kind)kind)->name;
+        if (m->type->kernel[kind].run) {
+            present++;
+        } else if (missing_used < sizeof missing) {
+            missing_used += (size_t)snprintf(missing + missing_used, sizeof missing - missing_used, " %s", name);
+        }
+        if (m->unsupported[kind] > 0 && refused_used < sizeof refused) {
+            refused_used +=
+                (size_t)snprintf(refused + refused_used, sizeof refused - refused_used, " %s (%lld of %lld)", name,
+                                 (long long)m->unsupported[kind], (long long)m->cases[kind]);
+        }
+    }
+    printf("%s: %d of %d operations, %lld runs; missing:%s; cases not supported:%s\n", m->type->name, present,
+           SDLF_OPERATION_COUNT, (long long)m->runs, *missing ? missing : " none", *refused ? refused : " none");
+}
+
+static void cpu_has_every_operation(void)
+{
+    for (int i = 0; i < state.machine_count; i++) {
+        const machine *m = &state.machines[i];
+        for (int kind = 0; kind < SDLF_OPERATION_COUNT && strcmp(m->type->name, "cpu") == 0; kind++) {
+            bool there = m->type->kernel[kind].run != NULL;
+            if (!CHECK(there)) printf("cpu has no %s\n", sdlf_operation_class_of((sdlf_operation_kind)kind)->name);
+        }
+    }
+}
+
+/* reference takes part too, with one thread: its aliasing, guards and complete writing are held to the same rules. */
+static void open_machines(void)
+{
+    CHECK_OK(sdlf_calculator_open(&state.reference, "reference", NULL));
+    for (int i = 0; sdlf_calculator_class_at(i) && state.machine_count < MAX_MACHINES; i++) {
+        machine *m = &state.machines[state.machine_count];
+        m->type = sdlf_calculator_class_at(i);
+        bool opened = true;
+        int counts = strcmp(m->type->name, "reference") == 0 ? 1 : THREAD_COUNTS;
+        for (int t = 0; t < counts && opened; t++) {
+            sdlf_status status =
+                sdlf_calculator_open(&m->calculator[t], m->type->name, &(sdlf_calculator_options){.threads = t + 1});
+            opened = status == SDLF_OK;
+            if (!opened) printf("%s: not tested: %s\n", m->type->name, sdlf_error_message());
+        }
+        if (opened) state.machine_count++;
+    }
+}
+
+static void close_machines(void)
+{
+    for (int i = 0; i < state.machine_count; i++) {
+        for (int t = 0; t < THREAD_COUNTS; t++) sdlf_calculator_close(state.machines[i].calculator[t]);
+    }
+    sdlf_calculator_close(state.reference);
+}
+
+static int bench(const char *filter)
+{
+    kernel_generator *generators[FAMILIES];
+    for (int i = 0; i < FAMILIES; i++) generators[i] = families[i].bench;
+    return kernel_bench(generators, FAMILIES, filter);
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--bench") == 0) return bench(i + 1 < argc ? argv[i + 1] : NULL);
+        if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
+            state.only = argv[++i];
+        } else {
+            fprintf(stderr, "usage: %s [--only TEXT] [--bench [TEXT]]\n", argv[0]);
+            return 2;
+        }
+    }
+    state.sink.take = check_case;
+    open_machines();
+    for (int i = 0; i < FAMILIES; i++) {
+        running = &families[i];
+        test_run(running->name, check_family);
+    }
+    if (!state.only) RUN(every_kind_has_cases);
+    RUN(cpu_has_every_operation);
+    for (int i = 0; i < state.machine_count; i++) summarize(&state.machines[i]);
+    close_machines();
+    return test_summary();
+}
