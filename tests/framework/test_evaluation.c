@@ -1,0 +1,206 @@
+/* sdlf_evaluate: counts, losses of every kind of output, batches of any size, what is refused. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "framework/synthetic.h"
+
+enum { COUNT = 37, PIXELS = SYNTHETIC_SIDE * SYNTHETIC_SIDE };
+
+typedef sdlf_node head_builder(sdlf_model *model, sdlf_node x);
+
+static sdlf_node no_head(sdlf_model *model, sdlf_node x)
+{
+    (void)model;
+    return x;
+}
+
+static sdlf_model *linear_model(head_builder *head)
+{
+    sdlf_model *model = sdlf_model_create("linear");
+    sdlf_node x = sdlf_input(model, "image", SDLF_FLOAT32, sdlf_shape(1, SYNTHETIC_SIDE, SYNTHETIC_SIDE));
+    x = sdlf_fully_connected(model, x, &(sdlf_fully_connected_options){.name = "f", .units = SYNTHETIC_CLASSES});
+    sdlf_output(model, "class", head(model, x));
+    CHECK_OK(sdlf_model_build(model, 9));
+    return model;
+}
+
+/* The same, worked out here in double. */
+static sdlf_evaluation expect(sdlf_model *model, const sdlf_dataset *data, float mean, float scale, int64_t *confusion)
+{
+    const float *weight = sdlf_model_find_parameter(model, "f.weight")->value.data;
+    const float *bias = sdlf_model_find_parameter(model, "f.bias")->value.data;
+    const uint8_t *pixel = data->samples.data;
+    const int32_t *label = data->labels.data;
+    sdlf_evaluation expected = {.samples = COUNT, .class_count = SYNTHETIC_CLASSES, .confusion = confusion};
+    for (int k = 0; k < SYNTHETIC_CLASSES * SYNTHETIC_CLASSES; k++) confusion[k] = 0;
+    for (int n = 0; n < COUNT; n++) {
+        double logit[SYNTHETIC_CLASSES], sum = 0;
+        int best = 0;
+        for (int k = 0; k < SYNTHETIC_CLASSES; k++) {
+            logit[k] = (double)bias[k];
+            for (int e = 0; e < PIXELS; e++)
+                logit[k] +=
+                    (double)weight[k * PIXELS + e] * ((double)pixel[n * PIXELS + e] - (double)mean) * (double)scale;
+            sum += exp(logit[k]);
+            if (logit[k] > logit[best]) best = k;
+        }
+        expected.loss += (log(sum) - logit[label[n]]) / COUNT;
+        expected.correct += best == label[n];
+        confusion[label[n] * SYNTHETIC_CLASSES + best]++;
+    }
+    return expected;
+}
+
+static void check_evaluation(sdlf_calculator *calculator, head_builder *head, int64_t batch)
+{
+    sdlf_dataset data = synthetic_dataset(COUNT, 4);
+    sdlf_model *model = linear_model(head);
+    sdlf_evaluation found;
+    int64_t confusion[SYNTHETIC_CLASSES * SYNTHETIC_CLASSES];
+    sdlf_evaluation expected = expect(model, &data, data.mean, data.scale, confusion);
+    if (CHECK_OK(sdlf_evaluate(&found, model, &data, calculator, batch))) {
+        CHECK_EQUAL(found.samples, COUNT);
+        CHECK_EQUAL(found.class_count, SYNTHETIC_CLASSES);
+        CHECK_EQUAL(found.correct, expected.correct);
+        CHECK_CLOSE(found.loss, expected.loss, 1e-5);
+        CHECK(found.seconds > 0);
+        CHECK(memcmp(found.confusion, confusion, sizeof confusion) == 0);
+        sdlf_evaluation_release(&found);
+    }
+    CHECK(found.confusion == NULL);
+    sdlf_model_free(model);
+    synthetic_release(&data);
+}
+
+static void outputs_of_all_kinds_agree(void)
+{
+    head_builder *const heads[] = {no_head, sdlf_softmax, sdlf_log_softmax};
+    const int64_t batches[] = {0, 1, 16, COUNT, 1000};
+    for (int index = 0; sdlf_calculator_class_at(index) != NULL; index++) {
+        sdlf_calculator *calculator = NULL;
+        CHECK_OK(sdlf_calculator_open(&calculator, sdlf_calculator_class_at(index)->name, NULL));
+        for (int head = 0; head < 3; head++)
+            for (int batch = 0; batch < 5; batch++) check_evaluation(calculator, heads[head], batches[batch]);
+        sdlf_calculator_close(calculator);
+    }
+}
+
+static sdlf_calculator *open_reference(void)
+{
+    sdlf_calculator *calculator = NULL;
+    CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
+    return calculator;
+}
+
+static void the_models_normalisation_counts(void)
+{
+    sdlf_calculator *reference = open_reference();
+    sdlf_dataset data = synthetic_dataset(COUNT, 4);
+    sdlf_model *model = linear_model(sdlf_softmax);
+    sdlf_evaluation found;
+    int64_t confusion[SYNTHETIC_CLASSES * SYNTHETIC_CLASSES];
+    *sdlf_model_normalization(model) = (sdlf_normalization){.mean = 10, .scale = 0.03f, .known = true};
+    sdlf_evaluation expected = expect(model, &data, 10, 0.03f, confusion);
+    CHECK_OK(sdlf_evaluate(&found, model, &data, reference, 8));
+    CHECK_CLOSE(found.loss, expected.loss, 1e-5);
+    sdlf_evaluation_release(&found);
+    sdlf_model_free(model);
+    synthetic_release(&data);
+    sdlf_calculator_close(reference);
+}
+
+/* The network's own loss layer and its labels are left aside; the first output that is no loss is looked at. */
+static void a_loss_layer_is_left_aside(void)
+{
+    sdlf_calculator *reference = open_reference();
+    sdlf_dataset data = synthetic_dataset(COUNT, 4);
+    sdlf_model *model = sdlf_model_create("own loss");
+    sdlf_evaluation found;
+    int64_t confusion[SYNTHETIC_CLASSES * SYNTHETIC_CLASSES];
+    sdlf_node target = sdlf_input(model, "target", SDLF_INT32, SDLF_SCALAR);
+    sdlf_node x = sdlf_input(model, "image", SDLF_FLOAT32, sdlf_shape(1, SYNTHETIC_SIDE, SYNTHETIC_SIDE));
+    x = sdlf_fully_connected(model, x, &(sdlf_fully_connected_options){.name = "f", .units = SYNTHETIC_CLASSES});
+    sdlf_output(model, "cost", sdlf_softmax_cross_entropy(model, x, target, NULL));
+    sdlf_output(model, "class", x);
+    CHECK_OK(sdlf_evaluate(&found, model, &data, reference, 10));
+    CHECK_CLOSE(found.loss, expect(model, &data, data.mean, data.scale, confusion).loss, 1e-5);
+    sdlf_evaluation_release(&found);
+
+    sdlf_trainer *trainer = NULL; /* and training uses them */
+    CHECK_OK(sdlf_trainer_create(&trainer, model, &data, NULL,
+                                 &(sdlf_trainer_options){.batch = 8, .epochs = 20, .forward = "reference"}));
+    double before = expect(model, &data, data.mean, data.scale, confusion).loss;
+    CHECK_OK(sdlf_trainer_run(trainer));
+    CHECK(expect(model, &data, data.mean, data.scale, confusion).loss < 0.8 * before);
+    sdlf_trainer_free(trainer);
+    CHECK_FAILS(sdlf_trainer_create(&trainer, model, &data, NULL,
+                                    &(sdlf_trainer_options){.forward = "reference", .label_smoothing = 0.1f}),
+                SDLF_ERROR_ARGUMENT, "'own loss' has one: give it there");
+    sdlf_model_free(model);
+    synthetic_release(&data);
+    sdlf_calculator_close(reference);
+}
+
+static void check_refused(sdlf_model *model, int64_t batch, sdlf_status status, const char *text)
+{
+    sdlf_calculator *reference = open_reference();
+    sdlf_dataset data = synthetic_dataset(COUNT, 4);
+    sdlf_evaluation found;
+    CHECK_FAILS(sdlf_evaluate(&found, model, &data, reference, batch), status, text);
+    CHECK(found.confusion == NULL);
+    sdlf_model_free(model);
+    synthetic_release(&data);
+    sdlf_calculator_close(reference);
+}
+
+static void nonsense_is_refused(void)
+{
+    check_refused(linear_model(no_head), -1, SDLF_ERROR_ARGUMENT, "expected a batch of at least 1, found -1");
+    sdlf_model *model = sdlf_model_create("other");
+    sdlf_input(model, "a", SDLF_FLOAT32, sdlf_shape(1, 8, 8));
+    sdlf_input(model, "b", SDLF_FLOAT32, sdlf_shape(1, 8, 8));
+    check_refused(model, 0, SDLF_ERROR_SHAPE, "a data set fills one input, but there are 'a' and 'b'");
+    model = sdlf_model_create("other");
+    sdlf_relu(model, sdlf_input(model, "a", SDLF_FLOAT32, sdlf_shape(1, 8, 8)));
+    check_refused(model, 0, SDLF_ERROR_SHAPE, "network 'other' has no output");
+    model = sdlf_model_create("other");
+    sdlf_output(model, "y", sdlf_relu(model, sdlf_input(model, "a", SDLF_FLOAT32, sdlf_shape(1, 8, 8))));
+    check_refused(model, 0, SDLF_ERROR_SHAPE,
+                  "output 'y' gives float32 1x8x8 for a sample, but synthetic has 3 classes");
+    model = sdlf_model_create("other");
+    sdlf_output(model, "y", sdlf_flatten(model, sdlf_input(model, "a", SDLF_UINT8, sdlf_shape(1, 8, 8))));
+    check_refused(model, 0, SDLF_ERROR_SHAPE, "input 'a' is uint8, but samples come as float32");
+}
+
+static sdlf_status attempt(void *argument)
+{
+    sdlf_calculator *calculator = NULL;
+    sdlf_evaluation evaluation = {.class_count = 0};
+    sdlf_model *model = sdlf_model_create("linear");
+    sdlf_node x = sdlf_input(model, "image", SDLF_FLOAT32, sdlf_shape(1, SYNTHETIC_SIDE, SYNTHETIC_SIDE));
+    x = sdlf_fully_connected(model, x, &(sdlf_fully_connected_options){.units = SYNTHETIC_CLASSES});
+    sdlf_output(model, "class", sdlf_softmax(model, x));
+    sdlf_status status = sdlf_calculator_open(&calculator, "reference", NULL);
+    if (status == SDLF_OK) status = sdlf_evaluate(&evaluation, model, argument, calculator, 16);
+    sdlf_evaluation_release(&evaluation);
+    sdlf_model_free(model);
+    sdlf_calculator_close(calculator);
+    return status;
+}
+
+static void memory_may_run_out(void)
+{
+    sdlf_dataset data = synthetic_dataset(COUNT, 4);
+    test_every_allocation("sdlf_evaluate", attempt, &data);
+    synthetic_release(&data);
+}
+
+int main(void)
+{
+    RUN(outputs_of_all_kinds_agree);
+    RUN(the_models_normalisation_counts);
+    RUN(a_loss_layer_is_left_aside);
+    RUN(nonsense_is_refused);
+    RUN(memory_may_run_out);
+    return test_summary();
+}
