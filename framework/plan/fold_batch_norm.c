@@ -74,9 +74,10 @@ sdlf_status plan_fold_batch_norm(sdlf_plan *plan)
         int buffer = step->operation.out[0].buffer;
         if (plan->buffers[buffer].kind != BUFFER_ARENA || plan_count_readers(plan, buffer) != 1) continue;
         int reader = plan_next_reader(plan, buffer, i);
-        if (plan->steps[reader].operation.kind != SDLF_BATCH_NORM2D_INFER ||
-            plan->steps[reader].calculator != step->calculator)
-            continue;
+        const sdlf_operation *norm = &plan->steps[reader].operation;
+        if (norm->kind != SDLF_BATCH_NORM2D_INFER || plan->steps[reader].calculator != step->calculator) continue;
+        /* reshaped in between, its channels would not be the rows of the weights */
+        if (!sdlf_shape_equal(norm->in[0].shape, step->operation.out[0].shape)) continue;
         sdlf_status status = fold(plan, i, reader);
         if (status != SDLF_OK) return status;
     }

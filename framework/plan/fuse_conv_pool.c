@@ -35,6 +35,8 @@ static bool match_forward(const sdlf_plan *plan, int i, chain *found)
     if (activation->activation.function != SDLF_RELU || !is_temporary(plan, &activation->out[0])) return false;
     int pool = plan_next_reader(plan, activation->out[0].buffer, relu);
     if (!is_kind(plan, pool, SDLF_MAX_POOL2D_FORWARD)) return false;
+    const sdlf_tensor *pooled = &plan->steps[pool].operation.in[0];
+    if (!sdlf_shape_equal(pooled->shape, conv->out[0].shape)) return false; /* reshaped in between */
     *found = (chain){i, relu, pool, -1, -1, -1, -1};
     sdlf_calculator *calculator = plan->steps[i].calculator;
     return plan->steps[relu].calculator == calculator && plan->steps[pool].calculator == calculator;

@@ -87,11 +87,52 @@ static void statistics_are_kept_and_used(void)
         check_statistics(sdlf_calculator_class_at(index)->name);
 }
 
+/* In inference a normalisation folds into what comes before, but not through a reshape: its channels are then others. */
+static void check_folding(const char *calculator_name, bool reshaped)
+{
+    sdlf_calculator *calculator = NULL;
+    float x[2 * 6], y[2][2 * 6];
+    CHECK_OK(sdlf_calculator_open(&calculator, calculator_name, NULL));
+    sdlf_model *model = sdlf_model_create("folding");
+    sdlf_node node = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(6));
+    node = sdlf_fully_connected(model, node, &(sdlf_fully_connected_options){.units = 6});
+    if (reshaped) node = sdlf_reshape(model, node, &(sdlf_reshape_options){.shape = sdlf_shape(3, 2, 1)});
+    node = sdlf_batch_norm2d(model, node, &(sdlf_batch_norm2d_options){.name = "n"});
+    sdlf_output(model, "y", node);
+    CHECK_OK(sdlf_model_build(model, 1));
+    for (int index = 0; index < 4; index++) {
+        float *value = sdlf_model_parameter(model, 2 + index)->value.data;
+        for (int k = 0; k < (reshaped ? 3 : 6); k++) value[k] = 0.5f + 0.25f * (float)((k + index) % 5);
+    }
+    for (int e = 0; e < 12; e++) x[e] = (float)(e % 7) - 3;
+    for (int no_fusion = 0; no_fusion < 2; no_fusion++) {
+        sdlf_plan *plan = NULL;
+        sdlf_plan_options options = {.batch = 2, .forward = calculator, .no_fusion = no_fusion};
+        CHECK_OK(sdlf_plan_create(&plan, model, &options));
+        CHECK_OK(sdlf_plan_write(plan, "x", x));
+        CHECK_OK(sdlf_plan_forward(plan));
+        CHECK_OK(sdlf_plan_read(plan, "y", y[no_fusion]));
+        sdlf_plan_free(plan);
+    }
+    for (int e = 0; e < 12; e++) CHECK_CLOSE(y[0][e], y[1][e], 1e-5);
+    sdlf_model_free(model);
+    sdlf_calculator_close(calculator);
+}
+
+static void folding_changes_nothing(void)
+{
+    for (int index = 0; sdlf_calculator_class_at(index) != NULL; index++) {
+        check_folding(sdlf_calculator_class_at(index)->name, false);
+        check_folding(sdlf_calculator_class_at(index)->name, true);
+    }
+}
+
 int main(void)
 {
     RUN(shapes_follow);
     RUN(parameters_follow);
     RUN(gradients_match);
     RUN(statistics_are_kept_and_used);
+    RUN(folding_changes_nothing);
     return test_summary();
 }

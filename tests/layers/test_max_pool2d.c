@@ -6,6 +6,20 @@ static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *option
     return sdlf_max_pool2d(model, x[0], options);
 }
 
+/* What is fused into one operation where a calculator can: not when the image is reshaped in between. */
+static sdlf_node build_after_conv(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    sdlf_node y = sdlf_conv2d(model, x[0], &(sdlf_conv2d_options){.filters = 2, .kernel = {2, 2}});
+    return sdlf_max_pool2d(model, sdlf_relu(model, y), options);
+}
+
+static sdlf_node build_after_reshape(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    sdlf_node y = sdlf_conv2d(model, x[0], &(sdlf_conv2d_options){.filters = 1, .kernel = {1, 1}, .no_bias = true});
+    y = sdlf_relu(model, sdlf_reshape(model, y, &(sdlf_reshape_options){.shape = sdlf_shape(1, 5, 4)}));
+    return sdlf_max_pool2d(model, y, options); /* 2x2 windows: two by two of them either way */
+}
+
 static void shapes_follow(void)
 {
     check_output(build, &(sdlf_pool2d_options){.window = {2, 2}}, sdlf_shape(3, 8, 7), sdlf_shape(3, 4, 3));
@@ -60,6 +74,14 @@ static void gradients_match(void)
          .build = build,
          .options = &(sdlf_pool2d_options){.window = {2, 1}, .stride = {3, 2}},
          .input = {sdlf_shape(2, 2, 6, 5)}},
+        {.what = "behind a convolution",
+         .build = build_after_conv,
+         .options = &(sdlf_pool2d_options){.window = {2, 2}},
+         .input = {sdlf_shape(2, 1, 5, 5)}},
+        {.what = "behind a reshaped convolution",
+         .build = build_after_reshape,
+         .options = &(sdlf_pool2d_options){.window = {2, 2}},
+         .input = {sdlf_shape(2, 1, 4, 5)}},
     };
     check_all_gradients(cases, sizeof cases / sizeof cases[0]);
 }
