@@ -38,18 +38,16 @@ static class_figures figures_of(const sdlf_evaluation *e, int label)
 
 void classes_print(const terminal *out, const sdlf_evaluation *e)
 {
-    table *t = table_create(">class|>samples|>precision|>recall|mistaken most often for");
+    table *t = table_create(">class|>samples|>precision|>recall|>mistaken for|>times");
     for (int label = 0; label < e->class_count; label++) {
         class_figures f = figures_of(e, label);
         table_cell(t, "%d", label);
         table_cell(t, "%s", number_count(f.count).text);
         table_cell(t, "%s", number_percent(f.precision, 2).text);
         table_cell(t, "%s", number_percent(f.recall, 2).text);
-        if (f.mistaken_for < 0) {
-            table_cell(t, "%s", "");
-        } else {
-            table_cell(t, "%d  (%s)", f.mistaken_for, number_count(cell(e, label, f.mistaken_for)).text);
-        }
+        bool mistaken = f.mistaken_for >= 0;
+        table_cell(t, "%s", mistaken ? number_count(f.mistaken_for).text : "");
+        table_cell(t, "%s", mistaken ? number_count(cell(e, label, f.mistaken_for)).text : "");
     }
     table_print(t, out, 2);
     table_free(t);

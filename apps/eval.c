@@ -128,7 +128,7 @@ static int run(int count, char **words)
         .text = "Classify a data set, and say how much of it was right: over all, and class by class.",
         .parts = parts,
         .examples = "  sdlf eval --weights simple_cnn.safetensors\n"
-                    "  sdlf eval --weights simple_cnn.safetensors --data mnist:/data/mnist --confusion\n",
+                    "  sdlf eval --weights simple_cnn.safetensors --data mnist:/data\n",
     };
     switch (arguments_read(&given, &usage, count, words, &s.set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;

@@ -110,7 +110,7 @@ static int run(int count, char **words)
         .epilogue = network_print_list,
         .examples = "  sdlf info\n"
                     "  sdlf info --net simple_cnn --batch 1024\n"
-                    "  sdlf info --weights simple_cnn.safetensors --mode infer --batch 1 --steps\n",
+                    "  sdlf info --weights lenet5.safetensors --mode infer --batch 1 --steps\n",
     };
     switch (arguments_read(&given, &usage, count, words, &set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;

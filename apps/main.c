@@ -12,7 +12,10 @@
 #include "apps/terminal.h"
 
 static const command *const commands[] = {
-    &train_command, &eval_command, &info_command, &bench_command,
+    &train_command,
+    &eval_command,
+    &info_command,
+    &bench_command,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
@@ -25,10 +28,10 @@ static void print_help(FILE *file)
     for (int i = 0; i < COMMAND_COUNT; i++) {
         fprintf(file, "  %s%-8s%s  %s\n", bold, commands[i]->name, plain, commands[i]->summary);
     }
-    fputs("\n'sdlf COMMAND --help' lists a command's options; 'sdlf --version' prints the version.\n"
+    fputs("\n'sdlf COMMAND --help' lists a command's options; 'sdlf --version' says the version.\n"
           "\nA first run, without any file:\n"
-          "  sdlf train                                    learns digits, keeps simple_cnn.safetensors\n"
-          "  sdlf eval --weights simple_cnn.safetensors    how good is it?\n"
+          "  sdlf train                                  keeps simple_cnn.safetensors\n"
+          "  sdlf eval --weights simple_cnn.safetensors  says how good it is\n"
           "  sdlf predict --weights simple_cnn.safetensors --draw seven.png\n",
           file);
 }

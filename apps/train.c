@@ -197,7 +197,7 @@ static int run(int count, char **words)
         .parts = parts,
         .epilogue = epilogue,
         .examples = "  sdlf train\n"
-                    "  sdlf train --data mnist:/data/mnist --net lenet5 --epochs 10\n"
+                    "  sdlf train --data mnist:/data --net lenet5 --epochs 10\n"
                     "  sdlf train --resume lenet5.safetensors --epochs 20\n"
                     "  sdlf train --optimizer adamw --weight-decay 0.01 --schedule cosine\n",
     };

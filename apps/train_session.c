@@ -125,6 +125,7 @@ static sdlf_status create_trainer(train_session *s)
                                                   .batch = s->options.batch,
                                                   .memory = memory,
                                                   .note = ", all of it allocated now"});
+        fflush(stdout);
     }
     training_log_begin(
         &s->log, &(training_log_start){

@@ -18,15 +18,15 @@ const argument training_arguments[] = {
 
 const argument schedule_arguments[] = {
     {.name = "Learning rate", .type = ARGUMENT_HEADING},
-    {"learning-rate", ARGUMENT_FLOAT, offsetof(training, learning_rate), "X", .minimum = 1e-12, .maximum = 1e6,
+    {"learning-rate", ARGUMENT_FLOAT, offsetof(training, learning_rate), "X", .minimum = 1e-12, .maximum = 1000,
      .help = "the highest rate (default: what suits the optimizer)"},
     {"schedule", ARGUMENT_CHOICE, offsetof(training, schedule), "NAME", .choices = sdlf_schedule_names,
      .fallback = "one_cycle", .help = "how the rate changes over the steps"},
     {"warmup", ARGUMENT_FLOAT, offsetof(training, warmup), "X", .minimum = 0, .maximum = 0.999,
      .help = "part of all steps in which the rate rises (default: 0.3 for one_cycle, else 0)"},
-    {"final-rate", ARGUMENT_FLOAT, offsetof(training, final_rate), "X", .minimum = 0, .maximum = 1e6,
+    {"final-rate", ARGUMENT_FLOAT, offsetof(training, final_rate), "X", .minimum = 0, .maximum = 1000,
      .help = "the last rate of cosine and linear (default: 0)"},
-    {"gamma", ARGUMENT_FLOAT, offsetof(training, gamma), "X", .minimum = 0, .maximum = 1, .above = true,
+    {"gamma", ARGUMENT_FLOAT, offsetof(training, gamma), "X", .minimum = 1e-6, .maximum = 1,
      .help = "step: what the rate is multiplied by (default: 0.1)"},
     {"every", ARGUMENT_INT, offsetof(training, every), "N", .minimum = 1, .maximum = 100000,
      .help = "step: epochs between two drops (default: 1)"},

@@ -151,7 +151,9 @@ const char *small_network(void)
         "{\"type\": \"max_pool2d\", \"window\": 4}, {\"type\": \"fully_connected\", \"units\": 16},"
         "{\"type\": \"relu\"}, {\"type\": \"dropout\", \"probability\": 0.1},"
         "{\"type\": \"fully_connected\", \"units\": 10}, {\"type\": \"softmax\"}]}\n";
-    const char *path = test_path("small.json");
+    static char path[512]; /* test_path's own storage is used again soon */
+    if (path[0]) return path;
+    snprintf(path, sizeof path, "%s", test_path("small.json"));
     test_write_file(path, text, sizeof text - 1);
     return path;
 }

@@ -1,0 +1,199 @@
+/* sdlf train and eval: what is printed, kept and logged; stopping and going on gives the same weights. */
+#include "testing.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "apps/program.h"
+
+#define SMALL "--net", small_network(), "--data", "digits:600,3", "--calculator", "reference"
+
+/* The eight digits after the last "weights " of the output. */
+static const char *last_hash(const program *p)
+{
+    static char hashes[4][9];
+    static int next;
+    const char *at = NULL;
+    for (const char *found = p->out; (found = strstr(found, "weights ")); found++) at = found + strlen("weights ");
+    char *hash = hashes[next++ % 4];
+    snprintf(hash, sizeof hashes[0], "%.8s", at ? at : "none");
+    return hash;
+}
+
+static void trains_and_says_so(void)
+{
+    const char *out = test_path("first.safetensors");
+    const program *p = SDLF(0, "train", SMALL, "--epochs", "2", "--out", out, "--confusion");
+    CHECK_TEXT(p->err, "");
+    CHECK_SAYS(p, "sdlf 0.");
+    CHECK_SAYS(p, "reference:");
+    CHECK_SAYS(p, "data   digits (procedural, seed 3)  600 train  100 test  1x28x28\n");
+    CHECK_SAYS(p, "net    small  970 parameters");
+    CHECK_SAYS(p, "all of it allocated now");
+    CHECK_SAYS(p, "epoch 1/2  loss ");
+    CHECK_SAYS(p, "epoch 2/2  loss ");
+    CHECK_SAYS(p, "  test ");
+    CHECK_SAYS(p, "class  samples  precision");
+    CHECK_SAYS(p, "true  ");
+    CHECK_SAYS(p, "for 2 epochs");
+    CHECK_SAYS(p, "continue with --resume");
+    CHECK(strstr(p->out, "\033[") == NULL);
+    struct stat file;
+    CHECK(stat(out, &file) == 0 && file.st_size > 970 * 4);
+}
+
+static void says_nothing_when_quiet(void)
+{
+    const program *p = SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--quiet");
+    CHECK_TEXT(p->out, "");
+    CHECK_TEXT(p->err, "");
+}
+
+static void one_seed_one_result(void)
+{
+    const char *first = last_hash(SDLF(0, "train", SMALL, "--epochs", "2", "--no-save", "--seed", "7"));
+    const char *again = last_hash(SDLF(0, "train", SMALL, "--epochs", "2", "--no-save", "--seed", "7"));
+    const char *other = last_hash(SDLF(0, "train", SMALL, "--epochs", "2", "--no-save", "--seed", "8"));
+    CHECK_TEXT(again, first);
+    CHECK(strcmp(other, first) != 0);
+}
+
+/* With all options that a checkpoint must carry. */
+#define OPTIONS                                                                                                        \
+    "--batch", "48", "--seed", "5", "--optimizer", "adamw", "--weight-decay", "0.01", "--schedule", "step", "--every", \
+        "2", "--learning-rate", "0.01", "--label-smoothing", "0.1", "--clip-norm", "1", "--augment-shift", "2"
+
+static void resuming_changes_nothing(void)
+{
+    const char *whole = test_path("whole.safetensors"), *half = test_path("half.safetensors");
+    const char *expected = last_hash(SDLF(0, "train", SMALL, OPTIONS, "--epochs", "4", "--out", whole));
+    SDLF(0, "train", SMALL, OPTIONS, "--epochs", "2", "--out", half);
+    const program *p = SDLF(0, "train", "--resume", half, "--epochs", "4", "--calculator", "reference");
+    CHECK_SAYS(p, "data   digits (procedural, seed 3)"); /* the checkpoint's own data, batch and options */
+    CHECK_SAYS(p, "epoch 3/4");
+    CHECK(strstr(p->out, "epoch 2/4") == NULL);
+    CHECK_TEXT(last_hash(p), expected);
+}
+
+static void resuming_refuses_what_cannot_be(void)
+{
+    const char *done = test_path("done.safetensors");
+    SDLF(0, "train", SMALL, "--epochs", "1", "--out", done);
+    CHECK_SAYS(SDLF(2, "train", "--resume", done), "has all of its 1 epochs; --epochs 2 would add as many again");
+    CHECK_SAYS(SDLF(2, "train", "--resume", done, "--net", "mlp"), "--net has no place beside --resume");
+    CHECK_SAYS(SDLF(1, "train", "--resume", test_path("none.safetensors")), "none.safetensors");
+    CHECK_SAYS(SDLF(2, "train", "--resume", done, "--epochs", "2", "--batch", "3", "--calculator", "reference"),
+               "batch");
+}
+
+static void old_weights_are_not_written_over_by_default(void)
+{
+    static program p;
+    p = (program){.folder = test_path("")};
+    const char *const words[] = {"train", SMALL, "--epochs", "1", NULL};
+    program_run(&p, words);
+    CHECK_EQUAL(p.code, 0);
+    CHECK_SAYS(&p, "saved  small.safetensors");
+    program_run(&p, words);
+    CHECK_EQUAL(p.code, 2);
+    CHECK_SAYS(&p, "small.safetensors is there already; go on from it with --resume");
+}
+
+/* Every line of the log is an object; the events come in order. */
+static void logs_json_lines(void)
+{
+    const char *path = test_path("log.jsonl");
+    SDLF(0, "train", SMALL, "--epochs", "2", "--no-save", "--log", path, "--log-steps", "4");
+    FILE *file = fopen(path, "r");
+    if (!CHECK(file != NULL)) return;
+    char line[65536];
+    int starts = 0, steps = 0, epochs = 0, ends = 0, count = 0;
+    while (fgets(line, sizeof line, file)) {
+        json_t *object = json_loads(line, 0, NULL);
+        if (!CHECK(json_is_object(object))) break;
+        const char *event = json_string_value(json_object_get(object, "event"));
+        starts += strcmp(event, "start") == 0 && count == 0;
+        steps += strcmp(event, "step") == 0;
+        if (strcmp(event, "epoch") == 0) {
+            CHECK_EQUAL(json_integer_value(json_object_get(object, "epoch")), ++epochs);
+            CHECK_EQUAL(json_integer_value(json_object_get(object, "samples")), 600);
+            CHECK_EQUAL((int64_t)json_string_length(json_object_get(object, "weights")), 8);
+            CHECK(json_is_number(json_object_get(object, "test_accuracy")));
+        }
+        if (strcmp(event, "end") == 0) {
+            ends++;
+            CHECK_TEXT(json_string_value(json_object_get(object, "status")), "ok");
+            json_t *test = json_object_get(object, "test");
+            CHECK_EQUAL(json_integer_value(json_object_get(test, "samples")), 100);
+            CHECK_EQUAL((int64_t)json_array_size(json_object_get(test, "classes")), 10);
+        }
+        json_decref(object);
+        count++;
+    }
+    fclose(file);
+    CHECK_EQUAL(starts, 1);
+    CHECK_EQUAL(steps, 4); /* 10 steps an epoch: the 4th and 8th of each */
+    CHECK_EQUAL(epochs, 2);
+    CHECK_EQUAL(ends, 1);
+}
+
+static void evaluates_what_was_trained(void)
+{
+    const char *out = test_path("eval.safetensors");
+    const program *p = SDLF(0, "train", SMALL, "--epochs", "3", "--out", out);
+    char test[64] = "";
+    const char *at = strstr(p->out, "\ntest ");
+    if (CHECK(at != NULL)) snprintf(test, sizeof test, "%.*s", (int)strcspn(at + 1, "("), at + 1);
+    test[strcspn(test, "\n")] = '\0';
+    p = SDLF(0, "eval", "--weights", out, "--calculator", "reference");
+    CHECK_SAYS(p, test); /* the same figures, from the file */
+    CHECK_SAYS(p, "digits (procedural, seed 3)  100 test");
+    CHECK_SAYS(SDLF(0, "eval", "--weights", out, "--calculator", "reference", "--train-half"), "600 train");
+
+    p = SDLF(0, "eval", "--weights", out, "--calculator", "reference", "--json", "--data", "digits:60,4");
+    json_t *object = json_loads(p->out, 0, NULL);
+    CHECK_EQUAL(json_integer_value(json_object_get(object, "samples")), 10);
+    CHECK_EQUAL((int64_t)json_array_size(json_object_get(object, "confusion")), 10);
+    json_decref(object);
+}
+
+/* A terminal gets a bar that redraws itself, and colours unless NO_COLOR says otherwise. */
+static void draws_on_a_terminal(void)
+{
+    static program p;
+    p = (program){.terminal = true};
+    setenv("TERM", "xterm-256color", 1);
+    unsetenv("NO_COLOR");
+    const char *const words[] = {"train",    "--net", small_network(), "--data",       "digits:60000",
+                                 "--epochs", "1",     "--no-save",     "--calculator", "reference",
+                                 NULL};
+    program_run(&p, words);
+    CHECK_EQUAL(p.code, 0);
+    CHECK_SAYS(&p, "\r");
+    CHECK_SAYS(&p, "\033[K");
+    CHECK_SAYS(&p, "100%");
+    CHECK_SAYS(&p, "###");
+    CHECK_SAYS(&p, "\033[1m");
+    setenv("NO_COLOR", "1", 1);
+    program_run(&p, words);
+    CHECK_SAYS(&p, "\033[K");
+    CHECK(strstr(p.out, "\033[1m") == NULL && strstr(p.out, "\033[32m") == NULL);
+    unsetenv("NO_COLOR");
+}
+
+int main(void)
+{
+    RUN(trains_and_says_so);
+    RUN(says_nothing_when_quiet);
+    RUN(one_seed_one_result);
+    RUN(resuming_changes_nothing);
+    RUN(resuming_refuses_what_cannot_be);
+    RUN(old_weights_are_not_written_over_by_default);
+    RUN(logs_json_lines);
+    RUN(evaluates_what_was_trained);
+    RUN(draws_on_a_terminal);
+    return test_summary();
+}

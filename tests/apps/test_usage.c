@@ -1,0 +1,118 @@
+/* The sdlf program without a network: help, versions, and the ways to use it wrongly. */
+#include "testing.h"
+
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/program.h"
+
+static const char *const commands[] = {"train", "eval", "info", "bench"};
+
+static void version_is_quick(void)
+{
+    const program *p = SDLF(0, "--version");
+    CHECK_TEXT(p->out, "sdlf " SDLF_VERSION "\n");
+    CHECK_TEXT(p->err, "");
+    CHECK(p->seconds < 0.5); /* loading libraries, and nothing else */
+}
+
+static void help_is_there(void)
+{
+    const program *p = SDLF(0, "--help");
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) CHECK_SAYS(p, commands[i]);
+    CHECK_TEXT(p->err, "");
+    CHECK_SAYS(SDLF(0, "help"), "Usage: sdlf COMMAND");
+    CHECK_SAYS(SDLF(0, "-h"), "Usage: sdlf COMMAND");
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        p = SDLF(0, commands[i], "--help");
+        CHECK_SAYS(p, "Usage: sdlf ");
+        CHECK_SAYS(p, commands[i]);
+        CHECK_SAYS(p, "--calculator NAME");
+        CHECK_SAYS(p, "Examples");
+        CHECK_TEXT(p->err, "");
+        CHECK(strstr(p->out, "\033[") == NULL); /* no colours in a pipe */
+        CHECK_SAYS(SDLF(0, "help", commands[i]), "Usage: sdlf ");
+    }
+}
+
+/* Not one line of any help text runs over the width of a terminal. */
+static void help_is_narrow(void)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        const program *p = SDLF(0, commands[i], "--help");
+        for (const char *line = p->out; *line;) {
+            size_t length = strcspn(line, "\n");
+            CHECK(length <= 80);
+            line += length + (line[length] == '\n');
+        }
+    }
+}
+
+static void help_lists_what_there_is(void)
+{
+    const program *p = SDLF(0, "train", "--help");
+    const char *name;
+    for (int i = 0; (name = sdlf_network_builtin_name(i)); i++) CHECK_SAYS(p, name);
+    for (int i = 0; sdlf_dataset_class_at(i); i++) CHECK_SAYS(p, sdlf_dataset_class_at(i)->name);
+    for (int i = 0; sdlf_optimizer_class_at(i); i++) CHECK_SAYS(p, sdlf_optimizer_class_at(i)->name);
+    for (int i = 0; sdlf_calculator_class_at(i); i++) CHECK_SAYS(p, sdlf_calculator_class_at(i)->name);
+    for (int i = 0; sdlf_schedule_names[i]; i++) CHECK_SAYS(p, sdlf_schedule_names[i]);
+    CHECK_SAYS(p, "--weight-decay X");
+}
+
+/* Exit code 2, nothing on standard output, and a hint. */
+#define CHECK_WRONG(text, ...) check_wrong(__LINE__, (text), (const char *const[]){__VA_ARGS__, NULL})
+static void check_wrong(int line, const char *text, const char *const *words)
+{
+    const program *p = sdlf_run(__FILE__, line, 2, words);
+    program_check_says(__FILE__, line, p, text);
+    test_check_text(p->out, "", __FILE__, line, "standard output");
+}
+
+static void wrong_usage_is_said(void)
+{
+    const char *const none[] = {NULL};
+    CHECK_SAYS(sdlf_run(__FILE__, __LINE__, 2, none), "Usage: sdlf COMMAND");
+    CHECK_WRONG("there is no command 'trian'; did you mean 'train'?", "trian");
+    CHECK_WRONG("there is no command 'xyzzy'\n", "xyzzy");
+    CHECK_WRONG("there is no option '--verbose'", "--verbose");
+    CHECK_WRONG("unknown option '--epoch'; did you mean '--epochs'?", "train", "--epoch", "3");
+    CHECK_WRONG("--batch 0: expected a whole number from 1 to 1,000,000", "train", "--batch", "0");
+    CHECK_WRONG("--batch 1e9: expected a whole number", "train", "--batch", "1e9");
+    CHECK_WRONG("--learning-rate 0: expected a number", "train", "--learning-rate", "0");
+    CHECK_WRONG("--learning-rate -0.1: expected a number", "train", "--learning-rate", "-0.1");
+    CHECK_WRONG("--learning-rate 1e30: expected a number", "train", "--learning-rate", "1e30");
+    CHECK_WRONG("--learning-rate nan: expected a number", "train", "--learning-rate", "nan");
+    CHECK_WRONG("--momentum 1.5: expected a number", "train", "--momentum", "1.5");
+    CHECK_WRONG("--optimizer sdg: expected one of sgd,", "train", "--optimizer", "sdg");
+    CHECK_WRONG("--schedule sine: expected one of constant,", "train", "--schedule", "sine");
+    CHECK_WRONG("--calculator abacus: expected one of", "train", "--calculator", "abacus");
+    CHECK_WRONG("--weights FILE is missing", "eval");
+    CHECK_WRONG("unexpected 'digits'", "train", "digits");
+    CHECK_WRONG("there is no benchmark 'netwrok'; did you mean 'network'?", "bench", "netwrok");
+    CHECK_WRONG("--steps lists a plan", "info", "--steps");
+}
+
+static void options_that_do_not_go_together(void)
+{
+    CHECK_WRONG("--beta1 is an option of adam, adamw, and the optimizer is sgd", "train", "--beta1", "0.9");
+    CHECK_WRONG("--gamma has no meaning for --schedule cosine", "train", "--schedule", "cosine", "--gamma", "0.5");
+    CHECK_WRONG("there is no network 'simple_cn'; did you mean 'simple_cnn'?", "train", "--net", "simple_cn");
+    CHECK_WRONG("there is no network 'resnet' and no such file; built in are", "train", "--net", "resnet");
+    CHECK_WRONG("has no layer 'conv9'", "info", "--net", "mlp", "--place", "conv9=reference");
+    CHECK_WRONG("expected LAYER=CALC", "info", "--net", "mlp", "--place", "relu");
+    CHECK_WRONG("expected LAYER=CALC", "info", "--net", "mlp", "--place", "relu=sideways:reference");
+    CHECK_WRONG("there is no calculator 'abacus'", "info", "--net", "mlp", "--place", "relu=abacus");
+}
+
+int main(void)
+{
+    RUN(version_is_quick);
+    RUN(help_is_there);
+    RUN(help_is_narrow);
+    RUN(help_lists_what_there_is);
+    RUN(wrong_usage_is_said);
+    RUN(options_that_do_not_go_together);
+    return test_summary();
+}
