@@ -1,0 +1,337 @@
+/* Every backward kind of reference against finite differences of its forward kind, in float64.
+ *
+ * With a random dy, the loss is L = sum y dy; its derivative by an input is (L(x + h) - L(x - h)) / 2h, and must be what
+ * the backward kind computes. Random inputs keep clear of ties and kinks, or the test would meet them. */
+#include "testing.h"
+
+#include <sdlf/calculator.h>
+#include <sdlf/random.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POOL = 16384 };
+
+/* Numbers for every operand of one test, handed out one after another. */
+static struct {
+    sdlf_calculator *reference;
+    double *number;
+    int64_t used;
+    uint64_t seed;
+} test;
+
+/* A float64 tensor of random numbers in [-1, 1). */
+static sdlf_tensor make(sdlf_shape shape)
+{
+    int64_t count = sdlf_shape_count(shape);
+    if (!CHECK(test.used + count <= POOL)) exit(1);
+    double *data = test.number + test.used;
+    for (int64_t i = 0; i < count; i++) {
+        sdlf_philox group = sdlf_philox4x32(test.seed, (uint64_t)(test.used + i), 0, 0);
+        data[i] = 2 * (double)group.word[0] * 0x1p-32 - 1;
+    }
+    test.used += count;
+    return sdlf_tensor_view(SDLF_FLOAT64, shape, data);
+}
+
+static void start(uint64_t seed)
+{
+    test.used = 0;
+    test.seed = seed;
+}
+
+static void compute(const sdlf_operation *operation)
+{
+    CHECK_OK(sdlf_calculator_run(test.reference, operation));
+}
+
+static double loss(const sdlf_operation *forward, sdlf_tensor dy)
+{
+    compute(forward);
+    const double *y = forward->out[0].data, *weight = dy.data;
+    double sum = 0;
+    for (int64_t e = 0; e < sdlf_tensor_count(&dy); e++) sum += y[e] * weight[e];
+    return sum;
+}
+
+/* `gradient` (of the backward kind, computed already) is the derivative of the loss by `varied`, an input of forward. */
+static void check_gradient(const char *name, const sdlf_operation *forward, sdlf_tensor dy, sdlf_tensor varied,
+                           sdlf_tensor gradient)
+{
+    const double h = 1e-6, tolerance = 1e-7;
+    double *x = varied.data, *found = gradient.data;
+    int64_t count = sdlf_tensor_count(&varied), wrong = 0;
+    for (int64_t e = 0; e < count; e++) {
+        double kept = x[e];
+        x[e] = kept + h;
+        double above = loss(forward, dy);
+        x[e] = kept - h;
+        double below = loss(forward, dy);
+        x[e] = kept;
+        double expected = (above - below) / (2 * h);
+        if (fabs(found[e] - expected) <= tolerance * fmax(1, fabs(expected))) continue;
+        if (wrong++ == 0) test_check_close(found[e], expected, tolerance, __FILE__, __LINE__, name);
+    }
+    CHECK_EQUAL(wrong, 0);
+}
+
+/* ---- convolution ---- */
+
+typedef struct geometry {
+    int64_t n, c, h, w, k;
+    int groups;
+    sdlf_window2d window;
+} geometry;
+
+static const geometry geometries[] = {
+    {2, 2, 5, 4, 3, 1, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+    {1, 4, 7, 6, 6, 2, {{2, 3}, {2, 1}, {1, 2}, {0, 1}, {2, 0}}},
+    {2, 3, 6, 6, 3, 3, {{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}}},
+    {1, 2, 3, 3, 2, 1, {{2, 2}, {3, 3}, {1, 1}, {0, 0}, {2, 2}}},
+};
+
+static sdlf_shape output_of(const geometry *g)
+{
+    return sdlf_shape(g->n, g->k, sdlf_window2d_output(&g->window, 0, g->h), sdlf_window2d_output(&g->window, 1, g->w));
+}
+
+static void conv2d(void)
+{
+    for (size_t i = 0; i < sizeof geometries / sizeof geometries[0]; i++) {
+        const geometry *g = &geometries[i];
+        start(i + 1);
+        sdlf_tensor x = make(sdlf_shape(g->n, g->c, g->h, g->w));
+        sdlf_tensor w = make(sdlf_shape(g->k, g->c / g->groups, g->window.size[0], g->window.size[1]));
+        sdlf_tensor bias = make(sdlf_shape(g->k)), y = make(output_of(g)), dy = make(y.shape);
+        sdlf_tensor dx = make(x.shape), dw = make(w.shape), db = make(bias.shape);
+        sdlf_operation forward = {.kind = SDLF_CONV2D_FORWARD, .in = {x, w, bias}, .out = {y}};
+        sdlf_operation input = {.kind = SDLF_CONV2D_BACKWARD_INPUT, .in = {dy, w}, .out = {dx}};
+        sdlf_operation weights = {.kind = SDLF_CONV2D_BACKWARD_WEIGHTS, .in = {x, dy}, .out = {dw, db}};
+        forward.conv2d.window = input.conv2d.window = weights.conv2d.window = g->window;
+        forward.conv2d.groups = input.conv2d.groups = weights.conv2d.groups = g->groups;
+        compute(&input);
+        compute(&weights);
+        check_gradient("conv2d dx", &forward, dy, x, dx);
+        check_gradient("conv2d dw", &forward, dy, w, dw);
+        check_gradient("conv2d db", &forward, dy, bias, db);
+    }
+}
+
+static void conv2d_relu_max_pool(void)
+{
+    static const sdlf_window2d pools[] = {{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}},
+                                          {{3, 1}, {3, 1}, {1, 1}, {0, 0}, {0, 0}}};
+    for (int i = 0; i < 4; i++) {
+        const geometry *g = &geometries[i / 2];
+        const sdlf_window2d *pool = &pools[i % 2];
+        start(10 + (uint64_t)i);
+        sdlf_shape convolved = output_of(g);
+        sdlf_tensor x = make(sdlf_shape(g->n, g->c, g->h, g->w));
+        sdlf_tensor w = make(sdlf_shape(g->k, g->c / g->groups, g->window.size[0], g->window.size[1]));
+        sdlf_tensor bias = make(sdlf_shape(g->k));
+        sdlf_tensor y =
+            make(sdlf_shape(g->n, g->k, convolved.dim[2] / pool->size[0], convolved.dim[3] / pool->size[1]));
+        sdlf_tensor dy = make(y.shape), dx = make(x.shape), dw = make(w.shape), db = make(bias.shape);
+        uint8_t marks[1024];
+        sdlf_tensor mask = sdlf_tensor_view(SDLF_UINT8, y.shape, marks);
+        sdlf_operation forward = {.kind = SDLF_CONV2D_RELU_MAX_POOL_FORWARD, .in = {x, w, bias}, .out = {y, mask}};
+        forward.conv2d_pool.window = g->window;
+        forward.conv2d_pool.groups = g->groups;
+        forward.conv2d_pool.pool = *pool;
+        sdlf_operation backward = {
+            .kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD, .in = {x, w, dy, mask}, .out = {dw, db, dx}};
+        backward.conv2d_pool = forward.conv2d_pool;
+        compute(&forward);
+        compute(&backward);
+        check_gradient("conv2d_relu_max_pool dw", &forward, dy, w, dw);
+        check_gradient("conv2d_relu_max_pool db", &forward, dy, bias, db);
+        check_gradient("conv2d_relu_max_pool dx", &forward, dy, x, dx);
+    }
+}
+
+/* ---- pools ---- */
+
+static void pool2d(void)
+{
+    static const sdlf_window2d windows[] = {{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}},
+                                            {{3, 3}, {2, 1}, {1, 1}, {1, 1}, {1, 1}},
+                                            {{2, 3}, {1, 2}, {2, 1}, {1, 2}, {0, 1}},
+                                            {{2, 2}, {3, 3}, {1, 1}, {0, 0}, {0, 0}}};
+    for (size_t i = 0; i < 4 * 4; i++) {
+        const sdlf_window2d *window = &windows[i / 4];
+        bool average = i % 4 >= 2;
+        start(20 + i);
+        sdlf_tensor x = make(sdlf_shape(2, 2, 6, 7));
+        sdlf_tensor y = make(sdlf_shape(2, 2, sdlf_window2d_output(window, 0, 6), sdlf_window2d_output(window, 1, 7)));
+        sdlf_tensor dy = make(y.shape), dx = make(x.shape);
+        sdlf_operation forward = {
+            .kind = average ? SDLF_AVG_POOL2D_FORWARD : SDLF_MAX_POOL2D_FORWARD, .in = {x}, .out = {y}};
+        forward.pool2d.window = *window;
+        forward.pool2d.count_padding = i % 2;
+        forward.pool2d.ties = (sdlf_ties)(i % 2);
+        sdlf_operation backward = {.kind = average ? SDLF_AVG_POOL2D_BACKWARD : SDLF_MAX_POOL2D_BACKWARD, .out = {dx}};
+        backward.pool2d = forward.pool2d;
+        backward.in[0] = average ? dy : x;
+        if (!average) backward.in[1] = y, backward.in[2] = dy;
+        compute(&forward);
+        compute(&backward);
+        check_gradient(average ? "avg_pool2d" : "max_pool2d", &forward, dy, x, dx);
+    }
+    start(40);
+    sdlf_tensor x = make(sdlf_shape(2, 3, 4, 5)), y = make(sdlf_shape(2, 3, 1, 1)), dy = make(y.shape),
+                dx = make(x.shape);
+    sdlf_operation forward = {.kind = SDLF_GLOBAL_AVG_POOL2D_FORWARD, .in = {x}, .out = {y}};
+    sdlf_operation backward = {.kind = SDLF_GLOBAL_AVG_POOL2D_BACKWARD, .in = {dy}, .out = {dx}};
+    compute(&backward);
+    check_gradient("global_avg_pool2d", &forward, dy, x, dx);
+}
+
+/* ---- element by element ---- */
+
+static void activations(void)
+{
+    static const sdlf_activation functions[] = {{SDLF_IDENTITY, 0, 0, 0},    {SDLF_RELU, 0, 0, 0},
+                                                {SDLF_CLIP, -0.4f, 0.3f, 0}, {SDLF_LEAKY_RELU, 0, 0, 0.1f},
+                                                {SDLF_SIGMOID, 0, 0, 0},     {SDLF_TANH, 0, 0, 0}};
+    for (uint64_t i = 0; i < 6; i++) {
+        start(50 + i);
+        sdlf_tensor x = make(sdlf_shape(50)), y = make(x.shape), dy = make(x.shape), dx = make(x.shape);
+        sdlf_operation forward = {.kind = SDLF_ACTIVATION_FORWARD, .in = {x}, .out = {y}, .activation = functions[i]};
+        sdlf_operation backward = {.kind = SDLF_ACTIVATION_BACKWARD, .in = {y, dy}, .out = {dx}};
+        backward.activation = functions[i];
+        compute(&forward);
+        compute(&backward);
+        check_gradient("activation", &forward, dy, x, dx);
+    }
+}
+
+static void dropout(void)
+{
+    start(60);
+    int64_t number = 12;
+    sdlf_tensor x = make(sdlf_shape(6, 7)), y = make(x.shape), dy = make(x.shape), dx = make(x.shape);
+    sdlf_tensor step = sdlf_tensor_view(SDLF_INT64, sdlf_shape(1), &number);
+    sdlf_operation forward = {.kind = SDLF_DROPOUT_FORWARD, .in = {x, step}, .out = {y}};
+    forward.dropout.probability = 0.4f;
+    forward.dropout.seed = 5;
+    sdlf_operation backward = forward;
+    backward.kind = SDLF_DROPOUT_BACKWARD;
+    backward.in[0] = dy;
+    backward.out[0] = dx;
+    compute(&backward);
+    check_gradient("dropout", &forward, dy, x, dx);
+}
+
+/* ---- normalisation, softmax, loss ---- */
+
+static void batch_norm2d(void)
+{
+    const sdlf_shape shapes[] = {sdlf_shape(3, 2, 2, 3), sdlf_shape(5, 4)};
+    for (int i = 0; i < 2; i++) {
+        start(70 + (uint64_t)i);
+        sdlf_tensor x = make(shapes[i]), y = make(x.shape), dy = make(x.shape), dx = make(x.shape);
+        sdlf_shape channels = sdlf_shape(shapes[i].dim[1]);
+        sdlf_tensor scale = make(channels), shift = make(channels), mean = make(channels), inverse = make(channels);
+        sdlf_tensor running_mean = make(channels), running_variance = make(channels);
+        sdlf_tensor dscale = make(channels), dshift = make(channels);
+        sdlf_operation forward = {.kind = SDLF_BATCH_NORM2D_FORWARD,
+                                  .in = {x, scale, shift},
+                                  .out = {y, mean, inverse, running_mean, running_variance},
+                                  .batch_norm = {.epsilon = 1e-3f, .momentum = 0.1f}};
+        sdlf_operation backward = {
+            .kind = SDLF_BATCH_NORM2D_BACKWARD, .in = {x, scale, mean, inverse, dy}, .out = {dx, dscale, dshift}};
+        compute(&forward);
+        compute(&backward);
+        check_gradient("batch_norm2d dx", &forward, dy, x, dx);
+        check_gradient("batch_norm2d dscale", &forward, dy, scale, dscale);
+        check_gradient("batch_norm2d dshift", &forward, dy, shift, dshift);
+    }
+}
+
+static void softmax(void)
+{
+    for (int i = 0; i < 6; i++) {
+        start(80 + (uint64_t)i);
+        sdlf_tensor x = make(sdlf_shape(3, 4, 5)), y = make(x.shape), dy = make(x.shape), dx = make(x.shape);
+        bool logarithm = i >= 3;
+        sdlf_operation forward = {
+            .kind = logarithm ? SDLF_LOG_SOFTMAX_FORWARD : SDLF_SOFTMAX_FORWARD, .in = {x}, .out = {y}};
+        sdlf_operation backward = {.kind = logarithm ? SDLF_LOG_SOFTMAX_BACKWARD : SDLF_SOFTMAX_BACKWARD};
+        backward.in[0] = y, backward.in[1] = dy, backward.out[0] = dx;
+        forward.softmax.axis = backward.softmax.axis = i % 3;
+        compute(&forward);
+        compute(&backward);
+        check_gradient(logarithm ? "log_softmax" : "softmax", &forward, dy, x, dx);
+    }
+}
+
+/* The loss is out[1] of the forward kind; dloss stands where dy does elsewhere. */
+static void softmax_cross_entropy(void)
+{
+    static const float smoothings[] = {0, 0.2f};
+    for (int i = 0; i < 2; i++) {
+        start(90 + (uint64_t)i);
+        int32_t label[4] = {2, 0, 4, 1};
+        sdlf_tensor logits = make(sdlf_shape(4, 5)), p = make(logits.shape), value = make(sdlf_shape(1));
+        sdlf_tensor dloss = make(sdlf_shape(1)), dlogits = make(logits.shape);
+        sdlf_tensor labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(4), label);
+        sdlf_operation forward = {
+            .kind = SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD, .in = {logits, labels}, .out = {p, value}};
+        sdlf_operation backward = {
+            .kind = SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD, .in = {p, labels, dloss}, .out = {dlogits}};
+        forward.cross_entropy.smoothing = backward.cross_entropy.smoothing = smoothings[i];
+        compute(&forward);
+        compute(&backward);
+        double *x = logits.data, *found = dlogits.data;
+        for (int e = 0; e < 20; e++) {
+            double kept = x[e], h = 1e-6, around[2];
+            for (int side = 0; side < 2; side++) {
+                x[e] = side ? kept + h : kept - h;
+                compute(&forward);
+                around[side] = *(double *)value.data * *(double *)dloss.data;
+            }
+            x[e] = kept;
+            CHECK_CLOSE(found[e], (around[1] - around[0]) / (2 * h), 1e-7);
+        }
+    }
+}
+
+/* ---- a fully connected layer: y = x w^T ---- */
+
+static void gemm_backward_sgd(void)
+{
+    start(100);
+    sdlf_tensor x = make(sdlf_shape(3, 4)), w = make(sdlf_shape(5, 4)), y = make(sdlf_shape(3, 5)), dy = make(y.shape);
+    sdlf_tensor dx = make(x.shape), rate = make(sdlf_shape(1)), kept = make(w.shape), gradient = make(w.shape);
+    sdlf_operation forward = {.kind = SDLF_GEMM, .in = {x, w}, .out = {y}, .gemm = {.transpose_b = true, .alpha = 1}};
+    sdlf_operation backward = {
+        .kind = SDLF_GEMM_BACKWARD_SGD, .in = {x, dy, rate}, .out = {w, {.dtype = SDLF_NONE}, dx}};
+    memcpy(kept.data, w.data, sizeof(double) * 20);
+    compute(&backward);
+    for (int e = 0; e < 20; e++) { /* from the step back to the gradient */
+        double *before = kept.data, *after = w.data;
+        ((double *)gradient.data)[e] = (before[e] - after[e]) / *(double *)rate.data;
+    }
+    memcpy(w.data, kept.data, sizeof(double) * 20);
+    check_gradient("gemm_backward_sgd dx", &forward, dy, x, dx);
+    check_gradient("gemm_backward_sgd dw", &forward, dy, w, gradient);
+}
+
+int main(void)
+{
+    static double numbers[POOL];
+    test.number = numbers;
+    CHECK_OK(sdlf_calculator_open(&test.reference, "reference", NULL));
+    RUN(conv2d);
+    RUN(conv2d_relu_max_pool);
+    RUN(pool2d);
+    RUN(activations);
+    RUN(dropout);
+    RUN(batch_norm2d);
+    RUN(softmax);
+    RUN(softmax_cross_entropy);
+    RUN(gemm_backward_sgd);
+    sdlf_calculator_close(test.reference);
+    return test_summary();
+}
