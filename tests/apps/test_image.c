@@ -1,0 +1,326 @@
+/* Pictures of every format, and files that only pretend to be pictures. */
+#include "testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/image.h"
+
+#if defined SDLF_HAVE_TURBOJPEG
+#include <turbojpeg.h>
+enum { HAVE_TURBOJPEG = true };
+#else
+enum { HAVE_TURBOJPEG = false };
+#endif
+#if defined SDLF_HAVE_PNG
+enum { HAVE_PNG = true };
+#else
+enum { HAVE_PNG = false };
+#endif
+
+/* ---- PNG: 3x2 grey; 2x1 colour; 4x1 of 2 bits with a palette; 2x1 of 16 bits; 3x1 with an alpha channel ---- */
+
+static const unsigned char grey_png[] = {
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00, 0x00,
+    0x03, 0x00, 0x00, 0x00, 0x02, 0x08, 0x00, 0x00, 0x00, 0x00, 0xb8, 0x1f, 0x39, 0xc6, 0x00, 0x00, 0x00, 0x10, 0x49,
+    0x44, 0x41, 0x54, 0x78, 0xda, 0x63, 0x60, 0x48, 0xf9, 0xcf, 0xc0, 0xc8, 0xc4, 0x0c, 0x00, 0x07, 0x65, 0x01, 0x6a,
+    0x8b, 0xec, 0x7e, 0x90, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+};
+static const unsigned char colour_png[] = {
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00,
+    0x00, 0x02, 0x00, 0x00, 0x00, 0x01, 0x08, 0x02, 0x00, 0x00, 0x00, 0x7b, 0x40, 0xe8, 0xdd, 0x00, 0x00, 0x00,
+    0x0f, 0x49, 0x44, 0x41, 0x54, 0x78, 0xda, 0x63, 0xf8, 0xcf, 0xc0, 0xc0, 0xd0, 0xf0, 0x1f, 0x00, 0x08, 0x00,
+    0x02, 0x7f, 0x25, 0x3e, 0xfc, 0x09, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+};
+static const unsigned char palette_png[] = {
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00, 0x00,
+    0x04, 0x00, 0x00, 0x00, 0x01, 0x02, 0x03, 0x00, 0x00, 0x00, 0x84, 0x52, 0xe7, 0x5e, 0x00, 0x00, 0x00, 0x0c, 0x50,
+    0x4c, 0x54, 0x45, 0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0x00, 0x7b, 0xa7, 0xc9, 0x8a,
+    0x00, 0x00, 0x00, 0x0a, 0x49, 0x44, 0x41, 0x54, 0x78, 0xda, 0x63, 0x90, 0x06, 0x00, 0x00, 0x1d, 0x00, 0x1c, 0x23,
+    0x7c, 0x8f, 0xac, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+};
+static const unsigned char deep_png[] = {
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00,
+    0x00, 0x02, 0x00, 0x00, 0x00, 0x01, 0x10, 0x00, 0x00, 0x00, 0x00, 0x81, 0xd9, 0xfc, 0x15, 0x00, 0x00, 0x00,
+    0x0d, 0x49, 0x44, 0x41, 0x54, 0x78, 0xda, 0x63, 0xf8, 0xff, 0x9f, 0x81, 0x01, 0x00, 0x06, 0xfe, 0x01, 0xff,
+    0x2a, 0xdc, 0x47, 0xf5, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+};
+static const unsigned char clear_png[] = {
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00,
+    0x00, 0x03, 0x00, 0x00, 0x00, 0x01, 0x08, 0x04, 0x00, 0x00, 0x00, 0xb1, 0xe9, 0xdc, 0x3f, 0x00, 0x00, 0x00,
+    0x0f, 0x49, 0x44, 0x41, 0x54, 0x78, 0xda, 0x63, 0xe0, 0xfa, 0xcf, 0xc5, 0x70, 0xe2, 0x3f, 0x00, 0x07, 0xf5,
+    0x02, 0xdb, 0xaa, 0xfc, 0x37, 0x56, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+};
+
+/* The picture in a file of these bytes: its status, and itself on success. */
+static sdlf_status read_bytes(image *picture, const void *bytes, size_t size)
+{
+    const char *path = test_path("picture");
+    test_write_file(path, bytes, size);
+    return image_read(picture, path, 0);
+}
+
+/* Reads as a picture of this size with these pixels. */
+static void check_picture(const void *bytes, size_t size, int width, int height, int channels, const char *pixels)
+{
+    image picture;
+    if (!CHECK_OK(read_bytes(&picture, bytes, size))) return;
+    bool same = CHECK_EQUAL(picture.width, width) && CHECK_EQUAL(picture.height, height) &&
+                CHECK_EQUAL(picture.channels, channels);
+    for (int i = 0; same && i < width * height * channels; i++)
+        same = CHECK_EQUAL(picture.pixels[i], (unsigned char)pixels[i]);
+    image_release(&picture);
+    CHECK(picture.pixels == NULL);
+}
+
+static void png_pictures(void)
+{
+    if (!HAVE_PNG) {
+        test_skip("built without libpng");
+        return;
+    }
+    check_picture(grey_png, sizeof grey_png, 3, 2, 1, "\0\x64\xff\x01\x02\x03");
+    check_picture(colour_png, sizeof colour_png, 2, 1, 3, "\xff\0\0\0\x80\xff");
+    check_picture(palette_png, sizeof palette_png, 4, 1, 3, "\xff\xff\xff\xff\0\0\0\xff\0\0\0\0");
+    check_picture(deep_png, sizeof deep_png, 2, 1, 1, "\xff\0");
+    check_picture(clear_png, sizeof clear_png, 3, 1, 1, "\x0a\xff\xc8"); /* what is transparent is white */
+}
+
+static void damaged_png(void)
+{
+    if (!HAVE_PNG) {
+        test_skip("built without libpng");
+        return;
+    }
+    unsigned char bytes[sizeof grey_png];
+    image picture;
+    for (size_t size = 4; size < sizeof grey_png - 12; size++) /* without its last chunk it may pass */
+        CHECK_FAILS(read_bytes(&picture, grey_png, size), SDLF_ERROR_FORMAT, "picture: damaged PNG: ");
+    memcpy(bytes, grey_png, sizeof bytes);
+    bytes[45] ^= 1; /* in the data: the check sum tells */
+    CHECK_FAILS(read_bytes(&picture, bytes, sizeof bytes), SDLF_ERROR_FORMAT, "damaged PNG: ");
+    CHECK(picture.pixels == NULL);
+}
+
+static void huge_png(void)
+{
+    if (!HAVE_PNG) {
+        test_skip("built without libpng");
+        return;
+    }
+    /* 900,000 x 900,000, as its header says, check sum and all */
+    static const unsigned char bytes[] = {0x89, 'P', 'N', 'G', 13, 10,  26,  10, 0, 0, 0, 13, 'I',  'H',  'D',  'R', 0,
+                                          13,   187, 160, 0,   13, 187, 160, 8,  0, 0, 0, 0,  0xf5, 0xd6, 0xce, 0x53};
+    image picture;
+    CHECK_FAILS(read_bytes(&picture, bytes, sizeof bytes), SDLF_ERROR_FORMAT, "");
+    CHECK(picture.pixels == NULL);
+}
+
+/* ---- PGM, PPM, BMP ---- */
+
+static void portable_maps(void)
+{
+    if (!HAVE_TURBOJPEG) {
+        test_skip("built without libturbojpeg");
+        return;
+    }
+    static const char binary[] = "P5\n# a comment 7\n3 2\n255\n\x01\x02\x03\xff\x80\x7f";
+    static const char plain[] = "P2 3 1 255\n0 128 255\n";
+    static const char colour[] = "P6 1 2 255\n\x01\x02\x03\xff\x80\x7f";
+    check_picture(binary, sizeof binary - 1, 3, 2, 1, "\x01\x02\x03\xff\x80\x7f");
+    check_picture(plain, sizeof plain - 1, 3, 1, 1, "\0\x80\xff");
+    check_picture(colour, sizeof colour - 1, 1, 2, 3, "\x01\x02\x03\xff\x80\x7f");
+}
+
+static void damaged_portable_maps(void)
+{
+    if (!HAVE_TURBOJPEG) {
+        test_skip("built without libturbojpeg");
+        return;
+    }
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"P5", "damaged PGM: its header has no width and height"},
+        {"P5 3", "damaged PGM: its header has no width and height"},
+        {"P5 # 3 2", "damaged PGM: its header has no width and height"},
+        {"P6 -3 2 255\n", "damaged PPM: its header has no width and height"},
+        {"P5 0 2 255\n", "the picture is 0x2; it may have 1 to 67108864 pixels"},
+        {"P5 99999 99999 255\n", "the picture is 99999x99999; it may have 1 to 67108864 pixels"},
+        {"P5 99999999999999999999999 2 255\n", "it may have 1 to 67108864 pixels"},
+        {"P5 3 2 255\n12345", "damaged PGM: "},
+        {"P5 3 2 0\n123456", "damaged PGM: "},
+        {"P5 3 2 99999999\n123456", "damaged PGM: "},
+        {"P5 3 2 x\n123456", "damaged PGM: "},
+        {"P2 2 1 255\n1 x", "damaged PGM: "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        image picture;
+        CHECK_FAILS(read_bytes(&picture, cases[i].text, strlen(cases[i].text)), SDLF_ERROR_FORMAT, cases[i].message);
+        CHECK(picture.pixels == NULL);
+    }
+}
+
+/* A BMP of 24 bits, 2x2, rows from the bottom, each padded to 4 bytes. */
+static void make_bmp(unsigned char bytes[70])
+{
+    memset(bytes, 0, 70);
+    memcpy(bytes, "BM", 2);
+    bytes[2] = 70, bytes[10] = 54, bytes[14] = 40, bytes[18] = 2, bytes[22] = 2, bytes[26] = 1, bytes[28] = 24;
+    memcpy(bytes + 54, "\x00\x00\xff\x00\xff\x00", 6); /* the lower row: red, green; in the order blue, green, red */
+    memcpy(bytes + 62, "\xff\x00\x00\xff\xff\xff", 6); /* the upper row: blue, white */
+}
+
+static void bitmaps(void)
+{
+    if (!HAVE_TURBOJPEG) {
+        test_skip("built without libturbojpeg");
+        return;
+    }
+    unsigned char bytes[70];
+    image picture;
+    make_bmp(bytes);
+    check_picture(bytes, sizeof bytes, 2, 2, 3, "\0\0\xff\xff\xff\xff\xff\0\0\0\xff\0");
+    CHECK_FAILS(read_bytes(&picture, bytes, 20), SDLF_ERROR_FORMAT, "damaged BMP: it ends in its header");
+    CHECK_FAILS(read_bytes(&picture, bytes, 60), SDLF_ERROR_FORMAT, "damaged BMP: ");
+    memset(bytes + 18, 0x7f, 8);
+    CHECK_FAILS(read_bytes(&picture, bytes, sizeof bytes), SDLF_ERROR_FORMAT,
+                "the picture is 2139062143x2139062143; it may have");
+    bytes[25] = 0xff;
+    CHECK_FAILS(read_bytes(&picture, bytes, sizeof bytes), SDLF_ERROR_FORMAT, "it may have");
+}
+
+/* ---- JPEG ---- */
+
+static void jpeg_pictures(void)
+{
+#if defined SDLF_HAVE_TURBOJPEG
+    /* flat pictures, which JPEG keeps to within rounding */
+    unsigned char colour[16 * 8 * 3], grey[16 * 8];
+    for (int i = 0; i < 16 * 8; i++) {
+        memcpy(colour + 3 * i, "\xc8\x64\x32", 3);
+        grey[i] = 77;
+    }
+    for (int channels = 1; channels <= 3; channels += 2) {
+        tjhandle handle = tjInitCompress();
+        unsigned char *bytes = NULL;
+        unsigned long size = 0;
+        CHECK(tjCompress2(handle, channels == 1 ? grey : colour, 16, 0, 8, channels == 1 ? TJPF_GRAY : TJPF_RGB, &bytes,
+                          &size, channels == 1 ? TJSAMP_GRAY : TJSAMP_444, 95, 0) == 0);
+        image picture;
+        if (CHECK_OK(read_bytes(&picture, bytes, size))) {
+            CHECK(picture.width == 16 && picture.height == 8 && picture.channels == channels);
+            for (int i = 0; i < channels; i++)
+                CHECK_CLOSE(picture.pixels[8 * channels + i], channels == 1 ? 77 : colour[i], 3);
+            image_release(&picture);
+        }
+        for (unsigned long cut = 2; cut < size - 2; cut += 7)
+            CHECK_FAILS(read_bytes(&picture, bytes, cut), SDLF_ERROR_FORMAT, "damaged JPEG: ");
+        tjFree(bytes);
+        tjDestroy(handle);
+    }
+#else
+    test_skip("built without libturbojpeg");
+#endif
+}
+
+/* ---- IDX ---- */
+
+static void idx_pictures(void)
+{
+    static const unsigned char many[] = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6};
+    static const unsigned char one[] = {0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 3, 7, 8, 9};
+    static const unsigned char planes[] = {0, 0, 8, 4, 0, 0, 0, 1, 0, 0,  0,  3,  0,
+                                           0, 0, 1, 0, 0, 0, 2, 1, 2, 11, 12, 21, 22};
+    static const unsigned char labels[] = {0, 0, 8, 1, 0, 0, 0, 2, 1, 2};
+    image picture;
+    check_picture(many, sizeof many, 3, 1, 1, "\1\2\3");
+    check_picture(one, sizeof one, 3, 1, 1, "\7\10\11");
+    check_picture(planes, sizeof planes, 2, 1, 3, "\1\13\25\2\14\26");
+    const char *path = test_path("many");
+    test_write_file(path, many, sizeof many);
+    if (CHECK_OK(image_read(&picture, path, 1))) {
+        CHECK_EQUAL(picture.pixels[0], 4);
+        image_release(&picture);
+    }
+    CHECK_FAILS(image_read(&picture, path, 2), SDLF_ERROR_ARGUMENT,
+                "there is no picture 2: the file has 2, counted from 0");
+    CHECK_FAILS(image_read(&picture, path, -1), SDLF_ERROR_ARGUMENT, "there is no picture -1");
+    CHECK_FAILS(read_bytes(&picture, labels, sizeof labels), SDLF_ERROR_FORMAT, "the IDX file holds 2, and pictures");
+    CHECK_FAILS(read_bytes(&picture, many, sizeof many - 1), SDLF_ERROR_FORMAT, "");
+}
+
+/* ---- anything else ---- */
+
+static void no_pictures(void)
+{
+    image picture;
+    CHECK_FAILS(image_read(&picture, test_path("none"), 0), SDLF_ERROR_IO, "No such file or directory");
+    CHECK_FAILS(image_read(&picture, test_path("."), 0), SDLF_ERROR_IO, "Is a directory");
+    CHECK_FAILS(read_bytes(&picture, "", 0), SDLF_ERROR_FORMAT,
+                "the file is empty: expected PNG, JPEG, BMP, PGM, PPM or IDX");
+    CHECK_FAILS(read_bytes(&picture, "%PDF-1.4", 8), SDLF_ERROR_FORMAT,
+                "not a picture that can be read: expected PNG, ");
+    CHECK_FAILS(read_bytes(&picture, "P\0", 2), SDLF_ERROR_FORMAT, "not a picture that can be read");
+    CHECK_FAILS(read_bytes(&picture, "P4 1 1\n1", 8), SDLF_ERROR_FORMAT, "not a picture that can be read");
+    test_write_file(test_path("second"), "P5 1 1 255\n1", 12);
+    CHECK_FAILS(image_read(&picture, test_path("second"), 1), SDLF_ERROR_ARGUMENT,
+                "there is no picture 1: only IDX files hold several");
+    CHECK(strstr(image_formats(), "IDX") != NULL);
+}
+
+static void missing_libraries(void)
+{
+    image picture;
+    if (HAVE_PNG && HAVE_TURBOJPEG) test_skip("this build has all libraries");
+    if (!HAVE_PNG) {
+        CHECK_FAILS(read_bytes(&picture, grey_png, sizeof grey_png), SDLF_ERROR_UNSUPPORTED,
+                    "it was made without libpng");
+        CHECK(strstr(image_formats(), "PNG") == NULL);
+    }
+    if (!HAVE_TURBOJPEG) {
+        CHECK_FAILS(read_bytes(&picture, "P5 1 1 255\n1", 12), SDLF_ERROR_UNSUPPORTED,
+                    "it was made without libturbojpeg");
+        CHECK_FAILS(read_bytes(&picture, "BM", 2), SDLF_ERROR_UNSUPPORTED, "this build reads no BMP");
+        CHECK_FAILS(read_bytes(&picture, "\xff\xd8", 2), SDLF_ERROR_UNSUPPORTED, "this build reads no JPEG");
+    }
+}
+
+/* ---- memory ---- */
+
+static sdlf_status attempt(void *path)
+{
+    image picture;
+    sdlf_status status = image_read(&picture, path, 0);
+    image_release(&picture);
+    return status;
+}
+
+static void every_allocation(void)
+{
+    static const unsigned char idx[] = {0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 3, 7, 8, 9};
+    static const char pgm[] = "P5 1 1 255\n1";
+    test_write_file(test_path("idx"), idx, sizeof idx);
+    test_write_file(test_path("pgm"), pgm, sizeof pgm - 1);
+    test_write_file(test_path("png"), grey_png, sizeof grey_png);
+    test_every_allocation("idx", attempt, (void *)test_path("idx"));
+    if (HAVE_TURBOJPEG) test_every_allocation("pgm", attempt, (void *)test_path("pgm"));
+    if (HAVE_PNG) test_every_allocation("png", attempt, (void *)test_path("png"));
+}
+
+int main(void)
+{
+    RUN(png_pictures);
+    RUN(damaged_png);
+    RUN(huge_png);
+    RUN(portable_maps);
+    RUN(damaged_portable_maps);
+    RUN(bitmaps);
+    RUN(jpeg_pictures);
+    RUN(idx_pictures);
+    RUN(no_pictures);
+    RUN(missing_libraries);
+    RUN(every_allocation);
+    return test_summary();
+}
