@@ -61,13 +61,18 @@ sdlf_cost report_plan_cost(const sdlf_plan *plan)
 
 void report_network(const terminal *out, const report_subject *subject)
 {
+    char memory[160];
     report_label(out, "net");
-    fprintf(out->file, "%s  %s parameters", sdlf_model_name(subject->model),
-            number_count(sdlf_model_trainable_count(subject->model)).text);
-    if (subject->plan) {
-        double flops = (double)report_plan_cost(subject->plan).flops / (double)subject->batch;
-        fprintf(out->file, "  %s a sample%s  memory %s", number_scaled(flops, "FLOP").text,
-                subject->mode == SDLF_TRAIN ? ", trained" : "", number_bytes(subject->memory).text);
+    int at = 7 + fprintf(out->file, "%s  %s parameters", sdlf_model_name(subject->model),
+                         number_count(sdlf_model_trainable_count(subject->model)).text);
+    if (!subject->plan) {
+        fprintf(out->file, "%s\n", subject->note);
+        return;
     }
-    fprintf(out->file, "%s\n", subject->note);
+    double flops = (double)report_plan_cost(subject->plan).flops / (double)subject->batch;
+    at += fprintf(out->file, "  %s a sample%s", number_scaled(flops, "FLOP").text,
+                  subject->mode == SDLF_TRAIN ? ", trained" : "");
+    int length = snprintf(memory, sizeof memory, "memory %s%s", number_bytes(subject->memory).text, subject->note);
+    bool narrow = out->interactive && at + 2 + length > out->width;
+    fprintf(out->file, "%s%s\n", narrow ? "\n       " : "  ", memory);
 }

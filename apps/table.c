@@ -23,9 +23,9 @@ table *table_create(const char *headings)
 {
     table *t = memory_allocate(sizeof *t);
     *t = (table){.headings = memory_copy_text(headings), .rule = -1};
-    for (char *word = t->headings, *end = word; end && t->columns < MAX_COLUMNS; word = end + 1) {
-        end = strchr(word, '|');
-        if (end) *end = '\0';
+    char *rest = t->headings;
+    while (rest && t->columns < MAX_COLUMNS) { /* not strtok: headings may be empty */
+        char *word = strsep(&rest, "|");
         t->right[t->columns] = *word == '>';
         t->heading[t->columns++] = *word == '>' ? word + 1 : word;
     }

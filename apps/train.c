@@ -139,6 +139,7 @@ static int stopped(const showing *show)
                number == SIGINT ? "Ctrl-C" : strsignal(number), show->last.epoch, show->last.epochs, show->last.step,
                show->last.steps);
         if (s->out_path) say_saved(s, false);
+        if (!s->out_path) puts("nothing was kept, as --no-save asks");
     }
     return COMMAND_SIGNAL + number;
 }

@@ -105,7 +105,7 @@ static void bench(void)
 #define BENCH "bench", "--net", net, "--data", "digits:2000", "--copy-size", "1MB", "--repeats", "3", CALCULATOR
     const program *p = SDLF(0, BENCH);
     CHECK_SAYS(p, "limits reference: ");
-    CHECK_SAYS(p, "GFLOP/s in a product of");
+    CHECK_SAYS(p, "FLOP/s in a product of");
     CHECK_SAYS(p, "epoch  ");
     CHECK_SAYS(p, "for 2,000 samples");
     CHECK_SAYS(p, "floor  ");
