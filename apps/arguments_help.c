@@ -15,17 +15,23 @@ static void left_column(const argument *row, char *text, size_t size)
     snprintf(text, size, "--%s%s%s", row->name, row->value ? " " : "", row->value ? row->value : "");
 }
 
-/* The help, the words that may be chosen, and the default. */
+/* The help, then in brackets the words that may be chosen and the default. */
 static void right_column(const argument *row, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "%s", row->help);
-    if ((row->type == ARGUMENT_CHOICE || row->type == ARGUMENT_NAME) && used < size) {
+    const char *before = " (";
+    if (row->type == ARGUMENT_CHOICE || row->type == ARGUMENT_NAME) {
         const char *word;
-        for (int i = 0; (word = argument_choice(row, i)) && used < size; i++) {
-            used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : ": ", word);
+        for (int i = 0; (word = argument_choice(row, i)) && used < size; i++, before = ", ") {
+            used += (size_t)snprintf(text + used, size - used, "%s%s", before, word);
         }
+        before = "; ";
     }
-    if (row->fallback && used < size) snprintf(text + used, size - used, " (default: %s)", row->fallback);
+    if (row->fallback && used < size) {
+        used += (size_t)snprintf(text + used, size - used, "%sdefault: %s", before, row->fallback);
+        before = "; ";
+    }
+    if (before[0] == ';' && used < size) snprintf(text + used, size - used, ")");
 }
 
 void arguments_help(const command_usage *usage)

@@ -7,7 +7,7 @@
 
 #include "apps/program.h"
 
-static const char *const commands[] = {"train", "eval", "info", "bench"};
+static const char *const commands[] = {"train", "eval", "predict", "info", "bench"};
 
 static void version_is_quick(void)
 {

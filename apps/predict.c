@@ -1,0 +1,228 @@
+/* sdlf predict: say what is in pictures. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/arguments.h"
+#include "apps/command.h"
+#include "apps/draw.h"
+#include "apps/image.h"
+#include "apps/json.h"
+#include "apps/machine.h"
+#include "apps/memory.h"
+#include "apps/network.h"
+#include "apps/number.h"
+#include "apps/picture.h"
+
+typedef struct settings {
+    const char *weights, *net, *calculator;
+    int64_t top, index, threads;
+    int invert, fit;
+    bool draw, json;
+} settings;
+
+static const argument predict_arguments[] = {
+    {.name = "Options", .type = ARGUMENT_HEADING},
+    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .required = true,
+     .help = "a safetensors file, as train writes it"},
+    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
+     .help = "the network, for weights that do not bring theirs: a built-in name or FILE.json"},
+    {"top", ARGUMENT_INT, offsetof(settings, top), "N", .minimum = 1, .maximum = 1000, .fallback = "1",
+     .help = "classes to print, likeliest first"},
+    {"draw", ARGUMENT_FLAG, offsetof(settings, draw), .help = "draw each picture as the network sees it"},
+    {"invert", ARGUMENT_CHOICE, offsetof(settings, invert), "WHEN", .choices = picture_choice_names, .fallback = "auto",
+     .help = "exchange black and white; auto: where the border is light"},
+    {"fit", ARGUMENT_CHOICE, offsetof(settings, fit), "WHEN", .choices = picture_choice_names, .fallback = "auto",
+     .help = "cut the digit out, scale and centre it; auto: where the size is not the network's own"},
+    {"index", ARGUMENT_INT, offsetof(settings, index), "N", .minimum = 0, .maximum = 2e9, .fallback = "0",
+     .help = "which picture of an IDX file, from 0"},
+    {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
+     .fallback = "cpu", .help = "what computes"},
+    {"threads", ARGUMENT_INT, offsetof(settings, threads), "N", .minimum = 1, .maximum = 1024,
+     .help = "threads of the cpu calculator (default: all)"},
+    {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON, with the probability of every class"},
+    {0},
+};
+
+typedef struct session {
+    settings set;
+    terminal out;
+    machine machine;
+    sdlf_model *model;
+    sdlf_plan *plan;
+    const char *input, *output;
+    sdlf_shape shape; /* of a sample */
+    int class_count;
+    float *sample, *probability;
+    int *order; /* classes, likeliest first */
+    json_t *results;
+    bool index_given;
+} session;
+
+/* A plan for one picture at a time: it takes the least memory and the least time to begin. */
+static sdlf_status prepare(session *s)
+{
+    sdlf_calculator *calculator = NULL;
+    s->machine.threads = (int)s->set.threads;
+    sdlf_status status = machine_open(&s->machine, s->set.calculator, &calculator);
+    if (status == SDLF_OK) status = network_open_weights(&s->model, s->set.weights, s->set.net);
+    if (status == SDLF_OK) {
+        status = sdlf_plan_create(&s->plan, s->model, &(sdlf_plan_options){.batch = 1, .forward = calculator});
+    }
+    if (status != SDLF_OK) return status;
+    sdlf_shape output = sdlf_model_node_shape(s->model, sdlf_model_output(s->model, 0));
+    if (output.rank < 2 || sdlf_shape_count(output) < 1 || sdlf_shape_count(output) > 1 << 24) {
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network gives %s, and classes were expected", s->set.weights,
+                         sdlf_shape_print(output).text);
+    }
+    s->input = sdlf_model_layer(s->model, sdlf_model_input(s->model, 0).layer)->name;
+    s->output = sdlf_model_output_name(s->model, 0);
+    s->shape = network_sample_shape(s->model);
+    s->class_count = (int)sdlf_shape_count(output);
+    s->sample = memory_allocate((size_t)sdlf_shape_count(s->shape) * sizeof *s->sample);
+    s->probability = memory_allocate((size_t)s->class_count * sizeof *s->probability);
+    s->order = memory_allocate((size_t)s->class_count * sizeof *s->order);
+    return SDLF_OK;
+}
+
+/* What the last layer left becomes probabilities: those of softmax, the logarithms of log_softmax, else logits. */
+static void make_probabilities(session *s)
+{
+    const sdlf_layer *last = sdlf_model_layer(s->model, sdlf_model_output(s->model, 0).layer);
+    if (strcmp(last->type->name, "softmax") == 0) return;
+    float most = -INFINITY, sum = 0;
+    for (int i = 0; i < s->class_count; i++) most = fmaxf(most, s->probability[i]);
+    for (int i = 0; i < s->class_count; i++) sum += s->probability[i] = expf(s->probability[i] - most);
+    for (int i = 0; i < s->class_count; i++) s->probability[i] /= sum;
+}
+
+/* Insertion, likeliest first, the lower of equals first: there are few classes. */
+static void sort_classes(session *s)
+{
+    for (int i = 0; i < s->class_count; i++) {
+        int at = i;
+        for (; at > 0 && s->probability[s->order[at - 1]] < s->probability[i]; at--) s->order[at] = s->order[at - 1];
+        s->order[at] = i;
+    }
+}
+
+static sdlf_status classify(session *s, const char *path)
+{
+    image file = {0};
+    sdlf_status status = image_read(&file, path, s->set.index);
+    if (status != SDLF_OK) return status;
+    const picture_options options = {(picture_choice)s->set.invert, (picture_choice)s->set.fit};
+    status = picture_prepare(s->sample, s->shape, &file, &options);
+    image_release(&file);
+    if (status != SDLF_OK) return status;
+
+    const sdlf_normalization *normal = sdlf_model_normalization(s->model);
+    int64_t count = sdlf_shape_count(s->shape);
+    float *input = memory_allocate((size_t)count * sizeof *input);
+    for (int64_t i = 0; i < count; i++) input[i] = (s->sample[i] - normal->mean) * normal->scale;
+    status = sdlf_plan_write(s->plan, s->input, input);
+    free(input);
+    if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
+    if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
+    if (status == SDLF_OK) status = sdlf_plan_read(s->plan, s->output, s->probability);
+    if (status != SDLF_OK) return status;
+    make_probabilities(s);
+    sort_classes(s);
+    return SDLF_OK;
+}
+
+/* "seven.png   7   99.8%   1   0.1%" */
+static void print_text(const session *s, const char *path, int width)
+{
+    printf("%-*s", width + (int)strlen(path) - terminal_columns(path), path);
+    if (s->index_given) printf("  %" PRId64, s->set.index);
+    for (int i = 0; i < s->set.top && i < s->class_count; i++) {
+        printf("   %s%d%s  %6s", i == 0 ? terminal_escape(&s->out, TERMINAL_BOLD) : "", s->order[i],
+               i == 0 ? terminal_escape(&s->out, TERMINAL_PLAIN) : "",
+               number_percent(s->probability[s->order[i]], 1).text);
+    }
+    putchar('\n');
+    if (s->set.draw) draw_picture(&s->out, s->sample, (int)s->shape.dim[1], (int)s->shape.dim[2], 2);
+}
+
+static void add_json(const session *s, const char *path)
+{
+    json_t *probabilities = json_array();
+    for (int i = 0; i < s->class_count; i++) json_array_append_new(probabilities, json_number(s->probability[i]));
+    json_array_append_new(s->results,
+                          json_pack("{so sI si so so}", "file", json_text(path), "index", (json_int_t)s->set.index,
+                                    "class", s->order[0], "probability", json_number(s->probability[s->order[0]]),
+                                    "probabilities", probabilities));
+}
+
+/* A picture that cannot be read does not keep the others from being looked at. */
+static int predict(session *s, const arguments *given)
+{
+    sdlf_status status = prepare(s);
+    if (status != SDLF_OK) return command_conclude("predict", status);
+    int width = 0, code = COMMAND_OK;
+    for (int i = 0; i < given->operand_count; i++) {
+        int columns = terminal_columns(given->operand[i]);
+        if (columns > width) width = columns;
+    }
+    if (s->set.json) s->results = json_array();
+    s->index_given = arguments_given(given, "index");
+    for (int i = 0; i < given->operand_count; i++) {
+        status = classify(s, given->operand[i]);
+        if (status != SDLF_OK) {
+            command_conclude("predict", status);
+            code = COMMAND_FAILED;
+        } else if (s->set.json) {
+            add_json(s, given->operand[i]);
+        } else {
+            print_text(s, given->operand[i], width);
+        }
+    }
+    if (s->set.json && !json_print(s->results, stdout)) code = COMMAND_FAILED;
+    return code;
+}
+
+static void epilogue(void)
+{
+    printf("\nPictures are files of %s.\n", image_formats());
+}
+
+static int run(int count, char **words)
+{
+    session s = {.out = terminal_of(stdout)};
+    arguments given;
+    static const argument_part parts[] = {{predict_arguments, 0}, {0}};
+    static const command_usage usage = {
+        .command = "predict",
+        .synopsis = "--weights FILE [options] PICTURE...",
+        .text = "Say what is in pictures: their likeliest class and its probability. A photograph of dark ink on light "
+                "paper will do: a digit is cut out, turned into light ink on black, scaled and centred.",
+        .epilogue = epilogue,
+        .parts = parts,
+        .operands_minimum = 1,
+        .operands_maximum = 1 << 20,
+        .operand_name = "a picture",
+        .examples = "  sdlf predict --weights simple_cnn.safetensors seven.png\n"
+                    "  sdlf predict --weights lenet5.safetensors --draw --top 3 *.png\n"
+                    "  sdlf predict --weights lenet5.safetensors --index 7 images-idx3-ubyte\n",
+    };
+    switch (arguments_read(&given, &usage, count, words, &s.set)) {
+    case ARGUMENTS_HELP: return COMMAND_OK;
+    case ARGUMENTS_WRONG: return COMMAND_USAGE;
+    case ARGUMENTS_OK: break;
+    }
+    int code = predict(&s, &given);
+    free(s.sample);
+    free(s.probability);
+    free(s.order);
+    sdlf_plan_free(s.plan);
+    sdlf_model_free(s.model);
+    machine_close(&s.machine);
+    return code;
+}
+
+const command predict_command = {"predict", "say what is in pictures", run};

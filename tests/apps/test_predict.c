@@ -1,0 +1,157 @@
+/* sdlf predict: the same answers as the library gives, from whatever file the picture comes. */
+#include "testing.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/program.h"
+
+#define CALCULATOR "--calculator", "reference"
+
+enum { COUNT = 10, PIXELS = 28 * 28 };
+
+/* Made once: weights, and the first pictures of a data set as PGM and as IDX. */
+static char weights[512], idx[512], pgm[COUNT][512], negative[512];
+static float expected[COUNT][10]; /* probabilities, by the library */
+
+static void write_pgm(const char *path, const uint8_t *pixels, int flip)
+{
+    uint8_t file[32 + PIXELS];
+    int head = snprintf((char *)file, 32, "P5 28 28 255\n");
+    for (int i = 0; i < PIXELS; i++) file[head + i] = (uint8_t)(flip ? 255 - pixels[i] : pixels[i]);
+    test_write_file(path, file, (size_t)head + PIXELS);
+}
+
+static void write_files(const sdlf_dataset *set)
+{
+    const uint8_t *pixels = set->samples.data;
+    static uint8_t file[16 + COUNT * PIXELS] = {0, 0, 8, 3, 0, 0, 0, COUNT, 0, 0, 0, 28, 0, 0, 0, 28};
+    memcpy(file + 16, pixels, COUNT * PIXELS);
+    snprintf(idx, sizeof idx, "%s", test_path("pictures-idx3-ubyte"));
+    test_write_file(idx, file, sizeof file);
+    for (int i = 0; i < COUNT; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%d.pgm", i);
+        snprintf(pgm[i], sizeof pgm[i], "%s", test_path(name));
+        write_pgm(pgm[i], pixels + i * PIXELS, 0);
+    }
+    snprintf(negative, sizeof negative, "%s", test_path("negative.pgm"));
+    write_pgm(negative, pixels, 1);
+}
+
+static void compute_expected(const sdlf_dataset *set)
+{
+    sdlf_model *model = NULL;
+    sdlf_calculator *calculator = NULL;
+    sdlf_plan *plan = NULL;
+    static float input[COUNT * PIXELS];
+    CHECK_OK(sdlf_model_open(&model, weights));
+    CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
+    CHECK_OK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = COUNT, .forward = calculator}));
+    const sdlf_normalization *normal = sdlf_model_normalization(model);
+    for (int i = 0; i < COUNT * PIXELS; i++) {
+        input[i] = ((float)((const uint8_t *)set->samples.data)[i] - normal->mean) * normal->scale;
+    }
+    CHECK_OK(sdlf_plan_write(plan, "image", input));
+    CHECK_OK(sdlf_plan_forward(plan));
+    CHECK_OK(sdlf_plan_read(plan, "output", expected));
+    sdlf_plan_free(plan);
+    sdlf_calculator_close(calculator);
+    sdlf_model_free(model);
+}
+
+static void prepare(void)
+{
+    snprintf(weights, sizeof weights, "%s", test_path("small.safetensors"));
+    SDLF(0, "train", "--net", small_network(), "--data", "digits:3000", "--epochs", "10", CALCULATOR, "--out", weights);
+    sdlf_dataset *set = NULL;
+    if (!CHECK_OK(sdlf_dataset_open(&set, "digits:600,9", SDLF_SPLIT_TEST))) return;
+    write_files(set);
+    compute_expected(set);
+    sdlf_dataset_free(set);
+}
+
+static int likeliest(const float *probability)
+{
+    int best = 0;
+    for (int i = 1; i < 10; i++) best = probability[i] > probability[best] ? i : best;
+    return best;
+}
+
+/* Entry `at` of what --json printed tells picture `index`. */
+static void check_entry(const program *p, size_t at, int index)
+{
+    json_t *results = json_loads(p->out, 0, NULL), *entry = json_array_get(results, at);
+    if (!CHECK(json_is_object(entry))) return;
+    CHECK_EQUAL(json_integer_value(json_object_get(entry, "class")), likeliest(expected[index]));
+    json_t *probabilities = json_object_get(entry, "probabilities");
+    CHECK_EQUAL((int64_t)json_array_size(probabilities), 10);
+    for (size_t i = 0; i < 10; i++) {
+        CHECK_CLOSE(json_number_value(json_array_get(probabilities, i)), (double)expected[index][i], 1e-6);
+    }
+    json_decref(results);
+}
+
+static void every_file_has_the_same_answer(void)
+{
+    const program *p = SDLF(0, "predict", "--weights", weights, CALCULATOR, "--json", pgm[0], pgm[1], pgm[2], negative);
+    for (int i = 0; i < 3; i++) check_entry(p, (size_t)i, i);
+    check_entry(p, 3, 0); /* black on white, seen as white on black */
+    for (int i = 0; i < COUNT; i += 3) {
+        char index[8];
+        snprintf(index, sizeof index, "%d", i);
+        check_entry(SDLF(0, "predict", "--weights", weights, CALCULATOR, "--json", "--index", index, idx), 0, i);
+    }
+}
+
+static void text_lines_up(void)
+{
+    const program *p = SDLF(0, "predict", "--weights", weights, CALCULATOR, "--top", "2", pgm[0], pgm[1]);
+    for (int i = 0; i < 2; i++) {
+        char line[600];
+        int best = likeliest(expected[i]);
+        snprintf(line, sizeof line, "%s   %d  %5.1f%%   ", pgm[i], best, 100 * (double)expected[i][best]);
+        CHECK_SAYS(p, line);
+    }
+    CHECK(p->seconds < 1);
+}
+
+static void pictures_are_drawn(void)
+{
+    setenv("LC_ALL", "C", 1);
+    const program *p = SDLF(0, "predict", "--weights", weights, CALCULATOR, "--draw", pgm[0]);
+    CHECK_SAYS(p, "@@");
+    int lines = 0;
+    for (const char *c = p->out; *c; c++) lines += *c == '\n';
+    CHECK_EQUAL(lines, 1 + 28);
+    unsetenv("LC_ALL");
+}
+
+/* What cannot be read is said, and the rest is looked at. */
+static void bad_pictures(void)
+{
+    const char *text = test_path("text.png");
+    test_write_file(text, "I am no picture", 15);
+    const program *p = SDLF(1, "predict", "--weights", weights, CALCULATOR, text, "/nowhere.png", pgm[0]);
+    CHECK_SAYS(p, "text.png");
+    CHECK_SAYS(p, "/nowhere.png");
+    CHECK(strstr(p->out, pgm[0]) != NULL);
+    CHECK_SAYS(SDLF(2, "predict", "--weights", weights, CALCULATOR), "a picture is missing");
+    CHECK_SAYS(SDLF(1, "predict", "--weights", weights, CALCULATOR, "--index", "99", idx), "99");
+    CHECK_SAYS(SDLF(1, "predict", "--weights", pgm[0], CALCULATOR, pgm[0]), "not a safetensors file");
+}
+
+int main(void)
+{
+    RUN(prepare);
+    RUN(every_file_has_the_same_answer);
+    RUN(text_lines_up);
+    RUN(pictures_are_drawn);
+    RUN(bad_pictures);
+    return test_summary();
+}
