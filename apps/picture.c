@@ -69,24 +69,47 @@ static float brightest(const float *value, size_t count)
     return most;
 }
 
-static float border_mean(const plane *p)
+/* The paper: a plane through the values of the border, because light falls on it from one side. The middle of the picture
+ * is the origin; a border is symmetric, so that its three parts are found one by one. */
+typedef struct ground {
+    float mean, per_x, per_y;
+} ground;
+
+static ground find_ground(const plane *p)
 {
-    double sum = 0;
+    double sum = 0, sum_x = 0, sum_y = 0, square_x = 0, square_y = 0;
     int64_t count = 0;
     for (int y = 0; y < p->height; y++) {
-        bool edge = y == 0 || y == p->height - 1;
-        for (int x = 0; x < p->width; x += edge || p->width == 1 ? 1 : p->width - 1, count++) sum += at(p, x, y);
+        bool edge = y == 0 || y == p->height - 1 || p->width == 1;
+        for (int x = 0; x < p->width; x += edge ? 1 : p->width - 1, count++) {
+            double dx = x - 0.5 * (p->width - 1), dy = y - 0.5 * (p->height - 1), value = (double)at(p, x, y);
+            sum += value;
+            sum_x += dx * value;
+            sum_y += dy * value;
+            square_x += dx * dx;
+            square_y += dy * dy;
+        }
     }
-    return count > 0 ? (float)(sum / (double)count) : 0;
+    return (ground){.mean = (float)(sum / (double)count),
+                    .per_x = square_x > 0 ? (float)(sum_x / square_x) : 0,
+                    .per_y = square_y > 0 ? (float)(sum_y / square_y) : 0};
 }
 
-/* Make the ground black and the ink white: paper is never quite one colour. */
+/* Make the ground black and the ink white. */
 static void stretch(plane *p)
 {
     size_t count = (size_t)p->width * (size_t)p->height;
-    float ground = border_mean(p), most = brightest(p->value, count);
-    if (most - ground < faintest) return;
-    for (size_t i = 0; i < count; i++) p->value[i] = fmaxf(p->value[i] - ground, 0) * 255 / (most - ground);
+    ground g = find_ground(p);
+    for (int y = 0; y < p->height; y++) {
+        float *row = p->value + (size_t)y * (size_t)p->width;
+        float left = g.mean + g.per_y * ((float)y - 0.5f * (float)(p->height - 1));
+        for (int x = 0; x < p->width; x++) {
+            row[x] = fmaxf(row[x] - left - g.per_x * ((float)x - 0.5f * (float)(p->width - 1)), 0);
+        }
+    }
+    float most = brightest(p->value, count);
+    if (most < faintest) return;
+    for (size_t i = 0; i < count; i++) p->value[i] *= 255 / most;
 }
 
 /* The digit's box and its centre of mass; false where there is no ink. */
@@ -140,7 +163,7 @@ static void invert(plane *p)
 static void prepare_grey(float *sample, int height, int width, plane *p, const picture_options *options)
 {
     bool own_size = p->width == width && p->height == height;
-    if (options->invert == PICTURE_YES || (options->invert == PICTURE_AUTO && border_mean(p) > 127.5f)) invert(p);
+    if (options->invert == PICTURE_YES || (options->invert == PICTURE_AUTO && find_ground(p).mean > 127.5f)) invert(p);
     view v = whole(p, height, width);
     bool fit = options->fit == PICTURE_YES || (options->fit == PICTURE_AUTO && !own_size);
     if (fit) {

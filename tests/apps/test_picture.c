@@ -81,6 +81,24 @@ static void digits_are_cut_out(void)
     CHECK_CLOSE(sample[0], 0, 1e-3);
 }
 
+/* Paper that is darker on one side than the ink is on the other. */
+static void uneven_light_is_seen_through(void)
+{
+    image picture = with_bar(400, 300, 0, 0, 0, 0, 1, 1);
+    for (int y = 0; y < 300; y++) {
+        for (int x = 0; x < 400; x++) {
+            bool ink = x >= 60 && x < 80 && y >= 100 && y < 180;
+            picture.pixels[y * 400 + x] = (uint8_t)(120 + x / 4 + y / 10 - (ink ? 90 : 0));
+        }
+    }
+    prepare(&picture, automatic);
+    CHECK_CLOSE(sample[14 * SIDE + 14], 255, 5);
+    CHECK_CLOSE(sample[5 * SIDE + 14], 255, 10);
+    CHECK_CLOSE(sample[14 * SIDE + 8], 0, 3);
+    CHECK_CLOSE(sample[0], 0, 3);
+    CHECK_CLOSE(sample[SIDE * SIDE - 1], 0, 3);
+}
+
 /* Without fitting, the whole picture is shown, with black above and below where it is wide. */
 static void whole_pictures_keep_their_shape(void)
 {
@@ -150,6 +168,7 @@ int main(void)
     RUN(own_size_stays);
     RUN(light_paper_becomes_dark);
     RUN(digits_are_cut_out);
+    RUN(uneven_light_is_seen_through);
     RUN(whole_pictures_keep_their_shape);
     RUN(odd_pictures_do_no_harm);
     RUN(colours);
