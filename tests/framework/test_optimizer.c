@@ -1,7 +1,7 @@
 /* Optimisers: their options, and the operation that each describes. */
 #include <math.h>
 
-#include <sdlf/optimizer.h>
+#include <sdlf/sdlf.h>
 
 #include "testing.h"
 
@@ -88,6 +88,107 @@ static void bad_options_are_named(void)
     check_fails(sdlf_rmsprop(.rho = 2), "optimizer rmsprop: rho");
 }
 
+/* ---- updates as a plan applies them, against a computation by hand ---- */
+
+/* Two logits of one number: z = w x + b, label 0. Weights decay, biases do not. */
+typedef struct by_hand {
+    double value[4], first[4], second[4]; /* w0, w1, b0, b1; the optimiser's states */
+    int64_t step;
+} by_hand;
+
+static const double x = 1.5, rate = 0.25;
+
+static void gradients_by_hand(const by_hand *now, double clip_norm, double *gradient)
+{
+    double z[2] = {now->value[0] * x + now->value[2], now->value[1] * x + now->value[3]};
+    double p = 1 / (1 + exp(z[1] - z[0]));
+    double squares = 0, scale = 1;
+    gradient[2] = p - 1;
+    gradient[3] = 1 - p;
+    for (int index = 0; index < 2; index++) gradient[index] = gradient[2 + index] * x;
+    for (int index = 0; index < 4; index++) squares += gradient[index] * gradient[index];
+    if (clip_norm > 0 && sqrt(squares) > clip_norm) scale = clip_norm / (sqrt(squares) + 1e-6);
+    for (int index = 0; index < 4; index++) gradient[index] *= scale;
+}
+
+static void sgd_by_hand(by_hand *now, double clip_norm)
+{
+    double gradient[4];
+    gradients_by_hand(now, clip_norm, gradient);
+    for (int index = 0; index < 4; index++) {
+        double g = gradient[index] + (index < 2 ? 0.5 * now->value[index] : 0);
+        now->first[index] = 0.75 * now->first[index] + g;
+        now->value[index] -= rate * (g + 0.75 * now->first[index]); /* Nesterov's */
+    }
+}
+
+static void adamw_by_hand(by_hand *now, double clip_norm)
+{
+    double gradient[4];
+    gradients_by_hand(now, clip_norm, gradient);
+    now->step++;
+    for (int index = 0; index < 4; index++) {
+        double g = gradient[index];
+        now->first[index] = 0.5 * now->first[index] + 0.5 * g;
+        now->second[index] = 0.75 * now->second[index] + 0.25 * g * g;
+        double m = now->first[index] / (1 - pow(0.5, (double)now->step));
+        double v = now->second[index] / (1 - pow(0.75, (double)now->step));
+        if (index < 2) now->value[index] -= rate * 0.5 * now->value[index];
+        now->value[index] -= rate * m / (sqrt(v) + 0.125);
+    }
+}
+
+static void check_plan(const char *calculator_name, sdlf_optimizer optimizer, void (*update)(by_hand *, double),
+                       float clip_norm)
+{
+    sdlf_calculator *calculator = NULL;
+    sdlf_plan *plan = NULL;
+    CHECK_OK(sdlf_calculator_open(&calculator, calculator_name, NULL));
+    sdlf_model *model = sdlf_model_create("by hand");
+    sdlf_node node = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(1));
+    node = sdlf_fully_connected(model, node, &(sdlf_fully_connected_options){.name = "f", .units = 2});
+    sdlf_output(model, "z", node);
+    sdlf_plan_options options = {
+        .batch = 1, .mode = SDLF_TRAIN, .forward = calculator, .optimizer = optimizer, .clip_norm = clip_norm};
+    CHECK_OK(sdlf_plan_create(&plan, model, &options));
+    float *weight = sdlf_model_find_parameter(model, "f.weight")->value.data;
+    float *bias = sdlf_model_find_parameter(model, "f.bias")->value.data;
+    by_hand now = {.value = {0.5, -0.25, 0.125, 1}};
+    for (int index = 0; index < 2; index++) {
+        weight[index] = (float)now.value[index];
+        bias[index] = (float)now.value[2 + index];
+    }
+    CHECK_OK(sdlf_plan_load_parameters(plan));
+    CHECK_OK(sdlf_plan_write(plan, "x", (const float[]){(float)x}));
+    CHECK_OK(sdlf_plan_write(plan, "labels", (const int32_t[]){0}));
+    for (int step = 0; step < 4; step++) {
+        CHECK_OK(sdlf_plan_step(plan, (float)rate));
+        update(&now, (double)clip_norm);
+        CHECK_OK(sdlf_plan_store_parameters(plan));
+        for (int index = 0; index < 2; index++) {
+            CHECK_CLOSE(weight[index], now.value[index], 2e-6);
+            CHECK_CLOSE(bias[index], now.value[2 + index], 2e-6);
+        }
+    }
+    CHECK_EQUAL(sdlf_plan_step_number(plan), 4);
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+    sdlf_calculator_close(calculator);
+}
+
+static void plans_apply_updates(void)
+{
+    sdlf_optimizer sgd = sdlf_sgd(.momentum = 0.75f, .nesterov = true, .weight_decay = 0.5f);
+    sdlf_optimizer adamw = sdlf_adamw(.beta1 = 0.5f, .beta2 = 0.75f, .epsilon = 0.125f, .weight_decay = 0.5f);
+    for (int index = 0; sdlf_calculator_class_at(index) != NULL; index++) {
+        const char *name = sdlf_calculator_class_at(index)->name;
+        check_plan(name, sgd, sgd_by_hand, 0);
+        check_plan(name, sgd, sgd_by_hand, 0.25f);
+        check_plan(name, adamw, adamw_by_hand, 0);
+        check_plan(name, adamw, adamw_by_hand, 0.25f);
+    }
+}
+
 int main(void)
 {
     RUN(classes_are_found);
@@ -97,5 +198,6 @@ int main(void)
     RUN(updates_are_described);
     RUN(what_does_not_decay_is_spared);
     RUN(bad_options_are_named);
+    RUN(plans_apply_updates);
     return test_summary();
 }
