@@ -116,7 +116,7 @@ static double time_floor(void)
 
 static void bench(void)
 {
-    static const struct {
+    const struct {
         const char *name;
         sdlf_augmentation augment;
     } kinds[] = {{"none", {.shift = 0}}, {"shift, rotate, scale", light}, {"and elastic", full}};
