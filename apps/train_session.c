@@ -119,10 +119,11 @@ static sdlf_status create_trainer(train_session *s)
     status = machine_check_memory(memory);
     if (status != SDLF_OK) return status;
     if (!s->set.quiet) {
+        int64_t samples = s->train->samples.shape.dim[0];
         report_network(&s->out, &(report_subject){.model = s->model,
                                                   .plan = sdlf_trainer_plan(s->trainer),
                                                   .mode = SDLF_TRAIN,
-                                                  .batch = s->options.batch,
+                                                  .batch = s->options.batch < samples ? s->options.batch : samples,
                                                   .memory = memory,
                                                   .note = ", all of it allocated now"});
         fflush(stdout);
