@@ -92,7 +92,7 @@ void info_print_build(const terminal *out)
     print_row(out, "build", text);
     print_row(out, "compiler", BUILD_COMPILER);
     print_row(out, "flags", BUILD_FLAGS);
-    print_row(out, "CUDA", BUILD_CUDA);
+    print_row(out, "CUDA", report_cuda() ? report_cuda() : "not in this build");
     snprintf(text, sizeof text, "%s, %ld processors, %s of memory", BUILD_SYSTEM, processors(),
              number_bytes(machine_memory()).text);
     print_row(out, "machine", text);
@@ -124,9 +124,9 @@ json_t *info_build_json(void)
             calculators, json_pack("{ss so sb}", "name", type->name, "runs_on", json_text(text), "usable", usable));
     }
     json_t *result =
-        json_pack("{ss ss ss ss ss ss ss ss sI sI so}", "version", SDLF_VERSION, "build", BUILD_TYPE, "checks",
+        json_pack("{ss ss ss ss ss ss ss? ss sI sI so}", "version", SDLF_VERSION, "build", BUILD_TYPE, "checks",
                   BUILD_CHECKS, "library", BUILD_LIBRARY, "compiler", BUILD_COMPILER, "flags", BUILD_FLAGS, "cuda",
-                  BUILD_CUDA, "system", BUILD_SYSTEM, "processors", (json_int_t)processors(), "memory",
+                  report_cuda(), "system", BUILD_SYSTEM, "processors", (json_int_t)processors(), "memory",
                   (json_int_t)machine_memory(), "calculators", calculators);
     for (int r = 0; r < REGISTRY_COUNT; r++) {
         json_t *names = json_array();

@@ -19,14 +19,13 @@ void report_label(const terminal *out, const char *label)
     fprintf(out->file, "%s%-6s%s ", terminal_escape(out, TERMINAL_BOLD), label, terminal_escape(out, TERMINAL_PLAIN));
 }
 
-/* Someone who looks for a GPU in the first line should find out why there is none. */
-static bool has_cuda(void)
+const char *report_cuda(void)
 {
     const sdlf_calculator_class *type;
     for (int i = 0; (type = sdlf_calculator_class_at(i)); i++) {
-        if (strcmp(type->name, "cuda") == 0) return true;
+        if (strcmp(type->name, "cuda") == 0) return BUILD_CUDA;
     }
-    return false;
+    return NULL;
 }
 
 void report_header(const terminal *out, sdlf_calculator *const *calculators, int count)
@@ -42,7 +41,7 @@ void report_header(const terminal *out, sdlf_calculator *const *calculators, int
         if (type->describe) type->describe(calculators[i], text, sizeof text);
         fprintf(out->file, "%s: %s; ", type->name, text);
     }
-    fprintf(out->file, "%s%s\n", has_cuda() ? "" : "built without CUDA; ", report_build());
+    fprintf(out->file, "%s%s\n", report_cuda() ? "" : "built without CUDA; ", report_build());
 }
 
 void report_data(const terminal *out, const sdlf_dataset *train, const sdlf_dataset *test)

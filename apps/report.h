@@ -34,6 +34,9 @@ void report_label(const terminal *out, const char *label);
 /* FLOPs and least bytes of a run of the whole plan, both passes. */
 sdlf_cost report_plan_cost(const sdlf_plan *plan);
 
+/* The CUDA compiler, where there is a calculator that it has built; else NULL. */
+const char *report_cuda(void);
+
 /* "release build", "debug build with sanitizers". */
 const char *report_build(void);
 
