@@ -5,6 +5,8 @@
  *
  * Rules that hold for every kind unless its contract says otherwise:
  * - Operands are row-major without gaps, and outputs are overwritten, never accumulated into.
+ * - An operand begins at any multiple of its element's size (a view may); what plans and sdlf_tensor_create lay out begins
+ *   at a multiple of 64 bytes, and so does a workspace.
  * - Outputs do not overlap inputs. "y may alias x" in a contract allows the same memory, element for element.
  * - "?" marks an optional operand: a zeroed tensor (dtype SDLF_NONE) when absent. "!" marks an output that is read and
  *   updated in place.

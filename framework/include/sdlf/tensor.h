@@ -33,7 +33,8 @@ void sdlf_tensor_release(sdlf_tensor *tensor, sdlf_calculator *calculator);
 
 bool sdlf_tensor_present(const sdlf_tensor *tensor);
 
-/* Elements, and the bytes that a contiguous copy takes. */
+/* Elements, and the bytes that a contiguous copy takes; 0 for an absent tensor, -1 where a side is negative or the
+ * number overflows. */
 int64_t sdlf_tensor_count(const sdlf_tensor *tensor);
 int64_t sdlf_tensor_bytes(const sdlf_tensor *tensor);
 
