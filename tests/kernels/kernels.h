@@ -102,8 +102,9 @@ bool kernel_compare(const kernel_case *made, const kernel_images *found, const k
 bool kernel_compare_bits(const kernel_case *made, const kernel_images *found, const kernel_images *expected,
                          const char *who);
 
-/* Print and count a failure of the case. */
+/* Print and count a failure of the case; how many there were so far. */
 void kernel_fail(const kernel_case *made, const char *who, const char *format, ...) SDLF_PRINTF(3, 4);
+int64_t kernel_failures(void);
 
 /* ---- speed ---- */
 

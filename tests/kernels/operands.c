@@ -21,6 +21,13 @@ static void *need(void *memory)
     exit(1);
 }
 
+static int64_t failures;
+
+int64_t kernel_failures(void)
+{
+    return failures;
+}
+
 void kernel_fail(const kernel_case *made, const char *who, const char *format, ...)
 {
     char text[400], line[700];
@@ -30,6 +37,7 @@ void kernel_fail(const kernel_case *made, const char *who, const char *format, .
     va_end(arguments);
     snprintf(line, sizeof line, "%s on %s: %s", made->name, who, text);
     test_check(false, __FILE__, __LINE__, line);
+    failures++;
 }
 
 /* ---- operands, inputs before outputs ---- */
