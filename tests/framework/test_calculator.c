@@ -11,15 +11,17 @@
 
 static void classes_are_listed(void)
 {
-    CHECK_TEXT(sdlf_calculator_class_at(0)->name, "reference");
     CHECK(sdlf_calculator_class_at(-1) == NULL);
+    bool reference = false;
     int count = 0;
     while (sdlf_calculator_class_at(count)) count++;
     for (int i = 0; i < count; i++) {
         const sdlf_calculator_class *type = sdlf_calculator_class_at(i);
         CHECK(type->name && type->summary && type->size >= sizeof(sdlf_calculator));
         for (int j = 0; j < i; j++) CHECK(strcmp(type->name, sdlf_calculator_class_at(j)->name) != 0);
+        if (strcmp(type->name, "reference") == 0) reference = true;
     }
+    CHECK(reference);
 }
 
 static void unknown_names_are_answered_with_the_known(void)
