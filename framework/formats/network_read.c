@@ -57,7 +57,10 @@ static sdlf_status read_graph(sdlf_model *model, const network_text *file, const
 sdlf_status sdlf_network_parse(sdlf_model **model, const char *text, size_t length, const char *origin)
 {
     *model = NULL;
-    const network_text file = {.origin = origin != NULL ? origin : "network", .text = text, .length = length};
+    bool marked = text != NULL && length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0; /* as some editors begin files */
+    const network_text file = {.origin = origin != NULL ? origin : "network",
+                               .text = marked ? text + 3 : text,
+                               .length = marked ? length - 3 : length};
     if (text == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: there is no text", file.origin);
     if (length > MAX_TEXT)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file has more than the %d bytes that are read", file.origin,

@@ -7,6 +7,7 @@
 #include "testing.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static const char end_mark[] = "<!-- end of layers -->\n";
 
 static void print_number(FILE *out, double value)
 {
-    fprintf(out, value == (double)(long long)value && value < 1e9 && value > -1e9 ? "%.0f" : "%g", value);
+    fprintf(out, fabs(value) < 1e9 && value == trunc(value) ? "%.0f" : "%g", value);
 }
 
 static void print_range(FILE *out, const char *what, const sdlf_field *field)
