@@ -3,6 +3,7 @@
 
 static const sdlf_calculator_class *const classes[] = {
     &sdlf_reference_calculator_class,
+    &sdlf_cpu_calculator_class,
 };
 
 const sdlf_calculator_class *sdlf_calculator_class_at(int index)

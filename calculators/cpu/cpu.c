@@ -1,0 +1,197 @@
+/* The cpu calculator's class: opening, memory, and the way from an operation to its kernel. See cpu.h for the plan. */
+#include "calculators/cpu/cpu.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "framework/heap.h"
+
+/* ---- opening ---- */
+
+static sdlf_status open_cpu(sdlf_calculator *calculator, const sdlf_calculator_options *options)
+{
+    cpu_calculator *cpu = cpu_from(calculator);
+    if (options->threads > CPU_MAX_THREADS) {
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "threads is %d, expected at most %d", options->threads, CPU_MAX_THREADS);
+    }
+    sdlf_status status = cpu_level_choose(&cpu->level, getenv("SDLF_SIMD"));
+    if (status != SDLF_OK) return status;
+    cpu->threads = cpu_threads_choose(options->threads);
+    cpu->library = cpu_gemm_library_of_build();
+    calculator->space = "host";
+    return SDLF_OK;
+}
+
+static void close_cpu(sdlf_calculator *calculator)
+{
+    (void)calculator;
+}
+
+static void describe_cpu(const sdlf_calculator *calculator, char *text, size_t size)
+{
+    const cpu_calculator *cpu = cpu_from_const(calculator);
+    char library[64] = "";
+    if (cpu->library) cpu->library->describe(library, sizeof library);
+    snprintf(text, size, "%d thread%s, %s, gemm built in%s%s", cpu->threads, cpu->threads == 1 ? "" : "s",
+             cpu->level->name, cpu->library ? " or " : "", library);
+}
+
+/* ---- memory ---- */
+
+/* Ask for huge pages under large blocks: weights are walked along columns too, each row on a page of its own, and address
+ * translation would cost more than the arithmetic. A refusal changes nothing but time. */
+static void prefer_huge_pages(void *memory, int64_t bytes)
+{
+    enum { LARGE = 4 << 20 };
+    if (bytes < LARGE) return;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)memory + page - 1) / page * page;
+    uintptr_t last = ((uintptr_t)memory + (uintptr_t)bytes) / page * page;
+#ifdef MADV_HUGEPAGE
+    madvise((void *)first, last - first, MADV_HUGEPAGE);
+#else
+    (void)first, (void)last;
+#endif
+}
+
+static sdlf_status allocate_cpu(sdlf_calculator *calculator, int64_t bytes, void **memory)
+{
+    (void)calculator;
+    *memory = sdlf_heap_allocate(bytes);
+    if (!*memory) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for %" PRId64 " bytes", bytes);
+    prefer_huge_pages(*memory, bytes);
+    return SDLF_OK;
+}
+
+static void deallocate_cpu(sdlf_calculator *calculator, void *memory)
+{
+    (void)calculator;
+    sdlf_heap_free(memory);
+}
+
+static sdlf_status upload_cpu(sdlf_calculator *calculator, void *to, const void *host, int64_t bytes)
+{
+    (void)calculator;
+    if (bytes > 0) memcpy(to, host, (size_t)bytes);
+    return SDLF_OK;
+}
+
+static sdlf_status download_cpu(sdlf_calculator *calculator, void *host, const void *from, int64_t bytes)
+{
+    (void)calculator;
+    if (bytes > 0) memcpy(host, from, (size_t)bytes);
+    return SDLF_OK;
+}
+
+static sdlf_status synchronize_cpu(sdlf_calculator *calculator)
+{
+    (void)calculator; /* nothing is queued */
+    return SDLF_OK;
+}
+
+/* ---- from an operation to the kernel of its element type ---- */
+
+/* The type that an operation computes in: its first operand's, or the output's where that is absent or of integers. */
+static sdlf_dtype element_type(const sdlf_operation *operation)
+{
+    sdlf_dtype first = operation->in[0].dtype;
+    return sdlf_dtype_is_float(first) ? first : operation->out[0].dtype;
+}
+
+static const sdlf_kernel_slot *find_kernel(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const cpu_level *level = cpu_from_const(calculator)->level;
+    switch (element_type(operation)) {
+    case SDLF_FLOAT32: return &level->float32->kernel[operation->kind];
+    case SDLF_FLOAT64: return &level->float64->kernel[operation->kind];
+    default: return NULL;
+    }
+}
+
+static sdlf_status run(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    return find_kernel(calculator, operation)->run(calculator, operation);
+}
+
+static bool supports(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_kernel_slot *kernel = find_kernel(calculator, operation);
+    return kernel && kernel->run && (!kernel->supports || kernel->supports(calculator, operation));
+}
+
+static int64_t workspace(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_kernel_slot *kernel = find_kernel(calculator, operation);
+    return kernel && kernel->workspace ? kernel->workspace(calculator, operation) : 0;
+}
+
+/* gather_batch computes in the type of y; where that is of integers, rows are moved as they are. */
+static sdlf_status run_gather(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    bool integers = !sdlf_dtype_is_float(operation->out[0].dtype);
+    return integers ? cpu_gather_integers(calculator, operation) : run(calculator, operation);
+}
+
+static const char *const convolution_algorithms[] = {"auto", "direct", "im2col", NULL};
+static const char *const gemm_algorithms[] = {"auto", "built-in", "library", NULL};
+
+const sdlf_calculator_class sdlf_cpu_calculator_class = {
+    .name = "cpu",
+    .summary = "vector instructions and threads, in host memory",
+    .size = sizeof(cpu_calculator),
+    .open = open_cpu,
+    .close = close_cpu,
+    .describe = describe_cpu,
+    .allocate = allocate_cpu,
+    .deallocate = deallocate_cpu,
+    .upload = upload_cpu,
+    .download = download_cpu,
+    .synchronize = synchronize_cpu,
+    .kernel =
+        {
+            [SDLF_FILL] = {.run = cpu_fill},
+            [SDLF_COPY] = {.run = cpu_copy},
+            [SDLF_GATHER_BATCH] = {.run = run_gather},
+            [SDLF_GEMM] = {.run = run, .supports = supports, .workspace = workspace, .algorithms = gemm_algorithms},
+            [SDLF_REDUCE] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_ADD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_CONV2D_FORWARD] =
+                {.run = run, .supports = supports, .workspace = workspace, .algorithms = convolution_algorithms},
+            [SDLF_CONV2D_BACKWARD_INPUT] =
+                {.run = run, .supports = supports, .workspace = workspace, .algorithms = convolution_algorithms},
+            [SDLF_CONV2D_BACKWARD_WEIGHTS] =
+                {.run = run, .supports = supports, .workspace = workspace, .algorithms = convolution_algorithms},
+            [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_MAX_POOL2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_MAX_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_AVG_POOL2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_AVG_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_ACTIVATION_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_ACTIVATION_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_DROPOUT_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_DROPOUT_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_BATCH_NORM2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_BATCH_NORM2D_INFER] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_BATCH_NORM2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_SOFTMAX_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_SOFTMAX_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_LOG_SOFTMAX_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_LOG_SOFTMAX_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_RANDOM_UNIFORM] = {.run = cpu_random_uniform},
+            [SDLF_RANDOM_NORMAL] = {.run = cpu_random_normal},
+            [SDLF_SGD_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_ADAM_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_RMSPROP_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_CLIP_SCALE] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_GEMM_BACKWARD_SGD] = {.run = run, .supports = supports, .workspace = workspace},
+        },
+};

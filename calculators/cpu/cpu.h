@@ -1,0 +1,120 @@
+/* The cpu calculator's own types: the fast one, in host memory.
+ *
+ * How it is put together. The loops over elements live in kernels/, written once, in C with vector types, for an element
+ * type and a vector width that the compiler command names. CMake compiles that folder several times: for float and for
+ * double, each for every instruction set of the machine family (plain, avx2, avx512). Each compilation is an instance: one
+ * table of kernel slots. Opening the calculator picks the widest set that this machine has (SDLF_SIMD=plain|avx2|avx512 in
+ * the environment asks for one), and every operation goes to the instance of its element type.
+ *
+ * Determinism. Work is cut into tasks by the operands' shapes alone, never by the number of threads; each output element
+ * is computed by one task, and partial sums are combined in a fixed order. So the same bits come out at any thread count. */
+#ifndef SDLF_CALCULATORS_CPU_H
+#define SDLF_CALCULATORS_CPU_H
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "calculators/registry.h"
+
+/* One compilation of kernels/ for one element type; a kind that has no run there is NULL. */
+typedef struct cpu_instance {
+    sdlf_kernel_slot kernel[SDLF_OPERATION_COUNT];
+} cpu_instance;
+
+/* An instruction set: its name, and whether this machine has it. */
+typedef struct cpu_level {
+    const char *name;
+    const cpu_instance *float32, *float64;
+    bool (*available)(void);
+} cpu_level;
+
+/* Matrix products of an outside library, if this build has one: c (m,n) = alpha op(a) op(b) + beta c, row-major, with the
+ * leading dimensions lda, ldb, ldc, computed on the calling thread alone. */
+typedef struct cpu_gemm_arguments {
+    bool transpose_a, transpose_b;
+    int64_t m, n, k;
+    double alpha, beta;
+    const void *a, *b;
+    void *c;
+    int64_t lda, ldb, ldc;
+} cpu_gemm_arguments;
+
+typedef struct cpu_gemm_library {
+    void (*describe)(char *text, size_t size); /* "oneDNN 2.6.3" */
+    void (*float32)(const cpu_gemm_arguments *arguments);
+    void (*float64)(const cpu_gemm_arguments *arguments); /* NULL: none */
+} cpu_gemm_library;
+
+enum { CPU_MAX_THREADS = 1024 };
+
+typedef struct cpu_calculator {
+    sdlf_calculator base;
+    int threads;
+    const cpu_level *level;
+    const cpu_gemm_library *library; /* NULL: none */
+} cpu_calculator;
+
+static_assert(offsetof(cpu_calculator, base) == 0, "base must be first");
+
+static inline cpu_calculator *cpu_from(sdlf_calculator *calculator)
+{
+    assert(calculator->type == &sdlf_cpu_calculator_class);
+    return (cpu_calculator *)calculator;
+}
+
+static inline const cpu_calculator *cpu_from_const(const sdlf_calculator *calculator)
+{
+    assert(calculator->type == &sdlf_cpu_calculator_class);
+    return (const cpu_calculator *)calculator;
+}
+
+/* ---- threads ---- */
+
+/* One piece of work: `index` of [0, count); `thread` of [0, threads), for scratch space of one's own. */
+typedef void cpu_task(void *context, int64_t index, int thread);
+
+/* Call task(context, i, thread) once for each i, on the calculator's threads, in any order; returns when all are done. */
+void cpu_parallel(const cpu_calculator *cpu, int64_t count, cpu_task *task, void *context);
+
+/* How many threads to use where `wanted` were asked for (0: as many as the process may use). One without OpenMP. */
+int cpu_threads_choose(int wanted);
+
+/* ---- instruction sets ---- */
+
+/* The level called `name`, or the widest that this machine has where name is NULL. */
+sdlf_status cpu_level_choose(const cpu_level **level, const char *name);
+
+/* ---- this build's matrix product library: NULL where there is none ---- */
+const cpu_gemm_library *cpu_gemm_library_of_build(void);
+
+/* ---- operations that move or draw elements of any dtype: outside the instances ---- */
+sdlf_status cpu_fill(sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_status cpu_copy(sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_status cpu_random_uniform(sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_status cpu_random_normal(sdlf_calculator *calculator, const sdlf_operation *operation);
+/* gather_batch of integers (labels, raw images). */
+sdlf_status cpu_gather_integers(sdlf_calculator *calculator, const sdlf_operation *operation);
+
+/* ---- small arithmetic ---- */
+
+static inline int64_t cpu_divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static inline int64_t cpu_round_up(int64_t a, int64_t b)
+{
+    return cpu_divide_up(a, b) * b;
+}
+
+static inline int64_t cpu_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t cpu_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+#endif

@@ -1,0 +1,7 @@
+/* A build without an outside library for matrix products. */
+#include "calculators/cpu/cpu.h"
+
+const cpu_gemm_library *cpu_gemm_library_of_build(void)
+{
+    return NULL;
+}

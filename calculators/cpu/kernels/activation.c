@@ -1,0 +1,103 @@
+/* activation_forward, activation_backward, add: element by element. Contracts: <sdlf/operation.h>.
+ *
+ * Each operand is moved once and the arithmetic hides behind it, sigmoid and tanh within the caches excepted. Floor: the
+ * operands' bytes over the bandwidth of the memory that they lie in. Outputs may alias inputs element for element, which
+ * is why the loops promise the compiler that there is no other dependence (omp simd). */
+#include "calculators/cpu/kernels/activate.h"
+#include "calculators/cpu/kernels/kernels.h"
+
+typedef struct elements {
+    const element *a, *b;
+    element *y;
+    int64_t count;
+    sdlf_activation activation;
+} elements;
+
+static sdlf_status run_elements(sdlf_calculator *calculator, const sdlf_operation *operation, cpu_task *task,
+                                sdlf_activation activation)
+{
+    elements all = {.a = input(operation, 0),
+                    .b = input(operation, 1),
+                    .y = output(operation, 0),
+                    .count = sdlf_tensor_count(&operation->out[0]),
+                    .activation = activation};
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(all.count, TASK_ELEMENTS), task, &all);
+    return SDLF_OK;
+}
+
+static elements part_of(const elements *all, int64_t index)
+{
+    int64_t first = index * TASK_ELEMENTS;
+    return (elements){.a = all->a + first,
+                      .b = all->b ? all->b + first : NULL,
+                      .y = all->y + first,
+                      .count = cpu_min(TASK_ELEMENTS, all->count - first),
+                      .activation = all->activation};
+}
+
+static void forward(void *context, int64_t index, int thread)
+{
+    elements part = part_of(context, index);
+    (void)thread;
+    activate(part.y, part.a, part.count, &part.activation);
+}
+
+sdlf_status activation_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    return run_elements(calculator, operation, forward, operation->activation);
+}
+
+static void add_part(void *context, int64_t index, int thread)
+{
+    elements part = part_of(context, index);
+    (void)thread;
+#pragma omp simd
+    for (int64_t i = 0; i < part.count; i++) part.y[i] = part.a[i] + part.b[i];
+    activate(part.y, part.y, part.count, &part.activation);
+}
+
+sdlf_status add_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    return run_elements(calculator, operation, add_part, operation->add.activation);
+}
+
+/* a is y = f(x), b is dy; the result is dx = dy f'(x). */
+static void backward(void *context, int64_t index, int thread)
+{
+    elements part = part_of(context, index);
+    const element *y = part.a, *dy = part.b;
+    element *dx = part.y;
+    element low = (element)part.activation.low, high = (element)part.activation.high;
+    element slope = (element)part.activation.slope;
+    (void)thread;
+    switch (part.activation.function) {
+    case SDLF_RELU:
+#pragma omp simd
+        for (int64_t i = 0; i < part.count; i++) dx[i] = y[i] > 0 ? dy[i] : 0;
+        break;
+    case SDLF_CLIP:
+#pragma omp simd
+        for (int64_t i = 0; i < part.count; i++) dx[i] = ((y[i] > low) & (y[i] < high)) ? dy[i] : 0;
+        break;
+    case SDLF_LEAKY_RELU:
+#pragma omp simd
+        for (int64_t i = 0; i < part.count; i++) dx[i] = y[i] > 0 ? dy[i] : slope * dy[i];
+        break;
+    case SDLF_SIGMOID:
+#pragma omp simd
+        for (int64_t i = 0; i < part.count; i++) dx[i] = dy[i] * (y[i] * (1 - y[i]));
+        break;
+    case SDLF_TANH:
+#pragma omp simd
+        for (int64_t i = 0; i < part.count; i++) dx[i] = dy[i] * (1 - y[i] * y[i]);
+        break;
+    default:
+        if (dx != dy) memcpy(dx, dy, (size_t)part.count * sizeof *dx);
+        break;
+    }
+}
+
+sdlf_status activation_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    return run_elements(calculator, operation, backward, operation->activation);
+}

@@ -1,0 +1,158 @@
+/* avg_pool2d and global_avg_pool2d, forward and backward. Contracts: <sdlf/operation.h>.
+ *
+ * A task takes whole planes (n, c). Forward, for each row of windows: the sum over the window's rows, column by column, then
+ * over the columns of each window. Backward adds dy / count to each window's positions. Moves each operand once: floor,
+ * bytes over bandwidth. */
+#include "calculators/cpu/kernels/kernels.h"
+
+typedef struct pool_context {
+    const element *from;
+    element *to, *scratch; /* scratch: a line of W elements for each thread */
+    int64_t planes, planes_per_task, h, w, p, q;
+    sdlf_window2d window;
+    bool count_padding;
+} pool_context;
+
+static pool_context context_of(const sdlf_operation *operation, const sdlf_tensor *x, const sdlf_tensor *y)
+{
+    pool_context pool = {.from = input(operation, 0),
+                         .to = output(operation, 0),
+                         .scratch = operation->workspace.data,
+                         .planes = x->shape.dim[0] * x->shape.dim[1],
+                         .h = x->shape.dim[2],
+                         .w = x->shape.dim[3],
+                         .p = y->shape.dim[2],
+                         .q = y->shape.dim[3]};
+    pool.planes_per_task = cpu_max(1, TASK_ELEMENTS / cpu_max(1, pool.h * pool.w));
+    return pool;
+}
+
+typedef struct span {
+    int64_t start, first, last; /* positions first .. last - 1 of the window lie inside */
+} span;
+
+static inline span window_span(const sdlf_window2d *window, int axis, int64_t index, int64_t size)
+{
+    int64_t dilation = window->dilation[axis];
+    int64_t start = index * window->stride[axis] - window->padding_before[axis];
+    return (span){.start = start,
+                  .first = start >= 0 ? 0 : cpu_min(window->size[axis], cpu_divide_up(-start, dilation)),
+                  .last = start >= size ? 0 : cpu_min(window->size[axis], cpu_divide_up(size - start, dilation))};
+}
+
+static inline element window_count(const pool_context *pool, span rows, span columns)
+{
+    if (pool->count_padding) return (element)((int64_t)pool->window.size[0] * pool->window.size[1]);
+    return (element)((rows.last - rows.first) * (columns.last - columns.first));
+}
+
+static void forward_row(element *y, element *line, const element *plane, const pool_context *pool, int64_t p)
+{
+    const sdlf_window2d *window = &pool->window;
+    span rows = window_span(window, 0, p, pool->h);
+    memset(line, 0, (size_t)pool->w * sizeof *line);
+    for (int64_t r = rows.first; r < rows.last; r++) {
+        const element *row = plane + (rows.start + r * window->dilation[0]) * pool->w;
+#pragma omp simd
+        for (int64_t i = 0; i < pool->w; i++) line[i] += row[i];
+    }
+    for (int64_t q = 0; q < pool->q; q++) {
+        span columns = window_span(window, 1, q, pool->w);
+        element sum = 0;
+        for (int64_t s = columns.first; s < columns.last; s++) sum += line[columns.start + s * window->dilation[1]];
+        y[q] = sum / window_count(pool, rows, columns);
+    }
+}
+
+static void forward_planes(void *context, int64_t index, int thread)
+{
+    const pool_context *pool = context;
+    int64_t last = cpu_min((index + 1) * pool->planes_per_task, pool->planes);
+    for (int64_t plane = index * pool->planes_per_task; plane < last; plane++) {
+        for (int64_t p = 0; p < pool->p; p++) {
+            forward_row(pool->to + (plane * pool->p + p) * pool->q, pool->scratch + thread * pool->w,
+                        pool->from + plane * pool->h * pool->w, pool, p);
+        }
+    }
+}
+
+int64_t avg_pool2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    return cpu_from_const(calculator)->threads * operation->in[0].shape.dim[3] * (int64_t)sizeof(element);
+}
+
+sdlf_status avg_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    pool_context pool = context_of(operation, &operation->in[0], &operation->out[0]);
+    pool.window = operation->pool2d.window;
+    pool.count_padding = operation->pool2d.count_padding;
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), forward_planes, &pool);
+    return SDLF_OK;
+}
+
+static void backward_planes(void *context, int64_t index, int thread)
+{
+    const pool_context *pool = context;
+    const sdlf_window2d *window = &pool->window;
+    int64_t last = cpu_min((index + 1) * pool->planes_per_task, pool->planes), area = pool->h * pool->w;
+    (void)thread;
+    for (int64_t plane = index * pool->planes_per_task; plane < last; plane++) {
+        element *dx = pool->to + plane * area;
+        memset(dx, 0, (size_t)area * sizeof *dx);
+        for (int64_t i = 0; i < pool->p * pool->q; i++) {
+            span rows = window_span(window, 0, i / pool->q, pool->h);
+            span columns = window_span(window, 1, i % pool->q, pool->w);
+            element share = pool->from[plane * pool->p * pool->q + i] / window_count(pool, rows, columns);
+            for (int64_t r = rows.first; r < rows.last; r++) {
+                element *row = dx + (rows.start + r * window->dilation[0]) * pool->w + columns.start;
+                for (int64_t s = columns.first; s < columns.last; s++) row[s * window->dilation[1]] += share;
+            }
+        }
+    }
+}
+
+sdlf_status avg_pool2d_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    pool_context pool = context_of(operation, &operation->out[0], &operation->in[0]);
+    pool.window = operation->pool2d.window;
+    pool.count_padding = operation->pool2d.count_padding;
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), backward_planes, &pool);
+    return SDLF_OK;
+}
+
+/* ---- global ---- */
+
+static void global_forward_planes(void *context, int64_t index, int thread)
+{
+    const pool_context *pool = context;
+    int64_t last = cpu_min((index + 1) * pool->planes_per_task, pool->planes), area = pool->h * pool->w;
+    (void)thread;
+    for (int64_t plane = index * pool->planes_per_task; plane < last; plane++) {
+        pool->to[plane] = sum_run(pool->from + plane * area, area) / (element)area;
+    }
+}
+
+sdlf_status global_avg_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    pool_context pool = context_of(operation, &operation->in[0], &operation->out[0]);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), global_forward_planes, &pool);
+    return SDLF_OK;
+}
+
+static void global_backward_planes(void *context, int64_t index, int thread)
+{
+    const pool_context *pool = context;
+    int64_t last = cpu_min((index + 1) * pool->planes_per_task, pool->planes), area = pool->h * pool->w;
+    (void)thread;
+    for (int64_t plane = index * pool->planes_per_task; plane < last; plane++) {
+        element share = pool->from[plane] / (element)area;
+        for (int64_t i = 0; i < area; i++) pool->to[plane * area + i] = share;
+    }
+}
+
+sdlf_status global_avg_pool2d_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    pool_context pool = context_of(operation, &operation->out[0], &operation->in[0]);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), global_backward_planes, &pool);
+    return SDLF_OK;
+}

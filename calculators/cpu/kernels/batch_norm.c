@@ -1,0 +1,212 @@
+/* batch_norm2d: forward, infer, backward. Contracts: <sdlf/operation.h>.
+ *
+ * x is (N,C,S) with S = H W, or S = 1. Training walks each channel in one task: the sums of a channel are added up image
+ * by image, in double, in order. A channel's N runs of S elements are read two or three times; where a channel fits the
+ * second-level cache x moves through memory once. With S = 1 a task takes a block of channels, so that rows are contiguous. */
+#include <math.h>
+
+#include "calculators/cpu/kernels/activate.h"
+#include "calculators/cpu/kernels/kernels.h"
+
+/* Channels of a task where S = 1. */
+enum { CHANNEL_BLOCK = 64 };
+
+typedef struct batch_norm_context {
+    const element *x, *scale, *shift, *mean, *variance, *dy;
+    element *y, *saved_mean, *saved_inverse, *running_mean, *running_variance, *dscale, *dshift;
+    int64_t n, c, s, block;
+    double epsilon, momentum;
+    sdlf_activation activation;
+} batch_norm_context;
+
+static batch_norm_context context_of(const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0];
+    batch_norm_context norm = {.x = x->data,
+                               .scale = input(operation, 1),
+                               .n = x->shape.dim[0],
+                               .c = x->shape.dim[1],
+                               .s = sdlf_shape_span(x->shape, 2, x->shape.rank),
+                               .y = output(operation, 0),
+                               .epsilon = (double)operation->batch_norm.epsilon,
+                               .momentum = (double)operation->batch_norm.momentum};
+    norm.block = norm.s == 1 ? CHANNEL_BLOCK : 1;
+    return norm;
+}
+
+/* sums[j] += sum over the run that belongs to channel first + j of image n. One channel: a run of S elements. */
+static void add_sums(double *sums, const element *x, int64_t s, int64_t channels)
+{
+    if (s > 1) {
+        sums[0] += (double)sum_run(x, s);
+    } else {
+        for (int64_t j = 0; j < channels; j++) sums[j] += (double)x[j];
+    }
+}
+
+static void add_squares(double *sums, const element *x, const double *mean, int64_t s, int64_t channels)
+{
+    if (s > 1) {
+        vector part[2] = {{0}}, centre = broadcast((element)mean[0]);
+        int64_t i = 0;
+        for (; i + 2 * LANES <= s; i += 2 * LANES) {
+            vector a = load(x + i) - centre, b = load(x + i + LANES) - centre;
+            part[0] += a * a;
+            part[1] += b * b;
+        }
+        element sum = sum_lanes(part[0] + part[1]);
+        for (; i < s; i++) sum += square(x[i] - (element)mean[0]);
+        sums[0] += (double)sum;
+    } else {
+        for (int64_t j = 0; j < channels; j++) sums[j] += ((double)x[j] - mean[j]) * ((double)x[j] - mean[j]);
+    }
+}
+
+/* y = (x - centre) factor + offset */
+static void scale_run(element *y, const element *x, const element *centre, const element *factor, const element *offset,
+                      int64_t s, int64_t channels)
+{
+    if (s > 1) {
+        element from = centre[0], by = factor[0], plus = offset[0];
+#pragma omp simd
+        for (int64_t i = 0; i < s; i++) y[i] = (x[i] - from) * by + plus;
+    } else {
+#pragma omp simd
+        for (int64_t j = 0; j < channels; j++) y[j] = (x[j] - centre[j]) * factor[j] + offset[j];
+    }
+}
+
+static void forward_channels(void *context, int64_t index, int thread)
+{
+    const batch_norm_context *norm = context;
+    int64_t first = index * norm->block, channels = cpu_min(norm->block, norm->c - first);
+    int64_t step = norm->c * norm->s, start = first * norm->s;
+    double count = (double)(norm->n * norm->s), mean[CHANNEL_BLOCK] = {0}, variance[CHANNEL_BLOCK] = {0};
+    element factor[CHANNEL_BLOCK];
+    (void)thread;
+    for (int64_t n = 0; n < norm->n; n++) add_sums(mean, norm->x + n * step + start, norm->s, channels);
+    for (int64_t j = 0; j < channels; j++) mean[j] /= count;
+    for (int64_t n = 0; n < norm->n; n++) add_squares(variance, norm->x + n * step + start, mean, norm->s, channels);
+    for (int64_t j = 0; j < channels; j++) {
+        int64_t c = first + j;
+        double biased = variance[j] / count, unbiased = count > 1 ? variance[j] / (count - 1) : biased;
+        double inverse = 1 / sqrt(biased + norm->epsilon);
+        norm->saved_mean[c] = (element)mean[j];
+        norm->saved_inverse[c] = (element)inverse;
+        norm->running_mean[c] =
+            (element)((1 - norm->momentum) * (double)norm->running_mean[c] + norm->momentum * mean[j]);
+        norm->running_variance[c] =
+            (element)((1 - norm->momentum) * (double)norm->running_variance[c] + norm->momentum * unbiased);
+        factor[j] = (element)(inverse * (double)norm->scale[c]);
+    }
+    for (int64_t n = 0; n < norm->n; n++) {
+        scale_run(norm->y + n * step + start, norm->x + n * step + start, norm->saved_mean + first, factor,
+                  norm->shift + first, norm->s, channels);
+    }
+}
+
+sdlf_status batch_norm2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    batch_norm_context norm = context_of(operation);
+    norm.shift = input(operation, 2);
+    norm.saved_mean = output(operation, 1);
+    norm.saved_inverse = output(operation, 2);
+    norm.running_mean = output(operation, 3);
+    norm.running_variance = output(operation, 4);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(norm.c, norm.block), forward_channels, &norm);
+    return SDLF_OK;
+}
+
+/* A task: one image and one channel, or one image and a block of channels. */
+static void infer_channels(void *context, int64_t index, int thread)
+{
+    const batch_norm_context *norm = context;
+    int64_t blocks = cpu_divide_up(norm->c, norm->block), n = index / blocks, first = index % blocks * norm->block;
+    int64_t channels = cpu_min(norm->block, norm->c - first);
+    element factor[CHANNEL_BLOCK];
+    (void)thread;
+    for (int64_t j = 0; j < channels; j++) {
+        int64_t c = first + j;
+        factor[j] = (element)((double)norm->scale[c] / sqrt((double)norm->variance[c] + norm->epsilon));
+    }
+    int64_t start = (n * norm->c + first) * norm->s;
+    scale_run(norm->y + start, norm->x + start, norm->mean + first, factor, norm->shift + first, norm->s, channels);
+    activate(norm->y + start, norm->y + start, channels * norm->s, &norm->activation);
+}
+
+sdlf_status batch_norm2d_infer_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    batch_norm_context norm = context_of(operation);
+    norm.shift = input(operation, 2);
+    norm.mean = input(operation, 3);
+    norm.variance = input(operation, 4);
+    norm.activation = operation->batch_norm.activation;
+    cpu_parallel(cpu_from(calculator), norm.n * cpu_divide_up(norm.c, norm.block), infer_channels, &norm);
+    return SDLF_OK;
+}
+
+/* sums[j] += sum over the run of dy (x - mean) */
+static void add_products(double *sums, const element *x, const element *dy, const element *mean, int64_t s,
+                         int64_t channels)
+{
+    if (s > 1) {
+        vector part[2] = {{0}}, centre = broadcast(mean[0]);
+        int64_t i = 0;
+        for (; i + 2 * LANES <= s; i += 2 * LANES) {
+            part[0] += load(dy + i) * (load(x + i) - centre);
+            part[1] += load(dy + i + LANES) * (load(x + i + LANES) - centre);
+        }
+        element sum = sum_lanes(part[0] + part[1]);
+        for (; i < s; i++) sum += dy[i] * (x[i] - mean[0]);
+        sums[0] += (double)sum;
+    } else {
+        for (int64_t j = 0; j < channels; j++) sums[j] += (double)dy[j] * (double)(x[j] - mean[j]);
+    }
+}
+
+/* dx = by dy + (x - mean) slope + offset */
+static void backward_run(element *dx, const element *dy, const element *x, element mean, element by, element slope,
+                         element offset, int64_t count)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) dx[i] = by * dy[i] + (x[i] - mean) * slope + offset;
+}
+
+static void backward_channels(void *context, int64_t index, int thread)
+{
+    const batch_norm_context *norm = context;
+    int64_t first = index * norm->block, channels = cpu_min(norm->block, norm->c - first);
+    int64_t step = norm->c * norm->s, start = first * norm->s;
+    double count = (double)(norm->n * norm->s), sum[CHANNEL_BLOCK] = {0}, product[CHANNEL_BLOCK] = {0};
+    (void)thread;
+    for (int64_t n = 0; n < norm->n; n++) {
+        add_sums(sum, norm->dy + n * step + start, norm->s, channels);
+        add_products(product, norm->x + n * step + start, norm->dy + n * step + start, norm->mean + first, norm->s,
+                     channels);
+    }
+    for (int64_t j = 0; j < channels; j++) {
+        int64_t c = first + j;
+        double inverse = (double)norm->saved_inverse[c], by = (double)norm->scale[c] * inverse;
+        norm->dshift[c] = (element)sum[j];
+        norm->dscale[c] = (element)(product[j] * inverse);
+        if (!norm->y) continue;
+        element slope = (element)(-by * inverse * inverse * product[j] / count),
+                offset = (element)(-by * sum[j] / count);
+        for (int64_t n = 0; n < norm->n; n++) {
+            int64_t at = n * step + start + j * norm->s;
+            backward_run(norm->y + at, norm->dy + at, norm->x + at, norm->mean[c], (element)by, slope, offset, norm->s);
+        }
+    }
+}
+
+sdlf_status batch_norm2d_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    batch_norm_context norm = context_of(operation);
+    norm.mean = input(operation, 2);
+    norm.saved_inverse = operation->in[3].data;
+    norm.dy = input(operation, 4);
+    norm.dscale = output(operation, 1);
+    norm.dshift = output(operation, 2);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(norm.c, norm.block), backward_channels, &norm);
+    return SDLF_OK;
+}

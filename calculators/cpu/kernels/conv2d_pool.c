@@ -1,0 +1,157 @@
+/* conv2d_relu_max_pool, forward and backward, for any shape. Contracts: <sdlf/operation.h>.
+ *
+ * Forward: a task takes one image and one group, convolves into scratch space and pools from there, so that the
+ * convolution's own output stays in the cache. Backward: the gradient by the convolution's own output is written out from dy
+ * and mask, and handed to the convolution's gradients. */
+#include "calculators/cpu/kernels/im2col.h"
+#include "calculators/cpu/kernels/kernels.h"
+
+typedef struct pool_context {
+    convolution v;
+    int64_t window[2], p, q; /* the pool's window and output */
+    bool first_only;
+    const element *x, *w, *bias, *dy;
+    element *y, *gradient, *scratch;
+    const uint8_t *mask_in;
+    uint8_t *mask_out;
+    int64_t scratch_size, convolved_size;
+} pool_context;
+
+static pool_context context_of(const sdlf_operation *operation, const sdlf_tensor *y)
+{
+    const sdlf_window2d *pool = &operation->conv2d_pool.pool;
+    pool_context all = {.v = convolution_make(&operation->in[0], &operation->in[1], &operation->conv2d_pool.window,
+                                              operation->conv2d_pool.groups),
+                        .window = {pool->size[0], pool->size[1]},
+                        .p = y->shape.dim[2],
+                        .q = y->shape.dim[3],
+                        .first_only = operation->conv2d_pool.ties == SDLF_TIES_FIRST,
+                        .x = input(operation, 0),
+                        .w = input(operation, 1)};
+    return all;
+}
+
+/* ---- forward ---- */
+
+/* One window: the largest of the convolution's elements and 0, and which positions attain it. */
+static element pool_window(const pool_context *all, const element *from, unsigned *marks)
+{
+    element largest = 0;
+    unsigned marked = 0;
+    for (int64_t position = 0; position < all->window[0] * all->window[1]; position++) {
+        element value = from[position / all->window[1] * all->v.q + position % all->window[1]];
+        if (value > largest || value != value) {
+            largest = value;
+            marked = 1u << position;
+        } else if (value == largest && value > 0 && !all->first_only) {
+            marked |= 1u << position;
+        }
+    }
+    *marks = largest == largest ? marked : 0;
+    return largest;
+}
+
+static void forward_image(void *argument, int64_t image, int thread)
+{
+    const pool_context *all = argument;
+    const convolution *v = &all->v;
+    element *convolved = all->scratch + thread * all->scratch_size;
+    int64_t g = image % v->groups, planes = v->k, plane = all->p * all->q;
+    /* this image alone, on this thread alone */
+    convolution_forward forward = {.v = *v,
+                                   .x = all->x + image * v->c * v->h * v->w,
+                                   .w = all->w + g * v->k * v->taps,
+                                   .bias = all->bias ? all->bias + g * v->k : NULL,
+                                   .y = convolved};
+    forward.v.n = forward.v.groups = 1;
+    static const cpu_calculator alone = {.threads = 1};
+    im2col_forward_cpu(&alone, &forward, convolved + all->convolved_size);
+    for (int64_t k = 0; k < planes; k++) {
+        for (int64_t i = 0; i < plane; i++) {
+            unsigned marks;
+            int64_t e = (image * planes + k) * plane + i;
+            const element *from =
+                convolved + k * v->p_q + i / all->q * all->window[0] * v->q + i % all->q * all->window[1];
+            all->y[e] = pool_window(all, from, &marks);
+            if (all->mask_out) all->mask_out[e] = (uint8_t)marks;
+        }
+    }
+}
+
+int64_t conv2d_relu_max_pool_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    pool_context all = context_of(operation, &operation->out[0]);
+    int64_t convolved = cpu_round_up(all.v.k * all.v.p_q, LANES);
+    return cpu_from_const(calculator)->threads * (convolved + im2col_forward_space_cpu(&all.v).each) *
+           (int64_t)sizeof(element);
+}
+
+sdlf_status conv2d_relu_max_pool_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    pool_context all = context_of(operation, &operation->out[0]);
+    all.bias = input(operation, 2);
+    all.y = output(operation, 0);
+    all.mask_out = operation->out[1].data;
+    all.scratch = operation->workspace.data;
+    all.convolved_size = cpu_round_up(all.v.k * all.v.p_q, LANES);
+    all.scratch_size = all.convolved_size + im2col_forward_space_cpu(&all.v).each;
+    cpu_parallel(cpu_from(calculator), all.v.n * all.v.groups, forward_image, &all);
+    return SDLF_OK;
+}
+
+/* ---- backward ---- */
+
+static void write_gradient(void *argument, int64_t plane, int thread)
+{
+    const pool_context *all = argument;
+    const convolution *v = &all->v;
+    element *gradient = all->gradient + plane * v->p_q;
+    (void)thread;
+    memset(gradient, 0, (size_t)v->p_q * sizeof *gradient);
+    for (int64_t i = 0; i < all->p * all->q; i++) {
+        unsigned marks = all->mask_in[plane * all->p * all->q + i];
+        if (!marks) continue;
+        element share = all->dy[plane * all->p * all->q + i] / (element)__builtin_popcount(marks);
+        element *to = gradient + i / all->q * all->window[0] * v->q + i % all->q * all->window[1];
+        for (int position = 0; marks >> position; position++) {
+            if (marks >> position & 1) to[position / all->window[1] * v->q + position % all->window[1]] = share;
+        }
+    }
+}
+
+/* In elements: the gradient by the convolution's output, and scratch space for what follows. */
+static im2col_space backward_space(const cpu_calculator *cpu, const convolution *v)
+{
+    im2col_space input_space = im2col_backward_input_space_cpu(v), weights_space = im2col_backward_weights_space_cpu(v);
+    return (im2col_space){
+        .each = cpu_max(cpu->threads * input_space.each, weights_space.shared + cpu->threads * weights_space.each),
+        .shared = cpu_round_up(v->n * v->groups * v->k * v->p_q, LANES)};
+}
+
+int64_t conv2d_relu_max_pool_backward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    pool_context all = context_of(operation, &operation->in[2]);
+    im2col_space space = backward_space(cpu_from_const(calculator), &all.v);
+    return (space.shared + space.each) * (int64_t)sizeof(element);
+}
+
+sdlf_status conv2d_relu_max_pool_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    pool_context all = context_of(operation, &operation->in[2]);
+    const cpu_calculator *cpu = cpu_from(calculator);
+    all.dy = input(operation, 2);
+    all.mask_in = operation->in[3].data;
+    all.gradient = operation->workspace.data;
+    element *scratch = all.gradient + backward_space(cpu, &all.v).shared;
+    cpu_parallel(cpu, all.v.n * all.v.groups * all.v.k, write_gradient, &all);
+    if (sdlf_tensor_present(&operation->out[0])) {
+        im2col_backward_weights_cpu(cpu, &all.v, all.x, all.gradient, output(operation, 0), scratch);
+    }
+    if (sdlf_tensor_present(&operation->out[1])) {
+        convolution_backward_bias_cpu(cpu, &all.v, all.gradient, output(operation, 1));
+    }
+    if (sdlf_tensor_present(&operation->out[2])) {
+        im2col_backward_input_cpu(cpu, &all.v, all.gradient, all.w, output(operation, 2), scratch);
+    }
+    return SDLF_OK;
+}

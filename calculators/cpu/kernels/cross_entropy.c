@@ -1,0 +1,122 @@
+/* softmax_cross_entropy, forward and backward. Contracts: <sdlf/operation.h>.
+ *
+ * Rows are cut into chunks of fixed size; each leaves its sum of losses and its count of hits in the workspace, and one
+ * thread adds these up in order, in double. For N x C logits: N C exponentials, 8 N C bytes. */
+#include <math.h>
+
+#include "calculators/cpu/kernels/exponential.h"
+#include "calculators/cpu/kernels/kernels.h"
+
+enum { ROWS_PER_TASK = 64 };
+
+typedef struct chunk_result {
+    double loss, hits;
+} chunk_result;
+
+typedef struct loss_context {
+    const element *logits;
+    const int32_t *labels;
+    element *p;
+    chunk_result *results;
+    int64_t rows, classes;
+    double smoothing;
+    element factor; /* backward: dloss / N */
+} loss_context;
+
+static loss_context context_of(const sdlf_operation *operation)
+{
+    const sdlf_tensor *logits = &operation->in[0];
+    return (loss_context){.logits = logits->data,
+                          .labels = operation->in[1].data,
+                          .p = output(operation, 0),
+                          .results = operation->workspace.data,
+                          .rows = logits->shape.dim[0],
+                          .classes = logits->shape.dim[1],
+                          .smoothing = (double)operation->cross_entropy.smoothing};
+}
+
+/* Writes p = softmax(x) and returns the row's loss: with z = x - max, -sum t log p = log sum exp z - sum t z. */
+static double row_loss(element *p, const element *x, int64_t classes, int32_t label, double smoothing, double *hits)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < classes; i++) best = x[i] > x[best] ? i : best;
+    element maximum = x[best];
+    double all = 0;
+    if (smoothing > 0) {
+        for (int64_t i = 0; i < classes; i++) all += (double)(x[i] - maximum);
+    }
+#pragma omp simd
+    for (int64_t i = 0; i < classes; i++) p[i] = exponential(x[i] - maximum);
+    element sum = sum_run(p, classes), factor = 1 / sum;
+#pragma omp simd
+    for (int64_t i = 0; i < classes; i++) p[i] *= factor;
+    if (label < 0 || label >= classes) return (double)NAN;
+    *hits += best == label;
+    double loss = log((double)sum) - (1 - smoothing) * (double)(x[label] - maximum);
+    return smoothing > 0 ? loss - smoothing / (double)classes * all : loss;
+}
+
+static void forward_rows(void *context, int64_t index, int thread)
+{
+    const loss_context *loss = context;
+    int64_t last = cpu_min((index + 1) * ROWS_PER_TASK, loss->rows);
+    chunk_result result = {0};
+    (void)thread;
+    for (int64_t row = index * ROWS_PER_TASK; row < last; row++) {
+        int64_t start = row * loss->classes;
+        result.loss += row_loss(loss->p + start, loss->logits + start, loss->classes, loss->labels[row],
+                                loss->smoothing, &result.hits);
+    }
+    loss->results[index] = result;
+}
+
+int64_t softmax_cross_entropy_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    return cpu_divide_up(operation->in[0].shape.dim[0], ROWS_PER_TASK) * (int64_t)sizeof(chunk_result);
+}
+
+sdlf_status softmax_cross_entropy_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    loss_context loss = context_of(operation);
+    int64_t tasks = cpu_divide_up(loss.rows, ROWS_PER_TASK);
+    double *metrics = operation->out[2].data;
+    chunk_result total = {0};
+    cpu_parallel(cpu_from(calculator), tasks, forward_rows, &loss);
+    for (int64_t i = 0; i < tasks; i++) {
+        total.loss += loss.results[i].loss;
+        total.hits += loss.results[i].hits;
+    }
+    output(operation, 1)[0] = (element)(total.loss / (double)loss.rows);
+    if (metrics) {
+        metrics[0] += total.loss;
+        metrics[1] += total.hits;
+        metrics[2] += (double)loss.rows;
+    }
+    return SDLF_OK;
+}
+
+static void backward_rows(void *context, int64_t index, int thread)
+{
+    const loss_context *loss = context;
+    int64_t last = cpu_min((index + 1) * ROWS_PER_TASK, loss->rows);
+    element spread = (element)(loss->smoothing / (double)loss->classes), peak = (element)(1 - loss->smoothing);
+    (void)thread;
+    for (int64_t row = index * ROWS_PER_TASK; row < last; row++) {
+        const element *p = loss->logits + row * loss->classes;
+        element *dlogits = loss->p + row * loss->classes;
+        int32_t label = loss->labels[row];
+#pragma omp simd
+        for (int64_t i = 0; i < loss->classes; i++) dlogits[i] = (p[i] - spread) * loss->factor;
+        if (label >= 0 && label < loss->classes) dlogits[label] = (p[label] - spread - peak) * loss->factor;
+    }
+}
+
+sdlf_status softmax_cross_entropy_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    loss_context loss = context_of(operation); /* the first operand is p here, the result dlogits */
+    if (loss.rows == 0) return SDLF_OK;
+    loss.factor = (element)((double)input(operation, 2)[0] / (double)loss.rows);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(loss.rows, ROWS_PER_TASK), backward_rows, &loss);
+    return SDLF_OK;
+}

@@ -1,0 +1,82 @@
+/* The element type and the vectors of an instance. CMake defines SDLF_ELEMENT (float or double) and SDLF_VECTOR_BYTES
+ * (16, 32 or 64) for each compilation of this folder; the code is written for any of them.
+ *
+ * Every function and table that leaves a file of this folder is listed in calculators/cpu/CMakeLists.txt, which gives it
+ * the instance's name. Kernels may be called with operands at any element's address: loads and stores are unaligned. */
+#ifndef SDLF_CALCULATORS_CPU_KERNELS_ELEMENT_H
+#define SDLF_CALCULATORS_CPU_KERNELS_ELEMENT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "calculators/cpu/cpu.h"
+
+typedef SDLF_ELEMENT element;
+
+enum {
+    LANES = SDLF_VECTOR_BYTES / sizeof(element),
+    IS_FLOAT = sizeof(element) == sizeof(float),
+    /* Elements of a task where each element costs little: large enough to hide the hand-over, small enough to share. */
+    TASK_ELEMENTS = 1 << 14,
+};
+
+typedef element vector __attribute__((vector_size(SDLF_VECTOR_BYTES)));
+
+static inline vector load(const element *from)
+{
+    vector v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+static inline void store(element *to, vector v)
+{
+    memcpy(to, &v, sizeof v);
+}
+
+static inline vector broadcast(element x)
+{
+    return x - (vector){0};
+}
+
+/* The lanes' sum, in pairs: the same order on every run. */
+static inline element sum_lanes(vector v)
+{
+    element lane[LANES];
+    store(lane, v);
+    for (int width = LANES / 2; width > 0; width /= 2) {
+        for (int i = 0; i < width; i++) lane[i] += lane[i + width];
+    }
+    return lane[0];
+}
+
+/* Sum of x[0] .. x[count - 1], in an order that depends on count alone. */
+static inline element sum_run(const element *x, int64_t count)
+{
+    vector part[4] = {{0}};
+    int64_t i = 0;
+    for (; i + 4 * LANES <= count; i += 4 * LANES) {
+        for (int j = 0; j < 4; j++) part[j] += load(x + i + j * LANES);
+    }
+    element sum = sum_lanes((part[0] + part[1]) + (part[2] + part[3]));
+    for (; i < count; i++) sum += x[i];
+    return sum;
+}
+
+static inline element square(element x)
+{
+    return x * x;
+}
+
+/* Shorthand for operands. */
+static inline const element *input(const sdlf_operation *operation, int index)
+{
+    return operation->in[index].data;
+}
+
+static inline element *output(const sdlf_operation *operation, int index)
+{
+    return operation->out[index].data;
+}
+
+#endif

@@ -1,0 +1,111 @@
+/* gather_batch of uint8 or T into T: select images, normalise, and augment where asked. Contract: <sdlf/operation.h>.
+ *
+ * What happens to a pixel is in calculators/augmentation.h and comes out the same, bit for bit, on every calculator: this
+ * file is compiled without contraction of a * b + c. Without augmentation it moves 1 + 4 bytes a pixel (uint8 to float32).
+ * A warped row is done in two passes: where its pixels are read (vectors), and the reads themselves. */
+#include "calculators/augmentation.h"
+#include "calculators/cpu/kernels/kernels.h"
+
+enum { WARP_BLOCK = 64 };
+
+typedef struct gather_context {
+    const sdlf_operation *operation;
+    const uint8_t *bytes; /* one of these two is x */
+    const element *elements;
+    const int32_t *index;
+    element *y;
+    int64_t images, images_per_task, count, height, width, epoch;
+    bool augmented;
+    float mean, scale;
+} gather_context;
+
+static void normalize_image(const gather_context *gather, element *y, int64_t image)
+{
+    if (gather->bytes) {
+        const uint8_t *x = gather->bytes + image * gather->count;
+#pragma omp simd
+        for (int64_t i = 0; i < gather->count; i++) {
+            y[i] = (element)sdlf_normalize((float)x[i], gather->mean, gather->scale);
+        }
+    } else {
+        const element *x = gather->elements + image * gather->count, mean = (element)gather->mean;
+        element scale = (element)gather->scale;
+#pragma omp simd
+        for (int64_t i = 0; i < gather->count; i++) y[i] = (x[i] - mean) * scale;
+    }
+}
+
+/* ---- augmentation ---- */
+
+static inline float pixel_or_background(const gather_context *gather, int64_t plane, int64_t h, int64_t w)
+{
+    if (h < 0 || h >= gather->height || w < 0 || w >= gather->width) return 0;
+    int64_t at = plane + h * gather->width + w;
+    return gather->bytes ? (float)gather->bytes[at] : (float)gather->elements[at];
+}
+
+static void warp_run(const gather_context *gather, element *y, int64_t plane, const sdlf_warp_point *from,
+                     int64_t count)
+{
+    float block[WARP_BLOCK];
+    for (int64_t i = 0; i < count; i++) {
+        int64_t h = from[i].h, w = from[i].w;
+        block[i] = sdlf_bilinear(pixel_or_background(gather, plane, h, w), pixel_or_background(gather, plane, h, w + 1),
+                                 pixel_or_background(gather, plane, h + 1, w),
+                                 pixel_or_background(gather, plane, h + 1, w + 1), from[i].down, from[i].right);
+    }
+    for (int64_t i = 0; i < count; i++) y[i] = (element)sdlf_normalize(block[i], gather->mean, gather->scale);
+}
+
+static void warp_image(const gather_context *gather, element *y, int64_t image)
+{
+    const sdlf_augmentation *augment = &gather->operation->gather.augment;
+    int64_t height = gather->height, width = gather->width;
+    sdlf_warp warp = sdlf_warp_make(augment, image, gather->epoch, height, width);
+    for (int64_t h = 0; h < height; h++) {
+        for (int64_t first = 0; first < width; first += WARP_BLOCK) {
+            sdlf_warp_point from[WARP_BLOCK];
+            int64_t some = cpu_min(WARP_BLOCK, width - first);
+#pragma omp simd
+            for (int64_t i = 0; i < some; i++) from[i] = sdlf_warp_at(&warp, h, first + i);
+            for (int64_t plane = 0; plane < gather->count; plane += height * width) {
+                warp_run(gather, y + plane + h * width + first, image * gather->count + plane, from, some);
+            }
+        }
+    }
+}
+
+static void gather_images(void *context, int64_t index, int thread)
+{
+    const gather_context *gather = context;
+    int64_t last = cpu_min((index + 1) * gather->images_per_task, gather->images);
+    (void)thread;
+    for (int64_t n = index * gather->images_per_task; n < last; n++) {
+        element *y = gather->y + n * gather->count;
+        (gather->augmented ? warp_image : normalize_image)(gather, y, gather->index[n]);
+    }
+}
+
+sdlf_status gather_batch_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0], *epoch = &operation->in[2];
+    gather_context gather = {.operation = operation,
+                             .bytes = x->dtype == SDLF_UINT8 ? x->data : NULL,
+                             .elements = x->dtype == SDLF_UINT8 ? NULL : x->data,
+                             .index = operation->in[1].data,
+                             .y = output(operation, 0),
+                             .images = operation->in[1].shape.dim[0],
+                             .count = sdlf_shape_span(x->shape, 1, x->shape.rank),
+                             .epoch = sdlf_tensor_present(epoch) ? *(const int64_t *)epoch->data : 0,
+                             .augmented = sdlf_augmentation_wanted(&operation->gather.augment),
+                             .mean = operation->gather.mean,
+                             .scale = operation->gather.scale};
+    if (gather.images == 0 || gather.count == 0) return SDLF_OK;
+    if (gather.augmented) {
+        gather.height = x->shape.dim[2];
+        gather.width = x->shape.dim[3];
+    }
+    gather.images_per_task = cpu_max(1, TASK_ELEMENTS / 2 / gather.count);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(gather.images, gather.images_per_task), gather_images, &gather);
+    return SDLF_OK;
+}

@@ -1,0 +1,36 @@
+/* The kernels of an instance. Contracts: <sdlf/operation.h>; the formulas' files are named after them.
+ *
+ * Names that leave a file of this folder end in _cpu; CMake gives each instance its own (see ../CMakeLists.txt). */
+#ifndef SDLF_CALCULATORS_CPU_KERNELS_KERNELS_H
+#define SDLF_CALCULATORS_CPU_KERNELS_KERNELS_H
+
+#include "calculators/cpu/kernels/element.h"
+
+typedef int64_t workspace_function(const sdlf_calculator *calculator, const sdlf_operation *operation);
+
+extern const cpu_instance instance_cpu;
+
+sdlf_kernel gather_batch_cpu;
+sdlf_kernel gemm_cpu, gemm_backward_sgd_cpu;
+workspace_function gemm_workspace_cpu, gemm_backward_sgd_workspace_cpu;
+sdlf_kernel reduce_cpu, add_cpu;
+workspace_function reduce_workspace_cpu;
+sdlf_kernel conv2d_forward_cpu, conv2d_backward_input_cpu, conv2d_backward_weights_cpu;
+workspace_function conv2d_forward_workspace_cpu, conv2d_backward_input_workspace_cpu,
+    conv2d_backward_weights_workspace_cpu;
+sdlf_kernel conv2d_relu_max_pool_forward_cpu, conv2d_relu_max_pool_backward_cpu;
+workspace_function conv2d_relu_max_pool_forward_workspace_cpu, conv2d_relu_max_pool_backward_workspace_cpu;
+sdlf_kernel max_pool2d_forward_cpu, max_pool2d_backward_cpu;
+workspace_function max_pool2d_forward_workspace_cpu;
+sdlf_kernel avg_pool2d_forward_cpu, avg_pool2d_backward_cpu;
+workspace_function avg_pool2d_forward_workspace_cpu;
+sdlf_kernel global_avg_pool2d_forward_cpu, global_avg_pool2d_backward_cpu;
+sdlf_kernel activation_forward_cpu, activation_backward_cpu, dropout_cpu;
+sdlf_kernel batch_norm2d_forward_cpu, batch_norm2d_infer_cpu, batch_norm2d_backward_cpu;
+sdlf_kernel softmax_forward_cpu, softmax_backward_cpu, log_softmax_forward_cpu, log_softmax_backward_cpu;
+workspace_function softmax_workspace_cpu;
+sdlf_kernel softmax_cross_entropy_forward_cpu, softmax_cross_entropy_backward_cpu;
+workspace_function softmax_cross_entropy_forward_workspace_cpu;
+sdlf_kernel sgd_update_cpu, adam_update_cpu, rmsprop_update_cpu, clip_scale_cpu;
+
+#endif

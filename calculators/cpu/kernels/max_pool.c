@@ -1,0 +1,216 @@
+/* max_pool2d, forward and backward. Contracts: <sdlf/operation.h>.
+ *
+ * A task takes whole planes (n, c). Forward, for each row of windows: the maximum over the window's rows, column by column
+ * (contiguous, so vectors), then over the columns of each window. Backward, for each window: count the positions that
+ * attain the maximum, then add their shares. Moves x and y once: floor, bytes over bandwidth. */
+#include "calculators/cpu/kernels/kernels.h"
+
+typedef struct pool_context {
+    const element *x, *y, *dy;
+    element *out, *scratch; /* y, or dx; a line of W elements for each thread */
+    int64_t planes, planes_per_task, h, w, p, q;
+    sdlf_window2d window;
+    sdlf_ties ties;
+} pool_context;
+
+static pool_context context_of(const sdlf_operation *operation, const sdlf_tensor *y)
+{
+    const sdlf_shape *x = &operation->in[0].shape;
+    pool_context pool = {.x = input(operation, 0),
+                         .out = output(operation, 0),
+                         .scratch = operation->workspace.data,
+                         .planes = x->dim[0] * x->dim[1],
+                         .h = x->dim[2],
+                         .w = x->dim[3],
+                         .p = y->shape.dim[2],
+                         .q = y->shape.dim[3],
+                         .window = operation->pool2d.window,
+                         .ties = operation->pool2d.ties};
+    pool.planes_per_task = cpu_max(1, TASK_ELEMENTS / (pool.h * pool.w));
+    return pool;
+}
+
+/* NaN wins. */
+static inline element larger(element best, element x)
+{
+    return ((x > best) | (x != x)) ? x : best;
+}
+
+/* Positions [first, last) of a window that starts at `start` which lie inside `size` elements. */
+static inline void clip_window(int64_t start, int64_t dilation, int64_t count, int64_t size, int64_t *first,
+                               int64_t *last)
+{
+    *first = start >= 0 ? 0 : cpu_divide_up(-start, dilation);
+    *last = start >= size ? 0 : cpu_min(count, cpu_divide_up(size - start, dilation));
+}
+
+/* line[i] = the maximum over the rows of window row p. */
+static void column_maxima(element *line, const element *plane, const pool_context *pool, int64_t p)
+{
+    int64_t start = p * pool->window.stride[0] - pool->window.padding_before[0], dilation = pool->window.dilation[0];
+    int64_t first, last;
+    clip_window(start, dilation, pool->window.size[0], pool->h, &first, &last);
+    memcpy(line, plane + (start + first * dilation) * pool->w, (size_t)pool->w * sizeof *line);
+    for (int64_t r = first + 1; r < last; r++) {
+        const element *row = plane + (start + r * dilation) * pool->w;
+#pragma omp simd
+        for (int64_t i = 0; i < pool->w; i++) line[i] = larger(line[i], row[i]);
+    }
+}
+
+/* Windows that lie inside the line wholly; the compiler makes a version for the sizes that callers name. */
+static inline void row_maxima_inside(element *y, const element *line, int64_t count, int64_t size, int64_t stride)
+{
+#pragma omp simd
+    for (int64_t q = 0; q < count; q++) {
+        element best = line[q * stride];
+        for (int64_t s = 1; s < size; s++) best = larger(best, line[q * stride + s]);
+        y[q] = best;
+    }
+}
+
+static void row_maxima(element *y, const element *line, const pool_context *pool)
+{
+    int64_t dilation = pool->window.dilation[1];
+    for (int64_t q = 0; q < pool->q; q++) {
+        int64_t start = q * pool->window.stride[1] - pool->window.padding_before[1], first, last;
+        clip_window(start, dilation, pool->window.size[1], pool->w, &first, &last);
+        element best = line[start + first * dilation];
+        for (int64_t s = first + 1; s < last; s++) best = larger(best, line[start + s * dilation]);
+        y[q] = best;
+    }
+}
+
+static void forward_planes(void *context, int64_t index, int thread)
+{
+    const pool_context *pool = context;
+    const sdlf_window2d *window = &pool->window;
+    int64_t last = cpu_min((index + 1) * pool->planes_per_task, pool->planes);
+    bool inside = window->padding_before[1] == 0 && window->padding_after[1] == 0 && window->dilation[1] == 1;
+    element *line = pool->scratch + thread * pool->w;
+    for (int64_t plane = index * pool->planes_per_task; plane < last; plane++) {
+        for (int64_t p = 0; p < pool->p; p++) {
+            element *y = pool->out + (plane * pool->p + p) * pool->q;
+            column_maxima(line, pool->x + plane * pool->h * pool->w, pool, p);
+            if (inside && window->size[1] == 2 && window->stride[1] == 2) {
+                row_maxima_inside(y, line, pool->q, 2, 2);
+            } else if (inside && window->size[1] == 3 && window->stride[1] == 2) {
+                row_maxima_inside(y, line, pool->q, 3, 2);
+            } else {
+                row_maxima(y, line, pool);
+            }
+        }
+    }
+}
+
+int64_t max_pool2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    return cpu_from_const(calculator)->threads * operation->in[0].shape.dim[3] * (int64_t)sizeof(element);
+}
+
+sdlf_status max_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    if (sdlf_tensor_count(&operation->in[0]) == 0) return SDLF_OK;
+    pool_context pool = context_of(operation, &operation->out[0]);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), forward_planes, &pool);
+    return SDLF_OK;
+}
+
+/* ---- backward ---- */
+
+static inline bool attains(element x, element maximum)
+{
+    return (x == maximum) | ((x != x) & (maximum != maximum));
+}
+
+/* One window: positions [0, rows) x [0, columns) from x, `down` and `right` elements apart. */
+static inline void share_window(element *dx, const element *x, int64_t rows, int64_t columns, int64_t down,
+                                int64_t right, element maximum, element dy, sdlf_ties ties)
+{
+    int count = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t s = 0; s < columns; s++) count += attains(x[r * down + s * right], maximum);
+    }
+    element share = ties == SDLF_TIES_FIRST || count == 0 ? dy : dy / (element)count;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t s = 0; s < columns; s++) {
+            if (!attains(x[r * down + s * right], maximum)) continue;
+            dx[r * down + s * right] += share;
+            if (ties == SDLF_TIES_FIRST) return;
+        }
+    }
+}
+
+static void backward_plane(element *dx, const element *x, const element *y, const element *dy, const pool_context *pool)
+{
+    const sdlf_window2d *window = &pool->window;
+    int64_t down = window->dilation[0] * pool->w, right = window->dilation[1];
+    memset(dx, 0, (size_t)(pool->h * pool->w) * sizeof *dx);
+    for (int64_t p = 0; p < pool->p; p++) {
+        int64_t top = p * window->stride[0] - window->padding_before[0], first_r, last_r;
+        clip_window(top, window->dilation[0], window->size[0], pool->h, &first_r, &last_r);
+        for (int64_t q = 0; q < pool->q; q++) {
+            int64_t left = q * window->stride[1] - window->padding_before[1], first_s, last_s;
+            clip_window(left, window->dilation[1], window->size[1], pool->w, &first_s, &last_s);
+            int64_t at = (top + first_r * window->dilation[0]) * pool->w + left + first_s * right;
+            share_window(dx + at, x + at, last_r - first_r, last_s - first_s, down, right, y[p * pool->q + q],
+                         dy[p * pool->q + q], pool->ties);
+        }
+    }
+}
+
+/* Windows of 2x2 that tile the plane: no overlap, so every element is written once and nothing is cleared first. */
+static void backward_plane_2x2(element *dx, const element *x, const element *y, const element *dy,
+                               const pool_context *pool)
+{
+    if ((pool->h & 1) || (pool->w & 1)) memset(dx, 0, (size_t)(pool->h * pool->w) * sizeof *dx);
+    for (int64_t p = 0; p < pool->p; p++) {
+        const element *above = x + 2 * p * pool->w, *below = above + pool->w;
+        element *to_above = dx + 2 * p * pool->w, *to_below = to_above + pool->w;
+#pragma omp simd
+        for (int64_t q = 0; q < pool->q; q++) {
+            element best = y[p * pool->q + q], share = dy[p * pool->q + q];
+            element a = attains(above[2 * q], best), b = attains(above[2 * q + 1], best);
+            element c = attains(below[2 * q], best), d = attains(below[2 * q + 1], best);
+            if (pool->ties == SDLF_TIES_FIRST) {
+                b = a > 0 ? 0 : b;
+                c = a + b > 0 ? 0 : c;
+                d = a + b + c > 0 ? 0 : d;
+            } else {
+                share /= a + b + c + d;
+            }
+            to_above[2 * q] = a > 0 ? share : 0;
+            to_above[2 * q + 1] = b > 0 ? share : 0;
+            to_below[2 * q] = c > 0 ? share : 0;
+            to_below[2 * q + 1] = d > 0 ? share : 0;
+        }
+    }
+}
+
+static void backward_planes(void *context, int64_t index, int thread)
+{
+    const pool_context *pool = context;
+    const sdlf_window2d *window = &pool->window;
+    bool tiles = true;
+    (void)thread;
+    for (int i = 0; i < 2; i++) {
+        tiles = tiles && window->size[i] == 2 && window->stride[i] == 2 && window->dilation[i] == 1 &&
+                window->padding_before[i] == 0 && window->padding_after[i] == 0;
+    }
+    int64_t last = cpu_min((index + 1) * pool->planes_per_task, pool->planes);
+    for (int64_t plane = index * pool->planes_per_task; plane < last; plane++) {
+        int64_t in = plane * pool->h * pool->w, out = plane * pool->p * pool->q;
+        (tiles ? backward_plane_2x2 : backward_plane)(pool->out + in, pool->x + in, pool->y + out, pool->dy + out,
+                                                      pool);
+    }
+}
+
+sdlf_status max_pool2d_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    if (sdlf_tensor_count(&operation->in[0]) == 0) return SDLF_OK;
+    pool_context pool = context_of(operation, &operation->in[1]);
+    pool.y = input(operation, 1);
+    pool.dy = input(operation, 2);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), backward_planes, &pool);
+    return SDLF_OK;
+}

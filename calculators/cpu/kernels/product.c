@@ -1,0 +1,146 @@
+/* A matrix product on one thread, for every transposition, any sizes. See product.h and micro.h.
+ *
+ * The inner dimension is cut into pieces of PRODUCT_INNER, the columns into pieces of PRODUCT_COLUMNS; such a piece of b is
+ * packed into panels (or, where it would be used but once or twice, read where it lies), which stay in the second-level
+ * cache (0.4 MB) while the rows of a pass by. Costs 2 m n k FLOPs; packing adds one load and store for each element of b,
+ * in vectors, against 2 m FLOPs done with it. */
+#include "calculators/cpu/kernels/product.h"
+#include "calculators/cpu/kernels/interleave.h"
+
+void product_tile_cpu(int64_t rows, int64_t vectors, const micro_step *step)
+{
+    if (TILE_ROWS == 8 && rows == 8) {
+        micro_rows(8, (int)vectors, step);
+    } else if (rows == 4) {
+        micro_rows(4, (int)vectors, step);
+    } else if (rows == 2) {
+        micro_rows(2, (int)vectors, step);
+    } else {
+        micro_rows(1, (int)vectors, step);
+    }
+}
+
+void product_pack_a_cpu(element *packed, int64_t block_step, const element *a, int64_t a_step, int64_t k, int64_t rows)
+{
+    for (int64_t p = 0; p < k; p++, a += a_step, packed += TILE_ROWS) {
+        int64_t i = 0;
+        for (; i + TILE_ROWS <= rows; i += TILE_ROWS) {
+            memcpy(packed + i / TILE_ROWS * block_step, a + i, TILE_ROWS * sizeof *packed);
+        }
+        for (int64_t r = i; r < rows; r++) packed[i / TILE_ROWS * block_step + r - i] = a[r];
+    }
+}
+
+void product_pack_cpu(element *panel, int64_t width, const element *b, int64_t b_step, int64_t b_column, int64_t k,
+                      int64_t columns)
+{
+    if (columns < width) memset(panel, 0, (size_t)(k * width) * sizeof *panel);
+    if (b_column != 1) {
+        transpose(panel, width, b, b_column, columns, k);
+    } else if (columns == width) {
+        for (int64_t p = 0; p < k; p++) {
+            for (int64_t j = 0; j < width; j += LANES) {
+                store(panel + p * width + j, load(b + p * b_step + j));
+                __builtin_prefetch(b + (p + PREFETCH_STEPS) * b_step + j);
+            }
+        }
+    } else {
+        for (int64_t p = 0; p < k; p++) memcpy(panel + p * width, b + p * b_step, (size_t)columns * sizeof *panel);
+    }
+}
+
+/* A piece of b, cut into panels. */
+typedef struct panels {
+    const element *b; /* panel i starts at b + i panel_step */
+    int64_t panel_step, b_step;
+    bool packed;
+} panels;
+
+static int64_t panel_width(int64_t columns)
+{
+    return cpu_min(TILE_COLUMNS, cpu_round_up(columns, LANES));
+}
+
+static panels make_panels(const product *part, element *packed)
+{
+    bool few_uses = part->m <= 2 * TILE_ROWS && part->n % LANES == 0;
+    if (part->b_column == 1 && (part->padded || few_uses)) {
+        return (panels){.b = part->b, .panel_step = TILE_COLUMNS, .b_step = part->b_step};
+    }
+    for (int64_t j = 0; j < part->n; j += TILE_COLUMNS) {
+        product_pack_cpu(packed + j * part->k, panel_width(part->n - j), part->b + j * part->b_column, part->b_step,
+                         part->b_column, part->k, cpu_min(TILE_COLUMNS, part->n - j));
+    }
+    return (panels){.b = packed, .panel_step = TILE_COLUMNS * part->k, .packed = true};
+}
+
+/* Rows of c that the next tile takes: TILE_ROWS, or the largest power of two that is left. */
+static int64_t next_rows(int64_t left)
+{
+    int64_t rows = TILE_ROWS;
+    while (rows > left) rows /= 2;
+    return rows;
+}
+
+/* A tile whose last vector hangs over c's edge is computed aside. */
+static void edge_tile(int64_t rows, int64_t columns, const micro_step *step, element *tile)
+{
+    micro_step aside = *step;
+    aside.c = tile;
+    aside.c_row = TILE_COLUMNS;
+    aside.accumulate = false;
+    product_tile_cpu(rows, cpu_divide_up(columns, LANES), &aside);
+    for (int64_t i = 0; i < rows; i++) {
+        element *c = step->c + i * step->c_row;
+        const element *from = tile + i * TILE_COLUMNS;
+        for (int64_t j = 0; j < columns; j++) c[j] = step->accumulate ? c[j] + from[j] : from[j];
+    }
+}
+
+/* One piece of the inner dimension and of the columns, all rows. */
+static void compute_piece(const product *part, element *scratch)
+{
+    element *tile = scratch + PRODUCT_COLUMNS * PRODUCT_INNER;
+    panels b = make_panels(part, scratch);
+    for (int64_t i = 0, rows; i < part->m; i += rows) {
+        rows = next_rows(part->m - i);
+        int64_t within = part->blocked ? i % TILE_ROWS : 0;
+        micro_step step = {.k = part->k,
+                           .alpha = part->alpha,
+                           .accumulate = part->accumulate,
+                           .a = part->a + (i - within) * part->a_row + within,
+                           .a_row = part->a_row,
+                           .a_step = part->a_step,
+                           .c_row = part->c_row};
+        for (int64_t j = 0; j < part->n; j += TILE_COLUMNS) {
+            int64_t columns = cpu_min(TILE_COLUMNS, part->n - j);
+            step.b = b.b + j / TILE_COLUMNS * b.panel_step;
+            step.b_step = b.packed ? panel_width(columns) : b.b_step;
+            step.c = part->c + i * part->c_row + j;
+            if (columns % LANES == 0 || part->padded) {
+                product_tile_cpu(rows, cpu_divide_up(columns, LANES), &step);
+            } else {
+                edge_tile(rows, columns, &step, tile);
+            }
+        }
+    }
+}
+
+void product_compute_cpu(const product *all, element *scratch)
+{
+    if (all->k == 0 && !all->accumulate) {
+        for (int64_t i = 0; i < all->m; i++) memset(all->c + i * all->c_row, 0, (size_t)all->n * sizeof *all->c);
+    }
+    for (int64_t j = 0; j < all->n; j += PRODUCT_COLUMNS) {
+        for (int64_t p = 0; p < all->k; p += PRODUCT_INNER) {
+            product part = *all;
+            part.n = cpu_min(PRODUCT_COLUMNS, all->n - j);
+            part.k = cpu_min(PRODUCT_INNER, all->k - p);
+            part.a += p * all->a_step;
+            part.b += p * all->b_step + j * all->b_column;
+            part.c += j;
+            part.accumulate = all->accumulate || p > 0;
+            compute_piece(&part, scratch);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+/* reduce, and clip_scale, which follows one. Contracts: <sdlf/operation.h>.
+ *
+ * x is seen as (outer, length, inner), the reduced axis in the middle. The axis is cut into chunks of fixed size, each
+ * reduced by one task into a row of partial results; partial results are combined in order. Where there is one chunk the
+ * task writes y itself. Moves x once, one FLOP an element: floor, bytes over bandwidth. */
+#include <math.h>
+
+#include "calculators/cpu/kernels/kernels.h"
+
+/* Inner elements that a task takes at once, and elements of x that it reads at least. */
+enum { INNER_BLOCK = 1024, CHUNK_ELEMENTS = 1 << 15 };
+
+typedef struct reduction {
+    const element *x;
+    element *y, *partial; /* partial: (outer, chunks, inner) */
+    int64_t outer, length, inner;
+    int64_t chunk, chunks, blocks, outer_per_task;
+    sdlf_reduction function;
+} reduction;
+
+static reduction reduction_of(const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0];
+    int axis = operation->reduce.axis;
+    reduction r = {.x = x->data,
+                   .y = output(operation, 0),
+                   .partial = operation->workspace.data,
+                   .outer = sdlf_shape_span(x->shape, 0, axis),
+                   .length = x->shape.dim[axis],
+                   .inner = sdlf_shape_span(x->shape, axis + 1, x->shape.rank),
+                   .function = operation->reduce.function};
+    int64_t width = cpu_max(1, cpu_min(r.inner, INNER_BLOCK));
+    r.chunk = cpu_max(1, CHUNK_ELEMENTS / width);
+    r.chunks = cpu_max(1, cpu_divide_up(r.length, r.chunk));
+    r.blocks = cpu_divide_up(r.inner, INNER_BLOCK);
+    r.outer_per_task = cpu_max(1, CHUNK_ELEMENTS / (width * cpu_max(1, cpu_min(r.length, r.chunk))));
+    return r;
+}
+
+int64_t reduce_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    reduction r = reduction_of(operation);
+    (void)calculator;
+    return r.chunks == 1 ? 0 : r.outer * r.chunks * r.inner * (int64_t)sizeof(element);
+}
+
+static element maximum(element a, element b)
+{
+    return b > a || b != b ? b : a; /* NaN wins */
+}
+
+/* One contiguous run to one number. */
+static element reduce_run(const element *x, int64_t count, sdlf_reduction function)
+{
+    vector part = {0};
+    element result = 0;
+    int64_t i = 0;
+    switch (function) {
+    case SDLF_REDUCE_MAX:
+        result = -(element)INFINITY;
+        for (; i < count; i++) result = maximum(result, x[i]);
+        return result;
+    case SDLF_REDUCE_SUM_SQUARES:
+        for (; i + LANES <= count; i += LANES) part += load(x + i) * load(x + i);
+        result = sum_lanes(part);
+        for (; i < count; i++) result += x[i] * x[i];
+        return result;
+    default: return sum_run(x, count);
+    }
+}
+
+/* `rows` rows of `width` elements, `stride` apart, to one row. */
+static void reduce_rows(element *y, const element *x, int64_t rows, int64_t stride, int64_t width,
+                        sdlf_reduction function)
+{
+    element start = function == SDLF_REDUCE_MAX ? -(element)INFINITY : 0;
+    for (int64_t i = 0; i < width; i++) y[i] = start;
+    for (int64_t row = 0; row < rows; row++, x += stride) {
+        switch (function) {
+        case SDLF_REDUCE_MAX:
+#pragma omp simd
+            for (int64_t i = 0; i < width; i++) y[i] = ((x[i] > y[i]) | (x[i] != x[i])) ? x[i] : y[i];
+            break;
+        case SDLF_REDUCE_SUM_SQUARES:
+#pragma omp simd
+            for (int64_t i = 0; i < width; i++) y[i] += x[i] * x[i];
+            break;
+        default:
+#pragma omp simd
+            for (int64_t i = 0; i < width; i++) y[i] += x[i];
+            break;
+        }
+    }
+}
+
+static void divide_mean(const reduction *r, element *y, int64_t count)
+{
+    if (r->function != SDLF_REDUCE_MEAN) return;
+    for (int64_t i = 0; i < count; i++) y[i] /= (element)r->length;
+}
+
+/* A task: some outer indices, one chunk of the axis, one block of the inner elements. */
+static void reduce_chunk(void *context, int64_t index, int thread)
+{
+    const reduction *r = context;
+    int64_t block = index % r->blocks, chunk = index / r->blocks % r->chunks;
+    int64_t first_outer = index / r->blocks / r->chunks * r->outer_per_task;
+    int64_t last_outer = cpu_min(first_outer + r->outer_per_task, r->outer);
+    int64_t first_inner = block * INNER_BLOCK, width = cpu_min(INNER_BLOCK, r->inner - first_inner);
+    int64_t first = chunk * r->chunk, rows = cpu_min(r->chunk, r->length - first);
+    (void)thread;
+    for (int64_t outer = first_outer; outer < last_outer; outer++) {
+        const element *x = r->x + (outer * r->length + first) * r->inner + first_inner;
+        element *y = (r->chunks == 1 ? r->y : r->partial) + (outer * r->chunks + chunk) * r->inner + first_inner;
+        if (r->inner == 1) {
+            *y = reduce_run(x, rows, r->function);
+        } else {
+            reduce_rows(y, x, rows, r->inner, width, r->function);
+        }
+        if (r->chunks == 1) divide_mean(r, y, width);
+    }
+}
+
+/* The partial results of one outer index. */
+static void combine_chunks(void *context, int64_t index, int thread)
+{
+    const reduction *r = context;
+    const element *partial = r->partial + index * r->chunks * r->inner;
+    element *y = r->y + index * r->inner;
+    (void)thread;
+    reduce_rows(y, partial, r->chunks, r->inner, r->inner,
+                r->function == SDLF_REDUCE_MAX ? SDLF_REDUCE_MAX : SDLF_REDUCE_SUM);
+    divide_mean(r, y, r->inner);
+}
+
+sdlf_status reduce_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    reduction r = reduction_of(operation);
+    const cpu_calculator *cpu = cpu_from(calculator);
+    int64_t groups = cpu_divide_up(r.outer, r.outer_per_task);
+    cpu_parallel(cpu, groups * r.chunks * r.blocks, reduce_chunk, &r);
+    if (r.chunks > 1) cpu_parallel(cpu, r.outer, combine_chunks, &r);
+    return SDLF_OK;
+}
+
+sdlf_status clip_scale_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    double sum = 0;
+    (void)calculator;
+    for (int64_t i = 0; i < sdlf_tensor_count(&operation->in[0]); i++) sum += (double)input(operation, 0)[i];
+    double scale = (double)operation->clip.max_norm / (sqrt(sum) + 1e-6);
+    output(operation, 0)[0] = (element)(scale > 1 ? 1 : scale);
+    return SDLF_OK;
+}

@@ -1,0 +1,54 @@
+/* Instruction sets: what was built, and what this machine has. */
+#include "calculators/cpu/cpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+extern const cpu_instance instance_cpu_plain_float, instance_cpu_plain_double;
+
+static bool always(void)
+{
+    return true;
+}
+
+#if defined(__x86_64__)
+extern const cpu_instance instance_cpu_avx2_float, instance_cpu_avx2_double;
+extern const cpu_instance instance_cpu_avx512_float, instance_cpu_avx512_double;
+
+/* The features of x86-64-v3 and -v4, with which these instances are compiled. */
+static bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+}
+
+static bool has_avx512(void)
+{
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+}
+#endif
+
+/* The widest first. */
+static const cpu_level levels[] = {
+#if defined(__x86_64__)
+    {"avx512", &instance_cpu_avx512_float, &instance_cpu_avx512_double, has_avx512},
+    {"avx2", &instance_cpu_avx2_float, &instance_cpu_avx2_double, has_avx2},
+#endif
+    {"plain", &instance_cpu_plain_float, &instance_cpu_plain_double, always},
+};
+
+sdlf_status cpu_level_choose(const cpu_level **level, const char *name)
+{
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        if (name && strcmp(name, levels[i].name) != 0) continue;
+        if (levels[i].available()) {
+            *level = &levels[i];
+            return SDLF_OK;
+        }
+        if (name) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF_SIMD is '%s', which this machine lacks", name);
+    }
+    return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                     "SDLF_SIMD is '%s', expected plain, avx2 or avx512 (those built for this machine)", name);
+}

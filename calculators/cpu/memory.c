@@ -1,0 +1,198 @@
+/* fill, copy, and gather_batch of integers: moving elements of any dtype. Contracts: <sdlf/operation.h>.
+ *
+ * copy turns its operands into the fewest dimensions that describe both (neighbours that follow one another in memory are
+ * merged), then walks rows of the innermost one: memcpy where both sides are contiguous and of one dtype, else element by
+ * element. Moves each operand once; the floor is the bytes over the copy bandwidth. */
+#include "calculators/cpu/cpu.h"
+
+#include <string.h>
+
+enum { BLOCK_BYTES = 1 << 16, CONVERT_BLOCK = 512 };
+
+/* ---- fill ---- */
+
+typedef struct fill_context {
+    char *y;
+    int64_t bytes;
+    const char *pattern; /* one element's bytes, repeated over a block */
+} fill_context;
+
+static void fill_block(void *context, int64_t index, int thread)
+{
+    const fill_context *fill = context;
+    int64_t first = index * BLOCK_BYTES;
+    (void)thread;
+    memcpy(fill->y + first, fill->pattern, (size_t)cpu_min(BLOCK_BYTES, fill->bytes - first));
+}
+
+sdlf_status cpu_fill(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_tensor *y = &operation->out[0];
+    char pattern[BLOCK_BYTES];
+    fill_context fill = {.y = y->data, .bytes = sdlf_tensor_bytes(y), .pattern = pattern};
+    size_t size = sdlf_dtype_size(y->dtype), used = size;
+    size_t wanted = (size_t)cpu_min(BLOCK_BYTES, fill.bytes);
+    if (wanted == 0) return SDLF_OK;
+    sdlf_convert(y->dtype, pattern, SDLF_FLOAT64, &operation->fill.value, 1);
+    while (used < wanted) { /* double what is there */
+        size_t more = used < wanted - used ? used : wanted - used;
+        memcpy(pattern + used, pattern, more);
+        used += more;
+    }
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(fill.bytes, BLOCK_BYTES), fill_block, &fill);
+    return SDLF_OK;
+}
+
+/* ---- copy ---- */
+
+typedef struct copy_context {
+    sdlf_dtype from, to;
+    const char *x;
+    char *y;
+    int rank;
+    int64_t dim[SDLF_MAX_RANK], x_stride[SDLF_MAX_RANK], y_stride[SDLF_MAX_RANK]; /* strides in bytes */
+    int64_t x_size, y_size;
+    int64_t rows, rows_per_task;
+} copy_context;
+
+/* Drop dimensions of size 1 and merge neighbours that are one run in both operands. At least one dimension stays. */
+static void collapse(copy_context *copy, const sdlf_tensor *x, const sdlf_tensor *y)
+{
+    copy->rank = 0;
+    for (int i = 0; i < x->shape.rank; i++) {
+        int64_t dim = x->shape.dim[i], x_stride = x->stride[i] * copy->x_size, y_stride = y->stride[i] * copy->y_size;
+        if (dim == 1) continue;
+        int last = copy->rank - 1;
+        if (last >= 0 && copy->x_stride[last] == dim * x_stride && copy->y_stride[last] == dim * y_stride) {
+            copy->dim[last] *= dim;
+        } else {
+            copy->dim[++last] = dim;
+            copy->rank++;
+        }
+        copy->x_stride[last] = x_stride;
+        copy->y_stride[last] = y_stride;
+    }
+    if (copy->rank == 0) {
+        copy->dim[0] = 1;
+        copy->x_stride[0] = copy->x_size;
+        copy->y_stride[0] = copy->y_size;
+        copy->rank = 1;
+    }
+}
+
+/* One long run becomes rows that threads can share. */
+static void split_run(copy_context *copy)
+{
+    int64_t piece = BLOCK_BYTES / copy->x_size;
+    if (copy->rank != 1 || copy->dim[0] < 2 * piece || copy->dim[0] % piece != 0) return;
+    copy->rank = 2;
+    copy->dim[1] = piece;
+    copy->dim[0] /= piece;
+    copy->x_stride[1] = copy->x_stride[0];
+    copy->y_stride[1] = copy->y_stride[0];
+    copy->x_stride[0] *= piece;
+    copy->y_stride[0] *= piece;
+}
+
+static void move_elements(char *y, int64_t y_stride, const char *x, int64_t x_stride, int64_t size, int64_t count)
+{
+    switch (size) {
+    case 1:
+        for (int64_t i = 0; i < count; i++) y[i * y_stride] = x[i * x_stride];
+        break;
+    case 4:
+        for (int64_t i = 0; i < count; i++) memcpy(y + i * y_stride, x + i * x_stride, 4);
+        break;
+    case 8:
+        for (int64_t i = 0; i < count; i++) memcpy(y + i * y_stride, x + i * x_stride, 8);
+        break;
+    default:
+        for (int64_t i = 0; i < count; i++) memcpy(y + i * y_stride, x + i * x_stride, (size_t)size);
+        break;
+    }
+}
+
+static void convert_elements(const copy_context *copy, char *y, int64_t y_stride, const char *x, int64_t x_stride,
+                             int64_t count)
+{
+    char in[CONVERT_BLOCK * 8], out[CONVERT_BLOCK * 8];
+    for (int64_t i = 0; i < count; i += CONVERT_BLOCK) {
+        int64_t some = cpu_min(CONVERT_BLOCK, count - i);
+        const char *source = x + i * x_stride;
+        char *target = y + i * y_stride;
+        if (x_stride != copy->x_size) {
+            move_elements(in, copy->x_size, source, x_stride, copy->x_size, some);
+            source = in;
+        }
+        if (y_stride == copy->y_size) {
+            sdlf_convert(copy->to, target, copy->from, source, some);
+        } else {
+            sdlf_convert(copy->to, out, copy->from, source, some);
+            move_elements(target, y_stride, out, copy->y_size, copy->y_size, some);
+        }
+    }
+}
+
+static void copy_row(const copy_context *copy, char *y, const char *x)
+{
+    int inner = copy->rank - 1;
+    int64_t count = copy->dim[inner], x_stride = copy->x_stride[inner], y_stride = copy->y_stride[inner];
+    if (copy->from != copy->to) {
+        convert_elements(copy, y, y_stride, x, x_stride, count);
+    } else if (x_stride == copy->x_size && y_stride == copy->y_size) {
+        memmove(y, x, (size_t)(count * copy->x_size));
+    } else {
+        move_elements(y, y_stride, x, x_stride, copy->x_size, count);
+    }
+}
+
+static void copy_rows(void *context, int64_t index, int thread)
+{
+    const copy_context *copy = context;
+    int64_t first = index * copy->rows_per_task, last = cpu_min(first + copy->rows_per_task, copy->rows);
+    (void)thread;
+    for (int64_t row = first; row < last; row++) {
+        int64_t rest = row, x_offset = 0, y_offset = 0;
+        for (int i = copy->rank - 2; i >= 0; i--) {
+            x_offset += rest % copy->dim[i] * copy->x_stride[i];
+            y_offset += rest % copy->dim[i] * copy->y_stride[i];
+            rest /= copy->dim[i];
+        }
+        copy_row(copy, copy->y + y_offset, copy->x + x_offset);
+    }
+}
+
+sdlf_status cpu_copy(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
+    int64_t count = sdlf_tensor_count(x);
+    if (count == 0) return SDLF_OK;
+    copy_context copy = {.from = x->dtype,
+                         .to = y->dtype,
+                         .x = x->data,
+                         .y = y->data,
+                         .x_size = (int64_t)sdlf_dtype_size(x->dtype),
+                         .y_size = (int64_t)sdlf_dtype_size(y->dtype)};
+    collapse(&copy, x, y);
+    split_run(&copy);
+    int64_t row_bytes = copy.dim[copy.rank - 1] * copy.x_size;
+    copy.rows = count / copy.dim[copy.rank - 1];
+    copy.rows_per_task = cpu_max(1, BLOCK_BYTES / row_bytes);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(copy.rows, copy.rows_per_task), copy_rows, &copy);
+    return SDLF_OK;
+}
+
+/* ---- gather_batch of integers ---- */
+
+sdlf_status cpu_gather_integers(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0], *index = &operation->in[1], *y = &operation->out[0];
+    int64_t rows = index->shape.dim[0];
+    int64_t bytes = rows ? sdlf_tensor_bytes(y) / rows : 0;
+    const int32_t *row = index->data;
+    (void)calculator; /* a few bytes a row: labels */
+    for (int64_t n = 0; n < rows && bytes > 0; n++) {
+        memcpy((char *)y->data + n * bytes, (const char *)x->data + row[n] * bytes, (size_t)bytes);
+    }
+    return SDLF_OK;
+}

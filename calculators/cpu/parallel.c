@@ -1,0 +1,33 @@
+/* Threads: the one place that knows OpenMP. */
+#include "calculators/cpu/cpu.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+void cpu_parallel(const cpu_calculator *cpu, int64_t count, cpu_task *task, void *context)
+{
+#ifdef _OPENMP
+    if (cpu->threads > 1 && count > 1) {
+/* Tasks are handed out one by one: their times differ, and on a shared machine the threads' speeds do too. */
+#pragma omp parallel for num_threads(cpu->threads) schedule(dynamic, 1)
+        for (int64_t i = 0; i < count; i++) task(context, i, omp_get_thread_num());
+        return;
+    }
+#else
+    (void)cpu;
+#endif
+    for (int64_t i = 0; i < count; i++) task(context, i, 0);
+}
+
+int cpu_threads_choose(int wanted)
+{
+#ifdef _OPENMP
+    if (wanted > 0) return wanted;
+    int available = omp_get_max_threads(); /* OMP_NUM_THREADS, or the processors that this process may run on */
+    return available < CPU_MAX_THREADS ? available : CPU_MAX_THREADS;
+#else
+    (void)wanted;
+    return 1;
+#endif
+}

@@ -1,0 +1,42 @@
+# Which library multiplies matrices for the cpu calculator, beside its own kernels.
+#   SDLF_GEMM = auto (oneDNN, else a CBLAS library, else none), onednn, cblas, portable (none)
+# Sets SDLF_GEMM_BACKEND (onednn, cblas or none: calculators/cpu/gemm_*.c) and SDLF_GEMM_LIBRARIES.
+
+set(SDLF_GEMM auto CACHE STRING "Matrix product library: auto, onednn, cblas, portable (none)")
+set_property(CACHE SDLF_GEMM PROPERTY STRINGS auto onednn cblas portable)
+if(NOT SDLF_GEMM MATCHES "^(auto|onednn|cblas|portable)$")
+    message(FATAL_ERROR "SDLF_GEMM is '${SDLF_GEMM}'; it may be auto, onednn, cblas or portable.")
+endif()
+
+set(SDLF_GEMM_BACKEND none)
+set(SDLF_GEMM_LIBRARIES "")
+
+if(SDLF_GEMM MATCHES "^(auto|onednn)$")
+    find_package(dnnl CONFIG QUIET)
+    if(TARGET DNNL::dnnl)
+        set(SDLF_GEMM_BACKEND onednn)
+        set(SDLF_GEMM_LIBRARIES DNNL::dnnl)
+        sdlf_exports(CMAKE "find_dependency(dnnl CONFIG)" LIBRARY -ldnnl)
+        sdlf_summary("GEMM library" "oneDNN ${dnnl_VERSION}")
+    endif()
+endif()
+if(SDLF_GEMM_BACKEND STREQUAL "none" AND SDLF_GEMM MATCHES "^(auto|cblas)$")
+    pkg_check_modules(CBLAS QUIET IMPORTED_TARGET openblas)
+    if(NOT CBLAS_FOUND)
+        pkg_check_modules(CBLAS QUIET IMPORTED_TARGET cblas)
+    endif()
+    if(CBLAS_FOUND)
+        set(SDLF_GEMM_BACKEND cblas)
+        set(SDLF_GEMM_LIBRARIES PkgConfig::CBLAS)
+        sdlf_exports(MODULE ${CBLAS_MODULE_NAME} CMAKE
+            "find_dependency(PkgConfig)\npkg_check_modules(CBLAS QUIET IMPORTED_TARGET ${CBLAS_MODULE_NAME})\nsdlf_need(CBLAS_FOUND ${CBLAS_MODULE_NAME})")
+        sdlf_summary("GEMM library" "${CBLAS_MODULE_NAME} ${CBLAS_VERSION}")
+    endif()
+endif()
+if(SDLF_GEMM_BACKEND STREQUAL "none")
+    if(NOT SDLF_GEMM MATCHES "^(auto|portable)$")
+        message(FATAL_ERROR "SDLF_GEMM is '${SDLF_GEMM}', but that library was not found. On Debian and Ubuntu: "
+                            "apt-get install libdnnl-dev (onednn) or libopenblas-dev (cblas).")
+    endif()
+    sdlf_summary("GEMM library" "none: the cpu calculator's own kernels")
+endif()
