@@ -167,9 +167,8 @@ static void draws_on_a_terminal(void)
     p = (program){.terminal = true};
     setenv("TERM", "xterm-256color", 1);
     unsetenv("NO_COLOR");
-    const char *const words[] = {"train",    "--net", small_network(), "--data",       "digits:60000",
-                                 "--epochs", "1",     "--no-save",     "--calculator", "reference",
-                                 NULL};
+    const char *const words[] = {"train", "--net",     small_network(), "--data",    "digits:6000", "--epochs",
+                                 "1",     "--no-save", "--calculator",  "reference", NULL};
     program_run(&p, words);
     CHECK_EQUAL(p.code, 0);
     CHECK_SAYS(&p, "\r");
