@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# From a clean clone to classified pictures: install what is missing, build, train, test, predict.
+#
+#   scripts/quickstart.sh            learns MNIST where it finds it (SDLF_DATA/mnist, data/mnist), else digits that SDLF draws itself
+#   scripts/quickstart.sh --short    learns 6,000 digits once: a trial of a few seconds
+#
+# The weights go to simple_cnn.safetensors in the project's folder.
+. "$(dirname "$0")/common.sh"
+
+data=digits
+epochs=3
+for folder in "${SDLF_DATA:-}/mnist" data/mnist; do
+    if compgen -G "$folder/train-images*" > /dev/null; then
+        data=mnist:$folder
+        break
+    fi
+done
+case ${1:-} in
+"") ;;
+--short)
+    data=digits:6000
+    epochs=1
+    ;;
+*)
+    sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+    [ "$1" = --help ] || exit 2
+    exit 0
+    ;;
+esac
+
+step "Packages"
+scripts/setup.sh
+
+step "Build (build/release)"
+run cmake --preset release
+run cmake --build --preset release --target sdlf_program --parallel "$(processors)"
+sdlf=build/release/sdlf
+
+step "Train"
+run "$sdlf" train --data "$data" --net simple_cnn --epochs "$epochs" --out simple_cnn.safetensors
+
+step "Test, with a table of which digit was taken for which"
+run "$sdlf" eval --weights simple_cnn.safetensors --data "$data" --confusion
+
+step "Predict"
+run "$sdlf" predict --weights simple_cnn.safetensors --draw apps/examples/pictures/three.png
+run "$sdlf" predict --weights simple_cnn.safetensors apps/examples/pictures/*.png
+
+step "Done in $SECONDS s"
+echo "'$sdlf help' lists what else there is. Pictures of your own, PNG or PGM: $sdlf predict --weights simple_cnn.safetensors FILE"
