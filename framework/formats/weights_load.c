@@ -94,14 +94,23 @@ static void release(loaded_weights *weights, const sdlf_model *model, bool blank
     free(weights->parameters);
 }
 
+/* Have the optimiser states stay in the file. */
+static void leave_states(loaded_weights *weights, const sdlf_model *model)
+{
+    for (int i = 0; i < model->parameter_count; i++)
+        for (int slot = 1; slot < WEIGHTS_SLOTS; slot++) weights->parameters[i].entry[slot] = NULL;
+    weights->state_count = 0;
+}
+
 /* Load into parameters that have values, or, with `blank`, into ones that are only described: these get memory once the
  * file is known to fill it, and are lost after a failure. */
-static sdlf_status load(sdlf_model *model, const safetensors_file *file, bool blank)
+static sdlf_status load(sdlf_model *model, const safetensors_file *file, bool blank, bool with_states)
 {
     loaded_weights weights = {.file = file};
     weights.parameters = calloc((size_t)model->parameter_count + 1, sizeof *weights.parameters);
     if (weights.parameters == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory loading it", file->path);
     sdlf_status status = weights_match(&weights, model);
+    if (status == SDLF_OK && !with_states) leave_states(&weights, model);
     if (status == SDLF_OK) status = read_metadata(&weights);
     if (status == SDLF_OK && blank) status = model_allocate(model, NULL);
     if (status == SDLF_OK) status = read_values(&weights, model, blank);
@@ -112,11 +121,11 @@ static sdlf_status load(sdlf_model *model, const safetensors_file *file, bool bl
 }
 
 /* Load into a model that is built now if it was not; after a failure it is as it was. */
-static sdlf_status build_and_load(sdlf_model *model, const safetensors_file *file)
+static sdlf_status build_and_load(sdlf_model *model, const safetensors_file *file, bool with_states)
 {
-    if (model->built) return load(model, file, false);
+    if (model->built) return load(model, file, false, with_states);
     sdlf_status status = model_describe(model);
-    if (status == SDLF_OK) status = load(model, file, true);
+    if (status == SDLF_OK) status = load(model, file, true, with_states);
     if (status != SDLF_OK) model_free_parameters(model);
     return status;
 }
@@ -128,7 +137,7 @@ sdlf_status sdlf_model_load(sdlf_model *model, const char *path)
     safetensors_file file;
     status = safetensors_open(&file, path);
     if (status != SDLF_OK) return status;
-    status = build_and_load(model, &file);
+    status = build_and_load(model, &file, true);
     safetensors_close(&file);
     return status;
 }
@@ -147,7 +156,7 @@ static sdlf_status open_network(sdlf_model **model, const safetensors_file *file
     return sdlf_network_parse(model, network, strlen(network), origin);
 }
 
-sdlf_status sdlf_model_open(sdlf_model **model, const char *path)
+static sdlf_status open_file(sdlf_model **model, const char *path, bool with_states)
 {
     *model = NULL;
     safetensors_file file;
@@ -155,11 +164,21 @@ sdlf_status sdlf_model_open(sdlf_model **model, const char *path)
     if (status != SDLF_OK) return status;
     sdlf_model *made = NULL;
     status = open_network(&made, &file);
-    if (status == SDLF_OK) status = build_and_load(made, &file);
+    if (status == SDLF_OK) status = build_and_load(made, &file, with_states);
     safetensors_close(&file);
     if (status == SDLF_OK)
         *model = made;
     else
         sdlf_model_free(made);
     return status;
+}
+
+sdlf_status sdlf_model_open(sdlf_model **model, const char *path)
+{
+    return open_file(model, path, true);
+}
+
+sdlf_status sdlf_model_open_to_run(sdlf_model **model, const char *path)
+{
+    return open_file(model, path, false);
 }

@@ -49,6 +49,23 @@ static void checkpoint_comes_back_bit_for_bit(void)
     sdlf_model_free(opened);
 }
 
+/* The parameters and what is known of the training, without what only more training needs. */
+static void a_model_to_run_leaves_the_states(void)
+{
+    const char *path = test_path("run.safetensors");
+    sdlf_model *saved = make_trained(1), *opened = NULL;
+    CHECK_OK(sdlf_model_save_checkpoint(saved, path));
+    if (CHECK_OK(sdlf_model_open_to_run(&opened, path))) {
+        CHECK_EQUAL(sdlf_model_hash(opened), sdlf_model_hash(saved));
+        CHECK(sdlf_model_training_state(opened)->present);
+        for (int i = 0; i < sdlf_model_parameter_count(opened); i++) {
+            CHECK(!sdlf_tensor_present(&sdlf_model_parameter(opened, i)->state[0]));
+        }
+    }
+    sdlf_model_free(saved);
+    sdlf_model_free(opened);
+}
+
 /* Loading changes values where they are: plans point to them. States of an earlier training become zero. */
 static void memory_stays_in_place(void)
 {
@@ -182,6 +199,7 @@ int main(void)
 {
     RUN(parameters_come_back);
     RUN(checkpoint_comes_back_bit_for_bit);
+    RUN(a_model_to_run_leaves_the_states);
     RUN(memory_stays_in_place);
     RUN(odd_numbers_come_back);
     RUN(refuses_to_save);

@@ -45,6 +45,9 @@ sdlf_status sdlf_model_load(sdlf_model *model, const char *path);
 /* Make the network that a weights file carries in its metadata, and load it. The model is the caller's. */
 sdlf_status sdlf_model_open(sdlf_model **model, const char *path);
 
+/* The same for a model that will not be trained on: optimiser states, which may be most of the file, are left there. */
+sdlf_status sdlf_model_open_to_run(sdlf_model **model, const char *path);
+
 /* ---- networks: JSON ----
  * docs/network-files.md describes the form. */
 
