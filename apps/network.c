@@ -63,7 +63,7 @@ sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed)
 
 sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net)
 {
-    if (!net) return sdlf_model_open(model, weights);
+    if (!net) return sdlf_model_open_to_run(model, weights);
     sdlf_status status = network_open(model, net, 1);
     if (status == SDLF_OK) status = sdlf_model_load(*model, weights);
     if (status != SDLF_OK) {

@@ -17,6 +17,7 @@
 #include "apps/network.h"
 #include "apps/number.h"
 #include "apps/picture.h"
+#include "apps/report.h"
 
 typedef struct settings {
     const char *weights, *net, *calculator;
@@ -43,10 +44,12 @@ static const argument predict_arguments[] = {
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "what computes"},
     {"threads", ARGUMENT_INT, offsetof(settings, threads), "N", .minimum = 1, .maximum = 1024,
-     .help = "threads of the cpu calculator (default: all)"},
+     .help = "threads of the cpu calculator (default: as many as pay)"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON, with the probability of every class"},
     {0},
 };
+
+static const double worth_threads = 1e9; /* FLOPs */
 
 typedef struct session {
     settings set;
@@ -63,15 +66,28 @@ typedef struct session {
     bool index_given;
 } session;
 
-/* A plan for one picture at a time: it takes the least memory and the least time to begin. */
-static sdlf_status prepare(session *s)
+/* A plan for one picture at a time, on a calculator with `threads`: it takes the least memory and begins the soonest. */
+static sdlf_status make_plan(session *s, int threads)
 {
+    sdlf_plan_free(s->plan);
+    s->plan = NULL;
+    machine_close(&s->machine);
+    s->machine.threads = threads;
     sdlf_calculator *calculator = NULL;
-    s->machine.threads = (int)s->set.threads;
     sdlf_status status = machine_open(&s->machine, s->set.calculator, &calculator);
-    if (status == SDLF_OK) status = network_open_weights(&s->model, s->set.weights, s->set.net);
-    if (status == SDLF_OK) {
-        status = sdlf_plan_create(&s->plan, s->model, &(sdlf_plan_options){.batch = 1, .forward = calculator});
+    if (status != SDLF_OK) return status;
+    return sdlf_plan_create(&s->plan, s->model, &(sdlf_plan_options){.batch = 1, .forward = calculator});
+}
+
+/* One thread, unless there is so much to compute that starting others pays. */
+static sdlf_status prepare(session *s, int pictures)
+{
+    int threads = (int)s->set.threads;
+    sdlf_status status = network_open_weights(&s->model, s->set.weights, s->set.net);
+    if (status == SDLF_OK) status = make_plan(s, threads > 0 ? threads : 1);
+    if (status == SDLF_OK && threads == 0) {
+        double flops = (double)report_plan_cost(s->plan).flops * pictures;
+        if (flops > worth_threads) status = make_plan(s, 0);
     }
     if (status != SDLF_OK) return status;
     sdlf_shape output = sdlf_model_node_shape(s->model, sdlf_model_output(s->model, 0));
@@ -162,7 +178,7 @@ static void add_json(const session *s, const char *path)
 /* A picture that cannot be read does not keep the others from being looked at. */
 static int predict(session *s, const arguments *given)
 {
-    sdlf_status status = prepare(s);
+    sdlf_status status = prepare(s, given->operand_count);
     if (status != SDLF_OK) return command_conclude("predict", status);
     int width = 0, code = COMMAND_OK;
     for (int i = 0; i < given->operand_count; i++) {
