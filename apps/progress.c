@@ -9,7 +9,10 @@
 #include "apps/clock.h"
 #include "apps/number.h"
 
-static const double redraw_seconds = 0.1, line_seconds = 5;
+static const double redraw_seconds = 0.1;
+
+/* Between two plain lines: a twentieth of an epoch, in these bounds. */
+static const double shortest_pause = 5, longest_pause = 60;
 
 enum { BAR_WIDEST = 24, BAR_NARROWEST = 8, LINE_MAX_BYTES = 512 };
 
@@ -90,6 +93,14 @@ static void finish_epoch(progress *p, const sdlf_progress *now)
     fflush(p->out.file);
 }
 
+/* Seconds between two lines, or between two drawings of the bar. */
+static double pause_between(const progress *p, const sdlf_progress *now)
+{
+    if (p->out.interactive) return redraw_seconds;
+    double epoch = (now->seconds - p->first_seconds) / (double)(now->step - p->first_step) * (double)now->steps;
+    return fmin(fmax(epoch / 20, shortest_pause), longest_pause);
+}
+
 void progress_show(progress *p, const sdlf_progress *now)
 {
     double time = clock_now();
@@ -105,8 +116,8 @@ void progress_show(progress *p, const sdlf_progress *now)
         p->first_samples = resumed ? now->samples : 0;
         p->first_seconds = resumed ? now->seconds : 0;
     }
-    bool last = now->step == now->steps;
-    if (p->out.interactive ? time - p->drawn < redraw_seconds && !last : time - p->drawn < line_seconds) return;
+    bool last = now->step == now->steps, due = time - p->drawn >= pause_between(p, now);
+    if (!due && !(last && p->out.interactive)) return;
     p->drawn = time;
     if (p->out.interactive) {
         draw_bar(p, now);

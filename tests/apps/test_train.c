@@ -61,6 +61,31 @@ static void one_seed_one_result(void)
     CHECK(strcmp(other, first) != 0);
 }
 
+/* The calculator that runs unless another is asked for, with any number of threads. */
+static void threads_change_nothing(void)
+{
+#define LENET "train", "--net", "lenet5", "--data", "digits:1200", "--epochs", "2", "--no-save"
+    const char *one = last_hash(SDLF(0, LENET, "--threads", "1"));
+    const char *two = last_hash(SDLF(0, LENET, "--threads", "2"));
+    const char *three = last_hash(SDLF(0, LENET, "--threads", "3"));
+    CHECK_TEXT(two, one);
+    CHECK_TEXT(three, one);
+}
+
+/* Forward passes here and backward passes there; one layer elsewhere; nothing fused. */
+static void placement_is_heard(void)
+{
+    const program *p = SDLF(0, "train", "--net", small_network(), "--data", "digits:600", "--epochs", "1", "--no-save",
+                            "--forward", "cpu", "--backward", "reference", "--place",
+                            "fully_connected=forward:reference,backward:cpu", "--no-fusion");
+    CHECK_SAYS(p, "cpu: ");
+    CHECK_SAYS(p, "reference: ");
+    CHECK_SAYS(p, "epoch 1/1");
+    p = SDLF(0, "info", "--net", small_network(), "--place", "fully_connected_2=reference");
+    CHECK_SAYS(p, "  on ");
+    CHECK_SAYS(p, "  reference");
+}
+
 /* With all options that a checkpoint must carry. */
 #define OPTIONS                                                                                                        \
     "--batch", "48", "--seed", "5", "--optimizer", "adamw", "--weight-decay", "0.01", "--schedule", "step", "--every", \
@@ -188,6 +213,8 @@ int main(void)
     RUN(trains_and_says_so);
     RUN(says_nothing_when_quiet);
     RUN(one_seed_one_result);
+    RUN(threads_change_nothing);
+    RUN(placement_is_heard);
     RUN(resuming_changes_nothing);
     RUN(resuming_refuses_what_cannot_be);
     RUN(old_weights_are_not_written_over_by_default);
