@@ -1,6 +1,21 @@
 /* conv2d_forward, conv2d_backward_input, conv2d_backward_weights: which algorithm. Contracts: <sdlf/operation.h>. */
-#include "calculators/cpu/kernels/im2col.h"
+#include "calculators/cpu/kernels/direct_conv2d.h"
 #include "calculators/cpu/kernels/kernels.h"
+
+/* operation->algorithm, as the calculator's class names them. */
+enum { AUTO, DIRECT, IM2COL };
+
+static bool is_direct(const convolution *v, int algorithm)
+{
+    if (algorithm == AUTO) return direct_takes_cpu(v) && direct_pays_cpu(v);
+    return algorithm == DIRECT;
+}
+
+/* im2col takes everything; direct was asked for by name. */
+static bool supports(const convolution *v, int algorithm)
+{
+    return algorithm != DIRECT || direct_takes_cpu(v);
+}
 
 static int64_t bytes_of(const sdlf_calculator *calculator, im2col_space space)
 {
@@ -17,7 +32,15 @@ static convolution of_operation(const sdlf_operation *operation, const sdlf_tens
 int64_t conv2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
-    return bytes_of(calculator, im2col_forward_space_cpu(&v));
+    bool direct = is_direct(&v, operation->algorithm);
+    return bytes_of(calculator, direct ? direct_forward_space_cpu(&v, NULL) : im2col_forward_space_cpu(&v));
+}
+
+bool conv2d_forward_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
+    (void)calculator;
+    return supports(&v, operation->algorithm);
 }
 
 sdlf_status conv2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -29,42 +52,89 @@ sdlf_status conv2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation
                                    .residual = input(operation, 3),
                                    .y = output(operation, 0),
                                    .activation = operation->conv2d.activation};
-    im2col_forward_cpu(cpu_from(calculator), &forward, operation->workspace.data);
+    if (is_direct(&forward.v, operation->algorithm)) {
+        direct_forward_cpu(cpu_from(calculator), &forward, NULL, operation->workspace.data);
+    } else {
+        im2col_forward_cpu(cpu_from(calculator), &forward, operation->workspace.data);
+    }
     return SDLF_OK;
 }
 
 /* ---- gradient by the input ---- */
 
+static convolution_backward input_gradient(const sdlf_operation *operation)
+{
+    return (convolution_backward){.v = of_operation(operation, &operation->out[0], &operation->in[1]),
+                                  .w = input(operation, 1),
+                                  .dy = input(operation, 0),
+                                  .dx = output(operation, 0),
+                                  .wants_dx = true};
+}
+
 int64_t conv2d_backward_input_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    convolution v = of_operation(operation, &operation->out[0], &operation->in[1]);
-    return bytes_of(calculator, im2col_backward_input_space_cpu(&v));
+    convolution_backward backward = input_gradient(operation);
+    bool direct = is_direct(&backward.v, operation->algorithm);
+    return bytes_of(calculator,
+                    direct ? direct_backward_space_cpu(&backward, NULL) : im2col_backward_input_space_cpu(&backward.v));
+}
+
+bool conv2d_backward_input_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    convolution_backward backward = input_gradient(operation);
+    (void)calculator;
+    return supports(&backward.v, operation->algorithm);
 }
 
 sdlf_status conv2d_backward_input_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    convolution v = of_operation(operation, &operation->out[0], &operation->in[1]);
-    im2col_backward_input_cpu(cpu_from(calculator), &v, input(operation, 0), input(operation, 1), output(operation, 0),
-                              operation->workspace.data);
+    convolution_backward backward = input_gradient(operation);
+    const cpu_calculator *cpu = cpu_from(calculator);
+    if (is_direct(&backward.v, operation->algorithm)) {
+        direct_backward_cpu(cpu, &backward, NULL, operation->workspace.data);
+    } else {
+        im2col_backward_input_cpu(cpu, &backward.v, backward.dy, backward.w, backward.dx, operation->workspace.data);
+    }
     return SDLF_OK;
 }
 
 /* ---- gradient by weights and bias ---- */
 
+static convolution_backward weights_gradient(const sdlf_operation *operation)
+{
+    return (convolution_backward){.v = of_operation(operation, &operation->in[0], &operation->out[0]),
+                                  .x = input(operation, 0),
+                                  .dy = input(operation, 1),
+                                  .dw = output(operation, 0),
+                                  .wants_dw = true};
+}
+
 int64_t conv2d_backward_weights_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    convolution v = of_operation(operation, &operation->in[0], &operation->out[0]);
-    return bytes_of(calculator, im2col_backward_weights_space_cpu(&v));
+    convolution_backward backward = weights_gradient(operation);
+    bool direct = is_direct(&backward.v, operation->algorithm);
+    return bytes_of(calculator, direct ? direct_backward_space_cpu(&backward, NULL)
+                                       : im2col_backward_weights_space_cpu(&backward.v));
+}
+
+bool conv2d_backward_weights_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    convolution_backward backward = weights_gradient(operation);
+    (void)calculator;
+    return supports(&backward.v, operation->algorithm);
 }
 
 sdlf_status conv2d_backward_weights_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    convolution v = of_operation(operation, &operation->in[0], &operation->out[0]);
+    convolution_backward backward = weights_gradient(operation);
     const cpu_calculator *cpu = cpu_from(calculator);
-    im2col_backward_weights_cpu(cpu, &v, input(operation, 0), input(operation, 1), output(operation, 0),
-                                operation->workspace.data);
+    if (is_direct(&backward.v, operation->algorithm)) {
+        direct_backward_cpu(cpu, &backward, NULL, operation->workspace.data);
+    } else {
+        im2col_backward_weights_cpu(cpu, &backward.v, backward.x, backward.dy, backward.dw, operation->workspace.data);
+    }
     if (sdlf_tensor_present(&operation->out[1])) {
-        convolution_backward_bias_cpu(cpu, &v, input(operation, 1), output(operation, 1));
+        convolution_backward_bias_cpu(cpu, &backward.v, backward.dy, output(operation, 1));
     }
     return SDLF_OK;
 }

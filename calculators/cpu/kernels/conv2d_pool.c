@@ -3,7 +3,7 @@
  * Forward: a task takes one image and one group, convolves into scratch space and pools from there, so that the
  * convolution's own output stays in the cache. Backward: the gradient by the convolution's own output is written out from dy
  * and mask, and handed to the convolution's gradients. */
-#include "calculators/cpu/kernels/im2col.h"
+#include "calculators/cpu/kernels/direct_conv2d.h"
 #include "calculators/cpu/kernels/kernels.h"
 
 typedef struct pool_context {
@@ -11,7 +11,7 @@ typedef struct pool_context {
     int64_t window[2], p, q; /* the pool's window and output */
     bool first_only;
     const element *x, *w, *bias, *dy;
-    element *y, *gradient, *scratch;
+    element *y, *gradient, *db, *scratch;
     const uint8_t *mask_in;
     uint8_t *mask_out;
     int64_t scratch_size, convolved_size;
@@ -29,6 +29,27 @@ static pool_context context_of(const sdlf_operation *operation, const sdlf_tenso
                         .x = input(operation, 0),
                         .w = input(operation, 1)};
     return all;
+}
+
+/* The direct way takes windows of any kind backward, of 2x2 forward. */
+static bool is_direct_forward(const pool_context *all)
+{
+    return all->window[0] == 2 && all->window[1] == 2 && direct_takes_cpu(&all->v);
+}
+
+static direct_pool direct_pool_of(const pool_context *all)
+{
+    return (direct_pool){.window = {all->window[0], all->window[1]},
+                         .p = all->p,
+                         .q = all->q,
+                         .first_only = all->first_only,
+                         .mask_out = all->mask_out,
+                         .mask_in = all->mask_in};
+}
+
+static int64_t bytes_of(const sdlf_calculator *calculator, im2col_space space)
+{
+    return (space.shared + cpu_from_const(calculator)->threads * space.each) * (int64_t)sizeof(element);
 }
 
 /* ---- forward ---- */
@@ -81,6 +102,8 @@ static void forward_image(void *argument, int64_t image, int thread)
 int64_t conv2d_relu_max_pool_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     pool_context all = context_of(operation, &operation->out[0]);
+    direct_pool pool = direct_pool_of(&all);
+    if (is_direct_forward(&all)) return bytes_of(calculator, direct_forward_space_cpu(&all.v, &pool));
     int64_t convolved = cpu_round_up(all.v.k * all.v.p_q, LANES);
     return cpu_from_const(calculator)->threads * (convolved + im2col_forward_space_cpu(&all.v).each) *
            (int64_t)sizeof(element);
@@ -92,6 +115,12 @@ sdlf_status conv2d_relu_max_pool_forward_cpu(sdlf_calculator *calculator, const 
     all.bias = input(operation, 2);
     all.y = output(operation, 0);
     all.mask_out = operation->out[1].data;
+    if (is_direct_forward(&all)) {
+        direct_pool pool = direct_pool_of(&all);
+        convolution_forward forward = {.v = all.v, .x = all.x, .w = all.w, .bias = all.bias, .y = all.y};
+        direct_forward_cpu(cpu_from(calculator), &forward, &pool, operation->workspace.data);
+        return SDLF_OK;
+    }
     all.scratch = operation->workspace.data;
     all.convolved_size = cpu_round_up(all.v.k * all.v.p_q, LANES);
     all.scratch_size = all.convolved_size + im2col_forward_space_cpu(&all.v).each;
@@ -119,6 +148,24 @@ static void write_gradient(void *argument, int64_t plane, int thread)
     }
 }
 
+/* db[k] = sum of dy over the marked windows. A task takes one filter. */
+static void backward_bias_filter(void *argument, int64_t k, int thread)
+{
+    const pool_context *all = argument;
+    int64_t filters = all->v.groups * all->v.k, p_q = all->p * all->q;
+    double sum = 0;
+    (void)thread;
+    for (int64_t n = 0; n < all->v.n; n++) {
+        const element *dy = all->dy + (n * filters + k) * p_q;
+        const uint8_t *mask = all->mask_in + (n * filters + k) * p_q;
+        element part = 0;
+#pragma omp simd reduction(+ : part)
+        for (int64_t i = 0; i < p_q; i++) part += mask[i] ? dy[i] : 0;
+        sum += (double)part;
+    }
+    all->db[k] = (element)sum;
+}
+
 /* In elements: the gradient by the convolution's output, and scratch space for what follows. */
 static im2col_space backward_space(const cpu_calculator *cpu, const convolution *v)
 {
@@ -128,9 +175,24 @@ static im2col_space backward_space(const cpu_calculator *cpu, const convolution 
         .shared = cpu_round_up(v->n * v->groups * v->k * v->p_q, LANES)};
 }
 
+static convolution_backward backward_of(const sdlf_operation *operation, const pool_context *all)
+{
+    return (convolution_backward){.v = all->v,
+                                  .wants_dw = sdlf_tensor_present(&operation->out[0]),
+                                  .wants_dx = sdlf_tensor_present(&operation->out[2]),
+                                  .x = all->x,
+                                  .w = all->w,
+                                  .dy = input(operation, 2),
+                                  .dw = output(operation, 0),
+                                  .dx = output(operation, 2)};
+}
+
 int64_t conv2d_relu_max_pool_backward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     pool_context all = context_of(operation, &operation->in[2]);
+    direct_pool pool = direct_pool_of(&all);
+    convolution_backward backward = backward_of(operation, &all);
+    if (direct_takes_cpu(&all.v)) return bytes_of(calculator, direct_backward_space_cpu(&backward, &pool));
     im2col_space space = backward_space(cpu_from_const(calculator), &all.v);
     return (space.shared + space.each) * (int64_t)sizeof(element);
 }
@@ -141,17 +203,19 @@ sdlf_status conv2d_relu_max_pool_backward_cpu(sdlf_calculator *calculator, const
     const cpu_calculator *cpu = cpu_from(calculator);
     all.dy = input(operation, 2);
     all.mask_in = operation->in[3].data;
+    all.db = output(operation, 1);
+    if (all.db) cpu_parallel(cpu, all.v.groups * all.v.k, backward_bias_filter, &all);
+    convolution_backward backward = backward_of(operation, &all);
+    if (!backward.wants_dw && !backward.wants_dx) return SDLF_OK;
+    if (direct_takes_cpu(&all.v)) {
+        direct_pool pool = direct_pool_of(&all);
+        direct_backward_cpu(cpu, &backward, &pool, operation->workspace.data);
+        return SDLF_OK;
+    }
     all.gradient = operation->workspace.data;
     element *scratch = all.gradient + backward_space(cpu, &all.v).shared;
     cpu_parallel(cpu, all.v.n * all.v.groups * all.v.k, write_gradient, &all);
-    if (sdlf_tensor_present(&operation->out[0])) {
-        im2col_backward_weights_cpu(cpu, &all.v, all.x, all.gradient, output(operation, 0), scratch);
-    }
-    if (sdlf_tensor_present(&operation->out[1])) {
-        convolution_backward_bias_cpu(cpu, &all.v, all.gradient, output(operation, 1));
-    }
-    if (sdlf_tensor_present(&operation->out[2])) {
-        im2col_backward_input_cpu(cpu, &all.v, all.gradient, all.w, output(operation, 2), scratch);
-    }
+    if (backward.wants_dw) im2col_backward_weights_cpu(cpu, &all.v, all.x, all.gradient, backward.dw, scratch);
+    if (backward.wants_dx) im2col_backward_input_cpu(cpu, &all.v, all.gradient, all.w, backward.dx, scratch);
     return SDLF_OK;
 }

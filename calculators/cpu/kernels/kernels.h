@@ -8,6 +8,8 @@
 
 typedef int64_t workspace_function(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
+typedef bool supports_function(const sdlf_calculator *calculator, const sdlf_operation *operation);
+
 extern const cpu_instance instance_cpu;
 
 sdlf_kernel gather_batch_cpu;
@@ -16,6 +18,7 @@ workspace_function gemm_workspace_cpu, gemm_backward_sgd_workspace_cpu;
 sdlf_kernel reduce_cpu, add_cpu;
 workspace_function reduce_workspace_cpu;
 sdlf_kernel conv2d_forward_cpu, conv2d_backward_input_cpu, conv2d_backward_weights_cpu;
+supports_function conv2d_forward_supports_cpu, conv2d_backward_input_supports_cpu, conv2d_backward_weights_supports_cpu;
 workspace_function conv2d_forward_workspace_cpu, conv2d_backward_input_workspace_cpu,
     conv2d_backward_weights_workspace_cpu;
 sdlf_kernel conv2d_relu_max_pool_forward_cpu, conv2d_relu_max_pool_backward_cpu;

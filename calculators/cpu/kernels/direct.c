@@ -1,0 +1,335 @@
+/* Direct convolution: laying out, and the convolution proper. See direct.h.
+ *
+ * The inner loop does DIRECT_POSITIONS x DIRECT_VECTORS multiply-adds for as many loads of single values, broadcast, and
+ * DIRECT_VECTORS loads of filters: bound by arithmetic. 2 K P Q C R S FLOPs an image; with 32 filters of 5x5 over 28x28 of one
+ * channel, 1.25 MFLOP: 6 us at 200 GFLOP/s a thread. */
+#include "calculators/cpu/kernels/direct.h"
+#include "calculators/cpu/kernels/interleave.h"
+
+/* Elements of a laid out image, at most: it shares the second-level cache with filters and results. */
+enum { MAXIMUM_IMAGE = 1 << 17 };
+
+bool direct_takes_cpu(const convolution *v)
+{
+    if (v->groups != 1 || v->stride[0] != 1 || v->stride[1] != 1 || v->dilation[0] != 1 || v->dilation[1] != 1)
+        return false;
+    int64_t side[2] = {v->r, v->s}, input[2] = {v->h, v->w}, output[2] = {v->p, v->q};
+    for (int i = 0; i < 2; i++) { /* padding before and after, less than the window */
+        int64_t after = output[i] - input[i] + side[i] - 1 - v->before[i];
+        if (v->before[i] >= side[i] || after >= side[i]) return false;
+    }
+    int64_t padded = (v->h + v->r) * (v->w + v->s);
+    return padded <= MAXIMUM_IMAGE && padded * cpu_max(v->c, cpu_round_up(v->k, LANES)) <= MAXIMUM_IMAGE &&
+           v->k * v->taps <= MAXIMUM_IMAGE;
+}
+
+/* Vectors of filters should be filled well, and the loop along a window's row should not be too short. */
+bool direct_pays_cpu(const convolution *v)
+{
+    return 2 * v->k >= cpu_round_up(v->k, LANES) && v->taps >= 8;
+}
+
+direct_image direct_input_image_cpu(const convolution *v)
+{
+    return (direct_image){.channels = v->c,
+                          .height = v->p + v->r - 1,
+                          .width = v->q + v->s - 1,
+                          .top = v->before[0],
+                          .left = v->before[1]};
+}
+
+direct_image direct_gradient_image_cpu(const convolution *v)
+{
+    return (direct_image){.channels = cpu_round_up(v->k, LANES),
+                          .height = v->h + v->r - 1,
+                          .width = v->w + v->s - 1,
+                          .top = v->r - 1 - v->before[0],
+                          .left = v->s - 1 - v->before[1]};
+}
+
+static direct_filter make_filter(int64_t channels, int64_t filters, const convolution *v, const direct_image *image)
+{
+    return (direct_filter){.channels = channels,
+                           .filters = filters,
+                           .padded_filters = cpu_round_up(filters, LANES),
+                           .r = v->r,
+                           .run = v->s * channels,
+                           .row = image->width * image->channels};
+}
+
+direct_filter direct_forward_filter_cpu(const convolution *v)
+{
+    direct_image image = direct_input_image_cpu(v);
+    return make_filter(v->c, v->k, v, &image);
+}
+
+direct_filter direct_backward_filter_cpu(const convolution *v)
+{
+    direct_image image = direct_gradient_image_cpu(v);
+    return make_filter(image.channels, v->c, v, &image);
+}
+
+int64_t direct_filter_size_cpu(const direct_filter *filter)
+{
+    return filter->r * filter->run * filter->padded_filters;
+}
+
+/* ---- laying out ---- */
+
+/* Where filter f lies, tap by tap, `width` elements apart: blocks of DIRECT_VECTORS vectors, the last of what is left. */
+static element *packed_filter(element *packed, const direct_filter *filter, int64_t f, int64_t *width)
+{
+    int64_t block = DIRECT_VECTORS * LANES, first = f / block * block, taps = filter->r * filter->run;
+    *width = cpu_min(block, filter->padded_filters - first);
+    return packed + first * taps + f - first;
+}
+
+void direct_pack_forward_cpu(element *packed, const convolution *v, const element *w)
+{
+    direct_filter filter = direct_forward_filter_cpu(v);
+    memset(packed, 0, (size_t)direct_filter_size_cpu(&filter) * sizeof *packed);
+    for (int64_t k = 0; k < v->k; k++) {
+        int64_t width;
+        element *to = packed_filter(packed, &filter, k, &width);
+        for (int64_t c = 0; c < v->c; c++) {
+            for (int64_t i = 0; i < v->r_s; i++) to[(i * v->c + c) * width] = *w++;
+        }
+    }
+}
+
+void direct_pack_backward_cpu(element *packed, const convolution *v, const element *w)
+{
+    direct_filter filter = direct_backward_filter_cpu(v);
+    memset(packed, 0, (size_t)direct_filter_size_cpu(&filter) * sizeof *packed);
+    for (int64_t c = 0; c < v->c; c++) {
+        int64_t width;
+        element *to = packed_filter(packed, &filter, c, &width);
+        for (int64_t k = 0; k < v->k; k++) {
+            const element *from = w + (k * v->c + c) * v->r_s;
+            for (int64_t i = 0; i < v->r_s; i++) to[((v->r_s - 1 - i) * filter.channels + k) * width] = from[i];
+        }
+    }
+}
+
+void direct_load_cpu(element *to, const direct_image *image, const element *x, int64_t channels, int64_t h, int64_t w,
+                     element *flat)
+{
+    memset(to, 0, (size_t)(image->height * image->width * image->channels) * sizeof *to);
+    if (channels > 1) {
+        transpose(flat, channels, x, h * w, channels, h * w);
+        x = flat;
+    }
+    for (int64_t i = 0; i < h; i++) {
+        element *row = to + ((i + image->top) * image->width + image->left) * image->channels;
+        if (channels == image->channels) {
+            memcpy(row, x + i * w * channels, (size_t)(w * channels) * sizeof *row);
+        } else {
+            for (int64_t j = 0; j < w; j++) {
+                memcpy(row + j * image->channels, x + (i * w + j) * channels, (size_t)channels * sizeof *row);
+            }
+        }
+    }
+}
+
+/* ---- convolving ---- */
+
+/* Positions of a p x q plane in row-major order, without a division for each; behind the last the first is repeated. */
+typedef struct walker {
+    const element *start, *at;
+    int64_t down, right; /* elements from a position to its neighbours */
+    int64_t q, column, row, left;
+} walker;
+
+static inline walker walk(const element *image, int64_t down, int64_t right, int64_t p, int64_t q)
+{
+    return (walker){.start = image, .at = image, .down = down, .right = right, .q = q, .left = p * q};
+}
+
+static inline const element *walk_on(walker *w)
+{
+    if (w->left-- <= 0) return w->start;
+    const element *here = w->at;
+    w->at += w->right;
+    if (++w->column == w->q) {
+        w->column = 0;
+        w->at = w->start + ++w->row * w->down;
+    }
+    return here;
+}
+
+/* The sums of DIRECT_POSITIONS positions; at[i] is where position i's window begins. `vectors` is a constant. */
+static inline __attribute__((always_inline)) void sum_positions(vector sum[DIRECT_POSITIONS][DIRECT_VECTORS],
+                                                                const int vectors, const direct_filter *filter,
+                                                                const element *const *at, const element *packed,
+                                                                const element *bias)
+{
+    const element *x[DIRECT_POSITIONS];
+    for (int i = 0; i < DIRECT_POSITIONS; i++) {
+        x[i] = at[i];
+        for (int j = 0; j < vectors; j++) sum[i][j] = bias ? load(bias + j * LANES) : (vector){0};
+    }
+    for (int64_t r = 0; r < filter->r; r++) {
+        for (int64_t t = 0; t < filter->run; t++, packed += vectors * LANES) {
+            vector w[DIRECT_VECTORS];
+            for (int j = 0; j < vectors; j++) w[j] = load(packed + j * LANES);
+            for (int i = 0; i < DIRECT_POSITIONS; i++) {
+                for (int j = 0; j < vectors; j++) sum[i][j] += x[i][t] * w[j];
+            }
+        }
+        for (int i = 0; i < DIRECT_POSITIONS; i++) x[i] += filter->row;
+    }
+}
+
+static inline __attribute__((always_inline)) void convolve_block(const int vectors, element *out,
+                                                                 const direct_filter *filter, const element *image,
+                                                                 const element *packed, const element *bias, int64_t p,
+                                                                 int64_t q)
+{
+    walker along = walk(image, filter->row, filter->channels, p, q);
+    for (int64_t position = 0; position < p * q; position += DIRECT_POSITIONS) {
+        vector sum[DIRECT_POSITIONS][DIRECT_VECTORS];
+        const element *at[DIRECT_POSITIONS];
+        for (int i = 0; i < DIRECT_POSITIONS; i++) at[i] = walk_on(&along);
+        sum_positions(sum, vectors, filter, at, packed, bias);
+        for (int i = 0; i < DIRECT_POSITIONS; i++) {
+            for (int j = 0; j < vectors; j++) {
+                store(out + (position + i) * filter->padded_filters + j * LANES, sum[i][j]);
+            }
+        }
+    }
+}
+
+void direct_convolve_cpu(element *out, const direct_filter *filter, const element *image, const element *packed,
+                         const element *bias, int64_t p, int64_t q)
+{
+    int64_t taps = filter->r * filter->run;
+    for (int64_t f = 0; f < filter->padded_filters; f += DIRECT_VECTORS * LANES) {
+        const element *plus = bias ? bias + f : NULL;
+        if (filter->padded_filters - f >= DIRECT_VECTORS * LANES) {
+            convolve_block(2, out + f, filter, image, packed + f * taps, plus, p, q);
+        } else {
+            convolve_block(1, out + f, filter, image, packed + f * taps, plus, p, q);
+        }
+    }
+}
+
+/* ---- with ReLU and max-pool 2x2 ---- */
+
+enum { POOL_WINDOWS = DIRECT_POSITIONS / 4 };
+
+/* All bits where a < b, 0 elsewhere, in lanes of integers as wide as elements. */
+typedef __typeof__((vector){0} < (vector){0}) lanes_mask;
+
+static inline vector choose(lanes_mask mask, vector yes, vector no)
+{
+    return (vector)(((lanes_mask)yes & mask) | ((lanes_mask)no & ~mask));
+}
+
+/* The maximum of four vectors and 0, and the marks of those that attain it. NaN wins, and leaves no marks. */
+static inline vector pool_four(const vector four[4], bool first_only, vector *marks)
+{
+    vector zero = {0}, largest = zero;
+    for (int i = 0; i < 4; i++) largest = choose((four[i] > largest) | (four[i] != four[i]), four[i], largest);
+    lanes_mask positive = largest > zero, free = positive;
+    *marks = zero;
+    for (int i = 0; i < 4; i++) {
+        lanes_mask attained = (four[i] == largest) & free;
+        if (first_only) free &= ~attained;
+        *marks += choose(attained, broadcast((element)(1 << i)), zero);
+    }
+    return largest;
+}
+
+static inline __attribute__((always_inline)) void pool_block(const int vectors, element *out, element *marks,
+                                                             bool first_only, const direct_filter *filter,
+                                                             const element *image, const element *packed,
+                                                             const element *bias, int64_t p, int64_t q)
+{
+    walker along = walk(image, 2 * filter->row, 2 * filter->channels, p, q);
+    for (int64_t window = 0; window < p * q; window += POOL_WINDOWS) {
+        vector sum[DIRECT_POSITIONS][DIRECT_VECTORS];
+        const element *at[DIRECT_POSITIONS];
+        for (int i = 0; i < DIRECT_POSITIONS; i += 4) {
+            at[i] = walk_on(&along);
+            at[i + 1] = at[i] + filter->channels;
+            at[i + 2] = at[i] + filter->row;
+            at[i + 3] = at[i + 2] + filter->channels;
+        }
+        sum_positions(sum, vectors, filter, at, packed, bias);
+        for (int i = 0; i < POOL_WINDOWS; i++) {
+            for (int j = 0; j < vectors; j++) {
+                vector four[4], marked;
+                for (int k = 0; k < 4; k++) four[k] = sum[4 * i + k][j];
+                int64_t to = (window + i) * filter->padded_filters + j * LANES;
+                store(out + to, pool_four(four, first_only, &marked));
+                if (marks) store(marks + to, marked);
+            }
+        }
+    }
+}
+
+void direct_convolve_pool_cpu(element *out, element *marks, bool first_only, const direct_filter *filter,
+                              const element *image, const element *packed, const element *bias, int64_t p, int64_t q)
+{
+    int64_t taps = filter->r * filter->run;
+    for (int64_t f = 0; f < filter->padded_filters; f += DIRECT_VECTORS * LANES) {
+        element *to = marks ? marks + f : NULL;
+        if (filter->padded_filters - f >= DIRECT_VECTORS * LANES) {
+            pool_block(2, out + f, to, first_only, filter, image, packed + f * taps, bias + f, p, q);
+        } else {
+            pool_block(1, out + f, to, first_only, filter, image, packed + f * taps, bias + f, p, q);
+        }
+    }
+}
+
+/* ---- the gradient by the filters ---- */
+
+enum { WEIGHT_TAPS = 9, WEIGHT_VECTORS = TILE_ROWS == 8 ? 2 : 1 };
+
+/* WEIGHT_TAPS taps from `tap` on (fewer at the end), `vectors` vectors of filters. */
+static inline __attribute__((always_inline)) void weights_block(const int vectors, element *sums, int64_t tap,
+                                                                const direct_filter *filter, const element *image,
+                                                                const element *gradient, int64_t gradient_row,
+                                                                int64_t p, int64_t q)
+{
+    vector sum[WEIGHT_TAPS][WEIGHT_VECTORS];
+    const element *x[WEIGHT_TAPS];
+    int64_t taps = filter->r * filter->run;
+    for (int i = 0; i < WEIGHT_TAPS; i++) {
+        int64_t here = tap + i < taps ? tap + i : tap;
+        x[i] = image + here / filter->run * filter->row + here % filter->run;
+        for (int j = 0; j < vectors; j++) sum[i][j] = (vector){0};
+    }
+    for (int64_t row = 0; row < p; row++) {
+        const element *g = gradient + row * gradient_row;
+        for (int64_t column = 0; column < q; column++, g += filter->padded_filters) {
+            vector value[WEIGHT_VECTORS];
+            for (int j = 0; j < vectors; j++) value[j] = load(g + j * LANES);
+            for (int i = 0; i < WEIGHT_TAPS; i++) {
+                for (int j = 0; j < vectors; j++) sum[i][j] += x[i][column * filter->channels] * value[j];
+            }
+        }
+        for (int i = 0; i < WEIGHT_TAPS; i++) x[i] += filter->row;
+    }
+    for (int i = 0; i < WEIGHT_TAPS && tap + i < taps; i++) {
+        for (int j = 0; j < vectors; j++) {
+            element *to = sums + (tap + i) * filter->padded_filters + j * LANES;
+            store(to, load(to) + sum[i][j]);
+        }
+    }
+}
+
+void direct_weights_cpu(element *sums, const direct_filter *filter, const element *image, const element *gradient,
+                        int64_t gradient_row, int64_t p, int64_t q)
+{
+    int64_t taps = filter->r * filter->run;
+    for (int64_t f = 0; f < filter->padded_filters; f += WEIGHT_VECTORS * LANES) {
+        for (int64_t tap = 0; tap < taps; tap += WEIGHT_TAPS) {
+            if (filter->padded_filters - f >= WEIGHT_VECTORS * LANES) {
+                weights_block(WEIGHT_VECTORS, sums + f, tap, filter, image, gradient + f, gradient_row, p, q);
+            } else {
+                weights_block(1, sums + f, tap, filter, image, gradient + f, gradient_row, p, q);
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+/* Direct convolution, for small images and filters: stride 1, no dilation, one group. Vectors run over output channels.
+ *
+ * Images are laid out anew in scratch space as [h][w][channel], with their padding around them, so that what one row of the
+ * window reads at one position, S C values, lies in one run. Filters are laid out as [r][s][c][filter], a block of up to
+ * DIRECT_VECTORS vectors of filters at a time. The gradient by the input is the same convolution, of the gradient, with the
+ * filters turned around. All of it stays in the first- and second-level caches. */
+#ifndef SDLF_CALCULATORS_CPU_KERNELS_DIRECT_H
+#define SDLF_CALCULATORS_CPU_KERNELS_DIRECT_H
+
+#include "calculators/cpu/kernels/convolution.h"
+
+/* Positions, and vectors of filters, that are accumulated in registers at a time. */
+enum { DIRECT_VECTORS = 2, DIRECT_POSITIONS = TILE_ROWS };
+
+/* One direction of the convolution: from images of `channels` channels to `filters` filters. */
+typedef struct direct_filter {
+    int64_t channels, filters, padded_filters; /* padded to whole vectors */
+    int64_t r, run;                            /* rows of the window; s * channels */
+    int64_t row;                               /* elements of a row of the laid out image */
+} direct_filter;
+
+/* A laid out image: its padded sides, and where its first element lies in them. */
+typedef struct direct_image {
+    int64_t channels, height, width, top, left;
+} direct_image;
+
+static inline int64_t direct_image_size(const direct_image *image)
+{
+    return cpu_round_up(image->height * image->width * image->channels, LANES);
+}
+
+/* Can this convolution be done here? And is it the faster way? */
+bool direct_takes_cpu(const convolution *v);
+bool direct_pays_cpu(const convolution *v);
+
+/* The image as the forward pass reads it, and the gradient as the pass back to the input does. */
+direct_image direct_input_image_cpu(const convolution *v);
+direct_image direct_gradient_image_cpu(const convolution *v);
+direct_filter direct_forward_filter_cpu(const convolution *v);
+direct_filter direct_backward_filter_cpu(const convolution *v);
+
+/* Elements of laid out filters. */
+int64_t direct_filter_size_cpu(const direct_filter *filter);
+
+/* Lay out w (K,C,R,S) for the forward pass, or turned around for the gradient. */
+void direct_pack_forward_cpu(element *packed, const convolution *v, const element *w);
+void direct_pack_backward_cpu(element *packed, const convolution *v, const element *w);
+
+/* Lay out x (channels,h,w), all of it. `flat` has room for channels * h * w elements. */
+void direct_load_cpu(element *to, const direct_image *image, const element *x, int64_t channels, int64_t h, int64_t w,
+                     element *flat);
+
+/* out[position][padded_filters] = bias + convolution, at all p x q positions; room for DIRECT_POSITIONS more. bias may be
+ * NULL, else has room for padded_filters. */
+void direct_convolve_cpu(element *out, const direct_filter *filter, const element *image, const element *packed,
+                         const element *bias, int64_t p, int64_t q);
+
+/* The same, then ReLU and the maximum over windows of 2x2: p x q windows. marks (may be NULL): the mask, as numbers. */
+void direct_convolve_pool_cpu(element *out, element *marks, bool first_only, const direct_filter *filter,
+                              const element *image, const element *packed, const element *bias, int64_t p, int64_t q);
+
+/* sums[tap][padded_filters] += over all p x q positions of image value x gradient; taps in the order r, s, c. gradient is
+ * laid out, its row `gradient_row` elements. */
+void direct_weights_cpu(element *sums, const direct_filter *filter, const element *image, const element *gradient,
+                        int64_t gradient_row, int64_t p, int64_t q);
+
+#endif
