@@ -4,6 +4,9 @@
 static const sdlf_calculator_class *const classes[] = {
     &sdlf_reference_calculator_class,
     &sdlf_cpu_calculator_class,
+#ifdef SDLF_HAVE_CUDA
+    &sdlf_cuda_calculator_class,
+#endif
 };
 
 const sdlf_calculator_class *sdlf_calculator_class_at(int index)

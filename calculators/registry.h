@@ -6,5 +6,6 @@
 
 extern const sdlf_calculator_class sdlf_reference_calculator_class;
 extern const sdlf_calculator_class sdlf_cpu_calculator_class;
+extern const sdlf_calculator_class sdlf_cuda_calculator_class; /* in builds with CUDA */
 
 #endif

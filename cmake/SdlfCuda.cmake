@@ -1,5 +1,6 @@
 # The CUDA language: SDLF_CUDA_ENABLED is true where it may be used. AUTO asks whether nvcc is there and works; ON insists;
-# OFF does not look. This version has no CUDA sources yet.
+# OFF does not look. Without CMAKE_CUDA_ARCHITECTURES the build is for this machine's GPU, or, where there is none, for
+# every generation from Turing on.
 
 set(SDLF_CUDA_ENABLED OFF)
 if(NOT SDLF_CUDA MATCHES "^(AUTO|ON|OFF)$")
@@ -10,9 +11,25 @@ else()
     include(CheckLanguage)
     check_language(CUDA)
     if(CMAKE_CUDA_COMPILER)
+        if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+            execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                OUTPUT_VARIABLE found RESULT_VARIABLE failed ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+            string(REGEX MATCHALL "[0-9]+\\.[0-9]+" found "${found}")
+            string(REPLACE "." "" found "${found}")
+            list(REMOVE_DUPLICATES found)
+            if(failed OR NOT found)
+                set(found 75-real 80-real 86-real 89-real 90-real 100-real 120)
+            endif()
+            set(CMAKE_CUDA_ARCHITECTURES "${found}" CACHE STRING "GPU architectures to build for")
+        endif()
+        set(CMAKE_CUDA_STANDARD 17)
+        set(CMAKE_CUDA_STANDARD_REQUIRED ON)
         enable_language(CUDA)
+        find_package(CUDAToolkit REQUIRED)
         set(SDLF_CUDA_ENABLED ON)
-        sdlf_summary("CUDA" "${CMAKE_CUDA_COMPILER_VERSION} (${CMAKE_CUDA_COMPILER}); no part of this version uses it")
+        sdlf_exports(CMAKE "find_dependency(CUDAToolkit)")
+        string(REPLACE ";" " " found "${CMAKE_CUDA_ARCHITECTURES}")
+        sdlf_summary("CUDA" "${CMAKE_CUDA_COMPILER_VERSION} (${CMAKE_CUDA_COMPILER}) for ${found}")
     elseif(SDLF_CUDA STREQUAL "ON")
         message(FATAL_ERROR "SDLF_CUDA=ON, but no working CUDA compiler was found. Put nvcc on the PATH or set CUDACXX.")
     else()

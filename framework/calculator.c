@@ -166,3 +166,18 @@ bool sdlf_calculator_shares_memory(const sdlf_calculator *a, const sdlf_calculat
 {
     return a == b || strcmp(a->space, b->space) == 0;
 }
+
+static const char *const math_names[SDLF_MATH_COUNT] = {"fp32", "tf32", "fp16", "bf16"};
+
+const char *sdlf_math_name(sdlf_math math)
+{
+    return (unsigned)math < SDLF_MATH_COUNT ? math_names[math] : "unknown";
+}
+
+sdlf_math sdlf_math_from_name(const char *name)
+{
+    for (int i = 0; i < SDLF_MATH_COUNT; i++) {
+        if (strcmp(math_names[i], name) == 0) return (sdlf_math)i;
+    }
+    return SDLF_MATH_COUNT;
+}

@@ -13,9 +13,24 @@ extern "C" {
 
 typedef struct sdlf_calculator_class sdlf_calculator_class;
 
+/* How products of float32 operands may be computed where the hardware offers a choice. Sums are always float32, and so are
+ * stored values: parameters keep every bit of an update. */
+typedef enum sdlf_math {
+    SDLF_MATH_FP32 = 0, /* IEEE single precision */
+    SDLF_MATH_TF32,     /* factors rounded to 10 bits of mantissa, on tensor cores */
+    SDLF_MATH_FP16,     /* factors rounded to float16 */
+    SDLF_MATH_BF16,     /* factors rounded to bfloat16 */
+    SDLF_MATH_COUNT
+} sdlf_math;
+
+/* "fp32", "tf32", "fp16", "bf16"; and back (SDLF_MATH_COUNT for an unknown name). */
+const char *sdlf_math_name(sdlf_math math);
+sdlf_math sdlf_math_from_name(const char *name);
+
 typedef struct sdlf_calculator_options {
-    int threads; /* 0: as many as the process may use */
-    int device;  /* ordinal of the device, for calculators that have several */
+    int threads;    /* 0: as many as the process may use */
+    int device;     /* ordinal of the device, for calculators that have several */
+    sdlf_math math; /* calculators without a choice compute in fp32 whatever is asked */
 } sdlf_calculator_options;
 
 /* Compute one operation. Operands are bound, checked (sdlf_operation_check) and accepted by the slot's `supports`. A

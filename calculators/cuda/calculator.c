@@ -1,0 +1,173 @@
+/* The CUDA calculator: opening a device, its memory, and the table of kernels. */
+#include "calculators/cuda/cuda.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "calculators/registry.h"
+
+static_assert(offsetof(cuda_calculator, base) == 0, "base must be first");
+
+cuda_calculator *cuda_calculator_from(sdlf_calculator *calculator)
+{
+    assert(calculator->type == &sdlf_cuda_calculator_class);
+    return (cuda_calculator *)calculator;
+}
+
+sdlf_status cuda_check(cudaError_t error, const char *what)
+{
+    if (error == cudaSuccess) return SDLF_OK;
+    cudaGetLastError(); /* an error that does not stick is forgotten */
+    sdlf_status status = error == cudaErrorMemoryAllocation ? SDLF_ERROR_MEMORY : SDLF_ERROR_DEVICE;
+    return sdlf_fail(status, "%s: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+sdlf_status cuda_check_launch(const char *kernel)
+{
+    return cuda_check(cudaGetLastError(), kernel);
+}
+
+sdlf_status cuda_check_blas(cublasStatus_t status, const char *what)
+{
+    if (status == CUBLAS_STATUS_SUCCESS) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_DEVICE, "%s: %s", what, cublasGetStatusString(status));
+}
+
+static void close_cuda(sdlf_calculator *base)
+{
+    cuda_calculator *calculator = cuda_calculator_from(base);
+    cudaSetDevice(calculator->device);
+    if (calculator->stream != NULL) cudaStreamSynchronize(calculator->stream);
+    if (calculator->blas_lt != NULL) cublasLtDestroy(calculator->blas_lt);
+    if (calculator->blas != NULL) cublasDestroy(calculator->blas);
+    cudaFree(calculator->blas_workspace);
+    if (calculator->stream != NULL) cudaStreamDestroy(calculator->stream);
+    memset(&calculator->stream, 0, sizeof *calculator - offsetof(cuda_calculator, stream));
+}
+
+/* The device must be there, and be one that our code was built for. */
+static sdlf_status find_device(cuda_calculator *calculator, int device)
+{
+    int count = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver || (error == cudaSuccess && count == 0)) {
+        cudaGetLastError();
+        return sdlf_fail(SDLF_ERROR_DEVICE, "no CUDA device: %s",
+                         error != cudaSuccess ? cudaGetErrorString(error) : "the driver lists none");
+    }
+    sdlf_status status = cuda_check(error, "no CUDA device: counting devices");
+    if (status != SDLF_OK) return status;
+    if (device < 0 || device >= count)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "no CUDA device %d: there are %d, counted from 0", device, count);
+    struct cudaDeviceProp properties;
+    status = cuda_check(cudaGetDeviceProperties(&properties, device), "CUDA device properties");
+    if (status != SDLF_OK) return status;
+    calculator->device = device;
+    calculator->capability = 10 * properties.major + properties.minor;
+    calculator->multiprocessors = properties.multiProcessorCount;
+    snprintf(calculator->name, sizeof calculator->name, "%s", properties.name);
+    snprintf(calculator->space, sizeof calculator->space, "cuda:%d", device);
+    calculator->base.space = calculator->space;
+    if (calculator->capability < 75)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "CUDA device %d (%s) has compute capability %d.%d; 7.5 is the oldest",
+                         device, calculator->name, properties.major, properties.minor);
+    if (calculator->math == SDLF_MATH_TF32 || calculator->math == SDLF_MATH_BF16) {
+        if (calculator->capability < 80)
+            return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "CUDA device %d (%s, compute capability %d.%d) has no %s", device,
+                             calculator->name, properties.major, properties.minor, sdlf_math_name(calculator->math));
+    }
+    return SDLF_OK;
+}
+
+static sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_options *options)
+{
+    cuda_calculator *calculator = cuda_calculator_from(base);
+    calculator->math = options != NULL ? options->math : SDLF_MATH_FP32;
+    sdlf_status status = find_device(calculator, options != NULL ? options->device : 0);
+    if (status != SDLF_OK) return status;
+    status = cuda_check(cudaSetDevice(calculator->device), "cudaSetDevice");
+    if (status == SDLF_OK)
+        status = cuda_check(cudaStreamCreateWithFlags(&calculator->stream, cudaStreamNonBlocking), "CUDA stream");
+    if (status == SDLF_OK)
+        status = cuda_check(cudaMalloc(&calculator->blas_workspace, CUDA_BLAS_WORKSPACE), "cuBLAS workspace");
+    if (status == SDLF_OK) status = cuda_check_blas(cublasCreate(&calculator->blas), "cuBLAS");
+    if (status == SDLF_OK) status = cuda_check_blas(cublasLtCreate(&calculator->blas_lt), "cuBLASLt");
+    if (status == SDLF_OK)
+        status = cuda_check_blas(cublasSetStream(calculator->blas, calculator->stream), "cuBLAS stream");
+    if (status == SDLF_OK)
+        status = cuda_check_blas(cublasSetWorkspace(calculator->blas, calculator->blas_workspace, CUDA_BLAS_WORKSPACE),
+                                 "cuBLAS workspace");
+    if (status != SDLF_OK) close_cuda(base);
+    return status;
+}
+
+static void describe_cuda(const sdlf_calculator *base, char *text, size_t size)
+{
+    const cuda_calculator *calculator = (const cuda_calculator *)base;
+    snprintf(text, size, "%s, compute capability %d.%d, math %s", calculator->name, calculator->capability / 10,
+             calculator->capability % 10, sdlf_math_name(calculator->math));
+}
+
+static sdlf_status allocate_cuda(sdlf_calculator *base, int64_t bytes, void **memory)
+{
+    cuda_calculator *calculator = cuda_calculator_from(base);
+    *memory = NULL;
+    if (bytes == 0) return SDLF_OK;
+    sdlf_status status = cuda_check(cudaSetDevice(calculator->device), "cudaSetDevice");
+    if (status != SDLF_OK) return status;
+    cudaError_t error = cudaMalloc(memory, (size_t)bytes);
+    if (error != cudaErrorMemoryAllocation) return cuda_check(error, "cudaMalloc");
+    cudaGetLastError();
+    size_t available = 0, total = 0;
+    cudaMemGetInfo(&available, &total);
+    return sdlf_fail(SDLF_ERROR_MEMORY, "%s (%s): asked for %.1f MB, and %.1f of %.1f MB are free", calculator->space,
+                     calculator->name, (double)bytes / 1e6, (double)available / 1e6, (double)total / 1e6);
+}
+
+static void deallocate_cuda(sdlf_calculator *base, void *memory)
+{
+    cudaSetDevice(cuda_calculator_from(base)->device);
+    cudaFree(memory);
+}
+
+static sdlf_status upload_cuda(sdlf_calculator *base, void *to, const void *host, int64_t bytes)
+{
+    return cuda_check(cudaMemcpyAsync(to, host, (size_t)bytes, cudaMemcpyHostToDevice, cuda_stream(base)), "upload");
+}
+
+static sdlf_status download_cuda(sdlf_calculator *base, void *host, const void *from, int64_t bytes)
+{
+    cudaStream_t stream = cuda_stream(base);
+    sdlf_status status =
+        cuda_check(cudaMemcpyAsync(host, from, (size_t)bytes, cudaMemcpyDeviceToHost, stream), "download");
+    return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(stream), "download") : status;
+}
+
+static sdlf_status synchronize_cuda(sdlf_calculator *base)
+{
+    return cuda_check(cudaStreamSynchronize(cuda_stream(base)), "waiting for the device");
+}
+
+const sdlf_calculator_class sdlf_cuda_calculator_class = {
+    .name = "cuda",
+    .summary = "one NVIDIA GPU",
+    .size = sizeof(cuda_calculator),
+    .open = open_cuda,
+    .close = close_cuda,
+    .describe = describe_cuda,
+    .allocate = allocate_cuda,
+    .deallocate = deallocate_cuda,
+    .upload = upload_cuda,
+    .download = download_cuda,
+    .synchronize = synchronize_cuda,
+    .kernel =
+        {
+            [SDLF_FILL] = {.run = fill_cuda},
+            [SDLF_COPY] = {.run = copy_cuda},
+            [SDLF_ADD] = {.run = add_cuda},
+            [SDLF_ACTIVATION_FORWARD] = {.run = activation_forward_cuda},
+            [SDLF_ACTIVATION_BACKWARD] = {.run = activation_backward_cuda},
+        },
+};
