@@ -35,14 +35,14 @@ typedef struct sdlf_warp_point {
     float down, right;
 } sdlf_warp_point;
 
-static inline bool sdlf_augmentation_wanted(const sdlf_augmentation *augment)
+SDLF_INLINE bool sdlf_augmentation_wanted(const sdlf_augmentation *augment)
 {
     return augment->shift != 0 || augment->rotate != 0 || augment->scale != 0 || augment->elastic != 0;
 }
 
 /* cos and sin of an angle of at most a full turn, from sums and products alone, so that no two mathematical libraries
  * can disagree: Taylor series of an eighth of the angle, then three doublings. Error below 1e-14. */
-static inline void sdlf_cos_sin(double angle, double *cosine, double *sine)
+SDLF_INLINE void sdlf_cos_sin(double angle, double *cosine, double *sine)
 {
     SDLF_EXACT
     double x = angle * 0.125, square = x * x, c = 0, s = 0;
@@ -62,14 +62,14 @@ static inline void sdlf_cos_sin(double angle, double *cosine, double *sine)
 }
 
 /* Uniform in [-range, range). */
-static inline float sdlf_warp_draw(uint32_t word, float range)
+SDLF_INLINE float sdlf_warp_draw(uint32_t word, float range)
 {
     SDLF_EXACT
     return (2.0f * sdlf_uniform_from_word(word) - 1.0f) * range;
 }
 
 /* The warp of image `image` of the data set in epoch `epoch`. */
-static inline sdlf_warp sdlf_warp_make(const sdlf_augmentation *augment, int64_t image, int64_t epoch, int64_t height,
+SDLF_INLINE sdlf_warp sdlf_warp_make(const sdlf_augmentation *augment, int64_t image, int64_t epoch, int64_t height,
                                        int64_t width)
 {
     SDLF_EXACT
@@ -103,14 +103,14 @@ static inline sdlf_warp sdlf_warp_make(const sdlf_augmentation *augment, int64_t
 }
 
 /* a at 0, b at 1. */
-static inline float sdlf_mix(float a, float b, float along)
+SDLF_INLINE float sdlf_mix(float a, float b, float along)
 {
     SDLF_EXACT
     return a + (b - a) * along;
 }
 
 /* The displacement of the grid at output pixel (h, w), along axis 0 or 1. */
-static inline float sdlf_warp_displacement(const sdlf_warp *warp, int64_t h, int64_t w, int axis)
+SDLF_INLINE float sdlf_warp_displacement(const sdlf_warp *warp, int64_t h, int64_t w, int axis)
 {
     SDLF_EXACT
     float down = (float)h * warp->cells[0], right = (float)w * warp->cells[1];
@@ -124,7 +124,7 @@ static inline float sdlf_warp_displacement(const sdlf_warp *warp, int64_t h, int
     return sdlf_mix(above, below, down);
 }
 
-static inline sdlf_warp_point sdlf_warp_at(const sdlf_warp *warp, int64_t h, int64_t w)
+SDLF_INLINE sdlf_warp_point sdlf_warp_at(const sdlf_warp *warp, int64_t h, int64_t w)
 {
     SDLF_EXACT
     float dh = (float)h - warp->centre[0], dw = (float)w - warp->centre[1];
@@ -139,13 +139,13 @@ static inline sdlf_warp_point sdlf_warp_at(const sdlf_warp *warp, int64_t h, int
 }
 
 /* The value between four pixels; those outside the image are 0. */
-static inline float sdlf_bilinear(float top_left, float top_right, float bottom_left, float bottom_right, float down,
+SDLF_INLINE float sdlf_bilinear(float top_left, float top_right, float bottom_left, float bottom_right, float down,
                                   float right)
 {
     return sdlf_mix(sdlf_mix(top_left, top_right, right), sdlf_mix(bottom_left, bottom_right, right), down);
 }
 
-static inline float sdlf_normalize(float pixel, float mean, float scale)
+SDLF_INLINE float sdlf_normalize(float pixel, float mean, float scale)
 {
     SDLF_EXACT
     return (pixel - mean) * scale;

@@ -12,30 +12,30 @@
 
 /* Dropout drops an element where its uniform number u < p. As u is a multiple of 2^-24, that is the same as comparing
  * the 24 bits of u with ceil(p 2^24). */
-static inline uint32_t sdlf_dropout_threshold(float probability)
+SDLF_INLINE uint32_t sdlf_dropout_threshold(float probability)
 {
     return (uint32_t)ceil((double)probability * 0x1p24);
 }
 
-static inline bool sdlf_dropout_keeps(uint32_t word, uint32_t threshold)
+SDLF_INLINE bool sdlf_dropout_keeps(uint32_t word, uint32_t threshold)
 {
     return word >> 8 >= threshold;
 }
 
 /* What a kept element is multiplied by. */
-static inline float sdlf_dropout_scale(float probability)
+SDLF_INLINE float sdlf_dropout_scale(float probability)
 {
     return (float)(1.0 / (1.0 - (double)probability));
 }
 
-static inline float sdlf_random_uniform_value(uint32_t word, float low, float high)
+SDLF_INLINE float sdlf_random_uniform_value(uint32_t word, float low, float high)
 {
     SDLF_EXACT
     return low + (high - low) * sdlf_uniform_from_word(word);
 }
 
 /* Two normal numbers from words (w0, w1): Box and Muller's transform. */
-static inline void sdlf_random_normal_pair(uint32_t w0, uint32_t w1, double mean, double deviation, double value[2])
+SDLF_INLINE void sdlf_random_normal_pair(uint32_t w0, uint32_t w1, double mean, double deviation, double value[2])
 {
     SDLF_EXACT
     double u1 = ((double)w0 + 1) * 0x1p-32, u2 = (double)w1 * 0x1p-32;

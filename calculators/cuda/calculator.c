@@ -40,6 +40,7 @@ static void close_cuda(sdlf_calculator *base)
     cuda_calculator *calculator = cuda_calculator_from(base);
     cudaSetDevice(calculator->device);
     if (calculator->stream != NULL) cudaStreamSynchronize(calculator->stream);
+    cuda_release_products(calculator);
     if (calculator->blas_lt != NULL) cublasLtDestroy(calculator->blas_lt);
     if (calculator->blas != NULL) cublasDestroy(calculator->blas);
     cudaFree(calculator->blas_workspace);
@@ -166,8 +167,45 @@ const sdlf_calculator_class sdlf_cuda_calculator_class = {
         {
             [SDLF_FILL] = {.run = fill_cuda},
             [SDLF_COPY] = {.run = copy_cuda},
+            [SDLF_GATHER_BATCH] = {.run = gather_batch_cuda},
+            [SDLF_GEMM] = {.run = gemm_cuda},
+            [SDLF_REDUCE] = {.run = reduce_cuda},
             [SDLF_ADD] = {.run = add_cuda},
+            [SDLF_CONV2D_FORWARD] = {.run = conv2d_forward_cuda,
+                                     .workspace = conv2d_workspace_cuda,
+                                     .algorithms = conv2d_algorithms_cuda},
+            [SDLF_CONV2D_BACKWARD_INPUT] = {.run = conv2d_backward_input_cuda,
+                                            .workspace = conv2d_workspace_cuda,
+                                            .algorithms = conv2d_algorithms_cuda},
+            [SDLF_CONV2D_BACKWARD_WEIGHTS] = {.run = conv2d_backward_weights_cuda,
+                                              .workspace = conv2d_workspace_cuda,
+                                              .algorithms = conv2d_algorithms_cuda},
+            [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_cuda},
+            [SDLF_MAX_POOL2D_BACKWARD] = {.run = max_pool2d_backward_cuda},
+            [SDLF_AVG_POOL2D_FORWARD] = {.run = avg_pool2d_forward_cuda},
+            [SDLF_AVG_POOL2D_BACKWARD] = {.run = avg_pool2d_backward_cuda},
+            [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = {.run = global_avg_pool2d_forward_cuda},
+            [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = {.run = global_avg_pool2d_backward_cuda},
             [SDLF_ACTIVATION_FORWARD] = {.run = activation_forward_cuda},
             [SDLF_ACTIVATION_BACKWARD] = {.run = activation_backward_cuda},
+            [SDLF_DROPOUT_FORWARD] = {.run = dropout_forward_cuda},
+            [SDLF_DROPOUT_BACKWARD] = {.run = dropout_backward_cuda},
+            [SDLF_BATCH_NORM2D_FORWARD] = {.run = batch_norm2d_forward_cuda},
+            [SDLF_BATCH_NORM2D_INFER] = {.run = batch_norm2d_infer_cuda},
+            [SDLF_BATCH_NORM2D_BACKWARD] = {.run = batch_norm2d_backward_cuda},
+            [SDLF_SOFTMAX_FORWARD] = {.run = softmax_forward_cuda},
+            [SDLF_SOFTMAX_BACKWARD] = {.run = softmax_backward_cuda},
+            [SDLF_LOG_SOFTMAX_FORWARD] = {.run = log_softmax_forward_cuda},
+            [SDLF_LOG_SOFTMAX_BACKWARD] = {.run = log_softmax_backward_cuda},
+            [SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD] = {.run = softmax_cross_entropy_forward_cuda,
+                                                    .workspace = softmax_cross_entropy_forward_workspace_cuda},
+            [SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD] = {.run = softmax_cross_entropy_backward_cuda},
+            [SDLF_RANDOM_UNIFORM] = {.run = random_uniform_cuda, .supports = random_supports_cuda},
+            [SDLF_RANDOM_NORMAL] = {.run = random_normal_cuda, .supports = random_supports_cuda},
+            [SDLF_SGD_UPDATE] = {.run = sgd_update_cuda},
+            [SDLF_ADAM_UPDATE] = {.run = adam_update_cuda},
+            [SDLF_RMSPROP_UPDATE] = {.run = rmsprop_update_cuda},
+            [SDLF_CLIP_SCALE] = {.run = clip_scale_cuda},
+            [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_cuda, .supports = gemm_backward_sgd_supports_cuda},
         },
 };

@@ -12,6 +12,24 @@
 extern "C" {
 #endif
 
+/* A product whose descriptors and algorithm are kept (gemm.c). The key is compared byte by byte. */
+typedef struct cuda_product_key {
+    int64_t m, n, k;
+    sdlf_dtype dtype;
+    sdlf_math math;
+    uint32_t alignment[4];
+    bool transpose_a, transpose_b, bias, residual, relu;
+} cuda_product_key;
+
+typedef struct cuda_product {
+    cuda_product_key key;
+    cublasLtMatmulDesc_t operation;
+    cublasLtMatrixLayout_t layout[3];
+    cublasLtMatmulAlgo_t algorithm;
+} cuda_product;
+
+enum { CUDA_PRODUCTS = 64 };
+
 /* All work goes to one stream, in order; nothing waits for it but download and synchronize. */
 typedef struct cuda_calculator {
     sdlf_calculator base;
@@ -25,6 +43,8 @@ typedef struct cuda_calculator {
     cublasHandle_t blas;
     cublasLtHandle_t blas_lt;
     void *blas_workspace; /* ours, so that no library allocates while work is recorded */
+    cuda_product products[CUDA_PRODUCTS];
+    int product_count;
 } cuda_calculator;
 
 enum { CUDA_BLAS_WORKSPACE = 32 << 20 };
@@ -50,11 +70,45 @@ static inline unsigned cuda_blocks(const cuda_calculator *calculator, int64_t co
     return wanted < 1 ? 1u : (unsigned)wanted;
 }
 
-/* ---- memory (memory.cu) ---- */
-sdlf_kernel fill_cuda, copy_cuda;
+/* ---- products ---- */
 
-/* ---- one element a thread ---- */
-sdlf_kernel activation_forward_cuda, activation_backward_cuda, add_cuda;
+cublasComputeType_t cuda_compute_type(sdlf_math math);
+void cuda_release_products(cuda_calculator *calculator);
+
+/* c = act(c + bias + residual) on c (N, channels, area), in place; bias and residual may be NULL. */
+typedef struct cuda_epilogue {
+    sdlf_dtype dtype;
+    void *data;
+    const void *bias, *residual;
+    int64_t count, channels, area;
+    sdlf_activation activation;
+} cuda_epilogue;
+sdlf_status cuda_apply_epilogue(sdlf_calculator *calculator, const cuda_epilogue *epilogue);
+
+/* The last sweep of gemm_backward_sgd, once v = momentum v + g. */
+sdlf_status cuda_follow_velocity(sdlf_calculator *calculator, const sdlf_operation *operation);
+
+/* ---- kernels, one file a family ---- */
+
+sdlf_kernel fill_cuda, copy_cuda, gather_batch_cuda;
+sdlf_kernel gemm_cuda, gemm_backward_sgd_cuda, reduce_cuda, add_cuda;
+sdlf_kernel activation_forward_cuda, activation_backward_cuda;
+sdlf_kernel conv2d_forward_cuda, conv2d_backward_input_cuda, conv2d_backward_weights_cuda;
+sdlf_kernel conv2d_relu_max_pool_forward_cuda, conv2d_relu_max_pool_backward_cuda;
+sdlf_kernel max_pool2d_forward_cuda, max_pool2d_backward_cuda;
+sdlf_kernel avg_pool2d_forward_cuda, avg_pool2d_backward_cuda;
+sdlf_kernel global_avg_pool2d_forward_cuda, global_avg_pool2d_backward_cuda;
+sdlf_kernel dropout_forward_cuda, dropout_backward_cuda, random_uniform_cuda, random_normal_cuda;
+sdlf_kernel batch_norm2d_forward_cuda, batch_norm2d_infer_cuda, batch_norm2d_backward_cuda;
+sdlf_kernel softmax_forward_cuda, softmax_backward_cuda, log_softmax_forward_cuda, log_softmax_backward_cuda;
+sdlf_kernel softmax_cross_entropy_forward_cuda, softmax_cross_entropy_backward_cuda;
+sdlf_kernel sgd_update_cuda, adam_update_cuda, rmsprop_update_cuda, clip_scale_cuda;
+
+bool random_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+extern const char *const conv2d_algorithms_cuda[];
+int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t softmax_cross_entropy_forward_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 #ifdef __cplusplus
 }

@@ -15,11 +15,18 @@
 extern "C" {
 #endif
 
+/* Small functions that host code and CUDA kernels share. */
+#ifdef __CUDACC__
+#define SDLF_INLINE static __host__ __device__ inline
+#else
+#define SDLF_INLINE static inline
+#endif
+
 typedef struct sdlf_philox {
     uint32_t word[4];
 } sdlf_philox;
 
-static inline sdlf_philox sdlf_philox4x32(uint64_t seed, uint64_t index, uint32_t stream, uint32_t step)
+SDLF_INLINE sdlf_philox sdlf_philox4x32(uint64_t seed, uint64_t index, uint32_t stream, uint32_t step)
 {
     uint32_t c0 = (uint32_t)index, c1 = (uint32_t)(index >> 32), c2 = stream, c3 = step;
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
@@ -37,7 +44,7 @@ static inline sdlf_philox sdlf_philox4x32(uint64_t seed, uint64_t index, uint32_
 }
 
 /* Uniform in [0, 1) on the grid of 2^-24: the upper 24 bits, exact in float32. */
-static inline float sdlf_uniform_from_word(uint32_t word)
+SDLF_INLINE float sdlf_uniform_from_word(uint32_t word)
 {
     return (float)(word >> 8) * 0x1p-24f;
 }
