@@ -12,8 +12,13 @@ struct pooling {
 
 static pooling pooling_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y)
 {
-    return {x.shape.dim[0] * x.shape.dim[1], x.shape.dim[2],    x.shape.dim[3],          y.shape.dim[2],
-            y.shape.dim[3],                  op->pool2d.window, op->pool2d.count_padding};
+    return {x.shape.dim[0] * x.shape.dim[1],
+            x.shape.dim[2],
+            x.shape.dim[3],
+            y.shape.dim[2],
+            y.shape.dim[3],
+            op->pool2d.window,
+            op->pool2d.count_padding};
 }
 
 /* Positions of window p along an axis that lie inside the input. */
@@ -126,9 +131,8 @@ extern "C" sdlf_status global_avg_pool2d_forward_cuda(sdlf_calculator *base, con
     if (planes == 0) return SDLF_OK;
     with_float(x.dtype, [&](auto zero) {
         using T = decltype(zero);
-        global_avg_pool_forward<T>
-            <<<cuda_blocks(calculator, planes * WARP, THREADS), THREADS, 0, calculator->stream>>>(
-                data_of<T>(x), data_of<T>(op->out[0]), planes, area);
+        global_avg_pool_forward<T><<<cuda_blocks(calculator, planes * WARP, THREADS), THREADS, 0, calculator->stream>>>(
+            data_of<T>(x), data_of<T>(op->out[0]), planes, area);
     });
     return cuda_check_launch("global_avg_pool2d_forward");
 }

@@ -54,8 +54,8 @@ static __global__ void batch_norm_forward(const T *x, const T *scale, const T *s
 }
 
 template <typename T>
-static __global__ void batch_norm_infer(const T *x, const T *scale, const T *shift, const T *mean, const T *variance, T *y,
-                                        int64_t count, int64_t channels, int64_t area, T epsilon,
+static __global__ void batch_norm_infer(const T *x, const T *scale, const T *shift, const T *mean, const T *variance,
+                                        T *y, int64_t count, int64_t channels, int64_t area, T epsilon,
                                         sdlf_activation activation)
 {
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
@@ -78,7 +78,8 @@ static __global__ void batch_norm_backward(const T *x, const T *scale, const T *
     }
     sum = block_sum(sum);
     product = block_sum(product);
-    double factor = scale[c] * inverse, mean_sum = sum / static_cast<double>(n), mean_product = product / static_cast<double>(n);
+    double factor = scale[c] * inverse, mean_sum = sum / static_cast<double>(n),
+           mean_product = product / static_cast<double>(n);
     for (int64_t v = threadIdx.x; dx != nullptr && v < n; v += THREADS) {
         int64_t e = value_of(v, c, channels, area);
         dx[e] = static_cast<T>(factor * (dy[e] - mean_sum - (x[e] - mean) * inverse * mean_product));
@@ -101,8 +102,8 @@ extern "C" sdlf_status batch_norm2d_forward_cuda(sdlf_calculator *base, const sd
         using T = decltype(zero);
         batch_norm_forward<T><<<(unsigned)channels, THREADS, 0, cuda_stream(base)>>>(
             data_of<T>(x), data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->out[0]), data_of<T>(op->out[1]),
-            data_of<T>(op->out[2]), data_of<T>(op->out[3]), data_of<T>(op->out[4]), x.shape.dim[0] * area, channels, area,
-            op->batch_norm.epsilon, op->batch_norm.momentum);
+            data_of<T>(op->out[2]), data_of<T>(op->out[3]), data_of<T>(op->out[4]), x.shape.dim[0] * area, channels,
+            area, op->batch_norm.epsilon, op->batch_norm.momentum);
     });
     return cuda_check_launch("batch_norm2d_forward");
 }
@@ -131,8 +132,8 @@ extern "C" sdlf_status batch_norm2d_backward_cuda(sdlf_calculator *base, const s
         using T = decltype(zero);
         T *dx = sdlf_tensor_present(&op->out[0]) ? data_of<T>(op->out[0]) : nullptr;
         batch_norm_backward<T><<<(unsigned)channels, THREADS, 0, cuda_stream(base)>>>(
-            data_of<T>(x), data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->in[3]), data_of<T>(op->in[4]), dx,
-            data_of<T>(op->out[1]), data_of<T>(op->out[2]), x.shape.dim[0] * area, channels, area);
+            data_of<T>(x), data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->in[3]), data_of<T>(op->in[4]),
+            dx, data_of<T>(op->out[1]), data_of<T>(op->out[2]), x.shape.dim[0] * area, channels, area);
     });
     return cuda_check_launch("batch_norm2d_backward");
 }

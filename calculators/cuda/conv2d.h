@@ -43,10 +43,10 @@ sdlf_kernel conv2d_forward_two_step_cuda, conv2d_backward_input_two_step_cuda, c
 int64_t conv2d_two_step_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* Patches of `images` images from x, group by group: columns (images, G, C/G R S, P Q); and back: dx gathers them. */
-sdlf_status cuda_im2col(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, const void *x, void *columns,
-                        int64_t images);
-sdlf_status cuda_col2im(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, const void *columns, void *dx,
-                        int64_t images);
+sdlf_status cuda_im2col(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, const void *x,
+                        void *columns, int64_t images);
+sdlf_status cuda_col2im(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, const void *columns,
+                        void *dx, int64_t images);
 /* to[e] (+)= the sum over i < parts of from[i * count + e], in order. */
 sdlf_status cuda_sum_parts(sdlf_calculator *calculator, sdlf_dtype dtype, const void *from, void *to, int64_t count,
                            int64_t parts, bool accumulate);

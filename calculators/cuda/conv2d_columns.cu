@@ -79,8 +79,8 @@ extern "C" sdlf_status cuda_col2im(sdlf_calculator *base, const cuda_conv2d *g, 
     return cuda_check_launch("col2im");
 }
 
-extern "C" sdlf_status cuda_sum_parts(sdlf_calculator *base, sdlf_dtype dtype, const void *from, void *to, int64_t count,
-                                      int64_t parts, bool accumulate)
+extern "C" sdlf_status cuda_sum_parts(sdlf_calculator *base, sdlf_dtype dtype, const void *from, void *to,
+                                      int64_t count, int64_t parts, bool accumulate)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     with_float(dtype, [&](auto zero) {

@@ -85,21 +85,24 @@ template <typename T> static __global__ void conv2d_backward_weights(const T *x,
     int64_t weights = g.filters * g.group_channels * kernel;
     for (int64_t e = blockIdx.x; e < weights; e += gridDim.x) {
         int s = static_cast<int>(e % window.size[1]), r = static_cast<int>(e / window.size[1] % window.size[0]);
-        int64_t k = e / kernel / g.group_channels, c = k / g.group_filters * g.group_channels + e / kernel % g.group_channels;
+        int64_t k = e / kernel / g.group_channels,
+                c = k / g.group_filters * g.group_channels + e / kernel % g.group_channels;
         T sum = 0;
         for (int64_t i = threadIdx.x; i < g.batch * area; i += THREADS) {
             int64_t n = i / area, q = i % g.out_width, p = i % area / g.out_width;
             int64_t row = p * window.stride[0] + r * window.dilation[0] - window.padding_before[0];
             int64_t column = q * window.stride[1] + s * window.dilation[1] - window.padding_before[1];
             if (row < 0 || row >= g.height || column < 0 || column >= g.width) continue;
-            sum += dy[(n * g.filters + k) * area + i % area] * x[((n * g.channels + c) * g.height + row) * g.width + column];
+            sum += dy[(n * g.filters + k) * area + i % area] *
+                   x[((n * g.channels + c) * g.height + row) * g.width + column];
         }
         sum = block_sum(sum);
         if (threadIdx.x == 0) dw[e] = sum;
     }
 }
 
-template <typename T> static __global__ void bias_gradient(const T *dy, T *db, int64_t batch, int64_t filters, int64_t area)
+template <typename T>
+static __global__ void bias_gradient(const T *dy, T *db, int64_t batch, int64_t filters, int64_t area)
 {
     int64_t k = blockIdx.x;
     double sum = 0;

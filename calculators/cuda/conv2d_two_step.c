@@ -23,7 +23,8 @@ static bool is_pointwise(const cuda_conv2d *g)
 {
     const sdlf_window2d *window = &g->window;
     for (int i = 0; i < 2; i++) {
-        if (window->size[i] != 1 || window->stride[i] != 1 || window->padding_before[i] != 0 || window->padding_after[i] != 0)
+        if (window->size[i] != 1 || window->stride[i] != 1 || window->padding_before[i] != 0 ||
+            window->padding_after[i] != 0)
             return false;
     }
     return true;
@@ -75,8 +76,8 @@ static const char *at(const matrix *m, int64_t group, size_t size)
 }
 
 /* c (m,n) = op(a) (m,k) op(b) (k,n) for every image and group. cuBLAS, column-major, is asked for c^T = op(b)^T op(a)^T. */
-static sdlf_status multiply(sdlf_calculator *base, sdlf_dtype dtype, int64_t m, int64_t n, int64_t k, matrix a, matrix b,
-                            matrix c, int64_t images, int64_t groups)
+static sdlf_status multiply(sdlf_calculator *base, sdlf_dtype dtype, int64_t m, int64_t n, int64_t k, matrix a,
+                            matrix b, matrix c, int64_t images, int64_t groups)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
     bool wide = dtype == SDLF_FLOAT64;
@@ -86,11 +87,11 @@ static sdlf_status multiply(sdlf_calculator *base, sdlf_dtype dtype, int64_t m, 
     cudaDataType_t type = wide ? CUDA_R_64F : CUDA_R_32F;
     for (int64_t group = 0; group < groups; group++) {
         cublasStatus_t status = cublasGemmStridedBatchedEx(
-            calculator->blas, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N, a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N, (int)n,
-            (int)m, (int)k, wide ? (const void *)&one64 : &one32, at(&b, group, size), type, (int)b.columns, b.image_stride,
-            at(&a, group, size), type, (int)a.columns, a.image_stride, wide ? (const void *)&zero64 : &zero32,
-            (void *)at(&c, group, size), type, (int)c.columns, c.image_stride, (int)images,
-            wide ? CUBLAS_COMPUTE_64F : cuda_compute_type(calculator->math), CUBLAS_GEMM_DEFAULT);
+            calculator->blas, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N, a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+            (int)n, (int)m, (int)k, wide ? (const void *)&one64 : &one32, at(&b, group, size), type, (int)b.columns,
+            b.image_stride, at(&a, group, size), type, (int)a.columns, a.image_stride,
+            wide ? (const void *)&zero64 : &zero32, (void *)at(&c, group, size), type, (int)c.columns, c.image_stride,
+            (int)images, wide ? CUBLAS_COMPUTE_64F : cuda_compute_type(calculator->math), CUBLAS_GEMM_DEFAULT);
         if (status != CUBLAS_STATUS_SUCCESS) return cuda_check_blas(status, "conv2d, two-step product");
     }
     return SDLF_OK;
@@ -126,7 +127,8 @@ sdlf_status conv2d_forward_two_step_cuda(sdlf_calculator *base, const sdlf_opera
     const sdlf_tensor *x = &op->in[0], *y = &op->out[0];
     int64_t step = images_at_once(op, &g), area = g.out_height * g.out_width;
     bool has_residual = sdlf_tensor_present(&op->in[3]);
-    if (has_residual && op->in[3].data == y->data) return conv2d_forward_direct_cuda(base, op); /* the product would overwrite it */
+    if (has_residual && op->in[3].data == y->data)
+        return conv2d_forward_direct_cuda(base, op); /* the product would overwrite it */
     sdlf_status status = SDLF_OK;
     for (int64_t n = 0; n < g.batch && status == SDLF_OK; n += step) {
         int64_t images = g.batch - n < step ? g.batch - n : step;
@@ -192,8 +194,9 @@ sdlf_status conv2d_backward_weights_two_step_cuda(sdlf_calculator *base, const s
         matrix transposed = columns_matrix(&g, columns);
         transposed.transposed = true;
         if (status == SDLF_OK)
-            status = multiply(base, dw->dtype, g.group_filters, weights / g.filters, area, output_matrix(&g, image_of(dy, n)),
-                              transposed, weight_matrix(&g, parts, weights), images, g.groups);
+            status = multiply(base, dw->dtype, g.group_filters, weights / g.filters, area,
+                              output_matrix(&g, image_of(dy, n)), transposed, weight_matrix(&g, parts, weights), images,
+                              g.groups);
         if (status == SDLF_OK) status = cuda_sum_parts(base, dw->dtype, parts, dw->data, weights, images, n > 0);
     }
     if (status != SDLF_OK || !sdlf_tensor_present(&op->out[1])) return status;

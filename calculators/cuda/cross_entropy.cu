@@ -59,8 +59,9 @@ static __device__ row_sums compute_row(const T *x, int32_t label, T *p, int64_t 
 }
 
 template <typename T>
-static __global__ void cross_entropy_forward(const T *logits, const int32_t *labels, T *p, int64_t rows, int64_t classes,
-                                             double smoothing, row_sums *partials, T *loss, double *metrics)
+static __global__ void cross_entropy_forward(const T *logits, const int32_t *labels, T *p, int64_t rows,
+                                             int64_t classes, double smoothing, row_sums *partials, T *loss,
+                                             double *metrics)
 {
     __shared__ row_sums sums[CHUNK];
     int64_t first = static_cast<int64_t>(blockIdx.x) * CHUNK;
@@ -134,8 +135,8 @@ extern "C" sdlf_status softmax_cross_entropy_forward_cuda(sdlf_calculator *base,
             data_of<T>(logits), data_of<int32_t>(op->in[1]), data_of<T>(op->out[0]), rows, classes,
             op->cross_entropy.smoothing, partials, data_of<T>(op->out[1]), metrics);
         if (blocks > 1)
-            cross_entropy_finish<T><<<1, WARP, 0, calculator->stream>>>(partials, blocks, rows, data_of<T>(op->out[1]),
-                                                                        metrics);
+            cross_entropy_finish<T>
+                <<<1, WARP, 0, calculator->stream>>>(partials, blocks, rows, data_of<T>(op->out[1]), metrics);
     });
     return cuda_check_launch("softmax_cross_entropy_forward");
 }

@@ -108,7 +108,10 @@ bool random_supports_cuda(const sdlf_calculator *calculator, const sdlf_operatio
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 extern const char *const conv2d_algorithms_cuda[];
 int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-int64_t softmax_cross_entropy_forward_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+bool conv2d_pool_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_pool_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t softmax_cross_entropy_forward_workspace_cuda(const sdlf_calculator *calculator,
+                                                     const sdlf_operation *operation);
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,8 @@ static __global__ void gather_plain(const X *x, const int32_t *index, T *y, int6
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         X value = x[index[e / row] * row + e % row];
         if (sizeof(X) == sizeof(double))
-            y[e] = static_cast<T>((static_cast<double>(value) - static_cast<double>(mean)) * static_cast<double>(scale));
+            y[e] =
+                static_cast<T>((static_cast<double>(value) - static_cast<double>(mean)) * static_cast<double>(scale));
         else
             y[e] = static_cast<T>(sdlf_normalize(static_cast<float>(value), mean, scale));
     }
@@ -27,8 +28,7 @@ static __global__ void gather_integers(const I *x, const int32_t *index, I *y, i
     for (int64_t e = grid_first(); e < count; e += grid_step()) y[e] = x[index[e / row] * row + e % row];
 }
 
-template <typename X>
-static __device__ float pixel(const X *plane, int64_t h, int64_t w, int64_t height, int64_t width)
+template <typename X> static __device__ float pixel(const X *plane, int64_t h, int64_t w, int64_t height, int64_t width)
 {
     return h < 0 || h >= height || w < 0 || w >= width ? 0.0f : static_cast<float>(plane[h * width + w]);
 }
@@ -44,10 +44,10 @@ static __global__ void gather_warped(const X *x, const int32_t *index, const int
     for (int64_t e = threadIdx.x; e < channels * area; e += blockDim.x) {
         const X *plane = x + (image * channels + e / area) * area;
         sdlf_warp_point from = sdlf_warp_at(&warp, e % area / width, e % width);
-        float value = sdlf_bilinear(
-            pixel(plane, from.h, from.w, height, width), pixel(plane, from.h, from.w + 1, height, width),
-            pixel(plane, from.h + 1, from.w, height, width), pixel(plane, from.h + 1, from.w + 1, height, width), from.down,
-            from.right);
+        float value =
+            sdlf_bilinear(pixel(plane, from.h, from.w, height, width), pixel(plane, from.h, from.w + 1, height, width),
+                          pixel(plane, from.h + 1, from.w, height, width),
+                          pixel(plane, from.h + 1, from.w + 1, height, width), from.down, from.right);
         y[n * channels * area + e] = static_cast<T>(sdlf_normalize(value, mean, scale));
     }
 }

@@ -110,7 +110,8 @@ static cublasStatus_t choose(cuda_calculator *calculator, cuda_product *product)
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     size_t workspace = CUDA_BLAS_WORKSPACE;
     const uint32_t *alignment = product->key.alignment; /* of our a, b, c, residual */
-    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
+    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
+                                         sizeof workspace);
     cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment[1],
                                          sizeof *alignment);
     cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &alignment[0],
@@ -121,8 +122,9 @@ static cublasStatus_t choose(cuda_calculator *calculator, cuda_product *product)
                                          sizeof *alignment);
     cublasLtMatmulHeuristicResult_t found;
     int count = 0;
-    status = cublasLtMatmulAlgoGetHeuristic(calculator->blas_lt, product->operation, product->layout[0], product->layout[1],
-                                            product->layout[2], product->layout[2], preference, 1, &found, &count);
+    status =
+        cublasLtMatmulAlgoGetHeuristic(calculator->blas_lt, product->operation, product->layout[0], product->layout[1],
+                                       product->layout[2], product->layout[2], preference, 1, &found, &count);
     cublasLtMatmulPreferenceDestroy(preference);
     if (status == CUBLAS_STATUS_SUCCESS && count == 0) status = CUBLAS_STATUS_NOT_SUPPORTED;
     if (status == CUBLAS_STATUS_SUCCESS) product->algorithm = found.algo;
@@ -167,11 +169,11 @@ static sdlf_status multiply(cuda_calculator *calculator, const sdlf_operation *o
     if (product->key.bias)
         status = set(product->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &op->in[2].data, sizeof op->in[2].data);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = cublasLtMatmul(calculator->blas_lt, product->operation, wide ? (const void *)&alpha64 : &alpha32, b->data,
-                                product->layout[0], a->data, product->layout[1], wide ? (const void *)&beta64 : &beta32,
-                                product->key.residual ? op->in[3].data : c->data, product->layout[2], c->data,
-                                product->layout[2], &product->algorithm, calculator->blas_workspace, CUDA_BLAS_WORKSPACE,
-                                calculator->stream);
+        status = cublasLtMatmul(
+            calculator->blas_lt, product->operation, wide ? (const void *)&alpha64 : &alpha32, b->data,
+            product->layout[0], a->data, product->layout[1], wide ? (const void *)&beta64 : &beta32,
+            product->key.residual ? op->in[3].data : c->data, product->layout[2], c->data, product->layout[2],
+            &product->algorithm, calculator->blas_workspace, CUDA_BLAS_WORKSPACE, calculator->stream);
     return cuda_check_blas(status, "gemm");
 }
 
@@ -189,7 +191,8 @@ static sdlf_status finish(sdlf_calculator *base, const sdlf_operation *op, bool 
         .area = 1,
     };
     if (activation) epilogue.activation = op->gemm.activation;
-    if (epilogue.bias == NULL && epilogue.residual == NULL && epilogue.activation.function == SDLF_IDENTITY) return SDLF_OK;
+    if (epilogue.bias == NULL && epilogue.residual == NULL && epilogue.activation.function == SDLF_IDENTITY)
+        return SDLF_OK;
     return cuda_apply_epilogue(base, &epilogue);
 }
 
@@ -201,8 +204,9 @@ sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
     if (key.k == 0) { /* an empty sum */
         sdlf_status status = SDLF_OK;
         if (!key.residual || op->in[3].data != op->out[0].data)
-            status = cuda_check(cudaMemsetAsync(op->out[0].data, 0, (size_t)sdlf_tensor_bytes(&op->out[0]), calculator->stream),
-                                "gemm");
+            status = cuda_check(
+                cudaMemsetAsync(op->out[0].data, 0, (size_t)sdlf_tensor_bytes(&op->out[0]), calculator->stream),
+                "gemm");
         else
             return finish(base, op, true, false, true); /* c is the residual already */
         return status == SDLF_OK ? finish(base, op, true, true, true) : status;

@@ -27,11 +27,12 @@ static sdlf_status velocity(sdlf_calculator *base, const sdlf_operation *op)
     const float one32 = 1, momentum32 = op->sgd.momentum;
     const double one64 = 1, momentum64 = (double)op->sgd.momentum;
     cudaDataType_t type = wide ? CUDA_R_64F : CUDA_R_32F;
-    return cuda_check_blas(
-        cublasGemmEx(calculator->blas, CUBLAS_OP_N, CUBLAS_OP_T, inputs, units, rows, wide ? (const void *)&one64 : &one32,
-                     x->data, type, inputs, dy->data, type, units, wide ? (const void *)&momentum64 : &momentum32, v->data,
-                     type, inputs, wide ? CUBLAS_COMPUTE_64F : cuda_compute_type(calculator->math), CUBLAS_GEMM_DEFAULT),
-        "gemm_backward_sgd");
+    return cuda_check_blas(cublasGemmEx(calculator->blas, CUBLAS_OP_N, CUBLAS_OP_T, inputs, units, rows,
+                                        wide ? (const void *)&one64 : &one32, x->data, type, inputs, dy->data, type,
+                                        units, wide ? (const void *)&momentum64 : &momentum32, v->data, type, inputs,
+                                        wide ? CUBLAS_COMPUTE_64F : cuda_compute_type(calculator->math),
+                                        CUBLAS_GEMM_DEFAULT),
+                           "gemm_backward_sgd");
 }
 
 sdlf_status gemm_backward_sgd_cuda(sdlf_calculator *base, const sdlf_operation *op)

@@ -13,8 +13,13 @@ struct pooling {
 
 static pooling pooling_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y)
 {
-    return {x.shape.dim[0] * x.shape.dim[1], x.shape.dim[2], x.shape.dim[3],         y.shape.dim[2],
-            y.shape.dim[3],                  op->pool2d.window, op->pool2d.ties == SDLF_TIES_FIRST};
+    return {x.shape.dim[0] * x.shape.dim[1],
+            x.shape.dim[2],
+            x.shape.dim[3],
+            y.shape.dim[2],
+            y.shape.dim[3],
+            op->pool2d.window,
+            op->pool2d.ties == SDLF_TIES_FIRST};
 }
 
 static __device__ bool same(double a, double b)

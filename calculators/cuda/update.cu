@@ -11,8 +11,8 @@ template <typename T> static __device__ T gradient_at(const T *g, const T *w, T 
 }
 
 template <typename T>
-static __global__ void sgd_update(const T *g, const T *rate, const T *scale, T *w, T *v, int64_t count, T momentum, T decay,
-                                  bool nesterov)
+static __global__ void sgd_update(const T *g, const T *rate, const T *scale, T *w, T *v, int64_t count, T momentum,
+                                  T decay, bool nesterov)
 {
     T r = *rate, s = scale != nullptr ? *scale : T(1);
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
@@ -27,8 +27,7 @@ static __global__ void sgd_update(const T *g, const T *rate, const T *scale, T *
 }
 
 /* The end of gemm_backward_sgd, whose product has made v = momentum v + g: v += decay w; w -= rate v. */
-template <typename T>
-static __global__ void follow_velocity(const T *rate, T *w, T *v, int64_t count, T decay)
+template <typename T> static __global__ void follow_velocity(const T *rate, T *w, T *v, int64_t count, T decay)
 {
     T r = *rate;
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
