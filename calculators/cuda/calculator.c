@@ -151,6 +151,35 @@ static sdlf_status synchronize_cuda(sdlf_calculator *base)
     return cuda_check(cudaStreamSynchronize(cuda_stream(base)), "waiting for the device");
 }
 
+/* ---- recording: a CUDA graph ---- */
+
+static sdlf_status record_begin_cuda(sdlf_calculator *base)
+{
+    return cuda_check(cudaStreamBeginCapture(cuda_stream(base), cudaStreamCaptureModeThreadLocal), "recording");
+}
+
+static sdlf_status record_end_cuda(sdlf_calculator *base, void **recording)
+{
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t executable = NULL;
+    sdlf_status status = cuda_check(cudaStreamEndCapture(cuda_stream(base), &graph), "recording");
+    if (status == SDLF_OK) status = cuda_check(cudaGraphInstantiate(&executable, graph, 0), "CUDA graph");
+    if (graph != NULL) cudaGraphDestroy(graph);
+    *recording = executable;
+    return status;
+}
+
+static sdlf_status replay_cuda(sdlf_calculator *base, void *recording)
+{
+    return cuda_check(cudaGraphLaunch(recording, cuda_stream(base)), "CUDA graph");
+}
+
+static void discard_cuda(sdlf_calculator *base, void *recording)
+{
+    cudaStreamSynchronize(cuda_stream(base));
+    cudaGraphExecDestroy(recording);
+}
+
 const sdlf_calculator_class sdlf_cuda_calculator_class = {
     .name = "cuda",
     .summary = "one NVIDIA GPU",
@@ -163,6 +192,10 @@ const sdlf_calculator_class sdlf_cuda_calculator_class = {
     .upload = upload_cuda,
     .download = download_cuda,
     .synchronize = synchronize_cuda,
+    .record_begin = record_begin_cuda,
+    .record_end = record_end_cuda,
+    .replay = replay_cuda,
+    .discard = discard_cuda,
     .kernel =
         {
             [SDLF_FILL] = {.run = fill_cuda},

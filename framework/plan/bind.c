@@ -248,6 +248,7 @@ sdlf_status plan_bind(sdlf_plan *plan)
     }
     bind_steps(plan);
     plan->bound = true;
+    plan_prepare_recordings(plan);
     status = sdlf_plan_load_parameters(plan);
     if (status == SDLF_OK) status = plan_set_control(plan, CONTROL_ONE, 1);
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, 0);

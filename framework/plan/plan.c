@@ -11,6 +11,7 @@
 void sdlf_plan_free(sdlf_plan *plan)
 {
     if (plan == NULL) return;
+    plan_discard_recordings(plan);
     for (int i = 0; i < plan->space_count; i++) {
         plan_space *space = &plan->spaces[i];
         if (space->calculator != NULL && space->arena != NULL)

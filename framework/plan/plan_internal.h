@@ -91,6 +91,14 @@ typedef struct plan_space {
     void *arena;
 } plan_space;
 
+/* The steps of a pass as one unit that the calculator replays (see calculator.h). A pass runs once step by step, so that
+ * whatever libraries set up lazily is there; then it is recorded. */
+typedef struct plan_recording {
+    sdlf_calculator *calculator; /* NULL: the pass cannot be recorded */
+    bool warm;                   /* it has run once */
+    void *recording;
+} plan_recording;
+
 /* Batch normalisation folded into the weights before it: w' = w s, b' = (b - mean) s + shift, s = scale / sqrt(var + eps),
  * per output channel. Buffers of model parameters; bias may be -1. */
 typedef struct plan_fold {
@@ -122,6 +130,7 @@ struct sdlf_plan {
     int loss_value;             /* value of the first loss; -1 */
     sdlf_layer *loss_layers;    /* the labels input and the loss that the plan added, or NULL */
     int64_t step_number;
+    plan_recording forward_recording, step_recording;
     bool bound;
 };
 
@@ -172,6 +181,8 @@ bool plan_covers_buffer(const sdlf_plan *plan, const sdlf_tensor *tensor);
 void plan_join_groups(sdlf_plan *plan, int a, int b);
 
 /* ---- running and memory ---- */
+void plan_prepare_recordings(sdlf_plan *plan);
+void plan_discard_recordings(sdlf_plan *plan);
 sdlf_status plan_run_step(sdlf_plan *plan, const plan_step *step);
 sdlf_status plan_upload(sdlf_plan *plan, int buffer, const void *host, int64_t bytes);
 sdlf_status plan_download(sdlf_plan *plan, int buffer, void *host, int64_t bytes);

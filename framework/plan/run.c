@@ -36,9 +36,62 @@ static sdlf_status run_steps(sdlf_plan *plan, int first, int last)
     return SDLF_OK;
 }
 
+/* ---- recording ---- */
+
+/* The one calculator that computes steps [0, count) and can record them; NULL: none. */
+static sdlf_calculator *recorder_of(const sdlf_plan *plan, int count)
+{
+    sdlf_calculator *calculator = count > 0 ? plan->steps[0].calculator : NULL;
+    for (int i = 0; i < count; i++) {
+        const plan_step *step = &plan->steps[i];
+        if (step->calculator != calculator || step->phase == SDLF_PHASE_COPY) return NULL;
+    }
+    return calculator != NULL && calculator->type->record_begin != NULL ? calculator : NULL;
+}
+
+void plan_prepare_recordings(sdlf_plan *plan)
+{
+    plan->forward_recording = (plan_recording){.calculator = recorder_of(plan, plan->forward_steps)};
+    if (plan->options.mode == SDLF_TRAIN)
+        plan->step_recording = (plan_recording){.calculator = recorder_of(plan, plan->step_count)};
+}
+
+static void discard(plan_recording *kept)
+{
+    if (kept->recording != NULL) kept->calculator->type->discard(kept->calculator, kept->recording);
+    kept->recording = NULL;
+}
+
+void plan_discard_recordings(sdlf_plan *plan)
+{
+    discard(&plan->forward_recording);
+    discard(&plan->step_recording);
+}
+
+/* Run steps [0, count): the first time one by one, then as a recording. */
+static sdlf_status run_pass(sdlf_plan *plan, plan_recording *kept, int count)
+{
+    if (kept->calculator == NULL || !kept->warm) {
+        kept->warm = true;
+        return run_steps(plan, 0, count);
+    }
+    const sdlf_calculator_class *type = kept->calculator->type;
+    if (kept->recording == NULL) {
+        sdlf_status status = type->record_begin(kept->calculator);
+        if (status != SDLF_OK) return status;
+        status = run_steps(plan, 0, count);
+        sdlf_status ended = type->record_end(kept->calculator, &kept->recording);
+        if (status != SDLF_OK || ended != SDLF_OK) {
+            discard(kept);
+            return status != SDLF_OK ? status : ended;
+        }
+    }
+    return type->replay(kept->calculator, kept->recording);
+}
+
 sdlf_status sdlf_plan_forward(sdlf_plan *plan)
 {
-    return run_steps(plan, 0, plan->forward_steps);
+    return run_pass(plan, &plan->forward_recording, plan->forward_steps);
 }
 
 sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate)
@@ -46,7 +99,7 @@ sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate)
     if (plan->options.mode != SDLF_TRAIN)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "a training step was asked of an inference plan");
     sdlf_status status = plan_set_control(plan, CONTROL_RATE, learning_rate);
-    if (status == SDLF_OK) status = run_steps(plan, 0, plan->step_count);
+    if (status == SDLF_OK) status = run_pass(plan, &plan->step_recording, plan->step_count);
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, plan->step_number + 1);
     return status;
 }
