@@ -70,7 +70,7 @@ SDLF_INLINE float sdlf_warp_draw(uint32_t word, float range)
 
 /* The warp of image `image` of the data set in epoch `epoch`. */
 SDLF_INLINE sdlf_warp sdlf_warp_make(const sdlf_augmentation *augment, int64_t image, int64_t epoch, int64_t height,
-                                       int64_t width)
+                                     int64_t width)
 {
     SDLF_EXACT
     const int64_t side[2] = {height, width};
@@ -140,7 +140,7 @@ SDLF_INLINE sdlf_warp_point sdlf_warp_at(const sdlf_warp *warp, int64_t h, int64
 
 /* The value between four pixels; those outside the image are 0. */
 SDLF_INLINE float sdlf_bilinear(float top_left, float top_right, float bottom_left, float bottom_right, float down,
-                                  float right)
+                                float right)
 {
     return sdlf_mix(sdlf_mix(top_left, top_right, right), sdlf_mix(bottom_left, bottom_right, right), down);
 }

@@ -10,6 +10,7 @@ static const sdlf_operation_class *const classes[SDLF_OPERATION_COUNT] = {
     [SDLF_FILL] = &sdlf_fill_operation,
     [SDLF_COPY] = &sdlf_copy_operation,
     [SDLF_GATHER_BATCH] = &sdlf_gather_batch_operation,
+    [SDLF_NEXT_BATCH] = &sdlf_next_batch_operation,
     [SDLF_GEMM] = &sdlf_gemm_operation,
     [SDLF_REDUCE] = &sdlf_reduce_operation,
     [SDLF_ADD] = &sdlf_add_operation,

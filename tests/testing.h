@@ -9,8 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <sdlf/status.h>
-#include <sdlf/tensor.h>
+#include <sdlf/calculator.h>
 
 /* Every check is counted; a failed one prints file, line and what was found, and the test goes on. */
 #define CHECK(condition)     test_check((condition), __FILE__, __LINE__, #condition)
@@ -51,6 +50,12 @@ bool test_allocation_failed(void);
 /* Call `attempt` with the 1st, 2nd, 3rd ... allocation failing until none fails any more: each time it must return
  * SDLF_ERROR_MEMORY (or SDLF_OK, where the failure was survived) and leave nothing allocated. The last run must be OK. */
 void test_every_allocation(const char *name, sdlf_status (*attempt)(void *), void *argument);
+
+/* ---- calculators ---- */
+
+/* The registered calculator classes that work on this machine, in order; NULL past the last. One that lacks its device is
+ * left out, which is said once. */
+const sdlf_calculator_class *test_calculator_class_at(int index);
 
 /* ---- files ---- */
 

@@ -90,7 +90,7 @@ sdlf_status cuda_follow_velocity(sdlf_calculator *calculator, const sdlf_operati
 
 /* ---- kernels, one file a family ---- */
 
-sdlf_kernel fill_cuda, copy_cuda, gather_batch_cuda;
+sdlf_kernel fill_cuda, copy_cuda, gather_batch_cuda, next_batch_cuda;
 sdlf_kernel gemm_cuda, gemm_backward_sgd_cuda, reduce_cuda, add_cuda;
 sdlf_kernel activation_forward_cuda, activation_backward_cuda;
 sdlf_kernel conv2d_forward_cuda, conv2d_backward_input_cuda, conv2d_backward_weights_cuda;

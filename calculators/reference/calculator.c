@@ -78,6 +78,7 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
             [SDLF_FILL] = {.run = fill_reference},
             [SDLF_COPY] = {.run = copy_reference},
             [SDLF_GATHER_BATCH] = {.run = gather_batch_reference},
+            [SDLF_NEXT_BATCH] = {.run = next_batch_reference},
             [SDLF_GEMM] = {.run = gemm_reference},
             [SDLF_REDUCE] = {.run = reduce_reference},
             [SDLF_ADD] = {.run = add_reference},

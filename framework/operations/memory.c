@@ -1,4 +1,4 @@
-/* fill, copy, gather_batch: filling and moving elements. Contracts: <sdlf/operation.h>. */
+/* fill, copy, gather_batch, next_batch: filling and moving elements. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
@@ -93,4 +93,32 @@ const sdlf_operation_class sdlf_gather_batch_operation = {
     .out = {{.name = "y"}},
     .check = check_gather_batch,
     .flops = gather_batch_flops,
+};
+
+static sdlf_status check_next_batch(const sdlf_operation *operation)
+{
+    const sdlf_tensor *order = &operation->in[0], *rates = &operation->in[1], *first = &operation->in[2];
+    const sdlf_tensor *cursor = &operation->out[0], *index = &operation->out[1];
+    sdlf_check check = {.operation = operation};
+    sdlf_expect_rank(&check, order, 1);
+    sdlf_expect_rank(&check, rates, 1);
+    sdlf_expect_rank(&check, index, 1);
+    sdlf_expect_dtype(&check, order, SDLF_INT32);
+    sdlf_dtype t = sdlf_expect_floating(&check, rates);
+    sdlf_expect_operand(&check, first, SDLF_INT64, sdlf_shape(1));
+    sdlf_expect_operand(&check, cursor, SDLF_INT64, sdlf_shape(1));
+    sdlf_expect_dtype(&check, index, SDLF_INT32);
+    sdlf_expect_operand(&check, &operation->out[2], t, sdlf_shape(1));
+    sdlf_expect_operand(&check, &operation->out[3], SDLF_INT64, sdlf_shape(1));
+    sdlf_expect(&check, order->shape.dim[0] >= index->shape.dim[0], "an order of %lld holds no batch of %lld",
+                (long long)order->shape.dim[0], (long long)index->shape.dim[0]);
+    return check.status;
+}
+
+const sdlf_operation_class sdlf_next_batch_operation = {
+    .name = "next_batch",
+    .in = {{.name = "order"}, {.name = "rates"}, {.name = "first"}},
+    .out = {{.name = "cursor", .updated = true}, {.name = "index"}, {.name = "rate"}, {.name = "step"}},
+    .check = check_next_batch,
+    .flops = no_flops,
 };

@@ -54,14 +54,16 @@ static void find_lifetimes(sdlf_plan *plan)
     }
 }
 
-/* Does the buffer need room in an arena? A parameter in the host's memory, as float32, is the model's own. */
+/* Does the buffer need room in an arena? A parameter in the host's memory, as float32, is the model's own, and a feed's data
+ * there are the caller's. */
 static bool needs_room(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     if (buffer->first_use < 0 || buffer->space < 0 || buffer->alias >= 0) return false;
-    if (buffer->kind != BUFFER_PARAMETER && buffer->kind != BUFFER_STATE) return true;
-    bool own = plan_is_host_space(plan, buffer->space) && buffer->dtype == SDLF_FLOAT32 &&
-               buffer->source == (int)(buffer - plan->buffers);
-    if (own) return false;
+    bool host = plan_is_host_space(plan, buffer->space), original = buffer->source == (int)(buffer - plan->buffers);
+    if (buffer->kind == BUFFER_DATA && host) return false;
+    bool kept = buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_STATE;
+    if (!kept && buffer->kind != BUFFER_DATA) return true;
+    if (kept && host && original && buffer->dtype == SDLF_FLOAT32) return false;
     return plan->options.share == NULL || plan_is_host_space(plan, buffer->space);
 }
 

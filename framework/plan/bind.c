@@ -30,7 +30,8 @@ static const plan_buffer *shared_buffer(const sdlf_plan *plan, const plan_buffer
     for (int i = 1; share != NULL && i < share->buffer_count; i++) {
         const plan_buffer *buffer = &share->buffers[i];
         if (buffer->kind == wanted->kind && buffer->parameter == wanted->parameter && buffer->state == wanted->state &&
-            buffer->dtype == wanted->dtype && buffer->memory != NULL && buffer->space >= 0 &&
+            buffer->data == wanted->data && buffer->dtype == wanted->dtype && buffer->bytes == wanted->bytes &&
+            buffer->memory != NULL && buffer->space >= 0 &&
             strcmp(share->spaces[buffer->space].name, plan->spaces[wanted->space].name) == 0)
             return buffer;
     }
@@ -44,16 +45,21 @@ static sdlf_status bind_buffer(sdlf_plan *plan, plan_buffer *buffer)
         buffer->memory = (char *)plan->spaces[buffer->space].arena + buffer->offset;
         return SDLF_OK;
     }
-    sdlf_parameter *parameter = &plan->model->parameters[buffer->parameter];
-    if (plan_is_host_space(plan, buffer->space)) {
+    if (buffer->kind == BUFFER_DATA && plan_is_host_space(plan, buffer->space)) {
+        const sdlf_feed *feed = &plan->feed.feed;
+        buffer->memory = buffer->data == 0 ? feed->sample_data.data : feed->label_data.data;
+        return SDLF_OK;
+    }
+    sdlf_parameter *parameter = buffer->kind == BUFFER_DATA ? NULL : &plan->model->parameters[buffer->parameter];
+    if (parameter != NULL && plan_is_host_space(plan, buffer->space)) {
         buffer->memory =
             buffer->kind == BUFFER_PARAMETER ? parameter->value.data : parameter->state[buffer->state].data;
         return SDLF_OK;
     }
     const plan_buffer *shared = shared_buffer(plan, buffer);
     if (shared == NULL)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: the plan to share with holds no %s in %s", parameter->name,
-                         plan->spaces[buffer->space].name);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: the plan to share with holds no %s in %s",
+                         parameter != NULL ? parameter->name : "such data", plan->spaces[buffer->space].name);
     buffer->memory = shared->memory;
     return SDLF_OK;
 }
@@ -230,6 +236,19 @@ sdlf_status sdlf_plan_store_parameters(sdlf_plan *plan)
     return status == SDLF_OK ? with_staging(plan, false) : status;
 }
 
+/* The feed's data go to the devices that hold a copy of their own, once. */
+static sdlf_status load_data(sdlf_plan *plan)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = 1; i < plan->buffer_count && status == SDLF_OK; i++) {
+        const plan_buffer *buffer = &plan->buffers[i];
+        if (buffer->kind != BUFFER_DATA || buffer->offset < 0) continue;
+        const sdlf_tensor *data = buffer->data == 0 ? &plan->feed.feed.sample_data : &plan->feed.feed.label_data;
+        status = plan_upload(plan, i, data->data, buffer->bytes);
+    }
+    return status;
+}
+
 sdlf_status plan_bind(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;
@@ -250,6 +269,7 @@ sdlf_status plan_bind(sdlf_plan *plan)
     plan->bound = true;
     plan_prepare_recordings(plan);
     status = sdlf_plan_load_parameters(plan);
+    if (status == SDLF_OK) status = load_data(plan);
     if (status == SDLF_OK) status = plan_set_control(plan, CONTROL_ONE, 1);
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, 0);
     if (status == SDLF_OK) status = sdlf_plan_clear_metrics(plan);

@@ -22,7 +22,7 @@ int plan_new_buffer(sdlf_plan *plan, buffer_kind kind, sdlf_dtype dtype, int64_t
         .space = -1,
         .source = index,
         .parameter = -1,
-        .constant = kind == BUFFER_DERIVED,
+        .constant = kind == BUFFER_DERIVED || kind == BUFFER_DATA,
         .first_use = -1,
         .last_use = -1,
         .alias = -1,
@@ -44,6 +44,8 @@ sdlf_status plan_new_tensor(sdlf_plan *plan, buffer_kind kind, sdlf_dtype dtype,
 
 sdlf_tensor plan_control_tensor(sdlf_plan *plan, plan_control control)
 {
+    if (plan->feed.present && control == CONTROL_STEP) return plan->feed.step;
+    if (plan->feed.present && control == CONTROL_RATE) return plan->feed.rate;
     sdlf_dtype dtype = control == CONTROL_STEP ? SDLF_INT64 : plan->options.dtype;
     if (plan->control[control] == 0) {
         int buffer = plan_new_buffer(plan, BUFFER_CONTROL, dtype, (int64_t)sdlf_dtype_size(dtype));

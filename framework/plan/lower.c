@@ -25,8 +25,8 @@ static int present_count(const sdlf_tensor *tensors, int count)
     return present;
 }
 
-static sdlf_status emit(sdlf_plan *plan, int node, sdlf_phase phase, sdlf_calculator *calculator,
-                        const sdlf_operation *operation)
+sdlf_status plan_emit(sdlf_plan *plan, int node, sdlf_phase phase, sdlf_calculator *calculator,
+                      const sdlf_operation *operation)
 {
     if (present_count(operation->out, SDLF_MAX_OUTPUTS) == 0) return SDLF_OK;
     sdlf_status status = sdlf_operation_check(operation);
@@ -39,7 +39,7 @@ sdlf_status sdlf_emit(sdlf_layer_context *context, const sdlf_operation *operati
 {
     plan_sink *sink = context->sink;
     if (sink->status != SDLF_OK) return sink->status;
-    return emit(sink->plan, sink->node, sink->phase, sink->calculator, operation);
+    return plan_emit(sink->plan, sink->node, sink->phase, sink->calculator, operation);
 }
 
 sdlf_tensor sdlf_scratch(sdlf_layer_context *context, sdlf_dtype dtype, sdlf_shape shape)
@@ -87,8 +87,8 @@ static sdlf_status prepare_node(sdlf_plan *plan, plan_node *node)
         if (view)
             value->tensor = sdlf_tensor_reshape(plan->values[node->inputs[0]].tensor, signature->output_shape[0]);
         else
-            status = plan_new_tensor(plan, is_input ? BUFFER_PINNED : BUFFER_ARENA, signature->output_dtype[i],
-                                     signature->output_shape[i], &value->tensor);
+            status = plan_new_tensor(plan, is_input && !plan_is_fed(plan, node) ? BUFFER_PINNED : BUFFER_ARENA,
+                                     signature->output_dtype[i], signature->output_shape[i], &value->tensor);
     }
     for (int i = 0; i < signature->parameter_count; i++)
         node->parameter[i] = parameter_tensor(plan, node->first_parameter + i);
@@ -127,6 +127,7 @@ static sdlf_status lower_forward(sdlf_plan *plan, int index)
 {
     plan_node *node = &plan->nodes[index];
     sdlf_status status = prepare_node(plan, node);
+    if (status == SDLF_OK && plan_is_fed(plan, node)) return plan_lower_gather(plan, index);
     if (status != SDLF_OK || node->layer->type->forward == NULL || node->idle) return status;
     plan_sink sink = {.plan = plan, .node = index, .phase = SDLF_PHASE_FORWARD, .calculator = node->forward};
     sdlf_tensor input[SDLF_MAX_LAYER_INPUTS], output[SDLF_MAX_LAYER_OUTPUTS];
@@ -176,7 +177,7 @@ static sdlf_status prepare_output_gradients(sdlf_plan *plan, int index, bool *re
         sdlf_operation fill = {.kind = SDLF_FILL, .fill = {.value = 0}};
         sdlf_status status =
             plan_new_tensor(plan, BUFFER_ARENA, outputs[i].tensor.dtype, outputs[i].tensor.shape, &fill.out[0]);
-        if (status == SDLF_OK) status = emit(plan, index, SDLF_PHASE_BACKWARD, node->backward, &fill);
+        if (status == SDLF_OK) status = plan_emit(plan, index, SDLF_PHASE_BACKWARD, node->backward, &fill);
         if (status != SDLF_OK) return status;
         outputs[i].gradient = fill.out[0];
     }
@@ -194,7 +195,7 @@ static sdlf_status add_gradient(sdlf_plan *plan, int index, int value_index, con
     }
     sdlf_operation add = {.kind = SDLF_ADD, .in = {value->gradient, *gradient}};
     sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, value->tensor.dtype, value->tensor.shape, &add.out[0]);
-    if (status == SDLF_OK) status = emit(plan, index, SDLF_PHASE_BACKWARD, plan->nodes[index].backward, &add);
+    if (status == SDLF_OK) status = plan_emit(plan, index, SDLF_PHASE_BACKWARD, plan->nodes[index].backward, &add);
     value->gradient = add.out[0];
     return status;
 }
@@ -252,7 +253,7 @@ static sdlf_status emit_update(sdlf_plan *plan, int index, int which)
         update.out[1 + i] = state_tensor(plan, node->first_parameter + which, i);
         if (!sdlf_tensor_present(&update.out[1 + i])) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     }
-    return emit(plan, index, SDLF_PHASE_UPDATE, node->backward, &update);
+    return plan_emit(plan, index, SDLF_PHASE_UPDATE, node->backward, &update);
 }
 
 static sdlf_status emit_updates(sdlf_plan *plan, int index)
@@ -314,7 +315,7 @@ static sdlf_status lower_clipping(sdlf_plan *plan)
                 .out = {sdlf_tensor_narrow(plan->squares, 0, which++, 1)},
                 .reduce = {.function = SDLF_REDUCE_SUM_SQUARES, .axis = 0},
             };
-            status = emit(plan, i, SDLF_PHASE_UPDATE, plan->nodes[i].backward, &reduce);
+            status = plan_emit(plan, i, SDLF_PHASE_UPDATE, plan->nodes[i].backward, &reduce);
             if (status != SDLF_OK) return status;
             last = i;
         }
@@ -325,7 +326,7 @@ static sdlf_status lower_clipping(sdlf_plan *plan)
         .out = {plan->clip},
         .clip = {.max_norm = plan->options.clip_norm},
     };
-    return emit(plan, last, SDLF_PHASE_UPDATE, plan->options.backward, &clip);
+    return plan_emit(plan, last, SDLF_PHASE_UPDATE, plan->options.backward, &clip);
 }
 
 static sdlf_status lower_training(sdlf_plan *plan)
@@ -376,6 +377,7 @@ static void mark_constants(sdlf_plan *plan)
 sdlf_status plan_lower(sdlf_plan *plan)
 {
     sdlf_status status = make_parameter_buffers(plan);
+    if (status == SDLF_OK && plan->feed.present) status = plan_lower_feed(plan);
     for (int i = 0; i < plan->node_count && status == SDLF_OK; i++) {
         if (!plan->nodes[i].live) continue;
         status = lower_forward(plan, i);

@@ -103,6 +103,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     plan->model = model;
     plan->options = complete;
     plan->loss_value = -1;
+    if (options->feed != NULL) plan->feed = (plan_feed){.present = true, .feed = *options->feed};
     static sdlf_status (*const passes[])(sdlf_plan *) = {
         plan_build_graph, plan_lower, plan_fuse, plan_check_support, plan_place, plan_lay_out, name_groups,
     };
@@ -111,6 +112,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
         sdlf_plan_free(plan);
         return status;
     }
+    plan->options.feed = NULL;
     plan->options.placement = NULL; /* the caller's, read by now */
     plan->options.conv_algorithm = NULL;
     *result = plan;

@@ -26,6 +26,7 @@ typedef enum buffer_kind {
     BUFFER_CONTROL,   /* a scalar that the host sets before a run; valid in every space */
     BUFFER_PARAMETER, /* a parameter's value */
     BUFFER_STATE,     /* an optimiser state */
+    BUFFER_DATA,      /* a feed's samples or labels: as constant as parameters in inference */
     BUFFER_DERIVED,   /* computed from parameters when they are loaded (folded batch normalisation) */
 } buffer_kind;
 
@@ -39,6 +40,7 @@ typedef struct plan_buffer {
     int source;              /* the buffer this is a copy of in another space; its own index if it is no copy */
     int parameter, state;    /* which, for BUFFER_PARAMETER and BUFFER_STATE */
     int control;             /* which, for BUFFER_CONTROL */
+    int data;                /* 0 samples, 1 labels, for BUFFER_DATA */
     int fold;                /* which, for BUFFER_DERIVED */
     bool constant;           /* no step writes it: it is valid in every space from the start */
     int first_use, last_use; /* steps; first_use -1: unused */
@@ -107,6 +109,17 @@ typedef struct plan_fold {
     int folded_weight, folded_bias; /* buffers */
 } plan_fold;
 
+/* The tensors of a plan's feed. */
+typedef struct plan_feed {
+    bool present;
+    sdlf_feed feed;
+    sdlf_tensor data[2];                     /* samples, labels */
+    sdlf_tensor order, rates, first, cursor; /* set by the host at an epoch's start */
+    sdlf_tensor epoch;                       /* absent without augmentation */
+    sdlf_tensor index, rate, step;           /* of the present step */
+    int64_t steps, done;                     /* of the epoch under way */
+} plan_feed;
+
 struct sdlf_plan {
     sdlf_model *model;
     sdlf_plan_options options;
@@ -124,11 +137,12 @@ struct sdlf_plan {
     plan_fold *folds;
     int fold_count;
     int control[CONTROL_COUNT]; /* buffers; 0: not used (buffer 0 is never a real one) */
-    int parameter_buffer_base;  /* buffers of the model's parameters follow each other from here */
-    sdlf_tensor metrics;        /* absent when there is no softmax_cross_entropy */
-    sdlf_tensor squares, clip;  /* gradient clipping */
-    int loss_value;             /* value of the first loss; -1 */
-    sdlf_layer *loss_layers;    /* the labels input and the loss that the plan added, or NULL */
+    plan_feed feed;
+    int parameter_buffer_base; /* buffers of the model's parameters follow each other from here */
+    sdlf_tensor metrics;       /* absent when there is no softmax_cross_entropy */
+    sdlf_tensor squares, clip; /* gradient clipping */
+    int loss_value;            /* value of the first loss; -1 */
+    sdlf_layer *loss_layers;   /* the labels input and the loss that the plan added, or NULL */
     int64_t step_number;
     plan_recording forward_recording, step_recording;
     bool bound;
@@ -143,6 +157,15 @@ sdlf_status plan_check_support(sdlf_plan *plan);
 sdlf_status plan_place(sdlf_plan *plan);
 sdlf_status plan_lay_out(sdlf_plan *plan);
 sdlf_status plan_bind(sdlf_plan *plan);
+
+/* ---- feeding (part of lowering) ---- */
+sdlf_status plan_lower_feed(sdlf_plan *plan);
+sdlf_status plan_lower_gather(sdlf_plan *plan, int node);
+/* Before a timed step: the same first batch with learning rate 0. The epoch under way is over. */
+sdlf_status plan_feed_still(sdlf_plan *plan);
+bool plan_is_fed(const sdlf_plan *plan, const plan_node *node);
+sdlf_status plan_emit(sdlf_plan *plan, int node, sdlf_phase phase, sdlf_calculator *calculator,
+                      const sdlf_operation *operation);
 
 /* ---- fusion rules; each walks all steps once ---- */
 sdlf_status plan_fold_batch_norm(sdlf_plan *plan);
@@ -181,6 +204,7 @@ bool plan_covers_buffer(const sdlf_plan *plan, const sdlf_tensor *tensor);
 void plan_join_groups(sdlf_plan *plan, int a, int b);
 
 /* ---- running and memory ---- */
+sdlf_status plan_run_training_step(sdlf_plan *plan); /* all steps once, recorded where that can be */
 void plan_prepare_recordings(sdlf_plan *plan);
 void plan_discard_recordings(sdlf_plan *plan);
 sdlf_status plan_run_step(sdlf_plan *plan, const plan_step *step);

@@ -94,12 +94,19 @@ sdlf_status sdlf_plan_forward(sdlf_plan *plan)
     return run_pass(plan, &plan->forward_recording, plan->forward_steps);
 }
 
+sdlf_status plan_run_training_step(sdlf_plan *plan)
+{
+    return run_pass(plan, &plan->step_recording, plan->step_count);
+}
+
 sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate)
 {
+    if (plan->feed.present)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "a plan with a feed runs the steps of an epoch: sdlf_plan_run");
     if (plan->options.mode != SDLF_TRAIN)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "a training step was asked of an inference plan");
     sdlf_status status = plan_set_control(plan, CONTROL_RATE, learning_rate);
-    if (status == SDLF_OK) status = run_pass(plan, &plan->step_recording, plan->step_count);
+    if (status == SDLF_OK) status = plan_run_training_step(plan);
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, plan->step_number + 1);
     return status;
 }

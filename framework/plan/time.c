@@ -65,8 +65,10 @@ sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats)
     }
     snapshot(plan->model, saved, false);
     status = plan_set_control(plan, CONTROL_RATE, 0);
-    for (int repeat = -1; repeat < repeats && status == SDLF_OK; repeat++) /* the first warms up */
-        status = time_once(plan, times, repeats, repeat);
+    for (int repeat = -1; repeat < repeats && status == SDLF_OK; repeat++) { /* the first warms up */
+        status = plan_feed_still(plan);
+        if (status == SDLF_OK) status = time_once(plan, times, repeats, repeat);
+    }
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         qsort(times + (size_t)i * (size_t)repeats, (size_t)repeats, sizeof *times, compare_doubles);
         plan->steps[i].seconds = times[i * repeats + repeats / 2];

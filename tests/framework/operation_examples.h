@@ -110,6 +110,10 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
         o.gather.scale = 1;
         o.gather.augment.shift = 2;
         break;
+    case SDLF_NEXT_BATCH:
+        o.in[0] = of(SDLF_INT32, sdlf_shape(9)), o.in[1] = t(sdlf_shape(3)), o.in[2] = step;
+        o.out[0] = o.out[3] = step, o.out[1] = of(SDLF_INT32, sdlf_shape(3)), o.out[2] = t(sdlf_shape(1));
+        break;
     case SDLF_GEMM:
         o.in[0] = t(sdlf_shape(2, 3)), o.in[1] = t(sdlf_shape(3, 4)), o.in[2] = t(sdlf_shape(4));
         o.in[3] = o.out[0] = t(sdlf_shape(2, 4));

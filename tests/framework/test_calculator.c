@@ -69,7 +69,7 @@ static void memory_of(const char *name)
 static void every_class_moves_memory(void)
 {
     int64_t live = test_live_allocations();
-    for (int i = 0; sdlf_calculator_class_at(i); i++) memory_of(sdlf_calculator_class_at(i)->name);
+    for (int i = 0; test_calculator_class_at(i); i++) memory_of(test_calculator_class_at(i)->name);
     CHECK_EQUAL(test_live_allocations(), live);
 }
 
@@ -83,9 +83,9 @@ static sdlf_status open_and_close(void *name)
 
 static void opening_survives_failing_allocations(void)
 {
-    for (int i = 0; sdlf_calculator_class_at(i); i++) {
+    for (int i = 0; test_calculator_class_at(i); i++) {
         char name[64];
-        snprintf(name, sizeof name, "%s", sdlf_calculator_class_at(i)->name);
+        snprintf(name, sizeof name, "%s", test_calculator_class_at(i)->name);
         test_every_allocation(name, open_and_close, name);
     }
 }

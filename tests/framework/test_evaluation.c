@@ -76,9 +76,9 @@ static void outputs_of_all_kinds_agree(void)
 {
     head_builder *const heads[] = {no_head, sdlf_softmax, sdlf_log_softmax};
     const int64_t batches[] = {0, 1, 16, COUNT, 1000};
-    for (int index = 0; sdlf_calculator_class_at(index) != NULL; index++) {
+    for (int index = 0; test_calculator_class_at(index) != NULL; index++) {
         sdlf_calculator *calculator = NULL;
-        CHECK_OK(sdlf_calculator_open(&calculator, sdlf_calculator_class_at(index)->name, NULL));
+        CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(index)->name, NULL));
         for (int head = 0; head < 3; head++)
             for (int batch = 0; batch < 5; batch++) check_evaluation(calculator, heads[head], batches[batch]);
         sdlf_calculator_close(calculator);

@@ -148,8 +148,8 @@ static void training_learns(const char *calculator_name, bool no_fusion, sdlf_op
 
 static void training_learns_everywhere(void)
 {
-    for (int i = 0; sdlf_calculator_class_at(i) != NULL; i++) {
-        const char *name = sdlf_calculator_class_at(i)->name;
+    for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
+        const char *name = test_calculator_class_at(i)->name;
         training_learns(name, false, sdlf_sgd(.momentum = 0.9f), 0);
         training_learns(name, true, sdlf_sgd(.momentum = 0.9f), 0);
         training_learns(name, false, sdlf_sgd(.momentum = 0.9f), 1.0f);

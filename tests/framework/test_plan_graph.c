@@ -100,11 +100,11 @@ static void train_a_little(const char *name, bool no_fusion, sdlf_model *net, fl
 
 static void fused_training_equals_unfused(void)
 {
-    for (int i = 0; sdlf_calculator_class_at(i) != NULL; i++) {
+    for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
         sdlf_model *nets[2] = {small_cnn(), small_cnn()};
         float loss[2][3];
         for (int fused = 0; fused < 2; fused++)
-            train_a_little(sdlf_calculator_class_at(i)->name, fused == 0, nets[fused], loss[fused]);
+            train_a_little(test_calculator_class_at(i)->name, fused == 0, nets[fused], loss[fused]);
         for (int s = 0; s < 3; s++) CHECK_CLOSE(loss[1][s], loss[0][s], 1e-5);
         for (int p = 0; p < sdlf_model_parameter_count(nets[0]); p++) {
             const float *a = sdlf_model_parameter(nets[0], p)->value.data;
@@ -233,9 +233,9 @@ static void live_buffers_do_not_overlap(void)
 /* A plan that reuses memory computes what one that keeps everything computes. */
 static void reuse_changes_nothing(void)
 {
-    for (int c = 0; sdlf_calculator_class_at(c) != NULL; c++) {
+    for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
         sdlf_calculator *calculator = NULL;
-        CHECK_OK(sdlf_calculator_open(&calculator, sdlf_calculator_class_at(c)->name, NULL));
+        CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(c)->name, NULL));
         uint32_t hash[2] = {0, 1};
         for (int keep = 0; keep < 2; keep++) {
             sdlf_model *net = branching_net(0.25f);

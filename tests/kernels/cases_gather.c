@@ -1,4 +1,4 @@
-/* Cases of gather_batch. Its arithmetic is fixed operation by operation, so results must match bit for bit. */
+/* Cases of gather_batch and next_batch. Its arithmetic is fixed operation by operation, so results must match bit for bit. */
 #include "kernels.h"
 
 enum { M = 11, N = 5 };
@@ -47,6 +47,20 @@ void gather_cases(kernel_sink *sink, sdlf_dtype t)
     kernel_emit(sink, &labels, "labels");
     kernel_case bytes = gather(SDLF_UINT8, SDLF_UINT8, sdlf_shape(3, 5), 17);
     kernel_emit(sink, &bytes, "bytes");
+    for (int rows_taken = 1; rows_taken <= 300; rows_taken = 3 * rows_taken + 2) {
+        kernel_case next = {.operation = {.kind = SDLF_NEXT_BATCH}};
+        next.operation.in[0] = kernel_tensor(SDLF_INT32, sdlf_shape(7 * rows_taken + 3));
+        next.operation.in[1] = kernel_tensor(t, sdlf_shape(7));
+        next.operation.in[2] = kernel_tensor(SDLF_INT64, sdlf_shape(1));
+        next.in[0].values = next.in[2].values = VALUES_ANYTHING;
+        next.in[2] = (kernel_fill){VALUES_INTEGERS, 1000000};
+        next.operation.out[0] = kernel_tensor(SDLF_INT64, sdlf_shape(1));
+        next.out[0] = (kernel_fill){VALUES_INTEGERS, 7};
+        next.operation.out[1] = kernel_tensor(SDLF_INT32, sdlf_shape(rows_taken));
+        next.operation.out[2] = kernel_tensor(t, sdlf_shape(1));
+        next.operation.out[3] = kernel_tensor(SDLF_INT64, sdlf_shape(1));
+        kernel_emit(sink, &next, "of %d with rates in %s", rows_taken, sdlf_dtype_name(t));
+    }
     kernel_case flat = gather(SDLF_UINT8, t, SDLF_SCALAR, N);
     kernel_emit(sink, &flat, "one number a row");
 }

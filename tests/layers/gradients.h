@@ -190,9 +190,9 @@ static inline void check_gradients(const layer_case *c)
     double *expected = plan != NULL ? difference_gradients(plan, model) : NULL;
     sdlf_plan_free(plan);
     if (expected != NULL) compare_gradients(c, model, reference, SDLF_FLOAT64, true, expected);
-    for (int index = 0; expected != NULL && sdlf_calculator_class_at(index) != NULL; index++) {
+    for (int index = 0; expected != NULL && test_calculator_class_at(index) != NULL; index++) {
         sdlf_calculator *calculator = NULL;
-        CHECK_OK(sdlf_calculator_open(&calculator, sdlf_calculator_class_at(index)->name,
+        CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(index)->name,
                                       &(sdlf_calculator_options){.threads = 2}));
         compare_gradients(c, model, calculator, SDLF_FLOAT32, true, expected);
         compare_gradients(c, model, calculator, SDLF_FLOAT32, false, expected);

@@ -42,11 +42,11 @@ static const float x[COUNT] = {-7, -0.5f, 0, 0.25f, 5, 9};
 /* f of the values above on every calculator. */
 static void check_values(layer_builder *build, const void *options, const double *expected)
 {
-    for (int index = 0; sdlf_calculator_class_at(index) != NULL; index++) {
+    for (int index = 0; test_calculator_class_at(index) != NULL; index++) {
         sdlf_calculator *calculator = NULL;
         sdlf_plan *plan = NULL;
         float y[COUNT];
-        CHECK_OK(sdlf_calculator_open(&calculator, sdlf_calculator_class_at(index)->name, NULL));
+        CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(index)->name, NULL));
         sdlf_model *model = sdlf_model_create("values");
         sdlf_node in = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(COUNT));
         sdlf_output(model, "y", build(model, &in, options));

@@ -83,8 +83,8 @@ static void check_statistics(const char *calculator_name)
 
 static void statistics_are_kept_and_used(void)
 {
-    for (int index = 0; sdlf_calculator_class_at(index) != NULL; index++)
-        check_statistics(sdlf_calculator_class_at(index)->name);
+    for (int index = 0; test_calculator_class_at(index) != NULL; index++)
+        check_statistics(test_calculator_class_at(index)->name);
 }
 
 /* In inference a normalisation folds into what comes before, but not through a reshape: its channels are then others. */
@@ -121,9 +121,9 @@ static void check_folding(const char *calculator_name, bool reshaped)
 
 static void folding_changes_nothing(void)
 {
-    for (int index = 0; sdlf_calculator_class_at(index) != NULL; index++) {
-        check_folding(sdlf_calculator_class_at(index)->name, false);
-        check_folding(sdlf_calculator_class_at(index)->name, true);
+    for (int index = 0; test_calculator_class_at(index) != NULL; index++) {
+        check_folding(test_calculator_class_at(index)->name, false);
+        check_folding(test_calculator_class_at(index)->name, true);
     }
 }
 

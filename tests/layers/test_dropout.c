@@ -76,8 +76,8 @@ static void check_masks(const char *calculator_name, float *x, float *y, float *
 static void masks_change_by_step_alone(void)
 {
     float *values = malloc(3 * COUNT * sizeof *values);
-    for (int index = 0; sdlf_calculator_class_at(index) != NULL; index++)
-        check_masks(sdlf_calculator_class_at(index)->name, values, values + COUNT, values + 2 * COUNT);
+    for (int index = 0; test_calculator_class_at(index) != NULL; index++)
+        check_masks(test_calculator_class_at(index)->name, values, values + COUNT, values + 2 * COUNT);
     free(values);
 }
 

@@ -121,10 +121,10 @@ static void check_ties(const char *calculator_name, int ties, bool no_fusion)
 
 static void ties_are_shared_or_go_first(void)
 {
-    for (int index = 0; sdlf_calculator_class_at(index) != NULL; index++)
+    for (int index = 0; test_calculator_class_at(index) != NULL; index++)
         for (int ties = SDLF_TIES_SHARE; ties <= SDLF_TIES_FIRST; ties++)
             for (int no_fusion = 0; no_fusion < 2; no_fusion++)
-                check_ties(sdlf_calculator_class_at(index)->name, ties, no_fusion);
+                check_ties(test_calculator_class_at(index)->name, ties, no_fusion);
 }
 
 int main(void)

@@ -27,11 +27,11 @@ static void shapes_are_checked(void)
 /* Large logits neither overflow nor lose the small ones. */
 static void values_match(void)
 {
-    for (int index = 0; sdlf_calculator_class_at(index) != NULL; index++) {
+    for (int index = 0; test_calculator_class_at(index) != NULL; index++) {
         sdlf_calculator *calculator = NULL;
         sdlf_plan *plan = NULL;
         float p[3], logarithm[3];
-        CHECK_OK(sdlf_calculator_open(&calculator, sdlf_calculator_class_at(index)->name, NULL));
+        CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(index)->name, NULL));
         sdlf_model *model = sdlf_model_create("values");
         sdlf_node x = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(3));
         sdlf_output(model, "p", sdlf_softmax(model, x));

@@ -77,9 +77,9 @@ static void check_loss(const char *calculator_name, float smoothing)
 
 static void losses_match(void)
 {
-    for (int index = 0; sdlf_calculator_class_at(index) != NULL; index++) {
-        check_loss(sdlf_calculator_class_at(index)->name, 0);
-        check_loss(sdlf_calculator_class_at(index)->name, 0.3f);
+    for (int index = 0; test_calculator_class_at(index) != NULL; index++) {
+        check_loss(test_calculator_class_at(index)->name, 0);
+        check_loss(test_calculator_class_at(index)->name, 0.3f);
     }
 }
 

@@ -110,9 +110,9 @@ static void layers_agree(void)
 {
     json_t *root = fixtures_open("torch_layers.json"), *c;
     size_t index;
-    for (int which = 0; sdlf_calculator_class_at(which) != NULL; which++) {
+    for (int which = 0; test_calculator_class_at(which) != NULL; which++) {
         sdlf_calculator *calculator = NULL;
-        CHECK_OK(sdlf_calculator_open(&calculator, sdlf_calculator_class_at(which)->name, NULL));
+        CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(which)->name, NULL));
         json_array_foreach(json_object_get(root, "cases"), index, c)
         {
             check_case(c, calculator, true);

@@ -45,6 +45,12 @@ typedef enum sdlf_operation_kind {
      * data set is warped in the same way wherever and in whichever batch it is drawn: see sdlf_augmentation. */
     SDLF_GATHER_BATCH,
 
+    /* next_batch: what a training step that draws its own batch begins with. With c = cursor[0] before:
+     * index[n] = order[c N + n], rate = rates[c], step = first[0] + c; then cursor[0] = c + 1. The caller sees to it that
+     * c < L and (c + 1) N <= M.
+     *   in: order (M) int32, rates (L) T, first (1) int64   out: cursor! (1) int64, index (N) int32, rate (1) T, step (1) int64 */
+    SDLF_NEXT_BATCH,
+
     /* ---- products ---- */
 
     /* gemm: c = act(alpha * op(a) op(b) + bias + residual), op transposing where gemm.transpose_a / transpose_b say so.

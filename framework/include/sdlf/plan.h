@@ -27,6 +27,17 @@ typedef struct sdlf_placement {
     sdlf_calculator *forward, *backward;
 } sdlf_placement;
 
+/* A data set that a training plan draws its own batches from, instead of being written to before each step. It lives where
+ * the forward pass runs: a device holds a copy, as it is (uint8, say), and batches are gathered, normalised and augmented
+ * there, so that steps follow each other without the host. Names are those of the model's inputs. */
+typedef struct sdlf_feed {
+    const char *samples, *labels;
+    sdlf_tensor sample_data; /* (M, ...) uint8 or the plan's dtype, host memory; borrowed for the plan's life */
+    sdlf_tensor label_data;  /* (M) int32, likewise */
+    float mean, scale;
+    sdlf_augmentation augment;
+} sdlf_feed;
+
 typedef struct sdlf_plan_options {
     int64_t batch; /* required, at least 1 */
     sdlf_mode mode;
@@ -42,6 +53,7 @@ typedef struct sdlf_plan_options {
     float clip_norm;          /* training: scale the gradients to at most this total norm; 0: do not */
     float label_smoothing;    /* training: of the loss that the plan adds itself, see sdlf_plan_create */
     uint64_t seed;            /* dropout */
+    const sdlf_feed *feed;    /* training: borrowed until sdlf_plan_create returns; NULL: inputs are written */
     sdlf_plan *share; /* a plan of the same model: use its copies of the parameters (in spaces other than the host's)
                          instead of new ones; it must outlive this plan */
     const char *conv_algorithm; /* a convolution algorithm by name, where the calculator has it; NULL: its own choice */
@@ -74,6 +86,20 @@ sdlf_status sdlf_plan_forward(sdlf_plan *plan);
 
 /* One training step: forward, backward, update with this learning rate; then the step's number grows by one. */
 sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate);
+
+/* A plan with a feed: what an epoch draws. order[0 .. order_count - 1] are the samples in their order, rates[0 .. steps - 1]
+ * the learning rates, steps = order_count / batch (a shorter rest is another plan's); `first` is the step to begin with.
+ * `first_step` is the number (see below) of the epoch's step 0; `epoch` is what augmentation depends on. All is copied. */
+typedef struct sdlf_epoch {
+    const int32_t *order;
+    int64_t order_count;
+    const float *rates;
+    int64_t first, first_step, epoch;
+} sdlf_epoch;
+sdlf_status sdlf_plan_begin_epoch(sdlf_plan *plan, const sdlf_epoch *epoch);
+
+/* A plan with a feed: the next `steps` training steps of the epoch. They are queued; a device need not have finished them. */
+sdlf_status sdlf_plan_run(sdlf_plan *plan, int64_t steps);
 
 /* The number of training steps done, which dropout and Adam depend on. */
 int64_t sdlf_plan_step_number(const sdlf_plan *plan);
@@ -149,7 +175,8 @@ sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan);
 sdlf_status sdlf_plan_measure(sdlf_memory_info *memory, sdlf_model *model, const sdlf_plan_options *options);
 
 /* Run `repeats` training steps with learning rate 0 (or forward passes) with a clock around every step, filling the
- * `seconds` above with medians. Parameters are unchanged; optimiser states are saved before and restored after. */
+ * `seconds` above with medians. A feed's epoch under way is over afterwards.
+ * Parameters are unchanged; optimiser states are saved before and restored after. */
 sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats);
 
 #ifdef __cplusplus

@@ -10,8 +10,8 @@ static const char text[] = "{\"name\": \"tiny\", \"input\": {\"name\": \"x\", \"
                            "{\"type\": \"conv2d\", \"filters\": 4, \"kernel\": 3}, {\"type\": \"relu\"},"
                            "{\"type\": \"fully_connected\", \"units\": 3}, {\"type\": \"softmax\"}]}";
 
-/* Scores of one picture; false, with the error printed, when anything failed. */
-static int run(const char *calculator_name, float scores[3])
+/* Scores of one picture; SDLF_ERROR_DEVICE where the calculator's device is not there; errors are printed. */
+static sdlf_status run(const char *calculator_name, float scores[3])
 {
     float x[36];
     for (int i = 0; i < 36; i++) x[i] = (float)(i % 7 - 3);
@@ -29,7 +29,7 @@ static int run(const char *calculator_name, float scores[3])
     sdlf_plan_free(plan);
     sdlf_calculator_close(calculator);
     sdlf_model_free(model);
-    return status == SDLF_OK;
+    return status;
 }
 
 int main(void)
@@ -39,7 +39,9 @@ int main(void)
     for (int i = 0; sdlf_calculator_class_at(i) != NULL; i++) {
         const char *name = sdlf_calculator_class_at(i)->name;
         float scores[3] = {0};
-        if (!run(name, scores)) return 1;
+        sdlf_status status = run(name, scores);
+        if (status == SDLF_ERROR_DEVICE) continue;
+        if (status != SDLF_OK) return 1;
         printf("%-10s %.6f %.6f %.6f\n", name, scores[0], scores[1], scores[2]);
         if (i == 0) memcpy(expected, scores, sizeof expected);
         for (int j = 0; j < 3; j++)

@@ -1,0 +1,9 @@
+/* next_batch: the indices, the learning rate and the number of the step that the cursor points at; the cursor moves on. */
+#include "calculators/next_batch.h"
+#include "calculators/reference/reference.h"
+
+sdlf_status next_batch_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    return sdlf_next_batch_on_host(operation);
+}
