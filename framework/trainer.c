@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "framework/clock.h"
 
@@ -55,7 +56,7 @@ static void report(const sdlf_trainer *trainer, const sdlf_progress *progress)
 
 /* Add up what the steps since the last time did, and see that the loss is a number. The sums are fetched and cleared after
  * every step where that costs nothing, so that they do not depend on where training was interrupted. */
-static sdlf_status collect(sdlf_trainer *trainer, sdlf_plan *plan, float rate)
+sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan)
 {
     sdlf_metrics metrics;
     sdlf_status status = sdlf_plan_metrics(plan, &metrics);
@@ -63,11 +64,18 @@ static sdlf_status collect(sdlf_trainer *trainer, sdlf_plan *plan, float rate)
     if (status != SDLF_OK) return status;
     if (!isfinite(metrics.loss_sum)) {
         sdlf_model_training_state(trainer->model)->present = false;
+        char when[96]; /* exactly, where every step is looked at */
+        if (trainer->epoch_step - trainer->collected > 1)
+            snprintf(when, sizeof when, "between steps %" PRId64 " and %" PRId64, trainer->collected + 1,
+                     trainer->epoch_step);
+        else
+            snprintf(when, sizeof when, "at step %" PRId64, trainer->epoch_step);
         return sdlf_fail(SDLF_ERROR_NUMERIC,
-                         "training: the loss became %s at step %" PRId64 " of epoch %" PRId64 " (%" PRId64
+                         "training: the loss became %s %s of epoch %" PRId64 " (%" PRId64
                          " overall), with learning rate %g; a lower one may help",
-                         isnan(metrics.loss_sum) ? "NaN" : "infinite", trainer->epoch_step, trainer->epoch + 1,
-                         steps_done(trainer), (double)rate);
+                         isnan(metrics.loss_sum) ? "NaN" : "infinite", when, trainer->epoch + 1, steps_done(trainer),
+                         (double)sdlf_schedule_rate(&trainer->options.schedule, steps_done(trainer) - 1,
+                                                    trainer->options.epochs * trainer->steps, trainer->steps));
     }
     trainer->metrics.loss_sum += metrics.loss_sum;
     trainer->metrics.correct += metrics.correct;
@@ -89,7 +97,10 @@ static sdlf_status run_step(sdlf_trainer *trainer, float rate)
     if (status != SDLF_OK) return status;
     trainer->epoch_step++;
     bool last = trainer->epoch_step == trainer->steps || trainer->epoch_step + 1 == trainer->steps; /* of its plan */
-    if (trainer->host_only || last || trainer->epoch_step % DEVICE_INTERVAL == 0) status = collect(trainer, plan, rate);
+    if (trainer->host_only || last || trainer->epoch_step % DEVICE_INTERVAL == 0) {
+        status = sdlf_trainer_collect(trainer, plan);
+        trainer->collected = trainer->epoch_step;
+    }
     return status;
 }
 
@@ -104,7 +115,7 @@ static sdlf_status save(sdlf_trainer *trainer)
 static sdlf_status stop(sdlf_trainer *trainer)
 {
     sdlf_status status = SDLF_OK;
-    if (trainer->epoch_step > 0 && !trainer->host_only) status = collect(trainer, trainer->full, 0);
+    if (trainer->epoch_step > trainer->collected) status = sdlf_trainer_collect(trainer, trainer->full);
     if (status == SDLF_OK) status = sdlf_plan_store_parameters(trainer->full);
     if (status != SDLF_OK) return status;
     sdlf_trainer_note_state(trainer);
@@ -144,11 +155,14 @@ static sdlf_status run_epoch(sdlf_trainer *trainer)
 {
     float rate = 0;
     double before = trainer->seconds, start = sdlf_clock();
-    sdlf_status status = sdlf_loader_seek(trainer->loader, trainer->epoch, trainer->epoch_step);
+    bool fed = trainer->fed;
+    sdlf_status status = fed ? sdlf_trainer_begin_fed_epoch(trainer)
+                             : sdlf_loader_seek(trainer->loader, trainer->epoch, trainer->epoch_step);
+    trainer->collected = trainer->epoch_step;
     while (status == SDLF_OK && trainer->epoch_step < trainer->steps) {
         if (atomic_load(&trainer->stop_wanted)) return stop(trainer);
         rate = learning_rate(trainer);
-        status = run_step(trainer, rate);
+        status = fed ? sdlf_trainer_run_slice(trainer) : run_step(trainer, rate);
         if (status != SDLF_OK) return status;
         trainer->seconds = before + sdlf_clock() - start;
         sdlf_progress progress = progress_of(trainer, rate);

@@ -1,4 +1,4 @@
-/* The trainer from the inside: trainer.c runs it, trainer_setup.c makes it, trainer_state.c notes and restores where it
+/* The trainer from the inside: trainer.c runs it (trainer_feed.c where the plans draw their own batches), trainer_setup.c makes it, trainer_state.c notes and restores where it
  * stands, trainer_settings.c writes and reads what it was asked for. */
 #ifndef SDLF_FRAMEWORK_TRAINER_INTERNAL_H
 #define SDLF_FRAMEWORK_TRAINER_INTERNAL_H
@@ -20,11 +20,16 @@ struct sdlf_trainer {
     char settings[512];           /* JSON */
     sdlf_calculator *calculators[TRAINER_MAX_CALCULATORS]; /* owned, each class once */
     int calculator_count;
+    bool fed;       /* do the plans draw their own batches? Then there is no loader */
     bool host_only; /* do all calculators share the host's memory? */
     sdlf_classifier classifier;
-    const char *labels; /* input of the plans that takes the labels */
-    sdlf_dataset train; /* a view of the caller's, with the model's normalisation */
-    sdlf_loader *loader;
+    const char *labels;  /* input of the plans that takes the labels */
+    sdlf_dataset train;  /* a view of the caller's, with the model's normalisation */
+    sdlf_loader *loader; /* NULL: the plans draw their own batches */
+    int32_t *order;      /* of the epoch under way, with scratch space; for plans that draw their own batches */
+    uint64_t *keys;
+    float *rates;
+    int64_t slice;           /* steps that they run before results are looked at */
     sdlf_plan *full;         /* for batches of `batch` */
     sdlf_plan *tail;         /* for an epoch's last, smaller batch; NULL: there is none */
     sdlf_evaluator *test;    /* NULL: no test set */
@@ -32,6 +37,7 @@ struct sdlf_trainer {
     int64_t steps;           /* of an epoch */
     int64_t epoch;           /* epochs done */
     int64_t epoch_step;      /* steps done of the epoch under way */
+    int64_t collected;       /* of these, those whose results are in `metrics` */
     sdlf_metrics metrics;    /* of the epoch under way */
     double seconds;          /* spent on it by this trainer */
     atomic_bool stop_wanted; /* set by sdlf_trainer_stop */
@@ -49,6 +55,20 @@ sdlf_status sdlf_trainer_write_settings(const sdlf_trainer_options *options, cha
  * more epochs. Errors: SDLF_ERROR_ARGUMENT names the first option that differs. */
 sdlf_status sdlf_trainer_compare_options(const sdlf_trainer_options *found, const sdlf_trainer_options *wanted,
                                          bool finished);
+
+/* ---- feeding ---- */
+
+sdlf_feed sdlf_trainer_make_feed(const sdlf_trainer *trainer);
+sdlf_status sdlf_trainer_prepare_feed(sdlf_trainer *trainer);
+void sdlf_trainer_release_feed(sdlf_trainer *trainer);
+
+/* Begin, or go on with, the epoch under way. */
+sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer);
+/* Run the next steps of it and collect their results. */
+sdlf_status sdlf_trainer_run_slice(sdlf_trainer *trainer);
+
+/* Add up what the plan's steps did since the last time, and see that the loss is a number. */
+sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan);
 
 /* ---- state ---- */
 

@@ -15,6 +15,7 @@ void sdlf_trainer_free(sdlf_trainer *trainer)
 {
     if (trainer == NULL) return;
     sdlf_loader_free(trainer->loader);
+    sdlf_trainer_release_feed(trainer);
     sdlf_evaluator_free(trainer->test);
     sdlf_plan_free(trainer->tail);
     sdlf_plan_free(trainer->full);
@@ -57,13 +58,21 @@ static sdlf_status place_layers(sdlf_trainer *trainer, sdlf_placement *placement
 static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, sdlf_plan_options *options)
 {
     int64_t last = trainer->train.samples.shape.dim[0] % trainer->batch;
+    sdlf_feed feed = sdlf_trainer_make_feed(trainer);
     options->mode = SDLF_TRAIN;
     options->batch = trainer->batch;
+    if (strcmp(options->forward->space, "host") != 0) options->feed = &feed;
     sdlf_status status = sdlf_plan_create(&trainer->full, trainer->model, options);
+    if (status == SDLF_ERROR_MEMORY && options->feed != NULL) { /* the data set may be what does not fit */
+        options->feed = NULL;
+        status = sdlf_plan_create(&trainer->full, trainer->model, options);
+    }
+    trainer->fed = options->feed != NULL;
     if (status != SDLF_OK) return status;
     options->share = trainer->full;
     options->batch = last;
     if (last != 0) status = sdlf_plan_create(&trainer->tail, trainer->model, options);
+    options->feed = NULL;
     if (status != SDLF_OK || test == NULL) return status;
     options->batch = trainer->batch > TEST_BATCH ? trainer->batch : TEST_BATCH;
     return sdlf_evaluator_create(&trainer->test, trainer->model, test, options);
@@ -134,7 +143,7 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     sdlf_status status = sdlf_trainer_write_settings(options, trainer->settings, sizeof trainer->settings);
     if (status == SDLF_OK) status = prepare_model(trainer, train);
     if (status == SDLF_OK) status = prepare_plans(trainer, test);
-    if (status != SDLF_OK) return status;
+    if (status != SDLF_OK || trainer->fed) return status == SDLF_OK ? sdlf_trainer_prepare_feed(trainer) : status;
     return sdlf_loader_create(
         &trainer->loader, &trainer->train,
         &(sdlf_loader_options){
@@ -171,7 +180,8 @@ const sdlf_plan *sdlf_trainer_plan(const sdlf_trainer *trainer)
 int64_t sdlf_trainer_memory(const sdlf_trainer *trainer)
 {
     sdlf_memory_info full = sdlf_plan_memory(trainer->full);
-    int64_t bytes = full.parameters + full.states + full.arena + sdlf_loader_memory(trainer->loader);
+    int64_t bytes = full.parameters + full.states + full.arena;
+    if (trainer->loader != NULL) bytes += sdlf_loader_memory(trainer->loader);
     if (trainer->tail != NULL) bytes += sdlf_plan_memory(trainer->tail).arena;
     if (trainer->test != NULL) bytes += sdlf_evaluator_memory(trainer->test);
     return bytes;

@@ -156,6 +156,7 @@ const sdlf_calculator_class sdlf_cpu_calculator_class = {
             [SDLF_FILL] = {.run = cpu_fill},
             [SDLF_COPY] = {.run = cpu_copy},
             [SDLF_GATHER_BATCH] = {.run = run_gather},
+            [SDLF_NEXT_BATCH] = {.run = cpu_next_batch},
             [SDLF_GEMM] = {.run = run, .supports = supports, .workspace = workspace, .algorithms = gemm_algorithms},
             [SDLF_REDUCE] = {.run = run, .supports = supports, .workspace = workspace},
             [SDLF_ADD] = {.run = run, .supports = supports, .workspace = workspace},

@@ -4,6 +4,7 @@
  * merged), then walks rows of the innermost one: memcpy where both sides are contiguous and of one dtype, else element by
  * element. Moves each operand once; the floor is the bytes over the copy bandwidth. */
 #include "calculators/cpu/cpu.h"
+#include "calculators/next_batch.h"
 
 #include <string.h>
 
@@ -195,4 +196,10 @@ sdlf_status cpu_gather_integers(sdlf_calculator *calculator, const sdlf_operatio
         memcpy((char *)y->data + n * bytes, (const char *)x->data + row[n] * bytes, (size_t)bytes);
     }
     return SDLF_OK;
+}
+
+sdlf_status cpu_next_batch(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    return sdlf_next_batch_on_host(operation);
 }
