@@ -35,7 +35,7 @@ typedef struct digit_random {
 
 digit_random digit_random_start(uint64_t seed, sdlf_split split, int64_t image);
 uint32_t digit_random_word(digit_random *random);
-/* Uniform in [low, high). */
+/* Uniform from `low` to `high`. From 0 to 1: below 1. */
 float digit_random_uniform(digit_random *random, float low, float high);
 /* Bell-shaped with mean 0 and deviation `sigma`: the sum of four uniform numbers, hence within 3.5 deviations. */
 float digit_random_bell(digit_random *random, float sigma);

@@ -23,9 +23,9 @@ float digit_random_uniform(digit_random *random, float low, float high)
 
 float digit_random_bell(digit_random *random, float sigma)
 {
-    /* four 8-bit uniforms would do, but 16 bits from two words keep the tails smooth */
+    /* the four are the halves of two words */
     uint32_t a = digit_random_word(random), b = digit_random_word(random);
     uint32_t sum = (a & 0xFFFF) + (a >> 16) + (b & 0xFFFF) + (b >> 16);
     /* mean 2 * 65535, variance 4 * 65536^2 / 12 */
-    return sigma * ((float)(int32_t)(sum - 131070u) * (1.7320508f / 65536.0f));
+    return sigma * ((float)((int32_t)sum - 131070) * (1.7320508f / 65536.0f));
 }
