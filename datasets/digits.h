@@ -19,7 +19,7 @@ enum {
     DIGIT_PIXELS = DIGIT_SIDE * DIGIT_SIDE,
     DIGIT_BOX = 20,        /* pixels of the box that the ink is scaled to */
     DIGIT_MAX_POINTS = 20, /* of a glyph */
-    DIGIT_SUBDIVISION = 7, /* segments from one point to the next */
+    DIGIT_SUBDIVISION = 5, /* segments from one point to the next */
     DIGIT_MAX_SEGMENTS = DIGIT_MAX_POINTS * DIGIT_SUBDIVISION,
 };
 

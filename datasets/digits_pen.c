@@ -22,18 +22,20 @@ typedef struct hand {
 static hand hand_draw(digit_random *random, int digit)
 {
     hand h;
-    float half = digit_random_bell(random, 0.06f); /* tangent of half the angle: cosine and sine without libm */
+    float half = digit_random_bell(random, 0.09f); /* tangent of half the angle */
     h.cosine = (1 - half * half) / (1 + half * half);
     h.sine = 2 * half / (1 + half * half);
-    h.aspect = 1 + digit_random_bell(random, 0.17f);
-    h.bow_x = digit_random_bell(random, 0.12f);
-    h.bow_y = digit_random_bell(random, 0.10f);
-    h.taper = digit_random_bell(random, 0.15f);
-    h.balance = digit_random_bell(random, 0.12f);
-    h.slant = 0.15f + digit_random_bell(random, digit == 1 ? 0.25f : 0.22f);
+    h.aspect = 1.05f + digit_random_bell(random, 0.2f);
+    h.bow_x = digit_random_bell(random, 0.18f);
+    h.bow_y = digit_random_bell(random, 0.2f);
+    h.taper = digit_random_bell(random, 0.2f);
+    h.balance = digit_random_bell(random, 0.18f);
+    /* nothing but its slant tells one 1 from another */
+    h.slant = 0.1f + digit_random_bell(random, digit == 1 ? 0.28f : 0.25f);
     return h;
 }
 
+/* From a glyph's coordinates to those of the paper, around the middle. */
 static void hand_apply(const hand *h, knot *k)
 {
     float x = (k->x - 0.33f) * h->aspect, y = k->y - 0.5f;
@@ -49,14 +51,18 @@ static int place_knots(knot *knots, int digit, digit_random *random)
     const digit_glyph *glyph = digit_glyph_pick(digit, digit_random_uniform(random, 0, 1));
     hand h = hand_draw(random, digit);
     float pose = digit_random_uniform(random, -0.2f, 1.2f);
-    float untidy = digit_random_uniform(random, 0.01f, 0.045f);
+    float untidy = digit_random_uniform(random, 0.02f, 0.07f);
     float uneven = digit_random_uniform(random, 0.0f, 0.18f);
+    float astray_x = 0, astray_y = 0;
     int count = 0;
     for (; glyph->points[count].joint != DIGIT_END; count++) {
         const digit_point *p = &glyph->points[count];
         knot *k = &knots[count];
-        k->x = ((float)p->from_x + pose * (float)(p->to_x - p->from_x)) * 0.01f + digit_random_bell(random, untidy);
-        k->y = ((float)p->from_y + pose * (float)(p->to_y - p->from_y)) * 0.01f + digit_random_bell(random, untidy);
+        /* a hand that has gone astray stays so for a while */
+        astray_x = 0.5f * astray_x + digit_random_bell(random, untidy);
+        astray_y = 0.5f * astray_y + digit_random_bell(random, untidy);
+        k->x = ((float)p->from_x + pose * (float)(p->to_x - p->from_x)) * 0.01f + astray_x;
+        k->y = ((float)p->from_y + pose * (float)(p->to_y - p->from_y)) * 0.01f + astray_y;
         k->pressure = 1 + digit_random_bell(random, uneven);
         k->joint = (digit_joint)p->joint;
         hand_apply(&h, k);
@@ -112,8 +118,10 @@ int digit_write(digit_segment *segments, int digit, digit_random *random)
 {
     knot knots[DIGIT_MAX_POINTS];
     int count = place_knots(knots, digit, random), made = 0;
-    float width = digit_random_uniform(random, 0, 1);
-    width = 0.038f + 0.066f * width + 0.02f * width * width;
+    /* most pens are fine, few are thick: radii in heights of the digit, which for a 1 is often less than for others */
+    float thickness = digit_random_uniform(random, 0, 1);
+    float width = 0.039f + 0.066f * thickness + 0.02f * thickness * thickness;
+    if (digit == 1) width *= digit_random_uniform(random, 1, 1.4f);
     float nib = digit_random_uniform(random, 0, 0.25f);
     for (int i = 0; i + 1 < count; i++) {
         const knot *a = &knots[i], *b = &knots[i + 1];

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The canvas is the box with a margin for soft edges. */
-enum { MARGIN = 2, CANVAS = DIGIT_BOX + 2 * MARGIN };
+/* The canvas is the box with a margin for soft edges, which end REACH pixels outside the ink. */
+enum { MARGIN = 2, CANVAS = DIGIT_BOX + 2 * MARGIN, REACH = 1 };
 
 static float least(float a, float b)
 {
@@ -18,7 +18,7 @@ static float most(float a, float b)
     return a > b ? a : b;
 }
 
-/* Scale and move the ink, edges included, to fill [MARGIN, MARGIN + DIGIT_BOX] along its longer side. */
+/* Scale and move the ink, soft and ragged edges included, to fill the box along its longer side. */
 static void fit(digit_segment *segments, int count, float softness, float rough)
 {
     float left = 1e9f, top = 1e9f, right = -1e9f, bottom = -1e9f;
@@ -43,20 +43,22 @@ static void fit(digit_segment *segments, int count, float softness, float rough)
     }
 }
 
-/* depth[y][x]: how far the centre of a pixel lies inside the ink (negative: outside), where that is above -2. */
+/* depth[y][x] becomes at least how far the centre of that pixel lies inside this piece of ink; negative: outside. Pixels
+ * more than REACH outside stay white whatever happens, and are left alone. */
 static void measure(float depth[CANVAS][CANVAS], const digit_segment *s)
 {
-    float reach = most(s->r0, s->r1) + 2;
-    int x_first = (int)most(0, least(s->x0, s->x1) - reach),
-        x_last = (int)least(CANVAS - 1, most(s->x0, s->x1) + reach);
-    int y_first = (int)most(0, least(s->y0, s->y1) - reach),
-        y_last = (int)least(CANVAS - 1, most(s->y0, s->y1) + reach);
+    float reach = most(s->r0, s->r1) + REACH;
+    /* in pixel numbers, which are half a pixel less than the places of their centres */
+    float left = least(s->x0, s->x1) - reach - 0.5f, right = most(s->x0, s->x1) + reach - 0.5f;
+    float top = least(s->y0, s->y1) - reach - 0.5f, bottom = most(s->y0, s->y1) + reach - 0.5f;
+    int x_first = (int)most(0, left), x_last = (int)least(CANVAS - 1, right);
+    int y_first = (int)most(0, top), y_last = (int)least(CANVAS - 1, bottom);
     float dx = s->x1 - s->x0, dy = s->y1 - s->y0, inverse = 1 / (dx * dx + dy * dy + 1e-6f), dr = s->r1 - s->r0;
     for (int y = y_first; y <= y_last; y++) {
         float py = (float)y + 0.5f - s->y0;
         for (int x = x_first; x <= x_last; x++) {
             float px = (float)x + 0.5f - s->x0;
-            float t = least(1, most(0, (px * dx + py * dy) * inverse));
+            float t = least(1, most(0, (px * dx + py * dy) * inverse)); /* the nearest place along the piece */
             float ex = px - t * dx, ey = py - t * dy;
             depth[y][x] = most(depth[y][x], s->r0 + t * dr - sqrtf(ex * ex + ey * ey));
         }
@@ -65,11 +67,11 @@ static void measure(float depth[CANVAS][CANVAS], const digit_segment *s)
 
 void digit_render(uint8_t *pixels, digit_segment *segments, int count, digit_random *random)
 {
-    float softness = digit_random_uniform(random, 1.0f, 1.6f), rough = digit_random_uniform(random, 0.1f, 0.5f);
+    float softness = digit_random_uniform(random, 1.0f, 1.6f), rough = digit_random_uniform(random, 0.05f, 0.3f);
     fit(segments, count, softness, rough);
     float depth[CANVAS][CANVAS];
     for (int y = 0; y < CANVAS; y++)
-        for (int x = 0; x < CANVAS; x++) depth[y][x] = -2;
+        for (int x = 0; x < CANVAS; x++) depth[y][x] = -2 * REACH;
     for (int i = 0; i < count; i++) measure(depth, &segments[i]);
 
     uint8_t grey[CANVAS][CANVAS];
