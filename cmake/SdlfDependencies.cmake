@@ -42,7 +42,9 @@ sdlf_exports(MODULE jansson CMAKE
     "find_dependency(PkgConfig)\npkg_check_modules(JANSSON QUIET IMPORTED_TARGET jansson)\nsdlf_need(JANSSON_FOUND jansson)")
 sdlf_summary("jansson" "${JANSSON_VERSION}")
 
-# OpenMP::OpenMP_C exists where OpenMP was found; calculators/cpu links it.
+# SDLF_OPENMP_LIBRARIES, empty where OpenMP was not found, is what calculators/cpu links. Programs that use the installed
+# library get the runtime by its path: their compiler may be another, with another runtime.
+set(SDLF_OPENMP_LIBRARIES "")
 if(NOT SDLF_OPENMP)
     sdlf_summary("OpenMP" "off (SDLF_OPENMP): the cpu calculator uses one thread")
 else()
@@ -52,8 +54,9 @@ else()
     else()
         set(runtime "${OpenMP_C_LIB_NAMES}")
         list(REMOVE_ITEM runtime pthread)
-        # its path, because GCC does not look where Clang's runtime lies
-        sdlf_exports(CMAKE "find_dependency(OpenMP COMPONENTS C)" LIBRARY ${OpenMP_${runtime}_LIBRARY} -pthread)
+        set(SDLF_OPENMP_LIBRARIES
+            $<BUILD_INTERFACE:OpenMP::OpenMP_C> $<INSTALL_INTERFACE:${OpenMP_${runtime}_LIBRARY}>)
+        sdlf_exports(LIBRARY "${OpenMP_${runtime}_LIBRARY}" -pthread)
         sdlf_summary("OpenMP" "${OpenMP_C_VERSION} (lib${runtime})")
     endif()
 endif()
