@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""An epoch of training simple_cnn, here and in PyTorch: one run, one machine, the same threads, batches and precision.
+
+    scripts/compare-pytorch.py [--sdlf build/sdlf] [--threads N] [--batches 16,64,128,1024] [--steps N]
+
+Both train on batches in memory with SGD and momentum and report the median time of a step times the steps of 60,000
+samples. PyTorch runs its ordinary eager mode on the CPU. To pin both to some processors, start this with taskset.
+"""
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import time
+
+SAMPLES = 60000
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sdlf", default="build/sdlf")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--batches", default="16,64,128,1024")
+    parser.add_argument("--steps", type=int, default=40, help="steps that are timed, at the least")
+    return parser.parse_args()
+
+
+def sdlf_epoch(options, batch):
+    """Seconds of an epoch, and of its floor."""
+    command = [options.sdlf, "bench", "--json", "--net", "simple_cnn", "--calculator", "cpu", "--batch", str(batch),
+               "--threads", str(options.threads), "--steps", str(min(options.steps, SAMPLES // batch))]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return found["epoch"]["seconds"], found["epoch"]["floor_seconds"]
+
+
+def pytorch_epoch(torch, options, batch):
+    nn, functional = torch.nn, torch.nn.functional
+    net = nn.Sequential(nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                        nn.Linear(32 * 14 * 14, 1024), nn.ReLU(), nn.Linear(1024, 10))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    x, labels = torch.rand(batch, 1, 28, 28), torch.randint(0, 10, (batch,))
+    times = []
+    for step in range(options.steps + 3):
+        start = time.perf_counter()
+        optimizer.zero_grad()
+        functional.cross_entropy(net(x), labels).backward()
+        optimizer.step()
+        if step >= 3:
+            times.append(time.perf_counter() - start)
+    return statistics.median(times) * math.ceil(SAMPLES / batch)
+
+
+def main():
+    options = arguments()
+    os.environ["OMP_NUM_THREADS"] = str(options.threads)
+    import torch
+    torch.set_num_threads(options.threads)
+    print(f"simple_cnn, an epoch of {SAMPLES:,} samples, float32, {options.threads} CPU threads; PyTorch {torch.__version__}")
+    print(f"{'batch':>6} {'SDLF s':>8} {'PyTorch s':>10} {'ratio':>7} {'floor s':>8} {'of floor':>9}")
+    for batch in map(int, options.batches.split(",")):
+        ours, floor = sdlf_epoch(options, batch)
+        theirs = pytorch_epoch(torch, options, batch)
+        print(f"{batch:>6} {ours:>8.2f} {theirs:>10.2f} {theirs / ours:>6.2f}x {floor:>8.2f} {floor / ours:>8.0%}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
