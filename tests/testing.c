@@ -306,25 +306,6 @@ void test_every_allocation(const char *name, sdlf_status (*attempt)(void *), voi
     record(false);
 }
 
-/* ---- calculators ---- */
-
-const sdlf_calculator_class *test_calculator_class_at(int index)
-{
-    static const sdlf_calculator_class *usable[16];
-    static int count = -1;
-    for (int i = count < 0 ? 0 : 16; i < 16 && sdlf_calculator_class_at(i) != NULL; i++) {
-        if (i == 0) count = 0;
-        const sdlf_calculator_class *type = sdlf_calculator_class_at(i);
-        sdlf_calculator *calculator = NULL;
-        sdlf_status status = sdlf_calculator_open(&calculator, type->name, NULL);
-        if (status == SDLF_OK) usable[count++] = type;
-        if (status == SDLF_ERROR_DEVICE) printf("not tested: %s\n", sdlf_error_message());
-        if (status != SDLF_ERROR_DEVICE) CHECK_OK(status);
-        sdlf_calculator_close(calculator);
-    }
-    return index >= 0 && index < count ? usable[index] : NULL;
-}
-
 /* ---- files ---- */
 
 enum { ROTATION = 8, PATH_SIZE = 4096 };

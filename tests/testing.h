@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <sdlf/calculator.h>
+#include <sdlf/plan.h>
 
 /* Every check is counted; a failed one prints file, line and what was found, and the test goes on. */
 #define CHECK(condition)     test_check((condition), __FILE__, __LINE__, #condition)
@@ -53,9 +54,21 @@ void test_every_allocation(const char *name, sdlf_status (*attempt)(void *), voi
 
 /* ---- calculators ---- */
 
-/* The registered calculator classes that work on this machine, in order; NULL past the last. One that lacks its device is
- * left out, which is said once. */
+/* The registered calculator classes that work on this machine, in order, and last "guarded", a pretended device whose
+ * memory the host cannot touch (see guarded.c); NULL past it. One that lacks its device is left out, which is said once.
+ * All of them can be opened by name. */
 const sdlf_calculator_class *test_calculator_class_at(int index);
+const sdlf_calculator_class *test_guarded_class(void);
+
+/* Copy what a binding holds to host memory, or from it: the whole tensor, in its own dtype. Kernels that are queued finish
+ * first. A binding without a calculator is host memory. Failures are counted as checks; false then. */
+bool test_download(const sdlf_binding *binding, void *host);
+bool test_upload(const sdlf_binding *binding, const void *host);
+
+/* A tensor in the calculator's memory with the values at `host` (NULL: undefined ones), for operations outside of plans.
+ * Its binding's tensor goes back with test_release. */
+sdlf_binding test_tensor(sdlf_calculator *calculator, sdlf_dtype dtype, sdlf_shape shape, const void *host);
+void test_release(sdlf_binding *binding);
 
 /* ---- files ---- */
 

@@ -1,9 +1,12 @@
 /* The test harness itself: allocations are counted and fail on demand, files have a place. */
 #include "testing.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void every_allocator_is_counted(void)
 {
@@ -70,6 +73,55 @@ static void files_have_a_place(void)
     CHECK(strcmp(test_path("b"), test_path("c")) != 0);
 }
 
+/* The pretended device refuses what a device would not forgive. */
+static void guarded_memory_is_out_of_reach(void)
+{
+    sdlf_calculator *guarded = NULL;
+    CHECK_OK(sdlf_calculator_open(&guarded, "guarded", NULL));
+    const float there[2] = {1, 2}, here[2] = {3, 4};
+    float back[2] = {0};
+    sdlf_binding a = test_tensor(guarded, SDLF_FLOAT32, sdlf_shape(2), there);
+    sdlf_binding y = test_tensor(guarded, SDLF_FLOAT32, sdlf_shape(2), NULL);
+    sdlf_operation add = {.kind = SDLF_ADD, .in = {a.tensor, a.tensor}, .out = {y.tensor}};
+    CHECK_OK(sdlf_calculator_run(guarded, &add));
+    CHECK(test_download(&y, back) && back[0] == 2 && back[1] == 4);
+    add.in[1].data = (void *)here;
+    CHECK_FAILS(sdlf_calculator_run(guarded, &add), SDLF_ERROR_DEVICE, "an operand of add, 2, lies in other memory");
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        _exit(((volatile float *)a.tensor.data)[1] == 2 ? 0 : 1);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+    test_release(&a);
+    test_release(&y);
+    sdlf_calculator_close(guarded);
+}
+
+static void guarded_work_is_recorded(void)
+{
+    sdlf_calculator *guarded = NULL;
+    CHECK_OK(sdlf_calculator_open(&guarded, "guarded", NULL));
+    const sdlf_calculator_class *type = guarded->type;
+    const float one = 1;
+    float back = 0;
+    void *recording = NULL;
+    sdlf_binding a = test_tensor(guarded, SDLF_FLOAT32, sdlf_shape(1), &one);
+    const sdlf_operation twice = {.kind = SDLF_ADD, .in = {a.tensor, a.tensor}, .out = {a.tensor}};
+    CHECK_OK(type->record_begin(guarded));
+    CHECK_OK(sdlf_calculator_run(guarded, &twice));
+    CHECK_FAILS(type->upload(guarded, a.tensor.data, &one, sizeof one), SDLF_ERROR_DEVICE, "while work is recorded");
+    CHECK_FAILS(type->synchronize(guarded), SDLF_ERROR_DEVICE, "while work is recorded");
+    CHECK_OK(type->record_end(guarded, &recording));
+    CHECK(test_download(&a, &back) && back == 1); /* nothing ran yet */
+    for (int i = 0; i < 3; i++) CHECK_OK(type->replay(guarded, recording));
+    CHECK(test_download(&a, &back) && back == 8);
+    type->discard(guarded, recording);
+    test_release(&a);
+    sdlf_calculator_close(guarded);
+}
+
 int main(void)
 {
     RUN(every_allocator_is_counted);
@@ -77,5 +129,7 @@ int main(void)
     RUN(the_chosen_allocation_fails);
     RUN(every_allocation_is_made_to_fail);
     RUN(files_have_a_place);
+    RUN(guarded_memory_is_out_of_reach);
+    RUN(guarded_work_is_recorded);
     return test_summary();
 }

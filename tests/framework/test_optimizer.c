@@ -180,8 +180,8 @@ static void plans_apply_updates(void)
 {
     sdlf_optimizer sgd = sdlf_sgd(.momentum = 0.75f, .nesterov = true, .weight_decay = 0.5f);
     sdlf_optimizer adamw = sdlf_adamw(.beta1 = 0.5f, .beta2 = 0.75f, .epsilon = 0.125f, .weight_decay = 0.5f);
-    for (int index = 0; sdlf_calculator_class_at(index) != NULL; index++) {
-        const char *name = sdlf_calculator_class_at(index)->name;
+    for (int index = 0; test_calculator_class_at(index) != NULL; index++) {
+        const char *name = test_calculator_class_at(index)->name;
         check_plan(name, sgd, sgd_by_hand, 0);
         check_plan(name, sgd, sgd_by_hand, 0.25f);
         check_plan(name, adamw, adamw_by_hand, 0);

@@ -153,7 +153,6 @@ static inline void compare_gradients(const layer_case *c, sdlf_model *model, sdl
     sdlf_plan *plan = case_plan(c, model, calculator, dtype, no_fusion);
     if (plan == NULL) return;
     CHECK_OK(sdlf_plan_step(plan, 0));
-    CHECK_OK(sdlf_plan_synchronize(plan));
     for (int index = 0; index < sdlf_model_parameter_count(model); index++) {
         sdlf_parameter *parameter = sdlf_model_parameter(model, index);
         sdlf_binding binding;
@@ -161,13 +160,15 @@ static inline void compare_gradients(const layer_case *c, sdlf_model *model, sdl
         if (!parameter->spec.trainable) continue;
         if (!CHECK_OK(sdlf_plan_gradient(plan, parameter->name, &binding))) continue;
         int64_t count = sdlf_tensor_count(&parameter->value), wrong = -1;
+        void *values = malloc((size_t)sdlf_tensor_bytes(&binding.tensor));
         double found = 0;
+        test_download(&binding, values);
         for (int64_t e = 0; e < count && wrong < 0; e++) {
-            found =
-                dtype == SDLF_FLOAT64 ? ((double *)binding.tensor.data)[e] : (double)((float *)binding.tensor.data)[e];
+            found = dtype == SDLF_FLOAT64 ? ((double *)values)[e] : (double)((float *)values)[e];
             if (!(fabs(found - expected[e]) <= absolute + relative * fabs(expected[e]))) wrong = e;
             largest = fmax(largest, fabs(expected[e]));
         }
+        free(values);
         if (!CHECK(wrong < 0))
             printf("  %s on %s, %s, %s: gradient %lld of %s is %.9g, expected %.9g\n", c->what, calculator->type->name,
                    sdlf_dtype_name(dtype), no_fusion ? "unfused" : "fused", (long long)wrong, parameter->name, found,

@@ -62,15 +62,17 @@ static void check_gradients(const json_t *c, sdlf_plan *plan, sdlf_model *model,
 {
     const char *key;
     json_t *value;
-    float loss = 0;
+    float loss = 0, *values = malloc(ROOM * sizeof *values);
     CHECK_OK(sdlf_plan_read(plan, "loss", &loss));
     CHECK_CLOSE(loss, fixture_number(c, "loss", NAN), 1e-6);
     json_object_foreach(json_object_get(c, "gradients"), key, value)
     {
         sdlf_binding binding;
         if (!CHECK_OK(sdlf_plan_gradient(plan, key, &binding))) continue;
-        fixture_close(value, binding.tensor.data, sdlf_tensor_count(&binding.tensor), absolute, relative, what, key);
+        if (!CHECK(sdlf_tensor_count(&binding.tensor) <= ROOM) || !test_download(&binding, values)) continue;
+        fixture_close(value, values, sdlf_tensor_count(&binding.tensor), absolute, relative, what, key);
     }
+    free(values);
     CHECK_OK(sdlf_plan_store_parameters(plan));
     json_object_foreach(json_object_get(c, "after"), key, value)
     {

@@ -3,57 +3,98 @@
 
 enum { MAXIMUM_WEIGHTS = 16 };
 
-/* The factor that brings the gradients' norm down to clip_norm, by the operations that a plan uses for it. */
-static void clip(sdlf_calculator *calculator, float clip_norm, const sdlf_tensor *g, const sdlf_tensor *scale)
+/* What an update works on, in the calculator's memory. */
+typedef struct operands {
+    sdlf_binding weight, gradient, rate, step, state[3];
+    sdlf_binding squares, scale; /* for clipping */
+} operands;
+
+static operands make_operands(sdlf_calculator *calculator, const float *start, int64_t count)
 {
-    float squares = 0;
-    sdlf_tensor sum = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1), &squares);
+    static const float zeros[MAXIMUM_WEIGHTS] = {0};
+    operands made = {
+        .weight = test_tensor(calculator, SDLF_FLOAT32, sdlf_shape(count), start),
+        .gradient = test_tensor(calculator, SDLF_FLOAT32, sdlf_shape(count), NULL),
+        .rate = test_tensor(calculator, SDLF_FLOAT32, sdlf_shape(1), NULL),
+        .step = test_tensor(calculator, SDLF_INT64, sdlf_shape(1), NULL),
+        .squares = test_tensor(calculator, SDLF_FLOAT32, sdlf_shape(1), NULL),
+        .scale = test_tensor(calculator, SDLF_FLOAT32, sdlf_shape(1), NULL),
+    };
+    for (int index = 0; index < 3; index++)
+        made.state[index] = test_tensor(calculator, SDLF_FLOAT32, sdlf_shape(count), zeros);
+    return made;
+}
+
+static void release_operands(operands *all)
+{
+    sdlf_binding *const each[] = {&all->weight, &all->gradient, &all->rate,     &all->step,    &all->squares,
+                                  &all->scale,  &all->state[0], &all->state[1], &all->state[2]};
+    for (size_t index = 0; index < sizeof each / sizeof each[0]; index++) test_release(each[index]);
+}
+
+/* The factor that brings the gradients' norm down to clip_norm, by the operations that a plan uses for it. */
+static void clip(sdlf_calculator *calculator, float clip_norm, const operands *all)
+{
     CHECK_OK(sdlf_calculator_run(calculator, &(sdlf_operation){
                                                  .kind = SDLF_REDUCE,
-                                                 .in = {*g},
-                                                 .out = {sum},
+                                                 .in = {all->gradient.tensor},
+                                                 .out = {all->squares.tensor},
                                                  .reduce = {.function = SDLF_REDUCE_SUM_SQUARES, .axis = 0},
                                              }));
     CHECK_OK(sdlf_calculator_run(calculator, &(sdlf_operation){
                                                  .kind = SDLF_CLIP_SCALE,
-                                                 .in = {sum},
-                                                 .out = {*scale},
+                                                 .in = {all->squares.tensor},
+                                                 .out = {all->scale.tensor},
                                                  .clip = {.max_norm = clip_norm},
                                              }));
 }
 
+static sdlf_operation describe_update(const sdlf_optimizer *optimizer, const operands *all, bool clipped)
+{
+    sdlf_operation update = {.kind = SDLF_FILL};
+    optimizer->type->update(optimizer, true, &update);
+    update.in[0] = all->gradient.tensor;
+    update.in[1] = all->rate.tensor;
+    if (clipped) update.in[2] = all->scale.tensor;
+    if (sdlf_operation_class_of(update.kind)->in[3].name != NULL) update.in[3] = all->step.tensor;
+    update.out[0] = all->weight.tensor;
+    for (int index = 0; index < optimizer->type->state_count(optimizer); index++)
+        update.out[1 + index] = all->state[index].tensor;
+    return update;
+}
+
+/* One step with the case's rate and gradients; do the weights agree? */
+static bool check_step(const json_t *c, int64_t step, sdlf_calculator *calculator, const operands *all,
+                       const sdlf_operation *update)
+{
+    char part[32];
+    float weight[MAXIMUM_WEIGHTS], gradient[MAXIMUM_WEIGHTS], clip_norm = (float)fixture_number(c, "clip_norm", 0);
+    float rate = (float)json_number_value(json_array_get(json_object_get(c, "rates"), (size_t)step));
+    fixture_floats(json_array_get(json_object_get(c, "gradients"), (size_t)step), gradient, MAXIMUM_WEIGHTS);
+    test_upload(&all->gradient, gradient);
+    test_upload(&all->rate, &rate);
+    test_upload(&all->step, &step);
+    if (clip_norm > 0) clip(calculator, clip_norm, all);
+    if (!CHECK_OK(sdlf_calculator_run(calculator, update)) || !test_download(&all->weight, weight)) return false;
+    snprintf(part, sizeof part, "weights after step %d", (int)step + 1);
+    /* options are floats: 1 - 0.99f is off by 1e-6 of itself, and rmsprop's first steps, ten rates long, by half of that */
+    return fixture_close(json_array_get(json_object_get(c, "weights"), (size_t)step), weight,
+                         sdlf_tensor_count(&all->weight.tensor), 1e-6, 5e-7, fixture_text(c, "optimizer"), part);
+}
+
 static void check_case(const json_t *c, sdlf_calculator *calculator)
 {
-    const char *name = fixture_text(c, "optimizer");
-    sdlf_optimizer optimizer = {.type = sdlf_optimizer_class_find(name)};
+    sdlf_optimizer optimizer = {.type = sdlf_optimizer_class_find(fixture_text(c, "optimizer"))};
     if (!CHECK(optimizer.type != NULL)) return;
     fixture_options(json_object_get(c, "options"), optimizer.type->fields, &optimizer.options);
     CHECK_OK(sdlf_optimizer_complete(&optimizer));
-    float clip_norm = (float)fixture_number(c, "clip_norm", 0), rate = 0, scale = 1;
-    float weight[MAXIMUM_WEIGHTS], gradient[MAXIMUM_WEIGHTS], state[3][MAXIMUM_WEIGHTS] = {{0}};
-    int64_t step = 0, count = fixture_floats(json_object_get(c, "start"), weight, MAXIMUM_WEIGHTS);
-    sdlf_operation update = {.kind = SDLF_FILL};
-    optimizer.type->update(&optimizer, true, &update);
-    update.in[0] = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(count), gradient);
-    update.in[1] = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1), &rate);
-    if (clip_norm > 0) update.in[2] = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1), &scale);
-    if (sdlf_operation_class_of(update.kind)->in[3].name != NULL)
-        update.in[3] = sdlf_tensor_view(SDLF_INT64, sdlf_shape(1), &step);
-    update.out[0] = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(count), weight);
-    for (int index = 0; index < optimizer.type->state_count(&optimizer); index++)
-        update.out[1 + index] = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(count), state[index]);
-    for (; step < (int64_t)json_array_size(json_object_get(c, "rates")); step++) {
-        char part[32];
-        rate = (float)json_number_value(json_array_get(json_object_get(c, "rates"), (size_t)step));
-        fixture_floats(json_array_get(json_object_get(c, "gradients"), (size_t)step), gradient, MAXIMUM_WEIGHTS);
-        if (clip_norm > 0) clip(calculator, clip_norm, &update.in[0], &update.in[2]);
-        if (!CHECK_OK(sdlf_calculator_run(calculator, &update))) return;
-        snprintf(part, sizeof part, "weights after step %d", (int)step + 1);
-        /* options are floats: 1 - 0.99f is off by 1e-6 of itself, and rmsprop's first steps, ten rates long, by half of that */
-        if (!fixture_close(json_array_get(json_object_get(c, "weights"), (size_t)step), weight, count, 1e-6, 5e-7, name,
-                           part))
-            return;
-    }
+    float start[MAXIMUM_WEIGHTS];
+    int64_t count = fixture_floats(json_object_get(c, "start"), start, MAXIMUM_WEIGHTS);
+    int64_t steps = (int64_t)json_array_size(json_object_get(c, "rates"));
+    operands all = make_operands(calculator, start, count);
+    sdlf_operation update = describe_update(&optimizer, &all, fixture_number(c, "clip_norm", 0) > 0);
+    for (int64_t step = 0; step < steps && check_step(c, step, calculator, &all, &update); step++) continue;
+    release_operands(&all);
 }
 
 static void trajectories_agree(void)

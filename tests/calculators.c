@@ -1,0 +1,57 @@
+/* What tests need to go through all calculators: which there are, and their memory, which may not be the host's. */
+#include "testing.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const sdlf_calculator_class *test_calculator_class_at(int index)
+{
+    enum { MOST = 16 };
+    static const sdlf_calculator_class *usable[MOST];
+    static int count;
+    int found = 0;
+    for (int i = 0; count == 0 && i < MOST - 1 && sdlf_calculator_class_at(i) != NULL; i++) {
+        const sdlf_calculator_class *type = sdlf_calculator_class_at(i);
+        sdlf_calculator *calculator = NULL;
+        sdlf_status status = sdlf_calculator_open(&calculator, type->name, NULL);
+        if (status == SDLF_OK) usable[found++] = type;
+        if (status == SDLF_ERROR_DEVICE) printf("not tested: %s\n", sdlf_error_message());
+        if (status != SDLF_ERROR_DEVICE) CHECK_OK(status);
+        sdlf_calculator_close(calculator);
+    }
+    if (count == 0) {
+        usable[found++] = test_guarded_class();
+        count = found;
+    }
+    return index >= 0 && index < count ? usable[index] : NULL;
+}
+
+bool test_download(const sdlf_binding *binding, void *host)
+{
+    int64_t bytes = sdlf_tensor_bytes(&binding->tensor);
+    sdlf_calculator *calculator = binding->calculator;
+    if (calculator != NULL) return CHECK_OK(calculator->type->download(calculator, host, binding->tensor.data, bytes));
+    memcpy(host, binding->tensor.data, (size_t)bytes);
+    return true;
+}
+
+bool test_upload(const sdlf_binding *binding, const void *host)
+{
+    int64_t bytes = sdlf_tensor_bytes(&binding->tensor);
+    sdlf_calculator *calculator = binding->calculator;
+    if (calculator != NULL) return CHECK_OK(calculator->type->upload(calculator, binding->tensor.data, host, bytes));
+    memcpy(binding->tensor.data, host, (size_t)bytes);
+    return true;
+}
+
+sdlf_binding test_tensor(sdlf_calculator *calculator, sdlf_dtype dtype, sdlf_shape shape, const void *host)
+{
+    sdlf_binding made = {.calculator = calculator};
+    if (CHECK_OK(sdlf_tensor_create(&made.tensor, calculator, dtype, shape)) && host != NULL) test_upload(&made, host);
+    return made;
+}
+
+void test_release(sdlf_binding *binding)
+{
+    sdlf_tensor_release(&binding->tensor, binding->calculator);
+}
