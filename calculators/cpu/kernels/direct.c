@@ -157,40 +157,57 @@ static inline const element *walk_on(walker *w)
     return here;
 }
 
+typedef vector direct_sums[DIRECT_POSITIONS][DIRECT_VECTORS];
+
 /* The sums of DIRECT_POSITIONS positions; at[i] is where position i's window begins. `vectors` is a constant. */
-static inline __attribute__((always_inline)) void sum_positions(vector sum[DIRECT_POSITIONS][DIRECT_VECTORS],
-                                                                const int vectors, const direct_filter *filter,
-                                                                const element *const *at, const element *packed,
-                                                                const element *bias)
+static inline __attribute__((always_inline)) void sum_positions(direct_sums result, const int vectors,
+                                                                const direct_filter *filter, const element *const *at,
+                                                                const element *packed, const element *bias)
 {
+    vector sum[DIRECT_POSITIONS][DIRECT_VECTORS];
     const element *x[DIRECT_POSITIONS];
+    int64_t rows = filter->r, run = filter->run, row = filter->row;
     for (int i = 0; i < DIRECT_POSITIONS; i++) {
         x[i] = at[i];
         for (int j = 0; j < vectors; j++) sum[i][j] = bias ? load(bias + j * LANES) : (vector){0};
     }
-    for (int64_t r = 0; r < filter->r; r++) {
-        for (int64_t t = 0; t < filter->run; t++, packed += vectors * LANES) {
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t t = 0; t < run; t++, packed += vectors * LANES) {
             vector w[DIRECT_VECTORS];
             for (int j = 0; j < vectors; j++) w[j] = load(packed + j * LANES);
             for (int i = 0; i < DIRECT_POSITIONS; i++) {
                 for (int j = 0; j < vectors; j++) sum[i][j] += x[i][t] * w[j];
             }
         }
-        for (int i = 0; i < DIRECT_POSITIONS; i++) x[i] += filter->row;
+        for (int i = 0; i < DIRECT_POSITIONS; i++) x[i] += row;
+    }
+    for (int i = 0; i < DIRECT_POSITIONS; i++) {
+        for (int j = 0; j < vectors; j++) result[i][j] = sum[i][j];
     }
 }
 
-static inline __attribute__((always_inline)) void convolve_block(const int vectors, element *out,
-                                                                 const direct_filter *filter, const element *image,
-                                                                 const element *packed, const element *bias, int64_t p,
-                                                                 int64_t q)
+/* Functions of their own, so that what follows the sums takes no registers from them. */
+static __attribute__((noinline)) void sum_two(direct_sums result, const direct_filter *filter, const element *const *at,
+                                              const element *packed, const element *bias)
+{
+    sum_positions(result, 2, filter, at, packed, bias);
+}
+
+static __attribute__((noinline)) void sum_one(direct_sums result, const direct_filter *filter, const element *const *at,
+                                              const element *packed, const element *bias)
+{
+    sum_positions(result, 1, filter, at, packed, bias);
+}
+
+static void convolve_block(int vectors, element *out, const direct_filter *filter, const element *image,
+                           const element *packed, const element *bias, int64_t p, int64_t q)
 {
     walker along = walk(image, filter->row, filter->channels, p, q);
     for (int64_t position = 0; position < p * q; position += DIRECT_POSITIONS) {
-        vector sum[DIRECT_POSITIONS][DIRECT_VECTORS];
+        direct_sums sum;
         const element *at[DIRECT_POSITIONS];
         for (int i = 0; i < DIRECT_POSITIONS; i++) at[i] = walk_on(&along);
-        sum_positions(sum, vectors, filter, at, packed, bias);
+        (vectors == 2 ? sum_two : sum_one)(sum, filter, at, packed, bias);
         for (int i = 0; i < DIRECT_POSITIONS; i++) {
             for (int j = 0; j < vectors; j++) {
                 store(out + (position + i) * filter->padded_filters + j * LANES, sum[i][j]);
@@ -240,14 +257,12 @@ static inline vector pool_four(const vector four[4], bool first_only, vector *ma
     return largest;
 }
 
-static inline __attribute__((always_inline)) void pool_block(const int vectors, element *out, element *marks,
-                                                             bool first_only, const direct_filter *filter,
-                                                             const element *image, const element *packed,
-                                                             const element *bias, int64_t p, int64_t q)
+static void pool_block(int vectors, element *out, element *marks, bool first_only, const direct_filter *filter,
+                       const element *image, const element *packed, const element *bias, int64_t p, int64_t q)
 {
     walker along = walk(image, 2 * filter->row, 2 * filter->channels, p, q);
     for (int64_t window = 0; window < p * q; window += POOL_WINDOWS) {
-        vector sum[DIRECT_POSITIONS][DIRECT_VECTORS];
+        direct_sums sum;
         const element *at[DIRECT_POSITIONS];
         for (int i = 0; i < DIRECT_POSITIONS; i += 4) {
             at[i] = walk_on(&along);
@@ -255,7 +270,7 @@ static inline __attribute__((always_inline)) void pool_block(const int vectors, 
             at[i + 2] = at[i] + filter->row;
             at[i + 3] = at[i + 2] + filter->channels;
         }
-        sum_positions(sum, vectors, filter, at, packed, bias);
+        (vectors == 2 ? sum_two : sum_one)(sum, filter, at, packed, bias);
         for (int i = 0; i < POOL_WINDOWS; i++) {
             for (int j = 0; j < vectors; j++) {
                 vector four[4], marked;
