@@ -59,6 +59,22 @@ static sdlf_status check_samples(const sdlf_model *model, const model_layer *inp
     return SDLF_OK;
 }
 
+/* Labels are used as indices: each must be there, and be one of the classes. */
+static sdlf_status check_labels(const sdlf_dataset *dataset)
+{
+    int64_t count = dataset->samples.shape.dim[0];
+    const int32_t *label = dataset->labels.data;
+    if (dataset->labels.dtype != SDLF_INT32 || !sdlf_shape_equal(dataset->labels.shape, sdlf_shape(count)))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "data set %s: expected int32 labels of shape %lld, found %s %s",
+                         dataset->name, (long long)count, sdlf_dtype_name(dataset->labels.dtype),
+                         sdlf_shape_print(dataset->labels.shape).text);
+    for (int64_t n = 0; n < count; n++)
+        if (label[n] < 0 || label[n] >= dataset->class_count)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: label %lld: expected 0 to %d, found %d", dataset->name,
+                             (long long)n, dataset->class_count - 1, (int)label[n]);
+    return SDLF_OK;
+}
+
 static sdlf_scores scores_of(const sdlf_layer *layer)
 {
     if (strcmp(layer->type->name, "softmax") == 0) return SDLF_SCORES_PROBABILITIES;
@@ -90,7 +106,8 @@ sdlf_status sdlf_classifier_find(sdlf_classifier *classifier, const sdlf_model *
 {
     const model_layer *samples = NULL;
     *classifier = (sdlf_classifier){.samples = NULL};
-    sdlf_status status = find_labels(model, dataset, &classifier->labels);
+    sdlf_status status = check_labels(dataset);
+    if (status == SDLF_OK) status = find_labels(model, dataset, &classifier->labels);
     if (status == SDLF_OK) status = find_samples(model, classifier->labels, &samples);
     if (status == SDLF_OK) status = check_samples(model, samples, dataset);
     if (status != SDLF_OK) return status;

@@ -172,6 +172,23 @@ static void nonsense_is_refused(void)
     check_refused(model, 0, SDLF_ERROR_SHAPE, "input 'a' is uint8, but samples come as float32");
 }
 
+static void bad_labels_are_refused(void)
+{
+    sdlf_calculator *reference = open_reference();
+    sdlf_dataset data = synthetic_dataset(COUNT, 4);
+    sdlf_model *model = linear_model(no_head);
+    sdlf_evaluation found;
+    ((int32_t *)data.labels.data)[7] = SYNTHETIC_CLASSES;
+    CHECK_FAILS(sdlf_evaluate(&found, model, &data, reference, 4), SDLF_ERROR_ARGUMENT,
+                "data set synthetic: label 7: expected 0 to 2, found 3");
+    data.labels.shape = sdlf_shape(COUNT - 1);
+    CHECK_FAILS(sdlf_evaluate(&found, model, &data, reference, 4), SDLF_ERROR_SHAPE,
+                "expected int32 labels of shape 37, found int32 36");
+    sdlf_model_free(model);
+    synthetic_release(&data);
+    sdlf_calculator_close(reference);
+}
+
 static sdlf_status attempt(void *argument)
 {
     sdlf_calculator *calculator = NULL;
@@ -201,6 +218,7 @@ int main(void)
     RUN(the_models_normalisation_counts);
     RUN(a_loss_layer_is_left_aside);
     RUN(nonsense_is_refused);
+    RUN(bad_labels_are_refused);
     RUN(memory_may_run_out);
     return test_summary();
 }
