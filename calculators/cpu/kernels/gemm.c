@@ -164,7 +164,7 @@ static void straight_tile(void *context, int64_t index, int thread)
     if (gemm->way == LIBRARY && part.k > 0) {
         call_library(gemm, &part);
     } else {
-        product_compute_cpu(&part, gemm->scratch + thread * gemm->scratch_size);
+        product_compute_cpu(&part, gemm->scratch ? gemm->scratch + thread * gemm->scratch_size : NULL);
     }
     finish_tile(gemm, &part, column);
 }

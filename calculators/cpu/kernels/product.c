@@ -100,7 +100,6 @@ static void edge_tile(int64_t rows, int64_t columns, const micro_step *step, ele
 /* One piece of the inner dimension and of the columns, all rows. */
 static void compute_piece(const product *part, element *scratch)
 {
-    element *tile = scratch + PRODUCT_COLUMNS * PRODUCT_INNER;
     panels b = make_panels(part, scratch);
     for (int64_t i = 0, rows; i < part->m; i += rows) {
         rows = next_rows(part->m - i);
@@ -120,7 +119,7 @@ static void compute_piece(const product *part, element *scratch)
             if (columns % LANES == 0 || part->padded) {
                 product_tile_cpu(rows, cpu_divide_up(columns, LANES), &step);
             } else {
-                edge_tile(rows, columns, &step, tile);
+                edge_tile(rows, columns, &step, scratch + PRODUCT_COLUMNS * PRODUCT_INNER);
             }
         }
     }

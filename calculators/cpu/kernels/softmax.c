@@ -77,13 +77,13 @@ static void rows_task(void *context, int64_t index, int thread)
     const softmax_context *softmax = context;
     int64_t length = softmax->length, inner = softmax->inner;
     int64_t last = cpu_min((index + 1) * softmax->rows_per_task, softmax->rows);
-    element *a = softmax->scratch + thread * 2 * length, *b = a + length;
     for (int64_t row = index * softmax->rows_per_task; row < last; row++) {
         int64_t start = row / inner * length * inner + row % inner;
         if (inner == 1) {
             softmax->function(softmax->out + start, softmax->a + start, softmax->b + start, length);
             continue;
         }
+        element *a = softmax->scratch + thread * 2 * length, *b = a + length;
         gather_row(a, softmax->a + start, inner, length);
         gather_row(b, softmax->b + start, inner, length);
         softmax->function(b, a, b, length);
