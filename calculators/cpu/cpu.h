@@ -73,8 +73,12 @@ static inline const cpu_calculator *cpu_from_const(const sdlf_calculator *calcul
 /* One piece of work: `index` of [0, count); `thread` of [0, threads), for scratch space of one's own. */
 typedef void cpu_task(void *context, int64_t index, int thread);
 
-/* Call task(context, i, thread) once for each i, on the calculator's threads, in any order; returns when all are done. */
+/* Call task(context, i, thread) once for each i, on the calculator's threads, in any order; returns when all are done.
+ * Denormal numbers count as zero in the tasks (see denormals.h). */
 void cpu_parallel(const cpu_calculator *cpu, int64_t count, cpu_task *task, void *context);
+
+/* The same for tasks that move, convert or draw numbers, and must leave every bit as it is. */
+void cpu_parallel_exact(const cpu_calculator *cpu, int64_t count, cpu_task *task, void *context);
 
 /* How many threads to use where `wanted` were asked for (0: as many as the process may use). One without OpenMP. */
 int cpu_threads_choose(int wanted);

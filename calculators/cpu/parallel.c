@@ -1,15 +1,16 @@
 /* Threads: the one place that knows OpenMP. */
 #include "calculators/cpu/cpu.h"
+#include "calculators/cpu/denormals.h"
 
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
-void cpu_parallel(const cpu_calculator *cpu, int64_t count, cpu_task *task, void *context)
+/* Tasks are handed out one by one: their times differ, and on a shared machine the threads' speeds do too. */
+void cpu_parallel_exact(const cpu_calculator *cpu, int64_t count, cpu_task *task, void *context)
 {
 #ifdef _OPENMP
     if (cpu->threads > 1 && count > 1) {
-/* Tasks are handed out one by one: their times differ, and on a shared machine the threads' speeds do too. */
 #pragma omp parallel for num_threads(cpu->threads) schedule(dynamic, 1)
         for (int64_t i = 0; i < count; i++) task(context, i, omp_get_thread_num());
         return;
@@ -18,6 +19,24 @@ void cpu_parallel(const cpu_calculator *cpu, int64_t count, cpu_task *task, void
     (void)cpu;
 #endif
     for (int64_t i = 0; i < count; i++) task(context, i, 0);
+}
+
+typedef struct flushed_task {
+    cpu_task *task;
+    void *context;
+} flushed_task;
+
+static void run_flushed(void *context, int64_t index, int thread)
+{
+    const flushed_task *flushed = context;
+    uint64_t before = cpu_denormals_to_zero();
+    flushed->task(flushed->context, index, thread);
+    cpu_denormals_restore(before);
+}
+
+void cpu_parallel(const cpu_calculator *cpu, int64_t count, cpu_task *task, void *context)
+{
+    cpu_parallel_exact(cpu, count, run_flushed, &(flushed_task){task, context});
 }
 
 int cpu_threads_choose(int wanted)

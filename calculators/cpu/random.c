@@ -64,7 +64,7 @@ static sdlf_status draw(sdlf_calculator *calculator, const sdlf_operation *opera
                              .y = y->data,
                              .count = sdlf_tensor_count(y),
                              .size = (int64_t)sdlf_dtype_size(y->dtype)};
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(random.count, TASK_ELEMENTS), task, &random);
+    cpu_parallel_exact(cpu_from(calculator), cpu_divide_up(random.count, TASK_ELEMENTS), task, &random);
     return SDLF_OK;
 }
 
