@@ -74,11 +74,23 @@ static inline const cpu_calculator *cpu_from_const(const sdlf_calculator *calcul
 typedef void cpu_task(void *context, int64_t index, int thread);
 
 /* Call task(context, i, thread) once for each i, on the calculator's threads, in any order; returns when all are done.
- * Denormal numbers count as zero in the tasks (see denormals.h). */
-void cpu_parallel(const cpu_calculator *cpu, int64_t count, cpu_task *task, void *context);
+ * `nanoseconds` is about what all of it takes one thread: little work is not shared. Denormal numbers count as zero in the
+ * tasks (see denormals.h). */
+void cpu_parallel(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context);
 
 /* The same for tasks that move, convert or draw numbers, and must leave every bit as it is. */
-void cpu_parallel_exact(const cpu_calculator *cpu, int64_t count, cpu_task *task, void *context);
+void cpu_parallel_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context);
+
+/* What so many multiplications and additions take one thread, or so many elements that pass through memory. */
+static inline int64_t cpu_time_of_flops(int64_t flops)
+{
+    return flops / 100;
+}
+
+static inline int64_t cpu_time_of_elements(int64_t elements)
+{
+    return elements / 4;
+}
 
 /* How many threads to use where `wanted` were asked for (0: as many as the process may use). One without OpenMP. */
 int cpu_threads_choose(int wanted);

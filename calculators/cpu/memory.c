@@ -40,7 +40,8 @@ sdlf_status cpu_fill(sdlf_calculator *calculator, const sdlf_operation *operatio
         memcpy(pattern + used, pattern, more);
         used += more;
     }
-    cpu_parallel_exact(cpu_from(calculator), cpu_divide_up(fill.bytes, BLOCK_BYTES), fill_block, &fill);
+    cpu_parallel_exact(cpu_from(calculator), cpu_divide_up(fill.bytes, BLOCK_BYTES), fill.bytes / 16, fill_block,
+                       &fill);
     return SDLF_OK;
 }
 
@@ -179,7 +180,7 @@ sdlf_status cpu_copy(sdlf_calculator *calculator, const sdlf_operation *operatio
     int64_t row_bytes = copy.dim[copy.rank - 1] * copy.x_size;
     copy.rows = count / copy.dim[copy.rank - 1];
     copy.rows_per_task = cpu_max(1, BLOCK_BYTES / row_bytes);
-    cpu_parallel_exact(cpu_from(calculator), cpu_divide_up(copy.rows, copy.rows_per_task), copy_rows, &copy);
+    cpu_parallel_exact(cpu_from(calculator), cpu_divide_up(copy.rows, copy.rows_per_task), count / 2, copy_rows, &copy);
     return SDLF_OK;
 }
 

@@ -6,17 +6,20 @@
 #include <omp.h>
 #endif
 
+/* A hand-over costs a few microseconds, and far more where other programs want the processors too. */
+enum { WORTH_SHARING = 20000 };
+
 /* Tasks are handed out one by one: their times differ, and on a shared machine the threads' speeds do too. */
-void cpu_parallel_exact(const cpu_calculator *cpu, int64_t count, cpu_task *task, void *context)
+void cpu_parallel_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context)
 {
 #ifdef _OPENMP
-    if (cpu->threads > 1 && count > 1) {
+    if (cpu->threads > 1 && count > 1 && nanoseconds >= WORTH_SHARING) {
 #pragma omp parallel for num_threads(cpu->threads) schedule(dynamic, 1)
         for (int64_t i = 0; i < count; i++) task(context, i, omp_get_thread_num());
         return;
     }
 #else
-    (void)cpu;
+    (void)cpu, (void)nanoseconds;
 #endif
     for (int64_t i = 0; i < count; i++) task(context, i, 0);
 }
@@ -34,9 +37,9 @@ static void run_flushed(void *context, int64_t index, int thread)
     cpu_denormals_restore(before);
 }
 
-void cpu_parallel(const cpu_calculator *cpu, int64_t count, cpu_task *task, void *context)
+void cpu_parallel(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context)
 {
-    cpu_parallel_exact(cpu, count, run_flushed, &(flushed_task){task, context});
+    cpu_parallel_exact(cpu, count, nanoseconds, run_flushed, &(flushed_task){task, context});
 }
 
 int cpu_threads_choose(int wanted)

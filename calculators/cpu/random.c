@@ -64,7 +64,8 @@ static sdlf_status draw(sdlf_calculator *calculator, const sdlf_operation *opera
                              .y = y->data,
                              .count = sdlf_tensor_count(y),
                              .size = (int64_t)sdlf_dtype_size(y->dtype)};
-    cpu_parallel_exact(cpu_from(calculator), cpu_divide_up(random.count, TASK_ELEMENTS), task, &random);
+    cpu_parallel_exact(cpu_from(calculator), cpu_divide_up(random.count, TASK_ELEMENTS), 4 * random.count, task,
+                       &random);
     return SDLF_OK;
 }
 

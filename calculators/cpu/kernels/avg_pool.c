@@ -86,7 +86,8 @@ sdlf_status avg_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_opera
     pool_context pool = context_of(operation, &operation->in[0], &operation->out[0]);
     pool.window = operation->pool2d.window;
     pool.count_padding = operation->pool2d.count_padding;
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), forward_planes, &pool);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), pool.planes * pool.h * pool.w,
+                 forward_planes, &pool);
     return SDLF_OK;
 }
 
@@ -116,7 +117,8 @@ sdlf_status avg_pool2d_backward_cpu(sdlf_calculator *calculator, const sdlf_oper
     pool_context pool = context_of(operation, &operation->out[0], &operation->in[0]);
     pool.window = operation->pool2d.window;
     pool.count_padding = operation->pool2d.count_padding;
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), backward_planes, &pool);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), pool.planes * pool.h * pool.w,
+                 backward_planes, &pool);
     return SDLF_OK;
 }
 
@@ -135,7 +137,8 @@ static void global_forward_planes(void *context, int64_t index, int thread)
 sdlf_status global_avg_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     pool_context pool = context_of(operation, &operation->in[0], &operation->out[0]);
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), global_forward_planes, &pool);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), pool.planes * pool.h * pool.w,
+                 global_forward_planes, &pool);
     return SDLF_OK;
 }
 
@@ -153,6 +156,7 @@ static void global_backward_planes(void *context, int64_t index, int thread)
 sdlf_status global_avg_pool2d_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     pool_context pool = context_of(operation, &operation->out[0], &operation->in[0]);
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), global_backward_planes, &pool);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), pool.planes * pool.h * pool.w,
+                 global_backward_planes, &pool);
     return SDLF_OK;
 }

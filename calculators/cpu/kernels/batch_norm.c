@@ -113,7 +113,8 @@ sdlf_status batch_norm2d_forward_cpu(sdlf_calculator *calculator, const sdlf_ope
     norm.saved_inverse = output(operation, 2);
     norm.running_mean = output(operation, 3);
     norm.running_variance = output(operation, 4);
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(norm.c, norm.block), forward_channels, &norm);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(norm.c, norm.block),
+                 cpu_time_of_elements(3 * norm.n * norm.c * norm.s), forward_channels, &norm);
     return SDLF_OK;
 }
 
@@ -141,7 +142,8 @@ sdlf_status batch_norm2d_infer_cpu(sdlf_calculator *calculator, const sdlf_opera
     norm.mean = input(operation, 3);
     norm.variance = input(operation, 4);
     norm.activation = operation->batch_norm.activation;
-    cpu_parallel(cpu_from(calculator), norm.n * cpu_divide_up(norm.c, norm.block), infer_channels, &norm);
+    cpu_parallel(cpu_from(calculator), norm.n * cpu_divide_up(norm.c, norm.block),
+                 cpu_time_of_elements(norm.n * norm.c * norm.s), infer_channels, &norm);
     return SDLF_OK;
 }
 
@@ -207,6 +209,7 @@ sdlf_status batch_norm2d_backward_cpu(sdlf_calculator *calculator, const sdlf_op
     norm.dy = input(operation, 4);
     norm.dscale = output(operation, 1);
     norm.dshift = output(operation, 2);
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(norm.c, norm.block), backward_channels, &norm);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(norm.c, norm.block),
+                 cpu_time_of_elements(4 * norm.n * norm.c * norm.s), backward_channels, &norm);
     return SDLF_OK;
 }

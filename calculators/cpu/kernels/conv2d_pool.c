@@ -124,7 +124,7 @@ sdlf_status conv2d_relu_max_pool_forward_cpu(sdlf_calculator *calculator, const 
     all.scratch = operation->workspace.data;
     all.convolved_size = cpu_round_up(all.v.k * all.v.p_q, LANES);
     all.scratch_size = all.convolved_size + im2col_forward_space_cpu(&all.v).each;
-    cpu_parallel(cpu_from(calculator), all.v.n * all.v.groups, forward_image, &all);
+    cpu_parallel(cpu_from(calculator), all.v.n * all.v.groups, convolution_time(&all.v), forward_image, &all);
     return SDLF_OK;
 }
 
@@ -146,6 +146,11 @@ static void write_gradient(void *argument, int64_t plane, int thread)
             if (marks >> position & 1) to[position / all->window[1] * v->q + position % all->window[1]] = share;
         }
     }
+}
+
+static int64_t backward_count(const pool_context *all)
+{
+    return all->v.n * all->v.groups * all->v.k * all->p * all->q;
 }
 
 /* db[k] = sum of dy over the marked windows. A task takes one filter. */
@@ -204,7 +209,9 @@ sdlf_status conv2d_relu_max_pool_backward_cpu(sdlf_calculator *calculator, const
     all.dy = input(operation, 2);
     all.mask_in = operation->in[3].data;
     all.db = output(operation, 1);
-    if (all.db) cpu_parallel(cpu, all.v.groups * all.v.k, backward_bias_filter, &all);
+    if (all.db)
+        cpu_parallel(cpu, all.v.groups * all.v.k, cpu_time_of_elements(backward_count(&all)), backward_bias_filter,
+                     &all);
     convolution_backward backward = backward_of(operation, &all);
     if (!backward.wants_dw && !backward.wants_dx) return SDLF_OK;
     if (direct_takes_cpu(&all.v)) {
@@ -214,7 +221,7 @@ sdlf_status conv2d_relu_max_pool_backward_cpu(sdlf_calculator *calculator, const
     }
     all.gradient = operation->workspace.data;
     element *scratch = all.gradient + backward_space(cpu, &all.v).shared;
-    cpu_parallel(cpu, all.v.n * all.v.groups * all.v.k, write_gradient, &all);
+    cpu_parallel(cpu, all.v.n * all.v.groups * all.v.k, convolution_time(&all.v), write_gradient, &all);
     if (backward.wants_dw) im2col_backward_weights_cpu(cpu, &all.v, all.x, all.gradient, backward.dw, scratch);
     if (backward.wants_dx) im2col_backward_input_cpu(cpu, &all.v, all.gradient, all.w, backward.dx, scratch);
     return SDLF_OK;

@@ -36,6 +36,12 @@ static inline convolution convolution_make(const sdlf_tensor *x, const sdlf_tens
     return v;
 }
 
+/* What one pass over all images takes one thread, about; see cpu_parallel. */
+static inline int64_t convolution_time(const convolution *v)
+{
+    return cpu_time_of_flops(2 * v->n * v->groups * v->k * v->p_q * v->taps);
+}
+
 /* Output indices [first, last) along one axis whose input, at window position `position`, lies inside `size` elements. */
 static inline void convolution_inside(const convolution *v, int axis, int64_t position, int64_t outputs, int64_t size,
                                       int64_t *first, int64_t *last)

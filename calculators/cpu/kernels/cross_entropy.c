@@ -82,7 +82,7 @@ sdlf_status softmax_cross_entropy_forward_cpu(sdlf_calculator *calculator, const
     int64_t tasks = cpu_divide_up(loss.rows, ROWS_PER_TASK);
     double *metrics = operation->out[2].data;
     chunk_result total = {0};
-    cpu_parallel(cpu_from(calculator), tasks, forward_rows, &loss);
+    cpu_parallel(cpu_from(calculator), tasks, 4 * loss.rows * loss.classes, forward_rows, &loss);
     for (int64_t i = 0; i < tasks; i++) {
         total.loss += loss.results[i].loss;
         total.hits += loss.results[i].hits;
@@ -117,6 +117,7 @@ sdlf_status softmax_cross_entropy_backward_cpu(sdlf_calculator *calculator, cons
     loss_context loss = context_of(operation); /* the first operand is p here, the result dlogits */
     if (loss.rows == 0) return SDLF_OK;
     loss.factor = (element)((double)input(operation, 2)[0] / (double)loss.rows);
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(loss.rows, ROWS_PER_TASK), backward_rows, &loss);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(loss.rows, ROWS_PER_TASK), loss.rows * loss.classes, backward_rows,
+                 &loss);
     return SDLF_OK;
 }

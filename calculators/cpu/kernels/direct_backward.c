@@ -150,6 +150,6 @@ void direct_backward_cpu(const cpu_calculator *cpu, const convolution_backward *
     all.sums = all.packed + all.packed_size;
     all.scratch = all.sums + all.shares * all.sums_size;
     if (backward->wants_dx) direct_pack_backward_cpu(all.packed, &backward->v, backward->w);
-    cpu_parallel(cpu, all.shares, backward_share, &all);
-    if (backward->wants_dw) cpu_parallel(cpu, backward->v.taps, add_shares, &all);
+    cpu_parallel(cpu, all.shares, 2 * convolution_time(&backward->v), backward_share, &all);
+    if (backward->wants_dw) cpu_parallel(cpu, backward->v.taps, all.shares * all.sums_size, add_shares, &all);
 }

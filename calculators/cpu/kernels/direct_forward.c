@@ -94,5 +94,5 @@ void direct_forward_cpu(const cpu_calculator *cpu, const convolution_forward *fo
     direct_pack_forward_cpu(all.packed, &forward->v, forward->w);
     memset(all.bias, 0, (size_t)filters * sizeof *all.bias);
     if (forward->bias) memcpy(all.bias, forward->bias, (size_t)all.filter.filters * sizeof *all.bias);
-    cpu_parallel(cpu, forward->v.n, forward_image, &all);
+    cpu_parallel(cpu, forward->v.n, convolution_time(&forward->v), forward_image, &all);
 }

@@ -53,6 +53,6 @@ sdlf_status dropout_cpu(sdlf_calculator *calculator, const sdlf_operation *opera
                                .step = (uint32_t) * (const int64_t *)operation->in[1].data,
                                .threshold = sdlf_dropout_threshold(operation->dropout.probability),
                                .scale = (element)(1 / (1 - (double)operation->dropout.probability))};
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(context.count, TASK_ELEMENTS), drop, &context);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(context.count, TASK_ELEMENTS), context.count, drop, &context);
     return SDLF_OK;
 }

@@ -106,6 +106,8 @@ sdlf_status gather_batch_cpu(sdlf_calculator *calculator, const sdlf_operation *
         gather.width = x->shape.dim[3];
     }
     gather.images_per_task = cpu_max(1, TASK_ELEMENTS / 2 / gather.count);
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(gather.images, gather.images_per_task), gather_images, &gather);
+    int64_t time = gather.images * gather.count * (gather.augmented ? 20 : 1) / 2;
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(gather.images, gather.images_per_task), time, gather_images,
+                 &gather);
     return SDLF_OK;
 }

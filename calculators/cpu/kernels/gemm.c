@@ -224,13 +224,15 @@ sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operatio
     const product *all = &gemm.all;
     if (all->m == 0 || all->n == 0) return SDLF_OK;
     int64_t column_tiles = cpu_divide_up(all->n, gemm.tile_columns);
+    int64_t time = cpu_time_of_flops(2 * all->m * all->n * cpu_max(all->k, 8));
     if (gemm.way == TURNED) {
         int64_t panels = cpu_divide_up(all->m, TILE_COLUMNS), pieces = cpu_divide_up(all->k, PRODUCT_INNER);
-        cpu_parallel(cpu, panels * pieces, pack_turned, &gemm);
-        cpu_parallel(cpu, column_tiles, turned_tile, &gemm);
+        cpu_parallel(cpu, panels * pieces, all->m * all->k / 2, pack_turned, &gemm);
+        cpu_parallel(cpu, column_tiles, time, turned_tile, &gemm);
     } else {
-        if (all->blocked) cpu_parallel(cpu, cpu_divide_up(all->k, PRODUCT_INNER), pack_blocks, &gemm);
-        cpu_parallel(cpu, column_tiles * gemm.row_tiles, straight_tile, &gemm);
+        if (all->blocked)
+            cpu_parallel(cpu, cpu_divide_up(all->k, PRODUCT_INNER), all->m * all->k / 2, pack_blocks, &gemm);
+        cpu_parallel(cpu, column_tiles * gemm.row_tiles, time, straight_tile, &gemm);
     }
     return SDLF_OK;
 }

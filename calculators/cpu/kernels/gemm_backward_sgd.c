@@ -281,9 +281,12 @@ sdlf_status gemm_backward_sgd_cpu(sdlf_calculator *calculator, const sdlf_operat
         if (s.dx) memset(s.dx, 0, (size_t)(s.n * s.inputs) * sizeof *s.dx);
         return SDLF_OK;
     }
-    cpu_parallel(cpu, cpu_divide_up(s.n, PRODUCT_INNER), pack_gradient, &s);
-    if (s.dx && !s.fused) cpu_parallel(cpu, cpu_divide_up(s.inputs, PRODUCT_STRIPE), input_gradient, &s);
-    cpu_parallel(cpu, s.stripes * s.ranges, sweep_stripe, &s);
-    if (partial_size(&s) > 0) cpu_parallel(cpu, cpu_divide_up(s.n * s.inputs, TASK_ELEMENTS), add_ranges, &s);
+    int64_t product_time = cpu_time_of_flops(2 * cpu_max(s.n, 8) * s.inputs * s.units);
+    cpu_parallel(cpu, cpu_divide_up(s.n, PRODUCT_INNER), s.n * s.units / 2, pack_gradient, &s);
+    if (s.dx && !s.fused) cpu_parallel(cpu, cpu_divide_up(s.inputs, PRODUCT_STRIPE), product_time, input_gradient, &s);
+    cpu_parallel(cpu, s.stripes * s.ranges, product_time, sweep_stripe, &s);
+    if (partial_size(&s) > 0)
+        cpu_parallel(cpu, cpu_divide_up(s.n * s.inputs, TASK_ELEMENTS), cpu_time_of_elements(s.ranges * s.n * s.inputs),
+                     add_ranges, &s);
     return SDLF_OK;
 }

@@ -70,7 +70,7 @@ void im2col_backward_input_cpu(const cpu_calculator *cpu, const convolution *v, 
                          .scratch_size = im2col_backward_input_space_cpu(v).each,
                          .channels = channels_of_task(v)};
     all.blocks = cpu_divide_up(v->c, all.channels);
-    cpu_parallel(cpu, v->n * v->groups * all.blocks, backward_input_block, &all);
+    cpu_parallel(cpu, v->n * v->groups * all.blocks, convolution_time(v), backward_input_block, &all);
 }
 
 /* ---- by the weights ---- */
@@ -159,8 +159,10 @@ void im2col_backward_weights_cpu(const cpu_calculator *cpu, const convolution *v
         memset(dw, 0, (size_t)weights * sizeof *dw);
         return;
     }
-    cpu_parallel(cpu, all.pieces * v->groups * all.shares, backward_weights_piece, &all);
-    if (all.shares > 1) cpu_parallel(cpu, cpu_divide_up(weights, TASK_ELEMENTS), add_shares, &all);
+    cpu_parallel(cpu, all.pieces * v->groups * all.shares, convolution_time(v), backward_weights_piece, &all);
+    if (all.shares > 1)
+        cpu_parallel(cpu, cpu_divide_up(weights, TASK_ELEMENTS), cpu_time_of_elements(all.shares * weights), add_shares,
+                     &all);
 }
 
 /* ---- by the bias ---- */
@@ -186,5 +188,6 @@ static void backward_bias_filter(void *argument, int64_t k, int thread)
 void convolution_backward_bias_cpu(const cpu_calculator *cpu, const convolution *v, const element *dy, element *db)
 {
     bias_context all = {.v = v, .dy = dy, .db = db};
-    cpu_parallel(cpu, v->groups * v->k, backward_bias_filter, &all);
+    cpu_parallel(cpu, v->groups * v->k, cpu_time_of_elements(v->n * v->groups * v->k * v->p_q), backward_bias_filter,
+                 &all);
 }

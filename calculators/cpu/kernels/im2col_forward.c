@@ -77,5 +77,5 @@ void im2col_forward_cpu(const cpu_calculator *cpu, const convolution_forward *fo
                    .scratch = scratch,
                    .scratch_size = im2col_forward_space_cpu(v).each,
                    .pieces = cpu_divide_up(v->p_q, PRODUCT_COLUMNS)};
-    cpu_parallel(cpu, v->n * v->groups * all.pieces, forward_piece, &all);
+    cpu_parallel(cpu, v->n * v->groups * all.pieces, convolution_time(v), forward_piece, &all);
 }

@@ -112,7 +112,8 @@ sdlf_status max_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_opera
 {
     if (sdlf_tensor_count(&operation->in[0]) == 0) return SDLF_OK;
     pool_context pool = context_of(operation, &operation->out[0]);
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), forward_planes, &pool);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), pool.planes * pool.h * pool.w,
+                 forward_planes, &pool);
     return SDLF_OK;
 }
 
@@ -211,6 +212,7 @@ sdlf_status max_pool2d_backward_cpu(sdlf_calculator *calculator, const sdlf_oper
     pool_context pool = context_of(operation, &operation->in[1]);
     pool.y = input(operation, 1);
     pool.dy = input(operation, 2);
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), backward_planes, &pool);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), pool.planes * pool.h * pool.w,
+                 backward_planes, &pool);
     return SDLF_OK;
 }

@@ -138,8 +138,10 @@ sdlf_status reduce_cpu(sdlf_calculator *calculator, const sdlf_operation *operat
     reduction r = reduction_of(operation);
     const cpu_calculator *cpu = cpu_from(calculator);
     int64_t groups = cpu_divide_up(r.outer, r.outer_per_task);
-    cpu_parallel(cpu, groups * r.chunks * r.blocks, reduce_chunk, &r);
-    if (r.chunks > 1) cpu_parallel(cpu, r.outer, combine_chunks, &r);
+    cpu_parallel(cpu, groups * r.chunks * r.blocks, cpu_time_of_elements(r.outer * r.length * r.inner), reduce_chunk,
+                 &r);
+    if (r.chunks > 1)
+        cpu_parallel(cpu, r.outer, cpu_time_of_elements(r.outer * r.chunks * r.inner), combine_chunks, &r);
     return SDLF_OK;
 }
 

@@ -113,7 +113,8 @@ static sdlf_status run_rows(sdlf_calculator *calculator, const sdlf_operation *o
                                .function = function};
     softmax.rows = sdlf_tensor_count(x) / softmax.length;
     softmax.rows_per_task = cpu_max(1, TASK_ELEMENTS / 4 / softmax.length);
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(softmax.rows, softmax.rows_per_task), rows_task, &softmax);
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(softmax.rows, softmax.rows_per_task), sdlf_tensor_count(x),
+                 rows_task, &softmax);
     return SDLF_OK;
 }
 
