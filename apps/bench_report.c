@@ -9,6 +9,7 @@
 #include "apps/number.h"
 #include "apps/report.h"
 #include "apps/table.h"
+#include "apps/wrap.h"
 
 /* One pass of one layer, or of all: its time and the least time that the limits allow. */
 typedef struct pass {
@@ -69,7 +70,7 @@ static void cell_pass(table *t, pass p)
 static void print_layers(const terminal *out, const bench_result *result)
 {
     table *t = table_create(result->mode == SDLF_TRAIN
-                                ? "layer|output|>forward ms|>GFLOP/s|>GB/s|>floor|>backward ms|>GFLOP/s|>GB/s|>floor"
+                                ? "layer|output|>fwd ms|>GFLOP/s|>GB/s|>floor|>bwd ms|>GFLOP/s|>GB/s|>floor"
                                 : "layer|output|>ms|>GFLOP/s|>GB/s|>floor||||");
     pass forward = {0}, backward = {0};
     for (int i = 0; i < sdlf_plan_layer_count(result->plan); i++) {
@@ -127,9 +128,13 @@ void bench_print(const terminal *out, const bench_result *result)
     }
     putchar('\n');
     print_layers(out, result);
-    printf("\n  %sfloor: the part of its time that a layer's FLOPs or bytes, whichever take longer, need at the limits "
-           "above;\n  more than 100%% where its data stayed in a cache.%s\n",
-           terminal_escape(out, TERMINAL_DIM), terminal_escape(out, TERMINAL_PLAIN));
+    fputs(terminal_escape(out, TERMINAL_DIM), stdout);
+    putchar('\n');
+    wrap_print(stdout,
+               "floor: the part of its time that a layer's FLOPs or bytes, whichever take longer, need at the limits "
+               "above; more than 100% where its data stayed in a cache",
+               0, 2, out->width < 100 ? out->width : 100);
+    fputs(terminal_escape(out, TERMINAL_PLAIN), stdout);
 }
 
 static json_t *pass_json(pass p)
