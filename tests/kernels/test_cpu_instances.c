@@ -1,0 +1,271 @@
+/* What the general kernel tests cannot see of the cpu calculator: that every instruction set that this machine has computes
+ * the same within rounding, that operations large enough to be shared give the same bits at any number of threads, and that an
+ * outside library for matrix products, where there is one, agrees.
+ *
+ * The instruction set is asked for by the environment variable SDLF_SIMD. Reference is what all are compared with. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/calculator.h>
+
+#include "testing.h"
+
+enum { LARGEST = 1 << 17 }; /* elements of an operand */
+
+typedef struct example {
+    const char *name;
+    double tolerance;
+    sdlf_operation operation; /* operands without memory */
+} example;
+
+static sdlf_tensor floats(sdlf_shape shape)
+{
+    return sdlf_tensor_view(SDLF_FLOAT32, shape, NULL);
+}
+
+static const sdlf_window2d window5 = {{5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}};
+static const sdlf_window2d window3 = {{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}};
+static const sdlf_window2d pool2 = {{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
+
+static example gemm_example(const char *name, bool transpose_a, bool transpose_b, int algorithm)
+{
+    enum { M = 70, N = 301, K = 205 };
+    sdlf_operation gemm = {
+        .kind = SDLF_GEMM,
+        .algorithm = algorithm,
+        .in = {floats(transpose_a ? sdlf_shape(K, M) : sdlf_shape(M, K)),
+               floats(transpose_b ? sdlf_shape(N, K) : sdlf_shape(K, N)), floats(sdlf_shape(N))},
+        .out = {floats(sdlf_shape(M, N))},
+        .gemm = {.transpose_a = transpose_a,
+                 .transpose_b = transpose_b,
+                 .alpha = 1,
+                 .activation = {.function = SDLF_RELU}},
+    };
+    return (example){name, 1e-4, gemm};
+}
+
+static example example_at(int index)
+{
+    static const char *const names[] = {"gemm, library", "gemm, a', library", "gemm, b', library"};
+    switch (index) {
+    case 0: return gemm_example("gemm", false, false, 0);
+    case 1: return gemm_example("gemm, a'", true, false, 0);
+    case 2: return gemm_example("gemm, b'", false, true, 0);
+    case 3:
+    case 4:
+    case 5: return gemm_example(names[index - 3], index == 4, index == 5, 2);
+    case 6:
+        return (example){
+            "gemm_backward_sgd",
+            1e-4,
+            {.kind = SDLF_GEMM_BACKWARD_SGD,
+             .in = {floats(sdlf_shape(20, 333)), floats(sdlf_shape(20, 301)), floats(sdlf_shape(1))},
+             .out = {floats(sdlf_shape(301, 333)), floats(sdlf_shape(301, 333)), floats(sdlf_shape(20, 333))},
+             .sgd = {.momentum = 0.9f}}};
+    case 7:
+        return (example){
+            "gemm_backward_sgd of many rows",
+            1e-4,
+            {.kind = SDLF_GEMM_BACKWARD_SGD,
+             .in = {floats(sdlf_shape(70, 333)), floats(sdlf_shape(70, 100)), floats(sdlf_shape(1))},
+             .out = {floats(sdlf_shape(100, 333)), floats(sdlf_shape(100, 333)), floats(sdlf_shape(70, 333))},
+             .sgd = {.momentum = 0.9f}}};
+    case 8:
+        return (example){
+            "conv2d_relu_max_pool_forward",
+            1e-4,
+            {.kind = SDLF_CONV2D_RELU_MAX_POOL_FORWARD,
+             .in = {floats(sdlf_shape(9, 3, 20, 18)), floats(sdlf_shape(19, 3, 5, 5)), floats(sdlf_shape(19))},
+             .out = {floats(sdlf_shape(9, 19, 10, 9)), sdlf_tensor_view(SDLF_UINT8, sdlf_shape(9, 19, 10, 9), NULL)},
+             .conv2d_pool = {.window = window5, .groups = 1, .pool = pool2}}};
+    case 9:
+        return (example){
+            "conv2d_relu_max_pool_backward",
+            1e-3,
+            {.kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
+             .in = {floats(sdlf_shape(9, 3, 20, 18)), floats(sdlf_shape(19, 3, 5, 5)), floats(sdlf_shape(9, 19, 10, 9)),
+                    sdlf_tensor_view(SDLF_UINT8, sdlf_shape(9, 19, 10, 9), NULL)},
+             .out = {floats(sdlf_shape(19, 3, 5, 5)), floats(sdlf_shape(19)), floats(sdlf_shape(9, 3, 20, 18))},
+             .conv2d_pool = {.window = window5, .groups = 1, .pool = pool2}}};
+    case 10:
+        return (example){
+            "conv2d_forward",
+            1e-4,
+            {.kind = SDLF_CONV2D_FORWARD,
+             .in = {floats(sdlf_shape(5, 10, 21, 19)), floats(sdlf_shape(22, 10, 3, 3)), floats(sdlf_shape(22))},
+             .out = {floats(sdlf_shape(5, 22, 11, 10))},
+             .conv2d = {.window = window3, .groups = 1}}};
+    case 11:
+        return (example){"conv2d_backward_weights",
+                         1e-3,
+                         {.kind = SDLF_CONV2D_BACKWARD_WEIGHTS,
+                          .in = {floats(sdlf_shape(5, 10, 21, 19)), floats(sdlf_shape(5, 22, 11, 10))},
+                          .out = {floats(sdlf_shape(22, 10, 3, 3)), floats(sdlf_shape(22))},
+                          .conv2d = {.window = window3, .groups = 1}}};
+    case 12:
+        return (example){"conv2d_backward_input",
+                         1e-4,
+                         {.kind = SDLF_CONV2D_BACKWARD_INPUT,
+                          .in = {floats(sdlf_shape(5, 22, 11, 10)), floats(sdlf_shape(22, 10, 3, 3))},
+                          .out = {floats(sdlf_shape(5, 10, 21, 19))},
+                          .conv2d = {.window = window3, .groups = 1}}};
+    case 13:
+        return (example){"reduce",
+                         1e-3,
+                         {.kind = SDLF_REDUCE,
+                          .in = {floats(sdlf_shape(130000))},
+                          .out = {floats(sdlf_shape(1))},
+                          .reduce = {.function = SDLF_REDUCE_SUM_SQUARES}}};
+    case 14:
+        return (example){"batch_norm2d_backward",
+                         1e-3,
+                         {.kind = SDLF_BATCH_NORM2D_BACKWARD,
+                          .in = {floats(sdlf_shape(8, 16, 30, 30)), floats(sdlf_shape(16)), floats(sdlf_shape(16)),
+                                 floats(sdlf_shape(16)), floats(sdlf_shape(8, 16, 30, 30))},
+                          .out = {floats(sdlf_shape(8, 16, 30, 30)), floats(sdlf_shape(16)), floats(sdlf_shape(16))}}};
+    case 15:
+        return (example){"softmax_forward",
+                         1e-5,
+                         {.kind = SDLF_SOFTMAX_FORWARD,
+                          .in = {floats(sdlf_shape(4000, 31))},
+                          .out = {floats(sdlf_shape(4000, 31))},
+                          .softmax = {.axis = 1}}};
+    default: return (example){.name = NULL};
+    }
+}
+
+/* ---- running one ---- */
+
+static float memory[SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS][LARGEST];
+
+/* The same numbers each time, in inputs and in outputs that are updated. */
+static void fill(sdlf_tensor *tensor, int index)
+{
+    uint32_t state = 12345u + 977u * (uint32_t)index;
+    if (!sdlf_tensor_present(tensor)) return;
+    tensor->data = memory[index];
+    for (int64_t i = 0; i < sdlf_tensor_count(tensor); i++) {
+        state = state * 1664525u + 1013904223u;
+        if (tensor->dtype == SDLF_UINT8) {
+            ((uint8_t *)tensor->data)[i] = (uint8_t)(1u << (state >> 28 & 3));
+        } else {
+            memory[index][i] = (float)(state >> 8) * 0x1p-23f - 1;
+        }
+    }
+}
+
+static sdlf_status run(sdlf_calculator *calculator, sdlf_operation *operation)
+{
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) fill(&operation->in[i], i);
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) fill(&operation->out[i], SDLF_MAX_INPUTS + i);
+    return sdlf_calculator_run(calculator, operation);
+}
+
+/* ---- comparing ---- */
+
+static float expected[SDLF_MAX_OUTPUTS][LARGEST], first[SDLF_MAX_OUTPUTS][LARGEST];
+
+static void keep(float to[SDLF_MAX_OUTPUTS][LARGEST], const sdlf_operation *operation)
+{
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
+        memcpy(to[i], memory[SDLF_MAX_INPUTS + i], (size_t)sdlf_tensor_bytes(&operation->out[i]));
+    }
+}
+
+static double largest_difference(const sdlf_operation *operation)
+{
+    double worst = 0;
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
+        const sdlf_tensor *out = &operation->out[i];
+        for (int64_t j = 0; out->dtype == SDLF_FLOAT32 && j < sdlf_tensor_count(out); j++) {
+            double want = (double)expected[i][j], difference = fabs((double)((float *)out->data)[j] - want);
+            difference /= fmax(1, fabs(want));
+            if (!(difference <= worst)) worst = difference;
+        }
+    }
+    return worst;
+}
+
+static bool same_bits(const sdlf_operation *operation)
+{
+    bool same = true;
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
+        same =
+            same && memcmp(first[i], memory[SDLF_MAX_INPUTS + i], (size_t)sdlf_tensor_bytes(&operation->out[i])) == 0;
+    }
+    return same;
+}
+
+static void check_example(const example *made, sdlf_calculator *const cpu[3], const char *level)
+{
+    sdlf_operation operation = made->operation;
+    for (int i = 0; i < 3; i++) {
+        if (!CHECK_OK(run(cpu[i], &operation))) return;
+        if (i == 0) keep(first, &operation);
+        if (!CHECK(largest_difference(&operation) <= made->tolerance) || !CHECK(same_bits(&operation))) {
+            printf("%s, %s, machine %d: %g off\n", made->name, level, i, largest_difference(&operation));
+        }
+    }
+}
+
+static void check_level(const char *level)
+{
+    static const int threads[3] = {1, 2, 5};
+    sdlf_calculator *cpu[3] = {NULL}, *reference = NULL;
+    setenv("SDLF_SIMD", level, 1);
+    bool opened = true;
+    for (int i = 0; i < 3 && opened; i++) {
+        sdlf_status status = sdlf_calculator_open(&cpu[i], "cpu", &(sdlf_calculator_options){.threads = threads[i]});
+        CHECK(status == SDLF_OK || status == SDLF_ERROR_UNSUPPORTED || status == SDLF_ERROR_ARGUMENT);
+        opened = status == SDLF_OK;
+    }
+    if (!opened) {
+        test_skip(sdlf_error_message());
+    } else if (CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL))) {
+        for (int i = 0; example_at(i).name; i++) {
+            example made = example_at(i);
+            sdlf_operation operation = made.operation;
+            operation.algorithm = 0;
+            if (!CHECK_OK(run(reference, &operation))) continue;
+            keep(expected, &operation);
+            check_example(&made, cpu, level);
+        }
+    }
+    sdlf_calculator_close(reference);
+    for (int i = 0; i < 3; i++) sdlf_calculator_close(cpu[i]);
+    unsetenv("SDLF_SIMD");
+}
+
+static void plain_agrees(void)
+{
+    check_level("plain");
+}
+
+static void avx2_agrees(void)
+{
+    check_level("avx2");
+}
+
+static void avx512_agrees(void)
+{
+    check_level("avx512");
+}
+
+static void unknown_levels_are_refused(void)
+{
+    sdlf_calculator *cpu = NULL;
+    setenv("SDLF_SIMD", "mmx", 1);
+    CHECK_FAILS(sdlf_calculator_open(&cpu, "cpu", NULL), SDLF_ERROR_ARGUMENT, "mmx");
+    unsetenv("SDLF_SIMD");
+}
+
+int main(void)
+{
+    RUN(plain_agrees);
+    RUN(avx2_agrees);
+    RUN(avx512_agrees);
+    RUN(unknown_levels_are_refused);
+    return test_summary();
+}
