@@ -1,12 +1,21 @@
 # The CUDA language: SDLF_CUDA_ENABLED is true where it may be used. AUTO asks whether nvcc is there and works, and the
-# libraries with it; ON insists; OFF does not look. Without CMAKE_CUDA_ARCHITECTURES the build is for this machine's GPU,
-# or, where there is none, for every generation from Turing on.
+# libraries with it; ON insists; OFF does not look. Architectures are those of CMAKE_CUDA_ARCHITECTURES, else of the
+# environment variable CUDAARCHS, else this machine's GPU's, or, where there is none, every generation from Turing on.
+#
+# nvcc calls g++ (or what CMAKE_CUDA_HOST_COMPILER says) for the host's part of .cu files, whichever compiler the C files
+# have; the two meet in plain C functions.
 
 set(SDLF_CUDA_ENABLED OFF)
 if(NOT SDLF_CUDA MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "SDLF_CUDA is '${SDLF_CUDA}'; it may be AUTO, ON or OFF.")
 elseif(SDLF_CUDA STREQUAL "OFF")
     sdlf_summary("CUDA" "off (SDLF_CUDA)")
+elseif(SDLF_SANITIZE AND SDLF_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "SDLF_SANITIZE and SDLF_CUDA=ON exclude each other: AddressSanitizer and the CUDA driver want the "
+                        "same addresses. Sanitize with SDLF_CUDA=OFF; scripts/gpu-check.sh checks kernels with "
+                        "compute-sanitizer.")
+elseif(SDLF_SANITIZE)
+    sdlf_summary("CUDA" "off: not together with SDLF_SANITIZE")
 else()
     include(CheckLanguage)
     check_language(CUDA)
@@ -24,7 +33,7 @@ else()
         endif()
     endif()
     if(NOT missing)
-        if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+        if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
             execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
                 OUTPUT_VARIABLE found RESULT_VARIABLE failed ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
             string(REGEX MATCHALL "[0-9]+\\.[0-9]+" found "${found}")
@@ -41,6 +50,13 @@ else()
         enable_language(CUDA)
         # CMake 3.25 does not know that nvcc 13 has C++20; without guarded statics no C++ runtime need be linked
         string(APPEND CMAKE_CUDA_FLAGS " -std=c++20 -Xcompiler=-fno-threadsafe-statics")
+        # members that a designated initialiser leaves out are zero, in headers that C and C++ share too
+        target_compile_options(sdlf_build_flags INTERFACE
+            $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow,-Wno-missing-field-initializers>)
+        if(SDLF_WERROR)
+            target_compile_options(sdlf_build_flags INTERFACE
+                "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings -Xcompiler=-Werror>")
+        endif()
         set(SDLF_CUDA_ENABLED ON)
         get_filename_component(library_folder "${CUDA_cublas_LIBRARY}" DIRECTORY)
         sdlf_exports(CMAKE "find_dependency(CUDAToolkit)" LIBRARY "-L${library_folder}" -lcublas -lcublasLt -lcudart)

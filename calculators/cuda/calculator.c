@@ -48,15 +48,26 @@ static void close_cuda(sdlf_calculator *base)
     memset(&calculator->stream, 0, sizeof *calculator - offsetof(cuda_calculator, stream));
 }
 
+static sdlf_status complain_of_driver(void)
+{
+    int driver = 0, runtime = 0;
+    cudaGetLastError();
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    if (driver == 0) return sdlf_fail(SDLF_ERROR_DEVICE, "no CUDA device: there is no NVIDIA driver on this machine");
+    return sdlf_fail(SDLF_ERROR_DEVICE, "the NVIDIA driver is one for CUDA %d.%d; this build needs CUDA %d.%d",
+                     driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+}
+
 /* The device must be there, and be one that our code was built for. */
 static sdlf_status find_device(cuda_calculator *calculator, int device)
 {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
-    if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver || (error == cudaSuccess && count == 0)) {
+    if (error == cudaErrorInsufficientDriver) return complain_of_driver();
+    if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0)) {
         cudaGetLastError();
-        return sdlf_fail(SDLF_ERROR_DEVICE, "no CUDA device: %s",
-                         error != cudaSuccess ? cudaGetErrorString(error) : "the driver lists none");
+        return sdlf_fail(SDLF_ERROR_DEVICE, "no CUDA device: the NVIDIA driver lists none");
     }
     sdlf_status status = cuda_check(error, "no CUDA device: counting devices");
     if (status != SDLF_OK) return status;
