@@ -234,14 +234,6 @@ void direct_convolve_cpu(element *out, const direct_filter *filter, const elemen
 
 enum { POOL_WINDOWS = DIRECT_POSITIONS / 4 };
 
-/* All bits where a < b, 0 elsewhere, in lanes of integers as wide as elements. */
-typedef __typeof__((vector){0} < (vector){0}) lanes_mask;
-
-static inline vector choose(lanes_mask mask, vector yes, vector no)
-{
-    return (vector)(((lanes_mask)yes & mask) | ((lanes_mask)no & ~mask));
-}
-
 /* The maximum of four vectors and 0, and the marks of those that attain it. NaN wins, and leaves no marks. */
 static inline vector pool_four(const vector four[4], bool first_only, vector *marks)
 {

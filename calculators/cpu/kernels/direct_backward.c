@@ -49,7 +49,7 @@ im2col_space direct_backward_space_cpu(const convolution_backward *backward, con
     return (im2col_space){.each = all.scratch_size, .shared = all.packed_size + all.shares * all.sums_size};
 }
 
-/* dy / marked positions, and the marks, as [window][filter]. */
+/* dy / marked positions, and the marks, as [window][filter], with no marks for the filters that pad. */
 static void turn_gradient(const context *all, element *shares, element *marks, int64_t n, element *flat)
 {
     int64_t count = all->backward->v.k * all->p_q, step = all->gradient.channels;
@@ -65,8 +65,20 @@ static void turn_gradient(const context *all, element *shares, element *marks, i
         flat[i] = dy[i] / (element)(int)(marked > 0 ? marked : 1);
         numbers[i] = (element)(int)bits;
     }
+    if (step > all->backward->v.k) memset(marks, 0, (size_t)(all->p_q * step) * sizeof *marks);
     transpose(shares, step, flat, all->p_q, all->backward->v.k, all->p_q);
     transpose(marks, step, numbers, all->p_q, all->backward->v.k, all->p_q);
+}
+
+static inline void spread_window(element *to, int64_t row, int64_t step, const direct_pool *pool, vector share,
+                                 vector marks)
+{
+    lanes_mask marked = __builtin_convertvector(marks, lanes_mask), bit = (lanes_mask){0} + 1;
+    for (int64_t r = 0; r < pool->window[0]; r++) {
+        for (int64_t s = 0; s < pool->window[1]; s++, bit += bit) {
+            store(to + r * row + s * step, choose((marked & bit) != 0, share, (vector){0}));
+        }
+    }
 }
 
 /* The gradient by the convolution's own output: each window's share at its marked positions, 0 elsewhere. */
@@ -74,18 +86,14 @@ static void spread_gradient(const context *all, element *gradient, int64_t n, el
 {
     const direct_image *image = &all->gradient;
     const direct_pool *pool = all->pool;
-    int64_t step = image->channels, row = image->width * step, filters = all->backward->v.k;
+    int64_t step = image->channels, row = image->width * step;
     element *shares = work, *marks = shares + (all->p_q + LANES) * step;
     turn_gradient(all, shares, marks, n, marks + (all->p_q + LANES) * step);
-    for (int64_t i = 0; i < all->p_q; i++) {
-        element *to = gradient + (image->top + i / pool->q * pool->window[0]) * row +
-                      (image->left + i % pool->q * pool->window[1]) * step;
-        for (int64_t position = 0; position < pool->window[0] * pool->window[1]; position++) {
-            element *there = to + position / pool->window[1] * row + position % pool->window[1] * step;
-            int bit = 1 << position;
-#pragma omp simd
-            for (int64_t k = 0; k < filters; k++) {
-                there[k] = ((int)marks[i * step + k] & bit) ? shares[i * step + k] : 0;
+    for (int64_t p = 0; p < pool->p; p++) {
+        element *to = gradient + (image->top + p * pool->window[0]) * row + image->left * step;
+        for (int64_t q = 0; q < pool->q; q++, to += pool->window[1] * step, shares += step, marks += step) {
+            for (int64_t k = 0; k < step; k += LANES) {
+                spread_window(to + k, row, step, pool, load(shares + k), load(marks + k));
             }
         }
     }

@@ -39,6 +39,18 @@ static inline vector broadcast(element x)
     return x - (vector){0};
 }
 
+/* Integers as wide as elements, which a comparison of vectors gives: all bits where it holds, none elsewhere. */
+#if SDLF_VECTOR_BYTES / SDLF_LANES == 4
+typedef int32_t lanes_mask __attribute__((vector_size(SDLF_VECTOR_BYTES)));
+#else
+typedef int64_t lanes_mask __attribute__((vector_size(SDLF_VECTOR_BYTES)));
+#endif
+
+static inline vector choose(lanes_mask mask, vector yes, vector no)
+{
+    return (vector)(((lanes_mask)yes & mask) | ((lanes_mask)no & ~mask));
+}
+
 /* The lanes' sum, in pairs: the same order on every run. */
 static inline element sum_lanes(vector v)
 {
