@@ -1,9 +1,11 @@
 /* The CUDA calculator: opening a device, its memory, and the table of kernels. */
+#include "calculators/cuda/blas_library.h"
 #include "calculators/cuda/cuda.h"
 
 #include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "calculators/registry.h"
@@ -31,8 +33,12 @@ sdlf_status cuda_check_launch(const char *kernel)
 
 sdlf_status cuda_check_blas(cublasStatus_t status, const char *what)
 {
-    if (status == CUBLAS_STATUS_SUCCESS) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_DEVICE, "%s: %s", what, cublasGetStatusString(status));
+    switch (status) {
+    case CUBLAS_STATUS_SUCCESS: return SDLF_OK;
+    case CUBLAS_STATUS_ALLOC_FAILED: return sdlf_fail(SDLF_ERROR_MEMORY, "%s: cuBLAS found no memory", what);
+    case CUBLAS_STATUS_NOT_SUPPORTED: return sdlf_fail(SDLF_ERROR_DEVICE, "%s: cuBLAS does not support it", what);
+    default: return sdlf_fail(SDLF_ERROR_DEVICE, "%s: cuBLAS failed with status %d", what, (int)status);
+    }
 }
 
 static void close_cuda(sdlf_calculator *base)
@@ -41,10 +47,12 @@ static void close_cuda(sdlf_calculator *base)
     cudaSetDevice(calculator->device);
     if (calculator->stream != NULL) cudaStreamSynchronize(calculator->stream);
     cuda_release_products(calculator);
-    if (calculator->blas_lt != NULL) cublasLtDestroy(calculator->blas_lt);
-    if (calculator->blas != NULL) cublasDestroy(calculator->blas);
+    if (calculator->blas_lt != NULL) calculator->library->lt_destroy(calculator->blas_lt);
+    if (calculator->blas != NULL) calculator->library->destroy(calculator->blas);
     cudaFree(calculator->blas_workspace);
     if (calculator->stream != NULL) cudaStreamDestroy(calculator->stream);
+    free(calculator->library);
+    calculator->library = NULL;
     memset(&calculator->stream, 0, sizeof *calculator - offsetof(cuda_calculator, stream));
 }
 
@@ -99,18 +107,23 @@ static sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_option
     calculator->math = options != NULL ? options->math : SDLF_MATH_FP32;
     sdlf_status status = find_device(calculator, options != NULL ? options->device : 0);
     if (status != SDLF_OK) return status;
-    status = cuda_check(cudaSetDevice(calculator->device), "cudaSetDevice");
+    calculator->library = calloc(1, sizeof *calculator->library);
+    if (calculator->library == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for a calculator");
+    status = cuda_blas_load(calculator->library);
+    if (status == SDLF_OK) status = cuda_check(cudaSetDevice(calculator->device), "cudaSetDevice");
     if (status == SDLF_OK)
         status = cuda_check(cudaStreamCreateWithFlags(&calculator->stream, cudaStreamNonBlocking), "CUDA stream");
     if (status == SDLF_OK)
         status = cuda_check(cudaMalloc(&calculator->blas_workspace, CUDA_BLAS_WORKSPACE), "cuBLAS workspace");
-    if (status == SDLF_OK) status = cuda_check_blas(cublasCreate(&calculator->blas), "cuBLAS");
-    if (status == SDLF_OK) status = cuda_check_blas(cublasLtCreate(&calculator->blas_lt), "cuBLASLt");
+    if (status == SDLF_OK) status = cuda_check_blas(calculator->library->create(&calculator->blas), "cuBLAS");
+    if (status == SDLF_OK) status = cuda_check_blas(calculator->library->lt_create(&calculator->blas_lt), "cuBLASLt");
     if (status == SDLF_OK)
-        status = cuda_check_blas(cublasSetStream(calculator->blas, calculator->stream), "cuBLAS stream");
+        status =
+            cuda_check_blas(calculator->library->set_stream(calculator->blas, calculator->stream), "cuBLAS stream");
     if (status == SDLF_OK)
-        status = cuda_check_blas(cublasSetWorkspace(calculator->blas, calculator->blas_workspace, CUDA_BLAS_WORKSPACE),
-                                 "cuBLAS workspace");
+        status = cuda_check_blas(
+            calculator->library->set_workspace(calculator->blas, calculator->blas_workspace, CUDA_BLAS_WORKSPACE),
+            "cuBLAS workspace");
     if (status != SDLF_OK) close_cuda(base);
     return status;
 }

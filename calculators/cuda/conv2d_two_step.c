@@ -6,6 +6,7 @@
  *   dw        dw[g] = sum over n of dy[n,g] columns[n,g]^T: a part for each image, added in order
  *
  * The workspace holds as many images' columns as fit WORKSPACE, at least one. */
+#include "calculators/cuda/blas_library.h"
 #include "calculators/cuda/conv2d.h"
 
 static const int64_t WORKSPACE = INT64_C(256) << 20;
@@ -86,7 +87,7 @@ static sdlf_status multiply(sdlf_calculator *base, sdlf_dtype dtype, int64_t m, 
     const double one64 = 1, zero64 = 0;
     cudaDataType_t type = wide ? CUDA_R_64F : CUDA_R_32F;
     for (int64_t group = 0; group < groups; group++) {
-        cublasStatus_t status = cublasGemmStridedBatchedEx(
+        cublasStatus_t status = calculator->library->gemm_strided_batched(
             calculator->blas, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N, a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
             (int)n, (int)m, (int)k, wide ? (const void *)&one64 : &one32, at(&b, group, size), type, (int)b.columns,
             b.image_stride, at(&a, group, size), type, (int)a.columns, a.image_stride,

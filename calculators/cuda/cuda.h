@@ -37,8 +37,9 @@ typedef struct cuda_calculator {
     int capability; /* 90 for 9.0 */
     int multiprocessors;
     sdlf_math math;
-    char space[16]; /* "cuda:0" */
-    char name[256]; /* of the device */
+    char space[16];                    /* "cuda:0" */
+    char name[256];                    /* of the device */
+    struct cuda_blas_library *library; /* owned; blas_library.h, which C++ cannot read */
     cudaStream_t stream;
     cublasHandle_t blas;
     cublasLtHandle_t blas_lt;

@@ -3,6 +3,7 @@
  * Our matrices are row-major, cuBLAS's column-major, so it is asked for the transposed product c^T = op(b)^T op(a)^T: its
  * rows are our columns, and its bias, one number a row, is ours. The algorithm for a shape is asked of cuBLASLt once and kept
  * (descriptors and search would cost more than small products). */
+#include "calculators/cuda/blas_library.h"
 #include "calculators/cuda/cuda.h"
 
 #include <string.h>
@@ -53,29 +54,29 @@ static cuda_product_key key_of(const cuda_calculator *calculator, const sdlf_ope
     return key;
 }
 
-static void destroy(cuda_product *product)
+static void destroy(const cuda_blas_library *library, cuda_product *product)
 {
-    if (product->operation != NULL) cublasLtMatmulDescDestroy(product->operation);
+    if (product->operation != NULL) library->lt_operation_destroy(product->operation);
     for (int i = 0; i < 3; i++) {
-        if (product->layout[i] != NULL) cublasLtMatrixLayoutDestroy(product->layout[i]);
+        if (product->layout[i] != NULL) library->lt_layout_destroy(product->layout[i]);
     }
     memset(product, 0, sizeof *product);
 }
 
 void cuda_release_products(cuda_calculator *calculator)
 {
-    for (int i = 0; i < calculator->product_count; i++) destroy(&calculator->products[i]);
+    for (int i = 0; i < calculator->product_count; i++) destroy(calculator->library, &calculator->products[i]);
     calculator->product_count = 0;
 }
 
-static cublasStatus_t set(cublasLtMatmulDesc_t descriptor, cublasLtMatmulDescAttributes_t attribute, const void *value,
-                          size_t size)
+static cublasStatus_t set(const cuda_blas_library *library, cublasLtMatmulDesc_t descriptor,
+                          cublasLtMatmulDescAttributes_t attribute, const void *value, size_t size)
 {
-    return cublasLtMatmulDescSetAttribute(descriptor, attribute, value, size);
+    return library->lt_operation_set(descriptor, attribute, value, size);
 }
 
 /* Descriptors of the product, in cuBLAS's view: first factor op(b)^T, second op(a)^T. */
-static cublasStatus_t describe(cuda_product *product)
+static cublasStatus_t describe(const cuda_calculator *calculator, cuda_product *product)
 {
     const cuda_product_key *key = &product->key;
     bool wide = key->dtype == SDLF_FLOAT64;
@@ -85,47 +86,48 @@ static cublasStatus_t describe(cuda_product *product)
     cublasOperation_t second = key->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasLtEpilogue_t epilogue = epilogue_of(key->bias, key->relu);
     uint64_t m = (uint64_t)key->m, n = (uint64_t)key->n, k = (uint64_t)key->k;
-    cublasStatus_t status = cublasLtMatmulDescCreate(&product->operation, compute, type);
+    cublasStatus_t status = calculator->library->lt_operation_create(&product->operation, compute, type);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = set(product->operation, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first);
+        status = set(calculator->library, product->operation, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = set(product->operation, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second);
+        status = set(calculator->library, product->operation, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = set(product->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+        status =
+            set(calculator->library, product->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = key->transpose_b ? cublasLtMatrixLayoutCreate(&product->layout[0], type, k, n, (int64_t)k)
-                                  : cublasLtMatrixLayoutCreate(&product->layout[0], type, n, k, (int64_t)n);
+        status = key->transpose_b ? calculator->library->lt_layout_create(&product->layout[0], type, k, n, (int64_t)k)
+                                  : calculator->library->lt_layout_create(&product->layout[0], type, n, k, (int64_t)n);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = key->transpose_a ? cublasLtMatrixLayoutCreate(&product->layout[1], type, m, k, (int64_t)m)
-                                  : cublasLtMatrixLayoutCreate(&product->layout[1], type, k, m, (int64_t)k);
+        status = key->transpose_a ? calculator->library->lt_layout_create(&product->layout[1], type, m, k, (int64_t)m)
+                                  : calculator->library->lt_layout_create(&product->layout[1], type, k, m, (int64_t)k);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = cublasLtMatrixLayoutCreate(&product->layout[2], type, n, m, (int64_t)n);
+        status = calculator->library->lt_layout_create(&product->layout[2], type, n, m, (int64_t)n);
     return status;
 }
 
 static cublasStatus_t choose(cuda_calculator *calculator, cuda_product *product)
 {
     cublasLtMatmulPreference_t preference = NULL;
-    cublasStatus_t status = cublasLtMatmulPreferenceCreate(&preference);
+    cublasStatus_t status = calculator->library->lt_preference_create(&preference);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     size_t workspace = CUDA_BLAS_WORKSPACE;
     const uint32_t *alignment = product->key.alignment; /* of our a, b, c, residual */
-    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
-                                         sizeof workspace);
-    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment[1],
-                                         sizeof *alignment);
-    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &alignment[0],
-                                         sizeof *alignment);
-    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &alignment[3],
-                                         sizeof *alignment);
-    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &alignment[2],
-                                         sizeof *alignment);
+    calculator->library->lt_preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
+                                           sizeof workspace);
+    calculator->library->lt_preference_set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment[1],
+                                           sizeof *alignment);
+    calculator->library->lt_preference_set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &alignment[0],
+                                           sizeof *alignment);
+    calculator->library->lt_preference_set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &alignment[3],
+                                           sizeof *alignment);
+    calculator->library->lt_preference_set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &alignment[2],
+                                           sizeof *alignment);
     cublasLtMatmulHeuristicResult_t found;
     int count = 0;
     status =
-        cublasLtMatmulAlgoGetHeuristic(calculator->blas_lt, product->operation, product->layout[0], product->layout[1],
+        calculator->library->lt_choose(calculator->blas_lt, product->operation, product->layout[0], product->layout[1],
                                        product->layout[2], product->layout[2], preference, 1, &found, &count);
-    cublasLtMatmulPreferenceDestroy(preference);
+    calculator->library->lt_preference_destroy(preference);
     if (status == CUBLAS_STATUS_SUCCESS && count == 0) status = CUBLAS_STATUS_NOT_SUPPORTED;
     if (status == CUBLAS_STATUS_SUCCESS) product->algorithm = found.algo;
     return status;
@@ -139,7 +141,7 @@ static sdlf_status find_product(cuda_calculator *calculator, const cuda_product_
         if (memcmp(&(*found)->key, key, sizeof *key) == 0) return SDLF_OK;
     }
     if (calculator->product_count == CUDA_PRODUCTS) {
-        for (int i = 0; i < CUDA_PRODUCTS / 2; i++) destroy(&calculator->products[i]);
+        for (int i = 0; i < CUDA_PRODUCTS / 2; i++) destroy(calculator->library, &calculator->products[i]);
         memmove(calculator->products, calculator->products + CUDA_PRODUCTS / 2,
                 CUDA_PRODUCTS / 2 * sizeof *calculator->products);
         memset(calculator->products + CUDA_PRODUCTS / 2, 0, CUDA_PRODUCTS / 2 * sizeof *calculator->products);
@@ -147,10 +149,10 @@ static sdlf_status find_product(cuda_calculator *calculator, const cuda_product_
     }
     cuda_product *product = &calculator->products[calculator->product_count];
     product->key = *key;
-    cublasStatus_t status = describe(product);
+    cublasStatus_t status = describe(calculator, product);
     if (status == CUBLAS_STATUS_SUCCESS) status = choose(calculator, product);
     if (status != CUBLAS_STATUS_SUCCESS) {
-        destroy(product);
+        destroy(calculator->library, product);
         return cuda_check_blas(status, "cuBLASLt");
     }
     calculator->product_count++;
@@ -167,9 +169,10 @@ static sdlf_status multiply(cuda_calculator *calculator, const sdlf_operation *o
     bool wide = c->dtype == SDLF_FLOAT64;
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     if (product->key.bias)
-        status = set(product->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &op->in[2].data, sizeof op->in[2].data);
+        status = set(calculator->library, product->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &op->in[2].data,
+                     sizeof op->in[2].data);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = cublasLtMatmul(
+        status = calculator->library->lt_multiply(
             calculator->blas_lt, product->operation, wide ? (const void *)&alpha64 : &alpha32, b->data,
             product->layout[0], a->data, product->layout[1], wide ? (const void *)&beta64 : &beta32,
             product->key.residual ? op->in[3].data : c->data, product->layout[2], c->data, product->layout[2],

@@ -1,6 +1,7 @@
 /* gemm_backward_sgd as two products and a sweep: dx = dy w; v = momentum v + dy^T x, where the product adds to the velocity
  * itself, so that no gradient is stored; then w and v move on. Moves w three times and v four times less the gradient's
  * writing and reading. Without a velocity, or with Nesterov's rule, which needs the old one, the plan keeps the parts. */
+#include "calculators/cuda/blas_library.h"
 #include "calculators/cuda/cuda.h"
 
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
@@ -27,12 +28,12 @@ static sdlf_status velocity(sdlf_calculator *base, const sdlf_operation *op)
     const float one32 = 1, momentum32 = op->sgd.momentum;
     const double one64 = 1, momentum64 = (double)op->sgd.momentum;
     cudaDataType_t type = wide ? CUDA_R_64F : CUDA_R_32F;
-    return cuda_check_blas(cublasGemmEx(calculator->blas, CUBLAS_OP_N, CUBLAS_OP_T, inputs, units, rows,
-                                        wide ? (const void *)&one64 : &one32, x->data, type, inputs, dy->data, type,
-                                        units, wide ? (const void *)&momentum64 : &momentum32, v->data, type, inputs,
-                                        wide ? CUBLAS_COMPUTE_64F : cuda_compute_type(calculator->math),
-                                        CUBLAS_GEMM_DEFAULT),
-                           "gemm_backward_sgd");
+    return cuda_check_blas(
+        calculator->library->gemm(calculator->blas, CUBLAS_OP_N, CUBLAS_OP_T, inputs, units, rows,
+                                  wide ? (const void *)&one64 : &one32, x->data, type, inputs, dy->data, type, units,
+                                  wide ? (const void *)&momentum64 : &momentum32, v->data, type, inputs,
+                                  wide ? CUBLAS_COMPUTE_64F : cuda_compute_type(calculator->math), CUBLAS_GEMM_DEFAULT),
+        "gemm_backward_sgd");
 }
 
 sdlf_status gemm_backward_sgd_cuda(sdlf_calculator *base, const sdlf_operation *op)

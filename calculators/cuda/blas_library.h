@@ -1,0 +1,37 @@
+/* cuBLAS and cuBLASLt, loaded when the first CUDA calculator is opened and not before: they are hundreds of megabytes, and a
+ * program that uses no GPU should not spend its first tenth of a second on them, nor need them to be installed. */
+#ifndef SDLF_CALCULATORS_CUDA_BLAS_LIBRARY_H
+#define SDLF_CALCULATORS_CUDA_BLAS_LIBRARY_H
+
+#include <cublas_v2.h>
+#include <cublasLt.h>
+
+#include <sdlf/status.h>
+
+/* The functions we call, under their own names without the prefix. */
+typedef struct cuda_blas_library {
+    __typeof__(&cublasCreate_v2) create;
+    __typeof__(&cublasDestroy_v2) destroy;
+    __typeof__(&cublasSetStream_v2) set_stream;
+    __typeof__(&cublasSetWorkspace_v2) set_workspace;
+    __typeof__(&cublasGemmEx) gemm;
+    __typeof__(&cublasGemmStridedBatchedEx) gemm_strided_batched;
+    __typeof__(&cublasLtCreate) lt_create;
+    __typeof__(&cublasLtDestroy) lt_destroy;
+    __typeof__(&cublasLtMatmulDescCreate) lt_operation_create;
+    __typeof__(&cublasLtMatmulDescDestroy) lt_operation_destroy;
+    __typeof__(&cublasLtMatmulDescSetAttribute) lt_operation_set;
+    __typeof__(&cublasLtMatrixLayoutCreate) lt_layout_create;
+    __typeof__(&cublasLtMatrixLayoutDestroy) lt_layout_destroy;
+    __typeof__(&cublasLtMatmulPreferenceCreate) lt_preference_create;
+    __typeof__(&cublasLtMatmulPreferenceSetAttribute) lt_preference_set;
+    __typeof__(&cublasLtMatmulPreferenceDestroy) lt_preference_destroy;
+    __typeof__(&cublasLtMatmulAlgoGetHeuristic) lt_choose;
+    __typeof__(&cublasLtMatmul) lt_multiply;
+} cuda_blas_library;
+
+/* Fill the table; the libraries then stay loaded until the process ends, as their own threads and memory want it. Errors:
+ * SDLF_ERROR_UNSUPPORTED with the loader's words. */
+sdlf_status cuda_blas_load(cuda_blas_library *library);
+
+#endif
