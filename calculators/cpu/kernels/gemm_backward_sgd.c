@@ -148,7 +148,7 @@ static void update_tile(const sweep *s, const tile *t)
     vector rate = broadcast(s->rate), momentum = broadcast(s->momentum), decay = broadcast(s->decay);
     for (int i = 0; i < TILE_ROWS; i++) {
         for (int j = 0; j < TILE_VECTORS; j++) {
-            element *w = t->w + i * t->row + j * LANES, *v = t->v + (t->v ? i * t->row + j * LANES : 0);
+            element *w = t->w + i * t->row + j * LANES, *v = t->v ? t->v + i * t->row + j * LANES : NULL;
             vector weight = load(w), step = load(t->g + i * TILE_COLUMNS + j * LANES) + decay * weight;
             if (t->v) {
                 vector velocity = momentum * load(v) + step;
