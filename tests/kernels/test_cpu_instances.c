@@ -77,7 +77,7 @@ static example example_at(int index)
             "conv2d_relu_max_pool_forward",
             1e-4,
             {.kind = SDLF_CONV2D_RELU_MAX_POOL_FORWARD,
-             .in = {floats(sdlf_shape(9, 3, 20, 18)), floats(sdlf_shape(19, 3, 5, 5)), floats(sdlf_shape(19))},
+             .in = {floats(sdlf_shape(9, 4, 20, 18)), floats(sdlf_shape(19, 4, 5, 5)), floats(sdlf_shape(19))},
              .out = {floats(sdlf_shape(9, 19, 10, 9)), sdlf_tensor_view(SDLF_UINT8, sdlf_shape(9, 19, 10, 9), NULL)},
              .conv2d_pool = {.window = window5, .groups = 1, .pool = pool2}}};
     case 9:
@@ -85,9 +85,9 @@ static example example_at(int index)
             "conv2d_relu_max_pool_backward",
             1e-3,
             {.kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
-             .in = {floats(sdlf_shape(9, 3, 20, 18)), floats(sdlf_shape(19, 3, 5, 5)), floats(sdlf_shape(9, 19, 10, 9)),
+             .in = {floats(sdlf_shape(9, 4, 20, 18)), floats(sdlf_shape(19, 4, 5, 5)), floats(sdlf_shape(9, 19, 10, 9)),
                     sdlf_tensor_view(SDLF_UINT8, sdlf_shape(9, 19, 10, 9), NULL)},
-             .out = {floats(sdlf_shape(19, 3, 5, 5)), floats(sdlf_shape(19)), floats(sdlf_shape(9, 3, 20, 18))},
+             .out = {floats(sdlf_shape(19, 4, 5, 5)), floats(sdlf_shape(19)), floats(sdlf_shape(9, 4, 20, 18))},
              .conv2d_pool = {.window = window5, .groups = 1, .pool = pool2}}};
     case 10:
         return (example){

@@ -2,12 +2,15 @@
  *
  * A task takes a fixed share of the images. For each it lays out the gradient by the convolution's output as [h][w][filter]
  * (behind a pool: written out from dy and mask, zeros where nothing is marked), adds the gradient by the filters into its
- * share's sums, and convolves the gradient with the turned filters for dx. The shares' sums are added up in order.
+ * share's sums, and convolves the gradient with the turned filters for dx. Behind a pool, images with few marks go the way of
+ * direct_sparse.h instead. The shares' sums are added up in order.
  * 2 K P Q C R S FLOPs an image for each of dw and dx. */
-#include "calculators/cpu/kernels/direct_conv2d.h"
+#include "calculators/cpu/kernels/direct_sparse.h"
 #include "calculators/cpu/kernels/interleave.h"
 
-enum { SHARES = 32 };
+enum { SHARES = 16 };
+
+enum { DENSE, SPARSE };
 
 typedef struct context {
     const convolution_backward *backward;
@@ -15,7 +18,13 @@ typedef struct context {
     direct_filter forward_filter, backward_filter;
     direct_image image, gradient;
     element *packed, *sums, *scratch;
+    sparse_filter sparse_filter;
+    bool sparse;            /* that way is open */
+    element *sparse_packed; /* w for it */
     int64_t images, shares; /* of a share; how many */
+    /* A share's sums: LANES elements that say which of the two parts was used (DENSE, SPARSE), then these parts. */
+    int64_t dense_sums, sparse_sums;
+    int64_t sparse_packed_size, marks_size;
     int64_t sums_size, packed_size, image_size, gradient_size, work_size, scratch_size, p_q;
 } context;
 
@@ -31,22 +40,31 @@ static context context_of(const convolution_backward *backward, const direct_poo
                    .images = cpu_max(1, cpu_divide_up(v->n, SHARES)),
                    .p_q = pool ? pool->p * pool->q : v->p_q};
     all.shares = cpu_divide_up(v->n, all.images);
-    all.sums_size = backward->wants_dw ? direct_filter_size_cpu(&all.forward_filter) : 0;
+    all.sparse = pool && sparse_takes_cpu(v);
+    if (all.sparse) all.sparse_filter = sparse_filter_of_cpu(v);
+    int64_t sparse_size = all.sparse ? v->k * all.sparse_filter.padded_slots * LANES : 0;
+    all.dense_sums = backward->wants_dw ? direct_filter_size_cpu(&all.forward_filter) : 0;
+    all.sparse_sums = backward->wants_dw ? sparse_size : 0;
+    all.sums_size = LANES + all.dense_sums + all.sparse_sums;
+    all.sparse_packed_size = backward->wants_dx ? sparse_size : 0;
+    all.marks_size = all.sparse ? sparse_marks_size_cpu(v, pool) : 0;
     all.packed_size = backward->wants_dx ? direct_filter_size_cpu(&all.backward_filter) : 0;
-    all.image_size = backward->wants_dw ? direct_image_size(&all.image) : 0;
+    /* the sparse way builds dx where x lies, and reads and writes whole vectors at the ends of rows */
+    all.image_size = backward->wants_dw || all.sparse ? direct_image_size(&all.image) + LANES : 0;
     all.gradient_size = direct_image_size(&all.gradient);
     /* work space: an image's transposition; dy's and the marks'; dx before it is turned */
     int64_t in_flat = v->c * v->h * v->w, out_flat = (all.p_q + LANES) * all.gradient.channels * 2 + v->k * all.p_q * 2;
     int64_t dx_size = (v->h * v->w + DIRECT_POSITIONS) * all.backward_filter.padded_filters;
     all.work_size = cpu_round_up(cpu_max(cpu_max(in_flat, out_flat), backward->wants_dx ? dx_size : 0), LANES);
-    all.scratch_size = all.image_size + all.gradient_size + all.work_size;
+    all.scratch_size = all.image_size + all.gradient_size + all.work_size + all.marks_size;
     return all;
 }
 
 im2col_space direct_backward_space_cpu(const convolution_backward *backward, const direct_pool *pool)
 {
     context all = context_of(backward, pool);
-    return (im2col_space){.each = all.scratch_size, .shared = all.packed_size + all.shares * all.sums_size};
+    return (im2col_space){.each = all.scratch_size,
+                          .shared = all.packed_size + all.sparse_packed_size + all.shares * all.sums_size};
 }
 
 /* dy / marked positions, and the marks, as [window][filter], with no marks for the filters that pad. */
@@ -99,6 +117,41 @@ static void spread_gradient(const context *all, element *gradient, int64_t n, el
     }
 }
 
+/* A part of a share's sums, zeros at first. */
+static element *use_sums(element *sums, int part, int64_t first, int64_t count)
+{
+    if (sums[part] == 0) memset(sums + first, 0, (size_t)count * sizeof *sums);
+    sums[part] = 1;
+    return sums + first;
+}
+
+/* The sparse way for one image; false where it does not pay. */
+static bool sparse_image(const context *all, int64_t n, element *sums, element *scratch)
+{
+    const convolution_backward *backward = all->backward;
+    const convolution *v = &backward->v;
+    const direct_image *laid_out = &all->image;
+    element *image = scratch, *work = scratch + all->image_size + all->gradient_size;
+    sparse_marks marks = sparse_marks_of_cpu(v, all->pool, work + all->work_size);
+    int64_t windows = n * v->k * all->p_q, x_size = v->c * v->h * v->w, row = v->w * v->c;
+    if (!sparse_mark_cpu(&marks, v, all->pool, backward->dy + windows, all->pool->mask_in + windows)) return false;
+    if (backward->wants_dw) {
+        direct_load_cpu(image, laid_out, backward->x + n * x_size, v->c, v->h, v->w, work);
+        element *part = use_sums(sums, SPARSE, LANES + all->dense_sums, all->sparse_sums);
+        sparse_weights_cpu(part, v, &all->sparse_filter, &marks, image);
+    }
+    if (backward->wants_dx) {
+        memset(image, 0, (size_t)all->image_size * sizeof *image);
+        sparse_input_cpu(image, v, &all->sparse_filter, &marks, all->sparse_packed);
+        for (int64_t h = 0; h < v->h; h++) { /* without the padding */
+            const element *from = image + ((h + laid_out->top) * laid_out->width + laid_out->left) * v->c;
+            memcpy(work + h * row, from, (size_t)row * sizeof *work);
+        }
+        transpose(backward->dx + n * x_size, v->h * v->w, work, v->c, v->h * v->w, v->c);
+    }
+    return true;
+}
+
 static void backward_image(const context *all, int64_t n, element *sums, element *scratch)
 {
     const convolution_backward *backward = all->backward;
@@ -113,7 +166,7 @@ static void backward_image(const context *all, int64_t n, element *sums, element
     }
     if (backward->wants_dw) {
         direct_load_cpu(image, &all->image, backward->x + n * v->c * v->h * v->w, v->c, v->h, v->w, work);
-        direct_weights_cpu(sums, &all->forward_filter, image,
+        direct_weights_cpu(use_sums(sums, DENSE, LANES, all->dense_sums), &all->forward_filter, image,
                            gradient + gradient_image->top * gradient_row +
                                gradient_image->left * gradient_image->channels,
                            gradient_row, v->p, v->q);
@@ -130,23 +183,49 @@ static void backward_share(void *argument, int64_t share, int thread)
     const context *all = argument;
     element *sums = all->sums + share * all->sums_size, *scratch = all->scratch + thread * all->scratch_size;
     int64_t last = cpu_min((share + 1) * all->images, all->backward->v.n);
-    memset(sums, 0, (size_t)all->sums_size * sizeof *sums);
+    memset(sums, 0, LANES * sizeof *sums);
     memset(scratch + all->image_size, 0, (size_t)all->gradient_size * sizeof *scratch); /* the edges stay 0 */
-    for (int64_t n = share * all->images; n < last; n++) backward_image(all, n, sums, scratch);
+    for (int64_t n = share * all->images; n < last; n++) {
+        if (!all->sparse || !sparse_image(all, n, sums, scratch)) backward_image(all, n, sums, scratch);
+    }
 }
 
-/* dw (K,C,R,S) from the shares' sums, [r][s][c][filter]; a task takes one tap. */
-static void add_shares(void *argument, int64_t tap, int thread)
+/* The shares' sums, into the first of them; a task takes a run of elements of one of the two parts. */
+static void add_shares(void *argument, int64_t index, int thread)
+{
+    const context *all = argument;
+    int64_t first = LANES + index * TASK_ELEMENTS, end = cpu_min(first + TASK_ELEMENTS, all->sums_size);
+    int64_t middle = cpu_min(cpu_max(LANES + all->dense_sums, first), end);
+    (void)thread;
+    for (int part = DENSE; part <= SPARSE; part++) {
+        int64_t from = part == DENSE ? first : middle, to = part == DENSE ? middle : end;
+        element *sum = all->sums;
+        if (sum[part] == 0) memset(sum + from, 0, (size_t)(to - from) * sizeof *sum);
+        for (int64_t share = 1; share < all->shares; share++) {
+            const element *more = all->sums + share * all->sums_size;
+            if (more[part] == 0) continue;
+#pragma omp simd
+            for (int64_t i = from; i < to; i++) sum[i] += more[i];
+        }
+    }
+}
+
+/* dw (K,C,R,S) from both parts: [r][s][c][filter], and [filter][slot]. A task takes one filter. */
+static void write_weights(void *argument, int64_t k, int thread)
 {
     const context *all = argument;
     const convolution *v = &all->backward->v;
-    int64_t step = all->forward_filter.padded_filters;
-    int64_t c = tap % v->c, r_s = tap / v->c;
+    const element *dense = all->sums + LANES + k, *sparse = all->sums + LANES + all->dense_sums;
+    int64_t step = all->forward_filter.padded_filters, row = all->sparse_filter.row_vectors * LANES;
+    element *dw = all->backward->dw + k * v->taps;
     (void)thread;
-    for (int64_t k = 0; k < v->k; k++) {
-        element sum = 0;
-        for (int64_t share = 0; share < all->shares; share++) sum += all->sums[share * all->sums_size + tap * step + k];
-        all->backward->dw[k * v->taps + c * v->r_s + r_s] = sum;
+    sparse += k * all->sparse_filter.padded_slots * LANES;
+    for (int64_t c = 0; c < v->c; c++) {
+        for (int64_t i = 0; i < v->r_s; i++) {
+            element sum = dense[(i * v->c + c) * step];
+            if (all->sparse) sum += sparse[i / v->s * row + i % v->s * v->c + c];
+            *dw++ = sum;
+        }
     }
 }
 
@@ -155,9 +234,16 @@ void direct_backward_cpu(const cpu_calculator *cpu, const convolution_backward *
 {
     context all = context_of(backward, pool);
     all.packed = scratch;
-    all.sums = all.packed + all.packed_size;
+    all.sparse_packed = all.packed + all.packed_size;
+    all.sums = all.sparse_packed + all.sparse_packed_size;
     all.scratch = all.sums + all.shares * all.sums_size;
     if (backward->wants_dx) direct_pack_backward_cpu(all.packed, &backward->v, backward->w);
+    if (backward->wants_dx && all.sparse) {
+        sparse_pack_cpu(all.sparse_packed, &backward->v, &all.sparse_filter, backward->w);
+    }
     cpu_parallel(cpu, all.shares, 2 * convolution_time(&backward->v), backward_share, &all);
-    if (backward->wants_dw) cpu_parallel(cpu, backward->v.taps, all.shares * all.sums_size, add_shares, &all);
+    if (!backward->wants_dw) return;
+    cpu_parallel(cpu, cpu_divide_up(all.sums_size - LANES, TASK_ELEMENTS),
+                 cpu_time_of_elements(all.shares * all.sums_size), add_shares, &all);
+    cpu_parallel(cpu, backward->v.k, 2 * backward->v.k * backward->v.taps, write_weights, &all);
 }
