@@ -42,6 +42,8 @@ sdlf_status sdlf_calculator_open(sdlf_calculator **calculator, const char *name,
                          options->threads < 0 ? "threads" : "device",
                          options->threads < 0 ? options->threads : options->device);
     }
+    if ((unsigned)options->math >= SDLF_MATH_COUNT)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s': there is no math mode %d", name, (int)options->math);
     sdlf_calculator *made = calloc(1, type->size);
     if (!made) return sdlf_fail(SDLF_ERROR_MEMORY, "calculator '%s': no memory for %zu bytes", name, type->size);
     made->type = type;

@@ -1,7 +1,7 @@
 /* What a trainer was asked for: defaults and ranges, JSON for checkpoints, and the comparison when training goes on.
  *
  *   {"optimizer":{"type":"sgd","momentum":0.9,...},"schedule":{"type":"one_cycle","peak":0.05,...},
- *    "trainer":{"clip_norm":0,"label_smoothing":0},"augment":{"shift":2,...,"seed":"1"}}
+ *    "trainer":{"clip_norm":0,"label_smoothing":0},"augment":{"shift":2,...,"seed":"1"},"math":"fp32"}
  * Numbers have nine digits, which tell any two floats apart. */
 #include "framework/trainer_internal.h"
 
@@ -59,6 +59,8 @@ sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options)
     if (options->batch == 0) options->batch = DEFAULT_BATCH;
     if (options->epochs == 0) options->epochs = 1;
     if (options->seed == 0) options->seed = 1;
+    if ((unsigned)options->math >= SDLF_MATH_COUNT)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: there is no math mode %d", (int)options->math);
     if (options->augment.seed == 0) options->augment.seed = options->seed;
     if (options->batch < 1 || options->batch > MAXIMUM_BATCH)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: batch: expected 1 to %d, found %" PRId64, MAXIMUM_BATCH,
@@ -110,6 +112,7 @@ sdlf_status sdlf_trainer_write_settings(const sdlf_trainer_options *options, cha
                                                  sdlf_schedule_names[options->schedule.kind], &options->schedule));
     failed |= json_object_set_new(root, "trainer", fields_to_json(trainer_fields, NULL, options));
     failed |= json_object_set_new(root, "augment", augment);
+    failed |= json_object_set_new(root, "math", json_string(sdlf_math_name(options->math)));
     if (failed == 0) printed = json_text_print(root, JSON_COMPACT | JSON_REAL_PRECISION(9), NULL);
     json_decref(root);
     sdlf_status status = SDLF_OK;
@@ -172,6 +175,11 @@ static sdlf_status read_settings(const json_t *root, sdlf_trainer_options *optio
     options->schedule = (sdlf_schedule){.kind = (sdlf_schedule_kind)kind};
     options->augment = (sdlf_augmentation){.seed = seed != NULL ? strtoull(seed, &end, 10) : 0};
     if (end == NULL || end == seed || *end != '\0') return bad_settings("augment", "seed");
+    const json_t *math = json_object_get(root, "math"); /* checkpoints from before there was a choice have none */
+    options->math = math == NULL           ? SDLF_MATH_FP32
+                    : json_is_string(math) ? sdlf_math_from_name(json_string_value(math))
+                                           : SDLF_MATH_COUNT;
+    if (options->math == SDLF_MATH_COUNT) return bad_settings("", "math");
     sdlf_status status =
         fields_from_json(root, "optimizer", options->optimizer.type->fields, &options->optimizer.options);
     if (status == SDLF_OK)
@@ -249,6 +257,9 @@ sdlf_status sdlf_trainer_compare_options(const sdlf_trainer_options *found, cons
     if (field != NULL) return differs("augment", field);
     if (wanted->augment.seed != found->augment.seed)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: augment seed is not what the checkpoint was trained with");
+    if (wanted->math != found->math)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: the checkpoint was trained with math %s, but %s is asked for",
+                         sdlf_math_name(found->math), sdlf_math_name(wanted->math));
     if (wanted->epochs != found->epochs && !finished && depends_on_epochs(&found->schedule))
         return sdlf_fail(
             SDLF_ERROR_ARGUMENT,

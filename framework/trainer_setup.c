@@ -34,7 +34,8 @@ static sdlf_status use_calculator(sdlf_trainer *trainer, const char *name, sdlf_
     if (*calculator != NULL) return SDLF_OK;
     if (trainer->calculator_count == TRAINER_MAX_CALCULATORS)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: more than %d calculators", TRAINER_MAX_CALCULATORS);
-    sdlf_calculator_options options = {.threads = trainer->options.threads};
+    sdlf_calculator_options options = {
+        .threads = trainer->options.threads, .device = trainer->options.device, .math = trainer->options.math};
     sdlf_status status = sdlf_calculator_open(calculator, name, &options);
     if (status != SDLF_OK) return status;
     trainer->calculators[trainer->calculator_count++] = *calculator;

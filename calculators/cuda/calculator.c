@@ -101,16 +101,32 @@ static sdlf_status find_device(cuda_calculator *calculator, int device)
     return SDLF_OK;
 }
 
+/* There must be kernels that this device runs. */
+static sdlf_status find_kernels(cuda_calculator *calculator)
+{
+    cudaError_t error = cuda_kernel_architecture(&calculator->kernels);
+    if (error != cudaErrorNoKernelImageForDevice && error != cudaErrorInvalidDeviceFunction)
+        return cuda_check(error, "CUDA kernels");
+    cudaGetLastError();
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                     "this build has no kernels for CUDA device %d (%s, compute capability %d.%d); "
+                     "build with -DCMAKE_CUDA_ARCHITECTURES=%d",
+                     calculator->device, calculator->name, calculator->capability / 10, calculator->capability % 10,
+                     calculator->capability);
+}
+
 static sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_options *options)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
     calculator->math = options != NULL ? options->math : SDLF_MATH_FP32;
     sdlf_status status = find_device(calculator, options != NULL ? options->device : 0);
     if (status != SDLF_OK) return status;
+    status = cuda_check(cudaSetDevice(calculator->device), "cudaSetDevice");
+    if (status == SDLF_OK) status = find_kernels(calculator);
+    if (status != SDLF_OK) return status;
     calculator->library = calloc(1, sizeof *calculator->library);
     if (calculator->library == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for a calculator");
     status = cuda_blas_load(calculator->library);
-    if (status == SDLF_OK) status = cuda_check(cudaSetDevice(calculator->device), "cudaSetDevice");
     if (status == SDLF_OK)
         status = cuda_check(cudaStreamCreateWithFlags(&calculator->stream, cudaStreamNonBlocking), "CUDA stream");
     if (status == SDLF_OK)
@@ -128,11 +144,22 @@ static sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_option
     return status;
 }
 
+/* "NVIDIA H100 PCIe, compute capability 9.0, kernels built for 9.0, math fp32" */
 static void describe_cuda(const sdlf_calculator *base, char *text, size_t size)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
-    snprintf(text, size, "%s, compute capability %d.%d, math %s", calculator->name, calculator->capability / 10,
-             calculator->capability % 10, sdlf_math_name(calculator->math));
+    int device = calculator->capability, kernels = calculator->kernels;
+    snprintf(text, size, "%s, compute capability %d.%d, kernels %s %d.%d, math %s", calculator->name, device / 10,
+             device % 10, kernels > 0 ? "built for" : "translated from", (kernels > 0 ? kernels : -kernels) / 10,
+             (kernels > 0 ? kernels : -kernels) % 10, sdlf_math_name(calculator->math));
+}
+
+static int device_count_cuda(void)
+{
+    int count = 0;
+    if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+    cudaGetLastError();
+    return 0;
 }
 
 static sdlf_status allocate_cuda(sdlf_calculator *base, int64_t bytes, void **memory)
@@ -208,6 +235,8 @@ const sdlf_calculator_class sdlf_cuda_calculator_class = {
     .name = "cuda",
     .summary = "one NVIDIA GPU",
     .size = sizeof(cuda_calculator),
+    .has_math = true,
+    .device_count = device_count_cuda,
     .open = open_cuda,
     .close = close_cuda,
     .describe = describe_cuda,

@@ -35,6 +35,7 @@ typedef struct cuda_calculator {
     sdlf_calculator base;
     int device;
     int capability; /* 90 for 9.0 */
+    int kernels; /* architecture that this build's kernels for it were made for; negative: translated by the driver */
     int multiprocessors;
     sdlf_math math;
     char space[16];                    /* "cuda:0" */
@@ -70,6 +71,9 @@ static inline unsigned cuda_blocks(const cuda_calculator *calculator, int64_t co
     if (wanted > most) wanted = most;
     return wanted < 1 ? 1u : (unsigned)wanted;
 }
+
+/* Which of this build's architectures serves the current device, as cuda_calculator.kernels has it (memory.cu). */
+cudaError_t cuda_kernel_architecture(int *architecture);
 
 /* ---- products ---- */
 

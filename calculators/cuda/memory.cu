@@ -114,6 +114,17 @@ static __global__ void copy(sdlf_dtype from_dtype, const void *x, layout from, s
     }
 }
 
+/* One kernel speaks for all: the build makes them for the same architectures. Where the driver translated the intermediate
+ * code, the code is newer than what it was translated from. */
+extern "C" cudaError_t cuda_kernel_architecture(int *architecture)
+{
+    cudaFuncAttributes attributes = {};
+    cudaError_t error = cudaFuncGetAttributes(&attributes, fill);
+    *architecture =
+        attributes.ptxVersion < attributes.binaryVersion ? -attributes.ptxVersion : attributes.binaryVersion;
+    return error;
+}
+
 extern "C" sdlf_status fill_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);

@@ -52,6 +52,11 @@ struct sdlf_calculator_class {
     const char *name;    /* "cpu" */
     const char *summary; /* one line for --help */
     size_t size;         /* of the object whose first member is an sdlf_calculator */
+    bool has_math;       /* does it compute otherwise in another math mode? False: fp32, whatever is asked */
+
+    /* How many devices of its kind this machine has, for sdlf_calculator_options.device to choose from: 0 .. count - 1.
+     * Optional; NULL: it has none to choose from, and takes no notice of the option. */
+    int (*device_count)(void);
 
     /* Make a zeroed object ready; on failure it has released all it took. */
     sdlf_status (*open)(sdlf_calculator *calculator, const sdlf_calculator_options *options);

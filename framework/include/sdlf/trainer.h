@@ -47,7 +47,9 @@ typedef struct sdlf_trainer_options {
     const char *backward;                    /* default: `forward` */
     const sdlf_trainer_placement *placement; /* borrowed until sdlf_trainer_create returns */
     int placement_count;
-    int threads; /* default: all */
+    int threads;    /* default: all */
+    int device;     /* of calculators that have several; see sdlf_calculator_options */
+    sdlf_math math; /* of calculators that have a choice; default fp32 */
     bool no_fusion;
     const char *conv_algorithm; /* a convolution algorithm by name; NULL: the calculator's own choice */
     const char *data;           /* noted in checkpoints: what to open the data set with; default: its name */
@@ -64,9 +66,9 @@ typedef struct sdlf_trainer_options {
  * A model that is not built is built from `seed`. One whose normalisation is not known takes that of `train`; samples are
  * normalised as the model says. Optimiser states and the training state of an earlier training are dropped, unless
  * `resume` is set: then training goes on where the model's training state says, and ends with the weights, bit for bit,
- * of training that was never interrupted. For that to hold, batch, seed, optimizer, schedule, label_smoothing, clip_norm
- * and augment must be those of the state (sdlf_trainer_restore_options); another value is an error that names it. `epochs`
- * may differ where the schedule does not depend on it (constant and step, without warm-up), and may grow once all
+ * of training that was never interrupted. For that to hold, batch, seed, optimizer, schedule, label_smoothing, clip_norm,
+ * augment and math must be those of the state (sdlf_trainer_restore_options); another value is an error that names it.
+ * `epochs` may differ where the schedule does not depend on it (constant and step, without warm-up), and may grow once all
  * epochs are done: the schedule is then that of the longer training.
  *
  * Errors: options out of range, shapes that disagree with the data (samples' shape, number of classes), a training state
@@ -84,8 +86,8 @@ sdlf_status sdlf_trainer_run(sdlf_trainer *trainer);
 /* Ask a running trainer to stop after the current step. Safe from a signal handler and from other threads. */
 void sdlf_trainer_stop(sdlf_trainer *trainer);
 
-/* Set batch, epochs, seed, optimizer, schedule, label_smoothing, clip_norm and augment to what a checkpoint was trained
- * with; the other members are left as they are. A program that resumes starts from these, and changes what its user asks
+/* Set batch, epochs, seed, optimizer, schedule, label_smoothing, clip_norm, augment and math to what a checkpoint was
+ * trained with; the other members are left as they are. A program that resumes starts from these, and changes what its user asks
  * for. Errors: SDLF_ERROR_ARGUMENT (there is no state), SDLF_ERROR_FORMAT (settings that cannot be read). */
 sdlf_status sdlf_trainer_restore_options(sdlf_trainer_options *options, const sdlf_training_state *state);
 
