@@ -1,25 +1,35 @@
 /* The time of a training epoch. */
 #include "apps/bench_epoch.h"
 
-/* What the trainer's callback sees. */
+static const double short_epoch = 2; /* seconds: one that took less is run again, now that everything is warm */
+
+/* What the trainer's callback sees. A device reports many steps at once. */
 typedef struct stopwatch {
     sdlf_trainer *trainer;
     int64_t limit, warmup; /* steps; limit 0: the whole epoch */
     int64_t steps;         /* of the epoch */
     struct mark {
         double seconds;
-        int64_t samples;
+        int64_t samples, step;
     } warm, now; /* after the first steps; after the last one */
+    bool enough; /* the trainer was told to stop */
 } stopwatch;
 
 static void on_step(const sdlf_progress *now, void *user)
 {
     stopwatch *watch = user;
-    if (watch->limit > 0 && now->step > watch->limit) return;
+    if (watch->enough) return;
     watch->steps = now->steps;
-    watch->now = (struct mark){now->seconds, now->samples};
-    if (now->step <= watch->warmup) watch->warm = watch->now;
-    if (now->step == watch->limit && now->step < now->steps) sdlf_trainer_stop(watch->trainer);
+    watch->now = (struct mark){now->seconds, now->samples, now->step};
+    if (now->step <= watch->warmup || watch->warm.step == 0) watch->warm = watch->now;
+    if (now->event == SDLF_PROGRESS_EPOCH) {
+        watch->enough = now->seconds > short_epoch;
+        watch->warm = (struct mark){.step = 0};
+    } else {
+        watch->enough = watch->limit > 0 && now->step >= watch->limit && now->step > watch->warm.step;
+        watch->enough = watch->enough && now->step < now->steps;
+    }
+    if (watch->enough) sdlf_trainer_stop(watch->trainer);
 }
 
 sdlf_status bench_epoch_time(bench_epoch *epoch, int64_t *memory, sdlf_model *model, const sdlf_dataset *data,
@@ -27,7 +37,7 @@ sdlf_status bench_epoch_time(bench_epoch *epoch, int64_t *memory, sdlf_model *mo
 {
     stopwatch watch = {.limit = steps, .warmup = steps < 10 ? 1 : steps / 10};
     sdlf_trainer_options copy = *options;
-    copy.epochs = 1;
+    copy.epochs = 2;
     copy.callback = on_step;
     copy.user = &watch;
     sdlf_status status = sdlf_trainer_create(&watch.trainer, model, data, NULL, &copy);
@@ -35,14 +45,13 @@ sdlf_status bench_epoch_time(bench_epoch *epoch, int64_t *memory, sdlf_model *mo
     *memory = sdlf_trainer_memory(watch.trainer);
     status = sdlf_trainer_run(watch.trainer);
     sdlf_trainer_free(watch.trainer);
-    bool stopped = status == SDLF_ERROR_INTERRUPTED;
-    if (status != SDLF_OK && !stopped) return status;
+    if (status != SDLF_OK && status != SDLF_ERROR_INTERRUPTED) return status;
 
     *epoch = (bench_epoch){.samples = data->samples.shape.dim[0],
                            .steps = watch.steps,
-                           .measured_steps = stopped ? watch.limit : watch.steps,
+                           .measured_steps = watch.now.step,
                            .seconds = watch.now.seconds};
-    if (stopped) {
+    if (watch.now.step < watch.steps) {
         epoch->seconds = (watch.now.seconds - watch.warm.seconds) / (double)(watch.now.samples - watch.warm.samples) *
                          (double)epoch->samples;
     }

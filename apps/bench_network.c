@@ -99,7 +99,7 @@ static sdlf_status time_epoch(session *s)
 
 static sdlf_status measure_ceilings(session *s)
 {
-    sdlf_status status = machine_check_memory(2 * s->set.copy_size);
+    sdlf_status status = machine_check_memory(&s->machine, 2 * s->set.copy_size);
     for (int i = 0; i < s->machine.count && status == SDLF_OK; i++) {
         status = ceilings_measure(&s->result.ceilings[s->result.ceiling_count++], s->machine.calculator[i],
                                   s->set.copy_size);
@@ -122,7 +122,7 @@ static sdlf_status open_all(session *s, const optimizer_rows *optimizers, const 
     if (status == SDLF_OK) status = sdlf_plan_measure(&memory, s->model, &s->options);
     if (status == SDLF_OK) {
         s->memory = memory.arena + memory.parameters + memory.states;
-        status = machine_check_memory(s->memory);
+        status = machine_check_memory(&s->machine, s->memory);
     }
     return status;
 }
@@ -170,6 +170,7 @@ static int run(int count, char **words)
     optimizer_rows_make(&optimizers);
     const argument_part parts[] = {{bench_arguments, 0},
                                    {execution_arguments, offsetof(settings, execution)},
+                                   {machine_arguments, offsetof(settings, execution.choice)},
                                    {optimizers.row, offsetof(settings, optimizer)},
                                    {0}};
     const command_usage usage = {

@@ -16,7 +16,8 @@
 
 typedef struct settings {
     const char *weights, *net, *data, *calculator;
-    int64_t batch, threads;
+    int64_t batch;
+    machine_choice choice;
     bool train_half, confusion, json;
 } settings;
 
@@ -33,8 +34,12 @@ static const argument table_of_arguments[] = {
      .help = "samples a step (default: a fitting number)"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "what computes"},
-    {"threads", ARGUMENT_INT, offsetof(settings, threads), "N", .minimum = 1, .maximum = 1024,
+    {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: all)"},
+    {0},
+};
+
+static const argument output_arguments[] = {
     {"confusion", ARGUMENT_FLAG, offsetof(settings, confusion), .help = "print the confusion matrix too"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {0},
@@ -63,7 +68,7 @@ static sdlf_status check_memory(const session *s)
     sdlf_memory_info memory;
     sdlf_status status =
         sdlf_plan_measure(&memory, s->model, &(sdlf_plan_options){.batch = s->set.batch, .forward = s->calculator});
-    return status == SDLF_OK ? machine_check_memory(memory.arena + memory.parameters) : status;
+    return status == SDLF_OK ? machine_check_memory(&s->machine, memory.arena + memory.parameters) : status;
 }
 
 static void print_text(const session *s, const terminal *out)
@@ -96,8 +101,9 @@ static sdlf_status print_json(const session *s)
 static sdlf_status evaluate(session *s)
 {
     terminal out = terminal_of(stdout);
-    s->machine.threads = (int)s->set.threads;
+    s->machine.choice = s->set.choice;
     sdlf_status status = machine_open(&s->machine, s->set.calculator, &s->calculator);
+    if (status == SDLF_OK) status = machine_check_choice(&s->machine);
     if (status == SDLF_OK) status = network_open_weights(&s->model, s->set.weights, s->set.net);
     if (status == SDLF_OK && s->set.batch > 0) status = check_memory(s);
     if (status == SDLF_OK && !s->set.json) report_header(&out, s->machine.calculator, s->machine.count);
@@ -121,7 +127,8 @@ static int run(int count, char **words)
 {
     session s = {.model = NULL};
     arguments given;
-    static const argument_part parts[] = {{table_of_arguments, 0}, {0}};
+    static const argument_part parts[] = {
+        {table_of_arguments, 0}, {machine_arguments, offsetof(settings, choice)}, {output_arguments, 0}, {0}};
     static const command_usage usage = {
         .command = "eval",
         .synopsis = "--weights FILE [options]",

@@ -18,7 +18,7 @@ const argument execution_arguments[] = {
      .help = "another one for the backward pass"},
     {"place", ARGUMENT_LIST, offsetof(execution, place), "LAYER=NAME",
      .help = "another one for a layer: LAYER=NAME or LAYER=forward:NAME,backward:NAME; may be repeated"},
-    {"threads", ARGUMENT_INT, offsetof(execution, threads), "N", .minimum = 1, .maximum = 1024,
+    {"threads", ARGUMENT_INT, offsetof(execution, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: all)"},
     {"conv-algorithm", ARGUMENT_TEXT, offsetof(execution, conv_algorithm), "NAME",
      .help = "force a convolution algorithm instead of the calculator's own choice"},
@@ -104,14 +104,16 @@ void execution_to_trainer(const execution *e, sdlf_trainer_options *options)
     options->backward = e->backward;
     options->placement = e->placement;
     options->placement_count = e->place.count;
-    options->threads = (int)e->threads;
+    options->threads = (int)e->choice.threads;
+    options->device = (int)e->choice.device;
+    options->math = (sdlf_math)e->choice.math;
     options->no_fusion = e->no_fusion;
     options->conv_algorithm = e->conv_algorithm;
 }
 
 sdlf_status execution_to_plan(execution *e, machine *m, sdlf_plan_options *options)
 {
-    m->threads = (int)e->threads;
+    m->choice = e->choice;
     sdlf_status status = machine_open(m, e->forward, &options->forward);
     if (status == SDLF_OK) status = machine_open(m, e->backward, &options->backward);
     for (int i = 0; i < e->place.count && status == SDLF_OK; i++) {
@@ -126,5 +128,5 @@ sdlf_status execution_to_plan(execution *e, machine *m, sdlf_plan_options *optio
     options->placement_count = e->place.count;
     options->no_fusion = e->no_fusion;
     options->conv_algorithm = e->conv_algorithm;
-    return status;
+    return status == SDLF_OK ? machine_check_choice(m) : status;
 }

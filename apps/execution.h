@@ -1,4 +1,5 @@
-/* Where a network runs: the options that train, info and bench share. */
+/* Where a network runs: the options that train, info and bench share. machine_arguments belong right behind
+ * execution_arguments, for `choice`. */
 #ifndef SDLF_APPS_EXECUTION_H
 #define SDLF_APPS_EXECUTION_H
 
@@ -9,7 +10,7 @@
 
 typedef struct execution {
     const char *calculator, *forward, *backward; /* NULL where not given */
-    int64_t threads;
+    machine_choice choice;
     argument_list place;
     const char *conv_algorithm;
     bool no_fusion;

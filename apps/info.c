@@ -58,7 +58,7 @@ static sdlf_status show_plan(settings *set, const terminal *out, sdlf_plan_optio
     if (status == SDLF_OK) status = execution_to_plan(&set->execution, &calculators, options);
     if (status == SDLF_OK) status = sdlf_plan_measure(&info.memory, model, options);
     if (status == SDLF_OK) {
-        status = machine_check_memory(info.memory.arena + info.memory.parameters + info.memory.states);
+        status = machine_check_memory(&calculators, info.memory.arena + info.memory.parameters + info.memory.states);
     }
     if (status == SDLF_OK) status = sdlf_plan_create(&plan, model, options);
     if (status == SDLF_OK) {
@@ -99,6 +99,7 @@ static int run(int count, char **words)
     optimizer_rows_make(&optimizers);
     const argument_part parts[] = {{plan_arguments, 0},
                                    {execution_arguments, offsetof(settings, execution)},
+                                   {machine_arguments, offsetof(settings, execution.choice)},
                                    {optimizers.row, offsetof(settings, optimizer)},
                                    {0}};
     const command_usage usage = {

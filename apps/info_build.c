@@ -11,11 +11,18 @@
 #include "apps/report.h"
 #include "apps/wrap.h"
 
+/* How many lines a calculator gets: one for each of its devices, and one where it has none. */
+static int line_count(const sdlf_calculator_class *type)
+{
+    int devices = type->device_count ? type->device_count() : 1;
+    return devices < 1 ? 1 : devices;
+}
+
 /* A calculator's line on what it runs on, or why it cannot be opened. False: it cannot. */
-static bool describe(const char *name, char *text, size_t size)
+static bool describe(const char *name, int device, char *text, size_t size)
 {
     sdlf_calculator *calculator = NULL;
-    if (sdlf_calculator_open(&calculator, name, NULL) != SDLF_OK) {
+    if (sdlf_calculator_open(&calculator, name, &(sdlf_calculator_options){.device = device}) != SDLF_OK) {
         snprintf(text, size, "not here: %s", sdlf_error_message());
         return false;
     }
@@ -100,8 +107,12 @@ void info_print_build(const terminal *out)
     print_heading(out, "Calculators");
     const sdlf_calculator_class *type;
     for (int i = 0; (type = sdlf_calculator_class_at(i)); i++) {
-        describe(type->name, text, sizeof text);
-        print_row(out, type->name, text);
+        for (int device = 0; device < line_count(type); device++) {
+            char name[64];
+            snprintf(name, sizeof name, type->device_count ? "%s, device %d" : "%s", type->name, device);
+            describe(type->name, device, text, sizeof text);
+            print_row(out, line_count(type) > 1 ? name : type->name, text);
+        }
     }
     for (int r = 0; r < REGISTRY_COUNT; r++) {
         print_heading(out, registry[r].heading);
@@ -118,10 +129,12 @@ json_t *info_build_json(void)
     json_t *calculators = json_array();
     const sdlf_calculator_class *type;
     for (int i = 0; (type = sdlf_calculator_class_at(i)); i++) {
-        char text[256];
-        bool usable = describe(type->name, text, sizeof text);
-        json_array_append_new(
-            calculators, json_pack("{ss so sb}", "name", type->name, "runs_on", json_text(text), "usable", usable));
+        for (int device = 0; device < line_count(type); device++) {
+            char text[256];
+            bool usable = describe(type->name, device, text, sizeof text);
+            json_array_append_new(calculators, json_pack("{ss si so sb}", "name", type->name, "device", device,
+                                                         "runs_on", json_text(text), "usable", usable));
+        }
     }
     json_t *result =
         json_pack("{ss ss ss ss ss ss ss? ss sI sI so}", "version", SDLF_VERSION, "build", BUILD_TYPE, "checks",

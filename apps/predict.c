@@ -21,7 +21,8 @@
 
 typedef struct settings {
     const char *weights, *net, *calculator;
-    int64_t top, index, threads;
+    int64_t top, index;
+    machine_choice choice;
     int invert, fit;
     bool draw, json;
 } settings;
@@ -43,8 +44,12 @@ static const argument predict_arguments[] = {
      .help = "which picture of an IDX file, from 0"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "what computes"},
-    {"threads", ARGUMENT_INT, offsetof(settings, threads), "N", .minimum = 1, .maximum = 1024,
+    {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: as many as pay)"},
+    {0},
+};
+
+static const argument output_arguments[] = {
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON, with the probability of every class"},
     {0},
 };
@@ -72,9 +77,11 @@ static sdlf_status make_plan(session *s, int threads)
     sdlf_plan_free(s->plan);
     s->plan = NULL;
     machine_close(&s->machine);
-    s->machine.threads = threads;
+    s->machine.choice = s->set.choice;
+    s->machine.choice.threads = threads;
     sdlf_calculator *calculator = NULL;
     sdlf_status status = machine_open(&s->machine, s->set.calculator, &calculator);
+    if (status == SDLF_OK) status = machine_check_choice(&s->machine);
     if (status != SDLF_OK) return status;
     return sdlf_plan_create(&s->plan, s->model, &(sdlf_plan_options){.batch = 1, .forward = calculator});
 }
@@ -82,12 +89,13 @@ static sdlf_status make_plan(session *s, int threads)
 /* One thread, unless there is so much to compute that starting others pays. */
 static sdlf_status prepare(session *s, int pictures)
 {
-    int threads = (int)s->set.threads;
+    int threads = (int)s->set.choice.threads;
     sdlf_status status = network_open_weights(&s->model, s->set.weights, s->set.net);
     if (status == SDLF_OK) status = make_plan(s, threads > 0 ? threads : 1);
     if (status == SDLF_OK && threads == 0) {
         double flops = (double)report_plan_cost(s->plan).flops * pictures;
-        if (flops > worth_threads) status = make_plan(s, 0);
+        bool on_host = strcmp(s->machine.calculator[0]->space, "host") == 0;
+        if (flops > worth_threads && on_host) status = make_plan(s, 0);
     }
     if (status != SDLF_OK) return status;
     sdlf_shape output = sdlf_model_node_shape(s->model, sdlf_model_output(s->model, 0));
@@ -211,7 +219,8 @@ static int run(int count, char **words)
 {
     session s = {.out = terminal_of(stdout)};
     arguments given;
-    static const argument_part parts[] = {{predict_arguments, 0}, {0}};
+    static const argument_part parts[] = {
+        {predict_arguments, 0}, {machine_arguments, offsetof(settings, choice)}, {output_arguments, 0}, {0}};
     static const command_usage usage = {
         .command = "predict",
         .synopsis = "--weights FILE [options] PICTURE...",

@@ -187,6 +187,7 @@ static int run(int count, char **words)
         {schedule_arguments, offsetof(train_settings, training)},
         {augmentation_arguments, offsetof(train_settings, training)},
         {execution_arguments, offsetof(train_settings, execution)},
+        {machine_arguments, offsetof(train_settings, execution.choice)},
         {output_arguments, 0},
         {0},
     };

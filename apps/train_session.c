@@ -61,6 +61,7 @@ static sdlf_status collect_options(train_session *s)
     if (status == SDLF_OK) {
         status = optimizer_from_arguments(&s->options.optimizer, resumed, &s->optimizers, &s->set.optimizer, &s->given);
     }
+    if (resumed && !arguments_given(&s->given, "math")) s->set.execution.choice.math = (int)s->options.math;
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
     if (status != SDLF_OK) return status;
     execution_to_trainer(&s->set.execution, &s->options);
@@ -103,7 +104,7 @@ static sdlf_status check_memory(train_session *s, const sdlf_plan_options *plan)
 {
     sdlf_memory_info memory;
     sdlf_status status = sdlf_plan_measure(&memory, s->model, plan);
-    if (status == SDLF_OK) status = machine_check_memory(memory.arena + memory.parameters + memory.states);
+    if (status == SDLF_OK) status = machine_check_memory(&s->machine, memory.arena + memory.parameters + memory.states);
     if (status == SDLF_OK && s->out_path) {
         status = output_file_check_space(s->out_path, memory.parameters + memory.states);
     }
@@ -116,7 +117,7 @@ static sdlf_status create_trainer(train_session *s)
     sdlf_status status = sdlf_trainer_create(&s->trainer, s->model, s->train, s->test, &s->options);
     if (status != SDLF_OK) return status;
     int64_t memory = sdlf_trainer_memory(s->trainer);
-    status = machine_check_memory(memory);
+    status = machine_check_memory(&s->machine, memory);
     if (status != SDLF_OK) return status;
     if (!s->set.quiet) {
         int64_t samples = s->train->samples.shape.dim[0];

@@ -41,13 +41,14 @@ void training_log_begin(training_log *log, const training_log_start *start)
                              json_text(sdlf_model_name(start->model)), "data", json_text(start->train->name), "sample",
                              json_shape(sdlf_shape_without(start->train->samples.shape, 0)));
     json_t *more = json_pack(
-        "{sI sI sI sI sI si sI so so so so so so}", "train", (json_int_t)start->train->samples.shape.dim[0], "test",
+        "{sI sI sI sI sI si sI so so so so so so ss}", "train", (json_int_t)start->train->samples.shape.dim[0], "test",
         (json_int_t)(start->test ? start->test->samples.shape.dim[0] : 0), "parameters",
         (json_int_t)sdlf_model_trainable_count(start->model), "memory", (json_int_t)start->memory, "batch",
         (json_int_t)o->batch, "epochs", o->epochs, "seed", (json_int_t)o->seed, "optimizer",
         json_text(o->optimizer.type ? o->optimizer.type->name : "sgd"), "schedule",
         json_text(sdlf_schedule_names[o->schedule.kind]), "learning_rate", json_number(o->schedule.peak), "forward",
-        json_text(o->forward), "backward", json_text(o->backward), "checkpoint", json_text(o->checkpoint));
+        json_text(o->forward), "backward", json_text(o->backward), "checkpoint", json_text(o->checkpoint), "math",
+        sdlf_math_name(o->math));
     if (line) json_object_update_new(line, more);
     write_line(log, line);
 }

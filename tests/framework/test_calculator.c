@@ -35,6 +35,8 @@ static void unknown_names_are_answered_with_the_known(void)
                 SDLF_ERROR_ARGUMENT, "threads is -1");
     CHECK_FAILS(sdlf_calculator_open(&calculator, "reference", &(sdlf_calculator_options){.device = -2}),
                 SDLF_ERROR_ARGUMENT, "device is -2");
+    CHECK_FAILS(sdlf_calculator_open(&calculator, "reference", &(sdlf_calculator_options){.math = SDLF_MATH_COUNT}),
+                SDLF_ERROR_ARGUMENT, "no math mode 4");
     sdlf_calculator_close(NULL);
 }
 

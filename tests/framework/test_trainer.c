@@ -175,7 +175,8 @@ static void checkpoints_go_through_files(void)
     CHECK_OK(sdlf_model_open(&model, options.checkpoint));
     sdlf_trainer_options restored = {.forward = options.forward, .callback = watch, .user = &seen, .resume = true};
     CHECK_OK(sdlf_trainer_restore_options(&restored, sdlf_model_training_state(model)));
-    CHECK(restored.batch == 16 && restored.epochs == 4 && restored.seed == 5 && restored.augment.rotate == 5);
+    CHECK(restored.math == SDLF_MATH_FP32 && restored.batch == 16 && restored.epochs == 4 && restored.seed == 5 &&
+          restored.augment.rotate == 5);
     CHECK_TEXT(restored.optimizer.type->name, "adam");
     CHECK(restored.schedule.peak == 0.1f && restored.optimizer.options.adam.weight_decay == 0.01f);
     CHECK_TEXT(sdlf_model_training_state(model)->data, "synthetic");
@@ -258,6 +259,9 @@ static void bad_options_are_refused(void)
     options.augment.scale = 2;
     check_refused(options, SDLF_ERROR_ARGUMENT, "augment: scale");
     options = base_options(NULL);
+    options.math = SDLF_MATH_COUNT;
+    check_refused(options, SDLF_ERROR_ARGUMENT, "no math mode 4");
+    options = base_options(NULL);
     options.forward = "abacus";
     check_refused(options, SDLF_ERROR_ARGUMENT, "abacus");
     options = base_options(NULL);
@@ -321,6 +325,9 @@ static void other_options_are_refused_on_resuming(void)
     other = options;
     other.augment.shift = 2;
     CHECK_FAILS(train(model, &data, NULL, &other), SDLF_ERROR_ARGUMENT, "augment shift");
+    other = options;
+    other.math = SDLF_MATH_TF32;
+    CHECK_FAILS(train(model, &data, NULL, &other), SDLF_ERROR_ARGUMENT, "trained with math fp32, but tf32");
     sdlf_dataset smaller = synthetic_dataset(50, 1);
     CHECK_FAILS(train(model, &smaller, NULL, &options), SDLF_ERROR_ARGUMENT, "does not fit 4 steps an epoch");
     CHECK_OK(train(model, &data, NULL, &options)); /* none of this lost anything */
@@ -347,6 +354,13 @@ static void a_spoilt_state_is_refused(void)
     CHECK_FAILS(train(model, &data, NULL, &options), SDLF_ERROR_FORMAT, "settings");
     strcpy(state->settings, "{}");
     CHECK_FAILS(train(model, &data, NULL, &options), SDLF_ERROR_FORMAT, "'optimizer.type' is missing");
+    *state = good;
+    strcpy(strstr(state->settings, "fp32"), "fp3\"}");
+    CHECK_FAILS(train(model, &data, NULL, &options), SDLF_ERROR_FORMAT, "'math' is missing or of another type");
+    strcpy(strstr(state->settings, ",\"math\""), "}"); /* from before there was a choice */
+    sdlf_trainer_options restored = {.math = SDLF_MATH_BF16};
+    CHECK_OK(sdlf_trainer_restore_options(&restored, state));
+    CHECK(restored.math == SDLF_MATH_FP32);
     *state = good;
     state->batch = 0;
     CHECK_FAILS(train(model, &data, NULL, &options), SDLF_ERROR_FORMAT, "not all above 0");

@@ -1,0 +1,111 @@
+/* What the program runs on: choices that cannot be had end with one clear line; where there is a GPU it is used. */
+#include "testing.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/program.h"
+
+#define SMALL "--net", small_network(), "--data", "digits:600,3"
+
+static bool cuda_is_built_in(void)
+{
+    for (int i = 0; sdlf_calculator_class_at(i); i++) {
+        if (strcmp(sdlf_calculator_class_at(i)->name, "cuda") == 0) return true;
+    }
+    return false;
+}
+
+static bool cuda_works(void)
+{
+    for (int i = 0; test_calculator_class_at(i); i++) {
+        if (strcmp(test_calculator_class_at(i)->name, "cuda") == 0) return true;
+    }
+    return false;
+}
+
+/* One line on standard error and nothing else. */
+static void check_one_line(const program *p, const char *text)
+{
+    CHECK_SAYS(p, text);
+    CHECK_TEXT(p->out, "");
+    const char *end = strchr(p->err, '\n');
+    CHECK(strncmp(p->err, "sdlf ", 5) == 0 && end && end[1] == '\0');
+}
+
+static void choices_that_are_none(void)
+{
+#define CHOICE "--calculator", "reference"
+    const char *commands[] = {"train", "bench", "info", NULL};
+    for (int i = 0; commands[i]; i++) {
+        const program *p = SDLF(2, commands[i], "--net", small_network(), CHOICE, "--math", "tf32");
+        check_one_line(p, "--math tf32: the reference calculator computes in fp32 alone");
+        p = SDLF(2, commands[i], "--net", small_network(), CHOICE, "--device", "1");
+        check_one_line(p, "--device 1: the reference calculator has no devices to choose from");
+        CHECK_SAYS(SDLF(2, commands[i], "--math", "fp8"), "expected one of fp32, tf32, fp16, bf16");
+        CHECK_SAYS(SDLF(2, commands[i], "--device", "-1"), "--device");
+    }
+    const char *weights = test_path("weights.safetensors");
+    SDLF(0, "train", SMALL, CHOICE, "--epochs", "1", "--out", weights);
+    check_one_line(SDLF(2, "eval", "--weights", weights, CHOICE, "--math", "bf16"), "computes in fp32 alone");
+    check_one_line(SDLF(2, "predict", "--weights", weights, CHOICE, "--math", "fp16", "x.png"), "in fp32 alone");
+    SDLF(0, "eval", "--weights", weights, CHOICE, "--math", "fp32", "--device", "0");
+}
+
+static void a_gpu_that_is_not_there(void)
+{
+    if (cuda_works()) {
+        test_skip("there is a GPU");
+        return;
+    }
+    const char *weights = test_path("weights.safetensors");
+    if (!cuda_is_built_in()) {
+        CHECK_SAYS(SDLF(2, "train", SMALL, "--calculator", "cuda"), "--calculator");
+        return;
+    }
+    check_one_line(SDLF(1, "train", SMALL, "--no-save", "--calculator", "cuda"), "calculator 'cuda': ");
+    check_one_line(SDLF(1, "train", SMALL, "--no-save", "--forward", "cuda"), "calculator 'cuda': ");
+    check_one_line(SDLF(1, "train", SMALL, "--no-save", "--place", "relu=cuda"), "calculator 'cuda': ");
+    check_one_line(SDLF(1, "info", "--net", "mlp", "--calculator", "cuda"), "calculator 'cuda': ");
+    check_one_line(SDLF(1, "bench", "--calculator", "cuda"), "calculator 'cuda': ");
+    check_one_line(SDLF(1, "eval", "--weights", weights, "--calculator", "cuda"), "calculator 'cuda': ");
+    check_one_line(SDLF(1, "predict", "--weights", weights, "--calculator", "cuda", "x.png"), "calculator 'cuda': ");
+    CHECK_SAYS(SDLF(0, "info"), "not here: ");
+}
+
+static void a_gpu_that_is_there(void)
+{
+    if (!cuda_works()) {
+        test_skip("no CUDA device");
+        return;
+    }
+    const char *out = test_path("gpu.safetensors");
+    const program *p = SDLF(0, "info");
+    CHECK_SAYS(p, "compute capability");
+    CHECK_SAYS(p, "kernels ");
+    p = SDLF(0, "train", SMALL, "--calculator", "cuda", "--epochs", "1", "--math", "fp16", "--out", out);
+    CHECK_SAYS(p, "math fp16");
+    CHECK_SAYS(SDLF(2, "train", "--resume", out, "--calculator", "cuda", "--epochs", "2", "--math", "fp32"),
+               "trained with math fp16, but fp32 is asked for");
+    CHECK_SAYS(SDLF(2, "train", "--resume", out, "--epochs", "2"), "--math fp16: the cpu calculator computes in fp32");
+    CHECK_SAYS(SDLF(0, "train", "--resume", out, "--calculator", "cuda", "--epochs", "2", "--schedule", "one_cycle"),
+               "math fp16");
+    CHECK_SAYS(SDLF(0, "eval", "--weights", out, "--calculator", "cuda", "--math", "fp16"), "math fp16");
+    CHECK_SAYS(SDLF(0, "eval", "--weights", out, "--calculator", "cuda"), "math fp32");
+    CHECK_SAYS(SDLF(0, "bench", SMALL, "--calculator", "cuda", "--steps", "5", "--copy-size", "1MB"), "math fp32");
+    SDLF(0, "train", SMALL, "--forward", "cuda", "--backward", "cpu", "--epochs", "1", "--no-save");
+    SDLF(0, "train", SMALL, "--place", "relu=cuda", "--place", "dropout=forward:cuda,backward:cpu", "--epochs", "1",
+         "--no-save");
+    CHECK_SAYS(SDLF(2, "info", "--net", "mlp", "--calculator", "cuda", "--device", "900"), "no CUDA device 900");
+}
+
+int main(void)
+{
+    RUN(choices_that_are_none);
+    RUN(a_gpu_that_is_not_there);
+    RUN(a_gpu_that_is_there);
+    return test_summary();
+}
