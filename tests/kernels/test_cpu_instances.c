@@ -212,7 +212,7 @@ static void check_example(const example *made, sdlf_calculator *const cpu[3], co
 
 static void check_level(const char *level)
 {
-    static const int threads[3] = {1, 2, 5};
+    static const int threads[3] = {1, 2, 3};
     sdlf_calculator *cpu[3] = {NULL}, *reference = NULL;
     setenv("SDLF_SIMD", level, 1);
     bool opened = true;
