@@ -31,6 +31,12 @@ read -ra flags <<< "$(pkg-config --cflags --libs sdlf)"
 "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror "$consumer/consumer.c" -o "$temporary/consumer" "${flags[@]}"
 LD_LIBRARY_PATH=$libraries "$temporary/consumer"
 
+say "the program of the README, on fewer digits"
+sed -n '/^```c example.c/,/^```$/p' "$(dirname "$0")/../../README.md" | sed '/^```/d; s/"digits"/"digits:640"/' > "$temporary/example.c"
+read -ra flags <<< "$(pkg-config --cflags --libs sdlf)"
+"$compiler" "$temporary/example.c" -o "$temporary/example" "${flags[@]}"
+(cd "$temporary" && LD_LIBRARY_PATH=$libraries ./example && ls simple_cnn.safetensors)
+
 if command -v c++ > /dev/null; then
     say "the headers in C++"
     read -ra flags <<< "$(pkg-config --cflags sdlf)"
