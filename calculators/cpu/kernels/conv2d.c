@@ -1,9 +1,14 @@
 /* conv2d_forward, conv2d_backward_input, conv2d_backward_weights: which algorithm. Contracts: <sdlf/operation.h>. */
-#include "calculators/cpu/kernels/direct_conv2d.h"
+#include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/kernels.h"
 
 /* operation->algorithm, as the calculator's class names them. */
 enum { AUTO, DIRECT, IM2COL };
+
+static bool is_depthwise(const convolution *v, int algorithm)
+{
+    return algorithm != IM2COL && depthwise_takes(v);
+}
 
 static bool is_direct(const convolution *v, int algorithm)
 {
@@ -14,7 +19,7 @@ static bool is_direct(const convolution *v, int algorithm)
 /* im2col takes everything; direct was asked for by name. */
 static bool supports(const convolution *v, int algorithm)
 {
-    return algorithm != DIRECT || direct_takes_cpu(v);
+    return algorithm != DIRECT || direct_takes_cpu(v) || depthwise_takes(v);
 }
 
 static int64_t bytes_of(const sdlf_calculator *calculator, im2col_space space)
@@ -32,6 +37,7 @@ static convolution of_operation(const sdlf_operation *operation, const sdlf_tens
 int64_t conv2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
+    if (is_depthwise(&v, operation->algorithm)) return 0;
     bool direct = is_direct(&v, operation->algorithm);
     return bytes_of(calculator, direct ? direct_forward_space_cpu(&v, NULL) : im2col_forward_space_cpu(&v));
 }
@@ -52,7 +58,9 @@ sdlf_status conv2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation
                                    .residual = input(operation, 3),
                                    .y = output(operation, 0),
                                    .activation = operation->conv2d.activation};
-    if (is_direct(&forward.v, operation->algorithm)) {
+    if (is_depthwise(&forward.v, operation->algorithm)) {
+        depthwise_forward_cpu(cpu_from(calculator), &forward);
+    } else if (is_direct(&forward.v, operation->algorithm)) {
         direct_forward_cpu(cpu_from(calculator), &forward, NULL, operation->workspace.data);
     } else {
         im2col_forward_cpu(cpu_from(calculator), &forward, operation->workspace.data);
@@ -74,6 +82,7 @@ static convolution_backward input_gradient(const sdlf_operation *operation)
 int64_t conv2d_backward_input_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution_backward backward = input_gradient(operation);
+    if (is_depthwise(&backward.v, operation->algorithm)) return 0;
     bool direct = is_direct(&backward.v, operation->algorithm);
     return bytes_of(calculator,
                     direct ? direct_backward_space_cpu(&backward, NULL) : im2col_backward_input_space_cpu(&backward.v));
@@ -90,7 +99,9 @@ sdlf_status conv2d_backward_input_cpu(sdlf_calculator *calculator, const sdlf_op
 {
     convolution_backward backward = input_gradient(operation);
     const cpu_calculator *cpu = cpu_from(calculator);
-    if (is_direct(&backward.v, operation->algorithm)) {
+    if (is_depthwise(&backward.v, operation->algorithm)) {
+        depthwise_backward_cpu(cpu, &backward);
+    } else if (is_direct(&backward.v, operation->algorithm)) {
         direct_backward_cpu(cpu, &backward, NULL, operation->workspace.data);
     } else {
         im2col_backward_input_cpu(cpu, &backward.v, backward.dy, backward.w, backward.dx, operation->workspace.data);
@@ -112,6 +123,7 @@ static convolution_backward weights_gradient(const sdlf_operation *operation)
 int64_t conv2d_backward_weights_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution_backward backward = weights_gradient(operation);
+    if (is_depthwise(&backward.v, operation->algorithm)) return 0;
     bool direct = is_direct(&backward.v, operation->algorithm);
     return bytes_of(calculator, direct ? direct_backward_space_cpu(&backward, NULL)
                                        : im2col_backward_weights_space_cpu(&backward.v));
@@ -128,7 +140,9 @@ sdlf_status conv2d_backward_weights_cpu(sdlf_calculator *calculator, const sdlf_
 {
     convolution_backward backward = weights_gradient(operation);
     const cpu_calculator *cpu = cpu_from(calculator);
-    if (is_direct(&backward.v, operation->algorithm)) {
+    if (is_depthwise(&backward.v, operation->algorithm)) {
+        depthwise_backward_cpu(cpu, &backward);
+    } else if (is_direct(&backward.v, operation->algorithm)) {
         direct_backward_cpu(cpu, &backward, NULL, operation->workspace.data);
     } else {
         im2col_backward_weights_cpu(cpu, &backward.v, backward.x, backward.dy, backward.dw, operation->workspace.data);
