@@ -1,6 +1,9 @@
 /* Every operation of every calculator against `reference`; with --bench, its speed.
  *
- *     test_kernels [--only TEXT] [--bench [TEXT]]
+ *     test_kernels [--only TEXT] [--calculator NAME] [--once] [--seconds S] [--bench [TEXT]]
+ *
+ * For tools that make kernels slow: --calculator leaves the others out, --once runs a case with one thread alone and once
+ * off its alignment, --seconds gives each family its share of so much time and leaves the rest of its cases out.
  *
  * Each case runs on every calculator with 1, 2 and 3 threads, with each of its algorithms, and once with operands off
  * their alignment. Outputs must be within the case's tolerance of reference's, the same bits at every thread count, and
@@ -17,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/clock.h"
+
 enum { THREAD_COUNTS = 3, MAX_MACHINES = 8 };
 
 typedef struct machine {
@@ -27,7 +32,10 @@ typedef struct machine {
 
 typedef struct checker {
     kernel_sink sink;
-    const char *only;
+    const char *only, *calculator; /* NULL: all */
+    bool once;
+    double seconds, deadline; /* of a family; 0: as long as it takes */
+    int64_t left_out;
     sdlf_calculator *reference;
     machine machines[MAX_MACHINES];
     int machine_count;
@@ -135,6 +143,10 @@ static void check_case(kernel_sink *sink, const kernel_case *made)
 {
     checker *c = (checker *)sink;
     if (c->only && !strstr(made->name, c->only)) return;
+    if (c->seconds > 0 && sdlf_clock() > c->deadline) {
+        c->left_out++;
+        return;
+    }
     c->cases[made->operation.kind]++;
     if (c->failures[made->operation.kind] >= PATIENCE) return;
     if (!test_check_status(sdlf_operation_check(&made->operation), SDLF_OK, NULL, __FILE__, __LINE__, made->name))
@@ -174,6 +186,7 @@ static const struct family *running;
 
 static void check_family(void)
 {
+    state.deadline = sdlf_clock() + state.seconds;
     running->cases(&state.sink, SDLF_FLOAT32);
     running->cases(&state.sink, SDLF_FLOAT64);
 }
@@ -226,8 +239,9 @@ static void open_machines(void)
     for (int i = 0; sdlf_calculator_class_at(i) && state.machine_count < MAX_MACHINES; i++) {
         machine *m = &state.machines[state.machine_count];
         m->type = sdlf_calculator_class_at(i);
+        if (state.calculator && strcmp(m->type->name, state.calculator) != 0) continue;
         bool opened = true;
-        int counts = strcmp(m->type->name, "reference") == 0 ? 1 : THREAD_COUNTS;
+        int counts = state.once || strcmp(m->type->name, "reference") == 0 ? 1 : THREAD_COUNTS;
         for (int t = 0; t < counts && opened; t++) {
             sdlf_status status =
                 sdlf_calculator_open(&m->calculator[t], m->type->name, &(sdlf_calculator_options){.threads = t + 1});
@@ -259,20 +273,38 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--bench") == 0) return bench(i + 1 < argc ? argv[i + 1] : NULL);
         if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
             state.only = argv[++i];
+        } else if (strcmp(argv[i], "--calculator") == 0 && i + 1 < argc) {
+            state.calculator = argv[++i];
+        } else if (strcmp(argv[i], "--once") == 0) {
+            state.once = true;
+        } else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc && atof(argv[i + 1]) > 0) {
+            state.seconds = atof(argv[++i]) / FAMILIES;
         } else {
-            fprintf(stderr, "usage: %s [--only TEXT] [--bench [TEXT]]\n", argv[0]);
+            fprintf(stderr, "usage: %s [--only TEXT] [--calculator NAME] [--once] [--seconds S] [--bench [TEXT]]\n",
+                    argv[0]);
             return 2;
         }
     }
     state.sink.take = check_case;
     open_machines();
+    if (state.calculator && state.machine_count == 0) {
+        printf("nothing is tested: there is no calculator '%s' here\n", state.calculator);
+        close_machines();
+        return 77;
+    }
     for (int i = 0; i < FAMILIES; i++) {
         running = &families[i];
         test_run(running->name, check_family);
     }
-    if (!state.only) RUN(every_kind_has_cases);
+    if (!state.only && state.seconds == 0) RUN(every_kind_has_cases);
     RUN(cpu_has_every_operation);
     for (int i = 0; i < state.machine_count; i++) summarize(&state.machines[i]);
+    if (state.seconds > 0) {
+        int64_t taken = 0;
+        for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) taken += state.cases[kind];
+        printf("%lld of %lld cases in the time that was given\n", (long long)taken,
+               (long long)(taken + state.left_out));
+    }
     close_machines();
     return test_summary();
 }
