@@ -3,14 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
+#include "framework/clock.h"
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -41,11 +35,11 @@ static sdlf_status time_once(sdlf_plan *plan, double *times, int repeats, int re
 {
     for (int i = 0; i < plan->step_count; i++) {
         const plan_step *step = &plan->steps[i];
-        double start = now();
+        double start = sdlf_clock();
         sdlf_status status = plan_run_step(plan, step);
         if (status == SDLF_OK) status = step->calculator->type->synchronize(step->calculator);
         if (status != SDLF_OK) return status;
-        if (repeat >= 0) times[i * repeats + repeat] = now() - start;
+        if (repeat >= 0) times[i * repeats + repeat] = sdlf_clock() - start;
     }
     return SDLF_OK;
 }
