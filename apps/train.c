@@ -144,15 +144,17 @@ static int stopped(const showing *show)
     return COMMAND_SIGNAL + number;
 }
 
-/* The run failed: say why, and what is left. */
-static int failed(const showing *show)
+/* The run failed: say why, and what is left. Out of space or memory right after an epoch, it was that epoch's checkpoint
+ * that could not be written. */
+static int failed(const showing *show, sdlf_status status)
 {
     const train_session *s = &show->session;
     terminal_error("train", "%s", sdlf_error_message());
-    if (s->out_path && show->epochs > 0) {
-        int done = show->last.event == SDLF_PROGRESS_EPOCH ? show->last.epoch : show->last.epoch - 1;
-        fprintf(stderr, "%s still has what the last save put there, at the latest after epoch %d.\n", s->out_path,
-                done);
+    bool after_epoch = show->epochs > 0 && show->last.event == SDLF_PROGRESS_EPOCH;
+    bool unsaved = after_epoch && (status == SDLF_ERROR_IO || status == SDLF_ERROR_MEMORY);
+    if (s->out_path && show->epochs > unsaved) {
+        int epoch = after_epoch && !unsaved ? show->last.epoch : show->last.epoch - 1;
+        fprintf(stderr, "%s still has what there was after epoch %d.\n", s->out_path, epoch);
     }
     return COMMAND_FAILED;
 }
@@ -172,7 +174,7 @@ static int train(showing *show)
     if (status == SDLF_OK) return finish(show);
     training_log_end(&s->log, status, NULL);
     if (status == SDLF_ERROR_INTERRUPTED && interrupt_signal() != 0) return stopped(show);
-    return failed(show);
+    return failed(show, status);
 }
 
 static int run(int count, char **words)
