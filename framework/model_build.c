@@ -31,6 +31,8 @@ sdlf_status model_layer_infer(const sdlf_layer *layer, int position, const sdlf_
     if (producer != NULL) snprintf(from, sizeof from, "; from %s '%s'", producer->type->name, producer->name);
     char at[256] = "";
     if (layer->origin != NULL) snprintf(at, sizeof at, "; at %s", layer->origin);
+    if (layer->origin != NULL && status == SDLF_ERROR_ARGUMENT)
+        status = SDLF_ERROR_FORMAT; /* the file's, not a caller's */
     return sdlf_fail(status, "layer %d '%s' (%s): %s%s%s", position, layer->name, layer->type->name,
                      sdlf_error_message(), from, at);
 }

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 sdlf_status network_fail(const network_text *file, const json_place *place, const char *format, ...)
 {
@@ -14,13 +15,25 @@ sdlf_status network_fail(const network_text *file, const json_place *place, cons
                      message);
 }
 
+/* A short list as it is written, "[5, true]"; of a long one, that it is one. */
+static network_shown show_list(const json_t *list)
+{
+    network_shown shown = {"a list"};
+    char text[80];
+    size_t length = json_dumpb(list, text, sizeof text, JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
+    if (length == 0 || length >= sizeof text || length >= sizeof shown.text) return shown;
+    memcpy(shown.text, text, length);
+    shown.text[length] = 0;
+    return shown;
+}
+
 network_shown network_show(const json_t *value)
 {
     network_shown shown = {"nothing"};
     if (value == NULL) return shown;
     switch (json_typeof(value)) {
     case JSON_OBJECT: return (network_shown){"an object"};
-    case JSON_ARRAY: return (network_shown){"a list"};
+    case JSON_ARRAY: return show_list(value);
     case JSON_STRING:
         snprintf(shown.text, sizeof shown.text, "\"%s\"", text_show(json_string_value(value)).text);
         break;

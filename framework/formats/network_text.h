@@ -18,7 +18,7 @@ typedef struct network_text {
 /* Fail with SDLF_ERROR_FORMAT and the line of `place`. */
 sdlf_status network_fail(const network_text *file, const json_place *place, const char *format, ...) SDLF_PRINTF(3, 4);
 
-/* A value as a message shows it: "seven", 7, true, "a list", "an object". */
+/* A value as a message shows it: "seven", 7, true, [5, true], "a list" where that is long, "an object". */
 typedef struct network_shown {
     char text[sizeof(text_shown) + 2];
 } network_shown;

@@ -132,7 +132,7 @@ static void bad_syntax(void)
         {"{\n\"name\": \"x\",\n\"layers\" [\n", "net.json:3: not JSON: ':' expected near '['"},
         {"{\n} x", "net.json:2: not JSON"},
         {"{\"name\": \"a\",\n\"name\": \"b\"}", "net.json:2: not JSON: duplicate object key"},
-        {"\n[]", "net.json:2: a network must be an object, found a list"},
+        {"\n[]", "net.json:2: a network must be an object, found []"},
         {"{\"name\": \"\xff\"}", "not JSON: unable to decode byte 0xff"},
     };
     REFUSE(files, SDLF_ERROR_FORMAT);
@@ -156,14 +156,14 @@ static void bad_top_level(void)
         {"{\"input\": {}, \"layers\": [{}]}",
          "input 'input': 'shape' is missing; it must be a list of at most 7 integers"},
         {"{\"input\": {\"shape\": [0]}, \"layers\": [{}]}",
-         "input 'input': 'shape' must be a list of at most 7 integers from 1 to 16777216, found a list"},
+         "input 'input': 'shape' must be a list of at most 7 integers from 1 to 16777216, found [0]"},
         {"{\"input\": {\"shape\": [1,1,1,1,1,1,1,1]}, \"layers\": [{}]}", "at most 7 integers"},
         {"{\"input\": {\"shape\": [1],\n\"dtype\": \"float\"}, \"layers\": [{}]}",
          "net.json:2: input 'input': 'dtype' must be one of none, float32, "},
         {"{\"input\": {\"shape\": [1],\n\"type\": \"float\"}, \"layers\": [{}]}",
          "net.json:2: input 'input': unknown field 'type'; it has name, dtype, shape"},
         {LAYERS("{\"type\": \"relu\"}],\"outputs\": [1"),
-         "net.json:3: 'outputs' must be an object such as {\"class\": \"softmax\"}, found a list"},
+         "net.json:3: 'outputs' must be an object such as {\"class\": \"softmax\"}, found [1]"},
         {LAYERS("{\"type\": \"relu\"}],\n\"outputs\": {\"a\": \"softmax\"},\"name\":\"x\"}"), "not JSON"},
         {"{" INPUT ",\"layers\": [{\"type\": \"relu\"}],\n\"outputs\": {\"a\":\n\"softmax\"}}",
          "net.json:2: output 'a': unknown layer or input 'softmax'; before it are image, relu"},
@@ -229,9 +229,12 @@ static void bad_options(void)
         {CONV("\"filters\": -1, \"kernel\": 5"), "found -1"},
         {CONV("\"filters\": 9223372036854775807, \"kernel\": 5"), "found 9223372036854775807"},
         {CONV("\"filters\": 1, \"kernel\": [5]"),
-         "'kernel' must be an integer from 1 to 65535, or two of them: [vertical, horizontal], found a list"},
-        {CONV("\"filters\": 1, \"kernel\": [5, 5, 5]"), "found a list"},
-        {CONV("\"filters\": 1, \"kernel\": [5, true]"), "found a list"},
+         "'kernel' must be an integer from 1 to 65535, or two of them: [vertical, horizontal], found [5]"},
+        {CONV("\"filters\": 1, \"kernel\": [5, 5, 5]"), "found [5, 5, 5]"},
+        {CONV("\"filters\": 1, \"kernel\": [5, true]"), "found [5, true]"},
+        {CONV("\"filters\": 1, \"kernel\": [\"a long list of things that are written out in no message, as it would be "
+              "unreadable\"]"),
+         "found a list"},
         {CONV("\"filters\": 1, \"kernel\": {}"), "found an object"},
         {CONV("\"filters\": 1, \"kernel\": 5,\n\"stride\": 0"),
          "net.json:5: layer 'c1' (conv2d): 'stride' must be an integer from 1 to 65535"},
@@ -250,8 +253,10 @@ static void bad_options(void)
         {LAYERS("{\"type\": \"reshape\"}"), "'shape' is missing"},
         {LAYERS("{\"type\": \"reshape\", \"shape\": 784}"),
          "'shape' must be a list of at most 7 integers from -1 to 16777216, found 784"},
-        {LAYERS("{\"type\": \"reshape\", \"shape\": [1e3]}"), "found a list"},
+        {LAYERS("{\"type\": \"reshape\", \"shape\": [1e3]}"), "found [1000.0]"},
         {LAYERS("{\"type\": \"relu\", \"units\": 1}"), "unknown field 'units'; it has type, name, inputs"},
+        {LAYERS("{\"type\": \"clip\", \"low\": 2}"),
+         "expected low < high, found low 2 and high 0; from input 'image'; at net.json:3"},
     };
     REFUSE(files, SDLF_ERROR_FORMAT);
 }
