@@ -189,7 +189,7 @@ sdlf_status sdlf_plan_run(sdlf_plan *plan, int64_t steps)
 {
     plan_feed *feed = &plan->feed;
     if (!feed->present) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: there is no feed to run steps from");
-    if (steps < 0 || feed->done + steps > feed->steps)
+    if (steps < 0 || steps > feed->steps - feed->done)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: %lld steps were asked for, %lld of the epoch are left",
                          (long long)steps, (long long)(feed->steps - feed->done));
     sdlf_status status = SDLF_OK;

@@ -91,6 +91,8 @@ static sdlf_status run_pass(sdlf_plan *plan, plan_recording *kept, int count)
 
 sdlf_status sdlf_plan_forward(sdlf_plan *plan)
 {
+    if (plan->feed.present) /* its first step would take a batch that no training step sees */
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "a plan with a feed runs the steps of an epoch: sdlf_plan_run");
     return run_pass(plan, &plan->forward_recording, plan->forward_steps);
 }
 

@@ -74,7 +74,9 @@ static uint32_t train_by_feeding(sdlf_calculator *calculator, sdlf_metrics *metr
         sdlf_epoch epoch = {.order = order, .order_count = SAMPLES, .rates = rates};
         CHECK_OK(sdlf_plan_begin_epoch(plan, &epoch));
         CHECK_OK(sdlf_plan_run(plan, 2));
+        CHECK_FAILS(sdlf_plan_run(plan, INT64_MAX), SDLF_ERROR_ARGUMENT, "3 of the epoch are left");
         CHECK_OK(sdlf_plan_time(plan, 2)); /* in the middle: then begin again where it was */
+        CHECK_FAILS(sdlf_plan_run(plan, 1), SDLF_ERROR_ARGUMENT, "0 of the epoch are left");
         epoch.first = 2;
         CHECK_OK(sdlf_plan_begin_epoch(plan, &epoch));
         CHECK_EQUAL(sdlf_plan_step_number(plan), 2);
@@ -85,6 +87,7 @@ static uint32_t train_by_feeding(sdlf_calculator *calculator, sdlf_metrics *metr
         CHECK_EQUAL(sdlf_plan_step_number(plan), STEPS);
         CHECK_FAILS(sdlf_plan_run(plan, 1), SDLF_ERROR_ARGUMENT, "0 of the epoch are left");
         CHECK_FAILS(sdlf_plan_step(plan, 0.1f), SDLF_ERROR_ARGUMENT, "feed");
+        CHECK_FAILS(sdlf_plan_forward(plan), SDLF_ERROR_ARGUMENT, "feed");
         CHECK_OK(sdlf_plan_metrics(plan, metrics));
         CHECK_OK(sdlf_plan_store_parameters(plan));
         hash = sdlf_model_hash(net);
