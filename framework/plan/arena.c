@@ -64,7 +64,9 @@ static bool needs_room(const sdlf_plan *plan, const plan_buffer *buffer)
     bool kept = buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_STATE;
     if (!kept && buffer->kind != BUFFER_DATA) return true;
     if (kept && host && original && buffer->dtype == SDLF_FLOAT32) return false;
-    return plan->options.share == NULL || plan_is_host_space(plan, buffer->space);
+    if (plan->options.share == NULL || host) return true;
+    const plan_buffer *shared = plan_shared_buffer(plan, buffer);
+    return shared != NULL && plan_is_passing_copy(plan->options.share, shared); /* no use to anybody else */
 }
 
 /* y may take x's memory where the operation allows it, x is not needed afterwards, and both fill their buffers. */

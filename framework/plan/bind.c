@@ -23,21 +23,6 @@ static sdlf_status allocate_arena(sdlf_plan *plan, plan_space *space)
                              (long long)plan->options.batch, (double)space->bytes / 1e6, space->name);
 }
 
-/* The buffer of the plan that this one shares with, for the same parameter or state in the same space; NULL: none. */
-static const plan_buffer *shared_buffer(const sdlf_plan *plan, const plan_buffer *wanted)
-{
-    const sdlf_plan *share = plan->options.share;
-    for (int i = 1; share != NULL && i < share->buffer_count; i++) {
-        const plan_buffer *buffer = &share->buffers[i];
-        if (buffer->kind == wanted->kind && buffer->parameter == wanted->parameter && buffer->state == wanted->state &&
-            buffer->data == wanted->data && buffer->dtype == wanted->dtype && buffer->bytes == wanted->bytes &&
-            buffer->memory != NULL && buffer->space >= 0 &&
-            strcmp(share->spaces[buffer->space].name, plan->spaces[wanted->space].name) == 0)
-            return buffer;
-    }
-    return NULL;
-}
-
 static sdlf_status bind_buffer(sdlf_plan *plan, plan_buffer *buffer)
 {
     if (buffer->first_use < 0 || buffer->space < 0) return SDLF_OK;
@@ -56,7 +41,7 @@ static sdlf_status bind_buffer(sdlf_plan *plan, plan_buffer *buffer)
             buffer->kind == BUFFER_PARAMETER ? parameter->value.data : parameter->state[buffer->state].data;
         return SDLF_OK;
     }
-    const plan_buffer *shared = shared_buffer(plan, buffer);
+    const plan_buffer *shared = plan_shared_buffer(plan, buffer);
     if (shared == NULL)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: the plan to share with holds no %s in %s",
                          parameter != NULL ? parameter->name : "such data", plan->spaces[buffer->space].name);

@@ -35,7 +35,7 @@ sdlf_status plan_new_tensor(sdlf_plan *plan, buffer_kind kind, sdlf_dtype dtype,
 {
     *tensor = sdlf_tensor_view(dtype, shape, NULL);
     int64_t count = sdlf_shape_count(shape);
-    if (count < 0 || count > INT64_MAX / 8)
+    if (count < 0 || count > INT64_MAX / 16) /* room for rounding */
         return sdlf_fail(SDLF_ERROR_SHAPE, "a tensor of shape %s has too many elements", sdlf_shape_print(shape).text);
     tensor->buffer = plan_new_buffer(plan, kind, dtype, count * (int64_t)sdlf_dtype_size(dtype));
     if (tensor->buffer == 0) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its list of buffers");
@@ -79,6 +79,25 @@ int plan_space_of(sdlf_plan *plan, sdlf_calculator *calculator)
 bool plan_is_host_space(const sdlf_plan *plan, int space)
 {
     return strcmp(plan->spaces[space].name, SDLF_HOST_SPACE) == 0;
+}
+
+const plan_buffer *plan_shared_buffer(const sdlf_plan *plan, const plan_buffer *wanted)
+{
+    const sdlf_plan *share = plan->options.share;
+    for (int i = 1; share != NULL && i < share->buffer_count; i++) {
+        const plan_buffer *buffer = &share->buffers[i];
+        if (buffer->kind == wanted->kind && buffer->parameter == wanted->parameter && buffer->state == wanted->state &&
+            buffer->data == wanted->data && buffer->dtype == wanted->dtype && buffer->bytes == wanted->bytes &&
+            buffer->memory != NULL && buffer->space >= 0 &&
+            strcmp(share->spaces[buffer->space].name, plan->spaces[wanted->space].name) == 0)
+            return buffer;
+    }
+    return NULL;
+}
+
+bool plan_is_passing_copy(const sdlf_plan *plan, const plan_buffer *buffer)
+{
+    return !buffer->constant && buffer->source != (int)(buffer - plan->buffers);
 }
 
 /* ---- steps ---- */

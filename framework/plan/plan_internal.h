@@ -185,6 +185,11 @@ int plan_space_of(sdlf_plan *plan, sdlf_calculator *calculator);
 int plan_named_space(sdlf_plan *plan, const char *name, sdlf_calculator *calculator);
 bool plan_is_host_space(const sdlf_plan *plan, int space);
 
+/* The buffer of the plan that this one shares with, for the same parameter, state or data in the same space; NULL: none. */
+const plan_buffer *plan_shared_buffer(const sdlf_plan *plan, const plan_buffer *wanted);
+/* Is the buffer filled anew from another space in every run, and out of date between runs? */
+bool plan_is_passing_copy(const sdlf_plan *plan, const plan_buffer *buffer);
+
 /* ---- steps ---- */
 sdlf_status plan_append_step(sdlf_plan *plan, const plan_step *step);
 void plan_remove_dead_steps(sdlf_plan *plan);

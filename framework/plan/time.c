@@ -30,6 +30,15 @@ static size_t snapshot(sdlf_model *model, char *saved, bool restore)
     return offset;
 }
 
+/* Bring the parameters and states that this plan uses, its own and those it shares, to the model, or back from there. */
+static sdlf_status move_parameters(sdlf_plan *plan, bool load)
+{
+    sdlf_status status = SDLF_OK;
+    for (; plan != NULL && status == SDLF_OK; plan = plan->options.share)
+        status = load ? sdlf_plan_load_parameters(plan) : sdlf_plan_store_parameters(plan);
+    return status;
+}
+
 /* One timed run of all steps into times[step * repeats + repeat]. */
 static sdlf_status time_once(sdlf_plan *plan, double *times, int repeats, int repeat)
 {
@@ -48,7 +57,7 @@ sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats)
 {
     if (repeats < 1) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan timing: repeats must be at least 1, not %d", repeats);
     sdlf_metrics metrics;
-    sdlf_status status = sdlf_plan_store_parameters(plan);
+    sdlf_status status = move_parameters(plan, false);
     if (status == SDLF_OK) status = sdlf_plan_metrics(plan, &metrics);
     if (status != SDLF_OK) return status;
     char *saved = malloc(snapshot(plan->model, NULL, false) + 1);
@@ -68,7 +77,8 @@ sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats)
         plan->steps[i].seconds = times[i * repeats + repeats / 2];
     }
     snapshot(plan->model, saved, true);
-    sdlf_status restored = sdlf_plan_load_parameters(plan);
+    plan->feed.steps = plan->feed.done = 0; /* the epoch under way is over */
+    sdlf_status restored = move_parameters(plan, true);
     if (status == SDLF_OK) status = restored;
     if (sdlf_tensor_present(&plan->metrics)) {
         const double sums[3] = {metrics.loss_sum, metrics.correct, metrics.samples};

@@ -206,6 +206,79 @@ static void inference_uploads_parameters_once(void)
     free(device);
 }
 
+/* Forward on the device, backward on the host: the device's parameters are those before the last update. A plan that
+ * shares must not see them. */
+static void sharing_never_shows_old_parameters(void)
+{
+    sdlf_calculator *host = open_reference(), *device = make_device();
+    sdlf_model *net = small_cnn();
+    sdlf_plan *plan = NULL, *sharing = NULL, *own = NULL;
+    float image[36], shown[3], expected[3];
+    fill_random(image, 36, 1);
+    sdlf_plan_options options = {.batch = 1, .mode = SDLF_TRAIN, .forward = device, .backward = host};
+    CHECK_OK(sdlf_plan_create(&plan, net, &options));
+    options.mode = SDLF_INFER;
+    options.share = plan;
+    CHECK_OK(sdlf_plan_create(&sharing, net, &options));
+    if (plan != NULL && sharing != NULL) {
+        CHECK_OK(sdlf_plan_write(plan, "image", image));
+        CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[]){1}));
+        CHECK_OK(sdlf_plan_step(plan, 0.5f));
+        CHECK_OK(sdlf_plan_store_parameters(plan));
+        CHECK_OK(sdlf_plan_load_parameters(sharing));
+        options.share = NULL;
+        CHECK_OK(sdlf_plan_create(&own, net, &options));
+        CHECK_OK(sdlf_plan_write(sharing, "image", image));
+        CHECK_OK(sdlf_plan_forward(sharing));
+        CHECK_OK(sdlf_plan_read(sharing, "class", shown));
+        CHECK_OK(sdlf_plan_write(own, "image", image));
+        CHECK_OK(sdlf_plan_forward(own));
+        CHECK_OK(sdlf_plan_read(own, "class", expected));
+        for (int i = 0; i < 3; i++) CHECK_CLOSE(shown[i], expected[i], 0);
+    }
+    sdlf_plan_free(own);
+    sdlf_plan_free(sharing);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    free(device);
+    sdlf_calculator_close(host);
+}
+
+/* Three steps of two plans in turn that share their parameters on a device; timed before the last, or not. */
+static uint32_t train_in_turns(sdlf_calculator *device, bool timed)
+{
+    sdlf_model *net = small_cnn();
+    sdlf_plan *plans[2] = {NULL, NULL};
+    float image[72];
+    fill_random(image, 72, 1);
+    sdlf_plan_options options = {
+        .batch = 2, .mode = SDLF_TRAIN, .forward = device, .optimizer = sdlf_sgd(.momentum = 0.9f)};
+    CHECK_OK(sdlf_plan_create(&plans[0], net, &options));
+    options.batch = 1;
+    options.share = plans[0];
+    CHECK_OK(sdlf_plan_create(&plans[1], net, &options));
+    for (int i = 0; plans[0] != NULL && plans[1] != NULL && i < 3; i++) {
+        CHECK_OK(sdlf_plan_write(plans[i % 2], "image", image));
+        CHECK_OK(sdlf_plan_write(plans[i % 2], "labels", (int32_t[]){1, 2}));
+        CHECK_OK(sdlf_plan_step(plans[i % 2], 0.1f));
+        if (i == 1 && timed) CHECK_OK(sdlf_plan_time(plans[1], 2));
+    }
+    if (plans[0] != NULL) CHECK_OK(sdlf_plan_store_parameters(plans[0]));
+    uint32_t hash = sdlf_model_hash(net);
+    sdlf_plan_free(plans[1]);
+    sdlf_plan_free(plans[0]);
+    sdlf_model_free(net);
+    return hash;
+}
+
+static void timing_a_sharing_plan_changes_nothing(void)
+{
+    sdlf_calculator *device = make_device();
+    uint32_t expected = train_in_turns(device, false);
+    CHECK_EQUAL(train_in_turns(device, true), expected);
+    free(device);
+}
+
 static void a_missing_kernel_is_named(void)
 {
     sdlf_calculator *device = make_device();
@@ -227,6 +300,8 @@ int main(void)
     RUN(every_placement_computes_the_same);
     RUN(copies_are_counted);
     RUN(inference_uploads_parameters_once);
+    RUN(sharing_never_shows_old_parameters);
+    RUN(timing_a_sharing_plan_changes_nothing);
     RUN(a_missing_kernel_is_named);
     return test_summary();
 }

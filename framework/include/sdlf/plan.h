@@ -81,7 +81,7 @@ sdlf_status sdlf_plan_output(sdlf_plan *plan, const char *name, sdlf_binding *bi
 sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host);
 sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host);
 
-/* The forward pass (and, for a training plan, nothing else). */
+/* The forward pass (and, for a training plan, nothing else). Not for a plan with a feed. */
 sdlf_status sdlf_plan_forward(sdlf_plan *plan);
 
 /* One training step: forward, backward, update with this learning rate; then the step's number grows by one. */
@@ -176,7 +176,7 @@ sdlf_status sdlf_plan_measure(sdlf_memory_info *memory, sdlf_model *model, const
 
 /* Run `repeats` training steps with learning rate 0 (or forward passes) with a clock around every step, filling the
  * `seconds` above with medians. A feed's epoch under way is over afterwards.
- * Parameters are unchanged; optimiser states are saved before and restored after. */
+ * Parameters are unchanged; optimiser states are saved before and restored after, those of a plan shared with too. */
 sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats);
 
 #ifdef __cplusplus
