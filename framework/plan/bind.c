@@ -234,12 +234,25 @@ static sdlf_status load_data(sdlf_plan *plan)
     return status;
 }
 
+static int present_states(const sdlf_model *model)
+{
+    int most = 0;
+    for (int i = 0; i < model->parameter_count; i++) {
+        for (int s = most; s < 3; s++) {
+            if (sdlf_tensor_present(&model->parameters[i].state[s])) most = s + 1;
+        }
+    }
+    return most;
+}
+
 sdlf_status plan_bind(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;
     if (plan->options.mode == SDLF_TRAIN && !plan->options.gradients_only) {
         const sdlf_optimizer *optimizer = &plan->options.optimizer;
-        status = sdlf_model_require_states(plan->model, optimizer->type->state_count(optimizer));
+        int wanted = optimizer->type->state_count(optimizer);
+        int present = present_states(plan->model); /* more than wanted: another plan may be using them */
+        status = sdlf_model_require_states(plan->model, wanted > present ? wanted : present);
         if (status != SDLF_OK) return status;
     }
     for (int i = 0; i < plan->space_count; i++) {

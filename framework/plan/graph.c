@@ -8,6 +8,16 @@
 
 #include "layers/input.h"
 
+/* A device's work is in order within one calculator alone, so a plan takes one for each device. */
+static sdlf_status claim_space(sdlf_plan *plan, sdlf_calculator *calculator)
+{
+    int space = plan_space_of(plan, calculator);
+    if (space < 0) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "plan: more than %d memory spaces", PLAN_MAX_SPACES);
+    if (plan_is_host_space(plan, space) || plan->spaces[space].calculator == calculator) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: two calculators in the memory of %s, expected one for all its layers",
+                     calculator->space);
+}
+
 /* Calculators of a layer: its own placement, or the plan's. */
 static sdlf_status place_node(sdlf_plan *plan, plan_node *node)
 {
@@ -20,9 +30,8 @@ static sdlf_status place_node(sdlf_plan *plan, plan_node *node)
         if (placement->forward != NULL) node->forward = placement->forward;
         if (placement->backward != NULL) node->backward = placement->backward;
     }
-    if (plan_space_of(plan, node->forward) < 0 || plan_space_of(plan, node->backward) < 0)
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "plan: more than %d memory spaces", PLAN_MAX_SPACES);
-    return SDLF_OK;
+    sdlf_status status = claim_space(plan, node->forward);
+    return status == SDLF_OK ? claim_space(plan, node->backward) : status;
 }
 
 static sdlf_status check_placement(const sdlf_plan *plan)

@@ -279,6 +279,48 @@ static void timing_a_sharing_plan_changes_nothing(void)
     free(device);
 }
 
+/* Each would queue its work by itself, and neither would wait for the other. */
+static void one_calculator_a_device(void)
+{
+    sdlf_calculator *device = make_device(), *other = make_device();
+    sdlf_model *net = small_cnn();
+    sdlf_plan *plan = NULL;
+    sdlf_plan_options options = {.batch = 1, .mode = SDLF_TRAIN, .forward = device, .backward = other};
+    CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT, "two calculators in the memory of device");
+    CHECK(plan == NULL);
+    sdlf_model_free(net);
+    free(other);
+    free(device);
+}
+
+/* A second training plan with fewer optimiser states leaves the first one's alone. */
+static void plans_of_one_model_keep_their_states(void)
+{
+    sdlf_calculator *host = open_reference();
+    sdlf_model *net = small_cnn();
+    sdlf_plan *adam = NULL, *plain = NULL;
+    float image[36];
+    fill_random(image, 36, 1);
+    sdlf_plan_options options = {
+        .batch = 1, .mode = SDLF_TRAIN, .forward = host, .optimizer = sdlf_adam(.beta1 = 0.8f)};
+    CHECK_OK(sdlf_plan_create(&adam, net, &options));
+    options.optimizer = sdlf_sgd(.momentum = 0);
+    CHECK_OK(sdlf_plan_create(&plain, net, &options));
+    if (adam != NULL) {
+        CHECK_OK(sdlf_plan_write(adam, "image", image));
+        CHECK_OK(sdlf_plan_write(adam, "labels", (int32_t[]){1}));
+        CHECK_OK(sdlf_plan_step(adam, 0.01f));
+        for (int i = 0; i < sdlf_model_parameter_count(net); i++) {
+            const sdlf_parameter *parameter = sdlf_model_parameter(net, i);
+            if (parameter->spec.trainable) CHECK(sdlf_tensor_present(&parameter->state[1]));
+        }
+    }
+    sdlf_plan_free(plain);
+    sdlf_plan_free(adam);
+    sdlf_model_free(net);
+    sdlf_calculator_close(host);
+}
+
 static void a_missing_kernel_is_named(void)
 {
     sdlf_calculator *device = make_device();
@@ -302,6 +344,8 @@ int main(void)
     RUN(inference_uploads_parameters_once);
     RUN(sharing_never_shows_old_parameters);
     RUN(timing_a_sharing_plan_changes_nothing);
+    RUN(one_calculator_a_device);
+    RUN(plans_of_one_model_keep_their_states);
     RUN(a_missing_kernel_is_named);
     return test_summary();
 }
