@@ -15,7 +15,9 @@ static_assert(offsetof(cuda_calculator, base) == 0, "base must be first");
 cuda_calculator *cuda_calculator_from(sdlf_calculator *calculator)
 {
     assert(calculator->type == &sdlf_cuda_calculator_class);
-    return (cuda_calculator *)calculator;
+    cuda_calculator *cuda = (cuda_calculator *)calculator;
+    cudaSetDevice(cuda->device); /* where it fails, so does what follows, and says so */
+    return cuda;
 }
 
 sdlf_status cuda_check(cudaError_t error, const char *what)
@@ -44,7 +46,6 @@ sdlf_status cuda_check_blas(cublasStatus_t status, const char *what)
 static void close_cuda(sdlf_calculator *base)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
-    cudaSetDevice(calculator->device);
     if (calculator->stream != NULL) cudaStreamSynchronize(calculator->stream);
     cuda_release_products(calculator);
     if (calculator->blas_lt != NULL) calculator->library->lt_destroy(calculator->blas_lt);
@@ -117,7 +118,7 @@ static sdlf_status find_kernels(cuda_calculator *calculator)
 
 static sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_options *options)
 {
-    cuda_calculator *calculator = cuda_calculator_from(base);
+    cuda_calculator *calculator = (cuda_calculator *)base; /* its device is not known yet */
     calculator->math = options != NULL ? options->math : SDLF_MATH_FP32;
     sdlf_status status = find_device(calculator, options != NULL ? options->device : 0);
     if (status != SDLF_OK) return status;
@@ -167,8 +168,6 @@ static sdlf_status allocate_cuda(sdlf_calculator *base, int64_t bytes, void **me
     cuda_calculator *calculator = cuda_calculator_from(base);
     *memory = NULL;
     if (bytes == 0) return SDLF_OK;
-    sdlf_status status = cuda_check(cudaSetDevice(calculator->device), "cudaSetDevice");
-    if (status != SDLF_OK) return status;
     cudaError_t error = cudaMalloc(memory, (size_t)bytes);
     if (error != cudaErrorMemoryAllocation) return cuda_check(error, "cudaMalloc");
     cudaGetLastError();
@@ -180,7 +179,7 @@ static sdlf_status allocate_cuda(sdlf_calculator *base, int64_t bytes, void **me
 
 static void deallocate_cuda(sdlf_calculator *base, void *memory)
 {
-    cudaSetDevice(cuda_calculator_from(base)->device);
+    cuda_calculator_from(base);
     cudaFree(memory);
 }
 

@@ -7,10 +7,21 @@ enum { AUTO, DIRECT, TWO_STEP };
 
 const char *const conv2d_algorithms_cuda[] = {"auto", "direct", "two-step", NULL};
 
+/* cuBLAS takes sizes as int: larger ones are for the direct kernels. */
+static bool fits_products(const sdlf_operation *op, const sdlf_tensor *w)
+{
+    const sdlf_tensor *y = op->kind == SDLF_CONV2D_FORWARD          ? &op->out[0]
+                           : op->kind == SDLF_CONV2D_BACKWARD_INPUT ? &op->in[0]
+                                                                    : &op->in[1];
+    return w->shape.dim[0] <= INT32_MAX && sdlf_shape_span(w->shape, 1, 4) <= INT32_MAX &&
+           sdlf_shape_span(y->shape, 2, 4) <= INT32_MAX && y->shape.dim[0] <= INT32_MAX;
+}
+
 static bool is_two_step(const sdlf_operation *op)
 {
-    if (op->algorithm != AUTO) return op->algorithm == TWO_STEP;
     const sdlf_tensor *w = op->kind == SDLF_CONV2D_BACKWARD_WEIGHTS ? &op->out[0] : &op->in[1];
+    if (!fits_products(op, w)) return false;
+    if (op->algorithm != AUTO) return op->algorithm == TWO_STEP;
     int64_t filters = w->shape.dim[0] / op->conv2d.groups;
     int64_t window = w->shape.dim[1] * w->shape.dim[2] * w->shape.dim[3];
     return filters >= 8 && window >= 8;

@@ -51,6 +51,8 @@ typedef struct cuda_calculator {
 
 enum { CUDA_BLAS_WORKSPACE = 32 << 20 };
 
+/* The calculator behind the interface; its device becomes the calling thread's. Every entry point begins with it, so that
+ * calculators of several devices, and calls from other threads than the one that opened them, find their own. */
 cuda_calculator *cuda_calculator_from(sdlf_calculator *calculator);
 static inline cudaStream_t cuda_stream(sdlf_calculator *calculator)
 {

@@ -7,7 +7,9 @@
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
-    return sdlf_tensor_present(&op->out[1]) && !op->sgd.nesterov;
+    bool fits = op->in[0].shape.dim[0] <= INT32_MAX && op->in[0].shape.dim[1] <= INT32_MAX &&
+                op->in[1].shape.dim[1] <= INT32_MAX; /* cuBLAS takes them as int */
+    return fits && sdlf_tensor_present(&op->out[1]) && !op->sgd.nesterov;
 }
 
 static sdlf_status input_gradient(sdlf_calculator *base, const sdlf_operation *op)
