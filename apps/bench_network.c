@@ -146,6 +146,7 @@ static sdlf_status bench_all(session *s, const optimizer_rows *optimizers, const
     s->result.model = s->model;
     s->result.plan = s->plan;
     s->result.data = s->data->name;
+    s->result.math = sdlf_math_name((sdlf_math)s->set.execution.choice.math);
     s->result.mode = s->options.mode;
     s->result.batch = s->set.batch;
     if (!text) {

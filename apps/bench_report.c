@@ -57,6 +57,26 @@ static pass step_of(const bench_result *result)
     return total;
 }
 
+/* The copies between memories that a step makes; no calculator computes them, and no layer counts them. */
+typedef struct copies {
+    int count;
+    int64_t bytes;
+    double seconds;
+} copies;
+
+static copies copies_of(const sdlf_plan *plan)
+{
+    copies all = {.count = 0};
+    for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
+        sdlf_step_info step = sdlf_plan_step_info(plan, i);
+        if (step.phase != SDLF_PHASE_COPY) continue;
+        all.count++;
+        all.bytes += step.cost.bytes;
+        all.seconds += step.seconds;
+    }
+    return all;
+}
+
 /* Milliseconds, GFLOP/s, GB/s and the share of the floor; four empty cells where nothing ran. */
 static void cell_pass(table *t, pass p)
 {
@@ -89,6 +109,10 @@ static void print_layers(const terminal *out, const bench_result *result)
     cell_pass(t, backward);
     table_print(t, out, 2);
     table_free(t);
+    copies all = copies_of(result->plan);
+    if (all.count == 0) return;
+    printf("  and %d copies between memories a step: %s, %s\n", all.count, number_bytes(all.bytes).text,
+           number_duration(all.seconds).text);
 }
 
 static void print_epoch(const terminal *out, const bench_result *result, pass step)
@@ -173,8 +197,12 @@ json_t *bench_json(const bench_result *result)
                                                 json_shape(info.shape), "forward", pass_json(forward_of(result, &info)),
                                                 "backward", pass_json(backward_of(result, &info))));
     }
-    return json_pack("{ss so so ss sI so so so so}", "version", SDLF_VERSION, "network",
+    copies all = copies_of(result->plan);
+    json_t *copied = json_pack("{si sI so}", "count", all.count, "bytes", (json_int_t)all.bytes, "seconds",
+                               json_number(all.seconds));
+    return json_pack("{ss so so ss ss sI so so so so so}", "version", SDLF_VERSION, "network",
                      json_text(sdlf_model_name(result->model)), "data", json_text(result->data), "mode",
-                     result->mode == SDLF_TRAIN ? "train" : "infer", "batch", (json_int_t)result->batch, "limits",
-                     limits, "epoch", epoch_json(result), "step", pass_json(step_of(result)), "layers", layers);
+                     result->mode == SDLF_TRAIN ? "train" : "infer", "math", result->math, "batch",
+                     (json_int_t)result->batch, "limits", limits, "epoch", epoch_json(result), "step",
+                     pass_json(step_of(result)), "copies", copied, "layers", layers);
 }

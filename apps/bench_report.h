@@ -19,6 +19,7 @@ typedef struct bench_result {
     const sdlf_model *model;
     const sdlf_plan *plan; /* timed */
     const char *data;
+    const char *math; /* of calculators that have a choice */
     sdlf_mode mode;
     int64_t batch;
     bench_epoch epoch; /* seconds 0: none was run */

@@ -95,6 +95,8 @@ static void check_bench(const json_t *bench, bool epoch)
     }
     CHECK(seconds > 0);
     CHECK_CLOSE(seconds, json_number_value(json_object_get(json_object_get(bench, "step"), "seconds")), 1e-6 * seconds);
+    CHECK_TEXT(json_string_value(json_object_get(bench, "math")), "fp32");
+    CHECK_EQUAL(integer(json_object_get(bench, "copies"), "count"), 0);
     const json_t *measured = json_object_get(bench, "epoch");
     CHECK(epoch ? json_number_value(json_object_get(measured, "seconds")) > 0 : json_is_null(measured));
 }
