@@ -173,7 +173,7 @@ static void every_option_of_every_class(void)
         sdlf_status status = text != NULL ? parse(&again, text) : SDLF_ERROR_MEMORY;
         if (status == SDLF_OK)
             check_same(model, again);
-        else if (!CHECK(status == SDLF_ERROR_SHAPE || status == SDLF_ERROR_ARGUMENT)) /* it got as far as the shapes */
+        else if (!CHECK(strstr(sdlf_error_message(), "; at net.json:") != NULL)) /* it got as far as the shapes */
             printf("    %s: %s\n%s", type->name, sdlf_error_message(), text);
         for (const sdlf_field *field = type->fields; field != NULL && field->name != NULL; field++) {
             char key[64];
