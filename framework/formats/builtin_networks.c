@@ -50,7 +50,7 @@ static sdlf_node mlp(sdlf_model *net, sdlf_node x)
     return fully_connected(net, x, 10);
 }
 
-/* The smallest that reaches 99% of MNIST in one epoch: with batches of 32, a one-cycle rate up to 0.05 and labels smoothed
+/* The smallest that reaches 99% of MNIST in one epoch: with batches of 32, a one-cycle rate up to 0.06 and labels smoothed
  * by 0.1. docs/performance.md has the figures. */
 static sdlf_node fast_cnn(sdlf_model *net, sdlf_node x)
 {
