@@ -123,7 +123,7 @@ static void placements_agree(void)
             options.placement_count = which == 2;
             sdlf_model *model = synthetic_model();
             CHECK_OK(train(model, &data, &options));
-            CHECK_CLOSE(seen.loss, expected, 0.02);
+            CHECK_CLOSE(seen.loss, expected, 1e-4);
             sdlf_model_free(model);
         }
     }

@@ -40,7 +40,7 @@ int main(void)
         const char *name = sdlf_calculator_class_at(i)->name;
         float scores[3] = {0};
         sdlf_status status = run(name, scores);
-        if (status == SDLF_ERROR_DEVICE) continue;
+        if (status == SDLF_ERROR_DEVICE || status == SDLF_ERROR_UNSUPPORTED) continue; /* not on this machine */
         if (status != SDLF_OK) return 1;
         printf("%-10s %.6f %.6f %.6f\n", name, scores[0], scores[1], scores[2]);
         if (i == 0) memcpy(expected, scores, sizeof expected);
