@@ -57,7 +57,7 @@ static arguments_outcome read_words(int most, const char *const *words)
     static const argument_part parts[] = {{own, 0}, {shared, offsetof(settings, part)}, {0}};
     static command_usage usage = {.command = "try", .synopsis = "", .text = "", .parts = parts};
     static char copies[16][64];
-    char *argv[16];
+    static char *argv[16]; /* what was read points into it */
     int count = 0;
     for (; words[count]; count++) argv[count] = strcpy(copies[count], words[count]);
     usage.operands_maximum = most;
