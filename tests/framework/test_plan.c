@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "framework/plan_networks.h"
 #include "testing.h"
@@ -157,6 +158,38 @@ static void training_learns_everywhere(void)
     }
 }
 
+static long peak_kilobytes(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+}
+
+static void nothing_grows_over_a_thousand_steps(void)
+{
+    sdlf_calculator *cpu = open_calculator("cpu");
+    sdlf_model *net = small_cnn();
+    sdlf_plan *plan = NULL;
+    CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 4, .mode = SDLF_TRAIN, .forward = cpu}));
+    float image[4 * 36];
+    fill_random(image, 144, 9);
+    if (plan != NULL) CHECK_OK(sdlf_plan_write(plan, "image", image));
+    if (plan != NULL) CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[]){0, 1, 2, 1}));
+    long before = 0;
+    int64_t live = 0;
+    for (int step = 0; plan != NULL && step < 1050; step++) {
+        CHECK_OK(sdlf_plan_step(plan, 0.01f));
+        if (step != 50) continue;
+        before = peak_kilobytes();
+        live = test_live_allocations();
+    }
+    CHECK_EQUAL(test_live_allocations(), live);
+    CHECK(peak_kilobytes() - before < 1024);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(cpu);
+}
+
 static void memory_is_known_beforehand(void)
 {
     sdlf_calculator *reference = open_calculator("reference");
@@ -278,6 +311,7 @@ int main(void)
     RUN(building_errors_are_kept);
     RUN(inference_gives_probabilities);
     RUN(training_learns_everywhere);
+    RUN(nothing_grows_over_a_thousand_steps);
     RUN(memory_is_known_beforehand);
     RUN(plans_share_the_model);
     RUN(a_plan_describes_itself);
