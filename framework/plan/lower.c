@@ -1,24 +1,14 @@
-/* The lowering pass: every layer describes its forward pass, then, in reverse, its backward pass; the result is one
- * straight list of steps over buffers. Updates stand right behind the backward pass of their layer, so that a gradient's
- * memory is free again at once; with gradient clipping they come last. */
-#include "framework/plan/plan_internal.h"
+/* The lowering pass: every layer describes its forward pass, then, in reverse, its backward pass (lower_backward.c) with
+ * the updates (lower_updates.c); the result is one straight list of steps over buffers. */
+#include "framework/plan/lower.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <sdlf/random.h>
 
 #include "layers/input.h"
 
-typedef struct plan_sink {
-    sdlf_plan *plan;
-    int node;
-    sdlf_phase phase;
-    sdlf_calculator *calculator;
-    sdlf_status status; /* of sdlf_scratch, which has no other way to say it */
-} plan_sink;
-
-static int present_count(const sdlf_tensor *tensors, int count)
+int plan_count_present(const sdlf_tensor *tensors, int count)
 {
     int present = 0;
     for (int i = 0; i < count; i++) present += sdlf_tensor_present(&tensors[i]);
@@ -28,7 +18,7 @@ static int present_count(const sdlf_tensor *tensors, int count)
 sdlf_status plan_emit(sdlf_plan *plan, int node, sdlf_phase phase, sdlf_calculator *calculator,
                       const sdlf_operation *operation)
 {
-    if (present_count(operation->out, SDLF_MAX_OUTPUTS) == 0) return SDLF_OK;
+    if (plan_count_present(operation->out, SDLF_MAX_OUTPUTS) == 0) return SDLF_OK;
     sdlf_status status = sdlf_operation_check(operation);
     if (status != SDLF_OK) return status;
     plan_step step = {.operation = *operation, .calculator = calculator, .phase = phase, .serves = phase, .node = node};
@@ -103,9 +93,8 @@ static bool is_cross_entropy(const plan_node *node)
     return strcmp(node->layer->type->name, "softmax_cross_entropy") == 0;
 }
 
-/* What forward and backward see alike. `input` and `output` have room for a layer's tensors. */
-static sdlf_layer_context make_context(sdlf_plan *plan, int index, plan_sink *sink, sdlf_tensor *input,
-                                       sdlf_tensor *output)
+sdlf_layer_context plan_make_context(sdlf_plan *plan, int index, plan_sink *sink, sdlf_tensor *input,
+                                     sdlf_tensor *output)
 {
     plan_node *node = &plan->nodes[index];
     for (int i = 0; i < node->input_count; i++) input[i] = plan->values[node->inputs[i]].tensor;
@@ -131,7 +120,7 @@ static sdlf_status lower_forward(sdlf_plan *plan, int index)
     if (status != SDLF_OK || node->layer->type->forward == NULL || node->idle) return status;
     plan_sink sink = {.plan = plan, .node = index, .phase = SDLF_PHASE_FORWARD, .calculator = node->forward};
     sdlf_tensor input[SDLF_MAX_LAYER_INPUTS], output[SDLF_MAX_LAYER_OUTPUTS];
-    sdlf_layer_context context = make_context(plan, index, &sink, input, output);
+    sdlf_layer_context context = plan_make_context(plan, index, &sink, input, output);
     context.step = plan_control_tensor(plan, CONTROL_STEP);
     if (!sdlf_tensor_present(&context.step)) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     if (is_cross_entropy(node) && !sdlf_tensor_present(&plan->metrics)) {
@@ -141,208 +130,6 @@ static sdlf_status lower_forward(sdlf_plan *plan, int index)
     }
     status = node->layer->type->forward(node->layer, &context);
     return status == SDLF_OK ? sink.status : status;
-}
-
-/* ---- backward ---- */
-
-static void mark_gradients(sdlf_plan *plan)
-{
-    for (int i = 0; i < plan->node_count; i++) {
-        plan_node *node = &plan->nodes[i];
-        bool needs = false;
-        for (int j = 0; j < node->signature.parameter_count; j++)
-            needs = needs || node->signature.parameter[j].trainable;
-        for (int j = 0; j < node->input_count; j++) needs = needs || plan->values[node->inputs[j]].needs_gradient;
-        for (int j = 0; j < node->signature.output_count; j++) {
-            plan_value *value = &plan->values[node->first_value + j];
-            value->needs_gradient = needs && sdlf_dtype_is_float(value->tensor.dtype);
-        }
-    }
-}
-
-/* Give the node's first gradients: 1 for a loss; zeros for outputs nobody uses beside others that somebody does. */
-static sdlf_status prepare_output_gradients(sdlf_plan *plan, int index, bool *reached)
-{
-    plan_node *node = &plan->nodes[index];
-    plan_value *outputs = &plan->values[node->first_value];
-    *reached = false;
-    if (node->layer->type->is_loss) {
-        outputs[0].gradient = plan_control_tensor(plan, CONTROL_ONE);
-        if (!sdlf_tensor_present(&outputs[0].gradient)) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
-    }
-    for (int i = 0; i < node->signature.output_count; i++)
-        *reached = *reached || (outputs[i].needs_gradient && sdlf_tensor_present(&outputs[i].gradient));
-    for (int i = 0; *reached && i < node->signature.output_count; i++) {
-        if (sdlf_tensor_present(&outputs[i].gradient) || !outputs[i].needs_gradient) continue;
-        sdlf_operation fill = {.kind = SDLF_FILL, .fill = {.value = 0}};
-        sdlf_status status =
-            plan_new_tensor(plan, BUFFER_ARENA, outputs[i].tensor.dtype, outputs[i].tensor.shape, &fill.out[0]);
-        if (status == SDLF_OK) status = plan_emit(plan, index, SDLF_PHASE_BACKWARD, node->backward, &fill);
-        if (status != SDLF_OK) return status;
-        outputs[i].gradient = fill.out[0];
-    }
-    return SDLF_OK;
-}
-
-/* A value's gradient is the sum of what its readers give. */
-static sdlf_status add_gradient(sdlf_plan *plan, int index, int value_index, const sdlf_tensor *gradient)
-{
-    plan_value *value = &plan->values[value_index];
-    if (!sdlf_tensor_present(gradient)) return SDLF_OK;
-    if (!sdlf_tensor_present(&value->gradient)) {
-        value->gradient = *gradient;
-        return SDLF_OK;
-    }
-    sdlf_operation add = {.kind = SDLF_ADD, .in = {value->gradient, *gradient}};
-    sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, value->tensor.dtype, value->tensor.shape, &add.out[0]);
-    if (status == SDLF_OK) status = plan_emit(plan, index, SDLF_PHASE_BACKWARD, plan->nodes[index].backward, &add);
-    value->gradient = add.out[0];
-    return status;
-}
-
-static sdlf_status run_layer_backward(sdlf_plan *plan, int index, sdlf_tensor *input_gradient)
-{
-    plan_node *node = &plan->nodes[index];
-    sdlf_tensor output_gradient[SDLF_MAX_LAYER_OUTPUTS];
-    for (int i = 0; i < node->signature.output_count; i++)
-        output_gradient[i] = plan->values[node->first_value + i].gradient;
-    if (node->layer->type->forward == NULL) {
-        if (plan->values[node->inputs[0]].needs_gradient)
-            input_gradient[0] = sdlf_tensor_reshape(output_gradient[0], node->signature.input_shape[0]);
-        return SDLF_OK;
-    }
-    if (node->layer->type->backward == NULL)
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "the layer has no backward pass, and a gradient must pass through it");
-    plan_sink sink = {.plan = plan, .node = index, .phase = SDLF_PHASE_BACKWARD, .calculator = node->backward};
-    sdlf_tensor input[SDLF_MAX_LAYER_INPUTS], output[SDLF_MAX_LAYER_OUTPUTS];
-    sdlf_layer_context context = make_context(plan, index, &sink, input, output);
-    context.step = plan_control_tensor(plan, CONTROL_STEP);
-    context.output_gradient = output_gradient;
-    context.input_gradient = input_gradient;
-    context.parameter_gradient = node->parameter_gradient;
-    sdlf_status status = node->layer->type->backward(node->layer, &context);
-    return status == SDLF_OK ? sink.status : status;
-}
-
-/* ---- updates ---- */
-
-static sdlf_tensor state_tensor(sdlf_plan *plan, int parameter, int state)
-{
-    sdlf_tensor tensor;
-    if (plan_new_tensor(plan, BUFFER_STATE, plan->options.dtype, plan->model->parameters[parameter].spec.shape,
-                        &tensor) != SDLF_OK)
-        return (sdlf_tensor){.dtype = SDLF_NONE};
-    plan->buffers[tensor.buffer].parameter = parameter;
-    plan->buffers[tensor.buffer].state = state;
-    return tensor;
-}
-
-static sdlf_status emit_update(sdlf_plan *plan, int index, int which)
-{
-    plan_node *node = &plan->nodes[index];
-    const sdlf_optimizer *optimizer = &plan->options.optimizer;
-    sdlf_operation update = {0};
-    optimizer->type->update(optimizer, node->signature.parameter[which].decay, &update);
-    update.in[0] = node->parameter_gradient[which];
-    update.in[1] = plan_control_tensor(plan, CONTROL_RATE);
-    update.in[2] = plan->clip;
-    const sdlf_operation_class *type = sdlf_operation_class_of(update.kind);
-    if (type->in[3].name != NULL) update.in[3] = plan_control_tensor(plan, CONTROL_STEP);
-    update.out[0] = node->parameter[which];
-    for (int i = 0; i < optimizer->type->state_count(optimizer); i++) {
-        update.out[1 + i] = state_tensor(plan, node->first_parameter + which, i);
-        if (!sdlf_tensor_present(&update.out[1 + i])) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
-    }
-    return plan_emit(plan, index, SDLF_PHASE_UPDATE, node->backward, &update);
-}
-
-static sdlf_status emit_updates(sdlf_plan *plan, int index)
-{
-    plan_node *node = &plan->nodes[index];
-    for (int i = 0; i < node->signature.parameter_count; i++) {
-        if (!sdlf_tensor_present(&node->parameter_gradient[i])) continue;
-        sdlf_status status = emit_update(plan, index, i);
-        if (status != SDLF_OK) return status;
-    }
-    return SDLF_OK;
-}
-
-static sdlf_status lower_backward(sdlf_plan *plan, int index)
-{
-    plan_node *node = &plan->nodes[index];
-    bool reached;
-    sdlf_status status = prepare_output_gradients(plan, index, &reached);
-    if (status != SDLF_OK || !reached) return status;
-    buffer_kind gradient_kind = plan->options.gradients_only ? BUFFER_PINNED : BUFFER_ARENA;
-    for (int i = 0; i < node->signature.parameter_count && status == SDLF_OK; i++) {
-        if (node->signature.parameter[i].trainable)
-            status = plan_new_tensor(plan, gradient_kind, plan->options.dtype, node->signature.parameter[i].shape,
-                                     &node->parameter_gradient[i]);
-    }
-    sdlf_tensor input_gradient[SDLF_MAX_LAYER_INPUTS] = {{0}};
-    for (int i = 0; i < node->input_count && status == SDLF_OK; i++) {
-        const plan_value *value = &plan->values[node->inputs[i]];
-        if (value->needs_gradient && node->layer->type->forward != NULL)
-            status = plan_new_tensor(plan, BUFFER_ARENA, value->tensor.dtype, value->tensor.shape, &input_gradient[i]);
-    }
-    if (status == SDLF_OK) status = run_layer_backward(plan, index, input_gradient);
-    for (int i = 0; i < node->input_count && status == SDLF_OK; i++)
-        status = add_gradient(plan, index, node->inputs[i], &input_gradient[i]);
-    if (status == SDLF_OK && plan->options.clip_norm <= 0 && !plan->options.gradients_only)
-        status = emit_updates(plan, index);
-    return status;
-}
-
-/* scale = min(1, max_norm / norm of all gradients together). */
-static sdlf_status lower_clipping(sdlf_plan *plan)
-{
-    int count = 0;
-    for (int i = 0; i < plan->node_count; i++)
-        count += present_count(plan->nodes[i].parameter_gradient, SDLF_MAX_LAYER_PARAMETERS);
-    if (count == 0) return SDLF_OK;
-    sdlf_dtype dtype = plan->options.dtype;
-    sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, dtype, sdlf_shape(count), &plan->squares);
-    if (status == SDLF_OK) status = plan_new_tensor(plan, BUFFER_ARENA, dtype, sdlf_shape(1), &plan->clip);
-    if (status != SDLF_OK) return status;
-    int which = 0, last = 0;
-    for (int i = 0; i < plan->node_count; i++) {
-        for (int j = 0; j < plan->nodes[i].signature.parameter_count; j++) {
-            const sdlf_tensor *gradient = &plan->nodes[i].parameter_gradient[j];
-            if (!sdlf_tensor_present(gradient)) continue;
-            sdlf_operation reduce = {
-                .kind = SDLF_REDUCE,
-                .in = {sdlf_tensor_reshape(*gradient, sdlf_shape(sdlf_tensor_count(gradient)))},
-                .out = {sdlf_tensor_narrow(plan->squares, 0, which++, 1)},
-                .reduce = {.function = SDLF_REDUCE_SUM_SQUARES, .axis = 0},
-            };
-            status = plan_emit(plan, i, SDLF_PHASE_UPDATE, plan->nodes[i].backward, &reduce);
-            if (status != SDLF_OK) return status;
-            last = i;
-        }
-    }
-    sdlf_operation clip = {
-        .kind = SDLF_CLIP_SCALE,
-        .in = {plan->squares},
-        .out = {plan->clip},
-        .clip = {.max_norm = plan->options.clip_norm},
-    };
-    return plan_emit(plan, last, SDLF_PHASE_UPDATE, plan->options.backward, &clip);
-}
-
-static sdlf_status lower_training(sdlf_plan *plan)
-{
-    mark_gradients(plan);
-    for (int i = plan->node_count - 1; i >= 0; i--) {
-        if (!plan->nodes[i].live || plan->nodes[i].layer->type == &sdlf_input_layer_class) continue;
-        sdlf_status status = lower_backward(plan, i);
-        if (status != SDLF_OK)
-            return sdlf_fail_context(status, "layer %d '%s' (%s), backward", i, plan->nodes[i].layer->name,
-                                     plan->nodes[i].layer->type->name);
-    }
-    if (plan->options.clip_norm <= 0 || plan->options.gradients_only) return SDLF_OK;
-    sdlf_status status = lower_clipping(plan);
-    for (int i = 0; i < plan->node_count && status == SDLF_OK; i++) status = emit_updates(plan, i);
-    return status;
 }
 
 /* What stays readable after a run keeps its memory. */
@@ -386,7 +173,7 @@ sdlf_status plan_lower(sdlf_plan *plan)
                                      plan->nodes[i].layer->type->name);
     }
     plan->forward_steps = plan->step_count;
-    if (status == SDLF_OK && plan->options.mode == SDLF_TRAIN) status = lower_training(plan);
+    if (status == SDLF_OK && plan->options.mode == SDLF_TRAIN) status = plan_lower_training(plan);
     if (status != SDLF_OK) return status;
     pin_results(plan);
     mark_constants(plan);

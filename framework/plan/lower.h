@@ -1,0 +1,31 @@
+/* What the files of the lowering pass share. */
+#ifndef SDLF_FRAMEWORK_PLAN_LOWER_H
+#define SDLF_FRAMEWORK_PLAN_LOWER_H
+
+#include "framework/plan/plan_internal.h"
+
+/* Where the operations go that a layer emits. */
+typedef struct plan_sink {
+    sdlf_plan *plan;
+    int node;
+    sdlf_phase phase;
+    sdlf_calculator *calculator;
+    sdlf_status status; /* of sdlf_scratch, which has no other way to say it */
+} plan_sink;
+
+int plan_count_present(const sdlf_tensor *tensors, int count);
+
+/* What a layer's forward and backward see alike. `input` and `output` have room for a layer's tensors. */
+sdlf_layer_context plan_make_context(sdlf_plan *plan, int index, plan_sink *sink, sdlf_tensor *input,
+                                     sdlf_tensor *output);
+
+/* Backward passes in reverse order, each with its updates. */
+sdlf_status plan_lower_training(sdlf_plan *plan);
+
+/* The updates of one node's parameters, where it has gradients. */
+sdlf_status plan_emit_updates(sdlf_plan *plan, int index);
+
+/* scale = min(1, max_norm / norm of all gradients together): the tensor plan->clip, which updates then read. */
+sdlf_status plan_lower_clipping(sdlf_plan *plan);
+
+#endif

@@ -1,0 +1,127 @@
+/* Lowering the backward pass: layers describe it in reverse order, and gradients of a value that several layers read are
+ * added. Updates stand right behind the backward pass of their layer, so that a gradient's memory is free again at once;
+ * with gradient clipping they come last. */
+#include "framework/plan/lower.h"
+
+#include "layers/input.h"
+
+static void mark_gradients(sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->node_count; i++) {
+        plan_node *node = &plan->nodes[i];
+        bool needs = false;
+        for (int j = 0; j < node->signature.parameter_count; j++)
+            needs = needs || node->signature.parameter[j].trainable;
+        for (int j = 0; j < node->input_count; j++) needs = needs || plan->values[node->inputs[j]].needs_gradient;
+        for (int j = 0; j < node->signature.output_count; j++) {
+            plan_value *value = &plan->values[node->first_value + j];
+            value->needs_gradient = needs && sdlf_dtype_is_float(value->tensor.dtype);
+        }
+    }
+}
+
+/* Give the node's first gradients: 1 for a loss; zeros for outputs nobody uses beside others that somebody does. */
+static sdlf_status prepare_output_gradients(sdlf_plan *plan, int index, bool *reached)
+{
+    plan_node *node = &plan->nodes[index];
+    plan_value *outputs = &plan->values[node->first_value];
+    *reached = false;
+    if (node->layer->type->is_loss) {
+        outputs[0].gradient = plan_control_tensor(plan, CONTROL_ONE);
+        if (!sdlf_tensor_present(&outputs[0].gradient)) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    }
+    for (int i = 0; i < node->signature.output_count; i++)
+        *reached = *reached || (outputs[i].needs_gradient && sdlf_tensor_present(&outputs[i].gradient));
+    for (int i = 0; *reached && i < node->signature.output_count; i++) {
+        if (sdlf_tensor_present(&outputs[i].gradient) || !outputs[i].needs_gradient) continue;
+        sdlf_operation fill = {.kind = SDLF_FILL, .fill = {.value = 0}};
+        sdlf_status status =
+            plan_new_tensor(plan, BUFFER_ARENA, outputs[i].tensor.dtype, outputs[i].tensor.shape, &fill.out[0]);
+        if (status == SDLF_OK) status = plan_emit(plan, index, SDLF_PHASE_BACKWARD, node->backward, &fill);
+        if (status != SDLF_OK) return status;
+        outputs[i].gradient = fill.out[0];
+    }
+    return SDLF_OK;
+}
+
+/* A value's gradient is the sum of what its readers give. */
+static sdlf_status add_gradient(sdlf_plan *plan, int index, int value_index, const sdlf_tensor *gradient)
+{
+    plan_value *value = &plan->values[value_index];
+    if (!sdlf_tensor_present(gradient)) return SDLF_OK;
+    if (!sdlf_tensor_present(&value->gradient)) {
+        value->gradient = *gradient;
+        return SDLF_OK;
+    }
+    sdlf_operation add = {.kind = SDLF_ADD, .in = {value->gradient, *gradient}};
+    sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, value->tensor.dtype, value->tensor.shape, &add.out[0]);
+    if (status == SDLF_OK) status = plan_emit(plan, index, SDLF_PHASE_BACKWARD, plan->nodes[index].backward, &add);
+    value->gradient = add.out[0];
+    return status;
+}
+
+static sdlf_status run_layer_backward(sdlf_plan *plan, int index, sdlf_tensor *input_gradient)
+{
+    plan_node *node = &plan->nodes[index];
+    sdlf_tensor output_gradient[SDLF_MAX_LAYER_OUTPUTS];
+    for (int i = 0; i < node->signature.output_count; i++)
+        output_gradient[i] = plan->values[node->first_value + i].gradient;
+    if (node->layer->type->forward == NULL) {
+        if (plan->values[node->inputs[0]].needs_gradient)
+            input_gradient[0] = sdlf_tensor_reshape(output_gradient[0], node->signature.input_shape[0]);
+        return SDLF_OK;
+    }
+    if (node->layer->type->backward == NULL)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "the layer has no backward pass, and a gradient must pass through it");
+    plan_sink sink = {.plan = plan, .node = index, .phase = SDLF_PHASE_BACKWARD, .calculator = node->backward};
+    sdlf_tensor input[SDLF_MAX_LAYER_INPUTS], output[SDLF_MAX_LAYER_OUTPUTS];
+    sdlf_layer_context context = plan_make_context(plan, index, &sink, input, output);
+    context.step = plan_control_tensor(plan, CONTROL_STEP);
+    context.output_gradient = output_gradient;
+    context.input_gradient = input_gradient;
+    context.parameter_gradient = node->parameter_gradient;
+    sdlf_status status = node->layer->type->backward(node->layer, &context);
+    return status == SDLF_OK ? sink.status : status;
+}
+
+static sdlf_status lower_backward(sdlf_plan *plan, int index)
+{
+    plan_node *node = &plan->nodes[index];
+    bool reached;
+    sdlf_status status = prepare_output_gradients(plan, index, &reached);
+    if (status != SDLF_OK || !reached) return status;
+    buffer_kind gradient_kind = plan->options.gradients_only ? BUFFER_PINNED : BUFFER_ARENA;
+    for (int i = 0; i < node->signature.parameter_count && status == SDLF_OK; i++) {
+        if (node->signature.parameter[i].trainable)
+            status = plan_new_tensor(plan, gradient_kind, plan->options.dtype, node->signature.parameter[i].shape,
+                                     &node->parameter_gradient[i]);
+    }
+    sdlf_tensor input_gradient[SDLF_MAX_LAYER_INPUTS] = {{0}};
+    for (int i = 0; i < node->input_count && status == SDLF_OK; i++) {
+        const plan_value *value = &plan->values[node->inputs[i]];
+        if (value->needs_gradient && node->layer->type->forward != NULL)
+            status = plan_new_tensor(plan, BUFFER_ARENA, value->tensor.dtype, value->tensor.shape, &input_gradient[i]);
+    }
+    if (status == SDLF_OK) status = run_layer_backward(plan, index, input_gradient);
+    for (int i = 0; i < node->input_count && status == SDLF_OK; i++)
+        status = add_gradient(plan, index, node->inputs[i], &input_gradient[i]);
+    if (status == SDLF_OK && plan->options.clip_norm <= 0 && !plan->options.gradients_only)
+        status = plan_emit_updates(plan, index);
+    return status;
+}
+
+sdlf_status plan_lower_training(sdlf_plan *plan)
+{
+    mark_gradients(plan);
+    for (int i = plan->node_count - 1; i >= 0; i--) {
+        if (!plan->nodes[i].live || plan->nodes[i].layer->type == &sdlf_input_layer_class) continue;
+        sdlf_status status = lower_backward(plan, i);
+        if (status != SDLF_OK)
+            return sdlf_fail_context(status, "layer %d '%s' (%s), backward", i, plan->nodes[i].layer->name,
+                                     plan->nodes[i].layer->type->name);
+    }
+    if (plan->options.clip_norm <= 0 || plan->options.gradients_only) return SDLF_OK;
+    sdlf_status status = plan_lower_clipping(plan);
+    for (int i = 0; i < plan->node_count && status == SDLF_OK; i++) status = plan_emit_updates(plan, i);
+    return status;
+}
