@@ -75,8 +75,7 @@ static sdlf_status add_parameters(sdlf_model *model, int index, const sdlf_signa
     return SDLF_OK;
 }
 
-/* The signature of one layer from the outputs of those before it. */
-static sdlf_status infer_layer(sdlf_model *model, int index, sdlf_signature *signature)
+sdlf_status model_infer_layer(sdlf_model *model, int index, sdlf_signature *signature)
 {
     model_layer *entry = &model->layers[index];
     *signature = (sdlf_signature){.batch = 1, .input_count = entry->input_count, .dtype = SDLF_FLOAT32};
@@ -121,7 +120,7 @@ sdlf_status model_infer(sdlf_model *model)
     double bytes = 0;
     for (int i = 0; i < model->layer_count && status == SDLF_OK; i++) {
         sdlf_signature signature;
-        status = infer_layer(model, i, &signature);
+        status = model_infer_layer(model, i, &signature);
         if (status == SDLF_OK) status = count_parameters(&model->layers[i].layer, &signature, &bytes);
     }
     for (int i = 0; i < model->output_count && status == SDLF_OK; i++) {
@@ -141,7 +140,7 @@ sdlf_status model_describe(sdlf_model *model)
     model_free_parameters(model);
     for (int i = 0; i < model->layer_count && status == SDLF_OK; i++) {
         sdlf_signature signature;
-        status = infer_layer(model, i, &signature);
+        status = model_infer_layer(model, i, &signature);
         if (status == SDLF_OK) status = add_parameters(model, i, &signature);
     }
     if (status != SDLF_OK) model_free_parameters(model);

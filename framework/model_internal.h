@@ -42,6 +42,9 @@ struct sdlf_model {
 sdlf_status model_layer_infer(const sdlf_layer *layer, int position, const sdlf_layer *producer,
                               sdlf_signature *signature);
 
+/* The signature of one layer, for a batch of 1, from the outputs of those before it; the layer keeps its outputs. */
+sdlf_status model_infer_layer(sdlf_model *model, int index, sdlf_signature *signature);
+
 /* Infer every layer's outputs for a batch of 1 and check the size of the parameters, without making them. Errors: as
  * sdlf_model_build; parameters that take more than the machine's memory are SDLF_ERROR_MEMORY. */
 sdlf_status model_infer(sdlf_model *model);

@@ -18,6 +18,10 @@ static const sdlf_field fields[] = {
      .minimum = 1,
      .maximum = SDLF_LAYER_MAXIMUM_SIDE,
      .help = "shape of one sample, without the batch"},
+    {.name = "whole",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_input_options, whole),
+     .help = "shape is the whole input's; it has no batch"},
     {.name = NULL},
 };
 
@@ -26,10 +30,11 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     const sdlf_input_options *options = layer->options;
     sdlf_dtype dtype = (sdlf_dtype)options->dtype;
     if (sdlf_dtype_size(dtype) == 0) return sdlf_fail(SDLF_ERROR_SHAPE, "an input needs a dtype, such as float32");
+    if (sdlf_dtype_is_float(dtype)) dtype = signature->dtype;
+    if (options->whole) return sdlf_layer_add_output(signature, dtype, options->shape);
     if (options->shape.rank >= SDLF_MAX_RANK)
         return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s has rank %d: at most %d dimensions beside the batch",
                          sdlf_shape_print(options->shape).text, options->shape.rank, SDLF_MAX_RANK - 1);
-    if (sdlf_dtype_is_float(dtype)) dtype = signature->dtype;
     return sdlf_layer_add_output(signature, dtype, sdlf_shape_prepend(signature->batch, options->shape));
 }
 

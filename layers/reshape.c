@@ -1,5 +1,5 @@
-/* reshape: (N, ...) seen as (N, shape), one dimension of which may be -1 and is worked out. No operation: the output is
- * the input's memory under another shape. */
+/* reshape: (N, ...) seen as (N, shape), or with `whole` anything seen as shape; one dimension may be -1 and is worked out.
+ * No operation: the output is the input's memory under another shape. */
 #include "layers/layers_internal.h"
 
 static const sdlf_field fields[] = {
@@ -9,18 +9,23 @@ static const sdlf_field fields[] = {
      .minimum = -1,
      .maximum = SDLF_LAYER_MAXIMUM_SIDE,
      .help = "shape of one sample; a -1 is worked out"},
+    {.name = "whole",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_reshape_options, whole),
+     .help = "shape is the whole output's, batch and all"},
     {.name = NULL},
 };
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 {
-    sdlf_shape shape = ((const sdlf_reshape_options *)layer->options)->shape;
-    sdlf_shape x = signature->input_shape[0];
-    if (x.rank < 1) return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input (N, ...), found a scalar");
-    if (shape.rank >= SDLF_MAX_RANK)
+    const sdlf_reshape_options *options = layer->options;
+    sdlf_shape shape = options->shape, x = signature->input_shape[0];
+    bool whole = options->whole;
+    if (x.rank < 1 && !whole) return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input (N, ...), found a scalar");
+    if (shape.rank >= SDLF_MAX_RANK && !whole)
         return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s has rank %d: at most %d dimensions beside the batch",
                          sdlf_shape_print(shape).text, shape.rank, SDLF_MAX_RANK - 1);
-    int64_t wanted = sdlf_shape_span(x, 1, x.rank);
+    int64_t wanted = sdlf_shape_span(x, whole ? 0 : 1, x.rank);
     int open = -1;
     for (int axis = 0; axis < shape.rank; axis++) {
         if (shape.dim[axis] > 0) continue;
@@ -34,9 +39,11 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     int64_t count = sdlf_shape_count(known);
     if (open >= 0 && count > 0 && wanted % count == 0) known.dim[open] = wanted / count;
     if (sdlf_shape_count(known) != wanted)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s does not hold the %lld elements of a sample of its input %s",
-                         sdlf_shape_print(shape).text, (long long)wanted, sdlf_shape_print(x).text);
-    return sdlf_layer_add_output(signature, signature->input_dtype[0], sdlf_shape_prepend(x.dim[0], known));
+        return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s does not hold the %lld elements of %sits input %s",
+                         sdlf_shape_print(shape).text, (long long)wanted, whole ? "" : "a sample of ",
+                         sdlf_shape_print(x).text);
+    return sdlf_layer_add_output(signature, signature->input_dtype[0],
+                                 whole ? known : sdlf_shape_prepend(x.dim[0], known));
 }
 
 const sdlf_layer_class sdlf_reshape_class = {

@@ -34,6 +34,29 @@ static void shapes_follow(void)
     check_output(build, &(sdlf_reshape_options){.shape = SDLF_SCALAR}, sdlf_shape(1, 1), SDLF_SCALAR);
 }
 
+/* Batch and all: a sample (2,3) in a batch of one becomes (3,2,1), a scalar or (6). */
+static void the_whole_is_reshaped(void)
+{
+    const sdlf_reshape_options options[] = {
+        {.shape = sdlf_shape(3, -1, 1), .whole = true},
+        {.shape = sdlf_shape(6), .whole = true},
+        {.shape = sdlf_shape(1, 1, 1, 1, 1, 1, 2, 3), .whole = true},
+    };
+    const sdlf_shape expected[] = {sdlf_shape(3, 2, 1), sdlf_shape(6), sdlf_shape(1, 1, 1, 1, 1, 1, 2, 3)};
+    for (int i = 0; i < 3; i++) {
+        sdlf_model *model = sdlf_model_create("whole");
+        sdlf_node y = sdlf_reshape(model, sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(2, 3)), &options[i]);
+        CHECK_OK(sdlf_model_build(model, 1));
+        CHECK(sdlf_shape_equal(sdlf_model_node_shape(model, y), expected[i]));
+        sdlf_model_free(model);
+    }
+    sdlf_model *model = sdlf_model_create("whole");
+    sdlf_reshape(model, sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(2, 3)),
+                 &(sdlf_reshape_options){.shape = sdlf_shape(4), .whole = true});
+    CHECK_FAILS(sdlf_model_build(model, 1), SDLF_ERROR_SHAPE, "does not hold the 6 elements of its input 1x2x3");
+    sdlf_model_free(model);
+}
+
 static void nonsense_is_refused(void)
 {
     sdlf_shape x = sdlf_shape(3, 4, 5);
@@ -65,6 +88,7 @@ static void gradients_match(void)
 int main(void)
 {
     RUN(shapes_follow);
+    RUN(the_whole_is_reshaped);
     RUN(nonsense_is_refused);
     RUN(gradients_match);
     return test_summary();

@@ -90,10 +90,12 @@ sdlf_node sdlf_leaky_relu(sdlf_model *model, sdlf_node x, const sdlf_leaky_relu_
 /* (N, ...) to (N, product). */
 sdlf_node sdlf_flatten(sdlf_model *model, sdlf_node x);
 
-/* (N, ...) to (N, shape); one dimension may be -1 and is worked out. */
+/* (N, ...) to (N, shape); one dimension may be -1 and is worked out. With `whole`, anything to shape itself: the batch is a
+ * dimension like the others. */
 typedef struct sdlf_reshape_options {
     const char *name;
-    sdlf_shape shape; /* without the batch */
+    sdlf_shape shape; /* without the batch, unless `whole` */
+    bool whole;
 } sdlf_reshape_options;
 sdlf_node sdlf_reshape(sdlf_model *model, sdlf_node x, const sdlf_reshape_options *options);
 
