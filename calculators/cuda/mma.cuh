@@ -1,0 +1,77 @@
+/* What kernels with tensor cores share: products of small tiles by one warp, rounding of factors, asynchronous copies into
+ * shared memory, and early launches.
+ *
+ * Fragments of mma.sync.m16n8k8 (one warp; lane = 4 g + t): A (16,8): a[0] = (g, t), a[1] = (g + 8, t), a[2] = (g, t + 4),
+ * a[3] = (g + 8, t + 4); B (8,8): b[0] = (t, g), b[1] = (t + 4, g); C (16,8): c[0] = (g, 2t), c[1] = (g, 2t + 1),
+ * c[2] = (g + 8, 2t), c[3] = (g + 8, 2t + 1). The order of the 8 in between is ours as long as A and B agree. */
+#ifndef SDLF_CALCULATORS_CUDA_MMA_CUH
+#define SDLF_CALCULATORS_CUDA_MMA_CUH
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "calculators/cuda/kernels.cuh"
+
+/* ---- rounding of factors ---- */
+
+/* A factor as the math mode wants it, in the bits of a tf32 number: float16's 10 and bfloat16's 7 bits of mantissa fit in it,
+ * so that a product of rounded factors is exact whichever way it is made. */
+template <sdlf_math MATH> static __device__ __forceinline__ uint32_t factor_bits(float x)
+{
+    if (MATH == SDLF_MATH_FP16) return __float_as_uint(__half2float(__float2half_rn(x)));
+    if (MATH == SDLF_MATH_BF16) return __float_as_uint(__bfloat162float(__float2bfloat16_rn(x)));
+#if __CUDA_ARCH__ >= 800
+    uint32_t bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    return bits;
+#else
+    return __float_as_uint(x);
+#endif
+}
+
+/* c += a b, factors in tf32. From compute capability 8.0 on; elsewhere it must not be reached. */
+static __device__ __forceinline__ void mma_tf32(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    (void)c;
+    (void)a;
+    (void)b;
+    __trap();
+#endif
+}
+
+/* ---- asynchronous copies into shared memory ---- */
+
+/* 16 bytes, both addresses multiples of 16; zeros where not `valid` (then `from` is not read). Before compute capability 8.0
+ * a plain copy. */
+static __device__ __forceinline__ void copy_async(void *shared, const void *from, bool valid)
+{
+#if __CUDA_ARCH__ >= 800
+    uint32_t to = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+    int bytes = valid ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+#else
+    *static_cast<float4 *>(shared) = valid ? *static_cast<const float4 *>(from) : make_float4(0, 0, 0, 0);
+#endif
+}
+
+static __device__ __forceinline__ void close_copies()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/* Wait until at most OPEN of the groups that close_copies ended are still under way. */
+template <int OPEN> static __device__ __forceinline__ void await_copies()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(OPEN) : "memory");
+#endif
+}
+
+#endif
