@@ -21,6 +21,12 @@ sdlf_status plan_fuse(sdlf_plan *plan)
     return SDLF_OK;
 }
 
+/* Is `name` what stands between `text` and `end`? */
+static bool is_prefix(const char *name, const char *text, const char *end)
+{
+    return strlen(name) == (size_t)(end - text) && strncmp(name, text, strlen(name)) == 0;
+}
+
 /* Every step's calculator must have a kernel for it. Also sets costs and the algorithm that was asked for. */
 static sdlf_status choose_algorithm(const sdlf_plan *plan, plan_step *step)
 {
@@ -29,6 +35,11 @@ static sdlf_status choose_algorithm(const sdlf_plan *plan, plan_step *step)
     sdlf_operation_kind kind = step->operation.kind;
     if (kind != SDLF_CONV2D_FORWARD && kind != SDLF_CONV2D_BACKWARD_INPUT && kind != SDLF_CONV2D_BACKWARD_WEIGHTS)
         return SDLF_OK;
+    const char *calculator = step->calculator->type->name, *colon = strchr(wanted, ':');
+    if (colon != NULL) { /* that calculator's alone */
+        if (!is_prefix(calculator, wanted, colon)) return SDLF_OK;
+        wanted = colon + 1;
+    }
     const char *const *names = step->calculator->type->kernel[kind].algorithms;
     for (int i = 0; names != NULL && names[i] != NULL; i++) {
         if (strcmp(names[i], wanted) != 0) continue;
@@ -36,12 +47,25 @@ static sdlf_status choose_algorithm(const sdlf_plan *plan, plan_step *step)
         return SDLF_OK;
     }
     if (kind != SDLF_CONV2D_FORWARD) return SDLF_OK; /* the backward pass may have fewer algorithms */
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s' has no convolution algorithm '%s'",
-                     step->calculator->type->name, wanted);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s' has no convolution algorithm '%s'", calculator, wanted);
+}
+
+/* An algorithm for one calculator's convolutions is for one that computes here. */
+static sdlf_status check_conv_algorithm(const sdlf_plan *plan)
+{
+    const char *wanted = plan->options.conv_algorithm, *colon = wanted != NULL ? strchr(wanted, ':') : NULL;
+    if (colon == NULL) return SDLF_OK;
+    for (int i = 0; i < plan->step_count; i++) {
+        if (is_prefix(plan->steps[i].calculator->type->name, wanted, colon)) return SDLF_OK;
+    }
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "convolution algorithm '%s': nothing of this plan runs on '%.*s'", wanted,
+                     (int)(colon - wanted), wanted);
 }
 
 sdlf_status plan_check_support(sdlf_plan *plan)
 {
+    sdlf_status checked = check_conv_algorithm(plan);
+    if (checked != SDLF_OK) return checked;
     for (int i = 0; i < plan->step_count; i++) {
         plan_step *step = &plan->steps[i];
         const sdlf_layer *layer = plan->nodes[step->node].layer;

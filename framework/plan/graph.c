@@ -38,7 +38,8 @@ static sdlf_status check_placement(const sdlf_plan *plan)
 {
     for (int i = 0; i < plan->options.placement_count; i++) {
         const char *name = plan->options.placement[i].layer;
-        bool found = false;
+        /* a network that is tested while it is trained has these in one of its plans alone */
+        bool found = plan->options.mode == SDLF_INFER && (strcmp(name, "loss") == 0 || strcmp(name, "labels") == 0);
         for (int j = 0; j < plan->node_count; j++) found = found || strcmp(plan->nodes[j].layer->name, name) == 0;
         if (!found)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "placement: network '%s' has no layer '%s'", plan->model->name, name);

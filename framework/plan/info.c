@@ -29,6 +29,8 @@ sdlf_step_info sdlf_plan_step_info(const sdlf_plan *plan, int index)
         .operation = step->label != NULL ? step->label : sdlf_operation_class_of(op->kind)->name,
         .calculator = step->calculator->type->name,
         .phase = step->phase,
+        .serves = step->serves,
+        .content = step->content,
         .shape = op->out[first].shape,
         .dtype = op->out[first].dtype,
         .cost = step->cost,
@@ -106,6 +108,17 @@ sdlf_layer_info sdlf_plan_layer_info(const sdlf_plan *plan, int index)
         }
     }
     return info;
+}
+
+int sdlf_plan_layer_of(const sdlf_plan *plan, const char *layer)
+{
+    for (int i = 0; i < plan->node_count; i++) {
+        int group = plan->nodes[i].group, line = 0;
+        if (strcmp(plan->nodes[i].layer->name, layer) != 0 || !is_listed(plan, group)) continue;
+        for (int j = 0; j < group; j++) line += is_listed(plan, j);
+        return line;
+    }
+    return -1;
 }
 
 sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan)

@@ -55,10 +55,17 @@ static sdlf_status append_copy(placing *p, const plan_step *reader, int buffer, 
     step.operation.out[0].buffer = destination;
     size_t length = strlen(plan->spaces[from].name) + strlen(plan->spaces[to].name) + 16;
     step.label = malloc(length);
-    if (step.label == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
-    snprintf(step.label, length, "copy %s to %s", plan->spaces[from].name, plan->spaces[to].name);
-    sdlf_status status = plan_append_step(plan, &step);
-    if (status != SDLF_OK) free(step.label);
+    step.content = plan_describe_buffer(plan, buffer);
+    sdlf_status status = SDLF_ERROR_MEMORY;
+    if (step.label == NULL || step.content == NULL) {
+        sdlf_fail(status, "plan: out of memory");
+    } else {
+        snprintf(step.label, length, "copy %s to %s", plan->spaces[from].name, plan->spaces[to].name);
+        status = plan_append_step(plan, &step);
+    }
+    if (status == SDLF_OK) return SDLF_OK;
+    free(step.label);
+    free(step.content);
     return status;
 }
 

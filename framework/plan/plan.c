@@ -19,7 +19,10 @@ void sdlf_plan_free(sdlf_plan *plan)
         else
             sdlf_heap_free(space->arena);
     }
-    for (int i = 0; i < plan->step_count; i++) free(plan->steps[i].label);
+    for (int i = 0; i < plan->step_count; i++) {
+        free(plan->steps[i].label);
+        free(plan->steps[i].content);
+    }
     for (int i = 0; i < plan->node_count; i++) {
         free(plan->nodes[i].group_name);
         free(plan->nodes[i].group_type);

@@ -82,7 +82,7 @@ typedef struct plan_step {
     bool dead; /* fused away; compacted at the end of the pass */
     sdlf_cost cost;
     double seconds;
-    char *label; /* of a copy */
+    char *label, *content; /* of a copy: "copy host to cuda:0", and what of: "output of relu" */
 } plan_step;
 
 typedef struct plan_space {
@@ -187,6 +187,8 @@ bool plan_is_host_space(const sdlf_plan *plan, int space);
 
 /* The buffer of the plan that this one shares with, for the same parameter, state or data in the same space; NULL: none. */
 const plan_buffer *plan_shared_buffer(const sdlf_plan *plan, const plan_buffer *wanted);
+/* What is in the buffer, in words for listings: "output of relu", "conv2d.weight". The caller's to free; NULL: no memory. */
+char *plan_describe_buffer(const sdlf_plan *plan, int buffer);
 /* Is the buffer filled anew from another space in every run, and out of date between runs? */
 bool plan_is_passing_copy(const sdlf_plan *plan, const plan_buffer *buffer);
 

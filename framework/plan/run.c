@@ -96,6 +96,13 @@ sdlf_status sdlf_plan_forward(sdlf_plan *plan)
     return run_pass(plan, &plan->forward_recording, plan->forward_steps);
 }
 
+sdlf_status sdlf_plan_backward(sdlf_plan *plan)
+{
+    if (plan->options.mode != SDLF_TRAIN || !plan->options.gradients_only || plan->feed.present)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "a backward pass by itself wants a training plan with gradients_only");
+    return run_steps(plan, plan->forward_steps, plan->step_count);
+}
+
 sdlf_status plan_run_training_step(sdlf_plan *plan)
 {
     return run_pass(plan, &plan->step_recording, plan->step_count);

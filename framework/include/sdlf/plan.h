@@ -56,7 +56,9 @@ typedef struct sdlf_plan_options {
     const sdlf_feed *feed;    /* training: borrowed until sdlf_plan_create returns; NULL: inputs are written */
     sdlf_plan *share; /* a plan of the same model: use its copies of the parameters (in spaces other than the host's)
                          instead of new ones; it must outlive this plan */
-    const char *conv_algorithm; /* a convolution algorithm by name, where the calculator has it; NULL: its own choice */
+    /* A convolution algorithm, instead of the calculators' own choice: "direct", of every convolution whose calculator has
+     * it (forward, it must), or "cuda:direct", of that calculator's alone. Fused convolutions have no choice. */
+    const char *conv_algorithm;
 } sdlf_plan_options;
 
 /* The plan is the caller's; free with sdlf_plan_free (accepts NULL). A training plan minimises the model's loss layers; to
@@ -83,6 +85,9 @@ sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host);
 
 /* The forward pass (and, for a training plan, nothing else). Not for a plan with a feed. */
 sdlf_status sdlf_plan_forward(sdlf_plan *plan);
+
+/* The backward pass of what sdlf_plan_forward has computed. For a training plan with gradients_only. */
+sdlf_status sdlf_plan_backward(sdlf_plan *plan);
 
 /* One training step: forward, backward, update with this learning rate; then the step's number grows by one. */
 sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate);
@@ -137,7 +142,9 @@ typedef struct sdlf_step_info {
     const char *operation;  /* "conv2d_forward", "copy host to cuda:0" */
     const char *calculator; /* "cpu" */
     sdlf_phase phase;
-    sdlf_shape shape; /* of the first output */
+    sdlf_phase serves;   /* of a copy: the phase that waits for it; else `phase` */
+    const char *content; /* of a copy: what is moved, "output of relu", "conv2d.weight"; else NULL */
+    sdlf_shape shape;    /* of the first output */
     sdlf_dtype dtype;
     sdlf_cost cost;
     int64_t offset;    /* of the first output in its arena; -1: not in the arena (a parameter) */
@@ -160,6 +167,9 @@ typedef struct sdlf_layer_info {
 } sdlf_layer_info;
 int sdlf_plan_layer_count(const sdlf_plan *plan);
 sdlf_layer_info sdlf_plan_layer_info(const sdlf_plan *plan, int index);
+
+/* Which of these the layer of that name (a step's, say) belongs to; -1: none (an input, or not needed). */
+int sdlf_plan_layer_of(const sdlf_plan *plan, const char *layer);
 
 /* Exact bytes. */
 typedef struct sdlf_memory_info {

@@ -51,7 +51,7 @@ typedef struct sdlf_trainer_options {
     int device;     /* of calculators that have several; see sdlf_calculator_options */
     sdlf_math math; /* of calculators that have a choice; default fp32 */
     bool no_fusion;
-    const char *conv_algorithm; /* a convolution algorithm by name; NULL: the calculator's own choice */
+    const char *conv_algorithm; /* as in sdlf_plan_options */
     const char *data;           /* noted in checkpoints: what to open the data set with; default: its name */
     const char *checkpoint;     /* save here after each epoch and when stopped; NULL: never */
     bool resume;                /* go on from the training state found in the model: see sdlf_trainer_create */
