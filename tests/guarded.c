@@ -3,35 +3,31 @@
  * It computes as the reference calculator does, in a memory space of its own that the host cannot touch: outside of its
  * kernels and transfers the pages are closed, and whoever reads them as host memory gets a signal. Operands that lie
  * elsewhere (on the test's stack, say) are an error. Memory begins as NaN. It records and replays, and refuses what a
- * device refuses while it records. Its own tables are not counted as allocations, as a driver's are not.
+ * device refuses while it records. It has queues (guarded_queues.c), and as little memory as a test gives it. Its own
+ * tables are not counted as allocations, as a driver's are not.
  *
  * It is no registered class: sdlf_calculator_open reaches it by name in tests alone, through the linker's --wrap. */
-#include "testing.h"
+#include "guarded.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { BLOCKS = 64, RECORDED = 1024 };
+static int64_t capacity; /* bytes; 0: no end */
+static int64_t failing;  /* this allocation fails; 0: none */
 
-typedef struct block {
-    char *memory;
-    size_t bytes, mapped;
-} block;
+void test_guarded_memory(int64_t bytes)
+{
+    capacity = bytes;
+}
 
-typedef struct recording {
-    int count;
-    sdlf_operation operation[RECORDED];
-} recording;
+void test_guarded_fail_allocation(int64_t n)
+{
+    failing = n;
+}
 
-typedef struct guarded_calculator {
-    sdlf_calculator base;
-    block blocks[BLOCKS];
-    recording *recording; /* under way; NULL: none */
-} guarded_calculator;
-
-static guarded_calculator *guarded_from(sdlf_calculator *calculator)
+guarded_calculator *guarded_from(sdlf_calculator *calculator)
 {
     return (guarded_calculator *)calculator;
 }
@@ -45,53 +41,68 @@ static const sdlf_calculator_class *reference_class(void)
 
 /* ---- memory ---- */
 
-static void *map(size_t bytes, int protection)
+guarded_block guarded_map(int64_t bytes)
 {
-    void *memory = mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = ((size_t)bytes + page - 1) / page * page;
+    void *memory = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return (guarded_block){.memory = memory == MAP_FAILED ? NULL : memory, .bytes = (size_t)bytes, .mapped = mapped};
 }
 
 static void set_access(guarded_calculator *guarded, int protection)
 {
-    for (int i = 0; i < BLOCKS; i++) {
-        const block *b = &guarded->blocks[i];
+    for (int i = 0; i < GUARDED_BLOCKS; i++) {
+        const guarded_block *b = &guarded->blocks[i];
         if (b->memory != NULL && mprotect(b->memory, b->mapped, protection) != 0) abort();
     }
 }
 
-/* Does [data, data + bytes) lie in one block? */
-static bool is_ours(const guarded_calculator *guarded, const void *data, int64_t bytes)
+bool guarded_holds(const guarded_block *blocks, const void *data, int64_t bytes)
 {
     const char *first = data;
-    for (int i = 0; i < BLOCKS; i++) {
-        const block *b = &guarded->blocks[i];
+    for (int i = 0; i < GUARDED_BLOCKS; i++) {
+        const guarded_block *b = &blocks[i];
         if (b->memory != NULL && first >= b->memory && first + bytes <= b->memory + b->bytes) return true;
     }
     return bytes == 0;
 }
 
-static sdlf_status refuse_while_recording(const guarded_calculator *guarded, const char *what)
+sdlf_status guarded_refuse_while_recording(const guarded_calculator *guarded, const char *what)
 {
     if (guarded->recording == NULL) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_DEVICE, "guarded: %s while work is recorded", what);
 }
 
+static int64_t bytes_left(const guarded_calculator *guarded)
+{
+    int64_t left = capacity > 0 ? capacity : INT64_C(1) << 40;
+    for (int i = 0; i < GUARDED_BLOCKS; i++) left -= (int64_t)guarded->blocks[i].bytes;
+    return left;
+}
+
+static sdlf_status memory_info_guarded(sdlf_calculator *base, int64_t *available, int64_t *total)
+{
+    *available = bytes_left(guarded_from(base));
+    *total = capacity > 0 ? capacity : INT64_C(1) << 40;
+    return SDLF_OK;
+}
+
 static sdlf_status allocate_guarded(sdlf_calculator *base, int64_t bytes, void **memory)
 {
     guarded_calculator *guarded = guarded_from(base);
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    int free_block = 0;
+    int slot = 0;
     *memory = NULL;
-    sdlf_status status = refuse_while_recording(guarded, "memory is asked for");
+    sdlf_status status = guarded_refuse_while_recording(guarded, "memory is asked for");
     if (status != SDLF_OK || bytes == 0) return status;
-    while (free_block < BLOCKS && guarded->blocks[free_block].memory != NULL) free_block++;
-    size_t mapped = ((size_t)bytes + page - 1) / page * page;
-    char *made = free_block < BLOCKS ? map(mapped, PROT_READ | PROT_WRITE) : NULL;
-    if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "guarded: no memory for %lld bytes", (long long)bytes);
-    memset(made, 0xff, mapped);
-    mprotect(made, mapped, PROT_NONE);
-    guarded->blocks[free_block] = (block){made, (size_t)bytes, mapped};
-    *memory = made;
+    if (bytes > bytes_left(guarded) || (failing > 0 && --failing == 0))
+        return sdlf_fail(SDLF_ERROR_MEMORY, "guarded: asked for %lld bytes, and %lld are free", (long long)bytes,
+                         (long long)bytes_left(guarded));
+    while (slot < GUARDED_BLOCKS && guarded->blocks[slot].memory != NULL) slot++;
+    guarded_block made = slot < GUARDED_BLOCKS ? guarded_map(bytes) : (guarded_block){.memory = NULL};
+    if (made.memory == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "guarded: no memory for %lld bytes", (long long)bytes);
+    memset(made.memory, 0xff, made.mapped);
+    mprotect(made.memory, made.mapped, PROT_NONE);
+    guarded->blocks[slot] = made;
+    *memory = made.memory;
     return SDLF_OK;
 }
 
@@ -99,11 +110,12 @@ static void deallocate_guarded(sdlf_calculator *base, void *memory)
 {
     guarded_calculator *guarded = guarded_from(base);
     bool found = memory == NULL;
-    for (int i = 0; i < BLOCKS && !found; i++) {
-        block *b = &guarded->blocks[i];
+    if (memory != NULL) CHECK_OK(base->type->synchronize(base)); /* queued work may use it */
+    for (int i = 0; i < GUARDED_BLOCKS && !found; i++) {
+        guarded_block *b = &guarded->blocks[i];
         if (b->memory != memory) continue;
         munmap(b->memory, b->mapped);
-        *b = (block){.memory = NULL};
+        *b = (guarded_block){.memory = NULL};
         found = true;
     }
     CHECK(found);
@@ -112,30 +124,34 @@ static void deallocate_guarded(sdlf_calculator *base, void *memory)
 static sdlf_status upload_guarded(sdlf_calculator *base, void *to, const void *host, int64_t bytes)
 {
     guarded_calculator *guarded = guarded_from(base);
-    sdlf_status status = refuse_while_recording(guarded, "an upload");
+    sdlf_status status = guarded_refuse_while_recording(guarded, "an upload");
     if (status != SDLF_OK || bytes == 0) return status;
-    if (!is_ours(guarded, to, bytes)) return sdlf_fail(SDLF_ERROR_DEVICE, "guarded: an upload to other memory");
-    set_access(guarded, PROT_READ | PROT_WRITE);
-    memcpy(to, host, (size_t)bytes);
-    set_access(guarded, PROT_NONE);
-    return SDLF_OK;
+    if (!guarded_holds(guarded->blocks, to, bytes))
+        return sdlf_fail(SDLF_ERROR_DEVICE, "guarded: an upload to other memory");
+    status = guarded_drain(guarded, SDLF_QUEUE_COMPUTE);
+    if (status != SDLF_OK) return status;
+    return guarded_perform(guarded, &(guarded_entry){.work = GUARDED_UPLOAD, .to = to, .from = host, .bytes = bytes});
 }
 
 static sdlf_status download_guarded(sdlf_calculator *base, void *host, const void *from, int64_t bytes)
 {
     guarded_calculator *guarded = guarded_from(base);
-    sdlf_status status = refuse_while_recording(guarded, "a download");
+    sdlf_status status = guarded_refuse_while_recording(guarded, "a download");
     if (status != SDLF_OK || bytes == 0) return status;
-    if (!is_ours(guarded, from, bytes)) return sdlf_fail(SDLF_ERROR_DEVICE, "guarded: a download of other memory");
-    set_access(guarded, PROT_READ | PROT_WRITE);
-    memcpy(host, from, (size_t)bytes);
-    set_access(guarded, PROT_NONE);
-    return SDLF_OK;
+    if (!guarded_holds(guarded->blocks, from, bytes))
+        return sdlf_fail(SDLF_ERROR_DEVICE, "guarded: a download of other memory");
+    status = guarded_drain(guarded, SDLF_QUEUE_COMPUTE);
+    if (status != SDLF_OK) return status;
+    return guarded_perform(guarded,
+                           &(guarded_entry){.work = GUARDED_DOWNLOAD, .to = host, .from = from, .bytes = bytes});
 }
 
 static sdlf_status synchronize_guarded(sdlf_calculator *base)
 {
-    return refuse_while_recording(guarded_from(base), "waiting");
+    guarded_calculator *guarded = guarded_from(base);
+    sdlf_status status = guarded_refuse_while_recording(guarded, "waiting");
+    if (status == SDLF_OK) status = guarded_drain(guarded, SDLF_QUEUE_TRANSFER);
+    return status == SDLF_OK ? guarded_drain(guarded, SDLF_QUEUE_COMPUTE) : status;
 }
 
 /* ---- kernels ---- */
@@ -144,15 +160,26 @@ static sdlf_status check_operand(const guarded_calculator *guarded, const sdlf_o
                                  const sdlf_tensor *tensor)
 {
     if (!sdlf_tensor_present(tensor) || !sdlf_tensor_is_contiguous(tensor)) return SDLF_OK;
-    if (is_ours(guarded, tensor->data, sdlf_tensor_bytes(tensor))) return SDLF_OK;
+    if (guarded_holds(guarded->blocks, tensor->data, sdlf_tensor_bytes(tensor))) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_DEVICE, "guarded: an operand of %s, %s, lies in other memory",
                      sdlf_operation_class_of(operation->kind)->name, sdlf_shape_print(tensor->shape).text);
 }
 
 static sdlf_status compute(guarded_calculator *guarded, const sdlf_operation *operation)
 {
+    return reference_class()->kernel[operation->kind].run(&guarded->base, operation);
+}
+
+sdlf_status guarded_perform(guarded_calculator *guarded, const guarded_entry *entry)
+{
+    sdlf_status status = SDLF_OK;
+    const guarded_recording *all = entry->recording;
     set_access(guarded, PROT_READ | PROT_WRITE);
-    sdlf_status status = reference_class()->kernel[operation->kind].run(&guarded->base, operation);
+    if (entry->work == GUARDED_COMPUTE) status = compute(guarded, &entry->operation);
+    for (int i = 0; entry->work == GUARDED_REPLAY && i < all->count && status == SDLF_OK; i++)
+        status = compute(guarded, &all->operation[i]);
+    if (entry->work == GUARDED_UPLOAD || entry->work == GUARDED_DOWNLOAD)
+        memcpy(entry->to, entry->from, (size_t)entry->bytes);
     set_access(guarded, PROT_NONE);
     return status;
 }
@@ -165,9 +192,12 @@ static sdlf_status run_guarded(sdlf_calculator *base, const sdlf_operation *oper
         status = check_operand(guarded, operation, &operation->in[i]);
     for (int i = 0; i < SDLF_MAX_OUTPUTS && status == SDLF_OK; i++)
         status = check_operand(guarded, operation, &operation->out[i]);
-    if (status != SDLF_OK || guarded->recording == NULL)
-        return status == SDLF_OK ? compute(guarded, operation) : status;
-    if (guarded->recording->count == RECORDED) return sdlf_fail(SDLF_ERROR_MEMORY, "guarded: the recording is full");
+    if (status != SDLF_OK) return status;
+    if (guarded->recording == NULL)
+        return guarded_enqueue(guarded, SDLF_QUEUE_COMPUTE,
+                               &(guarded_entry){.work = GUARDED_COMPUTE, .operation = *operation});
+    if (guarded->recording->count == GUARDED_RECORDED)
+        return sdlf_fail(SDLF_ERROR_MEMORY, "guarded: the recording is full");
     guarded->recording->operation[guarded->recording->count++] = *operation;
     return SDLF_OK;
 }
@@ -177,9 +207,9 @@ static sdlf_status run_guarded(sdlf_calculator *base, const sdlf_operation *oper
 static sdlf_status record_begin_guarded(sdlf_calculator *base)
 {
     guarded_calculator *guarded = guarded_from(base);
-    sdlf_status status = refuse_while_recording(guarded, "another recording");
+    sdlf_status status = guarded_refuse_while_recording(guarded, "another recording");
     if (status != SDLF_OK) return status;
-    guarded->recording = map(sizeof *guarded->recording, PROT_READ | PROT_WRITE);
+    guarded->recording = (guarded_recording *)(void *)guarded_map(sizeof *guarded->recording).memory;
     return guarded->recording != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "guarded: no memory to record");
 }
 
@@ -194,16 +224,15 @@ static sdlf_status record_end_guarded(sdlf_calculator *base, void **result)
 static sdlf_status replay_guarded(sdlf_calculator *base, void *kept)
 {
     guarded_calculator *guarded = guarded_from(base);
-    const recording *all = kept;
-    sdlf_status status = refuse_while_recording(guarded, "a replay");
-    for (int i = 0; i < all->count && status == SDLF_OK; i++) status = compute(guarded, &all->operation[i]);
-    return status;
+    sdlf_status status = guarded_refuse_while_recording(guarded, "a replay");
+    if (status != SDLF_OK) return status;
+    return guarded_enqueue(guarded, SDLF_QUEUE_COMPUTE, &(guarded_entry){.work = GUARDED_REPLAY, .recording = kept});
 }
 
 static void discard_guarded(sdlf_calculator *base, void *kept)
 {
-    (void)base;
-    munmap(kept, sizeof(recording));
+    CHECK_OK(base->type->synchronize(base)); /* it may be queued */
+    munmap(kept, sizeof(guarded_recording));
 }
 
 /* ---- the class ---- */
@@ -212,14 +241,17 @@ static sdlf_status open_guarded(sdlf_calculator *base, const sdlf_calculator_opt
 {
     (void)options;
     base->space = "guarded:0";
-    return SDLF_OK;
+    guarded_from(base)->queue = (guarded_queue *)(void *)guarded_map(2 * sizeof(guarded_queue)).memory;
+    return guarded_from(base)->queue != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "guarded: no memory for queues");
 }
 
 static void close_guarded(sdlf_calculator *base)
 {
     guarded_calculator *guarded = guarded_from(base);
     CHECK(guarded->recording == NULL);
-    for (int i = 0; i < BLOCKS; i++) CHECK(guarded->blocks[i].memory == NULL); /* all was given back */
+    for (int i = 0; i < GUARDED_BLOCKS; i++) /* all was given back */
+        CHECK(guarded->blocks[i].memory == NULL && guarded->host[i].memory == NULL);
+    if (guarded->queue != NULL) munmap(guarded->queue, 2 * sizeof(guarded_queue));
 }
 
 /* As the reference calculator, but for what is said above. */
@@ -237,6 +269,8 @@ const sdlf_calculator_class *test_guarded_class(void)
     made.upload = upload_guarded;
     made.download = download_guarded;
     made.synchronize = synchronize_guarded;
+    made.memory_info = memory_info_guarded;
+    made.queues = &guarded_queues;
     made.record_begin = record_begin_guarded;
     made.record_end = record_end_guarded;
     made.replay = replay_guarded;
@@ -260,6 +294,10 @@ sdlf_status __wrap_sdlf_calculator_open(sdlf_calculator **calculator, const char
     *calculator = NULL;
     if (guarded == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "calculator 'guarded': no memory");
     guarded->base.type = test_guarded_class();
-    *calculator = &guarded->base;
-    return guarded->base.type->open(*calculator, options);
+    sdlf_status status = guarded->base.type->open(&guarded->base, options);
+    if (status == SDLF_OK)
+        *calculator = &guarded->base;
+    else
+        free(guarded);
+    return status;
 }

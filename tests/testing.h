@@ -60,6 +60,12 @@ void test_every_allocation(const char *name, sdlf_status (*attempt)(void *), voi
 const sdlf_calculator_class *test_calculator_class_at(int index);
 const sdlf_calculator_class *test_guarded_class(void);
 
+/* Give "guarded" this much memory (0: no end); make its n-th allocation from now on fail (0: none); say which of its queues
+ * does what it holds as late as it may (at first SDLF_QUEUE_COMPUTE), while the other is early. */
+void test_guarded_memory(int64_t bytes);
+void test_guarded_fail_allocation(int64_t n);
+void test_guarded_late(sdlf_queue queue);
+
 /* Copy what a binding holds to host memory, or from it: the whole tensor, in its own dtype. Kernels that are queued finish
  * first. A binding without a calculator is host memory. Failures are counted as checks; false then. */
 bool test_download(const sdlf_binding *binding, void *host);

@@ -46,11 +46,13 @@ sdlf_status cuda_check_blas(cublasStatus_t status, const char *what)
 static void close_cuda(sdlf_calculator *base)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
+    if (calculator->transfers != NULL) cudaStreamSynchronize(calculator->transfers);
     if (calculator->stream != NULL) cudaStreamSynchronize(calculator->stream);
     cuda_release_products(calculator);
     if (calculator->blas_lt != NULL) calculator->library->lt_destroy(calculator->blas_lt);
     if (calculator->blas != NULL) calculator->library->destroy(calculator->blas);
     cudaFree(calculator->blas_workspace);
+    if (calculator->transfers != NULL) cudaStreamDestroy(calculator->transfers);
     if (calculator->stream != NULL) cudaStreamDestroy(calculator->stream);
     free(calculator->library);
     calculator->library = NULL;
@@ -131,6 +133,8 @@ static sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_option
     if (status == SDLF_OK)
         status = cuda_check(cudaStreamCreateWithFlags(&calculator->stream, cudaStreamNonBlocking), "CUDA stream");
     if (status == SDLF_OK)
+        status = cuda_check(cudaStreamCreateWithFlags(&calculator->transfers, cudaStreamNonBlocking), "CUDA stream");
+    if (status == SDLF_OK)
         status = cuda_check(cudaMalloc(&calculator->blas_workspace, CUDA_BLAS_WORKSPACE), "cuBLAS workspace");
     if (status == SDLF_OK) status = cuda_check_blas(calculator->library->create(&calculator->blas), "cuBLAS");
     if (status == SDLF_OK) status = cuda_check_blas(calculator->library->lt_create(&calculator->blas_lt), "cuBLASLt");
@@ -198,7 +202,19 @@ static sdlf_status download_cuda(sdlf_calculator *base, void *host, const void *
 
 static sdlf_status synchronize_cuda(sdlf_calculator *base)
 {
-    return cuda_check(cudaStreamSynchronize(cuda_stream(base)), "waiting for the device");
+    cuda_calculator *calculator = cuda_calculator_from(base);
+    sdlf_status status = cuda_check(cudaStreamSynchronize(calculator->transfers), "waiting for the device");
+    return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(calculator->stream), "waiting for the device") : status;
+}
+
+static sdlf_status memory_info_cuda(sdlf_calculator *base, int64_t *available, int64_t *total)
+{
+    size_t free_bytes = 0, all_bytes = 0;
+    cuda_calculator_from(base);
+    sdlf_status status = cuda_check(cudaMemGetInfo(&free_bytes, &all_bytes), "memory of the device");
+    *available = (int64_t)free_bytes;
+    *total = (int64_t)all_bytes;
+    return status;
 }
 
 /* ---- recording: a CUDA graph ---- */
@@ -244,6 +260,8 @@ const sdlf_calculator_class sdlf_cuda_calculator_class = {
     .upload = upload_cuda,
     .download = download_cuda,
     .synchronize = synchronize_cuda,
+    .memory_info = memory_info_cuda,
+    .queues = &cuda_queues,
     .record_begin = record_begin_cuda,
     .record_end = record_end_cuda,
     .replay = replay_cuda,

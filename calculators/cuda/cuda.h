@@ -30,7 +30,8 @@ typedef struct cuda_product {
 
 enum { CUDA_PRODUCTS = 64 };
 
-/* All work goes to one stream, in order; nothing waits for it but download and synchronize. */
+/* All work goes to one stream, in order, but for the transfers that queues.c puts on a second one; nothing waits for it but
+ * download and synchronize. */
 typedef struct cuda_calculator {
     sdlf_calculator base;
     int device;
@@ -41,7 +42,7 @@ typedef struct cuda_calculator {
     char space[16];                    /* "cuda:0" */
     char name[256];                    /* of the device */
     struct cuda_blas_library *library; /* owned; blas_library.h, which C++ cannot read */
-    cudaStream_t stream;
+    cudaStream_t stream, transfers;
     cublasHandle_t blas;
     cublasLtHandle_t blas_lt;
     void *blas_workspace; /* ours, so that no library allocates while work is recorded */
@@ -58,6 +59,8 @@ static inline cudaStream_t cuda_stream(sdlf_calculator *calculator)
 {
     return cuda_calculator_from(calculator)->stream;
 }
+
+extern const sdlf_queue_class cuda_queues;
 
 /* SDLF_OK, or SDLF_ERROR_DEVICE (SDLF_ERROR_MEMORY where memory ran out) with what was tried and CUDA's own words. */
 sdlf_status cuda_check(cudaError_t error, const char *what);

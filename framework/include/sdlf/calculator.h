@@ -48,6 +48,34 @@ typedef struct sdlf_kernel_slot {
     const char *const *algorithms;
 } sdlf_kernel_slot;
 
+/* Queues: for devices that transfer memory while they compute, and a host that does not wait for either.
+ *
+ * Kernels, replays and the plain upload and download belong to SDLF_QUEUE_COMPUTE. Work in one queue is done in order; the
+ * two queues wait for each other where a fence says so, and nowhere else. */
+typedef enum sdlf_queue { SDLF_QUEUE_COMPUTE = 0, SDLF_QUEUE_TRANSFER } sdlf_queue;
+
+/* A mark behind work in a queue. It is passed when that work is done, and before it is first set. */
+typedef struct sdlf_fence sdlf_fence;
+
+typedef struct sdlf_queue_class {
+    /* Host memory that queued transfers read and write. To be freed once they are done. */
+    sdlf_status (*allocate_host)(sdlf_calculator *calculator, int64_t bytes, void **memory);
+    void (*deallocate_host)(sdlf_calculator *calculator, void *memory);
+
+    /* Queue a transfer. `host` lies in memory from allocate_host and is read or written when the transfer's turn comes. */
+    sdlf_status (*upload)(sdlf_calculator *calculator, sdlf_queue queue, void *to, const void *host, int64_t bytes);
+    sdlf_status (*download)(sdlf_calculator *calculator, sdlf_queue queue, void *host, const void *from, int64_t bytes);
+
+    /* The fence is the caller's; fence_free accepts NULL. `set` puts it behind all that the queue holds now, and takes it
+     * from where it stood. What is queued after `follow` waits for the fence as it stood then. `wait` makes the host wait;
+     * it sleeps meanwhile. */
+    sdlf_status (*fence_create)(sdlf_calculator *calculator, sdlf_fence **fence);
+    void (*fence_free)(sdlf_calculator *calculator, sdlf_fence *fence);
+    sdlf_status (*fence_set)(sdlf_calculator *calculator, sdlf_queue queue, sdlf_fence *fence);
+    sdlf_status (*fence_follow)(sdlf_calculator *calculator, sdlf_queue queue, sdlf_fence *fence);
+    sdlf_status (*fence_wait)(sdlf_calculator *calculator, sdlf_fence *fence);
+} sdlf_queue_class;
+
 struct sdlf_calculator_class {
     const char *name;    /* "cpu" */
     const char *summary; /* one line for --help */
@@ -70,7 +98,12 @@ struct sdlf_calculator_class {
     void (*deallocate)(sdlf_calculator *calculator, void *memory);
     sdlf_status (*upload)(sdlf_calculator *calculator, void *to, const void *host, int64_t bytes);
     sdlf_status (*download)(sdlf_calculator *calculator, void *host, const void *from, int64_t bytes);
-    sdlf_status (*synchronize)(sdlf_calculator *calculator);
+    sdlf_status (*synchronize)(sdlf_calculator *calculator); /* wait for all that is queued */
+
+    /* Bytes of its memory, free and in all. Optional; NULL: not known. */
+    sdlf_status (*memory_info)(sdlf_calculator *calculator, int64_t *available, int64_t *total);
+
+    const sdlf_queue_class *queues; /* optional; NULL: it has one queue, and transfers that the host waits for */
 
     /* Recording: what is queued between record_begin and record_end is not run but kept as one unit, which replay then
      * queues with a single call, as often as wanted, on the same memory. Optional, all four or none: a plan that runs on

@@ -1,0 +1,79 @@
+/* The pretended device from the inside (guarded.c), and its queues (guarded_queues.c).
+ *
+ * What is queued is done as late as the rules allow in one queue and as early in the other, and the other way round in
+ * tests that ask for it: a fence that is missing shows as a wrong number. */
+#ifndef SDLF_TESTS_GUARDED_H
+#define SDLF_TESTS_GUARDED_H
+
+#include "testing.h"
+
+#include <stddef.h>
+
+enum { GUARDED_BLOCKS = 64, GUARDED_RECORDED = 1024, GUARDED_QUEUED = 256 };
+
+typedef struct guarded_block {
+    char *memory;
+    size_t bytes, mapped;
+} guarded_block;
+
+typedef struct guarded_recording {
+    int count;
+    sdlf_operation operation[GUARDED_RECORDED];
+} guarded_recording;
+
+struct sdlf_fence {
+    int64_t set, passed; /* how often it was set; the last of these that is passed */
+};
+
+typedef enum guarded_work {
+    GUARDED_COMPUTE,
+    GUARDED_REPLAY,
+    GUARDED_UPLOAD,
+    GUARDED_DOWNLOAD,
+    GUARDED_SET,
+    GUARDED_FOLLOW,
+} guarded_work;
+
+typedef struct guarded_entry {
+    guarded_work work;
+    sdlf_operation operation;
+    const guarded_recording *recording;
+    void *to;
+    const void *from;
+    int64_t bytes;
+    sdlf_fence *fence;
+    int64_t number; /* of the fence's setting */
+} guarded_entry;
+
+typedef struct guarded_queue {
+    guarded_entry entry[GUARDED_QUEUED]; /* a ring */
+    int first, count;
+} guarded_queue;
+
+typedef struct guarded_calculator {
+    sdlf_calculator base;
+    guarded_block blocks[GUARDED_BLOCKS];
+    guarded_block host[GUARDED_BLOCKS]; /* memory for queued transfers; always open */
+    guarded_recording *recording;       /* under way; NULL: none */
+    guarded_queue *queue;               /* both */
+    sdlf_status status;                 /* of the first queued work that failed */
+    char message[256];
+} guarded_calculator;
+
+guarded_calculator *guarded_from(sdlf_calculator *calculator);
+
+/* Does [data, data + bytes) lie in one of the blocks? */
+bool guarded_holds(const guarded_block *blocks, const void *data, int64_t bytes);
+/* Do it now. */
+sdlf_status guarded_perform(guarded_calculator *guarded, const guarded_entry *entry);
+sdlf_status guarded_refuse_while_recording(const guarded_calculator *guarded, const char *what);
+guarded_block guarded_map(int64_t bytes);
+
+/* Add to a queue's end. */
+sdlf_status guarded_enqueue(guarded_calculator *guarded, sdlf_queue queue, const guarded_entry *entry);
+/* Do all that a queue holds, and what that waits for. */
+sdlf_status guarded_drain(guarded_calculator *guarded, sdlf_queue queue);
+
+extern const sdlf_queue_class guarded_queues;
+
+#endif
