@@ -15,7 +15,8 @@ static const struct {
 } dtypes[SDLF_DTYPE_COUNT] = {
     [SDLF_NONE] = {"none", 0},       [SDLF_FLOAT32] = {"float32", 4},   [SDLF_FLOAT64] = {"float64", 8},
     [SDLF_FLOAT16] = {"float16", 2}, [SDLF_BFLOAT16] = {"bfloat16", 2}, [SDLF_UINT8] = {"uint8", 1},
-    [SDLF_INT32] = {"int32", 4},     [SDLF_INT64] = {"int64", 8},
+    [SDLF_INT32] = {"int32", 4},     [SDLF_INT64] = {"int64", 8},       [SDLF_INT8] = {"int8", 1},
+    [SDLF_BOOL] = {"bool", 1},
 };
 
 static bool is_known(sdlf_dtype dtype)
@@ -115,6 +116,12 @@ static void load_integers(int64_t *wide, sdlf_dtype from, const char *source, in
     case SDLF_UINT8:
         for (int64_t i = 0; i < count; i++) wide[i] = ((const uint8_t *)source)[i];
         break;
+    case SDLF_INT8:
+        for (int64_t i = 0; i < count; i++) wide[i] = ((const int8_t *)source)[i];
+        break;
+    case SDLF_BOOL:
+        for (int64_t i = 0; i < count; i++) wide[i] = ((const uint8_t *)source)[i] != 0;
+        break;
     case SDLF_INT32:
         for (int64_t i = 0; i < count; i++) wide[i] = ((const int32_t *)source)[i];
         break;
@@ -144,6 +151,12 @@ static void store_floats(sdlf_dtype to, char *destination, const double *wide, i
         break;
     case SDLF_UINT8:
         for (int64_t i = 0; i < count; i++) ((uint8_t *)destination)[i] = (uint8_t)clamp_to(wide[i], 0, UINT8_MAX);
+        break;
+    case SDLF_INT8:
+        for (int64_t i = 0; i < count; i++) ((int8_t *)destination)[i] = (int8_t)clamp_to(wide[i], INT8_MIN, INT8_MAX);
+        break;
+    case SDLF_BOOL:
+        for (int64_t i = 0; i < count; i++) ((uint8_t *)destination)[i] = wide[i] != 0;
         break;
     case SDLF_INT32:
         for (int64_t i = 0; i < count; i++) {
@@ -189,6 +202,13 @@ static void store_integers(sdlf_dtype to, char *destination, const int64_t *wide
         break;
     case SDLF_UINT8:
         for (int64_t i = 0; i < count; i++) ((uint8_t *)destination)[i] = (uint8_t)clamp_integer(wide[i], 0, UINT8_MAX);
+        break;
+    case SDLF_INT8:
+        for (int64_t i = 0; i < count; i++)
+            ((int8_t *)destination)[i] = (int8_t)clamp_integer(wide[i], INT8_MIN, INT8_MAX);
+        break;
+    case SDLF_BOOL:
+        for (int64_t i = 0; i < count; i++) ((uint8_t *)destination)[i] = wide[i] != 0;
         break;
     case SDLF_INT32:
         for (int64_t i = 0; i < count; i++) {

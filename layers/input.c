@@ -3,8 +3,8 @@
 
 #include "layers/layers_internal.h"
 
-static const char *const dtype_names[] = {"none",  "float32", "float64", "float16", "bfloat16",
-                                          "uint8", "int32",   "int64",   NULL};
+static const char *const dtype_names[] = {"none",  "float32", "float64", "float16", "bfloat16", "uint8",
+                                          "int32", "int64",   "int8",    "bool",    NULL};
 
 static const sdlf_field fields[] = {
     {.name = "dtype",

@@ -28,12 +28,14 @@ static __device__ int64_t load_integer(sdlf_dtype dtype, const void *data, int64
 {
     switch (dtype) {
     case SDLF_UINT8: return static_cast<const uint8_t *>(data)[i];
+    case SDLF_INT8: return static_cast<const int8_t *>(data)[i];
+    case SDLF_BOOL: return static_cast<const uint8_t *>(data)[i] != 0;
     case SDLF_INT32: return static_cast<const int32_t *>(data)[i];
     default: return static_cast<const int64_t *>(data)[i];
     }
 }
 
-static __device__ double clamp(double x, double low, double high)
+static __device__ double saturate(double x, double low, double high)
 {
     return x != x ? 0 : x < low ? low : x > high ? high : x;
 }
@@ -45,8 +47,10 @@ static __device__ void store_float(sdlf_dtype dtype, void *data, int64_t i, doub
     case SDLF_FLOAT64: static_cast<double *>(data)[i] = x; break;
     case SDLF_FLOAT16: static_cast<__half *>(data)[i] = __double2half(x); break;
     case SDLF_BFLOAT16: static_cast<__nv_bfloat16 *>(data)[i] = __double2bfloat16(x); break;
-    case SDLF_UINT8: static_cast<uint8_t *>(data)[i] = static_cast<uint8_t>(clamp(x, 0, 255)); break;
-    case SDLF_INT32: static_cast<int32_t *>(data)[i] = __double2int_rz(clamp(x, -0x1p31, 0x1p31 - 1)); break;
+    case SDLF_UINT8: static_cast<uint8_t *>(data)[i] = static_cast<uint8_t>(saturate(x, 0, 255)); break;
+    case SDLF_INT8: static_cast<int8_t *>(data)[i] = static_cast<int8_t>(saturate(x, -128, 127)); break;
+    case SDLF_BOOL: static_cast<uint8_t *>(data)[i] = x != 0; break;
+    case SDLF_INT32: static_cast<int32_t *>(data)[i] = __double2int_rz(saturate(x, -0x1p31, 0x1p31 - 1)); break;
     default: static_cast<int64_t *>(data)[i] = __double2ll_rz(x != x ? 0 : x); break; /* saturates by itself */
     }
 }
@@ -59,6 +63,8 @@ static __device__ void store_integer(sdlf_dtype dtype, void *data, int64_t i, in
     case SDLF_FLOAT16: static_cast<__half *>(data)[i] = __ll2half_rn(x); break;
     case SDLF_BFLOAT16: static_cast<__nv_bfloat16 *>(data)[i] = __ll2bfloat16_rn(x); break;
     case SDLF_UINT8: static_cast<uint8_t *>(data)[i] = static_cast<uint8_t>(x < 0 ? 0 : x > 255 ? 255 : x); break;
+    case SDLF_INT8: static_cast<int8_t *>(data)[i] = static_cast<int8_t>(x < -128 ? -128 : x > 127 ? 127 : x); break;
+    case SDLF_BOOL: static_cast<uint8_t *>(data)[i] = x != 0; break;
     case SDLF_INT32:
         static_cast<int32_t *>(data)[i] = static_cast<int32_t>(x < INT32_MIN   ? INT32_MIN
                                                                : x > INT32_MAX ? INT32_MAX

@@ -31,7 +31,7 @@ static void names_and_sizes(void)
     } expected[] = {
         {SDLF_FLOAT32, "float32", 4, true},   {SDLF_FLOAT64, "float64", 8, true}, {SDLF_FLOAT16, "float16", 2, true},
         {SDLF_BFLOAT16, "bfloat16", 2, true}, {SDLF_UINT8, "uint8", 1, false},    {SDLF_INT32, "int32", 4, false},
-        {SDLF_INT64, "int64", 8, false},
+        {SDLF_INT64, "int64", 8, false},      {SDLF_INT8, "int8", 1, false},      {SDLF_BOOL, "bool", 1, false},
     };
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         CHECK_TEXT(sdlf_dtype_name(expected[i].dtype), expected[i].name);
@@ -128,7 +128,24 @@ static void integers_saturate(void)
         CHECK_EQUAL(ints[i], expected_ints[i]);
         CHECK_EQUAL(longs[i], expected_longs[i]);
     }
+    int8_t small[8];
+    uint8_t truth[8];
+    const int expected_small[] = {-1, 0, 127, 127, 127, -128, 0, 3};
+    sdlf_convert(SDLF_INT8, small, SDLF_FLOAT64, source, 8);
+    sdlf_convert(SDLF_BOOL, truth, SDLF_FLOAT64, source, 8);
+    for (int i = 0; i < 8; i++) {
+        CHECK_EQUAL(small[i], expected_small[i]);
+        CHECK_EQUAL(truth[i], 1); /* NaN is not zero either */
+    }
     const int64_t large[] = {INT64_MAX, INT64_MIN, 300, -5};
+    sdlf_convert(SDLF_INT8, small, SDLF_INT64, large, 4);
+    CHECK_EQUAL(small[2], 127);
+    CHECK_EQUAL(small[3], -5);
+    sdlf_convert(SDLF_INT32, ints, SDLF_INT8, small, 4);
+    CHECK_EQUAL(ints[3], -5);
+    sdlf_convert(SDLF_BOOL, truth, SDLF_INT32, (const int32_t[]){0, -7}, 2);
+    CHECK_EQUAL(truth[0], 0);
+    CHECK_EQUAL(truth[1], 1);
     sdlf_convert(SDLF_INT32, ints, SDLF_INT64, large, 4);
     sdlf_convert(SDLF_UINT8, bytes, SDLF_INT64, large, 4);
     CHECK_EQUAL(ints[0], INT32_MAX);

@@ -1,8 +1,8 @@
 /* Cases of fill, copy and gather_batch. All of them move or convert, so all must match bit for bit. */
 #include "kernels.h"
 
-static const sdlf_dtype dtypes[] = {SDLF_FLOAT32, SDLF_FLOAT64, SDLF_FLOAT16, SDLF_BFLOAT16,
-                                    SDLF_UINT8,   SDLF_INT32,   SDLF_INT64};
+static const sdlf_dtype dtypes[] = {SDLF_FLOAT32, SDLF_FLOAT64, SDLF_FLOAT16, SDLF_BFLOAT16, SDLF_UINT8,
+                                    SDLF_INT32,   SDLF_INT64,   SDLF_INT8,    SDLF_BOOL};
 enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
 static void fill_cases(kernel_sink *sink)

@@ -113,6 +113,7 @@ static void fill_image(unsigned char *image, const sdlf_tensor *tensor, kernel_f
         double value = draw(fill, random.word);
         if (any_bits) {
             memcpy(image + (size_t)e * size, random.word, size);
+            if (tensor->dtype == SDLF_BOOL) image[e] &= 1;
         } else {
             sdlf_convert(tensor->dtype, image + (size_t)e * size, SDLF_FLOAT64, &value, 1);
         }

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* SDLF_NONE is zero, so that a zeroed operand is an absent one. float16 is IEEE 754 binary16; bfloat16 is the upper half
- * of a binary32. Both are storage types: they are converted to float32 before arithmetic. */
+ * of a binary32. Both are storage types: they are converted to float32 before arithmetic. A bool is a byte, 0 or 1. */
 typedef enum sdlf_dtype {
     SDLF_NONE = 0,
     SDLF_FLOAT32,
@@ -23,6 +23,8 @@ typedef enum sdlf_dtype {
     SDLF_UINT8,
     SDLF_INT32,
     SDLF_INT64,
+    SDLF_INT8,
+    SDLF_BOOL,
     SDLF_DTYPE_COUNT
 } sdlf_dtype;
 
@@ -38,7 +40,7 @@ sdlf_dtype sdlf_dtype_from_name(const char *name);
 bool sdlf_dtype_is_float(sdlf_dtype dtype);
 
 /* Convert `count` elements between host arrays. Floating values become integers by truncation toward zero, saturating
- * at the ends of the range (NaN becomes 0); float64 becomes the narrower types by rounding to nearest, ties to even.
+ * at the ends of the range (NaN becomes 0); what is not zero becomes true; float64 becomes the narrower types by rounding to nearest, ties to even.
  * The arrays may not overlap unless they are the same array with the same dtype. */
 void sdlf_convert(sdlf_dtype to, void *destination, sdlf_dtype from, const void *source, int64_t count);
 
