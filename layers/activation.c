@@ -21,10 +21,12 @@ sdlf_status sdlf_activation_forward(sdlf_layer_context *context, sdlf_activation
 
 sdlf_status sdlf_activation_backward(sdlf_layer_context *context, sdlf_activation activation)
 {
-    return sdlf_emit(context, &(sdlf_operation){
-                                  .kind = SDLF_ACTIVATION_BACKWARD,
-                                  .in = {context->output[0], context->output_gradient[0]},
-                                  .out = {context->input_gradient[0]},
-                                  .activation = activation,
-                              });
+    bool reads_input = sdlf_activation_reads_input(activation.function);
+    return sdlf_emit(context,
+                     &(sdlf_operation){
+                         .kind = SDLF_ACTIVATION_BACKWARD,
+                         .in = {reads_input ? context->input[0] : context->output[0], context->output_gradient[0]},
+                         .out = {context->input_gradient[0]},
+                         .activation = activation,
+                     });
 }

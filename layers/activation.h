@@ -1,4 +1,4 @@
-/* What the activation layers share: y = f(x) element by element, dx = dy f'(x) with f' worked out from y. */
+/* What the activation layers share: y = f(x) element by element, dx = dy f'(x) with f' worked out from y or x. */
 #ifndef SDLF_LAYERS_ACTIVATION_H
 #define SDLF_LAYERS_ACTIVATION_H
 

@@ -24,6 +24,7 @@ extern const sdlf_layer_class sdlf_sigmoid_class;
 extern const sdlf_layer_class sdlf_softmax_class;
 extern const sdlf_layer_class sdlf_softmax_cross_entropy_class;
 extern const sdlf_layer_class sdlf_tanh_class;
+extern const sdlf_layer_class sdlf_unary_class;
 
 /* Limits that no sensible network comes near. They keep every product of two in an int64_t. */
 #define SDLF_LAYER_MAXIMUM_SIDE   16777216 /* units, filters, channels, a dimension of a sample */

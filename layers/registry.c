@@ -17,6 +17,7 @@ static const sdlf_layer_class *const classes[] = {
     &sdlf_leaky_relu_class,
     &sdlf_sigmoid_class,
     &sdlf_tanh_class,
+    &sdlf_unary_class,
     &sdlf_flatten_class,
     &sdlf_reshape_class,
     &sdlf_add_class,

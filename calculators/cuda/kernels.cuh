@@ -29,29 +29,59 @@ template <typename T> static T *data_of(const sdlf_tensor &tensor)
     return static_cast<T *>(tensor.data);
 }
 
-/* f(x) of an epilogue or an activation layer. */
-template <typename T> static __device__ __forceinline__ T activate(const sdlf_activation &activation, T x)
+template <typename T> static __device__ __forceinline__ T sigmoid(T x)
 {
+    return T(1) / (T(1) + exp(-x));
+}
+
+/* NaN passes through. */
+template <typename T> static __device__ __forceinline__ T clamp(T x, T low, T high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* The functions that convolutional networks have rarely behind a product: a call, so that they cost a kernel that applies
+ * an epilogue neither registers nor code. */
+template <typename T> static __device__ __noinline__ T activate_rarely(const sdlf_activation &activation, T x)
+{
+    const T alpha = T(activation.alpha), beta = T(activation.beta);
     switch (activation.function) {
-    case SDLF_RELU: return x > T(0) ? x : (x != x ? x : T(0));
-    case SDLF_CLIP: return x < T(activation.low) ? T(activation.low) : x > T(activation.high) ? T(activation.high) : x;
-    case SDLF_LEAKY_RELU: return x > T(0) ? x : T(activation.slope) * x;
-    case SDLF_SIGMOID: return T(1) / (T(1) + exp(-x));
-    case SDLF_TANH: return tanh(x);
+    case SDLF_ELU: return x > T(0) ? x : alpha * expm1(x);
+    case SDLF_SELU: return beta * (x > T(0) ? x : alpha * expm1(x));
+    case SDLF_CELU: return x > T(0) ? x : alpha * expm1(x / alpha);
+    case SDLF_GELU: return T(0.5) * x * (T(1) + erf(x * T(0.70710678118654752440)));
+    case SDLF_GELU_TANH: return T(0.5) * x * (T(1) + tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
+    case SDLF_MISH: return x * tanh(x > T(0) ? x + log1p(exp(-x)) : log1p(exp(x)));
+    case SDLF_SOFTPLUS: return x > T(0) ? x + log1p(exp(-x)) : log1p(exp(x));
+    case SDLF_SOFTSIGN: return x / (T(1) + fabs(x));
+    case SDLF_ERF: return erf(x);
+    case SDLF_SQRT: return sqrt(x);
+    case SDLF_EXP: return exp(x);
+    case SDLF_LOG: return log(x);
+    case SDLF_ABS: return fabs(x);
+    case SDLF_NEGATE: return -x;
+    case SDLF_RECIPROCAL: return T(1) / x;
+    case SDLF_FLOOR: return floor(x);
+    case SDLF_CEIL: return ceil(x);
+    case SDLF_ROUND: return rint(x);
     default: return x;
     }
 }
 
-/* f'(x) from y = f(x). */
-template <typename T> static __device__ __forceinline__ T activation_slope(const sdlf_activation &activation, T y)
+/* f(x) of an epilogue or an activation layer. */
+template <typename T> static __device__ __forceinline__ T activate(const sdlf_activation &activation, T x)
 {
     switch (activation.function) {
-    case SDLF_RELU: return y > T(0) ? T(1) : T(0);
-    case SDLF_CLIP: return y > T(activation.low) && y < T(activation.high) ? T(1) : T(0);
-    case SDLF_LEAKY_RELU: return y > T(0) ? T(1) : T(activation.slope);
-    case SDLF_SIGMOID: return y * (T(1) - y);
-    case SDLF_TANH: return T(1) - y * y;
-    default: return T(1);
+    case SDLF_IDENTITY: return x;
+    case SDLF_RELU: return x > T(0) ? x : (x != x ? x : T(0));
+    case SDLF_CLIP: return clamp(x, T(activation.low), T(activation.high));
+    case SDLF_LEAKY_RELU: return x > T(0) ? x : T(activation.slope) * x;
+    case SDLF_SIGMOID: return sigmoid(x);
+    case SDLF_TANH: return tanh(x);
+    case SDLF_SILU: return x * sigmoid(x);
+    case SDLF_HARD_SWISH: return x * clamp(x * T(1.0 / 6) + T(0.5), T(0), T(1));
+    case SDLF_HARD_SIGMOID: return clamp(T(activation.alpha) * x + T(activation.beta), T(0), T(1));
+    default: return activate_rarely(activation, x);
     }
 }
 

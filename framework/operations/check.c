@@ -91,6 +91,25 @@ void sdlf_expect_axis(sdlf_check *check, int axis, const sdlf_tensor *operand)
                 name_of(check->operation, operand), sdlf_shape_print(operand->shape).text);
 }
 
+/* The derivative is told from y, which must have x's sign for that. */
+static void expect_alpha(sdlf_check *check, const sdlf_activation *activation)
+{
+    double alpha = (double)activation->alpha, beta = (double)activation->beta;
+    switch (activation->function) {
+    case SDLF_SELU: sdlf_expect(check, beta > 0 && beta <= 1e30, "selu's beta is %g, expected more than 0", beta);
+    /* fall through */
+    case SDLF_ELU: sdlf_expect_between(check, "the function's alpha", alpha, 0, 1e30); break;
+    case SDLF_CELU:
+        sdlf_expect(check, alpha > 0 && alpha <= 1e30, "celu's alpha is %g, expected more than 0", alpha);
+        break;
+    case SDLF_HARD_SIGMOID:
+        sdlf_expect_between(check, "hard_sigmoid's alpha", alpha, -1e30, 1e30);
+        sdlf_expect_between(check, "hard_sigmoid's beta", beta, -1e30, 1e30);
+        break;
+    default: break;
+    }
+}
+
 void sdlf_expect_activation(sdlf_check *check, const sdlf_activation *activation)
 {
     sdlf_expect(check, (unsigned)activation->function < SDLF_ACTIVATION_FUNCTION_COUNT, "%d is no activation function",
@@ -102,6 +121,7 @@ void sdlf_expect_activation(sdlf_check *check, const sdlf_activation *activation
     if (activation->function == SDLF_LEAKY_RELU) {
         sdlf_expect_between(check, "leaky_relu's slope", (double)activation->slope, 0, 1e30);
     }
+    expect_alpha(check, activation);
 }
 
 sdlf_size2d sdlf_expect_window(sdlf_check *check, const sdlf_window2d *window, int64_t height, int64_t width)

@@ -42,7 +42,7 @@ const sdlf_operation_class sdlf_activation_forward_operation = {
 
 const sdlf_operation_class sdlf_activation_backward_operation = {
     .name = "activation_backward",
-    .in = {{.name = "y"}, {.name = "dy"}},
+    .in = {{.name = "v"}, {.name = "dy"}},
     .out = {{.name = "dx"}},
     .may_alias = 1u << 1,
     .check = check_activation,

@@ -120,6 +120,14 @@ static void products_and_sums(void)
 
     bad = example(SDLF_ADD), bad.add.activation.function = SDLF_LEAKY_RELU, bad.add.activation.slope = -1;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "slope is -1");
+    bad = example(SDLF_ACTIVATION_FORWARD), bad.activation = (sdlf_activation){.function = SDLF_CELU};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "celu's alpha is 0, expected more than 0");
+    bad.activation = (sdlf_activation){.function = SDLF_ELU, .alpha = -1};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "alpha is -1");
+    bad.activation = (sdlf_activation){.function = SDLF_SELU, .alpha = 1};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "selu's beta is 0");
+    bad.activation = (sdlf_activation){.function = SDLF_HARD_SIGMOID, .beta = NAN};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "hard_sigmoid's beta");
     bad = example(SDLF_ACTIVATION_FORWARD), bad.activation.function = (sdlf_activation_function)-1;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "no activation function");
 }

@@ -65,7 +65,7 @@ void batch_norm_cases(kernel_sink *sink, sdlf_dtype t)
     for (int i = 0; i < count; i++) {
         forward(sink, t, all[i], VALUES_UNIFORM);
         if (sdlf_shape_count(all[i]) > 2 * all[i].dim[1]) forward(sink, t, all[i], VALUES_OFFSET);
-        for (int activation = 0; activation < KERNEL_ACTIVATIONS; activation++) {
+        for (int activation = 0; activation < KERNEL_EPILOGUES; activation++) {
             infer(sink, t, all[i], activation, false);
             infer(sink, t, all[i], activation, true);
         }

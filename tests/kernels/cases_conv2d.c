@@ -127,7 +127,7 @@ void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
         forward(sink, &geometries[i], t, true, true, SDLF_CLIP);
         backward(sink, &geometries[i], t);
     }
-    for (int combination = 0; combination < 4 * KERNEL_ACTIVATIONS; combination++) {
+    for (int combination = 0; combination < 4 * KERNEL_EPILOGUES; combination++) {
         forward(sink, &geometries[1], t, combination & 1, combination & 2, combination / 4);
         forward(sink, &geometries[6], t, combination & 1, combination & 2, combination / 4);
     }

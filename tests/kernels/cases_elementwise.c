@@ -6,7 +6,14 @@
 
 static bool has_exponential(int activation)
 {
-    return activation == SDLF_SIGMOID || activation == SDLF_TANH;
+    return activation >= SDLF_SIGMOID && activation != SDLF_HARD_SWISH && activation < SDLF_ABS;
+}
+
+/* Functions that want, or are steep near, numbers that are not positive. */
+static kernel_values values_for(int activation)
+{
+    bool positive = activation == SDLF_SQRT || activation == SDLF_LOG || activation == SDLF_RECIPROCAL;
+    return positive ? VALUES_POSITIVE : VALUES_UNIFORM;
 }
 
 static void reduce_cases(kernel_sink *sink, sdlf_dtype t)
@@ -38,7 +45,7 @@ static void reduce_cases(kernel_sink *sink, sdlf_dtype t)
 
 static void add_cases(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
 {
-    for (int activation = 0; activation < KERNEL_ACTIVATIONS; activation++) {
+    for (int activation = 0; activation < KERNEL_EPILOGUES; activation++) {
         for (int alias = 0; alias < 3; alias++) {
             sdlf_tensor x = kernel_tensor(t, shape);
             kernel_case made = {.operation = {.kind = SDLF_ADD, .in = {x, x}, .out = {x}}};
@@ -52,9 +59,10 @@ static void add_cases(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
     }
 }
 
-/* The forward pass makes the y that the backward pass reads. */
+/* The forward pass makes the y that the backward pass reads, where it reads that and not x. */
 static void activate_first(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    if (sdlf_activation_reads_input(operation->activation.function)) return;
     sdlf_operation forward = {.kind = SDLF_ACTIVATION_FORWARD, .in = {operation->in[0]}, .out = {operation->in[0]}};
     forward.activation = operation->activation;
     kernel_prepare(calculator, &forward);
@@ -69,13 +77,14 @@ static void activation_cases(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
             made.operation.activation = kernel_activation[activation];
             made.aliased = aliased;
             made.tolerance = has_exponential(activation) ? 16 : 4;
+            made.in[0].values = values_for(activation);
             kernel_emit(sink, &made, "%s%s", sdlf_shape_print(shape).text, kernel_activation_name[activation]);
             made.in[0].values = VALUES_WIDE;
             kernel_emit(sink, &made, "%s%s wide", sdlf_shape_print(shape).text, kernel_activation_name[activation]);
 
             made.operation.kind = SDLF_ACTIVATION_BACKWARD;
             made.operation.in[1] = x;
-            made.in[0].values = VALUES_UNIFORM;
+            made.in[0].values = values_for(activation);
             made.alias = 1;
             made.prepare = activate_first;
             kernel_emit(sink, &made, "%s%s", sdlf_shape_print(shape).text, kernel_activation_name[activation]);

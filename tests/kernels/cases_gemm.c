@@ -39,7 +39,7 @@ static void add_epilogue(kernel_case *made, bool bias, bool residual, int activa
 
 static void gemm_epilogues(kernel_sink *sink, sdlf_dtype t, gemm_size size)
 {
-    for (int combination = 0; combination < 4 * KERNEL_ACTIVATIONS; combination++) {
+    for (int combination = 0; combination < 4 * KERNEL_EPILOGUES; combination++) {
         kernel_case made = gemm(t, size, false, true);
         add_epilogue(&made, combination & 1, combination & 2, combination / 4);
         made.operation.gemm.alpha = combination % 3 == 0 ? 1 : 0.25f;

@@ -55,8 +55,9 @@ kernel_generator memory_cases, memory_bench, gather_cases, gather_bench, gemm_ca
     batch_norm_cases, batch_norm_bench, softmax_cases, softmax_bench, random_cases, random_bench, update_cases,
     update_bench;
 
-/* One of each activation function, with options that bite in [-1, 1). */
-enum { KERNEL_ACTIVATIONS = SDLF_ACTIVATION_FUNCTION_COUNT };
+/* One of each activation function, with options that bite in [-1, 1), and how many of the first are tried as epilogues
+ * of every product: those that have a place of their own there, and one that stands for the others. */
+enum { KERNEL_ACTIVATIONS = SDLF_ACTIVATION_FUNCTION_COUNT, KERNEL_EPILOGUES = SDLF_ELU + 1 };
 extern const sdlf_activation kernel_activation[KERNEL_ACTIVATIONS];
 extern const char *const kernel_activation_name[KERNEL_ACTIVATIONS];
 

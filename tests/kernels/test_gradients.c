@@ -191,15 +191,47 @@ static void pool2d(void)
 
 static void activations(void)
 {
-    static const sdlf_activation functions[] = {{SDLF_IDENTITY, 0, 0, 0},    {SDLF_RELU, 0, 0, 0},
-                                                {SDLF_CLIP, -0.4f, 0.3f, 0}, {SDLF_LEAKY_RELU, 0, 0, 0.1f},
-                                                {SDLF_SIGMOID, 0, 0, 0},     {SDLF_TANH, 0, 0, 0}};
-    for (uint64_t i = 0; i < 6; i++) {
+    static const struct {
+        sdlf_activation activation;
+        double scale, shift; /* of x, to where the function is interesting */
+    } cases[] = {
+        {{.function = SDLF_IDENTITY}, 1, 0},
+        {{.function = SDLF_RELU}, 1, 0},
+        {{.function = SDLF_CLIP, .low = -0.4f, .high = 0.3f}, 1, 0},
+        {{.function = SDLF_LEAKY_RELU, .slope = 0.1f}, 1, 0},
+        {{.function = SDLF_SIGMOID}, 3, 0},
+        {{.function = SDLF_TANH}, 2, 0},
+        {{.function = SDLF_SILU}, 5, 0},
+        {{.function = SDLF_HARD_SWISH}, 5, 0},
+        {{.function = SDLF_ELU, .alpha = 1.5f}, 3, 0},
+        {{.function = SDLF_SELU, .alpha = 1.67f, .beta = 1.05f}, 3, 0},
+        {{.function = SDLF_CELU, .alpha = 0.5f}, 3, 0},
+        {{.function = SDLF_GELU}, 3, 0},
+        {{.function = SDLF_GELU_TANH}, 3, 0},
+        {{.function = SDLF_MISH}, 5, 0},
+        {{.function = SDLF_SOFTPLUS}, 5, 0},
+        {{.function = SDLF_SOFTSIGN}, 5, 0},
+        {{.function = SDLF_HARD_SIGMOID, .alpha = 0.2f, .beta = 0.5f}, 4, 0},
+        {{.function = SDLF_ERF}, 2, 0},
+        {{.function = SDLF_SQRT}, 1, 1.5},
+        {{.function = SDLF_EXP}, 2, 0},
+        {{.function = SDLF_LOG}, 1, 1.5},
+        {{.function = SDLF_ABS}, 1, 0},
+        {{.function = SDLF_NEGATE}, 1, 0},
+        {{.function = SDLF_RECIPROCAL}, 1, 2.5},
+        {{.function = SDLF_FLOOR}, 3, 0},
+        {{.function = SDLF_CEIL}, 3, 0},
+        {{.function = SDLF_ROUND}, 3, 0},
+    };
+    CHECK_EQUAL(sizeof cases / sizeof cases[0], SDLF_ACTIVATION_FUNCTION_COUNT);
+    for (uint64_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         start(50 + i);
         sdlf_tensor x = make(sdlf_shape(50)), y = make(x.shape), dy = make(x.shape), dx = make(x.shape);
-        sdlf_operation forward = {.kind = SDLF_ACTIVATION_FORWARD, .in = {x}, .out = {y}, .activation = functions[i]};
-        sdlf_operation backward = {.kind = SDLF_ACTIVATION_BACKWARD, .in = {y, dy}, .out = {dx}};
-        backward.activation = functions[i];
+        for (int e = 0; e < 50; e++) ((double *)x.data)[e] = ((double *)x.data)[e] * cases[i].scale + cases[i].shift;
+        bool reads_input = sdlf_activation_reads_input(cases[i].activation.function);
+        sdlf_operation forward = {.kind = SDLF_ACTIVATION_FORWARD, .in = {x}, .out = {y}};
+        sdlf_operation backward = {.kind = SDLF_ACTIVATION_BACKWARD, .in = {reads_input ? x : y, dy}, .out = {dx}};
+        forward.activation = backward.activation = cases[i].activation;
         compute(&forward);
         compute(&backward);
         check_gradient("activation", &forward, dy, x, dx);

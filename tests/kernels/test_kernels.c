@@ -56,9 +56,33 @@ const sdlf_activation kernel_activation[KERNEL_ACTIVATIONS] = {
     {.function = SDLF_LEAKY_RELU, .slope = 0.1f},
     {.function = SDLF_SIGMOID},
     {.function = SDLF_TANH},
+    {.function = SDLF_SILU},
+    {.function = SDLF_HARD_SWISH},
+    {.function = SDLF_ELU, .alpha = 1.5f},
+    {.function = SDLF_SELU, .alpha = 1.67f, .beta = 1.05f},
+    {.function = SDLF_CELU, .alpha = 0.7f},
+    {.function = SDLF_GELU},
+    {.function = SDLF_GELU_TANH},
+    {.function = SDLF_MISH},
+    {.function = SDLF_SOFTPLUS},
+    {.function = SDLF_SOFTSIGN},
+    {.function = SDLF_HARD_SIGMOID, .alpha = 0.8f, .beta = 0.5f},
+    {.function = SDLF_ERF},
+    {.function = SDLF_SQRT},
+    {.function = SDLF_EXP},
+    {.function = SDLF_LOG},
+    {.function = SDLF_ABS},
+    {.function = SDLF_NEGATE},
+    {.function = SDLF_RECIPROCAL},
+    {.function = SDLF_FLOOR},
+    {.function = SDLF_CEIL},
+    {.function = SDLF_ROUND},
 };
-const char *const kernel_activation_name[KERNEL_ACTIVATIONS] = {"",         " relu", " clip", " leaky_relu",
-                                                                " sigmoid", " tanh"};
+const char *const kernel_activation_name[KERNEL_ACTIVATIONS] = {
+    "",      " relu", " clip", " leaky_relu", " sigmoid", " tanh",       " silu",     " hard_swish",   " elu",
+    " selu", " celu", " gelu", " gelu_tanh",  " mish",    " softplus",   " softsign", " hard_sigmoid", " erf",
+    " sqrt", " exp",  " log",  " abs",        " negate",  " reciprocal", " floor",    " ceil",         " round",
+};
 
 sdlf_dtype kernel_dtype(const sdlf_operation *operation)
 {

@@ -40,7 +40,7 @@ static void forward(void *context, int64_t index, int thread)
 {
     elements part = part_of(context, index);
     (void)thread;
-    activate(part.y, part.a, part.count, &part.activation);
+    activate_cpu(part.y, part.a, part.count, &part.activation);
 }
 
 sdlf_status activation_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -54,7 +54,7 @@ static void add_part(void *context, int64_t index, int thread)
     (void)thread;
 #pragma omp simd
     for (int64_t i = 0; i < part.count; i++) part.y[i] = part.a[i] + part.b[i];
-    activate(part.y, part.y, part.count, &part.activation);
+    activate_cpu(part.y, part.y, part.count, &part.activation);
 }
 
 sdlf_status add_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -62,40 +62,12 @@ sdlf_status add_cpu(sdlf_calculator *calculator, const sdlf_operation *operation
     return run_elements(calculator, operation, add_part, operation->add.activation);
 }
 
-/* a is y = f(x), b is dy; the result is dx = dy f'(x). */
+/* a is v, b is dy. */
 static void backward(void *context, int64_t index, int thread)
 {
     elements part = part_of(context, index);
-    const element *y = part.a, *dy = part.b;
-    element *dx = part.y;
-    element low = (element)part.activation.low, high = (element)part.activation.high;
-    element slope = (element)part.activation.slope;
     (void)thread;
-    switch (part.activation.function) {
-    case SDLF_RELU:
-#pragma omp simd
-        for (int64_t i = 0; i < part.count; i++) dx[i] = y[i] > 0 ? dy[i] : 0;
-        break;
-    case SDLF_CLIP:
-#pragma omp simd
-        for (int64_t i = 0; i < part.count; i++) dx[i] = ((y[i] > low) & (y[i] < high)) ? dy[i] : 0;
-        break;
-    case SDLF_LEAKY_RELU:
-#pragma omp simd
-        for (int64_t i = 0; i < part.count; i++) dx[i] = y[i] > 0 ? dy[i] : slope * dy[i];
-        break;
-    case SDLF_SIGMOID:
-#pragma omp simd
-        for (int64_t i = 0; i < part.count; i++) dx[i] = dy[i] * (y[i] * (1 - y[i]));
-        break;
-    case SDLF_TANH:
-#pragma omp simd
-        for (int64_t i = 0; i < part.count; i++) dx[i] = dy[i] * (1 - y[i] * y[i]);
-        break;
-    default:
-        if (dx != dy) memcpy(dx, dy, (size_t)part.count * sizeof *dx);
-        break;
-    }
+    activation_gradient_cpu(part.y, part.a, part.b, part.count, &part.activation);
 }
 
 sdlf_status activation_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)

@@ -132,7 +132,7 @@ static void infer_channels(void *context, int64_t index, int thread)
     }
     int64_t start = (n * norm->c + first) * norm->s;
     scale_run(norm->y + start, norm->x + start, norm->mean + first, factor, norm->shift + first, norm->s, channels);
-    activate(norm->y + start, norm->y + start, channels * norm->s, &norm->activation);
+    activate_cpu(norm->y + start, norm->y + start, channels * norm->s, &norm->activation);
 }
 
 sdlf_status batch_norm2d_infer_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)

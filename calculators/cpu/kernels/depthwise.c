@@ -64,7 +64,7 @@ static void forward_plane(void *argument, int64_t index, int thread)
             add_run(y + p * v->q + tap.first, 1, x + tap.from + p * tap.row_step, tap.step, w[i], tap.count);
         }
     }
-    activate(y, y, v->p_q, &forward->activation);
+    activate_cpu(y, y, v->p_q, &forward->activation);
 }
 
 void depthwise_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward)

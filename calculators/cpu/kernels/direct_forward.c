@@ -79,7 +79,7 @@ static void forward_image(void *argument, int64_t n, int thread)
         }
     }
     transpose(y, all->p_q, out, all->filter.padded_filters, all->p_q, v->k);
-    activate(y, y, v->k * all->p_q, &forward->activation);
+    activate_cpu(y, y, v->k * all->p_q, &forward->activation);
 }
 
 void direct_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const direct_pool *pool,

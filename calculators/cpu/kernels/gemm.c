@@ -110,7 +110,7 @@ static void finish_tile(const gemm_context *gemm, const product *part, int64_t f
 #pragma omp simd
             for (int64_t j = 0; j < part->n; j++) c[j] += bias[j];
         }
-        activate(c, c, part->n, &gemm->activation);
+        activate_cpu(c, c, part->n, &gemm->activation);
     }
 }
 

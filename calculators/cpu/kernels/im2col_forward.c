@@ -27,7 +27,7 @@ static void finish(const convolution_forward *forward, element *y, const element
 #pragma omp simd
             for (int64_t j = 0; j < columns; j++) y[j] += plus;
         }
-        activate(y, y, columns, &forward->activation);
+        activate_cpu(y, y, columns, &forward->activation);
     }
 }
 

@@ -87,6 +87,39 @@ typedef struct sdlf_leaky_relu_options {
 } sdlf_leaky_relu_options;
 sdlf_node sdlf_leaky_relu(sdlf_model *model, sdlf_node x, const sdlf_leaky_relu_options *options);
 
+/* Any function of <sdlf/operations/elementwise.h>, element by element. */
+typedef struct sdlf_unary_options {
+    const char *name;
+    int function; /* sdlf_unary_function */
+    float alpha;  /* elu, celu: default 1; selu: 1.6732632; hard_sigmoid: 0.2 */
+    float beta;   /* selu: default 1.050701; hard_sigmoid: default 0.5 */
+} sdlf_unary_options;
+typedef enum sdlf_unary_function {
+    SDLF_UNARY_SILU = 0,
+    SDLF_UNARY_HARD_SWISH,
+    SDLF_UNARY_ELU,
+    SDLF_UNARY_SELU,
+    SDLF_UNARY_CELU,
+    SDLF_UNARY_GELU,
+    SDLF_UNARY_GELU_TANH,
+    SDLF_UNARY_MISH,
+    SDLF_UNARY_SOFTPLUS,
+    SDLF_UNARY_SOFTSIGN,
+    SDLF_UNARY_HARD_SIGMOID,
+    SDLF_UNARY_ERF,
+    SDLF_UNARY_SQRT,
+    SDLF_UNARY_EXP,
+    SDLF_UNARY_LOG,
+    SDLF_UNARY_ABS,
+    SDLF_UNARY_NEGATE,
+    SDLF_UNARY_RECIPROCAL,
+    SDLF_UNARY_FLOOR,
+    SDLF_UNARY_CEIL,
+    SDLF_UNARY_ROUND, /* ties to even */
+    SDLF_UNARY_FUNCTION_COUNT
+} sdlf_unary_function;
+sdlf_node sdlf_unary(sdlf_model *model, sdlf_node x, const sdlf_unary_options *options);
+
 /* (N, ...) to (N, product). */
 sdlf_node sdlf_flatten(sdlf_model *model, sdlf_node x);
 

@@ -20,6 +20,7 @@
 #ifndef SDLF_OPERATION_H
 #define SDLF_OPERATION_H
 
+#include <sdlf/operations/elementwise.h>
 #include <sdlf/tensor.h>
 
 #ifdef __cplusplus
@@ -123,13 +124,13 @@ typedef enum sdlf_operation_kind {
 
     /* ---- element by element ---- */
 
-    /* activation_forward: y = f(x); y may alias x.   in: x   out: y (x's shape)
-     * relu max(x, 0); clip min(max(x, low), high); leaky_relu x > 0 ? x : slope x; sigmoid 1 / (1 + exp(-x)); tanh. */
+    /* activation_forward: y = f(x), one of the functions of <sdlf/operations/elementwise.h>; y may alias x.
+     *   in: x   out: y (x's shape) */
     SDLF_ACTIVATION_FORWARD,
 
-    /* activation_backward: dx = dy f'(x), with f' from the forward OUTPUT y: relu y > 0; clip low < y < high;
-     * leaky_relu y > 0 ? 1 : slope; sigmoid y (1 - y); tanh 1 - y^2. dx may alias dy.
-     *   in: y, dy   out: dx */
+    /* activation_backward: dx = dy f'(x), with f' worked out from v: the forward OUTPUT y, or the input x where
+     * sdlf_activation_reads_input says so. dx may alias dy.
+     *   in: v, dy   out: dx */
     SDLF_ACTIVATION_BACKWARD,
 
     /* dropout_forward: y = x m / (1 - p), m = 0 with probability p: element e is dropped where its uniform number (see
@@ -222,22 +223,6 @@ typedef enum sdlf_operation_kind {
 
 #define SDLF_MAX_INPUTS  5
 #define SDLF_MAX_OUTPUTS 5
-
-typedef enum sdlf_activation_function {
-    SDLF_IDENTITY = 0, /* none */
-    SDLF_RELU,
-    SDLF_CLIP, /* to [low, high]; ReLU6 is clip to [0, 6] */
-    SDLF_LEAKY_RELU,
-    SDLF_SIGMOID,
-    SDLF_TANH,
-    SDLF_ACTIVATION_FUNCTION_COUNT
-} sdlf_activation_function;
-
-typedef struct sdlf_activation {
-    sdlf_activation_function function;
-    float low, high; /* clip */
-    float slope;     /* leaky_relu, and in general a negative side's slope >= 0 */
-} sdlf_activation;
 
 typedef enum sdlf_reduction {
     SDLF_REDUCE_SUM,

@@ -1,0 +1,185 @@
+/* Every activation function: a loop each, without branches, so that the compiler makes vectors of it. log and erf in
+ * float64, and the logarithm in softplus and log, stay calls. Comparisons are written so that NaN passes through. */
+#include "calculators/cpu/kernels/activate.h"
+#include "calculators/cpu/kernels/exponential.h"
+
+/* x -> f(x), for functions that need no more than x and the options. */
+static inline element sigmoid(element x)
+{
+    return 1 / (1 + exponential(-x));
+}
+
+static inline element clamp(element x, element low, element high)
+{
+    element raised = x < low ? low : x;
+    return raised > high ? high : raised;
+}
+
+static inline element hard_swish(element x)
+{
+    return x * clamp(x * (element)(1.0 / 6) + (element)0.5, 0, 1);
+}
+
+/* With e = exp(x), tanh(log(1 + e)) = n / (n + 2), n = e (e + 2). Beyond 20 it is 1, before e^2 overflows. */
+static inline element mish(element x)
+{
+    element e = exponential(x > 20 ? 20 : x), n = e * (e + 2);
+    return x > 20 ? x : x * (n / (n + 2));
+}
+
+static inline element gelu_tanh(element x)
+{
+    element u = (element)0.79788456080286535588 * (x + (element)0.044715 * x * x * x);
+    return (element)0.5 * x * (1 + hyperbolic_tangent(u));
+}
+
+static inline element softplus(element x)
+{
+    element e = exponential(x > 0 ? -x : x);
+    element tail = IS_FLOAT ? (element)log1pf((float)e) : (element)log1p((double)e);
+    return (x > 0 ? x : x - x) + tail; /* x - x: NaN stays */
+}
+
+static inline element absolute(element x)
+{
+    return IS_FLOAT ? (element)fabsf((float)x) : (element)fabs((double)x);
+}
+
+static inline element below(element x)
+{
+    return IS_FLOAT ? (element)floorf((float)x) : (element)floor((double)x);
+}
+
+static inline element above(element x)
+{
+    return IS_FLOAT ? (element)ceilf((float)x) : (element)ceil((double)x);
+}
+
+static inline element nearest(element x)
+{
+    return IS_FLOAT ? (element)rintf((float)x) : (element)rint((double)x);
+}
+
+static inline element root(element x)
+{
+    return IS_FLOAT ? (element)sqrtf((float)x) : (element)sqrt((double)x);
+}
+
+static inline element logarithm(element x)
+{
+    return IS_FLOAT ? (element)logf((float)x) : (element)log((double)x);
+}
+
+void activate_cpu(element *y, const element *x, int64_t count, const sdlf_activation *activation)
+{
+    element low = (element)activation->low, high = (element)activation->high, slope = (element)activation->slope;
+    element alpha = (element)activation->alpha, beta = (element)activation->beta;
+    const element half = (element)0.5, half_root = (element)0.70710678118654752440;
+    switch (activation->function) {
+    case SDLF_RELU:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = x[i] < 0 ? 0 : x[i];
+        break;
+    case SDLF_CLIP:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = clamp(x[i], low, high);
+        break;
+    case SDLF_LEAKY_RELU:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = x[i] > 0 ? x[i] : slope * x[i];
+        break;
+    case SDLF_SIGMOID:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = sigmoid(x[i]);
+        break;
+    case SDLF_TANH:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = hyperbolic_tangent(x[i]);
+        break;
+    case SDLF_SILU:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = x[i] * sigmoid(x[i]);
+        break;
+    case SDLF_HARD_SWISH:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = hard_swish(x[i]);
+        break;
+    case SDLF_ELU:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = x[i] > 0 ? x[i] : alpha * (exponential(x[i]) - 1);
+        break;
+    case SDLF_SELU:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = beta * (x[i] > 0 ? x[i] : alpha * (exponential(x[i]) - 1));
+        break;
+    case SDLF_CELU:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = x[i] > 0 ? x[i] : alpha * (exponential(x[i] / alpha) - 1);
+        break;
+    case SDLF_GELU:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = half * x[i] * (1 + error_function(x[i] * half_root));
+        break;
+    case SDLF_GELU_TANH:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = gelu_tanh(x[i]);
+        break;
+    case SDLF_MISH:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = mish(x[i]);
+        break;
+    case SDLF_SOFTPLUS:
+        for (int64_t i = 0; i < count; i++) y[i] = softplus(x[i]);
+        break;
+    case SDLF_SOFTSIGN:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = x[i] / (1 + absolute(x[i]));
+        break;
+    case SDLF_HARD_SIGMOID:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = clamp(alpha * x[i] + beta, 0, 1);
+        break;
+    case SDLF_ERF:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = error_function(x[i]);
+        break;
+    case SDLF_SQRT:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = root(x[i]);
+        break;
+    case SDLF_EXP:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = exponential(x[i]);
+        break;
+    case SDLF_LOG:
+        for (int64_t i = 0; i < count; i++) y[i] = logarithm(x[i]);
+        break;
+    case SDLF_ABS:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = absolute(x[i]);
+        break;
+    case SDLF_NEGATE:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = -x[i];
+        break;
+    case SDLF_RECIPROCAL:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = 1 / x[i];
+        break;
+    case SDLF_FLOOR:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = below(x[i]);
+        break;
+    case SDLF_CEIL:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = above(x[i]);
+        break;
+    case SDLF_ROUND:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = nearest(x[i]);
+        break;
+    default:
+        if (y != x) memcpy(y, x, (size_t)count * sizeof *y);
+        break;
+    }
+}

@@ -1,0 +1,71 @@
+/* Functions of elements: what the kinds `activation_forward`, `activation_backward` and every epilogue can apply.
+ *
+ * Included by <sdlf/operation.h>, which says what the kinds do with them. */
+#ifndef SDLF_OPERATIONS_ELEMENTWISE_H
+#define SDLF_OPERATIONS_ELEMENTWISE_H
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* f(x), then f'(x) as activation_backward works it out: from y = f(x), or from x where an x stands at the line's end. */
+typedef enum sdlf_activation_function {
+    SDLF_IDENTITY = 0, /* none */
+    SDLF_RELU,         /* max(x, 0); y > 0 */
+    SDLF_CLIP,         /* min(max(x, low), high), so ReLU6 is clip to [0, 6]; low < y < high */
+    SDLF_LEAKY_RELU,   /* x > 0 ? x : slope x; y > 0 ? 1 : slope */
+    SDLF_SIGMOID,      /* s(x) = 1 / (1 + exp(-x)); y (1 - y) */
+    SDLF_TANH,         /* 1 - y^2 */
+    SDLF_SILU,         /* x s(x); s(x) (1 + x (1 - s(x)))                                                       (x) */
+    SDLF_HARD_SWISH,   /* x h(x), h(x) = min(max(x / 6 + 1/2, 0), 1); x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 1/2     (x) */
+    SDLF_ELU,          /* x > 0 ? x : alpha (exp(x) - 1), alpha >= 0; y > 0 ? 1 : y + alpha */
+    SDLF_SELU,         /* beta elu(x), beta > 0; y > 0 ? beta : y + alpha beta */
+    SDLF_CELU,         /* x > 0 ? x : alpha (exp(x / alpha) - 1), alpha > 0; y > 0 ? 1 : y / alpha + 1 */
+    SDLF_GELU,         /* x P(x), P(x) = (1 + erf(x / sqrt 2)) / 2; P(x) + x exp(-x^2 / 2) / sqrt(2 pi)          (x) */
+    SDLF_GELU_TANH,    /* x (1 + tanh(u)) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3)                               (x) */
+    SDLF_MISH,         /* x t, t = tanh(softplus(x)); t + x (1 - t^2) s(x)                                       (x) */
+    SDLF_SOFTPLUS,     /* log(1 + exp(x)); 1 - exp(-y) */
+    SDLF_SOFTSIGN,     /* x / (1 + |x|); (1 - |y|)^2 */
+    SDLF_HARD_SIGMOID, /* min(max(alpha x + beta, 0), 1); 0 < y < 1 ? alpha : 0 */
+    SDLF_ERF,          /* 2 / sqrt(pi) exp(-x^2)                                                                 (x) */
+    SDLF_SQRT,         /* 1 / (2 y) */
+    SDLF_EXP,          /* y */
+    SDLF_LOG,          /* 1 / x                                                                                  (x) */
+    SDLF_ABS,          /* sign(x), 0 at 0                                                                        (x) */
+    SDLF_NEGATE,       /* -1 */
+    SDLF_RECIPROCAL,   /* -y^2 */
+    SDLF_FLOOR,        /* 0 */
+    SDLF_CEIL,         /* 0 */
+    SDLF_ROUND,        /* to the nearest integer, ties to even; 0 */
+    SDLF_ACTIVATION_FUNCTION_COUNT
+} sdlf_activation_function;
+
+typedef struct sdlf_activation {
+    sdlf_activation_function function;
+    float low, high;   /* clip */
+    float slope;       /* leaky_relu, and in general a negative side's slope >= 0 */
+    float alpha, beta; /* elu, selu, celu, hard_sigmoid */
+} sdlf_activation;
+
+/* Is f' worked out from x, so that activation_backward's operand v is x? Else it is y. */
+static inline bool sdlf_activation_reads_input(sdlf_activation_function function)
+{
+    switch (function) {
+    case SDLF_SILU:
+    case SDLF_HARD_SWISH:
+    case SDLF_GELU:
+    case SDLF_GELU_TANH:
+    case SDLF_MISH:
+    case SDLF_ERF:
+    case SDLF_LOG:
+    case SDLF_ABS: return true;
+    default: return false;
+    }
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
