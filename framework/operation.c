@@ -19,6 +19,7 @@ static const sdlf_operation_class *const classes[SDLF_OPERATION_COUNT] = {
     [SDLF_CONV2D_BACKWARD_WEIGHTS] = &sdlf_conv2d_backward_weights_operation,
     [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = &sdlf_conv2d_relu_max_pool_forward_operation,
     [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = &sdlf_conv2d_relu_max_pool_backward_operation,
+    [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = &sdlf_conv2d_relu_max_pool_backward_sgd_operation,
     [SDLF_MAX_POOL2D_FORWARD] = &sdlf_max_pool2d_forward_operation,
     [SDLF_MAX_POOL2D_BACKWARD] = &sdlf_max_pool2d_backward_operation,
     [SDLF_AVG_POOL2D_FORWARD] = &sdlf_avg_pool2d_forward_operation,
@@ -99,12 +100,15 @@ sdlf_status sdlf_operation_check(const sdlf_operation *operation)
     return sdlf_fail_context(type->check(operation), "%s", type->name);
 }
 
-/* gather_batch reads as many rows of x as it writes; everything else reads its inputs whole. */
+/* gather_batch reads as many rows of x as it writes, next_batch one batch of order and labels and one rate; everything else
+ * reads its inputs whole. */
 static int64_t bytes_read(const sdlf_operation *operation, int input)
 {
-    const sdlf_tensor *tensor = &operation->in[input];
-    if (operation->kind != SDLF_GATHER_BATCH || input != 0) return sdlf_tensor_bytes(tensor);
-    return sdlf_product(sdlf_tensor_count(&operation->out[0]), (int64_t)sdlf_dtype_size(tensor->dtype), 1, 1);
+    const sdlf_tensor *tensor = &operation->in[input], *written = NULL;
+    if (operation->kind == SDLF_GATHER_BATCH && input == 0) written = &operation->out[0];
+    if (operation->kind == SDLF_NEXT_BATCH && input != 2) written = &operation->out[input == 1 ? 2 : 1];
+    if (written == NULL || !sdlf_tensor_present(tensor)) return sdlf_tensor_bytes(tensor);
+    return sdlf_product(sdlf_tensor_count(written), (int64_t)sdlf_dtype_size(tensor->dtype), 1, 1);
 }
 
 /* Operands are moved once; updated ones are read and written. The operation has passed its check. */

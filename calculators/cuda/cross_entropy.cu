@@ -122,6 +122,11 @@ extern "C" int64_t softmax_cross_entropy_forward_workspace_cuda(const sdlf_calcu
     return blocks > 1 ? blocks * static_cast<int64_t>(sizeof(row_sums)) : 0;
 }
 
+extern "C" bool softmax_cross_entropy_forward_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
+{
+    return !sdlf_tensor_present(&op->out[3]); /* the gradient is a kernel of its own */
+}
+
 extern "C" sdlf_status softmax_cross_entropy_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);

@@ -17,6 +17,11 @@ static __global__ void next_batch(const int32_t *order, const T *rates, const in
     *cursor = at + 1;
 }
 
+extern "C" bool next_batch_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
+{
+    return !sdlf_tensor_present(&op->out[4]); /* labels are gathered like samples */
+}
+
 extern "C" sdlf_status next_batch_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     with_float(op->in[1].dtype, [&](auto zero) {

@@ -86,7 +86,7 @@ static double derivative_from_input(sdlf_activation_function function, double x)
 }
 
 /* v is y, or x where the function wants that. */
-static double derivative(const sdlf_activation *activation, double v)
+double activation_slope_reference(const sdlf_activation *activation, double v)
 {
     double alpha = (double)activation->alpha, beta = (double)activation->beta;
     if (sdlf_activation_reads_input(activation->function)) return derivative_from_input(activation->function, v);
@@ -127,6 +127,6 @@ sdlf_status activation_backward_reference(sdlf_calculator *calculator, const sdl
     (void)calculator;
     const sdlf_tensor *v = &operation->in[0], *dy = &operation->in[1], *dx = &operation->out[0];
     int64_t count = sdlf_tensor_count(dx);
-    for (int64_t e = 0; e < count; e++) put(dx, e, get(dy, e) * derivative(&operation->activation, get(v, e)));
+    for (int64_t e = 0; e < count; e++) put(dx, e, get(dy, e) * activation_slope_reference(&operation->activation, get(v, e)));
     return SDLF_OK;
 }

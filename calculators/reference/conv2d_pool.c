@@ -1,4 +1,4 @@
-/* conv2d_relu_max_pool: y = max_pool2d(max(conv2d(x, w, bias), 0)) and its gradients.
+/* conv2d_relu_max_pool: y = max_pool2d(max(conv2d(x, w, bias), 0)), its gradients, and these with the updates they are for.
  *
  * x (N,C,H,W), w (K,C/G,R,S), y and mask (N,K,P,Q). Bit r * window_w + s of the mask is set where position (r, s) of the
  * pool's window attains the maximum and the maximum is positive. */
@@ -84,46 +84,42 @@ static void convolved_size(const sdlf_operation *operation, int64_t size[2])
     }
 }
 
-/* dw[k,c,r,s] = sum over n,p,q of gradient(n,k,p,q) x[n, g C/G + c, h(p,r), w(q,s)] */
-static void backward_weights(const sdlf_operation *operation, const sdlf_tensor *dw)
+/* Element e of dw[k,c,r,s] = sum over n,p,q of gradient(n,k,p,q) x[n, g C/G + c, h(p,r), w(q,s)] */
+static double weight_gradient(const sdlf_operation *operation, int64_t e)
 {
     const sdlf_tensor *x = &operation->in[0];
     const sdlf_window2d *window = &operation->conv2d_pool.window;
-    const int64_t *dim = dw->shape.dim;
+    const int64_t *dim = operation->in[1].shape.dim;
     int64_t group_filters = dim[0] / operation->conv2d_pool.groups, size[2];
     convolved_size(operation, size);
-    for (int64_t e = 0; e < sdlf_tensor_count(dw); e++) {
-        int64_t s = e % dim[3], r = e / dim[3] % dim[2], c = e / dim[3] / dim[2] % dim[1];
-        int64_t k = e / dim[3] / dim[2] / dim[1];
-        double sum = 0;
-        for (int64_t n = 0; n < x->shape.dim[0]; n++) {
-            for (int64_t p = 0; p < size[0]; p++) {
-                for (int64_t q = 0; q < size[1]; q++) {
-                    int64_t row = window_input(window, 0, p, r), column = window_input(window, 1, q, s);
-                    if (!inside(x, row, column)) continue;
-                    sum += gradient_at(operation, n, k, p, q) *
-                           get(x, at4(x, n, k / group_filters * dim[1] + c, row, column));
-                }
+    int64_t s = e % dim[3], r = e / dim[3] % dim[2], c = e / dim[3] / dim[2] % dim[1];
+    int64_t k = e / dim[3] / dim[2] / dim[1];
+    double sum = 0;
+    for (int64_t n = 0; n < x->shape.dim[0]; n++) {
+        for (int64_t p = 0; p < size[0]; p++) {
+            for (int64_t q = 0; q < size[1]; q++) {
+                int64_t row = window_input(window, 0, p, r), column = window_input(window, 1, q, s);
+                if (!inside(x, row, column)) continue;
+                sum +=
+                    gradient_at(operation, n, k, p, q) * get(x, at4(x, n, k / group_filters * dim[1] + c, row, column));
             }
         }
-        put(dw, e, sum);
     }
+    return sum;
 }
 
 /* db[k] = sum over n,p,q of gradient(n,k,p,q) */
-static void backward_bias(const sdlf_operation *operation, const sdlf_tensor *db)
+static double bias_gradient(const sdlf_operation *operation, int64_t k)
 {
     int64_t size[2];
     convolved_size(operation, size);
-    for (int64_t k = 0; k < db->shape.dim[0]; k++) {
-        double sum = 0;
-        for (int64_t n = 0; n < operation->in[0].shape.dim[0]; n++) {
-            for (int64_t i = 0; i < size[0] * size[1]; i++) {
-                sum += gradient_at(operation, n, k, i / size[1], i % size[1]);
-            }
+    double sum = 0;
+    for (int64_t n = 0; n < operation->in[0].shape.dim[0]; n++) {
+        for (int64_t i = 0; i < size[0] * size[1]; i++) {
+            sum += gradient_at(operation, n, k, i / size[1], i % size[1]);
         }
-        put(db, k, sum);
     }
+    return sum;
 }
 
 /* dx[n,c,h,w] = sum over the filters k of c's group and over r,s of gradient(n,k,p,q) w[k,c,r,s] */
@@ -155,8 +151,32 @@ static void backward_input(const sdlf_operation *operation, const sdlf_tensor *d
 sdlf_status conv2d_relu_max_pool_backward_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
-    if (sdlf_tensor_present(&operation->out[0])) backward_weights(operation, &operation->out[0]);
-    if (sdlf_tensor_present(&operation->out[1])) backward_bias(operation, &operation->out[1]);
+    const sdlf_tensor *dw = &operation->out[0], *db = &operation->out[1];
+    for (int64_t e = 0; e < sdlf_tensor_count(dw); e++) put(dw, e, weight_gradient(operation, e));
+    for (int64_t k = 0; k < sdlf_tensor_count(db); k++) put(db, k, bias_gradient(operation, k));
     if (sdlf_tensor_present(&operation->out[2])) backward_input(operation, &operation->out[2]);
+    return SDLF_OK;
+}
+
+/* The backward pass, each gradient of which goes straight into its element's update; dx comes first, from the old w. */
+sdlf_status conv2d_relu_max_pool_backward_sgd_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    const sdlf_tensor *w = &operation->out[0], *b = &operation->out[2];
+    const sdlf_sgd_rule *rule = &operation->conv2d_pool.sgd;
+    double rate = get(&operation->in[3], 0);
+    sdlf_operation backward = *operation; /* with the operands where conv2d_relu_max_pool_backward has them */
+    backward.in[1] = *w;
+    backward.in[2] = operation->in[1];
+    backward.in[3] = operation->in[2];
+    if (sdlf_tensor_present(&operation->out[4])) backward_input(&backward, &operation->out[4]);
+    for (int64_t e = 0; e < sdlf_tensor_count(w); e++) {
+        double g = weight_gradient(&backward, e) + (double)rule->decay * get(w, e);
+        sgd_follow_reference(rule, rate, w, &operation->out[1], e, g);
+    }
+    for (int64_t k = 0; k < sdlf_tensor_count(b); k++) {
+        double g = bias_gradient(&backward, k) + (double)rule->bias_decay * get(b, k);
+        sgd_follow_reference(rule, rate, b, &operation->out[3], k, g);
+    }
     return SDLF_OK;
 }

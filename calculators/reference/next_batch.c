@@ -1,4 +1,5 @@
-/* next_batch: the indices, the learning rate and the number of the step that the cursor points at; the cursor moves on. */
+/* next_batch: the indices, the labels, the learning rate and the number of the step that the cursor points at; the cursor
+ * moves on. */
 #include "calculators/next_batch.h"
 #include "calculators/reference/reference.h"
 

@@ -9,6 +9,7 @@ sdlf_kernel gemm_reference, gemm_backward_sgd_reference;
 sdlf_kernel reduce_reference, add_reference;
 sdlf_kernel conv2d_forward_reference, conv2d_backward_input_reference, conv2d_backward_weights_reference;
 sdlf_kernel conv2d_relu_max_pool_forward_reference, conv2d_relu_max_pool_backward_reference;
+sdlf_kernel conv2d_relu_max_pool_backward_sgd_reference;
 sdlf_kernel max_pool2d_forward_reference, max_pool2d_backward_reference;
 sdlf_kernel avg_pool2d_forward_reference, avg_pool2d_backward_reference;
 sdlf_kernel global_avg_pool2d_forward_reference, global_avg_pool2d_backward_reference;
@@ -65,7 +66,12 @@ static inline int64_t window_output(const sdlf_window2d *window, int axis, int64
     return output < outputs ? output : -1;
 }
 
-/* f(x). */
+/* f(x), and f'(x) from v, which is f(x), or x where sdlf_activation_reads_input says so. */
 double activate_reference(const sdlf_activation *activation, double x);
+double activation_slope_reference(const sdlf_activation *activation, double v);
+
+/* One element of w, and of v where that is present, follows its gradient g, decay included: see sdlf_sgd_rule. */
+void sgd_follow_reference(const sdlf_sgd_rule *rule, double rate, const sdlf_tensor *w, const sdlf_tensor *v, int64_t e,
+                          double g);
 
 #endif

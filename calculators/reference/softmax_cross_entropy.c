@@ -31,6 +31,17 @@ static double forward_row(const sdlf_operation *operation, int64_t n, bool *corr
     return label >= 0 && label < classes ? loss : NAN;
 }
 
+/* dlogits = (p - t) dloss / N */
+static void gradient(const sdlf_operation *operation, const sdlf_tensor *p, const sdlf_tensor *dlogits)
+{
+    int64_t rows = p->shape.dim[0], classes = p->shape.dim[1];
+    double each = get(&operation->in[2], 0) / (double)rows;
+    for (int64_t e = 0; e < rows * classes; e++) {
+        int64_t label = ((const int32_t *)operation->in[1].data)[e / classes];
+        put(dlogits, e, (get(p, e) - target(operation, label, e % classes, classes)) * each);
+    }
+}
+
 sdlf_status softmax_cross_entropy_forward_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
@@ -48,19 +59,13 @@ sdlf_status softmax_cross_entropy_forward_reference(sdlf_calculator *calculator,
         metrics[1] += (double)hits;
         metrics[2] += (double)rows;
     }
+    if (sdlf_tensor_present(&operation->out[3])) gradient(operation, &operation->out[0], &operation->out[3]);
     return SDLF_OK;
 }
 
-/* dlogits = (p - t) dloss / N */
 sdlf_status softmax_cross_entropy_backward_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
-    const sdlf_tensor *p = &operation->in[0], *dlogits = &operation->out[0];
-    int64_t rows = p->shape.dim[0], classes = p->shape.dim[1];
-    double each = get(&operation->in[2], 0) / (double)rows;
-    for (int64_t e = 0; e < rows * classes; e++) {
-        int64_t label = ((const int32_t *)operation->in[1].data)[e / classes];
-        put(dlogits, e, (get(p, e) - target(operation, label, e % classes, classes)) * each);
-    }
+    gradient(operation, &operation->in[0], &operation->out[0]);
     return SDLF_OK;
 }

@@ -13,21 +13,27 @@ static double gradient(const sdlf_operation *operation, int64_t e, double decay)
 }
 
 /* v = momentum v + g;  w -= rate (nesterov ? g + momentum v : v);  without v: w -= rate g */
+void sgd_follow_reference(const sdlf_sgd_rule *rule, double rate, const sdlf_tensor *w, const sdlf_tensor *v, int64_t e,
+                          double g)
+{
+    double step = g, momentum = (double)rule->momentum;
+    if (sdlf_tensor_present(v)) {
+        double velocity = momentum * get(v, e) + g;
+        put(v, e, velocity);
+        step = rule->nesterov ? g + momentum * velocity : velocity;
+    }
+    put(w, e, get(w, e) - rate * step);
+}
+
 sdlf_status sgd_update_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
-    const sdlf_tensor *w = &operation->out[0], *v = &operation->out[1];
-    double rate = get(&operation->in[1], 0), momentum = (double)operation->sgd.momentum;
+    const sdlf_tensor *w = &operation->out[0];
+    double rate = get(&operation->in[1], 0);
     int64_t count = sdlf_tensor_count(w);
-    for (int64_t e = 0; e < count; e++) {
-        double step = gradient(operation, e, (double)operation->sgd.decay);
-        if (sdlf_tensor_present(v)) {
-            double velocity = momentum * get(v, e) + step;
-            put(v, e, velocity);
-            step = operation->sgd.nesterov ? step + momentum * velocity : velocity;
-        }
-        put(w, e, get(w, e) - rate * step);
-    }
+    for (int64_t e = 0; e < count; e++)
+        sgd_follow_reference(&operation->sgd, rate, w, &operation->out[1], e,
+                             gradient(operation, e, (double)operation->sgd.decay));
     return SDLF_OK;
 }
 

@@ -124,6 +124,21 @@ void sdlf_expect_activation(sdlf_check *check, const sdlf_activation *activation
     expect_alpha(check, activation);
 }
 
+void sdlf_expect_sgd(sdlf_check *check, const sdlf_sgd_rule *rule, const sdlf_tensor *v)
+{
+    sdlf_expect_below(check, "momentum", (double)rule->momentum, 0, 1);
+    sdlf_expect_between(check, "decay", (double)rule->decay, 0, 1e30);
+    sdlf_expect_between(check, "bias_decay", (double)rule->bias_decay, 0, 1e30);
+    sdlf_expect(check, rule->momentum == 0 || sdlf_tensor_present(v), "momentum needs operand 'v'");
+}
+
+void sdlf_expect_bias_velocity(sdlf_check *check, const sdlf_tensor *v, const sdlf_tensor *b, const sdlf_tensor *bv)
+{
+    bool wanted = sdlf_tensor_present(v) && sdlf_tensor_present(b);
+    sdlf_expect(check, sdlf_tensor_present(bv) == wanted,
+                wanted ? "operand 'bv' is missing beside 'b' and 'v'" : "operand 'bv' is there without 'b' and 'v'");
+}
+
 sdlf_size2d sdlf_expect_window(sdlf_check *check, const sdlf_window2d *window, int64_t height, int64_t width)
 {
     static const char *const direction[2] = {"vertical", "horizontal"};

@@ -39,6 +39,11 @@ void sdlf_expect_below(sdlf_check *check, const char *name, double value, double
 void sdlf_expect_axis(sdlf_check *check, int axis, const sdlf_tensor *operand);
 void sdlf_expect_activation(sdlf_check *check, const sdlf_activation *activation);
 
+/* A rule for sgd with the velocity `v`, which may be absent where there is no momentum; and that a bias's velocity is there
+ * if and only if both the bias and the weights' velocity are. */
+void sdlf_expect_sgd(sdlf_check *check, const sdlf_sgd_rule *rule, const sdlf_tensor *v);
+void sdlf_expect_bias_velocity(sdlf_check *check, const sdlf_tensor *v, const sdlf_tensor *b, const sdlf_tensor *bv);
+
 /* A sane window that fits into x (.., H, W) at least once; its output size. {0, 0} where it is not so. */
 typedef struct sdlf_size2d {
     int64_t side[2];

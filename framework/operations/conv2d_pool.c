@@ -1,4 +1,4 @@
-/* conv2d_relu_max_pool, forward and backward: convolution, ReLU and max-pool in one. Contracts: <sdlf/operation.h>. */
+/* conv2d_relu_max_pool, forward, backward, and backward with its update: convolution, ReLU and max-pool in one. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
@@ -25,9 +25,10 @@ static void expect_pool(sdlf_check *check, const sdlf_window2d *pool)
 }
 
 /* x (N,C,H,W), w (K,C/G,R,S), bias (K), y and mask (N,K,P,Q). */
-static sdlf_status check_conv2d_pool(const sdlf_operation *operation, const sdlf_tensor *y, const sdlf_tensor *mask)
+static sdlf_status check_conv2d_pool(const sdlf_operation *operation, const sdlf_tensor *w, const sdlf_tensor *y,
+                                     const sdlf_tensor *mask)
 {
-    const sdlf_tensor *x = &operation->in[0], *w = &operation->in[1];
+    const sdlf_tensor *x = &operation->in[0];
     const sdlf_window2d *window = &operation->conv2d_pool.window, *pool = &operation->conv2d_pool.pool;
     int groups = operation->conv2d_pool.groups;
     sdlf_check check = {.operation = operation};
@@ -54,7 +55,7 @@ static sdlf_status check_conv2d_pool(const sdlf_operation *operation, const sdlf
 
 static sdlf_status check_forward(const sdlf_operation *operation)
 {
-    sdlf_status status = check_conv2d_pool(operation, &operation->out[0], &operation->out[1]);
+    sdlf_status status = check_conv2d_pool(operation, &operation->in[1], &operation->out[0], &operation->out[1]);
     sdlf_check check = {.operation = operation, .status = status};
     sdlf_expect_operand(&check, &operation->in[2], operation->in[0].dtype, sdlf_shape(operation->in[1].shape.dim[0]));
     return check.status;
@@ -79,7 +80,7 @@ const sdlf_operation_class sdlf_conv2d_relu_max_pool_forward_operation = {
 static sdlf_status check_backward(const sdlf_operation *operation)
 {
     const sdlf_tensor *x = &operation->in[0], *w = &operation->in[1];
-    sdlf_status status = check_conv2d_pool(operation, &operation->in[2], &operation->in[3]);
+    sdlf_status status = check_conv2d_pool(operation, w, &operation->in[2], &operation->in[3]);
     sdlf_check check = {.operation = operation, .status = status};
     sdlf_expect_operand(&check, &operation->out[0], x->dtype, w->shape);
     sdlf_expect_operand(&check, &operation->out[1], x->dtype, sdlf_shape(w->shape.dim[0]));
@@ -101,4 +102,42 @@ const sdlf_operation_class sdlf_conv2d_relu_max_pool_backward_operation = {
     .out = {{.name = "dw", .optional = true}, {.name = "db", .optional = true}, {.name = "dx", .optional = true}},
     .check = check_backward,
     .flops = backward_flops,
+};
+
+static sdlf_status check_backward_sgd(const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0], *w = &operation->out[0];
+    sdlf_status status = check_conv2d_pool(operation, w, &operation->in[1], &operation->in[2]);
+    sdlf_check check = {.operation = operation, .status = status};
+    sdlf_expect_operand(&check, &operation->in[3], x->dtype, sdlf_shape(1));
+    sdlf_expect_operand(&check, &operation->out[1], x->dtype, w->shape);
+    sdlf_expect_operand(&check, &operation->out[2], x->dtype, sdlf_shape(w->shape.dim[0]));
+    sdlf_expect_operand(&check, &operation->out[3], x->dtype, sdlf_shape(w->shape.dim[0]));
+    sdlf_expect_operand(&check, &operation->out[4], x->dtype, x->shape);
+    sdlf_expect_sgd(&check, &operation->conv2d_pool.sgd, &operation->out[1]);
+    sdlf_expect_bias_velocity(&check, &operation->out[1], &operation->out[2], &operation->out[3]);
+    return check.status;
+}
+
+/* The backward pass for dw and the dx that is wanted, and the updates. */
+static int64_t backward_sgd_flops(const sdlf_operation *operation)
+{
+    int64_t wanted = 1 + sdlf_tensor_present(&operation->out[4]);
+    int64_t update = sdlf_tensor_present(&operation->out[1]) ? 4 : 2;
+    int64_t updated = sdlf_sum(sdlf_tensor_count(&operation->out[0]), sdlf_tensor_count(&operation->out[2]));
+    int64_t products = sdlf_product(2 * wanted, sdlf_tensor_count(&operation->in[1]),
+                                    sdlf_shape_span(operation->out[0].shape, 1, 4), 1);
+    return sdlf_sum(products, sdlf_product(update, updated, 1, 1));
+}
+
+const sdlf_operation_class sdlf_conv2d_relu_max_pool_backward_sgd_operation = {
+    .name = "conv2d_relu_max_pool_backward_sgd",
+    .in = {{.name = "x"}, {.name = "dy"}, {.name = "mask"}, {.name = "rate"}},
+    .out = {{.name = "w", .updated = true},
+            {.name = "v", .optional = true, .updated = true},
+            {.name = "b", .optional = true, .updated = true},
+            {.name = "bv", .optional = true, .updated = true},
+            {.name = "dx", .optional = true}},
+    .check = check_backward_sgd,
+    .flops = backward_sgd_flops,
 };

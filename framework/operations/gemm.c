@@ -50,19 +50,26 @@ static sdlf_status check_gemm_backward_sgd(const sdlf_operation *operation)
     sdlf_expect_operand(&check, &operation->out[0], t, sdlf_shape(units, inputs));
     sdlf_expect_operand(&check, &operation->out[1], t, sdlf_shape(units, inputs));
     sdlf_expect_operand(&check, &operation->out[2], t, sdlf_shape(n, inputs));
-    sdlf_expect_below(&check, "momentum", (double)operation->sgd.momentum, 0, 1);
-    sdlf_expect_between(&check, "decay", (double)operation->sgd.decay, 0, 1e30);
-    sdlf_expect(&check, operation->sgd.momentum == 0 || sdlf_tensor_present(&operation->out[1]),
-                "momentum needs operand 'v'");
+    sdlf_expect_operand(&check, &operation->out[3], t, sdlf_shape(units));
+    sdlf_expect_operand(&check, &operation->out[4], t, sdlf_shape(units));
+    sdlf_expect_sgd(&check, &operation->gemm_backward.sgd, &operation->out[1]);
+    sdlf_expect_bias_velocity(&check, &operation->out[1], &operation->out[3], &operation->out[4]);
+    sdlf_expect_activation(&check, &operation->gemm_backward.activation);
+    sdlf_expect(&check, !sdlf_activation_reads_input(operation->gemm_backward.activation.function),
+                "the activation's gradient needs its input, and 'x' is its output");
     return check.status;
 }
 
 static int64_t gemm_backward_sgd_flops(const sdlf_operation *operation)
 {
     int64_t rows = operation->in[0].shape.dim[0], weights = sdlf_tensor_count(&operation->out[0]);
+    int64_t biases = sdlf_tensor_count(&operation->out[3]); /* 0 where absent */
     int64_t products = sdlf_tensor_present(&operation->out[2]) ? 2 : 1;
     int64_t update = sdlf_tensor_present(&operation->out[1]) ? 4 : 2;
-    return sdlf_sum(sdlf_product(2, products, rows, weights), sdlf_product(update, weights, 1, 1));
+    int64_t flops = sdlf_sum(sdlf_product(2, products, rows, weights), sdlf_product(update, weights, 1, 1));
+    flops = sdlf_sum(flops, sdlf_sum(sdlf_product(rows, biases, 1, 1), sdlf_product(update, biases, 1, 1)));
+    bool activated = operation->gemm_backward.activation.function != SDLF_IDENTITY;
+    return activated ? sdlf_sum(flops, sdlf_tensor_count(&operation->out[2])) : flops;
 }
 
 const sdlf_operation_class sdlf_gemm_backward_sgd_operation = {
@@ -70,7 +77,9 @@ const sdlf_operation_class sdlf_gemm_backward_sgd_operation = {
     .in = {{.name = "x"}, {.name = "dy"}, {.name = "rate"}},
     .out = {{.name = "w", .updated = true},
             {.name = "v", .optional = true, .updated = true},
-            {.name = "dx", .optional = true}},
+            {.name = "dx", .optional = true},
+            {.name = "b", .optional = true, .updated = true},
+            {.name = "bv", .optional = true, .updated = true}},
     .check = check_gemm_backward_sgd,
     .flops = gemm_backward_sgd_flops,
 };

@@ -110,6 +110,12 @@ static sdlf_status check_next_batch(const sdlf_operation *operation)
     sdlf_expect_dtype(&check, index, SDLF_INT32);
     sdlf_expect_operand(&check, &operation->out[2], t, sdlf_shape(1));
     sdlf_expect_operand(&check, &operation->out[3], SDLF_INT64, sdlf_shape(1));
+    const sdlf_tensor *labels = &operation->in[3], *batch_labels = &operation->out[4];
+    sdlf_expect_rank(&check, labels, 1);
+    sdlf_expect_dtype(&check, labels, SDLF_INT32);
+    sdlf_expect_operand(&check, batch_labels, SDLF_INT32, index->shape);
+    sdlf_expect(&check, sdlf_tensor_present(labels) == sdlf_tensor_present(batch_labels),
+                "operands 'labels' and 'batch_labels' are there both or not at all");
     sdlf_expect(&check, order->shape.dim[0] >= index->shape.dim[0], "an order of %lld holds no batch of %lld",
                 (long long)order->shape.dim[0], (long long)index->shape.dim[0]);
     return check.status;
@@ -117,8 +123,12 @@ static sdlf_status check_next_batch(const sdlf_operation *operation)
 
 const sdlf_operation_class sdlf_next_batch_operation = {
     .name = "next_batch",
-    .in = {{.name = "order"}, {.name = "rates"}, {.name = "first"}},
-    .out = {{.name = "cursor", .updated = true}, {.name = "index"}, {.name = "rate"}, {.name = "step"}},
+    .in = {{.name = "order"}, {.name = "rates"}, {.name = "first"}, {.name = "labels", .optional = true}},
+    .out = {{.name = "cursor", .updated = true},
+            {.name = "index"},
+            {.name = "rate"},
+            {.name = "step"},
+            {.name = "batch_labels", .optional = true}},
     .check = check_next_batch,
     .flops = no_flops,
 };

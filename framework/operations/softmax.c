@@ -77,15 +77,27 @@ static sdlf_status check_cross_entropy_forward(const sdlf_operation *operation)
     sdlf_check check = expect_cross_entropy(operation, logits);
     sdlf_expect_operand(&check, &operation->out[1], logits->dtype, sdlf_shape(1));
     sdlf_expect_operand(&check, &operation->out[2], SDLF_FLOAT64, sdlf_shape(3));
+    sdlf_expect_operand(&check, &operation->in[2], logits->dtype, sdlf_shape(1));
+    sdlf_expect_operand(&check, &operation->out[3], logits->dtype, logits->shape);
+    sdlf_expect(&check, sdlf_tensor_present(&operation->in[2]) == sdlf_tensor_present(&operation->out[3]),
+                "operands 'dloss' and 'dlogits' are there both or not at all");
     return check.status;
+}
+
+static int64_t cross_entropy_forward_flops(const sdlf_operation *operation)
+{
+    return sdlf_sum(softmax_flops(operation), sdlf_product(2, sdlf_tensor_count(&operation->out[3]), 1, 1));
 }
 
 const sdlf_operation_class sdlf_softmax_cross_entropy_forward_operation = {
     .name = "softmax_cross_entropy_forward",
-    .in = {{.name = "logits"}, {.name = "labels"}},
-    .out = {{.name = "p"}, {.name = "loss"}, {.name = "metrics", .optional = true, .updated = true}},
+    .in = {{.name = "logits"}, {.name = "labels"}, {.name = "dloss", .optional = true}},
+    .out = {{.name = "p"},
+            {.name = "loss"},
+            {.name = "metrics", .optional = true, .updated = true},
+            {.name = "dlogits", .optional = true}},
     .check = check_cross_entropy_forward,
-    .flops = softmax_flops,
+    .flops = cross_entropy_forward_flops,
 };
 
 static sdlf_status check_cross_entropy_backward(const sdlf_operation *operation)

@@ -25,10 +25,7 @@ static int64_t flops(const sdlf_operation *operation, int64_t each)
 static sdlf_status check_sgd(const sdlf_operation *operation)
 {
     sdlf_check check = expect_update(operation);
-    sdlf_expect_below(&check, "momentum", (double)operation->sgd.momentum, 0, 1);
-    sdlf_expect_between(&check, "decay", (double)operation->sgd.decay, 0, 1e30);
-    sdlf_expect(&check, operation->sgd.momentum == 0 || sdlf_tensor_present(&operation->out[1]),
-                "momentum needs operand 'v'");
+    sdlf_expect_sgd(&check, &operation->sgd, &operation->out[1]);
     return check.status;
 }
 

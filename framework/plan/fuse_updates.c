@@ -46,7 +46,7 @@ static void fuse_update(sdlf_plan *plan, int weights)
         .kind = SDLF_GEMM_BACKWARD_SGD,
         .in = {product->operation.in[1], product->operation.in[0], sgd->in[1]},
         .out = {sgd->out[0], sgd->out[1]},
-        .sgd = sgd->sgd,
+        .gemm_backward = {.sgd = sgd->sgd},
     };
     if (input >= 0) fused.out[2] = plan->steps[input].operation.out[0];
     if (sdlf_operation_check(&fused) != SDLF_OK || !sdlf_calculator_supports(product->calculator, &fused)) return;

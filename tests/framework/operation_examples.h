@@ -38,9 +38,15 @@ static inline sdlf_operation convolution(sdlf_operation_kind kind)
     case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
         o.in[0] = x, o.in[1] = w, o.in[2] = bias, o.out[0] = pooled, o.out[1] = mask;
         break;
+    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD:
+        o.in[0] = x, o.in[1] = pooled, o.in[2] = mask, o.in[3] = t(sdlf_shape(1));
+        o.out[0] = o.out[1] = w, o.out[2] = o.out[3] = bias, o.out[4] = x;
+        o.conv2d_pool.sgd.momentum = 0.9f;
+        break;
     default: o.in[0] = x, o.in[1] = w, o.in[2] = pooled, o.in[3] = mask, o.out[0] = w, o.out[1] = bias, o.out[2] = x;
     }
-    if (kind == SDLF_CONV2D_RELU_MAX_POOL_FORWARD || kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD) {
+    if (kind == SDLF_CONV2D_RELU_MAX_POOL_FORWARD || kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD ||
+        kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD) {
         o.conv2d_pool.pool = window_2x2;
     }
     return o;
@@ -89,8 +95,8 @@ static inline sdlf_operation update(sdlf_operation_kind kind)
     case SDLF_RMSPROP_UPDATE: o.rmsprop.rho = 0.99f, o.rmsprop.epsilon = 1e-8f, o.rmsprop.momentum = 0.5f; break;
     default: /* gemm_backward_sgd */
         o.in[0] = t(sdlf_shape(N, 5)), o.in[1] = t(sdlf_shape(N, 3)), o.in[2] = one;
-        o.out[2] = o.in[0];
-        o.sgd.momentum = 0.9f;
+        o.out[2] = o.in[0], o.out[3] = o.out[4] = t(sdlf_shape(3));
+        o.gemm_backward.sgd.momentum = 0.9f;
     }
     return o;
 }
@@ -113,6 +119,7 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     case SDLF_NEXT_BATCH:
         o.in[0] = of(SDLF_INT32, sdlf_shape(9)), o.in[1] = t(sdlf_shape(3)), o.in[2] = step;
         o.out[0] = o.out[3] = step, o.out[1] = of(SDLF_INT32, sdlf_shape(3)), o.out[2] = t(sdlf_shape(1));
+        o.in[3] = of(SDLF_INT32, sdlf_shape(9)), o.out[4] = o.out[1];
         break;
     case SDLF_GEMM:
         o.in[0] = t(sdlf_shape(2, 3)), o.in[1] = t(sdlf_shape(3, 4)), o.in[2] = t(sdlf_shape(4));
@@ -133,7 +140,7 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
         o.dropout.probability = 0.5f;
         break;
     case SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD:
-        o.in[1] = labels, o.out[1] = one, o.out[2] = of(SDLF_FLOAT64, sdlf_shape(3));
+        o.in[1] = labels, o.in[2] = one, o.out[1] = one, o.out[2] = of(SDLF_FLOAT64, sdlf_shape(3)), o.out[3] = x;
         break;
     case SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD: o.in[1] = labels, o.in[2] = one; break;
     case SDLF_CLIP_SCALE:
@@ -144,7 +151,8 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     case SDLF_CONV2D_BACKWARD_INPUT:
     case SDLF_CONV2D_BACKWARD_WEIGHTS:
     case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
-    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD: return convolution(kind);
+    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
+    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return convolution(kind);
     case SDLF_MAX_POOL2D_FORWARD:
     case SDLF_MAX_POOL2D_BACKWARD:
     case SDLF_AVG_POOL2D_FORWARD:

@@ -7,6 +7,8 @@
 
 #include <sdlf/random.h>
 
+#include <stdio.h>
+
 typedef struct geometry {
     int64_t n, c, h, w, k;
     int size, stride, padding, groups;
@@ -32,14 +34,16 @@ static sdlf_operation describe(sdlf_operation_kind kind, const geometry *g, sdlf
 /* The forward pass writes the mask; dy is there already. */
 static void mask_first(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    bool updates = operation->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD;
+    const sdlf_tensor *dy = &operation->in[updates ? 1 : 2];
     sdlf_operation forward = {.kind = SDLF_CONV2D_RELU_MAX_POOL_FORWARD};
     forward.conv2d_pool = operation->conv2d_pool;
     forward.in[0] = operation->in[0];
-    forward.in[1] = operation->in[1];
+    forward.in[1] = updates ? operation->out[0] : operation->in[1];
     sdlf_tensor y;
-    if (sdlf_tensor_create(&y, calculator, operation->in[2].dtype, operation->in[2].shape) != SDLF_OK) return;
+    if (sdlf_tensor_create(&y, calculator, dy->dtype, dy->shape) != SDLF_OK) return;
     forward.out[0] = y;
-    forward.out[1] = operation->in[3];
+    forward.out[1] = operation->in[updates ? 2 : 3];
     kernel_prepare(calculator, &forward);
     sdlf_tensor_release(&y, calculator);
 }
@@ -49,6 +53,36 @@ static void emit(kernel_sink *sink, const kernel_case *made, const geometry *g, 
     kernel_emit(sink, made, "%dx%dx%dx%d k%d %dx%d s%d p%d g%d pool %dx%d%s%s", (int)g->n, (int)g->c, (int)g->h,
                 (int)g->w, (int)g->k, g->size, g->size, g->stride, g->padding, g->groups, g->pool[0], g->pool[1],
                 ties == SDLF_TIES_FIRST ? " first" : "", text);
+}
+
+enum { MOMENTUM = 1, BIAS = 2, DX = 4, DECAY = 8, NESTEROV = 16, SGD_COMBINATIONS = 32 };
+
+/* `back`: the backward pass with all it computes. */
+static void with_update(kernel_sink *sink, const kernel_case *back, const geometry *g, sdlf_ties ties, int combination)
+{
+    const sdlf_operation *parts = &back->operation;
+    kernel_case made = {.operation = *parts, .prepare = mask_first, .tolerance = 2 * back->tolerance}; /* nesterov */
+    sdlf_operation *o = &made.operation;
+    bool momentum = combination & MOMENTUM, bias = combination & BIAS, decay = combination & DECAY;
+    const sdlf_tensor none = {.dtype = SDLF_NONE};
+    o->kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD;
+    o->in[1] = parts->in[2];
+    o->in[2] = parts->in[3];
+    o->in[3] = kernel_tensor(parts->in[0].dtype, sdlf_shape(1));
+    o->out[1] = momentum ? parts->out[0] : none;
+    o->out[2] = bias ? parts->out[1] : none;
+    o->out[3] = bias && momentum ? parts->out[1] : none;
+    o->out[4] = combination & DX ? parts->out[2] : none;
+    o->conv2d_pool.sgd = (sdlf_sgd_rule){.momentum = momentum ? 0.9f : 0,
+                                         .decay = decay ? 0.01f : 0,
+                                         .bias_decay = decay ? 0.03f : 0,
+                                         .nesterov = combination & NESTEROV};
+    made.in[0].values = made.out[0].values = VALUES_GRID;
+    made.in[3].values = VALUES_POSITIVE;
+    char text[64];
+    snprintf(text, sizeof text, "%s%s%s%s%s", momentum ? " momentum" : "", bias ? " bias" : "",
+             combination & DX ? " dx" : "", decay ? " decay" : "", combination & NESTEROV ? " nesterov" : "");
+    emit(sink, &made, g, ties, text);
 }
 
 static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_ties ties)
@@ -84,6 +118,10 @@ static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_t
         back.operation.out[2] = wanted & 4 ? o->in[0] : none;
         char text[16] = {' ', wanted & 1 ? 'w' : '-', wanted & 2 ? 'b' : '-', wanted & 4 ? 'x' : '-', 0};
         emit(sink, &back, g, ties, text);
+    }
+    for (int combination = 0; combination < SGD_COMBINATIONS; combination++) {
+        if (ties == SDLF_TIES_SHARE || combination == (MOMENTUM | BIAS | DX))
+            with_update(sink, &back, g, ties, combination);
     }
 }
 

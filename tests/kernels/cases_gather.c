@@ -60,6 +60,11 @@ void gather_cases(kernel_sink *sink, sdlf_dtype t)
         next.operation.out[2] = kernel_tensor(t, sdlf_shape(1));
         next.operation.out[3] = kernel_tensor(SDLF_INT64, sdlf_shape(1));
         kernel_emit(sink, &next, "of %d with rates in %s", rows_taken, sdlf_dtype_name(t));
+        next.operation.in[3] = kernel_tensor(SDLF_INT32, sdlf_shape(4 * rows_taken));
+        next.in[0] = (kernel_fill){VALUES_INTEGERS, 4 * rows_taken}; /* samples that have labels */
+        next.in[3].values = VALUES_ANYTHING;
+        next.operation.out[4] = next.operation.out[1];
+        kernel_emit(sink, &next, "of %d with rates in %s and labels", rows_taken, sdlf_dtype_name(t));
     }
     kernel_case flat = gather(SDLF_UINT8, t, SDLF_SCALAR, N);
     kernel_emit(sink, &flat, "one number a row");

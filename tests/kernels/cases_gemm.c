@@ -51,10 +51,12 @@ static void gemm_epilogues(kernel_sink *sink, sdlf_dtype t, gemm_size size)
     }
 }
 
-static void gemm_backward_sgd(kernel_sink *sink, sdlf_dtype t, gemm_size size, int combination)
+enum { MOMENTUM = 1, DX = 2, DECAY = 4, NESTEROV = 8, BIAS = 16, SGD_COMBINATIONS = 32 };
+
+static void gemm_backward_sgd(kernel_sink *sink, sdlf_dtype t, gemm_size size, int combination, int activation)
 {
     int64_t rows = size.m, units = size.n, inputs = size.k, longest = rows > units ? rows : units;
-    bool momentum = combination & 1, dx = combination & 2;
+    bool momentum = combination & MOMENTUM, decay = combination & DECAY;
     kernel_case made = {.operation = {.kind = SDLF_GEMM_BACKWARD_SGD}};
     sdlf_operation *o = &made.operation;
     o->in[0] = kernel_tensor(t, sdlf_shape(rows, inputs));
@@ -62,14 +64,35 @@ static void gemm_backward_sgd(kernel_sink *sink, sdlf_dtype t, gemm_size size, i
     o->in[2] = kernel_tensor(t, sdlf_shape(1));
     o->out[0] = kernel_tensor(t, sdlf_shape(units, inputs));
     if (momentum) o->out[1] = o->out[0];
-    if (dx) o->out[2] = o->in[0];
-    o->sgd.momentum = momentum ? 0.9f : 0;
-    o->sgd.decay = combination & 4 ? 0.01f : 0;
-    o->sgd.nesterov = combination & 8;
+    if (combination & DX) o->out[2] = o->in[0];
+    if (combination & BIAS) o->out[3] = kernel_tensor(t, sdlf_shape(units));
+    if (combination & BIAS && momentum) o->out[4] = o->out[3];
+    o->gemm_backward.sgd.momentum = momentum ? 0.9f : 0;
+    o->gemm_backward.sgd.decay = decay ? 0.01f : 0;
+    o->gemm_backward.sgd.bias_decay = decay ? 0.03f : 0;
+    o->gemm_backward.sgd.nesterov = combination & NESTEROV;
+    o->gemm_backward.activation = kernel_activation[activation];
     made.in[2].values = VALUES_POSITIVE;
-    made.tolerance = (double)longest * 2 + 16; /* twice: nesterov adds g and momentum g */
-    kernel_emit(sink, &made, "%dx%dx%d%s%s%s%s", (int)rows, (int)units, (int)inputs, momentum ? " momentum" : "",
-                dx ? " dx" : "", combination & 4 ? " decay" : "", combination & 8 ? " nesterov" : "");
+    made.tolerance = (double)longest * 2 + 16; /* twice: nesterov adds g and momentum g; the slopes add little */
+    kernel_emit(sink, &made, "%dx%dx%d%s%s%s%s%s%s", (int)rows, (int)units, (int)inputs, momentum ? " momentum" : "",
+                combination & DX ? " dx" : "", decay ? " decay" : "", combination & NESTEROV ? " nesterov" : "",
+                combination & BIAS ? " bias" : "", kernel_activation_name[activation]);
+}
+
+/* Every combination without an activation, and every activation with dx, with and without all the rest. */
+static void gemm_backward_sgd_cases(kernel_sink *sink, sdlf_dtype t)
+{
+    static const gemm_size layers[] = {{1, 1, 1},    {3, 5, 7},     {16, 10, 100}, {5, 67, 131},
+                                       {33, 17, 65}, {64, 128, 32}, {1, 10, 300},  {130, 9, 21}};
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
+        for (int combination = 0; combination < SGD_COMBINATIONS; combination++)
+            gemm_backward_sgd(sink, t, layers[i], combination, SDLF_IDENTITY);
+        for (int activation = SDLF_RELU; activation < KERNEL_EPILOGUES; activation++) {
+            if (sdlf_activation_reads_input((sdlf_activation_function)activation)) continue;
+            gemm_backward_sgd(sink, t, layers[i], DX, activation);
+            gemm_backward_sgd(sink, t, layers[i], DX | MOMENTUM | DECAY | BIAS, activation);
+        }
+    }
 }
 
 void gemm_cases(kernel_sink *sink, sdlf_dtype t)
@@ -87,11 +110,7 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
     }
     gemm_epilogues(sink, t, (gemm_size){7, 19, 33});
     gemm_epilogues(sink, t, (gemm_size){6, 5, 0});
-
-    static const gemm_size layers[] = {{1, 1, 1}, {3, 5, 7}, {16, 10, 100}, {5, 67, 131}, {33, 17, 65}};
-    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
-        for (int combination = 0; combination < 16; combination++) gemm_backward_sgd(sink, t, layers[i], combination);
-    }
+    gemm_backward_sgd_cases(sink, t);
 }
 
 /* The fully connected layers of simple_cnn, batches 16, 64 and 1024: forward, dx, dw. */
@@ -107,7 +126,10 @@ void gemm_bench(kernel_sink *sink, sdlf_dtype t)
         emit_gemm(sink, &made, dx);
         made = gemm(t, dw, true, false);
         emit_gemm(sink, &made, dw);
-        gemm_backward_sgd(sink, t, (gemm_size){batches[i], 1024, 6272}, 1 | 2);
+        gemm_size last = {batches[i], 10, 1024};
+        gemm_backward_sgd(sink, t, forward, MOMENTUM | DX, SDLF_IDENTITY);
+        gemm_backward_sgd(sink, t, forward, MOMENTUM | DX | BIAS, SDLF_IDENTITY);
+        gemm_backward_sgd(sink, t, last, MOMENTUM | DX | BIAS, SDLF_RELU);
     }
     gemm_size last = {64, 10, 1024};
     kernel_case made = gemm(t, last, false, true);

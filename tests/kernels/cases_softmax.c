@@ -67,6 +67,18 @@ static void cross_entropy_pair(kernel_sink *sink, sdlf_dtype t, int64_t rows, in
                         metrics ? " metrics" : "", names[v]);
         }
     }
+    for (int v = 0; v < 3; v++) { /* forward and backward in one: gradients are of the size of 1 / N */
+        kernel_case both = cross_entropy(t, rows, classes, smoothing, v == 0);
+        both.operation.in[2] = both.operation.out[1];
+        both.operation.out[3] = both.operation.in[0];
+        both.in[0].values = values[v];
+        both.in[2].values = VALUES_POSITIVE;
+        both.floor = 1 / (double)rows;
+        kernel_emit(sink, &both, "%dx%d smoothing %g gradient%s", (int)rows, (int)classes, (double)smoothing, names[v]);
+        both.prepare = one_wrong_label;
+        kernel_emit(sink, &both, "%dx%d smoothing %g gradient%s label too large", (int)rows, (int)classes,
+                    (double)smoothing, names[v]);
+    }
     kernel_case wrong = cross_entropy(t, rows, classes, smoothing, true);
     wrong.prepare = one_wrong_label;
     kernel_emit(sink, &wrong, "%dx%d smoothing %g label too large", (int)rows, (int)classes, (double)smoothing);
@@ -93,8 +105,8 @@ void softmax_cases(kernel_sink *sink, sdlf_dtype t)
                 softmax_pair(sink, t, shapes[i], axis, variant & 1, variant & 2);
         }
     }
-    static const int64_t sizes[][2] = {{1, 1}, {1, 10}, {64, 10}, {7, 3}, {19, 33}, {5, 1001}};
-    for (int i = 0; i < 6; i++) {
+    static const int64_t sizes[][2] = {{1, 1}, {1, 10}, {64, 10}, {7, 3}, {19, 33}, {5, 1001}, {200, 10}};
+    for (int i = 0; i < 7; i++) {
         cross_entropy_pair(sink, t, sizes[i][0], sizes[i][1], 0);
         cross_entropy_pair(sink, t, sizes[i][0], sizes[i][1], 0.1f);
     }

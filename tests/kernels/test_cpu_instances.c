@@ -63,7 +63,7 @@ static example example_at(int index)
             {.kind = SDLF_GEMM_BACKWARD_SGD,
              .in = {floats(sdlf_shape(20, 333)), floats(sdlf_shape(20, 301)), floats(sdlf_shape(1))},
              .out = {floats(sdlf_shape(301, 333)), floats(sdlf_shape(301, 333)), floats(sdlf_shape(20, 333))},
-             .sgd = {.momentum = 0.9f}}};
+             .gemm_backward = {.sgd = {.momentum = 0.9f}}}};
     case 7:
         return (example){
             "gemm_backward_sgd of many rows",
@@ -71,7 +71,7 @@ static example example_at(int index)
             {.kind = SDLF_GEMM_BACKWARD_SGD,
              .in = {floats(sdlf_shape(70, 333)), floats(sdlf_shape(70, 100)), floats(sdlf_shape(1))},
              .out = {floats(sdlf_shape(100, 333)), floats(sdlf_shape(100, 333)), floats(sdlf_shape(70, 333))},
-             .sgd = {.momentum = 0.9f}}};
+             .gemm_backward = {.sgd = {.momentum = 0.9f}}}};
     case 8:
         return (example){
             "conv2d_relu_max_pool_forward",

@@ -10,7 +10,7 @@
  * written completely; inputs and the bytes around every operand must stay as they were.
  *
  * An operation that a calculator has not is told in its summary line; for `cpu` it is a failure where the contract asks
- * for it: every kind in float32, and forward kinds in float64. */
+ * for it: every kind in float32, and forward kinds in float64, but fusions that are left to their parts. */
 #include "kernels.h"
 
 #include "testing.h"
@@ -110,10 +110,21 @@ static bool is_forward(sdlf_operation_kind kind)
     return !strstr(name, "backward") && !strstr(name, "update") && kind != SDLF_CLIP_SCALE;
 }
 
+/* Fusions that save nothing on a CPU: the plan then keeps the parts, all of which are there. */
+static bool may_stay_in_parts(const sdlf_operation *operation)
+{
+    switch (operation->kind) {
+    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return true;
+    case SDLF_GEMM_BACKWARD_SGD:
+        return sdlf_tensor_present(&operation->out[3]) || operation->gemm_backward.activation.function != SDLF_IDENTITY;
+    default: return false;
+    }
+}
+
 /* What cpu may not refuse. Storage types are asked of nobody but copy and fill. */
 static bool must_be_supported(const machine *m, const sdlf_operation *operation)
 {
-    if (strcmp(m->type->name, "cpu") != 0) return false;
+    if (strcmp(m->type->name, "cpu") != 0 || may_stay_in_parts(operation)) return false;
     sdlf_dtype t = kernel_dtype(operation);
     if (t == SDLF_FLOAT64) return is_forward(operation->kind);
     return t == SDLF_FLOAT32 || operation->kind == SDLF_COPY || operation->kind == SDLF_FILL;
@@ -250,7 +261,8 @@ static void cpu_has_every_operation(void)
     for (int i = 0; i < state.machine_count; i++) {
         const machine *m = &state.machines[i];
         for (int kind = 0; kind < SDLF_OPERATION_COUNT && strcmp(m->type->name, "cpu") == 0; kind++) {
-            bool there = m->type->kernel[kind].run != NULL;
+            const sdlf_operation plain = {.kind = (sdlf_operation_kind)kind};
+            bool there = m->type->kernel[kind].run != NULL || may_stay_in_parts(&plain);
             if (!CHECK(there)) printf("cpu has no %s\n", sdlf_operation_class_of((sdlf_operation_kind)kind)->name);
         }
     }

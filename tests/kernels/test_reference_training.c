@@ -287,7 +287,7 @@ static void gemm_backward_sgd(void)
     sdlf_operation o = {.kind = SDLF_GEMM_BACKWARD_SGD}; /* two rows, two inputs, one unit */
     o.in[0] = d(sdlf_shape(2, 2), x), o.in[1] = d(sdlf_shape(2, 1), dy), o.in[2] = d(sdlf_shape(1), rate);
     o.out[0] = d(sdlf_shape(1, 2), w), o.out[1] = d(sdlf_shape(1, 2), v), o.out[2] = d(sdlf_shape(2, 2), dx);
-    o.sgd.momentum = 0.5f;
+    o.gemm_backward.sgd.momentum = 0.5f;
     compute(o); /* g = (1 - 3, 2 - 4); v = 1 + g */
     CHECK_VALUES(dx, 10, 20, -10, -20);
     CHECK_VALUES(v, -1, -1);

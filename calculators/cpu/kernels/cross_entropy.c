@@ -17,10 +17,11 @@ typedef struct loss_context {
     const element *logits;
     const int32_t *labels;
     element *p;
+    element *dlogits; /* NULL: not wanted */
     chunk_result *results;
     int64_t rows, classes;
     double smoothing;
-    element factor; /* backward: dloss / N */
+    element factor; /* of gradients: dloss / N */
 } loss_context;
 
 static loss_context context_of(const sdlf_operation *operation)
@@ -56,6 +57,15 @@ static double row_loss(element *p, const element *x, int64_t classes, int32_t la
     return smoothing > 0 ? loss - smoothing / (double)classes * all : loss;
 }
 
+/* dlogits = (p - t) factor */
+static void row_gradient(const loss_context *loss, element *dlogits, const element *p, int32_t label)
+{
+    element spread = (element)(loss->smoothing / (double)loss->classes), peak = (element)(1 - loss->smoothing);
+#pragma omp simd
+    for (int64_t i = 0; i < loss->classes; i++) dlogits[i] = (p[i] - spread) * loss->factor;
+    if (label >= 0 && label < loss->classes) dlogits[label] = (p[label] - spread - peak) * loss->factor;
+}
+
 static void forward_rows(void *context, int64_t index, int thread)
 {
     const loss_context *loss = context;
@@ -66,6 +76,7 @@ static void forward_rows(void *context, int64_t index, int thread)
         int64_t start = row * loss->classes;
         result.loss += row_loss(loss->p + start, loss->logits + start, loss->classes, loss->labels[row],
                                 loss->smoothing, &result.hits);
+        if (loss->dlogits) row_gradient(loss, loss->dlogits + start, loss->p + start, loss->labels[row]);
     }
     loss->results[index] = result;
 }
@@ -82,6 +93,10 @@ sdlf_status softmax_cross_entropy_forward_cpu(sdlf_calculator *calculator, const
     int64_t tasks = cpu_divide_up(loss.rows, ROWS_PER_TASK);
     double *metrics = operation->out[2].data;
     chunk_result total = {0};
+    if (sdlf_tensor_present(&operation->out[3])) {
+        loss.dlogits = output(operation, 3);
+        loss.factor = (element)((double)input(operation, 2)[0] / (double)loss.rows);
+    }
     cpu_parallel(cpu_from(calculator), tasks, 4 * loss.rows * loss.classes, forward_rows, &loss);
     for (int64_t i = 0; i < tasks; i++) {
         total.loss += loss.results[i].loss;
@@ -100,15 +115,10 @@ static void backward_rows(void *context, int64_t index, int thread)
 {
     const loss_context *loss = context;
     int64_t last = cpu_min((index + 1) * ROWS_PER_TASK, loss->rows);
-    element spread = (element)(loss->smoothing / (double)loss->classes), peak = (element)(1 - loss->smoothing);
     (void)thread;
     for (int64_t row = index * ROWS_PER_TASK; row < last; row++) {
-        const element *p = loss->logits + row * loss->classes;
-        element *dlogits = loss->p + row * loss->classes;
-        int32_t label = loss->labels[row];
-#pragma omp simd
-        for (int64_t i = 0; i < loss->classes; i++) dlogits[i] = (p[i] - spread) * loss->factor;
-        if (label >= 0 && label < loss->classes) dlogits[label] = (p[label] - spread - peak) * loss->factor;
+        int64_t start = row * loss->classes;
+        row_gradient(loss, loss->dlogits + start, loss->logits + start, loss->labels[row]);
     }
 }
 
@@ -116,6 +126,7 @@ sdlf_status softmax_cross_entropy_backward_cpu(sdlf_calculator *calculator, cons
 {
     loss_context loss = context_of(operation); /* the first operand is p here, the result dlogits */
     if (loss.rows == 0) return SDLF_OK;
+    loss.dlogits = loss.p;
     loss.factor = (element)((double)input(operation, 2)[0] / (double)loss.rows);
     cpu_parallel(cpu_from(calculator), cpu_divide_up(loss.rows, ROWS_PER_TASK), loss.rows * loss.classes, backward_rows,
                  &loss);

@@ -42,9 +42,9 @@ static sweep sweep_of(const sdlf_operation *operation)
                .n = operation->in[0].shape.dim[0],
                .inputs = operation->in[0].shape.dim[1],
                .units = operation->in[1].shape.dim[1],
-               .momentum = (element)operation->sgd.momentum,
-               .decay = (element)operation->sgd.decay,
-               .nesterov = operation->sgd.nesterov};
+               .momentum = (element)operation->gemm_backward.sgd.momentum,
+               .decay = (element)operation->gemm_backward.sgd.decay,
+               .nesterov = operation->gemm_backward.sgd.nesterov};
     int64_t all_panels = cpu_max(1, cpu_divide_up(s.inputs, TILE_COLUMNS));
     int64_t fitting = STRIPE_ELEMENTS / (cpu_max(1, s.n) * TILE_COLUMNS);
     s.stripes = cpu_divide_up(all_panels, cpu_max(LEAST_PANELS, cpu_min(MOST_PANELS, fitting)));
@@ -68,6 +68,13 @@ static int64_t blocks_size(const sweep *s)
 static int64_t partial_size(const sweep *s)
 {
     return s->fused && s->ranges > 1 ? cpu_round_up(s->ranges * s->n * s->inputs, LANES) : 0;
+}
+
+/* The bias's update and the activation's gradient move so little that sweeps of their own cost nothing. */
+bool gemm_backward_sgd_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    return !sdlf_tensor_present(&operation->out[3]) && operation->gemm_backward.activation.function == SDLF_IDENTITY;
 }
 
 int64_t gemm_backward_sgd_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)

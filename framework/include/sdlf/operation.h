@@ -47,9 +47,11 @@ typedef enum sdlf_operation_kind {
     SDLF_GATHER_BATCH,
 
     /* next_batch: what a training step that draws its own batch begins with. With c = cursor[0] before:
-     * index[n] = order[c N + n], rate = rates[c], step = first[0] + c; then cursor[0] = c + 1. The caller sees to it that
-     * c < L and (c + 1) N <= M.
-     *   in: order (M) int32, rates (L) T, first (1) int64   out: cursor! (1) int64, index (N) int32, rate (1) T, step (1) int64 */
+     * index[n] = order[c N + n], rate = rates[c], step = first[0] + c, batch_labels[n] = labels[index[n]]; then
+     * cursor[0] = c + 1. The caller sees to it that c < L, (c + 1) N <= M and index[n] lies within labels, which is there
+     * if and only if batch_labels is.
+     *   in: order (M) int32, rates (L) T, first (1) int64, labels? (any count) int32
+     *   out: cursor! (1) int64, index (N) int32, rate (1) T, step (1) int64, batch_labels? (N) int32 */
     SDLF_NEXT_BATCH,
 
     /* ---- products ---- */
@@ -96,6 +98,13 @@ typedef enum sdlf_operation_kind {
     /* conv2d_relu_max_pool_backward: the gradients of the fused operation; dy is shared equally among marked positions.
      *   in: x (N,C,H,W), w (K,C/G,R,S), dy (N,K,P,Q), mask (N,K,P,Q) uint8   out: dw? (K,C/G,R,S), db? (K), dx? (N,C,H,W) */
     SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
+
+    /* conv2d_relu_max_pool_backward_sgd: the same, with dw and db going straight into the updates of w and b by the rule
+     * conv2d_pool.sgd (see sdlf_sgd_rule). dx is computed from the w before its update. bv is there if and only if b and v
+     * are. Same formulas as conv2d_relu_max_pool_backward followed by sgd_update of each.
+     *   in: x (N,C,H,W), dy (N,K,P,Q), mask (N,K,P,Q) uint8, rate (1) T
+     *   out: w! (K,C/G,R,S), v!? (K,C/G,R,S), b!? (K), bv!? (K), dx? (N,C,H,W) */
+    SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD,
 
     /* ---- pooling ---- */
 
@@ -172,8 +181,10 @@ typedef enum sdlf_operation_kind {
 
     /* softmax_cross_entropy_forward: p = softmax(logits); with targets t = (1 - smoothing) onehot(label) + smoothing / C,
      * loss = mean over N of -sum t log p. metrics! += (sum of the N losses, number of rows whose largest logit (the
-     * first of equals) is the label's, N). A label outside [0, C) makes the loss NaN.
-     *   in: logits (N,C), labels (N) int32   out: p (N,C), loss (1) T, metrics!? (3) float64 */
+     * first of equals) is the label's, N). A label outside [0, C) makes the loss NaN. With dloss, and only then, there is
+     * dlogits = (p - t) dloss / N: forward and backward in one.
+     *   in: logits (N,C), labels (N) int32, dloss? (1) T
+     *   out: p (N,C), loss (1) T, metrics!? (3) float64, dlogits? (N,C) */
     SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD,
 
     /* softmax_cross_entropy_backward: dlogits = (p - t) dloss / N.
@@ -213,9 +224,12 @@ typedef enum sdlf_operation_kind {
     SDLF_CLIP_SCALE,
 
     /* gemm_backward_sgd: a fully connected layer's backward pass and its update in one sweep over the weights, each tile
-     * of which is read and written once: dx = dy w (the w before the update), then sgd_update of w and v with
-     * g = dy^T x, in tiles. Same formulas as gemm followed by sgd_update.
-     *   in: x (N,I), dy (N,U), rate (1) T   out: w! (U,I), v!? (U,I), dx? (N,I) */
+     * of which is read and written once: dx = (dy w) f'(x) (the w before the update); then w follows g = dy^T x and b
+     * follows g = the sum of dy over n by the rule gemm_backward.sgd (see sdlf_sgd_rule). x is f's output, f being
+     * gemm_backward.activation (one whose f' is worked out from that; identity: f' = 1). bv is there if and
+     * only if b and v are. Same formulas as gemm followed by sgd_update, as reduce followed by sgd_update, and as gemm
+     * followed by activation_backward.
+     *   in: x (N,I), dy (N,U), rate (1) T   out: w! (U,I), v!? (U,I), dx? (N,I), b!? (U), bv!? (U) */
     SDLF_GEMM_BACKWARD_SGD,
 
     SDLF_OPERATION_COUNT
@@ -232,6 +246,15 @@ typedef enum sdlf_reduction {
 } sdlf_reduction;
 
 typedef enum sdlf_ties { SDLF_TIES_SHARE = 0, SDLF_TIES_FIRST } sdlf_ties;
+
+/* How sgd_update, and operations that end in it, change weights w with velocity v and biases b with velocity bv. The
+ * gradient is g + decay w for weights, g + bias_decay b for biases; the rest is sgd_update's formula, for both alike. */
+typedef struct sdlf_sgd_rule {
+    float momentum;   /* in [0, 1); 0 without v */
+    float decay;      /* >= 0 */
+    float bias_decay; /* >= 0; sgd_update, which does not know what it updates, takes no notice of it */
+    bool nesterov;
+} sdlf_sgd_rule;
 
 /* Geometry of a sliding window. Index 0 is vertical, 1 horizontal. All sides >= 1 except padding >= 0. */
 typedef struct sdlf_window2d {
@@ -274,6 +297,10 @@ typedef struct sdlf_operation {
             sdlf_activation activation;
         } gemm;
         struct {
+            sdlf_sgd_rule sgd;
+            sdlf_activation activation;
+        } gemm_backward; /* gemm_backward_sgd */
+        struct {
             sdlf_reduction function;
             int axis;
         } reduce;
@@ -290,6 +317,7 @@ typedef struct sdlf_operation {
             int groups;
             sdlf_window2d pool;
             sdlf_ties ties;
+            sdlf_sgd_rule sgd; /* conv2d_relu_max_pool_backward_sgd alone */
         } conv2d_pool;
         struct {
             sdlf_window2d window;
@@ -316,11 +344,8 @@ typedef struct sdlf_operation {
             uint64_t seed;
             uint32_t stream;
             float a, b;
-        } random; /* low, high; or mean, deviation */
-        struct {
-            float momentum, decay;
-            bool nesterov;
-        } sgd; /* sgd_update and gemm_backward_sgd */
+        } random;          /* low, high; or mean, deviation */
+        sdlf_sgd_rule sgd; /* sgd_update */
         struct {
             float beta1, beta2, epsilon, decay;
             bool decoupled;
