@@ -169,6 +169,9 @@ sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const 
 {
     if (model == NULL || model->status != SDLF_OK) return no_node;
     sdlf_status status = check_inputs(model, type, inputs, input_count);
+    if (status == SDLF_OK && model->users > 0)
+        status =
+            sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' is in use by a plan: it takes no further layers", model->name);
     if (status == SDLF_OK) status = reserve_layer(model);
     if (status == SDLF_OK)
         status = make_layer(&model->layers[model->layer_count], model, type, options, inputs, input_count);

@@ -137,6 +137,11 @@ sdlf_status model_describe(sdlf_model *model)
 {
     sdlf_status status = model_infer(model);
     if (status != SDLF_OK) return status;
+    if (model->users > 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "network '%s': its parameters are in use by %d plan%s, free %s before they "
+                         "are made anew",
+                         model->name, model->users, model->users > 1 ? "s" : "", model->users > 1 ? "them" : "it");
     model_free_parameters(model);
     for (int i = 0; i < model->layer_count && status == SDLF_OK; i++) {
         sdlf_signature signature;
@@ -191,6 +196,15 @@ sdlf_parameter *sdlf_model_find_parameter(sdlf_model *model, const char *name)
 sdlf_status sdlf_model_require_states(sdlf_model *model, int count)
 {
     assert(count >= 0 && count <= 3);
+    for (int i = 0; i < model->parameter_count && model->state_users > 0; i++) {
+        const sdlf_parameter *parameter = &model->parameters[i];
+        for (int s = count; s < 3; s++)
+            if (sdlf_tensor_present(&parameter->state[s]))
+                return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                                 "network '%s' is being trained: the optimiser state of %s is in use "
+                                 "by a plan, free that first",
+                                 model->name, parameter->name);
+    }
     for (int i = 0; i < model->parameter_count; i++) {
         sdlf_parameter *parameter = &model->parameters[i];
         int wanted = parameter->spec.trainable ? count : 0;
@@ -203,6 +217,18 @@ sdlf_status sdlf_model_require_states(sdlf_model *model, int count)
         }
     }
     return SDLF_OK;
+}
+
+void model_start_using(sdlf_model *model, bool states)
+{
+    model->users++;
+    model->state_users += states;
+}
+
+void model_stop_using(sdlf_model *model, bool states)
+{
+    model->users--;
+    model->state_users -= states;
 }
 
 int64_t sdlf_model_trainable_count(const sdlf_model *model)

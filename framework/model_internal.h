@@ -30,6 +30,7 @@ struct sdlf_model {
     int output_count;
     sdlf_parameter *parameters;
     int parameter_count;
+    int users, state_users; /* plans that hold addresses of the parameters; of these, such as update them */
     bool built;
     sdlf_status status; /* the first error made while building, and its message */
     char *message;
@@ -53,6 +54,11 @@ sdlf_status model_infer(sdlf_model *model);
  * or undefined without one. Whoever stops in between calls model_free_parameters. */
 sdlf_status model_describe(sdlf_model *model);
 sdlf_status model_allocate(sdlf_model *model, const uint64_t *seed);
+
+/* A plan takes addresses of the parameters, and of the optimiser's states too where it updates them; and is done with them.
+ * Meanwhile neither may be freed. */
+void model_start_using(sdlf_model *model, bool states);
+void model_stop_using(sdlf_model *model, bool states);
 
 /* Free the parameters (before they are made anew). */
 void model_free_parameters(sdlf_model *model);

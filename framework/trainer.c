@@ -54,29 +54,33 @@ static void report(const sdlf_trainer *trainer, const sdlf_progress *progress)
 
 /* ---- one step ---- */
 
-/* Add up what the steps since the last time did, and see that the loss is a number. The sums are fetched and cleared after
- * every step where that costs nothing, so that they do not depend on where training was interrupted. */
+sdlf_status sdlf_trainer_check_loss(sdlf_trainer *trainer, double loss_sum)
+{
+    if (isfinite(loss_sum)) return SDLF_OK;
+    sdlf_model_training_state(trainer->model)->present = false;
+    char when[96]; /* exactly, where every step is looked at */
+    if (trainer->epoch_step - trainer->collected > 1)
+        snprintf(when, sizeof when, "between steps %" PRId64 " and %" PRId64, trainer->collected + 1,
+                 trainer->epoch_step);
+    else
+        snprintf(when, sizeof when, "at step %" PRId64, trainer->epoch_step);
+    return sdlf_fail(SDLF_ERROR_NUMERIC,
+                     "training: the loss became %s %s of epoch %" PRId64 " (%" PRId64
+                     " overall), with learning rate %g; a lower one may help",
+                     isnan(loss_sum) ? "NaN" : "infinite", when, trainer->epoch + 1, steps_done(trainer),
+                     (double)sdlf_schedule_rate(&trainer->options.schedule, steps_done(trainer) - 1,
+                                                trainer->options.epochs * trainer->steps, trainer->steps));
+}
+
+/* The sums are fetched and cleared after every step where that costs nothing, so that they do not depend on where training
+ * was interrupted. */
 sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan)
 {
     sdlf_metrics metrics;
     sdlf_status status = sdlf_plan_metrics(plan, &metrics);
     if (status == SDLF_OK) status = sdlf_plan_clear_metrics(plan);
+    if (status == SDLF_OK) status = sdlf_trainer_check_loss(trainer, metrics.loss_sum);
     if (status != SDLF_OK) return status;
-    if (!isfinite(metrics.loss_sum)) {
-        sdlf_model_training_state(trainer->model)->present = false;
-        char when[96]; /* exactly, where every step is looked at */
-        if (trainer->epoch_step - trainer->collected > 1)
-            snprintf(when, sizeof when, "between steps %" PRId64 " and %" PRId64, trainer->collected + 1,
-                     trainer->epoch_step);
-        else
-            snprintf(when, sizeof when, "at step %" PRId64, trainer->epoch_step);
-        return sdlf_fail(SDLF_ERROR_NUMERIC,
-                         "training: the loss became %s %s of epoch %" PRId64 " (%" PRId64
-                         " overall), with learning rate %g; a lower one may help",
-                         isnan(metrics.loss_sum) ? "NaN" : "infinite", when, trainer->epoch + 1, steps_done(trainer),
-                         (double)sdlf_schedule_rate(&trainer->options.schedule, steps_done(trainer) - 1,
-                                                    trainer->options.epochs * trainer->steps, trainer->steps));
-    }
     trainer->metrics.loss_sum += metrics.loss_sum;
     trainer->metrics.correct += metrics.correct;
     trainer->metrics.samples += metrics.samples;
@@ -115,7 +119,8 @@ static sdlf_status save(sdlf_trainer *trainer)
 static sdlf_status stop(sdlf_trainer *trainer)
 {
     sdlf_status status = SDLF_OK;
-    if (trainer->epoch_step > trainer->collected) status = sdlf_trainer_collect(trainer, trainer->full);
+    if (!trainer->fed && trainer->epoch_step > trainer->collected)
+        status = sdlf_trainer_collect(trainer, trainer->full);
     if (status == SDLF_OK) status = sdlf_plan_store_parameters(trainer->full);
     if (status != SDLF_OK) return status;
     sdlf_trainer_note_state(trainer);
@@ -160,7 +165,12 @@ static sdlf_status run_epoch(sdlf_trainer *trainer)
                              : sdlf_loader_seek(trainer->loader, trainer->epoch, trainer->epoch_step);
     trainer->collected = trainer->epoch_step;
     while (status == SDLF_OK && trainer->epoch_step < trainer->steps) {
-        if (atomic_load(&trainer->stop_wanted)) return stop(trainer);
+        if (atomic_load(&trainer->stop_wanted)) {
+            status = fed ? sdlf_trainer_finish_slices(trainer) : SDLF_OK;
+            if (status != SDLF_OK) return status;
+            if (trainer->epoch_step < trainer->steps) return stop(trainer);
+            break; /* it was the epoch's last steps that were waited for */
+        }
         rate = learning_rate(trainer);
         status = fed ? sdlf_trainer_run_slice(trainer) : run_step(trainer, rate);
         if (status != SDLF_OK) return status;

@@ -7,9 +7,12 @@
 
 #include "framework/clock.h"
 
-/* Steps between two looks at the results, each of which makes the host wait: to begin with, and as many as take SECONDS. */
-enum { FIRST_SLICE = 64 };
-static const double SECONDS = 0.25;
+/* Steps are queued a slice at a time, and a mark behind each; the host waits for a slice's results while the next is queued
+ * already, so that the device is never idle and nobody who wants to see or to stop training waits for long. A slice has
+ * FIRST_SLICE steps to begin with, then as many as take SECONDS. */
+enum { FIRST_SLICE = 64, SLICE_UNIT = 16 };
+static const double SECONDS = 0.1;
+_Static_assert((int)TRAINER_SLICES <= (int)SDLF_PLAN_MARKS, "a mark for each slice that is queued");
 
 sdlf_feed sdlf_trainer_make_feed(const sdlf_trainer *trainer)
 {
@@ -32,7 +35,7 @@ sdlf_status sdlf_trainer_prepare_feed(sdlf_trainer *trainer)
     trainer->order = malloc(count * sizeof *trainer->order);
     trainer->keys = malloc(count * sizeof *trainer->keys);
     trainer->rates = malloc((size_t)trainer->steps * sizeof *trainer->rates);
-    trainer->slice = FIRST_SLICE;
+    trainer->slices.size = FIRST_SLICE;
     if (trainer->order != NULL && trainer->keys != NULL && trainer->rates != NULL) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory for the order of %zu samples", count);
 }
@@ -65,7 +68,13 @@ sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer)
         .first_step = done,
         .epoch = trainer->epoch,
     };
+    trainer->slices.queued = epoch.first;
+    trainer->slices.count = 0;
+    trainer->slices.before = trainer->metrics;
+    trainer->slices.last = sdlf_clock();
     sdlf_status status = sdlf_plan_begin_epoch(trainer->full, &epoch);
+    if (status == SDLF_OK) status = sdlf_plan_clear_metrics(trainer->full);
+    if (status == SDLF_OK && trainer->tail != NULL) status = sdlf_plan_clear_metrics(trainer->tail);
     if (status != SDLF_OK || trainer->tail == NULL) return status;
     epoch.order += epoch.order_count;
     epoch.order_count = count - epoch.order_count;
@@ -75,20 +84,73 @@ sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer)
     return sdlf_plan_begin_epoch(trainer->tail, &epoch);
 }
 
+/* ---- slices ---- */
+
+static sdlf_status queue_slice(sdlf_trainer *trainer)
+{
+    trainer_slices *slices = &trainer->slices;
+    int64_t left = full_steps(trainer) - slices->queued;
+    int64_t steps = left < slices->size ? left : slices->size;
+    sdlf_status status = sdlf_plan_run(trainer->full, steps);
+    if (status == SDLF_OK) status = sdlf_plan_mark(trainer->full);
+    slices->queued += steps;
+    slices->end[slices->count++] = slices->queued;
+    return status;
+}
+
+/* As many steps as take SECONDS, but not many times more than before. */
+static void adapt_size(trainer_slices *slices, int64_t steps)
+{
+    double now = sdlf_clock(), seconds = now - slices->last;
+    slices->last = now;
+    double wanted = seconds > 0 ? (double)steps * SECONDS / seconds : 4 * (double)slices->size;
+    if (wanted > 4 * (double)slices->size) wanted = 4 * (double)slices->size;
+    slices->size = wanted >= SLICE_UNIT ? (int64_t)wanted / SLICE_UNIT * SLICE_UNIT : 1 + (int64_t)wanted;
+}
+
+/* The results behind the oldest slice. */
+static sdlf_status finish_slice(sdlf_trainer *trainer)
+{
+    trainer_slices *slices = &trainer->slices;
+    sdlf_metrics metrics;
+    sdlf_status status = sdlf_plan_wait_mark(trainer->full, &metrics);
+    if (status != SDLF_OK) return status;
+    int64_t steps = slices->end[0] - trainer->epoch_step;
+    trainer->collected = trainer->epoch_step;
+    trainer->epoch_step = slices->end[0];
+    slices->count--;
+    for (int i = 0; i < slices->count; i++) slices->end[i] = slices->end[i + 1];
+    adapt_size(slices, steps);
+    status = sdlf_trainer_check_loss(trainer, metrics.loss_sum);
+    trainer->metrics.loss_sum = slices->before.loss_sum + metrics.loss_sum;
+    trainer->metrics.correct = slices->before.correct + metrics.correct;
+    trainer->metrics.samples = slices->before.samples + metrics.samples;
+    return status;
+}
+
+/* The shorter batch at an epoch's end, behind all others. */
+static sdlf_status run_tail(sdlf_trainer *trainer)
+{
+    trainer->collected = trainer->epoch_step;
+    sdlf_status status = sdlf_plan_run(trainer->tail, 1);
+    trainer->epoch_step++;
+    return status == SDLF_OK ? sdlf_trainer_collect(trainer, trainer->tail) : status;
+}
+
 sdlf_status sdlf_trainer_run_slice(sdlf_trainer *trainer)
 {
-    double start = sdlf_clock();
-    int64_t left = full_steps(trainer) - trainer->epoch_step;
-    int64_t steps = left < trainer->slice ? left : trainer->slice;
-    sdlf_status status = sdlf_plan_run(trainer->full, steps);
-    trainer->epoch_step += steps;
-    bool last = trainer->tail != NULL && trainer->epoch_step == full_steps(trainer);
-    if (status == SDLF_OK && last) status = sdlf_plan_run(trainer->tail, 1);
-    if (last) trainer->epoch_step++;
-    if (status == SDLF_OK && steps > 0) status = sdlf_trainer_collect(trainer, trainer->full);
-    if (status == SDLF_OK && last) status = sdlf_trainer_collect(trainer, trainer->tail);
-    trainer->collected = trainer->epoch_step;
-    double seconds = sdlf_clock() - start;
-    if (steps == trainer->slice && seconds > 0) trainer->slice = 1 + (int64_t)((double)steps * SECONDS / seconds);
+    trainer_slices *slices = &trainer->slices;
+    sdlf_status status = SDLF_OK;
+    while (status == SDLF_OK && slices->count < TRAINER_SLICES && slices->queued < full_steps(trainer))
+        status = queue_slice(trainer);
+    if (status == SDLF_OK && slices->count > 0) status = finish_slice(trainer);
+    bool all = slices->count == 0 && trainer->epoch_step == full_steps(trainer);
+    return status == SDLF_OK && all && trainer->tail != NULL ? run_tail(trainer) : status;
+}
+
+sdlf_status sdlf_trainer_finish_slices(sdlf_trainer *trainer)
+{
+    sdlf_status status = SDLF_OK;
+    while (status == SDLF_OK && trainer->slices.count > 0) status = finish_slice(trainer);
     return status;
 }

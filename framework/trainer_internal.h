@@ -10,7 +10,17 @@
 #include "framework/classifier.h"
 #include "framework/evaluator.h"
 
-enum { TRAINER_MAX_CALCULATORS = 8 };
+enum { TRAINER_MAX_CALCULATORS = 8, TRAINER_SLICES = 2 };
+
+/* Steps that plans with a feed have queued, in slices with a look at the results behind each (trainer_feed.c). */
+typedef struct trainer_slices {
+    int64_t size;                /* steps of the next */
+    int64_t queued;              /* steps of the epoch that are queued */
+    int64_t end[TRAINER_SLICES]; /* of the slices whose results are not here yet, oldest first */
+    int count;
+    sdlf_metrics before; /* the epoch's metrics when it was begun or gone on with */
+    double last;         /* when results came last */
+} trainer_slices;
 
 struct sdlf_trainer {
     sdlf_model *model;
@@ -29,7 +39,7 @@ struct sdlf_trainer {
     int32_t *order;      /* of the epoch under way, with scratch space; for plans that draw their own batches */
     uint64_t *keys;
     float *rates;
-    int64_t slice;           /* steps that they run before results are looked at */
+    trainer_slices slices;
     sdlf_plan *full;         /* for batches of `batch` */
     sdlf_plan *tail;         /* for an epoch's last, smaller batch; NULL: there is none */
     sdlf_evaluator *test;    /* NULL: no test set */
@@ -64,9 +74,13 @@ void sdlf_trainer_release_feed(sdlf_trainer *trainer);
 
 /* Begin, or go on with, the epoch under way. */
 sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer);
-/* Run the next steps of it and collect their results. */
+/* See to it that steps are queued, and wait for the results of the oldest slice of them. */
 sdlf_status sdlf_trainer_run_slice(sdlf_trainer *trainer);
+/* Wait for all that is queued. */
+sdlf_status sdlf_trainer_finish_slices(sdlf_trainer *trainer);
 
+/* Errors: SDLF_ERROR_NUMERIC, the sum of losses is not a number: it says in which steps after `collected` that was. */
+sdlf_status sdlf_trainer_check_loss(sdlf_trainer *trainer, double loss_sum);
 /* Add up what the plan's steps did since the last time, and see that the loss is a number. */
 sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan);
 

@@ -45,6 +45,13 @@ static sdlf_status bind_buffer(sdlf_plan *plan, plan_buffer *buffer)
     if (shared == NULL)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: the plan to share with holds no %s in %s",
                          parameter != NULL ? parameter->name : "such data", plan->spaces[buffer->space].name);
+    const sdlf_plan *share = plan->options.share;
+    const sdlf_calculator *own = plan->spaces[buffer->space].calculator;
+    const sdlf_calculator *other = share->spaces[shared->space].calculator;
+    if (own != other) /* nothing would order what the two queue */
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "plan: the plan to share with uses another calculator in %s than this one",
+                         plan->spaces[buffer->space].name);
     buffer->memory = shared->memory;
     return SDLF_OK;
 }
@@ -245,10 +252,15 @@ static int present_states(const sdlf_model *model)
     return most;
 }
 
+bool plan_uses_states(const sdlf_plan *plan)
+{
+    return plan->options.mode == SDLF_TRAIN && !plan->options.gradients_only;
+}
+
 sdlf_status plan_bind(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;
-    if (plan->options.mode == SDLF_TRAIN && !plan->options.gradients_only) {
+    if (plan_uses_states(plan)) {
         const sdlf_optimizer *optimizer = &plan->options.optimizer;
         int wanted = optimizer->type->state_count(optimizer);
         int present = present_states(plan->model); /* more than wanted: another plan may be using them */
@@ -265,8 +277,10 @@ sdlf_status plan_bind(sdlf_plan *plan)
     }
     bind_steps(plan);
     plan->bound = true;
+    model_start_using(plan->model, plan_uses_states(plan));
     plan_prepare_recordings(plan);
-    status = sdlf_plan_load_parameters(plan);
+    status = plan_prepare_marks(plan);
+    if (status == SDLF_OK) status = sdlf_plan_load_parameters(plan);
     if (status == SDLF_OK) status = load_data(plan);
     if (status == SDLF_OK) status = plan_set_control(plan, CONTROL_ONE, 1);
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, 0);

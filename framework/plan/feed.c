@@ -193,10 +193,10 @@ sdlf_status sdlf_plan_run(sdlf_plan *plan, int64_t steps)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: %lld steps were asked for, %lld of the epoch are left",
                          (long long)steps, (long long)(feed->steps - feed->done));
     sdlf_status status = SDLF_OK;
-    for (int64_t i = 0; i < steps && status == SDLF_OK; i++) {
-        status = plan_run_training_step(plan);
-        feed->done++;
-        plan->step_number++;
+    for (int64_t run = 0, done; run < steps && status == SDLF_OK; run += done) {
+        status = plan_run_some(plan, steps - run, &done);
+        feed->done += done;
+        plan->step_number += done;
     }
     return status;
 }

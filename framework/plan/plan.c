@@ -12,6 +12,8 @@ void sdlf_plan_free(sdlf_plan *plan)
 {
     if (plan == NULL) return;
     plan_discard_recordings(plan);
+    plan_release_marks(plan);
+    if (plan->bound) model_stop_using(plan->model, plan_uses_states(plan));
     for (int i = 0; i < plan->space_count; i++) {
         plan_space *space = &plan->spaces[i];
         if (space->calculator != NULL && space->arena != NULL)

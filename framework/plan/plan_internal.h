@@ -97,9 +97,19 @@ typedef struct plan_space {
  * whatever libraries set up lazily is there; then it is recorded. */
 typedef struct plan_recording {
     sdlf_calculator *calculator; /* NULL: the pass cannot be recorded */
+    int repeats;                 /* the pass so many times over */
     bool warm;                   /* it has run once */
     void *recording;
 } plan_recording;
+
+/* Looks at the metrics that are under way, oldest first. */
+typedef struct plan_marks {
+    sdlf_calculator *calculator; /* whose queue carries them; NULL: they are taken at once */
+    double (*sums)[3];           /* in host memory of that queue */
+    sdlf_fence *fence[SDLF_PLAN_MARKS];
+    sdlf_metrics taken[SDLF_PLAN_MARKS]; /* without queues */
+    int first, count;
+} plan_marks;
 
 /* Batch normalisation folded into the weights before it: w' = w s, b' = (b - mean) s + shift, s = scale / sqrt(var + eps),
  * per output channel. Buffers of model parameters; bias may be -1. */
@@ -145,6 +155,8 @@ struct sdlf_plan {
     sdlf_layer *loss_layers;   /* the labels input and the loss that the plan added, or NULL */
     int64_t step_number;
     plan_recording forward_recording, step_recording;
+    plan_recording steps_recording; /* several steps of a plan with a feed */
+    plan_marks marks;
     bool bound;
 };
 
@@ -157,6 +169,8 @@ sdlf_status plan_check_support(sdlf_plan *plan);
 sdlf_status plan_place(sdlf_plan *plan);
 sdlf_status plan_lay_out(sdlf_plan *plan);
 sdlf_status plan_bind(sdlf_plan *plan);
+/* Does the plan update parameters, and with them an optimiser's states? */
+bool plan_uses_states(const sdlf_plan *plan);
 
 /* ---- feeding (part of lowering) ---- */
 sdlf_status plan_lower_feed(sdlf_plan *plan);
@@ -211,10 +225,16 @@ bool plan_covers_buffer(const sdlf_plan *plan, const sdlf_tensor *tensor);
 void plan_join_groups(sdlf_plan *plan, int a, int b);
 
 /* ---- running and memory ---- */
-sdlf_status plan_run_training_step(sdlf_plan *plan); /* all steps once, recorded where that can be */
+sdlf_status plan_run_step(sdlf_plan *plan, const plan_step *step);
+sdlf_status plan_run_steps(sdlf_plan *plan, int first, int last);
 void plan_prepare_recordings(sdlf_plan *plan);
 void plan_discard_recordings(sdlf_plan *plan);
-sdlf_status plan_run_step(sdlf_plan *plan, const plan_step *step);
+/* Run steps [0, count): the first time one by one, then as a recording where that can be. */
+sdlf_status plan_run_pass(sdlf_plan *plan, plan_recording *kept, int count);
+/* Of a plan with a feed: run `done` training steps, 1 to `most`, as few calls of the calculator do it. */
+sdlf_status plan_run_some(sdlf_plan *plan, int64_t most, int64_t *done);
+sdlf_status plan_prepare_marks(sdlf_plan *plan);
+void plan_release_marks(sdlf_plan *plan);
 sdlf_status plan_upload(sdlf_plan *plan, int buffer, const void *host, int64_t bytes);
 sdlf_status plan_download(sdlf_plan *plan, int buffer, void *host, int64_t bytes);
 /* Set a control in every space. */

@@ -27,7 +27,7 @@ sdlf_status plan_run_step(sdlf_plan *plan, const plan_step *step)
                              step->calculator->type->name);
 }
 
-static sdlf_status run_steps(sdlf_plan *plan, int first, int last)
+sdlf_status plan_run_steps(sdlf_plan *plan, int first, int last)
 {
     for (int i = first; i < last; i++) {
         sdlf_status status = plan_run_step(plan, &plan->steps[i]);
@@ -36,76 +36,18 @@ static sdlf_status run_steps(sdlf_plan *plan, int first, int last)
     return SDLF_OK;
 }
 
-/* ---- recording ---- */
-
-/* The one calculator that computes steps [0, count) and can record them; NULL: none. */
-static sdlf_calculator *recorder_of(const sdlf_plan *plan, int count)
-{
-    sdlf_calculator *calculator = count > 0 ? plan->steps[0].calculator : NULL;
-    for (int i = 0; i < count; i++) {
-        const plan_step *step = &plan->steps[i];
-        if (step->calculator != calculator || step->phase == SDLF_PHASE_COPY) return NULL;
-    }
-    return calculator != NULL && calculator->type->record_begin != NULL ? calculator : NULL;
-}
-
-void plan_prepare_recordings(sdlf_plan *plan)
-{
-    plan->forward_recording = (plan_recording){.calculator = recorder_of(plan, plan->forward_steps)};
-    if (plan->options.mode == SDLF_TRAIN)
-        plan->step_recording = (plan_recording){.calculator = recorder_of(plan, plan->step_count)};
-}
-
-static void discard(plan_recording *kept)
-{
-    if (kept->recording != NULL) kept->calculator->type->discard(kept->calculator, kept->recording);
-    kept->recording = NULL;
-}
-
-void plan_discard_recordings(sdlf_plan *plan)
-{
-    discard(&plan->forward_recording);
-    discard(&plan->step_recording);
-}
-
-/* Run steps [0, count): the first time one by one, then as a recording. */
-static sdlf_status run_pass(sdlf_plan *plan, plan_recording *kept, int count)
-{
-    if (kept->calculator == NULL || !kept->warm) {
-        kept->warm = true;
-        return run_steps(plan, 0, count);
-    }
-    const sdlf_calculator_class *type = kept->calculator->type;
-    if (kept->recording == NULL) {
-        sdlf_status status = type->record_begin(kept->calculator);
-        if (status != SDLF_OK) return status;
-        status = run_steps(plan, 0, count);
-        sdlf_status ended = type->record_end(kept->calculator, &kept->recording);
-        if (status != SDLF_OK || ended != SDLF_OK) {
-            discard(kept);
-            return status != SDLF_OK ? status : ended;
-        }
-    }
-    return type->replay(kept->calculator, kept->recording);
-}
-
 sdlf_status sdlf_plan_forward(sdlf_plan *plan)
 {
     if (plan->feed.present) /* its first step would take a batch that no training step sees */
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "a plan with a feed runs the steps of an epoch: sdlf_plan_run");
-    return run_pass(plan, &plan->forward_recording, plan->forward_steps);
+    return plan_run_pass(plan, &plan->forward_recording, plan->forward_steps);
 }
 
 sdlf_status sdlf_plan_backward(sdlf_plan *plan)
 {
     if (plan->options.mode != SDLF_TRAIN || !plan->options.gradients_only || plan->feed.present)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "a backward pass by itself wants a training plan with gradients_only");
-    return run_steps(plan, plan->forward_steps, plan->step_count);
-}
-
-sdlf_status plan_run_training_step(sdlf_plan *plan)
-{
-    return run_pass(plan, &plan->step_recording, plan->step_count);
+    return plan_run_steps(plan, plan->forward_steps, plan->step_count);
 }
 
 sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate)
@@ -115,7 +57,7 @@ sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate)
     if (plan->options.mode != SDLF_TRAIN)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "a training step was asked of an inference plan");
     sdlf_status status = plan_set_control(plan, CONTROL_RATE, learning_rate);
-    if (status == SDLF_OK) status = plan_run_training_step(plan);
+    if (status == SDLF_OK) status = plan_run_pass(plan, &plan->step_recording, plan->step_count);
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, plan->step_number + 1);
     return status;
 }
@@ -140,26 +82,6 @@ sdlf_status sdlf_plan_synchronize(sdlf_plan *plan)
         if (status != SDLF_OK) return status;
     }
     return SDLF_OK;
-}
-
-/* ---- metrics ---- */
-
-sdlf_status sdlf_plan_metrics(sdlf_plan *plan, sdlf_metrics *metrics)
-{
-    *metrics = (sdlf_metrics){0};
-    if (!sdlf_tensor_present(&plan->metrics)) return SDLF_OK;
-    sdlf_status status = sdlf_plan_synchronize(plan);
-    double sums[3] = {0};
-    if (status == SDLF_OK) status = plan_download(plan, plan->metrics.buffer, sums, sizeof sums);
-    *metrics = (sdlf_metrics){.loss_sum = sums[0], .correct = sums[1], .samples = sums[2]};
-    return status;
-}
-
-sdlf_status sdlf_plan_clear_metrics(sdlf_plan *plan)
-{
-    if (!sdlf_tensor_present(&plan->metrics)) return SDLF_OK;
-    const double zeros[3] = {0};
-    return plan_upload(plan, plan->metrics.buffer, zeros, sizeof zeros);
 }
 
 /* ---- data in and out ---- */

@@ -51,7 +51,8 @@ sdlf_normalization *sdlf_model_normalization(sdlf_model *model);
 
 /* Infer every shape once (for a batch of 1), make the parameters and initialise them from `seed`. Called by
  * sdlf_plan_create with seed 1 if nobody has before. Calling it again draws new parameters. Errors: the first error of
- * building, shapes that do not fit, memory. */
+ * building, shapes that do not fit, memory; SDLF_ERROR_ARGUMENT while a plan of the model exists (adding a layer is the same
+ * error then). */
 sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed);
 
 /* ---- looking ---- */
@@ -86,7 +87,7 @@ sdlf_parameter *sdlf_model_parameter(sdlf_model *model, int index);
 sdlf_parameter *sdlf_model_find_parameter(sdlf_model *model, const char *name);
 
 /* Make state[0 .. count - 1] present and zero in every trainable parameter; more than `count` are freed. Present ones
- * are kept as they are. */
+ * are kept as they are. Errors: memory; SDLF_ERROR_ARGUMENT where one that would be freed may be in use by a training plan. */
 sdlf_status sdlf_model_require_states(sdlf_model *model, int count);
 
 /* Scalars in the model's parameters that training changes. */

@@ -4,7 +4,8 @@
  * calculator, fuses what the calculators can fuse, inserts copies between memory spaces, lays all tensors out in one arena
  * per space by lifetime, and allocates it. Running a plan allocates nothing.
  *
- * A plan borrows its model and its calculators, which must outlive it. Where a calculator shares the host's memory, the
+ * A plan borrows its model and its calculators, which must outlive it; while it exists, the model takes no layers and no new
+ * parameters. Where a calculator shares the host's memory, the
  * model's parameters are used in place; elsewhere the plan holds copies (see sdlf_plan_store_parameters). */
 #ifndef SDLF_PLAN_H
 #define SDLF_PLAN_H
@@ -47,15 +48,17 @@ typedef struct sdlf_plan_options {
     const sdlf_placement *placement;
     int placement_count;
     bool no_fusion;           /* one operation for each that the layers describe */
+    bool no_recording;        /* call every operation every time, even where a calculator could replay them as a unit */
     bool keep_activations;    /* every layer's output and gradient stays readable after a run (no reuse, no fusion) */
     bool gradients_only;      /* training: compute gradients, update nothing */
     sdlf_optimizer optimizer; /* training: zeroed means plain sgd */
-    float clip_norm;          /* training: scale the gradients to at most this total norm; 0: do not */
-    float label_smoothing;    /* training: of the loss that the plan adds itself, see sdlf_plan_create */
-    uint64_t seed;            /* dropout */
-    const sdlf_feed *feed;    /* training: borrowed until sdlf_plan_create returns; NULL: inputs are written */
+    float clip_norm;       /* training: scale the gradients to at most this total norm for the update; 0: do not. With
+                                 gradients_only there is no update: the gradients stay as they are */
+    float label_smoothing; /* training: of the loss that the plan adds itself, see sdlf_plan_create */
+    uint64_t seed;         /* dropout */
+    const sdlf_feed *feed; /* training: borrowed until sdlf_plan_create returns; NULL: inputs are written */
     sdlf_plan *share; /* a plan of the same model: use its copies of the parameters (in spaces other than the host's)
-                         instead of new ones; it must outlive this plan */
+                         instead of new ones; it must outlive this plan, and use the same calculators in these spaces */
     /* A convolution algorithm, instead of the calculators' own choice: "direct", of every convolution whose calculator has
      * it (forward, it must), or "cuda:direct", of that calculator's alone. Fused convolutions have no choice. */
     const char *conv_algorithm;
@@ -118,6 +121,13 @@ typedef struct sdlf_metrics {
 } sdlf_metrics;
 sdlf_status sdlf_plan_metrics(sdlf_plan *plan, sdlf_metrics *metrics);
 sdlf_status sdlf_plan_clear_metrics(sdlf_plan *plan);
+
+/* The metrics of a plan with a feed, without making its device wait: sdlf_plan_mark asks for them as they will be behind all
+ * that is queued by now, sdlf_plan_wait_mark waits for the oldest mark and gives what was asked for. While steps are queued
+ * behind it, the device goes on. Up to SDLF_PLAN_MARKS may be on their way. */
+enum { SDLF_PLAN_MARKS = 4 };
+sdlf_status sdlf_plan_mark(sdlf_plan *plan);
+sdlf_status sdlf_plan_wait_mark(sdlf_plan *plan, sdlf_metrics *metrics);
 
 sdlf_status sdlf_plan_synchronize(sdlf_plan *plan);
 

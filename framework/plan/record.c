@@ -1,0 +1,82 @@
+/* Recordings: the steps of a pass as one unit that its calculator replays (see calculator.h), where one calculator that can
+ * record computes them all.
+ *
+ * A step that draws its own batch takes its indices, its learning rate and its number from the device, so that several
+ * steps are one step's operations several times over: of small steps, a recording holds as many. */
+#include "framework/plan/plan_internal.h"
+
+#include <string.h>
+
+/* Operations and steps of the longest recording: beyond them, launching costs next to nothing. */
+enum { MOST_OPERATIONS = 512, MOST_STEPS = 16 };
+
+/* The one calculator that computes steps [0, count) and can record them; NULL: none. */
+static sdlf_calculator *recorder_of(const sdlf_plan *plan, int count)
+{
+    sdlf_calculator *calculator = count > 0 && !plan->options.no_recording ? plan->steps[0].calculator : NULL;
+    for (int i = 0; i < count; i++) {
+        const plan_step *step = &plan->steps[i];
+        if (step->calculator != calculator || step->phase == SDLF_PHASE_COPY) return NULL;
+    }
+    return calculator != NULL && calculator->type->record_begin != NULL ? calculator : NULL;
+}
+
+void plan_prepare_recordings(sdlf_plan *plan)
+{
+    plan->forward_recording = (plan_recording){.calculator = recorder_of(plan, plan->forward_steps), .repeats = 1};
+    if (plan->options.mode != SDLF_TRAIN) return;
+    sdlf_calculator *calculator = recorder_of(plan, plan->step_count);
+    int repeats = plan->step_count > 0 ? MOST_OPERATIONS / plan->step_count : 1;
+    if (repeats > MOST_STEPS) repeats = MOST_STEPS;
+    plan->step_recording = (plan_recording){.calculator = calculator, .repeats = 1};
+    if (plan->feed.present && repeats > 1)
+        plan->steps_recording = (plan_recording){.calculator = calculator, .repeats = repeats};
+}
+
+static void discard(plan_recording *kept)
+{
+    if (kept->recording != NULL) kept->calculator->type->discard(kept->calculator, kept->recording);
+    kept->recording = NULL;
+}
+
+void plan_discard_recordings(sdlf_plan *plan)
+{
+    discard(&plan->forward_recording);
+    discard(&plan->step_recording);
+    discard(&plan->steps_recording);
+}
+
+/* The cause is told, not that the recording came to nothing after it. */
+static sdlf_status record(sdlf_plan *plan, plan_recording *kept, int count)
+{
+    const sdlf_calculator_class *type = kept->calculator->type;
+    sdlf_status status = type->record_begin(kept->calculator);
+    if (status != SDLF_OK) return status;
+    for (int i = 0; i < kept->repeats && status == SDLF_OK; i++) status = plan_run_steps(plan, 0, count);
+    char cause[1024];
+    memcpy(cause, sdlf_error_message(), strnlen(sdlf_error_message(), sizeof cause - 1) + 1);
+    cause[sizeof cause - 1] = 0;
+    sdlf_status ended = type->record_end(kept->calculator, &kept->recording);
+    if (status == SDLF_OK && ended == SDLF_OK) return SDLF_OK;
+    discard(kept);
+    return status != SDLF_OK ? sdlf_fail(status, "%s", cause) : ended;
+}
+
+sdlf_status plan_run_pass(sdlf_plan *plan, plan_recording *kept, int count)
+{
+    if (kept->calculator == NULL || !kept->warm) {
+        kept->warm = true;
+        return plan_run_steps(plan, 0, count);
+    }
+    sdlf_status status = kept->recording == NULL ? record(plan, kept, count) : SDLF_OK;
+    return status == SDLF_OK ? kept->calculator->type->replay(kept->calculator, kept->recording) : status;
+}
+
+sdlf_status plan_run_some(sdlf_plan *plan, int64_t most, int64_t *done)
+{
+    plan_recording *several = &plan->steps_recording;
+    bool fits = several->calculator != NULL && plan->step_recording.warm && most >= several->repeats;
+    several->warm = true; /* one step alone has warmed up for both */
+    *done = fits ? several->repeats : 1;
+    return plan_run_pass(plan, fits ? several : &plan->step_recording, plan->step_count);
+}
