@@ -6,10 +6,23 @@
 #include "apps/bench.h"
 #include "apps/command.h"
 #include "apps/suggest.h"
+#include "apps/terminal.h"
+#include "apps/wrap.h"
 
 /* The first is the one that runs when none is named. */
-static const bench *const benches[] = {&network_bench};
+static const bench *const benches[] = {&network_bench, &epoch_bench, &placement_bench};
 enum { BENCH_COUNT = sizeof benches / sizeof benches[0] };
+
+void bench_print_list(void)
+{
+    terminal out = terminal_of(stdout);
+    printf("\n%sBenchmarks%s ('sdlf bench NAME --help' lists their options)\n", terminal_escape(&out, TERMINAL_BOLD),
+           terminal_escape(&out, TERMINAL_PLAIN));
+    for (int i = 0; i < BENCH_COUNT; i++) {
+        int at = printf("  %-12s  ", benches[i]->name);
+        wrap_print(stdout, benches[i]->summary, at, at, out.width);
+    }
+}
 
 static int run(int count, char **words)
 {
@@ -25,4 +38,4 @@ static int run(int count, char **words)
     return COMMAND_USAGE;
 }
 
-const command bench_command = {"bench", "time an epoch and every layer, and compare with the machine's limits", run};
+const command bench_command = {"bench", "time a network: against the machine's limits, or host against device", run};

@@ -9,5 +9,10 @@ typedef struct bench {
 } bench;
 
 extern const bench network_bench;
+extern const bench placement_bench;
+extern const bench epoch_bench;
+
+/* Prints the benchmarks, for help. */
+void bench_print_list(void);
 
 #endif

@@ -6,14 +6,14 @@
 
 #include "apps/arguments.h"
 #include "apps/bench.h"
-#include "apps/bench_epoch.h"
-#include "apps/bench_report.h"
+#include "apps/bench_network_report.h"
 #include "apps/command.h"
 #include "apps/execution.h"
 #include "apps/memory.h"
 #include "apps/network.h"
 #include "apps/optimizer_arguments.h"
 #include "apps/report.h"
+#include "apps/samples.h"
 
 static const char *const mode_names[] = {"infer", "train", NULL}; /* in the order of sdlf_mode */
 
@@ -57,34 +57,11 @@ typedef struct session {
     bench_result result;
 } session;
 
-/* Real samples in the plan's inputs: zeros would be quicker or slower than what a network meets. */
-static sdlf_status fill_inputs(session *s, sdlf_plan *plan)
-{
-    sdlf_loader *loader = NULL;
-    sdlf_batch batch = {.count = 0};
-    sdlf_loader_options options = {.batch = s->set.batch, .no_prefetch = true};
-    sdlf_status status = sdlf_loader_create(&loader, s->data, &options);
-    if (status == SDLF_OK) status = sdlf_loader_next(loader, &batch);
-    if (status == SDLF_OK && batch.count < s->set.batch) {
-        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--batch %lld: %s has %lld samples", (long long)s->set.batch,
-                           s->data->name, (long long)batch.count);
-    }
-    if (status == SDLF_OK) {
-        const sdlf_layer *input = sdlf_model_layer(s->model, sdlf_model_input(s->model, 0).layer);
-        status = sdlf_plan_write(plan, input->name, batch.samples.data);
-    }
-    if (status == SDLF_OK && s->options.mode == SDLF_TRAIN) {
-        status = sdlf_plan_write(plan, "labels", batch.labels.data);
-    }
-    sdlf_loader_free(loader);
-    return status;
-}
-
 /* A plan with a clock around every step. */
 static sdlf_status time_layers(session *s)
 {
     sdlf_status status = sdlf_plan_create(&s->plan, s->model, &s->options);
-    if (status == SDLF_OK) status = fill_inputs(s, s->plan);
+    if (status == SDLF_OK) status = samples_write(s->plan, s->model, s->data, s->set.batch, s->options.mode);
     if (status == SDLF_OK) status = sdlf_plan_time(s->plan, (int)s->set.repeats);
     return status;
 }
@@ -94,7 +71,9 @@ static sdlf_status time_epoch(session *s)
     sdlf_trainer_options options = {
         .batch = s->set.batch, .seed = 1, .optimizer = s->options.optimizer, .schedule = {.peak = 1e-3f}};
     execution_to_trainer(&s->set.execution, &options);
-    return bench_epoch_time(&s->result.epoch, &s->memory, s->model, s->data, &options, s->set.steps);
+    sdlf_status status = epoch_time_measure(&s->result.epoch, s->model, s->data, &options, s->set.steps);
+    s->memory = s->result.epoch.memory;
+    return status;
 }
 
 static sdlf_status measure_ceilings(session *s)
@@ -163,12 +142,18 @@ static sdlf_status bench_all(session *s, const optimizer_rows *optimizers, const
     return SDLF_OK;
 }
 
+static void epilogue(void)
+{
+    network_print_list();
+    bench_print_list();
+}
+
 static int run(int count, char **words)
 {
     session s = {.model = NULL};
     arguments given;
     optimizer_rows optimizers;
-    optimizer_rows_make(&optimizers);
+    optimizer_rows_make_short(&optimizers);
     const argument_part parts[] = {{bench_arguments, 0},
                                    {execution_arguments, offsetof(settings, execution)},
                                    {machine_arguments, offsetof(settings, execution.choice)},
@@ -176,15 +161,17 @@ static int run(int count, char **words)
                                    {0}};
     const command_usage usage = {
         .command = "bench",
-        .synopsis = "[network] [options]",
-        .text = "Time an epoch of training, then every layer, forward and backward. Each time stands beside its floor: "
+        .synopsis = "[BENCHMARK] [options]",
+        .text = "Without a benchmark's name, or with 'network': time an epoch of training, then every layer, forward "
+                "and backward. Each time stands beside its floor: "
                 "what the FLOPs and the bytes would take at the speed of a large matrix product and of a large copy, "
                 "measured in the same run.",
         .parts = parts,
-        .epilogue = network_print_list,
+        .epilogue = epilogue,
         .examples = "  sdlf bench\n"
                     "  sdlf bench --net lenet5 --batch 1024 --steps 20\n"
-                    "  sdlf bench --mode infer --batch 1\n",
+                    "  sdlf bench --mode infer --batch 1\n"
+                    "  sdlf bench placement --help\n",
     };
     switch (arguments_read(&given, &usage, count, words, &s.set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;

@@ -21,7 +21,8 @@ const argument execution_arguments[] = {
     {"threads", ARGUMENT_INT, offsetof(execution, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: all)"},
     {"conv-algorithm", ARGUMENT_TEXT, offsetof(execution, conv_algorithm), "NAME",
-     .help = "force a convolution algorithm instead of the calculator's own choice"},
+     .help =
+         "force a convolution algorithm instead of the calculators' own choice; CALC:NAME of that calculator alone"},
     {"no-fusion", ARGUMENT_FLAG, offsetof(execution, no_fusion), .help = "run each operation by itself"},
     {0},
 };
@@ -43,6 +44,7 @@ static sdlf_status check_calculator(const char *name, const char *place)
 static sdlf_status check_layer(const sdlf_model *model, const char *name, const char *place)
 {
     suggestion s = {.word = name};
+    if (strcmp(name, "loss") == 0) return SDLF_OK; /* what training adds; a model that has another says so later */
     for (int i = 0; i < sdlf_model_layer_count(model); i++) {
         const char *layer = sdlf_model_layer(model, i)->name;
         if (strcmp(layer, name) == 0) return SDLF_OK;

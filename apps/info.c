@@ -96,7 +96,7 @@ static int run(int count, char **words)
     settings set = {.net = NULL};
     arguments given;
     optimizer_rows optimizers;
-    optimizer_rows_make(&optimizers);
+    optimizer_rows_make_short(&optimizers);
     const argument_part parts[] = {{plan_arguments, 0},
                                    {execution_arguments, offsetof(settings, execution)},
                                    {machine_arguments, offsetof(settings, execution.choice)},

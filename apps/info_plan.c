@@ -6,6 +6,7 @@
 
 #include <sdlf/version.h>
 
+#include "apps/copies.h"
 #include "apps/number.h"
 #include "apps/report.h"
 #include "apps/table.h"
@@ -162,6 +163,7 @@ void info_print_plan(const terminal *out, const info_plan *p)
     report_label(out, "plan");
     printf("batch %s, %s\n\n", number_count(p->options->batch).text, training ? "training" : "inference");
     print_layers(out, p->plan, training);
+    copies_print(out, p->plan, false);
     putchar('\n');
     if (p->steps) {
         print_steps(out, p->plan);
@@ -204,8 +206,9 @@ json_t *info_plan_json(const info_plan *p)
     json_t *memory = json_pack("{sI sI sI sI}", "arena", (json_int_t)p->memory.arena, "arena_without_reuse",
                                (json_int_t)p->memory.unshared, "parameters", (json_int_t)p->memory.parameters, "states",
                                (json_int_t)p->memory.states);
-    return json_pack(
-        "{ss so sI ss sI so so so}", "version", SDLF_VERSION, "network", json_text(sdlf_model_name(p->model)), "batch",
-        (json_int_t)p->options->batch, "mode", p->options->mode == SDLF_TRAIN ? "train" : "infer", "parameters",
-        (json_int_t)sdlf_model_trainable_count(p->model), "memory", memory, "layers", layers, "steps", steps);
+    return json_pack("{ss so sI ss sI so so so so}", "version", SDLF_VERSION, "network",
+                     json_text(sdlf_model_name(p->model)), "batch", (json_int_t)p->options->batch, "mode",
+                     p->options->mode == SDLF_TRAIN ? "train" : "infer", "parameters",
+                     (json_int_t)sdlf_model_trainable_count(p->model), "memory", memory, "layers", layers, "copies",
+                     copies_json(p->plan, false), "steps", steps);
 }

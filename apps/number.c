@@ -114,3 +114,8 @@ number_text number_percent(double part, int decimals)
     snprintf(result.text, sizeof result.text, "%.*f%%", decimals, percent);
     return result;
 }
+
+number_text number_ratio(double ratio)
+{
+    return number_fixed(ratio, fabs(ratio) < 0.0995 ? 3 : decimals_of(fabs(ratio)));
+}

@@ -26,6 +26,9 @@ number_text number_clock(double seconds);
 /* A part of one: number_percent(0.9312, 1) is "93.1%". Never rounds up to 100% what is below it. NaN is "-". */
 number_text number_percent(double part, int decimals);
 
+/* How many times: three digits, "0.048", "1.46", "54.1", "1,203". NaN is "-". */
+number_text number_ratio(double ratio);
+
 /* printf("%.*f") with thousands separators: "1,234.56". NaN is "-". */
 number_text number_fixed(double value, int decimals);
 

@@ -59,7 +59,7 @@ static void add_field(optimizer_rows *rows, const sdlf_optimizer_class *type, co
     }
 }
 
-void optimizer_rows_make(optimizer_rows *rows)
+static void make_rows(optimizer_rows *rows, const char *only)
 {
     *rows = (optimizer_rows){.count = 0};
     rows->row[0] = (argument){.name = "Optimizer", .type = ARGUMENT_HEADING};
@@ -72,8 +72,20 @@ void optimizer_rows_make(optimizer_rows *rows)
                               .help = "what updates the weights"};
     const sdlf_optimizer_class *type;
     for (int i = 0; (type = sdlf_optimizer_class_at(i)); i++) {
-        for (const sdlf_field *field = type->fields; field && field->name; field++) add_field(rows, type, field);
+        for (const sdlf_field *field = type->fields; field && field->name; field++) {
+            if (!only || strcmp(field->name, only) == 0) add_field(rows, type, field);
+        }
     }
+}
+
+void optimizer_rows_make(optimizer_rows *rows)
+{
+    make_rows(rows, NULL);
+}
+
+void optimizer_rows_make_short(optimizer_rows *rows)
+{
+    make_rows(rows, "momentum");
 }
 
 /* Which optimisers have this option? */

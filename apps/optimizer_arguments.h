@@ -28,6 +28,10 @@ typedef struct optimizer_rows {
 /* Fill the rows; they describe an optimizer_settings. */
 void optimizer_rows_make(optimizer_rows *rows);
 
+/* The same for commands that train nothing to keep: of the options only that which decides how much memory an optimiser
+ * takes and which kernel updates the weights, --momentum. */
+void optimizer_rows_make_short(optimizer_rows *rows);
+
 /* Set `optimizer` up: of the type that --optimizer names (sgd by default; where `keep` and the option was not given, the
  * type that is there), with the options that were given. sgd has a momentum of 0.9 unless told otherwise. Errors:
  * SDLF_ERROR_ARGUMENT: an option that this optimiser does not have, or out of its range. */

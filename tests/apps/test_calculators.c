@@ -100,7 +100,7 @@ static void a_gpu_that_is_there(void)
     CHECK_SAYS(SDLF(0, "info", "--net", small_network(), "--forward", "cuda", "--backward", "cpu", "--steps"),
                "copy cuda:0 to host");
     CHECK_SAYS(SDLF(0, "bench", SMALL, "--forward", "cuda", "--backward", "cpu", "--steps", "3", "--copy-size", "1MB"),
-               "copies between memories a step");
+               "copies a step");
     SDLF(0, "train", SMALL, "--place", "relu=cuda", "--place", "dropout=forward:cuda,backward:cpu", "--epochs", "1",
          "--no-save");
     CHECK_SAYS(SDLF(2, "info", "--net", "mlp", "--calculator", "cuda", "--device", "900"), "no CUDA device 900");

@@ -2,10 +2,13 @@
 #include "testing.h"
 
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <sdlf/sdlf.h>
 
+#include "apps/copies.h"
 #include "apps/program.h"
 
 #define CALCULATOR "--calculator", "reference"
@@ -76,6 +79,10 @@ static void optimizers_change_the_memory(void)
 {
     CHECK_SAYS(SDLF(0, "info", "--net", "mlp", CALCULATOR, "--optimizer", "adam"), "1,881,168"); /* two states */
     CHECK_SAYS(SDLF(0, "info", "--net", "mlp", CALCULATOR), "940,584");                          /* one */
+    const program *p = SDLF(0, "info", "--net", "mlp", CALCULATOR, "--momentum", "0");           /* none */
+    CHECK(!strstr(p->out, "optimizer states"));
+    CHECK_SAYS(SDLF(0, "info", "--help"), "--momentum X");
+    CHECK_SAYS(SDLF(2, "info", "--net", "mlp", "--beta1", "0.5"), "unknown option '--beta1'"); /* changes nothing */
 }
 
 static void check_bench(const json_t *bench, bool epoch)
@@ -125,8 +132,60 @@ static void bench(void)
     json_decref(json);
 }
 
+/* A list of what is copied, with its sum. */
+static void check_copies(const json_t *copies, bool timed)
+{
+    int64_t bytes = 0;
+    size_t i;
+    json_t *copy;
+    json_array_foreach(json_object_get(copies, "list"), i, copy)
+    {
+        bytes += integer(copy, "bytes");
+        CHECK(json_is_string(json_object_get(copy, "content")) && json_is_string(json_object_get(copy, "layer")));
+        CHECK(json_is_null(json_object_get(copy, "seconds")) == !timed);
+    }
+    CHECK(i > 3);
+    CHECK_EQUAL(bytes, integer(copies, "bytes"));
+    CHECK_EQUAL((int64_t)i, integer(copies, "count"));
+    CHECK((json_number_value(json_object_get(copies, "seconds")) > 0) == timed);
+}
+
+/* Where a plan copies between memories: the network's pooling on a device. */
+static void copies_are_listed(void)
+{
+    sdlf_model *net = NULL;
+    sdlf_calculator *host = NULL, *device = NULL;
+    sdlf_plan *plan = NULL;
+    CHECK_OK(sdlf_network_read(&net, small_network()));
+    CHECK_OK(sdlf_calculator_open(&host, "cpu", NULL));
+    CHECK_OK(sdlf_calculator_open(&device, "guarded", NULL));
+    CHECK_OK(sdlf_plan_create(
+        &plan, net, &(sdlf_plan_options){.batch = 2, .mode = SDLF_TRAIN, .forward = device, .backward = host}));
+    json_t *copies = copies_json(plan, false);
+    check_copies(copies, false);
+    json_decref(copies);
+    CHECK_OK(sdlf_plan_time(plan, 1));
+    copies = copies_json(plan, true);
+    check_copies(copies, true);
+    json_decref(copies);
+    char *text = NULL;
+    size_t size;
+    terminal out = {.file = open_memstream(&text, &size), .width = 100};
+    copies_print(&out, plan, true);
+    fclose(out.file);
+    CHECK(strstr(text, "guarded:0 to host: output of max_pool2d") != NULL);
+    CHECK(strstr(text, "host to guarded:0: fully_connected.weight") != NULL);
+    CHECK(strstr(text, "copies a step") != NULL);
+    free(text);
+    sdlf_plan_free(plan);
+    sdlf_calculator_close(device);
+    sdlf_calculator_close(host);
+    sdlf_model_free(net);
+}
+
 int main(void)
 {
+    RUN(copies_are_listed);
     RUN(build);
     RUN(plan);
     RUN(optimizers_change_the_memory);

@@ -1,11 +1,12 @@
 /* What sdlf bench network found. */
-#include "apps/bench_report.h"
+#include "apps/bench_network_report.h"
 
 #include <math.h>
 #include <string.h>
 
 #include <sdlf/version.h>
 
+#include "apps/copies.h"
 #include "apps/number.h"
 #include "apps/report.h"
 #include "apps/table.h"
@@ -57,26 +58,6 @@ static pass step_of(const bench_result *result)
     return total;
 }
 
-/* The copies between memories that a step makes; no calculator computes them, and no layer counts them. */
-typedef struct copies {
-    int count;
-    int64_t bytes;
-    double seconds;
-} copies;
-
-static copies copies_of(const sdlf_plan *plan)
-{
-    copies all = {.count = 0};
-    for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
-        sdlf_step_info step = sdlf_plan_step_info(plan, i);
-        if (step.phase != SDLF_PHASE_COPY) continue;
-        all.count++;
-        all.bytes += step.cost.bytes;
-        all.seconds += step.seconds;
-    }
-    return all;
-}
-
 /* Milliseconds, GFLOP/s, GB/s and the share of the floor; four empty cells where nothing ran. */
 static void cell_pass(table *t, pass p)
 {
@@ -109,15 +90,12 @@ static void print_layers(const terminal *out, const bench_result *result)
     cell_pass(t, backward);
     table_print(t, out, 2);
     table_free(t);
-    copies all = copies_of(result->plan);
-    if (all.count == 0) return;
-    printf("  and %d copies between memories a step: %s, %s\n", all.count, number_bytes(all.bytes).text,
-           number_duration(all.seconds).text);
+    copies_print(out, result->plan, true);
 }
 
 static void print_epoch(const terminal *out, const bench_result *result, pass step)
 {
-    const bench_epoch *e = &result->epoch;
+    const epoch_time *e = &result->epoch;
     double floor = step.floor * (double)e->samples / (double)result->batch;
     report_label(out, "epoch");
     printf("%s for %s samples, %s samples/s, %s a step of %s", number_duration(e->seconds).text,
@@ -172,7 +150,7 @@ static json_t *pass_json(pass p)
 
 static json_t *epoch_json(const bench_result *result)
 {
-    const bench_epoch *e = &result->epoch;
+    const epoch_time *e = &result->epoch;
     if (e->seconds <= 0) return json_null();
     double floor = step_of(result).floor * (double)e->samples / (double)result->batch;
     return json_pack("{so sI sI sI so so so}", "seconds", json_number(e->seconds), "samples", (json_int_t)e->samples,
@@ -197,9 +175,7 @@ json_t *bench_json(const bench_result *result)
                                                 json_shape(info.shape), "forward", pass_json(forward_of(result, &info)),
                                                 "backward", pass_json(backward_of(result, &info))));
     }
-    copies all = copies_of(result->plan);
-    json_t *copied = json_pack("{si sI so}", "count", all.count, "bytes", (json_int_t)all.bytes, "seconds",
-                               json_number(all.seconds));
+    json_t *copied = copies_json(result->plan, true);
     return json_pack("{ss so so ss ss sI so so so so so}", "version", SDLF_VERSION, "network",
                      json_text(sdlf_model_name(result->model)), "data", json_text(result->data), "mode",
                      result->mode == SDLF_TRAIN ? "train" : "infer", "math", result->math, "batch",

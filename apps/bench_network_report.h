@@ -1,19 +1,14 @@
 /* What sdlf bench network found, and how it is shown. */
-#ifndef SDLF_APPS_BENCH_REPORT_H
-#define SDLF_APPS_BENCH_REPORT_H
+#ifndef SDLF_APPS_BENCH_NETWORK_REPORT_H
+#define SDLF_APPS_BENCH_NETWORK_REPORT_H
 
 #include <sdlf/plan.h>
 
 #include "apps/ceilings.h"
+#include "apps/epoch_time.h"
 #include "apps/json.h"
 #include "apps/machine.h"
 #include "apps/terminal.h"
-
-typedef struct bench_epoch {
-    int64_t samples, steps; /* of the whole epoch */
-    int64_t measured_steps; /* fewer: the epoch was worked out from them */
-    double seconds;
-} bench_epoch;
 
 typedef struct bench_result {
     const sdlf_model *model;
@@ -22,7 +17,7 @@ typedef struct bench_result {
     const char *math; /* of calculators that have a choice */
     sdlf_mode mode;
     int64_t batch;
-    bench_epoch epoch; /* seconds 0: none was run */
+    epoch_time epoch; /* seconds 0: none was run */
     ceilings ceilings[MACHINE_MAX];
     int ceiling_count;
 } bench_result;

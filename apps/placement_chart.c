@@ -1,0 +1,128 @@
+/* The placement experiment as an SVG file: a panel for each batch size, a bar for each row, as long as its step takes, the
+ * part that copies take set off by its colour; a line where all on the host ends. Times are on a linear scale that begins
+ * at zero, each panel on its own. */
+#include "apps/placement_report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sdlf/version.h>
+
+#include "apps/number.h"
+#include "apps/xml.h"
+
+enum { WIDTH = 960, LEFT = 330, BAR = 420, ROW = 24, TOP = 92, PANEL_HEAD = 34, PANEL_GAP = 22, FOOT = 40 };
+
+static const char compute_colour[] = "#3b6ea5", copy_colour[] = "#e0893b", text_colour[] = "#222",
+                  dim_colour[] = "#777";
+
+static int panel_height(const placement_experiment *e)
+{
+    return PANEL_HEAD + ROW * e->count + PANEL_GAP;
+}
+
+static void text_at(FILE *file, int x, int y, const char *attributes, const char *text)
+{
+    fprintf(file, "<text x=\"%d\" y=\"%d\" %s>", x, y, attributes);
+    xml_text(file, text);
+    fputs("</text>\n", file);
+}
+
+static void bar(FILE *file, double x, int y, double width, const char *colour)
+{
+    if (width > 0)
+        fprintf(file, "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", x, y + 3, width,
+                ROW - 6, colour);
+}
+
+static void draw_row(FILE *file, const placement_experiment *e, const placement_row *row, int y, double per_second)
+{
+    char text[160];
+    bool measured = row->seconds > 0;
+    snprintf(text, sizeof text, "text-anchor=\"end\" fill=\"%s\"", measured ? text_colour : dim_colour);
+    text_at(file, LEFT - 10, y + 16, text, row->name);
+    if (!measured) {
+        snprintf(text, sizeof text, "fill=\"%s\" font-style=\"italic\"", dim_colour);
+        text_at(file, LEFT + 6, y + 16, text, row->missing);
+        return;
+    }
+    double copies = row->copy_seconds < row->seconds ? row->copy_seconds : row->seconds;
+    double width = per_second * row->seconds, copied = per_second * copies;
+    bar(file, LEFT, y, width - copied, compute_colour);
+    bar(file, LEFT + width - copied, y, copied, copy_colour);
+    snprintf(text, sizeof text, "%s, %sx", number_duration(row->seconds).text,
+             number_ratio(placement_against_first(e, row)).text);
+    text_at(file, LEFT + (int)width + 7, y + 16, "fill=\"#222\"", text);
+}
+
+static void draw_panel(FILE *file, const placement_experiment *e, int y)
+{
+    char text[160];
+    double longest = 0, host = e->row[e->host].seconds;
+    for (int i = 0; i < e->count; i++) {
+        const placement_row *row = &e->row[i];
+        if (row->seconds > longest) longest = row->seconds;
+    }
+    double per_second = longest > 0 ? BAR / longest : 0;
+    snprintf(text, sizeof text, "batch %s, %s iterations: time of a step, and how many times faster than the first row",
+             number_count(e->batch).text, number_count(e->iterations).text);
+    text_at(file, 20, y + 18, "font-weight=\"bold\" fill=\"#222\"", text);
+    int first = y + PANEL_HEAD;
+    for (int i = 0; i < e->count; i++) draw_row(file, e, &e->row[i], first + ROW * i, per_second);
+    fprintf(file, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"%s\"/>\n", LEFT, first, LEFT,
+            first + ROW * e->count, text_colour);
+    if (host <= 0) return;
+    double x = LEFT + per_second * host;
+    fprintf(
+        file,
+        "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"%s\" stroke-dasharray=\"3 4\"><title>all on the "
+        "host</title></line>\n",
+        x, first, x, first + ROW * e->count, dim_colour);
+}
+
+static void draw_legend(FILE *file, int x, const char *colour, const char *text)
+{
+    fprintf(file, "<rect x=\"%d\" y=\"68\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x, colour);
+    text_at(file, x + 18, 79, "fill=\"#222\"", text);
+}
+
+static void draw(FILE *file, const placement_report *r)
+{
+    char text[700];
+    int height = TOP + FOOT, y = TOP;
+    for (int i = 0; i < r->count; i++) height += panel_height(&r->experiment[i]);
+    fprintf(file,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
+            "height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\">\n"
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+            WIDTH, height, WIDTH, height);
+    snprintf(text, sizeof text, "Training %s with its layers in different places", r->network);
+    text_at(file, 20, 30, "font-size=\"18\" font-weight=\"bold\" fill=\"#222\"", text);
+    snprintf(text, sizeof text, "%s; math %s", r->runs_on, r->math);
+    text_at(file, 20, 52, "font-size=\"11\" fill=\"#777\"", text);
+    draw_legend(file, 20, compute_colour, "computing");
+    draw_legend(file, 120, copy_colour, "copies between memories");
+    snprintf(text, sizeof text, "dashed: all on %s", r->host);
+    text_at(file, 320, 79, "fill=\"#777\"", text);
+    for (int i = 0; i < r->count; i++) {
+        draw_panel(file, &r->experiment[i], y);
+        y += panel_height(&r->experiment[i]);
+    }
+    snprintf(text, sizeof text,
+             "sdlf %s bench placement. Backward passes and updates are on %s but where all is on %s. Rows that name an "
+             "algorithm are unfused.",
+             SDLF_VERSION, r->host, r->device);
+    text_at(file, 20, height - 18, "font-size=\"11\" fill=\"#777\"", text);
+    fputs("</svg>\n", file);
+}
+
+sdlf_status placement_draw(const placement_report *report, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    if (!file) return sdlf_fail(SDLF_ERROR_IO, "%s: cannot be written (%s)", path, strerror(errno));
+    draw(file, report);
+    bool failed = ferror(file) != 0;
+    if (fclose(file) != 0 || failed) return sdlf_fail(SDLF_ERROR_IO, "%s: not all of it could be written", path);
+    return SDLF_OK;
+}

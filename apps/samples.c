@@ -1,0 +1,76 @@
+/* A data set's samples for the inputs of a plan. */
+#include "apps/samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/memory.h"
+
+/* The input that the model's own loss reads its labels from, or the one that the plan adds. */
+static const char *labels_of(const sdlf_model *model)
+{
+    for (int i = 0; i < sdlf_model_layer_count(model); i++) {
+        if (!sdlf_model_layer(model, i)->type->is_loss || sdlf_model_layer_input_count(model, i) < 2) continue;
+        return sdlf_model_layer(model, sdlf_model_layer_input(model, i, 1).layer)->name;
+    }
+    return "labels";
+}
+
+sdlf_feed samples_feed(sdlf_model *model, const sdlf_dataset *data)
+{
+    const sdlf_normalization *known = sdlf_model_normalization(model);
+    sdlf_feed feed = {
+        .labels = labels_of(model),
+        .sample_data = data->samples,
+        .label_data = data->labels,
+        .mean = known->known ? known->mean : data->mean,
+        .scale = known->known ? known->scale : data->scale,
+    };
+    for (int i = 0; i < sdlf_model_input_count(model) && !feed.samples; i++) {
+        const char *name = sdlf_model_layer(model, sdlf_model_input(model, i).layer)->name;
+        if (strcmp(name, feed.labels) != 0) feed.samples = name;
+    }
+    return feed;
+}
+
+/* Samples come as float32; a plan may compute in float64. */
+static sdlf_status write_samples(sdlf_plan *plan, const char *input, const sdlf_batch *batch)
+{
+    sdlf_binding binding;
+    sdlf_status status = sdlf_plan_input(plan, input, &binding);
+    if (status != SDLF_OK) return status;
+    const sdlf_tensor *wanted = &binding.tensor;
+    if (!sdlf_shape_equal(wanted->shape, batch->samples.shape)) {
+        return sdlf_fail(SDLF_ERROR_SHAPE, "input '%s' takes batches of shape %s, the data have shape %s", input,
+                         sdlf_shape_print(wanted->shape).text, sdlf_shape_print(batch->samples.shape).text);
+    }
+    void *converted = memory_allocate((size_t)sdlf_tensor_bytes(wanted) + 1);
+    sdlf_convert(wanted->dtype, converted, SDLF_FLOAT32, batch->samples.data, sdlf_tensor_count(wanted));
+    status = sdlf_plan_write(plan, input, converted);
+    free(converted);
+    return status;
+}
+
+sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset *data, int64_t count, sdlf_mode mode)
+{
+    sdlf_feed feed = samples_feed(model, data);
+    sdlf_dataset normalized = *data; /* a view */
+    normalized.mean = feed.mean;
+    normalized.scale = feed.scale;
+    sdlf_loader *loader = NULL;
+    sdlf_batch batch = {.count = 0};
+    sdlf_status status =
+        sdlf_loader_create(&loader, &normalized, &(sdlf_loader_options){.batch = count, .no_prefetch = true});
+    if (status == SDLF_OK) status = sdlf_loader_next(loader, &batch);
+    if (status == SDLF_OK && batch.count < count) {
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--batch %lld: %s has %lld samples", (long long)count, data->name,
+                           (long long)batch.count);
+    }
+    if (status == SDLF_OK && !feed.samples) {
+        status = sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has no input for samples", sdlf_model_name(model));
+    }
+    if (status == SDLF_OK) status = write_samples(plan, feed.samples, &batch);
+    if (status == SDLF_OK && mode == SDLF_TRAIN) status = sdlf_plan_write(plan, feed.labels, batch.labels.data);
+    sdlf_loader_free(loader);
+    return status;
+}

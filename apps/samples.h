@@ -1,0 +1,17 @@
+/* A data set's samples for the inputs of a plan that is timed or compared: zeros would be quicker or slower than what a
+ * network meets. */
+#ifndef SDLF_APPS_SAMPLES_H
+#define SDLF_APPS_SAMPLES_H
+
+#include <sdlf/dataset.h>
+#include <sdlf/plan.h>
+
+/* What a training plan of this model needs to draw its batches from the data, which are borrowed, as are the names of the
+ * model's inputs. Samples are normalised as the model says, or, where it does not, as the data set does. */
+sdlf_feed samples_feed(sdlf_model *model, const sdlf_dataset *data);
+
+/* Write the first `batch` samples, and in a training plan their labels, into the plan's inputs. Errors: SDLF_ERROR_ARGUMENT:
+ * the data set has fewer; SDLF_ERROR_SHAPE: they do not fit. */
+sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset *data, int64_t batch, sdlf_mode mode);
+
+#endif
