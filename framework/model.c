@@ -189,6 +189,12 @@ sdlf_node sdlf_input(sdlf_model *model, const char *name, sdlf_dtype dtype, sdlf
     return sdlf_model_add(model, &sdlf_input_layer_class, &options, NULL, 0);
 }
 
+sdlf_node sdlf_sparse_input(sdlf_model *model, const char *name)
+{
+    sdlf_input_options options = {.name = name, .dtype = SDLF_FLOAT32, .sparse = true};
+    return sdlf_model_add(model, &sdlf_input_layer_class, &options, NULL, 0);
+}
+
 void sdlf_output(sdlf_model *model, const char *name, sdlf_node node)
 {
     if (model == NULL || model->status != SDLF_OK) return;

@@ -11,10 +11,23 @@
 
 #include "framework/initializer.h"
 
+/* Sparse matrices stand where the layer takes them, and nowhere else. */
+static sdlf_status check_sparse(const sdlf_layer_class *type, const sdlf_signature *signature)
+{
+    for (int i = 0; i < signature->input_count; i++) {
+        bool wanted = type->sparse_inputs >> i & 1;
+        if (signature->input_sparse[i] == wanted) continue;
+        return sdlf_fail(SDLF_ERROR_SHAPE, "input %d is %s, expected a %s", i, wanted ? "dense" : "a sparse matrix",
+                         wanted ? "sparse matrix" : "dense tensor");
+    }
+    return SDLF_OK;
+}
+
 sdlf_status model_layer_infer(const sdlf_layer *layer, int position, const sdlf_layer *producer,
                               sdlf_signature *signature)
 {
-    sdlf_status status = layer->type->infer(layer, signature);
+    sdlf_status status = check_sparse(layer->type, signature);
+    if (status == SDLF_OK) status = layer->type->infer(layer, signature);
     for (int i = 0; status == SDLF_OK && i < signature->output_count; i++) {
         if (sdlf_shape_count(signature->output_shape[i]) < 0)
             status = sdlf_fail(SDLF_ERROR_SHAPE, "output %s has too many elements",
@@ -87,6 +100,7 @@ sdlf_status model_infer_layer(sdlf_model *model, int index, sdlf_signature *sign
                              entry->layer.name, i, node.output, source->layer.name, source->output_count);
         signature->input_shape[i] = source->output_shape[node.output];
         signature->input_dtype[i] = source->output_dtype[node.output];
+        signature->input_sparse[i] = source->output_sparse[node.output];
     }
     const sdlf_layer *producer = entry->input_count > 0 ? &model->layers[entry->inputs[0].layer].layer : NULL;
     sdlf_status status = model_layer_infer(&entry->layer, index, producer, signature);
@@ -94,6 +108,7 @@ sdlf_status model_infer_layer(sdlf_model *model, int index, sdlf_signature *sign
     entry->output_count = signature->output_count;
     memcpy(entry->output_shape, signature->output_shape, sizeof entry->output_shape);
     memcpy(entry->output_dtype, signature->output_dtype, sizeof entry->output_dtype);
+    memcpy(entry->output_sparse, signature->output_sparse, sizeof entry->output_sparse);
     return SDLF_OK;
 }
 

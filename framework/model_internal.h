@@ -13,6 +13,7 @@ typedef struct model_layer {
     int output_count;
     sdlf_shape output_shape[SDLF_MAX_LAYER_OUTPUTS]; /* for a batch of 1 */
     sdlf_dtype output_dtype[SDLF_MAX_LAYER_OUTPUTS];
+    bool output_sparse[SDLF_MAX_LAYER_OUTPUTS];
     int first_parameter, parameter_count;
 } model_layer;
 

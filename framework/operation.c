@@ -12,6 +12,7 @@ static const sdlf_operation_class *const classes[SDLF_OPERATION_COUNT] = {
     [SDLF_GATHER_BATCH] = &sdlf_gather_batch_operation,
     [SDLF_NEXT_BATCH] = &sdlf_next_batch_operation,
     [SDLF_GEMM] = &sdlf_gemm_operation,
+    [SDLF_SPMM_CSR] = &sdlf_spmm_csr_operation,
     [SDLF_REDUCE] = &sdlf_reduce_operation,
     [SDLF_ADD] = &sdlf_add_operation,
     [SDLF_CONV2D_FORWARD] = &sdlf_conv2d_forward_operation,
@@ -74,6 +75,10 @@ static sdlf_status check_operands(const char *operation, const sdlf_operand *dec
         if (sdlf_dtype_size(found[i].dtype) == 0) {
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: operand '%s' has dtype %d, which does not exist", operation,
                              declared[i].name, (int)found[i].dtype);
+        }
+        if ((found[i].layout == SDLF_CSR) != declared[i].sparse) {
+            return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' is %s, expected %s", operation, declared[i].name,
+                             found[i].layout == SDLF_CSR ? "sparse" : "dense", declared[i].sparse ? "sparse" : "dense");
         }
         if (sdlf_tensor_bytes(&found[i]) < 0) {
             return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' of shape %s has a negative side or is too large",

@@ -19,6 +19,58 @@ sdlf_tensor sdlf_tensor_view(sdlf_dtype dtype, sdlf_shape shape, void *data)
     return tensor;
 }
 
+/* ---- sparse matrices: where their parts begin ---- */
+
+enum { PART_ALIGNMENT = 64 };
+
+/* `count` elements of `size` bytes behind the byte `before`, rounded up; -1 where that overflows or came in. */
+static int64_t after(int64_t before, int64_t count, int64_t size)
+{
+    const int64_t most = INT64_MAX - PART_ALIGNMENT;
+    if (before < 0 || count < 0 || count > (most - before) / size) return -1;
+    return (before + count * size + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
+}
+
+static int64_t columns_start(const sdlf_tensor *matrix)
+{
+    int64_t rows = matrix->shape.dim[0];
+    return rows < 0 || rows == INT64_MAX ? -1 : after(0, rows + 1, (int64_t)sizeof(int64_t));
+}
+
+static int64_t values_start(const sdlf_tensor *matrix)
+{
+    return after(columns_start(matrix), matrix->stored, (int64_t)sizeof(int32_t));
+}
+
+static int64_t csr_bytes(const sdlf_tensor *matrix)
+{
+    if (sdlf_tensor_count(matrix) < 0 || sdlf_dtype_size(matrix->dtype) == 0) return -1;
+    return after(values_start(matrix), matrix->stored, (int64_t)sdlf_dtype_size(matrix->dtype));
+}
+
+sdlf_tensor sdlf_csr_view(sdlf_dtype dtype, int64_t rows, int64_t columns, int64_t stored, void *data)
+{
+    return (sdlf_tensor){
+        .dtype = dtype, .shape = sdlf_shape(rows, columns), .layout = SDLF_CSR, .stored = stored, .data = data};
+}
+
+int64_t *sdlf_csr_offsets(const sdlf_tensor *matrix)
+{
+    return matrix->data;
+}
+
+int32_t *sdlf_csr_columns(const sdlf_tensor *matrix)
+{
+    return matrix->data ? (int32_t *)((char *)matrix->data + columns_start(matrix)) : NULL;
+}
+
+void *sdlf_csr_values(const sdlf_tensor *matrix)
+{
+    return matrix->data ? (char *)matrix->data + values_start(matrix) : NULL;
+}
+
+/* ---- all tensors ---- */
+
 bool sdlf_tensor_present(const sdlf_tensor *tensor)
 {
     return tensor->dtype != SDLF_NONE;
@@ -26,24 +78,29 @@ bool sdlf_tensor_present(const sdlf_tensor *tensor)
 
 int64_t sdlf_tensor_count(const sdlf_tensor *tensor)
 {
+    if (tensor->layout == SDLF_CSR)
+        return tensor->stored >= 0 && sdlf_shape_count(tensor->shape) >= 0 ? tensor->stored : -1;
     return sdlf_tensor_present(tensor) ? sdlf_shape_count(tensor->shape) : 0;
 }
 
 /* -1 where the count is invalid or the bytes overflow. */
 int64_t sdlf_tensor_bytes(const sdlf_tensor *tensor)
 {
+    if (tensor->layout == SDLF_CSR) return csr_bytes(tensor);
     int64_t count = sdlf_tensor_count(tensor), size = (int64_t)sdlf_dtype_size(tensor->dtype);
     if (count < 0 || (size > 0 && count > INT64_MAX / size)) return -1;
     return count * size;
 }
 
-sdlf_status sdlf_tensor_create(sdlf_tensor *tensor, sdlf_calculator *calculator, sdlf_dtype dtype, sdlf_shape shape)
+/* Give `made` memory and hand it over. */
+static sdlf_status create(sdlf_tensor *tensor, sdlf_tensor made, sdlf_calculator *calculator)
 {
     *tensor = (sdlf_tensor){.dtype = SDLF_NONE};
+    sdlf_dtype dtype = made.dtype;
+    sdlf_shape shape = made.shape;
     if (sdlf_dtype_size(dtype) == 0) {
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "tensor: %d is no dtype", (int)dtype);
     }
-    sdlf_tensor made = sdlf_tensor_view(dtype, shape, NULL);
     int64_t bytes = sdlf_tensor_bytes(&made);
     if (bytes < 0) {
         return sdlf_fail(SDLF_ERROR_SHAPE,
@@ -64,6 +121,17 @@ sdlf_status sdlf_tensor_create(sdlf_tensor *tensor, sdlf_calculator *calculator,
     return SDLF_OK;
 }
 
+sdlf_status sdlf_tensor_create(sdlf_tensor *tensor, sdlf_calculator *calculator, sdlf_dtype dtype, sdlf_shape shape)
+{
+    return create(tensor, sdlf_tensor_view(dtype, shape, NULL), calculator);
+}
+
+sdlf_status sdlf_csr_create(sdlf_tensor *matrix, sdlf_calculator *calculator, sdlf_dtype dtype, int64_t rows,
+                            int64_t columns, int64_t stored)
+{
+    return create(matrix, sdlf_csr_view(dtype, rows, columns, stored, NULL), calculator);
+}
+
 void sdlf_tensor_release(sdlf_tensor *tensor, sdlf_calculator *calculator)
 {
     if (!tensor) return;
@@ -78,7 +146,7 @@ void sdlf_tensor_release(sdlf_tensor *tensor, sdlf_calculator *calculator)
 bool sdlf_tensor_is_contiguous(const sdlf_tensor *tensor)
 {
     int64_t stride = 1;
-    if (sdlf_tensor_count(tensor) == 0) return true;
+    if (tensor->layout == SDLF_CSR || sdlf_tensor_count(tensor) == 0) return true;
     for (int i = tensor->shape.rank - 1; i >= 0; i--) {
         if (tensor->shape.dim[i] != 1 && tensor->stride[i] != stride) return false;
         stride *= tensor->shape.dim[i];
@@ -88,7 +156,7 @@ bool sdlf_tensor_is_contiguous(const sdlf_tensor *tensor)
 
 sdlf_tensor sdlf_tensor_reshape(sdlf_tensor tensor, sdlf_shape shape)
 {
-    assert(sdlf_tensor_is_contiguous(&tensor));
+    assert(tensor.layout == SDLF_DENSE && sdlf_tensor_is_contiguous(&tensor));
     assert(sdlf_shape_count(shape) == sdlf_tensor_count(&tensor));
     sdlf_tensor result = sdlf_tensor_view(tensor.dtype, shape, tensor.data);
     result.buffer = tensor.buffer;
@@ -98,7 +166,7 @@ sdlf_tensor sdlf_tensor_reshape(sdlf_tensor tensor, sdlf_shape shape)
 
 sdlf_tensor sdlf_tensor_narrow(sdlf_tensor tensor, int axis, int64_t start, int64_t length)
 {
-    assert(axis >= 0 && axis < tensor.shape.rank);
+    assert(tensor.layout == SDLF_DENSE && axis >= 0 && axis < tensor.shape.rank);
     assert(start >= 0 && length >= 0 && start + length <= tensor.shape.dim[axis]);
     int64_t skipped = start * tensor.stride[axis] * (int64_t)sdlf_dtype_size(tensor.dtype);
     tensor.shape.dim[axis] = length;
@@ -109,7 +177,8 @@ sdlf_tensor sdlf_tensor_narrow(sdlf_tensor tensor, int axis, int64_t start, int6
 
 sdlf_tensor sdlf_tensor_transpose(sdlf_tensor tensor, int axis_a, int axis_b)
 {
-    assert(axis_a >= 0 && axis_a < tensor.shape.rank && axis_b >= 0 && axis_b < tensor.shape.rank);
+    assert(tensor.layout == SDLF_DENSE && axis_a >= 0 && axis_a < tensor.shape.rank && axis_b >= 0 &&
+           axis_b < tensor.shape.rank);
     int64_t dim = tensor.shape.dim[axis_a], stride = tensor.stride[axis_a];
     tensor.shape.dim[axis_a] = tensor.shape.dim[axis_b];
     tensor.stride[axis_a] = tensor.stride[axis_b];

@@ -22,8 +22,23 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_BOOL,
      .offset = offsetof(sdlf_input_options, whole),
      .help = "shape is the whole input's; it has no batch"},
+    {.name = "sparse",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_input_options, sparse),
+     .help = "a sparse matrix over the batch: a graph's adjacency"},
     {.name = NULL},
 };
+
+static sdlf_status add_sparse(const sdlf_input_options *options, sdlf_dtype dtype, sdlf_signature *signature)
+{
+    sdlf_shape shape = options->whole ? options->shape : sdlf_shape(signature->batch, signature->batch);
+    if (dtype != signature->dtype)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "a sparse input is of float32, not %s", sdlf_dtype_name(dtype));
+    if (shape.rank != 2)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "a sparse input has two dimensions, not %s", sdlf_shape_print(shape).text);
+    signature->output_sparse[0] = true;
+    return sdlf_layer_add_output(signature, dtype, shape);
+}
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 {
@@ -31,6 +46,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     sdlf_dtype dtype = (sdlf_dtype)options->dtype;
     if (sdlf_dtype_size(dtype) == 0) return sdlf_fail(SDLF_ERROR_SHAPE, "an input needs a dtype, such as float32");
     if (sdlf_dtype_is_float(dtype)) dtype = signature->dtype;
+    if (options->sparse) return add_sparse(options, dtype, signature);
     if (options->whole) return sdlf_layer_add_output(signature, dtype, options->shape);
     if (options->shape.rank >= SDLF_MAX_RANK)
         return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s has rank %d: at most %d dimensions beside the batch",

@@ -10,9 +10,10 @@ typedef struct sdlf_input_options {
     int dtype;        /* sdlf_dtype; a floating one becomes the plan's floating type */
     sdlf_shape shape; /* of one sample: the batch is put before it, unless `whole` */
     bool whole;       /* the shape is all there is, and has nothing to do with the batch */
+    bool sparse;      /* a sparse matrix: of shape (N,N) over the batch, or of `shape` where that is whole */
 } sdlf_input_options;
 
-/* No inputs; one output of shape (signature->batch, shape), or shape. Its passes consist of no operations. */
+/* No inputs; one output of shape (signature->batch, shape), or shape, or a sparse one. Its passes consist of no operations. */
 extern const sdlf_layer_class sdlf_input_layer_class;
 
 #endif

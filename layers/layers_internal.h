@@ -14,6 +14,7 @@ extern const sdlf_layer_class sdlf_dropout_class;
 extern const sdlf_layer_class sdlf_flatten_class;
 extern const sdlf_layer_class sdlf_fully_connected_class;
 extern const sdlf_layer_class sdlf_global_avg_pool2d_class;
+extern const sdlf_layer_class sdlf_graph_conv_class;
 extern const sdlf_layer_class sdlf_leaky_relu_class;
 extern const sdlf_layer_class sdlf_log_softmax_class;
 extern const sdlf_layer_class sdlf_max_pool2d_class;

@@ -9,6 +9,7 @@ static const sdlf_layer_class *const classes[] = {
     &sdlf_avg_pool2d_class,
     &sdlf_global_avg_pool2d_class,
     &sdlf_fully_connected_class,
+    &sdlf_graph_conv_class,
     &sdlf_batch_norm2d_class,
     &sdlf_dropout_class,
     &sdlf_relu_class,

@@ -158,6 +158,7 @@ const sdlf_calculator_class sdlf_cpu_calculator_class = {
             [SDLF_GATHER_BATCH] = {.run = run_gather},
             [SDLF_NEXT_BATCH] = {.run = cpu_next_batch},
             [SDLF_GEMM] = {.run = run, .supports = supports, .workspace = workspace, .algorithms = gemm_algorithms},
+            [SDLF_SPMM_CSR] = {.run = run, .supports = supports, .workspace = workspace},
             [SDLF_REDUCE] = {.run = run, .supports = supports, .workspace = workspace},
             [SDLF_ADD] = {.run = run, .supports = supports, .workspace = workspace},
             [SDLF_CONV2D_FORWARD] =

@@ -124,7 +124,13 @@ extern "C" int64_t softmax_cross_entropy_forward_workspace_cuda(const sdlf_calcu
 
 extern "C" bool softmax_cross_entropy_forward_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
 {
-    return !sdlf_tensor_present(&op->out[3]); /* the gradient is a kernel of its own */
+    /* the gradient is a kernel of its own */
+    return !sdlf_tensor_present(&op->out[3]) && !sdlf_tensor_present(&op->in[3]);
+}
+
+extern "C" bool softmax_cross_entropy_backward_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
+{
+    return !sdlf_tensor_present(&op->in[3]);
 }
 
 extern "C" sdlf_status softmax_cross_entropy_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)

@@ -115,6 +115,7 @@ sdlf_kernel softmax_cross_entropy_forward_cuda, softmax_cross_entropy_backward_c
 sdlf_kernel sgd_update_cuda, adam_update_cuda, rmsprop_update_cuda, clip_scale_cuda;
 
 bool next_batch_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+bool softmax_cross_entropy_backward_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool softmax_cross_entropy_forward_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool random_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -80,6 +80,7 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
             [SDLF_GATHER_BATCH] = {.run = gather_batch_reference},
             [SDLF_NEXT_BATCH] = {.run = next_batch_reference},
             [SDLF_GEMM] = {.run = gemm_reference},
+            [SDLF_SPMM_CSR] = {.run = spmm_csr_reference},
             [SDLF_REDUCE] = {.run = reduce_reference},
             [SDLF_ADD] = {.run = add_reference},
             [SDLF_CONV2D_FORWARD] = {.run = conv2d_forward_reference},

@@ -31,33 +31,45 @@ static double forward_row(const sdlf_operation *operation, int64_t n, bool *corr
     return label >= 0 && label < classes ? loss : NAN;
 }
 
-/* dlogits = (p - t) dloss / N */
+/* What row n's loss is multiplied by. */
+static double weight(const sdlf_operation *operation, int64_t n)
+{
+    const sdlf_tensor *weights = &operation->in[3];
+    return sdlf_tensor_present(weights) ? get(weights, n) : 1 / (double)operation->in[0].shape.dim[0];
+}
+
+/* dlogits = (p - t) dloss / N, or with the row's weight for 1 / N */
 static void gradient(const sdlf_operation *operation, const sdlf_tensor *p, const sdlf_tensor *dlogits)
 {
     int64_t rows = p->shape.dim[0], classes = p->shape.dim[1];
-    double each = get(&operation->in[2], 0) / (double)rows;
     for (int64_t e = 0; e < rows * classes; e++) {
         int64_t label = ((const int32_t *)operation->in[1].data)[e / classes];
-        put(dlogits, e, (get(p, e) - target(operation, label, e % classes, classes)) * each);
+        double w = weight(operation, e / classes);
+        double difference = w != 0 ? get(p, e) - target(operation, label, e % classes, classes) : 0;
+        put(dlogits, e, difference * w * get(&operation->in[2], 0));
     }
 }
 
 sdlf_status softmax_cross_entropy_forward_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
-    int64_t rows = operation->in[0].shape.dim[0], hits = 0;
-    double sum = 0;
+    int64_t rows = operation->in[0].shape.dim[0], hits = 0, counted = 0;
+    double sum = 0, weighted = 0;
     for (int64_t n = 0; n < rows; n++) {
         bool correct;
-        sum += forward_row(operation, n, &correct);
+        double loss = forward_row(operation, n, &correct), w = weight(operation, n);
+        if (w == 0) continue;
+        sum += loss;
+        weighted += w * loss;
         if (correct) hits++;
+        counted++;
     }
-    put(&operation->out[1], 0, sum / (double)rows);
+    put(&operation->out[1], 0, sdlf_tensor_present(&operation->in[3]) ? weighted : sum / (double)rows);
     if (sdlf_tensor_present(&operation->out[2])) {
         double *metrics = operation->out[2].data;
         metrics[0] += sum;
         metrics[1] += (double)hits;
-        metrics[2] += (double)rows;
+        metrics[2] += (double)counted;
     }
     if (sdlf_tensor_present(&operation->out[3])) gradient(operation, &operation->out[0], &operation->out[3]);
     return SDLF_OK;

@@ -7,6 +7,7 @@
 extern const sdlf_operation_class sdlf_fill_operation, sdlf_copy_operation, sdlf_gather_batch_operation;
 extern const sdlf_operation_class sdlf_next_batch_operation;
 extern const sdlf_operation_class sdlf_gemm_operation, sdlf_gemm_backward_sgd_operation;
+extern const sdlf_operation_class sdlf_spmm_csr_operation;
 extern const sdlf_operation_class sdlf_reduce_operation, sdlf_add_operation;
 extern const sdlf_operation_class sdlf_conv2d_forward_operation, sdlf_conv2d_backward_input_operation;
 extern const sdlf_operation_class sdlf_conv2d_backward_weights_operation;

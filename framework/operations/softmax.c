@@ -66,6 +66,7 @@ static sdlf_check expect_cross_entropy(const sdlf_operation *operation, const sd
                 "operand '%s' has shape %s, expected at least one row and one class",
                 sdlf_operation_class_of(operation->kind)->in[0].name, sdlf_shape_print(rows->shape).text);
     sdlf_expect_operand(&check, &operation->in[1], SDLF_INT32, sdlf_shape(rows->shape.dim[0]));
+    sdlf_expect_operand(&check, &operation->in[3], rows->dtype, sdlf_shape(rows->shape.dim[0]));
     sdlf_expect_operand(&check, &operation->out[0], rows->dtype, rows->shape);
     sdlf_expect_below(&check, "smoothing", (double)operation->cross_entropy.smoothing, 0, 1);
     return check;
@@ -91,7 +92,10 @@ static int64_t cross_entropy_forward_flops(const sdlf_operation *operation)
 
 const sdlf_operation_class sdlf_softmax_cross_entropy_forward_operation = {
     .name = "softmax_cross_entropy_forward",
-    .in = {{.name = "logits"}, {.name = "labels"}, {.name = "dloss", .optional = true}},
+    .in = {{.name = "logits"},
+           {.name = "labels"},
+           {.name = "dloss", .optional = true},
+           {.name = "weights", .optional = true}},
     .out = {{.name = "p"},
             {.name = "loss"},
             {.name = "metrics", .optional = true, .updated = true},
@@ -115,7 +119,7 @@ static int64_t cross_entropy_backward_flops(const sdlf_operation *operation)
 
 const sdlf_operation_class sdlf_softmax_cross_entropy_backward_operation = {
     .name = "softmax_cross_entropy_backward",
-    .in = {{.name = "p"}, {.name = "labels"}, {.name = "dloss"}},
+    .in = {{.name = "p"}, {.name = "labels"}, {.name = "dloss"}, {.name = "weights", .optional = true}},
     .out = {{.name = "dlogits"}},
     .check = check_cross_entropy_backward,
     .flops = cross_entropy_backward_flops,

@@ -31,8 +31,7 @@ static sdlf_status bind_buffer(sdlf_plan *plan, plan_buffer *buffer)
         return SDLF_OK;
     }
     if (buffer->kind == BUFFER_DATA && plan_is_host_space(plan, buffer->space)) {
-        const sdlf_feed *feed = &plan->feed.feed;
-        buffer->memory = buffer->data == 0 ? feed->sample_data.data : feed->label_data.data;
+        buffer->memory = plan_data(plan, buffer->data)->data;
         return SDLF_OK;
     }
     sdlf_parameter *parameter = buffer->kind == BUFFER_DATA ? NULL : &plan->model->parameters[buffer->parameter];
@@ -228,15 +227,14 @@ sdlf_status sdlf_plan_store_parameters(sdlf_plan *plan)
     return status == SDLF_OK ? with_staging(plan, false) : status;
 }
 
-/* The feed's data go to the devices that hold a copy of their own, once. */
+/* A feed's data and constants go to the devices that hold a copy of their own, once. */
 static sdlf_status load_data(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;
     for (int i = 1; i < plan->buffer_count && status == SDLF_OK; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
         if (buffer->kind != BUFFER_DATA || buffer->offset < 0) continue;
-        const sdlf_tensor *data = buffer->data == 0 ? &plan->feed.feed.sample_data : &plan->feed.feed.label_data;
-        status = plan_upload(plan, i, data->data, buffer->bytes);
+        status = plan_upload(plan, i, plan_data(plan, buffer->data)->data, buffer->bytes);
     }
     return status;
 }

@@ -81,6 +81,14 @@ bool plan_is_host_space(const sdlf_plan *plan, int space)
     return strcmp(plan->spaces[space].name, SDLF_HOST_SPACE) == 0;
 }
 
+/* Do the plan and the one that it shares with mean the same data by that number? */
+static bool same_data(const sdlf_plan *plan, int data)
+{
+    const sdlf_plan *share = plan->options.share;
+    if (data >= PLAN_FIRST_CONSTANT + share->options.constant_count) return false;
+    return plan_data(plan, data)->data == plan_data(share, data)->data;
+}
+
 const plan_buffer *plan_shared_buffer(const sdlf_plan *plan, const plan_buffer *wanted)
 {
     const sdlf_plan *share = plan->options.share;
@@ -89,6 +97,7 @@ const plan_buffer *plan_shared_buffer(const sdlf_plan *plan, const plan_buffer *
         if (buffer->kind == wanted->kind && buffer->parameter == wanted->parameter && buffer->state == wanted->state &&
             buffer->data == wanted->data && buffer->dtype == wanted->dtype && buffer->bytes == wanted->bytes &&
             buffer->memory != NULL && buffer->space >= 0 &&
+            (wanted->kind != BUFFER_DATA || same_data(plan, wanted->data)) &&
             strcmp(share->spaces[buffer->space].name, plan->spaces[wanted->space].name) == 0)
             return buffer;
     }

@@ -8,6 +8,7 @@ static sdlf_activation *epilogue_of(sdlf_operation *operation)
     switch (operation->kind) {
     case SDLF_CONV2D_FORWARD: return &operation->conv2d.activation;
     case SDLF_GEMM: return &operation->gemm.activation;
+    case SDLF_SPMM_CSR: return operation->spmm.log_softmax ? NULL : &operation->spmm.activation;
     case SDLF_ADD: return &operation->add.activation;
     case SDLF_BATCH_NORM2D_INFER: return &operation->batch_norm.activation;
     default: return NULL;
@@ -51,6 +52,26 @@ static bool fuse_activation(sdlf_plan *plan, int i)
     return true;
 }
 
+/* y = log_softmax(a x + bias): the row's values are at hand when the sparse product has added them up. */
+static bool fuse_log_softmax(sdlf_plan *plan, int i)
+{
+    plan_step *step = &plan->steps[i];
+    sdlf_operation fused = step->operation;
+    if (fused.kind != SDLF_SPMM_CSR || fused.spmm.log_softmax || fused.spmm.activation.function != SDLF_IDENTITY)
+        return false;
+    int reader = sole_reader(plan, i);
+    if (reader < 0 || plan->steps[reader].operation.kind != SDLF_LOG_SOFTMAX_FORWARD) return false;
+    const sdlf_operation *softmax = &plan->steps[reader].operation;
+    if (softmax->in[0].shape.rank != 2 || softmax->softmax.axis != 1) return false;
+    fused.spmm.log_softmax = true;
+    write_to(&fused, softmax);
+    if (!sdlf_calculator_supports(step->calculator, &fused)) return false;
+    step->operation = fused;
+    plan->steps[reader].dead = true;
+    plan_join_groups(plan, step->node, plan->steps[reader].node);
+    return true;
+}
+
 /* y = conv(x) + r. The fused operation runs where the addition stood, when r is sure to be there. */
 static bool fuse_residual(sdlf_plan *plan, int i)
 {
@@ -81,7 +102,7 @@ sdlf_status plan_fuse_epilogues(sdlf_plan *plan)
         if (!plan->steps[i].dead) fuse_residual(plan, i);
     }
     for (int i = 0; i < plan->step_count; i++) {
-        if (!plan->steps[i].dead) fuse_activation(plan, i);
+        if (!plan->steps[i].dead && !fuse_log_softmax(plan, i)) fuse_activation(plan, i);
     }
     return SDLF_OK;
 }

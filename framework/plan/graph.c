@@ -69,6 +69,7 @@ static sdlf_status infer_node(sdlf_plan *plan, int index)
     for (int i = 0; i < node->input_count; i++) {
         signature->input_shape[i] = plan->values[node->inputs[i]].tensor.shape;
         signature->input_dtype[i] = plan->values[node->inputs[i]].tensor.dtype;
+        signature->input_sparse[i] = plan->values[node->inputs[i]].tensor.layout == SDLF_CSR;
     }
     const sdlf_layer *producer = NULL;
     for (int i = 0; i < index && node->input_count > 0; i++) {
@@ -85,6 +86,7 @@ static sdlf_status infer_node(sdlf_plan *plan, int index)
     for (int i = 0; i < signature->output_count; i++) {
         plan_value *value = &plan->values[plan->value_count++];
         *value = (plan_value){.tensor = sdlf_tensor_view(signature->output_dtype[i], signature->output_shape[i], NULL)};
+        if (signature->output_sparse[i]) value->tensor.layout = SDLF_CSR;
     }
     node->idle = !signature->training && node->layer->type->is_identity_in_inference != NULL &&
                  node->layer->type->is_identity_in_inference(node->layer);
@@ -205,7 +207,9 @@ sdlf_status plan_build_graph(sdlf_plan *plan)
     plan->values = calloc(count * SDLF_MAX_LAYER_OUTPUTS, sizeof *plan->values);
     if (plan->nodes == NULL || plan->values == NULL)
         return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for %zu layers", count);
-    sdlf_status status = add_model_layers(plan);
+    sdlf_status status = plan_take_constants(plan);
+    if (status == SDLF_OK) status = add_model_layers(plan);
+    if (status == SDLF_OK) status = plan_check_constants(plan);
     if (status != SDLF_OK) return status;
     if (plan->options.mode == SDLF_TRAIN && !has_loss(plan)) {
         status = plan_add_loss(plan);

@@ -74,7 +74,10 @@ static sdlf_status prepare_node(sdlf_plan *plan, plan_node *node)
     for (int i = 0; i < signature->output_count && status == SDLF_OK; i++) {
         plan_value *value = &plan->values[node->first_value + i];
         bool view = i == 0 && !is_input && (node->layer->type->forward == NULL || node->idle);
-        if (view)
+        const sdlf_constant *constant = plan_constant_of(plan, node);
+        if (constant != NULL)
+            status = plan_make_constant(plan, constant, &value->tensor);
+        else if (view)
             value->tensor = sdlf_tensor_reshape(plan->values[node->inputs[0]].tensor, signature->output_shape[0]);
         else
             status = plan_new_tensor(plan, is_input && !plan_is_fed(plan, node) ? BUFFER_PINNED : BUFFER_ARENA,
@@ -145,7 +148,7 @@ static void pin_results(sdlf_plan *plan)
         sdlf_node output = plan->model->outputs[i].node;
         const plan_node *node = &plan->nodes[output.layer];
         int buffer = plan->values[node->first_value + output.output].tensor.buffer;
-        if (node->live) plan->buffers[buffer].kind = BUFFER_PINNED;
+        if (node->live && plan->buffers[buffer].kind != BUFFER_DATA) plan->buffers[buffer].kind = BUFFER_PINNED;
     }
     if (plan->model->output_count == 0 && plan->nodes[plan->model->layer_count - 1].live)
         plan->buffers[plan->values[plan->nodes[plan->model->layer_count - 1].first_value].tensor.buffer].kind =

@@ -35,6 +35,7 @@ void sdlf_plan_free(sdlf_plan *plan)
     free(plan->nodes);
     free(plan->folds);
     free(plan->loss_layers);
+    free(plan->constants);
     free(plan);
 }
 
@@ -119,6 +120,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     }
     plan->options.feed = NULL;
     plan->options.placement = NULL; /* the caller's, read by now */
+    plan->options.constants = NULL;
     plan->options.conv_algorithm = NULL;
     *result = plan;
     return SDLF_OK;

@@ -18,7 +18,7 @@
 
 #define SDLF_HOST_SPACE "host"
 
-enum { PLAN_MAX_SPACES = 8 };
+enum { PLAN_MAX_SPACES = 8, PLAN_FIRST_CONSTANT = 2 };
 
 typedef enum buffer_kind {
     BUFFER_ARENA,     /* lives from its first write to its last read */
@@ -26,7 +26,7 @@ typedef enum buffer_kind {
     BUFFER_CONTROL,   /* a scalar that the host sets before a run; valid in every space */
     BUFFER_PARAMETER, /* a parameter's value */
     BUFFER_STATE,     /* an optimiser state */
-    BUFFER_DATA,      /* a feed's samples or labels: as constant as parameters in inference */
+    BUFFER_DATA,      /* a feed's samples or labels, or a constant input: as constant as parameters in inference */
     BUFFER_DERIVED,   /* computed from parameters when they are loaded (folded batch normalisation) */
 } buffer_kind;
 
@@ -40,7 +40,7 @@ typedef struct plan_buffer {
     int source;              /* the buffer this is a copy of in another space; its own index if it is no copy */
     int parameter, state;    /* which, for BUFFER_PARAMETER and BUFFER_STATE */
     int control;             /* which, for BUFFER_CONTROL */
-    int data;                /* 0 samples, 1 labels, for BUFFER_DATA */
+    int data;                /* which, for BUFFER_DATA: 0 samples, 1 labels, 2 .. the constants */
     int fold;                /* which, for BUFFER_DERIVED */
     bool constant;           /* no step writes it: it is valid in every space from the start */
     int first_use, last_use; /* steps; first_use -1: unused */
@@ -148,6 +148,7 @@ struct sdlf_plan {
     int fold_count;
     int control[CONTROL_COUNT]; /* buffers; 0: not used (buffer 0 is never a real one) */
     plan_feed feed;
+    sdlf_constant *constants;  /* own list of borrowed names and tensors; names only while the plan is made */
     int parameter_buffer_base; /* buffers of the model's parameters follow each other from here */
     sdlf_tensor metrics;       /* absent when there is no softmax_cross_entropy */
     sdlf_tensor squares, clip; /* gradient clipping */
@@ -171,6 +172,17 @@ sdlf_status plan_lay_out(sdlf_plan *plan);
 sdlf_status plan_bind(sdlf_plan *plan);
 /* Does the plan update parameters, and with them an optimiser's states? */
 bool plan_uses_states(const sdlf_plan *plan);
+
+/* ---- constant inputs ---- */
+
+/* The constant that an input node is, or NULL. */
+const sdlf_constant *plan_constant_of(const sdlf_plan *plan, const plan_node *node);
+sdlf_status plan_take_constants(sdlf_plan *plan);  /* before the graph pass: a list of one's own */
+sdlf_status plan_check_constants(sdlf_plan *plan); /* after it: they are what their inputs take */
+/* The value of a constant input. */
+sdlf_status plan_make_constant(sdlf_plan *plan, const sdlf_constant *constant, sdlf_tensor *tensor);
+/* The host's tensor behind a BUFFER_DATA. */
+const sdlf_tensor *plan_data(const sdlf_plan *plan, int data);
 
 /* ---- feeding (part of lowering) ---- */
 sdlf_status plan_lower_feed(sdlf_plan *plan);

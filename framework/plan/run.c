@@ -125,6 +125,8 @@ sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host
     sdlf_binding binding;
     sdlf_status status = sdlf_plan_input(plan, input, &binding);
     if (status != SDLF_OK) return status;
+    if (plan->buffers[binding.tensor.buffer].kind == BUFFER_DATA)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s' is constant in this plan", input);
     return plan_upload(plan, binding.tensor.buffer, host, sdlf_tensor_bytes(&binding.tensor));
 }
 

@@ -126,6 +126,10 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
         o.in[3] = o.out[0] = t(sdlf_shape(2, 4));
         o.gemm.alpha = 1;
         break;
+    case SDLF_SPMM_CSR:
+        o.in[0] = sdlf_csr_view(SDLF_FLOAT32, 4, 3, 7, NULL), o.in[1] = x, o.in[2] = t(sdlf_shape(5));
+        o.out[0] = t(sdlf_shape(4, 5));
+        break;
     case SDLF_REDUCE:
         o.reduce.axis = 1;
         o.out[0] = t(sdlf_shape(3));
@@ -141,8 +145,9 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
         break;
     case SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD:
         o.in[1] = labels, o.in[2] = one, o.out[1] = one, o.out[2] = of(SDLF_FLOAT64, sdlf_shape(3)), o.out[3] = x;
+        o.in[3] = t(sdlf_shape(3));
         break;
-    case SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD: o.in[1] = labels, o.in[2] = one; break;
+    case SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD: o.in[1] = labels, o.in[2] = one, o.in[3] = t(sdlf_shape(3)); break;
     case SDLF_CLIP_SCALE:
         o.out[0] = one;
         o.clip.max_norm = 1;

@@ -113,7 +113,8 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
     gemm_backward_sgd_cases(sink, t);
 }
 
-/* The fully connected layers of simple_cnn, batches 16, 64 and 1024: forward, dx, dw. */
+/* The fully connected layers of simple_cnn, batches 16, 64 and 1024: forward, dx, dw; the tall and narrow product of a graph
+ * convolution. */
 void gemm_bench(kernel_sink *sink, sdlf_dtype t)
 {
     static const int64_t batches[] = {16, 64, 1024};
@@ -130,6 +131,11 @@ void gemm_bench(kernel_sink *sink, sdlf_dtype t)
         gemm_backward_sgd(sink, t, forward, MOMENTUM | DX, SDLF_IDENTITY);
         gemm_backward_sgd(sink, t, forward, MOMENTUM | DX | BIAS, SDLF_IDENTITY);
         gemm_backward_sgd(sink, t, last, MOMENTUM | DX | BIAS, SDLF_RELU);
+    }
+    gemm_size tall = {281903, 16, 128};
+    for (int wide = 0; wide < 2; wide++) {
+        kernel_case made = gemm(wide ? SDLF_FLOAT64 : t, tall, false, false);
+        emit_gemm(sink, &made, tall);
     }
     gemm_size last = {64, 10, 1024};
     kernel_case made = gemm(t, last, false, true);

@@ -95,6 +95,37 @@ static void cross_entropy_pair(kernel_sink *sink, sdlf_dtype t, int64_t rows, in
     kernel_emit(sink, &backward, "%dx%d smoothing %g", (int)rows, (int)classes, (double)smoothing);
 }
 
+/* Some weights are 0, and there a label may be anything. */
+static void mask_rows(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    const sdlf_tensor *weights = &operation->in[3];
+    int32_t *labels = operation->in[1].data;
+    for (int64_t n = 0; n < weights->shape.dim[0]; n += 3) {
+        if (weights->dtype == SDLF_FLOAT32)
+            ((float *)weights->data)[n] = 0;
+        else
+            ((double *)weights->data)[n] = 0;
+        labels[n] = -1;
+    }
+}
+
+static void weighted_pair(kernel_sink *sink, sdlf_dtype t, int64_t rows, int64_t classes, float smoothing)
+{
+    kernel_case made = cross_entropy(t, rows, classes, smoothing, true);
+    made.operation.in[3] = kernel_tensor(t, sdlf_shape(rows));
+    made.prepare = mask_rows;
+    made.tolerance = 64 + (double)rows; /* a sum over rows, not a mean */
+    kernel_emit(sink, &made, "%dx%d smoothing %g weights", (int)rows, (int)classes, (double)smoothing);
+    sdlf_operation *o = &made.operation;
+    o->kind = SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD;
+    o->in[2] = o->out[1];
+    o->out[1] = o->out[2] = (sdlf_tensor){.dtype = SDLF_NONE};
+    made.in[0].values = VALUES_POSITIVE;
+    made.tolerance = 8;
+    kernel_emit(sink, &made, "%dx%d smoothing %g weights", (int)rows, (int)classes, (double)smoothing);
+}
+
 void softmax_cases(kernel_sink *sink, sdlf_dtype t)
 {
     const sdlf_shape shapes[] = {sdlf_shape(1, 1), sdlf_shape(5, 10), sdlf_shape(3, 33), sdlf_shape(2, 5, 7),
@@ -109,6 +140,8 @@ void softmax_cases(kernel_sink *sink, sdlf_dtype t)
     for (int i = 0; i < 7; i++) {
         cross_entropy_pair(sink, t, sizes[i][0], sizes[i][1], 0);
         cross_entropy_pair(sink, t, sizes[i][0], sizes[i][1], 0.1f);
+        weighted_pair(sink, t, sizes[i][0], sizes[i][1], i & 1 ? 0.1f : 0);
+        weighted_pair(sink, t, 37 * sizes[i][0], sizes[i][1], i & 1 ? 0 : 0.1f);
     }
 }
 

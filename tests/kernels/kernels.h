@@ -21,9 +21,17 @@ typedef enum kernel_values {
     VALUES_ANYTHING,    /* of every magnitude, infinities and NaN too; any bits of integers */
 } kernel_values;
 
+/* How many elements each row of a sparse matrix has. The columns are drawn, so that some come twice in a row; values are in
+ * [-1, 1). */
+typedef enum kernel_graph {
+    GRAPH_UNIFORM = 0, /* as many each */
+    GRAPH_HUB,         /* the middle row half of all, every third none */
+    GRAPH_LAST,        /* the last row all of them */
+} kernel_graph;
+
 typedef struct kernel_fill {
     kernel_values values;
-    int64_t limit;
+    int64_t limit; /* of a sparse matrix: its kernel_graph */
 } kernel_fill;
 
 typedef struct kernel_case {
@@ -52,8 +60,8 @@ void kernel_emit(kernel_sink *sink, const kernel_case *made, const char *format,
 typedef void kernel_generator(kernel_sink *sink, sdlf_dtype t);
 kernel_generator memory_cases, memory_bench, gather_cases, gather_bench, gemm_cases, gemm_bench, elementwise_cases,
     elementwise_bench, conv2d_cases, conv2d_bench, conv2d_pool_cases, conv2d_pool_bench, pool2d_cases, pool2d_bench,
-    batch_norm_cases, batch_norm_bench, softmax_cases, softmax_bench, random_cases, random_bench, update_cases,
-    update_bench;
+    batch_norm_cases, batch_norm_bench, softmax_cases, softmax_bench, spmm_cases, spmm_bench, random_cases,
+    random_bench, update_cases, update_bench;
 
 /* One of each activation function, with options that bite in [-1, 1), and how many of the first are tried as epilogues
  * of every product: those that have a place of their own there, and one that stands for the others. */

@@ -60,6 +60,7 @@ static unsigned char **image_at(kernel_images *images, int index)
 
 int64_t kernel_extent(const sdlf_tensor *tensor)
 {
+    if (tensor->layout == SDLF_CSR) return sdlf_tensor_bytes(tensor);
     if (sdlf_tensor_count(tensor) <= 0) return 0;
     int64_t last = 0;
     for (int i = 0; i < tensor->shape.rank; i++) last += (tensor->shape.dim[i] - 1) * tensor->stride[i];
@@ -120,6 +121,37 @@ static void fill_image(unsigned char *image, const sdlf_tensor *tensor, kernel_f
     }
 }
 
+/* Elements of row r of `rows`, when `stored` are left for it and the rows behind it. */
+static int64_t row_length(kernel_graph graph, int64_t r, int64_t rows, int64_t stored, int64_t left)
+{
+    if (r == rows - 1) return left;
+    int64_t wanted = stored / rows + (r < stored % rows);
+    if (graph == GRAPH_LAST) return 0;
+    if (graph == GRAPH_HUB) wanted = r == rows / 2 ? stored / 2 : r % 3 == 0 ? 0 : stored / (2 * rows);
+    return wanted < left ? wanted : left;
+}
+
+static void fill_graph(unsigned char *image, const sdlf_tensor *tensor, kernel_fill fill, uint64_t seed, int stream)
+{
+    sdlf_tensor matrix = *tensor;
+    matrix.data = image;
+    int64_t *offsets = sdlf_csr_offsets(&matrix), rows = matrix.shape.dim[0], left = matrix.stored;
+    int32_t *columns = sdlf_csr_columns(&matrix);
+    offsets[0] = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t length = row_length((kernel_graph)fill.limit, r, rows, matrix.stored, left);
+        offsets[r + 1] = offsets[r] + length;
+        left -= length;
+    }
+    for (int64_t e = 0; e < matrix.stored; e++) {
+        sdlf_philox random = sdlf_philox4x32(seed, (uint64_t)e, (uint32_t)stream, 1);
+        columns[e] = (int32_t)(random.word[0] % (uint64_t)matrix.shape.dim[1]);
+    }
+    sdlf_tensor values = sdlf_tensor_view(matrix.dtype, sdlf_shape(matrix.stored), NULL);
+    fill_image(sdlf_csr_values(&matrix), &values, (kernel_fill){VALUES_UNIFORM, 0}, seed, stream);
+    if (rows > 0) CHECK_OK(sdlf_csr_check(&matrix));
+}
+
 void kernel_images_make(kernel_images *images, const kernel_case *made, sdlf_calculator *host)
 {
     uint64_t seed = hash_of(made->name);
@@ -132,7 +164,8 @@ void kernel_images_make(kernel_images *images, const kernel_case *made, sdlf_cal
         memset(image, POISON, (size_t)extent);
         bool input = i < SDLF_MAX_INPUTS;
         if (input || declared_at(&made->operation, i)->updated) {
-            fill_image(image, tensor, input ? made->in[i] : made->out[i - SDLF_MAX_INPUTS], seed, i);
+            kernel_fill fill = input ? made->in[i] : made->out[i - SDLF_MAX_INPUTS];
+            (tensor->layout == SDLF_CSR ? fill_graph : fill_image)(image, tensor, fill, seed, i);
         }
         *image_at(images, i) = image;
     }

@@ -212,8 +212,8 @@ static const struct family {
     {"gemm", gemm_cases, gemm_bench},          {"elementwise", elementwise_cases, elementwise_bench},
     {"conv2d", conv2d_cases, conv2d_bench},    {"conv2d_relu_max_pool", conv2d_pool_cases, conv2d_pool_bench},
     {"pool2d", pool2d_cases, pool2d_bench},    {"batch_norm2d", batch_norm_cases, batch_norm_bench},
-    {"softmax", softmax_cases, softmax_bench}, {"random", random_cases, random_bench},
-    {"update", update_cases, update_bench},
+    {"softmax", softmax_cases, softmax_bench}, {"spmm_csr", spmm_cases, spmm_bench},
+    {"random", random_cases, random_bench},    {"update", update_cases, update_bench},
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 

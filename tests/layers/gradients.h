@@ -29,9 +29,11 @@ typedef struct layer_case {
     const char *what; /* for messages */
     layer_builder *build;
     const void *options;
-    sdlf_shape input[2]; /* the batch included, at least 2 */
-    int input_count;     /* 0 means 1 */
-    double unit;         /* distance between neighbouring input values; 0 means 2^-5 */
+    sdlf_shape input[2];               /* the batch included, at least 2 */
+    int input_count;                   /* 0 means 1 */
+    double unit;                       /* distance between neighbouring input values; 0 means 2^-5 */
+    const sdlf_constant *constants[2]; /* inputs that `build` makes itself, in float32 and in float64 */
+    int constant_count;
 } layer_case;
 
 /* ---- making the network ---- */
@@ -92,6 +94,8 @@ static inline sdlf_plan *case_plan(const layer_case *c, sdlf_model *model, sdlf_
                                                         .forward = calculator,
                                                         .no_fusion = no_fusion,
                                                         .gradients_only = true,
+                                                        .constants = c->constants[dtype == SDLF_FLOAT64],
+                                                        .constant_count = c->constant_count,
                                                         .seed = 11})))
         return NULL;
     double *eye = calloc((size_t)(batch * batch), sizeof *eye);

@@ -10,18 +10,19 @@
 enum { ROWS_PER_TASK = 64 };
 
 typedef struct chunk_result {
-    double loss, hits;
+    double loss, hits, counted, weighted;
 } chunk_result;
 
 typedef struct loss_context {
     const element *logits;
+    const element *weights; /* NULL: none */
     const int32_t *labels;
     element *p;
     element *dlogits; /* NULL: not wanted */
     chunk_result *results;
     int64_t rows, classes;
     double smoothing;
-    element factor; /* of gradients: dloss / N */
+    element factor; /* of gradients: dloss / N, or dloss where there are weights */
 } loss_context;
 
 static loss_context context_of(const sdlf_operation *operation)
@@ -29,6 +30,7 @@ static loss_context context_of(const sdlf_operation *operation)
     const sdlf_tensor *logits = &operation->in[0];
     return (loss_context){.logits = logits->data,
                           .labels = operation->in[1].data,
+                          .weights = operation->in[3].data,
                           .p = output(operation, 0),
                           .results = operation->workspace.data,
                           .rows = logits->shape.dim[0],
@@ -57,13 +59,25 @@ static double row_loss(element *p, const element *x, int64_t classes, int32_t la
     return smoothing > 0 ? loss - smoothing / (double)classes * all : loss;
 }
 
-/* dlogits = (p - t) factor */
-static void row_gradient(const loss_context *loss, element *dlogits, const element *p, int32_t label)
+/* dloss / N, or dloss: the weights are to come. */
+static element factor_of(const loss_context *loss, element dloss)
 {
+    return loss->weights ? dloss : (element)((double)dloss / (double)loss->rows);
+}
+
+/* dlogits = (p - t) factor of row n */
+static void row_gradient(const loss_context *loss, element *dlogits, const element *p, int64_t n)
+{
+    int32_t label = loss->labels[n];
+    element factor = loss->weights ? loss->factor * loss->weights[n] : loss->factor;
+    if (loss->weights && loss->weights[n] == 0) {
+        memset(dlogits, 0, (size_t)loss->classes * sizeof *dlogits);
+        return;
+    }
     element spread = (element)(loss->smoothing / (double)loss->classes), peak = (element)(1 - loss->smoothing);
 #pragma omp simd
-    for (int64_t i = 0; i < loss->classes; i++) dlogits[i] = (p[i] - spread) * loss->factor;
-    if (label >= 0 && label < loss->classes) dlogits[label] = (p[label] - spread - peak) * loss->factor;
+    for (int64_t i = 0; i < loss->classes; i++) dlogits[i] = (p[i] - spread) * factor;
+    if (label >= 0 && label < loss->classes) dlogits[label] = (p[label] - spread - peak) * factor;
 }
 
 static void forward_rows(void *context, int64_t index, int thread)
@@ -74,9 +88,14 @@ static void forward_rows(void *context, int64_t index, int thread)
     (void)thread;
     for (int64_t row = index * ROWS_PER_TASK; row < last; row++) {
         int64_t start = row * loss->classes;
-        result.loss += row_loss(loss->p + start, loss->logits + start, loss->classes, loss->labels[row],
-                                loss->smoothing, &result.hits);
-        if (loss->dlogits) row_gradient(loss, loss->dlogits + start, loss->p + start, loss->labels[row]);
+        double hits = 0, value = row_loss(loss->p + start, loss->logits + start, loss->classes, loss->labels[row],
+                                          loss->smoothing, &hits);
+        if (loss->dlogits) row_gradient(loss, loss->dlogits + start, loss->p + start, row);
+        if (loss->weights && loss->weights[row] == 0) continue;
+        result.loss += value;
+        result.hits += hits;
+        result.counted += 1;
+        if (loss->weights) result.weighted += (double)loss->weights[row] * value;
     }
     loss->results[index] = result;
 }
@@ -95,18 +114,20 @@ sdlf_status softmax_cross_entropy_forward_cpu(sdlf_calculator *calculator, const
     chunk_result total = {0};
     if (sdlf_tensor_present(&operation->out[3])) {
         loss.dlogits = output(operation, 3);
-        loss.factor = (element)((double)input(operation, 2)[0] / (double)loss.rows);
+        loss.factor = factor_of(&loss, input(operation, 2)[0]);
     }
     cpu_parallel(cpu_from(calculator), tasks, 4 * loss.rows * loss.classes, forward_rows, &loss);
     for (int64_t i = 0; i < tasks; i++) {
         total.loss += loss.results[i].loss;
         total.hits += loss.results[i].hits;
+        total.counted += loss.results[i].counted;
+        total.weighted += loss.results[i].weighted;
     }
-    output(operation, 1)[0] = (element)(total.loss / (double)loss.rows);
+    output(operation, 1)[0] = (element)(loss.weights ? total.weighted : total.loss / (double)loss.rows);
     if (metrics) {
         metrics[0] += total.loss;
         metrics[1] += total.hits;
-        metrics[2] += (double)loss.rows;
+        metrics[2] += total.counted;
     }
     return SDLF_OK;
 }
@@ -118,7 +139,7 @@ static void backward_rows(void *context, int64_t index, int thread)
     (void)thread;
     for (int64_t row = index * ROWS_PER_TASK; row < last; row++) {
         int64_t start = row * loss->classes;
-        row_gradient(loss, loss->dlogits + start, loss->logits + start, loss->labels[row]);
+        row_gradient(loss, loss->dlogits + start, loss->logits + start, row);
     }
 }
 
@@ -127,7 +148,7 @@ sdlf_status softmax_cross_entropy_backward_cpu(sdlf_calculator *calculator, cons
     loss_context loss = context_of(operation); /* the first operand is p here, the result dlogits */
     if (loss.rows == 0) return SDLF_OK;
     loss.dlogits = loss.p;
-    loss.factor = (element)((double)input(operation, 2)[0] / (double)loss.rows);
+    loss.factor = factor_of(&loss, input(operation, 2)[0]);
     cpu_parallel(cpu_from(calculator), cpu_divide_up(loss.rows, ROWS_PER_TASK), loss.rows * loss.classes, backward_rows,
                  &loss);
     return SDLF_OK;

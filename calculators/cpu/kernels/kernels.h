@@ -16,6 +16,8 @@ sdlf_kernel gather_batch_cpu;
 sdlf_kernel gemm_cpu, gemm_backward_sgd_cpu;
 workspace_function gemm_workspace_cpu, gemm_backward_sgd_workspace_cpu;
 supports_function gemm_backward_sgd_supports_cpu;
+sdlf_kernel spmm_csr_cpu;
+workspace_function spmm_csr_workspace_cpu;
 sdlf_kernel reduce_cpu, add_cpu;
 workspace_function reduce_workspace_cpu;
 sdlf_kernel conv2d_forward_cpu, conv2d_backward_input_cpu, conv2d_backward_weights_cpu;

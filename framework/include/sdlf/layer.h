@@ -81,11 +81,13 @@ typedef struct sdlf_signature {
     int input_count;                               /* given */
     sdlf_dtype input_dtype[SDLF_MAX_LAYER_INPUTS]; /* given */
     sdlf_shape input_shape[SDLF_MAX_LAYER_INPUTS]; /* given */
+    bool input_sparse[SDLF_MAX_LAYER_INPUTS];      /* given: is it a sparse matrix? */
     sdlf_dtype dtype;                              /* given: the plan's floating type */
     bool training;                                 /* given */
     int output_count;
     sdlf_dtype output_dtype[SDLF_MAX_LAYER_OUTPUTS];
     sdlf_shape output_shape[SDLF_MAX_LAYER_OUTPUTS];
+    bool output_sparse[SDLF_MAX_LAYER_OUTPUTS]; /* of inputs of the network alone */
     int parameter_count;
     sdlf_parameter_spec parameter[SDLF_MAX_LAYER_PARAMETERS];
     int saved_count; /* tensors that forward leaves for backward, beside inputs and outputs */
@@ -133,6 +135,7 @@ struct sdlf_layer_class {
     size_t options_size; /* the options struct; its first member is `const char *name` */
     const sdlf_field *fields;
     int minimum_inputs, maximum_inputs;
+    unsigned sparse_inputs; /* bit i: input i is a sparse matrix; all others are dense */
 
     /* Shapes, parameters and saved tensors from the inputs. Errors: SDLF_ERROR_SHAPE, with a message that begins with
      * what is wrong; the caller puts the layer's name and origin around it. */

@@ -70,6 +70,19 @@ typedef struct sdlf_dropout_options {
 } sdlf_dropout_options;
 sdlf_node sdlf_dropout(sdlf_model *model, sdlf_node x, const sdlf_dropout_options *options);
 
+/* y = A (x weight) + bias: x (N,I) of N nodes, A (N,N) sparse, y (N,units). `transposed` is A's transpose, for the gradient
+ * by x weight; where the two are equal (an undirected graph), give A twice or use sdlf_graph_conv. */
+typedef struct sdlf_graph_conv_options {
+    const char *name;
+    int units; /* outputs of a node; required */
+    bool no_bias;
+    bool no_decay;   /* weight decay leaves the weight alone */
+    int initializer; /* sdlf_initializer_kind of the weight; xavier_uniform by default */
+} sdlf_graph_conv_options;
+sdlf_node sdlf_graph_conv(sdlf_model *model, sdlf_node x, sdlf_node matrix, const sdlf_graph_conv_options *options);
+sdlf_node sdlf_graph_conv_directed(sdlf_model *model, sdlf_node x, sdlf_node matrix, sdlf_node transposed,
+                                   const sdlf_graph_conv_options *options);
+
 sdlf_node sdlf_relu(sdlf_model *model, sdlf_node x);
 sdlf_node sdlf_relu6(sdlf_model *model, sdlf_node x);
 sdlf_node sdlf_sigmoid(sdlf_model *model, sdlf_node x);
@@ -158,6 +171,10 @@ typedef struct sdlf_softmax_cross_entropy_options {
 } sdlf_softmax_cross_entropy_options;
 sdlf_node sdlf_softmax_cross_entropy(sdlf_model *model, sdlf_node logits, sdlf_node labels,
                                      const sdlf_softmax_cross_entropy_options *options);
+/* The same with weights (N): the sum of each row's loss times its weight, instead of the mean. Rows of weight 0 do not count:
+ * a mask over labelled nodes is 1 / (their number) at each of them. */
+sdlf_node sdlf_softmax_cross_entropy_weighted(sdlf_model *model, sdlf_node logits, sdlf_node labels, sdlf_node weights,
+                                              const sdlf_softmax_cross_entropy_options *options);
 
 #ifdef __cplusplus
 }

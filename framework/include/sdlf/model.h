@@ -28,6 +28,10 @@ const char *sdlf_model_name(const sdlf_model *model);
 /* An input of that shape, the batch left out. `name` is copied. */
 sdlf_node sdlf_input(sdlf_model *model, const char *name, sdlf_dtype dtype, sdlf_shape shape);
 
+/* An input that is a sparse square matrix over the batch: (N,N), the adjacency of a graph whose N nodes are the batch. A
+ * plan is told which (sdlf_plan_options.constants), since the number of its elements is not the model's. */
+sdlf_node sdlf_sparse_input(sdlf_model *model, const char *name);
+
 /* Declare a result of the model. `name` is copied. */
 void sdlf_output(sdlf_model *model, const char *name, sdlf_node node);
 

@@ -4,7 +4,7 @@
  * An operation holds its operands by value, in the order that its contract below lists them, and the options of its kind.
  *
  * Rules that hold for every kind unless its contract says otherwise:
- * - Operands are row-major without gaps, and outputs are overwritten, never accumulated into.
+ * - Operands are dense, row-major without gaps, and outputs are overwritten, never accumulated into.
  * - An operand begins at any multiple of its element's size (a view may); what plans and sdlf_tensor_create lay out begins
  *   at a multiple of 64 bytes, and so does a workspace.
  * - Outputs do not overlap inputs. "y may alias x" in a contract allows the same memory, element for element.
@@ -60,6 +60,13 @@ typedef enum sdlf_operation_kind {
      *   in: a (m,k) or (k,m) if transposed, b (k,n) or (n,k), bias? (n), residual? (m,n)   out: c (m,n)
      * 2 m n k FLOPs. c may alias residual. k = 0 makes the product 0. */
     SDLF_GEMM,
+
+    /* spmm_csr: y = f(a x + bias) with a sparse a (see tensor.h): y[r,j] = f(bias[j] + sum over the elements stored of row r
+     * of a[r,c] x[c,j]). A row without elements has the sum 0. f is the activation; or, where spmm.log_softmax is set (and
+     * the activation is none), log_softmax along j. The gradient by x is this operation with the transpose of a.
+     *   in: a (R,C) csr T, x (C,F), bias? (F)   out: y (R,F)
+     * 2 E F FLOPs for E elements. Elements of a row are added in an order that does not depend on the thread count. */
+    SDLF_SPMM_CSR,
 
     /* reduce: y[o,i] = sum | mean | max | sum of squares over j of x[o,j,i], where reduce.axis names j's axis and o, i
      * are the flattened axes before and after it. The sum runs in an order that does not depend on the thread count.
@@ -183,12 +190,15 @@ typedef enum sdlf_operation_kind {
      * loss = mean over N of -sum t log p. metrics! += (sum of the N losses, number of rows whose largest logit (the
      * first of equals) is the label's, N). A label outside [0, C) makes the loss NaN. With dloss, and only then, there is
      * dlogits = (p - t) dloss / N: forward and backward in one.
-     *   in: logits (N,C), labels (N) int32, dloss? (1) T
+     * With weights w, loss is the sum over N of w[n] (-sum t log p) instead of the mean, and dlogits = (p - t) dloss w[n].
+     * Rows of weight 0 count nowhere: not in the metrics (whose losses are not weighted), not with a label that is none, and
+     * their gradient is 0. So a mask is w = 1 / (rows that count).
+     *   in: logits (N,C), labels (N) int32, dloss? (1) T, weights? (N)
      *   out: p (N,C), loss (1) T, metrics!? (3) float64, dlogits? (N,C) */
     SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD,
 
-    /* softmax_cross_entropy_backward: dlogits = (p - t) dloss / N.
-     *   in: p (N,C), labels (N) int32, dloss (1) T   out: dlogits (N,C) */
+    /* softmax_cross_entropy_backward: dlogits = (p - t) dloss / N; with weights (p - t) dloss w[n], and 0 where w[n] is 0.
+     *   in: p (N,C), labels (N) int32, dloss (1) T, weights? (N)   out: dlogits (N,C) */
     SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD,
 
     /* ---- random ---- */
@@ -301,6 +311,10 @@ typedef struct sdlf_operation {
             sdlf_activation activation;
         } gemm_backward; /* gemm_backward_sgd */
         struct {
+            bool log_softmax;
+            sdlf_activation activation;
+        } spmm;
+        struct {
             sdlf_reduction function;
             int axis;
         } reduce;
@@ -365,6 +379,7 @@ typedef struct sdlf_operand {
     const char *name; /* NULL ends the list */
     bool optional;
     bool updated; /* an output that is read and changed in place ("!") */
+    bool sparse;  /* a sparse matrix; all others are dense */
 } sdlf_operand;
 
 /* Arithmetic and the least memory traffic that the operation needs, each operand moved once. */

@@ -39,6 +39,14 @@ typedef struct sdlf_feed {
     sdlf_augmentation augment;
 } sdlf_feed;
 
+/* An input that is the same in every run, by its name: the plan reads it where it lies, and puts a copy on each device that
+ * reads it, once. `tensor` is host memory of the input's shape and of the plan's dtype, borrowed for the plan's life. Sparse
+ * inputs must be constant; sdlf_csr_check says whether a matrix is sound. */
+typedef struct sdlf_constant {
+    const char *input;
+    sdlf_tensor tensor;
+} sdlf_constant;
+
 typedef struct sdlf_plan_options {
     int64_t batch; /* required, at least 1 */
     sdlf_mode mode;
@@ -57,6 +65,8 @@ typedef struct sdlf_plan_options {
     float label_smoothing; /* training: of the loss that the plan adds itself, see sdlf_plan_create */
     uint64_t seed;         /* dropout */
     const sdlf_feed *feed; /* training: borrowed until sdlf_plan_create returns; NULL: inputs are written */
+    const sdlf_constant *constants; /* the list is borrowed until sdlf_plan_create returns */
+    int constant_count;
     sdlf_plan *share; /* a plan of the same model: use its copies of the parameters (in spaces other than the host's)
                          instead of new ones; it must outlive this plan, and use the same calculators in these spaces */
     /* A convolution algorithm, instead of the calculators' own choice: "direct", of every convolution whose calculator has
@@ -82,7 +92,7 @@ typedef struct sdlf_binding {
 sdlf_status sdlf_plan_input(sdlf_plan *plan, const char *name, sdlf_binding *binding);
 sdlf_status sdlf_plan_output(sdlf_plan *plan, const char *name, sdlf_binding *binding);
 
-/* Copy a whole input from, or a whole output to, host memory of the tensor's own dtype. */
+/* Copy a whole input from, or a whole output to, host memory of the tensor's own dtype. Constants are not written. */
 sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host);
 sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host);
 

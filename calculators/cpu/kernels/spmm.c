@@ -1,0 +1,252 @@
+/* spmm_csr: y = f(a x + bias), a in compressed rows. Contract: <sdlf/operation.h>.
+ *
+ * For each of the E stored elements a row of x is fetched: E F elements in no order that the machine foresees, so the rows
+ * some elements ahead are prefetched by their columns. Bytes: a once, y once, and the rows of x, from whatever cache holds
+ * it. Sums stay in registers, a block of columns at a time.
+ *
+ * The work of a row is its elements and one more. Tasks are cut where that sum passes multiples of CHUNK: by the matrix, not
+ * by the number of threads. A row of more than CHUNK elements is left to a second round, in which it is cut itself, and
+ * its parts are added in order: one row of a tenth of all elements costs what its elements cost. */
+#include <math.h>
+
+#include "calculators/cpu/kernels/activate.h"
+#include "calculators/cpu/kernels/exponential.h"
+#include "calculators/cpu/kernels/kernels.h"
+
+enum {
+    CHUNK = 8192,      /* elements and rows of a task */
+    AHEAD = 24,        /* elements between a prefetch and its use */
+    BLOCK_VECTORS = 4, /* vectors of columns whose sums are in registers */
+    FINISH_ROWS = 64,  /* rows whose epilogue is computed together */
+    LINE = 64 / sizeof(element),
+};
+
+typedef struct spmm_context {
+    const int64_t *offsets;
+    const int32_t *columns;
+    const element *values, *x, *bias;
+    element *y;
+    int64_t rows, stored, width;
+    bool log_softmax;
+    sdlf_activation activation;
+    int64_t *long_rows; /* of each task: the row that it left out; -1 */
+    element *parts;     /* the second round's sums: `width` for each part */
+    int64_t row;        /* of the second round */
+} spmm_context;
+
+static int64_t task_count(const sdlf_tensor *a)
+{
+    return cpu_divide_up(a->stored + a->shape.dim[0], CHUNK);
+}
+
+static int64_t part_count(int64_t elements)
+{
+    return cpu_divide_up(elements, CHUNK);
+}
+
+/* The first row whose elements and rows before it are `work` or more. */
+static int64_t row_at(const spmm_context *spmm, int64_t work)
+{
+    int64_t low = 0, high = spmm->rows;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (spmm->offsets[middle] + middle < work)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* ---- sums ---- */
+
+/* Columns [j, j + vectors LANES) of the sum over elements [first, last), added to `start` (NULL: zeros). */
+static inline __attribute__((always_inline)) void sum_block(const int vectors, element *to, const spmm_context *spmm,
+                                                            int64_t first, int64_t last, int64_t j,
+                                                            const element *start)
+{
+    vector sum[BLOCK_VECTORS];
+    const element *x = spmm->x + j;
+    const int32_t *columns = spmm->columns;
+    int64_t width = spmm->width, end = spmm->stored;
+    for (int v = 0; v < vectors; v++) sum[v] = start ? load(start + j + v * LANES) : (vector){0};
+    for (int64_t e = first; e < last; e++) {
+        const element *row = x + columns[e] * width, value = spmm->values[e];
+        if (e + AHEAD < end) {
+            const element *later = x + columns[e + AHEAD] * width;
+            for (int line = 0; line < vectors * LANES; line += LINE) __builtin_prefetch(later + line);
+        }
+        for (int v = 0; v < vectors; v++) sum[v] += value * load(row + v * LANES);
+    }
+    for (int v = 0; v < vectors; v++) store(to + j + v * LANES, sum[v]);
+}
+
+/* Fewer columns than a vector has. */
+static void sum_rest(element *to, const spmm_context *spmm, int64_t first, int64_t last, int64_t j,
+                     const element *start)
+{
+    element sum[LANES] = {0};
+    int64_t rest = spmm->width - j, end = spmm->stored;
+    if (start) memcpy(sum, start + j, (size_t)rest * sizeof *sum);
+    for (int64_t e = first; e < last; e++) {
+        const element *row = spmm->x + spmm->columns[e] * spmm->width + j, value = spmm->values[e];
+        if (e + AHEAD < end) __builtin_prefetch(spmm->x + spmm->columns[e + AHEAD] * spmm->width + j);
+        for (int64_t i = 0; i < rest; i++) sum[i] += value * row[i];
+    }
+    memcpy(to + j, sum, (size_t)rest * sizeof *sum);
+}
+
+/* to[0 .. width - 1] = start + the sum over elements [first, last). */
+static void sum_elements(element *to, const spmm_context *spmm, int64_t first, int64_t last, const element *start)
+{
+    int64_t j = 0, width = spmm->width;
+    for (; j + 4 * LANES <= width; j += 4 * LANES) sum_block(4, to, spmm, first, last, j, start);
+    for (; j + 2 * LANES <= width; j += 2 * LANES) sum_block(2, to, spmm, first, last, j, start);
+    for (; j + LANES <= width; j += LANES) sum_block(1, to, spmm, first, last, j, start);
+    if (j < width) sum_rest(to, spmm, first, last, j, start);
+}
+
+/* ---- epilogues ---- */
+
+static element largest_of(const element *x, int64_t count)
+{
+    element largest = x[0];
+    int64_t i = 0;
+    if (count >= LANES) {
+        vector most = load(x);
+        for (i = LANES; i + LANES <= count; i += LANES) {
+            vector next = load(x + i);
+            most = choose(next > most, next, most);
+        }
+        element lane[LANES];
+        store(lane, most);
+        for (int half = LANES / 2; half > 0; half /= 2) {
+            for (int l = 0; l < half; l++) lane[l] = lane[l + half] > lane[l] ? lane[l + half] : lane[l];
+        }
+        largest = lane[0];
+    }
+    for (; i < count; i++) largest = x[i] > largest ? x[i] : largest;
+    return largest;
+}
+
+/* Sum of exp(x - largest). */
+static element sum_of_exponentials(const element *x, int64_t count, element largest)
+{
+    enum { BLOCK = 64 };
+    element block[BLOCK], sum = 0;
+    for (int64_t first = 0; first < count; first += BLOCK) {
+        int64_t some = cpu_min(BLOCK, count - first);
+#pragma omp simd
+        for (int64_t i = 0; i < some; i++) block[i] = exponential(x[first + i] - largest);
+        sum += sum_run(block, some);
+    }
+    return sum;
+}
+
+/* log_softmax of up to FINISH_ROWS rows that lie in the cache; their logarithms are taken together, in vectors. */
+static void log_softmax_rows(element *y, int64_t rows, int64_t width)
+{
+    double sums[FINISH_ROWS], largest[FINISH_ROWS];
+    for (int64_t r = 0; r < rows; r++) {
+        element most = largest_of(y + r * width, width);
+        largest[r] = (double)most;
+        sums[r] = (double)sum_of_exponentials(y + r * width, width, most);
+    }
+#pragma omp simd
+    for (int64_t r = 0; r < rows; r++) sums[r] = logarithm_double(sums[r]);
+    for (int64_t r = 0; r < rows; r++) {
+        element *row = y + r * width, most = (element)largest[r], log_sum = (element)sums[r];
+        if (!(largest[r] - largest[r] == 0)) log_sum = (element)NAN; /* an infinity or NaN in the row */
+#pragma omp simd
+        for (int64_t j = 0; j < width; j++) row[j] = (row[j] - most) - log_sum;
+    }
+}
+
+static void finish_rows(const spmm_context *spmm, int64_t first, int64_t last)
+{
+    element *y = spmm->y + first * spmm->width;
+    if (spmm->log_softmax)
+        log_softmax_rows(y, last - first, spmm->width);
+    else if (spmm->activation.function != SDLF_IDENTITY)
+        activate_cpu(y, y, (last - first) * spmm->width, &spmm->activation);
+}
+
+/* ---- first round: rows of at most CHUNK elements ---- */
+
+static void sum_rows(void *context, int64_t index, int thread)
+{
+    const spmm_context *spmm = context;
+    int64_t row = row_at(spmm, index * CHUNK), end = row_at(spmm, (index + 1) * CHUNK);
+    (void)thread;
+    spmm->long_rows[index] = -1;
+    while (row < end) {
+        int64_t first = row;
+        for (; row < end && row < first + FINISH_ROWS; row++) {
+            int64_t elements = spmm->offsets[row + 1] - spmm->offsets[row];
+            if (elements > CHUNK) break;
+            sum_elements(spmm->y + row * spmm->width, spmm, spmm->offsets[row], spmm->offsets[row + 1], spmm->bias);
+        }
+        finish_rows(spmm, first, row);
+        if (row < end && spmm->offsets[row + 1] - spmm->offsets[row] > CHUNK)
+            spmm->long_rows[index] = row++; /* no other long row begins in this task */
+    }
+}
+
+/* ---- second round: a long row in parts ---- */
+
+static void sum_part(void *context, int64_t index, int thread)
+{
+    const spmm_context *spmm = context;
+    int64_t first = spmm->offsets[spmm->row] + index * CHUNK;
+    (void)thread;
+    sum_elements(spmm->parts + index * spmm->width, spmm, first, cpu_min(first + CHUNK, spmm->offsets[spmm->row + 1]),
+                 index == 0 ? spmm->bias : NULL);
+}
+
+static void compute_long_row(const cpu_calculator *cpu, spmm_context *spmm, int64_t row)
+{
+    int64_t elements = spmm->offsets[row + 1] - spmm->offsets[row], parts = part_count(elements);
+    element *y = spmm->y + row * spmm->width;
+    spmm->row = row;
+    cpu_parallel(cpu, parts, cpu_time_of_elements(elements * spmm->width), sum_part, spmm);
+    memcpy(y, spmm->parts, (size_t)spmm->width * sizeof *y);
+    for (int64_t part = 1; part < parts; part++) {
+        for (int64_t j = 0; j < spmm->width; j++) y[j] += spmm->parts[part * spmm->width + j];
+    }
+    finish_rows(spmm, row, row + 1);
+}
+
+int64_t spmm_csr_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_tensor *a = &operation->in[0];
+    (void)calculator;
+    int64_t parts = a->stored > CHUNK ? part_count(a->stored) : 0;
+    return cpu_round_up(task_count(a) * (int64_t)sizeof(int64_t), 64) +
+           parts * operation->out[0].shape.dim[1] * (int64_t)sizeof(element);
+}
+
+sdlf_status spmm_csr_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const cpu_calculator *cpu = cpu_from(calculator);
+    const sdlf_tensor *a = &operation->in[0], *y = &operation->out[0];
+    int64_t tasks = task_count(a);
+    if (sdlf_tensor_count(y) == 0) return SDLF_OK;
+    spmm_context spmm = {.offsets = sdlf_csr_offsets(a),
+                         .columns = sdlf_csr_columns(a),
+                         .values = sdlf_csr_values(a),
+                         .x = input(operation, 1),
+                         .bias = input(operation, 2),
+                         .y = output(operation, 0),
+                         .rows = a->shape.dim[0],
+                         .stored = a->stored,
+                         .width = y->shape.dim[1],
+                         .log_softmax = operation->spmm.log_softmax,
+                         .activation = operation->spmm.activation,
+                         .long_rows = operation->workspace.data};
+    spmm.parts = (element *)((char *)spmm.long_rows + cpu_round_up(tasks * (int64_t)sizeof(int64_t), 64));
+    cpu_parallel(cpu, tasks, cpu_time_of_elements((spmm.stored + spmm.rows) * spmm.width), sum_rows, &spmm);
+    for (int64_t task = 0; task < tasks; task++) {
+        if (spmm.long_rows[task] >= 0) compute_long_row(cpu, &spmm, spmm.long_rows[task]);
+    }
+    return SDLF_OK;
+}

@@ -1,0 +1,79 @@
+/* Cases of spmm_csr: rows alike, one row of half the elements, all in the last row, empty rows, no elements at all.
+ *
+ * Tolerance: a sum of the longest row's products of numbers within 1, however ordered, and 8 for the epilogue; 32 where it
+ * holds a log_softmax. */
+#include "kernels.h"
+
+typedef struct spmm_size {
+    int64_t rows, columns, stored, width;
+} spmm_size;
+
+static kernel_case spmm(sdlf_dtype t, spmm_size size, kernel_graph graph)
+{
+    kernel_case made = {.operation = {.kind = SDLF_SPMM_CSR}};
+    made.operation.in[0] = sdlf_csr_view(t, size.rows, size.columns, size.stored, NULL);
+    made.operation.in[1] = kernel_tensor(t, sdlf_shape(size.columns, size.width));
+    made.operation.out[0] = kernel_tensor(t, sdlf_shape(size.rows, size.width));
+    made.in[0].limit = graph;
+    int64_t longest = graph == GRAPH_UNIFORM ? size.stored / size.rows + 1 : size.stored;
+    made.tolerance = (double)longest + 8;
+    return made;
+}
+
+static void emit_spmm(kernel_sink *sink, const kernel_case *made, spmm_size size)
+{
+    static const char *const graphs[] = {"", " hub", " last"};
+    const sdlf_operation *o = &made->operation;
+    kernel_emit(sink, made, "%dx%d, %d stored, x %d%s%s%s%s", (int)size.rows, (int)size.columns, (int)size.stored,
+                (int)size.width, graphs[made->in[0].limit], sdlf_tensor_present(&o->in[2]) ? " bias" : "",
+                kernel_activation_name[o->spmm.activation.function], o->spmm.log_softmax ? " log_softmax" : "");
+}
+
+static void all_epilogues(kernel_sink *sink, sdlf_dtype t, spmm_size size, kernel_graph graph)
+{
+    for (int bias = 0; bias < 2; bias++) {
+        for (int activation = 0; activation <= KERNEL_EPILOGUES; activation++) {
+            kernel_case made = spmm(t, size, graph);
+            if (bias) made.operation.in[2] = kernel_tensor(t, sdlf_shape(size.width));
+            made.operation.spmm.log_softmax = activation == KERNEL_EPILOGUES;
+            if (activation < KERNEL_EPILOGUES) made.operation.spmm.activation = kernel_activation[activation];
+            if (activation > 0) made.tolerance += 32;
+            emit_spmm(sink, &made, size);
+        }
+    }
+}
+
+void spmm_cases(kernel_sink *sink, sdlf_dtype t)
+{
+    static const spmm_size sizes[] = {{1, 1, 1, 1},     {1, 3, 0, 4},      {5, 7, 0, 16},       {7, 5, 20, 3},
+                                      {33, 40, 90, 7},  {64, 64, 300, 16}, {100, 50, 1000, 16}, {17, 33, 200, 31},
+                                      {9, 100, 70, 65}, {300, 20, 100, 2}, {40, 40, 2000, 128}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (int graph = GRAPH_UNIFORM; graph <= GRAPH_LAST; graph++) {
+            kernel_case made = spmm(t, sizes[i], (kernel_graph)graph);
+            emit_spmm(sink, &made, sizes[i]);
+            made.operation.spmm.log_softmax = true;
+            made.tolerance += 32;
+            emit_spmm(sink, &made, sizes[i]);
+        }
+    }
+    all_epilogues(sink, t, (spmm_size){30, 30, 200, 16}, GRAPH_HUB);
+    all_epilogues(sink, t, (spmm_size){11, 30, 100, 5}, GRAPH_UNIFORM);
+    /* rows that are cut into parts */
+    all_epilogues(sink, t, (spmm_size){200, 3000, 70000, 16}, GRAPH_HUB);
+    all_epilogues(sink, t, (spmm_size){3, 500, 30000, 5}, GRAPH_LAST);
+}
+
+/* A web graph's size at width 16; the rows alike, and one of half the elements. */
+void spmm_bench(kernel_sink *sink, sdlf_dtype t)
+{
+    static const spmm_size size = {281903, 281903, 2594400, 16};
+    for (int graph = GRAPH_UNIFORM; graph <= GRAPH_HUB; graph++) {
+        for (int wide = 0; wide < 2; wide++) {
+            kernel_case made = spmm(wide ? SDLF_FLOAT64 : t, size, (kernel_graph)graph);
+            emit_spmm(sink, &made, size);
+            made.operation.spmm.log_softmax = true;
+            emit_spmm(sink, &made, size);
+        }
+    }
+}

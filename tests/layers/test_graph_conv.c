@@ -1,0 +1,243 @@
+/* graph_conv: shapes, what is refused, gradients on every calculator, constants, fusion. */
+#include "layers/gradients.h"
+
+/* A directed graph of 5 nodes: a hub, a node without arcs, an arc twice, a loop. Its matrix and the transpose of that. */
+enum { NODES = 5, ARCS = 9 };
+static const int64_t offsets[NODES + 1] = {0, 4, 5, 5, 8, 9};
+static const int32_t columns[ARCS] = {1, 2, 3, 4, 0, 3, 1, 1, 0};
+static const float values[ARCS] = {0.5f, -1, 0.25f, 2, 1.5f, 1, -0.5f, 0.75f, 1};
+
+static sdlf_tensor matrices[2][2]; /* [float64][transposed] */
+
+static void make_matrices(void)
+{
+    if (!CHECK_OK(sdlf_csr_create(&matrices[0][0], NULL, SDLF_FLOAT32, NODES, NODES, ARCS))) exit(1);
+    memcpy(sdlf_csr_offsets(&matrices[0][0]), offsets, sizeof offsets);
+    memcpy(sdlf_csr_columns(&matrices[0][0]), columns, sizeof columns);
+    memcpy(sdlf_csr_values(&matrices[0][0]), values, sizeof values);
+    CHECK_OK(sdlf_csr_check(&matrices[0][0]));
+    CHECK_OK(sdlf_csr_transpose(&matrices[0][1], &matrices[0][0]));
+    CHECK_OK(sdlf_csr_check(&matrices[0][1]));
+    for (int i = 0; i < 2; i++) CHECK_OK(sdlf_csr_convert(&matrices[1][i], &matrices[0][i], SDLF_FLOAT64));
+}
+
+static void free_matrices(void)
+{
+    for (int i = 0; i < 4; i++) sdlf_tensor_release(&matrices[i / 2][i % 2], NULL);
+}
+
+static sdlf_node build_directed(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    sdlf_node matrix = sdlf_sparse_input(model, "matrix"), transposed = sdlf_sparse_input(model, "transposed");
+    return sdlf_graph_conv_directed(model, x[0], matrix, transposed, options);
+}
+
+static sdlf_node build_dense(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    return sdlf_graph_conv(model, x[0], x[0], options);
+}
+
+static void gradients_match(void)
+{
+    sdlf_constant constants[2][2];
+    for (int wide = 0; wide < 2; wide++) {
+        constants[wide][0] = (sdlf_constant){"matrix", matrices[wide][0]};
+        constants[wide][1] = (sdlf_constant){"transposed", matrices[wide][1]};
+    }
+    const layer_case cases[] = {
+        {.what = "with bias",
+         .build = build_directed,
+         .options = &(sdlf_graph_conv_options){.units = 4},
+         .input = {sdlf_shape(NODES, 3)},
+         .constants = {constants[0], constants[1]},
+         .constant_count = 2},
+        {.what = "no bias, more units than inputs",
+         .build = build_directed,
+         .options = &(sdlf_graph_conv_options){.units = 17, .no_bias = true},
+         .input = {sdlf_shape(NODES, 2)},
+         .constants = {constants[0], constants[1]},
+         .constant_count = 2},
+    };
+    check_all_gradients(cases, sizeof cases / sizeof cases[0]);
+}
+
+static void nonsense_is_refused(void)
+{
+    check_refused(build_dense, &(sdlf_graph_conv_options){.units = 4}, sdlf_shape(3), SDLF_ERROR_SHAPE,
+                  "input 1 is dense, expected a sparse matrix");
+    check_refused(build_directed, &(sdlf_graph_conv_options){.units = 0}, sdlf_shape(3), SDLF_ERROR_ARGUMENT, "units");
+    check_refused(build_directed, &(sdlf_graph_conv_options){.units = 2}, sdlf_shape(3, 4), SDLF_ERROR_SHAPE,
+                  "(N,I) of nodes");
+    sdlf_model *model = sdlf_model_create("sparse");
+    sdlf_relu(model, sdlf_sparse_input(model, "matrix"));
+    CHECK_FAILS(sdlf_model_build(model, 1), SDLF_ERROR_SHAPE, "input 0 is a sparse matrix, expected a dense tensor");
+    sdlf_model_free(model);
+}
+
+/* log_softmax of one graph_conv, with a symmetric matrix taken from matrices[0][0]. */
+static sdlf_model *small_model(void)
+{
+    sdlf_model *model = sdlf_model_create("small");
+    sdlf_node x = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(3)), matrix = sdlf_sparse_input(model, "matrix");
+    x = sdlf_graph_conv(model, x, matrix, &(sdlf_graph_conv_options){.units = 6});
+    sdlf_output(model, "y", sdlf_log_softmax(model, x));
+    CHECK_OK(sdlf_model_build(model, 5));
+    return model;
+}
+
+static sdlf_status make_plan(sdlf_plan **plan, sdlf_model *model, sdlf_calculator *calculator,
+                             const sdlf_constant *list, int count, bool no_fusion)
+{
+    return sdlf_plan_create(
+        plan, model,
+        &(sdlf_plan_options){
+            .batch = NODES, .forward = calculator, .constants = list, .constant_count = count, .no_fusion = no_fusion});
+}
+
+static void constants_are_checked(void)
+{
+    static float x[NODES * 3];
+    sdlf_calculator *calculator;
+    sdlf_plan *plan;
+    sdlf_model *model = small_model();
+    if (!CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL))) return;
+    const sdlf_constant good = {"matrix", matrices[0][0]},
+                        dense = {"x", sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(NODES, 3), x)};
+    CHECK_FAILS(make_plan(&plan, model, calculator, NULL, 0, false), SDLF_ERROR_ARGUMENT,
+                "'matrix' is a sparse matrix: it must be among the plan's constants");
+    const sdlf_constant unknown[2] = {good, {"graph", matrices[0][0]}}, twice[2] = {good, good};
+    CHECK_FAILS(make_plan(&plan, model, calculator, unknown, 2, false), SDLF_ERROR_ARGUMENT, "no input 'graph'");
+    CHECK_FAILS(make_plan(&plan, model, calculator, twice, 2, false), SDLF_ERROR_ARGUMENT, "given twice");
+    CHECK_FAILS(make_plan(&plan, model, calculator, &(sdlf_constant){"matrix", matrices[1][0]}, 1, false),
+                SDLF_ERROR_SHAPE, "is sparse float64 5x5, expected sparse float32 5x5");
+    CHECK_FAILS(make_plan(&plan, model, calculator, &(sdlf_constant){"matrix", dense.tensor}, 1, false),
+                SDLF_ERROR_SHAPE, "is dense float32 5x3");
+    sdlf_tensor nowhere = matrices[0][0];
+    nowhere.data = NULL;
+    CHECK_FAILS(make_plan(&plan, model, calculator, &(sdlf_constant){"matrix", nowhere}, 1, false), SDLF_ERROR_ARGUMENT,
+                "no memory");
+    const sdlf_constant both[2] = {dense, good};
+    if (CHECK_OK(make_plan(&plan, model, calculator, both, 2, false))) {
+        CHECK_FAILS(sdlf_plan_write(plan, "x", x), SDLF_ERROR_ARGUMENT, "constant");
+        sdlf_binding binding;
+        CHECK_OK(sdlf_plan_input(plan, "x", &binding));
+        CHECK(binding.tensor.data == x); /* read where it lies */
+    }
+    sdlf_plan_free(plan);
+    sdlf_calculator_close(calculator);
+    sdlf_model_free(model);
+}
+
+/* On every calculator, fused or not, with a constant x or a written one: the same numbers as on reference. */
+static void inference_agrees(void)
+{
+    float x[NODES * 3], expected[NODES * 6], found[NODES * 6];
+    for (int i = 0; i < NODES * 3; i++) x[i] = (float)(i % 7) - 3;
+    const sdlf_constant list[2] = {{"matrix", matrices[0][0]},
+                                   {"x", sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(NODES, 3), x)}};
+    sdlf_model *model = small_model();
+    for (int i = 0; test_calculator_class_at(i); i++) {
+        sdlf_calculator *calculator;
+        if (!CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(i)->name, NULL))) continue;
+        for (int variant = 0; variant < 4; variant++) {
+            sdlf_plan *plan;
+            bool fixed = variant & 1, no_fusion = variant & 2;
+            if (!CHECK_OK(make_plan(&plan, model, calculator, list, fixed ? 2 : 1, no_fusion))) continue;
+            if (!fixed) CHECK_OK(sdlf_plan_write(plan, "x", x));
+            for (int run = 0; run < 3; run++) CHECK_OK(sdlf_plan_forward(plan)); /* recorded in the second */
+            CHECK_OK(sdlf_plan_read(plan, "y", found));
+            if (i == 0 && variant == 0) memcpy(expected, found, sizeof expected);
+            for (int e = 0; e < NODES * 6; e++) CHECK_CLOSE(found[e], expected[e], 2e-6);
+            CHECK_EQUAL(sdlf_plan_step_count(plan), no_fusion ? 3 : 2);
+            sdlf_plan_free(plan);
+        }
+        sdlf_calculator_close(calculator);
+    }
+    sdlf_model_free(model);
+}
+
+/* The matrix goes to a device that needs it without a step of its own, whichever side the layer's passes run on. */
+static void placements_agree(void)
+{
+    sdlf_calculator *host, *device;
+    CHECK_OK(sdlf_calculator_open(&host, "cpu", NULL));
+    CHECK_OK(sdlf_calculator_open(&device, test_guarded_class()->name, NULL));
+    float x[NODES * 3];
+    int32_t labels[NODES] = {0, 5, 2, 1, 4};
+    for (int i = 0; i < NODES * 3; i++) x[i] = (float)(i % 7) - 3;
+    const sdlf_constant list[2] = {{"matrix", matrices[0][0]},
+                                   {"x", sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(NODES, 3), x)}};
+    float weights[4][3 * 6];
+    for (int placement = 0; placement < 4; placement++) {
+        sdlf_model *model = small_model();
+        sdlf_plan *plan;
+        sdlf_status status = sdlf_plan_create(&plan, model,
+                                              &(sdlf_plan_options){.batch = NODES,
+                                                                   .mode = SDLF_TRAIN,
+                                                                   .forward = placement & 1 ? device : host,
+                                                                   .backward = placement & 2 ? device : host,
+                                                                   .constants = list,
+                                                                   .constant_count = 2});
+        if (!CHECK_OK(status)) return;
+        CHECK_OK(sdlf_plan_write(plan, "labels", labels));
+        for (int step = 0; step < 3; step++) CHECK_OK(sdlf_plan_step(plan, 0.1f));
+        CHECK_OK(sdlf_plan_store_parameters(plan));
+        memcpy(weights[placement], sdlf_model_parameter(model, 0)->value.data, sizeof weights[0]);
+        for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
+            sdlf_step_info info = sdlf_plan_step_info(plan, i);
+            CHECK(info.phase != SDLF_PHASE_COPY || info.cost.bytes < 500); /* no copy of the matrix */
+        }
+        sdlf_plan_free(plan);
+        sdlf_model_free(model);
+    }
+    for (int i = 0; i < 4 * 18; i++) CHECK_CLOSE(weights[i / 18][i % 18], weights[0][i % 18], 2e-6);
+    sdlf_calculator_close(device);
+    sdlf_calculator_close(host);
+}
+
+/* Rows of weight 0 change nothing; those of equal weights give the mean's loss. */
+static void masks_leave_nodes_out(void)
+{
+    enum { CLASSES = 3 };
+    sdlf_calculator *calculator;
+    CHECK_OK(sdlf_calculator_open(&calculator, "cpu", NULL));
+    const float weights[NODES] = {0.5f, 0, 0, 0.5f, 0};
+    const int32_t labels[NODES] = {1, -1, 7, 2, -1};
+    float x[NODES * CLASSES], loss;
+    for (int i = 0; i < NODES * CLASSES; i++) x[i] = (float)((i * 5) % 7) / 4;
+    sdlf_model *model = sdlf_model_create("masked");
+    sdlf_node node = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(CLASSES));
+    sdlf_node label = sdlf_input(model, "labels", SDLF_INT32, SDLF_SCALAR);
+    sdlf_node weight = sdlf_input(model, "weights", SDLF_FLOAT32, SDLF_SCALAR);
+    node = sdlf_fully_connected(model, node, &(sdlf_fully_connected_options){.units = CLASSES});
+    node = sdlf_softmax_cross_entropy_weighted(model, node, label, weight, NULL);
+    sdlf_plan *plan;
+    if (!CHECK_OK(sdlf_plan_create(&plan, model,
+                                   &(sdlf_plan_options){.batch = NODES, .mode = SDLF_TRAIN, .forward = calculator})))
+        return;
+    CHECK_OK(sdlf_plan_write(plan, "x", x));
+    CHECK_OK(sdlf_plan_write(plan, "labels", labels));
+    CHECK_OK(sdlf_plan_write(plan, "weights", weights));
+    CHECK_OK(sdlf_plan_step(plan, 0));
+    CHECK_OK(sdlf_plan_read(plan, "loss", &loss));
+    sdlf_metrics metrics;
+    CHECK_OK(sdlf_plan_metrics(plan, &metrics));
+    CHECK_EQUAL((int64_t)metrics.samples, 2);
+    CHECK_CLOSE(loss, metrics.loss_sum / 2, 1e-6);
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+    sdlf_calculator_close(calculator);
+}
+
+int main(void)
+{
+    make_matrices();
+    RUN(gradients_match);
+    RUN(nonsense_is_refused);
+    RUN(constants_are_checked);
+    RUN(inference_agrees);
+    RUN(placements_agree);
+    RUN(masks_leave_nodes_out);
+    free_matrices();
+    return test_summary();
+}
