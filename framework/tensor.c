@@ -186,3 +186,17 @@ sdlf_tensor sdlf_tensor_transpose(sdlf_tensor tensor, int axis_a, int axis_b)
     tensor.stride[axis_b] = stride;
     return tensor;
 }
+
+sdlf_tensor sdlf_tensor_broadcast(sdlf_tensor tensor, sdlf_shape shape)
+{
+    int missing = shape.rank - tensor.shape.rank;
+    assert(missing >= 0);
+    sdlf_tensor result = tensor;
+    result.shape = shape;
+    for (int axis = 0; axis < shape.rank; axis++) {
+        int64_t dim = axis < missing ? 1 : tensor.shape.dim[axis - missing];
+        assert(dim == shape.dim[axis] || dim == 1);
+        result.stride[axis] = dim == shape.dim[axis] && axis >= missing ? tensor.stride[axis - missing] : 0;
+    }
+    return result;
+}

@@ -1,29 +1,31 @@
 /* concat: inputs side by side along one axis; the other dimensions agree.
  *
  *   x0 (N,C0,...), x1 (N,C1,...), ... -> y (N,C0+C1+...,...) for axis 1. dx_i is the part of dy where x_i went. */
-#include "layers/layers_internal.h"
+#include "layers/views.h"
 
 static const sdlf_field fields[] = {
     {.name = "axis",
      .type = SDLF_FIELD_INT,
      .offset = offsetof(sdlf_concat_options, axis),
-     .minimum = 1,
+     .minimum = -SDLF_MAX_RANK,
      .maximum = SDLF_MAX_RANK - 1,
      .fallback = 1,
      .zero_means_default = true,
-     .help = "axis to join along; 0 is the batch"},
+     .help = "axis to join along; -1 is the last"},
     {.name = NULL},
 };
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 {
-    int axis = ((const sdlf_concat_options *)layer->options)->axis;
+    int axis;
     sdlf_shape y = signature->input_shape[0];
-    if (axis >= y.rank)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "axis %d is not one of its input %s", axis, sdlf_shape_print(y).text);
+    sdlf_status status = sdlf_layer_axis(&axis, ((const sdlf_concat_options *)layer->options)->axis, y);
+    if (status != SDLF_OK) return status;
     for (int index = 0; index < signature->input_count; index++) {
-        sdlf_status status = sdlf_layer_check_float(signature, index);
-        if (status != SDLF_OK) return status;
+        if (signature->input_dtype[index] != signature->input_dtype[0])
+            return sdlf_fail(SDLF_ERROR_SHAPE, "inputs of one type were expected, found %s and %s",
+                             sdlf_dtype_name(signature->input_dtype[0]),
+                             sdlf_dtype_name(signature->input_dtype[index]));
         sdlf_shape x = signature->input_shape[index];
         if (!sdlf_shape_equal(sdlf_shape_without(x, axis < x.rank ? axis : 0), sdlf_shape_without(y, axis)))
             return sdlf_fail(SDLF_ERROR_SHAPE, "inputs that agree but along axis %d were expected, found %s and %s",
@@ -33,7 +35,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
             return sdlf_fail(SDLF_ERROR_SHAPE, "its output has more elements than can be counted");
         y.dim[axis] += x.dim[axis];
     }
-    return sdlf_layer_add_output(signature, signature->dtype, y);
+    return sdlf_layer_add_output(signature, signature->input_dtype[0], y);
 }
 
 /* The part of `whole` that belongs to input `index`. */
@@ -41,6 +43,7 @@ static sdlf_tensor part(const sdlf_layer *layer, const sdlf_layer_context *conte
 {
     int axis = ((const sdlf_concat_options *)layer->options)->axis;
     int64_t start = 0;
+    if (axis < 0) axis += whole.shape.rank;
     for (int before = 0; before < index; before++) start += context->input[before].shape.dim[axis];
     return sdlf_tensor_narrow(whole, axis, start, context->input[index].shape.dim[axis]);
 }

@@ -1,48 +1,52 @@
 /* softmax: y = exp(x) / sum exp(x) along an axis; dx = y (dy - sum y dy). */
-#include "layers/layers_internal.h"
+#include "layers/views.h"
 
 static const sdlf_field fields[] = {
     {.name = "axis",
      .type = SDLF_FIELD_INT,
      .offset = offsetof(sdlf_softmax_options, axis),
-     .minimum = 1,
+     .minimum = -SDLF_MAX_RANK,
      .maximum = SDLF_MAX_RANK - 1,
      .fallback = 1,
      .zero_means_default = true,
-     .help = "axis of the classes; 0 is the batch"},
+     .help = "axis of the classes; -1 is the last"},
     {.name = NULL},
 };
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 {
-    int axis = ((const sdlf_softmax_options *)layer->options)->axis;
+    int axis;
     sdlf_shape x = signature->input_shape[0];
     sdlf_status status = sdlf_layer_check_float(signature, 0);
     if (status != SDLF_OK) return status;
-    if (axis >= x.rank)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "axis %d is not one of its input %s", axis, sdlf_shape_print(x).text);
+    status = sdlf_layer_axis(&axis, ((const sdlf_softmax_options *)layer->options)->axis, x);
+    if (status != SDLF_OK) return status;
     return sdlf_layer_add_output(signature, signature->dtype, x);
+}
+
+static int axis_of(const sdlf_layer *layer, const sdlf_layer_context *context)
+{
+    int axis = ((const sdlf_softmax_options *)layer->options)->axis;
+    return axis < 0 ? axis + context->input[0].shape.rank : axis;
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
-    const sdlf_softmax_options *options = layer->options;
     return sdlf_emit(context, &(sdlf_operation){
                                   .kind = SDLF_SOFTMAX_FORWARD,
                                   .in = {context->input[0]},
                                   .out = {context->output[0]},
-                                  .softmax = {.axis = options->axis},
+                                  .softmax = {.axis = axis_of(layer, context)},
                               });
 }
 
 static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
-    const sdlf_softmax_options *options = layer->options;
     return sdlf_emit(context, &(sdlf_operation){
                                   .kind = SDLF_SOFTMAX_BACKWARD,
                                   .in = {context->output[0], context->output_gradient[0]},
                                   .out = {context->input_gradient[0]},
-                                  .softmax = {.axis = options->axis},
+                                  .softmax = {.axis = axis_of(layer, context)},
                               });
 }
 

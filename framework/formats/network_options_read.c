@@ -117,7 +117,8 @@ static bool read_shape(const sdlf_field *field, const json_t *value, sdlf_shape 
     *shape = (sdlf_shape){.rank = (int)json_array_size(value)};
     for (int i = 0; i < shape->rank; i++) {
         const json_t *dim = json_array_get(value, (size_t)i);
-        if (!json_is_integer(dim) || !in_range(field, (double)json_integer_value(dim))) return false;
+        double size = (double)json_integer_value(dim);
+        if (!json_is_integer(dim) || size < field->minimum || size > field->maximum) return false;
         shape->dim[i] = json_integer_value(dim);
     }
     return true;
@@ -171,10 +172,11 @@ static sdlf_status check_keys(const sdlf_layer_class *type, const network_object
     return SDLF_OK;
 }
 
-/* A number that has no default and whose minimum is above 0, and every shape. */
+/* A number that has no default and whose minimum is above 0, and every shape that must not be left empty. */
 static bool is_required(const sdlf_field *field)
 {
-    return field->type == SDLF_FIELD_SHAPE || (is_number(field) && !field->zero_means_default && field->minimum > 0);
+    if (field->zero_means_default) return false;
+    return field->type == SDLF_FIELD_SHAPE || (is_number(field) && field->minimum > 0);
 }
 
 sdlf_status network_read_options(void *options, const sdlf_layer_class *type, const network_object *object)

@@ -51,11 +51,12 @@ static json_t *value_json(const sdlf_field *field, const void *member)
     return NULL;
 }
 
-/* Need this field not be written? A shape has no default. */
+/* Need this field not be written? A shape has no default, unless it may be left empty. */
 static bool is_default(const sdlf_field *field, const void *options, const void *defaults)
 {
     const sdlf_field table[] = {*field, {.name = NULL}};
-    return field->type != SDLF_FIELD_SHAPE && sdlf_fields_difference(table, options, defaults) == NULL;
+    if (field->type == SDLF_FIELD_SHAPE && !field->zero_means_default) return false;
+    return sdlf_fields_difference(table, options, defaults) == NULL;
 }
 
 bool network_write_options(json_t *object, const sdlf_layer_class *type, const void *options)

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layers/input.h"
+
 bool plan_is_fed(const sdlf_plan *plan, const plan_node *node)
 {
-    if (!plan->feed.present || node->layer->type->maximum_inputs != 0) return false;
+    if (!plan->feed.present || node->layer->type != &sdlf_input_layer_class) return false;
     return strcmp(node->layer->name, plan->feed.feed.samples) == 0 ||
            strcmp(node->layer->name, plan->feed.feed.labels) == 0;
 }

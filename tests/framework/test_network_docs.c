@@ -51,8 +51,11 @@ static void print_values(FILE *out, const sdlf_field *field)
 static void print_default(FILE *out, const sdlf_field *field)
 {
     bool number = field->type == SDLF_FIELD_INT || field->type == SDLF_FIELD_PAIR || field->type == SDLF_FIELD_FLOAT;
-    if (field->type == SDLF_FIELD_SHAPE || (number && !field->zero_means_default && field->minimum > 0))
+    bool list = field->type == SDLF_FIELD_SHAPE;
+    if (!field->zero_means_default && (list || (number && field->minimum > 0)))
         fprintf(out, "required");
+    else if (list)
+        fprintf(out, "`[]`");
     else if (number)
         print_number(out, field->zero_means_default ? field->fallback : 0);
     else

@@ -19,7 +19,7 @@ static void shapes_are_checked(void)
         check_refused(builders[index], &(sdlf_softmax_options){.axis = 2}, sdlf_shape(3), SDLF_ERROR_SHAPE,
                       "axis 2 is not one of its input 1x3");
         check_refused(builders[index], &(sdlf_softmax_options){.axis = 8}, sdlf_shape(3), SDLF_ERROR_ARGUMENT,
-                      "axis: expected 1 to 7, found 8");
+                      "axis: expected -8 to 7, found 8");
         check_integers_refused(builders[index], NULL, sdlf_shape(3));
     }
 }

@@ -35,8 +35,8 @@ typedef struct sdlf_field {
     double minimum, maximum;    /* allowed range, inclusive, of a number (each of a pair) */
     const char *const *choices; /* NULL-terminated names for SDLF_FIELD_CHOICE; [0] is the default */
     double fallback;            /* a number left at zero becomes this when `zero_means_default` */
-    bool zero_means_default;
-    const char *help; /* one line */
+    bool zero_means_default;    /* of a shape: it may be left empty, and the layer knows what that means */
+    const char *help;           /* one line */
 } sdlf_field;
 
 /* ---- parameters ---- */

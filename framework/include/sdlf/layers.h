@@ -148,14 +148,77 @@ sdlf_node sdlf_reshape(sdlf_model *model, sdlf_node x, const sdlf_reshape_option
 /* Elementwise sum of two nodes of one shape: the residual connection. */
 sdlf_node sdlf_add(sdlf_model *model, sdlf_node a, sdlf_node b);
 
-/* Join nodes along an axis that counts from 1 (0 is the batch); axis 1, channels, by default. */
+/* Join nodes of one element type along an axis: 1, channels, by default; negative ones count from the end. */
 typedef struct sdlf_concat_options {
     const char *name;
     int axis;
 } sdlf_concat_options;
 sdlf_node sdlf_concat(sdlf_model *model, const sdlf_node *nodes, int count, const sdlf_concat_options *options);
 
-/* Along axis 1 of (N,C,...) by default. */
+/* A value of the network's own, its parameter "value"; zero until somebody sets it. No input. */
+typedef struct sdlf_value_options {
+    const char *name;
+    sdlf_shape shape; /* all of it: there is no batch */
+    int dtype;        /* 0 the network's float, 1 int32, 2 int64, 3 uint8, 4 int8, 5 bool */
+    bool trainable;   /* floats alone */
+} sdlf_value_options;
+sdlf_node sdlf_value(sdlf_model *model, const sdlf_value_options *options);
+
+/* Another element type; numbered as above. */
+typedef struct sdlf_cast_options {
+    const char *name;
+    int dtype;
+} sdlf_cast_options;
+sdlf_node sdlf_cast(sdlf_model *model, sdlf_node x, const sdlf_cast_options *options);
+
+/* Axis i of the output is axis order[i] of the input, the batch included; left empty, the axes are reversed. */
+typedef struct sdlf_transpose_options {
+    const char *name;
+    sdlf_shape order;
+} sdlf_transpose_options;
+sdlf_node sdlf_transpose(sdlf_model *model, sdlf_node x, const sdlf_transpose_options *options);
+
+/* Elements start, start + step, ... before end along each of the axes; negative ones count from the end, as in numpy. */
+typedef struct sdlf_slice_options {
+    const char *name;
+    sdlf_shape axes, start, end;
+    sdlf_shape step; /* left empty: 1 */
+} sdlf_slice_options;
+sdlf_node sdlf_slice(sdlf_model *model, sdlf_node x, const sdlf_slice_options *options);
+
+/* So many elements of `value` before and behind each axis, the batch first; negative: so many fewer. */
+typedef struct sdlf_pad_options {
+    const char *name;
+    sdlf_shape before, after;
+    float value;
+} sdlf_pad_options;
+sdlf_node sdlf_pad(sdlf_model *model, sdlf_node x, const sdlf_pad_options *options);
+
+/* Broadcast with a shape, the batch included. */
+typedef struct sdlf_expand_options {
+    const char *name;
+    sdlf_shape shape;
+} sdlf_expand_options;
+sdlf_node sdlf_expand(sdlf_model *model, sdlf_node x, const sdlf_expand_options *options);
+
+/* So many times along each axis, the batch first. */
+typedef struct sdlf_tile_options {
+    const char *name;
+    sdlf_shape repeats;
+} sdlf_tile_options;
+sdlf_node sdlf_tile(sdlf_model *model, sdlf_node x, const sdlf_tile_options *options);
+
+/* Blocks of block x block pixels from block^2 channels, and back. */
+typedef struct sdlf_depth_to_space_options {
+    const char *name;
+    int block;
+    int mode; /* 0 dcr: block before channel; 1 crd: channel before block */
+} sdlf_depth_to_space_options;
+sdlf_node sdlf_depth_to_space(sdlf_model *model, sdlf_node x, const sdlf_depth_to_space_options *options);
+typedef sdlf_depth_to_space_options sdlf_space_to_depth_options;
+sdlf_node sdlf_space_to_depth(sdlf_model *model, sdlf_node x, const sdlf_space_to_depth_options *options);
+
+/* Along axis 1 of (N,C,...) by default; negative axes count from the end. */
 typedef struct sdlf_softmax_options {
     const char *name;
     int axis; /* default 1 */

@@ -34,6 +34,9 @@ int64_t sdlf_shape_span(sdlf_shape shape, int first, int last);
 
 bool sdlf_shape_equal(sdlf_shape a, sdlf_shape b);
 
+/* The shape that both broadcast to: axes are matched from the last one on, and 1 or no axis stretches. False: none. */
+bool sdlf_shape_broadcast(sdlf_shape *common, sdlf_shape a, sdlf_shape b);
+
 /* `shape` with one more dimension in front, or with dimension `axis` taken away. */
 sdlf_shape sdlf_shape_prepend(int64_t dim, sdlf_shape shape);
 sdlf_shape sdlf_shape_without(sdlf_shape shape, int axis);

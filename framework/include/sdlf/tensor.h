@@ -52,6 +52,10 @@ sdlf_tensor sdlf_tensor_reshape(sdlf_tensor tensor, sdlf_shape shape);
 sdlf_tensor sdlf_tensor_narrow(sdlf_tensor tensor, int axis, int64_t start, int64_t length);
 sdlf_tensor sdlf_tensor_transpose(sdlf_tensor tensor, int axis_a, int axis_b);
 
+/* The tensor seen under a shape that it broadcasts to: axes are matched from the last one on, and where it has 1 or no axis
+ * it is read again and again (stride 0). */
+sdlf_tensor sdlf_tensor_broadcast(sdlf_tensor tensor, sdlf_shape shape);
+
 /* ---- sparse matrices ----
  * A matrix (R,C) of which E elements are stored, in compressed rows, is one tensor over one block of memory, so that it is
  * allocated, copied, placed and bound like any other. The block holds three arrays one after the other, each beginning at

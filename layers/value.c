@@ -1,0 +1,68 @@
+/* value: no input; y is the layer's parameter "value", of the shape that the options say, which has no batch.
+ *
+ * Parameters are float32: of integers, those up to 2^24 are exact. It is not trained unless `trainable` says so. */
+#include "layers/views.h"
+
+static const sdlf_field fields[] = {
+    {.name = "shape",
+     .type = SDLF_FIELD_SHAPE,
+     .offset = offsetof(sdlf_value_options, shape),
+     .minimum = 1,
+     .maximum = INT32_MAX,
+     .help = "shape of the value, which has no batch"},
+    {.name = "dtype",
+     .type = SDLF_FIELD_CHOICE,
+     .offset = offsetof(sdlf_value_options, dtype),
+     .choices = sdlf_layer_dtypes,
+     .help = "element type; float is the network's own"},
+    {.name = "trainable",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_value_options, trainable),
+     .help = "training changes it; floats alone"},
+    {.name = NULL},
+};
+
+static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
+{
+    const sdlf_value_options *options = layer->options;
+    if (options->trainable && options->dtype != 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "only floats can be trained, found %s",
+                         sdlf_layer_dtypes[options->dtype]);
+    sdlf_parameter_spec value = {
+        .name = "value",
+        .shape = options->shape,
+        .initializer = SDLF_INIT_ZERO,
+        .trainable = options->trainable,
+        .decay = false,
+    };
+    sdlf_status status = sdlf_layer_add_parameter(signature, value);
+    if (status != SDLF_OK) return status;
+    return sdlf_layer_add_output(signature, sdlf_layer_dtype(signature, options->dtype), options->shape);
+}
+
+static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
+{
+    (void)layer;
+    return sdlf_layer_copy(context, context->parameter[0], context->output[0]);
+}
+
+static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
+{
+    (void)layer;
+    return sdlf_layer_copy(context, context->output_gradient[0], context->parameter_gradient[0]);
+}
+
+const sdlf_layer_class sdlf_value_class = {
+    .name = "value",
+    .summary = "a value that belongs to the network",
+    .options_size = sizeof(sdlf_value_options),
+    .fields = fields,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+};
+
+sdlf_node sdlf_value(sdlf_model *model, const sdlf_value_options *options)
+{
+    return sdlf_model_add(model, &sdlf_value_class, options, NULL, 0);
+}

@@ -1,0 +1,29 @@
+/* What layers that move elements share: axes that may count from the end, copies, sums over broadcast axes. */
+#ifndef SDLF_LAYERS_VIEWS_H
+#define SDLF_LAYERS_VIEWS_H
+
+#include "layers/layers_internal.h"
+
+/* An axis from 0: -1 is the last one. SDLF_ERROR_SHAPE where there is no such axis. */
+sdlf_status sdlf_layer_axis(int *axis, int wanted, sdlf_shape shape);
+
+/* to = from, element by element. */
+sdlf_status sdlf_layer_copy(sdlf_layer_context *context, sdlf_tensor from, sdlf_tensor to);
+sdlf_status sdlf_layer_fill(sdlf_layer_context *context, sdlf_tensor to, double value);
+
+/* `to` = the sum of `from` over the axes along which `to` was broadcast to from's shape: the gradient of broadcasting. `from`
+ * is row-major; an absent `to` is nothing to do. */
+sdlf_status sdlf_layer_sum_to(sdlf_layer_context *context, sdlf_tensor from, sdlf_tensor to);
+
+/* y (outer, inner) = sum | max | ... over the middle of x (outer, length, inner), all of them row-major. */
+sdlf_status sdlf_layer_reduce(sdlf_layer_context *context, sdlf_tensor x, int64_t outer, int64_t length, int64_t inner,
+                              sdlf_reduction function, sdlf_tensor y);
+
+/* The tensor's axes in another order: axis i of the result is axis order[i]. */
+sdlf_tensor sdlf_layer_permuted(sdlf_tensor tensor, const int *order);
+
+/* The dtypes that a layer's output may be asked to have, for SDLF_FIELD_CHOICE: "float" is the plan's. */
+extern const char *const sdlf_layer_dtypes[];
+sdlf_dtype sdlf_layer_dtype(const sdlf_signature *signature, int choice);
+
+#endif
