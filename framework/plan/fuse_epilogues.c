@@ -72,7 +72,8 @@ static bool fuse_log_softmax(sdlf_plan *plan, int i)
     return true;
 }
 
-/* y = conv(x) + r. The fused operation runs where the addition stood, when r is sure to be there. */
+/* y = conv(x) + r. The fused operation runs where the addition stood, when r is sure to be there. Forward only: in the
+ * backward pass the weights that a product reads may have been updated by then. */
 static bool fuse_residual(sdlf_plan *plan, int i)
 {
     plan_step *step = &plan->steps[i];
@@ -98,7 +99,7 @@ static bool fuse_residual(sdlf_plan *plan, int i)
 
 sdlf_status plan_fuse_epilogues(sdlf_plan *plan)
 {
-    for (int i = 0; i < plan->step_count; i++) {
+    for (int i = 0; i < plan->forward_steps; i++) {
         if (!plan->steps[i].dead) fuse_residual(plan, i);
     }
     for (int i = 0; i < plan->step_count; i++) {
