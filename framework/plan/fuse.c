@@ -10,8 +10,10 @@ sdlf_status plan_fuse(sdlf_plan *plan)
     static sdlf_status (*const rules[])(sdlf_plan *) = {
         plan_fold_batch_norm, /* first: what is folded away can be fused further */
         plan_fuse_conv_pool,  /* before epilogues, which would take its ReLU */
-        plan_fuse_epilogues,
-        plan_fuse_updates,
+        plan_fuse_epilogues,  /* residual adds, then activations */
+        plan_fuse_feed,       /* labels with the batch's indices */
+        plan_fuse_loss,       /* forward and backward */
+        plan_fuse_updates,    /* after conv_pool, whose backward pass takes its updates in */
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         sdlf_status status = rules[i](plan);

@@ -197,6 +197,8 @@ sdlf_status plan_emit(sdlf_plan *plan, int node, sdlf_phase phase, sdlf_calculat
 sdlf_status plan_fold_batch_norm(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pool(sdlf_plan *plan);
 sdlf_status plan_fuse_epilogues(sdlf_plan *plan);
+sdlf_status plan_fuse_feed(sdlf_plan *plan);
+sdlf_status plan_fuse_loss(sdlf_plan *plan);
 sdlf_status plan_fuse_updates(sdlf_plan *plan);
 
 /* ---- buffers and tensors ---- */

@@ -113,6 +113,25 @@ static void wrong_operands_are_refused(void)
 
 /* ---- costs and windows ---- */
 
+/* The parts' arithmetic; of memory, what is moved once. The examples are of 2 rows and a layer of 5 inputs and 3 units. */
+static void fused_operations_cost_what_they_do(void)
+{
+    sdlf_operation layer = example(SDLF_GEMM_BACKWARD_SGD);
+    CHECK_EQUAL(sdlf_operation_cost(&layer).flops, 2 * 2 * N * 15 + 4 * 15 + N * 3 + 4 * 3);
+    CHECK_EQUAL(sdlf_operation_cost(&layer).bytes, 4 * (N * 5 + N * 3 + 1 + 4 * 15 + N * 5 + 4 * 3));
+    layer.gemm_backward.activation.function = SDLF_RELU;
+    CHECK_EQUAL(sdlf_operation_cost(&layer).flops, 2 * 2 * N * 15 + 4 * 15 + N * 3 + 4 * 3 + N * 5);
+    sdlf_operation loss = example(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD);
+    CHECK_EQUAL(sdlf_operation_cost(&loss).flops, 5 * 15 + 2 * 15);
+    sdlf_operation back = example(SDLF_CONV2D_RELU_MAX_POOL_BACKWARD);
+    sdlf_operation both = example(SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD);
+    int64_t weights = sdlf_tensor_count(&both.out[0]);
+    CHECK_EQUAL(sdlf_operation_cost(&both).flops, sdlf_operation_cost(&back).flops + 4 * (weights + K));
+    sdlf_operation next =
+        example(SDLF_NEXT_BATCH); /* a batch of 3 from 9 samples: order and labels are read where it lies */
+    CHECK_EQUAL(sdlf_operation_cost(&next).bytes, 4 * 3 + 4 + 8 + 4 * 3 + 2 * 8 + 4 * 3 + 4 + 8 + 4 * 3);
+}
+
 static void costs_are_counted(void)
 {
     sdlf_operation conv = example(SDLF_CONV2D_FORWARD);
@@ -147,6 +166,7 @@ int main(void)
     RUN(missing_operands_are_refused);
     RUN(wrong_operands_are_refused);
     RUN(costs_are_counted);
+    RUN(fused_operations_cost_what_they_do);
     RUN(windows_have_an_output_size);
     return test_summary();
 }

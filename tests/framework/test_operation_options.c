@@ -8,9 +8,12 @@
 
 static void convolutions(void)
 {
-    static const sdlf_operation_kind kinds[] = {SDLF_CONV2D_FORWARD, SDLF_CONV2D_BACKWARD_INPUT,
-                                                SDLF_CONV2D_BACKWARD_WEIGHTS, SDLF_CONV2D_RELU_MAX_POOL_FORWARD,
-                                                SDLF_CONV2D_RELU_MAX_POOL_BACKWARD};
+    static const sdlf_operation_kind kinds[] = {SDLF_CONV2D_FORWARD,
+                                                SDLF_CONV2D_BACKWARD_INPUT,
+                                                SDLF_CONV2D_BACKWARD_WEIGHTS,
+                                                SDLF_CONV2D_RELU_MAX_POOL_FORWARD,
+                                                SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
+                                                SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         sdlf_operation good = example(kinds[i]), bad = good;
         bad.conv2d.groups = 0;
@@ -41,9 +44,10 @@ static void convolutions(void)
 
 static void fused_pools(void)
 {
-    for (int i = 0; i < 2; i++) {
-        sdlf_operation good = example(i ? SDLF_CONV2D_RELU_MAX_POOL_BACKWARD : SDLF_CONV2D_RELU_MAX_POOL_FORWARD);
-        sdlf_operation bad = good;
+    static const sdlf_operation_kind kinds[] = {SDLF_CONV2D_RELU_MAX_POOL_FORWARD, SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
+                                                SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD};
+    for (int i = 0; i < 3; i++) {
+        sdlf_operation good = example(kinds[i]), bad = good;
         bad.conv2d_pool.pool.size[0] = bad.conv2d_pool.pool.stride[0] = 3;
         bad.conv2d_pool.pool.size[1] = bad.conv2d_pool.pool.stride[1] = 3;
         REFUSES(bad, SDLF_ERROR_ARGUMENT, "3x3, expected at most 8 positions");
@@ -163,6 +167,11 @@ static void gathering(void)
     REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'x' is uint8, expected int32");
     bad = good, bad.in[1] = of(SDLF_INT32, sdlf_shape(4));
     REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'y' has shape 3x4x6x6, expected 4x4x6x6");
+
+    bad = example(SDLF_NEXT_BATCH), bad.in[3] = (sdlf_tensor){.dtype = SDLF_NONE};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "'labels' and 'batch_labels'");
+    bad = example(SDLF_NEXT_BATCH), bad.out[4] = of(SDLF_INT32, sdlf_shape(4));
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'batch_labels' has shape 4, expected 3");
 }
 
 static void normalizing(void)
@@ -195,6 +204,8 @@ static void probabilities(void)
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "axis is -1");
     bad = example(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD), bad.cross_entropy.smoothing = 1;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "smoothing is 1");
+    bad = example(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD), bad.in[2] = (sdlf_tensor){.dtype = SDLF_NONE};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "'dloss' and 'dlogits'");
     bad = example(SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD), bad.in[0] = bad.out[0] = t(sdlf_shape(3, 0));
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "at least one row and one class");
     bad = example(SDLF_RANDOM_UNIFORM), bad.random.b = NAN;
@@ -228,6 +239,20 @@ static void updates(void)
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "momentum needs operand 'b'");
     bad = example(SDLF_GEMM_BACKWARD_SGD), bad.out[1] = (sdlf_tensor){.dtype = SDLF_NONE};
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "momentum needs operand 'v'");
+    bad.gemm_backward.sgd.momentum = 0;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'bv' is there without 'b' and 'v'");
+    bad = example(SDLF_GEMM_BACKWARD_SGD), bad.out[4] = (sdlf_tensor){.dtype = SDLF_NONE};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'bv' is missing beside 'b' and 'v'");
+    bad = example(SDLF_GEMM_BACKWARD_SGD), bad.out[3] = bad.out[4] = t(sdlf_shape(5));
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'b' has shape 5, expected 3");
+    bad = example(SDLF_GEMM_BACKWARD_SGD), bad.gemm_backward.sgd.bias_decay = -1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "bias_decay is -1");
+    bad = example(SDLF_GEMM_BACKWARD_SGD), bad.gemm_backward.activation.function = SDLF_SILU;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "needs its input");
+    bad = example(SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD), bad.out[3] = (sdlf_tensor){.dtype = SDLF_NONE};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'bv' is missing");
+    bad = example(SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD), bad.conv2d_pool.sgd.momentum = NAN;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "momentum");
     bad = example(SDLF_CLIP_SCALE), bad.clip.max_norm = 0;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "max_norm is 0");
     bad.clip.max_norm = NAN;

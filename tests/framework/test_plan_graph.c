@@ -140,7 +140,7 @@ static void fusions_happen(void)
     CHECK_OK(sdlf_plan_create(&plan, net, &options));
     if (plan != NULL) {
         CHECK(has_operation(plan, "conv2d_relu_max_pool_forward"));
-        CHECK(has_operation(plan, "conv2d_relu_max_pool_backward"));
+        CHECK(has_operation(plan, "conv2d_relu_max_pool_backward_sgd"));
         CHECK(has_operation(plan, "gemm_backward_sgd"));
         CHECK(!has_operation(plan, "activation_forward")); /* in the products' epilogues */
         CHECK(!has_operation(plan, "conv2d_forward"));

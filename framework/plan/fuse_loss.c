@@ -1,0 +1,40 @@
+/* The loss forward and backward in one, where a training plan does both on one calculator:
+ *
+ *   softmax_cross_entropy_forward logits, labels -> p, loss;  softmax_cross_entropy_backward p, labels, dloss -> dlogits
+ *
+ * becomes the forward operation with dlogits, and stands where that stood. dloss must be known there: it is, where the loss is
+ * what the plan minimises, and dloss the constant 1. */
+#include "framework/plan/plan_internal.h"
+
+/* The backward step that belongs to the loss at step `forward`; -1: none that could be computed there. */
+static int find_backward(const sdlf_plan *plan, int forward)
+{
+    const sdlf_operation *loss = &plan->steps[forward].operation;
+    for (int i = plan->forward_steps; i < plan->step_count; i++) {
+        const plan_step *step = &plan->steps[i];
+        const sdlf_operation *op = &step->operation;
+        if (step->dead || op->kind != SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD) continue;
+        if (op->in[0].buffer != loss->out[0].buffer || op->in[1].buffer != loss->in[1].buffer) continue;
+        bool known = plan->buffers[op->in[2].buffer].constant;
+        bool same = op->cross_entropy.smoothing == loss->cross_entropy.smoothing;
+        return known && same && step->calculator == plan->steps[forward].calculator ? i : -1;
+    }
+    return -1;
+}
+
+sdlf_status plan_fuse_loss(sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->forward_steps; i++) {
+        plan_step *step = &plan->steps[i];
+        if (step->operation.kind != SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD) continue;
+        int backward = find_backward(plan, i);
+        if (backward < 0) continue;
+        sdlf_operation fused = step->operation;
+        fused.in[2] = plan->steps[backward].operation.in[2];
+        fused.out[3] = plan->steps[backward].operation.out[0];
+        if (sdlf_operation_check(&fused) != SDLF_OK || !sdlf_calculator_supports(step->calculator, &fused)) continue;
+        step->operation = fused;
+        plan->steps[backward].dead = true;
+    }
+    return SDLF_OK;
+}
