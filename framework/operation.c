@@ -11,6 +11,7 @@ static const sdlf_operation_class *const classes[SDLF_OPERATION_COUNT] = {
     [SDLF_COPY] = &sdlf_copy_operation,
     [SDLF_GATHER_BATCH] = &sdlf_gather_batch_operation,
     [SDLF_NEXT_BATCH] = &sdlf_next_batch_operation,
+    [SDLF_SHUFFLE] = &sdlf_shuffle_operation,
     [SDLF_GEMM] = &sdlf_gemm_operation,
     [SDLF_SPMM_CSR] = &sdlf_spmm_csr_operation,
     [SDLF_REDUCE] = &sdlf_reduce_operation,

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "calculators/shuffle.h"
 #include "framework/heap.h"
 
 /* ---- opening ---- */
@@ -157,6 +158,7 @@ const sdlf_calculator_class sdlf_cpu_calculator_class = {
             [SDLF_COPY] = {.run = cpu_copy},
             [SDLF_GATHER_BATCH] = {.run = run_gather},
             [SDLF_NEXT_BATCH] = {.run = cpu_next_batch},
+            [SDLF_SHUFFLE] = {.run = cpu_shuffle, .workspace = sdlf_shuffle_workspace},
             [SDLF_GEMM] = {.run = run, .supports = supports, .workspace = workspace, .algorithms = gemm_algorithms},
             [SDLF_SPMM_CSR] = {.run = run, .supports = supports, .workspace = workspace},
             [SDLF_REDUCE] = {.run = run, .supports = supports, .workspace = workspace},

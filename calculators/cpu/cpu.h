@@ -110,6 +110,7 @@ sdlf_status cpu_random_uniform(sdlf_calculator *calculator, const sdlf_operation
 sdlf_status cpu_random_normal(sdlf_calculator *calculator, const sdlf_operation *operation);
 /* gather_batch of integers (labels, raw images). */
 sdlf_status cpu_gather_integers(sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_status cpu_shuffle(sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_status cpu_next_batch(sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* ---- small arithmetic ---- */

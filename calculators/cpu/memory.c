@@ -5,6 +5,7 @@
  * element. Moves each operand once; the floor is the bytes over the copy bandwidth. */
 #include "calculators/cpu/cpu.h"
 #include "calculators/next_batch.h"
+#include "calculators/shuffle.h"
 
 #include <string.h>
 
@@ -203,4 +204,10 @@ sdlf_status cpu_next_batch(sdlf_calculator *calculator, const sdlf_operation *op
 {
     (void)calculator;
     return sdlf_next_batch_on_host(operation);
+}
+
+sdlf_status cpu_shuffle(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    return sdlf_shuffle_on_host(operation);
 }

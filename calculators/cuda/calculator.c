@@ -272,6 +272,7 @@ const sdlf_calculator_class sdlf_cuda_calculator_class = {
             [SDLF_COPY] = {.run = copy_cuda},
             [SDLF_GATHER_BATCH] = {.run = gather_batch_cuda},
             [SDLF_NEXT_BATCH] = {.run = next_batch_cuda, .supports = next_batch_supports_cuda},
+            [SDLF_SHUFFLE] = {.run = shuffle_cuda, .workspace = shuffle_workspace_cuda},
             [SDLF_GEMM] = {.run = gemm_cuda},
             [SDLF_REDUCE] = {.run = reduce_cuda},
             [SDLF_ADD] = {.run = add_cuda},

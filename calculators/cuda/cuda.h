@@ -100,7 +100,7 @@ sdlf_status cuda_follow_velocity(sdlf_calculator *calculator, const sdlf_operati
 
 /* ---- kernels, one file a family ---- */
 
-sdlf_kernel fill_cuda, copy_cuda, gather_batch_cuda, next_batch_cuda;
+sdlf_kernel fill_cuda, copy_cuda, gather_batch_cuda, next_batch_cuda, shuffle_cuda;
 sdlf_kernel gemm_cuda, gemm_backward_sgd_cuda, reduce_cuda, add_cuda;
 sdlf_kernel activation_forward_cuda, activation_backward_cuda;
 sdlf_kernel conv2d_forward_cuda, conv2d_backward_input_cuda, conv2d_backward_weights_cuda;
@@ -117,6 +117,7 @@ sdlf_kernel sgd_update_cuda, adam_update_cuda, rmsprop_update_cuda, clip_scale_c
 bool next_batch_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool softmax_cross_entropy_backward_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool softmax_cross_entropy_forward_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t shuffle_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool random_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 extern const char *const conv2d_algorithms_cuda[];

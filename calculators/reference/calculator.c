@@ -4,6 +4,7 @@
  * other calculator against. It is never optimised. */
 #include "calculators/reference/reference.h"
 #include "calculators/registry.h"
+#include "calculators/shuffle.h"
 #include "framework/heap.h"
 
 #include <inttypes.h>
@@ -79,6 +80,7 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
             [SDLF_COPY] = {.run = copy_reference},
             [SDLF_GATHER_BATCH] = {.run = gather_batch_reference},
             [SDLF_NEXT_BATCH] = {.run = next_batch_reference},
+            [SDLF_SHUFFLE] = {.run = shuffle_reference, .workspace = sdlf_shuffle_workspace},
             [SDLF_GEMM] = {.run = gemm_reference},
             [SDLF_SPMM_CSR] = {.run = spmm_csr_reference},
             [SDLF_REDUCE] = {.run = reduce_reference},

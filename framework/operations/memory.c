@@ -1,4 +1,4 @@
-/* fill, copy, gather_batch, next_batch: filling and moving elements. Contracts: <sdlf/operation.h>. */
+/* fill, copy, gather_batch, next_batch, shuffle: filling and moving elements. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
@@ -130,5 +130,25 @@ const sdlf_operation_class sdlf_next_batch_operation = {
             {.name = "step"},
             {.name = "batch_labels", .optional = true}},
     .check = check_next_batch,
+    .flops = no_flops,
+};
+
+static sdlf_status check_shuffle(const sdlf_operation *operation)
+{
+    const sdlf_tensor *order = &operation->out[0];
+    sdlf_check check = {.operation = operation};
+    sdlf_expect_operand(&check, &operation->in[0], SDLF_INT64, sdlf_shape(1));
+    sdlf_expect_rank(&check, order, 1);
+    sdlf_expect_dtype(&check, order, SDLF_INT32);
+    sdlf_expect(&check, order->shape.dim[0] <= INT32_MAX, "an order of %lld is more than int32 counts",
+                (long long)order->shape.dim[0]);
+    return check.status;
+}
+
+const sdlf_operation_class sdlf_shuffle_operation = {
+    .name = "shuffle",
+    .in = {{.name = "epoch"}},
+    .out = {{.name = "order"}},
+    .check = check_shuffle,
     .flops = no_flops,
 };

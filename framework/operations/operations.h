@@ -5,7 +5,7 @@
 #include <sdlf/operation.h>
 
 extern const sdlf_operation_class sdlf_fill_operation, sdlf_copy_operation, sdlf_gather_batch_operation;
-extern const sdlf_operation_class sdlf_next_batch_operation;
+extern const sdlf_operation_class sdlf_next_batch_operation, sdlf_shuffle_operation;
 extern const sdlf_operation_class sdlf_gemm_operation, sdlf_gemm_backward_sgd_operation;
 extern const sdlf_operation_class sdlf_spmm_csr_operation;
 extern const sdlf_operation_class sdlf_reduce_operation, sdlf_add_operation;

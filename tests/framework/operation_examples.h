@@ -121,6 +121,10 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
         o.out[0] = o.out[3] = step, o.out[1] = of(SDLF_INT32, sdlf_shape(3)), o.out[2] = t(sdlf_shape(1));
         o.in[3] = of(SDLF_INT32, sdlf_shape(9)), o.out[4] = o.out[1];
         break;
+    case SDLF_SHUFFLE:
+        o.in[0] = step, o.out[0] = labels;
+        o.shuffle.seed = 3;
+        break;
     case SDLF_GEMM:
         o.in[0] = t(sdlf_shape(2, 3)), o.in[1] = t(sdlf_shape(3, 4)), o.in[2] = t(sdlf_shape(4));
         o.in[3] = o.out[0] = t(sdlf_shape(2, 4));

@@ -1,4 +1,4 @@
-/* Cases of gather_batch and next_batch. Its arithmetic is fixed operation by operation, so results must match bit for bit. */
+/* Cases of gather_batch, next_batch and shuffle. Its arithmetic is fixed operation by operation, so results must match bit for bit. */
 #include "kernels.h"
 
 enum { M = 11, N = 5 };
@@ -26,6 +26,24 @@ static void warped(kernel_sink *sink, sdlf_dtype from, sdlf_dtype t, sdlf_shape 
     kernel_emit(sink, &made, "%s from %s shift %g rotate %g scale %g elastic %g", sdlf_shape_print(row).text,
                 sdlf_dtype_name(from), (double)augment.shift, (double)augment.rotate, (double)augment.scale,
                 (double)augment.elastic);
+}
+
+static kernel_case shuffled(int64_t count)
+{
+    kernel_case made = {.operation = {.kind = SDLF_SHUFFLE, .shuffle = {.seed = UINT64_C(77) << 32 | 5}}};
+    made.operation.in[0] = kernel_tensor(SDLF_INT64, sdlf_shape(1));
+    made.in[0] = (kernel_fill){VALUES_INTEGERS, 1000};
+    made.operation.out[0] = kernel_tensor(SDLF_INT32, sdlf_shape(count));
+    return made;
+}
+
+static void shuffle_cases(kernel_sink *sink)
+{
+    static const int64_t counts[] = {1, 2, 16, 17, 33, 1000, 4097, 60000, 1 << 20};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        kernel_case made = shuffled(counts[i]);
+        kernel_emit(sink, &made, "of %lld", (long long)counts[i]);
+    }
 }
 
 void gather_cases(kernel_sink *sink, sdlf_dtype t)
@@ -66,6 +84,7 @@ void gather_cases(kernel_sink *sink, sdlf_dtype t)
         next.operation.out[4] = next.operation.out[1];
         kernel_emit(sink, &next, "of %d with rates in %s and labels", rows_taken, sdlf_dtype_name(t));
     }
+    if (t == SDLF_FLOAT32) shuffle_cases(sink); /* no floating operand: once */
     kernel_case flat = gather(SDLF_UINT8, t, SDLF_SCALAR, N);
     kernel_emit(sink, &flat, "one number a row");
 }
@@ -78,4 +97,6 @@ void gather_bench(kernel_sink *sink, sdlf_dtype t)
     made.in[2] = (kernel_fill){VALUES_INTEGERS, 1000};
     made.operation.gather.augment = (sdlf_augmentation){2, 10, 0.1f, 1, 1};
     kernel_emit(sink, &made, "1024 of 1x28x28, augmented");
+    kernel_case order = shuffled(60000);
+    if (t == SDLF_FLOAT32) kernel_emit(sink, &order, "of 60,000");
 }

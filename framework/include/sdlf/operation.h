@@ -54,6 +54,11 @@ typedef enum sdlf_operation_kind {
      *   out: cursor! (1) int64, index (N) int32, rate (1) T, step (1) int64, batch_labels? (N) int32 */
     SDLF_NEXT_BATCH,
 
+    /* shuffle: the order in which an epoch draws its samples: 0 .. M - 1, sorted by the 64-bit keys word[1] 2^32 + word[0] of
+     * Philox(shuffle.seed, number, SDLF_STREAM_SHUFFLE, low half of epoch[0]), equal keys by number (see sdlf_shuffle_order).
+     *   in: epoch (1) int64   out: order (M) int32 */
+    SDLF_SHUFFLE,
+
     /* ---- products ---- */
 
     /* gemm: c = act(alpha * op(a) op(b) + bias + residual), op transposing where gemm.transpose_a / transpose_b say so.
@@ -301,6 +306,9 @@ typedef struct sdlf_operation {
             float mean, scale;
             sdlf_augmentation augment;
         } gather;
+        struct {
+            uint64_t seed;
+        } shuffle;
         struct {
             bool transpose_a, transpose_b;
             float alpha;
