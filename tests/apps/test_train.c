@@ -84,6 +84,11 @@ static void placement_is_heard(void)
     p = SDLF(0, "info", "--net", small_network(), "--place", "fully_connected_2=reference");
     CHECK_SAYS(p, "  on ");
     CHECK_SAYS(p, "  reference");
+    SDLF(0, "train", "--net", small_network(), "--data", "digits:600", "--epochs", "1", "--no-save", "--place",
+         "loss=forward:reference,backward:cpu"); /* the loss that training adds; testing has none */
+    SDLF(0, "info", "--net", "lenet5", "--no-fusion", "--conv-algorithm", "cpu:im2col");
+    CHECK_SAYS(SDLF(2, "info", "--net", "lenet5", "--conv-algorithm", "abacus:im2col"),
+               "nothing of this plan runs on 'abacus'");
 }
 
 /* With all options that a checkpoint must carry. */
