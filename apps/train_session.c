@@ -65,7 +65,8 @@ static sdlf_status collect_options(train_session *s)
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
     if (status != SDLF_OK) return status;
     execution_to_trainer(&s->set.execution, &s->options);
-    if (s->options.schedule.peak == 0) s->options.schedule.peak = s->options.optimizer.type->learning_rate;
+    if (s->options.schedule.peak == 0)
+        s->options.schedule.peak = sdlf_optimizer_rate(&s->options.optimizer, s->options.batch);
     const sdlf_training_state *state = sdlf_model_training_state(s->model);
     if (resumed && state->epoch >= s->options.epochs) {
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s has all of its %d epochs; --epochs %d would add as many again",

@@ -19,7 +19,7 @@ const argument training_arguments[] = {
 const argument schedule_arguments[] = {
     {.name = "Learning rate", .type = ARGUMENT_HEADING},
     {"learning-rate", ARGUMENT_FLOAT, offsetof(training, learning_rate), "X", .minimum = 1e-12, .maximum = 1000,
-     .help = "the highest rate (default: what suits the optimizer)"},
+     .help = "the highest rate (default: what suits optimizer and batch: 0.05 for sgd, less below 64 samples a step)"},
     {"schedule", ARGUMENT_CHOICE, offsetof(training, schedule), "NAME", .choices = sdlf_schedule_names,
      .fallback = "one_cycle", .help = "how the rate changes over the steps"},
     {"warmup", ARGUMENT_FLOAT, offsetof(training, warmup), "X", .minimum = 0, .maximum = 0.999,

@@ -32,3 +32,10 @@ sdlf_status sdlf_optimizer_complete(sdlf_optimizer *optimizer)
     sdlf_status status = sdlf_fields_complete(optimizer->type->fields, &optimizer->options);
     return sdlf_fail_context(status, "optimizer %s", optimizer->type->name);
 }
+
+float sdlf_optimizer_rate(const sdlf_optimizer *optimizer, int64_t batch)
+{
+    const sdlf_optimizer_class *type = optimizer->type != NULL ? optimizer->type : &sdlf_sgd_class;
+    if (batch >= type->full_batch) return type->learning_rate;
+    return type->learning_rate * (float)batch / (float)type->full_batch;
+}

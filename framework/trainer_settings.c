@@ -74,7 +74,7 @@ sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options)
     if (status != SDLF_OK) return sdlf_fail_context(status, "trainer: augment");
     status = sdlf_optimizer_complete(&options->optimizer);
     if (status == SDLF_OK && options->schedule.peak == 0)
-        options->schedule.peak = options->optimizer.type->learning_rate;
+        options->schedule.peak = sdlf_optimizer_rate(&options->optimizer, options->batch);
     return status == SDLF_OK ? sdlf_schedule_complete(&options->schedule) : status;
 }
 

@@ -41,6 +41,7 @@ const sdlf_optimizer_class sdlf_sgd_class = {
     .summary = "gradient descent, with momentum or Nesterov's",
     .fields = fields,
     .learning_rate = 0.05f,
+    .full_batch = 64,
     .state_count = state_count,
     .update = update,
 };

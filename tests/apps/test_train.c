@@ -133,6 +133,31 @@ static void old_weights_are_not_written_over_by_default(void)
 }
 
 /* Every line of the log is an object; the events come in order. */
+/* The rate that a run begins with, by its log. */
+static double rate_with(const char *batch, const char *optimizer)
+{
+    const char *path = test_path("rate.jsonl");
+    SDLF(0, "train", "--net", small_network(), "--data", "digits:100", "--no-test", "--epochs", "1", "--no-save",
+         "--batch", batch, "--optimizer", optimizer, "--log", path);
+    json_t *start = NULL;
+    FILE *file = fopen(path, "r");
+    if (CHECK(file != NULL)) {
+        start = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL);
+        fclose(file);
+    }
+    double rate = json_number_value(json_object_get(start, "learning_rate"));
+    json_decref(start);
+    return rate;
+}
+
+static void small_batches_take_smaller_rates(void)
+{
+    CHECK_CLOSE(rate_with("64", "sgd"), 0.05, 1e-8);
+    CHECK_CLOSE(rate_with("100", "sgd"), 0.05, 1e-8);
+    CHECK_CLOSE(rate_with("16", "sgd"), 0.0125, 1e-8);
+    CHECK_CLOSE(rate_with("16", "adam"), 0.001, 1e-9);
+}
+
 static void logs_json_lines(void)
 {
     const char *path = test_path("log.jsonl");
@@ -223,6 +248,7 @@ int main(void)
     RUN(resuming_changes_nothing);
     RUN(resuming_refuses_what_cannot_be);
     RUN(old_weights_are_not_written_over_by_default);
+    RUN(small_batches_take_smaller_rates);
     RUN(logs_json_lines);
     RUN(evaluates_what_was_trained);
     RUN(draws_on_a_terminal);

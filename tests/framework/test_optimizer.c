@@ -34,6 +34,19 @@ static void defaults_are_filled_in(void)
     CHECK(rmsprop.options.rmsprop.rho == 0.99f && rmsprop.options.rmsprop.epsilon == 1e-8f);
 }
 
+/* Less where the batch is small, for descent alone; never more. */
+static void rates_follow_the_batch(void)
+{
+    sdlf_optimizer zeroed = {.type = NULL}, sgd = sdlf_sgd(.momentum = 0.9f), adam = sdlf_adam(.beta1 = 0.9f);
+    CHECK_CLOSE(sdlf_optimizer_rate(&sgd, 64), 0.05, 1e-8);
+    CHECK_CLOSE(sdlf_optimizer_rate(&sgd, 1024), 0.05, 1e-8);
+    CHECK_CLOSE(sdlf_optimizer_rate(&sgd, 16), 0.0125, 1e-8);
+    CHECK_CLOSE(sdlf_optimizer_rate(&sgd, 1), 0.05 / 64, 1e-8);
+    CHECK_CLOSE(sdlf_optimizer_rate(&zeroed, 32), 0.025, 1e-8);
+    CHECK_CLOSE(sdlf_optimizer_rate(&adam, 1), 1e-3, 1e-9);
+    CHECK_CLOSE(sdlf_optimizer_rate(&adam, 64), 1e-3, 1e-9);
+}
+
 static void states_depend_on_options(void)
 {
     sdlf_optimizer optimizers[] = {sdlf_sgd(.momentum = 0.9f), sdlf_adam(.beta1 = 0.9f), sdlf_adamw(.beta1 = 0.9f),
@@ -194,6 +207,7 @@ int main(void)
     RUN(classes_are_found);
     RUN(a_zeroed_one_is_sgd);
     RUN(defaults_are_filled_in);
+    RUN(rates_follow_the_batch);
     RUN(states_depend_on_options);
     RUN(updates_are_described);
     RUN(what_does_not_decay_is_spared);
