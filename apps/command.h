@@ -15,9 +15,11 @@ extern const command eval_command;
 extern const command predict_command;
 extern const command info_command;
 extern const command bench_command;
+extern const command parity_command;
 
-/* Exit codes. A command that a signal interrupted returns 128 and the signal's number: 130 for Ctrl-C. */
-enum { COMMAND_OK = 0, COMMAND_FAILED = 1, COMMAND_USAGE = 2, COMMAND_SIGNAL = 128 };
+/* Exit codes. A command that a signal interrupted returns 128 and the signal's number: 130 for Ctrl-C. COMMAND_DIFFERENT is
+ * for commands that compare: they did, and found a difference. */
+enum { COMMAND_OK = 0, COMMAND_FAILED = 1, COMMAND_USAGE = 2, COMMAND_DIFFERENT = 3, COMMAND_SIGNAL = 128 };
 
 /* The exit code for how a command ended; what failed is said first, as the library's last message. */
 int command_conclude(const char *name, sdlf_status status);

@@ -12,7 +12,7 @@
 #include "apps/terminal.h"
 
 static const command *const commands[] = {
-    &train_command, &eval_command, &predict_command, &info_command, &bench_command,
+    &train_command, &eval_command, &predict_command, &info_command, &bench_command, &parity_command,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
@@ -29,7 +29,13 @@ static void print_help(FILE *file)
           "\nA first run, without any file:\n"
           "  sdlf train                                  keeps simple_cnn.safetensors\n"
           "  sdlf eval --weights simple_cnn.safetensors  says how good it is\n"
-          "  sdlf predict --weights simple_cnn.safetensors --draw seven.png\n",
+          "  sdlf predict --weights simple_cnn.safetensors --draw seven.png\n"
+          "\nExit codes:\n"
+          "  0    done\n"
+          "  1    it failed: the last line on standard error says why\n"
+          "  2    wrong use: an option, a name or a combination that cannot be\n"
+          "  3    parity: compared, and found different\n"
+          "  128+ stopped by a signal, whose number is added: 130 for Ctrl-C\n",
           file);
 }
 

@@ -7,7 +7,7 @@
 
 #include "apps/program.h"
 
-static const char *const commands[] = {"train", "eval", "predict", "info", "bench"};
+static const char *const commands[] = {"train", "eval", "predict", "info", "bench", "parity"};
 
 static void version_is_quick(void)
 {
@@ -28,7 +28,7 @@ static void help_is_there(void)
         p = SDLF(0, commands[i], "--help");
         CHECK_SAYS(p, "Usage: sdlf ");
         CHECK_SAYS(p, commands[i]);
-        CHECK_SAYS(p, "--calculator NAME");
+        CHECK_SAYS(p, strcmp(commands[i], "parity") == 0 ? "--a CALC[:MATH]" : "--calculator NAME");
         CHECK_SAYS(p, "Examples");
         CHECK_TEXT(p->err, "");
         CHECK(strstr(p->out, "\033[") == NULL); /* no colours in a pipe */

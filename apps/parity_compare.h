@@ -1,0 +1,21 @@
+/* How far apart are two tensors that should be equal but for rounding?
+ *
+ * The scale is the largest magnitude in either, or, if that is larger, the given least scale. The error of an element is
+ * |a - b| / scale: a share of what the tensor holds, so that elements near zero, where sums cancel, do not count for more
+ * than they are worth. Two tensors of zeros have no error; where either holds an infinity or NaN the error is infinite. */
+#ifndef SDLF_APPS_PARITY_COMPARE_H
+#define SDLF_APPS_PARITY_COMPARE_H
+
+#include <sdlf/dtype.h>
+
+typedef struct parity_error {
+    double largest, mean; /* over all elements */
+    double scale;
+    int64_t element; /* where the error is largest, in row-major order */
+    double a, b;     /* what is there */
+} parity_error;
+
+/* Both have `count` elements of dtype float32 or float64, in host memory. */
+parity_error parity_compare(sdlf_dtype dtype, const void *a, const void *b, int64_t count, double least_scale);
+
+#endif
