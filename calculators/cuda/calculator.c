@@ -90,6 +90,7 @@ static sdlf_status find_device(cuda_calculator *calculator, int device)
     calculator->device = device;
     calculator->capability = 10 * properties.major + properties.minor;
     calculator->multiprocessors = properties.multiProcessorCount;
+    calculator->shared_most = (int)properties.sharedMemPerBlockOptin;
     snprintf(calculator->name, sizeof calculator->name, "%s", properties.name);
     snprintf(calculator->space, sizeof calculator->space, "cuda:%d", device);
     calculator->base.space = calculator->space;
@@ -271,7 +272,7 @@ const sdlf_calculator_class sdlf_cuda_calculator_class = {
             [SDLF_FILL] = {.run = fill_cuda},
             [SDLF_COPY] = {.run = copy_cuda},
             [SDLF_GATHER_BATCH] = {.run = gather_batch_cuda},
-            [SDLF_NEXT_BATCH] = {.run = next_batch_cuda, .supports = next_batch_supports_cuda},
+            [SDLF_NEXT_BATCH] = {.run = next_batch_cuda},
             [SDLF_SHUFFLE] = {.run = shuffle_cuda, .workspace = shuffle_workspace_cuda},
             [SDLF_GEMM] = {.run = gemm_cuda},
             [SDLF_REDUCE] = {.run = reduce_cuda},
@@ -288,8 +289,11 @@ const sdlf_calculator_class sdlf_cuda_calculator_class = {
             [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = conv2d_relu_max_pool_forward_cuda,
                                                    .supports = conv2d_pool_supports_cuda},
             [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_cuda,
-                                                    .supports = conv2d_pool_supports_cuda,
-                                                    .workspace = conv2d_pool_workspace_cuda},
+                                                    .supports = conv2d_pool_backward_supports_cuda,
+                                                    .workspace = conv2d_pool_backward_workspace_cuda},
+            [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_cuda,
+                                                        .supports = conv2d_pool_backward_supports_cuda,
+                                                        .workspace = conv2d_pool_backward_workspace_cuda},
             [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_cuda},
             [SDLF_MAX_POOL2D_BACKWARD] = {.run = max_pool2d_backward_cuda},
             [SDLF_AVG_POOL2D_FORWARD] = {.run = avg_pool2d_forward_cuda},
@@ -308,10 +312,8 @@ const sdlf_calculator_class sdlf_cuda_calculator_class = {
             [SDLF_LOG_SOFTMAX_FORWARD] = {.run = log_softmax_forward_cuda},
             [SDLF_LOG_SOFTMAX_BACKWARD] = {.run = log_softmax_backward_cuda},
             [SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD] = {.run = softmax_cross_entropy_forward_cuda,
-                                                    .supports = softmax_cross_entropy_forward_supports_cuda,
                                                     .workspace = softmax_cross_entropy_forward_workspace_cuda},
-            [SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD] = {.run = softmax_cross_entropy_backward_cuda,
-                                                     .supports = softmax_cross_entropy_backward_supports_cuda},
+            [SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD] = {.run = softmax_cross_entropy_backward_cuda},
             [SDLF_RANDOM_UNIFORM] = {.run = random_uniform_cuda, .supports = random_supports_cuda},
             [SDLF_RANDOM_NORMAL] = {.run = random_normal_cuda, .supports = random_supports_cuda},
             [SDLF_SGD_UPDATE] = {.run = sgd_update_cuda},

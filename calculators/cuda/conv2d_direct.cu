@@ -112,11 +112,6 @@ static __global__ void bias_gradient(const T *dy, T *db, int64_t batch, int64_t 
     if (threadIdx.x == 0) db[k] = static_cast<T>(sum);
 }
 
-template <typename T> static T *optional(const sdlf_tensor &tensor)
-{
-    return sdlf_tensor_present(&tensor) ? data_of<T>(tensor) : nullptr;
-}
-
 extern "C" sdlf_status conv2d_forward_direct_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);

@@ -1,35 +1,140 @@
-/* softmax_cross_entropy: probabilities, mean loss and metrics in one pass over the logits (N,C); moves 2 NC elements.
+/* softmax_cross_entropy: probabilities, mean loss, metrics and, if wanted, the gradient, in one pass over the logits (N,C);
+ * moves 2 NC elements, or 3 NC with the gradient.
  *
- * A warp a row; blocks of 8 warps take fixed chunks of rows, leave one partial sum each in the workspace, and a last block of
- * one warp adds those in order. Up to 64 rows there is one block, which finishes by itself. Sums of losses are double. */
+ * Few classes and rows (a step of training): one block, a thread a row, so that one launch is all. Otherwise a warp a row;
+ * blocks of 32 warps take chunks of 64 rows, leave one partial sum each in the workspace, and a last block of one warp adds
+ * those in order; a single chunk's block finishes by itself. Sums of losses are double. */
 #include "calculators/cuda/kernels.cuh"
 
-enum { WARP = 32, WARPS = 8, CHUNK = 64 };
+enum { WARP = 32, WARPS = 32, CHUNK = 64, FEW_CLASSES = 32, FEW_ROWS = 4096 };
 
-struct row_sums {
-    double loss;
-    int64_t correct;
+template <typename T> struct cross_entropy {
+    const T *logits, *dloss, *weights;
+    const int32_t *labels;
+    T *p, *loss, *dlogits; /* dloss, dlogits and weights may be NULL */
+    double *metrics;       /* may be NULL */
+    int64_t rows, classes;
+    double smoothing;
 };
 
-/* Sums over the batch become the mean loss and are added to the metrics. */
-template <typename T> static __device__ void finish(row_sums all, int64_t rows, T *loss, double *metrics)
+struct row_sums {
+    double loss, weighted;
+    int64_t correct, counted;
+};
+
+static __device__ __forceinline__ void add(row_sums &to, const row_sums &from)
 {
-    *loss = static_cast<T>(all.loss / static_cast<double>(rows));
-    if (metrics == nullptr) return;
-    metrics[0] += all.loss;
-    metrics[1] += static_cast<double>(all.correct);
-    metrics[2] += static_cast<double>(rows);
+    to.loss += from.loss;
+    to.weighted += from.weighted;
+    to.correct += from.correct;
+    to.counted += from.counted;
 }
 
-/* The row of one warp: writes p; lane 0 returns the row's loss and whether its label has the largest logit. */
-template <typename T>
-static __device__ row_sums compute_row(const T *x, int32_t label, T *p, int64_t classes, double smoothing)
+/* Sums over the batch become the loss and are added to the metrics. */
+template <typename T> static __device__ void finish(const cross_entropy<T> &e, row_sums all)
 {
-    int64_t lane = threadIdx.x % WARP;
+    *e.loss = static_cast<T>(e.weights != nullptr ? all.weighted : all.loss / static_cast<double>(e.rows));
+    if (e.metrics == nullptr) return;
+    e.metrics[0] += all.loss;
+    e.metrics[1] += static_cast<double>(all.correct);
+    e.metrics[2] += static_cast<double>(all.counted);
+}
+
+/* What the gradient of row n is multiplied by, but for dloss. */
+template <typename T> static __device__ __forceinline__ T row_weight(const cross_entropy<T> &e, int64_t n)
+{
+    return e.weights != nullptr ? e.weights[n] : T(1) / static_cast<T>(e.rows);
+}
+
+template <typename T> static __device__ __forceinline__ T target_of(const cross_entropy<T> &e, bool is_label)
+{
+    T smoothing = static_cast<T>(e.smoothing);
+    return (is_label ? 1 - smoothing : T(0)) + smoothing / static_cast<T>(e.classes);
+}
+
+/* Element j of row n, whose log p is known: writes p and the gradient; its share of the loss. */
+template <typename T>
+static __device__ __forceinline__ double finish_element(const cross_entropy<T> &e, int64_t n, int64_t j, T log_p)
+{
+    bool is_label = j == e.labels[n];
+    double target = (is_label ? 1 - e.smoothing : 0) + e.smoothing / static_cast<double>(e.classes);
+    T p = exp(log_p);
+    e.p[n * e.classes + j] = p;
+    if (e.dlogits != nullptr) {
+        T weight = row_weight(e, n);
+        e.dlogits[n * e.classes + j] = weight != T(0) ? (p - target_of(e, is_label)) * (*e.dloss * weight) : T(0);
+    }
+    return target != 0 ? -target * static_cast<double>(log_p) : 0;
+}
+
+template <typename T>
+static __device__ row_sums close_row(const cross_entropy<T> &e, int64_t n, double loss, int64_t best)
+{
+    int32_t label = e.labels[n];
+    double weight = e.weights != nullptr ? static_cast<double>(e.weights[n]) : 1;
+    if (weight == 0) return {0, 0, 0, 0};
+    if (label < 0 || label >= e.classes) loss = static_cast<double>(NAN);
+    return {loss, weight * loss, best == label, 1};
+}
+
+static __device__ __forceinline__ row_sums add_warp(row_sums all)
+{
+    for (int step = WARP / 2; step > 0; step /= 2) {
+        const row_sums other = {
+            __shfl_xor_sync(0xffffffffu, all.loss, step), __shfl_xor_sync(0xffffffffu, all.weighted, step),
+            __shfl_xor_sync(0xffffffffu, all.correct, step), __shfl_xor_sync(0xffffffffu, all.counted, step)};
+        add(all, other);
+    }
+    return all;
+}
+
+/* ---- a thread a row ---- */
+
+template <typename T> static __device__ row_sums row_of_thread(const cross_entropy<T> &e, int64_t n)
+{
+    const T *x = e.logits + n * e.classes;
+    T largest = x[0], sum = 0;
+    int64_t best = 0;
+    for (int64_t j = 1; j < e.classes; j++) {
+        if (x[j] > largest) {
+            largest = x[j];
+            best = j;
+        }
+    }
+    for (int64_t j = 0; j < e.classes; j++) sum += exp(x[j] - largest);
+    T logarithm = log(sum);
+    double loss = 0;
+    for (int64_t j = 0; j < e.classes; j++) loss += finish_element(e, n, j, x[j] - largest - logarithm);
+    return close_row(e, n, loss, best);
+}
+
+/* One block. */
+template <typename T> static __global__ void __launch_bounds__(WARP *WARPS) cross_entropy_few(cross_entropy<T> e)
+{
+    __shared__ row_sums sums[WARPS];
+    row_sums mine = {};
+    for (int64_t n = threadIdx.x; n < e.rows; n += blockDim.x) {
+        add(mine, row_of_thread(e, n));
+    }
+    mine = add_warp(mine);
+    if (threadIdx.x % WARP == 0) sums[threadIdx.x / WARP] = mine;
+    __syncthreads();
+    if (threadIdx.x >= WARP) return;
+    mine = {};
+    if (threadIdx.x < blockDim.x / WARP) mine = sums[threadIdx.x];
+    mine = add_warp(mine);
+    if (threadIdx.x == 0) finish(e, mine);
+}
+
+/* ---- a warp a row ---- */
+
+template <typename T> static __device__ row_sums row_of_warp(const cross_entropy<T> &e, int64_t n)
+{
+    int64_t lane = threadIdx.x % WARP, best = e.classes;
+    const T *x = e.logits + n * e.classes;
     T largest = -INFINITY;
-    int64_t best = classes;
-    for (int64_t j = lane; j < classes; j += WARP) {
-        if (x[j] > largest || best == classes) {
+    for (int64_t j = lane; j < e.classes; j += WARP) {
+        if (x[j] > largest || best == e.classes) {
             largest = x[j];
             best = j;
         }
@@ -37,117 +142,104 @@ static __device__ row_sums compute_row(const T *x, int32_t label, T *p, int64_t 
     for (int step = WARP / 2; step > 0; step /= 2) {
         T other = __shfl_xor_sync(0xffffffffu, largest, step);
         int64_t at = __shfl_xor_sync(0xffffffffu, best, step);
-        if (at < classes && (best == classes || other > largest || (other == largest && at < best))) {
+        if (at < e.classes && (best == e.classes || other > largest || (other == largest && at < best))) {
             largest = other;
             best = at;
         }
     }
     T sum = 0;
-    for (int64_t j = lane; j < classes; j += WARP) sum += exp(x[j] - largest);
+    for (int64_t j = lane; j < e.classes; j += WARP) sum += exp(x[j] - largest);
     for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
     T logarithm = log(sum);
     double loss = 0;
-    for (int64_t j = lane; j < classes; j += WARP) {
-        T log_p = x[j] - largest - logarithm;
-        double target = (j == label ? 1 - smoothing : 0) + smoothing / static_cast<double>(classes);
-        p[j] = exp(log_p);
-        if (target != 0) loss -= target * static_cast<double>(log_p);
-    }
+    for (int64_t j = lane; j < e.classes; j += WARP) loss += finish_element(e, n, j, x[j] - largest - logarithm);
     for (int step = WARP / 2; step > 0; step /= 2) loss += __shfl_xor_sync(0xffffffffu, loss, step);
-    bool valid = label >= 0 && label < classes;
-    return {valid ? loss : static_cast<double>(NAN), best == label};
+    return close_row(e, n, loss, best);
 }
 
 template <typename T>
-static __global__ void cross_entropy_forward(const T *logits, const int32_t *labels, T *p, int64_t rows,
-                                             int64_t classes, double smoothing, row_sums *partials, T *loss,
-                                             double *metrics)
+static __global__ void __launch_bounds__(WARP *WARPS) cross_entropy_chunks(cross_entropy<T> e, row_sums *partials)
 {
     __shared__ row_sums sums[CHUNK];
     int64_t first = static_cast<int64_t>(blockIdx.x) * CHUNK;
-    for (int64_t r = threadIdx.x / WARP; r < CHUNK && first + r < rows; r += WARPS) {
-        int64_t n = first + r;
-        row_sums mine = compute_row(logits + n * classes, labels[n], p + n * classes, classes, smoothing);
+    for (int64_t r = threadIdx.x / WARP; r < CHUNK && first + r < e.rows; r += WARPS) {
+        row_sums mine = row_of_warp(e, first + r);
         if (threadIdx.x % WARP == 0) sums[r] = mine;
     }
     __syncthreads();
     if (threadIdx.x != 0) return;
-    row_sums all = {0, 0};
-    for (int64_t r = 0; r < CHUNK && first + r < rows; r++) {
-        all.loss += sums[r].loss;
-        all.correct += sums[r].correct;
+    row_sums all = {};
+    for (int64_t r = 0; r < CHUNK && first + r < e.rows; r++) {
+        add(all, sums[r]);
     }
     if (gridDim.x == 1)
-        finish(all, rows, loss, metrics);
+        finish(e, all);
     else
         partials[blockIdx.x] = all;
 }
 
 template <typename T>
-static __global__ void cross_entropy_finish(const row_sums *partials, int64_t blocks, int64_t rows, T *loss,
-                                            double *metrics)
+static __global__ void cross_entropy_finish(cross_entropy<T> e, const row_sums *partials, int64_t blocks)
 {
-    row_sums all = {0, 0};
+    row_sums all = {};
     for (int64_t b = threadIdx.x; b < blocks; b += WARP) {
-        all.loss += partials[b].loss;
-        all.correct += partials[b].correct;
+        add(all, partials[b]);
     }
-    for (int step = WARP / 2; step > 0; step /= 2) {
-        all.loss += __shfl_xor_sync(0xffffffffu, all.loss, step);
-        all.correct += __shfl_xor_sync(0xffffffffu, all.correct, step);
-    }
-    if (threadIdx.x == 0) finish(all, rows, loss, metrics);
+    all = add_warp(all);
+    if (threadIdx.x == 0) finish(e, all);
 }
 
-/* dlogits = (p - t) dloss / N; a thread an element. */
-template <typename T>
-static __global__ void cross_entropy_backward(const T *p, const int32_t *labels, const T *dloss, T *dlogits,
-                                              int64_t count, int64_t classes, T smoothing, T rows)
+/* dlogits alone, from p; a thread an element. */
+template <typename T> static __global__ void cross_entropy_backward(cross_entropy<T> e)
 {
-    T each = *dloss / rows;
-    for (int64_t i = grid_first(); i < count; i += grid_step()) {
-        T target = (i % classes == labels[i / classes] ? 1 - smoothing : T(0)) + smoothing / static_cast<T>(classes);
-        dlogits[i] = (p[i] - target) * each;
+    for (int64_t i = grid_first(); i < e.rows * e.classes; i += grid_step()) {
+        int64_t n = i / e.classes;
+        T weight = row_weight(e, n), target = target_of(e, i % e.classes == e.labels[n]);
+        e.dlogits[i] = weight != T(0) ? (e.p[i] - target) * (*e.dloss * weight) : T(0);
     }
 }
 
-static int64_t blocks_for(const sdlf_operation *op)
+static bool is_small(const sdlf_operation *op)
+{
+    return op->in[0].shape.dim[0] <= FEW_ROWS && op->in[0].shape.dim[1] <= FEW_CLASSES;
+}
+
+static int64_t chunks_of(const sdlf_operation *op)
 {
     return (op->in[0].shape.dim[0] + CHUNK - 1) / CHUNK;
 }
 
 extern "C" int64_t softmax_cross_entropy_forward_workspace_cuda(const sdlf_calculator *, const sdlf_operation *op)
 {
-    int64_t blocks = blocks_for(op);
-    return blocks > 1 ? blocks * static_cast<int64_t>(sizeof(row_sums)) : 0;
-}
-
-extern "C" bool softmax_cross_entropy_forward_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
-{
-    /* the gradient is a kernel of its own */
-    return !sdlf_tensor_present(&op->out[3]) && !sdlf_tensor_present(&op->in[3]);
-}
-
-extern "C" bool softmax_cross_entropy_backward_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
-{
-    return !sdlf_tensor_present(&op->in[3]);
+    int64_t chunks = chunks_of(op);
+    return is_small(op) || chunks == 1 ? 0 : chunks * static_cast<int64_t>(sizeof(row_sums));
 }
 
 extern "C" sdlf_status softmax_cross_entropy_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    const cuda_calculator *calculator = cuda_calculator_from(base);
-    const sdlf_tensor &logits = op->in[0];
-    int64_t rows = logits.shape.dim[0], classes = logits.shape.dim[1], blocks = blocks_for(op);
+    cudaStream_t stream = cuda_stream(base);
     row_sums *partials = static_cast<row_sums *>(op->workspace.data);
-    double *metrics = sdlf_tensor_present(&op->out[2]) ? data_of<double>(op->out[2]) : nullptr;
-    with_float(logits.dtype, [&](auto zero) {
+    with_float(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        cross_entropy_forward<T><<<(unsigned)blocks, WARPS * WARP, 0, calculator->stream>>>(
-            data_of<T>(logits), data_of<int32_t>(op->in[1]), data_of<T>(op->out[0]), rows, classes,
-            op->cross_entropy.smoothing, partials, data_of<T>(op->out[1]), metrics);
-        if (blocks > 1)
-            cross_entropy_finish<T>
-                <<<1, WARP, 0, calculator->stream>>>(partials, blocks, rows, data_of<T>(op->out[1]), metrics);
+        const cross_entropy<T> e = {.logits = data_of<T>(op->in[0]),
+                                    .dloss = optional<T>(op->in[2]),
+                                    .weights = optional<T>(op->in[3]),
+                                    .labels = data_of<int32_t>(op->in[1]),
+                                    .p = data_of<T>(op->out[0]),
+                                    .loss = data_of<T>(op->out[1]),
+                                    .dlogits = optional<T>(op->out[3]),
+                                    .metrics = optional<double>(op->out[2]),
+                                    .rows = op->in[0].shape.dim[0],
+                                    .classes = op->in[0].shape.dim[1],
+                                    .smoothing = op->cross_entropy.smoothing};
+        if (is_small(op)) {
+            int64_t threads = (e.rows + WARP - 1) / WARP * WARP;
+            cross_entropy_few<T><<<1, (unsigned)(threads < WARP * WARPS ? threads : WARP * WARPS), 0, stream>>>(e);
+            return;
+        }
+        int64_t chunks = chunks_of(op);
+        cross_entropy_chunks<T><<<(unsigned)chunks, WARPS * WARP, 0, stream>>>(e, partials);
+        if (chunks > 1) cross_entropy_finish<T><<<1, WARP, 0, stream>>>(e, partials, chunks);
     });
     return cuda_check_launch("softmax_cross_entropy_forward");
 }
@@ -156,12 +248,17 @@ extern "C" sdlf_status softmax_cross_entropy_backward_cuda(sdlf_calculator *base
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &p = op->in[0];
-    int64_t count = sdlf_tensor_count(&p), classes = p.shape.dim[1];
     with_float(p.dtype, [&](auto zero) {
         using T = decltype(zero);
-        cross_entropy_backward<T><<<cuda_blocks(calculator, count, 256), 256, 0, calculator->stream>>>(
-            data_of<T>(p), data_of<int32_t>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->out[0]), count, classes,
-            static_cast<T>(op->cross_entropy.smoothing), static_cast<T>(p.shape.dim[0]));
+        const cross_entropy<T> e = {.dloss = data_of<T>(op->in[2]),
+                                    .weights = optional<T>(op->in[3]),
+                                    .labels = data_of<int32_t>(op->in[1]),
+                                    .p = data_of<T>(p),
+                                    .dlogits = data_of<T>(op->out[0]),
+                                    .rows = p.shape.dim[0],
+                                    .classes = p.shape.dim[1],
+                                    .smoothing = op->cross_entropy.smoothing};
+        cross_entropy_backward<T><<<cuda_blocks(calculator, e.rows * e.classes, 256), 256, 0, calculator->stream>>>(e);
     });
     return cuda_check_launch("softmax_cross_entropy_backward");
 }

@@ -38,6 +38,7 @@ typedef struct cuda_calculator {
     int capability; /* 90 for 9.0 */
     int kernels; /* architecture that this build's kernels for it were made for; negative: translated by the driver */
     int multiprocessors;
+    int shared_most; /* bytes of shared memory that a block may have */
     sdlf_math math;
     char space[16];                    /* "cuda:0" */
     char name[256];                    /* of the device */
@@ -95,9 +96,6 @@ typedef struct cuda_epilogue {
 } cuda_epilogue;
 sdlf_status cuda_apply_epilogue(sdlf_calculator *calculator, const cuda_epilogue *epilogue);
 
-/* The last sweep of gemm_backward_sgd, once v = momentum v + g. */
-sdlf_status cuda_follow_velocity(sdlf_calculator *calculator, const sdlf_operation *operation);
-
 /* ---- kernels, one file a family ---- */
 
 sdlf_kernel fill_cuda, copy_cuda, gather_batch_cuda, next_batch_cuda, shuffle_cuda;
@@ -105,6 +103,7 @@ sdlf_kernel gemm_cuda, gemm_backward_sgd_cuda, reduce_cuda, add_cuda;
 sdlf_kernel activation_forward_cuda, activation_backward_cuda;
 sdlf_kernel conv2d_forward_cuda, conv2d_backward_input_cuda, conv2d_backward_weights_cuda;
 sdlf_kernel conv2d_relu_max_pool_forward_cuda, conv2d_relu_max_pool_backward_cuda;
+sdlf_kernel conv2d_relu_max_pool_backward_sgd_cuda;
 sdlf_kernel max_pool2d_forward_cuda, max_pool2d_backward_cuda;
 sdlf_kernel avg_pool2d_forward_cuda, avg_pool2d_backward_cuda;
 sdlf_kernel global_avg_pool2d_forward_cuda, global_avg_pool2d_backward_cuda;
@@ -114,16 +113,14 @@ sdlf_kernel softmax_forward_cuda, softmax_backward_cuda, log_softmax_forward_cud
 sdlf_kernel softmax_cross_entropy_forward_cuda, softmax_cross_entropy_backward_cuda;
 sdlf_kernel sgd_update_cuda, adam_update_cuda, rmsprop_update_cuda, clip_scale_cuda;
 
-bool next_batch_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-bool softmax_cross_entropy_backward_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-bool softmax_cross_entropy_forward_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t shuffle_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool random_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 extern const char *const conv2d_algorithms_cuda[];
 int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool conv2d_pool_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-int64_t conv2d_pool_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+bool conv2d_pool_backward_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_pool_backward_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t softmax_cross_entropy_forward_workspace_cuda(const sdlf_calculator *calculator,
                                                      const sdlf_operation *operation);
 

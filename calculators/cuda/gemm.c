@@ -3,8 +3,9 @@
  * Our matrices are row-major, cuBLAS's column-major, so it is asked for the transposed product c^T = op(b)^T op(a)^T: its
  * rows are our columns, and its bias, one number a row, is ours. The algorithm for a shape is asked of cuBLASLt once and kept
  * (descriptors and search would cost more than small products). */
+#include "calculators/cuda/gemm.h"
+
 #include "calculators/cuda/blas_library.h"
-#include "calculators/cuda/cuda.h"
 
 #include <string.h>
 
@@ -199,11 +200,28 @@ static sdlf_status finish(sdlf_calculator *base, const sdlf_operation *op, bool 
     return cuda_apply_epilogue(base, &epilogue);
 }
 
+/* A fully connected layer's forward pass, in float32. */
+static bool is_forward(const cuda_product_key *key)
+{
+    return key->dtype == SDLF_FLOAT32 && !key->transpose_a && key->transpose_b;
+}
+
+static bool suits_few_rows(const cuda_calculator *calculator, const cuda_product_key *key)
+{
+    bool tensor_cores = calculator->capability >= 80 && calculator->kernels >= 80;
+    return is_forward(key) && key->m <= FEW_ROWS && key->n >= 64 && key->k >= 256 && key->k % 4 == 0 &&
+           key->alignment[0] == 16 && key->alignment[1] == 16 &&
+           calculator->shared_most >= (key->m > 64 ? 124 : 84) << 10 &&
+           (calculator->math == SDLF_MATH_FP32 || tensor_cores);
+}
+
 sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
     cuda_product_key key = key_of(calculator, op);
     if (key.m == 0 || key.n == 0) return SDLF_OK;
+    if (is_forward(&key) && key.n <= FEW_COLUMNS) return cuda_gemm_few_columns(base, op);
+    if (suits_few_rows(calculator, &key)) return cuda_gemm_few_rows(base, op);
     if (key.k == 0) { /* an empty sum */
         sdlf_status status = SDLF_OK;
         if (!key.residual || op->in[3].data != op->out[0].data)

@@ -1,17 +1,40 @@
-/* gemm_backward_sgd as two products and a sweep: dx = dy w; v = momentum v + dy^T x, where the product adds to the velocity
- * itself, so that no gradient is stored; then w and v move on. Moves w three times and v four times less the gradient's
- * writing and reading. Without a velocity, or with Nesterov's rule, which needs the old one, and for biases and activations, the
- * plan keeps the parts. */
+/* gemm_backward_sgd: which way it takes, and the way of large batches: dx = dy w; v = momentum v + dy^T x, where the product
+ * adds to the velocity itself, so that no gradient is stored; then w and v move on. Moves w three times and v four times. */
+#include "calculators/cuda/gemm_backward_sgd.h"
+
 #include "calculators/cuda/blas_library.h"
-#include "calculators/cuda/cuda.h"
+
+static bool is_narrow(const sdlf_operation *op)
+{
+    return op->out[0].dtype == SDLF_FLOAT32 && op->out[0].shape.dim[0] <= NARROW_MOST_UNITS;
+}
+
+/* Sweeps and products take these: with a velocity, and not Nesterov's rule, which needs the gradient itself. */
+static bool is_for_velocity(const sdlf_operation *op)
+{
+    bool fits = op->in[0].shape.dim[0] <= INT32_MAX && op->in[0].shape.dim[1] <= INT32_MAX &&
+                op->in[1].shape.dim[1] <= INT32_MAX; /* cuBLAS takes them as int */
+    return fits && sdlf_tensor_present(&op->out[1]) && !op->gemm_backward.sgd.nesterov;
+}
 
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
-    bool fits = op->in[0].shape.dim[0] <= INT32_MAX && op->in[0].shape.dim[1] <= INT32_MAX &&
-                op->in[1].shape.dim[1] <= INT32_MAX; /* cuBLAS takes them as int */
-    bool parts = sdlf_tensor_present(&op->out[3]) || op->gemm_backward.activation.function != SDLF_IDENTITY;
-    return fits && !parts && sdlf_tensor_present(&op->out[1]) && !op->gemm_backward.sgd.nesterov;
+    return is_narrow(op) || is_for_velocity(op);
+}
+
+/* The width of a sweep's strips; 0: products take less time, or the sweep's copies of 16 bytes are not possible. Strips of 48
+ * columns where these are enough to keep most of the device busy, and where a block may have that much memory. */
+static int strip_for(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    int64_t rows = op->in[0].shape.dim[0], inputs = op->in[0].shape.dim[1], units = op->in[1].shape.dim[1];
+    uintptr_t addresses = (uintptr_t)op->in[1].data | (uintptr_t)op->out[0].data | (uintptr_t)op->out[1].data;
+    bool fits = rows <= SWEEP_MOST_ROWS && inputs % 4 == 0 && units % 4 == 0 && addresses % 16 == 0;
+    bool tensor_cores = calculator->capability >= 80 && calculator->kernels >= 80;
+    if (!fits || op->out[0].dtype != SDLF_FLOAT32) return 0;
+    if (calculator->math != SDLF_MATH_FP32 && !tensor_cores) return 0;
+    if (inputs >= 40 * (int64_t)calculator->multiprocessors && calculator->shared_most >= 215 << 10) return 48;
+    return calculator->shared_most >= (rows > 64 ? 150 << 10 : 90 << 10) ? 16 : 0;
 }
 
 static sdlf_status input_gradient(sdlf_calculator *base, const sdlf_operation *op)
@@ -19,7 +42,13 @@ static sdlf_status input_gradient(sdlf_calculator *base, const sdlf_operation *o
     if (!sdlf_tensor_present(&op->out[2])) return SDLF_OK;
     const sdlf_operation product = {
         .kind = SDLF_GEMM, .in = {op->in[1], op->out[0]}, .out = {op->out[2]}, .gemm = {.alpha = 1}};
-    return gemm_cuda(base, &product);
+    sdlf_status status = gemm_cuda(base, &product);
+    if (status != SDLF_OK || op->gemm_backward.activation.function == SDLF_IDENTITY) return status;
+    const sdlf_operation slope = {.kind = SDLF_ACTIVATION_BACKWARD,
+                                  .in = {op->in[0], op->out[2]},
+                                  .out = {op->out[2]},
+                                  .activation = op->gemm_backward.activation};
+    return activation_backward_cuda(base, &slope);
 }
 
 /* v = momentum v + dy^T x, in cuBLAS's column-major view: v^T (I,U) = x^T dy. */
@@ -40,9 +69,19 @@ static sdlf_status velocity(sdlf_calculator *base, const sdlf_operation *op)
         "gemm_backward_sgd");
 }
 
-sdlf_status gemm_backward_sgd_cuda(sdlf_calculator *base, const sdlf_operation *op)
+static sdlf_status by_products(sdlf_calculator *base, const sdlf_operation *op)
 {
     sdlf_status status = input_gradient(base, op);
     if (status == SDLF_OK) status = velocity(base, op);
-    return status == SDLF_OK ? cuda_follow_velocity(base, op) : status;
+    if (status == SDLF_OK) status = cuda_follow_velocity(base, op);
+    return status == SDLF_OK ? cuda_move_biases(base, op) : status;
+}
+
+sdlf_status gemm_backward_sgd_cuda(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    if (is_narrow(op)) return cuda_sweep_narrow(base, op);
+    int strip = strip_for(calculator, op);
+    if (strip == 0) return by_products(base, op);
+    return calculator->math == SDLF_MATH_FP32 ? cuda_sweep_fp32(base, op, strip) : cuda_sweep_tensor(base, op, strip);
 }

@@ -29,6 +29,12 @@ template <typename T> static T *data_of(const sdlf_tensor &tensor)
     return static_cast<T *>(tensor.data);
 }
 
+/* The same for an optional operand: NULL where it is absent. */
+template <typename T> static T *optional(const sdlf_tensor &tensor)
+{
+    return sdlf_tensor_present(&tensor) ? static_cast<T *>(tensor.data) : nullptr;
+}
+
 template <typename T> static __device__ __forceinline__ T sigmoid(T x)
 {
     return T(1) / (T(1) + exp(-x));

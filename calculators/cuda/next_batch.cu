@@ -1,35 +1,49 @@
-/* next_batch: the indices, the learning rate and the number of the step that the cursor points at; the cursor moves on. One
- * block, so that all of it has been read before the cursor changes. */
+/* next_batch: the indices, the labels, the learning rate and the number of the step that the cursor points at; the cursor moves
+ * on. One block, so that all of it has been read before the cursor changes. */
 #include "calculators/cuda/kernels.cuh"
 
 enum { THREADS = 256 };
 
-template <typename T>
-static __global__ void next_batch(const int32_t *order, const T *rates, const int64_t *first, int64_t *cursor,
-                                  int32_t *index, T *rate, int64_t *step, int64_t count)
+template <typename T> struct next_batch {
+    const int32_t *order, *labels; /* labels and batch_labels may be NULL */
+    const T *rates;
+    const int64_t *first;
+    int64_t *cursor, *step;
+    int32_t *index, *batch_labels;
+    T *rate;
+    int64_t count;
+};
+
+template <typename T> static __global__ void draw_next_batch(next_batch<T> b)
 {
-    int64_t at = *cursor;
-    for (int64_t n = threadIdx.x; n < count; n += THREADS) index[n] = order[at * count + n];
+    int64_t at = *b.cursor;
+    for (int64_t n = threadIdx.x; n < b.count; n += THREADS) {
+        int32_t index = b.order[at * b.count + n];
+        b.index[n] = index;
+        if (b.labels != nullptr) b.batch_labels[n] = b.labels[index];
+    }
     __syncthreads();
     if (threadIdx.x != 0) return;
-    *rate = rates[at];
-    *step = *first + at;
-    *cursor = at + 1;
-}
-
-extern "C" bool next_batch_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
-{
-    return !sdlf_tensor_present(&op->out[4]); /* labels are gathered like samples */
+    *b.rate = b.rates[at];
+    *b.step = *b.first + at;
+    *b.cursor = at + 1;
 }
 
 extern "C" sdlf_status next_batch_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     with_float(op->in[1].dtype, [&](auto zero) {
         using T = decltype(zero);
-        next_batch<T><<<1, THREADS, 0, cuda_stream(base)>>>(data_of<int32_t>(op->in[0]), data_of<T>(op->in[1]),
-                                                            data_of<int64_t>(op->in[2]), data_of<int64_t>(op->out[0]),
-                                                            data_of<int32_t>(op->out[1]), data_of<T>(op->out[2]),
-                                                            data_of<int64_t>(op->out[3]), op->out[1].shape.dim[0]);
+        const next_batch<T> b = {.order = data_of<int32_t>(op->in[0]),
+                                 .labels = optional<int32_t>(op->in[3]),
+                                 .rates = data_of<T>(op->in[1]),
+                                 .first = data_of<int64_t>(op->in[2]),
+                                 .cursor = data_of<int64_t>(op->out[0]),
+                                 .step = data_of<int64_t>(op->out[3]),
+                                 .index = data_of<int32_t>(op->out[1]),
+                                 .batch_labels = optional<int32_t>(op->out[4]),
+                                 .rate = data_of<T>(op->out[2]),
+                                 .count = op->out[1].shape.dim[0]};
+        draw_next_batch<T><<<1, THREADS, 0, cuda_stream(base)>>>(b);
     });
     return cuda_check_launch("next_batch");
 }

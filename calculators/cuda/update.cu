@@ -26,20 +26,6 @@ static __global__ void sgd_update(const T *g, const T *rate, const T *scale, T *
     }
 }
 
-/* The end of gemm_backward_sgd, whose product has made v = momentum v + g: v += decay w; w -= rate v. */
-template <typename T> static __global__ void follow_velocity(const T *rate, T *w, T *v, int64_t count, T decay)
-{
-    T r = *rate;
-    for (int64_t i = grid_first(); i < count; i += grid_step()) {
-        T velocity = v[i];
-        if (decay != T(0)) {
-            velocity += decay * w[i];
-            v[i] = velocity;
-        }
-        w[i] -= r * velocity;
-    }
-}
-
 struct adam_constants {
     double beta1, beta2, epsilon, decay;
     bool decoupled;
@@ -95,11 +81,6 @@ template <typename T> static __global__ void clip_scale(const T *squares, T *sca
     if (threadIdx.x == 0) *scale = static_cast<T>(wanted > 1 ? 1 : wanted);
 }
 
-template <typename T> static T *optional(const sdlf_tensor &tensor)
-{
-    return sdlf_tensor_present(&tensor) ? data_of<T>(tensor) : nullptr;
-}
-
 extern "C" sdlf_status sgd_update_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
@@ -112,19 +93,6 @@ extern "C" sdlf_status sgd_update_cuda(sdlf_calculator *base, const sdlf_operati
             op->sgd.nesterov);
     });
     return cuda_check_launch("sgd_update");
-}
-
-extern "C" sdlf_status cuda_follow_velocity(sdlf_calculator *base, const sdlf_operation *op)
-{
-    const cuda_calculator *calculator = cuda_calculator_from(base);
-    int64_t count = sdlf_tensor_count(&op->out[0]);
-    with_float(op->out[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        follow_velocity<T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-            data_of<T>(op->in[2]), data_of<T>(op->out[0]), data_of<T>(op->out[1]), count,
-            static_cast<T>(op->sgd.decay));
-    });
-    return cuda_check_launch("gemm_backward_sgd");
 }
 
 extern "C" sdlf_status adam_update_cuda(sdlf_calculator *base, const sdlf_operation *op)

@@ -1,0 +1,54 @@
+/* The derivative of an activation. */
+#ifndef SDLF_CALCULATORS_CUDA_ACTIVATION_CUH
+#define SDLF_CALCULATORS_CUDA_ACTIVATION_CUH
+
+#include "calculators/cuda/kernels.cuh"
+
+/* The functions that convolutional networks have rarely: a call, so that others need not pay for them. */
+template <typename T> static __device__ __noinline__ T activation_slope_rarely(const sdlf_activation &activation, T v)
+{
+    const T alpha = T(activation.alpha), beta = T(activation.beta), half = T(0.5);
+    const T scale = T(0.79788456080286535588), cubic = T(0.044715); /* gelu_tanh's */
+    T s, t;
+    switch (activation.function) {
+    case SDLF_CLIP: return v > T(activation.low) && v < T(activation.high) ? T(1) : T(0);
+    case SDLF_LEAKY_RELU: return v > T(0) ? T(1) : T(activation.slope);
+    case SDLF_SIGMOID: return v * (T(1) - v);
+    case SDLF_TANH: return T(1) - v * v;
+    case SDLF_SILU: s = sigmoid(v); return s * (T(1) + v * (T(1) - s));
+    case SDLF_HARD_SWISH: return v <= T(-3) ? T(0) : v >= T(3) ? T(1) : v * T(1.0 / 3) + half;
+    case SDLF_ELU: return v > T(0) ? T(1) : v + alpha;
+    case SDLF_SELU: return v > T(0) ? beta : v + alpha * beta;
+    case SDLF_CELU: return v > T(0) ? T(1) : v / alpha + T(1);
+    case SDLF_GELU:
+        return half * (T(1) + erf(v * T(0.70710678118654752440))) + v * T(0.39894228040143267794) * exp(-half * v * v);
+    case SDLF_GELU_TANH:
+        t = tanh(scale * (v + cubic * v * v * v));
+        return half * (T(1) + t) + half * v * (T(1) - t * t) * scale * (T(1) + T(3) * cubic * v * v);
+    case SDLF_MISH: t = tanh(v > T(0) ? v + log1p(exp(-v)) : log1p(exp(v))); return t + v * (T(1) - t * t) * sigmoid(v);
+    case SDLF_SOFTPLUS: return T(1) - exp(-v);
+    case SDLF_SOFTSIGN: t = T(1) - fabs(v); return t * t;
+    case SDLF_HARD_SIGMOID: return v > T(0) && v < T(1) ? alpha : T(0);
+    case SDLF_ERF: return T(1.12837916709551257390) * exp(-v * v);
+    case SDLF_SQRT: return T(1) / (T(2) * v);
+    case SDLF_EXP: return v;
+    case SDLF_LOG: return T(1) / v;
+    case SDLF_ABS: return v > T(0) ? T(1) : v < T(0) ? T(-1) : T(0);
+    case SDLF_NEGATE: return T(-1);
+    case SDLF_RECIPROCAL: return -v * v;
+    case SDLF_FLOOR:
+    case SDLF_CEIL:
+    case SDLF_ROUND: return T(0);
+    default: return T(1);
+    }
+}
+
+/* f'(x) from v: y = f(x), or x (sdlf_activation_reads_input). */
+template <typename T> static __device__ __forceinline__ T activation_slope(const sdlf_activation &activation, T v)
+{
+    if (activation.function == SDLF_IDENTITY) return T(1);
+    if (activation.function == SDLF_RELU) return v > T(0) ? T(1) : T(0);
+    return activation_slope_rarely(activation, v);
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* What the kernels of conv2d + ReLU + 2x2 max-pool share: 3x3 and 5x5 convolutions with stride 1, one group; the networks of
+ * MNIST. A window is a 2x2 square of convolution outputs and one pooled output; windows are counted through the batch. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_CUH
+#define SDLF_CALCULATORS_CUDA_CONV2D_POOL_CUH
+
+#include <type_traits>
+
+#include "calculators/cuda/kernels.cuh"
+
+struct pool_geometry {
+    int batch, channels, height, width, filters, out_height, out_width; /* out: pooled */
+    int top, left;
+    bool first; /* of tied maxima, the first alone */
+};
+
+/* x (N,C,H,W) to the pooled y (N,K,P,Q). */
+static inline pool_geometry pool_geometry_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y)
+{
+    pool_geometry g;
+    g.batch = (int)x.shape.dim[0];
+    g.channels = (int)x.shape.dim[1];
+    g.height = (int)x.shape.dim[2];
+    g.width = (int)x.shape.dim[3];
+    g.filters = (int)y.shape.dim[1];
+    g.out_height = (int)y.shape.dim[2];
+    g.out_width = (int)y.shape.dim[3];
+    g.top = op->conv2d_pool.window.padding_before[0];
+    g.left = op->conv2d_pool.window.padding_before[1];
+    g.first = op->conv2d_pool.ties == SDLF_TIES_FIRST;
+    return g;
+}
+
+/* The pixel of a plane, 0 outside. */
+template <typename T>
+static __device__ __forceinline__ T pool_pixel(const T *plane, const pool_geometry &g, int row, int column)
+{
+    bool inside = row >= 0 && row < g.height && column >= 0 && column < g.width;
+    return inside ? plane[row * g.width + column] : T(0);
+}
+
+/* Call with the kernel's side as a constant: 3 or 5. */
+template <typename Function> static void with_side(int side, Function function)
+{
+    if (side == 3)
+        function(std::integral_constant<int, 3>());
+    else
+        function(std::integral_constant<int, 5>());
+}
+
+/* Do sizes fit in int, as the kernels count them? */
+static inline bool pool_counts_fit(const sdlf_tensor &x)
+{
+    for (int i = 1; i < 4; i++) {
+        if (x.shape.dim[i] > 32767) return false;
+    }
+    return sdlf_tensor_count(&x) <= INT32_MAX; /* so does the number of windows */
+}
+
+#endif

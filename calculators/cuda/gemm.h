@@ -1,0 +1,21 @@
+/* Ways of gemm beside cuBLAS's, for products that it is slow at. Float32. */
+#ifndef SDLF_CALCULATORS_CUDA_GEMM_H
+#define SDLF_CALCULATORS_CUDA_GEMM_H
+
+#include "calculators/cuda/cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { FEW_ROWS = 128, FEW_COLUMNS = 16 };
+
+/* a (m,k) times b (n,k) transposed, m up to FEW_ROWS; k a multiple of 4, a and b at multiples of 16 bytes. */
+sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op);
+/* The same factors, n up to FEW_COLUMNS, any m and k. */
+sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *op);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

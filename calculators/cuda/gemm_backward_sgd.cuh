@@ -1,0 +1,124 @@
+/* What the sweeps of gemm_backward_sgd share (see gemm_backward_sgd.h): tiles, how they arrive, and what becomes of them. */
+#ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_CUH
+#define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_CUH
+
+#include "calculators/cuda/activation.cuh"
+#include "calculators/cuda/gemm_backward_sgd.h"
+#include "calculators/cuda/mma.cuh"
+
+enum { SWEEP_THREADS = 256, WARP = 32, TILE = 64, WIDE_STRIP = 48, NARROW_STRIP = 16 };
+
+/* The operation, as kernels take it. dx, b and bv may be NULL; v too in the narrow kernel alone. */
+struct sweep {
+    const float *x, *dy, *rate;
+    float *w, *v, *dx, *b, *bv;
+    int64_t rows, inputs, units;
+    sdlf_sgd_rule rule;
+    sdlf_activation activation;
+};
+
+static inline sweep sweep_of(const sdlf_operation *op)
+{
+    return {
+        .x = data_of<float>(op->in[0]),
+        .dy = data_of<float>(op->in[1]),
+        .rate = data_of<float>(op->in[2]),
+        .w = data_of<float>(op->out[0]),
+        .v = optional<float>(op->out[1]),
+        .dx = optional<float>(op->out[2]),
+        .b = optional<float>(op->out[3]),
+        .bv = optional<float>(op->out[4]),
+        .rows = op->in[0].shape.dim[0],
+        .inputs = op->in[0].shape.dim[1],
+        .units = op->in[1].shape.dim[1],
+        .rule = op->gemm_backward.sgd,
+        .activation = op->gemm_backward.activation,
+    };
+}
+
+/* Let the kernel have more shared memory than the 48 KB that every kernel may use. */
+template <typename Kernel> static sdlf_status allow_shared(Kernel *kernel, int bytes)
+{
+    return cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+                      "shared memory");
+}
+
+/* One stage: TILE lines of w and of v, and dy's ROWS lines. Lines are longer than what they hold, by as much as keeps the
+ * lanes of a warp on different banks. */
+template <int ROWS, int STRIP> struct stage {
+    float w[TILE][STRIP + 4], v[TILE][STRIP + 4], dy[ROWS][TILE + 8];
+};
+
+template <int ROWS, int STRIP>
+static __device__ void fetch(stage<ROWS, STRIP> &to, const sweep &s, int64_t i0, int64_t u0)
+{
+    const int chunks = STRIP / 4;
+    for (int e = threadIdx.x; e < TILE * chunks; e += SWEEP_THREADS) {
+        int64_t u = u0 + e / chunks, i = i0 + e % chunks * 4;
+        bool valid = u < s.units && i < s.inputs;
+        int64_t at = valid ? u * s.inputs + i : 0;
+        copy_async(&to.w[e / chunks][e % chunks * 4], s.w + at, valid);
+        copy_async(&to.v[e / chunks][e % chunks * 4], s.v + at, valid);
+    }
+    for (int e = threadIdx.x; e < ROWS * (TILE / 4); e += SWEEP_THREADS) {
+        int64_t n = e / (TILE / 4), u = u0 + e % (TILE / 4) * 4;
+        bool valid = n < s.rows && u < s.units;
+        copy_async(&to.dy[n][e % (TILE / 4) * 4], s.dy + (valid ? n * s.units + u : 0), valid);
+    }
+}
+
+/* Walk down the strip: `use(tile, u0)` for every tile in order, tiles arriving STAGES - 1 ahead. */
+template <int ROWS, int STRIP, int STAGES, typename Use>
+static __device__ void walk(const sweep &s, int64_t i0, stage<ROWS, STRIP> *stages, Use use)
+{
+    int64_t tiles = (s.units + TILE - 1) / TILE;
+    for (int64_t ahead = 0; ahead < STAGES - 1; ahead++) {
+        if (ahead < tiles) fetch(stages[ahead], s, i0, ahead * TILE);
+        close_copies();
+    }
+    for (int64_t tile = 0; tile < tiles; tile++) {
+        int64_t next = tile + STAGES - 1;
+        await_copies<STAGES - 2>();
+        __syncthreads();
+        if (next < tiles) fetch(stages[next % STAGES], s, i0, next * TILE);
+        close_copies();
+        use(stages[tile % STAGES], tile * TILE);
+    }
+}
+
+/* The sgd rule for one weight: w and v move on. */
+static __device__ __forceinline__ void move(float &w, float &v, float g, float rate, const sdlf_sgd_rule &rule,
+                                            float decay)
+{
+    float step = g + decay * w;
+    v = rule.momentum * v + step;
+    w -= rate * (rule.nesterov ? step + rule.momentum * v : v);
+}
+
+/* The same for the bias of unit u, whose gradient is `sum`. */
+static __device__ __forceinline__ void move_bias(const sweep &s, int64_t u, float sum, float rate)
+{
+    float v = s.bv != nullptr ? s.bv[u] : 0.0f;
+    move(s.b[u], v, sum, rate, s.rule, s.rule.bias_decay);
+    if (s.bv != nullptr) s.bv[u] = v;
+}
+
+static __device__ __forceinline__ void store_dx(const sweep &s, int64_t n, int64_t i, float value)
+{
+    if (n >= s.rows || i >= s.inputs) return;
+    int64_t at = n * s.inputs + i;
+    s.dx[at] = s.activation.function == SDLF_IDENTITY ? value : value * activation_slope(s.activation, s.x[at]);
+}
+
+/* The biases of a tile: block t does those of tile t, a thread a unit. */
+template <int ROWS, int STRIP>
+static __device__ void update_bias(const stage<ROWS, STRIP> &tile, const sweep &s, float rate, int64_t u0)
+{
+    int64_t u = u0 + threadIdx.x;
+    if (s.b == nullptr || u0 / TILE % gridDim.x != blockIdx.x || threadIdx.x >= TILE || u >= s.units) return;
+    float sum = 0;
+    for (int n = 0; n < ROWS; n++) sum += tile.dy[n][threadIdx.x];
+    move_bias(s, u, sum, rate);
+}
+
+#endif

@@ -1,0 +1,88 @@
+/* gemm_backward_sgd for a last layer: U up to 16 units, any batch, float32 in every math mode (the products are small).
+ *
+ * A block owns 32 columns i; a thread one of them and every 8th row n. It holds w's column (U numbers) in registers, and for
+ * each of its rows reads x, adds x dy to its part of g's column and makes dx. The 8 parts of g meet in shared memory, in
+ * order. dy passes through shared memory in pieces of 64 rows. Reads x, writes dx: 8 N I bytes, and all of dy for every block. */
+#include "calculators/cuda/gemm_backward_sgd.cuh"
+
+enum { COLUMNS = 32, LINES = 8, PIECE = 64 };
+
+template <int UNITS> struct narrow_memory {
+    float dy[PIECE][UNITS];
+    float parts[LINES][UNITS][COLUMNS + 1];
+};
+
+/* The piece's rows of dy, UNITS a row, zeros where there are none. */
+template <int UNITS> static __device__ void load_piece(float (&to)[PIECE][UNITS], const sweep &s, int64_t n0)
+{
+    int thread = threadIdx.y * COLUMNS + threadIdx.x;
+    for (int e = thread; e < PIECE * UNITS; e += COLUMNS * LINES) {
+        int64_t n = n0 + e / UNITS, u = e % UNITS;
+        to[e / UNITS][u] = n < s.rows && u < s.units ? s.dy[n * s.units + u] : 0.0f;
+    }
+}
+
+/* Parts of a sum, one a line, added in order. */
+static __device__ float add_lines(const float *parts, int step)
+{
+    float sum = 0;
+    for (int line = 0; line < LINES; line++) sum += parts[line * step];
+    return sum;
+}
+
+template <int UNITS> static __global__ void __launch_bounds__(COLUMNS *LINES) sweep_narrow(sweep s)
+{
+    __shared__ narrow_memory<UNITS> shared;
+    __shared__ float bias_parts[LINES][UNITS];
+    int64_t i = static_cast<int64_t>(blockIdx.x) * COLUMNS + threadIdx.x;
+    int line = threadIdx.y;
+    float w[UNITS] = {}, g[UNITS] = {}, bias = 0, rate = *s.rate;
+    for (int u = 0; u < UNITS; u++) {
+        if (u < s.units && i < s.inputs) w[u] = s.w[u * s.inputs + i];
+    }
+    for (int64_t n0 = 0; n0 < s.rows; n0 += PIECE) {
+        __syncthreads();
+        load_piece(shared.dy, s, n0);
+        __syncthreads();
+#pragma unroll 4
+        for (int r = line; r < PIECE; r += LINES) {
+            int64_t n = n0 + r;
+            bool valid = n < s.rows && i < s.inputs;
+            float x = valid ? s.x[n * s.inputs + i] : 0.0f, dx = 0;
+#pragma unroll
+            for (int u = 0; u < UNITS; u++) {
+                g[u] += shared.dy[r][u] * x;
+                dx += shared.dy[r][u] * w[u];
+            }
+            if (threadIdx.x < UNITS) bias += shared.dy[r][threadIdx.x];
+            if (valid && s.dx != nullptr) s.dx[n * s.inputs + i] = dx * activation_slope(s.activation, x);
+        }
+    }
+    for (int u = 0; u < UNITS; u++) shared.parts[line][u][threadIdx.x] = g[u];
+    if (threadIdx.x < UNITS) bias_parts[line][threadIdx.x] = bias;
+    __syncthreads();
+    for (int u = line; u < s.units && i < s.inputs; u += LINES) {
+        int64_t at = u * s.inputs + i;
+        float v = s.v != nullptr ? s.v[at] : 0.0f;
+        move(s.w[at], v, add_lines(&shared.parts[0][u][threadIdx.x], UNITS * (COLUMNS + 1)), rate, s.rule,
+             s.rule.decay);
+        if (s.v != nullptr) s.v[at] = v;
+    }
+    if (s.b != nullptr && blockIdx.x == 0 && line == 0 && threadIdx.x < s.units)
+        move_bias(s, threadIdx.x, add_lines(&bias_parts[0][threadIdx.x], UNITS), rate);
+}
+
+extern "C" sdlf_status cuda_sweep_narrow(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const sweep s = sweep_of(op);
+    const unsigned blocks = (unsigned)((s.inputs + COLUMNS - 1) / COLUMNS);
+    const dim3 threads(COLUMNS, LINES);
+    cudaStream_t stream = cuda_stream(base);
+    if (s.units <= 4)
+        sweep_narrow<4><<<blocks, threads, 0, stream>>>(s);
+    else if (s.units <= 10)
+        sweep_narrow<10><<<blocks, threads, 0, stream>>>(s);
+    else
+        sweep_narrow<NARROW_MOST_UNITS><<<blocks, threads, 0, stream>>>(s);
+    return cuda_check_launch("gemm_backward_sgd");
+}

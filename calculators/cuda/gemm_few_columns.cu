@@ -1,0 +1,67 @@
+/* gemm for a few columns: c (m,n) = act(alpha a (m,k) b^T + bias + residual), b (n,k), n up to 16, float32 in every math mode
+ * (the products are small): a last layer's forward pass, bound by launching and by reading a, 4 m k bytes.
+ *
+ * A block makes all columns of ROWS rows: its 8 warps take pairs (row, column) in turn; a lane adds every 32nd product, four
+ * at once where lines allow it, and the 32 sums meet in a fixed order. b, small, stays in the cache. */
+#include "calculators/cuda/gemm.h"
+#include "calculators/cuda/kernels.cuh"
+
+enum { WARP = 32, WARPS = 8, ROWS = 4 };
+
+struct product {
+    const float *a, *b, *bias, *residual;
+    float *c;
+    int64_t m, n, k;
+    float alpha;
+    sdlf_activation activation;
+};
+
+static __device__ float dot(const float *a, const float *b, int64_t k, bool vectors)
+{
+    int64_t lane = threadIdx.x % WARP;
+    float sum = 0;
+    if (vectors) {
+        const float4 *a4 = reinterpret_cast<const float4 *>(a), *b4 = reinterpret_cast<const float4 *>(b);
+#pragma unroll 4
+        for (int64_t i = lane; i < k / 4; i += WARP) {
+            float4 x = a4[i], y = b4[i];
+            sum += x.x * y.x + x.y * y.y + (x.z * y.z + x.w * y.w);
+        }
+    } else {
+        for (int64_t i = lane; i < k; i += WARP) sum += a[i] * b[i];
+    }
+    for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+    return sum;
+}
+
+static __global__ void few_columns(product p, bool vectors)
+{
+    int64_t first = static_cast<int64_t>(blockIdx.x) * ROWS;
+    for (int64_t pair = threadIdx.x / WARP; pair < ROWS * p.n; pair += WARPS) {
+        int64_t m = first + pair / p.n, n = pair % p.n, at = m * p.n + n;
+        if (m >= p.m) break;
+        float sum = p.alpha * dot(p.a + m * p.k, p.b + n * p.k, p.k, vectors);
+        if (p.bias != nullptr) sum += p.bias[n];
+        if (p.residual != nullptr) sum += p.residual[at];
+        if (threadIdx.x % WARP == 0) p.c[at] = activate(p.activation, sum);
+    }
+}
+
+extern "C" sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const sdlf_tensor &c = op->out[0];
+    const product p = {.a = data_of<float>(op->in[0]),
+                       .b = data_of<float>(op->in[1]),
+                       .bias = optional<float>(op->in[2]),
+                       .residual = optional<float>(op->in[3]),
+                       .c = data_of<float>(c),
+                       .m = c.shape.dim[0],
+                       .n = c.shape.dim[1],
+                       .k = op->in[0].shape.dim[1],
+                       .alpha = op->gemm.alpha,
+                       .activation = op->gemm.activation};
+    uintptr_t addresses = reinterpret_cast<uintptr_t>(p.a) | reinterpret_cast<uintptr_t>(p.b);
+    few_columns<<<(unsigned)((p.m + ROWS - 1) / ROWS), WARPS * WARP, 0, cuda_stream(base)>>>(
+        p, p.k % 4 == 0 && addresses % 16 == 0);
+    return cuda_check_launch("gemm");
+}

@@ -1,0 +1,219 @@
+/* gemm for a few rows: c (m,n) = act(alpha a (m,k) b^T + bias + residual), b (n,k), m up to 128, float32: a fully connected
+ * layer's forward pass at small batches, bound by the way of b through memory, 4 n k bytes.
+ *
+ * A block makes ROWS x 64 numbers of c over a part of k, so that there are enough blocks for the whole device; tiles of a and b,
+ * 32 deep, arrive by asynchronous copies, three ahead. The parts' sums go to scratch memory, and a second kernel adds them in
+ * order and finishes. fp32: FMAs, a thread ROWS / 16 rows and 4 columns, 16 apart. Else tensor cores, factors rounded. */
+#include "calculators/cuda/gemm.h"
+#include "calculators/cuda/mma.cuh"
+
+enum { THREADS = 256, WARP = 32, COLUMNS = 64, DEPTH = 32, STAGES = 4 };
+
+struct product {
+    const float *a, *b;
+    float *parts; /* (splits, m, n) */
+    int64_t m, n, k;
+    int64_t tiles, tiles_each; /* of DEPTH, in all and for one block */
+};
+
+/* Lines are longer than what they hold, by as much as keeps the lanes of a warp on different banks. */
+template <int ROWS, int LINE> struct stage {
+    float a[ROWS][LINE], b[COLUMNS][LINE];
+};
+
+template <int ROWS, int LINE>
+static __device__ void fetch(stage<ROWS, LINE> &to, const product &p, int64_t n0, int64_t k0)
+{
+    const int chunks = DEPTH / 4;
+    for (int e = threadIdx.x; e < (ROWS + COLUMNS) * chunks; e += THREADS) {
+        int line = e / chunks, column = e % chunks * 4;
+        int64_t k = k0 + column;
+        if (line < ROWS) {
+            bool valid = line < p.m && k < p.k;
+            copy_async(&to.a[line][column], p.a + (valid ? line * p.k + k : 0), valid);
+        } else {
+            int64_t n = n0 + line - ROWS;
+            bool valid = n < p.n && k < p.k;
+            copy_async(&to.b[line - ROWS][column], p.b + (valid ? n * p.k + k : 0), valid);
+        }
+    }
+}
+
+/* `use(stage)` for each of the block's tiles in order. */
+template <int ROWS, int LINE, typename Use>
+static __device__ void walk(const product &p, int64_t n0, stage<ROWS, LINE> *stages, Use use)
+{
+    int64_t first = blockIdx.y * p.tiles_each, last = first + p.tiles_each < p.tiles ? first + p.tiles_each : p.tiles;
+    for (int64_t ahead = 0; ahead < STAGES - 1; ahead++) {
+        if (first + ahead < last) fetch(stages[ahead], p, n0, (first + ahead) * DEPTH);
+        close_copies();
+    }
+    for (int64_t tile = first; tile < last; tile++) {
+        int64_t next = tile + STAGES - 1;
+        await_copies<STAGES - 2>();
+        __syncthreads();
+        if (next < last) fetch(stages[(next - first) % STAGES], p, n0, next * DEPTH);
+        close_copies();
+        use(stages[(tile - first) % STAGES]);
+    }
+}
+
+static __device__ __forceinline__ void store(const product &p, int64_t m, int64_t n, float value)
+{
+    if (m < p.m && n < p.n) p.parts[(blockIdx.y * p.m + m) * p.n + n] = value;
+}
+
+/* ---- fp32 ---- */
+
+template <int ROWS> static __global__ void __launch_bounds__(THREADS, 2) few_rows_fp32(product p)
+{
+    const int line = DEPTH + 4, repeats = ROWS / 16;
+    extern __shared__ __align__(16) unsigned char memory[];
+    int row = threadIdx.x / 16, column = threadIdx.x % 16;
+    int64_t n0 = static_cast<int64_t>(blockIdx.x) * COLUMNS;
+    float sums[repeats][4] = {};
+    walk(p, n0, reinterpret_cast<stage<ROWS, line> *>(memory), [&](const stage<ROWS, line> &tile) {
+#pragma unroll 2
+        for (int k = 0; k < DEPTH; k += 4) {
+            float4 b[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++) b[j] = *reinterpret_cast<const float4 *>(&tile.b[column + 16 * j][k]);
+#pragma unroll
+            for (int r = 0; r < repeats; r++) {
+                float4 a = *reinterpret_cast<const float4 *>(&tile.a[row + 16 * r][k]);
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    sums[r][j] += a.x * b[j].x;
+                    sums[r][j] += a.y * b[j].y;
+                    sums[r][j] += a.z * b[j].z;
+                    sums[r][j] += a.w * b[j].w;
+                }
+            }
+        }
+    });
+    for (int r = 0; r < repeats; r++) {
+        for (int j = 0; j < 4; j++) store(p, row + 16 * r, n0 + column + 16 * j, sums[r][j]);
+    }
+}
+
+/* ---- tensor cores: a warp 16 rows and a group of columns ---- */
+
+/* Within 8 numbers of k the order is 0, 2, 4, 6, 1, 3, 5, 7, for both factors: a thread reads two at once. */
+template <sdlf_math MATH>
+static __device__ __forceinline__ void load_pair(const float *from, uint32_t &first, uint32_t &second)
+{
+    float2 pair = *reinterpret_cast<const float2 *>(from);
+    first = factor_bits<MATH>(pair.x);
+    second = factor_bits<MATH>(pair.y);
+}
+
+template <int ROWS, sdlf_math MATH> static __global__ void __launch_bounds__(THREADS, 2) few_rows_tensor(product p)
+{
+    const int line = DEPTH + 8, bands = ROWS / 16, tiles = bands; /* 8 / (8 / bands) tiles of 8 columns a warp */
+    extern __shared__ __align__(16) unsigned char memory[];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, g = lane / 4, t = lane % 4;
+    int row = warp % bands * 16, column = warp / bands * tiles * 8;
+    int64_t n0 = static_cast<int64_t>(blockIdx.x) * COLUMNS;
+    float sums[tiles][4] = {};
+    walk(p, n0, reinterpret_cast<stage<ROWS, line> *>(memory), [&](const stage<ROWS, line> &tile) {
+#pragma unroll
+        for (int k = 0; k < DEPTH; k += 8) {
+            uint32_t a[4];
+            load_pair<MATH>(&tile.a[row + g][k + 2 * t], a[0], a[2]);
+            load_pair<MATH>(&tile.a[row + g + 8][k + 2 * t], a[1], a[3]);
+#pragma unroll
+            for (int j = 0; j < tiles; j++) {
+                uint32_t b[2];
+                load_pair<MATH>(&tile.b[column + j * 8 + g][k + 2 * t], b[0], b[1]);
+                mma_tf32(sums[j], a, b);
+            }
+        }
+    });
+    for (int j = 0; j < tiles; j++) {
+        int64_t n = n0 + column + j * 8 + 2 * t;
+        store(p, row + g, n, sums[j][0]);
+        store(p, row + g, n + 1, sums[j][1]);
+        store(p, row + g + 8, n, sums[j][2]);
+        store(p, row + g + 8, n + 1, sums[j][3]);
+    }
+}
+
+/* ---- the end ---- */
+
+struct ending {
+    const float *parts, *bias, *residual;
+    float *c;
+    int64_t count, columns;
+    int splits;
+    float alpha;
+    sdlf_activation activation;
+};
+
+static __global__ void few_rows_finish(ending e)
+{
+    for (int64_t i = grid_first(); i < e.count; i += grid_step()) {
+        float sum = 0;
+        for (int s = 0; s < e.splits; s++) sum += e.parts[s * e.count + i];
+        sum *= e.alpha;
+        if (e.bias != nullptr) sum += e.bias[i % e.columns];
+        if (e.residual != nullptr) sum += e.residual[i];
+        e.c[i] = activate(e.activation, sum);
+    }
+}
+
+/* ---- launching ---- */
+
+template <int ROWS, int LINE, typename Kernel>
+static sdlf_status launch(const cuda_calculator *calculator, const product &p, int splits, Kernel *kernel)
+{
+    const int shared = STAGES * (int)sizeof(stage<ROWS, LINE>);
+    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    if (error != cudaSuccess) return cuda_check(error, "shared memory");
+    kernel<<<dim3((unsigned)((p.n + COLUMNS - 1) / COLUMNS), (unsigned)splits), THREADS, shared, calculator->stream>>>(
+        p);
+    return cuda_check_launch("gemm");
+}
+
+template <int ROWS> static sdlf_status launch_math(const cuda_calculator *calculator, const product &p, int splits)
+{
+    switch (calculator->math) {
+    case SDLF_MATH_FP32: return launch<ROWS, DEPTH + 4>(calculator, p, splits, few_rows_fp32<ROWS>);
+    case SDLF_MATH_FP16: return launch<ROWS, DEPTH + 8>(calculator, p, splits, few_rows_tensor<ROWS, SDLF_MATH_FP16>);
+    case SDLF_MATH_BF16: return launch<ROWS, DEPTH + 8>(calculator, p, splits, few_rows_tensor<ROWS, SDLF_MATH_BF16>);
+    default: return launch<ROWS, DEPTH + 8>(calculator, p, splits, few_rows_tensor<ROWS, SDLF_MATH_TF32>);
+    }
+}
+
+extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    const sdlf_tensor &c = op->out[0];
+    product p = {.a = data_of<float>(op->in[0]), .b = data_of<float>(op->in[1])};
+    p.parts = static_cast<float *>(calculator->blas_workspace);
+    p.m = c.shape.dim[0];
+    p.n = c.shape.dim[1];
+    p.k = op->in[0].shape.dim[1];
+    p.tiles = (p.k + DEPTH - 1) / DEPTH;
+    int64_t wanted = 2 * calculator->multiprocessors / ((p.n + COLUMNS - 1) / COLUMNS);
+    int64_t most = CUDA_BLAS_WORKSPACE / (p.m * p.n * (int64_t)sizeof(float)), splits = p.tiles / STAGES;
+    if (splits > wanted) splits = wanted;
+    if (splits > most) splits = most;
+    if (splits < 1) splits = 1;
+    p.tiles_each = (p.tiles + splits - 1) / splits;
+    splits = (p.tiles + p.tiles_each - 1) / p.tiles_each;
+    sdlf_status status = p.m <= 16   ? launch_math<16>(calculator, p, (int)splits)
+                         : p.m <= 64 ? launch_math<64>(calculator, p, (int)splits)
+                                     : launch_math<128>(calculator, p, (int)splits);
+    if (status != SDLF_OK) return status;
+    const ending e = {.parts = p.parts,
+                      .bias = optional<float>(op->in[2]),
+                      .residual = optional<float>(op->in[3]),
+                      .c = data_of<float>(c),
+                      .count = p.m * p.n,
+                      .columns = p.n,
+                      .splits = (int)splits,
+                      .alpha = op->gemm.alpha,
+                      .activation = op->gemm.activation};
+    few_rows_finish<<<cuda_blocks(calculator, e.count, THREADS), THREADS, 0, calculator->stream>>>(e);
+    return cuda_check_launch("gemm");
+}
