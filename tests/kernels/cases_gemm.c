@@ -51,7 +51,15 @@ static void gemm_epilogues(kernel_sink *sink, sdlf_dtype t, gemm_size size)
     }
 }
 
-enum { MOMENTUM = 1, DX = 2, DECAY = 4, NESTEROV = 8, BIAS = 16, SGD_COMBINATIONS = 32 };
+enum {
+    MOMENTUM = 1,
+    DX = 2,
+    DECAY = 4,
+    NESTEROV = 8,
+    BIAS = 16,
+    SGD_COMBINATIONS = 32,
+    STILL = 32
+}; /* v of momentum 0 */
 
 static void gemm_backward_sgd(kernel_sink *sink, sdlf_dtype t, gemm_size size, int combination, int activation)
 {
@@ -67,14 +75,15 @@ static void gemm_backward_sgd(kernel_sink *sink, sdlf_dtype t, gemm_size size, i
     if (combination & DX) o->out[2] = o->in[0];
     if (combination & BIAS) o->out[3] = kernel_tensor(t, sdlf_shape(units));
     if (combination & BIAS && momentum) o->out[4] = o->out[3];
-    o->gemm_backward.sgd.momentum = momentum ? 0.9f : 0;
+    o->gemm_backward.sgd.momentum = momentum && !(combination & STILL) ? 0.9f : 0;
     o->gemm_backward.sgd.decay = decay ? 0.01f : 0;
     o->gemm_backward.sgd.bias_decay = decay ? 0.03f : 0;
     o->gemm_backward.sgd.nesterov = combination & NESTEROV;
     o->gemm_backward.activation = kernel_activation[activation];
     made.in[2].values = VALUES_POSITIVE;
     made.tolerance = (double)longest * 2 + 16; /* twice: nesterov adds g and momentum g; the slopes add little */
-    kernel_emit(sink, &made, "%dx%dx%d%s%s%s%s%s%s", (int)rows, (int)units, (int)inputs, momentum ? " momentum" : "",
+    const char *velocity = combination & STILL ? " momentum 0" : momentum ? " momentum" : "";
+    kernel_emit(sink, &made, "%dx%dx%d%s%s%s%s%s%s", (int)rows, (int)units, (int)inputs, velocity,
                 combination & DX ? " dx" : "", decay ? " decay" : "", combination & NESTEROV ? " nesterov" : "",
                 combination & BIAS ? " bias" : "", kernel_activation_name[activation]);
 }
@@ -87,6 +96,8 @@ static void gemm_backward_sgd_cases(kernel_sink *sink, sdlf_dtype t)
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         for (int combination = 0; combination < SGD_COMBINATIONS; combination++)
             gemm_backward_sgd(sink, t, layers[i], combination, SDLF_IDENTITY);
+        gemm_backward_sgd(sink, t, layers[i], STILL | MOMENTUM | DX, SDLF_IDENTITY);
+        gemm_backward_sgd(sink, t, layers[i], STILL | MOMENTUM | DX | BIAS, SDLF_IDENTITY);
         for (int activation = SDLF_RELU; activation < KERNEL_EPILOGUES; activation++) {
             if (sdlf_activation_reads_input((sdlf_activation_function)activation)) continue;
             gemm_backward_sgd(sink, t, layers[i], DX, activation);

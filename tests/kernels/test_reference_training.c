@@ -189,6 +189,10 @@ static void softmax_cross_entropy(void)
     CHECK_VALUES(loss, (-0.25 * log(0.25) - 0.75 * log(0.75) - log(0.5)) / 2);
     compute(back);
     CHECK_VALUES(dlogits, 0, 0, 0.25, -0.25);
+    double at_once[4];
+    o.in[2] = back.in[2], o.out[3] = d(shape, at_once);
+    compute(o);
+    for (int e = 0; e < 4; e++) CHECK(at_once[e] == dlogits[e]);
     labels[0] = 2;
     compute(o);
     CHECK(isnan(loss[0]));
@@ -292,6 +296,59 @@ static void gemm_backward_sgd(void)
     CHECK_VALUES(dx, 10, 20, -10, -20);
     CHECK_VALUES(v, -1, -1);
     CHECK_VALUES(w, 10.5, 20.5);
+
+    double b[] = {5}, bv[] = {6}; /* the same again with a bias, its decay, and clip to [1, 3] before x */
+    w[0] = 10, w[1] = 20, v[0] = v[1] = 2, dy[1] = 3;
+    o.out[3] = d(sdlf_shape(1), b), o.out[4] = d(sdlf_shape(1), bv);
+    o.gemm_backward.sgd.bias_decay = 2;
+    o.gemm_backward.activation = (sdlf_activation){.function = SDLF_CLIP, .low = 1, .high = 3};
+    compute(o); /* only x = 2 lies within; b's g = 1 + 3 + 2 5; bv = 3 + g */
+    CHECK_VALUES(dx, 0, 20, 0, 0);
+    CHECK_VALUES(v, 11, 15);
+    CHECK_VALUES(w, 4.5, 12.5);
+    CHECK_VALUES(bv, 17);
+    CHECK_VALUES(b, -3.5);
+}
+
+/* The backward pass and each update by itself, and all in one. */
+static void conv2d_relu_max_pool_backward_sgd(void)
+{
+    enum { X = 2 * 2 * 4 * 4, W = 3 * 2 * 3 * 3, Y = 2 * 3 * 2 * 2 };
+    double x[X], dy[Y], w[W], v[W], b[3], bv[3], dw[W], db[3], dx[X], rate[] = {0.25};
+    double w2[W], v2[W], b2[3], bv2[3], dx2[X];
+    uint8_t mask[Y];
+    for (int i = 0; i < X; i++) x[i] = (i * 7 % 11 - 5) / 8.0;
+    for (int i = 0; i < W; i++) w[i] = w2[i] = (i * 5 % 9 - 4) / 4.0, v[i] = v2[i] = i / 16.0;
+    for (int i = 0; i < Y; i++) dy[i] = (i * 3 % 7 - 3) / 2.0, mask[i] = (uint8_t)(i * 5 % 16);
+    for (int i = 0; i < 3; i++) b[i] = b2[i] = i, bv[i] = bv2[i] = 1 - i;
+    sdlf_operation back = {.kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD};
+    back.conv2d_pool.window = (sdlf_window2d){{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+    back.conv2d_pool.pool = (sdlf_window2d){{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
+    back.conv2d_pool.groups = 1;
+    sdlf_operation both = back;
+    sdlf_shape image = sdlf_shape(2, 2, 4, 4), kernel = sdlf_shape(3, 2, 3, 3), pooled = sdlf_shape(2, 3, 2, 2);
+    sdlf_shape filters = sdlf_shape(3), one = sdlf_shape(1);
+    back.in[0] = d(image, x), back.in[1] = d(kernel, w), back.in[2] = d(pooled, dy);
+    back.in[3] = sdlf_tensor_view(SDLF_UINT8, pooled, mask);
+    back.out[0] = d(kernel, dw), back.out[1] = d(filters, db), back.out[2] = d(image, dx);
+    compute(back);
+    sdlf_operation update = {.kind = SDLF_SGD_UPDATE, .in = {d(kernel, dw), d(one, rate)}};
+    update.out[0] = d(kernel, w), update.out[1] = d(kernel, v);
+    update.sgd = (sdlf_sgd_rule){.momentum = 0.5f, .decay = 0.25f, .nesterov = true};
+    compute(update);
+    update.in[0] = d(filters, db), update.out[0] = d(filters, b), update.out[1] = d(filters, bv);
+    update.sgd.decay = 0.125f;
+    compute(update);
+
+    both.kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD;
+    both.conv2d_pool.sgd = (sdlf_sgd_rule){.momentum = 0.5f, .decay = 0.25f, .bias_decay = 0.125f, .nesterov = true};
+    both.in[0] = back.in[0], both.in[1] = back.in[2], both.in[2] = back.in[3], both.in[3] = d(one, rate);
+    both.out[0] = d(kernel, w2), both.out[1] = d(kernel, v2), both.out[2] = d(filters, b2);
+    both.out[3] = d(filters, bv2), both.out[4] = d(image, dx2);
+    compute(both);
+    for (int i = 0; i < W; i++) CHECK(w2[i] == w[i] && v2[i] == v[i]);
+    for (int i = 0; i < 3; i++) CHECK(b2[i] == b[i] && bv2[i] == bv[i]);
+    for (int i = 0; i < X; i++) CHECK(dx2[i] == dx[i]);
 }
 
 int main(void)
@@ -308,6 +365,7 @@ int main(void)
     RUN(rmsprop_update);
     RUN(clip_scale);
     RUN(gemm_backward_sgd);
+    RUN(conv2d_relu_max_pool_backward_sgd);
     sdlf_calculator_close(reference);
     return test_summary();
 }
