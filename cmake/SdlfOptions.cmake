@@ -21,6 +21,7 @@ option(SDLF_WERROR "Treat compiler warnings as errors" OFF)
 option(SDLF_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 option(SDLF_FUZZ "Build the libFuzzer targets (Clang only)" OFF)
 option(SDLF_OPENMP "Use OpenMP, where it is found, for several threads" ON)
+option(SDLF_ONNX "Read ONNX models, where protobuf-c is found" ON)
 set(SDLF_CUDA AUTO CACHE STRING "CUDA language: AUTO (where nvcc is found), ON (or fail), OFF")
 set_property(CACHE SDLF_CUDA PROPERTY STRINGS AUTO ON OFF)
 

@@ -183,6 +183,18 @@ sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const 
     return (sdlf_node){.layer = model->layer_count++, .output = 0};
 }
 
+void model_drop_last(sdlf_model *model)
+{
+    release_layer(&model->layers[--model->layer_count]);
+}
+
+void model_forget_error(sdlf_model *model)
+{
+    free(model->message);
+    model->message = NULL;
+    model->status = SDLF_OK;
+}
+
 sdlf_node sdlf_input(sdlf_model *model, const char *name, sdlf_dtype dtype, sdlf_shape shape)
 {
     sdlf_input_options options = {.name = name, .dtype = (int)dtype, .shape = shape};

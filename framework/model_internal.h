@@ -61,6 +61,11 @@ sdlf_status model_allocate(sdlf_model *model, const uint64_t *seed);
 void model_start_using(sdlf_model *model, bool states);
 void model_stop_using(sdlf_model *model, bool states);
 
+/* For readers that go on after a layer did not fit: take the newest layer, which nobody reads, away; forget the error that
+ * building kept. */
+void model_drop_last(sdlf_model *model);
+void model_forget_error(sdlf_model *model);
+
 /* Free the parameters (before they are made anew). */
 void model_free_parameters(sdlf_model *model);
 

@@ -133,7 +133,7 @@ sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan)
         states = plan->options.optimizer.type->state_count(&plan->options.optimizer);
     for (int i = 0; i < plan->model->parameter_count; i++) {
         const sdlf_parameter *parameter = &plan->model->parameters[i];
-        int64_t bytes = sdlf_tensor_bytes(&parameter->value);
+        int64_t bytes = sdlf_shape_count(parameter->spec.shape) * (int64_t)sizeof(float); /* an outline has no values */
         memory.parameters += bytes;
         if (parameter->spec.trainable) memory.states += states * bytes;
     }

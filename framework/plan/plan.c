@@ -95,14 +95,14 @@ static sdlf_status name_groups(sdlf_plan *plan)
 }
 
 /* Everything but memory. */
-static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_plan_options *options)
+static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_plan_options *options, bool outline)
 {
     *result = NULL;
     sdlf_status status = sdlf_model_status(model);
     if (status != SDLF_OK) return status;
     sdlf_plan_options complete = *options;
     status = check_options(&complete);
-    if (status == SDLF_OK && !model->built) status = sdlf_model_build(model, 1);
+    if (status == SDLF_OK && !model->built) status = outline ? model_describe(model) : sdlf_model_build(model, 1);
     if (status != SDLF_OK) return status;
     sdlf_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
@@ -128,7 +128,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
 
 sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_plan_options *options)
 {
-    sdlf_status status = make_plan(plan, model, options);
+    sdlf_status status = make_plan(plan, model, options, false);
     if (status != SDLF_OK) return status;
     status = plan_bind(*plan);
     if (status != SDLF_OK) {
@@ -138,11 +138,16 @@ sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_pla
     return status;
 }
 
+sdlf_status sdlf_plan_outline(sdlf_plan **plan, sdlf_model *model, const sdlf_plan_options *options)
+{
+    return make_plan(plan, model, options, true);
+}
+
 sdlf_status sdlf_plan_measure(sdlf_memory_info *memory, sdlf_model *model, const sdlf_plan_options *options)
 {
     sdlf_plan *plan;
     *memory = (sdlf_memory_info){0};
-    sdlf_status status = make_plan(&plan, model, options);
+    sdlf_status status = make_plan(&plan, model, options, true);
     if (status != SDLF_OK) return status;
     *memory = sdlf_plan_memory(plan);
     sdlf_plan_free(plan);

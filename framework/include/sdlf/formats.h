@@ -1,4 +1,4 @@
-/* Files: weights (safetensors) and networks (JSON). */
+/* Files: weights (safetensors), networks (JSON), models of other frameworks (ONNX). */
 #ifndef SDLF_FORMATS_H
 #define SDLF_FORMATS_H
 
@@ -65,6 +65,83 @@ sdlf_status sdlf_network_builtin(sdlf_model **model, const char *name);
 /* Their names and one-line summaries; NULL past the end. */
 const char *sdlf_network_builtin_name(int index);
 const char *sdlf_network_builtin_summary(int index);
+
+/* ---- models from elsewhere: ONNX ----
+ * docs/onnx.md says what is read and how, docs/onnx-support.md lists every operator. Without protobuf-c in the build, these
+ * return SDLF_ERROR_UNSUPPORTED. */
+
+/* The size of a dimension that the file leaves open under a name, such as "height". */
+typedef struct sdlf_onnx_dimension {
+    const char *name;
+    int64_t size;
+} sdlf_onnx_dimension;
+
+/* An input of the graph whose elements are known now, and go into the model as a constant: host memory, row-major. */
+typedef struct sdlf_onnx_known {
+    const char *name;
+    sdlf_tensor tensor;
+} sdlf_onnx_known;
+
+/* All of it borrowed until the call returns. */
+typedef struct sdlf_onnx_options {
+    /* 0: an input whose first dimension is open or 1 has the plan's batch there. More: open first dimensions have this
+     * size, no input has a batch, and the plan's batch is to be 1. */
+    int64_t batch;
+    const sdlf_onnx_dimension *dimensions;
+    int dimension_count;
+    const sdlf_onnx_known *known;
+    int known_count;
+} sdlf_onnx_options;
+
+/* Read an ONNX model (opset 7 to 22), with its weights, as a model that is built. The model is the caller's. `options` may
+ * be NULL. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT with the file and the byte or node at fault; SDLF_ERROR_UNSUPPORTED
+ * with the operator, attribute or type that SDLF lacks; SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_model_from_onnx(sdlf_model **model, const char *path, const sdlf_onnx_options *options);
+
+/* One node of an ONNX graph, and what became of it. */
+typedef struct sdlf_onnx_node {
+    const char *type, *name, *domain; /* "Conv"; the name may be empty; "" is the standard's own domain */
+    sdlf_shape shape;                 /* of its first output, if `shape_known` */
+    bool shape_known;
+    sdlf_status status; /* SDLF_OK; or why it cannot be converted */
+    const char *reason; /* the message then; NULL for a node that only waits for one that failed */
+} sdlf_onnx_node;
+
+typedef struct sdlf_onnx_value {
+    const char *name, *type; /* "float", "int64": as the file says */
+    sdlf_shape shape;        /* -1 where it is open */
+    bool must_be_known;      /* an input whose elements the model is made from: see sdlf_onnx_options.known */
+} sdlf_onnx_value;
+
+/* What an ONNX file holds, as far as it can be read. Strings and arrays belong to the report. */
+typedef struct sdlf_onnx_report {
+    int64_t ir_version, opset, file_bytes, weight_bytes, weight_count;
+    const char *producer, *graph;
+    const sdlf_onnx_value *input, *output;
+    int input_count, output_count;
+    const sdlf_onnx_node *node;
+    int node_count;
+    int failed_count;   /* nodes that cannot be converted */
+    sdlf_status status; /* SDLF_OK: it can be made a model; else the first reason why not, with its message */
+    const char *message;
+    sdlf_model
+        *model; /* with parameters described and not allocated, for sdlf_plan_measure; NULL where status is not OK */
+    void *memory;
+} sdlf_onnx_report;
+
+/* Look at an ONNX file without taking memory for its weights. Errors: only of a file that cannot be read at all; what
+ * cannot be converted is in the report. Free with sdlf_onnx_report_free (accepts NULL). */
+sdlf_status sdlf_onnx_inspect(sdlf_onnx_report **report, const char *path, const sdlf_onnx_options *options);
+void sdlf_onnx_report_free(sdlf_onnx_report *report);
+
+/* ---- single tensors ---- */
+
+/* Read a tensor from a .npy file, or from a .pb file that holds an ONNX TensorProto. The tensor (host memory) is the
+ * caller's: sdlf_tensor_release(tensor, NULL). */
+sdlf_status sdlf_tensor_read_file(sdlf_tensor *tensor, const char *path);
+
+/* Write a row-major tensor in host memory as a .npy file. */
+sdlf_status sdlf_tensor_write_file(const sdlf_tensor *tensor, const char *path);
 
 #ifdef __cplusplus
 }

@@ -200,6 +200,10 @@ typedef struct sdlf_memory_info {
 } sdlf_memory_info;
 sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan);
 
+/* A plan to look at, not to run: everything is decided and checked, and nothing that grows with the network is allocated,
+ * neither the arena nor the parameters of a model that is not built. Free with sdlf_plan_free. */
+sdlf_status sdlf_plan_outline(sdlf_plan **plan, sdlf_model *model, const sdlf_plan_options *options);
+
 /* What the plan would need, without allocating: as sdlf_plan_create followed by sdlf_plan_memory. Everything but memory
  * is checked. */
 sdlf_status sdlf_plan_measure(sdlf_memory_info *memory, sdlf_model *model, const sdlf_plan_options *options);

@@ -1,0 +1,22 @@
+/* Memory that is taken in small pieces while a file is read, and given back all at once. */
+#ifndef SDLF_FORMATS_ONNX_ARENA_H
+#define SDLF_FORMATS_ONNX_ARENA_H
+
+#include <stddef.h>
+
+typedef struct onnx_arena {
+    struct onnx_arena_block *block; /* the newest; NULL: empty, which is how an arena begins */
+} onnx_arena;
+
+/* `size` zeroed bytes, aligned for any type; NULL when memory is out. */
+void *onnx_arena_take(onnx_arena *arena, size_t size);
+
+/* `count` elements of `size` bytes; NULL also where the product overflows. */
+void *onnx_arena_array(onnx_arena *arena, size_t count, size_t size);
+
+/* A copy of text of that length, ended by a NUL. */
+char *onnx_arena_text(onnx_arena *arena, const char *text, size_t length);
+
+void onnx_arena_release(onnx_arena *arena);
+
+#endif

@@ -1,0 +1,64 @@
+/* Conv. (N,C,L) is computed as (N,C,1,L). A bias that is added by the node behind becomes the layer's own. */
+#include "framework/formats/onnx/window.h"
+
+/* Is this constant one number a channel of (N,C,H,W) when broadcast? Shapes C,1,1 and 1,C,1,1. */
+static bool is_channel_bias(const onnx_tensor *tensor, int rank, int64_t channels)
+{
+    int axis = tensor->shape.rank - rank + 1;
+    return tensor->count == channels && tensor->shape.rank >= rank - 1 && tensor->shape.rank <= rank && axis >= 0 &&
+           tensor->shape.dim[axis] == channels;
+}
+
+static void convert_conv(onnx_context *c)
+{
+    const onnx_tensor *weight = onnx_known(c, 1), *bias = onnx_has(c, 2) ? onnx_known(c, 2) : NULL;
+    onnx_flow x = onnx_in(c, 0);
+    const Onnx__NodeProto *behind = NULL;
+    if (!onnx_ok(c)) return;
+    if (weight->shape.rank != x.shape.rank || weight->count == 0) {
+        onnx_wrong(c, "its weight is %s and its input %s", sdlf_shape_print(weight->shape).text,
+                   sdlf_shape_print(x.shape).text);
+        return;
+    }
+    onnx_window window = onnx_window_of(c, x.shape, &weight->shape.dim[2]);
+    int64_t groups = onnx_integer(c, "group", 1), filters = weight->shape.dim[0];
+    if (groups < 1 || groups > INT32_MAX || filters > INT32_MAX || weight->shape.dim[1] > INT64_MAX / INT32_MAX ||
+        weight->shape.dim[1] * groups != x.shape.dim[1]) {
+        onnx_wrong(c, "its weight %s with %lld groups does not fit its input %s", sdlf_shape_print(weight->shape).text,
+                   (long long)groups, sdlf_shape_print(x.shape).text);
+        return;
+    }
+    if (bias != NULL && (bias->count != filters || bias->shape.rank != 1)) {
+        onnx_wrong(c, "its bias is %s; %lld numbers were expected", sdlf_shape_print(bias->shape).text,
+                   (long long)filters);
+        return;
+    }
+    if (bias == NULL) bias = onnx_constant_behind(c, "Add", &behind);
+    if (behind != NULL && (bias == NULL || !is_channel_bias(bias, x.shape.rank, filters))) bias = NULL;
+    sdlf_conv2d_options options = {.filters = (int)filters, .groups = (int)groups, .no_bias = bias == NULL};
+    for (int i = 0; i < 2; i++) {
+        options.kernel[i] = window.size[i];
+        options.stride[i] = window.stride[i];
+        options.dilation[i] = window.dilation[i];
+        options.padding[i] = window.before[i];
+        options.padding_extra[i] = window.after[i] - window.before[i];
+    }
+    onnx_flow image = onnx_as_image(c, x);
+    onnx_flow y = onnx_layer(c, "conv2d", &options, &image, 1);
+    onnx_fill_with(c, y, "weight", (onnx_fill){.tensor = *weight});
+    if (bias != NULL) onnx_fill_with(c, y, "bias", (onnx_fill){.tensor = *bias});
+    y = onnx_as_before(c, y, x.shape.rank);
+    onnx_give(c, 0, y);
+    if (behind != NULL && bias != NULL) onnx_absorb(c, behind, y);
+}
+
+const onnx_operator onnx_convolution_operators[] = {
+    {.type = "Conv",
+     .since = 1,
+     .minimum_inputs = 2,
+     .maximum_inputs = 3,
+     .known = 1u << 1 | 1u << 2,
+     .attributes = " auto_pad dilations group kernel_shape pads strides ",
+     .convert = convert_conv},
+    {.type = NULL},
+};

@@ -1,0 +1,136 @@
+/* Operators of single elements: activations and functions. */
+#include <math.h>
+#include <string.h>
+
+#include "framework/formats/onnx/fold.h"
+
+static void convert_plain(onnx_context *c)
+{
+    static const struct {
+        const char *type, *layer;
+    } layers[] = {{"Relu", "relu"}, {"Sigmoid", "sigmoid"}, {"Tanh", "tanh"}};
+    onnx_flow x = onnx_in(c, 0);
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
+        if (strcmp(layers[i].type, c->type->type) == 0) onnx_give(c, 0, onnx_layer(c, layers[i].layer, NULL, &x, 1));
+}
+
+static void convert_leaky_relu(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0);
+    float slope = onnx_real(c, "alpha", 0.01f);
+    if (slope == 0)
+        onnx_give(c, 0, onnx_layer(c, "relu", NULL, &x, 1));
+    else
+        onnx_give(c, 0, onnx_layer(c, "leaky_relu", &(sdlf_leaky_relu_options){.slope = slope}, &x, 1));
+}
+
+/* Bounds are attributes before opset 11, inputs since. */
+static void convert_clip(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0);
+    double low = -1e30, high = 1e30;
+    if (c->opset < 11) {
+        low = onnx_real(c, "min", -1e30f);
+        high = onnx_real(c, "max", 1e30f);
+    } else {
+        low = onnx_known_number(c, 1, low);
+        high = onnx_known_number(c, 2, high);
+    }
+    low = fmax(low, -1e30);
+    high = fmin(high, 1e30);
+    if (low >= 1e30 || high <= -1e30 || isnan(low) || isnan(high)) onnx_unsupported(c, "bounds %g and %g", low, high);
+    if (low == 0 && high == 6)
+        onnx_give(c, 0, onnx_layer(c, "relu6", NULL, &x, 1));
+    else if (low == -1e30 && high == 1e30)
+        onnx_give(c, 0, x);
+    else
+        onnx_give(c, 0, onnx_layer(c, "clip", &(sdlf_clip_options){.low = (float)low, .high = (float)high}, &x, 1));
+}
+
+/* Functions of the layer unary, and what their attributes are without being written. */
+static void convert_unary(onnx_context *c)
+{
+    static const struct {
+        const char *type;
+        sdlf_unary_function function;
+        float alpha, beta;
+        const char *beta_name;
+    } functions[] = {
+        {"Elu", SDLF_UNARY_ELU, 1, 0, NULL},
+        {"Selu", SDLF_UNARY_SELU, 1.67326319217681884765625f, 1.05070102214813232421875f, "gamma"},
+        {"Celu", SDLF_UNARY_CELU, 1, 0, NULL},
+        {"HardSigmoid", SDLF_UNARY_HARD_SIGMOID, 0.2f, 0.5f, "beta"},
+        {"HardSwish", SDLF_UNARY_HARD_SWISH, 0, 0, NULL},
+        {"Mish", SDLF_UNARY_MISH, 0, 0, NULL},
+        {"Softplus", SDLF_UNARY_SOFTPLUS, 0, 0, NULL},
+        {"Softsign", SDLF_UNARY_SOFTSIGN, 0, 0, NULL},
+        {"Erf", SDLF_UNARY_ERF, 0, 0, NULL},
+        {"Sqrt", SDLF_UNARY_SQRT, 0, 0, NULL},
+        {"Exp", SDLF_UNARY_EXP, 0, 0, NULL},
+        {"Log", SDLF_UNARY_LOG, 0, 0, NULL},
+        {"Abs", SDLF_UNARY_ABS, 0, 0, NULL},
+        {"Neg", SDLF_UNARY_NEGATE, 0, 0, NULL},
+        {"Reciprocal", SDLF_UNARY_RECIPROCAL, 0, 0, NULL},
+        {"Floor", SDLF_UNARY_FLOOR, 0, 0, NULL},
+        {"Ceil", SDLF_UNARY_CEIL, 0, 0, NULL},
+        {"Round", SDLF_UNARY_ROUND, 0, 0, NULL},
+    };
+    size_t at = 0, count = sizeof functions / sizeof functions[0];
+    while (at < count && strcmp(functions[at].type, c->type->type) != 0) at++;
+    if (at == count) return;
+    sdlf_unary_options options = {.function = (int)functions[at].function};
+    if (functions[at].alpha != 0) options.alpha = onnx_real(c, "alpha", functions[at].alpha);
+    if (functions[at].beta_name != NULL) options.beta = onnx_real(c, functions[at].beta_name, functions[at].beta);
+    if ((functions[at].alpha != 0 && options.alpha == 0) || (functions[at].beta != 0 && options.beta == 0))
+        onnx_unsupported(c, "an attribute alpha, beta or gamma of 0");
+    onnx_flow x = onnx_in(c, 0);
+    onnx_give(c, 0, onnx_layer(c, "unary", &options, &x, 1));
+}
+
+static void convert_gelu(onnx_context *c)
+{
+    onnx_word approximate = onnx_text(c, "approximate", "none");
+    bool by_tanh = strcmp(approximate.text, "tanh") == 0;
+    if (!by_tanh && strcmp(approximate.text, "none") != 0)
+        onnx_wrong(c, "attribute 'approximate' is '%s'", approximate.text);
+    onnx_flow x = onnx_in(c, 0);
+    onnx_give(c, 0,
+              onnx_layer(c, "unary",
+                         &(sdlf_unary_options){.function = by_tanh ? SDLF_UNARY_GELU_TANH : SDLF_UNARY_GELU}, &x, 1));
+}
+
+#define ONE_INPUT .minimum_inputs = 1, .maximum_inputs = 1
+
+const onnx_operator onnx_elementwise_operators[] = {
+    {.type = "Relu", .since = 6, ONE_INPUT, .attributes = " ", .convert = convert_plain},
+    {.type = "Sigmoid", .since = 6, ONE_INPUT, .attributes = " ", .convert = convert_plain},
+    {.type = "Tanh", .since = 6, ONE_INPUT, .attributes = " ", .convert = convert_plain},
+    {.type = "LeakyRelu", .since = 6, ONE_INPUT, .attributes = " alpha ", .convert = convert_leaky_relu},
+    {.type = "Clip",
+     .since = 6,
+     .minimum_inputs = 1,
+     .maximum_inputs = 3,
+     .known = 6,
+     .attributes = " min max ",
+     .convert = convert_clip},
+    {.type = "Elu", .since = 6, ONE_INPUT, .attributes = " alpha ", .convert = convert_unary},
+    {.type = "Selu", .since = 6, ONE_INPUT, .attributes = " alpha gamma ", .convert = convert_unary},
+    {.type = "Celu", .since = 12, ONE_INPUT, .attributes = " alpha ", .convert = convert_unary},
+    {.type = "HardSigmoid", .since = 6, ONE_INPUT, .attributes = " alpha beta ", .convert = convert_unary},
+    {.type = "HardSwish", .since = 14, ONE_INPUT, .attributes = " ", .convert = convert_unary},
+    {.type = "Mish", .since = 18, ONE_INPUT, .attributes = " ", .convert = convert_unary},
+    {.type = "Gelu", .since = 20, ONE_INPUT, .attributes = " approximate ", .convert = convert_gelu},
+    {.type = "Softplus", .since = 1, ONE_INPUT, .attributes = " ", .convert = convert_unary},
+    {.type = "Softsign", .since = 1, ONE_INPUT, .attributes = " ", .convert = convert_unary},
+    {.type = "Erf", .since = 9, ONE_INPUT, .attributes = " ", .convert = convert_unary, .fold = onnx_fold_unary},
+    {.type = "Sqrt", .since = 6, ONE_INPUT, .attributes = " ", .convert = convert_unary, .fold = onnx_fold_unary},
+    {.type = "Exp", .since = 6, ONE_INPUT, .attributes = " ", .convert = convert_unary, .fold = onnx_fold_unary},
+    {.type = "Log", .since = 6, ONE_INPUT, .attributes = " ", .convert = convert_unary, .fold = onnx_fold_unary},
+    {.type = "Abs", .since = 6, ONE_INPUT, .attributes = " ", .convert = convert_unary, .fold = onnx_fold_unary},
+    {.type = "Neg", .since = 6, ONE_INPUT, .attributes = " ", .convert = convert_unary, .fold = onnx_fold_unary},
+    {.type = "Reciprocal", .since = 6, ONE_INPUT, .attributes = " ", .convert = convert_unary, .fold = onnx_fold_unary},
+    {.type = "Floor", .since = 6, ONE_INPUT, .attributes = " ", .convert = convert_unary, .fold = onnx_fold_unary},
+    {.type = "Ceil", .since = 6, ONE_INPUT, .attributes = " ", .convert = convert_unary, .fold = onnx_fold_unary},
+    {.type = "Round", .since = 11, ONE_INPUT, .attributes = " ", .convert = convert_unary, .fold = onnx_fold_unary},
+    {.type = NULL},
+};

@@ -1,0 +1,189 @@
+/* ModelProto and GraphProto, walked in place: first counted, then read. Nodes and value infos are small and go through
+ * protobuf-c; the weights stay where they are. */
+#include "framework/formats/onnx/file.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "framework/formats/onnx/allocator.h"
+
+enum model_field { IR_VERSION = 1, PRODUCER = 2, PRODUCER_VERSION = 3, GRAPH = 7, OPSET_IMPORT = 8, FUNCTIONS = 25 };
+enum graph_field { NODE = 1, GRAPH_NAME = 2, INITIALIZER = 5, INPUT = 11, OUTPUT = 12, SPARSE_INITIALIZER = 15 };
+
+enum { MAX_ITEMS = 1 << 20 }; /* nodes, weights: no network comes near, and a plan's passes take their time */
+
+static sdlf_status out_of_memory(const onnx_file *file)
+{
+    return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory reading the model", file->path);
+}
+
+static sdlf_status keep_text(onnx_file *file, const char **text, const wire_field *field)
+{
+    if (field->type != WIRE_BYTES) return SDLF_OK;
+    *text = onnx_arena_text(&file->arena, (const char *)field->span.bytes, (size_t)field->span.size);
+    return *text != NULL ? SDLF_OK : out_of_memory(file);
+}
+
+/* ---- graph ---- */
+
+static sdlf_status count_items(onnx_file *file, wire_reader reader)
+{
+    for (;;) {
+        wire_field field;
+        sdlf_status status = wire_next(&reader, &field);
+        if (status != SDLF_OK) return status;
+        if (field.number == 0) break;
+        if (field.type != WIRE_BYTES) continue;
+        file->node_count += field.number == NODE;
+        file->initializer_count += field.number == INITIALIZER;
+        file->input_count += field.number == INPUT;
+        file->output_count += field.number == OUTPUT;
+        if (file->node_count > MAX_ITEMS || file->initializer_count > MAX_ITEMS || file->input_count > MAX_ITEMS ||
+            file->output_count > MAX_ITEMS)
+            return wire_fail(&reader, reader.at, "more than %d nodes, weights, inputs or outputs", MAX_ITEMS);
+    }
+    file->node = onnx_arena_array(&file->arena, (size_t)file->node_count, sizeof(void *));
+    file->input = onnx_arena_array(&file->arena, (size_t)file->input_count, sizeof(void *));
+    file->output = onnx_arena_array(&file->arena, (size_t)file->output_count, sizeof(void *));
+    file->initializer = onnx_arena_array(&file->arena, (size_t)file->initializer_count, sizeof *file->initializer);
+    bool ok = file->node != NULL && file->input != NULL && file->output != NULL && file->initializer != NULL;
+    file->node_count = file->input_count = file->output_count = file->initializer_count = 0;
+    return ok ? SDLF_OK : out_of_memory(file);
+}
+
+static sdlf_status read_initializer(onnx_file *file, const wire_reader *reader, wire_span span)
+{
+    onnx_tensor *tensor = &file->initializer[file->initializer_count];
+    sdlf_status status = onnx_tensor_read(tensor, wire_inside(reader, span, "TensorProto"), file->map.bytes != NULL,
+                                          &file->folder, &file->arena);
+    if (status != SDLF_OK) return status;
+    file->initializer_count++;
+    file->initializer_bytes += tensor->count * (int64_t)onnx_type_size(tensor->type);
+    return SDLF_OK;
+}
+
+static sdlf_status read_item(onnx_file *file, const wire_reader *reader, const wire_field *field)
+{
+    if (field->type != WIRE_BYTES) return SDLF_OK;
+    void *message = NULL;
+    switch (field->number) {
+    case NODE:
+        message = onnx_unpack(&onnx__node_proto__descriptor, reader, field->span, &file->arena);
+        file->node[file->node_count++] = message;
+        break;
+    case INPUT:
+        message = onnx_unpack(&onnx__value_info_proto__descriptor, reader, field->span, &file->arena);
+        file->input[file->input_count++] = message;
+        break;
+    case OUTPUT:
+        message = onnx_unpack(&onnx__value_info_proto__descriptor, reader, field->span, &file->arena);
+        file->output[file->output_count++] = message;
+        break;
+    case INITIALIZER: return read_initializer(file, reader, field->span);
+    case SPARSE_INITIALIZER: file->has_sparse = true; return SDLF_OK;
+    case GRAPH_NAME: return keep_text(file, &file->graph_name, field);
+    default: return SDLF_OK;
+    }
+    return message != NULL ? SDLF_OK : SDLF_ERROR_FORMAT;
+}
+
+static sdlf_status read_graph(onnx_file *file, wire_reader reader)
+{
+    sdlf_status status = count_items(file, reader);
+    while (status == SDLF_OK) {
+        wire_field field;
+        status = wire_next(&reader, &field);
+        if (status != SDLF_OK || field.number == 0) break;
+        status = read_item(file, &reader, &field);
+    }
+    return status;
+}
+
+/* ---- model ---- */
+
+static sdlf_status read_opset(onnx_file *file, const wire_reader *reader, wire_span span)
+{
+    const Onnx__OperatorSetIdProto *opset =
+        onnx_unpack(&onnx__operator_set_id_proto__descriptor, reader, span, &file->arena);
+    if (opset == NULL) return SDLF_ERROR_FORMAT;
+    bool standard = opset->domain == NULL || opset->domain[0] == '\0' || strcmp(opset->domain, "ai.onnx") == 0;
+    if (standard) file->opset = opset->version;
+    return SDLF_OK;
+}
+
+static sdlf_status read_model(onnx_file *file, wire_reader reader)
+{
+    bool has_graph = false;
+    wire_span graph = {NULL, 0};
+    for (;;) {
+        wire_field field;
+        sdlf_status status = wire_next(&reader, &field);
+        if (status != SDLF_OK) return status;
+        if (field.number == 0) break;
+        bool is_bytes = field.type == WIRE_BYTES;
+        if (field.number == IR_VERSION && field.type == WIRE_VARINT) file->ir_version = (int64_t)field.value;
+        if (field.number == PRODUCER) status = keep_text(file, &file->producer, &field);
+        if (field.number == PRODUCER_VERSION) status = keep_text(file, &file->producer_version, &field);
+        if (field.number == OPSET_IMPORT && is_bytes) status = read_opset(file, &reader, field.span);
+        if (field.number == FUNCTIONS) file->has_functions = true;
+        if (field.number == GRAPH && is_bytes) {
+            has_graph = true;
+            graph = field.span;
+        }
+        if (status != SDLF_OK) return status;
+    }
+    if (!has_graph)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: there is no graph in it: an ONNX model was expected", file->path);
+    return read_graph(file, wire_inside(&reader, graph, "GraphProto"));
+}
+
+static sdlf_status check_model(const onnx_file *file)
+{
+    if (file->opset == 0)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the model does not say which operator set it is written in",
+                         file->path);
+    if (file->node_count == 0 && file->output_count == 0)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the graph is empty", file->path);
+    return SDLF_OK;
+}
+
+static sdlf_status read_bytes(onnx_file *file, const uint8_t *bytes, uint64_t size)
+{
+    if (size == 0) return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file is empty", file->path);
+    if (!(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__))
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "ONNX files are read on little-endian machines alone");
+    wire_reader reader = {.path = file->path, .file = bytes, .at = bytes, .end = bytes + size, .message = "ModelProto"};
+    sdlf_status status = read_model(file, reader);
+    return status == SDLF_OK ? check_model(file) : status;
+}
+
+static void begin(onnx_file *file, const char *path)
+{
+    *file = (onnx_file){.path = path, .producer = "", .producer_version = "", .graph_name = ""};
+}
+
+sdlf_status onnx_file_open(onnx_file *file, const char *path)
+{
+    begin(file, path);
+    sdlf_status status = onnx_map_open(&file->map, path);
+    if (status != SDLF_OK) return status;
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    file->folder.path = length > 0 ? onnx_arena_text(&file->arena, path, length) : ".";
+    if (file->folder.path == NULL) return out_of_memory(file);
+    return read_bytes(file, file->map.bytes, file->map.size);
+}
+
+sdlf_status onnx_file_parse(onnx_file *file, const void *bytes, size_t size, const char *name)
+{
+    begin(file, name);
+    return read_bytes(file, bytes, size);
+}
+
+void onnx_file_close(onnx_file *file)
+{
+    onnx_folder_release(&file->folder);
+    onnx_map_close(&file->map);
+    onnx_arena_release(&file->arena);
+}

@@ -1,0 +1,209 @@
+/* From an ONNX graph to a model: what the converters of the single operators work with.
+ *
+ * A graph is gone through once, in its own order. Every name in it is a value: either constant, with its elements known
+ * while the model is made (weights, and everything that can be worked out from weights and shapes), or a flow, the output
+ * of a layer. An operator all of whose inputs are constant is folded (fold.c); every other is converted into layers.
+ *
+ * Converters chain calls without checking each: the first failure is kept in the node's context, and what is called after
+ * it does nothing. */
+#ifndef SDLF_FORMATS_ONNX_IMPORT_H
+#define SDLF_FORMATS_ONNX_IMPORT_H
+
+#include <sdlf/formats.h>
+#include <sdlf/layers.h>
+
+#include "framework/formats/onnx/file.h"
+#include "framework/formats/onnx/names.h"
+#include "framework/model_internal.h"
+
+/* One output of a layer, with its shape for a batch of 1. */
+typedef struct onnx_flow {
+    sdlf_node node; /* node.layer < 0: there is none */
+    sdlf_dtype dtype;
+    sdlf_shape shape;
+} onnx_flow;
+
+typedef enum onnx_value_kind {
+    ONNX_UNMADE = 0, /* what makes it has not been reached, or could not be converted */
+    ONNX_CONSTANT,
+    ONNX_FLOW,
+} onnx_value_kind;
+
+typedef struct onnx_value {
+    const char *name;
+    onnx_value_kind kind;
+    onnx_tensor tensor; /* constant */
+    onnx_flow flow;     /* flow; of a constant: its layer, once somebody wanted one */
+    int producer;       /* the node that makes it; -1: an input or a weight */
+    int readers;        /* nodes that read it, and once for an output of the graph */
+    int reader;         /* the last such node; -1: none */
+    bool must_be_known; /* something needs its elements while the model is made */
+    bool failed;        /* what makes it could not be converted */
+} onnx_value;
+
+/* How the elements of a constant become a parameter's. */
+typedef struct onnx_fill {
+    onnx_tensor tensor;
+    int layer;
+    const char *parameter; /* "weight" */
+    float scale;           /* every element is multiplied by it; 0 counts as 1 */
+    bool transpose;        /* the tensor (A,B) is the parameter's (B,A) */
+    int64_t first;         /* of the tensor's elements; with repeat: */
+    bool repeat;           /* the elements again and again, until the parameter is full */
+    double value;          /* a tensor of type ONNX_UNDEFINED: every element */
+} onnx_fill;
+
+typedef struct onnx_import {
+    onnx_file *file;
+    const sdlf_onnx_options *options;
+    sdlf_model *model;
+    sdlf_onnx_report *report; /* NULL: the first failure ends the import */
+    onnx_names names;
+    onnx_value *value;
+    int value_count, value_capacity;
+    onnx_names layers; /* names that are taken */
+    onnx_fill *fill;
+    int fill_count, fill_capacity;
+    int64_t folded; /* elements of constants that were worked out */
+} onnx_import;
+
+typedef struct onnx_operator onnx_operator;
+
+/* A node that is being converted. */
+typedef struct onnx_context {
+    onnx_import *import;
+    const Onnx__NodeProto *node;
+    const onnx_operator *type;
+    int position;
+    int opset;
+    onnx_value **input;  /* NULL: an optional input that is left out */
+    int input_count;     /* inputs left out at the end do not count */
+    onnx_value **output; /* NULL: an output that nobody wants */
+    int output_count;
+    int layers; /* made so far */
+    sdlf_status status;
+} onnx_context;
+
+typedef void onnx_convert(onnx_context *c);
+
+/* An operator: one row of a table. The rows of one name differ in the opsets they are for. */
+struct onnx_operator {
+    const char *type;
+    int since, until; /* opsets, inclusive; until 0: it is still so */
+    int minimum_inputs, maximum_inputs;
+    unsigned known;         /* bit i: the elements of input i must be known when the model is made */
+    const char *attributes; /* " name name " that are understood; any other is refused */
+    onnx_convert *convert;  /* into layers; NULL: only folded */
+    onnx_convert *fold;     /* with all inputs constant; NULL: constants become layers, too */
+    bool of_shape;          /* `fold` looks at shapes alone: inputs need not be constant */
+};
+
+/* Tables, one a family of operators; each ends with a row without type. */
+extern const onnx_operator onnx_convolution_operators[];
+extern const onnx_operator onnx_pooling_operators[];
+extern const onnx_operator onnx_product_operators[];
+extern const onnx_operator onnx_normalisation_operators[];
+extern const onnx_operator onnx_elementwise_operators[];
+extern const onnx_operator onnx_binary_operators[];
+extern const onnx_operator onnx_shape_operators[];
+extern const onnx_operator onnx_move_operators[];
+extern const onnx_operator onnx_gather_operators[];
+extern const onnx_operator onnx_constant_operators[];
+
+/* The row for that name and opset; NULL: none. `other` says why: a row of that name for other opsets, or NULL. */
+const onnx_operator *onnx_operator_find(const char *type, int opset, const onnx_operator **other);
+/* Row `index` of all tables; NULL past the end. */
+const onnx_operator *onnx_operator_at(int index);
+
+enum { ONNX_FIRST_OPSET = 7, ONNX_LAST_OPSET = 22 };
+
+/* ---- the import as a whole ---- */
+
+/* Make a model of the file. With `report`: go on after failures and collect them; *model is then NULL if there are any.
+ * Parameters are described, and filled only if `fill`. */
+sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx_options *options,
+                            sdlf_onnx_report *report, bool fill);
+/* Give the model's parameters memory and the values that were noted. */
+sdlf_status onnx_fill_parameters(onnx_import *import);
+/* Inputs of the graph as layers. */
+sdlf_status onnx_import_inputs(onnx_import *import);
+/* The value of that name, made if new; NULL when memory is out. */
+onnx_value *onnx_value_named(onnx_import *import, const char *name);
+
+/* ---- failing ---- */
+
+/* Keep a failure, the first alone. Unsupported: SDLF cannot; wrong: the file cannot be right. */
+void onnx_unsupported(onnx_context *c, const char *format, ...) SDLF_PRINTF(2, 3);
+void onnx_wrong(onnx_context *c, const char *format, ...) SDLF_PRINTF(2, 3);
+void onnx_no_memory(onnx_context *c);
+bool onnx_ok(const onnx_context *c);
+
+/* ---- attributes; a type other than the one asked for is a failure ---- */
+
+bool onnx_has_attribute(onnx_context *c, const char *name);
+int64_t onnx_integer(onnx_context *c, const char *name, int64_t fallback);
+float onnx_real(onnx_context *c, const char *name, float fallback);
+/* Text of at most 31 bytes. */
+typedef struct onnx_word {
+    char text[32];
+} onnx_word;
+onnx_word onnx_text(onnx_context *c, const char *name, const char *fallback);
+/* A list of integers; count -1: there is none. Borrowed. */
+typedef struct onnx_list {
+    const int64_t *item;
+    int count;
+} onnx_list;
+onnx_list onnx_integers(onnx_context *c, const char *name);
+/* The attribute itself, or NULL. */
+const Onnx__AttributeProto *onnx_attribute(const onnx_context *c, const char *name);
+
+/* ---- inputs ---- */
+
+bool onnx_has(const onnx_context *c, int input);
+/* Input i as a flow; a constant becomes a layer. */
+onnx_flow onnx_in(onnx_context *c, int input);
+/* Input i's elements; NULL after a failure. */
+const onnx_tensor *onnx_known(onnx_context *c, int input);
+onnx_list onnx_known_integers(onnx_context *c, int input);
+double onnx_known_number(onnx_context *c, int input, double fallback);
+bool onnx_is_constant(const onnx_context *c, int input);
+/* The shape of input i, constant or not. */
+sdlf_shape onnx_shape(onnx_context *c, int input);
+
+/* An axis that may count from the end; a failure where it is not in [-rank, rank). */
+int onnx_axis(onnx_context *c, int64_t axis, int rank);
+
+/* ---- layers ---- */
+
+/* A layer of that class; its name is made from the node's. `options` is the class's struct or NULL. */
+onnx_flow onnx_layer(onnx_context *c, const char *type, const void *options, const onnx_flow *inputs, int input_count);
+/* Another output of the layer that made `flow`. */
+onnx_flow onnx_layer_output(onnx_context *c, onnx_flow flow, int output);
+/* `flow` under another shape; the batch stays one where it can. */
+onnx_flow onnx_reshape(onnx_context *c, onnx_flow flow, sdlf_shape shape);
+/* The parameter of the layer that made `flow` is to hold these elements. */
+void onnx_fill_with(onnx_context *c, onnx_flow flow, const char *parameter, onnx_fill fill);
+/* A constant as a layer of its own. */
+onnx_flow onnx_constant_layer(onnx_context *c, const onnx_tensor *tensor);
+
+/* add, sub, mul, ... of two operands that broadcast: the layer binary's functions; add of equal shapes is the layer add. */
+onnx_flow onnx_binary(onnx_context *c, const char *function, const onnx_flow *operands);
+/* How options name a dtype (0: floats), or -1: no layer makes it. */
+int onnx_dtype_choice(sdlf_dtype dtype);
+/* One number as a layer. */
+onnx_flow onnx_number_layer(onnx_context *c, double number);
+/* Axis i of the result is axis order[i] of x. */
+onnx_flow onnx_transpose(onnx_context *c, onnx_flow x, const int *order);
+
+/* ---- outputs ---- */
+
+void onnx_give(onnx_context *c, int output, onnx_flow flow);
+void onnx_give_constant(onnx_context *c, int output, const onnx_tensor *tensor);
+
+/* A node behind this one that may be taken into it: of type `type`, the only reader of output 0, whose other input is
+ * constant. That constant, or NULL. */
+const onnx_tensor *onnx_constant_behind(onnx_context *c, const char *type, const Onnx__NodeProto **node);
+/* Take it in: it is not converted any more, and its output is `flow`. */
+void onnx_absorb(onnx_context *c, const Onnx__NodeProto *node, onnx_flow flow);
+
+#endif

@@ -1,0 +1,127 @@
+/* The graph's inputs as a model's. */
+#include "framework/formats/onnx/report.h"
+#include "framework/formats/text.h"
+#include "layers/input.h"
+
+#include <string.h>
+
+/* Is the name of an open dimension given a size? */
+static int64_t size_of(const sdlf_onnx_options *options, const char *name)
+{
+    for (int i = 0; name != NULL && i < options->dimension_count; i++)
+        if (strcmp(options->dimensions[i].name, name) == 0) return options->dimensions[i].size;
+    return -1;
+}
+
+static sdlf_status fail(const onnx_import *import, const char *name, sdlf_status status, const char *text)
+{
+    return sdlf_fail(status, "%s: input '%s' %s", import->file->path, text_show(name).text, text);
+}
+
+/* The shape as the file has it, open dimensions filled in. `batched`: the first one is the plan's to choose. */
+static sdlf_status read_shape(const onnx_import *import, const Onnx__ValueInfoProto *input, sdlf_shape *shape,
+                              bool *batched)
+{
+    const Onnx__TensorShapeProto *from = input->type->tensor_type->shape;
+    *batched = false;
+    *shape = SDLF_SCALAR;
+    if (from == NULL) return fail(import, input->name, SDLF_ERROR_UNSUPPORTED, "has no shape in the file");
+    if (from->n_dim > SDLF_MAX_RANK)
+        return fail(import, input->name, SDLF_ERROR_UNSUPPORTED, "has more than 8 dimensions");
+    shape->rank = (int)from->n_dim;
+    for (int i = 0; i < shape->rank; i++) {
+        const Onnx__Dimension *dim = from->dim[i];
+        int64_t size = dim->has_dim_value ? dim->dim_value : size_of(import->options, dim->dim_param);
+        bool open = !dim->has_dim_value && size < 0;
+        if (i == 0 && open && import->options->batch > 0) size = import->options->batch;
+        if (i == 0 && import->options->batch == 0 && (open || size == 1)) {
+            *batched = true;
+            size = 1;
+        }
+        if (size < 0 && dim->has_dim_value)
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: input '%s': dimension %d is %lld", import->file->path,
+                             text_show(input->name).text, i, (long long)size);
+        if (size < 0)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                             "%s: input '%s': dimension %d, '%s', is open: a model is made for sizes, so give it one",
+                             import->file->path, text_show(input->name).text, i,
+                             dim->dim_param != NULL ? text_show(dim->dim_param).text : "");
+        if (size == 0) return fail(import, input->name, SDLF_ERROR_UNSUPPORTED, "has no elements");
+        shape->dim[i] = size;
+    }
+    return SDLF_OK;
+}
+
+static sdlf_status add_layer(onnx_import *import, const Onnx__ValueInfoProto *input, onnx_value *value)
+{
+    int type = input->type->tensor_type->elem_type;
+    sdlf_input_options options = {.name = input->name};
+    bool batched;
+    sdlf_status status = read_shape(import, input, &options.shape, &batched);
+    if (status != SDLF_OK) return status;
+    if (onnx_type_dtype(type) == SDLF_NONE)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: input '%s' has elements of %s, which are not supported",
+                         import->file->path, text_show(input->name).text, onnx_type_name(type));
+    options.dtype = (int)onnx_type_dtype(type);
+    options.whole = !batched;
+    if (batched) options.shape = sdlf_shape_without(options.shape, 0);
+    sdlf_node node = sdlf_model_add(import->model, &sdlf_input_layer_class, &options, NULL, 0);
+    status = sdlf_model_status(import->model);
+    sdlf_signature signature;
+    if (status == SDLF_OK) status = model_infer_layer(import->model, node.layer, &signature);
+    if (status != SDLF_OK) {
+        model_forget_error(import->model);
+        return sdlf_fail_context(status, "%s", import->file->path);
+    }
+    if (!onnx_names_put(&import->layers, input->name, node.layer))
+        return fail(import, input->name, SDLF_ERROR_MEMORY, "took the last memory");
+    value->kind = ONNX_FLOW;
+    value->flow = (onnx_flow){node, signature.output_dtype[0], signature.output_shape[0]};
+    return SDLF_OK;
+}
+
+/* The elements that the caller knows of an input. */
+static bool make_known(const onnx_import *import, onnx_value *value)
+{
+    for (int i = 0; i < import->options->known_count; i++) {
+        const sdlf_onnx_known *known = &import->options->known[i];
+        if (strcmp(known->name, value->name) != 0) continue;
+        value->kind = ONNX_CONSTANT;
+        value->tensor = (onnx_tensor){.name = value->name,
+                                      .type = onnx_type_of(known->tensor.dtype),
+                                      .shape = known->tensor.shape,
+                                      .count = sdlf_tensor_count(&known->tensor),
+                                      .data = known->tensor.data};
+        return true;
+    }
+    return false;
+}
+
+sdlf_status onnx_import_inputs(onnx_import *import)
+{
+    const onnx_file *file = import->file;
+    for (int i = 0; i < file->input_count; i++) {
+        const Onnx__ValueInfoProto *input = file->input[i];
+        if (input->name == NULL || input->name[0] == '\0')
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: input %d has no name", file->path, i);
+        onnx_value *value = onnx_value_named(import, input->name);
+        if (value == NULL) return fail(import, input->name, SDLF_ERROR_MEMORY, "took the last memory");
+        if (value->kind == ONNX_CONSTANT || make_known(import, value)) continue;
+        if (value->kind == ONNX_FLOW || value->producer >= 0)
+            return fail(import, input->name, SDLF_ERROR_FORMAT, "is there twice");
+        if (input->type == NULL || input->type->tensor_type == NULL)
+            return fail(import, input->name, SDLF_ERROR_UNSUPPORTED, "is no tensor");
+        sdlf_status status = SDLF_OK;
+        if (value->must_be_known)
+            status = fail(import, input->name, SDLF_ERROR_UNSUPPORTED,
+                          "must be known when the model is made: shapes or weights follow from its elements");
+        else
+            status = add_layer(import, input, value);
+        if (status != SDLF_OK && (import->report == NULL || status == SDLF_ERROR_MEMORY)) return status;
+        if (status != SDLF_OK) {
+            onnx_report_failure(import->report, status);
+            value->failed = true; /* what depends on it waits */
+        }
+    }
+    return SDLF_OK;
+}

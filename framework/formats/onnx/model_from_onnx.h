@@ -1,0 +1,11 @@
+/* An ONNX model from memory, for tests. */
+#ifndef SDLF_FORMATS_ONNX_MODEL_FROM_ONNX_H
+#define SDLF_FORMATS_ONNX_MODEL_FROM_ONNX_H
+
+#include <sdlf/formats.h>
+
+/* As sdlf_model_from_onnx; `name` stands for the file in messages, and external data are refused. */
+sdlf_status model_from_onnx_bytes(sdlf_model **model, const void *bytes, size_t size, const char *name,
+                                  const sdlf_onnx_options *options);
+
+#endif

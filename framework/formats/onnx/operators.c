@@ -1,0 +1,32 @@
+/* All operators, by name and opset. */
+#include <string.h>
+
+#include "framework/formats/onnx/import.h"
+
+static const onnx_operator *const tables[] = {
+    onnx_convolution_operators, onnx_pooling_operators, onnx_product_operators, onnx_normalisation_operators,
+    onnx_elementwise_operators, onnx_binary_operators,  onnx_shape_operators,   onnx_constant_operators,
+    onnx_move_operators,        onnx_gather_operators,
+};
+enum { TABLE_COUNT = sizeof tables / sizeof tables[0] };
+
+const onnx_operator *onnx_operator_at(int index)
+{
+    for (int t = 0; t < TABLE_COUNT; t++)
+        for (const onnx_operator *row = tables[t]; row->type != NULL; row++)
+            if (index-- == 0) return row;
+    return NULL;
+}
+
+const onnx_operator *onnx_operator_find(const char *type, int opset, const onnx_operator **other)
+{
+    const onnx_operator *near = NULL;
+    for (int t = 0; t < TABLE_COUNT && type != NULL; t++)
+        for (const onnx_operator *row = tables[t]; row->type != NULL; row++) {
+            if (strcmp(row->type, type) != 0) continue;
+            if (opset >= row->since && (row->until == 0 || opset <= row->until)) return row;
+            if (near == NULL || row->since < near->since) near = row;
+        }
+    if (other != NULL) *other = near;
+    return NULL;
+}

@@ -1,0 +1,75 @@
+/* A TensorProto that is read where it lies: shape, element type, and where the elements are. */
+#ifndef SDLF_FORMATS_ONNX_TENSOR_H
+#define SDLF_FORMATS_ONNX_TENSOR_H
+
+#include <sdlf/tensor.h>
+
+#include "framework/formats/onnx/arena.h"
+#include "framework/formats/onnx/map.h"
+#include "framework/formats/onnx/wire.h"
+
+/* TensorProto.DataType, as the standard numbers them. */
+typedef enum onnx_type {
+    ONNX_UNDEFINED = 0,
+    ONNX_FLOAT = 1,
+    ONNX_UINT8,
+    ONNX_INT8,
+    ONNX_UINT16,
+    ONNX_INT16,
+    ONNX_INT32,
+    ONNX_INT64,
+    ONNX_STRING,
+    ONNX_BOOL,
+    ONNX_FLOAT16,
+    ONNX_DOUBLE,
+    ONNX_UINT32,
+    ONNX_UINT64,
+    ONNX_COMPLEX64,
+    ONNX_COMPLEX128,
+    ONNX_BFLOAT16,
+    ONNX_TYPE_COUNT
+} onnx_type;
+
+/* "float", "int64", ...; "type 17" for what is not listed (static storage for listed ones alone, else "unknown type"). */
+const char *onnx_type_name(int type);
+
+/* Bytes of an element; 0 for strings, complex numbers and unknown types, which are not read. */
+size_t onnx_type_size(int type);
+
+/* The dtype that SDLF computes such values in, or SDLF_NONE. */
+sdlf_dtype onnx_type_dtype(int type);
+/* The way back: the type that a tensor of that dtype has in a file. */
+onnx_type onnx_type_of(sdlf_dtype dtype);
+
+typedef struct onnx_tensor {
+    const char *name; /* "" if it has none */
+    onnx_type type;
+    sdlf_shape shape; /* may hold no elements: a dimension may be 0 */
+    int64_t count;
+    const void *data; /* `count` elements, row-major, little endian, at any address; borrowed */
+    bool mapped;      /* they lie in a mapped file */
+    bool uniform;     /* there is one element, which stands for all `count` */
+} onnx_tensor;
+
+/* Where tensors outside of the model's file may be. */
+typedef struct onnx_folder {
+    const char *path; /* the model's folder; NULL: external data are refused */
+    struct onnx_external *files;
+} onnx_folder;
+void onnx_folder_release(onnx_folder *folder);
+
+/* Read a TensorProto. What is decoded goes into the arena. Errors: SDLF_ERROR_FORMAT with file, byte and name;
+ * SDLF_ERROR_UNSUPPORTED for strings and the like; SDLF_ERROR_IO and SDLF_ERROR_MEMORY. `mapped`: is the reader's memory a
+ * mapped file? */
+sdlf_status onnx_tensor_read(onnx_tensor *tensor, wire_reader reader, bool mapped, onnx_folder *folder,
+                             onnx_arena *arena);
+
+/* Elements first .. first + count - 1, converted as sdlf_convert does (bool: 0 or 1; what has no dtype goes through int64,
+ * exactly but for uint64 from 2^63, which saturates). */
+void onnx_tensor_convert(const onnx_tensor *tensor, int64_t first, int64_t count, sdlf_dtype to, void *out);
+
+/* Data that lie outside (see external.c): `location` inside the folder, from `offset`, `size` bytes. */
+sdlf_status onnx_external_find(onnx_folder *folder, const wire_reader *reader, const char *location, uint64_t offset,
+                               uint64_t size, const void **data);
+
+#endif

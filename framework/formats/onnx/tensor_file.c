@@ -1,0 +1,43 @@
+/* Single tensors in files: .npy, and TensorProto in .pb. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/calculator.h>
+#include <sdlf/formats.h>
+
+#include "framework/formats/npy.h"
+#include "framework/formats/onnx/tensor.h"
+
+static sdlf_status read_proto(sdlf_tensor *tensor, const char *path)
+{
+    onnx_map map;
+    onnx_arena arena = {NULL};
+    onnx_tensor read;
+    sdlf_status status = onnx_map_open(&map, path);
+    if (status != SDLF_OK) return status;
+    wire_reader reader = {
+        .path = path, .file = map.bytes, .at = map.bytes, .end = map.bytes + map.size, .message = "TensorProto"};
+    if (map.size == 0) status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file is empty", path);
+    if (status == SDLF_OK) status = onnx_tensor_read(&read, reader, true, NULL, &arena);
+    sdlf_dtype dtype = status == SDLF_OK ? onnx_type_dtype(read.type) : SDLF_NONE;
+    if (status == SDLF_OK && dtype == SDLF_NONE)
+        status =
+            sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: elements of %s are not supported", path, onnx_type_name(read.type));
+    if (status == SDLF_OK) status = sdlf_tensor_create(tensor, NULL, dtype, read.shape);
+    if (status == SDLF_OK) onnx_tensor_convert(&read, 0, read.count, dtype, tensor->data);
+    onnx_arena_release(&arena);
+    onnx_map_close(&map);
+    return status;
+}
+
+sdlf_status sdlf_tensor_read_file(sdlf_tensor *tensor, const char *path)
+{
+    size_t length = strlen(path);
+    *tensor = (sdlf_tensor){.dtype = SDLF_NONE};
+    return length > 3 && strcmp(path + length - 3, ".pb") == 0 ? read_proto(tensor, path) : npy_read(tensor, path);
+}
+
+sdlf_status sdlf_tensor_write_file(const sdlf_tensor *tensor, const char *path)
+{
+    return npy_write(tensor, path);
+}

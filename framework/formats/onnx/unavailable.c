@@ -1,0 +1,45 @@
+/* What the ONNX functions say in a build without protobuf-c. */
+#include <sdlf/formats.h>
+
+#include <string.h>
+
+#include "framework/formats/npy.h"
+
+static sdlf_status refuse(const char *path)
+{
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                     "cannot read '%s': this build reads no ONNX files, for want of protobuf-c (on Debian and Ubuntu: "
+                     "protobuf-c-compiler and libprotobuf-c-dev, then configure and build again)",
+                     path);
+}
+
+sdlf_status sdlf_model_from_onnx(sdlf_model **model, const char *path, const sdlf_onnx_options *options)
+{
+    (void)options;
+    *model = NULL;
+    return refuse(path);
+}
+
+sdlf_status sdlf_onnx_inspect(sdlf_onnx_report **report, const char *path, const sdlf_onnx_options *options)
+{
+    (void)options;
+    *report = NULL;
+    return refuse(path);
+}
+
+void sdlf_onnx_report_free(sdlf_onnx_report *report)
+{
+    (void)report;
+}
+
+sdlf_status sdlf_tensor_read_file(sdlf_tensor *tensor, const char *path)
+{
+    size_t length = strlen(path);
+    *tensor = (sdlf_tensor){.dtype = SDLF_NONE};
+    return length > 3 && strcmp(path + length - 3, ".pb") == 0 ? refuse(path) : npy_read(tensor, path);
+}
+
+sdlf_status sdlf_tensor_write_file(const sdlf_tensor *tensor, const char *path)
+{
+    return npy_write(tensor, path);
+}

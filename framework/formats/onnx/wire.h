@@ -1,0 +1,43 @@
+/* Protocol Buffers' wire format, field by field and in place: what holds an ONNX file's bulk is walked, not unpacked, so
+ * that weights are never copied into a message first. */
+#ifndef SDLF_FORMATS_ONNX_WIRE_H
+#define SDLF_FORMATS_ONNX_WIRE_H
+
+#include <stdint.h>
+
+#include <sdlf/status.h>
+
+typedef struct wire_span {
+    const uint8_t *bytes;
+    uint64_t size;
+} wire_span;
+
+typedef struct wire_reader {
+    const char *path;    /* for messages */
+    const uint8_t *file; /* byte 0, to say where something is */
+    const uint8_t *at, *end;
+    const char *message; /* what is being read: "GraphProto" */
+} wire_reader;
+
+typedef enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 } wire_type;
+
+typedef struct wire_field {
+    uint32_t number; /* 0: the message is over */
+    wire_type type;
+    uint64_t value; /* of a number, its bits */
+    wire_span span; /* of WIRE_BYTES */
+} wire_field;
+
+/* A message inside `outer`. */
+wire_reader wire_inside(const wire_reader *outer, wire_span span, const char *message);
+
+/* The next field. Errors: SDLF_ERROR_FORMAT with file, byte and what was expected. */
+sdlf_status wire_next(wire_reader *reader, wire_field *field);
+
+/* The number at the front of a packed array, which moves on. Errors as above. */
+sdlf_status wire_varint(wire_reader *reader, uint64_t *value);
+
+/* SDLF_ERROR_FORMAT with "FILE: byte N: MESSAGE: ...". */
+sdlf_status wire_fail(const wire_reader *reader, const uint8_t *at, const char *format, ...) SDLF_PRINTF(3, 4);
+
+#endif
