@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Make the small ONNX models under tests/onnx/fixtures, with inputs and the outputs that onnxruntime computes.
+
+    scripts/make-onnx-fixtures.py [FOLDER]
+
+Needs the packages onnx, onnxruntime and numpy. Weights are drawn from fixed seeds; each model is a few kilobytes.
+"""
+import os
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "onnx", "fixtures")
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+
+
+class Graph:
+    """Nodes and weights of one model."""
+
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
+        self.nodes, self.weights = [], []
+
+    def weight(self, name, *shape, scale=0.3, offset=0.0):
+        values = self.random.standard_normal(shape).astype(np.float32) * np.float32(scale) + np.float32(offset)
+        self.weights.append(numpy_helper.from_array(values, name))
+        return name
+
+    def constant(self, name, values, dtype=np.int64):
+        self.weights.append(numpy_helper.from_array(np.asarray(values, dtype), name))
+        return name
+
+    def node(self, kind, inputs, output, **attributes):
+        self.nodes.append(helper.make_node(kind, inputs, [output], name=output + "_node", **attributes))
+        return output
+
+    def model(self, name, inputs, outputs, opset):
+        graph = helper.make_graph(self.nodes, name, [helper.make_tensor_value_info(*i) for i in inputs],
+                                  [helper.make_tensor_value_info(*o) for o in outputs], self.weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="sdlf-fixtures")
+        model.ir_version = 8
+        onnx.checker.check_model(model)
+        return model
+
+
+def small_cnn():
+    """Convolution with its bias in an Add, pooling, a view by shape arithmetic, a matrix product with its bias in an Add."""
+    g = Graph(1)
+    g.node("Conv", ["image", g.weight("w1", 4, 1, 5, 5)], "c1", auto_pad="SAME_UPPER", kernel_shape=[5, 5])
+    g.node("Add", ["c1", g.weight("b1", 4, 1, 1)], "a1")
+    g.node("Relu", ["a1"], "r1")
+    g.node("MaxPool", ["r1"], "p1", kernel_shape=[2, 2], strides=[2, 2])
+    g.node("Conv", ["p1", g.weight("w2", 6, 4, 3, 3), g.weight("b2", 6)], "c2", kernel_shape=[3, 3], pads=[1, 0, 0, 1])
+    g.node("LeakyRelu", ["c2"], "r2", alpha=0.1)
+    g.node("Shape", ["r2"], "shape")
+    g.node("Gather", ["shape", g.constant("zero", 0)], "batch", axis=0)
+    g.node("Unsqueeze", ["batch", g.constant("axes", [0])], "batch1")
+    g.node("Concat", ["batch1", g.constant("rest", [-1])], "view", axis=0)
+    g.node("Reshape", ["r2", "view"], "flat")
+    g.node("MatMul", ["flat", g.weight("w3", 6 * 5 * 5, 10, scale=0.1)], "m3")
+    g.node("Add", ["m3", g.weight("b3", 10)], "logits")
+    g.node("Softmax", ["logits"], "class", axis=1)
+    return g.model("small_cnn", [("image", FLOAT, ["N", 1, 12, 12])], [("class", FLOAT, ["N", 10])], 13), {"N": 1}
+
+
+def residual():
+    """Batch normalisation, a residual, groups, strides, Clip from inputs, global pooling, Gemm with a transposed weight."""
+    g = Graph(2)
+
+    def norm(x, y, channels):
+        g.node("BatchNormalization", [x, g.weight(y + "_scale", channels, offset=1), g.weight(y + "_shift", channels),
+                                      g.weight(y + "_mean", channels), g.constant(y + "_variance",
+                                      np.linspace(0.5, 1.5, channels), np.float32)], y, epsilon=1e-3)
+
+    g.node("Conv", ["x", g.weight("w1", 8, 3, 3, 3)], "c1", kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2])
+    norm("c1", "n1", 8)
+    g.node("Clip", ["n1", g.constant("low", 0, np.float32), g.constant("high", 6, np.float32)], "r1")
+    g.node("Conv", ["r1", g.weight("w2", 8, 1, 3, 3)], "c2", kernel_shape=[3, 3], pads=[1, 1, 1, 1], group=8)
+    norm("c2", "n2", 8)
+    g.node("Add", ["n2", "r1"], "sum")
+    g.node("Relu", ["sum"], "r2")
+    g.node("AveragePool", ["r2"], "pool", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    g.node("GlobalAveragePool", ["pool"], "mean")
+    g.node("Flatten", ["mean"], "flat")
+    g.node("Dropout", ["flat"], "same")
+    g.node("Gemm", ["same", g.weight("w3", 5, 8), g.weight("b3", 5)], "y", transB=1, alpha=0.5)
+    return g.model("residual", [("x", FLOAT, [1, 3, 15, 15])], [("y", FLOAT, [1, 5]), ("mean", FLOAT, [1, 8, 1, 1])], 13), {}
+
+
+def moves():
+    """Transposes, slices, joins and pads on shapes that have no batch, in two inputs of different sizes."""
+    g = Graph(3)
+    g.node("Transpose", ["a"], "t", perm=[2, 0, 1])
+    g.node("Slice", ["t", g.constant("starts", [3, 0]), g.constant("ends", [-9, 100]), g.constant("cut", [0, 2]),
+                     g.constant("steps", [-1, 2])], "s")
+    g.node("Reshape", ["b", g.constant("view", [4, 3, 1])], "v")
+    g.node("Concat", ["s", "v"], "joined", axis=-1)
+    g.node("Expand", ["joined", g.constant("wide", [2, 1, 1, 1])], "e")
+    g.node("Identity", ["e"], "y")
+    return g.model("moves", [("a", FLOAT, [3, 5, 4]), ("b", FLOAT, [2, 6])], [("y", FLOAT, [2, 4, 3, 4])], 13), {}
+
+
+def external():
+    """A weight that lies in a file beside the model."""
+    g = Graph(4)
+    g.node("Gemm", ["x", g.weight("w", 6, 8), g.weight("b", 6)], "y", transB=1)
+    return g.model("external", [("x", FLOAT, ["N", 8])], [("y", FLOAT, ["N", 6])], 13), {"N": 1}
+
+
+FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "external": external}
+
+
+def write(folder, name, model, sizes):
+    path = os.path.join(folder, name)
+    os.makedirs(path, exist_ok=True)
+    file = os.path.join(path, "model.onnx")
+    if name == "external":
+        onnx.save(model, file, save_as_external_data=True, all_tensors_to_one_file=True, location="weights.bin",
+                  size_threshold=0)
+    else:
+        onnx.save(model, file)
+    random = np.random.default_rng(100)
+    session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    feed = {}
+    for i, value in enumerate(session.get_inputs()):
+        shape = [sizes.get(d, d) for d in value.shape]
+        feed[value.name] = random.standard_normal(shape).astype(np.float32)
+        onnx.save_tensor(numpy_helper.from_array(feed[value.name], value.name), os.path.join(path, f"input_{i}.pb"))
+    for i, (value, out) in enumerate(zip(session.get_outputs(), session.run(None, feed))):
+        onnx.save_tensor(numpy_helper.from_array(out, value.name), os.path.join(path, f"output_{i}.pb"))
+
+
+def main():
+    folder = sys.argv[1] if len(sys.argv) > 1 else ROOT
+    for name, make in FIXTURES.items():
+        model, sizes = make()
+        write(folder, name, model, sizes)
+
+
+if __name__ == "__main__":
+    main()

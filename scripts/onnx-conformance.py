@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Run the ONNX project's own backend tests through SDLF.
+
+    scripts/onnx-conformance.py --peer build/tests/onnx/onnx_peer [--calculator reference --calculator cpu]
+                                [--table docs/onnx-support.md] [--only Conv] [--list failed]
+
+The tests (a model, inputs and expected outputs each) come with the package `onnx` from PyPI, which this interpreter must
+have; without it the script says so and exits with 77. A test belongs to the operator that its name says, else to the
+first node's. It is
+
+    passed        every element is within 1e-7 + 1e-3 |expected|, as the ONNX project's own test runner has it
+    unsupported   SDLF refused the model, and said why
+    failed        anything else
+
+--table writes the page: passed, failed and unsupported for every operator that SDLF knows. The exit status is 1 if any
+test failed.
+"""
+import argparse
+import collections
+import concurrent.futures
+import glob
+import os
+import subprocess
+import sys
+
+try:
+    import onnx
+    import onnx.backend.test
+except ImportError:
+    print("the package onnx is not there: nothing is tested")
+    sys.exit(77)
+
+FOLDER = os.path.join(os.path.dirname(onnx.backend.test.__file__), "data", "node")
+
+
+def cases(only):
+    """(operator, name, model, folders of data) of every node test."""
+    for folder in sorted(glob.glob(os.path.join(FOLDER, "test_*"))):
+        path = os.path.join(folder, "model.onnx")
+        data = sorted(glob.glob(os.path.join(folder, "test_data_set_*")))
+        if not os.path.exists(path) or not data:
+            continue
+        model = onnx.load(path, load_external_data=False)
+        types = [node.op_type for node in model.graph.node]
+        standard = all(node.domain in ("", "ai.onnx") for node in model.graph.node)
+        if not types or not standard:
+            continue
+        operator = types[0] if len(set(types)) == 1 else operator_of(os.path.basename(folder), types)
+        if only and operator not in only:
+            continue
+        yield operator, os.path.basename(folder)[5:], path, data
+
+
+def operator_of(name, types):
+    """Tests that spell an operator out in others are named after it: test_elu_expanded..."""
+    if "_expanded" in name:
+        return "(spelled out in others)"
+    return types[0]
+
+
+def run(peer, calculator, case):
+    operator, name, path, data = case
+    command = [peer, calculator, "1e-3", "1e-7", path, *data]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120,
+                              env={**os.environ, "OMP_WAIT_POLICY": "passive"})
+    except subprocess.TimeoutExpired:
+        return operator, name, "failed", "it took more than two minutes"
+    words = done.stdout.strip().split(" ", 1)
+    if done.returncode != 0 or words[0] not in ("passed", "failed", "unsupported"):
+        return operator, name, "failed", f"exit status {done.returncode} {done.stderr[-300:]}"
+    return operator, name, words[0], words[1] if len(words) > 1 else ""
+
+
+def known_operators(peer):
+    done = subprocess.run([peer, "--operators"], capture_output=True, text=True, check=True)
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines())
+
+
+def count(results):
+    counts = collections.defaultdict(collections.Counter)
+    for operator, _, outcome, _ in results:
+        counts[operator][outcome] += 1
+    return counts
+
+
+def shorten(reason, path_marker=".onnx: "):
+    """What is the matter, without which file and node it was."""
+    reason = reason.split(path_marker, 1)[-1]
+    return reason.replace("|", "\\|")[:200]
+
+
+def write_table(path, known, results, calculators):
+    rows, reasons = [], []
+    by_calculator = {c: count(results[c]) for c in calculators}
+    operators = sorted(set(known) | {o for c in calculators for o in by_calculator[c] if o in known})
+    for operator in operators:
+        cells = []
+        for c in calculators:
+            n = by_calculator[c][operator]
+            cells.append(f"{n['passed']} / {n['failed']} / {n['unsupported']}")
+        rows.append(f"| {operator} | {known[operator]} | " + " | ".join(cells) + " |")
+    for operator, name, outcome, why in results[calculators[0]]:
+        if operator in known and outcome != "passed":
+            reasons.append(f"| {operator} | {name} | {outcome} | {shorten(why)} |")
+    totals = {c: collections.Counter(o for op, _, o, _ in results[c] if op in known) for c in calculators}
+    others = {c: collections.Counter(o for op, _, o, _ in results[c] if op not in known) for c in calculators}
+    head = f"""# ONNX operators
+
+Made by `scripts/onnx-conformance.py --table` with the backend node tests of onnx {onnx.__version__}: for each operator that
+SDLF converts the opsets that it is read in, and how many of its tests passed / failed / are unsupported. [onnx.md](onnx.md)
+says how models are read.
+
+"""
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(head)
+        for c in calculators:
+            t, o = totals[c], others[c]
+            out.write(f"- `{c}`: of the tests of these operators {t['passed']} passed, {t['failed']} failed, "
+                      f"{t['unsupported']} are unsupported; of all others, most of them for operators that SDLF has not, "
+                      f"{o['passed']} passed, {o['failed']} failed.\n")
+        out.write("\n| operator | opsets | " + " | ".join(calculators) + " |\n|---|---|" + "---|" * len(calculators) + "\n")
+        out.write("\n".join(rows) + "\n")
+        if reasons:
+            out.write("\n## What is unsupported, and why\n\n| operator | test | | reason |\n|---|---|---|---|\n")
+            out.write("\n".join(reasons) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peer", default="build/tests/onnx/onnx_peer", help="the program that runs one test")
+    parser.add_argument("--calculator", action="append", help="default: reference and cpu")
+    parser.add_argument("--table", help="the page to write")
+    parser.add_argument("--only", action="append", help="an operator; default: all")
+    parser.add_argument("--list", action="append", default=["failed"], help="outcomes to list one by one")
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    calculators = arguments.calculator or ["reference", "cpu"]
+    all_cases = list(cases(arguments.only))
+    known = known_operators(arguments.peer)
+    results, bad = {}, 0
+    for calculator in calculators:
+        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+            results[calculator] = list(pool.map(lambda case: run(arguments.peer, calculator, case), all_cases))
+        total = collections.Counter(outcome for _, _, outcome, _ in results[calculator])
+        mine = collections.Counter(o for op, _, o, _ in results[calculator] if op in known)
+        for operator, name, outcome, why in results[calculator]:
+            if outcome in arguments.list and (operator in known or outcome == "failed"):
+                print(f"{calculator}: {operator}: {name}: {outcome}: {why}")
+        print(f"{calculator}: {len(all_cases)} tests: {total['passed']} passed, {total['failed']} failed, "
+              f"{total['unsupported']} unsupported; of operators that SDLF has: {mine['passed']} passed, "
+              f"{mine['failed']} failed, {mine['unsupported']} unsupported")
+        bad += total["failed"]
+    if arguments.table:
+        write_table(arguments.table, known, results, calculators)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,225 @@
+/* Run an ONNX model on stored inputs and compare with stored outputs, for scripts/onnx-conformance.py and for comparisons with
+ * other programs.
+ *
+ *     onnx_peer CALCULATOR RELATIVE ABSOLUTE MODEL.onnx FOLDER [FOLDER ...]
+ *     onnx_peer --operators
+ *
+ * Each FOLDER holds input_0.pb, ... and output_0.pb, ...; an element may differ by ABSOLUTE + RELATIVE |expected|. A negative
+ * RELATIVE means that part of the output's range instead. Prints one line, "passed DIFFERENCE", "failed REASON" or
+ * "unsupported REASON"; the exit code is 0 unless the arguments are wrong. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "framework/formats/onnx/import.h"
+
+enum { MOST = 64 };
+
+typedef struct peer {
+    sdlf_onnx_report *report;
+    sdlf_calculator *calculator;
+    sdlf_tensor input[MOST];
+    int input_count;
+    sdlf_model *model;
+    sdlf_plan *plan;
+    double relative, absolute, worst;
+} peer;
+
+static sdlf_status read_numbered(sdlf_tensor *tensor, const char *folder, const char *what, int number)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s_%d.pb", folder, what, number);
+    return sdlf_tensor_read_file(tensor, path);
+}
+
+static sdlf_status read_inputs(peer *p, const char *folder)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < p->report->input_count && i < MOST && status == SDLF_OK; i++) {
+        status = read_numbered(&p->input[i], folder, "input", i);
+        if (status == SDLF_OK) p->input_count++;
+    }
+    return status;
+}
+
+static bool is_double(const peer *p)
+{
+    for (int i = 0; i < p->report->input_count; i++)
+        if (strcmp(p->report->input[i].type, "double") == 0) return true;
+    for (int i = 0; i < p->report->output_count; i++)
+        if (strcmp(p->report->output[i].type, "double") == 0) return true;
+    return false;
+}
+
+static sdlf_status make_plan(peer *p, const char *path)
+{
+    sdlf_onnx_known known[MOST];
+    sdlf_onnx_options options = {.known = known};
+    for (int i = 0; i < p->input_count; i++)
+        if (p->report->input[i].must_be_known)
+            known[options.known_count++] = (sdlf_onnx_known){p->report->input[i].name, p->input[i]};
+    sdlf_status status = sdlf_model_from_onnx(&p->model, path, &options);
+    if (status != SDLF_OK) return status;
+    return sdlf_plan_create(&p->plan, p->model,
+                            &(sdlf_plan_options){.batch = 1,
+                                                 .forward = p->calculator,
+                                                 .dtype = is_double(p) ? SDLF_FLOAT64 : SDLF_FLOAT32});
+}
+
+static sdlf_status write_inputs(const peer *p)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < p->input_count && status == SDLF_OK; i++) {
+        if (p->report->input[i].must_be_known) continue;
+        sdlf_binding binding;
+        if (sdlf_plan_input(p->plan, p->report->input[i].name, &binding) != SDLF_OK) continue; /* nobody reads it */
+        int64_t count = sdlf_tensor_count(&p->input[i]);
+        if (count != sdlf_tensor_count(&binding.tensor))
+            return sdlf_fail(SDLF_ERROR_SHAPE, "input %d is %s and was expected to be %s", i,
+                             sdlf_shape_print(p->input[i].shape).text, sdlf_shape_print(binding.tensor.shape).text);
+        void *values = malloc((size_t)sdlf_tensor_bytes(&binding.tensor) + 1);
+        if (values == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory");
+        sdlf_convert(binding.tensor.dtype, values, p->input[i].dtype, p->input[i].data, count);
+        status = sdlf_plan_write(p->plan, p->report->input[i].name, values);
+        free(values);
+    }
+    return status;
+}
+
+/* Compare elements as float64; `worst` is what they differ by, as a part of what they may. */
+static sdlf_status compare(peer *p, const char *name, const double *found, const double *expected, int64_t count)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0; i < count; i++) {
+        low = fmin(low, expected[i]);
+        high = fmax(high, expected[i]);
+    }
+    double range = fmax(high - low, fmax(fabs(low), fabs(high)));
+    for (int64_t i = 0; i < count; i++) {
+        double allowed = p->absolute + (p->relative < 0 ? -p->relative * range : p->relative * fabs(expected[i]));
+        double difference = fabs(found[i] - expected[i]);
+        if (found[i] == expected[i] || (isnan(found[i]) && isnan(expected[i]))) continue;
+        if (!(difference <= allowed))
+            return sdlf_fail(SDLF_ERROR_NUMERIC, "%s: element %lld is %.9g, and %.9g was expected", name, (long long)i,
+                             found[i], expected[i]);
+        p->worst = fmax(p->worst, p->relative < 0 ? difference / range : difference);
+    }
+    return SDLF_OK;
+}
+
+static sdlf_status check_output(peer *p, const char *folder, int number)
+{
+    const char *name = p->report->output[number].name;
+    sdlf_binding binding;
+    sdlf_tensor expected;
+    sdlf_status status = read_numbered(&expected, folder, "output", number);
+    if (status == SDLF_OK) status = sdlf_plan_output(p->plan, name, &binding);
+    if (status != SDLF_OK) return status;
+    int64_t count = sdlf_tensor_count(&expected);
+    bool both_float = sdlf_dtype_is_float(expected.dtype) && sdlf_dtype_is_float(binding.tensor.dtype);
+    void *raw = malloc((size_t)sdlf_tensor_bytes(&binding.tensor) + 1);
+    double *found = malloc((size_t)count * sizeof *found + 1), *wanted = malloc((size_t)count * sizeof *wanted + 1);
+    if (raw == NULL || found == NULL || wanted == NULL)
+        status = sdlf_fail(SDLF_ERROR_MEMORY, "out of memory");
+    else if (!sdlf_shape_equal(expected.shape, binding.tensor.shape))
+        status = sdlf_fail(SDLF_ERROR_SHAPE, "%s is %s, and %s was expected", name,
+                           sdlf_shape_print(binding.tensor.shape).text, sdlf_shape_print(expected.shape).text);
+    else if (!both_float && expected.dtype != binding.tensor.dtype)
+        status = sdlf_fail(SDLF_ERROR_SHAPE, "%s is of %s, and %s was expected", name,
+                           sdlf_dtype_name(binding.tensor.dtype), sdlf_dtype_name(expected.dtype));
+    if (status == SDLF_OK) status = sdlf_plan_read(p->plan, name, raw);
+    if (status == SDLF_OK) {
+        sdlf_convert(SDLF_FLOAT64, found, binding.tensor.dtype, raw, count);
+        sdlf_convert(SDLF_FLOAT64, wanted, expected.dtype, expected.data, count);
+        status = compare(p, name, found, wanted, count);
+    }
+    free(raw);
+    free(found);
+    free(wanted);
+    sdlf_tensor_release(&expected, NULL);
+    return status;
+}
+
+static void release_inputs(peer *p)
+{
+    for (int i = 0; i < p->input_count; i++) sdlf_tensor_release(&p->input[i], NULL);
+    p->input_count = 0;
+}
+
+/* `made`: the model and its plan stand, so that whatever fails from there on is a mistake and not a lack. */
+static sdlf_status run(peer *p, int count, char **words, bool *made)
+{
+    const char *path = words[4];
+    sdlf_status status = sdlf_calculator_open(&p->calculator, words[1], NULL);
+    if (status == SDLF_OK) status = sdlf_onnx_inspect(&p->report, path, NULL);
+    for (int i = 0; status == SDLF_OK && i < p->report->input_count; i++)
+        if (strcmp(p->report->input[i].type, "undefined") == 0)
+            return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "input %d is no tensor", i);
+    for (int i = 0; status == SDLF_OK && i < p->report->output_count; i++) {
+        const char *type = p->report->output[i].type;
+        bool known =
+            strcmp(type, "float") == 0 || strcmp(type, "double") == 0 || sdlf_dtype_from_name(type) != SDLF_NONE;
+        if (!known) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "output %d is of %s", i, type);
+    }
+    if (status == SDLF_OK) status = read_inputs(p, words[5]);
+    if (status == SDLF_OK) status = make_plan(p, path);
+    *made = status == SDLF_OK || (status != SDLF_ERROR_UNSUPPORTED && status != SDLF_ERROR_SHAPE);
+    for (int i = 5; i < count && status == SDLF_OK; i++) {
+        if (i > 5) {
+            release_inputs(p);
+            status = read_inputs(p, words[i]);
+        }
+        if (status == SDLF_OK) status = write_inputs(p);
+        if (status == SDLF_OK) status = sdlf_plan_forward(p->plan);
+        if (status == SDLF_OK) status = sdlf_plan_synchronize(p->plan);
+        for (int o = 0; o < p->report->output_count && status == SDLF_OK; o++) status = check_output(p, words[i], o);
+    }
+    return status;
+}
+
+/* "Conv 1 to 22" for every operator, once. */
+static int print_operators(void)
+{
+    const onnx_operator *row;
+    for (int i = 0; (row = onnx_operator_at(i)) != NULL; i++) {
+        bool first = true;
+        int since = row->since, until = row->until;
+        const onnx_operator *other;
+        for (int j = 0; (other = onnx_operator_at(j)) != NULL; j++) {
+            if (strcmp(other->type, row->type) != 0) continue;
+            first = first && j >= i;
+            since = other->since < since ? other->since : since;
+            until = until == 0 || other->until == 0 ? 0 : other->until > until ? other->until : until;
+        }
+        if (!first) continue;
+        printf("%s %d to %d\n", row->type, since < ONNX_FIRST_OPSET ? ONNX_FIRST_OPSET : since,
+               until == 0 ? ONNX_LAST_OPSET : until);
+    }
+    return 0;
+}
+
+int main(int count, char **words)
+{
+    if (count == 2 && strcmp(words[1], "--operators") == 0) return print_operators();
+    if (count < 6) {
+        fprintf(stderr, "usage: onnx_peer CALCULATOR RELATIVE ABSOLUTE MODEL.onnx FOLDER...\n");
+        return 2;
+    }
+    peer p = {.relative = atof(words[2]), .absolute = atof(words[3])};
+    bool made = false;
+    sdlf_status status = run(&p, count, words, &made);
+    if (status == SDLF_OK)
+        printf("passed %.3g\n", p.worst);
+    else
+        printf("%s %s\n", made ? "failed" : "unsupported", sdlf_error_message());
+    release_inputs(&p);
+    sdlf_plan_free(p.plan);
+    sdlf_model_free(p.model);
+    sdlf_onnx_report_free(p.report);
+    sdlf_calculator_close(p.calculator);
+    return 0;
+}
