@@ -106,12 +106,13 @@ sdlf_status sdlf_operation_check(const sdlf_operation *operation)
     return sdlf_fail_context(type->check(operation), "%s", type->name);
 }
 
-/* gather_batch reads as many rows of x as it writes, next_batch one batch of order and labels and one rate; everything else
+/* gather_batch reads as many rows of x, and numbers of them, as it writes, next_batch one batch of order and labels and one rate; everything else
  * reads its inputs whole. */
 static int64_t bytes_read(const sdlf_operation *operation, int input)
 {
     const sdlf_tensor *tensor = &operation->in[input], *written = NULL;
     if (operation->kind == SDLF_GATHER_BATCH && input == 0) written = &operation->out[0];
+    if (operation->kind == SDLF_GATHER_BATCH && input == 3) written = &operation->in[1];
     if (operation->kind == SDLF_NEXT_BATCH && input != 2) written = &operation->out[input == 1 ? 2 : 1];
     if (written == NULL || !sdlf_tensor_present(tensor)) return sdlf_tensor_bytes(tensor);
     return sdlf_product(sdlf_tensor_count(written), (int64_t)sdlf_dtype_size(tensor->dtype), 1, 1);

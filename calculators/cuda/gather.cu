@@ -34,12 +34,14 @@ template <typename X> static __device__ float pixel(const X *plane, int64_t h, i
 }
 
 template <typename X, typename T>
-static __global__ void gather_warped(const X *x, const int32_t *index, const int64_t *epoch, T *y, int64_t channels,
-                                     int64_t height, int64_t width, float mean, float scale, sdlf_augmentation augment)
+static __global__ void gather_warped(const X *x, const int32_t *index, const int64_t *epoch, const int32_t *number,
+                                     T *y, int64_t channels, int64_t height, int64_t width, float mean, float scale,
+                                     sdlf_augmentation augment)
 {
     __shared__ sdlf_warp warp;
     int64_t n = blockIdx.x, image = index[n], area = height * width;
-    if (threadIdx.x == 0) warp = sdlf_warp_make(&augment, image, *epoch, height, width);
+    if (threadIdx.x == 0)
+        warp = sdlf_warp_make(&augment, number != NULL ? number[image] : image, *epoch, height, width);
     __syncthreads();
     for (int64_t e = threadIdx.x; e < channels * area; e += blockDim.x) {
         const X *plane = x + (image * channels + e / area) * area;
@@ -59,8 +61,8 @@ template <typename X, typename T> static void gather_floats(const cuda_calculato
     int64_t count = sdlf_tensor_count(&y), rows = y.shape.dim[0];
     if (sdlf_augmentation_wanted(&op->gather.augment))
         gather_warped<X, T><<<(unsigned)rows, THREADS, 0, calculator->stream>>>(
-            data_of<X>(x), index, data_of<int64_t>(op->in[2]), data_of<T>(y), x.shape.dim[1], x.shape.dim[2],
-            x.shape.dim[3], op->gather.mean, op->gather.scale, op->gather.augment);
+            data_of<X>(x), index, data_of<int64_t>(op->in[2]), data_of<int32_t>(op->in[3]), data_of<T>(y),
+            x.shape.dim[1], x.shape.dim[2], x.shape.dim[3], op->gather.mean, op->gather.scale, op->gather.augment);
     else
         gather_plain<X, T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
             data_of<X>(x), index, data_of<T>(y), count, count / rows, op->gather.mean, op->gather.scale);

@@ -25,7 +25,9 @@ static void gather_warped(const sdlf_operation *operation, int64_t n, int64_t im
     const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
     int64_t epoch = *(const int64_t *)operation->in[2].data;
     int64_t channels = x->shape.dim[1], height = x->shape.dim[2], width = x->shape.dim[3];
-    sdlf_warp warp = sdlf_warp_make(&operation->gather.augment, image, epoch, height, width);
+    const int32_t *numbers = operation->in[3].data;
+    int64_t number = numbers != NULL ? numbers[image] : image;
+    sdlf_warp warp = sdlf_warp_make(&operation->gather.augment, number, epoch, height, width);
     for (int64_t c = 0; c < channels; c++) {
         int64_t plane = at4(x, image, c, 0, 0);
         for (int64_t h = 0; h < height; h++) {

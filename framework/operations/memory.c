@@ -56,6 +56,7 @@ static sdlf_status check_gather_batch(const sdlf_operation *operation)
     batch.dim[0] = index->shape.dim[0];
     sdlf_expect_operand(&check, index, SDLF_INT32, index->shape);
     sdlf_expect_operand(&check, epoch, SDLF_INT64, sdlf_shape(1));
+    sdlf_expect_operand(&check, &operation->in[3], SDLF_INT32, sdlf_shape(x->shape.dim[0]));
     sdlf_expect_shape(&check, y, batch);
     if (sdlf_dtype_is_float(y->dtype)) {
         sdlf_dtype t = sdlf_expect_floating(&check, y);
@@ -89,7 +90,7 @@ static int64_t gather_batch_flops(const sdlf_operation *operation)
 
 const sdlf_operation_class sdlf_gather_batch_operation = {
     .name = "gather_batch",
-    .in = {{.name = "x"}, {.name = "index"}, {.name = "epoch", .optional = true}},
+    .in = {{.name = "x"}, {.name = "index"}, {.name = "epoch", .optional = true}, {.name = "number", .optional = true}},
     .out = {{.name = "y"}},
     .check = check_gather_batch,
     .flops = gather_batch_flops,

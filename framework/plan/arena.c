@@ -13,20 +13,29 @@ static int64_t round_up(int64_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+static sdlf_status add_workspace(sdlf_plan *plan, sdlf_calculator *calculator, sdlf_operation *operation)
+{
+    int64_t bytes = sdlf_calculator_workspace(calculator, operation);
+    if (bytes <= 0) return SDLF_OK;
+    sdlf_tensor workspace;
+    sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, SDLF_UINT8, sdlf_shape(bytes), &workspace);
+    if (status != SDLF_OK) return status;
+    plan->buffers[workspace.buffer].space = plan_space_of(plan, calculator);
+    operation->workspace = workspace;
+    return SDLF_OK;
+}
+
 static sdlf_status add_workspaces(sdlf_plan *plan)
 {
-    for (int i = 0; i < plan->step_count; i++) {
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         plan_step *step = &plan->steps[i];
-        if (step->phase == SDLF_PHASE_COPY) continue;
-        int64_t bytes = sdlf_calculator_workspace(step->calculator, &step->operation);
-        if (bytes <= 0) continue;
-        sdlf_tensor workspace;
-        sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, SDLF_UINT8, sdlf_shape(bytes), &workspace);
-        if (status != SDLF_OK) return status;
-        plan->buffers[workspace.buffer].space = plan_space_of(plan, step->calculator);
-        step->operation.workspace = workspace;
+        if (step->phase != SDLF_PHASE_COPY) status = add_workspace(plan, step->calculator, &step->operation);
     }
-    return SDLF_OK;
+    plan_feed *feed = &plan->feed;
+    if (status == SDLF_OK && feed->present && plan_holds_data(plan))
+        status = add_workspace(plan, feed->calculator, &feed->shuffle);
+    return status;
 }
 
 static void use(sdlf_plan *plan, const sdlf_tensor *tensor, int step)
@@ -45,6 +54,7 @@ static void find_lifetimes(sdlf_plan *plan)
         for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) use(plan, &op->out[j], i);
         use(plan, &op->workspace, i);
     }
+    use(plan, &plan->feed.shuffle.workspace, 0); /* before the first step, when nothing lives that may be overwritten */
     for (int i = 1; i < plan->buffer_count; i++) {
         plan_buffer *buffer = &plan->buffers[i];
         if (buffer->first_use < 0 && buffer->kind != BUFFER_PINNED) continue;

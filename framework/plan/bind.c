@@ -62,18 +62,21 @@ sdlf_tensor plan_bound(const sdlf_plan *plan, sdlf_tensor tensor)
     return tensor;
 }
 
+static void bind_operation(const sdlf_plan *plan, sdlf_operation *op)
+{
+    for (int j = 0; j < SDLF_MAX_INPUTS; j++) {
+        if (sdlf_tensor_present(&op->in[j])) op->in[j] = plan_bound(plan, op->in[j]);
+    }
+    for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) {
+        if (sdlf_tensor_present(&op->out[j])) op->out[j] = plan_bound(plan, op->out[j]);
+    }
+    if (sdlf_tensor_present(&op->workspace)) op->workspace = plan_bound(plan, op->workspace);
+}
+
 static void bind_steps(sdlf_plan *plan)
 {
-    for (int i = 0; i < plan->step_count; i++) {
-        sdlf_operation *op = &plan->steps[i].operation;
-        for (int j = 0; j < SDLF_MAX_INPUTS; j++) {
-            if (sdlf_tensor_present(&op->in[j])) op->in[j] = plan_bound(plan, op->in[j]);
-        }
-        for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) {
-            if (sdlf_tensor_present(&op->out[j])) op->out[j] = plan_bound(plan, op->out[j]);
-        }
-        if (sdlf_tensor_present(&op->workspace)) op->workspace = plan_bound(plan, op->workspace);
-    }
+    for (int i = 0; i < plan->step_count; i++) bind_operation(plan, &plan->steps[i].operation);
+    if (plan->feed.present) bind_operation(plan, &plan->feed.shuffle);
 }
 
 /* ---- transfers ---- */
@@ -280,6 +283,7 @@ sdlf_status plan_bind(sdlf_plan *plan)
     status = plan_prepare_marks(plan);
     if (status == SDLF_OK) status = sdlf_plan_load_parameters(plan);
     if (status == SDLF_OK) status = load_data(plan);
+    if (status == SDLF_OK) status = plan_prepare_stages(plan);
     if (status == SDLF_OK) status = plan_set_control(plan, CONTROL_ONE, 1);
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, 0);
     if (status == SDLF_OK) status = sdlf_plan_clear_metrics(plan);

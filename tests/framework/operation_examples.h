@@ -112,7 +112,7 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     case SDLF_RANDOM_NORMAL: o.in[0] = (sdlf_tensor){.dtype = SDLF_NONE}; break;
     case SDLF_GATHER_BATCH:
         o.in[0] = of(SDLF_UINT8, sdlf_shape(9, C, H, W)), o.in[1] = labels, o.in[2] = step;
-        o.out[0] = t(sdlf_shape(3, C, H, W));
+        o.in[3] = of(SDLF_INT32, sdlf_shape(9)), o.out[0] = t(sdlf_shape(3, C, H, W));
         o.gather.scale = 1;
         o.gather.augment.shift = 2;
         break;

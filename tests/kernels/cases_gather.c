@@ -26,6 +26,9 @@ static void warped(kernel_sink *sink, sdlf_dtype from, sdlf_dtype t, sdlf_shape 
     kernel_emit(sink, &made, "%s from %s shift %g rotate %g scale %g elastic %g", sdlf_shape_print(row).text,
                 sdlf_dtype_name(from), (double)augment.shift, (double)augment.rotate, (double)augment.scale,
                 (double)augment.elastic);
+    made.operation.in[3] = kernel_tensor(SDLF_INT32, sdlf_shape(M));
+    made.in[3] = (kernel_fill){VALUES_INTEGERS, 60000};
+    kernel_emit(sink, &made, "%s from %s of numbered images", sdlf_shape_print(row).text, sdlf_dtype_name(from));
 }
 
 static kernel_case shuffled(int64_t count)

@@ -12,7 +12,7 @@ typedef struct gather_context {
     const sdlf_operation *operation;
     const uint8_t *bytes; /* one of these two is x */
     const element *elements;
-    const int32_t *index;
+    const int32_t *index, *number; /* number: NULL: an image's own */
     element *y;
     int64_t images, images_per_task, count, height, width, epoch;
     bool augmented;
@@ -61,7 +61,8 @@ static void warp_image(const gather_context *gather, element *y, int64_t image)
 {
     const sdlf_augmentation *augment = &gather->operation->gather.augment;
     int64_t height = gather->height, width = gather->width;
-    sdlf_warp warp = sdlf_warp_make(augment, image, gather->epoch, height, width);
+    int64_t number = gather->number ? gather->number[image] : image;
+    sdlf_warp warp = sdlf_warp_make(augment, number, gather->epoch, height, width);
     for (int64_t h = 0; h < height; h++) {
         for (int64_t first = 0; first < width; first += WARP_BLOCK) {
             sdlf_warp_point from[WARP_BLOCK];
@@ -93,6 +94,7 @@ sdlf_status gather_batch_cpu(sdlf_calculator *calculator, const sdlf_operation *
                              .bytes = x->dtype == SDLF_UINT8 ? x->data : NULL,
                              .elements = x->dtype == SDLF_UINT8 ? NULL : x->data,
                              .index = operation->in[1].data,
+                             .number = operation->in[3].data,
                              .y = output(operation, 0),
                              .images = operation->in[1].shape.dim[0],
                              .count = sdlf_shape_span(x->shape, 1, x->shape.rank),

@@ -41,9 +41,10 @@ typedef enum sdlf_operation_kind {
 
     /* gather_batch: y[n] = (x[index[n]] - gather.mean) * gather.scale, after the augmentation that gather.augment asks for.
      * Where x and y are integers, nothing is normalised or augmented.
-     *   in: x (M, ...) uint8 or T, index (N) int32, epoch? (1) int64   out: y (N, ...)
+     *   in: x (M, ...) uint8 or T, index (N) int32, epoch? (1) int64, number? (M) int32   out: y (N, ...)
      * index[n] lies in [0, M) (whoever draws it sees to that). Augmentation needs x (M,C,H,W) and epoch; image i of the
-     * data set is warped in the same way wherever and in whichever batch it is drawn: see sdlf_augmentation. */
+     * data set is warped in the same way wherever and in whichever batch it is drawn: see sdlf_augmentation. Where x is
+     * not the data set but a part of it, number[i] says which image of the data set x[i] is. */
     SDLF_GATHER_BATCH,
 
     /* next_batch: what a training step that draws its own batch begins with. With c = cursor[0] before:

@@ -37,7 +37,12 @@ typedef struct sdlf_feed {
     sdlf_tensor label_data;  /* (M) int32, likewise */
     float mean, scale;
     sdlf_augmentation augment;
+    uint64_t seed; /* of the orders that the plan makes itself: see sdlf_epoch */
+    int64_t skip;  /* samples at their beginning that are another plan's */
+    int staged; /* 0: a device holds all data. Else it holds this many batches, up to SDLF_MAX_STAGED, and the host brings
+                      the next ones while it computes. Where the plan computes in the host's memory, no data are moved */
 } sdlf_feed;
+enum { SDLF_MAX_STAGED = 8 };
 
 /* An input that is the same in every run, by its name: the plan reads it where it lies, and puts a copy on each device that
  * reads it, once. `tensor` is host memory of the input's shape and of the plan's dtype, borrowed for the plan's life. Sparse
@@ -107,9 +112,11 @@ sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate);
 
 /* A plan with a feed: what an epoch draws. order[0 .. order_count - 1] are the samples in their order, rates[0 .. steps - 1]
  * the learning rates, steps = order_count / batch (a shorter rest is another plan's); `first` is the step to begin with.
- * `first_step` is the number (see below) of the epoch's step 0; `epoch` is what augmentation depends on. All is copied. */
+ * `first_step` is the number (see below) of the epoch's step 0; `epoch` is what augmentation depends on. All is copied. Without
+ * an order, the plan takes that of sdlf_shuffle_order for the feed's seed and this epoch, from its sample `skip` on; a device
+ * that holds the data makes it itself. */
 typedef struct sdlf_epoch {
-    const int32_t *order;
+    const int32_t *order; /* NULL: see above */
     int64_t order_count;
     const float *rates;
     int64_t first, first_step, epoch;
