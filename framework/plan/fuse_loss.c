@@ -2,8 +2,8 @@
  *
  *   softmax_cross_entropy_forward logits, labels -> p, loss;  softmax_cross_entropy_backward p, labels, dloss -> dlogits
  *
- * becomes the forward operation with dlogits, and stands where that stood. dloss must be known there: it is, where the loss is
- * what the plan minimises, and dloss the constant 1. */
+ * (with weights or without) becomes the forward operation with dlogits, and stands where that stood. dloss must be known
+ * there: it is, where the loss is what the plan minimises, and dloss the constant 1. */
 #include "framework/plan/plan_internal.h"
 
 /* The backward step that belongs to the loss at step `forward`; -1: none that could be computed there. */
@@ -16,7 +16,8 @@ static int find_backward(const sdlf_plan *plan, int forward)
         if (step->dead || op->kind != SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD) continue;
         if (op->in[0].buffer != loss->out[0].buffer || op->in[1].buffer != loss->in[1].buffer) continue;
         bool known = plan->buffers[op->in[2].buffer].constant;
-        bool same = op->cross_entropy.smoothing == loss->cross_entropy.smoothing;
+        bool same = op->cross_entropy.smoothing == loss->cross_entropy.smoothing &&
+                    op->in[3].buffer == loss->in[3].buffer && op->in[3].offset == loss->in[3].offset; /* weights */
         return known && same && step->calculator == plan->steps[forward].calculator ? i : -1;
     }
     return -1;

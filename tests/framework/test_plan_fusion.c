@@ -69,7 +69,20 @@ static sdlf_model *forked(void)
     return net;
 }
 
-static sdlf_model *(*const networks[])(void) = {deep, unbiased, activated, forked};
+/* A loss of its own, with weights. */
+static sdlf_model *weighted(void)
+{
+    sdlf_model *net = sdlf_model_create("weighted");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(1, SIDE, SIDE));
+    sdlf_node labels = sdlf_input(net, "labels", SDLF_INT32, SDLF_SCALAR);
+    sdlf_node weights = sdlf_input(net, "weights", SDLF_FLOAT32, SDLF_SCALAR);
+    x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 3});
+    sdlf_softmax_cross_entropy_options loss = {.name = "loss"};
+    sdlf_output(net, "loss", sdlf_softmax_cross_entropy_weighted(net, x, labels, weights, &loss));
+    return net;
+}
+
+static sdlf_model *(*const networks[])(void) = {deep, unbiased, activated, forked, weighted};
 enum { NETWORKS = sizeof networks / sizeof networks[0] };
 
 /* ---- the same weights ---- */
@@ -86,6 +99,11 @@ static void train(sdlf_model *net, const sdlf_plan_options *options, double loss
     for (int i = 0; i < BATCH * SIDE * SIDE; i++) image64[i] = (double)image[i];
     CHECK_OK(sdlf_plan_write(plan, "image", wide ? (void *)image64 : (void *)image));
     CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[BATCH]){0, 1, 2, 1, 0}));
+    if (strcmp(sdlf_model_name(net), "weighted") == 0) {
+        float weights[BATCH] = {0.25f, 0, 0.5f, 0.125f, 1};
+        double weights64[BATCH] = {0.25, 0, 0.5, 0.125, 1};
+        CHECK_OK(sdlf_plan_write(plan, "weights", wide ? (void *)weights64 : (void *)weights));
+    }
     for (int i = 0; i < STEPS; i++) {
         CHECK_OK(sdlf_plan_step(plan, 0.05f));
         CHECK_OK(sdlf_plan_read(plan, "loss", wide ? (void *)&loss[i] : (void *)&loss32));
@@ -222,13 +240,14 @@ static void what_is_wanted_stays(void)
     sdlf_calculator *reference = NULL, *cpu = NULL;
     CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
     CHECK_OK(sdlf_calculator_open(&cpu, "cpu", NULL));
-    sdlf_model *net = deep(), *mixed = activated(), *fork = forked();
+    sdlf_model *net = deep(), *mixed = activated(), *fork = forked(), *loss = weighted();
     sdlf_plan_options plain = {.batch = BATCH, .mode = SDLF_TRAIN, .forward = reference}, options = plain;
 
     CHECK_EQUAL(count_operations(mixed, &plain, "gemm_backward_sgd"), 8);
     CHECK_EQUAL(count_operations(mixed, &plain, "activation_backward"), 1); /* of silu */
     CHECK_EQUAL(count_operations(mixed, &plain, "sgd_update"), 0);
     CHECK_EQUAL(count_operations(fork, &plain, "activation_backward"), 1);
+    CHECK_EQUAL(count_operations(loss, &plain, "softmax_cross_entropy_backward"), 0);
     CHECK_EQUAL(count_operations(fork, &plain, "sgd_update"), 0);
 
     options.clip_norm = 1; /* updates wait for all gradients; the loss need not */
@@ -256,6 +275,7 @@ static void what_is_wanted_stays(void)
     sdlf_model_free(net);
     sdlf_model_free(mixed);
     sdlf_model_free(fork);
+    sdlf_model_free(loss);
     sdlf_calculator_close(cpu);
     sdlf_calculator_close(reference);
 }

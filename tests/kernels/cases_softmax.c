@@ -55,44 +55,55 @@ static kernel_case cross_entropy(sdlf_dtype t, int64_t rows, int64_t classes, fl
     return made;
 }
 
-static void cross_entropy_pair(kernel_sink *sink, sdlf_dtype t, int64_t rows, int64_t classes, float smoothing)
+/* Forward and backward in one: gradients are of the size of 1 / N. */
+static kernel_case cross_entropy_gradient(sdlf_dtype t, int64_t rows, int64_t classes, float smoothing, bool metrics)
+{
+    kernel_case made = cross_entropy(t, rows, classes, smoothing, metrics);
+    made.operation.in[2] = made.operation.out[1];
+    made.operation.out[3] = made.operation.in[0];
+    made.in[2].values = VALUES_POSITIVE;
+    made.floor = 1 / (double)rows;
+    return made;
+}
+
+static void cross_entropy_backward(kernel_sink *sink, sdlf_dtype t, int64_t rows, int64_t classes, float smoothing)
+{
+    kernel_case made = cross_entropy(t, rows, classes, smoothing, false);
+    made.operation.kind = SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD;
+    made.operation.in[2] = made.operation.out[1];
+    made.operation.out[1] = (sdlf_tensor){.dtype = SDLF_NONE};
+    made.in[0].values = VALUES_POSITIVE;
+    made.tolerance = 8;
+    made.floor = 1 / (double)rows;
+    kernel_emit(sink, &made, "%dx%d smoothing %g", (int)rows, (int)classes, (double)smoothing);
+}
+
+static void cross_entropy_cases(kernel_sink *sink, sdlf_dtype t, int64_t rows, int64_t classes, float smoothing)
 {
     static const kernel_values values[] = {VALUES_UNIFORM, VALUES_GRID, VALUES_WIDE};
     static const char *const names[] = {"", " ties", " wide"};
     for (int v = 0; v < 3; v++) {
-        for (int metrics = 0; metrics < 2; metrics++) {
-            kernel_case made = cross_entropy(t, rows, classes, smoothing, metrics);
+        for (int variant = 0; variant < 4; variant++) {
+            bool metrics = variant & 1, gradient = variant & 2;
+            kernel_case made = gradient ? cross_entropy_gradient(t, rows, classes, smoothing, metrics)
+                                        : cross_entropy(t, rows, classes, smoothing, metrics);
             made.in[0].values = values[v];
-            kernel_emit(sink, &made, "%dx%d smoothing %g%s%s", (int)rows, (int)classes, (double)smoothing,
-                        metrics ? " metrics" : "", names[v]);
+            kernel_emit(sink, &made, "%dx%d smoothing %g%s%s%s", (int)rows, (int)classes, (double)smoothing,
+                        metrics ? " metrics" : "", gradient ? " gradient" : "", names[v]);
         }
     }
-    for (int v = 0; v < 3; v++) { /* forward and backward in one: gradients are of the size of 1 / N */
-        kernel_case both = cross_entropy(t, rows, classes, smoothing, v == 0);
-        both.operation.in[2] = both.operation.out[1];
-        both.operation.out[3] = both.operation.in[0];
-        both.in[0].values = values[v];
-        both.in[2].values = VALUES_POSITIVE;
-        both.floor = 1 / (double)rows;
-        kernel_emit(sink, &both, "%dx%d smoothing %g gradient%s", (int)rows, (int)classes, (double)smoothing, names[v]);
-        both.prepare = one_wrong_label;
-        kernel_emit(sink, &both, "%dx%d smoothing %g gradient%s label too large", (int)rows, (int)classes,
-                    (double)smoothing, names[v]);
+    for (int gradient = 0; gradient < 2; gradient++) {
+        kernel_case wrong = gradient ? cross_entropy_gradient(t, rows, classes, smoothing, true)
+                                     : cross_entropy(t, rows, classes, smoothing, true);
+        const char *text = gradient ? " gradient" : "";
+        wrong.prepare = one_wrong_label;
+        kernel_emit(sink, &wrong, "%dx%d smoothing %g%s label too large", (int)rows, (int)classes, (double)smoothing,
+                    text);
+        wrong.prepare = negative_label;
+        kernel_emit(sink, &wrong, "%dx%d smoothing %g%s label negative", (int)rows, (int)classes, (double)smoothing,
+                    text);
     }
-    kernel_case wrong = cross_entropy(t, rows, classes, smoothing, true);
-    wrong.prepare = one_wrong_label;
-    kernel_emit(sink, &wrong, "%dx%d smoothing %g label too large", (int)rows, (int)classes, (double)smoothing);
-    wrong.prepare = negative_label;
-    kernel_emit(sink, &wrong, "%dx%d smoothing %g label negative", (int)rows, (int)classes, (double)smoothing);
-
-    kernel_case backward = cross_entropy(t, rows, classes, smoothing, false);
-    backward.operation.kind = SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD;
-    backward.operation.in[2] = backward.operation.out[1];
-    backward.operation.out[1] = (sdlf_tensor){.dtype = SDLF_NONE};
-    backward.in[0].values = VALUES_POSITIVE;
-    backward.tolerance = 8;
-    backward.floor = 1 / (double)rows;
-    kernel_emit(sink, &backward, "%dx%d smoothing %g", (int)rows, (int)classes, (double)smoothing);
+    cross_entropy_backward(sink, t, rows, classes, smoothing);
 }
 
 /* Some weights are 0, and there a label may be anything. */
@@ -110,7 +121,7 @@ static void mask_rows(sdlf_calculator *calculator, const sdlf_operation *operati
     }
 }
 
-static void weighted_pair(kernel_sink *sink, sdlf_dtype t, int64_t rows, int64_t classes, float smoothing)
+static void weighted_cases(kernel_sink *sink, sdlf_dtype t, int64_t rows, int64_t classes, float smoothing)
 {
     kernel_case made = cross_entropy(t, rows, classes, smoothing, true);
     made.operation.in[3] = kernel_tensor(t, sdlf_shape(rows));
@@ -118,9 +129,12 @@ static void weighted_pair(kernel_sink *sink, sdlf_dtype t, int64_t rows, int64_t
     made.tolerance = 64 + (double)rows; /* a sum over rows, not a mean */
     kernel_emit(sink, &made, "%dx%d smoothing %g weights", (int)rows, (int)classes, (double)smoothing);
     sdlf_operation *o = &made.operation;
-    o->kind = SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD;
     o->in[2] = o->out[1];
-    o->out[1] = o->out[2] = (sdlf_tensor){.dtype = SDLF_NONE};
+    o->out[3] = o->in[0];
+    made.in[2].values = VALUES_POSITIVE;
+    kernel_emit(sink, &made, "%dx%d smoothing %g weights gradient", (int)rows, (int)classes, (double)smoothing);
+    o->kind = SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD;
+    o->out[1] = o->out[2] = o->out[3] = (sdlf_tensor){.dtype = SDLF_NONE};
     made.in[0].values = VALUES_POSITIVE;
     made.tolerance = 8;
     kernel_emit(sink, &made, "%dx%d smoothing %g weights", (int)rows, (int)classes, (double)smoothing);
@@ -138,10 +152,10 @@ void softmax_cases(kernel_sink *sink, sdlf_dtype t)
     }
     static const int64_t sizes[][2] = {{1, 1}, {1, 10}, {64, 10}, {7, 3}, {19, 33}, {5, 1001}, {200, 10}};
     for (int i = 0; i < 7; i++) {
-        cross_entropy_pair(sink, t, sizes[i][0], sizes[i][1], 0);
-        cross_entropy_pair(sink, t, sizes[i][0], sizes[i][1], 0.1f);
-        weighted_pair(sink, t, sizes[i][0], sizes[i][1], i & 1 ? 0.1f : 0);
-        weighted_pair(sink, t, 37 * sizes[i][0], sizes[i][1], i & 1 ? 0 : 0.1f);
+        cross_entropy_cases(sink, t, sizes[i][0], sizes[i][1], 0);
+        cross_entropy_cases(sink, t, sizes[i][0], sizes[i][1], 0.1f);
+        weighted_cases(sink, t, sizes[i][0], sizes[i][1], i & 1 ? 0.1f : 0);
+        weighted_cases(sink, t, 37 * sizes[i][0], sizes[i][1], i & 1 ? 0 : 0.1f);
     }
 }
 
@@ -149,6 +163,10 @@ void softmax_bench(kernel_sink *sink, sdlf_dtype t)
 {
     softmax_pair(sink, t, sdlf_shape(1024, 10), 1, false, false);
     softmax_pair(sink, t, sdlf_shape(64, 1000), 1, true, false);
-    cross_entropy_pair(sink, t, 64, 10, 0);
-    cross_entropy_pair(sink, t, 1024, 10, 0);
+    for (int rows = 64; rows <= 1024; rows *= 16) {
+        kernel_case forward = cross_entropy(t, rows, 10, 0, true), both = cross_entropy_gradient(t, rows, 10, 0, true);
+        kernel_emit(sink, &forward, "%dx10 metrics", rows);
+        kernel_emit(sink, &both, "%dx10 metrics gradient", rows);
+        cross_entropy_backward(sink, t, rows, 10, 0);
+    }
 }
