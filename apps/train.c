@@ -23,6 +23,9 @@ static const argument data_arguments[] = {
     {"test-data", ARGUMENT_TEXT, offsetof(train_settings, test_data), "SET",
      .help = "what to test on (default: the test half of --data)"},
     {"no-test", ARGUMENT_FLAG, offsetof(train_settings, no_test), .help = "do not test after each epoch"},
+    {"device-data", ARGUMENT_INT, offsetof(train_settings, device_data), "MB", .minimum = 1, .maximum = 1e9,
+     .help =
+         "training data that a GPU may hold; more is brought to it batch by batch (default: what there is room for)"},
     {"net", ARGUMENT_TEXT, offsetof(train_settings, net), "NAME", .fallback = "simple_cnn",
      .help = "a network from the list below, or FILE.json"},
     {0},

@@ -1,6 +1,7 @@
 /* A training run from the command line to a trainer that is ready. */
 #include "apps/train_session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +66,7 @@ static sdlf_status collect_options(train_session *s)
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
     if (status != SDLF_OK) return status;
     execution_to_trainer(&s->set.execution, &s->options);
+    if (arguments_given(&s->given, "device-data")) s->options.device_data = s->set.device_data * 1000000;
     if (s->options.schedule.peak == 0)
         s->options.schedule.peak = sdlf_optimizer_rate(&s->options.optimizer, s->options.batch);
     const sdlf_training_state *state = sdlf_model_training_state(s->model);
@@ -112,6 +114,17 @@ static sdlf_status check_memory(train_session *s, const sdlf_plan_options *plan)
     return status;
 }
 
+/* Where the data are, if they are not where the program has them. */
+static void note_data_place(const sdlf_trainer *trainer, char *note, size_t size)
+{
+    const char *space = "";
+    sdlf_data_place place = sdlf_trainer_data_place(trainer, &space);
+    size_t length = strlen(note);
+    if (place == SDLF_DATA_LOADED) return;
+    snprintf(note + length, size - length, place == SDLF_DATA_RESIDENT ? "; data held by %s" : "; data brought to %s",
+             space);
+}
+
 static sdlf_status create_trainer(train_session *s)
 {
     s->options.checkpoint = s->out_path;
@@ -122,12 +135,14 @@ static sdlf_status create_trainer(train_session *s)
     if (status != SDLF_OK) return status;
     if (!s->set.quiet) {
         int64_t samples = s->train->samples.shape.dim[0];
+        char note[96] = ", all of it allocated now";
+        note_data_place(s->trainer, note, sizeof note);
         report_network(&s->out, &(report_subject){.model = s->model,
                                                   .plan = sdlf_trainer_plan(s->trainer),
                                                   .mode = SDLF_TRAIN,
                                                   .batch = s->options.batch < samples ? s->options.batch : samples,
                                                   .memory = memory,
-                                                  .note = ", all of it allocated now"});
+                                                  .note = note});
         fflush(stdout);
     }
     training_log_begin(

@@ -15,7 +15,7 @@
 typedef struct train_settings {
     const char *data, *test_data, *net, *resume, *out, *log;
     bool no_test, no_save, confusion, quiet;
-    int64_t log_steps;
+    int64_t log_steps, device_data;
     training training;
     execution execution;
     optimizer_settings optimizer;

@@ -119,7 +119,7 @@ static sdlf_status save(sdlf_trainer *trainer)
 static sdlf_status stop(sdlf_trainer *trainer)
 {
     sdlf_status status = SDLF_OK;
-    if (!trainer->fed && trainer->epoch_step > trainer->collected)
+    if (trainer->data_place == SDLF_DATA_LOADED && trainer->epoch_step > trainer->collected)
         status = sdlf_trainer_collect(trainer, trainer->full);
     if (status == SDLF_OK) status = sdlf_plan_store_parameters(trainer->full);
     if (status != SDLF_OK) return status;
@@ -160,7 +160,7 @@ static sdlf_status run_epoch(sdlf_trainer *trainer)
 {
     float rate = 0;
     double before = trainer->seconds, start = sdlf_clock();
-    bool fed = trainer->fed;
+    bool fed = trainer->data_place != SDLF_DATA_LOADED;
     sdlf_status status = fed ? sdlf_trainer_begin_fed_epoch(trainer)
                              : sdlf_loader_seek(trainer->loader, trainer->epoch, trainer->epoch_step);
     trainer->collected = trainer->epoch_step;

@@ -1,6 +1,6 @@
 /* Epochs of a trainer whose plans draw their own batches (see sdlf_feed in <sdlf/plan.h>): where the forward pass runs on a
- * device, the data set lives there, and steps follow each other without the host. The samples, rates and numbers of every
- * step are those of a trainer that is fed by a loader. */
+ * device, the data set lives there, or is brought there ahead of time, and steps follow each other without the host. The
+ * samples, rates and numbers of every step are those of a trainer that is fed by a loader. */
 #include "framework/trainer_internal.h"
 
 #include <stdlib.h>
@@ -24,26 +24,31 @@ sdlf_feed sdlf_trainer_make_feed(const sdlf_trainer *trainer)
         .mean = trainer->train.mean,
         .scale = trainer->train.scale,
         .augment = trainer->options.augment,
+        .seed = trainer->options.seed,
     };
     if (feed.augment.seed == 0) feed.augment.seed = trainer->options.seed;
     return feed;
 }
 
+sdlf_feed sdlf_trainer_tail_feed(const sdlf_trainer *trainer, const sdlf_feed *feed)
+{
+    sdlf_feed tail = *feed;
+    int64_t count = trainer->train.samples.shape.dim[0];
+    tail.skip = count - count % trainer->batch;
+    if (tail.staged > 1) tail.staged = 1; /* its batches are an epoch apart */
+    return tail;
+}
+
 sdlf_status sdlf_trainer_prepare_feed(sdlf_trainer *trainer)
 {
-    size_t count = (size_t)trainer->train.samples.shape.dim[0];
-    trainer->order = malloc(count * sizeof *trainer->order);
-    trainer->keys = malloc(count * sizeof *trainer->keys);
     trainer->rates = malloc((size_t)trainer->steps * sizeof *trainer->rates);
     trainer->slices.size = FIRST_SLICE;
-    if (trainer->order != NULL && trainer->keys != NULL && trainer->rates != NULL) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory for the order of %zu samples", count);
+    if (trainer->rates != NULL) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory for the rates of %lld steps", (long long)trainer->steps);
 }
 
 void sdlf_trainer_release_feed(sdlf_trainer *trainer)
 {
-    free(trainer->order);
-    free(trainer->keys);
     free(trainer->rates);
 }
 
@@ -56,12 +61,10 @@ sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer)
 {
     int64_t count = trainer->train.samples.shape.dim[0], full = full_steps(trainer);
     int64_t done = trainer->epoch * trainer->steps;
-    sdlf_shuffle_order(trainer->order, trainer->keys, count, trainer->options.seed, (uint32_t)trainer->epoch);
     for (int64_t i = 0; i < trainer->steps; i++)
         trainer->rates[i] = sdlf_schedule_rate(&trainer->options.schedule, done + i,
                                                trainer->options.epochs * trainer->steps, trainer->steps);
     sdlf_epoch epoch = {
-        .order = trainer->order,
         .order_count = full * trainer->batch,
         .rates = trainer->rates,
         .first = trainer->epoch_step < full ? trainer->epoch_step : full,
@@ -76,7 +79,6 @@ sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer)
     if (status == SDLF_OK) status = sdlf_plan_clear_metrics(trainer->full);
     if (status == SDLF_OK && trainer->tail != NULL) status = sdlf_plan_clear_metrics(trainer->tail);
     if (status != SDLF_OK || trainer->tail == NULL) return status;
-    epoch.order += epoch.order_count;
     epoch.order_count = count - epoch.order_count;
     epoch.rates += full;
     epoch.first = 0;

@@ -30,15 +30,13 @@ struct sdlf_trainer {
     char settings[512];           /* JSON */
     sdlf_calculator *calculators[TRAINER_MAX_CALCULATORS]; /* owned, each class once */
     int calculator_count;
-    bool fed;       /* do the plans draw their own batches? Then there is no loader */
-    bool host_only; /* do all calculators share the host's memory? */
+    sdlf_data_place data_place; /* not SDLF_DATA_LOADED: the plans draw their own batches, and there is no loader */
+    bool host_only;             /* do all calculators share the host's memory? */
     sdlf_classifier classifier;
     const char *labels;  /* input of the plans that takes the labels */
     sdlf_dataset train;  /* a view of the caller's, with the model's normalisation */
     sdlf_loader *loader; /* NULL: the plans draw their own batches */
-    int32_t *order;      /* of the epoch under way, with scratch space; for plans that draw their own batches */
-    uint64_t *keys;
-    float *rates;
+    float *rates;        /* of an epoch, for plans that draw their own batches */
     trainer_slices slices;
     sdlf_plan *full;         /* for batches of `batch` */
     sdlf_plan *tail;         /* for an epoch's last, smaller batch; NULL: there is none */
@@ -68,7 +66,9 @@ sdlf_status sdlf_trainer_compare_options(const sdlf_trainer_options *found, cons
 
 /* ---- feeding ---- */
 
+/* What the plan for full batches draws from, and the one for the last, shorter batch. */
 sdlf_feed sdlf_trainer_make_feed(const sdlf_trainer *trainer);
+sdlf_feed sdlf_trainer_tail_feed(const sdlf_trainer *trainer, const sdlf_feed *feed);
 sdlf_status sdlf_trainer_prepare_feed(sdlf_trainer *trainer);
 void sdlf_trainer_release_feed(sdlf_trainer *trainer);
 

@@ -8,17 +8,25 @@
 #include "framework/model_internal.h"
 
 enum {
-    TEST_BATCH = 64
-}; /* at least, so that testing is no slower than it must be where training goes by few samples */
+    TEST_BATCH = 64, /* at least, so that testing is no slower than it must be where training goes by few samples */
+    STAGED = 4,      /* batches that a device holds which cannot hold the data set */
+};
+
+static void free_plans(sdlf_trainer *trainer)
+{
+    sdlf_evaluator_free(trainer->test);
+    sdlf_plan_free(trainer->tail);
+    sdlf_plan_free(trainer->full);
+    trainer->test = NULL;
+    trainer->full = trainer->tail = NULL;
+}
 
 void sdlf_trainer_free(sdlf_trainer *trainer)
 {
     if (trainer == NULL) return;
     sdlf_loader_free(trainer->loader);
     sdlf_trainer_release_feed(trainer);
-    sdlf_evaluator_free(trainer->test);
-    sdlf_plan_free(trainer->tail);
-    sdlf_plan_free(trainer->full);
+    free_plans(trainer);
     for (int index = 0; index < trainer->calculator_count; index++) sdlf_calculator_close(trainer->calculators[index]);
     free(trainer->checkpoint);
     free(trainer);
@@ -56,27 +64,65 @@ static sdlf_status place_layers(sdlf_trainer *trainer, sdlf_placement *placement
     return status;
 }
 
-static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, sdlf_plan_options *options)
+/* The plans for full batches, for a last one and for testing; `feed` is what training draws from, NULL: written batches. */
+static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, sdlf_plan_options options,
+                              const sdlf_feed *feed)
 {
     int64_t last = trainer->train.samples.shape.dim[0] % trainer->batch;
-    sdlf_feed feed = sdlf_trainer_make_feed(trainer);
-    options->mode = SDLF_TRAIN;
-    options->batch = trainer->batch;
-    if (strcmp(options->forward->space, "host") != 0) options->feed = &feed;
-    sdlf_status status = sdlf_plan_create(&trainer->full, trainer->model, options);
-    if (status == SDLF_ERROR_MEMORY && options->feed != NULL) { /* the data set may be what does not fit */
-        options->feed = NULL;
-        status = sdlf_plan_create(&trainer->full, trainer->model, options);
-    }
-    trainer->fed = options->feed != NULL;
+    options.mode = SDLF_TRAIN;
+    options.batch = trainer->batch;
+    options.feed = feed;
+    sdlf_status status = sdlf_plan_create(&trainer->full, trainer->model, &options);
     if (status != SDLF_OK) return status;
-    options->share = trainer->full;
-    options->batch = last;
-    if (last != 0) status = sdlf_plan_create(&trainer->tail, trainer->model, options);
-    options->feed = NULL;
+    options.share = trainer->full;
+    if (last != 0) {
+        sdlf_feed tail = {.samples = NULL};
+        if (feed != NULL) tail = sdlf_trainer_tail_feed(trainer, feed);
+        options.feed = feed != NULL ? &tail : NULL;
+        options.batch = last;
+        status = sdlf_plan_create(&trainer->tail, trainer->model, &options);
+    }
+    options.feed = NULL;
     if (status != SDLF_OK || test == NULL) return status;
-    options->batch = trainer->batch > TEST_BATCH ? trainer->batch : TEST_BATCH;
-    return sdlf_evaluator_create(&trainer->test, trainer->model, test, options);
+    options.batch = trainer->batch > TEST_BATCH ? trainer->batch : TEST_BATCH;
+    return sdlf_evaluator_create(&trainer->test, trainer->model, test, &options);
+}
+
+/* Has the device room for the data set beside the network, and may it be taken? */
+static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *options, const sdlf_feed *staged)
+{
+    int64_t bytes = sdlf_tensor_bytes(&staged->sample_data) + sdlf_tensor_bytes(&staged->label_data);
+    if (trainer->options.device_data > 0 && bytes > trainer->options.device_data) return false;
+    sdlf_calculator *calculator = options->forward;
+    int64_t available, total;
+    if (calculator->type->memory_info == NULL) return true; /* it will say so if not */
+    if (calculator->type->memory_info(calculator, &available, &total) != SDLF_OK) return true;
+    sdlf_plan_options without = *options;
+    without.mode = SDLF_TRAIN;
+    without.batch = trainer->batch;
+    without.feed = staged;
+    sdlf_memory_info memory;
+    if (sdlf_plan_measure(&memory, trainer->model, &without) != SDLF_OK) return true; /* making it says why */
+    return bytes <= available - memory.arena - memory.parameters - memory.states;
+}
+
+/* On a device the training data are resident if there is room, else staged. */
+static sdlf_status choose_plans(sdlf_trainer *trainer, const sdlf_dataset *test, const sdlf_plan_options *options)
+{
+    if (strcmp(options->forward->space, "host") == 0) return make_plans(trainer, test, *options, NULL);
+    sdlf_feed feed = sdlf_trainer_make_feed(trainer);
+    feed.staged = STAGED;
+    sdlf_status status = SDLF_ERROR_MEMORY;
+    if (data_fit(trainer, options, &feed)) {
+        feed.staged = 0;
+        trainer->data_place = SDLF_DATA_RESIDENT;
+        status = make_plans(trainer, test, *options, &feed);
+    }
+    if (status != SDLF_ERROR_MEMORY) return status;
+    free_plans(trainer);
+    feed.staged = STAGED;
+    trainer->data_place = SDLF_DATA_STAGED;
+    return make_plans(trainer, test, *options, &feed);
 }
 
 static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test)
@@ -100,7 +146,7 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
     if (status == SDLF_OK)
         status = use_calculator(trainer, wanted->backward != NULL ? wanted->backward : forward, &options.backward);
     if (status == SDLF_OK) status = place_layers(trainer, placement);
-    if (status == SDLF_OK) status = make_plans(trainer, test, &options);
+    if (status == SDLF_OK) status = choose_plans(trainer, test, &options);
     free(placement);
     return status;
 }
@@ -144,7 +190,8 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     sdlf_status status = sdlf_trainer_write_settings(options, trainer->settings, sizeof trainer->settings);
     if (status == SDLF_OK) status = prepare_model(trainer, train);
     if (status == SDLF_OK) status = prepare_plans(trainer, test);
-    if (status != SDLF_OK || trainer->fed) return status == SDLF_OK ? sdlf_trainer_prepare_feed(trainer) : status;
+    if (status != SDLF_OK) return status;
+    if (trainer->data_place != SDLF_DATA_LOADED) return sdlf_trainer_prepare_feed(trainer);
     return sdlf_loader_create(
         &trainer->loader, &trainer->train,
         &(sdlf_loader_options){
@@ -171,6 +218,13 @@ sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const
     }
     *trainer = made;
     return SDLF_OK;
+}
+
+sdlf_data_place sdlf_trainer_data_place(const sdlf_trainer *trainer, const char **space)
+{
+    if (space != NULL && trainer->data_place != SDLF_DATA_LOADED)
+        *space = trainer->calculators[0]->space; /* the forward pass's is opened first */
+    return trainer->data_place;
 }
 
 const sdlf_plan *sdlf_trainer_plan(const sdlf_trainer *trainer)

@@ -128,6 +128,8 @@ sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan)
         memory.arena += plan->spaces[i].bytes;
         memory.unshared += plan->spaces[i].unshared;
     }
+    memory.arena += plan_stage_bytes(plan);
+    memory.unshared += plan_stage_bytes(plan);
     int states = 0;
     if (plan->options.mode == SDLF_TRAIN && !plan->options.gradients_only)
         states = plan->options.optimizer.type->state_count(&plan->options.optimizer);

@@ -211,6 +211,7 @@ sdlf_status plan_feed_still(sdlf_plan *plan);
 /* Is the feed's data set, as it is, in the memory that the plan reads it from? */
 bool plan_holds_data(const sdlf_plan *plan);
 /* Batches that are brought one by one: room for them, the order of an epoch, the batch of the step that comes next. */
+int64_t plan_stage_bytes(const sdlf_plan *plan); /* in the host's memory */
 sdlf_status plan_prepare_stages(sdlf_plan *plan);
 void plan_release_stages(sdlf_plan *plan);
 void plan_order_stages(sdlf_plan *plan, const sdlf_epoch *epoch);

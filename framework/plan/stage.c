@@ -38,6 +38,27 @@ static sdlf_status upload_ring_order(sdlf_plan *plan)
     return feed->calculator->type->upload(feed->calculator, order.data, feed->stages.order, sdlf_tensor_bytes(&order));
 }
 
+/* Sizes of the parts of one batch in the host's ring. */
+static plan_stages measure(const plan_feed *feed)
+{
+    plan_stages stages = feed->stages;
+    const sdlf_tensor *parts[PARTS] = {&feed->data[0], &feed->data[1], &feed->number};
+    stages.place_bytes = 0;
+    for (int i = 0; i < PARTS; i++) {
+        stages.part[i] = sdlf_tensor_bytes(parts[i]) / stages.count;
+        stages.place_bytes += round_up(stages.part[i]);
+    }
+    return stages;
+}
+
+int64_t plan_stage_bytes(const sdlf_plan *plan)
+{
+    const plan_feed *feed = &plan->feed;
+    if (!feed->present || plan_holds_data(plan)) return 0;
+    int64_t order = sdlf_tensor_count(&feed->whole_order) * (int64_t)(sizeof(int32_t) + sizeof(uint64_t));
+    return measure(feed).place_bytes * feed->stages.count + order;
+}
+
 sdlf_status plan_prepare_stages(sdlf_plan *plan)
 {
     plan_feed *feed = &plan->feed;
@@ -45,11 +66,7 @@ sdlf_status plan_prepare_stages(sdlf_plan *plan)
     if (!feed->present || plan_holds_data(plan)) return SDLF_OK;
     const sdlf_queue_class *queues = stages->calculator->type->queues;
     int64_t count = sdlf_tensor_count(&feed->whole_order);
-    const sdlf_tensor *parts[PARTS] = {&feed->data[0], &feed->data[1], &feed->number};
-    for (int i = 0; i < PARTS; i++) {
-        stages->part[i] = sdlf_tensor_bytes(parts[i]) / stages->count;
-        stages->place_bytes += round_up(stages->part[i]);
-    }
+    *stages = measure(feed);
     stages->queued = queues != NULL;
     stages->order = malloc((size_t)count * sizeof *stages->order);
     stages->keys = malloc((size_t)count * sizeof *stages->keys);

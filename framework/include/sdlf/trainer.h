@@ -51,6 +51,8 @@ typedef struct sdlf_trainer_options {
     int device;     /* of calculators that have several; see sdlf_calculator_options */
     sdlf_math math; /* of calculators that have a choice; default fp32 */
     bool no_fusion;
+    int64_t device_data; /* bytes of training data that a device may hold; 0: as many as it has room for. A larger
+                                   data set is brought to it batch by batch while it computes */
     const char *conv_algorithm; /* as in sdlf_plan_options */
     const char *data;           /* noted in checkpoints: what to open the data set with; default: its name */
     const char *checkpoint;     /* save here after each epoch and when stopped; NULL: never */
@@ -95,6 +97,12 @@ sdlf_status sdlf_trainer_restore_options(sdlf_trainer_options *options, const sd
 /* Bytes that the trainer holds: parameters, optimiser states, the arenas of all its plans, and the loaders' batches. The
  * data sets are not counted. */
 int64_t sdlf_trainer_memory(const sdlf_trainer *trainer);
+
+/* Where the plans take the training data from: batches that a loader makes in the host's memory, or, where the forward pass
+ * runs on a device, the data set as it is in the device's memory, or batches of it that are brought there ahead of time. In
+ * the last two cases `space`, unless NULL, becomes the name of that memory, which is the trainer's. */
+typedef enum sdlf_data_place { SDLF_DATA_LOADED = 0, SDLF_DATA_RESIDENT, SDLF_DATA_STAGED } sdlf_data_place;
+sdlf_data_place sdlf_trainer_data_place(const sdlf_trainer *trainer, const char **space);
 
 /* The plan that full batches train with, for listings. */
 const sdlf_plan *sdlf_trainer_plan(const sdlf_trainer *trainer);
