@@ -113,7 +113,7 @@ static bool overlap(const sdlf_tensor *a, const sdlf_tensor *b)
 }
 
 /* Every operand that has elements has memory, and outputs lie apart from all else where the class does not allow them
- * the same memory as an input. (copy's views may interleave in one block; there the caller is trusted.) */
+ * the same memory as an input. (Operands of any strides may interleave in one block; there the caller is trusted.) */
 static sdlf_status check_memory(const sdlf_operation *operation, const sdlf_operation_class *type)
 {
     enum { COUNT = SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS };
@@ -123,11 +123,12 @@ static sdlf_status check_memory(const sdlf_operation *operation, const sdlf_oper
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: operand '%s' has no memory", type->name, operand_name(type, i));
         }
     }
-    for (int o = SDLF_MAX_INPUTS; o < COUNT && operation->kind != SDLF_COPY; o++) {
+    for (int o = SDLF_MAX_INPUTS; o < COUNT; o++) {
         const sdlf_tensor *out = operand_at(operation, o);
         for (int i = 0; i < o; i++) {
             const sdlf_tensor *other = operand_at(operation, i);
             bool may_alias = o == SDLF_MAX_INPUTS && i < SDLF_MAX_INPUTS && (type->may_alias >> i & 1);
+            if (type->any_strides >> o & 1 || type->any_strides >> i & 1) continue;
             if (!overlap(out, other) || (may_alias && out->data == other->data)) continue;
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: operand '%s' overlaps operand '%s'", type->name,
                              operand_name(type, o), operand_name(type, i));

@@ -41,6 +41,12 @@ static const sdlf_operation_class *const classes[SDLF_OPERATION_COUNT] = {
     [SDLF_LOG_SOFTMAX_BACKWARD] = &sdlf_log_softmax_backward_operation,
     [SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD] = &sdlf_softmax_cross_entropy_forward_operation,
     [SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD] = &sdlf_softmax_cross_entropy_backward_operation,
+    [SDLF_BINARY] = &sdlf_binary_operation,
+    [SDLF_BINARY_BACKWARD] = &sdlf_binary_backward_operation,
+    [SDLF_SELECT] = &sdlf_select_operation,
+    [SDLF_ARG_REDUCE] = &sdlf_arg_reduce_operation,
+    [SDLF_GATHER] = &sdlf_gather_operation,
+    [SDLF_GATHER_BACKWARD] = &sdlf_gather_backward_operation,
     [SDLF_RANDOM_UNIFORM] = &sdlf_random_uniform_operation,
     [SDLF_RANDOM_NORMAL] = &sdlf_random_normal_operation,
     [SDLF_SGD_UPDATE] = &sdlf_sgd_update_operation,
@@ -57,7 +63,7 @@ const sdlf_operation_class *sdlf_operation_class_of(sdlf_operation_kind kind)
 
 /* Operands: `declared` is the class's list (it ends with a NULL name), `found` the operation's. */
 static sdlf_status check_operands(const char *operation, const sdlf_operand *declared, const sdlf_tensor *found,
-                                  int limit, bool any_strides)
+                                  int limit, unsigned any_strides)
 {
     bool past_end = false;
     for (int i = 0; i < limit; i++) {
@@ -85,7 +91,7 @@ static sdlf_status check_operands(const char *operation, const sdlf_operand *dec
             return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' of shape %s has a negative side or is too large",
                              operation, declared[i].name, sdlf_shape_print(found[i].shape).text);
         }
-        if (!any_strides && !sdlf_tensor_is_contiguous(&found[i])) {
+        if (!(any_strides >> i & 1) && !sdlf_tensor_is_contiguous(&found[i])) {
             return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' of shape %s has gaps or another order than row-major",
                              operation, declared[i].name, sdlf_shape_print(found[i].shape).text);
         }
@@ -97,24 +103,34 @@ sdlf_status sdlf_operation_check(const sdlf_operation *operation)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
     if (!type) return sdlf_fail(SDLF_ERROR_ARGUMENT, "%d is no kind of operation", (int)operation->kind);
-    bool any_strides = operation->kind == SDLF_COPY; /* the one contract that says so */
-    sdlf_status status = check_operands(type->name, type->in, operation->in, SDLF_MAX_INPUTS, any_strides);
+    sdlf_status status = check_operands(type->name, type->in, operation->in, SDLF_MAX_INPUTS, type->any_strides);
     if (status == SDLF_OK) {
-        status = check_operands(type->name, type->out, operation->out, SDLF_MAX_OUTPUTS, any_strides);
+        status = check_operands(type->name, type->out, operation->out, SDLF_MAX_OUTPUTS,
+                                type->any_strides >> SDLF_MAX_INPUTS);
     }
     if (status != SDLF_OK) return status;
     return sdlf_fail_context(type->check(operation), "%s", type->name);
 }
 
-/* gather_batch reads as many rows of x, and numbers of them, as it writes, next_batch one batch of order and labels and one rate; everything else
- * reads its inputs whole. */
+/* What is broadcast is read once. */
+static int64_t bytes_of(const sdlf_tensor *tensor)
+{
+    sdlf_tensor once = *tensor;
+    for (int axis = 0; axis < once.shape.rank; axis++) {
+        if (once.stride[axis] == 0 && once.shape.dim[axis] > 1) once.shape.dim[axis] = 1;
+    }
+    return sdlf_tensor_bytes(&once);
+}
+
+/* gather_batch reads as many rows of x, and numbers of them, as it writes, next_batch one batch of order and labels and one
+ * rate; everything else reads its inputs whole. */
 static int64_t bytes_read(const sdlf_operation *operation, int input)
 {
     const sdlf_tensor *tensor = &operation->in[input], *written = NULL;
     if (operation->kind == SDLF_GATHER_BATCH && input == 0) written = &operation->out[0];
     if (operation->kind == SDLF_GATHER_BATCH && input == 3) written = &operation->in[1];
     if (operation->kind == SDLF_NEXT_BATCH && input != 2) written = &operation->out[input == 1 ? 2 : 1];
-    if (written == NULL || !sdlf_tensor_present(tensor)) return sdlf_tensor_bytes(tensor);
+    if (written == NULL || !sdlf_tensor_present(tensor)) return bytes_of(tensor);
     return sdlf_product(sdlf_tensor_count(written), (int64_t)sdlf_dtype_size(tensor->dtype), 1, 1);
 }
 

@@ -75,3 +75,35 @@ sdlf_tensor sdlf_layer_permuted(sdlf_tensor tensor, const int *order)
     }
     return result;
 }
+
+sdlf_status sdlf_layer_binary(sdlf_layer_context *context, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b,
+                              sdlf_tensor y)
+{
+    return sdlf_emit(context, &(sdlf_operation){
+                                  .kind = SDLF_BINARY,
+                                  .in = {a, b},
+                                  .out = {y},
+                                  .binary = {.function = function},
+                              });
+}
+
+sdlf_status sdlf_layer_scale(sdlf_layer_context *context, sdlf_tensor x, double factor, sdlf_tensor y)
+{
+    return sdlf_emit(context, &(sdlf_operation){
+                                  .kind = SDLF_BINARY,
+                                  .in = {x},
+                                  .out = {y},
+                                  .binary = {.function = SDLF_BINARY_MULTIPLY, .scalar = factor},
+                              });
+}
+
+sdlf_status sdlf_layer_unary(sdlf_layer_context *context, sdlf_activation_function function, sdlf_tensor x,
+                             sdlf_tensor y)
+{
+    return sdlf_emit(context, &(sdlf_operation){
+                                  .kind = SDLF_ACTIVATION_FORWARD,
+                                  .in = {x},
+                                  .out = {y},
+                                  .activation = {.function = function},
+                              });
+}

@@ -19,6 +19,13 @@ sdlf_status sdlf_layer_sum_to(sdlf_layer_context *context, sdlf_tensor from, sdl
 sdlf_status sdlf_layer_reduce(sdlf_layer_context *context, sdlf_tensor x, int64_t outer, int64_t length, int64_t inner,
                               sdlf_reduction function, sdlf_tensor y);
 
+/* y = a op b and y = a op number, over views of y's shape; y = f(x). */
+sdlf_status sdlf_layer_binary(sdlf_layer_context *context, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b,
+                              sdlf_tensor y);
+sdlf_status sdlf_layer_scale(sdlf_layer_context *context, sdlf_tensor x, double factor, sdlf_tensor y);
+sdlf_status sdlf_layer_unary(sdlf_layer_context *context, sdlf_activation_function function, sdlf_tensor x,
+                             sdlf_tensor y);
+
 /* The tensor's axes in another order: axis i of the result is axis order[i]. */
 sdlf_tensor sdlf_layer_permuted(sdlf_tensor tensor, const int *order);
 

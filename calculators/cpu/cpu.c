@@ -96,11 +96,13 @@ static sdlf_status synchronize_cpu(sdlf_calculator *calculator)
 
 /* ---- from an operation to the kernel of its element type ---- */
 
-/* The type that an operation computes in: its first operand's, or the output's where that is absent or of integers. */
+/* The type that an operation computes in: that of its first floating operand. */
 static sdlf_dtype element_type(const sdlf_operation *operation)
 {
-    sdlf_dtype first = operation->in[0].dtype;
-    return sdlf_dtype_is_float(first) ? first : operation->out[0].dtype;
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
+        if (sdlf_dtype_is_float(operation->in[i].dtype)) return operation->in[i].dtype;
+    }
+    return operation->out[0].dtype;
 }
 
 static const sdlf_kernel_slot *find_kernel(const sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -135,6 +137,13 @@ static sdlf_status run_gather(sdlf_calculator *calculator, const sdlf_operation 
 {
     bool integers = !sdlf_dtype_is_float(operation->out[0].dtype);
     return integers ? cpu_gather_integers(calculator, operation) : run(calculator, operation);
+}
+
+/* binary of integers needs no instance. */
+static sdlf_status run_binary(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    bool floats = sdlf_dtype_is_float(element_type(operation));
+    return floats ? run(calculator, operation) : cpu_binary_integers(calculator, operation);
 }
 
 static const char *const convolution_algorithms[] = {"auto", "direct", "im2col", NULL};
@@ -190,6 +199,12 @@ const sdlf_calculator_class sdlf_cpu_calculator_class = {
             [SDLF_LOG_SOFTMAX_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
             [SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
             [SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_BINARY] = {.run = run_binary},
+            [SDLF_BINARY_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_SELECT] = {.run = cpu_select},
+            [SDLF_ARG_REDUCE] = {.run = run, .supports = supports, .workspace = workspace},
+            [SDLF_GATHER] = {.run = cpu_gather},
+            [SDLF_GATHER_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
             [SDLF_RANDOM_UNIFORM] = {.run = cpu_random_uniform},
             [SDLF_RANDOM_NORMAL] = {.run = cpu_random_normal},
             [SDLF_SGD_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},

@@ -113,6 +113,14 @@ sdlf_status cpu_gather_integers(sdlf_calculator *calculator, const sdlf_operatio
 sdlf_status cpu_shuffle(sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_status cpu_next_batch(sdlf_calculator *calculator, const sdlf_operation *operation);
 
+/* binary of integers and truth values. */
+sdlf_status cpu_binary_integers(sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_status cpu_select(sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_status cpu_gather(sdlf_calculator *calculator, const sdlf_operation *operation);
+
+/* Where index m points along an axis of that length; -1: nowhere. */
+int64_t cpu_index_target(const sdlf_tensor *index, int64_t m, int64_t length);
+
 /* ---- small arithmetic ---- */
 
 static inline int64_t cpu_divide_up(int64_t a, int64_t b)

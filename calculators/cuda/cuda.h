@@ -108,6 +108,8 @@ sdlf_kernel max_pool2d_forward_cuda, max_pool2d_backward_cuda;
 sdlf_kernel avg_pool2d_forward_cuda, avg_pool2d_backward_cuda;
 sdlf_kernel global_avg_pool2d_forward_cuda, global_avg_pool2d_backward_cuda;
 sdlf_kernel dropout_forward_cuda, dropout_backward_cuda, random_uniform_cuda, random_normal_cuda;
+sdlf_kernel binary_cuda, binary_backward_cuda, select_cuda;
+sdlf_kernel arg_reduce_cuda, gather_cuda, gather_backward_cuda;
 sdlf_kernel batch_norm2d_forward_cuda, batch_norm2d_infer_cuda, batch_norm2d_backward_cuda;
 sdlf_kernel softmax_forward_cuda, softmax_backward_cuda, log_softmax_forward_cuda, log_softmax_backward_cuda;
 sdlf_kernel softmax_cross_entropy_forward_cuda, softmax_cross_entropy_backward_cuda;

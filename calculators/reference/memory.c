@@ -16,23 +16,13 @@ sdlf_status fill_reference(sdlf_calculator *calculator, const sdlf_operation *op
     return SDLF_OK;
 }
 
-/* Where element `index` (counted row-major) of a tensor with any strides lies. */
-static char *address(const sdlf_tensor *tensor, int64_t index)
-{
-    int64_t offset = 0;
-    for (int i = tensor->shape.rank - 1; i >= 0; i--) {
-        offset += index % tensor->shape.dim[i] * tensor->stride[i];
-        index /= tensor->shape.dim[i];
-    }
-    return (char *)tensor->data + offset * (int64_t)sdlf_dtype_size(tensor->dtype);
-}
-
 /* y[e] = x[e], whatever the strides and dtypes */
 sdlf_status copy_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
     const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
     int64_t count = sdlf_tensor_count(y);
-    for (int64_t e = 0; e < count; e++) sdlf_convert(y->dtype, address(y, e), x->dtype, address(x, e), 1);
+    for (int64_t e = 0; e < count; e++)
+        sdlf_convert(y->dtype, element_address(y, e), x->dtype, element_address(x, e), 1);
     return SDLF_OK;
 }

@@ -22,6 +22,20 @@ sdlf_kernel softmax_cross_entropy_forward_reference, softmax_cross_entropy_backw
 sdlf_kernel random_uniform_reference, random_normal_reference;
 sdlf_kernel sgd_update_reference, adam_update_reference, rmsprop_update_reference, clip_scale_reference;
 
+sdlf_kernel binary_reference, binary_backward_reference, select_reference;
+sdlf_kernel arg_reduce_reference, gather_reference, gather_backward_reference;
+
+/* Where element `index` (counted row-major) of a tensor with any strides lies. */
+static inline char *element_address(const sdlf_tensor *tensor, int64_t index)
+{
+    int64_t offset = 0;
+    for (int i = tensor->shape.rank - 1; i >= 0; i--) {
+        offset += index % tensor->shape.dim[i] * tensor->stride[i];
+        index /= tensor->shape.dim[i];
+    }
+    return (char *)tensor->data + offset * (int64_t)sdlf_dtype_size(tensor->dtype);
+}
+
 /* Element `i` of a float32 or float64 tensor without gaps. All arithmetic in between is float64. */
 static inline double get(const sdlf_tensor *tensor, int64_t i)
 {

@@ -32,6 +32,7 @@ const sdlf_operation_class sdlf_copy_operation = {
     .name = "copy",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
+    .any_strides = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_copy,
     .flops = no_flops,
 };

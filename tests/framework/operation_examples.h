@@ -142,6 +142,21 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     case SDLF_ACTIVATION_BACKWARD:
     case SDLF_SOFTMAX_BACKWARD:
     case SDLF_LOG_SOFTMAX_BACKWARD: o.in[1] = x; break;
+    case SDLF_BINARY: o.in[1] = x; break;
+    case SDLF_BINARY_BACKWARD: o.in[1] = o.in[2] = o.out[1] = x; break;
+    case SDLF_SELECT:
+        o.in[0].dtype = SDLF_BOOL;
+        o.in[1] = o.in[2] = x;
+        break;
+    case SDLF_ARG_REDUCE: o.out[0] = of(SDLF_INT64, sdlf_shape(5)); break;
+    case SDLF_GATHER:
+        o.in[1] = of(SDLF_INT64, sdlf_shape(2, 2));
+        o.out[0] = t(sdlf_shape(2, 2, 5));
+        break;
+    case SDLF_GATHER_BACKWARD:
+        o.in[1] = of(SDLF_INT64, sdlf_shape(2, 2));
+        o.in[0] = t(sdlf_shape(2, 2, 5));
+        break;
     case SDLF_DROPOUT_FORWARD:
     case SDLF_DROPOUT_BACKWARD:
         o.in[1] = step;

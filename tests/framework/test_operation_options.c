@@ -113,7 +113,7 @@ static void products_and_sums(void)
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "axis is 2, expected 0 to 1");
     bad.reduce.axis = -1;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "axis is -1");
-    bad = example(SDLF_REDUCE), bad.reduce.function = (sdlf_reduction)4;
+    bad = example(SDLF_REDUCE), bad.reduce.function = SDLF_REDUCTION_COUNT;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "no reduction");
     bad = example(SDLF_REDUCE), bad.in[0] = t(sdlf_shape(3, 0));
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "nothing to reduce");
@@ -124,6 +124,19 @@ static void products_and_sums(void)
 
     bad = example(SDLF_ADD), bad.add.activation.function = SDLF_LEAKY_RELU, bad.add.activation.slope = -1;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "slope is -1");
+    bad = example(SDLF_BINARY), bad.binary.function = SDLF_BINARY_AND;
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'a' is float32, which the function does not take");
+    bad.binary.function = SDLF_BINARY_EQUAL;
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'y' is float32, expected bool");
+    bad.binary.function = SDLF_BINARY_FUNCTION_COUNT;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "no function of two operands");
+    bad = example(SDLF_BINARY), bad.in[0] = bad.in[1] = (sdlf_tensor){.dtype = SDLF_NONE};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "found neither");
+    bad = example(SDLF_BINARY_BACKWARD), bad.in[1] = (sdlf_tensor){.dtype = SDLF_NONE};
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'db' is the gradient of a number");
+    bad = example(SDLF_GATHER), bad.index.axis = 2;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "axis is 2");
+
     bad = example(SDLF_ACTIVATION_FORWARD), bad.activation = (sdlf_activation){.function = SDLF_CELU};
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "celu's alpha is 0, expected more than 0");
     bad.activation = (sdlf_activation){.function = SDLF_ELU, .alpha = -1};

@@ -18,19 +18,20 @@ static kernel_values values_for(int activation)
 
 static void reduce_cases(kernel_sink *sink, sdlf_dtype t)
 {
-    static const char *const names[] = {"sum", "mean", "max", "sum of squares"};
+    static const char *const names[] = {"sum", "mean", "max", "sum of squares", "min", "product"};
     const sdlf_shape shapes[] = {sdlf_shape(1), sdlf_shape(1037), sdlf_shape(17, 33), sdlf_shape(5, 7, 9),
                                  sdlf_shape(2, 3, 1, 65)};
     for (int i = 0; i < 5; i++) {
         for (int axis = 0; axis < shapes[i].rank; axis++) {
-            for (int function = 0; function < 4; function++) {
+            for (int function = 0; function < SDLF_REDUCTION_COUNT; function++) {
                 sdlf_shape kept = shapes[i];
                 kept.dim[axis] = 1;
                 kernel_case made = {.operation = {.kind = SDLF_REDUCE, .in = {kernel_tensor(t, shapes[i])}}};
                 made.operation.out[0] = kernel_tensor(t, function % 2 ? kept : sdlf_shape_without(kept, axis));
                 made.operation.reduce.function = (sdlf_reduction)function;
                 made.operation.reduce.axis = axis;
-                made.tolerance = function == SDLF_REDUCE_MAX ? 0 : (double)shapes[i].dim[axis] + 4;
+                bool exact = function == SDLF_REDUCE_MAX || function == SDLF_REDUCE_MIN;
+                made.tolerance = exact ? 0 : (double)shapes[i].dim[axis] + 4;
                 kernel_emit(sink, &made, "%s of %s axis %d", names[function], sdlf_shape_print(shapes[i]).text, axis);
             }
         }
@@ -41,6 +42,8 @@ static void reduce_cases(kernel_sink *sink, sdlf_dtype t)
     nan.operation.reduce.axis = 1;
     nan.operation.reduce.function = SDLF_REDUCE_MAX;
     kernel_emit(sink, &nan, "max with NaN");
+    nan.operation.reduce.function = SDLF_REDUCE_MIN;
+    kernel_emit(sink, &nan, "min with NaN");
 }
 
 static void add_cases(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)

@@ -208,12 +208,20 @@ static const struct family {
     const char *name;
     kernel_generator *cases, *bench;
 } families[] = {
-    {"memory", memory_cases, memory_bench},    {"gather_batch", gather_cases, gather_bench},
-    {"gemm", gemm_cases, gemm_bench},          {"elementwise", elementwise_cases, elementwise_bench},
-    {"conv2d", conv2d_cases, conv2d_bench},    {"conv2d_relu_max_pool", conv2d_pool_cases, conv2d_pool_bench},
-    {"pool2d", pool2d_cases, pool2d_bench},    {"batch_norm2d", batch_norm_cases, batch_norm_bench},
-    {"softmax", softmax_cases, softmax_bench}, {"spmm_csr", spmm_cases, spmm_bench},
-    {"random", random_cases, random_bench},    {"update", update_cases, update_bench},
+    {"memory", memory_cases, memory_bench},
+    {"gather_batch", gather_cases, gather_bench},
+    {"gemm", gemm_cases, gemm_bench},
+    {"elementwise", elementwise_cases, elementwise_bench},
+    {"conv2d", conv2d_cases, conv2d_bench},
+    {"conv2d_relu_max_pool", conv2d_pool_cases, conv2d_pool_bench},
+    {"pool2d", pool2d_cases, pool2d_bench},
+    {"batch_norm2d", batch_norm_cases, batch_norm_bench},
+    {"softmax", softmax_cases, softmax_bench},
+    {"spmm_csr", spmm_cases, spmm_bench},
+    {"random", random_cases, random_bench},
+    {"update", update_cases, update_bench},
+    {"broadcast", broadcast_cases, broadcast_bench},
+    {"indexing", indexing_cases, indexing_bench},
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 

@@ -32,6 +32,7 @@ sdlf_kernel avg_pool2d_forward_cpu, avg_pool2d_backward_cpu;
 workspace_function avg_pool2d_forward_workspace_cpu;
 sdlf_kernel global_avg_pool2d_forward_cpu, global_avg_pool2d_backward_cpu;
 sdlf_kernel activation_forward_cpu, activation_backward_cpu, dropout_cpu;
+sdlf_kernel binary_cpu, binary_backward_cpu, arg_reduce_cpu, gather_backward_cpu;
 sdlf_kernel batch_norm2d_forward_cpu, batch_norm2d_infer_cpu, batch_norm2d_backward_cpu;
 sdlf_kernel softmax_forward_cpu, softmax_backward_cpu, log_softmax_forward_cpu, log_softmax_backward_cpu;
 workspace_function softmax_workspace_cpu;

@@ -44,21 +44,43 @@ int64_t reduce_workspace_cpu(const sdlf_calculator *calculator, const sdlf_opera
     return r.chunks == 1 ? 0 : r.outer * r.chunks * r.inner * (int64_t)sizeof(element);
 }
 
+/* NaN wins */
 static element maximum(element a, element b)
 {
-    return b > a || b != b ? b : a; /* NaN wins */
+    return b > a || b != b ? b : a;
+}
+
+static element minimum(element a, element b)
+{
+    return b < a || b != b ? b : a;
+}
+
+/* What a reduction of nothing would be. */
+static element start_of(sdlf_reduction function)
+{
+    switch (function) {
+    case SDLF_REDUCE_MAX: return -(element)INFINITY;
+    case SDLF_REDUCE_MIN: return (element)INFINITY;
+    case SDLF_REDUCE_PRODUCT: return 1;
+    default: return 0;
+    }
 }
 
 /* One contiguous run to one number. */
 static element reduce_run(const element *x, int64_t count, sdlf_reduction function)
 {
     vector part = {0};
-    element result = 0;
+    element result = start_of(function);
     int64_t i = 0;
     switch (function) {
     case SDLF_REDUCE_MAX:
-        result = -(element)INFINITY;
         for (; i < count; i++) result = maximum(result, x[i]);
+        return result;
+    case SDLF_REDUCE_MIN:
+        for (; i < count; i++) result = minimum(result, x[i]);
+        return result;
+    case SDLF_REDUCE_PRODUCT:
+        for (; i < count; i++) result *= x[i];
         return result;
     case SDLF_REDUCE_SUM_SQUARES:
         for (; i + LANES <= count; i += LANES) part += load(x + i) * load(x + i);
@@ -73,13 +95,21 @@ static element reduce_run(const element *x, int64_t count, sdlf_reduction functi
 static void reduce_rows(element *y, const element *x, int64_t rows, int64_t stride, int64_t width,
                         sdlf_reduction function)
 {
-    element start = function == SDLF_REDUCE_MAX ? -(element)INFINITY : 0;
+    element start = start_of(function);
     for (int64_t i = 0; i < width; i++) y[i] = start;
     for (int64_t row = 0; row < rows; row++, x += stride) {
         switch (function) {
         case SDLF_REDUCE_MAX:
 #pragma omp simd
             for (int64_t i = 0; i < width; i++) y[i] = ((x[i] > y[i]) | (x[i] != x[i])) ? x[i] : y[i];
+            break;
+        case SDLF_REDUCE_MIN:
+#pragma omp simd
+            for (int64_t i = 0; i < width; i++) y[i] = ((x[i] < y[i]) | (x[i] != x[i])) ? x[i] : y[i];
+            break;
+        case SDLF_REDUCE_PRODUCT:
+#pragma omp simd
+            for (int64_t i = 0; i < width; i++) y[i] *= x[i];
             break;
         case SDLF_REDUCE_SUM_SQUARES:
 #pragma omp simd
@@ -128,8 +158,8 @@ static void combine_chunks(void *context, int64_t index, int thread)
     const element *partial = r->partial + index * r->chunks * r->inner;
     element *y = r->y + index * r->inner;
     (void)thread;
-    reduce_rows(y, partial, r->chunks, r->inner, r->inner,
-                r->function == SDLF_REDUCE_MAX ? SDLF_REDUCE_MAX : SDLF_REDUCE_SUM);
+    bool sums = r->function == SDLF_REDUCE_MEAN || r->function == SDLF_REDUCE_SUM_SQUARES;
+    reduce_rows(y, partial, r->chunks, r->inner, r->inner, sums ? SDLF_REDUCE_SUM : r->function);
     divide_mean(r, y, r->inner);
 }
 

@@ -155,6 +155,75 @@ typedef struct sdlf_concat_options {
 } sdlf_concat_options;
 sdlf_node sdlf_concat(sdlf_model *model, const sdlf_node *nodes, int count, const sdlf_concat_options *options);
 
+/* A function of two nodes of one element type, broadcast as in numpy, or of one node and a number. Comparisons give bool. */
+typedef enum sdlf_binary_layer_function {
+    SDLF_LAYER_ADD = 0,
+    SDLF_LAYER_SUBTRACT,
+    SDLF_LAYER_MULTIPLY,
+    SDLF_LAYER_DIVIDE,
+    SDLF_LAYER_POWER,
+    SDLF_LAYER_MINIMUM,
+    SDLF_LAYER_MAXIMUM,
+    SDLF_LAYER_PRELU, /* a, or b a where a is negative */
+    SDLF_LAYER_EQUAL,
+    SDLF_LAYER_LESS,
+    SDLF_LAYER_LESS_EQUAL,
+    SDLF_LAYER_GREATER,
+    SDLF_LAYER_GREATER_EQUAL,
+    SDLF_LAYER_AND, /* of bool, as or and xor; "not x" is x equal to 0 */
+    SDLF_LAYER_OR,
+    SDLF_LAYER_XOR,
+    SDLF_LAYER_FUNCTION_COUNT
+} sdlf_binary_layer_function;
+typedef struct sdlf_binary_layer_options {
+    const char *name;
+    int function;
+    float scalar;      /* with one input: the number that takes the other's place */
+    bool scalar_first; /* with one input: number op x instead of x op number */
+} sdlf_binary_layer_options;
+sdlf_node sdlf_binary(sdlf_model *model, const sdlf_node *nodes, int count, const sdlf_binary_layer_options *options);
+
+/* condition ? a : b, all three broadcast; condition is bool, a and b have one element type. */
+sdlf_node sdlf_select(sdlf_model *model, sdlf_node condition, sdlf_node a, sdlf_node b);
+
+/* Some axes folded to one number. */
+typedef enum sdlf_reduce_function {
+    SDLF_REDUCE_LAYER_SUM = 0,
+    SDLF_REDUCE_LAYER_MEAN,
+    SDLF_REDUCE_LAYER_MAX,
+    SDLF_REDUCE_LAYER_MIN,
+    SDLF_REDUCE_LAYER_PRODUCT, /* its gradient divides by x, which must not be 0 */
+    SDLF_REDUCE_LAYER_L1,
+    SDLF_REDUCE_LAYER_L2,
+    SDLF_REDUCE_LAYER_SUM_SQUARES,
+    SDLF_REDUCE_LAYER_LOG_SUM,
+    SDLF_REDUCE_LAYER_LOG_SUM_EXP,
+    SDLF_REDUCE_LAYER_FUNCTION_COUNT
+} sdlf_reduce_function;
+typedef struct sdlf_reduce_options {
+    const char *name;
+    int function;
+    sdlf_shape axes; /* 0 is the batch, -1 the last; left empty: all */
+    bool keep;       /* the axes stay, with 1 element each */
+} sdlf_reduce_options;
+sdlf_node sdlf_reduce(sdlf_model *model, sdlf_node x, const sdlf_reduce_options *options);
+
+/* The index, int64, of the largest element along an axis. */
+typedef struct sdlf_arg_reduce_layer_options {
+    const char *name;
+    int axis; /* default 1; -1 is the last */
+    bool smallest, last;
+    bool keep;
+} sdlf_arg_reduce_layer_options;
+sdlf_node sdlf_arg_reduce(sdlf_model *model, sdlf_node x, const sdlf_arg_reduce_layer_options *options);
+
+/* x at the indices (int32 or int64, of any shape, negative ones from the end) along an axis; 0 where an index lies outside. */
+typedef struct sdlf_gather_options {
+    const char *name;
+    int axis; /* default 1; -1 is the last */
+} sdlf_gather_options;
+sdlf_node sdlf_gather(sdlf_model *model, sdlf_node x, sdlf_node index, const sdlf_gather_options *options);
+
 /* A value of the network's own, its parameter "value"; zero until somebody sets it. No input. */
 typedef struct sdlf_value_options {
     const char *name;

@@ -21,6 +21,7 @@
 #define SDLF_OPERATION_H
 
 #include <sdlf/operations/elementwise.h>
+#include <sdlf/operations/indexing.h>
 #include <sdlf/tensor.h>
 
 #ifdef __cplusplus
@@ -74,7 +75,7 @@ typedef enum sdlf_operation_kind {
      * 2 E F FLOPs for E elements. Elements of a row are added in an order that does not depend on the thread count. */
     SDLF_SPMM_CSR,
 
-    /* reduce: y[o,i] = sum | mean | max | sum of squares over j of x[o,j,i], where reduce.axis names j's axis and o, i
+    /* reduce: y[o,i] = sum | mean | max | sum of squares | min | product over j of x[o,j,i], where reduce.axis names j's axis and o, i
      * are the flattened axes before and after it. The sum runs in an order that does not depend on the thread count.
      *   in: x (...)   out: y (x's shape without the axis, or with 1 there) */
     SDLF_REDUCE,
@@ -207,6 +208,40 @@ typedef enum sdlf_operation_kind {
      *   in: p (N,C), labels (N) int32, dloss (1) T, weights? (N)   out: dlogits (N,C) */
     SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD,
 
+    /* ---- two operands, broadcast ----
+     * a, b and y have one shape; a and b may have any strides. A stride of 0 reads the same element along an axis, which
+     * is how shapes are broadcast. */
+
+    /* binary: y = a op b, one of the functions of <sdlf/operations/elementwise.h>: arithmetic of T, int32, int64, uint8 or
+     * int8 gives that type, comparisons of these and of bool give bool, logic of bool gives bool. One of a and b may be
+     * absent: the number binary.scalar. y may alias a or b where that is row-major.
+     *   in: a?, b?   out: y */
+    SDLF_BINARY,
+
+    /* binary_backward: da = dy times the derivative by a, db = dy times that by b, of y's shape: not yet summed over what
+     * was broadcast.
+     *   in: a? T, b? T, dy T   out: da? T, db? T */
+    SDLF_BINARY_BACKWARD,
+
+    /* select: y = condition ? a : b; an absent one is 0. Any one dtype.
+     *   in: condition bool, a?, b?   out: y */
+    SDLF_SELECT,
+
+    /* ---- along an axis: x seen as (outer, L, inner); options in <sdlf/operations/indexing.h> ---- */
+
+    /* arg_reduce: y[o,i] = the index j of the largest (or smallest) x[o,j,i]. NaN counts as larger (or smaller) than all.
+     *   in: x T   out: y int64 (x's shape without the axis, or with 1 there) */
+    SDLF_ARG_REDUCE,
+
+    /* gather: y[o,m,i] = x[o, index[m], i], m counting through all of index. A negative index counts from the end; outside
+     * of [-L, L) y is 0. Any one dtype.
+     *   in: x, index (any shape) int32 or int64   out: y (x's shape, its axis replaced by index's shape) */
+    SDLF_GATHER,
+
+    /* gather_backward: dx[o,l,i] = the sum of dy[o,m,i] over every m that was gathered from l, m ascending.
+     *   in: dy T, index int32 or int64   out: dx T */
+    SDLF_GATHER_BACKWARD,
+
     /* ---- random ---- */
 
     /* random_uniform: y[e] = low + (high - low) u(e), random.h's uniform with random.seed, random.stream, step 0.
@@ -258,7 +293,10 @@ typedef enum sdlf_reduction {
     SDLF_REDUCE_SUM,
     SDLF_REDUCE_MEAN,
     SDLF_REDUCE_MAX,
-    SDLF_REDUCE_SUM_SQUARES
+    SDLF_REDUCE_SUM_SQUARES,
+    SDLF_REDUCE_MIN,
+    SDLF_REDUCE_PRODUCT,
+    SDLF_REDUCTION_COUNT
 } sdlf_reduction;
 
 typedef enum sdlf_ties { SDLF_TIES_SHARE = 0, SDLF_TIES_FIRST } sdlf_ties;
@@ -360,6 +398,11 @@ typedef struct sdlf_operation {
         struct {
             int axis;
         } softmax;
+        sdlf_binary_options binary; /* binary_backward's too */
+        sdlf_arg_reduce_options arg_reduce;
+        struct {
+            int axis;
+        } index; /* gather and gather_backward */
         struct {
             float smoothing;
         } cross_entropy;
@@ -401,7 +444,8 @@ typedef struct sdlf_operation_class {
     const char *name; /* "conv2d_forward" */
     sdlf_operand in[SDLF_MAX_INPUTS + 1];
     sdlf_operand out[SDLF_MAX_OUTPUTS + 1];
-    unsigned may_alias; /* bit i: out[0] may be the same memory as in[i] */
+    unsigned may_alias;   /* bit i: out[0] may be the same memory as in[i] */
+    unsigned any_strides; /* bit i: in[i] may have any strides; bit SDLF_MAX_INPUTS + i: out[i] */
     /* Do dtypes, shapes and options fit together? Called once, when a plan is built; kernels rely on it. */
     sdlf_status (*check)(const sdlf_operation *operation);
     /* FLOPs; NULL: one for every element of out[0]. Bytes are the operands', counted by sdlf_operation_cost. */

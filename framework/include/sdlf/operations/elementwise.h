@@ -65,6 +65,31 @@ static inline bool sdlf_activation_reads_input(sdlf_activation_function function
     }
 }
 
+/* Functions of two elements of one type. Integers wrap around; what they divide is truncated
+ * toward zero, and divided by 0 it is 0. Then the derivatives by a and b that binary_backward multiplies dy with. */
+typedef enum sdlf_binary_function {
+    SDLF_BINARY_ADD,        /* a + b;          1, 1 */
+    SDLF_BINARY_SUBTRACT,   /* a - b;          1, -1 */
+    SDLF_BINARY_MULTIPLY,   /* a b;            b, a */
+    SDLF_BINARY_DIVIDE,     /* a / b;          1 / b, -a / b^2 */
+    SDLF_BINARY_POWER,      /* a^b;            b a^(b - 1), a^b log a (0 where a = 0) */
+    SDLF_BINARY_MINIMUM,    /* NaN wins;       1 for the smaller, 1/2 each where they are equal */
+    SDLF_BINARY_MAXIMUM,    /* NaN wins;       1 for the larger, 1/2 each where they are equal */
+    SDLF_BINARY_PRELU,      /* a < 0 ? b a : a; a < 0 ? b : 1, a < 0 ? a : 0. Floats alone */
+    SDLF_BINARY_EQUAL,      /* from here on y is bool, and there is no derivative */
+    SDLF_BINARY_LESS,       /* a < b */
+    SDLF_BINARY_LESS_EQUAL, /* a <= b */
+    SDLF_BINARY_AND,        /* from here on a and b are bool too */
+    SDLF_BINARY_OR,
+    SDLF_BINARY_XOR,
+    SDLF_BINARY_FUNCTION_COUNT
+} sdlf_binary_function;
+
+typedef struct sdlf_binary_options {
+    sdlf_binary_function function;
+    double scalar; /* what stands for an absent a or b, converted to the other's type */
+} sdlf_binary_options;
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,94 @@
+/* arg_reduce and gather_backward: x seen as (outer, L, inner). Contracts: <sdlf/operation.h>.
+ *
+ * arg_reduce walks x once, some lines a task. gather_backward clears dx and adds dy's rows in the order of the indices; a task
+ * owns whole outer indices and a block of the inner elements, so that nobody else adds to what it adds to. */
+#include "calculators/cpu/kernels/kernels.h"
+
+enum { INNER_BLOCK = 1024 };
+
+typedef struct lines {
+    const element *x;
+    int64_t *y;
+    int64_t count, length, inner, per_task;
+    sdlf_arg_reduce_options options;
+} lines;
+
+/* Does x take the place of the best so far? NaN beats every number. */
+static inline bool wins(const sdlf_arg_reduce_options *options, element x, element best)
+{
+    if (best != best) return x != x && options->last;
+    if (x != x) return true;
+    if (x == best) return options->last;
+    return options->smallest ? x < best : x > best;
+}
+
+static void search_lines(void *context, int64_t task, int thread)
+{
+    const lines *all = context;
+    int64_t last = cpu_min((task + 1) * all->per_task, all->count);
+    (void)thread;
+    for (int64_t line = task * all->per_task; line < last; line++) {
+        const element *x = all->x + line / all->inner * all->length * all->inner + line % all->inner;
+        int64_t best = 0;
+        for (int64_t j = 1; j < all->length; j++) {
+            if (wins(&all->options, x[j * all->inner], x[best * all->inner])) best = j;
+        }
+        all->y[line] = best;
+    }
+}
+
+sdlf_status arg_reduce_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0];
+    int axis = operation->arg_reduce.axis;
+    lines all = {.x = x->data,
+                 .y = operation->out[0].data,
+                 .length = x->shape.dim[axis],
+                 .inner = sdlf_shape_span(x->shape, axis + 1, x->shape.rank),
+                 .options = operation->arg_reduce};
+    all.count = sdlf_shape_span(x->shape, 0, axis) * all.inner;
+    all.per_task = cpu_max(1, TASK_ELEMENTS / all.length);
+    cpu_parallel_exact(cpu_from(calculator), cpu_divide_up(all.count, all.per_task), sdlf_tensor_count(x), search_lines,
+                       &all);
+    return SDLF_OK;
+}
+
+typedef struct scattering {
+    const element *dy;
+    element *dx;
+    const sdlf_tensor *index;
+    int64_t length, indices, inner, blocks;
+} scattering;
+
+static void scatter(void *context, int64_t task, int thread)
+{
+    const scattering *s = context;
+    int64_t outer = task / s->blocks, first = task % s->blocks * INNER_BLOCK;
+    int64_t width = cpu_min(INNER_BLOCK, s->inner - first);
+    element *dx = s->dx + outer * s->length * s->inner + first;
+    (void)thread;
+    for (int64_t l = 0; l < s->length; l++) memset(dx + l * s->inner, 0, (size_t)width * sizeof *dx);
+    for (int64_t m = 0; m < s->indices; m++) {
+        int64_t target = cpu_index_target(s->index, m, s->length);
+        const element *dy = s->dy + (outer * s->indices + m) * s->inner + first;
+        if (target < 0) continue;
+#pragma omp simd
+        for (int64_t i = 0; i < width; i++) dx[target * s->inner + i] += dy[i];
+    }
+}
+
+sdlf_status gather_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_tensor *dx = &operation->out[0];
+    int axis = operation->index.axis;
+    scattering s = {.dy = input(operation, 0),
+                    .dx = output(operation, 0),
+                    .index = &operation->in[1],
+                    .length = dx->shape.dim[axis],
+                    .indices = sdlf_tensor_count(&operation->in[1]),
+                    .inner = sdlf_shape_span(dx->shape, axis + 1, dx->shape.rank)};
+    s.blocks = cpu_divide_up(s.inner, INNER_BLOCK);
+    cpu_parallel(cpu_from(calculator), sdlf_shape_span(dx->shape, 0, axis) * s.blocks,
+                 cpu_time_of_elements(sdlf_tensor_count(dx) + sdlf_tensor_count(&operation->in[0])), scatter, &s);
+    return SDLF_OK;
+}

@@ -1,0 +1,59 @@
+/* Operands of one shape and any strides, walked together. Neighbouring axes that are one run in every operand are merged, and
+ * where the elements can be counted in 32 bits, so are they: a 64-bit division costs as much as a hundred additions. */
+#ifndef SDLF_CALCULATORS_CUDA_STRIDED_CUH
+#define SDLF_CALCULATORS_CUDA_STRIDED_CUH
+
+#include "calculators/cuda/kernels.cuh"
+
+template <int Operands> struct strided {
+    int rank; /* 0: one element */
+    int64_t dim[SDLF_MAX_RANK];
+    int64_t stride[Operands][SDLF_MAX_RANK]; /* in elements */
+};
+
+/* Absent operands have strides of 0. */
+template <int Operands> static strided<Operands> strided_of(const sdlf_shape &shape, const sdlf_tensor *const *operand)
+{
+    strided<Operands> made = {};
+    for (int axis = 0; axis < shape.rank; axis++) {
+        int64_t dim = shape.dim[axis];
+        if (dim == 1) continue;
+        int last = made.rank - 1;
+        bool merges = last >= 0;
+        for (int k = 0; k < Operands; k++) {
+            int64_t stride = sdlf_tensor_present(operand[k]) ? operand[k]->stride[axis] : 0;
+            merges = merges && made.stride[k][last] == dim * stride;
+        }
+        if (merges)
+            made.dim[last] *= dim;
+        else
+            made.dim[last = made.rank++] = dim;
+        for (int k = 0; k < Operands; k++)
+            made.stride[k][last] = sdlf_tensor_present(operand[k]) ? operand[k]->stride[axis] : 0;
+    }
+    return made;
+}
+
+/* Where element i of every operand lies. */
+template <typename Index, int Operands>
+static __device__ __forceinline__ void strided_places(const strided<Operands> &at, Index i, int64_t *place)
+{
+    for (int k = 0; k < Operands; k++) place[k] = 0;
+    for (int axis = at.rank - 1; axis > 0; axis--) {
+        Index dim = static_cast<Index>(at.dim[axis]), within = i % dim;
+        i /= dim;
+        for (int k = 0; k < Operands; k++) place[k] += static_cast<int64_t>(within) * at.stride[k][axis];
+    }
+    for (int k = 0; k < Operands && at.rank > 0; k++) place[k] += static_cast<int64_t>(i) * at.stride[k][0];
+}
+
+/* Call function(zero of the index type) for that count. */
+template <typename Function> static void with_index(int64_t count, Function function)
+{
+    if (count <= INT32_MAX)
+        function(uint32_t(0));
+    else
+        function(int64_t(0));
+}
+
+#endif
