@@ -1,48 +1,158 @@
-/* Operators of two operands that broadcast, and those that take any number of them. */
+/* Operators of two operands that broadcast, those that take any number of them, Not and Where. */
+#include <math.h>
 #include <string.h>
 
 #include "framework/formats/onnx/fold.h"
 
-onnx_flow onnx_binary(onnx_context *c, const char *function, const onnx_flow *operands)
+static const struct {
+    const char *type, *name; /* the operator, and what converters call the function */
+    sdlf_binary_layer_function function;
+} functions[] = {
+    {"Add", "add", SDLF_LAYER_ADD},
+    {"Sub", "sub", SDLF_LAYER_SUBTRACT},
+    {"Mul", "mul", SDLF_LAYER_MULTIPLY},
+    {"Div", "div", SDLF_LAYER_DIVIDE},
+    {"Pow", "pow", SDLF_LAYER_POWER},
+    {"Min", "min", SDLF_LAYER_MINIMUM},
+    {"Max", "max", SDLF_LAYER_MAXIMUM},
+    {"PRelu", "prelu", SDLF_LAYER_PRELU},
+    {"Equal", "equal", SDLF_LAYER_EQUAL},
+    {"Less", "less", SDLF_LAYER_LESS},
+    {"LessOrEqual", "less_equal", SDLF_LAYER_LESS_EQUAL},
+    {"Greater", "greater", SDLF_LAYER_GREATER},
+    {"GreaterOrEqual", "greater_equal", SDLF_LAYER_GREATER_EQUAL},
+    {"And", "and", SDLF_LAYER_AND},
+    {"Or", "or", SDLF_LAYER_OR},
+    {"Xor", "xor", SDLF_LAYER_XOR},
+    {"Sum", "add", SDLF_LAYER_ADD},
+    {"Mean", "add", SDLF_LAYER_ADD},
+};
+enum { FUNCTION_COUNT = sizeof functions / sizeof functions[0] };
+
+static sdlf_binary_layer_function by_name(const char *name)
+{
+    for (int i = 0; i < FUNCTION_COUNT; i++)
+        if (strcmp(functions[i].name, name) == 0) return functions[i].function;
+    return SDLF_LAYER_ADD;
+}
+
+static sdlf_binary_layer_function by_type(const onnx_context *c)
+{
+    for (int i = 0; i < FUNCTION_COUNT; i++)
+        if (strcmp(functions[i].type, c->type->type) == 0) return functions[i].function;
+    return SDLF_LAYER_ADD;
+}
+
+static onnx_flow apply(onnx_context *c, sdlf_binary_layer_function function, const onnx_flow *operands)
 {
     if (!onnx_ok(c)) return operands[0];
-    if (strcmp(function, "add") == 0 && sdlf_shape_equal(operands[0].shape, operands[1].shape) &&
-        sdlf_dtype_is_float(operands[0].dtype))
-        return onnx_layer(c, "add", NULL, operands, 2);
-    onnx_unsupported(c, "binary");
-    return operands[0];
+    bool same = sdlf_shape_equal(operands[0].shape, operands[1].shape) && sdlf_dtype_is_float(operands[0].dtype);
+    if (function == SDLF_LAYER_ADD && same && sdlf_dtype_is_float(operands[1].dtype))
+        return onnx_layer(c, "add", NULL, operands, 2); /* which is fused into what makes its operands */
+    return onnx_layer(c, "binary", &(sdlf_binary_layer_options){.function = (int)function}, operands, 2);
 }
 
-static void convert_add(onnx_context *c)
+onnx_flow onnx_binary(onnx_context *c, const char *function, const onnx_flow *operands)
 {
-    onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
-    onnx_give(c, 0, onnx_binary(c, "add", operands));
+    return apply(c, by_name(function), operands);
 }
 
-static void convert_sum(onnx_context *c)
+onnx_flow onnx_with_number(onnx_context *c, const char *function, onnx_flow x, double number)
 {
-    onnx_flow sum = onnx_in(c, 0);
-    for (int i = 1; i < c->input_count && onnx_ok(c); i++) {
-        onnx_flow operands[] = {sum, onnx_in(c, i)};
-        sum = onnx_binary(c, "add", operands);
+    return onnx_layer(c, "binary",
+                      &(sdlf_binary_layer_options){.function = (int)by_name(function), .scalar = (float)number}, &x, 1);
+}
+
+/* A constant of one element that leaves the other operand's shape as it is: a number, exact in float32 or a float itself. */
+static bool is_number(onnx_context *c, int input, sdlf_shape other, double *number)
+{
+    if (!onnx_is_constant(c, input)) return false;
+    const onnx_tensor *tensor = onnx_known(c, input);
+    if (tensor->count != 1 || tensor->shape.rank > other.rank) return false;
+    onnx_tensor_convert(tensor, 0, 1, SDLF_FLOAT64, number);
+    return sdlf_dtype_is_float(onnx_type_dtype(tensor->type)) || fabs(*number) <= 1 << 24;
+}
+
+static void convert_binary(onnx_context *c)
+{
+    sdlf_binary_layer_function function = by_type(c);
+    sdlf_binary_layer_options options = {.function = (int)function};
+    double number;
+    bool second = is_number(c, 1, onnx_shape(c, 0), &number) && !onnx_is_constant(c, 0);
+    bool first = !second && is_number(c, 0, onnx_shape(c, 1), &number) && !onnx_is_constant(c, 1);
+    if (second || first) {
+        onnx_flow x = onnx_in(c, second ? 0 : 1);
+        options.scalar = (float)number;
+        options.scalar_first = first;
+        onnx_give(c, 0, onnx_layer(c, "binary", &options, &x, 1));
+        return;
     }
-    onnx_give(c, 0, sum);
+    onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
+    if (function == SDLF_LAYER_POWER && onnx_ok(c) && operands[0].dtype != operands[1].dtype)
+        operands[1] = onnx_cast(c, operands[1], operands[0].dtype);
+    onnx_give(c, 0, apply(c, function, operands));
 }
+
+/* Sum, Mean, Min, Max of any number of operands, one after the other. */
+static void convert_many(onnx_context *c)
+{
+    sdlf_binary_layer_function function = by_type(c);
+    onnx_flow result = onnx_in(c, 0);
+    for (int i = 1; i < c->input_count && onnx_ok(c); i++) {
+        onnx_flow operands[] = {result, onnx_in(c, i)};
+        result = apply(c, function, operands);
+    }
+    if (strcmp(c->type->type, "Mean") == 0 && c->input_count > 1)
+        result = onnx_with_number(c, "mul", result, 1.0 / c->input_count);
+    onnx_give(c, 0, result);
+}
+
+static void convert_not(onnx_context *c)
+{
+    onnx_give(c, 0, onnx_with_number(c, "equal", onnx_in(c, 0), 0));
+}
+
+static void convert_where(onnx_context *c)
+{
+    onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1), onnx_in(c, 2)};
+    onnx_give(c, 0, onnx_layer(c, "select", NULL, operands, 3));
+}
+
+#define TWO_INPUTS  .minimum_inputs = 2, .maximum_inputs = 2, .attributes = " ", .convert = convert_binary
+#define MANY_INPUTS .minimum_inputs = 1, .maximum_inputs = 4096, .attributes = " ", .convert = convert_many
 
 const onnx_operator onnx_binary_operators[] = {
-    {.type = "Add",
-     .since = 7,
-     .minimum_inputs = 2,
-     .maximum_inputs = 2,
-     .attributes = " ",
-     .convert = convert_add,
-     .fold = onnx_fold_binary},
-    {.type = "Sum",
-     .since = 6,
+    {.type = "Add", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
+    {.type = "Sub", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
+    {.type = "Mul", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
+    {.type = "Div", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
+    {.type = "Pow", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
+    {.type = "PRelu", .since = 7, TWO_INPUTS},
+    {.type = "Equal", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
+    {.type = "Greater", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
+    {.type = "GreaterOrEqual", .since = 12, TWO_INPUTS, .fold = onnx_fold_binary},
+    {.type = "Less", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
+    {.type = "LessOrEqual", .since = 12, TWO_INPUTS, .fold = onnx_fold_binary},
+    {.type = "And", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
+    {.type = "Or", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
+    {.type = "Xor", .since = 7, TWO_INPUTS},
+    {.type = "Min", .since = 6, MANY_INPUTS, .fold = onnx_fold_binary},
+    {.type = "Max", .since = 6, MANY_INPUTS, .fold = onnx_fold_binary},
+    {.type = "Sum", .since = 6, MANY_INPUTS, .fold = onnx_fold_binary},
+    {.type = "Mean", .since = 6, MANY_INPUTS},
+    {.type = "Not",
+     .since = 1,
      .minimum_inputs = 1,
-     .maximum_inputs = 4096,
+     .maximum_inputs = 1,
      .attributes = " ",
-     .convert = convert_sum,
-     .fold = onnx_fold_binary},
+     .convert = convert_not,
+     .fold = onnx_fold_unary},
+    {.type = "Where",
+     .since = 9,
+     .minimum_inputs = 3,
+     .maximum_inputs = 3,
+     .attributes = " ",
+     .convert = convert_where,
+     .fold = onnx_fold_where},
     {.type = NULL},
 };

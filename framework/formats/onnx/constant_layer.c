@@ -52,12 +52,3 @@ onnx_flow onnx_constant_layer(onnx_context *c, const onnx_tensor *tensor)
     onnx_fill_with(c, flow, "value", (onnx_fill){.tensor = *tensor});
     return flow;
 }
-
-onnx_flow onnx_number_layer(onnx_context *c, double number)
-{
-    float value = (float)number;
-    onnx_tensor tensor = onnx_new_tensor(c, ONNX_FLOAT, sdlf_shape(1));
-    if (!onnx_ok(c)) return no_flow;
-    memcpy((void *)tensor.data, &value, sizeof value);
-    return onnx_constant_layer(c, &tensor);
-}

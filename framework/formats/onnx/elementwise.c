@@ -39,6 +39,13 @@ static void convert_clip(onnx_context *c)
     low = fmax(low, -1e30);
     high = fmin(high, 1e30);
     if (low >= 1e30 || high <= -1e30 || isnan(low) || isnan(high)) onnx_unsupported(c, "bounds %g and %g", low, high);
+    if (onnx_ok(c) &&
+        !sdlf_dtype_is_float(x.dtype)) { /* bounds that are exact in float32, as numbers of the layer are */
+        if (low > -1e30) x = onnx_with_number(c, "max", x, low);
+        if (high < 1e30) x = onnx_with_number(c, "min", x, high);
+        onnx_give(c, 0, x);
+        return;
+    }
     if (low == 0 && high == 6)
         onnx_give(c, 0, onnx_layer(c, "relu6", NULL, &x, 1));
     else if (low == -1e30 && high == 1e30)

@@ -63,7 +63,8 @@ static void convert_gather(onnx_context *c)
         onnx_give(c, 0, onnx_reshape(c, y, shape));
         return;
     }
-    onnx_unsupported(c, "of computed indices");
+    onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
+    onnx_give(c, 0, onnx_layer(c, "gather", &(sdlf_gather_options){.axis = axis - x.rank}, operands, 2));
 }
 
 const onnx_operator onnx_gather_operators[] = {

@@ -108,6 +108,8 @@ extern const onnx_operator onnx_binary_operators[];
 extern const onnx_operator onnx_shape_operators[];
 extern const onnx_operator onnx_move_operators[];
 extern const onnx_operator onnx_gather_operators[];
+extern const onnx_operator onnx_reduction_operators[];
+extern const onnx_operator onnx_composed_operators[];
 extern const onnx_operator onnx_constant_operators[];
 
 /* The row for that name and opset; NULL: none. `other` says why: a row of that name for other opsets, or NULL. */
@@ -188,10 +190,16 @@ onnx_flow onnx_constant_layer(onnx_context *c, const onnx_tensor *tensor);
 
 /* add, sub, mul, ... of two operands that broadcast: the layer binary's functions; add of equal shapes is the layer add. */
 onnx_flow onnx_binary(onnx_context *c, const char *function, const onnx_flow *operands);
+/* The same of a flow and a number. */
+onnx_flow onnx_with_number(onnx_context *c, const char *function, onnx_flow x, double number);
+/* Some axes of x folded (rank 0: all). */
+onnx_flow onnx_reduce(onnx_context *c, onnx_flow x, sdlf_reduce_function function, sdlf_shape axes, bool keep);
+/* x as another dtype; floats are all one. */
+onnx_flow onnx_cast(onnx_context *c, onnx_flow x, sdlf_dtype dtype);
+/* Integers of a byte, and bools, as floats, which hold them exactly; anything else as it is. */
+onnx_flow onnx_small_as_float(onnx_context *c, onnx_flow x);
 /* How options name a dtype (0: floats), or -1: no layer makes it. */
 int onnx_dtype_choice(sdlf_dtype dtype);
-/* One number as a layer. */
-onnx_flow onnx_number_layer(onnx_context *c, double number);
 /* Axis i of the result is axis order[i] of x. */
 onnx_flow onnx_transpose(onnx_context *c, onnx_flow x, const int *order);
 

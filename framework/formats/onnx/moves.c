@@ -291,6 +291,19 @@ static void convert_depth_to_space(onnx_context *c)
 
 /* ---- Cast ---- */
 
+onnx_flow onnx_cast(onnx_context *c, onnx_flow x, sdlf_dtype dtype)
+{
+    int choice = onnx_dtype_choice(dtype);
+    if (!onnx_ok(c) || x.dtype == dtype || (choice == 0 && sdlf_dtype_is_float(x.dtype))) return x;
+    return onnx_layer(c, "cast", &(sdlf_cast_options){.dtype = choice}, &x, 1);
+}
+
+onnx_flow onnx_small_as_float(onnx_context *c, onnx_flow x)
+{
+    bool small = x.dtype == SDLF_UINT8 || x.dtype == SDLF_INT8 || x.dtype == SDLF_BOOL;
+    return small ? onnx_cast(c, x, SDLF_FLOAT32) : x;
+}
+
 static void convert_cast(onnx_context *c)
 {
     int64_t to = onnx_integer(c, "to", 0);
@@ -308,9 +321,7 @@ static void convert_cast(onnx_context *c)
     int choice = onnx_dtype_choice(dtype);
     if (dtype == SDLF_NONE || choice < 0)
         onnx_unsupported(c, "to %s", to >= 0 && to < ONNX_TYPE_COUNT ? onnx_type_name((int)to) : "an unknown type");
-    onnx_flow x = onnx_in(c, 0);
-    bool same = x.dtype == dtype || (choice == 0 && sdlf_dtype_is_float(x.dtype));
-    onnx_give(c, 0, same ? x : onnx_layer(c, "cast", &(sdlf_cast_options){.dtype = choice}, &x, 1));
+    onnx_give(c, 0, onnx_cast(c, onnx_in(c, 0), dtype));
 }
 
 const onnx_operator onnx_move_operators[] = {

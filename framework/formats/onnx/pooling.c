@@ -20,8 +20,9 @@ static void convert_max_pool(onnx_context *c)
     sdlf_pool2d_options options = options_of(&window);
     for (int i = 0; i < 2; i++) options.dilation[i] = window.dilation[i];
     options.ties = SDLF_TIES_FIRST;
-    onnx_flow image = onnx_as_image(c, x);
-    onnx_give(c, 0, onnx_as_before(c, onnx_layer(c, "max_pool2d", &options, &image, 1), x.shape.rank));
+    onnx_flow image = onnx_small_as_float(c, onnx_as_image(c, x));
+    onnx_flow y = onnx_as_before(c, onnx_layer(c, "max_pool2d", &options, &image, 1), x.shape.rank);
+    onnx_give(c, 0, onnx_cast(c, y, x.dtype));
 }
 
 static void convert_average_pool(onnx_context *c)

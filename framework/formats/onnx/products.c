@@ -26,8 +26,7 @@ static onnx_flow fully_connected(onnx_context *c, onnx_flow x, const onnx_tensor
 static onnx_flow scaled(onnx_context *c, onnx_flow x, float factor)
 {
     if (factor == 1) return x;
-    onnx_flow operands[] = {x, onnx_number_layer(c, factor)};
-    return onnx_binary(c, "mul", operands);
+    return onnx_with_number(c, "mul", x, (double)factor);
 }
 
 static onnx_flow transposed_matrix(onnx_context *c, onnx_flow x, bool transposed)
