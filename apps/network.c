@@ -25,6 +25,12 @@ static bool is_file(const char *net)
     return strchr(net, '/') || (length > 5 && strcmp(net + length - 5, ".json") == 0) || access(net, F_OK) == 0;
 }
 
+bool network_is_onnx(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 5 && strcmp(path + length - 5, ".onnx") == 0;
+}
+
 static sdlf_status unknown_network(const char *net)
 {
     suggestion s = {.word = net};
@@ -48,6 +54,8 @@ sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed)
     sdlf_status status;
     if (is_builtin(net)) {
         status = sdlf_network_builtin(model, net);
+    } else if (network_is_onnx(net)) {
+        return sdlf_model_from_onnx(model, net, NULL); /* which is built, with its weights */
     } else if (is_file(net)) {
         status = sdlf_network_read(model, net);
     } else {

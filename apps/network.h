@@ -4,12 +4,15 @@
 
 #include <sdlf/formats.h>
 
-/* --net NAME or --net FILE.json. The model is the caller's, and built from `seed`. Errors: SDLF_ERROR_ARGUMENT with the
+/* --net NAME, --net FILE.json or --net FILE.onnx. The model is the caller's, and built from `seed`. Errors: SDLF_ERROR_ARGUMENT with the
  * names there are; what reading the file says. */
 sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed);
 
 /* --weights FILE: the network that the file carries, or, with `net` not NULL, that network with the file's parameters. */
 sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net);
+
+/* Is this the name of an ONNX file, by its ending? */
+bool network_is_onnx(const char *path);
 
 /* The shape of one sample of input 0. */
 sdlf_shape network_sample_shape(const sdlf_model *model);

@@ -215,7 +215,7 @@ int main(int count, char **words)
     if (status == SDLF_OK)
         printf("passed %.3g\n", p.worst);
     else
-        printf("%s %s\n", made ? "failed" : "unsupported", sdlf_error_message());
+        printf("%s %s\n", made && status != SDLF_ERROR_UNSUPPORTED ? "failed" : "unsupported", sdlf_error_message());
     release_inputs(&p);
     sdlf_plan_free(p.plan);
     sdlf_model_free(p.model);

@@ -1,0 +1,154 @@
+/* sdlf doctor and sdlf run: what they say of ONNX models, and what they compute. */
+#include "testing.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/program.h"
+#include "apps/resample.h"
+
+static const char *fixture(const char *name)
+{
+    static char path[6][600];
+    static int next;
+    char *text = path[next++ % 6];
+    snprintf(text, sizeof path[0], "%s/%s", SDLF_FIXTURES, name);
+    return text;
+}
+
+static bool available(void)
+{
+    sdlf_onnx_report *report;
+    sdlf_status status = sdlf_onnx_inspect(&report, fixture("moves/model.onnx"), NULL);
+    sdlf_onnx_report_free(report);
+    return status == SDLF_OK;
+}
+
+static void doctor_says_what_is_there(void)
+{
+    const program *p = SDLF(0, "doctor", fixture("residual/model.onnx"));
+    CHECK_SAYS(p, "opset 13, 12 nodes");
+    CHECK_SAYS(p, "input   x  float 1x3x15x15");
+    CHECK_SAYS(p, "output  mean  float 1x8x1x1");
+    CHECK_SAYS(p, "BatchNormalization  1x8x8x8");
+    CHECK_SAYS(p, "runs on: reference, cpu");
+    p = SDLF(0, "doctor", "--json", fixture("residual/model.onnx"));
+    json_t *json = json_loads(p->out, 0, NULL);
+    CHECK(json != NULL && json_is_true(json_object_get(json, "convertible")));
+    CHECK_EQUAL((int64_t)json_array_size(json_object_get(json, "nodes")), 12);
+    json_t *first = json_array_get(json_object_get(json, "calculators"), 0);
+    CHECK(json_integer_value(json_object_get(first, "flops")) > 10000);
+    json_decref(json);
+}
+
+/* The name of an operator is exchanged for one that does not exist; then the file is cut off. */
+static void doctor_says_what_is_wrong(void)
+{
+    static char bytes[16384];
+    FILE *file = fopen(fixture("residual/model.onnx"), "rb");
+    size_t size = file != NULL ? fread(bytes, 1, sizeof bytes, file) : 0;
+    if (file != NULL) fclose(file);
+    for (size_t i = 0; i + 4 < size; i++)
+        if (memcmp(bytes + i, "Relu", 4) == 0) memcpy(bytes + i, "Ralu", 4);
+    const char *path = test_path("broken.onnx");
+    test_write_file(path, bytes, size);
+    const program *p = SDLF(1, "doctor", path);
+    CHECK_SAYS(p, "cannot be run:");
+    CHECK_SAYS(p, "(Ralu): SDLF has no operator Ralu");
+    CHECK_SAYS(p, "nodes behind these could not be looked at");
+    test_write_file(path, bytes, size / 2);
+    p = SDLF(1, "doctor", path);
+    CHECK_SAYS(p, "broken.onnx: byte ");
+    SDLF(1, "doctor", test_path("absent.onnx"));
+    SDLF(2, "doctor");
+}
+
+static void run_gives_what_was_computed_elsewhere(void)
+{
+    const char *out = test_path("y.npy");
+    char output[700];
+    snprintf(output, sizeof output, "class=%s", out);
+    const program *p = SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"),
+                            "--output", output, "--calculator", "reference", "--top", "3");
+    CHECK_SAYS(p, "%");
+    sdlf_tensor found, expected;
+    CHECK_OK(sdlf_tensor_read_file(&found, out));
+    CHECK_OK(sdlf_tensor_read_file(&expected, fixture("small_cnn/output_0.pb")));
+    CHECK(sdlf_shape_equal(found.shape, expected.shape));
+    for (int64_t i = 0; i < sdlf_tensor_count(&found); i++)
+        CHECK_CLOSE((double)((float *)found.data)[i], (double)((float *)expected.data)[i], 1e-6);
+    sdlf_tensor_release(&found, NULL);
+    sdlf_tensor_release(&expected, NULL);
+    p = SDLF(0, "run", "--json", "--dtype", "float64", fixture("moves/model.onnx"), "--input",
+             fixture("moves/input_0.pb"), "--input", fixture("moves/input_1.pb"));
+    json_t *json = json_loads(p->out, 0, NULL);
+    CHECK_EQUAL((int64_t)json_array_size(json_object_get(json_array_get(json, 0), "values")), 96);
+    json_decref(json);
+}
+
+/* A grey ramp as PGM is a picture of one channel, 12x12 after it is cut. */
+static void run_takes_pictures(void)
+{
+#if defined SDLF_HAVE_TURBOJPEG
+    char pgm[2000];
+    int head = snprintf(pgm, sizeof pgm, "P5 24 36 255\n");
+    for (int i = 0; i < 24 * 36; i++) pgm[head + i] = (char)(unsigned char)(i % 24 * 10);
+    const char *path = test_path("ramp.pgm");
+    test_write_file(path, pgm, (size_t)head + 24 * 36);
+    const char *labels = test_path("labels.txt");
+    test_write_file(labels, "zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", 50);
+    const program *p = SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", path, "--input", path, "--top", "10",
+                            "--labels", labels, "--normalize", "unit");
+    CHECK_SAYS(p, "seven");
+    CHECK_SAYS(p, "ramp.pgm");
+#else
+    test_skip("this build reads no PGM pictures");
+#endif
+}
+
+static void run_says_what_is_wrong(void)
+{
+    CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx")), "input 'image', 1x1x12x12, is missing");
+    CHECK_SAYS(SDLF(1, "run", fixture("small_cnn/model.onnx"), "--input", fixture("external/input_0.pb")),
+               "input 'image' is 1x1x12x12, and the file has 1x8");
+    CHECK_SAYS(SDLF(1, "run", fixture("small_cnn/model.onnx"), "--input", "nobody=x.npy"), "x.npy");
+    CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--mean", "1,2"), "--mean 1,2");
+    CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--dim", "height"), "--dim height");
+}
+
+/* A constant picture stays constant, a ramp a ramp, whatever the sizes. */
+static void resampling_keeps_what_is_even(void)
+{
+    uint8_t pixels[20 * 30];
+    image picture = {.width = 30, .height = 20, .channels = 1, .pixels = pixels};
+    float out[3 * 64 * 64];
+    memset(pixels, 77, sizeof pixels);
+    const int sizes[] = {1, 5, 20, 64};
+    for (int i = 0; i < 4; i++) {
+        resample(out, sizes[i], sizes[i], 3, &picture, 0, 0, 20, 30);
+        for (int k = 0; k < 3 * sizes[i] * sizes[i]; k++) CHECK_CLOSE((double)out[k], 77.0, 1e-4);
+    }
+    for (int i = 0; i < 20 * 30; i++) pixels[i] = (uint8_t)(i % 30 * 8);
+    resample(out, 4, 10, 1, &picture, 0, 0, 20, 30);
+    for (int x = 1; x < 9; x++) CHECK_CLOSE((double)out[x], 8.0 * (3 * x + 1), 1e-3);
+    resample(out, 20, 10, 1, &picture, 0, 10, 20, 10); /* a part at its own size: the pixels themselves */
+    for (int x = 0; x < 10; x++) CHECK_CLOSE((double)out[x], 8.0 * (10 + x), 1e-4);
+}
+
+int main(void)
+{
+    RUN(resampling_keeps_what_is_even);
+    if (available()) {
+        RUN(doctor_says_what_is_there);
+        RUN(doctor_says_what_is_wrong);
+        RUN(run_gives_what_was_computed_elsewhere);
+        RUN(run_takes_pictures);
+        RUN(run_says_what_is_wrong);
+    }
+    return test_summary();
+}
