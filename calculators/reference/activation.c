@@ -127,6 +127,7 @@ sdlf_status activation_backward_reference(sdlf_calculator *calculator, const sdl
     (void)calculator;
     const sdlf_tensor *v = &operation->in[0], *dy = &operation->in[1], *dx = &operation->out[0];
     int64_t count = sdlf_tensor_count(dx);
-    for (int64_t e = 0; e < count; e++) put(dx, e, get(dy, e) * activation_slope_reference(&operation->activation, get(v, e)));
+    for (int64_t e = 0; e < count; e++)
+        put(dx, e, get(dy, e) * activation_slope_reference(&operation->activation, get(v, e)));
     return SDLF_OK;
 }
