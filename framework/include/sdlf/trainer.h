@@ -80,9 +80,9 @@ sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const
 void sdlf_trainer_free(sdlf_trainer *trainer);
 
 /* Train to the end. SDLF_ERROR_NUMERIC: the loss became NaN or infinite (the message says at which step; the model keeps
- * the parameters of that step, and no training state; an earlier checkpoint is left as it is). SDLF_ERROR_INTERRUPTED:
- * sdlf_trainer_stop was called; the training state is in the model and in the checkpoint, if one is wanted, and calling
- * sdlf_trainer_run again goes on. */
+ * the parameters of that step, or, where a device holds them, those of the last epoch's end, and no training state; an
+ * earlier checkpoint is left as it is). SDLF_ERROR_INTERRUPTED: sdlf_trainer_stop was called; the training state is in the
+ * model and in the checkpoint, if one is wanted, and calling sdlf_trainer_run again goes on. */
 sdlf_status sdlf_trainer_run(sdlf_trainer *trainer);
 
 /* Ask a running trainer to stop after the current step, or, where a device draws its own batches, after those that are queued
