@@ -53,7 +53,7 @@ typedef struct guarded_queue {
 typedef struct guarded_calculator {
     sdlf_calculator base;
     guarded_block blocks[GUARDED_BLOCKS];
-    guarded_block host[GUARDED_BLOCKS]; /* memory for queued transfers; always open */
+    guarded_block host[GUARDED_BLOCKS]; /* memory for queued transfers; always open. Pinned memory has mapped 0 */
     guarded_recording *recording;       /* under way; NULL: none */
     guarded_queue *queue;               /* both */
     sdlf_status status;                 /* of the first queued work that failed */

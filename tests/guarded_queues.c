@@ -107,6 +107,25 @@ static void deallocate_host(sdlf_calculator *base, void *memory)
     CHECK(found);
 }
 
+static sdlf_status pin_host(sdlf_calculator *base, void *memory, int64_t bytes)
+{
+    guarded_calculator *guarded = guarded_from(base);
+    int slot = 0;
+    while (slot < GUARDED_BLOCKS && guarded->host[slot].memory != NULL) slot++;
+    if (slot == GUARDED_BLOCKS) return sdlf_fail(SDLF_ERROR_MEMORY, "guarded: no more memory can be pinned");
+    guarded->host[slot] = (guarded_block){.memory = memory, .bytes = (size_t)bytes};
+    return SDLF_OK;
+}
+
+static void unpin_host(sdlf_calculator *base, void *memory)
+{
+    guarded_calculator *guarded = guarded_from(base);
+    int slot = 0;
+    for (int queue = 0; queue < 2; queue++) CHECK(guarded->queue[queue].count == 0);
+    while (slot < GUARDED_BLOCKS && (guarded->host[slot].memory != memory || guarded->host[slot].mapped != 0)) slot++;
+    if (CHECK(slot < GUARDED_BLOCKS)) guarded->host[slot] = (guarded_block){.memory = NULL};
+}
+
 static sdlf_status upload(sdlf_calculator *base, sdlf_queue queue, void *to, const void *host, int64_t bytes)
 {
     guarded_calculator *guarded = guarded_from(base);
@@ -175,6 +194,8 @@ static sdlf_status fence_wait(sdlf_calculator *base, sdlf_fence *fence)
 const sdlf_queue_class guarded_queues = {
     .allocate_host = allocate_host,
     .deallocate_host = deallocate_host,
+    .pin_host = pin_host,
+    .unpin_host = unpin_host,
     .upload = upload,
     .download = download,
     .fence_create = fence_create,

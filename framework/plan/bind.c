@@ -277,6 +277,8 @@ sdlf_status plan_bind(sdlf_plan *plan)
         if (status != SDLF_OK) return status;
     }
     bind_steps(plan);
+    status = plan_pin_memory(plan);
+    if (status != SDLF_OK) return status;
     plan->bound = true;
     model_start_using(plan->model, plan_uses_states(plan));
     plan_prepare_recordings(plan);

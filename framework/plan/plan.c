@@ -14,6 +14,7 @@ void sdlf_plan_free(sdlf_plan *plan)
     plan_discard_recordings(plan);
     plan_release_marks(plan);
     plan_release_stages(plan);
+    plan_unpin_memory(plan);
     if (plan->bound) model_stop_using(plan->model, plan_uses_states(plan));
     for (int i = 0; i < plan->space_count; i++) {
         plan_space *space = &plan->spaces[i];

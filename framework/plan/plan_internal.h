@@ -82,6 +82,7 @@ typedef struct plan_step {
     bool dead; /* fused away; compacted at the end of the pass */
     sdlf_cost cost;
     double seconds;
+    bool queued;           /* of a copy: from pinned memory, and the host does not wait */
     char *label, *content; /* of a copy: "copy host to cuda:0", and what of: "output of relu" */
 } plan_step;
 
@@ -91,6 +92,7 @@ typedef struct plan_space {
     int64_t bytes;               /* of the arena */
     int64_t unshared;
     void *arena;
+    bool uploading; /* queued copies to it may still read the host's memory */
 } plan_space;
 
 /* The steps of a pass as one unit that the calculator replays (see calculator.h). A pass runs once step by step, so that
@@ -110,6 +112,12 @@ typedef struct plan_marks {
     sdlf_metrics taken[SDLF_PLAN_MARKS]; /* without queues */
     int first, count;
 } plan_marks;
+
+/* Host memory that a device's transfers may use while the host goes on. */
+typedef struct plan_pin {
+    sdlf_calculator *calculator;
+    void *memory;
+} plan_pin;
 
 /* Batch normalisation folded into the weights before it: w' = w s, b' = (b - mean) s + shift, s = scale / sqrt(var + eps),
  * per output channel. Buffers of model parameters; bias may be -1. */
@@ -178,6 +186,8 @@ struct sdlf_plan {
     plan_recording steps_recording; /* several steps of a plan with a feed */
     plan_marks marks;
     bool bound;
+    plan_pin *pins; /* memory of the host that copies use */
+    int pin_count;
 };
 
 /* ---- passes ---- */
@@ -268,6 +278,11 @@ void plan_join_groups(sdlf_plan *plan, int a, int b);
 
 /* ---- running and memory ---- */
 sdlf_status plan_run_step(sdlf_plan *plan, const plan_step *step);
+/* Pin what copies between host and devices use, where the devices can; nothing but speed depends on it. */
+sdlf_status plan_pin_memory(sdlf_plan *plan);
+void plan_unpin_memory(sdlf_plan *plan);
+/* Wait until queued copies have read the host's memory. */
+sdlf_status plan_settle_uploads(sdlf_plan *plan);
 sdlf_status plan_run_steps(sdlf_plan *plan, int first, int last);
 void plan_prepare_recordings(sdlf_plan *plan);
 void plan_discard_recordings(sdlf_plan *plan);

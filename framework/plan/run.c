@@ -10,17 +10,28 @@ static sdlf_status run_copy(sdlf_plan *plan, const plan_step *step)
     const sdlf_tensor *from = &step->operation.in[0], *to = &step->operation.out[0];
     const sdlf_calculator_class *type = step->calculator->type;
     int64_t bytes = sdlf_tensor_bytes(from);
-    if (plan_is_host_space(plan, plan->buffers[from->buffer].space))
-        return type->upload(step->calculator, to->data, from->data, bytes);
+    if (plan_is_host_space(plan, plan->buffers[from->buffer].space)) {
+        if (!step->queued) return type->upload(step->calculator, to->data, from->data, bytes);
+        plan->spaces[plan->buffers[to->buffer].space].uploading = true;
+        return type->queues->upload(step->calculator, SDLF_QUEUE_COMPUTE, to->data, from->data, bytes);
+    }
+    plan->spaces[plan->buffers[from->buffer].space].uploading = false; /* a download waits for all that is queued */
     return type->download(step->calculator, to->data, from->data, bytes);
+}
+
+/* The host may change what queued copies have yet to read. */
+static sdlf_status run_kernel(sdlf_plan *plan, const plan_step *step)
+{
+    if (plan->pin_count > 0 && strcmp(step->calculator->space, SDLF_HOST_SPACE) == 0) {
+        sdlf_status status = plan_settle_uploads(plan);
+        if (status != SDLF_OK) return status;
+    }
+    return step->calculator->type->kernel[step->operation.kind].run(step->calculator, &step->operation);
 }
 
 sdlf_status plan_run_step(sdlf_plan *plan, const plan_step *step)
 {
-    sdlf_status status =
-        step->phase == SDLF_PHASE_COPY
-            ? run_copy(plan, step)
-            : step->calculator->type->kernel[step->operation.kind].run(step->calculator, &step->operation);
+    sdlf_status status = step->phase == SDLF_PHASE_COPY ? run_copy(plan, step) : run_kernel(plan, step);
     if (status == SDLF_OK) return SDLF_OK;
     return sdlf_fail_context(status, "layer '%s', %s on %s", plan->nodes[step->node].layer->name,
                              step->label != NULL ? step->label : sdlf_operation_class_of(step->operation.kind)->name,
@@ -33,7 +44,7 @@ sdlf_status plan_run_steps(sdlf_plan *plan, int first, int last)
         sdlf_status status = plan_run_step(plan, &plan->steps[i]);
         if (status != SDLF_OK) return status;
     }
-    return SDLF_OK;
+    return plan->pin_count > 0 ? plan_settle_uploads(plan) : SDLF_OK;
 }
 
 sdlf_status sdlf_plan_forward(sdlf_plan *plan)

@@ -62,7 +62,13 @@ typedef struct sdlf_queue_class {
     sdlf_status (*allocate_host)(sdlf_calculator *calculator, int64_t bytes, void **memory);
     void (*deallocate_host)(sdlf_calculator *calculator, void *memory);
 
-    /* Queue a transfer. `host` lies in memory from allocate_host and is read or written when the transfer's turn comes. */
+    /* Let queued transfers use host memory that is there already. Optional, both or neither; NULL: they cannot. Each
+     * pin_host has its unpin_host, once no transfer is queued. Fails where the system has no more memory to pin. */
+    sdlf_status (*pin_host)(sdlf_calculator *calculator, void *memory, int64_t bytes);
+    void (*unpin_host)(sdlf_calculator *calculator, void *memory);
+
+    /* Queue a transfer. `host` lies in memory from allocate_host, or pinned, and is read or written when the transfer's turn
+     * comes. */
     sdlf_status (*upload)(sdlf_calculator *calculator, sdlf_queue queue, void *to, const void *host, int64_t bytes);
     sdlf_status (*download)(sdlf_calculator *calculator, sdlf_queue queue, void *host, const void *from, int64_t bytes);
 
