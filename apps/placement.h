@@ -37,6 +37,9 @@ typedef struct placement_row {
     int64_t up, down;    /* their bytes, to the device and back */
     double copy_seconds; /* with nothing else going on: a step may hide some of it */
     double loss;         /* mean over the first run: the same everywhere, but for rounding */
+    double
+        backward_share; /* of a step, by its layers' times: what no place of the forward pass can make quicker. 0: not
+                              taken (only where all is on the host) */
 } placement_row;
 
 /* Fill `rows` (PLACEMENT_ROWS_MAX) for this model; returns how many. The first is the one with one thread, if there is a

@@ -127,6 +127,22 @@ static sdlf_status time_copies(placement_row *row, sdlf_plan *plan)
     return status;
 }
 
+/* The backward passes and updates beside the whole step. */
+static sdlf_status time_backward(placement_row *row, sdlf_plan *plan)
+{
+    bool on_host = row->forward == row->backward && !row->placed && strcmp(row->forward->space, "host") == 0;
+    if (!on_host) return SDLF_OK;
+    double all = 0, backward = 0;
+    sdlf_status status = sdlf_plan_time(plan, COPY_REPEATS);
+    for (int i = 0; i < sdlf_plan_step_count(plan) && status == SDLF_OK; i++) {
+        sdlf_step_info step = sdlf_plan_step_info(plan, i);
+        all += step.seconds;
+        if (step.phase != SDLF_PHASE_FORWARD) backward += step.seconds;
+    }
+    if (all > 0) row->backward_share = backward / all;
+    return status;
+}
+
 sdlf_status placement_measure(placement_row *row, sdlf_model *model, const sdlf_dataset *data, int64_t batch,
                               int64_t iterations)
 {
@@ -150,6 +166,7 @@ sdlf_status placement_measure(placement_row *row, sdlf_model *model, const sdlf_
     sdlf_status status = sdlf_plan_create(&plan, model, &options);
     if (status == SDLF_OK) status = time_steps(row, plan, &tables, iterations);
     if (status == SDLF_OK) status = time_copies(row, plan);
+    if (status == SDLF_OK) status = time_backward(row, plan);
     sdlf_plan_free(plan);
     free(tables.order);
     free(tables.rates);

@@ -1,6 +1,7 @@
 /* The placement experiment as a table and as JSON. */
 #include "apps/placement_report.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include <sdlf/version.h>
@@ -30,6 +31,22 @@ static void cell_ratio(table *t, double ratio)
     table_cell(t, "%s", ratio > 0 ? number_ratio(ratio).text : "");
 }
 
+double placement_limit(const placement_experiment *e)
+{
+    double share = e->row[e->host].backward_share;
+    return share > 0 ? 1 / share : 0;
+}
+
+/* Amdahl's: what is left when the forward pass takes no time. */
+static void print_limit(const terminal *out, const placement_experiment *e)
+{
+    const placement_row *host = &e->row[e->host];
+    if (placement_limit(e) <= 0) return;
+    report_label(out, "limit");
+    printf("backward passes and updates take %s of %s: with them there, no row can be more than %s times as fast\n\n",
+           number_percent(host->backward_share, 0).text, host->name, number_ratio(placement_limit(e)).text);
+}
+
 void placement_print(const terminal *out, const placement_experiment *e)
 {
     report_label(out, "batch");
@@ -52,6 +69,7 @@ void placement_print(const terminal *out, const placement_experiment *e)
     table_print(t, out, 2);
     table_free(t);
     putchar('\n');
+    print_limit(out, e);
     fflush(stdout);
 }
 
@@ -111,8 +129,10 @@ json_t *placement_json(const placement_report *r)
         const placement_experiment *e = &r->experiment[i];
         json_t *rows = json_array();
         for (int j = 0; j < e->count; j++) json_array_append_new(rows, row_json(e, &e->row[j]));
-        json_array_append_new(experiments, json_pack("{sI sI so}", "batch", (json_int_t)e->batch, "iterations",
-                                                     (json_int_t)e->iterations, "rows", rows));
+        json_array_append_new(experiments,
+                              json_pack("{sI sI so so}", "batch", (json_int_t)e->batch, "iterations",
+                                        (json_int_t)e->iterations, "limit_against_host",
+                                        json_number(placement_limit(e) > 0 ? placement_limit(e) : NAN), "rows", rows));
     }
     return json_pack("{ss so so ss so ss ss so}", "version", SDLF_VERSION, "network", json_text(r->network), "data",
                      json_text(r->data), "math", r->math, "runs_on", json_text(r->runs_on), "host", r->host, "device",

@@ -88,6 +88,7 @@ static void layers_go_where_they_are_sent(void)
     }
     CHECK_CLOSE(number(json_array_get(rows, 0), "against_one_thread"), 1, 0);
     CHECK_CLOSE(number(find_row(rows, "all on cpu"), "against_host"), 1, 0);
+    CHECK(number(json_array_get(json_object_get(report, "experiments"), 0), "limit_against_host") > 1);
 
     /* what must move, and nothing else: an activation and its layer's parameters up, the result down */
     row = (json_t *)find_row(rows, "all on cpu");
@@ -149,6 +150,7 @@ static void table_and_chart(void)
     CHECK_SAYS(p, "all on cpu, 1 thread");
     CHECK_SAYS(p, "fully connected on reference");
     CHECK_SAYS(p, "run unfused");
+    CHECK_SAYS(p, "limit  backward passes and updates take ");
     FILE *file = fopen(path, "r");
     if (!CHECK(file != NULL)) return;
     static char svg[1 << 16];
