@@ -64,6 +64,9 @@ static void a_gpu_that_is_not_there(void)
     const char *weights = test_path("weights.safetensors");
     if (!cuda_is_built_in()) {
         CHECK_SAYS(SDLF(2, "train", SMALL, "--calculator", "cuda"), "--calculator");
+        check_one_line(SDLF(2, "bench", "placement"), "no calculator 'cuda'; there are: ");
+        check_one_line(SDLF(2, "bench", "epoch"), "no calculator 'cuda'; there are: ");
+        check_one_line(SDLF(2, "parity", "--b", "cuda"), "--b cuda: no calculator 'cuda'; there are: ");
         return;
     }
     check_one_line(SDLF(1, "train", SMALL, "--no-save", "--calculator", "cuda"), "calculator 'cuda': ");
@@ -71,6 +74,9 @@ static void a_gpu_that_is_not_there(void)
     check_one_line(SDLF(1, "train", SMALL, "--no-save", "--place", "relu=cuda"), "calculator 'cuda': ");
     check_one_line(SDLF(1, "info", "--net", "mlp", "--calculator", "cuda"), "calculator 'cuda': ");
     check_one_line(SDLF(1, "bench", "--calculator", "cuda"), "calculator 'cuda': ");
+    check_one_line(SDLF(1, "bench", "placement"), "calculator 'cuda': ");
+    check_one_line(SDLF(1, "bench", "epoch"), "calculator 'cuda': ");
+    check_one_line(SDLF(1, "parity", "--b", "cuda:tf32"), "calculator 'cuda': ");
     check_one_line(SDLF(1, "eval", "--weights", weights, "--calculator", "cuda"), "calculator 'cuda': ");
     check_one_line(SDLF(1, "predict", "--weights", weights, "--calculator", "cuda", "x.png"), "calculator 'cuda': ");
     CHECK_SAYS(SDLF(0, "info"), "not here: ");
@@ -101,6 +107,11 @@ static void a_gpu_that_is_there(void)
                "copy cuda:0 to host");
     CHECK_SAYS(SDLF(0, "bench", SMALL, "--forward", "cuda", "--backward", "cpu", "--steps", "3", "--copy-size", "1MB"),
                "copies a step");
+    CHECK_SAYS(SDLF(0, "bench", "placement", SMALL, "--batch", "16", "--iterations", "2"), "all on cuda");
+    CHECK_SAYS(SDLF(0, "bench", "epoch", SMALL, "--batch", "16", "--steps", "5", "--repeats", "2"), "cuda fwd");
+    CHECK_SAYS(SDLF(0, "parity", SMALL, "--b", "cuda"), "agree  no error above 2e-05");
+    CHECK_SAYS(SDLF(0, "parity", SMALL, "--b", "cuda", "--dtype", "float64"), "agree  no error above 1e-10");
+    CHECK_SAYS(SDLF(0, "parity", "--net", "lenet5", "--a", "cuda", "--b", "cuda:tf32"), "agree  no error above 1e-02");
     SDLF(0, "train", SMALL, "--place", "relu=cuda", "--place", "dropout=forward:cuda,backward:cpu", "--epochs", "1",
          "--no-save");
     CHECK_SAYS(SDLF(2, "info", "--net", "mlp", "--calculator", "cuda", "--device", "900"), "no CUDA device 900");
