@@ -138,6 +138,27 @@ for math in fp32 tf32; do
     done
 done
 
+step "Parity (cpu against cuda) and placement"
+for what in "cuda simple_cnn float32" "cuda lenet5 float32" "cuda simple_cnn float64" "cuda:tf32 simple_cnn float32"; do
+    read -r side net dtype <<< "$what"
+    begun=$SECONDS
+    log=$logs/parity-${side/:/-}-$net-$dtype.log
+    outcome=ok
+    run timeout 60 "$sdlf" parity --a cpu --b "$side" --net "$net" --dtype "$dtype" --batch 64 --data "$data" > "$log" 2>&1 ||
+        outcome=FAILED
+    if [ "$outcome" = FAILED ] && grep -q "has no tf32" "$log"; then outcome="not run"; fi
+    row "parity $side" "$outcome" $((SECONDS - begun)) "$net $dtype: $(tail -n 1 "$log")"
+done
+begun=$SECONDS
+log=$logs/placement.log
+if run timeout 90 "$sdlf" bench placement --iterations 10 --data "$data" --svg "$logs/placement.svg" > "$log" 2>&1; then
+    row placement ok $((SECONDS - begun)) "$(sed -n 's/^limit *//p' "$log" | tail -n 1)"
+    sed -n '/^batch/,$p' "$log"
+else
+    tail -n 5 "$log"
+    row placement FAILED $((SECONDS - begun)) "$log"
+fi
+
 if [ "$data" = digits ]; then
     echo "SDLF_DATA is not set, or has no mnist/: no training on MNIST."
     row training "not run" 0 "SDLF_DATA names no folder with mnist/"
