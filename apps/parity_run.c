@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sdlf/random.h>
-
 #include "apps/memory.h"
 #include "apps/samples.h"
 
@@ -186,45 +184,6 @@ static sdlf_status compare_statistics(comparing *c)
     return status;
 }
 
-/* ---- samples ---- */
-
-/* Numbers in [-1, 1) for every floating input, classes in turn for the labels. */
-static sdlf_status write_random(const parity_options *o, sdlf_plan *plan, const char *input, int64_t classes)
-{
-    sdlf_binding binding;
-    sdlf_status status = sdlf_plan_input(plan, input, &binding);
-    if (status != SDLF_OK) return o->mode == SDLF_INFER ? SDLF_OK : status; /* labels, which inference has not */
-    int64_t count = sdlf_tensor_count(&binding.tensor);
-    sdlf_dtype dtype = binding.tensor.dtype;
-    double *drawn = memory_allocate((size_t)count * sizeof *drawn + 1);
-    void *values = memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor) + 1);
-    for (int64_t i = 0; i < count; i++) {
-        uint32_t word = sdlf_philox4x32(o->seed, (uint64_t)i / 4, 1, 0).word[i % 4];
-        drawn[i] = sdlf_dtype_is_float(dtype) ? 2 * (double)sdlf_uniform_from_word(word) - 1 : (double)(i % classes);
-    }
-    sdlf_convert(dtype, values, SDLF_FLOAT64, drawn, count);
-    status = sdlf_plan_write(plan, input, values);
-    free(values);
-    free(drawn);
-    return status;
-}
-
-static sdlf_status write_samples(const parity_options *o, int side, sdlf_plan *plan)
-{
-    sdlf_model *model = o->model[side];
-    if (o->data) return samples_write(plan, model, o->data, o->batch, o->mode);
-    sdlf_shape output = sdlf_model_node_shape(model, sdlf_model_output(model, 0));
-    int64_t classes = output.rank > 1 ? output.dim[1] : 1;
-    bool own_labels = false;
-    sdlf_status status = SDLF_OK;
-    for (int i = 0; i < sdlf_model_input_count(model) && status == SDLF_OK; i++)
-        status = write_random(o, plan, sdlf_model_layer(model, sdlf_model_input(model, i).layer)->name, classes);
-    for (int i = 0; i < sdlf_model_layer_count(model); i++)
-        own_labels = own_labels || sdlf_model_layer(model, i)->type->is_loss;
-    if (status == SDLF_OK && o->mode == SDLF_TRAIN && !own_labels) status = write_random(o, plan, "labels", classes);
-    return status;
-}
-
 /* ---- all of it ---- */
 
 static sdlf_status run_both(comparing *c, bool backward)
@@ -265,7 +224,10 @@ sdlf_status parity_run(parity_result *result, const parity_options *o)
             .seed = o->seed,
         };
         status = sdlf_plan_create(&c.plan[side], o->model[side], &options);
-        if (status == SDLF_OK) status = write_samples(o, side, c.plan[side]);
+        if (status == SDLF_OK) {
+            status = o->data ? samples_write(c.plan[side], o->model[side], o->data, o->batch, o->mode)
+                             : samples_write_random(c.plan[side], o->model[side], o->mode, o->seed);
+        }
     }
     if (status == SDLF_OK) status = compare_all(&c);
     sdlf_plan_free(c.plan[0]);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sdlf/random.h>
+
 #include "apps/memory.h"
 
 /* The input that the model's own loss reads its labels from, or the one that the plan adds. */
@@ -72,5 +74,40 @@ sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset
     if (status == SDLF_OK) status = write_samples(plan, feed.samples, &batch);
     if (status == SDLF_OK && mode == SDLF_TRAIN) status = sdlf_plan_write(plan, feed.labels, batch.labels.data);
     sdlf_loader_free(loader);
+    return status;
+}
+
+/* Numbers in [-1, 1) for a floating input, classes in turn for labels. */
+static sdlf_status write_random(sdlf_plan *plan, const char *input, int64_t classes, uint64_t seed)
+{
+    sdlf_binding binding;
+    sdlf_status status = sdlf_plan_input(plan, input, &binding);
+    if (status != SDLF_OK) return status;
+    int64_t count = sdlf_tensor_count(&binding.tensor);
+    sdlf_dtype dtype = binding.tensor.dtype;
+    double *drawn = memory_allocate((size_t)count * sizeof *drawn + 1);
+    void *values = memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor) + 1);
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t word = sdlf_philox4x32(seed, (uint64_t)i / 4, 1, 0).word[i % 4];
+        drawn[i] = sdlf_dtype_is_float(dtype) ? 2 * (double)sdlf_uniform_from_word(word) - 1 : (double)(i % classes);
+    }
+    sdlf_convert(dtype, values, SDLF_FLOAT64, drawn, count);
+    status = sdlf_plan_write(plan, input, values);
+    free(values);
+    free(drawn);
+    return status;
+}
+
+sdlf_status samples_write_random(sdlf_plan *plan, sdlf_model *model, sdlf_mode mode, uint64_t seed)
+{
+    const char *labels = labels_of(model);
+    sdlf_shape output = sdlf_model_node_shape(model, sdlf_model_output(model, 0));
+    int64_t classes = output.rank > 1 ? output.dim[1] : 1;
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < sdlf_model_input_count(model) && status == SDLF_OK; i++) {
+        const char *name = sdlf_model_layer(model, sdlf_model_input(model, i).layer)->name;
+        if (strcmp(name, labels) != 0) status = write_random(plan, name, classes, seed + (uint64_t)i);
+    }
+    if (status == SDLF_OK && mode == SDLF_TRAIN) status = write_random(plan, labels, classes, seed);
     return status;
 }
