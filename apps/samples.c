@@ -101,7 +101,9 @@ static sdlf_status write_random(sdlf_plan *plan, const char *input, int64_t clas
 sdlf_status samples_write_random(sdlf_plan *plan, sdlf_model *model, sdlf_mode mode, uint64_t seed)
 {
     const char *labels = labels_of(model);
-    sdlf_shape output = sdlf_model_node_shape(model, sdlf_model_output(model, 0));
+    sdlf_node last = {.layer = sdlf_model_layer_count(model) - 1};
+    if (sdlf_model_output_count(model) > 0) last = sdlf_model_output(model, 0);
+    sdlf_shape output = sdlf_model_node_shape(model, last);
     int64_t classes = output.rank > 1 ? output.dim[1] : 1;
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < sdlf_model_input_count(model) && status == SDLF_OK; i++) {

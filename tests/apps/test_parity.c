@@ -101,6 +101,51 @@ static void all_calculators_agree(void)
     sdlf_calculator_close(reference);
 }
 
+/* With labels and a loss of its own, on a data set and on random numbers. */
+static sdlf_model *with_loss(void)
+{
+    sdlf_model *net = sdlf_model_create("with_loss");
+    sdlf_node labels = sdlf_input(net, "digit", SDLF_INT32, SDLF_SCALAR);
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(1, 28, 28));
+    x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 10});
+    sdlf_output(net, "class", x);
+    sdlf_softmax_cross_entropy(net, x, labels, NULL);
+    return net;
+}
+
+static void a_loss_of_its_own(void)
+{
+    sdlf_calculator *reference = NULL, *cpu = NULL;
+    sdlf_dataset *digits = NULL;
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    CHECK_OK(sdlf_calculator_open(&cpu, "cpu", NULL));
+    CHECK_OK(sdlf_dataset_open(&digits, "digits:10", SDLF_SPLIT_TRAIN));
+    for (int random = 0; random < 2; random++) {
+        parity_options options = {.calculator = {reference, cpu},
+                                  .data = random ? NULL : digits,
+                                  .batch = 10,
+                                  .mode = SDLF_TRAIN,
+                                  .dtype = SDLF_FLOAT32,
+                                  .tolerance = 2e-5,
+                                  .seed = 1};
+        for (int side = 0; side < 2; side++) {
+            options.model[side] = with_loss();
+            CHECK_OK(sdlf_model_build(options.model[side], 1));
+        }
+        parity_result r;
+        CHECK_OK(parity_run(&r, &options));
+        CHECK_EQUAL(r.first, -1);
+        CHECK_EQUAL(count_kind(&r, PARITY_PARAMETER), 2);
+        CHECK_EQUAL(count_kind(&r, PARITY_OUTPUT), 2);
+        parity_release(&r);
+        sdlf_model_free(options.model[0]);
+        sdlf_model_free(options.model[1]);
+    }
+    sdlf_dataset_free(digits);
+    sdlf_calculator_close(cpu);
+    sdlf_calculator_close(reference);
+}
+
 /* ---- a calculator that computes wrongly ---- */
 
 static sdlf_calculator_class crooked_class;
@@ -248,6 +293,7 @@ int main(void)
 {
     RUN(errors_are_shares_of_the_largest);
     RUN(all_calculators_agree);
+    RUN(a_loss_of_its_own);
     RUN(what_is_wrong_is_named);
     RUN(kinks_are_no_mistakes);
     RUN(the_program);
