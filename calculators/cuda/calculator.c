@@ -231,6 +231,7 @@ static sdlf_status record_end_cuda(sdlf_calculator *base, void **recording)
     cudaGraphExec_t executable = NULL;
     sdlf_status status = cuda_check(cudaStreamEndCapture(cuda_stream(base), &graph), "recording");
     if (status == SDLF_OK) status = cuda_check(cudaGraphInstantiate(&executable, graph, 0), "CUDA graph");
+    if (status == SDLF_OK) status = cuda_check(cudaGraphUpload(executable, cuda_stream(base)), "CUDA graph");
     if (graph != NULL) cudaGraphDestroy(graph);
     *recording = executable;
     return status;

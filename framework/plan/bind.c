@@ -289,5 +289,5 @@ sdlf_status plan_bind(sdlf_plan *plan)
     if (status == SDLF_OK) status = plan_set_control(plan, CONTROL_ONE, 1);
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, 0);
     if (status == SDLF_OK) status = sdlf_plan_clear_metrics(plan);
-    return status;
+    return status == SDLF_OK ? plan_warm_up(plan) : status;
 }

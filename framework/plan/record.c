@@ -62,6 +62,18 @@ static sdlf_status record(sdlf_plan *plan, plan_recording *kept, int count)
     return status != SDLF_OK ? sdlf_fail(status, "%s", cause) : ended;
 }
 
+sdlf_status plan_record_ahead(sdlf_plan *plan)
+{
+    sdlf_status status = SDLF_OK;
+    plan_recording *kept[2] = {&plan->step_recording, &plan->steps_recording};
+    for (int i = 0; i < (plan_holds_data(plan) ? 2 : 1) && status == SDLF_OK; i++) {
+        if (kept[i]->calculator == NULL || kept[i]->recording != NULL) continue;
+        kept[i]->warm = true;
+        status = record(plan, kept[i], plan->step_count);
+    }
+    return status;
+}
+
 sdlf_status plan_run_pass(sdlf_plan *plan, plan_recording *kept, int count)
 {
     if (kept->calculator == NULL || !kept->warm) {

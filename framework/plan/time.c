@@ -30,8 +30,7 @@ static size_t snapshot(sdlf_model *model, char *saved, bool restore)
     return offset;
 }
 
-/* Bring the parameters and states that this plan uses, its own and those it shares, to the model, or back from there. */
-static sdlf_status move_parameters(sdlf_plan *plan, bool load)
+sdlf_status plan_move_parameters(sdlf_plan *plan, bool load)
 {
     sdlf_status status = SDLF_OK;
     for (; plan != NULL && status == SDLF_OK; plan = plan->options.share)
@@ -57,7 +56,7 @@ sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats)
 {
     if (repeats < 1) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan timing: repeats must be at least 1, not %d", repeats);
     sdlf_metrics metrics;
-    sdlf_status status = move_parameters(plan, false);
+    sdlf_status status = plan_move_parameters(plan, false);
     if (status == SDLF_OK) status = sdlf_plan_metrics(plan, &metrics);
     if (status != SDLF_OK) return status;
     char *saved = malloc(snapshot(plan->model, NULL, false) + 1);
@@ -78,7 +77,7 @@ sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats)
     }
     snapshot(plan->model, saved, true);
     plan->feed.steps = plan->feed.done = 0; /* the epoch under way is over */
-    sdlf_status restored = move_parameters(plan, true);
+    sdlf_status restored = plan_move_parameters(plan, true);
     if (status == SDLF_OK) status = restored;
     if (sdlf_tensor_present(&plan->metrics)) {
         const double sums[3] = {metrics.loss_sum, metrics.correct, metrics.samples};

@@ -194,15 +194,55 @@ static void a_failed_recording_tells_the_cause(void)
     sdlf_model *net = small_cnn();
     sdlf_plan *plan = NULL;
     sdlf_feed data = make_feed();
-    CHECK_OK(sdlf_plan_create(
-        &plan, net, &(sdlf_plan_options){.batch = BATCH, .mode = SDLF_TRAIN, .forward = calculator, .feed = &data}));
-    CHECK_OK(sdlf_plan_begin_epoch(plan, &(sdlf_epoch){.order = order, .order_count = SAMPLES, .rates = rates}));
-    CHECK_OK(sdlf_plan_run(plan, 1));
-    CHECK_FAILS(sdlf_plan_run(plan, 1), SDLF_ERROR_DEVICE, "a kernel broke");
-    CHECK_FAILS(sdlf_plan_run(plan, 40), SDLF_ERROR_DEVICE, "a kernel broke");
+    sdlf_plan_options options = {.batch = BATCH, .mode = SDLF_TRAIN, .forward = calculator, .feed = &data};
+    CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_DEVICE, "a kernel broke");
+    options.feed = NULL; /* then it is recorded when it has run once */
+    CHECK_OK(sdlf_plan_create(&plan, net, &options));
+    CHECK_OK(sdlf_plan_step(plan, 0.1f));
+    CHECK_FAILS(sdlf_plan_step(plan, 0.1f), SDLF_ERROR_DEVICE, "a kernel broke");
     sdlf_plan_free(plan);
     sdlf_model_free(net);
     sdlf_calculator_close(calculator);
+}
+
+/* Making a plan with a feed runs a step; nothing shows it, not in what another plan shares with it. */
+static void warming_up_leaves_no_trace(void)
+{
+    for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
+        sdlf_calculator *calculator = NULL;
+        if (!CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(i)->name, NULL))) continue;
+        uint32_t hash[2];
+        for (int shared = 0; shared < 2; shared++) {
+            sdlf_model *net = dropping_cnn();
+            sdlf_plan *plan = NULL, *other = NULL;
+            sdlf_feed data = make_feed();
+            sdlf_metrics metrics;
+            sdlf_plan_options options = {.batch = BATCH,
+                                         .mode = SDLF_TRAIN,
+                                         .forward = calculator,
+                                         .feed = &data,
+                                         .optimizer = sdlf_sgd(.momentum = 0.9f)};
+            sdlf_epoch epoch = {.order_count = SAMPLES, .rates = rates};
+            CHECK_OK(sdlf_plan_create(&plan, net, &options));
+            CHECK_EQUAL(sdlf_plan_step_number(plan), 0);
+            CHECK_FAILS(sdlf_plan_run(plan, 1), SDLF_ERROR_ARGUMENT, "0 of the epoch are left");
+            CHECK_OK(sdlf_plan_metrics(plan, &metrics));
+            CHECK_CLOSE(metrics.samples, 0, 0);
+            CHECK_OK(sdlf_plan_begin_epoch(plan, &epoch));
+            CHECK_OK(sdlf_plan_run(plan, 20));
+            options.share = plan;
+            options.batch = 1;
+            if (shared) CHECK_OK(sdlf_plan_create(&other, net, &options));
+            CHECK_OK(sdlf_plan_run(plan, 20));
+            CHECK_OK(sdlf_plan_store_parameters(plan));
+            hash[shared] = sdlf_model_hash(net);
+            sdlf_plan_free(other);
+            sdlf_plan_free(plan);
+            sdlf_model_free(net);
+        }
+        CHECK_EQUAL(hash[1], hash[0]);
+        sdlf_calculator_close(calculator);
+    }
 }
 
 /* Two queues of one device would not wait for each other. */
@@ -265,6 +305,7 @@ int main(void)
     RUN(inference_is_the_same_too);
     RUN(marks_look_between_steps);
     RUN(a_failed_recording_tells_the_cause);
+    RUN(warming_up_leaves_no_trace);
     RUN(sharing_wants_the_same_calculator);
     RUN(a_model_in_use_keeps_its_parameters);
     return test_summary();
