@@ -145,13 +145,13 @@ static sdlf_status compare_layers(session *s, epoch_comparison *b)
     return status;
 }
 
-static sdlf_status bench_batch(session *s, epoch_comparison *b)
+static sdlf_status bench_batch(session *s, epoch_comparison *b, sdlf_model *model)
 {
-    sdlf_status status = SDLF_OK;
     if (b->batch > s->data->samples.shape.dim[0]) {
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--batch %lld: %s has %lld samples", (long long)b->batch, s->data->name,
                          (long long)s->data->samples.shape.dim[0]);
     }
+    sdlf_status status = machine_check_training(s->side[0], model, b->batch);
     for (int side = LAYER_TIMES_SIDES - 1; side >= 0 && status == SDLF_OK; side--) status = time_epoch(s, b, side);
     return status == SDLF_OK ? compare_layers(s, b) : status;
 }
@@ -175,7 +175,7 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     s->report.data = s->data->name;
     s->report.math = sdlf_math_name((sdlf_math)s->set.choice.math);
     for (int i = 0; i < s->report.count && status == SDLF_OK; i++) {
-        status = bench_batch(s, &s->report.batch[i]);
+        status = bench_batch(s, &s->report.batch[i], *model);
         if (status == SDLF_OK && text) epoch_print(&out, &s->report, &s->report.batch[i]);
     }
     if (status != SDLF_OK) return status;

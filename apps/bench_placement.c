@@ -100,7 +100,7 @@ static sdlf_status measure_row(const session *s, placement_experiment *e, int in
     return status;
 }
 
-static sdlf_status run_experiment(session *s, int64_t batch, int64_t iterations, const sdlf_model *model)
+static sdlf_status run_experiment(session *s, int64_t batch, int64_t iterations, sdlf_model *model)
 {
     placement_experiment *e = &s->report.experiment[s->report.count++];
     e->batch = batch;
@@ -111,7 +111,7 @@ static sdlf_status run_experiment(session *s, int64_t batch, int64_t iterations,
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "a batch of %s: %s has %s samples", number_count(batch).text,
                          s->data->name, number_count(s->data->samples.shape.dim[0]).text);
     }
-    sdlf_status status = SDLF_OK;
+    sdlf_status status = machine_check_training(s->calculators.host, model, batch);
     for (int i = 0; i < e->count && status == SDLF_OK; i++) {
         if (!e->row[i].missing[0]) status = measure_row(s, e, i);
     }
@@ -119,7 +119,7 @@ static sdlf_status run_experiment(session *s, int64_t batch, int64_t iterations,
     return status;
 }
 
-static sdlf_status run_experiments(session *s, const sdlf_model *model)
+static sdlf_status run_experiments(session *s, sdlf_model *model)
 {
     if (s->set.batch) return run_experiment(s, s->set.batch, s->set.batch == 16 ? 5 : 50, model);
     sdlf_status status = run_experiment(s, 16, 5, model);

@@ -80,3 +80,15 @@ sdlf_status machine_check_memory(const machine *m, int64_t bytes)
     return sdlf_fail(SDLF_ERROR_MEMORY, "%s are needed and this machine has %s; a smaller --batch needs less",
                      number_bytes(bytes).text, number_bytes(memory).text);
 }
+
+sdlf_status machine_check_training(sdlf_calculator *host, sdlf_model *model, int64_t batch)
+{
+    sdlf_memory_info memory;
+    const machine alone = {.calculator = {host}, .count = 1};
+    sdlf_status status = sdlf_plan_measure(
+        &memory, model,
+        &(sdlf_plan_options){
+            .batch = batch, .mode = SDLF_TRAIN, .forward = host, .optimizer = sdlf_sgd(.momentum = 0.9f)});
+    if (status != SDLF_OK) return status;
+    return machine_check_memory(&alone, memory.arena + memory.parameters + memory.states);
+}

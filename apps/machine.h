@@ -3,6 +3,7 @@
 #define SDLF_APPS_MACHINE_H
 
 #include <sdlf/calculator.h>
+#include <sdlf/plan.h>
 
 #include "apps/arguments.h"
 
@@ -40,5 +41,8 @@ int64_t machine_memory(void);
 /* SDLF_ERROR_MEMORY if `bytes` are more than the machine has, before it is brought to its knees. What a device's memory
  * holds is left to the device to refuse. */
 sdlf_status machine_check_memory(const machine *machine, int64_t bytes);
+
+/* The same for training `model` with this batch on a calculator of the host, before any plan is made. */
+sdlf_status machine_check_training(sdlf_calculator *host, sdlf_model *model, int64_t batch);
 
 #endif
