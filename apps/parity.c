@@ -31,7 +31,7 @@ static const argument parity_arguments[] = {
     {"b", ARGUMENT_TEXT, offsetof(settings, side[1]), "CALC[:MATH]", .fallback = "cpu",
      .help = "the other; the same one in another mode, too"},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
-     .help = "a network from the list below, or FILE.json (default: simple_cnn)"},
+     .help = "a network from the list below, FILE.json or FILE.onnx (default: simple_cnn)"},
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE",
      .help = "parameters, and the network that they bring unless --net names one"},
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET",

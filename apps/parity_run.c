@@ -104,14 +104,19 @@ static bool find_pair(const comparing *c, int index, bool gradient, sdlf_binding
     return sdlf_dtype_is_float(pair[0].tensor.dtype);
 }
 
+/* A loss near zero is the difference of larger numbers: its scale is no less than 1. */
 static sdlf_status compare_outputs(comparing *c)
 {
     sdlf_status status = SDLF_OK;
     for (int i = 0; i <= sdlf_model_layer_count(c->options->model[0]) && status == SDLF_OK; i++) {
         sdlf_binding pair[2];
+        const sdlf_layer_class *type = layer_class(c, i);
         if (!find_pair(c, i, false, pair)) continue;
-        status = compare(
-            c, pair, (parity_entry){.kind = PARITY_OUTPUT, .layer = layer_name(c, i), .type = layer_class(c, i)->name});
+        status = compare(c, pair,
+                         (parity_entry){.kind = PARITY_OUTPUT,
+                                        .layer = layer_name(c, i),
+                                        .type = type->name,
+                                        .error.scale = type->is_loss ? 1 : 0});
     }
     return status;
 }
