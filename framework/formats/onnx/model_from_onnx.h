@@ -8,4 +8,8 @@
 sdlf_status model_from_onnx_bytes(sdlf_model **model, const void *bytes, size_t size, const char *name,
                                   const sdlf_onnx_options *options);
 
+/* As sdlf_onnx_inspect. */
+sdlf_status onnx_inspect_bytes(sdlf_onnx_report **report, const void *bytes, size_t size, const char *name,
+                               const sdlf_onnx_options *options);
+
 #endif

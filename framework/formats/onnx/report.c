@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/formats/onnx/model_from_onnx.h"
+
 static const char *keep(sdlf_onnx_report *report, const char *text)
 {
     onnx_arena *arena = report->memory;
@@ -85,36 +87,49 @@ sdlf_status onnx_report_node(onnx_import *import, const onnx_context *c, sdlf_st
     return SDLF_OK;
 }
 
-sdlf_status sdlf_onnx_inspect(sdlf_onnx_report **result, const char *path, const sdlf_onnx_options *options)
+/* The file was opened, or could not be: `status`. It is closed here. */
+static sdlf_status inspect(sdlf_onnx_report **result, onnx_file *file, sdlf_status status,
+                           const sdlf_onnx_options *options)
 {
     *result = NULL;
-    sdlf_onnx_report *report = calloc(1, sizeof *report);
-    onnx_arena *arena = calloc(1, sizeof *arena);
-    onnx_file file;
-    if (report == NULL || arena == NULL) {
-        free(report);
-        free(arena);
-        return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", path);
-    }
-    report->memory = arena;
-    sdlf_status status = onnx_file_open(&file, path);
+    sdlf_onnx_report *report = status == SDLF_OK ? calloc(1, sizeof *report) : NULL;
+    onnx_arena *arena = report != NULL ? calloc(1, sizeof *arena) : NULL;
+    if (status == SDLF_OK && arena == NULL) status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", file->path);
     if (status == SDLF_OK) {
-        report->ir_version = file.ir_version;
-        report->opset = file.opset;
-        report->file_bytes = (int64_t)file.map.size;
-        report->weight_bytes = file.initializer_bytes;
-        report->producer = keep(report, file.producer);
-        report->graph = keep(report, file.graph_name);
-        sdlf_status made = onnx_import_run(&report->model, &file, options, report, false);
+        report->memory = arena;
+        report->ir_version = file->ir_version;
+        report->opset = file->opset;
+        report->file_bytes = (int64_t)file->map.size;
+        report->weight_bytes = file->initializer_bytes;
+        report->producer = keep(report, file->producer);
+        report->graph = keep(report, file->graph_name);
+        sdlf_status made = onnx_import_run(&report->model, file, options, report, false);
         onnx_report_failure(report, made);
         if (made == SDLF_ERROR_MEMORY) status = made;
     }
-    onnx_file_close(&file);
-    if (status == SDLF_OK)
+    onnx_file_close(file);
+    if (status == SDLF_OK) {
         *result = report;
-    else
-        sdlf_onnx_report_free(report);
+    } else {
+        if (arena == NULL)
+            free(report);
+        else
+            sdlf_onnx_report_free(report);
+    }
     return status;
+}
+
+sdlf_status sdlf_onnx_inspect(sdlf_onnx_report **report, const char *path, const sdlf_onnx_options *options)
+{
+    onnx_file file;
+    return inspect(report, &file, onnx_file_open(&file, path), options);
+}
+
+sdlf_status onnx_inspect_bytes(sdlf_onnx_report **report, const void *bytes, size_t size, const char *name,
+                               const sdlf_onnx_options *options)
+{
+    onnx_file file;
+    return inspect(report, &file, onnx_file_parse(&file, bytes, size, name), options);
 }
 
 void sdlf_onnx_report_free(sdlf_onnx_report *report)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "framework/formats/npy.h"
+#include "framework/formats/onnx/model_from_onnx.h"
 
 static sdlf_status refuse(const char *path)
 {
@@ -25,6 +26,22 @@ sdlf_status sdlf_onnx_inspect(sdlf_onnx_report **report, const char *path, const
     (void)options;
     *report = NULL;
     return refuse(path);
+}
+
+sdlf_status model_from_onnx_bytes(sdlf_model **model, const void *bytes, size_t size, const char *name,
+                                  const sdlf_onnx_options *options)
+{
+    (void)bytes;
+    (void)size;
+    return sdlf_model_from_onnx(model, name, options);
+}
+
+sdlf_status onnx_inspect_bytes(sdlf_onnx_report **report, const void *bytes, size_t size, const char *name,
+                               const sdlf_onnx_options *options)
+{
+    (void)bytes;
+    (void)size;
+    return sdlf_onnx_inspect(report, name, options);
 }
 
 void sdlf_onnx_report_free(sdlf_onnx_report *report)

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Compare SDLF with onnxruntime on networks for ImageNet, made here with fixed seeds, or on ONNX files of your own.
+
+    scripts/compare-onnxruntime.py [--sdlf build/sdlf] [--folder FOLDER] [--dtype float32] [--calculator cpu]
+                                   [NAME or FILE.onnx ...]
+
+Names are torchvision's (vgg16, mobilenet_v2, resnet18, resnet50, squeezenet1_1, densenet121, googlenet, inception_v3,
+shufflenet_v2_x1_0, efficientnet_b0); each is exported once into FOLDER with weights drawn from seed 1 and normalisations that
+have seen some noise. Both programs get the same random input; what is printed is the largest difference as a part of the
+output's range. The exit status is 1 if one is above 1e-4. Needs numpy, onnxruntime, and for names torch, torchvision and onnx.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+SIZES = {"vgg16": 244, "inception_v3": 299}
+NAMES = ["vgg16", "mobilenet_v2", "resnet18", "resnet50", "squeezenet1_1", "densenet121", "googlenet", "inception_v3",
+         "shufflenet_v2_x1_0", "efficientnet_b0"]
+
+
+def export(name, path):
+    """The network in inference, its normalisations with statistics of random pictures, as ONNX."""
+    import torch
+    import torchvision
+
+    torch.manual_seed(1)
+    extra = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
+    network = torchvision.models.get_model(name, weights=None, **extra)
+    size = SIZES.get(name, 224)
+    network.train()
+    for module in network.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    with torch.no_grad():
+        for _ in range(2):
+            network(torch.randn(2, 3, size, size))
+    network.eval()
+    with torch.no_grad():
+        torch.onnx.export(network, torch.randn(1, 3, size, size), path, opset_version=17, dynamo=False,
+                          input_names=["image"], output_names=["class"], dynamic_axes={"image": {0: "N"}})
+
+
+def compare(path, arguments, folder):
+    """(largest difference / range, range, where both have their maximum) over all outputs."""
+    import onnxruntime
+
+    random = np.random.default_rng(7)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    feed, words = {}, []
+    for i, value in enumerate(session.get_inputs()):
+        shape = [d if isinstance(d, int) and d > 0 else 1 for d in value.shape]
+        feed[value.name] = random.standard_normal(shape).astype(np.float32)
+        file = os.path.join(folder, f"in{i}.npy")
+        np.save(file, feed[value.name])
+        words += ["--input", f"{value.name}={file}"]
+    outputs = [v.name for v in session.get_outputs()]
+    for i, name in enumerate(outputs):
+        words += ["--output", f"{name}={os.path.join(folder, f'out{i}.npy')}"]
+    subprocess.run([arguments.sdlf, "run", path, "--dtype", arguments.dtype, "--calculator", arguments.calculator, *words],
+                   check=True, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_WAIT_POLICY": "passive"})
+    worst, scale = 0.0, 0.0
+    for i, expected in enumerate(session.run(None, feed)):
+        found = np.load(os.path.join(folder, f"out{i}.npy"))
+        spread = float(expected.max() - expected.min())
+        spread = spread if spread > 0 else max(float(np.abs(expected).max()), 1e-30)
+        worst = max(worst, float(np.abs(found - expected).max()) / spread)
+        scale = max(scale, spread)
+    return worst, scale
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=NAMES)
+    parser.add_argument("--sdlf", default="build/sdlf")
+    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "sdlf-onnx"))
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--calculator", default="cpu")
+    arguments = parser.parse_args()
+    os.makedirs(arguments.folder, exist_ok=True)
+    bad = 0
+    print(f"{'network':<28} {'difference / range':>18} {'range':>12}")
+    for name in arguments.names:
+        path = name if name.endswith(".onnx") else os.path.join(arguments.folder, name + ".onnx")
+        try:
+            if not os.path.exists(path):
+                export(name, path)
+            with tempfile.TemporaryDirectory() as folder:
+                worst, scale = compare(path, arguments, folder)
+            bad += worst > 1e-4
+            print(f"{os.path.basename(path)[:-5]:<28} {worst:>18.2e} {scale:>12.4g}", flush=True)
+        except subprocess.CalledProcessError:
+            bad += 1
+            print(f"{os.path.basename(path)[:-5]:<28} {'not run':>18}", flush=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
