@@ -5,12 +5,13 @@
 #include "apps/arguments.h"
 #include "apps/bench.h"
 #include "apps/command.h"
+#include "apps/network.h"
 #include "apps/suggest.h"
 #include "apps/terminal.h"
 #include "apps/wrap.h"
 
 /* The first is the one that runs when none is named. */
-static const bench *const benches[] = {&network_bench, &epoch_bench, &placement_bench};
+static const bench *const benches[] = {&network_bench, &epoch_bench, &placement_bench, &model_bench};
 enum { BENCH_COUNT = sizeof benches / sizeof benches[0] };
 
 void bench_print_list(void)
@@ -27,6 +28,7 @@ void bench_print_list(void)
 static int run(int count, char **words)
 {
     if (count == 0 || words[0][0] == '-') return benches[0]->run(count, words);
+    if (network_is_onnx(words[0])) return model_bench.run(count, words);
     suggestion s = {.word = words[0]};
     for (int i = 0; i < BENCH_COUNT; i++) {
         if (strcmp(benches[i]->name, words[0]) == 0) return benches[i]->run(count - 1, words + 1);

@@ -11,6 +11,7 @@ typedef struct bench {
 extern const bench network_bench;
 extern const bench placement_bench;
 extern const bench epoch_bench;
+extern const bench model_bench;
 
 /* Prints the benchmarks, for help. */
 void bench_print_list(void);

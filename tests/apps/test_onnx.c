@@ -121,6 +121,18 @@ static void run_says_what_is_wrong(void)
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--dim", "height"), "--dim height");
 }
 
+static void bench_times_every_layer(void)
+{
+    const program *p = SDLF(0, "bench", fixture("small_cnn/model.onnx"), "--repeats", "3", "--calculator", "reference");
+    CHECK_SAYS(p, "1x4x6x6");
+    CHECK_SAYS(p, "total");
+    p = SDLF(0, "bench", "model", fixture("small_cnn/model.onnx"), "--repeats", "3", "--json");
+    json_t *json = json_loads(p->out, 0, NULL);
+    CHECK(json_real_value(json_object_get(json, "seconds")) > 0);
+    CHECK((int64_t)json_array_size(json_object_get(json, "layers")) >= 4);
+    json_decref(json);
+}
+
 /* A constant picture stays constant, a ramp a ramp, whatever the sizes. */
 static void resampling_keeps_what_is_even(void)
 {
@@ -149,6 +161,7 @@ int main(void)
         RUN(run_gives_what_was_computed_elsewhere);
         RUN(run_takes_pictures);
         RUN(run_says_what_is_wrong);
+        RUN(bench_times_every_layer);
     }
     return test_summary();
 }

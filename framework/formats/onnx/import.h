@@ -110,6 +110,8 @@ extern const onnx_operator onnx_move_operators[];
 extern const onnx_operator onnx_gather_operators[];
 extern const onnx_operator onnx_reduction_operators[];
 extern const onnx_operator onnx_composed_operators[];
+extern const onnx_operator onnx_pad_operators[];
+extern const onnx_operator onnx_quantize_operators[];
 extern const onnx_operator onnx_constant_operators[];
 
 /* The row for that name and opset; NULL: none. `other` says why: a row of that name for other opsets, or NULL. */
