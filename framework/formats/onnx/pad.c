@@ -55,8 +55,7 @@ static void convert_pad(onnx_context *c)
     pad_mode mode = mode_of(c);
     sdlf_pad_options options = {.before = {.rank = rank}, .after = {.rank = rank}, .value = (float)value};
     int count = axes.count >= 0 ? axes.count : rank;
-    if (onnx_ok(c) && pads.count != 2 * count)
-        onnx_wrong(c, "%d pads for %d axes", pads.count, count);
+    if (onnx_ok(c) && pads.count != 2 * count) onnx_wrong(c, "%d pads for %d axes", pads.count, count);
     for (int i = 0; i < count && onnx_ok(c); i++) {
         int axis = axes.count >= 0 ? onnx_axis(c, axes.item[i], rank) : i;
         if (!onnx_ok(c)) return;

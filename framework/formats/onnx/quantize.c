@@ -29,9 +29,12 @@ static void convert_quantize(onnx_context *c)
     onnx_flow x = onnx_in(c, 0);
     int64_t type = onnx_integer(c, "output_dtype", 0);
     check(c);
-    sdlf_dtype dtype = type == 0 ? SDLF_UINT8 : type < ONNX_TYPE_COUNT && type > 0 ? onnx_type_dtype((int)type) : SDLF_NONE;
+    sdlf_dtype dtype = type == 0                            ? SDLF_UINT8
+                       : type < ONNX_TYPE_COUNT && type > 0 ? onnx_type_dtype((int)type)
+                                                            : SDLF_NONE;
     if (onnx_has(c, 2)) {
-        dtype = c->input[2]->kind == ONNX_CONSTANT ? onnx_type_dtype(c->input[2]->tensor.type) : c->input[2]->flow.dtype;
+        dtype =
+            c->input[2]->kind == ONNX_CONSTANT ? onnx_type_dtype(c->input[2]->tensor.type) : c->input[2]->flow.dtype;
     }
     if (dtype != SDLF_UINT8 && dtype != SDLF_INT8) onnx_unsupported(c, "to %s", sdlf_dtype_name(dtype));
     onnx_flow quotient[] = {x, along_axis(c, 1, x.shape)};

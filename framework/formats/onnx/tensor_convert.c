@@ -36,8 +36,8 @@ static void convert_block(const onnx_tensor *tensor, const uint8_t *from, int64_
 void onnx_tensor_convert(const onnx_tensor *tensor, int64_t first, int64_t count, sdlf_dtype to, void *out)
 {
     size_t size = onnx_type_size(tensor->type), to_size = sdlf_dtype_size(to);
-    const uint8_t *from = (const uint8_t *)tensor->data + (tensor->uniform ? 0 : (size_t)first * size);
     if (count <= 0) return;
+    const uint8_t *from = (const uint8_t *)tensor->data + (tensor->uniform ? 0 : (size_t)first * size);
     if (tensor->uniform) {
         convert_block(tensor, tensor->data, 1, to, out);
         for (int64_t i = 1; i < count; i++) memcpy((char *)out + (size_t)i * to_size, out, to_size);
