@@ -164,11 +164,11 @@ static sdlf_status print_json(const session *s)
     json_t *layers = json_array();
     for (int i = 0; i < sdlf_plan_layer_count(s->plan); i++) {
         sdlf_layer_info info = sdlf_plan_layer_info(s->plan, i);
-        json_array_append_new(layers, json_pack("{so so so so sI sI}", "layer", json_text(info.layer), "shape",
-                                                json_shape(info.shape), "calculator", json_text(info.forward),
-                                                "seconds", json_number(info.forward_seconds), "flops",
-                                                (json_int_t)info.forward_cost.flops, "bytes",
-                                                (json_int_t)info.forward_cost.bytes));
+        json_array_append_new(layers,
+                              json_pack("{so so so so sI sI}", "layer", json_text(info.layer), "shape",
+                                        json_shape(info.shape), "calculator", json_text(info.forward), "seconds",
+                                        json_number(info.forward_seconds), "flops", (json_int_t)info.forward_cost.flops,
+                                        "bytes", (json_int_t)info.forward_cost.bytes));
     }
     sdlf_memory_info memory = sdlf_plan_memory(s->plan);
     json_t *all = json_pack("{so so so sI sI sI so}", "model", json_text(s->path), "load_seconds",
@@ -190,7 +190,8 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "bench model",
         .synopsis = "[options] MODEL",
-        .text = "Time a model from an ONNX or a safetensors file on random input: a whole run, and every layer. 'sdlf bench "
+        .text = "Time a model from an ONNX or a safetensors file on random input: a whole run, and every layer. 'sdlf "
+                "bench "
                 "FILE.onnx' is the same.",
         .parts = parts,
         .operands_minimum = 1,
