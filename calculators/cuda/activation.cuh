@@ -5,7 +5,7 @@
 #include "calculators/cuda/kernels.cuh"
 
 /* The functions that convolutional networks have rarely: a call, so that others need not pay for them. */
-template <typename T> static __device__ __noinline__ T activation_slope_rarely(const sdlf_activation &activation, T v)
+template <typename T> static __device__ __noinline__ T activation_slope_rarely(sdlf_activation activation, T v)
 {
     const T alpha = T(activation.alpha), beta = T(activation.beta), half = T(0.5);
     const T scale = T(0.79788456080286535588), cubic = T(0.044715); /* gelu_tanh's */

@@ -15,21 +15,32 @@ template <typename T> struct pool_forward {
     pool_geometry g;
 };
 
-/* The largest of four convolutions and 0, and which attain it. */
-template <typename T> static __device__ T pool_four(const T *four, bool first_alone, unsigned &marks)
+/* The larger one; NaN wins. */
+static __device__ __forceinline__ float larger(float a, float b)
 {
-    T largest = 0;
+#if __CUDA_ARCH__ >= 800
+    float c;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+    return c;
+#else
+    return a > b || a != a ? a : b;
+#endif
+}
+
+static __device__ __forceinline__ double larger(double a, double b)
+{
+    return a > b || a != a ? a : b;
+}
+
+/* The largest of four convolutions and 0, and which attain it. */
+template <typename T> static __device__ __forceinline__ T pool_four(const T *four, bool first_alone, unsigned &marks)
+{
+    T largest = larger(larger(four[0], four[1]), larger(four[2], four[3]));
     marks = 0;
+    if (!(largest > T(0))) return largest != largest ? largest : T(0);
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        if (four[i] > largest || four[i] != four[i]) {
-            largest = four[i];
-            marks = 1u << i;
-        } else if (four[i] == largest && four[i] > T(0) && !first_alone) {
-            marks |= 1u << i;
-        }
-    }
-    if (largest != largest) marks = 0;
+    for (int i = 0; i < 4; i++) marks |= four[i] == largest ? 1u << i : 0u;
+    if (first_alone) marks &= 0u - marks;
     return largest;
 }
 
@@ -54,19 +65,26 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward(pool_forwa
     bool valid = window < g.batch * area;
     int n = valid ? window / area : 0, at = valid ? window % area : 0;
     int row = 2 * (at / g.out_width) - g.top, column = 2 * (at % g.out_width) - g.left;
-    T sums[FILTERS][4] = {};
+    T sums[FILTERS][4];
+#pragma unroll
+    for (int f = 0; f < FILTERS; f++) {
+        T offset = p.bias != nullptr && k0 + f < g.filters ? p.bias[k0 + f] : T(0);
+        for (int i = 0; i < 4; i++) sums[f][i] = offset;
+    }
     for (int c = 0; c < g.channels; c++) {
         if (c % CHANNELS == 0) {
             __syncthreads();
             load_weights<T, R, FILTERS>(weights, p, k0, c, min(CHANNELS, g.channels - c));
             __syncthreads();
         }
-        const T *plane = p.x + (n * g.channels + c) * g.height * g.width;
+        const T *corner = p.x + ((n * g.channels + c) * g.height + row) * g.width + column; /* may lie outside */
         T patch[R + 1][R + 1];
 #pragma unroll
         for (int r = 0; r <= R; r++) {
+            bool inside = row + r >= 0 && row + r < g.height;
 #pragma unroll
-            for (int s = 0; s <= R; s++) patch[r][s] = pool_pixel(plane, g, row + r, column + s);
+            for (int s = 0; s <= R; s++)
+                patch[r][s] = inside && column + s >= 0 && column + s < g.width ? corner[r * g.width + s] : T(0);
         }
 #pragma unroll
         for (int r = 0; r < R; r++) {
@@ -87,8 +105,6 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward(pool_forwa
     for (int f = 0; f < FILTERS; f++) {
         int k = k0 + f;
         if (!valid || k >= g.filters) break;
-        T offset = p.bias != nullptr ? p.bias[k] : T(0);
-        for (int i = 0; i < 4; i++) sums[f][i] += offset;
         unsigned marks;
         int64_t e = static_cast<int64_t>(n * g.filters + k) * area + at;
         p.y[e] = pool_four(sums[f], g.first, marks);
@@ -104,7 +120,7 @@ static void launch(const cuda_calculator *calculator, const pool_forward<T> &p)
     conv2d_pool_forward<T, R, FILTERS><<<grid, THREADS, 0, calculator->stream>>>(p);
 }
 
-/* Eight filters a thread, or four where that leaves multiprocessors without work. */
+/* Eight filters a thread, or fewer where that leaves multiprocessors without work. */
 extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
@@ -114,9 +130,11 @@ extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, 
         using T = decltype(zero);
         const pool_forward<T> p = {data_of<T>(x), data_of<T>(op->in[1]),         optional<T>(op->in[2]),
                                    data_of<T>(y), optional<uint8_t>(op->out[1]), pool_geometry_of(op, x, y)};
-        bool few = sdlf_tensor_count(&y) / (8 * THREADS) < 4 * calculator->multiprocessors;
+        int64_t threads = static_cast<int64_t>(THREADS) * calculator->multiprocessors; /* one block each */
         with_side(op->conv2d_pool.window.size[0], [&](auto side) {
-            if (few)
+            if (sdlf_tensor_count(&y) < 4 * threads)
+                launch<T, side.value, 2>(calculator, p);
+            else if (sdlf_tensor_count(&y) < 32 * threads)
                 launch<T, side.value, 4>(calculator, p);
             else
                 launch<T, side.value, 8>(calculator, p);

@@ -20,22 +20,30 @@ template <typename T> struct pool_input {
     int line, da_lines; /* of a filter's da in shared memory */
 };
 
-/* da of filters k0 ... for the block's rows h0 ...: line i is row h0 + top - (R - 1) + i, column j is left - (R - 1) + j. */
+/* da of filters k0 ... for the block's rows h0 ...: line i is row h0 + top - (R - 1) + i, column j is left - (R - 1) + j. What
+ * lies outside stays 0. Every window that touches a line writes its four numbers. */
 template <typename T, int R> static __device__ void unpool(const pool_input<T> &p, T *da, int n, int k0, int h0)
 {
     const pool_geometry &g = p.g;
-    int area = g.out_height * g.out_width, count = FILTERS * p.da_lines * p.line;
-    for (int e = threadIdx.x; e < count; e += blockDim.x) {
-        int k = k0 + e / (p.da_lines * p.line);
-        int row = h0 + g.top - (R - 1) + e / p.line % p.da_lines, column = g.left - (R - 1) + e % p.line;
-        bool inside = k < g.filters && row >= 0 && row < 2 * g.out_height && column >= 0 && column < 2 * g.out_width;
-        T value = 0;
-        if (inside) {
-            int64_t at = static_cast<int64_t>(n * g.filters + k) * area + row / 2 * g.out_width + column / 2;
-            unsigned marks = p.mask[at];
-            if (marks >> (row % 2 * 2 + column % 2) & 1) value = p.dy[at] / static_cast<T>(__popc(marks));
+    int first_row = h0 + g.top - (R - 1), first_column = g.left - (R - 1), area = g.out_height * g.out_width;
+    int from = max(first_row, 0) / 2 * g.out_width,
+        to = min((first_row + p.da_lines + 1) / 2, g.out_height) * g.out_width;
+    for (int window = from + threadIdx.x; window < to; window += blockDim.x) {
+        int row = 2 * (window / g.out_width) - first_row, column = 2 * (window % g.out_width) - first_column;
+#pragma unroll
+        for (int k = 0; k < FILTERS; k++) {
+            int64_t at = static_cast<int64_t>(n * g.filters + k0 + k) * area + window;
+            unsigned marks = k0 + k < g.filters ? p.mask[at] : 0;
+            T value = k0 + k < g.filters ? p.dy[at] : T(0);
+            if (marks != 0) value /= static_cast<T>(__popc(marks));
+            T *lines = da + k * p.da_lines * p.line;
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                int line = row + i / 2, j = column + i % 2;
+                if (line >= 0 && line < p.da_lines && j >= 0 && j < p.line)
+                    lines[line * p.line + j] = marks >> i & 1 ? value : T(0);
+            }
         }
-        da[e] = value;
     }
 }
 
@@ -60,6 +68,7 @@ template <typename T, int R> static __global__ void __launch_bounds__(MOST_THREA
     int row = threadIdx.x / p.quads, column = threadIdx.x % p.quads * COLUMNS;
     bool valid = row < p.rows && h0 + row < g.height;
     T sums[CHANNELS][COLUMNS] = {};
+    for (int e = threadIdx.x; e < FILTERS * p.da_lines * p.line; e += blockDim.x) da[e] = 0;
     for (int k0 = 0; k0 < g.filters; k0 += FILTERS) {
         __syncthreads();
         unpool<T, R>(p, da, n, k0, h0);

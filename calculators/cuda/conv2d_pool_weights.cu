@@ -44,22 +44,29 @@ template <typename T, int R> struct piece_layout {
     }
 };
 
-/* Image n's rows of x, channel c, that windows of rows p0 ... touch; dy and mask of filters k0 .... */
+/* Image n's rows of x, channel c, that windows of rows p0 ... touch; dy and mask of filters k0 .... A warp a line. */
 template <typename T, int R>
 static __device__ void load_piece(const pool_weights<T> &p, const piece_layout<T, R> &layout, T *x, T *dy,
                                   uint8_t *mask, int n, int c, int k0, int p0)
 {
     const pool_geometry &g = p.g;
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const T *plane = p.x + static_cast<int64_t>(n * g.channels + c) * g.height * g.width;
-    for (int e = threadIdx.x; e < layout.x_count(); e += THREADS)
-        x[e] = pool_pixel(plane, g, 2 * p0 - g.top + e / layout.line, e % layout.line - g.left);
-    int windows = min(p.piece_rows, g.out_height - p0) * g.out_width, area = g.out_height * g.out_width;
-    int filters = min(FILTERS, g.filters - k0);
-    for (int e = threadIdx.x; e < filters * windows; e += THREADS) {
-        int k = e / windows, window = e % windows;
-        int64_t from = static_cast<int64_t>(n * g.filters + k0 + k) * area + p0 * g.out_width + window;
-        dy[k * layout.window_line + window] = p.dy[from];
-        mask[k * layout.window_line + window] = p.mask[from];
+    for (int line = warp; line < layout.lines; line += THREADS / WARP) {
+        int row = 2 * p0 - g.top + line;
+        for (int column = lane; column < layout.line; column += WARP)
+            x[line * layout.line + column] = pool_pixel(plane, g, row, column - g.left);
+    }
+    int windows = min(p.piece_rows, g.out_height - p0) * g.out_width, filters = min(FILTERS, g.filters - k0);
+    int64_t first = static_cast<int64_t>(n * g.filters + k0) * g.out_height * g.out_width + p0 * g.out_width;
+#pragma unroll 2
+    for (int k = warp; k < filters; k += THREADS / WARP) {
+        int64_t from = first + static_cast<int64_t>(k) * g.out_height * g.out_width;
+#pragma unroll 2
+        for (int window = lane; window < windows; window += WARP) {
+            dy[k * layout.window_line + window] = p.dy[from + window];
+            mask[k * layout.window_line + window] = p.mask[from + window];
+        }
     }
 }
 
@@ -79,11 +86,14 @@ template <typename T, int R> static __global__ void __launch_bounds__(THREADS) c
         load_piece(p, layout, x, dy, mask, piece / p.pieces, c, k0, p0);
         __syncthreads();
         int windows = min(p.piece_rows, g.out_height - p0) * g.out_width;
-        for (int w = threadIdx.x / p.lanes; w < windows; w += THREADS / p.lanes) {
+        int step = THREADS / p.lanes, row = threadIdx.x / p.lanes / g.out_width,
+            column = threadIdx.x / p.lanes % g.out_width;
+        for (int w = threadIdx.x / p.lanes; w < windows; w += step, column += step) {
+            for (; column >= g.out_width; column -= g.out_width) row++;
             unsigned marks = k0 + k < g.filters ? mask[k * layout.window_line + w] : 0;
             if (marks == 0) continue;
             T gradient = dy[k * layout.window_line + w] / static_cast<T>(__popc(marks));
-            const T *corner = x + 2 * (w / g.out_width) * layout.line + 2 * (w % g.out_width);
+            const T *corner = x + 2 * row * layout.line + 2 * column;
             for (; marks != 0; marks &= marks - 1) {
                 int at = __ffs(static_cast<int>(marks)) - 1;
                 const T *patch = corner + (at / 2) * layout.line + at % 2;

@@ -6,7 +6,7 @@
  * those in order; a single chunk's block finishes by itself. Sums of losses are double. */
 #include "calculators/cuda/kernels.cuh"
 
-enum { WARP = 32, WARPS = 32, CHUNK = 64, FEW_CLASSES = 32, FEW_ROWS = 4096 };
+enum { WARP = 32, WARPS = 32, CHUNK = 64, FEW_CLASSES = 16, FEW_ROWS = 4096 };
 
 template <typename T> struct cross_entropy {
     const T *logits, *dloss, *weights;
@@ -90,31 +90,40 @@ static __device__ __forceinline__ row_sums add_warp(row_sums all)
 
 /* ---- a thread a row ---- */
 
-template <typename T> static __device__ row_sums row_of_thread(const cross_entropy<T> &e, int64_t n)
+/* The row's logits in registers: MOST is at least the number of classes. */
+template <int MOST, typename T> static __device__ row_sums row_of_thread(const cross_entropy<T> &e, int64_t n)
 {
-    const T *x = e.logits + n * e.classes;
-    T largest = x[0], sum = 0;
-    int64_t best = 0;
-    for (int64_t j = 1; j < e.classes; j++) {
+    T x[MOST], sum = 0;
+#pragma unroll
+    for (int j = 0; j < MOST; j++) x[j] = j < e.classes ? e.logits[n * e.classes + j] : -INFINITY;
+    T largest = x[0];
+    int best = 0;
+#pragma unroll
+    for (int j = 1; j < MOST; j++) {
         if (x[j] > largest) {
             largest = x[j];
             best = j;
         }
     }
-    for (int64_t j = 0; j < e.classes; j++) sum += exp(x[j] - largest);
+#pragma unroll
+    for (int j = 0; j < MOST; j++) sum += j < e.classes ? exp(x[j] - largest) : T(0);
     T logarithm = log(sum);
     double loss = 0;
-    for (int64_t j = 0; j < e.classes; j++) loss += finish_element(e, n, j, x[j] - largest - logarithm);
+#pragma unroll
+    for (int j = 0; j < MOST; j++) {
+        if (j < e.classes) loss += finish_element(e, n, j, x[j] - largest - logarithm);
+    }
     return close_row(e, n, loss, best);
 }
 
 /* One block. */
-template <typename T> static __global__ void __launch_bounds__(WARP *WARPS) cross_entropy_few(cross_entropy<T> e)
+template <int MOST, typename T>
+static __global__ void __launch_bounds__(WARP *WARPS) cross_entropy_few(cross_entropy<T> e)
 {
     __shared__ row_sums sums[WARPS];
     row_sums mine = {};
     for (int64_t n = threadIdx.x; n < e.rows; n += blockDim.x) {
-        add(mine, row_of_thread(e, n));
+        add(mine, row_of_thread<MOST>(e, n));
     }
     mine = add_warp(mine);
     if (threadIdx.x % WARP == 0) sums[threadIdx.x / WARP] = mine;
@@ -234,7 +243,11 @@ extern "C" sdlf_status softmax_cross_entropy_forward_cuda(sdlf_calculator *base,
                                     .smoothing = op->cross_entropy.smoothing};
         if (is_small(op)) {
             int64_t threads = (e.rows + WARP - 1) / WARP * WARP;
-            cross_entropy_few<T><<<1, (unsigned)(threads < WARP * WARPS ? threads : WARP * WARPS), 0, stream>>>(e);
+            unsigned used = (unsigned)(threads < WARP * WARPS ? threads : WARP * WARPS);
+            if (e.classes <= 10)
+                cross_entropy_few<10><<<1, used, 0, stream>>>(e);
+            else
+                cross_entropy_few<FEW_CLASSES><<<1, used, 0, stream>>>(e);
             return;
         }
         int64_t chunks = chunks_of(op);

@@ -4,17 +4,21 @@
 
 #include "calculators/cuda/blas_library.h"
 
+static bool fits_int(const sdlf_operation *op)
+{
+    return op->in[0].shape.dim[0] <= INT32_MAX && op->in[0].shape.dim[1] <= INT32_MAX &&
+           op->in[1].shape.dim[1] <= INT32_MAX;
+}
+
 static bool is_narrow(const sdlf_operation *op)
 {
-    return op->out[0].dtype == SDLF_FLOAT32 && op->out[0].shape.dim[0] <= NARROW_MOST_UNITS;
+    return op->out[0].dtype == SDLF_FLOAT32 && op->out[0].shape.dim[0] <= NARROW_MOST_UNITS && fits_int(op);
 }
 
 /* Sweeps and products take these: with a velocity, and not Nesterov's rule, which needs the gradient itself. */
 static bool is_for_velocity(const sdlf_operation *op)
 {
-    bool fits = op->in[0].shape.dim[0] <= INT32_MAX && op->in[0].shape.dim[1] <= INT32_MAX &&
-                op->in[1].shape.dim[1] <= INT32_MAX; /* cuBLAS takes them as int */
-    return fits && sdlf_tensor_present(&op->out[1]) && !op->gemm_backward.sgd.nesterov;
+    return fits_int(op) && sdlf_tensor_present(&op->out[1]) && !op->gemm_backward.sgd.nesterov;
 }
 
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
@@ -23,18 +27,21 @@ bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sd
     return is_narrow(op) || is_for_velocity(op);
 }
 
-/* The width of a sweep's strips; 0: products take less time, or the sweep's copies of 16 bytes are not possible. Strips of 48
- * columns where these are enough to keep most of the device busy, and where a block may have that much memory. */
-static int strip_for(const cuda_calculator *calculator, const sdlf_operation *op)
+/* Will a sweep take less time than products, and are its copies of 16 bytes possible? */
+static bool suits_sweep(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     int64_t rows = op->in[0].shape.dim[0], inputs = op->in[0].shape.dim[1], units = op->in[1].shape.dim[1];
     uintptr_t addresses = (uintptr_t)op->in[1].data | (uintptr_t)op->out[0].data | (uintptr_t)op->out[1].data;
-    bool fits = rows <= SWEEP_MOST_ROWS && inputs % 4 == 0 && units % 4 == 0 && addresses % 16 == 0;
     bool tensor_cores = calculator->capability >= 80 && calculator->kernels >= 80;
-    if (!fits || op->out[0].dtype != SDLF_FLOAT32) return 0;
-    if (calculator->math != SDLF_MATH_FP32 && !tensor_cores) return 0;
-    if (inputs >= 40 * (int64_t)calculator->multiprocessors && calculator->shared_most >= 215 << 10) return 48;
-    return calculator->shared_most >= (rows > 64 ? 150 << 10 : 90 << 10) ? 16 : 0;
+    return op->out[0].dtype == SDLF_FLOAT32 && is_for_velocity(op) && rows <= SWEEP_MOST_ROWS && inputs % 4 == 0 &&
+           units % 4 == 0 && addresses % 16 == 0 && (calculator->math == SDLF_MATH_FP32 || tensor_cores) &&
+           calculator->shared_most >= (rows > 64 ? 150 : 90) << 10;
+}
+
+/* Wide strips where these are enough to keep most of the device busy, and where a block may have that much memory. */
+static bool suits_wide(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    return op->in[0].shape.dim[1] >= 40 * (int64_t)calculator->multiprocessors && calculator->shared_most >= 215 << 10;
 }
 
 static sdlf_status input_gradient(sdlf_calculator *base, const sdlf_operation *op)
@@ -81,7 +88,7 @@ sdlf_status gemm_backward_sgd_cuda(sdlf_calculator *base, const sdlf_operation *
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     if (is_narrow(op)) return cuda_sweep_narrow(base, op);
-    int strip = strip_for(calculator, op);
-    if (strip == 0) return by_products(base, op);
-    return calculator->math == SDLF_MATH_FP32 ? cuda_sweep_fp32(base, op, strip) : cuda_sweep_tensor(base, op, strip);
+    if (!suits_sweep(calculator, op)) return by_products(base, op);
+    bool wide = suits_wide(calculator, op);
+    return calculator->math == SDLF_MATH_FP32 ? cuda_sweep_fp32(base, op, wide) : cuda_sweep_tensor(base, op, wide);
 }

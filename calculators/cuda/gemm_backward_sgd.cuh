@@ -6,13 +6,13 @@
 #include "calculators/cuda/gemm_backward_sgd.h"
 #include "calculators/cuda/mma.cuh"
 
-enum { SWEEP_THREADS = 256, WARP = 32, TILE = 64, WIDE_STRIP = 48, NARROW_STRIP = 16 };
+enum { WARP = 32 };
 
 /* The operation, as kernels take it. dx, b and bv may be NULL; v too in the narrow kernel alone. */
 struct sweep {
     const float *x, *dy, *rate;
     float *w, *v, *dx, *b, *bv;
-    int64_t rows, inputs, units;
+    int rows, inputs, units;
     sdlf_sgd_rule rule;
     sdlf_activation activation;
 };
@@ -28,9 +28,9 @@ static inline sweep sweep_of(const sdlf_operation *op)
         .dx = optional<float>(op->out[2]),
         .b = optional<float>(op->out[3]),
         .bv = optional<float>(op->out[4]),
-        .rows = op->in[0].shape.dim[0],
-        .inputs = op->in[0].shape.dim[1],
-        .units = op->in[1].shape.dim[1],
+        .rows = (int)op->in[0].shape.dim[0],
+        .inputs = (int)op->in[0].shape.dim[1],
+        .units = (int)op->in[1].shape.dim[1],
         .rule = op->gemm_backward.sgd,
         .activation = op->gemm_backward.activation,
     };
@@ -45,44 +45,48 @@ template <typename Kernel> static sdlf_status allow_shared(Kernel *kernel, int b
 
 /* One stage: TILE lines of w and of v, and dy's ROWS lines. Lines are longer than what they hold, by as much as keeps the
  * lanes of a warp on different banks. */
-template <int ROWS, int STRIP> struct stage {
+template <int ROWS, int TILE, int STRIP> struct stage {
     float w[TILE][STRIP + 4], v[TILE][STRIP + 4], dy[ROWS][TILE + 8];
 };
 
-template <int ROWS, int STRIP>
-static __device__ void fetch(stage<ROWS, STRIP> &to, const sweep &s, int64_t i0, int64_t u0)
+/* By all of a block's THREADS. Indices are int: 64-bit arithmetic would take longer than the copies. */
+template <int THREADS, int ROWS, int TILE, int STRIP>
+static __device__ __forceinline__ void fetch(stage<ROWS, TILE, STRIP> &to, const sweep &s, int i0, int u0)
 {
     const int chunks = STRIP / 4;
-    for (int e = threadIdx.x; e < TILE * chunks; e += SWEEP_THREADS) {
-        int64_t u = u0 + e / chunks, i = i0 + e % chunks * 4;
+#pragma unroll
+    for (int e = threadIdx.x; e < TILE * chunks; e += THREADS) {
+        int u = u0 + e / chunks, i = i0 + e % chunks * 4;
         bool valid = u < s.units && i < s.inputs;
-        int64_t at = valid ? u * s.inputs + i : 0;
+        int64_t at = valid ? static_cast<int64_t>(u) * s.inputs + i : 0;
         copy_async(&to.w[e / chunks][e % chunks * 4], s.w + at, valid);
         copy_async(&to.v[e / chunks][e % chunks * 4], s.v + at, valid);
     }
-    for (int e = threadIdx.x; e < ROWS * (TILE / 4); e += SWEEP_THREADS) {
-        int64_t n = e / (TILE / 4), u = u0 + e % (TILE / 4) * 4;
+#pragma unroll
+    for (int e = threadIdx.x; e < ROWS * (TILE / 4); e += THREADS) {
+        int n = e / (TILE / 4), u = u0 + e % (TILE / 4) * 4;
         bool valid = n < s.rows && u < s.units;
-        copy_async(&to.dy[n][e % (TILE / 4) * 4], s.dy + (valid ? n * s.units + u : 0), valid);
+        copy_async(&to.dy[n][e % (TILE / 4) * 4], s.dy + (valid ? static_cast<int64_t>(n) * s.units + u : 0), valid);
     }
 }
 
-/* Walk down the strip: `use(tile, u0)` for every tile in order, tiles arriving STAGES - 1 ahead. */
-template <int ROWS, int STRIP, int STAGES, typename Use>
-static __device__ void walk(const sweep &s, int64_t i0, stage<ROWS, STRIP> *stages, Use use)
+/* Walk down the strip: `use(stage, tile)` for every tile in order, tiles arriving STAGES - 1 ahead. */
+template <int THREADS, int STAGES, int ROWS, int TILE, int STRIP, typename Use>
+static __device__ __forceinline__ void walk(const sweep &s, int i0, stage<ROWS, TILE, STRIP> *stages, Use use)
 {
-    int64_t tiles = (s.units + TILE - 1) / TILE;
-    for (int64_t ahead = 0; ahead < STAGES - 1; ahead++) {
-        if (ahead < tiles) fetch(stages[ahead], s, i0, ahead * TILE);
+    int tiles = (s.units + TILE - 1) / TILE;
+#pragma unroll
+    for (int ahead = 0; ahead < STAGES - 1; ahead++) {
+        if (ahead < tiles) fetch<THREADS>(stages[ahead], s, i0, ahead * TILE);
         close_copies();
     }
-    for (int64_t tile = 0; tile < tiles; tile++) {
-        int64_t next = tile + STAGES - 1;
+    for (int tile = 0; tile < tiles; tile++) {
+        int next = tile + STAGES - 1;
         await_copies<STAGES - 2>();
         __syncthreads();
-        if (next < tiles) fetch(stages[next % STAGES], s, i0, next * TILE);
+        if (next < tiles) fetch<THREADS>(stages[next % STAGES], s, i0, next * TILE);
         close_copies();
-        use(stages[tile % STAGES], tile * TILE);
+        use(stages[tile % STAGES], tile);
     }
 }
 
@@ -96,28 +100,31 @@ static __device__ __forceinline__ void move(float &w, float &v, float g, float r
 }
 
 /* The same for the bias of unit u, whose gradient is `sum`. */
-static __device__ __forceinline__ void move_bias(const sweep &s, int64_t u, float sum, float rate)
+static __device__ __forceinline__ void move_bias(const sweep &s, int u, float sum, float rate)
 {
     float v = s.bv != nullptr ? s.bv[u] : 0.0f;
     move(s.b[u], v, sum, rate, s.rule, s.rule.bias_decay);
     if (s.bv != nullptr) s.bv[u] = v;
 }
 
-static __device__ __forceinline__ void store_dx(const sweep &s, int64_t n, int64_t i, float value)
+static __device__ __forceinline__ void store_dx(const sweep &s, int n, int i, float value)
 {
     if (n >= s.rows || i >= s.inputs) return;
-    int64_t at = n * s.inputs + i;
+    int64_t at = static_cast<int64_t>(n) * s.inputs + i;
     s.dx[at] = s.activation.function == SDLF_IDENTITY ? value : value * activation_slope(s.activation, s.x[at]);
 }
 
-/* The biases of a tile: block t does those of tile t, a thread a unit. */
-template <int ROWS, int STRIP>
-static __device__ void update_bias(const stage<ROWS, STRIP> &tile, const sweep &s, float rate, int64_t u0)
+/* The biases of every gridDim.x-th tile, the first of which is `mine`, which moves on: a thread a unit. */
+template <int ROWS, int TILE, int STRIP>
+static __device__ __forceinline__ void update_bias(const stage<ROWS, TILE, STRIP> &stage, const sweep &s, float rate,
+                                                   int tile, int &mine)
 {
-    int64_t u = u0 + threadIdx.x;
-    if (s.b == nullptr || u0 / TILE % gridDim.x != blockIdx.x || threadIdx.x >= TILE || u >= s.units) return;
+    if (tile != mine || s.b == nullptr) return;
+    mine += gridDim.x;
+    int u = tile * TILE + threadIdx.x;
+    if (threadIdx.x >= TILE || u >= s.units) return;
     float sum = 0;
-    for (int n = 0; n < ROWS; n++) sum += tile.dy[n][threadIdx.x];
+    for (int n = 0; n < ROWS; n++) sum += stage.dy[n][threadIdx.x];
     move_bias(s, u, sum, rate);
 }
 

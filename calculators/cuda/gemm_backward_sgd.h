@@ -3,8 +3,8 @@
  *   dx = (dy w) f'(x);   v = momentum v + dy^T x + decay w;   w -= rate v;   the same for the biases with the sum of dy
  *
  * Large batches (gemm_backward_sgd.c) are bound by the products, which cuBLAS makes. Small ones are bound by the way of w and
- * v through memory, and a sweep moves them once: a block owns STRIP columns i and walks down all rows u in tiles of 64. Of
- * each tile it makes g (64,STRIP) = dy^T x, with x's strip kept all the way, and from g the new v and w; and it adds the
+ * v through memory, and a sweep moves them once: a block owns STRIP columns i and walks down all rows u in tiles. Of
+ * each tile it makes g (TILE,STRIP) = dy^T x, with x's strip kept all the way, and from g the new v and w; and it adds the
  * tile's part to dx (N,STRIP). So w and v are read once and written once, 16 U I bytes, and nothing else of that size moves:
  * at 4 TB/s 26 us for U = 1024, I = 6272, less what stays in the L2 cache. dy is read by every block, from L2. Tiles arrive by
  * asynchronous copies, two or three ahead. The order of every sum depends on the shapes alone. */
@@ -20,9 +20,9 @@ extern "C" {
 enum { SWEEP_MOST_ROWS = 128, NARROW_MOST_UNITS = 16 };
 
 /* Sweeps, with a velocity and not by Nesterov's rule: factors rounded as the math mode says, on tensor cores; or float32, by
- * FMAs. `strip` is 16 or 48. */
-sdlf_status cuda_sweep_tensor(sdlf_calculator *base, const sdlf_operation *op, int strip);
-sdlf_status cuda_sweep_fp32(sdlf_calculator *base, const sdlf_operation *op, int strip);
+ * FMAs. Wide strips have 32 or 48 columns, others 16. */
+sdlf_status cuda_sweep_tensor(sdlf_calculator *base, const sdlf_operation *op, bool wide);
+sdlf_status cuda_sweep_fp32(sdlf_calculator *base, const sdlf_operation *op, bool wide);
 
 /* A last layer's few units, U up to NARROW_MOST_UNITS, with any batch and rule. */
 sdlf_status cuda_sweep_narrow(sdlf_calculator *base, const sdlf_operation *op);

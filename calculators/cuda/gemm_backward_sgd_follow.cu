@@ -1,11 +1,11 @@
 /* What is left of gemm_backward_sgd when cuBLAS has made its products: v = momentum v + g is there.
  *
  * Weights: a thread an element, striding: v += decay w; w -= rate v. Reads w and v, writes w, and v where there is decay.
- * Biases: a block 32 units; its 8 lines of threads add every 8th row of dy each, and their sums meet in order. */
+ * Biases: a block 32 units; its 32 lines of threads add every 32nd row of dy each, and their sums meet in order. */
 #include "calculators/cuda/gemm_backward_sgd.h"
 #include "calculators/cuda/kernels.cuh"
 
-enum { THREADS = 256, COLUMNS = 32, LINES = 8 };
+enum { THREADS = 256, COLUMNS = 32, LINES = 32 };
 
 template <typename T> static __global__ void follow_velocity(const T *rate, T *w, T *v, int64_t count, T decay)
 {

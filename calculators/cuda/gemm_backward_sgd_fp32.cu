@@ -5,25 +5,25 @@
  * and STRIP / 16 numbers from shared memory for STRIP / 2 FMAs, most of them the same for half a warp. */
 #include "calculators/cuda/gemm_backward_sgd.cuh"
 
-enum { STAGES = 3, LANES = 16, HALF = SWEEP_THREADS / 2, GROUPS = HALF / LANES };
+enum { THREADS = 256, TILE = 64, STAGES = 3, LANES = 16, HALF = THREADS / 2, GROUPS = HALF / LANES };
 
 template <int ROWS, int STRIP> struct shared_memory {
-    stage<ROWS, STRIP> stages[STAGES];
+    stage<ROWS, TILE, STRIP> stages[STAGES];
     float x[ROWS][STRIP];
 };
 
-template <int ROWS, int STRIP> static __device__ void load_strip(float (&to)[ROWS][STRIP], const sweep &s, int64_t i0)
+template <int ROWS, int STRIP> static __device__ void load_strip(float (&to)[ROWS][STRIP], const sweep &s, int i0)
 {
-    for (int e = threadIdx.x; e < ROWS * STRIP; e += SWEEP_THREADS) {
-        int64_t n = e / STRIP, i = i0 + e % STRIP;
-        to[n][e % STRIP] = n < s.rows && i < s.inputs ? s.x[n * s.inputs + i] : 0.0f;
+    for (int e = threadIdx.x; e < ROWS * STRIP; e += THREADS) {
+        int n = e / STRIP, i = i0 + e % STRIP;
+        to[n][e % STRIP] = n < s.rows && i < s.inputs ? s.x[static_cast<int64_t>(n) * s.inputs + i] : 0.0f;
     }
 }
 
 /* Threads 0 to 127. */
 template <int ROWS, int STRIP>
-static __device__ void sweep_gradient(const float (&x)[ROWS][STRIP], const stage<ROWS, STRIP> &tile, const sweep &s,
-                                      float rate, int64_t i0, int64_t u0)
+static __device__ void sweep_gradient(const float (&x)[ROWS][STRIP], const stage<ROWS, TILE, STRIP> &tile,
+                                      const sweep &s, float rate, int i0, int u0)
 {
     int column = threadIdx.x % LANES, u = threadIdx.x / LANES * 8;
     float sums[8][STRIP / LANES] = {};
@@ -46,18 +46,18 @@ static __device__ void sweep_gradient(const float (&x)[ROWS][STRIP], const stage
         for (int j = 0; j < STRIP / LANES; j++) {
             int i = column + j * LANES;
             if (i0 + i >= s.inputs) break;
-            int64_t at = (u0 + u + k) * s.inputs + i0 + i;
+            int64_t at = static_cast<int64_t>(u0 + u + k) * s.inputs + i0 + i;
             float w = tile.w[u + k][i], v = tile.v[u + k][i];
             move(w, v, sums[k][j], rate, s.rule, s.rule.decay);
             s.w[at] = w;
-            s.v[at] = v;
+            __stcs(s.v + at, v);
         }
     }
 }
 
 /* Threads 128 to 255; `thread` counts from 0. */
 template <int ROWS, int STRIP>
-static __device__ void sweep_input(float (&dx)[ROWS / GROUPS][STRIP / LANES], const stage<ROWS, STRIP> &tile,
+static __device__ void sweep_input(float (&dx)[ROWS / GROUPS][STRIP / LANES], const stage<ROWS, TILE, STRIP> &tile,
                                    int thread)
 {
     int column = thread % LANES, group = thread / LANES;
@@ -83,20 +83,20 @@ static __device__ void sweep_input(float (&dx)[ROWS / GROUPS][STRIP / LANES], co
     }
 }
 
-template <int ROWS, int STRIP> static __global__ void __launch_bounds__(SWEEP_THREADS, 1) sweep_fp32(sweep s)
+template <int ROWS, int STRIP> static __global__ void __launch_bounds__(THREADS, 1) sweep_fp32(sweep s)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     shared_memory<ROWS, STRIP> &shared = *reinterpret_cast<shared_memory<ROWS, STRIP> *>(memory);
-    int64_t i0 = static_cast<int64_t>(blockIdx.x) * STRIP;
+    int i0 = blockIdx.x * STRIP, mine = blockIdx.x;
     int thread = threadIdx.x - HALF;
     float dx[ROWS / GROUPS][STRIP / LANES] = {}, rate = *s.rate;
     load_strip(shared.x, s, i0); /* seen by all after the walk's first barrier */
-    walk<ROWS, STRIP, STAGES>(s, i0, shared.stages, [&](const stage<ROWS, STRIP> &tile, int64_t u0) {
+    walk<THREADS, STAGES>(s, i0, shared.stages, [&](const stage<ROWS, TILE, STRIP> &tile, int t) {
         if (thread < 0)
-            sweep_gradient(shared.x, tile, s, rate, i0, u0);
+            sweep_gradient(shared.x, tile, s, rate, i0, t * TILE);
         else if (s.dx != nullptr)
             sweep_input<ROWS, STRIP>(dx, tile, thread);
-        update_bias(tile, s, rate, u0);
+        update_bias(tile, s, rate, t, mine);
     });
     if (thread < 0 || s.dx == nullptr) return;
 #pragma unroll
@@ -112,8 +112,7 @@ template <int ROWS, int STRIP> static sdlf_status launch(const cuda_calculator *
     const int shared = (int)sizeof(shared_memory<ROWS, STRIP>);
     sdlf_status status = allow_shared(sweep_fp32<ROWS, STRIP>, shared);
     if (status != SDLF_OK) return status;
-    sweep_fp32<ROWS, STRIP>
-        <<<(unsigned)((s.inputs + STRIP - 1) / STRIP), SWEEP_THREADS, shared, calculator->stream>>>(s);
+    sweep_fp32<ROWS, STRIP><<<(unsigned)((s.inputs + STRIP - 1) / STRIP), THREADS, shared, calculator->stream>>>(s);
     return cuda_check_launch("gemm_backward_sgd");
 }
 
@@ -124,9 +123,9 @@ template <int STRIP> static sdlf_status launch_rows(const cuda_calculator *calcu
     return launch<128, STRIP>(calculator, s);
 }
 
-extern "C" sdlf_status cuda_sweep_fp32(sdlf_calculator *base, const sdlf_operation *op, int strip)
+extern "C" sdlf_status cuda_sweep_fp32(sdlf_calculator *base, const sdlf_operation *op, bool wide)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sweep s = sweep_of(op);
-    return strip == WIDE_STRIP ? launch_rows<WIDE_STRIP>(calculator, s) : launch_rows<NARROW_STRIP>(calculator, s);
+    return wide ? launch_rows<48>(calculator, s) : launch_rows<16>(calculator, s);
 }

@@ -1,15 +1,16 @@
 /* gemm_backward_sgd for a last layer: U up to 16 units, any batch, float32 in every math mode (the products are small).
  *
- * A block owns 32 columns i; a thread one of them and every 8th row n. It holds w's column (U numbers) in registers, and for
- * each of its rows reads x, adds x dy to its part of g's column and makes dx. The 8 parts of g meet in shared memory, in
- * order. dy passes through shared memory in pieces of 64 rows. Reads x, writes dx: 8 N I bytes, and all of dy for every block. */
+ * A block owns 16 columns i; a thread one of them and every 64th row n. It holds w's column (U numbers) in registers, and for
+ * each of its rows reads x, adds x dy to its part of g's column and makes dx. The parts of g meet in shared memory, in order. dy
+ * passes through shared memory in pieces of 128 rows. Reads x, writes dx: 8 N I bytes, and all of dy for every block. */
 #include "calculators/cuda/gemm_backward_sgd.cuh"
 
-enum { COLUMNS = 32, LINES = 8, PIECE = 64 };
+enum { COLUMNS = 16, LINES = 64, PARTS = LINES / 2, PIECE = 128 };
 
 template <int UNITS> struct narrow_memory {
     float dy[PIECE][UNITS];
-    float parts[LINES][UNITS][COLUMNS + 1];
+    float parts[PARTS][UNITS][COLUMNS + 1]; /* a warp's two lines are one part */
+    float bias_parts[LINES][UNITS];
 };
 
 /* The piece's rows of dy, UNITS a row, zeros where there are none. */
@@ -22,21 +23,21 @@ template <int UNITS> static __device__ void load_piece(float (&to)[PIECE][UNITS]
     }
 }
 
-/* Parts of a sum, one a line, added in order. */
-static __device__ float add_lines(const float *parts, int step)
+/* `count` parts of a sum, added in order. */
+static __device__ float add_parts(const float *parts, int count, int step)
 {
     float sum = 0;
-    for (int line = 0; line < LINES; line++) sum += parts[line * step];
+    for (int part = 0; part < count; part++) sum += parts[part * step];
     return sum;
 }
 
 template <int UNITS> static __global__ void __launch_bounds__(COLUMNS *LINES) sweep_narrow(sweep s)
 {
     __shared__ narrow_memory<UNITS> shared;
-    __shared__ float bias_parts[LINES][UNITS];
     int64_t i = static_cast<int64_t>(blockIdx.x) * COLUMNS + threadIdx.x;
     int line = threadIdx.y;
     float w[UNITS] = {}, g[UNITS] = {}, bias = 0, rate = *s.rate;
+#pragma unroll
     for (int u = 0; u < UNITS; u++) {
         if (u < s.units && i < s.inputs) w[u] = s.w[u * s.inputs + i];
     }
@@ -44,7 +45,7 @@ template <int UNITS> static __global__ void __launch_bounds__(COLUMNS *LINES) sw
         __syncthreads();
         load_piece(shared.dy, s, n0);
         __syncthreads();
-#pragma unroll 4
+#pragma unroll
         for (int r = line; r < PIECE; r += LINES) {
             int64_t n = n0 + r;
             bool valid = n < s.rows && i < s.inputs;
@@ -58,18 +59,22 @@ template <int UNITS> static __global__ void __launch_bounds__(COLUMNS *LINES) sw
             if (valid && s.dx != nullptr) s.dx[n * s.inputs + i] = dx * activation_slope(s.activation, x);
         }
     }
-    for (int u = 0; u < UNITS; u++) shared.parts[line][u][threadIdx.x] = g[u];
-    if (threadIdx.x < UNITS) bias_parts[line][threadIdx.x] = bias;
+#pragma unroll
+    for (int u = 0; u < UNITS; u++) {
+        float sum = g[u] + __shfl_xor_sync(0xffffffffu, g[u], COLUMNS);
+        if (line % 2 == 0) shared.parts[line / 2][u][threadIdx.x] = sum;
+    }
+    if (threadIdx.x < UNITS) shared.bias_parts[line][threadIdx.x] = bias;
     __syncthreads();
-    for (int u = line; u < s.units && i < s.inputs; u += LINES) {
-        int64_t at = u * s.inputs + i;
+    if (line < s.units && i < s.inputs) {
+        int64_t at = line * s.inputs + i;
         float v = s.v != nullptr ? s.v[at] : 0.0f;
-        move(s.w[at], v, add_lines(&shared.parts[0][u][threadIdx.x], UNITS * (COLUMNS + 1)), rate, s.rule,
-             s.rule.decay);
+        float sum = add_parts(&shared.parts[0][line][threadIdx.x], PARTS, UNITS * (COLUMNS + 1));
+        move(s.w[at], v, sum, rate, s.rule, s.rule.decay);
         if (s.v != nullptr) s.v[at] = v;
     }
-    if (s.b != nullptr && blockIdx.x == 0 && line == 0 && threadIdx.x < s.units)
-        move_bias(s, threadIdx.x, add_lines(&bias_parts[0][threadIdx.x], UNITS), rate);
+    if (s.b != nullptr && blockIdx.x == 0 && line == LINES - 1 && threadIdx.x < s.units)
+        move_bias(s, threadIdx.x, add_parts(&shared.bias_parts[0][threadIdx.x], LINES, UNITS), rate);
 }
 
 extern "C" sdlf_status cuda_sweep_narrow(sdlf_calculator *base, const sdlf_operation *op)

@@ -1,12 +1,12 @@
 /* gemm for a few columns: c (m,n) = act(alpha a (m,k) b^T + bias + residual), b (n,k), n up to 16, float32 in every math mode
  * (the products are small): a last layer's forward pass, bound by launching and by reading a, 4 m k bytes.
  *
- * A block makes all columns of ROWS rows: its 8 warps take pairs (row, column) in turn; a lane adds every 32nd product, four
- * at once where lines allow it, and the 32 sums meet in a fixed order. b, small, stays in the cache. */
+ * A block makes one row, a warp one number of it: a lane adds every 32nd product, four at once where lines allow it, and the 32
+ * sums meet in a fixed order. b, small, stays in the cache. */
 #include "calculators/cuda/gemm.h"
 #include "calculators/cuda/kernels.cuh"
 
-enum { WARP = 32, WARPS = 8, ROWS = 4 };
+enum { WARP = 32 };
 
 struct product {
     const float *a, *b, *bias, *residual;
@@ -22,7 +22,7 @@ static __device__ float dot(const float *a, const float *b, int64_t k, bool vect
     float sum = 0;
     if (vectors) {
         const float4 *a4 = reinterpret_cast<const float4 *>(a), *b4 = reinterpret_cast<const float4 *>(b);
-#pragma unroll 4
+#pragma unroll 8
         for (int64_t i = lane; i < k / 4; i += WARP) {
             float4 x = a4[i], y = b4[i];
             sum += x.x * y.x + x.y * y.y + (x.z * y.z + x.w * y.w);
@@ -36,15 +36,12 @@ static __device__ float dot(const float *a, const float *b, int64_t k, bool vect
 
 static __global__ void few_columns(product p, bool vectors)
 {
-    int64_t first = static_cast<int64_t>(blockIdx.x) * ROWS;
-    for (int64_t pair = threadIdx.x / WARP; pair < ROWS * p.n; pair += WARPS) {
-        int64_t m = first + pair / p.n, n = pair % p.n, at = m * p.n + n;
-        if (m >= p.m) break;
-        float sum = p.alpha * dot(p.a + m * p.k, p.b + n * p.k, p.k, vectors);
-        if (p.bias != nullptr) sum += p.bias[n];
-        if (p.residual != nullptr) sum += p.residual[at];
-        if (threadIdx.x % WARP == 0) p.c[at] = activate(p.activation, sum);
-    }
+    int64_t m = blockIdx.x, n = threadIdx.x / WARP, at = m * p.n + n;
+    float sum = p.alpha * dot(p.a + m * p.k, p.b + n * p.k, p.k, vectors);
+    if (threadIdx.x % WARP != 0) return;
+    if (p.bias != nullptr) sum += p.bias[n];
+    if (p.residual != nullptr) sum += p.residual[at];
+    p.c[at] = activate(p.activation, sum);
 }
 
 extern "C" sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *op)
@@ -61,7 +58,6 @@ extern "C" sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_o
                        .alpha = op->gemm.alpha,
                        .activation = op->gemm.activation};
     uintptr_t addresses = reinterpret_cast<uintptr_t>(p.a) | reinterpret_cast<uintptr_t>(p.b);
-    few_columns<<<(unsigned)((p.m + ROWS - 1) / ROWS), WARPS * WARP, 0, cuda_stream(base)>>>(
-        p, p.k % 4 == 0 && addresses % 16 == 0);
+    few_columns<<<(unsigned)p.m, (unsigned)p.n * WARP, 0, cuda_stream(base)>>>(p, p.k % 4 == 0 && addresses % 16 == 0);
     return cuda_check_launch("gemm");
 }

@@ -7,13 +7,13 @@
 #include "calculators/cuda/gemm.h"
 #include "calculators/cuda/mma.cuh"
 
-enum { THREADS = 256, WARP = 32, COLUMNS = 64, DEPTH = 32, STAGES = 4 };
+enum { THREADS = 256, WARP = 32, COLUMNS = 64, DEPTH = 64, STAGES = 4 };
 
 struct product {
     const float *a, *b;
     float *parts; /* (splits, m, n) */
-    int64_t m, n, k;
-    int64_t tiles, tiles_each; /* of DEPTH, in all and for one block */
+    int m, n, k;
+    int tiles, tiles_each; /* of DEPTH, in all and for one block */
 };
 
 /* Lines are longer than what they hold, by as much as keeps the lanes of a warp on different banks. */
@@ -21,56 +21,57 @@ template <int ROWS, int LINE> struct stage {
     float a[ROWS][LINE], b[COLUMNS][LINE];
 };
 
+/* A thread's chunks have one column, and lines 16 apart. */
 template <int ROWS, int LINE>
-static __device__ void fetch(stage<ROWS, LINE> &to, const product &p, int64_t n0, int64_t k0)
+static __device__ __forceinline__ void fetch(stage<ROWS, LINE> &to, const product &p, int n0, int k0)
 {
-    const int chunks = DEPTH / 4;
-    for (int e = threadIdx.x; e < (ROWS + COLUMNS) * chunks; e += THREADS) {
-        int line = e / chunks, column = e % chunks * 4;
-        int64_t k = k0 + column;
-        if (line < ROWS) {
-            bool valid = line < p.m && k < p.k;
-            copy_async(&to.a[line][column], p.a + (valid ? line * p.k + k : 0), valid);
-        } else {
-            int64_t n = n0 + line - ROWS;
-            bool valid = n < p.n && k < p.k;
-            copy_async(&to.b[line - ROWS][column], p.b + (valid ? n * p.k + k : 0), valid);
-        }
+    const int chunks = DEPTH / 4, step = THREADS / chunks;
+    int first = threadIdx.x / chunks, column = threadIdx.x % chunks * 4, k = k0 + column;
+#pragma unroll
+    for (int line = first; line < ROWS; line += step) {
+        bool valid = line < p.m && k < p.k;
+        copy_async(&to.a[line][column], p.a + (valid ? static_cast<int64_t>(line) * p.k + k : 0), valid);
+    }
+#pragma unroll
+    for (int line = first; line < COLUMNS; line += step) {
+        bool valid = n0 + line < p.n && k < p.k;
+        copy_async(&to.b[line][column], p.b + (valid ? static_cast<int64_t>(n0 + line) * p.k + k : 0), valid);
     }
 }
 
 /* `use(stage)` for each of the block's tiles in order. */
 template <int ROWS, int LINE, typename Use>
-static __device__ void walk(const product &p, int64_t n0, stage<ROWS, LINE> *stages, Use use)
+static __device__ __forceinline__ void walk(const product &p, int n0, stage<ROWS, LINE> *stages, Use use)
 {
-    int64_t first = blockIdx.y * p.tiles_each, last = first + p.tiles_each < p.tiles ? first + p.tiles_each : p.tiles;
-    for (int64_t ahead = 0; ahead < STAGES - 1; ahead++) {
-        if (first + ahead < last) fetch(stages[ahead], p, n0, (first + ahead) * DEPTH);
+    int first = blockIdx.y * p.tiles_each, count = min(p.tiles_each, p.tiles - first);
+#pragma unroll
+    for (int ahead = 0; ahead < STAGES - 1; ahead++) {
+        if (ahead < count) fetch(stages[ahead], p, n0, (first + ahead) * DEPTH);
         close_copies();
     }
-    for (int64_t tile = first; tile < last; tile++) {
-        int64_t next = tile + STAGES - 1;
+    for (int tile = 0; tile < count; tile++) {
+        int next = tile + STAGES - 1;
         await_copies<STAGES - 2>();
         __syncthreads();
-        if (next < last) fetch(stages[(next - first) % STAGES], p, n0, next * DEPTH);
+        if (next < count) fetch(stages[next % STAGES], p, n0, (first + next) * DEPTH);
         close_copies();
-        use(stages[(tile - first) % STAGES]);
+        use(stages[tile % STAGES]);
     }
 }
 
-static __device__ __forceinline__ void store(const product &p, int64_t m, int64_t n, float value)
+static __device__ __forceinline__ void store(const product &p, int m, int n, float value)
 {
-    if (m < p.m && n < p.n) p.parts[(blockIdx.y * p.m + m) * p.n + n] = value;
+    if (m < p.m && n < p.n) p.parts[(static_cast<int64_t>(blockIdx.y) * p.m + m) * p.n + n] = value;
 }
 
 /* ---- fp32 ---- */
 
-template <int ROWS> static __global__ void __launch_bounds__(THREADS, 2) few_rows_fp32(product p)
+template <int ROWS> static __global__ void __launch_bounds__(THREADS, 1) few_rows_fp32(product p)
 {
     const int line = DEPTH + 4, repeats = ROWS / 16;
     extern __shared__ __align__(16) unsigned char memory[];
     int row = threadIdx.x / 16, column = threadIdx.x % 16;
-    int64_t n0 = static_cast<int64_t>(blockIdx.x) * COLUMNS;
+    int n0 = blockIdx.x * COLUMNS;
     float sums[repeats][4] = {};
     walk(p, n0, reinterpret_cast<stage<ROWS, line> *>(memory), [&](const stage<ROWS, line> &tile) {
 #pragma unroll 2
@@ -107,13 +108,13 @@ static __device__ __forceinline__ void load_pair(const float *from, uint32_t &fi
     second = factor_bits<MATH>(pair.y);
 }
 
-template <int ROWS, sdlf_math MATH> static __global__ void __launch_bounds__(THREADS, 2) few_rows_tensor(product p)
+template <int ROWS, sdlf_math MATH> static __global__ void __launch_bounds__(THREADS, 1) few_rows_tensor(product p)
 {
     const int line = DEPTH + 8, bands = ROWS / 16, tiles = bands; /* 8 / (8 / bands) tiles of 8 columns a warp */
     extern __shared__ __align__(16) unsigned char memory[];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, g = lane / 4, t = lane % 4;
     int row = warp % bands * 16, column = warp / bands * tiles * 8;
-    int64_t n0 = static_cast<int64_t>(blockIdx.x) * COLUMNS;
+    int n0 = blockIdx.x * COLUMNS;
     float sums[tiles][4] = {};
     walk(p, n0, reinterpret_cast<stage<ROWS, line> *>(memory), [&](const stage<ROWS, line> &tile) {
 #pragma unroll
@@ -130,7 +131,7 @@ template <int ROWS, sdlf_math MATH> static __global__ void __launch_bounds__(THR
         }
     });
     for (int j = 0; j < tiles; j++) {
-        int64_t n = n0 + column + j * 8 + 2 * t;
+        int n = n0 + column + j * 8 + 2 * t;
         store(p, row + g, n, sums[j][0]);
         store(p, row + g, n + 1, sums[j][1]);
         store(p, row + g + 8, n, sums[j][2]);
@@ -190,28 +191,28 @@ extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_oper
     const sdlf_tensor &c = op->out[0];
     product p = {.a = data_of<float>(op->in[0]), .b = data_of<float>(op->in[1])};
     p.parts = static_cast<float *>(calculator->blas_workspace);
-    p.m = c.shape.dim[0];
-    p.n = c.shape.dim[1];
-    p.k = op->in[0].shape.dim[1];
+    p.m = (int)c.shape.dim[0];
+    p.n = (int)c.shape.dim[1];
+    p.k = (int)op->in[0].shape.dim[1];
     p.tiles = (p.k + DEPTH - 1) / DEPTH;
-    int64_t wanted = 2 * calculator->multiprocessors / ((p.n + COLUMNS - 1) / COLUMNS);
-    int64_t most = CUDA_BLAS_WORKSPACE / (p.m * p.n * (int64_t)sizeof(float)), splits = p.tiles / STAGES;
-    if (splits > wanted) splits = wanted;
-    if (splits > most) splits = most;
+    int64_t count = static_cast<int64_t>(p.m) * p.n, most = CUDA_BLAS_WORKSPACE / (count * (int64_t)sizeof(float));
+    int splits = calculator->multiprocessors / ((p.n + COLUMNS - 1) / COLUMNS);
+    if (splits > p.tiles / STAGES) splits = p.tiles / STAGES;
+    if (splits > most) splits = (int)most;
     if (splits < 1) splits = 1;
     p.tiles_each = (p.tiles + splits - 1) / splits;
     splits = (p.tiles + p.tiles_each - 1) / p.tiles_each;
-    sdlf_status status = p.m <= 16   ? launch_math<16>(calculator, p, (int)splits)
-                         : p.m <= 64 ? launch_math<64>(calculator, p, (int)splits)
-                                     : launch_math<128>(calculator, p, (int)splits);
+    sdlf_status status = p.m <= 16   ? launch_math<16>(calculator, p, splits)
+                         : p.m <= 64 ? launch_math<64>(calculator, p, splits)
+                                     : launch_math<128>(calculator, p, splits);
     if (status != SDLF_OK) return status;
     const ending e = {.parts = p.parts,
                       .bias = optional<float>(op->in[2]),
                       .residual = optional<float>(op->in[3]),
                       .c = data_of<float>(c),
-                      .count = p.m * p.n,
+                      .count = count,
                       .columns = p.n,
-                      .splits = (int)splits,
+                      .splits = splits,
                       .alpha = op->gemm.alpha,
                       .activation = op->gemm.activation};
     few_rows_finish<<<cuda_blocks(calculator, e.count, THREADS), THREADS, 0, calculator->stream>>>(e);

@@ -20,13 +20,8 @@ template <sdlf_math MATH> static __device__ __forceinline__ uint32_t factor_bits
 {
     if (MATH == SDLF_MATH_FP16) return __float_as_uint(__half2float(__float2half_rn(x)));
     if (MATH == SDLF_MATH_BF16) return __float_as_uint(__bfloat162float(__float2bfloat16_rn(x)));
-#if __CUDA_ARCH__ >= 800
-    uint32_t bits;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
-    return bits;
-#else
-    return __float_as_uint(x);
-#endif
+    uint32_t bits = __float_as_uint(x); /* the product takes no notice of the last 13 bits: half of the 14th is added */
+    return fabsf(x) < INFINITY ? bits + 0x1000 : bits;
 }
 
 /* c += a b, factors in tf32. From compute capability 8.0 on; elsewhere it must not be reached. */
