@@ -152,6 +152,27 @@ static void placements_agree(void)
     synthetic_release(&data);
 }
 
+/* Steps that stand behind the one where the loss was lost are queued by then; whoever frees the trainer waits for them. */
+static void a_lost_loss_is_told(void)
+{
+    sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
+    for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
+        for (int staged = 0; staged < 2; staged++) {
+            watcher seen = {.calls = 0};
+            sdlf_trainer_options options = options_on(test_calculator_class_at(i)->name, 1, &seen);
+            options.optimizer = sdlf_sgd(.weight_decay = 1); /* weights grow 999 times a step */
+            options.schedule = (sdlf_schedule){.kind = SDLF_SCHEDULE_CONSTANT, .peak = 1000};
+            options.device_data = staged;
+            sdlf_model *model = synthetic_model();
+            CHECK_FAILS(train(model, &data, &options), SDLF_ERROR_NUMERIC, "training: the loss became ");
+            CHECK(strstr(sdlf_error_message(), " step") != NULL);
+            CHECK(!sdlf_model_training_state(model)->present);
+            sdlf_model_free(model);
+        }
+    }
+    synthetic_release(&data);
+}
+
 /* ---- memory ---- */
 
 /* What a trainer on "guarded" with so much memory does with its data. */
@@ -268,6 +289,7 @@ int main(void)
     RUN(runs_agree);
     RUN(resuming_changes_nothing);
     RUN(placements_agree);
+    RUN(a_lost_loss_is_told);
     RUN(memory_decides);
     RUN(any_allocation_of_a_device_may_fail);
     RUN(staging_survives_failing_allocations);
