@@ -1,6 +1,7 @@
 /* The CUDA calculator: opening a device, its memory, and the table of kernels. */
 #include "calculators/cuda/blas_library.h"
 #include "calculators/cuda/cuda.h"
+#include "calculators/cuda/gemm_tall.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -275,7 +276,10 @@ const sdlf_calculator_class sdlf_cuda_calculator_class = {
             [SDLF_GATHER_BATCH] = {.run = gather_batch_cuda},
             [SDLF_NEXT_BATCH] = {.run = next_batch_cuda},
             [SDLF_SHUFFLE] = {.run = shuffle_cuda, .workspace = shuffle_workspace_cuda},
-            [SDLF_GEMM] = {.run = gemm_cuda},
+            [SDLF_GEMM] = {.run = gemm_cuda, .supports = gemm_supports_cuda, .algorithms = gemm_algorithms_cuda},
+            [SDLF_SPMM_CSR] = {.run = spmm_csr_cuda,
+                               .supports = spmm_csr_supports_cuda,
+                               .workspace = spmm_csr_workspace_cuda},
             [SDLF_REDUCE] = {.run = reduce_cuda},
             [SDLF_ADD] = {.run = add_cuda},
             [SDLF_CONV2D_FORWARD] = {.run = conv2d_forward_cuda,

@@ -99,7 +99,7 @@ sdlf_status cuda_apply_epilogue(sdlf_calculator *calculator, const cuda_epilogue
 /* ---- kernels, one file a family ---- */
 
 sdlf_kernel fill_cuda, copy_cuda, gather_batch_cuda, next_batch_cuda, shuffle_cuda;
-sdlf_kernel gemm_cuda, gemm_backward_sgd_cuda, reduce_cuda, add_cuda;
+sdlf_kernel gemm_cuda, gemm_backward_sgd_cuda, spmm_csr_cuda, reduce_cuda, add_cuda;
 sdlf_kernel activation_forward_cuda, activation_backward_cuda;
 sdlf_kernel conv2d_forward_cuda, conv2d_backward_input_cuda, conv2d_backward_weights_cuda;
 sdlf_kernel conv2d_relu_max_pool_forward_cuda, conv2d_relu_max_pool_backward_cuda;
@@ -123,6 +123,8 @@ int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_oper
 bool conv2d_pool_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool conv2d_pool_backward_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_pool_backward_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+bool spmm_csr_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t spmm_csr_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t softmax_cross_entropy_forward_workspace_cuda(const sdlf_calculator *calculator,
                                                      const sdlf_operation *operation);
 

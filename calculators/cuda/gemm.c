@@ -6,6 +6,7 @@
 #include "calculators/cuda/gemm.h"
 
 #include "calculators/cuda/blas_library.h"
+#include "calculators/cuda/gemm_tall.h"
 
 #include <string.h>
 
@@ -220,8 +221,11 @@ sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
     cuda_calculator *calculator = cuda_calculator_from(base);
     cuda_product_key key = key_of(calculator, op);
     if (key.m == 0 || key.n == 0) return SDLF_OK;
-    if (is_forward(&key) && key.n <= FEW_COLUMNS) return cuda_gemm_few_columns(base, op);
-    if (suits_few_rows(calculator, &key)) return cuda_gemm_few_rows(base, op);
+    int rung = gemm_tall_choice(calculator, op);
+    if (rung != GEMM_CUBLAS) return gemm_tall_cuda(base, op, rung);
+    bool chosen = op->algorithm == GEMM_CUBLAS;
+    if (!chosen && is_forward(&key) && key.n <= FEW_COLUMNS) return cuda_gemm_few_columns(base, op);
+    if (!chosen && suits_few_rows(calculator, &key)) return cuda_gemm_few_rows(base, op);
     if (key.k == 0) { /* an empty sum */
         sdlf_status status = SDLF_OK;
         if (!key.residual || op->in[3].data != op->out[0].data)
