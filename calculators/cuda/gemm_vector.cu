@@ -8,7 +8,7 @@
  * row, which it copies into shared memory asynchronously, STAGES - 1 slabs ahead. A lane has 4 rows and 4 columns of sums in
  * registers: for each inner element it reads 4 of a and 4 of b for 16 multiply-adds. A slab's 16-byte chunks are laid down
  * at chunk ^ (row % 8), so that the lanes' rows meet no bank twice. b, padded to whole groups of 4 columns, stays in shared
- * memory; a goes through the second-level cache marked to be the first to leave it, since c is what is read next. */
+ * memory. */
 #include "calculators/cuda/gemm_tall.h"
 #include "calculators/cuda/mma.cuh"
 
@@ -23,34 +23,9 @@ template <typename T> struct tall {
     bool quads;   /* so do groups of 4 columns of c */
 };
 
-static __device__ __forceinline__ uint64_t first_to_leave()
-{
-    uint64_t policy = 0;
-#if __CUDA_ARCH__ >= 800
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-#endif
-    return policy;
-}
-
-/* 16 bytes into shared memory; zeros where not `valid`. */
-static __device__ __forceinline__ void copy_chunk(void *shared, const void *from, bool valid, uint64_t policy)
-{
-#if __CUDA_ARCH__ >= 800
-    uint32_t to = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-    int bytes = valid ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(to), "l"(from), "r"(bytes),
-                 "l"(policy)
-                 : "memory");
-#else
-    (void)policy;
-    copy_async(shared, from, valid);
-#endif
-}
-
 /* Slab `slab` of the ROWS rows from `first`, by a warp. */
 template <typename T, int ROWS>
-static __device__ __forceinline__ void load_slab(const tall<T> &g, char *stage, int64_t first, int64_t slab,
-                                                 uint64_t policy)
+static __device__ __forceinline__ void load_slab(const tall<T> &g, char *stage, int64_t first, int64_t slab)
 {
     enum { CHUNK = 16 / sizeof(T) };
     const int lane = threadIdx.x % WARP;
@@ -62,7 +37,7 @@ static __device__ __forceinline__ void load_slab(const tall<T> &g, char *stage, 
         const T *from = g.a + r * g.k + p;
         if (g.aligned) {
             bool valid = r < g.m && p < g.k;
-            copy_chunk(to, valid ? from : g.a, valid, policy);
+            copy_async(to, valid ? from : g.a, valid);
         } else {
             for (int e = 0; e < CHUNK; e++) reinterpret_cast<T *>(to)[e] = r < g.m && p + e < g.k ? from[e] : T(0);
         }
@@ -101,10 +76,9 @@ template <typename T, int GROUPS> static __global__ void __launch_bounds__(WARPS
     int64_t step = static_cast<int64_t>(gridDim.x) * WARPS, tile = static_cast<int64_t>(blockIdx.x) * WARPS + warp;
     int64_t tiles = (g.m + ROWS - 1) / ROWS, mine = tile < tiles ? (tiles - tile + step - 1) / step : 0;
     int64_t items = mine * slabs, next_tile = tile, next_slab = 0;
-    uint64_t policy = first_to_leave();
     for (int s = 0; s < STAGES - 1; s++) {
         if (s < items) {
-            load_slab<T, ROWS>(g, stages + s * ROWS * SLAB_BYTES, next_tile * ROWS, next_slab, policy);
+            load_slab<T, ROWS>(g, stages + s * ROWS * SLAB_BYTES, next_tile * ROWS, next_slab);
             if (++next_slab == slabs) next_slab = 0, next_tile += step;
         }
         close_copies();
@@ -117,7 +91,7 @@ template <typename T, int GROUPS> static __global__ void __launch_bounds__(WARPS
         __syncwarp();
         if (item + STAGES - 1 < items) {
             int to = stage == 0 ? STAGES - 1 : stage - 1;
-            load_slab<T, ROWS>(g, stages + to * ROWS * SLAB_BYTES, next_tile * ROWS, next_slab, policy);
+            load_slab<T, ROWS>(g, stages + to * ROWS * SLAB_BYTES, next_tile * ROWS, next_slab);
             if (++next_slab == slabs) next_slab = 0, next_tile += step;
         }
         close_copies();

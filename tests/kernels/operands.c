@@ -277,7 +277,7 @@ void kernel_run(kernel_images *found, const kernel_case *made, const kernel_imag
         sdlf_tensor *tensor = i < SDLF_MAX_INPUTS ? &operation.in[i] : &operation.out[i - SDLF_MAX_INPUTS];
         if (!sdlf_tensor_present(tensor)) continue;
         guarded_make(&block[i], calculator, *image_at(&given, i), kernel_extent(tensor),
-                     skew * (int64_t)sdlf_dtype_size(tensor->dtype));
+                     tensor->layout == SDLF_CSR ? 0 : skew * (int64_t)sdlf_dtype_size(tensor->dtype));
         tensor->data = guarded_data(&block[i]);
     }
     if (made->aliased) operation.out[0].data = operation.in[made->alias].data;

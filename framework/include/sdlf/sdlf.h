@@ -5,6 +5,7 @@
 #include <sdlf/calculator.h>
 #include <sdlf/dataset.h>
 #include <sdlf/formats.h>
+#include <sdlf/graph.h>
 #include <sdlf/layers.h>
 #include <sdlf/model.h>
 #include <sdlf/optimizer.h>

@@ -59,7 +59,7 @@ sdlf_tensor sdlf_tensor_broadcast(sdlf_tensor tensor, sdlf_shape shape);
 /* ---- sparse matrices ----
  * A matrix (R,C) of which E elements are stored, in compressed rows, is one tensor over one block of memory, so that it is
  * allocated, copied, placed and bound like any other. The block holds three arrays one after the other, each beginning at
- * a multiple of 64 bytes from the block's start:
+ * a multiple of 64 bytes from the block's start, which itself lies at a multiple of 64:
  *     offsets (R + 1) int64   row r's elements are offsets[r] .. offsets[r + 1] - 1; offsets[0] = 0, offsets[R] = E
  *     columns (E) int32       of each element, in [0, C)
  *     values  (E) of dtype

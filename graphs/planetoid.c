@@ -1,0 +1,260 @@
+/* planetoid:DIR: a citation graph as six text files, in which # begins a comment line:
+ *
+ *     edges.txt     an undirected edge list, node numbers from 0
+ *     features.txt  a line a node: COLUMN:VALUE of its features that are not zero, columns from 0
+ *     labels.txt    a line a node: its class, from 0
+ *     train.txt, val.txt, test.txt   a line a node that belongs to this part
+ *
+ * scripts/convert-planetoid.py writes them from the files of Z. Yang, W. Cohen, R. Salakhutdinov: Revisiting semi-supervised
+ * learning with graph embeddings, 2016. A line that is empty in features.txt is a node without features. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graphs/edge_list.h"
+#include "graphs/graphs_internal.h"
+
+enum { MOST_BYTES = 1 << 30, MOST_CLASSES = 1 << 20, MOST_COLUMNS = 1 << 24 };
+
+/* A text on the way through it, line by line. */
+typedef struct text {
+    char *path;  /* owned */
+    char *bytes; /* owned, with a 0 behind */
+    char *at;
+    int64_t line;
+} text;
+
+static void release_text(text *t)
+{
+    free(t->path);
+    free(t->bytes);
+}
+
+static sdlf_status read_all(text *t, sdlf_byte_stream *stream)
+{
+    size_t capacity = 1 << 16, count = 0;
+    for (;;) {
+        char *larger = realloc(t->bytes, capacity + 1);
+        if (larger == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: no memory to read it", t->path);
+        t->bytes = larger;
+        size_t found;
+        sdlf_status status = sdlf_byte_stream_read(stream, t->bytes + count, capacity - count, &found);
+        if (status != SDLF_OK) return status;
+        count += found;
+        if (count < capacity) break;
+        if (capacity >= MOST_BYTES)
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: more than the %d bytes that are read", t->path, MOST_BYTES);
+        capacity *= 2;
+    }
+    if (memchr(t->bytes, '\0', count) != NULL)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected text, found a byte 0", t->path);
+    t->bytes[count] = '\0';
+    t->at = t->bytes;
+    return SDLF_OK;
+}
+
+static char *join(const char *folder, const char *file)
+{
+    size_t length = strlen(folder) + strlen(file) + 2;
+    char *path = malloc(length);
+    if (path != NULL) snprintf(path, length, "%s/%s", folder, file);
+    return path;
+}
+
+static sdlf_status open_text(text *t, const char *folder, const char *file)
+{
+    *t = (text){.path = join(folder, file)};
+    if (t->path == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "planetoid: no memory");
+    sdlf_byte_stream stream;
+    sdlf_status status = sdlf_byte_stream_open(&stream, t->path);
+    if (status != SDLF_OK) return status;
+    status = read_all(t, &stream);
+    sdlf_byte_stream_release(&stream);
+    return status;
+}
+
+/* The next line that is no comment, cut off with a 0; NULL behind the last. */
+static char *next_line(text *t)
+{
+    while (*t->at != '\0') {
+        char *line = t->at, *end = strchr(line, '\n');
+        t->at = end != NULL ? end + 1 : line + strlen(line);
+        if (end != NULL) *end = '\0';
+        t->line++;
+        size_t length = strlen(line);
+        if (length > 0 && line[length - 1] == '\r') line[length - 1] = '\0';
+        if (*line != '#') return line;
+    }
+    return NULL;
+}
+
+static sdlf_status malformed(const text *t, const char *expected, const char *found)
+{
+    return sdlf_fail(SDLF_ERROR_FORMAT, "%s:%" PRId64 ": expected %s, found '%.24s'", t->path, t->line, expected,
+                     found);
+}
+
+/* A whole number in [0, limit) at the start of *at, which moves behind it. */
+static bool take_number(char **at, int64_t limit, int64_t *number)
+{
+    char *p = *at;
+    for (*number = 0; *p >= '0' && *p <= '9'; p++) {
+        *number = 10 * *number + (*p - '0');
+        if (*number >= limit) return false;
+    }
+    bool any = p != *at;
+    *at = p;
+    return any;
+}
+
+/* ---- the files ---- */
+
+static sdlf_status read_labels(sdlf_graph *graph, const char *folder)
+{
+    text t;
+    int64_t capacity = 0, label, largest = -1;
+    int32_t *labels = NULL;
+    sdlf_status status = open_text(&t, folder, "labels.txt");
+    for (char *line; status == SDLF_OK && (line = next_line(&t)) != NULL; graph->node_count++) {
+        char *end = line;
+        if (!take_number(&end, MOST_CLASSES, &label) || *end != '\0') {
+            status = malformed(&t, "a class from 0", line);
+            break;
+        }
+        if (graph->node_count == capacity) {
+            capacity = capacity > 0 ? 2 * capacity : 1024;
+            int32_t *larger = realloc(labels, (size_t)capacity * sizeof *labels);
+            if (larger == NULL) {
+                status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: no memory", t.path);
+                break;
+            }
+            labels = larger;
+        }
+        labels[graph->node_count] = (int32_t)label;
+        largest = label > largest ? label : largest;
+    }
+    if (status == SDLF_OK && graph->node_count == 0)
+        status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected a class a line, found none", t.path);
+    if (status == SDLF_OK) status = sdlf_tensor_create(&graph->labels, NULL, SDLF_INT32, sdlf_shape(graph->node_count));
+    if (status == SDLF_OK) memcpy(graph->labels.data, labels, (size_t)graph->node_count * sizeof *labels);
+    graph->class_count = (int)largest + 1;
+    free(labels);
+    release_text(&t);
+    return status;
+}
+
+/* A node's features; `row` NULL: only look for the largest column. */
+static sdlf_status read_features_line(const text *t, char *line, float *row, int64_t *columns)
+{
+    char *at = line;
+    for (;;) {
+        at += strspn(at, " \t");
+        if (*at == '\0') return SDLF_OK;
+        int64_t column;
+        char *end;
+        if (!take_number(&at, MOST_COLUMNS, &column) || *at != ':') return malformed(t, "COLUMN:VALUE", at);
+        float value = strtof(at + 1, &end);
+        if (end == at + 1 || (*end != '\0' && *end != ' ' && *end != '\t')) return malformed(t, "a value", at + 1);
+        at = end;
+        if (row != NULL) row[column] = value;
+        if (column >= *columns) *columns = column + 1;
+    }
+}
+
+static sdlf_status read_features(sdlf_graph *graph, const char *folder)
+{
+    int64_t columns = 0;
+    sdlf_status status = SDLF_OK;
+    for (int round = 0; round < 2 && status == SDLF_OK; round++) { /* how many columns; then the values */
+        text t;
+        int64_t node = 0;
+        status = open_text(&t, folder, "features.txt");
+        for (char *line; status == SDLF_OK && (line = next_line(&t)) != NULL; node++) {
+            if (node >= graph->node_count) {
+                status = malformed(&t, "as many nodes as labels.txt has", line);
+                break;
+            }
+            float *row = round == 0 ? NULL : (float *)graph->features.data + node * graph->features.shape.dim[1];
+            status = read_features_line(&t, line, row, &columns);
+        }
+        if (status == SDLF_OK && node < graph->node_count)
+            status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected %" PRId64 " nodes as in labels.txt, found %" PRId64,
+                               t.path, graph->node_count, node);
+        if (status == SDLF_OK && columns == 0)
+            status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected features, found none", t.path);
+        release_text(&t);
+        if (status != SDLF_OK || round == 1) continue;
+        status = sdlf_tensor_create(&graph->features, NULL, SDLF_FLOAT32, sdlf_shape(graph->node_count, columns));
+        if (status == SDLF_OK) memset(graph->features.data, 0, (size_t)sdlf_tensor_bytes(&graph->features));
+    }
+    return status;
+}
+
+static sdlf_status read_part(sdlf_graph *graph, const char *folder, const char *file, sdlf_node_part part)
+{
+    text t;
+    uint8_t *parts = graph->parts.data;
+    sdlf_status status = open_text(&t, folder, file);
+    for (char *line; status == SDLF_OK && (line = next_line(&t)) != NULL;) {
+        int64_t node;
+        char *end = line;
+        if (!take_number(&end, graph->node_count, &node) || *end != '\0')
+            status = malformed(&t, "a node's number", line);
+        else if (parts[node] != SDLF_NODE_OTHER)
+            status = malformed(&t, "a node that no part has yet", line);
+        else
+            parts[node] = (uint8_t)part;
+    }
+    release_text(&t);
+    return status;
+}
+
+static sdlf_status read_edges(sdlf_graph *graph, const char *folder)
+{
+    edges list = {.count = 0};
+    int64_t declared;
+    sdlf_byte_stream stream;
+    char *path = join(folder, "edges.txt");
+    if (path == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "planetoid: no memory");
+    sdlf_status status = sdlf_byte_stream_open(&stream, path);
+    if (status == SDLF_OK) {
+        status = edge_list_read(&list, &declared, &stream);
+        sdlf_byte_stream_release(&stream);
+    }
+    for (int64_t e = 0; e < list.count && status == SDLF_OK; e++) {
+        if (list.from[e] >= graph->node_count || list.to[e] >= graph->node_count)
+            status = sdlf_fail(SDLF_ERROR_FORMAT,
+                               "%s: edge %" PRId64 " from %" PRId64 " to %" PRId64 ", expected nodes below %" PRId64
+                               " as in labels.txt",
+                               path, e + 1, list.from[e], list.to[e], graph->node_count);
+    }
+    graph->undirected = true;
+    if (status == SDLF_OK) status = edges_to_adjacency(&list, graph->node_count, true, &graph->adjacency);
+    edges_release(&list);
+    free(path);
+    return status;
+}
+
+static sdlf_status load(sdlf_graph *graph, const char *argument)
+{
+    if (argument == NULL || *argument == '\0')
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "planetoid: expected planetoid:DIR, a folder with edges.txt, labels.txt ...");
+    sdlf_status status = sdlf_graph_set_name(graph, "planetoid (%s)", argument);
+    if (status == SDLF_OK) status = read_labels(graph, argument);
+    if (status == SDLF_OK) status = read_features(graph, argument);
+    if (status == SDLF_OK) status = sdlf_tensor_create(&graph->parts, NULL, SDLF_UINT8, sdlf_shape(graph->node_count));
+    if (status != SDLF_OK) return status;
+    memset(graph->parts.data, SDLF_NODE_OTHER, (size_t)graph->node_count);
+    status = read_part(graph, argument, "train.txt", SDLF_NODE_TRAIN);
+    if (status == SDLF_OK) status = read_part(graph, argument, "val.txt", SDLF_NODE_VALIDATE);
+    if (status == SDLF_OK) status = read_part(graph, argument, "test.txt", SDLF_NODE_TEST);
+    return status == SDLF_OK ? read_edges(graph, argument) : status;
+}
+
+const sdlf_graph_class sdlf_planetoid_graph_class = {
+    .name = "planetoid",
+    .summary = "a citation graph with features, classes and parts: planetoid:DIR",
+    .load = load,
+};
