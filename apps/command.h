@@ -15,6 +15,7 @@ extern const command eval_command;
 extern const command predict_command;
 extern const command info_command;
 extern const command bench_command;
+extern const command gcn_command;
 extern const command parity_command;
 extern const command doctor_command;
 extern const command run_command;

@@ -154,7 +154,9 @@ extern "C" bool gemm_supports_cuda(const sdlf_calculator *base, const sdlf_opera
 extern "C" int gemm_tall_choice(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     if (op->algorithm != GEMM_AUTO) return op->algorithm;
-    bool tall = op->out[0].shape.dim[0] >= AUTO_ROWS && takes(calculator, op, GEMM_VECTOR);
+    /* in double cuBLAS's tensor cores keep up with the memory: 4.16 TB/s against 3.55 on an H200 */
+    bool tall =
+        op->out[0].dtype == SDLF_FLOAT32 && op->out[0].shape.dim[0] >= AUTO_ROWS && takes(calculator, op, GEMM_VECTOR);
     return tall ? GEMM_VECTOR : GEMM_CUBLAS;
 }
 

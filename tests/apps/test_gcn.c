@@ -1,0 +1,164 @@
+/* sdlf gcn: both ways on small graphs, on every calculator, and what is refused. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/program.h"
+#include "framework/formats/npy.h"
+#include "testing.h"
+
+/* Two groups of 10 nodes: a node is linked to those of its group, and has features that tell little. */
+static const char *write_groups(void)
+{
+    static char specification[4200];
+    char edges[4000] = "", features[2000] = "", labels[200] = "", part[3][200] = {"", "", ""};
+    for (int i = 0; i < 20; i++) {
+        for (int j = i + 1; j < 20; j++) {
+            if (i / 10 == j / 10 && (i + j) % 2 == 0) sprintf(edges + strlen(edges), "%d\t%d\n", i, j);
+        }
+        sprintf(features + strlen(features), "%d:1 %d:1\n", i / 10, 2 + i % 5);
+        sprintf(labels + strlen(labels), "%d\n", i / 10);
+        sprintf(part[i % 3] + strlen(part[i % 3]), "%d\n", i);
+    }
+    test_write_file(test_path("edges.txt"), edges, strlen(edges));
+    test_write_file(test_path("features.txt"), features, strlen(features));
+    test_write_file(test_path("labels.txt"), labels, strlen(labels));
+    test_write_file(test_path("train.txt"), part[0], strlen(part[0]));
+    test_write_file(test_path("val.txt"), part[1], strlen(part[1]));
+    test_write_file(test_path("test.txt"), part[2], strlen(part[2]));
+    snprintf(specification, sizeof specification, "planetoid:%s", test_path(""));
+    return specification;
+}
+
+static double number(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    CHECK(json_is_number(value));
+    return json_number_value(value);
+}
+
+/* The same numbers on every calculator, fused or not. */
+static void inference_agrees(void)
+{
+    double expected = 0;
+    for (int i = 0; sdlf_calculator_class_at(i); i++) {
+        sdlf_calculator *there;
+        const char *name = sdlf_calculator_class_at(i)->name;
+        if (sdlf_calculator_open(&there, name, NULL) != SDLF_OK) continue;
+        sdlf_calculator_close(there);
+        for (int fused = 0; fused < 2; fused++) {
+            const program *p = SDLF(0, "gcn", "infer", "--graph", "rmat:300,2000", "--features", "10", "--hidden", "6",
+                                    "--repeats", "2", "--json", "--calculator", name, fused ? NULL : "--no-fusion");
+            json_t *result = json_loads(p->out, 0, NULL);
+            if (!CHECK(json_is_object(result))) return;
+            CHECK_EQUAL(json_integer_value(json_object_get(result, "nodes")), 300);
+            CHECK_EQUAL((int64_t)json_array_size(json_object_get(result, "steps")), fused ? 2 : 3);
+            if (expected == 0) expected = number(result, "largest_sum");
+            CHECK_CLOSE(number(result, "largest_sum"), expected, 1e-9);
+            CHECK(number(result, "ms") > 0);
+            json_decref(result);
+        }
+    }
+}
+
+static void inference_is_shown(void)
+{
+    const program *p = SDLF(0, "gcn", "infer", "--graph", "uniform:200,900", "--features", "8", "--repeats", "1",
+                            "--dtype", "f32", "--normalize", "row", "--no-self-loops", "--ladder");
+    CHECK_SAYS(p, "graph  uniform (200 nodes, 900 edges drawn, seed 1)  200 nodes");
+    CHECK_SAYS(p, "net    log_softmax(A (X W))  X 200x8  W 8x16  float32");
+    CHECK_SAYS(p, "spmm_csr");
+    CHECK_SAYS(p, "check  largest sum of a vertex's outputs -");
+    CHECK_SAYS(p, "dense product");
+}
+
+static void features_come_from_files(void)
+{
+    double values[12] = {0.5, 1, -1, 2, 0, 3, 1, 1, 2, 2, -4, 0};
+    const sdlf_tensor good = sdlf_tensor_view(SDLF_FLOAT64, sdlf_shape(4, 3), values),
+                      few = sdlf_tensor_view(SDLF_FLOAT64, sdlf_shape(3, 4), values);
+    const char *path = test_path("features.npy");
+    CHECK_OK(npy_write(&good, path));
+    CHECK_SAYS(SDLF(0, "gcn", "infer", "--graph", "uniform:4,6", "--features-file", path, "--repeats", "1"), "X 4x3");
+    CHECK_OK(npy_write(&few, path));
+    CHECK_SAYS(SDLF(1, "gcn", "infer", "--graph", "uniform:4,6", "--features-file", path),
+               "expected floating-point features of shape 4xN, found float64 3x4");
+}
+
+static void training_learns(void)
+{
+    char specification[4200], weights[4200];
+    snprintf(specification, sizeof specification, "%s", write_groups());
+    snprintf(weights, sizeof weights, "%s", test_path("gcn.safetensors"));
+    for (int i = 0; sdlf_calculator_class_at(i); i++) {
+        sdlf_calculator *there;
+        const char *name = sdlf_calculator_class_at(i)->name;
+        if (sdlf_calculator_open(&there, name, NULL) != SDLF_OK) continue;
+        sdlf_calculator_close(there);
+        const program *p = SDLF(0, "gcn", "train", "--graph", specification, "--epochs", "60", "--patience", "0",
+                                "--seeds", "2", "--learning-rate", "0.05", "--json", "--calculator", name);
+        json_t *result = json_loads(p->out, 0, NULL);
+        if (!CHECK(json_is_object(result))) return;
+        CHECK(number(result, "mean_test") > 0.9);
+        CHECK_EQUAL((int64_t)json_array_size(json_object_get(result, "runs")), 2);
+        json_decref(result);
+    }
+    const program *p = SDLF(0, "gcn", "train", "--graph", specification, "--epochs", "40", "--patience", "2", "--seeds",
+                            "2", "--out", weights);
+    CHECK_SAYS(p, "graph_conv 16, relu, graph_conv 2");
+    CHECK_SAYS(p, "of 2 seeds");
+    CHECK_SAYS(p, "saved  ");
+    sdlf_model *model = NULL;
+    if (CHECK_OK(sdlf_model_open(&model, weights)))
+        CHECK(sdlf_model_find_parameter(model, "graph_conv_2.weight") != NULL);
+    sdlf_model_free(model);
+}
+
+/* The same seed, the same outcome, at any number of threads. */
+static void training_repeats_itself(void)
+{
+    char specification[4200], first[400] = "";
+    snprintf(specification, sizeof specification, "%s", write_groups());
+    for (int threads = 1; threads <= 3; threads++) {
+        char count[8];
+        snprintf(count, sizeof count, "%d", threads);
+        const program *p =
+            SDLF(0, "gcn", "train", "--graph", specification, "--epochs", "20", "--threads", count, "--json");
+        json_t *result = json_loads(p->out, 0, NULL);
+        const json_t *run = json_array_get(json_object_get(result, "runs"), 0);
+        char *loss = json_dumps(json_object_get(run, "train_loss"), JSON_ENCODE_ANY);
+        if (threads == 1) snprintf(first, sizeof first, "%s", loss != NULL ? loss : "");
+        CHECK_TEXT(loss != NULL ? loss : "?", first);
+        free(loss);
+        json_decref(result);
+    }
+}
+
+static void nonsense_is_refused(void)
+{
+    CHECK_SAYS(SDLF(2, "gcn"), "infer");
+    CHECK_SAYS(SDLF(2, "gcn", "infr"), "did you mean 'infer'?");
+    CHECK_SAYS(SDLF(2, "gcn", "train"), "--graph");
+    CHECK_SAYS(SDLF(2, "gcn", "infer", "--graph", "web"), "known are: snap, planetoid, rmat, uniform");
+    CHECK_SAYS(SDLF(2, "gcn", "train", "--graph", "uniform:5,5"), "undirected");
+    test_write_file(test_path("bad.txt"), "0 1\n0 x\n", 8);
+    char specification[4200];
+    snprintf(specification, sizeof specification, "snap:%s", test_path("bad.txt"));
+    CHECK_SAYS(SDLF(1, "gcn", "infer", "--graph", specification), "bad.txt:2: expected the second node's number");
+    CHECK_SAYS(SDLF(0, "gcn", "infer", "--help"), "snap:FILE");
+    CHECK_SAYS(SDLF(0, "gcn", "--help"), "classify the nodes");
+}
+
+int main(void)
+{
+    RUN(inference_agrees);
+    RUN(inference_is_shown);
+    RUN(features_come_from_files);
+    RUN(training_learns);
+    RUN(training_repeats_itself);
+    RUN(nonsense_is_refused);
+    return test_summary();
+}
