@@ -47,6 +47,12 @@ static const sdlf_operation_class *const classes[SDLF_OPERATION_COUNT] = {
     [SDLF_ARG_REDUCE] = &sdlf_arg_reduce_operation,
     [SDLF_GATHER] = &sdlf_gather_operation,
     [SDLF_GATHER_BACKWARD] = &sdlf_gather_backward_operation,
+    [SDLF_TOP_K] = &sdlf_top_k_operation,
+    [SDLF_RESAMPLE] = &sdlf_resample_operation,
+    [SDLF_RESAMPLE_BACKWARD] = &sdlf_resample_backward_operation,
+    [SDLF_MATMUL] = &sdlf_matmul_operation,
+    [SDLF_NORMALIZE_FORWARD] = &sdlf_normalize_forward_operation,
+    [SDLF_NORMALIZE_BACKWARD] = &sdlf_normalize_backward_operation,
     [SDLF_RANDOM_UNIFORM] = &sdlf_random_uniform_operation,
     [SDLF_RANDOM_NORMAL] = &sdlf_random_normal_operation,
     [SDLF_SGD_UPDATE] = &sdlf_sgd_update_operation,
@@ -116,6 +122,7 @@ sdlf_status sdlf_operation_check(const sdlf_operation *operation)
 static int64_t bytes_of(const sdlf_tensor *tensor)
 {
     sdlf_tensor once = *tensor;
+    if (tensor->layout == SDLF_CSR) return sdlf_tensor_bytes(tensor);
     for (int axis = 0; axis < once.shape.rank; axis++) {
         if (once.stride[axis] == 0 && once.shape.dim[axis] > 1) once.shape.dim[axis] = 1;
     }

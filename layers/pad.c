@@ -1,9 +1,12 @@
-/* pad: before[i] and after[i] elements of a constant around axis i; negative ones take so many away. dx is dy without them.
+/* pad: before[i] and after[i] elements around axis i; negative ones take so many away. They are a constant, or x goes on: with its
+ * last element (edge), back again without repeating it (reflect), from the other end (wrap).
  *
- * Forward: the value everywhere, then x where it belongs; where nothing is added, x alone. */
-#include "layers/views.h"
+ * A constant: the value everywhere, then x where it belongs; where nothing is added, x alone. dx is dy without the border. The
+ * other modes resample one axis after the other, and dx collects what came of each element. */
+#include "layers/resample.h"
 
-enum { LIMIT = INT32_MAX };
+enum { LIMIT = INT32_MAX, CONSTANT = 0 };
+static const char *const modes[] = {"constant", "edge", "reflect", "wrap", NULL};
 
 static const sdlf_field fields[] = {
     {.name = "before",
@@ -23,7 +26,12 @@ static const sdlf_field fields[] = {
      .offset = offsetof(sdlf_pad_options, value),
      .minimum = -3.4e38,
      .maximum = 3.4e38,
-     .help = "what they are"},
+     .help = "what they are, if constant"},
+    {.name = "mode",
+     .type = SDLF_FIELD_CHOICE,
+     .offset = offsetof(sdlf_pad_options, mode),
+     .choices = modes,
+     .help = "a constant, or how x goes on"},
     {.name = NULL},
 };
 
@@ -69,14 +77,38 @@ static sdlf_status move(const sdlf_layer *layer, sdlf_layer_context *context, sd
     return status == SDLF_OK ? sdlf_layer_copy(context, common(layer, from, from_input), target) : status;
 }
 
+/* What is done along each axis; the mask of those that change. */
+static unsigned steps_of(sdlf_resample_options *steps, const sdlf_pad_options *options, int rank)
+{
+    unsigned axes = 0;
+    for (int axis = 0; axis < rank; axis++) {
+        steps[axis] = (sdlf_resample_options){.mode = (sdlf_resample_mode)(SDLF_RESAMPLE_EDGE + options->mode - 1),
+                                              .before = options->before.dim[axis]};
+        if (options->before.dim[axis] != 0 || options->after.dim[axis] != 0) axes |= 1u << axis;
+    }
+    return axes;
+}
+
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     const sdlf_pad_options *options = layer->options;
+    if (options->mode != CONSTANT) {
+        sdlf_resample_options steps[SDLF_MAX_RANK];
+        unsigned axes = steps_of(steps, options, context->input[0].shape.rank);
+        return sdlf_layer_resample(context, context->input[0], context->output[0], steps, axes);
+    }
     return move(layer, context, context->input[0], true, context->output[0], (double)options->value);
 }
 
 static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
+    const sdlf_pad_options *options = layer->options;
+    if (options->mode != CONSTANT) {
+        sdlf_resample_options steps[SDLF_MAX_RANK];
+        unsigned axes = steps_of(steps, options, context->input[0].shape.rank);
+        return sdlf_layer_resample_backward(context, context->output_gradient[0], context->input_gradient[0], steps,
+                                            axes);
+    }
     return move(layer, context, context->output_gradient[0], false, context->input_gradient[0], 0);
 }
 

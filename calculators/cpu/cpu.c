@@ -1,5 +1,6 @@
 /* The cpu calculator's class: opening, memory, and the way from an operation to its kernel. See cpu.h for the plan. */
 #include "calculators/cpu/cpu.h"
+#include "calculators/matmul.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -146,71 +147,91 @@ static sdlf_status run_binary(sdlf_calculator *calculator, const sdlf_operation 
     return floats ? run(calculator, operation) : cpu_binary_integers(calculator, operation);
 }
 
+/* Nor does resample where it only moves. */
+static sdlf_status run_resample(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    return cpu_resample_moves(operation) ? cpu_resample(calculator, operation) : run(calculator, operation);
+}
+
+static int64_t resample_workspace(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    return cpu_resample_moves(operation) ? 0 : workspace(calculator, operation);
+}
+
 static const char *const convolution_algorithms[] = {"auto", "direct", "im2col", NULL};
 static const char *const gemm_algorithms[] = {"auto", "built-in", "library", NULL};
 
-const sdlf_calculator_class sdlf_cpu_calculator_class = {
-    .name = "cpu",
-    .summary = "vector instructions and threads, in host memory",
-    .size = sizeof(cpu_calculator),
-    .open = open_cpu,
-    .close = close_cpu,
-    .describe = describe_cpu,
-    .allocate = allocate_cpu,
-    .deallocate = deallocate_cpu,
-    .upload = upload_cpu,
-    .download = download_cpu,
-    .synchronize = synchronize_cpu,
-    .kernel =
-        {
-            [SDLF_FILL] = {.run = cpu_fill},
-            [SDLF_COPY] = {.run = cpu_copy},
-            [SDLF_GATHER_BATCH] = {.run = run_gather},
-            [SDLF_NEXT_BATCH] = {.run = cpu_next_batch},
-            [SDLF_SHUFFLE] = {.run = cpu_shuffle, .workspace = sdlf_shuffle_workspace},
-            [SDLF_GEMM] = {.run = run, .supports = supports, .workspace = workspace, .algorithms = gemm_algorithms},
-            [SDLF_SPMM_CSR] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_REDUCE] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_ADD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_CONV2D_FORWARD] =
-                {.run = run, .supports = supports, .workspace = workspace, .algorithms = convolution_algorithms},
-            [SDLF_CONV2D_BACKWARD_INPUT] =
-                {.run = run, .supports = supports, .workspace = workspace, .algorithms = convolution_algorithms},
-            [SDLF_CONV2D_BACKWARD_WEIGHTS] =
-                {.run = run, .supports = supports, .workspace = workspace, .algorithms = convolution_algorithms},
-            [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_MAX_POOL2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_MAX_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_AVG_POOL2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_AVG_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_ACTIVATION_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_ACTIVATION_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_DROPOUT_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_DROPOUT_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_BATCH_NORM2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_BATCH_NORM2D_INFER] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_BATCH_NORM2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_SOFTMAX_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_SOFTMAX_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_LOG_SOFTMAX_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_LOG_SOFTMAX_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_BINARY] = {.run = run_binary},
-            [SDLF_BINARY_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_SELECT] = {.run = cpu_select},
-            [SDLF_ARG_REDUCE] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_GATHER] = {.run = cpu_gather},
-            [SDLF_GATHER_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_RANDOM_UNIFORM] = {.run = cpu_random_uniform},
-            [SDLF_RANDOM_NORMAL] = {.run = cpu_random_normal},
-            [SDLF_SGD_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_ADAM_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_RMSPROP_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_CLIP_SCALE] = {.run = run, .supports = supports, .workspace = workspace},
-            [SDLF_GEMM_BACKWARD_SGD] = {.run = run, .supports = supports, .workspace = workspace},
-        },
+const sdlf_calculator_class sdlf_cpu_calculator_class =
+    {
+        .name = "cpu",
+        .summary = "vector instructions and threads, in host memory",
+        .size = sizeof(cpu_calculator),
+        .open = open_cpu,
+        .close = close_cpu,
+        .describe = describe_cpu,
+        .allocate = allocate_cpu,
+        .deallocate = deallocate_cpu,
+        .upload = upload_cpu,
+        .download = download_cpu,
+        .synchronize = synchronize_cpu,
+        .kernel =
+            {
+                [SDLF_FILL] = {.run = cpu_fill},
+                [SDLF_COPY] = {.run = cpu_copy},
+                [SDLF_GATHER_BATCH] = {.run = run_gather},
+                [SDLF_NEXT_BATCH] = {.run = cpu_next_batch},
+                [SDLF_SHUFFLE] = {.run = cpu_shuffle, .workspace = sdlf_shuffle_workspace},
+                [SDLF_GEMM] = {.run = run, .supports = supports, .workspace = workspace, .algorithms = gemm_algorithms},
+                [SDLF_SPMM_CSR] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_REDUCE] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_ADD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_CONV2D_FORWARD] =
+                    {.run = run, .supports = supports, .workspace = workspace, .algorithms = convolution_algorithms},
+                [SDLF_CONV2D_BACKWARD_INPUT] =
+                    {.run = run, .supports = supports, .workspace = workspace, .algorithms = convolution_algorithms},
+                [SDLF_CONV2D_BACKWARD_WEIGHTS] =
+                    {.run = run, .supports = supports, .workspace = workspace, .algorithms = convolution_algorithms},
+                [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_MAX_POOL2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_MAX_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_AVG_POOL2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_AVG_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_ACTIVATION_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_ACTIVATION_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_DROPOUT_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_DROPOUT_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_BATCH_NORM2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_BATCH_NORM2D_INFER] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_BATCH_NORM2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_SOFTMAX_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_SOFTMAX_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_LOG_SOFTMAX_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_LOG_SOFTMAX_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_BINARY] = {.run = run_binary},
+                [SDLF_BINARY_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_SELECT] = {.run = cpu_select},
+                [SDLF_ARG_REDUCE] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_GATHER] = {.run = cpu_gather},
+                [SDLF_GATHER_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_TOP_K] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_RESAMPLE] = {.run = run_resample, .workspace = resample_workspace},
+                [SDLF_RESAMPLE_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_MATMUL] = {.run = sdlf_matmul_by_gemm,
+                                 .supports = sdlf_matmul_by_gemm_supports,
+                                 .workspace = sdlf_matmul_by_gemm_workspace},
+                [SDLF_NORMALIZE_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_NORMALIZE_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_RANDOM_UNIFORM] = {.run = cpu_random_uniform},
+                [SDLF_RANDOM_NORMAL] = {.run = cpu_random_normal},
+                [SDLF_SGD_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_ADAM_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_RMSPROP_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_CLIP_SCALE] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_GEMM_BACKWARD_SGD] = {.run = run, .supports = supports, .workspace = workspace},
+            },
 };

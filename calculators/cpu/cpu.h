@@ -117,6 +117,9 @@ sdlf_status cpu_next_batch(sdlf_calculator *calculator, const sdlf_operation *op
 sdlf_status cpu_binary_integers(sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_status cpu_select(sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_status cpu_gather(sdlf_calculator *calculator, const sdlf_operation *operation);
+/* resample of single elements: does it only move? */
+bool cpu_resample_moves(const sdlf_operation *operation);
+sdlf_status cpu_resample(sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* Where index m points along an axis of that length; -1: nowhere. */
 int64_t cpu_index_target(const sdlf_tensor *index, int64_t m, int64_t length);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calculators/matmul.h"
 #include "calculators/registry.h"
 
 static_assert(offsetof(cuda_calculator, base) == 0, "base must be first");
@@ -325,6 +326,14 @@ const sdlf_calculator_class sdlf_cuda_calculator_class = {
             [SDLF_ARG_REDUCE] = {.run = arg_reduce_cuda},
             [SDLF_GATHER] = {.run = gather_cuda},
             [SDLF_GATHER_BACKWARD] = {.run = gather_backward_cuda},
+            [SDLF_TOP_K] = {.run = top_k_cuda},
+            [SDLF_RESAMPLE] = {.run = resample_cuda},
+            [SDLF_RESAMPLE_BACKWARD] = {.run = resample_backward_cuda},
+            [SDLF_MATMUL] = {.run = sdlf_matmul_by_gemm,
+                             .supports = sdlf_matmul_by_gemm_supports,
+                             .workspace = sdlf_matmul_by_gemm_workspace},
+            [SDLF_NORMALIZE_FORWARD] = {.run = normalize_forward_cuda},
+            [SDLF_NORMALIZE_BACKWARD] = {.run = normalize_backward_cuda},
             [SDLF_RANDOM_UNIFORM] = {.run = random_uniform_cuda, .supports = random_supports_cuda},
             [SDLF_RANDOM_NORMAL] = {.run = random_normal_cuda, .supports = random_supports_cuda},
             [SDLF_SGD_UPDATE] = {.run = sgd_update_cuda},

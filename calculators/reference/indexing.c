@@ -1,4 +1,4 @@
-/* arg_reduce, gather, gather_backward: x seen as (outer, L, inner). */
+/* arg_reduce, gather, gather_backward, top_k: x seen as (outer, L, inner). */
 #include "calculators/reference/reference.h"
 
 #include <math.h>
@@ -75,6 +75,40 @@ sdlf_status gather_backward_reference(sdlf_calculator *calculator, const sdlf_op
             if (target_of(index, m, length) == l) sum += get(dy, (o * indices + m) * inner + i);
         }
         put(dx, e, sum);
+    }
+    return SDLF_OK;
+}
+
+/* Does element (b, at j) stand before (a, at i)? The order is total: equal elements go by their indices. */
+static bool before(const sdlf_top_k_options *options, double b, int64_t j, double a, int64_t i)
+{
+    if (isnan(a) != isnan(b)) return isnan(b);
+    if (!isnan(a) && a != b) return options->smallest ? b < a : b > a;
+    return j < i;
+}
+
+/* Rank after rank: the first of those that stand behind the one before. */
+sdlf_status top_k_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    const sdlf_top_k_options *options = &operation->top_k;
+    const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
+    int64_t length = x->shape.dim[options->axis], k = y->shape.dim[options->axis];
+    int64_t inner = sdlf_shape_span(x->shape, options->axis + 1, x->shape.rank);
+    int64_t lines = sdlf_shape_span(x->shape, 0, options->axis) * inner, *index = operation->out[1].data;
+    for (int64_t line = 0; line < lines; line++) {
+        int64_t from = line / inner * length * inner + line % inner, to = line / inner * k * inner + line % inner;
+        int64_t last = -1;
+        for (int64_t rank = 0; rank < k; rank++) {
+            int64_t best = -1;
+            for (int64_t j = 0; j < length; j++) {
+                double value = get(x, from + j * inner);
+                if (last >= 0 && !before(options, get(x, from + last * inner), last, value, j)) continue;
+                if (best < 0 || before(options, value, j, get(x, from + best * inner), best)) best = j;
+            }
+            put(y, to + rank * inner, get(x, from + best * inner));
+            index[to + rank * inner] = last = best;
+        }
     }
     return SDLF_OK;
 }

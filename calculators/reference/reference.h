@@ -23,7 +23,9 @@ sdlf_kernel random_uniform_reference, random_normal_reference;
 sdlf_kernel sgd_update_reference, adam_update_reference, rmsprop_update_reference, clip_scale_reference;
 
 sdlf_kernel binary_reference, binary_backward_reference, select_reference;
-sdlf_kernel arg_reduce_reference, gather_reference, gather_backward_reference;
+sdlf_kernel arg_reduce_reference, gather_reference, gather_backward_reference, top_k_reference;
+sdlf_kernel resample_reference, resample_backward_reference, matmul_reference;
+sdlf_kernel normalize_forward_reference, normalize_backward_reference;
 
 /* Where element `index` (counted row-major) of a tensor with any strides lies. */
 static inline char *element_address(const sdlf_tensor *tensor, int64_t index)

@@ -1,4 +1,4 @@
-/* arg_reduce, gather, gather_backward: picking elements along one axis. Contracts: <sdlf/operation.h>. */
+/* arg_reduce, gather, gather_backward, top_k: picking elements along one axis. Contracts: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
@@ -93,4 +93,37 @@ const sdlf_operation_class sdlf_gather_backward_operation = {
     .out = {{.name = "dx"}},
     .check = check_gather_backward,
     .flops = gather_backward_flops,
+};
+
+static sdlf_status check_top_k(const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
+    int axis = operation->top_k.axis;
+    sdlf_check check = {.operation = operation};
+    sdlf_dtype t = sdlf_expect_floating(&check, x);
+    sdlf_expect_axis(&check, axis, x);
+    sdlf_expect_rank(&check, y, x->shape.rank);
+    if (check.status != SDLF_OK) return check.status;
+    sdlf_shape shape = x->shape;
+    shape.dim[axis] = y->shape.dim[axis];
+    sdlf_expect(&check, shape.dim[axis] <= x->shape.dim[axis], "%lld elements are asked of %lld",
+                (long long)shape.dim[axis], (long long)x->shape.dim[axis]);
+    sdlf_expect_operand(&check, y, t, shape);
+    sdlf_expect_operand(&check, &operation->out[1], SDLF_INT64, shape);
+    return check.status;
+}
+
+/* A search for each. */
+static int64_t top_k_flops(const sdlf_operation *operation)
+{
+    int64_t k = operation->out[0].shape.dim[operation->top_k.axis];
+    return sdlf_product(k, sdlf_tensor_count(&operation->in[0]), 1, 1);
+}
+
+const sdlf_operation_class sdlf_top_k_operation = {
+    .name = "top_k",
+    .in = {{.name = "x"}},
+    .out = {{.name = "y"}, {.name = "index"}},
+    .check = check_top_k,
+    .flops = top_k_flops,
 };

@@ -157,6 +157,28 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
         o.in[1] = of(SDLF_INT64, sdlf_shape(2, 2));
         o.in[0] = t(sdlf_shape(2, 2, 5));
         break;
+    case SDLF_TOP_K:
+        o.top_k.axis = 1;
+        o.out[0] = t(sdlf_shape(3, 2)), o.out[1] = of(SDLF_INT64, sdlf_shape(3, 2));
+        break;
+    case SDLF_RESAMPLE:
+    case SDLF_RESAMPLE_BACKWARD:
+        o.resample = (sdlf_resample_options){.axis = 1, .mode = SDLF_RESAMPLE_LINEAR, .scale = 2};
+        o.in[0] = o.out[0] = t(sdlf_shape(3, 10));
+        if (kind == SDLF_RESAMPLE) o.in[0] = x;
+        if (kind == SDLF_RESAMPLE_BACKWARD) o.out[0] = x;
+        break;
+    case SDLF_MATMUL:
+        o.in[0] = t(sdlf_shape(2, 3, 5)), o.in[1] = t(sdlf_shape(2, 5, 4)), o.out[0] = t(sdlf_shape(2, 3, 4));
+        break;
+    case SDLF_NORMALIZE_FORWARD:
+        o.in[1] = o.in[2] = t(sdlf_shape(5)), o.out[1] = o.out[2] = t(sdlf_shape(3));
+        o.normalize.length = 5, o.normalize.inner = 1, o.normalize.epsilon = 1e-5f;
+        break;
+    case SDLF_NORMALIZE_BACKWARD:
+        o.in[1] = o.out[1] = o.out[2] = t(sdlf_shape(5)), o.in[2] = o.in[3] = t(sdlf_shape(3)), o.in[4] = x;
+        o.normalize.length = 5, o.normalize.inner = 1;
+        break;
     case SDLF_DROPOUT_FORWARD:
     case SDLF_DROPOUT_BACKWARD:
         o.in[1] = step;

@@ -134,6 +134,15 @@ static void products_and_sums(void)
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "found neither");
     bad = example(SDLF_BINARY_BACKWARD), bad.in[1] = (sdlf_tensor){.dtype = SDLF_NONE};
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'db' is the gradient of a number");
+    bad = example(SDLF_MATMUL), bad.in[0].stride[1] = 6;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "the matrices of operand 'a' of shape 2x3x5 have gaps");
+    bad = example(SDLF_NORMALIZE_FORWARD), bad.normalize.length = 4;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "rows of 4 elements");
+    bad = example(SDLF_RESAMPLE), bad.resample.scale = 0;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "scale is 0");
+    bad = example(SDLF_TOP_K), bad.out[0].shape.dim[1] = bad.out[1].shape.dim[1] = 6;
+    bad.out[0].stride[0] = bad.out[1].stride[0] = 6;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "6 elements are asked of 5");
     bad = example(SDLF_GATHER), bad.index.axis = 2;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "axis is 2");
 

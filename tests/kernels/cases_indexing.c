@@ -26,6 +26,29 @@ static void arg_cases(kernel_sink *sink, sdlf_dtype t)
     }
 }
 
+static void top_k_cases(kernel_sink *sink, sdlf_dtype t)
+{
+    static const kernel_values values[] = {VALUES_UNIFORM, VALUES_GRID, VALUES_GRID_NAN};
+    const sdlf_shape shapes[] = {sdlf_shape(1), sdlf_shape(5, 130), sdlf_shape(4, 9, 7)};
+    for (int i = 0; i < 3; i++) {
+        for (int axis = 0; axis < shapes[i].rank; axis++) {
+            for (int variant = 0; variant < 12; variant++) {
+                sdlf_shape y = shapes[i];
+                int64_t k = variant & 1 ? y.dim[axis] : (y.dim[axis] + 2) / 3;
+                y.dim[axis] = k;
+                kernel_case made = {.operation = {.kind = SDLF_TOP_K, .in = {kernel_tensor(t, shapes[i])}}};
+                made.operation.out[0] = kernel_tensor(t, y);
+                made.operation.out[1] = kernel_tensor(SDLF_INT64, y);
+                made.operation.top_k.axis = axis;
+                made.operation.top_k.smallest = variant & 2;
+                made.in[0].values = values[variant / 4];
+                kernel_emit(sink, &made, "%d of %s axis %d, %s, %d", (int)k, sdlf_shape_print(shapes[i]).text, axis,
+                            variant & 2 ? "smallest" : "largest", variant / 4);
+            }
+        }
+    }
+}
+
 /* From -length - 1 to length: what lies outside must do no harm. */
 static void spread_indices(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
@@ -67,6 +90,7 @@ static void gather_case(kernel_sink *sink, sdlf_dtype t, sdlf_shape x, int axis,
 void indexing_cases(kernel_sink *sink, sdlf_dtype t)
 {
     arg_cases(sink, t);
+    top_k_cases(sink, t);
     gather_case(sink, t, sdlf_shape(5), 0, SDLF_SCALAR, SDLF_INT64);
     gather_case(sink, t, sdlf_shape(5, 7), 0, sdlf_shape(3, 4), SDLF_INT32);
     gather_case(sink, t, sdlf_shape(5, 7), 1, sdlf_shape(9), SDLF_INT64);

@@ -222,6 +222,7 @@ static const struct family {
     {"update", update_cases, update_bench},
     {"broadcast", broadcast_cases, broadcast_bench},
     {"indexing", indexing_cases, indexing_bench},
+    {"rows", rows_cases, rows_bench},
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 

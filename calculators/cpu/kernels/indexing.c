@@ -1,4 +1,4 @@
-/* arg_reduce and gather_backward: x seen as (outer, L, inner). Contracts: <sdlf/operation.h>.
+/* arg_reduce, gather_backward and top_k: x seen as (outer, L, inner). Contracts: <sdlf/operation.h>.
  *
  * arg_reduce walks x once, some lines a task. gather_backward clears dx and adds dy's rows in the order of the indices; a task
  * owns whole outer indices and a block of the inner elements, so that nobody else adds to what it adds to. */
@@ -90,5 +90,57 @@ sdlf_status gather_backward_cpu(sdlf_calculator *calculator, const sdlf_operatio
     s.blocks = cpu_divide_up(s.inner, INNER_BLOCK);
     cpu_parallel(cpu_from(calculator), sdlf_shape_span(dx->shape, 0, axis) * s.blocks,
                  cpu_time_of_elements(sdlf_tensor_count(dx) + sdlf_tensor_count(&operation->in[0])), scatter, &s);
+    return SDLF_OK;
+}
+
+/* ---- top_k: rank after rank, the first of those that stand behind the one before ---- */
+
+typedef struct ranking {
+    const element *x;
+    element *y;
+    int64_t *index;
+    int64_t count, length, k, inner;
+    bool smallest;
+} ranking;
+
+/* Does element (b, at j) stand before (a, at i)? The order is total: equal elements go by their indices. */
+static inline bool stands_before(bool smallest, element b, int64_t j, element a, int64_t i)
+{
+    if (a != a || b != b) return (a != a) == (b != b) ? j < i : b != b;
+    if (a != b) return smallest ? b < a : b > a;
+    return j < i;
+}
+
+static void rank_line(void *context, int64_t line, int thread)
+{
+    const ranking *r = context;
+    const element *x = r->x + line / r->inner * r->length * r->inner + line % r->inner;
+    int64_t to = line / r->inner * r->k * r->inner + line % r->inner, last = -1;
+    (void)thread;
+    for (int64_t rank = 0; rank < r->k; rank++, to += r->inner) {
+        int64_t best = -1;
+        for (int64_t j = 0; j < r->length; j++) {
+            element value = x[j * r->inner];
+            if (last >= 0 && !stands_before(r->smallest, x[last * r->inner], last, value, j)) continue;
+            if (best < 0 || stands_before(r->smallest, value, j, x[best * r->inner], best)) best = j;
+        }
+        r->y[to] = x[best * r->inner];
+        r->index[to] = last = best;
+    }
+}
+
+sdlf_status top_k_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0];
+    int axis = operation->top_k.axis;
+    ranking r = {.x = x->data,
+                 .y = output(operation, 0),
+                 .index = operation->out[1].data,
+                 .length = x->shape.dim[axis],
+                 .k = operation->out[0].shape.dim[axis],
+                 .inner = sdlf_shape_span(x->shape, axis + 1, x->shape.rank),
+                 .smallest = operation->top_k.smallest};
+    r.count = sdlf_shape_span(x->shape, 0, axis) * r.inner;
+    cpu_parallel_exact(cpu_from(calculator), r.count, r.count * r.length * r.k, rank_line, &r);
     return SDLF_OK;
 }

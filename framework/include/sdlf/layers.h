@@ -224,6 +224,81 @@ typedef struct sdlf_gather_options {
 } sdlf_gather_options;
 sdlf_node sdlf_gather(sdlf_model *model, sdlf_node x, sdlf_node index, const sdlf_gather_options *options);
 
+/* y = a b: matrices, or batches of them with broadcast leading axes; a vector is a row on the left, a column on the right. */
+typedef struct sdlf_matmul_options {
+    const char *name;
+    bool transpose_a, transpose_b;
+} sdlf_matmul_options;
+sdlf_node sdlf_matmul(sdlf_model *model, sdlf_node a, sdlf_node b, const sdlf_matmul_options *options);
+
+/* Transposed convolution. Input (N,C,P,Q); output (N,filters,H,W); parameters weight (C, filters/groups, kernel), bias. */
+typedef struct sdlf_conv_transpose2d_options {
+    const char *name;
+    int filters;           /* required */
+    int kernel[2];         /* required */
+    int stride[2];         /* default 1 */
+    int padding[2];        /* cut off above and left, and below and right too; default 0 */
+    int padding_extra[2];  /* more cut off below and right; default 0 */
+    int output_padding[2]; /* added below and right, less than the stride; default 0 */
+    int dilation[2];       /* default 1 */
+    int groups;            /* default 1 */
+    bool no_bias;
+} sdlf_conv_transpose2d_options;
+sdlf_node sdlf_conv_transpose2d(sdlf_model *model, sdlf_node x, const sdlf_conv_transpose2d_options *options);
+
+/* All axes from `axis` on normalised together. Parameters weight and bias of these axes' shape. Outputs 1 and 2 are the means
+ * and the inverse deviations. */
+typedef struct sdlf_layer_norm_options {
+    const char *name;
+    int axis;      /* default -1 */
+    float epsilon; /* default 1e-5 */
+} sdlf_layer_norm_options;
+sdlf_node sdlf_layer_norm(sdlf_model *model, sdlf_node x, const sdlf_layer_norm_options *options);
+
+/* Groups of channels of (N,C,...) normalised. Parameters weight and bias (C). */
+typedef struct sdlf_group_norm_options {
+    const char *name;
+    int groups;    /* default: as many as channels, which is instance normalisation */
+    float epsilon; /* default 1e-5 */
+} sdlf_group_norm_options;
+sdlf_node sdlf_group_norm(sdlf_model *model, sdlf_node x, const sdlf_group_norm_options *options);
+
+/* y = x / (bias + alpha mean of x^2 over `size` channels around)^beta, of (N,C,...). */
+typedef struct sdlf_lrn_options {
+    const char *name;
+    int size;    /* required */
+    float alpha; /* default 1e-4 */
+    float beta;  /* default 0.75 */
+    float bias;  /* default 1 */
+} sdlf_lrn_options;
+sdlf_node sdlf_lrn(sdlf_model *model, sdlf_node x, const sdlf_lrn_options *options);
+
+/* The k largest along an axis, in order; output 1 has their indices, int64. */
+typedef struct sdlf_top_k_layer_options {
+    const char *name;
+    int k;    /* required */
+    int axis; /* default -1 */
+    bool smallest;
+} sdlf_top_k_layer_options;
+sdlf_node sdlf_top_k(sdlf_model *model, sdlf_node x, const sdlf_top_k_layer_options *options);
+
+/* Axes enlarged or shrunk; modes, coordinates and roundings as in <sdlf/operations/indexing.h>. */
+typedef struct sdlf_resize_options {
+    const char *name;
+    sdlf_shape axes;   /* left empty: all from 2 on */
+    sdlf_shape sizes;  /* of each of these axes; left empty: floor(scale times its size) */
+    float scale;       /* what they are stretched by; with sizes, 0 stands for size / size before */
+    int mode;          /* sdlf_resample_mode: nearest, linear, cubic */
+    int coordinates;   /* sdlf_resample_coordinates */
+    int rounding;      /* sdlf_resample_rounding */
+    float cubic;       /* default -0.75 */
+    float start, end;  /* of a crop, as parts of the axes; default 0 and 1 */
+    bool extrapolates; /* what lies outside is `outside` */
+    float outside;
+    bool antialias, exclude_outside;
+} sdlf_resize_options;
+sdlf_node sdlf_resize(sdlf_model *model, sdlf_node x, const sdlf_resize_options *options);
+
 /* A value of the network's own, its parameter "value"; zero until somebody sets it. No input. */
 typedef struct sdlf_value_options {
     const char *name;
@@ -260,6 +335,7 @@ typedef struct sdlf_pad_options {
     const char *name;
     sdlf_shape before, after;
     float value;
+    int mode; /* 0 constant, 1 edge, 2 reflect, 3 wrap */
 } sdlf_pad_options;
 sdlf_node sdlf_pad(sdlf_model *model, sdlf_node x, const sdlf_pad_options *options);
 

@@ -242,6 +242,38 @@ typedef enum sdlf_operation_kind {
      *   in: dy T, index int32 or int64   out: dx T */
     SDLF_GATHER_BACKWARD,
 
+    /* top_k: the K largest (or smallest) of x[o,0..L,i], in that order, equal ones by their index, and their indices. NaN
+     * counts as larger (or smaller) than all. K <= L is y's size along the axis.
+     *   in: x T   out: y T, index int64 */
+    SDLF_TOP_K,
+
+    /* resample: y[o,j,i] = the weighted sum of some x[o,l,i] around where j lies: enlarging, shrinking and padding along an
+     * axis. Weights add up to 1. The modes that pick one element take any one dtype.
+     *   in: x T   out: y (x's shape but for the axis) T */
+    SDLF_RESAMPLE,
+
+    /* resample_backward: dx[o,l,i] = the sum over j of l's weight in y[j] times dy[o,j,i].   in: dy T   out: dx T */
+    SDLF_RESAMPLE_BACKWARD,
+
+    /* ---- matrices and rows ---- */
+
+    /* matmul: y = a b for every matrix of a batch (...), of any number of axes; a and b may have any strides along these,
+     * while each of their matrices is row-major. a is (...,k,m) where matmul.transpose_a, b (...,n,k) where transpose_b.
+     *   in: a (...,m,k) T, b (...,k,n) T   out: y (...,m,n) T.   2 m n k FLOPs a matrix. */
+    SDLF_MATMUL,
+
+    /* normalize_forward: x is cut into rows of normalize.length consecutive elements. With the mean and the biased variance v
+     * of its row, and e's channel c = e / normalize.inner mod C: y[e] = (x[e] - mean) / sqrt(v + epsilon) scale[c] + shift[c].
+     * One formula is three normalisations: of layers (inner 1, length C), of instances (inner = length = H W) and of groups.
+     * length is a multiple of inner.
+     *   in: x T, scale? (C), shift? (C)   out: y (x's shape), mean (rows), inverse_std (rows) */
+    SDLF_NORMALIZE_FORWARD,
+
+    /* normalize_backward: with g = dy scale and xhat = (x - mean) inverse_std: dx = inverse_std (g - mean of g - xhat mean of
+     * g xhat) over the row; dscale[c] = sum dy xhat and dshift[c] = sum dy over the elements of channel c.
+     *   in: x, scale? (C), mean (rows), inverse_std (rows), dy   out: dx?, dscale? (C), dshift? (C) */
+    SDLF_NORMALIZE_BACKWARD,
+
     /* ---- random ---- */
 
     /* random_uniform: y[e] = low + (high - low) u(e), random.h's uniform with random.seed, random.stream, step 0.
@@ -403,6 +435,15 @@ typedef struct sdlf_operation {
         struct {
             int axis;
         } index; /* gather and gather_backward */
+        sdlf_top_k_options top_k;
+        sdlf_resample_options resample; /* resample_backward's too */
+        struct {
+            bool transpose_a, transpose_b;
+        } matmul;
+        struct {
+            int64_t length, inner;
+            float epsilon;
+        } normalize;
         struct {
             float smoothing;
         } cross_entropy;

@@ -1,0 +1,11 @@
+/* matmul as a gemm for each matrix of the batch: for calculators whose gemm is fast. The class's slot for gemm computes each. */
+#ifndef SDLF_CALCULATORS_MATMUL_H
+#define SDLF_CALCULATORS_MATMUL_H
+
+#include <sdlf/calculator.h>
+
+sdlf_status sdlf_matmul_by_gemm(sdlf_calculator *calculator, const sdlf_operation *operation);
+bool sdlf_matmul_by_gemm_supports(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t sdlf_matmul_by_gemm_workspace(const sdlf_calculator *calculator, const sdlf_operation *operation);
+
+#endif
