@@ -3,8 +3,8 @@
  * Integers are widened to 64 bits in blocks, where they wrap around as they should; the low bits go back. Moves each
  * operand once. */
 #include "calculators/cpu/strided.h"
+#include "calculators/integer_power.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { BLOCK = 256 };
@@ -33,14 +33,6 @@ static void load(int64_t *wide, const integers *all, int operand, int64_t offset
     }
 }
 
-static int64_t power_of(int64_t a, int64_t b)
-{
-    double real = pow((double)a, (double)b);
-    int64_t power;
-    sdlf_convert(SDLF_INT64, &power, SDLF_FLOAT64, &real, 1);
-    return power;
-}
-
 static void compute(int64_t *y, const int64_t *a, const int64_t *b, int64_t count, sdlf_binary_function function)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -49,7 +41,7 @@ static void compute(int64_t *y, const int64_t *a, const int64_t *b, int64_t coun
         case SDLF_BINARY_SUBTRACT: y[i] = (int64_t)((uint64_t)a[i] - (uint64_t)b[i]); break;
         case SDLF_BINARY_MULTIPLY: y[i] = (int64_t)((uint64_t)a[i] * (uint64_t)b[i]); break;
         case SDLF_BINARY_DIVIDE: y[i] = b[i] == 0 ? 0 : b[i] == -1 ? (int64_t) - (uint64_t)a[i] : a[i] / b[i]; break;
-        case SDLF_BINARY_POWER: y[i] = power_of(a[i], b[i]); break;
+        case SDLF_BINARY_POWER: y[i] = sdlf_integer_power(a[i], b[i]); break;
         case SDLF_BINARY_MINIMUM: y[i] = a[i] < b[i] ? a[i] : b[i]; break;
         case SDLF_BINARY_MAXIMUM: y[i] = a[i] > b[i] ? a[i] : b[i]; break;
         case SDLF_BINARY_EQUAL: y[i] = a[i] == b[i]; break;

@@ -1,5 +1,6 @@
 /* binary, binary_backward, select. A thread an element, striding; moves each operand once. */
 #include "calculators/cuda/strided.cuh"
+#include "calculators/integer_power.h"
 
 enum { THREADS = 256 };
 
@@ -32,13 +33,6 @@ template <typename T> static __device__ T arithmetic(sdlf_binary_function functi
     }
 }
 
-/* Toward zero, saturating; NaN becomes 0. */
-static __device__ int64_t whole_power(int64_t a, int64_t b)
-{
-    double power = pow(static_cast<double>(a), static_cast<double>(b));
-    return __double2ll_rz(power != power ? 0 : power); /* saturates by itself */
-}
-
 /* In 64 bits, of which the result keeps the low ones. */
 static __device__ int64_t integer_arithmetic(sdlf_binary_function function, int64_t a, int64_t b)
 {
@@ -48,7 +42,7 @@ static __device__ int64_t integer_arithmetic(sdlf_binary_function function, int6
     case SDLF_BINARY_SUBTRACT: return static_cast<int64_t>(s - t);
     case SDLF_BINARY_MULTIPLY: return static_cast<int64_t>(s * t);
     case SDLF_BINARY_DIVIDE: return b == 0 ? 0 : b == -1 ? static_cast<int64_t>(0 - s) : a / b;
-    case SDLF_BINARY_POWER: return whole_power(a, b);
+    case SDLF_BINARY_POWER: return sdlf_integer_power(a, b);
     case SDLF_BINARY_MINIMUM: return a < b ? a : b;
     default: return a > b ? a : b;
     }

@@ -1,4 +1,5 @@
 /* binary, binary_backward, select: element by element over operands of any strides. */
+#include "calculators/integer_power.h"
 #include "calculators/reference/reference.h"
 
 #include <math.h>
@@ -44,17 +45,12 @@ static double of_reals(sdlf_binary_function function, double a, double b)
 /* Sums, differences and products modulo 2^64, of which the result's type keeps the low bits. */
 static int64_t of_integers(sdlf_binary_function function, int64_t a, int64_t b)
 {
-    int64_t power;
-    double real;
     switch (function) {
     case SDLF_BINARY_ADD: return (int64_t)((uint64_t)a + (uint64_t)b);
     case SDLF_BINARY_SUBTRACT: return (int64_t)((uint64_t)a - (uint64_t)b);
     case SDLF_BINARY_MULTIPLY: return (int64_t)((uint64_t)a * (uint64_t)b);
     case SDLF_BINARY_DIVIDE: return b == 0 ? 0 : b == -1 ? (int64_t) - (uint64_t)a : a / b;
-    case SDLF_BINARY_POWER:
-        real = pow((double)a, (double)b);
-        sdlf_convert(SDLF_INT64, &power, SDLF_FLOAT64, &real, 1);
-        return power;
+    case SDLF_BINARY_POWER: return sdlf_integer_power(a, b);
     case SDLF_BINARY_MINIMUM: return a < b ? a : b;
     case SDLF_BINARY_MAXIMUM: return a > b ? a : b;
     case SDLF_BINARY_EQUAL: return a == b;

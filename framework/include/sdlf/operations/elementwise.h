@@ -65,8 +65,8 @@ static inline bool sdlf_activation_reads_input(sdlf_activation_function function
     }
 }
 
-/* Functions of two elements of one type. Integers wrap around; what they divide is truncated
- * toward zero, and divided by 0 it is 0. Then the derivatives by a and b that binary_backward multiplies dy with. */
+/* Functions of two elements of one type. Integers wrap around; what they divide is truncated toward zero, and divided by 0 it
+ * is 0; so is a negative power, but of 1 and -1. Then the derivatives by a and b that binary_backward multiplies dy with. */
 typedef enum sdlf_binary_function {
     SDLF_BINARY_ADD,        /* a + b;          1, 1 */
     SDLF_BINARY_SUBTRACT,   /* a - b;          1, -1 */
