@@ -1,4 +1,6 @@
-/* Conv. (N,C,L) is computed as (N,C,1,L). A bias that is added by the node behind becomes the layer's own. */
+/* Conv and ConvTranspose. (N,C,L) is computed as (N,C,1,L). A bias that is added by the node behind becomes the layer's own. */
+#include <string.h>
+
 #include "framework/formats/onnx/window.h"
 
 /* Is this constant one number a channel of (N,C,H,W) when broadcast? Shapes C,1,1 and 1,C,1,1. */
@@ -52,6 +54,83 @@ static void convert_conv(onnx_context *c)
     if (behind != NULL && bias != NULL) onnx_absorb(c, behind, y);
 }
 
+/* One axis of a transposed convolution. The size of the output may be given, and decides the padding then. */
+static void transposed_axis(onnx_context *c, onnx_window *window, int at, int64_t in, int64_t wanted, int64_t *added,
+                            bool upper)
+{
+    int64_t extent = (int64_t)(window->size[at] - 1) * window->dilation[at] + 1;
+    if (wanted < 0) return;
+    int64_t total = window->stride[at] * (in - 1) + *added + extent - wanted;
+    if (wanted < 1 || wanted > INT32_MAX || total > INT32_MAX) {
+        onnx_wrong(c, "an output of %lld elements", (long long)wanted);
+        return;
+    }
+    if (total < 0) {
+        *added -= total;
+        total = 0;
+    }
+    window->before[at] = (int)(upper ? total / 2 : total - total / 2);
+    window->after[at] = (int)(total - window->before[at]);
+}
+
+/* Padding is cut off what comes out, and output_padding is added behind. */
+static onnx_window transposed_window(onnx_context *c, sdlf_shape x, const int64_t *kernel, int64_t *added)
+{
+    onnx_word same = onnx_text(c, "auto_pad", "NOTSET");
+    bool upper = strcmp(same.text, "SAME_UPPER") == 0, lower = strcmp(same.text, "SAME_LOWER") == 0;
+    onnx_list wanted = onnx_integers(c, "output_shape"), more = onnx_integers(c, "output_padding");
+    onnx_window window = onnx_window_of(c, x, kernel);
+    int count = x.rank - 2;
+    if (!onnx_ok(c)) return window;
+    if ((wanted.count >= 0 && wanted.count != count && wanted.count != x.rank) ||
+        (more.count >= 0 && more.count != count)) {
+        onnx_wrong(c, "attribute 'output_shape' or 'output_padding' is for other dimensions");
+        return window;
+    }
+    for (int i = 0; i < count; i++) {
+        int at = 2 - count + i;
+        int64_t size = wanted.count >= 0 ? wanted.item[wanted.count - count + i] : -1;
+        if (size < 0 && (upper || lower)) size = x.dim[2 + i] * window.stride[at];
+        added[at] = more.count >= 0 ? more.item[i] : 0;
+        if (added[at] < 0 || added[at] > 65535) onnx_wrong(c, "attribute 'output_padding'");
+        transposed_axis(c, &window, at, x.dim[2 + i], size, &added[at], upper);
+    }
+    return window;
+}
+
+static void convert_conv_transpose(onnx_context *c)
+{
+    const onnx_tensor *weight = onnx_known(c, 1), *bias = onnx_has(c, 2) ? onnx_known(c, 2) : NULL;
+    onnx_flow x = onnx_in(c, 0);
+    int64_t groups = onnx_integer(c, "group", 1), added[2] = {0, 0};
+    if (!onnx_ok(c)) return;
+    if (weight->shape.rank != x.shape.rank || weight->count == 0 || weight->shape.dim[0] != x.shape.dim[1] ||
+        groups < 1 || groups > INT32_MAX || weight->shape.dim[1] > INT32_MAX / groups) {
+        onnx_wrong(c, "its weight %s with %lld groups does not fit its input %s", sdlf_shape_print(weight->shape).text,
+                   (long long)groups, sdlf_shape_print(x.shape).text);
+        return;
+    }
+    int64_t filters = weight->shape.dim[1] * groups;
+    if (bias != NULL && bias->count != filters)
+        onnx_wrong(c, "its bias is %s; %lld numbers were expected", sdlf_shape_print(bias->shape).text,
+                   (long long)filters);
+    onnx_window window = transposed_window(c, x.shape, &weight->shape.dim[2], added);
+    sdlf_conv_transpose2d_options options = {.filters = (int)filters, .groups = (int)groups, .no_bias = bias == NULL};
+    for (int i = 0; i < 2; i++) {
+        options.kernel[i] = window.size[i];
+        options.stride[i] = window.stride[i];
+        options.dilation[i] = window.dilation[i];
+        options.padding[i] = window.before[i];
+        options.padding_extra[i] = window.after[i] - window.before[i];
+        options.output_padding[i] = (int)added[i];
+    }
+    onnx_flow image = onnx_as_image(c, x);
+    onnx_flow y = onnx_layer(c, "conv_transpose2d", &options, &image, 1);
+    onnx_fill_with(c, y, "weight", (onnx_fill){.tensor = *weight});
+    if (bias != NULL) onnx_fill_with(c, y, "bias", (onnx_fill){.tensor = *bias});
+    onnx_give(c, 0, onnx_as_before(c, y, x.shape.rank));
+}
+
 const onnx_operator onnx_convolution_operators[] = {
     {.type = "Conv",
      .since = 1,
@@ -60,5 +139,12 @@ const onnx_operator onnx_convolution_operators[] = {
      .known = 1u << 1 | 1u << 2,
      .attributes = " auto_pad dilations group kernel_shape pads strides ",
      .convert = convert_conv},
+    {.type = "ConvTranspose",
+     .since = 1,
+     .minimum_inputs = 2,
+     .maximum_inputs = 3,
+     .known = 1u << 1 | 1u << 2,
+     .attributes = " auto_pad dilations group kernel_shape output_padding output_shape pads strides ",
+     .convert = convert_conv_transpose},
     {.type = NULL},
 };

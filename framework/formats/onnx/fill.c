@@ -41,6 +41,21 @@ static void repeat(sdlf_tensor *value, const onnx_tensor *tensor)
     }
 }
 
+/* Elements in their order; what has been copied from a mapped file leaves memory at once, so that never both copies of a large
+ * weight are there. */
+static void copy(sdlf_tensor *value, const onnx_tensor *tensor, int64_t first)
+{
+    enum { CHUNK = 1 << 20 };
+    int64_t count = sdlf_tensor_count(value);
+    size_t size = sdlf_dtype_size(value->dtype), from_size = onnx_type_size(tensor->type);
+    for (int64_t i = 0; i < count; i += CHUNK) {
+        int64_t length = count - i < CHUNK ? count - i : CHUNK;
+        onnx_tensor_convert(tensor, first + i, length, value->dtype, (char *)value->data + (size_t)i * size);
+        if (tensor->mapped)
+            onnx_map_done((const char *)tensor->data + (size_t)(first + i) * from_size, (uint64_t)length * from_size);
+    }
+}
+
 static sdlf_status fill_parameter(const onnx_import *import, const onnx_fill *fill)
 {
     sdlf_parameter *parameter = find(import, fill);
@@ -62,7 +77,7 @@ static sdlf_status fill_parameter(const onnx_import *import, const onnx_fill *fi
     else if (fill->repeat)
         repeat(value, tensor);
     else
-        onnx_tensor_convert(tensor, fill->first, count, value->dtype, value->data);
+        copy(value, tensor, fill->first);
     if (fill->scale != 0 && fill->scale != 1)
         for (int64_t i = 0; i < count; i++) ((float *)value->data)[i] *= fill->scale;
     if (tensor->mapped) onnx_map_done(tensor->data, (uint64_t)tensor->count * onnx_type_size(tensor->type));

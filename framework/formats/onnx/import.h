@@ -109,8 +109,10 @@ extern const onnx_operator onnx_shape_operators[];
 extern const onnx_operator onnx_move_operators[];
 extern const onnx_operator onnx_gather_operators[];
 extern const onnx_operator onnx_reduction_operators[];
-extern const onnx_operator onnx_composed_operators[];
+extern const onnx_operator onnx_row_operators[];
 extern const onnx_operator onnx_pad_operators[];
+extern const onnx_operator onnx_resize_operators[];
+extern const onnx_operator onnx_top_k_operators[];
 extern const onnx_operator onnx_quantize_operators[];
 extern const onnx_operator onnx_constant_operators[];
 

@@ -25,14 +25,43 @@ static void convert_max_pool(onnx_context *c)
     onnx_give(c, 0, onnx_cast(c, y, x.dtype));
 }
 
+/* The mean over a dilated window without padding: the sum of one slice for each of its positions. */
+static onnx_flow dilated_mean(onnx_context *c, onnx_flow image, const onnx_window *window)
+{
+    onnx_flow sum = image;
+    int64_t positions = (int64_t)window->size[0] * window->size[1];
+    if (window->before[0] + window->before[1] + window->after[0] + window->after[1] > 0 || positions > 256) {
+        onnx_unsupported(c, "attribute 'dilations' other than 1 with padding, or a window of more than 256 elements");
+        return image;
+    }
+    for (int64_t i = 0; i < positions && onnx_ok(c); i++) {
+        const int64_t at[2] = {i / window->size[1], i % window->size[1]};
+        sdlf_slice_options slice = {.axes = sdlf_shape(2, 3)};
+        slice.start.rank = slice.end.rank = slice.step.rank = 2;
+        for (int d = 0; d < 2; d++) {
+            int64_t reach = (int64_t)(window->size[d] - 1) * window->dilation[d];
+            slice.start.dim[d] = at[d] * window->dilation[d];
+            slice.end.dim[d] = image.shape.dim[2 + d] - reach + slice.start.dim[d];
+            slice.step.dim[d] = window->stride[d];
+            if (reach >= image.shape.dim[2 + d]) onnx_wrong(c, "its window is larger than its input");
+        }
+        onnx_flow terms[] = {sum, onnx_layer(c, "slice", &slice, &image, 1)};
+        sum = i == 0 ? terms[1] : onnx_binary(c, "add", terms);
+    }
+    return onnx_with_number(c, "mul", sum, 1.0 / (double)positions);
+}
+
 static void convert_average_pool(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
     onnx_window window = onnx_window_of(c, x.shape, NULL);
     sdlf_pool2d_options options = options_of(&window);
     options.count_padding = onnx_integer(c, "count_include_pad", 0) != 0;
-    if (window.dilation[0] != 1 || window.dilation[1] != 1) onnx_unsupported(c, "attribute 'dilations' other than 1");
     onnx_flow image = onnx_as_image(c, x);
+    if (onnx_ok(c) && (window.dilation[0] != 1 || window.dilation[1] != 1)) {
+        onnx_give(c, 0, onnx_as_before(c, dilated_mean(c, image, &window), x.shape.rank));
+        return;
+    }
     if (options.count_padding && (window.added[0] > 0 || window.added[1] > 0)) {
         /* padding counts, what rounding up adds to it does not: so the padding becomes part of the image */
         sdlf_pad_options pad = {.before = {.rank = 4}, .after = {.rank = 4}};

@@ -52,8 +52,9 @@ static void convert_gemm(onnx_context *c)
         onnx_give(c, 0, fully_connected(c, x, onnx_known(c, 1), transpose_b, alpha, bias, beta));
         return;
     }
-    onnx_flow factors[] = {x, transposed_matrix(c, onnx_in(c, 1), transpose_b)};
-    onnx_flow y = scaled(c, onnx_layer(c, "matmul", NULL, factors, 2), alpha);
+    onnx_flow factors[] = {x, onnx_in(c, 1)};
+    onnx_flow y = onnx_layer(c, "matmul", &(sdlf_matmul_options){.transpose_b = transpose_b}, factors, 2);
+    y = scaled(c, y, alpha);
     if (has_c) {
         onnx_flow terms[] = {y, scaled(c, onnx_in(c, 2), beta)};
         y = onnx_binary(c, "add", terms);

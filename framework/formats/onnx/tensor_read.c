@@ -122,6 +122,7 @@ static sdlf_status read_external(contents *c, wire_span span)
 static sdlf_status read_dimensions(contents *c, const wire_field *field)
 {
     if (field->type == WIRE_VARINT) return add_dimension(c, field->value);
+    if (field->type != WIRE_BYTES) return fail(c, "its dimensions are no integers");
     wire_reader packed = wire_inside(&c->reader, field->span, "TensorProto.dims");
     sdlf_status status = SDLF_OK;
     while (packed.at < packed.end && status == SDLF_OK) {
