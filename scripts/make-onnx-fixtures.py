@@ -103,6 +103,24 @@ def moves():
     return g.model("moves", [("a", FLOAT, [3, 5, 4]), ("b", FLOAT, [2, 6])], [("y", FLOAT, [2, 4, 3, 4])], 13), {}
 
 
+def rows():
+    """Normalisations with constant scales, a product of two computed factors, a transposed convolution, a resize."""
+    g = Graph(5)
+    g.node("ConvTranspose", ["x", g.weight("wt", 3, 4, 3, 3), g.weight("bt", 4)], "t", strides=[2, 2], pads=[1, 1, 0, 0],
+           kernel_shape=[3, 3])
+    g.node("LRN", ["t"], "l", size=3, alpha=0.1)
+    g.node("InstanceNormalization", ["l", g.weight("si", 4, offset=1), g.weight("bi", 4)], "i")
+    g.node("Resize", ["i", "", g.constant("scales", [1, 1, 0.5, 1.5], np.float32)], "z", mode="linear")
+    g.node("Pad", ["z", g.constant("pads", [0, 0, 1, 1, 0, 0, 0, 2])], "p", mode="reflect")
+    g.node("LayerNormalization", ["p", g.weight("sl", 18, offset=1), g.weight("bl", 18)], "n", axis=-1)
+    g.node("Transpose", ["n"], "back", perm=[0, 1, 3, 2])
+    g.node("MatMul", ["n", "back"], "m")
+    g.node("ReduceMean", ["m"], "r", axes=[3], keepdims=0)
+    g.node("Mul", ["r", g.constant("half", 0.5, np.float32)], "h")
+    g.node("Elu", ["h"], "y")
+    return g.model("rows", [("x", FLOAT, ["N", 3, 5, 5])], [("y", FLOAT, ["N", 4, 6])], 17), {"N": 1}
+
+
 def external():
     """A weight that lies in a file beside the model."""
     g = Graph(4)
@@ -110,7 +128,7 @@ def external():
     return g.model("external", [("x", FLOAT, ["N", 8])], [("y", FLOAT, ["N", 6])], 13), {"N": 1}
 
 
-FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "external": external}
+FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "rows": rows, "external": external}
 
 
 def write(folder, name, model, sizes):

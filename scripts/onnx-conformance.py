@@ -2,7 +2,7 @@
 """Run the ONNX project's own backend tests through SDLF.
 
     scripts/onnx-conformance.py --peer build/tests/onnx/onnx_peer [--calculator reference --calculator cpu]
-                                [--table docs/onnx-support.md] [--only Conv] [--list failed]
+                                [--table docs/onnx-support.md] [--only Conv] [--list failed] [--constants]
 
 The tests (a model, inputs and expected outputs each) come with the package `onnx` from PyPI, up to version 1.17 (`pip
 install onnx==1.17.0`); without it the script says so and exits with 77. A test belongs to the operator that its name says, else to the
@@ -60,7 +60,7 @@ def operator_of(name, types):
 
 def run(peer, calculator, case):
     operator, name, path, data = case
-    command = [peer, calculator, "1e-3", "1e-7", path, *data]
+    command = [*peer, calculator, "1e-3", "1e-7", path, *data]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120,
                               env={**os.environ, "OMP_WAIT_POLICY": "passive"})
@@ -133,6 +133,7 @@ def main():
     parser.add_argument("--table", help="the page to write")
     parser.add_argument("--only", action="append", help="an operator; default: all")
     parser.add_argument("--list", action="append", default=["failed"], help="outcomes to list one by one")
+    parser.add_argument("--constants", action="store_true", help="make every input but the first a constant")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     calculators = arguments.calculator or ["reference", "cpu"]
@@ -142,9 +143,10 @@ def main():
         return 77
     known = known_operators(arguments.peer)
     results, bad = {}, 0
+    peer = [arguments.peer] + (["--constants"] if arguments.constants else [])
     for calculator in calculators:
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            results[calculator] = list(pool.map(lambda case: run(arguments.peer, calculator, case), all_cases))
+            results[calculator] = list(pool.map(lambda case: run(peer, calculator, case), all_cases))
         total = collections.Counter(outcome for _, _, outcome, _ in results[calculator])
         mine = collections.Counter(o for op, _, o, _ in results[calculator] if op in known)
         for operator, name, outcome, why in results[calculator]:

@@ -1,11 +1,11 @@
 /* Run an ONNX model on stored inputs and compare with stored outputs, for scripts/onnx-conformance.py and for comparisons with
  * other programs.
  *
- *     onnx_peer CALCULATOR RELATIVE ABSOLUTE MODEL.onnx FOLDER [FOLDER ...]
+ *     onnx_peer [--constants] CALCULATOR RELATIVE ABSOLUTE MODEL.onnx FOLDER [FOLDER ...]
  *     onnx_peer --operators
  *
  * Each FOLDER holds input_0.pb, ... and output_0.pb, ...; an element may differ by ABSOLUTE + RELATIVE |expected|. A negative
- * RELATIVE means that part of the output's range instead. Prints one line, "passed DIFFERENCE", "failed REASON" or
+ * RELATIVE means that part of the output's range instead. With --constants every input but the first is a constant of the model. Prints one line, "passed DIFFERENCE", "failed REASON" or
  * "unsupported REASON"; the exit code is 0 unless the arguments are wrong. */
 #include <math.h>
 #include <stdbool.h>
@@ -27,6 +27,7 @@ typedef struct peer {
     sdlf_model *model;
     sdlf_plan *plan;
     double relative, absolute, worst;
+    bool constants; /* every input but the first is known when the model is made */
 } peer;
 
 static sdlf_status read_numbered(sdlf_tensor *tensor, const char *folder, const char *what, int number)
@@ -55,13 +56,17 @@ static bool is_double(const peer *p)
     return false;
 }
 
+static bool is_known(const peer *p, int input)
+{
+    return p->report->input[input].must_be_known || (p->constants && input > 0);
+}
+
 static sdlf_status make_plan(peer *p, const char *path)
 {
     sdlf_onnx_known known[MOST];
     sdlf_onnx_options options = {.known = known};
     for (int i = 0; i < p->input_count; i++)
-        if (p->report->input[i].must_be_known)
-            known[options.known_count++] = (sdlf_onnx_known){p->report->input[i].name, p->input[i]};
+        if (is_known(p, i)) known[options.known_count++] = (sdlf_onnx_known){p->report->input[i].name, p->input[i]};
     sdlf_status status = sdlf_model_from_onnx(&p->model, path, &options);
     if (status != SDLF_OK) return status;
     return sdlf_plan_create(&p->plan, p->model,
@@ -74,7 +79,7 @@ static sdlf_status write_inputs(const peer *p)
 {
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < p->input_count && status == SDLF_OK; i++) {
-        if (p->report->input[i].must_be_known) continue;
+        if (is_known(p, i)) continue;
         sdlf_binding binding;
         if (sdlf_plan_input(p->plan, p->report->input[i].name, &binding) != SDLF_OK) continue; /* nobody reads it */
         int64_t count = sdlf_tensor_count(&p->input[i]);
@@ -205,11 +210,14 @@ static int print_operators(void)
 int main(int count, char **words)
 {
     if (count == 2 && strcmp(words[1], "--operators") == 0) return print_operators();
+    bool constants = count > 1 && strcmp(words[1], "--constants") == 0;
+    words += constants;
+    count -= constants;
     if (count < 6) {
-        fprintf(stderr, "usage: onnx_peer CALCULATOR RELATIVE ABSOLUTE MODEL.onnx FOLDER...\n");
+        fprintf(stderr, "usage: onnx_peer [--constants] CALCULATOR RELATIVE ABSOLUTE MODEL.onnx FOLDER...\n");
         return 2;
     }
-    peer p = {.relative = atof(words[2]), .absolute = atof(words[3])};
+    peer p = {.relative = atof(words[2]), .absolute = atof(words[3]), .constants = constants};
     bool made = false;
     sdlf_status status = run(&p, count, words, &made);
     if (status == SDLF_OK)

@@ -86,7 +86,7 @@ static void run_fixture(const char *name, const char *calculator_name, sdlf_dtyp
     sdlf_model_free(model);
 }
 
-static const char *const fixtures[] = {"small_cnn", "residual", "moves", "external"};
+static const char *const fixtures[] = {"small_cnn", "residual", "moves", "rows", "external"};
 enum { FIXTURE_COUNT = sizeof fixtures / sizeof fixtures[0] };
 
 static void fixtures_run_everywhere(void)
