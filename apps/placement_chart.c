@@ -1,6 +1,7 @@
 /* The placement experiment as an SVG file: a panel for each batch size, a bar for each row, as long as its step takes, the
  * part that copies take set off by its colour; a line where all on the host ends. Times are on a linear scale that begins
- * at zero, each panel on its own. */
+ * at zero, each panel on its own; a bar that would leave little room for the others (one thread's, as a rule) is cut, and
+ * shows it. */
 #include "apps/placement_report.h"
 
 #include <errno.h>
@@ -49,8 +50,17 @@ static void draw_row(FILE *file, const placement_experiment *e, const placement_
     }
     double copies = row->copy_seconds < row->seconds ? row->copy_seconds : row->seconds;
     double width = per_second * row->seconds, copied = per_second * copies;
+    bool cut = width > BAR + 1;
+    if (cut) {
+        copied *= BAR / width;
+        width = BAR;
+    }
     bar(file, LEFT, y, width - copied, compute_colour);
     bar(file, LEFT + width - copied, y, copied, copy_colour);
+    if (cut) {
+        fprintf(file, "<polygon points=\"%d,%d %d,%d %d,%d %d,%d\" fill=\"#fff\"/>\n", LEFT + BAR - 30, y + ROW,
+                LEFT + BAR - 20, y, LEFT + BAR - 12, y, LEFT + BAR - 22, y + ROW);
+    }
     snprintf(text, sizeof text, "%s, %sx", number_duration(row->seconds).text,
              number_ratio(placement_against_first(e, row)).text);
     text_at(file, LEFT + (int)width + 7, y + 16, "fill=\"#222\"", text);
@@ -59,11 +69,17 @@ static void draw_row(FILE *file, const placement_experiment *e, const placement_
 static void draw_panel(FILE *file, const placement_experiment *e, int y)
 {
     char text[160];
-    double longest = 0, host = e->row[e->host].seconds;
+    double longest = 0, second = 0, host = e->row[e->host].seconds;
     for (int i = 0; i < e->count; i++) {
         const placement_row *row = &e->row[i];
-        if (row->seconds > longest) longest = row->seconds;
+        if (row->seconds > longest) {
+            second = longest;
+            longest = row->seconds;
+        } else if (row->seconds > second) {
+            second = row->seconds;
+        }
     }
+    if (second > 0 && longest > 2 * second) longest = 1.25 * second; /* cut */
     double per_second = longest > 0 ? BAR / longest : 0;
     snprintf(text, sizeof text, "batch %s, %s iterations: time of a step, and how many times faster than the first row",
              number_count(e->batch).text, number_count(e->iterations).text);
@@ -99,8 +115,7 @@ static void draw(FILE *file, const placement_report *r)
             WIDTH, height, WIDTH, height);
     snprintf(text, sizeof text, "Training %s with its layers in different places", r->network);
     text_at(file, 20, 30, "font-size=\"18\" font-weight=\"bold\" fill=\"#222\"", text);
-    snprintf(text, sizeof text, "%s; math %s", r->runs_on, r->math);
-    text_at(file, 20, 52, "font-size=\"11\" fill=\"#777\"", text);
+    text_at(file, 20, 52, "font-size=\"11\" fill=\"#777\"", r->runs_on);
     draw_legend(file, 20, compute_colour, "computing");
     draw_legend(file, 120, copy_colour, "copies between memories");
     snprintf(text, sizeof text, "dashed: all on %s", r->host);

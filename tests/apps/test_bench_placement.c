@@ -10,6 +10,7 @@
 
 #include "apps/bench.h"
 #include "apps/capture.h"
+#include "apps/placement_report.h"
 #include "apps/program.h"
 #include "apps/xml.h"
 
@@ -165,6 +166,33 @@ static void table_and_chart(void)
     CHECK(length > 7 && strcmp(svg + length - 7, "</svg>\n") == 0);
 }
 
+/* One bar that would leave no room for the others is cut; nothing is drawn outside of the picture. */
+static void long_bars_are_cut(void)
+{
+    for (int cut = 0; cut < 2; cut++) {
+        placement_report report = {
+            .network = "net", .data = "data", .math = "fp32", .host = "cpu", .device = "cuda", .count = 1};
+        report.experiment[0] = (placement_experiment){.batch = 1, .iterations = 1, .count = 3, .host = 1};
+        const double seconds[] = {cut ? 1.0 : 0.015, 0.01, 0.002};
+        for (int i = 0; i < 3; i++)
+            report.experiment[0].row[i] = (placement_row){.name = "row", .seconds = seconds[i], .copy_seconds = 0.001};
+        char path[512];
+        static char svg[1 << 14];
+        snprintf(path, sizeof path, "%s", test_path("bars.svg"));
+        CHECK_OK(placement_draw(&report, path));
+        FILE *file = fopen(path, "r");
+        if (!CHECK(file != NULL)) return;
+        svg[fread(svg, 1, sizeof svg - 1, file)] = '\0';
+        fclose(file);
+        CHECK((strstr(svg, "<polygon") != NULL) == (cut == 1));
+        for (const char *at = svg; (at = strstr(at, "<rect x=\"")); at++) {
+            double x = 0, y = 0, width = 0;
+            CHECK_EQUAL(sscanf(at, "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\"", &x, &y, &width), 3);
+            CHECK(x >= 0 && width > 0 && x + width <= 751);
+        }
+    }
+}
+
 static void xml_is_escaped(void)
 {
     static const struct {
@@ -218,6 +246,7 @@ int main(void)
     RUN(algorithms_are_found_by_their_names);
     RUN(kinds_that_the_network_lacks);
     RUN(table_and_chart);
+    RUN(long_bars_are_cut);
     RUN(xml_is_escaped);
     RUN(what_cannot_be);
     return test_summary();
