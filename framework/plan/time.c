@@ -12,10 +12,13 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Copy all parameters and states of the model to `saved`, or back. Returns the bytes. */
-static size_t snapshot(sdlf_model *model, char *saved, bool restore)
+/* Copy all parameters and states of the model to `saved`, or back. Returns the bytes; in inference none, since no step changes
+ * them. */
+static size_t snapshot(const sdlf_plan *plan, char *saved, bool restore)
 {
+    sdlf_model *model = plan->model;
     size_t offset = 0;
+    if (plan->options.mode != SDLF_TRAIN) return 0;
     for (int i = 0; i < model->parameter_count; i++) {
         sdlf_tensor *tensors[4] = {&model->parameters[i].value, &model->parameters[i].state[0],
                                    &model->parameters[i].state[1], &model->parameters[i].state[2]};
@@ -59,13 +62,13 @@ sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats)
     sdlf_status status = plan_move_parameters(plan, false);
     if (status == SDLF_OK) status = sdlf_plan_metrics(plan, &metrics);
     if (status != SDLF_OK) return status;
-    char *saved = malloc(snapshot(plan->model, NULL, false) + 1);
+    char *saved = malloc(snapshot(plan, NULL, false) + 1);
     double *times = malloc((size_t)plan->step_count * (size_t)repeats * sizeof *times + 1);
     if (saved == NULL || times == NULL) {
         status = sdlf_fail(SDLF_ERROR_MEMORY, "plan timing: out of memory");
         goto done;
     }
-    snapshot(plan->model, saved, false);
+    snapshot(plan, saved, false);
     status = plan_set_control(plan, CONTROL_RATE, 0);
     for (int repeat = -1; repeat < repeats && status == SDLF_OK; repeat++) { /* the first warms up */
         status = plan_feed_still(plan);
@@ -75,7 +78,7 @@ sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats)
         qsort(times + (size_t)i * (size_t)repeats, (size_t)repeats, sizeof *times, compare_doubles);
         plan->steps[i].seconds = times[i * repeats + repeats / 2];
     }
-    snapshot(plan->model, saved, true);
+    snapshot(plan, saved, true);
     plan->feed.steps = plan->feed.done = 0; /* the epoch under way is over */
     sdlf_status restored = plan_move_parameters(plan, true);
     if (status == SDLF_OK) status = restored;
