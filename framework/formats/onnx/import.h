@@ -202,6 +202,8 @@ onnx_flow onnx_reduce(onnx_context *c, onnx_flow x, sdlf_reduce_function functio
 onnx_flow onnx_cast(onnx_context *c, onnx_flow x, sdlf_dtype dtype);
 /* Integers of a byte, and bools, as floats, which hold them exactly; anything else as it is. */
 onnx_flow onnx_small_as_float(onnx_context *c, onnx_flow x);
+/* BatchNormalization with training_mode: by the statistics of the batch, with the running ones as outputs. */
+void onnx_batch_norm_training(onnx_context *c);
 /* How options name a dtype (0: floats), or -1: no layer makes it. */
 int onnx_dtype_choice(sdlf_dtype dtype);
 /* Axis i of the result is axis order[i] of x. */

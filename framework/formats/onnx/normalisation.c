@@ -8,11 +8,14 @@ static void convert_batch_norm(onnx_context *c)
 {
     static const char *const parameters[] = {"weight", "bias", "running_mean", "running_var"};
     onnx_flow x = onnx_in(c, 0);
-    if (onnx_integer(c, "training_mode", 0) != 0) onnx_unsupported(c, "attribute 'training_mode' other than 0");
     if (onnx_integer(c, "spatial", 1) != 1) onnx_unsupported(c, "attribute 'spatial' other than 1");
     if (!onnx_ok(c)) return;
     if (x.shape.rank < 2) {
         onnx_wrong(c, "an input (N,C,...) was expected, found %s", sdlf_shape_print(x.shape).text);
+        return;
+    }
+    if (onnx_integer(c, "training_mode", 0) != 0) {
+        onnx_batch_norm_training(c);
         return;
     }
     sdlf_batch_norm2d_options options = {.epsilon = onnx_real(c, "epsilon", 1e-5f),

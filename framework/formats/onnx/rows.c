@@ -89,6 +89,29 @@ static onnx_flow channels(onnx_context *c, int input, int rank)
     return onnx_reshape(c, flow, shape);
 }
 
+/* A running statistic: momentum of the old one, the rest of the batch's, as (C). */
+static onnx_flow running(onnx_context *c, onnx_flow old, onnx_flow batch, double momentum)
+{
+    onnx_flow terms[] = {onnx_with_number(c, "mul", old, momentum),
+                         onnx_with_number(c, "mul", onnx_reshape(c, batch, old.shape), 1 - momentum)};
+    return onnx_binary(c, "add", terms);
+}
+
+void onnx_batch_norm_training(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0), mean, inverse;
+    double epsilon = (double)onnx_real(c, "epsilon", 1e-5f), momentum = (double)onnx_real(c, "momentum", 0.9f);
+    sdlf_shape axes = sdlf_shape(0);
+    for (int i = 2; i < x.shape.rank; i++) axes.dim[axes.rank++] = i;
+    onnx_flow y = normalised(c, x, axes, epsilon, &mean, &inverse);
+    onnx_flow shift = channels(c, 2, x.shape.rank);
+    onnx_give(c, 0, scaled(c, y, channels(c, 1, x.shape.rank), &shift));
+    if (c->output_count > 1) onnx_give(c, 1, running(c, onnx_in(c, 3), mean, momentum));
+    if (c->output_count < 3) return;
+    onnx_flow variance = onnx_with_number(c, "sub", onnx_with_number(c, "pow", inverse, -2), epsilon);
+    onnx_give(c, 2, running(c, onnx_in(c, 4), variance, momentum));
+}
+
 static void convert_group_norm(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), mean, inverse;
