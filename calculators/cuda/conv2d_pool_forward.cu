@@ -4,45 +4,9 @@
  * of x that its four convolutions share. The block's weights lie in shared memory, filters innermost, where all lanes read the
  * same vector at a time: FILTERS / 4 of them for 4 FILTERS multiplications. 8 N K P Q C R R FLOPs, 1.3 GFLOP for simple_cnn's
  * layer at batch 1,024: 26 us at 50 TFLOP/s, and 9 us for its 35 MB. */
-#include "calculators/cuda/conv2d_pool.cuh"
+#include "calculators/cuda/conv2d_pool_forward.cuh"
 
 enum { THREADS = 128, CHANNELS = 16 /* of weights in shared memory at once */ };
-
-template <typename T> struct pool_forward {
-    const T *x, *w, *bias;
-    T *y;
-    uint8_t *mask;
-    pool_geometry g;
-};
-
-/* The larger one; NaN wins. */
-static __device__ __forceinline__ float larger(float a, float b)
-{
-#if __CUDA_ARCH__ >= 800
-    float c;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
-    return c;
-#else
-    return a > b || a != a ? a : b;
-#endif
-}
-
-static __device__ __forceinline__ double larger(double a, double b)
-{
-    return a > b || a != a ? a : b;
-}
-
-/* The largest of four convolutions and 0, and which attain it. */
-template <typename T> static __device__ __forceinline__ T pool_four(const T *four, bool first_alone, unsigned &marks)
-{
-    T largest = larger(larger(four[0], four[1]), larger(four[2], four[3]));
-    marks = 0;
-    if (!(largest > T(0))) return largest != largest ? largest : T(0);
-#pragma unroll
-    for (int i = 0; i < 4; i++) marks |= four[i] == largest ? 1u << i : 0u;
-    if (first_alone) marks &= 0u - marks;
-    return largest;
-}
 
 /* Weights of filters k0 ... and channels c0 ... to shared memory, 0 past the last filter. */
 template <typename T, int R, int FILTERS>
@@ -130,8 +94,15 @@ extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, 
         using T = decltype(zero);
         const pool_forward<T> p = {data_of<T>(x), data_of<T>(op->in[1]),         optional<T>(op->in[2]),
                                    data_of<T>(y), optional<uint8_t>(op->out[1]), pool_geometry_of(op, x, y)};
+        int side_size = op->conv2d_pool.window.size[0];
+        if constexpr (sizeof(T) == sizeof(float)) {
+            if (cuda_conv2d_pool_forward_suits(calculator, p.g, side_size)) {
+                cuda_conv2d_pool_forward_tensor(calculator, p, side_size);
+                return;
+            }
+        }
         int64_t threads = static_cast<int64_t>(THREADS) * calculator->multiprocessors; /* one block each */
-        with_side(op->conv2d_pool.window.size[0], [&](auto side) {
+        with_side(side_size, [&](auto side) {
             if (sdlf_tensor_count(&y) < 4 * threads)
                 launch<T, side.value, 2>(calculator, p);
             else if (sdlf_tensor_count(&y) < 32 * threads)
