@@ -138,6 +138,8 @@ extern "C" sdlf_status cuda_conv2d_pool_input(sdlf_calculator *base, const sdlf_
     cudaStream_t stream = cuda_stream(base);
     cudaError_t error = cudaSuccess;
     if (sdlf_tensor_count(dx) == 0) return SDLF_OK;
+    if (cuda_conv2d_pool_input_suits(cuda_calculator_from(base), op, dy))
+        return cuda_conv2d_pool_input_tensor(base, op, w, dy, mask, dx);
     with_float(dx->dtype, [&](auto zero) {
         using T = decltype(zero);
         pool_input<T> p = shared_out<T>(op, *dy);
