@@ -48,8 +48,8 @@ else()
             set(CMAKE_CUDA_ARCHITECTURES "${found}" CACHE STRING "GPU architectures to build for")
         endif()
         enable_language(CUDA)
-        # CMake 3.25 does not know that nvcc 13 has C++20; without guarded statics no C++ runtime need be linked
-        string(APPEND CMAKE_CUDA_FLAGS " -std=c++20 -Xcompiler=-fno-threadsafe-statics")
+        # CMake 3.25 does not know that nvcc 13 has C++20; without guarded statics and exceptions no C++ runtime need be linked
+        string(APPEND CMAKE_CUDA_FLAGS " -std=c++20 -Xcompiler=-fno-threadsafe-statics,-fno-exceptions")
         # members that a designated initialiser leaves out are zero, in headers that C and C++ share too
         target_compile_options(sdlf_build_flags INTERFACE
             $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow,-Wno-missing-field-initializers>)
