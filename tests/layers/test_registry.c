@@ -41,7 +41,8 @@ static void check_class(const sdlf_layer_class *type)
         CHECK(field->offset + field_size(field->type) <= type->options_size);
         CHECK(field->type != SDLF_FIELD_CHOICE || (field->choices != NULL && field->choices[0] != NULL));
         CHECK(!number || field->minimum < field->maximum);
-        CHECK(!field->zero_means_default || (field->fallback >= field->minimum && field->fallback <= field->maximum));
+        bool falls_back = number && field->zero_means_default; /* a shape that is left out falls back on no number */
+        CHECK(!falls_back || (field->fallback >= field->minimum && field->fallback <= field->maximum));
         for (const sdlf_field *other = type->fields; other != field; other++)
             CHECK(strcmp(other->name, field->name) != 0);
     }
