@@ -82,7 +82,8 @@ SDLF_INLINE sdlf_resample_taps sdlf_resample_at(const sdlf_resample_options *opt
         return taps;
     }
     double u = sdlf_resample_coordinate(options, length, outputs, j), limit = 4 * (double)length;
-    taps.outside = options->extrapolates && (u < 0 || u > (double)(length - 1));
+    double slack = 1e-9 * (double)length; /* what rounding may have moved a coordinate by */
+    taps.outside = options->extrapolates && (u < -slack || u > (double)(length - 1) + slack);
     u = u < -limit ? -limit : u > limit ? limit : u; /* far outside all is the same, and an int64 can hold it */
     if (options->mode == SDLF_RESAMPLE_NEAREST) {
         taps.first = sdlf_resample_beyond(SDLF_RESAMPLE_EDGE, sdlf_resample_nearest(options->rounding, u), length);
