@@ -46,6 +46,17 @@ static void adds_and_removes_axes(void)
     CHECK(sdlf_shape_equal(sdlf_shape_without(sdlf_shape(2, 3, 4), 2), sdlf_shape(2, 3)));
 }
 
+static void broadcasts(void)
+{
+    sdlf_shape common;
+    CHECK(sdlf_shape_broadcast(&common, sdlf_shape(4, 1, 3), sdlf_shape(5, 1)));
+    CHECK(sdlf_shape_equal(common, sdlf_shape(4, 5, 3)));
+    CHECK(sdlf_shape_broadcast(&common, SDLF_SCALAR, sdlf_shape(2, 7)));
+    CHECK(sdlf_shape_equal(common, sdlf_shape(2, 7)));
+    CHECK(!sdlf_shape_broadcast(&common, sdlf_shape(4, 2), sdlf_shape(4, 3)));
+    CHECK(!sdlf_shape_broadcast(&common, sdlf_shape(3), sdlf_shape(3, 4)));
+}
+
 static void prints(void)
 {
     CHECK_TEXT(sdlf_shape_print(sdlf_shape(64, 32, 28, 28)).text, "64x32x28x28");
@@ -62,6 +73,7 @@ int main(void)
     RUN(spans_a_range_of_axes);
     RUN(compares);
     RUN(adds_and_removes_axes);
+    RUN(broadcasts);
     RUN(prints);
     return test_summary();
 }

@@ -52,6 +52,18 @@ static void narrowing_and_transposing_keep_the_elements(void)
     CHECK_EQUAL(unbound.offset, 32);
 }
 
+static void broadcasting_reads_again(void)
+{
+    float data[6];
+    sdlf_tensor tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(2, 1, 3), data);
+    sdlf_tensor wide = sdlf_tensor_broadcast(tensor, sdlf_shape(4, 2, 5, 3));
+    CHECK(sdlf_shape_equal(wide.shape, sdlf_shape(4, 2, 5, 3)));
+    CHECK(wide.stride[0] == 0 && wide.stride[1] == 3 && wide.stride[2] == 0 && wide.stride[3] == 1);
+    CHECK(wide.data == data && !sdlf_tensor_is_contiguous(&wide));
+    sdlf_tensor same = sdlf_tensor_broadcast(tensor, tensor.shape);
+    CHECK(sdlf_tensor_is_contiguous(&same));
+}
+
 static void sides_of_one_may_have_any_stride(void)
 {
     float data[8];
@@ -132,6 +144,7 @@ int main(void)
     RUN(views_are_row_major);
     RUN(absent_tensors_are_empty);
     RUN(narrowing_and_transposing_keep_the_elements);
+    RUN(broadcasting_reads_again);
     RUN(sides_of_one_may_have_any_stride);
     RUN(reshaping_keeps_place_and_buffer);
     RUN(host_tensors_come_from_the_heap);
