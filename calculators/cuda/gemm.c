@@ -162,12 +162,12 @@ static sdlf_status find_product(cuda_calculator *calculator, const cuda_product_
     return SDLF_OK;
 }
 
-/* c = [ReLU](alpha op(a) op(b) + bias + residual). */
-static sdlf_status multiply(cuda_calculator *calculator, const sdlf_operation *op, cuda_product *product)
+/* c = [ReLU](alpha op(a) op(b) + bias + beta residual). */
+static sdlf_status multiply(cuda_calculator *calculator, const sdlf_operation *op, cuda_product *product, float beta)
 {
     const sdlf_tensor *a = &op->in[0], *b = &op->in[1], *c = &op->out[0];
-    const float alpha32 = op->gemm.alpha, beta32 = product->key.residual ? 1.0f : 0.0f;
-    const double alpha64 = (double)op->gemm.alpha, beta64 = product->key.residual ? 1.0 : 0.0;
+    const float alpha32 = op->gemm.alpha, beta32 = product->key.residual ? beta : 0.0f;
+    const double alpha64 = (double)op->gemm.alpha, beta64 = (double)beta32;
     bool wide = c->dtype == SDLF_FLOAT64;
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     if (product->key.bias)
@@ -241,8 +241,17 @@ sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
     }
     cuda_product *product = NULL;
     sdlf_status status = find_product(calculator, &key, &product);
-    if (status == SDLF_OK) status = multiply(calculator, op, product);
+    if (status == SDLF_OK) status = multiply(calculator, op, product, 1);
     if (status != SDLF_OK) return status;
     bool activation_left = op->gemm.activation.function != SDLF_IDENTITY && !key.relu;
     return finish(base, op, !key.bias, false, activation_left);
+}
+
+sdlf_status cuda_gemm_accumulate(sdlf_calculator *base, const sdlf_operation *op, float beta)
+{
+    cuda_calculator *calculator = cuda_calculator_from(base);
+    cuda_product_key key = key_of(calculator, op);
+    cuda_product *product = NULL;
+    sdlf_status status = find_product(calculator, &key, &product);
+    return status == SDLF_OK ? multiply(calculator, op, product, beta) : status;
 }

@@ -1,4 +1,4 @@
-/* Ways of gemm beside cuBLAS's, for products that it is slow at. Float32. */
+/* Ways of gemm beside cuBLAS's, for products that it is slow at (float32), and a product that adds to what is there. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_H
 #define SDLF_CALCULATORS_CUDA_GEMM_H
 
@@ -14,6 +14,9 @@ enum { FEW_ROWS = 128, FEW_COLUMNS = 16 };
 sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op);
 /* The same factors, n up to FEW_COLUMNS, any m and k. */
 sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *op);
+
+/* c = op(a) op(b) + beta c, where the operation's residual is c; no bias, no activation, nothing empty. Through cuBLASLt. */
+sdlf_status cuda_gemm_accumulate(sdlf_calculator *base, const sdlf_operation *op, float beta);
 
 #ifdef __cplusplus
 }

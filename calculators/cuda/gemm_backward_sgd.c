@@ -2,7 +2,7 @@
  * adds to the velocity itself, so that no gradient is stored; then w and v move on. Moves w three times and v four times. */
 #include "calculators/cuda/gemm_backward_sgd.h"
 
-#include "calculators/cuda/blas_library.h"
+#include "calculators/cuda/gemm.h"
 
 static bool fits_int(const sdlf_operation *op)
 {
@@ -58,22 +58,14 @@ static sdlf_status input_gradient(sdlf_calculator *base, const sdlf_operation *o
     return activation_backward_cuda(base, &slope);
 }
 
-/* v = momentum v + dy^T x, in cuBLAS's column-major view: v^T (I,U) = x^T dy. */
+/* v = momentum v + dy^T x */
 static sdlf_status velocity(sdlf_calculator *base, const sdlf_operation *op)
 {
-    cuda_calculator *calculator = cuda_calculator_from(base);
-    const sdlf_tensor *x = &op->in[0], *dy = &op->in[1], *v = &op->out[1];
-    int rows = (int)x->shape.dim[0], inputs = (int)x->shape.dim[1], units = (int)dy->shape.dim[1];
-    bool wide = v->dtype == SDLF_FLOAT64;
-    const float one32 = 1, momentum32 = op->gemm_backward.sgd.momentum;
-    const double one64 = 1, momentum64 = (double)op->gemm_backward.sgd.momentum;
-    cudaDataType_t type = wide ? CUDA_R_64F : CUDA_R_32F;
-    return cuda_check_blas(
-        calculator->library->gemm(calculator->blas, CUBLAS_OP_N, CUBLAS_OP_T, inputs, units, rows,
-                                  wide ? (const void *)&one64 : &one32, x->data, type, inputs, dy->data, type, units,
-                                  wide ? (const void *)&momentum64 : &momentum32, v->data, type, inputs,
-                                  wide ? CUBLAS_COMPUTE_64F : cuda_compute_type(calculator->math), CUBLAS_GEMM_DEFAULT),
-        "gemm_backward_sgd");
+    const sdlf_operation product = {.kind = SDLF_GEMM,
+                                    .in = {op->in[1], op->in[0], {.dtype = SDLF_NONE}, op->out[1]},
+                                    .out = {op->out[1]},
+                                    .gemm = {.transpose_a = true, .alpha = 1}};
+    return cuda_gemm_accumulate(base, &product, op->gemm_backward.sgd.momentum);
 }
 
 static sdlf_status by_products(sdlf_calculator *base, const sdlf_operation *op)
