@@ -107,6 +107,7 @@ extern const onnx_operator onnx_elementwise_operators[];
 extern const onnx_operator onnx_binary_operators[];
 extern const onnx_operator onnx_shape_operators[];
 extern const onnx_operator onnx_move_operators[];
+extern const onnx_operator onnx_slice_operators[];
 extern const onnx_operator onnx_gather_operators[];
 extern const onnx_operator onnx_reduction_operators[];
 extern const onnx_operator onnx_row_operators[];

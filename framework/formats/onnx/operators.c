@@ -4,10 +4,11 @@
 #include "framework/formats/onnx/import.h"
 
 static const onnx_operator *const tables[] = {
-    onnx_convolution_operators, onnx_pooling_operators, onnx_product_operators,   onnx_normalisation_operators,
-    onnx_elementwise_operators, onnx_binary_operators,  onnx_shape_operators,     onnx_constant_operators,
-    onnx_move_operators,        onnx_gather_operators,  onnx_reduction_operators, onnx_row_operators,
-    onnx_pad_operators,         onnx_resize_operators,  onnx_top_k_operators,     onnx_quantize_operators,
+    onnx_convolution_operators, onnx_pooling_operators, onnx_product_operators, onnx_normalisation_operators,
+    onnx_elementwise_operators, onnx_binary_operators,  onnx_shape_operators,   onnx_constant_operators,
+    onnx_move_operators,        onnx_slice_operators,   onnx_gather_operators,  onnx_reduction_operators,
+    onnx_row_operators,         onnx_pad_operators,     onnx_resize_operators,  onnx_top_k_operators,
+    onnx_quantize_operators,
 };
 enum { TABLE_COUNT = sizeof tables / sizeof tables[0] };
 
