@@ -84,7 +84,8 @@ SDLF_INLINE sdlf_resample_taps sdlf_resample_at(const sdlf_resample_options *opt
     double u = sdlf_resample_coordinate(options, length, outputs, j), limit = 4 * (double)length;
     double slack = 1e-9 * (double)length; /* what rounding may have moved a coordinate by */
     taps.outside = options->extrapolates && (u < -slack || u > (double)(length - 1) + slack);
-    u = u < -limit ? -limit : u > limit ? limit : u; /* far outside all is the same, and an int64 can hold it */
+    /* far outside all is the same, and an int64 can hold it; a crop that is stretched by 1 / L knows no coordinates */
+    u = u < -limit ? -limit : u > limit ? limit : u == u ? u : 0;
     if (options->mode == SDLF_RESAMPLE_NEAREST) {
         taps.first = sdlf_resample_beyond(SDLF_RESAMPLE_EDGE, sdlf_resample_nearest(options->rounding, u), length);
         return taps;

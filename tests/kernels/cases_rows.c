@@ -149,6 +149,9 @@ static void resample_cases(kernel_sink *sink, sdlf_dtype t)
         options.axis = 2;
         resample_case(sink, t, shape, 11, options, "last");
     }
+    sdlf_resample_options point = {.axis = 1, .mode = SDLF_RESAMPLE_LINEAR, .coordinates = SDLF_COORDINATES_CROP};
+    point.scale = 1.0 / 7;
+    resample_case(sink, t, shape, 2, point, "of a point");
     sdlf_resample_options wide = {.axis = 2, .mode = SDLF_RESAMPLE_LINEAR, .scale = 2};
     resample_case(sink, t, sdlf_shape(2, 3, 65), 130, wide, "last");
     wide.axis = 0;
