@@ -44,21 +44,27 @@ static void check_close(const sdlf_tensor *found, const sdlf_tensor *expected, s
     if (!CHECK(worst <= 1e-5 * largest)) printf("    %s: worst %g of %g\n", what, worst, largest);
 }
 
-static void run_fixture(const char *name, const char *calculator_name, sdlf_dtype dtype)
+static const char *in_folder(const char *folder, const char *what, int number)
+{
+    static char path[700];
+    snprintf(path, sizeof path, "%s/%s_%d.pb", folder, what, number);
+    return path;
+}
+
+/* The model on the inputs in `folder`, against the outputs there. */
+static void run_model(const char *path, const char *folder, const char *calculator_name, sdlf_dtype dtype)
 {
     sdlf_model *model = NULL;
     sdlf_plan *plan = NULL;
     sdlf_calculator *calculator = NULL;
-    CHECK_OK(sdlf_model_from_onnx(&model, fixture(name, "model.onnx"), NULL));
+    CHECK_OK(sdlf_model_from_onnx(&model, path, NULL));
     CHECK_OK(sdlf_calculator_open(&calculator, calculator_name, NULL));
     sdlf_status status =
         sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = calculator, .dtype = dtype});
     CHECK_OK(status);
     for (int i = 0; status == SDLF_OK && i < sdlf_model_input_count(model); i++) {
-        char file[32];
         sdlf_tensor tensor;
-        snprintf(file, sizeof file, "input_%d.pb", i);
-        CHECK_OK(sdlf_tensor_read_file(&tensor, fixture(name, file)));
+        CHECK_OK(sdlf_tensor_read_file(&tensor, in_folder(folder, "input", i)));
         int64_t count = sdlf_tensor_count(&tensor);
         void *values = malloc((size_t)count * 8);
         sdlf_convert(dtype, values, SDLF_FLOAT32, tensor.data, count);
@@ -68,22 +74,25 @@ static void run_fixture(const char *name, const char *calculator_name, sdlf_dtyp
     }
     if (status == SDLF_OK) CHECK_OK(sdlf_plan_forward(plan));
     for (int i = 0; status == SDLF_OK && i < sdlf_model_output_count(model); i++) {
-        char file[32];
         sdlf_tensor expected;
         sdlf_binding binding;
-        snprintf(file, sizeof file, "output_%d.pb", i);
-        CHECK_OK(sdlf_tensor_read_file(&expected, fixture(name, file)));
+        CHECK_OK(sdlf_tensor_read_file(&expected, in_folder(folder, "output", i)));
         CHECK_OK(sdlf_plan_output(plan, sdlf_model_output_name(model, i), &binding));
         CHECK(sdlf_shape_equal(binding.tensor.shape, expected.shape));
         sdlf_tensor found = sdlf_tensor_view(dtype, expected.shape, malloc((size_t)sdlf_tensor_count(&expected) * 8));
         CHECK(test_download(&binding, found.data));
-        check_close(&found, &expected, dtype, name);
+        check_close(&found, &expected, dtype, folder);
         free(found.data);
         sdlf_tensor_release(&expected, NULL);
     }
     sdlf_plan_free(plan);
     sdlf_calculator_close(calculator);
     sdlf_model_free(model);
+}
+
+static void run_fixture(const char *name, const char *calculator_name, sdlf_dtype dtype)
+{
+    run_model(fixture(name, "model.onnx"), fixture(name, "."), calculator_name, dtype);
 }
 
 static const char *const fixtures[] = {"small_cnn", "residual", "moves", "rows", "external"};
@@ -97,6 +106,28 @@ static void fixtures_run_everywhere(void)
             run_fixture(fixtures[i], type->name, SDLF_FLOAT32);
             run_fixture(fixtures[i], type->name, SDLF_FLOAT64);
         }
+}
+
+/* The ONNX zoo's MNIST network, where SDLF_DATA has it. */
+static void a_published_network_runs(void)
+{
+    char model[600];
+    const char *found = test_data("onnx/mnist-8/model.onnx");
+    if (found == NULL) {
+        test_skip("SDLF_DATA has no onnx/mnist-8");
+        return;
+    }
+    snprintf(model, sizeof model, "%s", found);
+    for (int i = 0; i < 3; i++) {
+        char name[64], folder[600];
+        snprintf(name, sizeof name, "onnx/mnist-8/test_data_set_%d", i);
+        found = test_data(name);
+        if (!CHECK(found != NULL)) return;
+        snprintf(folder, sizeof folder, "%s", found);
+        const sdlf_calculator_class *type;
+        for (int c = 0; (type = test_calculator_class_at(c)) != NULL; c++)
+            run_model(model, folder, type->name, SDLF_FLOAT32);
+    }
 }
 
 /* An open first dimension is the plan's batch; with a batch given, it is the model's. */
@@ -392,6 +423,7 @@ int main(void)
         return test_summary();
     }
     RUN(fixtures_run_everywhere);
+    RUN(a_published_network_runs);
     RUN(the_batch_is_the_plans);
     RUN(biases_are_taken_in);
     RUN(a_report_says_what_is_there);
