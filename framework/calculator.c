@@ -93,6 +93,14 @@ int64_t sdlf_calculator_workspace(const sdlf_calculator *calculator, const sdlf_
     return slot && slot->workspace ? slot->workspace(calculator, operation) : 0;
 }
 
+const char *sdlf_calculator_algorithm(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_kernel_slot *slot = slot_of(calculator, operation);
+    if (!slot || !slot->algorithms || !has_algorithm(slot, operation->algorithm)) return NULL;
+    bool told = operation->algorithm == 0 && slot->automatic;
+    return slot->algorithms[told ? slot->automatic(calculator, operation) : operation->algorithm];
+}
+
 /* Operand `index` of inputs and outputs, counted through. */
 static const sdlf_tensor *operand_at(const sdlf_operation *operation, int index)
 {

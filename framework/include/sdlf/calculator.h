@@ -46,6 +46,8 @@ typedef struct sdlf_kernel_slot {
     int64_t (*workspace)(const sdlf_calculator *calculator, const sdlf_operation *operation);
     /* Names of the algorithms, NULL-terminated; operation->algorithm indexes it; [0] is "auto". Optional. */
     const char *const *algorithms;
+    /* The index of the algorithm that "auto" takes for this one. Optional; NULL: it is not told. */
+    int (*automatic)(const sdlf_calculator *calculator, const sdlf_operation *operation);
 } sdlf_kernel_slot;
 
 /* Queues: for devices that transfer memory while they compute, and a host that does not wait for either.
@@ -145,6 +147,10 @@ int64_t sdlf_calculator_workspace(const sdlf_calculator *calculator, const sdlf_
 
 /* Check and compute one operation outside a plan; takes a temporary workspace where the kernel needs one. */
 sdlf_status sdlf_calculator_run(sdlf_calculator *calculator, const sdlf_operation *operation);
+
+/* The name of the algorithm that would compute the operation, "auto" where a calculator does not tell what that takes; NULL
+ * where there is one way alone. Belongs to the calculator's class. */
+const char *sdlf_calculator_algorithm(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 bool sdlf_calculator_shares_memory(const sdlf_calculator *a, const sdlf_calculator *b);
 
