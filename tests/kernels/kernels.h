@@ -43,6 +43,10 @@ typedef struct kernel_case {
     /* |found - expected| <= tolerance e max(floor, |expected|), where e is the rounding error of kernel_dtype. 0: the
      * same bits. Integers are always compared by their bits. floor 0 stands for 1. */
     double tolerance, floor;
+    /* Set by the harness: the unit by which the calculator's math mode rounds factors. Sums of `tolerance` products of numbers
+     * within 1 may then be off by 3 rounding sqrt(tolerance) more: errors of factors are independent, and one product's has a
+     * standard deviation below 0.3 rounding, so that this is ten of them. */
+    double rounding;
     /* Make inputs that belong to others (an output of the forward pass, say). Optional. The operands lie in the memory of
      * `calculator`, which is the host's. */
     void (*prepare)(sdlf_calculator *calculator, const sdlf_operation *operation);
@@ -118,7 +122,14 @@ int64_t kernel_failures(void);
 
 /* ---- speed ---- */
 
-/* Time `bench` cases whose name contains `filter` on every calculator but reference; a line each. */
-int kernel_bench(kernel_generator *const *generators, int count, const char *filter);
+/* Which calculators take part, in which math modes. */
+typedef struct kernel_bench_choice {
+    const char *calculator; /* NULL: all but reference */
+    bool one_math;          /* only `math`; else all that it has */
+    sdlf_math math;
+} kernel_bench_choice;
+
+/* Time `bench` cases whose name contains `filter`; a line each. */
+int kernel_bench(kernel_generator *const *generators, int count, const char *filter, const kernel_bench_choice *choice);
 
 #endif

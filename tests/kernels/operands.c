@@ -333,7 +333,7 @@ bool kernel_compare(const kernel_case *made, const kernel_images *found, const k
             double a, b, least = made->floor > 0 ? made->floor : 1;
             sdlf_convert(SDLF_FLOAT64, &a, tensor->dtype, found->out[i] + (size_t)e * size, 1);
             sdlf_convert(SDLF_FLOAT64, &b, tensor->dtype, expected->out[i] + (size_t)e * size, 1);
-            double allowed = unit * (fabs(b) > least ? fabs(b) : least);
+            double allowed = unit * (fabs(b) > least ? fabs(b) : least) + 3 * made->rounding * sqrt(made->tolerance);
             if (close_enough(a, b, allowed)) continue;
             kernel_fail(made, who, "%s[%" PRId64 "] is %.9g, expected %.9g (difference %.2g, allowed %.2g)", name, e, a,
                         b, a - b, allowed);

@@ -1,12 +1,12 @@
 /* Every operation of every calculator against `reference`; with --bench, its speed.
  *
- *     test_kernels [--only TEXT] [--calculator NAME] [--once] [--seconds S] [--bench [TEXT]]
+ *     test_kernels [--only TEXT] [--calculator NAME] [--math MODE] [--once] [--seconds S] [--bench [TEXT]]
  *
  * For tools that make kernels slow: --calculator leaves the others out, --once runs a case with one thread alone and once
  * off its alignment, --seconds gives each family its share of so much time and leaves the rest of its cases out.
  *
  * Each case runs on every calculator with 1, 2 and 3 threads, with each of its algorithms, and once with operands off
- * their alignment. Outputs must be within the case's tolerance of reference's, the same bits at every thread count, and
+ * their alignment; products also in each math mode that the calculator has. Outputs must be within the case's tolerance of reference's, the same bits at every thread count, and
  * written completely; inputs and the bytes around every operand must stay as they were.
  *
  * An operation that a calculator has not is told in its summary line; for `cpu` it is a failure where the contract asks
@@ -22,17 +22,20 @@
 
 #include "framework/clock.h"
 
-enum { THREAD_COUNTS = 3, MAX_MACHINES = 8 };
+enum { THREAD_COUNTS = 3, MAX_MACHINES = 16 };
 
 typedef struct machine {
     const sdlf_calculator_class *type;
-    sdlf_calculator *calculator[THREAD_COUNTS]; /* with 1, 2, 3 threads */
+    sdlf_math math;
+    sdlf_calculator *calculator[THREAD_COUNTS]; /* with 1, 2, 3 threads; one alone in another mode than fp32 */
     int64_t runs, unsupported[SDLF_OPERATION_COUNT], cases[SDLF_OPERATION_COUNT];
 } machine;
 
 typedef struct checker {
     kernel_sink sink;
     const char *only, *calculator; /* NULL: all */
+    bool one_math;                 /* only in mode `math` */
+    sdlf_math math;
     bool once;
     double seconds, deadline; /* of a family; 0: as long as it takes */
     int64_t left_out;
@@ -48,6 +51,25 @@ static checker state; /* the tests below take no arguments */
 enum { PATIENCE = 20 };
 
 /* ---- one case ---- */
+
+/* How much a factor may change when it is rounded to nearest, relative to its size: half a unit of the last of 10 bits of mantissa
+ * (tf32, fp16) or 7 (bf16). */
+static double rounding_of(sdlf_math math)
+{
+    switch (math) {
+    case SDLF_MATH_TF32:
+    case SDLF_MATH_FP16: return 0x1p-11;
+    case SDLF_MATH_BF16: return 0x1p-8;
+    default: return 0;
+    }
+}
+
+/* Operations that another math mode computes otherwise. */
+static bool has_factors(sdlf_operation_kind kind)
+{
+    return kind == SDLF_GEMM || kind == SDLF_CONV2D_FORWARD || kind == SDLF_CONV2D_BACKWARD_INPUT ||
+           kind == SDLF_CONV2D_BACKWARD_WEIGHTS;
+}
 
 const sdlf_activation kernel_activation[KERNEL_ACTIVATIONS] = {
     {.function = SDLF_IDENTITY},
@@ -137,8 +159,8 @@ static void check_algorithm(machine *m, const kernel_case *made, const kernel_im
     kernel_images first = {.in = {NULL}}, found;
     char who[120];
     for (int i = 0; i < THREAD_COUNTS && m->calculator[i]; i++) {
-        snprintf(who, sizeof who, "%s (%d threads%s%s)", m->type->name, i + 1, names ? ", " : "",
-                 names ? names[algorithm] : "");
+        snprintf(who, sizeof who, "%s (%s, %d threads%s%s)", m->type->name, sdlf_math_name(m->math), i + 1,
+                 names ? ", " : "", names ? names[algorithm] : "");
         kernel_run(&found, made, given, algorithm, m->calculator[i], 0, who);
         m->runs++;
         bool right = kernel_compare(made, &found, expected, who);
@@ -150,16 +172,20 @@ static void check_algorithm(machine *m, const kernel_case *made, const kernel_im
         }
     }
     kernel_images_free(&first);
-    snprintf(who, sizeof who, "%s (operands off their alignment%s%s)", m->type->name, names ? ", " : "",
-             names ? names[algorithm] : "");
+    snprintf(who, sizeof who, "%s (%s, operands off their alignment%s%s)", m->type->name, sdlf_math_name(m->math),
+             names ? ", " : "", names ? names[algorithm] : "");
     kernel_run(&found, made, given, algorithm, m->calculator[m->calculator[1] ? 1 : 0], 1, who);
     kernel_compare(made, &found, expected, who);
     kernel_images_free(&found);
 }
 
-static void check_on(machine *m, const kernel_case *made, const kernel_images *given, const kernel_images *expected)
+static void check_on(machine *m, const kernel_case *described, const kernel_images *given,
+                     const kernel_images *expected)
 {
-    const sdlf_kernel_slot *slot = &m->type->kernel[made->operation.kind];
+    const sdlf_kernel_slot *slot = &m->type->kernel[described->operation.kind];
+    if (m->math != SDLF_MATH_FP32 && !has_factors(described->operation.kind)) return;
+    kernel_case held = *described, *made = &held;
+    if (kernel_dtype(&made->operation) == SDLF_FLOAT32) held.rounding = rounding_of(m->math);
     m->cases[made->operation.kind]++;
     if (!slot->run) return; /* told once, in the summary */
     sdlf_operation asked = kernel_bind(made, given);
@@ -261,8 +287,9 @@ static void summarize(const machine *m)
                                  (long long)m->unsupported[kind], (long long)m->cases[kind]);
         }
     }
-    printf("%s: %d of %d operations, %lld runs; missing:%s; cases not supported:%s\n", m->type->name, present,
-           SDLF_OPERATION_COUNT, (long long)m->runs, *missing ? missing : " none", *refused ? refused : " none");
+    printf("%s, %s: %d of %d operations, %lld runs; missing:%s; cases not supported:%s\n", m->type->name,
+           sdlf_math_name(m->math), present, SDLF_OPERATION_COUNT, (long long)m->runs, *missing ? missing : " none",
+           *refused ? refused : " none");
 }
 
 static void cpu_has_every_operation(void)
@@ -278,22 +305,31 @@ static void cpu_has_every_operation(void)
 }
 
 /* reference takes part too, with one thread: its aliasing, guards and complete writing are held to the same rules. */
+static void open_machine(const sdlf_calculator_class *type, sdlf_math math)
+{
+    machine *m = &state.machines[state.machine_count];
+    *m = (machine){.type = type, .math = math};
+    bool opened = true, alone = state.once || math != SDLF_MATH_FP32 || strcmp(type->name, "reference") == 0;
+    for (int t = 0; t < (alone ? 1 : THREAD_COUNTS) && opened; t++) {
+        sdlf_calculator_options options = {.threads = t + 1, .math = math};
+        opened = sdlf_calculator_open(&m->calculator[t], type->name, &options) == SDLF_OK;
+        if (!opened) printf("%s, %s: not tested: %s\n", type->name, sdlf_math_name(math), sdlf_error_message());
+    }
+    if (opened) state.machine_count++;
+}
+
 static void open_machines(void)
 {
     CHECK_OK(sdlf_calculator_open(&state.reference, "reference", NULL));
-    for (int i = 0; sdlf_calculator_class_at(i) && state.machine_count < MAX_MACHINES; i++) {
-        machine *m = &state.machines[state.machine_count];
-        m->type = sdlf_calculator_class_at(i);
-        if (state.calculator && strcmp(m->type->name, state.calculator) != 0) continue;
-        bool opened = true;
-        int counts = state.once || strcmp(m->type->name, "reference") == 0 ? 1 : THREAD_COUNTS;
-        for (int t = 0; t < counts && opened; t++) {
-            sdlf_status status =
-                sdlf_calculator_open(&m->calculator[t], m->type->name, &(sdlf_calculator_options){.threads = t + 1});
-            opened = status == SDLF_OK;
-            if (!opened) printf("%s: not tested: %s\n", m->type->name, sdlf_error_message());
+    for (int i = 0; sdlf_calculator_class_at(i); i++) {
+        const sdlf_calculator_class *type = sdlf_calculator_class_at(i);
+        if (state.calculator && strcmp(type->name, state.calculator) != 0) continue;
+        int before = state.machine_count;
+        for (int math = 0; math < (type->has_math ? (int)SDLF_MATH_COUNT : 1); math++) {
+            if (state.one_math && math != (int)state.math) continue;
+            if (math > 0 && !state.one_math && state.machine_count == before) break; /* not even fp32 */
+            if (state.machine_count < MAX_MACHINES) open_machine(type, (sdlf_math)math);
         }
-        if (opened) state.machine_count++;
     }
 }
 
@@ -309,7 +345,9 @@ static int bench(const char *filter)
 {
     kernel_generator *generators[FAMILIES];
     for (int i = 0; i < FAMILIES; i++) generators[i] = families[i].bench;
-    return kernel_bench(generators, FAMILIES, filter);
+    return kernel_bench(
+        generators, FAMILIES, filter,
+        &(kernel_bench_choice){.calculator = state.calculator, .one_math = state.one_math, .math = state.math});
 }
 
 int main(int argc, char **argv)
@@ -320,13 +358,19 @@ int main(int argc, char **argv)
             state.only = argv[++i];
         } else if (strcmp(argv[i], "--calculator") == 0 && i + 1 < argc) {
             state.calculator = argv[++i];
+        } else if (strcmp(argv[i], "--math") == 0 && i + 1 < argc &&
+                   sdlf_math_from_name(argv[i + 1]) != SDLF_MATH_COUNT) {
+            state.one_math = true;
+            state.math = sdlf_math_from_name(argv[++i]);
         } else if (strcmp(argv[i], "--once") == 0) {
             state.once = true;
         } else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc && atof(argv[i + 1]) > 0) {
             state.seconds = atof(argv[++i]) / FAMILIES;
         } else {
-            fprintf(stderr, "usage: %s [--only TEXT] [--calculator NAME] [--once] [--seconds S] [--bench [TEXT]]\n",
-                    argv[0]);
+            fprintf(
+                stderr,
+                "usage: %s [--only TEXT] [--calculator NAME] [--math MODE] [--once] [--seconds S] [--bench [TEXT]]\n",
+                argv[0]);
             return 2;
         }
     }
