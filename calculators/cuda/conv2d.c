@@ -1,50 +1,115 @@
-/* The convolution slots: which algorithm computes an operation. "auto" takes products wherever there are enough of them to
- * fill the machine: a group with at least 8 filters and a window of at least 8 numbers; the direct kernels do the rest
- * (depthwise convolutions above all). */
-#include "calculators/cuda/conv2d.h"
+/* The convolution slots: which algorithms there are, and which one "auto" takes. docs/cuda.md has the rule for users. */
+#include "calculators/cuda/conv2d_implicit.h"
 
-enum { AUTO, DIRECT, TWO_STEP };
+enum { AUTO, DIRECT, TWO_STEP, POINTWISE, TILED, IMPLICIT, DEPTHWISE, ALGORITHMS };
 
-const char *const conv2d_algorithms_cuda[] = {"auto", "direct", "two-step", NULL};
+const char *const conv2d_algorithms_cuda[] = {
+    [AUTO] = "auto",   [DIRECT] = "direct",          [TWO_STEP] = "two-step",   [POINTWISE] = "pointwise",
+    [TILED] = "tiled", [IMPLICIT] = "implicit-gemm", [DEPTHWISE] = "depthwise", [ALGORITHMS] = NULL,
+};
 
-/* cuBLAS takes sizes as int: larger ones are for the direct kernels. */
-static bool fits_products(const sdlf_operation *op, const sdlf_tensor *w)
+static cuda_conv2d geometry(const sdlf_operation *op)
 {
-    const sdlf_tensor *y = op->kind == SDLF_CONV2D_FORWARD          ? &op->out[0]
-                           : op->kind == SDLF_CONV2D_BACKWARD_INPUT ? &op->in[0]
-                                                                    : &op->in[1];
+    const sdlf_tensor *x, *w, *y;
+    cuda_conv2d_operands(op, &x, &w, &y);
+    return cuda_conv2d_of(op, x, w, y);
+}
+
+/* ---- what each takes ---- */
+
+/* cuBLAS takes sizes as int. */
+static bool takes_products(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    (void)calculator;
+    const sdlf_tensor *x, *w, *y;
+    cuda_conv2d_operands(op, &x, &w, &y);
     return w->shape.dim[0] <= INT32_MAX && sdlf_shape_span(w->shape, 1, 4) <= INT32_MAX &&
            sdlf_shape_span(y->shape, 2, 4) <= INT32_MAX && y->shape.dim[0] <= INT32_MAX;
 }
 
-static bool is_two_step(const sdlf_operation *op)
+static bool takes_pointwise(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    const sdlf_tensor *w = op->kind == SDLF_CONV2D_BACKWARD_WEIGHTS ? &op->out[0] : &op->in[1];
-    if (!fits_products(op, w)) return false;
-    if (op->algorithm != AUTO) return op->algorithm == TWO_STEP;
-    int64_t filters = w->shape.dim[0] / op->conv2d.groups;
-    int64_t window = w->shape.dim[1] * w->shape.dim[2] * w->shape.dim[3];
-    return filters >= 8 && window >= 8;
+    cuda_conv2d g = geometry(op);
+    return cuda_is_pointwise(&g) && takes_products(calculator, op);
+}
+
+static bool takes_implicit(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    (void)calculator;
+    return cuda_implicit_takes(op);
+}
+
+static bool takes_depthwise(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    (void)calculator;
+    cuda_conv2d g = geometry(op);
+    return g.group_channels == 1 && g.filters <= INT32_MAX / 4096; /* blocks of backward weights */
+}
+
+static const struct algorithm {
+    bool (*takes)(const sdlf_calculator *calculator, const sdlf_operation *operation);        /* NULL: everything */
+    int64_t (*workspace)(const sdlf_calculator *calculator, const sdlf_operation *operation); /* NULL: none */
+    sdlf_kernel *forward, *backward_input, *backward_weights;
+} algorithms[ALGORITHMS] = {
+    [DIRECT] = {NULL, NULL, conv2d_forward_direct_cuda, conv2d_backward_input_direct_cuda,
+                conv2d_backward_weights_direct_cuda},
+    [TWO_STEP] = {takes_products, conv2d_two_step_workspace_cuda, conv2d_forward_two_step_cuda,
+                  conv2d_backward_input_two_step_cuda, conv2d_backward_weights_two_step_cuda},
+    [POINTWISE] = {takes_pointwise, conv2d_two_step_workspace_cuda, conv2d_forward_two_step_cuda,
+                   conv2d_backward_input_two_step_cuda, conv2d_backward_weights_two_step_cuda},
+    [TILED] = {cuda_tiled_takes, conv2d_tiled_workspace_cuda, conv2d_tiled_cuda, conv2d_tiled_cuda, conv2d_tiled_cuda},
+    [IMPLICIT] = {takes_implicit, conv2d_implicit_workspace_cuda, conv2d_implicit_cuda, conv2d_implicit_cuda,
+                  conv2d_implicit_cuda},
+    [DEPTHWISE] = {takes_depthwise, conv2d_depthwise_workspace_cuda, conv2d_depthwise_cuda, conv2d_depthwise_cuda,
+                   conv2d_depthwise_cuda},
+};
+
+/* ---- the rule of "auto" ---- */
+
+/* In this order:
+ *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
+ *                  that memory decides, and products would be of matrices with that many rows
+ *   implicit-gemm  everything else, down to the smallest: it has tiles for few filters, cuts long sums into parts, needs
+ *                  no columns in memory, and adds bias, residual and activation on the way out
+ *   direct         sizes that none of the others can count */
+int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    cuda_conv2d g = geometry(op);
+    if (g.groups > 1 && g.group_filters <= 4 && takes_depthwise(calculator, op)) return DEPTHWISE;
+    if (takes_implicit(calculator, op)) return IMPLICIT;
+    return DIRECT;
+}
+
+static const struct algorithm *chosen(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return &algorithms[op->algorithm == AUTO ? conv2d_automatic_cuda(calculator, op) : op->algorithm];
+}
+
+/* ---- the slots ---- */
+
+bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    const struct algorithm *algorithm = chosen(calculator, op);
+    return algorithm->takes == NULL || algorithm->takes(calculator, op);
 }
 
 int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return is_two_step(op) ? conv2d_two_step_workspace_cuda(calculator, op) : 0;
+    const struct algorithm *algorithm = chosen(calculator, op);
+    return algorithm->workspace != NULL ? algorithm->workspace(calculator, op) : 0;
 }
 
 sdlf_status conv2d_forward_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return is_two_step(op) ? conv2d_forward_two_step_cuda(calculator, op) : conv2d_forward_direct_cuda(calculator, op);
+    return chosen(calculator, op)->forward(calculator, op);
 }
 
 sdlf_status conv2d_backward_input_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return is_two_step(op) ? conv2d_backward_input_two_step_cuda(calculator, op)
-                           : conv2d_backward_input_direct_cuda(calculator, op);
+    return chosen(calculator, op)->backward_input(calculator, op);
 }
 
 sdlf_status conv2d_backward_weights_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return is_two_step(op) ? conv2d_backward_weights_two_step_cuda(calculator, op)
-                           : conv2d_backward_weights_direct_cuda(calculator, op);
+    return chosen(calculator, op)->backward_weights(calculator, op);
 }

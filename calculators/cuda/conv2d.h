@@ -35,12 +35,32 @@ static inline cuda_conv2d cuda_conv2d_of(const sdlf_operation *op, const sdlf_te
     return g;
 }
 
+/* The operands of the three kinds: x (or dx), w (or dw), y (or dy). */
+static inline void cuda_conv2d_operands(const sdlf_operation *op, const sdlf_tensor **x, const sdlf_tensor **w,
+                                        const sdlf_tensor **y)
+{
+    bool forward = op->kind == SDLF_CONV2D_FORWARD, input = op->kind == SDLF_CONV2D_BACKWARD_INPUT;
+    *x = input ? &op->out[0] : &op->in[0];
+    *w = forward || input ? &op->in[1] : &op->out[0];
+    *y = forward ? &op->out[0] : input ? &op->in[0] : &op->in[1];
+}
+
 /* Direct: one step, every size (conv2d_direct.cu). */
 sdlf_kernel conv2d_forward_direct_cuda, conv2d_backward_input_direct_cuda, conv2d_backward_weights_direct_cuda;
 
-/* Two steps: im2col, then a product (conv2d_two_step.c). */
+/* Two steps: im2col, then a product (conv2d_two_step.c); the product alone where the convolution is pointwise: 1x1, stride 1,
+ * no padding. */
+bool cuda_is_pointwise(const cuda_conv2d *g);
 sdlf_kernel conv2d_forward_two_step_cuda, conv2d_backward_input_two_step_cuda, conv2d_backward_weights_two_step_cuda;
 int64_t conv2d_two_step_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+
+/* Tiled: image and weights in shared memory (conv2d_tiled.c); implicit GEMM (conv2d_implicit.c); of its own for groups =
+ * channels (conv2d_depthwise.cu). All three kinds. */
+sdlf_kernel conv2d_tiled_cuda, conv2d_implicit_cuda, conv2d_depthwise_cuda;
+bool cuda_tiled_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_tiled_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_implicit_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_depthwise_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* Patches of `images` images from x, group by group: columns (images, G, C/G R S, P Q); and back: dx gathers them. */
 sdlf_status cuda_im2col(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, const void *x,

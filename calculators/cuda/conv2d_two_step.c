@@ -13,14 +13,12 @@ static const int64_t WORKSPACE = INT64_C(256) << 20;
 
 static cuda_conv2d geometry(const sdlf_operation *op)
 {
-    switch (op->kind) {
-    case SDLF_CONV2D_FORWARD: return cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
-    case SDLF_CONV2D_BACKWARD_INPUT: return cuda_conv2d_of(op, &op->out[0], &op->in[1], &op->in[0]);
-    default: return cuda_conv2d_of(op, &op->in[0], &op->out[0], &op->in[1]);
-    }
+    const sdlf_tensor *x, *w, *y;
+    cuda_conv2d_operands(op, &x, &w, &y);
+    return cuda_conv2d_of(op, x, w, y);
 }
 
-static bool is_pointwise(const cuda_conv2d *g)
+bool cuda_is_pointwise(const cuda_conv2d *g)
 {
     const sdlf_window2d *window = &g->window;
     for (int i = 0; i < 2; i++) {
@@ -45,7 +43,7 @@ static int64_t weight_count(const cuda_conv2d *g)
 /* Elements of workspace that an image needs. */
 static int64_t image_count(const sdlf_operation *op, const cuda_conv2d *g)
 {
-    int64_t columns = is_pointwise(g) ? 0 : column_count(g);
+    int64_t columns = cuda_is_pointwise(g) ? 0 : column_count(g);
     return op->kind == SDLF_CONV2D_BACKWARD_WEIGHTS ? columns + weight_count(g) : columns;
 }
 
@@ -134,7 +132,7 @@ sdlf_status conv2d_forward_two_step_cuda(sdlf_calculator *base, const sdlf_opera
     for (int64_t n = 0; n < g.batch && status == SDLF_OK; n += step) {
         int64_t images = g.batch - n < step ? g.batch - n : step;
         const void *columns = image_of(x, n);
-        if (!is_pointwise(&g)) {
+        if (!cuda_is_pointwise(&g)) {
             columns = op->workspace.data;
             status = cuda_im2col(base, &g, x->dtype, image_of(x, n), op->workspace.data, images);
         }
@@ -166,12 +164,12 @@ sdlf_status conv2d_backward_input_two_step_cuda(sdlf_calculator *base, const sdl
     sdlf_status status = SDLF_OK;
     for (int64_t n = 0; n < g.batch && status == SDLF_OK; n += step) {
         int64_t images = g.batch - n < step ? g.batch - n : step;
-        void *columns = is_pointwise(&g) ? image_of(dx, n) : op->workspace.data;
+        void *columns = cuda_is_pointwise(&g) ? image_of(dx, n) : op->workspace.data;
         matrix weights = weight_matrix(&g, op->in[1].data, 0);
         weights.transposed = true;
         status = multiply(base, dx->dtype, weight_count(&g) / g.filters, area, g.group_filters, weights,
                           output_matrix(&g, image_of(dy, n)), columns_matrix(&g, columns), images, g.groups);
-        if (status == SDLF_OK && !is_pointwise(&g))
+        if (status == SDLF_OK && !cuda_is_pointwise(&g))
             status = cuda_col2im(base, &g, dx->dtype, columns, image_of(dx, n), images);
     }
     return status;
@@ -187,7 +185,7 @@ sdlf_status conv2d_backward_weights_two_step_cuda(sdlf_calculator *base, const s
         int64_t images = g.batch - n < step ? g.batch - n : step;
         void *parts = op->workspace.data;
         const void *columns = image_of(x, n);
-        if (!is_pointwise(&g)) {
+        if (!cuda_is_pointwise(&g)) {
             void *made = (char *)parts + (size_t)(step * weights) * sdlf_dtype_size(dw->dtype);
             columns = made;
             status = cuda_im2col(base, &g, x->dtype, image_of(x, n), made, images);

@@ -120,6 +120,8 @@ int64_t shuffle_workspace_cuda(const sdlf_calculator *calculator, const sdlf_ope
 bool random_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 extern const char *const conv2d_algorithms_cuda[];
+int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool conv2d_pool_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool conv2d_pool_backward_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -40,7 +40,54 @@ static __device__ __forceinline__ void mma_tf32(float (&c)[4], const uint32_t (&
 #endif
 }
 
+/* The same for 8 words of two float16 each, which follow each other in the sum: (16,16) by (16,8). On compute capability 7.5
+ * as two products of half the length. */
+static __device__ __forceinline__ void mma_fp16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+                     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                     : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(b[i]));
+#endif
+}
+
+/* And for bfloat16; from compute capability 8.0 on. */
+static __device__ __forceinline__ void mma_bf16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    (void)c;
+    (void)a;
+    (void)b;
+    __trap();
+#endif
+}
+
 /* ---- asynchronous copies into shared memory ---- */
+
+/* One number of 4 or 8 bytes: to = valid ? *from : 0. */
+template <typename T> static __device__ __forceinline__ void copy_async_number(T *shared, const T *from, bool valid)
+{
+#if __CUDA_ARCH__ >= 800
+    uint32_t to = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+    int bytes = valid ? static_cast<int>(sizeof(T)) : 0;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(sizeof(T)), "r"(bytes)
+                 : "memory");
+#else
+    *shared = valid ? *from : T(0);
+#endif
+}
 
 /* 16 bytes, both addresses multiples of 16; zeros where not `valid` (then `from` is not read). Before compute capability 8.0
  * a plain copy. */

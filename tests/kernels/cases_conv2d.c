@@ -117,6 +117,21 @@ static const geometry geometries[] = {
     {1, 4, 1, 17, 3, {1, 5}, {1, 1}, {1, 1}, {0, 2}, {0, 2}, 1},    /* one row */
     {1, 17, 13, 19, 33, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* no multiple of any block */
     {5, 16, 14, 14, 24, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
+    {2, 40, 7, 7, 72, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},  /* 1x1, many channels */
+    {3, 24, 8, 8, 40, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 4},  /* 1x1, groups */
+    {1, 70, 5, 6, 130, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* a long sum, few pixels */
+    {2, 6, 11, 13, 18, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 6}, /* three filters a channel */
+    {2, 5, 12, 9, 5, {3, 5}, {1, 2}, {2, 1}, {2, 2}, {2, 2}, 5},   /* depthwise, nothing symmetric */
+    {1, 4, 13, 17, 3, {4, 3}, {4, 6}, {2, 4}, {3, 4}, {3, 4}, 1},  /* strides and dilation with common divisors */
+    {1, 3, 16, 16, 5, {3, 3}, {5, 3}, {1, 1}, {1, 1}, {1, 1}, 1},  /* a stride larger than the window */
+    {1, 2, 40, 43, 3, {11, 9}, {1, 2}, {3, 4}, {5, 5}, {5, 5}, 1}, /* a large dilated window */
+    {2, 3, 9, 9, 4, {3, 3}, {1, 1}, {1, 1}, {5, 4}, {4, 5}, 1},    /* more padding than window */
+};
+
+/* Enough pixels to fill a large device with the largest tiles. */
+static const geometry filling[] = {
+    {9, 4, 64, 64, 128, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
+    {9, 128, 31, 33, 8, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1},
 };
 
 void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
@@ -127,6 +142,10 @@ void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
         forward(sink, &geometries[i], t, true, true, SDLF_CLIP);
         backward(sink, &geometries[i], t);
     }
+    for (size_t i = 0; i < sizeof filling / sizeof filling[0] && t == SDLF_FLOAT32; i++) {
+        forward(sink, &filling[i], t, true, false, SDLF_RELU);
+        backward(sink, &filling[i], t);
+    }
     for (int combination = 0; combination < 4 * KERNEL_EPILOGUES; combination++) {
         forward(sink, &geometries[1], t, combination & 1, combination & 2, combination / 4);
         forward(sink, &geometries[6], t, combination & 1, combination & 2, combination / 4);
@@ -136,12 +155,21 @@ void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
 void conv2d_bench(kernel_sink *sink, sdlf_dtype t)
 {
     static const geometry sizes[] = {
-        {64, 1, 28, 28, 32, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 1},  /* simple_cnn */
-        {64, 6, 14, 14, 16, {5, 5}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},  /* lenet5 */
-        {8, 64, 56, 56, 64, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},  /* residual networks */
-        {8, 64, 56, 56, 128, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1}, /* with strides */
-        {8, 64, 28, 28, 256, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* 1x1 */
-        {8, 96, 56, 56, 96, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 96}, /* depthwise */
+        {64, 1, 28, 28, 32, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 1},    /* simple_cnn */
+        {64, 6, 14, 14, 16, {5, 5}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},    /* lenet5 */
+        {8, 64, 56, 56, 64, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},    /* residual networks */
+        {8, 64, 56, 56, 128, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1},   /* with strides */
+        {8, 64, 28, 28, 256, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},   /* 1x1 */
+        {8, 96, 56, 56, 96, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 96},   /* depthwise */
+        {1, 64, 112, 112, 128, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* VGG16, one image */
+        {1, 512, 28, 28, 512, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
+        {1, 512, 14, 14, 512, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
+        {32, 64, 56, 56, 64, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* ResNet-18, 32 images */
+        {32, 256, 14, 14, 256, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
+        {32, 96, 56, 56, 24, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* MobileNetV2, 32 images */
+        {32, 64, 14, 14, 384, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
+        {32, 144, 56, 56, 144, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 144},
+        {32, 96, 112, 112, 96, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 96},
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         forward(sink, &sizes[i], t, true, false, SDLF_RELU);

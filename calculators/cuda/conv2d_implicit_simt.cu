@@ -1,0 +1,167 @@
+/* Implicit GEMM on the ordinary cores: float32 and float64, IEEE throughout.
+ *
+ * A block computes ROWS x COLUMNS results, a thread DOWN x ACROSS of them in registers, so that each number read from shared memory serves
+ * DOWN or ACROSS products. Steps of 16 of the sum lie in STAGES buffers; where the hardware has it (8.0) they are copied
+ * there asynchronously, past the registers, while earlier ones are multiplied. A number a lane in every copy: lanes are
+ * neighbours in q (forward, backward input) or in the sum (a; backward weights). */
+#include "calculators/cuda/conv2d_implicit.cuh"
+#include "calculators/cuda/mma.cuh"
+
+template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, bool WEIGHTS> struct implicit_simt {
+    static constexpr int THREADS = ROWS / DOWN * (COLUMNS / ACROSS);
+    static constexpr int STEP = IMPLICIT_DEPTH, A_STRIDE = ROWS + 4, B_STRIDE = COLUMNS + 4;
+    static constexpr int A_NUMBERS = ROWS * STEP / THREADS, B_NUMBERS = COLUMNS * STEP / THREADS;
+
+    struct shared {
+        T a[STAGES][STEP * A_STRIDE]; /* transposed: [position][row] */
+        T b[STAGES][STEP * B_STRIDE];
+        implicit_shift position[2][STEP];
+        int64_t a_offset[2][WEIGHTS ? STEP : 1];
+        implicit_shift column[WEIGHTS ? COLUMNS : 1];
+        int64_t result[COLUMNS];
+    };
+
+    static __device__ __forceinline__ void bring_a(T *to, const cuda_implicit &p, const implicit_block<T> &block,
+                                                   const int64_t *a_offset, int step)
+    {
+        int local = static_cast<int>(threadIdx.x) % STEP, position = step * STEP + local;
+        int64_t offset = WEIGHTS ? a_offset[local] : position;
+#pragma unroll
+        for (int i = 0; i < A_NUMBERS; i++) {
+            int row = static_cast<int>(threadIdx.x) / STEP + i * (THREADS / STEP);
+            bool inside = block.row + row < p.rows && position < block.depth;
+            const T *from = inside ? block.a + (block.row + row) * block.a_row + offset : block.a;
+            copy_async_number(to + local * A_STRIDE + row, from, inside);
+        }
+    }
+
+    static __device__ __forceinline__ void bring_b(T *to, const cuda_implicit &p, const implicit_block<T> &block,
+                                                   const implicit_shift *position, const implicit_shift *columns,
+                                                   const implicit_shift &own)
+    {
+#pragma unroll
+        for (int i = 0; i < B_NUMBERS; i++) {
+            int local = WEIGHTS ? static_cast<int>(threadIdx.x) % STEP
+                                : static_cast<int>(threadIdx.x) / COLUMNS + i * (THREADS / COLUMNS);
+            int j = WEIGHTS ? static_cast<int>(threadIdx.x) / STEP + i * (THREADS / STEP)
+                            : static_cast<int>(threadIdx.x) % COLUMNS;
+            implicit_shift shift = position[local], column = WEIGHTS ? columns[j] : own;
+            bool inside = implicit_inside(p, shift, column);
+            copy_async_number(to + local * B_STRIDE + j,
+                              inside ? block.source + shift.offset + column.offset : block.source, inside);
+        }
+    }
+
+    /* The thread's first row and column; its others follow in fours, ROWS / (DOWN / 4) and COLUMNS / (ACROSS / 4) apart. A
+     * warp is 4 x 8 threads, so that it reads 16 and 32 neighbouring numbers at a time. */
+    static __device__ __forceinline__ int top()
+    {
+        constexpr int WARPS_ACROSS = COLUMNS / ACROSS / 8;
+        return (static_cast<int>(threadIdx.x) / 32 / WARPS_ACROSS * 4 + static_cast<int>(threadIdx.x) % 32 / 8) * 4;
+    }
+    static __device__ __forceinline__ int left()
+    {
+        constexpr int WARPS_ACROSS = COLUMNS / ACROSS / 8;
+        return (static_cast<int>(threadIdx.x) / 32 % WARPS_ACROSS * 8 + static_cast<int>(threadIdx.x) % 8) * 4;
+    }
+    static constexpr int ROW_GAP = ROWS / (DOWN / 4), COLUMN_GAP = COLUMNS / (ACROSS / 4);
+
+    static __device__ __forceinline__ void multiply(T (*sum)[ACROSS], const T *a, const T *b)
+    {
+#pragma unroll
+        for (int local = 0; local < STEP; local++) {
+            T first[DOWN], second[ACROSS];
+#pragma unroll
+            for (int i = 0; i < DOWN; i += 4) read_four(first + i, a + local * A_STRIDE + top() + i / 4 * ROW_GAP);
+#pragma unroll
+            for (int j = 0; j < ACROSS; j += 4)
+                read_four(second + j, b + local * B_STRIDE + left() + j / 4 * COLUMN_GAP);
+#pragma unroll
+            for (int i = 0; i < DOWN; i++) {
+#pragma unroll
+                for (int j = 0; j < ACROSS; j++) sum[i][j] += first[i] * second[j];
+            }
+        }
+    }
+
+    static __device__ void run(const cuda_implicit &p)
+    {
+        __shared__ shared mine;
+        implicit_block<T> block(p, ROWS, COLUMNS, STEP);
+        if (block.column >= block.columns) return; /* a phase smaller than the largest */
+        implicit_positions<T, STEP, WEIGHTS> positions(block);
+        implicit_shift own =
+            implicit_column<T, WEIGHTS>(p, block, WEIGHTS ? 0 : static_cast<int>(threadIdx.x) % COLUMNS);
+        if (WEIGHTS) {
+            for (int j = static_cast<int>(threadIdx.x); j < COLUMNS; j += THREADS)
+                mine.column[j] = implicit_column<T, WEIGHTS>(p, block, j);
+        }
+        for (int j = static_cast<int>(threadIdx.x); j < COLUMNS; j += THREADS)
+            mine.result[j] = block.result_offset(p, j);
+        T sum[DOWN][ACROSS] = {};
+        positions.write(p, block, mine.position[0], mine.a_offset[0]);
+        __syncthreads();
+        /* Stage k is brought at turn k; it is multiplied STAGES - 1 turns later. */
+        for (int turn = 0; turn < block.last - block.first + STAGES - 1; turn++) {
+            int step = block.first + turn;
+            if (step < block.last) {
+                int stage = turn % STAGES;
+                bring_a(mine.a[stage], p, block, mine.a_offset[turn % 2], step);
+                bring_b(mine.b[stage], p, block, mine.position[turn % 2], mine.column, own);
+                positions.write(p, block, mine.position[(turn + 1) % 2], mine.a_offset[(turn + 1) % 2]);
+            }
+            close_copies();
+            if (turn >= STAGES - 1) {
+                int stage = (turn - (STAGES - 1)) % STAGES;
+                multiply(sum, mine.a[stage], mine.b[stage]);
+            }
+            await_copies<STAGES - 2>(); /* the stage of the next turn has come */
+            __syncthreads();
+        }
+#pragma unroll
+        for (int i = 0; i < DOWN; i++) {
+            int row = block.row + top() + i / 4 * ROW_GAP + i % 4;
+#pragma unroll
+            for (int j = 0; j < ACROSS; j++) {
+                int64_t at = mine.result[left() + j / 4 * COLUMN_GAP + j % 4];
+                if (row < p.rows && at >= 0) implicit_store(p, block.group, row, at + row * p.result_row, sum[i][j]);
+            }
+        }
+    }
+};
+
+template <typename TILE> static __global__ void __launch_bounds__(TILE::THREADS) implicit_product(cuda_implicit problem)
+{
+    TILE::run(problem);
+}
+
+template <bool WEIGHTS> static void launch(cudaStream_t stream, const cuda_implicit &p, sdlf_dtype dtype, int tile)
+{
+    unsigned blocks = static_cast<unsigned>(static_cast<int64_t>(p.row_tiles) * p.column_tiles * p.splits *
+                                            p.phases[0] * p.phases[1] * p.groups);
+    using large = implicit_simt<float, 128, 128, 8, 8, 2, WEIGHTS>;
+    using middle = implicit_simt<float, 64, 128, 8, 8, 3, WEIGHTS>;
+    using small = implicit_simt<float, 64, 64, 8, 4, 3, WEIGHTS>;
+    using flat = implicit_simt<float, 32, 128, 4, 8, 3, WEIGHTS>;
+    using wide = implicit_simt<double, 64, 64, 4, 4, 2, WEIGHTS>;
+    if (dtype == SDLF_FLOAT64) {
+        implicit_product<wide><<<blocks, wide::THREADS, 0, stream>>>(p);
+        return;
+    }
+    switch (tile) {
+    case 0: implicit_product<large><<<blocks, large::THREADS, 0, stream>>>(p); break;
+    case 1: implicit_product<middle><<<blocks, middle::THREADS, 0, stream>>>(p); break;
+    case 2: implicit_product<small><<<blocks, small::THREADS, 0, stream>>>(p); break;
+    default: implicit_product<flat><<<blocks, flat::THREADS, 0, stream>>>(p); break;
+    }
+}
+
+extern "C" sdlf_status cuda_implicit_simt(sdlf_calculator *base, const cuda_implicit *problem, sdlf_dtype dtype,
+                                          int tile)
+{
+    if (problem->weights)
+        launch<true>(cuda_stream(base), *problem, dtype, tile);
+    else
+        launch<false>(cuda_stream(base), *problem, dtype, tile);
+    return cuda_check_launch("conv2d, implicit GEMM");
+}
