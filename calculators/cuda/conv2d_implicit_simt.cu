@@ -130,7 +130,7 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
     }
 };
 
-template <typename TILE> static __global__ void __launch_bounds__(TILE::THREADS) implicit_product(cuda_implicit problem)
+template <typename TILE> static __global__ void __launch_bounds__(TILE::THREADS, 512 / TILE::THREADS) implicit_product(const __grid_constant__ cuda_implicit problem)
 {
     TILE::run(problem);
 }

@@ -232,7 +232,7 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
     }
 };
 
-template <typename TILE> static __global__ void __launch_bounds__(TILE::THREADS) implicit_product(cuda_implicit problem)
+template <typename TILE> static __global__ void __launch_bounds__(TILE::THREADS, 512 / TILE::THREADS) implicit_product(const __grid_constant__ cuda_implicit problem)
 {
     TILE::run(problem);
 }
