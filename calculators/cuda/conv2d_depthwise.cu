@@ -246,11 +246,6 @@ template <typename Function> static void with_window(const sdlf_window2d &window
         function(fixed_window<0, 0>());
 }
 
-template <typename T> static T *optional(const sdlf_tensor &tensor)
-{
-    return sdlf_tensor_present(&tensor) ? data_of<T>(tensor) : nullptr;
-}
-
 /* Shares of a filter's pixels: enough blocks to fill the device, a round of strips for each at least. */
 static int splits_of(const cuda_calculator *calculator, const cuda_conv2d &g)
 {
