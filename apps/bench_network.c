@@ -120,6 +120,7 @@ static sdlf_status bench_all(session *s, const optimizer_rows *optimizers, const
     if (status == SDLF_OK) status = measure_ceilings(s);
     if (status == SDLF_OK && s->options.mode == SDLF_TRAIN) status = time_epoch(s);
     if (status == SDLF_OK) status = time_layers(s);
+    if (status == SDLF_OK) status = execution_keep_choices(&s->set.execution);
     if (status != SDLF_OK) return status;
 
     s->result.model = s->model;

@@ -6,6 +6,7 @@
 
 #include <sdlf/version.h>
 
+#include "apps/algorithms.h"
 #include "apps/copies.h"
 #include "apps/number.h"
 #include "apps/report.h"
@@ -91,6 +92,7 @@ static void print_layers(const terminal *out, const bench_result *result)
     table_print(t, out, 2);
     table_free(t);
     copies_print(out, result->plan, true);
+    algorithms_print(out, result->plan);
 }
 
 static void print_epoch(const terminal *out, const bench_result *result, pass step)
@@ -176,9 +178,10 @@ json_t *bench_json(const bench_result *result)
                                                 "backward", pass_json(backward_of(result, &info))));
     }
     json_t *copied = copies_json(result->plan, true);
-    return json_pack("{ss so so ss ss sI so so so so so}", "version", SDLF_VERSION, "network",
+    return json_pack("{ss so so ss ss sI so so so so so so}", "version", SDLF_VERSION, "network",
                      json_text(sdlf_model_name(result->model)), "data", json_text(result->data), "mode",
                      result->mode == SDLF_TRAIN ? "train" : "infer", "math", result->math, "batch",
                      (json_int_t)result->batch, "limits", limits, "epoch", epoch_json(result), "step",
-                     pass_json(step_of(result)), "copies", copied, "layers", layers);
+                     pass_json(step_of(result)), "copies", copied, "algorithms", algorithms_json(result->plan),
+                     "layers", layers);
 }

@@ -23,6 +23,8 @@ const argument execution_arguments[] = {
     {"conv-algorithm", ARGUMENT_TEXT, offsetof(execution, conv_algorithm), "NAME",
      .help =
          "force a convolution algorithm instead of the calculators' own choice; CALC:NAME of that calculator alone"},
+    {"plan-file", ARGUMENT_TEXT, offsetof(execution, plan_file), "FILE",
+     .help = "take the algorithms that FILE names; race those of other operations, and add the fastest to it"},
     {"no-fusion", ARGUMENT_FLAG, offsetof(execution, no_fusion), .help = "run each operation by itself"},
     {0},
 };
@@ -92,11 +94,21 @@ sdlf_status execution_complete(execution *e, const sdlf_model *model)
         if (status == SDLF_OK) status = check_layer(model, e->placement[i].layer, e->place.item[i]);
         if (status != SDLF_OK) return status;
     }
-    return SDLF_OK;
+    if (!e->plan_file) return SDLF_OK;
+    e->choices = sdlf_choices_create();
+    if (!e->choices) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for a plan file");
+    return sdlf_choices_read(e->choices, e->plan_file);
+}
+
+sdlf_status execution_keep_choices(const execution *e)
+{
+    if (!e->choices || !sdlf_choices_changed(e->choices)) return SDLF_OK;
+    return sdlf_choices_write(e->choices, e->plan_file);
 }
 
 void execution_release(execution *e)
 {
+    sdlf_choices_free(e->choices);
     for (int i = 0; i < e->place.count; i++) free(e->text[i]);
 }
 
@@ -111,6 +123,7 @@ void execution_to_trainer(const execution *e, sdlf_trainer_options *options)
     options->math = (sdlf_math)e->choice.math;
     options->no_fusion = e->no_fusion;
     options->conv_algorithm = e->conv_algorithm;
+    options->choices = e->choices;
 }
 
 sdlf_status execution_to_plan(execution *e, machine *m, sdlf_plan_options *options)
@@ -130,5 +143,6 @@ sdlf_status execution_to_plan(execution *e, machine *m, sdlf_plan_options *optio
     options->placement_count = e->place.count;
     options->no_fusion = e->no_fusion;
     options->conv_algorithm = e->conv_algorithm;
+    options->choices = e->choices;
     return status == SDLF_OK ? machine_check_choice(m) : status;
 }

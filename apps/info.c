@@ -61,6 +61,7 @@ static sdlf_status show_plan(settings *set, const terminal *out, sdlf_plan_optio
         status = machine_check_memory(&calculators, info.memory.arena + info.memory.parameters + info.memory.states);
     }
     if (status == SDLF_OK) status = sdlf_plan_create(&plan, model, options);
+    if (status == SDLF_OK) status = execution_keep_choices(&set->execution);
     if (status == SDLF_OK) {
         info.plan = plan;
         if (set->json) {

@@ -101,7 +101,7 @@ static void print_layers(const terminal *out, const sdlf_plan *plan, bool traini
 
 static void print_steps(const terminal *out, const sdlf_plan *plan)
 {
-    table *t = table_create(">#|phase|layer|operation|on|output|dtype|>MFLOP|>MB|>offset|>workspace");
+    table *t = table_create(">#|phase|layer|operation|on|algorithm|output|dtype|>MFLOP|>MB|>offset|>workspace");
     for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
         sdlf_step_info info = sdlf_plan_step_info(plan, i);
         table_cell(t, "%d", i + 1);
@@ -109,6 +109,7 @@ static void print_steps(const terminal *out, const sdlf_plan *plan)
         table_cell(t, "%s", info.layer ? info.layer : "");
         table_cell(t, "%s", info.operation);
         table_cell(t, "%s", info.calculator);
+        table_cell(t, "%s", info.algorithm ? info.algorithm : "");
         table_cell(t, "%s", sdlf_shape_print(info.shape).text);
         table_cell(t, "%s", sdlf_dtype_name(info.dtype));
         cell_millions(t, info.cost.flops);
@@ -185,11 +186,12 @@ static json_t *layer_json(const sdlf_layer_info *info)
 
 static json_t *step_json(const sdlf_step_info *info)
 {
-    return json_pack(
-        "{ss so so so so ss sI sI sI sI}", "phase", phase_names[info->phase], "layer", json_text(info->layer),
-        "operation", json_text(info->operation), "calculator", json_text(info->calculator), "shape",
-        json_shape(info->shape), "dtype", sdlf_dtype_name(info->dtype), "flops", (json_int_t)info->cost.flops, "bytes",
-        (json_int_t)info->cost.bytes, "offset", (json_int_t)info->offset, "workspace", (json_int_t)info->workspace);
+    return json_pack("{ss so so so so so ss sI sI sI sI}", "phase", phase_names[info->phase], "layer",
+                     json_text(info->layer), "operation", json_text(info->operation), "calculator",
+                     json_text(info->calculator), "algorithm", json_text(info->algorithm), "shape",
+                     json_shape(info->shape), "dtype", sdlf_dtype_name(info->dtype), "flops",
+                     (json_int_t)info->cost.flops, "bytes", (json_int_t)info->cost.bytes, "offset",
+                     (json_int_t)info->offset, "workspace", (json_int_t)info->workspace);
 }
 
 json_t *info_plan_json(const info_plan *p)

@@ -129,6 +129,7 @@ static sdlf_status create_trainer(train_session *s)
 {
     s->options.checkpoint = s->out_path;
     sdlf_status status = sdlf_trainer_create(&s->trainer, s->model, s->train, s->test, &s->options);
+    if (status == SDLF_OK) status = execution_keep_choices(&s->set.execution);
     if (status != SDLF_OK) return status;
     int64_t memory = sdlf_trainer_memory(s->trainer);
     status = machine_check_memory(&s->machine, memory);

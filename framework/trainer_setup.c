@@ -140,6 +140,7 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .label_smoothing = wanted->label_smoothing,
         .seed = wanted->seed,
         .conv_algorithm = wanted->conv_algorithm,
+        .choices = wanted->choices,
     };
     const char *forward = wanted->forward != NULL ? wanted->forward : "cpu";
     sdlf_status status = use_calculator(trainer, forward, &options.forward);

@@ -45,7 +45,8 @@ static sdlf_status choose_algorithm(const sdlf_plan *plan, plan_step *step)
     const char *const *names = step->calculator->type->kernel[kind].algorithms;
     for (int i = 0; names != NULL && names[i] != NULL; i++) {
         if (strcmp(names[i], wanted) != 0) continue;
-        step->operation.algorithm = i;
+        step->operation.algorithm = i; /* where it takes the operation: one may be for 1x1 windows alone, say */
+        if (!sdlf_calculator_supports(step->calculator, &step->operation)) step->operation.algorithm = 0;
         return SDLF_OK;
     }
     if (kind != SDLF_CONV2D_FORWARD) return SDLF_OK; /* the backward pass may have fewer algorithms */

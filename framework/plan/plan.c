@@ -113,7 +113,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     plan->loss_value = -1;
     if (options->feed != NULL) plan->feed = (plan_feed){.present = true, .feed = *options->feed};
     static sdlf_status (*const passes[])(sdlf_plan *) = {
-        plan_build_graph, plan_lower, plan_fuse, plan_check_support, plan_place, plan_lay_out, name_groups,
+        plan_build_graph, plan_lower, plan_fuse, plan_check_support, plan_choose, plan_place, plan_lay_out, name_groups,
     };
     for (size_t i = 0; i < sizeof passes / sizeof passes[0] && status == SDLF_OK; i++) status = passes[i](plan);
     if (status != SDLF_OK) {
@@ -124,6 +124,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     plan->options.placement = NULL; /* the caller's, read by now */
     plan->options.constants = NULL;
     plan->options.conv_algorithm = NULL;
+    plan->options.choices = NULL;
     *result = plan;
     return SDLF_OK;
 }

@@ -3,6 +3,7 @@
 #define SDLF_FORMATS_H
 
 #include <sdlf/model.h>
+#include <sdlf/plan.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,6 +48,16 @@ sdlf_status sdlf_model_open(sdlf_model **model, const char *path);
 
 /* The same for a model that will not be trained on: optimiser states, which may be most of the file, are left there. */
 sdlf_status sdlf_model_open_to_run(sdlf_model **model, const char *path);
+
+/* ---- plan files: choices of algorithms ----
+ * Lines of text, sorted; docs/plan-files.md describes the form. */
+
+/* Add the file's choices to these. No file there: nothing to add. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT with "FILE:LINE: ", and then
+ * nothing has been added. */
+sdlf_status sdlf_choices_read(sdlf_choices *choices, const char *path);
+
+/* Write all of them, under a temporary name beside the target that is then renamed. Errors: SDLF_ERROR_IO. */
+sdlf_status sdlf_choices_write(sdlf_choices *choices, const char *path);
 
 /* ---- networks: JSON ----
  * docs/network-files.md describes the form. */

@@ -52,6 +52,17 @@ typedef struct sdlf_constant {
     sdlf_tensor tensor;
 } sdlf_constant;
 
+/* Algorithms chosen by measurement. Where a calculator offers several for an operation, a plan that is given choices takes
+ * the one that they name for this device, operation and size; what they do not name yet is raced when the plan is made (also when it is
+ * only measured), every algorithm for a tenth of a second at most, in memory of its own, and added. With the same choices, plans are the
+ * same. Files of them: sdlf_choices_read and _write in formats.h. */
+typedef struct sdlf_choices sdlf_choices;
+sdlf_choices *sdlf_choices_create(void); /* empty; NULL when memory is out; the caller's */
+void sdlf_choices_free(sdlf_choices *choices);
+int sdlf_choices_count(const sdlf_choices *choices);
+/* Has anything been added since they were made, read or written? */
+bool sdlf_choices_changed(const sdlf_choices *choices);
+
 typedef struct sdlf_plan_options {
     int64_t batch; /* required, at least 1 */
     sdlf_mode mode;
@@ -75,8 +86,10 @@ typedef struct sdlf_plan_options {
     sdlf_plan *share; /* a plan of the same model: use its copies of the parameters (in spaces other than the host's)
                          instead of new ones; it must outlive this plan, and use the same calculators in these spaces */
     /* A convolution algorithm, instead of the calculators' own choice: "direct", of every convolution whose calculator has
-     * it (forward, it must), or "cuda:direct", of that calculator's alone. Fused convolutions have no choice. */
+     * it (forward, it must) and that it takes, or "cuda:direct", of that calculator's alone. Fused convolutions have no choice. */
     const char *conv_algorithm;
+    sdlf_choices
+        *choices; /* borrowed until sdlf_plan_create returns, and added to; NULL: calculators follow their own rules */
 } sdlf_plan_options;
 
 /* The plan is the caller's; free with sdlf_plan_free (accepts NULL). A training plan minimises the model's loss layers; to
@@ -168,6 +181,7 @@ typedef struct sdlf_step_info {
     const char *layer;      /* name of the layer, or of the fused group: "conv2d+relu+max_pool2d" */
     const char *operation;  /* "conv2d_forward", "copy host to cuda:0" */
     const char *calculator; /* "cpu" */
+    const char *algorithm;  /* "implicit-gemm"; NULL where the calculator has one way alone */
     sdlf_phase phase;
     sdlf_phase serves;   /* of a copy: the phase that waits for it; else `phase` */
     const char *content; /* of a copy: what is moved, "output of relu", "conv2d.weight"; else NULL */

@@ -54,6 +54,7 @@ typedef struct sdlf_trainer_options {
     int64_t device_data; /* bytes of training data that a device may hold; 0: as many as it has room for. A larger
                                    data set is brought to it batch by batch while it computes */
     const char *conv_algorithm; /* as in sdlf_plan_options */
+    sdlf_choices *choices;      /* likewise: added to by sdlf_trainer_create */
     const char *data;           /* noted in checkpoints: what to open the data set with; default: its name */
     const char *checkpoint;     /* save here after each epoch and when stopped; NULL: never */
     bool resume;                /* go on from the training state found in the model: see sdlf_trainer_create */

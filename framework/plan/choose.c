@@ -1,0 +1,126 @@
+/* The choosing pass: operations whose calculator offers several algorithms take the one that the plan's choices name; what
+ * they do not name yet is raced and added. Without choices, calculators follow their own rules. */
+#include "framework/plan/plan_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "framework/choices.h"
+#include "framework/plan/race.h"
+
+typedef struct line {
+    char text[600];
+    size_t used;
+} line;
+
+static void append(line *l, const char *format, ...) SDLF_PRINTF(2, 3);
+static void append(line *l, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(l->text + l->used, sizeof l->text - l->used, format, arguments);
+    va_end(arguments);
+    if (length > 0) l->used += (size_t)length;
+    if (l->used >= sizeof l->text) l->used = sizeof l->text - 1;
+}
+
+/* " x 1,3,32,32 w 8,3,3,3 bias 8": what is there, under the names of its kind. */
+static void append_operands(line *l, const sdlf_operand *names, const sdlf_tensor *tensors)
+{
+    for (int i = 0; names[i].name != NULL; i++) {
+        if (!sdlf_tensor_present(&tensors[i])) continue;
+        append(l, " %s", names[i].name);
+        for (int axis = 0; axis < tensors[i].shape.rank; axis++)
+            append(l, "%c%lld", axis == 0 ? ' ' : ',', (long long)tensors[i].shape.dim[axis]);
+    }
+}
+
+static void append_activation(line *l, const sdlf_activation *activation)
+{
+    if (activation->function != SDLF_IDENTITY) append(l, " activation %d", (int)activation->function);
+}
+
+static void append_pair(line *l, const char *name, const int *pair)
+{
+    append(l, " %s %d,%d", name, pair[0], pair[1]);
+}
+
+/* The operation in one line; false for kinds whose options are not known here. */
+static bool describe(line *l, const sdlf_operation *op)
+{
+    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    append(l, "%s %s", type->name, sdlf_dtype_name(op->out[0].dtype));
+    append_operands(l, type->in, op->in);
+    append_operands(l, type->out, op->out);
+    switch (op->kind) {
+    case SDLF_CONV2D_FORWARD:
+    case SDLF_CONV2D_BACKWARD_INPUT:
+    case SDLF_CONV2D_BACKWARD_WEIGHTS:
+        append_pair(l, "stride", op->conv2d.window.stride);
+        append_pair(l, "dilation", op->conv2d.window.dilation);
+        append_pair(l, "before", op->conv2d.window.padding_before);
+        append_pair(l, "after", op->conv2d.window.padding_after);
+        append(l, " groups %d", op->conv2d.groups);
+        if (op->kind == SDLF_CONV2D_FORWARD) append_activation(l, &op->conv2d.activation);
+        return true;
+    case SDLF_GEMM:
+        if (op->gemm.transpose_a) append(l, " transpose_a");
+        if (op->gemm.transpose_b) append(l, " transpose_b");
+        append_activation(l, &op->gemm.activation);
+        return true;
+    default: return false;
+    }
+}
+
+/* The index of an algorithm that takes the operation; 0: there is none of that name. */
+static int algorithm_named(const plan_step *step, const char *name)
+{
+    const char *const *names = step->calculator->type->kernel[step->operation.kind].algorithms;
+    sdlf_operation operation = step->operation;
+    for (int i = 1; name != NULL && names[i] != NULL; i++) {
+        operation.algorithm = i;
+        if (strcmp(names[i], name) == 0 && sdlf_calculator_supports(step->calculator, &operation)) return i;
+    }
+    return 0;
+}
+
+static sdlf_status race(sdlf_choices *choices, plan_step *step, const char *device, const char *operation)
+{
+    const char *const *names = step->calculator->type->kernel[step->operation.kind].algorithms;
+    race_result result;
+    sdlf_status status = race_run(&result, step->calculator, &step->operation);
+    if (status != SDLF_OK) return sdlf_fail_context(status, "racing %s", operation);
+    if (result.algorithm == 0) return SDLF_OK; /* no memory for any: the calculator's own rule it is */
+    line times = {.used = 0};
+    for (int i = 0; i < result.count; i++)
+        append(&times, "%s%s %.1f us", i > 0 ? ", " : "", names[result.ran[i]], result.seconds[i] * 1e6);
+    step->operation.algorithm = result.algorithm;
+    return choices_add(choices, device, operation, names[result.algorithm], times.text);
+}
+
+static sdlf_status choose(sdlf_choices *choices, plan_step *step)
+{
+    line device = {.used = 0}, operation = {.used = 0};
+    char on[400] = "";
+    if (!describe(&operation, &step->operation)) return SDLF_OK;
+    step->calculator->type->describe(step->calculator, on, sizeof on);
+    append(&device, "%s: %s", step->calculator->type->name, on);
+    step->operation.algorithm = algorithm_named(step, choices_find(choices, device.text, operation.text));
+    if (step->operation.algorithm != 0) return SDLF_OK;
+    return race(choices, step, device.text, operation.text);
+}
+
+sdlf_status plan_choose(sdlf_plan *plan)
+{
+    sdlf_choices *choices = plan->options.choices;
+    for (int i = 0; choices != NULL && i < plan->step_count; i++) {
+        plan_step *step = &plan->steps[i];
+        const sdlf_kernel_slot *slot = &step->calculator->type->kernel[step->operation.kind];
+        if (slot->algorithms == NULL || step->operation.algorithm != 0) continue; /* 0: nobody asked for one */
+        sdlf_status status = choose(choices, step);
+        const sdlf_layer *layer = plan->nodes[step->node].layer;
+        if (status != SDLF_OK) return sdlf_fail_context(status, "layer '%s' (%s)", layer->name, layer->type->name);
+    }
+    return SDLF_OK;
+}
