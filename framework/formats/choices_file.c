@@ -102,24 +102,37 @@ static sdlf_status read_text(sdlf_choices *choices, char *text, size_t length, c
     return SDLF_OK;
 }
 
-sdlf_status sdlf_choices_read(sdlf_choices *choices, const char *path)
+sdlf_status sdlf_choices_parse(sdlf_choices *choices, const char *text, size_t length, const char *origin)
 {
-    struct stat found;
-    if (stat(path, &found) != 0 && errno == ENOENT) return SDLF_OK;
-    char *text = NULL;
-    size_t length = 0;
+    char *copy = malloc(length + 1);
     sdlf_choices *read = sdlf_choices_create();
-    sdlf_status status = read == NULL ? sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", path) : SDLF_OK;
-    if (status == SDLF_OK) status = read_file(&text, &length, path, MAX_TEXT);
-    if (status == SDLF_OK) status = read_text(read, text, length, path);
+    sdlf_status status = SDLF_OK;
+    if (copy == NULL || read == NULL) status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", origin);
+    if (status == SDLF_OK) {
+        memcpy(copy, text, length);
+        copy[length] = '\0';
+        status = read_text(read, copy, length, origin);
+    }
     bool changed = choices->changed;
     for (int i = 0; status == SDLF_OK && i < read->count; i++) {
         const choice *entry = &read->entries[i];
         status = choices_add(choices, entry->device, entry->operation, entry->algorithm, entry->times);
     }
     if (status == SDLF_OK) choices->changed = changed;
-    free(text);
+    free(copy);
     sdlf_choices_free(read);
+    return status;
+}
+
+sdlf_status sdlf_choices_read(sdlf_choices *choices, const char *path)
+{
+    struct stat found;
+    if (stat(path, &found) != 0 && errno == ENOENT) return SDLF_OK;
+    char *text = NULL;
+    size_t length = 0;
+    sdlf_status status = read_file(&text, &length, path, MAX_TEXT);
+    if (status == SDLF_OK) status = sdlf_choices_parse(choices, text, length, path);
+    free(text);
     return status;
 }
 

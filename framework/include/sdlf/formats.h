@@ -53,8 +53,11 @@ sdlf_status sdlf_model_open_to_run(sdlf_model **model, const char *path);
  * Lines of text, sorted; docs/plan-files.md describes the form. */
 
 /* Add the file's choices to these. No file there: nothing to add. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT with "FILE:LINE: ", and then
- * nothing has been added. */
+ * nothing has been added, but where memory ran out. */
 sdlf_status sdlf_choices_read(sdlf_choices *choices, const char *path);
+
+/* The same from memory; `origin` names it in messages. */
+sdlf_status sdlf_choices_parse(sdlf_choices *choices, const char *text, size_t length, const char *origin);
 
 /* Write all of them, under a temporary name beside the target that is then renamed. Errors: SDLF_ERROR_IO. */
 sdlf_status sdlf_choices_write(sdlf_choices *choices, const char *path);

@@ -1,0 +1,216 @@
+/* Choices of algorithms: plans race what is not chosen, take what is, and files keep it. */
+#include <sdlf/sdlf.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "framework/choices.h"
+#include "testing.h"
+
+static sdlf_model *convolution(void)
+{
+    sdlf_model *net = sdlf_model_create("convolution");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(2, 9, 9));
+    x = sdlf_conv2d(net, x, &(sdlf_conv2d_options){.name = "conv", .filters = 3, .kernel = {3, 3}});
+    sdlf_output(net, "y", x);
+    return net;
+}
+
+/* A plan of it on cpu, which has two algorithms: "direct" and "im2col". */
+static sdlf_status make_plan(sdlf_plan **plan, sdlf_model *net, sdlf_calculator *cpu, sdlf_choices *choices)
+{
+    return sdlf_plan_create(plan, net,
+                            &(sdlf_plan_options){.batch = 2, .forward = cpu, .mode = SDLF_INFER, .choices = choices});
+}
+
+static const char *algorithm_of(const sdlf_plan *plan)
+{
+    for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
+        sdlf_step_info step = sdlf_plan_step_info(plan, i);
+        if (strcmp(step.operation, "conv2d_forward") == 0) return step.algorithm;
+    }
+    return NULL;
+}
+
+typedef struct bench {
+    sdlf_model *net;
+    sdlf_calculator *cpu;
+    sdlf_choices *choices;
+    sdlf_plan *plan;
+} bench;
+
+static bench set_up(void)
+{
+    bench b = {.net = convolution(), .choices = sdlf_choices_create()};
+    CHECK_OK(sdlf_calculator_open(&b.cpu, "cpu", NULL));
+    return b;
+}
+
+static void tear_down(bench *b)
+{
+    sdlf_plan_free(b->plan);
+    sdlf_choices_free(b->choices);
+    sdlf_model_free(b->net);
+    sdlf_calculator_close(b->cpu);
+}
+
+static void a_race_is_run_once(void)
+{
+    bench b = set_up();
+    CHECK_OK(make_plan(&b.plan, b.net, b.cpu, b.choices));
+    CHECK_EQUAL(sdlf_choices_count(b.choices), 1);
+    CHECK(sdlf_choices_changed(b.choices));
+    const choice *entry = &b.choices->entries[0];
+    CHECK_TEXT(entry->algorithm, algorithm_of(b.plan));
+    CHECK(strstr(entry->times, "direct ") != NULL && strstr(entry->times, "im2col ") != NULL);
+    CHECK(strncmp(entry->device, "cpu: ", 5) == 0);
+    CHECK(strstr(entry->operation, "conv2d_forward float32 x 2,2,9,9 w 3,2,3,3") == entry->operation);
+    b.choices->changed = false;
+    sdlf_plan *again = NULL;
+    CHECK_OK(make_plan(&again, b.net, b.cpu, b.choices));
+    CHECK(!sdlf_choices_changed(b.choices));
+    CHECK_TEXT(algorithm_of(again), algorithm_of(b.plan));
+    sdlf_plan_free(again);
+    tear_down(&b);
+}
+
+/* Whatever the race would say, each name that the calculator has is obeyed; another is raced and replaced. */
+static void names_are_obeyed(void)
+{
+    static const char *const names[] = {"direct", "im2col", "abacus"};
+    bench b = set_up();
+    CHECK_OK(make_plan(&b.plan, b.net, b.cpu, b.choices));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        choice was = b.choices->entries[0];
+        CHECK_OK(choices_add(b.choices, "cpu: another machine", was.operation, "direct", ""));
+        was = b.choices->entries[b.choices->count - 1];
+        for (int e = 0; e < b.choices->count; e++) {
+            if (strcmp(b.choices->entries[e].device, "cpu: another machine") != 0) was = b.choices->entries[e];
+        }
+        CHECK_OK(choices_add(b.choices, was.device, was.operation, names[i], ""));
+        b.choices->changed = false;
+        sdlf_plan *plan = NULL;
+        CHECK_OK(make_plan(&plan, b.net, b.cpu, b.choices));
+        bool known = strcmp(names[i], "abacus") != 0;
+        CHECK_EQUAL(sdlf_choices_changed(b.choices), !known);
+        if (known) CHECK_TEXT(algorithm_of(plan), names[i]);
+        if (!known) CHECK(strcmp(algorithm_of(plan), "abacus") != 0);
+        CHECK_EQUAL(sdlf_choices_count(b.choices), 2);
+        sdlf_plan_free(plan);
+    }
+    tear_down(&b);
+}
+
+/* What was asked for by name is neither raced nor noted. */
+static void a_forced_algorithm_wins(void)
+{
+    bench b = set_up();
+    CHECK_OK(sdlf_plan_create(
+        &b.plan, b.net,
+        &(sdlf_plan_options){.batch = 2, .forward = b.cpu, .conv_algorithm = "im2col", .choices = b.choices}));
+    CHECK_TEXT(algorithm_of(b.plan), "im2col");
+    CHECK_EQUAL(sdlf_choices_count(b.choices), 0);
+    tear_down(&b);
+}
+
+static char *read_all(const char *path)
+{
+    static char text[4096];
+    FILE *file = fopen(path, "r");
+    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    text[length] = '\0';
+    if (file) fclose(file);
+    return text;
+}
+
+static void files_hold_them_in_order(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "choices-%ld.txt", (long)getpid());
+    sdlf_choices *choices = sdlf_choices_create(), *read = sdlf_choices_create();
+    CHECK_OK(sdlf_choices_read(choices, path)); /* not there yet */
+    CHECK_OK(choices_add(choices, "cuda: B", "y 2", "tiled", ""));
+    CHECK_OK(choices_add(choices, "cuda: A", "z 1", "direct", "direct 1.0 us"));
+    CHECK_OK(choices_add(choices, "cuda: A", "x [1] = 2 # 3\n", "direct", "one\ntwo"));
+    CHECK_OK(choices_add(choices, "cuda: A", "z 1", "tiled", "tiled 0.5 us"));
+    CHECK_OK(sdlf_choices_write(choices, path));
+    CHECK(!sdlf_choices_changed(choices));
+    CHECK_TEXT(read_all(path), "sdlf plan file 1\n"
+                               "\n[cuda: A]\n"
+                               "x  1    2   3  = direct  # one two\n"
+                               "z 1 = tiled  # tiled 0.5 us\n"
+                               "\n[cuda: B]\n"
+                               "y 2 = tiled\n");
+    CHECK_OK(sdlf_choices_read(read, path));
+    CHECK(!sdlf_choices_changed(read));
+    CHECK_EQUAL(sdlf_choices_count(read), 3);
+    CHECK_TEXT(choices_find(read, "cuda: A", "z 1"), "tiled");
+    CHECK(choices_find(read, "cuda: A", "y 2") == NULL);
+    unlink(path);
+    sdlf_choices_free(choices);
+    sdlf_choices_free(read);
+}
+
+static void broken_files_say_where(void)
+{
+    static const struct {
+        const char *text, *message;
+    } broken[] = {
+        {"", "f:1: not a plan file: it is empty"},
+        {"# a remark\n", "it is empty"},
+        {"{}\n", "f:1: not a plan file: it should begin with 'sdlf plan file 1', and begins with '{}'"},
+        {"sdlf plan file 2\n", "f:1: not a plan file"},
+        {"sdlf plan file 1\nx = y\n", "f:2: expected '[CALCULATOR: DEVICE]' before the first choice, found 'x = y'"},
+        {"sdlf plan file 1\n[cpu: a\n", "f:2: expected '[CALCULATOR: DEVICE]', found '[cpu: a'"},
+        {"sdlf plan file 1\n\n[cpu: a]\nx y\n", "f:4: expected 'OPERATION = ALGORITHM', found 'x y'"},
+        {"sdlf plan file 1\n[cpu: a]\nx = y = z\n", "f:3: expected 'OPERATION = ALGORITHM'"},
+        {"sdlf plan file 1\n[cpu: a]\nx =  # y\n", "f:3: expected the name of an algorithm behind '='"},
+        {"sdlf plan file 1\n[cpu: a]\nx = y z\n", "f:3: expected the name of an algorithm behind '=', found 'y z'"},
+        {"sdlf plan file 1\n[cpu: a]\nx = y\n[cpu: b]\nx = y\n[cpu: a]\nx = z\n",
+         "f:7: 'x' is chosen for a second time"},
+    };
+    sdlf_choices *choices = sdlf_choices_create();
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+        CHECK_FAILS(sdlf_choices_parse(choices, broken[i].text, strlen(broken[i].text), "f"), SDLF_ERROR_FORMAT,
+                    broken[i].message);
+        CHECK_EQUAL(sdlf_choices_count(choices), 0);
+    }
+    CHECK_FAILS(sdlf_choices_parse(choices, "sdlf plan file 1\n\0", 18, "f"), SDLF_ERROR_FORMAT, "a byte 0");
+    CHECK_FAILS(sdlf_choices_read(choices, "."), SDLF_ERROR_IO, ".");
+    sdlf_choices_free(choices);
+}
+
+static sdlf_status choose_and_plan(void *argument)
+{
+    bench *b = argument;
+    static const char text[] = "sdlf plan file 1\n[cpu: a]\nx = y # z\n";
+    sdlf_choices *choices = sdlf_choices_create();
+    sdlf_plan *plan = NULL;
+    if (choices == NULL) return SDLF_ERROR_MEMORY;
+    sdlf_status status = sdlf_choices_parse(choices, text, sizeof text - 1, "f");
+    if (status == SDLF_OK) status = make_plan(&plan, b->net, b->cpu, choices);
+    sdlf_plan_free(plan);
+    sdlf_choices_free(choices);
+    return status;
+}
+
+static void memory_may_run_out(void)
+{
+    bench b = set_up();
+    CHECK_OK(sdlf_model_build(b.net, 1));
+    test_every_allocation("choices and a plan", choose_and_plan, &b);
+    tear_down(&b);
+}
+
+int main(void)
+{
+    RUN(a_race_is_run_once);
+    RUN(names_are_obeyed);
+    RUN(a_forced_algorithm_wins);
+    RUN(files_hold_them_in_order);
+    RUN(broken_files_say_where);
+    RUN(memory_may_run_out);
+    return test_summary();
+}
