@@ -71,13 +71,14 @@ static const struct algorithm {
  *                  that memory decides, and products would be of matrices with that many rows
  *   implicit-gemm  everything else, down to the smallest: it has tiles for few filters, cuts long sums into parts, needs
  *                  no columns in memory, and adds bias, residual and activation on the way out
+ *   tiled          windows of more than 31 rows and columns together, which implicit-gemm does not take
  *   direct         sizes that none of the others can count */
 int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     cuda_conv2d g = geometry(op);
     if (g.groups > 1 && g.group_filters <= 4 && takes_depthwise(calculator, op)) return DEPTHWISE;
     if (takes_implicit(calculator, op)) return IMPLICIT;
-    return DIRECT;
+    return cuda_tiled_takes(calculator, op) ? TILED : DIRECT;
 }
 
 static const struct algorithm *chosen(const sdlf_calculator *calculator, const sdlf_operation *op)

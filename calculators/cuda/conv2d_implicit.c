@@ -103,7 +103,7 @@ cuda_implicit cuda_implicit_of(const sdlf_operation *op)
     return p;
 }
 
-bool cuda_implicit_takes(const sdlf_operation *op)
+bool cuda_implicit_counts(const sdlf_operation *op)
 {
     const sdlf_tensor *x, *w, *y;
     cuda_conv2d_operands(op, &x, &w, &y);
@@ -111,14 +111,21 @@ bool cuda_implicit_takes(const sdlf_operation *op)
     if (sdlf_tensor_count(x) == 0 || sdlf_tensor_count(y) == 0 || sdlf_tensor_count(w) == 0) return false;
     for (int i = 0; i < 2; i++) {
         int64_t reach = (int64_t)window->size[i] * window->dilation[i];
-        if (x->shape.dim[2 + i] + window->padding_before[i] + window->padding_after[i] + reach > MOST) return false;
+        int64_t side = x->shape.dim[2 + i] + window->padding_before[i] + window->padding_after[i] + reach;
+        if (side > MOST || (i == 0 && side > 2 * MOST / x->shape.dim[3])) return false;
         if (window->stride[i] > 1024) return false; /* phases of backward input are counted one by one */
     }
     int64_t pixels = x->shape.dim[0] * x->shape.dim[2] * x->shape.dim[3];
     int64_t outputs = y->shape.dim[0] * y->shape.dim[2] * y->shape.dim[3];
     int64_t taps = sdlf_shape_span(w->shape, 2, 4);
     return pixels <= MOST && outputs <= MOST && taps * w->shape.dim[0] <= MOST && taps * w->shape.dim[1] <= MOST &&
+           sdlf_shape_span(x->shape, 1, 4) <= MOST && sdlf_shape_span(y->shape, 1, 4) <= MOST &&
            op->conv2d.groups <= 65536;
+}
+
+bool cuda_implicit_takes(const sdlf_operation *op)
+{
+    return op->conv2d.window.size[0] + op->conv2d.window.size[1] <= IMPLICIT_SIDES && cuda_implicit_counts(op);
 }
 
 /* ---- the choice of tile and parts ---- */

@@ -6,15 +6,23 @@
 #include "calculators/cuda/conv2d_implicit.h"
 #include "calculators/cuda/kernels.cuh"
 
-/* What a tap or a pixel adds to an address and to the place in the image. */
-struct __align__(16) implicit_shift
+/* A pixel: where its window's corner would lie in the image, and which rows and columns of the window fall outside: bit i for
+ * row i of the phase's taps, bit (rows + j) for column j, and always bit 31. */
+struct __align__(16) implicit_pixel
 {
     int64_t offset;
-    int row, column;
+    unsigned outside;
 };
 
-/* A row so far outside that no other row added to it lies in an image. */
-enum { IMPLICIT_OUTSIDE = INT32_MIN / 2 };
+/* A tap of a channel: what it adds to a pixel's offset, and its two bits; bit 31 for one that does not exist. It meets the
+ * pixel inside the image where the two have no bit in common. */
+struct __align__(8) implicit_tap
+{
+    int offset;
+    unsigned bits;
+};
+
+enum : unsigned { IMPLICIT_NOWHERE = 1u << 31 };
 
 /* The taps of a phase along one axis: `count` of them, shifted by first, first + spacing, ...; `before` belong to the phases
  * before this one. `pixels` are in the phase. */
@@ -46,11 +54,11 @@ static __device__ __forceinline__ void implicit_advance(implicit_digits &at, con
 
 /* Pixel i of a phase takes what lies at i plus a shift where (phase + padding - r dilation) is a multiple of the stride: the
  * taps r = first tap, and every (stride / gcd)-th from there. */
-static __device__ implicit_span implicit_span_of(const cuda_implicit &p, int axis, int phase)
+static __device__ __noinline__ implicit_span implicit_span_of_phase(const cuda_implicit &p, int axis, int phase)
 {
-    implicit_span span = {p.taps[axis], -p.padding[axis], p.dilation[axis], 0, p.extent[axis]};
-    if (!p.transposed) return span;
+    implicit_span span;
     int stride = p.stride[axis], between = stride / p.divisor[axis], before = 0;
+#pragma unroll 1
     for (int other = 0; other <= phase; other++) {
         int reach = other + p.padding[axis], tap = 0, count = 0;
         if (reach % p.divisor[axis] == 0) {
@@ -67,6 +75,12 @@ static __device__ implicit_span implicit_span_of(const cuda_implicit &p, int axi
     return span;
 }
 
+static __device__ __forceinline__ implicit_span implicit_span_of(const cuda_implicit &p, int axis, int phase)
+{
+    if (p.transposed) return implicit_span_of_phase(p, axis, phase);
+    return {p.taps[axis], -p.padding[axis], p.dilation[axis], 0, p.extent[axis]};
+}
+
 /* What a block works on. */
 template <typename T> struct implicit_block {
     const T *a, *source;
@@ -79,7 +93,7 @@ template <typename T> struct implicit_block {
 
     __device__ implicit_block(const cuda_implicit &p, int tile_rows, int tile_columns, int per_step)
     {
-        int64_t block = blockIdx.x;
+        unsigned block = blockIdx.x;
         row = static_cast<int>(block % p.row_tiles) * tile_rows;
         block /= p.row_tiles;
         column = static_cast<int>(block % p.column_tiles) * tile_columns;
@@ -104,24 +118,33 @@ template <typename T> struct implicit_block {
                 static_cast<int64_t>(p.rows) * channels * (span[0].before * p.taps[1] + span[0].count * span[1].before);
             a_row = depth;
         }
-        int64_t steps = (static_cast<int64_t>(depth) + per_step - 1) / per_step;
-        first = static_cast<int>(steps * split / p.splits);
-        last = static_cast<int>(steps * (split + 1) / p.splits);
+        int steps = (depth + per_step - 1) / per_step, share = steps / p.splits, rest = steps % p.splits;
+        first = share * split + (split < rest ? split : rest);
+        last = first + share + (split < rest);
     }
 
-    /* What pixel number e, counted through images, rows and columns of the phase, begins with. */
-    __device__ implicit_shift pixel(const cuda_implicit &p, const implicit_digits &e) const
+    /* Pixel number e, counted through images, rows and columns of the phase. */
+    __device__ implicit_pixel pixel(const cuda_implicit &p, const implicit_digits &e) const
     {
-        int step[2] = {p.transposed ? 1 : p.stride[0], p.transposed ? 1 : p.stride[1]};
-        int top = e.middle * step[0], left = e.low * step[1];
-        return {e.high * p.source_image + static_cast<int64_t>(top) * p.source_width + left, top, left};
+        int top = e.middle * (p.transposed ? 1 : p.stride[0]), left = e.low * (p.transposed ? 1 : p.stride[1]);
+        unsigned outside = IMPLICIT_NOWHERE, bit = 1;
+        int place = top + span[0].first;
+#pragma unroll 1
+        for (int i = 0; i < span[0].count; i++, bit <<= 1, place += span[0].spacing)
+            outside |= static_cast<unsigned>(place) < static_cast<unsigned>(p.source_height) ? 0 : bit;
+        place = left + span[1].first;
+#pragma unroll 1
+        for (int i = 0; i < span[1].count; i++, bit <<= 1, place += span[1].spacing)
+            outside |= static_cast<unsigned>(place) < static_cast<unsigned>(p.source_width) ? 0 : bit;
+        return {e.high * p.source_image + static_cast<int64_t>(top) * p.source_width + left, outside};
     }
 
-    /* What tap number e, counted through channels and the phase's taps, adds to it. */
-    __device__ implicit_shift tap(const cuda_implicit &p, const implicit_digits &e) const
+    /* Tap number e, counted through channels and the phase's taps. */
+    __device__ implicit_tap tap(const cuda_implicit &p, const implicit_digits &e) const
     {
         int down = span[0].first + e.middle * span[0].spacing, right = span[1].first + e.low * span[1].spacing;
-        return {e.high * p.source_plane + static_cast<int64_t>(down) * p.source_width + right, down, right};
+        return {static_cast<int>(e.high * p.source_plane) + down * p.source_width + right,
+                1u << e.middle | 1u << (span[0].count + e.low)};
     }
 
     /* Radices of pixel and tap numbers. */
@@ -146,8 +169,34 @@ template <typename T> struct implicit_block {
     }
 };
 
-/* The positions of the sum that a step covers: their shifts, and, in backward weights, where a has them. The first COUNT
- * threads of a block have one each and count it up from step to step. */
+/* Positions of the sum are taps where columns are pixels, and pixels where columns are taps (backward weights). */
+template <bool WEIGHTS> struct implicit_kinds {
+    using position = implicit_tap;
+    using column = implicit_pixel;
+};
+template <> struct implicit_kinds<true> {
+    using position = implicit_pixel;
+    using column = implicit_tap;
+};
+
+template <typename T>
+static __device__ __forceinline__ void implicit_set(implicit_tap *to, const cuda_implicit &p,
+                                                    const implicit_block<T> &block, const implicit_digits &at,
+                                                    bool exists)
+{
+    *to = exists ? block.tap(p, at) : implicit_tap{0, IMPLICIT_NOWHERE};
+}
+
+template <typename T>
+static __device__ __forceinline__ void implicit_set(implicit_pixel *to, const cuda_implicit &p,
+                                                    const implicit_block<T> &block, const implicit_digits &at,
+                                                    bool exists)
+{
+    *to = exists ? block.pixel(p, at) : implicit_pixel{0, ~0u};
+}
+
+/* The positions that a step covers, and, in backward weights, where a has them. The first COUNT threads of a block have one
+ * each and count it up from step to step. */
 template <typename T, int COUNT, bool WEIGHTS> struct implicit_positions {
     implicit_digits at, step;
     int middle, low, position;
@@ -162,38 +211,31 @@ template <typename T, int COUNT, bool WEIGHTS> struct implicit_positions {
     }
 
     /* Write the next step's entries and go on. */
-    __device__ void write(const cuda_implicit &p, const implicit_block<T> &block, implicit_shift *shift,
-                          int64_t *a_offset)
+    __device__ __forceinline__ void write(const cuda_implicit &p, const implicit_block<T> &block,
+                                          typename implicit_kinds<WEIGHTS>::position *entries, int64_t *a_offset)
     {
         if (threadIdx.x >= COUNT) return;
-        implicit_shift entry = {0, IMPLICIT_OUTSIDE, 0};
-        int64_t offset = -1;
-        if (position < block.depth) {
-            entry = WEIGHTS ? block.pixel(p, at) : block.tap(p, at);
-            offset = WEIGHTS ? at.high * p.a_image + static_cast<int64_t>(at.middle) * low + at.low : position;
-        }
-        shift[threadIdx.x] = entry;
-        if (WEIGHTS) a_offset[threadIdx.x] = offset;
+        implicit_set(&entries[threadIdx.x], p, block, at, position < block.depth);
+        if (WEIGHTS) a_offset[threadIdx.x] = at.high * p.a_image + static_cast<int64_t>(at.middle) * low + at.low;
         position += COUNT;
         implicit_advance(at, step, middle, low);
     }
 };
 
 /* Column j of the tile: a pixel, or, in backward weights, a tap. */
-template <typename T, bool WEIGHTS>
-static __device__ implicit_shift implicit_column(const cuda_implicit &p, const implicit_block<T> &block, int j)
+template <typename T>
+static __device__ void implicit_column(implicit_pixel *to, const cuda_implicit &p, const implicit_block<T> &block,
+                                       int j)
 {
-    if (block.column + j >= block.columns) return {0, IMPLICIT_OUTSIDE, 0};
-    if (WEIGHTS) return block.tap(p, implicit_split(block.column + j, block.tap_radix(0), block.tap_radix(1)));
-    return block.pixel(p, implicit_split(block.column + j, block.pixel_radix(0), block.pixel_radix(1)));
+    implicit_set(to, p, block, implicit_split(block.column + j, block.pixel_radix(0), block.pixel_radix(1)),
+                 block.column + j < block.columns);
 }
 
-/* Do tap and pixel meet inside the image? */
-static __device__ __forceinline__ bool implicit_inside(const cuda_implicit &p, const implicit_shift &x,
-                                                       const implicit_shift &y)
+template <typename T>
+static __device__ void implicit_column(implicit_tap *to, const cuda_implicit &p, const implicit_block<T> &block, int j)
 {
-    return static_cast<unsigned>(x.row + y.row) < static_cast<unsigned>(p.source_height) &&
-           static_cast<unsigned>(x.column + y.column) < static_cast<unsigned>(p.source_width);
+    implicit_set(to, p, block, implicit_split(block.column + j, block.tap_radix(0), block.tap_radix(1)),
+                 block.column + j < block.columns);
 }
 
 /* f(x); a call but for the usual ones, since kernels have this in their code once for every result of a thread. */
@@ -202,8 +244,7 @@ template <typename T> static __device__ __noinline__ T implicit_activate_rarely(
     return activate(activation, x);
 }
 
-template <typename T>
-static __device__ __forceinline__ T implicit_activate(const sdlf_activation &activation, T x)
+template <typename T> static __device__ __forceinline__ T implicit_activate(const sdlf_activation &activation, T x)
 {
     switch (activation.function) {
     case SDLF_IDENTITY: return x;

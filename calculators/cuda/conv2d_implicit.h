@@ -27,6 +27,9 @@ extern "C" {
 /* Words of the sum that a block holds at a time: numbers, or pairs of them where factors are halves. */
 enum { IMPLICIT_DEPTH = 16 };
 
+/* Rows and columns of the largest window, together: each has a bit that says where it leaves the image. */
+enum { IMPLICIT_SIDES = 31 };
+
 typedef struct cuda_implicit_tile {
     int rows, columns;
 } cuda_implicit_tile;
@@ -60,7 +63,9 @@ typedef struct cuda_implicit {
         inverse[2]; /* of backward input: gcd of stride and dilation; (dilation / gcd)^-1 mod (stride / gcd) */
 } cuda_implicit;
 
-/* Is every size within what kernels count with (about 5e8 pixels, or weights of a filter or channel)? */
+/* Is every size within what kernels count with: pixels, numbers of an image and weights of a filter up to 5e8? */
+bool cuda_implicit_counts(const sdlf_operation *operation);
+/* That, and a window that implicit GEMM takes? */
 bool cuda_implicit_takes(const sdlf_operation *operation);
 /* The product of an operation; whoever computes it sets row_tiles, column_tiles and splits. */
 cuda_implicit cuda_implicit_of(const sdlf_operation *operation);

@@ -12,12 +12,15 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
     static constexpr int STEP = IMPLICIT_DEPTH, A_STRIDE = ROWS + 4, B_STRIDE = COLUMNS + 4;
     static constexpr int A_NUMBERS = ROWS * STEP / THREADS, B_NUMBERS = COLUMNS * STEP / THREADS;
 
+    using position_kind = typename implicit_kinds<WEIGHTS>::position;
+    using column_kind = typename implicit_kinds<WEIGHTS>::column;
+
     struct shared {
         T a[STAGES][STEP * A_STRIDE]; /* transposed: [position][row] */
         T b[STAGES][STEP * B_STRIDE];
-        implicit_shift position[2][STEP];
+        position_kind position[2][STEP];
         int64_t a_offset[2][WEIGHTS ? STEP : 1];
-        implicit_shift column[WEIGHTS ? COLUMNS : 1];
+        column_kind column[WEIGHTS ? COLUMNS : 1];
         int64_t result[COLUMNS];
     };
 
@@ -35,20 +38,32 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
         }
     }
 
-    static __device__ __forceinline__ void bring_b(T *to, const cuda_implicit &p, const implicit_block<T> &block,
-                                                   const implicit_shift *position, const implicit_shift *columns,
-                                                   const implicit_shift &own)
+    /* Forward and backward input: the thread's own pixel, a tap a number. */
+    static __device__ __forceinline__ void bring_b(T *to, const T *source, const implicit_tap *taps,
+                                                   const implicit_pixel *, const implicit_pixel &own)
     {
+        const T *from = source + own.offset;
+        int j = static_cast<int>(threadIdx.x) % COLUMNS;
 #pragma unroll
         for (int i = 0; i < B_NUMBERS; i++) {
-            int local = WEIGHTS ? static_cast<int>(threadIdx.x) % STEP
-                                : static_cast<int>(threadIdx.x) / COLUMNS + i * (THREADS / COLUMNS);
-            int j = WEIGHTS ? static_cast<int>(threadIdx.x) / STEP + i * (THREADS / STEP)
-                            : static_cast<int>(threadIdx.x) % COLUMNS;
-            implicit_shift shift = position[local], column = WEIGHTS ? columns[j] : own;
-            bool inside = implicit_inside(p, shift, column);
-            copy_async_number(to + local * B_STRIDE + j,
-                              inside ? block.source + shift.offset + column.offset : block.source, inside);
+            int local = static_cast<int>(threadIdx.x) / COLUMNS + i * (THREADS / COLUMNS);
+            bool inside = (own.outside & taps[local].bits) == 0;
+            copy_async_number(to + local * B_STRIDE + j, inside ? from + taps[local].offset : source, inside);
+        }
+    }
+
+    /* Backward weights: the thread's own pixel of the step, a tap a number. */
+    static __device__ __forceinline__ void bring_b(T *to, const T *source, const implicit_pixel *pixels,
+                                                   const implicit_tap *columns, const implicit_tap &)
+    {
+        int local = static_cast<int>(threadIdx.x) % STEP;
+        implicit_pixel own = pixels[local];
+        const T *from = source + own.offset;
+#pragma unroll
+        for (int i = 0; i < B_NUMBERS; i++) {
+            int j = static_cast<int>(threadIdx.x) / STEP + i * (THREADS / STEP);
+            bool inside = (own.outside & columns[j].bits) == 0;
+            copy_async_number(to + local * B_STRIDE + j, inside ? from + columns[j].offset : source, inside);
         }
     }
 
@@ -90,11 +105,11 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
         implicit_block<T> block(p, ROWS, COLUMNS, STEP);
         if (block.column >= block.columns) return; /* a phase smaller than the largest */
         implicit_positions<T, STEP, WEIGHTS> positions(block);
-        implicit_shift own =
-            implicit_column<T, WEIGHTS>(p, block, WEIGHTS ? 0 : static_cast<int>(threadIdx.x) % COLUMNS);
+        column_kind own;
+        implicit_column(&own, p, block, WEIGHTS ? 0 : static_cast<int>(threadIdx.x) % COLUMNS);
         if (WEIGHTS) {
             for (int j = static_cast<int>(threadIdx.x); j < COLUMNS; j += THREADS)
-                mine.column[j] = implicit_column<T, WEIGHTS>(p, block, j);
+                implicit_column(&mine.column[j], p, block, j);
         }
         for (int j = static_cast<int>(threadIdx.x); j < COLUMNS; j += THREADS)
             mine.result[j] = block.result_offset(p, j);
@@ -107,7 +122,7 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
             if (step < block.last) {
                 int stage = turn % STAGES;
                 bring_a(mine.a[stage], p, block, mine.a_offset[turn % 2], step);
-                bring_b(mine.b[stage], p, block, mine.position[turn % 2], mine.column, own);
+                bring_b(mine.b[stage], block.source, mine.position[turn % 2], mine.column, own);
                 positions.write(p, block, mine.position[(turn + 1) % 2], mine.a_offset[(turn + 1) % 2]);
             }
             close_copies();
@@ -130,7 +145,9 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
     }
 };
 
-template <typename TILE> static __global__ void __launch_bounds__(TILE::THREADS, 512 / TILE::THREADS) implicit_product(const __grid_constant__ cuda_implicit problem)
+template <typename TILE>
+static __global__ void __launch_bounds__(TILE::THREADS, 512 / TILE::THREADS)
+    implicit_product(const __grid_constant__ cuda_implicit problem)
 {
     TILE::run(problem);
 }

@@ -60,14 +60,26 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
     static constexpr int B_WORDS = COLUMNS * IMPLICIT_DEPTH / THREADS;
     static constexpr int DOWN = WARP_ROWS / 16, ACROSS = WARP_COLUMNS / 8; /* mma tiles of a warp */
 
+    using position_kind = typename implicit_kinds<WEIGHTS>::position;
+    using column_kind = typename implicit_kinds<WEIGHTS>::column;
+
     struct shared {
         uint32_t a[2][ROWS * A_STRIDE];
         uint32_t b[2][IMPLICIT_DEPTH * B_STRIDE];
-        implicit_shift position[2][STEP];
+        position_kind position[2][STEP];
         int64_t a_offset[2][WEIGHTS ? STEP : 1];
-        implicit_shift column[WEIGHTS ? COLUMNS : 1];
+        column_kind column[WEIGHTS ? COLUMNS : 1];
         int64_t result[COLUMNS];
     };
+
+    /* The columns' taps of backward weights; nothing else has them. */
+    static __device__ __forceinline__ const implicit_tap *first_tap(const shared &mine)
+    {
+        if constexpr (WEIGHTS)
+            return mine.column;
+        else
+            return nullptr;
+    }
 
     /* The numbers of a step that this thread brings. */
     struct cargo {
@@ -118,18 +130,33 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
                        : static_cast<int>(threadIdx.x) % COLUMNS;
     }
 
-    static __device__ __forceinline__ void load_b(cargo &cargo, const cuda_implicit &p,
-                                                  const implicit_block<float> &block, const implicit_shift *position,
-                                                  const implicit_shift *columns, const implicit_shift &own)
+    /* Forward and backward input: the thread's own pixel, a tap a number. */
+    static __device__ __forceinline__ void load_b(cargo &cargo, const float *source, const implicit_tap *taps,
+                                                  const implicit_tap *, const implicit_pixel &own)
     {
+        const float *from = source + own.offset;
 #pragma unroll
         for (int i = 0; i < B_WORDS; i++) {
-            implicit_shift column = WEIGHTS ? columns[b_column(i)] : own;
 #pragma unroll
             for (int v = 0; v < WIDTH; v++) {
-                implicit_shift shift = position[b_word(i) * WIDTH + v];
-                bool inside = implicit_inside(p, shift, column);
-                cargo.b[i][v] = inside ? block.source[shift.offset + column.offset] : 0.0f;
+                implicit_tap tap = taps[b_word(i) * WIDTH + v];
+                cargo.b[i][v] = (own.outside & tap.bits) == 0 ? from[tap.offset] : 0.0f;
+            }
+        }
+    }
+
+    /* Backward weights: the pixels of the thread's own word, a tap a column. */
+    static __device__ __forceinline__ void load_b(cargo &cargo, const float *source, const implicit_pixel *pixels,
+                                                  const implicit_tap *columns, const implicit_tap &)
+    {
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            implicit_pixel pixel = pixels[b_word(0) * WIDTH + v];
+            const float *from = source + pixel.offset;
+#pragma unroll
+            for (int i = 0; i < B_WORDS; i++) {
+                implicit_tap tap = columns[b_column(i)];
+                cargo.b[i][v] = (pixel.outside & tap.bits) == 0 ? from[tap.offset] : 0.0f;
             }
         }
     }
@@ -199,10 +226,11 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
         implicit_block<float> block(p, ROWS, COLUMNS, STEP);
         if (block.column >= block.columns) return; /* a phase smaller than the largest */
         implicit_positions<float, STEP, WEIGHTS> positions(block);
-        implicit_shift own = implicit_column<float, WEIGHTS>(p, block, WEIGHTS ? 0 : b_column(0));
+        column_kind own;
+        implicit_column(&own, p, block, WEIGHTS ? 0 : b_column(0));
         if (WEIGHTS) {
             for (int j = static_cast<int>(threadIdx.x); j < COLUMNS; j += THREADS)
-                mine.column[j] = implicit_column<float, WEIGHTS>(p, block, j);
+                implicit_column(&mine.column[j], p, block, j);
         }
         for (int j = static_cast<int>(threadIdx.x); j < COLUMNS; j += THREADS)
             mine.result[j] = block.result_offset(p, j);
@@ -212,7 +240,7 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
         __syncthreads();
         if (block.first < block.last) {
             load_a(cargo, p, block, mine.a_offset[0], block.first);
-            load_b(cargo, p, block, mine.position[0], mine.column, own);
+            load_b(cargo, block.source, mine.position[0], first_tap(mine), own);
             positions.write(p, block, mine.position[1], mine.a_offset[1]);
             unload(cargo, mine.a[0], mine.b[0]);
             __syncthreads();
@@ -221,7 +249,7 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
             bool more = step + 1 < block.last;
             if (more) {
                 load_a(cargo, p, block, mine.a_offset[half ^ 1], step + 1);
-                load_b(cargo, p, block, mine.position[half ^ 1], mine.column, own);
+                load_b(cargo, block.source, mine.position[half ^ 1], first_tap(mine), own);
                 positions.write(p, block, mine.position[half], mine.a_offset[half]);
             }
             multiply(sum, mine.a[half], mine.b[half]);
@@ -232,7 +260,9 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
     }
 };
 
-template <typename TILE> static __global__ void __launch_bounds__(TILE::THREADS, 512 / TILE::THREADS) implicit_product(const __grid_constant__ cuda_implicit problem)
+template <typename TILE>
+static __global__ void __launch_bounds__(TILE::THREADS, 512 / TILE::THREADS)
+    implicit_product(const __grid_constant__ cuda_implicit problem)
 {
     TILE::run(problem);
 }

@@ -79,7 +79,7 @@ static int parts_of(const cuda_calculator *calculator, const cuda_implicit *p, c
 
 static bool prepare(const cuda_calculator *calculator, const sdlf_operation *op, cuda_implicit *p, cuda_tiled *t)
 {
-    if (!cuda_implicit_takes(op)) return false;
+    if (!cuda_implicit_counts(op)) return false;
     *p = cuda_implicit_of(op);
     sdlf_dtype dtype = op->out[0].dtype;
     if (!fit(p, dtype, t)) return false;
