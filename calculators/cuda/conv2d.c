@@ -39,11 +39,14 @@ static bool takes_implicit(const sdlf_calculator *calculator, const sdlf_operati
     return cuda_implicit_takes(op);
 }
 
+/* Numbers of a tensor, and blocks of backward weights, are counted in 32 bits. */
 static bool takes_depthwise(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
-    cuda_conv2d g = geometry(op);
-    return g.group_channels == 1 && g.filters <= INT32_MAX / 4096; /* blocks of backward weights */
+    const sdlf_tensor *x, *w, *y;
+    cuda_conv2d_operands(op, &x, &w, &y);
+    return w->shape.dim[1] == 1 && cuda_implicit_counts(op) && w->shape.dim[0] <= INT32_MAX / 4096 &&
+           sdlf_tensor_count(x) <= INT32_MAX && sdlf_tensor_count(y) <= INT32_MAX;
 }
 
 static const struct algorithm {

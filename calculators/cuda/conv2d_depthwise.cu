@@ -31,23 +31,25 @@ template <int SIZE, int STRIDE> struct fixed_window {
 };
 
 template <typename T>
-static __device__ __forceinline__ T at_or_zero(const T *image, int64_t row, int64_t column, int64_t height,
-                                               int64_t width)
+static __device__ __forceinline__ T at_or_zero(const T *image, int row, int column, int64_t height, int64_t width)
 {
-    bool inside = row >= 0 && row < height && column >= 0 && column < width;
-    return inside ? __ldg(image + row * width + column) : T(0);
+    bool inside = static_cast<unsigned>(row) < static_cast<unsigned>(height) &&
+                  static_cast<unsigned>(column) < static_cast<unsigned>(width);
+    return inside ? __ldg(image + static_cast<int64_t>(row) * width + column) : T(0);
 }
 
 /* A thread's strip: image n, channel or filter `plane`, column, first row. */
 struct strip {
-    int64_t n, plane, column, row;
-    __device__ strip(int64_t e, int64_t planes, int64_t height, int64_t width)
+    int64_t n, plane;
+    int column, row;
+    __device__ strip(unsigned e, unsigned planes, unsigned height, unsigned width)
     {
-        int64_t strips = (height + STRIP - 1) / STRIP;
-        column = e % width;
-        row = e / width % strips * STRIP;
-        plane = e / width / strips % planes;
-        n = e / width / strips / planes;
+        unsigned strips = (height + STRIP - 1) / STRIP, rest = e / width;
+        column = static_cast<int>(e % width);
+        row = static_cast<int>(rest % strips * STRIP);
+        rest /= strips;
+        plane = rest % planes;
+        n = rest / planes;
     }
 };
 
@@ -59,11 +61,12 @@ static __global__ void __launch_bounds__(THREADS)
     const sdlf_window2d &window = g.window;
     int size[2] = {WINDOW::size(window, 0), WINDOW::size(window, 1)};
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
-        strip s(e, g.filters, g.out_height, g.out_width);
+        strip s(static_cast<unsigned>(e), static_cast<unsigned>(g.filters), static_cast<unsigned>(g.out_height),
+                static_cast<unsigned>(g.out_width));
         const T *image = x + (s.n * g.channels + s.plane / g.group_filters) * g.height * g.width;
         const T *weight = w + s.plane * size[0] * size[1];
-        int64_t top = s.row * WINDOW::stride(window, 0) - window.padding_before[0];
-        int64_t left = s.column * WINDOW::stride(window, 1) - window.padding_before[1];
+        int top = s.row * WINDOW::stride(window, 0) - window.padding_before[0];
+        int left = s.column * WINDOW::stride(window, 1) - window.padding_before[1];
         T sum[STRIP] = {};
         if constexpr (WINDOW::SIDE > 0) {
             T own[WINDOW::SIDE * WINDOW::SIDE];
@@ -89,10 +92,8 @@ static __global__ void __launch_bounds__(THREADS)
                     T own = __ldg(weight + r * size[1] + c);
 #pragma unroll
                     for (int i = 0; i < STRIP; i++)
-                        sum[i] +=
-                            own * at_or_zero(image,
-                                             top + static_cast<int64_t>(i) * window.stride[0] + r * window.dilation[0],
-                                             left + c * window.dilation[1], g.height, g.width);
+                        sum[i] += own * at_or_zero(image, top + i * window.stride[0] + r * window.dilation[0],
+                                                   left + c * window.dilation[1], g.height, g.width);
                 }
             }
         }
@@ -108,6 +109,27 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* Without a stride: dx is dy's convolution with the window turned round; a row of dy serves every row of the strip. */
+template <typename T, int SIDE>
+static __device__ __forceinline__ void gather_strip(T *sum, const T *gradient, const T *own, int top, int left,
+                                                    const cuda_conv2d &g)
+{
+#pragma unroll
+    for (int row = 0; row < STRIP - 1 + SIDE; row++) {
+        T value[SIDE];
+#pragma unroll
+        for (int c = 0; c < SIDE; c++)
+            value[c] = at_or_zero(gradient, top - (SIDE - 1) + row, left - c, g.out_height, g.out_width);
+#pragma unroll
+        for (int i = 0; i < STRIP; i++) {
+            int r = i + SIDE - 1 - row;
+            if (r < 0 || r >= SIDE) continue;
+#pragma unroll
+            for (int c = 0; c < SIDE; c++) sum[i] += value[c] * own[r * SIDE + c];
+        }
+    }
+}
+
 /* dx[h,w] = sum over filters of the channel and taps (r,s) that reach it from a whole pixel of dy. */
 template <typename T, typename WINDOW>
 static __global__ void __launch_bounds__(THREADS)
@@ -115,27 +137,35 @@ static __global__ void __launch_bounds__(THREADS)
 {
     const sdlf_window2d &window = g.window;
     int size[2] = {WINDOW::size(window, 0), WINDOW::size(window, 1)};
-    int stride[2] = {WINDOW::stride(window, 0), WINDOW::stride(window, 1)};
-    int64_t area = g.out_height * g.out_width;
+    unsigned stride[2] = {static_cast<unsigned>(WINDOW::stride(window, 0)),
+                          static_cast<unsigned>(WINDOW::stride(window, 1))};
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
-        strip s(e, g.channels, g.height, g.width);
+        strip s(static_cast<unsigned>(e), static_cast<unsigned>(g.channels), static_cast<unsigned>(g.height),
+                static_cast<unsigned>(g.width));
+        int top = static_cast<int>(s.row) + window.padding_before[0];
+        int left = static_cast<int>(s.column) + window.padding_before[1];
         T sum[STRIP] = {};
         for (int64_t k = s.plane * g.group_filters; k < (s.plane + 1) * g.group_filters; k++) {
-            const T *gradient = dy + (s.n * g.filters + k) * area, *weight = w + k * size[0] * size[1];
+            const T *gradient = dy + (s.n * g.filters + k) * g.out_height * g.out_width;
+            const T *own = w + k * size[0] * size[1];
+            if constexpr (WINDOW::STEP == 1) {
+                gather_strip<T, WINDOW::SIDE>(sum, gradient, own, top, left, g);
+            } else {
 #pragma unroll
-            for (int c = 0; c < size[1]; c++) {
-                int64_t across = s.column + window.padding_before[1] - c * WINDOW::dilation(window, 1);
-                bool whole = stride[1] == 1 || (across >= 0 && across % stride[1] == 0);
-                across = stride[1] == 1 ? across : across / stride[1];
+                for (int c = 0; c < size[1]; c++) {
+                    int across = left - c * WINDOW::dilation(window, 1);
+                    if (across < 0 || static_cast<unsigned>(across) % stride[1] != 0) continue;
 #pragma unroll
-                for (int r = 0; r < size[0]; r++) {
-                    T own = __ldg(weight + r * size[1] + c);
+                    for (int r = 0; r < size[0]; r++) {
+                        T weight = __ldg(own + r * size[1] + c);
 #pragma unroll
-                    for (int i = 0; i < STRIP; i++) {
-                        int64_t down = s.row + i + window.padding_before[0] - r * WINDOW::dilation(window, 0);
-                        if (!whole || down < 0 || (stride[0] > 1 && down % stride[0] != 0)) continue;
-                        sum[i] += own * at_or_zero(gradient, stride[0] == 1 ? down : down / stride[0], across,
-                                                   g.out_height, g.out_width);
+                        for (int i = 0; i < STRIP; i++) {
+                            int down = top + i - r * WINDOW::dilation(window, 0);
+                            if (down < 0 || static_cast<unsigned>(down) % stride[0] != 0) continue;
+                            sum[i] += weight * at_or_zero(gradient, static_cast<unsigned>(down) / stride[0],
+                                                          static_cast<unsigned>(across) / stride[1], g.out_height,
+                                                          g.out_width);
+                        }
                     }
                 }
             }
@@ -175,11 +205,12 @@ static __global__ void __launch_bounds__(THREADS)
         constexpr int SIDE = WINDOW::SIDE;
         T sum[SIDE * SIDE] = {};
         for (int64_t e = part * THREADS + threadIdx.x; e < strips; e += static_cast<int64_t>(splits) * THREADS) {
-            strip s(e, 1, g.out_height, g.out_width);
+            strip s(static_cast<unsigned>(e), 1, static_cast<unsigned>(g.out_height),
+                    static_cast<unsigned>(g.out_width));
             const T *image = x + (s.n * g.channels + k / g.group_filters) * g.height * g.width;
             const T *gradient = dy + (s.n * g.filters + k) * g.out_height * g.out_width;
-            int64_t top = s.row * WINDOW::STEP - window.padding_before[0];
-            int64_t left = s.column * WINDOW::STEP - window.padding_before[1];
+            int top = s.row * WINDOW::STEP - window.padding_before[0];
+            int left = s.column * WINDOW::STEP - window.padding_before[1];
             T own[STRIP];
 #pragma unroll
             for (int i = 0; i < STRIP; i++)
@@ -207,15 +238,15 @@ static __global__ void __launch_bounds__(THREADS)
         for (int tap = 0; tap < size[0] * size[1]; tap++) {
             T sum = 0;
             for (int64_t e = part * THREADS + threadIdx.x; e < strips; e += static_cast<int64_t>(splits) * THREADS) {
-                strip s(e, 1, g.out_height, g.out_width);
+                strip s(static_cast<unsigned>(e), 1, static_cast<unsigned>(g.out_height),
+                        static_cast<unsigned>(g.out_width));
                 const T *image = x + (s.n * g.channels + k / g.group_filters) * g.height * g.width;
                 const T *gradient = dy + (s.n * g.filters + k) * g.out_height * g.out_width;
-                int64_t left = s.column * window.stride[1] - window.padding_before[1] +
-                               static_cast<int64_t>(tap % size[1]) * window.dilation[1];
+                int left = s.column * window.stride[1] - window.padding_before[1] + tap % size[1] * window.dilation[1];
 #pragma unroll
                 for (int i = 0; i < STRIP; i++) {
-                    int64_t down = (s.row + i) * window.stride[0] - window.padding_before[0] +
-                                   static_cast<int64_t>(tap / size[1]) * window.dilation[0];
+                    int down =
+                        (s.row + i) * window.stride[0] - window.padding_before[0] + tap / size[1] * window.dilation[0];
                     sum += at_or_zero(gradient, s.row + i, s.column, g.out_height, g.out_width) *
                            at_or_zero(image, down, left, g.height, g.width);
                 }

@@ -24,17 +24,17 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
         int64_t result[COLUMNS];
     };
 
-    static __device__ __forceinline__ void bring_a(T *to, const cuda_implicit &p, const implicit_block<T> &block,
+    /* a: the thread's first row; `rows` are left from the tile's first on. */
+    static __device__ __forceinline__ void bring_a(T *to, const T *a, int64_t a_step, int rows, int depth,
                                                    const int64_t *a_offset, int step)
     {
         int local = static_cast<int>(threadIdx.x) % STEP, position = step * STEP + local;
-        int64_t offset = WEIGHTS ? a_offset[local] : position;
+        const T *from = a + (WEIGHTS ? a_offset[local] : position);
 #pragma unroll
-        for (int i = 0; i < A_NUMBERS; i++) {
+        for (int i = 0; i < A_NUMBERS; i++, from += a_step) {
             int row = static_cast<int>(threadIdx.x) / STEP + i * (THREADS / STEP);
-            bool inside = block.row + row < p.rows && position < block.depth;
-            const T *from = inside ? block.a + (block.row + row) * block.a_row + offset : block.a;
-            copy_async_number(to + local * A_STRIDE + row, from, inside);
+            bool inside = row < rows && position < depth;
+            copy_async_number(to + local * A_STRIDE + row, inside ? from : a, inside);
         }
     }
 
@@ -42,7 +42,7 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
     static __device__ __forceinline__ void bring_b(T *to, const T *source, const implicit_tap *taps,
                                                    const implicit_pixel *, const implicit_pixel &own)
     {
-        const T *from = source + own.offset;
+        const T *from = source;
         int j = static_cast<int>(threadIdx.x) % COLUMNS;
 #pragma unroll
         for (int i = 0; i < B_NUMBERS; i++) {
@@ -58,7 +58,7 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
     {
         int local = static_cast<int>(threadIdx.x) % STEP;
         implicit_pixel own = pixels[local];
-        const T *from = source + own.offset;
+        const T *from = kept(source + own.offset);
 #pragma unroll
         for (int i = 0; i < B_NUMBERS; i++) {
             int j = static_cast<int>(threadIdx.x) / STEP + i * (THREADS / STEP);
@@ -113,6 +113,12 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
         }
         for (int j = static_cast<int>(threadIdx.x); j < COLUMNS; j += THREADS)
             mine.result[j] = block.result_offset(p, j);
+        const T *source = block.source;
+        if constexpr (!WEIGHTS) source += own.offset;
+        source = kept(source);
+        const T *a = kept(block.a + (block.row + static_cast<int>(threadIdx.x) / STEP) * block.a_row);
+        int64_t a_step = THREADS / STEP * block.a_row;
+        int depth = block.depth, rows = p.rows - block.row;
         T sum[DOWN][ACROSS] = {};
         positions.write(p, block, mine.position[0], mine.a_offset[0]);
         __syncthreads();
@@ -121,8 +127,8 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
             int step = block.first + turn;
             if (step < block.last) {
                 int stage = turn % STAGES;
-                bring_a(mine.a[stage], p, block, mine.a_offset[turn % 2], step);
-                bring_b(mine.b[stage], block.source, mine.position[turn % 2], mine.column, own);
+                bring_a(mine.a[stage], a, a_step, rows, depth, mine.a_offset[turn % 2], step);
+                bring_b(mine.b[stage], source, mine.position[turn % 2], mine.column, own);
                 positions.write(p, block, mine.position[(turn + 1) % 2], mine.a_offset[(turn + 1) % 2]);
             }
             close_copies();

@@ -87,31 +87,32 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
         float b[B_WORDS][WIDTH];
     };
 
-    static __device__ __forceinline__ void load_a(cargo &cargo, const cuda_implicit &p,
-                                                  const implicit_block<float> &block, const int64_t *a_offset, int step)
+    /* From the rows that `a` points to; NULL past the last. */
+    static __device__ __forceinline__ void load_a(cargo &cargo, const float *const *a, bool wide, int depth,
+                                                  const int64_t *a_offset, int step)
     {
+        int local = static_cast<int>(threadIdx.x) % 4 * 4 * WIDTH, position = step * STEP + local;
+        if (wide) {
 #pragma unroll
-        for (int i = 0; i < A_QUADS; i++) {
-            int quad = static_cast<int>(threadIdx.x) + i * THREADS, row = quad / 4 + block.row;
-            int local = quad % 4 * 4 * WIDTH;
-            const float *a = block.a + row * block.a_row;
+            for (int i = 0; i < A_QUADS; i++) {
 #pragma unroll
-            for (int j = 0; j < 4 * WIDTH; j += 4) {
-                int position = step * STEP + local + j;
-                if (p.wide) {
+                for (int j = 0; j < 4 * WIDTH; j += 4) {
                     float4 four = {0, 0, 0, 0};
-                    if (row < p.rows && position < block.depth)
-                        four = *reinterpret_cast<const float4 *>(a + (WEIGHTS ? a_offset[local + j] : position));
+                    if (a[i] != nullptr && position + j < depth)
+                        four = *reinterpret_cast<const float4 *>(a[i] + (WEIGHTS ? a_offset[local + j] : position + j));
                     cargo.a[i][j] = four.x;
                     cargo.a[i][j + 1] = four.y;
                     cargo.a[i][j + 2] = four.z;
                     cargo.a[i][j + 3] = four.w;
-                } else {
+                }
+            }
+        } else {
 #pragma unroll
-                    for (int v = 0; v < 4; v++) {
-                        bool inside = row < p.rows && position + v < block.depth;
-                        cargo.a[i][j + v] = inside ? a[WEIGHTS ? a_offset[local + j + v] : position + v] : 0.0f;
-                    }
+            for (int i = 0; i < A_QUADS; i++) {
+#pragma unroll
+                for (int j = 0; j < 4 * WIDTH; j++) {
+                    bool inside = a[i] != nullptr && position + j < depth;
+                    cargo.a[i][j] = inside ? a[i][WEIGHTS ? a_offset[local + j] : position + j] : 0.0f;
                 }
             }
         }
@@ -131,10 +132,9 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
     }
 
     /* Forward and backward input: the thread's own pixel, a tap a number. */
-    static __device__ __forceinline__ void load_b(cargo &cargo, const float *source, const implicit_tap *taps,
+    static __device__ __forceinline__ void load_b(cargo &cargo, const float *from, const implicit_tap *taps,
                                                   const implicit_tap *, const implicit_pixel &own)
     {
-        const float *from = source + own.offset;
 #pragma unroll
         for (int i = 0; i < B_WORDS; i++) {
 #pragma unroll
@@ -152,7 +152,7 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
 #pragma unroll
         for (int v = 0; v < WIDTH; v++) {
             implicit_pixel pixel = pixels[b_word(0) * WIDTH + v];
-            const float *from = source + pixel.offset;
+            const float *from = kept(source + pixel.offset);
 #pragma unroll
             for (int i = 0; i < B_WORDS; i++) {
                 implicit_tap tap = columns[b_column(i)];
@@ -234,13 +234,24 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
         }
         for (int j = static_cast<int>(threadIdx.x); j < COLUMNS; j += THREADS)
             mine.result[j] = block.result_offset(p, j);
+        const float *source = block.source;
+        if constexpr (!WEIGHTS) source += own.offset;
+        source = kept(source);
+        const float *a[A_QUADS]; /* the rows of this thread's quads */
+#pragma unroll
+        for (int i = 0; i < A_QUADS; i++) {
+            int row = (static_cast<int>(threadIdx.x) + i * THREADS) / 4 + block.row;
+            a[i] = kept(row < p.rows ? block.a + row * block.a_row : nullptr);
+        }
+        int depth = block.depth;
+        bool wide = p.wide;
         float sum[DOWN][ACROSS][4] = {};
         cargo cargo;
         positions.write(p, block, mine.position[0], mine.a_offset[0]);
         __syncthreads();
         if (block.first < block.last) {
-            load_a(cargo, p, block, mine.a_offset[0], block.first);
-            load_b(cargo, block.source, mine.position[0], first_tap(mine), own);
+            load_a(cargo, a, wide, depth, mine.a_offset[0], block.first);
+            load_b(cargo, source, mine.position[0], first_tap(mine), own);
             positions.write(p, block, mine.position[1], mine.a_offset[1]);
             unload(cargo, mine.a[0], mine.b[0]);
             __syncthreads();
@@ -248,8 +259,8 @@ template <typename MATH, int ROWS, int COLUMNS, int WARP_ROWS, int WARP_COLUMNS,
         for (int step = block.first, half = 0; step < block.last; step++, half ^= 1) {
             bool more = step + 1 < block.last;
             if (more) {
-                load_a(cargo, p, block, mine.a_offset[half ^ 1], step + 1);
-                load_b(cargo, block.source, mine.position[half ^ 1], first_tap(mine), own);
+                load_a(cargo, a, wide, depth, mine.a_offset[half ^ 1], step + 1);
+                load_b(cargo, source, mine.position[half ^ 1], first_tap(mine), own);
                 positions.write(p, block, mine.position[half], mine.a_offset[half]);
             }
             multiply(sum, mine.a[half], mine.b[half]);

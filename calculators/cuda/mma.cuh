@@ -74,6 +74,13 @@ static __device__ __forceinline__ void mma_bf16(float (&c)[4], const uint32_t (&
 #endif
 }
 
+/* The pointer as a value that the compiler must keep, instead of working it out anew wherever it is used. */
+template <typename T> static __device__ __forceinline__ const T *kept(const T *pointer)
+{
+    asm volatile("" : "+l"(pointer));
+    return pointer;
+}
+
 /* ---- asynchronous copies into shared memory ---- */
 
 /* One number of 4 or 8 bytes: to = valid ? *from : 0. */
