@@ -72,6 +72,10 @@ static const struct algorithm {
 /* In this order:
  *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
  *                  that memory decides, and products would be of matrices with that many rows
+ *   pointwise      gradients of 1x1 convolutions: cuBLAS reads both factors in wide steps, which implicit GEMM, one number
+ *                  a lane, does not; forward, the epilogue that implicit GEMM saves makes up for it
+ *   two-step       forward in fp32 with up to 1024 pixels and sums of 4096 or more: columns are few, and what is left is a
+ *                  plain product with a long sum
  *   implicit-gemm  everything else, down to the smallest: it has tiles for few filters, cuts long sums into parts, needs
  *                  no columns in memory, and adds bias, residual and activation on the way out
  *   tiled          windows of more than 31 rows and columns together, which implicit-gemm does not take
@@ -80,6 +84,13 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
 {
     cuda_conv2d g = geometry(op);
     if (g.groups > 1 && g.group_filters <= 4 && takes_depthwise(calculator, op)) return DEPTHWISE;
+    bool forward = op->kind == SDLF_CONV2D_FORWARD;
+    if (!forward && takes_pointwise(calculator, op)) return POINTWISE;
+    int64_t pixels = g.batch * g.out_height * g.out_width;
+    int64_t depth = g.group_channels * g.window.size[0] * g.window.size[1];
+    bool plain = op->out[0].dtype == SDLF_FLOAT32 && ((const cuda_calculator *)calculator)->math == SDLF_MATH_FP32;
+    if (forward && plain && g.groups == 1 && pixels <= 1024 && depth >= 4096 && takes_products(calculator, op))
+        return TWO_STEP;
     if (takes_implicit(calculator, op)) return IMPLICIT;
     return cuda_tiled_takes(calculator, op) ? TILED : DIRECT;
 }

@@ -74,22 +74,22 @@ static const char *at(const matrix *m, int64_t group, size_t size)
     return (const char *)m->data + (size_t)(group * m->group_stride) * size;
 }
 
-/* c (m,n) = op(a) (m,k) op(b) (k,n) for every image and group. cuBLAS, column-major, is asked for c^T = op(b)^T op(a)^T. */
+/* c (m,n) = op(a) (m,k) op(b) (k,n) for every image and group, or c + that. cuBLAS, column-major, is asked for c^T = op(b)^T op(a)^T. */
 static sdlf_status multiply(sdlf_calculator *base, sdlf_dtype dtype, int64_t m, int64_t n, int64_t k, matrix a,
-                            matrix b, matrix c, int64_t images, int64_t groups)
+                            matrix b, matrix c, int64_t images, int64_t groups, bool accumulate)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
     bool wide = dtype == SDLF_FLOAT64;
     size_t size = sdlf_dtype_size(dtype);
-    const float one32 = 1, zero32 = 0;
-    const double one64 = 1, zero64 = 0;
+    const float one32 = 1, kept32 = accumulate ? 1 : 0;
+    const double one64 = 1, kept64 = accumulate ? 1 : 0;
     cudaDataType_t type = wide ? CUDA_R_64F : CUDA_R_32F;
     for (int64_t group = 0; group < groups; group++) {
         cublasStatus_t status = calculator->library->gemm_strided_batched(
             calculator->blas, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N, a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
             (int)n, (int)m, (int)k, wide ? (const void *)&one64 : &one32, at(&b, group, size), type, (int)b.columns,
             b.image_stride, at(&a, group, size), type, (int)a.columns, a.image_stride,
-            wide ? (const void *)&zero64 : &zero32, (void *)at(&c, group, size), type, (int)c.columns, c.image_stride,
+            wide ? (const void *)&kept64 : &kept32, (void *)at(&c, group, size), type, (int)c.columns, c.image_stride,
             (int)images, wide ? CUBLAS_COMPUTE_64F : cuda_compute_type(calculator->math), CUBLAS_GEMM_DEFAULT);
         if (status != CUBLAS_STATUS_SUCCESS) return cuda_check_blas(status, "conv2d, two-step product");
     }
@@ -126,8 +126,7 @@ sdlf_status conv2d_forward_two_step_cuda(sdlf_calculator *base, const sdlf_opera
     const sdlf_tensor *x = &op->in[0], *y = &op->out[0];
     int64_t step = images_at_once(op, &g), area = g.out_height * g.out_width;
     bool has_residual = sdlf_tensor_present(&op->in[3]);
-    if (has_residual && op->in[3].data == y->data)
-        return conv2d_forward_direct_cuda(base, op); /* the product would overwrite it */
+    bool in_place = has_residual && op->in[3].data == y->data; /* the product is added to it */
     sdlf_status status = SDLF_OK;
     for (int64_t n = 0; n < g.batch && status == SDLF_OK; n += step) {
         int64_t images = g.batch - n < step ? g.batch - n : step;
@@ -139,20 +138,21 @@ sdlf_status conv2d_forward_two_step_cuda(sdlf_calculator *base, const sdlf_opera
         if (status == SDLF_OK)
             status = multiply(base, x->dtype, g.group_filters, area, weight_count(&g) / g.filters,
                               weight_matrix(&g, op->in[1].data, 0), columns_matrix(&g, columns),
-                              output_matrix(&g, image_of(y, n)), images, g.groups);
+                              output_matrix(&g, image_of(y, n)), images, g.groups, in_place);
     }
     cuda_epilogue epilogue = {
         .dtype = y->dtype,
         .data = y->data,
         .bias = sdlf_tensor_present(&op->in[2]) ? op->in[2].data : NULL,
-        .residual = has_residual ? op->in[3].data : NULL,
+        .residual = has_residual && !in_place ? op->in[3].data : NULL,
         .count = sdlf_tensor_count(y),
         .channels = g.filters,
         .area = area,
         .activation = op->conv2d.activation,
     };
     if (status != SDLF_OK) return status;
-    if (epilogue.bias == NULL && !has_residual && epilogue.activation.function == SDLF_IDENTITY) return SDLF_OK;
+    if (epilogue.bias == NULL && epilogue.residual == NULL && epilogue.activation.function == SDLF_IDENTITY)
+        return SDLF_OK;
     return cuda_apply_epilogue(base, &epilogue);
 }
 
@@ -168,7 +168,7 @@ sdlf_status conv2d_backward_input_two_step_cuda(sdlf_calculator *base, const sdl
         matrix weights = weight_matrix(&g, op->in[1].data, 0);
         weights.transposed = true;
         status = multiply(base, dx->dtype, weight_count(&g) / g.filters, area, g.group_filters, weights,
-                          output_matrix(&g, image_of(dy, n)), columns_matrix(&g, columns), images, g.groups);
+                          output_matrix(&g, image_of(dy, n)), columns_matrix(&g, columns), images, g.groups, false);
         if (status == SDLF_OK && !cuda_is_pointwise(&g))
             status = cuda_col2im(base, &g, dx->dtype, columns, image_of(dx, n), images);
     }
@@ -195,7 +195,7 @@ sdlf_status conv2d_backward_weights_two_step_cuda(sdlf_calculator *base, const s
         if (status == SDLF_OK)
             status = multiply(base, dw->dtype, g.group_filters, weights / g.filters, area,
                               output_matrix(&g, image_of(dy, n)), transposed, weight_matrix(&g, parts, weights), images,
-                              g.groups);
+                              g.groups, false);
         if (status == SDLF_OK) status = cuda_sum_parts(base, dw->dtype, parts, dw->data, weights, images, n > 0);
     }
     if (status != SDLF_OK || !sdlf_tensor_present(&op->out[1])) return status;
