@@ -98,7 +98,8 @@ static void bench_case(kernel_sink *sink, const kernel_case *made)
     kernel_images images;
     bool shares = sdlf_calculator_shares_memory(b->calculator, b->host);
     kernel_images_make(&images, made, shares ? b->calculator : b->host);
-    for (int a = 0; slot->run && (a == 0 || (slot->algorithms && slot->algorithms[a])); a++) {
+    bool every = b->flops_per_second > 0; /* a ceiling is measured with the calculator's own choice */
+    for (int a = 0; slot->run && (a == 0 || (every && slot->algorithms && slot->algorithms[a])); a++) {
         sdlf_operation operation = made->operation;
         operation.algorithm = a;
         if (!sdlf_calculator_supports(b->calculator, &operation)) continue;
