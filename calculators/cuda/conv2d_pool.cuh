@@ -47,13 +47,13 @@ template <typename Function> static void with_side(int side, Function function)
         function(std::integral_constant<int, 5>());
 }
 
-/* Do sizes fit in int, as the kernels count them? */
-static inline bool pool_counts_fit(const sdlf_tensor &x)
+/* Do sizes fit in int, and in a grid's dimensions, as the kernels count them? y is pooled. */
+static inline bool pool_counts_fit(const sdlf_tensor &x, const sdlf_tensor &y)
 {
     for (int i = 1; i < 4; i++) {
-        if (x.shape.dim[i] > 32767) return false;
+        if (x.shape.dim[i] > 32767 || y.shape.dim[i] > 32767) return false;
     }
-    return sdlf_tensor_count(&x) <= INT32_MAX; /* so does the number of windows */
+    return sdlf_tensor_count(&x) <= INT32_MAX && sdlf_tensor_count(&y) <= INT32_MAX;
 }
 
 #endif

@@ -70,7 +70,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward(pool_forwa
         int k = k0 + f;
         if (!valid || k >= g.filters) break;
         unsigned marks;
-        int64_t e = static_cast<int64_t>(n * g.filters + k) * area + at;
+        int64_t e = (static_cast<int64_t>(n) * g.filters + k) * area + at;
         p.y[e] = pool_four(sums[f], g.first, marks);
         if (p.mask != nullptr) p.mask[e] = static_cast<uint8_t>(marks);
     }
@@ -114,6 +114,13 @@ extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, 
     return cuda_check_launch("conv2d_relu_max_pool_forward");
 }
 
+/* y, or its gradient, in any of the three kinds. */
+static const sdlf_tensor &pooled_of(const sdlf_operation *op)
+{
+    if (op->kind == SDLF_CONV2D_RELU_MAX_POOL_FORWARD) return op->out[0];
+    return op->in[op->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD ? 2 : 1];
+}
+
 extern "C" bool conv2d_pool_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
 {
     const sdlf_window2d &window = op->conv2d_pool.window, &pool = op->conv2d_pool.pool;
@@ -121,5 +128,5 @@ extern "C" bool conv2d_pool_supports_cuda(const sdlf_calculator *, const sdlf_op
     bool fits = (side == 3 || side == 5) && window.size[1] == side && op->conv2d_pool.groups == 1;
     for (int i = 0; i < 2; i++)
         fits = fits && window.stride[i] == 1 && window.dilation[i] == 1 && pool.size[i] == 2 && pool.stride[i] == 2;
-    return fits && pool_counts_fit(op->in[0]);
+    return fits && pool_counts_fit(op->in[0], pooled_of(op));
 }

@@ -113,7 +113,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward_tensor(poo
                     if (k >= g.filters) continue;
                     const float four[4] = {sums[0][j][e], sums[0][j][e + 2], sums[1][j][e], sums[1][j][e + 2]};
                     unsigned marks;
-                    int64_t to = static_cast<int64_t>(n * g.filters + k) * area + p0 * g.out_width + window;
+                    int64_t to = (static_cast<int64_t>(n) * g.filters + k) * area + p0 * g.out_width + window;
                     p.y[to] = pool_four(four, g.first, marks);
                     if (p.mask != nullptr) p.mask[to] = static_cast<uint8_t>(marks);
                 }

@@ -32,7 +32,7 @@ template <typename T, int R> static __device__ void unpool(const pool_input<T> &
         int row = 2 * (window / g.out_width) - first_row, column = 2 * (window % g.out_width) - first_column;
 #pragma unroll
         for (int k = 0; k < FILTERS; k++) {
-            int64_t at = static_cast<int64_t>(n * g.filters + k0 + k) * area + window;
+            int64_t at = (static_cast<int64_t>(n) * g.filters + k0 + k) * area + window;
             unsigned marks = k0 + k < g.filters ? p.mask[at] : 0;
             T value = k0 + k < g.filters ? p.dy[at] : T(0);
             if (marks != 0) value /= static_cast<T>(__popc(marks));

@@ -30,7 +30,7 @@ template <sdlf_math MATH, int R> static __device__ void unpool(const input_produ
     for (int window = threadIdx.x % WARP; window < area; window += WARP) {
         int line = 2 * (window / g.out_width) + R - 1 - g.top, column = 2 * (window % g.out_width) + R - 1 - g.left;
         for (int k = threadIdx.x / WARP; k < g.filters; k += blockDim.x / WARP) {
-            int64_t at = static_cast<int64_t>(n * g.filters + k) * area + window;
+            int64_t at = (static_cast<int64_t>(n) * g.filters + k) * area + window;
             unsigned marks = p.mask[at];
             uint32_t value = marks != 0 ? factor_bits<MATH>(p.dy[at] / static_cast<float>(__popc(marks))) : 0u;
 #pragma unroll

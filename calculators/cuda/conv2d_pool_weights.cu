@@ -58,7 +58,7 @@ static __device__ void load_piece(const pool_weights<T> &p, const piece_layout<T
             x[line * layout.line + column] = pool_pixel(plane, g, row, column - g.left);
     }
     int windows = min(p.piece_rows, g.out_height - p0) * g.out_width, filters = min(FILTERS, g.filters - k0);
-    int64_t first = static_cast<int64_t>(n * g.filters + k0) * g.out_height * g.out_width + p0 * g.out_width;
+    int64_t first = (static_cast<int64_t>(n) * g.filters + k0) * g.out_height * g.out_width + p0 * g.out_width;
 #pragma unroll 2
     for (int k = warp; k < filters; k += THREADS / WARP) {
         int64_t from = first + static_cast<int64_t>(k) * g.out_height * g.out_width;
@@ -190,7 +190,7 @@ template <typename T> static void cut(pool_weights<T> &p, const cuda_calculator 
     while (p.lanes / 2 >= g.filters) p.lanes /= 2;
     int64_t wanted = (4 * calculator->multiprocessors + others - 1) / others,
             all = static_cast<int64_t>(g.batch) * p.pieces;
-    p.blocks = (int)(wanted < all ? wanted : all);
+    p.blocks = (int)(wanted < all ? wanted : all > 0 ? all : 1);
 }
 
 /* x, w and dy stand at different places in the kinds with and without update. */

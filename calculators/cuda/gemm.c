@@ -224,7 +224,8 @@ sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
     int rung = gemm_tall_choice(calculator, op);
     if (rung != GEMM_CUBLAS) return gemm_tall_cuda(base, op, rung);
     bool chosen = op->algorithm == GEMM_CUBLAS;
-    if (!chosen && is_forward(&key) && key.n <= FEW_COLUMNS) return cuda_gemm_few_columns(base, op);
+    if (!chosen && is_forward(&key) && key.n <= FEW_COLUMNS && key.m <= INT32_MAX)
+        return cuda_gemm_few_columns(base, op);
     if (!chosen && suits_few_rows(calculator, &key)) return cuda_gemm_few_rows(base, op);
     if (key.k == 0) { /* an empty sum */
         sdlf_status status = SDLF_OK;
