@@ -104,6 +104,12 @@ static void gemm_backward_sgd_cases(kernel_sink *sink, sdlf_dtype t)
             gemm_backward_sgd(sink, t, layers[i], DX | MOMENTUM | DECAY | BIAS, activation);
         }
     }
+    /* few rows on many weights, which a device may sweep in strips, narrow or wide */
+    static const gemm_size sweeps[] = {{9, 36, 40}, {100, 68, 76}, {7, 36, 5324}, {50, 20, 5332}, {128, 40, 5300}};
+    for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
+        gemm_backward_sgd(sink, t, sweeps[i], MOMENTUM, SDLF_IDENTITY);
+        gemm_backward_sgd(sink, t, sweeps[i], MOMENTUM | DX | DECAY | BIAS, SDLF_RELU);
+    }
 }
 
 void gemm_cases(kernel_sink *sink, sdlf_dtype t)
@@ -118,6 +124,15 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
             add_epilogue(&made, true, false, SDLF_RELU);
             emit_gemm(sink, &made, sizes[i]);
         }
+    }
+    /* few rows, long sums */
+    static const gemm_size layers[] = {{9, 68, 260}, {40, 130, 1000}, {128, 65, 2052}, {1, 200, 512}};
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
+        kernel_case made = gemm(t, layers[i], false, true);
+        emit_gemm(sink, &made, layers[i]);
+        add_epilogue(&made, true, true, SDLF_RELU);
+        made.operation.gemm.alpha = 0.5f;
+        emit_gemm(sink, &made, layers[i]);
     }
     gemm_epilogues(sink, t, (gemm_size){7, 19, 33});
     gemm_epilogues(sink, t, (gemm_size){6, 5, 0});
