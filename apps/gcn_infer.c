@@ -15,7 +15,7 @@
 #include "apps/number.h"
 #include "apps/report.h"
 #include "apps/table.h"
-#include "framework/formats/npy.h"
+#include <sdlf/formats.h>
 
 typedef struct settings {
     const char *graph, *features_file, *calculator;
@@ -111,7 +111,7 @@ static sdlf_status make_features(session *s)
 {
     sdlf_tensor read;
     if (s->set.features_file != NULL) {
-        sdlf_status status = npy_read(&read, s->set.features_file);
+        sdlf_status status = sdlf_tensor_read_file(&read, s->set.features_file);
         if (status == SDLF_OK) status = convert_features(s, &read, s->set.features_file);
         sdlf_tensor_release(&read, NULL);
         return status;

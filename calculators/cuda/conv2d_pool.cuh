@@ -47,13 +47,18 @@ template <typename Function> static void with_side(int side, Function function)
         function(std::integral_constant<int, 5>());
 }
 
-/* Do sizes fit in int, and in a grid's dimensions, as the kernels count them? y is pooled. */
-static inline bool pool_counts_fit(const sdlf_tensor &x, const sdlf_tensor &y)
+/* Is there something to do, and do sizes fit in int and in a grid's dimensions, as the kernels count them? y is pooled. */
+static inline bool pool_counts_fit(const sdlf_tensor &x, const sdlf_tensor &w, const sdlf_tensor &y)
 {
     for (int i = 1; i < 4; i++) {
         if (x.shape.dim[i] > 32767 || y.shape.dim[i] > 32767) return false;
     }
-    return sdlf_tensor_count(&x) <= INT32_MAX && sdlf_tensor_count(&y) <= INT32_MAX;
+    const sdlf_tensor *all[] = {&x, &w, &y};
+    for (const sdlf_tensor *tensor : all) {
+        int64_t count = sdlf_tensor_count(tensor);
+        if (count < 1 || count > INT32_MAX - 1024) return false; /* a grid's last block may reach past the end */
+    }
+    return true;
 }
 
 #endif

@@ -121,6 +121,11 @@ static const sdlf_tensor &pooled_of(const sdlf_operation *op)
     return op->in[op->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD ? 2 : 1];
 }
 
+static const sdlf_tensor &weights_of(const sdlf_operation *op)
+{
+    return op->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD ? op->out[0] : op->in[1];
+}
+
 extern "C" bool conv2d_pool_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
 {
     const sdlf_window2d &window = op->conv2d_pool.window, &pool = op->conv2d_pool.pool;
@@ -128,5 +133,5 @@ extern "C" bool conv2d_pool_supports_cuda(const sdlf_calculator *, const sdlf_op
     bool fits = (side == 3 || side == 5) && window.size[1] == side && op->conv2d_pool.groups == 1;
     for (int i = 0; i < 2; i++)
         fits = fits && window.stride[i] == 1 && window.dilation[i] == 1 && pool.size[i] == 2 && pool.stride[i] == 2;
-    return fits && pool_counts_fit(op->in[0], pooled_of(op));
+    return fits && pool_counts_fit(op->in[0], weights_of(op), pooled_of(op));
 }

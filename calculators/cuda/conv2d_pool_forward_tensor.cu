@@ -124,7 +124,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward_tensor(poo
 
 bool cuda_conv2d_pool_forward_suits(const cuda_calculator *calculator, const pool_geometry &g, int side)
 {
-    return calculator->math != SDLF_MATH_FP32 && calculator->capability >= 80 && calculator->kernels >= 80 &&
+    return calculator->math != SDLF_MATH_FP32 && cuda_has_tensor_cores(calculator) &&
            memory_of(layout_of(calculator, g, side), g) <= calculator->shared_most;
 }
 

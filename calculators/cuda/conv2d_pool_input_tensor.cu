@@ -119,8 +119,7 @@ static int64_t memory_of(const input_product &p, int side)
 extern "C" bool cuda_conv2d_pool_input_suits(const cuda_calculator *calculator, const sdlf_operation *op,
                                              const sdlf_tensor *dy)
 {
-    return op->in[0].dtype == SDLF_FLOAT32 && calculator->math != SDLF_MATH_FP32 && calculator->capability >= 80 &&
-           calculator->kernels >= 80 &&
+    return op->in[0].dtype == SDLF_FLOAT32 && calculator->math != SDLF_MATH_FP32 && cuda_has_tensor_cores(calculator) &&
            memory_of(product_of(op, *dy), op->conv2d_pool.window.size[0]) <= calculator->shared_most;
 }
 

@@ -190,7 +190,7 @@ template <typename T> static void cut(pool_weights<T> &p, const cuda_calculator 
     while (p.lanes / 2 >= g.filters) p.lanes /= 2;
     int64_t wanted = (4 * calculator->multiprocessors + others - 1) / others,
             all = static_cast<int64_t>(g.batch) * p.pieces;
-    p.blocks = (int)(wanted < all ? wanted : all > 0 ? all : 1);
+    p.blocks = (int)(wanted < all ? wanted : all);
 }
 
 /* x, w and dy stand at different places in the kinds with and without update. */

@@ -63,6 +63,13 @@ static inline cudaStream_t cuda_stream(sdlf_calculator *calculator)
 
 extern const sdlf_queue_class cuda_queues;
 
+/* Are there tensor cores for tf32 and bfloat16, and kernels of ours that use them? */
+static inline bool cuda_has_tensor_cores(const cuda_calculator *calculator)
+{
+    int built = calculator->kernels < 0 ? -calculator->kernels : calculator->kernels;
+    return calculator->capability >= 80 && built >= 80;
+}
+
 /* SDLF_OK, or SDLF_ERROR_DEVICE (SDLF_ERROR_MEMORY where memory ran out) with what was tried and CUDA's own words. */
 sdlf_status cuda_check(cudaError_t error, const char *what);
 /* The same for the launch just made. */

@@ -209,7 +209,7 @@ static bool is_forward(const cuda_product_key *key)
 
 static bool suits_few_rows(const cuda_calculator *calculator, const cuda_product_key *key)
 {
-    bool tensor_cores = calculator->capability >= 80 && calculator->kernels >= 80;
+    bool tensor_cores = cuda_has_tensor_cores(calculator);
     return is_forward(key) && key->m <= FEW_ROWS && key->m * key->n * 4 <= CUDA_BLAS_WORKSPACE && key->n >= 64 &&
            key->n <= INT32_MAX && key->k >= 256 && key->k <= INT32_MAX && key->k % 4 == 0 && key->alignment[0] == 16 &&
            key->alignment[1] == 16 && calculator->shared_most >= (key->m > 64 ? 222 : 150) << 10 &&

@@ -24,7 +24,8 @@ static bool is_for_velocity(const sdlf_operation *op)
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
-    return is_narrow(op) || is_for_velocity(op);
+    bool empty = sdlf_tensor_count(&op->in[0]) == 0 || sdlf_tensor_count(&op->in[1]) == 0;
+    return !empty && (is_narrow(op) || is_for_velocity(op));
 }
 
 /* Will a sweep take less time than products, and are its copies of 16 bytes possible? */
@@ -32,7 +33,7 @@ static bool suits_sweep(const cuda_calculator *calculator, const sdlf_operation 
 {
     int64_t rows = op->in[0].shape.dim[0], inputs = op->in[0].shape.dim[1], units = op->in[1].shape.dim[1];
     uintptr_t addresses = (uintptr_t)op->in[1].data | (uintptr_t)op->out[0].data | (uintptr_t)op->out[1].data;
-    bool tensor_cores = calculator->capability >= 80 && calculator->kernels >= 80;
+    bool tensor_cores = cuda_has_tensor_cores(calculator);
     return op->out[0].dtype == SDLF_FLOAT32 && is_for_velocity(op) && rows <= SWEEP_MOST_ROWS && inputs % 4 == 0 &&
            units % 4 == 0 && addresses % 16 == 0 && (calculator->math == SDLF_MATH_FP32 || tensor_cores) &&
            calculator->shared_most >= (rows > 64 ? 150 : 90) << 10;

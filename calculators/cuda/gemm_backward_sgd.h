@@ -7,7 +7,7 @@
  * each tile it makes g (TILE,STRIP) = dy^T x, with x's strip kept all the way, and from g the new v and w; and it adds the
  * tile's part to dx (N,STRIP). So w and v are read once and written once, 16 U I bytes, and nothing else of that size moves:
  * at 4 TB/s 26 us for U = 1024, I = 6272, less what stays in the L2 cache. dy is read by every block, from L2. Tiles arrive by
- * asynchronous copies, two or three ahead. The order of every sum depends on the shapes alone. */
+ * asynchronous copies, two or three ahead. The order of every sum depends on the shapes and the device alone. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_H
 #define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_H
 

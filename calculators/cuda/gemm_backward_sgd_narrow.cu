@@ -39,7 +39,7 @@ template <int UNITS> static __global__ void __launch_bounds__(COLUMNS *LINES) sw
     float w[UNITS] = {}, g[UNITS] = {}, bias = 0, rate = *s.rate;
 #pragma unroll
     for (int u = 0; u < UNITS; u++) {
-        if (u < s.units && i < s.inputs) w[u] = s.w[u * s.inputs + i];
+        if (u < s.units && i < s.inputs) w[u] = s.w[static_cast<int64_t>(u) * s.inputs + i];
     }
     for (int64_t n0 = 0; n0 < s.rows; n0 += PIECE) {
         __syncthreads();
@@ -67,7 +67,7 @@ template <int UNITS> static __global__ void __launch_bounds__(COLUMNS *LINES) sw
     if (threadIdx.x < UNITS) shared.bias_parts[line][threadIdx.x] = bias;
     __syncthreads();
     if (line < s.units && i < s.inputs) {
-        int64_t at = line * s.inputs + i;
+        int64_t at = static_cast<int64_t>(line) * s.inputs + i;
         float v = s.v != nullptr ? s.v[at] : 0.0f;
         float sum = add_parts(&shared.parts[0][line][threadIdx.x], PARTS, UNITS * (COLUMNS + 1));
         move(s.w[at], v, sum, rate, s.rule, s.rule.decay);

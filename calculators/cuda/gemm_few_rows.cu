@@ -2,7 +2,7 @@
  * layer's forward pass at small batches, bound by the way of b through memory, 4 n k bytes.
  *
  * A block makes ROWS x 64 numbers of c over a part of k, so that there are enough blocks for the whole device; tiles of a and b,
- * 32 deep, arrive by asynchronous copies, three ahead. The parts' sums go to scratch memory, and a second kernel adds them in
+ * 64 deep, arrive by asynchronous copies, three ahead. The parts' sums go to scratch memory, and a second kernel adds them in
  * order and finishes. fp32: FMAs, a thread ROWS / 16 rows and 4 columns, 16 apart. Else tensor cores, factors rounded. */
 #include "calculators/cuda/gemm.h"
 #include "calculators/cuda/mma.cuh"

@@ -1,5 +1,5 @@
-/* What kernels with tensor cores share: products of small tiles by one warp, rounding of factors, asynchronous copies into
- * shared memory, and early launches.
+/* What kernels with tensor cores share: products of small tiles by one warp, rounding of factors, and asynchronous copies into
+ * shared memory.
  *
  * Fragments of mma.sync.m16n8k8 (one warp; lane = 4 g + t): A (16,8): a[0] = (g, t), a[1] = (g + 8, t), a[2] = (g, t + 4),
  * a[3] = (g + 8, t + 4); B (8,8): b[0] = (t, g), b[1] = (t + 4, g); C (16,8): c[0] = (g, 2t), c[1] = (g, 2t + 1),
