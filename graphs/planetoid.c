@@ -5,8 +5,8 @@
  *     labels.txt    a line a node: its class, from 0
  *     train.txt, val.txt, test.txt   a line a node that belongs to this part
  *
- * scripts/convert-planetoid.py writes them from the files of Z. Yang, W. Cohen, R. Salakhutdinov: Revisiting semi-supervised
- * learning with graph embeddings, 2016. A line that is empty in features.txt is a node without features. */
+ * The graphs and their parts are those of Z. Yang, W. Cohen, R. Salakhutdinov: Revisiting semi-supervised learning with graph
+ * embeddings, 2016. A line that is empty in features.txt is a node without features. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
