@@ -27,9 +27,9 @@ int64_t sdlf_shape_count(sdlf_shape shape)
 int64_t sdlf_shape_span(sdlf_shape shape, int first, int last)
 {
     assert(first >= 0 && last <= shape.rank);
-    int64_t product = 1;
-    for (int i = first; i < last; i++) product *= shape.dim[i];
-    return product;
+    uint64_t product = 1; /* wraps where an empty shape's other sizes are anything */
+    for (int i = first; i < last; i++) product *= (uint64_t)shape.dim[i];
+    return (int64_t)product;
 }
 
 bool sdlf_shape_equal(sdlf_shape a, sdlf_shape b)

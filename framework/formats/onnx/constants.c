@@ -120,7 +120,8 @@ static void fold_range(onnx_context *c)
         if (range.real)
             range.number[i] = from + (double)i * by;
         else
-            range.integer[i] = first.integer[0] + i * step.integer[0];
+            range.integer[i] = /* wraps, as integers of the standard do */
+                (int64_t)((uint64_t)first.integer[0] + (uint64_t)i * (uint64_t)step.integer[0]);
     }
     onnx_tensor tensor = onnx_store_numbers(c, &range, start->type);
     onnx_give_constant(c, 0, &tensor);

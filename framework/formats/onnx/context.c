@@ -144,20 +144,22 @@ sdlf_shape onnx_shape(onnx_context *c, int input)
 
 const onnx_tensor *onnx_known(onnx_context *c, int input)
 {
-    if (!onnx_ok(c)) return NULL;
+    static const double zero = 0;
+    static const onnx_tensor nothing = {.name = "", .type = ONNX_FLOAT, .data = &zero};
+    if (!onnx_ok(c)) return &nothing;
     if (onnx_is_constant(c, input)) return &c->input[input]->tensor;
     if (onnx_has(c, input))
         onnx_unsupported(c, "input %d, '%s', must be known when the model is made, and is computed", input,
                          text_show(c->input[input]->name).text);
     else
         onnx_wrong(c, "input %d is missing", input);
-    return NULL;
+    return &nothing;
 }
 
 onnx_list onnx_known_integers(onnx_context *c, int input)
 {
     const onnx_tensor *tensor = onnx_known(c, input);
-    if (tensor == NULL) return (onnx_list){NULL, -1};
+    if (!onnx_ok(c)) return (onnx_list){NULL, -1};
     if (tensor->count > 4096) {
         onnx_wrong(c, "input %d: a short list of integers was expected, found %s", input,
                    sdlf_shape_print(tensor->shape).text);
@@ -177,7 +179,7 @@ double onnx_known_number(onnx_context *c, int input, double fallback)
     if (!onnx_has(c, input)) return fallback;
     const onnx_tensor *tensor = onnx_known(c, input);
     double number = fallback;
-    if (tensor == NULL) return fallback;
+    if (!onnx_ok(c)) return fallback;
     if (tensor->count != 1) {
         onnx_wrong(c, "input %d: one number was expected, found %s", input, sdlf_shape_print(tensor->shape).text);
         return fallback;

@@ -29,10 +29,10 @@ onnx_tensor onnx_new_integers(onnx_context *c, const int64_t *item, int count)
 
 void onnx_steps(sdlf_shape shape, int64_t *step)
 {
-    int64_t next = 1;
+    uint64_t next = 1; /* of an empty shape, whose sizes may be anything, it wraps and is never used */
     for (int i = shape.rank - 1; i >= 0; i--) {
-        step[i] = next;
-        next *= shape.dim[i];
+        step[i] = (int64_t)next;
+        next *= (uint64_t)shape.dim[i];
     }
 }
 
@@ -93,6 +93,13 @@ onnx_numbers onnx_new_numbers(onnx_context *c, bool real, sdlf_shape shape)
     return numbers;
 }
 
+int64_t onnx_to_integer(double value)
+{
+    int64_t integer;
+    sdlf_convert(SDLF_INT64, &integer, SDLF_FLOAT64, &value, 1);
+    return integer;
+}
+
 onnx_numbers onnx_load_numbers(onnx_context *c, const onnx_tensor *tensor)
 {
     onnx_numbers numbers = onnx_new_numbers(c, is_real(tensor->type), tensor->shape);
@@ -113,7 +120,7 @@ onnx_tensor onnx_store_numbers(onnx_context *c, const onnx_numbers *numbers, onn
         return tensor;
     }
     for (int64_t i = 0; i < tensor.count; i++) { /* integers of other widths: their low bytes */
-        int64_t value = numbers->real ? (int64_t)numbers->number[i] : numbers->integer[i];
+        int64_t value = numbers->real ? onnx_to_integer(numbers->number[i]) : numbers->integer[i];
         memcpy((char *)tensor.data + (size_t)i * size, &value, size);
     }
     return tensor;

@@ -32,6 +32,8 @@ typedef struct onnx_numbers {
     int64_t *integer; /* unless `real` */
     double *number;   /* if `real` */
 } onnx_numbers;
+/* Toward zero, saturating; NaN becomes 0. */
+int64_t onnx_to_integer(double value);
 onnx_numbers onnx_load_numbers(onnx_context *c, const onnx_tensor *tensor);
 onnx_tensor onnx_store_numbers(onnx_context *c, const onnx_numbers *numbers, onnx_type type);
 onnx_numbers onnx_new_numbers(onnx_context *c, bool real, sdlf_shape shape);

@@ -40,7 +40,9 @@ static int64_t max_i(int64_t a, int64_t b)
 }
 static int64_t mod_i(int64_t a, int64_t b)
 {
-    return b == 0 || b == -1 ? 0 : (a % b + b) % b;
+    if (b == 0 || b == -1) return 0;
+    int64_t rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 static int64_t equal_i(int64_t a, int64_t b)
 {
@@ -72,7 +74,7 @@ static int64_t or_i(int64_t a, int64_t b)
 }
 static int64_t pow_i(int64_t a, int64_t b)
 {
-    return (int64_t)pow((double)a, (double)b);
+    return onnx_to_integer(pow((double)a, (double)b));
 }
 static double add_r(double a, double b)
 {
@@ -274,6 +276,10 @@ void onnx_fold_reduce(onnx_context *c)
         return;
     }
     for (int i = 0; i < axes.count; i++) gone[onnx_axis(c, axes.item[i], x.shape.rank)] = true;
+    if (!onnx_ok(c) || x.count == 0) {
+        onnx_unsupported(c, "of a constant without elements");
+        return;
+    }
     int64_t step[SDLF_MAX_RANK], next = 1;
     sdlf_shape kept = SDLF_SCALAR;
     for (int i = x.shape.rank - 1; i >= 0; i--) {
@@ -284,10 +290,7 @@ void onnx_fold_reduce(onnx_context *c)
     for (int i = 0; i < x.shape.rank; i++)
         if (!gone[i] || keep) kept.dim[kept.rank++] = gone[i] ? 1 : x.shape.dim[i];
     onnx_numbers y = onnx_new_numbers(c, x.real, kept);
-    if (!onnx_ok(c) || y.count == 0 || x.count == 0) {
-        onnx_unsupported(c, "of a constant without elements");
-        return;
-    }
+    if (!onnx_ok(c)) return;
     const char *name = c->type->type;
     size_t at = strcmp(name, "ReduceProd") == 0  ? 2
                 : strcmp(name, "ReduceMin") == 0 ? 6

@@ -55,7 +55,9 @@ static void convert_gather(onnx_context *c)
     int axis = onnx_axis(c, onnx_integer(c, "axis", 0), x.rank);
     sdlf_shape shape = gathered(c, x, axis, indices);
     if (onnx_ok(c) && onnx_is_constant(c, 1) && onnx_known(c, 1)->count == 1) {
-        int64_t at = row(c, onnx_known_integers(c, 1).item[0], x.dim[axis]);
+        onnx_list index = onnx_known_integers(c, 1);
+        if (!onnx_ok(c)) return;
+        int64_t at = row(c, index.item[0], x.dim[axis]);
         sdlf_slice_options options = {
             .axes = sdlf_shape(axis), .start = sdlf_shape(at), .end = sdlf_shape(at + 1), .step = sdlf_shape(1)};
         onnx_flow y = onnx_in(c, 0);

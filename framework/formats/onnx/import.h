@@ -169,7 +169,7 @@ const Onnx__AttributeProto *onnx_attribute(const onnx_context *c, const char *na
 bool onnx_has(const onnx_context *c, int input);
 /* Input i as a flow; a constant becomes a layer. */
 onnx_flow onnx_in(onnx_context *c, int input);
-/* Input i's elements; NULL after a failure. */
+/* Input i's elements, never NULL: after a failure a tensor without any. */
 const onnx_tensor *onnx_known(onnx_context *c, int input);
 onnx_list onnx_known_integers(onnx_context *c, int input);
 double onnx_known_number(onnx_context *c, int input, double fallback);

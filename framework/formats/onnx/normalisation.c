@@ -24,10 +24,10 @@ static void convert_batch_norm(onnx_context *c)
     onnx_flow y = onnx_layer(c, "batch_norm2d", &options, &image, 1);
     for (int i = 0; i < 4; i++) {
         const onnx_tensor *tensor = onnx_known(c, 1 + i);
-        if (tensor != NULL && tensor->count != x.shape.dim[1])
+        if (tensor->count != x.shape.dim[1])
             onnx_wrong(c, "input %d is %s; one number for each of %lld channels was expected", 1 + i,
                        sdlf_shape_print(tensor->shape).text, (long long)x.shape.dim[1]);
-        if (tensor != NULL) onnx_fill_with(c, y, parameters[i], (onnx_fill){.tensor = *tensor});
+        onnx_fill_with(c, y, parameters[i], (onnx_fill){.tensor = *tensor});
     }
     onnx_give(c, 0, onnx_reshape(c, y, x.shape));
 }

@@ -9,12 +9,12 @@ static void fold_concat(onnx_context *c)
 {
     sdlf_shape shape = onnx_shape(c, 0);
     int axis = onnx_axis(c, onnx_integer(c, "axis", 0), shape.rank);
-    onnx_type type = onnx_ok(c) ? onnx_known(c, 0)->type : ONNX_FLOAT;
+    onnx_type type = onnx_known(c, 0)->type;
     for (int i = 1; i < c->input_count && onnx_ok(c); i++) {
         const onnx_tensor *part = onnx_known(c, i);
-        bool fits = part != NULL && part->type == type && part->shape.rank == shape.rank;
+        bool fits = part->type == type && part->shape.rank == shape.rank;
         for (int d = 0; d < shape.rank && fits; d++) fits = d == axis || part->shape.dim[d] == shape.dim[d];
-        if (!fits)
+        if (!fits || part->shape.dim[axis] > INT64_MAX - shape.dim[axis])
             onnx_wrong(c, "inputs 0 and %d do not fit together", i);
         else
             shape.dim[axis] += part->shape.dim[axis];
