@@ -101,6 +101,19 @@ const char *sdlf_calculator_algorithm(const sdlf_calculator *calculator, const s
     return slot->algorithms[told ? slot->automatic(calculator, operation) : operation->algorithm];
 }
 
+sdlf_algorithm_note sdlf_calculator_note(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_kernel_slot *slot = slot_of(calculator, operation);
+    bool told = slot && slot->notes && slot->algorithms && has_algorithm(slot, operation->algorithm);
+    return told ? slot->notes[operation->algorithm] : (sdlf_algorithm_note){.summary = NULL};
+}
+
+sdlf_cost sdlf_calculator_work(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_kernel_slot *slot = slot_of(calculator, operation);
+    return slot && slot->work ? slot->work(calculator, operation) : sdlf_operation_cost(operation);
+}
+
 /* Operand `index` of inputs and outputs, counted through. */
 static const sdlf_tensor *operand_at(const sdlf_operation *operation, int index)
 {

@@ -138,7 +138,8 @@ sdlf_status race_run(race_result *result, sdlf_calculator *calculator, const sdl
         bool ran = false;
         double seconds = 0;
         bound.algorithm = i;
-        if (!sdlf_calculator_supports(calculator, &bound)) continue;
+        if (!sdlf_calculator_supports(calculator, &bound) || sdlf_calculator_note(calculator, &bound).on_request)
+            continue;
         status = try_algorithm(calculator, bound, best, &seconds, &ran);
         if (!ran) continue;
         result->ran[result->count] = i;

@@ -263,6 +263,46 @@ static void memory_of_operands_is_checked(void)
     CHECK_OK(sdlf_calculator_run(&fake.base, &empty));
 }
 
+/* Notes follow the names; what is not told is what the operation itself asks for. */
+static void algorithms_are_described(void)
+{
+    sdlf_calculator *cpu = NULL, *reference = NULL;
+    CHECK_OK(sdlf_calculator_open(&cpu, "cpu", NULL));
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    sdlf_operation conv = {.kind = SDLF_CONV2D_FORWARD,
+                           .in = {sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 2, 5, 6), NULL),
+                                  sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(3, 2, 3, 3), NULL)},
+                           .out = {sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 3, 5, 6), NULL)},
+                           .conv2d = {.window = {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}, .groups = 1}};
+    sdlf_cost asked = sdlf_operation_cost(&conv);
+    CHECK_EQUAL(asked.flops, 2 * 3 * 30 * 18);
+    const sdlf_kernel_slot *slot = &cpu->type->kernel[SDLF_CONV2D_FORWARD];
+    for (int i = 0; slot->algorithms[i]; i++) {
+        conv.algorithm = i;
+        sdlf_algorithm_note note = sdlf_calculator_note(cpu, &conv);
+        CHECK(note.summary && strlen(note.summary) > 0);
+        bool request = strcmp(slot->algorithms[i], "naive") == 0 || strncmp(slot->algorithms[i], "winograd", 8) == 0;
+        CHECK(note.on_request == request);
+        sdlf_cost work = sdlf_calculator_work(cpu, &conv);
+        if (strcmp(slot->algorithms[i], "im2col") == 0) { /* the patches, written and read */
+            CHECK_EQUAL(work.bytes, asked.bytes + 2 * 18 * 30 * 4);
+            CHECK_EQUAL(work.flops, asked.flops);
+        }
+        if (strcmp(slot->algorithms[i], "winograd-4x4") == 0) { /* 2 tiles by 2 */
+            CHECK_EQUAL(work.bytes, asked.bytes + 2 * 36 * (3 * 2 + 4 * (2 + 3)) * 4);
+            CHECK_EQUAL(work.flops, 3 * 2 * 108 + 4 * (2 * 228 + 3 * 130) + 2 * 36 * 4 * 3 * 2);
+        }
+    }
+    conv.algorithm = 0;
+    CHECK(sdlf_calculator_note(reference, &conv).summary == NULL);
+    CHECK_EQUAL(sdlf_calculator_work(reference, &conv).flops, asked.flops);
+    CHECK_EQUAL(sdlf_calculator_work(reference, &conv).bytes, asked.bytes);
+    conv.algorithm = 99;
+    CHECK(sdlf_calculator_note(cpu, &conv).summary == NULL);
+    sdlf_calculator_close(reference);
+    sdlf_calculator_close(cpu);
+}
+
 int main(void)
 {
     RUN(classes_are_listed);
@@ -273,5 +313,6 @@ int main(void)
     RUN(workspace_is_taken_and_given_back);
     RUN(what_is_not_supported_is_refused);
     RUN(memory_of_operands_is_checked);
+    RUN(algorithms_are_described);
     return test_summary();
 }

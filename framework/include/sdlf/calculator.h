@@ -38,6 +38,15 @@ typedef struct sdlf_calculator_options {
  * `synchronize`. Fails only for reasons of the device. */
 typedef sdlf_status sdlf_kernel(sdlf_calculator *calculator, const sdlf_operation *operation);
 
+/* What there is to know of an algorithm beside its name. */
+typedef struct sdlf_algorithm_note {
+    const char *summary; /* one line: how it computes */
+    const char *takes;   /* the operations that it takes: "3x3 windows, stride 1"; NULL: any */
+    /* It runs where it is asked for by name, and there alone: "auto" never takes it, and it is in no race for a plan file. For
+     * those that are there to be compared with, or that give up accuracy. */
+    bool on_request;
+} sdlf_algorithm_note;
+
 typedef struct sdlf_kernel_slot {
     sdlf_kernel *run; /* NULL: this calculator has no such operation; a plan that needs it is refused */
     /* Will `run` take this one? Optional; NULL: every operation that passes its check. */
@@ -46,6 +55,11 @@ typedef struct sdlf_kernel_slot {
     int64_t (*workspace)(const sdlf_calculator *calculator, const sdlf_operation *operation);
     /* Names of the algorithms, NULL-terminated; operation->algorithm indexes it; [0] is "auto". Optional. */
     const char *const *algorithms;
+    /* Of each algorithm, in the same order. Optional; NULL: there is nothing to say. */
+    const sdlf_algorithm_note *notes;
+    /* All that operation->algorithm computes and moves: its own arithmetic, every operand once, and every array that it makes on
+     * the way, written and read. Optional; NULL: what the operation itself asks for (sdlf_operation_cost). */
+    sdlf_cost (*work)(const sdlf_calculator *calculator, const sdlf_operation *operation);
     /* The index of the algorithm that "auto" takes for this one. Optional; NULL: it is not told. */
     int (*automatic)(const sdlf_calculator *calculator, const sdlf_operation *operation);
 } sdlf_kernel_slot;
@@ -151,6 +165,12 @@ sdlf_status sdlf_calculator_run(sdlf_calculator *calculator, const sdlf_operatio
 /* The name of the algorithm that would compute the operation, "auto" where a calculator does not tell what that takes; NULL
  * where there is one way alone. Belongs to the calculator's class. */
 const char *sdlf_calculator_algorithm(const sdlf_calculator *calculator, const sdlf_operation *operation);
+
+/* What is known of operation->algorithm; all zero where the calculator says nothing. */
+sdlf_algorithm_note sdlf_calculator_note(const sdlf_calculator *calculator, const sdlf_operation *operation);
+
+/* What operation->algorithm computes and moves, or what the operation asks for where the calculator does not tell. */
+sdlf_cost sdlf_calculator_work(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 bool sdlf_calculator_shares_memory(const sdlf_calculator *a, const sdlf_calculator *b);
 
