@@ -1,5 +1,6 @@
 /* The cpu calculator's class: opening, memory, and the way from an operation to its kernel. See cpu.h for the plan. */
 #include "calculators/cpu/cpu.h"
+#include "calculators/cpu/conv2d_algorithms.h"
 #include "calculators/matmul.h"
 
 #include <inttypes.h>
@@ -158,7 +159,6 @@ static int64_t resample_workspace(const sdlf_calculator *calculator, const sdlf_
     return cpu_resample_moves(operation) ? 0 : workspace(calculator, operation);
 }
 
-static const char *const convolution_algorithms[] = {"auto", "direct", "im2col", NULL};
 static const char *const gemm_algorithms[] = {"auto", "built-in", "library", NULL};
 
 const sdlf_calculator_class sdlf_cpu_calculator_class =
@@ -185,12 +185,16 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                 [SDLF_SPMM_CSR] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_REDUCE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_ADD] = {.run = run, .supports = supports, .workspace = workspace},
-                [SDLF_CONV2D_FORWARD] =
-                    {.run = run, .supports = supports, .workspace = workspace, .algorithms = convolution_algorithms},
+                [SDLF_CONV2D_FORWARD] = {.run = run,
+                                         .supports = supports,
+                                         .workspace = workspace,
+                                         .algorithms = cpu_conv2d_algorithms,
+                                         .notes = cpu_conv2d_notes,
+                                         .work = cpu_conv2d_work},
                 [SDLF_CONV2D_BACKWARD_INPUT] =
-                    {.run = run, .supports = supports, .workspace = workspace, .algorithms = convolution_algorithms},
+                    {.run = run, .supports = supports, .workspace = workspace, .algorithms = cpu_conv2d_algorithms},
                 [SDLF_CONV2D_BACKWARD_WEIGHTS] =
-                    {.run = run, .supports = supports, .workspace = workspace, .algorithms = convolution_algorithms},
+                    {.run = run, .supports = supports, .workspace = workspace, .algorithms = cpu_conv2d_algorithms},
                 [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_MAX_POOL2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},

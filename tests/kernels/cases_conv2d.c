@@ -127,6 +127,9 @@ static const geometry geometries[] = {
     {1, 2, 40, 43, 3, {11, 9}, {1, 2}, {3, 4}, {5, 5}, {5, 5}, 1},  /* a large dilated window */
     {1, 2, 33, 20, 3, {17, 15}, {2, 1}, {1, 1}, {8, 7}, {8, 7}, 1}, /* 32 rows and columns */
     {2, 3, 9, 9, 4, {3, 3}, {1, 1}, {1, 1}, {5, 4}, {4, 5}, 1},     /* more padding than window */
+    {1, 5, 3, 3, 2, {3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},     /* one output of 3x3 */
+    {3, 2, 6, 131, 3, {3, 3}, {1, 1}, {1, 1}, {1, 0}, {0, 1}, 1},   /* a wide image */
+    {2, 530, 3, 5, 9, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* more channels than a product takes at once */
 };
 
 /* Enough pixels to fill a large device with the largest tiles. */

@@ -1,13 +1,21 @@
 /* conv2d_forward, conv2d_backward_input, conv2d_backward_weights: which algorithm. Contracts: <sdlf/operation.h>. */
+#include "calculators/cpu/conv2d_algorithms.h"
+#include "calculators/cpu/kernels/conv2d_naive.h"
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/kernels.h"
+#include "calculators/cpu/kernels/winograd.h"
 
-/* operation->algorithm, as the calculator's class names them. */
-enum { AUTO, DIRECT, IM2COL };
+enum { AUTO = CPU_CONV2D_AUTO, DIRECT = CPU_CONV2D_DIRECT, IM2COL = CPU_CONV2D_IM2COL };
 
 static bool is_depthwise(const convolution *v, int algorithm)
 {
-    return algorithm != IM2COL && depthwise_takes(v);
+    return (algorithm == AUTO || algorithm == DIRECT) && depthwise_takes(v);
+}
+
+/* Forward alone, and only when asked for by name. */
+static bool is_on_request(int algorithm)
+{
+    return algorithm == CPU_CONV2D_NAIVE || cpu_conv2d_winograd(algorithm) != 0;
 }
 
 static bool is_direct(const convolution *v, int algorithm)
@@ -19,6 +27,7 @@ static bool is_direct(const convolution *v, int algorithm)
 /* im2col takes everything; direct was asked for by name. */
 static bool supports(const convolution *v, int algorithm)
 {
+    if (is_on_request(algorithm)) return false;
     return algorithm != DIRECT || direct_takes_cpu(v) || depthwise_takes(v);
 }
 
@@ -37,7 +46,9 @@ static convolution of_operation(const sdlf_operation *operation, const sdlf_tens
 int64_t conv2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
-    if (is_depthwise(&v, operation->algorithm)) return 0;
+    int winograd = cpu_conv2d_winograd(operation->algorithm);
+    if (is_depthwise(&v, operation->algorithm) || operation->algorithm == CPU_CONV2D_NAIVE) return 0;
+    if (winograd) return bytes_of(calculator, winograd_forward_space_cpu(&v, winograd));
     bool direct = is_direct(&v, operation->algorithm);
     return bytes_of(calculator, direct ? direct_forward_space_cpu(&v, NULL) : im2col_forward_space_cpu(&v));
 }
@@ -46,7 +57,8 @@ bool conv2d_forward_supports_cpu(const sdlf_calculator *calculator, const sdlf_o
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
     (void)calculator;
-    return supports(&v, operation->algorithm);
+    if (cpu_conv2d_winograd(operation->algorithm)) return winograd_takes_cpu(&v);
+    return operation->algorithm == CPU_CONV2D_NAIVE || supports(&v, operation->algorithm);
 }
 
 sdlf_status conv2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -58,7 +70,12 @@ sdlf_status conv2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation
                                    .residual = input(operation, 3),
                                    .y = output(operation, 0),
                                    .activation = operation->conv2d.activation};
-    if (is_depthwise(&forward.v, operation->algorithm)) {
+    int winograd = cpu_conv2d_winograd(operation->algorithm);
+    if (operation->algorithm == CPU_CONV2D_NAIVE) {
+        conv2d_naive_forward_cpu(cpu_from(calculator), &forward);
+    } else if (winograd) {
+        winograd_forward_cpu(cpu_from(calculator), &forward, winograd, operation->workspace.data);
+    } else if (is_depthwise(&forward.v, operation->algorithm)) {
         depthwise_forward_cpu(cpu_from(calculator), &forward);
     } else if (is_direct(&forward.v, operation->algorithm)) {
         direct_forward_cpu(cpu_from(calculator), &forward, NULL, operation->workspace.data);
