@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Make the small ONNX models under tests/onnx/fixtures, with inputs and the outputs that onnxruntime computes.
 
-    scripts/make-onnx-fixtures.py [FOLDER]
+    scripts/make-onnx-fixtures.py [FOLDER [NAME ...]]
 
 Needs the packages onnx, onnxruntime and numpy. Weights are drawn from fixed seeds; each model is a few kilobytes.
 """
@@ -33,8 +33,8 @@ class Graph:
         self.weights.append(numpy_helper.from_array(np.asarray(values, dtype), name))
         return name
 
-    def node(self, kind, inputs, output, **attributes):
-        self.nodes.append(helper.make_node(kind, inputs, [output], name=output + "_node", **attributes))
+    def node(self, kind, inputs, output, *more, **attributes):
+        self.nodes.append(helper.make_node(kind, inputs, [output, *more], name=output + "_node", **attributes))
         return output
 
     def model(self, name, inputs, outputs, opset):
@@ -128,7 +128,48 @@ def external():
     return g.model("external", [("x", FLOAT, ["N", 8])], [("y", FLOAT, ["N", 6])], 13), {"N": 1}
 
 
-FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "rows": rows, "external": external}
+def volume():
+    """Windows over three dimensions: strides, dilations, groups and paddings that differ along each; the places of maxima."""
+    g = Graph(6)
+    g.node("Conv", ["x", g.weight("w1", 4, 1, 3, 2, 3), g.weight("b1", 4)], "c", kernel_shape=[3, 2, 3], group=2,
+           strides=[2, 1, 2], pads=[1, 0, 1, 1, 1, 0], dilations=[1, 2, 1])
+    g.node("Relu", ["c"], "r")
+    g.node("ConvTranspose", ["r", g.weight("w2", 4, 2, 2, 3, 3), g.weight("b2", 2)], "t", kernel_shape=[2, 3, 3],
+           strides=[3, 2, 1], pads=[1, 1, 0, 0, 2, 1], output_padding=[1, 0, 0])
+    g.node("AveragePool", ["t"], "a", kernel_shape=[2, 3, 2], strides=[2, 2, 1], pads=[0, 1, 1, 0, 1, 0], ceil_mode=1)
+    g.node("MaxPool", ["a"], "m", "where", kernel_shape=[2, 2, 2], strides=[1, 2, 1], pads=[1, 0, 0, 0, 1, 0])
+    g.node("Cast", ["where"], "places", to=FLOAT)
+    return g.model("volume", [("x", FLOAT, [1, 2, 6, 6, 7])],
+                   [("m", FLOAT, [None] * 5), ("places", FLOAT, [None] * 5)], 17), {}
+
+
+def integers():
+    """Weights that are stored quantised, arithmetic of integers, constants that float32 does not hold."""
+    g = Graph(7)
+    g.constant("w", g.random.integers(-128, 128, (3, 2, 3, 3)), np.int8)
+    g.constant("ws", [0.01, 0.02, 0.005], np.float32)
+    g.constant("wz", [0, 3, -2], np.int8)
+    g.node("DequantizeLinear", ["w", "ws", "wz"], "weight", axis=0)
+    g.constant("xs", 0.03, np.float32)
+    g.constant("xz", 120, np.uint8)
+    g.node("QuantizeLinear", ["x", "xs", "xz"], "q")
+    g.node("DequantizeLinear", ["q", "xs", "xz"], "d")
+    g.node("Conv", ["d", "weight"], "y", kernel_shape=[3, 3])
+    g.node("Cast", ["q"], "numbers", to=INT64)
+    g.node("Mul", ["numbers", g.constant("large", [2**40 + 1])], "product")
+    g.node("ReduceMax", ["product"], "most", axes=[2, 3], keepdims=1)
+    g.node("Sub", ["most", "product"], "less")
+    g.node("ReduceSum", ["less", g.constant("axes", [1, 3])], "sum", keepdims=0)
+    g.node("Div", ["sum", "large"], "quotient")
+    g.node("ArgMin", ["less"], "best", axis=2)
+    g.node("Pow", ["best", g.constant("two", 2.0, np.float32)], "square")
+    g.node("Cast", ["quotient"], "sums", to=FLOAT)
+    g.node("Cast", ["square"], "places", to=FLOAT)
+    return g.model("integers", [("x", FLOAT, ["N", 2, 5, 6])],
+                   [("y", FLOAT, [None] * 4), ("sums", FLOAT, [None] * 2), ("places", FLOAT, [None] * 4)], 13), {"N": 1}
+
+
+FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "rows": rows, "external": external, "volume": volume, "integers": integers}
 
 
 def write(folder, name, model, sizes):
@@ -154,6 +195,8 @@ def write(folder, name, model, sizes):
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else ROOT
     for name, make in FIXTURES.items():
+        if sys.argv[2:] and name not in sys.argv[2:]:
+            continue
         model, sizes = make()
         write(folder, name, model, sizes)
 

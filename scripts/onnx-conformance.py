@@ -12,6 +12,8 @@ first node's. It is
     unsupported   SDLF refused the model, and said why
     failed        anything else
 
+Tests of which a later release of the package has other expectations are left out (CORRECTED).
+
 --table writes the page: passed, failed and unsupported for every operator that SDLF knows. The exit status is 1 if any
 test failed.
 """
@@ -33,12 +35,19 @@ except ImportError:
 FOLDER = os.path.join(os.path.dirname(onnx.backend.test.__file__), "data", "node")
 
 
+# Named as in 1.17, with what became of them.
+CORRECTED = {
+    "averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True":
+        "its expected output counts what rounding up adds to the padding; the reference of onnx 1.23, like onnxruntime, does not",
+}
+
+
 def cases(only):
     """(operator, name, model, folders of data) of every node test."""
     for folder in sorted(glob.glob(os.path.join(FOLDER, "test_*"))):
         path = os.path.join(folder, "model.onnx")
         data = sorted(glob.glob(os.path.join(folder, "test_data_set_*")))
-        if not os.path.exists(path) or not data:
+        if not os.path.exists(path) or not data or os.path.basename(folder)[5:] in CORRECTED:
             continue
         model = onnx.load(path, load_external_data=False)
         types = [node.op_type for node in model.graph.node]
@@ -124,6 +133,7 @@ says how models are read.
         if reasons:
             out.write("\n## What is unsupported, and why\n\n| operator | test | | reason |\n|---|---|---|---|\n")
             out.write("\n".join(reasons) + "\n")
+        out.write("\nLeft out:\n\n" + "".join(f"- {name}: {why}.\n" for name, why in CORRECTED.items()))
 
 
 def main():

@@ -95,7 +95,7 @@ static void run_fixture(const char *name, const char *calculator_name, sdlf_dtyp
     run_model(fixture(name, "model.onnx"), fixture(name, "."), calculator_name, dtype);
 }
 
-static const char *const fixtures[] = {"small_cnn", "residual", "moves", "rows", "external"};
+static const char *const fixtures[] = {"small_cnn", "residual", "moves", "rows", "external", "volume", "integers"};
 enum { FIXTURE_COUNT = sizeof fixtures / sizeof fixtures[0] };
 
 static void fixtures_run_everywhere(void)
@@ -148,6 +148,20 @@ static void the_batch_is_the_plans(void)
     CHECK_OK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = calculator}));
     CHECK_OK(sdlf_plan_output(plan, "class", &binding));
     CHECK(sdlf_shape_equal(binding.tensor.shape, sdlf_shape(3, 10)));
+    sdlf_plan_free(plan);
+    sdlf_calculator_close(calculator);
+    sdlf_model_free(model);
+}
+
+/* Places of maxima are counted through the whole input, batch and all: a plan for another batch is refused. */
+static void places_are_for_one_batch(void)
+{
+    sdlf_model *model;
+    sdlf_calculator *calculator;
+    sdlf_plan *plan;
+    CHECK_OK(sdlf_model_from_onnx(&model, fixture("volume", "model.onnx"), NULL));
+    CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
+    CHECK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 2, .forward = calculator}) == SDLF_ERROR_SHAPE);
     sdlf_plan_free(plan);
     sdlf_calculator_close(calculator);
     sdlf_model_free(model);
@@ -408,6 +422,8 @@ static sdlf_status attempt(void *argument)
 static void running_out_of_memory_is_survived(void)
 {
     test_every_allocation("import", attempt, (void *)fixture("moves", "model.onnx"));
+    test_every_allocation("import of windows over three dimensions", attempt, (void *)fixture("volume", "model.onnx"));
+    test_every_allocation("import of quantised weights", attempt, (void *)fixture("integers", "model.onnx"));
     test_every_allocation("import with external data", attempt, (void *)fixture("external", "model.onnx"));
 }
 
@@ -425,6 +441,7 @@ int main(void)
     RUN(fixtures_run_everywhere);
     RUN(a_published_network_runs);
     RUN(the_batch_is_the_plans);
+    RUN(places_are_for_one_batch);
     RUN(biases_are_taken_in);
     RUN(a_report_says_what_is_there);
     RUN(graphs_that_are_wrong_are_told);

@@ -88,9 +88,40 @@ static void convert_binary(onnx_context *c)
         return;
     }
     onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
-    if (function == SDLF_LAYER_POWER && onnx_ok(c) && operands[0].dtype != operands[1].dtype)
-        operands[1] = onnx_cast(c, operands[1], operands[0].dtype);
     onnx_give(c, 0, apply(c, function, operands));
+}
+
+/* Integers to the power of floats: exactly where the exponent is whole, else as floats, cut off toward zero. */
+static onnx_flow mixed_power(onnx_context *c, const onnx_flow *operands)
+{
+    onnx_flow base = operands[0], exponent = operands[1];
+    onnx_flow as_floats[] = {onnx_cast(c, base, SDLF_FLOAT32), exponent};
+    onnx_flow as_integers[] = {base, onnx_cast(c, exponent, base.dtype)};
+    onnx_flow floor = onnx_layer(c, "unary", &(sdlf_unary_options){.function = SDLF_UNARY_FLOOR}, &exponent, 1);
+    onnx_flow both[] = {exponent, floor};
+    onnx_flow chosen[] = {onnx_binary(c, "equal", both), onnx_binary(c, "pow", as_integers),
+                          onnx_cast(c, onnx_binary(c, "pow", as_floats), base.dtype)};
+    return onnx_layer(c, "select", NULL, chosen, 3);
+}
+
+/* The exponent may be of another type than the base, whose type the result has. */
+static void convert_power(onnx_context *c)
+{
+    onnx_type types[2] = {ONNX_UNDEFINED, ONNX_UNDEFINED};
+    for (int i = 0; i < 2; i++)
+        types[i] = onnx_is_constant(c, i) ? c->input[i]->tensor.type : onnx_type_of(c->input[i]->flow.dtype);
+    sdlf_dtype base = onnx_type_dtype(types[0]), exponent = onnx_type_dtype(types[1]);
+    if (base == exponent || (sdlf_dtype_is_float(base) && sdlf_dtype_is_float(exponent))) {
+        convert_binary(c);
+        return;
+    }
+    onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
+    if (onnx_ok(c) && sdlf_dtype_is_float(exponent)) {
+        onnx_give(c, 0, mixed_power(c, operands));
+        return;
+    }
+    operands[1] = onnx_cast(c, operands[1], base);
+    onnx_give(c, 0, apply(c, SDLF_LAYER_POWER, operands));
 }
 
 /* Sum, Mean, Min, Max of any number of operands, one after the other. */
@@ -126,7 +157,13 @@ const onnx_operator onnx_binary_operators[] = {
     {.type = "Sub", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
     {.type = "Mul", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
     {.type = "Div", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
-    {.type = "Pow", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
+    {.type = "Pow",
+     .since = 7,
+     .minimum_inputs = 2,
+     .maximum_inputs = 2,
+     .attributes = " ",
+     .convert = convert_power,
+     .fold = onnx_fold_binary},
     {.type = "PRelu", .since = 7, TWO_INPUTS},
     {.type = "Equal", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
     {.type = "Greater", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},

@@ -18,24 +18,38 @@ int onnx_dtype_choice(sdlf_dtype dtype)
     }
 }
 
+enum { EXACT = 1 << 24 };
+
 /* Parameters are float32: integers beyond 2^24 would not be the same afterwards. */
-static bool survives(onnx_context *c, const onnx_tensor *tensor)
+static bool survives(const onnx_tensor *tensor)
 {
-    enum { BLOCK = 256, EXACT = 1 << 24 };
+    enum { BLOCK = 256 };
     int64_t block[BLOCK];
     if (sdlf_dtype_is_float(onnx_type_dtype(tensor->type))) return true;
     for (int64_t i = 0; i < tensor->count; i += BLOCK) {
         int64_t length = tensor->count - i < BLOCK ? tensor->count - i : BLOCK;
         onnx_tensor_convert(tensor, i, length, SDLF_INT64, block);
-        for (int64_t k = 0; k < length; k++) {
-            if (block[k] >= -EXACT && block[k] <= EXACT) continue;
-            onnx_unsupported(c, "a constant of integers that holds %lld: beyond 2^24 they are not exact",
-                             (long long)block[k]);
-            return false;
-        }
+        for (int64_t k = 0; k < length; k++)
+            if (block[k] < -EXACT || block[k] > EXACT) return false;
         if (tensor->uniform) break;
     }
     return true;
+}
+
+/* A constant of large integers: what is above 24 bits times 2^24, plus the 24 bits. The upper part may be large again. */
+static onnx_flow in_parts(onnx_context *c, const onnx_tensor *tensor)
+{
+    onnx_numbers high = onnx_load_numbers(c, tensor), low = onnx_load_numbers(c, tensor);
+    if (!onnx_ok(c)) return no_flow;
+    for (int64_t i = 0; i < high.count; i++) {
+        int64_t rest = high.integer[i] % EXACT;
+        low.integer[i] = rest;
+        high.integer[i] = high.integer[i] / EXACT;
+    }
+    onnx_tensor upper = onnx_store_numbers(c, &high, tensor->type), lower = onnx_store_numbers(c, &low, tensor->type);
+    onnx_flow terms[] = {onnx_with_number(c, "mul", onnx_constant_layer(c, &upper), EXACT),
+                         onnx_constant_layer(c, &lower)};
+    return onnx_binary(c, "add", terms);
 }
 
 onnx_flow onnx_constant_layer(onnx_context *c, const onnx_tensor *tensor)
@@ -47,7 +61,7 @@ onnx_flow onnx_constant_layer(onnx_context *c, const onnx_tensor *tensor)
                          sdlf_shape_print(tensor->shape).text);
         return no_flow;
     }
-    if (!survives(c, tensor)) return no_flow;
+    if (!survives(tensor)) return in_parts(c, tensor);
     onnx_flow flow = onnx_layer(c, "value", &(sdlf_value_options){.shape = tensor->shape, .dtype = dtype}, NULL, 0);
     onnx_fill_with(c, flow, "value", (onnx_fill){.tensor = *tensor});
     return flow;

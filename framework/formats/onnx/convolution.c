@@ -1,4 +1,4 @@
-/* Conv and ConvTranspose. (N,C,L) is computed as (N,C,1,L). A bias that is added by the node behind becomes the layer's own. */
+/* Conv and ConvTranspose. (N,C,L) is computed as (N,C,1,L), (N,C,D,H,W) by volume.c. A bias that is added by the node behind becomes the layer's own. */
 #include <string.h>
 
 #include "framework/formats/onnx/window.h"
@@ -9,6 +9,24 @@ static bool is_channel_bias(const onnx_tensor *tensor, int rank, int64_t channel
     int axis = tensor->shape.rank - rank + 1;
     return tensor->count == channels && tensor->shape.rank >= rank - 1 && tensor->shape.rank <= rank && axis >= 0 &&
            tensor->shape.dim[axis] == channels;
+}
+
+static onnx_flow conv_image(onnx_context *c, onnx_flow x, const onnx_window *window, sdlf_conv2d_options options,
+                            const onnx_tensor *weight, const onnx_tensor *bias)
+{
+    for (int i = 0; i < 2; i++) {
+        int from = HEIGHT + i;
+        options.kernel[i] = window->size[from];
+        options.stride[i] = window->stride[from];
+        options.dilation[i] = window->dilation[from];
+        options.padding[i] = window->before[from];
+        options.padding_extra[i] = window->after[from] - window->before[from];
+    }
+    onnx_flow image = onnx_as_image(c, x);
+    onnx_flow y = onnx_layer(c, "conv2d", &options, &image, 1);
+    onnx_fill_with(c, y, "weight", (onnx_fill){.tensor = *weight});
+    if (bias != NULL) onnx_fill_with(c, y, "bias", (onnx_fill){.tensor = *bias});
+    return onnx_as_before(c, y, x.shape.rank);
 }
 
 static void convert_conv(onnx_context *c)
@@ -38,18 +56,8 @@ static void convert_conv(onnx_context *c)
     if (bias == NULL) bias = onnx_constant_behind(c, "Add", &behind);
     if (behind != NULL && (bias == NULL || !is_channel_bias(bias, x.shape.rank, filters))) bias = NULL;
     sdlf_conv2d_options options = {.filters = (int)filters, .groups = (int)groups, .no_bias = bias == NULL};
-    for (int i = 0; i < 2; i++) {
-        options.kernel[i] = window.size[i];
-        options.stride[i] = window.stride[i];
-        options.dilation[i] = window.dilation[i];
-        options.padding[i] = window.before[i];
-        options.padding_extra[i] = window.after[i] - window.before[i];
-    }
-    onnx_flow image = onnx_as_image(c, x);
-    onnx_flow y = onnx_layer(c, "conv2d", &options, &image, 1);
-    onnx_fill_with(c, y, "weight", (onnx_fill){.tensor = *weight});
-    if (bias != NULL) onnx_fill_with(c, y, "bias", (onnx_fill){.tensor = *bias});
-    y = onnx_as_before(c, y, x.shape.rank);
+    onnx_flow y = x.shape.rank == 5 ? onnx_volume_conv(c, x, &window, options, weight, bias)
+                                    : conv_image(c, x, &window, options, weight, bias);
     onnx_give(c, 0, y);
     if (behind != NULL && bias != NULL) onnx_absorb(c, behind, y);
 }
@@ -58,9 +66,8 @@ static void convert_conv(onnx_context *c)
 static void transposed_axis(onnx_context *c, onnx_window *window, int at, int64_t in, int64_t wanted, int64_t *added,
                             bool upper)
 {
-    int64_t extent = (int64_t)(window->size[at] - 1) * window->dilation[at] + 1;
     if (wanted < 0) return;
-    int64_t total = window->stride[at] * (in - 1) + *added + extent - wanted;
+    int64_t total = window->stride[at] * (in - 1) + *added + onnx_extent(window, at) - wanted;
     if (wanted < 1 || wanted > INT32_MAX || total > INT32_MAX) {
         onnx_wrong(c, "an output of %lld elements", (long long)wanted);
         return;
@@ -88,7 +95,7 @@ static onnx_window transposed_window(onnx_context *c, sdlf_shape x, const int64_
         return window;
     }
     for (int i = 0; i < count; i++) {
-        int at = 2 - count + i;
+        int at = ONNX_AXES - count + i;
         int64_t size = wanted.count >= 0 ? wanted.item[wanted.count - count + i] : -1;
         if (size < 0 && (upper || lower)) size = x.dim[2 + i] * window.stride[at];
         added[at] = more.count >= 0 ? more.item[i] : 0;
@@ -98,11 +105,31 @@ static onnx_window transposed_window(onnx_context *c, sdlf_shape x, const int64_
     return window;
 }
 
+static onnx_flow transposed_image(onnx_context *c, onnx_flow x, const onnx_window *window,
+                                  sdlf_conv_transpose2d_options options, const int64_t *added,
+                                  const onnx_tensor *weight, const onnx_tensor *bias)
+{
+    for (int i = 0; i < 2; i++) {
+        int from = HEIGHT + i;
+        options.kernel[i] = window->size[from];
+        options.stride[i] = window->stride[from];
+        options.dilation[i] = window->dilation[from];
+        options.padding[i] = window->before[from];
+        options.padding_extra[i] = window->after[from] - window->before[from];
+        options.output_padding[i] = (int)added[from];
+    }
+    onnx_flow image = onnx_as_image(c, x);
+    onnx_flow y = onnx_layer(c, "conv_transpose2d", &options, &image, 1);
+    onnx_fill_with(c, y, "weight", (onnx_fill){.tensor = *weight});
+    if (bias != NULL) onnx_fill_with(c, y, "bias", (onnx_fill){.tensor = *bias});
+    return onnx_as_before(c, y, x.shape.rank);
+}
+
 static void convert_conv_transpose(onnx_context *c)
 {
     const onnx_tensor *weight = onnx_known(c, 1), *bias = onnx_has(c, 2) ? onnx_known(c, 2) : NULL;
     onnx_flow x = onnx_in(c, 0);
-    int64_t groups = onnx_integer(c, "group", 1), added[2] = {0, 0};
+    int64_t groups = onnx_integer(c, "group", 1), added[ONNX_AXES] = {0, 0, 0};
     if (!onnx_ok(c)) return;
     if (weight->shape.rank != x.shape.rank || weight->count == 0 || weight->shape.dim[0] != x.shape.dim[1] ||
         groups < 1 || groups > INT32_MAX || weight->shape.dim[1] > INT32_MAX / groups) {
@@ -116,19 +143,9 @@ static void convert_conv_transpose(onnx_context *c)
                    (long long)filters);
     onnx_window window = transposed_window(c, x.shape, &weight->shape.dim[2], added);
     sdlf_conv_transpose2d_options options = {.filters = (int)filters, .groups = (int)groups, .no_bias = bias == NULL};
-    for (int i = 0; i < 2; i++) {
-        options.kernel[i] = window.size[i];
-        options.stride[i] = window.stride[i];
-        options.dilation[i] = window.dilation[i];
-        options.padding[i] = window.before[i];
-        options.padding_extra[i] = window.after[i] - window.before[i];
-        options.output_padding[i] = (int)added[i];
-    }
-    onnx_flow image = onnx_as_image(c, x);
-    onnx_flow y = onnx_layer(c, "conv_transpose2d", &options, &image, 1);
-    onnx_fill_with(c, y, "weight", (onnx_fill){.tensor = *weight});
-    if (bias != NULL) onnx_fill_with(c, y, "bias", (onnx_fill){.tensor = *bias});
-    onnx_give(c, 0, onnx_as_before(c, y, x.shape.rank));
+    onnx_give(c, 0,
+              x.shape.rank == 5 ? onnx_volume_conv_transpose(c, x, &window, options, added, weight, bias)
+                                : transposed_image(c, x, &window, options, added, weight, bias));
 }
 
 const onnx_operator onnx_convolution_operators[] = {

@@ -10,6 +10,10 @@ static void convert_plain(onnx_context *c)
         const char *type, *layer;
     } layers[] = {{"Relu", "relu"}, {"Sigmoid", "sigmoid"}, {"Tanh", "tanh"}};
     onnx_flow x = onnx_in(c, 0);
+    if (onnx_is_integer(x)) {
+        onnx_give(c, 0, onnx_integer_function(c, x));
+        return;
+    }
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
         if (strcmp(layers[i].type, c->type->type) == 0) onnx_give(c, 0, onnx_layer(c, layers[i].layer, NULL, &x, 1));
 }
@@ -88,9 +92,23 @@ static void convert_unary(onnx_context *c)
     sdlf_unary_options options = {.function = (int)functions[at].function};
     if (functions[at].alpha != 0) options.alpha = onnx_real(c, "alpha", functions[at].alpha);
     if (functions[at].beta_name != NULL) options.beta = onnx_real(c, functions[at].beta_name, functions[at].beta);
+    onnx_flow x = onnx_in(c, 0);
+    if (onnx_is_integer(x)) {
+        onnx_give(c, 0, onnx_integer_function(c, x));
+        return;
+    }
+    if (options.function == SDLF_UNARY_HARD_SIGMOID && (options.alpha == 0 || options.beta == 0)) {
+        x = onnx_with_number(c, "mul", x, (double)options.alpha); /* to the layer, 0 would mean the default */
+        x = onnx_with_number(c, "add", x, (double)options.beta);
+        onnx_give(c, 0, onnx_layer(c, "clip", &(sdlf_clip_options){.low = 0, .high = 1}, &x, 1));
+        return;
+    }
+    if (options.function == SDLF_UNARY_ELU && options.alpha == 0) {
+        onnx_give(c, 0, onnx_layer(c, "relu", NULL, &x, 1));
+        return;
+    }
     if ((functions[at].alpha != 0 && options.alpha == 0) || (functions[at].beta != 0 && options.beta == 0))
         onnx_unsupported(c, "an attribute alpha, beta or gamma of 0");
-    onnx_flow x = onnx_in(c, 0);
     onnx_give(c, 0, onnx_layer(c, "unary", &options, &x, 1));
 }
 

@@ -20,6 +20,30 @@ onnx_tensor onnx_new_tensor(onnx_context *c, onnx_type type, sdlf_shape shape)
     return tensor;
 }
 
+onnx_tensor onnx_new_weight(onnx_context *c, onnx_type type, sdlf_shape shape)
+{
+    static const double zero = 0;
+    onnx_import *import = c->import;
+    onnx_tensor tensor = {.name = "", .type = type, .shape = shape, .count = sdlf_shape_count(shape)};
+    int64_t most = ONNX_FOLD_TOTAL;
+    if (!onnx_ok(c)) return tensor;
+    for (int i = 0; i < import->file->initializer_count; i++)
+        if (most < INT64_MAX - import->file->initializer[i].count) most += import->file->initializer[i].count;
+    if (tensor.count < 0 || tensor.count > most - import->weights) {
+        onnx_unsupported(c, "working out a weight of shape %s: more than the file has in all",
+                         sdlf_shape_print(shape).text);
+        tensor.count = 0;
+        return tensor;
+    }
+    import->weights += tensor.count;
+    tensor.data = &zero;
+    tensor.uniform = !import->fills && tensor.count > ONNX_FOLD_LIMIT;
+    if (!tensor.uniform)
+        tensor.data = onnx_arena_array(&import->file->arena, (size_t)tensor.count, onnx_type_size(type));
+    if (tensor.data == NULL) onnx_no_memory(c);
+    return tensor;
+}
+
 onnx_tensor onnx_new_integers(onnx_context *c, const int64_t *item, int count)
 {
     onnx_tensor tensor = onnx_new_tensor(c, ONNX_INT64, sdlf_shape(count));

@@ -11,6 +11,10 @@ enum { ONNX_FOLD_LIMIT = 1 << 22, ONNX_FOLD_TOTAL = 1 << 25 };
 /* A new tensor with memory for its elements in the file's arena. Fails, with NULL data, where there are too many. */
 onnx_tensor onnx_new_tensor(onnx_context *c, onnx_type type, sdlf_shape shape);
 
+/* The same for a weight that is worked out from another, of any size: all of them together may have as many elements as the
+ * file's weights and ONNX_FOLD_TOTAL more. Where no parameters are filled, large ones are zeros that take no memory. */
+onnx_tensor onnx_new_weight(onnx_context *c, onnx_type type, sdlf_shape shape);
+
 /* A row-major list of int64. */
 onnx_tensor onnx_new_integers(onnx_context *c, const int64_t *item, int count);
 

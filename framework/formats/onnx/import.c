@@ -184,12 +184,14 @@ static sdlf_status check_node(const onnx_context *c)
 
 static bool all_constant(const onnx_context *c)
 {
-    bool moves = c->type->fold == c->type->convert; /* or computes, which is for small constants */
+    bool any_size =
+        c->type->fold == c->type->convert ||
+        c->type->of_weights; /* it only moves, or makes a weight; or computes, which is for small constants */
     for (int i = 0; i < c->input_count; i++) {
         const onnx_value *input = c->input[i];
         if (input == NULL) continue;
         if (input->kind != ONNX_CONSTANT) return false;
-        if (!moves && c->type->convert != NULL && input->tensor.count > ONNX_FOLD_LIMIT) return false;
+        if (!any_size && c->type->convert != NULL && input->tensor.count > ONNX_FOLD_LIMIT) return false;
     }
     return true;
 }
@@ -295,6 +297,7 @@ sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx
     onnx_import import = {.file = file,
                           .options = options != NULL ? options : &none,
                           .report = report,
+                          .fills = fill,
                           .names = {.arena = &file->arena},
                           .layers = {.arena = &file->arena}};
     *model = NULL;

@@ -64,7 +64,9 @@ typedef struct onnx_import {
     onnx_names layers; /* names that are taken */
     onnx_fill *fill;
     int fill_count, fill_capacity;
-    int64_t folded; /* elements of constants that were worked out */
+    int64_t folded;  /* elements of constants that were worked out */
+    int64_t weights; /* of these, those that stand for weights of the file's */
+    bool fills;      /* parameters get their values: unless so, large constants are only outlined */
 } onnx_import;
 
 typedef struct onnx_operator onnx_operator;
@@ -95,6 +97,7 @@ struct onnx_operator {
     const char *attributes; /* " name name " that are understood; any other is refused */
     onnx_convert *convert;  /* into layers; NULL: only folded */
     onnx_convert *fold;     /* with all inputs constant; NULL: constants become layers, too */
+    bool of_weights;        /* `fold` is for constants of any size, not only for small ones */
     bool of_shape;          /* `fold` looks at shapes alone: inputs need not be constant */
 };
 
@@ -203,6 +206,16 @@ onnx_flow onnx_reduce(onnx_context *c, onnx_flow x, sdlf_reduce_function functio
 onnx_flow onnx_cast(onnx_context *c, onnx_flow x, sdlf_dtype dtype);
 /* Integers of a byte, and bools, as floats, which hold them exactly; anything else as it is. */
 onnx_flow onnx_small_as_float(onnx_context *c, onnx_flow x);
+/* integers.c: are these int8, uint8, int32 or int64? */
+bool onnx_is_integer(onnx_flow x);
+/* x, for the batch that the model is made for and no other. */
+onnx_flow onnx_batch_fixed(onnx_context *c, onnx_flow x);
+/* Relu, Neg or Abs, as the node says. */
+onnx_flow onnx_integer_function(onnx_context *c, onnx_flow x);
+/* onnx_reduce of int32 or int64; means are cut off toward zero. */
+onnx_flow onnx_reduce_integers(onnx_context *c, onnx_flow x, sdlf_reduce_function function, sdlf_shape axes, bool keep);
+/* 1 where an element of int32 or int64 is the largest (or smallest) along the axis, else 0; as floats. */
+onnx_flow onnx_equal_to_best(onnx_context *c, onnx_flow x, int axis, bool smallest);
 /* BatchNormalization with training_mode: by the statistics of the batch, with the running ones as outputs. */
 void onnx_batch_norm_training(onnx_context *c);
 /* How options name a dtype (0: floats), or -1: no layer makes it. */

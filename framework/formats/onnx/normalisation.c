@@ -65,9 +65,14 @@ static void convert_dropout(onnx_context *c)
     if (drops) x = onnx_layer(c, "dropout", &(sdlf_dropout_options){.probability = (float)ratio}, &x, 1);
     onnx_give(c, 0, x);
     if (c->output_count < 2 || c->output[1] == NULL || c->output[1]->readers == 0) return;
-    onnx_tensor mask = onnx_new_tensor(c, ONNX_BOOL, x.shape);
-    if (!onnx_ok(c)) return;
-    memset((void *)mask.data, 1, (size_t)mask.count);
+    static const uint8_t yes = 1;
+    static const float one = 1;
+    onnx_tensor mask = {.name = "", .type = ONNX_BOOL, .shape = x.shape, .data = &yes, .uniform = true};
+    if (c->opset < 10) { /* as a number, like x */
+        mask.type = ONNX_FLOAT;
+        mask.data = &one;
+    }
+    mask.count = sdlf_shape_count(x.shape);
     onnx_give_constant(c, 1, &mask);
 }
 

@@ -1,80 +1,153 @@
-/* MaxPool, AveragePool and the global ones. */
+/* MaxPool, AveragePool and the global average. Over three dimensions both are pooling over height and width, then over the depth:
+ * the largest of the largest; and, since padding is left out of the counts along each axis by itself, the mean of means. */
+#include <string.h>
+
+#include "framework/formats/onnx/fold.h"
 #include "framework/formats/onnx/window.h"
 
 static sdlf_pool2d_options options_of(const onnx_window *window)
 {
     sdlf_pool2d_options options = {.window = {0}};
     for (int i = 0; i < 2; i++) {
-        options.window[i] = window->size[i];
-        options.stride[i] = window->stride[i];
-        options.padding[i] = window->before[i];
-        options.padding_extra[i] = window->after[i] - window->before[i];
+        int from = HEIGHT + i;
+        options.window[i] = window->size[from];
+        options.stride[i] = window->stride[from];
+        options.dilation[i] = window->dilation[from];
+        options.padding[i] = window->before[from];
+        options.padding_extra[i] = window->after[from] - window->before[from];
     }
     return options;
 }
 
-static void convert_max_pool(onnx_context *c)
+/* What is done along the depth, as a window over the height. */
+static onnx_window depth_of(const onnx_window *window)
 {
-    onnx_flow x = onnx_in(c, 0);
-    onnx_window window = onnx_window_of(c, x.shape, NULL);
-    sdlf_pool2d_options options = options_of(&window);
-    for (int i = 0; i < 2; i++) options.dilation[i] = window.dilation[i];
-    options.ties = SDLF_TIES_FIRST;
-    onnx_flow image = onnx_small_as_float(c, onnx_as_image(c, x));
-    onnx_flow y = onnx_as_before(c, onnx_layer(c, "max_pool2d", &options, &image, 1), x.shape.rank);
-    onnx_give(c, 0, onnx_cast(c, y, x.dtype));
+    onnx_window depth = {.size = {1, 1, 1}, .stride = {1, 1, 1}, .dilation = {1, 1, 1}};
+    depth.size[HEIGHT] = window->size[DEPTH];
+    depth.stride[HEIGHT] = window->stride[DEPTH];
+    depth.dilation[HEIGHT] = window->dilation[DEPTH];
+    depth.before[HEIGHT] = window->before[DEPTH];
+    depth.after[HEIGHT] = window->after[DEPTH];
+    depth.added[HEIGHT] = window->added[DEPTH];
+    return depth;
 }
 
-/* The mean over a dilated window without padding: the sum of one slice for each of its positions. */
-static onnx_flow dilated_mean(onnx_context *c, onnx_flow image, const onnx_window *window)
+typedef onnx_flow pool(onnx_context *c, onnx_flow image, const onnx_window *window, bool count_padding);
+
+/* A pooling of pictures (N,C,H,W) for x of any rank. */
+static onnx_flow over(onnx_context *c, onnx_flow x, const onnx_window *window, bool count_padding, pool *image)
 {
-    onnx_flow sum = image;
-    int64_t positions = (int64_t)window->size[0] * window->size[1];
-    if (window->before[0] + window->before[1] + window->after[0] + window->after[1] > 0 || positions > 256) {
-        onnx_unsupported(c, "attribute 'dilations' other than 1 with padding, or a window of more than 256 elements");
-        return image;
-    }
-    for (int64_t i = 0; i < positions && onnx_ok(c); i++) {
-        const int64_t at[2] = {i / window->size[1], i % window->size[1]};
-        sdlf_slice_options slice = {.axes = sdlf_shape(2, 3)};
-        slice.start.rank = slice.end.rank = slice.step.rank = 2;
-        for (int d = 0; d < 2; d++) {
-            int64_t reach = (int64_t)(window->size[d] - 1) * window->dilation[d];
-            slice.start.dim[d] = at[d] * window->dilation[d];
-            slice.end.dim[d] = image.shape.dim[2 + d] - reach + slice.start.dim[d];
-            slice.step.dim[d] = window->stride[d];
-            if (reach >= image.shape.dim[2 + d]) onnx_wrong(c, "its window is larger than its input");
+    if (!onnx_ok(c) || x.shape.rank < 5)
+        return onnx_as_before(c, image(c, onnx_as_image(c, x), window, count_padding), x.shape.rank);
+    sdlf_shape s = x.shape;
+    onnx_window depth = depth_of(window);
+    onnx_flow y = onnx_reshape(c, x, sdlf_shape(s.dim[0], s.dim[1] * s.dim[2], s.dim[3], s.dim[4]));
+    y = image(c, y, window, count_padding);
+    if (!onnx_ok(c)) return y;
+    int64_t height = y.shape.dim[2], width = y.shape.dim[3];
+    y = onnx_reshape(c, y, sdlf_shape(s.dim[0], s.dim[1], s.dim[2], height * width));
+    y = image(c, y, &depth, count_padding);
+    return onnx_ok(c) ? onnx_reshape(c, y, sdlf_shape(s.dim[0], s.dim[1], y.shape.dim[2], height, width)) : y;
+}
+
+/* ---- the largest ---- */
+
+static onnx_flow max_image(onnx_context *c, onnx_flow image, const onnx_window *window, bool count_padding)
+{
+    sdlf_pool2d_options options = options_of(window);
+    (void)count_padding;
+    options.ties = SDLF_TIES_FIRST;
+    return onnx_layer(c, "max_pool2d", &options, &image, 1);
+}
+
+static void convert_max_pool(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0), numbers = onnx_small_as_float(c, x);
+    onnx_window window = onnx_window_of(c, x.shape, NULL);
+    bool column_major = onnx_integer(c, "storage_order", 0) != 0;
+    onnx_give(c, 0, onnx_cast(c, over(c, numbers, &window, false, max_image), x.dtype));
+    if (c->output_count > 1 && c->output[1] != NULL)
+        onnx_give(c, 1, onnx_pool_indices(c, numbers, &window, column_major));
+}
+
+/* ---- the mean ---- */
+
+/* How many elements the windows along an axis cover: those of the input, and if `padding` those of the padding, too. */
+static void cover(const onnx_window *window, int axis, int64_t in, bool padding, int64_t windows, double *count)
+{
+    int64_t low = padding ? -window->before[axis] : 0;
+    int64_t high = padding ? in + window->after[axis] - window->added[axis] : in;
+    for (int64_t p = 0; p < windows; p++) {
+        count[p] = 0;
+        for (int i = 0; i < window->size[axis]; i++) {
+            int64_t at = p * window->stride[axis] - window->before[axis] + (int64_t)i * window->dilation[axis];
+            if (at >= low && at < high) count[p]++;
         }
-        onnx_flow terms[] = {sum, onnx_layer(c, "slice", &slice, &image, 1)};
-        sum = i == 0 ? terms[1] : onnx_binary(c, "add", terms);
     }
-    return onnx_with_number(c, "mul", sum, 1.0 / (double)positions);
+}
+
+/* (N,C,P,Q) of sums, along an axis divided by how many there were of each. */
+static onnx_flow divided(onnx_context *c, onnx_flow sum, const double *count, int64_t windows, bool rows)
+{
+    onnx_tensor tensor = onnx_new_tensor(c, ONNX_DOUBLE, rows ? sdlf_shape(windows, 1) : sdlf_shape(windows));
+    if (!onnx_ok(c)) return sum;
+    for (int64_t p = 0; p < windows; p++) ((double *)tensor.data)[p] = count[p] > 0 ? count[p] : 1;
+    onnx_flow both[] = {sum, onnx_constant_layer(c, &tensor)};
+    return onnx_binary(c, "div", both);
+}
+
+/* The mean over a dilated window, one axis after the other: the sum of one slice for each element of the window. */
+static onnx_flow dilated_mean(onnx_context *c, onnx_flow image, const onnx_window *window, bool count_padding)
+{
+    enum { MOST = 256, MOST_WINDOWS = 1 << 16 };
+    for (int d = 0; d < 2 && onnx_ok(c); d++) {
+        int from = HEIGHT + d;
+        int64_t in = image.shape.dim[2 + d], windows = onnx_window_count(c, window, from, in);
+        if (window->size[from] > MOST || windows > MOST_WINDOWS)
+            onnx_unsupported(
+                c, "attribute 'dilations' other than 1 with a window of more than %d elements, or more than %d windows",
+                (int)MOST, (int)MOST_WINDOWS);
+        if (!onnx_ok(c)) break;
+        onnx_flow wide = onnx_pad_axis(c, image, 2 + d, window->before[from], window->after[from], 0), sum = wide;
+        for (int i = 0; i < window->size[from] && onnx_ok(c); i++) {
+            int64_t start = (int64_t)i * window->dilation[from];
+            onnx_flow terms[] = {sum, onnx_take(c, wide, 2 + d, start, windows, window->stride[from])};
+            sum = i == 0 ? terms[1] : onnx_binary(c, "add", terms);
+        }
+        double *count = onnx_arena_array(&c->import->file->arena, (size_t)windows, sizeof *count);
+        if (count == NULL) onnx_no_memory(c);
+        if (!onnx_ok(c)) break;
+        cover(window, from, in, count_padding, windows, count);
+        image = window->size[from] > 1 ? divided(c, sum, count, windows, d == 0) : sum;
+    }
+    return image;
+}
+
+static onnx_flow mean_image(onnx_context *c, onnx_flow image, const onnx_window *window, bool count_padding)
+{
+    sdlf_pool2d_options options = options_of(window);
+    if (!onnx_ok(c)) return image;
+    if (window->dilation[HEIGHT] != 1 || window->dilation[WIDTH] != 1)
+        return dilated_mean(c, image, window, count_padding);
+    options.count_padding = count_padding;
+    if (count_padding && (window->added[HEIGHT] > 0 || window->added[WIDTH] > 0)) {
+        /* padding counts, what rounding up adds to it does not: so the padding becomes part of the image */
+        for (int i = 0; i < 2; i++) {
+            int from = HEIGHT + i, added = window->added[from];
+            image = onnx_pad_axis(c, image, 2 + i, window->before[from], window->after[from] - added, 0);
+            options.padding[i] = 0;
+            options.padding_extra[i] = added;
+        }
+        options.count_padding = false;
+    }
+    return onnx_layer(c, "avg_pool2d", &options, &image, 1);
 }
 
 static void convert_average_pool(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
     onnx_window window = onnx_window_of(c, x.shape, NULL);
-    sdlf_pool2d_options options = options_of(&window);
-    options.count_padding = onnx_integer(c, "count_include_pad", 0) != 0;
-    onnx_flow image = onnx_as_image(c, x);
-    if (onnx_ok(c) && (window.dilation[0] != 1 || window.dilation[1] != 1)) {
-        onnx_give(c, 0, onnx_as_before(c, dilated_mean(c, image, &window), x.shape.rank));
-        return;
-    }
-    if (options.count_padding && (window.added[0] > 0 || window.added[1] > 0)) {
-        /* padding counts, what rounding up adds to it does not: so the padding becomes part of the image */
-        sdlf_pad_options pad = {.before = {.rank = 4}, .after = {.rank = 4}};
-        for (int i = 0; i < 2; i++) {
-            pad.before.dim[2 + i] = window.before[i];
-            pad.after.dim[2 + i] = window.after[i] - window.added[i];
-            options.padding[i] = 0;
-            options.padding_extra[i] = window.added[i];
-        }
-        options.count_padding = false;
-        image = onnx_layer(c, "pad", &pad, &image, 1);
-    }
-    onnx_give(c, 0, onnx_as_before(c, onnx_layer(c, "avg_pool2d", &options, &image, 1), x.shape.rank));
+    onnx_give(c, 0, over(c, x, &window, onnx_integer(c, "count_include_pad", 0) != 0, mean_image));
 }
 
 /* The result of a global pooling, (N,C,1,1), with as many ones as x had dimensions. */

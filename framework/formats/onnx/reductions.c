@@ -20,17 +20,30 @@ onnx_flow onnx_reduce(onnx_context *c, onnx_flow x, sdlf_reduce_function functio
                       1);
 }
 
+/* Each element by itself, as a sum of one is. */
+static onnx_flow unreduced(onnx_context *c, onnx_flow x, sdlf_reduce_function function)
+{
+    onnx_flow twice[] = {x, x};
+    sdlf_unary_options unary = {.function = SDLF_UNARY_ABS};
+    if (function == SDLF_REDUCE_LAYER_SUM_SQUARES) return onnx_binary(c, "mul", twice);
+    if (function == SDLF_REDUCE_LAYER_LOG_SUM) unary.function = SDLF_UNARY_LOG;
+    bool plain =
+        function != SDLF_REDUCE_LAYER_L1 && function != SDLF_REDUCE_LAYER_L2 && function != SDLF_REDUCE_LAYER_LOG_SUM;
+    return plain ? x : onnx_layer(c, "unary", &unary, &x, 1);
+}
+
 /* Axes are an attribute, or an input since opset 18 (ReduceSum: 13). None: all of them, or with noop_with_empty_axes none. */
 static void convert_reduce(onnx_context *c)
 {
     size_t at = 0;
     while (strcmp(functions[at].type, c->type->type) != 0) at++;
     onnx_flow x = onnx_in(c, 0);
+    sdlf_reduce_function function = functions[at].function;
     onnx_list axes = onnx_has(c, 1) ? onnx_known_integers(c, 1) : onnx_integers(c, "axes");
     bool keep = onnx_integer(c, "keepdims", 1) != 0;
     if (!onnx_ok(c)) return;
     if (axes.count <= 0 && onnx_integer(c, "noop_with_empty_axes", 0) != 0) {
-        onnx_give(c, 0, x);
+        onnx_give(c, 0, unreduced(c, x, function));
         return;
     }
     sdlf_shape list = SDLF_SCALAR;
@@ -41,19 +54,27 @@ static void convert_reduce(onnx_context *c)
         if (!used[axis]) list.dim[list.rank++] = axis;
         used[axis] = true;
     }
-    bool picks = functions[at].function == SDLF_REDUCE_LAYER_MAX || functions[at].function == SDLF_REDUCE_LAYER_MIN;
-    onnx_flow y = onnx_reduce(c, picks ? onnx_small_as_float(c, x) : x, functions[at].function, list, keep);
+    if (x.dtype == SDLF_INT32 || x.dtype == SDLF_INT64) {
+        onnx_give(c, 0, onnx_reduce_integers(c, x, function, list, keep));
+        return;
+    }
+    bool picks = function == SDLF_REDUCE_LAYER_MAX || function == SDLF_REDUCE_LAYER_MIN;
+    onnx_flow y = onnx_reduce(c, picks ? onnx_small_as_float(c, x) : x, function, list, keep);
     onnx_give(c, 0, onnx_cast(c, y, x.dtype));
 }
 
 static void convert_arg(onnx_context *c)
 {
-    onnx_flow x = onnx_in(c, 0);
+    onnx_flow x = onnx_small_as_float(c, onnx_in(c, 0));
     int axis = onnx_axis(c, onnx_integer(c, "axis", 0), x.shape.rank);
     sdlf_arg_reduce_layer_options options = {.axis = axis - x.shape.rank, /* from the end: 0 would mean the default */
                                              .smallest = strcmp(c->type->type, "ArgMin") == 0,
                                              .last = onnx_integer(c, "select_last_index", 0) != 0,
                                              .keep = onnx_integer(c, "keepdims", 1) != 0};
+    if (onnx_is_integer(x)) {
+        x = onnx_equal_to_best(c, x, axis, options.smallest);
+        options.smallest = false;
+    }
     onnx_give(c, 0, onnx_layer(c, "arg_reduce", &options, &x, 1));
 }
 
@@ -69,6 +90,7 @@ static sdlf_shape spatial(onnx_context *c, sdlf_shape x)
 static void convert_global_max_pool(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
+    if (!onnx_ok(c)) return;
     onnx_give(c, 0, onnx_reduce(c, x, SDLF_REDUCE_LAYER_MAX, spatial(c, x.shape), true));
 }
 
@@ -76,7 +98,14 @@ static void convert_global_lp_pool(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
     int64_t p = onnx_integer(c, "p", 2);
-    if (p != 1 && p != 2) onnx_unsupported(c, "attribute 'p' is %lld; 1 and 2 are supported", (long long)p);
+    if (p < 1 || p > 1 << 24) onnx_wrong(c, "attribute 'p' is %lld", (long long)p);
+    if (onnx_ok(c) && p > 2) {
+        onnx_flow y = onnx_layer(c, "unary", &(sdlf_unary_options){.function = SDLF_UNARY_ABS}, &x, 1);
+        y = onnx_with_number(c, "pow", y, (double)p);
+        y = onnx_reduce(c, y, SDLF_REDUCE_LAYER_SUM, spatial(c, x.shape), true);
+        onnx_give(c, 0, onnx_with_number(c, "pow", y, 1.0 / (double)p));
+        return;
+    }
     sdlf_reduce_function function = p == 1 ? SDLF_REDUCE_LAYER_L1 : SDLF_REDUCE_LAYER_L2;
     onnx_give(c, 0, onnx_reduce(c, x, function, spatial(c, x.shape), true));
 }

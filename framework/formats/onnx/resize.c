@@ -7,7 +7,7 @@
 /* What is the same for all axes. */
 typedef struct resizing {
     sdlf_resize_options options;
-    bool crop;
+    bool crop, old;
 } resizing;
 
 /* Index of the attribute's text in the list, which ends with NULL. */
@@ -20,12 +20,12 @@ static int choice(onnx_context *c, const char *attribute, const char *fallback, 
     return 0;
 }
 
-/* Opset 10 and Upsample: coordinates are j / scale, the nearest element is the one below. */
+/* Opset 10 and Upsample: coordinates are j / scale; the nearest element is the one below, or above where the axis shrinks. */
 static resizing read_old(onnx_context *c)
 {
     static const char *const modes[] = {"nearest", "linear", NULL};
     bool bilinear = strcmp(onnx_text(c, "mode", "nearest").text, "bilinear") == 0; /* what opset 7 may say */
-    resizing r = {.crop = false};
+    resizing r = {.crop = false, .old = true};
     r.options.mode = bilinear ? SDLF_RESAMPLE_LINEAR : choice(c, "mode", "nearest", modes);
     r.options.coordinates = SDLF_COORDINATES_ASYMMETRIC;
     r.options.rounding = SDLF_ROUND_DOWN;
@@ -65,6 +65,7 @@ static onnx_flow resize_axis(onnx_context *c, onnx_flow x, const resizing *r, in
                    (long long)size);
         return x;
     }
+    if (r->old && scale < 1) options.rounding = SDLF_ROUND_UP;
     options.axes = sdlf_shape(axis);
     options.sizes = sdlf_shape(size);
     options.scale = (float)scale;

@@ -112,6 +112,26 @@ void onnx_batch_norm_training(onnx_context *c)
     onnx_give(c, 2, running(c, onnx_in(c, 4), variance, momentum));
 }
 
+/* One number for each group, repeated for each of its channels. */
+static void spread_groups(onnx_context *c, int input, int64_t groups, int64_t channels)
+{
+    const onnx_tensor *tensor = onnx_known(c, input);
+    if (!onnx_ok(c) || groups < 1 || tensor->count != groups || channels % groups != 0) return;
+    onnx_tensor whole = onnx_pick(c, tensor, sdlf_shape(groups, channels / groups), 0, (const int64_t[]){1, 0});
+    whole.shape = sdlf_shape(channels);
+    if (!onnx_ok(c)) return;
+    onnx_value *value =
+        onnx_arena_take(&c->import->file->arena, sizeof *value); /* the constant may be read elsewhere, too */
+    if (value == NULL) {
+        onnx_no_memory(c);
+        return;
+    }
+    *value = *c->input[input];
+    value->tensor = whole;
+    value->flow.node.layer = -1;
+    c->input[input] = value;
+}
+
 static void convert_group_norm(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), mean, inverse;
@@ -124,6 +144,8 @@ static void convert_group_norm(onnx_context *c)
     if (groups && (count < 1 || count > INT32_MAX)) onnx_wrong(c, "attribute 'num_groups' is %lld", (long long)count);
     if (!onnx_ok(c)) return;
     int64_t channel_count = x.shape.dim[1];
+    for (int i = 1; i <= 2 && groups && c->opset < 21; i++) spread_groups(c, i, count, channel_count);
+    if (!onnx_ok(c)) return;
     if (onnx_is_constant(c, 1) && onnx_is_constant(c, 2) && fills(c, 1, channel_count) && fills(c, 2, channel_count) &&
         epsilon > 0) {
         onnx_flow y =
@@ -167,7 +189,7 @@ const onnx_operator onnx_row_operators[] = {
      .attributes = " epsilon ",
      .convert = convert_group_norm},
     {.type = "GroupNormalization",
-     .since = 21,
+     .since = 18,
      .minimum_inputs = 3,
      .maximum_inputs = 3,
      .known = 6,

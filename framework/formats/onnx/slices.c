@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "framework/formats/onnx/fold.h"
+#include "framework/formats/onnx/window.h"
 
 /* ---- Concat ---- */
 
@@ -36,23 +37,16 @@ static void fold_concat(onnx_context *c)
     onnx_give_constant(c, 0, &whole);
 }
 
-/* More inputs than a layer takes are joined in groups. */
+/* Parts without elements add nothing, and are no layers. */
 static void convert_concat(onnx_context *c)
 {
     sdlf_shape shape = onnx_shape(c, 0);
-    int axis = onnx_axis(c, onnx_integer(c, "axis", 1), shape.rank);
-    sdlf_concat_options options = {.axis = axis - shape.rank}; /* from the end: 0 would mean the default */
-    onnx_flow part[SDLF_MAX_LAYER_INPUTS];
-    int count = 0;
-    for (int i = 0; i < c->input_count && onnx_ok(c); i++) {
-        if (onnx_is_constant(c, i) && c->input[i]->tensor.count == 0) continue;
-        if (count == SDLF_MAX_LAYER_INPUTS) {
-            part[0] = onnx_layer(c, "concat", &options, part, count);
-            count = 1;
-        }
-        part[count++] = onnx_in(c, i);
-    }
-    onnx_give(c, 0, count == 1 ? part[0] : onnx_layer(c, "concat", &options, part, count));
+    int axis = onnx_axis(c, onnx_integer(c, "axis", 1), shape.rank), count = 0;
+    onnx_flow *part = onnx_arena_array(&c->import->file->arena, (size_t)c->input_count, sizeof *part);
+    if (part == NULL) onnx_no_memory(c);
+    for (int i = 0; i < c->input_count && onnx_ok(c); i++)
+        if (!(onnx_is_constant(c, i) && c->input[i]->tensor.count == 0)) part[count++] = onnx_in(c, i);
+    if (onnx_ok(c)) onnx_give(c, 0, onnx_join(c, part, count, axis));
 }
 
 /* ---- Slice and Split ---- */

@@ -46,15 +46,17 @@ static int64_t ceil_padding(int64_t in, int64_t extent, int64_t stride, int64_t 
 
 onnx_window onnx_window_of(onnx_context *c, sdlf_shape x, const int64_t *kernel)
 {
-    onnx_window window = {.size = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
+    onnx_window window = {.size = {1, 1, 1}, .stride = {1, 1, 1}, .dilation = {1, 1, 1}};
     int count = x.rank - 2;
-    int64_t size[2], stride[2], dilation[2], pads[4];
+    int64_t size[ONNX_AXES], stride[ONNX_AXES], dilation[ONNX_AXES], pads[2 * ONNX_AXES];
     if (!onnx_ok(c)) return window;
-    if (count != 1 && count != 2) {
-        onnx_unsupported(c, "windows over %d dimensions (its input is %s); 1 and 2 are supported", count,
+    if (count < 1 || count > ONNX_AXES) {
+        onnx_unsupported(c, "windows over %d dimensions (its input is %s); 1 to 3 are supported", count,
                          sdlf_shape_print(x).text);
         return window;
     }
+    for (int i = 2; i < x.rank; i++)
+        if (x.dim[i] > INT32_MAX) onnx_unsupported(c, "its input %s is too large", sdlf_shape_print(x).text);
     if (kernel == NULL && !onnx_has_attribute(c, "kernel_shape")) onnx_wrong(c, "attribute 'kernel_shape' is missing");
     read_list(c, "kernel_shape", count, 0, 1, size);
     for (int i = 0; i < count && kernel != NULL; i++) {
@@ -74,7 +76,7 @@ onnx_window onnx_window_of(onnx_context *c, sdlf_shape x, const int64_t *kernel)
         onnx_wrong(c, "attribute 'auto_pad' is '%s'", same.text);
     bool ceil_mode = onnx_has_attribute(c, "ceil_mode") && onnx_integer(c, "ceil_mode", 0) != 0;
     for (int i = 0; i < count && onnx_ok(c); i++) {
-        int at = 2 - count + i;
+        int at = ONNX_AXES - count + i;
         int64_t in = x.dim[2 + i], extent = (size[i] - 1) * dilation[i] + 1;
         int64_t before = valid ? 0 : pads[i], after = valid ? 0 : pads[count + i], added = 0;
         if (upper || lower) pad_to_same(in, extent, stride[i], upper, &before, &after);
@@ -90,6 +92,21 @@ onnx_window onnx_window_of(onnx_context *c, sdlf_shape x, const int64_t *kernel)
     return window;
 }
 
+int64_t onnx_extent(const onnx_window *window, int axis)
+{
+    return (int64_t)(window->size[axis] - 1) * window->dilation[axis] + 1;
+}
+
+int64_t onnx_window_count(onnx_context *c, const onnx_window *window, int axis, int64_t in)
+{
+    int64_t room = in + window->before[axis] + window->after[axis] - onnx_extent(window, axis);
+    if (!onnx_ok(c)) return 1;
+    if (room >= 0) return room / window->stride[axis] + 1;
+    onnx_wrong(c, "its window of %lld elements is larger than its input of %lld with padding %d and %d",
+               (long long)onnx_extent(window, axis), (long long)in, window->before[axis], window->after[axis]);
+    return 1;
+}
+
 onnx_flow onnx_as_image(onnx_context *c, onnx_flow x)
 {
     if (!onnx_ok(c) || x.shape.rank != 3) return x;
@@ -100,6 +117,41 @@ onnx_flow onnx_as_before(onnx_context *c, onnx_flow y, int rank)
 {
     if (!onnx_ok(c) || rank != 3 || y.shape.rank != 4) return y;
     return onnx_reshape(c, y, sdlf_shape(y.shape.dim[0], y.shape.dim[1], y.shape.dim[3]));
+}
+
+onnx_flow onnx_take(onnx_context *c, onnx_flow x, int axis, int64_t start, int64_t count, int64_t step)
+{
+    if (!onnx_ok(c) || (start == 0 && step == 1 && count == x.shape.dim[axis])) return x;
+    return onnx_layer(c, "slice",
+                      &(sdlf_slice_options){.axes = sdlf_shape(axis),
+                                            .start = sdlf_shape(start),
+                                            .end = sdlf_shape(start + (count - 1) * step + 1),
+                                            .step = sdlf_shape(step)},
+                      &x, 1);
+}
+
+onnx_flow onnx_pad_axis(onnx_context *c, onnx_flow x, int axis, int64_t before, int64_t after, double value)
+{
+    sdlf_pad_options options = {
+        .before = {.rank = x.shape.rank}, .after = {.rank = x.shape.rank}, .value = (float)value};
+    if (!onnx_ok(c) || (before == 0 && after == 0)) return x;
+    options.before.dim[axis] = before;
+    options.after.dim[axis] = after;
+    return onnx_layer(c, "pad", &options, &x, 1);
+}
+
+onnx_flow onnx_join(onnx_context *c, const onnx_flow *parts, int count, int axis)
+{
+    onnx_flow group[SDLF_MAX_LAYER_INPUTS];
+    int used = 0;
+    for (int i = 0; i < count && onnx_ok(c); i++) {
+        sdlf_concat_options options = {.axis = axis - parts[0].shape.rank}; /* from the end: 0 would mean the default */
+        group[used++] = parts[i];
+        if (used < SDLF_MAX_LAYER_INPUTS && i + 1 < count) continue;
+        if (used > 1) group[0] = onnx_layer(c, "concat", &options, group, used);
+        used = 1;
+    }
+    return used > 0 ? group[0] : parts[0];
 }
 
 onnx_flow onnx_as_column(onnx_context *c, onnx_flow x)
