@@ -1,8 +1,8 @@
 /* The ways to a convolution: names, notes and work. The kernels are kernels/conv2d*.c, im2col*.c, direct*.c, winograd*.c.
  *
- * "auto" takes a depthwise kernel (a part of "direct") where each filter reads one channel, else "direct" where images are small
- * and filters fill vectors, else "im2col". It never takes what runs on request: the naive one is there to be compared with, and
- * Winograd's rounding errors are larger than those of the others (docs/convolution.md). */
+ * "auto" takes a depthwise kernel (a part of "direct") where each filter reads one channel, else "direct" where images are
+ * small and filters fill vectors, else "im2col". It never takes what runs on request: the naive one is there to be compared
+ * with, and Winograd's rounding errors are larger than those of the others (docs/convolution.md). */
 #include "calculators/cpu/conv2d_algorithms.h"
 
 const char *const cpu_conv2d_algorithms[] = {
@@ -20,12 +20,10 @@ static const char winograd_takes[] = "3x3 windows with stride 1 and no dilation"
 const sdlf_algorithm_note cpu_conv2d_notes[CPU_CONV2D_ALGORITHMS] = {
     [CPU_CONV2D_AUTO] = {.summary = "what a plan takes by itself"},
     [CPU_CONV2D_NAIVE] = {.summary = "the formula in plain loops", .on_request = true},
-    [CPU_CONV2D_IM2COL] = {.summary = "patches as a matrix, in pieces that stay in the cache, and a matrix product"},
+    [CPU_CONV2D_IM2COL] = {.summary = "patches as a matrix, piece by piece in the cache, and a matrix product"},
     [CPU_CONV2D_DIRECT] =
-        {.summary =
-             "small images laid out by channels, vectors over filters; or one plane at a time where filters read one "
-             "channel",
-         .takes = "small images with stride 1, no dilation and one group, or filters that read one channel"},
+        {.summary = "images laid out by channels, vectors over filters; planes where filters read one channel",
+         .takes = "small images, stride 1, one group; or filters of one channel"},
     [CPU_CONV2D_WINOGRAD_2] = {.summary = "tiles of 2x2 outputs, 16 multiplications for 36",
                                .takes = winograd_takes,
                                .on_request = true},
@@ -34,8 +32,8 @@ const sdlf_algorithm_note cpu_conv2d_notes[CPU_CONV2D_ALGORITHMS] = {
                                .on_request = true},
 };
 
-/* Additions and multiplications of a transform of two axes, as kernels/winograd_transform.h writes them: of a filter, a patch and
- * a tile of outputs. */
+/* Additions and multiplications of a transform of two axes, as kernels/winograd_transform.h writes them: of a filter, a patch
+ * and a tile of outputs. */
 typedef struct winograd_flops {
     int64_t filter, patch, output;
 } winograd_flops;

@@ -1,12 +1,12 @@
 /* Winograd convolution forward: its geometry, and the order of its stages. See winograd.h and winograd_stages.h.
  *
- * Filters are transformed once a call, (m + 2)^2 / 9 times as many numbers as before. Then, chunk by chunk of the tiles, three stages
- * follow: patches are transformed (a task a channel), multiplied (a task a point and a panel), and the products become outputs (a
- * task a filter). 2 (m + 2)^2 K C tiles FLOPs in the products, against 18 m^2 K C tiles of the convolution itself. */
+ * Filters are transformed once a call, (m + 2)^2 / 9 times as many numbers as before. Then, chunk by chunk of the tiles, three
+ * stages follow: patches are transformed (a task a channel), multiplied (a task a point and a panel), and the products become
+ * outputs (a task a filter). 2 (m + 2)^2 K C tiles FLOPs in the products, against 18 m^2 K C tiles of the convolution itself. */
 #include "calculators/cpu/kernels/winograd_stages.h"
 
-/* Elements of a chunk's patches and products: 16 MB in float, which share the last-level cache with the filters. */
-enum { CHUNK_ELEMENTS = 1 << 22 };
+/* Elements of a chunk's patches and products: 4 MB in float, so that they stay in the caches beside the filters. */
+enum { CHUNK_ELEMENTS = 1 << 20 };
 
 bool winograd_takes_cpu(const convolution *v)
 {

@@ -1,14 +1,14 @@
 /* Convolution forward by Winograd's minimal filtering, F(m x m, 3 x 3): m x m outputs of a 3x3 window from (m + 2)^2
- * multiplications instead of 9 m^2: 16 instead of 36 for m = 2, 36 instead of 144 for m = 4. Lavin and Gray, "Fast Algorithms for
- * Convolutional Neural Networks" (2015).
+ * multiplications instead of 9 m^2: 16 instead of 36 for m = 2, 36 instead of 144 for m = 4. Lavin and Gray, "Fast Algorithms
+ * for Convolutional Neural Networks" (2015).
  *
  * With d a patch of (m + 2) x (m + 2) of the image, g a filter, and matrices A, B, G of constants:
  *     y = A^T [ sum over c of (G g G^T) . (B^T d B) ] A          . is the product element by element
  * The sum over channels makes (m + 2)^2 matrix products of it, (K,C) (C,tiles) each.
  *
  * Sums and differences of the image come before the multiplication, so that rounding errors are larger than in the other
- * algorithms (docs/convolution.md has figures), and one infinite or NaN pixel spoils all m x m outputs of the tiles that it lies in.
- * That is why it runs on request alone. */
+ * algorithms (docs/convolution.md has figures), and one infinite or NaN pixel spoils all m x m outputs of the tiles that it
+ * lies in. That is why it runs on request alone. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_WINOGRAD_H
 #define SDLF_CALCULATORS_CPU_KERNELS_WINOGRAD_H
 

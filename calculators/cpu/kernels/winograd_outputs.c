@@ -1,6 +1,7 @@
 /* Winograd: products of a chunk become outputs, with bias, residual and activation. See winograd_stages.h.
  *
- * The way of winograd_patches.c back: vectors run over the tiles of a row, and m lines of every m-th column are collected into one. */
+ * The way of winograd_patches.c back: vectors run over the tiles of a row, and m lines of every m-th column are collected into
+ * one. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/winograd_stages.h"
 

@@ -1,8 +1,9 @@
 /* Winograd: patches of the image, transformed. See winograd_stages.h.
  *
- * Vectors run over the tiles of a row. Tile j needs columns m j .. m j + m + 1, so that the lines of the image are first dealt out to
- * m lines of every m-th column each: column m j + s is number j + s / m of line s % m, and what a vector of tiles reads lies side by
- * side. Reads each number of the image (m + 2)^2 / m^2 times, from the caches, and writes (m + 2)^2 / m^2 numbers for it. */
+ * Vectors run over the tiles of a row. Tile j needs columns m j .. m j + m + 1, so that the lines of the image are first dealt
+ * out to m lines of every m-th column each: column m j + s is number j + s / m of line s % m, and what a vector of tiles reads
+ * lies side by side. Reads each number of the image (m + 2)^2 / m^2 times, from the caches, and writes (m + 2)^2 / m^2 numbers
+ * for it. */
 #include "calculators/cpu/kernels/winograd_stages.h"
 
 /* Columns [first, first + count) of line h of plane x, zeros outside of the image. */

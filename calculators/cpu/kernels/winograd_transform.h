@@ -1,7 +1,7 @@
 /* Winograd's transforms along one axis, on vectors; `m` is a constant where they are used. See winograd.h.
  *
- * Points of F(2,3): 0, 1, -1, infinity; of F(4,3): 0, 1, -1, 2, -2, infinity. A transform of two axes is one of them applied to the
- * columns of a patch and then to its rows. */
+ * Points of F(2,3): 0, 1, -1, infinity; of F(4,3): 0, 1, -1, 2, -2, infinity. A transform of two axes is one of them applied
+ * to the columns of a patch and then to its rows. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_WINOGRAD_TRANSFORM_H
 #define SDLF_CALCULATORS_CPU_KERNELS_WINOGRAD_TRANSFORM_H
 
