@@ -81,7 +81,7 @@ static sdlf_status measure_ceilings(session *s)
     sdlf_status status = machine_check_memory(&s->machine, 2 * s->set.copy_size);
     for (int i = 0; i < s->machine.count && status == SDLF_OK; i++) {
         status = ceilings_measure(&s->result.ceilings[s->result.ceiling_count++], s->machine.calculator[i],
-                                  s->set.copy_size);
+                                  SDLF_FLOAT32, s->set.copy_size);
     }
     return status;
 }

@@ -8,9 +8,9 @@
 enum { SIDE_FIRST = 128, SIDE_LAST = 4096, RUNS = 5 }; /* the fastest of some: others use the machine too */
 static const double long_enough = 0.05;                /* seconds that a product should take to be worth timing */
 
-static sdlf_status make_filled(sdlf_calculator *calculator, sdlf_tensor *tensor, sdlf_shape shape)
+static sdlf_status make_filled(sdlf_calculator *calculator, sdlf_tensor *tensor, sdlf_dtype dtype, sdlf_shape shape)
 {
-    sdlf_status status = sdlf_tensor_create(tensor, calculator, SDLF_FLOAT32, shape);
+    sdlf_status status = sdlf_tensor_create(tensor, calculator, dtype, shape);
     if (status != SDLF_OK) return status;
     sdlf_operation fill = {.kind = SDLF_FILL, .out = {*tensor}, .fill = {.value = 0.5}};
     return sdlf_calculator_run(calculator, &fill);
@@ -30,12 +30,13 @@ static sdlf_status time_best(sdlf_calculator *calculator, const sdlf_operation *
     return SDLF_OK;
 }
 
-static sdlf_status measure_product(ceilings *c, sdlf_calculator *calculator, int64_t side, double *seconds)
+static sdlf_status measure_product(ceilings *c, sdlf_calculator *calculator, sdlf_dtype dtype, int64_t side,
+                                   double *seconds)
 {
     sdlf_tensor a = {0}, b = {0}, product = {0};
-    sdlf_status status = make_filled(calculator, &a, sdlf_shape(side, side));
-    if (status == SDLF_OK) status = make_filled(calculator, &b, sdlf_shape(side, side));
-    if (status == SDLF_OK) status = make_filled(calculator, &product, sdlf_shape(side, side));
+    sdlf_status status = make_filled(calculator, &a, dtype, sdlf_shape(side, side));
+    if (status == SDLF_OK) status = make_filled(calculator, &b, dtype, sdlf_shape(side, side));
+    if (status == SDLF_OK) status = make_filled(calculator, &product, dtype, sdlf_shape(side, side));
     if (status == SDLF_OK) {
         sdlf_operation gemm = {.kind = SDLF_GEMM, .in = {a, b}, .out = {product}, .gemm = {.alpha = 1}};
         status = time_best(calculator, &gemm, RUNS, seconds);
@@ -57,8 +58,8 @@ static sdlf_status measure_copy(ceilings *c, sdlf_calculator *calculator, int64_
 {
     sdlf_tensor from = {0}, to = {0};
     double seconds = INFINITY;
-    sdlf_status status = make_filled(calculator, &from, sdlf_shape(bytes / 4));
-    if (status == SDLF_OK) status = make_filled(calculator, &to, sdlf_shape(bytes / 4));
+    sdlf_status status = make_filled(calculator, &from, SDLF_FLOAT32, sdlf_shape(bytes / 4));
+    if (status == SDLF_OK) status = make_filled(calculator, &to, SDLF_FLOAT32, sdlf_shape(bytes / 4));
     if (status == SDLF_OK) {
         sdlf_operation copy = {.kind = SDLF_COPY, .in = {from}, .out = {to}};
         status = time_best(calculator, &copy, RUNS, &seconds);
@@ -70,13 +71,13 @@ static sdlf_status measure_copy(ceilings *c, sdlf_calculator *calculator, int64_
     return status;
 }
 
-sdlf_status ceilings_measure(ceilings *c, sdlf_calculator *calculator, int64_t copy_bytes)
+sdlf_status ceilings_measure(ceilings *c, sdlf_calculator *calculator, sdlf_dtype dtype, int64_t copy_bytes)
 {
     *c = (ceilings){.calculator = calculator->type->name};
     sdlf_status status = SDLF_OK;
     double seconds = 0;
     for (int64_t side = SIDE_FIRST; side <= SIDE_LAST && seconds < long_enough && status == SDLF_OK; side *= 2) {
-        status = measure_product(c, calculator, side, &seconds);
+        status = measure_product(c, calculator, dtype, side, &seconds);
     }
     if (status == SDLF_OK) status = measure_copy(c, calculator, copy_bytes);
     return sdlf_fail_context(status, "measuring what %s can do", c->calculator);

@@ -13,8 +13,9 @@ typedef struct ceilings {
     int64_t copy_bytes; /* of the array that was copied */
 } ceilings;
 
-/* The best of several runs each, about a second together. Takes 2 copy_bytes of memory meanwhile. */
-sdlf_status ceilings_measure(ceilings *ceilings, sdlf_calculator *calculator, int64_t copy_bytes);
+/* The best of several runs each, about a second together; products of matrices of `dtype`. Takes 2 copy_bytes of memory
+ * meanwhile. */
+sdlf_status ceilings_measure(ceilings *ceilings, sdlf_calculator *calculator, sdlf_dtype dtype, int64_t copy_bytes);
 
 /* The least seconds that work of this cost takes. */
 double ceilings_floor(const ceilings *ceilings, sdlf_cost cost);

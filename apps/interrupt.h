@@ -1,5 +1,5 @@
-/* Ctrl-C while training: the first one asks the trainer to stop, the second one ends the program at once. SIGTERM and
- * SIGHUP do the same. */
+/* Ctrl-C during long work: the first one asks it to stop, the second one ends the program at once. SIGTERM and SIGHUP do the
+ * same. */
 #ifndef SDLF_APPS_INTERRUPT_H
 #define SDLF_APPS_INTERRUPT_H
 
@@ -7,6 +7,9 @@
 
 /* From now on signals stop this trainer; with NULL they end the program again. */
 void interrupt_stops(sdlf_trainer *trainer);
+
+/* From now on the first signal is kept, for work that asks interrupt_signal() from time to time. */
+void interrupt_waits(void);
 
 /* The signal that came; 0: none did. */
 int interrupt_signal(void);

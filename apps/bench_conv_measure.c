@@ -1,0 +1,229 @@
+/* Measuring the rungs of the convolution lab.
+ *
+ * Reference computes in plain loops with double sums: all outputs of a large convolution would take it minutes. So what is
+ * compared is the last image, and of its filters as many of the last as cost 3e8 FLOPs. The outputs are NaN before a rung
+ * runs, so that what it leaves out shows. */
+#include "apps/bench_conv_measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/bench_conv_time.h"
+#include "apps/memory.h"
+
+static const double reference_flops = 3e8;
+
+int lab_rungs_of(const sdlf_calculator *calculator, lab_rung *rungs, int most)
+{
+    const sdlf_kernel_slot *slot = &calculator->type->kernel[SDLF_CONV2D_FORWARD];
+    int count = 0;
+    if (!slot->run) return 0;
+    for (int i = 1; slot->algorithms && slot->algorithms[i] && count < most - 1; i++) {
+        rungs[count++] = (lab_rung){.name = slot->algorithms[i], .algorithm = i};
+    }
+    rungs[count++] = (lab_rung){.name = slot->algorithms ? slot->algorithms[0] : calculator->type->name};
+    for (int i = 0; i < count; i++) {
+        const char *summary = slot->notes ? slot->notes[rungs[i].algorithm].summary : NULL;
+        rungs[i].summary = summary ? summary : slot->algorithms ? "" : calculator->type->summary;
+    }
+    return count;
+}
+
+struct lab_bench {
+    sdlf_calculator *calculator, *reference;
+    sdlf_operation operation; /* bound on the calculator */
+    sdlf_tensor expected;     /* on the host: filters [first, K) of the last image */
+    int64_t first;
+    double low, high;        /* of what is expected */
+    void *memory[3], *found; /* x, w, y on the calculator; the outputs to compare, on the host */
+};
+
+/* The filters that reference computes: as many of the last ones as it has time for; all of them where they are in groups. */
+static int64_t first_filter(const sdlf_operation *operation)
+{
+    const int64_t *x = operation->in[0].shape.dim;
+    int64_t filters = operation->in[1].shape.dim[0];
+    if (operation->conv2d.groups > 1) return 0;
+    double each = (double)sdlf_operation_cost(operation).flops / (double)x[0] / (double)filters;
+    double some = reference_flops / (each > 1 ? each : 1);
+    return some >= (double)filters ? 0 : some < 1 ? filters - 1 : filters - (int64_t)some;
+}
+
+/* What is left of a tensor from index `first` of an axis on: contiguous, for the outermost axes. */
+static sdlf_tensor rest(sdlf_tensor tensor, int axis, int64_t first)
+{
+    return sdlf_tensor_narrow(tensor, axis, first, tensor.shape.dim[axis] - first);
+}
+
+/* The operation on the last image and the filters from `first` on. */
+static sdlf_operation part_of(sdlf_operation operation, int64_t first)
+{
+    int64_t last = operation.in[0].shape.dim[0] - 1;
+    operation.algorithm = 0;
+    operation.workspace = (sdlf_tensor){.dtype = SDLF_NONE};
+    operation.in[0] = rest(operation.in[0], 0, last);
+    operation.in[1] = rest(operation.in[1], 0, first);
+    operation.out[0] = rest(rest(operation.out[0], 0, last), 1, first);
+    return operation;
+}
+
+static void fill_random(sdlf_tensor *tensor, uint64_t state)
+{
+    int64_t count = sdlf_tensor_count(tensor);
+    for (int64_t i = 0; i < count; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        double value = (double)(state >> 40) * 0x1p-23 - 1;
+        if (tensor->dtype == SDLF_FLOAT64) {
+            ((double *)tensor->data)[i] = value;
+        } else {
+            ((float *)tensor->data)[i] = (float)value;
+        }
+    }
+}
+
+static double value_at(sdlf_dtype dtype, const void *values, int64_t index)
+{
+    return dtype == SDLF_FLOAT64 ? ((const double *)values)[index] : (double)((const float *)values)[index];
+}
+
+/* Inputs on the host and on the calculator, and what reference makes of them. */
+static sdlf_status fill(lab_bench *b)
+{
+    sdlf_tensor host[2] = {{0}};
+    sdlf_operation part = b->operation;
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < 2 && status == SDLF_OK; i++) {
+        const sdlf_tensor *input = &b->operation.in[i];
+        status = sdlf_tensor_create(&host[i], b->reference, input->dtype, input->shape);
+        if (status != SDLF_OK) break;
+        fill_random(&host[i], 17 + (uint64_t)i);
+        status = b->calculator->type->upload(b->calculator, input->data, host[i].data, sdlf_tensor_bytes(input));
+        part.in[i] = host[i];
+    }
+    if (status == SDLF_OK) status = b->calculator->type->synchronize(b->calculator);
+    if (status == SDLF_OK) {
+        part = part_of(part, b->first);
+        status = sdlf_tensor_create(&b->expected, b->reference, part.out[0].dtype, part.out[0].shape);
+        part.out[0] = b->expected;
+    }
+    if (status == SDLF_OK) status = sdlf_calculator_run(b->reference, &part);
+    for (int i = 0; i < 2; i++) sdlf_tensor_release(&host[i], b->reference);
+    if (status != SDLF_OK) return status;
+    b->low = INFINITY;
+    b->high = -INFINITY;
+    for (int64_t i = 0; i < sdlf_tensor_count(&b->expected); i++) {
+        double value = value_at(b->expected.dtype, b->expected.data, i);
+        b->low = fmin(b->low, value);
+        b->high = fmax(b->high, value);
+    }
+    b->found = memory_allocate((size_t)sdlf_tensor_bytes(&b->expected));
+    return SDLF_OK;
+}
+
+int64_t lab_bench_bytes(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    sdlf_operation asked = *operation, part = part_of(asked, first_filter(operation));
+    int64_t workspace = 0;
+    lab_rung rungs[LAB_RUNGS];
+    int count = lab_rungs_of(calculator, rungs, LAB_RUNGS);
+    for (int i = 0; i < count; i++) {
+        asked.algorithm = rungs[i].algorithm;
+        if (!sdlf_calculator_supports(calculator, &asked)) continue;
+        int64_t bytes = sdlf_calculator_workspace(calculator, &asked);
+        if (bytes > workspace) workspace = bytes;
+    }
+    return sdlf_operation_cost(operation).bytes + workspace + sdlf_tensor_bytes(&operation->in[0]) +
+           sdlf_tensor_bytes(&operation->in[1]) + 2 * sdlf_tensor_bytes(&part.out[0]);
+}
+
+sdlf_status lab_bench_create(lab_bench **bench, sdlf_calculator *calculator, sdlf_calculator *reference,
+                             const sdlf_operation *operation)
+{
+    lab_bench *b = *bench = memory_allocate(sizeof *b);
+    *b = (lab_bench){.calculator = calculator, .reference = reference, .operation = *operation};
+    b->first = first_filter(operation);
+    sdlf_tensor *operand[] = {&b->operation.in[0], &b->operation.in[1], &b->operation.out[0]};
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < 3 && status == SDLF_OK; i++) {
+        status = calculator->type->allocate(calculator, sdlf_tensor_bytes(operand[i]), &b->memory[i]);
+        operand[i]->data = b->memory[i];
+    }
+    if (status == SDLF_OK) status = fill(b);
+    if (status == SDLF_OK) return SDLF_OK;
+    lab_bench_free(b);
+    *bench = NULL;
+    return status;
+}
+
+void lab_bench_free(lab_bench *b)
+{
+    if (!b) return;
+    for (int i = 0; i < 3; i++) {
+        if (b->memory[i]) b->calculator->type->deallocate(b->calculator, b->memory[i]);
+    }
+    sdlf_tensor_release(&b->expected, b->reference);
+    free(b->found);
+    free(b);
+}
+
+/* Once, on outputs that are NaN, before anything is timed. */
+static sdlf_status compare(lab_bench *b, const sdlf_operation *operation, lab_result *result)
+{
+    sdlf_calculator *calculator = b->calculator;
+    sdlf_operation poison = {.kind = SDLF_FILL, .out = {operation->out[0]}, .fill = {.value = NAN}};
+    sdlf_operation part = part_of(*operation, b->first);
+    sdlf_status status = sdlf_calculator_run(calculator, &poison);
+    if (status == SDLF_OK) status = calculator->type->kernel[operation->kind].run(calculator, operation);
+    if (status == SDLF_OK) status = calculator->type->synchronize(calculator);
+    if (status == SDLF_OK)
+        status = calculator->type->download(calculator, b->found, part.out[0].data, sdlf_tensor_bytes(&b->expected));
+    if (status == SDLF_OK) status = calculator->type->synchronize(calculator);
+    int64_t count = sdlf_tensor_count(&b->expected);
+    double worst = 0, range = b->high > b->low ? b->high - b->low : 1;
+    for (int64_t i = 0; i < count && status == SDLF_OK && !isnan(worst); i++) {
+        double difference =
+            fabs(value_at(b->expected.dtype, b->found, i) - value_at(b->expected.dtype, b->expected.data, i));
+        worst = difference <= worst ? worst : difference; /* NaN too */
+    }
+    result->error = worst / range;
+    result->compared = (double)count / (double)sdlf_tensor_count(&operation->out[0]);
+    return status;
+}
+
+/* Why a rung does not run, from the calculator's note. */
+static void explain(lab_result *result, const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const char *takes = sdlf_calculator_note(calculator, operation).takes;
+    snprintf(result->why, sizeof result->why, "%s%s", takes ? "takes " : "does not take this convolution",
+             takes ? takes : "");
+}
+
+sdlf_status lab_bench_run(lab_bench *b, const lab_rung *rung, const lab_effort *effort, lab_result *result)
+{
+    sdlf_calculator *calculator = b->calculator;
+    sdlf_operation operation = b->operation;
+    void *workspace = NULL;
+    *result = (lab_result){.ran = false};
+    operation.algorithm = rung->algorithm;
+    if (!sdlf_calculator_supports(calculator, &operation)) {
+        explain(result, calculator, &operation);
+        return SDLF_OK;
+    }
+    const char *name = sdlf_calculator_algorithm(calculator, &operation);
+    if (rung->algorithm == 0 && name && strcmp(name, rung->name) != 0) result->taken = name;
+    result->work = sdlf_calculator_work(calculator, &operation);
+    int64_t bytes = sdlf_calculator_workspace(calculator, &operation);
+    sdlf_status status = bytes > 0 ? calculator->type->allocate(calculator, bytes, &workspace) : SDLF_OK;
+    if (status == SDLF_ERROR_MEMORY) {
+        snprintf(result->why, sizeof result->why, "no memory for %.0f MB of workspace", 1e-6 * (double)bytes);
+        return SDLF_OK;
+    }
+    if (bytes > 0) operation.workspace = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(bytes), workspace);
+    if (status == SDLF_OK) status = compare(b, &operation, result);
+    if (status == SDLF_OK) status = lab_time(result, calculator, &operation, effort);
+    result->ran = status == SDLF_OK;
+    if (workspace) calculator->type->deallocate(calculator, workspace);
+    return sdlf_fail_context(status, "%s of %s", rung->name, calculator->type->name);
+}

@@ -1,0 +1,52 @@
+/* Measuring the rungs of the convolution lab: how long each takes, and how far it is from the truth. */
+#ifndef SDLF_APPS_BENCH_CONV_MEASURE_H
+#define SDLF_APPS_BENCH_CONV_MEASURE_H
+
+#include <sdlf/calculator.h>
+
+/* An algorithm that a calculator offers for conv2d_forward. */
+typedef struct lab_rung {
+    const char *name, *summary; /* the summary is "" where the calculator says nothing */
+    int algorithm;
+} lab_rung;
+
+enum { LAB_RUNGS = 24 };
+
+/* What became of a rung on one convolution. */
+typedef struct lab_result {
+    bool ran;
+    char why[160];     /* where it did not run: why not */
+    const char *taken; /* what "auto" took, where the calculator tells; NULL */
+    double seconds;    /* the median run */
+    double quarter[2]; /* a quarter of the runs took less than the first, a quarter more than the second */
+    int samples, runs; /* what the median was taken of; runs in each */
+    sdlf_cost work;    /* all that the rung computes and moves */
+    double error; /* the largest difference from reference, in the range of reference's outputs; NaN: outputs are NaN */
+    double compared; /* the share of the outputs that was compared */
+} lab_result;
+
+/* How long to measure. */
+typedef struct lab_effort {
+    int repeats;    /* samples, at most */
+    double seconds; /* of a rung on one convolution, about; one sample is taken however long it lasts */
+} lab_effort;
+
+/* The rungs of a calculator, "auto" last; one called after the calculator where it has one way alone. */
+int lab_rungs_of(const sdlf_calculator *calculator, lab_rung *rungs, int most);
+
+/* One convolution in memory: its operands on the calculator, and what reference makes of them. */
+typedef struct lab_bench lab_bench;
+
+/* `operation` has no memory bound. Fills its inputs with random numbers in [-1, 1) and computes the outputs to compare with.
+ * Errors: SDLF_ERROR_MEMORY, SDLF_ERROR_DEVICE. */
+sdlf_status lab_bench_create(lab_bench **bench, sdlf_calculator *calculator, sdlf_calculator *reference,
+                             const sdlf_operation *operation);
+void lab_bench_free(lab_bench *bench);
+
+/* Bytes that a bench of this operation takes on the calculator and on the host, workspace included. */
+int64_t lab_bench_bytes(const sdlf_calculator *calculator, const sdlf_operation *operation);
+
+/* Run a rung. A rung that does not take the convolution, or finds no memory, is no failure: the result says why. */
+sdlf_status lab_bench_run(lab_bench *bench, const lab_rung *rung, const lab_effort *effort, lab_result *result);
+
+#endif

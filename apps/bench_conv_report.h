@@ -1,0 +1,51 @@
+/* What the convolution lab found: as tables, as JSON, as a chart. */
+#ifndef SDLF_APPS_BENCH_CONV_REPORT_H
+#define SDLF_APPS_BENCH_CONV_REPORT_H
+
+#include "apps/bench_conv_measure.h"
+#include "apps/bench_conv_workloads.h"
+#include "apps/ceilings.h"
+#include "apps/json.h"
+#include "apps/terminal.h"
+
+typedef struct lab {
+    lab_workload workload;
+    const char *calculator, *math;
+    char runs_on[256];
+    sdlf_dtype dtype;
+    ceilings ceilings;
+    int rungs;
+    lab_rung rung[LAB_RUNGS];
+    int cases; /* of the workload, that were measured; fewer than all after an interruption */
+    bool interrupted;
+    sdlf_cost cost[LAB_CASES];               /* what each convolution asks for */
+    lab_result result[LAB_CASES][LAB_RUNGS]; /* a rung that was not come to: neither ran nor a reason */
+} lab;
+
+/* A rung over several convolutions, each counted as often as the network has it. */
+typedef struct lab_total {
+    int ran, asked;
+    double seconds, floor; /* of those that ran */
+    sdlf_cost cost, work;  /* likewise */
+    double error;          /* the largest */
+} lab_total;
+
+/* Over cases [first, last). */
+lab_total lab_total_of(const lab *lab, int rung, int first, int last);
+
+/* Cases [first, end) stand in one row of the summary; returns end. */
+int lab_row_end(const lab *lab, int first);
+
+/* The least time that a convolution takes at the ceilings. */
+double lab_floor(const lab *lab, int index);
+
+/* A convolution and its rungs; then, at the end, the summary of all. */
+void lab_print_case(const terminal *out, const lab *lab, int index);
+void lab_print_summary(const terminal *out, const lab *lab);
+
+json_t *lab_json(const lab *lab);
+
+/* The roofline chart. Errors: SDLF_ERROR_IO. */
+sdlf_status lab_draw(const lab *lab, const char *path);
+
+#endif
