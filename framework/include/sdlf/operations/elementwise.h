@@ -1,6 +1,5 @@
 /* Functions of elements: what the kinds `activation_forward`, `activation_backward` and every epilogue can apply.
- *
- * Included by <sdlf/operation.h>, which says what the kinds do with them. */
+ * <sdlf/operations/kinds.h> says what the kinds do with them. */
 #ifndef SDLF_OPERATIONS_ELEMENTWISE_H
 #define SDLF_OPERATIONS_ELEMENTWISE_H
 

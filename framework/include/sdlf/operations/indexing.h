@@ -1,10 +1,21 @@
-/* Options of the kinds that pick elements along one axis. <sdlf/operation.h> says what the kinds do with them. Everywhere x is
- * seen as (outer, L, inner), L being the axis that the options name. */
+/* Options of the kinds that work along one axis: reductions, picking, resampling. <sdlf/operations/kinds.h> says what the kinds
+ * do with them. Everywhere x is seen as (outer, L, inner), L being the axis that the options name. */
 #ifndef SDLF_OPERATIONS_INDEXING_H
 #define SDLF_OPERATIONS_INDEXING_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* What `reduce` makes of the elements along its axis. */
+typedef enum sdlf_reduction {
+    SDLF_REDUCE_SUM,
+    SDLF_REDUCE_MEAN,
+    SDLF_REDUCE_MAX,
+    SDLF_REDUCE_SUM_SQUARES,
+    SDLF_REDUCE_MIN,
+    SDLF_REDUCE_PRODUCT,
+    SDLF_REDUCTION_COUNT
+} sdlf_reduction;
 
 typedef struct sdlf_arg_reduce_options {
     int axis;

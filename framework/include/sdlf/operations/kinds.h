@@ -1,0 +1,312 @@
+/* What each kind of operation computes: one kind, one contract, written here once.
+ *
+ * Rules that hold for every kind unless its contract says otherwise:
+ * - Operands are dense, row-major without gaps, and outputs are overwritten, never accumulated into.
+ * - An operand begins at any multiple of its element's size (a view may); what plans and sdlf_tensor_create lay out begins
+ *   at a multiple of 64 bytes, and so does a workspace.
+ * - Outputs do not overlap inputs. "y may alias x" in a contract allows the same memory, element for element.
+ * - "?" marks an optional operand: a zeroed tensor (dtype SDLF_NONE) when absent. "!" marks an output that is read and
+ *   updated in place.
+ * - T stands for float32 or float64, one type within an operation. Forward kinds exist for both; backward and update
+ *   kinds exist for both on `reference` and at least for float32 elsewhere.
+ * - Scalars that change from step to step (the step's number, the learning rate) are operands in the calculator's memory,
+ *   so that a recorded sequence can be replayed without being built again.
+ *
+ * Letters: N batch, C channels, H W height and width, K output channels, R S kernel height and width, P Q output height
+ * and width, G groups. */
+#ifndef SDLF_OPERATIONS_KINDS_H
+#define SDLF_OPERATIONS_KINDS_H
+
+typedef enum sdlf_operation_kind {
+    /* ---- memory ---- */
+
+    /* fill: every element of y (any dtype) becomes fill.value, converted as sdlf_convert does.
+     *   in: -   out: y */
+    SDLF_FILL = 0,
+
+    /* copy: y = x element by element; x and y have one shape, any strides, any two dtypes (converted as sdlf_convert
+     * does). With views this is concatenation, slicing, transposition and padding.
+     *   in: x   out: y */
+    SDLF_COPY,
+
+    /* gather_batch: y[n] = (x[index[n]] - gather.mean) * gather.scale, after the augmentation that gather.augment asks for.
+     * Where x and y are integers, nothing is normalised or augmented.
+     *   in: x (M, ...) uint8 or T, index (N) int32, epoch? (1) int64, number? (M) int32   out: y (N, ...)
+     * index[n] lies in [0, M) (whoever draws it sees to that). Augmentation needs x (M,C,H,W) and epoch; image i of the
+     * data set is warped in the same way wherever and in whichever batch it is drawn: see sdlf_augmentation. Where x is
+     * not the data set but a part of it, number[i] says which image of the data set x[i] is. */
+    SDLF_GATHER_BATCH,
+
+    /* next_batch: what a training step that draws its own batch begins with. With c = cursor[0] before:
+     * index[n] = order[c N + n], rate = rates[c], step = first[0] + c, batch_labels[n] = labels[index[n]]; then
+     * cursor[0] = c + 1. The caller sees to it that c < L, (c + 1) N <= M and index[n] lies within labels, which is there
+     * if and only if batch_labels is.
+     *   in: order (M) int32, rates (L) T, first (1) int64, labels? (any count) int32
+     *   out: cursor! (1) int64, index (N) int32, rate (1) T, step (1) int64, batch_labels? (N) int32 */
+    SDLF_NEXT_BATCH,
+
+    /* shuffle: the order in which an epoch draws its samples: 0 .. M - 1, sorted by the 64-bit keys word[1] 2^32 + word[0] of
+     * Philox(shuffle.seed, number, SDLF_STREAM_SHUFFLE, low half of epoch[0]), equal keys by number (see sdlf_shuffle_order).
+     *   in: epoch (1) int64   out: order (M) int32 */
+    SDLF_SHUFFLE,
+
+    /* ---- products ---- */
+
+    /* gemm: c = act(alpha * op(a) op(b) + bias + residual), op transposing where gemm.transpose_a / transpose_b say so.
+     *   in: a (m,k) or (k,m) if transposed, b (k,n) or (n,k), bias? (n), residual? (m,n)   out: c (m,n)
+     * 2 m n k FLOPs. c may alias residual. k = 0 makes the product 0. */
+    SDLF_GEMM,
+
+    /* spmm_csr: y = f(a x + bias) with a sparse a (see tensor.h): y[r,j] = f(bias[j] + sum over the elements stored of row r
+     * of a[r,c] x[c,j]). A row without elements has the sum 0. f is the activation; or, where spmm.log_softmax is set (and
+     * the activation is none), log_softmax along j. The gradient by x is this operation with the transpose of a.
+     *   in: a (R,C) csr T, x (C,F), bias? (F)   out: y (R,F)
+     * 2 E F FLOPs for E elements. Elements of a row are added in an order that does not depend on the thread count. */
+    SDLF_SPMM_CSR,
+
+    /* reduce: y[o,i] = sum | mean | max | sum of squares | min | product over j of x[o,j,i], where reduce.axis names j's axis and o, i
+     * are the flattened axes before and after it. The sum runs in an order that does not depend on the thread count.
+     *   in: x (...)   out: y (x's shape without the axis, or with 1 there) */
+    SDLF_REDUCE,
+
+    /* add: y = act(a + b), equal shapes. y may alias a or b.
+     *   in: a, b   out: y */
+    SDLF_ADD,
+
+    /* ---- convolution: cross-correlation, as in every deep-learning framework ---- */
+
+    /* conv2d_forward: y[n,k,p,q] = act(bias[k] + residual[n,k,p,q] + sum over c,r,s of
+     *   x[n, g C/G + c, p stride_h + r dilation_h - padding_top, q stride_w + s dilation_w - padding_left] w[k,c,r,s])
+     * with g = k / (K/G), c < C/G, and x = 0 outside. P = (H + top + bottom - dilation_h (R - 1) - 1) / stride_h + 1.
+     *   in: x (N,C,H,W), w (K,C/G,R,S), bias? (K), residual? (N,K,P,Q)   out: y (N,K,P,Q)
+     * 2 N K P Q (C/G) R S FLOPs. y may alias residual. */
+    SDLF_CONV2D_FORWARD,
+
+    /* conv2d_backward_input: dx = the gradient of the sum above by x.
+     *   in: dy (N,K,P,Q), w (K,C/G,R,S)   out: dx (N,C,H,W) */
+    SDLF_CONV2D_BACKWARD_INPUT,
+
+    /* conv2d_backward_weights: dw and db; db[k] = sum over n,p,q of dy.
+     *   in: x (N,C,H,W), dy (N,K,P,Q)   out: dw (K,C/G,R,S), db? (K) */
+    SDLF_CONV2D_BACKWARD_WEIGHTS,
+
+    /* conv2d_relu_max_pool_forward: y = max_pool2d(max(conv2d(x, w, bias), 0)), fused. The convolution's own output is
+     * never stored. `mask` says, a byte for each y, what the backward pass must know: bit r * window_w + s is set where
+     * window position (r, s) attains the maximum and the maximum is positive; 0 where it is not positive. Windows of at
+     * most 8 positions, not dilated, not overlapping (stride = window), no pool padding; with pool.ties ==
+     * SDLF_TIES_FIRST only the first position is marked.
+     *   in: x (N,C,H,W), w (K,C/G,R,S), bias? (K)   out: y (N,K,P,Q), mask? (N,K,P,Q) uint8 */
+    SDLF_CONV2D_RELU_MAX_POOL_FORWARD,
+
+    /* conv2d_relu_max_pool_backward: the gradients of the fused operation; dy is shared equally among marked positions.
+     *   in: x (N,C,H,W), w (K,C/G,R,S), dy (N,K,P,Q), mask (N,K,P,Q) uint8   out: dw? (K,C/G,R,S), db? (K), dx? (N,C,H,W) */
+    SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
+
+    /* conv2d_relu_max_pool_backward_sgd: the same, with dw and db going straight into the updates of w and b by the rule
+     * conv2d_pool.sgd (see sdlf_sgd_rule). dx is computed from the w before its update. bv is there if and only if b and v
+     * are. Same formulas as conv2d_relu_max_pool_backward followed by sgd_update of each.
+     *   in: x (N,C,H,W), dy (N,K,P,Q), mask (N,K,P,Q) uint8, rate (1) T
+     *   out: w! (K,C/G,R,S), v!? (K,C/G,R,S), b!? (K), bv!? (K), dx? (N,C,H,W) */
+    SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD,
+
+    /* ---- pooling ---- */
+
+    /* max_pool2d_forward: y[n,c,p,q] = max over the window; padding never wins (it is minus infinity). NaN wins.
+     * Padding is smaller than the window, so that every window holds at least one element.
+     *   in: x (N,C,H,W)   out: y (N,C,P,Q) */
+    SDLF_MAX_POOL2D_FORWARD,
+
+    /* max_pool2d_backward: dx = sum over the windows that hold the element of dy times its share. Where several inputs
+     * of a window tie for the maximum, the gradient is shared equally among them (SDLF_TIES_SHARE) or goes to the first
+     * in row-major order (SDLF_TIES_FIRST, as PyTorch does).
+     *   in: x (N,C,H,W), y (N,C,P,Q), dy (N,C,P,Q)   out: dx (N,C,H,W) */
+    SDLF_MAX_POOL2D_BACKWARD,
+
+    /* avg_pool2d_forward: the mean over the window; divides by R S if pool.count_padding, else by the number of
+     * positions inside the input.
+     *   in: x (N,C,H,W)   out: y (N,C,P,Q) */
+    SDLF_AVG_POOL2D_FORWARD,
+    /*   in: dy (N,C,P,Q)   out: dx (N,C,H,W) */
+    SDLF_AVG_POOL2D_BACKWARD,
+
+    /* global_avg_pool2d_forward: y[n,c] = mean over h,w.   in: x (N,C,H,W)   out: y (N,C,1,1) */
+    SDLF_GLOBAL_AVG_POOL2D_FORWARD,
+    /*   in: dy (N,C,1,1)   out: dx (N,C,H,W) */
+    SDLF_GLOBAL_AVG_POOL2D_BACKWARD,
+
+    /* ---- element by element ---- */
+
+    /* activation_forward: y = f(x), one of the functions of elementwise.h; y may alias x.
+     *   in: x   out: y (x's shape) */
+    SDLF_ACTIVATION_FORWARD,
+
+    /* activation_backward: dx = dy f'(x), with f' worked out from v: the forward OUTPUT y, or the input x where
+     * sdlf_activation_reads_input says so. dx may alias dy.
+     *   in: v, dy   out: dx */
+    SDLF_ACTIVATION_BACKWARD,
+
+    /* dropout_forward: y = x m / (1 - p), m = 0 with probability p: element e is dropped where its uniform number (see
+     * random.h; stream = dropout.stream, step = the low half of `step`) is below p. y may alias x.
+     *   in: x, step (1) int64   out: y */
+    SDLF_DROPOUT_FORWARD,
+    /* dropout_backward: dx = dy m / (1 - p) with the same m, drawn again. dx may alias dy.
+     *   in: dy, step (1) int64   out: dx */
+    SDLF_DROPOUT_BACKWARD,
+
+    /* ---- normalisation ---- */
+
+    /* batch_norm2d_forward (training): with mean and biased variance v over N,H,W of each channel,
+     * y = (x - mean) / sqrt(v + epsilon) scale + shift; saves mean and 1 / sqrt(v + epsilon); updates
+     * running = (1 - momentum) running + momentum (mean; v n / (n - 1), n = N H W; v itself if n = 1).
+     * x is (N,C,H,W) or (N,C).
+     *   in: x, scale (C), shift (C)   out: y, saved_mean (C), saved_inverse_std (C), running_mean! (C), running_variance! (C) */
+    SDLF_BATCH_NORM2D_FORWARD,
+
+    /* batch_norm2d_infer: y = act((x - mean) / sqrt(variance + epsilon) scale + shift). y may alias x.
+     *   in: x, scale (C), shift (C), mean (C), variance (C)   out: y */
+    SDLF_BATCH_NORM2D_INFER,
+
+    /* batch_norm2d_backward: with xhat = (x - mean) inverse_std: dshift = sum dy; dscale = sum dy xhat;
+     * dx = scale inverse_std (dy - dshift / n - xhat dscale / n).
+     *   in: x, scale (C), saved_mean (C), saved_inverse_std (C), dy   out: dx?, dscale (C), dshift (C) */
+    SDLF_BATCH_NORM2D_BACKWARD,
+
+    /* ---- softmax and loss ---- */
+
+    /* softmax_forward: along softmax.axis, y = exp(x - max) / sum exp(x - max). y may alias x. In softmax, log_softmax and
+     * softmax_cross_entropy a row is NaN throughout if it holds a NaN or plus infinity, or nothing but minus infinities; minus
+     * infinity beside numbers has the probability 0.   in: x   out: y */
+    SDLF_SOFTMAX_FORWARD,
+    /* softmax_backward: dx = y (dy - sum y dy). dx may alias dy.   in: y, dy   out: dx */
+    SDLF_SOFTMAX_BACKWARD,
+    /* log_softmax_forward: y = x - max - log sum exp(x - max). y may alias x.   in: x   out: y */
+    SDLF_LOG_SOFTMAX_FORWARD,
+    /* log_softmax_backward: dx = dy - exp(y) sum dy. dx may alias dy.   in: y, dy   out: dx */
+    SDLF_LOG_SOFTMAX_BACKWARD,
+
+    /* softmax_cross_entropy_forward: p = softmax(logits); with targets t = (1 - smoothing) onehot(label) + smoothing / C,
+     * loss = mean over N of -sum t log p. metrics! += (sum of the N losses, number of rows whose largest logit (the
+     * first of equals) is the label's, N). A label outside [0, C) makes the loss NaN; whether a row with NaN counts as right is
+     * left open. With dloss, and only then, there is dlogits = (p - t) dloss / N: forward and backward in one.
+     * With weights w, loss is the sum over N of w[n] (-sum t log p) instead of the mean, and dlogits = (p - t) dloss w[n].
+     * Rows of weight 0 count nowhere: not in the metrics (whose losses are not weighted), not with a label that is none, and
+     * their gradient is 0. So a mask is w = 1 / (rows that count).
+     *   in: logits (N,C), labels (N) int32, dloss? (1) T, weights? (N)
+     *   out: p (N,C), loss (1) T, metrics!? (3) float64, dlogits? (N,C) */
+    SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD,
+
+    /* softmax_cross_entropy_backward: dlogits = (p - t) dloss / N; with weights (p - t) dloss w[n], and 0 where w[n] is 0.
+     *   in: p (N,C), labels (N) int32, dloss (1) T, weights? (N)   out: dlogits (N,C) */
+    SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD,
+
+    /* ---- two operands, broadcast ----
+     * a, b and y have one shape; a and b may have any strides. A stride of 0 reads the same element along an axis, which
+     * is how shapes are broadcast. */
+
+    /* binary: y = a op b, one of the functions of elementwise.h: arithmetic of T, int32, int64, uint8 or
+     * int8 gives that type, comparisons of these and of bool give bool, logic of bool gives bool. One of a and b may be
+     * absent: the number binary.scalar. y may alias a or b where that is row-major.
+     *   in: a?, b?   out: y */
+    SDLF_BINARY,
+
+    /* binary_backward: da = dy times the derivative by a, db = dy times that by b, of y's shape: not yet summed over what
+     * was broadcast.
+     *   in: a? T, b? T, dy T   out: da? T, db? T */
+    SDLF_BINARY_BACKWARD,
+
+    /* select: y = condition ? a : b; an absent one is 0. Any one dtype.
+     *   in: condition bool, a?, b?   out: y */
+    SDLF_SELECT,
+
+    /* ---- along an axis: x seen as (outer, L, inner); options in indexing.h ---- */
+
+    /* arg_reduce: y[o,i] = the index j of the largest (or smallest) x[o,j,i]. NaN counts as larger (or smaller) than all.
+     *   in: x T   out: y int64 (x's shape without the axis, or with 1 there) */
+    SDLF_ARG_REDUCE,
+
+    /* gather: y[o,m,i] = x[o, index[m], i], m counting through all of index. A negative index counts from the end; outside
+     * of [-L, L) y is 0. Any one dtype.
+     *   in: x, index (any shape) int32 or int64   out: y (x's shape, its axis replaced by index's shape) */
+    SDLF_GATHER,
+
+    /* gather_backward: dx[o,l,i] = the sum of dy[o,m,i] over every m that was gathered from l, m ascending.
+     *   in: dy T, index int32 or int64   out: dx T */
+    SDLF_GATHER_BACKWARD,
+
+    /* top_k: the K largest (or smallest) of x[o,0..L,i], in that order, equal ones by their index, and their indices. NaN
+     * counts as larger (or smaller) than all. K <= L is y's size along the axis.
+     *   in: x T   out: y T, index int64 */
+    SDLF_TOP_K,
+
+    /* resample: y[o,j,i] = the weighted sum of some x[o,l,i] around where j lies: enlarging, shrinking and padding along an
+     * axis. Weights add up to 1. The modes that pick one element take any one dtype.
+     *   in: x T   out: y (x's shape but for the axis) T */
+    SDLF_RESAMPLE,
+
+    /* resample_backward: dx[o,l,i] = the sum over j of l's weight in y[j] times dy[o,j,i].   in: dy T   out: dx T */
+    SDLF_RESAMPLE_BACKWARD,
+
+    /* ---- matrices and rows ---- */
+
+    /* matmul: y = a b for every matrix of a batch (...), of any number of axes; a and b may have any strides along these,
+     * while each of their matrices is row-major. a is (...,k,m) where matmul.transpose_a, b (...,n,k) where transpose_b.
+     *   in: a (...,m,k) T, b (...,k,n) T   out: y (...,m,n) T.   2 m n k FLOPs a matrix. */
+    SDLF_MATMUL,
+
+    /* normalize_forward: x is cut into rows of normalize.length consecutive elements. With the mean and the biased variance v
+     * of its row, and e's channel c = e / normalize.inner mod C: y[e] = (x[e] - mean) / sqrt(v + epsilon) scale[c] + shift[c].
+     * One formula is three normalisations: of layers (inner 1, length C), of instances (inner = length = H W) and of groups.
+     * length is a multiple of inner.
+     *   in: x T, scale? (C), shift? (C)   out: y (x's shape), mean (rows), inverse_std (rows) */
+    SDLF_NORMALIZE_FORWARD,
+
+    /* normalize_backward: with g = dy scale and xhat = (x - mean) inverse_std: dx = inverse_std (g - mean of g - xhat mean of
+     * g xhat) over the row; dscale[c] = sum dy xhat and dshift[c] = sum dy over the elements of channel c.
+     *   in: x, scale? (C), mean (rows), inverse_std (rows), dy   out: dx?, dscale? (C), dshift? (C) */
+    SDLF_NORMALIZE_BACKWARD,
+
+    /* ---- random ---- */
+
+    /* random_uniform: y[e] = low + (high - low) u(e), random.h's uniform with random.seed, random.stream, step 0.
+     * Computed in float32 (as low + (high - low) * u, each operation rounded), then converted.   in: -   out: y float */
+    SDLF_RANDOM_UNIFORM,
+
+    /* random_normal: Box-Muller on pairs of words (w0, w1), (w2, w3) of a group: with u1 = (w0 + 1) 2^-32 and
+     * u2 = w1 2^-32, the two numbers are mean + deviation sqrt(-2 ln u1) (cos, sin)(2 pi u2), in float64, then converted.
+     *   in: -   out: y float */
+    SDLF_RANDOM_NORMAL,
+
+    /* ---- optimiser updates. g is the gradient; `rate` the learning rate; with scale? present, g is first multiplied by
+     * scale[0] (gradient clipping). Weight decay of sgd, rmsprop and adam: g += decay w. ---- */
+
+    /* sgd_update: v = momentum v + g; w -= rate (nesterov ? g + momentum v : v). Without momentum v is absent and
+     * w -= rate g.
+     *   in: g, rate (1) T, scale? (1) T   out: w!, v!? */
+    SDLF_SGD_UPDATE,
+
+    /* adam_update: m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; t = step + 1;
+     * w -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon). With adam.decoupled (AdamW) the decay is
+     * w -= rate decay w before the step, instead of g += decay w.
+     *   in: g, rate (1) T, scale? (1) T, step (1) int64   out: w!, m!, v! */
+    SDLF_ADAM_UPDATE,
+
+    /* rmsprop_update: v = rho v + (1 - rho) g^2; u = g / (sqrt(v) + epsilon); b = momentum b + u; w -= rate (b or u).
+     *   in: g, rate (1) T, scale? (1) T   out: w!, v!, b!? */
+    SDLF_RMSPROP_UPDATE,
+
+    /* clip_scale: scale = min(1, max_norm / (sqrt(sum of squares) + 1e-6)).   in: squares (any count) T   out: scale (1) T */
+    SDLF_CLIP_SCALE,
+
+    /* gemm_backward_sgd: a fully connected layer's backward pass and its update in one sweep over the weights, each tile
+     * of which is read and written once: dx = (dy w) f'(x) (the w before the update); then w follows g = dy^T x and b
+     * follows g = the sum of dy over n by the rule gemm_backward.sgd (see sdlf_sgd_rule). x is f's output, f being
+     * gemm_backward.activation (one whose f' is worked out from that; identity: f' = 1). bv is there if and
+     * only if b and v are. Same formulas as gemm followed by sgd_update, as reduce followed by sgd_update, and as gemm
+     * followed by activation_backward.
+     *   in: x (N,I), dy (N,U), rate (1) T   out: w! (U,I), v!? (U,I), dx? (N,I), b!? (U), bv!? (U) */
+    SDLF_GEMM_BACKWARD_SGD,
+
+    SDLF_OPERATION_COUNT
+} sdlf_operation_kind;
+
+#endif

@@ -1,0 +1,16 @@
+/* How weights follow their gradient: what `sgd_update` and the operations that end in it share. */
+#ifndef SDLF_OPERATIONS_UPDATE_H
+#define SDLF_OPERATIONS_UPDATE_H
+
+#include <stdbool.h>
+
+/* How sgd_update, and operations that end in it, change weights w with velocity v and biases b with velocity bv. The
+ * gradient is g + decay w for weights, g + bias_decay b for biases; the rest is sgd_update's formula, for both alike. */
+typedef struct sdlf_sgd_rule {
+    float momentum;   /* in [0, 1); 0 without v */
+    float decay;      /* >= 0 */
+    float bias_decay; /* >= 0; sgd_update, which does not know what it updates, takes no notice of it */
+    bool nesterov;
+} sdlf_sgd_rule;
+
+#endif
