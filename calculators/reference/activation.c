@@ -77,6 +77,7 @@ static double derivative_from_input(sdlf_activation_function function, double x)
     case SDLF_GELU: return normal(x) + x * exp(-x * x / 2) * root_of_half * root_of_2_by_pi * root_of_half;
     case SDLF_GELU_TANH:
         t = tanh(gelu_argument(x));
+        if (t == 1 || t == -1) return t > 0 ? 1 : 0; /* x^2 may overflow */
         return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * root_of_2_by_pi * (1 + 3 * 0.044715 * x * x);
     case SDLF_MISH: t = tanh(softplus(x)); return t + x * (1 - t * t) * s;
     case SDLF_ERF: return root_of_2_by_pi * 2 * root_of_half * exp(-x * x);

@@ -85,8 +85,11 @@ static void with_update(kernel_sink *sink, const kernel_case *back, const geomet
     emit(sink, &made, g, ties, text);
 }
 
-/* Forward, backward and backward with updates; `all`: every combination of what the latter may do. */
-static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_ties ties, bool all)
+/* How much of what the backward passes may be asked for is tried. */
+typedef enum thoroughness { FORWARD_ALONE, EVERYTHING_AT_ONCE, USUAL, EVERY_COMBINATION } thoroughness;
+
+/* Forward, backward and backward with updates. */
+static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_ties ties, thoroughness tried)
 {
     kernel_case made = {.operation = describe(SDLF_CONV2D_RELU_MAX_POOL_FORWARD, g, ties)};
     sdlf_operation *o = &made.operation;
@@ -103,6 +106,7 @@ static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_t
     o->in[2] = bias;
     o->out[1] = kernel_tensor(SDLF_UINT8, pooled);
     emit(sink, &made, g, ties, " bias mask");
+    if (tried == FORWARD_ALONE) return;
 
     kernel_case back = {.operation = describe(SDLF_CONV2D_RELU_MAX_POOL_BACKWARD, g, ties), .prepare = mask_first};
     back.in[0].values = back.in[1].values = VALUES_GRID;
@@ -112,7 +116,7 @@ static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_t
     back.operation.in[1] = o->in[1];
     back.operation.in[2] = kernel_tensor(t, pooled);
     back.operation.in[3] = kernel_tensor(SDLF_UINT8, pooled);
-    for (int wanted = 1; wanted < 8; wanted++) {
+    for (int wanted = tried == EVERYTHING_AT_ONCE ? 7 : 1; wanted < 8; wanted++) {
         const sdlf_tensor none = {.dtype = SDLF_NONE};
         back.operation.out[0] = wanted & 1 ? o->in[1] : none;
         back.operation.out[1] = wanted & 2 ? bias : none;
@@ -121,8 +125,8 @@ static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_t
         emit(sink, &back, g, ties, text);
     }
     for (int combination = 0; combination < SGD_COMBINATIONS; combination++) {
-        if (all || combination == (MOMENTUM | BIAS) || combination == (MOMENTUM | BIAS | DX))
-            with_update(sink, &back, g, ties, combination);
+        bool usual = combination == (MOMENTUM | BIAS | DX) || (tried == USUAL && combination == (MOMENTUM | BIAS));
+        if (usual || tried == EVERY_COMBINATION) with_update(sink, &back, g, ties, combination);
     }
 }
 
@@ -137,15 +141,29 @@ void conv2d_pool_cases(kernel_sink *sink, sdlf_dtype t)
         {1, 17, 13, 35, 9, 3, 1, 1, 1, {2, 2}},
     };
     for (size_t i = 0; i < sizeof geometries / sizeof geometries[0]; i++) {
-        both_ways(sink, &geometries[i], t, SDLF_TIES_SHARE, true);
-        both_ways(sink, &geometries[i], t, SDLF_TIES_FIRST, false);
+        both_ways(sink, &geometries[i], t, SDLF_TIES_SHARE, EVERY_COMBINATION);
+        both_ways(sink, &geometries[i], t, SDLF_TIES_FIRST, USUAL);
     }
+    /* More filters than a block of threads takes at once (32), more channels too (16); tall and wide images, cut into pieces. */
+    static const geometry several[] = {
+        {2, 3, 9, 11, 40, 5, 1, 2, 1, {2, 2}}, {2, 2, 10, 6, 70, 3, 1, 1, 1, {2, 2}},
+        {1, 17, 6, 7, 33, 3, 1, 0, 1, {2, 2}}, {1, 2, 131, 4, 33, 3, 1, 1, 1, {2, 2}},
+        {1, 1, 6, 150, 3, 5, 1, 2, 1, {2, 2}}, {2, 1, 64, 65, 9, 5, 1, 2, 1, {2, 2}},
+    };
+    for (size_t i = 0; i < sizeof several / sizeof several[0]; i++) {
+        both_ways(sink, &several[i], t, SDLF_TIES_SHARE, USUAL);
+        both_ways(sink, &several[i], t, SDLF_TIES_FIRST, EVERYTHING_AT_ONCE);
+    }
+    /* So many outputs that a device gives a thread 4 and 8 filters, on 40 to 148 multiprocessors. */
+    static const geometry many[] = {{4, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}}, {24, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}}};
+    for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
+        both_ways(sink, &many[i], t, SDLF_TIES_SHARE, FORWARD_ALONE);
 }
 
 void conv2d_pool_bench(kernel_sink *sink, sdlf_dtype t)
 {
     static const geometry first = {64, 1, 28, 28, 32, 5, 1, 2, 1, {2, 2}},
                           second = {64, 6, 14, 14, 16, 5, 1, 0, 1, {2, 2}};
-    both_ways(sink, &first, t, SDLF_TIES_SHARE, false);
-    both_ways(sink, &second, t, SDLF_TIES_SHARE, false);
+    both_ways(sink, &first, t, SDLF_TIES_SHARE, USUAL);
+    both_ways(sink, &second, t, SDLF_TIES_SHARE, USUAL);
 }

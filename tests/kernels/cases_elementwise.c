@@ -95,6 +95,24 @@ static void activation_cases(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
     }
 }
 
+/* Far from 0, where squares and cubes of x overflow while f and f' do not: f tends to 0, to x or to a constant. */
+static void huge_cases(kernel_sink *sink, sdlf_dtype t)
+{
+    sdlf_tensor x = kernel_tensor(t, sdlf_shape(523));
+    int64_t limit = t == SDLF_FLOAT32 ? 120 : 1000;
+    for (int activation = 0; activation < KERNEL_ACTIVATIONS; activation++) {
+        kernel_case made = {.operation = {.kind = SDLF_ACTIVATION_FORWARD, .in = {x}, .out = {x}}};
+        made.operation.activation = kernel_activation[activation];
+        made.tolerance = has_exponential(activation) ? 16 : 4;
+        made.in[0] = (kernel_fill){VALUES_HUGE, limit};
+        kernel_emit(sink, &made, "523%s huge", kernel_activation_name[activation]);
+        if (!sdlf_activation_reads_input(kernel_activation[activation].function)) continue;
+        made.operation.kind = SDLF_ACTIVATION_BACKWARD;
+        made.operation.in[1] = x;
+        kernel_emit(sink, &made, "523%s huge", kernel_activation_name[activation]);
+    }
+}
+
 static void dropout_cases(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
 {
     static const float probabilities[] = {0, 0.25f, 0.5f, 0.999f};
@@ -124,6 +142,7 @@ void elementwise_cases(kernel_sink *sink, sdlf_dtype t)
         activation_cases(sink, t, shapes[i]);
         dropout_cases(sink, t, shapes[i]);
     }
+    huge_cases(sink, t);
 }
 
 void elementwise_bench(kernel_sink *sink, sdlf_dtype t)

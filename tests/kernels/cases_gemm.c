@@ -136,6 +136,14 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
     }
     gemm_epilogues(sink, t, (gemm_size){7, 19, 33});
     gemm_epilogues(sink, t, (gemm_size){6, 5, 0});
+    /* nothing to compute: no row, no column, no sum, none of them */
+    static const gemm_size empty[] = {{0, 5, 7}, {6, 0, 7}, {0, 0, 7}, {1, 1, 0}, {0, 5, 0}, {0, 0, 0}};
+    for (size_t i = 0; i < sizeof empty / sizeof empty[0]; i++) {
+        kernel_case made = gemm(t, empty[i], false, true);
+        emit_gemm(sink, &made, empty[i]);
+        add_epilogue(&made, true, true, SDLF_RELU);
+        emit_gemm(sink, &made, empty[i]);
+    }
     gemm_backward_sgd_cases(sink, t);
 }
 

@@ -4,6 +4,8 @@
  * errors, relative to probabilities down to 1 / C. Losses are sums of logarithms, of the size of the logits. */
 #include "kernels.h"
 
+#include <math.h>
+
 static void softmax_pair(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, int axis, bool logarithm, bool aliased)
 {
     sdlf_tensor x = kernel_tensor(t, shape);
@@ -25,6 +27,38 @@ static void softmax_pair(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, int 
     made.floor = 1;
     made.tolerance = 4 * (double)shape.dim[axis] + 32; /* a sum of C terms within 1, times at most 3 */
     kernel_emit(sink, &made, "%s axis %d", sdlf_shape_print(shape).text, axis);
+}
+
+/* The numbers that rows of logits may hold where a network has diverged, or where something is masked: in the first, the last
+ * or every place of a row. Every fifth row has none. */
+static void strange_rows(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[0];
+    int64_t length = x->shape.dim[1];
+    (void)calculator;
+    for (int64_t row = 0; row < x->shape.dim[0]; row++) {
+        double value = row % 5 == 0 ? (double)NAN : row % 5 == 1 ? (double)INFINITY : -(double)INFINITY;
+        int64_t first = row / 5 % 3 == 1 ? length - 1 : 0, last = row / 5 % 3 == 0 ? 0 : length - 1;
+        for (int64_t j = first; j <= last && row % 5 < 3; j++) {
+            if (x->dtype == SDLF_FLOAT32)
+                ((float *)x->data)[row * length + j] = (float)value;
+            else
+                ((double *)x->data)[row * length + j] = value;
+        }
+    }
+}
+
+static void strange_cases(kernel_sink *sink, sdlf_dtype t, int64_t rows, int64_t classes)
+{
+    sdlf_tensor x = kernel_tensor(t, sdlf_shape(rows, classes));
+    kernel_case made = {.operation = {.kind = SDLF_SOFTMAX_FORWARD, .in = {x}, .out = {x}}, .prepare = strange_rows};
+    made.operation.softmax.axis = 1;
+    made.tolerance = 32;
+    made.floor = 1 / (double)classes;
+    kernel_emit(sink, &made, "%dx%d NaN and infinities", (int)rows, (int)classes);
+    made.operation.kind = SDLF_LOG_SOFTMAX_FORWARD;
+    made.floor = 1;
+    kernel_emit(sink, &made, "%dx%d NaN and infinities", (int)rows, (int)classes);
 }
 
 static void one_wrong_label(sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -76,6 +110,17 @@ static void cross_entropy_backward(kernel_sink *sink, sdlf_dtype t, int64_t rows
     made.tolerance = 8;
     made.floor = 1 / (double)rows;
     kernel_emit(sink, &made, "%dx%d smoothing %g", (int)rows, (int)classes, (double)smoothing);
+}
+
+/* Without metrics: whether a row with NaN counts as right is left open. */
+static void strange_cross_entropy(kernel_sink *sink, sdlf_dtype t, int64_t rows, int64_t classes)
+{
+    for (int gradient = 0; gradient < 2; gradient++) {
+        kernel_case made = gradient ? cross_entropy_gradient(t, rows, classes, 0.1f, false)
+                                    : cross_entropy(t, rows, classes, 0.1f, false);
+        made.prepare = strange_rows;
+        kernel_emit(sink, &made, "%dx%d NaN and infinities%s", (int)rows, (int)classes, gradient ? " gradient" : "");
+    }
 }
 
 static void cross_entropy_cases(kernel_sink *sink, sdlf_dtype t, int64_t rows, int64_t classes, float smoothing)
@@ -156,6 +201,11 @@ void softmax_cases(kernel_sink *sink, sdlf_dtype t)
         cross_entropy_cases(sink, t, sizes[i][0], sizes[i][1], 0.1f);
         weighted_cases(sink, t, sizes[i][0], sizes[i][1], i & 1 ? 0.1f : 0);
         weighted_cases(sink, t, 37 * sizes[i][0], sizes[i][1], i & 1 ? 0 : 0.1f);
+    }
+    static const int64_t strange[][2] = {{45, 1}, {45, 10}, {45, 33}, {45, 1001}};
+    for (int i = 0; i < 4; i++) {
+        strange_cases(sink, t, strange[i][0], strange[i][1]);
+        strange_cross_entropy(sink, t, strange[i][0], strange[i][1]);
     }
 }
 

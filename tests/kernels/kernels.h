@@ -19,6 +19,7 @@ typedef enum kernel_values {
     VALUES_OFFSET,      /* in [99, 101): variances cancel */
     VALUES_INTEGERS,    /* whole numbers in [0, limit) */
     VALUES_ANYTHING,    /* of every magnitude, infinities and NaN too; any bits of integers */
+    VALUES_HUGE,        /* of either sign, from 2^4 to 2^limit */
 } kernel_values;
 
 /* How many elements each row of a sparse matrix has. The columns are drawn, so that some come twice in a row; values are in

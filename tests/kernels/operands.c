@@ -100,6 +100,7 @@ static double draw(kernel_fill fill, const uint32_t word[4])
     case VALUES_OFFSET: return 99 + 2 * u;
     case VALUES_INTEGERS: return (double)(word[0] % (uint64_t)fill.limit);
     case VALUES_ANYTHING: return anything(u, word);
+    case VALUES_HUGE: return (word[2] & 1 ? -1 : 1) * ldexp(1 + u, 4 + (int)(word[3] % (uint64_t)(fill.limit - 4)));
     default: return 2 * u - 1;
     }
 }

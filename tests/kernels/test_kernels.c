@@ -64,11 +64,20 @@ static double rounding_of(sdlf_math math)
     }
 }
 
-/* Operations that another math mode computes otherwise. */
+/* Operations that another math mode may compute otherwise. */
 static bool has_factors(sdlf_operation_kind kind)
 {
-    return kind == SDLF_GEMM || kind == SDLF_CONV2D_FORWARD || kind == SDLF_CONV2D_BACKWARD_INPUT ||
-           kind == SDLF_CONV2D_BACKWARD_WEIGHTS;
+    switch (kind) {
+    case SDLF_GEMM:
+    case SDLF_GEMM_BACKWARD_SGD:
+    case SDLF_CONV2D_FORWARD:
+    case SDLF_CONV2D_BACKWARD_INPUT:
+    case SDLF_CONV2D_BACKWARD_WEIGHTS:
+    case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
+    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
+    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return true;
+    default: return false;
+    }
 }
 
 const sdlf_activation kernel_activation[KERNEL_ACTIVATIONS] = {

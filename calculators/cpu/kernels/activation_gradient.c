@@ -26,9 +26,11 @@ static inline element gelu_slope(element x)
     return normal + x * (element)0.39894228040143267794 * exponential((element)-0.5 * x * x);
 }
 
-static inline element gelu_tanh_slope(element x)
+/* Beyond 30 it is 0 or 1, long before x^3 overflows. */
+static inline element gelu_tanh_slope(element wide)
 {
     const element scale = (element)0.79788456080286535588, cubic = (element)0.044715;
+    element raised = wide < -30 ? -30 : wide, x = raised > 30 ? 30 : raised;
     element t = hyperbolic_tangent(scale * (x + cubic * x * x * x));
     return (element)0.5 * (1 + t) + (element)0.5 * x * (1 - t * t) * scale * (1 + 3 * cubic * x * x);
 }
