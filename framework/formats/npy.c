@@ -22,10 +22,10 @@ typedef struct npy_type {
     sdlf_dtype dtype;
 } npy_type;
 
-/* The first of a dtype is what is written. */
+/* The first of a dtype is what is written; the last of a code is what is read: bools become bytes. */
 static const npy_type types[] = {
-    {"<f4", SDLF_FLOAT32}, {"<f8", SDLF_FLOAT64}, {"<f2", SDLF_FLOAT16}, {"|u1", SDLF_UINT8},
-    {"<i4", SDLF_INT32},   {"<i8", SDLF_INT64},   {"|b1", SDLF_UINT8},
+    {"<f4", SDLF_FLOAT32}, {"<f8", SDLF_FLOAT64}, {"<f2", SDLF_FLOAT16}, {"|u1", SDLF_UINT8}, {"|i1", SDLF_INT8},
+    {"<i4", SDLF_INT32},   {"<i8", SDLF_INT64},   {"|b1", SDLF_BOOL},    {"|b1", SDLF_UINT8},
 };
 enum { TYPES = sizeof types / sizeof types[0] };
 
@@ -99,8 +99,8 @@ static sdlf_status take_type(npy_header *header, sdlf_dtype *dtype)
     }
     if (*dtype != SDLF_NONE) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_FORMAT,
-                     "%s: .npy header: element type '%s', expected <f2, <f4, <f8, |u1, |b1, <i4 or <i8", header->name,
-                     code);
+                     "%s: .npy header: element type '%s', expected <f2, <f4, <f8, |u1, |i1, |b1, <i4 or <i8",
+                     header->name, code);
 }
 
 static sdlf_status take_order(npy_header *header)

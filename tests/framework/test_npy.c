@@ -88,19 +88,26 @@ static void refuses_bad_files(void)
 
 static void writes_what_it_reads(void)
 {
-    static const sdlf_dtype dtypes[] = {SDLF_FLOAT32, SDLF_FLOAT64, SDLF_FLOAT16, SDLF_UINT8, SDLF_INT32, SDLF_INT64};
+    static const sdlf_dtype dtypes[] = {SDLF_FLOAT32, SDLF_FLOAT64, SDLF_FLOAT16, SDLF_UINT8,
+                                        SDLF_INT32,   SDLF_INT64,   SDLF_INT8};
     const sdlf_shape shapes[] = {SDLF_SCALAR, sdlf_shape(7), sdlf_shape(2, 3), sdlf_shape(1, 1, 1, 1, 1, 1, 1, 5)};
     unsigned char bytes[64];
     for (int i = 0; i < 64; i++) bytes[i] = (unsigned char)(3 * i);
-    for (int i = 0; i < 24; i++) {
-        sdlf_tensor tensor = sdlf_tensor_view(dtypes[i % 6], shapes[i / 6], bytes), found;
+    for (int i = 0; i < 28; i++) {
+        sdlf_tensor tensor = sdlf_tensor_view(dtypes[i % 7], shapes[i / 7], bytes), found;
         const char *path = test_path("array.npy");
         if (!CHECK_OK(npy_write(&tensor, path)) || !CHECK_OK(npy_read(&found, path))) return;
         CHECK(found.dtype == tensor.dtype && sdlf_shape_equal(found.shape, tensor.shape));
         CHECK(memcmp(found.data, bytes, (size_t)sdlf_tensor_bytes(&tensor)) == 0);
         sdlf_tensor_release(&found, NULL);
     }
-    sdlf_tensor tensor = sdlf_tensor_view(SDLF_BFLOAT16, sdlf_shape(2), bytes);
+    const unsigned char truth[2] = {1, 0}; /* come back as bytes */
+    sdlf_tensor tensor = sdlf_tensor_view(SDLF_BOOL, sdlf_shape(2), (void *)truth), found;
+    CHECK_OK(npy_write(&tensor, test_path("array.npy")));
+    CHECK_OK(npy_read(&found, test_path("array.npy")));
+    CHECK(found.dtype == SDLF_UINT8 && memcmp(found.data, truth, sizeof truth) == 0);
+    sdlf_tensor_release(&found, NULL);
+    tensor = sdlf_tensor_view(SDLF_BFLOAT16, sdlf_shape(2), bytes);
     CHECK_FAILS(npy_write(&tensor, test_path("array.npy")), SDLF_ERROR_ARGUMENT, "bfloat16");
 }
 
