@@ -64,42 +64,61 @@ static arguments_outcome unknown_option(const command_usage *usage, const char *
     return arguments_wrong(usage->command, "unknown option '--%s'", name);
 }
 
-/* One option at words[*at]; moves *at past its value. */
-static arguments_outcome read_option(arguments *a, int count, char **words, int *at, void *settings)
+/* One option: row `index`, with the value that stands in its own word, or NULL. Moves *at past a value of its own. */
+static arguments_outcome read_option(arguments *a, int index, const char *value, int count, char **words, int *at,
+                                     void *settings)
 {
-    const char *text = words[*at] + 2, *equals = strchr(text, '='), *command = a->usage->command;
-    char name[64];
-    size_t length = equals ? (size_t)(equals - text) : strlen(text);
-    if (length >= sizeof name) length = sizeof name - 1;
-    memcpy(name, text, length);
-    name[length] = '\0';
-
-    int index = find_option(a->usage, name);
-    if (index < 0) return unknown_option(a->usage, name);
+    const char *command = a->usage->command;
     size_t offset;
     const argument *row = arguments_row(a->usage, index, &offset);
     void *member = (char *)settings + offset + row->offset;
     a->given[index] = true;
     if (row->type == ARGUMENT_FLAG) {
-        if (equals) return arguments_wrong(command, "--%s takes no value, found '%s'", name, equals + 1);
+        if (value) return arguments_wrong(command, "--%s takes no value, found '%s'", row->name, value);
         *(bool *)member = true;
         return ARGUMENTS_OK;
     }
-    const char *value = equals ? equals + 1 : NULL;
     if (!value) {
         value = *at + 1 < count ? words[*at + 1] : NULL;
-        if (!value) return arguments_wrong(command, "--%s needs a value: %s", name, argument_expected(row).text);
+        if (!value) return arguments_wrong(command, "--%s needs a value: %s", row->name, argument_expected(row).text);
         if (strncmp(value, "--", 2) == 0) {
-            return arguments_wrong(command, "--%s needs a value, found the option '%s'; expected %s", name, value,
+            return arguments_wrong(command, "--%s needs a value, found the option '%s'; expected %s", row->name, value,
                                    argument_expected(row).text);
         }
         (*at)++;
     }
     if (!argument_store(row, value, member)) {
-        return arguments_wrong(command, "--%s %s: expected %s", name, *value ? value : "''",
+        return arguments_wrong(command, "--%s %s: expected %s", row->name, *value ? value : "''",
                                argument_expected(row).text);
     }
     return ARGUMENTS_OK;
+}
+
+/* --name value or --name=value */
+static arguments_outcome read_long(arguments *a, int count, char **words, int *at, void *settings)
+{
+    const char *text = words[*at] + 2, *equals = strchr(text, '=');
+    char name[64];
+    size_t length = equals ? (size_t)(equals - text) : strlen(text);
+    if (length >= sizeof name) length = sizeof name - 1;
+    memcpy(name, text, length);
+    name[length] = '\0';
+    int index = find_option(a->usage, name);
+    if (index < 0) return unknown_option(a->usage, name);
+    return read_option(a, index, equals ? equals + 1 : NULL, count, words, at, settings);
+}
+
+/* -o value or -ovalue */
+static arguments_outcome read_short(arguments *a, int count, char **words, int *at, void *settings)
+{
+    const char *word = words[*at];
+    const argument *row;
+    for (int i = 0; (row = arguments_row(a->usage, i, NULL)); i++) {
+        if (row->letter && row->letter == word[1]) {
+            return read_option(a, i, word[2] ? word + 2 : NULL, count, words, at, settings);
+        }
+    }
+    return arguments_wrong(a->usage->command, "unknown option '%s'; options begin with two dashes", word);
 }
 
 arguments_outcome arguments_read(arguments *a, const command_usage *usage, int count, char **words, void *settings)
@@ -125,10 +144,9 @@ arguments_outcome arguments_read(arguments *a, const command_usage *usage, int c
         } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
             arguments_help(usage);
             return ARGUMENTS_HELP;
-        } else if (word[1] != '-') {
-            return arguments_wrong(usage->command, "unknown option '%s'; options begin with two dashes", word);
         } else {
-            arguments_outcome outcome = read_option(a, count, words, &at, settings);
+            arguments_outcome outcome =
+                word[1] == '-' ? read_long(a, count, words, &at, settings) : read_short(a, count, words, &at, settings);
             if (outcome != ARGUMENTS_OK) return outcome;
         }
     }

@@ -1,5 +1,5 @@
 /* Long options from a table: --name value or --name=value, typed, with ranges, defaults and the help text made from the
- * same rows.
+ * same rows. One that has a letter too is also -o value and -ovalue.
  *
  * A command keeps its settings in a struct and describes it:
  *
@@ -43,6 +43,7 @@ typedef struct argument {
     bool required;
     const char *const *choices;      /* NULL-terminated */
     const char *(*names)(int index); /* NULL past the end */
+    char letter;                     /* 'o' for -o; 0: none */
 } argument;
 
 enum { ARGUMENT_LIST_MAX = 64 };

@@ -33,7 +33,7 @@ static const argument data_arguments[] = {
 
 static const argument output_arguments[] = {
     {.name = "Output", .type = ARGUMENT_HEADING},
-    {"out", ARGUMENT_TEXT, offsetof(train_settings, out), "FILE",
+    {"out", ARGUMENT_TEXT, offsetof(train_settings, out), "FILE", .letter = 'o',
      .help = "keep weights and training state here after each epoch (default: NETWORK.safetensors, if there is none)"},
     {"resume", ARGUMENT_TEXT, offsetof(train_settings, resume), "FILE",
      .help = "go on where FILE stopped, with its network, data and options; --epochs adds some when all are done"},

@@ -36,8 +36,8 @@ static const argument own[] = {
     {"size", ARGUMENT_SIZE, offsetof(settings, size), "BYTES", .minimum = 1, .maximum = 1e12, .help = "h"},
     {"colour", ARGUMENT_CHOICE, offsetof(settings, colour), "C", .choices = colours, .help = "h"},
     {"shape", ARGUMENT_NAME, offsetof(settings, shape), "S", .names = shape_name, .help = "h"},
-    {"out", ARGUMENT_TEXT, offsetof(settings, out), "FILE", .help = "h"},
-    {"quiet", ARGUMENT_FLAG, offsetof(settings, quiet), .help = "h"},
+    {"out", ARGUMENT_TEXT, offsetof(settings, out), "FILE", .help = "h", .letter = 'o'},
+    {"quiet", ARGUMENT_FLAG, offsetof(settings, quiet), .help = "h", .letter = 'q'},
     {"place", ARGUMENT_LIST, offsetof(settings, place), "P", .help = "h"},
     {0},
 };
@@ -106,6 +106,19 @@ static void values_arrive(void)
     CHECK_EQUAL(set.place.count, 2);
     CHECK_TEXT(set.place.item[1], "b=2");
     CHECK(!set.quiet);
+}
+
+static void letters_stand_for_names(void)
+{
+    CHECK_EQUAL(READ("-o", "here", "-q"), ARGUMENTS_OK);
+    CHECK_TEXT(set.out, "here");
+    CHECK(set.quiet && arguments_given(&given, "out"));
+    CHECK_EQUAL(READ("-othere"), ARGUMENTS_OK);
+    CHECK_TEXT(set.out, "there");
+    CHECK_WRONG("--out needs a value: FILE", "-o");
+    CHECK_WRONG("--out needs a value, found the option '--quiet'", "-o", "--quiet");
+    CHECK_WRONG("--quiet takes no value, found 'uick'", "-quick");
+    CHECK_WRONG("unknown option '-x'", "-x", "y");
 }
 
 static void defaults_arrive(void)
@@ -187,6 +200,7 @@ static void expectations_read_well(void)
 int main(void)
 {
     RUN(values_arrive);
+    RUN(letters_stand_for_names);
     RUN(defaults_arrive);
     RUN(sizes_have_units);
     RUN(ranges_hold);
