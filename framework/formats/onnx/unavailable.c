@@ -6,12 +6,12 @@
 #include "framework/formats/npy.h"
 #include "framework/formats/onnx/model_from_onnx.h"
 
+static const char advice[] = "for want of protobuf-c (on Debian and Ubuntu: protobuf-c-compiler and libprotobuf-c-dev, "
+                             "then configure and build again)";
+
 static sdlf_status refuse(const char *path)
 {
-    return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                     "cannot read '%s': this build reads no ONNX files, for want of protobuf-c (on Debian and Ubuntu: "
-                     "protobuf-c-compiler and libprotobuf-c-dev, then configure and build again)",
-                     path);
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "cannot read '%s': this build reads no ONNX files, %s", path, advice);
 }
 
 sdlf_status sdlf_model_from_onnx(sdlf_model **model, const char *path, const sdlf_onnx_options *options)
@@ -26,6 +26,15 @@ sdlf_status sdlf_onnx_inspect(sdlf_onnx_report **report, const char *path, const
     (void)options;
     *report = NULL;
     return refuse(path);
+}
+
+sdlf_status sdlf_model_to_onnx(const sdlf_model *model, const char *path, const sdlf_onnx_export_options *options,
+                               sdlf_onnx_exported *result)
+{
+    (void)model;
+    (void)options;
+    if (result != NULL) *result = (sdlf_onnx_exported){0};
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "cannot write '%s': this build writes no ONNX files, %s", path, advice);
 }
 
 sdlf_status model_from_onnx_bytes(sdlf_model **model, const void *bytes, size_t size, const char *name,

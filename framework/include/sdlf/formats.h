@@ -148,6 +148,53 @@ typedef struct sdlf_onnx_report {
 sdlf_status sdlf_onnx_inspect(sdlf_onnx_report **report, const char *path, const sdlf_onnx_options *options);
 void sdlf_onnx_report_free(sdlf_onnx_report *report);
 
+/* How a model is written as ONNX. */
+typedef struct sdlf_onnx_export_options {
+    int opset;          /* 17 to 22; 0: the lowest of these that all its layers can be said in */
+    bool external_data; /* weights go into a file beside it, PATH.data; beyond 2 GB they do so by themselves */
+} sdlf_onnx_export_options;
+
+/* What was written. */
+typedef struct sdlf_onnx_exported {
+    int opset, node_count;
+    int64_t parameter_count;       /* elements of the model's parameters */
+    int64_t bytes, external_bytes; /* of the file, and of the one beside it; 0: there is none */
+    bool fixed_batch;              /* the network allows no batch but 1; else the batch is open, as "N" */
+} sdlf_onnx_exported;
+
+/* Write a model that is built as an ONNX file, which computes what a plan for inference does: losses are left out, and what
+ * only they read. docs/onnx.md says what becomes of each layer. The file is written as sdlf_model_save does. `options`
+ * and `result` may be NULL. Errors: SDLF_ERROR_UNSUPPORTED with the layer, its class, and why ONNX, or the opset that was
+ * asked for, cannot say it; SDLF_ERROR_ARGUMENT; SDLF_ERROR_IO; SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_model_to_onnx(const sdlf_model *model, const char *path, const sdlf_onnx_export_options *options,
+                               sdlf_onnx_exported *result);
+
+/* ---- a network as C ---- */
+
+typedef struct sdlf_c_export_options {
+    const char *name;       /* before every name in the file, an identifier; NULL: made of the model's name */
+    int64_t max_parameters; /* a larger network is refused; 0: SDLF_C_EXPORT_PARAMETERS */
+} sdlf_c_export_options;
+
+/* Compilers take some hundred bytes of memory for each number of a list. */
+#define SDLF_C_EXPORT_PARAMETERS 2000000
+
+/* What was written. */
+typedef struct sdlf_c_exported {
+    char name[64];           /* that was put before every name */
+    int64_t parameter_count; /* numbers that are written, batch normalisation folded in */
+    int64_t scratch_bytes;   /* static memory for what lies between layers */
+    int64_t bytes;           /* of the file */
+} sdlf_c_exported;
+
+/* Write a model that is built as one file of C99 that needs the standard library alone, and computes what a plan for inference
+ * does for a batch of 1, in float: void NAME_run(const float *input, float *output). docs/c-export.md says which layers it
+ * may have. The file is written as sdlf_model_save does. `options` and `result` may be NULL. Errors: SDLF_ERROR_UNSUPPORTED
+ * with the layer, its class and the reason, or where there are too many parameters; SDLF_ERROR_ARGUMENT where the name is no
+ * identifier; SDLF_ERROR_IO; SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_model_to_c(const sdlf_model *model, const char *path, const sdlf_c_export_options *options,
+                            sdlf_c_exported *result);
+
 /* ---- single tensors ---- */
 
 /* Read a tensor from a .npy file, or from a .pb file that holds an ONNX TensorProto. The tensor (host memory) is the

@@ -1,0 +1,135 @@
+/* Layers that move elements, or see them under another shape or type. */
+#include "framework/formats/onnx/export/export.h"
+
+void export_flatten(onnx_export *e)
+{
+    export_node(e, "Flatten", (const char *const[]){export_in(e, 0), NULL},
+                (const export_attribute[]){export_integer("axis", 1), {0}});
+}
+
+static void as_shape(onnx_export *e, const char *x, sdlf_shape shape)
+{
+    export_node(e, "Reshape", (const char *const[]){x, export_shape(e, shape), NULL}, NULL);
+}
+
+/* A dimension of 0 stays what it is in the input: the batch. */
+void export_reshape(onnx_export *e)
+{
+    const sdlf_reshape_options *options = export_options(e);
+    as_shape(e, export_in(e, 0), options->whole ? options->shape : sdlf_shape_prepend(0, options->shape));
+}
+
+void export_transpose(onnx_export *e)
+{
+    const sdlf_transpose_options *options = export_options(e);
+    sdlf_shape order = options->order;
+    for (int i = 0; i < order.rank; i++) order.dim[i] = export_axis(e, order.dim[i]);
+    export_attribute perm = {0};
+    if (order.rank > 0) perm = export_integers("perm", order);
+    export_node(e, "Transpose", (const char *const[]){export_in(e, 0), NULL}, (const export_attribute[]){perm, {0}});
+}
+
+/* ---- blocks of pixels ---- */
+
+void export_depth_to_space(onnx_export *e)
+{
+    const sdlf_depth_to_space_options *options = export_options(e);
+    export_node(e, "DepthToSpace", (const char *const[]){export_in(e, 0), NULL},
+                (const export_attribute[]){
+                    export_integer("blocksize", options->block),
+                    export_word("mode", options->mode == 0 ? "DCR" : "CRD"),
+                    {0},
+                });
+}
+
+/* The operator has one order of channels, block before channel; the other is a transposition of six axes. */
+void export_space_to_depth(onnx_export *e)
+{
+    const sdlf_space_to_depth_options *options = export_options(e);
+    sdlf_shape x = export_in_shape(e, 0);
+    int64_t b = options->block;
+    if (options->mode == 0) {
+        export_node(e, "SpaceToDepth", (const char *const[]){export_in(e, 0), NULL},
+                    (const export_attribute[]){export_integer("blocksize", b), {0}});
+        return;
+    }
+    for (int axis = 1; axis < 4; axis++)
+        if (export_varies(e, 0, axis)) export_needs_fixed_batch(e);
+    sdlf_shape blocks = sdlf_shape(0, x.dim[1], x.dim[2] / b, b, x.dim[3] / b, b), deep = export_out_shape(e);
+    deep.dim[0] = 0;
+    const char *seen = export_step2(e, "Reshape", export_in(e, 0), export_shape(e, blocks));
+    const char *turned =
+        export_step(e, "Transpose", (const char *const[]){seen, NULL},
+                    (const export_attribute[]){export_integers("perm", sdlf_shape(0, 1, 3, 5, 2, 4)), {0}});
+    as_shape(e, turned, deep);
+}
+
+/* ---- parts and copies ---- */
+
+void export_concat(onnx_export *e)
+{
+    const sdlf_concat_options *options = export_options(e);
+    const char *inputs[SDLF_MAX_LAYER_INPUTS + 1] = {NULL};
+    for (int i = 0; i < e->now->input_count; i++) inputs[i] = export_in(e, i);
+    export_node(e, "Concat", inputs, (const export_attribute[]){export_integer("axis", options->axis), {0}});
+}
+
+void export_slice(onnx_export *e)
+{
+    const sdlf_slice_options *options = export_options(e);
+    const char *step = options->step.rank > 0 ? export_shape(e, options->step) : "";
+    export_node(e, "Slice",
+                (const char *const[]){export_in(e, 0), export_shape(e, options->start), export_shape(e, options->end),
+                                      export_shape(e, options->axes), step, NULL},
+                NULL);
+}
+
+void export_pad(onnx_export *e)
+{
+    static const char *const modes[] = {"constant", "edge", "reflect", "wrap"};
+    const sdlf_pad_options *options = export_options(e);
+    int64_t pads[2 * SDLF_MAX_RANK];
+    int rank = options->before.rank;
+    if (options->mode == 3 && !export_needs(e, 19, "mode wrap")) return;
+    for (int i = 0; i < rank; i++) {
+        pads[i] = options->before.dim[i];
+        pads[rank + i] = options->after.dim[i];
+    }
+    const char *sizes = export_list_integers(e, pads, 2 * rank);
+    const char *value = options->mode == 0 ? export_number(e, (double)options->value, export_in_dtype(e, 0)) : "";
+    export_node(e, "Pad", (const char *const[]){export_in(e, 0), sizes, value, NULL},
+                (const export_attribute[]){export_word("mode", modes[options->mode]), {0}});
+}
+
+void export_expand(onnx_export *e)
+{
+    const sdlf_expand_options *options = export_options(e);
+    export_node(e, "Expand", (const char *const[]){export_in(e, 0), export_shape(e, options->shape), NULL}, NULL);
+}
+
+void export_tile(onnx_export *e)
+{
+    const sdlf_tile_options *options = export_options(e);
+    export_node(e, "Tile", (const char *const[]){export_in(e, 0), export_shape(e, options->repeats), NULL}, NULL);
+}
+
+void export_gather(onnx_export *e)
+{
+    const sdlf_gather_options *options = export_options(e);
+    export_node(e, "Gather", (const char *const[]){export_in(e, 0), export_in(e, 1), NULL},
+                (const export_attribute[]){export_integer("axis", options->axis), {0}});
+}
+
+/* ---- types and values ---- */
+
+void export_cast(onnx_export *e)
+{
+    export_node(e, "Cast", (const char *const[]){export_in(e, 0), NULL},
+                (const export_attribute[]){export_integer("to", onnx_type_of(e->now->output_dtype[0])), {0}});
+}
+
+/* No node: a weight of the graph, which others read under its own name. */
+void export_value(onnx_export *e)
+{
+    e->layer[e->position].value[0] = export_parameter_as(e, "value", e->now->output_dtype[0], export_out_shape(e));
+}

@@ -1,0 +1,119 @@
+/* Convolutions, pooling, and products of matrices. Weights have the same layout in both. */
+#include "framework/formats/onnx/export/export.h"
+
+/* "pads" of ONNX: above, left, below, right. */
+static export_attribute pads(const int before[2], const int extra[2])
+{
+    return export_integers("pads", sdlf_shape(before[0], before[1], before[0] + extra[0], before[1] + extra[1]));
+}
+
+void export_conv2d(onnx_export *e)
+{
+    const sdlf_conv2d_options *options = export_options(e);
+    export_node(
+        e, "Conv",
+        (const char *const[]){export_in(e, 0), export_parameter(e, "weight"), export_parameter(e, "bias"), NULL},
+        (const export_attribute[]){
+            export_pair("kernel_shape", options->kernel),
+            export_pair("strides", options->stride),
+            pads(options->padding, options->padding_extra),
+            export_pair("dilations", options->dilation),
+            export_integer("group", options->groups),
+            {0},
+        });
+}
+
+void export_conv_transpose2d(onnx_export *e)
+{
+    const sdlf_conv_transpose2d_options *options = export_options(e);
+    export_node(
+        e, "ConvTranspose",
+        (const char *const[]){export_in(e, 0), export_parameter(e, "weight"), export_parameter(e, "bias"), NULL},
+        (const export_attribute[]){
+            export_pair("kernel_shape", options->kernel),
+            export_pair("strides", options->stride),
+            pads(options->padding, options->padding_extra),
+            export_pair("output_padding", options->output_padding),
+            export_pair("dilations", options->dilation),
+            export_integer("group", options->groups),
+            {0},
+        });
+}
+
+/* ---- pooling ---- */
+
+static void pool(onnx_export *e, const char *type, export_attribute last)
+{
+    const sdlf_pool2d_options *options = export_options(e);
+    int stride[2];
+    for (int i = 0; i < 2; i++) stride[i] = options->stride[i] != 0 ? options->stride[i] : options->window[i];
+    export_node(e, type, (const char *const[]){export_in(e, 0), NULL},
+                (const export_attribute[]){
+                    export_pair("kernel_shape", options->window),
+                    export_pair("strides", stride),
+                    pads(options->padding, options->padding_extra),
+                    last,
+                    {0},
+                });
+}
+
+void export_max_pool2d(onnx_export *e)
+{
+    const sdlf_pool2d_options *options = export_options(e);
+    int dilation[2];
+    for (int i = 0; i < 2; i++) dilation[i] = options->dilation[i] != 0 ? options->dilation[i] : 1;
+    pool(e, "MaxPool", export_pair("dilations", dilation));
+}
+
+void export_avg_pool2d(onnx_export *e)
+{
+    const sdlf_pool2d_options *options = export_options(e);
+    pool(e, "AveragePool", export_integer("count_include_pad", options->count_padding));
+}
+
+void export_global_avg_pool2d(onnx_export *e)
+{
+    export_node(e, "GlobalAveragePool", (const char *const[]){export_in(e, 0), NULL}, NULL);
+}
+
+/* ---- products ---- */
+
+void export_fully_connected(onnx_export *e)
+{
+    const char *x = export_in(e, 0);
+    if (export_in_shape(e, 0).rank != 2) x = export_step1(e, "Flatten", x);
+    export_node(e, "Gemm", (const char *const[]){x, export_parameter(e, "weight"), export_parameter(e, "bias"), NULL},
+                (const export_attribute[]){export_integer("transB", 1), {0}});
+}
+
+/* Matrices with rows and columns exchanged; a vector stays. */
+static const char *turned(onnx_export *e, int input, bool turn)
+{
+    sdlf_shape order = {.rank = export_in_shape(e, input).rank};
+    if (!turn || order.rank < 2) return export_in(e, input);
+    for (int i = 0; i < order.rank; i++) order.dim[i] = i;
+    order.dim[order.rank - 2] = order.rank - 1;
+    order.dim[order.rank - 1] = order.rank - 2;
+    return export_step(e, "Transpose", (const char *const[]){export_in(e, input), NULL},
+                       (const export_attribute[]){export_integers("perm", order), {0}});
+}
+
+void export_matmul(onnx_export *e)
+{
+    const sdlf_matmul_options *options = export_options(e);
+    const char *a = turned(e, 0, options->transpose_a), *b = turned(e, 1, options->transpose_b);
+    export_node(e, "MatMul", (const char *const[]){a, b, NULL}, NULL);
+}
+
+/* A (x weight) + bias. ONNX has no sparse matrices that an operator takes: A becomes a dense input. */
+void export_graph_conv(onnx_export *e)
+{
+    const char *bias = export_parameter(e, "bias"), *weight = export_parameter(e, "weight");
+    const char *product = export_step2(e, "MatMul", export_in(e, 0), weight);
+    if (bias == NULL) {
+        export_node(e, "MatMul", (const char *const[]){export_in(e, 1), product, NULL}, NULL);
+        return;
+    }
+    const char *sum = export_step2(e, "MatMul", export_in(e, 1), product);
+    export_node(e, "Add", (const char *const[]){sum, bias, NULL}, NULL);
+}

@@ -1,0 +1,106 @@
+/* resize. The operator is told scales or sizes, and works out the other: a layer that has both must be one that it would have
+ * made so itself. */
+#include "framework/formats/onnx/export/export.h"
+
+#include <math.h>
+
+typedef struct resizing {
+    sdlf_shape axes, sizes;
+    float scale[SDLF_MAX_RANK];
+    bool by_sizes;
+} resizing;
+
+/* Of axis i: does `scale` give its size? Runtimes multiply in float. */
+static bool scale_fits(float scale, int64_t from, int64_t to)
+{
+    return (int64_t)floor((double)scale * (double)from) == to && (int64_t)(scale * (float)from) == to;
+}
+
+static bool read(onnx_export *e, resizing *r)
+{
+    const sdlf_resize_options *options = export_options(e);
+    sdlf_shape x = export_in_shape(e, 0), y = export_out_shape(e);
+    int count = options->axes.rank > 0 ? options->axes.rank : x.rank - 2;
+    bool scales = true, sizes = true, fraction = false;
+    *r = (resizing){.axes = {.rank = count}, .sizes = {.rank = count}};
+    for (int i = 0; i < count; i++) {
+        int axis = options->axes.rank > 0 ? export_axis(e, options->axes.dim[i]) : i + 2;
+        float asked = (float)((double)y.dim[axis] / (double)x.dim[axis]);
+        r->axes.dim[i] = axis;
+        r->sizes.dim[i] = y.dim[axis];
+        r->scale[i] = options->scale > 0 ? options->scale : asked;
+        scales = scales && (options->scale > 0 || (double)asked * (double)x.dim[axis] == (double)y.dim[axis]) &&
+                 scale_fits(r->scale[i], x.dim[axis], y.dim[axis]);
+        sizes = sizes && r->scale[i] == asked && !export_varies(e, 0, axis);
+        fraction = fraction || fabs((double)r->scale[i] * (double)x.dim[axis] - (double)y.dim[axis]) > 1e-3;
+    }
+    if (fraction &&
+        (options->coordinates == SDLF_COORDINATES_ALIGN_CORNERS || options->coordinates == SDLF_COORDINATES_CROP))
+        export_refuse(e, "%s at a scale of %g has no whole size, and where the corners are then is not agreed on",
+                      sdlf_shape_print(x).text, (double)options->scale);
+    r->by_sizes = !scales;
+    if (!scales && !sizes)
+        export_refuse(e, "%s to %s at a scale of %g: the operator is told one of the two, and would make another of it",
+                      sdlf_shape_print(x).text, sdlf_shape_print(y).text, (double)options->scale);
+    return export_ok(e);
+}
+
+/* Scales and bounds of all axes, where the operator does not take a list of axes. */
+static const char *scales_of(onnx_export *e, const resizing *r, bool all)
+{
+    float scale[SDLF_MAX_RANK];
+    int rank = export_in_shape(e, 0).rank;
+    if (!all) return export_list_reals(e, r->scale, r->axes.rank);
+    for (int i = 0; i < rank; i++) scale[i] = 1;
+    for (int i = 0; i < r->axes.rank; i++) scale[r->axes.dim[i]] = r->scale[i];
+    return export_list_reals(e, scale, rank);
+}
+
+static const char *region_of(onnx_export *e, const resizing *r, bool all)
+{
+    const sdlf_resize_options *options = export_options(e);
+    float bound[2 * SDLF_MAX_RANK];
+    int count = all ? export_in_shape(e, 0).rank : r->axes.rank;
+    for (int i = 0; i < 2 * count; i++) bound[i] = i < count ? 0 : 1;
+    for (int i = 0; i < r->axes.rank; i++) {
+        int at = all ? (int)r->axes.dim[i] : i;
+        bound[at] = options->start;
+        bound[count + at] = options->end;
+    }
+    return export_list_reals(e, bound, 2 * count);
+}
+
+void export_resize(onnx_export *e)
+{
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    static const char *const coordinates[] = {"half_pixel",         "align_corners",        "asymmetric",
+                                              "pytorch_half_pixel", "half_pixel_symmetric", "tf_crop_and_resize"};
+    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+    const sdlf_resize_options *options = export_options(e);
+    bool crop = options->coordinates == SDLF_COORDINATES_CROP;
+    resizing r;
+    if (!read(e, &r)) return;
+    if (options->coordinates == SDLF_COORDINATES_HALF_PIXEL_SYMMETRIC && !export_needs(e, 19, "half_pixel_symmetric"))
+        return;
+    if (options->antialias && !export_needs(e, 18, "antialias")) return;
+    if (r.by_sizes && !export_needs(e, 18, "a size for some axes")) return;
+    if (options->extrapolates != crop)
+        export_refuse(e, crop ? "the operator's crop gives a value of its own to what lies outside"
+                              : "the operator gives a value of its own to what lies outside of a crop alone");
+    bool all = e->opset < 18;
+    const char *region = crop ? region_of(e, &r, all) : "";
+    const char *scales = r.by_sizes ? "" : scales_of(e, &r, all);
+    const char *sizes = r.by_sizes ? export_shape(e, r.sizes) : "";
+    export_attribute attribute[10] = {
+        export_word("mode", modes[options->mode]),
+        export_word("coordinate_transformation_mode", coordinates[options->coordinates]),
+        export_word("nearest_mode", roundings[options->rounding]),
+        export_real("cubic_coeff_a", options->cubic),
+        export_integer("exclude_outside", options->exclude_outside),
+        export_real("extrapolation_value", options->outside),
+    };
+    int count = 6;
+    if (!all) attribute[count++] = export_integers("axes", r.axes);
+    if (options->antialias) attribute[count++] = export_integer("antialias", 1);
+    export_node(e, "Resize", (const char *const[]){export_in(e, 0), region, scales, sizes, NULL}, attribute);
+}

@@ -1,0 +1,100 @@
+/* Weights and other known values: initialisers of the graph. Parameters stay where the model has them. */
+#include "framework/formats/onnx/export/export.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *add(onnx_export *e, const char *wanted, sdlf_dtype dtype, sdlf_shape shape, const void *data)
+{
+    if (!export_ok(e)) return "";
+    const char *name = export_name(e, wanted);
+    Onnx__TensorProto *tensor = onnx_arena_take(&e->arena, sizeof *tensor);
+    if (name == NULL) return "";
+    bool ok = tensor != NULL;
+    if (ok) {
+        onnx__tensor_proto__init(tensor);
+        tensor->name = (char *)name;
+        tensor->n_dims = (size_t)shape.rank;
+        tensor->dims = onnx_arena_array(&e->arena, tensor->n_dims + 1, sizeof *tensor->dims);
+        tensor->has_data_type = true;
+        tensor->data_type = (int32_t)onnx_type_of(dtype);
+        tensor->has_raw_data = true;
+        tensor->raw_data = (ProtobufCBinaryData){
+            .len = (size_t)sdlf_shape_count(shape) * sdlf_dtype_size(dtype),
+            .data = (uint8_t *)data,
+        };
+        ok = tensor->dims != NULL && data != NULL;
+    }
+    if (ok && shape.rank > 0) memcpy(tensor->dims, shape.dim, tensor->n_dims * sizeof *tensor->dims);
+    if (ok && export_list_add(&e->weights, &e->arena, tensor)) return name;
+    export_no_memory(e);
+    return "";
+}
+
+/* ---- parameters ---- */
+
+static const sdlf_parameter *find(const onnx_export *e, const char *name)
+{
+    for (int i = 0; i < e->now->parameter_count; i++) {
+        const sdlf_parameter *parameter = &e->model->parameters[e->now->first_parameter + i];
+        if (strcmp(parameter->spec.name, name) == 0) return parameter;
+    }
+    return NULL;
+}
+
+const char *export_parameter(onnx_export *e, const char *name)
+{
+    const sdlf_parameter *parameter = find(e, name);
+    if (parameter == NULL) return NULL;
+    return export_parameter_as(e, name, SDLF_FLOAT32, parameter->spec.shape);
+}
+
+const char *export_parameter_as(onnx_export *e, const char *name, sdlf_dtype dtype, sdlf_shape shape)
+{
+    const sdlf_parameter *parameter = find(e, name);
+    if (parameter == NULL) return NULL;
+    int64_t count = sdlf_tensor_count(&parameter->value);
+    const void *data = parameter->value.data;
+    if (dtype != SDLF_FLOAT32) {
+        void *converted = onnx_arena_array(&e->arena, (size_t)count, sdlf_dtype_size(dtype));
+        if (converted != NULL) sdlf_convert(dtype, converted, SDLF_FLOAT32, data, count);
+        data = converted;
+    }
+    e->parameter_count += count;
+    return add(e, parameter->name, dtype, shape, data);
+}
+
+/* ---- other values ---- */
+
+static const char *add_step(onnx_export *e, sdlf_dtype dtype, sdlf_shape shape, const void *data)
+{
+    char wanted[512];
+    size_t size = (size_t)sdlf_shape_count(shape) * sdlf_dtype_size(dtype);
+    if (!export_ok(e)) return "";
+    snprintf(wanted, sizeof wanted, "%.480s/%d", e->now->layer.name, ++e->steps);
+    void *copy = onnx_arena_take(&e->arena, size);
+    if (copy != NULL) memcpy(copy, data, size);
+    return add(e, wanted, dtype, shape, copy);
+}
+
+const char *export_number(onnx_export *e, double number, sdlf_dtype dtype)
+{
+    int64_t bytes[1] = {0}; /* room for any element */
+    sdlf_convert(dtype, bytes, SDLF_FLOAT64, &number, 1);
+    return add_step(e, dtype, SDLF_SCALAR, bytes);
+}
+
+const char *export_list_integers(onnx_export *e, const int64_t *numbers, int count)
+{
+    return add_step(e, SDLF_INT64, sdlf_shape(count), numbers);
+}
+
+const char *export_shape(onnx_export *e, sdlf_shape numbers)
+{
+    return export_list_integers(e, numbers.dim, numbers.rank);
+}
+
+const char *export_list_reals(onnx_export *e, const float *numbers, int count)
+{
+    return add_step(e, SDLF_FLOAT32, sdlf_shape(count), numbers);
+}

@@ -1,0 +1,372 @@
+/* The networks. See export_cases.h. */
+#include "onnx/export_cases.h"
+
+#include <stdio.h>
+
+static sdlf_node image(sdlf_model *net, int channels, int height, int width)
+{
+    return sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(channels, height, width));
+}
+
+/* An output of its own, numbered. */
+static void give(sdlf_model *net, sdlf_node node)
+{
+    char name[32];
+    snprintf(name, sizeof name, "y%d", sdlf_model_output_count(net));
+    sdlf_output(net, name, node);
+}
+
+static sdlf_node number(sdlf_model *net, sdlf_node x, int function, float scalar, bool first)
+{
+    return sdlf_binary(net, &x, 1,
+                       &(sdlf_binary_layer_options){.function = function, .scalar = scalar, .scalar_first = first});
+}
+
+static sdlf_node pair(sdlf_model *net, sdlf_node a, sdlf_node b, int function)
+{
+    return sdlf_binary(net, (const sdlf_node[]){a, b}, 2, &(sdlf_binary_layer_options){.function = function});
+}
+
+static sdlf_node function(sdlf_model *net, sdlf_node x, int f)
+{
+    return sdlf_unary(net, x, &(sdlf_unary_options){.function = f});
+}
+
+static sdlf_node as_float(sdlf_model *net, sdlf_node x)
+{
+    return sdlf_cast(net, x, &(sdlf_cast_options){.dtype = 0});
+}
+
+static sdlf_node as_integer(sdlf_model *net, sdlf_node x, int dtype)
+{
+    return sdlf_cast(net, number(net, x, SDLF_LAYER_MULTIPLY, 20, false), &(sdlf_cast_options){.dtype = dtype});
+}
+
+/* ---- convolutions and products ---- */
+
+static void convolutions(sdlf_model *net)
+{
+    sdlf_node x = image(net, 4, 13, 11);
+    give(net, sdlf_conv2d(net, x, &(sdlf_conv2d_options){.filters = 6, .kernel = {3, 2}, .padding = {1, 0}}));
+    give(net, sdlf_conv2d(net, x,
+                          &(sdlf_conv2d_options){.filters = 8,
+                                                 .kernel = {3, 3},
+                                                 .stride = {2, 1},
+                                                 .padding = {2, 1},
+                                                 .padding_extra = {-1, 1},
+                                                 .dilation = {2, 3},
+                                                 .groups = 2,
+                                                 .no_bias = true}));
+    give(net, sdlf_conv2d(net, x, &(sdlf_conv2d_options){.filters = 4, .kernel = {5, 5}, .groups = 4}));
+    give(net,
+         sdlf_conv_transpose2d(
+             net, x, &(sdlf_conv_transpose2d_options){.filters = 6, .kernel = {3, 3}, .groups = 2, .no_bias = true}));
+    give(net, sdlf_conv_transpose2d(net, x,
+                                    &(sdlf_conv_transpose2d_options){.filters = 3,
+                                                                     .kernel = {3, 4},
+                                                                     .stride = {3, 2},
+                                                                     .padding = {1, 2},
+                                                                     .padding_extra = {1, 0},
+                                                                     .output_padding = {2, 1},
+                                                                     .dilation = {2, 1}}));
+}
+
+static void pools(sdlf_model *net)
+{
+    sdlf_node x = image(net, 3, 13, 11);
+    sdlf_pool2d_options wide = {
+        .window = {3, 4}, .stride = {2, 3}, .padding = {1, 2}, .padding_extra = {1, -1}, .dilation = {2, 1}};
+    give(net, sdlf_max_pool2d(net, x, &(sdlf_pool2d_options){.window = {2, 3}}));
+    give(net, sdlf_max_pool2d(net, x, &wide));
+    wide.dilation[0] = 1;
+    give(net, sdlf_avg_pool2d(net, x, &wide));
+    wide.count_padding = true;
+    give(net, sdlf_avg_pool2d(net, x, &wide));
+    give(net, sdlf_global_avg_pool2d(net, x));
+}
+
+static void products(sdlf_model *net)
+{
+    sdlf_node x = image(net, 3, 5, 4), row = sdlf_input(net, "row", SDLF_FLOAT32, sdlf_shape(7));
+    sdlf_node right = sdlf_value(net, &(sdlf_value_options){.name = "right", .shape = sdlf_shape(3, 4, 6)});
+    sdlf_node turned = sdlf_value(net, &(sdlf_value_options){.name = "turned", .shape = sdlf_shape(6, 4)});
+    sdlf_node vector = sdlf_value(net, &(sdlf_value_options){.name = "vector", .shape = sdlf_shape(4)});
+    give(net, sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 9}));
+    give(net, sdlf_fully_connected(net, row, &(sdlf_fully_connected_options){.units = 5, .no_bias = true}));
+    give(net, sdlf_matmul(net, x, right, NULL));
+    give(net, sdlf_matmul(net, x, turned, &(sdlf_matmul_options){.transpose_b = true}));
+    give(net, sdlf_matmul(net, x, x, &(sdlf_matmul_options){.transpose_a = true}));
+    give(net, sdlf_matmul(net, x, vector, NULL));
+}
+
+static void graph(sdlf_model *net)
+{
+    sdlf_node x = sdlf_input(net, "features", SDLF_FLOAT32, sdlf_shape(5)), a = sdlf_sparse_input(net, "matrix");
+    x = sdlf_relu(net, sdlf_graph_conv(net, x, a, &(sdlf_graph_conv_options){.units = 6}));
+    give(net, sdlf_graph_conv_directed(net, x, a, a, &(sdlf_graph_conv_options){.units = 3, .no_bias = true}));
+}
+
+/* ---- elements ---- */
+
+static void activations(sdlf_model *net)
+{
+    sdlf_node x = number(net, image(net, 2, 5, 7), SDLF_LAYER_MULTIPLY, 7, false);
+    give(net, sdlf_relu(net, x));
+    give(net, sdlf_relu6(net, x));
+    give(net, sdlf_sigmoid(net, x));
+    give(net, sdlf_tanh(net, x));
+    give(net, sdlf_clip(net, x, &(sdlf_clip_options){.low = -1.5f, .high = 2.25f}));
+    give(net, sdlf_clip(net, x, &(sdlf_clip_options){.low = -1e30f, .high = 2.25f}));
+    give(net, sdlf_clip(net, x, &(sdlf_clip_options){.low = 0.5f, .high = 1e30f}));
+    give(net, sdlf_leaky_relu(net, x, NULL));
+    give(net, sdlf_leaky_relu(net, x, &(sdlf_leaky_relu_options){.slope = 0.3f}));
+}
+
+static void functions(sdlf_model *net)
+{
+    sdlf_node x = number(net, image(net, 2, 5, 7), SDLF_LAYER_MULTIPLY, 4, false);
+    sdlf_node positive = number(net, function(net, x, SDLF_UNARY_ABS), SDLF_LAYER_ADD, 0.5f, false);
+    for (int f = 0; f < SDLF_UNARY_FUNCTION_COUNT; f++) {
+        bool root = f == SDLF_UNARY_SQRT || f == SDLF_UNARY_LOG || f == SDLF_UNARY_RECIPROCAL;
+        give(net, function(net, root ? positive : x, f));
+    }
+    give(net, sdlf_unary(net, x, &(sdlf_unary_options){.function = SDLF_UNARY_ELU, .alpha = 0.4f}));
+    give(net, sdlf_unary(net, x, &(sdlf_unary_options){.function = SDLF_UNARY_SELU, .alpha = 1.2f, .beta = 0.7f}));
+    give(net, sdlf_unary(net, x, &(sdlf_unary_options){.function = SDLF_UNARY_CELU, .alpha = 2}));
+    give(net,
+         sdlf_unary(net, x, &(sdlf_unary_options){.function = SDLF_UNARY_HARD_SIGMOID, .alpha = 0.3f, .beta = 0.4f}));
+}
+
+static void pairs(sdlf_model *net)
+{
+    sdlf_node x = image(net, 3, 4, 5), row = sdlf_input(net, "row", SDLF_FLOAT32, sdlf_shape(1, 1, 5));
+    sdlf_node slope = sdlf_value(net, &(sdlf_value_options){.name = "slope", .shape = sdlf_shape(3, 1, 1)});
+    sdlf_node positive = number(net, function(net, x, SDLF_UNARY_ABS), SDLF_LAYER_ADD, 0.5f, false);
+    for (int f = 0; f < SDLF_LAYER_EQUAL; f++) {
+        give(net, pair(net, f == SDLF_LAYER_POWER ? positive : x, f == SDLF_LAYER_DIVIDE ? positive : row, f));
+        give(net, number(net, f == SDLF_LAYER_POWER ? positive : x, f, 1.75f, false));
+        give(net, number(net, f == SDLF_LAYER_DIVIDE ? positive : x, f, 0.75f, true));
+    }
+    give(net, number(net, x, SDLF_LAYER_PRELU, -0.25f, true));
+    give(net, pair(net, x, slope, SDLF_LAYER_PRELU));
+    give(net, pair(net, row, x, SDLF_LAYER_PRELU));
+    give(net, sdlf_add(net, x, positive));
+}
+
+static void logic(sdlf_model *net)
+{
+    sdlf_node x = image(net, 3, 4, 5), row = sdlf_input(net, "row", SDLF_FLOAT32, sdlf_shape(1, 1, 5));
+    sdlf_node test[SDLF_LAYER_FUNCTION_COUNT];
+    sdlf_node whole = as_integer(net, x, 2), part = as_integer(net, row, 2);
+    for (int f = SDLF_LAYER_EQUAL; f < SDLF_LAYER_AND; f++) {
+        test[f] = pair(net, x, row, f);
+        give(net, as_float(net, test[f]));
+        give(net, as_float(net, pair(net, whole, part, f)));
+        give(net, as_float(net, number(net, whole, f, 3, f % 2 == 0)));
+    }
+    for (int f = SDLF_LAYER_AND; f < SDLF_LAYER_FUNCTION_COUNT; f++)
+        give(net, pair(net, test[SDLF_LAYER_LESS], test[SDLF_LAYER_GREATER_EQUAL], f));
+    give(net, number(net, test[SDLF_LAYER_LESS], SDLF_LAYER_EQUAL, 0, false)); /* not */
+    give(net, sdlf_select(net, test[SDLF_LAYER_LESS], x, row));
+    give(net, pair(net, whole, number(net, part, SDLF_LAYER_MULTIPLY, 3, false), SDLF_LAYER_ADD));
+}
+
+/* ---- normalisation and rows ---- */
+
+static void normalisations(sdlf_model *net)
+{
+    sdlf_node x = image(net, 6, 5, 4), row = sdlf_input(net, "row", SDLF_FLOAT32, sdlf_shape(6));
+    sdlf_node signal = sdlf_input(net, "signal", SDLF_FLOAT32, sdlf_shape(6, 9));
+    sdlf_node layer = sdlf_layer_norm(net, x, &(sdlf_layer_norm_options){.axis = 2, .epsilon = 1e-3f});
+    give(net, sdlf_batch_norm2d(net, x, &(sdlf_batch_norm2d_options){.epsilon = 1e-3f, .momentum = 0.2f}));
+    give(net, sdlf_batch_norm2d(net, row, NULL));
+    give(net, layer);
+    give(net, (sdlf_node){layer.layer, 2});
+    give(net, sdlf_layer_norm(net, signal, NULL));
+    give(net, sdlf_group_norm(net, x, NULL));
+    give(net, sdlf_group_norm(net, x, &(sdlf_group_norm_options){.groups = 3, .epsilon = 1e-3f}));
+    give(net, sdlf_group_norm(net, signal, &(sdlf_group_norm_options){.groups = 1}));
+    give(net, sdlf_group_norm(net, row, &(sdlf_group_norm_options){.groups = 2}));
+    give(net, sdlf_lrn(net, x, &(sdlf_lrn_options){.size = 3, .alpha = 0.3f, .beta = 0.6f, .bias = 2}));
+    give(net, sdlf_lrn(net, x, &(sdlf_lrn_options){.size = 4, .alpha = 0.3f}));
+    give(net, sdlf_lrn(net, signal, &(sdlf_lrn_options){.size = 5, .alpha = 0.3f}));
+    give(net, sdlf_dropout(net, x, &(sdlf_dropout_options){.probability = 0.3f}));
+}
+
+static void rows(sdlf_model *net)
+{
+    const sdlf_layer_class *softmax = sdlf_layer_class_find("softmax"), *logs = sdlf_layer_class_find("log_softmax");
+    sdlf_node x = image(net, 3, 5, 4);
+    give(net, sdlf_softmax(net, x));
+    give(net, sdlf_model_add(net, softmax, &(sdlf_softmax_options){.axis = -1}, &x, 1));
+    give(net, sdlf_model_add(net, logs, &(sdlf_softmax_options){.axis = 2}, &x, 1));
+}
+
+static void reductions(sdlf_model *net)
+{
+    sdlf_node x = image(net, 3, 5, 4);
+    sdlf_node positive = number(net, function(net, x, SDLF_UNARY_ABS), SDLF_LAYER_ADD, 0.5f, false);
+    for (int f = 0; f < SDLF_REDUCE_LAYER_FUNCTION_COUNT; f++) {
+        give(net, sdlf_reduce(net, positive,
+                              &(sdlf_reduce_options){.function = f, .axes = sdlf_shape(1, -1), .keep = f % 2 == 0}));
+        give(net, sdlf_reduce(net, positive, &(sdlf_reduce_options){.function = f, .axes = sdlf_shape(2)}));
+    }
+    give(net, sdlf_reduce(net, x, &(sdlf_reduce_options){.function = SDLF_REDUCE_LAYER_SUM}));
+    give(net, sdlf_reduce(net, x, &(sdlf_reduce_options){.function = SDLF_REDUCE_LAYER_MAX, .keep = true}));
+    give(net, sdlf_arg_reduce(net, x, NULL));
+    give(net, sdlf_arg_reduce(net, x, &(sdlf_arg_reduce_layer_options){.axis = -1, .smallest = true, .keep = true}));
+    give(net, sdlf_arg_reduce(net, sdlf_relu(net, x),
+                              &(sdlf_arg_reduce_layer_options){.axis = 2, .smallest = true, .last = true}));
+    sdlf_node top = sdlf_top_k(net, x, &(sdlf_top_k_layer_options){.k = 2, .axis = 2});
+    give(net, top);
+    give(net, (sdlf_node){top.layer, 1});
+    give(net, sdlf_top_k(net, x, &(sdlf_top_k_layer_options){.k = 3, .smallest = true}));
+}
+
+/* ---- moves ---- */
+
+static void moves(sdlf_model *net)
+{
+    sdlf_node x = image(net, 8, 4, 6);
+    const sdlf_node three[] = {x, sdlf_relu(net, x), x};
+    sdlf_node index = as_integer(net, sdlf_input(net, "index", SDLF_FLOAT32, SDLF_SCALAR), 1);
+    give(net, sdlf_flatten(net, x));
+    give(net, sdlf_reshape(net, x, &(sdlf_reshape_options){.shape = sdlf_shape(4, -1, 6)}));
+    give(net, sdlf_reshape(net, x, &(sdlf_reshape_options){.shape = sdlf_shape(-1, 48), .whole = true}));
+    give(net, sdlf_transpose(net, x, &(sdlf_transpose_options){.order = sdlf_shape(0, 3, 1, 2)}));
+    give(net, sdlf_transpose(net, x, NULL));
+    for (int mode = 0; mode < 2; mode++) {
+        give(net, sdlf_depth_to_space(net, x, &(sdlf_depth_to_space_options){.block = 2, .mode = mode}));
+        give(net, sdlf_space_to_depth(net, x, &(sdlf_space_to_depth_options){.block = 2, .mode = mode}));
+    }
+    give(net, sdlf_concat(net, three, 3, NULL));
+    give(net, sdlf_concat(net, three, 2, &(sdlf_concat_options){.axis = -1}));
+    give(net, sdlf_slice(net, x,
+                         &(sdlf_slice_options){.axes = sdlf_shape(1, 3),
+                                               .start = sdlf_shape(1, -1),
+                                               .end = sdlf_shape(7, -100),
+                                               .step = sdlf_shape(3, -2)}));
+    give(net, sdlf_slice(net, x,
+                         &(sdlf_slice_options){
+                             .axes = sdlf_shape(2), .start = sdlf_shape(-3), .end = sdlf_shape(2147483647)}));
+    give(net, sdlf_tile(net, x, &(sdlf_tile_options){.repeats = sdlf_shape(1, 2, 1, 3)}));
+    give(net, sdlf_gather(net, x, index, NULL));
+    give(net, sdlf_gather(net, x, sdlf_cast(net, index, &(sdlf_cast_options){.dtype = 2}),
+                          &(sdlf_gather_options){.axis = 3}));
+    for (int mode = 0; mode < 3; mode++)
+        give(net, sdlf_pad(net, x,
+                           &(sdlf_pad_options){.before = sdlf_shape(0, 0, 2, -1),
+                                               .after = sdlf_shape(0, mode == 0 ? 3 : 0, 1, 2),
+                                               .value = 1.5f,
+                                               .mode = mode}));
+    give(net, as_integer(net, x, 3 + 1));
+    give(net, sdlf_cast(net, x, &(sdlf_cast_options){.dtype = 5}));
+}
+
+static void expansions(sdlf_model *net)
+{
+    sdlf_node x = sdlf_input(net, "row", SDLF_FLOAT32, sdlf_shape(4, 1));
+    sdlf_node value = sdlf_value(net, &(sdlf_value_options){.name = "table", .shape = sdlf_shape(2, 3), .dtype = 2});
+    give(net, sdlf_expand(net, x, &(sdlf_expand_options){.shape = sdlf_shape(3, 1, 1, 5)}));
+    give(net, value);
+    give(net, x);
+    give(net, x);
+}
+
+static void wrapped(sdlf_model *net)
+{
+    give(net,
+         sdlf_pad(net, image(net, 2, 4, 6),
+                  &(sdlf_pad_options){.before = sdlf_shape(0, 0, 2, 1), .after = sdlf_shape(0, 0, 1, 2), .mode = 3}));
+}
+
+static void batch_of_one(sdlf_model *net)
+{
+    sdlf_node x = image(net, 2, 4, 6);
+    give(net, sdlf_reshape(net, x, &(sdlf_reshape_options){.shape = sdlf_shape(2, 24), .whole = true}));
+    give(net, sdlf_relu(net, x));
+}
+
+/* ---- resize ---- */
+
+/* Two axes by a scale. */
+static void stretched(sdlf_model *net)
+{
+    sdlf_node x = image(net, 2, 5, 6);
+    for (int coordinates = 0; coordinates < 4; coordinates++) {
+        bool corners = coordinates == SDLF_COORDINATES_ALIGN_CORNERS; /* wants whole sizes */
+        float large = corners ? 3 : 2.75f, middle = corners ? 2 : 1.5f, small = corners ? 1 : 0.6f;
+        for (int rounding = 0; rounding < 4; rounding++)
+            give(net,
+                 sdlf_resize(net, x,
+                             &(sdlf_resize_options){.scale = large, .coordinates = coordinates, .rounding = rounding}));
+        give(net, sdlf_resize(net, x, &(sdlf_resize_options){.scale = middle, .mode = 1, .coordinates = coordinates}));
+        give(net, sdlf_resize(net, x, &(sdlf_resize_options){.scale = small, .mode = 1, .coordinates = coordinates}));
+        give(net, sdlf_resize(net, x, &(sdlf_resize_options){.scale = 2, .mode = 2, .coordinates = coordinates}));
+    }
+    give(net, sdlf_resize(net, x, &(sdlf_resize_options){.sizes = sdlf_shape(10, 3), .mode = 1}));
+    give(net,
+         sdlf_resize(net, x, &(sdlf_resize_options){.scale = 2, .mode = 2, .cubic = -0.5f, .exclude_outside = true}));
+}
+
+static void sized(sdlf_model *net)
+{
+    sdlf_node x = image(net, 2, 5, 6);
+    give(net, sdlf_resize(net, x, &(sdlf_resize_options){.sizes = sdlf_shape(7, 11), .mode = 1}));
+    give(net, sdlf_resize(net, x, &(sdlf_resize_options){.sizes = sdlf_shape(3, 4), .mode = 1, .antialias = true}));
+    give(net, sdlf_resize(net, x, &(sdlf_resize_options){.sizes = sdlf_shape(3, 4), .mode = 2, .antialias = true}));
+}
+
+static void symmetric(sdlf_model *net)
+{
+    give(net, sdlf_resize(net, image(net, 2, 5, 6),
+                          &(sdlf_resize_options){
+                              .scale = 1.7f, .mode = 1, .coordinates = SDLF_COORDINATES_HALF_PIXEL_SYMMETRIC}));
+}
+
+static void cropped(sdlf_model *net)
+{
+    give(net, sdlf_resize(net, image(net, 2, 5, 6),
+                          &(sdlf_resize_options){.axes = sdlf_shape(2, 3),
+                                                 .sizes = sdlf_shape(4, 9),
+                                                 .mode = 1,
+                                                 .coordinates = SDLF_COORDINATES_CROP,
+                                                 .start = -0.25f,
+                                                 .end = 0.75f,
+                                                 .extrapolates = true,
+                                                 .outside = 9}));
+}
+
+/* ---- training's own ---- */
+
+static void with_loss(sdlf_model *net)
+{
+    sdlf_node x = image(net, 1, 6, 6), labels = sdlf_input(net, "labels", SDLF_INT32, SDLF_SCALAR);
+    x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 4});
+    sdlf_output(net, "scores", x);
+    sdlf_output(net, "loss", sdlf_softmax_cross_entropy(net, x, labels, NULL));
+}
+
+const export_case export_cases[] = {
+    {.name = "convolutions", .build = convolutions, .opset = 17},
+    {.name = "pools", .build = pools, .opset = 17},
+    {.name = "products", .build = products, .opset = 17},
+    {.name = "graph", .build = graph, .opset = 17},
+    {.name = "activations", .build = activations, .opset = 17},
+    {.name = "functions", .build = functions, .opset = 17},
+    {.name = "pairs", .build = pairs, .opset = 17},
+    {.name = "logic", .build = logic, .opset = 17},
+    {.name = "normalisations", .build = normalisations, .opset = 17},
+    {.name = "rows", .build = rows, .opset = 17},
+    {.name = "reductions", .build = reductions, .opset = 17},
+    {.name = "moves", .build = moves, .opset = 17},
+    {.name = "expansions", .build = expansions, .opset = 17},
+    {.name = "wrapped", .build = wrapped, .opset = 19},
+    {.name = "batch_of_one", .build = batch_of_one, .opset = 17, .fixed_batch = true},
+    {.name = "stretched", .build = stretched, .opset = 17},
+    {.name = "sized", .build = sized, .opset = 18},
+    {.name = "symmetric", .build = symmetric, .opset = 19},
+    {.name = "cropped", .build = cropped, .opset = 18},
+    {.name = "with_loss", .build = with_loss, .opset = 17},
+    {.name = NULL},
+};

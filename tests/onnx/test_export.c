@@ -1,0 +1,322 @@
+/* Models written as ONNX: what SDLF reads back computes the same; what cannot be said is refused, and leaves old files whole. */
+#include "testing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "onnx/export_cases.h"
+
+/* Both run on the reference calculator; what is spelled out in several operators rounds differently. */
+static void check_same(const sdlf_tensor *found, const sdlf_tensor *expected, const char *what)
+{
+    if (!CHECK(sdlf_shape_equal(found->shape, expected->shape)) || !CHECK(found->dtype == expected->dtype)) {
+        printf("    %s: %s %s, expected %s %s\n", what, sdlf_dtype_name(found->dtype),
+               sdlf_shape_print(found->shape).text, sdlf_dtype_name(expected->dtype),
+               sdlf_shape_print(expected->shape).text);
+        return;
+    }
+    if (found->dtype != SDLF_FLOAT32) {
+        bool same = memcmp(found->data, expected->data, (size_t)sdlf_tensor_bytes(expected)) == 0;
+        if (!CHECK(same)) printf("    %s\n", what);
+        return;
+    }
+    for (int64_t i = 0; i < sdlf_tensor_count(expected); i++) {
+        double value = (double)((float *)found->data)[i], wanted = (double)((float *)expected->data)[i];
+        if (CHECK(fabs(value - wanted) <= 3e-6 * (1 + fabs(wanted)))) continue;
+        printf("    %s: element %lld is %.9g, expected %.9g\n", what, (long long)i, value, wanted);
+        return;
+    }
+}
+
+/* `again` was read for plans of any batch, or for one batch alone, and has no other then. */
+static void compare_runs(sdlf_model *model, sdlf_model *again, int64_t batch, bool any)
+{
+    export_run_values expected, found;
+    CHECK_OK(export_case_run(&expected, model, batch, NULL));
+    CHECK_OK(export_case_run(&found, again, any ? batch : 1, &expected));
+    CHECK(found.output_count > 0);
+    for (int i = 0; i < found.output_count; i++) {
+        char what[128];
+        const sdlf_tensor *wanted = export_run_output(&expected, found.output_name[i]);
+        snprintf(what, sizeof what, "%s, batch %d, %s", sdlf_model_name(model), (int)batch, found.output_name[i]);
+        if (CHECK(wanted != NULL) && sdlf_tensor_present(&found.output[i])) check_same(&found.output[i], wanted, what);
+    }
+    export_run_release(&expected);
+    export_run_release(&found);
+}
+
+/* Read the file for that batch: some networks have it in their shapes once they are made of an ONNX file. */
+static void read_back(sdlf_model *model, const char *path, int64_t batch)
+{
+    sdlf_model *again = NULL;
+    const sdlf_onnx_dimension nodes = {"N", batch};
+    const sdlf_onnx_options options = {.batch = batch, .dimensions = &nodes, .dimension_count = 1};
+    if (CHECK_OK(sdlf_model_from_onnx(&again, path, &options))) compare_runs(model, again, batch, false);
+    sdlf_model_free(again);
+}
+
+static void goes_round(const export_case *from, const char *name, int opset)
+{
+    const char *path = test_path("round.onnx");
+    sdlf_model *model = export_case_model(from, name);
+    sdlf_onnx_exported result;
+    if (!CHECK(model != NULL)) printf("    %s\n", sdlf_error_message());
+    if (model == NULL) return;
+    if (CHECK_OK(sdlf_model_to_onnx(model, path, &(sdlf_onnx_export_options){.opset = opset}, &result))) {
+        int lowest = from != NULL ? from->opset : 17;
+        CHECK_EQUAL(result.opset, opset != 0 ? opset : lowest);
+        CHECK(result.fixed_batch == (from != NULL && from->fixed_batch));
+        CHECK(result.node_count > 0 && result.bytes > 0 && result.external_bytes == 0);
+        read_back(model, path, 1);
+        if (!result.fixed_batch) read_back(model, path, 3);
+    }
+    sdlf_model_free(model);
+}
+
+static void every_layer_comes_back(void)
+{
+    static const int opsets[] = {0, 17, 18, 19, 20, 21, 22};
+    for (const export_case *at = export_cases; at->name != NULL; at++)
+        for (int i = 0; i < 7; i++)
+            if (opsets[i] == 0 || opsets[i] >= at->opset) goes_round(at, at->name, opsets[i]);
+}
+
+/* The cases have every class of layers that there is, so that a new one is not forgotten. */
+static void no_layer_is_missing(void)
+{
+    for (int i = 0; sdlf_layer_class_at(i) != NULL; i++) {
+        bool found = false;
+        for (const export_case *at = export_cases; at->name != NULL && !found; at++) {
+            sdlf_model *model = export_case_model(at, NULL);
+            for (int k = 0; k < sdlf_model_layer_count(model); k++)
+                found = found || sdlf_model_layer(model, k)->type == sdlf_layer_class_at(i);
+            sdlf_model_free(model);
+        }
+        if (!CHECK(found)) printf("    no case has the layer %s\n", sdlf_layer_class_at(i)->name);
+    }
+}
+
+/* Parameters keep names and values, bit for bit. */
+static void built_in_networks_come_back(void)
+{
+    for (int i = 0; sdlf_network_builtin_name(i) != NULL; i++) {
+        const char *path = test_path("network.onnx");
+        goes_round(NULL, sdlf_network_builtin_name(i), 0);
+        sdlf_model *model = export_case_model(NULL, sdlf_network_builtin_name(i)), *again = NULL;
+        sdlf_onnx_exported result;
+        CHECK_OK(sdlf_model_to_onnx(model, path, NULL, &result));
+        if (CHECK_OK(sdlf_model_from_onnx(&again, path, NULL))) {
+            CHECK_EQUAL(result.parameter_count, sdlf_model_trainable_count(model));
+            CHECK_EQUAL(sdlf_model_hash(again), sdlf_model_hash(model));
+            CHECK_TEXT(sdlf_model_name(again), sdlf_model_name(model));
+            for (int p = 0; p < sdlf_model_parameter_count(model); p++)
+                CHECK_TEXT(sdlf_model_parameter(again, p)->name, sdlf_model_parameter(model, p)->name);
+            compare_runs(model, again, 3, true);
+        }
+        sdlf_model_free(again);
+        sdlf_model_free(model);
+    }
+}
+
+/* A network is written, read, trained on, written again, read again. */
+static void trained_on_and_back(void)
+{
+    const char *start = test_path("start.onnx"), *path = test_path("trained.onnx");
+    sdlf_model *model = export_case_model(NULL, "lenet5"), *again = NULL;
+    CHECK_OK(sdlf_model_to_onnx(model, start, NULL, NULL));
+    sdlf_model *trained = export_case_trained(start);
+    if (!CHECK(trained != NULL)) printf("    %s\n", sdlf_error_message());
+    CHECK_OK(sdlf_model_to_onnx(trained, path, NULL, NULL));
+    if (CHECK_OK(sdlf_model_from_onnx(&again, path, NULL))) {
+        CHECK(sdlf_model_hash(again) != sdlf_model_hash(model));
+        CHECK_EQUAL(sdlf_model_hash(again), sdlf_model_hash(trained));
+        compare_runs(trained, again, 3, true);
+    }
+    sdlf_model_free(again);
+    sdlf_model_free(trained);
+    sdlf_model_free(model);
+}
+
+static int64_t read_all(const char *path, char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return -1;
+    size_t count = fread(bytes, 1, size, file);
+    fclose(file);
+    return (int64_t)count;
+}
+
+static bool contains(const char *bytes, int64_t count, const char *text)
+{
+    size_t length = strlen(text);
+    for (int64_t i = 0; i + (int64_t)length <= count; i++)
+        if (memcmp(bytes + i, text, length) == 0) return true;
+    return false;
+}
+
+/* How samples are to be normalised is in the metadata; the same model is the same file. */
+static void says_what_it_is(void)
+{
+    static char bytes[2][1 << 19];
+    int64_t count[2];
+    sdlf_model *model = export_case_model(NULL, "lenet5");
+    sdlf_onnx_exported result;
+    *sdlf_model_normalization(model) = (sdlf_normalization){.mean = 0.25f, .scale = 4, .known = true};
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(sdlf_model_to_onnx(model, test_path("said.onnx"), NULL, &result));
+        count[i] = read_all(test_path("said.onnx"), bytes[i], sizeof bytes[i]);
+        CHECK_EQUAL(count[i], result.bytes);
+    }
+    CHECK(count[0] == count[1] && memcmp(bytes[0], bytes[1], (size_t)count[0]) == 0);
+    CHECK(contains(bytes[0], count[0], "sdlf.normalization"));
+    CHECK(contains(bytes[0], count[0], "0.25"));
+    sdlf_model_free(model);
+}
+
+/* ---- weights outside ---- */
+
+static void weights_may_lie_outside(void)
+{
+    sdlf_model *model = export_case_model(NULL, "lenet5"), *again = NULL;
+    sdlf_onnx_exported result;
+    const char *path = test_path("outside.onnx");
+    CHECK_OK(sdlf_model_to_onnx(model, path, &(sdlf_onnx_export_options){.external_data = true}, &result));
+    CHECK(result.external_bytes > 61000 * 4 && result.bytes < 4096);
+    FILE *file = fopen(test_path("outside.onnx.data"), "rb");
+    if (CHECK(file != NULL)) {
+        fseek(file, 0, SEEK_END);
+        CHECK_EQUAL(ftell(file), result.external_bytes);
+        fclose(file);
+    }
+    if (CHECK_OK(sdlf_model_from_onnx(&again, path, NULL))) {
+        CHECK_EQUAL(sdlf_model_hash(again), sdlf_model_hash(model));
+        compare_runs(model, again, 2, true);
+    }
+    sdlf_model_free(again);
+    sdlf_model_free(model);
+}
+
+/* ---- what is refused ---- */
+
+static sdlf_status add_output(const sdlf_layer *layer, sdlf_signature *signature)
+{
+    (void)layer;
+    sdlf_signature_output(signature, signature->dtype, signature->input_shape[0]);
+    return SDLF_OK;
+}
+
+/* A layer of somebody's own. */
+typedef struct own_options {
+    const char *name;
+} own_options;
+static const sdlf_field own_fields[] = {{.name = NULL}};
+static const sdlf_layer_class own_class = {
+    .name = "own",
+    .options_size = sizeof(own_options),
+    .fields = own_fields,
+    .minimum_inputs = 1,
+    .maximum_inputs = 1,
+    .infer = add_output,
+};
+
+static sdlf_model *refused_model(int which)
+{
+    sdlf_model *net = sdlf_model_create("refused");
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(2, 5, 6)), y = x;
+    if (which == 0) y = sdlf_model_add(net, &own_class, &(own_options){.name = "mine"}, &x, 1);
+    if (which == 1) y = sdlf_resize(net, x, &(sdlf_resize_options){.name = "r", .sizes = sdlf_shape(7, 7), .scale = 2});
+    if (which == 2) {
+        y = sdlf_flatten(net, x);
+        y = sdlf_softmax_cross_entropy(net, y, sdlf_input(net, "labels", SDLF_INT32, SDLF_SCALAR), NULL);
+        y = sdlf_relu(net, y);
+    }
+    if (which == 3)
+        y = sdlf_pad(net, x, &(sdlf_pad_options){.before = {.rank = 4}, .after = sdlf_shape(0, 0, 1, 1), .mode = 3});
+    sdlf_output(net, "y", y);
+    return net;
+}
+
+static void refused(int which, int opset, const char *message)
+{
+    static const char old[] = "an older file";
+    char bytes[64];
+    const char *path = test_path("refused.onnx");
+    sdlf_model *model = refused_model(which);
+    test_write_file(path, old, sizeof old);
+    CHECK_OK(sdlf_model_build(model, 1));
+    CHECK_FAILS(sdlf_model_to_onnx(model, path, &(sdlf_onnx_export_options){.opset = opset}, NULL),
+                SDLF_ERROR_UNSUPPORTED, message);
+    CHECK(read_all(path, bytes, sizeof bytes) == sizeof old && memcmp(bytes, old, sizeof old) == 0);
+    sdlf_model_free(model);
+}
+
+static void what_cannot_be_said_is_refused(void)
+{
+    refused(0, 0, "layer 1 'mine' (own) cannot be written as ONNX: its class is not one of SDLF's own");
+    refused(1, 0, "layer 1 'r' (resize) cannot be written as ONNX: 1x2x5x6 to 1x2x7x7 at a scale of 2");
+    refused(2, 0,
+            "(softmax_cross_entropy) cannot be written as ONNX: losses are left out, but something reads this one");
+    refused(3, 18, "(pad) cannot be written as ONNX: mode wrap needs opset 19, and opset 18 was asked for");
+    sdlf_model *model = export_case_model(NULL, "mlp");
+    const char *path = test_path("refused.onnx");
+    CHECK_FAILS(sdlf_model_to_onnx(model, path, &(sdlf_onnx_export_options){.opset = 16}, NULL), SDLF_ERROR_ARGUMENT,
+                "opset 16: ONNX is written in opsets 17 to 22");
+    CHECK_FAILS(sdlf_model_to_onnx(model, test_path("absent/x.onnx"), NULL, NULL), SDLF_ERROR_IO, "absent");
+    CHECK_FAILS(sdlf_model_to_onnx(model, "/dev/full", NULL, NULL), SDLF_ERROR_IO, "No space left on device");
+    CHECK_FAILS(sdlf_model_to_onnx(NULL, path, NULL, NULL), SDLF_ERROR_MEMORY, "");
+    sdlf_model_free(model);
+    model = sdlf_model_create("unbuilt");
+    sdlf_output(model, "y", sdlf_relu(model, sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(3))));
+    CHECK_FAILS(sdlf_model_to_onnx(model, path, NULL, NULL), SDLF_ERROR_ARGUMENT, "build it first");
+    sdlf_model_free(model);
+}
+
+/* ---- memory ---- */
+
+static sdlf_status export_again(void *model)
+{
+    sdlf_status status = sdlf_model_to_onnx(model, test_path("memory.onnx"), NULL, NULL);
+    if (status != SDLF_OK) return status;
+    return sdlf_model_to_onnx(model, test_path("memory.onnx"), &(sdlf_onnx_export_options){.external_data = true},
+                              NULL);
+}
+
+static void every_allocation(void)
+{
+    const export_case *functions = export_cases;
+    while (strcmp(functions->name, "normalisations") != 0) functions++;
+    sdlf_model *model = export_case_model(functions, NULL);
+    *sdlf_model_normalization(model) = (sdlf_normalization){.mean = 0.25f, .scale = 4, .known = true};
+    test_every_allocation("export", export_again, model);
+    sdlf_model_free(model);
+}
+
+static bool available(void)
+{
+    sdlf_model *model = export_case_model(NULL, "mlp");
+    sdlf_status status = sdlf_model_to_onnx(model, test_path("probe.onnx"), NULL, NULL);
+    bool absent = status == SDLF_ERROR_UNSUPPORTED && strstr(sdlf_error_message(), "protobuf-c") != NULL;
+    sdlf_model_free(model);
+    return !absent;
+}
+
+int main(void)
+{
+    if (!available()) {
+        RUN(no_layer_is_missing);
+        return test_summary();
+    }
+    RUN(every_layer_comes_back);
+    RUN(no_layer_is_missing);
+    RUN(built_in_networks_come_back);
+    RUN(trained_on_and_back);
+    RUN(says_what_it_is);
+    RUN(weights_may_lie_outside);
+    RUN(what_cannot_be_said_is_refused);
+    RUN(every_allocation);
+    return test_summary();
+}
