@@ -1,0 +1,240 @@
+/* sdlf export: a network and its weights for other programs, as an ONNX file or as one file of C. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/arguments.h"
+#include "apps/command.h"
+#include "apps/json.h"
+#include "apps/memory.h"
+#include "apps/network.h"
+#include "apps/number.h"
+#include "apps/report.h"
+
+typedef struct settings {
+    const char *weights, *net, *out, *name;
+    int64_t opset, maximum;
+    bool c, external, json;
+} settings;
+
+static const argument table_of_arguments[] = {
+    {.name = "Options", .type = ARGUMENT_HEADING},
+    {"out", ARGUMENT_TEXT, offsetof(settings, out), "FILE", .required = true, .letter = 'o',
+     .help = "the file to write: MODEL.onnx, or with --c NET.c"},
+    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .help = "the weights, written like this"},
+    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
+     .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
+    {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
+    {.name = "ONNX", .type = ARGUMENT_HEADING},
+    {"opset", ARGUMENT_INT, offsetof(settings, opset), "N", .minimum = 17, .maximum = 22,
+     .help = "the version of ONNX's operators (default: 17, or the lowest that the network's layers can be said in)"},
+    {"external-data", ARGUMENT_FLAG, offsetof(settings, external),
+     .help = "put the weights into FILE.data beside it, as is done for models of more than 2 GB"},
+    {.name = "C", .type = ARGUMENT_HEADING},
+    {"c", ARGUMENT_FLAG, offsetof(settings, c),
+     .help = "write one file of C99 that runs the network and needs no library"},
+    {"name", ARGUMENT_TEXT, offsetof(settings, name), "NAME",
+     .help = "what its names begin with: NAME_run (default: the network's name)"},
+    {"max-parameters", ARGUMENT_INT, offsetof(settings, maximum), "N", .minimum = 1, .maximum = 1e12,
+     .help = "refuse larger networks, which compilers take long for (default: 2000000)"},
+    {0},
+};
+
+typedef struct session {
+    settings set;
+    const char *weights; /* NULL: the network's own, or drawn */
+    sdlf_model *model;
+    sdlf_onnx_exported onnx;
+    sdlf_c_exported c;
+} session;
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t length = strlen(text), wanted = strlen(end);
+    return length > wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+/* ---- what is exported ---- */
+
+/* The word without an option: weights, or a network that brings its own. */
+static sdlf_status take_operand(session *s, const char *word)
+{
+    bool net = network_is_onnx(word) || ends_in(word, ".json");
+    if (net && s->set.net)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' and --net %s are two networks", word, s->set.net);
+    if (!net && s->set.weights)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' and --weights %s are weights twice", word, s->set.weights);
+    *(net ? &s->set.net : &s->weights) = word;
+    return SDLF_OK;
+}
+
+static sdlf_status check_options(const session *s, const arguments *given)
+{
+    static const char *const of_onnx[] = {"opset", "external-data"}, *const of_c[] = {"name", "max-parameters"};
+    const char *out = s->set.out;
+    for (int i = 0; i < 2; i++) {
+        const char *wrong = s->set.c ? of_onnx[i] : of_c[i];
+        if (arguments_given(given, wrong))
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for %s", wrong, s->set.c ? "ONNX files" : "C: add --c");
+    }
+    if (!s->set.c && ends_in(out, ".c"))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' looks like C, and ONNX would be written: add --c", out);
+    if (s->set.c && ends_in(out, ".onnx"))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' looks like ONNX, and C would be written: leave --c out", out);
+    if (!s->weights && !s->set.net)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "weights are missing: a safetensors file, as train writes it");
+    return SDLF_OK;
+}
+
+static sdlf_status open_model(session *s)
+{
+    if (s->weights) return network_open_weights(&s->model, s->weights, s->set.net);
+    return network_open(&s->model, s->set.net, 1);
+}
+
+/* ---- what is said of it ---- */
+
+/* "Nx1x28x28" */
+static const char *open_shape(const sdlf_onnx_value *value, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < value->shape.rank && used < size; i++) {
+        const char *between = i > 0 ? "x" : "";
+        if (value->shape.dim[i] < 0)
+            used += (size_t)snprintf(text + used, size - used, "%sN", between);
+        else
+            used += (size_t)snprintf(text + used, size - used, "%s%lld", between, (long long)value->shape.dim[i]);
+    }
+    return text;
+}
+
+static void print_values(const terminal *out, const char *label, const sdlf_onnx_value *value, int count)
+{
+    char shape[160];
+    for (int i = 0; i < count; i++) {
+        report_label(out, i == 0 ? label : "");
+        printf("%s  %s %s\n", value[i].name, value[i].type, open_shape(&value[i], shape, sizeof shape));
+    }
+}
+
+static void print_normalization(const session *s, const terminal *out)
+{
+    const sdlf_normalization *n = sdlf_model_normalization(s->model);
+    if (!n->known || (n->mean == 0 && n->scale == 1)) return;
+    report_label(out, "");
+    printf("normalised before: (x - %g) * %g\n", (double)n->mean, (double)n->scale);
+}
+
+static void print_onnx(const session *s, const terminal *out)
+{
+    sdlf_onnx_report *report = NULL;
+    if (sdlf_onnx_inspect(&report, s->set.out, NULL) == SDLF_OK) {
+        print_values(out, "in", report->input, report->input_count);
+        print_normalization(s, out);
+        print_values(out, "out", report->output, report->output_count);
+        sdlf_onnx_report_free(report);
+    }
+    report_label(out, "saved");
+    printf("%s (%s", s->set.out, number_bytes(s->onnx.bytes).text);
+    if (s->onnx.external_bytes > 0)
+        printf(", and %s in %s.data", number_bytes(s->onnx.external_bytes).text, s->set.out);
+    printf("): opset %d, %s nodes, %s parameters%s\n", s->onnx.opset, number_count(s->onnx.node_count).text,
+           number_count(s->onnx.parameter_count).text, s->onnx.fixed_batch ? ", a batch of 1 alone" : "");
+}
+
+static void print_c(const session *s, const terminal *out)
+{
+    print_normalization(s, out);
+    report_label(out, "saved");
+    printf("%s (%s): %s_run, %s parameters, %s of scratch memory\n", s->set.out, number_bytes(s->c.bytes).text,
+           s->c.name, number_count(s->c.parameter_count).text, number_bytes(s->c.scratch_bytes).text);
+}
+
+static void print_text(const session *s)
+{
+    terminal out = terminal_of(stdout);
+    char *note = s->weights                    ? memory_print("  from %s", s->weights)
+                 : network_is_onnx(s->set.net) ? memory_print("  from %s", s->set.net)
+                                               : memory_print("  untrained");
+    report_network(&out, &(report_subject){.model = s->model, .note = note});
+    free(note);
+    if (s->set.c)
+        print_c(s, &out);
+    else
+        print_onnx(s, &out);
+}
+
+static sdlf_status print_json(const session *s)
+{
+    json_t *result = json_pack("{ss so so so ss}", "version", SDLF_VERSION, "weights", json_text(s->weights), "network",
+                               json_text(sdlf_model_name(s->model)), "file", json_text(s->set.out), "format",
+                               s->set.c ? "c" : "onnx");
+    json_t *more =
+        s->set.c ? json_pack("{ss sI sI sI}", "name", s->c.name, "parameters", (json_int_t)s->c.parameter_count,
+                             "bytes", (json_int_t)s->c.bytes, "scratch_bytes", (json_int_t)s->c.scratch_bytes)
+                 : json_pack("{si si sI sI sI sb}", "opset", s->onnx.opset, "nodes", s->onnx.node_count, "parameters",
+                             (json_int_t)s->onnx.parameter_count, "bytes", (json_int_t)s->onnx.bytes, "external_bytes",
+                             (json_int_t)s->onnx.external_bytes, "fixed_batch", s->onnx.fixed_batch);
+    if (result && more) json_object_update(result, more);
+    json_decref(more);
+    return json_print(result, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+}
+
+/* ---- the command ---- */
+
+static sdlf_status write_model(session *s)
+{
+    sdlf_status status = open_model(s);
+    if (status != SDLF_OK) return status;
+    if (s->set.c) {
+        status =
+            sdlf_model_to_c(s->model, s->set.out,
+                            &(sdlf_c_export_options){.name = s->set.name, .max_parameters = s->set.maximum}, &s->c);
+    } else {
+        status = sdlf_model_to_onnx(
+            s->model, s->set.out,
+            &(sdlf_onnx_export_options){.opset = (int)s->set.opset, .external_data = s->set.external}, &s->onnx);
+    }
+    if (status != SDLF_OK) return status;
+    if (s->set.json) return print_json(s);
+    print_text(s);
+    return SDLF_OK;
+}
+
+static int run(int count, char **words)
+{
+    session s = {.model = NULL};
+    arguments given;
+    static const argument_part parts[] = {{table_of_arguments, 0}, {0}};
+    static const command_usage usage = {
+        .command = "export",
+        .synopsis = "WEIGHTS -o FILE [options]",
+        .text =
+            "Write a network with its weights as an ONNX file, which other programs run, or as one file of C. Weights "
+            "are "
+            "a safetensors file, as train writes it; an ONNX or JSON file can stand in their place. What only training "
+            "needs is left out.",
+        .parts = parts,
+        .operands_maximum = 1,
+        .examples = "  sdlf export simple_cnn.safetensors -o simple_cnn.onnx\n"
+                    "  sdlf export finetuned.safetensors --net model.onnx -o finetuned.onnx --opset 20\n"
+                    "  sdlf export --c lenet5.safetensors -o lenet5.c\n",
+    };
+    switch (arguments_read(&given, &usage, count, words, &s.set)) {
+    case ARGUMENTS_HELP: return COMMAND_OK;
+    case ARGUMENTS_WRONG: return COMMAND_USAGE;
+    case ARGUMENTS_OK: break;
+    }
+    s.weights = s.set.weights;
+    sdlf_status status = given.operand_count > 0 ? take_operand(&s, given.operand[0]) : SDLF_OK;
+    if (status == SDLF_OK) status = check_options(&s, &given);
+    if (status == SDLF_OK) status = write_model(&s);
+    int code = command_conclude("export", status);
+    sdlf_model_free(s.model);
+    return code;
+}
+
+const command export_command = {"export", "write a network as ONNX or C, for other programs", run};

@@ -1,0 +1,150 @@
+/* sdlf export: what it writes, what it says, and what it refuses. */
+#include "testing.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/program.h"
+
+static char weights[600]; /* of small_network, trained for a moment */
+
+static bool contains(const char *path, const char *text)
+{
+    static char bytes[1 << 20];
+    FILE *file = fopen(path, "rb");
+    size_t count = file != NULL ? fread(bytes, 1, sizeof bytes - 1, file) : 0, length = strlen(text);
+    if (file != NULL) fclose(file);
+    for (size_t i = 0; i + length <= count; i++)
+        if (memcmp(bytes + i, text, length) == 0) return true;
+    return false;
+}
+
+static void make_weights(void)
+{
+    snprintf(weights, sizeof weights, "%s", test_path("small.safetensors"));
+    SDLF(0, "train", "--net", small_network(), "--data", "digits:200", "--epochs", "1", "--out", weights);
+}
+
+static void writes_c(void)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s", test_path("net.c"));
+    const program *p = SDLF(0, "export", "--c", weights, "-o", path, "--name", "digits");
+    CHECK_SAYS(p, "digits_run");
+    CHECK_SAYS(p, "normalised before");
+    CHECK(contains(path, "void digits_run(const float *input, float *output)"));
+    p = SDLF(0, "export", "--c", weights, "--out", path, "--json");
+    json_t *json = json_loads(p->out, 0, NULL);
+    CHECK_TEXT(json_string_value(json_object_get(json, "format")), "c");
+    CHECK(json_integer_value(json_object_get(json, "bytes")) > 1000);
+    json_decref(json);
+    CHECK_SAYS(SDLF(1, "export", "--c", "--net", "simple_cnn", "-o", path), "2000000 is the limit");
+    CHECK_SAYS(SDLF(1, "export", "--c", weights, "-o", path, "--max-parameters", "10"), "10 is the limit");
+    CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", path, "--name", "9lives"), "cannot be the name of a function");
+    CHECK(contains(path, "_run(const float *input, float *output)")); /* the old file is still there */
+}
+
+static void says_what_is_wrong(void)
+{
+    CHECK_SAYS(SDLF(2, "export", weights), "--out FILE is missing");
+    CHECK_SAYS(SDLF(2, "export", "-o", test_path("x.onnx")), "weights are missing");
+    CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.c")), "looks like C, and ONNX would be written: add --c");
+    CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", test_path("x.onnx")), "looks like ONNX");
+    CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", test_path("x.c"), "--opset", "18"), "--opset is for ONNX");
+    CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.onnx"), "--name", "x"), "--name is for C: add --c");
+    CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.onnx"), "--opset", "9"), "--opset 9: expected");
+    CHECK_SAYS(SDLF(2, "export", weights, "--weights", weights, "-o", test_path("x.onnx")), "weights twice");
+    CHECK_SAYS(SDLF(2, "export", "a.onnx", "--net", "lenet5", "-o", test_path("x.onnx")), "two networks");
+    CHECK_SAYS(SDLF(1, "export", test_path("absent.safetensors"), "-o", test_path("x.onnx")), "absent.safetensors");
+    CHECK_SAYS(SDLF(2, "export", weights, "-x", "y"), "unknown option '-x'");
+    CHECK_SAYS(SDLF(2, "export", weights, "-o"), "--out needs a value");
+    CHECK_SAYS(SDLF(0, "export", "--help"), "-o, --out FILE");
+    CHECK_SAYS(SDLF(2, "exprot"), "did you mean 'export'?");
+}
+
+/* A disk that fills up, whatever is written: a message, and the old file. */
+static void a_full_disk_is_survived(void)
+{
+    static program p;
+    char path[600];
+    snprintf(path, sizeof path, "%s", test_path("full.c"));
+    test_write_file(path, "old", 3);
+    p = (program){.file_size_limit = 2000};
+    program_run(&p, (const char *const[]){"export", "--c", weights, "-o", path, NULL});
+    CHECK_EQUAL(p.code, 1);
+    CHECK_SAYS(&p, "cannot write");
+    CHECK(contains(path, "old"));
+}
+
+/* ---- ONNX ---- */
+
+static bool available(void)
+{
+    static program p;
+    p = (program){.code = 0};
+    program_run(&p, (const char *const[]){"export", weights, "-o", test_path("probe.onnx"), NULL});
+    return p.code == 0 || strstr(p.err, "protobuf-c") == NULL;
+}
+
+static void writes_onnx(void)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s", test_path("net.onnx"));
+    const program *p = SDLF(0, "export", weights, "-o", path);
+    CHECK_SAYS(p, "opset 17");
+    CHECK_SAYS(p, "float Nx10");
+    p = SDLF(0, "export", "--weights", weights, "--out", path, "--opset", "21", "--json");
+    json_t *json = json_loads(p->out, 0, NULL);
+    CHECK_EQUAL(json_integer_value(json_object_get(json, "opset")), 21);
+    CHECK_TEXT(json_string_value(json_object_get(json, "format")), "onnx");
+    CHECK(json_integer_value(json_object_get(json, "parameters")) > 100);
+    json_decref(json);
+    CHECK_SAYS(SDLF(0, "doctor", path), "opset 21");
+    p = SDLF(0, "export", weights, "-o", path, "--external-data");
+    CHECK_SAYS(p, "net.onnx.data");
+    CHECK_SAYS(SDLF(0, "doctor", path), "runs on: reference, cpu");
+    CHECK_SAYS(SDLF(0, "export", "--net", "lenet5", "-o", path), "untrained");
+    CHECK_SAYS(SDLF(1, "export", weights, "-o", "/dev/full"), "No space left on device");
+}
+
+/* What a user does with a network from elsewhere: trains it on, keeps it, writes it again; then evaluates what came of it. */
+static void fine_tunes(void)
+{
+    char start[600], tuned[600], path[600];
+    snprintf(start, sizeof start, "%s", test_path("start.onnx"));
+    snprintf(tuned, sizeof tuned, "%s", test_path("tuned.safetensors"));
+    snprintf(path, sizeof path, "%s", test_path("tuned.onnx"));
+    SDLF(0, "export", "--net", "lenet5", "-o", start);
+    SDLF(0, "train", "--net", start, "--data", "digits:1000", "--epochs", "2", "--out", tuned);
+    CHECK_SAYS(SDLF(0, "export", tuned, "-o", path), "61,706 parameters");
+    SDLF(0, "export", tuned, "--net", start, "-o", test_path("same.onnx"));
+    SDLF(0, "eval", "--weights", tuned, "--net", path, "--data", "digits:1000");
+    SDLF(0, "train", "--net", path, "--data", "digits:200", "--epochs", "1", "--learning-rate", "0.000001", "--out",
+         test_path("more.safetensors"));
+    sdlf_model *a = NULL, *b = NULL, *c = NULL;
+    CHECK_OK(sdlf_model_open(&a, tuned));
+    CHECK_OK(sdlf_model_from_onnx(&b, path, NULL));
+    CHECK_OK(sdlf_model_from_onnx(&c, test_path("same.onnx"), NULL));
+    CHECK_EQUAL(sdlf_model_hash(a), sdlf_model_hash(b));
+    CHECK_EQUAL(sdlf_model_hash(a), sdlf_model_hash(c));
+    sdlf_model_free(a);
+    sdlf_model_free(b);
+    sdlf_model_free(c);
+}
+
+int main(void)
+{
+    RUN(make_weights);
+    RUN(writes_c);
+    RUN(says_what_is_wrong);
+    RUN(a_full_disk_is_survived);
+    if (available()) {
+        RUN(writes_onnx);
+        RUN(fine_tunes);
+    }
+    return test_summary();
+}
