@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "calculators/shuffle.h"
 #include "framework/heap.h"
@@ -45,28 +43,11 @@ static void describe_cpu(const sdlf_calculator *calculator, char *text, size_t s
 
 /* ---- memory ---- */
 
-/* Ask for huge pages under large blocks: weights are walked along columns too, each row on a page of its own, and address
- * translation would cost more than the arithmetic. A refusal changes nothing but time. */
-static void prefer_huge_pages(void *memory, int64_t bytes)
-{
-    enum { LARGE = 4 << 20 };
-    if (bytes < LARGE) return;
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t first = ((uintptr_t)memory + page - 1) / page * page;
-    uintptr_t last = ((uintptr_t)memory + (uintptr_t)bytes) / page * page;
-#ifdef MADV_HUGEPAGE
-    madvise((void *)first, last - first, MADV_HUGEPAGE);
-#else
-    (void)first, (void)last;
-#endif
-}
-
 static sdlf_status allocate_cpu(sdlf_calculator *calculator, int64_t bytes, void **memory)
 {
     (void)calculator;
     *memory = sdlf_heap_allocate(bytes);
     if (!*memory) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for %" PRId64 " bytes", bytes);
-    prefer_huge_pages(*memory, bytes);
     return SDLF_OK;
 }
 
