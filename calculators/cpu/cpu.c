@@ -140,7 +140,7 @@ static int64_t resample_workspace(const sdlf_calculator *calculator, const sdlf_
     return cpu_resample_moves(operation) ? 0 : workspace(calculator, operation);
 }
 
-static const char *const gemm_algorithms[] = {"auto", "built-in", "library", NULL};
+static const char *const gemm_algorithms[] = {"auto", "built-in", "library", "tall", NULL};
 
 const sdlf_calculator_class sdlf_cpu_calculator_class =
     {

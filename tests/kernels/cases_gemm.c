@@ -134,6 +134,17 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
         made.operation.gemm.alpha = 0.5f;
         emit_gemm(sink, &made, layers[i]);
     }
+    /* many rows, few columns: of less than a vector, of whole ones, of more than a panel */
+    static const gemm_size tall[] = {{1300, 1, 3}, {1500, 7, 33}, {2600, 16, 128}, {1999, 50, 40}, {3001, 32, 1}};
+    for (size_t i = 0; i < sizeof tall / sizeof tall[0]; i++) {
+        for (int transposed = 0; transposed < 2; transposed++) {
+            kernel_case made = gemm(t, tall[i], false, transposed);
+            emit_gemm(sink, &made, tall[i]);
+            add_epilogue(&made, true, false, SDLF_TANH);
+            made.operation.gemm.alpha = 0.5f;
+            emit_gemm(sink, &made, tall[i]);
+        }
+    }
     gemm_epilogues(sink, t, (gemm_size){7, 19, 33});
     gemm_epilogues(sink, t, (gemm_size){6, 5, 0});
     /* nothing to compute: no row, no column, no sum, none of them */

@@ -1,7 +1,8 @@
 /* gemm: c = act(alpha op(a) op(b) + bias + residual). Contract: <sdlf/operation.h>.
  *
- * c is cut into tiles whose size follows from its shape; a task computes one, all of the inner dimension, and finishes it
- * (bias, activation) while it lies in the cache. Two ways to a tile:
+ * A tall a and a narrow b have a kernel of their own, gemm_tall.c. Else c is cut into tiles whose size follows from its shape;
+ * a task computes one, all of the inner dimension, and finishes it (bias, activation) while it lies in the cache. Two ways to
+ * a tile:
  * - straight: tiles of TILE_M rows; the columns of b that a tile needs are packed by its task. An a that is stored transposed
  *   (a fully connected layer's gradient) is packed beforehand, once for all tasks.
  * - turned, for few rows and a b that is stored transposed (a fully connected layer's forward pass): packing b, the weights,
@@ -10,6 +11,7 @@
  * 2 m n k FLOPs; bytes: a, b and c once each. At m = 16 the weights' bandwidth and the arithmetic weigh about the same;
  * above, arithmetic alone counts. docs/performance-gemm.md has the measurements. */
 #include "calculators/cpu/kernels/activate.h"
+#include "calculators/cpu/kernels/gemm_tall.h"
 #include "calculators/cpu/kernels/interleave.h"
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/product.h"
@@ -34,10 +36,24 @@ typedef struct gemm_context {
     int64_t packed_size, scratch_size, padded_rows;
 } gemm_context;
 
-static gemm_way choose_way(const cpu_calculator *cpu, const sdlf_operation *operation, const product *all)
+/* Indices of the algorithms that cpu.c names. */
+enum { AUTO, BUILT_IN, IN_LIBRARY, TALL_ALGORITHM };
+
+bool gemm_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    bool in_library = cpu->library && (IS_FLOAT ? cpu->library->float32 : cpu->library->float64);
-    if (operation->algorithm == 2 && in_library) return LIBRARY;
+    const cpu_gemm_library *library = cpu_from_const(calculator)->library;
+    if (operation->algorithm == IN_LIBRARY) return library && (IS_FLOAT ? library->float32 : library->float64);
+    return operation->algorithm != TALL_ALGORITHM || gemm_tall_fits_cpu(operation);
+}
+
+static bool is_tall(const sdlf_operation *operation)
+{
+    return operation->algorithm == TALL_ALGORITHM || (operation->algorithm == AUTO && gemm_tall_pays_cpu(operation));
+}
+
+static gemm_way choose_way(const sdlf_operation *operation, const product *all)
+{
+    if (operation->algorithm == IN_LIBRARY) return LIBRARY;
     bool turned = operation->gemm.transpose_b && !sdlf_tensor_present(&operation->in[3]) && all->k > 0 &&
                   all->m <= TURNED_ROWS_MAXIMUM && all->m <= 4 * all->n;
     return turned ? TURNED : STRAIGHT;
@@ -66,7 +82,7 @@ static gemm_context context_of(const cpu_calculator *cpu, const sdlf_operation *
                          .activation = operation->gemm.activation,
                          .library = cpu->library,
                          .operation = operation};
-    gemm.way = choose_way(cpu, operation, &gemm.all);
+    gemm.way = choose_way(operation, &gemm.all);
     gemm.packed = operation->workspace.data;
     if (gemm.way == TURNED) {
         gemm.padded_rows = cpu_round_up(m, LANES);
@@ -95,6 +111,7 @@ static gemm_context context_of(const cpu_calculator *cpu, const sdlf_operation *
 int64_t gemm_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const cpu_calculator *cpu = cpu_from_const(calculator);
+    if (is_tall(operation)) return gemm_tall_workspace_cpu(calculator, operation);
     gemm_context gemm = context_of(cpu, operation);
     return (gemm.packed_size + cpu->threads * gemm.scratch_size) * (int64_t)sizeof(element);
 }
@@ -220,6 +237,7 @@ static void turned_tile(void *context, int64_t index, int thread)
 sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const cpu_calculator *cpu = cpu_from(calculator);
+    if (is_tall(operation)) return gemm_tall_cpu(calculator, operation);
     gemm_context gemm = context_of(cpu, operation);
     const product *all = &gemm.all;
     if (all->m == 0 || all->n == 0) return SDLF_OK;

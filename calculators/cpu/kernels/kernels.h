@@ -15,7 +15,7 @@ extern const cpu_instance instance_cpu;
 sdlf_kernel gather_batch_cpu;
 sdlf_kernel gemm_cpu, gemm_backward_sgd_cpu;
 workspace_function gemm_workspace_cpu, gemm_backward_sgd_workspace_cpu;
-supports_function gemm_backward_sgd_supports_cpu;
+supports_function gemm_supports_cpu, gemm_backward_sgd_supports_cpu;
 sdlf_kernel spmm_csr_cpu;
 workspace_function spmm_csr_workspace_cpu;
 sdlf_kernel reduce_cpu, add_cpu;
