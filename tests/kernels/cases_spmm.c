@@ -47,7 +47,9 @@ void spmm_cases(kernel_sink *sink, sdlf_dtype t)
 {
     static const spmm_size sizes[] = {{1, 1, 1, 1},     {1, 3, 0, 4},      {5, 7, 0, 16},       {7, 5, 20, 3},
                                       {33, 40, 90, 7},  {64, 64, 300, 16}, {100, 50, 1000, 16}, {17, 33, 200, 31},
-                                      {9, 100, 70, 65}, {300, 20, 100, 2}, {40, 40, 2000, 128}};
+                                      {9, 100, 70, 65}, {300, 20, 100, 2}, {40, 40, 2000, 128}, {70, 30, 400, 8},
+                                      {40, 9, 200, 17}, {21, 30, 150, 24}, {30, 21, 100, 48},   {25, 25, 90, 32},
+                                      {12, 12, 60, 64}, {6, 2, 12, 11}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         for (int graph = GRAPH_UNIFORM; graph <= GRAPH_LAST; graph++) {
             kernel_case made = spmm(t, sizes[i], (kernel_graph)graph);

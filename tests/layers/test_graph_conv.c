@@ -156,6 +156,37 @@ static void inference_agrees(void)
     sdlf_model_free(model);
 }
 
+/* What is not a number makes all of a node's outputs so, and those of no node that it has no arc to; few classes and many. */
+static void nan_stays_in_its_rows(void)
+{
+    for (int units = 5; units <= 80; units += 75) {
+        sdlf_model *model = sdlf_model_create("nan");
+        sdlf_node node = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(3)),
+                  matrix = sdlf_sparse_input(model, "matrix");
+        node = sdlf_graph_conv(model, node, matrix, &(sdlf_graph_conv_options){.units = units});
+        sdlf_output(model, "y", sdlf_log_softmax(model, node));
+        CHECK_OK(sdlf_model_build(model, 5));
+        float x[NODES * 3] = {0.5f, 1, -1, NAN, 0, 0, 2, 1, 0, INFINITY, 1, 1, 0.5f, -2, 1}, y[NODES * 80];
+        const sdlf_constant list[2] = {{"matrix", matrices[0][0]},
+                                       {"x", sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(NODES, 3), x)}};
+        static const bool reached[NODES] = {true, false, false, true, false}; /* by an arc to node 1 or 3 */
+        for (int i = 0; test_calculator_class_at(i); i++) {
+            sdlf_calculator *calculator;
+            sdlf_plan *plan;
+            if (!CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(i)->name, NULL))) continue;
+            for (int no_fusion = 0; no_fusion < 2; no_fusion++) {
+                if (!CHECK_OK(make_plan(&plan, model, calculator, list, 2, no_fusion))) continue;
+                CHECK_OK(sdlf_plan_forward(plan));
+                CHECK_OK(sdlf_plan_read(plan, "y", y));
+                for (int e = 0; e < NODES * units; e++) CHECK_EQUAL(isnan(y[e]) != 0, reached[e / units]);
+                sdlf_plan_free(plan);
+            }
+            sdlf_calculator_close(calculator);
+        }
+        sdlf_model_free(model);
+    }
+}
+
 /* The matrix goes to a device that needs it without a step of its own, whichever side the layer's passes run on. */
 static void placements_agree(void)
 {
@@ -236,6 +267,7 @@ int main(void)
     RUN(nonsense_is_refused);
     RUN(constants_are_checked);
     RUN(inference_agrees);
+    RUN(nan_stays_in_its_rows);
     RUN(placements_agree);
     RUN(masks_leave_nodes_out);
     free_matrices();

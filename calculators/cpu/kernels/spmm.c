@@ -7,11 +7,9 @@
  * The work of a row is its elements and one more. Tasks are cut where that sum passes multiples of CHUNK: by the matrix, not
  * by the number of threads. A row of more than CHUNK elements is left to a second round, in which it is cut itself, and
  * its parts are added in order: one row of a tenth of all elements costs what its elements cost. */
-#include <math.h>
-
 #include "calculators/cpu/kernels/activate.h"
-#include "calculators/cpu/kernels/exponential.h"
 #include "calculators/cpu/kernels/kernels.h"
+#include "calculators/cpu/kernels/log_softmax.h"
 
 enum {
     CHUNK = 8192,      /* elements and rows of a task */
@@ -26,7 +24,7 @@ typedef struct spmm_context {
     const int32_t *columns;
     const element *values, *x, *bias;
     element *y;
-    int64_t rows, stored, width;
+    int64_t rows, stored, width, x_count;
     bool log_softmax;
     sdlf_activation activation;
     int64_t *long_rows; /* of each task: the row that it left out; -1 */
@@ -60,6 +58,33 @@ static int64_t row_at(const spmm_context *spmm, int64_t work)
 
 /* ---- sums ---- */
 
+static inline __attribute__((always_inline)) void prefetch_row(const element *x, const int count)
+{
+    for (int i = 0; i < count; i += LINE) __builtin_prefetch(x + i);
+}
+
+/* Rows [first, last) where `vectors` whole vectors, a constant, are as wide as x. */
+static inline __attribute__((always_inline)) void sum_whole_rows(const int vectors, const spmm_context *spmm,
+                                                                 int64_t first, int64_t last)
+{
+    enum { MOST = BLOCK_VECTORS };
+    vector start[MOST], sum[MOST];
+    const int64_t *offsets = spmm->offsets;
+    const int32_t *columns = spmm->columns;
+    const element *x = spmm->x, *values = spmm->values;
+    int64_t e = offsets[first], stored = spmm->stored;
+    for (int v = 0; v < vectors; v++) start[v] = spmm->bias ? load(spmm->bias + v * LANES) : (vector){0};
+    for (int64_t row = first; row < last; row++) {
+        for (int v = 0; v < vectors; v++) sum[v] = start[v];
+        for (int64_t end = offsets[row + 1]; e < end; e++) {
+            const element *from = x + (int64_t)columns[e] * (vectors * LANES), value = values[e];
+            if (e + AHEAD < stored) prefetch_row(x + (int64_t)columns[e + AHEAD] * (vectors * LANES), vectors * LANES);
+            for (int v = 0; v < vectors; v++) sum[v] += value * load(from + v * LANES);
+        }
+        for (int v = 0; v < vectors; v++) store(spmm->y + (row * vectors + v) * LANES, sum[v]);
+    }
+}
+
 /* Columns [j, j + vectors LANES) of the sum over elements [first, last), added to `start` (NULL: zeros). */
 static inline __attribute__((always_inline)) void sum_block(const int vectors, element *to, const spmm_context *spmm,
                                                             int64_t first, int64_t last, int64_t j,
@@ -72,106 +97,74 @@ static inline __attribute__((always_inline)) void sum_block(const int vectors, e
     for (int v = 0; v < vectors; v++) sum[v] = start ? load(start + j + v * LANES) : (vector){0};
     for (int64_t e = first; e < last; e++) {
         const element *row = x + columns[e] * width, value = spmm->values[e];
-        if (e + AHEAD < end) {
-            const element *later = x + columns[e + AHEAD] * width;
-            for (int line = 0; line < vectors * LANES; line += LINE) __builtin_prefetch(later + line);
-        }
+        if (e + AHEAD < end) prefetch_row(x + columns[e + AHEAD] * width, vectors * LANES);
         for (int v = 0; v < vectors; v++) sum[v] += value * load(row + v * LANES);
     }
     for (int v = 0; v < vectors; v++) store(to + j + v * LANES, sum[v]);
 }
 
-/* Fewer columns than a vector has. */
-static void sum_rest(element *to, const spmm_context *spmm, int64_t first, int64_t last, int64_t j,
-                     const element *start)
+/* All columns where they are fewer than a vector has. What a vector holds behind a row belongs to the next ones and is not
+ * kept; where x ends before the vector does, the row is copied. */
+static void sum_narrow(element *to, const spmm_context *spmm, int64_t first, int64_t last, const element *start)
 {
-    element sum[LANES] = {0};
-    int64_t rest = spmm->width - j, end = spmm->stored;
-    if (start) memcpy(sum, start + j, (size_t)rest * sizeof *sum);
+    vector sum = {0};
+    element part[LANES] = {0};
+    int64_t width = spmm->width, end = spmm->stored, whole = spmm->x_count - LANES;
+    if (start) memcpy(&sum, start, (size_t)width * sizeof *start);
     for (int64_t e = first; e < last; e++) {
-        const element *row = spmm->x + spmm->columns[e] * spmm->width + j, value = spmm->values[e];
-        if (e + AHEAD < end) __builtin_prefetch(spmm->x + spmm->columns[e + AHEAD] * spmm->width + j);
-        for (int64_t i = 0; i < rest; i++) sum[i] += value * row[i];
+        int64_t at = spmm->columns[e] * width;
+        const element *row = spmm->x + at, value = spmm->values[e];
+        if (e + AHEAD < end) __builtin_prefetch(spmm->x + spmm->columns[e + AHEAD] * width);
+        if (at > whole) row = memcpy(part, row, (size_t)width * sizeof *row);
+        sum += value * load(row);
     }
-    memcpy(to + j, sum, (size_t)rest * sizeof *sum);
+    memcpy(to, &sum, (size_t)width * sizeof *to);
 }
 
-/* to[0 .. width - 1] = start + the sum over elements [first, last). */
+/* to[0 .. width - 1] = start + the sum over elements [first, last). The last block may overlap the one before it: both find
+ * the same sums. */
 static void sum_elements(element *to, const spmm_context *spmm, int64_t first, int64_t last, const element *start)
 {
     int64_t j = 0, width = spmm->width;
+    if (width < LANES) {
+        sum_narrow(to, spmm, first, last, start);
+        return;
+    }
     for (; j + 4 * LANES <= width; j += 4 * LANES) sum_block(4, to, spmm, first, last, j, start);
     for (; j + 2 * LANES <= width; j += 2 * LANES) sum_block(2, to, spmm, first, last, j, start);
-    for (; j + LANES <= width; j += LANES) sum_block(1, to, spmm, first, last, j, start);
-    if (j < width) sum_rest(to, spmm, first, last, j, start);
+    if (j + LANES <= width) sum_block(1, to, spmm, first, last, j, start), j += LANES;
+    if (j < width) sum_block(1, to, spmm, first, last, width - LANES, start);
+}
+
+static void sum_row_range(const spmm_context *spmm, int64_t first, int64_t last)
+{
+    switch (spmm->width) {
+    case LANES: sum_whole_rows(1, spmm, first, last); return;
+    case 2 * LANES: sum_whole_rows(2, spmm, first, last); return;
+    case 4 * LANES: sum_whole_rows(4, spmm, first, last); return;
+    default: break;
+    }
+    for (int64_t row = first; row < last; row++)
+        sum_elements(spmm->y + row * spmm->width, spmm, spmm->offsets[row], spmm->offsets[row + 1], spmm->bias);
 }
 
 /* ---- epilogues ---- */
-
-static element largest_of(const element *x, int64_t count)
-{
-    element largest = x[0];
-    int64_t i = 0;
-    if (count >= LANES) {
-        vector most = load(x);
-        for (i = LANES; i + LANES <= count; i += LANES) {
-            vector next = load(x + i);
-            most = choose(next > most, next, most);
-        }
-        element lane[LANES];
-        store(lane, most);
-        for (int half = LANES / 2; half > 0; half /= 2) {
-            for (int l = 0; l < half; l++) lane[l] = lane[l + half] > lane[l] ? lane[l + half] : lane[l];
-        }
-        largest = lane[0];
-    }
-    for (; i < count; i++) largest = x[i] > largest ? x[i] : largest;
-    return largest;
-}
-
-/* Sum of exp(x - largest). */
-static element sum_of_exponentials(const element *x, int64_t count, element largest)
-{
-    enum { BLOCK = 64 };
-    element block[BLOCK], sum = 0;
-    for (int64_t first = 0; first < count; first += BLOCK) {
-        int64_t some = cpu_min(BLOCK, count - first);
-#pragma omp simd
-        for (int64_t i = 0; i < some; i++) block[i] = exponential(x[first + i] - largest);
-        sum += sum_run(block, some);
-    }
-    return sum;
-}
-
-/* log_softmax of up to FINISH_ROWS rows that lie in the cache; their logarithms are taken together, in vectors. */
-static void log_softmax_rows(element *y, int64_t rows, int64_t width)
-{
-    double sums[FINISH_ROWS], largest[FINISH_ROWS];
-    for (int64_t r = 0; r < rows; r++) {
-        element most = largest_of(y + r * width, width);
-        largest[r] = (double)most;
-        sums[r] = (double)sum_of_exponentials(y + r * width, width, most);
-    }
-#pragma omp simd
-    for (int64_t r = 0; r < rows; r++) sums[r] = logarithm_double(sums[r]);
-    for (int64_t r = 0; r < rows; r++) {
-        element *row = y + r * width, most = (element)largest[r], log_sum = (element)sums[r];
-        if (!(largest[r] - largest[r] == 0)) log_sum = (element)NAN; /* an infinity or NaN in the row */
-#pragma omp simd
-        for (int64_t j = 0; j < width; j++) row[j] = (row[j] - most) - log_sum;
-    }
-}
 
 static void finish_rows(const spmm_context *spmm, int64_t first, int64_t last)
 {
     element *y = spmm->y + first * spmm->width;
     if (spmm->log_softmax)
-        log_softmax_rows(y, last - first, spmm->width);
+        log_softmax_rows_cpu(y, last - first, spmm->width);
     else if (spmm->activation.function != SDLF_IDENTITY)
         activate_cpu(y, y, (last - first) * spmm->width, &spmm->activation);
 }
 
 /* ---- first round: rows of at most CHUNK elements ---- */
+
+static int64_t elements_of(const spmm_context *spmm, int64_t row)
+{
+    return spmm->offsets[row + 1] - spmm->offsets[row];
+}
 
 static void sum_rows(void *context, int64_t index, int thread)
 {
@@ -181,13 +174,10 @@ static void sum_rows(void *context, int64_t index, int thread)
     spmm->long_rows[index] = -1;
     while (row < end) {
         int64_t first = row;
-        for (; row < end && row < first + FINISH_ROWS; row++) {
-            int64_t elements = spmm->offsets[row + 1] - spmm->offsets[row];
-            if (elements > CHUNK) break;
-            sum_elements(spmm->y + row * spmm->width, spmm, spmm->offsets[row], spmm->offsets[row + 1], spmm->bias);
-        }
+        while (row < end && row < first + FINISH_ROWS && elements_of(spmm, row) <= CHUNK) row++;
+        sum_row_range(spmm, first, row);
         finish_rows(spmm, first, row);
-        if (row < end && spmm->offsets[row + 1] - spmm->offsets[row] > CHUNK)
+        if (row < end && elements_of(spmm, row) > CHUNK)
             spmm->long_rows[index] = row++; /* no other long row begins in this task */
     }
 }
@@ -205,7 +195,7 @@ static void sum_part(void *context, int64_t index, int thread)
 
 static void compute_long_row(const cpu_calculator *cpu, spmm_context *spmm, int64_t row)
 {
-    int64_t elements = spmm->offsets[row + 1] - spmm->offsets[row], parts = part_count(elements);
+    int64_t elements = elements_of(spmm, row), parts = part_count(elements);
     element *y = spmm->y + row * spmm->width;
     spmm->row = row;
     cpu_parallel(cpu, parts, cpu_time_of_elements(elements * spmm->width), sum_part, spmm);
@@ -240,6 +230,7 @@ sdlf_status spmm_csr_cpu(sdlf_calculator *calculator, const sdlf_operation *oper
                          .rows = a->shape.dim[0],
                          .stored = a->stored,
                          .width = y->shape.dim[1],
+                         .x_count = sdlf_tensor_count(&operation->in[1]),
                          .log_softmax = operation->spmm.log_softmax,
                          .activation = operation->spmm.activation,
                          .long_rows = operation->workspace.data};
