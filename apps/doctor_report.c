@@ -86,12 +86,21 @@ static void print_calculators(const doctor *d, const terminal *out)
     if (d->report->model == NULL) return;
     for (int i = 0; i < d->calculator_count && first == NULL; i++)
         if (d->calculator[i].runs) first = &d->calculator[i];
-    if (first != NULL)
-        fprintf(out->file, "\n%s a run, %s to run in %s, beside %s of parameters\n",
-                number_scaled((double)first->cost.flops, "FLOP").text, number_bytes(first->memory.arena).text,
-                sdlf_dtype_name(d->dtype), number_bytes(first->memory.parameters).text);
-    fputs("runs on: ", out->file);
     bool any = false;
+    if (first != NULL) {
+        fprintf(out->file, "\n%s a run; memory, beside %s of parameters in %s: ",
+                number_scaled((double)first->cost.flops, "FLOP").text, number_bytes(first->memory.parameters).text,
+                sdlf_dtype_name(d->dtype));
+        for (int i = 0; i < d->calculator_count; i++) {
+            const doctor_calculator *entry = &d->calculator[i];
+            if (!entry->runs) continue;
+            fprintf(out->file, "%s%s on %s", any ? ", " : "", number_bytes(entry->memory.arena).text, entry->name);
+            any = true;
+        }
+        fputc('\n', out->file);
+    }
+    fputs("runs on: ", out->file);
+    any = false;
     for (int i = 0; i < d->calculator_count; i++) {
         if (!d->calculator[i].runs) continue;
         fprintf(out->file, "%s%s", any ? ", " : "", d->calculator[i].name);

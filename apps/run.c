@@ -84,7 +84,18 @@ static sdlf_status make_plan(run_session *s, sdlf_calculator *calculator, int64_
     return sdlf_plan_create(&s->plan, s->model, &options);
 }
 
-/* A graph that fixes its batch somewhere is read again, for just that batch. */
+/* Is the first dimension of an input of the file open? */
+static bool has_open_batch(const run_session *s)
+{
+    for (int i = 0; i < s->report->input_count; i++) {
+        const sdlf_onnx_value *input = &s->report->input[i];
+        if (!input->must_be_known && input->shape.rank > 0 && input->shape.dim[0] < 0) return true;
+    }
+    return false;
+}
+
+/* A file is read for just the batch that is run, if it leaves it open, so that what is worked out from shapes is worked out
+ * for that; and if it does not, and the model cannot be had for any batch. */
 static sdlf_status make_model(run_session *s)
 {
     sdlf_calculator *calculator = NULL;
@@ -96,11 +107,13 @@ static sdlf_status make_model(run_session *s)
         status = sdlf_model_open_to_run(&s->model, s->model_path);
         return status == SDLF_OK ? make_plan(s, calculator, s->batch) : status;
     }
-    status = open_onnx(s, 0);
-    if (status == SDLF_OK) status = make_plan(s, calculator, s->batch);
-    if (status == SDLF_OK || s->batch == 1 || status == SDLF_ERROR_MEMORY) return status;
-    status = open_onnx(s, s->batch);
-    return status == SDLF_OK ? make_plan(s, calculator, 1) : status;
+    bool exactly = s->batch > 1 && has_open_batch(s);
+    for (int attempt = 0; attempt < 2; attempt++, exactly = !exactly) {
+        status = open_onnx(s, exactly ? s->batch : 0);
+        if (status == SDLF_OK) status = make_plan(s, calculator, exactly ? 1 : s->batch);
+        if (status == SDLF_OK || s->batch == 1 || status == SDLF_ERROR_MEMORY) break;
+    }
+    return status;
 }
 
 static sdlf_status inspect(run_session *s)

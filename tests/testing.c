@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <malloc.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -129,7 +130,8 @@ void __wrap_free(void *block);
 static struct {
     pthread_mutex_t lock;
     int64_t count, live;
-    int64_t fail_in; /* the allocation that brings this to 0 fails */
+    int64_t bytes, peak; /* in blocks that are alive; the most of them */
+    int64_t fail_in;     /* the allocation that brings this to 0 fails */
     bool failed;
     void **slot; /* the set: open addressing; `gone` marks a removed one */
     size_t slots, used;
@@ -170,11 +172,13 @@ static void remember(void *block)
         heap.slot[i] = block;
         heap.used++;
         heap.live++;
+        heap.bytes += (int64_t)malloc_usable_size(block);
+        if (heap.bytes > heap.peak) heap.peak = heap.bytes;
     }
     pthread_mutex_unlock(&heap.lock);
 }
 
-static bool forget(const void *block)
+static bool forget(void *block)
 {
     pthread_mutex_lock(&heap.lock);
     size_t i = heap.slots ? find_slot(heap.slot, heap.slots, block) : 0;
@@ -182,6 +186,7 @@ static bool forget(const void *block)
     if (known) {
         heap.slot[i] = &gone;
         heap.live--;
+        heap.bytes -= (int64_t)malloc_usable_size(block);
     }
     pthread_mutex_unlock(&heap.lock);
     return known;
@@ -257,6 +262,29 @@ int64_t test_allocations(void)
     int64_t count = heap.count;
     pthread_mutex_unlock(&heap.lock);
     return count;
+}
+
+int64_t test_live_bytes(void)
+{
+    pthread_mutex_lock(&heap.lock);
+    int64_t count = heap.bytes;
+    pthread_mutex_unlock(&heap.lock);
+    return count;
+}
+
+int64_t test_peak_bytes(void)
+{
+    pthread_mutex_lock(&heap.lock);
+    int64_t count = heap.peak;
+    pthread_mutex_unlock(&heap.lock);
+    return count;
+}
+
+void test_reset_peak(void)
+{
+    pthread_mutex_lock(&heap.lock);
+    heap.peak = heap.bytes;
+    pthread_mutex_unlock(&heap.lock);
 }
 
 int64_t test_live_allocations(void)

@@ -44,6 +44,11 @@ int test_summary(void);
 int64_t test_allocations(void);
 int64_t test_live_allocations(void);
 
+/* Bytes of those not freed yet, and the most there were at once since test_reset_peak. */
+int64_t test_live_bytes(void);
+int64_t test_peak_bytes(void);
+void test_reset_peak(void);
+
 /* From now on the n-th allocation (from 1) fails, once; 0: none does. True from test_allocation_failed if it came to that. */
 void test_fail_allocation(int64_t n);
 bool test_allocation_failed(void);

@@ -1,7 +1,10 @@
-/* The ONNX reader on any bytes: an error that names the file, or a model that a plan can be outlined for. Nothing is
- * allocated for weights, so that sizes that lie cost nothing. */
+/* The ONNX reader on any bytes: an error that names the file, or a model that a plan can be outlined for, and, where that is small,
+ * filled, planned and run. Nothing large is allocated, so that sizes that lie cost nothing. Beside the model lies a file of
+ * external data, "weights.bin", and a link that leads out of its folder. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sdlf/sdlf.h>
 
@@ -9,23 +12,78 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+enum { SMALL = 1 << 20 }; /* bytes, and FLOPs, of what is run */
+
+static char folder[] = "/tmp/sdlf-fuzz-XXXXXX";
+static char weights[sizeof folder + 16], outside[sizeof folder + 16];
+
+static void remove_folder(void)
+{
+    unlink(weights);
+    unlink(outside);
+    rmdir(folder);
+}
+
+/* Made once, and gone at the end. */
+static const char *make_folder(void)
+{
+    static bool made;
+    if (made) return folder;
+    if (mkdtemp(folder) == NULL) abort();
+    snprintf(weights, sizeof weights, "%s/weights.bin", folder);
+    snprintf(outside, sizeof outside, "%s/link", folder);
+    FILE *file = fopen(weights, "wb");
+    if (file == NULL) abort();
+    for (int i = 0; i < 256; i++) fputc(i, file);
+    if (fclose(file) != 0 || symlink("/etc/hostname", outside) != 0) abort();
+    atexit(remove_folder);
+    made = true;
+    return folder;
+}
+
+static bool is_small(const sdlf_plan *plan)
+{
+    sdlf_memory_info memory = sdlf_plan_memory(plan);
+    double flops = 0;
+    for (int i = 0; i < sdlf_plan_layer_count(plan); i++) {
+        sdlf_layer_info info = sdlf_plan_layer_info(plan, i);
+        flops += (double)info.forward_cost.flops + (double)info.forward_cost.bytes;
+    }
+    return memory.arena < SMALL && memory.parameters < SMALL && flops < SMALL;
+}
+
+/* A model that was outlined can be filled, planned and run, but for what only running shows, such as memory. */
+static void run(const uint8_t *data, size_t size, sdlf_calculator *calculator)
+{
+    sdlf_model *model;
+    sdlf_plan *plan = NULL;
+    sdlf_plan_options options = {.batch = 1, .forward = calculator};
+    if (model_from_onnx_bytes(&model, data, size, "input", make_folder(), NULL) == SDLF_OK &&
+        sdlf_plan_create(&plan, model, &options) == SDLF_OK) {
+        (void)sdlf_plan_forward(plan);
+        (void)sdlf_plan_synchronize(plan);
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     sdlf_onnx_report *report;
-    sdlf_status status = onnx_inspect_bytes(&report, data, size, "input", NULL);
+    sdlf_status status = onnx_inspect_bytes(&report, data, size, "input", make_folder(), NULL);
     if (status != SDLF_OK) {
         if (report != NULL || (status == SDLF_ERROR_FORMAT && strstr(sdlf_error_message(), "input") == NULL)) abort();
         return 0;
     }
     if ((report->model != NULL) != (report->status == SDLF_OK)) abort();
-    if (report->model != NULL) {
-        sdlf_calculator *calculator;
-        sdlf_memory_info memory;
-        if (sdlf_calculator_open(&calculator, "reference", NULL) == SDLF_OK) {
-            (void)sdlf_plan_measure(&memory, report->model, &(sdlf_plan_options){.batch = 1, .forward = calculator});
-            sdlf_calculator_close(calculator);
-        }
+    sdlf_calculator *calculator = NULL;
+    if (report->model != NULL && sdlf_calculator_open(&calculator, "reference", NULL) == SDLF_OK) {
+        sdlf_plan *plan;
+        sdlf_plan_options options = {.batch = 1, .forward = calculator};
+        if (sdlf_plan_outline(&plan, report->model, &options) == SDLF_OK && is_small(plan)) run(data, size, calculator);
+        sdlf_plan_free(plan);
     }
+    sdlf_calculator_close(calculator);
     sdlf_onnx_report_free(report);
     return 0;
 }

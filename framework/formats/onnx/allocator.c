@@ -15,6 +15,7 @@ static void leave(void *arena, void *memory)
 void *onnx_unpack(const ProtobufCMessageDescriptor *type, const wire_reader *around, wire_span span, onnx_arena *arena)
 {
     ProtobufCAllocator allocator = {.alloc = take, .free = leave, .allocator_data = arena};
+    if (wire_need(around, span) != SDLF_OK) return NULL;
     void *message = protobuf_c_message_unpack(type, &allocator, (size_t)span.size, span.bytes);
     if (message == NULL)
         wire_fail(around, span.bytes, "these %llu bytes are no %s, or memory is out", (unsigned long long)span.size,

@@ -15,7 +15,7 @@ static onnx_tensor read_attribute(onnx_context *c, const Onnx__AttributeProto *a
     const uint8_t *bytes = attribute->t.data;
     wire_reader reader = {
         .path = "its attribute", .file = bytes, .at = bytes, .end = bytes + attribute->t.len, .message = "TensorProto"};
-    sdlf_status status = onnx_tensor_read(&tensor, reader, false, &c->import->file->folder, &c->import->file->arena);
+    sdlf_status status = onnx_tensor_read(&tensor, reader, &c->import->file->folder, &c->import->file->arena);
     if (status != SDLF_OK && onnx_ok(c)) c->status = status;
     return tensor;
 }

@@ -24,6 +24,15 @@ void onnx_folder_release(onnx_folder *folder)
     }
 }
 
+sdlf_status onnx_folder_check(const onnx_folder *folder)
+{
+    for (const onnx_external *file = folder->files; file != NULL; file = file->next) {
+        sdlf_status status = onnx_map_check(&file->map);
+        if (status != SDLF_OK) return status;
+    }
+    return SDLF_OK;
+}
+
 static bool climbs(const char *location)
 {
     for (const char *part = location; *part != '\0';) {
@@ -93,7 +102,7 @@ static sdlf_status open_file(onnx_folder *folder, const char *location, onnx_ext
 }
 
 sdlf_status onnx_external_find(onnx_folder *folder, const wire_reader *reader, const char *location, uint64_t offset,
-                               uint64_t size, const void **data)
+                               uint64_t size, onnx_tensor *tensor)
 {
     if (folder == NULL || folder->path == NULL)
         return wire_fail(reader, reader->at, "external data '%s', which only a model in a file may have", location);
@@ -104,6 +113,7 @@ sdlf_status onnx_external_find(onnx_folder *folder, const wire_reader *reader, c
         return wire_fail(reader, reader->at,
                          "bytes %" PRIu64 " to %" PRIu64 " of '%s' were expected, which has %" PRIu64, offset,
                          offset + size, location, file->map.size);
-    *data = size > 0 ? (const void *)(file->map.bytes + offset) : "";
+    tensor->data = size > 0 ? (const void *)(file->map.bytes + offset) : "";
+    tensor->map = size > 0 ? &file->map : NULL;
     return SDLF_OK;
 }

@@ -18,9 +18,11 @@ static sdlf_status out_of_memory(const onnx_file *file)
     return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory reading the model", file->path);
 }
 
-static sdlf_status keep_text(onnx_file *file, const char **text, const wire_field *field)
+static sdlf_status keep_text(onnx_file *file, const wire_reader *reader, const char **text, const wire_field *field)
 {
     if (field->type != WIRE_BYTES) return SDLF_OK;
+    sdlf_status status = wire_need(reader, field->span);
+    if (status != SDLF_OK) return status;
     *text = onnx_arena_text(&file->arena, (const char *)field->span.bytes, (size_t)field->span.size);
     return *text != NULL ? SDLF_OK : out_of_memory(file);
 }
@@ -55,12 +57,18 @@ static sdlf_status count_items(onnx_file *file, wire_reader reader)
 static sdlf_status read_initializer(onnx_file *file, const wire_reader *reader, wire_span span)
 {
     onnx_tensor *tensor = &file->initializer[file->initializer_count];
-    sdlf_status status = onnx_tensor_read(tensor, wire_inside(reader, span, "TensorProto"), file->map.bytes != NULL,
-                                          &file->folder, &file->arena);
+    sdlf_status status =
+        onnx_tensor_read(tensor, wire_inside(reader, span, "TensorProto"), &file->folder, &file->arena);
     if (status != SDLF_OK) return status;
     file->initializer_count++;
     file->initializer_bytes += tensor->count * (int64_t)onnx_type_size(tensor->type);
     return SDLF_OK;
+}
+
+/* The message is there; the status is the disk's where that is to blame. */
+static sdlf_status failed_to_unpack(const onnx_file *file)
+{
+    return file->map.failed ? SDLF_ERROR_IO : SDLF_ERROR_FORMAT;
 }
 
 static sdlf_status read_item(onnx_file *file, const wire_reader *reader, const wire_field *field)
@@ -82,10 +90,10 @@ static sdlf_status read_item(onnx_file *file, const wire_reader *reader, const w
         break;
     case INITIALIZER: return read_initializer(file, reader, field->span);
     case SPARSE_INITIALIZER: file->has_sparse = true; return SDLF_OK;
-    case GRAPH_NAME: return keep_text(file, &file->graph_name, field);
+    case GRAPH_NAME: return keep_text(file, reader, &file->graph_name, field);
     default: return SDLF_OK;
     }
-    return message != NULL ? SDLF_OK : SDLF_ERROR_FORMAT;
+    return message != NULL ? SDLF_OK : failed_to_unpack(file);
 }
 
 static sdlf_status read_graph(onnx_file *file, wire_reader reader)
@@ -106,7 +114,7 @@ static sdlf_status read_opset(onnx_file *file, const wire_reader *reader, wire_s
 {
     const Onnx__OperatorSetIdProto *opset =
         onnx_unpack(&onnx__operator_set_id_proto__descriptor, reader, span, &file->arena);
-    if (opset == NULL) return SDLF_ERROR_FORMAT;
+    if (opset == NULL) return failed_to_unpack(file);
     bool standard = opset->domain == NULL || opset->domain[0] == '\0' || strcmp(opset->domain, "ai.onnx") == 0;
     if (standard) file->opset = opset->version;
     return SDLF_OK;
@@ -123,8 +131,8 @@ static sdlf_status read_model(onnx_file *file, wire_reader reader)
         if (field.number == 0) break;
         bool is_bytes = field.type == WIRE_BYTES;
         if (field.number == IR_VERSION && field.type == WIRE_VARINT) file->ir_version = (int64_t)field.value;
-        if (field.number == PRODUCER) status = keep_text(file, &file->producer, &field);
-        if (field.number == PRODUCER_VERSION) status = keep_text(file, &file->producer_version, &field);
+        if (field.number == PRODUCER) status = keep_text(file, &reader, &file->producer, &field);
+        if (field.number == PRODUCER_VERSION) status = keep_text(file, &reader, &file->producer_version, &field);
         if (field.number == OPSET_IMPORT && is_bytes) status = read_opset(file, &reader, field.span);
         if (field.number == FUNCTIONS) file->has_functions = true;
         if (field.number == GRAPH && is_bytes) {
@@ -148,12 +156,13 @@ static sdlf_status check_model(const onnx_file *file)
     return SDLF_OK;
 }
 
-static sdlf_status read_bytes(onnx_file *file, const uint8_t *bytes, uint64_t size)
+static sdlf_status read_bytes(onnx_file *file, const uint8_t *bytes, uint64_t size, onnx_map *map)
 {
     if (size == 0) return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file is empty", file->path);
     if (!(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__))
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "ONNX files are read on little-endian machines alone");
-    wire_reader reader = {.path = file->path, .file = bytes, .at = bytes, .end = bytes + size, .message = "ModelProto"};
+    wire_reader reader = {
+        .path = file->path, .file = bytes, .at = bytes, .end = bytes + size, .message = "ModelProto", .map = map};
     sdlf_status status = read_model(file, reader);
     return status == SDLF_OK ? check_model(file) : status;
 }
@@ -172,13 +181,20 @@ sdlf_status onnx_file_open(onnx_file *file, const char *path)
     size_t length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
     file->folder.path = length > 0 ? onnx_arena_text(&file->arena, path, length) : ".";
     if (file->folder.path == NULL) return out_of_memory(file);
-    return read_bytes(file, file->map.bytes, file->map.size);
+    return read_bytes(file, file->map.bytes, file->map.size, &file->map);
 }
 
-sdlf_status onnx_file_parse(onnx_file *file, const void *bytes, size_t size, const char *name)
+sdlf_status onnx_file_parse(onnx_file *file, const void *bytes, size_t size, const char *name, const char *folder)
 {
     begin(file, name);
-    return read_bytes(file, bytes, size);
+    file->folder.path = folder;
+    return read_bytes(file, bytes, size, NULL);
+}
+
+sdlf_status onnx_file_check(const onnx_file *file)
+{
+    sdlf_status status = onnx_map_check(&file->map);
+    return status == SDLF_OK ? onnx_folder_check(&file->folder) : status;
 }
 
 void onnx_file_close(onnx_file *file)

@@ -22,12 +22,15 @@ typedef struct onnx_file {
     bool has_functions, has_sparse;
 } onnx_file;
 
-/* Map and read a model. Nothing of the weights is looked at but where they are. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT
+/* Open and read a model. Nothing of the weights is looked at but where they are. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT
  * with file and byte, SDLF_ERROR_UNSUPPORTED, SDLF_ERROR_MEMORY. In every case onnx_file_close gives back what was taken. */
 sdlf_status onnx_file_open(onnx_file *file, const char *path);
 
-/* The same from memory (borrowed until closed); external data are refused. */
-sdlf_status onnx_file_parse(onnx_file *file, const void *bytes, size_t size, const char *name);
+/* The same from memory (borrowed until closed). External data are looked for in `folder`, and refused if that is NULL. */
+sdlf_status onnx_file_parse(onnx_file *file, const void *bytes, size_t size, const char *name, const char *folder);
+
+/* SDLF_ERROR_IO if elements were wanted, of it or of a file beside it, that could not be read. */
+sdlf_status onnx_file_check(const onnx_file *file);
 
 void onnx_file_close(onnx_file *file);
 

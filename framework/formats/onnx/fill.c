@@ -1,5 +1,5 @@
-/* Parameters get their memory and their values: each weight is read once, from the file's mapping into its parameter. */
-#include <stdio.h>
+/* Parameters get their memory and their values: each weight is read once, from the file into its parameter. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "framework/formats/onnx/import.h"
@@ -14,20 +14,49 @@ static sdlf_parameter *find(const onnx_import *import, const onnx_fill *fill)
     return NULL;
 }
 
-/* Element by element in blocks of a row-major matrix (A,B), which becomes (B,A). */
-static void transpose(sdlf_tensor *value, const onnx_tensor *tensor, int64_t first)
+enum { CHUNK = 1 << 16 }; /* elements on their way */
+
+/* Elements first .. first + count - 1 in the parameter's type. What is still in the file is read into `room` first, of CHUNK
+ * elements, and not kept: never are both copies of a large weight there. Without conversion it is read to where it belongs. */
+static sdlf_status bring(const onnx_tensor *tensor, int64_t first, int64_t count, sdlf_dtype to, void *room, void *out)
 {
-    int64_t rows = value->shape.dim[1], columns = value->shape.dim[0]; /* of the tensor */
-    enum { SIDE = 64 };
-    float strip[SIDE];
-    float *out = value->data;
-    for (int64_t j = 0; j < columns; j += SIDE) {
-        int64_t length = columns - j < SIDE ? columns - j : SIDE;
-        for (int64_t i = 0; i < rows; i++) {
-            onnx_tensor_convert(tensor, first + i * columns + j, length, SDLF_FLOAT32, strip);
-            for (int64_t k = 0; k < length; k++) out[(j + k) * rows + i] = strip[k];
-        }
+    size_t size = onnx_type_size(tensor->type), to_size = sdlf_dtype_size(to);
+    sdlf_status status = SDLF_OK;
+    if (tensor->map == NULL || tensor->uniform) {
+        onnx_tensor_convert(tensor, first, count, to, out);
+        return SDLF_OK;
     }
+    const char *from = (const char *)tensor->data + (size_t)first * size;
+    if (onnx_type_dtype(tensor->type) == to && tensor->type != ONNX_BOOL)
+        return onnx_map_read(tensor->map, from, (uint64_t)count * size, out);
+    for (int64_t i = 0; i < count && status == SDLF_OK; i += CHUNK) {
+        int64_t length = count - i < CHUNK ? count - i : CHUNK;
+        onnx_tensor piece = {.type = tensor->type, .count = length, .data = room};
+        status = onnx_map_read(tensor->map, from + (size_t)i * size, (uint64_t)length * size, room);
+        if (status == SDLF_OK) onnx_tensor_convert(&piece, 0, length, to, (char *)out + (size_t)i * to_size);
+    }
+    return status;
+}
+
+/* A row-major matrix (A,B), which becomes (B,A): some rows at a time, in square blocks. */
+static sdlf_status transpose(sdlf_tensor *value, const onnx_tensor *tensor, int64_t first, void *room)
+{
+    enum { SIDE = 64, LEAST = 16 };
+    int64_t rows = value->shape.dim[1], columns = value->shape.dim[0]; /* of the tensor */
+    int64_t most = columns < CHUNK / SIDE ? SIDE : columns < CHUNK / LEAST ? CHUNK / columns : LEAST;
+    if (most > rows) most = rows;
+    float *strip = columns > 0 ? malloc((size_t)(most * columns) * sizeof *strip) : NULL, *out = value->data;
+    sdlf_status status = SDLF_OK;
+    if (strip == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory filling a parameter");
+    for (int64_t i = 0; i < rows && status == SDLF_OK; i += most) {
+        int64_t length = rows - i < most ? rows - i : most;
+        status = bring(tensor, first + i * columns, length * columns, SDLF_FLOAT32, room, strip);
+        for (int64_t j = 0; j < columns && status == SDLF_OK; j += SIDE)
+            for (int64_t r = 0; r < length; r++)
+                for (int64_t k = j; k < columns && k < j + SIDE; k++) out[k * rows + i + r] = strip[r * columns + k];
+    }
+    free(strip);
+    return status;
 }
 
 static void repeat(sdlf_tensor *value, const onnx_tensor *tensor)
@@ -41,22 +70,7 @@ static void repeat(sdlf_tensor *value, const onnx_tensor *tensor)
     }
 }
 
-/* Elements in their order; what has been copied from a mapped file leaves memory at once, so that never both copies of a large
- * weight are there. */
-static void copy(sdlf_tensor *value, const onnx_tensor *tensor, int64_t first)
-{
-    enum { CHUNK = 1 << 20 };
-    int64_t count = sdlf_tensor_count(value);
-    size_t size = sdlf_dtype_size(value->dtype), from_size = onnx_type_size(tensor->type);
-    for (int64_t i = 0; i < count; i += CHUNK) {
-        int64_t length = count - i < CHUNK ? count - i : CHUNK;
-        onnx_tensor_convert(tensor, first + i, length, value->dtype, (char *)value->data + (size_t)i * size);
-        if (tensor->mapped)
-            onnx_map_done((const char *)tensor->data + (size_t)(first + i) * from_size, (uint64_t)length * from_size);
-    }
-}
-
-static sdlf_status fill_parameter(const onnx_import *import, const onnx_fill *fill)
+static sdlf_status fill_parameter(const onnx_import *import, const onnx_fill *fill, void *room)
 {
     sdlf_parameter *parameter = find(import, fill);
     if (parameter == NULL)
@@ -72,24 +86,27 @@ static sdlf_status fill_parameter(const onnx_import *import, const onnx_fill *fi
     if (tensor->count - fill->first < (fill->repeat ? 1 : count))
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s of shape %s cannot be filled from '%s' of shape %s", parameter->name,
                          sdlf_shape_print(value->shape).text, tensor->name, sdlf_shape_print(tensor->shape).text);
+    sdlf_status status = SDLF_OK;
     if (fill->transpose)
-        transpose(value, tensor, fill->first);
+        status = transpose(value, tensor, fill->first, room);
     else if (fill->repeat)
         repeat(value, tensor);
     else
-        copy(value, tensor, fill->first);
+        status = bring(tensor, fill->first, count, value->dtype, room, value->data);
     if (fill->scale != 0 && fill->scale != 1)
         for (int64_t i = 0; i < count; i++) ((float *)value->data)[i] *= fill->scale;
-    if (tensor->mapped) onnx_map_done(tensor->data, (uint64_t)tensor->count * onnx_type_size(tensor->type));
-    return SDLF_OK;
+    return status;
 }
 
 sdlf_status onnx_fill_parameters(onnx_import *import)
 {
     sdlf_status status = model_allocate(import->model, NULL);
+    void *room = malloc((size_t)CHUNK * sizeof(double));
+    if (status == SDLF_OK && room == NULL) status = sdlf_fail(SDLF_ERROR_MEMORY, "out of memory filling parameters");
     for (int i = 0; i < import->fill_count && status == SDLF_OK; i++) {
-        status = fill_parameter(import, &import->fill[i]);
-        if (status != SDLF_OK) return sdlf_fail_context(status, "%s", import->file->path);
+        status = fill_parameter(import, &import->fill[i], room);
+        if (status != SDLF_OK) status = sdlf_fail_context(status, "%s", import->file->path);
     }
+    free(room);
     return status;
 }

@@ -82,6 +82,7 @@ onnx_tensor onnx_pick(onnx_context *c, const onnx_tensor *from, sdlf_shape shape
     onnx_tensor to = onnx_new_tensor(c, from->type, shape);
     size_t size = onnx_type_size(from->type);
     int64_t index[SDLF_MAX_RANK] = {0}, at = start;
+    if (onnx_ok(c)) onnx_tensor_load(from, 0, from->count);
     for (int64_t i = 0; onnx_ok(c) && i < to.count; i++) {
         memcpy((char *)to.data + (size_t)i * size, (const char *)from->data + (size_t)at * size, size);
         advance(shape, index, step, &at);
@@ -91,6 +92,7 @@ onnx_tensor onnx_pick(onnx_context *c, const onnx_tensor *from, sdlf_shape shape
 
 onnx_tensor onnx_solid(onnx_context *c, const onnx_tensor *tensor)
 {
+    onnx_tensor_load(tensor, 0, tensor->count);
     if (!tensor->uniform) return *tensor;
     onnx_tensor solid = onnx_new_tensor(c, tensor->type, tensor->shape);
     size_t size = onnx_type_size(tensor->type);

@@ -22,7 +22,7 @@ onnx_tensor onnx_new_integers(onnx_context *c, const int64_t *item, int count);
  * positions must lie inside (the caller sees to that). */
 onnx_tensor onnx_pick(onnx_context *c, const onnx_tensor *from, sdlf_shape shape, int64_t start, const int64_t *step);
 
-/* The tensor with an element for each, where one stood for all. */
+/* The tensor with an element for each, where one stood for all, and all of them there. */
 onnx_tensor onnx_solid(onnx_context *c, const onnx_tensor *tensor);
 
 /* Row-major steps of a shape. */

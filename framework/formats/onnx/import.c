@@ -313,6 +313,7 @@ sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx
     if (status == SDLF_OK && complete) status = add_outputs(&import);
     if (status == SDLF_OK && complete) status = model_describe(import.model);
     if (status == SDLF_OK && complete && fill) status = onnx_fill_parameters(&import);
+    if (status == SDLF_OK) status = onnx_file_check(file);
     if (status == SDLF_OK && complete)
         *model = import.model;
     else

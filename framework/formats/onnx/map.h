@@ -1,21 +1,37 @@
-/* Files mapped into memory, to be read where they lie. */
+/* A file that is read where and when it is wanted, into memory of our own.
+ *
+ * It is not mapped: who reads a page of a mapped file that another program has cut off meanwhile is killed by SIGBUS, which no check
+ * beforehand rules out and which a library has no business to catch. Here room for the whole file is reserved, which takes no
+ * memory, and pieces of it are read (pread) before somebody looks at them: a file that has become shorter is an error like any
+ * other. What is large, the elements of weights, is not even read into that room, but straight to where it belongs. */
 #ifndef SDLF_FORMATS_ONNX_MAP_H
 #define SDLF_FORMATS_ONNX_MAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <sdlf/status.h>
 
 typedef struct onnx_map {
-    const uint8_t *bytes; /* NULL: an empty file */
+    uint8_t *bytes; /* room for the file: what was read, zeros elsewhere; NULL: an empty file */
     uint64_t size;
+    int descriptor;
+    uint8_t *there; /* one for each piece: has it been read? */
+    char *path;
+    bool failed; /* something could not be read */
 } onnx_map;
 
-/* Map a regular file for reading. Errors: SDLF_ERROR_IO with the path and the system's reason. */
+/* Open a regular file. Errors: SDLF_ERROR_IO with the path and the system's reason; SDLF_ERROR_MEMORY. */
 sdlf_status onnx_map_open(onnx_map *map, const char *path);
 void onnx_map_close(onnx_map *map);
 
-/* The pages of [bytes, bytes + size) have been read and will not be soon again: the system may drop them. */
-void onnx_map_done(const void *bytes, uint64_t size);
+/* Have [at, at + size), which lies inside, in its place. Errors: SDLF_ERROR_IO where the file has become shorter. */
+sdlf_status onnx_map_need(onnx_map *map, const void *at, uint64_t size);
+
+/* Read [at, at + size) to `out` instead. */
+sdlf_status onnx_map_read(onnx_map *map, const void *at, uint64_t size, void *out);
+
+/* SDLF_ERROR_IO if anything could not be read so far, for those who could not say so at once. */
+sdlf_status onnx_map_check(const onnx_map *map);
 
 #endif

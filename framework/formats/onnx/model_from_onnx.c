@@ -18,8 +18,8 @@ sdlf_status sdlf_model_from_onnx(sdlf_model **model, const char *path, const sdl
 }
 
 sdlf_status model_from_onnx_bytes(sdlf_model **model, const void *bytes, size_t size, const char *name,
-                                  const sdlf_onnx_options *options)
+                                  const char *folder, const sdlf_onnx_options *options)
 {
     onnx_file file;
-    return make(model, &file, onnx_file_parse(&file, bytes, size, name), options);
+    return make(model, &file, onnx_file_parse(&file, bytes, size, name, folder), options);
 }

@@ -4,12 +4,13 @@
 
 #include <sdlf/formats.h>
 
-/* As sdlf_model_from_onnx; `name` stands for the file in messages, and external data are refused. */
+/* As sdlf_model_from_onnx; `name` stands for the file in messages. External data are looked for in `folder`, and refused if that
+ * is NULL. */
 sdlf_status model_from_onnx_bytes(sdlf_model **model, const void *bytes, size_t size, const char *name,
-                                  const sdlf_onnx_options *options);
+                                  const char *folder, const sdlf_onnx_options *options);
 
 /* As sdlf_onnx_inspect. */
 sdlf_status onnx_inspect_bytes(sdlf_onnx_report **report, const void *bytes, size_t size, const char *name,
-                               const sdlf_onnx_options *options);
+                               const char *folder, const sdlf_onnx_options *options);
 
 #endif

@@ -126,10 +126,10 @@ sdlf_status sdlf_onnx_inspect(sdlf_onnx_report **report, const char *path, const
 }
 
 sdlf_status onnx_inspect_bytes(sdlf_onnx_report **report, const void *bytes, size_t size, const char *name,
-                               const sdlf_onnx_options *options)
+                               const char *folder, const sdlf_onnx_options *options)
 {
     onnx_file file;
-    return inspect(report, &file, onnx_file_parse(&file, bytes, size, name), options);
+    return inspect(report, &file, onnx_file_parse(&file, bytes, size, name, folder), options);
 }
 
 void sdlf_onnx_report_free(sdlf_onnx_report *report)

@@ -47,7 +47,7 @@ typedef struct onnx_tensor {
     sdlf_shape shape; /* may hold no elements: a dimension may be 0 */
     int64_t count;
     const void *data; /* `count` elements, row-major, little endian, at any address; borrowed */
-    bool mapped;      /* they lie in a mapped file */
+    onnx_map *map;    /* they are still in a file: onnx_tensor_load brings them; NULL: they are there */
     bool uniform;     /* there is one element, which stands for all `count` */
 } onnx_tensor;
 
@@ -57,19 +57,22 @@ typedef struct onnx_folder {
     struct onnx_external *files;
 } onnx_folder;
 void onnx_folder_release(onnx_folder *folder);
+/* SDLF_ERROR_IO if elements of one of its files could not be read. */
+sdlf_status onnx_folder_check(const onnx_folder *folder);
 
 /* Read a TensorProto. What is decoded goes into the arena. Errors: SDLF_ERROR_FORMAT with file, byte and name;
- * SDLF_ERROR_UNSUPPORTED for strings and the like; SDLF_ERROR_IO and SDLF_ERROR_MEMORY. `mapped`: is the reader's memory a
- * mapped file? */
-sdlf_status onnx_tensor_read(onnx_tensor *tensor, wire_reader reader, bool mapped, onnx_folder *folder,
-                             onnx_arena *arena);
+ * SDLF_ERROR_UNSUPPORTED for strings and the like; SDLF_ERROR_IO and SDLF_ERROR_MEMORY. */
+sdlf_status onnx_tensor_read(onnx_tensor *tensor, wire_reader reader, onnx_folder *folder, onnx_arena *arena);
+
+/* Have elements first .. first + count - 1 where `data` says they are. What cannot be read is zeros, and onnx_file_check tells. */
+void onnx_tensor_load(const onnx_tensor *tensor, int64_t first, int64_t count);
 
 /* Elements first .. first + count - 1, converted as sdlf_convert does (bool: 0 or 1; what has no dtype goes through int64,
  * exactly but for uint64 from 2^63, which saturates). */
 void onnx_tensor_convert(const onnx_tensor *tensor, int64_t first, int64_t count, sdlf_dtype to, void *out);
 
-/* Data that lie outside (see external.c): `location` inside the folder, from `offset`, `size` bytes. */
+/* Data that lie outside (see external.c): `location` inside the folder, from `offset`, `size` bytes, as the tensor's. */
 sdlf_status onnx_external_find(onnx_folder *folder, const wire_reader *reader, const char *location, uint64_t offset,
-                               uint64_t size, const void **data);
+                               uint64_t size, onnx_tensor *tensor);
 
 #endif

@@ -33,10 +33,19 @@ static void convert_block(const onnx_tensor *tensor, const uint8_t *from, int64_
     sdlf_convert(to, out, dtype, block, count);
 }
 
+void onnx_tensor_load(const onnx_tensor *tensor, int64_t first, int64_t count)
+{
+    size_t size = onnx_type_size(tensor->type);
+    if (tensor->map == NULL || count <= 0) return;
+    if (tensor->uniform) first = 0, count = 1;
+    (void)onnx_map_need(tensor->map, (const char *)tensor->data + (size_t)first * size, (uint64_t)count * size);
+}
+
 void onnx_tensor_convert(const onnx_tensor *tensor, int64_t first, int64_t count, sdlf_dtype to, void *out)
 {
     size_t size = onnx_type_size(tensor->type), to_size = sdlf_dtype_size(to);
     if (count <= 0) return;
+    onnx_tensor_load(tensor, first, count);
     const uint8_t *from = (const uint8_t *)tensor->data + (tensor->uniform ? 0 : (size_t)first * size);
     if (tensor->uniform) {
         convert_block(tensor, tensor->data, 1, to, out);

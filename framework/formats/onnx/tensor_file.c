@@ -15,16 +15,24 @@ static sdlf_status read_proto(sdlf_tensor *tensor, const char *path)
     onnx_tensor read;
     sdlf_status status = onnx_map_open(&map, path);
     if (status != SDLF_OK) return status;
-    wire_reader reader = {
-        .path = path, .file = map.bytes, .at = map.bytes, .end = map.bytes + map.size, .message = "TensorProto"};
+    wire_reader reader = {.path = path,
+                          .file = map.bytes,
+                          .at = map.bytes,
+                          .end = map.bytes + map.size,
+                          .message = "TensorProto",
+                          .map = &map};
     if (map.size == 0) status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file is empty", path);
-    if (status == SDLF_OK) status = onnx_tensor_read(&read, reader, true, NULL, &arena);
+    if (status == SDLF_OK) status = onnx_tensor_read(&read, reader, NULL, &arena);
     sdlf_dtype dtype = status == SDLF_OK ? onnx_type_dtype(read.type) : SDLF_NONE;
     if (status == SDLF_OK && dtype == SDLF_NONE)
         status =
             sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: elements of %s are not supported", path, onnx_type_name(read.type));
     if (status == SDLF_OK) status = sdlf_tensor_create(tensor, NULL, dtype, read.shape);
     if (status == SDLF_OK) onnx_tensor_convert(&read, 0, read.count, dtype, tensor->data);
+    if (status == SDLF_OK) {
+        status = onnx_map_check(&map);
+        if (status != SDLF_OK) sdlf_tensor_release(tensor, NULL);
+    }
     onnx_arena_release(&arena);
     onnx_map_close(&map);
     return status;

@@ -90,6 +90,8 @@ static sdlf_status count_elements(contents *c, const wire_field *field)
         c->elements += field->span.size / size;
         return SDLF_OK;
     }
+    sdlf_status status = wire_need(&c->reader, field->span);
+    if (status != SDLF_OK) return status;
     for (uint64_t i = 0; i < field->span.size; i++) c->elements += field->span.bytes[i] < 0x80;
     return SDLF_OK;
 }
@@ -110,7 +112,7 @@ static sdlf_status read_external(contents *c, wire_span span)
 {
     const Onnx__StringStringEntryProto *entry =
         onnx_unpack(&onnx__string_string_entry_proto__descriptor, &c->reader, span, c->arena);
-    if (entry == NULL) return SDLF_ERROR_FORMAT;
+    if (entry == NULL) return c->reader.map != NULL && c->reader.map->failed ? SDLF_ERROR_IO : SDLF_ERROR_FORMAT;
     if (entry->key == NULL || entry->value == NULL) return SDLF_OK;
     if (strcmp(entry->key, "location") == 0) c->location = entry->value;
     if (strcmp(entry->key, "offset") == 0) return read_number(c, entry->value, &c->offset);
@@ -163,6 +165,8 @@ static sdlf_status look(contents *c, bool name_alone)
             status = read_field(c, &field);
             if (status != SDLF_OK) return status;
         } else if (field.number == NAME && field.type == WIRE_BYTES) {
+            status = wire_need(&reader, field.span);
+            if (status != SDLF_OK) return status;
             c->tensor->name = onnx_arena_text(c->arena, (const char *)field.span.bytes, (size_t)field.span.size);
             if (c->tensor->name == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", reader.path);
         }
@@ -191,6 +195,8 @@ static sdlf_status decode(contents *c, uint8_t *data)
         }
         size_t fixed = field.number == FLOAT_DATA ? 4 : field.number == DOUBLE_DATA ? 8 : 0;
         if (fixed > 0) {
+            status = wire_need(&reader, field.span);
+            if (status != SDLF_OK) return status;
             memcpy(data + (size_t)index * fixed, field.span.bytes, (size_t)field.span.size);
             index += (int64_t)(field.span.size / fixed);
             continue;
@@ -216,12 +222,12 @@ static sdlf_status find_typed(contents *c)
                          onnx_type_name(tensor->type), c->typed);
     if (c->chunks == 1 && c->chunk.bytes != NULL && (c->typed == FLOAT_DATA || c->typed == DOUBLE_DATA)) {
         tensor->data = c->chunk.bytes;
+        tensor->map = c->reader.map;
         return SDLF_OK;
     }
     uint8_t *data = onnx_arena_array(c->arena, (size_t)tensor->count, onnx_type_size(tensor->type));
     if (data == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", c->reader.path);
     tensor->data = data;
-    tensor->mapped = false;
     return decode(c, data);
 }
 
@@ -235,8 +241,7 @@ static sdlf_status find_elements(contents *c, onnx_folder *folder)
             return wire_fail(&c->reader, c->reader.at,
                              "tensor '%s': its shape %s takes %" PRIu64 " bytes, its external data have %" PRIu64,
                              tensor->name, sdlf_shape_print(tensor->shape).text, size, c->length);
-        tensor->mapped = true;
-        return onnx_external_find(folder, &c->reader, c->location, c->offset, size, &tensor->data);
+        return onnx_external_find(folder, &c->reader, c->location, c->offset, size, tensor);
     }
     if (!c->has_raw) return find_typed(c);
     if (c->raw.size != size)
@@ -244,13 +249,13 @@ static sdlf_status find_elements(contents *c, onnx_folder *folder)
                          "tensor '%s': its shape %s of %s takes %" PRIu64 " bytes, found %" PRIu64, tensor->name,
                          sdlf_shape_print(tensor->shape).text, onnx_type_name(tensor->type), size, c->raw.size);
     tensor->data = c->raw.bytes;
+    tensor->map = c->reader.map;
     return SDLF_OK;
 }
 
-sdlf_status onnx_tensor_read(onnx_tensor *tensor, wire_reader reader, bool mapped, onnx_folder *folder,
-                             onnx_arena *arena)
+sdlf_status onnx_tensor_read(onnx_tensor *tensor, wire_reader reader, onnx_folder *folder, onnx_arena *arena)
 {
-    *tensor = (onnx_tensor){.name = "", .mapped = mapped};
+    *tensor = (onnx_tensor){.name = ""};
     contents c = {.tensor = tensor, .arena = arena, .reader = reader};
     sdlf_status status = look(&c, true);
     if (status == SDLF_OK) status = look(&c, false);

@@ -38,18 +38,20 @@ sdlf_status sdlf_model_to_onnx(const sdlf_model *model, const char *path, const 
 }
 
 sdlf_status model_from_onnx_bytes(sdlf_model **model, const void *bytes, size_t size, const char *name,
-                                  const sdlf_onnx_options *options)
+                                  const char *folder, const sdlf_onnx_options *options)
 {
     (void)bytes;
     (void)size;
+    (void)folder;
     return sdlf_model_from_onnx(model, name, options);
 }
 
 sdlf_status onnx_inspect_bytes(sdlf_onnx_report **report, const void *bytes, size_t size, const char *name,
-                               const sdlf_onnx_options *options)
+                               const char *folder, const sdlf_onnx_options *options)
 {
     (void)bytes;
     (void)size;
+    (void)folder;
     return sdlf_onnx_inspect(report, name, options);
 }
 

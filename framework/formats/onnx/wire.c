@@ -17,14 +17,32 @@ sdlf_status wire_fail(const wire_reader *reader, const uint8_t *at, const char *
 
 wire_reader wire_inside(const wire_reader *outer, wire_span span, const char *message)
 {
-    return (wire_reader){
-        .path = outer->path, .file = outer->file, .at = span.bytes, .end = span.bytes + span.size, .message = message};
+    return (wire_reader){.path = outer->path,
+                         .file = outer->file,
+                         .at = span.bytes,
+                         .end = span.bytes + span.size,
+                         .message = message,
+                         .map = outer->map};
+}
+
+sdlf_status wire_need(const wire_reader *reader, wire_span span)
+{
+    return reader->map != NULL ? onnx_map_need(reader->map, span.bytes, span.size) : SDLF_OK;
+}
+
+/* The next `most` bytes, or as many as there are. */
+static sdlf_status need_next(const wire_reader *reader, uint64_t most)
+{
+    uint64_t left = (uint64_t)(reader->end - reader->at);
+    return wire_need(reader, (wire_span){reader->at, left < most ? left : most});
 }
 
 sdlf_status wire_varint(wire_reader *reader, uint64_t *value)
 {
     const uint8_t *start = reader->at;
     *value = 0;
+    sdlf_status status = need_next(reader, 10);
+    if (status != SDLF_OK) return status;
     for (unsigned shift = 0; shift < 64; shift += 7) {
         if (reader->at == reader->end) return wire_fail(reader, start, "the file ends inside a number");
         uint8_t byte = *reader->at++;
@@ -39,6 +57,8 @@ static sdlf_status take_fixed(wire_reader *reader, int size, uint64_t *value)
     if (reader->end - reader->at < size)
         return wire_fail(reader, reader->at, "%d bytes of a number expected, %td left", size, reader->end - reader->at);
     *value = 0;
+    sdlf_status status = need_next(reader, (uint64_t)size);
+    if (status != SDLF_OK) return status;
     for (int i = size - 1; i >= 0; i--) *value = *value << 8 | reader->at[i];
     reader->at += size;
     return SDLF_OK;

@@ -7,6 +7,8 @@
 
 #include <sdlf/status.h>
 
+#include "framework/formats/onnx/map.h"
+
 typedef struct wire_span {
     const uint8_t *bytes;
     uint64_t size;
@@ -17,6 +19,7 @@ typedef struct wire_reader {
     const uint8_t *file; /* byte 0, to say where something is */
     const uint8_t *at, *end;
     const char *message; /* what is being read: "GraphProto" */
+    onnx_map *map;       /* where that memory is filled from; NULL: it is all there */
 } wire_reader;
 
 typedef enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 } wire_type;
@@ -31,7 +34,10 @@ typedef struct wire_field {
 /* A message inside `outer`. */
 wire_reader wire_inside(const wire_reader *outer, wire_span span, const char *message);
 
-/* The next field. Errors: SDLF_ERROR_FORMAT with file, byte and what was expected. */
+/* What a span points at may be looked at after this alone. Errors: SDLF_ERROR_IO. */
+sdlf_status wire_need(const wire_reader *reader, wire_span span);
+
+/* The next field. The bytes of its span may not be there yet. Errors: SDLF_ERROR_FORMAT with file, byte and what was expected. */
 sdlf_status wire_next(wire_reader *reader, wire_field *field);
 
 /* The number at the front of a packed array, which moves on. Errors as above. */

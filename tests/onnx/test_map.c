@@ -1,0 +1,84 @@
+/* Files read in pieces: what has been read is right, what is not wanted takes no memory, and what is not there any more is an
+ * error. */
+#include "testing.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#if !SDLF_TEST_ONNX
+int main(void)
+{
+    puts("this build reads no ONNX files");
+    return 77;
+}
+#else
+
+#include "framework/formats/onnx/map.h"
+
+enum { SIZE = (3 << 16) + 17 };
+
+static const char *write_file(unsigned char *content)
+{
+    const char *path = test_path("file");
+    for (int i = 0; i < SIZE; i++) content[i] = (unsigned char)(i * 7 + i / 251);
+    test_write_file(path, content, SIZE);
+    return path;
+}
+
+static void pieces_are_read_where_they_are_needed(void)
+{
+    static unsigned char content[SIZE], out[1000];
+    onnx_map map;
+    CHECK_OK(onnx_map_open(&map, write_file(content)));
+    CHECK_EQUAL((int64_t)map.size, SIZE);
+    CHECK(!map.there[0] && !map.there[3]);
+    CHECK_OK(onnx_map_need(&map, map.bytes + (1 << 16) - 1, 2));
+    CHECK(map.there[0] && map.there[1] && !map.there[2]);
+    CHECK(memcmp(map.bytes, content, 2 << 16) == 0);
+    CHECK_OK(onnx_map_need(&map, map.bytes + SIZE - 1, 1));
+    CHECK(memcmp(map.bytes + (3 << 16), content + (3 << 16), 17) == 0);
+    CHECK_OK(onnx_map_read(&map, map.bytes + (2 << 16) + 5, sizeof out, out));
+    CHECK(memcmp(out, content + (2 << 16) + 5, sizeof out) == 0);
+    CHECK(!map.there[2]);
+    CHECK_OK(onnx_map_check(&map));
+    onnx_map_close(&map);
+}
+
+static void a_file_that_becomes_shorter_is_told(void)
+{
+    static unsigned char content[SIZE], out[16];
+    const char *path = write_file(content);
+    onnx_map map;
+    CHECK_OK(onnx_map_open(&map, path));
+    CHECK_OK(onnx_map_need(&map, map.bytes, 10));
+    CHECK(truncate(path, 1 << 16) == 0);
+    CHECK_OK(onnx_map_need(&map, map.bytes + 100, 1000));
+    CHECK(onnx_map_need(&map, map.bytes + (2 << 16), 1) == SDLF_ERROR_IO);
+    CHECK(strstr(sdlf_error_message(), "has become shorter") != NULL);
+    CHECK_EQUAL(map.bytes[2 << 16], 0); /* zeros, and no signal */
+    CHECK(onnx_map_read(&map, map.bytes + (1 << 16) - 8, 16, out) == SDLF_ERROR_IO);
+    CHECK(onnx_map_check(&map) == SDLF_ERROR_IO);
+    onnx_map_close(&map);
+}
+
+static void what_is_no_file_is_told(void)
+{
+    onnx_map map;
+    CHECK(onnx_map_open(&map, test_path("missing")) == SDLF_ERROR_IO);
+    CHECK(onnx_map_open(&map, "/") == SDLF_ERROR_IO);
+    CHECK(strstr(sdlf_error_message(), "a regular file was expected") != NULL);
+    test_write_file(test_path("empty"), "", 0);
+    CHECK_OK(onnx_map_open(&map, test_path("empty")));
+    CHECK(map.bytes == NULL && map.size == 0);
+    onnx_map_close(&map);
+}
+
+int main(void)
+{
+    RUN(pieces_are_read_where_they_are_needed);
+    RUN(a_file_that_becomes_shorter_is_told);
+    RUN(what_is_no_file_is_told);
+    return test_summary();
+}
+#endif
