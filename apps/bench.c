@@ -40,4 +40,7 @@ static int run(int count, char **words)
     return COMMAND_USAGE;
 }
 
-const command bench_command = {"bench", "time a network: against the machine's limits, or host against device", run};
+const command bench_command = {.name = "bench",
+                               .summary = "time a network: against the machine's limits, or host against device",
+                               .run = run,
+                               .long_running = true};

@@ -2,12 +2,15 @@
 #ifndef SDLF_APPS_COMMAND_H
 #define SDLF_APPS_COMMAND_H
 
+#include <stdbool.h>
+
 #include <sdlf/status.h>
 
 typedef struct command {
     const char *name;
     const char *summary;                 /* one line for --help */
     int (*run)(int count, char **words); /* the words after the subcommand; returns an exit code */
+    bool long_running;                   /* computes for so long that how its threads wait matters: see waiting.h */
 } command;
 
 extern const command train_command;

@@ -115,4 +115,5 @@ static int run(int count, char **words)
     return command_conclude("doctor", status);
 }
 
-const command doctor_command = {"doctor", "say what is in an ONNX model, and whether it would run", run};
+const command doctor_command = {
+    .name = "doctor", .summary = "say what is in an ONNX model, and whether it would run", .run = run};

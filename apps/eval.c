@@ -150,4 +150,5 @@ static int run(int count, char **words)
     return code;
 }
 
-const command eval_command = {"eval", "say how good weights are on a data set", run};
+const command eval_command = {
+    .name = "eval", .summary = "say how good weights are on a data set", .run = run, .long_running = true};

@@ -237,4 +237,5 @@ static int run(int count, char **words)
     return code;
 }
 
-const command export_command = {"export", "write a network as ONNX or C, for other programs", run};
+const command export_command = {
+    .name = "export", .summary = "write a network as ONNX or C, for other programs", .run = run};

@@ -65,4 +65,5 @@ static int run(int count, char **words)
     return COMMAND_USAGE;
 }
 
-const command gcn_command = {"gcn", "convolve over a graph: time it, or train on one", run};
+const command gcn_command = {
+    .name = "gcn", .summary = "convolve over a graph: time it, or train on one", .run = run, .long_running = true};

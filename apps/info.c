@@ -128,4 +128,5 @@ static int run(int count, char **words)
     return command_conclude("info", network ? show_network(&set, &out, &optimizers, &given) : show_build(&set, &out));
 }
 
-const command info_command = {"info", "say what is built in, or list a network's plan and memory", run};
+const command info_command = {
+    .name = "info", .summary = "say what is built in, or list a network's plan and memory", .run = run};

@@ -10,6 +10,7 @@
 #include "apps/command.h"
 #include "apps/suggest.h"
 #include "apps/terminal.h"
+#include "apps/waiting.h"
 
 static const command *const commands[] = {
     &train_command, &eval_command,  &predict_command, &run_command,    &export_command,
@@ -77,6 +78,7 @@ static int run(int count, char **words)
     const command *chosen = find_command(help ? words[2] : word);
     if (!chosen) return unknown_command(help ? words[2] : word);
     if (help) return chosen->run(1, (char *[]){(char[]){"--help"}});
+    if (chosen->long_running) waiting_settle(words);
     return chosen->run(count - 2, words + 2);
 }
 

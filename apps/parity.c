@@ -213,4 +213,5 @@ static int run(int count, char **words)
     return code == COMMAND_OK && differ ? COMMAND_DIFFERENT : code;
 }
 
-const command parity_command = {"parity", "compare two calculators, layer by layer", run};
+const command parity_command = {
+    .name = "parity", .summary = "compare two calculators, layer by layer", .run = run, .long_running = true};

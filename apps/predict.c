@@ -250,4 +250,4 @@ static int run(int count, char **words)
     return code;
 }
 
-const command predict_command = {"predict", "say what is in pictures", run};
+const command predict_command = {.name = "predict", .summary = "say what is in pictures", .run = run};

@@ -187,4 +187,5 @@ static int run(int count, char **words)
     return code;
 }
 
-const command run_command = {"run", "run a model, such as an ONNX file, on pictures or arrays", run};
+const command run_command = {
+    .name = "run", .summary = "run a model, such as an ONNX file, on pictures or arrays", .run = run};

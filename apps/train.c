@@ -223,4 +223,5 @@ static int run(int count, char **words)
     return code;
 }
 
-const command train_command = {"train", "train a network and keep its weights", run};
+const command train_command = {
+    .name = "train", .summary = "train a network and keep its weights", .run = run, .long_running = true};

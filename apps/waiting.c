@@ -1,0 +1,30 @@
+/* How threads wait. */
+#include "apps/waiting.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#ifdef SDLF_LIBGOMP
+
+/* Rounds of spinning, some ten microseconds: as long as the gaps between the parallel parts of a step. */
+static const char *const spin_count = "5000";
+
+/* By its path, not as /proc/self/exe, which would be the process's name from then on. */
+void waiting_settle(char **words)
+{
+    char path[4096];
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length <= 0 || length == (ssize_t)sizeof path - 1) return;
+    path[length] = 0;
+    if (setenv("GOMP_SPINCOUNT", spin_count, 1) == 0) execv(path, words);
+}
+
+#else
+
+void waiting_settle(char **words)
+{
+    (void)words;
+}
+
+#endif
