@@ -48,7 +48,7 @@ int64_t conv2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sd
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
     int winograd = cpu_conv2d_winograd(operation->algorithm);
     if (is_depthwise(&v, operation->algorithm) || operation->algorithm == CPU_CONV2D_NAIVE) return 0;
-    if (winograd) return bytes_of(calculator, winograd_forward_space_cpu(&v, winograd));
+    if (winograd) return bytes_of(calculator, winograd_forward_space_cpu(&v, winograd, false));
     bool direct = is_direct(&v, operation->algorithm);
     return bytes_of(calculator, direct ? direct_forward_space_cpu(&v, NULL) : im2col_forward_space_cpu(&v));
 }
@@ -74,7 +74,7 @@ sdlf_status conv2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation
     if (operation->algorithm == CPU_CONV2D_NAIVE) {
         conv2d_naive_forward_cpu(cpu_from(calculator), &forward);
     } else if (winograd) {
-        winograd_forward_cpu(cpu_from(calculator), &forward, winograd, operation->workspace.data);
+        winograd_forward_cpu(cpu_from(calculator), &forward, winograd, NULL, operation->workspace.data);
     } else if (is_depthwise(&forward.v, operation->algorithm)) {
         depthwise_forward_cpu(cpu_from(calculator), &forward);
     } else if (is_direct(&forward.v, operation->algorithm)) {

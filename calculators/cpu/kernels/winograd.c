@@ -1,6 +1,6 @@
 /* Winograd convolution forward: its geometry, and the order of its stages. See winograd.h and winograd_stages.h.
  *
- * Filters are transformed once a call, (m + 2)^2 / 9 times as many numbers as before. Then, chunk by chunk of the tiles, three
+ * Filters are transformed once a call, or once for all, (m + 2)^2 / 9 times as many numbers as before. Then, chunk by chunk of the tiles, three
  * stages follow: patches are transformed (a task a channel), multiplied (a task a point and a panel), and the products become
  * outputs (a task a filter). 2 (m + 2)^2 K C tiles FLOPs in the products, against 18 m^2 K C tiles of the convolution itself. */
 #include "calculators/cpu/kernels/winograd_stages.h"
@@ -19,16 +19,16 @@ static winograd winograd_of(const convolution *v, int m)
     winograd all = {.m = m, .side = m + 2, .points = (m + 2) * (m + 2), .channels = cpu_round_up(v->c, LANES)};
     all.rows = cpu_divide_up(v->p, m);
     all.row = cpu_divide_up(v->q, m);
-    all.images = v->n * all.rows * all.row;
+    all.tiles = v->n * all.rows * all.row;
     int64_t most = cpu_max(CHUNK_ELEMENTS / (all.points * (v->c + v->k)) / TILE_COLUMNS * TILE_COLUMNS, TILE_COLUMNS);
-    int64_t chunks = cpu_max(cpu_divide_up(all.images, most), 1);
-    all.chunk = cpu_round_up(cpu_divide_up(all.images, chunks), LANES);
+    int64_t chunks = cpu_max(cpu_divide_up(all.tiles, most), 1);
+    all.chunk = cpu_round_up(cpu_divide_up(all.tiles, chunks), LANES);
     return all;
 }
 
-static int64_t filters_size(const winograd *all, const convolution *v)
+int64_t winograd_filters_size_cpu(const convolution *v, int m)
 {
-    return v->groups * all->points * v->k * all->channels;
+    return v->groups * (m + 2) * (m + 2) * v->k * cpu_round_up(v->c, LANES);
 }
 
 static int64_t patches_size(const winograd *all, const convolution *v)
@@ -36,47 +36,64 @@ static int64_t patches_size(const winograd *all, const convolution *v)
     return cpu_round_up(all->points * v->c * all->chunk, LANES);
 }
 
-im2col_space winograd_forward_space_cpu(const convolution *v, int m)
+im2col_space winograd_forward_space_cpu(const convolution *v, int m, bool ready)
 {
     winograd all = winograd_of(v, m);
-    return (im2col_space){.shared = filters_size(&all, v) + patches_size(&all, v) + all.points * v->k * all.chunk,
-                          .each = 9 * all.channels};
+    int64_t filters = ready ? 0 : winograd_filters_size_cpu(v, m);
+    return (im2col_space){.shared = filters + patches_size(&all, v) + all.points * v->k * all.chunk};
 }
 
-/* G g G^T of vectors of channels: taps[i][c], 9 of them, to U[t][k][c] from `to` on, the t `step` elements apart. */
+/* Filters on their way from w to U. */
+typedef struct transformation {
+    const convolution *v;
+    const element *w;
+    element *filters;
+    int m;
+} transformation;
+
+/* G g G^T of a vector of channels: taps[i], 9 of them, to U[t][k][c] from `to` on, the t `step` elements apart. */
 static inline __attribute__((always_inline)) void transform_filter(const int m, element *to, int64_t step,
-                                                                   const element *taps, int64_t channels)
+                                                                   element taps[9][LANES])
 {
-    for (int64_t c = 0; c < channels; c += LANES) {
-        vector half[WINOGRAD_SIDE][3];
-        for (int s = 0; s < 3; s++) {
-            vector g[3], column[WINOGRAD_SIDE];
-            for (int r = 0; r < 3; r++) g[r] = load(taps + (3 * r + s) * channels + c);
-            winograd_filter(m, column, g);
-            for (int i = 0; i < m + 2; i++) half[i][s] = column[i];
-        }
-        for (int i = 0; i < m + 2; i++) {
-            vector line[WINOGRAD_SIDE];
-            winograd_filter(m, line, half[i]);
-            for (int j = 0; j < m + 2; j++) store(to + (i * (m + 2) + j) * step + c, line[j]);
+    vector half[WINOGRAD_SIDE][3];
+    for (int s = 0; s < 3; s++) {
+        vector g[3], column[WINOGRAD_SIDE];
+        for (int r = 0; r < 3; r++) g[r] = load(taps[3 * r + s]);
+        winograd_filter(m, column, g);
+        for (int i = 0; i < m + 2; i++) half[i][s] = column[i];
+    }
+    for (int i = 0; i < m + 2; i++) {
+        vector line[WINOGRAD_SIDE];
+        winograd_filter(m, line, half[i]);
+        for (int j = 0; j < m + 2; j++) store(to + (i * (m + 2) + j) * step, line[j]);
+    }
+}
+
+/* Filter k of a group, a vector of channels at a time; zeros behind the last. */
+static void transform_one(void *context, int64_t index, int thread)
+{
+    const transformation *t = context;
+    const convolution *v = t->v;
+    int64_t group = index / v->k, k = index % v->k, channels = cpu_round_up(v->c, LANES), step = v->k * channels;
+    element *to = t->filters + group * (t->m + 2) * (t->m + 2) * step + k * channels;
+    element taps[9][LANES];
+    (void)thread;
+    for (int64_t c = 0; c < v->c; c += LANES) {
+        int64_t some = cpu_min(LANES, v->c - c);
+        if (some < LANES) memset(taps, 0, sizeof taps);
+        transpose(taps[0], LANES, t->w + index * v->taps + 9 * c, 9, some, 9);
+        if (t->m == 2) {
+            transform_filter(2, to + c, step, taps);
+        } else {
+            transform_filter(4, to + c, step, taps);
         }
     }
 }
 
-void winograd_filters_cpu(void *context, int64_t index, int thread)
+void winograd_filters_cpu(const cpu_calculator *cpu, const convolution *v, const element *w, int m, element *filters)
 {
-    const winograd *all = context;
-    const convolution *v = &all->forward->v;
-    int64_t group = index / v->k, k = index % v->k, step = v->k * all->channels;
-    element *taps = all->scratch + thread * 9 * all->channels;
-    element *to = all->filters + group * all->points * step + k * all->channels;
-    memset(taps, 0, (size_t)(9 * all->channels) * sizeof *taps);
-    transpose(taps, all->channels, all->forward->w + index * v->taps, 9, v->c, 9);
-    if (all->m == 2) {
-        transform_filter(2, to, step, taps, all->channels);
-    } else {
-        transform_filter(4, to, step, taps, all->channels);
-    }
+    transformation t = {.v = v, .w = w, .filters = filters, .m = m};
+    cpu_parallel(cpu, v->groups * v->k, cpu_time_of_elements(2 * winograd_filters_size_cpu(v, m)), transform_one, &t);
 }
 
 /* A panel of the products of one point: M (K,columns) = U (K,C) V (C,columns). */
@@ -96,19 +113,23 @@ static void multiply_panel(void *context, int64_t index, int thread)
     product_compute_cpu(&part, NULL);
 }
 
-void winograd_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, int m, element *scratch)
+void winograd_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, int m, const element *filters,
+                          element *scratch)
 {
     const convolution *v = &forward->v;
     winograd all = winograd_of(v, m);
+    if (!filters) {
+        winograd_filters_cpu(cpu, v, forward->w, m, scratch);
+        filters = scratch;
+        scratch += winograd_filters_size_cpu(v, m);
+    }
     all.forward = forward;
-    all.filters = scratch;
-    all.patches = all.filters + filters_size(&all, v);
-    all.products = all.patches + patches_size(&all, v);
-    all.scratch = scratch + winograd_forward_space_cpu(v, m).shared;
-    cpu_parallel(cpu, v->groups * v->k, cpu_time_of_elements(2 * filters_size(&all, v)), winograd_filters_cpu, &all);
+    all.filters = filters;
+    all.patches = scratch;
+    all.products = scratch + patches_size(&all, v);
     for (all.group = 0; all.group < v->groups; all.group++) {
-        for (all.first = 0; all.first < all.images; all.first += all.chunk) {
-            all.count = cpu_min(all.chunk, all.images - all.first);
+        for (all.first = 0; all.first < all.tiles; all.first += all.chunk) {
+            all.count = cpu_min(all.chunk, all.tiles - all.first);
             all.wide = cpu_round_up(all.count, LANES);
             int64_t numbers = all.points * all.wide, panels = cpu_divide_up(all.wide, TILE_COLUMNS);
             cpu_parallel(cpu, v->c, cpu_time_of_elements(2 * numbers * v->c), winograd_patches_cpu, &all);

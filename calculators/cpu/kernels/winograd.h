@@ -17,8 +17,13 @@
 /* 3x3 windows with stride 1 and no dilation; any padding, groups and sizes. */
 bool winograd_takes_cpu(const convolution *v);
 
-/* m is 2 or 4. */
-im2col_space winograd_forward_space_cpu(const convolution *v, int m);
-void winograd_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, int m, element *scratch);
+/* Transformed filters, in elements; and the transformation of w (K,C/G,3,3). m is 2 or 4. */
+int64_t winograd_filters_size_cpu(const convolution *v, int m);
+void winograd_filters_cpu(const cpu_calculator *cpu, const convolution *v, const element *w, int m, element *filters);
+
+/* filters: transformed ones; NULL: they are transformed in scratch space, for which there is room where `ready` is false. */
+im2col_space winograd_forward_space_cpu(const convolution *v, int m, bool ready);
+void winograd_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, int m, const element *filters,
+                          element *scratch);
 
 #endif

@@ -15,11 +15,12 @@
 typedef struct winograd {
     const convolution_forward *forward;
     int m, side, points;               /* outputs of a tile along an axis; m + 2; (m + 2)^2 */
-    int64_t rows, row, images;         /* rows of tiles of an image, tiles of a row, all tiles of a group */
+    int64_t rows, row, tiles;          /* rows of tiles of an image, tiles of a row, all tiles of a group */
     int64_t channels;                  /* v.c padded to whole vectors */
     int64_t chunk;                     /* tiles of a chunk, at most */
     int64_t group, first, count, wide; /* the chunk at hand: its group and tiles; its columns, in whole vectors */
-    element *filters, *patches, *products, *scratch;
+    const element *filters;
+    element *patches, *products;
 } winograd;
 
 /* Tiles that a stage takes at a time: a piece of a row of tiles. */
@@ -32,8 +33,8 @@ typedef struct winograd_piece {
 
 static inline winograd_piece winograd_piece_at(const winograd *all, int64_t index, int64_t end)
 {
-    int64_t tiles = all->rows * all->row;
-    winograd_piece piece = {.image = index / tiles, .p = index % tiles / all->row, .q = index % all->row};
+    int64_t each = all->rows * all->row;
+    winograd_piece piece = {.image = index / each, .p = index % each / all->row, .q = index % all->row};
     piece.count = cpu_min(cpu_min(all->row - piece.q, end - index), WINOGRAD_PIECE);
     return piece;
 }
@@ -52,8 +53,7 @@ static inline element *winograd_place(const winograd *all, element *matrices, in
     return matrices + t * height * all->wide + panel * height + row * width + column - panel;
 }
 
-/* Transform all filters; the patches of channel `index` of the chunk; the products of filter `index` into outputs. */
-void winograd_filters_cpu(void *context, int64_t index, int thread);
+/* The patches of channel `index` of the chunk; the products of filter `index` into outputs. */
 void winograd_patches_cpu(void *context, int64_t index, int thread);
 void winograd_outputs_cpu(void *context, int64_t index, int thread);
 
