@@ -25,7 +25,7 @@ typedef struct settings {
 static const argument placement_arguments[] = {
     {.name = "What is timed", .type = ARGUMENT_HEADING},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .fallback = "simple_cnn",
-     .help = "a network from the list below, or FILE.json"},
+     .help = "a network from the list below, FILE.json or FILE.onnx"},
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET", .fallback = "digits", .help = "what it is trained on"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000,
      .help = "samples a step (default: an experiment with 16, then one with 1,024)"},

@@ -26,7 +26,7 @@ static const argument table_of_arguments[] = {
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .required = true,
      .help = "a safetensors file, as train writes it"},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
-     .help = "the network, for weights that do not bring theirs: a built-in name or FILE.json"},
+     .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET",
      .help = "the data set; its test half is used (default: what the weights were trained on, or digits)"},
     {"train-half", ARGUMENT_FLAG, offsetof(settings, train_half), .help = "use the half that is for training"},

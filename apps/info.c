@@ -25,7 +25,8 @@ typedef struct settings {
 
 static const argument plan_arguments[] = {
     {.name = "A network's plan", .type = ARGUMENT_HEADING},
-    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .help = "a network from the list below, or FILE.json"},
+    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
+     .help = "a network from the list below, FILE.json or FILE.onnx"},
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .help = "the network that a weights file brings"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000, .fallback = "64",
      .help = "samples a step"},

@@ -32,7 +32,7 @@ static const argument predict_arguments[] = {
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .required = true,
      .help = "a safetensors file, as train writes it"},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
-     .help = "the network, for weights that do not bring theirs: a built-in name or FILE.json"},
+     .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
     {"top", ARGUMENT_INT, offsetof(settings, top), "N", .minimum = 1, .maximum = 1000, .fallback = "1",
      .help = "classes to print, likeliest first"},
     {"draw", ARGUMENT_FLAG, offsetof(settings, draw), .help = "draw each picture as the network sees it"},

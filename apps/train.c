@@ -27,7 +27,7 @@ static const argument data_arguments[] = {
      .help =
          "training data that a GPU may hold; more is brought to it batch by batch (default: what there is room for)"},
     {"net", ARGUMENT_TEXT, offsetof(train_settings, net), "NAME", .fallback = "simple_cnn",
-     .help = "a network from the list below, or FILE.json"},
+     .help = "a network from the list below, FILE.json or FILE.onnx"},
     {0},
 };
 

@@ -34,8 +34,15 @@ export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 step "Packages"
 scripts/setup.sh
 
+# The kernels for GPUs take longer to compile than all the rest, and without a GPU nothing here runs them.
+cuda=(-DSDLF_CUDA=AUTO)
+if ! command -v nvidia-smi > /dev/null || ! nvidia-smi -L 2> /dev/null | grep -q '^GPU '; then
+    echo "There is no GPU here: building without the cuda calculator."
+    cuda=(-DSDLF_CUDA=OFF)
+fi
+
 step "Build (build/release)"
-run cmake --preset release
+run cmake --preset release "${cuda[@]}"
 run cmake --build --preset release --target sdlf_program --parallel "$(processors)"
 sdlf=build/release/sdlf
 

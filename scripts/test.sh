@@ -10,7 +10,7 @@ step "Packages"
 scripts/setup.sh
 
 step "Build (build/release)"
-run cmake --preset release
+run cmake --preset release -DSDLF_CUDA=AUTO # the quickstart may have left it out
 run cmake --build --preset release --parallel "$(processors)"
 
 step "Tests"
