@@ -83,6 +83,8 @@ static sdlf_status check_options(const session *s, const arguments *given)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' looks like C, and ONNX would be written: add --c", out);
     if (s->set.c && ends_in(out, ".onnx"))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' looks like ONNX, and C would be written: leave --c out", out);
+    if (ends_in(out, ".safetensors"))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' looks like weights, which would be written over", out);
     if (!s->weights && !s->set.net)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "weights are missing: a safetensors file, as train writes it");
     return SDLF_OK;
@@ -125,7 +127,7 @@ static void print_normalization(const session *s, const terminal *out)
     const sdlf_normalization *n = sdlf_model_normalization(s->model);
     if (!n->known || (n->mean == 0 && n->scale == 1)) return;
     report_label(out, "");
-    printf("normalised before: (x - %g) * %g\n", (double)n->mean, (double)n->scale);
+    printf("of samples x as (x - %g) * %g, which is not part of it\n", (double)n->mean, (double)n->scale);
 }
 
 static void print_onnx(const session *s, const terminal *out)

@@ -35,7 +35,7 @@ static void writes_c(void)
     snprintf(path, sizeof path, "%s", test_path("net.c"));
     const program *p = SDLF(0, "export", "--c", weights, "-o", path, "--name", "digits");
     CHECK_SAYS(p, "digits_run");
-    CHECK_SAYS(p, "normalised before");
+    CHECK_SAYS(p, "of samples x as (x - ");
     CHECK(contains(path, "void digits_run(const float *input, float *output)"));
     p = SDLF(0, "export", "--c", weights, "--out", path, "--json");
     json_t *json = json_loads(p->out, 0, NULL);
@@ -54,6 +54,7 @@ static void says_what_is_wrong(void)
     CHECK_SAYS(SDLF(2, "export", "-o", test_path("x.onnx")), "weights are missing");
     CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.c")), "looks like C, and ONNX would be written: add --c");
     CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", test_path("x.onnx")), "looks like ONNX");
+    CHECK_SAYS(SDLF(2, "export", weights, "-o", weights), "looks like weights");
     CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", test_path("x.c"), "--opset", "18"), "--opset is for ONNX");
     CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.onnx"), "--name", "x"), "--name is for C: add --c");
     CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.onnx"), "--opset", "9"), "--opset 9: expected");

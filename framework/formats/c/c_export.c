@@ -109,7 +109,7 @@ static c_name plain(const char *name)
 static void print_argument(c_export *e, bool input, int index, const char *name, sdlf_shape shape)
 {
     c_print(e, " *   %-8s  %s, %s: %lld numbers\n", c_argument(e, input, index).text, plain(name).text,
-            sdlf_shape_print(shape.rank > 1 ? sdlf_shape_without(shape, 0) : shape).text,
+            sdlf_shape_print(shape.rank > 1 && shape.dim[0] == 1 ? sdlf_shape_without(shape, 0) : shape).text,
             (long long)sdlf_shape_count(shape));
 }
 

@@ -9,7 +9,8 @@ static void conv2d(const float *x, const float *weight, const float *bias, float
         for (int c = 0; c < channels; c++) {
             const float *image = x + (k / filters * channels + c) * w->height * w->width;
             for (int r = 0; r < w->size[0]; r++) {
-                for (int s = 0; s < w->size[1]; s++, weight++) {
+                for (int s = 0; s < w->size[1]; s++) {
+                    const float factor = *weight++;
                     const int left = s * w->dilation[1] - w->padding[1], step = w->stride[1];
                     int first = 0, end = w->columns; /* columns of y whose x is inside */
                     while (first < end && first * step + left < 0) first++;
@@ -18,7 +19,7 @@ static void conv2d(const float *x, const float *weight, const float *bias, float
                         const int row = p * w->stride[0] + r * w->dilation[0] - w->padding[0];
                         if (row < 0 || row >= w->height) continue;
                         for (int q = first; q < end; q++)
-                            plane[p * w->columns + q] += *weight * image[row * w->width + q * step + left];
+                            plane[p * w->columns + q] += factor * image[row * w->width + q * step + left];
                     }
                 }
             }
