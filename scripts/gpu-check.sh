@@ -21,6 +21,7 @@ row() {
     if [ "$2" = FAILED ]; then failed=$((failed + 1)); fi
 }
 
+# The last thing that happens.
 summary() {
     printf '\n== Summary (%d s)\n%s' "$SECONDS" "$table"
     if [ "$failed" -gt 0 ]; then
@@ -28,6 +29,7 @@ summary() {
         exit 1
     fi
     echo "Nothing failed."
+    exit 0
 }
 
 gpu_is_there() {
@@ -158,6 +160,31 @@ else
     tail -n 5 "$log"
     row placement FAILED $((SECONDS - begun)) "$log"
 fi
+
+step "An epoch on host and device, layer by layer"
+begun=$SECONDS
+log=$logs/epoch.log
+if run timeout 90 "$sdlf" bench epoch --batch 64 --batch 1024 --steps 30 --repeats 3 --data "$data" > "$log" 2>&1; then
+    sed -n '/^epoch/,/^$/p; /^  batch/,/^$/p' "$log"
+    row epoch ok $((SECONDS - begun)) "$(awk '/^  batch/ { under = 1; next } !NF { under = 0 }
+        under { printf "%sbatch %s: %s times the host", sep, $1, $NF; sep = ", " }' "$log")"
+else
+    tail -n 5 "$log"
+    row epoch FAILED $((SECONDS - begun)) "$log"
+fi
+
+step "Graph convolution (281,903 nodes)"
+for dtype in f64 f32; do
+    begun=$SECONDS
+    log=$logs/gcn-$dtype.log
+    if run timeout 60 "$sdlf" gcn infer --calculator cuda --dtype "$dtype" > "$log" 2>&1; then
+        sed -n '/^  operation/,/^  all/p' "$log"
+        row "gcn $dtype" ok $((SECONDS - begun)) "$(sed -n 's/^  all together  *//p' "$log") ms"
+    else
+        tail -n 5 "$log"
+        row "gcn $dtype" FAILED $((SECONDS - begun)) "$log"
+    fi
+done
 
 if [ "$data" = digits ]; then
     echo "SDLF_DATA is not set, or has no mnist/: no training on MNIST."

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# scripts/gpu-check.sh on a pretended GPU: nvidia-smi, nvcc, cmake, ctest and compute-sanitizer are stand-ins, and the program
+# computes on the host where it is asked for cuda, on little data. What is tested is the script: each row, what fails, what is left
+# out, the exit status.
+#
+#   test_gpu_check.sh FOLDER PROGRAM      the project's folder, the sdlf program
+set -euo pipefail
+source_folder=$1
+program=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/project/build-gpu/tests" "$work/bin"
+cp -r "$source_folder/scripts" "$work/project/"
+
+stand_in() { # NAME, its text on standard input
+    { echo '#!/usr/bin/env bash' && cat; } > "$1"
+    chmod +x "$1"
+}
+stand_in "$work/bin/nvidia-smi" <<< 'echo "GPU 0: pretended"'
+stand_in "$work/bin/nvcc" <<< 'exit 0'
+stand_in "$work/bin/cmake" <<< 'echo "--   CUDA          pretended"; exit "${FAIL_BUILD:-0}"'
+stand_in "$work/bin/ctest" <<< 'echo "100% tests passed, 0 tests failed out of 7"; exit "${FAIL_TESTS:-0}"'
+stand_in "$work/bin/compute-sanitizer" << 'S'
+[ "$2" = "${FAIL_TOOL:-}" ] && echo "========= ERROR SUMMARY: 3 errors" && exit 9
+echo "9 cases in the time that there was"
+S
+stand_in "$work/project/build-gpu/sdlf" << S
+words=()
+for word in "\$@"; do
+    case \$word in
+    --math | fp32 | tf32) ;; # the host has no choice
+    cuda | cuda:tf32) words+=(cpu) ;;
+    1024 | 64 | 16) words+=(4) ;;
+    simple_cnn) words+=(lenet5) ;;
+    digits) words+=(digits:60) ;;
+    30 | 10) words+=(2) ;;
+    *) words+=("\$word") ;;
+    esac
+done
+case \$1-\${2:-} in
+info-*) echo '{ "name": "cuda", '; echo '"runs_on": "a pretended GPU", }'; exit 0 ;;
+bench-placement) words+=(--device-calculator cpu --batch 4 --net lenet5) ;;
+bench-epoch) words+=(--device-calculator cpu --net lenet5) ;;
+bench-*) words+=(--copy-size 64kB --steps 2) ;;
+gcn-*) words+=(--graph uniform:100,500,1 --repeats 2) ;;
+esac
+[ "\$1" = "\${FAIL_COMMAND:-}" ] && exit 1
+exec '$program' "\${words[@]}"
+S
+
+failed=0
+# check NAME STATUS: run the script; what it printed is in \$work/out.
+check() {
+    local found=0
+    PATH=$work/bin:$PATH CUDACXX="" SDLF_DATA="" CUDA_VISIBLE_DEVICES=0 \
+        bash "$work/project/scripts/gpu-check.sh" > "$work/out" 2>&1 || found=$?
+    [ "$found" = "$2" ] || { echo "$1: exit status $found instead of $2" && tail -n 40 "$work/out" && failed=1; }
+}
+says() {
+    grep -qE -- "$1" "$work/out" || { echo "'$1' is missing in:" && sed -n '/^== Summary/,$p' "$work/out" && failed=1; }
+}
+
+check "all is well" 0
+for row in 'build  *ok .* s  pretended' 'GPU  *ok .* a pretended GPU' 'tests  *ok .* 100% tests passed' 'memcheck  *clean' \
+    'racecheck  *clean' 'initcheck  *clean' 'synccheck  *clean .* 9 cases' 'bench fp32 16  *ok .*samples/s.*; floor ' \
+    'bench tf32 1024  *ok ' 'parity cuda  *ok .* simple_cnn float64: agree' 'parity cuda:tf32  *ok ' \
+    'placement  *ok .* times as fast' 'epoch  *ok .* batch 4: [0-9.]+ times the host' 'gcn f64  *ok .* s  [0-9.]+' \
+    'training  *not run' 'Nothing failed.'; do
+    says "^$row"
+done
+[ "$(grep -c '^== Summary' "$work/out")" = 1 ] || { echo "there is more than one summary" && failed=1; }
+FAIL_TOOL=racecheck FAIL_COMMAND=parity FAIL_TESTS=8 check "some fail" 1
+for row in 'tests  *FAILED' 'memcheck  *clean' 'racecheck  *FAILED .* 3 errors' 'parity cuda  *FAILED' 'gcn f32  *ok' '6 failed; '; do
+    says "^$row"
+done
+FAIL_BUILD=1 check "it does not compile" 1
+says '^build  *FAILED'
+says '^1 failed; '
+exit "$failed"
