@@ -23,7 +23,7 @@ static const argument table_of_arguments[] = {
     {.name = "Options", .type = ARGUMENT_HEADING},
     {"out", ARGUMENT_TEXT, offsetof(settings, out), "FILE", .required = true, .letter = 'o',
      .help = "the file to write: MODEL.onnx, or with --c NET.c"},
-    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .help = "the weights, written like this"},
+    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .help = "the weights, as an option"},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
      .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
@@ -127,7 +127,7 @@ static void print_normalization(const session *s, const terminal *out)
     const sdlf_normalization *n = sdlf_model_normalization(s->model);
     if (!n->known || (n->mean == 0 && n->scale == 1)) return;
     report_label(out, "");
-    printf("of samples x as (x - %g) * %g, which is not part of it\n", (double)n->mean, (double)n->scale);
+    printf("samples x go in as (x - %g) * %g\n", (double)n->mean, (double)n->scale);
 }
 
 static void print_onnx(const session *s, const terminal *out)
@@ -180,7 +180,12 @@ static sdlf_status print_json(const session *s)
                  : json_pack("{si si sI sI sI sb}", "opset", s->onnx.opset, "nodes", s->onnx.node_count, "parameters",
                              (json_int_t)s->onnx.parameter_count, "bytes", (json_int_t)s->onnx.bytes, "external_bytes",
                              (json_int_t)s->onnx.external_bytes, "fixed_batch", s->onnx.fixed_batch);
+    const sdlf_normalization *n = sdlf_model_normalization(s->model);
+    json_t *normalization =
+        n->known ? json_pack("{so so}", "mean", json_number((double)n->mean), "scale", json_number((double)n->scale))
+                 : json_null();
     if (result && more) json_object_update(result, more);
+    if (result) json_object_set_new(result, "normalization", normalization);
     json_decref(more);
     return json_print(result, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
 }

@@ -35,12 +35,13 @@ static void writes_c(void)
     snprintf(path, sizeof path, "%s", test_path("net.c"));
     const program *p = SDLF(0, "export", "--c", weights, "-o", path, "--name", "digits");
     CHECK_SAYS(p, "digits_run");
-    CHECK_SAYS(p, "of samples x as (x - ");
+    CHECK_SAYS(p, "samples x go in as (x - ");
     CHECK(contains(path, "void digits_run(const float *input, float *output)"));
     p = SDLF(0, "export", "--c", weights, "--out", path, "--json");
     json_t *json = json_loads(p->out, 0, NULL);
     CHECK_TEXT(json_string_value(json_object_get(json, "format")), "c");
     CHECK(json_integer_value(json_object_get(json, "bytes")) > 1000);
+    CHECK(json_real_value(json_object_get(json_object_get(json, "normalization"), "scale")) > 0);
     json_decref(json);
     CHECK_SAYS(SDLF(1, "export", "--c", "--net", "simple_cnn", "-o", path), "2000000 is the limit");
     CHECK_SAYS(SDLF(1, "export", "--c", weights, "-o", path, "--max-parameters", "10"), "10 is the limit");
