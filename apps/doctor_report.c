@@ -8,11 +8,26 @@
 #include "apps/number.h"
 #include "apps/table.h"
 
-enum { TROUBLES = 40 }; /* told one by one; the rest is counted */
+enum { NEIGHBOURS = 20000 }; /* nodes farther apart are not counted together, since that would take long */
+enum { TROUBLES = 40 };      /* told one by one; the rest is counted */
+
+/* A name from a file, without what a terminal would obey. */
+typedef struct shown {
+    char text[160];
+} shown;
+
+static shown show(const char *name)
+{
+    shown s;
+    snprintf(s.text, sizeof s.text, "%s", name);
+    for (char *at = s.text; *at != '\0'; at++)
+        if ((unsigned char)*at < ' ' || *at == 127) *at = '?';
+    return s;
+}
 
 static void print_value(const char *what, const sdlf_onnx_value *value, const terminal *out)
 {
-    fprintf(out->file, "  %-7s %s  %s ", what, value->name, value->type);
+    fprintf(out->file, "  %-7s %s  %s ", what, show(value->name).text, value->type);
     for (int i = 0; i < value->shape.rank; i++) {
         if (i > 0) fputc('x', out->file);
         if (value->shape.dim[i] < 0)
@@ -46,14 +61,14 @@ static void print_nodes(const doctor *d, const terminal *out)
         const sdlf_onnx_node *node = &report->node[i];
         int count = 0;
         if (counted[i]) continue;
-        for (int j = i; j < report->node_count && !d->every_node; j++) {
+        for (int j = i; j < report->node_count && j - i < NEIGHBOURS && !d->every_node; j++) {
             if (counted[j] || !same_row(node, &report->node[j])) continue;
             counted[j] = true;
             count++;
         }
         table_cell(t, "%d", d->every_node ? i : count);
-        table_cell(t, "%s", node->type);
-        if (d->every_node) table_cell(t, "%s", node->name);
+        table_cell(t, "%s", show(node->type).text);
+        if (d->every_node) table_cell(t, "%s", show(node->name).text);
         table_cell(t, "%s", node->shape_known ? sdlf_shape_print(node->shape).text : "?");
         table_cell(t, "%s", state(node));
     }
@@ -72,8 +87,8 @@ static void print_troubles(const sdlf_onnx_report *report, const terminal *out)
         const sdlf_onnx_node *node = &report->node[i];
         waiting += node->status != SDLF_OK && node->reason == NULL;
         if (node->reason == NULL || told++ >= TROUBLES) continue;
-        fprintf(out->file, "  node %d%s%s%s (%s): %s\n", i, node->name[0] ? " '" : "", node->name,
-                node->name[0] ? "'" : "", node->type, node->reason);
+        fprintf(out->file, "  node %d%s%s%s (%s): %s\n", i, node->name[0] ? " '" : "", show(node->name).text,
+                node->name[0] ? "'" : "", show(node->type).text, node->reason);
     }
     if (told == 0) fprintf(out->file, "  %s\n", report->message);
     if (told > TROUBLES) fprintf(out->file, "  and %d more\n", told - TROUBLES);
@@ -121,7 +136,7 @@ void doctor_print(const doctor *d, const terminal *out)
     fprintf(out->file, "%s: opset %" PRId64 ", %d nodes, %s of weights", d->path, report->opset, report->node_count,
             number_bytes(report->weight_bytes).text);
     if (report->weight_count > 0) fprintf(out->file, " (%s numbers)", number_count(report->weight_count).text);
-    if (report->producer[0]) fprintf(out->file, ", made by %s", report->producer);
+    if (report->producer[0]) fprintf(out->file, ", made by %s", show(report->producer).text);
     fputc('\n', out->file);
     for (int i = 0; i < report->input_count; i++) print_value("input", &report->input[i], out);
     for (int i = 0; i < report->output_count; i++) print_value("output", &report->output[i], out);

@@ -94,6 +94,8 @@ onnx_word onnx_text(onnx_context *c, const char *name, const char *fallback)
     }
     snprintf(word.text, sizeof word.text, "%.*s", attribute != NULL ? (int)length : 31,
              attribute != NULL ? (const char *)attribute->s.data : fallback);
+    for (char *at = word.text; *at != '\0'; at++)
+        if (*at < ' ' || *at > '~') *at = '?'; /* it may end in a message */
     return word;
 }
 
@@ -165,12 +167,14 @@ onnx_list onnx_known_integers(onnx_context *c, int input)
                    sdlf_shape_print(tensor->shape).text);
         return (onnx_list){NULL, -1};
     }
+    if (c->input[input]->integers != NULL) return (onnx_list){c->input[input]->integers, (int)tensor->count};
     int64_t *item = onnx_arena_array(&c->import->file->arena, (size_t)tensor->count, sizeof *item);
     if (item == NULL) {
         onnx_no_memory(c);
         return (onnx_list){NULL, -1};
     }
     onnx_tensor_convert(tensor, 0, tensor->count, SDLF_INT64, item);
+    c->input[input]->integers = item;
     return (onnx_list){item, (int)tensor->count};
 }
 

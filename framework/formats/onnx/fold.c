@@ -25,11 +25,8 @@ onnx_tensor onnx_new_weight(onnx_context *c, onnx_type type, sdlf_shape shape)
     static const double zero = 0;
     onnx_import *import = c->import;
     onnx_tensor tensor = {.name = "", .type = type, .shape = shape, .count = sdlf_shape_count(shape)};
-    int64_t most = ONNX_FOLD_TOTAL;
     if (!onnx_ok(c)) return tensor;
-    for (int i = 0; i < import->file->initializer_count; i++)
-        if (most < INT64_MAX - import->file->initializer[i].count) most += import->file->initializer[i].count;
-    if (tensor.count < 0 || tensor.count > most - import->weights) {
+    if (tensor.count < 0 || tensor.count > import->limit - import->weights) {
         onnx_unsupported(c, "working out a weight of shape %s: more than the file has in all",
                          sdlf_shape_print(shape).text);
         tensor.count = 0;

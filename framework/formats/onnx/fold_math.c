@@ -149,11 +149,23 @@ static onnx_numbers spread(onnx_context *c, const onnx_tensor *tensor, sdlf_shap
     return onnx_load_numbers(c, &whole);
 }
 
+static onnx_numbers as_real(onnx_context *c, const onnx_numbers *numbers)
+{
+    if (numbers->real) return *numbers;
+    onnx_numbers real = onnx_new_numbers(c, true, numbers->shape);
+    for (int64_t i = 0; i < real.count; i++) real.number[i] = (double)numbers->integer[i];
+    return real;
+}
+
 static onnx_tensor apply(onnx_context *c, const binary *function, const onnx_tensor *a, const onnx_tensor *b)
 {
     sdlf_shape shape = onnx_broadcast(c, a->shape, b->shape);
     if (!onnx_ok(c)) return *a;
     onnx_numbers x = spread(c, a, shape), y = spread(c, b, shape);
+    if (x.real != y.real && strcmp(function->name, "Pow") == 0) { /* the exponent may be of another type */
+        x = as_real(c, &x);
+        y = as_real(c, &y);
+    }
     if (!onnx_ok(c) || x.real != y.real || (x.real && function->real == NULL)) {
         onnx_wrong(c, "operands of %s and %s", onnx_type_name(a->type), onnx_type_name(b->type));
         return *a;

@@ -38,7 +38,7 @@ static void fold_gather(onnx_context *c)
     if (!onnx_ok(c)) return;
     int64_t outer = sdlf_shape_span(x, 0, axis), inner = sdlf_shape_span(x, axis + 1, x.rank), length = x.dim[axis];
     size_t bytes = (size_t)inner * onnx_type_size(from.type);
-    for (int64_t o = 0; o < outer; o++)
+    for (int64_t o = 0; o < outer && to.count > 0; o++)
         for (int64_t i = 0; i < number.count && onnx_ok(c); i++) {
             int64_t at = row(c, number.integer[i], length);
             if (onnx_ok(c) && bytes > 0)

@@ -44,6 +44,8 @@ static sdlf_status add_weights(onnx_import *import)
     for (int i = 0; i < file->initializer_count; i++) {
         onnx_value *value = onnx_value_named(import, file->initializer[i].name);
         if (value == NULL) return out_of_memory(import);
+        int64_t count = file->initializer[i].count;
+        import->limit += count < INT64_MAX - import->limit ? count : 0;
         if (value->kind != ONNX_UNMADE)
             return sdlf_fail(SDLF_ERROR_FORMAT, "%s: two weights are named '%s'", file->path,
                              text_show(value->name).text);
@@ -258,7 +260,8 @@ static sdlf_status add_outputs(onnx_import *import)
             static const Onnx__NodeProto none = ONNX__NODE_PROTO__INIT;
             onnx_context c = {.import = import, .node = &none, .position = file->node_count};
             flow = onnx_constant_layer(&c, &value->tensor);
-            if (c.status != SDLF_OK) return sdlf_fail_context(c.status, "%s: output '%s'", file->path, name);
+            if (c.status != SDLF_OK)
+                return sdlf_fail_context(c.status, "%s: output '%s'", file->path, text_show(name).text);
         } else if (value->kind == ONNX_UNMADE && !value->failed) {
             return sdlf_fail(SDLF_ERROR_FORMAT, "%s: no node makes the graph's output '%s'", file->path,
                              text_show(name).text);
@@ -298,6 +301,7 @@ sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx
                           .options = options != NULL ? options : &none,
                           .report = report,
                           .fills = fill,
+                          .limit = ONNX_FOLD_TOTAL,
                           .names = {.arena = &file->arena},
                           .layers = {.arena = &file->arena}};
     *model = NULL;

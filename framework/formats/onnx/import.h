@@ -32,13 +32,14 @@ typedef enum onnx_value_kind {
 typedef struct onnx_value {
     const char *name;
     onnx_value_kind kind;
-    onnx_tensor tensor; /* constant */
-    onnx_flow flow;     /* flow; of a constant: its layer, once somebody wanted one */
-    int producer;       /* the node that makes it; -1: an input or a weight */
-    int readers;        /* nodes that read it, and once for an output of the graph */
-    int reader;         /* the last such node; -1: none */
-    bool must_be_known; /* something needs its elements while the model is made */
-    bool failed;        /* what makes it could not be converted */
+    onnx_tensor tensor;      /* constant */
+    onnx_flow flow;          /* flow; of a constant: its layer, once somebody wanted one */
+    int producer;            /* the node that makes it; -1: an input or a weight */
+    int readers;             /* nodes that read it, and once for an output of the graph */
+    int reader;              /* the last such node; -1: none */
+    const int64_t *integers; /* of a constant: its elements, once somebody wanted them as integers */
+    bool must_be_known;      /* something needs its elements while the model is made */
+    bool failed;             /* what makes it could not be converted */
 } onnx_value;
 
 /* How the elements of a constant become a parameter's. */
@@ -65,7 +66,8 @@ typedef struct onnx_import {
     onnx_fill *fill;
     int fill_count, fill_capacity;
     int64_t folded;  /* elements of constants that were worked out */
-    int64_t weights; /* of these, those that stand for weights of the file's */
+    int64_t weights; /* those that stand for weights of the file's, which are not counted there */
+    int64_t limit;   /* of these: as many as the file's weights have, and some more */
     bool fills;      /* parameters get their values: unless so, large constants are only outlined */
 } onnx_import;
 

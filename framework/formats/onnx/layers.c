@@ -24,7 +24,12 @@ static const char *make_name(onnx_context *c)
                           c->node->op_type != NULL && text_is_utf8(c->node->op_type) ? c->node->op_type : "constant",
                           c->position);
     for (int number = c->layers + 1;; number++) {
-        if (number > 1) snprintf(name + length, sizeof name - (size_t)length, "/%d", number);
+        int tries =
+            number - c->layers; /* many nodes of one name: from then on their positions, or it would take long */
+        if (tries > 8)
+            snprintf(name + length, sizeof name - (size_t)length, "/%d/%d", c->position, number);
+        else if (number > 1)
+            snprintf(name + length, sizeof name - (size_t)length, "/%d", number);
         if (onnx_names_find(&c->import->layers, name) < 0) break;
     }
     return onnx_arena_text(&c->import->file->arena, name, strlen(name));
@@ -32,12 +37,18 @@ static const char *make_name(onnx_context *c)
 
 /* ---- layers ---- */
 
+enum { MAX_LAYERS = 10000 }; /* a plan takes time that grows with their square */
+
 static onnx_flow add(onnx_context *c, const sdlf_layer_class *type, void *options, const onnx_flow *inputs,
                      int input_count)
 {
     sdlf_model *model = c->import->model;
     sdlf_node nodes[SDLF_MAX_LAYER_INPUTS];
     sdlf_signature signature;
+    if (sdlf_model_layer_count(model) >= MAX_LAYERS) {
+        onnx_unsupported(c, "the model would have more than %d layers", (int)MAX_LAYERS);
+        return no_flow;
+    }
     const char *name = make_name(c);
     if (name == NULL || !onnx_names_put(&c->import->layers, name, sdlf_model_layer_count(model))) {
         onnx_no_memory(c);

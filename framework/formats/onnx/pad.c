@@ -1,6 +1,5 @@
 /* Pad: with a constant, or with the input's own elements. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "framework/formats/onnx/fold.h"
@@ -13,6 +12,11 @@ static int mode_of(onnx_context *c)
         if (strcmp(mode.text, names[i]) == 0) return i;
     onnx_wrong(c, "attribute 'mode' is '%s'", mode.text);
     return 0;
+}
+
+static bool is_size(int64_t size)
+{
+    return size >= -INT32_MAX && size <= INT32_MAX;
 }
 
 static void convert_pad(onnx_context *c)
@@ -31,7 +35,7 @@ static void convert_pad(onnx_context *c)
         if (!onnx_ok(c)) return;
         options.before.dim[axis] = pads.item[i];
         options.after.dim[axis] = pads.item[count + i];
-        if (llabs(pads.item[i]) > INT32_MAX || llabs(pads.item[count + i]) > INT32_MAX)
+        if (!is_size(pads.item[i]) || !is_size(pads.item[count + i]))
             onnx_wrong(c, "pads of %lld and %lld", (long long)pads.item[i], (long long)pads.item[count + i]);
     }
     if (onnx_ok(c) && !isfinite(value)) onnx_unsupported(c, "padding with %g", value);

@@ -99,7 +99,7 @@ static onnx_flow divided(onnx_context *c, onnx_flow sum, const double *count, in
 /* The mean over a dilated window, one axis after the other: the sum of one slice for each element of the window. */
 static onnx_flow dilated_mean(onnx_context *c, onnx_flow image, const onnx_window *window, bool count_padding)
 {
-    enum { MOST = 256, MOST_WINDOWS = 1 << 16 };
+    enum { MOST = 256, MOST_WINDOWS = 1 << 13 };
     for (int d = 0; d < 2 && onnx_ok(c); d++) {
         int from = HEIGHT + d;
         int64_t in = image.shape.dim[2 + d], windows = onnx_window_count(c, window, from, in);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "framework/formats/onnx/model_from_onnx.h"
+#include "framework/formats/text.h"
 
 static const char *keep(sdlf_onnx_report *report, const char *text)
 {
@@ -76,8 +77,8 @@ sdlf_status onnx_report_node(onnx_import *import, const onnx_context *c, sdlf_st
     if (status != SDLF_OK) {
         node->reason = keep(report, sdlf_error_message());
         report->failed_count++;
-        onnx_report_failure(report,
-                            sdlf_fail_context(status, "%s: node %d (%s)", import->file->path, c->position, node->type));
+        onnx_report_failure(report, sdlf_fail_context(status, "%s: node %d (%s)", import->file->path, c->position,
+                                                      text_show(node->type).text));
     }
     const onnx_value *value = c->output != NULL && c->output_count > 0 ? c->output[0] : NULL;
     if (value != NULL && value->kind != ONNX_UNMADE) {

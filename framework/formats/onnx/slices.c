@@ -62,10 +62,11 @@ static void give_ranges(onnx_context *c, int output, const ranges *range)
     int64_t step[SDLF_MAX_RANK], first = 0;
     for (int i = 0; i < shape.rank; i++) taken.dim[i] = range->count[i];
     if (onnx_is_constant(c, 0)) {
+        bool empty = sdlf_shape_count(taken) == 0; /* then nothing is picked, and the steps may be anything */
         onnx_steps(shape, step);
         for (int i = 0; i < shape.rank; i++) {
-            first += range->count[i] > 0 ? range->start[i] * step[i] : 0;
-            step[i] *= range->step[i];
+            first += empty ? 0 : range->start[i] * step[i];
+            step[i] = empty || range->count[i] < 2 ? 0 : step[i] * range->step[i];
         }
         onnx_tensor tensor = onnx_pick(c, onnx_known(c, 0), taken, first, step);
         onnx_give_constant(c, output, &tensor);
