@@ -143,14 +143,15 @@ bool plan_output_is_updated(const sdlf_operation *operation, int i)
     return type->out[i].updated;
 }
 
+/* These are asked of every step for every buffer, so that the cheap question comes first: operands that are absent have buffer 0. */
 bool plan_step_reads(const plan_step *step, int buffer)
 {
     const sdlf_operation *op = &step->operation;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
-        if (sdlf_tensor_present(&op->in[i]) && op->in[i].buffer == buffer) return true;
+        if (op->in[i].buffer == buffer && sdlf_tensor_present(&op->in[i])) return true;
     }
     for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
-        if (sdlf_tensor_present(&op->out[i]) && op->out[i].buffer == buffer && plan_output_is_updated(op, i))
+        if (op->out[i].buffer == buffer && sdlf_tensor_present(&op->out[i]) && plan_output_is_updated(op, i))
             return true;
     }
     return false;
@@ -160,7 +161,7 @@ bool plan_step_writes(const plan_step *step, int buffer)
 {
     const sdlf_operation *op = &step->operation;
     for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
-        if (sdlf_tensor_present(&op->out[i]) && op->out[i].buffer == buffer) return true;
+        if (op->out[i].buffer == buffer && sdlf_tensor_present(&op->out[i])) return true;
     }
     return false;
 }
