@@ -281,9 +281,56 @@ def schedules():
     ]
 
 
+# ---- graph convolutions ----
+
+
+def gcn_case(name, edges, nodes, undirected, loops, normalization, masked):
+    """Two graph convolutions over an edge list, their matrix made densely from it: log-softmax, the mean loss over the masked
+    nodes, and the gradients of both weights and biases."""
+    generator = torch.Generator().manual_seed(len(edges))
+    inputs, hidden, classes = 5, 4, 3
+    b = torch.zeros(nodes, nodes)
+    for start, end in edges:
+        b[start, end] = 1
+        if undirected:
+            b[end, start] = 1
+    if loops:
+        b.fill_diagonal_(1)
+    degree = b.sum(1)
+    inverse = torch.where(degree > 0, 1 / degree, torch.zeros(nodes))
+    root = inverse.sqrt()
+    matrix = {"none": b, "row": inverse[:, None] * b, "symmetric": root[:, None] * b * root[None, :]}[normalization]
+    x = draw(generator, nodes, inputs)
+    p = {key: (4 * draw(generator, *shape)).requires_grad_() for key, shape in (
+        ("graph_conv.weight", (inputs, hidden)), ("graph_conv.bias", (hidden,)), ("graph_conv_2.weight", (hidden, classes)), ("graph_conv_2.bias", (classes,)))}
+    h = F.relu(matrix @ (x @ p["graph_conv.weight"]) + p["graph_conv.bias"])
+    y = matrix @ (h @ p["graph_conv_2.weight"]) + p["graph_conv_2.bias"]
+    labels = torch.randint(0, classes, (nodes,), generator=generator)
+    loss = F.cross_entropy(y[masked], labels[masked])
+    loss.backward()
+    return {"name": name, "edges": "".join(f"{start} {end}\n" for start, end in edges), "nodes": nodes, "undirected": undirected,
+            "loops": loops, "normalization": normalization, "matrix": numbers(matrix), "x": numbers(x), "masked": masked,
+            "labels": labels.tolist(), "parameters": {key: numbers(value) for key, value in p.items()},
+            "output": numbers(F.log_softmax(y, 1)), "loss": float(f"{loss.item():.8g}"),
+            "gradients": {key: numbers(value.grad) for key, value in p.items()}}
+
+
+def gcns():
+    # node 0 is a hub, 7 is isolated, 5 has no arc of its own; an edge twice, one both ways, a loop
+    edges = [(0, n) for n in range(1, 6)] + [(1, 2), (2, 1), (3, 3), (4, 2), (4, 2), (6, 0)]
+    return [
+        gcn_case("undirected, symmetric", edges, 8, True, True, "symmetric", [0, 3, 7]),
+        gcn_case("undirected, symmetric, no loops", edges, 8, True, False, "symmetric", [1, 2, 5]),
+        gcn_case("directed, mean", edges, 8, False, True, "row", [0, 1, 6]),
+        gcn_case("directed, mean, no loops", edges, 8, False, False, "row", [0, 5, 6, 7]),
+        gcn_case("directed, symmetric", edges, 8, False, True, "symmetric", [2, 4]),
+        gcn_case("directed, plain", edges, 8, False, False, "none", [0, 1, 2, 3, 4, 5, 6, 7]),
+    ]
+
+
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..", "tests", "fixtures")
-    for name, cases in (("layers", layers()), ("optimizers", optimizers()), ("schedules", schedules())):
+    for name, cases in (("layers", layers()), ("optimizers", optimizers()), ("schedules", schedules()), ("gcn", gcns())):
         path = os.path.join(folder, f"torch_{name}.json")
         with open(path, "w", encoding="utf-8") as file:
             file.write('{"made_by": "scripts/make-torch-fixtures.py", "torch": "%s", "cases": [\n' % torch.__version__)
