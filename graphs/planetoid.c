@@ -1,4 +1,4 @@
-/* planetoid:DIR: a citation graph as six text files, in which # begins a comment line:
+/* planetoid:DIR: a citation graph as six text files, in which # begins a comment line (scripts/convert-citations.py makes them):
  *
  *     edges.txt     an undirected edge list, node numbers from 0
  *     features.txt  a line a node: COLUMN:VALUE of its features that are not zero, columns from 0
