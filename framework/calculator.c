@@ -84,6 +84,7 @@ bool sdlf_calculator_supports(const sdlf_calculator *calculator, const sdlf_oper
 {
     const sdlf_kernel_slot *slot = slot_of(calculator, operation);
     if (!slot || !has_algorithm(slot, operation->algorithm)) return false;
+    if (!slot->channels_last && sdlf_operation_is_channels_last(operation)) return false;
     return !slot->supports || slot->supports(calculator, operation);
 }
 
@@ -91,6 +92,12 @@ int64_t sdlf_calculator_workspace(const sdlf_calculator *calculator, const sdlf_
 {
     const sdlf_kernel_slot *slot = slot_of(calculator, operation);
     return slot && slot->workspace ? slot->workspace(calculator, operation) : 0;
+}
+
+int64_t sdlf_calculator_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_kernel_slot *slot = slot_of(calculator, operation);
+    return slot && slot->prepared ? slot->prepared(calculator, operation) : 0;
 }
 
 const char *sdlf_calculator_algorithm(const sdlf_calculator *calculator, const sdlf_operation *operation)

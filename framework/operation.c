@@ -67,9 +67,10 @@ const sdlf_operation_class *sdlf_operation_class_of(sdlf_operation_kind kind)
     return (unsigned)kind < SDLF_OPERATION_COUNT ? classes[kind] : NULL;
 }
 
-/* Operands: `declared` is the class's list (it ends with a NULL name), `found` the operation's. */
+/* Operands: `declared` is the class's list (it ends with a NULL name), `found` the operation's. Where a bit of any_strides or
+ * channels_last is set, strides may be any, or these. */
 static sdlf_status check_operands(const char *operation, const sdlf_operand *declared, const sdlf_tensor *found,
-                                  int limit, unsigned any_strides)
+                                  int limit, unsigned any_strides, unsigned channels_last)
 {
     bool past_end = false;
     for (int i = 0; i < limit; i++) {
@@ -97,22 +98,37 @@ static sdlf_status check_operands(const char *operation, const sdlf_operand *dec
             return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' of shape %s has a negative side or is too large",
                              operation, declared[i].name, sdlf_shape_print(found[i].shape).text);
         }
-        if (!(any_strides >> i & 1) && !sdlf_tensor_is_contiguous(&found[i])) {
-            return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' of shape %s has gaps or another order than row-major",
-                             operation, declared[i].name, sdlf_shape_print(found[i].shape).text);
+        bool last = channels_last >> i & 1;
+        if (any_strides >> i & 1) continue;
+        if (last ? !sdlf_tensor_is_channels_last(&found[i]) : !sdlf_tensor_is_contiguous(&found[i])) {
+            return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' of shape %s has gaps or another order than %s",
+                             operation, declared[i].name, sdlf_shape_print(found[i].shape).text,
+                             last ? "channels last, which another operand has" : "row-major");
         }
     }
     return SDLF_OK;
+}
+
+bool sdlf_operation_is_channels_last(const sdlf_operation *operation)
+{
+    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    for (int i = 0; type != NULL && i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+        const sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
+        if (!(type->channels_last >> i & 1) || !sdlf_tensor_present(operand)) continue;
+        if (sdlf_tensor_is_channels_last(operand) && !sdlf_tensor_is_contiguous(operand)) return true;
+    }
+    return false;
 }
 
 sdlf_status sdlf_operation_check(const sdlf_operation *operation)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
     if (!type) return sdlf_fail(SDLF_ERROR_ARGUMENT, "%d is no kind of operation", (int)operation->kind);
-    sdlf_status status = check_operands(type->name, type->in, operation->in, SDLF_MAX_INPUTS, type->any_strides);
+    unsigned any = type->any_strides, last = sdlf_operation_is_channels_last(operation) ? type->channels_last : 0;
+    sdlf_status status = check_operands(type->name, type->in, operation->in, SDLF_MAX_INPUTS, any, last);
     if (status == SDLF_OK) {
-        status = check_operands(type->name, type->out, operation->out, SDLF_MAX_OUTPUTS,
-                                type->any_strides >> SDLF_MAX_INPUTS);
+        status = check_operands(type->name, type->out, operation->out, SDLF_MAX_OUTPUTS, any >> SDLF_MAX_INPUTS,
+                                last >> SDLF_MAX_INPUTS);
     }
     if (status != SDLF_OK) return status;
     return sdlf_fail_context(type->check(operation), "%s", type->name);

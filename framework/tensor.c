@@ -187,6 +187,33 @@ sdlf_tensor sdlf_tensor_transpose(sdlf_tensor tensor, int axis_a, int axis_b)
     return tensor;
 }
 
+/* The axes of (N,C,H,W) from the innermost one out, channels last. */
+static const int innermost_first[4] = {1, 3, 2, 0};
+
+bool sdlf_tensor_is_channels_last(const sdlf_tensor *tensor)
+{
+    if (tensor->layout == SDLF_CSR || tensor->shape.rank != 4) return false;
+    if (sdlf_tensor_count(tensor) == 0) return true;
+    int64_t stride = 1;
+    for (int i = 0; i < 4; i++) {
+        int axis = innermost_first[i];
+        if (tensor->shape.dim[axis] != 1 && tensor->stride[axis] != stride) return false;
+        stride *= tensor->shape.dim[axis];
+    }
+    return true;
+}
+
+sdlf_tensor sdlf_tensor_channels_last(sdlf_tensor tensor)
+{
+    assert(tensor.layout == SDLF_DENSE && tensor.shape.rank == 4);
+    int64_t stride = 1;
+    for (int i = 0; i < 4; i++) {
+        tensor.stride[innermost_first[i]] = stride;
+        if (tensor.shape.dim[innermost_first[i]] > 0) stride *= tensor.shape.dim[innermost_first[i]];
+    }
+    return tensor;
+}
+
 sdlf_tensor sdlf_tensor_broadcast(sdlf_tensor tensor, sdlf_shape shape)
 {
     int missing = shape.rank - tensor.shape.rank;

@@ -1,8 +1,9 @@
 /* The ways to a convolution: names, notes and work. The kernels are kernels/conv2d*.c, im2col*.c, direct*.c, winograd*.c.
  *
  * "auto" takes a depthwise kernel (a part of "direct") where each filter reads one channel, else "direct" where images are
- * small and filters fill vectors, else "im2col". It never takes what runs on request: the naive one is there to be compared
- * with, and Winograd's rounding errors are larger than those of the others (docs/convolution.md). */
+ * small and filters fill vectors, else "im2col"; activations that are channels last go to "implicit-gemm". It never takes what
+ * runs on request: the naive one is there to be compared with, and Winograd's rounding errors are larger than those of the
+ * others (docs/convolution.md). */
 #include "calculators/cpu/conv2d_algorithms.h"
 
 const char *const cpu_conv2d_algorithms[] = {
@@ -10,6 +11,7 @@ const char *const cpu_conv2d_algorithms[] = {
     [CPU_CONV2D_NAIVE] = "naive",
     [CPU_CONV2D_IM2COL] = "im2col",
     [CPU_CONV2D_DIRECT] = "direct",
+    [CPU_CONV2D_IMPLICIT] = "implicit-gemm",
     [CPU_CONV2D_WINOGRAD_2] = "winograd-2x2",
     [CPU_CONV2D_WINOGRAD_4] = "winograd-4x4",
     [CPU_CONV2D_ALGORITHMS] = NULL,
@@ -24,6 +26,8 @@ const sdlf_algorithm_note cpu_conv2d_notes[CPU_CONV2D_ALGORITHMS] = {
     [CPU_CONV2D_DIRECT] =
         {.summary = "images laid out by channels, vectors over filters; planes where filters read one channel",
          .takes = "small images, stride 1, one group; or filters of one channel"},
+    [CPU_CONV2D_IMPLICIT] = {.summary = "a product of rows read where they lie; all channels where filters read one",
+                             .takes = "activations that are channels last, as plans for inference lay them out"},
     [CPU_CONV2D_WINOGRAD_2] = {.summary = "tiles of 2x2 outputs, 16 multiplications for 36",
                                .takes = winograd_takes,
                                .on_request = true},

@@ -115,6 +115,17 @@ static int64_t workspace(const sdlf_calculator *calculator, const sdlf_operation
     return kernel && kernel->workspace ? kernel->workspace(calculator, operation) : 0;
 }
 
+static int64_t prepared(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_kernel_slot *kernel = find_kernel(calculator, operation);
+    return kernel && kernel->prepared ? kernel->prepared(calculator, operation) : 0;
+}
+
+static sdlf_status prepare(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    return find_kernel(calculator, operation)->prepare(calculator, operation);
+}
+
 /* gather_batch computes in the type of y; where that is of integers, rows are moved as they are. */
 static sdlf_status run_gather(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
@@ -171,18 +182,25 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                                          .workspace = workspace,
                                          .algorithms = cpu_conv2d_algorithms,
                                          .notes = cpu_conv2d_notes,
-                                         .work = cpu_conv2d_work},
+                                         .work = cpu_conv2d_work,
+                                         .channels_last = true,
+                                         .likes_channels_last = true,
+                                         .prepared = prepared,
+                                         .prepare = prepare},
                 [SDLF_CONV2D_BACKWARD_INPUT] =
                     {.run = run, .supports = supports, .workspace = workspace, .algorithms = cpu_conv2d_algorithms},
                 [SDLF_CONV2D_BACKWARD_WEIGHTS] =
                     {.run = run, .supports = supports, .workspace = workspace, .algorithms = cpu_conv2d_algorithms},
                 [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-                [SDLF_MAX_POOL2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_MAX_POOL2D_FORWARD] =
+                    {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
                 [SDLF_MAX_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-                [SDLF_AVG_POOL2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_AVG_POOL2D_FORWARD] =
+                    {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
                 [SDLF_AVG_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
-                [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_GLOBAL_AVG_POOL2D_FORWARD] =
+                    {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
                 [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_ACTIVATION_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_ACTIVATION_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},

@@ -33,10 +33,10 @@ sdlf_status avg_pool2d_forward_reference(sdlf_calculator *calculator, const sdlf
                     for (int64_t s = 0; s < window->size[1]; s++) {
                         int64_t h = window_input(window, 0, p, r), w = window_input(window, 1, q, s);
                         if (!inside(x, h, w)) continue;
-                        sum += get(x, at4(x, 0, plane, h, w));
+                        sum += get(x, at_plane(x, plane, h, w));
                     }
                 }
-                put(y, at4(y, 0, plane, p, q), sum / divisor(operation, x, p, q));
+                put(y, at_plane(y, plane, p, q), sum / divisor(operation, x, p, q));
             }
         }
     }
@@ -58,10 +58,10 @@ sdlf_status avg_pool2d_backward_reference(sdlf_calculator *calculator, const sdl
                         int64_t p = window_output(window, 0, h, r, dy->shape.dim[2]);
                         int64_t q = window_output(window, 1, w, s, dy->shape.dim[3]);
                         if (p < 0 || q < 0) continue;
-                        sum += get(dy, at4(dy, 0, plane, p, q)) / divisor(operation, dx, p, q);
+                        sum += get(dy, at_plane(dy, plane, p, q)) / divisor(operation, dx, p, q);
                     }
                 }
-                put(dx, at4(dx, 0, plane, h, w), sum);
+                put(dx, at_plane(dx, plane, h, w), sum);
             }
         }
     }
@@ -73,11 +73,11 @@ sdlf_status global_avg_pool2d_forward_reference(sdlf_calculator *calculator, con
 {
     (void)calculator;
     const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
-    int64_t area = x->shape.dim[2] * x->shape.dim[3], planes = sdlf_tensor_count(y);
+    int64_t width = x->shape.dim[3], area = x->shape.dim[2] * width, planes = sdlf_tensor_count(y);
     for (int64_t plane = 0; plane < planes; plane++) {
         double sum = 0;
-        for (int64_t i = 0; i < area; i++) sum += get(x, plane * area + i);
-        put(y, plane, sum / (double)area);
+        for (int64_t i = 0; i < area; i++) sum += get(x, at_plane(x, plane, i / width, i % width));
+        put(y, at_plane(y, plane, 0, 0), sum / (double)area);
     }
     return SDLF_OK;
 }

@@ -31,7 +31,7 @@ sdlf_status conv2d_forward_reference(sdlf_calculator *calculator, const sdlf_ope
                     }
                     int64_t e = at4(y, n, k, p, q);
                     if (sdlf_tensor_present(bias)) sum += get(bias, k);
-                    if (sdlf_tensor_present(residual)) sum += get(residual, e);
+                    if (sdlf_tensor_present(residual)) sum += get(residual, at4(residual, n, k, p, q));
                     put(y, e, activate_reference(&operation->conv2d.activation, sum));
                 }
             }

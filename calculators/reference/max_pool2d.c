@@ -20,11 +20,11 @@ sdlf_status max_pool2d_forward_reference(sdlf_calculator *calculator, const sdlf
                     for (int64_t s = 0; s < window->size[1]; s++) {
                         int64_t h = window_input(window, 0, p, r), w = window_input(window, 1, q, s);
                         if (!inside(x, h, w)) continue;
-                        double value = get(x, at4(x, 0, plane, h, w));
+                        double value = get(x, at_plane(x, plane, h, w));
                         if (value > largest || isnan(value)) largest = value;
                     }
                 }
-                put(y, at4(y, 0, plane, p, q), largest);
+                put(y, at_plane(y, plane, p, q), largest);
             }
         }
     }
@@ -41,13 +41,13 @@ static double share(const sdlf_operation *operation, int64_t plane, int64_t p, i
 {
     const sdlf_tensor *x = &operation->in[0], *y = &operation->in[1];
     const sdlf_window2d *window = &operation->pool2d.window;
-    double largest = get(y, at4(y, 0, plane, p, q));
-    if (!attains(get(x, at4(x, 0, plane, h, w)), largest)) return 0;
+    double largest = get(y, at_plane(y, plane, p, q));
+    if (!attains(get(x, at_plane(x, plane, h, w)), largest)) return 0;
     int ties = 0;
     for (int64_t r = 0; r < window->size[0]; r++) {
         for (int64_t s = 0; s < window->size[1]; s++) {
             int64_t row = window_input(window, 0, p, r), column = window_input(window, 1, q, s);
-            if (!inside(x, row, column) || !attains(get(x, at4(x, 0, plane, row, column)), largest)) continue;
+            if (!inside(x, row, column) || !attains(get(x, at_plane(x, plane, row, column)), largest)) continue;
             if (operation->pool2d.ties == SDLF_TIES_FIRST) return row == h && column == w ? 1 : 0;
             ties++;
         }
@@ -71,10 +71,10 @@ sdlf_status max_pool2d_backward_reference(sdlf_calculator *calculator, const sdl
                         int64_t p = window_output(window, 0, h, r, dy->shape.dim[2]);
                         int64_t q = window_output(window, 1, w, s, dy->shape.dim[3]);
                         if (p < 0 || q < 0) continue;
-                        sum += get(dy, at4(dy, 0, plane, p, q)) * share(operation, plane, p, q, h, w);
+                        sum += get(dy, at_plane(dy, plane, p, q)) * share(operation, plane, p, q, h, w);
                     }
                 }
-                put(dx, at4(dx, 0, plane, h, w), sum);
+                put(dx, at_plane(dx, plane, h, w), sum);
             }
         }
     }

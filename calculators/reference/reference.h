@@ -53,11 +53,17 @@ static inline void put(const sdlf_tensor *tensor, int64_t i, double value)
     }
 }
 
-/* Element (a, b, c, d) of a tensor with four dimensions. */
+/* Element (a, b, c, d) of a tensor with four dimensions, by its strides. */
 static inline int64_t at4(const sdlf_tensor *tensor, int64_t a, int64_t b, int64_t c, int64_t d)
 {
-    const int64_t *dim = tensor->shape.dim;
-    return ((a * dim[1] + b) * dim[2] + c) * dim[3] + d;
+    const int64_t *stride = tensor->stride;
+    return a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3];
+}
+
+/* Element (h, w) of plane number `plane`, channels of an image counted before images. */
+static inline int64_t at_plane(const sdlf_tensor *tensor, int64_t plane, int64_t h, int64_t w)
+{
+    return at4(tensor, plane / tensor->shape.dim[1], plane % tensor->shape.dim[1], h, w);
 }
 
 /* Does (h, w) lie inside the image, or in the padding around it? */

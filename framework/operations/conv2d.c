@@ -54,6 +54,7 @@ const sdlf_operation_class sdlf_conv2d_forward_operation = {
     .in = {{.name = "x"}, {.name = "w"}, {.name = "bias", .optional = true}, {.name = "residual", .optional = true}},
     .out = {{.name = "y"}},
     .may_alias = 1u << 3,
+    .channels_last = 1u << 0 | 1u << 3 | 1u << SDLF_MAX_INPUTS,
     .check = check_conv2d_forward,
     .flops = conv2d_forward_flops,
 };

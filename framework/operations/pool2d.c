@@ -49,6 +49,7 @@ const sdlf_operation_class sdlf_max_pool2d_forward_operation = {
     .name = "max_pool2d_forward",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
+    .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_max_pool2d_forward,
     .flops = flops_of_output,
 };
@@ -95,6 +96,7 @@ const sdlf_operation_class sdlf_avg_pool2d_forward_operation = {
     .name = "avg_pool2d_forward",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
+    .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_avg_pool2d_forward,
     .flops = flops_of_output,
 };
@@ -140,6 +142,7 @@ const sdlf_operation_class sdlf_global_avg_pool2d_forward_operation = {
     .name = "global_avg_pool2d_forward",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
+    .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_global_forward,
     .flops = global_forward_flops,
 };

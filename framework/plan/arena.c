@@ -25,12 +25,26 @@ static sdlf_status add_workspace(sdlf_plan *plan, sdlf_calculator *calculator, s
     return SDLF_OK;
 }
 
+/* Inference: weights that no step changes are made ready once, where their calculator wants that. */
+static sdlf_status add_prepared(sdlf_plan *plan, sdlf_calculator *calculator, sdlf_operation *operation)
+{
+    bool constant = sdlf_tensor_present(&operation->in[1]) && plan->buffers[operation->in[1].buffer].constant;
+    if (plan->options.mode != SDLF_INFER || !constant) return SDLF_OK;
+    int64_t bytes = sdlf_calculator_prepared(calculator, operation);
+    if (bytes <= 0) return SDLF_OK;
+    sdlf_status status = plan_new_tensor(plan, BUFFER_PREPARED, SDLF_UINT8, sdlf_shape(bytes), &operation->prepared);
+    if (status == SDLF_OK) plan->buffers[operation->prepared.buffer].space = plan_space_of(plan, calculator);
+    return status;
+}
+
 static sdlf_status add_workspaces(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         plan_step *step = &plan->steps[i];
-        if (step->phase != SDLF_PHASE_COPY) status = add_workspace(plan, step->calculator, &step->operation);
+        if (step->phase == SDLF_PHASE_COPY) continue;
+        status = add_prepared(plan, step->calculator, &step->operation);
+        if (status == SDLF_OK) status = add_workspace(plan, step->calculator, &step->operation);
     }
     plan_feed *feed = &plan->feed;
     if (status == SDLF_OK && feed->present && plan_holds_data(plan))
@@ -53,6 +67,7 @@ static void find_lifetimes(sdlf_plan *plan)
         for (int j = 0; j < SDLF_MAX_INPUTS; j++) use(plan, &op->in[j], i);
         for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) use(plan, &op->out[j], i);
         use(plan, &op->workspace, i);
+        use(plan, &op->prepared, i);
     }
     use(plan, &plan->feed.shuffle.workspace, 0); /* before the first step, when nothing lives that may be overwritten */
     for (int i = 1; i < plan->buffer_count; i++) {

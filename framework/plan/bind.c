@@ -71,6 +71,7 @@ static void bind_operation(const sdlf_plan *plan, sdlf_operation *op)
         if (sdlf_tensor_present(&op->out[j])) op->out[j] = plan_bound(plan, op->out[j]);
     }
     if (sdlf_tensor_present(&op->workspace)) op->workspace = plan_bound(plan, op->workspace);
+    if (sdlf_tensor_present(&op->prepared)) op->prepared = plan_bound(plan, op->prepared);
 }
 
 static void bind_steps(sdlf_plan *plan)
@@ -219,9 +220,21 @@ static sdlf_status with_staging(sdlf_plan *plan, bool load)
     return status;
 }
 
+static sdlf_status prepare_weights(sdlf_plan *plan)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
+        const plan_step *step = &plan->steps[i];
+        if (!sdlf_tensor_present(&step->operation.prepared)) continue;
+        status = step->calculator->type->kernel[step->operation.kind].prepare(step->calculator, &step->operation);
+    }
+    return status;
+}
+
 sdlf_status sdlf_plan_load_parameters(sdlf_plan *plan)
 {
-    return with_staging(plan, true);
+    sdlf_status status = with_staging(plan, true);
+    return status == SDLF_OK ? prepare_weights(plan) : status;
 }
 
 sdlf_status sdlf_plan_store_parameters(sdlf_plan *plan)

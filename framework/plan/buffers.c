@@ -192,7 +192,7 @@ int plan_next_reader(const sdlf_plan *plan, int buffer, int after)
 
 bool plan_covers_buffer(const sdlf_plan *plan, const sdlf_tensor *tensor)
 {
-    return tensor->offset == 0 && sdlf_tensor_is_contiguous(tensor) &&
+    return tensor->offset == 0 && (sdlf_tensor_is_contiguous(tensor) || sdlf_tensor_is_channels_last(tensor)) &&
            sdlf_tensor_bytes(tensor) == plan->buffers[tensor->buffer].bytes;
 }
 

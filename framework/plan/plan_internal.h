@@ -3,6 +3,7 @@
  *   graph    nodes with shapes, calculators; dead and idle layers gone              plan_build_graph
  *   lower    layers describe their operations: a straight list of steps             plan_lower
  *   fuse     neighbouring steps become one where a calculator can                   plan_fuse
+ *   layouts  activations channels last, for inference where that is faster      plan_choose_layouts
  *   choose   algorithms by measurement, if asked for                            plan_choose
  *   place    copies between memory spaces                                           plan_place
  *   arena    one offset for every buffer, by lifetime                               plan_lay_out
@@ -29,6 +30,7 @@ typedef enum buffer_kind {
     BUFFER_STATE,     /* an optimiser state */
     BUFFER_DATA,      /* a feed's samples or labels, or a constant input: as constant as parameters in inference */
     BUFFER_DERIVED,   /* computed from parameters when they are loaded (folded batch normalisation) */
+    BUFFER_PREPARED,  /* weights in the form that a calculator made ready, when they are loaded */
 } buffer_kind;
 
 typedef enum plan_control { CONTROL_STEP, CONTROL_RATE, CONTROL_ONE, CONTROL_COUNT } plan_control;
@@ -197,6 +199,7 @@ sdlf_status plan_add_loss(sdlf_plan *plan); /* part of the graph pass */
 sdlf_status plan_lower(sdlf_plan *plan);
 sdlf_status plan_fuse(sdlf_plan *plan);
 sdlf_status plan_check_support(sdlf_plan *plan);
+sdlf_status plan_choose_layouts(sdlf_plan *plan);
 sdlf_status plan_choose(sdlf_plan *plan);
 sdlf_status plan_place(sdlf_plan *plan);
 sdlf_status plan_lay_out(sdlf_plan *plan);

@@ -38,7 +38,9 @@ static sdlf_status take_operands(sdlf_calculator *calculator, sdlf_operation *op
         if (!sdlf_tensor_present(tensor)) continue;
         sdlf_status status = calculator->type->allocate(calculator, sdlf_tensor_bytes(tensor), &memory[i]);
         if (status != SDLF_OK) return status;
+        bool last = sdlf_tensor_is_channels_last(tensor) && !sdlf_tensor_is_contiguous(tensor);
         *tensor = sdlf_tensor_view(tensor->dtype, tensor->shape, memory[i]);
+        if (last) *tensor = sdlf_tensor_channels_last(*tensor);
         status = fill(calculator, *tensor, i);
         if (status != SDLF_OK) return status;
     }

@@ -56,11 +56,11 @@ static kernel_case conv2d(sdlf_operation_kind kind, const geometry *g)
     return made;
 }
 
-static void forward(kernel_sink *sink, const geometry *g, sdlf_dtype t, bool bias, bool residual, int activation)
+static void forward_of(kernel_sink *sink, const geometry *g, operands o, const char *layout, bool bias, bool residual,
+                       int activation)
 {
-    operands o = operands_of(g, t);
     char text[64];
-    snprintf(text, sizeof text, "%s%s%s", bias ? " bias" : "", residual ? " residual" : "",
+    snprintf(text, sizeof text, "%s%s%s%s", layout, bias ? " bias" : "", residual ? " residual" : "",
              kernel_activation_name[activation]);
     kernel_case made = conv2d(SDLF_CONV2D_FORWARD, g);
     made.operation.in[0] = o.x;
@@ -75,6 +75,15 @@ static void forward(kernel_sink *sink, const geometry *g, sdlf_dtype t, bool bia
     made.aliased = true;
     made.alias = 3;
     emit(sink, &made, g, text);
+}
+
+static void forward(kernel_sink *sink, const geometry *g, sdlf_dtype t, bool bias, bool residual, int activation)
+{
+    operands o = operands_of(g, t);
+    forward_of(sink, g, o, "", bias, residual, activation);
+    o.x = sdlf_tensor_channels_last(o.x);
+    o.y = sdlf_tensor_channels_last(o.y);
+    forward_of(sink, g, o, " channels last", bias, residual, activation);
 }
 
 static void backward(kernel_sink *sink, const geometry *g, sdlf_dtype t)
@@ -127,6 +136,10 @@ static const geometry geometries[] = {
     {1, 2, 40, 43, 3, {11, 9}, {1, 2}, {3, 4}, {5, 5}, {5, 5}, 1},  /* a large dilated window */
     {1, 2, 33, 20, 3, {17, 15}, {2, 1}, {1, 1}, {8, 7}, {8, 7}, 1}, /* 32 rows and columns */
     {2, 3, 9, 9, 4, {3, 3}, {1, 1}, {1, 1}, {5, 4}, {4, 5}, 1},     /* more padding than window */
+    {1, 3, 23, 21, 70, {7, 7}, {2, 2}, {1, 1}, {3, 3}, {3, 3}, 1},  /* a first layer of many filters */
+    {2, 48, 9, 17, 48, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 48}, /* depthwise, strips of columns */
+    {1, 20, 9, 15, 20, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, 20}, /* the same, strides, channels left over */
+    {2, 130, 1, 1, 70, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},  /* one pixel */
     {1, 5, 3, 3, 2, {3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},     /* one output of 3x3 */
     {3, 2, 6, 131, 3, {3, 3}, {1, 1}, {1, 1}, {1, 0}, {0, 1}, 1},   /* a wide image */
     {2, 530, 3, 5, 9, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* more channels than a product takes at once */

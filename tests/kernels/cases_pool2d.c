@@ -23,6 +23,7 @@ static const geometry geometries[] = {
     {2, 3, 5, 6, {{5, 6}, {1, 1}, {1, 1}, {0, 0}, {0, 0}}, false},   /* one window */
     {1, 2, 3, 3, {{7, 7}, {1, 1}, {1, 1}, {3, 3}, {3, 3}}, false},   /* larger than the input */
     {1, 2, 4, 4, {{2, 2}, {2, 2}, {1, 1}, {2, 2}, {2, 2}}, true},
+    {2, 67, 7, 5, {{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}}, false}, /* many channels */
 };
 
 static kernel_case pool(sdlf_operation_kind kind, const geometry *g)
@@ -88,6 +89,8 @@ static void global_pool(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
     kernel_case made = {.operation = {.kind = SDLF_GLOBAL_AVG_POOL2D_FORWARD, .in = {x}, .out = {y}}};
     made.tolerance = 16; /* the sum's errors are divided by the count too */
     kernel_emit(sink, &made, "%s", sdlf_shape_print(shape).text);
+    made.operation.in[0] = sdlf_tensor_channels_last(x);
+    kernel_emit(sink, &made, "%s channels last", sdlf_shape_print(shape).text);
     made.operation.kind = SDLF_GLOBAL_AVG_POOL2D_BACKWARD;
     made.operation.in[0] = y;
     made.operation.out[0] = x;
@@ -96,12 +99,32 @@ static void global_pool(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
     kernel_emit(sink, &made, "%s", sdlf_shape_print(shape).text);
 }
 
+/* The forward kinds once more, channels last: the text at the end of their names says so. */
+static void last_of(kernel_sink *sink, const geometry *g, sdlf_tensor x, sdlf_tensor y)
+{
+    kernel_case made = pool(SDLF_AVG_POOL2D_FORWARD, g);
+    made.operation.in[0] = sdlf_tensor_channels_last(x);
+    made.operation.out[0] = sdlf_tensor_channels_last(y);
+    made.tolerance = g->window.size[0] * g->window.size[1] + 4;
+    made.operation.pool2d.count_padding = true;
+    emit(sink, &made, g, " count padding channels last");
+    if (g->may_be_empty) return;
+    made.operation.pool2d.count_padding = false;
+    emit(sink, &made, g, " channels last");
+    made.operation.kind = SDLF_MAX_POOL2D_FORWARD;
+    made.tolerance = 0;
+    emit(sink, &made, g, " channels last");
+    made.in[0].values = VALUES_GRID_NAN;
+    emit(sink, &made, g, " with NaN channels last");
+}
+
 static void all_of(kernel_sink *sink, const geometry *g, sdlf_dtype t)
 {
     int64_t p = sdlf_window2d_output(&g->window, 0, g->h), q = sdlf_window2d_output(&g->window, 1, g->w);
     sdlf_tensor x = kernel_tensor(t, sdlf_shape(g->n, g->c, g->h, g->w)),
                 y = kernel_tensor(t, sdlf_shape(g->n, g->c, p, q));
     avg_pool(sink, g, x, y, true);
+    last_of(sink, g, x, y);
     if (g->may_be_empty) return;
     max_pool(sink, g, x, y);
     avg_pool(sink, g, x, y, false);
@@ -113,6 +136,7 @@ void pool2d_cases(kernel_sink *sink, sdlf_dtype t)
     global_pool(sink, t, sdlf_shape(1, 1, 1, 1));
     global_pool(sink, t, sdlf_shape(3, 5, 7, 7));
     global_pool(sink, t, sdlf_shape(2, 17, 1, 19));
+    global_pool(sink, t, sdlf_shape(2, 130, 5, 7));
     global_pool(sink, t, sdlf_shape(1, 3, 33, 31));
 }
 

@@ -106,10 +106,10 @@ void kernel_images_free(kernel_images *images);
 /* The case's operation over these images themselves; for calculators in host memory. */
 sdlf_operation kernel_bind(const kernel_case *made, const kernel_images *images);
 
-/* Run the case on a calculator with fresh operands between guard bytes, each `skew` elements off its alignment. Leaves
- * the outputs in `found`. Fails the test, naming `who`, where the kernel fails, touches a guard, or changes an input. */
+/* Run the case on a calculator with fresh operands between guard bytes, each `skew` elements off its alignment; with weights
+ * made ready where it wants that and `prepared` says so. Leaves the outputs in `found`. Fails the test, naming `who`, where the kernel fails, touches a guard, or changes an input. */
 void kernel_run(kernel_images *found, const kernel_case *made, const kernel_images *images, int algorithm,
-                sdlf_calculator *calculator, int skew, const char *who);
+                sdlf_calculator *calculator, int skew, bool prepared, const char *who);
 
 /* Compare outputs by the case's tolerance, or by their bits. */
 bool kernel_compare(const kernel_case *made, const kernel_images *found, const kernel_images *expected,

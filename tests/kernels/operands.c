@@ -267,10 +267,10 @@ static void collect(kernel_images *found, const kernel_case *made, const kernel_
 }
 
 void kernel_run(kernel_images *found, const kernel_case *made, const kernel_images *images, int algorithm,
-                sdlf_calculator *calculator, int skew, const char *who)
+                sdlf_calculator *calculator, int skew, bool with_prepared, const char *who)
 {
     kernel_images given = *images;
-    guarded block[OPERANDS + 1] = {{.memory = NULL}};
+    guarded block[OPERANDS + 2] = {{.memory = NULL}}; /* the workspace and prepared weights behind */
     sdlf_operation operation = made->operation;
     operation.algorithm = algorithm;
     *found = (kernel_images){.in = {NULL}};
@@ -282,6 +282,15 @@ void kernel_run(kernel_images *found, const kernel_case *made, const kernel_imag
         tensor->data = guarded_data(&block[i]);
     }
     if (made->aliased) operation.out[0].data = operation.in[made->alias].data;
+    int64_t prepared = with_prepared ? sdlf_calculator_prepared(calculator, &operation) : 0;
+    if (prepared > 0) {
+        unsigned char *poison = need(malloc((size_t)prepared));
+        memset(poison, POISON, (size_t)prepared);
+        guarded_make(&block[OPERANDS + 1], calculator, poison, prepared, 0);
+        operation.prepared = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(prepared), guarded_data(&block[OPERANDS + 1]));
+        free(poison);
+        CHECK_OK(calculator->type->kernel[operation.kind].prepare(calculator, &operation));
+    }
     int64_t bytes = sdlf_calculator_workspace(calculator, &operation);
     if (bytes > 0) {
         unsigned char *poison = need(malloc((size_t)bytes));
@@ -296,16 +305,18 @@ void kernel_run(kernel_images *found, const kernel_case *made, const kernel_imag
     if (status == SDLF_OK) status = calculator->type->synchronize(calculator);
     if (status != SDLF_OK) kernel_fail(made, who, "%s", sdlf_error_message());
     if (test_allocations() != allocations) kernel_fail(made, who, "a kernel allocates nothing, this one did");
-    for (int i = 0; i <= OPERANDS; i++) {
+    for (int i = 0; i < OPERANDS + 2; i++) {
         if (block[i].memory && !guarded_fetch(&block[i], calculator)) {
             kernel_fail(made, who, "bytes outside of %s were changed",
-                        i == OPERANDS ? "the workspace" : declared_at(&operation, i)->name);
+                        i == OPERANDS       ? "the workspace"
+                        : i == OPERANDS + 1 ? "the prepared weights"
+                                            : declared_at(&operation, i)->name);
         }
     }
     for (int i = 0; i < OPERANDS; i++) {
         if (block[i].memory) collect(found, made, images, block, i, who);
     }
-    for (int i = 0; i <= OPERANDS; i++) guarded_free(&block[i], calculator);
+    for (int i = 0; i < OPERANDS + 2; i++) guarded_free(&block[i], calculator);
 }
 
 /* ---- comparing ---- */

@@ -170,7 +170,7 @@ static void check_algorithm(machine *m, const kernel_case *made, const kernel_im
     for (int i = 0; i < THREAD_COUNTS && m->calculator[i]; i++) {
         snprintf(who, sizeof who, "%s (%s, %d threads%s%s)", m->type->name, sdlf_math_name(m->math), i + 1,
                  names ? ", " : "", names ? names[algorithm] : "");
-        kernel_run(&found, made, given, algorithm, m->calculator[i], 0, who);
+        kernel_run(&found, made, given, algorithm, m->calculator[i], 0, false, who);
         m->runs++;
         bool right = kernel_compare(made, &found, expected, who);
         if (i == 0) {
@@ -183,7 +183,15 @@ static void check_algorithm(machine *m, const kernel_case *made, const kernel_im
     kernel_images_free(&first);
     snprintf(who, sizeof who, "%s (%s, operands off their alignment%s%s)", m->type->name, sdlf_math_name(m->math),
              names ? ", " : "", names ? names[algorithm] : "");
-    kernel_run(&found, made, given, algorithm, m->calculator[m->calculator[1] ? 1 : 0], 1, who);
+    kernel_run(&found, made, given, algorithm, m->calculator[m->calculator[1] ? 1 : 0], 1, false, who);
+    kernel_compare(made, &found, expected, who);
+    kernel_images_free(&found);
+    sdlf_operation asked = kernel_bind(made, given);
+    asked.algorithm = algorithm;
+    if (sdlf_calculator_prepared(m->calculator[0], &asked) == 0) return;
+    snprintf(who, sizeof who, "%s (%s, weights made ready%s%s)", m->type->name, sdlf_math_name(m->math),
+             names ? ", " : "", names ? names[algorithm] : "");
+    kernel_run(&found, made, given, algorithm, m->calculator[0], 0, true, who);
     kernel_compare(made, &found, expected, who);
     kernel_images_free(&found);
 }
@@ -237,7 +245,7 @@ static void check_case(kernel_sink *sink, const kernel_case *made)
     kernel_images_make(&given, made, c->reference);
     kernel_case apart = *made;
     apart.aliased = false; /* what is expected is computed with every operand in a place of its own */
-    kernel_run(&expected, &apart, &given, 0, c->reference, 0, "reference");
+    kernel_run(&expected, &apart, &given, 0, c->reference, 0, false, "reference");
     for (int i = 0; i < c->machine_count; i++) check_on(&c->machines[i], made, &given, &expected);
     kernel_images_free(&expected);
     kernel_images_free(&given);

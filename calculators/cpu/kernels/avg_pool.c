@@ -4,6 +4,7 @@
  * over the columns of each window. Backward adds dy / count to each window's positions. Moves each operand once: floor,
  * bytes over bandwidth. */
 #include "calculators/cpu/kernels/kernels.h"
+#include "calculators/cpu/kernels/pool_last.h"
 
 typedef struct pool_context {
     const element *from;
@@ -83,6 +84,10 @@ int64_t avg_pool2d_forward_workspace_cpu(const sdlf_calculator *calculator, cons
 
 sdlf_status avg_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    if (sdlf_operation_is_channels_last(operation)) {
+        avg_pool_last_cpu(cpu_from(calculator), operation);
+        return SDLF_OK;
+    }
     pool_context pool = context_of(operation, &operation->in[0], &operation->out[0]);
     pool.window = operation->pool2d.window;
     pool.count_padding = operation->pool2d.count_padding;
@@ -136,6 +141,10 @@ static void global_forward_planes(void *context, int64_t index, int thread)
 
 sdlf_status global_avg_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    if (sdlf_operation_is_channels_last(operation)) {
+        global_avg_pool_last_cpu(cpu_from(calculator), operation);
+        return SDLF_OK;
+    }
     pool_context pool = context_of(operation, &operation->in[0], &operation->out[0]);
     cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), pool.planes * pool.h * pool.w,
                  global_forward_planes, &pool);

@@ -118,21 +118,30 @@ sdlf_status batch_norm2d_forward_cpu(sdlf_calculator *calculator, const sdlf_ope
     return SDLF_OK;
 }
 
-/* A task: one image and one channel, or one image and a block of channels. */
+/* Images of a task in inference: with S = 1, so many that working out the factors is a small part. */
+static int64_t infer_images(const batch_norm_context *norm)
+{
+    return norm->s == 1 ? cpu_max(1, TASK_ELEMENTS / CHANNEL_BLOCK) : 1;
+}
+
+/* A task: one image and one channel, or some images and a block of channels. */
 static void infer_channels(void *context, int64_t index, int thread)
 {
     const batch_norm_context *norm = context;
-    int64_t blocks = cpu_divide_up(norm->c, norm->block), n = index / blocks, first = index % blocks * norm->block;
-    int64_t channels = cpu_min(norm->block, norm->c - first);
+    int64_t blocks = cpu_divide_up(norm->c, norm->block), first = index % blocks * norm->block;
+    int64_t channels = cpu_min(norm->block, norm->c - first), images = infer_images(norm);
+    int64_t last = cpu_min((index / blocks + 1) * images, norm->n);
     element factor[CHANNEL_BLOCK];
     (void)thread;
     for (int64_t j = 0; j < channels; j++) {
         int64_t c = first + j;
         factor[j] = (element)((double)norm->scale[c] / sqrt((double)norm->variance[c] + norm->epsilon));
     }
-    int64_t start = (n * norm->c + first) * norm->s;
-    scale_run(norm->y + start, norm->x + start, norm->mean + first, factor, norm->shift + first, norm->s, channels);
-    activate_cpu(norm->y + start, norm->y + start, channels * norm->s, &norm->activation);
+    for (int64_t n = index / blocks * images; n < last; n++) {
+        int64_t start = (n * norm->c + first) * norm->s;
+        scale_run(norm->y + start, norm->x + start, norm->mean + first, factor, norm->shift + first, norm->s, channels);
+        activate_cpu(norm->y + start, norm->y + start, channels * norm->s, &norm->activation);
+    }
 }
 
 sdlf_status batch_norm2d_infer_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -142,7 +151,7 @@ sdlf_status batch_norm2d_infer_cpu(sdlf_calculator *calculator, const sdlf_opera
     norm.mean = input(operation, 3);
     norm.variance = input(operation, 4);
     norm.activation = operation->batch_norm.activation;
-    cpu_parallel(cpu_from(calculator), norm.n * cpu_divide_up(norm.c, norm.block),
+    cpu_parallel(cpu_from(calculator), cpu_divide_up(norm.n, infer_images(&norm)) * cpu_divide_up(norm.c, norm.block),
                  cpu_time_of_elements(norm.n * norm.c * norm.s), infer_channels, &norm);
     return SDLF_OK;
 }

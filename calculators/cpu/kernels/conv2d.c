@@ -1,5 +1,6 @@
 /* conv2d_forward, conv2d_backward_input, conv2d_backward_weights: which algorithm. Contracts: <sdlf/operation.h>. */
 #include "calculators/cpu/conv2d_algorithms.h"
+#include "calculators/cpu/kernels/conv2d_last.h"
 #include "calculators/cpu/kernels/conv2d_naive.h"
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/kernels.h"
@@ -12,10 +13,10 @@ static bool is_depthwise(const convolution *v, int algorithm)
     return (algorithm == AUTO || algorithm == DIRECT) && depthwise_takes(v);
 }
 
-/* Forward alone, and only when asked for by name. */
-static bool is_on_request(int algorithm)
+/* Only the forward pass knows them. */
+static bool is_forward_only(int algorithm)
 {
-    return algorithm == CPU_CONV2D_NAIVE || cpu_conv2d_winograd(algorithm) != 0;
+    return algorithm == CPU_CONV2D_NAIVE || algorithm == CPU_CONV2D_IMPLICIT || cpu_conv2d_winograd(algorithm) != 0;
 }
 
 static bool is_direct(const convolution *v, int algorithm)
@@ -27,7 +28,7 @@ static bool is_direct(const convolution *v, int algorithm)
 /* im2col takes everything; direct was asked for by name. */
 static bool supports(const convolution *v, int algorithm)
 {
-    if (is_on_request(algorithm)) return false;
+    if (is_forward_only(algorithm)) return false;
     return algorithm != DIRECT || direct_takes_cpu(v) || depthwise_takes(v);
 }
 
@@ -47,6 +48,7 @@ int64_t conv2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sd
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
     int winograd = cpu_conv2d_winograd(operation->algorithm);
+    if (conv2d_is_last_cpu(operation)) return conv2d_last_space_cpu(operation, &v) * (int64_t)sizeof(element);
     if (is_depthwise(&v, operation->algorithm) || operation->algorithm == CPU_CONV2D_NAIVE) return 0;
     if (winograd) return bytes_of(calculator, winograd_forward_space_cpu(&v, winograd, false));
     bool direct = is_direct(&v, operation->algorithm);
@@ -57,6 +59,7 @@ bool conv2d_forward_supports_cpu(const sdlf_calculator *calculator, const sdlf_o
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
     (void)calculator;
+    if (conv2d_is_last_cpu(operation)) return conv2d_last_supports_cpu(operation, &v);
     if (cpu_conv2d_winograd(operation->algorithm)) return winograd_takes_cpu(&v);
     return operation->algorithm == CPU_CONV2D_NAIVE || supports(&v, operation->algorithm);
 }
@@ -71,7 +74,9 @@ sdlf_status conv2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation
                                    .y = output(operation, 0),
                                    .activation = operation->conv2d.activation};
     int winograd = cpu_conv2d_winograd(operation->algorithm);
-    if (operation->algorithm == CPU_CONV2D_NAIVE) {
+    if (conv2d_is_last_cpu(operation)) {
+        conv2d_last_forward_cpu(cpu_from(calculator), operation, &forward);
+    } else if (operation->algorithm == CPU_CONV2D_NAIVE) {
         conv2d_naive_forward_cpu(cpu_from(calculator), &forward);
     } else if (winograd) {
         winograd_forward_cpu(cpu_from(calculator), &forward, winograd, NULL, operation->workspace.data);

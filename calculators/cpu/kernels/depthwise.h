@@ -13,4 +13,11 @@ void depthwise_forward_cpu(const cpu_calculator *cpu, const convolution_forward 
 /* dx, or dw, whichever is wanted. */
 void depthwise_backward_cpu(const cpu_calculator *cpu, const convolution_backward *backward);
 
+/* The forward pass of activations that are channels last, one filter a channel: can it be done here, the elements of laid out
+ * weights, laying them out. */
+bool depthwise_last_takes_cpu(const convolution *v);
+int64_t depthwise_last_packed_size_cpu(const convolution *v);
+void depthwise_last_pack_cpu(element *packed, const convolution *v, const element *w);
+void depthwise_last_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed);
+
 #endif

@@ -4,6 +4,7 @@
  * (contiguous, so vectors), then over the columns of each window. Backward, for each window: count the positions that
  * attain the maximum, then add their shares. Moves x and y once: floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/kernels.h"
+#include "calculators/cpu/kernels/pool_last.h"
 
 typedef struct pool_context {
     const element *x, *y, *dy;
@@ -111,6 +112,10 @@ int64_t max_pool2d_forward_workspace_cpu(const sdlf_calculator *calculator, cons
 sdlf_status max_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     if (sdlf_tensor_count(&operation->in[0]) == 0) return SDLF_OK;
+    if (sdlf_operation_is_channels_last(operation)) {
+        max_pool_last_cpu(cpu_from(calculator), operation);
+        return SDLF_OK;
+    }
     pool_context pool = context_of(operation, &operation->out[0]);
     cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), pool.planes * pool.h * pool.w,
                  forward_planes, &pool);

@@ -33,6 +33,7 @@ typedef struct sdlf_operation {
     sdlf_tensor in[SDLF_MAX_INPUTS];
     sdlf_tensor out[SDLF_MAX_OUTPUTS];
     sdlf_tensor workspace; /* uint8, as many bytes as the slot asked for; absent when it asked for none */
+    sdlf_tensor prepared;  /* uint8: the weights as the slot's `prepare` made them; absent: taken as they are */
     union {
         struct {
             double value;
@@ -149,8 +150,9 @@ typedef struct sdlf_operation_class {
     const char *name; /* "conv2d_forward" */
     sdlf_operand in[SDLF_MAX_INPUTS + 1];
     sdlf_operand out[SDLF_MAX_OUTPUTS + 1];
-    unsigned may_alias;   /* bit i: out[0] may be the same memory as in[i] */
-    unsigned any_strides; /* bit i: in[i] may have any strides; bit SDLF_MAX_INPUTS + i: out[i] */
+    unsigned may_alias;     /* bit i: out[0] may be the same memory as in[i] */
+    unsigned any_strides;   /* bit i: in[i] may have any strides; bit SDLF_MAX_INPUTS + i: out[i] */
+    unsigned channels_last; /* bits as in any_strides: may be channels last, together */
     /* Do dtypes, shapes and options fit together? Called once, when a plan is built; kernels rely on it. */
     sdlf_status (*check)(const sdlf_operation *operation);
     /* FLOPs; NULL: one for every element of out[0]. Bytes are the operands', counted by sdlf_operation_cost. */
@@ -162,6 +164,9 @@ const sdlf_operation_class *sdlf_operation_class_of(sdlf_operation_kind kind);
 
 /* Every required operand present, then the class's own check. The message names the operation and the operand. */
 sdlf_status sdlf_operation_check(const sdlf_operation *operation);
+
+/* Is an operand channels last, and not row-major at the same time? */
+bool sdlf_operation_is_channels_last(const sdlf_operation *operation);
 
 sdlf_cost sdlf_operation_cost(const sdlf_operation *operation);
 

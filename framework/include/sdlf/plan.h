@@ -162,7 +162,8 @@ sdlf_status sdlf_plan_wait_mark(sdlf_plan *plan, sdlf_metrics *metrics);
 sdlf_status sdlf_plan_synchronize(sdlf_plan *plan);
 
 /* Bring copies of parameters (and optimiser states) that live outside the host's memory back to the model, or push the
- * model's values to them. No-ops where memory is shared. */
+ * model's values to them. A plan for inference may hold weights in forms of its own (batch normalisation folded in, laid out for its
+ * kernels) in the host's memory too: load them after the model's values have changed. */
 sdlf_status sdlf_plan_store_parameters(sdlf_plan *plan);
 sdlf_status sdlf_plan_load_parameters(sdlf_plan *plan);
 
@@ -216,7 +217,7 @@ int sdlf_plan_layer_of(const sdlf_plan *plan, const char *layer);
 typedef struct sdlf_memory_info {
     int64_t arena;      /* activations, gradients, workspaces: what the plan allocates, over all spaces */
     int64_t unshared;   /* what `arena` would be if nothing were reused */
-    int64_t parameters; /* the model's values, and the plan's copies of them */
+    int64_t parameters; /* the model's values, and the plan's copies of them, as they are or laid out anew */
     int64_t states;     /* optimiser states, and copies */
 } sdlf_memory_info;
 sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan);

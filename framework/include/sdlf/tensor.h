@@ -52,6 +52,13 @@ sdlf_tensor sdlf_tensor_reshape(sdlf_tensor tensor, sdlf_shape shape);
 sdlf_tensor sdlf_tensor_narrow(sdlf_tensor tensor, int axis, int64_t start, int64_t length);
 sdlf_tensor sdlf_tensor_transpose(sdlf_tensor tensor, int axis_a, int axis_b);
 
+/* Channels last: a tensor (N,C,H,W) whose elements lie as in a row-major (N,H,W,C), without gaps: all channels of a pixel side
+ * by side. The shape is the same, the strides tell. (Dimensions of size 1 may have any stride, so that a tensor with one
+ * channel, or of 1x1 pixels, is both row-major and channels last.) */
+bool sdlf_tensor_is_channels_last(const sdlf_tensor *tensor);
+/* The tensor of that shape over the same memory, whose content is another one then. Rank 4 (asserted). */
+sdlf_tensor sdlf_tensor_channels_last(sdlf_tensor tensor);
+
 /* The tensor seen under a shape that it broadcasts to: axes are matched from the last one on, and where it has 1 or no axis
  * it is read again and again (stride 0). */
 sdlf_tensor sdlf_tensor_broadcast(sdlf_tensor tensor, sdlf_shape shape);

@@ -2,6 +2,8 @@
  *
  * Rules that hold for every kind unless its contract says otherwise:
  * - Operands are dense, row-major without gaps, and outputs are overwritten, never accumulated into.
+ * - Where a contract says "or channels last" (see tensor.h), all of its operands (N,C,H,W) of activations are so or none is;
+ *   weights are row-major all the same. Not every calculator has such kernels.
  * - An operand begins at any multiple of its element's size (a view may); what plans and sdlf_tensor_create lay out begins
  *   at a multiple of 64 bytes, and so does a workspace.
  * - Outputs do not overlap inputs. "y may alias x" in a contract allows the same memory, element for element.
@@ -79,7 +81,7 @@ typedef enum sdlf_operation_kind {
      *   x[n, g C/G + c, p stride_h + r dilation_h - padding_top, q stride_w + s dilation_w - padding_left] w[k,c,r,s])
      * with g = k / (K/G), c < C/G, and x = 0 outside. P = (H + top + bottom - dilation_h (R - 1) - 1) / stride_h + 1.
      *   in: x (N,C,H,W), w (K,C/G,R,S), bias? (K), residual? (N,K,P,Q)   out: y (N,K,P,Q)
-     * 2 N K P Q (C/G) R S FLOPs. y may alias residual. */
+     * 2 N K P Q (C/G) R S FLOPs. y may alias residual. Row-major or channels last. */
     SDLF_CONV2D_FORWARD,
 
     /* conv2d_backward_input: dx = the gradient of the sum above by x.
@@ -112,7 +114,7 @@ typedef enum sdlf_operation_kind {
     /* ---- pooling ---- */
 
     /* max_pool2d_forward: y[n,c,p,q] = max over the window; padding never wins (it is minus infinity). NaN wins.
-     * Padding is smaller than the window, so that every window holds at least one element.
+     * Padding is smaller than the window, so that every window holds at least one element. Row-major or channels last.
      *   in: x (N,C,H,W)   out: y (N,C,P,Q) */
     SDLF_MAX_POOL2D_FORWARD,
 
@@ -123,13 +125,14 @@ typedef enum sdlf_operation_kind {
     SDLF_MAX_POOL2D_BACKWARD,
 
     /* avg_pool2d_forward: the mean over the window; divides by R S if pool.count_padding, else by the number of
-     * positions inside the input.
+     * positions inside the input. Row-major or channels last.
      *   in: x (N,C,H,W)   out: y (N,C,P,Q) */
     SDLF_AVG_POOL2D_FORWARD,
     /*   in: dy (N,C,P,Q)   out: dx (N,C,H,W) */
     SDLF_AVG_POOL2D_BACKWARD,
 
-    /* global_avg_pool2d_forward: y[n,c] = mean over h,w.   in: x (N,C,H,W)   out: y (N,C,1,1) */
+    /* global_avg_pool2d_forward: y[n,c] = mean over h,w. Row-major or channels last.
+     *   in: x (N,C,H,W)   out: y (N,C,1,1) */
     SDLF_GLOBAL_AVG_POOL2D_FORWARD,
     /*   in: dy (N,C,1,1)   out: dx (N,C,H,W) */
     SDLF_GLOBAL_AVG_POOL2D_BACKWARD,

@@ -1,0 +1,19 @@
+/* conv2d_forward of activations that are channels last. Its weights are laid out anew: when the plan makes them ready, or else
+ * at every run, in scratch space. */
+#ifndef SDLF_CALCULATORS_CPU_KERNELS_CONV2D_LAST_H
+#define SDLF_CALCULATORS_CPU_KERNELS_CONV2D_LAST_H
+
+#include "calculators/cpu/kernels/im2col.h"
+
+/* Is the operation to be taken as one? With one channel, or of one pixel, activations are row-major as well as channels last;
+ * then weights that were made ready say so, or the algorithm's name. */
+bool conv2d_is_last_cpu(const sdlf_operation *operation);
+
+bool conv2d_last_supports_cpu(const sdlf_operation *operation, const convolution *v);
+
+/* Scratch space, in elements. */
+int64_t conv2d_last_space_cpu(const sdlf_operation *operation, const convolution *v);
+void conv2d_last_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation,
+                             const convolution_forward *forward);
+
+#endif

@@ -1,0 +1,172 @@
+/* Depthwise convolution, channels last: one filter a channel. See depthwise.h.
+ *
+ * Vectors run over the channels of a pixel. Weights are laid out as [r][s][channel], so that a vector of them serves a strip of
+ * STRIP neighbouring pixels, whose sums stay in registers: STRIP multiply-adds for STRIP + 1 loads. 2 N C P Q R S FLOPs; floor: x and
+ * y moved once, as rows stay in the caches from one row of outputs to the next. */
+#include "calculators/cpu/kernels/activate.h"
+#include "calculators/cpu/kernels/depthwise.h"
+
+enum { STRIP = 6, HALF_STRIP = 2, TASK_FLOPS = 1 << 18 };
+
+bool depthwise_last_takes_cpu(const convolution *v)
+{
+    return v->c == 1 && v->k == 1 && v->groups >= LANES;
+}
+
+int64_t depthwise_last_packed_size_cpu(const convolution *v)
+{
+    return v->groups * v->r_s;
+}
+
+void depthwise_last_pack_cpu(element *packed, const convolution *v, const element *w)
+{
+    for (int64_t i = 0; i < v->r_s; i++) {
+        for (int64_t c = 0; c < v->groups; c++) packed[i * v->groups + c] = w[c * v->r_s + i];
+    }
+}
+
+typedef struct context {
+    const convolution_forward *forward;
+    const element *packed;
+    int64_t rows_per_task, inside_first, inside_last; /* columns whose windows lie inside the image's width */
+} context;
+
+/* `pixels` neighbouring outputs of a row; of their window the rows [top, bottom) and columns [left, right) count. */
+typedef struct strip {
+    const element *x; /* what the window's first position reads for the first pixel */
+    int64_t top, bottom, left, right;
+    int64_t row_step, column_step, pixel_step; /* elements to the window's next row and column, to the next pixel */
+    const element *w, *bias, *residual;
+    element *y;
+} strip;
+
+/* One vector of channels from channel c on. `pixels` is a constant. */
+static inline __attribute__((always_inline)) void sum_strip(const int pixels, const convolution *v, const strip *s,
+                                                            int64_t c, const sdlf_activation *activation)
+{
+    vector sum[STRIP], start = s->bias ? load(s->bias + c) : (vector){0};
+    for (int i = 0; i < pixels; i++) sum[i] = start;
+    for (int64_t r = s->top; r < s->bottom; r++) {
+        const element *x = s->x + r * s->row_step + s->left * s->column_step + c;
+        const element *w = s->w + (r * v->s + s->left) * v->groups + c;
+        for (int64_t column = s->left; column < s->right; column++, x += s->column_step, w += v->groups) {
+            vector weight = load(w);
+            for (int i = 0; i < pixels; i++) sum[i] += load(x + i * s->pixel_step) * weight;
+        }
+    }
+    vector low = broadcast(activation->function == SDLF_CLIP ? (element)activation->low : 0);
+    vector high = broadcast((element)activation->high);
+    for (int i = 0; i < pixels; i++) {
+        if (s->residual) sum[i] += load(s->residual + i * v->groups + c);
+        if (activation->function == SDLF_RELU || activation->function == SDLF_CLIP)
+            sum[i] = choose(sum[i] < low, low, sum[i]);
+        if (activation->function == SDLF_CLIP) sum[i] = choose(sum[i] > high, high, sum[i]);
+        store(s->y + i * v->groups + c, sum[i]);
+    }
+}
+
+/* The channels behind the last whole vector, where the vector before them may not be computed again: y may be the residual. */
+static void sum_rest(int pixels, const convolution *v, const strip *s, int64_t first, const sdlf_activation *activation)
+{
+    for (int i = 0; i < pixels; i++) {
+        element *y = s->y + i * v->groups;
+        for (int64_t c = first; c < v->groups; c++) {
+            element sum = s->bias ? s->bias[c] : 0;
+            for (int64_t r = s->top; r < s->bottom; r++) {
+                for (int64_t column = s->left; column < s->right; column++)
+                    sum += s->x[r * s->row_step + column * s->column_step + i * s->pixel_step + c] *
+                           s->w[(r * v->s + column) * v->groups + c];
+            }
+            y[c] = s->residual ? sum + s->residual[i * v->groups + c] : sum;
+        }
+        if (activation->function == SDLF_RELU || activation->function == SDLF_CLIP)
+            activate_cpu(y + first, y + first, v->groups - first, activation);
+    }
+}
+
+static inline __attribute__((always_inline)) void compute_strip(const int pixels, const convolution *v, const strip *s,
+                                                                const sdlf_activation *activation)
+{
+    int64_t c = 0;
+    for (; c + LANES <= v->groups; c += LANES) sum_strip(pixels, v, s, c, activation);
+    if (c < v->groups && !s->residual)
+        sum_strip(pixels, v, s, v->groups - LANES, activation);
+    else if (c < v->groups)
+        sum_rest(pixels, v, s, c, activation);
+    if (activation->function != SDLF_IDENTITY && activation->function != SDLF_RELU && activation->function != SDLF_CLIP)
+        activate_cpu(s->y, s->y, pixels * v->groups, activation);
+}
+
+/* Functions of their own for the sizes of strips. */
+static void compute_six(const convolution *v, const strip *s, const sdlf_activation *activation)
+{
+    compute_strip(STRIP, v, s, activation);
+}
+
+static void compute_two(const convolution *v, const strip *s, const sdlf_activation *activation)
+{
+    compute_strip(HALF_STRIP, v, s, activation);
+}
+
+static void compute_one(const convolution *v, const strip *s, const sdlf_activation *activation)
+{
+    compute_strip(1, v, s, activation);
+}
+
+/* Row p of image n. */
+static void compute_row(const context *all, int64_t n, int64_t p)
+{
+    const convolution_forward *forward = all->forward;
+    const convolution *v = &forward->v;
+    int64_t channels = v->groups, top = p * v->stride[0] - v->before[0];
+    strip s = {.row_step = v->dilation[0] * v->w * channels,
+               .column_step = v->dilation[1] * channels,
+               .pixel_step = v->stride[1] * channels,
+               .w = all->packed,
+               .bias = forward->bias};
+    s.top = top >= 0 ? 0 : cpu_min(v->r, cpu_divide_up(-top, v->dilation[0]));
+    s.bottom = top >= v->h ? s.top : cpu_max(s.top, cpu_min(v->r, cpu_divide_up(v->h - top, v->dilation[0])));
+    for (int64_t q = 0; q < v->q;) {
+        int64_t left = q * v->stride[1] - v->before[1], out = ((n * v->p + p) * v->q + q) * channels;
+        bool inside = q >= all->inside_first && q < all->inside_last;
+        int64_t pixels = inside ? all->inside_last - q : 1;
+        s.x = forward->x + ((n * v->h + top) * v->w + left) * channels;
+        s.y = forward->y + out;
+        s.residual = forward->residual ? forward->residual + out : NULL;
+        s.left = left >= 0 ? 0 : cpu_min(v->s, cpu_divide_up(-left, v->dilation[1]));
+        s.right = left >= v->w ? s.left : cpu_max(s.left, cpu_min(v->s, cpu_divide_up(v->w - left, v->dilation[1])));
+        if (pixels >= STRIP) {
+            compute_six(v, &s, &forward->activation);
+            q += STRIP;
+        } else if (pixels >= HALF_STRIP) {
+            compute_two(v, &s, &forward->activation);
+            q += HALF_STRIP;
+        } else {
+            compute_one(v, &s, &forward->activation);
+            q++;
+        }
+    }
+}
+
+static void compute_rows(void *argument, int64_t index, int thread)
+{
+    const context *all = argument;
+    const convolution *v = &all->forward->v;
+    int64_t tasks = cpu_divide_up(v->p, all->rows_per_task), n = index / tasks,
+            first = index % tasks * all->rows_per_task;
+    (void)thread;
+    for (int64_t p = first; p < cpu_min(first + all->rows_per_task, v->p); p++) compute_row(all, n, p);
+}
+
+void depthwise_last_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed)
+{
+    const convolution *v = &forward->v;
+    context all = {.forward = forward, .packed = packed};
+    all.rows_per_task = cpu_max(1, TASK_FLOPS / cpu_max(1, 2 * v->q * v->groups * v->r_s));
+    all.rows_per_task = cpu_min(all.rows_per_task, cpu_max(1, v->p / 8));
+    int64_t reach = (v->s - 1) * v->dilation[1];
+    all.inside_first = cpu_min(v->q, cpu_divide_up(v->before[1], v->stride[1]));
+    int64_t last = v->w - reach + v->before[1]; /* left + reach < w */
+    all.inside_last = last <= 0 ? 0 : cpu_min(v->q, cpu_divide_up(last, v->stride[1]));
+    cpu_parallel(cpu, v->n * cpu_divide_up(v->p, all.rows_per_task), 8 * convolution_time(v), compute_rows, &all);
+}

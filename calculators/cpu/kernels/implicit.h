@@ -1,0 +1,26 @@
+/* Convolution of activations that are channels last, as a product that is never written out: rows are output pixels, columns
+ * filters, and the inner dimension runs over the window's positions and, at each, over the channels, which lie side by side.
+ *
+ * Weights are laid out once in panels of a few vectors of filters: [group][panel][r][s][c][filter of the panel], filters
+ * padded with zeros to whole vectors. Pixels are read where they lie; a position outside of the image reads a row of zeros.
+ * With few channels these runs would be short: then the image is copied with its padding around it, and a row of the
+ * window is one run. */
+#ifndef SDLF_CALCULATORS_CPU_KERNELS_IMPLICIT_H
+#define SDLF_CALCULATORS_CPU_KERNELS_IMPLICIT_H
+
+#include "calculators/cpu/kernels/im2col.h"
+
+/* Windows of at most 128 runs. */
+bool implicit_takes_cpu(const convolution *v);
+
+/* Elements of laid out weights, and laying them out. */
+int64_t implicit_packed_size_cpu(const convolution *v);
+void implicit_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution *v, const element *w);
+
+/* The forward pass; x, residual and y are channels last. `packed` are the laid out weights, forward->w is not read. Scratch
+ * space in elements, shared by all threads. */
+int64_t implicit_scratch_size_cpu(const convolution *v);
+void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed,
+                          element *scratch);
+
+#endif

@@ -1,0 +1,155 @@
+/* Pooling of activations that are channels last. Contracts: <sdlf/operation.h>.
+ *
+ * The channels of a pixel lie side by side, so that a window is reduced position by position, all channels at once. A task takes rows
+ * of outputs, or for the mean of whole images a block of channels. Moves x and y once: floor, bytes over bandwidth. */
+#include "calculators/cpu/kernels/pool_last.h"
+
+enum { CHANNEL_BLOCK = 64 };
+
+typedef struct context {
+    const element *x;
+    element *y;
+    int64_t n, channels, h, w, p, q, rows_per_task;
+    const sdlf_window2d *window;
+    bool count_padding;
+} context;
+
+static context context_of(const sdlf_operation *operation)
+{
+    const int64_t *x = operation->in[0].shape.dim, *y = operation->out[0].shape.dim;
+    context all = {.x = input(operation, 0),
+                   .y = output(operation, 0),
+                   .n = x[0],
+                   .channels = x[1],
+                   .h = x[2],
+                   .w = x[3],
+                   .p = y[2],
+                   .q = y[3],
+                   .window = &operation->pool2d.window,
+                   .count_padding = operation->pool2d.count_padding};
+    all.rows_per_task = cpu_max(1, TASK_ELEMENTS / cpu_max(1, all.w * all.channels * all.window->stride[0]));
+    return all;
+}
+
+typedef struct span {
+    int64_t start, first, last; /* positions first .. last - 1 of the window lie inside */
+} span;
+
+static inline span window_span(const sdlf_window2d *window, int axis, int64_t index, int64_t size)
+{
+    int64_t dilation = window->dilation[axis], start = index * window->stride[axis] - window->padding_before[axis];
+    return (span){.start = start,
+                  .first = start >= 0 ? 0 : cpu_min(window->size[axis], cpu_divide_up(-start, dilation)),
+                  .last = start >= size ? 0 : cpu_min(window->size[axis], cpu_divide_up(size - start, dilation))};
+}
+
+/* NaN wins. */
+static inline element larger(element best, element x)
+{
+    return ((x > best) | (x != x)) ? x : best;
+}
+
+/* What one output pixel becomes of the positions of its window. */
+typedef void pool_pixel(const context *all, element *y, const element *image, span rows, span columns);
+
+static void max_pixel(const context *all, element *y, const element *image, span rows, span columns)
+{
+    bool first = true;
+    for (int64_t r = rows.first; r < rows.last; r++) {
+        int64_t h = rows.start + r * all->window->dilation[0];
+        for (int64_t s = columns.first; s < columns.last; s++, first = false) {
+            const element *x = image + (h * all->w + columns.start + s * all->window->dilation[1]) * all->channels;
+            if (first) {
+                memcpy(y, x, (size_t)all->channels * sizeof *y);
+                continue;
+            }
+#pragma omp simd
+            for (int64_t c = 0; c < all->channels; c++) y[c] = larger(y[c], x[c]);
+        }
+    }
+}
+
+static void avg_pixel(const context *all, element *y, const element *image, span rows, span columns)
+{
+    int64_t size = (int64_t)all->window->size[0] * all->window->size[1];
+    element count = (element)(all->count_padding ? size : (rows.last - rows.first) * (columns.last - columns.first));
+    memset(y, 0, (size_t)all->channels * sizeof *y);
+    for (int64_t r = rows.first; r < rows.last; r++) {
+        int64_t h = rows.start + r * all->window->dilation[0];
+        for (int64_t s = columns.first; s < columns.last; s++) {
+            const element *x = image + (h * all->w + columns.start + s * all->window->dilation[1]) * all->channels;
+#pragma omp simd
+            for (int64_t c = 0; c < all->channels; c++) y[c] += x[c];
+        }
+    }
+#pragma omp simd
+    for (int64_t c = 0; c < all->channels; c++) y[c] /= count;
+}
+
+static inline void pool_rows(const context *all, int64_t index, pool_pixel *pixel)
+{
+    int64_t tasks = cpu_divide_up(all->p, all->rows_per_task), n = index / tasks;
+    int64_t first = index % tasks * all->rows_per_task, last = cpu_min(first + all->rows_per_task, all->p);
+    const element *image = all->x + n * all->h * all->w * all->channels;
+    for (int64_t p = first; p < last; p++) {
+        span rows = window_span(all->window, 0, p, all->h);
+        for (int64_t q = 0; q < all->q; q++) {
+            element *y = all->y + ((n * all->p + p) * all->q + q) * all->channels;
+            pixel(all, y, image, rows, window_span(all->window, 1, q, all->w));
+        }
+    }
+}
+
+static void max_rows(void *argument, int64_t index, int thread)
+{
+    (void)thread;
+    pool_rows(argument, index, max_pixel);
+}
+
+static void avg_rows(void *argument, int64_t index, int thread)
+{
+    (void)thread;
+    pool_rows(argument, index, avg_pixel);
+}
+
+static void run(const cpu_calculator *cpu, const sdlf_operation *operation, cpu_task *task)
+{
+    context all = context_of(operation);
+    int64_t reads = all.n * all.p * all.q * all.channels * all.window->size[0] * all.window->size[1];
+    cpu_parallel(cpu, all.n * cpu_divide_up(all.p, all.rows_per_task), cpu_time_of_elements(reads), task, &all);
+}
+
+void max_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
+{
+    run(cpu, operation, max_rows);
+}
+
+void avg_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
+{
+    run(cpu, operation, avg_rows);
+}
+
+/* The mean of a block of channels over all pixels of an image, whose even and odd pixels are added up apart. */
+static void mean_block(void *argument, int64_t index, int thread)
+{
+    const context *all = argument;
+    int64_t blocks = cpu_divide_up(all->channels, CHANNEL_BLOCK), n = index / blocks;
+    int64_t first = index % blocks * CHANNEL_BLOCK, count = cpu_min(CHANNEL_BLOCK, all->channels - first);
+    int64_t area = all->h * all->w;
+    element sum[2][CHANNEL_BLOCK] = {{0}};
+    const element *x = all->x + n * area * all->channels + first;
+    (void)thread;
+    for (int64_t i = 0; i < area; i++, x += all->channels) {
+        element *to = sum[i & 1];
+#pragma omp simd
+        for (int64_t c = 0; c < count; c++) to[c] += x[c];
+    }
+    for (int64_t c = 0; c < count; c++) all->y[n * all->channels + first + c] = (sum[0][c] + sum[1][c]) / (element)area;
+}
+
+void global_avg_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
+{
+    context all = context_of(operation);
+    cpu_parallel(cpu, all.n * cpu_divide_up(all.channels, CHANNEL_BLOCK),
+                 cpu_time_of_elements(all.n * all.h * all.w * all.channels), mean_block, &all);
+}
