@@ -120,6 +120,21 @@ bool sdlf_operation_is_channels_last(const sdlf_operation *operation)
     return false;
 }
 
+sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation)
+{
+    sdlf_operation turned = *operation;
+    unsigned operands = sdlf_operation_class_of(operation->kind)->channels_last;
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
+        if (operands >> i & 1 && sdlf_tensor_present(&turned.in[i]))
+            turned.in[i] = sdlf_tensor_channels_last(turned.in[i]);
+    }
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
+        if (operands >> (SDLF_MAX_INPUTS + i) & 1 && sdlf_tensor_present(&turned.out[i]))
+            turned.out[i] = sdlf_tensor_channels_last(turned.out[i]);
+    }
+    return turned;
+}
+
 sdlf_status sdlf_operation_check(const sdlf_operation *operation)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);

@@ -73,23 +73,31 @@ static bool describe(line *l, const sdlf_operation *op)
     }
 }
 
+/* Does the algorithm that the operation names take it, as it is or channels last? */
+static bool is_taken(const plan_step *step, const sdlf_operation *operation, bool turns)
+{
+    sdlf_operation turned = sdlf_operation_channels_last(operation);
+    return sdlf_calculator_supports(step->calculator, operation) ||
+           (turns && sdlf_calculator_supports(step->calculator, &turned));
+}
+
 /* The index of an algorithm that takes the operation; 0: there is none of that name. */
-static int algorithm_named(const plan_step *step, const char *name)
+static int algorithm_named(const plan_step *step, const char *name, bool turns)
 {
     const char *const *names = step->calculator->type->kernel[step->operation.kind].algorithms;
     sdlf_operation operation = step->operation;
     for (int i = 1; name != NULL && names[i] != NULL; i++) {
         operation.algorithm = i;
-        if (strcmp(names[i], name) == 0 && sdlf_calculator_supports(step->calculator, &operation)) return i;
+        if (strcmp(names[i], name) == 0 && is_taken(step, &operation, turns)) return i;
     }
     return 0;
 }
 
-static sdlf_status race(sdlf_choices *choices, plan_step *step, const char *device, const char *operation)
+static sdlf_status race(sdlf_choices *choices, plan_step *step, bool turns, const char *device, const char *operation)
 {
     const char *const *names = step->calculator->type->kernel[step->operation.kind].algorithms;
     race_result result;
-    sdlf_status status = race_run(&result, step->calculator, &step->operation);
+    sdlf_status status = race_run(&result, step->calculator, &step->operation, turns);
     if (status != SDLF_OK) return sdlf_fail_context(status, "racing %s", operation);
     if (result.algorithm == 0) return SDLF_OK; /* no memory for any: the calculator's own rule it is */
     line times = {.used = 0};
@@ -99,26 +107,28 @@ static sdlf_status race(sdlf_choices *choices, plan_step *step, const char *devi
     return choices_add(choices, device, operation, names[result.algorithm], times.text);
 }
 
-static sdlf_status choose(sdlf_choices *choices, plan_step *step)
+static sdlf_status choose(sdlf_choices *choices, plan_step *step, bool turns)
 {
     line device = {.used = 0}, operation = {.used = 0};
     char on[400] = "";
     if (!describe(&operation, &step->operation)) return SDLF_OK;
+    if (turns) append(&operation, " any layout");
     step->calculator->type->describe(step->calculator, on, sizeof on);
     append(&device, "%s: %s", step->calculator->type->name, on);
-    step->operation.algorithm = algorithm_named(step, choices_find(choices, device.text, operation.text));
+    step->operation.algorithm = algorithm_named(step, choices_find(choices, device.text, operation.text), turns);
     if (step->operation.algorithm != 0) return SDLF_OK;
-    return race(choices, step, device.text, operation.text);
+    return race(choices, step, turns, device.text, operation.text);
 }
 
 sdlf_status plan_choose(sdlf_plan *plan)
 {
     sdlf_choices *choices = plan->options.choices;
+    bool turns = plan_turns_layouts(plan);
     for (int i = 0; choices != NULL && i < plan->step_count; i++) {
         plan_step *step = &plan->steps[i];
         const sdlf_kernel_slot *slot = &step->calculator->type->kernel[step->operation.kind];
         if (slot->algorithms == NULL || step->operation.algorithm != 0) continue; /* 0: nobody asked for one */
-        sdlf_status status = choose(choices, step);
+        sdlf_status status = choose(choices, step, turns && slot->likes_channels_last);
         const sdlf_layer *layer = plan->nodes[step->node].layer;
         if (status != SDLF_OK) return sdlf_fail_context(status, "layer '%s' (%s)", layer->name, layer->type->name);
     }

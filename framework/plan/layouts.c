@@ -169,16 +169,14 @@ static bool takes_last(const pass *p, const plan_step *step)
     const sdlf_kernel_slot *slot = &step->calculator->type->kernel[op->kind];
     unsigned operands = sdlf_operation_class_of(op->kind)->channels_last;
     bool wanted = slot->likes_channels_last;
-    sdlf_operation changed = *op;
     if (operands == 0 || !slot->channels_last || !can_be_made(p, &op->out[0])) return false;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         if (!(operands >> i & 1) || !sdlf_tensor_present(&op->in[i])) continue;
         if (!can_be_last(p, &op->in[i])) return false;
         wanted = wanted || is_last(p, &op->in[i]);
-        changed.in[i] = sdlf_tensor_channels_last(op->in[i]);
     }
-    changed.out[0] = sdlf_tensor_channels_last(op->out[0]);
-    return wanted && sdlf_calculator_supports(step->calculator, &changed);
+    sdlf_operation turned = sdlf_operation_channels_last(op);
+    return wanted && sdlf_calculator_supports(step->calculator, &turned);
 }
 
 static sdlf_status convert_kernel(pass *p, plan_step *step)
@@ -328,22 +326,26 @@ static sdlf_status convert_step(pass *p, plan_step step)
         sdlf_status status = need_row_major(p, &step, step.operation.in[i].buffer);
         if (status != SDLF_OK) return status;
     }
+    /* an algorithm that takes nothing else than channels last was chosen, and these could not be brought so */
+    if (!sdlf_calculator_supports(step.calculator, &step.operation)) step.operation.algorithm = 0;
     return plan_append_step(p->plan, &step);
 }
 
-static bool is_wanted(const sdlf_plan *plan)
+/* One such convolution alone would save less than conversions cost. */
+bool plan_turns_layouts(const sdlf_plan *plan)
 {
+    int count = 0;
     if (plan->options.mode != SDLF_INFER || plan->options.no_fusion || plan->options.keep_activations) return false;
     for (int i = 0; i < plan->step_count; i++) {
         const plan_step *step = &plan->steps[i];
-        if (step->calculator->type->kernel[step->operation.kind].likes_channels_last) return true;
+        count += step->calculator->type->kernel[step->operation.kind].likes_channels_last;
     }
-    return false;
+    return count > 1;
 }
 
 sdlf_status plan_choose_layouts(sdlf_plan *plan)
 {
-    if (!is_wanted(plan)) return SDLF_OK;
+    if (!plan_turns_layouts(plan)) return SDLF_OK;
     int buffers = plan->buffer_count;
     pass p = {.plan = plan, .old = plan->steps, .old_count = plan->step_count};
     p.form = calloc((size_t)buffers, sizeof *p.form);

@@ -113,8 +113,8 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     plan->loss_value = -1;
     if (options->feed != NULL) plan->feed = (plan_feed){.present = true, .feed = *options->feed};
     static sdlf_status (*const passes[])(sdlf_plan *) = {
-        plan_build_graph, plan_lower, plan_fuse,    plan_check_support, plan_choose_layouts,
-        plan_choose,      plan_place, plan_lay_out, name_groups,
+        plan_build_graph,    plan_lower, plan_fuse,    plan_check_support, plan_choose,
+        plan_choose_layouts, plan_place, plan_lay_out, name_groups,
     };
     for (size_t i = 0; i < sizeof passes / sizeof passes[0] && status == SDLF_OK; i++) status = passes[i](plan);
     if (status != SDLF_OK) {

@@ -3,8 +3,8 @@
  *   graph    nodes with shapes, calculators; dead and idle layers gone              plan_build_graph
  *   lower    layers describe their operations: a straight list of steps             plan_lower
  *   fuse     neighbouring steps become one where a calculator can                   plan_fuse
- *   layouts  activations channels last, for inference where that is faster      plan_choose_layouts
  *   choose   algorithms by measurement, if asked for                            plan_choose
+ *   layouts  activations channels last, for inference where that is faster      plan_choose_layouts
  *   place    copies between memory spaces                                           plan_place
  *   arena    one offset for every buffer, by lifetime                               plan_lay_out
  *   bind     memory is allocated, operands get addresses, parameters are loaded     plan_bind
@@ -199,8 +199,10 @@ sdlf_status plan_add_loss(sdlf_plan *plan); /* part of the graph pass */
 sdlf_status plan_lower(sdlf_plan *plan);
 sdlf_status plan_fuse(sdlf_plan *plan);
 sdlf_status plan_check_support(sdlf_plan *plan);
-sdlf_status plan_choose_layouts(sdlf_plan *plan);
 sdlf_status plan_choose(sdlf_plan *plan);
+sdlf_status plan_choose_layouts(sdlf_plan *plan);
+/* Does the layout pass bring activations channels last to operations that like it? */
+bool plan_turns_layouts(const sdlf_plan *plan);
 sdlf_status plan_place(sdlf_plan *plan);
 sdlf_status plan_lay_out(sdlf_plan *plan);
 sdlf_status plan_bind(sdlf_plan *plan);

@@ -38,9 +38,7 @@ static sdlf_status take_operands(sdlf_calculator *calculator, sdlf_operation *op
         if (!sdlf_tensor_present(tensor)) continue;
         sdlf_status status = calculator->type->allocate(calculator, sdlf_tensor_bytes(tensor), &memory[i]);
         if (status != SDLF_OK) return status;
-        bool last = sdlf_tensor_is_channels_last(tensor) && !sdlf_tensor_is_contiguous(tensor);
         *tensor = sdlf_tensor_view(tensor->dtype, tensor->shape, memory[i]);
-        if (last) *tensor = sdlf_tensor_channels_last(*tensor);
         status = fill(calculator, *tensor, i);
         if (status != SDLF_OK) return status;
     }
@@ -109,26 +107,36 @@ static sdlf_status time_algorithm(sdlf_calculator *calculator, const sdlf_operat
     return SDLF_OK;
 }
 
-/* With a workspace for the time of it. *ran: there was memory for one. */
-static sdlf_status try_algorithm(sdlf_calculator *calculator, sdlf_operation operation, double best, double *seconds,
-                                 bool *ran)
+/* Bytes for the time of a try, as an operand of the operation. */
+static sdlf_status take_bytes(sdlf_calculator *calculator, int64_t bytes, sdlf_tensor *tensor)
 {
-    void *workspace = NULL;
-    int64_t bytes = sdlf_calculator_workspace(calculator, &operation);
-    *ran = false;
-    if (bytes > 0) {
-        sdlf_status status = calculator->type->allocate(calculator, bytes, &workspace);
-        if (status == SDLF_ERROR_MEMORY) return SDLF_OK;
-        if (status != SDLF_OK) return status;
-        operation.workspace = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(bytes), workspace);
-    }
-    sdlf_status status = time_algorithm(calculator, &operation, best, seconds);
-    *ran = status == SDLF_OK;
-    if (workspace != NULL) calculator->type->deallocate(calculator, workspace);
+    void *memory = NULL;
+    if (bytes <= 0) return SDLF_OK;
+    sdlf_status status = calculator->type->allocate(calculator, bytes, &memory);
+    if (status == SDLF_OK) *tensor = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(bytes), memory);
     return status;
 }
 
-sdlf_status race_run(race_result *result, sdlf_calculator *calculator, const sdlf_operation *operation)
+/* With weights made ready, if they may be, and a workspace. *ran: there was memory for them. */
+static sdlf_status try_algorithm(sdlf_calculator *calculator, sdlf_operation operation, bool turns, double best,
+                                 double *seconds, bool *ran)
+{
+    sdlf_status status = SDLF_OK;
+    *ran = false;
+    if (turns) status = take_bytes(calculator, sdlf_calculator_prepared(calculator, &operation), &operation.prepared);
+    if (status == SDLF_OK)
+        status = take_bytes(calculator, sdlf_calculator_workspace(calculator, &operation), &operation.workspace);
+    bool short_of_memory = status == SDLF_ERROR_MEMORY;
+    if (status == SDLF_OK && sdlf_tensor_present(&operation.prepared))
+        status = calculator->type->kernel[operation.kind].prepare(calculator, &operation);
+    if (status == SDLF_OK) status = time_algorithm(calculator, &operation, best, seconds);
+    *ran = status == SDLF_OK;
+    if (operation.workspace.data != NULL) calculator->type->deallocate(calculator, operation.workspace.data);
+    if (operation.prepared.data != NULL) calculator->type->deallocate(calculator, operation.prepared.data);
+    return short_of_memory ? SDLF_OK : status;
+}
+
+sdlf_status race_run(race_result *result, sdlf_calculator *calculator, const sdlf_operation *operation, bool turns)
 {
     void *memory[OPERANDS] = {NULL};
     sdlf_operation bound = *operation;
@@ -140,9 +148,11 @@ sdlf_status race_run(race_result *result, sdlf_calculator *calculator, const sdl
         bool ran = false;
         double seconds = 0;
         bound.algorithm = i;
-        if (!sdlf_calculator_supports(calculator, &bound) || sdlf_calculator_note(calculator, &bound).on_request)
+        sdlf_operation tried = bound;
+        if (turns && !sdlf_calculator_supports(calculator, &tried)) tried = sdlf_operation_channels_last(&bound);
+        if (!sdlf_calculator_supports(calculator, &tried) || sdlf_calculator_note(calculator, &tried).on_request)
             continue;
-        status = try_algorithm(calculator, bound, best, &seconds, &ran);
+        status = try_algorithm(calculator, tried, turns, best, &seconds, &ran);
         if (!ran) continue;
         result->ran[result->count] = i;
         result->seconds[result->count++] = seconds;

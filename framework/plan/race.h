@@ -13,9 +13,10 @@ typedef struct race_result {
     double seconds[RACE_MOST];
 } race_result;
 
-/* Time every algorithm but "auto" that takes the operation, whose operands have shapes and no memory: once to warm up, then
+/* Time every algorithm but "auto" that takes the operation (with `turns` also those that take it with activations channels
+ * last, and with weights made ready), whose operands have shapes and no memory: once to warm up, then
  * the median of up to 5 samples, a tenth of a second in all. One that needs more memory than there is does not take
  * part. Errors: those of the device; SDLF_ERROR_MEMORY for the operands themselves. */
-sdlf_status race_run(race_result *result, sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_status race_run(race_result *result, sdlf_calculator *calculator, const sdlf_operation *operation, bool turns);
 
 #endif

@@ -18,7 +18,7 @@ static sdlf_model *convolution(void)
     return net;
 }
 
-/* A plan of it on cpu, where "direct" and "im2col" race; its other algorithms run on request alone. */
+/* A plan of it on cpu, where "direct" and "im2col" race; others run on request, or want activations channels last. */
 static sdlf_status make_plan(sdlf_plan **plan, sdlf_model *net, sdlf_calculator *cpu, sdlf_choices *choices)
 {
     return sdlf_plan_create(plan, net,

@@ -167,6 +167,8 @@ sdlf_status sdlf_operation_check(const sdlf_operation *operation);
 
 /* Is an operand channels last, and not row-major at the same time? */
 bool sdlf_operation_is_channels_last(const sdlf_operation *operation);
+/* The operation with all operands channels last that may be so. Its memory stays where it was: bind it anew. */
+sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation);
 
 sdlf_cost sdlf_operation_cost(const sdlf_operation *operation);
 

@@ -1,0 +1,202 @@
+/* Plans for inference whose activations lie channels last: the same results as row-major ones, through all that follows and all
+ * that does not. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "framework/plan/plan_internal.h"
+#include "framework/plan_networks.h"
+#include "testing.h"
+
+enum { BATCH = 2, CHANNELS = 3, SIDE = 13, IMAGE = BATCH * CHANNELS * SIDE * SIDE, MOST = BATCH * 45 * 7 * 7 };
+
+static sdlf_node conv(sdlf_model *net, sdlf_node x, const char *name, int filters, int kernel, int groups)
+{
+    return sdlf_conv2d(net, x,
+                       &(sdlf_conv2d_options){.name = name,
+                                              .filters = filters,
+                                              .kernel = {kernel, kernel},
+                                              .padding = {kernel / 2, kernel / 2},
+                                              .groups = groups});
+}
+
+/* Convolutions, and between them pooling, a join, a normalisation in front of a convolution, additions, activations that are no
+ * epilogue, scaling by channel, a part of the channels, and products that want rows. */
+static sdlf_model *followers(void)
+{
+    sdlf_model *net = sdlf_model_create("followers");
+    sdlf_pool2d_options halve = {.window = {3, 3}, .stride = {2, 2}, .padding = {1, 1}};
+    sdlf_node image = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
+    sdlf_node stem = sdlf_relu(net, conv(net, image, "stem", 20, 3, 1));
+    sdlf_node largest = sdlf_max_pool2d(net, stem, &halve), mean = sdlf_avg_pool2d(net, stem, &halve);
+    sdlf_node branch = conv(net, largest, "branch", 5, 1, 1);
+    sdlf_node joined = sdlf_concat(net, (sdlf_node[]){largest, mean, branch}, 3, NULL);
+    sdlf_node normed = sdlf_relu(net, sdlf_batch_norm2d(net, joined, NULL));
+    sdlf_node sum = sdlf_add(net, conv(net, normed, "wide", 45, 3, 1), joined);
+    sdlf_node gate = sdlf_sigmoid(net, conv(net, sdlf_global_avg_pool2d(net, sum), "gate", 45, 1, 1));
+    sdlf_node scaled =
+        sdlf_binary(net, (sdlf_node[]){sum, gate}, 2, &(sdlf_binary_layer_options){.function = SDLF_LAYER_MULTIPLY});
+    sdlf_node deep = conv(net, scaled, "deep", 45, 3, 45);
+    sdlf_node last = sdlf_tanh(net, sdlf_add(net, deep, scaled));
+    sdlf_slice_options some = {.axes = sdlf_shape(1), .start = sdlf_shape(7), .end = sdlf_shape(30)};
+    sdlf_node part = conv(net, sdlf_slice(net, last, &some), "part", 9, 3, 1);
+    sdlf_output(net, "picture", last);
+    sdlf_output(net, "rows", sdlf_fully_connected(net, part, &(sdlf_fully_connected_options){.units = 7}));
+    sdlf_output(net, "means", sdlf_global_avg_pool2d(net, last));
+    CHECK_OK(sdlf_model_build(net, 1));
+    return net;
+}
+
+static void fill_parameters(sdlf_model *net, uint64_t seed)
+{
+    for (int i = 0; i < sdlf_model_parameter_count(net); i++) {
+        sdlf_parameter *parameter = sdlf_model_parameter(net, i);
+        float *value = parameter->value.data;
+        int64_t count = sdlf_tensor_count(&parameter->value);
+        fill_random(value, count, seed + (uint64_t)i);
+        bool variance = strstr(parameter->name, "running_var") != NULL;
+        for (int64_t e = 0; e < count; e++) value[e] = variance ? 1.5f + value[e] : 0.5f * value[e];
+    }
+}
+
+static const char *const outputs[] = {"picture", "rows", "means"};
+
+typedef struct results {
+    double value[3][MOST];
+    int64_t count[3];
+} results;
+
+static void run(sdlf_plan *plan, sdlf_dtype dtype, results *found)
+{
+    static float image[IMAGE], values[MOST];
+    static double wide[IMAGE];
+    fill_random(image, IMAGE, 5);
+    for (int i = 0; i < IMAGE; i++) wide[i] = (double)image[i];
+    CHECK_OK(sdlf_plan_write(plan, "image", dtype == SDLF_FLOAT32 ? (void *)image : (void *)wide));
+    CHECK_OK(sdlf_plan_forward(plan));
+    for (int i = 0; i < 3; i++) {
+        sdlf_binding output;
+        CHECK_OK(sdlf_plan_output(plan, outputs[i], &output));
+        found->count[i] = sdlf_tensor_count(&output.tensor);
+        bool fits = found->count[i] <= MOST;
+        CHECK(fits);
+        if (!fits) continue;
+        CHECK_OK(sdlf_plan_read(plan, outputs[i], dtype == SDLF_FLOAT32 ? (void *)values : (void *)found->value[i]));
+        for (int64_t e = 0; e < found->count[i] && dtype == SDLF_FLOAT32; e++) found->value[i][e] = (double)values[e];
+    }
+}
+
+static void compare(const results *found, const results *expected, double tolerance)
+{
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQUAL(found->count[i], expected->count[i]);
+        CHECK(isfinite(expected->value[i][0])); /* NaN would be like NaN */
+        for (int64_t e = 0; e < found->count[i]; e++)
+            CHECK_CLOSE(found->value[i][e], expected->value[i][e], tolerance * (1 + fabs(expected->value[i][e])));
+    }
+}
+
+/* The network by reference, an operation a layer. */
+static void expect(sdlf_model *net, results *expected)
+{
+    sdlf_calculator *reference = NULL;
+    sdlf_plan *plan = NULL;
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    CHECK_OK(sdlf_plan_create(
+        &plan, net,
+        &(sdlf_plan_options){.batch = BATCH, .dtype = SDLF_FLOAT64, .forward = reference, .no_fusion = true}));
+    if (plan != NULL) run(plan, SDLF_FLOAT64, expected);
+    sdlf_plan_free(plan);
+    sdlf_calculator_close(reference);
+}
+
+static int count_kind(const sdlf_plan *plan, sdlf_operation_kind kind, bool last)
+{
+    int count = 0;
+    for (int i = 0; i < plan->step_count; i++) {
+        const sdlf_operation *op = &plan->steps[i].operation;
+        count += op->kind == kind && (!last || sdlf_operation_is_channels_last(op));
+    }
+    return count;
+}
+
+static void results_are_those_of_rows(void)
+{
+    static results found, expected;
+    for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
+        const sdlf_calculator_class *type = test_calculator_class_at(c);
+        for (int wide = 0; wide < 2; wide++) {
+            sdlf_dtype dtype = wide ? SDLF_FLOAT64 : SDLF_FLOAT32;
+            sdlf_calculator *calculator = NULL;
+            sdlf_plan *plan = NULL;
+            sdlf_model *net = followers();
+            fill_parameters(net, 40);
+            if (sdlf_calculator_open(&calculator, type->name, NULL) == SDLF_OK) {
+                expect(net, &expected);
+                CHECK_OK(sdlf_plan_create(&plan, net,
+                                          &(sdlf_plan_options){.batch = BATCH, .dtype = dtype, .forward = calculator}));
+                if (plan != NULL) {
+                    run(plan, dtype, &found);
+                    compare(&found, &expected, wide ? 1e-12 : 2e-5);
+                }
+            }
+            sdlf_plan_free(plan);
+            sdlf_model_free(net);
+            sdlf_calculator_close(calculator);
+        }
+    }
+}
+
+/* On cpu, where convolutions like it: all but that of one pixel are so, and conversions stand at the edges alone: the image in,
+ * the picture out, and the rows that the product reads. The other copies join (3) and take a part (1). */
+static void conversions_stand_at_the_edges(void)
+{
+    sdlf_calculator *cpu = NULL;
+    sdlf_plan *plan = NULL;
+    sdlf_model *net = followers();
+    CHECK_OK(sdlf_calculator_open(&cpu, "cpu", NULL));
+    CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = cpu}));
+    if (plan != NULL) {
+        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, false), 6);
+        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, true), 5);
+        CHECK_EQUAL(count_kind(plan, SDLF_MAX_POOL2D_FORWARD, true), 1);
+        CHECK_EQUAL(count_kind(plan, SDLF_AVG_POOL2D_FORWARD, true), 1);
+        CHECK_EQUAL(count_kind(plan, SDLF_GLOBAL_AVG_POOL2D_FORWARD, true), 2);
+        CHECK_EQUAL(count_kind(plan, SDLF_COPY, false), 3 + 3 + 1);
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(cpu);
+}
+
+/* Weights that were made ready are made ready again when parameters are loaded. */
+static void new_weights_are_taken(void)
+{
+    static results before, after, expected;
+    sdlf_calculator *cpu = NULL;
+    sdlf_plan *plan = NULL;
+    sdlf_model *net = followers();
+    fill_parameters(net, 40);
+    CHECK_OK(sdlf_calculator_open(&cpu, "cpu", NULL));
+    CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = cpu}));
+    if (plan != NULL) {
+        run(plan, SDLF_FLOAT32, &before);
+        fill_parameters(net, 90);
+        CHECK_OK(sdlf_plan_load_parameters(plan));
+        run(plan, SDLF_FLOAT32, &after);
+        expect(net, &expected);
+        compare(&after, &expected, 2e-5);
+        CHECK(memcmp(before.value[1], after.value[1], sizeof(double) * (size_t)after.count[1]) != 0);
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(cpu);
+}
+
+int main(void)
+{
+    RUN(results_are_those_of_rows);
+    RUN(conversions_stand_at_the_edges);
+    RUN(new_weights_are_taken);
+    return test_summary();
+}
