@@ -1,0 +1,47 @@
+/* One tile of an implicit product: some pixels of the output times a panel of filters.
+ *
+ *     y[i, :] = f(bias + residual[i, :] + sum over runs r and t of at[r][i][t] w[r, t, :])
+ *
+ * With 6 pixels x 4 vectors a step does 24 multiply-adds for 4 loads of weights and 6 broadcasts: bound by arithmetic. */
+#ifndef SDLF_CALCULATORS_CPU_KERNELS_IMPLICIT_TILE_H
+#define SDLF_CALCULATORS_CPU_KERNELS_IMPLICIT_TILE_H
+
+#include "calculators/cpu/kernels/micro.h"
+
+/* Vectors of a panel at most; and the pixels of a tile for each number of vectors: accumulators, one row of weights and one
+ * broadcast fill the machine's vector registers. */
+#if SDLF_VECTOR_BYTES == 64 || defined(__aarch64__)
+enum { PANEL_VECTORS = 4, PIXELS_1 = 8, PIXELS_2 = 8, PIXELS_3 = 8, PIXELS_4 = 6 };
+#else
+enum { PANEL_VECTORS = 3, PIXELS_1 = 8, PIXELS_2 = 6, PIXELS_3 = 4 };
+#endif
+enum { MOST_PIXELS = 8 };
+
+typedef struct implicit_tile {
+    const element *(*at)[MOST_PIXELS];    /* of each run and pixel, where it begins */
+    int64_t run_count, run;               /* runs, and the elements of each */
+    const element *w, *bias;              /* the panel's; of all its vectors */
+    element *y[MOST_PIXELS];              /* where the pixels' results go */
+    const element *residual[MOST_PIXELS]; /* [0] NULL: there is none */
+    int64_t pixels, filters;              /* that are there; of pixels that are not, at repeats one that is */
+    const sdlf_activation *activation;
+} implicit_tile;
+
+/* The pixels of a tile of so many vectors. */
+static inline int implicit_tile_pixels(int vectors)
+{
+    static const int pixels[] = {
+        0,
+        PIXELS_1,
+        PIXELS_2,
+        PIXELS_3,
+#if SDLF_VECTOR_BYTES == 64 || defined(__aarch64__)
+        PIXELS_4,
+#endif
+    };
+    return pixels[vectors];
+}
+
+void implicit_tile_cpu(int vectors, const implicit_tile *tile);
+
+#endif
