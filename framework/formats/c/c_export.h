@@ -60,7 +60,8 @@ const c_layer *c_layer_find(const char *type);
 void c_choose_outputs(c_export *e); /* liveness, and what is folded */
 void c_check_layers(c_export *e);
 void c_lay_out(c_export *e);
-void c_print_weights(c_export *e);
+void c_print_file(c_export *e);
+void c_print_weights(c_export *e); /* a part of it */
 /* Numbers that c_print_weights prints. */
 int64_t c_count_weights(const c_export *e);
 
