@@ -186,9 +186,8 @@ static sdlf_status check_node(const onnx_context *c)
 
 static bool all_constant(const onnx_context *c)
 {
-    bool any_size =
-        c->type->fold == c->type->convert ||
-        c->type->of_weights; /* it only moves, or makes a weight; or computes, which is for small constants */
+    /* it only moves, or makes a weight; or computes, which is for small constants */
+    bool any_size = c->type->fold == c->type->convert || c->type->of_weights;
     for (int i = 0; i < c->input_count; i++) {
         const onnx_value *input = c->input[i];
         if (input == NULL) continue;

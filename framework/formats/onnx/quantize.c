@@ -89,7 +89,7 @@ static void convert_quantize(onnx_context *c)
     onnx_give(c, 0, onnx_cast(c, y, dtype)); /* which saturates */
 }
 
-/* y = (x - zero point) scale. The difference is one of integers: theirs are exact where they are wider than a byte. */
+/* y = (x - zero point) scale */
 static void convert_dequantize(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
