@@ -28,6 +28,8 @@ static json_t *result_json(const lab *l, int index, int rung)
     }
     const sdlf_cost *cost = &l->cost[index];
     if (r->taken) json_object_set_new(json, "taken", json_text(r->taken));
+    json_object_set_new(json, "channels_last", json_boolean(r->channels_last));
+    json_object_set_new(json, "prepared_bytes", json_integer((json_int_t)r->prepared));
     json_object_set_new(json, "seconds", json_number(r->seconds));
     json_object_set_new(json, "quarters", json_pack("[o, o]", json_number(r->quarter[0]), json_number(r->quarter[1])));
     json_object_set_new(json, "samples", json_integer(r->samples));

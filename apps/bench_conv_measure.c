@@ -37,7 +37,7 @@ struct lab_bench {
     sdlf_tensor expected;     /* on the host: filters [first, K) of the last image */
     int64_t first;
     double low, high;        /* of what is expected */
-    void *memory[3], *found; /* x, w, y on the calculator; the outputs to compare, on the host */
+    void *memory[5], *found; /* x, w, y on the calculator, x and y channels last; the outputs to compare, on the host */
 };
 
 /* The filters that reference computes: as many of the last ones as it has time for; all of them where they are in groups. */
@@ -122,22 +122,6 @@ static sdlf_status fill(lab_bench *b)
     return SDLF_OK;
 }
 
-int64_t lab_bench_bytes(const sdlf_calculator *calculator, const sdlf_operation *operation)
-{
-    sdlf_operation asked = *operation, part = part_of(asked, first_filter(operation));
-    int64_t workspace = 0;
-    lab_rung rungs[LAB_RUNGS];
-    int count = lab_rungs_of(calculator, rungs, LAB_RUNGS);
-    for (int i = 0; i < count; i++) {
-        asked.algorithm = rungs[i].algorithm;
-        if (!sdlf_calculator_supports(calculator, &asked)) continue;
-        int64_t bytes = sdlf_calculator_workspace(calculator, &asked);
-        if (bytes > workspace) workspace = bytes;
-    }
-    return sdlf_operation_cost(operation).bytes + workspace + sdlf_tensor_bytes(&operation->in[0]) +
-           sdlf_tensor_bytes(&operation->in[1]) + 2 * sdlf_tensor_bytes(&part.out[0]);
-}
-
 sdlf_status lab_bench_create(lab_bench **bench, sdlf_calculator *calculator, sdlf_calculator *reference,
                              const sdlf_operation *operation)
 {
@@ -160,7 +144,7 @@ sdlf_status lab_bench_create(lab_bench **bench, sdlf_calculator *calculator, sdl
 void lab_bench_free(lab_bench *b)
 {
     if (!b) return;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 5; i++) {
         if (b->memory[i]) b->calculator->type->deallocate(b->calculator, b->memory[i]);
     }
     sdlf_tensor_release(&b->expected, b->reference);
@@ -168,14 +152,77 @@ void lab_bench_free(lab_bench *b)
     free(b);
 }
 
+/* A rung's operation with activations that are channels last. */
+static sdlf_operation turned(sdlf_operation operation)
+{
+    operation.in[0] = sdlf_tensor_channels_last(operation.in[0]);
+    operation.out[0] = sdlf_tensor_channels_last(operation.out[0]);
+    return operation;
+}
+
+/* Are activations channels last for this rung? Where it takes no others; and for the calculator's own choice, where inference
+ * plans would bring them so. */
+static bool wants_turned(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_kernel_slot *slot = &calculator->type->kernel[operation->kind];
+    sdlf_operation last = turned(*operation);
+    if (!slot->channels_last || !sdlf_calculator_supports(calculator, &last)) return false;
+    return operation->algorithm == 0 ? slot->likes_channels_last : !sdlf_calculator_supports(calculator, operation);
+}
+
+static sdlf_status copy(sdlf_calculator *calculator, sdlf_tensor from, sdlf_tensor to)
+{
+    sdlf_operation operation = {.kind = SDLF_COPY, .in = {from}, .out = {to}};
+    return sdlf_calculator_run(calculator, &operation);
+}
+
+int64_t lab_bench_bytes(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    sdlf_operation part = part_of(*operation, first_filter(operation));
+    int64_t most = 0, last = 0;
+    lab_rung rungs[LAB_RUNGS];
+    int count = lab_rungs_of(calculator, rungs, LAB_RUNGS);
+    for (int i = 0; i < count; i++) {
+        sdlf_operation asked = *operation;
+        asked.algorithm = rungs[i].algorithm;
+        if (wants_turned(calculator, &asked)) {
+            asked = turned(asked);
+            last = sdlf_tensor_bytes(&asked.in[0]) + sdlf_tensor_bytes(&asked.out[0]);
+        }
+        if (!sdlf_calculator_supports(calculator, &asked)) continue;
+        int64_t bytes = sdlf_calculator_workspace(calculator, &asked) + sdlf_calculator_prepared(calculator, &asked);
+        if (bytes > most) most = bytes;
+    }
+    return sdlf_operation_cost(operation).bytes + most + last + sdlf_tensor_bytes(&operation->in[0]) +
+           sdlf_tensor_bytes(&operation->in[1]) + 2 * sdlf_tensor_bytes(&part.out[0]);
+}
+
+/* Bind the operation to copies of x and y that are channels last, made when the first rung asks for them. */
+static sdlf_status turn(lab_bench *b, sdlf_operation *operation)
+{
+    sdlf_tensor *operand[] = {&operation->in[0], &operation->out[0]};
+    sdlf_tensor x = operation->in[0];
+    bool made = b->memory[3] != NULL;
+    sdlf_status status = SDLF_OK;
+    *operation = turned(*operation);
+    for (int i = 0; i < 2 && status == SDLF_OK; i++) {
+        if (!b->memory[3 + i])
+            status = b->calculator->type->allocate(b->calculator, sdlf_tensor_bytes(operand[i]), &b->memory[3 + i]);
+        operand[i]->data = b->memory[3 + i];
+    }
+    return status == SDLF_OK && !made ? copy(b->calculator, x, operation->in[0]) : status;
+}
+
 /* Once, on outputs that are NaN, before anything is timed. */
 static sdlf_status compare(lab_bench *b, const sdlf_operation *operation, lab_result *result)
 {
     sdlf_calculator *calculator = b->calculator;
-    sdlf_operation poison = {.kind = SDLF_FILL, .out = {operation->out[0]}, .fill = {.value = NAN}};
-    sdlf_operation part = part_of(*operation, b->first);
+    sdlf_tensor written = sdlf_tensor_view(operation->out[0].dtype, operation->out[0].shape, operation->out[0].data);
+    sdlf_operation poison = {.kind = SDLF_FILL, .out = {written}, .fill = {.value = NAN}};
+    sdlf_operation part = part_of(b->operation, b->first);
     sdlf_status status = sdlf_calculator_run(calculator, &poison);
     if (status == SDLF_OK) status = calculator->type->kernel[operation->kind].run(calculator, operation);
+    if (status == SDLF_OK && result->channels_last) status = copy(calculator, operation->out[0], b->operation.out[0]);
     if (status == SDLF_OK) status = calculator->type->synchronize(calculator);
     if (status == SDLF_OK)
         status = calculator->type->download(calculator, b->found, part.out[0].data, sdlf_tensor_bytes(&b->expected));
@@ -200,30 +247,50 @@ static void explain(lab_result *result, const sdlf_calculator *calculator, const
              takes ? takes : "");
 }
 
+/* Take memory for weights that are made ready, and for scratch space. False: there is none, and the result says so. */
+static bool take_memory(sdlf_calculator *calculator, sdlf_operation *operation, void *memory[2], lab_result *result)
+{
+    sdlf_tensor *tensor[] = {&operation->prepared, &operation->workspace};
+    for (int i = 0; i < 2; i++) { /* what is ready needs no scratch space */
+        int64_t bytes =
+            i == 0 ? sdlf_calculator_prepared(calculator, operation) : sdlf_calculator_workspace(calculator, operation);
+        if (i == 0) result->prepared = bytes;
+        if (bytes == 0) continue;
+        if (calculator->type->allocate(calculator, bytes, &memory[i]) != SDLF_OK) {
+            snprintf(result->why, sizeof result->why, "no memory for %.0f MB of %s", 1e-6 * (double)bytes,
+                     i == 0 ? "weights" : "scratch space");
+            return false;
+        }
+        *tensor[i] = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(bytes), memory[i]);
+    }
+    return true;
+}
+
 sdlf_status lab_bench_run(lab_bench *b, const lab_rung *rung, const lab_effort *effort, lab_result *result)
 {
     sdlf_calculator *calculator = b->calculator;
     sdlf_operation operation = b->operation;
-    void *workspace = NULL;
+    const sdlf_kernel_slot *slot = &calculator->type->kernel[operation.kind];
+    void *memory[2] = {NULL};
     *result = (lab_result){.ran = false};
     operation.algorithm = rung->algorithm;
-    if (!sdlf_calculator_supports(calculator, &operation)) {
+    result->channels_last = wants_turned(calculator, &operation);
+    if (!result->channels_last && !sdlf_calculator_supports(calculator, &operation)) {
         explain(result, calculator, &operation);
         return SDLF_OK;
     }
-    const char *name = sdlf_calculator_algorithm(calculator, &operation);
-    if (rung->algorithm == 0 && name && strcmp(name, rung->name) != 0) result->taken = name;
-    result->work = sdlf_calculator_work(calculator, &operation);
-    int64_t bytes = sdlf_calculator_workspace(calculator, &operation);
-    sdlf_status status = bytes > 0 ? calculator->type->allocate(calculator, bytes, &workspace) : SDLF_OK;
-    if (status == SDLF_ERROR_MEMORY) {
-        snprintf(result->why, sizeof result->why, "no memory for %.0f MB of workspace", 1e-6 * (double)bytes);
-        return SDLF_OK;
+    sdlf_status status = result->channels_last ? turn(b, &operation) : SDLF_OK;
+    if (status == SDLF_OK && take_memory(calculator, &operation, memory, result)) {
+        const char *name = sdlf_calculator_algorithm(calculator, &operation);
+        if (rung->algorithm == 0 && name && strcmp(name, rung->name) != 0) result->taken = name;
+        result->work = sdlf_calculator_work(calculator, &operation);
+        if (sdlf_tensor_present(&operation.prepared)) status = slot->prepare(calculator, &operation);
+        if (status == SDLF_OK) status = compare(b, &operation, result);
+        if (status == SDLF_OK) status = lab_time(result, calculator, &operation, effort);
+        result->ran = status == SDLF_OK;
     }
-    if (bytes > 0) operation.workspace = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(bytes), workspace);
-    if (status == SDLF_OK) status = compare(b, &operation, result);
-    if (status == SDLF_OK) status = lab_time(result, calculator, &operation, effort);
-    result->ran = status == SDLF_OK;
-    if (workspace) calculator->type->deallocate(calculator, workspace);
+    for (int i = 0; i < 2; i++) {
+        if (memory[i]) calculator->type->deallocate(calculator, memory[i]);
+    }
     return sdlf_fail_context(status, "%s of %s", rung->name, calculator->type->name);
 }

@@ -15,12 +15,14 @@ enum { LAB_RUNGS = 24 };
 /* What became of a rung on one convolution. */
 typedef struct lab_result {
     bool ran;
-    char why[160];     /* where it did not run: why not */
-    const char *taken; /* what "auto" took, where the calculator tells; NULL */
-    double seconds;    /* the median run */
-    double quarter[2]; /* a quarter of the runs took less than the first, a quarter more than the second */
-    int samples, runs; /* what the median was taken of; runs in each */
-    sdlf_cost work;    /* all that the rung computes and moves */
+    char why[160];      /* where it did not run: why not */
+    bool channels_last; /* the activations were so, since the rung takes them so alone, or plans bring them so */
+    int64_t prepared;   /* bytes of weights that were made ready beforehand, as inference plans do; not in the time */
+    const char *taken;  /* what "auto" took, where the calculator tells; NULL */
+    double seconds;     /* the median run */
+    double quarter[2];  /* a quarter of the runs took less than the first, a quarter more than the second */
+    int samples, runs;  /* what the median was taken of; runs in each */
+    sdlf_cost work;     /* all that the rung computes and moves */
     double error; /* the largest difference from reference, in the range of reference's outputs; NaN: outputs are NaN */
     double compared; /* the share of the outputs that was compared */
 } lab_result;

@@ -77,7 +77,8 @@ static void print_result(table *t, const lab *l, int index, int rung, double uni
     table_cell(t, "%s", number_percent(lab_floor(l, index) / r->seconds, 0).text);
     table_cell(t, "%s", base->ran ? number_ratio(base->seconds / r->seconds).text : "");
     table_cell(t, "%s", error_text(r->error).text);
-    table_cell(t, "%s", "");
+    table_cell(t, "%s%s%s", r->channels_last ? "channels last" : "", r->channels_last && r->prepared > 0 ? ", " : "",
+               r->prepared > 0 ? "weights ready" : "");
 }
 
 void lab_print_case(const terminal *out, const lab *l, int index)
@@ -173,7 +174,9 @@ void lab_print_summary(const terminal *out, const lab *l)
         "cache may catch some. of floor: the share of its time that the convolution's FLOPs or bytes, whichever take "
         "longer, need at the limits above. speed-up: against the first rung. error: the largest difference from "
         "reference, "
-        "in the range of its outputs. spread: half of the runs lie within.";
+        "in the range of its outputs. spread: half of the runs lie within. weights ready, channels last: what "
+        "inference "
+        "plans arrange beforehand for such rungs, and is not in the time.";
     if (l->cases == 0) return;
     if (l->workload.count > 1) print_matrix(out, l);
     print_totals(out, l);

@@ -42,7 +42,8 @@ typedef struct winograd_flops {
     int64_t filter, patch, output;
 } winograd_flops;
 
-/* Filters, patches and products are written, and read again. */
+/* Filters, patches and products are written, and read again. With groups, w[1] counts the channels of one: patches of all
+ * channels are transformed, products are of a group each. */
 static sdlf_cost winograd_work(const sdlf_operation *operation, int m)
 {
     static const winograd_flops two = {.filter = 3 * 5 + 4 * 5, .patch = 4 * 4 + 4 * 4, .output = 4 * 4 + 2 * 4};
@@ -50,10 +51,13 @@ static sdlf_cost winograd_work(const sdlf_operation *operation, int m)
     const winograd_flops *each = m == 2 ? &two : &four;
     const int64_t *x = operation->in[0].shape.dim, *w = operation->in[1].shape.dim, *y = operation->out[0].shape.dim;
     int64_t tiles = x[0] * cpu_divide_up(y[2], m) * cpu_divide_up(y[3], m), points = (m + 2) * (m + 2);
+    int64_t size = (int64_t)sdlf_dtype_size(operation->in[0].dtype), filters = w[0] * w[1];
+    bool ready = sdlf_tensor_present(&operation->prepared); /* then the transformed filters are read, and w is not */
     sdlf_cost cost = sdlf_operation_cost(operation);
-    cost.flops = w[0] * w[1] * each->filter + tiles * (x[1] * each->patch + w[0] * each->output) +
-                 2 * points * tiles * w[0] * w[1];
-    cost.bytes += 2 * points * (w[0] * w[1] + tiles * (x[1] + w[0])) * (int64_t)sdlf_dtype_size(operation->in[0].dtype);
+    cost.flops = tiles * (x[1] * each->patch + w[0] * each->output) + 2 * points * tiles * filters;
+    if (!ready) cost.flops += filters * each->filter;
+    cost.bytes += 2 * points * tiles * (x[1] + w[0]) * size;
+    cost.bytes += (ready ? points - 9 : 2 * points) * filters * size;
     return cost;
 }
 

@@ -44,13 +44,36 @@ static convolution of_operation(const sdlf_operation *operation, const sdlf_tens
 
 /* ---- forward ---- */
 
+/* Winograd's filters, transformed; those of activations that are channels last, laid out anew. */
+int64_t conv2d_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
+    int winograd = cpu_conv2d_winograd(operation->algorithm);
+    (void)calculator;
+    int64_t size = winograd ? winograd_filters_size_cpu(&v, winograd) : conv2d_last_prepared_size_cpu(operation, &v);
+    return size * (int64_t)sizeof(element);
+}
+
+sdlf_status conv2d_prepare_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
+    int winograd = cpu_conv2d_winograd(operation->algorithm);
+    if (winograd)
+        winograd_filters_cpu(cpu_from(calculator), &v, input(operation, 1), winograd, operation->prepared.data);
+    else
+        conv2d_last_prepare_cpu(cpu_from(calculator), operation, &v);
+    return SDLF_OK;
+}
+
 int64_t conv2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
     int winograd = cpu_conv2d_winograd(operation->algorithm);
     if (conv2d_is_last_cpu(operation)) return conv2d_last_space_cpu(operation, &v) * (int64_t)sizeof(element);
     if (is_depthwise(&v, operation->algorithm) || operation->algorithm == CPU_CONV2D_NAIVE) return 0;
-    if (winograd) return bytes_of(calculator, winograd_forward_space_cpu(&v, winograd, false));
+    if (winograd)
+        return bytes_of(calculator,
+                        winograd_forward_space_cpu(&v, winograd, sdlf_tensor_present(&operation->prepared)));
     bool direct = is_direct(&v, operation->algorithm);
     return bytes_of(calculator, direct ? direct_forward_space_cpu(&v, NULL) : im2col_forward_space_cpu(&v));
 }
@@ -79,7 +102,8 @@ sdlf_status conv2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation
     } else if (operation->algorithm == CPU_CONV2D_NAIVE) {
         conv2d_naive_forward_cpu(cpu_from(calculator), &forward);
     } else if (winograd) {
-        winograd_forward_cpu(cpu_from(calculator), &forward, winograd, NULL, operation->workspace.data);
+        winograd_forward_cpu(cpu_from(calculator), &forward, winograd, operation->prepared.data,
+                             operation->workspace.data);
     } else if (is_depthwise(&forward.v, operation->algorithm)) {
         depthwise_forward_cpu(cpu_from(calculator), &forward);
     } else if (is_direct(&forward.v, operation->algorithm)) {

@@ -21,7 +21,7 @@ static bool can_be_last(const sdlf_operation *operation)
 bool conv2d_is_last_cpu(const sdlf_operation *operation)
 {
     return sdlf_operation_is_channels_last(operation) || operation->algorithm == CPU_CONV2D_IMPLICIT ||
-           sdlf_tensor_present(&operation->prepared);
+           (sdlf_tensor_present(&operation->prepared) && cpu_conv2d_winograd(operation->algorithm) == 0);
 }
 
 static int64_t packed_size(const convolution *v)
@@ -66,18 +66,12 @@ void conv2d_last_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *op
         implicit_forward_cpu(cpu, forward, packed, scratch);
 }
 
-int64_t conv2d_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+int64_t conv2d_last_prepared_size_cpu(const sdlf_operation *operation, const convolution *v)
 {
-    convolution v =
-        convolution_make(&operation->in[0], &operation->in[1], &operation->conv2d.window, operation->conv2d.groups);
-    (void)calculator;
-    return conv2d_last_supports_cpu(operation, &v) ? packed_size(&v) * (int64_t)sizeof(element) : 0;
+    return conv2d_last_supports_cpu(operation, v) ? packed_size(v) : 0;
 }
 
-sdlf_status conv2d_prepare_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+void conv2d_last_prepare_cpu(const cpu_calculator *cpu, const sdlf_operation *operation, const convolution *v)
 {
-    convolution v =
-        convolution_make(&operation->in[0], &operation->in[1], &operation->conv2d.window, operation->conv2d.groups);
-    pack(cpu_from(calculator), operation->prepared.data, &v, input(operation, 1));
-    return SDLF_OK;
+    pack(cpu, operation->prepared.data, v, input(operation, 1));
 }

@@ -11,6 +11,10 @@ bool conv2d_is_last_cpu(const sdlf_operation *operation);
 
 bool conv2d_last_supports_cpu(const sdlf_operation *operation, const convolution *v);
 
+/* Weights made ready, in elements (0: the operation is not taken), and making them so. */
+int64_t conv2d_last_prepared_size_cpu(const sdlf_operation *operation, const convolution *v);
+void conv2d_last_prepare_cpu(const cpu_calculator *cpu, const sdlf_operation *operation, const convolution *v);
+
 /* Scratch space, in elements. */
 int64_t conv2d_last_space_cpu(const sdlf_operation *operation, const convolution *v);
 void conv2d_last_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation,
