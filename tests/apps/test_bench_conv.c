@@ -114,6 +114,10 @@ static void rungs_are_the_calculators(void)
     CHECK_EQUAL(whole(im2col, "work_bytes"), whole(conv, "bytes") + 2 * 4 * 2 * 27 * 72);
     const json_t *winograd = find(json_object_get(conv, "rungs"), "rung", "winograd-4x4");
     CHECK(whole(winograd, "work_flops") != whole(conv, "flops"));
+    CHECK_EQUAL(whole(winograd, "prepared_bytes") % (36 * 5 * 4),
+                0); /* 36 numbers for each filter and padded channel */
+    CHECK(whole(winograd, "prepared_bytes") >= 36 * 5 * 3 * 4);
+    CHECK_EQUAL(whole(im2col, "prepared_bytes"), 0);
     CHECK_CLOSE(number(json_array_get(json_object_get(conv, "rungs"), 0), "speed_up"), 1, 1e-9);
     json_decref(report);
 }
