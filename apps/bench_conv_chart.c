@@ -76,7 +76,7 @@ static axes find_axes(const lab *l)
     a.x[0] -= 0.2;
     a.x[1] += 0.25;
     a.y[0] -= 0.2;
-    a.y[1] += 0.35;
+    a.y[1] += 0.4;
     return a;
 }
 
@@ -129,8 +129,8 @@ static void draw_roof(FILE *file, const lab *l, const axes *a)
         x[0], y[0], x[1], y[1], x[2], y[1], LEFT + PLOT_WIDTH, TOP, LEFT, TOP, LEFT, y[0], x[0], y[0], x[1], y[1], x[2],
         y[1]);
     char text[160];
-    snprintf(text, sizeof text, "%s in a matrix product", number_scaled(c->flops, "FLOP/s").text);
-    text_at(file, LEFT + PLOT_WIDTH - 8, y[1] - 8, "text-anchor=\"end\" fill=\"#222\"", text);
+    snprintf(text, sizeof text, "flat: %s in a matrix product", number_scaled(c->flops, "FLOP/s").text);
+    text_at(file, LEFT + PLOT_WIDTH - 8, TOP + 18, "text-anchor=\"end\" fill=\"#222\"", text); /* above all points */
     snprintf(text, sizeof text, "%s in a copy", number_scaled(c->bytes, "B/s").text);
     double angle = atan2(y[1] - y[0], x[1] - x[0]) * 180 / acos(-1), length = hypot(y[1] - y[0], x[1] - x[0]);
     if (length < 120) return; /* no room along the slope */
