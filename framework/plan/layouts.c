@@ -16,6 +16,7 @@
 /* The forms that a buffer's content exists in. */
 typedef struct forms {
     bool row_major;   /* in the buffer itself */
+    bool written;     /* there, by a step: its other writers, if there are, write there too */
     int last;         /* the buffer that holds it channels last; its own where both are the same; 0: none */
     sdlf_shape shape; /* with `last`: (N,C,H,W) of the whole content */
 } forms;
@@ -290,8 +291,8 @@ static bool follows_copy(const pass *p, const plan_step *step)
     sdlf_tensor in = op->in[0], out = op->out[0];
     if (op->kind != SDLF_COPY || !is_image(&in) || !is_image(&out) || in.dtype != out.dtype) return false;
     if (is_last(p, &out)) return true;
-    return is_last(p, &in) && restride(p, &in) && p->plan->buffers[out.buffer].kind == BUFFER_ARENA &&
-           only_copies_write(p, out.buffer);
+    return !p->form[out.buffer].written && is_last(p, &in) && restride(p, &in) &&
+           p->plan->buffers[out.buffer].kind == BUFFER_ARENA && only_copies_write(p, out.buffer);
 }
 
 static sdlf_status convert_copy(pass *p, plan_step *step)
@@ -325,6 +326,9 @@ static sdlf_status convert_step(pass *p, plan_step step)
         if (!sdlf_tensor_present(&step.operation.in[i])) continue;
         sdlf_status status = need_row_major(p, &step, step.operation.in[i].buffer);
         if (status != SDLF_OK) return status;
+    }
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
+        if (sdlf_tensor_present(&step.operation.out[i])) p->form[step.operation.out[i].buffer].written = true;
     }
     /* an algorithm that takes nothing else than channels last was chosen, and these could not be brought so */
     if (!sdlf_calculator_supports(step.calculator, &step.operation)) step.operation.algorithm = 0;

@@ -31,6 +31,9 @@ static sdlf_model *followers(void)
     sdlf_node largest = sdlf_max_pool2d(net, stem, &halve), mean = sdlf_avg_pool2d(net, stem, &halve);
     sdlf_node branch = conv(net, largest, "branch", 5, 1, 1);
     sdlf_node joined = sdlf_concat(net, (sdlf_node[]){largest, mean, branch}, 3, NULL);
+    sdlf_node small = sdlf_resize(
+        net, image, &(sdlf_resize_options){.sizes = sdlf_shape(7, 7)}); /* row-major, in front of the others */
+    sdlf_node mixed = sdlf_concat(net, (sdlf_node[]){small, branch}, 2, NULL);
     sdlf_node normed = sdlf_relu(net, sdlf_batch_norm2d(net, joined, NULL));
     sdlf_node sum = sdlf_add(net, conv(net, normed, "wide", 45, 3, 1), joined);
     sdlf_node gate = sdlf_sigmoid(net, conv(net, sdlf_global_avg_pool2d(net, sum), "gate", 45, 1, 1));
@@ -42,6 +45,7 @@ static sdlf_model *followers(void)
     sdlf_node part = conv(net, sdlf_slice(net, last, &some), "part", 9, 3, 1);
     sdlf_output(net, "picture", last);
     sdlf_output(net, "rows", sdlf_fully_connected(net, part, &(sdlf_fully_connected_options){.units = 7}));
+    sdlf_output(net, "mixed", conv(net, mixed, "after", 11, 3, 1));
     sdlf_output(net, "means", sdlf_global_avg_pool2d(net, last));
     CHECK_OK(sdlf_model_build(net, 1));
     return net;
@@ -59,11 +63,12 @@ static void fill_parameters(sdlf_model *net, uint64_t seed)
     }
 }
 
-static const char *const outputs[] = {"picture", "rows", "means"};
+static const char *const outputs[] = {"picture", "rows", "means", "mixed"};
+enum { OUTPUTS = sizeof outputs / sizeof outputs[0] };
 
 typedef struct results {
-    double value[3][MOST];
-    int64_t count[3];
+    double value[OUTPUTS][MOST];
+    int64_t count[OUTPUTS];
 } results;
 
 static void run(sdlf_plan *plan, sdlf_dtype dtype, results *found)
@@ -74,7 +79,7 @@ static void run(sdlf_plan *plan, sdlf_dtype dtype, results *found)
     for (int i = 0; i < IMAGE; i++) wide[i] = (double)image[i];
     CHECK_OK(sdlf_plan_write(plan, "image", dtype == SDLF_FLOAT32 ? (void *)image : (void *)wide));
     CHECK_OK(sdlf_plan_forward(plan));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < OUTPUTS; i++) {
         sdlf_binding output;
         CHECK_OK(sdlf_plan_output(plan, outputs[i], &output));
         found->count[i] = sdlf_tensor_count(&output.tensor);
@@ -88,7 +93,7 @@ static void run(sdlf_plan *plan, sdlf_dtype dtype, results *found)
 
 static void compare(const results *found, const results *expected, double tolerance)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < OUTPUTS; i++) {
         CHECK_EQUAL(found->count[i], expected->count[i]);
         CHECK(isfinite(expected->value[i][0])); /* NaN would be like NaN */
         for (int64_t e = 0; e < found->count[i]; e++)
@@ -148,7 +153,8 @@ static void results_are_those_of_rows(void)
 }
 
 /* On cpu, where convolutions like it: all but that of one pixel are so, and conversions stand at the edges alone: the image in,
- * the picture out, and the rows that the product reads. The other copies join (3) and take a part (1). */
+ * the picture out, the rows that the product reads; and around a join whose first part is row-major: the other part, the whole and what
+ * comes of it. The other copies join (3 and 2) and take a part (1). */
 static void conversions_stand_at_the_edges(void)
 {
     sdlf_calculator *cpu = NULL;
@@ -157,12 +163,12 @@ static void conversions_stand_at_the_edges(void)
     CHECK_OK(sdlf_calculator_open(&cpu, "cpu", NULL));
     CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = cpu}));
     if (plan != NULL) {
-        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, false), 6);
-        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, true), 5);
+        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, false), 7);
+        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, true), 6);
         CHECK_EQUAL(count_kind(plan, SDLF_MAX_POOL2D_FORWARD, true), 1);
         CHECK_EQUAL(count_kind(plan, SDLF_AVG_POOL2D_FORWARD, true), 1);
         CHECK_EQUAL(count_kind(plan, SDLF_GLOBAL_AVG_POOL2D_FORWARD, true), 2);
-        CHECK_EQUAL(count_kind(plan, SDLF_COPY, false), 3 + 3 + 1);
+        CHECK_EQUAL(count_kind(plan, SDLF_COPY, false), 3 + 3 + 3 + 2 + 1);
     }
     sdlf_plan_free(plan);
     sdlf_model_free(net);
