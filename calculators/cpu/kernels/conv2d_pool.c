@@ -99,6 +99,15 @@ static void forward_image(void *argument, int64_t image, int thread)
     }
 }
 
+/* For training, where the mask saves the backward pass much, anything. For inference, where a plan would otherwise have the
+ * convolution and the pooling channels last, what is faster in one. */
+bool conv2d_relu_max_pool_forward_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    pool_context all = context_of(operation, &operation->out[0]);
+    (void)calculator;
+    return sdlf_tensor_present(&operation->out[1]) || is_direct_forward(&all);
+}
+
 int64_t conv2d_relu_max_pool_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     pool_context all = context_of(operation, &operation->out[0]);

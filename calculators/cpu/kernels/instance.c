@@ -21,6 +21,7 @@ const cpu_instance instance_cpu = {
                                               .supports = conv2d_backward_weights_supports_cpu,
                                               .workspace = conv2d_backward_weights_workspace_cpu},
             [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = conv2d_relu_max_pool_forward_cpu,
+                                                   .supports = conv2d_relu_max_pool_forward_supports_cpu,
                                                    .workspace = conv2d_relu_max_pool_forward_workspace_cpu},
             [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_cpu,
                                                     .workspace = conv2d_relu_max_pool_backward_workspace_cpu},

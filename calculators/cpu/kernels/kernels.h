@@ -21,6 +21,7 @@ workspace_function spmm_csr_workspace_cpu;
 sdlf_kernel reduce_cpu, add_cpu;
 workspace_function reduce_workspace_cpu;
 sdlf_kernel conv2d_prepare_cpu, conv2d_forward_cpu, conv2d_backward_input_cpu, conv2d_backward_weights_cpu;
+supports_function conv2d_relu_max_pool_forward_supports_cpu;
 supports_function conv2d_forward_supports_cpu, conv2d_backward_input_supports_cpu, conv2d_backward_weights_supports_cpu;
 workspace_function conv2d_prepared_cpu, conv2d_forward_workspace_cpu, conv2d_backward_input_workspace_cpu,
     conv2d_backward_weights_workspace_cpu;
