@@ -126,7 +126,8 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
         }
     }
     /* few rows, long sums */
-    static const gemm_size layers[] = {{9, 68, 260}, {40, 130, 1000}, {128, 65, 2052}, {1, 200, 512}};
+    static const gemm_size layers[] = {{9, 68, 260}, {40, 130, 1000}, {128, 65, 2052}, {1, 200, 512}, {2, 37, 301},
+                                       {3, 9, 90},   {4, 18, 129},    {5, 23, 77},     {6, 33, 1025}};
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         kernel_case made = gemm(t, layers[i], false, true);
         emit_gemm(sink, &made, layers[i]);

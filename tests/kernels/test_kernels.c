@@ -146,6 +146,7 @@ static bool may_stay_in_parts(const sdlf_operation *operation)
 {
     switch (operation->kind) {
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return true;
+    case SDLF_CONV2D_RELU_MAX_POOL_FORWARD: return !sdlf_tensor_present(&operation->out[1]); /* inference: no mask */
     case SDLF_GEMM_BACKWARD_SGD:
         return sdlf_tensor_present(&operation->out[3]) || operation->gemm_backward.activation.function != SDLF_IDENTITY;
     default: return false;
