@@ -1,5 +1,6 @@
 /* sdlf gcn: both ways on small graphs, on every calculator, and what is refused. */
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,10 @@ static void features_come_from_files(void)
     CHECK_OK(npy_write(&few, path));
     CHECK_SAYS(SDLF(1, "gcn", "infer", "--graph", "uniform:4,6", "--features-file", path),
                "expected floating-point features of shape 4xN, found float64 3x4");
+    for (int i = 0; i < 12; i++) values[i] = (double)NAN;
+    CHECK_OK(npy_write(&good, path));
+    CHECK_SAYS(SDLF(1, "gcn", "infer", "--graph", "uniform:4,6", "--features-file", path, "--repeats", "1"),
+               "no vertex has outputs that are numbers");
 }
 
 static void training_learns(void)
