@@ -165,6 +165,33 @@ static void copy_rows(void *context, int64_t index, int thread)
     }
 }
 
+/* ---- a few planes, interleaved: a picture that becomes channels last ---- */
+
+enum { PLANES_MOST = 16, PLANE_PIECE = 1024 };
+
+/* y[i, c] = x[c, i] for few c, elements of 4 bytes: the innermost two dimensions, behind at most one more. */
+static bool interleaves(const copy_context *copy)
+{
+    int c = copy->rank - 1, i = c - 1;
+    return (copy->rank == 2 || copy->rank == 3) && copy->from == copy->to && copy->x_size == 4 &&
+           copy->dim[c] <= PLANES_MOST && copy->x_stride[i] == 4 && copy->y_stride[c] == 4 &&
+           copy->y_stride[i] == 4 * copy->dim[c];
+}
+
+static void interleave_piece(void *context, int64_t index, int thread)
+{
+    const copy_context *copy = context;
+    int64_t planes = copy->dim[copy->rank - 1], length = copy->dim[copy->rank - 2];
+    int64_t pieces = cpu_divide_up(length, PLANE_PIECE), outer = index / pieces, first = index % pieces * PLANE_PIECE;
+    int64_t last = cpu_min(first + PLANE_PIECE, length);
+    const char *x = copy->x + (copy->rank == 3 ? outer * copy->x_stride[0] : 0);
+    char *y = copy->y + (copy->rank == 3 ? outer * copy->y_stride[0] : 0);
+    (void)thread;
+    for (int64_t c = 0; c < planes; c++)
+        move_elements(y + (first * planes + c) * 4, planes * 4, x + c * copy->x_stride[copy->rank - 1] + first * 4, 4,
+                      4, last - first);
+}
+
 sdlf_status cpu_copy(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
@@ -177,6 +204,11 @@ sdlf_status cpu_copy(sdlf_calculator *calculator, const sdlf_operation *operatio
                          .x_size = (int64_t)sdlf_dtype_size(x->dtype),
                          .y_size = (int64_t)sdlf_dtype_size(y->dtype)};
     collapse(&copy, x, y);
+    if (interleaves(&copy)) {
+        int64_t pieces = cpu_divide_up(copy.dim[copy.rank - 2], PLANE_PIECE) * (copy.rank == 3 ? copy.dim[0] : 1);
+        cpu_parallel_exact(cpu_from(calculator), pieces, count / 2, interleave_piece, &copy);
+        return SDLF_OK;
+    }
     split_run(&copy);
     int64_t row_bytes = copy.dim[copy.rank - 1] * copy.x_size;
     copy.rows = count / copy.dim[copy.rank - 1];

@@ -24,6 +24,21 @@ void cpu_parallel_exact(const cpu_calculator *cpu, int64_t count, int64_t nanose
     for (int64_t i = 0; i < count; i++) task(context, i, 0);
 }
 
+/* Each thread gets one run of neighbouring tasks, the same in every call. */
+static void run_near(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context)
+{
+#ifdef _OPENMP
+    if (cpu->threads > 1 && count > 1 && nanoseconds >= WORTH_SHARING) {
+#pragma omp parallel for num_threads(cpu->threads) schedule(static)
+        for (int64_t i = 0; i < count; i++) task(context, i, omp_get_thread_num());
+        return;
+    }
+#else
+    (void)cpu, (void)nanoseconds;
+#endif
+    for (int64_t i = 0; i < count; i++) task(context, i, 0);
+}
+
 typedef struct flushed_task {
     cpu_task *task;
     void *context;
@@ -40,6 +55,11 @@ static void run_flushed(void *context, int64_t index, int thread)
 void cpu_parallel(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context)
 {
     cpu_parallel_exact(cpu, count, nanoseconds, run_flushed, &(flushed_task){task, context});
+}
+
+void cpu_parallel_near(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context)
+{
+    run_near(cpu, count, nanoseconds, run_flushed, &(flushed_task){task, context});
 }
 
 int cpu_threads_choose(int wanted)

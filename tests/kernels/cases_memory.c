@@ -38,6 +38,8 @@ static void strided_copies(kernel_sink *sink, sdlf_dtype from, sdlf_dtype to)
     sdlf_tensor pixels = kernel_tensor(from, sdlf_shape(2, 3, 4, 5)); /* channels last */
     sdlf_tensor turned = sdlf_tensor_transpose(sdlf_tensor_transpose(pixels, 1, 3), 1, 2);
     emit_copy(sink, "channels last", turned, kernel_tensor(to, turned.shape));
+    sdlf_tensor planes = sdlf_tensor_transpose(kernel_tensor(from, sdlf_shape(2, 3, 1500)), 1, 2);
+    emit_copy(sink, "a few planes", planes, kernel_tensor(to, planes.shape));
     emit_copy(sink, "padding inside", kernel_tensor(from, sdlf_shape(2, 3, 3)),
               sdlf_tensor_narrow(sdlf_tensor_narrow(kernel_tensor(to, sdlf_shape(2, 5, 5)), 1, 1, 3), 2, 1, 3));
     sdlf_tensor spread = kernel_tensor(from, sdlf_shape(4, 6)); /* one row, seen four times */

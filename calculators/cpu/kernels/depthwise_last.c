@@ -168,5 +168,5 @@ void depthwise_last_forward_cpu(const cpu_calculator *cpu, const convolution_for
     all.inside_first = cpu_min(v->q, cpu_divide_up(v->before[1], v->stride[1]));
     int64_t last = v->w - reach + v->before[1]; /* left + reach < w */
     all.inside_last = last <= 0 ? 0 : cpu_min(v->q, cpu_divide_up(last, v->stride[1]));
-    cpu_parallel(cpu, v->n * cpu_divide_up(v->p, all.rows_per_task), 8 * convolution_time(v), compute_rows, &all);
+    cpu_parallel_near(cpu, v->n * cpu_divide_up(v->p, all.rows_per_task), 8 * convolution_time(v), compute_rows, &all);
 }

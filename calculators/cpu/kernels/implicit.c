@@ -7,10 +7,11 @@
 #include "calculators/cpu/kernels/implicit_tile.h"
 
 enum {
-    FEW_CHANNELS = 12, /* below, a row of the window is one run */
-    TASK_PIXELS = 96,  /* of a task, about */
-    LEAST_TASKS = 48,  /* where there is enough to share */
-    MOST_RUNS = 128,   /* windows of more positions go elsewhere */
+    FEW_CHANNELS = 12,                          /* below, a row of the window is one run */
+    TASK_PIXELS = 96,                           /* of a task, about */
+    LEAST_TASKS = 48,                           /* where there is enough to share */
+    NEAR_WEIGHTS = (1 << 20) / sizeof(element), /* all of them stay in the second-level cache */
+    MOST_RUNS = 128,                            /* windows of more positions go elsewhere */
 };
 
 /* ---- panels ---- */
@@ -90,6 +91,7 @@ typedef struct context {
     window_runs runs;                 /* of a window */
     int64_t run;                      /* the elements of each */
     int64_t chunks;                   /* of an image's pixels */
+    bool near;                        /* all panels of a chunk follow each other, else all chunks of a panel */
 } context;
 
 static bool has_padding(const convolution *v)
@@ -186,8 +188,10 @@ static void compute_chunk(void *argument, int64_t index, int thread)
     const context *all = argument;
     const convolution *v = all->v;
     const convolution_forward *forward = all->forward;
-    int64_t chunk = index % all->chunks, rest = index / all->chunks, n = rest % v->n;
-    int64_t panel = rest / v->n % all->p.count, group = rest / v->n / all->p.count;
+    int64_t columns = all->p.count * v->groups, chunks = all->chunks * v->n;
+    int64_t part = all->near ? index / columns : index % chunks, column = all->near ? index % columns : index / chunks;
+    int64_t n = part / all->chunks, chunk = part % all->chunks, group = column / all->p.count;
+    int64_t panel = column % all->p.count;
     int64_t start = panel_start(&all->p, panel), filters = v->groups * v->k, filter = group * v->k + start * LANES;
     int vectors = (int)(panel_start(&all->p, panel + 1) - start), size = implicit_tile_pixels(vectors);
     int64_t tiles = cpu_divide_up(v->p_q, size), first = chunk * tiles / all->chunks * size;
@@ -271,5 +275,7 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
                            &copy);
     }
     list_runs(&all.runs, &all);
-    cpu_parallel(cpu, all.chunks * v->n * all.p.count * v->groups, convolution_time(v), compute_chunk, &all);
+    all.near = implicit_packed_size_cpu(v) <= NEAR_WEIGHTS;
+    (all.near ? cpu_parallel_near : cpu_parallel)(cpu, all.chunks * v->n * all.p.count * v->groups, convolution_time(v),
+                                                  compute_chunk, &all);
 }

@@ -116,7 +116,7 @@ static void run(const cpu_calculator *cpu, const sdlf_operation *operation, cpu_
 {
     context all = context_of(operation);
     int64_t reads = all.n * all.p * all.q * all.channels * all.window->size[0] * all.window->size[1];
-    cpu_parallel(cpu, all.n * cpu_divide_up(all.p, all.rows_per_task), cpu_time_of_elements(reads), task, &all);
+    cpu_parallel_near(cpu, all.n * cpu_divide_up(all.p, all.rows_per_task), cpu_time_of_elements(reads), task, &all);
 }
 
 void max_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
