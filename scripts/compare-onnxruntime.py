@@ -2,18 +2,23 @@
 """Compare SDLF with onnxruntime on networks for ImageNet, made here with fixed seeds, or on ONNX files of your own.
 
     scripts/compare-onnxruntime.py [--sdlf build/sdlf] [--folder FOLDER] [--dtype float32] [--calculator cpu]
-                                   [NAME or FILE.onnx ...]
+                                   [--time [--threads 2] [--rounds 3]] [NAME or FILE.onnx ...]
 
 Names are torchvision's (vgg16, mobilenet_v2, resnet18, resnet50, squeezenet1_1, densenet121, googlenet, inception_v3,
 shufflenet_v2_x1_0, efficientnet_b0); each is exported once into FOLDER with weights drawn from seed 1 and normalisations that
 have seen some noise. Both programs get the same random input; what is printed is the largest difference as a part of the
-output's range. The exit status is 1 if one is above 1e-4. Needs numpy, onnxruntime, and for names torch, torchvision and onnx.
+output's range. The exit status is 1 if one is above 1e-4.
+
+With --time both are timed instead, one picture at a time, on as many threads: rounds of both in turn, of each round the median of
+the runs of some seconds, of the rounds the least. Nothing else should run meanwhile. Needs numpy, onnxruntime, and for names torch, torchvision and onnx.
 """
 import argparse
+import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -74,6 +79,42 @@ def compare(path, arguments, folder):
     return worst, scale
 
 
+def time_onnxruntime(path, threads, seconds=2.0):
+    """Seconds of a run, the median."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    feed = {}
+    for value in session.get_inputs():
+        shape = [d if isinstance(d, int) and d > 0 else 1 for d in value.shape]
+        feed[value.name] = np.random.default_rng(7).standard_normal(shape).astype(np.float32)
+    for _ in range(3):
+        session.run(None, feed)
+    samples, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end or len(samples) < 5:
+        start = time.perf_counter()
+        session.run(None, feed)
+        samples.append(time.perf_counter() - start)
+    return float(np.median(samples))
+
+
+def time_sdlf(path, arguments, repeats):
+    words = [arguments.sdlf, "bench", "model", path, "--json", "--dtype", arguments.dtype, "--calculator", arguments.calculator,
+             "--threads", str(arguments.threads), "--repeats", str(repeats)]
+    return json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout)["seconds"]
+
+
+def compare_times(path, arguments):
+    theirs, ours = [], []
+    for _ in range(arguments.rounds):
+        theirs.append(time_onnxruntime(path, arguments.threads))
+        ours.append(time_sdlf(path, arguments, max(5, int(2.0 / theirs[-1]))))
+    return min(ours), min(theirs)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=NAMES)
@@ -81,15 +122,25 @@ def main():
     parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "sdlf-onnx"))
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--calculator", default="cpu")
+    parser.add_argument("--time", action="store_true")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     os.makedirs(arguments.folder, exist_ok=True)
     bad = 0
-    print(f"{'network':<28} {'difference / range':>18} {'range':>12}")
+    if arguments.time:
+        print(f"{'network, ms':<28} {'SDLF':>9} {'onnxruntime':>12} {'ratio':>7}")
+    else:
+        print(f"{'network':<28} {'difference / range':>18} {'range':>12}")
     for name in arguments.names:
         path = name if name.endswith(".onnx") else os.path.join(arguments.folder, name + ".onnx")
         try:
             if not os.path.exists(path):
                 export(name, path)
+            if arguments.time:
+                ours, theirs = compare_times(path, arguments)
+                print(f"{os.path.basename(path)[:-5]:<28} {1e3 * ours:>9.2f} {1e3 * theirs:>12.2f} {theirs / ours:>7.2f}", flush=True)
+                continue
             with tempfile.TemporaryDirectory() as folder:
                 worst, scale = compare(path, arguments, folder)
             bad += worst > 1e-4

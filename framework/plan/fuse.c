@@ -10,6 +10,7 @@ sdlf_status plan_fuse(sdlf_plan *plan)
     static sdlf_status (*const rules[])(sdlf_plan *) = {
         plan_fold_batch_norm, /* first: what is folded away can be fused further */
         plan_fuse_conv_pool,  /* before epilogues, which would take its ReLU */
+        plan_fuse_silu,       /* before epilogues, which take it in */
         plan_fuse_epilogues,  /* residual adds, then activations */
         plan_fuse_feed,       /* labels with the batch's indices */
         plan_fuse_loss,       /* forward and backward */

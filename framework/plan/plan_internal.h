@@ -241,6 +241,7 @@ sdlf_status plan_emit(sdlf_plan *plan, int node, sdlf_phase phase, sdlf_calculat
 /* ---- fusion rules; each walks all steps once ---- */
 sdlf_status plan_fold_batch_norm(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pool(sdlf_plan *plan);
+sdlf_status plan_fuse_silu(sdlf_plan *plan);
 sdlf_status plan_fuse_epilogues(sdlf_plan *plan);
 sdlf_status plan_fuse_feed(sdlf_plan *plan);
 sdlf_status plan_fuse_loss(sdlf_plan *plan);
