@@ -128,7 +128,7 @@ static void print_memory(const terminal *out, const sdlf_memory_info *memory)
         const char *what;
         int64_t bytes;
     } row[] = {
-        {"activations, gradients, workspaces", memory->arena},
+        {"activations, gradients, workspaces, weights laid out anew", memory->arena},
         {"parameters", memory->parameters},
         {"optimizer states", memory->states},
     };

@@ -143,10 +143,9 @@ sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan)
     }
     for (int i = 1; i < plan->buffer_count; i++) { /* copies live in arenas, and count as what they are */
         const plan_buffer *buffer = &plan->buffers[i];
-        bool value = buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_PREPARED;
-        if (buffer->offset < 0 || (!value && buffer->kind != BUFFER_STATE)) continue;
+        if (buffer->offset < 0 || (buffer->kind != BUFFER_PARAMETER && buffer->kind != BUFFER_STATE)) continue;
         int64_t bytes = (buffer->bytes + 63) / 64 * 64;
-        *(value ? &memory.parameters : &memory.states) += bytes;
+        *(buffer->kind == BUFFER_PARAMETER ? &memory.parameters : &memory.states) += bytes;
         memory.arena -= bytes;
         memory.unshared -= bytes;
     }

@@ -215,9 +215,10 @@ int sdlf_plan_layer_of(const sdlf_plan *plan, const char *layer);
 
 /* Exact bytes. */
 typedef struct sdlf_memory_info {
-    int64_t arena;      /* activations, gradients, workspaces: what the plan allocates, over all spaces */
+    int64_t arena;      /* activations, gradients, workspaces, weights folded or laid out anew: what the plan allocates, over
+                           all spaces */
     int64_t unshared;   /* what `arena` would be if nothing were reused */
-    int64_t parameters; /* the model's values, and the plan's copies of them, as they are or laid out anew */
+    int64_t parameters; /* the model's values, and the plan's copies of them */
     int64_t states;     /* optimiser states, and copies */
 } sdlf_memory_info;
 sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan);
