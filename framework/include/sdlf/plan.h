@@ -215,8 +215,7 @@ int sdlf_plan_layer_of(const sdlf_plan *plan, const char *layer);
 
 /* Exact bytes. */
 typedef struct sdlf_memory_info {
-    int64_t arena;      /* activations, gradients, workspaces, weights folded or laid out anew: what the plan allocates, over
-                           all spaces */
+    int64_t arena;      /* what the plan allocates: activations, gradients, workspaces, weights in other forms */
     int64_t unshared;   /* what `arena` would be if nothing were reused */
     int64_t parameters; /* the model's values, and the plan's copies of them */
     int64_t states;     /* optimiser states, and copies */
