@@ -95,6 +95,12 @@ static bool needs_room(const sdlf_plan *plan, const plan_buffer *buffer)
 }
 
 /* y may take x's memory where the operation allows it, x is not needed afterwards, and both fill their buffers. */
+static bool same_strides(const sdlf_tensor *a, const sdlf_tensor *b)
+{
+    bool last = sdlf_tensor_is_channels_last(a) && sdlf_tensor_is_channels_last(b);
+    return last || (sdlf_tensor_is_contiguous(a) && sdlf_tensor_is_contiguous(b));
+}
+
 static void share_in_place(sdlf_plan *plan, int index)
 {
     const sdlf_operation *op = &plan->steps[index].operation;
@@ -106,8 +112,9 @@ static void share_in_place(sdlf_plan *plan, int index)
         if (!(type->may_alias & 1u << i) || !sdlf_tensor_present(&op->in[i])) continue;
         int root = op->in[i].buffer;
         if (plan->buffers[root].kind != BUFFER_ARENA || plan->buffers[root].last_use != index) continue;
-        if (op->in[i].dtype != op->out[0].dtype || !plan_covers_buffer(plan, &op->in[i]) ||
-            !plan_covers_buffer(plan, &op->out[0]) || plan->buffers[root].space != y->space)
+        if (op->in[i].dtype != op->out[0].dtype || !same_strides(&op->in[i], &op->out[0]) ||
+            !plan_covers_buffer(plan, &op->in[i]) || !plan_covers_buffer(plan, &op->out[0]) ||
+            plan->buffers[root].space != y->space)
             continue;
         bool read_elsewhere = false; /* as another operand of the same operation */
         for (int j = 0; j < SDLF_MAX_INPUTS; j++)

@@ -11,6 +11,7 @@
  * the buffer of the row-major content, which is filled only if somebody reads it. */
 #include "framework/plan/plan_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* The forms that a buffer's content exists in. */
@@ -44,24 +45,34 @@ static sdlf_tensor whole(const pass *p, int buffer, bool last)
     return last ? sdlf_tensor_channels_last(tensor) : tensor;
 }
 
-/* The same part of the content, in the form that is channels last. False: it is no part that strides can tell. */
+/* The same part of the content, in the form that is channels last. False, and nothing changed: it is no part that strides can
+ * tell, because it has others than the content, or runs over from one channel into the next. */
 static bool restride(const pass *p, sdlf_tensor *tensor)
 {
     if (!is_image(tensor)) return false;
-    sdlf_tensor from = whole(p, tensor->buffer, false), to = whole(p, tensor->buffer, true);
-    int64_t size = (int64_t)sdlf_dtype_size(tensor->dtype), rest = tensor->offset / size, offset = 0;
+    sdlf_tensor from = whole(p, tensor->buffer, false), to = whole(p, tensor->buffer, true), part = *tensor;
+    int64_t size = (int64_t)sdlf_dtype_size(part.dtype), rest = part.offset / size, offset = 0;
     for (int axis = 0; axis < 4; axis++) {
-        int64_t index = from.stride[axis] > 0 ? rest / from.stride[axis] : 0;
+        int64_t dim = part.shape.dim[axis], index = from.stride[axis] > 0 ? rest / from.stride[axis] : 0;
+        bool spread = dim > 1 && part.stride[axis] != 0;
         rest -= index * from.stride[axis];
         offset += index * to.stride[axis];
-        if (tensor->shape.dim[axis] > 1 && tensor->stride[axis] != 0 && tensor->stride[axis] != from.stride[axis])
-            return false;
-        if (tensor->shape.dim[axis] > from.shape.dim[axis] && tensor->stride[axis] != 0) return false;
-        tensor->stride[axis] = tensor->stride[axis] == 0 && tensor->shape.dim[axis] > 1 ? 0 : to.stride[axis];
+        if (spread && part.stride[axis] != from.stride[axis]) return false;
+        if (dim > 0 && index + (spread ? dim : 1) > from.shape.dim[axis]) return false;
+        part.stride[axis] = dim > 1 && part.stride[axis] == 0 ? 0 : to.stride[axis];
     }
-    tensor->offset = offset * size;
-    tensor->buffer = to.buffer;
+    part.offset = offset * size;
+    part.buffer = to.buffer;
+    *tensor = part;
     return true;
+}
+
+/* Where it has been asked before whether it can be done. */
+static void must_restride(const pass *p, sdlf_tensor *tensor)
+{
+    bool done = restride(p, tensor);
+    assert(done);
+    (void)done;
 }
 
 /* (N,C,H,W) as (N,H,W,C) */
@@ -120,7 +131,7 @@ static sdlf_status need_last(pass *p, const plan_step *reader, sdlf_tensor *oper
         if (to.buffer != buffer) status = append_copy(p, reader, from, to);
         if (status != SDLF_OK) return status;
     }
-    restride(p, operand);
+    must_restride(p, operand);
     return SDLF_OK;
 }
 
@@ -128,7 +139,8 @@ static sdlf_status need_last(pass *p, const plan_step *reader, sdlf_tensor *oper
 static bool can_be_last(const pass *p, const sdlf_tensor *operand)
 {
     sdlf_tensor copy = *operand;
-    return is_image(operand) && plan_covers_buffer(p->plan, operand) && (!is_last(p, operand) || restride(p, &copy));
+    if (!is_image(operand) || !plan_covers_buffer(p->plan, operand)) return false;
+    return is_last(p, operand) ? restride(p, &copy) : sdlf_tensor_is_contiguous(operand);
 }
 
 static int count_writers(const pass *p, int buffer)
@@ -151,7 +163,7 @@ static sdlf_status make_last(pass *p, sdlf_tensor *operand)
     sdlf_status status = p->form[buffer].last != 0 ? SDLF_OK : add_last(p, buffer, operand->shape);
     if (status != SDLF_OK) return status;
     p->form[buffer].row_major = p->form[buffer].last == buffer;
-    restride(p, operand);
+    must_restride(p, operand);
     return SDLF_OK;
 }
 
@@ -175,6 +187,11 @@ static bool takes_last(const pass *p, const plan_step *step)
         if (!(operands >> i & 1) || !sdlf_tensor_present(&op->in[i])) continue;
         if (!can_be_last(p, &op->in[i])) return false;
         wanted = wanted || is_last(p, &op->in[i]);
+        for (int j = 0; j < i; j++) { /* one content under two shapes would need two forms */
+            if (operands >> j & 1 && op->in[j].buffer == op->in[i].buffer &&
+                !sdlf_shape_equal(op->in[j].shape, op->in[i].shape))
+                return false;
+        }
     }
     sdlf_operation turned = sdlf_operation_channels_last(op);
     return wanted && sdlf_calculator_supports(step->calculator, &turned);
@@ -273,13 +290,15 @@ static sdlf_shape shape_around(const pass *p, const sdlf_tensor *part)
     return part->offset % (area * size) == 0 ? shape : SDLF_SCALAR;
 }
 
-/* Is the buffer filled by copies alone, each of some channels? */
-static bool only_copies_write(const pass *p, int buffer)
+/* Is the buffer filled by copies alone, each of some channels of the same (N,C,H,W)? */
+static bool only_copies_write(const pass *p, int buffer, sdlf_shape shape)
 {
     for (int i = 0; i < p->old_count; i++) {
         const sdlf_operation *op = &p->old[i].operation;
         if (!plan_step_writes(&p->old[i], buffer)) continue;
-        if (op->kind != SDLF_COPY || !is_image(&op->out[0]) || shape_around(p, &op->out[0]).rank != 4) return false;
+        if (op->kind != SDLF_COPY || !is_image(&op->out[0]) || op->in[0].dtype != op->out[0].dtype ||
+            !sdlf_shape_equal(shape_around(p, &op->out[0]), shape))
+            return false;
     }
     return true;
 }
@@ -291,8 +310,10 @@ static bool follows_copy(const pass *p, const plan_step *step)
     sdlf_tensor in = op->in[0], out = op->out[0];
     if (op->kind != SDLF_COPY || !is_image(&in) || !is_image(&out) || in.dtype != out.dtype) return false;
     if (is_last(p, &out)) return true;
+    sdlf_shape shape = shape_around(p, &out);
     return !p->form[out.buffer].written && is_last(p, &in) && restride(p, &in) &&
-           p->plan->buffers[out.buffer].kind == BUFFER_ARENA && only_copies_write(p, out.buffer);
+           p->plan->buffers[out.buffer].kind == BUFFER_ARENA && shape.rank == 4 &&
+           only_copies_write(p, out.buffer, shape);
 }
 
 static sdlf_status convert_copy(pass *p, plan_step *step)
@@ -303,7 +324,7 @@ static sdlf_status convert_copy(pass *p, plan_step *step)
     if (!is_last(p, &out)) status = add_last(p, out.buffer, shape_around(p, &out));
     if (status != SDLF_OK) return status;
     p->form[out.buffer].row_major = p->form[out.buffer].last == out.buffer;
-    restride(p, &out); /* only_copies_write has seen to it that this can be done */
+    must_restride(p, &out);
     sdlf_tensor same = in;
     if (is_last(p, &in) && restride(p, &same))
         in = same;

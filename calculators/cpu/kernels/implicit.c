@@ -253,7 +253,7 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
                    .rows = takes_rows(v),
                    .height = v->h,
                    .width = v->w};
-    if (v->n * v->p_q == 0) return;
+    if (v->n * v->p_q * v->groups * v->k == 0) return;
     for (int i = 0; i < 2; i++) {
         all.before[i] = v->before[i];
         all.reach[i] = ((i == 0 ? v->r : v->s) - 1) * v->dilation[i] + 1;

@@ -4,7 +4,7 @@
  * of outputs, or for the mean of whole images a block of channels. Moves x and y once: floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/pool_last.h"
 
-enum { CHANNEL_BLOCK = 64 };
+enum { CHANNEL_BLOCK = 64, MEAN_RUN = 64 };
 
 typedef struct context {
     const element *x;
@@ -129,22 +129,26 @@ void avg_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operatio
     run(cpu, operation, avg_rows);
 }
 
-/* The mean of a block of channels over all pixels of an image, whose even and odd pixels are added up apart. */
+/* The mean of a block of channels over all pixels of an image: pixels are added up in runs, and the runs' sums in double, so that
+ * large images lose nothing. */
 static void mean_block(void *argument, int64_t index, int thread)
 {
     const context *all = argument;
     int64_t blocks = cpu_divide_up(all->channels, CHANNEL_BLOCK), n = index / blocks;
     int64_t first = index % blocks * CHANNEL_BLOCK, count = cpu_min(CHANNEL_BLOCK, all->channels - first);
     int64_t area = all->h * all->w;
-    element sum[2][CHANNEL_BLOCK] = {{0}};
+    double sum[CHANNEL_BLOCK] = {0};
     const element *x = all->x + n * area * all->channels + first;
     (void)thread;
-    for (int64_t i = 0; i < area; i++, x += all->channels) {
-        element *to = sum[i & 1];
+    for (int64_t start = 0; start < area; start += MEAN_RUN) {
+        element run[CHANNEL_BLOCK] = {0};
+        for (int64_t i = start; i < cpu_min(start + MEAN_RUN, area); i++, x += all->channels) {
 #pragma omp simd
-        for (int64_t c = 0; c < count; c++) to[c] += x[c];
+            for (int64_t c = 0; c < count; c++) run[c] += x[c];
+        }
+        for (int64_t c = 0; c < count; c++) sum[c] += (double)run[c];
     }
-    for (int64_t c = 0; c < count; c++) all->y[n * all->channels + first + c] = (sum[0][c] + sum[1][c]) / (element)area;
+    for (int64_t c = 0; c < count; c++) all->y[n * all->channels + first + c] = (element)(sum[c] / (double)area);
 }
 
 void global_avg_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
