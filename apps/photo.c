@@ -8,10 +8,11 @@
 #include "apps/memory.h"
 #include "apps/resample.h"
 
-static const char *const fit_names[] = {"crop", "stretch", NULL};
+static const char *const fit_names[] = {"crop", "stretch", "auto", NULL};
 static const char *const layout_names[] = {"auto", "nchw", "nhwc", NULL};
 static const char *const order_names[] = {"rgb", "bgr", NULL};
-static const char *const normalize_names[] = {"imagenet", "unit", "signed", "none", NULL};
+static const char *const normalize_names[] = {"imagenet", "unit", "signed", "none", "auto", NULL};
+enum { NORMALIZE_IMAGENET = 0, NORMALIZE_AUTO = 4 };
 
 /* Of samples from 0 to 1, as the names above. */
 static const double means[][3] = {{0.485, 0.456, 0.406}, {0, 0, 0}, {0.5, 0.5, 0.5}, {0, 0, 0}};
@@ -20,13 +21,15 @@ static const double deviations[][3] = {
 
 const argument photo_arguments[] = {
     {.name = "Pictures", .type = ARGUMENT_HEADING},
-    {"fit", ARGUMENT_CHOICE, offsetof(photo_settings, fit), "HOW", .choices = fit_names, .fallback = "crop",
-     .help = "crop: scale to cover, keep the middle; stretch: the whole picture, in the network's proportions"},
+    {"fit", ARGUMENT_CHOICE, offsetof(photo_settings, fit), "HOW", .choices = fit_names, .fallback = "auto",
+     .help = "crop: scale to cover, keep the middle; stretch: the whole picture, in the network's proportions; auto: "
+             "stretch where the file says how its samples were normalized, else crop"},
     {"crop", ARGUMENT_FLOAT, offsetof(photo_settings, crop), "PART", .minimum = 0, .maximum = 1, .above = true,
      .fallback = "0.875", .help = "with --fit crop: the part of the shorter side that is kept (224 of 256)"},
     {"normalize", ARGUMENT_CHOICE, offsetof(photo_settings, normalize), "HOW", .choices = normalize_names,
-     .fallback = "imagenet",
-     .help = "imagenet: by its mean and deviation; unit: 0 to 1; signed: -1 to 1; none: 0 to 255"},
+     .fallback = "auto",
+     .help = "imagenet: by its mean and deviation; unit: 0 to 1; signed: -1 to 1; none: 0 to 255; auto: as in training "
+             "where the file says how that was, else imagenet"},
     {"mean", ARGUMENT_TEXT, offsetof(photo_settings, mean), "R,G,B", .help = "another mean, of samples from 0 to 1"},
     {"std", ARGUMENT_TEXT, offsetof(photo_settings, std), "R,G,B", .help = "another deviation, of samples from 0 to 1"},
     {"layout", ARGUMENT_CHOICE, offsetof(photo_settings, layout), "ORDER", .choices = layout_names, .fallback = "auto",
@@ -56,10 +59,17 @@ static sdlf_status read_numbers(double *out, const char *text, const char *optio
     return SDLF_OK;
 }
 
-sdlf_status photo_complete(photo_settings *s)
+sdlf_status photo_complete(photo_settings *s, const sdlf_normalization *own)
 {
-    memcpy(s->mean_of, means[s->normalize], sizeof s->mean_of);
-    memcpy(s->std_of, deviations[s->normalize], sizeof s->std_of);
+    bool known = own != NULL && own->known && own->scale != 0;
+    if (s->fit == PHOTO_FIT_AUTO) s->fit = known ? PHOTO_STRETCH : PHOTO_CROP;
+    int named = s->normalize == NORMALIZE_AUTO ? NORMALIZE_IMAGENET : s->normalize;
+    memcpy(s->mean_of, means[named], sizeof s->mean_of);
+    memcpy(s->std_of, deviations[named], sizeof s->std_of);
+    for (int i = 0; i < 3 && known && s->normalize == NORMALIZE_AUTO; i++) { /* theirs is of samples from 0 to 255 */
+        s->mean_of[i] = (double)own->mean / 255;
+        s->std_of[i] = 1 / (255 * (double)own->scale);
+    }
     sdlf_status status = read_numbers(s->mean_of, s->mean, "mean", false);
     return status == SDLF_OK ? read_numbers(s->std_of, s->std, "std", true) : status;
 }

@@ -2,11 +2,12 @@
 #ifndef SDLF_APPS_PHOTO_H
 #define SDLF_APPS_PHOTO_H
 
+#include <sdlf/model.h>
 #include <sdlf/shape.h>
 
 #include "apps/arguments.h"
 
-typedef enum photo_fit { PHOTO_CROP = 0, PHOTO_STRETCH } photo_fit;
+typedef enum photo_fit { PHOTO_CROP = 0, PHOTO_STRETCH, PHOTO_FIT_AUTO } photo_fit;
 typedef enum photo_layout { PHOTO_AUTO = 0, PHOTO_NCHW, PHOTO_NHWC } photo_layout;
 
 typedef struct photo_settings {
@@ -19,8 +20,9 @@ typedef struct photo_settings {
 
 extern const argument photo_arguments[];
 
-/* Read --mean and --std. Errors: SDLF_ERROR_ARGUMENT. */
-sdlf_status photo_complete(photo_settings *settings);
+/* Read --mean and --std, and settle what "auto" stands for; `own` is the model's normalization, or NULL. Errors:
+ * SDLF_ERROR_ARGUMENT. */
+sdlf_status photo_complete(photo_settings *settings, const sdlf_normalization *own);
 
 /* Read the picture at `path` as one sample of `shape`, (C,H,W) or (H,W,C) with C = 1 or 3, into `sample`. */
 sdlf_status photo_read(float *sample, sdlf_shape shape, const char *path, const photo_settings *settings);

@@ -128,11 +128,13 @@ static sdlf_status work(run_session *s)
 {
     split_files(s, s->input, &s->set.inputs);
     split_files(s, s->output, &s->set.outputs);
-    sdlf_status status = photo_complete(&s->set.photo);
+    photo_settings checked = s->set.photo; /* before anything long */
+    sdlf_status status = photo_complete(&checked, NULL);
     if (status == SDLF_OK) status = run_read_labels(s);
     if (status == SDLF_OK) status = inspect(s);
     if (status == SDLF_OK) status = run_read_inputs(s);
     if (status == SDLF_OK) status = make_model(s);
+    if (status == SDLF_OK) status = photo_complete(&s->set.photo, sdlf_model_normalization(s->model));
     if (status == SDLF_OK) status = run_write_inputs(s);
     if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);

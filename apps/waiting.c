@@ -2,6 +2,7 @@
 #include "apps/waiting.h"
 
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #ifdef SDLF_LIBGOMP
@@ -14,6 +15,7 @@ void waiting_settle(char **words)
 {
     char path[4096];
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;
+    if (getauxval(AT_BASE) == 0) return; /* the dynamic loader was started with the program as its argument */
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     if (length <= 0 || length == (ssize_t)sizeof path - 1) return;
     path[length] = 0;

@@ -116,7 +116,7 @@ static void print_activation(c_export *e, int layer)
 {
     const model_layer *at = c_at(e, layer);
     const char *type = at->layer.type->name;
-    if (strcmp(type, "relu") == 0) print_function(e, layer, "v > 0 ? v : 0", 0, 0);
+    if (strcmp(type, "relu") == 0) print_function(e, layer, "v < 0 ? 0 : v", 0, 0);
     if (strcmp(type, "relu6") == 0) print_function(e, layer, "v < 0 ? 0 : v > 6 ? 6 : v", 0, 0);
     if (strcmp(type, "sigmoid") == 0) print_function(e, layer, "1 / (1 + expf(-v))", 0, 0);
     if (strcmp(type, "tanh") == 0) print_function(e, layer, "tanhf(v)", 0, 0);
@@ -150,7 +150,7 @@ static void print_unary(c_export *e, int layer)
         [SDLF_UNARY_MISH] = {"v * tanhf(v > 20 ? v : log1pf(expf(v)))", 0, 0},
         [SDLF_UNARY_SOFTPLUS] = {"v > 20 ? v : log1pf(expf(v))", 0, 0},
         [SDLF_UNARY_SOFTSIGN] = {"v / (1 + fabsf(v))", 0, 0},
-        [SDLF_UNARY_HARD_SIGMOID] = {"fminf(fmaxf(A * v + B, 0), 1)", 0.2f, 0.5f},
+        [SDLF_UNARY_HARD_SIGMOID] = {"A * v + B < 0 ? 0 : A * v + B > 1 ? 1 : A * v + B", 0.2f, 0.5f},
         [SDLF_UNARY_ERF] = {"erff(v)", 0, 0},
         [SDLF_UNARY_SQRT] = {"sqrtf(v)", 0, 0},
         [SDLF_UNARY_EXP] = {"expf(v)", 0, 0},

@@ -11,7 +11,8 @@ static void max_pool2d(const float *x, float *y, const window *w)
                     for (int s = 0; s < w->size[1]; s++) {
                         const int column = q * w->stride[1] + s * w->dilation[1] - w->padding[1];
                         if (column < 0 || column >= w->width) continue;
-                        if (!(x[row * w->width + column] <= largest)) largest = x[row * w->width + column];
+                        const float value = x[row * w->width + column];
+                        if (value > largest || value != value) largest = value; /* NaN wins */
                     }
                 }
                 *y++ = largest;
