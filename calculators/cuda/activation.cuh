@@ -23,6 +23,7 @@ template <typename T> static __device__ __noinline__ T activation_slope_rarely(s
     case SDLF_GELU:
         return half * (T(1) + erf(v * T(0.70710678118654752440))) + v * T(0.39894228040143267794) * exp(-half * v * v);
     case SDLF_GELU_TANH:
+        v = v < T(-30) ? T(-30) : v > T(30) ? T(30) : v; /* beyond, the slope is 0 or 1; NaN stays */
         t = tanh(scale * (v + cubic * v * v * v));
         return half * (T(1) + t) + half * v * (T(1) - t * t) * scale * (T(1) + T(3) * cubic * v * v);
     case SDLF_MISH: t = tanh(v > T(0) ? v + log1p(exp(-v)) : log1p(exp(v))); return t + v * (T(1) - t * t) * sigmoid(v);

@@ -137,13 +137,14 @@ static __global__ void __launch_bounds__(WARP *WARPS) cross_entropy_few(cross_en
 
 /* ---- a warp a row ---- */
 
+/* A NaN is the largest only where it comes first, as in a search from the row's start. */
 template <typename T> static __device__ row_sums row_of_warp(const cross_entropy<T> &e, int64_t n)
 {
     int64_t lane = threadIdx.x % WARP, best = e.classes;
     const T *x = e.logits + n * e.classes;
     T largest = -INFINITY;
     for (int64_t j = lane; j < e.classes; j += WARP) {
-        if (x[j] > largest || best == e.classes) {
+        if (x[j] > largest || (best == e.classes && !isnan(x[j]))) {
             largest = x[j];
             best = j;
         }
@@ -156,6 +157,7 @@ template <typename T> static __device__ row_sums row_of_warp(const cross_entropy
             best = at;
         }
     }
+    if (isnan(x[0])) best = 0;
     T sum = 0;
     for (int64_t j = lane; j < e.classes; j += WARP) sum += exp(x[j] - largest);
     for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
