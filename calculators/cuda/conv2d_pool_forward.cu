@@ -89,6 +89,7 @@ extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, 
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
+    sdlf_status status = SDLF_OK;
     if (sdlf_tensor_count(&y) == 0) return SDLF_OK;
     with_float(x.dtype, [&](auto zero) {
         using T = decltype(zero);
@@ -97,7 +98,7 @@ extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, 
         int side_size = op->conv2d_pool.window.size[0];
         if constexpr (sizeof(T) == sizeof(float)) {
             if (cuda_conv2d_pool_forward_suits(calculator, p.g, side_size)) {
-                cuda_conv2d_pool_forward_tensor(calculator, p, side_size);
+                status = cuda_conv2d_pool_forward_tensor(calculator, p, side_size);
                 return;
             }
         }
@@ -111,7 +112,7 @@ extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, 
                 launch<T, side.value, 8>(calculator, p);
         });
     });
-    return cuda_check_launch("conv2d_relu_max_pool_forward");
+    return status == SDLF_OK ? cuda_check_launch("conv2d_relu_max_pool_forward") : status;
 }
 
 /* y, or its gradient, in any of the three kinds. */

@@ -42,6 +42,6 @@ template <typename T> static __device__ __forceinline__ T pool_four(const T *fou
 
 /* On tensor cores: is that wanted, and possible? */
 bool cuda_conv2d_pool_forward_suits(const cuda_calculator *calculator, const pool_geometry &g, int side);
-void cuda_conv2d_pool_forward_tensor(const cuda_calculator *calculator, const pool_forward<float> &p, int side);
+sdlf_status cuda_conv2d_pool_forward_tensor(const cuda_calculator *calculator, const pool_forward<float> &p, int side);
 
 #endif

@@ -128,24 +128,27 @@ bool cuda_conv2d_pool_forward_suits(const cuda_calculator *calculator, const poo
            memory_of(layout_of(calculator, g, side), g) <= calculator->shared_most;
 }
 
-template <sdlf_math MATH> static void launch(const cuda_calculator *calculator, const pool_forward<float> &p, int side)
+template <sdlf_math MATH>
+static sdlf_status launch(const cuda_calculator *calculator, const pool_forward<float> &p, int side)
 {
     const forward_layout l = layout_of(calculator, p.g, side);
     const int bytes = (int)memory_of(l, p.g);
     int pieces = p.g.batch * l.pieces, most = 4 * calculator->multiprocessors;
     dim3 grid((unsigned)(pieces < most ? pieces : most), (unsigned)((p.g.filters + FILTERS - 1) / FILTERS));
+    sdlf_status status = SDLF_OK;
     with_side(side, [&](auto r) {
-        cudaFuncSetAttribute(conv2d_pool_forward_tensor<MATH, r.value>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             bytes);
-        conv2d_pool_forward_tensor<MATH, r.value><<<grid, THREADS, bytes, calculator->stream>>>(p, l);
+        status = allow_shared(conv2d_pool_forward_tensor<MATH, r.value>, bytes);
+        if (status == SDLF_OK)
+            conv2d_pool_forward_tensor<MATH, r.value><<<grid, THREADS, bytes, calculator->stream>>>(p, l);
     });
+    return status == SDLF_OK ? cuda_check_launch("conv2d_relu_max_pool_forward") : status;
 }
 
-void cuda_conv2d_pool_forward_tensor(const cuda_calculator *calculator, const pool_forward<float> &p, int side)
+sdlf_status cuda_conv2d_pool_forward_tensor(const cuda_calculator *calculator, const pool_forward<float> &p, int side)
 {
     switch (calculator->math) {
-    case SDLF_MATH_FP16: launch<SDLF_MATH_FP16>(calculator, p, side); break;
-    case SDLF_MATH_BF16: launch<SDLF_MATH_BF16>(calculator, p, side); break;
-    default: launch<SDLF_MATH_TF32>(calculator, p, side);
+    case SDLF_MATH_FP16: return launch<SDLF_MATH_FP16>(calculator, p, side);
+    case SDLF_MATH_BF16: return launch<SDLF_MATH_BF16>(calculator, p, side);
+    default: return launch<SDLF_MATH_TF32>(calculator, p, side);
     }
 }

@@ -136,7 +136,7 @@ extern "C" sdlf_status cuda_conv2d_pool_input(sdlf_calculator *base, const sdlf_
                                               const sdlf_tensor *dy, const sdlf_tensor *mask, const sdlf_tensor *dx)
 {
     cudaStream_t stream = cuda_stream(base);
-    cudaError_t error = cudaSuccess;
+    sdlf_status status = SDLF_OK;
     if (sdlf_tensor_count(dx) == 0) return SDLF_OK;
     if (cuda_conv2d_pool_input_suits(cuda_calculator_from(base), op, dy))
         return cuda_conv2d_pool_input_tensor(base, op, w, dy, mask, dx);
@@ -150,11 +150,9 @@ extern "C" sdlf_status cuda_conv2d_pool_input(sdlf_calculator *base, const sdlf_
         const int bytes = (int)memory_of(p), threads = (p.quads * p.rows + 31) / 32 * 32;
         dim3 grid((unsigned)(p.g.batch * p.bands), (unsigned)((p.g.channels + CHANNELS - 1) / CHANNELS));
         with_side(op->conv2d_pool.window.size[0], [&](auto side) {
-            error = cudaFuncSetAttribute(conv2d_pool_input<T, side.value>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         bytes);
-            if (error == cudaSuccess) conv2d_pool_input<T, side.value><<<grid, threads, bytes, stream>>>(p);
+            status = allow_shared(conv2d_pool_input<T, side.value>, bytes);
+            if (status == SDLF_OK) conv2d_pool_input<T, side.value><<<grid, threads, bytes, stream>>>(p);
         });
     });
-    sdlf_status status = cuda_check(error, "shared memory");
     return status == SDLF_OK ? cuda_check_launch("conv2d_relu_max_pool_backward") : status;
 }

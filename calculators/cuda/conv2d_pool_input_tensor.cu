@@ -123,16 +123,18 @@ extern "C" bool cuda_conv2d_pool_input_suits(const cuda_calculator *calculator, 
            memory_of(product_of(op, *dy), op->conv2d_pool.window.size[0]) <= calculator->shared_most;
 }
 
-template <sdlf_math MATH> static void launch(const cuda_calculator *calculator, const input_product &p, int side)
+template <sdlf_math MATH> static sdlf_status launch(const cuda_calculator *calculator, const input_product &p, int side)
 {
     int tiles = (p.g.height * p.g.width + 15) / 16, warps = tiles < MOST_WARPS ? tiles : MOST_WARPS;
     const int bytes = (int)memory_of(p, side);
     dim3 grid((unsigned)p.g.batch, (unsigned)((p.g.channels + CHANNELS - 1) / CHANNELS));
+    sdlf_status status = SDLF_OK;
     with_side(side, [&](auto r) {
-        cudaFuncSetAttribute(conv2d_pool_input_tensor<MATH, r.value>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             bytes);
-        conv2d_pool_input_tensor<MATH, r.value><<<grid, warps * WARP, bytes, calculator->stream>>>(p);
+        status = allow_shared(conv2d_pool_input_tensor<MATH, r.value>, bytes);
+        if (status == SDLF_OK)
+            conv2d_pool_input_tensor<MATH, r.value><<<grid, warps * WARP, bytes, calculator->stream>>>(p);
     });
+    return status == SDLF_OK ? cuda_check_launch("conv2d_relu_max_pool_backward") : status;
 }
 
 extern "C" sdlf_status cuda_conv2d_pool_input_tensor(sdlf_calculator *base, const sdlf_operation *op,
@@ -147,9 +149,8 @@ extern "C" sdlf_status cuda_conv2d_pool_input_tensor(sdlf_calculator *base, cons
     p.mask = data_of<uint8_t>(*mask);
     p.dx = data_of<float>(*dx);
     switch (calculator->math) {
-    case SDLF_MATH_FP16: launch<SDLF_MATH_FP16>(calculator, p, side); break;
-    case SDLF_MATH_BF16: launch<SDLF_MATH_BF16>(calculator, p, side); break;
-    default: launch<SDLF_MATH_TF32>(calculator, p, side);
+    case SDLF_MATH_FP16: return launch<SDLF_MATH_FP16>(calculator, p, side);
+    case SDLF_MATH_BF16: return launch<SDLF_MATH_BF16>(calculator, p, side);
+    default: return launch<SDLF_MATH_TF32>(calculator, p, side);
     }
-    return cuda_check_launch("conv2d_relu_max_pool_backward");
 }

@@ -3,13 +3,14 @@
  * Only marked positions count, one of four, at most: 2 N K P Q R R C FLOPs, 320 MFLOP for simple_cnn's layer at batch 1,024.
  * A block takes pieces of images (some rows of windows of one image) for one channel and up to 32 filters. It brings the
  * piece's rows of x, with zeros around them, and its dy and mask, transposed by lines of odd length, to shared memory. A lane
- * is a filter (or, below 17 filters, half a warp is): it takes window after window, finds its marked position and adds dy
+ * is a filter (with up to 16 filters half a warp looks at a window, with up to 8 a quarter, and so on): it takes window after window, finds its marked position and adds dy
  * times the R x R patch there to R R sums in registers. Lanes of a warp look at the same window, so that they read at most
  * four neighbouring addresses. The block's warps add up in shared memory, in order, and leave parts (blocks, K C R R + K) in
  * the workspace; a second kernel adds the blocks in order, and moves the weights where this is an update. No atomics: the
  * bits depend on the shapes and on the device's number of multiprocessors. */
 #include "calculators/cuda/conv2d_pool.cuh"
 #include "calculators/cuda/conv2d_pool.h"
+#include "calculators/cuda/sgd.cuh"
 
 enum { THREADS = 256, WARP = 32, FILTERS = 32, PIECE_WINDOWS = 64, LINES = 16 };
 
@@ -131,21 +132,8 @@ template <typename T> struct pool_finish {
     T *dw, *db, *w, *v, *b, *bv;
     int64_t weights, filters;
     int blocks;
-    T momentum, decay, bias_decay;
-    bool nesterov;
+    sdlf_sgd_rule rule;
 };
-
-template <typename T>
-static __device__ void follow(const pool_finish<T> &f, T *weight, T *velocity, T gradient, T decay)
-{
-    T step = gradient + decay * *weight;
-    if (velocity != nullptr) {
-        T v = f.momentum * *velocity + step;
-        *velocity = v;
-        step = f.nesterov ? step + f.momentum * v : v;
-    }
-    *weight -= *f.rate * step;
-}
 
 /* A block 32 numbers; its lines of threads add every 16th block's part each, and their sums meet in order. */
 template <typename T> static __global__ void __launch_bounds__(WARP *LINES) conv2d_pool_finish(pool_finish<T> f)
@@ -162,11 +150,12 @@ template <typename T> static __global__ void __launch_bounds__(WARP *LINES) conv
     for (int line = 1; line < LINES; line++) sum += lines[line][threadIdx.x];
     if (e < f.weights) {
         if (f.dw != nullptr) f.dw[e] = sum;
-        if (f.w != nullptr) follow(f, f.w + e, f.v != nullptr ? f.v + e : nullptr, sum, f.decay);
+        if (f.w != nullptr) move_at(f.w + e, f.v != nullptr ? f.v + e : nullptr, sum, *f.rate, f.rule, f.rule.decay);
     } else {
         int64_t k = e - f.weights;
         if (f.db != nullptr) f.db[k] = sum;
-        if (f.b != nullptr) follow(f, f.b + k, f.bv != nullptr ? f.bv + k : nullptr, sum, f.bias_decay);
+        if (f.b != nullptr)
+            move_at(f.b + k, f.bv != nullptr ? f.bv + k : nullptr, sum, *f.rate, f.rule, f.rule.bias_decay);
     }
 }
 
@@ -226,16 +215,12 @@ template <typename T> static pool_finish<T> finish_of(const pool_weights<T> &p, 
         f.db = optional<T>(op->out[1]);
         return f;
     }
-    const sdlf_sgd_rule &rule = op->conv2d_pool.sgd;
     f.rate = data_of<T>(op->in[3]);
     f.w = data_of<T>(op->out[0]);
     f.v = optional<T>(op->out[1]);
     f.b = optional<T>(op->out[2]);
     f.bv = optional<T>(op->out[3]);
-    f.momentum = static_cast<T>(rule.momentum);
-    f.decay = static_cast<T>(rule.decay);
-    f.bias_decay = static_cast<T>(rule.bias_decay);
-    f.nesterov = rule.nesterov;
+    f.rule = op->conv2d_pool.sgd;
     return f;
 }
 
@@ -243,9 +228,7 @@ template <typename T, int R>
 static sdlf_status launch(const cuda_calculator *calculator, const pool_weights<T> &p, const pool_finish<T> &f)
 {
     const int bytes = (int)piece_layout<T, R>(p).bytes();
-    sdlf_status status =
-        cuda_check(cudaFuncSetAttribute(conv2d_pool_weights<T, R>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-                   "shared memory");
+    sdlf_status status = allow_shared(conv2d_pool_weights<T, R>, bytes);
     if (status != SDLF_OK) return status;
     dim3 grid((unsigned)p.blocks, (unsigned)((p.g.filters + FILTERS - 1) / FILTERS), (unsigned)p.g.channels);
     conv2d_pool_weights<T, R><<<grid, THREADS, bytes, calculator->stream>>>(p);

@@ -5,6 +5,7 @@
 #include "calculators/cuda/activation.cuh"
 #include "calculators/cuda/gemm_backward_sgd.h"
 #include "calculators/cuda/mma.cuh"
+#include "calculators/cuda/sgd.cuh"
 
 enum { WARP = 32 };
 
@@ -34,13 +35,6 @@ static inline sweep sweep_of(const sdlf_operation *op)
         .rule = op->gemm_backward.sgd,
         .activation = op->gemm_backward.activation,
     };
-}
-
-/* Let the kernel have more shared memory than the 48 KB that every kernel may use. */
-template <typename Kernel> static sdlf_status allow_shared(Kernel *kernel, int bytes)
-{
-    return cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-                      "shared memory");
 }
 
 /* One stage: TILE lines of w and of v, and dy's ROWS lines. Lines are longer than what they hold, by as much as keeps the
@@ -90,21 +84,10 @@ static __device__ __forceinline__ void walk(const sweep &s, int i0, stage<ROWS, 
     }
 }
 
-/* The sgd rule for one weight: w and v move on. */
-static __device__ __forceinline__ void move(float &w, float &v, float g, float rate, const sdlf_sgd_rule &rule,
-                                            float decay)
-{
-    float step = g + decay * w;
-    v = rule.momentum * v + step;
-    w -= rate * (rule.nesterov ? step + rule.momentum * v : v);
-}
-
-/* The same for the bias of unit u, whose gradient is `sum`. */
+/* The bias of unit u, whose gradient is `sum`, moves on. */
 static __device__ __forceinline__ void move_bias(const sweep &s, int u, float sum, float rate)
 {
-    float v = s.bv != nullptr ? s.bv[u] : 0.0f;
-    move(s.b[u], v, sum, rate, s.rule, s.rule.bias_decay);
-    if (s.bv != nullptr) s.bv[u] = v;
+    move_at(s.b + u, s.bv != nullptr ? s.bv + u : nullptr, sum, rate, s.rule, s.rule.bias_decay);
 }
 
 static __device__ __forceinline__ void store_dx(const sweep &s, int n, int i, float value)

@@ -68,10 +68,8 @@ template <int UNITS> static __global__ void __launch_bounds__(COLUMNS *LINES) sw
     __syncthreads();
     if (line < s.units && i < s.inputs) {
         int64_t at = static_cast<int64_t>(line) * s.inputs + i;
-        float v = s.v != nullptr ? s.v[at] : 0.0f;
         float sum = add_parts(&shared.parts[0][line][threadIdx.x], PARTS, UNITS * (COLUMNS + 1));
-        move(s.w[at], v, sum, rate, s.rule, s.rule.decay);
-        if (s.v != nullptr) s.v[at] = v;
+        move_at(s.w + at, s.v != nullptr ? s.v + at : nullptr, sum, rate, s.rule, s.rule.decay);
     }
     if (s.b != nullptr && blockIdx.x == 0 && line == LINES - 1 && threadIdx.x < s.units)
         move_bias(s, threadIdx.x, add_parts(&shared.bias_parts[0][threadIdx.x], LINES, UNITS), rate);

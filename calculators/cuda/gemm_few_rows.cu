@@ -168,8 +168,8 @@ template <int ROWS, int LINE, typename Kernel>
 static sdlf_status launch(const cuda_calculator *calculator, const product &p, int splits, Kernel *kernel)
 {
     const int shared = STAGES * (int)sizeof(stage<ROWS, LINE>);
-    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-    if (error != cudaSuccess) return cuda_check(error, "shared memory");
+    sdlf_status status = allow_shared(kernel, shared);
+    if (status != SDLF_OK) return status;
     kernel<<<dim3((unsigned)((p.n + COLUMNS - 1) / COLUMNS), (unsigned)splits), THREADS, shared, calculator->stream>>>(
         p);
     return cuda_check_launch("gemm");

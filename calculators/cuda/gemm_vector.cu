@@ -164,25 +164,26 @@ extern "C" bool gemm_vector_fits(const cuda_calculator *calculator, const sdlf_o
     return k <= B_BYTES / size / (groups_for(n) * LANE_COLUMNS) - SLAB_BYTES / size;
 }
 
-template <typename T, int GROUPS> static cudaError_t launch(const cuda_calculator *calculator, const tall<T> &g)
+template <typename T, int GROUPS> static sdlf_status launch(const cuda_calculator *calculator, const tall<T> &g)
 {
     int shared = static_cast<int>(shared_bytes(g.k, GROUPS, sizeof(T))), blocks = 0;
-    cudaError_t error =
-        cudaFuncSetAttribute(gemm_vector<T, GROUPS>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-    if (error == cudaSuccess)
-        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gemm_vector<T, GROUPS>, WARPS * WARP, shared);
-    if (error != cudaSuccess) return error;
+    sdlf_status status = allow_shared(gemm_vector<T, GROUPS>, shared);
+    if (status == SDLF_OK)
+        status = cuda_check(
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gemm_vector<T, GROUPS>, WARPS * WARP, shared),
+            "gemm");
+    if (status != SDLF_OK) return status;
     int64_t rows = WARPS * (WARP / GROUPS) * LANE_ROWS, wanted = (g.m + rows - 1) / rows;
     int64_t most = static_cast<int64_t>(blocks > 0 ? blocks : 1) * calculator->multiprocessors;
     gemm_vector<T, GROUPS>
         <<<static_cast<unsigned>(wanted < most ? wanted : most), WARPS * WARP, shared, calculator->stream>>>(g);
-    return cudaSuccess;
+    return cuda_check_launch("gemm");
 }
 
 extern "C" sdlf_status gemm_vector_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    cudaError_t error = cudaSuccess;
+    sdlf_status status = SDLF_OK;
     with_float(op->out[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         tall<T> g = {};
@@ -195,8 +196,7 @@ extern "C" sdlf_status gemm_vector_cuda(sdlf_calculator *base, const sdlf_operat
         g.k = op->in[0].shape.dim[1];
         g.aligned = reinterpret_cast<uintptr_t>(g.a) % 16 == 0 && g.k * sizeof(T) % 16 == 0;
         g.quads = reinterpret_cast<uintptr_t>(g.c) % 16 == 0 && g.n % LANE_COLUMNS == 0;
-        error = groups_for(g.n) == 4 ? launch<T, 4>(calculator, g) : launch<T, 8>(calculator, g);
+        status = groups_for(g.n) == 4 ? launch<T, 4>(calculator, g) : launch<T, 8>(calculator, g);
     });
-    if (error != cudaSuccess) return cuda_check(error, "gemm");
-    return cuda_check_launch("gemm");
+    return status;
 }

@@ -35,6 +35,16 @@ template <typename T> static T *optional(const sdlf_tensor &tensor)
     return sdlf_tensor_present(&tensor) ? static_cast<T *>(tensor.data) : nullptr;
 }
 
+/* Let a kernel have as much dynamic shared memory as it is about to be launched with: 48 KB may be used by every one, more
+ * must be asked for. The calculator's shared_most says how much there is. */
+template <typename Kernel> static sdlf_status allow_shared(Kernel *kernel, int64_t bytes)
+{
+    if (bytes <= 48 << 10) return SDLF_OK;
+    return cuda_check(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "shared memory");
+}
+
 template <typename T> static __device__ __forceinline__ T sigmoid(T x)
 {
     return T(1) / (T(1) + exp(-x));

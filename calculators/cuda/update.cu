@@ -1,6 +1,6 @@
 /* Optimiser updates and clip_scale. One pass: a thread an element, striding; every state, the gradient and the weight are
  * read once and written once. Scalars (rate, scale, step) come from device memory, so that a recorded step can be replayed. */
-#include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/sgd.cuh"
 
 enum { THREADS = 256 };
 
@@ -11,19 +11,12 @@ template <typename T> static __device__ T gradient_at(const T *g, const T *w, T 
 }
 
 template <typename T>
-static __global__ void sgd_update(const T *g, const T *rate, const T *scale, T *w, T *v, int64_t count, T momentum,
-                                  T decay, bool nesterov)
+static __global__ void sgd_update(const T *g, const T *rate, const T *scale, T *w, T *v, int64_t count,
+                                  sdlf_sgd_rule rule)
 {
     T r = *rate, s = scale != nullptr ? *scale : T(1);
-    for (int64_t i = grid_first(); i < count; i += grid_step()) {
-        T step = gradient_at(g, w, s, decay, i);
-        if (v != nullptr) {
-            T velocity = momentum * v[i] + step;
-            v[i] = velocity;
-            step = nesterov ? step + momentum * velocity : velocity;
-        }
-        w[i] -= r * step;
-    }
+    for (int64_t i = grid_first(); i < count; i += grid_step())
+        move_at(w + i, v != nullptr ? v + i : nullptr, s * g[i], r, rule, rule.decay);
 }
 
 struct adam_constants {
@@ -89,8 +82,7 @@ extern "C" sdlf_status sgd_update_cuda(sdlf_calculator *base, const sdlf_operati
         using T = decltype(zero);
         sgd_update<T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
             data_of<T>(op->in[0]), data_of<T>(op->in[1]), optional<T>(op->in[2]), data_of<T>(op->out[0]),
-            optional<T>(op->out[1]), count, static_cast<T>(op->sgd.momentum), static_cast<T>(op->sgd.decay),
-            op->sgd.nesterov);
+            optional<T>(op->out[1]), count, op->sgd);
     });
     return cuda_check_launch("sgd_update");
 }
