@@ -1,7 +1,7 @@
 /* The CUDA calculator: opening a device, its memory, and the table of kernels. */
 #include "calculators/cuda/blas_library.h"
 #include "calculators/cuda/cuda.h"
-#include "calculators/cuda/gemm_tall.h"
+#include "calculators/cuda/slots.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -9,14 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "calculators/matmul.h"
 #include "calculators/registry.h"
 
 static_assert(offsetof(cuda_calculator, base) == 0, "base must be first");
 
 cuda_calculator *cuda_calculator_from(sdlf_calculator *calculator)
 {
-    assert(calculator->type == &sdlf_cuda_calculator_class);
+    assert(calculator->type->replay == replay_cuda); /* cuda, or a class that extends it */
     cuda_calculator *cuda = (cuda_calculator *)calculator;
     cudaSetDevice(cuda->device); /* where it fails, so does what follows, and says so */
     return cuda;
@@ -45,7 +44,7 @@ sdlf_status cuda_check_blas(cublasStatus_t status, const char *what)
     }
 }
 
-static void close_cuda(sdlf_calculator *base)
+void close_cuda(sdlf_calculator *base)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
     if (calculator->transfers != NULL) cudaStreamSynchronize(calculator->transfers);
@@ -121,7 +120,7 @@ static sdlf_status find_kernels(cuda_calculator *calculator)
                      calculator->capability);
 }
 
-static sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_options *options)
+sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_options *options)
 {
     cuda_calculator *calculator = (cuda_calculator *)base; /* its device is not known yet */
     calculator->math = options != NULL ? options->math : SDLF_MATH_FP32;
@@ -153,7 +152,7 @@ static sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_option
 }
 
 /* "NVIDIA H100 PCIe, compute capability 9.0, kernels built for 9.0, math fp32" */
-static void describe_cuda(const sdlf_calculator *base, char *text, size_t size)
+void describe_cuda(const sdlf_calculator *base, char *text, size_t size)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     int device = calculator->capability, kernels = calculator->kernels;
@@ -162,7 +161,7 @@ static void describe_cuda(const sdlf_calculator *base, char *text, size_t size)
              (kernels > 0 ? kernels : -kernels) % 10, sdlf_math_name(calculator->math));
 }
 
-static int device_count_cuda(void)
+int device_count_cuda(void)
 {
     int count = 0;
     if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
@@ -170,7 +169,7 @@ static int device_count_cuda(void)
     return 0;
 }
 
-static sdlf_status allocate_cuda(sdlf_calculator *base, int64_t bytes, void **memory)
+sdlf_status allocate_cuda(sdlf_calculator *base, int64_t bytes, void **memory)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
     *memory = NULL;
@@ -184,18 +183,18 @@ static sdlf_status allocate_cuda(sdlf_calculator *base, int64_t bytes, void **me
                      calculator->name, (double)bytes / 1e6, (double)available / 1e6, (double)total / 1e6);
 }
 
-static void deallocate_cuda(sdlf_calculator *base, void *memory)
+void deallocate_cuda(sdlf_calculator *base, void *memory)
 {
     cuda_calculator_from(base);
     cudaFree(memory);
 }
 
-static sdlf_status upload_cuda(sdlf_calculator *base, void *to, const void *host, int64_t bytes)
+sdlf_status upload_cuda(sdlf_calculator *base, void *to, const void *host, int64_t bytes)
 {
     return cuda_check(cudaMemcpyAsync(to, host, (size_t)bytes, cudaMemcpyHostToDevice, cuda_stream(base)), "upload");
 }
 
-static sdlf_status download_cuda(sdlf_calculator *base, void *host, const void *from, int64_t bytes)
+sdlf_status download_cuda(sdlf_calculator *base, void *host, const void *from, int64_t bytes)
 {
     cudaStream_t stream = cuda_stream(base);
     sdlf_status status =
@@ -203,14 +202,14 @@ static sdlf_status download_cuda(sdlf_calculator *base, void *host, const void *
     return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(stream), "download") : status;
 }
 
-static sdlf_status synchronize_cuda(sdlf_calculator *base)
+sdlf_status synchronize_cuda(sdlf_calculator *base)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
     sdlf_status status = cuda_check(cudaStreamSynchronize(calculator->transfers), "waiting for the device");
     return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(calculator->stream), "waiting for the device") : status;
 }
 
-static sdlf_status memory_info_cuda(sdlf_calculator *base, int64_t *available, int64_t *total)
+sdlf_status memory_info_cuda(sdlf_calculator *base, int64_t *available, int64_t *total)
 {
     size_t free_bytes = 0, all_bytes = 0;
     cuda_calculator_from(base);
@@ -222,12 +221,12 @@ static sdlf_status memory_info_cuda(sdlf_calculator *base, int64_t *available, i
 
 /* ---- recording: a CUDA graph ---- */
 
-static sdlf_status record_begin_cuda(sdlf_calculator *base)
+sdlf_status record_begin_cuda(sdlf_calculator *base)
 {
     return cuda_check(cudaStreamBeginCapture(cuda_stream(base), cudaStreamCaptureModeThreadLocal), "recording");
 }
 
-static sdlf_status record_end_cuda(sdlf_calculator *base, void **recording)
+sdlf_status record_end_cuda(sdlf_calculator *base, void **recording)
 {
     cudaGraph_t graph = NULL;
     cudaGraphExec_t executable = NULL;
@@ -239,12 +238,12 @@ static sdlf_status record_end_cuda(sdlf_calculator *base, void **recording)
     return status;
 }
 
-static sdlf_status replay_cuda(sdlf_calculator *base, void *recording)
+sdlf_status replay_cuda(sdlf_calculator *base, void *recording)
 {
     return cuda_check(cudaGraphLaunch(recording, cuda_stream(base)), "CUDA graph");
 }
 
-static void discard_cuda(sdlf_calculator *base, void *recording)
+void discard_cuda(sdlf_calculator *base, void *recording)
 {
     cudaStreamSynchronize(cuda_stream(base));
     cudaGraphExecDestroy(recording);
@@ -255,97 +254,9 @@ const sdlf_calculator_class sdlf_cuda_calculator_class = {
     .summary = "one NVIDIA GPU",
     .size = sizeof(cuda_calculator),
     .has_math = true,
-    .device_count = device_count_cuda,
     .open = open_cuda,
     .close = close_cuda,
     .describe = describe_cuda,
-    .allocate = allocate_cuda,
-    .deallocate = deallocate_cuda,
-    .upload = upload_cuda,
-    .download = download_cuda,
-    .synchronize = synchronize_cuda,
-    .memory_info = memory_info_cuda,
-    .queues = &cuda_queues,
-    .record_begin = record_begin_cuda,
-    .record_end = record_end_cuda,
-    .replay = replay_cuda,
-    .discard = discard_cuda,
-    .kernel =
-        {
-            [SDLF_FILL] = {.run = fill_cuda},
-            [SDLF_COPY] = {.run = copy_cuda},
-            [SDLF_GATHER_BATCH] = {.run = gather_batch_cuda},
-            [SDLF_NEXT_BATCH] = {.run = next_batch_cuda},
-            [SDLF_SHUFFLE] = {.run = shuffle_cuda, .workspace = shuffle_workspace_cuda},
-            [SDLF_GEMM] = {.run = gemm_cuda, .supports = gemm_supports_cuda, .algorithms = gemm_algorithms_cuda},
-            [SDLF_SPMM_CSR] = {.run = spmm_csr_cuda,
-                               .supports = spmm_csr_supports_cuda,
-                               .workspace = spmm_csr_workspace_cuda},
-            [SDLF_REDUCE] = {.run = reduce_cuda},
-            [SDLF_ADD] = {.run = add_cuda},
-            [SDLF_CONV2D_FORWARD] = {.run = conv2d_forward_cuda,
-                                     .supports = conv2d_supports_cuda,
-                                     .workspace = conv2d_workspace_cuda,
-                                     .algorithms = conv2d_algorithms_cuda,
-                                     .automatic = conv2d_automatic_cuda},
-            [SDLF_CONV2D_BACKWARD_INPUT] = {.run = conv2d_backward_input_cuda,
-                                            .supports = conv2d_supports_cuda,
-                                            .workspace = conv2d_workspace_cuda,
-                                            .algorithms = conv2d_algorithms_cuda,
-                                            .automatic = conv2d_automatic_cuda},
-            [SDLF_CONV2D_BACKWARD_WEIGHTS] = {.run = conv2d_backward_weights_cuda,
-                                              .supports = conv2d_supports_cuda,
-                                              .workspace = conv2d_workspace_cuda,
-                                              .algorithms = conv2d_algorithms_cuda,
-                                              .automatic = conv2d_automatic_cuda},
-            [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = conv2d_relu_max_pool_forward_cuda,
-                                                   .supports = conv2d_pool_supports_cuda},
-            [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_cuda,
-                                                    .supports = conv2d_pool_backward_supports_cuda,
-                                                    .workspace = conv2d_pool_backward_workspace_cuda},
-            [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_cuda,
-                                                        .supports = conv2d_pool_backward_supports_cuda,
-                                                        .workspace = conv2d_pool_backward_workspace_cuda},
-            [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_cuda},
-            [SDLF_MAX_POOL2D_BACKWARD] = {.run = max_pool2d_backward_cuda},
-            [SDLF_AVG_POOL2D_FORWARD] = {.run = avg_pool2d_forward_cuda},
-            [SDLF_AVG_POOL2D_BACKWARD] = {.run = avg_pool2d_backward_cuda},
-            [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = {.run = global_avg_pool2d_forward_cuda},
-            [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = {.run = global_avg_pool2d_backward_cuda},
-            [SDLF_ACTIVATION_FORWARD] = {.run = activation_forward_cuda},
-            [SDLF_ACTIVATION_BACKWARD] = {.run = activation_backward_cuda},
-            [SDLF_DROPOUT_FORWARD] = {.run = dropout_forward_cuda},
-            [SDLF_DROPOUT_BACKWARD] = {.run = dropout_backward_cuda},
-            [SDLF_BATCH_NORM2D_FORWARD] = {.run = batch_norm2d_forward_cuda},
-            [SDLF_BATCH_NORM2D_INFER] = {.run = batch_norm2d_infer_cuda},
-            [SDLF_BATCH_NORM2D_BACKWARD] = {.run = batch_norm2d_backward_cuda},
-            [SDLF_SOFTMAX_FORWARD] = {.run = softmax_forward_cuda},
-            [SDLF_SOFTMAX_BACKWARD] = {.run = softmax_backward_cuda},
-            [SDLF_LOG_SOFTMAX_FORWARD] = {.run = log_softmax_forward_cuda},
-            [SDLF_LOG_SOFTMAX_BACKWARD] = {.run = log_softmax_backward_cuda},
-            [SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD] = {.run = softmax_cross_entropy_forward_cuda,
-                                                    .workspace = softmax_cross_entropy_forward_workspace_cuda},
-            [SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD] = {.run = softmax_cross_entropy_backward_cuda},
-            [SDLF_BINARY] = {.run = binary_cuda},
-            [SDLF_BINARY_BACKWARD] = {.run = binary_backward_cuda},
-            [SDLF_SELECT] = {.run = select_cuda},
-            [SDLF_ARG_REDUCE] = {.run = arg_reduce_cuda},
-            [SDLF_GATHER] = {.run = gather_cuda},
-            [SDLF_GATHER_BACKWARD] = {.run = gather_backward_cuda},
-            [SDLF_TOP_K] = {.run = top_k_cuda},
-            [SDLF_RESAMPLE] = {.run = resample_cuda},
-            [SDLF_RESAMPLE_BACKWARD] = {.run = resample_backward_cuda},
-            [SDLF_MATMUL] = {.run = sdlf_matmul_by_gemm,
-                             .supports = sdlf_matmul_by_gemm_supports,
-                             .workspace = sdlf_matmul_by_gemm_workspace},
-            [SDLF_NORMALIZE_FORWARD] = {.run = normalize_forward_cuda},
-            [SDLF_NORMALIZE_BACKWARD] = {.run = normalize_backward_cuda},
-            [SDLF_RANDOM_UNIFORM] = {.run = random_uniform_cuda, .supports = random_supports_cuda},
-            [SDLF_RANDOM_NORMAL] = {.run = random_normal_cuda, .supports = random_supports_cuda},
-            [SDLF_SGD_UPDATE] = {.run = sgd_update_cuda},
-            [SDLF_ADAM_UPDATE] = {.run = adam_update_cuda},
-            [SDLF_RMSPROP_UPDATE] = {.run = rmsprop_update_cuda},
-            [SDLF_CLIP_SCALE] = {.run = clip_scale_cuda},
-            [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_cuda, .supports = gemm_backward_sgd_supports_cuda},
-        },
+    CUDA_METHODS,
+    .kernel = {CUDA_SLOTS},
 };

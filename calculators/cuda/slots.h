@@ -1,0 +1,122 @@
+/* The parts of the CUDA calculator's class table, for that class and for those that extend it: an object whose first member is a
+ * cuda_calculator, some slots of its own, and these for everything else. */
+#ifndef SDLF_CALCULATORS_CUDA_SLOTS_H
+#define SDLF_CALCULATORS_CUDA_SLOTS_H
+
+#include "calculators/cuda/cuda.h"
+#include "calculators/cuda/gemm_tall.h"
+#include "calculators/matmul.h"
+
+sdlf_status open_cuda(sdlf_calculator *calculator, const sdlf_calculator_options *options);
+void close_cuda(sdlf_calculator *calculator);
+void describe_cuda(const sdlf_calculator *calculator, char *text, size_t size);
+int device_count_cuda(void);
+sdlf_status allocate_cuda(sdlf_calculator *calculator, int64_t bytes, void **memory);
+void deallocate_cuda(sdlf_calculator *calculator, void *memory);
+sdlf_status upload_cuda(sdlf_calculator *calculator, void *to, const void *host, int64_t bytes);
+sdlf_status download_cuda(sdlf_calculator *calculator, void *host, const void *from, int64_t bytes);
+sdlf_status synchronize_cuda(sdlf_calculator *calculator);
+sdlf_status memory_info_cuda(sdlf_calculator *calculator, int64_t *available, int64_t *total);
+sdlf_status record_begin_cuda(sdlf_calculator *calculator);
+sdlf_status record_end_cuda(sdlf_calculator *calculator, void **recording);
+sdlf_status replay_cuda(sdlf_calculator *calculator, void *recording);
+void discard_cuda(sdlf_calculator *calculator, void *recording);
+
+/* Devices, memory, queues and recording. */
+/* clang-format off */
+#define CUDA_METHODS \
+    .device_count = device_count_cuda, \
+    .allocate = allocate_cuda, \
+    .deallocate = deallocate_cuda, \
+    .upload = upload_cuda, \
+    .download = download_cuda, \
+    .synchronize = synchronize_cuda, \
+    .memory_info = memory_info_cuda, \
+    .queues = &cuda_queues, \
+    .record_begin = record_begin_cuda, \
+    .record_end = record_end_cuda, \
+    .replay = replay_cuda, \
+    .discard = discard_cuda
+/* clang-format on */
+
+/* The kernels. */
+/* clang-format off */
+#define CUDA_SLOTS \
+    [SDLF_FILL] = {.run = fill_cuda}, \
+    [SDLF_COPY] = {.run = copy_cuda}, \
+    [SDLF_GATHER_BATCH] = {.run = gather_batch_cuda}, \
+    [SDLF_NEXT_BATCH] = {.run = next_batch_cuda}, \
+    [SDLF_SHUFFLE] = {.run = shuffle_cuda, .workspace = shuffle_workspace_cuda}, \
+    [SDLF_GEMM] = {.run = gemm_cuda, .supports = gemm_supports_cuda, .algorithms = gemm_algorithms_cuda}, \
+    [SDLF_SPMM_CSR] = {.run = spmm_csr_cuda, \
+                       .supports = spmm_csr_supports_cuda, \
+                       .workspace = spmm_csr_workspace_cuda}, \
+    [SDLF_REDUCE] = {.run = reduce_cuda}, \
+    [SDLF_ADD] = {.run = add_cuda}, \
+    [SDLF_CONV2D_FORWARD] = {.run = conv2d_forward_cuda, \
+                             .supports = conv2d_supports_cuda, \
+                             .workspace = conv2d_workspace_cuda, \
+                             .algorithms = conv2d_algorithms_cuda, \
+                             .automatic = conv2d_automatic_cuda}, \
+    [SDLF_CONV2D_BACKWARD_INPUT] = {.run = conv2d_backward_input_cuda, \
+                                    .supports = conv2d_supports_cuda, \
+                                    .workspace = conv2d_workspace_cuda, \
+                                    .algorithms = conv2d_algorithms_cuda, \
+                                    .automatic = conv2d_automatic_cuda}, \
+    [SDLF_CONV2D_BACKWARD_WEIGHTS] = {.run = conv2d_backward_weights_cuda, \
+                                      .supports = conv2d_supports_cuda, \
+                                      .workspace = conv2d_workspace_cuda, \
+                                      .algorithms = conv2d_algorithms_cuda, \
+                                      .automatic = conv2d_automatic_cuda}, \
+    [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = conv2d_relu_max_pool_forward_cuda, \
+                                           .supports = conv2d_pool_supports_cuda}, \
+    [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_cuda, \
+                                            .supports = conv2d_pool_backward_supports_cuda, \
+                                            .workspace = conv2d_pool_backward_workspace_cuda}, \
+    [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_cuda, \
+                                                .supports = conv2d_pool_backward_supports_cuda, \
+                                                .workspace = conv2d_pool_backward_workspace_cuda}, \
+    [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_cuda}, \
+    [SDLF_MAX_POOL2D_BACKWARD] = {.run = max_pool2d_backward_cuda}, \
+    [SDLF_AVG_POOL2D_FORWARD] = {.run = avg_pool2d_forward_cuda}, \
+    [SDLF_AVG_POOL2D_BACKWARD] = {.run = avg_pool2d_backward_cuda}, \
+    [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = {.run = global_avg_pool2d_forward_cuda}, \
+    [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = {.run = global_avg_pool2d_backward_cuda}, \
+    [SDLF_ACTIVATION_FORWARD] = {.run = activation_forward_cuda}, \
+    [SDLF_ACTIVATION_BACKWARD] = {.run = activation_backward_cuda}, \
+    [SDLF_DROPOUT_FORWARD] = {.run = dropout_forward_cuda}, \
+    [SDLF_DROPOUT_BACKWARD] = {.run = dropout_backward_cuda}, \
+    [SDLF_BATCH_NORM2D_FORWARD] = {.run = batch_norm2d_forward_cuda}, \
+    [SDLF_BATCH_NORM2D_INFER] = {.run = batch_norm2d_infer_cuda}, \
+    [SDLF_BATCH_NORM2D_BACKWARD] = {.run = batch_norm2d_backward_cuda}, \
+    [SDLF_SOFTMAX_FORWARD] = {.run = softmax_forward_cuda}, \
+    [SDLF_SOFTMAX_BACKWARD] = {.run = softmax_backward_cuda}, \
+    [SDLF_LOG_SOFTMAX_FORWARD] = {.run = log_softmax_forward_cuda}, \
+    [SDLF_LOG_SOFTMAX_BACKWARD] = {.run = log_softmax_backward_cuda}, \
+    [SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD] = {.run = softmax_cross_entropy_forward_cuda, \
+                                            .workspace = softmax_cross_entropy_forward_workspace_cuda}, \
+    [SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD] = {.run = softmax_cross_entropy_backward_cuda}, \
+    [SDLF_BINARY] = {.run = binary_cuda}, \
+    [SDLF_BINARY_BACKWARD] = {.run = binary_backward_cuda}, \
+    [SDLF_SELECT] = {.run = select_cuda}, \
+    [SDLF_ARG_REDUCE] = {.run = arg_reduce_cuda}, \
+    [SDLF_GATHER] = {.run = gather_cuda}, \
+    [SDLF_GATHER_BACKWARD] = {.run = gather_backward_cuda}, \
+    [SDLF_TOP_K] = {.run = top_k_cuda}, \
+    [SDLF_RESAMPLE] = {.run = resample_cuda}, \
+    [SDLF_RESAMPLE_BACKWARD] = {.run = resample_backward_cuda}, \
+    [SDLF_MATMUL] = {.run = sdlf_matmul_by_gemm, \
+                     .supports = sdlf_matmul_by_gemm_supports, \
+                     .workspace = sdlf_matmul_by_gemm_workspace}, \
+    [SDLF_NORMALIZE_FORWARD] = {.run = normalize_forward_cuda}, \
+    [SDLF_NORMALIZE_BACKWARD] = {.run = normalize_backward_cuda}, \
+    [SDLF_RANDOM_UNIFORM] = {.run = random_uniform_cuda, .supports = random_supports_cuda}, \
+    [SDLF_RANDOM_NORMAL] = {.run = random_normal_cuda, .supports = random_supports_cuda}, \
+    [SDLF_SGD_UPDATE] = {.run = sgd_update_cuda}, \
+    [SDLF_ADAM_UPDATE] = {.run = adam_update_cuda}, \
+    [SDLF_RMSPROP_UPDATE] = {.run = rmsprop_update_cuda}, \
+    [SDLF_CLIP_SCALE] = {.run = clip_scale_cuda}, \
+    [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_cuda, .supports = gemm_backward_sgd_supports_cuda}
+/* clang-format on */
+
+#endif
