@@ -126,6 +126,13 @@ static sdlf_status prepare(sdlf_calculator *calculator, const sdlf_operation *op
     return find_kernel(calculator, operation)->prepare(calculator, operation);
 }
 
+/* Of convolutions; 0 for operands of a type that it does not know. */
+static int automatic(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_kernel_slot *kernel = find_kernel(calculator, operation);
+    return kernel ? kernel->automatic(calculator, operation) : CPU_CONV2D_AUTO;
+}
+
 /* gather_batch computes in the type of y; where that is of integers, rows are moved as they are. */
 static sdlf_status run_gather(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
@@ -183,14 +190,23 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                                          .algorithms = cpu_conv2d_algorithms,
                                          .notes = cpu_conv2d_notes,
                                          .work = cpu_conv2d_work,
+                                         .automatic = automatic,
                                          .channels_last = true,
                                          .likes_channels_last = true,
                                          .prepared = prepared,
                                          .prepare = prepare},
-                [SDLF_CONV2D_BACKWARD_INPUT] =
-                    {.run = run, .supports = supports, .workspace = workspace, .algorithms = cpu_conv2d_algorithms},
-                [SDLF_CONV2D_BACKWARD_WEIGHTS] =
-                    {.run = run, .supports = supports, .workspace = workspace, .algorithms = cpu_conv2d_algorithms},
+                [SDLF_CONV2D_BACKWARD_INPUT] = {.run = run,
+                                                .supports = supports,
+                                                .workspace = workspace,
+                                                .algorithms = cpu_conv2d_algorithms,
+                                                .notes = cpu_conv2d_notes,
+                                                .automatic = automatic},
+                [SDLF_CONV2D_BACKWARD_WEIGHTS] = {.run = run,
+                                                  .supports = supports,
+                                                  .workspace = workspace,
+                                                  .algorithms = cpu_conv2d_algorithms,
+                                                  .notes = cpu_conv2d_notes,
+                                                  .automatic = automatic},
                 [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_MAX_POOL2D_FORWARD] =

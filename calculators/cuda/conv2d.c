@@ -1,11 +1,15 @@
 /* The convolution slots: which algorithms there are, and which one "auto" takes. docs/cuda.md has the rule for users. */
+#include "calculators/cuda/conv2d_algorithms.h"
 #include "calculators/cuda/conv2d_implicit.h"
 
-enum { AUTO, DIRECT, TWO_STEP, POINTWISE, TILED, IMPLICIT, DEPTHWISE, ALGORITHMS };
-
-const char *const conv2d_algorithms_cuda[] = {
-    [AUTO] = "auto",   [DIRECT] = "direct",          [TWO_STEP] = "two-step",   [POINTWISE] = "pointwise",
-    [TILED] = "tiled", [IMPLICIT] = "implicit-gemm", [DEPTHWISE] = "depthwise", [ALGORITHMS] = NULL,
+enum {
+    AUTO = CUDA_CONV2D_AUTO,
+    DIRECT = CUDA_CONV2D_DIRECT,
+    TILED = CUDA_CONV2D_TILED,
+    TWO_STEP = CUDA_CONV2D_TWO_STEP,
+    POINTWISE = CUDA_CONV2D_POINTWISE,
+    IMPLICIT = CUDA_CONV2D_IMPLICIT,
+    DEPTHWISE = CUDA_CONV2D_DEPTHWISE,
 };
 
 static cuda_conv2d geometry(const sdlf_operation *op)
@@ -52,8 +56,8 @@ static bool takes_depthwise(const sdlf_calculator *calculator, const sdlf_operat
 static const struct algorithm {
     bool (*takes)(const sdlf_calculator *calculator, const sdlf_operation *operation);        /* NULL: everything */
     int64_t (*workspace)(const sdlf_calculator *calculator, const sdlf_operation *operation); /* NULL: none */
-    sdlf_kernel *forward, *backward_input, *backward_weights;
-} algorithms[ALGORITHMS] = {
+    sdlf_kernel *forward, *backward_input, *backward_weights; /* NULL: it has no such kind */
+} algorithms[CUDA_CONV2D_ALGORITHMS] = {
     [DIRECT] = {NULL, NULL, conv2d_forward_direct_cuda, conv2d_backward_input_direct_cuda,
                 conv2d_backward_weights_direct_cuda},
     [TWO_STEP] = {takes_products, conv2d_two_step_workspace_cuda, conv2d_forward_two_step_cuda,
@@ -95,6 +99,15 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
     return cuda_tiled_takes(calculator, op) ? TILED : DIRECT;
 }
 
+static sdlf_kernel *kernel_of(const struct algorithm *algorithm, sdlf_operation_kind kind)
+{
+    switch (kind) {
+    case SDLF_CONV2D_FORWARD: return algorithm->forward;
+    case SDLF_CONV2D_BACKWARD_INPUT: return algorithm->backward_input;
+    default: return algorithm->backward_weights;
+    }
+}
+
 static const struct algorithm *chosen(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     return &algorithms[op->algorithm == AUTO ? conv2d_automatic_cuda(calculator, op) : op->algorithm];
@@ -105,7 +118,7 @@ static const struct algorithm *chosen(const sdlf_calculator *calculator, const s
 bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     const struct algorithm *algorithm = chosen(calculator, op);
-    return algorithm->takes == NULL || algorithm->takes(calculator, op);
+    return kernel_of(algorithm, op->kind) != NULL && (algorithm->takes == NULL || algorithm->takes(calculator, op));
 }
 
 int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
@@ -114,17 +127,7 @@ int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_oper
     return algorithm->workspace != NULL ? algorithm->workspace(calculator, op) : 0;
 }
 
-sdlf_status conv2d_forward_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
+sdlf_status conv2d_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return chosen(calculator, op)->forward(calculator, op);
-}
-
-sdlf_status conv2d_backward_input_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    return chosen(calculator, op)->backward_input(calculator, op);
-}
-
-sdlf_status conv2d_backward_weights_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    return chosen(calculator, op)->backward_weights(calculator, op);
+    return kernel_of(chosen(calculator, op), op->kind)(calculator, op);
 }

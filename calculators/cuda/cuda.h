@@ -108,7 +108,6 @@ sdlf_status cuda_apply_epilogue(sdlf_calculator *calculator, const cuda_epilogue
 sdlf_kernel fill_cuda, copy_cuda, gather_batch_cuda, next_batch_cuda, shuffle_cuda;
 sdlf_kernel gemm_cuda, gemm_backward_sgd_cuda, spmm_csr_cuda, reduce_cuda, add_cuda;
 sdlf_kernel activation_forward_cuda, activation_backward_cuda;
-sdlf_kernel conv2d_forward_cuda, conv2d_backward_input_cuda, conv2d_backward_weights_cuda;
 sdlf_kernel conv2d_relu_max_pool_forward_cuda, conv2d_relu_max_pool_backward_cuda;
 sdlf_kernel conv2d_relu_max_pool_backward_sgd_cuda;
 sdlf_kernel max_pool2d_forward_cuda, max_pool2d_backward_cuda;
@@ -126,10 +125,6 @@ sdlf_kernel sgd_update_cuda, adam_update_cuda, rmsprop_update_cuda, clip_scale_c
 int64_t shuffle_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool random_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-extern const char *const conv2d_algorithms_cuda[];
-int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool conv2d_pool_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool conv2d_pool_backward_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_pool_backward_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -294,6 +294,11 @@ static void algorithms_are_described(void)
         }
     }
     conv.algorithm = 0;
+    const char *taken = sdlf_calculator_algorithm(cpu, &conv);
+    CHECK(strcmp(taken, "im2col") == 0 || strcmp(taken, "direct") == 0);
+    conv.in[0] = sdlf_tensor_channels_last(conv.in[0]);
+    conv.out[0] = sdlf_tensor_channels_last(conv.out[0]);
+    CHECK_TEXT(sdlf_calculator_algorithm(cpu, &conv), "implicit-gemm");
     CHECK(sdlf_calculator_note(reference, &conv).summary == NULL);
     CHECK_EQUAL(sdlf_calculator_work(reference, &conv).flops, asked.flops);
     CHECK_EQUAL(sdlf_calculator_work(reference, &conv).bytes, asked.bytes);

@@ -42,6 +42,17 @@ static convolution of_operation(const sdlf_operation *operation, const sdlf_tens
     return convolution_make(x, w, &operation->conv2d.window, operation->conv2d.groups);
 }
 
+/* What "auto" takes, of each of the three kinds. */
+int conv2d_automatic_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    bool forward = operation->kind == SDLF_CONV2D_FORWARD, input_wanted = operation->kind == SDLF_CONV2D_BACKWARD_INPUT;
+    convolution v = of_operation(operation, input_wanted ? &operation->out[0] : &operation->in[0],
+                                 forward || input_wanted ? &operation->in[1] : &operation->out[0]);
+    (void)calculator;
+    if (forward && conv2d_is_last_cpu(operation)) return CPU_CONV2D_IMPLICIT;
+    return is_depthwise(&v, AUTO) || is_direct(&v, AUTO) ? DIRECT : IM2COL;
+}
+
 /* ---- forward ---- */
 
 /* Winograd's filters, transformed; those of activations that are channels last, laid out anew. */

@@ -1,0 +1,51 @@
+/* The ways to a convolution on the GPU: names, notes and work. conv2d.c has the rule of "auto" and what each of them takes;
+ * docs/convolution.md explains them. */
+#include "calculators/cuda/conv2d_algorithms.h"
+
+#include "calculators/cuda/conv2d.h"
+
+const char *const conv2d_algorithms_cuda[] = {
+    [CUDA_CONV2D_AUTO] = "auto",           [CUDA_CONV2D_DIRECT] = "direct",
+    [CUDA_CONV2D_TILED] = "tiled",         [CUDA_CONV2D_TWO_STEP] = "two-step",
+    [CUDA_CONV2D_POINTWISE] = "pointwise", [CUDA_CONV2D_IMPLICIT] = "implicit-gemm",
+    [CUDA_CONV2D_DEPTHWISE] = "depthwise", [CUDA_CONV2D_ALGORITHMS] = NULL,
+};
+
+const sdlf_algorithm_note conv2d_notes_cuda[CUDA_CONV2D_ALGORITHMS] = {
+    [CUDA_CONV2D_AUTO] = {.summary = "what a plan takes by itself"},
+    [CUDA_CONV2D_DIRECT] = {.summary = "one thread an output"},
+    [CUDA_CONV2D_TILED] = {.summary = "image and weights in shared memory; 4 pixels of 8 filters a thread",
+                           .takes = "windows whose halo fits 48 KiB"},
+    [CUDA_CONV2D_TWO_STEP] = {.summary = "patches as a matrix in memory, then a product by cuBLAS",
+                              .takes = "matrices up to the sizes of cuBLAS"},
+    [CUDA_CONV2D_POINTWISE] = {.summary = "the product by cuBLAS alone: the image is the matrix",
+                               .takes = "windows of 1x1 with stride 1 and no padding"},
+    [CUDA_CONV2D_IMPLICIT] = {.summary = "a product that gathers its patches from the image; tensor cores but in fp32",
+                              .takes = "windows of up to 31 rows and columns together"},
+    [CUDA_CONV2D_DEPTHWISE] = {.summary = "strips of pixels in registers, a channel a plane",
+                               .takes = "filters of one channel"},
+};
+
+/* Arrays of an algorithm's own, each written and read: the matrix of patches, of all images; else all of the workspace. */
+static int64_t own_bytes(const sdlf_calculator *calculator, const sdlf_operation *operation, int algorithm)
+{
+    const sdlf_tensor *x, *w, *y;
+    cuda_conv2d_operands(operation, &x, &w, &y);
+    cuda_conv2d g = cuda_conv2d_of(operation, x, w, y);
+    if (algorithm != CUDA_CONV2D_TWO_STEP) return conv2d_workspace_cuda(calculator, operation);
+    if (cuda_is_pointwise(&g)) return 0;
+    int64_t columns = g.batch * g.channels * g.window.size[0] * g.window.size[1] * g.out_height * g.out_width;
+    return columns * (int64_t)sdlf_dtype_size(x->dtype);
+}
+
+/* Weights that were made ready are read in place of those of the operation. */
+sdlf_cost conv2d_work_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    int algorithm =
+        operation->algorithm != CUDA_CONV2D_AUTO ? operation->algorithm : conv2d_automatic_cuda(calculator, operation);
+    sdlf_cost cost = sdlf_operation_cost(operation);
+    if (sdlf_tensor_present(&operation->prepared))
+        cost.bytes += sdlf_tensor_bytes(&operation->prepared) - sdlf_tensor_bytes(&operation->in[1]);
+    cost.bytes += 2 * own_bytes(calculator, operation, algorithm);
+    return cost;
+}

@@ -1,0 +1,30 @@
+/* The ways that the cuda calculator has to a convolution: their names, what is known of them, and what each of them does. The
+ * order is that of the ladder in docs/convolution.md. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_ALGORITHMS_H
+#define SDLF_CALCULATORS_CUDA_CONV2D_ALGORITHMS_H
+
+#include <sdlf/calculator.h>
+
+/* operation->algorithm */
+enum {
+    CUDA_CONV2D_AUTO,
+    CUDA_CONV2D_DIRECT,
+    CUDA_CONV2D_TILED,
+    CUDA_CONV2D_TWO_STEP,
+    CUDA_CONV2D_POINTWISE,
+    CUDA_CONV2D_IMPLICIT,
+    CUDA_CONV2D_DEPTHWISE,
+    CUDA_CONV2D_ALGORITHMS
+};
+
+extern const char *const conv2d_algorithms_cuda[];
+extern const sdlf_algorithm_note conv2d_notes_cuda[];
+
+/* The slots of the three kinds. */
+sdlf_kernel conv2d_cuda;
+bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_cost conv2d_work_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+
+#endif
