@@ -261,6 +261,12 @@ static void moves(sdlf_model *net)
                                                .mode = mode}));
     give(net, as_integer(net, x, 3 + 1));
     give(net, sdlf_cast(net, x, &(sdlf_cast_options){.dtype = 5}));
+    /* far outside of every integer's range, and NaN */
+    sdlf_node far = number(net, x, SDLF_LAYER_MULTIPLY, 1e25f, false), nan = function(net, far, SDLF_UNARY_LOG);
+    for (int dtype = 1; dtype <= 4; dtype++) {
+        give(net, sdlf_cast(net, far, &(sdlf_cast_options){.dtype = dtype}));
+        give(net, sdlf_cast(net, nan, &(sdlf_cast_options){.dtype = dtype}));
+    }
 }
 
 static void expansions(sdlf_model *net)

@@ -174,6 +174,12 @@ static void says_what_it_is(void)
     CHECK(count[0] == count[1] && memcmp(bytes[0], bytes[1], (size_t)count[0]) == 0);
     CHECK(contains(bytes[0], count[0], "sdlf.normalization"));
     CHECK(contains(bytes[0], count[0], "0.25"));
+    sdlf_model *again = NULL;
+    if (CHECK_OK(sdlf_model_from_onnx(&again, test_path("said.onnx"), NULL))) {
+        const sdlf_normalization *found = sdlf_model_normalization(again);
+        CHECK(found->known && found->mean == 0.25f && found->scale == 4);
+    }
+    sdlf_model_free(again);
     sdlf_model_free(model);
 }
 

@@ -7,8 +7,17 @@
 #include <string.h>
 
 #include "framework/formats/onnx/allocator.h"
+#include "framework/formats/weights.h"
 
-enum model_field { IR_VERSION = 1, PRODUCER = 2, PRODUCER_VERSION = 3, GRAPH = 7, OPSET_IMPORT = 8, FUNCTIONS = 25 };
+enum model_field {
+    IR_VERSION = 1,
+    PRODUCER = 2,
+    PRODUCER_VERSION = 3,
+    GRAPH = 7,
+    OPSET_IMPORT = 8,
+    METADATA = 14,
+    FUNCTIONS = 25
+};
 enum graph_field { NODE = 1, GRAPH_NAME = 2, INITIALIZER = 5, INPUT = 11, OUTPUT = 12, SPARSE_INITIALIZER = 15 };
 
 enum { MAX_ITEMS = 1 << 20 }; /* nodes, weights: no network comes near, and a plan's passes take their time */
@@ -120,6 +129,16 @@ static sdlf_status read_opset(onnx_file *file, const wire_reader *reader, wire_s
     return SDLF_OK;
 }
 
+static sdlf_status read_metadata(onnx_file *file, const wire_reader *reader, wire_span span)
+{
+    const Onnx__StringStringEntryProto *entry =
+        onnx_unpack(&onnx__string_string_entry_proto__descriptor, reader, span, &file->arena);
+    if (entry == NULL) return failed_to_unpack(file);
+    if (entry->key != NULL && entry->value != NULL && strcmp(entry->key, WEIGHTS_NORMALIZATION) == 0)
+        file->normalization = entry->value;
+    return SDLF_OK;
+}
+
 static sdlf_status read_model(onnx_file *file, wire_reader reader)
 {
     bool has_graph = false;
@@ -134,6 +153,7 @@ static sdlf_status read_model(onnx_file *file, wire_reader reader)
         if (field.number == PRODUCER) status = keep_text(file, &reader, &file->producer, &field);
         if (field.number == PRODUCER_VERSION) status = keep_text(file, &reader, &file->producer_version, &field);
         if (field.number == OPSET_IMPORT && is_bytes) status = read_opset(file, &reader, field.span);
+        if (field.number == METADATA && is_bytes) status = read_metadata(file, &reader, field.span);
         if (field.number == FUNCTIONS) file->has_functions = true;
         if (field.number == GRAPH && is_bytes) {
             has_graph = true;
@@ -169,7 +189,7 @@ static sdlf_status read_bytes(onnx_file *file, const uint8_t *bytes, uint64_t si
 
 static void begin(onnx_file *file, const char *path)
 {
-    *file = (onnx_file){.path = path, .producer = "", .producer_version = "", .graph_name = ""};
+    *file = (onnx_file){.path = path, .producer = "", .producer_version = "", .graph_name = "", .normalization = ""};
 }
 
 sdlf_status onnx_file_open(onnx_file *file, const char *path)

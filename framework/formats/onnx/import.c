@@ -7,6 +7,7 @@
 #include "framework/formats/onnx/fold.h"
 #include "framework/formats/onnx/report.h"
 #include "framework/formats/text.h"
+#include "framework/formats/training_json.h"
 
 static sdlf_status out_of_memory(const onnx_import *import)
 {
@@ -315,6 +316,8 @@ sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx
     bool complete = report == NULL || report->status == SDLF_OK;
     if (status == SDLF_OK && complete) status = add_outputs(&import);
     if (status == SDLF_OK && complete) status = model_describe(import.model);
+    if (status == SDLF_OK && file->normalization[0] != '\0')
+        status = normalization_json_read(&import.model->normalization, file->normalization, file->path);
     if (status == SDLF_OK && complete && fill) status = onnx_fill_parameters(&import);
     if (status == SDLF_OK) status = onnx_file_check(file);
     if (status == SDLF_OK && complete)

@@ -210,7 +210,7 @@ onnx_flow onnx_cast(onnx_context *c, onnx_flow x, sdlf_dtype dtype);
 onnx_flow onnx_small_as_float(onnx_context *c, onnx_flow x);
 /* integers.c: are these int8, uint8, int32 or int64? */
 bool onnx_is_integer(onnx_flow x);
-/* x, for the batch that the model is made for and no other. */
+/* x, for the batch that the model is made for and no other: where an operator tells the samples of a batch apart. */
 onnx_flow onnx_batch_fixed(onnx_context *c, onnx_flow x);
 /* Relu, Neg or Abs, as the node says. */
 onnx_flow onnx_integer_function(onnx_context *c, onnx_flow x);

@@ -57,6 +57,14 @@ static onnx_flow max_image(onnx_context *c, onnx_flow image, const onnx_window *
     sdlf_pool2d_options options = options_of(window);
     (void)count_padding;
     options.ties = SDLF_TIES_FIRST;
+    for (int i = 0; i < 2 && onnx_ok(c); i++) {
+        int from = HEIGHT + i, size = window->size[from];
+        bool inside = window->before[from] < size && window->after[from] < size;
+        if (window->dilation[from] == 1 || (inside && window->dilation[from] <= image.shape.dim[2 + i])) continue;
+        /* a dilated window may miss the picture, which the layer does not take */
+        image = onnx_pad_axis(c, image, 2 + i, window->before[from], window->after[from], -3.4e38);
+        options.padding[i] = options.padding_extra[i] = 0;
+    }
     return onnx_layer(c, "max_pool2d", &options, &image, 1);
 }
 

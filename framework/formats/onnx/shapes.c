@@ -57,7 +57,11 @@ static void convert_flatten(onnx_context *c)
         onnx_wrong(c, "axis %lld is not one of %d dimensions", (long long)axis, from.rank);
         return;
     }
-    give_as(c, sdlf_shape(sdlf_shape_span(from, 0, (int)axis), sdlf_shape_span(from, (int)axis, from.rank)));
+    sdlf_shape shape = sdlf_shape(sdlf_shape_span(from, 0, (int)axis), sdlf_shape_span(from, (int)axis, from.rank));
+    if (axis == 0 && onnx_ok(c) && !onnx_is_constant(c, 0)) /* the samples of a batch become one */
+        onnx_give(c, 0, onnx_reshape(c, onnx_batch_fixed(c, onnx_in(c, 0)), shape));
+    else
+        give_as(c, shape);
 }
 
 /* The axes: an attribute before opset 13, an input since. count -1: none are given. */

@@ -56,7 +56,8 @@ typedef struct ranges {
     int64_t start[SDLF_MAX_RANK], count[SDLF_MAX_RANK], step[SDLF_MAX_RANK];
 } ranges;
 
-static void give_ranges(onnx_context *c, int output, const ranges *range)
+/* `one_sample`: it is of the first axis, and says how many there are; then other batches do not fit. */
+static void give_ranges(onnx_context *c, int output, const ranges *range, bool one_sample)
 {
     sdlf_shape shape = onnx_shape(c, 0), taken = shape;
     int64_t step[SDLF_MAX_RANK], first = 0;
@@ -83,7 +84,7 @@ static void give_ranges(onnx_context *c, int output, const ranges *range)
         options.step.dim[at] = range->step[i];
     }
     options.start.rank = options.end.rank = options.step.rank = options.axes.rank;
-    onnx_flow x = onnx_in(c, 0);
+    onnx_flow x = one_sample ? onnx_batch_fixed(c, onnx_in(c, 0)) : onnx_in(c, 0);
     onnx_give(c, output, options.axes.rank == 0 ? x : onnx_layer(c, "slice", &options, &x, 1));
 }
 
@@ -133,13 +134,16 @@ static void convert_slice(onnx_context *c)
         onnx_wrong(c, "%d starts, %d ends, %d axes, %d steps for %d dimensions", starts.count, ends.count, axes.count,
                    steps.count, shape.rank);
     ranges range = all_of(shape);
+    bool one_sample = false;
     for (int i = 0; i < starts.count && onnx_ok(c); i++) {
         int axis = axes.count >= 0 ? onnx_axis(c, axes.item[i], shape.rank) : i;
+        bool to_the_end = ends.item[i] >= INT32_MAX && starts.item[i] == 0;
+        one_sample = one_sample || (axis == 0 && !to_the_end && shape.dim[0] == 1);
         int64_t step = steps.count >= 0 ? steps.item[i] : 1;
         if (step == 0) onnx_wrong(c, "a step of 0");
         if (onnx_ok(c)) set_range(&range, axis, shape.dim[axis], starts.item[i], ends.item[i], step);
     }
-    if (onnx_ok(c)) give_ranges(c, 0, &range);
+    if (onnx_ok(c)) give_ranges(c, 0, &range, one_sample);
 }
 
 static void convert_split(onnx_context *c)
@@ -166,7 +170,7 @@ static void convert_split(onnx_context *c)
         }
         range.start[axis] = at;
         range.count[axis] = count;
-        give_ranges(c, i, &range);
+        give_ranges(c, i, &range, axis == 0 && split.count >= 0);
         at += count;
     }
     if (onnx_ok(c) && at != length)

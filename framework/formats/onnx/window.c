@@ -35,11 +35,12 @@ static void pad_to_same(int64_t in, int64_t extent, int64_t stride, bool upper, 
 }
 
 /* How much farther the last window reaches when the number of windows is rounded up; those that would begin behind the
- * input and the padding before it are left out. */
+ * input and the padding before it are left out. A single window may be larger than all there is. */
 static int64_t ceil_padding(int64_t in, int64_t extent, int64_t stride, int64_t before, int64_t after)
 {
     int64_t room = in + before + after - extent;
-    if (room < 0 || room % stride == 0) return 0;
+    if (room <= -stride || room % stride == 0) return 0;
+    if (room < 0) return -room;
     int64_t start = (room / stride + 1) * stride;
     return start < in + before ? start - room : 0;
 }

@@ -1,6 +1,8 @@
 /* Layers that move elements, or see them under another shape or type. */
 #include "framework/formats/onnx/export/export.h"
 
+#include <math.h>
+
 void export_flatten(onnx_export *e)
 {
     export_node(e, "Flatten", (const char *const[]){export_in(e, 0), NULL},
@@ -122,10 +124,53 @@ void export_gather(onnx_export *e)
 
 /* ---- types and values ---- */
 
+/* A number becomes an integer as sdlf_convert says, where the operator leaves open what lies outside of the range: NaN is 0, what is
+ * too small the least integer, what is too large the largest, which float32 does not have where it is one of 32 bits or more. */
+static void export_saturated(onnx_export *e, sdlf_dtype to)
+{
+    static const struct {
+        sdlf_dtype dtype;
+        double least, behind; /* the least of the range, and the first number behind it */
+    } ranges[] = {{SDLF_INT8, -0x1p7, 0x1p7},
+                  {SDLF_UINT8, 0, 0x1p8},
+                  {SDLF_INT32, -0x1p31, 0x1p31},
+                  {SDLF_INT64, -0x1p63, 0x1p63}};
+    double least = 0, behind = 0;
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+        if (ranges[i].dtype == to) {
+            least = ranges[i].least;
+            behind = ranges[i].behind;
+        }
+    bool wide = export_in_dtype(e, 0) == SDLF_FLOAT64;
+    const sdlf_dtype from = wide ? SDLF_FLOAT64 : SDLF_FLOAT32; /* of which 16-bit numbers are some */
+    double largest = wide ? nextafter(behind, 0) : (double)nextafterf((float)behind, 0);
+    const char *x = export_in(e, 0);
+    if (export_in_dtype(e, 0) != from)
+        x = export_step(e, "Cast", (const char *const[]){x, NULL},
+                        (const export_attribute[]){export_integer("to", onnx_type_of(from)), {0}});
+    const char *number = export_step(
+        e, "Where", (const char *const[]){export_step2(e, "Equal", x, x), x, export_number(e, 0, from), NULL}, NULL);
+    const char *inside = export_step(
+        e, "Clip", (const char *const[]){number, export_number(e, least, from), export_number(e, largest, from), NULL},
+        NULL);
+    const export_attribute type[] = {export_integer("to", onnx_type_of(to)), {0}};
+    if (to == SDLF_INT8 || to == SDLF_UINT8) {
+        export_node(e, "Cast", (const char *const[]){inside, NULL}, type);
+        return;
+    }
+    const char *whole = export_step(e, "Cast", (const char *const[]){inside, NULL}, type);
+    const char *fits = export_step2(e, "Less", number, export_number(e, behind, from));
+    export_node(e, "Where", (const char *const[]){fits, whole, export_number(e, behind, to), NULL}, NULL);
+}
+
 void export_cast(onnx_export *e)
 {
-    export_node(e, "Cast", (const char *const[]){export_in(e, 0), NULL},
-                (const export_attribute[]){export_integer("to", onnx_type_of(e->now->output_dtype[0])), {0}});
+    sdlf_dtype to = e->now->output_dtype[0];
+    if (sdlf_dtype_is_float(export_in_dtype(e, 0)) && !sdlf_dtype_is_float(to) && to != SDLF_BOOL)
+        export_saturated(e, to);
+    else
+        export_node(e, "Cast", (const char *const[]){export_in(e, 0), NULL},
+                    (const export_attribute[]){export_integer("to", onnx_type_of(to)), {0}});
 }
 
 /* No node: a weight of the graph, which others read under its own name. */

@@ -1,0 +1,109 @@
+/* A model of one sample is a model of batches too, but where an operator says how many samples there are: then the plan refuses
+ * another batch, and does not give numbers that the file never meant. */
+#include "testing.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "onnx/bytes.h"
+
+static void add_integer(bytes *node, const char *name, int64_t value)
+{
+    bytes attribute = {.size = 0};
+    bytes_text(&attribute, 1, name);
+    bytes_number(&attribute, 3, (uint64_t)value);
+    bytes_number(&attribute, 20, 2);
+    bytes_message(node, 5, &attribute);
+}
+
+/* A weight of one int64. */
+static void add_weight(bytes *graph, const char *name, int64_t value)
+{
+    bytes tensor = {.size = 0};
+    bytes_number(&tensor, 1, 1);
+    bytes_number(&tensor, 2, 7);
+    bytes_text(&tensor, 8, name);
+    bytes_field(&tensor, 9, &value, sizeof value);
+    bytes_message(graph, 5, &tensor);
+}
+
+/* y = `type`(x, the inputs named in `inputs`), x of (1,3,4); an attribute, and weights of one number each. */
+typedef struct one_node {
+    const char *type, *attribute;
+    int64_t value;
+    const char *inputs[4];
+    int64_t weights[4];
+    bool fixed; /* is it for one sample alone? */
+} one_node;
+
+static sdlf_status import_node(sdlf_model **model, const one_node *wanted)
+{
+    bytes node = {.size = 0}, graph = {.size = 0}, file = {.size = 0}, set = {.size = 0};
+    bytes_text(&node, 1, "x");
+    for (int i = 0; i < 4 && wanted->inputs[i] != NULL; i++) {
+        bytes_text(&node, 1, wanted->inputs[i]);
+        add_weight(&graph, wanted->inputs[i], wanted->weights[i]);
+    }
+    bytes_text(&node, 2, "y");
+    bytes_text(&node, 4, wanted->type);
+    if (wanted->attribute != NULL) add_integer(&node, wanted->attribute, wanted->value);
+    bytes_message(&graph, 1, &node);
+    bytes_value_info(&graph, 11, "x", (const int64_t[]){1, 3, 4}, 3);
+    bytes_value_info(&graph, 12, "y", NULL, 0);
+    bytes_number(&set, 2, 13);
+    bytes_message(&file, 8, &set);
+    bytes_message(&file, 7, &graph);
+    test_write_file(test_path("node.onnx"), file.data, file.size);
+    return sdlf_model_from_onnx(model, test_path("node.onnx"), NULL);
+}
+
+static void batches(void)
+{
+    static const one_node nodes[] = {
+        {.type = "Gather", .attribute = "axis", .inputs = {"i"}, .fixed = true},
+        {.type = "Gather", .attribute = "axis", .value = 1, .inputs = {"i"}},
+        {.type = "Flatten", .attribute = "axis", .value = 0, .fixed = true},
+        {.type = "Flatten", .attribute = "axis", .value = 1},
+        {.type = "Slice", .inputs = {"start", "end", "axes"}, .weights = {0, 1, 0}, .fixed = true},
+        {.type = "Slice", .inputs = {"start", "end", "axes"}, .weights = {0, -1, 1}},
+        {.type = "Slice", .inputs = {"start", "end", "axes"}, .weights = {0, INT64_MAX, 0}},
+        {.type = "Split", .attribute = "axis", .inputs = {"parts"}, .weights = {1}, .fixed = true},
+        {.type = "Split", .attribute = "axis", .value = 1, .inputs = {"parts"}, .weights = {3}},
+    };
+    sdlf_calculator *calculator;
+    CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
+        sdlf_model *model = NULL;
+        if (!CHECK_OK(import_node(&model, &nodes[i]))) continue;
+        for (int64_t batch = 1; batch <= 2; batch++) {
+            sdlf_plan *plan = NULL;
+            sdlf_status status =
+                sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = batch, .forward = calculator});
+            bool refused = batch > 1 && nodes[i].fixed;
+            if (!CHECK((status != SDLF_OK) == refused))
+                printf("    %s, case %zu, batch %d: %s\n", nodes[i].type, i, (int)batch, sdlf_error_message());
+            if (refused) CHECK(strstr(sdlf_error_message(), "reshape") != NULL);
+            sdlf_plan_free(plan);
+        }
+        sdlf_model_free(model);
+    }
+    sdlf_calculator_close(calculator);
+}
+
+static void no_onnx(void)
+{
+    test_skip("this build reads no ONNX files");
+}
+
+int main(void)
+{
+    sdlf_onnx_report *report = NULL;
+    if (sdlf_onnx_inspect(&report, test_path("absent.onnx"), NULL) == SDLF_ERROR_UNSUPPORTED)
+        RUN(no_onnx);
+    else
+        RUN(batches);
+    sdlf_onnx_report_free(report);
+    return test_summary();
+}
