@@ -3,6 +3,7 @@
 #ifndef SDLF_CALCULATORS_CUDA_SLOTS_H
 #define SDLF_CALCULATORS_CUDA_SLOTS_H
 
+#include "calculators/cuda/conv2d_algorithms.h"
 #include "calculators/cuda/cuda.h"
 #include "calculators/cuda/gemm_tall.h"
 #include "calculators/matmul.h"
@@ -53,21 +54,27 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
                        .workspace = spmm_csr_workspace_cuda}, \
     [SDLF_REDUCE] = {.run = reduce_cuda}, \
     [SDLF_ADD] = {.run = add_cuda}, \
-    [SDLF_CONV2D_FORWARD] = {.run = conv2d_forward_cuda, \
-                             .supports = conv2d_supports_cuda, \
-                             .workspace = conv2d_workspace_cuda, \
-                             .algorithms = conv2d_algorithms_cuda, \
-                             .automatic = conv2d_automatic_cuda}, \
-    [SDLF_CONV2D_BACKWARD_INPUT] = {.run = conv2d_backward_input_cuda, \
-                                    .supports = conv2d_supports_cuda, \
-                                    .workspace = conv2d_workspace_cuda, \
-                                    .algorithms = conv2d_algorithms_cuda, \
-                                    .automatic = conv2d_automatic_cuda}, \
-    [SDLF_CONV2D_BACKWARD_WEIGHTS] = {.run = conv2d_backward_weights_cuda, \
-                                      .supports = conv2d_supports_cuda, \
-                                      .workspace = conv2d_workspace_cuda, \
-                                      .algorithms = conv2d_algorithms_cuda, \
-                                      .automatic = conv2d_automatic_cuda}, \
+    [SDLF_CONV2D_FORWARD] = {.run = conv2d_cuda, \
+        .supports = conv2d_supports_cuda, \
+        .workspace = conv2d_workspace_cuda, \
+        .algorithms = conv2d_algorithms_cuda, \
+        .notes = conv2d_notes_cuda, \
+        .work = conv2d_work_cuda, \
+        .automatic = conv2d_automatic_cuda}, \
+    [SDLF_CONV2D_BACKWARD_INPUT] = {.run = conv2d_cuda, \
+        .supports = conv2d_supports_cuda, \
+        .workspace = conv2d_workspace_cuda, \
+        .algorithms = conv2d_algorithms_cuda, \
+        .notes = conv2d_notes_cuda, \
+        .work = conv2d_work_cuda, \
+        .automatic = conv2d_automatic_cuda}, \
+    [SDLF_CONV2D_BACKWARD_WEIGHTS] = {.run = conv2d_cuda, \
+        .supports = conv2d_supports_cuda, \
+        .workspace = conv2d_workspace_cuda, \
+        .algorithms = conv2d_algorithms_cuda, \
+        .notes = conv2d_notes_cuda, \
+        .work = conv2d_work_cuda, \
+        .automatic = conv2d_automatic_cuda}, \
     [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = conv2d_relu_max_pool_forward_cuda, \
                                            .supports = conv2d_pool_supports_cuda}, \
     [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_cuda, \
