@@ -2,6 +2,8 @@
  * error. */
 #include "testing.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,6 +47,20 @@ static void pieces_are_read_where_they_are_needed(void)
     onnx_map_close(&map);
 }
 
+/* A descriptor that is not for reading: the first failure's reason stays. */
+static void what_cannot_be_read_is_told(void)
+{
+    static unsigned char content[SIZE];
+    const char *path = write_file(content);
+    onnx_map map;
+    CHECK_OK(onnx_map_open(&map, path));
+    close(map.descriptor);
+    map.descriptor = open(path, O_WRONLY);
+    CHECK(onnx_map_need(&map, map.bytes, 10) == SDLF_ERROR_IO);
+    CHECK_FAILS(onnx_map_check(&map), SDLF_ERROR_IO, strerror(EBADF));
+    onnx_map_close(&map);
+}
+
 static void a_file_that_becomes_shorter_is_told(void)
 {
     static unsigned char content[SIZE], out[16];
@@ -77,6 +93,7 @@ static void what_is_no_file_is_told(void)
 int main(void)
 {
     RUN(pieces_are_read_where_they_are_needed);
+    RUN(what_cannot_be_read_is_told);
     RUN(a_file_that_becomes_shorter_is_told);
     RUN(what_is_no_file_is_told);
     return test_summary();

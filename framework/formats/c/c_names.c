@@ -10,7 +10,7 @@ c_name c_identifier(const char *name)
 {
     c_name id;
     size_t used = 0;
-    if (!(isalpha((unsigned char)name[0]) || name[0] == '_')) id.text[used++] = 'n';
+    if (!((unsigned char)name[0] < 128 && (isalpha((unsigned char)name[0]) || name[0] == '_'))) id.text[used++] = 'n';
     for (; *name != '\0' && used < 60; name++) {
         bool fits = (unsigned char)*name < 128 && isalnum((unsigned char)*name);
         id.text[used++] = fits ? *name : '_';
@@ -19,17 +19,25 @@ c_name c_identifier(const char *name)
     return id;
 }
 
+static c_name with_parameter(const c_export *e, int layer, const char *parameter)
+{
+    c_name name;
+    snprintf(name.text, sizeof name.text, "%.80s_%.40s", c_identifier(c_at(e, layer)->layer.name).text, parameter);
+    return name;
+}
+
 c_name c_weights(const c_export *e, int layer, const char *parameter)
 {
-    c_name id = c_identifier(c_at(e, layer)->layer.name), all;
+    c_name wanted = with_parameter(e, layer, parameter), all;
     bool alone = true;
     for (int i = 0; i < e->model->layer_count; i++)
-        if (i != layer && e->value[i].live && strcmp(c_identifier(c_at(e, i)->layer.name).text, id.text) == 0)
-            alone = false;
-    if (alone)
-        snprintf(all.text, sizeof all.text, "%.80s_%.40s", id.text, parameter);
-    else
-        snprintf(all.text, sizeof all.text, "%.80s__%d_%.40s", id.text, layer, parameter);
+        for (int p = 0; i != layer && e->value[i].live && p < c_at(e, i)->parameter_count; p++) {
+            const sdlf_parameter *other = &e->model->parameters[c_at(e, i)->first_parameter + p];
+            if (strcmp(with_parameter(e, i, other->spec.name).text, wanted.text) == 0) alone = false;
+        }
+    if (alone) return wanted;
+    snprintf(all.text, sizeof all.text, "%.80s__%d_%.40s", c_identifier(c_at(e, layer)->layer.name).text, layer,
+             parameter);
     return all;
 }
 
@@ -42,6 +50,8 @@ c_name c_number(float value)
         snprintf(text.text, sizeof text.text, value < 0 ? "-INFINITY" : "INFINITY");
     else
         snprintf(text.text, sizeof text.text, "%.9g", (double)value);
+    char *comma = strchr(text.text, ','); /* in languages that write one */
+    if (comma != NULL) *comma = '.';
     bool whole = strspn(text.text, "-0123456789") == strlen(text.text);
     if (isfinite(value)) strcat(text.text, whole ? ".0f" : "f");
     return text;

@@ -65,9 +65,9 @@ static sdlf_status read_at(onnx_map *map, uint64_t offset, uint64_t size, void *
             pread(map->descriptor, (char *)out + done, (size_t)(rest < most ? rest : most), (off_t)(offset + done));
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) {
+            map->error = got < 0 ? errno : 0;
             map->failed = true;
-            return got < 0 ? sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", map->path, strerror(errno))
-                           : onnx_map_check(map);
+            return onnx_map_check(map);
         }
         done += (uint64_t)got;
     }
@@ -96,6 +96,7 @@ sdlf_status onnx_map_read(onnx_map *map, const void *at, uint64_t size, void *ou
 sdlf_status onnx_map_check(const onnx_map *map)
 {
     if (!map->failed) return SDLF_OK;
+    if (map->error != 0) return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", map->path, strerror(map->error));
     return sdlf_fail(SDLF_ERROR_IO,
                      "cannot read '%s' to its end: it had %llu bytes when it was opened, and has become shorter",
                      map->path, (unsigned long long)map->size);

@@ -18,14 +18,15 @@ typedef struct onnx_map {
     int descriptor;
     uint8_t *there; /* one for each piece: has it been read? */
     char *path;
-    bool failed; /* something could not be read */
+    bool failed; /* something could not be read: */
+    int error;   /* the system's reason; 0: the file has become shorter */
 } onnx_map;
 
 /* Open a regular file. Errors: SDLF_ERROR_IO with the path and the system's reason; SDLF_ERROR_MEMORY. */
 sdlf_status onnx_map_open(onnx_map *map, const char *path);
 void onnx_map_close(onnx_map *map);
 
-/* Have [at, at + size), which lies inside, in its place. Errors: SDLF_ERROR_IO where the file has become shorter. */
+/* Have [at, at + size), which lies inside, in its place. Errors: SDLF_ERROR_IO where that cannot be read, or the file has become shorter. */
 sdlf_status onnx_map_need(onnx_map *map, const void *at, uint64_t size);
 
 /* Read [at, at + size) to `out` instead. */

@@ -2,7 +2,7 @@
  *
  * The windows' elements are put side by side, (N,C,K,M) for K elements of a window and M windows; arg_reduce says which of the K
  * it is, the first where several are equal; a table says how far that is from the window's beginning, and a constant where each
- * window begins. Elements of the padding are the lowest number of float32, and so the largest only where nothing else is larger.
+ * window begins. Elements of the padding are lower than all others, of which those below -3.3e38 count as that.
  *
  * The constant is for the batch that the model is made for: another one does not fit the reshape before it, and is refused. */
 #include "framework/formats/onnx/fold.h"
@@ -60,6 +60,9 @@ static onnx_flow unfold(onnx_context *c, onnx_flow x, const places *p)
     const onnx_window *w = p->window;
     int64_t side[ONNX_AXES], index[ONNX_AXES], batch = x.shape.dim[0], channels = x.shape.dim[1];
     onnx_flow part[MOST_ELEMENTS];
+    bool padded = false;
+    for (int i = 0; i < p->rank; i++) padded = padded || w->before[p->first + i] > 0 || w->after[p->first + i] > 0;
+    if (padded) x = onnx_with_number(c, "max", x, -3.3e38);
     for (int i = 0; i < p->rank; i++) {
         side[i] = w->size[p->first + i];
         x = onnx_pad_axis(c, x, 2 + i, w->before[p->first + i], w->after[p->first + i], lowest);
