@@ -127,11 +127,17 @@ static const sdlf_tensor &weights_of(const sdlf_operation *op)
     return op->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD ? op->out[0] : op->in[1];
 }
 
+/* Without a mask this is inference. There a convolution and a pooling by themselves, which reads y again from the second-level cache, are
+ * faster once the sums are long: implicit GEMM cuts these and has the tensor cores. */
+enum { LONGEST_UNMASKED = 256 };
+
 extern "C" bool conv2d_pool_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
 {
     const sdlf_window2d &window = op->conv2d_pool.window, &pool = op->conv2d_pool.pool;
     int side = window.size[0];
     bool fits = (side == 3 || side == 5) && window.size[1] == side && op->conv2d_pool.groups == 1;
+    if (op->kind == SDLF_CONV2D_RELU_MAX_POOL_FORWARD && !sdlf_tensor_present(&op->out[1]))
+        fits = fits && op->in[0].shape.dim[1] * side * side <= LONGEST_UNMASKED;
     for (int i = 0; i < 2; i++)
         fits = fits && window.stride[i] == 1 && window.dilation[i] == 1 && pool.size[i] == 2 && pool.stride[i] == 2;
     return fits && pool_counts_fit(op->in[0], weights_of(op), pooled_of(op));
