@@ -3,6 +3,7 @@
 
     scripts/onnx-conformance.py --peer build/tests/onnx/onnx_peer [--calculator reference --calculator cpu]
                                 [--table docs/onnx-support.md] [--only Conv] [--list failed] [--constants]
+                                [--data FOLDER] [--save FILE] [--load FILE]
 
 The tests (a model, inputs and expected outputs each) come with the package `onnx` from PyPI, up to version 1.17 (`pip
 install onnx==1.17.0`); without it the script says so and exits with 77. A test belongs to the operator that its name says, else to the
@@ -14,16 +15,19 @@ first node's. It is
 
 Tests of which a later release of the package has other expectations are left out (CORRECTED).
 
---table writes the page: passed, failed and unsupported for every operator that SDLF knows. The exit status is 1 if any
-test failed.
+--table writes the page: passed, failed and unsupported for every operator that SDLF knows. --save keeps the outcomes in a file,
+and --load takes such a file's into the table: those of a calculator that another machine has. --data names a folder of node
+tests, where the package is newer. The exit status is 1 if any test failed.
 """
 import argparse
 import collections
 import concurrent.futures
 import glob
+import json
 import os
 import subprocess
 import sys
+import threading
 
 try:
     import onnx
@@ -42,9 +46,9 @@ CORRECTED = {
 }
 
 
-def cases(only):
+def cases(root, only):
     """(operator, name, model, folders of data) of every node test."""
-    for folder in sorted(glob.glob(os.path.join(FOLDER, "test_*"))):
+    for folder in sorted(glob.glob(os.path.join(root, "test_*"))):
         path = os.path.join(folder, "model.onnx")
         data = sorted(glob.glob(os.path.join(folder, "test_data_set_*")))
         if not os.path.exists(path) or not data or os.path.basename(folder)[5:] in CORRECTED:
@@ -67,18 +71,50 @@ def operator_of(name, types):
     return types[0]
 
 
-def run(peer, calculator, case):
-    operator, name, path, data = case
-    command = [*peer, calculator, "1e-3", "1e-7", path, *data]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120,
-                              env={**os.environ, "OMP_WAIT_POLICY": "passive"})
-    except subprocess.TimeoutExpired:
-        return operator, name, "failed", "it took more than two minutes"
-    words = done.stdout.strip().split(" ", 1)
-    if done.returncode != 0 or words[0] not in ("passed", "failed", "unsupported"):
-        return operator, name, "failed", f"exit status {done.returncode} {done.stderr[-300:]}"
-    return operator, name, words[0], words[1] if len(words) > 1 else ""
+class Peer:
+    """A process that runs one test after the other, and is started anew where one ends it."""
+
+    def __init__(self, words, calculator):
+        self.command = [*words, calculator, "1e-3", "1e-7", "-"]
+        self.process = None
+
+    def answer(self, path, data):
+        if self.process is None:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                            text=True, env={**os.environ, "OMP_WAIT_POLICY": "passive"})
+        timer = threading.Timer(120, self.process.kill)
+        timer.start()
+        try:
+            self.process.stdin.write("\t".join([path, *data]) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        timer.cancel()
+        words = line.strip().split(" ", 1)
+        if words[0] in ("passed", "failed", "unsupported"):
+            return words[0], words[1] if len(words) > 1 else ""
+        self.process.kill()
+        code, self.process = self.process.wait(), None
+        return "failed", f"the program ended with status {code}, or took more than two minutes"
+
+    def close(self):
+        if self.process is not None:
+            self.process.communicate()
+
+
+def run(peer, calculator, part):
+    program = Peer(peer, calculator)
+    results = [(operator, name, *program.answer(path, data)) for operator, name, path, data in part]
+    program.close()
+    return results
+
+
+def run_all(peer, calculator, all_cases, jobs):
+    """Outcomes in the order of the cases; each of some programs has every so-manieth."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        parts = list(pool.map(lambda i: run(peer, calculator, all_cases[i::jobs]), range(jobs)))
+    return [parts[i % jobs][i // jobs] for i in range(len(all_cases))]
 
 
 def known_operators(peer):
@@ -95,7 +131,7 @@ def count(results):
 
 def shorten(reason):
     """What is the matter, without where on this machine the file lies."""
-    reason = reason.split(".onnx: ", 1)[-1].split(".pb: ", 1)[-1].replace(FOLDER, "")
+    reason = reason.split(".onnx: ", 1)[-1].split(".pb: ", 1)[-1]
     return reason.replace("|", "\\|")[:200]
 
 
@@ -144,10 +180,13 @@ def main():
     parser.add_argument("--only", action="append", help="an operator; default: all")
     parser.add_argument("--list", action="append", default=["failed"], help="outcomes to list one by one")
     parser.add_argument("--constants", action="store_true", help="make every input but the first a constant")
+    parser.add_argument("--data", default=FOLDER, help="the folder of the node tests (default: the package's)")
+    parser.add_argument("--save", help="a file for the outcomes")
+    parser.add_argument("--load", action="append", default=[], help="a file of outcomes, for the table")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     calculators = arguments.calculator or ["reference", "cpu"]
-    all_cases = list(cases(arguments.only))
+    all_cases = list(cases(arguments.data, arguments.only))
     if not all_cases:
         print(f"onnx {onnx.__version__} brings no node tests with it (1.17.0 does): nothing is tested")
         return 77
@@ -155,8 +194,7 @@ def main():
     results, bad = {}, 0
     peer = [arguments.peer] + (["--constants"] if arguments.constants else [])
     for calculator in calculators:
-        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            results[calculator] = list(pool.map(lambda case: run(peer, calculator, case), all_cases))
+        results[calculator] = run_all(peer, calculator, all_cases, arguments.jobs)
         total = collections.Counter(outcome for _, _, outcome, _ in results[calculator])
         mine = collections.Counter(o for op, _, o, _ in results[calculator] if op in known)
         for operator, name, outcome, why in results[calculator]:
@@ -166,6 +204,13 @@ def main():
               f"{total['unsupported']} unsupported; of operators that SDLF has: {mine['passed']} passed, "
               f"{mine['failed']} failed, {mine['unsupported']} unsupported")
         bad += total["failed"]
+    if arguments.save:
+        with open(arguments.save, "w", encoding="utf-8") as out:
+            json.dump(results, out)
+    for path in arguments.load:
+        with open(path, encoding="utf-8") as file:
+            results.update(json.load(file))
+    calculators = list(results)
     if arguments.table:
         write_table(arguments.table, known, results, calculators)
     return 1 if bad else 0
