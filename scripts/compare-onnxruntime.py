@@ -2,12 +2,12 @@
 """Compare SDLF with onnxruntime on networks for ImageNet, made here with fixed seeds, or on ONNX files of your own.
 
     scripts/compare-onnxruntime.py [--sdlf build/sdlf] [--folder FOLDER] [--dtype float32] [--calculator cpu]
-                                   [--time [--threads 2] [--rounds 3]] [NAME or FILE.onnx ...]
+                                   [--math fp32,tf32,fp16,bf16] [--time [--threads 2] [--rounds 3]] [NAME or FILE.onnx ...]
 
 Names are torchvision's (vgg16, mobilenet_v2, resnet18, resnet50, squeezenet1_1, densenet121, googlenet, inception_v3,
 shufflenet_v2_x1_0, efficientnet_b0); each is exported once into FOLDER with weights drawn from seed 1 and normalisations that
 have seen some noise. Both programs get the same random input; what is printed is the largest difference as a part of the
-output's range. The exit status is 1 if one is above 1e-4.
+output's range, in a column for each math mode. The exit status is 1 if one in fp32 is above 1e-4.
 
 With --time both are timed instead, one picture at a time, on as many threads: rounds of both in turn, of each round the median of
 the runs of some seconds, of the rounds the least. Nothing else should run meanwhile. Needs numpy, onnxruntime, and for names torch, torchvision and onnx.
@@ -50,7 +50,7 @@ def export(name, path):
 
 
 def compare(path, arguments, folder):
-    """(largest difference / range, range, where both have their maximum) over all outputs."""
+    """(largest difference / range of each math mode, largest range) over all outputs."""
     import onnxruntime
 
     random = np.random.default_rng(7)
@@ -67,15 +67,18 @@ def compare(path, arguments, folder):
     outputs = [v.name for v in session.get_outputs()]
     for i, name in enumerate(outputs):
         words += ["--output", f"{name}={os.path.join(folder, f'out{i}.npy')}"]
-    subprocess.run([arguments.sdlf, "run", path, "--dtype", arguments.dtype, "--calculator", arguments.calculator, *words],
-                   check=True, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_WAIT_POLICY": "passive"})
-    worst, scale = 0.0, 0.0
-    for i, expected in enumerate(session.run(None, feed)):
-        found = np.load(os.path.join(folder, f"out{i}.npy"))
-        spread = float(expected.max() - expected.min())
-        spread = spread if spread > 0 else max(float(np.abs(expected).max()), 1e-30)
-        worst = max(worst, float(np.abs(found - expected).max()) / spread)
-        scale = max(scale, spread)
+    results, worst, scale = session.run(None, feed), [], 0.0
+    for math in arguments.math.split(","):
+        subprocess.run([arguments.sdlf, "run", path, "--dtype", arguments.dtype, "--calculator", arguments.calculator, "--math", math,
+                        *words], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_WAIT_POLICY": "passive"})
+        worst.append(0.0)
+        for i, expected in enumerate(results):
+            found = np.load(os.path.join(folder, f"out{i}.npy"))
+            spread = float(expected.max() - expected.min())
+            spread = spread if spread > 0 else max(float(np.abs(expected).max()), 1e-30)
+            difference = float(np.abs(found - expected).max())
+            worst[-1] = max(worst[-1], difference / spread if np.isfinite(difference) else float("inf"))
+            scale = max(scale, spread)
     return worst, scale
 
 
@@ -122,6 +125,7 @@ def main():
     parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "sdlf-onnx"))
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--calculator", default="cpu")
+    parser.add_argument("--math", default="fp32", help="math modes, with commas in between")
     parser.add_argument("--time", action="store_true")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
@@ -131,7 +135,8 @@ def main():
     if arguments.time:
         print(f"{'network, ms':<28} {'SDLF':>9} {'onnxruntime':>12} {'ratio':>7}")
     else:
-        print(f"{'network':<28} {'difference / range':>18} {'range':>12}")
+        maths = arguments.math.split(",")
+        print(f"{'difference / range':<28} " + " ".join(f"{math:>10}" for math in maths) + f" {'range':>12}")
     for name in arguments.names:
         path = name if name.endswith(".onnx") else os.path.join(arguments.folder, name + ".onnx")
         try:
@@ -143,8 +148,8 @@ def main():
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 worst, scale = compare(path, arguments, folder)
-            bad += worst > 1e-4
-            print(f"{os.path.basename(path)[:-5]:<28} {worst:>18.2e} {scale:>12.4g}", flush=True)
+            bad += any(w > 1e-4 for w, math in zip(worst, maths) if math == "fp32")
+            print(f"{os.path.basename(path)[:-5]:<28} " + " ".join(f"{w:>10.1e}" for w in worst) + f" {scale:>12.4g}", flush=True)
         except subprocess.CalledProcessError:
             bad += 1
             print(f"{os.path.basename(path)[:-5]:<28} {'not run':>18}", flush=True)
