@@ -47,7 +47,16 @@ sdlf_shape onnx_broadcast(onnx_context *c, sdlf_shape a, sdlf_shape b);
 /* Steps of an operand of that shape inside the broadcast one: 0 along what is repeated. */
 void onnx_broadcast_steps(sdlf_shape from, sdlf_shape to, int64_t *step);
 
-/* fold_math.c: Add, Sub, Mul, Div, Min, Max, Equal, Greater, ...; Neg, Abs, Floor, Sqrt, ...; Where; reductions. */
+/* A function of two elements, by the name of its operator: Add, Min, Equal, ...; NULL: there is none. */
+typedef struct onnx_scalar_function {
+    const char *name;
+    double (*real)(double, double); /* NULL: of integers alone */
+    int64_t (*integer)(int64_t, int64_t);
+    bool compares; /* gives bool */
+} onnx_scalar_function;
+const onnx_scalar_function *onnx_scalar_function_find(const char *name);
+
+/* fold_math.c: Add, Sub, Mul, Div, Min, Max, Equal, Greater, ...; Neg, Abs, Floor, Sqrt, ...; Where. fold_reduce.c: reductions. */
 onnx_convert onnx_fold_binary, onnx_fold_unary, onnx_fold_where, onnx_fold_reduce;
 
 #endif

@@ -1,17 +1,10 @@
-/* Arithmetic of constants, with the operator's name choosing the function. */
+/* Arithmetic of constants element by element, with the operator's name choosing the function. */
 #include <math.h>
 #include <string.h>
 
 #include "framework/formats/onnx/fold.h"
 
 /* ---- two operands ---- */
-
-typedef struct binary {
-    const char *name;
-    double (*real)(double, double);
-    int64_t (*integer)(int64_t, int64_t);
-    bool compares; /* gives bool */
-} binary;
 
 /* Sums and products of integers wrap round, as the machine's do. */
 static int64_t add_i(int64_t a, int64_t b)
@@ -121,7 +114,7 @@ static double max_r(double a, double b)
     return isnan(a) || isnan(b) ? NAN : fmax(a, b);
 }
 
-static const binary binaries[] = {
+static const onnx_scalar_function binaries[] = {
     {"Add", add_r, add_i, false},
     {"Sub", sub_r, sub_i, false},
     {"Mul", mul_r, mul_i, false},
@@ -140,6 +133,13 @@ static const binary binaries[] = {
     {"Or", NULL, or_i, true},
 };
 
+const onnx_scalar_function *onnx_scalar_function_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof binaries / sizeof binaries[0]; i++)
+        if (strcmp(binaries[i].name, name) == 0) return &binaries[i];
+    return NULL;
+}
+
 /* Elements of an operand as the result has them: repeated where it broadcasts. */
 static onnx_numbers spread(onnx_context *c, const onnx_tensor *tensor, sdlf_shape shape)
 {
@@ -157,7 +157,8 @@ static onnx_numbers as_real(onnx_context *c, const onnx_numbers *numbers)
     return real;
 }
 
-static onnx_tensor apply(onnx_context *c, const binary *function, const onnx_tensor *a, const onnx_tensor *b)
+static onnx_tensor apply(onnx_context *c, const onnx_scalar_function *function, const onnx_tensor *a,
+                         const onnx_tensor *b)
 {
     sdlf_shape shape = onnx_broadcast(c, a->shape, b->shape);
     if (!onnx_ok(c)) return *a;
@@ -181,14 +182,13 @@ static onnx_tensor apply(onnx_context *c, const binary *function, const onnx_ten
 
 void onnx_fold_binary(onnx_context *c)
 {
-    size_t count = sizeof binaries / sizeof binaries[0], at = 0;
-    while (at < count && strcmp(binaries[at].name, c->type->type) != 0) at++;
-    if (at == count) {
+    const onnx_scalar_function *function = onnx_scalar_function_find(c->type->type);
+    if (function == NULL) {
         onnx_unsupported(c, "of constants alone");
         return;
     }
     onnx_tensor result = *onnx_known(c, 0);
-    for (int i = 1; i < c->input_count && onnx_ok(c); i++) result = apply(c, &binaries[at], &result, onnx_known(c, i));
+    for (int i = 1; i < c->input_count && onnx_ok(c); i++) result = apply(c, function, &result, onnx_known(c, i));
     onnx_give_constant(c, 0, &result);
 }
 
@@ -271,67 +271,5 @@ void onnx_fold_where(onnx_context *c)
     for (int64_t i = 0; onnx_ok(c) && i < chosen.count; i++)
         if (!chosen.integer[i])
             memcpy((char *)result.data + (size_t)i * size, (const char *)other.data + (size_t)i * size, size);
-    onnx_give_constant(c, 0, &result);
-}
-
-/* Sum, product, least or largest of all elements, or along one axis. */
-void onnx_fold_reduce(onnx_context *c)
-{
-    const onnx_tensor *from = onnx_known(c, 0);
-    onnx_list axes = onnx_has(c, 1) ? onnx_known_integers(c, 1) : onnx_integers(c, "axes");
-    bool keep = onnx_integer(c, "keepdims", 1) != 0;
-    onnx_numbers x = onnx_load_numbers(c, from);
-    if (!onnx_ok(c)) return;
-    bool gone[SDLF_MAX_RANK] = {false}, all = axes.count <= 0;
-    if (all && onnx_integer(c, "noop_with_empty_axes", 0) != 0) {
-        onnx_give_constant(c, 0, from);
-        return;
-    }
-    for (int i = 0; i < axes.count; i++) gone[onnx_axis(c, axes.item[i], x.shape.rank)] = true;
-    if (!onnx_ok(c) || x.count == 0) {
-        onnx_unsupported(c, "of a constant without elements");
-        return;
-    }
-    int64_t step[SDLF_MAX_RANK], next = 1;
-    sdlf_shape kept = SDLF_SCALAR;
-    for (int i = x.shape.rank - 1; i >= 0; i--) {
-        gone[i] = gone[i] || all;
-        step[i] = gone[i] ? 0 : next;
-        if (!gone[i]) next *= x.shape.dim[i];
-    }
-    for (int i = 0; i < x.shape.rank; i++)
-        if (!gone[i] || keep) kept.dim[kept.rank++] = gone[i] ? 1 : x.shape.dim[i];
-    onnx_numbers y = onnx_new_numbers(c, x.real, kept);
-    if (!onnx_ok(c)) return;
-    const char *name = c->type->type;
-    size_t at = strcmp(name, "ReduceProd") == 0  ? 2
-                : strcmp(name, "ReduceMin") == 0 ? 6
-                : strcmp(name, "ReduceMax") == 0 ? 7
-                                                 : 0;
-    bool first_wins = at >= 6;
-    for (int64_t i = 0; i < y.count; i++) {
-        if (x.real)
-            y.number[i] = at == 2 ? 1 : first_wins ? (at == 6 ? INFINITY : -INFINITY) : 0;
-        else
-            y.integer[i] = at == 2 ? 1 : first_wins ? (at == 6 ? INT64_MAX : INT64_MIN) : 0;
-    }
-    int64_t index[SDLF_MAX_RANK] = {0};
-    for (int64_t i = 0; i < x.count; i++) {
-        int64_t to = 0;
-        for (int d = 0; d < x.shape.rank; d++) to += index[d] * step[d];
-        if (x.real)
-            y.number[to] = binaries[at].real(y.number[to], x.number[i]);
-        else
-            y.integer[to] = binaries[at].integer(y.integer[to], x.integer[i]);
-        for (int d = x.shape.rank - 1; d >= 0 && ++index[d] == x.shape.dim[d]; d--) index[d] = 0;
-    }
-    if (strcmp(name, "ReduceMean") == 0)
-        for (int64_t i = 0; i < y.count; i++) {
-            if (x.real)
-                y.number[i] /= (double)(x.count / y.count);
-            else
-                y.integer[i] /= x.count / y.count;
-        }
-    onnx_tensor result = onnx_store_numbers(c, &y, from->type);
     onnx_give_constant(c, 0, &result);
 }

@@ -88,11 +88,6 @@ static sdlf_status link_nodes(onnx_import *import)
     return SDLF_OK;
 }
 
-static bool is_standard(const Onnx__NodeProto *node)
-{
-    return node->domain == NULL || node->domain[0] == '\0' || strcmp(node->domain, "ai.onnx") == 0;
-}
-
 /* From the last node to the first: what must be known, and what that is worked out from. */
 static void mark_known(onnx_import *import)
 {
@@ -100,7 +95,7 @@ static void mark_known(onnx_import *import)
     for (int n = file->node_count - 1; n >= 0; n--) {
         const Onnx__NodeProto *node = file->node[n];
         const onnx_operator *type = onnx_operator_find(node->op_type, (int)file->opset, NULL);
-        if (type == NULL || !is_standard(node)) continue;
+        if (type == NULL || !onnx_is_standard(node)) continue;
         bool wanted = type->convert == NULL;
         for (size_t i = 0; i < node->n_output; i++) {
             const onnx_value *value = onnx_value_named(import, node->output[i]);
@@ -112,137 +107,6 @@ static void mark_known(onnx_import *import)
             if (value != NULL && (named || (wanted && !type->of_shape))) value->must_be_known = true;
         }
     }
-}
-
-/* ---- one node ---- */
-
-/* Everything that the node reads must have been made. `waits`: it has not, because of an earlier failure. */
-static sdlf_status gather_inputs(onnx_context *c, bool *waits)
-{
-    const Onnx__NodeProto *node = c->node;
-    c->input = onnx_arena_array(&c->import->file->arena, node->n_input + 1, sizeof(void *));
-    c->output = onnx_arena_array(&c->import->file->arena, node->n_output + 1, sizeof(void *));
-    if (c->input == NULL || c->output == NULL) return out_of_memory(c->import);
-    for (size_t i = 0; i < node->n_output; i++)
-        if (node->output[i][0] != '\0') c->output[i] = onnx_value_named(c->import, node->output[i]);
-    c->output_count = (int)node->n_output;
-    for (size_t i = 0; i < node->n_input; i++) {
-        if (node->input[i][0] == '\0') continue;
-        onnx_value *value = onnx_value_named(c->import, node->input[i]);
-        c->input[i] = value;
-        c->input_count = (int)i + 1;
-        if (value->kind != ONNX_UNMADE) continue;
-        if (value->failed) {
-            *waits = true;
-        } else if (value->producer >= c->position) {
-            return sdlf_fail(
-                SDLF_ERROR_FORMAT,
-                "input %zu, '%s', is made by node %d, which does not come before it: the graph has a cycle, "
-                "or is not sorted",
-                i, text_show(value->name).text, value->producer);
-        } else {
-            return sdlf_fail(SDLF_ERROR_FORMAT, "input %zu, '%s', is no input, weight or node's output of the graph", i,
-                             text_show(value->name).text);
-        }
-    }
-    return SDLF_OK;
-}
-
-static sdlf_status find_operator(onnx_context *c)
-{
-    const char *name = c->node->op_type;
-    if (name == NULL || name[0] == '\0') return sdlf_fail(SDLF_ERROR_FORMAT, "it does not say which operator it is");
-    if (!is_standard(c->node))
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "operator %s of the domain '%s', of which SDLF has none",
-                         text_show(name).text, text_show(c->node->domain).text);
-    const onnx_operator *other;
-    c->type = onnx_operator_find(name, c->opset, &other);
-    if (c->type != NULL) return SDLF_OK;
-    if (other == NULL) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF has no operator %s", text_show(name).text);
-    return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF has operator %s from opset %d on, and the model is in opset %d",
-                     name, other->since, c->opset);
-}
-
-static sdlf_status check_node(const onnx_context *c)
-{
-    const onnx_operator *type = c->type;
-    if (c->input_count < type->minimum_inputs || c->input_count > type->maximum_inputs)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "it has %d inputs; %d to %d were expected", c->input_count,
-                         type->minimum_inputs, type->maximum_inputs);
-    if (c->output_count < 1) return sdlf_fail(SDLF_ERROR_FORMAT, "it has no outputs");
-    for (int i = 0; i < type->minimum_inputs; i++)
-        if (c->input[i] == NULL) return sdlf_fail(SDLF_ERROR_FORMAT, "its input %d is left out, and is needed", i);
-    for (size_t i = 0; i < c->node->n_attribute; i++) {
-        const char *name = c->node->attribute[i]->name;
-        char wanted[64];
-        int length = snprintf(wanted, sizeof wanted, " %s ", name != NULL ? name : "");
-        if (length >= (int)sizeof wanted || strstr(type->attributes, wanted) == NULL)
-            return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "attribute '%s' is not supported",
-                             name != NULL ? text_show(name).text : "");
-        if (c->node->attribute[i]->ref_attr_name != NULL && c->node->attribute[i]->ref_attr_name[0] != '\0')
-            return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "attribute '%s' refers to one of a function", name);
-    }
-    return SDLF_OK;
-}
-
-static bool all_constant(const onnx_context *c)
-{
-    /* it only moves, or makes a weight; or computes, which is for small constants */
-    bool any_size = c->type->fold == c->type->convert || c->type->of_weights;
-    for (int i = 0; i < c->input_count; i++) {
-        const onnx_value *input = c->input[i];
-        if (input == NULL) continue;
-        if (input->kind != ONNX_CONSTANT) return false;
-        if (!any_size && c->type->convert != NULL && input->tensor.count > ONNX_FOLD_LIMIT) return false;
-    }
-    return true;
-}
-
-/* Fold the node if it can be, else make layers of it. */
-static sdlf_status convert(onnx_context *c)
-{
-    const onnx_operator *type = c->type;
-    bool fold = type->fold != NULL && (type->of_shape || all_constant(c));
-    if (!fold && type->convert == NULL)
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "its inputs must be known when the model is made, and are computed");
-    (fold ? type->fold : type->convert)(c);
-    if (c->status != SDLF_OK) return c->status;
-    for (int i = 0; i < c->output_count; i++)
-        if (c->output[i] != NULL && c->output[i]->kind == ONNX_UNMADE && c->output[i]->readers > 0)
-            return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "its output %d, '%s', is not supported", i,
-                             text_show(c->output[i]->name).text);
-    return SDLF_OK;
-}
-
-static bool is_absorbed(const onnx_context *c)
-{
-    return c->output_count > 0 && c->output[0] != NULL && c->output[0]->kind != ONNX_UNMADE;
-}
-
-static sdlf_status convert_node(onnx_import *import, int position)
-{
-    onnx_context c = {.import = import,
-                      .node = import->file->node[position],
-                      .position = position,
-                      .opset = (int)import->file->opset};
-    bool waits = false;
-    sdlf_status status = gather_inputs(&c, &waits);
-    bool done = status == SDLF_OK && !waits && is_absorbed(&c);
-    if (status == SDLF_OK && !done) status = find_operator(&c);
-    if (status == SDLF_OK && !waits && !done) status = check_node(&c);
-    if (status == SDLF_OK && !waits && !done) status = convert(&c);
-    if (status != SDLF_OK) {
-        const char *type = c.node->op_type != NULL ? c.node->op_type : "?", *name = c.node->name;
-        bool named = name != NULL && name[0] != '\0';
-        if (import->report == NULL || status == SDLF_ERROR_MEMORY)
-            return sdlf_fail_context(status, "%s: node %d%s%s%s (%s)", import->file->path, position, named ? " '" : "",
-                                     named ? text_show(name).text : "", named ? "'" : "", text_show(type).text);
-    }
-    if (status != SDLF_OK || waits)
-        for (int i = 0; i < c.output_count; i++)
-            if (c.output != NULL && c.output[i] != NULL && c.output[i]->kind == ONNX_UNMADE) c.output[i]->failed = true;
-    if (import->report == NULL) return status;
-    return onnx_report_node(import, &c, status, waits);
 }
 
 /* ---- outputs ---- */
@@ -312,7 +176,7 @@ sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx
     if (import.model == NULL) return out_of_memory(&import);
     status = report != NULL ? onnx_report_values(&import) : SDLF_OK;
     if (status == SDLF_OK) status = onnx_import_inputs(&import);
-    for (int i = 0; i < file->node_count && status == SDLF_OK; i++) status = convert_node(&import, i);
+    for (int i = 0; i < file->node_count && status == SDLF_OK; i++) status = onnx_import_node(&import, i);
     bool complete = report == NULL || report->status == SDLF_OK;
     if (status == SDLF_OK && complete) status = add_outputs(&import);
     if (status == SDLF_OK && complete) status = model_describe(import.model);

@@ -142,6 +142,11 @@ sdlf_status onnx_import_inputs(onnx_import *import);
 /* The value of that name, made if new; NULL when memory is out. */
 onnx_value *onnx_value_named(onnx_import *import, const char *name);
 
+/* node.c: make layers or constants of node number `position`. A report takes a failure; without one it ends the import. */
+sdlf_status onnx_import_node(onnx_import *import, int position);
+/* Is its operator one of the standard's own? */
+bool onnx_is_standard(const Onnx__NodeProto *node);
+
 /* ---- failing ---- */
 
 /* Keep a failure, the first alone. Unsupported: SDLF cannot; wrong: the file cannot be right. */
