@@ -19,7 +19,8 @@ static sdlf_status gather_inputs(onnx_context *c, bool *waits)
     const Onnx__NodeProto *node = c->node;
     c->input = onnx_arena_array(&c->import->file->arena, node->n_input + 1, sizeof(void *));
     c->output = onnx_arena_array(&c->import->file->arena, node->n_output + 1, sizeof(void *));
-    if (c->input == NULL || c->output == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory making a model of it", c->import->file->path);
+    if (c->input == NULL || c->output == NULL)
+        return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory making a model of it", c->import->file->path);
     for (size_t i = 0; i < node->n_output; i++)
         if (node->output[i][0] != '\0') c->output[i] = onnx_value_named(c->import, node->output[i]);
     c->output_count = (int)node->n_output;
