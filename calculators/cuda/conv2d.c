@@ -43,6 +43,12 @@ static bool takes_implicit(const sdlf_calculator *calculator, const sdlf_operati
     return cuda_implicit_takes(op);
 }
 
+static bool takes_counted(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    (void)calculator;
+    return cuda_implicit_counts(op);
+}
+
 /* Numbers of a tensor, and blocks of backward weights, are counted in 32 bits. */
 static bool takes_depthwise(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
@@ -58,6 +64,12 @@ static const struct algorithm {
     int64_t (*workspace)(const sdlf_calculator *calculator, const sdlf_operation *operation); /* NULL: none */
     sdlf_kernel *forward, *backward_input, *backward_weights; /* NULL: it has no such kind */
 } algorithms[CUDA_CONV2D_ALGORITHMS] = {
+    [CUDA_CONV2D_NAIVE] = {NULL, NULL, conv2d_naive_cuda},
+    [CUDA_CONV2D_PADDED] = {takes_counted, conv2d_padded_workspace_cuda, conv2d_padded_cuda},
+    [CUDA_CONV2D_FINER] = {NULL, NULL, conv2d_finer_cuda},
+    [CUDA_CONV2D_SHARED] = {cuda_shared_takes, NULL, conv2d_shared_cuda},
+    [CUDA_CONV2D_REGISTER] = {takes_counted, NULL, conv2d_register_cuda},
+    [CUDA_CONV2D_IM2COL] = {takes_counted, conv2d_two_step_workspace_cuda, conv2d_im2col_cuda},
     [DIRECT] = {NULL, NULL, conv2d_forward_direct_cuda, conv2d_backward_input_direct_cuda,
                 conv2d_backward_weights_direct_cuda},
     [TWO_STEP] = {takes_products, conv2d_two_step_workspace_cuda, conv2d_forward_two_step_cuda,

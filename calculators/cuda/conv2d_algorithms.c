@@ -5,17 +5,37 @@
 #include "calculators/cuda/conv2d.h"
 
 const char *const conv2d_algorithms_cuda[] = {
-    [CUDA_CONV2D_AUTO] = "auto",           [CUDA_CONV2D_DIRECT] = "direct",
-    [CUDA_CONV2D_TILED] = "tiled",         [CUDA_CONV2D_TWO_STEP] = "two-step",
+    [CUDA_CONV2D_AUTO] = "auto",           [CUDA_CONV2D_NAIVE] = "naive",
+    [CUDA_CONV2D_DIRECT] = "direct",       [CUDA_CONV2D_PADDED] = "padded",
+    [CUDA_CONV2D_FINER] = "finer",         [CUDA_CONV2D_SHARED] = "shared",
+    [CUDA_CONV2D_REGISTER] = "register",   [CUDA_CONV2D_TILED] = "tiled",
+    [CUDA_CONV2D_IM2COL] = "im2col",       [CUDA_CONV2D_TWO_STEP] = "two-step",
     [CUDA_CONV2D_POINTWISE] = "pointwise", [CUDA_CONV2D_IMPLICIT] = "implicit-gemm",
     [CUDA_CONV2D_DEPTHWISE] = "depthwise", [CUDA_CONV2D_ALGORITHMS] = NULL,
 };
 
+/* What kernels take that count in 32 bits. */
+static const char counted[] = "up to 5e8 pixels, and as many numbers of an image";
+
 const sdlf_algorithm_note conv2d_notes_cuda[CUDA_CONV2D_ALGORITHMS] = {
     [CUDA_CONV2D_AUTO] = {.summary = "what a plan takes by itself"},
+    [CUDA_CONV2D_NAIVE] = {.summary = "one thread a pixel, all filters", .on_request = true},
     [CUDA_CONV2D_DIRECT] = {.summary = "one thread an output"},
+    [CUDA_CONV2D_PADDED] = {.summary = "a copy of the image with its border, then one thread an output",
+                            .takes = counted,
+                            .on_request = true},
+    [CUDA_CONV2D_FINER] = {.summary = "eight threads an output, whose sums are added", .on_request = true},
+    [CUDA_CONV2D_SHARED] = {.summary = "one thread an output; tile and halo of a channel in shared memory",
+                            .takes = "windows whose halo fits 48 KiB",
+                            .on_request = true},
+    [CUDA_CONV2D_REGISTER] = {.summary = "4 pixels of 8 filters a thread, in registers",
+                              .takes = counted,
+                              .on_request = true},
     [CUDA_CONV2D_TILED] = {.summary = "image and weights in shared memory; 4 pixels of 8 filters a thread",
                            .takes = "windows whose halo fits 48 KiB"},
+    [CUDA_CONV2D_IM2COL] = {.summary = "patches as a matrix in memory, then a plain product of 64x64 tiles",
+                            .takes = counted,
+                            .on_request = true},
     [CUDA_CONV2D_TWO_STEP] = {.summary = "patches as a matrix in memory, then a product by cuBLAS",
                               .takes = "matrices up to the sizes of cuBLAS"},
     [CUDA_CONV2D_POINTWISE] = {.summary = "the product by cuBLAS alone: the image is the matrix",
@@ -32,7 +52,8 @@ static int64_t own_bytes(const sdlf_calculator *calculator, const sdlf_operation
     const sdlf_tensor *x, *w, *y;
     cuda_conv2d_operands(operation, &x, &w, &y);
     cuda_conv2d g = cuda_conv2d_of(operation, x, w, y);
-    if (algorithm != CUDA_CONV2D_TWO_STEP) return conv2d_workspace_cuda(calculator, operation);
+    if (algorithm != CUDA_CONV2D_TWO_STEP && algorithm != CUDA_CONV2D_IM2COL)
+        return conv2d_workspace_cuda(calculator, operation);
     if (cuda_is_pointwise(&g)) return 0;
     int64_t columns = g.batch * g.channels * g.window.size[0] * g.window.size[1] * g.out_height * g.out_width;
     return columns * (int64_t)sdlf_dtype_size(x->dtype);
