@@ -12,6 +12,7 @@
 #include "apps/arguments.h"
 #include "apps/bench.h"
 #include "apps/bench_conv_report.h"
+#include "apps/bench_conv_rungs.h"
 #include "apps/command.h"
 #include "apps/interrupt.h"
 #include "apps/machine.h"
@@ -19,7 +20,6 @@
 #include "apps/number.h"
 #include "apps/output_file.h"
 #include "apps/report.h"
-#include "apps/suggest.h"
 
 static const char *const dtype_names[] = {"float32", "float64", NULL};
 
@@ -27,7 +27,7 @@ typedef struct settings {
     int workload, dtype;
     int64_t batch, side, repeats, copy_size;
     lab_shape_text shape;
-    argument_list rung;
+    argument_list rung, against;
     double seconds;
     const char *calculator, *json, *svg;
     machine_choice choice;
@@ -55,6 +55,9 @@ static const argument what_arguments[] = {
     {.name = "Who computes, for how long", .type = ARGUMENT_HEADING},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "whose algorithms are timed"},
+    {"against", ARGUMENT_LIST, offsetof(settings, against), "NAME",
+     .help =
+         "what this calculator takes is a rung, too; may be repeated (default: cudnn beside cuda, where there is one)"},
     {"rung", ARGUMENT_LIST, offsetof(settings, rung), "NAME",
      .help = "this algorithm alone; may be repeated (default: all)"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
@@ -80,6 +83,7 @@ typedef struct session {
     settings set;
     machine machine;
     sdlf_calculator *calculator, *reference;
+    char left_out[512]; /* why there is no rival where there usually is one */
     terminal out;
     bool text; /* is the table wanted? */
     lab lab;
@@ -110,38 +114,6 @@ static sdlf_status choose_workload(session *s, const arguments *given)
     return status;
 }
 
-/* All of the calculator's rungs, or those that were asked for. */
-static sdlf_status choose_rungs(session *s)
-{
-    lab_rung all[LAB_RUNGS];
-    int count = lab_rungs_of(s->calculator, all, LAB_RUNGS);
-    const argument_list *wanted = &s->set.rung;
-    if (count == 0)
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "calculator '%s' has no conv2d_forward", s->lab.calculator);
-    for (int w = 0; w < wanted->count; w++) {
-        suggestion near = {.word = wanted->item[w]};
-        char list[256] = "";
-        size_t used = 0;
-        bool known = false;
-        for (int i = 0; i < count; i++) {
-            known = known || strcmp(all[i].name, wanted->item[w]) == 0;
-            suggest_offer(&near, all[i].name);
-            if (used < sizeof list)
-                used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", all[i].name);
-        }
-        if (known) continue;
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--rung %s: %s has no such algorithm%s%s%s; it has %s", wanted->item[w],
-                         s->lab.calculator, near.best ? ", did you mean '" : "", near.best ? near.best : "",
-                         near.best ? "'?" : "", list);
-    }
-    for (int i = 0; i < count; i++) {
-        bool chosen = wanted->count == 0;
-        for (int w = 0; w < wanted->count; w++) chosen = chosen || strcmp(all[i].name, wanted->item[w]) == 0;
-        if (chosen) s->lab.rung[s->lab.rungs++] = all[i];
-    }
-    return SDLF_OK;
-}
-
 /* Does every convolution make sense, and does it fit? Before hours are spent on the first. */
 static sdlf_status check_cases(session *s)
 {
@@ -170,7 +142,9 @@ static sdlf_status open_all(session *s, const arguments *given)
     if (status == SDLF_OK && s->set.svg) status = output_file_check(s->set.svg);
     if (status == SDLF_OK) status = machine_open(&s->machine, s->set.calculator, &s->calculator);
     if (status == SDLF_OK) status = machine_check_choice(&s->machine);
-    if (status == SDLF_OK) status = choose_rungs(s);
+    if (status == SDLF_OK)
+        status = lab_choose_rungs(&s->lab, &s->machine, s->calculator, &s->set.against, &s->set.rung, s->left_out,
+                                  sizeof s->left_out);
     if (status == SDLF_OK) status = check_cases(s);
     if (status == SDLF_OK) status = sdlf_calculator_open(&s->reference, "reference", NULL);
     if (status == SDLF_OK) s->calculator->type->describe(s->calculator, s->lab.runs_on, sizeof s->lab.runs_on);
@@ -243,6 +217,10 @@ static void print_limits(const session *s)
     printf("%s in a product of %sx%s, %s in a copy of %s\n", number_scaled(c->flops, "FLOP/s").text,
            number_count(c->side).text, number_count(c->side).text, number_scaled(c->bytes, "B/s").text,
            number_bytes(c->copy_bytes).text);
+    if (s->left_out[0]) {
+        report_label(&s->out, "note");
+        printf("%s\n", s->left_out);
+    }
     fflush(stdout);
 }
 
@@ -292,7 +270,8 @@ static int run(int count, char **words)
         .examples = "  sdlf bench conv --workload vgg16 --svg vgg16.svg\n"
                     "  sdlf bench conv --workload study --side 511 --json study.json\n"
                     "  sdlf bench conv --shape 1x64x56x56 --kernel 128x3x3 --padding 1\n"
-                    "  sdlf bench conv --calculator cuda --math tf32 --batch 32 --workload mobilenetv2\n",
+                    "  sdlf bench conv --calculator cuda --math tf32 --batch 32 --workload mobilenetv2\n"
+                    "  sdlf bench conv --calculator cuda --against cudnn --rung auto --rung cudnn --workload vgg16\n",
     };
     session *s = memory_allocate(sizeof *s);
     s->out = terminal_of(stdout);

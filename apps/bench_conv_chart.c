@@ -18,11 +18,11 @@
 
 enum {
     WIDTH = 960,
-    HEIGHT = 616,
     LEFT = 72,
     TOP = 96,
     PLOT_WIDTH = 610,
-    PLOT_HEIGHT = 420,
+    LEAST_HEIGHT = 420, /* of the plot; more where there are many names */
+    BELOW = 100,
     NAMES = LEFT + PLOT_WIDTH + 44, /* where the names of rungs begin */
     NAME_GAP = 34,
 };
@@ -31,9 +31,10 @@ static const char *const colours[] = {"#3b6ea5", "#e0893b", "#4c9a68", "#b5495b"
                                       "#7a5ea8", "#2f8f9d", "#8a6d4b", "#c0569c"};
 enum { COLOURS = sizeof colours / sizeof colours[0], MARKS = 4 };
 
-/* The logarithms between which the plot lies. */
+/* The logarithms between which the plot lies, and its height. */
 typedef struct axes {
     double x[2], y[2];
+    int height;
 } axes;
 
 /* A rung's place among the names. */
@@ -51,7 +52,7 @@ static double x_at(const axes *a, double value)
 
 static double y_at(const axes *a, double value)
 {
-    return TOP + PLOT_HEIGHT * (a->y[1] - log10(value)) / (a->y[1] - a->y[0]);
+    return TOP + a->height * (a->y[1] - log10(value)) / (a->y[1] - a->y[0]);
 }
 
 static void stretch(double *range, double value)
@@ -64,7 +65,9 @@ static void stretch(double *range, double value)
 static axes find_axes(const lab *l)
 {
     double ridge = log10(l->ceilings.flops / l->ceilings.bytes), flat = log10(l->ceilings.flops);
-    axes a = {.x = {ridge, ridge}, .y = {flat, flat}};
+    axes a = {.x = {ridge, ridge}, .y = {flat, flat}, .height = 18};
+    for (int j = 0; j < l->rungs; j++) a.height += lab_total_of(l, j, 0, l->cases).ran > 0 ? NAME_GAP : 0;
+    if (a.height < LEAST_HEIGHT) a.height = LEAST_HEIGHT;
     for (int i = 0; i < l->cases; i++) {
         for (int j = 0; j < l->rungs; j++) {
             const lab_result *r = &l->result[i][j];
@@ -93,10 +96,10 @@ static void draw_grid(FILE *file, const axes *a)
     for (int i = (int)ceil(a->x[0]); i <= (int)floor(a->x[1]); i++) {
         double x = x_at(a, pow(10, i));
         fprintf(file, "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"#e4e4e4\"/>\n", x, TOP, x,
-                TOP + PLOT_HEIGHT);
+                TOP + a->height);
         char text[32];
         snprintf(text, sizeof text, "%g", pow(10, i));
-        text_at(file, x, TOP + PLOT_HEIGHT + 18, "text-anchor=\"middle\" fill=\"#777\"", text);
+        text_at(file, x, TOP + a->height + 18, "text-anchor=\"middle\" fill=\"#777\"", text);
     }
     for (int i = (int)ceil(a->y[0]); i <= (int)floor(a->y[1]); i++) {
         double y = y_at(a, pow(10, i));
@@ -107,12 +110,12 @@ static void draw_grid(FILE *file, const axes *a)
         text_at(file, LEFT - 8, y + 4, "text-anchor=\"end\" fill=\"#777\"", text);
     }
     fprintf(file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#999\"/>\n", LEFT, TOP,
-            PLOT_WIDTH, PLOT_HEIGHT);
-    text_at(file, LEFT + PLOT_WIDTH / 2.0, TOP + PLOT_HEIGHT + 38, "text-anchor=\"middle\" fill=\"#222\"",
+            PLOT_WIDTH, a->height);
+    text_at(file, LEFT + PLOT_WIDTH / 2.0, TOP + a->height + 38, "text-anchor=\"middle\" fill=\"#222\"",
             "FLOP of the convolution for each byte that is moved");
     fprintf(file,
             "<text transform=\"translate(22 %d) rotate(-90)\" text-anchor=\"middle\" fill=\"#222\">GFLOP/s</text>\n",
-            TOP + PLOT_HEIGHT / 2);
+            TOP + a->height / 2);
 }
 
 /* The slope begins at the left or at the lower edge, whichever it meets. */
@@ -142,12 +145,6 @@ static void draw_roof(FILE *file, const lab *l, const axes *a)
     fputs("</text>\n", file);
 }
 
-/* The calculator's own choice, beside others. */
-static bool is_automatic(const lab *l, int rung)
-{
-    return l->rung[rung].algorithm == 0 && l->rungs > 1;
-}
-
 /* A circle, a square, a triangle or a diamond; "auto" is a ring. */
 static void draw_mark(FILE *file, const lab *l, int rung, double x, double y, double size, double opacity)
 {
@@ -155,7 +152,7 @@ static void draw_mark(FILE *file, const lab *l, int rung, double x, double y, do
     const char *colour = colours[rung % COLOURS];
     snprintf(style, sizeof style, "fill=\"%s\" stroke=\"#fff\" stroke-width=\"%s\" opacity=\"%.2f\"", colour,
              size > 5 ? "1.5" : "0.5", opacity);
-    if (is_automatic(l, rung)) {
+    if (lab_is_automatic(l, rung)) {
         fprintf(file,
                 "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"none\" stroke=\"#222\" stroke-width=\"%s\" "
                 "opacity=\"%.2f\"/>\n",
@@ -212,7 +209,7 @@ static int place_names(const lab *l, const axes *a, name_place *place)
         place[i].label = i > 0 ? fmax(place[i].y, place[i - 1].label + NAME_GAP) : fmax(place[i].y, TOP + 12);
     }
     for (int i = count - 1; i >= 0; i--) {
-        double most = i + 1 < count ? place[i + 1].label - NAME_GAP : TOP + PLOT_HEIGHT - 6;
+        double most = i + 1 < count ? place[i + 1].label - NAME_GAP : TOP + a->height - 6;
         place[i].label = fmin(place[i].label, most);
     }
     return count;
@@ -226,7 +223,7 @@ static void draw_names(FILE *file, const lab *l, const axes *a)
     for (int i = 0; i < count; i++) {
         fprintf(file, "<path d=\"M%.1f %.1f L%d %.1f L%d %.1f\" fill=\"none\" stroke=\"%s\" opacity=\"0.5\"/>\n",
                 place[i].x, place[i].y, LEFT + PLOT_WIDTH + 6, place[i].label, NAMES - 8, place[i].label,
-                is_automatic(l, place[i].rung) ? "#222" : colours[place[i].rung % COLOURS]);
+                lab_is_automatic(l, place[i].rung) ? "#222" : colours[place[i].rung % COLOURS]);
     }
     for (int i = 0; i < count; i++) {
         const name_place *p = &place[i];
@@ -249,12 +246,13 @@ static void draw(FILE *file, const lab *l)
 {
     char text[512];
     axes a = find_axes(l);
+    int height = TOP + a.height + BELOW;
     fprintf(file,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
             "height=\"%d\" "
             "viewBox=\"0 0 %d %d\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\">\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-            WIDTH, HEIGHT, WIDTH, HEIGHT);
+            WIDTH, height, WIDTH, height);
     snprintf(text, sizeof text, "Convolution: %s on %s, %s%s%s", l->workload.name, l->calculator,
              sdlf_dtype_name(l->dtype), strcmp(l->math, "fp32") ? " " : "", strcmp(l->math, "fp32") ? l->math : "");
     text_at(file, 20, 30, "font-size=\"18\" font-weight=\"bold\" fill=\"#222\"", text);
@@ -269,8 +267,8 @@ static void draw(FILE *file, const lab *l)
         "flat part: fewer FLOPs than the convolution's.";
     snprintf(text, sizeof text, "sdlf %s bench conv.%s Speed-ups are against %s.", SDLF_VERSION,
              l->cases > 1 ? " Small marks: one convolution each; large ones: all together." : "", l->rung[0].name);
-    text_at(file, 20, HEIGHT - 32, "font-size=\"11\" fill=\"#777\"", text);
-    text_at(file, 20, HEIGHT - 16, "font-size=\"11\" fill=\"#777\"", notes);
+    text_at(file, 20, height - 32, "font-size=\"11\" fill=\"#777\"", text);
+    text_at(file, 20, height - 16, "font-size=\"11\" fill=\"#777\"", notes);
     fputs("</svg>\n", file);
 }
 

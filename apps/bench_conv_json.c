@@ -61,10 +61,11 @@ json_t *lab_json(const lab *l)
     json_t *rungs = json_array(), *cases = json_array();
     for (int i = 0; i < l->rungs; i++) {
         lab_total total = lab_total_of(l, i, 0, l->cases);
-        json_array_append_new(rungs, json_pack("{so so si si so so}", "name", json_text(l->rung[i].name), "summary",
-                                               json_text(l->rung[i].summary), "layers", total.asked, "ran", total.ran,
-                                               "seconds", json_number(total.ran > 0 ? total.seconds : NAN), "error",
-                                               json_number(total.ran > 0 ? total.error : NAN)));
+        json_array_append_new(rungs, json_pack("{so so ss si si so so}", "name", json_text(l->rung[i].name), "summary",
+                                               json_text(l->rung[i].summary), "calculator",
+                                               l->rung[i].calculator->type->name, "layers", total.asked, "ran",
+                                               total.ran, "seconds", json_number(total.ran > 0 ? total.seconds : NAN),
+                                               "error", json_number(total.ran > 0 ? total.error : NAN)));
     }
     for (int i = 0; i < l->cases; i++) json_array_append_new(cases, case_json(l, i));
     json_t *limits = json_pack("{so sI so sI}", "flops_per_second", json_number(l->ceilings.flops), "product_side",

@@ -15,7 +15,7 @@
 
 static const double reference_flops = 3e8;
 
-int lab_rungs_of(const sdlf_calculator *calculator, lab_rung *rungs, int most)
+int lab_rungs_of(sdlf_calculator *calculator, lab_rung *rungs, int most)
 {
     const sdlf_kernel_slot *slot = &calculator->type->kernel[SDLF_CONV2D_FORWARD];
     int count = 0;
@@ -27,8 +27,16 @@ int lab_rungs_of(const sdlf_calculator *calculator, lab_rung *rungs, int most)
     for (int i = 0; i < count; i++) {
         const char *summary = slot->notes ? slot->notes[rungs[i].algorithm].summary : NULL;
         rungs[i].summary = summary ? summary : slot->algorithms ? "" : calculator->type->summary;
+        rungs[i].calculator = calculator;
     }
     return count;
+}
+
+lab_rung lab_rival_of(sdlf_calculator *calculator)
+{
+    const char *summary = calculator->type->summary;
+    return (lab_rung){
+        .name = calculator->type->name, .summary = summary ? summary : "", .calculator = calculator, .rival = true};
 }
 
 struct lab_bench {
@@ -176,7 +184,7 @@ static sdlf_status copy(sdlf_calculator *calculator, sdlf_tensor from, sdlf_tens
     return sdlf_calculator_run(calculator, &operation);
 }
 
-int64_t lab_bench_bytes(const sdlf_calculator *calculator, const sdlf_operation *operation)
+int64_t lab_bench_bytes(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     sdlf_operation part = part_of(*operation, first_filter(operation));
     int64_t most = 0, last = 0;
@@ -198,7 +206,7 @@ int64_t lab_bench_bytes(const sdlf_calculator *calculator, const sdlf_operation 
 }
 
 /* Bind the operation to copies of x and y that are channels last, made when the first rung asks for them. */
-static sdlf_status turn(lab_bench *b, sdlf_operation *operation)
+static sdlf_status turn(lab_bench *b, sdlf_calculator *calculator, sdlf_operation *operation)
 {
     sdlf_tensor *operand[] = {&operation->in[0], &operation->out[0]};
     sdlf_tensor x = operation->in[0];
@@ -210,13 +218,13 @@ static sdlf_status turn(lab_bench *b, sdlf_operation *operation)
             status = b->calculator->type->allocate(b->calculator, sdlf_tensor_bytes(operand[i]), &b->memory[3 + i]);
         operand[i]->data = b->memory[3 + i];
     }
-    return status == SDLF_OK && !made ? copy(b->calculator, x, operation->in[0]) : status;
+    return status == SDLF_OK && !made ? copy(calculator, x, operation->in[0]) : status;
 }
 
 /* Once, on outputs that are NaN, before anything is timed. */
-static sdlf_status compare(lab_bench *b, const sdlf_operation *operation, lab_result *result)
+static sdlf_status compare(lab_bench *b, sdlf_calculator *calculator, const sdlf_operation *operation,
+                           lab_result *result)
 {
-    sdlf_calculator *calculator = b->calculator;
     sdlf_tensor written = sdlf_tensor_view(operation->out[0].dtype, operation->out[0].shape, operation->out[0].data);
     sdlf_operation poison = {.kind = SDLF_FILL, .out = {written}, .fill = {.value = NAN}};
     sdlf_operation part = part_of(b->operation, b->first);
@@ -268,7 +276,7 @@ static bool take_memory(sdlf_calculator *calculator, sdlf_operation *operation, 
 
 sdlf_status lab_bench_run(lab_bench *b, const lab_rung *rung, const lab_effort *effort, lab_result *result)
 {
-    sdlf_calculator *calculator = b->calculator;
+    sdlf_calculator *calculator = rung->calculator;
     sdlf_operation operation = b->operation;
     const sdlf_kernel_slot *slot = &calculator->type->kernel[operation.kind];
     void *memory[2] = {NULL};
@@ -279,13 +287,13 @@ sdlf_status lab_bench_run(lab_bench *b, const lab_rung *rung, const lab_effort *
         explain(result, calculator, &operation);
         return SDLF_OK;
     }
-    sdlf_status status = result->channels_last ? turn(b, &operation) : SDLF_OK;
+    sdlf_status status = result->channels_last ? turn(b, calculator, &operation) : SDLF_OK;
     if (status == SDLF_OK && take_memory(calculator, &operation, memory, result)) {
         const char *name = sdlf_calculator_algorithm(calculator, &operation);
         if (rung->algorithm == 0 && name && strcmp(name, rung->name) != 0) result->taken = name;
         result->work = sdlf_calculator_work(calculator, &operation);
         if (sdlf_tensor_present(&operation.prepared)) status = slot->prepare(calculator, &operation);
-        if (status == SDLF_OK) status = compare(b, &operation, result);
+        if (status == SDLF_OK) status = compare(b, calculator, &operation, result);
         if (status == SDLF_OK) status = lab_time(result, calculator, &operation, effort);
         result->ran = status == SDLF_OK;
     }

@@ -8,9 +8,11 @@
 typedef struct lab_rung {
     const char *name, *summary; /* the summary is "" where the calculator says nothing */
     int algorithm;
+    sdlf_calculator *calculator;
+    bool rival; /* it is what another calculator takes, beside those of the one that is measured */
 } lab_rung;
 
-enum { LAB_RUNGS = 24 };
+enum { LAB_RUNGS = 32 };
 
 /* What became of a rung on one convolution. */
 typedef struct lab_result {
@@ -34,7 +36,10 @@ typedef struct lab_effort {
 } lab_effort;
 
 /* The rungs of a calculator, "auto" last; one called after the calculator where it has one way alone. */
-int lab_rungs_of(const sdlf_calculator *calculator, lab_rung *rungs, int most);
+int lab_rungs_of(sdlf_calculator *calculator, lab_rung *rungs, int most);
+
+/* A calculator that works in the same memory as a rung to compare with: its own choice, under its name. */
+lab_rung lab_rival_of(sdlf_calculator *calculator);
 
 /* One convolution in memory: its operands on the calculator, and what reference makes of them. */
 typedef struct lab_bench lab_bench;
@@ -46,9 +51,9 @@ sdlf_status lab_bench_create(lab_bench **bench, sdlf_calculator *calculator, sdl
 void lab_bench_free(lab_bench *bench);
 
 /* Bytes that a bench of this operation takes on the calculator and on the host, workspace included. */
-int64_t lab_bench_bytes(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t lab_bench_bytes(sdlf_calculator *calculator, const sdlf_operation *operation);
 
-/* Run a rung. A rung that does not take the convolution, or finds no memory, is no failure: the result says why. */
+/* Run a rung, of the bench's calculator or of one that shares its memory. A rung that does not take the convolution, or finds no memory, is no failure: the result says why. */
 sdlf_status lab_bench_run(lab_bench *bench, const lab_rung *rung, const lab_effort *effort, lab_result *result);
 
 #endif

@@ -35,6 +35,27 @@ lab_total lab_total_of(const lab *l, int rung, int first, int last)
     return total;
 }
 
+bool lab_is_automatic(const lab *l, int rung)
+{
+    return l->rung[rung].algorithm == 0 && !l->rung[rung].rival && l->rungs > 1;
+}
+
+int lab_automatic(const lab *l)
+{
+    for (int i = 0; i < l->rungs; i++) {
+        if (lab_is_automatic(l, i)) return i;
+    }
+    return -1;
+}
+
+int lab_rival(const lab *l)
+{
+    for (int i = 0; i < l->rungs; i++) {
+        if (l->rung[i].rival) return i;
+    }
+    return -1;
+}
+
 int lab_row_end(const lab *l, int first)
 {
     int end = first + 1;
@@ -109,17 +130,22 @@ void lab_print_case(const terminal *out, const lab *l, int index)
 /* A row a convolution, a column a rung. */
 static void print_matrix(const terminal *out, const lab *l)
 {
+    int own = lab_automatic(l), rival = lab_rival(l);
+    bool compares = own >= 0 && rival >= 0;
     char headings[1024] = "ms|>layers";
     size_t used = strlen(headings);
     for (int i = 0; i < l->rungs && used < sizeof headings; i++) {
         used += (size_t)snprintf(headings + used, sizeof headings - used, "|>%s", l->rung[i].name);
     }
     if (used < sizeof headings) snprintf(headings + used, sizeof headings - used, "|fastest");
+    if (compares && used < sizeof headings) used = strlen(headings);
+    if (compares && used < sizeof headings)
+        snprintf(headings + used, sizeof headings - used, "|>auto beside %s", l->rung[rival].name);
     table *t = table_create(headings);
     for (int first = 0, end; first < l->cases; first = end) {
         end = lab_row_end(l, first);
         int best = -1, layers = 0;
-        double seconds = INFINITY;
+        double seconds = INFINITY, of[2] = {NAN, NAN}; /* of auto and of the rival */
         for (int i = first; i < end; i++) layers += l->workload.item[i].count;
         table_cell(t, "%s", l->workload.item[first].row);
         table_cell(t, "%d", layers);
@@ -127,11 +153,13 @@ static void print_matrix(const terminal *out, const lab *l)
             lab_total total = lab_total_of(l, i, first, end);
             bool all = total.ran == total.asked;
             table_cell(t, "%s", all ? three_digits(1e3 * total.seconds).text : "-");
-            if (!all || total.seconds >= seconds || l->rung[i].algorithm == 0) continue;
+            if (all && (i == own || i == rival)) of[i == rival] = total.seconds;
+            if (!all || total.seconds >= seconds || lab_is_automatic(l, i)) continue;
             seconds = total.seconds;
             best = i;
         }
         table_cell(t, "%s", best >= 0 ? l->rung[best].name : "");
+        if (compares) table_cell(t, "%s", isnan(of[1] / of[0]) ? "" : number_ratio(of[1] / of[0]).text);
     }
     fprintf(out->file, "\n%s%s%s  %s\n", terminal_escape(out, TERMINAL_BOLD), l->workload.name,
             terminal_escape(out, TERMINAL_PLAIN), l->workload.about);

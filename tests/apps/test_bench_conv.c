@@ -11,6 +11,7 @@
 
 #include "apps/bench.h"
 #include "apps/bench_conv_report.h"
+#include "apps/bench_conv_rungs.h"
 #include "apps/capture.h"
 #include "apps/program.h"
 
@@ -179,6 +180,35 @@ static void devices_are_measured(void)
     sdlf_calculator_close(device);
 }
 
+/* What another calculator takes is a rung of its own name, on the same operands; the summary sets auto beside it. */
+static void calculators_are_held_against_each_other(void)
+{
+    json_t *report = CAPTURE_JSON(conv_bench.run, SMALL, "--against", "reference", "--rung", "im2col", "--rung", "auto",
+                                  "--rung", "reference", "--json", "-");
+    const json_t *rungs = json_object_get(report, "rungs"), *rival = json_array_get(rungs, 2);
+    CHECK_EQUAL(json_array_size(rungs), 3);
+    CHECK_TEXT(json_string_value(json_object_get(json_array_get(rungs, 1), "calculator")), "cpu");
+    CHECK_TEXT(json_string_value(json_object_get(rival, "name")), "reference");
+    CHECK_TEXT(json_string_value(json_object_get(rival, "calculator")), "reference");
+    CHECK(number(rival, "seconds") > 0 && number(rival, "error") == 0);
+    json_decref(report);
+    const program *p = SDLF(0, "bench", "conv", "--workload", "study", "--side", "31", QUICK, "--against", "reference");
+    CHECK_SAYS(p, "auto beside reference");
+    CHECK_SAYS(SDLF(2, "bench", "conv", SMALL, "--against", "cpu"),
+               "--against cpu: expected another calculator than --calculator");
+    static lab l;
+    machine m = {.count = 0};
+    sdlf_calculator *cpu = NULL;
+    char left_out[200];
+    const argument_list none = {.count = 0}, device = {.item = {"guarded"}, .count = 1};
+    CHECK_OK(machine_open(&m, "cpu", &cpu));
+    CHECK_FAILS(lab_choose_rungs(&l, &m, cpu, &device, &none, left_out, sizeof left_out), SDLF_ERROR_ARGUMENT,
+                "--against guarded: it computes in the memory of guarded:0, and cpu in that of host");
+    machine_close(&m);
+    CHECK_SAYS(SDLF(2, "bench", "conv", SMALL, "--against", "nothing"), "--against nothing");
+    CHECK_SAYS(SDLF(2, "bench", "conv", SMALL, "--rung", "im2cow"), "did you mean 'im2col'?");
+}
+
 /* As many filters as reference does in 3e8 FLOPs: of 2 times 1152 times 12544 each, 10 of 128. */
 static void large_ones_are_compared_in_part(void)
 {
@@ -243,12 +273,14 @@ static void workloads_are_the_networks(void)
 /* Names of rungs stand to the right of the plot, none over another. */
 static void check_names_apart(const char *svg)
 {
+    int height = 0;
+    CHECK_EQUAL(sscanf(strstr(svg, "height="), "height=\"%d\"", &height), 1);
     double last = 0;
     int names = 0;
     for (const char *at = svg; (at = strstr(at, "<text x=\"742.0\" y=\"")); at++) {
         double y = 0;
         CHECK_EQUAL(sscanf(at, "<text x=\"742.0\" y=\"%lf\"", &y), 1);
-        CHECK(y >= last + 13 && y < 540);
+        CHECK(y >= last + 13 && y < height - 76);
         last = y;
         names++;
     }
@@ -285,7 +317,7 @@ static void names_are_moved_apart(void)
 {
     static lab l;
     for (int bottom = 0; bottom < 2; bottom++) {
-        l = (lab){.calculator = "a<b>&c", .math = "tf32", .dtype = SDLF_FLOAT32, .rungs = 9, .cases = 1};
+        l = (lab){.calculator = "a<b>&c", .math = "tf32", .dtype = SDLF_FLOAT32, .rungs = 9 + 9 * bottom, .cases = 1};
         l.workload = (lab_workload){.name = "shape", .count = 1, .item = {{.count = 1}}};
         l.ceilings = (ceilings){.flops = 1e11, .bytes = 1e10};
         l.cost[0] = (sdlf_cost){.flops = 1000000, .bytes = 10000};
@@ -367,6 +399,7 @@ int main(void)
     RUN(refusals_say_why);
     RUN(other_calculators_and_types);
     RUN(devices_are_measured);
+    RUN(calculators_are_held_against_each_other);
     RUN(large_ones_are_compared_in_part);
     RUN(workloads_are_the_networks);
     RUN(table_files_and_chart);
