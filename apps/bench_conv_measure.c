@@ -1,7 +1,7 @@
 /* Measuring the rungs of the convolution lab.
  *
  * Reference computes in plain loops with double sums: all outputs of a large convolution would take it minutes. So what is
- * compared is the last image, and of its filters as many of the last as cost 3e8 FLOPs. The outputs are NaN before a rung
+ * compared is the last image, and of its filters as many of the last as cost 1e8 FLOPs. The outputs are NaN before a rung
  * runs, so that what it leaves out shows. */
 #include "apps/bench_conv_measure.h"
 
@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/bench_conv_fill.h"
 #include "apps/bench_conv_time.h"
 #include "apps/memory.h"
 
-static const double reference_flops = 3e8;
+static const double reference_flops = 1e8;
 
 int lab_rungs_of(sdlf_calculator *calculator, lab_rung *rungs, int most)
 {
@@ -77,20 +78,6 @@ static sdlf_operation part_of(sdlf_operation operation, int64_t first)
     return operation;
 }
 
-static void fill_random(sdlf_tensor *tensor, uint64_t state)
-{
-    int64_t count = sdlf_tensor_count(tensor);
-    for (int64_t i = 0; i < count; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        double value = (double)(state >> 40) * 0x1p-23 - 1;
-        if (tensor->dtype == SDLF_FLOAT64) {
-            ((double *)tensor->data)[i] = value;
-        } else {
-            ((float *)tensor->data)[i] = (float)value;
-        }
-    }
-}
-
 static double value_at(sdlf_dtype dtype, const void *values, int64_t index)
 {
     return dtype == SDLF_FLOAT64 ? ((const double *)values)[index] : (double)((const float *)values)[index];
@@ -99,25 +86,19 @@ static double value_at(sdlf_dtype dtype, const void *values, int64_t index)
 /* Inputs on the host and on the calculator, and what reference makes of them. */
 static sdlf_status fill(lab_bench *b)
 {
-    sdlf_tensor host[2] = {{0}};
-    sdlf_operation part = b->operation;
-    sdlf_status status = SDLF_OK;
-    for (int i = 0; i < 2 && status == SDLF_OK; i++) {
-        const sdlf_tensor *input = &b->operation.in[i];
-        status = sdlf_tensor_create(&host[i], b->reference, input->dtype, input->shape);
-        if (status != SDLF_OK) break;
-        fill_random(&host[i], 17 + (uint64_t)i);
-        status = b->calculator->type->upload(b->calculator, input->data, host[i].data, sdlf_tensor_bytes(input));
-        part.in[i] = host[i];
-    }
-    if (status == SDLF_OK) status = b->calculator->type->synchronize(b->calculator);
-    if (status == SDLF_OK) {
-        part = part_of(part, b->first);
+    sdlf_tensor image = {0}, filters = {0};
+    sdlf_operation part = part_of(b->operation, b->first);
+    const sdlf_tensor *x = &b->operation.in[0], *w = &b->operation.in[1];
+    sdlf_status status = lab_fill(b->calculator, b->reference, x, x->shape.dim[0], 17, &image);
+    if (status == SDLF_OK) status = lab_fill(b->calculator, b->reference, w, 1, 18, &filters);
+    if (status == SDLF_OK)
         status = sdlf_tensor_create(&b->expected, b->reference, part.out[0].dtype, part.out[0].shape);
-        part.out[0] = b->expected;
-    }
+    part.in[0].data = image.data;
+    part.in[1].data = (char *)filters.data + (sdlf_tensor_bytes(w) - sdlf_tensor_bytes(&part.in[1]));
+    part.out[0] = b->expected;
     if (status == SDLF_OK) status = sdlf_calculator_run(b->reference, &part);
-    for (int i = 0; i < 2; i++) sdlf_tensor_release(&host[i], b->reference);
+    sdlf_tensor_release(&image, b->reference);
+    sdlf_tensor_release(&filters, b->reference);
     if (status != SDLF_OK) return status;
     b->low = INFINITY;
     b->high = -INFINITY;
