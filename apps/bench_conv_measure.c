@@ -156,7 +156,8 @@ static bool wants_turned(const sdlf_calculator *calculator, const sdlf_operation
     const sdlf_kernel_slot *slot = &calculator->type->kernel[operation->kind];
     sdlf_operation last = turned(*operation);
     if (!slot->channels_last || !sdlf_calculator_supports(calculator, &last)) return false;
-    return operation->algorithm == 0 ? slot->likes_channels_last : !sdlf_calculator_supports(calculator, operation);
+    if (operation->algorithm == 0) return sdlf_calculator_likes_channels_last(calculator, operation);
+    return !sdlf_calculator_supports(calculator, operation);
 }
 
 static sdlf_status copy(sdlf_calculator *calculator, sdlf_tensor from, sdlf_tensor to)

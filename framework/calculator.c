@@ -94,6 +94,12 @@ int64_t sdlf_calculator_workspace(const sdlf_calculator *calculator, const sdlf_
     return slot && slot->workspace ? slot->workspace(calculator, operation) : 0;
 }
 
+bool sdlf_calculator_likes_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_kernel_slot *slot = slot_of(calculator, operation);
+    return slot && slot->channels_last && slot->likes_channels_last && slot->likes_channels_last(calculator, operation);
+}
+
 int64_t sdlf_calculator_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_kernel_slot *slot = slot_of(calculator, operation);

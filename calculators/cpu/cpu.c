@@ -160,6 +160,13 @@ static int64_t resample_workspace(const sdlf_calculator *calculator, const sdlf_
 
 static const char *const gemm_algorithms[] = {"auto", "built-in", "library", "tall", NULL};
 
+static bool likes_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    (void)operation;
+    return true; /* vectors of channels, in every convolution */
+}
+
 const sdlf_calculator_class sdlf_cpu_calculator_class =
     {
         .name = "cpu",
@@ -192,7 +199,7 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                                          .work = cpu_conv2d_work,
                                          .automatic = automatic,
                                          .channels_last = true,
-                                         .likes_channels_last = true,
+                                         .likes_channels_last = likes_channels_last,
                                          .prepared = prepared,
                                          .prepare = prepare},
                 [SDLF_CONV2D_BACKWARD_INPUT] = {.run = run,

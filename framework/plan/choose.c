@@ -128,7 +128,8 @@ sdlf_status plan_choose(sdlf_plan *plan)
         plan_step *step = &plan->steps[i];
         const sdlf_kernel_slot *slot = &step->calculator->type->kernel[step->operation.kind];
         if (slot->algorithms == NULL || step->operation.algorithm != 0) continue; /* 0: nobody asked for one */
-        sdlf_status status = choose(choices, step, turns && slot->likes_channels_last);
+        bool last = turns && sdlf_calculator_likes_channels_last(step->calculator, &step->operation);
+        sdlf_status status = choose(choices, step, last);
         const sdlf_layer *layer = plan->nodes[step->node].layer;
         if (status != SDLF_OK) return sdlf_fail_context(status, "layer '%s' (%s)", layer->name, layer->type->name);
     }

@@ -181,7 +181,7 @@ static bool takes_last(const pass *p, const plan_step *step)
     const sdlf_operation *op = &step->operation;
     const sdlf_kernel_slot *slot = &step->calculator->type->kernel[op->kind];
     unsigned operands = sdlf_operation_class_of(op->kind)->channels_last;
-    bool wanted = slot->likes_channels_last;
+    bool wanted = sdlf_calculator_likes_channels_last(step->calculator, op);
     if (operands == 0 || !slot->channels_last || !can_be_made(p, &op->out[0])) return false;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         if (!(operands >> i & 1) || !sdlf_tensor_present(&op->in[i])) continue;
@@ -363,7 +363,7 @@ bool plan_turns_layouts(const sdlf_plan *plan)
     if (plan->options.mode != SDLF_INFER || plan->options.no_fusion || plan->options.keep_activations) return false;
     for (int i = 0; i < plan->step_count; i++) {
         const plan_step *step = &plan->steps[i];
-        count += step->calculator->type->kernel[step->operation.kind].likes_channels_last;
+        count += sdlf_calculator_likes_channels_last(step->calculator, &step->operation);
     }
     return count > 1;
 }

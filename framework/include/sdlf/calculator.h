@@ -63,9 +63,11 @@ typedef struct sdlf_kernel_slot {
     /* The index of the algorithm that "auto" takes for this one. Optional; NULL: it is not told. */
     int (*automatic)(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
-    /* Does `run` take operands that are channels last, where the kind's contract allows them? False: row-major ones alone. And
-     * is that the faster way, so that plans for inference should bring them so? */
-    bool channels_last, likes_channels_last;
+    /* Does `run` take operands that are channels last, where the kind's contract allows them? False: row-major ones alone. */
+    bool channels_last;
+    /* And is that the faster way for this one, so that plans for inference should bring them so? Asked with operands that are
+     * row-major. Optional; NULL: it is not. */
+    bool (*likes_channels_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
     /* Constant weights, operand in[1], made ready once for all runs: the bytes that they take in the form that `run` likes best
      * (0: as they are), and the kernel that writes that form to operation->prepared from in[1], with all else of the
@@ -170,6 +172,7 @@ const sdlf_calculator_class *sdlf_calculator_class_at(int index);
 bool sdlf_calculator_supports(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t sdlf_calculator_workspace(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t sdlf_calculator_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation);
+bool sdlf_calculator_likes_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* Check and compute one operation outside a plan; takes a temporary workspace where the kernel needs one. */
 sdlf_status sdlf_calculator_run(sdlf_calculator *calculator, const sdlf_operation *operation);
