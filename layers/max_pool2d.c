@@ -75,6 +75,7 @@ const sdlf_layer_class sdlf_max_pool2d_class = {
     .fields = fields,
     .minimum_inputs = 1,
     .maximum_inputs = 1,
+    .is_identity_in_inference = sdlf_pool2d_is_identity,
     .infer = sdlf_pool2d_infer,
     .forward = forward,
     .backward = backward,

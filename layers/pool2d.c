@@ -35,3 +35,14 @@ sdlf_status sdlf_pool2d_infer(const sdlf_layer *layer, sdlf_signature *signature
     }
     return sdlf_layer_add_output(signature, signature->dtype, sdlf_shape(x.dim[0], x.dim[1], output[0], output[1]));
 }
+
+bool sdlf_pool2d_is_identity(const sdlf_layer *layer)
+{
+    sdlf_window2d window = sdlf_pool2d_window(layer->options);
+    for (int i = 0; i < 2; i++) {
+        if (window.size[i] != 1 || window.stride[i] != 1 || window.padding_before[i] != 0 ||
+            window.padding_after[i] != 0)
+            return false;
+    }
+    return true;
+}

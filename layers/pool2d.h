@@ -10,4 +10,7 @@ sdlf_window2d sdlf_pool2d_window(const sdlf_pool2d_options *options);
 /* The `infer` of both. Padding is smaller than the window and each window holds at least one element of the input. */
 sdlf_status sdlf_pool2d_infer(const sdlf_layer *layer, sdlf_signature *signature);
 
+/* A window of one element that goes from each to the next: what exporters make of an average "to 7x7" of 7x7. */
+bool sdlf_pool2d_is_identity(const sdlf_layer *layer);
+
 #endif

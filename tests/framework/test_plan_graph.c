@@ -214,6 +214,38 @@ static void folded_inference_equals_unfolded(void)
 }
 
 /* No two buffers that are alive at once overlap, unless one is in place of the other. */
+/* Windows of one element, as exporters leave them where a size is right already. */
+static void pooling_of_single_elements_goes(void)
+{
+    sdlf_calculator *reference = NULL;
+    sdlf_plan *plan = NULL;
+    float found[2 * 2 * 2];
+    static const float image[2 * 2 * 2] = {1, -2, 3, -4, 5, -6, 7, -8};
+    sdlf_model *net = sdlf_model_create("single");
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(2, 2, 2));
+    x = sdlf_avg_pool2d(net, x, &(sdlf_pool2d_options){.window = {1, 1}, .stride = {1, 1}});
+    x = sdlf_max_pool2d(net, x, &(sdlf_pool2d_options){.window = {1, 1}});
+    sdlf_node all = sdlf_relu(net, x);
+    sdlf_output(net, "all", all);
+    sdlf_output(net, "some", sdlf_avg_pool2d(net, all, &(sdlf_pool2d_options){.window = {1, 1}, .stride = {1, 2}}));
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = reference}));
+    CHECK(!has_operation(plan, "max_pool2d_forward"));
+    int pools = 0;
+    for (int i = 0; i < sdlf_plan_step_count(plan); i++)
+        pools += strcmp(sdlf_plan_step_info(plan, i).operation, "avg_pool2d_forward") == 0;
+    CHECK_EQUAL(pools, 1);
+    CHECK_OK(sdlf_plan_write(plan, "x", image));
+    CHECK_OK(sdlf_plan_forward(plan));
+    CHECK_OK(sdlf_plan_read(plan, "all", found));
+    for (int i = 0; i < 8; i++) CHECK_CLOSE(found[i], image[i] > 0 ? image[i] : 0, 0);
+    CHECK_OK(sdlf_plan_read(plan, "some", found));
+    for (int i = 0; i < 4; i++) CHECK_CLOSE(found[i], image[2 * i] > 0 ? image[2 * i] : 0, 0);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(reference);
+}
+
 static void live_buffers_do_not_overlap(void)
 {
     sdlf_calculator *reference = NULL;
@@ -283,6 +315,7 @@ int main(void)
     RUN(fused_training_equals_unfused);
     RUN(fusions_happen);
     RUN(folded_inference_equals_unfolded);
+    RUN(pooling_of_single_elements_goes);
     RUN(live_buffers_do_not_overlap);
     RUN(reuse_changes_nothing);
     return test_summary();
