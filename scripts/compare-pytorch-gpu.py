@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Inference on one GPU, here and in PyTorch: one run, one machine, the same networks, batches and precision.
+
+    scripts/compare-pytorch-gpu.py [--sdlf build/sdlf] [--folder FOLDER] [--nets vgg16,mobilenet_v2,resnet18] [--batches 1,32]
+                                   [--modes fp64,fp32,tf32,fp16] [--calculators cuda,cudnn] [--ways eager,graph,nhwc,compile]
+
+SDLF reads the networks of scripts/compare-onnxruntime.py from FOLDER (they are exported there if they are not yet) and replays one
+captured graph. PyTorch runs torchvision's in float64, float32 with and without TF32, and float16, and of its ways the fastest counts:
+eager, a CUDA graph, a CUDA graph channels last, and compiled, within a CUDA graph; cuDNN may race its algorithms. Both are timed on data that lie
+on the device, five runs after each other before the host waits, the median of fifteen such. cudnn takes the algorithms that won a
+race of its own. SDLF's fp16 keeps float32 activations and sums and rounds factors; PyTorch's stores float16.
+
+A line for each network, batch and mode: milliseconds of each, PyTorch's best, and its ratio to `cuda`. Needs torch and torchvision with CUDA,
+and onnx for networks that are not there yet.
+"""
+import argparse
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+SIZES = {"vgg16": 244}
+MODES = ["fp64", "fp32", "tf32", "fp16"]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sdlf", default="build/sdlf")
+    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "sdlf-onnx"))
+    parser.add_argument("--nets", default="vgg16,mobilenet_v2,resnet18")
+    parser.add_argument("--batches", default="1,32")
+    parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--calculators", default="cuda,cudnn")
+    parser.add_argument("--ways", default="eager,graph,nhwc,compile")
+    return parser.parse_args()
+
+
+def wanted(options):
+    """(network, batch, mode); float64 where the goal has it, MobileNetV2 one by one."""
+    for net in options.nets.split(","):
+        for batch in map(int, options.batches.split(",")):
+            for mode in options.modes.split(","):
+                if mode != "fp64" or (net == "mobilenet_v2" and batch == 1):
+                    yield net, batch, mode
+
+
+# ---- SDLF ----
+
+def export(options, net):
+    path = os.path.join(options.folder, net + ".onnx")
+    if not os.path.exists(path):
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compare-onnxruntime.py")
+        spec = importlib.util.spec_from_file_location("compare_onnxruntime", script)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        os.makedirs(options.folder, exist_ok=True)
+        module.export(net, path)
+    return path
+
+
+def sdlf_milliseconds(options, calculator, net, batch, mode):
+    command = [options.sdlf, "bench", "model", export(options, net), "--json", "--calculator", calculator, "--batch", str(batch),
+               "--repeats", "15", "--together", "5"]
+    command += ["--dtype", "float64"] if mode == "fp64" else ["--math", mode]
+    with tempfile.TemporaryDirectory() as folder:
+        if calculator == "cudnn":
+            command += ["--plan-file", os.path.join(folder, "plan.json")]
+        done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(done.stderr.strip(), file=sys.stderr)
+        return float("nan")
+    return json.loads(done.stdout)["seconds"] * 1e3
+
+
+# ---- PyTorch ----
+
+def timed(torch, run):
+    for _ in range(5):
+        run()
+    torch.cuda.synchronize()
+    times = []
+    for _ in range(15):
+        start, end = torch.cuda.Event(True), torch.cuda.Event(True)
+        start.record()
+        for _ in range(5):
+            run()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end) / 5)
+    return statistics.median(times)
+
+
+def captured(torch, run):
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            run()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return graph.replay
+
+
+def pytorch_way(torch, network, x, way):
+    if way == "eager":
+        return lambda: network(x)
+    if way == "nhwc":
+        network, x = network.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
+    if way == "compile":
+        torch._dynamo.reset()
+        network = torch.compile(network)
+        for _ in range(3):
+            network(x)
+    return captured(torch, lambda: network(x))
+
+
+def pytorch_milliseconds(torch, options, net, batch, mode):
+    """The best of the ways, and which it was."""
+    import torchvision
+
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = mode == "tf32"
+    dtype = {"fp64": torch.float64, "fp16": torch.float16}.get(mode, torch.float32)
+    size = SIZES.get(net, 224)
+    network = torchvision.models.get_model(net, weights=None).to("cuda", dtype).eval()
+    x = torch.randn(batch, 3, size, size, device="cuda", dtype=dtype)
+    best, name = float("inf"), ""
+    with torch.no_grad():
+        for way in options.ways.split(","):
+            try:
+                found = timed(torch, pytorch_way(torch, network, x, way))
+            except Exception as error:  # a way that PyTorch has not for this one
+                print(f"{net} {mode} {way}: {str(error)[:160]}", file=sys.stderr)
+                continue
+            if found < best:
+                best, name = found, way
+    return best, name
+
+
+def main():
+    options = arguments()
+    import torch
+
+    torch.backends.cudnn.benchmark = True
+    print(f"{torch.cuda.get_device_name()}; PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}; milliseconds")
+    calculators = options.calculators.split(",")
+    print(f"{'network':<14} {'batch':>5} {'mode':<5} " + " ".join(f"{c:>9}" for c in calculators) + f" {'PyTorch':>9} {'way':<8} {'ratio':>6}")
+    for net, batch, mode in wanted(options):
+        ours = [sdlf_milliseconds(options, c, net, batch, mode) for c in calculators]
+        theirs, way = pytorch_milliseconds(torch, options, net, batch, mode)
+        print(f"{net:<14} {batch:>5} {mode:<5} " + " ".join(f"{t:>9.4f}" for t in ours) + f" {theirs:>9.4f} {way:<8} {theirs / ours[0]:>6.2f}",
+              flush=True)
+
+
+if __name__ == "__main__":
+    main()
