@@ -69,7 +69,7 @@ static const struct algorithm {
     [CUDA_CONV2D_FINER] = {NULL, NULL, conv2d_finer_cuda},
     [CUDA_CONV2D_SHARED] = {cuda_shared_takes, NULL, conv2d_shared_cuda},
     [CUDA_CONV2D_REGISTER] = {takes_counted, NULL, conv2d_register_cuda},
-    [CUDA_CONV2D_IM2COL] = {takes_counted, conv2d_two_step_workspace_cuda, conv2d_im2col_cuda},
+    [CUDA_CONV2D_IM2COL] = {takes_counted, conv2d_im2col_workspace_cuda, conv2d_im2col_cuda},
     [DIRECT] = {NULL, NULL, conv2d_forward_direct_cuda, conv2d_backward_input_direct_cuda,
                 conv2d_backward_weights_direct_cuda},
     [TWO_STEP] = {takes_products, conv2d_two_step_workspace_cuda, conv2d_forward_two_step_cuda,

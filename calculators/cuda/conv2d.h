@@ -58,6 +58,7 @@ int64_t conv2d_two_step_workspace_cuda(const sdlf_calculator *calculator, const 
 sdlf_kernel conv2d_naive_cuda, conv2d_padded_cuda, conv2d_finer_cuda, conv2d_shared_cuda, conv2d_register_cuda;
 sdlf_kernel conv2d_im2col_cuda;
 bool cuda_shared_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_im2col_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_padded_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 /* Tiled: image and weights in shared memory (conv2d_tiled.c); implicit GEMM (conv2d_implicit.c); of its own for groups =

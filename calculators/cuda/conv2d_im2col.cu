@@ -5,9 +5,10 @@
  *
  * A block of 256 threads computes 64 x 64 numbers. In steps of 16 of the sum it brings 64x16 of w and 16x64 of the columns into shared
  * memory; a thread holds 4 x 4 results in registers, 16 apart, and makes 16 products of 8 reads. Bias, residual and activation are
- * applied on the way out. The workspace holds the columns of as many images as conv2d_two_step.c would take at a time. */
+ * applied on the way out. The workspace holds the columns of as many images as fit 256 MiB. */
 #include "calculators/cuda/conv2d_rung.cuh"
 
+static const int64_t WORKSPACE = INT64_C(256) << 20;
 enum { SIDE = 64, DEPTH = 16, EACH = 4, THREADS = 256, APART = SIDE / EACH };
 
 template <typename T>
@@ -63,14 +64,33 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* Numbers of one image's columns, and the images whose columns fit WORKSPACE: one at least. */
+static int64_t column_count(const cuda_conv2d &g)
+{
+    if (cuda_is_pointwise(&g)) return 0;
+    return g.channels * g.window.size[0] * g.window.size[1] * g.out_height * g.out_width;
+}
+
+static int64_t images_at_once(const cuda_conv2d &g, sdlf_dtype dtype)
+{
+    int64_t bytes = column_count(g) * (int64_t)sdlf_dtype_size(dtype);
+    int64_t images = bytes > 0 ? WORKSPACE / bytes : g.batch;
+    return images < 1 ? 1 : images > g.batch ? g.batch : images;
+}
+
+extern "C" int64_t conv2d_im2col_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    (void)calculator;
+    cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
+    return images_at_once(g, op->in[0].dtype) * column_count(g) * (int64_t)sdlf_dtype_size(op->in[0].dtype);
+}
+
 extern "C" sdlf_status conv2d_im2col_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
-    int64_t window = static_cast<int64_t>(g.window.size[0]) * g.window.size[1], area = g.out_height * g.out_width;
-    int64_t tiles = (area + SIDE - 1) / SIDE * ((g.group_filters + SIDE - 1) / SIDE) * g.groups;
-    int64_t space = conv2d_two_step_workspace_cuda(base, op) / (int64_t)sdlf_dtype_size(op->in[0].dtype);
-    int64_t step = cuda_is_pointwise(&g) ? g.batch : space / (g.channels * window * area);
+    int64_t tiles = (g.out_height * g.out_width + SIDE - 1) / SIDE * ((g.group_filters + SIDE - 1) / SIDE) * g.groups;
+    int64_t step = images_at_once(g, op->in[0].dtype);
     sdlf_status status = SDLF_OK;
     for (int64_t n = 0; n < g.batch && status == SDLF_OK; n += step) {
         int64_t images = g.batch - n < step ? g.batch - n : step;
