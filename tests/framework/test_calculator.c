@@ -308,6 +308,62 @@ static void algorithms_are_described(void)
     sdlf_calculator_close(cpu);
 }
 
+/* Of every calculator: each algorithm of a convolution has a note, and "auto" takes one that takes the operation and does not
+ * wait to be asked for. */
+static void check_automatic(sdlf_calculator *calculator, sdlf_operation operation)
+{
+    const sdlf_kernel_slot *slot = &calculator->type->kernel[operation.kind];
+    for (int i = 0; slot->notes && slot->algorithms[i]; i++) CHECK(slot->notes[i].summary && *slot->notes[i].summary);
+    if (!slot->automatic || !sdlf_calculator_supports(calculator, &operation)) return;
+    const char *auto_name = slot->algorithms[0];
+    CHECK(strcmp(sdlf_calculator_algorithm(calculator, &operation), auto_name) != 0);
+    sdlf_cost least = sdlf_operation_cost(&operation), work = sdlf_calculator_work(calculator, &operation);
+    CHECK(work.bytes >= least.bytes && work.flops == least.flops);
+    operation.algorithm = slot->automatic(calculator, &operation);
+    CHECK(!sdlf_calculator_note(calculator, &operation).on_request);
+    CHECK(sdlf_calculator_supports(calculator, &operation));
+}
+
+static void what_auto_takes_is_told(void)
+{
+    static const struct {
+        int n, c, side, k, size, stride, groups;
+    } shapes[] = {{1, 3, 31, 1, 3, 1, 1},     {2, 64, 56, 64, 3, 1, 1},  {1, 512, 14, 512, 3, 1, 1},
+                  {1, 32, 112, 32, 3, 1, 32}, {32, 96, 28, 24, 1, 1, 1}, {1, 3, 64, 64, 7, 2, 1},
+                  {1, 2, 40, 3, 33, 1, 1}};
+    for (int i = 0; test_calculator_class_at(i); i++) {
+        sdlf_calculator *calculator = NULL;
+        if (sdlf_calculator_open(&calculator, test_calculator_class_at(i)->name, NULL) != SDLF_OK) continue;
+        for (size_t j = 0; j < sizeof shapes / sizeof shapes[0]; j++) {
+            int size = shapes[j].size, stride = shapes[j].stride, out = (shapes[j].side - 1) / stride + 1;
+            sdlf_tensor x = sdlf_tensor_view(
+                SDLF_FLOAT32, sdlf_shape(shapes[j].n, shapes[j].c, shapes[j].side, shapes[j].side), NULL);
+            sdlf_tensor w = sdlf_tensor_view(SDLF_FLOAT32,
+                                             sdlf_shape(shapes[j].k, shapes[j].c / shapes[j].groups, size, size), NULL);
+            sdlf_tensor y = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(shapes[j].n, shapes[j].k, out, out), NULL);
+            sdlf_operation operation = {
+                .kind = SDLF_CONV2D_FORWARD,
+                .in = {x, w},
+                .out = {y},
+                .conv2d = {
+                    .window = {{size, size}, {stride, stride}, {1, 1}, {size / 2, size / 2}, {size / 2, size / 2}},
+                    .groups = shapes[j].groups}};
+            CHECK_OK(sdlf_operation_check(&operation));
+            check_automatic(calculator, operation);
+            operation.kind = SDLF_CONV2D_BACKWARD_INPUT;
+            operation.in[0] = y;
+            operation.out[0] = x;
+            check_automatic(calculator, operation);
+            operation.kind = SDLF_CONV2D_BACKWARD_WEIGHTS;
+            operation.in[0] = x;
+            operation.in[1] = y;
+            operation.out[0] = w;
+            check_automatic(calculator, operation);
+        }
+        sdlf_calculator_close(calculator);
+    }
+}
+
 int main(void)
 {
     RUN(classes_are_listed);
@@ -319,5 +375,6 @@ int main(void)
     RUN(what_is_not_supported_is_refused);
     RUN(memory_of_operands_is_checked);
     RUN(algorithms_are_described);
+    RUN(what_auto_takes_is_told);
     return test_summary();
 }
