@@ -318,7 +318,7 @@ static void check_automatic(sdlf_calculator *calculator, sdlf_operation operatio
     const char *auto_name = slot->algorithms[0];
     CHECK(strcmp(sdlf_calculator_algorithm(calculator, &operation), auto_name) != 0);
     sdlf_cost least = sdlf_operation_cost(&operation), work = sdlf_calculator_work(calculator, &operation);
-    CHECK(work.bytes >= least.bytes && work.flops == least.flops);
+    CHECK(work.bytes >= least.bytes && work.flops > 0);
     operation.algorithm = slot->automatic(calculator, &operation);
     CHECK(!sdlf_calculator_note(calculator, &operation).on_request);
     CHECK(sdlf_calculator_supports(calculator, &operation));
