@@ -2,7 +2,8 @@
 """Hold the cuda calculator's convolutions against cuDNN, on all workloads of `sdlf bench conv`, and print tables in Markdown.
 
     scripts/compare-convolutions.py [--sdlf build/sdlf] [--workload study,simple_cnn,vgg16,mobilenetv2] [--batch 1,32]
-                                    [--math fp32,tf32] [--seconds 0.03] [--side N] [--torch] [--each]
+                                    [--math fp32,tf32] [--calculator cuda] [--against cudnn] [--seconds 0.03] [--side N]
+                                    [--torch] [--each]
 
 `auto` is what a plan takes; `cudnn` what the cudnn calculator takes, on the same operands, by replayed recordings. With --torch each
 convolution is also run by PyTorch in a CUDA graph, row-major and channels last, with cuDNN's own search on
@@ -17,8 +18,8 @@ import sys
 
 def measure(arguments, workload, batch, math):
     """The report of one run."""
-    words = [arguments.sdlf, "bench", "conv", "--calculator", "cuda", "--against", "cudnn", "--rung", "auto", "--rung", "cudnn",
-             "--workload", workload, "--batch", str(batch), "--math", math, "--seconds", str(arguments.seconds),
+    words = [arguments.sdlf, "bench", "conv", "--calculator", arguments.calculator, "--against", arguments.against, "--rung", "auto",
+             "--rung", arguments.against, "--workload", workload, "--batch", str(batch), "--math", math, "--seconds", str(arguments.seconds),
              "--repeats", "9", "--json", "-"]
     if arguments.side:
         words += ["--side", str(arguments.side)]
@@ -103,12 +104,14 @@ def main():
     parser.add_argument("--workload", default="study,simple_cnn,vgg16,mobilenetv2")
     parser.add_argument("--batch", default="1,32")
     parser.add_argument("--math", default="fp32,tf32")
+    parser.add_argument("--calculator", default="cuda")
+    parser.add_argument("--against", default="cudnn")
     parser.add_argument("--seconds", type=float, default=0.03)
     parser.add_argument("--side", type=int)
     parser.add_argument("--torch", action="store_true")
     parser.add_argument("--each", action="store_true")
     arguments = parser.parse_args()
-    maths, rivals = arguments.math.split(","), ["cudnn"] + (["PyTorch"] if arguments.torch else [])
+    maths, rivals = arguments.math.split(","), [arguments.against] + (["PyTorch"] if arguments.torch else [])
     heads = [f"{math}: auto" if i == 0 else text for math in maths
              for i, text in enumerate(["auto"] + [text for rival in rivals for text in (rival, "ratio")])]
     print("| ms | batch | " + " | ".join(heads) + " |\n|---|---|" + "---|" * len(heads))
