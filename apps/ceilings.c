@@ -5,8 +5,9 @@
 
 #include "apps/clock.h"
 
-enum { SIDE_FIRST = 128, SIDE_LAST = 8192, RUNS = 5 }; /* the fastest of some: others use the machine too */
-static const double long_enough = 0.05;                /* seconds that a product should take to be worth timing */
+enum { SIDE_FIRST = 128, SIDE_LAST = 8192, SAMPLES = 5, MOST_RUNS = 20 }; /* the fastest: others use the machine too */
+static const double sample_seconds = 0.002;
+static const double long_enough = 0.05; /* seconds that a product should take to be worth timing */
 
 static sdlf_status make_filled(sdlf_calculator *calculator, sdlf_tensor *tensor, sdlf_dtype dtype, sdlf_shape shape)
 {
@@ -16,16 +17,20 @@ static sdlf_status make_filled(sdlf_calculator *calculator, sdlf_tensor *tensor,
     return sdlf_calculator_run(calculator, &fill);
 }
 
-/* Seconds of the fastest run of `operation`. */
-static sdlf_status time_best(sdlf_calculator *calculator, const sdlf_operation *operation, int runs, double *seconds)
+/* Seconds of `operation` in the fastest sample. One takes several short runs together, so that a launch, and the wait for a device at
+ * its end, are little of it. */
+static sdlf_status time_best(sdlf_calculator *calculator, const sdlf_operation *operation, int samples, double *seconds)
 {
+    int runs = 1;
     *seconds = INFINITY;
-    for (int i = 0; i < runs; i++) {
+    for (int i = 0; i < samples; i++) {
+        sdlf_status status = SDLF_OK;
         double start = clock_now();
-        sdlf_status status = sdlf_calculator_run(calculator, operation);
+        for (int run = 0; run < runs && status == SDLF_OK; run++) status = sdlf_calculator_run(calculator, operation);
         if (status == SDLF_OK) status = calculator->type->synchronize(calculator);
         if (status != SDLF_OK) return status;
-        *seconds = fmin(*seconds, clock_now() - start);
+        *seconds = fmin(*seconds, (clock_now() - start) / runs);
+        runs = *seconds * MOST_RUNS < sample_seconds ? MOST_RUNS : 1 + (int)(sample_seconds / *seconds);
     }
     return SDLF_OK;
 }
@@ -39,7 +44,7 @@ static sdlf_status measure_product(ceilings *c, sdlf_calculator *calculator, sdl
     if (status == SDLF_OK) status = make_filled(calculator, &product, dtype, sdlf_shape(side, side));
     if (status == SDLF_OK) {
         sdlf_operation gemm = {.kind = SDLF_GEMM, .in = {a, b}, .out = {product}, .gemm = {.alpha = 1}};
-        status = time_best(calculator, &gemm, RUNS, seconds);
+        status = time_best(calculator, &gemm, SAMPLES, seconds);
     }
     if (status == SDLF_OK) {
         double flops = 2.0 * (double)side * (double)side * (double)side / *seconds;
@@ -62,7 +67,7 @@ static sdlf_status measure_copy(ceilings *c, sdlf_calculator *calculator, int64_
     if (status == SDLF_OK) status = make_filled(calculator, &to, SDLF_FLOAT32, sdlf_shape(bytes / 4));
     if (status == SDLF_OK) {
         sdlf_operation copy = {.kind = SDLF_COPY, .in = {from}, .out = {to}};
-        status = time_best(calculator, &copy, RUNS, &seconds);
+        status = time_best(calculator, &copy, SAMPLES, &seconds);
     }
     c->bytes = 2.0 * (double)bytes / seconds;
     c->copy_bytes = bytes;
