@@ -69,9 +69,10 @@ int64_t conv2d_tiled_workspace_cuda(const sdlf_calculator *calculator, const sdl
 int64_t conv2d_implicit_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_depthwise_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
-/* Patches of `images` images from x, group by group: columns (images, G, C/G R S, P Q); and back: dx gathers them. */
-sdlf_status cuda_im2col(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, const void *x,
-                        void *columns, int64_t images);
+/* Patches of `images` images from x, group by group: columns (images, G, C/G R S, P Q), of x's dtype, or rounded to the 16 bits
+ * of the math mode with lines as in factors.h; and back: dx gathers them. */
+sdlf_status cuda_im2col(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, bool rounded,
+                        const void *x, void *columns, int64_t images);
 sdlf_status cuda_col2im(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, const void *columns,
                         void *dx, int64_t images);
 /* to[e] (+)= the sum over i < parts of from[i * count + e], in order. */

@@ -100,7 +100,7 @@ extern "C" sdlf_status conv2d_im2col_cuda(sdlf_calculator *base, const sdlf_oper
             const T *image = o.x + n * g.channels * g.height * g.width, *columns = image;
             if (!cuda_is_pointwise(&g)) {
                 columns = static_cast<const T *>(op->workspace.data);
-                status = cuda_im2col(base, &g, op->in[0].dtype, image, op->workspace.data, images);
+                status = cuda_im2col(base, &g, op->in[0].dtype, false, image, op->workspace.data, images);
             }
             if (status != SDLF_OK) return;
             unsigned blocks = cuda_blocks(calculator, tiles * images * THREADS, THREADS);

@@ -12,13 +12,13 @@
 extern "C" {
 #endif
 
-/* A product whose descriptors and algorithm are kept (gemm.c). The key is compared byte by byte. */
+/* A product whose descriptors and algorithm are kept (blas_product.c). The key is compared byte by byte. */
 typedef struct cuda_product_key {
     int64_t m, n, k;
     sdlf_dtype dtype;
     sdlf_math math;
     uint32_t alignment[4];
-    bool transpose_a, transpose_b, bias, residual, relu;
+    bool rounded, transpose_a, transpose_b, bias, residual, relu;
 } cuda_product_key;
 
 typedef struct cuda_product {
@@ -124,6 +124,13 @@ sdlf_kernel sgd_update_cuda, adam_update_cuda, rmsprop_update_cuda, clip_scale_c
 
 int64_t shuffle_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool random_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+extern const char *const gemm_algorithms_cuda[];
+bool gemm_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int gemm_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t gemm_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t gemm_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_kernel gemm_prepare_cuda;
+int64_t gemm_backward_sgd_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool conv2d_pool_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool conv2d_pool_backward_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

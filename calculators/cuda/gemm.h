@@ -1,4 +1,4 @@
-/* Ways of gemm beside cuBLAS's, for products that it is slow at (float32), and a product that adds to what is there. */
+/* Ways of gemm beside cuBLAS's, for products that it is slow at (float32). */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_H
 #define SDLF_CALCULATORS_CUDA_GEMM_H
 
@@ -15,8 +15,9 @@ sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op);
 /* The same factors, n up to FEW_COLUMNS, any m and k. */
 sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *op);
 
-/* c = op(a) op(b) + beta c, where the operation's residual is c; no bias, no activation, nothing empty. Through cuBLASLt. */
-sdlf_status cuda_gemm_accumulate(sdlf_calculator *base, const sdlf_operation *op, float beta);
+/* Any product in fp16 or bf16, factors rounded on their way. */
+bool cuda_gemm_tensor_takes(const cuda_calculator *calculator, const sdlf_operation *op);
+sdlf_status cuda_gemm_tensor(sdlf_calculator *base, const sdlf_operation *op);
 
 #ifdef __cplusplus
 }

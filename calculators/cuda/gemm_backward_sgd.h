@@ -2,7 +2,7 @@
  *
  *   dx = (dy w) f'(x);   v = momentum v + dy^T x + decay w;   w -= rate v;   the same for the biases with the sum of dy
  *
- * Large batches (gemm_backward_sgd.c) are bound by the products, which cuBLAS makes. Small ones are bound by the way of w and
+ * Large batches (gemm_backward_sgd_products.c) are bound by the products, which cuBLAS makes. Small ones are bound by the way of w and
  * v through memory, and a sweep moves them once: a block owns STRIP columns i and walks down all rows u in tiles. Of
  * each tile it makes g (TILE,STRIP) = dy^T x, with x's strip kept all the way, and from g the new v and w; and it adds the
  * tile's part to dx (N,STRIP). So w and v are read once and written once, 16 U I bytes, and nothing else of that size moves:
@@ -26,6 +26,10 @@ sdlf_status cuda_sweep_fp32(sdlf_calculator *base, const sdlf_operation *op, boo
 
 /* A last layer's few units, U up to NARROW_MOST_UNITS, with any batch and rule. */
 sdlf_status cuda_sweep_narrow(sdlf_calculator *base, const sdlf_operation *op);
+
+/* Large batches, with a velocity and not by Nesterov's rule: by products. */
+sdlf_status cuda_products(sdlf_calculator *base, const sdlf_operation *op);
+int64_t cuda_products_workspace(const cuda_calculator *calculator, const sdlf_operation *op);
 
 /* What products leave over, once v = momentum v + g: v += decay w; w -= rate v; and the biases, with their gradient. */
 sdlf_status cuda_follow_velocity(sdlf_calculator *base, const sdlf_operation *op);

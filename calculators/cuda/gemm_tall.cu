@@ -11,9 +11,6 @@ enum {
     AUTO_ROWS = 4096,        /* fewer are better spread by cuBLAS */
 };
 
-const char *const gemm_algorithms_cuda[] = {"auto",  "cublas", "baseline", "register", "shared",
-                                            "inner", "outer",  "tiled",    "vector",   NULL};
-
 template <typename T> struct tall {
     const T *a, *b;
     T *c, alpha;
@@ -134,10 +131,9 @@ static bool is_plain(const sdlf_operation *op)
            !sdlf_tensor_present(&op->in[3]) && op->gemm.activation.function == SDLF_IDENTITY;
 }
 
-static bool takes(const cuda_calculator *calculator, const sdlf_operation *op, int algorithm)
+extern "C" bool gemm_tall_takes(const cuda_calculator *calculator, const sdlf_operation *op, int algorithm)
 {
     int64_t k = op->in[1].shape.dim[0], n = op->in[1].shape.dim[1], size = (int64_t)sdlf_dtype_size(op->out[0].dtype);
-    if (algorithm <= GEMM_CUBLAS) return true;
     if (!is_plain(op)) return false;
     if (algorithm == GEMM_VECTOR) return gemm_vector_fits(calculator, op);
     if (algorithm <= GEMM_REGISTER) return true;
@@ -146,18 +142,11 @@ static bool takes(const cuda_calculator *calculator, const sdlf_operation *op, i
     return n == 0 || k <= (SHARED_BYTES - tile) / size / n;
 }
 
-extern "C" bool gemm_supports_cuda(const sdlf_calculator *base, const sdlf_operation *op)
+extern "C" bool gemm_tall_suits(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    return takes(reinterpret_cast<const cuda_calculator *>(base), op, op->algorithm);
-}
-
-extern "C" int gemm_tall_choice(const cuda_calculator *calculator, const sdlf_operation *op)
-{
-    if (op->algorithm != GEMM_AUTO) return op->algorithm;
     /* in double cuBLAS's tensor cores keep up with the memory: 4.16 TB/s against 3.55 on an H200 */
-    bool tall =
-        op->out[0].dtype == SDLF_FLOAT32 && op->out[0].shape.dim[0] >= AUTO_ROWS && takes(calculator, op, GEMM_VECTOR);
-    return tall ? GEMM_VECTOR : GEMM_CUBLAS;
+    return op->out[0].dtype == SDLF_FLOAT32 && op->out[0].shape.dim[0] >= AUTO_ROWS &&
+           gemm_tall_takes(calculator, op, GEMM_VECTOR);
 }
 
 extern "C" sdlf_status gemm_tall_cuda(sdlf_calculator *base, const sdlf_operation *op, int algorithm)

@@ -21,17 +21,17 @@ enum {
     GEMM_OUTER,    /* a thread a row: one outer product after the other, n sums in registers */
     GEMM_TILED,    /* the same, a brought in tiles along k through shared memory */
     GEMM_VECTOR,   /* the same, in pieces of 16 bytes, copied ahead of time, 4x4 sums a thread */
+    GEMM_FEW_ROWS,
+    GEMM_FEW_COLUMNS,
+    GEMM_TENSOR,
+    GEMM_ALGORITHMS
 };
 
-extern const char *const gemm_algorithms_cuda[];
+/* Does one of the rungs, GEMM_BASELINE to GEMM_VECTOR, take this product? And will the last one be faster than cuBLAS? */
+bool gemm_tall_takes(const cuda_calculator *calculator, const sdlf_operation *operation, int algorithm);
+bool gemm_tall_suits(const cuda_calculator *calculator, const sdlf_operation *operation);
 
-/* Does operation->algorithm take this product? auto and cublas take all. */
-bool gemm_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-
-/* Which rung computes it: the algorithm that was asked for, or what auto chooses; GEMM_CUBLAS where none does. */
-int gemm_tall_choice(const cuda_calculator *calculator, const sdlf_operation *operation);
-
-/* Rungs from GEMM_BASELINE on; the operation must be supported. */
+/* One of these rungs. */
 sdlf_status gemm_tall_cuda(sdlf_calculator *calculator, const sdlf_operation *operation, int algorithm);
 sdlf_status gemm_vector_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
 bool gemm_vector_fits(const cuda_calculator *calculator, const sdlf_operation *operation);

@@ -5,7 +5,6 @@
 
 #include "calculators/cuda/conv2d_algorithms.h"
 #include "calculators/cuda/cuda.h"
-#include "calculators/cuda/gemm_tall.h"
 #include "calculators/matmul.h"
 
 sdlf_status open_cuda(sdlf_calculator *calculator, const sdlf_calculator_options *options);
@@ -48,7 +47,13 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_GATHER_BATCH] = {.run = gather_batch_cuda}, \
     [SDLF_NEXT_BATCH] = {.run = next_batch_cuda}, \
     [SDLF_SHUFFLE] = {.run = shuffle_cuda, .workspace = shuffle_workspace_cuda}, \
-    [SDLF_GEMM] = {.run = gemm_cuda, .supports = gemm_supports_cuda, .algorithms = gemm_algorithms_cuda}, \
+    [SDLF_GEMM] = {.run = gemm_cuda, \
+                   .supports = gemm_supports_cuda, \
+                   .workspace = gemm_workspace_cuda, \
+                   .algorithms = gemm_algorithms_cuda, \
+                   .automatic = gemm_automatic_cuda, \
+                   .prepared = gemm_prepared_cuda, \
+                   .prepare = gemm_prepare_cuda}, \
     [SDLF_SPMM_CSR] = {.run = spmm_csr_cuda, \
                        .supports = spmm_csr_supports_cuda, \
                        .workspace = spmm_csr_workspace_cuda}, \
@@ -123,7 +128,9 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_ADAM_UPDATE] = {.run = adam_update_cuda}, \
     [SDLF_RMSPROP_UPDATE] = {.run = rmsprop_update_cuda}, \
     [SDLF_CLIP_SCALE] = {.run = clip_scale_cuda}, \
-    [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_cuda, .supports = gemm_backward_sgd_supports_cuda}
+    [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_cuda, \
+                                .supports = gemm_backward_sgd_supports_cuda, \
+                                .workspace = gemm_backward_sgd_workspace_cuda}
 /* clang-format on */
 
 #endif

@@ -104,6 +104,12 @@ static void gemm_backward_sgd_cases(kernel_sink *sink, sdlf_dtype t)
             gemm_backward_sgd(sink, t, layers[i], DX | MOMENTUM | DECAY | BIAS, activation);
         }
     }
+    /* more rows, which a device may leave to products */
+    static const gemm_size products[] = {{131, 35, 43}, {160, 40, 56}};
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
+        gemm_backward_sgd(sink, t, products[i], MOMENTUM, SDLF_IDENTITY);
+        gemm_backward_sgd(sink, t, products[i], MOMENTUM | DX | DECAY | BIAS, SDLF_RELU);
+    }
     /* few rows on many weights, which a device may sweep in strips, narrow or wide */
     static const gemm_size sweeps[] = {{9, 36, 40}, {100, 68, 76}, {7, 36, 5324}, {50, 20, 5332}, {128, 40, 5300}};
     for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
@@ -114,9 +120,9 @@ static void gemm_backward_sgd_cases(kernel_sink *sink, sdlf_dtype t)
 
 void gemm_cases(kernel_sink *sink, sdlf_dtype t)
 {
-    static const gemm_size sizes[] = {{1, 1, 1},     {1, 10, 300},  {3, 5, 7},     {16, 16, 16},
-                                      {17, 33, 65},  {65, 1, 9},    {64, 10, 97},  {5, 6, 0},
-                                      {100, 31, 37}, {1, 257, 129}, {70, 130, 50}, {130, 66, 300}};
+    static const gemm_size sizes[] = {{1, 1, 1},     {1, 10, 300},   {3, 5, 7},     {16, 16, 16},  {17, 33, 65},
+                                      {65, 1, 9},    {64, 10, 97},   {5, 6, 0},     {100, 31, 37}, {1, 257, 129},
+                                      {70, 130, 50}, {130, 66, 300}, {140, 200, 72}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         for (int transposed = 0; transposed < 4; transposed++) {
             kernel_case made = gemm(t, sizes[i], transposed & 1, transposed & 2);
@@ -183,7 +189,10 @@ void gemm_bench(kernel_sink *sink, sdlf_dtype t)
         kernel_case made = gemm(wide ? SDLF_FLOAT64 : t, tall, false, false);
         emit_gemm(sink, &made, tall);
     }
-    gemm_size last = {64, 10, 1024};
-    kernel_case made = gemm(t, last, false, true);
-    emit_gemm(sink, &made, last);
+    static const gemm_size others[] = {{64, 10, 1024},   {512, 512, 512},  {1024, 1024, 1024}, {2048, 2048, 2048},
+                                       {65536, 64, 576}, {65536, 256, 64}, {12544, 256, 256},  {256, 256, 65536}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        kernel_case made = gemm(t, others[i], false, true);
+        emit_gemm(sink, &made, others[i]);
+    }
 }
