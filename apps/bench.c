@@ -11,7 +11,8 @@
 #include "apps/wrap.h"
 
 /* The first is the one that runs when none is named. */
-static const bench *const benches[] = {&network_bench, &epoch_bench, &placement_bench, &model_bench, &conv_bench};
+static const bench *const benches[] = {&network_bench, &epoch_bench, &placement_bench,
+                                       &model_bench,   &conv_bench,  &kernels_bench};
 enum { BENCH_COUNT = sizeof benches / sizeof benches[0] };
 
 void bench_print_list(void)

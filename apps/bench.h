@@ -13,6 +13,7 @@ extern const bench placement_bench;
 extern const bench epoch_bench;
 extern const bench model_bench;
 extern const bench conv_bench;
+extern const bench kernels_bench;
 
 /* Prints the benchmarks, for help. */
 void bench_print_list(void);
