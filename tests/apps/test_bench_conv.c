@@ -337,6 +337,42 @@ static void names_are_moved_apart(void)
     CHECK_FAILS(lab_draw(&l, "/no/where.svg"), SDLF_ERROR_IO, "/no/where.svg");
 }
 
+/* Short ones in microseconds, long ones in milliseconds; auto beside the other calculator, which may be the fastest. */
+static void the_summary_adds_up(void)
+{
+    static lab l;
+    for (int slow = 0; slow < 2; slow++) {
+        double scale = slow ? 1e-3 : 1e-6;
+        l = (lab){.calculator = "here", .math = "fp32", .dtype = SDLF_FLOAT32, .rungs = 3, .cases = 2};
+        l.workload =
+            (lab_workload){.name = "net",
+                           .count = 2,
+                           .item = {{.name = "a", .row = "a", .count = 2}, {.name = "b", .row = "b", .count = 1}}};
+        l.ceilings = (ceilings){.flops = 1e12, .bytes = 1e12};
+        l.rung[0] = (lab_rung){.name = "plain", .summary = "", .algorithm = 1};
+        l.rung[1] = (lab_rung){.name = "auto", .summary = ""};
+        l.rung[2] = (lab_rung){.name = "there", .summary = "", .rival = true};
+        for (int i = 0; i < 2; i++) {
+            l.cost[i] = (sdlf_cost){.flops = 1000, .bytes = 1000};
+            for (int j = 0; j < 3; j++)
+                l.result[i][j] = (lab_result){.ran = true, .seconds = (4 - j) * scale, .work = l.cost[i]};
+        }
+        CHECK_EQUAL(lab_automatic(&l), 1);
+        CHECK_EQUAL(lab_rival(&l), 2);
+        char path[512];
+        snprintf(path, sizeof path, "%s", test_path("summary.txt"));
+        terminal out = {.file = fopen(path, "w"), .width = 100};
+        if (!CHECK(out.file != NULL)) return;
+        lab_print_summary(&out, &l);
+        fclose(out.file);
+        const char *text = read_text(path);
+        CHECK(strstr(text, slow ? "ms  layers  plain  auto  there  fastest  auto beside there"
+                                : "us  layers  plain  auto  there  fastest  auto beside there") != NULL);
+        CHECK(strstr(text, "a        2   8.00  6.00   4.00  there                 0.67") != NULL);
+        CHECK(strstr(text, "b        1   4.00  3.00   2.00  there                 0.67") != NULL);
+    }
+}
+
 /* What was measured is shown, and written. */
 static void ctrl_c_keeps_what_there_is(void)
 {
@@ -404,6 +440,7 @@ int main(void)
     RUN(workloads_are_the_networks);
     RUN(table_files_and_chart);
     RUN(names_are_moved_apart);
+    RUN(the_summary_adds_up);
     RUN(ctrl_c_keeps_what_there_is);
     RUN(what_cannot_be);
     return test_summary();
