@@ -52,6 +52,7 @@ void close_cuda(sdlf_calculator *base)
     cuda_release_products(calculator);
     if (calculator->blas_lt != NULL) calculator->library->lt_destroy(calculator->blas_lt);
     if (calculator->blas != NULL) calculator->library->destroy(calculator->blas);
+    cudaFree(calculator->tickets);
     cudaFree(calculator->blas_workspace);
     if (calculator->transfers != NULL) cudaStreamDestroy(calculator->transfers);
     if (calculator->stream != NULL) cudaStreamDestroy(calculator->stream);
@@ -120,6 +121,22 @@ static sdlf_status find_kernels(cuda_calculator *calculator)
                      calculator->capability);
 }
 
+/* Programmatic dependent launches, recorded ones too, came with 12.3. */
+static bool can_overlap(const cuda_calculator *calculator)
+{
+    int driver = 0, built = calculator->kernels < 0 ? -calculator->kernels : calculator->kernels;
+    cudaDriverGetVersion(&driver);
+    return CUDART_VERSION >= 12030 && driver >= 12030 && calculator->capability >= 90 && built >= 90;
+}
+
+static sdlf_status make_tickets(cuda_calculator *calculator)
+{
+    const size_t bytes = CUDA_TICKETS * sizeof *calculator->tickets;
+    sdlf_status status = cuda_check(cudaMalloc((void **)&calculator->tickets, bytes), "cudaMalloc");
+    if (status != SDLF_OK) return status;
+    return cuda_check(cudaMemsetAsync(calculator->tickets, 0, bytes, calculator->stream), "cudaMemset");
+}
+
 sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_options *options)
 {
     cuda_calculator *calculator = (cuda_calculator *)base; /* its device is not known yet */
@@ -129,6 +146,7 @@ sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_options *opti
     status = cuda_check(cudaSetDevice(calculator->device), "cudaSetDevice");
     if (status == SDLF_OK) status = find_kernels(calculator);
     if (status != SDLF_OK) return status;
+    calculator->overlaps = can_overlap(calculator);
     calculator->library = calloc(1, sizeof *calculator->library);
     if (calculator->library == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for a calculator");
     status = cuda_blas_load(calculator->library);
@@ -138,6 +156,7 @@ sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_options *opti
         status = cuda_check(cudaStreamCreateWithFlags(&calculator->transfers, cudaStreamNonBlocking), "CUDA stream");
     if (status == SDLF_OK)
         status = cuda_check(cudaMalloc(&calculator->blas_workspace, CUDA_BLAS_WORKSPACE), "cuBLAS workspace");
+    if (status == SDLF_OK) status = make_tickets(calculator);
     if (status == SDLF_OK) status = cuda_check_blas(calculator->library->create(&calculator->blas), "cuBLAS");
     if (status == SDLF_OK) status = cuda_check_blas(calculator->library->lt_create(&calculator->blas_lt), "cuBLASLt");
     if (status == SDLF_OK)

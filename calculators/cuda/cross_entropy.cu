@@ -30,20 +30,33 @@ static __device__ __forceinline__ void add(row_sums &to, const row_sums &from)
     to.counted += from.counted;
 }
 
-/* Sums over the batch become the loss and are added to the metrics. */
-template <typename T> static __device__ void finish(const cross_entropy<T> &e, row_sums all)
+/* Sums over the batch become the loss and are added to the metrics, which were `before`. */
+template <typename T> static __device__ void finish(const cross_entropy<T> &e, row_sums all, double3 before)
 {
     *e.loss = static_cast<T>(e.weights != nullptr ? all.weighted : all.loss / static_cast<double>(e.rows));
     if (e.metrics == nullptr) return;
-    e.metrics[0] += all.loss;
-    e.metrics[1] += static_cast<double>(all.correct);
-    e.metrics[2] += static_cast<double>(all.counted);
+    e.metrics[0] = before.x + all.loss;
+    e.metrics[1] = before.y + static_cast<double>(all.correct);
+    e.metrics[2] = before.z + static_cast<double>(all.counted);
 }
 
-/* What the gradient of row n is multiplied by, but for dloss. */
-template <typename T> static __device__ __forceinline__ T row_weight(const cross_entropy<T> &e, int64_t n)
+template <typename T> static __device__ __forceinline__ double3 metrics_before(const cross_entropy<T> &e)
 {
-    return e.weights != nullptr ? e.weights[n] : T(1) / static_cast<T>(e.rows);
+    return e.metrics != nullptr ? make_double3(e.metrics[0], e.metrics[1], e.metrics[2]) : make_double3(0, 0, 0);
+}
+
+/* What of a row is read once, before anything is written: its label, its weight (1 where there are none), and what its
+ * gradient is multiplied by. */
+template <typename T> struct row_terms {
+    int32_t label;
+    T weight, scale;
+};
+
+template <typename T> static __device__ __forceinline__ row_terms<T> terms_of(const cross_entropy<T> &e, int64_t n)
+{
+    T weight = e.weights != nullptr ? e.weights[n] : T(1) / static_cast<T>(e.rows);
+    T scale = e.dloss != nullptr && weight != T(0) ? *e.dloss * weight : T(0);
+    return {e.labels[n], e.weights != nullptr ? weight : T(1), scale};
 }
 
 template <typename T> static __device__ __forceinline__ T target_of(const cross_entropy<T> &e, bool is_label)
@@ -54,27 +67,24 @@ template <typename T> static __device__ __forceinline__ T target_of(const cross_
 
 /* Element j of row n, whose log p is known: writes p and the gradient; its share of the loss. */
 template <typename T>
-static __device__ __forceinline__ double finish_element(const cross_entropy<T> &e, int64_t n, int64_t j, T log_p)
+static __device__ __forceinline__ double finish_element(const cross_entropy<T> &e, const row_terms<T> &row, int64_t n,
+                                                        int64_t j, T log_p)
 {
-    bool is_label = j == e.labels[n];
+    bool is_label = j == row.label;
     double target = (is_label ? 1 - e.smoothing : 0) + e.smoothing / static_cast<double>(e.classes);
     T p = exp(log_p);
     e.p[n * e.classes + j] = p;
-    if (e.dlogits != nullptr) {
-        T weight = row_weight(e, n);
-        e.dlogits[n * e.classes + j] = weight != T(0) ? (p - target_of(e, is_label)) * (*e.dloss * weight) : T(0);
-    }
+    if (e.dlogits != nullptr)
+        e.dlogits[n * e.classes + j] = row.weight != T(0) ? (p - target_of(e, is_label)) * row.scale : T(0);
     return target != 0 ? -target * static_cast<double>(log_p) : 0;
 }
 
 template <typename T>
-static __device__ row_sums close_row(const cross_entropy<T> &e, int64_t n, double loss, int64_t best)
+static __device__ row_sums close_row(const cross_entropy<T> &e, const row_terms<T> &row, double loss, int64_t best)
 {
-    int32_t label = e.labels[n];
-    double weight = e.weights != nullptr ? static_cast<double>(e.weights[n]) : 1;
-    if (weight == 0) return {0, 0, 0, 0};
-    if (label < 0 || label >= e.classes) loss = static_cast<double>(NAN);
-    return {loss, weight * loss, best == label, 1};
+    if (row.weight == T(0)) return {0, 0, 0, 0};
+    if (row.label < 0 || row.label >= e.classes) loss = static_cast<double>(NAN);
+    return {loss, static_cast<double>(row.weight) * loss, best == row.label, 1};
 }
 
 static __device__ __forceinline__ row_sums add_warp(row_sums all)
@@ -93,6 +103,7 @@ static __device__ __forceinline__ row_sums add_warp(row_sums all)
 /* The row's logits in registers: MOST is at least the number of classes. */
 template <int MOST, typename T> static __device__ row_sums row_of_thread(const cross_entropy<T> &e, int64_t n)
 {
+    const row_terms<T> row = terms_of(e, n);
     T x[MOST], sum = 0;
 #pragma unroll
     for (int j = 0; j < MOST; j++) x[j] = j < e.classes ? e.logits[n * e.classes + j] : -INFINITY;
@@ -111,9 +122,9 @@ template <int MOST, typename T> static __device__ row_sums row_of_thread(const c
     double loss = 0;
 #pragma unroll
     for (int j = 0; j < MOST; j++) {
-        if (j < e.classes) loss += finish_element(e, n, j, x[j] - largest - logarithm);
+        if (j < e.classes) loss += finish_element(e, row, n, j, x[j] - largest - logarithm);
     }
-    return close_row(e, n, loss, best);
+    return close_row(e, row, loss, best);
 }
 
 /* One block. */
@@ -121,7 +132,9 @@ template <int MOST, typename T>
 static __global__ void __launch_bounds__(WARP *WARPS) cross_entropy_few(cross_entropy<T> e)
 {
     __shared__ row_sums sums[WARPS];
+    await_kernels();
     row_sums mine = {};
+    double3 before = threadIdx.x == 0 ? metrics_before(e) : make_double3(0, 0, 0);
     for (int64_t n = threadIdx.x; n < e.rows; n += blockDim.x) {
         add(mine, row_of_thread<MOST>(e, n));
     }
@@ -131,8 +144,8 @@ static __global__ void __launch_bounds__(WARP *WARPS) cross_entropy_few(cross_en
     if (threadIdx.x >= WARP) return;
     mine = {};
     if (threadIdx.x < blockDim.x / WARP) mine = sums[threadIdx.x];
-    mine = add_warp(mine);
-    if (threadIdx.x == 0) finish(e, mine);
+    if (blockDim.x > WARP) mine = add_warp(mine);
+    if (threadIdx.x == 0) finish(e, mine, before);
 }
 
 /* ---- a warp a row ---- */
@@ -141,6 +154,7 @@ static __global__ void __launch_bounds__(WARP *WARPS) cross_entropy_few(cross_en
 template <typename T> static __device__ row_sums row_of_warp(const cross_entropy<T> &e, int64_t n)
 {
     int64_t lane = threadIdx.x % WARP, best = e.classes;
+    const row_terms<T> row = terms_of(e, n);
     const T *x = e.logits + n * e.classes;
     T largest = -INFINITY;
     for (int64_t j = lane; j < e.classes; j += WARP) {
@@ -163,9 +177,9 @@ template <typename T> static __device__ row_sums row_of_warp(const cross_entropy
     for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
     T logarithm = log(sum);
     double loss = 0;
-    for (int64_t j = lane; j < e.classes; j += WARP) loss += finish_element(e, n, j, x[j] - largest - logarithm);
+    for (int64_t j = lane; j < e.classes; j += WARP) loss += finish_element(e, row, n, j, x[j] - largest - logarithm);
     for (int step = WARP / 2; step > 0; step /= 2) loss += __shfl_xor_sync(0xffffffffu, loss, step);
-    return close_row(e, n, loss, best);
+    return close_row(e, row, loss, best);
 }
 
 template <typename T>
@@ -184,7 +198,7 @@ static __global__ void __launch_bounds__(WARP *WARPS) cross_entropy_chunks(cross
         add(all, sums[r]);
     }
     if (gridDim.x == 1)
-        finish(e, all);
+        finish(e, all, metrics_before(e));
     else
         partials[blockIdx.x] = all;
 }
@@ -197,7 +211,7 @@ static __global__ void cross_entropy_finish(cross_entropy<T> e, const row_sums *
         add(all, partials[b]);
     }
     all = add_warp(all);
-    if (threadIdx.x == 0) finish(e, all);
+    if (threadIdx.x == 0) finish(e, all, metrics_before(e));
 }
 
 /* dlogits alone, from p; a thread an element. */
@@ -205,8 +219,9 @@ template <typename T> static __global__ void cross_entropy_backward(cross_entrop
 {
     for (int64_t i = grid_first(); i < e.rows * e.classes; i += grid_step()) {
         int64_t n = i / e.classes;
-        T weight = row_weight(e, n), target = target_of(e, i % e.classes == e.labels[n]);
-        e.dlogits[i] = weight != T(0) ? (e.p[i] - target) * (*e.dloss * weight) : T(0);
+        const row_terms<T> row = terms_of(e, n);
+        T target = target_of(e, i % e.classes == row.label);
+        e.dlogits[i] = row.weight != T(0) ? (e.p[i] - target) * row.scale : T(0);
     }
 }
 
@@ -228,7 +243,8 @@ extern "C" int64_t softmax_cross_entropy_forward_workspace_cuda(const sdlf_calcu
 
 extern "C" sdlf_status softmax_cross_entropy_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    cudaStream_t stream = cuda_stream(base);
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    cudaStream_t stream = calculator->stream;
     row_sums *partials = static_cast<row_sums *>(op->workspace.data);
     with_float(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
@@ -247,9 +263,9 @@ extern "C" sdlf_status softmax_cross_entropy_forward_cuda(sdlf_calculator *base,
             int64_t threads = (e.rows + WARP - 1) / WARP * WARP;
             unsigned used = (unsigned)(threads < WARP * WARPS ? threads : WARP * WARPS);
             if (e.classes <= 10)
-                cross_entropy_few<10><<<1, used, 0, stream>>>(e);
+                launch_overlapped(calculator, cross_entropy_few<10, T>, 1, used, 0, e);
             else
-                cross_entropy_few<FEW_CLASSES><<<1, used, 0, stream>>>(e);
+                launch_overlapped(calculator, cross_entropy_few<FEW_CLASSES, T>, 1, used, 0, e);
             return;
         }
         int64_t chunks = chunks_of(op);

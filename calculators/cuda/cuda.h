@@ -39,6 +39,7 @@ typedef struct cuda_calculator {
     int kernels; /* architecture that this build's kernels for it were made for; negative: translated by the driver */
     int multiprocessors;
     int shared_most; /* bytes of shared memory that a block may have */
+    bool overlaps;   /* may a kernel start while the one before it ends (launch.cuh)? */
     sdlf_math math;
     char space[16];                    /* "cuda:0" */
     char name[256];                    /* of the device */
@@ -47,11 +48,12 @@ typedef struct cuda_calculator {
     cublasHandle_t blas;
     cublasLtHandle_t blas_lt;
     void *blas_workspace; /* ours, so that no library allocates while work is recorded */
+    unsigned *tickets;    /* CUDA_TICKETS of the device's, zero between kernels: which block is the last of several? */
     cuda_product products[CUDA_PRODUCTS];
     int product_count;
 } cuda_calculator;
 
-enum { CUDA_BLAS_WORKSPACE = 32 << 20 };
+enum { CUDA_BLAS_WORKSPACE = 32 << 20, CUDA_TICKETS = 1024 };
 
 /* The calculator behind the interface; its device becomes the calling thread's. Every entry point begins with it, so that
  * calculators of several devices, and calls from other threads than the one that opened them, find their own. */

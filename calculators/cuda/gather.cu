@@ -12,6 +12,7 @@ template <typename X, typename T>
 static __global__ void gather_plain(const X *x, const int32_t *index, T *y, int64_t count, int64_t row, float mean,
                                     float scale)
 {
+    await_kernels();
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         X value = x[index[e / row] * row + e % row];
         if (sizeof(X) == sizeof(double))
@@ -25,6 +26,7 @@ static __global__ void gather_plain(const X *x, const int32_t *index, T *y, int6
 template <typename I>
 static __global__ void gather_integers(const I *x, const int32_t *index, I *y, int64_t count, int64_t row)
 {
+    await_kernels();
     for (int64_t e = grid_first(); e < count; e += grid_step()) y[e] = x[index[e / row] * row + e % row];
 }
 
@@ -39,6 +41,7 @@ static __global__ void gather_warped(const X *x, const int32_t *index, const int
                                      sdlf_augmentation augment)
 {
     __shared__ sdlf_warp warp;
+    await_kernels();
     int64_t n = blockIdx.x, image = index[n], area = height * width;
     if (threadIdx.x == 0)
         warp = sdlf_warp_make(&augment, number != NULL ? number[image] : image, *epoch, height, width);
@@ -60,19 +63,19 @@ template <typename X, typename T> static void gather_floats(const cuda_calculato
     const int32_t *index = data_of<int32_t>(op->in[1]);
     int64_t count = sdlf_tensor_count(&y), rows = y.shape.dim[0];
     if (sdlf_augmentation_wanted(&op->gather.augment))
-        gather_warped<X, T><<<(unsigned)rows, THREADS, 0, calculator->stream>>>(
-            data_of<X>(x), index, data_of<int64_t>(op->in[2]), data_of<int32_t>(op->in[3]), data_of<T>(y),
-            x.shape.dim[1], x.shape.dim[2], x.shape.dim[3], op->gather.mean, op->gather.scale, op->gather.augment);
+        launch_overlapped(calculator, gather_warped<X, T>, (unsigned)rows, THREADS, 0, data_of<X>(x), index,
+                          data_of<int64_t>(op->in[2]), data_of<int32_t>(op->in[3]), data_of<T>(y), x.shape.dim[1],
+                          x.shape.dim[2], x.shape.dim[3], op->gather.mean, op->gather.scale, op->gather.augment);
     else
-        gather_plain<X, T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-            data_of<X>(x), index, data_of<T>(y), count, count / rows, op->gather.mean, op->gather.scale);
+        launch_overlapped(calculator, gather_plain<X, T>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
+                          data_of<X>(x), index, data_of<T>(y), count, count / rows, op->gather.mean, op->gather.scale);
 }
 
 template <typename I> static void gather_whole(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     int64_t count = sdlf_tensor_count(&op->out[0]), rows = op->out[0].shape.dim[0];
-    gather_integers<I><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-        data_of<I>(op->in[0]), data_of<int32_t>(op->in[1]), data_of<I>(op->out[0]), count, count / rows);
+    launch_overlapped(calculator, gather_integers<I>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
+                      data_of<I>(op->in[0]), data_of<int32_t>(op->in[1]), data_of<I>(op->out[0]), count, count / rows);
 }
 
 extern "C" sdlf_status gather_batch_cuda(sdlf_calculator *base, const sdlf_operation *op)

@@ -36,27 +36,45 @@ template <int UNITS> static __global__ void __launch_bounds__(COLUMNS *LINES) sw
     __shared__ narrow_memory<UNITS> shared;
     int64_t i = static_cast<int64_t>(blockIdx.x) * COLUMNS + threadIdx.x;
     int line = threadIdx.y;
-    float w[UNITS] = {}, g[UNITS] = {}, bias = 0, rate = *s.rate;
+    bool moves = line < s.units && i < s.inputs; /* this thread a weight? */
+    int64_t at = static_cast<int64_t>(line) * s.inputs + i;
+    if (moves) {
+        prefetch_line(s.w + at);
+        if (s.v != nullptr) prefetch_line(s.v + at);
+    }
+    await_kernels();
+    float w[UNITS] = {}, g[UNITS] = {}, bias = 0, rate = *s.rate, mine = 0, speed = 0;
 #pragma unroll
     for (int u = 0; u < UNITS; u++) {
         if (u < s.units && i < s.inputs) w[u] = s.w[static_cast<int64_t>(u) * s.inputs + i];
     }
+    if (moves) {
+        mine = s.w[at];
+        if (s.v != nullptr) speed = s.v[at];
+    }
     for (int64_t n0 = 0; n0 < s.rows; n0 += PIECE) {
+        float x[PIECE / LINES];
+#pragma unroll
+        for (int k = 0; k < PIECE / LINES; k++) {
+            int64_t n = n0 + line + k * LINES;
+            x[k] = n < s.rows && i < s.inputs ? s.x[n * s.inputs + i] : 0.0f;
+        }
         __syncthreads();
         load_piece(shared.dy, s, n0);
         __syncthreads();
 #pragma unroll
-        for (int r = line; r < PIECE; r += LINES) {
+        for (int k = 0; k < PIECE / LINES; k++) {
+            int r = line + k * LINES;
             int64_t n = n0 + r;
-            bool valid = n < s.rows && i < s.inputs;
-            float x = valid ? s.x[n * s.inputs + i] : 0.0f, dx = 0;
+            float dx = 0;
 #pragma unroll
             for (int u = 0; u < UNITS; u++) {
-                g[u] += shared.dy[r][u] * x;
+                g[u] += shared.dy[r][u] * x[k];
                 dx += shared.dy[r][u] * w[u];
             }
             if (threadIdx.x < UNITS) bias += shared.dy[r][threadIdx.x];
-            if (valid && s.dx != nullptr) s.dx[n * s.inputs + i] = dx * activation_slope(s.activation, x);
+            if (n < s.rows && i < s.inputs && s.dx != nullptr)
+                s.dx[n * s.inputs + i] = dx * activation_slope(s.activation, x[k]);
         }
     }
 #pragma unroll
@@ -66,10 +84,11 @@ template <int UNITS> static __global__ void __launch_bounds__(COLUMNS *LINES) sw
     }
     if (threadIdx.x < UNITS) shared.bias_parts[line][threadIdx.x] = bias;
     __syncthreads();
-    if (line < s.units && i < s.inputs) {
-        int64_t at = static_cast<int64_t>(line) * s.inputs + i;
+    if (moves) {
         float sum = add_parts(&shared.parts[0][line][threadIdx.x], PARTS, UNITS * (COLUMNS + 1));
-        move_at(s.w + at, s.v != nullptr ? s.v + at : nullptr, sum, rate, s.rule, s.rule.decay);
+        move_at(&mine, s.v != nullptr ? &speed : nullptr, sum, rate, s.rule, s.rule.decay);
+        s.w[at] = mine;
+        if (s.v != nullptr) s.v[at] = speed;
     }
     if (s.b != nullptr && blockIdx.x == 0 && line == LINES - 1 && threadIdx.x < s.units)
         move_bias(s, threadIdx.x, add_parts(&shared.bias_parts[0][threadIdx.x], LINES, UNITS), rate);
@@ -80,12 +99,12 @@ extern "C" sdlf_status cuda_sweep_narrow(sdlf_calculator *base, const sdlf_opera
     const sweep s = sweep_of(op);
     const unsigned blocks = (unsigned)((s.inputs + COLUMNS - 1) / COLUMNS);
     const dim3 threads(COLUMNS, LINES);
-    cudaStream_t stream = cuda_stream(base);
+    const cuda_calculator *calculator = cuda_calculator_from(base);
     if (s.units <= 4)
-        sweep_narrow<4><<<blocks, threads, 0, stream>>>(s);
+        launch_overlapped(calculator, sweep_narrow<4>, blocks, threads, 0, s);
     else if (s.units <= 10)
-        sweep_narrow<10><<<blocks, threads, 0, stream>>>(s);
+        launch_overlapped(calculator, sweep_narrow<10>, blocks, threads, 0, s);
     else
-        sweep_narrow<NARROW_MOST_UNITS><<<blocks, threads, 0, stream>>>(s);
+        launch_overlapped(calculator, sweep_narrow<NARROW_MOST_UNITS>, blocks, threads, 0, s);
     return cuda_check_launch("gemm_backward_sgd");
 }

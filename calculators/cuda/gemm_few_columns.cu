@@ -37,6 +37,7 @@ static __device__ float dot(const float *a, const float *b, int64_t k, bool vect
 static __global__ void few_columns(product p, bool vectors)
 {
     int64_t m = blockIdx.x, n = threadIdx.x / WARP, at = m * p.n + n;
+    await_kernels();
     float sum = p.alpha * dot(p.a + m * p.k, p.b + n * p.k, p.k, vectors);
     if (threadIdx.x % WARP != 0) return;
     if (p.bias != nullptr) sum += p.bias[n];
@@ -58,6 +59,7 @@ extern "C" sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_o
                        .alpha = op->gemm.alpha,
                        .activation = op->gemm.activation};
     uintptr_t addresses = reinterpret_cast<uintptr_t>(p.a) | reinterpret_cast<uintptr_t>(p.b);
-    few_columns<<<(unsigned)p.m, (unsigned)p.n * WARP, 0, cuda_stream(base)>>>(p, p.k % 4 == 0 && addresses % 16 == 0);
+    launch_overlapped(cuda_calculator_from(base), few_columns, (unsigned)p.m, (unsigned)p.n * WARP, 0, p,
+                      p.k % 4 == 0 && addresses % 16 == 0);
     return cuda_check_launch("gemm");
 }

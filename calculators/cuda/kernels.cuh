@@ -1,8 +1,9 @@
-/* What the .cu files share: dispatch on the element type, strides over a grid, activations. */
+/* What the .cu files share: dispatch on the element type, launches, strides over a grid, activations. */
 #ifndef SDLF_CALCULATORS_CUDA_KERNELS_CUH
 #define SDLF_CALCULATORS_CUDA_KERNELS_CUH
 
 #include "calculators/cuda/cuda.h"
+#include "calculators/cuda/launch.cuh"
 
 /* The element type of a float tensor, as a type: with_float(dtype, [&](auto zero) { using T = decltype(zero); ... }). */
 template <typename Function> static void with_float(sdlf_dtype dtype, Function function)

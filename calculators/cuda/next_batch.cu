@@ -16,6 +16,7 @@ template <typename T> struct next_batch {
 
 template <typename T> static __global__ void draw_next_batch(next_batch<T> b)
 {
+    await_kernels();
     int64_t at = *b.cursor;
     for (int64_t n = threadIdx.x; n < b.count; n += THREADS) {
         int32_t index = b.order[at * b.count + n];
@@ -31,6 +32,7 @@ template <typename T> static __global__ void draw_next_batch(next_batch<T> b)
 
 extern "C" sdlf_status next_batch_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
+    const cuda_calculator *calculator = cuda_calculator_from(base);
     with_float(op->in[1].dtype, [&](auto zero) {
         using T = decltype(zero);
         const next_batch<T> b = {.order = data_of<int32_t>(op->in[0]),
@@ -43,7 +45,7 @@ extern "C" sdlf_status next_batch_cuda(sdlf_calculator *base, const sdlf_operati
                                  .batch_labels = optional<int32_t>(op->out[4]),
                                  .rate = data_of<T>(op->out[2]),
                                  .count = op->out[1].shape.dim[0]};
-        draw_next_batch<T><<<1, THREADS, 0, cuda_stream(base)>>>(b);
+        launch_overlapped(calculator, draw_next_batch<T>, 1, THREADS, 0, b);
     });
     return cuda_check_launch("next_batch");
 }

@@ -1,0 +1,45 @@
+/* Launches that overlap: the blocks of a kernel may start while the kernel before it on the stream is still at work
+ * ("programmatic dependent launch", from compute capability 9.0 on), so that starting costs little. Works in recordings too.
+ *
+ * A kernel started by launch_overlapped calls await_kernels() in every thread before it reads or writes memory of the
+ * device; up to there it may set itself up, and ask for lines by prefetch_line, which is harmless whoever writes them. Since
+ * await_kernels() waits before it lets the next kernel start, no more than two kernels are ever under way. */
+#ifndef SDLF_CALCULATORS_CUDA_LAUNCH_CUH
+#define SDLF_CALCULATORS_CUDA_LAUNCH_CUH
+
+#include "calculators/cuda/cuda.h"
+
+/* Wait until what earlier kernels wrote is there; then the next kernel may start. */
+static __device__ __forceinline__ void await_kernels()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* Bring the 128 bytes around the address into the L2 cache. */
+static __device__ __forceinline__ void prefetch_line(const void *address)
+{
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+
+/* kernel<<<blocks, threads, shared>>>(arguments...) on the calculator's stream; cuda_check_launch tells how it went. */
+template <typename... Parameters, typename... Arguments>
+static void launch_overlapped(const cuda_calculator *calculator, void (*kernel)(Parameters...), dim3 blocks,
+                              dim3 threads, int shared, Arguments... arguments)
+{
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = blocks;
+    config.blockDim = threads;
+    config.dynamicSmemBytes = static_cast<size_t>(shared);
+    config.stream = calculator->stream;
+    config.attrs = &attribute;
+    config.numAttrs = calculator->overlaps ? 1 : 0;
+    cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+}
+
+#endif
