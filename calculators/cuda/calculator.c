@@ -52,8 +52,8 @@ void close_cuda(sdlf_calculator *base)
     cuda_release_products(calculator);
     if (calculator->blas_lt != NULL) calculator->library->lt_destroy(calculator->blas_lt);
     if (calculator->blas != NULL) calculator->library->destroy(calculator->blas);
-    cudaFree(calculator->tickets);
     cudaFree(calculator->blas_workspace);
+    cudaFree(calculator->tickets);
     if (calculator->transfers != NULL) cudaStreamDestroy(calculator->transfers);
     if (calculator->stream != NULL) cudaStreamDestroy(calculator->stream);
     free(calculator->library);
@@ -129,14 +129,6 @@ static bool can_overlap(const cuda_calculator *calculator)
     return CUDART_VERSION >= 12030 && driver >= 12030 && calculator->capability >= 90 && built >= 90;
 }
 
-static sdlf_status make_tickets(cuda_calculator *calculator)
-{
-    const size_t bytes = CUDA_TICKETS * sizeof *calculator->tickets;
-    sdlf_status status = cuda_check(cudaMalloc((void **)&calculator->tickets, bytes), "cudaMalloc");
-    if (status != SDLF_OK) return status;
-    return cuda_check(cudaMemsetAsync(calculator->tickets, 0, bytes, calculator->stream), "cudaMemset");
-}
-
 sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_options *options)
 {
     cuda_calculator *calculator = (cuda_calculator *)base; /* its device is not known yet */
@@ -156,7 +148,10 @@ sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_options *opti
         status = cuda_check(cudaStreamCreateWithFlags(&calculator->transfers, cudaStreamNonBlocking), "CUDA stream");
     if (status == SDLF_OK)
         status = cuda_check(cudaMalloc(&calculator->blas_workspace, CUDA_BLAS_WORKSPACE), "cuBLAS workspace");
-    if (status == SDLF_OK) status = make_tickets(calculator);
+    const size_t tickets = CUDA_TICKETS * sizeof *calculator->tickets;
+    if (status == SDLF_OK) status = cuda_check(cudaMalloc((void **)&calculator->tickets, tickets), "tickets");
+    if (status == SDLF_OK)
+        status = cuda_check(cudaMemsetAsync(calculator->tickets, 0, tickets, calculator->stream), "tickets");
     if (status == SDLF_OK) status = cuda_check_blas(calculator->library->create(&calculator->blas), "cuBLAS");
     if (status == SDLF_OK) status = cuda_check_blas(calculator->library->lt_create(&calculator->blas_lt), "cuBLASLt");
     if (status == SDLF_OK)

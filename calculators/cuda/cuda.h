@@ -48,12 +48,12 @@ typedef struct cuda_calculator {
     cublasHandle_t blas;
     cublasLtHandle_t blas_lt;
     void *blas_workspace; /* ours, so that no library allocates while work is recorded */
-    unsigned *tickets;    /* CUDA_TICKETS of the device's, zero between kernels: which block is the last of several? */
+    unsigned *tickets;    /* CUDA_TICKETS of them, all 0 between kernels; see take_ticket in kernels.cuh */
     cuda_product products[CUDA_PRODUCTS];
     int product_count;
 } cuda_calculator;
 
-enum { CUDA_BLAS_WORKSPACE = 32 << 20, CUDA_TICKETS = 1024 };
+enum { CUDA_BLAS_WORKSPACE = 32 << 20, CUDA_TICKETS = 1 << 14 };
 
 /* The calculator behind the interface; its device becomes the calling thread's. Every entry point begins with it, so that
  * calculators of several devices, and calls from other threads than the one that opened them, find their own. */

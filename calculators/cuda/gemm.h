@@ -12,6 +12,8 @@ enum { FEW_ROWS = 128, FEW_COLUMNS = 16 };
 
 /* a (m,k) times b (n,k) transposed, m up to FEW_ROWS; k a multiple of 4, a and b at multiples of 16 bytes. */
 sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op);
+/* Its way on tensor cores: in any mode but fp32. */
+sdlf_status cuda_gemm_few_rows_tensor(sdlf_calculator *base, const sdlf_operation *op);
 /* The same factors, n up to FEW_COLUMNS, any m and k. */
 sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *op);
 

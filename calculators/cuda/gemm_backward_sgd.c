@@ -29,7 +29,8 @@ bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sd
 static bool suits_sweep(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     int64_t rows = op->in[0].shape.dim[0], inputs = op->in[0].shape.dim[1], units = op->in[1].shape.dim[1];
-    uintptr_t addresses = (uintptr_t)op->in[1].data | (uintptr_t)op->out[0].data | (uintptr_t)op->out[1].data;
+    uintptr_t addresses = (uintptr_t)op->in[0].data | (uintptr_t)op->in[1].data | (uintptr_t)op->out[0].data |
+                          (uintptr_t)op->out[1].data | (uintptr_t)op->out[2].data;
     bool tensor_cores = cuda_has_tensor_cores(calculator);
     return op->out[0].dtype == SDLF_FLOAT32 && is_for_velocity(op) && rows <= SWEEP_MOST_ROWS && inputs % 4 == 0 &&
            units % 4 == 0 && addresses % 16 == 0 && (calculator->math == SDLF_MATH_FP32 || tensor_cores) &&
@@ -53,6 +54,6 @@ sdlf_status gemm_backward_sgd_cuda(sdlf_calculator *base, const sdlf_operation *
     const cuda_calculator *calculator = cuda_calculator_from(base);
     if (is_narrow(op)) return cuda_sweep_narrow(base, op);
     if (!suits_sweep(calculator, op)) return cuda_products(base, op);
-    bool wide = suits_wide(calculator, op);
-    return calculator->math == SDLF_MATH_FP32 ? cuda_sweep_fp32(base, op, wide) : cuda_sweep_tensor(base, op, wide);
+    if (calculator->math != SDLF_MATH_FP32) return cuda_sweep_tensor(base, op);
+    return cuda_sweep_fp32(base, op, suits_wide(calculator, op));
 }

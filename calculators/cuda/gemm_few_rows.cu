@@ -3,11 +3,12 @@
  *
  * A block makes ROWS x 64 numbers of c over a part of k, so that there are enough blocks for the whole device; tiles of a and b,
  * 64 deep, arrive by asynchronous copies, three ahead. The parts' sums go to scratch memory, and a second kernel adds them in
- * order and finishes. fp32: FMAs, a thread ROWS / 16 rows and 4 columns, 16 apart. Else tensor cores, factors rounded. */
+ * order and finishes. FMAs: a thread has ROWS / 16 rows and 4 columns, 16 apart. Modes other than fp32 go to tensor cores
+ * (gemm_few_rows_tensor.cu). */
 #include "calculators/cuda/gemm.h"
 #include "calculators/cuda/mma.cuh"
 
-enum { THREADS = 256, WARP = 32, COLUMNS = 64, DEPTH = 64, STAGES = 4 };
+enum { THREADS = 256, COLUMNS = 64, DEPTH = 64, STAGES = 4 };
 
 struct product {
     const float *a, *b;
@@ -64,8 +65,6 @@ static __device__ __forceinline__ void store(const product &p, int m, int n, flo
     if (m < p.m && n < p.n) p.parts[(static_cast<int64_t>(blockIdx.y) * p.m + m) * p.n + n] = value;
 }
 
-/* ---- fp32 ---- */
-
 template <int ROWS> static __global__ void __launch_bounds__(THREADS, 1) few_rows_fp32(product p)
 {
     const int line = DEPTH + 4, repeats = ROWS / 16;
@@ -97,48 +96,6 @@ template <int ROWS> static __global__ void __launch_bounds__(THREADS, 1) few_row
     }
 }
 
-/* ---- tensor cores: a warp 16 rows and a group of columns ---- */
-
-/* Within 8 numbers of k the order is 0, 2, 4, 6, 1, 3, 5, 7, for both factors: a thread reads two at once. */
-template <sdlf_math MATH>
-static __device__ __forceinline__ void load_pair(const float *from, uint32_t &first, uint32_t &second)
-{
-    float2 pair = *reinterpret_cast<const float2 *>(from);
-    first = factor_bits<MATH>(pair.x);
-    second = factor_bits<MATH>(pair.y);
-}
-
-template <int ROWS, sdlf_math MATH> static __global__ void __launch_bounds__(THREADS, 1) few_rows_tensor(product p)
-{
-    const int line = DEPTH + 8, bands = ROWS / 16, tiles = bands; /* 8 / (8 / bands) tiles of 8 columns a warp */
-    extern __shared__ __align__(16) unsigned char memory[];
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, g = lane / 4, t = lane % 4;
-    int row = warp % bands * 16, column = warp / bands * tiles * 8;
-    int n0 = blockIdx.x * COLUMNS;
-    float sums[tiles][4] = {};
-    walk(p, n0, reinterpret_cast<stage<ROWS, line> *>(memory), [&](const stage<ROWS, line> &tile) {
-#pragma unroll
-        for (int k = 0; k < DEPTH; k += 8) {
-            uint32_t a[4];
-            load_pair<MATH>(&tile.a[row + g][k + 2 * t], a[0], a[2]);
-            load_pair<MATH>(&tile.a[row + g + 8][k + 2 * t], a[1], a[3]);
-#pragma unroll
-            for (int j = 0; j < tiles; j++) {
-                uint32_t b[2];
-                load_pair<MATH>(&tile.b[column + j * 8 + g][k + 2 * t], b[0], b[1]);
-                mma_tf32(sums[j], a, b);
-            }
-        }
-    });
-    for (int j = 0; j < tiles; j++) {
-        int n = n0 + column + j * 8 + 2 * t;
-        store(p, row + g, n, sums[j][0]);
-        store(p, row + g, n + 1, sums[j][1]);
-        store(p, row + g + 8, n, sums[j][2]);
-        store(p, row + g + 8, n + 1, sums[j][3]);
-    }
-}
-
 /* ---- the end ---- */
 
 struct ending {
@@ -164,30 +121,20 @@ static __global__ void few_rows_finish(ending e)
 
 /* ---- launching ---- */
 
-template <int ROWS, int LINE, typename Kernel>
-static sdlf_status launch(const cuda_calculator *calculator, const product &p, int splits, Kernel *kernel)
+template <int ROWS> static sdlf_status launch(const cuda_calculator *calculator, const product &p, int splits)
 {
-    const int shared = STAGES * (int)sizeof(stage<ROWS, LINE>);
-    sdlf_status status = allow_shared(kernel, shared);
+    const int shared = STAGES * (int)sizeof(stage<ROWS, DEPTH + 4>);
+    const dim3 blocks((unsigned)((p.n + COLUMNS - 1) / COLUMNS), (unsigned)splits);
+    sdlf_status status = allow_shared(few_rows_fp32<ROWS>, shared);
     if (status != SDLF_OK) return status;
-    kernel<<<dim3((unsigned)((p.n + COLUMNS - 1) / COLUMNS), (unsigned)splits), THREADS, shared, calculator->stream>>>(
-        p);
+    few_rows_fp32<ROWS><<<blocks, THREADS, shared, calculator->stream>>>(p);
     return cuda_check_launch("gemm");
-}
-
-template <int ROWS> static sdlf_status launch_math(const cuda_calculator *calculator, const product &p, int splits)
-{
-    switch (calculator->math) {
-    case SDLF_MATH_FP32: return launch<ROWS, DEPTH + 4>(calculator, p, splits, few_rows_fp32<ROWS>);
-    case SDLF_MATH_FP16: return launch<ROWS, DEPTH + 8>(calculator, p, splits, few_rows_tensor<ROWS, SDLF_MATH_FP16>);
-    case SDLF_MATH_BF16: return launch<ROWS, DEPTH + 8>(calculator, p, splits, few_rows_tensor<ROWS, SDLF_MATH_BF16>);
-    default: return launch<ROWS, DEPTH + 8>(calculator, p, splits, few_rows_tensor<ROWS, SDLF_MATH_TF32>);
-    }
 }
 
 extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
+    if (calculator->math != SDLF_MATH_FP32) return cuda_gemm_few_rows_tensor(base, op);
     const sdlf_tensor &c = op->out[0];
     product p = {.a = data_of<float>(op->in[0]), .b = data_of<float>(op->in[1])};
     p.parts = static_cast<float *>(calculator->blas_workspace);
@@ -202,9 +149,9 @@ extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_oper
     if (splits < 1) splits = 1;
     p.tiles_each = (p.tiles + splits - 1) / splits;
     splits = (p.tiles + p.tiles_each - 1) / p.tiles_each;
-    sdlf_status status = p.m <= 16   ? launch_math<16>(calculator, p, splits)
-                         : p.m <= 64 ? launch_math<64>(calculator, p, splits)
-                                     : launch_math<128>(calculator, p, splits);
+    sdlf_status status = p.m <= 16   ? launch<16>(calculator, p, splits)
+                         : p.m <= 64 ? launch<64>(calculator, p, splits)
+                                     : launch<128>(calculator, p, splits);
     if (status != SDLF_OK) return status;
     const ending e = {.parts = p.parts,
                       .bias = optional<float>(op->in[2]),

@@ -46,6 +46,21 @@ template <typename Kernel> static sdlf_status allow_shared(Kernel *kernel, int64
         "shared memory");
 }
 
+/* Is this the last of `count` blocks to get here? All its threads call it, and have written what others are to read; where it
+ * is, they may read what all of them wrote, and add it up in an order of their own, the same every time. The ticket, of the
+ * calculator's, is 0 again afterwards. */
+static __device__ __forceinline__ bool take_ticket(unsigned *ticket, int count)
+{
+    __shared__ unsigned taken;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) taken = atomicInc(ticket, static_cast<unsigned>(count - 1));
+    __syncthreads();
+    bool last = taken == static_cast<unsigned>(count - 1);
+    if (last) __threadfence();
+    return last;
+}
+
 template <typename T> static __device__ __forceinline__ T sigmoid(T x)
 {
     return T(1) / (T(1) + exp(-x));

@@ -24,22 +24,37 @@ static __device__ __forceinline__ void prefetch_line(const void *address)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
-/* kernel<<<blocks, threads, shared>>>(arguments...) on the calculator's stream; cuda_check_launch tells how it went. */
+/* kernel<<<blocks, threads, shared>>>(arguments...) on the calculator's stream, in clusters of so many blocks (1: none, more:
+ * from compute capability 9.0 on); cuda_check_launch tells how it went. */
 template <typename... Parameters, typename... Arguments>
-static void launch_overlapped(const cuda_calculator *calculator, void (*kernel)(Parameters...), dim3 blocks,
-                              dim3 threads, int shared, Arguments... arguments)
+static void launch_cluster(const cuda_calculator *calculator, void (*kernel)(Parameters...), dim3 blocks, dim3 threads,
+                           int shared, dim3 cluster, Arguments... arguments)
 {
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchAttribute attributes[2] = {};
     cudaLaunchConfig_t config = {};
     config.gridDim = blocks;
     config.blockDim = threads;
     config.dynamicSmemBytes = static_cast<size_t>(shared);
     config.stream = calculator->stream;
-    config.attrs = &attribute;
-    config.numAttrs = calculator->overlaps ? 1 : 0;
+    config.attrs = attributes;
+    if (calculator->overlaps) {
+        attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (cluster.x * cluster.y * cluster.z > 1) {
+        attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+        attributes[config.numAttrs].val.clusterDim.x = cluster.x;
+        attributes[config.numAttrs].val.clusterDim.y = cluster.y;
+        attributes[config.numAttrs++].val.clusterDim.z = cluster.z;
+    }
     cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+}
+
+template <typename... Parameters, typename... Arguments>
+static void launch_overlapped(const cuda_calculator *calculator, void (*kernel)(Parameters...), dim3 blocks,
+                              dim3 threads, int shared, Arguments... arguments)
+{
+    launch_cluster(calculator, kernel, blocks, threads, shared, dim3(1), arguments...);
 }
 
 #endif

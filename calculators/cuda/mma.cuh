@@ -74,6 +74,17 @@ static __device__ __forceinline__ void mma_bf16(float (&c)[4], const uint32_t (&
 #endif
 }
 
+/* Four matrices of 8 lines of 16 bytes (ldmatrix), for a fragment A: lane l names a line of matrix l / 8, at a multiple of 16
+ * bytes of shared memory, and gets word t of line g of each. */
+static __device__ __forceinline__ void load_matrices(uint32_t (&a)[4], const void *shared)
+{
+    uint32_t from = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+                 : "r"(from)
+                 : "memory");
+}
+
 /* The pointer as a value that the compiler must keep, instead of working it out anew wherever it is used. */
 template <typename T> static __device__ __forceinline__ const T *kept(const T *pointer)
 {
@@ -106,6 +117,22 @@ static __device__ __forceinline__ void copy_async(void *shared, const void *from
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 #else
     *static_cast<float4 *>(shared) = valid ? *static_cast<const float4 *>(from) : make_float4(0, 0, 0, 0);
+#endif
+}
+
+/* The same for what is not read again soon: it leaves the L2 cache before other lines. */
+static __device__ __forceinline__ void copy_async_once(void *shared, const void *from, bool valid)
+{
+#if __CUDA_ARCH__ >= 800
+    uint64_t policy;
+    uint32_t to = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+    int bytes = valid ? 16 : 0;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(to), "l"(from), "r"(bytes),
+                 "l"(policy)
+                 : "memory");
+#else
+    copy_async(shared, from, valid);
 #endif
 }
 
