@@ -27,9 +27,9 @@ static sdlf_status open_rival(machine *m, const sdlf_calculator *calculator, con
 
 static bool is_built(const char *name)
 {
-    const char *other;
-    for (int i = 0; (other = machine_calculator_name(i)); i++) {
-        if (strcmp(name, other) == 0) return true;
+    const sdlf_calculator_class *type;
+    for (int i = 0; (type = sdlf_calculator_class_at(i)); i++) {
+        if (strcmp(name, type->name) == 0) return true;
     }
     return false;
 }

@@ -114,6 +114,11 @@ void info_print_build(const terminal *out)
             print_row(out, line_count(type) > 1 ? name : type->name, text);
         }
     }
+    const char *other, *reason;
+    for (int i = 0; (other = sdlf_calculator_left_out(i, &reason)); i++) {
+        snprintf(text, sizeof text, "not in this build: %s", reason);
+        print_row(out, other, text);
+    }
     for (int r = 0; r < REGISTRY_COUNT; r++) {
         print_heading(out, registry[r].heading);
         entry e;

@@ -60,8 +60,10 @@ sdlf_status machine_check_choice(const machine *m)
 
 const char *machine_calculator_name(int index)
 {
-    const sdlf_calculator_class *type = sdlf_calculator_class_at(index);
-    return type ? type->name : NULL;
+    const char *reason;
+    int count = 0;
+    while (count <= index && sdlf_calculator_class_at(count)) count++;
+    return index < count ? sdlf_calculator_class_at(index)->name : sdlf_calculator_left_out(index - count, &reason);
 }
 
 int64_t machine_memory(void)

@@ -7,10 +7,34 @@ static const sdlf_calculator_class *const classes[] = {
 #ifdef SDLF_HAVE_CUDA
     &sdlf_cuda_calculator_class,
 #endif
+#ifdef SDLF_HAVE_CUDNN
+    &sdlf_cudnn_calculator_class,
+#endif
 };
 
 const sdlf_calculator_class *sdlf_calculator_class_at(int index)
 {
     int count = (int)(sizeof classes / sizeof classes[0]);
     return index >= 0 && index < count ? classes[index] : NULL;
+}
+
+/* A row of NULL ends the list, which may have no other. */
+static const struct left_out {
+    const char *name, *reason;
+} left_out[] = {
+#ifndef SDLF_HAVE_CUDA
+    {"cuda", "it was made without CUDA"},
+#endif
+#ifndef SDLF_HAVE_CUDNN
+    {"cudnn", "it was made without cuDNN 9"},
+#endif
+    {NULL, NULL},
+};
+
+const char *sdlf_calculator_left_out(int index, const char **reason)
+{
+    int count = (int)(sizeof left_out / sizeof left_out[0]) - 1;
+    if (index < 0 || index >= count) return NULL;
+    *reason = left_out[index].reason;
+    return left_out[index].name;
 }

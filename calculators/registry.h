@@ -6,6 +6,7 @@
 
 extern const sdlf_calculator_class sdlf_reference_calculator_class;
 extern const sdlf_calculator_class sdlf_cpu_calculator_class;
-extern const sdlf_calculator_class sdlf_cuda_calculator_class; /* in builds with CUDA */
+extern const sdlf_calculator_class sdlf_cuda_calculator_class;  /* in builds with CUDA */
+extern const sdlf_calculator_class sdlf_cudnn_calculator_class; /* in builds with CUDA and cuDNN */
 
 #endif

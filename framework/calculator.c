@@ -33,7 +33,13 @@ sdlf_status sdlf_calculator_open(sdlf_calculator **calculator, const char *name,
     const sdlf_calculator_class *type = name ? find_class(name) : NULL;
     if (!type) {
         char known[256] = "";
+        const char *other, *reason;
         list_classes(known, sizeof known);
+        for (int i = 0; name && (other = sdlf_calculator_left_out(i, &reason)); i++) {
+            if (strcmp(other, name) == 0)
+                return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "calculator '%s' is not in this build: %s; there are: %s",
+                                 name, reason, known);
+        }
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "no calculator '%s'; there are: %s", name ? name : "(null)", known);
     }
     if (!options) options = &defaults;

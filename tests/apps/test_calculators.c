@@ -11,10 +11,10 @@
 
 #define SMALL "--net", small_network(), "--data", "digits:600,3"
 
-static bool cuda_is_built_in(void)
+static bool is_built_in(const char *name)
 {
     for (int i = 0; sdlf_calculator_class_at(i); i++) {
-        if (strcmp(sdlf_calculator_class_at(i)->name, "cuda") == 0) return true;
+        if (strcmp(sdlf_calculator_class_at(i)->name, name) == 0) return true;
     }
     return false;
 }
@@ -62,14 +62,17 @@ static void a_gpu_that_is_not_there(void)
         return;
     }
     const char *weights = test_path("weights.safetensors");
-    if (!cuda_is_built_in()) {
-        CHECK_SAYS(SDLF(2, "train", SMALL, "--calculator", "cuda"), "--calculator");
-        check_one_line(SDLF(2, "bench", "placement"), "no calculator 'cuda'; there are: ");
-        check_one_line(SDLF(2, "bench", "epoch"), "no calculator 'cuda'; there are: ");
-        check_one_line(SDLF(2, "parity", "--b", "cuda"), "--b cuda: no calculator 'cuda'; there are: ");
+    if (!is_built_in("cuda")) {
+        static const char *const absent = "calculator 'cuda' is not in this build: it was made without CUDA";
+        check_one_line(SDLF(1, "train", SMALL, "--no-save", "--calculator", "cuda"), absent);
+        check_one_line(SDLF(1, "bench", "placement"), absent);
+        check_one_line(SDLF(1, "bench", "epoch"), absent);
+        check_one_line(SDLF(1, "parity", "--b", "cuda"), absent);
+        CHECK_SAYS(SDLF(0, "info"), "not in this build: it was made without CUDA");
         return;
     }
     check_one_line(SDLF(1, "train", SMALL, "--no-save", "--calculator", "cuda"), "calculator 'cuda': ");
+    check_one_line(SDLF(1, "train", SMALL, "--no-save", "--calculator", "cudnn"), "calculator 'cudnn'");
     check_one_line(SDLF(1, "train", SMALL, "--no-save", "--forward", "cuda"), "calculator 'cuda': ");
     check_one_line(SDLF(1, "train", SMALL, "--no-save", "--place", "relu=cuda"), "calculator 'cuda': ");
     check_one_line(SDLF(1, "info", "--net", "mlp", "--calculator", "cuda"), "calculator 'cuda': ");
@@ -112,6 +115,14 @@ static void a_gpu_that_is_there(void)
     CHECK_SAYS(SDLF(0, "parity", SMALL, "--b", "cuda"), "agree  no error above 2e-05");
     CHECK_SAYS(SDLF(0, "parity", SMALL, "--b", "cuda", "--dtype", "float64"), "agree  no error above 1e-10");
     CHECK_SAYS(SDLF(0, "parity", "--net", "lenet5", "--a", "cuda", "--b", "cuda:tf32"), "agree  no error above 1e-02");
+    if (is_built_in("cudnn")) {
+        CHECK_SAYS(SDLF(0, "train", SMALL, "--calculator", "cudnn", "--epochs", "1", "--no-save"), "cuDNN 9.");
+        CHECK_SAYS(SDLF(0, "parity", SMALL, "--a", "cudnn", "--b", "reference"), "agree");
+        CHECK_SAYS(SDLF(2, "train", SMALL, "--forward", "cuda", "--backward", "cudnn", "--no-save"),
+                   "two calculators in the memory of cuda:0");
+    } else {
+        check_one_line(SDLF(1, "train", SMALL, "--no-save", "--calculator", "cudnn"), "is not in this build");
+    }
     SDLF(0, "train", SMALL, "--place", "relu=cuda", "--place", "dropout=forward:cuda,backward:cpu", "--epochs", "1",
          "--no-save");
     CHECK_SAYS(SDLF(2, "info", "--net", "mlp", "--calculator", "cuda", "--device", "900"), "no CUDA device 900");

@@ -31,6 +31,12 @@ static void unknown_names_are_answered_with_the_known(void)
     CHECK(strstr(sdlf_error_message(), "reference"));
     CHECK(calculator == NULL);
     CHECK_FAILS(sdlf_calculator_open(&calculator, NULL, NULL), SDLF_ERROR_ARGUMENT, "no calculator");
+    const char *name, *reason;
+    for (int i = 0; (name = sdlf_calculator_left_out(i, &reason)); i++) {
+        CHECK_FAILS(sdlf_calculator_open(&calculator, name, NULL), SDLF_ERROR_UNSUPPORTED, reason);
+        CHECK(calculator == NULL);
+        for (int j = 0; sdlf_calculator_class_at(j); j++) CHECK(strcmp(sdlf_calculator_class_at(j)->name, name) != 0);
+    }
     CHECK_FAILS(sdlf_calculator_open(&calculator, "reference", &(sdlf_calculator_options){.threads = -1}),
                 SDLF_ERROR_ARGUMENT, "threads is -1");
     CHECK_FAILS(sdlf_calculator_open(&calculator, "reference", &(sdlf_calculator_options){.device = -2}),

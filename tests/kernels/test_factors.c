@@ -99,9 +99,10 @@ static int64_t wrong_ones(const job *j, int64_t depth)
     return wrong;
 }
 
-/* Algorithms that round factors in these modes; all others compute in fp32 (docs/cuda.md). */
-static bool rounds(const char *algorithm)
+/* Algorithms that round factors in these modes; all others compute in fp32 (docs/cuda.md), cuDNN's convolutions in tf32. */
+static bool rounds(const sdlf_calculator *calculator, sdlf_operation_kind kind, const char *algorithm)
 {
+    if (strcmp(calculator->type->name, "cudnn") == 0 && kind != SDLF_GEMM) return false;
     static const char *const names[] = {"cublas", "few-rows", "tensor", "two-step", "pointwise", "implicit-gemm"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], algorithm) == 0) return true;
@@ -118,7 +119,9 @@ static void check_job(sdlf_calculator *calculator, sdlf_calculator *reference, s
     job_run(&j, reference, 0, j.rounded, j.expected);
     for (int a = 1; slot->algorithms != NULL && slot->algorithms[a] != NULL; a++) {
         operation.algorithm = a;
-        if (!rounds(slot->algorithms[a]) || !sdlf_calculator_supports(calculator, &operation)) continue;
+        if (!rounds(calculator, operation.kind, slot->algorithms[a]) ||
+            !sdlf_calculator_supports(calculator, &operation))
+            continue;
         job_run(&j, calculator, a, j.in, j.found);
         int64_t wrong = wrong_ones(&j, depth);
         if (wrong > 0)

@@ -168,6 +168,9 @@ void sdlf_calculator_close(sdlf_calculator *calculator);
 /* Registered classes, in order; NULL past the end. */
 const sdlf_calculator_class *sdlf_calculator_class_at(int index);
 
+/* Names of the calculators that SDLF has and this build has not, with the reason; NULL past the end. */
+const char *sdlf_calculator_left_out(int index, const char **reason);
+
 /* Is there a kernel that takes this operation? */
 bool sdlf_calculator_supports(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t sdlf_calculator_workspace(const sdlf_calculator *calculator, const sdlf_operation *operation);
