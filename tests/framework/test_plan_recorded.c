@@ -71,6 +71,32 @@ static uint32_t feed(sdlf_calculator *calculator, sdlf_model *net, bool no_recor
     return sdlf_model_hash(net);
 }
 
+/* Steps of inference are timed as recorded units: every one gets a time, and outputs stay as they were. */
+static void timing_leaves_outputs_alone(void)
+{
+    float image[2 * AREA], found[2][6];
+    fill_random(image, 2 * AREA, 9);
+    for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
+        sdlf_calculator *calculator = NULL;
+        sdlf_plan *plan = NULL;
+        sdlf_model *net = dropping_cnn();
+        if (!CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(i)->name, NULL))) continue;
+        if (CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 2, .forward = calculator}))) {
+            for (int run = 0; run < 2; run++) {
+                CHECK_OK(sdlf_plan_write(plan, "image", image));
+                if (run == 1) CHECK_OK(sdlf_plan_time(plan, 3));
+                CHECK_OK(sdlf_plan_forward(plan));
+                CHECK_OK(sdlf_plan_read(plan, "class", found[run]));
+            }
+            CHECK(memcmp(found[0], found[1], sizeof found[0]) == 0);
+            for (int s = 0; s < sdlf_plan_step_count(plan); s++) CHECK(sdlf_plan_step_info(plan, s).seconds > 0);
+        }
+        sdlf_plan_free(plan);
+        sdlf_model_free(net);
+        sdlf_calculator_close(calculator);
+    }
+}
+
 static void recorded_equals_called(void)
 {
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
@@ -302,6 +328,7 @@ int main(void)
 {
     make_data();
     RUN(recorded_equals_called);
+    RUN(timing_leaves_outputs_alone);
     RUN(inference_is_the_same_too);
     RUN(marks_look_between_steps);
     RUN(a_failed_recording_tells_the_cause);
