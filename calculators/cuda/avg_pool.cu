@@ -1,78 +1,62 @@
 /* avg_pool2d and global_avg_pool2d. A thread an output (forward) or an input (backward, which gathers: no atomics); global
  * averages take a warp a channel. Every tensor is moved once, but for overlapping windows, which hit the cache. */
-#include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/pool2d.cuh"
 
 enum { THREADS = 256, WARP = 32 };
 
-struct pooling {
-    int64_t planes, height, width, out_height, out_width;
-    sdlf_window2d window;
-    bool count_padding;
-};
-
-static pooling pooling_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y)
+/* Positions of a window along an axis that lie inside the input. */
+template <typename Index> static __device__ int inside(const pooling<Index> &g, int axis, Index window)
 {
-    return {x.shape.dim[0] * x.shape.dim[1],
-            x.shape.dim[2],
-            x.shape.dim[3],
-            y.shape.dim[2],
-            y.shape.dim[3],
-            op->pool2d.window,
-            op->pool2d.count_padding};
-}
-
-/* Positions of window p along an axis that lie inside the input. */
-static __device__ int inside(const sdlf_window2d &window, int axis, int64_t p, int64_t side)
-{
+    Index first = window * g.stride[axis] - g.before[axis];
+    if (g.dilation[axis] == 1) return static_cast<int>(min(first + g.size[axis], g.in[axis]) - max(first, Index(0)));
     int count = 0;
-    for (int r = 0; r < window.size[axis]; r++) {
-        int64_t at = p * window.stride[axis] + r * window.dilation[axis] - window.padding_before[axis];
-        count += at >= 0 && at < side;
+    for (Index r = 0; r < g.size[axis]; r++) {
+        Index at = first + r * g.dilation[axis];
+        count += at >= 0 && at < g.in[axis];
     }
     return count;
 }
 
-static __device__ int divisor(const pooling &g, int64_t p, int64_t q)
+template <typename T, typename Index> static __device__ T divisor(const pooling<Index> &g, Index p, Index q)
 {
-    if (g.count_padding) return g.window.size[0] * g.window.size[1];
-    return inside(g.window, 0, p, g.height) * inside(g.window, 1, q, g.width);
+    if (g.count_padding) return static_cast<T>(g.size[0] * g.size[1]);
+    return static_cast<T>(inside(g, 0, p) * inside(g, 1, q));
 }
 
-template <typename T> static __global__ void avg_pool_forward(const T *x, T *y, pooling g)
+template <typename T, typename Index, int SIDE>
+static __global__ void avg_pool_forward(const T *x, T *y, int64_t outputs, pooling<Index> g)
 {
-    int64_t outputs = g.planes * g.out_height * g.out_width;
-    const sdlf_window2d &window = g.window;
     for (int64_t e = grid_first(); e < outputs; e += grid_step()) {
-        int64_t q = e % g.out_width, p = e / g.out_width % g.out_height, plane = e / (g.out_width * g.out_height);
-        const T *image = x + plane * g.height * g.width;
+        const pool_place<Index> at(static_cast<Index>(e), g.by_out);
+        const T *image = x + at.plane * g.in[0] * g.in[1];
+        Index h0 = at.row * g.stride[0] - g.before[0], w0 = at.column * g.stride[1] - g.before[1];
+        Index rows = SIDE ? Index(SIDE) : g.size[0], columns = SIDE ? Index(SIDE) : g.size[1];
         T sum = 0;
-        for (int r = 0; r < window.size[0]; r++) {
-            int64_t h = p * window.stride[0] + r * window.dilation[0] - window.padding_before[0];
-            if (h < 0 || h >= g.height) continue;
-            for (int s = 0; s < window.size[1]; s++) {
-                int64_t w = q * window.stride[1] + s * window.dilation[1] - window.padding_before[1];
-                if (w >= 0 && w < g.width) sum += image[h * g.width + w];
+#pragma unroll
+        for (Index r = 0; r < rows; r++) {
+            Index h = h0 + r * g.dilation[0];
+#pragma unroll
+            for (Index s = 0; s < columns; s++) {
+                Index w = w0 + s * g.dilation[1];
+                if (h >= 0 && h < g.in[0] && w >= 0 && w < g.in[1]) sum += image[h * g.in[1] + w];
             }
         }
-        y[e] = sum / static_cast<T>(divisor(g, p, q));
+        y[e] = sum / divisor<T>(g, at.row, at.column);
     }
 }
 
-template <typename T> static __global__ void avg_pool_backward(const T *dy, T *dx, pooling g)
+template <typename T, typename Index>
+static __global__ void avg_pool_backward(const T *dy, T *dx, int64_t inputs, pooling<Index> g)
 {
-    int64_t inputs = g.planes * g.height * g.width;
-    const sdlf_window2d &window = g.window;
     for (int64_t e = grid_first(); e < inputs; e += grid_step()) {
-        int64_t w = e % g.width, h = e / g.width % g.height, plane = e / (g.width * g.height);
+        const pool_place<Index> at(static_cast<Index>(e), g.by_in);
+        const pool_windows<Index> down(g, 0, at.row), right(g, 1, at.column);
+        Index outputs = at.plane * g.out[0] * g.out[1];
         T sum = 0;
-        for (int r = 0; r < window.size[0]; r++) {
-            int64_t down = h + window.padding_before[0] - r * window.dilation[0];
-            if (down < 0 || down % window.stride[0] != 0 || down / window.stride[0] >= g.out_height) continue;
-            for (int s = 0; s < window.size[1]; s++) {
-                int64_t right = w + window.padding_before[1] - s * window.dilation[1];
-                if (right < 0 || right % window.stride[1] != 0 || right / window.stride[1] >= g.out_width) continue;
-                int64_t p = down / window.stride[0], q = right / window.stride[1];
-                sum += dy[(plane * g.out_height + p) * g.out_width + q] / static_cast<T>(divisor(g, p, q));
+        for (Index p = down.last; p >= down.first; p--) {
+            for (Index q = right.last; q >= right.first; q--) {
+                if (pool_holds(g, 0, p, at.row) && pool_holds(g, 1, q, at.column))
+                    sum += dy[outputs + p * g.out[1] + q] / divisor<T>(g, p, q);
             }
         }
         dx[e] = sum;
@@ -90,9 +74,11 @@ template <typename T> static __global__ void global_avg_pool_forward(const T *x,
     }
 }
 
-template <typename T> static __global__ void global_avg_pool_backward(const T *dy, T *dx, int64_t count, int64_t area)
+template <typename T, typename Index>
+static __global__ void global_avg_pool_backward(const T *dy, T *dx, int64_t count, divider<Index> area)
 {
-    for (int64_t e = grid_first(); e < count; e += grid_step()) dx[e] = dy[e / area] / static_cast<T>(area);
+    for (int64_t e = grid_first(); e < count; e += grid_step())
+        dx[e] = dy[area.quotient(static_cast<Index>(e))] / static_cast<T>(area.number);
 }
 
 extern "C" sdlf_status avg_pool2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
@@ -102,9 +88,15 @@ extern "C" sdlf_status avg_pool2d_forward_cuda(sdlf_calculator *base, const sdlf
     int64_t count = sdlf_tensor_count(&y);
     if (count == 0) return SDLF_OK;
     with_float(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        avg_pool_forward<T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-            data_of<T>(x), data_of<T>(y), pooling_of(op, x, y));
+        with_pool_index(op, x, y, [&](auto index) {
+            with_pool_side(op->pool2d.window, [&](auto side) {
+                using T = decltype(zero);
+                using Index = decltype(index);
+                avg_pool_forward<T, Index, side.value>
+                    <<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+                        data_of<T>(x), data_of<T>(y), count, pooling_of<Index>(op, x, y));
+            });
+        });
     });
     return cuda_check_launch("avg_pool2d_forward");
 }
@@ -116,9 +108,12 @@ extern "C" sdlf_status avg_pool2d_backward_cuda(sdlf_calculator *base, const sdl
     int64_t count = sdlf_tensor_count(&dx);
     if (count == 0) return SDLF_OK;
     with_float(dx.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        avg_pool_backward<T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-            data_of<T>(dy), data_of<T>(dx), pooling_of(op, dx, dy));
+        with_pool_index(op, dx, dy, [&](auto index) {
+            using T = decltype(zero);
+            using Index = decltype(index);
+            avg_pool_backward<T, Index><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+                data_of<T>(dy), data_of<T>(dx), count, pooling_of<Index>(op, dx, dy));
+        });
     });
     return cuda_check_launch("avg_pool2d_backward");
 }
@@ -144,9 +139,13 @@ extern "C" sdlf_status global_avg_pool2d_backward_cuda(sdlf_calculator *base, co
     int64_t area = dx.shape.dim[2] * dx.shape.dim[3], count = sdlf_tensor_count(&dx);
     if (count == 0) return SDLF_OK;
     with_float(dx.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        global_avg_pool_backward<T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-            data_of<T>(op->in[0]), data_of<T>(dx), count, area);
+        with_narrow_index(count, [&](auto index) {
+            using T = decltype(zero);
+            using Index = decltype(index);
+            global_avg_pool_backward<T, Index>
+                <<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+                    data_of<T>(op->in[0]), data_of<T>(dx), count, divider<Index>(area));
+        });
     });
     return cuda_check_launch("global_avg_pool2d_backward");
 }

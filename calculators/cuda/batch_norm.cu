@@ -1,111 +1,106 @@
-/* batch_norm2d. Training: a block a channel reads its n = N H W values three times (the mean, the variance, the result) and
- * writes them once; sums are double and meet in a fixed order. Inference: a thread an element, one pass. */
-#include "calculators/cuda/kernels.cuh"
+/* batch_norm2d. Training: one pass sums (channel_sums.cuh), a thread a channel works out what follows from the sums, and a second
+ * pass, a thread an element, applies it: x is read twice. The variance is that of x less the channel's first number, so that a
+ * large mean cancels beforehand. Inference: a thread an element, one pass. */
+#include "calculators/cuda/channel_sums.cuh"
 
-enum { THREADS = 512 };
-
-/* Value v of channel c: x is (N,C,area). */
-static __device__ int64_t value_of(int64_t v, int64_t c, int64_t channels, int64_t area)
-{
-    return (v / area * channels + c) * area + v % area;
-}
-
-/* The sum over the block, for every thread. */
-static __device__ double block_sum(double value)
-{
-    __shared__ double parts[THREADS];
-    parts[threadIdx.x] = value;
-    __syncthreads();
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half) parts[threadIdx.x] += parts[threadIdx.x + half];
-        __syncthreads();
-    }
-    value = parts[0];
-    __syncthreads();
-    return value;
-}
-
-template <typename T>
-static __global__ void batch_norm_forward(const T *x, const T *scale, const T *shift, T *y, T *saved_mean,
-                                          T *saved_inverse, T *running_mean, T *running_variance, int64_t n,
-                                          int64_t channels, int64_t area, double epsilon, double momentum)
-{
-    int64_t c = blockIdx.x;
-    double sum = 0, squares = 0;
-    for (int64_t v = threadIdx.x; v < n; v += THREADS) sum += x[value_of(v, c, channels, area)];
-    double mean = block_sum(sum) / static_cast<double>(n);
-    for (int64_t v = threadIdx.x; v < n; v += THREADS) {
-        double difference = x[value_of(v, c, channels, area)] - mean;
-        squares += difference * difference;
-    }
-    squares = block_sum(squares);
-    double variance = squares / static_cast<double>(n), inverse = 1 / sqrt(variance + epsilon);
-    T factor = static_cast<T>(inverse * scale[c]), middle = static_cast<T>(mean), offset = shift[c];
-    for (int64_t v = threadIdx.x; v < n; v += THREADS) {
-        int64_t e = value_of(v, c, channels, area);
-        y[e] = (x[e] - middle) * factor + offset;
-    }
-    if (threadIdx.x != 0) return;
-    saved_mean[c] = static_cast<T>(mean);
-    saved_inverse[c] = static_cast<T>(inverse);
-    double unbiased = n > 1 ? squares / static_cast<double>(n - 1) : variance;
-    running_mean[c] = static_cast<T>((1 - momentum) * running_mean[c] + momentum * mean);
-    running_variance[c] = static_cast<T>((1 - momentum) * running_variance[c] + momentum * unbiased);
-}
-
-template <typename T>
-static __global__ void batch_norm_infer(const T *x, const T *scale, const T *shift, const T *mean, const T *variance,
-                                        T *y, int64_t count, int64_t channels, int64_t area, T epsilon,
-                                        sdlf_activation activation)
-{
-    for (int64_t e = grid_first(); e < count; e += grid_step()) {
-        int64_t c = e / area % channels;
-        y[e] = activate(activation, (x[e] - mean[c]) / sqrt(variance[c] + epsilon) * scale[c] + shift[c]);
-    }
-}
-
-template <typename T>
-static __global__ void batch_norm_backward(const T *x, const T *scale, const T *saved_mean, const T *saved_inverse,
-                                           const T *dy, T *dx, T *dscale, T *dshift, int64_t n, int64_t channels,
-                                           int64_t area)
-{
-    int64_t c = blockIdx.x;
-    double mean = saved_mean[c], inverse = saved_inverse[c], sum = 0, product = 0;
-    for (int64_t v = threadIdx.x; v < n; v += THREADS) {
-        int64_t e = value_of(v, c, channels, area);
-        sum += dy[e];
-        product += dy[e] * (x[e] - mean) * inverse;
-    }
-    sum = block_sum(sum);
-    product = block_sum(product);
-    double factor = scale[c] * inverse, mean_sum = sum / static_cast<double>(n),
-           mean_product = product / static_cast<double>(n);
-    for (int64_t v = threadIdx.x; dx != nullptr && v < n; v += THREADS) {
-        int64_t e = value_of(v, c, channels, area);
-        dx[e] = static_cast<T>(factor * (dy[e] - mean_sum - (x[e] - mean) * inverse * mean_product));
-    }
-    if (threadIdx.x != 0) return;
-    dscale[c] = static_cast<T>(product);
-    dshift[c] = static_cast<T>(sum);
-}
+enum { THREADS = 256 };
 
 static int64_t area_of(const sdlf_tensor &x)
 {
     return sdlf_shape_span(x.shape, 2, x.shape.rank);
 }
 
+static channel_cut cut_of(const sdlf_tensor &x)
+{
+    return channel_cut_of(x.shape.dim[0], x.shape.dim[1], area_of(x));
+}
+
+extern "C" int64_t batch_norm2d_workspace_cuda(const sdlf_calculator *, const sdlf_operation *op)
+{
+    return channel_sums_bytes(cut_of(op->in[0]));
+}
+
+/* ---- training, forward ---- */
+
+template <typename T> struct first_moments {
+    const T *x;
+    int64_t area;
+    template <typename Index> __device__ __forceinline__ double2 operator()(Index e, Index c) const
+    {
+        double distance = static_cast<double>(x[e]) - static_cast<double>(x[c * area]);
+        return {distance, distance * distance};
+    }
+};
+
+template <typename T> struct statistics {
+    T *saved_mean, *saved_inverse, *running_mean, *running_variance;
+    double epsilon, momentum;
+};
+
+template <typename T>
+static __global__ void finish_forward(const T *x, const double2 *sums, channel_cut cut, statistics<T> to)
+{
+    int64_t c = grid_first();
+    if (c >= cut.channels) return;
+    double n = static_cast<double>(cut.images * cut.area);
+    double2 sum = channel_sum(sums, cut, c);
+    double distance = sum.x / n, squares = fmax(sum.y - sum.x * distance, 0.0);
+    if (sum.y != sum.y) squares = sum.y; /* fmax takes no NaN */
+    double mean = static_cast<double>(x[c * cut.area]) + distance, variance = squares / n;
+    to.saved_mean[c] = static_cast<T>(mean);
+    to.saved_inverse[c] = static_cast<T>(1 / sqrt(variance + to.epsilon));
+    double unbiased = n > 1 ? squares / (n - 1) : variance;
+    to.running_mean[c] = static_cast<T>((1 - to.momentum) * to.running_mean[c] + to.momentum * mean);
+    to.running_variance[c] = static_cast<T>((1 - to.momentum) * to.running_variance[c] + to.momentum * unbiased);
+}
+
+template <typename T, typename Index>
+static __global__ void apply_forward(const T *x, const T *scale, const T *shift, const T *mean, const T *inverse, T *y,
+                                     int64_t count, divider<Index> area, divider<Index> channels)
+{
+    for (int64_t e = grid_first(); e < count; e += grid_step()) {
+        Index c = channel_of(static_cast<Index>(e), area, channels);
+        y[e] = (x[e] - mean[c]) * (inverse[c] * scale[c]) + shift[c];
+    }
+}
+
 extern "C" sdlf_status batch_norm2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
+    const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0];
-    int64_t channels = x.shape.dim[1], area = area_of(x);
+    const channel_cut cut = cut_of(x);
+    int64_t count = sdlf_tensor_count(&x);
+    double2 *sums = static_cast<double2 *>(op->workspace.data);
+    if (count == 0) return SDLF_OK;
     with_float(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        batch_norm_forward<T><<<(unsigned)channels, THREADS, 0, cuda_stream(base)>>>(
-            data_of<T>(x), data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->out[0]), data_of<T>(op->out[1]),
-            data_of<T>(op->out[2]), data_of<T>(op->out[3]), data_of<T>(op->out[4]), x.shape.dim[0] * area, channels,
-            area, op->batch_norm.epsilon, op->batch_norm.momentum);
+        with_narrow_index(count, [&](auto index) {
+            using T = decltype(zero);
+            using Index = decltype(index);
+            const T *from = data_of<T>(x);
+            const statistics<T> to = {data_of<T>(op->out[1]), data_of<T>(op->out[2]), data_of<T>(op->out[3]),
+                                      data_of<T>(op->out[4]), op->batch_norm.epsilon, op->batch_norm.momentum};
+            sum_channels<Index>(calculator->stream, cut, sums, first_moments<T>{from, cut.area});
+            finish_forward<T><<<cuda_blocks(calculator, cut.channels, THREADS), THREADS, 0, calculator->stream>>>(
+                from, sums, cut, to);
+            apply_forward<T, Index><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+                from, data_of<T>(op->in[1]), data_of<T>(op->in[2]), to.saved_mean, to.saved_inverse,
+                data_of<T>(op->out[0]), count, divider<Index>(cut.area), divider<Index>(cut.channels));
+        });
     });
     return cuda_check_launch("batch_norm2d_forward");
+}
+
+/* ---- inference ---- */
+
+template <typename T, typename Index>
+static __global__ void batch_norm_infer(const T *x, const T *scale, const T *shift, const T *mean, const T *variance,
+                                        T *y, int64_t count, divider<Index> area, divider<Index> channels, T epsilon,
+                                        sdlf_activation activation)
+{
+    for (int64_t e = grid_first(); e < count; e += grid_step()) {
+        Index c = channel_of(static_cast<Index>(e), area, channels);
+        y[e] = activate(activation, (x[e] - mean[c]) / sqrt(variance[c] + epsilon) * scale[c] + shift[c]);
+    }
 }
 
 extern "C" sdlf_status batch_norm2d_infer_cuda(sdlf_calculator *base, const sdlf_operation *op)
@@ -115,25 +110,86 @@ extern "C" sdlf_status batch_norm2d_infer_cuda(sdlf_calculator *base, const sdlf
     int64_t count = sdlf_tensor_count(&x);
     if (count == 0) return SDLF_OK;
     with_float(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        batch_norm_infer<T><<<cuda_blocks(calculator, count, 256), 256, 0, calculator->stream>>>(
-            data_of<T>(x), data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->in[3]), data_of<T>(op->in[4]),
-            data_of<T>(op->out[0]), count, x.shape.dim[1], area_of(x), static_cast<T>(op->batch_norm.epsilon),
-            op->batch_norm.activation);
+        with_narrow_index(count, [&](auto index) {
+            using T = decltype(zero);
+            using Index = decltype(index);
+            batch_norm_infer<T, Index><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+                data_of<T>(x), data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->in[3]),
+                data_of<T>(op->in[4]), data_of<T>(op->out[0]), count, divider<Index>(area_of(x)),
+                divider<Index>(x.shape.dim[1]), static_cast<T>(op->batch_norm.epsilon), op->batch_norm.activation);
+        });
     });
     return cuda_check_launch("batch_norm2d_infer");
 }
 
+/* ---- training, backward ---- */
+
+template <typename T> struct gradient_moments {
+    const T *x, *mean, *inverse, *dy;
+    template <typename Index> __device__ __forceinline__ double2 operator()(Index e, Index c) const
+    {
+        double gradient = dy[e], distance = static_cast<double>(x[e]) - static_cast<double>(mean[c]);
+        return {gradient, gradient * distance * static_cast<double>(inverse[c])};
+    }
+};
+
+template <typename T> static __global__ void finish_backward(const double2 *sums, channel_cut cut, T *dscale, T *dshift)
+{
+    int64_t c = grid_first();
+    if (c >= cut.channels) return;
+    double2 sum = channel_sum(sums, cut, c);
+    dshift[c] = static_cast<T>(sum.x);
+    dscale[c] = static_cast<T>(sum.y);
+}
+
+template <typename T> struct backward_operands {
+    const T *x, *scale, *mean, *inverse, *dy, *dscale, *dshift;
+    T *dx;
+};
+
+template <typename T, typename Index>
+static __global__ void apply_backward(backward_operands<T> of, int64_t count, divider<Index> area,
+                                      divider<Index> channels, T share)
+{
+    for (int64_t e = grid_first(); e < count; e += grid_step()) {
+        Index c = channel_of(static_cast<Index>(e), area, channels);
+        T inverse = of.inverse[c], normalised = (of.x[e] - of.mean[c]) * inverse;
+        T rest = of.dy[e] - share * of.dshift[c] - normalised * (share * of.dscale[c]);
+        of.dx[e] = of.scale[c] * inverse * rest;
+    }
+}
+
 extern "C" sdlf_status batch_norm2d_backward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
+    const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0];
-    int64_t channels = x.shape.dim[1], area = area_of(x);
+    const channel_cut cut = cut_of(x);
+    int64_t count = sdlf_tensor_count(&x);
+    double2 *sums = static_cast<double2 *>(op->workspace.data);
+    if (cut.channels == 0) return SDLF_OK;
     with_float(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        T *dx = sdlf_tensor_present(&op->out[0]) ? data_of<T>(op->out[0]) : nullptr;
-        batch_norm_backward<T><<<(unsigned)channels, THREADS, 0, cuda_stream(base)>>>(
-            data_of<T>(x), data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->in[3]), data_of<T>(op->in[4]),
-            dx, data_of<T>(op->out[1]), data_of<T>(op->out[2]), x.shape.dim[0] * area, channels, area);
+        with_narrow_index(count, [&](auto index) {
+            using T = decltype(zero);
+            using Index = decltype(index);
+            T *dscale = data_of<T>(op->out[1]), *dshift = data_of<T>(op->out[2]);
+            const backward_operands<T> of = {data_of<T>(x),
+                                             data_of<T>(op->in[1]),
+                                             data_of<T>(op->in[2]),
+                                             data_of<T>(op->in[3]),
+                                             data_of<T>(op->in[4]),
+                                             dscale,
+                                             dshift,
+                                             optional<T>(op->out[0])};
+            if (count > 0)
+                sum_channels<Index>(calculator->stream, cut, sums,
+                                    gradient_moments<T>{of.x, of.mean, of.inverse, of.dy});
+            finish_backward<T><<<cuda_blocks(calculator, cut.channels, THREADS), THREADS, 0, calculator->stream>>>(
+                sums, cut, dscale, dshift);
+            if (of.dx != nullptr && count > 0)
+                apply_backward<T, Index><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+                    of, count, divider<Index>(cut.area), divider<Index>(cut.channels),
+                    static_cast<T>(1.0 / static_cast<double>(cut.images * cut.area)));
+        });
     });
     return cuda_check_launch("batch_norm2d_backward");
 }

@@ -189,8 +189,8 @@ static __global__ void select(const uint8_t *condition, const T *a, const T *b, 
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         int64_t place[3];
         strided_places(at, static_cast<Index>(i), place);
-        const T *from = condition[place[0]] ? a : b;
-        y[i] = from != nullptr ? from[place[condition[place[0]] ? 1 : 2]] : T(0);
+        T s = a != nullptr ? a[place[1]] : T(0), t = b != nullptr ? b[place[2]] : T(0);
+        y[i] = condition[place[0]] ? s : t;
     }
 }
 

@@ -37,43 +37,68 @@ template <bool A_ALONG, bool B_ALONG> struct stage {
     tile<COLUMNS, B_ALONG> b;
 };
 
-/* The part of a stored matrix (lines, length) that begins at (line0, column0), zeros outside. */
-template <int SIDE, bool ALONG>
-static __device__ __forceinline__ void fetch(tile<SIDE, ALONG> &to, const float *from, int64_t line0, int64_t column0,
-                                             int64_t lines, int64_t length, bool vectors)
-{
+/* A thread's share of the copies of a factor: in pieces of 16 bytes, or number by number, at one column of the tile and every
+ * `step`-th line. Addresses move on from tile to tile, so that nothing is multiplied on the way. */
+template <int SIDE, bool ALONG> struct copier {
     using shape = tile<SIDE, ALONG>;
-    if (vectors) {
-        const int chunks = shape::length / 4;
-#pragma unroll
-        for (int e = threadIdx.x; e < shape::lines * chunks; e += THREADS) {
-            int64_t line = line0 + e / chunks, column = column0 + e % chunks * 4;
-            bool valid = line < lines && column < length;
-            copy_async(&to.at[e / chunks][e % chunks * 4], from + (valid ? line * length + column : 0), valid);
-        }
-    } else {
-        for (int e = threadIdx.x; e < shape::lines * shape::length; e += THREADS) {
-            int64_t line = line0 + e / shape::length, column = column0 + e % shape::length;
-            bool valid = line < lines && column < length;
-            copy_async_number(&to.at[e / shape::length][e % shape::length], from + (valid ? line * length + column : 0),
-                              valid);
-        }
-    }
-}
+    const float *from; /* the next tile's first piece */
+    int64_t advance;   /* to the same piece of the next tile */
+    int64_t length;    /* of a stored line */
+    int lines_left;    /* from the first piece's line on; runs out with the tiles unless ALONG */
+    int columns_left;  /* from its column on; runs out with the tiles if ALONG */
+    bool vectors;
 
-template <bool A_ALONG, bool B_ALONG>
-static __device__ __forceinline__ void fetch(stage<A_ALONG, B_ALONG> &to, const product &p, int64_t m0, int64_t n0,
-                                             int64_t k0)
-{
-    if (A_ALONG)
-        fetch(to.a, p.a, m0, k0, p.m, p.k, p.a_vectors);
-    else
-        fetch(to.a, p.a, k0, m0, p.k, p.m, p.a_vectors);
-    if (B_ALONG)
-        fetch(to.b, p.b, n0, k0, p.n, p.k, p.b_vectors);
-    else
-        fetch(to.b, p.b, k0, n0, p.k, p.n, p.b_vectors);
-}
+    __device__ __forceinline__ int line() const
+    {
+        return vectors ? threadIdx.x / (shape::length / 4) : threadIdx.x / shape::length;
+    }
+
+    __device__ __forceinline__ int column() const
+    {
+        return vectors ? threadIdx.x % (shape::length / 4) * 4 : threadIdx.x % shape::length;
+    }
+
+    /* A matrix (side, depth), stored so where ALONG, else transposed; the tile's part begins at side0. */
+    __device__ __forceinline__ copier(const float *matrix, int64_t side0, int64_t side, int64_t depth, bool in_vectors)
+    {
+        vectors = in_vectors;
+        int64_t first_line = line() + (ALONG ? side0 : 0), first_column = column() + (ALONG ? 0 : side0);
+        length = ALONG ? depth : side;
+        lines_left = static_cast<int>(clamp<int64_t>((ALONG ? side : depth) - first_line, -1, INT32_MAX));
+        columns_left = static_cast<int>(clamp<int64_t>(length - first_column, -1, INT32_MAX));
+        from = matrix + first_line * length + first_column;
+        advance = ALONG ? DEPTH : DEPTH * length;
+    }
+
+    /* Bring the next tile. */
+    __device__ __forceinline__ void fetch(shape &to, const float *anywhere)
+    {
+        if (vectors) {
+            const int step = THREADS / (shape::length / 4);
+            float *at = &to.at[line()][column()];
+            const float *piece = from;
+#pragma unroll
+            for (int i = 0; i < shape::lines; i += step, piece += step * length) {
+                bool valid = i < lines_left && columns_left > 0;
+                copy_async(at + i * shape::line, valid ? piece : anywhere, valid);
+            }
+        } else {
+            const int step = THREADS / shape::length;
+            float *at = &to.at[line()][column()];
+            const float *number = from;
+#pragma unroll 4
+            for (int i = 0; i < shape::lines; i += step, number += step * length) {
+                bool valid = i < lines_left && columns_left > 0;
+                copy_async_number(at + i * shape::line, valid ? number : anywhere, valid);
+            }
+        }
+        from += advance;
+        if (ALONG)
+            columns_left -= DEPTH;
+        else
+            lines_left -= DEPTH;
+    }
+};
 
 /* Two factors in one word, the first in its lower half. */
 template <sdlf_math MATH> static __device__ __forceinline__ uint32_t factor_pair(float2 x)
@@ -156,19 +181,29 @@ static __global__ void __launch_bounds__(THREADS, 2) gemm_tensor(product p, int6
     stage<A_ALONG, B_ALONG> *stages = reinterpret_cast<stage<A_ALONG, B_ALONG> *>(memory);
     int64_t m0 = blockIdx.x % bands * ROWS, n0 = blockIdx.x / bands * COLUMNS, tiles = (p.k + DEPTH - 1) / DEPTH;
     int warp = threadIdx.x / WARP, row = warp % (ROWS / SPAN) * SPAN, column = warp / (ROWS / SPAN) * SPAN;
+    copier<ROWS, A_ALONG> a(p.a, m0, p.m, p.k, p.a_vectors);
+    copier<COLUMNS, B_ALONG> b(p.b, n0, p.n, p.k, p.b_vectors);
     float sums[2][4][4] = {};
 #pragma unroll
     for (int ahead = 0; ahead < STAGES - 1; ahead++) {
-        if (ahead < tiles) fetch(stages[ahead], p, m0, n0, ahead * DEPTH);
+        if (ahead < tiles) {
+            a.fetch(stages[ahead].a, p.a);
+            b.fetch(stages[ahead].b, p.b);
+        }
         close_copies();
     }
+    int next = STAGES - 1, now = 0; /* stages, in turn */
     for (int64_t i = 0; i < tiles; i++) {
-        int64_t next = i + STAGES - 1;
         await_copies<STAGES - 2>();
         __syncthreads();
-        if (next < tiles) fetch(stages[next % STAGES], p, m0, n0, next * DEPTH);
+        if (i + STAGES - 1 < tiles) {
+            a.fetch(stages[next].a, p.a);
+            b.fetch(stages[next].b, p.b);
+        }
         close_copies();
-        multiply<MATH>(sums, stages[i % STAGES], row, column);
+        multiply<MATH>(sums, stages[now], row, column);
+        next = next + 1 == STAGES ? 0 : next + 1;
+        now = now + 1 == STAGES ? 0 : now + 1;
     }
     store(p, sums, m0 + row, n0 + column);
 }
@@ -204,11 +239,12 @@ static sdlf_status launch(const cuda_calculator *calculator, const product &p, b
 
 extern "C" bool cuda_gemm_tensor_takes(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    const sdlf_tensor &c = op->out[0];
+    int64_t m = op->out[0].shape.dim[0], n = op->out[0].shape.dim[1];
     bool mode =
         calculator->math == SDLF_MATH_FP16 || (calculator->math == SDLF_MATH_BF16 && cuda_has_tensor_cores(calculator));
-    return mode && c.dtype == SDLF_FLOAT32 &&
-           ((c.shape.dim[0] + ROWS - 1) / ROWS) * ((c.shape.dim[1] + COLUMNS - 1) / COLUMNS) <= INT32_MAX;
+    return mode && op->out[0].dtype == SDLF_FLOAT32 && m <= INT32_MAX && n <= INT32_MAX &&
+           op->in[0].shape.dim[op->gemm.transpose_a ? 0 : 1] <= INT32_MAX &&
+           ((m + ROWS - 1) / ROWS) * ((n + COLUMNS - 1) / COLUMNS) <= INT32_MAX;
 }
 
 static bool in_vectors(const float *from, int64_t length)

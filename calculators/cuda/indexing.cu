@@ -1,9 +1,8 @@
 /* arg_reduce, gather, gather_backward, top_k: x seen as (outer, L, inner).
  *
  * arg_reduce: where lines are long and contiguous a warp takes one, else a thread; equal elements are settled by their index, so
- * that the order of comparing does not matter. gather: a thread an element of y. gather_backward: a thread an element of
- * dx, which walks all indices in order and adds what points to it: no atomics, the same bits every time. */
-#include "calculators/cuda/kernels.cuh"
+ * that the order of comparing does not matter. gather: a thread 16 bytes of y, or an element. */
+#include "calculators/cuda/divider.cuh"
 
 enum { THREADS = 256, WARP = 32, LONG = 64 };
 
@@ -104,13 +103,15 @@ static __device__ int64_t target_of(const indices &index, int64_t m, int64_t len
     return target >= 0 && target < length ? target : -1;
 }
 
-template <typename T>
-static __global__ void gather(const T *x, indices index, T *y, int64_t count, int64_t length, int64_t inner)
+template <typename Bits, typename Index>
+static __global__ void gather(const Bits *x, indices index, Bits *y, int64_t count, int64_t length,
+                              divider<Index> inner, divider<Index> picked)
 {
+#pragma unroll 2
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
-        int64_t i = e % inner, m = e / inner % index.count, o = e / inner / index.count;
+        Index i, m, o = divide(divide(static_cast<Index>(e), inner, i), picked, m);
         int64_t from = target_of(index, m, length);
-        y[e] = from < 0 ? T(0) : x[(o * length + from) * inner + i];
+        y[e] = from < 0 ? Bits{} : x[(o * length + from) * inner.number + i];
     }
 }
 
@@ -121,31 +122,88 @@ extern "C" sdlf_status gather_cuda(sdlf_calculator *base, const sdlf_operation *
     int axis = op->index.axis;
     int64_t length = x.shape.dim[axis], inner = sdlf_shape_span(x.shape, axis + 1, x.shape.rank);
     int64_t count = sdlf_tensor_count(&y);
+    size_t size = sdlf_dtype_size(x.dtype);
     if (count == 0) return SDLF_OK;
+    const indices index = indices_of(op->in[1]);
     auto launch = [&](auto zero) {
-        using T = decltype(zero);
-        gather<T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-            data_of<T>(x), indices_of(op->in[1]), data_of<T>(y), count, length, inner);
+        using Bits = decltype(zero);
+        with_narrow_index(count, [&](auto narrow) {
+            using Index = decltype(narrow);
+            gather<Bits, Index><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+                data_of<Bits>(x), index, data_of<Bits>(y), count, length, divider<Index>(inner),
+                divider<Index>(index.count));
+        });
     };
-    switch (sdlf_dtype_size(x.dtype)) {
+    uintptr_t addresses = reinterpret_cast<uintptr_t>(x.data) | reinterpret_cast<uintptr_t>(y.data);
+    if (inner * (int64_t)size % 16 == 0 && addresses % 16 == 0) { /* pieces of 16 bytes */
+        count /= 16 / (int64_t)size;
+        inner /= 16 / (int64_t)size;
+        size = 16;
+    }
+    switch (size) {
     case 1: launch(uint8_t(0)); break;
     case 2: launch(uint16_t(0)); break;
     case 4: launch(uint32_t(0)); break;
-    default: launch(uint64_t(0)); break;
+    case 8: launch(uint64_t(0)); break;
+    default: launch(make_uint4(0, 0, 0, 0)); break;
     }
     return cuda_check_launch("gather");
 }
 
-template <typename T>
-static __global__ void gather_backward(const T *dy, indices index, T *dx, int64_t count, int64_t length, int64_t inner)
+/* ---- gather_backward: a block owns ROWS neighbouring l and some columns (o, i). It walks the indices in order, 256 at a time, keeps
+ * those that point to its l, in their order, and adds their lines: a thread always to the same columns. No atomics, the same
+ * bits every time. Every block reads all indices, from the cache. ---- */
+
+enum { ROWS = 32 };
+
+struct scatter {
+    indices index;
+    int64_t length, inner, columns; /* columns: outer inner */
+};
+
+/* The indices m0 ... that point to [l0, l0 + rows), in order: what they are, and how many. */
+static __device__ int keep_those(const scatter &s, int64_t m0, int64_t l0, int64_t rows, int2 *kept, int *counts)
 {
-    for (int64_t e = grid_first(); e < count; e += grid_step()) {
-        int64_t i = e % inner, l = e / inner % length, o = e / inner / length;
-        T sum = T(0);
-        for (int64_t m = 0; m < index.count; m++) {
-            if (target_of(index, m, length) == l) sum += dy[(o * index.count + m) * inner + i];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    int64_t m = m0 + threadIdx.x, target = m < s.index.count ? target_of(s.index, m, s.length) : -1;
+    bool mine = target >= l0 && target < l0 + rows;
+    unsigned votes = __ballot_sync(0xffffffffu, mine);
+    __syncthreads(); /* those before have been used */
+    if (lane == 0) counts[warp] = __popc(votes);
+    __syncthreads();
+    int before = 0, all = 0;
+    for (int w = 0; w < THREADS / WARP; w++) {
+        before += w < warp ? counts[w] : 0;
+        all += counts[w];
+    }
+    if (mine)
+        kept[before + __popc(votes & ((1u << lane) - 1))] =
+            make_int2(static_cast<int>(threadIdx.x), static_cast<int>(target - l0));
+    __syncthreads();
+    return all;
+}
+
+/* Grid: x over groups of l, y over groups of columns. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) gather_backward(const T *dy, T *dx, scatter s, int64_t rows)
+{
+    __shared__ int2 kept[THREADS];
+    __shared__ int counts[THREADS / WARP];
+    int64_t l0 = blockIdx.x * rows, mine = min(rows, s.length - l0);
+    int64_t first = static_cast<int64_t>(blockIdx.y) * THREADS + threadIdx.x,
+            step = static_cast<int64_t>(gridDim.y) * THREADS;
+    for (int64_t column = first; column < s.columns; column += step) {
+        T *to = dx + (column / s.inner * s.length + l0) * s.inner + column % s.inner;
+        for (int64_t l = 0; l < mine; l++) to[l * s.inner] = T(0);
+    }
+    for (int64_t m0 = 0; m0 < s.index.count; m0 += THREADS) {
+        int count = keep_those(s, m0, l0, mine, kept, counts);
+        for (int64_t column = first; count > 0 && column < s.columns; column += step) {
+            int64_t o = column / s.inner, i = column % s.inner;
+            T *to = dx + (o * s.length + l0) * s.inner + i;
+            const T *from = dy + (o * s.index.count + m0) * s.inner + i;
+            for (int k = 0; k < count; k++) to[kept[k].y * s.inner] += from[kept[k].x * s.inner];
         }
-        dx[e] = sum;
     }
 }
 
@@ -155,12 +213,18 @@ extern "C" sdlf_status gather_backward_cuda(sdlf_calculator *base, const sdlf_op
     const sdlf_tensor &dy = op->in[0], &dx = op->out[0];
     int axis = op->index.axis;
     int64_t length = dx.shape.dim[axis], inner = sdlf_shape_span(dx.shape, axis + 1, dx.shape.rank);
-    int64_t count = sdlf_tensor_count(&dx);
-    if (count == 0) return SDLF_OK;
+    if (sdlf_tensor_count(&dx) == 0) return SDLF_OK;
+    const scatter s = {indices_of(op->in[1]), length, inner, sdlf_shape_span(dx.shape, 0, axis) * inner};
+    int64_t rows = length / (4 * (int64_t)calculator->multiprocessors);
+    if (rows > ROWS) rows = ROWS;
+    if (rows < 1) rows = 1;
+    if (length / rows >= INT32_MAX) rows = length / INT32_MAX + 1;
+    int64_t groups = (s.columns + THREADS - 1) / THREADS, blocks = (length + rows - 1) / rows;
+    int64_t wanted = 8 * (int64_t)calculator->multiprocessors / blocks + 1;
+    dim3 grid((unsigned)blocks, (unsigned)(groups < wanted ? groups : wanted < 65535 ? wanted : 65535));
     with_float(dx.dtype, [&](auto zero) {
         using T = decltype(zero);
-        gather_backward<T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-            data_of<T>(dy), indices_of(op->in[1]), data_of<T>(dx), count, length, inner);
+        gather_backward<T><<<grid, THREADS, 0, calculator->stream>>>(data_of<T>(dy), data_of<T>(dx), s, rows);
     });
     return cuda_check_launch("gather_backward");
 }

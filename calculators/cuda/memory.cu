@@ -1,9 +1,14 @@
-/* fill and copy: any dtype, any strides, conversion on the way. Contiguous copies of one dtype are a plain memory copy;
- * the rest is a thread an element, striding, which divides the element's number into coordinates. */
+/* fill and copy: any dtype, any strides, conversion on the way. Moves every number once.
+ *
+ * Contiguous copies of one dtype are a plain memory copy. Else what is moved is bits, in units of up to 16 bytes: as many numbers
+ * as are neighbours on both sides. Where numbers that are neighbours in y are far apart in x and the other way round, as in a
+ * transposition, tiles of 32 x 32 pass through shared memory (copy_tiles.cuh), so that both sides move whole lines. A conversion is a
+ * thread a number. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/copy_tiles.cuh"
+#include "calculators/cuda/strided.cuh"
 
 enum { THREADS = 256 };
 
@@ -76,47 +81,37 @@ static __device__ void store_integer(sdlf_dtype dtype, void *data, int64_t i, in
 
 /* ---- kernels ---- */
 
-/* Where element `i` of a row-major walk over the shape lies. */
-struct layout {
-    int rank;
-    int64_t dim[SDLF_MAX_RANK], stride[SDLF_MAX_RANK];
-};
-
-static layout layout_of(const sdlf_tensor &tensor)
-{
-    layout made = {};
-    made.rank = tensor.shape.rank;
-    for (int i = 0; i < made.rank; i++) {
-        made.dim[i] = tensor.shape.dim[i];
-        made.stride[i] = tensor.stride[i];
-    }
-    return made;
-}
-
-static __device__ int64_t place(const layout &at, int64_t i)
-{
-    int64_t offset = 0;
-    for (int axis = at.rank - 1; axis >= 0; axis--) {
-        offset += i % at.dim[axis] * at.stride[axis];
-        i /= at.dim[axis];
-    }
-    return offset;
-}
-
-static __global__ void fill(sdlf_dtype dtype, void *y, layout to, int64_t count, double value)
-{
-    for (int64_t i = grid_first(); i < count; i += grid_step()) store_float(dtype, y, place(to, i), value);
-}
-
-static __global__ void copy(sdlf_dtype from_dtype, const void *x, layout from, sdlf_dtype to_dtype, void *y, layout to,
-                            int64_t count)
+template <typename Bits, typename Index> static __global__ void fill(Bits *y, strided<1> to, int64_t count, Bits value)
 {
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
-        int64_t source = place(from, i), target = place(to, i);
+        int64_t place[1];
+        strided_places(to, static_cast<Index>(i), place);
+        y[place[0]] = value;
+    }
+}
+
+template <typename Bits, typename Index>
+static __global__ void move_bits(const Bits *x, Bits *y, strided<2> at, int64_t count)
+{
+#pragma unroll 2
+    for (int64_t i = grid_first(); i < count; i += grid_step()) {
+        int64_t place[2];
+        strided_places(at, static_cast<Index>(i), place);
+        y[place[1]] = x[place[0]];
+    }
+}
+
+template <typename Index>
+static __global__ void convert(sdlf_dtype from_dtype, const void *x, sdlf_dtype to_dtype, void *y, strided<2> at,
+                               int64_t count)
+{
+    for (int64_t i = grid_first(); i < count; i += grid_step()) {
+        int64_t place[2];
+        strided_places(at, static_cast<Index>(i), place);
         if (is_floating(from_dtype))
-            store_float(to_dtype, y, target, load_float(from_dtype, x, source));
+            store_float(to_dtype, y, place[1], load_float(from_dtype, x, place[0]));
         else
-            store_integer(to_dtype, y, target, load_integer(from_dtype, x, source));
+            store_integer(to_dtype, y, place[1], load_integer(from_dtype, x, place[0]));
     }
 }
 
@@ -125,34 +120,122 @@ static __global__ void copy(sdlf_dtype from_dtype, const void *x, layout from, s
 extern "C" cudaError_t cuda_kernel_architecture(int *architecture)
 {
     cudaFuncAttributes attributes = {};
-    cudaError_t error = cudaFuncGetAttributes(&attributes, fill);
+    cudaError_t error = cudaFuncGetAttributes(&attributes, convert<uint32_t>);
     *architecture =
         attributes.ptxVersion < attributes.binaryVersion ? -attributes.ptxVersion : attributes.binaryVersion;
     return error;
+}
+
+/* ---- launching ---- */
+
+/* Call function(zero of an unsigned type of that many bytes). */
+template <typename Function> static void with_bits(size_t size, Function function)
+{
+    switch (size) {
+    case 1: function(uint8_t(0)); break;
+    case 2: function(uint16_t(0)); break;
+    case 4: function(uint32_t(0)); break;
+    case 8: function(uint64_t(0)); break;
+    default: function(make_uint4(0, 0, 0, 0)); break;
+    }
+}
+
+/* The innermost axis in units of several numbers, as many as there are neighbours on all sides: how many. */
+template <int Operands> static int64_t widen(strided<Operands> &at, const uintptr_t *address, size_t size)
+{
+    int last = at.rank - 1;
+    int64_t units = 16 / (int64_t)size;
+    for (int k = 0; k < Operands; k++) {
+        if (last < 0 || at.stride[k][last] != 1) return 1;
+    }
+    auto fits = [&](int64_t by) {
+        bool whole = at.dim[last] % by == 0;
+        for (int k = 0; k < Operands; k++) {
+            whole = whole && address[k] % (by * (int64_t)size) == 0;
+            for (int axis = 0; axis < last; axis++) whole = whole && at.stride[k][axis] % by == 0;
+        }
+        return whole;
+    };
+    while (units > 1 && !fits(units)) units /= 2;
+    at.dim[last] /= units;
+    for (int k = 0; k < Operands; k++) {
+        for (int axis = 0; axis < last; axis++) at.stride[k][axis] /= units;
+    }
+    strided_ready(at);
+    return units;
+}
+
+/* The bits of `value` in that type, as often as fill a number of the type Bits. */
+template <typename Bits> static Bits pattern(sdlf_dtype dtype, double value)
+{
+    Bits bits;
+    unsigned char *to = reinterpret_cast<unsigned char *>(&bits);
+    size_t size = sdlf_dtype_size(dtype);
+    for (size_t at = 0; at < sizeof bits; at += size) sdlf_convert(dtype, to + at, SDLF_FLOAT64, &value, 1);
+    return bits;
 }
 
 extern "C" sdlf_status fill_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &y = op->out[0];
-    int64_t count = sdlf_tensor_count(&y);
-    if (count == 0) return SDLF_OK;
-    fill<<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(y.dtype, y.data, layout_of(y),
-                                                                                      count, op->fill.value);
+    const sdlf_tensor *const operand[] = {&y};
+    const uintptr_t address[] = {reinterpret_cast<uintptr_t>(y.data)};
+    size_t size = sdlf_dtype_size(y.dtype);
+    if (sdlf_tensor_count(&y) == 0) return SDLF_OK;
+    strided<1> to = strided_of<1>(y.shape, operand);
+    int64_t units = widen(to, address, size), count = sdlf_tensor_count(&y) / units;
+    with_bits(size * (size_t)units, [&](auto zero) {
+        with_index(count, [&](auto index) {
+            using Bits = decltype(zero);
+            fill<Bits, decltype(index)><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+                static_cast<Bits *>(y.data), to, count, pattern<Bits>(y.dtype, op->fill.value));
+        });
+    });
     return cuda_check_launch("fill");
+}
+
+static void copy_bits(const cuda_calculator *calculator, const sdlf_tensor &x, const sdlf_tensor &y, strided<2> at)
+{
+    const uintptr_t address[] = {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(y.data)};
+    size_t size = sdlf_dtype_size(x.dtype);
+    copy_tiling tiling;
+    if (copy_tiling_of(tiling, at)) {
+        with_bits(size, [&](auto zero) {
+            using Bits = decltype(zero);
+            copy_tiles_launch(calculator, static_cast<const Bits *>(x.data), static_cast<Bits *>(y.data), tiling);
+        });
+        return;
+    }
+    int64_t units = widen(at, address, size), count = sdlf_tensor_count(&y) / units;
+    with_bits(size * (size_t)units, [&](auto zero) {
+        with_index(count, [&](auto index) {
+            using Bits = decltype(zero);
+            move_bits<Bits, decltype(index)>
+                <<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+                    static_cast<const Bits *>(x.data), static_cast<Bits *>(y.data), at, count);
+        });
+    });
 }
 
 extern "C" sdlf_status copy_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
+    const sdlf_tensor *const operand[] = {&x, &y};
     int64_t count = sdlf_tensor_count(&y);
     if (count == 0) return SDLF_OK;
     if (x.dtype == y.dtype && sdlf_tensor_is_contiguous(&x) && sdlf_tensor_is_contiguous(&y))
         return cuda_check(cudaMemcpyAsync(y.data, x.data, (size_t)sdlf_tensor_bytes(&x), cudaMemcpyDeviceToDevice,
                                           calculator->stream),
                           "copy");
-    copy<<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-        x.dtype, x.data, layout_of(x), y.dtype, y.data, layout_of(y), count);
+    const strided<2> at = strided_of<2>(y.shape, operand);
+    if (x.dtype == y.dtype)
+        copy_bits(calculator, x, y, at);
+    else
+        with_index(count, [&](auto index) {
+            convert<decltype(index)><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+                x.dtype, x.data, y.dtype, y.data, at, count);
+        });
     return cuda_check_launch("copy");
 }

@@ -5,39 +5,73 @@
 
 enum { THREADS = 256 };
 
+/* Does a group of four begin at a multiple of its size? Then it is moved as one. */
+template <typename T> struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) four {
+    T at[4];
+};
+
+template <typename T> static bool moves_four(const void *x, const void *y)
+{
+    return (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y)) % alignof(four<T>) == 0;
+}
+
+/* The group's numbers, where it is whole and may be moved as one; else one by one. */
+template <typename T>
+static __device__ __forceinline__ void put_four(T *y, int64_t group, int64_t count, const four<T> &values, bool whole)
+{
+    if (whole && 4 * group + 4 <= count) {
+        reinterpret_cast<four<T> *>(y)[group] = values;
+    } else {
+        for (int i = 0; i < 4 && 4 * group + i < count; i++) y[4 * group + i] = values.at[i];
+    }
+}
+
 template <typename T>
 static __global__ void dropout(const T *x, const int64_t *step, T *y, int64_t count, uint64_t seed, uint32_t stream,
-                               uint32_t threshold, T scale)
+                               uint32_t threshold, T scale, bool whole)
 {
     uint32_t number = static_cast<uint32_t>(*step);
     for (int64_t group = grid_first(); 4 * group < count; group += grid_step()) {
         sdlf_philox draw = sdlf_philox4x32(seed, static_cast<uint64_t>(group), stream, number);
-        for (int i = 0; i < 4 && 4 * group + i < count; i++) {
-            int64_t e = 4 * group + i;
-            y[e] = sdlf_dropout_keeps(draw.word[i], threshold) ? x[e] * scale : T(0);
+        four<T> values = {};
+        if (whole && 4 * group + 4 <= count) {
+            values = reinterpret_cast<const four<T> *>(x)[group];
+        } else {
+            for (int i = 0; i < 4 && 4 * group + i < count; i++) values.at[i] = x[4 * group + i];
         }
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            values.at[i] = sdlf_dropout_keeps(draw.word[i], threshold) ? values.at[i] * scale : T(0);
+        put_four(y, group, count, values, whole);
     }
 }
 
 template <typename T>
-static __global__ void random_uniform(T *y, int64_t count, uint64_t seed, uint32_t stream, float low, float high)
+static __global__ void random_uniform(T *y, int64_t count, uint64_t seed, uint32_t stream, float low, float high,
+                                      bool whole)
 {
     for (int64_t group = grid_first(); 4 * group < count; group += grid_step()) {
         sdlf_philox draw = sdlf_philox4x32(seed, static_cast<uint64_t>(group), stream, 0);
-        for (int i = 0; i < 4 && 4 * group + i < count; i++)
-            y[4 * group + i] = static_cast<T>(sdlf_random_uniform_value(draw.word[i], low, high));
+        four<T> values;
+#pragma unroll
+        for (int i = 0; i < 4; i++) values.at[i] = static_cast<T>(sdlf_random_uniform_value(draw.word[i], low, high));
+        put_four(y, group, count, values, whole);
     }
 }
 
 template <typename T>
-static __global__ void random_normal(T *y, int64_t count, uint64_t seed, uint32_t stream, double mean, double deviation)
+static __global__ void random_normal(T *y, int64_t count, uint64_t seed, uint32_t stream, double mean, double deviation,
+                                     bool whole)
 {
     for (int64_t group = grid_first(); 4 * group < count; group += grid_step()) {
         sdlf_philox draw = sdlf_philox4x32(seed, static_cast<uint64_t>(group), stream, 0);
         double value[4];
         sdlf_random_normal_pair(draw.word[0], draw.word[1], mean, deviation, value);
         sdlf_random_normal_pair(draw.word[2], draw.word[3], mean, deviation, value + 2);
-        for (int i = 0; i < 4 && 4 * group + i < count; i++) y[4 * group + i] = static_cast<T>(value[i]);
+        four<T> values;
+#pragma unroll
+        for (int i = 0; i < 4; i++) values.at[i] = static_cast<T>(value[i]);
+        put_four(y, group, count, values, whole);
     }
 }
 
@@ -57,7 +91,8 @@ static sdlf_status drop(sdlf_calculator *base, const sdlf_operation *op)
         T scale = static_cast<T>(1 / (1 - static_cast<double>(op->dropout.probability)));
         dropout<T><<<group_blocks(calculator, count), THREADS, 0, calculator->stream>>>(
             data_of<T>(op->in[0]), data_of<int64_t>(op->in[1]), data_of<T>(op->out[0]), count, op->dropout.seed,
-            op->dropout.stream, sdlf_dropout_threshold(op->dropout.probability), scale);
+            op->dropout.stream, sdlf_dropout_threshold(op->dropout.probability), scale,
+            moves_four<T>(op->in[0].data, op->out[0].data));
     });
     return cuda_check_launch("dropout");
 }
@@ -85,7 +120,8 @@ extern "C" sdlf_status random_uniform_cuda(sdlf_calculator *base, const sdlf_ope
     with_float(op->out[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         random_uniform<T><<<group_blocks(calculator, count), THREADS, 0, calculator->stream>>>(
-            data_of<T>(op->out[0]), count, op->random.seed, op->random.stream, op->random.a, op->random.b);
+            data_of<T>(op->out[0]), count, op->random.seed, op->random.stream, op->random.a, op->random.b,
+            moves_four<T>(op->out[0].data, op->out[0].data));
     });
     return cuda_check_launch("random_uniform");
 }
@@ -98,7 +134,8 @@ extern "C" sdlf_status random_normal_cuda(sdlf_calculator *base, const sdlf_oper
     with_float(op->out[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         random_normal<T><<<group_blocks(calculator, count), THREADS, 0, calculator->stream>>>(
-            data_of<T>(op->out[0]), count, op->random.seed, op->random.stream, op->random.a, op->random.b);
+            data_of<T>(op->out[0]), count, op->random.seed, op->random.stream, op->random.a, op->random.b,
+            moves_four<T>(op->out[0].data, op->out[0].data));
     });
     return cuda_check_launch("random_normal");
 }

@@ -1,108 +1,182 @@
 /* reduce: y[o,i] = sum | mean | max | sum of squares | min | product over j of x[o,j,i]. Reads x once.
  *
- * Columns (inner >= 32): a block of 32 x 8 threads makes 32 neighbouring outputs i of one o, so that loads along i coalesce;
- * its 8 rows of threads take every 8th j. Lines (otherwise): a block of 256 threads makes one output. Partial sums are
- * double and meet in a fixed order: the bits of the result depend on the shape alone. */
-#include "calculators/cuda/kernels.cuh"
+ * Where there are fewer outputs than keep a device busy, the axis is cut into parts: each leaves its own in the workspace, and a
+ * second kernel puts them together in order. Columns (inner >= 32): a block of 32 x 8 threads makes 32 neighbouring outputs i of
+ * one o and a part, so that loads along i coalesce; its 8 rows of threads take every 8th j. Lines (otherwise): a block makes
+ * one output and a part, a warp where lines are short. Partial sums are double: the bits depend on the shape alone. */
+#include "calculators/cuda/divider.cuh"
 
-enum { COLUMNS = 32, ROWS = 8, THREADS = 256 };
+enum { COLUMNS = 32, ROWS = 8, THREADS = 256, WARP = 32, SHORT = 2048, BLOCKS = 2048 };
 
-struct partial {
-    double sum, largest;
+/* ---- what is done to two numbers ---- */
+
+/* One number stands for all six: the largest of the negated is a minimum. */
+template <sdlf_reduction FUNCTION> static __device__ __forceinline__ double start_of()
+{
+    if (FUNCTION == SDLF_REDUCE_PRODUCT) return 1;
+    return FUNCTION == SDLF_REDUCE_MAX ? -INFINITY : 0;
+}
+
+template <sdlf_reduction FUNCTION> static __device__ __forceinline__ double merge(double a, double b)
+{
+    if (FUNCTION == SDLF_REDUCE_PRODUCT) return a * b;
+    if (FUNCTION == SDLF_REDUCE_MAX) return b > a || b != b ? b : a;
+    return a + b;
+}
+
+template <sdlf_reduction FUNCTION> static __device__ __forceinline__ double taken(double value, bool negated)
+{
+    if (FUNCTION == SDLF_REDUCE_SUM_SQUARES) return value * value;
+    return FUNCTION == SDLF_REDUCE_MAX && negated ? -value : value;
+}
+
+/* ---- how x is cut ---- */
+
+struct reduction {
+    int64_t outer, length, inner;
+    int64_t each; /* of the axis, in a part */
+    int parts;
+    bool negated; /* a minimum */
+    double share; /* what the result is multiplied by: 1 / length for a mean */
 };
 
-/* What a reduction of nothing would be. A minimum is the largest of the negated. */
-static __device__ partial start_of(sdlf_reduction function)
+static reduction reduction_of(const sdlf_operation *op)
 {
-    return {function == SDLF_REDUCE_PRODUCT ? 1.0 : 0.0, -INFINITY};
+    const sdlf_tensor &x = op->in[0];
+    int axis = op->reduce.axis;
+    reduction r = {};
+    r.outer = sdlf_shape_span(x.shape, 0, axis);
+    r.length = x.shape.dim[axis];
+    r.inner = sdlf_shape_span(x.shape, axis + 1, x.shape.rank);
+    int64_t blocks = r.inner >= COLUMNS ? r.outer * ((r.inner + COLUMNS - 1) / COLUMNS) : r.outer * r.inner;
+    int64_t parts = blocks > 0 ? BLOCKS / blocks : 1, least = r.inner >= COLUMNS ? 8 * ROWS : 8 * THREADS;
+    if (parts > r.length / least) parts = r.length / least;
+    if (parts < 1) parts = 1;
+    r.each = (r.length + parts - 1) / parts;
+    r.parts = r.each > 0 ? static_cast<int>((r.length + r.each - 1) / r.each) : 1;
+    r.negated = op->reduce.function == SDLF_REDUCE_MIN;
+    r.share = op->reduce.function == SDLF_REDUCE_MEAN ? 1.0 / static_cast<double>(r.length) : 1;
+    return r;
 }
 
-static __device__ void take(partial &to, double value, sdlf_reduction function)
+extern "C" int64_t reduce_workspace_cuda(const sdlf_calculator *, const sdlf_operation *op)
 {
-    if (function == SDLF_REDUCE_MIN) value = -value;
-    if (function == SDLF_REDUCE_PRODUCT)
-        to.sum *= value;
+    const reduction r = reduction_of(op);
+    return r.parts > 1 ? r.parts * r.outer * r.inner * static_cast<int64_t>(sizeof(double)) : 0;
+}
+
+/* A part's result, or all of it: to the workspace, or to y. */
+template <typename T>
+static __device__ __forceinline__ void put(const reduction &r, T *y, double *sums, int part, int64_t e, double value)
+{
+    if (r.parts > 1)
+        sums[part * r.outer * r.inner + e] = value;
     else
-        to.sum += function == SDLF_REDUCE_SUM_SQUARES ? value * value : value;
-    if (value > to.largest || value != value) to.largest = value;
+        y[e] = static_cast<T>(r.negated ? -value : r.share * value);
 }
 
-static __device__ void merge(partial &to, const partial &from, sdlf_reduction function)
-{
-    to.sum = function == SDLF_REDUCE_PRODUCT ? to.sum * from.sum : to.sum + from.sum;
-    if (from.largest > to.largest || from.largest != from.largest) to.largest = from.largest;
-}
-
-static __device__ double finish(const partial &all, int64_t length, sdlf_reduction function)
-{
-    switch (function) {
-    case SDLF_REDUCE_MEAN: return all.sum / static_cast<double>(length);
-    case SDLF_REDUCE_MAX: return all.largest;
-    case SDLF_REDUCE_MIN: return -all.largest;
-    default: return all.sum;
-    }
-}
+/* ---- kernels; grid: x over outputs, y over parts ---- */
 
 /* Tiles of 32 outputs are counted through all o: tile t is tile t % tiles of o = t / tiles. */
-template <typename T>
-static __global__ void reduce_columns(const T *x, T *y, int64_t outer, int64_t length, int64_t inner,
-                                      sdlf_reduction function)
+template <typename T, sdlf_reduction FUNCTION>
+static __global__ void __launch_bounds__(THREADS) reduce_columns(const T *x, T *y, double *sums, reduction r)
 {
-    __shared__ partial parts[ROWS][COLUMNS];
-    int64_t tiles = (inner + COLUMNS - 1) / COLUMNS;
-    for (int64_t tile = blockIdx.x; tile < outer * tiles; tile += gridDim.x) {
+    __shared__ double lines[ROWS][COLUMNS];
+    int64_t tiles = (r.inner + COLUMNS - 1) / COLUMNS, first = blockIdx.y * r.each, end = min(first + r.each, r.length);
+    for (int64_t tile = blockIdx.x; tile < r.outer * tiles; tile += gridDim.x) {
         int64_t o = tile / tiles, i = tile % tiles * COLUMNS + threadIdx.x;
-        partial mine = start_of(function);
-        for (int64_t j = threadIdx.y; i < inner && j < length; j += ROWS)
-            take(mine, static_cast<double>(x[(o * length + j) * inner + i]), function);
-        parts[threadIdx.y][threadIdx.x] = mine;
+        const T *from = x + o * r.length * r.inner + i;
+        double mine = start_of<FUNCTION>();
+        if (i < r.inner) {
+#pragma unroll 8
+            for (int64_t j = first + threadIdx.y; j < end; j += ROWS)
+                mine = merge<FUNCTION>(mine, taken<FUNCTION>(static_cast<double>(from[j * r.inner]), r.negated));
+        }
+        lines[threadIdx.y][threadIdx.x] = mine;
         __syncthreads();
-        if (threadIdx.y == 0 && i < inner) {
-            for (int row = 1; row < ROWS; row++) merge(mine, parts[row][threadIdx.x], function);
-            y[o * inner + i] = static_cast<T>(finish(mine, length, function));
+        if (threadIdx.y == 0 && i < r.inner) {
+            for (int line = 1; line < ROWS; line++) mine = merge<FUNCTION>(mine, lines[line][threadIdx.x]);
+            put(r, y, sums, static_cast<int>(blockIdx.y), o * r.inner + i, mine);
         }
         __syncthreads();
     }
 }
 
-template <typename T>
-static __global__ void reduce_lines(const T *x, T *y, int64_t outputs, int64_t length, int64_t inner,
-                                    sdlf_reduction function)
+/* LANES: of a line, 32 or all of the block. */
+template <typename T, sdlf_reduction FUNCTION, int LANES>
+static __global__ void __launch_bounds__(THREADS) reduce_lines(const T *x, T *y, double *sums, reduction r)
 {
-    __shared__ partial parts[THREADS];
-    for (int64_t e = blockIdx.x; e < outputs; e += gridDim.x) {
-        int64_t first = e / inner * length * inner + e % inner;
-        partial mine = start_of(function);
-        for (int64_t j = threadIdx.x; j < length; j += THREADS)
-            take(mine, static_cast<double>(x[first + j * inner]), function);
-        parts[threadIdx.x] = mine;
-        __syncthreads();
-        for (int half = THREADS / 2; half > 0; half /= 2) {
-            if (threadIdx.x < half) merge(parts[threadIdx.x], parts[threadIdx.x + half], function);
+    __shared__ double warps[THREADS / WARP];
+    int lane = threadIdx.x % LANES;
+    int64_t first = blockIdx.y * r.each, end = min(first + r.each, r.length), outputs = r.outer * r.inner;
+    for (int64_t e = grid_first() / LANES; e < outputs; e += grid_step() / LANES) {
+        const T *from = x + e / r.inner * r.length * r.inner + e % r.inner;
+        double mine = start_of<FUNCTION>();
+#pragma unroll 8
+        for (int64_t j = first + lane; j < end; j += LANES)
+            mine = merge<FUNCTION>(mine, taken<FUNCTION>(static_cast<double>(from[j * r.inner]), r.negated));
+        for (int step = WARP / 2; step > 0; step /= 2)
+            mine = merge<FUNCTION>(mine, __shfl_xor_sync(0xffffffffu, mine, step));
+        if (LANES > WARP) {
             __syncthreads();
+            if (threadIdx.x % WARP == 0) warps[threadIdx.x / WARP] = mine;
+            __syncthreads();
+            for (int warp = 1; lane == 0 && warp < THREADS / WARP; warp++) mine = merge<FUNCTION>(mine, warps[warp]);
         }
-        if (threadIdx.x == 0) y[e] = static_cast<T>(finish(parts[0], length, function));
-        __syncthreads();
+        if (lane == 0) put(r, y, sums, static_cast<int>(blockIdx.y), e, mine);
     }
+}
+
+template <typename T, sdlf_reduction FUNCTION>
+static __global__ void finish_parts(const double *sums, T *y, reduction r)
+{
+    int64_t outputs = r.outer * r.inner;
+    for (int64_t e = grid_first(); e < outputs; e += grid_step()) {
+        double all = sums[e];
+        for (int part = 1; part < r.parts; part++) all = merge<FUNCTION>(all, sums[part * outputs + e]);
+        y[e] = static_cast<T>(r.negated ? -all : r.share * all);
+    }
+}
+
+/* ---- launching ---- */
+
+template <typename T, sdlf_reduction FUNCTION>
+static void launch(const cuda_calculator *calculator, const sdlf_operation *op, const reduction &r)
+{
+    const T *x = data_of<T>(op->in[0]);
+    T *y = data_of<T>(op->out[0]);
+    double *sums = static_cast<double *>(op->workspace.data);
+    cudaStream_t stream = calculator->stream;
+    int64_t outputs = r.outer * r.inner;
+    unsigned parts = static_cast<unsigned>(r.parts);
+    if (r.inner >= COLUMNS) {
+        int64_t tiles = r.outer * ((r.inner + COLUMNS - 1) / COLUMNS);
+        dim3 grid(cuda_blocks(calculator, tiles * THREADS, THREADS), parts);
+        reduce_columns<T, FUNCTION><<<grid, dim3(COLUMNS, ROWS), 0, stream>>>(x, y, sums, r);
+    } else if (r.length <= SHORT) {
+        dim3 grid(cuda_blocks(calculator, outputs * WARP, THREADS), parts);
+        reduce_lines<T, FUNCTION, WARP><<<grid, THREADS, 0, stream>>>(x, y, sums, r);
+    } else {
+        dim3 grid(cuda_blocks(calculator, outputs * THREADS, THREADS), parts);
+        reduce_lines<T, FUNCTION, THREADS><<<grid, THREADS, 0, stream>>>(x, y, sums, r);
+    }
+    if (r.parts > 1)
+        finish_parts<T, FUNCTION><<<cuda_blocks(calculator, outputs, THREADS), THREADS, 0, stream>>>(sums, y, r);
 }
 
 extern "C" sdlf_status reduce_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    const sdlf_tensor &x = op->in[0], &y = op->out[0];
-    int axis = op->reduce.axis;
-    int64_t outer = sdlf_shape_span(x.shape, 0, axis), length = x.shape.dim[axis];
-    int64_t inner = sdlf_shape_span(x.shape, axis + 1, x.shape.rank);
-    if (outer * inner == 0) return SDLF_OK;
-    with_float(x.dtype, [&](auto zero) {
+    const reduction r = reduction_of(op);
+    if (r.outer * r.inner == 0) return SDLF_OK;
+    with_float(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        if (inner >= COLUMNS) {
-            int64_t tiles = outer * ((inner + COLUMNS - 1) / COLUMNS);
-            reduce_columns<T><<<cuda_blocks(calculator, tiles, 1), dim3(COLUMNS, ROWS), 0, calculator->stream>>>(
-                data_of<T>(x), data_of<T>(y), outer, length, inner, op->reduce.function);
-        } else {
-            reduce_lines<T><<<cuda_blocks(calculator, outer * inner, 1), THREADS, 0, calculator->stream>>>(
-                data_of<T>(x), data_of<T>(y), outer * inner, length, inner, op->reduce.function);
+        switch (op->reduce.function) {
+        case SDLF_REDUCE_SUM_SQUARES: launch<T, SDLF_REDUCE_SUM_SQUARES>(calculator, op, r); break;
+        case SDLF_REDUCE_PRODUCT: launch<T, SDLF_REDUCE_PRODUCT>(calculator, op, r); break;
+        case SDLF_REDUCE_MAX:
+        case SDLF_REDUCE_MIN: launch<T, SDLF_REDUCE_MAX>(calculator, op, r); break;
+        default: launch<T, SDLF_REDUCE_SUM>(calculator, op, r); break;
         }
     });
     return cuda_check_launch("reduce");

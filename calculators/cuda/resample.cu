@@ -1,39 +1,82 @@
-/* resample and its gradient. A thread an element of the result, striding; what an output is made of is worked out by its thread,
- * in float64. Backward, a thread walks the outputs that its element can have a part in, in order. */
-#include "calculators/cuda/kernels.cuh"
+/* resample and its gradient. What an output is made of depends on its place along the axis alone, and is worked out in float64 by the
+ * sums of calculators/resample.h. So a thread stays with one place of the plane (axis, inner) and goes through the planes of the
+ * axes before it, with the weights in registers, where there are few of them: up to TAPS forward, SHARES backward. With
+ * more (antialiasing, strong stretching) it works them out for every element. Neighbouring threads are neighbours in memory.
+ * Backward, a thread walks the outputs that its element can have a part in, in order. */
+#include "calculators/cuda/divider.cuh"
 #include "calculators/resample.h"
 
-enum { THREADS = 256 };
+enum { THREADS = 256, TAPS = 4, SHARES = 12 };
 
 struct axis_sizes {
-    int64_t length, outputs, inner;
+    int64_t outer, length, outputs, inner;
 };
 
-template <typename T>
-static __global__ void resample(const T *x, T *y, int64_t count, axis_sizes at, sdlf_resample_options options)
+/* Places of a plane along x, planes along y: as many threads of a block as a plane has use for. */
+struct cover {
+    dim3 grid, block;
+};
+
+static cover cover_of(const cuda_calculator *calculator, int64_t plane, int64_t outer)
 {
-    for (int64_t e = grid_first(); e < count; e += grid_step()) {
-        int64_t i = e % at.inner, j = e / at.inner % at.outputs, o = e / at.inner / at.outputs;
-        sdlf_resample_taps taps = sdlf_resample_at(&options, at.length, at.outputs, j);
+    unsigned wide = 1;
+    while (wide < THREADS && wide < plane) wide *= 2;
+    unsigned high = THREADS / wide;
+    int64_t across = (plane + wide - 1) / wide, down = (outer + high - 1) / high;
+    int64_t most =
+        8 * (int64_t)calculator->multiprocessors / across + 1; /* a block keeps its weights as long as it can */
+    if (down > most) down = most;
+    if (down > 65535) down = 65535;
+    return {dim3((unsigned)across, (unsigned)down), dim3(wide, high)};
+}
+
+static __device__ __forceinline__ int64_t first_plane()
+{
+    return static_cast<int64_t>(blockIdx.y) * blockDim.y + threadIdx.y;
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    resample(const T *x, T *y, axis_sizes at, sdlf_resample_options options)
+{
+    int64_t place = grid_first(), plane = at.outputs * at.inner, input = at.length * at.inner;
+    int64_t j = place / at.inner, i = place % at.inner, step = static_cast<int64_t>(gridDim.y) * blockDim.y;
+    if (place >= plane) return;
+    sdlf_resample_taps taps = sdlf_resample_at(&options, at.length, at.outputs, j);
+    int64_t from[TAPS] = {};
+    double weight[TAPS] = {};
+#pragma unroll
+    for (int k = 0; k < TAPS; k++) {
+        if (k >= taps.count) break;
+        from[k] = sdlf_resample_index(&taps, at.length, k) * at.inner + i;
+        weight[k] = sdlf_resample_weight(&options, &taps, at.length, k);
+    }
+#pragma unroll 2
+    for (int64_t o = first_plane(); o < at.outer; o += step) {
         double sum = 0;
-        for (int64_t k = 0; k < taps.count; k++) {
-            int64_t l = sdlf_resample_index(&taps, at.length, k);
-            sum += sdlf_resample_weight(&options, &taps, at.length, k) *
-                   static_cast<double>(x[(o * at.length + l) * at.inner + i]);
+#pragma unroll
+        for (int k = 0; k < TAPS; k++) {
+            if (k < taps.count) sum += weight[k] * static_cast<double>(x[o * input + from[k]]);
         }
-        y[e] = static_cast<T>(taps.outside ? static_cast<double>(options.outside) : sum);
+        for (int64_t k = TAPS; k < taps.count; k++)
+            sum += sdlf_resample_weight(&options, &taps, at.length, k) *
+                   static_cast<double>(x[o * input + sdlf_resample_index(&taps, at.length, k) * at.inner + i]);
+        y[o * plane + place] = static_cast<T>(taps.outside ? static_cast<double>(options.outside) : sum);
     }
 }
 
 /* One input for each output, whatever its type. */
 template <typename T>
-static __global__ void resample_moves(const T *x, T *y, int64_t count, axis_sizes at, sdlf_resample_options options)
+static __global__ void __launch_bounds__(THREADS)
+    resample_moves(const T *x, T *y, axis_sizes at, sdlf_resample_options options)
 {
-    for (int64_t e = grid_first(); e < count; e += grid_step()) {
-        int64_t i = e % at.inner, j = e / at.inner % at.outputs, o = e / at.inner / at.outputs;
-        sdlf_resample_taps taps = sdlf_resample_at(&options, at.length, at.outputs, j);
-        y[e] = x[(o * at.length + taps.first) * at.inner + i];
-    }
+    int64_t place = grid_first(), plane = at.outputs * at.inner, input = at.length * at.inner;
+    int64_t step = static_cast<int64_t>(gridDim.y) * blockDim.y;
+    if (place >= plane) return;
+    int64_t from =
+        sdlf_resample_at(&options, at.length, at.outputs, place / at.inner).first * at.inner + place % at.inner;
+#pragma unroll 4
+    for (int64_t o = first_plane(); o < at.outer; o += step) y[o * plane + place] = x[o * input + from];
 }
 
 /* Coordinates grow evenly with j: between which outputs do those lie that touch element l? All, where they do not grow. */
@@ -53,30 +96,62 @@ static __device__ void outputs_around(const sdlf_resample_options &options, cons
     if (l < at.length - 1 && high < static_cast<double>(*last)) *last = static_cast<int64_t>(high);
 }
 
-template <typename T>
-static __global__ void resample_backward(const T *dy, T *dx, int64_t count, axis_sizes at,
-                                         sdlf_resample_options options)
+/* Outputs first to last, of which element l may have a part: `use(j, weight)` for each part, in order. */
+template <typename Use>
+static __device__ __forceinline__ void for_shares(const sdlf_resample_options &options, const axis_sizes &at, int64_t l,
+                                                  Use use)
 {
-    for (int64_t e = grid_first(); e < count; e += grid_step()) {
-        int64_t i = e % at.inner, l = e / at.inner % at.length, o = e / at.inner / at.length, first, last;
-        double sum = 0;
-        outputs_around(options, at, l, &first, &last);
-        for (int64_t j = first; j <= last; j++) {
-            sdlf_resample_taps taps = sdlf_resample_at(&options, at.length, at.outputs, j);
-            for (int64_t k = 0; k < taps.count && !taps.outside; k++) {
-                if (sdlf_resample_index(&taps, at.length, k) != l) continue;
-                sum += sdlf_resample_weight(&options, &taps, at.length, k) *
-                       static_cast<double>(dy[(o * at.outputs + j) * at.inner + i]);
+    int64_t first, last;
+    outputs_around(options, at, l, &first, &last);
+    for (int64_t j = first; j <= last; j++) {
+        sdlf_resample_taps taps = sdlf_resample_at(&options, at.length, at.outputs, j);
+        for (int64_t k = 0; k < taps.count && !taps.outside; k++) {
+            if (sdlf_resample_index(&taps, at.length, k) == l)
+                use(j, sdlf_resample_weight(&options, &taps, at.length, k));
+        }
+    }
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    resample_backward(const T *dy, T *dx, axis_sizes at, sdlf_resample_options options)
+{
+    int64_t place = grid_first(), plane = at.length * at.inner, output = at.outputs * at.inner;
+    int64_t l = place / at.inner, i = place % at.inner, step = static_cast<int64_t>(gridDim.y) * blockDim.y;
+    if (place >= plane) return;
+    int64_t from[SHARES] = {};
+    double weight[SHARES] = {};
+    int count = 0;
+    for_shares(options, at, l, [&](int64_t j, double w) {
+#pragma unroll
+        for (int k = 0; k < SHARES; k++) { /* so that both arrays stay in registers */
+            if (k == count) {
+                from[k] = j * at.inner + i;
+                weight[k] = w;
             }
         }
-        dx[e] = static_cast<T>(sum);
+        count++;
+    });
+    for (int64_t o = first_plane(); o < at.outer; o += step) {
+        double sum = 0;
+        if (count <= SHARES) {
+#pragma unroll
+            for (int k = 0; k < SHARES; k++) {
+                if (k < count) sum += weight[k] * static_cast<double>(dy[o * output + from[k]]);
+            }
+        } else {
+            for_shares(options, at, l,
+                       [&](int64_t j, double w) { sum += w * static_cast<double>(dy[o * output + j * at.inner + i]); });
+        }
+        dx[o * plane + place] = static_cast<T>(sum);
     }
 }
 
 static axis_sizes sizes_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y)
 {
     int axis = op->resample.axis;
-    return {x.shape.dim[axis], y.shape.dim[axis], sdlf_shape_span(x.shape, axis + 1, x.shape.rank)};
+    return {sdlf_shape_span(x.shape, 0, axis), x.shape.dim[axis], y.shape.dim[axis],
+            sdlf_shape_span(x.shape, axis + 1, x.shape.rank)};
 }
 
 extern "C" sdlf_status resample_cuda(sdlf_calculator *base, const sdlf_operation *op)
@@ -86,20 +161,20 @@ extern "C" sdlf_status resample_cuda(sdlf_calculator *base, const sdlf_operation
     int64_t count = sdlf_tensor_count(&y);
     if (count == 0) return SDLF_OK;
     axis_sizes at = sizes_of(op, x, y);
-    unsigned blocks = cuda_blocks(calculator, count, THREADS);
+    const cover over = cover_of(calculator, at.outputs * at.inner, at.outer);
     bool weighs = op->resample.mode == SDLF_RESAMPLE_LINEAR || op->resample.mode == SDLF_RESAMPLE_CUBIC;
     if (weighs || op->resample.extrapolates) {
         with_float(x.dtype, [&](auto zero) {
             using T = decltype(zero);
             resample<T>
-                <<<blocks, THREADS, 0, calculator->stream>>>(data_of<T>(x), data_of<T>(y), count, at, op->resample);
+                <<<over.grid, over.block, 0, calculator->stream>>>(data_of<T>(x), data_of<T>(y), at, op->resample);
         });
         return cuda_check_launch("resample");
     }
     auto launch = [&](auto zero) {
         using T = decltype(zero);
         resample_moves<T>
-            <<<blocks, THREADS, 0, calculator->stream>>>(data_of<T>(x), data_of<T>(y), count, at, op->resample);
+            <<<over.grid, over.block, 0, calculator->stream>>>(data_of<T>(x), data_of<T>(y), at, op->resample);
     };
     switch (sdlf_dtype_size(x.dtype)) {
     case 1: launch(uint8_t(0)); break;
@@ -117,10 +192,11 @@ extern "C" sdlf_status resample_backward_cuda(sdlf_calculator *base, const sdlf_
     int64_t count = sdlf_tensor_count(&dx);
     if (count == 0) return SDLF_OK;
     axis_sizes at = sizes_of(op, dx, dy);
+    const cover over = cover_of(calculator, at.length * at.inner, at.outer);
     with_float(dx.dtype, [&](auto zero) {
         using T = decltype(zero);
-        resample_backward<T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-            data_of<T>(dy), data_of<T>(dx), count, at, op->resample);
+        resample_backward<T>
+            <<<over.grid, over.block, 0, calculator->stream>>>(data_of<T>(dy), data_of<T>(dx), at, op->resample);
     });
     return cuda_check_launch("resample_backward");
 }

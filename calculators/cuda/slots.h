@@ -57,7 +57,7 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_SPMM_CSR] = {.run = spmm_csr_cuda, \
                        .supports = spmm_csr_supports_cuda, \
                        .workspace = spmm_csr_workspace_cuda}, \
-    [SDLF_REDUCE] = {.run = reduce_cuda}, \
+    [SDLF_REDUCE] = {.run = reduce_cuda, .workspace = reduce_workspace_cuda}, \
     [SDLF_ADD] = {.run = add_cuda}, \
     [SDLF_CONV2D_FORWARD] = {.run = conv2d_cuda, \
         .supports = conv2d_supports_cuda, \
@@ -98,9 +98,9 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_ACTIVATION_BACKWARD] = {.run = activation_backward_cuda}, \
     [SDLF_DROPOUT_FORWARD] = {.run = dropout_forward_cuda}, \
     [SDLF_DROPOUT_BACKWARD] = {.run = dropout_backward_cuda}, \
-    [SDLF_BATCH_NORM2D_FORWARD] = {.run = batch_norm2d_forward_cuda}, \
+    [SDLF_BATCH_NORM2D_FORWARD] = {.run = batch_norm2d_forward_cuda, .workspace = batch_norm2d_workspace_cuda}, \
     [SDLF_BATCH_NORM2D_INFER] = {.run = batch_norm2d_infer_cuda}, \
-    [SDLF_BATCH_NORM2D_BACKWARD] = {.run = batch_norm2d_backward_cuda}, \
+    [SDLF_BATCH_NORM2D_BACKWARD] = {.run = batch_norm2d_backward_cuda, .workspace = batch_norm2d_workspace_cuda}, \
     [SDLF_SOFTMAX_FORWARD] = {.run = softmax_forward_cuda}, \
     [SDLF_SOFTMAX_BACKWARD] = {.run = softmax_backward_cuda}, \
     [SDLF_LOG_SOFTMAX_FORWARD] = {.run = log_softmax_forward_cuda}, \
@@ -121,7 +121,7 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
                      .supports = sdlf_matmul_by_gemm_supports, \
                      .workspace = sdlf_matmul_by_gemm_workspace}, \
     [SDLF_NORMALIZE_FORWARD] = {.run = normalize_forward_cuda}, \
-    [SDLF_NORMALIZE_BACKWARD] = {.run = normalize_backward_cuda}, \
+    [SDLF_NORMALIZE_BACKWARD] = {.run = normalize_backward_cuda, .workspace = normalize_backward_workspace_cuda}, \
     [SDLF_RANDOM_UNIFORM] = {.run = random_uniform_cuda, .supports = random_supports_cuda}, \
     [SDLF_RANDOM_NORMAL] = {.run = random_normal_cuda, .supports = random_supports_cuda}, \
     [SDLF_SGD_UPDATE] = {.run = sgd_update_cuda}, \

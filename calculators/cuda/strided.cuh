@@ -1,15 +1,24 @@
 /* Operands of one shape and any strides, walked together. Neighbouring axes that are one run in every operand are merged, and
- * where the elements can be counted in 32 bits, so are they: a 64-bit division costs as much as a hundred additions. */
+ * where the elements can be counted in 32 bits, so are they, with divisions made ready (divider.cuh). */
 #ifndef SDLF_CALCULATORS_CUDA_STRIDED_CUH
 #define SDLF_CALCULATORS_CUDA_STRIDED_CUH
 
-#include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/divider.cuh"
 
 template <int Operands> struct strided {
     int rank; /* 0: one element */
     int64_t dim[SDLF_MAX_RANK];
     int64_t stride[Operands][SDLF_MAX_RANK]; /* in elements */
+    divider<int32_t> by[SDLF_MAX_RANK];      /* dim, where the elements are counted in 32 bits */
 };
+
+/* To be called when sizes have changed. */
+template <int Operands> static void strided_ready(strided<Operands> &at)
+{
+    for (int axis = 0; axis < at.rank; axis++) {
+        if (at.dim[axis] > 0 && at.dim[axis] <= INT32_MAX) at.by[axis] = divider<int32_t>(at.dim[axis]);
+    }
+}
 
 /* Absent operands have strides of 0. */
 template <int Operands> static strided<Operands> strided_of(const sdlf_shape &shape, const sdlf_tensor *const *operand)
@@ -31,6 +40,7 @@ template <int Operands> static strided<Operands> strided_of(const sdlf_shape &sh
         for (int k = 0; k < Operands; k++)
             made.stride[k][last] = sdlf_tensor_present(operand[k]) ? operand[k]->stride[axis] : 0;
     }
+    strided_ready(made);
     return made;
 }
 
@@ -40,8 +50,16 @@ static __device__ __forceinline__ void strided_places(const strided<Operands> &a
 {
     for (int k = 0; k < Operands; k++) place[k] = 0;
     for (int axis = at.rank - 1; axis > 0; axis--) {
-        Index dim = static_cast<Index>(at.dim[axis]), within = i % dim;
-        i /= dim;
+        Index within;
+        if constexpr (sizeof(Index) == sizeof(int32_t)) {
+            int32_t rest;
+            i = static_cast<Index>(divide(static_cast<int32_t>(i), at.by[axis], rest));
+            within = static_cast<Index>(rest);
+        } else {
+            Index dim = static_cast<Index>(at.dim[axis]);
+            within = i % dim;
+            i /= dim;
+        }
         for (int k = 0; k < Operands; k++) place[k] += static_cast<int64_t>(within) * at.stride[k][axis];
     }
     for (int k = 0; k < Operands && at.rank > 0; k++) place[k] += static_cast<int64_t>(i) * at.stride[k][0];
