@@ -128,8 +128,12 @@ template <typename T> static int64_t memory_of(const pool_input<T> &p)
 extern "C" bool cuda_conv2d_pool_input_fits(const cuda_calculator *calculator, const sdlf_operation *op,
                                             const sdlf_tensor *dy)
 {
-    const pool_input<double> p = shared_out<double>(op, *dy);
-    return p.quads <= MOST_THREADS && memory_of(p) + (8 << 10) <= calculator->shared_most;
+    bool fits = false;
+    with_float(dy->dtype, [&](auto zero) {
+        const auto p = shared_out<decltype(zero)>(op, *dy);
+        fits = p.quads <= MOST_THREADS && memory_of(p) + (8 << 10) <= calculator->shared_most;
+    });
+    return fits;
 }
 
 extern "C" sdlf_status cuda_conv2d_pool_input(sdlf_calculator *base, const sdlf_operation *op, const sdlf_tensor *w,
