@@ -1,6 +1,9 @@
 /* The convolution slots: which algorithms there are, and which one "auto" takes. docs/cuda.md has the rule for users. */
 #include "calculators/cuda/conv2d_algorithms.h"
+#include "calculators/cuda/conv2d_few.h"
 #include "calculators/cuda/conv2d_implicit.h"
+#include "calculators/cuda/conv2d_pointwise.h"
+#include "calculators/cuda/conv2d_winograd.h"
 
 enum {
     AUTO = CUDA_CONV2D_AUTO,
@@ -9,7 +12,11 @@ enum {
     TWO_STEP = CUDA_CONV2D_TWO_STEP,
     POINTWISE = CUDA_CONV2D_POINTWISE,
     IMPLICIT = CUDA_CONV2D_IMPLICIT,
+    FEW = CUDA_CONV2D_FEW,
     DEPTHWISE = CUDA_CONV2D_DEPTHWISE,
+    WINOGRAD_FUSED = CUDA_CONV2D_WINOGRAD_FUSED,
+    WINOGRAD_2 = CUDA_CONV2D_WINOGRAD_2,
+    WINOGRAD_4 = CUDA_CONV2D_WINOGRAD_4,
 };
 
 static cuda_conv2d geometry(const sdlf_operation *op)
@@ -31,10 +38,22 @@ static bool takes_products(const sdlf_calculator *calculator, const sdlf_operati
            sdlf_shape_span(y->shape, 2, 4) <= INT32_MAX && y->shape.dim[0] <= INT32_MAX;
 }
 
+/* By cuBLAS, or, forward, by a kernel of ours. */
 static bool takes_pointwise(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     cuda_conv2d g = geometry(op);
-    return cuda_is_pointwise(&g) && takes_products(calculator, op);
+    return cuda_pointwise_takes(calculator, op) || (cuda_is_pointwise(&g) && takes_products(calculator, op));
+}
+
+static sdlf_status pointwise_forward(sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return cuda_pointwise_takes(calculator, op) ? conv2d_pointwise_cuda(calculator, op)
+                                                : conv2d_forward_two_step_cuda(calculator, op);
+}
+
+static int64_t pointwise_workspace(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return cuda_pointwise_takes(calculator, op) ? 0 : conv2d_two_step_workspace_cuda(calculator, op);
 }
 
 static bool takes_implicit(const sdlf_calculator *calculator, const sdlf_operation *op)
@@ -63,24 +82,64 @@ static const struct algorithm {
     bool (*takes)(const sdlf_calculator *calculator, const sdlf_operation *operation);        /* NULL: everything */
     int64_t (*workspace)(const sdlf_calculator *calculator, const sdlf_operation *operation); /* NULL: none */
     sdlf_kernel *forward, *backward_input, *backward_weights; /* NULL: it has no such kind */
+    /* Constant weights made ready, forward: bytes, and who makes them so; NULL: taken as they are. */
+    int64_t (*prepared)(const sdlf_calculator *calculator, const sdlf_operation *operation);
+    sdlf_kernel *prepare;
 } algorithms[CUDA_CONV2D_ALGORITHMS] = {
-    [CUDA_CONV2D_NAIVE] = {NULL, NULL, conv2d_naive_cuda},
-    [CUDA_CONV2D_PADDED] = {takes_counted, conv2d_padded_workspace_cuda, conv2d_padded_cuda},
-    [CUDA_CONV2D_FINER] = {NULL, NULL, conv2d_finer_cuda},
-    [CUDA_CONV2D_SHARED] = {cuda_shared_takes, NULL, conv2d_shared_cuda},
-    [CUDA_CONV2D_REGISTER] = {takes_counted, NULL, conv2d_register_cuda},
-    [CUDA_CONV2D_IM2COL] = {takes_counted, conv2d_im2col_workspace_cuda, conv2d_im2col_cuda},
-    [DIRECT] = {NULL, NULL, conv2d_forward_direct_cuda, conv2d_backward_input_direct_cuda,
-                conv2d_backward_weights_direct_cuda},
-    [TWO_STEP] = {takes_products, conv2d_two_step_workspace_cuda, conv2d_forward_two_step_cuda,
-                  conv2d_backward_input_two_step_cuda, conv2d_backward_weights_two_step_cuda},
-    [POINTWISE] = {takes_pointwise, conv2d_two_step_workspace_cuda, conv2d_forward_two_step_cuda,
-                   conv2d_backward_input_two_step_cuda, conv2d_backward_weights_two_step_cuda},
-    [TILED] = {cuda_tiled_takes, conv2d_tiled_workspace_cuda, conv2d_tiled_cuda, conv2d_tiled_cuda, conv2d_tiled_cuda},
-    [IMPLICIT] = {takes_implicit, conv2d_implicit_workspace_cuda, conv2d_implicit_cuda, conv2d_implicit_cuda,
-                  conv2d_implicit_cuda},
-    [DEPTHWISE] = {takes_depthwise, conv2d_depthwise_workspace_cuda, conv2d_depthwise_cuda, conv2d_depthwise_cuda,
-                   conv2d_depthwise_cuda},
+    [CUDA_CONV2D_NAIVE] = {.forward = conv2d_naive_cuda},
+    [CUDA_CONV2D_PADDED] = {.takes = takes_counted,
+                            .workspace = conv2d_padded_workspace_cuda,
+                            .forward = conv2d_padded_cuda},
+    [CUDA_CONV2D_FINER] = {.forward = conv2d_finer_cuda},
+    [CUDA_CONV2D_SHARED] = {.takes = cuda_shared_takes, .forward = conv2d_shared_cuda},
+    [CUDA_CONV2D_REGISTER] = {.takes = takes_counted, .forward = conv2d_register_cuda},
+    [CUDA_CONV2D_IM2COL] = {.takes = takes_counted,
+                            .workspace = conv2d_im2col_workspace_cuda,
+                            .forward = conv2d_im2col_cuda},
+    [DIRECT] = {.forward = conv2d_forward_direct_cuda,
+                .backward_input = conv2d_backward_input_direct_cuda,
+                .backward_weights = conv2d_backward_weights_direct_cuda},
+    [TWO_STEP] = {.takes = takes_products,
+                  .workspace = conv2d_two_step_workspace_cuda,
+                  .forward = conv2d_forward_two_step_cuda,
+                  .backward_input = conv2d_backward_input_two_step_cuda,
+                  .backward_weights = conv2d_backward_weights_two_step_cuda},
+    [POINTWISE] = {.takes = takes_pointwise,
+                   .workspace = pointwise_workspace,
+                   .forward = pointwise_forward,
+                   .backward_input = conv2d_backward_input_two_step_cuda,
+                   .backward_weights = conv2d_backward_weights_two_step_cuda},
+    [TILED] = {.takes = cuda_tiled_takes,
+               .workspace = conv2d_tiled_workspace_cuda,
+               .forward = conv2d_tiled_cuda,
+               .backward_input = conv2d_tiled_cuda,
+               .backward_weights = conv2d_tiled_cuda},
+    [IMPLICIT] = {.takes = takes_implicit,
+                  .workspace = conv2d_implicit_workspace_cuda,
+                  .forward = conv2d_implicit_cuda,
+                  .backward_input = conv2d_implicit_cuda,
+                  .backward_weights = conv2d_implicit_cuda},
+    [FEW] = {.takes = cuda_few_takes, .forward = conv2d_few_cuda},
+    [DEPTHWISE] = {.takes = takes_depthwise,
+                   .workspace = conv2d_depthwise_workspace_cuda,
+                   .forward = conv2d_depthwise_cuda,
+                   .backward_input = conv2d_depthwise_cuda,
+                   .backward_weights = conv2d_depthwise_cuda},
+    [WINOGRAD_FUSED] = {.takes = cuda_winograd_fused_takes,
+                        .workspace = conv2d_winograd_fused_workspace_cuda,
+                        .forward = conv2d_winograd_fused_cuda,
+                        .prepared = conv2d_winograd_fused_prepared_cuda,
+                        .prepare = conv2d_winograd_fused_prepare_cuda},
+    [WINOGRAD_2] = {.takes = cuda_winograd_2_takes,
+                    .workspace = conv2d_winograd_2_workspace_cuda,
+                    .forward = conv2d_winograd_2_cuda,
+                    .prepared = conv2d_winograd_2_prepared_cuda,
+                    .prepare = conv2d_winograd_2_prepare_cuda},
+    [WINOGRAD_4] = {.takes = cuda_winograd_4_takes,
+                    .workspace = conv2d_winograd_4_workspace_cuda,
+                    .forward = conv2d_winograd_4_cuda,
+                    .prepared = conv2d_winograd_4_prepared_cuda,
+                    .prepare = conv2d_winograd_4_prepare_cuda},
 };
 
 /* ---- the rule of "auto" ---- */
@@ -142,4 +201,15 @@ int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_oper
 sdlf_status conv2d_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
     return kernel_of(chosen(calculator, op), op->kind)(calculator, op);
+}
+
+int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    const struct algorithm *algorithm = chosen(calculator, op);
+    return algorithm->prepared != NULL ? algorithm->prepared(calculator, op) : 0;
+}
+
+sdlf_status conv2d_prepare_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return chosen(calculator, op)->prepare(calculator, op);
 }

@@ -19,7 +19,11 @@ enum {
     CUDA_CONV2D_TWO_STEP,
     CUDA_CONV2D_POINTWISE,
     CUDA_CONV2D_IMPLICIT,
+    CUDA_CONV2D_FEW,
     CUDA_CONV2D_DEPTHWISE,
+    CUDA_CONV2D_WINOGRAD_FUSED,
+    CUDA_CONV2D_WINOGRAD_2,
+    CUDA_CONV2D_WINOGRAD_4,
     CUDA_CONV2D_ALGORITHMS
 };
 
@@ -27,9 +31,10 @@ extern const char *const conv2d_algorithms_cuda[];
 extern const sdlf_algorithm_note conv2d_notes_cuda[];
 
 /* The slots of the three kinds. */
-sdlf_kernel conv2d_cuda;
+sdlf_kernel conv2d_cuda, conv2d_prepare_cuda;
 bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_cost conv2d_work_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 

@@ -1,7 +1,7 @@
 /* Depthwise convolution (groups = channels; K/C filters a channel): nothing is shared between channels, so that memory decides.
  *
- * Each kernel gives a thread a strip of 4 pixels down a column, lanes being neighbours in q: every read and write of a warp is
- * one or two lines. A strip's image, halo included, passes through registers row by row; what neighbouring lanes and strips read too
+ * Each kernel gives a thread a strip of 4 pixels down a column (forward, where all pixels are few: of one, so that more threads
+ * read at a time), lanes being neighbours in q: every read and write of a warp is one or two lines. A strip's image, halo included, passes through registers row by row; what neighbouring lanes and strips read too
  * comes from the first-level cache. Windows 3x3 and 5x5 with strides 1 and 2 are unrolled, others take loops.
  *
  *   forward          moves 4 (NCHW + NKPQ) bytes (float32)
@@ -39,21 +39,21 @@ static __device__ __forceinline__ T at_or_zero(const T *image, int row, int colu
 }
 
 /* A thread's strip: image n, channel or filter `plane`, column, first row. */
-struct strip {
+template <int LENGTH = STRIP> struct strip {
     int64_t n, plane;
     int column, row;
     __device__ strip(unsigned e, unsigned planes, unsigned height, unsigned width)
     {
-        unsigned strips = (height + STRIP - 1) / STRIP, rest = e / width;
+        unsigned strips = (height + LENGTH - 1) / LENGTH, rest = e / width;
         column = static_cast<int>(e % width);
-        row = static_cast<int>(rest % strips * STRIP);
+        row = static_cast<int>(rest % strips * LENGTH);
         rest /= strips;
         plane = rest % planes;
         n = rest / planes;
     }
 };
 
-template <typename T, typename WINDOW>
+template <typename T, typename WINDOW, int LENGTH>
 static __global__ void __launch_bounds__(THREADS)
     depthwise_forward(const T *x, const T *w, const T *bias, const T *residual, T *y, cuda_conv2d g,
                       sdlf_activation activation, int64_t count)
@@ -61,25 +61,25 @@ static __global__ void __launch_bounds__(THREADS)
     const sdlf_window2d &window = g.window;
     int size[2] = {WINDOW::size(window, 0), WINDOW::size(window, 1)};
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
-        strip s(static_cast<unsigned>(e), static_cast<unsigned>(g.filters), static_cast<unsigned>(g.out_height),
-                static_cast<unsigned>(g.out_width));
+        strip<LENGTH> s(static_cast<unsigned>(e), static_cast<unsigned>(g.filters), static_cast<unsigned>(g.out_height),
+                        static_cast<unsigned>(g.out_width));
         const T *image = x + (s.n * g.channels + s.plane / g.group_filters) * g.height * g.width;
         const T *weight = w + s.plane * size[0] * size[1];
         int top = s.row * WINDOW::stride(window, 0) - window.padding_before[0];
         int left = s.column * WINDOW::stride(window, 1) - window.padding_before[1];
-        T sum[STRIP] = {};
+        T sum[LENGTH] = {};
         if constexpr (WINDOW::SIDE > 0) {
             T own[WINDOW::SIDE * WINDOW::SIDE];
 #pragma unroll
             for (int i = 0; i < WINDOW::SIDE * WINDOW::SIDE; i++) own[i] = __ldg(weight + i);
 #pragma unroll
-            for (int row = 0; row < (STRIP - 1) * WINDOW::STEP + WINDOW::SIDE; row++) {
+            for (int row = 0; row < (LENGTH - 1) * WINDOW::STEP + WINDOW::SIDE; row++) {
                 T value[WINDOW::SIDE];
 #pragma unroll
                 for (int c = 0; c < WINDOW::SIDE; c++)
                     value[c] = at_or_zero(image, top + row, left + c, g.height, g.width);
 #pragma unroll
-                for (int i = 0; i < STRIP; i++) {
+                for (int i = 0; i < LENGTH; i++) {
                     int r = row - i * WINDOW::STEP;
                     if (r < 0 || r >= WINDOW::SIDE) continue;
 #pragma unroll
@@ -91,7 +91,7 @@ static __global__ void __launch_bounds__(THREADS)
                 for (int c = 0; c < size[1]; c++) {
                     T own = __ldg(weight + r * size[1] + c);
 #pragma unroll
-                    for (int i = 0; i < STRIP; i++)
+                    for (int i = 0; i < LENGTH; i++)
                         sum[i] += own * at_or_zero(image, top + i * window.stride[0] + r * window.dilation[0],
                                                    left + c * window.dilation[1], g.height, g.width);
                 }
@@ -100,7 +100,7 @@ static __global__ void __launch_bounds__(THREADS)
         T shift = bias != nullptr ? bias[s.plane] : T(0);
         int64_t to = ((s.n * g.filters + s.plane) * g.out_height + s.row) * g.out_width + s.column;
 #pragma unroll
-        for (int i = 0; i < STRIP; i++, to += g.out_width) {
+        for (int i = 0; i < LENGTH; i++, to += g.out_width) {
             if (s.row + i >= g.out_height) break;
             T value = sum[i] + shift;
             if (residual != nullptr) value += residual[to];
@@ -140,8 +140,8 @@ static __global__ void __launch_bounds__(THREADS)
     unsigned stride[2] = {static_cast<unsigned>(WINDOW::stride(window, 0)),
                           static_cast<unsigned>(WINDOW::stride(window, 1))};
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
-        strip s(static_cast<unsigned>(e), static_cast<unsigned>(g.channels), static_cast<unsigned>(g.height),
-                static_cast<unsigned>(g.width));
+        strip<> s(static_cast<unsigned>(e), static_cast<unsigned>(g.channels), static_cast<unsigned>(g.height),
+                  static_cast<unsigned>(g.width));
         int top = static_cast<int>(s.row) + window.padding_before[0];
         int left = static_cast<int>(s.column) + window.padding_before[1];
         T sum[STRIP] = {};
@@ -205,8 +205,8 @@ static __global__ void __launch_bounds__(THREADS)
         constexpr int SIDE = WINDOW::SIDE;
         T sum[SIDE * SIDE] = {};
         for (int64_t e = part * THREADS + threadIdx.x; e < strips; e += static_cast<int64_t>(splits) * THREADS) {
-            strip s(static_cast<unsigned>(e), 1, static_cast<unsigned>(g.out_height),
-                    static_cast<unsigned>(g.out_width));
+            strip<> s(static_cast<unsigned>(e), 1, static_cast<unsigned>(g.out_height),
+                      static_cast<unsigned>(g.out_width));
             const T *image = x + (s.n * g.channels + k / g.group_filters) * g.height * g.width;
             const T *gradient = dy + (s.n * g.filters + k) * g.out_height * g.out_width;
             int top = s.row * WINDOW::STEP - window.padding_before[0];
@@ -238,8 +238,8 @@ static __global__ void __launch_bounds__(THREADS)
         for (int tap = 0; tap < size[0] * size[1]; tap++) {
             T sum = 0;
             for (int64_t e = part * THREADS + threadIdx.x; e < strips; e += static_cast<int64_t>(splits) * THREADS) {
-                strip s(static_cast<unsigned>(e), 1, static_cast<unsigned>(g.out_height),
-                        static_cast<unsigned>(g.out_width));
+                strip<> s(static_cast<unsigned>(e), 1, static_cast<unsigned>(g.out_height),
+                          static_cast<unsigned>(g.out_width));
                 const T *image = x + (s.n * g.channels + k / g.group_filters) * g.height * g.width;
                 const T *gradient = dy + (s.n * g.filters + k) * g.out_height * g.out_width;
                 int left = s.column * window.stride[1] - window.padding_before[1] + tap % size[1] * window.dilation[1];
@@ -300,16 +300,26 @@ extern "C" int64_t conv2d_depthwise_workspace_cuda(const sdlf_calculator *base, 
     return splits > 1 ? splits * sdlf_tensor_bytes(&op->out[0]) : 0;
 }
 
-template <typename T>
-static void forward(const cuda_calculator *calculator, const sdlf_operation *op, const cuda_conv2d &g)
+template <typename T, int LENGTH>
+static void forward_strips(const cuda_calculator *calculator, const sdlf_operation *op, const cuda_conv2d &g)
 {
-    int64_t count = g.batch * g.filters * ((g.out_height + STRIP - 1) / STRIP) * g.out_width;
+    int64_t count = g.batch * g.filters * ((g.out_height + LENGTH - 1) / LENGTH) * g.out_width;
     with_window(g.window, [&](auto window) {
-        depthwise_forward<T, decltype(window)>
+        depthwise_forward<T, decltype(window), LENGTH>
             <<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
                 data_of<T>(op->in[0]), data_of<T>(op->in[1]), optional<T>(op->in[2]), optional<T>(op->in[3]),
                 data_of<T>(op->out[0]), g, op->conv2d.activation, count);
     });
+}
+
+/* Strips of 4 pixels once these are enough threads to hide that a thread waits for memory. */
+template <typename T>
+static void forward(const cuda_calculator *calculator, const sdlf_operation *op, const cuda_conv2d &g)
+{
+    if (g.batch * g.filters * g.out_height * g.out_width > calculator->multiprocessors * INT64_C(2048))
+        forward_strips<T, STRIP>(calculator, op, g);
+    else
+        forward_strips<T, 1>(calculator, op, g);
 }
 
 template <typename T>

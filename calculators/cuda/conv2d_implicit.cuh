@@ -238,22 +238,6 @@ static __device__ void implicit_column(implicit_tap *to, const cuda_implicit &p,
                  block.column + j < block.columns);
 }
 
-/* f(x); a call but for the usual ones, since kernels have this in their code once for every result of a thread. */
-template <typename T> static __device__ __noinline__ T implicit_activate_rarely(const sdlf_activation &activation, T x)
-{
-    return activate(activation, x);
-}
-
-template <typename T> static __device__ __forceinline__ T implicit_activate(const sdlf_activation &activation, T x)
-{
-    switch (activation.function) {
-    case SDLF_IDENTITY: return x;
-    case SDLF_RELU: return x > T(0) ? x : (x != x ? x : T(0));
-    case SDLF_CLIP: return clamp(x, T(activation.low), T(activation.high));
-    default: return implicit_activate_rarely(activation, x);
-    }
-}
-
 /* A result, or a part of it. */
 template <typename T>
 static __device__ __forceinline__ void implicit_store(const cuda_implicit &p, int group, int row, int64_t at, T value)
@@ -261,7 +245,7 @@ static __device__ __forceinline__ void implicit_store(const cuda_implicit &p, in
     if (p.splits == 1) {
         if (p.bias != nullptr) value += static_cast<const T *>(p.bias)[group * p.rows + row];
         if (p.residual != nullptr) value += static_cast<const T *>(p.residual)[at];
-        value = implicit_activate(p.activation, value);
+        value = activate_often(p.activation, value);
     }
     static_cast<T *>(p.result)[at] = value;
 }

@@ -117,4 +117,20 @@ template <typename T> static __device__ __forceinline__ T activate(const sdlf_ac
     }
 }
 
+/* The same for kernels that have it in their code once for every result of a thread: a call but for the usual functions. */
+template <typename T> static __device__ __noinline__ T activate_by_call(const sdlf_activation &activation, T x)
+{
+    return activate(activation, x);
+}
+
+template <typename T> static __device__ __forceinline__ T activate_often(const sdlf_activation &activation, T x)
+{
+    switch (activation.function) {
+    case SDLF_IDENTITY: return x;
+    case SDLF_RELU: return x > T(0) ? x : (x != x ? x : T(0));
+    case SDLF_CLIP: return clamp(x, T(activation.low), T(activation.high));
+    default: return activate_by_call(activation, x);
+    }
+}
+
 #endif

@@ -65,7 +65,9 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
         .algorithms = conv2d_algorithms_cuda, \
         .notes = conv2d_notes_cuda, \
         .work = conv2d_work_cuda, \
-        .automatic = conv2d_automatic_cuda}, \
+        .automatic = conv2d_automatic_cuda, \
+        .prepared = conv2d_prepared_cuda, \
+        .prepare = conv2d_prepare_cuda}, \
     [SDLF_CONV2D_BACKWARD_INPUT] = {.run = conv2d_cuda, \
         .supports = conv2d_supports_cuda, \
         .workspace = conv2d_workspace_cuda, \

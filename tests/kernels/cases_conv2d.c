@@ -151,6 +151,18 @@ static const geometry filling[] = {
     {9, 128, 31, 33, 8, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1},
 };
 
+/* The same, of kernels that compute forward alone. */
+static const geometry filling_forward[] = {
+    {1, 12, 113, 115, 70, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
+    {2, 16, 64, 100, 40, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
+    {1, 21, 64, 64, 72, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
+    {1, 40, 90, 90, 72, {1, 1}, {2, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
+    {1, 3, 530, 531, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
+    {1, 1, 1060, 1062, 1, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1},
+    {1, 2, 380, 383, 2, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 1},
+    {1, 96, 56, 57, 96, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 96},
+};
+
 void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
 {
     for (size_t i = 0; i < sizeof geometries / sizeof geometries[0]; i++) {
@@ -163,6 +175,8 @@ void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
         forward(sink, &filling[i], t, true, false, SDLF_RELU);
         backward(sink, &filling[i], t);
     }
+    for (size_t i = 0; i < sizeof filling_forward / sizeof filling_forward[0]; i++)
+        forward(sink, &filling_forward[i], t, true, false, SDLF_RELU);
     for (int combination = 0; combination < 4 * KERNEL_EPILOGUES; combination++) {
         forward(sink, &geometries[1], t, combination & 1, combination & 2, combination / 4);
         forward(sink, &geometries[6], t, combination & 1, combination & 2, combination / 4);

@@ -204,7 +204,7 @@ static void check_algorithm(machine *m, const kernel_case *made, const kernel_im
  * which leaves about the square root. */
 static double growth_of(const char *algorithm)
 {
-    if (strcmp(algorithm, "winograd-2x2") == 0) return 3;
+    if (strncmp(algorithm, "winograd-2x2", strlen("winograd-2x2")) == 0) return 3;
     if (strcmp(algorithm, "winograd-4x4") == 0 || strcmp(algorithm, "winograd-nonfused") == 0) return 16;
     return strcmp(algorithm, "winograd") == 0 ? 16 : 1; /* cuDNN does not tell the size of its tiles */
 }
