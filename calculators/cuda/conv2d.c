@@ -19,6 +19,9 @@ enum {
     WINOGRAD_4 = CUDA_CONV2D_WINOGRAD_4,
 };
 
+/* Numbers of a sum up to which few-channels is taken. */
+enum { FEW_DEPTH = 160 };
+
 static cuda_conv2d geometry(const sdlf_operation *op)
 {
     const sdlf_tensor *x, *w, *y;
@@ -144,11 +147,30 @@ static const struct algorithm {
 
 /* ---- the rule of "auto" ---- */
 
+/* Forward, in IEEE single or double precision (where tensor cores round the factors, implicit GEMM is faster but for single
+ * filters); AUTO: none of these. */
+static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g, bool exact)
+{
+    int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
+    int64_t pixels = g->batch * g->out_height * g->out_width;
+    if (cuda_few_takes(calculator, op) && (g->filters <= FEW_FILTERS || (exact && depth <= FEW_DEPTH))) return FEW;
+    if (!exact) return AUTO;
+    if (cuda_pointwise_takes(calculator, op)) return POINTWISE;
+    if (cuda_winograd_fused_takes(calculator, op) && g->channels >= 16 && g->filters >= 16) return WINOGRAD_FUSED;
+    bool single = op->out[0].dtype == SDLF_FLOAT32;
+    if (single && g->groups == 1 && pixels <= 1024 && depth >= 4096 && takes_products(calculator, op)) return TWO_STEP;
+    return AUTO;
+}
+
 /* In this order:
  *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
  *                  that memory decides, and products would be of matrices with that many rows
- *   pointwise      gradients of 1x1 convolutions: cuBLAS reads both factors in wide steps, which implicit GEMM, one number
- *                  a lane, does not; forward, the epilogue that implicit GEMM saves makes up for it
+ *   few-channels   forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
+ *                  what counts is that the image comes once
+ *   pointwise      1x1 forward in fp32 and float64; gradients of these in every mode: cuBLAS reads both factors in wide steps,
+ *                  which implicit GEMM, one number a lane, does not
+ *   winograd-2x2   3x3 forward in fp32 with stride 1 and 16 channels and filters or more: 2.25 times fewer multiplications,
+ *                  and as exact as the others
  *   two-step       forward in fp32 with up to 1024 pixels and sums of 4096 or more: columns are few, and what is left is a
  *                  plain product with a long sum
  *   implicit-gemm  everything else, down to the smallest: it has tiles for few filters, cuts long sums into parts, needs
@@ -159,13 +181,10 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
 {
     cuda_conv2d g = geometry(op);
     if (g.groups > 1 && g.group_filters <= 4 && takes_depthwise(calculator, op)) return DEPTHWISE;
-    bool forward = op->kind == SDLF_CONV2D_FORWARD;
-    if (!forward && takes_pointwise(calculator, op)) return POINTWISE;
-    int64_t pixels = g.batch * g.out_height * g.out_width;
-    int64_t depth = g.group_channels * g.window.size[0] * g.window.size[1];
-    bool plain = op->out[0].dtype == SDLF_FLOAT32 && ((const cuda_calculator *)calculator)->math == SDLF_MATH_FP32;
-    if (forward && plain && g.groups == 1 && pixels <= 1024 && depth >= 4096 && takes_products(calculator, op))
-        return TWO_STEP;
+    if (op->kind != SDLF_CONV2D_FORWARD && takes_pointwise(calculator, op)) return POINTWISE;
+    bool exact = op->out[0].dtype == SDLF_FLOAT64 || ((const cuda_calculator *)calculator)->math == SDLF_MATH_FP32;
+    int chosen = op->kind == SDLF_CONV2D_FORWARD ? exact_forward(calculator, op, &g, exact) : AUTO;
+    if (chosen != AUTO) return chosen;
     if (takes_implicit(calculator, op)) return IMPLICIT;
     return cuda_tiled_takes(calculator, op) ? TILED : DIRECT;
 }

@@ -1,19 +1,21 @@
 /* Convolutions of few channels: the windows are small, so that a product would spend its time with gathering them.
  *
  * Many filters: a block makes 32 x 4 pixels of up to 64 filters. It brings the rectangle of the image that these need, halo and
- * padding included, and the weights into shared memory, once. A thread makes 4 neighbouring pixels of 8 filters: lanes are 8 x 4
- * groups of pixels, warps are filters, so that weights are read by all lanes at once. For each row of a window it reads
- * 3 stride + SIDE pixels and 8 SIDE weights for 32 SIDE products. Moves x about once for every 64 filters, y once.
+ * padding included, and the weights into shared memory, once, all of it asynchronously. A thread makes 4 neighbouring pixels of
+ * OWN filters: lanes are 8 x 4 groups of pixels, warps are filters, so that weights are read by all lanes at once. For each row of a
+ * window it reads 3 stride + SIDE pixels and OWN SIDE weights for 4 OWN SIDE products. OWN is 8, or 4 where blocks are few, so that there
+ * are twice as many warps. Moves x about once for every 64 filters, y once.
  *
  * Few filters: memory alone decides. A thread makes a strip of STRIP pixels down a column of one filter, lanes are neighbours
  * in q; a row of pixels serves all windows of the strip that it lies in. Where there are few pixels the strip is one, and all reads of a
  * thread are under way at the same time. Moves x once for every filter (from the second-level cache after the first), y once. */
 #include "calculators/cuda/conv2d_few.h"
-#include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/conv2d_implicit.h"
+#include "calculators/cuda/mma.cuh"
 
 #include <type_traits>
 
-enum { ACROSS = 32, DOWN = 4, OWN_PIXELS = 4, OWN_FILTERS = 8, MOST_FILTERS = 64, WARP = 32 };
+enum { ACROSS = 32, DOWN = 4, OWN_PIXELS = 4, OWN_MOST = 8, MOST_FILTERS = 64, WARP = 32 };
 
 template <typename T> struct few_problem {
     const T *x, *w, *bias, *residual;
@@ -38,9 +40,9 @@ template <int SIDE, int STEP> struct few_sizes {
     {
         return static_cast<int64_t>(channels) * ROWS * ROW;
     }
-    static int64_t weights(int channels, int warps)
+    static int64_t weights(int channels, int filters)
     {
-        return static_cast<int64_t>(channels) * SIDE * SIDE * (warps * OWN_FILTERS + 4);
+        return static_cast<int64_t>(channels) * SIDE * SIDE * (filters + 4);
     }
 };
 
@@ -64,13 +66,13 @@ static __device__ __forceinline__ void store_pixels(const few_problem<T> &p, con
         if (column + j < p.out_width) p.y[to + j] = value[j];
 }
 
-template <typename T, int SIDE, int STEP>
-static __global__ void __launch_bounds__(MOST_FILTERS / OWN_FILTERS * WARP)
+template <typename T, int SIDE, int STEP, int OWN>
+static __global__ void __launch_bounds__(MOST_FILTERS / OWN * WARP)
     few_channels(const __grid_constant__ few_problem<T> p)
 {
     using sizes = few_sizes<SIDE, STEP>;
     extern __shared__ __align__(16) unsigned char memory[];
-    const int block_filters = static_cast<int>(blockDim.x) / WARP * OWN_FILTERS, weight_row = block_filters + 4;
+    const int block_filters = static_cast<int>(blockDim.x) / WARP * OWN, weight_row = block_filters + 4;
     T *weights = reinterpret_cast<T *>(memory), *image = weights + p.channels * SIDE * SIDE * weight_row;
     unsigned block = blockIdx.x;
     const int first_filter = static_cast<int>(block % p.filter_blocks) * block_filters;
@@ -80,24 +82,31 @@ static __global__ void __launch_bounds__(MOST_FILTERS / OWN_FILTERS * WARP)
     const int first_row = static_cast<int>(block % p.blocks_down) * DOWN, n = static_cast<int>(block / p.blocks_down);
 
     const int depth = p.channels * SIDE * SIDE;
+#pragma unroll 4
     for (int e = threadIdx.x; e < depth * block_filters; e += blockDim.x) {
-        int filter = e / depth, tap = e % depth;
+        int filter = e / depth, tap = e - filter * depth;
         bool exists = first_filter + filter < p.filters;
-        weights[tap * weight_row + filter] = exists ? p.w[static_cast<int64_t>(first_filter) * depth + e] : T(0);
+        copy_async_number(weights + tap * weight_row + filter,
+                          exists ? p.w + static_cast<int64_t>(first_filter) * depth + e : p.w, exists);
     }
     const T *x = p.x + static_cast<int64_t>(n) * p.channels * p.height * p.width;
     const int top = first_row * STEP - p.padding[0], left = first_column * STEP - p.padding[1];
+#pragma unroll 4
     for (int e = threadIdx.x; e < p.channels * sizes::ROWS * sizes::ROW; e += blockDim.x) {
         int column = e % sizes::ROW, rest = e / sizes::ROW, row = rest % sizes::ROWS, c = rest / sizes::ROWS;
         bool inside = static_cast<unsigned>(top + row) < static_cast<unsigned>(p.height) &&
                       static_cast<unsigned>(left + column) < static_cast<unsigned>(p.width);
-        image[e] = inside ? x[(static_cast<int64_t>(c) * p.height + top + row) * p.width + left + column] : T(0);
+        copy_async_number(image + e,
+                          inside ? x + (static_cast<int64_t>(c) * p.height + top + row) * p.width + left + column : x,
+                          inside);
     }
+    close_copies();
+    await_copies<0>();
     __syncthreads();
 
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, across = lane % 8 * OWN_PIXELS, down = lane / 8;
-    const T *from = image + down * STEP * sizes::ROW + across * STEP, *own = weights + warp * OWN_FILTERS;
-    T sum[OWN_FILTERS][OWN_PIXELS] = {};
+    const T *from = image + down * STEP * sizes::ROW + across * STEP, *own = weights + warp * OWN;
+    T sum[OWN][OWN_PIXELS] = {};
 #pragma unroll 1
     for (int c = 0; c < p.channels; c++, from += sizes::ROWS * sizes::ROW) {
 #pragma unroll(SIDE < 5 ? SIDE : 1)
@@ -109,25 +118,25 @@ static __global__ void __launch_bounds__(MOST_FILTERS / OWN_FILTERS * WARP)
                     *reinterpret_cast<const few_quad<T> *>(from + r * sizes::ROW + 4 * j);
 #pragma unroll
             for (int s = 0; s < SIDE; s++, own += weight_row) {
-                few_quad<T> first = *reinterpret_cast<const few_quad<T> *>(own);
-                few_quad<T> second = *reinterpret_cast<const few_quad<T> *>(own + 4);
+                few_quad<T> factor[OWN / 4];
 #pragma unroll
-                for (int i = 0; i < OWN_FILTERS; i++) {
-                    T factor = i < 4 ? first.at[i % 4] : second.at[i % 4];
+                for (int i = 0; i < OWN / 4; i++) factor[i] = *reinterpret_cast<const few_quad<T> *>(own + 4 * i);
 #pragma unroll
-                    for (int j = 0; j < OWN_PIXELS; j++) sum[i][j] += factor * pixel[j * STEP + s];
+                for (int i = 0; i < OWN; i++) {
+#pragma unroll
+                    for (int j = 0; j < OWN_PIXELS; j++) sum[i][j] += factor[i / 4].at[i % 4] * pixel[j * STEP + s];
                 }
             }
         }
     }
     const int row = first_row + down, column = first_column + across;
     if (row >= p.out_height || column >= p.out_width) return;
-    int filter = first_filter + warp * OWN_FILTERS;
+    int filter = first_filter + warp * OWN;
     const int64_t area = static_cast<int64_t>(p.out_height) * p.out_width;
     int64_t to =
         (static_cast<int64_t>(n) * p.filters + filter) * area + static_cast<int64_t>(row) * p.out_width + column;
 #pragma unroll
-    for (int i = 0; i < OWN_FILTERS; i++, filter++, to += area) {
+    for (int i = 0; i < OWN; i++, filter++, to += area) {
         if (filter >= p.filters) break;
         store_pixels(p, sum[i], to, column, p.bias != nullptr ? p.bias[filter] : T(0));
     }
@@ -204,16 +213,17 @@ static __global__ void __launch_bounds__(WARP *STRIPS) few_filters(const __grid_
 
 /* ---- launching ---- */
 
-static int warps_of(const cuda_conv2d &g)
+/* Filters of a block. */
+static int filters_of(const cuda_conv2d &g)
 {
     int64_t filters = g.filters < MOST_FILTERS ? g.filters : static_cast<int64_t>(MOST_FILTERS);
-    return static_cast<int>((filters + OWN_FILTERS - 1) / OWN_FILTERS);
+    return static_cast<int>((filters + OWN_MOST - 1) / OWN_MOST * OWN_MOST);
 }
 
 template <int SIDE, int STEP> static int64_t shared_numbers(const cuda_conv2d &g)
 {
     int channels = static_cast<int>(g.channels);
-    return few_sizes<SIDE, STEP>::image(channels) + few_sizes<SIDE, STEP>::weights(channels, warps_of(g));
+    return few_sizes<SIDE, STEP>::image(channels) + few_sizes<SIDE, STEP>::weights(channels, filters_of(g));
 }
 
 /* Call `function` with window and stride as constants; `otherwise` where there is no kernel for them. */
@@ -238,6 +248,7 @@ static bool is_few(const cuda_conv2d &g)
 extern "C" bool cuda_few_takes(const sdlf_calculator *base, const sdlf_operation *op)
 {
     if (op->kind != SDLF_CONV2D_FORWARD || op->conv2d.groups != 1) return false;
+    if (sdlf_operation_is_channels_last(op) || !cuda_implicit_counts(op)) return false;
     cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
     const sdlf_window2d &window = g.window;
     bool square = window.size[0] == window.size[1] && window.stride[0] == window.stride[1] && window.dilation[0] == 1 &&
@@ -254,16 +265,18 @@ extern "C" bool cuda_few_takes(const sdlf_calculator *base, const sdlf_operation
 template <typename T, int SIDE, int STEP>
 static sdlf_status launch_many(const cuda_calculator *calculator, few_problem<T> p, const cuda_conv2d &g)
 {
-    int warps = warps_of(g);
+    int filters = filters_of(g);
     p.blocks_across = (p.out_width + ACROSS - 1) / ACROSS;
     p.blocks_down = (p.out_height + DOWN - 1) / DOWN;
-    p.filter_blocks = (p.filters + warps * OWN_FILTERS - 1) / (warps * OWN_FILTERS);
+    p.filter_blocks = (p.filters + filters - 1) / filters;
     int64_t blocks = g.batch * p.blocks_across * p.blocks_down * p.filter_blocks;
     int64_t bytes = shared_numbers<SIDE, STEP>(g) * static_cast<int64_t>(sizeof(T));
-    sdlf_status status = allow_shared(few_channels<T, SIDE, STEP>, bytes);
+    bool many = blocks > 2 * calculator->multiprocessors;
+    auto kernel = many ? few_channels<T, SIDE, STEP, 8> : few_channels<T, SIDE, STEP, 4>;
+    sdlf_status status = allow_shared(kernel, bytes);
     if (status != SDLF_OK) return status;
-    few_channels<T, SIDE, STEP>
-        <<<static_cast<unsigned>(blocks), warps * WARP, static_cast<size_t>(bytes), calculator->stream>>>(p);
+    kernel<<<static_cast<unsigned>(blocks), filters / (many ? 8 : 4) * WARP, static_cast<size_t>(bytes),
+             calculator->stream>>>(p);
     return cuda_check_launch("conv2d, few channels");
 }
 

@@ -19,6 +19,7 @@ bool cuda_pointwise_takes(const sdlf_calculator *calculator, const sdlf_operatio
 {
     const sdlf_window2d *window = &op->conv2d.window;
     if (op->kind != SDLF_CONV2D_FORWARD || op->conv2d.groups != 1 || !cuda_implicit_counts(op)) return false;
+    if (sdlf_operation_is_channels_last(op)) return false;
     if (((const cuda_calculator *)calculator)->shared_most < SHARED_MOST) return false;
     for (int i = 0; i < 2; i++) {
         if (window->size[i] != 1 || window->padding_before[i] != 0 || window->padding_after[i] != 0) return false;

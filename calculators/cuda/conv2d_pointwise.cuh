@@ -158,21 +158,27 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
         finish(p, shared, first_filter, first_pixel);
     }
 
-    /* Results, neighbours in pixels. */
+    /* Results, neighbours in pixels; a thread's are all of one pixel. */
     static __device__ __forceinline__ void finish(const cuda_pointwise &p, const T *sums, int first_filter,
                                                   int first_pixel)
     {
+        static_assert(THREADS % PIXELS == 0, "a thread keeps its pixel");
+        constexpr int STEP = THREADS / PIXELS, COUNT = (FILTERS + STEP - 1) / STEP;
         const T *bias = static_cast<const T *>(p.bias), *residual = static_cast<const T *>(p.residual);
+        const int pixel = first_pixel + static_cast<int>(threadIdx.x) % PIXELS;
+        const int row = static_cast<int>(threadIdx.x) / PIXELS, area = p.out_height * p.out_width;
+        if (pixel >= p.pixels) return;
+        const int image = pixel / area;
+        int filter = first_filter + row;
+        int64_t to = (static_cast<int64_t>(image) * p.filters + filter) * area + (pixel - image * area);
         T *y = static_cast<T *>(p.y);
-        const int area = p.out_height * p.out_width;
-#pragma unroll 1
-        for (int index = threadIdx.x; index < FILTERS * PIXELS; index += THREADS) {
-            int filter = first_filter + index / PIXELS, pixel = first_pixel + index % PIXELS;
-            if (filter >= p.filters || pixel >= p.pixels) continue;
-            T value = sums[index];
-#pragma unroll 8
-            for (int slice = 1; slice < SLICES; slice++) value += sums[slice * FILTERS * PIXELS + index];
-            int64_t to = (static_cast<int64_t>(pixel / area) * p.filters + filter) * area + pixel % area;
+        const T *from = sums + threadIdx.x;
+#pragma unroll(COUNT < 8 ? COUNT : 8)
+        for (int i = 0; i < COUNT; i++, filter += STEP, to += static_cast<int64_t>(STEP) * area, from += THREADS) {
+            if (filter >= p.filters || row + i * STEP >= FILTERS) break;
+            T value = from[0];
+#pragma unroll
+            for (int slice = 1; slice < SLICES; slice++) value += from[slice * FILTERS * PIXELS];
             if (bias != nullptr) value += bias[filter];
             if (residual != nullptr) value += residual[to];
             y[to] = activate_often(p.activation, value);

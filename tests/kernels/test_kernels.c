@@ -221,7 +221,8 @@ static void check_on(machine *m, const kernel_case *described, const kernel_imag
     sdlf_operation asked = kernel_bind(made, given);
     for (int algorithm = 0; algorithm == 0 || (slot->algorithms && slot->algorithms[algorithm]); algorithm++) {
         asked.algorithm = algorithm;
-        held.tolerance = described->tolerance * (slot->algorithms ? growth_of(slot->algorithms[algorithm]) : 1);
+        const char *name = sdlf_calculator_algorithm(m->calculator[0], &asked); /* what auto takes, too */
+        held.tolerance = described->tolerance * (name ? growth_of(name) : 1);
         if (sdlf_calculator_supports(m->calculator[0], &asked)) {
             check_algorithm(m, made, given, algorithm, expected);
         } else if (algorithm == 0) {
