@@ -156,7 +156,10 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
     if (cuda_few_takes(calculator, op) && (g->filters <= FEW_FILTERS || (exact && depth <= FEW_DEPTH))) return FEW;
     if (!exact) return AUTO;
     if (cuda_pointwise_takes(calculator, op)) return POINTWISE;
-    if (cuda_winograd_fused_takes(calculator, op) && g->channels >= 16 && g->filters >= 16) return WINOGRAD_FUSED;
+    if (cuda_winograd_2_takes(calculator, op) && g->channels >= 16 && g->filters >= 16) {
+        bool fused = cuda_winograd_fused_takes(calculator, op) && !cuda_winograd_prefers_steps(op);
+        return fused ? WINOGRAD_FUSED : WINOGRAD_2;
+    }
     bool single = op->out[0].dtype == SDLF_FLOAT32;
     if (single && g->groups == 1 && pixels <= 1024 && depth >= 4096 && takes_products(calculator, op)) return TWO_STEP;
     return AUTO;
@@ -170,7 +173,7 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
  *   pointwise      1x1 forward in fp32 and float64; gradients of these in every mode: cuBLAS reads both factors in wide steps,
  *                  which implicit GEMM, one number a lane, does not
  *   winograd-2x2   3x3 forward in fp32 with stride 1 and 16 channels and filters or more: 2.25 times fewer multiplications,
- *                  and as exact as the others
+ *                  and about as exact as the others; in steps where cuda_winograd_prefers_steps
  *   two-step       forward in fp32 with up to 1024 pixels and sums of 4096 or more: columns are few, and what is left is a
  *                  plain product with a long sum
  *   implicit-gemm  everything else, down to the smallest: it has tiles for few filters, cuts long sums into parts, needs

@@ -1,7 +1,7 @@
 /* Depthwise convolution (groups = channels; K/C filters a channel): nothing is shared between channels, so that memory decides.
  *
- * Each kernel gives a thread a strip of 4 pixels down a column (forward, where all pixels are few: of one, so that more threads
- * read at a time), lanes being neighbours in q: every read and write of a warp is one or two lines. A strip's image, halo included, passes through registers row by row; what neighbouring lanes and strips read too
+ * Each kernel gives a thread a strip of 4 pixels down a column (forward, where all pixels are few: of one or two, so that more
+ * threads read at a time), lanes being neighbours in q: every read and write of a warp is one or two lines. A strip's image, halo included, passes through registers row by row; what neighbouring lanes and strips read too
  * comes from the first-level cache. Windows 3x3 and 5x5 with strides 1 and 2 are unrolled, others take loops.
  *
  *   forward          moves 4 (NCHW + NKPQ) bytes (float32)
@@ -312,12 +312,15 @@ static void forward_strips(const cuda_calculator *calculator, const sdlf_operati
     });
 }
 
-/* Strips of 4 pixels once these are enough threads to hide that a thread waits for memory. */
+/* Strips so long that they are threads enough to hide that each of them waits for memory. */
 template <typename T>
 static void forward(const cuda_calculator *calculator, const sdlf_operation *op, const cuda_conv2d &g)
 {
-    if (g.batch * g.filters * g.out_height * g.out_width > calculator->multiprocessors * INT64_C(2048))
+    int64_t pixels = g.batch * g.filters * g.out_height * g.out_width / calculator->multiprocessors;
+    if (pixels > 2048)
         forward_strips<T, STRIP>(calculator, op, g);
+    else if (pixels > 512)
+        forward_strips<T, 2>(calculator, op, g);
     else
         forward_strips<T, 1>(calculator, op, g);
 }

@@ -52,6 +52,8 @@ sdlf_status cuda_winograd_outputs(sdlf_calculator *calculator, const cuda_winogr
 
 /* The algorithms: fused, steps of 2x2, steps of 4x4. */
 bool cuda_winograd_fused_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
+/* Of an operation that both take: are the steps faster than the one kernel? */
+bool cuda_winograd_prefers_steps(const sdlf_operation *operation);
 bool cuda_winograd_2_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool cuda_winograd_4_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_winograd_fused_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
