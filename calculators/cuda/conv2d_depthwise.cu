@@ -10,6 +10,7 @@
  *                    shared memory; shares are left in the workspace and added in order */
 #include "calculators/cuda/conv2d.h"
 #include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/launch.cuh"
 
 enum { THREADS = 256, STRIP = 4 };
 
@@ -60,6 +61,7 @@ static __global__ void __launch_bounds__(THREADS)
 {
     const sdlf_window2d &window = g.window;
     int size[2] = {WINDOW::size(window, 0), WINDOW::size(window, 1)};
+    await_kernels();
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         strip<LENGTH> s(static_cast<unsigned>(e), static_cast<unsigned>(g.filters), static_cast<unsigned>(g.out_height),
                         static_cast<unsigned>(g.out_width));
@@ -305,10 +307,10 @@ static void forward_strips(const cuda_calculator *calculator, const sdlf_operati
 {
     int64_t count = g.batch * g.filters * ((g.out_height + LENGTH - 1) / LENGTH) * g.out_width;
     with_window(g.window, [&](auto window) {
-        depthwise_forward<T, decltype(window), LENGTH>
-            <<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-                data_of<T>(op->in[0]), data_of<T>(op->in[1]), optional<T>(op->in[2]), optional<T>(op->in[3]),
-                data_of<T>(op->out[0]), g, op->conv2d.activation, count);
+        launch_overlapped(calculator, depthwise_forward<T, decltype(window), LENGTH>,
+                          dim3(cuda_blocks(calculator, count, THREADS)), dim3(THREADS), 0, data_of<T>(op->in[0]),
+                          data_of<T>(op->in[1]), optional<T>(op->in[2]), optional<T>(op->in[3]), data_of<T>(op->out[0]),
+                          g, op->conv2d.activation, count);
     });
 }
 

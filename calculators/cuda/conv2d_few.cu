@@ -11,6 +11,7 @@
  * thread are under way at the same time. Moves x once for every filter (from the second-level cache after the first), y once. */
 #include "calculators/cuda/conv2d_few.h"
 #include "calculators/cuda/conv2d_implicit.h"
+#include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mma.cuh"
 
 #include <type_traits>
@@ -81,6 +82,7 @@ static __global__ void __launch_bounds__(MOST_FILTERS / OWN * WARP)
     block /= p.blocks_across;
     const int first_row = static_cast<int>(block % p.blocks_down) * DOWN, n = static_cast<int>(block / p.blocks_down);
 
+    await_kernels();
     const int depth = p.channels * SIDE * SIDE;
 #pragma unroll 4
     for (int e = threadIdx.x; e < depth * block_filters; e += blockDim.x) {
@@ -182,6 +184,7 @@ static __global__ void __launch_bounds__(WARP *STRIPS) few_filters(const __grid_
     const int column = static_cast<int>(blockIdx.x % p.blocks_across) * WARP + static_cast<int>(threadIdx.x);
     const int row = (static_cast<int>(blockIdx.x / p.blocks_across) * STRIPS + static_cast<int>(threadIdx.y)) * STRIP;
     const int filter = static_cast<int>(blockIdx.y), n = static_cast<int>(blockIdx.z);
+    await_kernels();
     if (column >= p.out_width || row >= p.out_height) return;
     const int top = row * STEP - p.padding[0], left = column * STEP - p.padding[1];
     const int64_t plane = static_cast<int64_t>(p.height) * p.width;
@@ -275,8 +278,8 @@ static sdlf_status launch_many(const cuda_calculator *calculator, few_problem<T>
     auto kernel = many ? few_channels<T, SIDE, STEP, 8> : few_channels<T, SIDE, STEP, 4>;
     sdlf_status status = allow_shared(kernel, bytes);
     if (status != SDLF_OK) return status;
-    kernel<<<static_cast<unsigned>(blocks), filters / (many ? 8 : 4) * WARP, static_cast<size_t>(bytes),
-             calculator->stream>>>(p);
+    launch_overlapped(calculator, kernel, dim3(static_cast<unsigned>(blocks)),
+                      dim3(static_cast<unsigned>(filters / (many ? 8 : 4) * WARP)), static_cast<int>(bytes), p);
     return cuda_check_launch("conv2d, few channels");
 }
 
@@ -289,10 +292,8 @@ static sdlf_status launch_few(const cuda_calculator *calculator, few_problem<T> 
     p.blocks_down = (p.out_height + STRIPS * strip - 1) / (STRIPS * strip);
     dim3 blocks(static_cast<unsigned>(p.blocks_across) * static_cast<unsigned>(p.blocks_down),
                 static_cast<unsigned>(p.filters), static_cast<unsigned>(g.batch));
-    if (strips)
-        few_filters<T, SIDE, STEP, 4><<<blocks, dim3(WARP, STRIPS), 0, calculator->stream>>>(p);
-    else
-        few_filters<T, SIDE, STEP, 1><<<blocks, dim3(WARP, STRIPS), 0, calculator->stream>>>(p);
+    launch_overlapped(calculator, strips ? few_filters<T, SIDE, STEP, 4> : few_filters<T, SIDE, STEP, 1>, blocks,
+                      dim3(WARP, STRIPS), 0, p);
     return cuda_check_launch("conv2d, few filters");
 }
 

@@ -14,6 +14,7 @@
 #define SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_CUH
 
 #include "calculators/cuda/conv2d_pointwise.h"
+#include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mma.cuh"
 
 /* Four neighbouring numbers. */
@@ -122,6 +123,11 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
         const int down = local / GROUPS_ACROSS, across = local % GROUPS_ACROSS;
         const int steps = (p.channels + CHANNELS - 1) / CHANNELS;
         T sum[DOWN][ACROSS] = {};
+        /* the weights' way from memory begins before the kernel that makes x has ended */
+        const int rows = filters < FILTERS ? filters : FILTERS, line = 128 / static_cast<int>(sizeof(T));
+        for (int64_t at = threadIdx.x * line; at < static_cast<int64_t>(rows) * p.channels; at += THREADS * line)
+            prefetch_line(w + at);
+        await_kernels();
 #pragma unroll
         for (int step = 0; step < STAGES - 1; step++) {
             if (step < steps) {

@@ -10,6 +10,7 @@
  * every 32 tiles, y once. Where blocks are fewer than multiprocessors the channels are cut into `splits`: each block leaves its
  * outputs in the scratch memory, and the last to come adds them in order. */
 #include "calculators/cuda/conv2d_winograd.cuh"
+#include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mma.cuh"
 
 enum {
@@ -147,6 +148,9 @@ static __global__ void __launch_bounds__(THREADS, 1) winograd_fused(const __grid
 
     float sum[2][8][8] = {};
     float d[POINTS];
+    static_assert(U == THREADS * 128 / static_cast<int>(sizeof(float)), "a line a thread");
+    prefetch_line(u + threadIdx.x * (128 / sizeof(float)));
+    await_kernels();
     bring_filters(shared, u);
     close_copies();
     read_columns<PAIRS>(d, from, p.width, first * CHANNELS + warp < p.channels ? inside : 0, lone);
@@ -230,6 +234,7 @@ extern "C" sdlf_status cuda_winograd_fused(sdlf_calculator *calculator, const cu
     auto kernel = pairs ? winograd_fused<true> : winograd_fused<false>;
     sdlf_status status = allow_shared(kernel, cuda_winograd_shared());
     if (status != SDLF_OK) return status;
-    kernel<<<blocks, THREADS, static_cast<size_t>(cuda_winograd_shared()), cuda_stream(calculator)>>>(*problem);
+    launch_overlapped(cuda_calculator_from(calculator), kernel, dim3(blocks), dim3(THREADS),
+                      static_cast<int>(cuda_winograd_shared()), *problem);
     return cuda_check_launch("conv2d, Winograd 2x2");
 }

@@ -1,6 +1,7 @@
 /* Winograd's transforms as kernels of their own: filters, patches and outputs. The products in between are cuBLAS's, or the fused
  * kernel's. A thread makes a transform; neighbours are neighbouring tiles, or filters. */
 #include "calculators/cuda/conv2d_winograd.cuh"
+#include "calculators/cuda/launch.cuh"
 
 enum { THREADS = 128 };
 
@@ -52,6 +53,7 @@ static __global__ void __launch_bounds__(THREADS) winograd_patches(const __grid_
 {
     constexpr int POINTS = (M + 2) * (M + 2);
     int64_t count = static_cast<int64_t>(p.channels) * p.tiles, plane = static_cast<int64_t>(p.height) * p.width;
+    await_kernels();
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         int c = static_cast<int>(e / p.tiles);
         winograd_tile at(p, static_cast<int>(e - static_cast<int64_t>(c) * p.tiles), M);
@@ -73,6 +75,7 @@ static __global__ void __launch_bounds__(THREADS)
 {
     constexpr int POINTS = (M + 2) * (M + 2);
     int64_t count = static_cast<int64_t>(p.filters) * p.tiles;
+    await_kernels();
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         int filter = static_cast<int>(e / p.tiles);
         winograd_tile at(p, static_cast<int>(e - static_cast<int64_t>(filter) * p.tiles), M);
@@ -111,7 +114,7 @@ extern "C" sdlf_status cuda_winograd_patches(sdlf_calculator *base, const cuda_w
     const cuda_calculator *calculator = cuda_calculator_from(base);
     int64_t count = static_cast<int64_t>(problem->channels) * problem->tiles;
     auto kernel = m == 2 ? winograd_patches<2> : winograd_patches<4>;
-    kernel<<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(*problem, v);
+    launch_overlapped(calculator, kernel, dim3(cuda_blocks(calculator, count, THREADS)), dim3(THREADS), 0, *problem, v);
     return cuda_check_launch("conv2d, Winograd's patches");
 }
 
@@ -121,6 +124,7 @@ extern "C" sdlf_status cuda_winograd_outputs(sdlf_calculator *base, const cuda_w
     const cuda_calculator *calculator = cuda_calculator_from(base);
     int64_t count = static_cast<int64_t>(problem->filters) * problem->tiles;
     auto kernel = m == 2 ? winograd_outputs<2> : winograd_outputs<4>;
-    kernel<<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(*problem, products);
+    launch_overlapped(calculator, kernel, dim3(cuda_blocks(calculator, count, THREADS)), dim3(THREADS), 0, *problem,
+                      products);
     return cuda_check_launch("conv2d, Winograd's outputs");
 }
