@@ -147,6 +147,17 @@ static const struct algorithm {
 
 /* ---- the rule of "auto" ---- */
 
+/* A 1x1 convolution: by the kernel whose warps share sums where results are few, else by cuBLAS, which has tensor cores for
+ * doubles and larger tiles; a pass more for bias and activation counted. AUTO: it is none. */
+static int pointwise_forward_rung(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
+{
+    if (!cuda_pointwise_takes(calculator, op)) return AUTO;
+    if (!cuda_is_pointwise(g) || !takes_products(calculator, op)) return POINTWISE; /* a stride */
+    int64_t results = sdlf_tensor_count(&op->out[0]);
+    bool few = op->out[0].dtype == SDLF_FLOAT32 ? results <= 1 << 19 : results <= 1 << 14 && g->channels <= 640;
+    return few ? POINTWISE : TWO_STEP;
+}
+
 /* Forward, in IEEE single or double precision (where tensor cores round the factors, implicit GEMM is faster but for single
  * filters); AUTO: none of these. */
 static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g, bool exact)
@@ -155,7 +166,8 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
     int64_t pixels = g->batch * g->out_height * g->out_width;
     if (cuda_few_takes(calculator, op) && (g->filters <= FEW_FILTERS || (exact && depth <= FEW_DEPTH))) return FEW;
     if (!exact) return AUTO;
-    if (cuda_pointwise_takes(calculator, op)) return POINTWISE;
+    int rung = pointwise_forward_rung(calculator, op, g);
+    if (rung != AUTO) return rung;
     if (cuda_winograd_2_takes(calculator, op) && g->channels >= 16 && g->filters >= 16) {
         bool fused = cuda_winograd_fused_takes(calculator, op) && !cuda_winograd_prefers_steps(op);
         return fused ? WINOGRAD_FUSED : WINOGRAD_2;
@@ -170,8 +182,9 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
  *                  that memory decides, and products would be of matrices with that many rows
  *   few-channels   forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
  *                  what counts is that the image comes once
- *   pointwise      1x1 forward in fp32 and float64; gradients of these in every mode: cuBLAS reads both factors in wide steps,
- *                  which implicit GEMM, one number a lane, does not
+ *   pointwise      1x1 forward in fp32 and float64: up to 2^19 results (float64: 2^14, sums of 640), or a stride; two-step,
+ *                  which needs no columns then, for more. Gradients of these in every mode: cuBLAS reads both factors in
+ *                  wide steps, which implicit GEMM, one number a lane, does not
  *   winograd-2x2   3x3 forward in fp32 with stride 1 and 16 channels and filters or more: 2.25 times fewer multiplications,
  *                  and about as exact as the others; in steps where cuda_winograd_prefers_steps
  *   two-step       forward in fp32 with up to 1024 pixels and sums of 4096 or more: columns are few, and what is left is a

@@ -169,7 +169,7 @@ sdlf_status conv2d_winograd_fused_cuda(sdlf_calculator *calculator, const sdlf_o
  * them serves C K / (C + K) >= 80 products, or where they stay in the second-level cache of a large device. */
 bool cuda_winograd_prefers_steps(const sdlf_operation *op)
 {
-    static const int64_t cache = INT64_C(40) << 20;
+    static const int64_t cache = INT64_C(32) << 20;
     const int64_t *w = op->in[1].shape.dim;
     int64_t bytes = WINOGRAD_POINTS * tiles_of(op, STEPS_2) * (w[0] + w[1]) * (int64_t)sizeof(float);
     return w[0] * w[1] >= 80 * (w[0] + w[1]) || bytes <= cache;
