@@ -1,11 +1,12 @@
 /* gemm_backward_sgd for a last layer: U up to 16 units, any batch, float32 in every math mode (the products are small).
  *
- * A block owns 16 columns i; a thread one of them and every 64th row n. It holds w's column (U numbers) in registers, and for
- * each of its rows reads x, adds x dy to its part of g's column and makes dx. The parts of g meet in shared memory, in order. dy
- * passes through shared memory in pieces of 128 rows. Reads x, writes dx: 8 N I bytes, and all of dy for every block. */
+ * A block owns 16 columns i; a thread one of them and every 32nd row n. It holds w's column (U numbers) in registers, and for
+ * each of its rows adds x dy to its part of g's column and makes dx. The parts of g meet in shared memory, in order. dy passes
+ * through shared memory in pieces of 128 rows, which are read, with their x, while the piece before them is at work. Reads x,
+ * writes dx: 8 N I bytes, and all of dy for every block. */
 #include "calculators/cuda/gemm_backward_sgd.cuh"
 
-enum { COLUMNS = 16, LINES = 64, PARTS = LINES / 2, PIECE = 128 };
+enum { COLUMNS = 16, LINES = 32, THREADS = COLUMNS * LINES, PARTS = LINES / 2, PIECE = 128 };
 
 template <int UNITS> struct narrow_memory {
     float dy[PIECE][UNITS];
@@ -13,13 +14,34 @@ template <int UNITS> struct narrow_memory {
     float bias_parts[LINES][UNITS];
 };
 
-/* The piece's rows of dy, UNITS a row, zeros where there are none. */
-template <int UNITS> static __device__ void load_piece(float (&to)[PIECE][UNITS], const sweep &s, int64_t n0)
+/* What a thread brings of a piece: numbers of dy's rows, UNITS a row, and its own rows of x; zeros where there are none. */
+template <int UNITS> struct narrow_piece {
+    float dy[(PIECE * UNITS + THREADS - 1) / THREADS], x[PIECE / LINES];
+};
+
+template <int UNITS>
+static __device__ __forceinline__ void read_piece(narrow_piece<UNITS> &piece, const sweep &s, int64_t n0, int64_t i)
 {
-    int thread = threadIdx.y * COLUMNS + threadIdx.x;
-    for (int e = thread; e < PIECE * UNITS; e += COLUMNS * LINES) {
-        int64_t n = n0 + e / UNITS, u = e % UNITS;
-        to[e / UNITS][u] = n < s.rows && u < s.units ? s.dy[n * s.units + u] : 0.0f;
+#pragma unroll
+    for (int k = 0; k < (PIECE * UNITS + THREADS - 1) / THREADS; k++) {
+        int e = threadIdx.y * COLUMNS + threadIdx.x + k * THREADS, u = e % UNITS;
+        int64_t n = n0 + e / UNITS;
+        piece.dy[k] = n < s.rows && u < s.units ? s.dy[n * s.units + u] : 0.0f;
+    }
+#pragma unroll
+    for (int k = 0; k < PIECE / LINES; k++) {
+        int64_t n = n0 + threadIdx.y + k * LINES;
+        piece.x[k] = n < s.rows && i < s.inputs ? s.x[n * s.inputs + i] : 0.0f;
+    }
+}
+
+template <int UNITS>
+static __device__ __forceinline__ void write_piece(float (&to)[PIECE][UNITS], const narrow_piece<UNITS> &piece)
+{
+#pragma unroll
+    for (int k = 0; k < (PIECE * UNITS + THREADS - 1) / THREADS; k++) {
+        int e = threadIdx.y * COLUMNS + threadIdx.x + k * THREADS;
+        if (e < PIECE * UNITS) to[e / UNITS][e % UNITS] = piece.dy[k];
     }
 }
 
@@ -31,7 +53,7 @@ static __device__ float add_parts(const float *parts, int count, int step)
     return sum;
 }
 
-template <int UNITS> static __global__ void __launch_bounds__(COLUMNS *LINES) sweep_narrow(sweep s)
+template <int UNITS> static __global__ void __launch_bounds__(THREADS) sweep_narrow(sweep s)
 {
     __shared__ narrow_memory<UNITS> shared;
     int64_t i = static_cast<int64_t>(blockIdx.x) * COLUMNS + threadIdx.x;
@@ -52,20 +74,21 @@ template <int UNITS> static __global__ void __launch_bounds__(COLUMNS *LINES) sw
         mine = s.w[at];
         if (s.v != nullptr) speed = s.v[at];
     }
+    narrow_piece<UNITS> piece;
+    read_piece<UNITS>(piece, s, 0, i);
     for (int64_t n0 = 0; n0 < s.rows; n0 += PIECE) {
         float x[PIECE / LINES];
+        __syncthreads();
+        write_piece<UNITS>(shared.dy, piece);
 #pragma unroll
-        for (int k = 0; k < PIECE / LINES; k++) {
-            int64_t n = n0 + line + k * LINES;
-            x[k] = n < s.rows && i < s.inputs ? s.x[n * s.inputs + i] : 0.0f;
-        }
+        for (int k = 0; k < PIECE / LINES; k++) x[k] = piece.x[k];
         __syncthreads();
-        load_piece(shared.dy, s, n0);
-        __syncthreads();
+        if (n0 + PIECE < s.rows) read_piece<UNITS>(piece, s, n0 + PIECE, i);
 #pragma unroll
         for (int k = 0; k < PIECE / LINES; k++) {
             int r = line + k * LINES;
             int64_t n = n0 + r;
+            if (n >= s.rows) break;
             float dx = 0;
 #pragma unroll
             for (int u = 0; u < UNITS; u++) {
@@ -73,8 +96,7 @@ template <int UNITS> static __global__ void __launch_bounds__(COLUMNS *LINES) sw
                 dx += shared.dy[r][u] * w[u];
             }
             if (threadIdx.x < UNITS) bias += shared.dy[r][threadIdx.x];
-            if (n < s.rows && i < s.inputs && s.dx != nullptr)
-                s.dx[n * s.inputs + i] = dx * activation_slope(s.activation, x[k]);
+            if (i < s.inputs && s.dx != nullptr) s.dx[n * s.inputs + i] = dx * activation_slope(s.activation, x[k]);
         }
     }
 #pragma unroll

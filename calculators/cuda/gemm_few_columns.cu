@@ -37,6 +37,7 @@ static __device__ float dot(const float *a, const float *b, int64_t k, bool vect
 static __global__ void few_columns(product p, bool vectors)
 {
     int64_t m = blockIdx.x, n = threadIdx.x / WARP, at = m * p.n + n;
+    for (int64_t i = threadIdx.x % WARP * 32; i < p.k; i += WARP * 32) prefetch_line(p.b + n * p.k + i);
     await_kernels();
     float sum = p.alpha * dot(p.a + m * p.k, p.b + n * p.k, p.k, vectors);
     if (threadIdx.x % WARP != 0) return;

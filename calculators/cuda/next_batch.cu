@@ -11,15 +11,29 @@ template <typename T> struct next_batch {
     int64_t *cursor, *step;
     int32_t *index, *batch_labels;
     T *rate;
-    int64_t count;
+    int64_t count, drawn, steps, samples; /* of a batch; of order; of rates; of labels */
 };
+
+/* Ask early for what the step will read: the cursor is what it will be, unless the kernel before this one moves it, and then
+ * only time is lost. */
+template <typename T> static __device__ void guess_next_batch(const next_batch<T> &b)
+{
+    int64_t at = __ldcg(b.cursor);
+    if (at < 0 || at >= b.steps || (at + 1) * b.count > b.drawn) return;
+    if (threadIdx.x == 0) prefetch_line(b.rates + at);
+    for (int64_t n = threadIdx.x; n < b.count; n += THREADS) {
+        int32_t index = __ldcg(b.order + at * b.count + n);
+        if (b.labels != nullptr && index >= 0 && index < b.samples) prefetch_line(b.labels + index);
+    }
+}
 
 template <typename T> static __global__ void draw_next_batch(next_batch<T> b)
 {
+    guess_next_batch(b);
     await_kernels();
-    int64_t at = *b.cursor;
+    int64_t at = __ldcg(b.cursor);
     for (int64_t n = threadIdx.x; n < b.count; n += THREADS) {
-        int32_t index = b.order[at * b.count + n];
+        int32_t index = __ldcg(b.order + at * b.count + n);
         b.index[n] = index;
         if (b.labels != nullptr) b.batch_labels[n] = b.labels[index];
     }
@@ -44,7 +58,10 @@ extern "C" sdlf_status next_batch_cuda(sdlf_calculator *base, const sdlf_operati
                                  .index = data_of<int32_t>(op->out[1]),
                                  .batch_labels = optional<int32_t>(op->out[4]),
                                  .rate = data_of<T>(op->out[2]),
-                                 .count = op->out[1].shape.dim[0]};
+                                 .count = op->out[1].shape.dim[0],
+                                 .drawn = op->in[0].shape.dim[0],
+                                 .steps = op->in[1].shape.dim[0],
+                                 .samples = sdlf_tensor_present(&op->in[3]) ? op->in[3].shape.dim[0] : 0};
         launch_overlapped(calculator, draw_next_batch<T>, 1, THREADS, 0, b);
     });
     return cuda_check_launch("next_batch");
