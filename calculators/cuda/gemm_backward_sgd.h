@@ -2,12 +2,12 @@
  *
  *   dx = (dy w) f'(x);   v = momentum v + dy^T x + decay w;   w -= rate v;   the same for the biases with the sum of dy
  *
- * Large batches (gemm_backward_sgd_products.c) are bound by the products, which cuBLAS makes. Small ones are bound by the way of w and
- * v through memory, and a sweep moves them once: a block owns STRIP columns i and walks down all rows u in tiles. Of
- * each tile it makes g (TILE,STRIP) = dy^T x, with x's strip kept all the way, and from g the new v and w; and it adds the
- * tile's part to dx (N,STRIP). So w and v are read once and written once, 16 U I bytes, and nothing else of that size moves:
- * at 4 TB/s 26 us for U = 1024, I = 6272, less what stays in the L2 cache. dy is read by every block, from L2. Tiles arrive by
- * asynchronous copies, two or three ahead. The order of every sum depends on the shapes and the device alone. */
+ * Large batches (gemm_backward_sgd_products.c) are bound by the products, which cuBLAS makes. Small ones are bound by the way
+ * of w and v through memory, and a sweep moves them once: a block owns some columns i and walks down its rows u (all, or a
+ * part) in tiles. Of each tile it makes g = dy^T x, with x's columns kept all the way, and from g the new v and w; and it adds
+ * the tile's part to dx (N, its columns). So w and v are read once and written once, 16 U I bytes, and nothing else of that
+ * size moves: at 4 TB/s 26 us for U = 1024, I = 6272, less what stays in the L2 cache. dy is read by every block, from L2.
+ * Tiles arrive by asynchronous copies, ahead of their use. The order of every sum depends on the shapes and the device alone. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_H
 #define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_H
 

@@ -4,6 +4,7 @@
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_SUMS_CUH
 #define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_SUMS_CUH
 
+#include "calculators/cuda/cluster.cuh"
 #include "calculators/cuda/gemm_backward_sgd_tiles.cuh"
 
 template <class S> struct sweep_sums {
@@ -18,11 +19,6 @@ struct sweep_cut {
     unsigned *tickets; /* of each strip */
 };
 
-static __device__ __forceinline__ float4 plus(float4 a, float4 b)
-{
-    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-}
-
 /* Four neighbours of dx, or nothing outside of it. */
 static __device__ __forceinline__ void store_four(const sweep &s, int n, int i, float4 sum)
 {
@@ -35,31 +31,6 @@ static __device__ __forceinline__ void store_four(const sweep &s, int n, int i, 
         sum.w *= activation_slope(s.activation, x.w);
     }
     *reinterpret_cast<float4 *>(s.dx + at) = sum;
-}
-
-static __device__ __forceinline__ void await_cluster()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
-#endif
-}
-
-/* Four numbers at the same place of another block's shared memory. */
-static __device__ __forceinline__ float4 read_other(const float *shared, int block)
-{
-    float4 four = {};
-#if __CUDA_ARCH__ >= 900
-    uint32_t mine = static_cast<uint32_t>(__cvta_generic_to_shared(shared)), other;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(mine), "r"(block));
-    asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"
-                 : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
-                 : "r"(other)
-                 : "memory");
-#else
-    (void)shared;
-    (void)block;
-#endif
-    return four;
 }
 
 /* `use(n, c, numbers)` for the chunks of four columns c of all rows n that are this thread's: of every count-th, from the
@@ -105,11 +76,8 @@ static __device__ __forceinline__ void finish_input(const float (&dx)[S::MINE / 
     if (cut.splits == 1) return;
     if (cut.cluster) {
         await_cluster();
-        for_chunks<S>(s, i0, blockIdx.y, cut.splits, [&](int n, int c) {
-            float4 sum = read_other(&sums.lanes[0][n][c], 0);
-            for (int k = 1; k < cut.splits; k++) sum = plus(sum, read_other(&sums.lanes[0][n][c], k));
-            store_four(s, n, i0 + c, sum);
-        });
+        for_chunks<S>(s, i0, blockIdx.y, cut.splits,
+                      [&](int n, int c) { store_four(s, n, i0 + c, add_blocks(&sums.lanes[0][n][c], cut.splits)); });
         await_cluster(); /* no block's memory may go before all have read it */
     } else if (take_ticket(cut.tickets + blockIdx.x, cut.splits)) {
         for_chunks<S>(s, i0, 0, 1, [&](int n, int c) {

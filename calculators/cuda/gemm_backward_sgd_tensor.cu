@@ -163,7 +163,7 @@ template <class S> static int splits_for(const cuda_calculator *calculator, cons
     int best = 1;
     double least = 1e30;
     for (int splits = 1; splits <= 8 && splits * part <= CUDA_BLAS_WORKSPACE; splits++) {
-        if (splits > 1 && (strips > CUDA_TICKETS || tiles < 2 * S::LANES * splits)) break;
+        if (splits > 1 && (strips > CUDA_TICKETS || tiles < S::LANES * splits)) break;
         int64_t turns =
             (static_cast<int64_t>(strips) * splits + calculator->multiprocessors - 1) / calculator->multiprocessors;
         double time = static_cast<double>(turns) / splits + 0.02 * splits;

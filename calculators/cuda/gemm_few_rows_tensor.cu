@@ -203,8 +203,8 @@ template <sdlf_math MATH, class S> static sdlf_status launch(const cuda_calculat
     if (p.splits < 1) p.splits = 1;
     sdlf_status status = allow_shared(few_rows_tensor<MATH, S>, shared);
     if (status != SDLF_OK) return status;
-    launch_overlapped(calculator, few_rows_tensor<MATH, S>, dim3((unsigned)blocks, (unsigned)p.splits), S::THREADS,
-                      shared, p);
+    const dim3 grid((unsigned)blocks, (unsigned)p.splits);
+    launch_overlapped(calculator, few_rows_tensor<MATH, S>, grid, S::THREADS, shared, p);
     status = cuda_check_launch("gemm");
     if (status != SDLF_OK || p.splits == 1) return status;
     launch_overlapped(calculator, few_rows_finish<S::ROWS>, (unsigned)(blocks * (S::ROWS * COLUMNS / 4 / FINISHERS)),
@@ -215,7 +215,7 @@ template <sdlf_math MATH, class S> static sdlf_status launch(const cuda_calculat
 template <sdlf_math MATH> static sdlf_status launch_rows(const cuda_calculator *calculator, const product &p)
 {
     if (p.m <= 16) return launch<MATH, rows_shape<16, 1, 8, 3>>(calculator, p);
-    if (p.m <= 64) return launch<MATH, rows_shape<64, 1, 8, 2>>(calculator, p);
+    if (p.m <= 64) return launch<MATH, rows_shape<64, 2, 4, 3>>(calculator, p);
     return launch<MATH, rows_shape<128, 2, 4, 3>>(calculator, p);
 }
 
