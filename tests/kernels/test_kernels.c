@@ -206,7 +206,8 @@ static double growth_of(const char *algorithm)
 {
     if (strncmp(algorithm, "winograd-2x2", strlen("winograd-2x2")) == 0) return 3;
     if (strcmp(algorithm, "winograd-4x4") == 0 || strcmp(algorithm, "winograd-nonfused") == 0) return 16;
-    if (strncmp(algorithm, "fft", 3) == 0) return 8; /* each number of the image has a part in each of its tile's outputs */
+    if (strncmp(algorithm, "fft", 3) == 0)
+        return 8; /* each number of the image has a part in each of its tile's outputs */
     return strcmp(algorithm, "winograd") == 0 ? 16 : 1; /* cuDNN does not tell the size of its tiles */
 }
 
