@@ -149,6 +149,9 @@ static void inference_agrees(void)
             if (i == 0 && variant == 0) memcpy(expected, found, sizeof expected);
             for (int e = 0; e < NODES * 6; e++) CHECK_CLOSE(found[e], expected[e], 2e-6);
             CHECK_EQUAL(sdlf_plan_step_count(plan), no_fusion ? 3 : 2);
+            CHECK_OK(sdlf_plan_time_together(plan, 2, 3)); /* recorded by itself */
+            CHECK_OK(sdlf_plan_read(plan, "y", found));
+            for (int e = 0; e < NODES * 6; e++) CHECK_CLOSE(found[e], expected[e], 2e-6);
             sdlf_plan_free(plan);
         }
         sdlf_calculator_close(calculator);

@@ -235,6 +235,10 @@ sdlf_status sdlf_plan_measure(sdlf_memory_info *memory, sdlf_model *model, const
  * Parameters are unchanged; optimiser states are saved before and restored after, those of a plan shared with too. */
 sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats);
 
+/* The same for a plan of inference, without what waiting costs: every step `together` times in a row, recorded where its calculator
+ * can do that, with a clock around them all; `seconds` are medians of a together-th. Outputs are those of the last run after it. */
+sdlf_status sdlf_plan_time_together(sdlf_plan *plan, int repeats, int together);
+
 #ifdef __cplusplus
 }
 #endif

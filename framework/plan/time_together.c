@@ -1,0 +1,75 @@
+/* Timing the steps of inference, each many times in a row: on a device, waiting for one short kernel takes longer than the
+ * kernel. */
+#include "framework/plan/plan_internal.h"
+
+#include <stdlib.h>
+
+#include "framework/clock.h"
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static sdlf_status run_in_a_row(sdlf_plan *plan, const plan_step *step, int together)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < together && status == SDLF_OK; i++) status = plan_run_step(plan, step);
+    return status;
+}
+
+/* A recording of the row; NULL where the calculator has none. */
+static sdlf_status record_row(sdlf_plan *plan, const plan_step *step, int together, void **recording)
+{
+    const sdlf_calculator_class *type = step->calculator->type;
+    *recording = NULL;
+    if (type->record_begin == NULL || step->phase == SDLF_PHASE_COPY) return SDLF_OK;
+    sdlf_status status = type->record_begin(step->calculator);
+    if (status != SDLF_OK) return status;
+    status = run_in_a_row(plan, step, together);
+    sdlf_status ended = type->record_end(step->calculator, recording);
+    if (status == SDLF_OK && ended == SDLF_OK) return SDLF_OK;
+    if (*recording != NULL) type->discard(step->calculator, *recording);
+    *recording = NULL;
+    return status != SDLF_OK ? status : ended;
+}
+
+static sdlf_status time_step(sdlf_plan *plan, plan_step *step, int together, double *times, int repeats)
+{
+    const sdlf_calculator_class *type = step->calculator->type;
+    void *recording = NULL;
+    sdlf_status status = plan_run_step(plan, step); /* warms up */
+    if (status == SDLF_OK) status = record_row(plan, step, together, &recording);
+    for (int repeat = -1; repeat < repeats && status == SDLF_OK; repeat++) {
+        status = type->synchronize(step->calculator);
+        double start = sdlf_clock();
+        if (status == SDLF_OK)
+            status = recording != NULL ? type->replay(step->calculator, recording) : run_in_a_row(plan, step, together);
+        if (status == SDLF_OK) status = type->synchronize(step->calculator);
+        if (repeat >= 0) times[repeat] = (sdlf_clock() - start) / together;
+    }
+    if (recording != NULL) type->discard(step->calculator, recording);
+    if (status != SDLF_OK) return status;
+    qsort(times, (size_t)repeats, sizeof *times, compare_doubles);
+    step->seconds = times[repeats / 2];
+    return SDLF_OK;
+}
+
+sdlf_status sdlf_plan_time_together(sdlf_plan *plan, int repeats, int together)
+{
+    if (repeats < 1 || together < 1)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "plan timing: repeats and runs in a row must be at least 1, not %d and %d", repeats, together);
+    if (plan->options.mode != SDLF_INFER || plan->feed.present)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan timing: steps run in a row in inference alone");
+    double *times = malloc((size_t)repeats * sizeof *times);
+    if (times == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan timing: out of memory");
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < plan->step_count && status == SDLF_OK; i++)
+        status = time_step(plan, &plan->steps[i], together, times, repeats);
+    free(times);
+    if (status == SDLF_OK)
+        status = plan_run_steps(plan, 0, plan->step_count); /* steps that work in place did so often */
+    return status == SDLF_OK ? sdlf_plan_synchronize(plan) : status;
+}
