@@ -108,7 +108,7 @@ sdlf_status cuda_apply_epilogue(sdlf_calculator *calculator, const cuda_epilogue
 /* ---- kernels, one file a family ---- */
 
 sdlf_kernel fill_cuda, copy_cuda, gather_batch_cuda, next_batch_cuda, shuffle_cuda;
-sdlf_kernel gemm_cuda, gemm_backward_sgd_cuda, spmm_csr_cuda, reduce_cuda, add_cuda;
+sdlf_kernel gemm_cuda, gemm_backward_sgd_cuda, spmm_csr_cuda, spmm_csr_prepare_cuda, reduce_cuda, add_cuda;
 sdlf_kernel activation_forward_cuda, activation_backward_cuda;
 sdlf_kernel conv2d_relu_max_pool_forward_cuda, conv2d_relu_max_pool_backward_cuda;
 sdlf_kernel conv2d_relu_max_pool_backward_sgd_cuda;
@@ -141,6 +141,7 @@ bool conv2d_pool_supports_cuda(const sdlf_calculator *calculator, const sdlf_ope
 bool conv2d_pool_backward_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_pool_backward_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool spmm_csr_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t spmm_csr_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t spmm_csr_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t softmax_cross_entropy_forward_workspace_cuda(const sdlf_calculator *calculator,
                                                      const sdlf_operation *operation);

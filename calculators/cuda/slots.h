@@ -56,7 +56,9 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
                    .prepare = gemm_prepare_cuda}, \
     [SDLF_SPMM_CSR] = {.run = spmm_csr_cuda, \
                        .supports = spmm_csr_supports_cuda, \
-                       .workspace = spmm_csr_workspace_cuda}, \
+                       .workspace = spmm_csr_workspace_cuda, \
+                       .prepared = spmm_csr_prepared_cuda, \
+                       .prepare = spmm_csr_prepare_cuda}, \
     [SDLF_REDUCE] = {.run = reduce_cuda, .workspace = reduce_workspace_cuda}, \
     [SDLF_ADD] = {.run = add_cuda}, \
     [SDLF_CONV2D_FORWARD] = {.run = conv2d_cuda, \

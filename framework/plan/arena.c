@@ -25,11 +25,13 @@ static sdlf_status add_workspace(sdlf_plan *plan, sdlf_calculator *calculator, s
     return SDLF_OK;
 }
 
-/* Inference: weights that no step changes are made ready once, where their calculator wants that. */
+/* What no step changes is made ready once, where its calculator wants that: weights in inference, sparse matrices always. */
 static sdlf_status add_prepared(sdlf_plan *plan, sdlf_calculator *calculator, sdlf_operation *operation)
 {
-    bool constant = sdlf_tensor_present(&operation->in[1]) && plan->buffers[operation->in[1].buffer].constant;
-    if (plan->options.mode != SDLF_INFER || !constant) return SDLF_OK;
+    bool sparse = operation->in[0].layout == SDLF_CSR;
+    const sdlf_tensor *from = &operation->in[sparse ? 0 : 1];
+    bool constant = sdlf_tensor_present(from) && plan->buffers[from->buffer].constant;
+    if ((plan->options.mode != SDLF_INFER && !sparse) || !constant) return SDLF_OK;
     int64_t bytes = sdlf_calculator_prepared(calculator, operation);
     if (bytes <= 0) return SDLF_OK;
     sdlf_status status = plan_new_tensor(plan, BUFFER_PREPARED, SDLF_UINT8, sdlf_shape(bytes), &operation->prepared);
