@@ -38,11 +38,13 @@ static int64_t longest_row(const sdlf_tensor *matrix)
     return longest;
 }
 
-void gcn_report_graph(const terminal *out, const sdlf_graph *graph, const sdlf_tensor *matrix, double seconds)
+void gcn_report_graph(const terminal *out, const sdlf_graph *graph, const sdlf_tensor *matrix, double reading,
+                      double preparing)
 {
     report_label(out, "graph");
-    printf("%s  %s nodes  %s elements  longest row %s  read in %s\n", graph->name, number_count(graph->node_count).text,
-           number_count(matrix->stored).text, number_count(longest_row(matrix)).text, number_duration(seconds).text);
+    printf("%s  %s nodes  %s elements  longest row %s  read in %s, matrix made in %s\n", graph->name,
+           number_count(graph->node_count).text, number_count(matrix->stored).text,
+           number_count(longest_row(matrix)).text, number_duration(reading).text, number_duration(preparing).text);
 }
 
 static int run(int count, char **words)

@@ -54,10 +54,13 @@ static sdlf_status open_graph(gcn_inference *s)
     sdlf_status status = sdlf_graph_open(&s->graph, s->set.graph);
     s->reading = clock_now() - start;
     if (status != SDLF_OK) return status;
-    return sdlf_graph_matrix(&s->matrix, s->graph,
-                             &(sdlf_graph_matrix_options){.dtype = s->dtype,
-                                                          .normalization = kinds[s->set.normalization],
-                                                          .self_loops = !s->set.no_self_loops});
+    start = clock_now();
+    status = sdlf_graph_matrix(&s->matrix, s->graph,
+                               &(sdlf_graph_matrix_options){.dtype = s->dtype,
+                                                            .normalization = kinds[s->set.normalization],
+                                                            .self_loops = !s->set.no_self_loops});
+    s->preparing = clock_now() - start;
+    return status;
 }
 
 static sdlf_status infer(gcn_inference *s)
@@ -71,7 +74,7 @@ static sdlf_status infer(gcn_inference *s)
     if (status == SDLF_OK && text) report_header(&out, s->machine.calculator, s->machine.count);
     fflush(stdout);
     if (status == SDLF_OK) status = open_graph(s);
-    if (status == SDLF_OK && text) gcn_report_graph(&out, s->graph, &s->matrix, s->reading);
+    if (status == SDLF_OK && text) gcn_report_graph(&out, s->graph, &s->matrix, s->reading, s->preparing);
     fflush(stdout);
     if (status == SDLF_OK) status = gcn_infer_prepare(s);
     if (status == SDLF_OK && text) {

@@ -25,8 +25,9 @@ typedef struct gcn_inference {
     sdlf_model *model;
     sdlf_plan *plan;
     sdlf_dtype dtype;
-    double reading, whole; /* seconds */
-    double largest;        /* sum of a vertex's outputs */
+    double reading, preparing; /* seconds: of the graph, and of its matrix, normalised */
+    double whole, queued;      /* of a run that the host waits for, and of one of many queued behind each other */
+    double largest;            /* sum of a vertex's outputs */
     int64_t largest_at;
     uint32_t checksum;
 } gcn_inference;
@@ -34,7 +35,7 @@ typedef struct gcn_inference {
 /* With the graph and its matrix there: features from the file, the graph or drawn; then log_softmax(A (X W)). */
 sdlf_status gcn_infer_prepare(gcn_inference *s);
 
-/* Makes the plan, times whole runs and each operation, and checks the output. SDLF_ERROR_NUMERIC where no vertex has outputs
+/* Makes the plan, times whole runs and each operation (many in a row), and checks the output. SDLF_ERROR_NUMERIC where no vertex has outputs
  * that are numbers. */
 sdlf_status gcn_infer_compute(gcn_inference *s);
 

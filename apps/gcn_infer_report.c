@@ -12,6 +12,14 @@ static int64_t own_id(const gcn_inference *s, int64_t node)
     return sdlf_tensor_present(&s->graph->ids) ? ((const int64_t *)s->graph->ids.data)[node] : node;
 }
 
+static void print_whole(table *lines, const char *what, double seconds)
+{
+    table_cell(lines, "%s", what);
+    table_cell(lines, "%s", number_fixed(seconds * 1e3, 4).text);
+    table_cell(lines, "%s", "");
+    table_cell(lines, "%s", "");
+}
+
 void gcn_infer_print(const gcn_inference *s, const terminal *out)
 {
     table *lines = table_create("operation|>ms|>GFLOP/s|>GB/s, each byte once");
@@ -23,10 +31,8 @@ void gcn_infer_print(const gcn_inference *s, const terminal *out)
         table_cell(lines, "%s", number_fixed((double)info.cost.bytes / info.seconds * 1e-9, 1).text);
     }
     table_rule(lines);
-    table_cell(lines, "all together");
-    table_cell(lines, "%s", number_fixed(s->whole * 1e3, 4).text);
-    table_cell(lines, "%s", "");
-    table_cell(lines, "%s", "");
+    print_whole(lines, "all together", s->whole);
+    if (s->queued != s->whole) print_whole(lines, "all together, many queued", s->queued);
     putchar('\n');
     table_print(lines, out, 2);
     table_free(lines);
@@ -45,12 +51,13 @@ sdlf_status gcn_infer_print_json(const gcn_inference *s)
                                                "ms", json_number(info.seconds * 1e3), "flops",
                                                (json_int_t)info.cost.flops, "bytes", (json_int_t)info.cost.bytes));
     }
-    json_t *result = json_pack("{ss so sI sI sI sI ss ss so so so so sI sI}", "version", SDLF_VERSION, "graph",
+    json_t *result = json_pack("{ss so sI sI sI sI ss ss so so so so so so sI sI}", "version", SDLF_VERSION, "graph",
                                json_text(s->graph->name), "nodes", (json_int_t)s->graph->node_count, "elements",
                                (json_int_t)s->matrix.stored, "features", (json_int_t)s->features.shape.dim[1], "hidden",
                                (json_int_t)s->set.hidden, "dtype", sdlf_dtype_name(s->dtype), "calculator",
-                               s->calculator->type->name, "read_s", json_number(s->reading), "ms",
-                               json_number(s->whole * 1e3), "steps", steps, "largest_sum", json_number(s->largest),
+                               s->calculator->type->name, "read_s", json_number(s->reading), "matrix_s",
+                               json_number(s->preparing), "ms", json_number(s->whole * 1e3), "queued_ms",
+                               json_number(s->queued * 1e3), "steps", steps, "largest_sum", json_number(s->largest),
                                "largest_at", (json_int_t)own_id(s, s->largest_at), "checksum", (json_int_t)s->checksum);
     return json_print(result, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
 }

@@ -93,9 +93,11 @@ static sdlf_status open_graph(gcn_training *s)
     if (status != SDLF_OK) return status;
     if (!s->graph->undirected)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: expected an undirected graph", s->graph->name);
+    start = clock_now();
     status =
         sdlf_graph_matrix(&s->matrix, s->graph,
                           &(sdlf_graph_matrix_options){.normalization = SDLF_NORMALIZE_SYMMETRIC, .self_loops = true});
+    s->preparing = clock_now() - start;
     return status == SDLF_OK ? prepare(s) : status;
 }
 
@@ -124,7 +126,7 @@ static sdlf_status train(gcn_training *s)
     if (status == SDLF_OK) status = open_graph(s);
     if (status != SDLF_OK) return status;
     if (!s->set.json) {
-        gcn_report_graph(&out, s->graph, &s->matrix, s->reading);
+        gcn_report_graph(&out, s->graph, &s->matrix, s->reading, s->preparing);
         report_label(&out, "net");
         printf("graph_conv %lld, relu, graph_conv %d  %s features a node\n", (long long)s->set.hidden,
                s->graph->class_count, number_count(s->graph->features.shape.dim[1]).text);

@@ -33,7 +33,7 @@ typedef struct gcn_training {
     sdlf_model *model;
     sdlf_plan *training, *inference;
     gcn_outcome *outcomes;
-    double reading;
+    double reading, preparing; /* seconds: of the graph, and of its matrix, normalised */
 } gcn_training;
 
 /* One training with this seed, to its end; the model and its plans stay in s until gcn_train_free_run. */
