@@ -56,22 +56,26 @@ static double factor(sdlf_normalization_kind kind, int64_t sum)
     return kind == SDLF_NORMALIZE_SYMMETRIC ? 1 / sqrt((double)sum) : 1 / (double)sum;
 }
 
-static void fill_values(sdlf_tensor *matrix, sdlf_normalization_kind kind)
+/* A root and a division a row, not an element. */
+static sdlf_status fill_values(sdlf_tensor *matrix, sdlf_normalization_kind kind)
 {
-    const int64_t *offsets = sdlf_csr_offsets(matrix);
+    const int64_t *offsets = sdlf_csr_offsets(matrix), rows = matrix->shape.dim[0];
     const int32_t *columns = sdlf_csr_columns(matrix);
     void *values = sdlf_csr_values(matrix);
-    for (int64_t i = 0; i < matrix->shape.dim[0]; i++) {
-        double row = factor(kind, offsets[i + 1] - offsets[i]);
+    double *factors = malloc((size_t)rows * sizeof *factors + 1);
+    if (factors == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for the factors of %lld rows", (long long)rows);
+    for (int64_t i = 0; i < rows; i++) factors[i] = factor(kind, offsets[i + 1] - offsets[i]);
+    for (int64_t i = 0; i < rows; i++) {
         for (int64_t e = offsets[i]; e < offsets[i + 1]; e++) {
-            int64_t c = columns[e];
-            double value = kind == SDLF_NORMALIZE_SYMMETRIC ? row * factor(kind, offsets[c + 1] - offsets[c]) : row;
+            double value = kind == SDLF_NORMALIZE_SYMMETRIC ? factors[i] * factors[columns[e]] : factors[i];
             if (matrix->dtype == SDLF_FLOAT32)
                 ((float *)values)[e] = (float)value;
             else
                 ((double *)values)[e] = value;
         }
     }
+    free(factors);
+    return SDLF_OK;
 }
 
 sdlf_status sdlf_graph_matrix(sdlf_tensor *matrix, const sdlf_graph *graph, const sdlf_graph_matrix_options *options)
@@ -85,6 +89,7 @@ sdlf_status sdlf_graph_matrix(sdlf_tensor *matrix, const sdlf_graph *graph, cons
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "graph matrix: there is no normalisation %d",
                          (int)options->normalization);
     sdlf_status status = make_structure(matrix, graph, dtype, options->self_loops);
-    if (status == SDLF_OK) fill_values(matrix, options->normalization);
+    if (status == SDLF_OK) status = fill_values(matrix, options->normalization);
+    if (status != SDLF_OK) sdlf_tensor_release(matrix, NULL);
     return status;
 }
