@@ -44,10 +44,11 @@ lab_rung lab_rival_of(sdlf_calculator *calculator);
 /* One convolution in memory: its operands on the calculator, and what reference makes of them. */
 typedef struct lab_bench lab_bench;
 
-/* `operation` has no memory bound. Fills its inputs with random numbers in [-1, 1) and computes the outputs to compare with.
+/* `operation` has no memory bound. Fills its inputs with random numbers in [-1, 1) and, to `check`, computes the outputs to compare with;
+ * otherwise errors are NaN and shares compared 0.
  * Errors: SDLF_ERROR_MEMORY, SDLF_ERROR_DEVICE. */
 sdlf_status lab_bench_create(lab_bench **bench, sdlf_calculator *calculator, sdlf_calculator *reference,
-                             const sdlf_operation *operation);
+                             const sdlf_operation *operation, bool check);
 void lab_bench_free(lab_bench *bench);
 
 /* Bytes that a bench of this operation takes on the calculator and on the host, workspace included. */

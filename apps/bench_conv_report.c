@@ -97,7 +97,7 @@ static void print_result(table *t, const lab *l, int index, int rung, double uni
     table_cell(t, "%s", number_fixed((double)r->work.bytes / (double)cost->bytes, 2).text);
     table_cell(t, "%s", number_percent(lab_floor(l, index) / r->seconds, 0).text);
     table_cell(t, "%s", base->ran ? number_ratio(base->seconds / r->seconds).text : "");
-    table_cell(t, "%s", error_text(r->error).text);
+    table_cell(t, "%s", l->unchecked ? "-" : error_text(r->error).text);
     table_cell(t, "%s%s%s", r->channels_last ? "channels last" : "", r->channels_last && r->prepared > 0 ? ", " : "",
                r->prepared > 0 ? "weights ready" : "");
 }
@@ -198,7 +198,7 @@ static void print_totals(const terminal *out, const lab *l)
         table_cell(t, "%s", ran ? three_digits(1e-9 * (double)total.cost.flops / total.seconds).text : "");
         table_cell(t, "%s", ran ? number_percent(total.floor / total.seconds, 0).text : "");
         table_cell(t, "%s", ran && base.ran == total.ran ? number_ratio(base.seconds / total.seconds).text : "");
-        table_cell(t, "%s", ran ? error_text(total.error).text : "");
+        table_cell(t, "%s", ran && !l->unchecked ? error_text(total.error).text : "");
         table_cell(t, "%s", l->rung[i].summary);
     }
     fputc('\n', out->file);

@@ -16,9 +16,9 @@ typedef struct lab {
     ceilings ceilings;
     int rungs;
     lab_rung rung[LAB_RUNGS];
-    int cases; /* of the workload, that were measured; fewer than all after an interruption */
-    bool interrupted;
-    sdlf_cost cost[LAB_CASES];               /* what each convolution asks for */
+    int cases;                   /* of the workload, that were measured; fewer than all after an interruption */
+    bool interrupted, unchecked; /* nothing was compared with reference */
+    sdlf_cost cost[LAB_CASES];   /* what each convolution asks for */
     lab_result result[LAB_CASES][LAB_RUNGS]; /* a rung that was not come to: neither ran nor a reason */
 } lab;
 

@@ -116,6 +116,21 @@ static void make_mobilenetv2(lab_workload *workload, int64_t batch, int64_t side
     add(workload, &shape, "last");
 }
 
+/* All layers of the three networks, a row each. No shape is in two of them. */
+static void make_networks(lab_workload *workload, int64_t batch, int64_t side)
+{
+    static const struct {
+        const char *row;
+        void (*make)(lab_workload *workload, int64_t batch, int64_t side);
+    } networks[] = {{"simple_cnn", make_simple_cnn}, {"vgg16", make_vgg16}, {"mobilenetv2", make_mobilenetv2}};
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
+        int first = workload->count;
+        networks[i].make(workload, batch, side);
+        for (int j = first; j < workload->count; j++)
+            snprintf(workload->item[j].row, sizeof workload->item[j].row, "%s", networks[i].row);
+    }
+}
+
 static const struct {
     const char *name, *about;
     int64_t side, least; /* the usual one; the smallest that leaves an image for every layer */
@@ -127,10 +142,11 @@ static const struct {
     {"vgg16", "the 13 convolutions of VGG16, 9 shapes, images of 224x224", 224, 16, make_vgg16},
     {"mobilenetv2", "the 52 convolutions of MobileNetV2, pointwise and depthwise, images of 224x224", 224, 1,
      make_mobilenetv2},
+    {"networks", "all layers of these three networks", 0, 16, make_networks},
 };
 enum { WORKLOADS = sizeof workloads / sizeof workloads[0] };
 
-const char *const lab_workload_names[] = {"study", "simple_cnn", "vgg16", "mobilenetv2", NULL};
+const char *const lab_workload_names[] = {"study", "simple_cnn", "vgg16", "mobilenetv2", "networks", NULL};
 static_assert(sizeof lab_workload_names / sizeof lab_workload_names[0] == WORKLOADS + 1, "a name for each workload");
 
 void lab_workloads_print(void)

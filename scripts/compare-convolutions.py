@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Hold the cuda calculator's convolutions against cuDNN, on all workloads of `sdlf bench conv`, and print tables in Markdown.
 
-    scripts/compare-convolutions.py [--sdlf build/sdlf] [--workload study,simple_cnn,vgg16,mobilenetv2] [--batch 1,32]
+    scripts/compare-convolutions.py [--sdlf build/sdlf] [--workload study,networks] [--batch 1,32]
                                     [--math fp32,tf32] [--calculator cuda] [--against cudnn] [--seconds 0.03] [--side N]
-                                    [--torch] [--each]
+                                    [--torch] [--each] [--no-check]
 
 `auto` is what a plan takes; `cudnn` what the cudnn calculator takes, on the same operands, by replayed recordings. With --torch each
 convolution is also run by PyTorch in a CUDA graph, row-major and channels last, with cuDNN's own search on
@@ -21,6 +21,8 @@ def measure(arguments, workload, batch, math):
     words = [arguments.sdlf, "bench", "conv", "--calculator", arguments.calculator, "--against", arguments.against, "--rung", "auto",
              "--rung", arguments.against, "--workload", workload, "--batch", str(batch), "--math", math, "--seconds", str(arguments.seconds),
              "--repeats", "9", "--json", "-"]
+    if arguments.no_check:
+        words.append("--no-check")
     if arguments.side:
         words += ["--side", str(arguments.side)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -80,7 +82,7 @@ def rows_of(report, math, with_torch):
         if with_torch:
             times["PyTorch"] = torch_seconds(convolution["shape"], math)
         each.append((convolution["name"], times))
-        row = convolution["row"] if report["workload"] == "study" else report["workload"]
+        row = convolution["row"] if report["workload"] in ("study", "networks") else report["workload"]
         total = rows.setdefault(row, {})
         for who, seconds in times.items():
             total[who] = total.get(who, 0) + convolution["layers"] * seconds
@@ -104,7 +106,7 @@ def cells(times, rivals):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sdlf", default="build/sdlf")
-    parser.add_argument("--workload", default="study,simple_cnn,vgg16,mobilenetv2")
+    parser.add_argument("--workload", default="study,networks")
     parser.add_argument("--batch", default="1,32")
     parser.add_argument("--math", default="fp32,tf32")
     parser.add_argument("--calculator", default="cuda")
@@ -113,6 +115,7 @@ def main():
     parser.add_argument("--side", type=int)
     parser.add_argument("--torch", action="store_true")
     parser.add_argument("--each", action="store_true")
+    parser.add_argument("--no-check", action="store_true")
     arguments = parser.parse_args()
     maths, rivals = arguments.math.split(","), [arguments.against] + (["PyTorch"] if arguments.torch else [])
     heads = [f"{math}: auto" if i == 0 else text for math in maths

@@ -170,7 +170,7 @@ static void devices_are_measured(void)
     CHECK_EQUAL(lab_rungs_of(device, rungs, LAB_RUNGS), 1);
     CHECK_TEXT(rungs[0].name, "guarded");
     CHECK_OK(lab_shape_operation(&shape, SDLF_FLOAT32, &operation));
-    CHECK_OK(lab_bench_create(&made, device, reference, &operation));
+    CHECK_OK(lab_bench_create(&made, device, reference, &operation, true));
     CHECK_OK(lab_bench_run(made, &rungs[0], &(lab_effort){.repeats = 5, .seconds = 0.01}, &result));
     CHECK(result.ran && result.seconds > 0 && result.runs >= 1);
     CHECK_CLOSE(result.error, 0, 0);
@@ -221,6 +221,17 @@ static void large_ones_are_compared_in_part(void)
     json_decref(report);
 }
 
+static void what_is_not_compared_is_not_told(void)
+{
+    json_t *report = CAPTURE_JSON(conv_bench.run, SMALL, "--no-check", "--rung", "im2col", "--json", "-");
+    const json_t *conv = json_array_get(json_object_get(report, "convolutions"), 0);
+    const json_t *row = json_array_get(json_object_get(conv, "rungs"), 0);
+    CHECK(number(row, "seconds") > 0);
+    CHECK_CLOSE(number(row, "compared"), 0, 0);
+    CHECK(json_is_null(json_object_get(row, "error")));
+    json_decref(report);
+}
+
 /* ---- workloads ---- */
 
 static int layers_of(const lab_workload *w, double *flops)
@@ -244,10 +255,10 @@ static void workloads_are_the_networks(void)
         int shapes, layers;
         double flops;
     } expected[] = {
-        {"study", 24, 24, 0},
-        {"simple_cnn", 1, 1, 2 * 32 * 25 * 784.0},
+        {"study", 24, 24, 0},           {"simple_cnn", 1, 1, 2 * 32 * 25 * 784.0},
         {"vgg16", 9, 13, 30.69e9},      /* 15.3 G multiplications in its convolutions */
         {"mobilenetv2", 30, 52, 0.6e9}, /* 300 M */
+        {"networks", 40, 66, 31.29e9},
     };
     static lab_workload w;
     for (int i = 0; lab_workload_names[i]; i++) {
@@ -437,6 +448,7 @@ int main(void)
     RUN(devices_are_measured);
     RUN(calculators_are_held_against_each_other);
     RUN(large_ones_are_compared_in_part);
+    RUN(what_is_not_compared_is_not_told);
     RUN(workloads_are_the_networks);
     RUN(table_files_and_chart);
     RUN(names_are_moved_apart);
