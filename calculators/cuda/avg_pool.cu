@@ -1,6 +1,7 @@
 /* avg_pool2d and global_avg_pool2d. A thread an output (forward) or an input (backward, which gathers: no atomics); global
  * averages take a warp a channel. Every tensor is moved once, but for overlapping windows, which hit the cache. */
 #include "calculators/cuda/pool2d.cuh"
+#include "calculators/cuda/pool2d_last.h"
 
 enum { THREADS = 256, WARP = 32 };
 
@@ -83,6 +84,7 @@ static __global__ void global_avg_pool_backward(const T *dy, T *dx, int64_t coun
 
 extern "C" sdlf_status avg_pool2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
+    if (sdlf_operation_is_channels_last(op)) return pool2d_last_cuda(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
     int64_t count = sdlf_tensor_count(&y);
@@ -120,6 +122,7 @@ extern "C" sdlf_status avg_pool2d_backward_cuda(sdlf_calculator *base, const sdl
 
 extern "C" sdlf_status global_avg_pool2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
+    if (sdlf_operation_is_channels_last(op)) return global_avg_pool2d_last_cuda(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0];
     int64_t area = x.shape.dim[2] * x.shape.dim[3], planes = sdlf_tensor_count(&op->out[0]);

@@ -2,6 +2,7 @@
 #include "calculators/cuda/conv2d_algorithms.h"
 #include "calculators/cuda/conv2d_few.h"
 #include "calculators/cuda/conv2d_implicit.h"
+#include "calculators/cuda/conv2d_patch.h"
 #include "calculators/cuda/conv2d_pointwise.h"
 #include "calculators/cuda/conv2d_winograd.h"
 
@@ -17,6 +18,7 @@ enum {
     WINOGRAD_FUSED = CUDA_CONV2D_WINOGRAD_FUSED,
     WINOGRAD_2 = CUDA_CONV2D_WINOGRAD_2,
     WINOGRAD_4 = CUDA_CONV2D_WINOGRAD_4,
+    PATCH = CUDA_CONV2D_PATCH,
 };
 
 /* Numbers of a sum up to which few-channels is taken. */
@@ -81,11 +83,33 @@ static bool takes_depthwise(const sdlf_calculator *calculator, const sdlf_operat
            sdlf_tensor_count(x) <= INT32_MAX && sdlf_tensor_count(y) <= INT32_MAX;
 }
 
+/* One filter a channel. */
+static bool takes_depthwise_last(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    const sdlf_tensor *w = &op->in[1];
+    return op->kind == SDLF_CONV2D_FORWARD && w->shape.dim[0] == op->in[0].shape.dim[1] &&
+           takes_depthwise(calculator, op);
+}
+
+static int64_t depthwise_last_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    (void)calculator;
+    return sdlf_operation_is_channels_last(op) ? sdlf_tensor_bytes(&op->in[1]) : 0;
+}
+
+static sdlf_status depthwise(sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return sdlf_operation_is_channels_last(op) ? conv2d_depthwise_last_cuda(calculator, op)
+                                               : conv2d_depthwise_cuda(calculator, op);
+}
+
 static const struct algorithm {
     bool (*takes)(const sdlf_calculator *calculator, const sdlf_operation *operation);        /* NULL: everything */
     int64_t (*workspace)(const sdlf_calculator *calculator, const sdlf_operation *operation); /* NULL: none */
     sdlf_kernel *forward, *backward_input, *backward_weights; /* NULL: it has no such kind */
-    /* Constant weights made ready, forward: bytes, and who makes them so; NULL: taken as they are. */
+    /* The same of operations whose activations are channels last; NULL: none. */
+    bool (*takes_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);
+    /* Weights made ready; NULL: as they are. */
     int64_t (*prepared)(const sdlf_calculator *calculator, const sdlf_operation *operation);
     sdlf_kernel *prepare;
 } algorithms[CUDA_CONV2D_ALGORITHMS] = {
@@ -124,10 +148,13 @@ static const struct algorithm {
                   .backward_weights = conv2d_implicit_cuda},
     [FEW] = {.takes = cuda_few_takes, .forward = conv2d_few_cuda},
     [DEPTHWISE] = {.takes = takes_depthwise,
+                   .takes_last = takes_depthwise_last,
                    .workspace = conv2d_depthwise_workspace_cuda,
-                   .forward = conv2d_depthwise_cuda,
+                   .forward = depthwise,
                    .backward_input = conv2d_depthwise_cuda,
-                   .backward_weights = conv2d_depthwise_cuda},
+                   .backward_weights = conv2d_depthwise_cuda,
+                   .prepared = depthwise_last_prepared,
+                   .prepare = conv2d_depthwise_last_prepare_cuda},
     [WINOGRAD_FUSED] = {.takes = cuda_winograd_fused_takes,
                         .workspace = conv2d_winograd_fused_workspace_cuda,
                         .forward = conv2d_winograd_fused_cuda,
@@ -143,6 +170,12 @@ static const struct algorithm {
                     .forward = conv2d_winograd_4_cuda,
                     .prepared = conv2d_winograd_4_prepared_cuda,
                     .prepare = conv2d_winograd_4_prepare_cuda},
+    [PATCH] = {.takes = cuda_patch_takes,
+               .takes_last = cuda_patch_takes,
+               .workspace = conv2d_patch_workspace_cuda,
+               .forward = conv2d_patch_cuda,
+               .prepared = cuda_patch_prepared,
+               .prepare = conv2d_patch_prepare_cuda},
 };
 
 /* ---- the rule of "auto" ---- */
@@ -177,7 +210,9 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
     return AUTO;
 }
 
-/* In this order:
+/* Channels last: depthwise where groups are channels, else patch.
+ *
+ * Row-major, in this order:
  *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
  *                  that memory decides, and products would be of matrices with that many rows
  *   few-channels   forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
@@ -196,6 +231,7 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
 int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     cuda_conv2d g = geometry(op);
+    if (sdlf_operation_is_channels_last(op)) return g.group_channels == 1 && g.groups > 1 ? DEPTHWISE : PATCH;
     if (g.groups > 1 && g.group_filters <= 4 && takes_depthwise(calculator, op)) return DEPTHWISE;
     if (op->kind != SDLF_CONV2D_FORWARD && takes_pointwise(calculator, op)) return POINTWISE;
     bool exact = op->out[0].dtype == SDLF_FLOAT64 || ((const cuda_calculator *)calculator)->math == SDLF_MATH_FP32;
@@ -224,7 +260,10 @@ static const struct algorithm *chosen(const sdlf_calculator *calculator, const s
 bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     const struct algorithm *algorithm = chosen(calculator, op);
-    return kernel_of(algorithm, op->kind) != NULL && (algorithm->takes == NULL || algorithm->takes(calculator, op));
+    if (kernel_of(algorithm, op->kind) == NULL) return false;
+    if (sdlf_operation_is_channels_last(op))
+        return algorithm->takes_last != NULL && algorithm->takes_last(calculator, op);
+    return algorithm->takes == NULL || algorithm->takes(calculator, op);
 }
 
 int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
@@ -236,6 +275,13 @@ int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_oper
 sdlf_status conv2d_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
     return kernel_of(chosen(calculator, op), op->kind)(calculator, op);
+}
+
+/* Where there is a kernel for tensor cores. Depthwise convolutions follow what they find. */
+bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    sdlf_operation turned = sdlf_operation_channels_last(op);
+    return (op->algorithm == AUTO || op->algorithm == PATCH) && cuda_patch_takes(calculator, &turned);
 }
 
 int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)

@@ -69,6 +69,9 @@ int64_t conv2d_tiled_workspace_cuda(const sdlf_calculator *calculator, const sdl
 int64_t conv2d_implicit_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_depthwise_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
+/* Depthwise over channels that lie last: forward, one filter a channel (conv2d_depthwise_last.cu). */
+sdlf_kernel conv2d_depthwise_last_cuda, conv2d_depthwise_last_prepare_cuda;
+
 /* Patches of `images` images from x, group by group: columns (images, G, C/G R S, P Q), of x's dtype, or rounded to the 16 bits
  * of the math mode with lines as in factors.h; and back: dx gathers them. */
 sdlf_status cuda_im2col(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, bool rounded,

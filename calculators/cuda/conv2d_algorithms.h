@@ -24,6 +24,7 @@ enum {
     CUDA_CONV2D_WINOGRAD_FUSED,
     CUDA_CONV2D_WINOGRAD_2,
     CUDA_CONV2D_WINOGRAD_4,
+    CUDA_CONV2D_PATCH,
     CUDA_CONV2D_ALGORITHMS
 };
 
@@ -35,6 +36,7 @@ sdlf_kernel conv2d_cuda, conv2d_prepare_cuda;
 bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_cost conv2d_work_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 

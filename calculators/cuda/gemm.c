@@ -21,6 +21,7 @@ const char *const gemm_algorithms_cuda[] = {
     [GEMM_FEW_ROWS] = "few-rows",
     [GEMM_FEW_COLUMNS] = "few-columns",
     [GEMM_TENSOR] = "tensor",
+    [GEMM_SWEEP] = "sweep",
     [GEMM_ALGORITHMS] = NULL,
 };
 
@@ -62,7 +63,14 @@ static bool takes_few_rows(const cuda_calculator *calculator, const sdlf_operati
            (calculator->math == SDLF_MATH_FP32 || cuda_has_tensor_cores(calculator));
 }
 
-/* The copies of `few-rows` are of 16 bytes. Where operands do not lie so, which plans see to, another way is taken. */
+static bool takes_sweep(const sdlf_operation *op)
+{
+    sizes s = sizes_of(op);
+    return is_forward(op) && s.m <= SWEEP_ROWS && s.n <= INT32_MAX && s.k > 0 && s.k <= INT32_MAX / SWEEP_ROWS &&
+           s.k % 8 == 0;
+}
+
+/* The copies of `few-rows` and `sweep` are of 16 bytes. Where operands do not lie so, which plans see to, another way is taken. */
 static bool lie_aligned(const sdlf_operation *op)
 {
     return ((uintptr_t)op->in[0].data | (uintptr_t)op->in[1].data) % 16 == 0;
@@ -76,6 +84,7 @@ static bool takes(const cuda_calculator *calculator, const sdlf_operation *op, i
     case GEMM_FEW_ROWS: return takes_few_rows(calculator, op);
     case GEMM_FEW_COLUMNS: return takes_few_columns(op);
     case GEMM_TENSOR: return cuda_gemm_tensor_takes(calculator, op);
+    case GEMM_SWEEP: return takes_sweep(op);
     default: return gemm_tall_takes(calculator, op, algorithm);
     }
 }
@@ -95,6 +104,7 @@ static bool suits_tensor(const cuda_calculator *calculator, const sdlf_operation
 /* In this order:
  *   vector       at least 4096 rows and few enough columns, neither factor transposed, nothing behind the product
  *   few-columns  a (m,k) b (n,k)^T with up to 16 columns
+ *   sweep        the same with up to 4 rows: one sweep over b, which decides
  *   few-rows     the same with up to 128 rows, 64 columns or more and sums of 256 or more
  *   tensor       in fp16 and bf16, up to 64 columns and many rows
  *   cublas       everything else */
@@ -104,6 +114,7 @@ int gemm_automatic_cuda(const sdlf_calculator *base, const sdlf_operation *op)
     sizes s = sizes_of(op);
     if (gemm_tall_suits(calculator, op)) return GEMM_VECTOR;
     if (takes_few_columns(op)) return GEMM_FEW_COLUMNS;
+    if (takes_sweep(op) && lie_aligned(op)) return GEMM_SWEEP;
     if (takes_few_rows(calculator, op) && s.n >= 64 && s.k >= 256 && lie_aligned(op)) return GEMM_FEW_ROWS;
     return suits_tensor(calculator, op) ? GEMM_TENSOR : GEMM_CUBLAS;
 }
@@ -111,7 +122,8 @@ int gemm_automatic_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 static int chosen(const sdlf_calculator *base, const sdlf_operation *op)
 {
     if (op->algorithm == GEMM_AUTO) return gemm_automatic_cuda(base, op);
-    return op->algorithm == GEMM_FEW_ROWS && !lie_aligned(op) ? GEMM_CUBLAS : op->algorithm;
+    bool aligned = op->algorithm == GEMM_FEW_ROWS || op->algorithm == GEMM_SWEEP;
+    return aligned && !lie_aligned(op) ? GEMM_CUBLAS : op->algorithm;
 }
 
 /* ---- the slot ---- */
@@ -140,7 +152,8 @@ int64_t gemm_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *o
 
 int64_t gemm_prepared_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    return rounds(base, op) ? rounded_bytes(&op->in[1]) : 0;
+    bool sweeps = cuda_has_half_factors(known(base)->math) && chosen(base, op) == GEMM_SWEEP;
+    return sweeps || rounds(base, op) ? rounded_bytes(&op->in[1]) : 0;
 }
 
 static cuda_factor factor_of(const sdlf_tensor *from, void *to)
@@ -148,10 +161,13 @@ static cuda_factor factor_of(const sdlf_tensor *from, void *to)
     return (cuda_factor){from->data, to, from->shape.dim[0], from->shape.dim[1]};
 }
 
+/* Waits until they are: `sweep` reads them while the kernel before it runs. */
 sdlf_status gemm_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_factor factor = factor_of(&op->in[1], op->prepared.data);
-    return cuda_round_factors(base, &factor, 1);
+    sdlf_status status = cuda_round_factors(base, &factor, 1);
+    return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(cuda_stream(base)), "gemm, weights made ready")
+                             : status;
 }
 
 /* ---- through cuBLAS ---- */
@@ -239,6 +255,7 @@ sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
     case GEMM_FEW_ROWS: return cuda_gemm_few_rows(base, op);
     case GEMM_FEW_COLUMNS: return cuda_gemm_few_columns(base, op);
     case GEMM_TENSOR: return cuda_gemm_tensor(base, op);
+    case GEMM_SWEEP: return cuda_gemm_sweep(base, op);
     default: return gemm_tall_cuda(base, op, algorithm);
     }
 }

@@ -24,6 +24,7 @@ enum {
     GEMM_FEW_ROWS,
     GEMM_FEW_COLUMNS,
     GEMM_TENSOR,
+    GEMM_SWEEP,
     GEMM_ALGORITHMS
 };
 

@@ -3,7 +3,7 @@
  *
  * A kernel started by launch_overlapped calls await_kernels() in every thread before it reads or writes memory of the
  * device; up to there it may set itself up, and ask for lines by prefetch_line, which is harmless whoever writes them. Since
- * await_kernels() waits before it lets the next kernel start, no more than two kernels are ever under way. */
+ * await_kernels() waits before it lets the next kernel start, no more than two such kernels are ever under way. */
 #ifndef SDLF_CALCULATORS_CUDA_LAUNCH_CUH
 #define SDLF_CALCULATORS_CUDA_LAUNCH_CUH
 
@@ -15,6 +15,23 @@ static __device__ __forceinline__ void await_kernels()
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* The same in two parts, for kernels that have more to do by themselves: let_next_start comes first; then whatever depends on
+ * nothing that kernels of this stream write (weights that were made ready, and waited for, before anything ran); await_inputs comes
+ * before all other reads and before every write. */
+static __device__ __forceinline__ void let_next_start()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+static __device__ __forceinline__ void await_inputs()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 

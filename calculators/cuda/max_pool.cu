@@ -2,6 +2,7 @@
  * coalesce. Moves 4 (NCHW + NCPQ) bytes. Backward gathers: a thread an input element visits the windows that hold it, and no
  * atomics are needed; windows that do not overlap are visited once each. Padding never wins, NaN does. */
 #include "calculators/cuda/pool2d.cuh"
+#include "calculators/cuda/pool2d_last.h"
 
 enum { THREADS = 256 };
 
@@ -80,6 +81,7 @@ static __global__ void max_pool_backward(const T *x, const T *y, const T *dy, T 
 
 extern "C" sdlf_status max_pool2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
+    if (sdlf_operation_is_channels_last(op)) return pool2d_last_cuda(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
     int64_t count = sdlf_tensor_count(&y);

@@ -62,6 +62,8 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_REDUCE] = {.run = reduce_cuda, .workspace = reduce_workspace_cuda}, \
     [SDLF_ADD] = {.run = add_cuda}, \
     [SDLF_CONV2D_FORWARD] = {.run = conv2d_cuda, \
+        .channels_last = true, \
+        .likes_channels_last = conv2d_likes_channels_last_cuda, \
         .supports = conv2d_supports_cuda, \
         .workspace = conv2d_workspace_cuda, \
         .algorithms = conv2d_algorithms_cuda, \
@@ -92,11 +94,11 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_cuda, \
                                                 .supports = conv2d_pool_backward_supports_cuda, \
                                                 .workspace = conv2d_pool_backward_workspace_cuda}, \
-    [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_cuda}, \
+    [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_cuda, .channels_last = true}, \
     [SDLF_MAX_POOL2D_BACKWARD] = {.run = max_pool2d_backward_cuda}, \
-    [SDLF_AVG_POOL2D_FORWARD] = {.run = avg_pool2d_forward_cuda}, \
+    [SDLF_AVG_POOL2D_FORWARD] = {.run = avg_pool2d_forward_cuda, .channels_last = true}, \
     [SDLF_AVG_POOL2D_BACKWARD] = {.run = avg_pool2d_backward_cuda}, \
-    [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = {.run = global_avg_pool2d_forward_cuda}, \
+    [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = {.run = global_avg_pool2d_forward_cuda, .channels_last = true}, \
     [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = {.run = global_avg_pool2d_backward_cuda}, \
     [SDLF_ACTIVATION_FORWARD] = {.run = activation_forward_cuda}, \
     [SDLF_ACTIVATION_BACKWARD] = {.run = activation_backward_cuda}, \
