@@ -1,16 +1,76 @@
 /* gemm_backward_sgd in one sweep, in float32 (see gemm_backward_sgd.h).
  *
- * Warps 0 to 3 make g and the update: a thread 8 neighbouring units u and every 16th column of the strip. Warps 4 to 7 make dx:
- * a thread every 8th row n and the same columns. Both make 64 ROWS STRIP multiplications a tile; a thread of g reads 2 vectors
- * and STRIP / 16 numbers from shared memory for STRIP / 2 FMAs, most of them the same for half a warp. */
+ * Warps 0 to 3 make g and the update, warps 4 to 7 dx. Of g (TILE,STRIP) a thread has 4 or 8 neighbouring units u and an eighth
+ * of the strip's columns; of dx (ROWS,STRIP) 8 rows n, ROWS / 8 apart, and the same columns, for a part of the units. Both
+ * halves make TILE ROWS STRIP multiplications a tile; in wide strips a thread of g reads 3 or 4 vectors from shared memory for 24 or
+ * 48 FMAs, one of dx 16 for 192, most of them the same for several lanes. At 64 rows multiplications bound the kernel, 28 us for U =
+ * 1024, I = 6272 at 50 TFLOP/s. */
 #include "calculators/cuda/gemm_backward_sgd.cuh"
 
-enum { THREADS = 256, TILE = 64, STAGES = 3, LANES = 16, HALF = THREADS / 2, GROUPS = HALF / LANES };
+enum {
+    THREADS = 256,
+    HALF = THREADS / 2,
+    LANES = 8 /* that share a line of the strip */,
+    BAND = 8 /* rows n a thread */
+};
+
+/* How the work is cut, for ROWS 16, 64 and 128 and STRIP 16 and 48. */
+template <int ROWS, int STRIP> struct fp32_work {
+    static const int tile = ROWS > 64 || STRIP == 16 ? 64 : 128, stages = ROWS * tile == 64 * 128 ? 2 : 3;
+    static const int units = tile / (HALF / LANES), columns = STRIP / LANES; /* of g, a thread */
+    static const int lines = ROWS / BAND;                                    /* threads that share the rows n */
+    static const int parts = HALF / LANES / lines, part = tile / parts;      /* of the units, for dx */
+};
+
+template <int ROWS, int STRIP> using fp32_stage = stage<ROWS, fp32_work<ROWS, STRIP>::tile, STRIP>;
 
 template <int ROWS, int STRIP> struct shared_memory {
-    stage<ROWS, TILE, STRIP> stages[STAGES];
+    fp32_stage<ROWS, STRIP> stages[fp32_work<ROWS, STRIP>::stages];
     float x[ROWS][STRIP];
 };
+
+/* A lane's columns of a line: 2 neighbours; or 4, and 2 of the columns from 32 on. */
+template <int COLUMNS> static __device__ __forceinline__ int column_of(int lane, int j)
+{
+    return COLUMNS == 2 ? 2 * lane + j : j < 4 ? 4 * lane + j : 32 + 2 * lane + j - 4;
+}
+
+template <int COLUMNS>
+static __device__ __forceinline__ void load_columns(float (&to)[COLUMNS], const float *line, int lane)
+{
+    if (COLUMNS > 2) {
+        float4 four = *reinterpret_cast<const float4 *>(line + 4 * lane);
+        to[0] = four.x;
+        to[1] = four.y;
+        to[2 % COLUMNS] = four.z;
+        to[3 % COLUMNS] = four.w;
+    }
+    float2 two = *reinterpret_cast<const float2 *>(line + column_of<COLUMNS>(lane, COLUMNS - 2));
+    to[COLUMNS - 2] = two.x;
+    to[COLUMNS - 1] = two.y;
+}
+
+/* Numbers that are past the end are not written; inputs come in fours, so that vectors are written whole or not at all. */
+template <int COLUMNS>
+static __device__ __forceinline__ void store_columns(float *line, const float (&from)[COLUMNS], int lane, int i0,
+                                                     int inputs, bool last_use)
+{
+    if (COLUMNS > 2 && i0 + 4 * lane < inputs) {
+        float4 four = make_float4(from[0], from[1], from[2 % COLUMNS], from[3 % COLUMNS]);
+        float4 *to = reinterpret_cast<float4 *>(line + 4 * lane);
+        if (last_use)
+            __stcs(to, four);
+        else
+            *to = four;
+    }
+    int column = column_of<COLUMNS>(lane, COLUMNS - 2);
+    if (i0 + column >= inputs) return;
+    float2 two = make_float2(from[COLUMNS - 2], from[COLUMNS - 1]), *to = reinterpret_cast<float2 *>(line + column);
+    if (last_use)
+        __stcs(to, two);
+    else
+        *to = two;
+}
 
 template <int ROWS, int STRIP> static __device__ void load_strip(float (&to)[ROWS][STRIP], const sweep &s, int i0)
 {
@@ -22,58 +82,70 @@ template <int ROWS, int STRIP> static __device__ void load_strip(float (&to)[ROW
 
 /* Threads 0 to 127. */
 template <int ROWS, int STRIP>
-static __device__ void sweep_gradient(const float (&x)[ROWS][STRIP], const stage<ROWS, TILE, STRIP> &tile,
-                                      const sweep &s, float rate, int i0, int u0)
+static __device__ __forceinline__ void sweep_gradient(const float (&x)[ROWS][STRIP],
+                                                      const fp32_stage<ROWS, STRIP> &tile, const sweep &s, float rate,
+                                                      int i0, int u0)
 {
-    int column = threadIdx.x % LANES, u = threadIdx.x / LANES * 8;
-    float sums[8][STRIP / LANES] = {};
-#pragma unroll 8
+    using work = fp32_work<ROWS, STRIP>;
+    const int columns = work::columns, units = work::units;
+    int lane = threadIdx.x % LANES, u = threadIdx.x / LANES * units;
+    float sums[units][columns] = {};
+#pragma unroll 4
     for (int n = 0; n < ROWS; n++) {
-        float4 low = *reinterpret_cast<const float4 *>(&tile.dy[n][u]);
-        float4 high = *reinterpret_cast<const float4 *>(&tile.dy[n][u + 4]);
-        const float dy[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+        float dy[units], value[columns];
 #pragma unroll
-        for (int j = 0; j < STRIP / LANES; j++) {
-            float value = x[n][column + j * LANES];
+        for (int k = 0; k < units; k += 4) {
+            if (units < 4) {
+                float2 two = *reinterpret_cast<const float2 *>(&tile.dy[n][u]);
+                dy[0] = two.x;
+                dy[1] = two.y;
+                break;
+            }
+            float4 four = *reinterpret_cast<const float4 *>(&tile.dy[n][u + k]);
+            dy[k] = four.x;
+            dy[k + 1] = four.y;
+            dy[(k + 2) % units] = four.z;
+            dy[(k + 3) % units] = four.w;
+        }
+        load_columns<columns>(value, x[n], lane);
 #pragma unroll
-            for (int k = 0; k < 8; k++) sums[k][j] += dy[k] * value;
+        for (int k = 0; k < units; k++) {
+#pragma unroll
+            for (int j = 0; j < columns; j++) sums[k][j] += dy[k] * value[j];
         }
     }
 #pragma unroll
-    for (int k = 0; k < 8; k++) {
+    for (int k = 0; k < units; k++) {
         if (u0 + u + k >= s.units) break;
+        float w[columns], v[columns];
+        load_columns<columns>(w, tile.w[u + k], lane);
+        load_columns<columns>(v, tile.v[u + k], lane);
 #pragma unroll
-        for (int j = 0; j < STRIP / LANES; j++) {
-            int i = column + j * LANES;
-            if (i0 + i >= s.inputs) break;
-            int64_t at = static_cast<int64_t>(u0 + u + k) * s.inputs + i0 + i;
-            float w = tile.w[u + k][i], v = tile.v[u + k][i];
-            move(w, v, sums[k][j], rate, s.rule, s.rule.decay);
-            s.w[at] = w;
-            __stcs(s.v + at, v);
-        }
+        for (int j = 0; j < columns; j++) move(w[j], v[j], sums[k][j], rate, s.rule, s.rule.decay);
+        int64_t at = static_cast<int64_t>(u0 + u + k) * s.inputs + i0;
+        store_columns<columns>(s.w + at, w, lane, i0, s.inputs, false);
+        store_columns<columns>(s.v + at, v, lane, i0, s.inputs, true);
     }
 }
 
 /* Threads 128 to 255; `thread` counts from 0. */
 template <int ROWS, int STRIP>
-static __device__ void sweep_input(float (&dx)[ROWS / GROUPS][STRIP / LANES], const stage<ROWS, TILE, STRIP> &tile,
-                                   int thread)
+static __device__ __forceinline__ void sweep_input(float (&dx)[BAND][STRIP / LANES],
+                                                   const fp32_stage<ROWS, STRIP> &tile, int thread)
 {
-    int column = thread % LANES, group = thread / LANES;
-#pragma unroll 2
-    for (int u = 0; u < TILE; u += 4) {
-        float w[4][STRIP / LANES];
+    using work = fp32_work<ROWS, STRIP>;
+    const int columns = work::columns;
+    int lane = thread % LANES, line = thread / LANES % work::lines, first = thread / LANES / work::lines * work::part;
+#pragma unroll 1
+    for (int u = first; u < first + work::part; u += 4) {
+        float w[4][columns];
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 4; k++) load_columns<columns>(w[k], tile.w[u + k], lane);
 #pragma unroll
-            for (int j = 0; j < STRIP / LANES; j++) w[k][j] = tile.w[u + k][column + j * LANES];
-        }
+        for (int r = 0; r < BAND; r++) {
+            float4 dy = *reinterpret_cast<const float4 *>(&tile.dy[line + r * work::lines][u]);
 #pragma unroll
-        for (int r = 0; r < ROWS / GROUPS; r++) {
-            float4 dy = *reinterpret_cast<const float4 *>(&tile.dy[group + r * GROUPS][u]);
-#pragma unroll
-            for (int j = 0; j < STRIP / LANES; j++) {
+            for (int j = 0; j < columns; j++) {
                 dx[r][j] += dy.x * w[0][j];
                 dx[r][j] += dy.y * w[1][j];
                 dx[r][j] += dy.z * w[2][j];
@@ -83,28 +155,54 @@ static __device__ void sweep_input(float (&dx)[ROWS / GROUPS][STRIP / LANES], co
     }
 }
 
+/* Parts of the sum over units meet in shared memory, in order; dx is written. */
+template <int ROWS, int STRIP>
+static __device__ void finish_input(float (&dx)[BAND][STRIP / LANES], float *shared, const sweep &s, int i0, int thread)
+{
+    using work = fp32_work<ROWS, STRIP>;
+    const int columns = work::columns;
+    int lane = thread % LANES, line = thread / LANES % work::lines, part = thread / LANES / work::lines;
+    __syncthreads();
+    if (thread >= 0 && part > 0) {
+#pragma unroll
+        for (int r = 0; r < BAND; r++) {
+#pragma unroll
+            for (int j = 0; j < columns; j++)
+                shared[((part - 1) * ROWS + line + r * work::lines) * STRIP + column_of<columns>(lane, j)] = dx[r][j];
+        }
+    }
+    __syncthreads();
+    if (thread < 0 || part > 0) return;
+#pragma unroll
+    for (int r = 0; r < BAND; r++) {
+        int n = line + r * work::lines;
+#pragma unroll
+        for (int j = 0; j < columns; j++) {
+            int column = column_of<columns>(lane, j);
+            for (int other = 1; other < work::parts; other++)
+                dx[r][j] += shared[((other - 1) * ROWS + n) * STRIP + column];
+            store_dx(s, n, i0 + column, dx[r][j]);
+        }
+    }
+}
+
 template <int ROWS, int STRIP> static __global__ void __launch_bounds__(THREADS, 1) sweep_fp32(sweep s)
 {
+    using work = fp32_work<ROWS, STRIP>;
     extern __shared__ __align__(16) unsigned char memory[];
     shared_memory<ROWS, STRIP> &shared = *reinterpret_cast<shared_memory<ROWS, STRIP> *>(memory);
     int i0 = blockIdx.x * STRIP, mine = blockIdx.x;
     int thread = threadIdx.x - HALF;
-    float dx[ROWS / GROUPS][STRIP / LANES] = {}, rate = *s.rate;
+    float dx[BAND][STRIP / LANES] = {}, rate = *s.rate;
     load_strip(shared.x, s, i0); /* seen by all after the walk's first barrier */
-    walk<THREADS, STAGES>(s, i0, shared.stages, [&](const stage<ROWS, TILE, STRIP> &tile, int t) {
+    walk<THREADS, work::stages>(s, i0, shared.stages, [&](const fp32_stage<ROWS, STRIP> &tile, int t) {
         if (thread < 0)
-            sweep_gradient(shared.x, tile, s, rate, i0, t * TILE);
+            sweep_gradient<ROWS, STRIP>(shared.x, tile, s, rate, i0, t * work::tile);
         else if (s.dx != nullptr)
             sweep_input<ROWS, STRIP>(dx, tile, thread);
         update_bias(tile, s, rate, t, mine);
     });
-    if (thread < 0 || s.dx == nullptr) return;
-#pragma unroll
-    for (int r = 0; r < ROWS / GROUPS; r++) {
-#pragma unroll
-        for (int j = 0; j < STRIP / LANES; j++)
-            store_dx(s, thread / LANES + r * GROUPS, i0 + thread % LANES + j * LANES, dx[r][j]);
-    }
+    if (s.dx != nullptr) finish_input<ROWS, STRIP>(dx, reinterpret_cast<float *>(memory), s, i0, thread);
 }
 
 template <int ROWS, int STRIP> static sdlf_status launch(const cuda_calculator *calculator, const sweep &s)
