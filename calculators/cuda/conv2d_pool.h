@@ -19,7 +19,11 @@ bool cuda_conv2d_pool_input_fits(const cuda_calculator *calculator, const sdlf_o
 sdlf_status cuda_conv2d_pool_input(sdlf_calculator *base, const sdlf_operation *op, const sdlf_tensor *w,
                                    const sdlf_tensor *dy, const sdlf_tensor *mask, const sdlf_tensor *dx);
 
-/* The same on tensor cores; is that wanted, and possible? */
+/* The same on tensor cores; is that wanted, and possible? First for small images. */
+bool cuda_conv2d_pool_input_sliced_suits(const cuda_calculator *calculator, const sdlf_operation *op,
+                                         const sdlf_tensor *dy);
+sdlf_status cuda_conv2d_pool_input_sliced(sdlf_calculator *base, const sdlf_operation *op, const sdlf_tensor *w,
+                                          const sdlf_tensor *dy, const sdlf_tensor *mask, const sdlf_tensor *dx);
 bool cuda_conv2d_pool_input_suits(const cuda_calculator *calculator, const sdlf_operation *op, const sdlf_tensor *dy);
 sdlf_status cuda_conv2d_pool_input_tensor(sdlf_calculator *base, const sdlf_operation *op, const sdlf_tensor *w,
                                           const sdlf_tensor *dy, const sdlf_tensor *mask, const sdlf_tensor *dx);

@@ -97,6 +97,14 @@ extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, 
                                    data_of<T>(y), optional<uint8_t>(op->out[1]), pool_geometry_of(op, x, y)};
         int side_size = op->conv2d_pool.window.size[0];
         if constexpr (sizeof(T) == sizeof(float)) {
+            if (cuda_conv2d_pool_forward_first_suits(calculator, p.g, side_size)) {
+                status = cuda_conv2d_pool_forward_first(calculator, p, side_size);
+                return;
+            }
+            if (cuda_conv2d_pool_forward_sliced_suits(calculator, p.g, side_size)) {
+                status = cuda_conv2d_pool_forward_sliced(calculator, p, side_size);
+                return;
+            }
             if (cuda_conv2d_pool_forward_suits(calculator, p.g, side_size)) {
                 status = cuda_conv2d_pool_forward_tensor(calculator, p, side_size);
                 return;

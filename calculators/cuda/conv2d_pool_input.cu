@@ -142,6 +142,8 @@ extern "C" sdlf_status cuda_conv2d_pool_input(sdlf_calculator *base, const sdlf_
     cudaStream_t stream = cuda_stream(base);
     sdlf_status status = SDLF_OK;
     if (sdlf_tensor_count(dx) == 0) return SDLF_OK;
+    if (cuda_conv2d_pool_input_sliced_suits(cuda_calculator_from(base), op, dy))
+        return cuda_conv2d_pool_input_sliced(base, op, w, dy, mask, dx);
     if (cuda_conv2d_pool_input_suits(cuda_calculator_from(base), op, dy))
         return cuda_conv2d_pool_input_tensor(base, op, w, dy, mask, dx);
     with_float(dx->dtype, [&](auto zero) {
