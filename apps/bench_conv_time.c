@@ -8,6 +8,7 @@
 #include "apps/memory.h"
 
 enum { MOST_RUNS = 1000, MOST_RECORDED = 200 };
+static const double cold_seconds = 1; /* no first run, which may load code, is longer than that for being the first */
 static const double sample_seconds = 0.002; /* so long that the clock and a launch are nothing beside it */
 
 static sdlf_status run_times(sdlf_calculator *calculator, const sdlf_operation *operation, int runs)
@@ -54,7 +55,7 @@ sdlf_status lab_time(lab_result *result, sdlf_calculator *calculator, const sdlf
     int count = 0, most = records ? MOST_RECORDED : MOST_RUNS;
     sdlf_status status = sample(calculator, operation, 1, NULL, &first); /* warms up */
     total = first;
-    if (status == SDLF_OK && first > effort->seconds) {
+    if (status == SDLF_OK && first > effort->seconds && first > cold_seconds) {
         taken[count++] = first; /* so long that a cold start is little of it */
     } else if (status == SDLF_OK) {
         status = sample(calculator, operation, 1, NULL, &first);
