@@ -102,7 +102,10 @@ static void convert_unsqueeze(onnx_context *c)
         added[axis] = true;
     }
     for (int i = 0, next = 0; i < shape.rank; i++) shape.dim[i] = added[i] ? 1 : from.dim[next++];
-    give_as(c, shape);
+    if (added[0] && from.rank > 0 && !onnx_is_constant(c, 0)) /* the samples of a batch become rows of one */
+        onnx_give(c, 0, onnx_reshape(c, onnx_batch_fixed(c, onnx_in(c, 0)), shape));
+    else
+        give_as(c, shape);
 }
 
 static void convert_identity(onnx_context *c)

@@ -137,9 +137,9 @@ static void convert_slice(onnx_context *c)
     bool one_sample = false;
     for (int i = 0; i < starts.count && onnx_ok(c); i++) {
         int axis = axes.count >= 0 ? onnx_axis(c, axes.item[i], shape.rank) : i;
-        bool to_the_end = ends.item[i] >= INT32_MAX && starts.item[i] == 0;
-        one_sample = one_sample || (axis == 0 && !to_the_end && shape.dim[0] == 1);
         int64_t step = steps.count >= 0 ? steps.item[i] : 1;
+        bool everything = ends.item[i] >= INT32_MAX && starts.item[i] == 0 && step == 1;
+        one_sample = one_sample || (axis == 0 && !everything && shape.dim[0] == 1);
         if (step == 0) onnx_wrong(c, "a step of 0");
         if (onnx_ok(c)) set_range(&range, axis, shape.dim[axis], starts.item[i], ends.item[i], step);
     }
