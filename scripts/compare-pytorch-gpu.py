@@ -14,6 +14,7 @@ A line for each network, batch and mode: milliseconds of each, PyTorch's best, a
 and onnx for networks that are not there yet.
 """
 import argparse
+import copy
 import importlib.util
 import json
 import os
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 
-SIZES = {"vgg16": 244}
+SIZES = {"vgg16": 244, "inception_v3": 299}  # as compare-onnxruntime.py exports them
 MODES = ["fp64", "fp32", "tf32", "fp16"]
 
 
@@ -39,7 +40,7 @@ def arguments():
 
 
 def wanted(options):
-    """(network, batch, mode); float64 where the goal has it, MobileNetV2 one by one."""
+    """(network, batch, mode); float64 of MobileNetV2 one by one alone."""
     for net in options.nets.split(","):
         for batch in map(int, options.batches.split(",")):
             for mode in options.modes.split(","):
@@ -109,8 +110,8 @@ def captured(torch, run):
 def pytorch_way(torch, network, x, way):
     if way == "eager":
         return lambda: network(x)
-    if way == "nhwc":
-        network, x = network.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
+    if way == "nhwc":  # a copy: the other ways keep their layout
+        network, x = copy.deepcopy(network).to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
     if way == "compile":
         torch._dynamo.reset()
         network = torch.compile(network)
