@@ -117,6 +117,8 @@ def main():
     parser.add_argument("--each", action="store_true")
     parser.add_argument("--no-check", action="store_true")
     arguments = parser.parse_args()
+    if arguments.torch and not set(arguments.math.split(",")) <= {"fp32", "tf32"}:
+        parser.error("--torch runs float32 tensors: --math may be fp32 and tf32 beside it")
     maths, rivals = arguments.math.split(","), [arguments.against] + (["PyTorch"] if arguments.torch else [])
     heads = [f"{math}: auto" if i == 0 else text for math in maths
              for i, text in enumerate(["auto"] + [text for rival in rivals for text in (rival, "ratio")])]
