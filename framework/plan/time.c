@@ -141,6 +141,8 @@ sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats)
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         if (is_timed_recorded(plan, &plan->steps[i])) status = time_recorded(plan, &plan->steps[i], times, repeats);
     }
+    if (status == SDLF_OK && plan->options.mode == SDLF_INFER)
+        status = plan_run_steps(plan, 0, plan->step_count); /* steps that work in place did so often */
     snapshot(plan, saved, true);
     plan->feed.steps = plan->feed.done = 0; /* the epoch under way is over */
     sdlf_status restored = plan_move_parameters(plan, true);

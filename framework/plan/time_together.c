@@ -19,12 +19,12 @@ static sdlf_status run_in_a_row(sdlf_plan *plan, const plan_step *step, int toge
     return status;
 }
 
-/* A recording of the row; NULL where the calculator has none. */
+/* A recording of the row; NULL where the calculator has none, or the plan shall have none. */
 static sdlf_status record_row(sdlf_plan *plan, const plan_step *step, int together, void **recording)
 {
     const sdlf_calculator_class *type = step->calculator->type;
     *recording = NULL;
-    if (type->record_begin == NULL || step->phase == SDLF_PHASE_COPY) return SDLF_OK;
+    if (type->record_begin == NULL || plan->options.no_recording || step->phase == SDLF_PHASE_COPY) return SDLF_OK;
     sdlf_status status = type->record_begin(step->calculator);
     if (status != SDLF_OK) return status;
     status = run_in_a_row(plan, step, together);

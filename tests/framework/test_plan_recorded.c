@@ -71,6 +71,18 @@ static uint32_t feed(sdlf_calculator *calculator, sdlf_model *net, bool no_recor
     return sdlf_model_hash(net);
 }
 
+/* Its tanh is computed in place, and is not the same twice over. */
+static sdlf_model *in_place_cnn(void)
+{
+    sdlf_model *net = sdlf_model_create("in_place");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(1, 6, 6));
+    x = sdlf_conv2d(net, x, &(sdlf_conv2d_options){.filters = 4, .kernel = {3, 3}, .padding = {1, 1}});
+    x = sdlf_tanh(net, x);
+    x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 3});
+    sdlf_output(net, "class", sdlf_softmax(net, x));
+    return net;
+}
+
 /* Steps of inference are timed as recorded units: every one gets a time, and outputs stay as they were. */
 static void timing_leaves_outputs_alone(void)
 {
@@ -79,13 +91,13 @@ static void timing_leaves_outputs_alone(void)
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
         sdlf_calculator *calculator = NULL;
         sdlf_plan *plan = NULL;
-        sdlf_model *net = dropping_cnn();
+        sdlf_model *net = in_place_cnn();
         if (!CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(i)->name, NULL))) continue;
-        if (CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 2, .forward = calculator}))) {
+        const sdlf_plan_options options = {.batch = 2, .forward = calculator, .no_fusion = true};
+        if (CHECK_OK(sdlf_plan_create(&plan, net, &options))) {
             for (int run = 0; run < 2; run++) {
                 CHECK_OK(sdlf_plan_write(plan, "image", image));
-                if (run == 1) CHECK_OK(sdlf_plan_time(plan, 3));
-                CHECK_OK(sdlf_plan_forward(plan));
+                CHECK_OK(run == 0 ? sdlf_plan_forward(plan) : sdlf_plan_time(plan, 3));
                 CHECK_OK(sdlf_plan_read(plan, "class", found[run]));
             }
             CHECK(memcmp(found[0], found[1], sizeof found[0]) == 0);

@@ -232,7 +232,8 @@ sdlf_status sdlf_plan_measure(sdlf_memory_info *memory, sdlf_model *model, const
 
 /* Run `repeats` training steps with learning rate 0 (or forward passes) with a clock around every step, filling the
  * `seconds` above with medians. A feed's epoch under way is over afterwards.
- * Parameters are unchanged; optimiser states are saved before and restored after, those of a plan shared with too. */
+ * Parameters are unchanged; optimiser states are saved before and restored after, those of a plan shared with too. Outputs of
+ * inference are those of the last run after it. */
 sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats);
 
 /* The same for a plan of inference, without what waiting costs: every step `together` times in a row, recorded where its calculator
