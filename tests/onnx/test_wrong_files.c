@@ -228,7 +228,8 @@ static sdlf_status attempt(void *argument)
 static void running_out_of_memory_is_survived(void)
 {
     test_every_allocation("import", attempt, (void *)onnx_fixture("moves", "model.onnx"));
-    test_every_allocation("import of windows over three dimensions", attempt, (void *)onnx_fixture("volume", "model.onnx"));
+    test_every_allocation("import of windows over three dimensions", attempt,
+                          (void *)onnx_fixture("volume", "model.onnx"));
     test_every_allocation("import of quantised weights", attempt, (void *)onnx_fixture("integers", "model.onnx"));
     test_every_allocation("import with external data", attempt, (void *)onnx_fixture("external", "model.onnx"));
 }
