@@ -27,6 +27,13 @@ const sdlf_calculator_class *test_calculator_class_at(int index)
     return index >= 0 && index < count ? usable[index] : NULL;
 }
 
+sdlf_calculator *test_open(const char *name)
+{
+    sdlf_calculator *calculator = NULL;
+    CHECK_OK(sdlf_calculator_open(&calculator, name, NULL));
+    return calculator;
+}
+
 bool test_download(const sdlf_binding *binding, void *host)
 {
     int64_t bytes = sdlf_tensor_bytes(&binding->tensor);

@@ -12,7 +12,8 @@
 #include <sdlf/calculator.h>
 #include <sdlf/plan.h>
 
-/* Every check is counted; a failed one prints file, line and what was found, and the test goes on. */
+/* Every check is counted; a failed one prints file, line and what was found, and the test goes on. A test that checks nothing
+ * fails, but for one that is skipped. */
 #define CHECK(condition)     test_check((condition), __FILE__, __LINE__, #condition)
 #define CHECK_OK(expression) test_check_status((expression), SDLF_OK, NULL, __FILE__, __LINE__, #expression)
 /* The call fails with this status, and its message contains `text`. */
@@ -54,7 +55,8 @@ void test_fail_allocation(int64_t n);
 bool test_allocation_failed(void);
 
 /* Call `attempt` with the 1st, 2nd, 3rd ... allocation failing until none fails any more: each time it must return
- * SDLF_ERROR_MEMORY (or SDLF_OK, where the failure was survived) and leave nothing allocated. The last run must be OK. */
+ * SDLF_ERROR_MEMORY (or SDLF_OK, where the failure was survived) and leave nothing allocated. The last run must be OK. One allocation
+ * there must be, or nothing is tested. */
 void test_every_allocation(const char *name, sdlf_status (*attempt)(void *), void *argument);
 
 /* ---- calculators ---- */
@@ -64,6 +66,9 @@ void test_every_allocation(const char *name, sdlf_status (*attempt)(void *), voi
  * All of them can be opened by name. */
 const sdlf_calculator_class *test_calculator_class_at(int index);
 const sdlf_calculator_class *test_guarded_class(void);
+
+/* The calculator of that name, with default options; the caller's. NULL after a failed check. */
+sdlf_calculator *test_open(const char *name);
 
 /* Give "guarded" this much memory (0: no end); make its n-th allocation from now on fail (0: none); say which of its queues
  * does what it holds as late as it may (at first SDLF_QUEUE_COMPUTE), while the other is early. */

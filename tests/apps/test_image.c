@@ -1,121 +1,11 @@
-/* Pictures of every format, and files that only pretend to be pictures. */
-#include "testing.h"
+/* Pictures of every format but PNG (test_image_png.c), and files that only pretend to be pictures. */
+#include "apps/picture_bytes.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "apps/image.h"
 
 #if defined SDLF_HAVE_TURBOJPEG
 #include <turbojpeg.h>
-enum { HAVE_TURBOJPEG = true };
-#else
-enum { HAVE_TURBOJPEG = false };
 #endif
-#if defined SDLF_HAVE_PNG
-enum { HAVE_PNG = true };
-#else
-enum { HAVE_PNG = false };
-#endif
-
-/* ---- PNG: 3x2 grey; 2x1 colour; 4x1 of 2 bits with a palette; 2x1 of 16 bits; 3x1 with an alpha channel ---- */
-
-static const unsigned char grey_png[] = {
-    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00, 0x00,
-    0x03, 0x00, 0x00, 0x00, 0x02, 0x08, 0x00, 0x00, 0x00, 0x00, 0xb8, 0x1f, 0x39, 0xc6, 0x00, 0x00, 0x00, 0x10, 0x49,
-    0x44, 0x41, 0x54, 0x78, 0xda, 0x63, 0x60, 0x48, 0xf9, 0xcf, 0xc0, 0xc8, 0xc4, 0x0c, 0x00, 0x07, 0x65, 0x01, 0x6a,
-    0x8b, 0xec, 0x7e, 0x90, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
-};
-static const unsigned char colour_png[] = {
-    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00,
-    0x00, 0x02, 0x00, 0x00, 0x00, 0x01, 0x08, 0x02, 0x00, 0x00, 0x00, 0x7b, 0x40, 0xe8, 0xdd, 0x00, 0x00, 0x00,
-    0x0f, 0x49, 0x44, 0x41, 0x54, 0x78, 0xda, 0x63, 0xf8, 0xcf, 0xc0, 0xc0, 0xd0, 0xf0, 0x1f, 0x00, 0x08, 0x00,
-    0x02, 0x7f, 0x25, 0x3e, 0xfc, 0x09, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
-};
-static const unsigned char palette_png[] = {
-    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00, 0x00,
-    0x04, 0x00, 0x00, 0x00, 0x01, 0x02, 0x03, 0x00, 0x00, 0x00, 0x84, 0x52, 0xe7, 0x5e, 0x00, 0x00, 0x00, 0x0c, 0x50,
-    0x4c, 0x54, 0x45, 0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0x00, 0x7b, 0xa7, 0xc9, 0x8a,
-    0x00, 0x00, 0x00, 0x0a, 0x49, 0x44, 0x41, 0x54, 0x78, 0xda, 0x63, 0x90, 0x06, 0x00, 0x00, 0x1d, 0x00, 0x1c, 0x23,
-    0x7c, 0x8f, 0xac, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
-};
-static const unsigned char deep_png[] = {
-    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00,
-    0x00, 0x02, 0x00, 0x00, 0x00, 0x01, 0x10, 0x00, 0x00, 0x00, 0x00, 0x81, 0xd9, 0xfc, 0x15, 0x00, 0x00, 0x00,
-    0x0d, 0x49, 0x44, 0x41, 0x54, 0x78, 0xda, 0x63, 0xf8, 0xff, 0x9f, 0x81, 0x01, 0x00, 0x06, 0xfe, 0x01, 0xff,
-    0x2a, 0xdc, 0x47, 0xf5, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
-};
-static const unsigned char clear_png[] = {
-    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00,
-    0x00, 0x03, 0x00, 0x00, 0x00, 0x01, 0x08, 0x04, 0x00, 0x00, 0x00, 0xb1, 0xe9, 0xdc, 0x3f, 0x00, 0x00, 0x00,
-    0x0f, 0x49, 0x44, 0x41, 0x54, 0x78, 0xda, 0x63, 0xe0, 0xfa, 0xcf, 0xc5, 0x70, 0xe2, 0x3f, 0x00, 0x07, 0xf5,
-    0x02, 0xdb, 0xaa, 0xfc, 0x37, 0x56, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
-};
-
-/* The picture in a file of these bytes: its status, and itself on success. */
-static sdlf_status read_bytes(image *picture, const void *bytes, size_t size)
-{
-    const char *path = test_path("picture");
-    test_write_file(path, bytes, size);
-    return image_read(picture, path, 0);
-}
-
-/* Reads as a picture of this size with these pixels. */
-static void check_picture(const void *bytes, size_t size, int width, int height, int channels, const char *pixels)
-{
-    image picture;
-    if (!CHECK_OK(read_bytes(&picture, bytes, size))) return;
-    bool same = CHECK_EQUAL(picture.width, width) && CHECK_EQUAL(picture.height, height) &&
-                CHECK_EQUAL(picture.channels, channels);
-    for (int i = 0; same && i < width * height * channels; i++)
-        same = CHECK_EQUAL(picture.pixels[i], (unsigned char)pixels[i]);
-    image_release(&picture);
-    CHECK(picture.pixels == NULL);
-}
-
-static void png_pictures(void)
-{
-    if (!HAVE_PNG) {
-        test_skip("built without libpng");
-        return;
-    }
-    check_picture(grey_png, sizeof grey_png, 3, 2, 1, "\0\x64\xff\x01\x02\x03");
-    check_picture(colour_png, sizeof colour_png, 2, 1, 3, "\xff\0\0\0\x80\xff");
-    check_picture(palette_png, sizeof palette_png, 4, 1, 3, "\xff\xff\xff\xff\0\0\0\xff\0\0\0\0");
-    check_picture(deep_png, sizeof deep_png, 2, 1, 1, "\xff\0");
-    check_picture(clear_png, sizeof clear_png, 3, 1, 1, "\x0a\xff\xc8"); /* what is transparent is white */
-}
-
-static void damaged_png(void)
-{
-    if (!HAVE_PNG) {
-        test_skip("built without libpng");
-        return;
-    }
-    unsigned char bytes[sizeof grey_png];
-    image picture;
-    for (size_t size = 4; size < sizeof grey_png - 12; size++) /* without its last chunk it may pass */
-        CHECK_FAILS(read_bytes(&picture, grey_png, size), SDLF_ERROR_FORMAT, "picture: damaged PNG: ");
-    memcpy(bytes, grey_png, sizeof bytes);
-    bytes[45] ^= 1; /* in the data: the check sum tells */
-    CHECK_FAILS(read_bytes(&picture, bytes, sizeof bytes), SDLF_ERROR_FORMAT, "damaged PNG: ");
-    CHECK(picture.pixels == NULL);
-}
-
-static void huge_png(void)
-{
-    if (!HAVE_PNG) {
-        test_skip("built without libpng");
-        return;
-    }
-    /* 900,000 x 900,000, as its header says, check sum and all */
-    static const unsigned char bytes[] = {0x89, 'P', 'N', 'G', 13, 10,  26,  10, 0, 0, 0, 13, 'I',  'H',  'D',  'R', 0,
-                                          13,   187, 160, 0,   13, 187, 160, 8,  0, 0, 0, 0,  0xf5, 0xd6, 0xce, 0x53};
-    image picture;
-    CHECK_FAILS(read_bytes(&picture, bytes, sizeof bytes), SDLF_ERROR_FORMAT, "");
-    CHECK(picture.pixels == NULL);
-}
 
 /* ---- PGM, PPM, BMP ---- */
 
@@ -270,31 +160,16 @@ static void no_pictures(void)
     CHECK(strstr(image_formats(), "IDX") != NULL);
 }
 
-static void missing_libraries(void)
+static void without_turbojpeg(void)
 {
     image picture;
-    if (HAVE_PNG && HAVE_TURBOJPEG) test_skip("this build has all libraries");
-    if (!HAVE_PNG) {
-        CHECK_FAILS(read_bytes(&picture, grey_png, sizeof grey_png), SDLF_ERROR_UNSUPPORTED,
-                    "it was made without libpng");
-        CHECK(strstr(image_formats(), "PNG") == NULL);
+    if (HAVE_TURBOJPEG) {
+        test_skip("this build has libturbojpeg");
+        return;
     }
-    if (!HAVE_TURBOJPEG) {
-        CHECK_FAILS(read_bytes(&picture, "P5 1 1 255\n1", 12), SDLF_ERROR_UNSUPPORTED,
-                    "it was made without libturbojpeg");
-        CHECK_FAILS(read_bytes(&picture, "BM", 2), SDLF_ERROR_UNSUPPORTED, "this build reads no BMP");
-        CHECK_FAILS(read_bytes(&picture, "\xff\xd8", 2), SDLF_ERROR_UNSUPPORTED, "this build reads no JPEG");
-    }
-}
-
-/* ---- memory ---- */
-
-static sdlf_status attempt(void *path)
-{
-    image picture;
-    sdlf_status status = image_read(&picture, path, 0);
-    image_release(&picture);
-    return status;
+    CHECK_FAILS(read_bytes(&picture, "P5 1 1 255\n1", 12), SDLF_ERROR_UNSUPPORTED, "it was made without libturbojpeg");
+    CHECK_FAILS(read_bytes(&picture, "BM", 2), SDLF_ERROR_UNSUPPORTED, "this build reads no BMP");
+    CHECK_FAILS(read_bytes(&picture, "\xff\xd8", 2), SDLF_ERROR_UNSUPPORTED, "this build reads no JPEG");
 }
 
 static void every_allocation(void)
@@ -303,24 +178,19 @@ static void every_allocation(void)
     static const char pgm[] = "P5 1 1 255\n1";
     test_write_file(test_path("idx"), idx, sizeof idx);
     test_write_file(test_path("pgm"), pgm, sizeof pgm - 1);
-    test_write_file(test_path("png"), grey_png, sizeof grey_png);
     test_every_allocation("idx", attempt, (void *)test_path("idx"));
     if (HAVE_TURBOJPEG) test_every_allocation("pgm", attempt, (void *)test_path("pgm"));
-    if (HAVE_PNG) test_every_allocation("png", attempt, (void *)test_path("png"));
 }
 
 int main(void)
 {
-    RUN(png_pictures);
-    RUN(damaged_png);
-    RUN(huge_png);
     RUN(portable_maps);
     RUN(damaged_portable_maps);
     RUN(bitmaps);
     RUN(jpeg_pictures);
     RUN(idx_pictures);
     RUN(no_pictures);
-    RUN(missing_libraries);
+    RUN(without_turbojpeg);
     RUN(every_allocation);
     return test_summary();
 }

@@ -3,24 +3,11 @@
 
 #include "datasets/datasets_internal.h"
 #include "datasets/digits.h"
+#include "datasets/digits_open.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static sdlf_status open_digits(sdlf_dataset *dataset, const char *argument, sdlf_split split)
-{
-    *dataset = (sdlf_dataset){.type = &sdlf_digits_dataset_class};
-    return sdlf_digits_dataset_class.load(dataset, argument, split);
-}
-
-static void close_digits(sdlf_dataset *dataset)
-{
-    sdlf_tensor_release(&dataset->samples, NULL);
-    sdlf_tensor_release(&dataset->labels, NULL);
-    free(dataset->name);
-    *dataset = (sdlf_dataset){0};
-}
 
 static const uint8_t *image_at(const sdlf_dataset *dataset, int64_t i)
 {

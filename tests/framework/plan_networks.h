@@ -2,6 +2,8 @@
 #ifndef SDLF_TESTS_PLAN_NETWORKS_H
 #define SDLF_TESTS_PLAN_NETWORKS_H
 
+#include <string.h>
+
 #include <sdlf/sdlf.h>
 
 /* conv 3x3x4 pad 1, ReLU, max-pool 2, FC 6, ReLU, FC 3, softmax on 1x6x6; input "image", output "class". */
@@ -39,6 +41,38 @@ static inline sdlf_model *branching_net(float dropout)
     sdlf_output(net, "class", sdlf_softmax(net, logits));
     sdlf_output(net, "side", sdlf_global_avg_pool2d(net, z));
     return net;
+}
+
+/* `count` pictures of 1x6x6, labels of three classes, and an order to draw them in. */
+static inline void fill_samples(uint8_t *samples, int32_t *labels, int32_t *order, int count)
+{
+    for (int i = 0; i < count * 36; i++) samples[i] = (uint8_t)(sdlf_philox4x32(5, (uint64_t)i, 1, 0).word[0] >> 24);
+    for (int i = 0; i < count; i++) {
+        labels[i] = i % 3;
+        order[i] = (7 * i + 3) % count;
+    }
+}
+
+/* A feed of these to a network with small_cnn's inputs. */
+static inline sdlf_feed feed_of(uint8_t *samples, int32_t *labels, int count)
+{
+    return (sdlf_feed){
+        .samples = "image",
+        .labels = "labels",
+        .sample_data = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(count, 1, 6, 6), samples),
+        .label_data = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), labels),
+        .mean = 100,
+        .scale = 0.01f,
+    };
+}
+
+/* How many of the plan's steps are this operation. */
+static inline int count_steps(const sdlf_plan *plan, const char *operation)
+{
+    int count = 0;
+    for (int i = 0; i < sdlf_plan_step_count(plan); i++)
+        count += strcmp(sdlf_plan_step_info(plan, i).operation, operation) == 0;
+    return count;
 }
 
 /* Numbers in [-1, 1) that depend on the seed alone. */

@@ -33,7 +33,9 @@ static void refuses_unknown_names(void)
 
 static void frees_nothing(void)
 {
+    int64_t live = test_live_allocations();
     sdlf_dataset_free(NULL);
+    CHECK_EQUAL(test_live_allocations(), live);
 }
 
 int main(void)

@@ -1,53 +1,5 @@
-/* The loader: what each batch holds, that it depends on (seed, epoch, position) alone, and that nothing is allocated. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <sdlf/dataset.h>
-
-#include "testing.h"
-
-enum { SAMPLES = 103, CHANNELS = 2, HEIGHT = 9, WIDTH = 7, PIXELS = CHANNELS * HEIGHT * WIDTH };
-
-static unsigned char pixels[SAMPLES * PIXELS];
-static int32_t labels[SAMPLES];
-static char name[] = "made up";
-
-/* Pictures that all differ, on a background of 0. */
-static sdlf_dataset make_dataset(void)
-{
-    for (int i = 0; i < SAMPLES; i++) {
-        labels[i] = i % 10;
-        for (int j = 0; j < PIXELS; j++) pixels[i * PIXELS + j] = (unsigned char)(i * 31 + j * j * 7 + j);
-    }
-    return (sdlf_dataset){
-        .name = name,
-        .samples = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(SAMPLES, CHANNELS, HEIGHT, WIDTH), pixels),
-        .labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(SAMPLES), labels),
-        .class_count = 10,
-        .mean = 33.3f,
-        .scale = 1 / 78.6f,
-    };
-}
-
-static sdlf_loader *make_loader(const sdlf_dataset *dataset, sdlf_loader_options options)
-{
-    sdlf_loader *loader = NULL;
-    CHECK_OK(sdlf_loader_create(&loader, dataset, &options));
-    return loader;
-}
-
-/* Is element `at` of the batch sample `i` as it stands in the data set, normalised? */
-static bool holds(const sdlf_batch *batch, int64_t at, int32_t i)
-{
-    const float *x = (const float *)batch->samples.data + at * PIXELS;
-    bool same = ((const int32_t *)batch->labels.data)[at] == labels[i];
-    for (int j = 0; j < PIXELS; j++) {
-        same = same && fabsf(x[j] - ((float)pixels[i * PIXELS + j] - 33.3f) / 78.6f) < 1e-6f;
-    }
-    return same;
-}
+/* The loader: what each batch holds, that it can be gone to, and that nothing is allocated. */
+#include "framework/loader_epochs.h"
 
 /* One epoch from its first batch: counts, shapes, and the samples in this order. */
 static void check_epoch(sdlf_loader *loader, int64_t epoch, int64_t size, const int32_t *order)
@@ -93,48 +45,6 @@ static void gives_every_sample_in_order(void)
     }
 }
 
-/* ---- everything below compares whole batches, bit for bit, with those of `make_epochs` ---- */
-
-enum { BATCH = 10, BATCHES = 11, EPOCHS = 3 };
-
-typedef struct kept {
-    int64_t count;
-    float samples[BATCH * PIXELS];
-    int32_t labels[BATCH];
-} kept;
-
-static kept expected[EPOCHS][BATCHES];
-
-static const sdlf_augmentation all_augmentation = {.shift = 1.5f, .rotate = 15, .scale = 0.1f, .elastic = 1};
-
-static bool is_kept(const sdlf_batch *batch, const kept *k)
-{
-    size_t count = (size_t)k->count;
-    return batch->count == k->count && memcmp(batch->samples.data, k->samples, count * PIXELS * sizeof(float)) == 0 &&
-           memcmp(batch->labels.data, k->labels, count * sizeof(int32_t)) == 0;
-}
-
-/* Keep all batches of the first epochs, made one after the other without a thread. */
-static void make_epochs(const sdlf_dataset *dataset, sdlf_loader_options options)
-{
-    options.no_prefetch = true;
-    options.batch = BATCH;
-    sdlf_loader *loader = make_loader(dataset, options);
-    if (loader == NULL) return;
-    for (int epoch = 0; epoch < EPOCHS; epoch++) {
-        CHECK_OK(sdlf_loader_seek(loader, epoch, 0));
-        for (int b = 0; b < BATCHES; b++) {
-            sdlf_batch batch;
-            kept *k = &expected[epoch][b];
-            if (!CHECK_OK(sdlf_loader_next(loader, &batch))) break;
-            k->count = batch.count;
-            memcpy(k->samples, batch.samples.data, (size_t)batch.count * PIXELS * sizeof(float));
-            memcpy(k->labels, batch.labels.data, (size_t)batch.count * sizeof(int32_t));
-        }
-    }
-    sdlf_loader_free(loader);
-}
-
 static void goes_to_any_batch(void)
 {
     sdlf_dataset dataset = make_dataset();
@@ -153,7 +63,7 @@ static void goes_to_any_batch(void)
             CHECK_OK(sdlf_loader_seek(loader, epoch, first));
             for (int b = first; b < BATCHES && b < first + take; b++) {
                 if (!CHECK_OK(sdlf_loader_next(loader, &batch))) break;
-                CHECK(is_kept(&batch, &expected[epoch][b]));
+                CHECK(is_kept(&batch, &epochs_kept[epoch][b]));
             }
             if (first + take <= BATCHES) continue;
             CHECK_OK(sdlf_loader_next(loader, &batch));
@@ -175,70 +85,10 @@ static void goes_on_from_epoch_to_epoch(void)
         for (int b = 0; b < BATCHES; b++) {
             sdlf_batch batch;
             CHECK_OK(sdlf_loader_next(loader, &batch));
-            CHECK(is_kept(&batch, &expected[epoch][b]));
+            CHECK(is_kept(&batch, &epochs_kept[epoch][b]));
         }
     }
     sdlf_loader_free(loader);
-}
-
-/* The picture that epoch `epoch` makes of a sample, wherever it stands in its batch. */
-static const float *find_picture(const sdlf_loader_options *options, int epoch, int32_t sample)
-{
-    int32_t order[SAMPLES];
-    uint64_t keys[SAMPLES];
-    sdlf_shuffle_order(order, keys, SAMPLES, options->seed, (uint32_t)epoch);
-    for (int i = 0; i < SAMPLES; i++) {
-        if ((options->shuffle ? order[i] : i) == sample) return expected[epoch][i / BATCH].samples + i % BATCH * PIXELS;
-    }
-    return NULL;
-}
-
-static void augments_repeatably(void)
-{
-    static float first[EPOCHS][SAMPLES][PIXELS];
-    const size_t bytes = sizeof first[0][0];
-    sdlf_dataset dataset = make_dataset();
-    sdlf_loader_options options = {.seed = 4, .augment = all_augmentation};
-    make_epochs(&dataset, options);
-    for (int e = 0; e < EPOCHS; e++) {
-        for (int i = 0; i < SAMPLES; i++) memcpy(first[e][i], find_picture(&options, e, i), bytes);
-    }
-    int same_in_next_epoch = 0, same_with_other_seed = 0, other_when_shuffled = 0;
-    for (int i = 0; i < SAMPLES; i++) same_in_next_epoch += memcmp(first[0][i], first[1][i], bytes) == 0;
-    options.shuffle = true; /* elsewhere in the epoch, and warped in the same way */
-    make_epochs(&dataset, options);
-    for (int i = 0; i < SAMPLES; i++)
-        other_when_shuffled += memcmp(first[2][i], find_picture(&options, 2, i), bytes) != 0;
-    options.augment.seed = 4; /* the loader's own seed, said twice */
-    make_epochs(&dataset, options);
-    for (int i = 0; i < SAMPLES; i++)
-        other_when_shuffled += memcmp(first[1][i], find_picture(&options, 1, i), bytes) != 0;
-    options.augment.seed = 5;
-    make_epochs(&dataset, options);
-    for (int i = 0; i < SAMPLES; i++)
-        same_with_other_seed += memcmp(first[0][i], find_picture(&options, 0, i), bytes) == 0;
-    CHECK_EQUAL(same_in_next_epoch, 0);
-    CHECK_EQUAL(same_with_other_seed, 0);
-    CHECK_EQUAL(other_when_shuffled, 0);
-}
-
-/* Each part of the augmentation changes pictures by itself; none of them changes nothing. */
-static void each_augmentation_counts(void)
-{
-    static const sdlf_augmentation parts[] = {
-        {.seed = 3}, {.shift = 2}, {.rotate = 20}, {.scale = 0.2f}, {.elastic = 2}};
-    sdlf_dataset dataset = make_dataset();
-    for (int p = 0; p < 5; p++) {
-        make_epochs(&dataset, (sdlf_loader_options){.seed = 1, .augment = parts[p]});
-        int changed = 0;
-        for (int i = 0; i < SAMPLES; i++) {
-            kept *k = &expected[0][i / BATCH];
-            sdlf_batch batch = {.samples = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1), k->samples),
-                                .labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(1), k->labels)};
-            changed += !holds(&batch, i % BATCH, i);
-        }
-        CHECK_EQUAL(changed, p == 0 ? 0 : SAMPLES);
-    }
 }
 
 static void allocates_nothing_in_next(void)
@@ -326,8 +176,6 @@ int main(void)
     RUN(gives_every_sample_in_order);
     RUN(goes_to_any_batch);
     RUN(goes_on_from_epoch_to_epoch);
-    RUN(augments_repeatably);
-    RUN(each_augmentation_counts);
     RUN(allocates_nothing_in_next);
     RUN(survives_failing_allocations);
     RUN(can_be_freed_at_any_time);

@@ -13,24 +13,12 @@ static const float rates[STEPS] = {0.1f, 0.08f, 0.06f, 0.04f, 0.02f};
 
 static void make_data(void)
 {
-    for (int i = 0; i < SAMPLES * AREA; i++)
-        samples[i] = (uint8_t)(sdlf_philox4x32(5, (uint64_t)i, 1, 0).word[0] >> 24);
-    for (int i = 0; i < SAMPLES; i++) {
-        labels[i] = i % 3;
-        order[i] = (7 * i + 3) % SAMPLES;
-    }
+    fill_samples(samples, labels, order, SAMPLES);
 }
 
 static sdlf_feed make_feed(void)
 {
-    return (sdlf_feed){
-        .samples = "image",
-        .labels = "labels",
-        .sample_data = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(SAMPLES, 1, 6, 6), samples),
-        .label_data = sdlf_tensor_view(SDLF_INT32, sdlf_shape(SAMPLES), labels),
-        .mean = 100,
-        .scale = 0.01f,
-    };
+    return feed_of(samples, labels, SAMPLES);
 }
 
 static uint32_t train_by_writing(sdlf_calculator *calculator, sdlf_metrics *metrics)

@@ -1,62 +1,12 @@
-/* Operands of kernel tests: what fills them, the guards around them, how outputs are compared. */
-#include "kernels.h"
+/* Operands of kernel tests on the host: what fills them. */
+#include "operands.h"
 
 #include "testing.h"
 
-#include <sdlf/random.h>
-
-#include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 64, GUARD_BYTE = 0xC3, POISON = 0xFF, OPERANDS = SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS };
-
-static void *need(void *memory)
-{
-    if (memory) return memory;
-    printf("the test itself has run out of memory\n");
-    exit(1);
-}
-
-static int64_t failures;
-
-int64_t kernel_failures(void)
-{
-    return failures;
-}
-
-void kernel_fail(const kernel_case *made, const char *who, const char *format, ...)
-{
-    char text[400], line[700];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    snprintf(line, sizeof line, "%s on %s: %s", made->name, who, text);
-    test_check(false, __FILE__, __LINE__, line);
-    failures++;
-}
-
-/* ---- operands, inputs before outputs ---- */
-
-static const sdlf_tensor *tensor_at(const sdlf_operation *operation, int index)
-{
-    return index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
-}
-
-static const sdlf_operand *declared_at(const sdlf_operation *operation, int index)
-{
-    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
-    return index < SDLF_MAX_INPUTS ? &type->in[index] : &type->out[index - SDLF_MAX_INPUTS];
-}
-
-static unsigned char **image_at(kernel_images *images, int index)
-{
-    return index < SDLF_MAX_INPUTS ? &images->in[index] : &images->out[index - SDLF_MAX_INPUTS];
-}
+#include <sdlf/random.h>
 
 int64_t kernel_extent(const sdlf_tensor *tensor)
 {
@@ -153,6 +103,8 @@ static void fill_graph(unsigned char *image, const sdlf_tensor *tensor, kernel_f
     if (rows > 0) CHECK_OK(sdlf_csr_check(&matrix));
 }
 
+/* ---- all operands of a case ---- */
+
 void kernel_images_make(kernel_images *images, const kernel_case *made, sdlf_calculator *host)
 {
     uint64_t seed = hash_of(made->name);
@@ -202,176 +154,4 @@ sdlf_operation kernel_bind(const kernel_case *made, const kernel_images *images)
 void kernel_prepare(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     CHECK_OK(sdlf_calculator_run(calculator, operation));
-}
-
-/* ---- guarded blocks in a calculator's memory ---- */
-
-typedef struct guarded {
-    void *memory;
-    unsigned char *host; /* what was sent, then what came back */
-    int64_t before, extent, total;
-} guarded;
-
-static void guarded_make(guarded *block, sdlf_calculator *calculator, const void *image, int64_t extent, int64_t skew)
-{
-    block->before = GUARD + skew;
-    block->extent = extent;
-    block->total = (block->before + extent + 63) / 64 * 64 + GUARD;
-    block->host = need(malloc((size_t)block->total));
-    memset(block->host, GUARD_BYTE, (size_t)block->total);
-    if (extent > 0) memcpy(block->host + block->before, image, (size_t)extent);
-    CHECK_OK(calculator->type->allocate(calculator, block->total, &block->memory));
-    CHECK_OK(calculator->type->upload(calculator, block->memory, block->host, block->total));
-}
-
-static void *guarded_data(const guarded *block)
-{
-    return (char *)block->memory + block->before;
-}
-
-/* Fetch the block; are its guards whole? */
-static bool guarded_fetch(guarded *block, sdlf_calculator *calculator)
-{
-    CHECK_OK(calculator->type->download(calculator, block->host, block->memory, block->total));
-    for (int64_t i = 0; i < block->total; i++) {
-        if (i == block->before) i += block->extent;
-        if (block->host[i] != GUARD_BYTE) return false;
-    }
-    return true;
-}
-
-static void guarded_free(guarded *block, sdlf_calculator *calculator)
-{
-    if (block->memory) calculator->type->deallocate(calculator, block->memory);
-    free(block->host);
-}
-
-/* Copy an output to `found`, or see that an input is what it was. */
-static void collect(kernel_images *found, const kernel_case *made, const kernel_images *images, guarded block[],
-                    int index, const char *who)
-{
-    kernel_images given = *images;
-    const unsigned char *data = block[index].host + block[index].before;
-    if (index >= SDLF_MAX_INPUTS) {
-        if (index == SDLF_MAX_INPUTS && made->aliased) { /* it lies where the input lay */
-            const guarded *input = &block[made->alias];
-            data = input->host + input->before;
-        }
-        unsigned char *copy = need(aligned_alloc(64, (size_t)(block[index].extent + 64) / 64 * 64));
-        memcpy(copy, data, (size_t)block[index].extent);
-        *image_at(found, index) = copy;
-    } else if (!(made->aliased && made->alias == index) &&
-               memcmp(data, *image_at(&given, index), (size_t)block[index].extent) != 0) {
-        kernel_fail(made, who, "input '%s' was changed", declared_at(&made->operation, index)->name);
-    }
-}
-
-void kernel_run(kernel_images *found, const kernel_case *made, const kernel_images *images, int algorithm,
-                sdlf_calculator *calculator, int skew, bool with_prepared, const char *who)
-{
-    kernel_images given = *images;
-    guarded block[OPERANDS + 2] = {{.memory = NULL}}; /* the workspace and prepared weights behind */
-    sdlf_operation operation = made->operation;
-    operation.algorithm = algorithm;
-    *found = (kernel_images){.in = {NULL}};
-    for (int i = 0; i < OPERANDS; i++) {
-        sdlf_tensor *tensor = i < SDLF_MAX_INPUTS ? &operation.in[i] : &operation.out[i - SDLF_MAX_INPUTS];
-        if (!sdlf_tensor_present(tensor)) continue;
-        guarded_make(&block[i], calculator, *image_at(&given, i), kernel_extent(tensor),
-                     tensor->layout == SDLF_CSR ? 0 : skew * (int64_t)sdlf_dtype_size(tensor->dtype));
-        tensor->data = guarded_data(&block[i]);
-    }
-    if (made->aliased) operation.out[0].data = operation.in[made->alias].data;
-    int64_t prepared = with_prepared ? sdlf_calculator_prepared(calculator, &operation) : 0;
-    if (prepared > 0) {
-        unsigned char *poison = need(malloc((size_t)prepared));
-        memset(poison, POISON, (size_t)prepared);
-        guarded_make(&block[OPERANDS + 1], calculator, poison, prepared, 0);
-        operation.prepared = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(prepared), guarded_data(&block[OPERANDS + 1]));
-        free(poison);
-        CHECK_OK(calculator->type->kernel[operation.kind].prepare(calculator, &operation));
-    }
-    int64_t bytes = sdlf_calculator_workspace(calculator, &operation);
-    if (bytes > 0) {
-        unsigned char *poison = need(malloc((size_t)bytes));
-        memset(poison, POISON, (size_t)bytes);
-        guarded_make(&block[OPERANDS], calculator, poison, bytes, 0);
-        operation.workspace = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(bytes), guarded_data(&block[OPERANDS]));
-        free(poison);
-    }
-
-    int64_t allocations = test_allocations();
-    sdlf_status status = sdlf_calculator_run(calculator, &operation);
-    if (status == SDLF_OK) status = calculator->type->synchronize(calculator);
-    if (status != SDLF_OK) kernel_fail(made, who, "%s", sdlf_error_message());
-    if (test_allocations() != allocations) kernel_fail(made, who, "a kernel allocates nothing, this one did");
-    for (int i = 0; i < OPERANDS + 2; i++) {
-        if (block[i].memory && !guarded_fetch(&block[i], calculator)) {
-            kernel_fail(made, who, "bytes outside of %s were changed",
-                        i == OPERANDS       ? "the workspace"
-                        : i == OPERANDS + 1 ? "the prepared weights"
-                                            : declared_at(&operation, i)->name);
-        }
-    }
-    for (int i = 0; i < OPERANDS; i++) {
-        if (block[i].memory) collect(found, made, images, block, i, who);
-    }
-    for (int i = 0; i < OPERANDS + 2; i++) guarded_free(&block[i], calculator);
-}
-
-/* ---- comparing ---- */
-
-static double rounding_error(sdlf_dtype dtype)
-{
-    return dtype == SDLF_FLOAT64 ? 0x1p-53 : 0x1p-24;
-}
-
-static bool close_enough(double found, double expected, double allowed)
-{
-    if (isnan(found) || isnan(expected)) return isnan(found) && isnan(expected);
-    return found == expected || fabs(found - expected) <= allowed;
-}
-
-bool kernel_compare(const kernel_case *made, const kernel_images *found, const kernel_images *expected, const char *who)
-{
-    if (made->tolerance == 0) return kernel_compare_bits(made, found, expected, who);
-    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
-        const sdlf_tensor *tensor = &made->operation.out[i];
-        const char *name = declared_at(&made->operation, SDLF_MAX_INPUTS + i)->name;
-        double unit = made->tolerance * rounding_error(kernel_dtype(&made->operation));
-        if (!sdlf_dtype_is_float(tensor->dtype)) unit = 0;
-        size_t size = sdlf_dtype_size(tensor->dtype);
-        for (int64_t e = 0; e < sdlf_tensor_count(tensor); e++) {
-            double a, b, least = made->floor > 0 ? made->floor : 1;
-            sdlf_convert(SDLF_FLOAT64, &a, tensor->dtype, found->out[i] + (size_t)e * size, 1);
-            sdlf_convert(SDLF_FLOAT64, &b, tensor->dtype, expected->out[i] + (size_t)e * size, 1);
-            double allowed = unit * (fabs(b) > least ? fabs(b) : least) + 3 * made->rounding * sqrt(made->tolerance);
-            if (close_enough(a, b, allowed)) continue;
-            kernel_fail(made, who, "%s[%" PRId64 "] is %.9g, expected %.9g (difference %.2g, allowed %.2g)", name, e, a,
-                        b, a - b, allowed);
-            return false;
-        }
-    }
-    return true;
-}
-
-bool kernel_compare_bits(const kernel_case *made, const kernel_images *found, const kernel_images *expected,
-                         const char *who)
-{
-    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
-        const sdlf_tensor *tensor = &made->operation.out[i];
-        int64_t size = (int64_t)sdlf_dtype_size(tensor->dtype), extent = kernel_extent(tensor);
-        for (int64_t byte = 0; byte < extent; byte += size) {
-            const unsigned char *a = found->out[i] + byte, *b = expected->out[i] + byte;
-            if (memcmp(a, b, (size_t)size) == 0) continue;
-            double x, y;
-            sdlf_convert(SDLF_FLOAT64, &x, tensor->dtype, a, 1);
-            sdlf_convert(SDLF_FLOAT64, &y, tensor->dtype, b, 1);
-            if (isnan(x) && isnan(y) && sdlf_dtype_is_float(tensor->dtype)) continue; /* whatever its payload */
-            kernel_fail(made, who, "%s at element %" PRId64 " is %.17g, expected the same bits as %.17g",
-                        declared_at(&made->operation, SDLF_MAX_INPUTS + i)->name, byte / size, x, y);
-            return false;
-        }
-    }
-    return true;
 }

@@ -11,25 +11,17 @@
  *
  * An operation that a calculator has not is told in its summary line; for `cpu` it is a failure where the contract asks
  * for it: every kind in float32, and forward kinds in float64, but fusions that are left to their parts. */
-#include "kernels.h"
+#include "check.h"
 
 #include "testing.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "framework/clock.h"
 
-enum { THREAD_COUNTS = 3, MAX_MACHINES = 16 };
-
-typedef struct machine {
-    const sdlf_calculator_class *type;
-    sdlf_math math;
-    sdlf_calculator *calculator[THREAD_COUNTS]; /* with 1, 2, 3 threads; one alone in another mode than fp32 */
-    int64_t runs, unsupported[SDLF_OPERATION_COUNT], cases[SDLF_OPERATION_COUNT];
-} machine;
+enum { MAX_MACHINES = 16 };
 
 typedef struct checker {
     kernel_sink sink;
@@ -38,7 +30,7 @@ typedef struct checker {
     sdlf_math math;
     bool once;
     double seconds, deadline; /* of a family; 0: as long as it takes */
-    int64_t left_out;
+    int64_t taken, left_out;  /* cases */
     sdlf_calculator *reference;
     machine machines[MAX_MACHINES];
     int machine_count;
@@ -52,188 +44,6 @@ enum { PATIENCE = 20 };
 
 /* ---- one case ---- */
 
-/* How much a factor may change when it is rounded to nearest, relative to its size: half a unit of the last of 10 bits of mantissa
- * (tf32, fp16) or 7 (bf16). */
-static double rounding_of(sdlf_math math)
-{
-    switch (math) {
-    case SDLF_MATH_TF32:
-    case SDLF_MATH_FP16: return 0x1p-11;
-    case SDLF_MATH_BF16: return 0x1p-8;
-    default: return 0;
-    }
-}
-
-/* Operations that another math mode may compute otherwise. */
-static bool has_factors(sdlf_operation_kind kind)
-{
-    switch (kind) {
-    case SDLF_GEMM:
-    case SDLF_MATMUL:
-    case SDLF_GEMM_BACKWARD_SGD:
-    case SDLF_CONV2D_FORWARD:
-    case SDLF_CONV2D_BACKWARD_INPUT:
-    case SDLF_CONV2D_BACKWARD_WEIGHTS:
-    case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
-    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
-    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return true;
-    default: return false;
-    }
-}
-
-const sdlf_activation kernel_activation[KERNEL_ACTIVATIONS] = {
-    {.function = SDLF_IDENTITY},
-    {.function = SDLF_RELU},
-    {.function = SDLF_CLIP, .low = -0.3f, .high = 0.4f},
-    {.function = SDLF_LEAKY_RELU, .slope = 0.1f},
-    {.function = SDLF_SIGMOID},
-    {.function = SDLF_TANH},
-    {.function = SDLF_SILU},
-    {.function = SDLF_HARD_SWISH},
-    {.function = SDLF_ELU, .alpha = 1.5f},
-    {.function = SDLF_SELU, .alpha = 1.67f, .beta = 1.05f},
-    {.function = SDLF_CELU, .alpha = 0.7f},
-    {.function = SDLF_GELU},
-    {.function = SDLF_GELU_TANH},
-    {.function = SDLF_MISH},
-    {.function = SDLF_SOFTPLUS},
-    {.function = SDLF_SOFTSIGN},
-    {.function = SDLF_HARD_SIGMOID, .alpha = 0.8f, .beta = 0.5f},
-    {.function = SDLF_ERF},
-    {.function = SDLF_SQRT},
-    {.function = SDLF_EXP},
-    {.function = SDLF_LOG},
-    {.function = SDLF_ABS},
-    {.function = SDLF_NEGATE},
-    {.function = SDLF_RECIPROCAL},
-    {.function = SDLF_FLOOR},
-    {.function = SDLF_CEIL},
-    {.function = SDLF_ROUND},
-};
-const char *const kernel_activation_name[KERNEL_ACTIVATIONS] = {
-    "",      " relu", " clip", " leaky_relu", " sigmoid", " tanh",       " silu",     " hard_swish",   " elu",
-    " selu", " celu", " gelu", " gelu_tanh",  " mish",    " softplus",   " softsign", " hard_sigmoid", " erf",
-    " sqrt", " exp",  " log",  " abs",        " negate",  " reciprocal", " floor",    " ceil",         " round",
-};
-
-sdlf_dtype kernel_dtype(const sdlf_operation *operation)
-{
-    int first = 0;
-    while (first < SDLF_MAX_OUTPUTS - 1 && !sdlf_tensor_present(&operation->out[first])) first++;
-    return operation->out[first].dtype;
-}
-
-void kernel_emit(kernel_sink *sink, const kernel_case *made, const char *format, ...)
-{
-    kernel_case named = *made;
-    char text[120];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    snprintf(named.name, sizeof named.name, "%s %s%s %s", sdlf_operation_class_of(made->operation.kind)->name, text,
-             made->aliased ? " in place" : "", sdlf_dtype_name(kernel_dtype(&made->operation)));
-    sink->take(sink, &named);
-}
-
-static bool is_forward(sdlf_operation_kind kind)
-{
-    const char *name = sdlf_operation_class_of(kind)->name;
-    return !strstr(name, "backward") && !strstr(name, "update") && kind != SDLF_CLIP_SCALE;
-}
-
-/* Fusions that save nothing on a CPU: the plan then keeps the parts, all of which are there. */
-static bool may_stay_in_parts(const sdlf_operation *operation)
-{
-    switch (operation->kind) {
-    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return true;
-    case SDLF_CONV2D_RELU_MAX_POOL_FORWARD: return !sdlf_tensor_present(&operation->out[1]); /* inference: no mask */
-    case SDLF_GEMM_BACKWARD_SGD:
-        return sdlf_tensor_present(&operation->out[3]) || operation->gemm_backward.activation.function != SDLF_IDENTITY;
-    default: return false;
-    }
-}
-
-/* What cpu may not refuse. Storage types are asked of nobody but copy and fill. */
-static bool must_be_supported(const machine *m, const sdlf_operation *operation)
-{
-    if (strcmp(m->type->name, "cpu") != 0 || may_stay_in_parts(operation)) return false;
-    sdlf_dtype t = kernel_dtype(operation);
-    if (t == SDLF_FLOAT64) return is_forward(operation->kind);
-    return t == SDLF_FLOAT32 || operation->kind == SDLF_COPY || operation->kind == SDLF_FILL;
-}
-
-static void check_algorithm(machine *m, const kernel_case *made, const kernel_images *given, int algorithm,
-                            const kernel_images *expected)
-{
-    const char *const *names = m->type->kernel[made->operation.kind].algorithms;
-    kernel_images first = {.in = {NULL}}, found;
-    char who[120];
-    for (int i = 0; i < THREAD_COUNTS && m->calculator[i]; i++) {
-        snprintf(who, sizeof who, "%s (%s, %d threads%s%s)", m->type->name, sdlf_math_name(m->math), i + 1,
-                 names ? ", " : "", names ? names[algorithm] : "");
-        kernel_run(&found, made, given, algorithm, m->calculator[i], 0, false, who);
-        m->runs++;
-        bool right = kernel_compare(made, &found, expected, who);
-        if (i == 0) {
-            first = found;
-        } else {
-            if (right) kernel_compare_bits(made, &found, &first, who);
-            kernel_images_free(&found);
-        }
-    }
-    kernel_images_free(&first);
-    snprintf(who, sizeof who, "%s (%s, operands off their alignment%s%s)", m->type->name, sdlf_math_name(m->math),
-             names ? ", " : "", names ? names[algorithm] : "");
-    kernel_run(&found, made, given, algorithm, m->calculator[m->calculator[1] ? 1 : 0], 1, false, who);
-    kernel_compare(made, &found, expected, who);
-    kernel_images_free(&found);
-    sdlf_operation asked = kernel_bind(made, given);
-    asked.algorithm = algorithm;
-    if (sdlf_calculator_prepared(m->calculator[0], &asked) == 0) return;
-    snprintf(who, sizeof who, "%s (%s, weights made ready%s%s)", m->type->name, sdlf_math_name(m->math),
-             names ? ", " : "", names ? names[algorithm] : "");
-    kernel_run(&found, made, given, algorithm, m->calculator[0], 0, true, who);
-    kernel_compare(made, &found, expected, who);
-    kernel_images_free(&found);
-}
-
-/* Winograd's transforms (winograd_transform.h) add and subtract numbers of the image before they multiply, so that a rounding
- * error counts for more than in a plain sum. With all signs against it, by the sum over points of |A| |G| |B|, squared for two axes,
- * over the 9 products of the window: 8 8 / 9 = 7 times for tiles of 2x2, 48 48 / 9 = 256 for 4x4. Signs are as good as random,
- * which leaves about the square root. */
-static double growth_of(const char *algorithm)
-{
-    if (strncmp(algorithm, "winograd-2x2", strlen("winograd-2x2")) == 0) return 3;
-    if (strcmp(algorithm, "winograd-4x4") == 0 || strcmp(algorithm, "winograd-nonfused") == 0) return 16;
-    if (strncmp(algorithm, "fft", 3) == 0)
-        return 8; /* each number of the image has a part in each of its tile's outputs */
-    return strcmp(algorithm, "winograd") == 0 ? 16 : 1; /* cuDNN does not tell the size of its tiles */
-}
-
-static void check_on(machine *m, const kernel_case *described, const kernel_images *given,
-                     const kernel_images *expected)
-{
-    const sdlf_kernel_slot *slot = &m->type->kernel[described->operation.kind];
-    if (m->math != SDLF_MATH_FP32 && !has_factors(described->operation.kind)) return;
-    kernel_case held = *described, *made = &held;
-    if (kernel_dtype(&made->operation) == SDLF_FLOAT32) held.rounding = rounding_of(m->math);
-    m->cases[made->operation.kind]++;
-    if (!slot->run) return; /* told once, in the summary */
-    sdlf_operation asked = kernel_bind(made, given);
-    for (int algorithm = 0; algorithm == 0 || (slot->algorithms && slot->algorithms[algorithm]); algorithm++) {
-        asked.algorithm = algorithm;
-        const char *name = sdlf_calculator_algorithm(m->calculator[0], &asked); /* what auto takes, too */
-        held.tolerance = described->tolerance * (name ? growth_of(name) : 1);
-        if (sdlf_calculator_supports(m->calculator[0], &asked)) {
-            check_algorithm(m, made, given, algorithm, expected);
-        } else if (algorithm == 0) {
-            m->unsupported[made->operation.kind]++;
-            if (must_be_supported(m, &asked)) kernel_fail(made, m->type->name, "not supported");
-        }
-    }
-}
-
 static void check_case(kernel_sink *sink, const kernel_case *made)
 {
     checker *c = (checker *)sink;
@@ -242,6 +52,7 @@ static void check_case(kernel_sink *sink, const kernel_case *made)
         c->left_out++;
         return;
     }
+    c->taken++;
     c->cases[made->operation.kind]++;
     if (c->failures[made->operation.kind] >= PATIENCE) return;
     if (!test_check_status(sdlf_operation_check(&made->operation), SDLF_OK, NULL, __FILE__, __LINE__, made->name))
@@ -252,7 +63,7 @@ static void check_case(kernel_sink *sink, const kernel_case *made)
     kernel_case apart = *made;
     apart.aliased = false; /* what is expected is computed with every operand in a place of its own */
     kernel_run(&expected, &apart, &given, 0, c->reference, 0, false, "reference");
-    for (int i = 0; i < c->machine_count; i++) check_on(&c->machines[i], made, &given, &expected);
+    for (int i = 0; i < c->machine_count; i++) kernel_check_on(&c->machines[i], made, &given, &expected);
     kernel_images_free(&expected);
     kernel_images_free(&given);
     if (kernel_failures() == failures) return;
@@ -290,9 +101,11 @@ static const struct family *running;
 
 static void check_family(void)
 {
+    int64_t before = state.taken;
     state.deadline = sdlf_clock() + state.seconds;
     running->cases(&state.sink, SDLF_FLOAT32);
     running->cases(&state.sink, SDLF_FLOAT64);
+    if (state.taken == before) test_skip("none of its cases was asked for, or there was no time");
 }
 
 static void every_kind_has_cases(void)
@@ -332,8 +145,32 @@ static void cpu_has_every_operation(void)
         const machine *m = &state.machines[i];
         for (int kind = 0; kind < SDLF_OPERATION_COUNT && strcmp(m->type->name, "cpu") == 0; kind++) {
             const sdlf_operation plain = {.kind = (sdlf_operation_kind)kind};
-            bool there = m->type->kernel[kind].run != NULL || may_stay_in_parts(&plain);
+            bool there = m->type->kernel[kind].run != NULL || kernel_may_stay_in_parts(&plain);
             if (!CHECK(there)) printf("cpu has no %s\n", sdlf_operation_class_of((sdlf_operation_kind)kind)->name);
+        }
+    }
+}
+
+/* Did a case run it? Kinds may share a list of algorithms of which some are for one of them alone. */
+static bool has_run(const machine *m, const char *const *names, int algorithm)
+{
+    for (int kind = 0; kind < SDLF_OPERATION_COUNT && algorithm < KERNEL_ALGORITHMS; kind++) {
+        if (m->type->kernel[kind].algorithms == names && m->ran[kind][algorithm]) return true;
+    }
+    return false;
+}
+
+/* An algorithm of cpu's that takes none of the cases would not be tested at all. Builds may lack the library for products. */
+static void every_algorithm_of_cpu_ran(void)
+{
+    for (int i = 0; i < state.machine_count; i++) {
+        const machine *m = &state.machines[i];
+        for (int kind = 0; kind < SDLF_OPERATION_COUNT && strcmp(m->type->name, "cpu") == 0; kind++) {
+            const char *const *names = m->type->kernel[kind].algorithms;
+            for (int a = 0; names && names[a]; a++) {
+                if (strcmp(names[a], "library") == 0 || CHECK(has_run(m, names, a))) continue;
+                printf("no case ran %s of %s\n", names[a], sdlf_operation_class_of((sdlf_operation_kind)kind)->name);
+            }
         }
     }
 }
@@ -346,8 +183,11 @@ static void open_machine(const sdlf_calculator_class *type, sdlf_math math)
     bool opened = true, alone = state.once || math != SDLF_MATH_FP32 || strcmp(type->name, "reference") == 0;
     for (int t = 0; t < (alone ? 1 : THREAD_COUNTS) && opened; t++) {
         sdlf_calculator_options options = {.threads = t + 1, .math = math};
-        opened = sdlf_calculator_open(&m->calculator[t], type->name, &options) == SDLF_OK;
-        if (!opened) printf("%s, %s: not tested: %s\n", type->name, sdlf_math_name(math), sdlf_error_message());
+        sdlf_status status = sdlf_calculator_open(&m->calculator[t], type->name, &options);
+        opened = status == SDLF_OK;
+        if (opened) continue;
+        printf("%s, %s: not tested: %s\n", type->name, sdlf_math_name(math), sdlf_error_message());
+        CHECK(status == SDLF_ERROR_DEVICE || status == SDLF_ERROR_UNSUPPORTED); /* what it needs is not here */
     }
     if (opened) state.machine_count++;
 }
@@ -419,14 +259,14 @@ int main(int argc, char **argv)
         running = &families[i];
         test_run(running->name, check_family);
     }
-    if (!state.only && state.seconds == 0) RUN(every_kind_has_cases);
-    RUN(cpu_has_every_operation);
+    bool all = !state.only && state.seconds == 0;
+    if (all) RUN(every_kind_has_cases);
+    if (!state.calculator || strcmp(state.calculator, "cpu") == 0) RUN(cpu_has_every_operation);
+    if (all && !state.calculator) RUN(every_algorithm_of_cpu_ran);
     for (int i = 0; i < state.machine_count; i++) summarize(&state.machines[i]);
     if (state.seconds > 0) {
-        int64_t taken = 0;
-        for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) taken += state.cases[kind];
-        printf("%lld of %lld cases in the time that was given\n", (long long)taken,
-               (long long)(taken + state.left_out));
+        printf("%lld of %lld cases in the time that was given\n", (long long)state.taken,
+               (long long)(state.taken + state.left_out));
     }
     close_machines();
     return test_summary();

@@ -28,4 +28,10 @@ static inline bool onnx_available(void)
     return !absent;
 }
 
+/* The only test of a program that wants ONNX files where there are none. */
+static inline void no_onnx(void)
+{
+    test_skip("this build reads no ONNX files");
+}
+
 #endif

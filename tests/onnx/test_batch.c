@@ -138,11 +138,6 @@ static void places_are_for_one_batch(void)
     sdlf_model_free(model);
 }
 
-static void no_onnx(void)
-{
-    test_skip("this build reads no ONNX files");
-}
-
 int main(void)
 {
     if (!onnx_available()) {

@@ -145,11 +145,6 @@ static void a_report_says_what_is_there(void)
     sdlf_onnx_report_free(report);
 }
 
-static void no_onnx(void)
-{
-    test_skip("this build reads no ONNX files");
-}
-
 int main(void)
 {
     if (!onnx_available()) {

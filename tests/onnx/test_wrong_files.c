@@ -234,11 +234,6 @@ static void running_out_of_memory_is_survived(void)
     test_every_allocation("import with external data", attempt, (void *)onnx_fixture("external", "model.onnx"));
 }
 
-static void no_onnx(void)
-{
-    test_skip("this build reads no ONNX files");
-}
-
 int main(void)
 {
     if (!onnx_available()) {

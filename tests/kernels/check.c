@@ -1,0 +1,133 @@
+/* A case on one calculator: with 1, 2 and 3 threads, with each of its algorithms, off its alignment, with weights made ready. And
+ * how far outputs may be off in other math modes and by other algorithms than plain sums. */
+#include "check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* How much a factor may change when it is rounded to nearest, relative to its size: half a unit of the last of 10 bits of mantissa
+ * (tf32, fp16) or 7 (bf16). */
+static double rounding_of(sdlf_math math)
+{
+    switch (math) {
+    case SDLF_MATH_TF32:
+    case SDLF_MATH_FP16: return 0x1p-11;
+    case SDLF_MATH_BF16: return 0x1p-8;
+    default: return 0;
+    }
+}
+
+/* Operations that another math mode may compute otherwise. */
+static bool has_factors(sdlf_operation_kind kind)
+{
+    switch (kind) {
+    case SDLF_GEMM:
+    case SDLF_MATMUL:
+    case SDLF_GEMM_BACKWARD_SGD:
+    case SDLF_CONV2D_FORWARD:
+    case SDLF_CONV2D_BACKWARD_INPUT:
+    case SDLF_CONV2D_BACKWARD_WEIGHTS:
+    case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
+    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
+    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return true;
+    default: return false;
+    }
+}
+
+/* Winograd's transforms (winograd_transform.h) add and subtract numbers of the image before they multiply, so that a rounding
+ * error counts for more than in a plain sum. With all signs against it, by the sum over points of |A| |G| |B|, squared for two axes,
+ * over the 9 products of the window: 8 8 / 9 = 7 times for tiles of 2x2, 48 48 / 9 = 256 for 4x4. Signs are as good as random,
+ * which leaves about the square root. */
+static double growth_of(const char *algorithm)
+{
+    if (strncmp(algorithm, "winograd-2x2", strlen("winograd-2x2")) == 0) return 3;
+    if (strcmp(algorithm, "winograd-4x4") == 0 || strcmp(algorithm, "winograd-nonfused") == 0) return 16;
+    if (strncmp(algorithm, "fft", 3) == 0)
+        return 8; /* each number of the image has a part in each of its tile's outputs */
+    return strcmp(algorithm, "winograd") == 0 ? 16 : 1; /* cuDNN does not tell the size of its tiles */
+}
+
+static bool is_forward(sdlf_operation_kind kind)
+{
+    const char *name = sdlf_operation_class_of(kind)->name;
+    return !strstr(name, "backward") && !strstr(name, "update") && kind != SDLF_CLIP_SCALE;
+}
+
+bool kernel_may_stay_in_parts(const sdlf_operation *operation)
+{
+    switch (operation->kind) {
+    case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return true;
+    case SDLF_CONV2D_RELU_MAX_POOL_FORWARD: return !sdlf_tensor_present(&operation->out[1]); /* inference: no mask */
+    case SDLF_GEMM_BACKWARD_SGD:
+        return sdlf_tensor_present(&operation->out[3]) || operation->gemm_backward.activation.function != SDLF_IDENTITY;
+    default: return false;
+    }
+}
+
+/* What cpu may not refuse. Storage types are asked of nobody but copy and fill. */
+static bool must_be_supported(const machine *m, const sdlf_operation *operation)
+{
+    if (strcmp(m->type->name, "cpu") != 0 || kernel_may_stay_in_parts(operation)) return false;
+    sdlf_dtype t = kernel_dtype(operation);
+    if (t == SDLF_FLOAT64) return is_forward(operation->kind);
+    return t == SDLF_FLOAT32 || operation->kind == SDLF_COPY || operation->kind == SDLF_FILL;
+}
+
+static void check_algorithm(machine *m, const kernel_case *made, const kernel_images *given, int algorithm,
+                            const kernel_images *expected)
+{
+    const char *const *names = m->type->kernel[made->operation.kind].algorithms;
+    kernel_images first = {.in = {NULL}}, found;
+    char who[120];
+    for (int i = 0; i < THREAD_COUNTS && m->calculator[i]; i++) {
+        snprintf(who, sizeof who, "%s (%s, %d threads%s%s)", m->type->name, sdlf_math_name(m->math), i + 1,
+                 names ? ", " : "", names ? names[algorithm] : "");
+        kernel_run(&found, made, given, algorithm, m->calculator[i], 0, false, who);
+        m->runs++;
+        bool right = kernel_compare(made, &found, expected, who);
+        if (i == 0) {
+            first = found;
+        } else {
+            if (right) kernel_compare_bits(made, &found, &first, who);
+            kernel_images_free(&found);
+        }
+    }
+    kernel_images_free(&first);
+    snprintf(who, sizeof who, "%s (%s, operands off their alignment%s%s)", m->type->name, sdlf_math_name(m->math),
+             names ? ", " : "", names ? names[algorithm] : "");
+    kernel_run(&found, made, given, algorithm, m->calculator[m->calculator[1] ? 1 : 0], 1, false, who);
+    kernel_compare(made, &found, expected, who);
+    kernel_images_free(&found);
+    sdlf_operation asked = kernel_bind(made, given);
+    asked.algorithm = algorithm;
+    if (sdlf_calculator_prepared(m->calculator[0], &asked) == 0) return;
+    snprintf(who, sizeof who, "%s (%s, weights made ready%s%s)", m->type->name, sdlf_math_name(m->math),
+             names ? ", " : "", names ? names[algorithm] : "");
+    kernel_run(&found, made, given, algorithm, m->calculator[0], 0, true, who);
+    kernel_compare(made, &found, expected, who);
+    kernel_images_free(&found);
+}
+
+void kernel_check_on(machine *m, const kernel_case *described, const kernel_images *given,
+                     const kernel_images *expected)
+{
+    const sdlf_kernel_slot *slot = &m->type->kernel[described->operation.kind];
+    if (m->math != SDLF_MATH_FP32 && !has_factors(described->operation.kind)) return;
+    kernel_case held = *described, *made = &held;
+    if (kernel_dtype(&made->operation) == SDLF_FLOAT32) held.rounding = rounding_of(m->math);
+    m->cases[made->operation.kind]++;
+    if (!slot->run) return; /* told once, in the summary */
+    sdlf_operation asked = kernel_bind(made, given);
+    for (int algorithm = 0; algorithm == 0 || (slot->algorithms && slot->algorithms[algorithm]); algorithm++) {
+        asked.algorithm = algorithm;
+        const char *name = sdlf_calculator_algorithm(m->calculator[0], &asked); /* what auto takes, too */
+        held.tolerance = described->tolerance * (name ? growth_of(name) : 1);
+        if (sdlf_calculator_supports(m->calculator[0], &asked)) {
+            check_algorithm(m, made, given, algorithm, expected);
+            if (algorithm < KERNEL_ALGORITHMS) m->ran[made->operation.kind][algorithm] = true;
+        } else if (algorithm == 0) {
+            m->unsupported[made->operation.kind]++;
+            if (must_be_supported(m, &asked)) kernel_fail(made, m->type->name, "not supported");
+        }
+    }
+}

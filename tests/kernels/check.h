@@ -1,0 +1,25 @@
+/* A case on one calculator in one math mode, held against what reference computed. */
+#ifndef SDLF_TESTS_KERNEL_CHECK_H
+#define SDLF_TESTS_KERNEL_CHECK_H
+
+#include "kernels.h"
+
+enum { THREAD_COUNTS = 3, KERNEL_ALGORITHMS = 32 };
+
+typedef struct machine {
+    const sdlf_calculator_class *type;
+    sdlf_math math;
+    sdlf_calculator *calculator[THREAD_COUNTS]; /* with 1, 2, 3 threads; one alone in another mode than fp32 */
+    bool ran[SDLF_OPERATION_COUNT][KERNEL_ALGORITHMS];
+    int64_t runs, unsupported[SDLF_OPERATION_COUNT], cases[SDLF_OPERATION_COUNT];
+} machine;
+
+/* Run the case on the machine, with each algorithm that takes it; failures are counted (kernel_failures). `given` holds its operands,
+ * `expected` its outputs. */
+void kernel_check_on(machine *machine, const kernel_case *described, const kernel_images *given,
+                     const kernel_images *expected);
+
+/* Fusions that save nothing on a CPU: the plan then keeps the parts, all of which are there. */
+bool kernel_may_stay_in_parts(const sdlf_operation *operation);
+
+#endif

@@ -1,0 +1,83 @@
+/* Comparing what a kernel computed with what was expected, and telling how it differs. */
+#include "operands.h"
+
+#include "testing.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+static int64_t failures;
+
+int64_t kernel_failures(void)
+{
+    return failures;
+}
+
+void kernel_fail(const kernel_case *made, const char *who, const char *format, ...)
+{
+    char text[400], line[700];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    snprintf(line, sizeof line, "%s on %s: %s", made->name, who, text);
+    test_check(false, __FILE__, __LINE__, line);
+    failures++;
+}
+
+static double rounding_error(sdlf_dtype dtype)
+{
+    return dtype == SDLF_FLOAT64 ? 0x1p-53 : 0x1p-24;
+}
+
+static bool close_enough(double found, double expected, double allowed)
+{
+    if (isnan(found) || isnan(expected)) return isnan(found) && isnan(expected);
+    return found == expected || fabs(found - expected) <= allowed;
+}
+
+bool kernel_compare(const kernel_case *made, const kernel_images *found, const kernel_images *expected, const char *who)
+{
+    if (made->tolerance == 0) return kernel_compare_bits(made, found, expected, who);
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
+        const sdlf_tensor *tensor = &made->operation.out[i];
+        const char *name = declared_at(&made->operation, SDLF_MAX_INPUTS + i)->name;
+        double unit = made->tolerance * rounding_error(kernel_dtype(&made->operation));
+        if (!sdlf_dtype_is_float(tensor->dtype)) unit = 0;
+        size_t size = sdlf_dtype_size(tensor->dtype);
+        for (int64_t e = 0; e < sdlf_tensor_count(tensor); e++) {
+            double a, b, least = made->floor > 0 ? made->floor : 1;
+            sdlf_convert(SDLF_FLOAT64, &a, tensor->dtype, found->out[i] + (size_t)e * size, 1);
+            sdlf_convert(SDLF_FLOAT64, &b, tensor->dtype, expected->out[i] + (size_t)e * size, 1);
+            double allowed = unit * (fabs(b) > least ? fabs(b) : least) + 3 * made->rounding * sqrt(made->tolerance);
+            if (close_enough(a, b, allowed)) continue;
+            kernel_fail(made, who, "%s[%" PRId64 "] is %.9g, expected %.9g (difference %.2g, allowed %.2g)", name, e, a,
+                        b, a - b, allowed);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool kernel_compare_bits(const kernel_case *made, const kernel_images *found, const kernel_images *expected,
+                         const char *who)
+{
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
+        const sdlf_tensor *tensor = &made->operation.out[i];
+        int64_t size = (int64_t)sdlf_dtype_size(tensor->dtype), extent = kernel_extent(tensor);
+        for (int64_t byte = 0; byte < extent; byte += size) {
+            const unsigned char *a = found->out[i] + byte, *b = expected->out[i] + byte;
+            if (memcmp(a, b, (size_t)size) == 0) continue;
+            double x, y;
+            sdlf_convert(SDLF_FLOAT64, &x, tensor->dtype, a, 1);
+            sdlf_convert(SDLF_FLOAT64, &y, tensor->dtype, b, 1);
+            if (isnan(x) && isnan(y) && sdlf_dtype_is_float(tensor->dtype)) continue; /* whatever its payload */
+            kernel_fail(made, who, "%s at element %" PRId64 " is %.17g, expected the same bits as %.17g",
+                        declared_at(&made->operation, SDLF_MAX_INPUTS + i)->name, byte / size, x, y);
+            return false;
+        }
+    }
+    return true;
+}

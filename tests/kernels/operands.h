@@ -1,0 +1,35 @@
+/* Operands of a case by one index: inputs before outputs. What fills them, runs on them and compares them shares this. */
+#ifndef SDLF_TESTS_KERNEL_OPERANDS_H
+#define SDLF_TESTS_KERNEL_OPERANDS_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels.h"
+
+enum { POISON = 0xFF, OPERANDS = SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS };
+
+static inline void *need(void *memory)
+{
+    if (memory) return memory;
+    printf("the test itself has run out of memory\n");
+    exit(1);
+}
+
+static inline const sdlf_tensor *tensor_at(const sdlf_operation *operation, int index)
+{
+    return index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
+}
+
+static inline const sdlf_operand *declared_at(const sdlf_operation *operation, int index)
+{
+    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    return index < SDLF_MAX_INPUTS ? &type->in[index] : &type->out[index - SDLF_MAX_INPUTS];
+}
+
+static inline unsigned char **image_at(kernel_images *images, int index)
+{
+    return index < SDLF_MAX_INPUTS ? &images->in[index] : &images->out[index - SDLF_MAX_INPUTS];
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* The test harness: temporary files, and where real data are. */
+#include "testing.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ROTATION = 8, PATH_SIZE = 4096 };
+
+static char directory[PATH_SIZE / 2];
+static pid_t directory_owner;
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *position)
+{
+    (void)info, (void)type, (void)position;
+    return remove(path);
+}
+
+static void remove_directory(void)
+{
+    if (getpid() != directory_owner) return; /* a forked child */
+    nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void make_directory(void)
+{
+    const char *parent = getenv("TMPDIR");
+    snprintf(directory, sizeof directory, "%s/sdlf-test-XXXXXX", parent && *parent ? parent : "/tmp");
+    if (!mkdtemp(directory)) {
+        printf("cannot make %s: %s\n", directory, strerror(errno));
+        exit(1);
+    }
+    directory_owner = getpid();
+    atexit(remove_directory);
+}
+
+static char *join(const char *folder, const char *name)
+{
+    static char path[ROTATION][PATH_SIZE];
+    static int next;
+    char *result = path[next++ % ROTATION];
+    snprintf(result, PATH_SIZE, "%s/%s", folder, name);
+    return result;
+}
+
+const char *test_path(const char *name)
+{
+    if (!*directory) make_directory();
+    return join(directory, name);
+}
+
+void test_write_file(const char *path, const void *bytes, size_t count)
+{
+    FILE *file = fopen(path, "wb");
+    bool ok = file && fwrite(bytes, 1, count, file) == count;
+    if (file && fclose(file) != 0) ok = false;
+    if (!ok) printf("cannot write %s: %s\n", path, strerror(errno));
+    test_check(ok, __FILE__, __LINE__, path);
+}
+
+const char *test_data(const char *name)
+{
+    const char *folder = getenv("SDLF_DATA");
+    if (!folder || !*folder) return NULL;
+    const char *path = join(folder, name);
+    return access(path, R_OK) == 0 ? path : NULL;
+}
