@@ -7,6 +7,7 @@
 
 #include "apps/arguments.h"
 #include "apps/command.h"
+#include "apps/interrupt.h"
 #include "apps/json.h"
 #include "apps/memory.h"
 #include "apps/network.h"
@@ -196,6 +197,7 @@ static sdlf_status write_model(session *s)
 {
     sdlf_status status = open_model(s);
     if (status != SDLF_OK) return status;
+    interrupt_waits(); /* until the file is whole, lest half of it stay under another name */
     if (s->set.c) {
         status =
             sdlf_model_to_c(s->model, s->set.out,
@@ -205,6 +207,7 @@ static sdlf_status write_model(session *s)
             s->model, s->set.out,
             &(sdlf_onnx_export_options){.opset = (int)s->set.opset, .external_data = s->set.external}, &s->onnx);
     }
+    interrupt_stops(NULL);
     if (status != SDLF_OK) return status;
     if (s->set.json) return print_json(s);
     print_text(s);
@@ -240,6 +243,7 @@ static int run(int count, char **words)
     if (status == SDLF_OK) status = check_options(&s, &given);
     if (status == SDLF_OK) status = write_model(&s);
     int code = command_conclude("export", status);
+    if (code == COMMAND_OK && interrupt_signal() != 0) code = COMMAND_SIGNAL + interrupt_signal();
     sdlf_model_free(s.model);
     return code;
 }

@@ -1,5 +1,5 @@
 /* Ctrl-C during long work: the first one asks it to stop, the second one ends the program at once. SIGTERM and SIGHUP do the
- * same. */
+ * same. So does SIGPIPE, which says that nobody reads the output any more, but that any number of it only ask. */
 #ifndef SDLF_APPS_INTERRUPT_H
 #define SDLF_APPS_INTERRUPT_H
 

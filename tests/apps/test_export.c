@@ -2,9 +2,12 @@
 #include "testing.h"
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <sdlf/sdlf.h>
 
@@ -113,6 +116,26 @@ static void writes_onnx(void)
     CHECK_SAYS(SDLF(1, "export", weights, "-o", "/dev/full"), "No space left on device");
 }
 
+/* Whenever Ctrl-C comes, there is the whole file or none, and nothing beside it. */
+static void ctrl_c_leaves_no_halves(void)
+{
+    char path[600], command[800];
+    snprintf(path, sizeof path, "%s", test_path("stopped.onnx"));
+    snprintf(command, sizeof command, "ls '%s'.tmp-* > /dev/null 2>&1", path);
+    for (int i = 0; i < 15; i++) {
+        static program p;
+        p = (program){.code = 0};
+        unlink(path);
+        program_start(&p, (const char *const[]){"export", "--net", "simple_cnn", "-o", path, NULL});
+        nanosleep(&(struct timespec){0, 8000000L * i}, NULL);
+        kill(p.process, SIGINT);
+        program_finish(&p);
+        CHECK(p.signal == SIGINT || p.code == 128 + SIGINT || p.code == 0);
+        CHECK(system(command) != 0);
+        if (access(path, F_OK) == 0) SDLF(0, "doctor", path);
+    }
+}
+
 /* What a user does with a network from elsewhere: trains it on, keeps it, writes it again; then evaluates what came of it. */
 static void fine_tunes(void)
 {
@@ -125,6 +148,11 @@ static void fine_tunes(void)
     CHECK_SAYS(SDLF(0, "export", tuned, "-o", path), "61,706 parameters");
     SDLF(0, "export", tuned, "--net", start, "-o", test_path("same.onnx"));
     SDLF(0, "eval", "--weights", tuned, "--net", path, "--data", "digits:1000");
+    const program *p = SDLF(0, "eval", "--weights", tuned, "--data", "digits:1000"); /* an ONNX file brings both */
+    char accuracy[64];
+    snprintf(accuracy, sizeof accuracy, "%.40s", strstr(p->out, "\ntest "));
+    CHECK_SAYS(SDLF(0, "eval", "--weights", path, "--data", "digits:1000"), accuracy);
+    SDLF(0, "info", "--weights", path, "--batch", "1");
     SDLF(0, "train", "--net", path, "--data", "digits:200", "--epochs", "1", "--learning-rate", "0.000001", "--out",
          test_path("more.safetensors"));
     sdlf_model *a = NULL, *b = NULL, *c = NULL;
@@ -146,6 +174,7 @@ int main(void)
     RUN(a_full_disk_is_survived);
     if (available()) {
         RUN(writes_onnx);
+        RUN(ctrl_c_leaves_no_halves);
         RUN(fine_tunes);
     }
     return test_summary();

@@ -76,6 +76,25 @@ static void stopped_and_resumed_is_never_stopped(void)
     CHECK(end != NULL && strstr(end, pattern) != NULL);
 }
 
+/* "sdlf train | head -1": what nobody reads is no longer computed, and what was learnt is kept. */
+static void a_reader_that_goes_away_stops_it(void)
+{
+    const char *out = test_path("unread.safetensors"), *log = test_path("unread.jsonl");
+    static program p;
+    p = (program){.code = 0};
+    program_start(&p, (const char *const[]){"train", LONG, "--schedule", "constant", "--out", out, "--log", log,
+                                            "--no-test", NULL});
+    CHECK(program_wait_for(&p, "epoch    1/2000"));
+    close(p.pipe[0]);
+    p.pipe[0] = -1;
+    program_finish(&p);
+    CHECK_EQUAL(p.code, 128 + SIGPIPE);
+    SDLF(0, "eval", "--weights", out, CALCULATOR);
+    char command[1200];
+    snprintf(command, sizeof command, "tail -1 '%s' | grep -q '\"event\":\"end\"'", log);
+    CHECK(system(command) == 0);
+}
+
 /* While it is busy with one long step the first Ctrl-C waits for the step's end; the second does not. */
 static void the_second_one_ends_at_once(void)
 {
@@ -133,6 +152,7 @@ int main(void)
     RUN(the_first_one_saves);
     RUN(termination_saves_too);
     RUN(stopped_and_resumed_is_never_stopped);
+    RUN(a_reader_that_goes_away_stops_it);
     RUN(the_second_one_ends_at_once);
     RUN(ignored_signals_stay_ignored);
     RUN(killed_while_saving_loses_nothing);
