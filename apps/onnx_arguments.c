@@ -19,6 +19,7 @@ sdlf_status onnx_settings_complete(onnx_settings *set, sdlf_onnx_options *option
 {
     *options = (sdlf_onnx_options){.batch = set->batch, .dimensions = set->dimension};
     for (int i = 0; i < set->dimensions.count; i++) {
+        free(set->text[i]); /* of an earlier call */
         set->text[i] = memory_copy_text(set->dimensions.item[i]);
         char *equals = strrchr(set->text[i], '='), *end = NULL;
         errno = 0;

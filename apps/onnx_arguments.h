@@ -16,7 +16,7 @@ typedef struct onnx_settings {
 
 extern const argument onnx_arguments[];
 
-/* Read --dim, and fill in options, which borrow from `set`. Errors: SDLF_ERROR_ARGUMENT. */
+/* Read --dim, and fill in options, which borrow from `set` until the next call. Errors: SDLF_ERROR_ARGUMENT. */
 sdlf_status onnx_settings_complete(onnx_settings *set, sdlf_onnx_options *options);
 void onnx_settings_release(onnx_settings *set);
 

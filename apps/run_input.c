@@ -70,8 +70,8 @@ static sdlf_status write_pictures(run_session *s, const char *name, const int *w
     if (status != SDLF_OK) return status;
     sdlf_shape shape = binding.tensor.shape;
     if (shape.rank != 4 || shape.dim[0] != count)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "input '%s' is %s, which does not hold %d pictures", name,
-                         sdlf_shape_print(shape).text, count);
+        return sdlf_fail(SDLF_ERROR_SHAPE, "input '%s' is %s, which does not hold %d picture%s", name,
+                         sdlf_shape_print(shape).text, count, count == 1 ? "" : "s");
     int64_t size = sdlf_shape_span(shape, 1, 4);
     float *samples = memory_allocate((size_t)(size * count) * sizeof *samples);
     for (int i = 0; i < count && status == SDLF_OK; i++)

@@ -31,8 +31,11 @@ sdlf_status run_read_labels(run_session *s)
         }
         s->label[s->label_count++] = memory_copy_text(line);
     }
+    bool failed = ferror(file) != 0;
+    int reason = errno;
     free(line);
     fclose(file);
+    if (failed) return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", s->set.labels, strerror(reason));
     return s->label != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_FORMAT, "%s: there are no labels in it", s->set.labels);
 }
 
@@ -168,9 +171,14 @@ static sdlf_status show_output(run_session *s, int index, json_t *all)
 
 static sdlf_status check_names(const run_session *s)
 {
+    int unnamed = 0;
     for (int i = 0; i < s->set.outputs.count; i++) {
         const char *name = s->output[i].name;
         bool found = name == NULL;
+        if (found && ++unnamed > sdlf_model_output_count(s->model))
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--output %s: the model has %d output%s, and other files take %s",
+                             s->output[i].path, sdlf_model_output_count(s->model), unnamed == 2 ? "" : "s",
+                             unnamed == 2 ? "it" : "them");
         for (int j = 0; j < sdlf_model_output_count(s->model) && !found; j++)
             found = strcmp(name, sdlf_model_output_name(s->model, j)) == 0;
         if (!found)

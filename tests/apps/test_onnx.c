@@ -119,6 +119,18 @@ static void run_says_what_is_wrong(void)
     CHECK_SAYS(SDLF(1, "run", fixture("small_cnn/model.onnx"), "--input", "nobody=x.npy"), "x.npy");
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--mean", "1,2"), "--mean 1,2");
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--dim", "height"), "--dim height");
+    CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--dim", "height=3"),
+               "leaves a dimension 'height' open");
+    CHECK_SAYS(SDLF(2, "doctor", fixture("small_cnn/model.onnx"), "--dim", "height=3"), "dimension 'height' open");
+    SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"), "--dim", "N=1");
+    CHECK_SAYS(SDLF(1, "run", fixture("small_cnn/model.onnx"), "--labels", test_path("")), "Is a directory");
+    CHECK_SAYS(SDLF(2, "run", test_path("net.json")), "expected weights");
+    char one[600], two[600];
+    snprintf(one, sizeof one, "%s", test_path("one.npy"));
+    snprintf(two, sizeof two, "%s", test_path("two.npy"));
+    CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"), "--output",
+                    one, "--output", two),
+               "two.npy: the model has 1 output");
 }
 
 static void bench_times_every_layer(void)

@@ -80,6 +80,31 @@ static sdlf_status add_layer(onnx_import *import, const Onnx__ValueInfoProto *in
     return SDLF_OK;
 }
 
+static bool has_open_dimension(const onnx_file *file, const char *name)
+{
+    for (int i = 0; i < file->input_count; i++) {
+        const Onnx__TypeProto *type = file->input[i]->type;
+        const Onnx__TensorShapeProto *shape = type && type->tensor_type ? type->tensor_type->shape : NULL;
+        for (size_t k = 0; shape != NULL && k < shape->n_dim; k++) {
+            const Onnx__Dimension *dim = shape->dim[k];
+            if (!dim->has_dim_value && dim->dim_param != NULL && strcmp(dim->dim_param, name) == 0) return true;
+        }
+    }
+    return false;
+}
+
+/* A size for a dimension that no input has is a mistake of its giver. */
+static sdlf_status check_dimensions(const onnx_import *import)
+{
+    for (int i = 0; i < import->options->dimension_count; i++) {
+        const char *name = import->options->dimensions[i].name;
+        if (!has_open_dimension(import->file, name))
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: no input leaves a dimension '%s' open", import->file->path,
+                             text_show(name).text);
+    }
+    return SDLF_OK;
+}
+
 /* The elements that the caller knows of an input. */
 static bool make_known(const onnx_import *import, onnx_value *value)
 {
@@ -100,6 +125,8 @@ static bool make_known(const onnx_import *import, onnx_value *value)
 sdlf_status onnx_import_inputs(onnx_import *import)
 {
     const onnx_file *file = import->file;
+    sdlf_status checked = check_dimensions(import);
+    if (checked != SDLF_OK) return checked;
     for (int i = 0; i < file->input_count; i++) {
         const Onnx__ValueInfoProto *input = file->input[i];
         if (input->name == NULL || input->name[0] == '\0')

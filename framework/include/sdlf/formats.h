@@ -84,7 +84,7 @@ const char *sdlf_network_builtin_summary(int index);
  * docs/onnx.md says what is read and how, docs/onnx-support.md lists every operator. Without protobuf-c in the build, these
  * return SDLF_ERROR_UNSUPPORTED. */
 
-/* The size of a dimension that the file leaves open under a name, such as "height". */
+/* The size of a dimension that the file leaves open under a name, such as "height"; one that no input has is an error. */
 typedef struct sdlf_onnx_dimension {
     const char *name;
     int64_t size;
