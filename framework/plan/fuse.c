@@ -54,16 +54,33 @@ static sdlf_status choose_algorithm(const sdlf_plan *plan, plan_step *step)
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s' has no convolution algorithm '%s'", calculator, wanted);
 }
 
-/* An algorithm for one calculator's convolutions is for one that computes here. */
+static bool has_algorithm(const sdlf_calculator_class *type, const char *name)
+{
+    const char *const *names = type->kernel[SDLF_CONV2D_FORWARD].algorithms;
+    for (int i = 0; names != NULL && names[i] != NULL; i++) {
+        if (strcmp(names[i], name) == 0) return true;
+    }
+    return false;
+}
+
+/* The algorithm that was asked for is one of a calculator that computes here, and of the one that it names: also where every
+ * convolution is fused, which leaves no choice. */
 static sdlf_status check_conv_algorithm(const sdlf_plan *plan)
 {
     const char *wanted = plan->options.conv_algorithm, *colon = wanted != NULL ? strchr(wanted, ':') : NULL;
-    if (colon == NULL) return SDLF_OK;
+    const char *name = colon != NULL ? colon + 1 : wanted;
+    const sdlf_calculator_class *meant = NULL;
+    if (wanted == NULL) return SDLF_OK;
     for (int i = 0; i < plan->step_count; i++) {
-        if (is_prefix(plan->steps[i].calculator->type->name, wanted, colon)) return SDLF_OK;
+        const sdlf_calculator_class *type = plan->steps[i].calculator->type;
+        if (colon != NULL && !is_prefix(type->name, wanted, colon)) continue;
+        if (has_algorithm(type, name)) return SDLF_OK;
+        if (meant == NULL) meant = type;
     }
+    if (meant != NULL)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s' has no convolution algorithm '%s'", meant->name, name);
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "convolution algorithm '%s': nothing of this plan runs on '%.*s'", wanted,
-                     (int)(colon - wanted), wanted);
+                     colon != NULL ? (int)(colon - wanted) : 0, wanted);
 }
 
 sdlf_status plan_check_support(sdlf_plan *plan)

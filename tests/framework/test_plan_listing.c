@@ -144,6 +144,12 @@ static void algorithms_of_one_calculator(void)
     options.conv_algorithm = "abacus:im2col";
     CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT,
                 "'abacus:im2col': nothing of this plan runs on 'abacus'");
+    options.no_fusion =
+        false; /* a fused convolution has no choice; a name that nobody knows is an error all the same */
+    options.forward = cpu;
+    options.conv_algorithm = "im2lco";
+    CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT,
+                "'cpu' has no convolution algorithm 'im2lco'");
     sdlf_model_free(net);
     sdlf_calculator_close(reference);
     sdlf_calculator_close(cpu);
