@@ -75,7 +75,8 @@ sdlf_status image_decode_bmp(image *picture, const unsigned char *bytes, size_t 
     return status == SDLF_OK ? load(picture, path, 3, "BMP") : status;
 }
 
-/* The next number of a header, in which white space and comments separate numbers; -1 if there is none. */
+/* The next number of a header, in which white space and comments separate numbers; -1 if there is none. Of one that is too
+ * large for a picture's side, the digits behind do not count. */
 static int64_t next_number(const unsigned char *bytes, size_t size, size_t *at)
 {
     while (*at < size && (strchr(" \t\r\n\v\f", bytes[*at]) != NULL || bytes[*at] == '#')) {
@@ -85,8 +86,8 @@ static int64_t next_number(const unsigned char *bytes, size_t size, size_t *at)
             ++*at;
     }
     int64_t number = -1;
-    for (; *at < size && bytes[*at] >= '0' && bytes[*at] <= '9' && number < IMAGE_MAX_PIXELS; ++*at)
-        number = (number < 0 ? 0 : 10 * number) + (bytes[*at] - '0');
+    for (; *at < size && bytes[*at] >= '0' && bytes[*at] <= '9'; ++*at)
+        if (number <= IMAGE_MAX_PIXELS) number = (number < 0 ? 0 : 10 * number) + (bytes[*at] - '0');
     return number;
 }
 

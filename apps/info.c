@@ -1,5 +1,6 @@
 /* sdlf info: what is in this program, and what a network will do before it does it. */
 #include <stdio.h>
+#include <string.h>
 
 #include <sdlf/sdlf.h>
 
@@ -27,7 +28,8 @@ static const argument plan_arguments[] = {
     {.name = "A network's plan", .type = ARGUMENT_HEADING},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
      .help = "a network from the list below, FILE.json or FILE.onnx"},
-    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .help = "the network that a weights file brings"},
+    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE",
+     .help = "the network that a weights file brings: safetensors or ONNX"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000, .fallback = "64",
      .help = "samples a step"},
     {"mode", ARGUMENT_CHOICE, offsetof(settings, mode), "MODE", .choices = mode_names, .fallback = "train",
@@ -93,6 +95,16 @@ static sdlf_status show_network(settings *set, const terminal *out, const optimi
     return status;
 }
 
+/* What was given and says nothing without a network: everything but --json. NULL: nothing such. */
+static const char *option_of_plans(const arguments *given)
+{
+    const argument *row;
+    for (int i = 0; (row = arguments_row(given->usage, i, NULL)); i++) {
+        if (given->given[i] && strcmp(row->name, "json") != 0) return row->name;
+    }
+    return NULL;
+}
+
 static int run(int count, char **words)
 {
     settings set = {.net = NULL};
@@ -122,8 +134,9 @@ static int run(int count, char **words)
     }
     terminal out = terminal_of(stdout);
     bool network = set.net || set.weights;
-    if (!network && arguments_given(&given, "steps")) {
-        arguments_wrong("info", "--steps lists a plan, and needs --net or --weights");
+    const char *idle = network ? NULL : option_of_plans(&given);
+    if (idle) {
+        arguments_wrong("info", "--%s is about a plan, and needs --net or --weights", idle);
         return COMMAND_USAGE;
     }
     return command_conclude("info", network ? show_network(&set, &out, &optimizers, &given) : show_build(&set, &out));

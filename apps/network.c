@@ -18,17 +18,21 @@ static bool is_builtin(const char *name)
     return false;
 }
 
+static bool ends_in(const char *path, const char *end)
+{
+    size_t length = strlen(path), wanted = strlen(end);
+    return length > wanted && strcmp(path + length - wanted, end) == 0;
+}
+
 /* A path, by its look or because such a file is there. */
 static bool is_file(const char *net)
 {
-    size_t length = strlen(net);
-    return strchr(net, '/') || (length > 5 && strcmp(net + length - 5, ".json") == 0) || access(net, F_OK) == 0;
+    return strchr(net, '/') || ends_in(net, ".json") || access(net, F_OK) == 0;
 }
 
 bool network_is_onnx(const char *path)
 {
-    size_t length = strlen(path);
-    return length > 5 && strcmp(path + length - 5, ".onnx") == 0;
+    return ends_in(path, ".onnx");
 }
 
 static sdlf_status unknown_network(const char *net)
@@ -56,6 +60,10 @@ sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed)
         status = sdlf_network_builtin(model, net);
     } else if (network_is_onnx(net)) {
         return sdlf_model_from_onnx(model, net, NULL); /* which is built, with its weights */
+    } else if (ends_in(net, ".safetensors")) {
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT,
+            "--net %s: expected a network's name, FILE.json or FILE.onnx; a safetensors file holds weights", net);
     } else if (is_file(net)) {
         status = sdlf_network_read(model, net);
     } else {
@@ -71,6 +79,15 @@ sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed)
 
 sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net)
 {
+    *model = NULL;
+    if (network_is_onnx(weights)) {
+        if (!net) return network_open(model, weights, 1);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net %s has no place beside %s, which brings its network", net,
+                         weights);
+    }
+    if (ends_in(weights, ".json"))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "%s: expected weights, in a safetensors or an ONNX file; a JSON file has none", weights);
     if (!net) return sdlf_model_open_to_run(model, weights);
     sdlf_status status = network_open(model, net, 1);
     if (status == SDLF_OK) status = sdlf_model_load(*model, weights);

@@ -1,4 +1,4 @@
-/* Networks by what a user wrote: a built-in name, a JSON file, or a weights file. */
+/* Networks by what a user wrote: a built-in name, a JSON file, an ONNX file, or a weights file. */
 #ifndef SDLF_APPS_NETWORK_H
 #define SDLF_APPS_NETWORK_H
 
@@ -8,7 +8,8 @@
  * names there are; what reading the file says. */
 sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed);
 
-/* --weights FILE: the network that the file carries, or, with `net` not NULL, that network with the file's parameters. */
+/* --weights FILE: the network that the file carries, or, with `net` not NULL, that network with the file's parameters. An ONNX
+ * file carries its network always, and `net` is SDLF_ERROR_ARGUMENT beside it. */
 sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net);
 
 /* Is this the name of an ONNX file, by its ending? */

@@ -30,7 +30,7 @@ typedef struct settings {
 static const argument predict_arguments[] = {
     {.name = "Options", .type = ARGUMENT_HEADING},
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .required = true,
-     .help = "a safetensors file, as train writes it"},
+     .help = "a safetensors file, as train writes it, or an ONNX file"},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
      .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
     {"top", ARGUMENT_INT, offsetof(settings, top), "N", .minimum = 1, .maximum = 1000, .fallback = "1",

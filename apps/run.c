@@ -104,7 +104,7 @@ static sdlf_status make_model(run_session *s)
     if (status == SDLF_OK) status = machine_check_choice(&s->machine);
     if (status != SDLF_OK) return status;
     if (!network_is_onnx(s->model_path)) {
-        status = sdlf_model_open_to_run(&s->model, s->model_path);
+        status = network_open_weights(&s->model, s->model_path, NULL);
         return status == SDLF_OK ? make_plan(s, calculator, s->batch) : status;
     }
     bool exactly = s->batch > 1 && has_open_batch(s);

@@ -44,6 +44,11 @@ static sdlf_status open_model(train_session *s)
     if (arguments_given(&s->given, "net")) {
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net has no place beside --resume: %s brings its network", set->resume);
     }
+    if (network_is_onnx(set->resume))
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT,
+            "--resume %s: expected what train writes, a safetensors file; an ONNX file is trained on with --net",
+            set->resume);
     sdlf_status status = sdlf_model_open(&s->model, set->resume);
     if (status != SDLF_OK) return status;
     const sdlf_training_state *state = sdlf_model_training_state(s->model);
@@ -152,10 +157,20 @@ static sdlf_status create_trainer(train_session *s)
     return SDLF_OK;
 }
 
+static sdlf_status check_contradictions(const train_settings *set)
+{
+    if (set->no_save && set->out)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--out %s and --no-save contradict each other", set->out);
+    if (set->no_test && set->test_data)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--test-data %s and --no-test contradict each other", set->test_data);
+    return SDLF_OK;
+}
+
 sdlf_status train_session_prepare(train_session *s)
 {
     sdlf_plan_options plan = {0};
-    sdlf_status status = open_model(s);
+    sdlf_status status = check_contradictions(&s->set);
+    if (status == SDLF_OK) status = open_model(s);
     if (status == SDLF_OK) status = collect_options(s);
     if (status == SDLF_OK) status = choose_output(s);
     if (status == SDLF_OK) status = training_log_open(&s->log, s->set.log, s->set.resume != NULL, s->set.log_steps);

@@ -39,6 +39,7 @@ static void damaged_portable_maps(void)
         {"P5 0 2 255\n", "the picture is 0x2; it may have 1 to 67108864 pixels"},
         {"P5 99999 99999 255\n", "the picture is 99999x99999; it may have 1 to 67108864 pixels"},
         {"P5 99999999999999999999999 2 255\n", "it may have 1 to 67108864 pixels"},
+        {"P5 671088641 1 255\n1", "the picture is 671088641x1; it may have 1 to 67108864 pixels"},
         {"P5 3 2 255\n12345", "damaged PGM: "},
         {"P5 3 2 0\n123456", "damaged PGM: "},
         {"P5 3 2 99999999\n123456", "damaged PGM: "},

@@ -90,7 +90,8 @@ static void wrong_usage_is_said(void)
     CHECK_WRONG("--weights FILE is missing", "eval");
     CHECK_WRONG("unexpected 'digits'", "train", "digits");
     CHECK_WRONG("there is no benchmark 'netwrok'; did you mean 'network'?", "bench", "netwrok");
-    CHECK_WRONG("--steps lists a plan", "info", "--steps");
+    CHECK_WRONG("--steps is about a plan, and needs --net", "info", "--steps");
+    CHECK_WRONG("--calculator is about a plan, and needs --net", "info", "--json", "--calculator", "cpu");
 }
 
 static void options_that_do_not_go_together(void)
@@ -98,6 +99,11 @@ static void options_that_do_not_go_together(void)
     CHECK_WRONG("--beta1 is an option of adam, adamw, and the optimizer is sgd", "train", "--beta1", "0.9");
     CHECK_WRONG("--gamma has no meaning for --schedule cosine", "train", "--schedule", "cosine", "--gamma", "0.5");
     CHECK_WRONG("there is no network 'simple_cn'; did you mean 'simple_cnn'?", "train", "--net", "simple_cn");
+    CHECK_WRONG("a safetensors file holds weights", "train", "--net", "x.safetensors");
+    CHECK_WRONG("an ONNX file is trained on with --net", "train", "--resume", "x.onnx");
+    CHECK_WRONG("--out x and --no-save contradict", "train", "--out", "x", "--no-save");
+    CHECK_WRONG("--test-data digits:9 and --no-test contradict", "train", "--test-data", "digits:9", "--no-test");
+    CHECK_WRONG("--net mlp has no place beside x.onnx", "eval", "--weights", "x.onnx", "--net", "mlp");
     CHECK_WRONG("there is no network 'resnet' and no such file; built in are", "train", "--net", "resnet");
     CHECK_WRONG("has no layer 'conv9'", "info", "--net", "mlp", "--place", "conv9=reference");
     CHECK_WRONG("expected LAYER=CALC", "info", "--net", "mlp", "--place", "relu");
