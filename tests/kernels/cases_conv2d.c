@@ -163,8 +163,23 @@ static const geometry filling_forward[] = {
     {1, 96, 56, 57, 96, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 96},
 };
 
+/* A sink that marks what it passes on. */
+typedef struct device_sink {
+    kernel_sink sink;
+    kernel_sink *to;
+} device_sink;
+
+static void pass_on(kernel_sink *sink, const kernel_case *made)
+{
+    kernel_sink *to = ((device_sink *)sink)->to;
+    kernel_case marked = *made;
+    marked.fills_device = true;
+    to->take(to, &marked);
+}
+
 void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
 {
+    device_sink devices = {{pass_on}, sink};
     for (size_t i = 0; i < sizeof geometries / sizeof geometries[0]; i++) {
         forward(sink, &geometries[i], t, false, false, SDLF_IDENTITY);
         forward(sink, &geometries[i], t, true, false, SDLF_RELU);
@@ -172,11 +187,11 @@ void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
         backward(sink, &geometries[i], t);
     }
     for (size_t i = 0; i < sizeof filling / sizeof filling[0] && t == SDLF_FLOAT32; i++) {
-        forward(sink, &filling[i], t, true, false, SDLF_RELU);
-        backward(sink, &filling[i], t);
+        forward(&devices.sink, &filling[i], t, true, false, SDLF_RELU);
+        backward(&devices.sink, &filling[i], t);
     }
     for (size_t i = 0; i < sizeof filling_forward / sizeof filling_forward[0]; i++)
-        forward(sink, &filling_forward[i], t, true, false, SDLF_RELU);
+        forward(&devices.sink, &filling_forward[i], t, true, false, SDLF_RELU);
     for (int combination = 0; combination < 4 * KERNEL_EPILOGUES; combination++) {
         forward(sink, &geometries[1], t, combination & 1, combination & 2, combination / 4);
         forward(sink, &geometries[6], t, combination & 1, combination & 2, combination / 4);

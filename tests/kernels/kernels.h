@@ -41,6 +41,9 @@ typedef struct kernel_case {
     kernel_fill in[SDLF_MAX_INPUTS], out[SDLF_MAX_OUTPUTS]; /* out: of those that are updated */
     bool aliased;                                           /* out[0] is the same memory as in[alias] */
     int alias;
+    bool
+        fills_device; /* large enough to occupy a whole GPU: calculators in the host's memory, for which small ones tell
+                        * as much, are spared it */
     /* |found - expected| <= tolerance e max(floor, |expected|), where e is the rounding error of kernel_dtype. 0: the
      * same bits. Integers are always compared by their bits. floor 0 stands for 1. */
     double tolerance, floor;
