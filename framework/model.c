@@ -38,6 +38,7 @@ void sdlf_model_free(sdlf_model *model)
     for (int i = 0; i < model->layer_count; i++) release_layer(&model->layers[i]);
     for (int i = 0; i < model->output_count; i++) free(model->outputs[i].name);
     free(model->layers);
+    free(model->names.layer);
     free(model->outputs);
     free(model->message);
     free(model->origin);
@@ -75,26 +76,6 @@ void sdlf_model_set_origin(sdlf_model *model, const char *origin)
     if (model->origin == NULL) keep_error(model, sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory"));
 }
 
-static bool name_taken(const sdlf_model *model, const char *name)
-{
-    for (int i = 0; i < model->layer_count; i++) {
-        if (strcmp(model->layers[i].layer.name, name) == 0) return true;
-    }
-    return false;
-}
-
-/* The given name, or the class's name with the first free number behind it. NULL: out of memory. */
-static char *choose_name(const sdlf_model *model, const sdlf_layer_class *type, const char *given)
-{
-    if (given != NULL) return strdup(given);
-    if (!name_taken(model, type->name)) return strdup(type->name);
-    char name[96];
-    for (int number = 2;; number++) {
-        snprintf(name, sizeof name, "%.64s_%d", type->name, number);
-        if (!name_taken(model, name)) return strdup(name);
-    }
-}
-
 static sdlf_status reserve_layer(sdlf_model *model)
 {
     if (model->layer_count < model->layer_capacity) return SDLF_OK;
@@ -125,15 +106,15 @@ static sdlf_status check_inputs(const sdlf_model *model, const sdlf_layer_class 
 }
 
 /* Fill a new entry; on failure it is empty again. */
-static sdlf_status make_layer(model_layer *entry, const sdlf_model *model, const sdlf_layer_class *type,
-                              const void *options, const sdlf_node *inputs, int input_count)
+static sdlf_status make_layer(model_layer *entry, sdlf_model *model, const sdlf_layer_class *type, const void *options,
+                              const sdlf_node *inputs, int input_count)
 {
     memset(entry, 0, sizeof *entry);
     const char *given = options != NULL ? *(const char *const *)options : NULL;
-    if (given != NULL && name_taken(model, given))
+    if (given != NULL && model_find_layer(model, given) >= 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "two layers are named '%s'", given);
     entry->layer.type = type;
-    entry->layer.name = choose_name(model, type, given);
+    entry->layer.name = model_choose_name(model, type, given);
     void *copy = calloc(1, type->options_size);
     entry->layer.options = copy;
     entry->inputs = malloc((size_t)(input_count > 0 ? input_count : 1) * sizeof *inputs);
@@ -173,6 +154,7 @@ sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const 
         status =
             sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' is in use by a plan: it takes no further layers", model->name);
     if (status == SDLF_OK) status = reserve_layer(model);
+    if (status == SDLF_OK) status = model_reserve_name(model);
     if (status == SDLF_OK)
         status = make_layer(&model->layers[model->layer_count], model, type, options, inputs, input_count);
     if (status != SDLF_OK) {
@@ -180,11 +162,13 @@ sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const 
         return no_node;
     }
     model_free_parameters(model);
+    model_enter_name(model, model->layer_count);
     return (sdlf_node){.layer = model->layer_count++, .output = 0};
 }
 
 void model_drop_last(sdlf_model *model)
 {
+    model_remove_last_name(model);
     release_layer(&model->layers[--model->layer_count]);
 }
 

@@ -60,7 +60,7 @@ void model_free_parameters(sdlf_model *model)
     }
     free(model->parameters);
     model->parameters = NULL;
-    model->parameter_count = 0;
+    model->parameter_count = model->parameter_capacity = 0;
     model->built = false;
 }
 
@@ -71,10 +71,14 @@ static sdlf_status add_parameters(sdlf_model *model, int index, const sdlf_signa
     entry->first_parameter = model->parameter_count;
     entry->parameter_count = signature->parameter_count;
     if (signature->parameter_count == 0) return SDLF_OK;
-    size_t count = (size_t)(model->parameter_count + signature->parameter_count);
-    sdlf_parameter *parameters = realloc(model->parameters, count * sizeof *parameters);
-    if (parameters == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory for %zu parameters", count);
-    model->parameters = parameters;
+    int count = model->parameter_count + signature->parameter_count;
+    if (count > model->parameter_capacity) {
+        int capacity = 2 * count;
+        sdlf_parameter *parameters = realloc(model->parameters, (size_t)capacity * sizeof *parameters);
+        if (parameters == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory for %d parameters", capacity);
+        model->parameters = parameters;
+        model->parameter_capacity = capacity;
+    }
     for (int i = 0; i < signature->parameter_count; i++) {
         const sdlf_parameter_spec *spec = &signature->parameter[i];
         sdlf_parameter *parameter = &model->parameters[model->parameter_count];
@@ -202,10 +206,8 @@ sdlf_parameter *sdlf_model_parameter(sdlf_model *model, int index)
 
 sdlf_parameter *sdlf_model_find_parameter(sdlf_model *model, const char *name)
 {
-    for (int i = 0; i < model->parameter_count; i++) {
-        if (strcmp(model->parameters[i].name, name) == 0) return &model->parameters[i];
-    }
-    return NULL;
+    int index = model_find_parameter(model, name);
+    return index >= 0 ? &model->parameters[index] : NULL;
 }
 
 sdlf_status sdlf_model_require_states(sdlf_model *model, int count)

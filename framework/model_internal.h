@@ -15,7 +15,14 @@ typedef struct model_layer {
     sdlf_dtype output_dtype[SDLF_MAX_LAYER_OUTPUTS];
     bool output_sparse[SDLF_MAX_LAYER_OUTPUTS];
     int first_parameter, parameter_count;
+    int next_number; /* where search begins for a free N in "NAME_N", with this layer's name; 0: at 2 */
 } model_layer;
+
+/* Names of layers, hashed: slots hold a layer's index + 1, or 0. Each stands at the first free slot from its own on. */
+typedef struct model_names {
+    int *layer;
+    int capacity; /* a power of 2, at least twice the layers; 0: no memory yet */
+} model_names;
 
 typedef struct model_output {
     char *name;
@@ -27,10 +34,11 @@ struct sdlf_model {
     char *origin; /* of the layers added next */
     model_layer *layers;
     int layer_count, layer_capacity;
+    model_names names;
     model_output *outputs;
     int output_count;
     sdlf_parameter *parameters;
-    int parameter_count;
+    int parameter_count, parameter_capacity;
     int users, state_users; /* plans that hold addresses of the parameters; of these, such as update them */
     bool built;
     sdlf_status status; /* the first error made while building, and its message */
@@ -38,6 +46,21 @@ struct sdlf_model {
     sdlf_normalization normalization;
     sdlf_training_state training_state;
 };
+
+/* ---- names (model_names.c) ---- */
+
+/* The layer of that name; -1: none. */
+int model_find_layer(const sdlf_model *model, const char *name);
+/* The parameter of that full name, "conv2d.weight", once parameters are listed; -1: none. */
+int model_find_parameter(const sdlf_model *model, const char *name);
+/* The given name, or the class's name with the first free number behind it. The caller's; NULL: out of memory. */
+char *model_choose_name(sdlf_model *model, const sdlf_layer_class *type, const char *given);
+/* Make room for one more name; enter the name of a layer, the next; take that of the last layer away. */
+sdlf_status model_reserve_name(sdlf_model *model);
+void model_enter_name(sdlf_model *model, int layer);
+void model_remove_last_name(sdlf_model *model);
+
+/* ---- inference and parameters (model_build.c) ---- */
 
 /* Infer one layer's signature from its inputs' shapes and dtypes (already filled in), and put the layer's name, position
  * and the layer its first input comes from around an error. `producer` may be NULL. */

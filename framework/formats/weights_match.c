@@ -13,13 +13,10 @@ static int find_parameter(const sdlf_model *model, const char *name, int *slot)
     size_t prefix = strlen(WEIGHTS_STATE);
     bool state = strncmp(name, WEIGHTS_STATE, prefix) == 0 && name[prefix] >= '0' &&
                  name[prefix] < '0' + WEIGHTS_STATES && name[prefix + 1] == '.';
-    for (int i = 0; i < model->parameter_count; i++) {
-        *slot = 0;
-        if (strcmp(model->parameters[i].name, name) == 0) return i;
-        *slot = state ? 1 + name[prefix] - '0' : 0;
-        if (state && strcmp(model->parameters[i].name, name + prefix + 2) == 0) return i;
-    }
-    return -1;
+    int own = model_find_parameter(model, name), stated = state ? model_find_parameter(model, name + prefix + 2) : -1;
+    bool is_state = stated >= 0 && (own < 0 || stated < own);
+    *slot = is_state ? 1 + name[prefix] - '0' : 0;
+    return is_state ? stated : own;
 }
 
 static sdlf_status check_entry(const safetensors_file *file, const safetensors_entry *entry,
