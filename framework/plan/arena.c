@@ -1,10 +1,12 @@
-/* The layout pass: workspaces, lifetimes, in-place operations, and one offset for every buffer in its space's arena.
+/* The arena pass: workspaces, lifetimes, in-place operations, and one offset for every buffer in its space's arena.
  *
  * Buffers are placed from the largest to the smallest, each at the lowest offset where it overlaps nothing that lives at
  * the same time. (Y. Pisarchyk, J. Lee: Efficient memory management for deep neural net inference, 2020: greedy by size.) */
-#include "framework/plan/plan_internal.h"
+#include "framework/plan/passes.h"
 
 #include <stdlib.h>
+
+#include "framework/plan/first_fit.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -144,33 +146,36 @@ static int larger_first(const void *a, const void *b)
     return x->buffer - y->buffer;
 }
 
-static bool live_together(const plan_buffer *a, const plan_buffer *b)
+/* Add up what a room takes of its space. */
+static sdlf_status count_room(plan_space *space, int64_t offset, int64_t bytes)
 {
-    return a->space == b->space && a->first_use <= b->last_use && b->first_use <= a->last_use;
+    if (offset > INT64_MAX / 2 - bytes || space->unshared > INT64_MAX / 2 - bytes)
+        return sdlf_fail(SDLF_ERROR_MEMORY, "plan: needs more than 2^62 bytes");
+    if (offset + bytes > space->bytes) space->bytes = offset + bytes;
+    space->unshared += bytes;
+    return SDLF_OK;
 }
 
-/* The lowest offset at which buffer i overlaps none of rooms[0 .. i - 1] that lives at the same time. */
-static int64_t find_offset(const sdlf_plan *plan, const room *rooms, int i)
+/* Offsets for all rooms of one space, the largest first. */
+static sdlf_status place_rooms(sdlf_plan *plan, int space, const room *rooms, int count)
 {
-    const plan_buffer *buffer = &plan->buffers[rooms[i].buffer];
-    int64_t offset = 0;
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int j = 0; j < i; j++) {
-            const plan_buffer *other = &plan->buffers[rooms[j].buffer];
-            if (!live_together(buffer, other)) continue;
-            if (offset < other->offset + rooms[j].bytes && other->offset < offset + rooms[i].bytes) {
-                offset = other->offset + rooms[j].bytes;
-                moved = true;
-            }
-        }
+    first_fit *fit = first_fit_create(plan->step_count + 1);
+    sdlf_status status = fit != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    for (int i = 0; i < count && status == SDLF_OK; i++) {
+        plan_buffer *buffer = &plan->buffers[rooms[i].buffer];
+        if (buffer->space != space) continue;
+        status = first_fit_place(fit, buffer->first_use, buffer->last_use, rooms[i].bytes, &buffer->offset);
+        if (status == SDLF_OK) status = count_room(&plan->spaces[space], buffer->offset, rooms[i].bytes);
     }
-    return offset;
+    if (fit != NULL) plan->looks += first_fit_looks(fit);
+    first_fit_free(fit);
+    return status;
 }
 
 sdlf_status plan_lay_out(sdlf_plan *plan)
 {
     sdlf_status status = add_workspaces(plan);
+    if (status == SDLF_OK) status = plan_list_shared(plan);
     if (status != SDLF_OK) return status;
     find_lifetimes(plan);
     if (!plan->options.keep_activations) {
@@ -185,17 +190,7 @@ sdlf_status plan_lay_out(sdlf_plan *plan)
         if (needs_room(plan, buffer)) rooms[count++] = (room){round_up(buffer->bytes), i};
     }
     qsort(rooms, (size_t)count, sizeof *rooms, larger_first);
-    for (int i = 0; i < count; i++) {
-        plan_buffer *buffer = &plan->buffers[rooms[i].buffer];
-        plan_space *space = &plan->spaces[buffer->space];
-        buffer->offset = find_offset(plan, rooms, i);
-        if (buffer->offset > INT64_MAX / 2 - rooms[i].bytes || space->unshared > INT64_MAX / 2 - rooms[i].bytes) {
-            status = sdlf_fail(SDLF_ERROR_MEMORY, "plan: needs more than 2^62 bytes");
-            break;
-        }
-        if (buffer->offset + rooms[i].bytes > space->bytes) space->bytes = buffer->offset + rooms[i].bytes;
-        space->unshared += rooms[i].bytes;
-    }
+    for (int i = 0; i < plan->space_count && status == SDLF_OK; i++) status = place_rooms(plan, i, rooms, count);
     free(rooms);
     for (int i = 1; i < plan->buffer_count; i++) {
         int root = i;

@@ -1,5 +1,5 @@
 /* Buffers, steps and the questions that the passes ask about them. */
-#include "framework/plan/plan_internal.h"
+#include "framework/plan/passes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,29 +81,6 @@ bool plan_is_host_space(const sdlf_plan *plan, int space)
     return strcmp(plan->spaces[space].name, SDLF_HOST_SPACE) == 0;
 }
 
-/* Do the plan and the one that it shares with mean the same data by that number? */
-static bool same_data(const sdlf_plan *plan, int data)
-{
-    const sdlf_plan *share = plan->options.share;
-    if (data >= PLAN_FIRST_CONSTANT + share->options.constant_count) return false;
-    return plan_data(plan, data)->data == plan_data(share, data)->data;
-}
-
-const plan_buffer *plan_shared_buffer(const sdlf_plan *plan, const plan_buffer *wanted)
-{
-    const sdlf_plan *share = plan->options.share;
-    for (int i = 1; share != NULL && i < share->buffer_count; i++) {
-        const plan_buffer *buffer = &share->buffers[i];
-        if (buffer->kind == wanted->kind && buffer->parameter == wanted->parameter && buffer->state == wanted->state &&
-            buffer->data == wanted->data && buffer->dtype == wanted->dtype && buffer->bytes == wanted->bytes &&
-            buffer->memory != NULL && buffer->space >= 0 &&
-            (wanted->kind != BUFFER_DATA || same_data(plan, wanted->data)) &&
-            strcmp(share->spaces[buffer->space].name, plan->spaces[wanted->space].name) == 0)
-            return buffer;
-    }
-    return NULL;
-}
-
 bool plan_is_passing_copy(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     return !buffer->constant && buffer->source != (int)(buffer - plan->buffers);
@@ -143,7 +120,7 @@ bool plan_output_is_updated(const sdlf_operation *operation, int i)
     return type->out[i].updated;
 }
 
-/* These are asked of every step for every buffer, so that the cheap question comes first: operands that are absent have buffer 0. */
+/* The cheap question comes first: operands that are absent have buffer 0. */
 bool plan_step_reads(const plan_step *step, int buffer)
 {
     const sdlf_operation *op = &step->operation;
@@ -166,48 +143,34 @@ bool plan_step_writes(const plan_step *step, int buffer)
     return false;
 }
 
-int plan_count_readers(const sdlf_plan *plan, int buffer)
-{
-    int count = 0;
-    for (int i = 0; i < plan->step_count; i++)
-        count += !plan->steps[i].dead && plan_step_reads(&plan->steps[i], buffer);
-    return count;
-}
-
-int plan_count_writers(const sdlf_plan *plan, int buffer)
-{
-    int count = 0;
-    for (int i = 0; i < plan->step_count; i++)
-        count += !plan->steps[i].dead && plan_step_writes(&plan->steps[i], buffer);
-    return count;
-}
-
-int plan_next_reader(const sdlf_plan *plan, int buffer, int after)
-{
-    for (int i = after + 1; i < plan->step_count; i++) {
-        if (!plan->steps[i].dead && plan_step_reads(&plan->steps[i], buffer)) return i;
-    }
-    return -1;
-}
-
 bool plan_covers_buffer(const sdlf_plan *plan, const sdlf_tensor *tensor)
 {
     return tensor->offset == 0 && (sdlf_tensor_is_contiguous(tensor) || sdlf_tensor_is_channels_last(tensor)) &&
            sdlf_tensor_bytes(tensor) == plan->buffers[tensor->buffer].bytes;
 }
 
+/* The node that stands for a node's group: the first of them. Ways to it are halved as they are walked. */
+static int group_of(sdlf_plan *plan, int node)
+{
+    plan_node *nodes = plan->nodes;
+    while (nodes[node].group != node) {
+        nodes[node].group = nodes[nodes[node].group].group;
+        node = nodes[node].group;
+    }
+    return node;
+}
+
 void plan_join_groups(sdlf_plan *plan, int a, int b)
 {
-    int from = plan->nodes[b].group, to = plan->nodes[a].group;
-    if (from < to) {
-        int swap = from;
-        from = to;
-        to = swap;
-    }
-    for (int i = 0; i < plan->node_count; i++) {
-        if (plan->nodes[i].group == from) plan->nodes[i].group = to;
-    }
-    for (int i = 0; i < plan->step_count; i++) {
-        if (plan->steps[i].node == from) plan->steps[i].node = to;
-    }
+    int from = group_of(plan, b), to = group_of(plan, a);
+    if (from > to)
+        plan->nodes[from].group = to;
+    else
+        plan->nodes[to].group = from;
+}
+
+void plan_settle_groups(sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->node_count; i++) plan->nodes[i].group = group_of(plan, i);
+    for (int i = 0; i < plan->step_count; i++) plan->steps[i].node = plan->nodes[plan->steps[i].node].group;
 }

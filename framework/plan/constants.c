@@ -1,5 +1,5 @@
 /* Constant inputs: host tensors that a plan reads where they lie, and that devices get a copy of, once. */
-#include "framework/plan/plan_internal.h"
+#include "framework/plan/passes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What a buffer holds, in words: listings say it of the copies between memory spaces. */
-#include "framework/plan/plan_internal.h"
+/* What buffers hold, in words: listings say it of the copies between memory spaces. */
+#include "framework/plan/passes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,75 +7,67 @@
 
 #include "layers/input.h"
 
-/* WHAT and the name of the thing it is of. */
-typedef struct words {
-    const char *what, *name;
-} words;
-
-static bool holds(const sdlf_tensor *tensor, int buffer)
+/* What was said first holds. */
+static void say(plan_words *words, const sdlf_tensor *tensor, const char *what, const char *name)
 {
-    return sdlf_tensor_present(tensor) && tensor->buffer == buffer;
+    if (!sdlf_tensor_present(tensor) || words[tensor->buffer].name != NULL) return;
+    words[tensor->buffer] = (plan_words){what, name};
 }
 
-static words of_feed(const plan_feed *feed, int buffer)
+static void name_kept(const sdlf_plan *plan, plan_words *words)
 {
-    if (holds(&feed->rate, buffer)) return (words){"the ", "learning rate"};
-    if (holds(&feed->step, buffer)) return (words){"the ", "step's number"};
-    if (holds(&feed->index, buffer)) return (words){"the ", "batch's indices"};
-    return (words){NULL, NULL};
+    say(words, &plan->metrics, "the ", "sums of the loss");
+    for (int i = 1; i < plan->buffer_count; i++) {
+        const plan_buffer *buffer = &plan->buffers[i];
+        bool state = buffer->kind == BUFFER_STATE;
+        if (words[i].name != NULL || (buffer->kind != BUFFER_PARAMETER && !state)) continue;
+        words[i] = (plan_words){state ? "optimizer state of " : "", plan->model->parameters[buffer->parameter].name};
+    }
+    say(words, &plan->feed.rate, "the ", "learning rate");
+    say(words, &plan->feed.step, "the ", "step's number");
+    say(words, &plan->feed.index, "the ", "batch's indices");
 }
 
 /* Outputs come first: a view has the memory of the layer that computes it. */
-static words of_value(const sdlf_plan *plan, int buffer)
+static void name_values(const sdlf_plan *plan, plan_words *words)
 {
     for (int i = 0; i < plan->node_count; i++) {
         const plan_node *node = &plan->nodes[i];
-        const char *name = node->layer->name;
         bool is_input = node->layer->type == &sdlf_input_layer_class;
-        for (int j = 0; j < node->signature.output_count; j++) {
-            if (!holds(&plan->values[node->first_value + j].tensor, buffer)) continue;
-            return (words){is_input ? "input " : "output of ", name};
-        }
-        for (int j = 0; j < node->signature.saved_count; j++) {
-            if (holds(&node->saved[j], buffer)) return (words){"what is kept by ", name};
-        }
+        for (int j = 0; j < node->signature.output_count; j++)
+            say(words, &plan->values[node->first_value + j].tensor, is_input ? "input " : "output of ",
+                node->layer->name);
+        for (int j = 0; j < node->signature.saved_count; j++)
+            say(words, &node->saved[j], "what is kept by ", node->layer->name);
     }
+}
+
+static void name_gradients(const sdlf_plan *plan, plan_words *words)
+{
     for (int i = 0; i < plan->node_count; i++) {
         const plan_node *node = &plan->nodes[i];
-        for (int j = 0; j < node->signature.output_count; j++) {
-            if (holds(&plan->values[node->first_value + j].gradient, buffer))
-                return (words){"gradient by the output of ", node->layer->name};
-        }
-        for (int j = 0; j < node->signature.parameter_count; j++) {
-            if (holds(&node->parameter_gradient[j], buffer))
-                return (words){"gradient of ", plan->model->parameters[node->first_parameter + j].name};
-        }
+        for (int j = 0; j < node->signature.output_count; j++)
+            say(words, &plan->values[node->first_value + j].gradient, "gradient by the output of ", node->layer->name);
+        for (int j = 0; j < node->signature.parameter_count; j++)
+            say(words, &node->parameter_gradient[j], "gradient of ",
+                plan->model->parameters[node->first_parameter + j].name);
     }
-    return (words){NULL, NULL};
 }
 
-/* What no rule names: memory of the layer that writes it. */
-static words of_writer(const sdlf_plan *plan, int buffer)
+plan_words *plan_name_buffers(const sdlf_plan *plan)
 {
-    for (int i = 0; i < plan->step_count; i++) {
-        if (plan_step_writes(&plan->steps[i], buffer))
-            return (words){"what is kept by ", plan->nodes[plan->steps[i].node].layer->name};
-    }
-    return (words){"scratch ", "memory"};
+    plan_words *words = calloc((size_t)plan->buffer_count, sizeof *words);
+    if (words == NULL) return NULL;
+    name_kept(plan, words);
+    name_values(plan, words);
+    name_gradients(plan, words);
+    return words;
 }
 
-char *plan_describe_buffer(const sdlf_plan *plan, int buffer)
+char *plan_join_words(plan_words words)
 {
-    const plan_buffer *b = &plan->buffers[buffer];
-    words w = {NULL, NULL};
-    if (b->kind == BUFFER_PARAMETER) w = (words){"", plan->model->parameters[b->parameter].name};
-    if (b->kind == BUFFER_STATE) w = (words){"optimizer state of ", plan->model->parameters[b->parameter].name};
-    if (holds(&plan->metrics, buffer)) w = (words){"the ", "sums of the loss"};
-    if (w.name == NULL && plan->feed.present) w = of_feed(&plan->feed, buffer);
-    if (w.name == NULL) w = of_value(plan, buffer);
-    if (w.name == NULL) w = of_writer(plan, buffer);
-    size_t length = strlen(w.what) + strlen(w.name) + 1;
+    size_t length = strlen(words.what) + strlen(words.name) + 1;
     char *text = malloc(length);
-    if (text != NULL) snprintf(text, length, "%s%s", w.what, w.name);
+    if (text != NULL) snprintf(text, length, "%s%s", words.what, words.name);
     return text;
 }

@@ -3,7 +3,7 @@
  *
  * Where the data set lives elsewhere, a ring of a few batches stands for it (stage.c), and the order walks round the ring: to
  * the steps nothing is different. */
-#include "framework/plan/plan_internal.h"
+#include "framework/plan/passes.h"
 
 #include <string.h>
 

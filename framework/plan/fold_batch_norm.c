@@ -1,7 +1,7 @@
 /* Inference: a batch normalisation behind a convolution or a fully connected layer becomes other weights and another bias:
  * w' = w s, b' = (b - mean) s + shift, s = scale / sqrt(variance + epsilon). The new ones are computed, in double, whenever
  * the plan loads its parameters. */
-#include "framework/plan/plan_internal.h"
+#include "framework/plan/passes.h"
 
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static bool can_fold_into(const sdlf_plan *plan, const sdlf_operation *op)
 
 static sdlf_status fold(sdlf_plan *plan, int i, int reader)
 {
-    plan_step *step = &plan->steps[i];
+    const plan_step *step = &plan->steps[i];
     const sdlf_operation *norm = &plan->steps[reader].operation;
     plan_fold folded = {
         .weight = parameter_of(plan, &step->operation.in[1]),
@@ -58,11 +58,9 @@ static sdlf_status fold(sdlf_plan *plan, int i, int reader)
     plan->buffers[folded.folded_weight].fold = plan->fold_count;
     plan->buffers[folded.folded_bias].fold = plan->fold_count;
     plan->folds[plan->fold_count++] = folded;
-    step = &plan->steps[i];
-    step->operation = fused;
     plan->steps[reader].dead = true;
     plan_join_groups(plan, step->node, plan->steps[reader].node);
-    return SDLF_OK;
+    return plan_replace_operation(plan, i, &fused);
 }
 
 sdlf_status plan_fold_batch_norm(sdlf_plan *plan)

@@ -1,6 +1,6 @@
 /* The fusing pass. Rules look at operations and buffers, never at layers, so they serve every layer that describes itself
  * in these operations; a rule asks the calculator whether it takes the fused operation, and leaves things alone if not. */
-#include "framework/plan/plan_internal.h"
+#include "framework/plan/passes.h"
 
 #include <string.h>
 
@@ -16,12 +16,15 @@ sdlf_status plan_fuse(sdlf_plan *plan)
         plan_fuse_loss,       /* forward and backward */
         plan_fuse_updates,    /* after conv_pool, whose backward pass takes its updates in */
     };
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        sdlf_status status = rules[i](plan);
-        if (status != SDLF_OK) return status;
+    sdlf_status status = SDLF_OK;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0] && status == SDLF_OK; i++) {
+        status = plan_find_uses(plan);
+        if (status == SDLF_OK) status = rules[i](plan);
         plan_remove_dead_steps(plan);
     }
-    return SDLF_OK;
+    plan_uses_release(&plan->uses);
+    plan_settle_groups(plan);
+    return status;
 }
 
 /* Is `name` what stands between `text` and `end`? */

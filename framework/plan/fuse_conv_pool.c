@@ -5,7 +5,7 @@
  *   forward   conv2d_forward x,w,b -> a;  activation_forward a -> r;  max_pool2d_forward r -> y
  *   backward  max_pool2d_backward r,y,dy -> dr;  activation_backward r,dr -> da;
  *             conv2d_backward_weights x,da -> dw,db;  conv2d_backward_input da,w -> dx (if wanted) */
-#include "framework/plan/plan_internal.h"
+#include "framework/plan/passes.h"
 
 typedef struct chain {
     int conv, relu, pool;                               /* steps; always there */
@@ -103,7 +103,7 @@ static sdlf_operation make_backward(const sdlf_plan *plan, const chain *found, c
 static sdlf_status fuse(sdlf_plan *plan, const chain *found)
 {
     sdlf_operation forward = make_forward(plan, found);
-    plan_step *conv = &plan->steps[found->conv];
+    const plan_step *conv = &plan->steps[found->conv];
     bool trains = found->pool_back >= 0;
     sdlf_tensor mask = {.dtype = SDLF_NONE};
     if (trains) {
@@ -115,7 +115,7 @@ static sdlf_status fuse(sdlf_plan *plan, const chain *found)
         return SDLF_OK;
     if (trains) {
         int last = found->weights_back > found->input_back ? found->weights_back : found->input_back;
-        plan_step *backward_step = &plan->steps[last];
+        const plan_step *backward_step = &plan->steps[last];
         sdlf_operation backward = make_backward(plan, found, &forward, mask);
         if (found->weights_back >= 0 && found->input_back >= 0 &&
             plan->steps[found->weights_back].calculator != plan->steps[found->input_back].calculator)
@@ -128,14 +128,14 @@ static sdlf_status fuse(sdlf_plan *plan, const chain *found)
         for (int i = 0; i < 4; i++) {
             if (old[i] >= 0 && old[i] != last) plan->steps[old[i]].dead = true;
         }
-        backward_step->operation = backward;
+        sdlf_status status = plan_replace_operation(plan, last, &backward);
+        if (status != SDLF_OK) return status;
     }
-    conv->operation = forward;
     plan->steps[found->relu].dead = true;
     plan->steps[found->pool].dead = true;
     plan_join_groups(plan, conv->node, plan->steps[found->relu].node);
     plan_join_groups(plan, conv->node, plan->steps[found->pool].node);
-    return SDLF_OK;
+    return plan_replace_operation(plan, found->conv, &forward);
 }
 
 sdlf_status plan_fuse_conv_pool(sdlf_plan *plan)

@@ -27,23 +27,23 @@ static sdlf_operation make_fused(const sdlf_operation *backward, const sdlf_oper
     return fused;
 }
 
-void plan_fuse_conv_update(sdlf_plan *plan, int step)
+sdlf_status plan_fuse_conv_update(sdlf_plan *plan, int step)
 {
     const sdlf_operation *backward = &plan->steps[step].operation;
-    if (backward->kind != SDLF_CONV2D_RELU_MAX_POOL_BACKWARD) return;
+    if (backward->kind != SDLF_CONV2D_RELU_MAX_POOL_BACKWARD) return SDLF_OK;
     int weights = plan_find_sgd(plan, step, &backward->out[0]), bias = -1;
-    if (weights < 0 || !plan_may_update_at(plan, weights, step, -1)) return;
+    if (weights < 0 || !plan_may_update_at(plan, weights, step, -1)) return SDLF_OK;
     const sdlf_operation *update = &plan->steps[weights].operation;
-    if (update->out[0].buffer != backward->in[1].buffer) return;
+    if (update->out[0].buffer != backward->in[1].buffer) return SDLF_OK;
     if (sdlf_tensor_present(&backward->out[1])) {
         bias = plan_find_sgd(plan, step, &backward->out[1]);
-        if (bias < 0 || !plan_may_update_at(plan, bias, step, -1)) return;
-        if (!plan_is_one_rule(update, &plan->steps[bias].operation)) return;
+        if (bias < 0 || !plan_may_update_at(plan, bias, step, -1)) return SDLF_OK;
+        if (!plan_is_one_rule(update, &plan->steps[bias].operation)) return SDLF_OK;
     }
     sdlf_operation fused = make_fused(backward, update, bias >= 0 ? &plan->steps[bias].operation : NULL);
     if (sdlf_operation_check(&fused) != SDLF_OK || !sdlf_calculator_supports(plan->steps[step].calculator, &fused))
-        return;
-    plan->steps[step].operation = fused;
+        return SDLF_OK;
     plan->steps[weights].dead = true;
     if (bias >= 0) plan->steps[bias].dead = true;
+    return plan_replace_operation(plan, step, &fused);
 }

@@ -1,6 +1,6 @@
 /* Epilogues: an activation, or the addition of a residual, moves into the operation that makes its input. The value in
  * between is never stored. Works while training too, since the backward pass of an activation needs only its output. */
-#include "framework/plan/plan_internal.h"
+#include "framework/plan/passes.h"
 
 /* The operation's own activation, or NULL where the kind has none. */
 static sdlf_activation *epilogue_of(sdlf_operation *operation)
@@ -35,75 +35,75 @@ static void write_to(sdlf_operation *made, const sdlf_operation *result)
     made->out[0] = sdlf_tensor_reshape(result->out[0], shape);
 }
 
-static bool fuse_activation(sdlf_plan *plan, int i)
+/* Step `kept` does what step `gone` did too. */
+static sdlf_status merge(sdlf_plan *plan, int kept, int gone, const sdlf_operation *fused)
 {
-    plan_step *step = &plan->steps[i];
+    int first = kept < gone ? kept : gone, last = kept < gone ? gone : kept;
+    plan->steps[gone].dead = true;
+    plan_join_groups(plan, plan->steps[first].node, plan->steps[last].node);
+    return plan_replace_operation(plan, kept, fused);
+}
+
+static sdlf_status fuse_activation(sdlf_plan *plan, int i)
+{
+    const plan_step *step = &plan->steps[i];
     sdlf_operation fused = step->operation;
     sdlf_activation *activation = epilogue_of(&fused);
-    if (activation == NULL || activation->function != SDLF_IDENTITY) return false;
+    if (activation == NULL || activation->function != SDLF_IDENTITY) return SDLF_OK;
     int reader = sole_reader(plan, i);
-    if (reader < 0 || plan->steps[reader].operation.kind != SDLF_ACTIVATION_FORWARD) return false;
+    if (reader < 0 || plan->steps[reader].operation.kind != SDLF_ACTIVATION_FORWARD) return SDLF_OK;
     *activation = plan->steps[reader].operation.activation;
     write_to(&fused, &plan->steps[reader].operation);
-    if (!sdlf_calculator_supports(step->calculator, &fused)) return false;
-    step->operation = fused;
-    plan->steps[reader].dead = true;
-    plan_join_groups(plan, step->node, plan->steps[reader].node);
-    return true;
+    return sdlf_calculator_supports(step->calculator, &fused) ? merge(plan, i, reader, &fused) : SDLF_OK;
 }
 
 /* y = log_softmax(a x + bias): the row's values are at hand when the sparse product has added them up. */
-static bool fuse_log_softmax(sdlf_plan *plan, int i)
+static sdlf_status fuse_log_softmax(sdlf_plan *plan, int i)
 {
-    plan_step *step = &plan->steps[i];
+    const plan_step *step = &plan->steps[i];
     sdlf_operation fused = step->operation;
     if (fused.kind != SDLF_SPMM_CSR || fused.spmm.log_softmax || fused.spmm.activation.function != SDLF_IDENTITY)
-        return false;
+        return SDLF_OK;
     int reader = sole_reader(plan, i);
-    if (reader < 0 || plan->steps[reader].operation.kind != SDLF_LOG_SOFTMAX_FORWARD) return false;
+    if (reader < 0 || plan->steps[reader].operation.kind != SDLF_LOG_SOFTMAX_FORWARD) return SDLF_OK;
     const sdlf_operation *softmax = &plan->steps[reader].operation;
-    if (softmax->in[0].shape.rank != 2 || softmax->softmax.axis != 1) return false;
+    if (softmax->in[0].shape.rank != 2 || softmax->softmax.axis != 1) return SDLF_OK;
     fused.spmm.log_softmax = true;
     write_to(&fused, softmax);
-    if (!sdlf_calculator_supports(step->calculator, &fused)) return false;
-    step->operation = fused;
-    plan->steps[reader].dead = true;
-    plan_join_groups(plan, step->node, plan->steps[reader].node);
-    return true;
+    return sdlf_calculator_supports(step->calculator, &fused) ? merge(plan, i, reader, &fused) : SDLF_OK;
 }
 
 /* y = conv(x) + r. The fused operation runs where the addition stood, when r is sure to be there. Forward only: in the
  * backward pass the weights that a product reads may have been updated by then. */
-static bool fuse_residual(sdlf_plan *plan, int i)
+static sdlf_status fuse_residual(sdlf_plan *plan, int i)
 {
-    plan_step *step = &plan->steps[i];
+    const plan_step *step = &plan->steps[i];
     sdlf_operation fused = step->operation;
     sdlf_activation *activation = epilogue_of(&fused);
-    if (fused.kind != SDLF_CONV2D_FORWARD && fused.kind != SDLF_GEMM) return false;
+    if (fused.kind != SDLF_CONV2D_FORWARD && fused.kind != SDLF_GEMM) return SDLF_OK;
     const int residual = 3; /* the operand of both kinds */
-    if (activation->function != SDLF_IDENTITY || sdlf_tensor_present(&fused.in[residual])) return false;
+    if (activation->function != SDLF_IDENTITY || sdlf_tensor_present(&fused.in[residual])) return SDLF_OK;
     int reader = sole_reader(plan, i);
-    if (reader < 0 || plan->steps[reader].operation.kind != SDLF_ADD) return false;
+    if (reader < 0 || plan->steps[reader].operation.kind != SDLF_ADD) return SDLF_OK;
     const sdlf_operation *add = &plan->steps[reader].operation;
     bool first = add->in[0].buffer == step->operation.out[0].buffer;
-    if (add->in[0].buffer == add->in[1].buffer) return false;
+    if (add->in[0].buffer == add->in[1].buffer) return SDLF_OK;
     fused.in[residual] = sdlf_tensor_reshape(add->in[first ? 1 : 0], fused.out[0].shape);
     *activation = add->add.activation;
     write_to(&fused, add);
-    if (!sdlf_calculator_supports(step->calculator, &fused)) return false;
-    plan->steps[reader].operation = fused;
-    step->dead = true;
-    plan_join_groups(plan, step->node, plan->steps[reader].node);
-    return true;
+    return sdlf_calculator_supports(step->calculator, &fused) ? merge(plan, reader, i, &fused) : SDLF_OK;
 }
 
 sdlf_status plan_fuse_epilogues(sdlf_plan *plan)
 {
-    for (int i = 0; i < plan->forward_steps; i++) {
-        if (!plan->steps[i].dead) fuse_residual(plan, i);
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < plan->forward_steps && status == SDLF_OK; i++) {
+        if (!plan->steps[i].dead) status = fuse_residual(plan, i);
     }
-    for (int i = 0; i < plan->step_count; i++) {
-        if (!plan->steps[i].dead && !fuse_log_softmax(plan, i)) fuse_activation(plan, i);
+    for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
+        if (plan->steps[i].dead) continue;
+        status = fuse_log_softmax(plan, i);
+        if (status == SDLF_OK) status = fuse_activation(plan, i); /* not behind a log_softmax that has been taken in */
     }
-    return SDLF_OK;
+    return status;
 }

@@ -33,9 +33,10 @@ static int find_input_product(const sdlf_plan *plan, const sweep *found)
 {
     const plan_step *product = &plan->steps[found->weights];
     const sdlf_tensor *w = &plan->steps[found->update].operation.out[0];
-    for (int i = plan->forward_steps; i < found->update; i++) {
+    int first = plan_next_reader(plan, w->buffer, plan->forward_steps - 1);
+    for (int i = first; i >= 0 && i < found->update; i = plan_next_reader(plan, w->buffer, i)) {
         const plan_step *step = &plan->steps[i];
-        if (step->dead || step->calculator != product->calculator) continue;
+        if (step->calculator != product->calculator) continue;
         if (is_plain_product(&step->operation, false, false) && is_same_memory(&step->operation.in[1], w) &&
             is_same_memory(&step->operation.in[0], &product->operation.in[0]))
             return i;
@@ -48,10 +49,11 @@ static void find_bias(const sdlf_plan *plan, sweep *found, int first)
 {
     const plan_step *product = &plan->steps[found->weights];
     const sdlf_operation *weights = &plan->steps[found->update].operation;
-    for (int i = plan->forward_steps; i < plan->step_count; i++) {
+    const int dy = product->operation.in[0].buffer;
+    for (int i = plan_next_reader(plan, dy, plan->forward_steps - 1); i >= 0; i = plan_next_reader(plan, dy, i)) {
         const plan_step *step = &plan->steps[i];
         const sdlf_operation *op = &step->operation;
-        if (step->dead || step->calculator != product->calculator || op->kind != SDLF_REDUCE) continue;
+        if (step->calculator != product->calculator || op->kind != SDLF_REDUCE) continue;
         if (op->reduce.function != SDLF_REDUCE_SUM || op->reduce.axis != 0) continue;
         if (!is_same_memory(&op->in[0], &product->operation.in[0])) continue;
         int update = plan_find_sgd(plan, i, &op->out[0]);
@@ -108,31 +110,30 @@ static void bury(sdlf_plan *plan, int step)
     if (step >= 0) plan->steps[step].dead = true;
 }
 
-void plan_fuse_gemm_update(sdlf_plan *plan, int weights)
+sdlf_status plan_fuse_gemm_update(sdlf_plan *plan, int weights)
 {
     const sdlf_operation *product = &plan->steps[weights].operation;
-    if (!is_plain_product(product, true, false)) return;
+    if (!is_plain_product(product, true, false)) return SDLF_OK;
     sweep found = {.weights = weights, .update = plan_find_sgd(plan, weights, &product->out[0]), .reduce = -1};
-    if (found.update < 0) return;
+    if (found.update < 0) return SDLF_OK;
     found.input = find_input_product(plan, &found);
     int first = found.input >= 0 && found.input < weights ? found.input : weights;
-    if (!plan_may_update_at(plan, found.update, first, found.input > first ? found.input : weights)) return;
+    if (!plan_may_update_at(plan, found.update, first, found.input > first ? found.input : weights)) return SDLF_OK;
     find_bias(plan, &found, first);
     found.activation = find_activation(plan, &found);
     for (int left_out = 0; left_out < 4; left_out++) {
         bool bias = !(left_out & 2), activation = !(left_out & 1);
         if ((bias && found.reduce < 0) || (activation && found.activation < 0)) continue;
         sdlf_operation fused = make_fused(plan, &found, bias, activation);
-        plan_step *step = &plan->steps[first];
-        if (sdlf_operation_check(&fused) != SDLF_OK || !sdlf_calculator_supports(step->calculator, &fused)) continue;
+        if (sdlf_operation_check(&fused) != SDLF_OK || !sdlf_calculator_supports(plan->steps[first].calculator, &fused))
+            continue;
         bury(plan, found.weights);
         bury(plan, found.input);
         bury(plan, found.update);
         if (bias) bury(plan, found.reduce);
         if (bias) bury(plan, found.bias_update);
         if (activation) bury(plan, found.activation);
-        step->dead = false;
-        step->operation = fused;
-        return;
+        return plan_replace_operation(plan, first, &fused);
     }
+    return SDLF_OK;
 }

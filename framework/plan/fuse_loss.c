@@ -4,17 +4,18 @@
  *
  * (with weights or without) becomes the forward operation with dlogits, and stands where that stood. dloss must be known
  * there: it is, where the loss is what the plan minimises, and dloss the constant 1. */
-#include "framework/plan/plan_internal.h"
+#include "framework/plan/passes.h"
 
 /* The backward step that belongs to the loss at step `forward`; -1: none that could be computed there. */
 static int find_backward(const sdlf_plan *plan, int forward)
 {
     const sdlf_operation *loss = &plan->steps[forward].operation;
-    for (int i = plan->forward_steps; i < plan->step_count; i++) {
+    const int p = loss->out[0].buffer;
+    for (int i = plan_next_reader(plan, p, plan->forward_steps - 1); i >= 0; i = plan_next_reader(plan, p, i)) {
         const plan_step *step = &plan->steps[i];
         const sdlf_operation *op = &step->operation;
-        if (step->dead || op->kind != SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD) continue;
-        if (op->in[0].buffer != loss->out[0].buffer || op->in[1].buffer != loss->in[1].buffer) continue;
+        if (op->kind != SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD) continue;
+        if (op->in[0].buffer != p || op->in[1].buffer != loss->in[1].buffer) continue;
         bool known = plan->buffers[op->in[2].buffer].constant;
         bool same = op->cross_entropy.smoothing == loss->cross_entropy.smoothing &&
                     op->in[3].buffer == loss->in[3].buffer && op->in[3].offset == loss->in[3].offset; /* weights */
@@ -26,7 +27,7 @@ static int find_backward(const sdlf_plan *plan, int forward)
 sdlf_status plan_fuse_loss(sdlf_plan *plan)
 {
     for (int i = 0; i < plan->forward_steps; i++) {
-        plan_step *step = &plan->steps[i];
+        const plan_step *step = &plan->steps[i];
         if (step->operation.kind != SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD) continue;
         int backward = find_backward(plan, i);
         if (backward < 0) continue;
@@ -34,8 +35,9 @@ sdlf_status plan_fuse_loss(sdlf_plan *plan)
         fused.in[2] = plan->steps[backward].operation.in[2];
         fused.out[3] = plan->steps[backward].operation.out[0];
         if (sdlf_operation_check(&fused) != SDLF_OK || !sdlf_calculator_supports(step->calculator, &fused)) continue;
-        step->operation = fused;
         plan->steps[backward].dead = true;
+        sdlf_status status = plan_replace_operation(plan, i, &fused);
+        if (status != SDLF_OK) return status;
     }
     return SDLF_OK;
 }

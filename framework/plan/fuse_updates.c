@@ -23,18 +23,18 @@ bool plan_is_one_rule(const sdlf_operation *weights, const sdlf_operation *bias)
 bool plan_may_update_at(const sdlf_plan *plan, int update, int to, int absorbed)
 {
     int parameter = plan->steps[update].operation.out[0].buffer;
-    for (int i = to + 1; i < update; i++) {
-        if (i != absorbed && !plan->steps[i].dead && plan_step_reads(&plan->steps[i], parameter)) return false;
-    }
-    return true;
+    int reader = plan_next_reader(plan, parameter, to);
+    while (reader >= 0 && reader == absorbed) reader = plan_next_reader(plan, parameter, reader);
+    return reader < 0 || reader >= update;
 }
 
 sdlf_status plan_fuse_updates(sdlf_plan *plan)
 {
     if (plan->options.mode != SDLF_TRAIN) return SDLF_OK;
-    for (int i = plan->forward_steps; i < plan->step_count; i++) {
-        if (!plan->steps[i].dead) plan_fuse_gemm_update(plan, i);
-        if (!plan->steps[i].dead) plan_fuse_conv_update(plan, i);
+    sdlf_status status = SDLF_OK;
+    for (int i = plan->forward_steps; i < plan->step_count && status == SDLF_OK; i++) {
+        if (!plan->steps[i].dead) status = plan_fuse_gemm_update(plan, i);
+        if (status == SDLF_OK && !plan->steps[i].dead) status = plan_fuse_conv_update(plan, i);
     }
-    return SDLF_OK;
+    return status;
 }

@@ -2,7 +2,7 @@
 #ifndef SDLF_FRAMEWORK_PLAN_FUSE_UPDATES_H
 #define SDLF_FRAMEWORK_PLAN_FUSE_UPDATES_H
 
-#include "framework/plan/plan_internal.h"
+#include "framework/plan/passes.h"
 
 /* The sgd_update that alone reads `gradient`, which step `producer` alone writes, on the same calculator; -1: there is
  * none, or the gradient is wanted otherwise: kept for the caller, or clipped by the norm of all of them. */
@@ -16,7 +16,7 @@ bool plan_is_one_rule(const sdlf_operation *weights, const sdlf_operation *bias)
 bool plan_may_update_at(const sdlf_plan *plan, int update, int to, int absorbed);
 
 /* The rules. Each looks at one step of the backward pass. */
-void plan_fuse_gemm_update(sdlf_plan *plan, int step);
-void plan_fuse_conv_update(sdlf_plan *plan, int step);
+sdlf_status plan_fuse_gemm_update(sdlf_plan *plan, int step);
+sdlf_status plan_fuse_conv_update(sdlf_plan *plan, int step);
 
 #endif

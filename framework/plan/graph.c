@@ -1,5 +1,5 @@
 /* The graph pass: the model's layers as nodes with shapes, calculators and parameters; what is idle or not needed goes. */
-#include "framework/plan/plan_internal.h"
+#include "framework/plan/passes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +18,39 @@ static sdlf_status claim_space(sdlf_plan *plan, sdlf_calculator *calculator)
                      calculator->space);
 }
 
-/* Calculators of a layer: its own placement, or the plan's. */
-static sdlf_status place_node(sdlf_plan *plan, plan_node *node)
+int plan_find_node(const sdlf_plan *plan, const char *name, int from)
 {
-    const sdlf_plan_options *options = &plan->options;
-    node->forward = options->forward;
-    node->backward = options->backward;
-    for (int i = 0; i < options->placement_count; i++) {
-        const sdlf_placement *placement = &options->placement[i];
-        if (strcmp(placement->layer, node->layer->name) != 0) continue;
-        if (placement->forward != NULL) node->forward = placement->forward;
-        if (placement->backward != NULL) node->backward = placement->backward;
+    int layers = plan->model->layer_count; /* which are the first nodes, and have names of their own */
+    int found = model_find_layer(plan->model, name);
+    if (found >= from && found < plan->node_count) return found;
+    for (int i = from > layers ? from : layers; i < plan->node_count; i++) {
+        if (strcmp(plan->nodes[i].layer->name, name) == 0) return i;
     }
-    sdlf_status status = claim_space(plan, node->forward);
-    return status == SDLF_OK ? claim_space(plan, node->backward) : status;
+    return -1;
+}
+
+static void place_node(plan_node *node, const sdlf_placement *placement)
+{
+    if (placement->forward != NULL) node->forward = placement->forward;
+    if (placement->backward != NULL) node->backward = placement->backward;
+}
+
+/* Give the model's layers the calculators of their placement, before they become nodes. */
+static void place_layers(sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->options.placement_count; i++) {
+        int layer = model_find_layer(plan->model, plan->options.placement[i].layer);
+        if (layer >= 0) place_node(&plan->nodes[layer], &plan->options.placement[i]);
+    }
+}
+
+/* The same for a layer that the plan adds. */
+static void place_own_layer(const sdlf_plan *plan, plan_node *node)
+{
+    for (int i = 0; i < plan->options.placement_count; i++) {
+        const sdlf_placement *placement = &plan->options.placement[i];
+        if (strcmp(placement->layer, node->layer->name) == 0) place_node(node, placement);
+    }
 }
 
 static sdlf_status check_placement(const sdlf_plan *plan)
@@ -40,8 +59,7 @@ static sdlf_status check_placement(const sdlf_plan *plan)
         const char *name = plan->options.placement[i].layer;
         /* a network that is tested while it is trained has these in one of its plans alone */
         bool found = plan->options.mode == SDLF_INFER && (strcmp(name, "loss") == 0 || strcmp(name, "labels") == 0);
-        for (int j = 0; j < plan->node_count; j++) found = found || strcmp(plan->nodes[j].layer->name, name) == 0;
-        if (!found)
+        if (!found && plan_find_node(plan, name, 0) < 0)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "placement: network '%s' has no layer '%s'", plan->model->name, name);
     }
     return SDLF_OK;
@@ -71,13 +89,7 @@ static sdlf_status infer_node(sdlf_plan *plan, int index)
         signature->input_dtype[i] = plan->values[node->inputs[i]].tensor.dtype;
         signature->input_sparse[i] = plan->values[node->inputs[i]].tensor.layout == SDLF_CSR;
     }
-    const sdlf_layer *producer = NULL;
-    for (int i = 0; i < index && node->input_count > 0; i++) {
-        const plan_node *other = &plan->nodes[i];
-        if (node->inputs[0] >= other->first_value &&
-            node->inputs[0] < other->first_value + other->signature.output_count)
-            producer = other->layer;
-    }
+    const sdlf_layer *producer = node->input_count > 0 ? plan->nodes[plan->values[node->inputs[0]].node].layer : NULL;
     sdlf_status status =
         model_layer_infer(node->layer, node->position >= 0 ? node->position : index, producer, signature);
     if (status != SDLF_OK) return status;
@@ -85,30 +97,35 @@ static sdlf_status infer_node(sdlf_plan *plan, int index)
     node->first_value = plan->value_count;
     for (int i = 0; i < signature->output_count; i++) {
         plan_value *value = &plan->values[plan->value_count++];
-        *value = (plan_value){.tensor = sdlf_tensor_view(signature->output_dtype[i], signature->output_shape[i], NULL)};
+        *value = (plan_value){
+            .tensor = sdlf_tensor_view(signature->output_dtype[i], signature->output_shape[i], NULL),
+            .node = index,
+        };
         if (signature->output_sparse[i]) value->tensor.layout = SDLF_CSR;
     }
     node->idle = !signature->training && node->layer->type->is_identity_in_inference != NULL &&
                  node->layer->type->is_identity_in_inference(node->layer);
     node->group = index;
-    return place_node(plan, node);
+    if (node->forward == NULL) node->forward = plan->options.forward;
+    if (node->backward == NULL) node->backward = plan->options.backward;
+    status = claim_space(plan, node->forward);
+    return status == SDLF_OK ? claim_space(plan, node->backward) : status;
 }
 
 static sdlf_status add_model_layers(sdlf_plan *plan)
 {
     const sdlf_model *model = plan->model;
+    place_layers(plan);
     for (int i = 0; i < model->layer_count; i++) {
         const model_layer *entry = &model->layers[i];
-        plan_node *node = &plan->nodes[plan->node_count];
-        *node = (plan_node){
-            .layer = &entry->layer,
-            .position = i,
-            .input_count = entry->input_count,
-            .first_parameter = entry->first_parameter,
-        };
+        plan_node *node = &plan->nodes[i];
+        node->layer = &entry->layer;
+        node->position = i;
+        node->input_count = entry->input_count;
+        node->first_parameter = entry->first_parameter;
         for (int j = 0; j < entry->input_count; j++)
             node->inputs[j] = plan->nodes[entry->inputs[j].layer].first_value + entry->inputs[j].output;
-        sdlf_status status = infer_node(plan, plan->node_count);
+        sdlf_status status = infer_node(plan, i);
         if (status != SDLF_OK) return status;
         plan->node_count++;
     }
@@ -121,6 +138,7 @@ static sdlf_status add_own_node(sdlf_plan *plan, const sdlf_layer *layer, const 
     plan_node *node = &plan->nodes[plan->node_count];
     *node = (plan_node){.layer = layer, .position = -1, .input_count = input_count};
     for (int i = 0; i < input_count; i++) node->inputs[i] = inputs[i];
+    place_own_layer(plan, node);
     sdlf_status status = infer_node(plan, plan->node_count);
     if (status == SDLF_OK) plan->node_count++;
     return status;
@@ -216,5 +234,6 @@ sdlf_status plan_build_graph(sdlf_plan *plan)
         if (status != SDLF_OK) return sdlf_fail_context(status, "network '%s': its loss", plan->model->name);
     }
     status = check_placement(plan);
+    if (status == SDLF_OK) status = plan_check_share(plan);
     return status == SDLF_OK ? mark_wanted(plan) : status;
 }

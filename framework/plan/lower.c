@@ -155,12 +155,18 @@ static void pin_results(sdlf_plan *plan)
             BUFFER_PINNED;
 }
 
-/* A parameter or state that no step writes is the same in every space. */
+/* A parameter that no step writes is the same in every space. */
 static void mark_constants(sdlf_plan *plan)
 {
-    for (int i = 1; i < plan->buffer_count; i++) {
-        plan_buffer *buffer = &plan->buffers[i];
-        if (buffer->kind == BUFFER_PARAMETER) buffer->constant = plan_count_writers(plan, i) == 0;
+    for (int i = 0; i < plan->model->parameter_count; i++)
+        plan->buffers[plan->parameter_buffer_base + i].constant = true;
+    for (int i = 0; i < plan->step_count; i++) {
+        const sdlf_operation *operation = &plan->steps[i].operation;
+        for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) {
+            if (!sdlf_tensor_present(&operation->out[j])) continue;
+            plan_buffer *buffer = &plan->buffers[operation->out[j].buffer];
+            if (buffer->kind == BUFFER_PARAMETER) buffer->constant = false;
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 #ifndef SDLF_FRAMEWORK_PLAN_LOWER_H
 #define SDLF_FRAMEWORK_PLAN_LOWER_H
 
-#include "framework/plan/plan_internal.h"
+#include "framework/plan/passes.h"
 
 /* Where the operations go that a layer emits. */
 typedef struct plan_sink {

@@ -10,34 +10,25 @@
 
 enum { LEAST_BYTES = 1 << 16 };
 
-static bool is_pinned(const sdlf_plan *plan, const sdlf_calculator *calculator, const void *memory)
-{
-    for (int i = 0; i < plan->pin_count; i++) {
-        if (plan->pins[i].calculator == calculator && plan->pins[i].memory == memory) return true;
-    }
-    return false;
-}
-
-/* Where the memory of a buffer of the host begins that can be pinned, and how long it is. */
-static void *region_of(const sdlf_plan *plan, const plan_buffer *buffer, int64_t *bytes)
-{
-    const plan_space *space = &plan->spaces[buffer->space];
-    *bytes = buffer->offset >= 0 ? space->bytes : buffer->bytes;
-    return buffer->offset >= 0 ? space->arena : buffer->memory;
-}
-
-/* Pin what `step`, a copy, uses of the host's memory. False: it stays as it is. */
-static bool pin_for(sdlf_plan *plan, const plan_step *step)
+/* Pin what `step`, a copy, uses of the host's memory: all of the arena, or a buffer's own memory. pinned[buffer], and pinned[0] for
+ * the arena, has a bit for each space whose calculator has pinned that. False: it stays as it is. */
+static bool pin_for(sdlf_plan *plan, const plan_step *step, unsigned char *pinned)
 {
     const sdlf_queue_class *queues = step->calculator->type->queues;
-    const plan_buffer *from = &plan->buffers[step->operation.in[0].buffer];
-    const plan_buffer *to = &plan->buffers[step->operation.out[0].buffer];
-    int64_t bytes;
-    void *memory = region_of(plan, plan_is_host_space(plan, from->space) ? from : to, &bytes);
+    int from = step->operation.in[0].buffer, to = step->operation.out[0].buffer;
+    bool up = plan_is_host_space(plan, plan->buffers[from].space);
+    const plan_buffer *host = &plan->buffers[up ? from : to];
+    const plan_space *space = &plan->spaces[host->space];
+    bool whole = host->offset >= 0;
+    void *memory = whole ? space->arena : host->memory;
+    int64_t bytes = whole ? space->bytes : host->bytes;
     if (queues == NULL || queues->pin_host == NULL || bytes < LEAST_BYTES) return false;
-    if (is_pinned(plan, step->calculator, memory)) return true;
+    unsigned char *seen = &pinned[whole ? 0 : host - plan->buffers];
+    unsigned bit = 1u << plan->buffers[up ? to : from].space;
+    if (*seen & bit) return true;
     if (queues->pin_host(step->calculator, memory, bytes) != SDLF_OK) return false;
     plan->pins[plan->pin_count++] = (plan_pin){step->calculator, memory};
+    *seen |= (unsigned char)bit;
     return true;
 }
 
@@ -47,13 +38,18 @@ sdlf_status plan_pin_memory(sdlf_plan *plan)
     for (int i = 0; i < plan->step_count; i++) copies += plan->steps[i].phase == SDLF_PHASE_COPY;
     if (copies == 0) return SDLF_OK;
     plan->pins = calloc((size_t)copies, sizeof *plan->pins);
-    if (plan->pins == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    unsigned char *pinned = calloc((size_t)plan->buffer_count, sizeof *pinned);
+    if (plan->pins == NULL || pinned == NULL) {
+        free(pinned);
+        return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    }
     for (int i = 0; i < plan->step_count; i++) {
         plan_step *step = &plan->steps[i];
         if (step->phase != SDLF_PHASE_COPY) continue;
-        bool pinned = pin_for(plan, step);
-        step->queued = pinned && plan_is_host_space(plan, plan->buffers[step->operation.in[0].buffer].space);
+        bool ready = pin_for(plan, step, pinned);
+        step->queued = ready && plan_is_host_space(plan, plan->buffers[step->operation.in[0].buffer].space);
     }
+    free(pinned);
     return SDLF_OK;
 }
 

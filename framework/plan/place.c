@@ -1,6 +1,6 @@
 /* The placing pass: every buffer gets a memory space, and where a step reads what was last written in another space, a copy
  * is put before it. What no step writes (controls, constant parameters) is put in every space when it is loaded instead. */
-#include "framework/plan/plan_internal.h"
+#include "framework/plan/passes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,9 @@ typedef struct placing {
     int old_count;
     int (*copy)[PLAN_MAX_SPACES]; /* of each original buffer, its copy in each space; 0: none yet */
     unsigned char *valid;         /* of each original buffer, the spaces that hold its present content (bits) */
+    int *writer;                  /* of each original buffer, the node of the first placed step that writes it; -1 */
     int originals;
+    plan_words *words; /* what the original buffers hold; NULL: nobody has asked yet */
 } placing;
 
 /* The buffer that stands for `buffer` in `space`; 0: out of memory. */
@@ -32,6 +34,28 @@ static int buffer_in(placing *p, int buffer, int space)
     plan->buffers[copy] = original;
     p->copy[buffer][space] = copy;
     return copy;
+}
+
+static sdlf_status append_step(placing *p, const plan_step *step)
+{
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
+        const sdlf_tensor *out = &step->operation.out[i];
+        if (sdlf_tensor_present(out) && out->buffer < p->originals && p->writer[out->buffer] < 0)
+            p->writer[out->buffer] = step->node;
+    }
+    return plan_append_step(p->plan, step);
+}
+
+/* What is in a buffer; what no rule names is memory of the layer that writes it. NULL: out of memory. */
+static char *describe(placing *p, int buffer)
+{
+    if (p->words == NULL) p->words = plan_name_buffers(p->plan);
+    if (p->words == NULL) return NULL;
+    plan_words words = p->words[buffer];
+    if (words.name == NULL && p->writer[buffer] >= 0)
+        words = (plan_words){"what is kept by ", p->plan->nodes[p->writer[buffer]].layer->name};
+    if (words.name == NULL) words = (plan_words){"scratch ", "memory"};
+    return plan_join_words(words);
 }
 
 static sdlf_status append_copy(placing *p, const plan_step *reader, int buffer, int from, int to)
@@ -55,13 +79,13 @@ static sdlf_status append_copy(placing *p, const plan_step *reader, int buffer, 
     step.operation.out[0].buffer = destination;
     size_t length = strlen(plan->spaces[from].name) + strlen(plan->spaces[to].name) + 16;
     step.label = malloc(length);
-    step.content = plan_describe_buffer(plan, buffer);
+    step.content = describe(p, buffer);
     sdlf_status status = SDLF_ERROR_MEMORY;
     if (step.label == NULL || step.content == NULL) {
         sdlf_fail(status, "plan: out of memory");
     } else {
         snprintf(step.label, length, "copy %s to %s", plan->spaces[from].name, plan->spaces[to].name);
-        status = plan_append_step(plan, &step);
+        status = append_step(p, &step);
     }
     if (status == SDLF_OK) return SDLF_OK;
     free(step.label);
@@ -124,7 +148,7 @@ static sdlf_status place_step(placing *p, plan_step step)
         if (out->buffer == 0) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
         p->valid[buffer] = (unsigned char)(1u << space);
     }
-    return plan_append_step(plan, &step);
+    return append_step(p, &step);
 }
 
 /* A parameter or state that steps write lives where it is written last; a run begins with its content there. */
@@ -154,11 +178,14 @@ sdlf_status plan_place(sdlf_plan *plan)
     placing p = {.plan = plan, .old = plan->steps, .old_count = plan->step_count, .originals = plan->buffer_count};
     p.copy = calloc((size_t)plan->buffer_count, sizeof *p.copy);
     p.valid = calloc((size_t)plan->buffer_count, sizeof *p.valid);
+    p.writer = malloc((size_t)plan->buffer_count * sizeof *p.writer);
     int forward = plan->forward_steps;
     plan->steps = NULL;
     plan->step_count = plan->step_capacity = 0;
     sdlf_status status = SDLF_OK;
-    if (p.copy == NULL || p.valid == NULL) status = sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    for (int i = 0; p.writer != NULL && i < p.originals; i++) p.writer[i] = -1;
+    if (p.copy == NULL || p.valid == NULL || p.writer == NULL)
+        status = sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     if (status == SDLF_OK) home_written_buffers(&p);
     for (int i = 0; i < p.old_count && status == SDLF_OK; i++) {
         if (i == forward) plan->forward_steps = plan->step_count;
@@ -167,6 +194,8 @@ sdlf_status plan_place(sdlf_plan *plan)
     if (forward == p.old_count) plan->forward_steps = plan->step_count;
     free(p.copy);
     free(p.valid);
+    free(p.writer);
+    free(p.words);
     free(p.old);
     return status;
 }

@@ -1,10 +1,8 @@
 /* Making, measuring and freeing plans. */
-#include "framework/plan/plan_internal.h"
+#include "framework/plan/passes.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "framework/heap.h"
 
@@ -31,6 +29,9 @@ void sdlf_plan_free(sdlf_plan *plan)
         free(plan->nodes[i].group_name);
         free(plan->nodes[i].group_type);
     }
+    plan_uses_release(&plan->uses);
+    plan_release_shared(plan);
+    plan_release_listing(plan);
     free(plan->steps);
     free(plan->buffers);
     free(plan->values);
@@ -62,40 +63,6 @@ static sdlf_status check_options(sdlf_plan_options *options)
     return sdlf_optimizer_complete(&options->optimizer);
 }
 
-/* "conv2d+relu+max_pool2d" for listings. */
-static sdlf_status join_names(sdlf_plan *plan, int group, bool types, char **joined)
-{
-    size_t length = 1;
-    int members = 0;
-    for (int i = group; i < plan->node_count; i++) {
-        const plan_node *node = &plan->nodes[i];
-        if (node->group != group) continue;
-        length += strlen(types ? node->layer->type->name : node->layer->name) + 1;
-        members++;
-    }
-    if (members < 2) return SDLF_OK;
-    *joined = calloc(1, length);
-    if (*joined == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for names");
-    for (int i = group; i < plan->node_count; i++) {
-        const plan_node *node = &plan->nodes[i];
-        if (node->group != group) continue;
-        if (i != group) strcat(*joined, "+");
-        strcat(*joined, types ? node->layer->type->name : node->layer->name);
-    }
-    return SDLF_OK;
-}
-
-static sdlf_status name_groups(sdlf_plan *plan)
-{
-    for (int i = 0; i < plan->node_count; i++) {
-        if (plan->nodes[i].group != i) continue;
-        sdlf_status status = join_names(plan, i, false, &plan->nodes[i].group_name);
-        if (status == SDLF_OK) status = join_names(plan, i, true, &plan->nodes[i].group_type);
-        if (status != SDLF_OK) return status;
-    }
-    return SDLF_OK;
-}
-
 /* Everything but memory. */
 static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_plan_options *options, bool outline)
 {
@@ -114,7 +81,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     if (options->feed != NULL) plan->feed = (plan_feed){.present = true, .feed = *options->feed};
     static sdlf_status (*const passes[])(sdlf_plan *) = {
         plan_build_graph,    plan_lower, plan_fuse,    plan_check_support, plan_choose,
-        plan_choose_layouts, plan_place, plan_lay_out, name_groups,
+        plan_choose_layouts, plan_place, plan_lay_out, plan_make_listing,
     };
     for (size_t i = 0; i < sizeof passes / sizeof passes[0] && status == SDLF_OK; i++) status = passes[i](plan);
     if (status != SDLF_OK) {

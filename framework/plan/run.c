@@ -110,9 +110,9 @@ static sdlf_status bind_tensor(const sdlf_plan *plan, sdlf_tensor tensor, const 
 
 sdlf_status sdlf_plan_input(sdlf_plan *plan, const char *name, sdlf_binding *binding)
 {
-    for (int i = 0; i < plan->node_count; i++) {
+    for (int i = plan_find_node(plan, name, 0); i >= 0; i = plan_find_node(plan, name, i + 1)) {
         const plan_node *node = &plan->nodes[i];
-        if (node->layer->type != &sdlf_input_layer_class || strcmp(node->layer->name, name) != 0) continue;
+        if (node->layer->type != &sdlf_input_layer_class) continue;
         return bind_tensor(plan, plan->values[node->first_value].tensor, "input", name, binding);
     }
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no input '%s'", plan->model->name, name);
@@ -154,26 +154,20 @@ sdlf_status sdlf_plan_activation(sdlf_plan *plan, const char *layer, bool gradie
 {
     if (!plan->options.keep_activations)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "the plan was made without keep_activations");
-    for (int i = 0; i < plan->node_count; i++) {
-        const plan_node *node = &plan->nodes[i];
-        if (strcmp(node->layer->name, layer) != 0) continue;
-        const plan_value *value = &plan->values[node->first_value];
-        return bind_tensor(plan, gradient ? value->gradient : value->tensor, gradient ? "gradient" : "output", layer,
-                           binding);
-    }
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no layer '%s'", plan->model->name, layer);
+    int node = plan_find_node(plan, layer, 0);
+    if (node < 0) return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no layer '%s'", plan->model->name, layer);
+    const plan_value *value = &plan->values[plan->nodes[node].first_value];
+    return bind_tensor(plan, gradient ? value->gradient : value->tensor, gradient ? "gradient" : "output", layer,
+                       binding);
 }
 
 sdlf_status sdlf_plan_gradient(sdlf_plan *plan, const char *parameter, sdlf_binding *binding)
 {
     if (!plan->options.gradients_only)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "the plan was made without gradients_only");
-    for (int i = 0; i < plan->node_count; i++) {
-        const plan_node *node = &plan->nodes[i];
-        for (int j = 0; j < node->signature.parameter_count; j++) {
-            if (strcmp(plan->model->parameters[node->first_parameter + j].name, parameter) != 0) continue;
-            return bind_tensor(plan, node->parameter_gradient[j], "gradient", parameter, binding);
-        }
-    }
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no parameter '%s'", plan->model->name, parameter);
+    int index = model_find_parameter(plan->model, parameter);
+    if (index < 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no parameter '%s'", plan->model->name, parameter);
+    const plan_node *node = &plan->nodes[plan->model->parameters[index].layer];
+    return bind_tensor(plan, node->parameter_gradient[index - node->first_parameter], "gradient", parameter, binding);
 }

@@ -118,9 +118,13 @@ static void sharing_wants_the_same_calculator(void)
     CHECK_OK(sdlf_plan_create(&first, net, &(sdlf_plan_options){.batch = 1, .forward = one}));
     sdlf_plan_options options = {.batch = 2, .forward = other, .share = first};
     CHECK_FAILS(sdlf_plan_create(&second, net, &options), SDLF_ERROR_ARGUMENT, "another calculator in guarded:0");
+    CHECK_FAILS(sdlf_plan_outline(&second, net, &options), SDLF_ERROR_ARGUMENT, "another calculator in guarded:0");
     options.forward = one;
     CHECK_OK(sdlf_plan_create(&second, net, &options));
     sdlf_plan_free(second);
+    sdlf_model *twin = small_cnn();
+    CHECK_FAILS(sdlf_plan_create(&second, twin, &options), SDLF_ERROR_ARGUMENT, "of another model");
+    sdlf_model_free(twin);
     sdlf_plan_free(first);
     sdlf_model_free(net);
     sdlf_calculator_close(other);

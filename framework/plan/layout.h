@@ -1,0 +1,52 @@
+/* What the files of the layout pass share: the forms that contents exist in, and how steps get them. */
+#ifndef SDLF_FRAMEWORK_PLAN_LAYOUT_H
+#define SDLF_FRAMEWORK_PLAN_LAYOUT_H
+
+#include "framework/plan/passes.h"
+
+/* The forms that a buffer's content exists in. */
+typedef struct layout_forms {
+    bool row_major;   /* in the buffer itself */
+    bool written;     /* there, by a step: its other writers, if there are, write there too */
+    int last;         /* the buffer that holds it channels last; its own where both are the same; 0: none */
+    sdlf_shape shape; /* with `last`: (N,C,H,W) of the whole content */
+} layout_forms;
+
+typedef struct layout_pass {
+    sdlf_plan *plan;
+    plan_step *old; /* the steps as they were; the plan's list is built anew */
+    int old_count;
+    plan_uses uses;     /* of buffers, by the old steps */
+    layout_forms *form; /* of each buffer that they use */
+} layout_pass;
+
+/* Dense, of rank 4? */
+bool layout_is_image(const sdlf_tensor *tensor);
+/* The same part of the content, in the form that is channels last. False, and nothing changed: it is no part that strides can
+ * tell, because it has others than the content, or runs over from one channel into the next. */
+bool layout_restride(const layout_pass *p, sdlf_tensor *tensor);
+/* Where it has been asked before whether it can be done. */
+void layout_must_restride(const layout_pass *p, sdlf_tensor *tensor);
+/* (N,C,H,W) as (N,H,W,C) */
+sdlf_tensor layout_channels_behind(sdlf_tensor tensor);
+/* Does its content exist channels last? */
+bool layout_is_last(const layout_pass *p, const sdlf_tensor *tensor);
+/* A buffer for the form of `buffer` that is channels last. */
+sdlf_status layout_add_last(layout_pass *p, int buffer, sdlf_shape shape);
+/* See to it that the content is there in row-major form. */
+sdlf_status layout_need_row_major(layout_pass *p, const plan_step *reader, int buffer);
+/* The operand in the form that is channels last, which is made if need be. */
+sdlf_status layout_need_last(layout_pass *p, const plan_step *reader, sdlf_tensor *operand);
+/* Could layout_need_last make it, without gaps? */
+bool layout_can_be_last(const layout_pass *p, const sdlf_tensor *operand);
+/* An output that could be made channels last: all of its buffer, by this step alone. */
+bool layout_can_be_made(const layout_pass *p, const sdlf_tensor *out);
+/* An output that is written channels last; afterwards layout_settle_output. */
+sdlf_status layout_make_last(layout_pass *p, sdlf_tensor *operand);
+/* What others than this plan's steps read is row-major. */
+sdlf_status layout_settle_output(layout_pass *p, const plan_step *step, int buffer);
+/* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the buffer. */
+bool layout_follows_copy(const layout_pass *p, const plan_step *step);
+sdlf_status layout_convert_copy(layout_pass *p, plan_step *step);
+
+#endif

@@ -1,0 +1,66 @@
+/* The passes that make a plan, and what they share beside the questions of plan_internal.h. */
+#ifndef SDLF_FRAMEWORK_PLAN_PASSES_H
+#define SDLF_FRAMEWORK_PLAN_PASSES_H
+
+#include "framework/plan/plan_internal.h"
+
+sdlf_status plan_build_graph(sdlf_plan *plan);
+sdlf_status plan_add_loss(sdlf_plan *plan); /* part of the graph pass */
+sdlf_status plan_lower(sdlf_plan *plan);
+sdlf_status plan_fuse(sdlf_plan *plan);
+sdlf_status plan_check_support(sdlf_plan *plan);
+sdlf_status plan_choose(sdlf_plan *plan);
+sdlf_status plan_choose_layouts(sdlf_plan *plan);
+/* Does the layout pass bring activations channels last to operations that like it? */
+bool plan_turns_layouts(const sdlf_plan *plan);
+sdlf_status plan_place(sdlf_plan *plan);
+sdlf_status plan_lay_out(sdlf_plan *plan);
+sdlf_status plan_make_listing(sdlf_plan *plan); /* after them all */
+void plan_release_listing(sdlf_plan *plan);
+sdlf_status plan_bind(sdlf_plan *plan);
+
+/* ---- constant inputs ---- */
+
+/* The constant that an input node is, or NULL. */
+const sdlf_constant *plan_constant_of(const sdlf_plan *plan, const plan_node *node);
+sdlf_status plan_take_constants(sdlf_plan *plan);  /* before the graph pass: a list of one's own */
+sdlf_status plan_check_constants(sdlf_plan *plan); /* after it: they are what their inputs take */
+/* The value of a constant input. */
+sdlf_status plan_make_constant(sdlf_plan *plan, const sdlf_constant *constant, sdlf_tensor *tensor);
+
+/* ---- fusion rules; each walks all steps once ---- */
+
+/* Which steps use which buffer, for the questions below; anew before each rule. */
+sdlf_status plan_find_uses(sdlf_plan *plan);
+/* Give a step another operation, and life. */
+sdlf_status plan_replace_operation(sdlf_plan *plan, int step, const sdlf_operation *operation);
+/* Uses of a buffer by the steps that are not dead: how many read or update it, how many write it, the first reader after
+ * step `after`. */
+int plan_count_readers(const sdlf_plan *plan, int buffer);
+int plan_count_writers(const sdlf_plan *plan, int buffer);
+int plan_next_reader(const sdlf_plan *plan, int buffer, int after);
+/* Put node b's line into node a's group; and, when all rules are done, let every node and step name its group's first node. */
+void plan_join_groups(sdlf_plan *plan, int a, int b);
+void plan_settle_groups(sdlf_plan *plan);
+
+sdlf_status plan_fold_batch_norm(sdlf_plan *plan);
+sdlf_status plan_fuse_conv_pool(sdlf_plan *plan);
+sdlf_status plan_fuse_silu(sdlf_plan *plan);
+sdlf_status plan_fuse_epilogues(sdlf_plan *plan);
+sdlf_status plan_fuse_feed(sdlf_plan *plan);
+sdlf_status plan_fuse_loss(sdlf_plan *plan);
+sdlf_status plan_fuse_updates(sdlf_plan *plan);
+
+/* ---- words for buffers ---- */
+
+/* WHAT and the name of the thing it is of: "output of ", "relu". */
+typedef struct plan_words {
+    const char *what, *name; /* NULL: no rule names it */
+} plan_words;
+
+/* What every buffer holds. The caller's to free; NULL: no memory. */
+plan_words *plan_name_buffers(const sdlf_plan *plan);
+/* As one text, the caller's to free; NULL: no memory. */
+char *plan_join_words(plan_words words);
+
+#endif

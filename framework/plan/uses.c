@@ -1,0 +1,160 @@
+/* Which steps use a buffer, and the questions that rules ask about that. See uses.h. */
+#include "framework/plan/uses.h"
+
+#include <stdlib.h>
+
+#include "framework/plan/passes.h"
+
+enum { OPERANDS = SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS };
+
+/* The buffer of an operand; 0: absent. */
+static int operand_buffer(const sdlf_operation *operation, int index)
+{
+    const sdlf_tensor *tensor =
+        index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
+    return sdlf_tensor_present(tensor) ? tensor->buffer : 0;
+}
+
+static sdlf_status no_memory(void)
+{
+    return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for the uses of its buffers");
+}
+
+/* Room for the uses of one more step. */
+static sdlf_status reserve(plan_uses *uses)
+{
+    if (uses->count + OPERANDS <= uses->capacity) return SDLF_OK;
+    int capacity = 2 * (uses->capacity + OPERANDS);
+    plan_use *use = realloc(uses->use, (size_t)capacity * sizeof *use);
+    if (use == NULL) return no_memory();
+    uses->use = use;
+    uses->capacity = capacity;
+    return SDLF_OK;
+}
+
+/* Room for buffers that were made since. */
+static sdlf_status widen(plan_uses *uses, int buffer)
+{
+    if (buffer < uses->buffer_count) return SDLF_OK;
+    int count = 2 * (buffer + 1);
+    plan_use_list *list = realloc(uses->list, (size_t)count * sizeof *list);
+    if (list == NULL) return no_memory();
+    for (int i = uses->buffer_count; i < count; i++) list[i] = (plan_use_list){.first = -1, .late = -1};
+    uses->list = list;
+    uses->buffer_count = count;
+    return SDLF_OK;
+}
+
+/* Put a step in front of a list, unless it stands there. */
+static void prepend(plan_uses *uses, int *list, int step)
+{
+    if (*list >= 0 && uses->use[*list].step == step) return;
+    uses->use[uses->count] = (plan_use){.step = step, .next = *list};
+    *list = uses->count++;
+}
+
+static sdlf_status add(plan_uses *uses, const plan_step *steps, int step, bool late)
+{
+    sdlf_status status = reserve(uses);
+    for (int i = 0; i < OPERANDS && status == SDLF_OK; i++) {
+        int buffer = operand_buffer(&steps[step].operation, i);
+        if (buffer == 0) continue;
+        status = widen(uses, buffer);
+        if (status == SDLF_OK) prepend(uses, late ? &uses->list[buffer].late : &uses->list[buffer].first, step);
+    }
+    return status;
+}
+
+sdlf_status plan_uses_add(plan_uses *uses, const plan_step *steps, int step)
+{
+    return add(uses, steps, step, true);
+}
+
+sdlf_status plan_uses_make(plan_uses *uses, const plan_step *steps, int step_count, int buffer_count)
+{
+    *uses = (plan_uses){.count = 0};
+    sdlf_status status = widen(uses, buffer_count);
+    for (int i = step_count - 1; i >= 0 && status == SDLF_OK; i--) { /* from behind: each goes to the front of its lists */
+        if (!steps[i].dead) status = add(uses, steps, i, false);
+    }
+    if (status != SDLF_OK) plan_uses_release(uses);
+    return status;
+}
+
+void plan_uses_release(plan_uses *uses)
+{
+    free(uses->list);
+    free(uses->use);
+    *uses = (plan_uses){.count = 0};
+}
+
+int plan_uses_first(const plan_uses *uses, int buffer)
+{
+    if (buffer >= uses->buffer_count) return -1;
+    plan_use_list *list = &uses->list[buffer];
+    while (list->late >= 0) {
+        int use = list->late, *link = &list->first;
+        list->late = uses->use[use].next;
+        while (*link >= 0 && uses->use[*link].step < uses->use[use].step) {
+            link = &uses->use[*link].next;
+            if (uses->looks != NULL) ++*uses->looks;
+        }
+        if (*link >= 0 && uses->use[*link].step == uses->use[use].step) continue; /* known */
+        uses->use[use].next = *link;
+        *link = use;
+    }
+    return list->first;
+}
+
+/* ---- what rules ask ---- */
+
+sdlf_status plan_find_uses(sdlf_plan *plan)
+{
+    plan_uses_release(&plan->uses);
+    sdlf_status status = plan_uses_make(&plan->uses, plan->steps, plan->step_count, plan->buffer_count);
+    plan->uses.looks = &plan->looks;
+    return status;
+}
+
+sdlf_status plan_replace_operation(sdlf_plan *plan, int step, const sdlf_operation *operation)
+{
+    plan->steps[step].operation = *operation;
+    plan->steps[step].dead = false;
+    return plan_uses_add(&plan->uses, plan->steps, step);
+}
+
+/* The first step from use `at` on that is not dead and reads (or writes) the buffer; its use, -1: none. */
+static int next_use(const sdlf_plan *plan, int buffer, int at, bool (*question)(const plan_step *, int))
+{
+    for (; at >= 0; at = plan->uses.use[at].next) {
+        const plan_step *step = &plan->steps[plan->uses.use[at].step];
+        ++*plan->uses.looks;
+        if (!step->dead && question(step, buffer)) return at;
+    }
+    return -1;
+}
+
+static int count_uses(const sdlf_plan *plan, int buffer, bool (*question)(const plan_step *, int))
+{
+    int count = 0, at = next_use(plan, buffer, plan_uses_first(&plan->uses, buffer), question);
+    for (; at >= 0; at = next_use(plan, buffer, plan->uses.use[at].next, question)) count++;
+    return count;
+}
+
+int plan_count_readers(const sdlf_plan *plan, int buffer)
+{
+    return count_uses(plan, buffer, plan_step_reads);
+}
+
+int plan_count_writers(const sdlf_plan *plan, int buffer)
+{
+    return count_uses(plan, buffer, plan_step_writes);
+}
+
+int plan_next_reader(const sdlf_plan *plan, int buffer, int after)
+{
+    int at = plan_uses_first(&plan->uses, buffer);
+    for (; at >= 0 && plan->uses.use[at].step <= after; at = plan->uses.use[at].next) ++*plan->uses.looks;
+    at = next_use(plan, buffer, at, plan_step_reads);
+    return at >= 0 ? plan->uses.use[at].step : -1;
+}
