@@ -6,6 +6,7 @@
 #include "apps/clock.h"
 #include "apps/interrupt.h"
 #include "apps/memory.h"
+#include "apps/order.h"
 
 enum { MOST_RUNS = 1000, MOST_RECORDED = 200 };
 static const double cold_seconds = 1; /* no first run, which may load code, is longer than that for being the first */
@@ -40,12 +41,6 @@ static sdlf_status record(sdlf_calculator *calculator, const sdlf_operation *ope
     return status != SDLF_OK ? status : ended;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 sdlf_status lab_time(lab_result *result, sdlf_calculator *calculator, const sdlf_operation *operation,
                      const lab_effort *effort)
 {
@@ -70,7 +65,7 @@ sdlf_status lab_time(lab_result *result, sdlf_calculator *calculator, const sdlf
     }
     if (recording) calculator->type->discard(calculator, recording);
     if (status == SDLF_OK) {
-        qsort(taken, (size_t)count, sizeof *taken, by_size);
+        order_doubles(taken, (size_t)count);
         result->seconds = taken[count / 2];
         result->quarter[0] = taken[count / 4];
         result->quarter[1] = taken[count - 1 - count / 4];

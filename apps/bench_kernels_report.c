@@ -1,12 +1,12 @@
 /* What `sdlf bench kernels` found, as a table and as JSON. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <sdlf/version.h>
 
 #include "apps/bench_kernels.h"
 #include "apps/number.h"
+#include "apps/order.h"
 #include "apps/table.h"
 
 static const double low_share = 0.6,
@@ -52,12 +52,6 @@ static void print_row(table *t, const kernel_report *report, const kernel_result
     table_cell(t, "%s", by_arithmetic(report, r) ? "FLOPs" : "bytes");
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of what auto takes: how many there are, the share in the middle, and those far from the limit. */
 static void print_summary(const terminal *out, const kernel_report *report)
 {
@@ -70,7 +64,7 @@ static void print_summary(const terminal *out, const kernel_report *report)
         low += share[count - 1] < low_share && r->time.seconds > long_seconds;
     }
     if (count == 0) return;
-    qsort(share, (size_t)count, sizeof share[0], by_size);
+    order_doubles(share, (size_t)count);
     fprintf(
         out->file,
         "\n%d kernels by themselves (*: what auto takes); half of them reach %s of their limit or more.\n%d take more "

@@ -15,6 +15,7 @@
 #include "apps/network.h"
 #include "apps/number.h"
 #include "apps/onnx_arguments.h"
+#include "apps/order.h"
 #include "apps/report.h"
 #include "apps/table.h"
 
@@ -74,12 +75,6 @@ static sdlf_status fill_inputs(const session *s)
     return status;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median of whole runs; where several are queued before the host waits, of their mean. */
 static sdlf_status time_runs(session *s)
 {
@@ -91,7 +86,7 @@ static sdlf_status time_runs(session *s)
         if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
         if (i >= 0) taken[i] = (clock_now() - start) / (double)s->set.together;
     }
-    qsort(taken, (size_t)s->set.repeats, sizeof *taken, by_size);
+    order_doubles(taken, (size_t)s->set.repeats);
     s->seconds = taken[s->set.repeats / 2];
     free(taken);
     return status;

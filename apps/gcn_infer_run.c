@@ -7,6 +7,7 @@
 
 #include "apps/clock.h"
 #include "apps/gcn_infer.h"
+#include "apps/order.h"
 
 enum { TOGETHER = 20 }; /* runs of a device between two looks at the clock */
 
@@ -70,12 +71,6 @@ sdlf_status gcn_infer_prepare(gcn_inference *s)
 
 /* ---- running ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median of whole runs, `together` queued one behind the other before the host waits: the time of one of them. */
 static sdlf_status time_whole(gcn_inference *s, int together, double *median)
 {
@@ -88,7 +83,7 @@ static sdlf_status time_whole(gcn_inference *s, int together, double *median)
         if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
         if (i >= 0) seconds[i] = (clock_now() - start) / together;
     }
-    qsort(seconds, (size_t)s->set.repeats, sizeof *seconds, compare_doubles);
+    order_doubles(seconds, (size_t)s->set.repeats);
     *median = seconds[s->set.repeats / 2];
     free(seconds);
     return status;

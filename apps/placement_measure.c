@@ -6,6 +6,7 @@
 
 #include "apps/clock.h"
 #include "apps/memory.h"
+#include "apps/order.h"
 #include "apps/samples.h"
 
 enum { WARM_STEPS = 3, COPY_REPEATS = 5 }; /* libraries set themselves up in the first step, the second is recorded */
@@ -85,12 +86,6 @@ static sdlf_status run_steps(sdlf_plan *plan, const epoch_tables *t, int64_t ste
     return status;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static sdlf_status time_steps(placement_row *row, sdlf_plan *plan, const epoch_tables *t, int64_t iterations)
 {
     double warm, total = 0, seconds[PLACEMENT_RUNS_MAX] = {0};
@@ -103,7 +98,7 @@ static sdlf_status time_steps(placement_row *row, sdlf_plan *plan, const epoch_t
         if (status == SDLF_OK && row->runs == 0) status = sdlf_plan_metrics(plan, &metrics);
     }
     if (status != SDLF_OK) return status;
-    qsort(seconds, (size_t)row->runs, sizeof *seconds, compare);
+    order_doubles(seconds, (size_t)row->runs);
     row->seconds = seconds[row->runs / 2] / (double)iterations;
     row->loss = metrics.loss_sum / metrics.samples;
     return SDLF_OK;

@@ -1,9 +1,8 @@
 /* Racing algorithms. Operands are filled with random numbers: zeros would be quicker on hardware that saves power by them. */
 #include "framework/plan/race.h"
 
-#include <stdlib.h>
-
 #include "framework/clock.h"
+#include "framework/order.h"
 
 enum { OPERANDS = SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS, SAMPLES = 5, MOST_REPEATS = 50 };
 
@@ -43,12 +42,6 @@ static sdlf_status take_operands(sdlf_calculator *calculator, sdlf_operation *op
         if (status != SDLF_OK) return status;
     }
     return SDLF_OK;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static sdlf_status run_times(sdlf_calculator *calculator, const sdlf_operation *operation, int repeats)
@@ -102,7 +95,7 @@ static sdlf_status time_algorithm(sdlf_calculator *calculator, const sdlf_operat
     }
     if (recording != NULL) calculator->type->discard(calculator, recording);
     if (status != SDLF_OK) return status;
-    qsort(samples, (size_t)count, sizeof samples[0], compare_doubles);
+    sdlf_sort_doubles(samples, (size_t)count);
     *seconds = samples[count / 2] / repeats;
     return SDLF_OK;
 }

@@ -1,20 +1,15 @@
 /* Timing a plan step by step.
  *
- * In inference, steps of calculators that record are recorded several times over, and the unit is timed: a step of some
- * microseconds would else be lost in the time that it takes to launch it and to wait for it. (Its operands may then lie in a cache where a
- * run of the whole network brings them from memory.) Training steps are timed one at a time: they change what they read. */
+ * In inference, steps of calculators that record are timed as recorded rows (time_together.c): a step of some microseconds would
+ * else be lost in the time that it takes to launch it and to wait for it. Training steps are timed one at a time: they change
+ * what they read. */
 #include "framework/plan/plan_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "framework/clock.h"
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+#include "framework/order.h"
 
 /* Copy all parameters and states of the model to `saved`, or back. Returns the bytes; in inference none, since no step changes
  * them. */
@@ -59,54 +54,20 @@ static sdlf_status time_once(sdlf_plan *plan, double *times, int repeats, int re
     return SDLF_OK;
 }
 
-/* A step so many times over; where recorded, as one unit. */
-static sdlf_status run_unit(sdlf_plan *plan, const plan_step *step, int count, void *recording)
-{
-    sdlf_calculator *calculator = step->calculator;
-    if (recording != NULL) return calculator->type->replay(calculator, recording);
-    sdlf_status status = SDLF_OK;
-    for (int i = 0; i < count && status == SDLF_OK; i++) status = plan_run_step(plan, step);
-    return status;
-}
-
-static sdlf_status time_unit(sdlf_plan *plan, const plan_step *step, int count, void *recording, double *seconds)
-{
-    double start = sdlf_clock();
-    sdlf_status status = run_unit(plan, step, count, recording);
-    if (status == SDLF_OK) status = step->calculator->type->synchronize(step->calculator);
-    *seconds = sdlf_clock() - start;
-    return status;
-}
-
-/* How many times a step that takes so long with its launch is recorded. */
-static int unit_of(double seconds)
+/* How many times a step that takes so long with its launch is run in a row. */
+static int row_of(double seconds)
 {
     return seconds < 1e-4 ? 20 : seconds < 1e-3 ? 4 : 1;
 }
 
-/* A step of inference; it has run before. times has room for `repeats`. */
+/* A step of inference, as a recorded row; it has run before. times has room for `repeats`. */
 static sdlf_status time_recorded(sdlf_plan *plan, plan_step *step, double *times, int repeats)
 {
-    const sdlf_calculator_class *type = step->calculator->type;
-    void *recording = NULL;
-    double alone;
-    sdlf_status status = time_unit(plan, step, 1, NULL, &alone);
-    int count = unit_of(alone);
-    if (status == SDLF_OK) status = type->record_begin(step->calculator);
-    if (status != SDLF_OK) return status;
-    status = run_unit(plan, step, count, NULL);
-    sdlf_status ended = type->record_end(step->calculator, &recording);
-    if (status == SDLF_OK) status = ended;
-    if (status == SDLF_OK) status = time_unit(plan, step, count, recording, &alone);
-    for (int i = 0; i < repeats && status == SDLF_OK; i++) {
-        status = time_unit(plan, step, count, recording, &times[i]);
-        times[i] /= count;
-    }
-    if (recording != NULL) type->discard(step->calculator, recording);
-    if (status != SDLF_OK) return status;
-    qsort(times, (size_t)repeats, sizeof *times, compare_doubles);
-    step->seconds = times[repeats / 2];
-    return SDLF_OK;
+    double start = sdlf_clock();
+    sdlf_status status = plan_run_step(plan, step);
+    if (status == SDLF_OK) status = step->calculator->type->synchronize(step->calculator);
+    int together = row_of(sdlf_clock() - start);
+    return status == SDLF_OK ? plan_time_row(plan, step, together, times, repeats) : status;
 }
 
 static bool is_timed_recorded(const sdlf_plan *plan, const plan_step *step)
@@ -135,7 +96,7 @@ sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats)
         if (status == SDLF_OK) status = time_once(plan, times, repeats, repeat);
     }
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
-        qsort(times + (size_t)i * (size_t)repeats, (size_t)repeats, sizeof *times, compare_doubles);
+        sdlf_sort_doubles(times + (size_t)i * (size_t)repeats, (size_t)repeats);
         plan->steps[i].seconds = times[i * repeats + repeats / 2];
     }
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {

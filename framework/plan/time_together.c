@@ -1,16 +1,12 @@
 /* Timing the steps of inference, each many times in a row: on a device, waiting for one short kernel takes longer than the
- * kernel. */
+ * kernel. Where its calculator records, the row is one unit. (Its operands may then lie in a cache where a run of the whole network
+ * brings them from memory.) */
 #include "framework/plan/plan_internal.h"
 
 #include <stdlib.h>
 
 #include "framework/clock.h"
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+#include "framework/order.h"
 
 static sdlf_status run_in_a_row(sdlf_plan *plan, const plan_step *step, int together)
 {
@@ -35,7 +31,7 @@ static sdlf_status record_row(sdlf_plan *plan, const plan_step *step, int togeth
     return status != SDLF_OK ? status : ended;
 }
 
-static sdlf_status time_step(sdlf_plan *plan, plan_step *step, int together, double *times, int repeats)
+sdlf_status plan_time_row(sdlf_plan *plan, plan_step *step, int together, double *times, int repeats)
 {
     const sdlf_calculator_class *type = step->calculator->type;
     void *recording = NULL;
@@ -51,7 +47,7 @@ static sdlf_status time_step(sdlf_plan *plan, plan_step *step, int together, dou
     }
     if (recording != NULL) type->discard(step->calculator, recording);
     if (status != SDLF_OK) return status;
-    qsort(times, (size_t)repeats, sizeof *times, compare_doubles);
+    sdlf_sort_doubles(times, (size_t)repeats);
     step->seconds = times[repeats / 2];
     return SDLF_OK;
 }
@@ -67,7 +63,7 @@ sdlf_status sdlf_plan_time_together(sdlf_plan *plan, int repeats, int together)
     if (times == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan timing: out of memory");
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++)
-        status = time_step(plan, &plan->steps[i], together, times, repeats);
+        status = plan_time_row(plan, &plan->steps[i], together, times, repeats);
     free(times);
     if (status == SDLF_OK)
         status = plan_run_steps(plan, 0, plan->step_count); /* steps that work in place did so often */

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "framework/clock.h"
+#include "framework/order.h"
 
 typedef struct bencher {
     kernel_sink sink;
@@ -17,19 +19,6 @@ typedef struct bencher {
     double flops_per_second, bytes_per_second; /* the ceilings; 0 while they are being measured */
     double seconds, median;                    /* the fastest run of the last case, and the one in the middle */
 } bencher;
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-static int compare_seconds(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Runs that last a tenth of a second together, three at least where they take less than a second; the first, cold one is left out. The fastest one is what the kernel
  * can do, also on a machine that others use. */
@@ -42,14 +31,14 @@ static bool time_operation(bencher *b, const sdlf_operation *operation)
     int count = 0;
     double total = 0;
     for (int i = -1; i < MOST && (i < 1 || (i < 3 && total < 1) || total < 0.1); i++) {
-        double start = now();
+        double start = sdlf_clock();
         if (run(calculator, operation) != SDLF_OK || calculator->type->synchronize(calculator) != SDLF_OK) return false;
         if (i < 0) continue;
-        seconds[i] = now() - start;
+        seconds[i] = sdlf_clock() - start;
         total += seconds[i];
         count++;
     }
-    qsort(seconds, (size_t)count, sizeof seconds[0], compare_seconds);
+    sdlf_sort_doubles(seconds, (size_t)count);
     b->seconds = seconds[0];
     b->median = seconds[count / 2];
     return true;
