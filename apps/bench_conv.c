@@ -147,8 +147,10 @@ static sdlf_status open_all(session *s, const arguments *given)
     if (status == SDLF_OK) status = machine_open(&s->machine, s->set.calculator, &s->calculator);
     if (status == SDLF_OK) status = machine_check_choice(&s->machine);
     if (status == SDLF_OK)
-        status = lab_choose_rungs(&s->lab, &s->machine, s->calculator, &s->set.against, &s->set.rung, s->left_out,
-                                  sizeof s->left_out);
+        status = lab_choose_rungs(
+            &s->lab, &s->machine, s->calculator,
+            &(lab_rung_choice){.against = &s->set.against, .wanted = &s->set.rung, .usual = lab_usual_rivals},
+            s->left_out, sizeof s->left_out);
     if (status == SDLF_OK) status = check_cases(s);
     if (status == SDLF_OK) status = sdlf_calculator_open(&s->reference, "reference", NULL);
     if (status == SDLF_OK) s->calculator->type->describe(s->calculator, s->lab.runs_on, sizeof s->lab.runs_on);

@@ -22,10 +22,12 @@ int lab_rungs_of(sdlf_calculator *calculator, lab_rung *rungs, int most)
     int count = 0;
     if (!slot->run) return 0;
     for (int i = 1; slot->algorithms && slot->algorithms[i] && count < most - 1; i++) {
-        rungs[count++] = (lab_rung){.name = slot->algorithms[i], .algorithm = i};
+        rungs[count++] = (lab_rung){.algorithm = i};
     }
-    rungs[count++] = (lab_rung){.name = slot->algorithms ? slot->algorithms[0] : calculator->type->name};
+    rungs[count++] = (lab_rung){.algorithm = 0};
     for (int i = 0; i < count; i++) {
+        snprintf(rungs[i].name, sizeof rungs[i].name, "%s",
+                 slot->algorithms ? slot->algorithms[rungs[i].algorithm] : calculator->type->name);
         const char *summary = slot->notes ? slot->notes[rungs[i].algorithm].summary : NULL;
         rungs[i].summary = summary ? summary : slot->algorithms ? "" : calculator->type->summary;
         rungs[i].calculator = calculator;
@@ -33,11 +35,12 @@ int lab_rungs_of(sdlf_calculator *calculator, lab_rung *rungs, int most)
     return count;
 }
 
-lab_rung lab_rival_of(sdlf_calculator *calculator)
+lab_rung lab_rival_of(sdlf_calculator *calculator, bool long_name)
 {
     const char *summary = calculator->type->summary;
-    return (lab_rung){
-        .name = calculator->type->name, .summary = summary ? summary : "", .calculator = calculator, .rival = true};
+    lab_rung rung = {.summary = summary ? summary : "", .calculator = calculator, .rival = true};
+    snprintf(rung.name, sizeof rung.name, "%s%s", calculator->type->name, long_name ? ":auto" : "");
+    return rung;
 }
 
 struct lab_bench {

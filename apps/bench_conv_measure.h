@@ -5,8 +5,10 @@
 #include <sdlf/calculator.h>
 
 /* An algorithm that a calculator offers for conv2d_forward. */
+enum { LAB_RUNG_NAME = 64 };
 typedef struct lab_rung {
-    const char *name, *summary; /* the summary is "" where the calculator says nothing */
+    char name[LAB_RUNG_NAME]; /* no two rungs of a ladder have the same */
+    const char *summary;      /* "" where the calculator says nothing */
     int algorithm;
     sdlf_calculator *calculator;
     bool rival; /* it is what another calculator takes, beside those of the one that is measured */
@@ -38,8 +40,9 @@ typedef struct lab_effort {
 /* The rungs of a calculator, "auto" last; one called after the calculator where it has one way alone. */
 int lab_rungs_of(sdlf_calculator *calculator, lab_rung *rungs, int most);
 
-/* A calculator that works in the same memory as a rung to compare with: its own choice, under its name. */
-lab_rung lab_rival_of(sdlf_calculator *calculator);
+/* A calculator that works in the same memory as a rung to compare with: its own choice, under its name; with `long_name` as
+ * "NAME:auto", for ladders in which an algorithm is called so already. */
+lab_rung lab_rival_of(sdlf_calculator *calculator, bool long_name);
 
 /* One convolution in memory: its operands on the calculator, and what reference makes of them. */
 typedef struct lab_bench lab_bench;
