@@ -1,0 +1,1 @@
+"""What scripts/compare-operators.py draws and runs: models of one node."""
