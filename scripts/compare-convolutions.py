@@ -8,36 +8,39 @@
 `auto` is what a plan takes; `cudnn` what the cudnn calculator takes, on the same operands, by replayed recordings. With --torch each
 convolution is also run by PyTorch in a CUDA graph, row-major and channels last, with cuDNN's own search on
 (torch.backends.cudnn.benchmark), and the faster of the two is taken. Ratios above 1: auto is faster. --each adds the convolutions where it is not.
-A network's row is the sum over its layers; of the study, over three strides.
+A network's row is the sum over its layers; of the study, over three strides. Who did not run all convolutions of a row has no sum in it; which
+ones, and why, is listed below, and they are not counted. The exit status is 1 if a result was wrong, or a run was not whole.
 """
-import argparse
 import json
-import subprocess
+import statistics
 import sys
+
+import comparing
+
+SDLF = "auto"
 
 
 def measure(arguments, workload, batch, math):
-    """The report of one run."""
+    """The report of one run, and whether it ended well: it is written, too, where a rung turns out to be wrong."""
     words = [arguments.sdlf, "bench", "conv", "--calculator", arguments.calculator, "--against", arguments.against, "--rung", "auto",
-             "--rung", arguments.against, "--workload", workload, "--batch", str(batch), "--math", math, "--seconds", str(arguments.seconds),
-             "--repeats", "9", "--json", "-"]
+             "--rung", arguments.against + ":auto", "--workload", workload, "--batch", str(batch), "--math", math,
+             "--seconds", str(arguments.seconds), "--repeats", "9", "--json", "-"]
     if arguments.no_check:
         words.append("--no-check")
     if arguments.side:
         words += ["--side", str(arguments.side)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = comparing.attempt(words)
     if not done.stdout:
-        sys.exit(done.stderr or "no output: " + " ".join(words))
+        sys.exit(done.stderr.strip() or "no output: " + " ".join(words))
     if done.returncode != 0:
         print(done.stderr.strip(), file=sys.stderr)
-    return json.loads(done.stdout)
+    report = json.loads(done.stdout)
+    return report, done.returncode == 0 and not report["interrupted"]
 
 
 def torch_seconds(shape, math):
     """PyTorch's time of one convolution: the better layout, the median of 5 replays of a CUDA graph of 2 ms or 100 runs."""
-    import statistics
-    import torch
-    import torch.nn.functional as functional
+    torch = comparing.need("torch")
 
     def elapsed(work):
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -55,8 +58,8 @@ def torch_seconds(shape, math):
         w = torch.randn(shape["filters"], device="cuda").contiguous(memory_format=layout)
 
         def run():
-            return functional.conv2d(x, w, stride=shape["stride"], padding=shape["padding"],
-                                     dilation=shape["dilation"], groups=shape["groups"])
+            return torch.nn.functional.conv2d(x, w, stride=shape["stride"], padding=shape["padding"],
+                                              dilation=shape["dilation"], groups=shape["groups"])
 
         with torch.no_grad():
             with torch.cuda.stream(torch.cuda.Stream()):
@@ -74,18 +77,34 @@ def torch_seconds(shape, math):
     return best
 
 
-def rows_of(report, math, with_torch):
-    """{row: {who: milliseconds}} and the list of (name, {who: microseconds}) of single convolutions."""
-    rows, each = {}, []
+def times_of(convolution, against, math, with_torch):
+    """{who: seconds} of one convolution, and {who: why not} of those that did not run it."""
+    times, refused = {}, {}
+    for rung in convolution["rungs"]:
+        who = SDLF if rung["rung"] == SDLF else against
+        if rung["ran"]:
+            times[who] = rung["seconds"]
+        else:
+            refused[who] = rung["why"]
+    if with_torch:
+        times["PyTorch"] = torch_seconds(convolution["shape"], math)
+    return times, refused
+
+
+def rows_of(report, arguments, math):
+    """{row: {who: seconds}}, of those who ran all convolutions of the row; [(name, {who: seconds}, {who: why not})] of each convolution."""
+    rows, lacking, each = {}, {}, []
     for convolution in report["convolutions"]:
-        times = {rung["rung"]: rung["seconds"] for rung in convolution["rungs"] if rung["ran"]}
-        if with_torch:
-            times["PyTorch"] = torch_seconds(convolution["shape"], math)
-        each.append((convolution["name"], times))
+        times, refused = times_of(convolution, arguments.against, math, arguments.torch)
+        each.append((convolution["name"], times, refused))
         row = convolution["row"] if report["workload"] in ("study", "networks") else report["workload"]
         total = rows.setdefault(row, {})
+        lacking.setdefault(row, set()).update(refused)
         for who, seconds in times.items():
             total[who] = total.get(who, 0) + convolution["layers"] * seconds
+    for row, total in rows.items():
+        for who in lacking[row]:
+            total.pop(who, None)
     return rows, each
 
 
@@ -95,53 +114,79 @@ def shown(seconds):
 
 
 def cells(times, rivals):
-    if "auto" not in times:
-        return ["-"] * (1 + 2 * len(rivals))
-    out = [shown(times["auto"])]
+    own = times.get(SDLF)
+    out = [shown(own) if own else "-"]
     for rival in rivals:
-        out += [shown(times[rival]), f"{times[rival] / times['auto']:.2f}"] if rival in times else ["-", "-"]
+        out.append(shown(times[rival]) if rival in times else "-")
+        out.append(f"{times[rival] / own:.2f}" if own and rival in times else "-")
     return out
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sdlf", default="build/sdlf")
-    parser.add_argument("--workload", default="study,networks")
-    parser.add_argument("--batch", default="1,32")
-    parser.add_argument("--math", default="fp32,tf32")
-    parser.add_argument("--calculator", default="cuda")
-    parser.add_argument("--against", default="cudnn")
-    parser.add_argument("--seconds", type=float, default=0.03)
-    parser.add_argument("--side", type=int)
-    parser.add_argument("--torch", action="store_true")
-    parser.add_argument("--each", action="store_true")
-    parser.add_argument("--no-check", action="store_true")
+def read_arguments():
+    parser = comparing.parser(__doc__)
+    parser.add_argument("--workload", type=comparing.texts, metavar="NAME,...", default="study,networks", help="as sdlf bench conv has them")
+    parser.add_argument("--batch", type=comparing.counts, metavar="N,...", default="1,32", help="images at a time")
+    parser.add_argument("--math", type=comparing.one_of("fp32", "tf32", "fp16", "bf16"), metavar="MODE,...", default="fp32,tf32",
+                        help="math modes, columns each")
+    parser.add_argument("--calculator", default="cuda", help="whose choice is `auto`")
+    parser.add_argument("--against", default="cudnn", help="the calculator to compare with")
+    parser.add_argument("--seconds", type=comparing.seconds, metavar="S", default=0.03, help="of a convolution, about")
+    parser.add_argument("--side", type=comparing.count, metavar="N", help="images of another side than the workload's")
+    parser.add_argument("--torch", action="store_true", help="PyTorch, too")
+    parser.add_argument("--each", action="store_true", help="list the convolutions where another is faster")
+    parser.add_argument("--no-check", action="store_true", help="do not compare results with reference's")
     arguments = parser.parse_args()
-    if arguments.torch and not set(arguments.math.split(",")) <= {"fp32", "tf32"}:
+    if arguments.torch and not set(arguments.math) <= {"fp32", "tf32"}:
         parser.error("--torch runs float32 tensors: --math may be fp32 and tf32 beside it")
-    maths, rivals = arguments.math.split(","), [arguments.against] + (["PyTorch"] if arguments.torch else [])
-    heads = [f"{math}: auto" if i == 0 else text for math in maths
-             for i, text in enumerate(["auto"] + [text for rival in rivals for text in (rival, "ratio")])]
+    return arguments
+
+
+class Tally:
+    """What is said below the table."""
+
+    def __init__(self, arguments):
+        self.rivals = [arguments.against] + (["PyTorch"] if arguments.torch else [])
+        self.fastest, self.slower, self.left_out = 0, [], []
+
+    def add(self, where, times, refused):
+        self.left_out += [f"{where}: {who} did not run: {why}" for who, why in refused.items()]
+        if refused:
+            return
+        faster = [f"{rival} {1e6 * times[rival]:.1f}" for rival in self.rivals if times[rival] < times[SDLF]]
+        self.fastest += not faster
+        if faster:
+            self.slower.append(f"{where}: auto {1e6 * times[SDLF]:.1f} us, {', '.join(faster)}")
+
+    def print(self, with_each):
+        print(f"\nauto is the fastest in {self.fastest} of {self.fastest + len(self.slower)} convolutions that all ran")
+        if with_each and self.slower:
+            print("\n".join(self.slower))
+        if self.left_out:
+            print(f"\nnot counted, and not in the sums, {len(self.left_out)}:\n" + "\n".join(self.left_out))
+
+
+def main():
+    arguments = read_arguments()
+    tally, whole = Tally(arguments), True
+    heads = [f"{math}: auto" if i == 0 else text for math in arguments.math
+             for i, text in enumerate([SDLF] + [text for rival in tally.rivals for text in (rival, "ratio")])]
     print("| ms | batch | " + " | ".join(heads) + " |\n|---|---|" + "---|" * len(heads))
-    slower, ran = [], 0
-    for workload in arguments.workload.split(","):
-        for batch in arguments.batch.split(","):
-            found = [rows_of(measure(arguments, workload, batch, math), math, arguments.torch) for math in maths]
+    for workload in arguments.workload:
+        for batch in arguments.batch:
+            found = []
+            for math in arguments.math:
+                report, well = measure(arguments, workload, batch, math)
+                whole = whole and well
+                found.append(rows_of(report, arguments, math))
             for row in found[0][0]:
                 print(f"| {row} | {batch} | " + " | ".join(
-                    cell for rows, _ in found for cell in cells(rows.get(row, {}), rivals)) + " |", flush=True)
-            for math, (_, each) in zip(maths, found):
-                for name, times in each:
-                    ran += 1
-                    faster = [f"{rival} {1e6 * times[rival]:.1f}" for rival in rivals
-                              if rival in times and times[rival] < times.get("auto", float("inf"))]
-                    if faster:
-                        slower.append(f"{workload} {name}, batch {batch}, {math}: auto "
-                                      f"{1e6 * times.get('auto', float('nan')):.1f} us, {', '.join(faster)}")
-    print(f"\nauto is the fastest in {ran - len(slower)} of {ran} convolutions")
-    if arguments.each:
-        print("\n".join(slower))
+                    cell for rows, _ in found for cell in cells(rows.get(row, {}), tally.rivals)) + " |", flush=True)
+            for math, (_, each) in zip(arguments.math, found):
+                for name, times, refused in each:
+                    tally.add(f"{workload} {name}, batch {batch}, {math}", times, refused)
+    tally.print(arguments.each)
+    return 0 if whole else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -12,47 +12,20 @@ output's range, in a column for each math mode. The exit status is 1 if one in f
 With --time both are timed instead, one picture at a time, on as many threads: rounds of both in turn, of each round the median of
 the runs of some seconds, of the rounds the least. Nothing else should run meanwhile. Needs numpy, onnxruntime, and for names torch, torchvision and onnx.
 """
-import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 
-import numpy as np
+import comparing
+import imagenet
 
-SIZES = {"vgg16": 244, "inception_v3": 299}
-NAMES = ["vgg16", "mobilenet_v2", "resnet18", "resnet50", "squeezenet1_1", "densenet121", "googlenet", "inception_v3",
-         "shufflenet_v2_x1_0", "efficientnet_b0"]
-
-
-def export(name, path):
-    """The network in inference, its normalisations with statistics of random pictures, as ONNX."""
-    import torch
-    import torchvision
-
-    torch.manual_seed(1)
-    extra = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
-    network = torchvision.models.get_model(name, weights=None, **extra)
-    size = SIZES.get(name, 224)
-    network.train()
-    for module in network.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-    with torch.no_grad():
-        for _ in range(2):
-            network(torch.randn(2, 3, size, size))
-    network.eval()
-    with torch.no_grad():
-        torch.onnx.export(network, torch.randn(1, 3, size, size), path, opset_version=17, dynamo=False,
-                          input_names=["image"], output_names=["class"], dynamic_axes={"image": {0: "N"}})
-
+np = comparing.need("numpy")
+onnxruntime = comparing.need("onnxruntime")
 
 def compare(path, arguments, folder):
     """(largest difference / range of each math mode, largest range) over all outputs."""
-    import onnxruntime
-
     random = np.random.default_rng(7)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
@@ -68,9 +41,9 @@ def compare(path, arguments, folder):
     for i, name in enumerate(outputs):
         words += ["--output", f"{name}={os.path.join(folder, f'out{i}.npy')}"]
     results, worst, scale = session.run(None, feed), [], 0.0
-    for math in arguments.math.split(","):
-        subprocess.run([arguments.sdlf, "run", path, "--dtype", arguments.dtype, "--calculator", arguments.calculator, "--math", math,
-                        *words], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_WAIT_POLICY": "passive"})
+    for math in arguments.math:
+        comparing.run([arguments.sdlf, "run", path, "--dtype", arguments.dtype, "--calculator", arguments.calculator, "--math", math,
+                       *words], env={**os.environ, "OMP_WAIT_POLICY": "passive"})
         worst.append(0.0)
         for i, expected in enumerate(results):
             found = np.load(os.path.join(folder, f"out{i}.npy"))
@@ -84,8 +57,6 @@ def compare(path, arguments, folder):
 
 def time_onnxruntime(path, threads, seconds=2.0):
     """Seconds of a run, the median."""
-    import onnxruntime
-
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
@@ -107,7 +78,7 @@ def time_onnxruntime(path, threads, seconds=2.0):
 def time_sdlf(path, arguments, repeats):
     words = [arguments.sdlf, "bench", "model", path, "--json", "--dtype", arguments.dtype, "--calculator", arguments.calculator,
              "--threads", str(arguments.threads), "--repeats", str(repeats)]
-    return json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout)["seconds"]
+    return json.loads(comparing.run(words))["seconds"]
 
 
 def compare_times(path, arguments):
@@ -119,39 +90,39 @@ def compare_times(path, arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", default=NAMES)
-    parser.add_argument("--sdlf", default="build/sdlf")
-    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "sdlf-onnx"))
-    parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--calculator", default="cpu")
-    parser.add_argument("--math", default="fp32", help="math modes, with commas in between")
-    parser.add_argument("--time", action="store_true")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser = comparing.parser(__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", default=imagenet.NAMES, help="torchvision's, or ONNX files")
+    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "sdlf-onnx"), help="where the ONNX files are")
+    parser.add_argument("--dtype", default="float32", choices=("float32", "float64"), help="SDLF's; onnxruntime's is float32")
+    parser.add_argument("--calculator", default="cpu", help="SDLF's")
+    parser.add_argument("--math", type=comparing.one_of("fp32", "tf32", "fp16", "bf16"), metavar="MODE,...", default="fp32",
+                        help="math modes, a column each")
+    parser.add_argument("--time", action="store_true", help="time both programs instead")
+    parser.add_argument("--threads", type=comparing.count, metavar="N", default=2, help="of both programs, with --time")
+    parser.add_argument("--rounds", type=comparing.count, metavar="N", default=3, help="of both in turn, with --time")
     arguments = parser.parse_args()
-    os.makedirs(arguments.folder, exist_ok=True)
+    for name in arguments.names:
+        if name.endswith(".onnx") and not os.path.exists(name):
+            parser.error(f"{name}: there is no such file")
     bad = 0
     if arguments.time:
         print(f"{'network, ms':<28} {'SDLF':>9} {'onnxruntime':>12} {'ratio':>7}")
     else:
-        maths = arguments.math.split(",")
-        print(f"{'difference / range':<28} " + " ".join(f"{math:>10}" for math in maths) + f" {'range':>12}")
+        print(f"{'difference / range':<28} " + " ".join(f"{math:>10}" for math in arguments.math) + f" {'range':>12}")
     for name in arguments.names:
-        path = name if name.endswith(".onnx") else os.path.join(arguments.folder, name + ".onnx")
+        path = name if name.endswith(".onnx") else imagenet.exported(name, arguments.folder)
         try:
-            if not os.path.exists(path):
-                export(name, path)
             if arguments.time:
                 ours, theirs = compare_times(path, arguments)
                 print(f"{os.path.basename(path)[:-5]:<28} {1e3 * ours:>9.2f} {1e3 * theirs:>12.2f} {theirs / ours:>7.2f}", flush=True)
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 worst, scale = compare(path, arguments, folder)
-            bad += any(w > 1e-4 for w, math in zip(worst, maths) if math == "fp32")
+            bad += any(w > 1e-4 for w, math in zip(worst, arguments.math) if math == "fp32")
             print(f"{os.path.basename(path)[:-5]:<28} " + " ".join(f"{w:>10.1e}" for w in worst) + f" {scale:>12.4g}", flush=True)
-        except subprocess.CalledProcessError:
+        except comparing.Failed as failed:
             bad += 1
+            print(failed, file=sys.stderr)
             print(f"{os.path.basename(path)[:-5]:<28} {'not run':>18}", flush=True)
     return 1 if bad else 0
 

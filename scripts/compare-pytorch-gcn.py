@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One graph convolution with log-softmax, here and in PyTorch: one run, one machine, the same threads, sizes and precision.
 
-    scripts/compare-pytorch-gcn.py [--sdlf build/sdlf] [--calculator cpu|cuda] [--threads N] [--graphs uniform,rmat,hub,snap:FILE]
+    scripts/compare-pytorch-gcn.py [--sdlf build/sdlf] [--calculator cpu|cuda] [--threads N] [--graph uniform,rmat,hub,snap:FILE]
                                    [--hidden 16,32] [--repeats N]
 
 Both compute log_softmax(A (X W)) with 128 features and --hidden outputs of a node. PyTorch's A is a CSR tensor with self loops, of the same
@@ -11,15 +11,15 @@ On the CPU the median of whole runs is reported, PyTorch's in its eager mode; OM
 their own. On a GPU every figure is that of one run of many queued behind each other, between two events or two looks at the clock: X W
 (PyTorch's is cuBLAS's), A H (cuSPARSE's), and the whole, PyTorch's eagerly and as a replayed CUDA graph.
 """
-import argparse
 import gzip
-import json
 import os
 import random
 import statistics
-import subprocess
 import tempfile
 import time
+import warnings
+
+import comparing
 
 NODES, EDGES = 281903, 2312497
 TOGETHER = 20  # runs on a GPU between two events
@@ -27,13 +27,14 @@ PROCESSORS = os.sched_getaffinity(0)
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sdlf", default="build/sdlf")
-    parser.add_argument("--calculator", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--graphs", default="uniform,rmat")
-    parser.add_argument("--hidden", default="16")
-    parser.add_argument("--repeats", type=int, default=15)
+    parser = comparing.parser(__doc__)
+    parser.add_argument("--calculator", default="cpu", choices=("cpu", "cuda"), help="where both compute")
+    parser.add_argument("--threads", type=comparing.count, metavar="N", default=len(os.sched_getaffinity(0)),
+                        help="of both programs, on the CPU")
+    parser.add_argument("--graph", "--graphs", type=comparing.texts, metavar="NAME,...", default="uniform,rmat",
+                        help="uniform, rmat, hub, snap:FILE")
+    parser.add_argument("--hidden", type=comparing.counts, metavar="N,...", default="16", help="outputs of a node")
+    parser.add_argument("--repeats", type=comparing.count, metavar="N", default=15, help="samples, whose median is taken")
     return parser.parse_args()
 
 
@@ -43,9 +44,7 @@ def run_sdlf(options, graph, dtype, hidden, *more):
                "--hidden", str(hidden), "--repeats", str(options.repeats), *more]
     if options.calculator == "cpu":
         command += ["--threads", str(options.threads)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True,
-                          preexec_fn=lambda: os.sched_setaffinity(0, PROCESSORS))  # not those that PyTorch's thread is bound to
-    return json.loads(done.stdout)
+    return comparing.report(command, preexec_fn=lambda: os.sched_setaffinity(0, PROCESSORS))  # not those of PyTorch's thread
 
 
 def rmat_edges(torch):
@@ -164,8 +163,7 @@ def compare_on_gpu(torch, options, graph, structure, hidden):
 def main():
     options = arguments()
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
-    import warnings
-    import torch
+    torch = comparing.need("torch")
     warnings.filterwarnings("ignore")
     torch.set_num_threads(options.threads)
     on_gpu = options.calculator == "cuda"
@@ -176,12 +174,12 @@ def main():
     else:
         print(f"{'graph':<18} {'dtype':<5} {'width':>5} {'SDLF':>8} {'PyTorch':>8} {'ratio':>7}")
     with tempfile.TemporaryDirectory() as folder:
-        for graph in options.graphs.split(","):
+        for graph in options.graph:
             if graph == "hub":
                 graph = f"snap:{folder}/hub"
                 write_hub(f"{folder}/hub")
             structure = edges_of(torch, graph)
-            for hidden in map(int, options.hidden.split(",")):
+            for hidden in options.hidden:
                 (compare_on_gpu if on_gpu else compare_on_cpu)(torch, options, graph, structure, hidden)
 
 

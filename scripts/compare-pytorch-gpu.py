@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Inference on one GPU, here and in PyTorch: one run, one machine, the same networks, batches and precision.
 
-    scripts/compare-pytorch-gpu.py [--sdlf build/sdlf] [--folder FOLDER] [--nets vgg16,mobilenet_v2,resnet18] [--batches 1,32]
-                                   [--modes fp64,fp32,tf32,fp16] [--calculators cuda,cudnn] [--ways eager,graph,nhwc,compile]
+    scripts/compare-pytorch-gpu.py [--sdlf build/sdlf] [--folder FOLDER] [--net vgg16,mobilenet_v2,resnet18] [--batch 1,32]
+                                   [--math fp64,fp32,tf32,fp16] [--calculator cuda,cudnn] [--way eager,graph,nhwc,compile]
 
 SDLF reads the networks of scripts/compare-onnxruntime.py from FOLDER (they are exported there if they are not yet) and replays one
 captured graph. PyTorch runs torchvision's in float64, float32 with and without TF32, and float16, and of its ways the fastest counts:
@@ -13,67 +13,57 @@ race of its own. SDLF's fp16 keeps float32 activations and sums and rounds facto
 A line for each network, batch and mode: milliseconds of each, PyTorch's best, and its ratio to `cuda`. Needs torch and torchvision with CUDA,
 and onnx for networks that are not there yet.
 """
-import argparse
 import copy
-import importlib.util
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 
-SIZES = {"vgg16": 244, "inception_v3": 299}  # as compare-onnxruntime.py exports them
+import comparing
+import imagenet
+
 MODES = ["fp64", "fp32", "tf32", "fp16"]
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sdlf", default="build/sdlf")
-    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "sdlf-onnx"))
-    parser.add_argument("--nets", default="vgg16,mobilenet_v2,resnet18")
-    parser.add_argument("--batches", default="1,32")
-    parser.add_argument("--modes", default=",".join(MODES))
-    parser.add_argument("--calculators", default="cuda,cudnn")
-    parser.add_argument("--ways", default="eager,graph,nhwc,compile")
+    parser = comparing.parser(__doc__)
+    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "sdlf-onnx"), help="where the ONNX files are")
+    parser.add_argument("--net", "--nets", type=comparing.texts, metavar="NAME,...", default="vgg16,mobilenet_v2,resnet18",
+                        help="torchvision's names")
+    parser.add_argument("--batch", "--batches", type=comparing.counts, metavar="N,...", default="1,32", help="pictures at a time")
+    parser.add_argument("--math", "--modes", type=comparing.one_of(*MODES), metavar="MODE,...", default=",".join(MODES),
+                        help="fp64 is float64, of MobileNetV2 one by one alone")
+    parser.add_argument("--calculator", "--calculators", type=comparing.texts, metavar="NAME,...", default="cuda,cudnn",
+                        help="SDLF's; ratios are to the first")
+    parser.add_argument("--way", "--ways", type=comparing.one_of("eager", "graph", "nhwc", "compile"), metavar="WAY,...",
+                        default="eager,graph,nhwc,compile", help="PyTorch's, of which the fastest counts")
     return parser.parse_args()
 
 
 def wanted(options):
     """(network, batch, mode); float64 of MobileNetV2 one by one alone."""
-    for net in options.nets.split(","):
-        for batch in map(int, options.batches.split(",")):
-            for mode in options.modes.split(","):
+    for net in options.net:
+        for batch in options.batch:
+            for mode in options.math:
                 if mode != "fp64" or (net == "mobilenet_v2" and batch == 1):
                     yield net, batch, mode
 
 
 # ---- SDLF ----
 
-def export(options, net):
-    path = os.path.join(options.folder, net + ".onnx")
-    if not os.path.exists(path):
-        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compare-onnxruntime.py")
-        spec = importlib.util.spec_from_file_location("compare_onnxruntime", script)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        os.makedirs(options.folder, exist_ok=True)
-        module.export(net, path)
-    return path
-
-
 def sdlf_milliseconds(options, calculator, net, batch, mode):
-    command = [options.sdlf, "bench", "model", export(options, net), "--json", "--calculator", calculator, "--batch", str(batch),
+    command = [options.sdlf, "bench", "model", imagenet.exported(net, options.folder), "--json", "--calculator", calculator, "--batch", str(batch),
                "--repeats", "15", "--together", "5"]
     command += ["--dtype", "float64"] if mode == "fp64" else ["--math", mode]
     with tempfile.TemporaryDirectory() as folder:
         if calculator == "cudnn":
             command += ["--plan-file", os.path.join(folder, "plan.json")]
-        done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        print(done.stderr.strip(), file=sys.stderr)
-        return float("nan")
-    return json.loads(done.stdout)["seconds"] * 1e3
+        try:
+            return json.loads(comparing.run(command))["seconds"] * 1e3
+        except comparing.Failed as failed:  # a calculator that is not there leaves its column empty
+            print(failed, file=sys.stderr)
+            return float("nan")
 
 
 # ---- PyTorch ----
@@ -122,16 +112,15 @@ def pytorch_way(torch, network, x, way):
 
 def pytorch_milliseconds(torch, options, net, batch, mode):
     """The best of the ways, and which it was."""
-    import torchvision
-
+    torchvision = comparing.need("torchvision")
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = mode == "tf32"
     dtype = {"fp64": torch.float64, "fp16": torch.float16}.get(mode, torch.float32)
-    size = SIZES.get(net, 224)
+    size = imagenet.size_of(net)
     network = torchvision.models.get_model(net, weights=None).to("cuda", dtype).eval()
     x = torch.randn(batch, 3, size, size, device="cuda", dtype=dtype)
     best, name = float("inf"), ""
     with torch.no_grad():
-        for way in options.ways.split(","):
+        for way in options.way:
             try:
                 found = timed(torch, pytorch_way(torch, network, x, way))
             except Exception as error:  # a way that PyTorch has not for this one
@@ -144,11 +133,12 @@ def pytorch_milliseconds(torch, options, net, batch, mode):
 
 def main():
     options = arguments()
-    import torch
-
+    torch = comparing.need("torch")
+    if not torch.cuda.is_available():
+        sys.exit("PyTorch finds no GPU here")
     torch.backends.cudnn.benchmark = True
     print(f"{torch.cuda.get_device_name()}; PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}; milliseconds")
-    calculators = options.calculators.split(",")
+    calculators = options.calculator
     print(f"{'network':<14} {'batch':>5} {'mode':<5} " + " ".join(f"{c:>9}" for c in calculators) + f" {'PyTorch':>9} {'way':<8} {'ratio':>6}")
     for net, batch, mode in wanted(options):
         ours = [sdlf_milliseconds(options, c, net, batch, mode) for c in calculators]

@@ -1,28 +1,26 @@
 #!/usr/bin/env python3
 """An epoch of training simple_cnn, here and in PyTorch: one run, one machine, the same threads, batches and precision.
 
-    scripts/compare-pytorch.py [--sdlf build/sdlf] [--threads N] [--batches 16,64,128,1024] [--steps N]
+    scripts/compare-pytorch.py [--sdlf build/sdlf] [--threads N] [--batch 16,64,128,1024] [--steps N]
 
 Both train on batches in memory with SGD and momentum and report the median time of a step times the steps of 60,000
 samples. PyTorch runs its ordinary eager mode on the CPU. To pin both to some processors, start this with taskset.
 """
-import argparse
-import json
 import math
 import os
 import statistics
-import subprocess
 import time
+
+import comparing
 
 SAMPLES = 60000
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sdlf", default="build/sdlf")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--batches", default="16,64,128,1024")
-    parser.add_argument("--steps", type=int, default=40, help="steps that are timed, at the least")
+    parser = comparing.parser(__doc__)
+    parser.add_argument("--threads", type=comparing.count, metavar="N", default=len(os.sched_getaffinity(0)), help="of both programs")
+    parser.add_argument("--batch", "--batches", type=comparing.counts, metavar="N,...", default="16,64,128,1024", help="samples a step")
+    parser.add_argument("--steps", type=comparing.count, metavar="N", default=40, help="steps that are timed, at the least")
     return parser.parse_args()
 
 
@@ -30,7 +28,7 @@ def sdlf_epoch(options, batch):
     """Seconds of an epoch, and of its floor."""
     command = [options.sdlf, "bench", "--json", "--net", "simple_cnn", "--calculator", "cpu", "--batch", str(batch),
                "--threads", str(options.threads), "--steps", str(min(options.steps, SAMPLES // batch))]
-    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    found = comparing.report(command)
     return found["epoch"]["seconds"], found["epoch"]["floor_seconds"]
 
 
@@ -54,11 +52,11 @@ def pytorch_epoch(torch, options, batch):
 def main():
     options = arguments()
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
-    import torch
+    torch = comparing.need("torch")
     torch.set_num_threads(options.threads)
     print(f"simple_cnn, an epoch of {SAMPLES:,} samples, float32, {options.threads} CPU threads; PyTorch {torch.__version__}")
     print(f"{'batch':>6} {'SDLF s':>8} {'PyTorch s':>10} {'ratio':>7} {'floor s':>8} {'of floor':>9}")
-    for batch in map(int, options.batches.split(",")):
+    for batch in options.batch:
         ours, floor = sdlf_epoch(options, batch)
         theirs = pytorch_epoch(torch, options, batch)
         print(f"{batch:>6} {ours:>8.2f} {theirs:>10.2f} {theirs / ours:>6.2f}x {floor:>8.2f} {floor / ours:>8.0%}", flush=True)

@@ -1,0 +1,45 @@
+"""Networks of torchvision as ONNX files, for scripts that compare SDLF with other programs on them."""
+import os
+import sys
+
+import comparing
+
+SIZES = {"vgg16": 244, "inception_v3": 299}  # pixels a side, where they are not 224
+NAMES = ["vgg16", "mobilenet_v2", "resnet18", "resnet50", "squeezenet1_1", "densenet121", "googlenet", "inception_v3",
+         "shufflenet_v2_x1_0", "efficientnet_b0"]
+
+
+def size_of(name):
+    return SIZES.get(name, 224)
+
+
+def export(name, path):
+    """The network in inference, its normalisations with statistics of random pictures, as ONNX. Seed 1."""
+    torch, torchvision = comparing.need("torch"), comparing.need("torchvision")
+
+    if name not in torchvision.models.list_models():
+        sys.exit(f"{name}: torchvision has no such network, and it is no ONNX file")
+    torch.manual_seed(1)
+    extra = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
+    network = torchvision.models.get_model(name, weights=None, **extra)
+    size = size_of(name)
+    network.train()
+    for module in network.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    with torch.no_grad():
+        for _ in range(2):
+            network(torch.randn(2, 3, size, size))
+    network.eval()
+    with torch.no_grad():
+        torch.onnx.export(network, torch.randn(1, 3, size, size), path, opset_version=17, dynamo=False,
+                          input_names=["image"], output_names=["class"], dynamic_axes={"image": {0: "N"}})
+
+
+def exported(name, folder):
+    """The path of the network's file in the folder, which is made if it is not there yet."""
+    path = os.path.join(folder, name + ".onnx")
+    if not os.path.exists(path):
+        os.makedirs(folder, exist_ok=True)
+        export(name, path)
+    return path
