@@ -1,5 +1,5 @@
 # cuDNN 9, for the cudnn calculator: SDLF_CUDNN_ENABLED is true where it may be used. AUTO takes it where it is found, ON insists,
-# OFF does not look. Only its headers are needed to build, and the library itself where a cudnn calculator is opened.
+# OFF does not look. Headers and library must both be there; the library is not linked, but loaded where a cudnn calculator is opened.
 
 set(SDLF_CUDNN AUTO CACHE STRING "The cudnn calculator: AUTO (where CUDA and cuDNN 9 are found), ON (or fail), OFF")
 set_property(CACHE SDLF_CUDNN PROPERTY STRINGS AUTO ON OFF)
