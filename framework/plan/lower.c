@@ -2,6 +2,7 @@
  * the updates (lower_updates.c); the result is one straight list of steps over buffers. */
 #include "framework/plan/lower.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include <sdlf/random.h>
@@ -25,20 +26,27 @@ sdlf_status plan_emit(sdlf_plan *plan, int node, sdlf_phase phase, sdlf_calculat
     return plan_append_step(plan, &step);
 }
 
-sdlf_status sdlf_emit(sdlf_layer_context *context, const sdlf_operation *operation)
+static sdlf_status emit(layer_sink *base, const sdlf_operation *operation)
 {
-    plan_sink *sink = context->sink;
-    if (sink->status != SDLF_OK) return sink->status;
+    plan_sink *sink = (plan_sink *)base;
     return plan_emit(sink->plan, sink->node, sink->phase, sink->calculator, operation);
 }
 
-sdlf_tensor sdlf_scratch(sdlf_layer_context *context, sdlf_dtype dtype, sdlf_shape shape)
+static sdlf_status scratch(layer_sink *base, sdlf_dtype dtype, sdlf_shape shape, sdlf_tensor *tensor)
 {
-    plan_sink *sink = context->sink;
-    sdlf_tensor tensor;
-    sdlf_status status = plan_new_tensor(sink->plan, BUFFER_ARENA, dtype, shape, &tensor);
-    if (status != SDLF_OK) sink->status = status;
-    return tensor;
+    return plan_new_tensor(((plan_sink *)base)->plan, BUFFER_ARENA, dtype, shape, tensor);
+}
+
+plan_sink plan_make_sink(sdlf_plan *plan, int node, sdlf_phase phase, sdlf_calculator *calculator)
+{
+    static_assert(offsetof(plan_sink, base) == 0, "base must be first");
+    return (plan_sink){
+        .base = {.emit = emit, .scratch = scratch},
+        .plan = plan,
+        .node = node,
+        .phase = phase,
+        .calculator = calculator,
+    };
 }
 
 /* ---- tensors of parameters and states ---- */
@@ -121,7 +129,7 @@ static sdlf_status lower_forward(sdlf_plan *plan, int index)
     sdlf_status status = prepare_node(plan, node);
     if (status == SDLF_OK && plan_is_fed(plan, node)) return plan_lower_gather(plan, index);
     if (status != SDLF_OK || node->layer->type->forward == NULL || node->idle) return status;
-    plan_sink sink = {.plan = plan, .node = index, .phase = SDLF_PHASE_FORWARD, .calculator = node->forward};
+    plan_sink sink = plan_make_sink(plan, index, SDLF_PHASE_FORWARD, node->forward);
     sdlf_tensor input[SDLF_MAX_LAYER_INPUTS], output[SDLF_MAX_LAYER_OUTPUTS];
     sdlf_layer_context context = plan_make_context(plan, index, &sink, input, output);
     context.step = plan_control_tensor(plan, CONTROL_STEP);
@@ -132,7 +140,7 @@ static sdlf_status lower_forward(sdlf_plan *plan, int index)
         context.metrics = plan->metrics;
     }
     status = node->layer->type->forward(node->layer, &context);
-    return status == SDLF_OK ? sink.status : status;
+    return status == SDLF_OK ? sink.base.status : status;
 }
 
 /* What stays readable after a run keeps its memory. */

@@ -3,15 +3,17 @@
 #define SDLF_FRAMEWORK_PLAN_LOWER_H
 
 #include "framework/plan/passes.h"
+#include "framework/sink.h"
 
 /* Where the operations go that a layer emits. */
 typedef struct plan_sink {
+    layer_sink base;
     sdlf_plan *plan;
     int node;
     sdlf_phase phase;
     sdlf_calculator *calculator;
-    sdlf_status status; /* of sdlf_scratch, which has no other way to say it */
 } plan_sink;
+plan_sink plan_make_sink(sdlf_plan *plan, int node, sdlf_phase phase, sdlf_calculator *calculator);
 
 int plan_count_present(const sdlf_tensor *tensors, int count);
 

@@ -73,7 +73,7 @@ static sdlf_status run_layer_backward(sdlf_plan *plan, int index, sdlf_tensor *i
     }
     if (node->layer->type->backward == NULL)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "the layer has no backward pass, and a gradient must pass through it");
-    plan_sink sink = {.plan = plan, .node = index, .phase = SDLF_PHASE_BACKWARD, .calculator = node->backward};
+    plan_sink sink = plan_make_sink(plan, index, SDLF_PHASE_BACKWARD, node->backward);
     sdlf_tensor input[SDLF_MAX_LAYER_INPUTS], output[SDLF_MAX_LAYER_OUTPUTS];
     sdlf_layer_context context = plan_make_context(plan, index, &sink, input, output);
     context.step = plan_control_tensor(plan, CONTROL_STEP);
@@ -81,7 +81,7 @@ static sdlf_status run_layer_backward(sdlf_plan *plan, int index, sdlf_tensor *i
     context.input_gradient = input_gradient;
     context.parameter_gradient = node->parameter_gradient;
     sdlf_status status = node->layer->type->backward(node->layer, &context);
-    return status == SDLF_OK ? sink.status : status;
+    return status == SDLF_OK ? sink.base.status : status;
 }
 
 static sdlf_status lower_backward(sdlf_plan *plan, int index)
