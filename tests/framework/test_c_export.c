@@ -1,107 +1,21 @@
-/* Networks as C: the file is compiled as strictly as a compiler can, and run against the model. */
+/* Networks as C: the file is compiled as strictly as a compiler can, and run against the model. test_c_export_layers.c has every
+ * layer. */
 #include "testing.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <sdlf/sdlf.h>
 
-enum { MOST = 8192 };
-
-/* ---- compiling and running ---- */
-
-/* Numbers in, numbers out: a program around the function. */
-static bool build_program(const char *name, int inputs, int outputs, const int64_t *counts)
-{
-    char text[4096], path[600], command[4096];
-    int used = snprintf(text, sizeof text, "#include <stdio.h>\n");
-    used += snprintf(text + used, sizeof text - (size_t)used, "void %s_run(", name);
-    for (int i = 0; i < inputs + outputs; i++)
-        used += snprintf(text + used, sizeof text - (size_t)used, "%s%sfloat *", i > 0 ? ", " : "",
-                         i < inputs ? "const " : "");
-    used += snprintf(text + used, sizeof text - (size_t)used, ");\n");
-    for (int i = 0; i < inputs + outputs; i++)
-        used += snprintf(text + used, sizeof text - (size_t)used, "static float a%d[%lld];\n", i, (long long)counts[i]);
-    used += snprintf(text + used, sizeof text - (size_t)used, "int main(void)\n{\n    for (int n = 0; n < 2; n++) {\n");
-    for (int i = 0; i < inputs; i++)
-        used += snprintf(text + used, sizeof text - (size_t)used,
-                         "    if (fread(a%d, sizeof a%d, 1, stdin) != 1) return 1;\n", i, i);
-    used += snprintf(text + used, sizeof text - (size_t)used, "    %s_run(", name);
-    for (int i = 0; i < inputs + outputs; i++)
-        used += snprintf(text + used, sizeof text - (size_t)used, "%sa%d", i > 0 ? ", " : "", i);
-    used += snprintf(text + used, sizeof text - (size_t)used, ");\n");
-    for (int i = inputs; i < inputs + outputs; i++)
-        used += snprintf(text + used, sizeof text - (size_t)used, "    fwrite(a%d, sizeof a%d, 1, stdout);\n", i, i);
-    used += snprintf(text + used, sizeof text - (size_t)used, "    }\n    return 0;\n}\n");
-    snprintf(path, sizeof path, "%s", test_path("main.c"));
-    test_write_file(path, text, (size_t)used);
-    snprintf(command, sizeof command,
-             "%s -std=c99 -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror -pedantic -O1 -o '%s' '%s' '%s' -lm",
-             SDLF_CC, test_path("program"), test_path("net.c"), path);
-    return system(command) == 0;
-}
+#include "framework/c_program.h"
 
 static float drawn(int64_t i, int stream)
 {
     return (float)((i * 7919 + stream * 104729 + 12345) % 20011) / 10005.0f - 1;
 }
 
-/* What the model computes for a batch of 1, against what the program says: the second of two runs, so that nothing may be left
- * over from the first. */
-static void compare(sdlf_model *model, const char *name)
-{
-    static float in[8][MOST], out[8][MOST];
-    int64_t counts[16];
-    int inputs = sdlf_model_input_count(model), outputs = sdlf_model_output_count(model);
-    sdlf_calculator *calculator = NULL;
-    sdlf_plan *plan = NULL;
-    char command[2048];
-    CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
-    CHECK_OK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = calculator}));
-    FILE *file = fopen(test_path("in.raw"), "wb");
-    for (int run = 0; run < 2; run++)
-        for (int i = 0; i < inputs; i++) {
-            counts[i] = sdlf_shape_count(sdlf_model_node_shape(model, sdlf_model_input(model, i)));
-            for (int64_t k = 0; k < counts[i]; k++) in[i][k] = drawn(k, i + run);
-            fwrite(in[i], sizeof(float), (size_t)counts[i], file);
-        }
-    fclose(file);
-    for (int i = 0; i < inputs; i++)
-        CHECK_OK(sdlf_plan_write(plan, sdlf_model_layer(model, sdlf_model_input(model, i).layer)->name, in[i]));
-    CHECK_OK(sdlf_plan_forward(plan));
-    int64_t total = 0;
-    for (int i = 0; i < outputs; i++) {
-        counts[inputs + i] = sdlf_shape_count(sdlf_model_node_shape(model, sdlf_model_output(model, i)));
-        total += counts[inputs + i];
-        CHECK_OK(sdlf_plan_read(plan, sdlf_model_output_name(model, i), out[i]));
-    }
-    sdlf_plan_free(plan);
-    sdlf_calculator_close(calculator);
-
-    snprintf(command, sizeof command, "'%s' < '%s' > '%s'", test_path("program"), test_path("in.raw"),
-             test_path("out.raw"));
-    if (!CHECK(build_program(name, inputs, outputs, counts)) || !CHECK(system(command) == 0)) return;
-    file = fopen(test_path("out.raw"), "rb");
-    if (!CHECK(file != NULL)) return;
-    fseek(file, (long)(total * (int64_t)sizeof(float)), SEEK_SET);
-    for (int i = 0; i < outputs; i++)
-        for (int64_t k = 0; k < counts[inputs + i]; k++) {
-            float found = NAN;
-            size_t read = fread(&found, sizeof found, 1, file);
-            double wanted = (double)out[i][k];
-            if (CHECK(read == 1 && fabs((double)found - wanted) <= 1e-5 * (1 + fabs(wanted)))) continue;
-            printf("    %s, %s: element %lld is %.9g, expected %.9g\n", name, sdlf_model_output_name(model, i),
-                   (long long)k, (double)found, wanted);
-            k = counts[inputs + i];
-        }
-    fclose(file);
-}
-
 static void runs_as_the_model(sdlf_model *model)
 {
-    sdlf_c_exported result = {.bytes = 0};
     CHECK_OK(sdlf_model_build(model, 3));
     for (int p = 0; p < sdlf_model_parameter_count(model); p++) { /* so that no bias and no statistic is 0 or 1 */
         sdlf_parameter *parameter = sdlf_model_parameter(model, p);
@@ -110,7 +24,7 @@ static void runs_as_the_model(sdlf_model *model)
         for (int64_t i = 0; parameter->spec.shape.rank == 1 && i < sdlf_tensor_count(&parameter->value); i++)
             value[i] = drawn(i, p) * 0.5f + (variance ? 1.0f : 0);
     }
-    if (CHECK_OK(sdlf_model_to_c(model, test_path("net.c"), NULL, &result))) compare(model, result.name);
+    c_program_check_model(model);
     sdlf_model_free(model);
 }
 
@@ -234,11 +148,13 @@ static void what_cannot_be_said_is_refused(void)
     test_write_file(path, "old", 3);
     sdlf_model *net = sdlf_model_create("refused");
     sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(4, 4));
-    sdlf_output(net, "y", sdlf_reduce(net, x, &(sdlf_reduce_options){.name = "sum"}));
+    sdlf_output(net, "y",
+                sdlf_graph_conv(net, sdlf_flatten(net, x), sdlf_sparse_input(net, "edges"),
+                                &(sdlf_graph_conv_options){.units = 2}));
     CHECK_FAILS(sdlf_model_to_c(net, path, NULL, NULL), SDLF_ERROR_ARGUMENT, "build it first");
     CHECK_OK(sdlf_model_build(net, 1));
     CHECK_FAILS(sdlf_model_to_c(net, path, NULL, NULL), SDLF_ERROR_UNSUPPORTED,
-                "layer 1 'sum' (reduce) cannot be written as C: networks as C have no such layers");
+                "layer 1 'edges' (input) cannot be written as C: a sparse matrix is as large as its graph");
     sdlf_model_free(net);
     CHECK_OK(sdlf_network_builtin(&net, "simple_cnn"));
     CHECK_OK(sdlf_model_build(net, 1));

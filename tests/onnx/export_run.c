@@ -99,10 +99,12 @@ static sdlf_status make_input(sdlf_tensor *input, sdlf_plan *plan, const char *n
     if (status != SDLF_OK) return status;
     status = sdlf_tensor_create(input, NULL, binding.tensor.dtype, binding.tensor.shape);
     for (int64_t i = 0; status == SDLF_OK && i < sdlf_tensor_count(input); i++) {
+        int64_t whole = i % 4;
         if (input->dtype == SDLF_FLOAT32)
             ((float *)input->data)[i] = drawn(i, index) * 0.3f;
         else
-            ((int32_t *)input->data)[i] = (int32_t)(i % 4);
+            sdlf_convert(input->dtype, (char *)input->data + (size_t)i * sdlf_dtype_size(input->dtype), SDLF_INT64,
+                         &whole, 1);
     }
     return status;
 }

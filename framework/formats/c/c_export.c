@@ -41,15 +41,14 @@ const model_layer *c_at(const c_export *e, int layer)
     return &e->model->layers[layer];
 }
 
-sdlf_shape c_in_shape(const c_export *e, int layer, int input)
+sdlf_shape c_shape(const c_export *e, sdlf_node node)
 {
-    sdlf_node node = c_at(e, layer)->inputs[input];
     return c_at(e, node.layer)->output_shape[node.output];
 }
 
-sdlf_shape c_out_shape(const c_export *e, int layer)
+bool c_is(const c_export *e, int layer, const char *type)
 {
-    return c_at(e, layer)->output_shape[0];
+    return strcmp(c_at(e, layer)->layer.type->name, type) == 0;
 }
 
 const sdlf_parameter *c_parameter(const c_export *e, int layer, const char *name)
@@ -71,6 +70,7 @@ void c_flush(c_export *e)
 
 void c_write(c_export *e, const char *text, size_t size)
 {
+    if (e->dry) return;
     if (size > C_BUFFER - e->used) c_flush(e);
     if (size > C_BUFFER) {
         if (c_ok(e)) e->status = atomic_file_write(e->file, text, size);
@@ -107,9 +107,13 @@ static sdlf_status choose_name(c_export *e)
 static sdlf_status check_size(c_export *e)
 {
     int64_t most = e->options->max_parameters > 0 ? e->options->max_parameters : SDLF_C_EXPORT_PARAMETERS;
+    bool large = false;
     e->result->parameter_count = c_count_weights(e);
-    e->result->scratch_bytes = e->scratch * (int64_t)sizeof(float);
-    if (e->scratch > INT32_MAX / 4)
+    for (int type = 0; type < SDLF_DTYPE_COUNT; type++) {
+        e->result->scratch_bytes += e->scratch[type] * (int64_t)sdlf_dtype_size((sdlf_dtype)type);
+        if (e->scratch[type] > INT32_MAX / 4) large = true;
+    }
+    if (large)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "model '%s' needs %lld bytes of scratch memory: too much for C",
                          e->model->name, (long long)e->result->scratch_bytes);
     if (e->result->parameter_count <= most) return SDLF_OK;
@@ -150,12 +154,14 @@ sdlf_status sdlf_model_to_c(const sdlf_model *model, const char *path, const sdl
                          model->name);
     e.status = choose_name(&e);
     if (c_ok(&e)) c_choose_outputs(&e);
-    if (c_ok(&e)) c_check_layers(&e);
+    if (c_ok(&e)) c_lower(&e);
     if (c_ok(&e)) c_lay_out(&e);
     if (c_ok(&e)) e.status = check_size(&e);
     if (c_ok(&e)) e.status = write_file(&e, path);
     free(e.bytes);
+    free(e.state);
     free(e.value);
+    free(e.step);
     free(e.output);
     free(e.output_name);
     return e.status;

@@ -1,8 +1,10 @@
 /* From a model to one file of C: what its parts work with.
  *
- * The file is written in the order: what it is, the kernels that it needs, the weights, and the function that runs the network,
- * a call or a loop for each layer. Kernels are the files of kernels/, taken in as they stand. A value of the network lies in
- * an argument of the function or in one static array, in which values that are not needed at the same time share memory. */
+ * Every live layer describes its forward pass, as it does to a plan (c_lower.c); what comes of it is a list of operations on
+ * values. The file is written in the order: what it is, the kernels that it needs, the weights, and the function that runs the
+ * network, a call or a loop for each operation. Kernels are the files of kernels/, taken in as they stand. A value lies in an
+ * argument of the function, in an array of weights, or in one of the static arrays, one for each element type, in which
+ * values that are not needed at the same time share memory. */
 #ifndef SDLF_FORMATS_C_EXPORT_H
 #define SDLF_FORMATS_C_EXPORT_H
 
@@ -12,31 +14,52 @@
 #include "framework/formats/atomic_file.h"
 #include "framework/model_internal.h"
 
-/* Where a value lies. */
-typedef enum c_place_kind { C_NOWHERE = 0, C_INPUT, C_OUTPUT, C_SCRATCH } c_place_kind;
+/* ---- what is known of the network ---- */
 
+typedef enum c_place_kind { C_NOWHERE = 0, C_INPUT, C_OUTPUT, C_WEIGHTS, C_SCRATCH } c_place_kind;
+
+/* An output of a layer, a parameter, or a tensor between a layer's operations. Tensors of operations name it as their `buffer`;
+ * value 0 is none. */
 typedef struct c_value {
-    bool live;
-    int root;          /* the layer whose memory it is: itself, or one before it */
-    int last;          /* of a root: the last layer that reads it; the number of layers if it is an output */
-    int readers;       /* layers, and outputs */
+    sdlf_dtype dtype;
+    int64_t count;     /* elements; 0: there is no such value */
+    int root;          /* the value whose memory it is: itself, or another */
+    int first, last;   /* of a root: the first step that writes it, the last that uses it; the number of steps if it is
+                          an output */
+    bool read;         /* of a root: somebody does */
     c_place_kind kind; /* of a root */
-    int index;         /* of the argument */
+    int index;         /* of the argument, or of the parameter */
     int64_t offset;    /* in the scratch memory, in elements */
-    int64_t count;
+} c_value;
+
+/* A layer. */
+typedef struct c_state {
+    bool live;
+    int readers; /* layers, and outputs */
     int norm;    /* of a convolution or product: the batch normalisation that is folded into it; -1: none */
     bool folded; /* of a batch normalisation: it is */
-} c_value;
+} c_state;
+
+typedef struct c_step {
+    sdlf_operation operation;
+    int layer;
+} c_step;
 
 typedef struct c_export {
     const sdlf_model *model;
     const sdlf_c_export_options *options;
     sdlf_c_exported *result;
-    c_value *value; /* by layer */
+    c_state *state; /* by layer */
+    c_value *value;
+    int value_count, value_capacity;
+    c_step *step;
+    int step_count, step_capacity;
     sdlf_node *output;
     const char **output_name;
     int output_count, input_count;
-    int64_t scratch; /* elements */
+    int64_t scratch[SDLF_DTYPE_COUNT]; /* elements of each type */
+    unsigned kernels;                  /* bit i: c_kernels[i] is called */
+    bool dry;                          /* nothing is written: only what is called is looked at */
     atomic_file *file;
     char *bytes; /* of the file that are not written yet */
     size_t used;
@@ -45,20 +68,10 @@ typedef struct c_export {
 
 enum { C_BUFFER = 1 << 16 };
 
-/* What is known of a layer class. */
-typedef struct c_layer {
-    const char *type;
-    const char *kernels[2];                /* names; NULL: none */
-    void (*check)(c_export *e, int layer); /* c_refuse; NULL: nothing to refuse */
-    void (*print)(c_export *e, int layer); /* its statements; NULL: it does nothing, its output is its input */
-    bool over_input;                       /* it may write over its first input */
-} c_layer;
-const c_layer *c_layer_find(const char *type);
-
 /* ---- passes, in this order ---- */
 
 void c_choose_outputs(c_export *e); /* liveness, and what is folded */
-void c_check_layers(c_export *e);
+void c_lower(c_export *e);          /* values and steps */
 void c_lay_out(c_export *e);
 void c_print_file(c_export *e);
 void c_print_weights(c_export *e); /* a part of it */
@@ -74,9 +87,16 @@ void c_no_memory(c_export *e);
 /* ---- looking ---- */
 
 const model_layer *c_at(const c_export *e, int layer);
-sdlf_shape c_in_shape(const c_export *e, int layer, int input);
-sdlf_shape c_out_shape(const c_export *e, int layer);
+sdlf_shape c_shape(const c_export *e, sdlf_node node);
+bool c_is(const c_export *e, int layer, const char *type);
+/* By its name; NULL: the layer has none. */
 const sdlf_parameter *c_parameter(const c_export *e, int layer, const char *name);
+/* The value of a layer's output, and of a parameter of the model. */
+int c_output_value(sdlf_node node);
+int c_parameter_value(const c_export *e, int parameter);
+int c_root(const c_export *e, int value);
+/* All of a value, in its order? */
+bool c_is_whole(const c_export *e, const sdlf_tensor *tensor);
 
 /* ---- printing ---- */
 
@@ -84,23 +104,61 @@ void c_print(c_export *e, const char *format, ...) SDLF_PRINTF(2, 3);
 void c_write(c_export *e, const char *text, size_t size);
 void c_flush(c_export *e);
 
-/* Any name as an identifier. */
+/* A name, a number or a part of a statement. */
 typedef struct c_name {
-    char text[160];
+    char text[256];
 } c_name;
+/* Any name as an identifier. */
 c_name c_identifier(const char *name);
-/* A value as an expression, "scratch + 784"; input i of a layer, and its output. */
-c_name c_in(const c_export *e, int layer, int input);
-c_name c_out(const c_export *e, int layer);
-/* Element i of them, "scratch[784 + i]". */
-c_name c_in_element(const c_export *e, int layer, int input);
-c_name c_out_element(const c_export *e, int layer);
+/* A tensor's first element as an address, "scratch + 784", or "NULL" where nobody reads it; further on by what `index` says,
+ * "n * 12"; and as an element, "scratch[784 + i]". */
+c_name c_address(const c_export *e, const sdlf_tensor *tensor, const char *index);
+c_name c_element(const c_export *e, const sdlf_tensor *tensor, const char *index);
 /* The array of a layer's parameter. Layers' numbers are in it where names alone would not tell them apart. */
 c_name c_weights(const c_export *e, int layer, const char *parameter);
-/* A number as C has it, of float, exactly. */
+/* A number as C has it, of float or of an integer type, exactly. */
 c_name c_number(float value);
-/* The name of an input or output of the function. */
+c_name c_integer(sdlf_dtype dtype, int64_t value);
+/* A number of an operation's own, converted to that type. */
+c_name c_constant(sdlf_dtype dtype, double value);
+/* The name of an input or output of the function, and of a value's type. */
 c_name c_argument(const c_export *e, bool input, int index);
+const char *c_type(sdlf_dtype dtype);
+const char *c_scratch_name(sdlf_dtype dtype);
+
+/* ---- statements ---- */
+
+/* Prints the statements of a step. */
+void c_print_operation(c_export *e, const c_step *step);
+/* Is there a way to print this kind? */
+bool c_knows(sdlf_operation_kind kind);
+
+/* Their families, by files. */
+void c_print_fill(c_export *e, const c_step *step);
+void c_print_copy(c_export *e, const c_step *step);
+void c_print_select(c_export *e, const c_step *step);
+void c_print_activation(c_export *e, const c_step *step);
+void c_print_binary(c_export *e, const c_step *step);
+void c_print_sum(c_export *e, const c_step *step);
+void c_print_reduce(c_export *e, const c_step *step);
+void c_print_arg_reduce(c_export *e, const c_step *step);
+void c_print_gather(c_export *e, const c_step *step);
+void c_print_top_k(c_export *e, const c_step *step);
+void c_print_resample(c_export *e, const c_step *step);
+
+/* Loops over views of one shape. `index` of operand i, in terms of the loops' variables. */
+enum { C_OPERANDS = 4 };
+typedef struct c_loops {
+    int depth; /* of the statement inside, in units of four spaces */
+    bool braces;
+    char index[C_OPERANDS][128];
+} c_loops;
+/* Print the heads of loops over all elements of `tensor`s, of which absent ones are passed over. With `braces`, several
+ * statements may follow; then call c_close. */
+void c_open(c_export *e, c_loops *loops, const sdlf_tensor *const *tensor, int count, bool braces);
+void c_close(c_export *e, const c_loops *loops);
+/* The spaces before a statement inside. */
+c_name c_indent(int depth);
 
 /* ---- kernels ---- */
 
@@ -111,5 +169,8 @@ typedef struct c_kernel {
 } c_kernel;
 /* In the order in which they are written; ends with a row without name. Made of the files of kernels/. */
 extern const c_kernel c_kernels[];
+/* The file has to have this one; has it? */
+void c_use(c_export *e, const char *kernel);
+bool c_uses(const c_export *e, const char *kernel);
 
 #endif

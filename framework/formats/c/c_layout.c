@@ -1,70 +1,111 @@
-/* Where each value lies: in an argument, or in the scratch memory, at the lowest place that is free throughout its life. */
+/* Where each value lies: in an argument, in an array of weights, or in the scratch memory of its type, at the lowest place
+ * that is free throughout its life. */
 #include "framework/formats/c/c_export.h"
 
 #include "layers/input.h"
 
-static int root_of(const c_export *e, int layer)
+static c_value *root_of(c_export *e, const sdlf_tensor *tensor)
 {
-    while (e->value[layer].root != layer) layer = e->value[layer].root;
-    return layer;
+    return &e->value[c_root(e, tensor->buffer)];
 }
 
-/* Layers without statements are their input's memory. */
-static void find_roots(c_export *e)
+/* Steps of which nobody reads anything go; who reads what. */
+static void drop_unread(c_export *e)
 {
-    for (int i = 0; i < e->model->layer_count; i++) {
-        const c_layer *known = c_layer_find(c_at(e, i)->layer.type->name);
-        bool view = e->value[i].folded || (known != NULL && known->print == NULL);
-        e->value[i].root = e->value[i].live && view ? root_of(e, c_at(e, i)->inputs[0].layer) : i;
-        e->value[i].last = i;
+    int kept = 0;
+    for (int i = 0; i < e->output_count; i++) e->value[c_root(e, c_output_value(e->output[i]))].read = true;
+    for (int s = e->step_count - 1; s >= 0; s--) {
+        sdlf_operation *o = &e->step[s].operation;
+        bool wanted = false;
+        for (int i = 0; i < SDLF_MAX_OUTPUTS; i++)
+            wanted |= sdlf_tensor_present(&o->out[i]) && root_of(e, &o->out[i])->read;
+        if (!wanted) e->step[s].layer = -1;
+        for (int i = 0; wanted && i < SDLF_MAX_INPUTS; i++)
+            if (sdlf_tensor_present(&o->in[i])) root_of(e, &o->in[i])->read = true;
     }
-    for (int i = 0; i < e->model->layer_count; i++) {
-        for (int k = 0; e->value[i].live && k < c_at(e, i)->input_count; k++)
-            e->value[root_of(e, c_at(e, i)->inputs[k].layer)].last = i;
+    for (int s = 0; s < e->step_count; s++)
+        if (e->step[s].layer >= 0) e->step[kept++] = e->step[s];
+    e->step_count = kept;
+}
+
+static void use(c_value *value, int step)
+{
+    if (value->first < 0) value->first = step;
+    value->last = step;
+}
+
+static void find_lives(c_export *e)
+{
+    for (int s = 0; s < e->step_count; s++) {
+        sdlf_operation *o = &e->step[s].operation;
+        for (int i = 0; i < SDLF_MAX_INPUTS; i++)
+            if (sdlf_tensor_present(&o->in[i])) use(root_of(e, &o->in[i]), s);
+        for (int i = 0; i < SDLF_MAX_OUTPUTS; i++)
+            if (sdlf_tensor_present(&o->out[i])) use(root_of(e, &o->out[i]), s);
     }
 }
 
 static void place_arguments(c_export *e)
 {
     for (int i = 0; i < e->model->layer_count; i++) {
-        if (!e->value[i].live || c_at(e, i)->layer.type != &sdlf_input_layer_class) continue;
-        e->value[i].kind = C_INPUT;
-        e->value[i].index = e->input_count++;
-        e->value[i].last = e->model->layer_count;
+        if (!e->state[i].live || c_at(e, i)->layer.type != &sdlf_input_layer_class) continue;
+        c_value *value = &e->value[c_output_value((sdlf_node){i, 0})];
+        value->kind = C_INPUT;
+        value->index = e->input_count++;
     }
     for (int i = 0; i < e->output_count; i++) {
-        c_value *root = &e->value[root_of(e, e->output[i].layer)];
-        root->last = e->model->layer_count;
-        if (root->kind != C_NOWHERE) continue; /* an input, or given twice: copied at the end */
+        c_value *root = &e->value[c_root(e, c_output_value(e->output[i]))];
+        root->last = e->step_count;
+        if (root->kind != C_NOWHERE) continue; /* an input, a weight, or given twice: copied at the end */
         root->kind = C_OUTPUT;
         root->index = i;
     }
 }
 
-/* What a layer writes over its input, which nobody reads afterwards, is that input's memory too. */
-static void join_roots(c_export *e)
+/* May the output of this operation lie where an input does? Element by element, that is. */
+static bool writes_over(sdlf_operation_kind kind)
 {
-    for (int i = 0; i < e->model->layer_count; i++) {
-        const c_layer *known = c_layer_find(c_at(e, i)->layer.type->name);
-        c_value *value = &e->value[i];
-        if (!value->live || value->root != i || value->kind != C_NOWHERE || known == NULL || !known->over_input)
-            continue;
-        int root = root_of(e, c_at(e, i)->inputs[0].layer);
-        c_value *input = &e->value[root];
-        if (input->kind != C_NOWHERE || input->last != i || input->count != value->count) continue;
-        value->root = root;
-        input->last = value->last;
+    return kind == SDLF_ACTIVATION_FORWARD || kind == SDLF_BINARY || kind == SDLF_ADD ||
+           kind == SDLF_BATCH_NORM2D_INFER || kind == SDLF_COPY || kind == SDLF_SELECT;
+}
+
+/* Input i of step s as the place of what it writes: nobody reads it later, nor now in another order. */
+static bool may_lie_over(c_export *e, int s, int i)
+{
+    const sdlf_operation *o = &e->step[s].operation;
+    if (!sdlf_tensor_present(&o->in[i]) || !c_is_whole(e, &o->in[i])) return false;
+    c_value *input = root_of(e, &o->in[i]), *output = root_of(e, &o->out[0]);
+    if (input->kind != C_NOWHERE || input->last != s || input->count != output->count || input->dtype != output->dtype)
+        return false;
+    for (int k = 0; k < SDLF_MAX_INPUTS; k++)
+        if (sdlf_tensor_present(&o->in[k]) && root_of(e, &o->in[k]) == input && !c_is_whole(e, &o->in[k])) return false;
+    return true;
+}
+
+static void join_values(c_export *e)
+{
+    for (int s = 0; s < e->step_count; s++) {
+        const sdlf_operation *o = &e->step[s].operation;
+        if (!writes_over(o->kind) || !c_is_whole(e, &o->out[0])) continue;
+        c_value *value = root_of(e, &o->out[0]);
+        for (int i = 0; i < 3 && value->kind == C_NOWHERE && value->first == s; i++) {
+            if (!may_lie_over(e, s, i)) continue;
+            c_value *input = root_of(e, &o->in[i]);
+            input->last = value->last;
+            value->root = c_root(e, o->in[i].buffer);
+            break;
+        }
     }
 }
 
-/* Does [offset, offset + count) meet nothing that lives when `layer` is made? Else the end of what it meets. */
-static int64_t conflict(const c_export *e, int layer, int64_t offset)
+/* Does the value, where it is now, meet nothing that lives at the same time? -1; else the end of what it meets. */
+static int64_t conflict(const c_export *e, const c_value *value)
 {
-    const c_value *value = &e->value[layer];
-    for (int i = 0; i < layer; i++) {
+    for (int i = 1; i < e->value_count; i++) {
         const c_value *other = &e->value[i];
-        if (!other->live || other->root != i || other->kind != C_SCRATCH || other->last < layer) continue;
-        if (other->offset < offset + value->count && offset < other->offset + other->count)
+        if (other->kind != C_SCRATCH || other->dtype != value->dtype) continue;
+        if (other->last < value->first || other->first > value->last) continue;
+        if (other->offset < value->offset + value->count && value->offset < other->offset + other->count)
             return other->offset + other->count;
     }
     return -1;
@@ -72,15 +113,20 @@ static int64_t conflict(const c_export *e, int layer, int64_t offset)
 
 void c_lay_out(c_export *e)
 {
-    find_roots(e);
+    drop_unread(e);
+    find_lives(e);
     place_arguments(e);
-    join_roots(e);
-    for (int i = 0; i < e->model->layer_count; i++) {
-        c_value *value = &e->value[i];
-        if (!value->live || value->root != i || value->kind != C_NOWHERE) continue;
-        int64_t at;
-        while ((at = conflict(e, i, value->offset)) >= 0) value->offset = at;
-        value->kind = C_SCRATCH;
-        if (value->offset + value->count > e->scratch) e->scratch = value->offset + value->count;
-    }
+    join_values(e);
+    for (int s = 0; s < e->step_count; s++)
+        for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
+            const sdlf_tensor *out = &e->step[s].operation.out[i];
+            if (!sdlf_tensor_present(out)) continue;
+            c_value *value = root_of(e, out);
+            if (value->kind != C_NOWHERE || !value->read) continue;
+            int64_t at;
+            while ((at = conflict(e, value)) >= 0) value->offset = at;
+            value->kind = C_SCRATCH;
+            int64_t *all = &e->scratch[value->dtype];
+            if (value->offset + value->count > *all) *all = value->offset + value->count;
+        }
 }

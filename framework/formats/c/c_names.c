@@ -30,8 +30,10 @@ c_name c_weights(const c_export *e, int layer, const char *parameter)
 {
     c_name wanted = with_parameter(e, layer, parameter), all;
     bool alone = true;
+    for (const c_kernel *kernel = c_kernels; kernel->name != NULL; kernel++)
+        if (strcmp(kernel->name, wanted.text) == 0) alone = false;
     for (int i = 0; i < e->model->layer_count; i++)
-        for (int p = 0; i != layer && e->value[i].live && p < c_at(e, i)->parameter_count; p++) {
+        for (int p = 0; i != layer && e->state[i].live && p < c_at(e, i)->parameter_count; p++) {
             const sdlf_parameter *other = &e->model->parameters[c_at(e, i)->first_parameter + p];
             if (strcmp(with_parameter(e, i, other->spec.name).text, wanted.text) == 0) alone = false;
         }
@@ -68,38 +70,96 @@ c_name c_argument(const c_export *e, bool input, int index)
     return name;
 }
 
-/* The value's address, or with `element` its i-th element. */
-static c_name place_of(const c_export *e, int layer, bool element)
+c_name c_integer(sdlf_dtype dtype, int64_t value)
 {
-    while (e->value[layer].root != layer) layer = e->value[layer].root;
-    const c_value *value = &e->value[layer];
-    bool argument = value->kind != C_SCRATCH;
-    c_name base = argument ? c_argument(e, value->kind == C_INPUT, value->index) : (c_name){"scratch"}, name;
-    const char *before = element ? "[" : "", *after = element ? "i]" : "";
-    if (argument || value->offset == 0)
-        snprintf(name.text, sizeof name.text, "%.100s%s%s", base.text, before, after);
+    c_name text;
+    if (dtype == SDLF_BOOL)
+        snprintf(text.text, sizeof text.text, "%s", value != 0 ? "true" : "false");
+    else if (dtype == SDLF_INT64 && value == INT64_MIN)
+        snprintf(text.text, sizeof text.text, "INT64_MIN");
+    else if (dtype == SDLF_INT64)
+        snprintf(text.text, sizeof text.text, "INT64_C(%lld)", (long long)value);
+    else if (dtype == SDLF_INT32 && value == INT32_MIN)
+        snprintf(text.text, sizeof text.text, "INT32_MIN");
     else
-        snprintf(name.text, sizeof name.text, element ? "scratch[%lld + i]" : "scratch + %lld",
-                 (long long)value->offset);
+        snprintf(text.text, sizeof text.text, "%lld", (long long)value);
+    return text;
+}
+
+c_name c_constant(sdlf_dtype dtype, double value)
+{
+    unsigned char element[8];
+    int64_t integer = 0;
+    if (dtype == SDLF_FLOAT32) return c_number((float)value);
+    sdlf_convert(dtype, element, SDLF_FLOAT64, &value, 1);
+    sdlf_convert(SDLF_INT64, &integer, dtype, element, 1);
+    return c_integer(dtype, integer);
+}
+
+const char *c_type(sdlf_dtype dtype)
+{
+    switch (dtype) {
+    case SDLF_UINT8: return "uint8_t";
+    case SDLF_INT8: return "int8_t";
+    case SDLF_INT32: return "int32_t";
+    case SDLF_INT64: return "int64_t";
+    case SDLF_BOOL: return "bool";
+    default: return "float";
+    }
+}
+
+const char *c_scratch_name(sdlf_dtype dtype)
+{
+    switch (dtype) {
+    case SDLF_UINT8: return "scratch_uint8";
+    case SDLF_INT8: return "scratch_int8";
+    case SDLF_INT32: return "scratch_int32";
+    case SDLF_INT64: return "scratch_int64";
+    case SDLF_BOOL: return "scratch_bool";
+    default: return "scratch";
+    }
+}
+
+/* The array that a value lies in. */
+static c_name array_of(const c_export *e, const c_value *value)
+{
+    c_name name;
+    if (value->kind == C_WEIGHTS) {
+        const sdlf_parameter *parameter = &e->model->parameters[value->index];
+        return c_weights(e, parameter->layer, parameter->spec.name);
+    }
+    if (value->kind != C_SCRATCH) return c_argument(e, value->kind == C_INPUT, value->index);
+    snprintf(name.text, sizeof name.text, "%s", c_scratch_name(value->dtype));
     return name;
 }
 
-c_name c_in(const c_export *e, int layer, int input)
+/* `first` elements on, and as far as `index` says. */
+static c_name place_of(const c_export *e, const sdlf_tensor *tensor, const char *index, bool element)
 {
-    return place_of(e, c_at(e, layer)->inputs[input].layer, false);
+    const c_value *value = &e->value[c_root(e, tensor->buffer)];
+    long long first = (long long)(value->offset + tensor->offset / (int64_t)sdlf_dtype_size(tensor->dtype));
+    c_name base = array_of(e, value), at, name;
+    if (strcmp(index, "0") == 0 || (first != 0 && index[0] == '\0'))
+        snprintf(at.text, sizeof at.text, "%lld", first);
+    else if (first == 0)
+        snprintf(at.text, sizeof at.text, "%.200s", index);
+    else
+        snprintf(at.text, sizeof at.text, "%lld %s%.200s", first, index[0] == '-' ? "" : "+ ", index);
+    if (element)
+        snprintf(name.text, sizeof name.text, "%.100s[%.140s]", base.text, at.text);
+    else
+        snprintf(name.text, sizeof name.text, "%.100s%s%.140s", base.text,
+                 at.text[0] == '\0' || at.text[0] == '-' ? "" : " + ", at.text);
+    return name;
 }
 
-c_name c_out(const c_export *e, int layer)
+c_name c_address(const c_export *e, const sdlf_tensor *tensor, const char *index)
 {
-    return place_of(e, layer, false);
+    if (!sdlf_tensor_present(tensor) || e->value[c_root(e, tensor->buffer)].kind == C_NOWHERE) return (c_name){"NULL"};
+    return place_of(e, tensor, index, false);
 }
 
-c_name c_in_element(const c_export *e, int layer, int input)
+c_name c_element(const c_export *e, const sdlf_tensor *tensor, const char *index)
 {
-    return place_of(e, c_at(e, layer)->inputs[input].layer, true);
-}
-
-c_name c_out_element(const c_export *e, int layer)
-{
-    return place_of(e, layer, true);
+    return place_of(e, tensor, index[0] == '\0' ? "0" : index, true);
 }

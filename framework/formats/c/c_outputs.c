@@ -2,9 +2,6 @@
 #include "framework/formats/c/c_export.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include "layers/input.h"
 
 static void add_output(c_export *e, sdlf_node node, const char *name)
 {
@@ -29,69 +26,39 @@ static void list_outputs(c_export *e)
 static void mark(c_export *e)
 {
     for (int i = 0; i < e->output_count; i++) {
-        e->value[e->output[i].layer].live = true;
-        e->value[e->output[i].layer].readers++;
+        e->state[e->output[i].layer].live = true;
+        e->state[e->output[i].layer].readers++;
     }
     for (int i = e->model->layer_count - 1; i >= 0; i--)
-        for (int k = 0; e->value[i].live && k < c_at(e, i)->input_count; k++) {
-            e->value[c_at(e, i)->inputs[k].layer].live = true;
-            e->value[c_at(e, i)->inputs[k].layer].readers++;
+        for (int k = 0; e->state[i].live && k < c_at(e, i)->input_count; k++) {
+            e->state[c_at(e, i)->inputs[k].layer].live = true;
+            e->state[c_at(e, i)->inputs[k].layer].readers++;
         }
-}
-
-static bool is(const c_export *e, int layer, const char *type)
-{
-    return strcmp(c_at(e, layer)->layer.type->name, type) == 0;
 }
 
 /* A batch normalisation whose channels are the filters or units of the layer before it, which nobody else reads. */
 static void fold(c_export *e, int layer)
 {
-    if (!e->value[layer].live || !is(e, layer, "batch_norm2d")) return;
+    if (!e->state[layer].live || !c_is(e, layer, "batch_norm2d")) return;
     int before = c_at(e, layer)->inputs[0].layer;
-    bool fits = is(e, before, "conv2d") || is(e, before, "fully_connected");
-    if (!fits || e->value[before].readers != 1) return;
-    e->value[before].norm = layer;
-    e->value[layer].folded = true;
+    bool fits = c_is(e, before, "conv2d") || c_is(e, before, "fully_connected");
+    if (!fits || e->state[before].readers != 1) return;
+    e->state[before].norm = layer;
+    e->state[layer].folded = true;
 }
 
 void c_choose_outputs(c_export *e)
 {
     size_t layers = (size_t)e->model->layer_count, outputs = (size_t)e->model->output_count + 1;
-    e->value = calloc(layers, sizeof *e->value);
+    e->state = calloc(layers, sizeof *e->state);
     e->output = calloc(outputs, sizeof *e->output);
     e->output_name = calloc(outputs, sizeof *e->output_name);
-    if (e->value == NULL || e->output == NULL || e->output_name == NULL) {
+    if (e->state == NULL || e->output == NULL || e->output_name == NULL) {
         c_no_memory(e);
         return;
     }
     list_outputs(e);
     mark(e);
-    for (int i = 0; i < e->model->layer_count; i++) e->value[i].norm = -1;
+    for (int i = 0; i < e->model->layer_count; i++) e->state[i].norm = -1;
     for (int i = 0; i < e->model->layer_count; i++) fold(e, i);
-}
-
-void c_check_layers(c_export *e)
-{
-    int64_t largest = 0;
-    for (int i = 0; i < e->model->layer_count && c_ok(e); i++) {
-        const model_layer *at = c_at(e, i);
-        if (!e->value[i].live) continue;
-        e->value[i].count = sdlf_shape_count(at->output_shape[0]);
-        if (e->value[i].count > largest) largest = e->value[i].count;
-        if (at->layer.type->is_loss) {
-            c_refuse(e, i, "losses are left out, but something reads this one");
-        } else if (at->layer.type == &sdlf_input_layer_class) {
-            if (at->output_dtype[0] != SDLF_FLOAT32 || at->output_sparse[0])
-                c_refuse(e, i, "inputs of float were expected, found %s%s", at->output_sparse[0] ? "sparse " : "",
-                         sdlf_dtype_name(at->output_dtype[0]));
-        } else {
-            const c_layer *known = c_layer_find(at->layer.type->name);
-            if (known == NULL)
-                c_refuse(e, i, "networks as C have no such layers");
-            else if (known->check != NULL)
-                known->check(e, i);
-        }
-        if (largest > INT32_MAX / 4) c_refuse(e, i, "%lld elements are more than its loops count", (long long)largest);
-    }
 }

@@ -6,6 +6,7 @@
 #include "framework/formats/c/c_export.h"
 
 #include <math.h>
+#include <string.h>
 
 /* What a batch normalisation does to a channel. */
 typedef struct affine {
@@ -26,14 +27,19 @@ static affine affine_of(const c_export *e, int norm, int64_t channel)
     return (affine){scale, element(e, norm, "bias", channel) - scale * element(e, norm, "running_mean", channel)};
 }
 
-static void begin(c_export *e, int layer, const char *name, int64_t count)
+static void begin(c_export *e, int layer, const char *name, sdlf_dtype dtype, int64_t count)
 {
-    c_print(e, "static const float %s[%lld] = {", c_weights(e, layer, name).text, (long long)count);
+    c_print(e, "static const %s %s[%lld] = {", c_type(dtype), c_weights(e, layer, name).text, (long long)count);
+}
+
+static void print_text(c_export *e, int64_t i, c_name text)
+{
+    c_print(e, "%s%s,", i % 8 == 0 ? "\n    " : " ", text.text);
 }
 
 static void number(c_export *e, int64_t i, double value)
 {
-    c_print(e, "%s%s,", i % 8 == 0 ? "\n    " : " ", c_number((float)value).text);
+    print_text(e, i, c_number((float)value));
 }
 
 static void end(c_export *e)
@@ -41,53 +47,67 @@ static void end(c_export *e)
     c_print(e, "\n};\n\n");
 }
 
-static bool has_bias(const c_export *e, int layer)
+/* The type that a parameter is written as; SDLF_NONE: nobody reads it. */
+static sdlf_dtype written_as(const c_export *e, const sdlf_parameter *parameter)
 {
-    return c_parameter(e, layer, "bias") != NULL || e->value[layer].norm >= 0;
+    const c_value *value = &e->value[c_parameter_value(e, (int)(parameter - e->model->parameters))];
+    return value->read ? value->dtype : SDLF_NONE;
 }
 
-/* A convolution or product: filters first. */
-static void print_product(c_export *e, int layer)
+/* A parameter; of a convolution or product, filters first, with the normalisation behind it. */
+static void print_parameter(c_export *e, int layer, const sdlf_parameter *parameter)
 {
-    const sdlf_parameter *weight = c_parameter(e, layer, "weight"), *bias = c_parameter(e, layer, "bias");
-    int64_t count = sdlf_tensor_count(&weight->value), filters = weight->spec.shape.dim[0];
-    const float *data = weight->value.data;
-    int norm = e->value[layer].norm;
-    c_print(e, "/* %s: %s%s */\n", c_identifier(c_at(e, layer)->layer.name).text,
-            sdlf_shape_print(weight->spec.shape).text, norm >= 0 ? ", with the normalisation behind it" : "");
-    begin(e, layer, "weight", count);
-    for (int64_t i = 0; i < count && c_ok(e); i++)
-        number(e, i, affine_of(e, norm, i / (count / filters)).scale * (double)data[i]);
-    end(e);
-    if (!has_bias(e, layer)) return;
-    begin(e, layer, "bias", filters);
-    for (int64_t i = 0; i < filters && c_ok(e); i++) {
-        affine a = affine_of(e, norm, i);
-        number(e, i, a.scale * (bias != NULL ? element(e, layer, "bias", i) : 0) + a.shift);
+    sdlf_dtype dtype = written_as(e, parameter);
+    int64_t count = sdlf_tensor_count(&parameter->value), filters = count;
+    const float *data = parameter->value.data;
+    int norm = e->state[layer].norm;
+    bool bias = norm >= 0 && strcmp(parameter->spec.name, "bias") == 0;
+    if (dtype == SDLF_NONE) return;
+    if (norm >= 0) filters = parameter->spec.shape.dim[0];
+    c_print(e, "/* %s: %s%s */\n", c_identifier(parameter->name).text, sdlf_shape_print(parameter->spec.shape).text,
+            norm >= 0 ? ", with the normalisation behind it" : "");
+    begin(e, layer, parameter->spec.name, dtype, count);
+    for (int64_t i = 0; i < count && c_ok(e); i++) {
+        affine a = affine_of(e, norm, i / (count / filters));
+        int64_t integer = 0;
+        if (dtype == SDLF_FLOAT32) {
+            number(e, i, a.scale * (double)data[i] + (bias ? a.shift : 0));
+        } else {
+            unsigned char element[8];
+            sdlf_convert(dtype, element, SDLF_FLOAT32, &data[i], 1);
+            sdlf_convert(SDLF_INT64, &integer, dtype, element, 1);
+            print_text(e, i, c_integer(dtype, integer));
+        }
     }
+    end(e);
+}
+
+/* The bias of a layer that has none, from the normalisation behind it. */
+static bool makes_bias(const c_export *e, int layer)
+{
+    return e->state[layer].norm >= 0 && c_parameter(e, layer, "bias") == NULL;
+}
+
+static void print_shift(c_export *e, int layer, const char *name, int norm)
+{
+    int64_t channels = sdlf_tensor_count(&c_parameter(e, norm, "weight")->value);
+    begin(e, layer, name, SDLF_FLOAT32, channels);
+    for (int64_t i = 0; i < channels; i++) number(e, i, affine_of(e, norm, i).shift);
     end(e);
 }
 
 static void print_norm(c_export *e, int layer)
 {
     int64_t channels = sdlf_tensor_count(&c_parameter(e, layer, "weight")->value);
-    begin(e, layer, "scale", channels);
+    begin(e, layer, "scale", SDLF_FLOAT32, channels);
     for (int64_t i = 0; i < channels; i++) number(e, i, affine_of(e, layer, i).scale);
     end(e);
-    begin(e, layer, "shift", channels);
-    for (int64_t i = 0; i < channels; i++) number(e, i, affine_of(e, layer, i).shift);
-    end(e);
-}
-
-/* Is it a batch normalisation? Else, having parameters, it is a convolution or product. */
-static bool is_norm(const c_export *e, int layer)
-{
-    return c_parameter(e, layer, "running_var") != NULL;
+    print_shift(e, layer, "shift", layer);
 }
 
 static bool prints(const c_export *e, int layer)
 {
-    return e->value[layer].live && !e->value[layer].folded && c_at(e, layer)->parameter_count > 0;
+    return e->state[layer].live && !e->state[layer].folded && c_at(e, layer)->parameter_count > 0;
 }
 
 int64_t c_count_weights(const c_export *e)
@@ -95,9 +115,13 @@ int64_t c_count_weights(const c_export *e)
     int64_t count = 0;
     for (int i = 0; i < e->model->layer_count; i++) {
         if (!prints(e, i)) continue;
-        const sdlf_parameter *weight = c_parameter(e, i, "weight");
-        count += sdlf_tensor_count(&weight->value) * (is_norm(e, i) ? 2 : 1);
-        if (!is_norm(e, i) && has_bias(e, i)) count += weight->spec.shape.dim[0];
+        bool norm = c_is(e, i, "batch_norm2d");
+        if (norm) count += 2 * sdlf_tensor_count(&c_parameter(e, i, "weight")->value);
+        if (makes_bias(e, i)) count += sdlf_tensor_count(&c_parameter(e, e->state[i].norm, "weight")->value);
+        for (int p = 0; !norm && p < c_at(e, i)->parameter_count; p++) {
+            const sdlf_parameter *parameter = &e->model->parameters[c_at(e, i)->first_parameter + p];
+            if (written_as(e, parameter) != SDLF_NONE) count += sdlf_tensor_count(&parameter->value);
+        }
     }
     return count;
 }
@@ -106,9 +130,12 @@ void c_print_weights(c_export *e)
 {
     for (int i = 0; i < e->model->layer_count && c_ok(e); i++) {
         if (!prints(e, i)) continue;
-        if (is_norm(e, i))
+        if (c_is(e, i, "batch_norm2d")) {
             print_norm(e, i);
-        else
-            print_product(e, i);
+            continue;
+        }
+        for (int p = 0; p < c_at(e, i)->parameter_count; p++)
+            print_parameter(e, i, &e->model->parameters[c_at(e, i)->first_parameter + p]);
+        if (makes_bias(e, i)) print_shift(e, i, "bias", e->state[i].norm);
     }
 }
