@@ -207,13 +207,9 @@ static sdlf_status judge(const session *s)
     return SDLF_OK;
 }
 
-static sdlf_status write_json(const session *s)
+static bool print_json(FILE *file, const void *subject)
 {
-    FILE *file = s->text ? fopen(s->set.json, "w") : stdout;
-    if (!file) return sdlf_fail(SDLF_ERROR_IO, "%s: cannot be written", s->set.json);
-    bool written = json_print(lab_json(&s->lab), file);
-    if (s->text) written = fclose(file) == 0 && written;
-    return written ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "%s: not all of it could be written", s->set.json);
+    return json_print(lab_json(subject), file);
 }
 
 static void print_limits(const session *s)
@@ -253,7 +249,7 @@ static sdlf_status bench_all(session *s, const arguments *given)
         printf("\nstopped by %s in convolution %d of %d; what was measured until then stands above\n",
                interrupt_signal() == SIGINT ? "Ctrl-C" : strsignal(interrupt_signal()), s->lab.cases,
                s->lab.workload.count);
-    if (s->set.json) status = write_json(s);
+    if (s->set.json) status = output_file_write(s->set.json, print_json, &s->lab);
     if (status == SDLF_OK && s->set.svg) status = lab_draw(&s->lab, s->set.svg);
     return status == SDLF_OK ? judge(s) : status;
 }

@@ -4,7 +4,6 @@
  * The roof is what the machine can do, measured: a slope (bytes a second) and a flat part (FLOPs a second). Each rung has a
  * colour and a mark: a small one for each convolution, a large one for all of them together, which is joined to the rung's
  * name on the right. The names are moved apart where rungs are equally fast. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 
 #include "apps/bench_conv_report.h"
 #include "apps/number.h"
+#include "apps/output_file.h"
 #include "apps/xml.h"
 
 enum {
@@ -242,8 +242,9 @@ static void draw_names(FILE *file, const lab *l, const axes *a)
     }
 }
 
-static void draw(FILE *file, const lab *l)
+static bool draw(FILE *file, const void *subject)
 {
+    const lab *l = subject;
     char text[512];
     axes a = find_axes(l);
     int height = TOP + a.height + BELOW;
@@ -269,15 +270,10 @@ static void draw(FILE *file, const lab *l)
              l->cases > 1 ? " Small marks: one convolution each; large ones: all together." : "", l->rung[0].name);
     text_at(file, 20, height - 32, "font-size=\"11\" fill=\"#777\"", text);
     text_at(file, 20, height - 16, "font-size=\"11\" fill=\"#777\"", notes);
-    fputs("</svg>\n", file);
+    return fputs("</svg>\n", file) >= 0;
 }
 
 sdlf_status lab_draw(const lab *l, const char *path)
 {
-    FILE *file = fopen(path, "w");
-    if (!file) return sdlf_fail(SDLF_ERROR_IO, "%s: cannot be written (%s)", path, strerror(errno));
-    draw(file, l);
-    bool failed = ferror(file) != 0;
-    if (fclose(file) != 0 || failed) return sdlf_fail(SDLF_ERROR_IO, "%s: not all of it could be written", path);
-    return SDLF_OK;
+    return output_file_write(path, draw, l);
 }

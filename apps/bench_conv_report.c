@@ -8,7 +8,6 @@
 #include "apps/number.h"
 #include "apps/report.h"
 #include "apps/table.h"
-#include "apps/wrap.h"
 
 double lab_floor(const lab *l, int index)
 {
@@ -221,8 +220,6 @@ void lab_print_summary(const terminal *out, const lab *l)
     if (l->cases == 0) return;
     if (l->workload.count > 1) print_matrix(out, l);
     print_totals(out, l);
-    fputs(terminal_escape(out, TERMINAL_DIM), out->file);
     fputc('\n', out->file);
-    wrap_print(out->file, notes, 0, 2, out->width < 100 ? out->width : 100);
-    fputs(terminal_escape(out, TERMINAL_PLAIN), out->file);
+    report_note(out, notes);
 }

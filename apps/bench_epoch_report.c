@@ -10,7 +10,6 @@
 #include "apps/number.h"
 #include "apps/report.h"
 #include "apps/table.h"
-#include "apps/wrap.h"
 
 static double ratio(double host, double device)
 {
@@ -92,13 +91,10 @@ void epoch_print_summary(const terminal *out, const epoch_report *r)
     table_free(t);
     free(headings);
     putchar('\n');
-    fputs(terminal_escape(out, TERMINAL_DIM), stdout);
-    wrap_print(stdout,
-               "layers: the sum of all layers, each run by itself and waited for; an epoch is quicker where a device "
-               "goes on without waiting. An update that is fused with its gradient counts as backward. copies: between "
-               "memories, counted at the layer that waits for them.",
-               0, 2, out->width < 100 ? out->width : 100);
-    fputs(terminal_escape(out, TERMINAL_PLAIN), stdout);
+    report_note(
+        out, "layers: the sum of all layers, each run by itself and waited for; an epoch is quicker where a device "
+             "goes on without waiting. An update that is fused with its gradient counts as backward. copies: between "
+             "memories, counted at the layer that waits for them.");
 }
 
 static json_t *phases_json(const layer_line *line, int side)

@@ -152,13 +152,9 @@ static sdlf_status measure_row(session *s, const kernel_row *row)
     return sdlf_fail_context(status, "%s", sdlf_operation_class_of(row->operation.kind)->name);
 }
 
-static sdlf_status write_json(const session *s)
+static bool print_json(FILE *file, const void *subject)
 {
-    FILE *file = s->text ? fopen(s->set.json, "w") : stdout;
-    if (!file) return sdlf_fail(SDLF_ERROR_IO, "%s: cannot be written", s->set.json);
-    bool written = json_print(kernel_report_json(&s->report), file);
-    if (s->text) written = fclose(file) == 0 && written;
-    return written ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "%s: not all of it could be written", s->set.json);
+    return json_print(kernel_report_json(subject), file);
 }
 
 static sdlf_status bench_all(session *s)
@@ -186,7 +182,7 @@ static sdlf_status bench_all(session *s)
     if (s->text && interrupt_signal() != 0)
         printf("\nstopped by %s; what was measured until then stands above\n",
                interrupt_signal() == SIGINT ? "Ctrl-C" : strsignal(interrupt_signal()));
-    return s->set.json ? write_json(s) : SDLF_OK;
+    return s->set.json ? output_file_write(s->set.json, print_json, &s->report) : SDLF_OK;
 }
 
 static int run(int count, char **words)

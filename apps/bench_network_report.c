@@ -11,7 +11,6 @@
 #include "apps/number.h"
 #include "apps/report.h"
 #include "apps/table.h"
-#include "apps/wrap.h"
 
 /* One pass of one layer, or of all: its time and the least time that the limits allow. */
 typedef struct pass {
@@ -132,13 +131,10 @@ void bench_print(const terminal *out, const bench_result *result)
     }
     putchar('\n');
     print_layers(out, result);
-    fputs(terminal_escape(out, TERMINAL_DIM), stdout);
     putchar('\n');
-    wrap_print(stdout,
-               "floor: the part of its time that a layer's FLOPs or bytes, whichever take longer, need at the limits "
-               "above; more than 100% where its data stayed in a cache",
-               0, 2, out->width < 100 ? out->width : 100);
-    fputs(terminal_escape(out, TERMINAL_PLAIN), stdout);
+    report_note(out,
+                "floor: the part of its time that a layer's FLOPs or bytes, whichever take longer, need at the limits "
+                "above; more than 100% where its data stayed in a cache");
 }
 
 static json_t *pass_json(pass p)

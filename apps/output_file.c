@@ -50,6 +50,17 @@ done:
     return status;
 }
 
+sdlf_status output_file_write(const char *path, bool (*print)(FILE *file, const void *subject), const void *subject)
+{
+    bool opened = strcmp(path, "-") != 0;
+    FILE *file = opened ? fopen(path, "w") : stdout;
+    if (!file) return sdlf_fail(SDLF_ERROR_IO, "%s: cannot be written (%s)", path, strerror(errno));
+    bool written = print(file, subject) && !ferror(file);
+    if (opened) written = fclose(file) == 0 && written;
+    if (written) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_IO, "%s: not all of it could be written", opened ? path : "the output");
+}
+
 sdlf_status output_file_check_space(const char *path, int64_t bytes)
 {
     char *folder = folder_of(path);

@@ -1,13 +1,20 @@
-/* The file that a long run will write at its end: can it be written? Asked before the run begins. */
+/* The file that a long run will write at its end: can it be written? Asked before the run begins; and writing it. */
 #ifndef SDLF_APPS_OUTPUT_FILE_H
 #define SDLF_APPS_OUTPUT_FILE_H
 
-#include <sdlf/status.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+
+#include <sdlf/status.h>
 
 /* Is `path` a place for a file: not a folder, in a folder that is there and takes a new file now (one is made and removed)?
  * Errors: SDLF_ERROR_IO with the path, the reason and what to do. */
 sdlf_status output_file_check(const char *path);
+
+/* Write what `print` prints of `subject`: to a file, or to standard output for "-". `print` says whether the file took it.
+ * Errors: SDLF_ERROR_IO with the path. */
+sdlf_status output_file_write(const char *path, bool (*print)(FILE *file, const void *subject), const void *subject);
 
 /* Are there `bytes` free where `path` will lie? Where nobody can tell: yes. */
 sdlf_status output_file_check_space(const char *path, int64_t bytes);

@@ -9,7 +9,6 @@
 #include "apps/number.h"
 #include "apps/report.h"
 #include "apps/table.h"
-#include "apps/wrap.h"
 
 /* Nothing where there is no such tensor. */
 static void cell_error(table *t, double error)
@@ -102,13 +101,10 @@ void parity_print(const terminal *out, const parity_report *p)
            : o->own_activations  ? "training; each side on its own activations"
                                  : "training; gradients on a's activations");
     print_layers(out, r);
-    fputs(terminal_escape(out, TERMINAL_DIM), stdout);
     putchar('\n');
-    wrap_print(stdout,
-               "output, gradient by it, gradients of its parameters: the largest error of an element, and the mean, as "
-               "shares of the largest magnitude in the tensor",
-               0, 2, out->width < 100 ? out->width : 100);
-    fputs(terminal_escape(out, TERMINAL_PLAIN), stdout);
+    report_note(
+        out, "output, gradient by it, gradients of its parameters: the largest error of an element, and the mean, as "
+             "shares of the largest magnitude in the tensor");
     if (r->first < 0) {
         report_label(out, "agree");
         if (!largest) {

@@ -4,13 +4,13 @@
  * shows it. */
 #include "apps/placement_report.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <sdlf/version.h>
 
 #include "apps/number.h"
+#include "apps/output_file.h"
 #include "apps/xml.h"
 
 enum { WIDTH = 960, LEFT = 330, BAR = 420, ROW = 24, TOP = 92, PANEL_HEAD = 34, PANEL_GAP = 22, FOOT = 40 };
@@ -103,8 +103,9 @@ static void draw_legend(FILE *file, int x, const char *colour, const char *text)
     text_at(file, x + 18, 79, "fill=\"#222\"", text);
 }
 
-static void draw(FILE *file, const placement_report *r)
+static bool draw(FILE *file, const void *subject)
 {
+    const placement_report *r = subject;
     char text[700];
     int height = TOP + FOOT, y = TOP;
     for (int i = 0; i < r->count; i++) height += panel_height(&r->experiment[i]);
@@ -129,15 +130,10 @@ static void draw(FILE *file, const placement_report *r)
              "algorithm are unfused.",
              SDLF_VERSION, r->host, r->device);
     text_at(file, 20, height - 18, "font-size=\"11\" fill=\"#777\"", text);
-    fputs("</svg>\n", file);
+    return fputs("</svg>\n", file) >= 0;
 }
 
 sdlf_status placement_draw(const placement_report *report, const char *path)
 {
-    FILE *file = fopen(path, "w");
-    if (!file) return sdlf_fail(SDLF_ERROR_IO, "%s: cannot be written (%s)", path, strerror(errno));
-    draw(file, report);
-    bool failed = ferror(file) != 0;
-    if (fclose(file) != 0 || failed) return sdlf_fail(SDLF_ERROR_IO, "%s: not all of it could be written", path);
-    return SDLF_OK;
+    return output_file_write(path, draw, report);
 }

@@ -9,7 +9,6 @@
 #include "apps/number.h"
 #include "apps/report.h"
 #include "apps/table.h"
-#include "apps/wrap.h"
 
 static double against(const placement_row *base, const placement_row *row)
 {
@@ -84,9 +83,7 @@ void placement_print_notes(const terminal *out, const placement_report *r)
              "copies to the memory "
              "of %s and back; copying: how long these copies take by themselves.",
              r->host, r->device, r->host, r->device);
-    fputs(terminal_escape(out, TERMINAL_DIM), stdout);
-    wrap_print(stdout, text, 0, 2, out->width < 100 ? out->width : 100);
-    fputs(terminal_escape(out, TERMINAL_PLAIN), stdout);
+    report_note(out, text);
 }
 
 static json_t *names_json(const char *const *names)

@@ -8,6 +8,7 @@
 
 #include "apps/build.h"
 #include "apps/number.h"
+#include "apps/wrap.h"
 
 const char *report_build(void)
 {
@@ -55,6 +56,13 @@ void report_data(const terminal *out, const sdlf_dataset *train, const sdlf_data
         fprintf(out->file, "  %s test", number_count(test->samples.shape.dim[0]).text);
     }
     fprintf(out->file, "  %s\n", sdlf_shape_print(sdlf_shape_without(any->samples.shape, 0)).text);
+}
+
+void report_note(const terminal *out, const char *text)
+{
+    fputs(terminal_escape(out, TERMINAL_DIM), out->file);
+    wrap_print(out->file, text, 0, 2, out->width < 100 ? out->width : 100);
+    fputs(terminal_escape(out, TERMINAL_PLAIN), out->file);
 }
 
 sdlf_cost report_plan_cost(const sdlf_plan *plan)

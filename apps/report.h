@@ -31,6 +31,9 @@ void report_network(const terminal *out, const report_subject *subject);
 /* A label of the left margin, in bold where there is colour: "data   ". */
 void report_label(const terminal *out, const char *label);
 
+/* What the columns above mean, in faint letters where there is colour, wrapped at 100 columns at the most. */
+void report_note(const terminal *out, const char *text);
+
 /* FLOPs and least bytes of a run of the whole plan, both passes. */
 sdlf_cost report_plan_cost(const sdlf_plan *plan);
 

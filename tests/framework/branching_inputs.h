@@ -11,7 +11,8 @@ enum { BATCH = 3, A = BATCH * 50, B = BATCH * 25 };
 
 static const int32_t labels[BATCH] = {2, 0, 1};
 
-static inline void write_inputs(sdlf_plan *plan, sdlf_dtype dtype)
+/* What the plan reads in training and in inference. */
+static inline void write_images(sdlf_plan *plan, sdlf_dtype dtype)
 {
     float a[A], b[B];
     double a64[A], b64[B];
@@ -21,6 +22,12 @@ static inline void write_inputs(sdlf_plan *plan, sdlf_dtype dtype)
     for (int i = 0; i < B; i++) b64[i] = b[i];
     CHECK_OK(sdlf_plan_write(plan, "a", dtype == SDLF_FLOAT32 ? (void *)a : (void *)a64));
     CHECK_OK(sdlf_plan_write(plan, "b", dtype == SDLF_FLOAT32 ? (void *)b : (void *)b64));
+}
+
+/* And what it reads in training alone. */
+static inline void write_inputs(sdlf_plan *plan, sdlf_dtype dtype)
+{
+    write_images(plan, dtype);
     CHECK_OK(sdlf_plan_write(plan, "labels", labels));
 }
 

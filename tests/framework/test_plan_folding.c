@@ -30,14 +30,7 @@ static void check_folding(const char *name)
             if (plan == NULL) continue;
             CHECK((count_steps(plan, "batch_norm2d_infer") > 0) == (fused == 0));
             CHECK(count_steps(plan, "dropout_forward") == 0);
-            float a[A], b[B];
-            double a64[A], b64[B];
-            fill_random(a, A, 11);
-            fill_random(b, B, 12);
-            for (int i = 0; i < A; i++) a64[i] = a[i];
-            for (int i = 0; i < B; i++) b64[i] = b[i];
-            CHECK_OK(sdlf_plan_write(plan, "a", d == 0 ? (void *)a : (void *)a64));
-            CHECK_OK(sdlf_plan_write(plan, "b", d == 0 ? (void *)b : (void *)b64));
+            write_images(plan, dtype);
             CHECK_OK(sdlf_plan_forward(plan));
             unsigned char bytes[BATCH * 3 * sizeof(double)];
             const char *outputs[2] = {"class", "side"};

@@ -7,23 +7,17 @@ A stand-in for sdlf gives reports in which a rung refuses a layer; sdlf itself i
 """
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
+import checking
+from checking import check
+
 script, sdlf = sys.argv[1:3]
-failures = 0
-
-
-def check(what, holds, found=""):
-    global failures
-    failures += not holds
-    print(f"{'ok      ' if holds else 'FAILED  '} {what}{'' if holds else ': ' + str(found)}")
 
 
 def run(*words):
-    done = subprocess.run([sys.executable, script, *words], capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
+    return checking.run(script, *words)
 
 
 def convolution(name, row, layers, own, rival):
@@ -93,4 +87,4 @@ with tempfile.TemporaryDirectory() as work:
     what_was_not_run_is_in_no_sum(work)
     failures_show(work)
     sdlf_is_understood()
-sys.exit(failures > 0)
+checking.conclude()

@@ -15,19 +15,15 @@ import sys
 import tempfile
 import types
 
+import checking
+from checking import check
+
 script, sdlf = sys.argv[1:3]
-failures = 0
-
-
-def check(what, holds, found=""):
-    global failures
-    failures += not holds
-    print(f"{'ok      ' if holds else 'FAILED  '} {what}{'' if holds else ': ' + str(found)}")
 
 
 def run(*words):
-    done = subprocess.run([sys.executable, script, *words], capture_output=True, text=True)
-    return done.returncode, done.stdout + done.stderr
+    code, said, errors = checking.run(script, *words)
+    return code, said + errors
 
 
 def lines(folder, name):
@@ -183,4 +179,4 @@ with tempfile.TemporaryDirectory() as work:
     malformed_pickles_are_refused()
     plain_files_are_converted()
     os.chdir("/")
-sys.exit(failures > 0)
+checking.conclude()
