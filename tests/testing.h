@@ -62,7 +62,8 @@ void test_every_allocation(const char *name, sdlf_status (*attempt)(void *), voi
 /* ---- calculators ---- */
 
 /* The registered calculator classes that work on this machine, in order, and last "guarded", a pretended device whose
- * memory the host cannot touch (see guarded.c); NULL past it. One that lacks its device is left out, which is said once.
+ * memory the host cannot touch (see guarded.c); NULL past it. One that lacks its device is left out, and one that computes some
+ * operations alone (tests/kernels has those), which is said once.
  * All of them can be opened by name. */
 const sdlf_calculator_class *test_calculator_class_at(int index);
 const sdlf_calculator_class *test_guarded_class(void);

@@ -90,8 +90,7 @@ static sdlf_status train(void *argument)
     if (t->resumes) {
         options.resume = true;
         status = sdlf_model_open(&model, t->begun);
-        if (status == SDLF_OK)
-            status = sdlf_trainer_restore_options(&options, sdlf_model_training_state(model));
+        if (status == SDLF_OK) status = sdlf_trainer_restore_options(&options, sdlf_model_training_state(model));
     } else {
         options.optimizer = sdlf_adam(.weight_decay = 0.01f);
         options.clip_norm = 1;

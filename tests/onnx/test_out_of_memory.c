@@ -13,8 +13,7 @@ static sdlf_status inspect(void *path)
     sdlf_calculator *reference = NULL;
     if (status == SDLF_OK) status = sdlf_calculator_open(&reference, "reference", NULL);
     if (status == SDLF_OK)
-        status =
-            sdlf_plan_measure(&memory, report->model, &(sdlf_plan_options){.batch = 1, .forward = reference});
+        status = sdlf_plan_measure(&memory, report->model, &(sdlf_plan_options){.batch = 1, .forward = reference});
     sdlf_calculator_close(reference);
     sdlf_onnx_report_free(report);
     return status;
@@ -26,10 +25,8 @@ static sdlf_status run(void *path)
     sdlf_calculator *cpu = NULL;
     sdlf_plan *plan = NULL;
     sdlf_status status = sdlf_model_from_onnx(&model, path, NULL);
-    if (status == SDLF_OK)
-        status = sdlf_calculator_open(&cpu, "cpu", &(sdlf_calculator_options){.threads = 1});
-    if (status == SDLF_OK)
-        status = sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = cpu});
+    if (status == SDLF_OK) status = sdlf_calculator_open(&cpu, "cpu", &(sdlf_calculator_options){.threads = 1});
+    if (status == SDLF_OK) status = sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = cpu});
     if (status == SDLF_OK) status = sdlf_plan_forward(plan);
     sdlf_plan_free(plan);
     sdlf_calculator_close(cpu);
