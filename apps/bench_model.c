@@ -113,6 +113,7 @@ static sdlf_status measure(session *s)
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
     if (status == SDLF_OK) status = execution_to_plan(&s->set.execution, &s->machine, &options);
     if (status == SDLF_OK) status = sdlf_plan_create(&s->plan, s->model, &options);
+    if (status == SDLF_OK) status = execution_keep_choices(&s->set.execution);
     if (status == SDLF_OK) status = fill_inputs(s);
     if (status == SDLF_OK) status = time_runs(s);
     return status == SDLF_OK ? sdlf_plan_time(s->plan, (int)s->set.repeats) : status;

@@ -81,7 +81,10 @@ static sdlf_status make_plan(run_session *s, sdlf_calculator *calculator, int64_
 {
     sdlf_plan_options options = {
         .batch = batch, .forward = calculator, .dtype = s->set.dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32};
-    return sdlf_plan_create(&s->plan, s->model, &options);
+    sdlf_memory_info memory;
+    sdlf_status status = sdlf_plan_measure(&memory, s->model, &options);
+    if (status == SDLF_OK) status = machine_check_memory(&s->machine, memory.arena + memory.parameters);
+    return status == SDLF_OK ? sdlf_plan_create(&s->plan, s->model, &options) : status;
 }
 
 /* Is the first dimension of an input of the file open? */

@@ -62,4 +62,3 @@ sdlf_status layout_convert_copy(layout_pass *p, plan_step *step)
     op->out[0] = layout_channels_behind(out);
     return plan_append_step(p->plan, step);
 }
-

@@ -99,7 +99,8 @@ sdlf_status layout_need_last(layout_pass *p, const plan_step *reader, sdlf_tenso
     if (p->form[buffer].last == 0) {
         sdlf_status status = layout_add_last(p, buffer, operand->shape);
         if (status != SDLF_OK) return status;
-        sdlf_tensor from = layout_channels_behind(whole(p, buffer, false)), to = layout_channels_behind(whole(p, buffer, true));
+        sdlf_tensor from = layout_channels_behind(whole(p, buffer, false)),
+                    to = layout_channels_behind(whole(p, buffer, true));
         if (to.buffer != buffer) status = append_copy(p, reader, from, to);
         if (status != SDLF_OK) return status;
     }
@@ -146,4 +147,3 @@ sdlf_status layout_settle_output(layout_pass *p, const plan_step *step, int buff
 {
     return p->plan->buffers[buffer].kind == BUFFER_ARENA ? SDLF_OK : layout_need_row_major(p, step, buffer);
 }
-

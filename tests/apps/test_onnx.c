@@ -133,6 +133,21 @@ static void run_says_what_is_wrong(void)
                "two.npy: the model has 1 output");
 }
 
+/* 13 MB of activations a sample. */
+static void run_asks_for_no_more_than_there_is(void)
+{
+    static const char text[] =
+        "{\"name\": \"wide\", \"input\": {\"name\": \"x\", \"shape\": [1, 28, 28]}, \"layers\": ["
+        "{\"type\": \"conv2d\", \"filters\": 4096, \"kernel\": 1}, {\"type\": \"global_avg_pool2d\"}]}";
+    char net[600], path[600];
+    snprintf(net, sizeof net, "%s", test_path("wide.json"));
+    snprintf(path, sizeof path, "%s", test_path("wide.onnx"));
+    test_write_file(net, text, sizeof text - 1);
+    SDLF(0, "export", "--net", net, "-o", path);
+    CHECK_SAYS(SDLF(1, "run", path, "--batch", "1000000", "--input", fixture("small_cnn/input_0.pb")),
+               "a smaller --batch needs less");
+}
+
 static void bench_times_every_layer(void)
 {
     const program *p = SDLF(0, "bench", fixture("small_cnn/model.onnx"), "--repeats", "3", "--calculator", "reference");
@@ -143,6 +158,11 @@ static void bench_times_every_layer(void)
     CHECK(json_real_value(json_object_get(json, "seconds")) > 0);
     CHECK((int64_t)json_array_size(json_object_get(json, "layers")) >= 4);
     json_decref(json);
+    char choices[600], command[800];
+    snprintf(choices, sizeof choices, "%s", test_path("choices.txt"));
+    SDLF(0, "bench", "model", fixture("small_cnn/model.onnx"), "--repeats", "3", "--plan-file", choices);
+    snprintf(command, sizeof command, "grep -q '^conv2d_forward .* = ' '%s'", choices); /* what was raced is kept */
+    CHECK(system(command) == 0);
 }
 
 /* A constant picture stays constant, a ramp a ramp, whatever the sizes. */
@@ -173,6 +193,7 @@ int main(void)
         RUN(run_gives_what_was_computed_elsewhere);
         RUN(run_takes_pictures);
         RUN(run_says_what_is_wrong);
+        RUN(run_asks_for_no_more_than_there_is);
         RUN(bench_times_every_layer);
     }
     return test_summary();

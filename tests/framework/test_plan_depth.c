@@ -109,8 +109,8 @@ static void parameters_are_found_by_name(void)
     CHECK_OK(sdlf_model_build(net, 1));
     for (int i = 0; i < sdlf_model_parameter_count(net); i++)
         CHECK(sdlf_model_find_parameter(net, sdlf_model_parameter(net, i)->name) == sdlf_model_parameter(net, i));
-    const char *const none[] = {"", ".", "conv2d", "conv2d.", ".weight", "conv2d.weights", "conv2d.w", "relu.weight",
-                                "conv2d.weight.weight"};
+    const char *const none[] = {
+        "", ".", "conv2d", "conv2d.", ".weight", "conv2d.weights", "conv2d.w", "relu.weight", "conv2d.weight.weight"};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) CHECK(sdlf_model_find_parameter(net, none[i]) == NULL);
     sdlf_model_free(net);
 }
