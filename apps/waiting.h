@@ -6,7 +6,8 @@
  * other programs want the processors too, every hand-over then takes a scheduler's turn: training may become twenty times slower.
  * libgomp reads the environment before main begins, so that this sets GOMP_SPINCOUNT and starts the program again with
  * `words`, main's own, which costs two milliseconds. Nothing happens where the user has said how threads wait (OMP_WAIT_POLICY,
- * GOMP_SPINCOUNT), with another runtime, or where the program cannot be started again. */
+ * GOMP_SPINCOUNT) or where they run (OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY: the program started again would keep one
+ * thread's processor), with another runtime, or where the program cannot be started again. */
 void waiting_settle(char **words);
 
 #endif
