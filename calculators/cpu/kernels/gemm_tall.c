@@ -2,8 +2,9 @@
  * what features of many nodes or samples come to. Contract: <sdlf/operation.h>.
  *
  * 2 m n k FLOPs against (k + n) m elements moved: at n = 16, a's way from memory is what takes the time. So a is read once, in the
- * order in which it lies, AHEAD elements before it is used, and from then on from the first-level cache; b is packed once, into panels of
- * whole vectors that stay in the second level at most; the sums of TALL_ROWS rows and a panel's columns are in registers.
+ * order in which it lies, and from then on from the first-level cache. Its lines are asked for twice, one line for each that is used, so
+ * that requests come evenly: FAR ahead to the second level, which has room for many at once, and NEAR ahead to the first. b is packed
+ * once, into panels of whole vectors that stay in the second level at most; the sums of TALL_ROWS rows and a panel's columns are in registers.
  *
  * A task is a run of rows; every row's sums are added in the order of k. */
 #include "calculators/cpu/kernels/gemm_tall.h"
@@ -19,7 +20,8 @@ enum { TALL_ROWS = 4, PANEL_VECTORS = 2 };
 enum {
     PANEL = PANEL_VECTORS * LANES,
     LINE = 64 / sizeof(element),
-    AHEAD = 1024,                                 /* elements between a's prefetch and its use */
+    NEAR = 4096 / sizeof(element),                /* between a's use and its prefetch to the first-level cache */
+    FAR = 24576 / sizeof(element),                /* and that to the second level */
     TASK_SIZE = (1 << 19) / sizeof(element),      /* of a, for a task */
     COLUMNS_MAXIMUM = 256 / sizeof(element),      /* of b: beyond, the arithmetic takes longer than a's way */
     PACKED_MAXIMUM = (1 << 17) / sizeof(element), /* of b, packed */
@@ -76,29 +78,37 @@ static void pack(element *packed, const sdlf_operation *operation, int64_t n, in
     if (bias != NULL) memcpy(packed + k * padded(n), bias, (size_t)n * sizeof *bias);
 }
 
+/* Element p of each row times a row of b. */
+static inline __attribute__((always_inline)) void add_products(const int rows, const int vectors,
+                                                               vector sum[][PANEL_VECTORS], const element *const *a,
+                                                               int64_t p, const element *b)
+{
+    vector b_row[PANEL_VECTORS];
+    for (int v = 0; v < vectors; v++) b_row[v] = load(b + v * LANES);
+    for (int i = 0; i < rows; i++) {
+        element x = a[i][p];
+        for (int v = 0; v < vectors; v++) sum[i][v] += x * b_row[v];
+    }
+}
+
 /* Columns [column, column + vectors LANES) of `rows` rows: constants where this is used. */
 static inline __attribute__((always_inline)) void tile(const int rows, const int vectors, const tall_context *tall,
                                                        int64_t row, int64_t column)
 {
+    const int step = LINE / rows; /* of k, in which as much of a is used as a line holds */
     vector sum[TALL_ROWS][PANEL_VECTORS];
     int64_t k = tall->k, p = 0;
-    const element *a = tall->a + row * k, *b = tall->packed + column * k, *ahead = a + AHEAD;
-    bool fetch = column == 0;
+    const element *a[TALL_ROWS], *b = tall->packed + column * k, *ahead = tall->a + row * k;
     for (int i = 0; i < rows; i++) {
+        a[i] = tall->a + (row + i) * k;
         for (int v = 0; v < vectors; v++) sum[i][v] = (vector){0};
     }
-    while (p < k) {
-        int64_t end = p + LINE <= k ? p + LINE : k;
-        for (int i = 0; fetch && i < rows; i++, ahead += LINE) __builtin_prefetch(ahead);
-        for (; p < end; p++, b += vectors * LANES) {
-            vector b_row[PANEL_VECTORS];
-            for (int v = 0; v < vectors; v++) b_row[v] = load(b + v * LANES);
-            for (int i = 0; i < rows; i++) {
-                element x = a[i * k + p];
-                for (int v = 0; v < vectors; v++) sum[i][v] += x * b_row[v];
-            }
-        }
+    for (; p + step <= k; p += step, ahead += LINE) {
+        __builtin_prefetch(ahead + NEAR);
+        __builtin_prefetch(ahead + FAR, 0, 2);
+        for (int q = 0; q < step; q++, b += vectors * LANES) add_products(rows, vectors, sum, a, p + q, b);
     }
+    for (; p < k; p++, b += vectors * LANES) add_products(rows, vectors, sum, a, p, b);
     int64_t columns = cpu_min(vectors * LANES, tall->n - column);
     for (int i = 0; i < rows; i++) {
         element *c = tall->c + (row + i) * tall->n + column, whole[PANEL];

@@ -1,7 +1,8 @@
 /* spmm_csr: y = f(a x + bias), a in compressed rows. Contract: <sdlf/operation.h>.
  *
  * For each of the E stored elements a row of x is fetched: E F elements in no order that the machine foresees, so the rows
- * some elements ahead are prefetched by their columns. Bytes: a once, y once, and the rows of x, from whatever cache holds
+ * some elements ahead are prefetched by their columns, to the second-level cache, which takes more requests at once than the first.
+ * Bytes: a once, y once, and the rows of x, from whatever cache holds
  * it. Sums stay in registers, a block of columns at a time.
  *
  * The work of a row is its elements and one more. Tasks are cut where that sum passes multiples of CHUNK: by the matrix, not
@@ -13,7 +14,7 @@
 
 enum {
     CHUNK = 8192,      /* elements and rows of a task */
-    AHEAD = 24,        /* elements between a prefetch and its use */
+    AHEAD = 64,        /* elements between a prefetch and its use */
     BLOCK_VECTORS = 4, /* vectors of columns whose sums are in registers */
     FINISH_ROWS = 64,  /* rows whose epilogue is computed together */
     LINE = 64 / sizeof(element),
@@ -60,7 +61,7 @@ static int64_t row_at(const spmm_context *spmm, int64_t work)
 
 static inline __attribute__((always_inline)) void prefetch_row(const element *x, const int count)
 {
-    for (int i = 0; i < count; i += LINE) __builtin_prefetch(x + i);
+    for (int i = 0; i < count; i += LINE) __builtin_prefetch(x + i, 0, 2);
 }
 
 /* Rows [first, last) where `vectors` whole vectors, a constant, are as wide as x. */
@@ -114,7 +115,7 @@ static void sum_narrow(element *to, const spmm_context *spmm, int64_t first, int
     for (int64_t e = first; e < last; e++) {
         int64_t at = spmm->columns[e] * width;
         const element *row = spmm->x + at, value = spmm->values[e];
-        if (e + AHEAD < end) __builtin_prefetch(spmm->x + spmm->columns[e + AHEAD] * width);
+        if (e + AHEAD < end) __builtin_prefetch(spmm->x + spmm->columns[e + AHEAD] * width, 0, 2);
         if (at > whole) row = memcpy(part, row, (size_t)width * sizeof *row);
         sum += value * load(row);
     }
@@ -170,11 +171,12 @@ static void sum_rows(void *context, int64_t index, int thread)
 {
     const spmm_context *spmm = context;
     int64_t row = row_at(spmm, index * CHUNK), end = row_at(spmm, (index + 1) * CHUNK);
+    int64_t finished = spmm->log_softmax ? LANES : FINISH_ROWS;
     (void)thread;
     spmm->long_rows[index] = -1;
     while (row < end) {
         int64_t first = row;
-        while (row < end && row < first + FINISH_ROWS && elements_of(spmm, row) <= CHUNK) row++;
+        while (row < end && row < first + finished && elements_of(spmm, row) <= CHUNK) row++;
         sum_row_range(spmm, first, row);
         finish_rows(spmm, first, row);
         if (row < end && elements_of(spmm, row) > CHUNK)
