@@ -34,7 +34,7 @@ static void handle(void (*handler)(int))
 
 void interrupt_stops(sdlf_trainer *trainer)
 {
-    if (trainer) running = trainer;
+    running = trainer; /* NULL: it may be gone soon, and a signal for a closed pipe may still come */
     handle(trainer ? stop : SIG_DFL);
 }
 
