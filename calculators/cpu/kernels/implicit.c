@@ -53,13 +53,14 @@ static void pack_panel(void *context, int64_t index, int thread)
     int64_t group = index / all->p.count, panel = index % all->p.count;
     int64_t start = panel_start(&all->p, panel), width = (panel_start(&all->p, panel + 1) - start) * LANES;
     int64_t first = start * LANES, filters = cpu_min(width, v->k - first);
+    int64_t last = width - LANES, shift = last - implicit_vector_start(last / LANES, filters);
     element *to = all->packed + (group * all->p.vectors + start) * LANES * v->taps;
     (void)thread;
     for (int64_t i = 0; i < v->r_s; i++) {
         for (int64_t c = 0; c < v->c; c++, to += width) {
             const element *from = all->w + (group * v->k + first) * v->taps + c * v->r_s + i;
-            for (int64_t k = 0; k < filters; k++) to[k] = from[k * v->taps];
-            for (int64_t k = filters; k < width; k++) to[k] = 0;
+            for (int64_t k = 0; k < last; k++) to[k] = from[k * v->taps];
+            for (int64_t k = last; k < width; k++) to[k] = k - shift < filters ? from[(k - shift) * v->taps] : 0;
         }
     }
 }
@@ -86,6 +87,7 @@ typedef struct context {
     const element *packed, *image, *zeros; /* the image: x, or its padded copy */
     panels p;
     bool rows;                        /* runs are rows of the window, in the padded copy */
+    bool pixels_follow;               /* windows of one position, on every pixel */
     int64_t height, width, before[2]; /* of the image, and what of its padding is not part of it */
     int64_t reach[2];                 /* of a window */
     window_runs runs;                 /* of a window */
@@ -182,7 +184,27 @@ static inline void find_runs(const context *all, const element *image, int64_t p
     }
 }
 
-/* One panel of one group, over a chunk of one image's pixels. */
+/* The same for `count` pixels from `first` on. */
+static inline void find_pixels(const context *all, const element *image, int64_t first, int64_t count,
+                               const element *(*at)[MOST_PIXELS])
+{
+    const convolution *v = all->v;
+    if (all->pixels_follow) {
+        int64_t step = v->groups * v->c;
+        for (int64_t i = 0; i < count; i++) at[0][i] = image + (first + i) * step;
+        return;
+    }
+    int64_t p = first / v->q, q = first % v->q;
+    for (int64_t i = 0; i < count; i++) {
+        find_runs(all, image, p, q, (int)i, at);
+        if (++q == v->q) {
+            q = 0;
+            p++;
+        }
+    }
+}
+
+/* One panel of one group, over a chunk of one image's pixels, which are spread evenly over the fewest tiles. */
 static void compute_chunk(void *argument, int64_t index, int thread)
 {
     const context *all = argument;
@@ -191,11 +213,10 @@ static void compute_chunk(void *argument, int64_t index, int thread)
     int64_t columns = all->p.count * v->groups, chunks = all->chunks * v->n;
     int64_t part = all->near ? index / columns : index % chunks, column = all->near ? index % columns : index / chunks;
     int64_t n = part / all->chunks, chunk = part % all->chunks, group = column / all->p.count;
-    int64_t panel = column % all->p.count;
-    int64_t start = panel_start(&all->p, panel), filters = v->groups * v->k, filter = group * v->k + start * LANES;
-    int vectors = (int)(panel_start(&all->p, panel + 1) - start), size = implicit_tile_pixels(vectors);
-    int64_t tiles = cpu_divide_up(v->p_q, size), first = chunk * tiles / all->chunks * size;
-    int64_t last = cpu_min((chunk + 1) * tiles / all->chunks * size, v->p_q), p = first / v->q, q = first % v->q;
+    int64_t panel = column % all->p.count, start = panel_start(&all->p, panel);
+    int vectors = (int)(panel_start(&all->p, panel + 1) - start);
+    int64_t first = chunk * v->p_q / all->chunks, last = (chunk + 1) * v->p_q / all->chunks;
+    int64_t tiles = cpu_divide_up(last - first, implicit_tile_pixels(vectors)), filter = group * v->k + start * LANES;
     const element *image = all->image + n * all->height * all->width * v->groups * v->c + group * v->c;
     const element *at[MOST_RUNS][MOST_PIXELS];
     element bias[PANEL_VECTORS * LANES] = {0};
@@ -204,25 +225,20 @@ static void compute_chunk(void *argument, int64_t index, int thread)
                        .run = all->run,
                        .w = all->packed + (group * all->p.vectors + start) * LANES * v->taps,
                        .bias = bias,
+                       .step = v->groups * v->k,
                        .filters = cpu_min(vectors * LANES, v->k - start * LANES),
                        .activation = &forward->activation};
     (void)thread;
-    if (forward->bias) memcpy(bias, forward->bias + filter, (size_t)t.filters * sizeof *bias);
-    for (int64_t pixel = first; pixel < last; pixel += size) {
-        t.pixels = cpu_min(size, last - pixel);
-        for (int i = 0; i < t.pixels; i++) {
-            int64_t place = (n * v->p_q + pixel + i) * filters + filter;
-            find_runs(all, image, p, q, i, at);
-            t.y[i] = forward->y + place;
-            t.residual[i] = forward->residual ? forward->residual + place : NULL;
-            if (++q == v->q) {
-                q = 0;
-                p++;
-            }
-        }
-        for (int64_t i = t.pixels; i < size; i++) { /* the first one again */
-            for (int64_t r = 0; r < t.run_count; r++) at[r][i] = at[r][0];
-        }
+    for (int j = 0; j < vectors && forward->bias; j++) {
+        int64_t from = filter + implicit_vector_start(j, t.filters);
+        memcpy(bias + j * LANES, forward->bias + from, (size_t)cpu_min(LANES, t.filters) * sizeof *bias);
+    }
+    for (int64_t i = 0; i < tiles; i++) {
+        int64_t pixel = first + i * (last - first) / tiles, place = (n * v->p_q + pixel) * t.step + filter;
+        t.pixels = first + (i + 1) * (last - first) / tiles - pixel;
+        t.y = forward->y + place;
+        t.residual = forward->residual ? forward->residual + place : NULL;
+        find_pixels(all, image, pixel, t.pixels, at);
         implicit_tile_cpu(vectors, &t);
     }
 }
@@ -275,6 +291,8 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
                            &copy);
     }
     list_runs(&all.runs, &all);
+    all.pixels_follow =
+        v->r_s == 1 && v->stride[0] == 1 && v->stride[1] == 1 && !has_padding(v) && v->p == v->h && v->q == v->w;
     all.near = implicit_packed_size_cpu(v) <= NEAR_WEIGHTS;
     (all.near ? cpu_parallel_near : cpu_parallel)(cpu, all.chunks * v->n * all.p.count * v->groups, convolution_time(v),
                                                   compute_chunk, &all);

@@ -20,31 +20,50 @@ static bool clamps(const sdlf_activation *activation, element *low, element *hig
 
 typedef vector tile_sums[MOST_PIXELS][PANEL_VECTORS];
 
-/* Where the last vector has lanes too many, or pixels are missing. */
-static void finish_part(const implicit_tile *t, int vectors, tile_sums sum)
+/* A single vector with lanes too many. */
+static void finish_part(const implicit_tile *t, tile_sums sum)
 {
     for (int64_t i = 0; i < t->pixels; i++) {
-        element values[PANEL_VECTORS * LANES] = {0}, *y = t->y[i];
-        for (int j = 0; j < vectors; j++) store(values + j * LANES, sum[i][j]);
-        for (int64_t k = 0; k < t->filters; k++) y[k] = values[k] + (t->residual[0] != NULL ? t->residual[i][k] : 0);
+        element values[LANES], *y = t->y + i * t->step;
+        store(values, sum[i][0]);
+        for (int64_t k = 0; k < t->filters; k++) y[k] = values[k] + (t->residual ? t->residual[i * t->step + k] : 0);
         activate_cpu(y, y, t->filters, t->activation);
     }
 }
 
-/* pixels and vectors are constants where this is used. */
+/* All vectors of a pixel are added to before the first is written: y may be the residual, and the last two may share filters. */
+static inline __attribute__((always_inline)) void finish_pixel(const int vectors, const implicit_tile *t, int64_t i,
+                                                               vector *sum, vector low, vector high, bool clamped)
+{
+    const element *residual = t->residual + i * t->step;
+    element *y = t->y + i * t->step;
+    int64_t last = implicit_vector_start(vectors - 1, t->filters);
+    if (t->residual) {
+        for (int j = 0; j < vectors; j++) sum[j] += load(residual + (j < vectors - 1 ? j * LANES : last));
+    }
+    if (clamped) {
+        for (int j = 0; j < vectors; j++) {
+            sum[j] = choose(sum[j] < low, low, sum[j]); /* NaN passes */
+            sum[j] = choose(sum[j] > high, high, sum[j]);
+        }
+    }
+    for (int j = 0; j < vectors; j++) store(y + (j < vectors - 1 ? j * LANES : last), sum[j]);
+}
+
+/* pixels and vectors are constants where this is used. Pixels that are not there are computed as the first. */
 static inline __attribute__((always_inline)) void compute_tile(const int pixels, const int vectors,
                                                                const implicit_tile *t)
 {
     tile_sums sum;
     const element *w = t->w;
-    int64_t run = t->run;
+    int64_t run = t->run, count = t->pixels;
     for (int j = 0; j < vectors; j++) {
         vector start = load(t->bias + j * LANES);
         for (int i = 0; i < pixels; i++) sum[i][j] = start;
     }
     for (int64_t r = 0; r < t->run_count; r++) {
         const element *x[MOST_PIXELS];
-        for (int i = 0; i < pixels; i++) x[i] = t->at[r][i];
+        for (int i = 0; i < pixels; i++) x[i] = t->at[r][i < count ? i : 0];
         for (int64_t c = 0; c < run; c++, w += vectors * LANES) {
             vector row[PANEL_VECTORS];
             for (int j = 0; j < vectors; j++) {
@@ -56,43 +75,56 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
             }
         }
     }
-    if (t->pixels < pixels || t->filters < vectors * LANES) {
-        finish_part(t, vectors, sum);
+    if (vectors == 1 && t->filters < LANES) {
+        finish_part(t, sum);
         return;
     }
     element low, high;
     bool clamped = clamps(t->activation, &low, &high);
+    bool wants_clamp = clamped && t->activation->function != SDLF_IDENTITY;
     for (int i = 0; i < pixels; i++) {
-        for (int j = 0; j < vectors; j++) {
-            vector value = sum[i][j];
-            if (t->residual[0] != NULL) value += load(t->residual[i] + j * LANES);
-            value = choose(value < broadcast(low), broadcast(low), value); /* NaN passes */
-            store(t->y[i] + j * LANES, choose(value > broadcast(high), broadcast(high), value));
-        }
+        if (i < count) finish_pixel(vectors, t, i, sum[i], broadcast(low), broadcast(high), wants_clamp);
     }
-    for (int i = 0; i < pixels && !clamped; i++) activate_cpu(t->y[i], t->y[i], vectors * LANES, t->activation);
+    for (int i = 0; i < count && !clamped; i++)
+        activate_cpu(t->y + i * t->step, t->y + i * t->step, t->filters, t->activation);
+}
+
+/* The tile with room for so many pixels that wastes the least. */
+static inline __attribute__((always_inline)) void compute_some(const int most, const int vectors,
+                                                               const implicit_tile *t)
+{
+    if (t->pixels == most)
+        compute_tile(most, vectors, t);
+    else if (t->pixels == most - 1)
+        compute_tile(most - 1, vectors, t);
+    else if (t->pixels > most / 2)
+        compute_tile(most - 2, vectors, t);
+    else if (t->pixels > 1)
+        compute_tile(most / 2, vectors, t);
+    else
+        compute_tile(1, vectors, t);
 }
 
 /* Functions of their own, so that each has all registers. */
 static __attribute__((noinline)) void compute_1(const implicit_tile *t)
 {
-    compute_tile(PIXELS_1, 1, t);
+    compute_some(PIXELS_1, 1, t);
 }
 
 static __attribute__((noinline)) void compute_2(const implicit_tile *t)
 {
-    compute_tile(PIXELS_2, 2, t);
+    compute_some(PIXELS_2, 2, t);
 }
 
 static __attribute__((noinline)) void compute_3(const implicit_tile *t)
 {
-    compute_tile(PIXELS_3, 3, t);
+    compute_some(PIXELS_3, 3, t);
 }
 
 #if SDLF_VECTOR_BYTES == 64 || defined(__aarch64__)
 static __attribute__((noinline)) void compute_4(const implicit_tile *t)
 {
-    compute_tile(PIXELS_4, 4, t);
+    compute_some(PIXELS_4, 4, t);
 }
 #endif
 

@@ -2,7 +2,8 @@
  *
  *     y[i, :] = f(bias + residual[i, :] + sum over runs r and t of at[r][i][t] w[r, t, :])
  *
- * With 6 pixels x 4 vectors a step does 24 multiply-adds for 4 loads of weights and 6 broadcasts: bound by arithmetic. */
+ * With 6 pixels x 4 vectors a step does 24 multiply-adds for 4 loads of weights and 6 broadcasts: bound by arithmetic. There are
+ * tiles of fewer pixels, so that what does not divide evenly costs little: each sum is the same whatever tile it is part of. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_IMPLICIT_TILE_H
 #define SDLF_CALCULATORS_CPU_KERNELS_IMPLICIT_TILE_H
 
@@ -18,16 +19,19 @@ enum { PANEL_VECTORS = 3, PIXELS_1 = 8, PIXELS_2 = 6, PIXELS_3 = 4 };
 enum { MOST_PIXELS = 8 };
 
 typedef struct implicit_tile {
-    const element *(*at)[MOST_PIXELS];    /* of each run and pixel, where it begins */
-    int64_t run_count, run;               /* runs, and the elements of each */
-    const element *w, *bias;              /* the panel's; of all its vectors */
-    element *y[MOST_PIXELS];              /* where the pixels' results go */
-    const element *residual[MOST_PIXELS]; /* [0] NULL: there is none */
-    int64_t pixels, filters;              /* that are there; of pixels that are not, at repeats one that is */
+    const element *(*at)[MOST_PIXELS]; /* of each run and pixel, where it begins */
+    int64_t run_count, run;            /* runs, and the elements of each */
+    const element *w, *bias;           /* the panel's; of all its vectors */
+    element *y;                        /* where the results of the first pixel go */
+    const element *residual;           /* of the first pixel; NULL: there is none */
+    int64_t step;                      /* from one pixel to the next, in y and residual */
+    int64_t pixels;
+    int64_t
+        filters; /* fewer than the vectors hold: the last vector ends with them, and shares some with the one before */
     const sdlf_activation *activation;
 } implicit_tile;
 
-/* The pixels of a tile of so many vectors. */
+/* The pixels of a tile of so many vectors, at most. */
 static inline int implicit_tile_pixels(int vectors)
 {
     static const int pixels[] = {
@@ -40,6 +44,12 @@ static inline int implicit_tile_pixels(int vectors)
 #endif
     };
     return pixels[vectors];
+}
+
+/* The first filter of vector `index` of a panel of so many. A single vector of fewer than LANES filters has lanes too many. */
+static inline int64_t implicit_vector_start(int64_t index, int64_t filters)
+{
+    return cpu_max(0, cpu_min(index * LANES, filters - LANES));
 }
 
 void implicit_tile_cpu(int vectors, const implicit_tile *tile);
