@@ -78,8 +78,8 @@ typedef void cpu_task(void *context, int64_t index, int thread);
  * tasks (see denormals.h). */
 void cpu_parallel(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context);
 
-/* The same for tasks in the order of the rows of an image: each thread gets one run of neighbouring tasks, so that it finds what it
- * wrote for one layer in its own cache when it reads that for the next. */
+/* The same for tasks in the order of the rows of an image, or of weights: each thread begins with one run of neighbouring tasks, so
+ * that it finds what it wrote for one layer in its own cache when it reads that for the next, and helps the others when it is done. */
 void cpu_parallel_near(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context);
 
 /* The same for tasks that move, convert or draw numbers, and must leave every bit as it is. */

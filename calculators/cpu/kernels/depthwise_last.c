@@ -28,7 +28,8 @@ void depthwise_last_pack_cpu(element *packed, const convolution *v, const elemen
 typedef struct context {
     const convolution_forward *forward;
     const element *packed;
-    int64_t rows_per_task, inside_first, inside_last; /* columns whose windows lie inside the image's width */
+    int64_t rows_per_task, blocks;     /* tasks: runs of rows, and of each so many blocks of channels */
+    int64_t inside_first, inside_last; /* columns whose windows lie inside the image's width */
 } context;
 
 /* `pixels` neighbouring outputs of a row; of their window the rows [top, bottom) and columns [left, right) count. */
@@ -38,6 +39,7 @@ typedef struct strip {
     int64_t row_step, column_step, pixel_step; /* elements to the window's next row and column, to the next pixel */
     const element *w, *bias, *residual;
     element *y;
+    int64_t first, last; /* channels */
 } strip;
 
 /* One vector of channels from channel c on. `pixels` is a constant. */
@@ -87,14 +89,18 @@ static void sum_rest(int pixels, const convolution *v, const strip *s, int64_t f
 static inline __attribute__((always_inline)) void compute_strip(const int pixels, const convolution *v, const strip *s,
                                                                 const sdlf_activation *activation)
 {
-    int64_t c = 0;
-    for (; c + LANES <= v->groups; c += LANES) sum_strip(pixels, v, s, c, activation);
-    if (c < v->groups && !s->residual)
-        sum_strip(pixels, v, s, v->groups - LANES, activation);
-    else if (c < v->groups)
+    int64_t c = s->first;
+    for (; c + LANES <= s->last; c += LANES) sum_strip(pixels, v, s, c, activation);
+    if (c < s->last && !s->residual)
+        sum_strip(pixels, v, s, s->last - LANES, activation);
+    else if (c < s->last)
         sum_rest(pixels, v, s, c, activation);
-    if (activation->function != SDLF_IDENTITY && activation->function != SDLF_RELU && activation->function != SDLF_CLIP)
-        activate_cpu(s->y, s->y, pixels * v->groups, activation);
+    if (activation->function == SDLF_IDENTITY || activation->function == SDLF_RELU || activation->function == SDLF_CLIP)
+        return;
+    for (int i = 0; i < pixels; i++) {
+        element *y = s->y + i * v->groups + s->first;
+        activate_cpu(y, y, s->last - s->first, activation);
+    }
 }
 
 /* Functions of their own for the sizes of strips. */
@@ -113,8 +119,8 @@ static void compute_one(const convolution *v, const strip *s, const sdlf_activat
     compute_strip(1, v, s, activation);
 }
 
-/* Row p of image n. */
-static void compute_row(const context *all, int64_t n, int64_t p)
+/* Row p of image n, the channels of one block: whole vectors, and of the last block what is left behind them. */
+static void compute_row(const context *all, int64_t n, int64_t p, int64_t block)
 {
     const convolution_forward *forward = all->forward;
     const convolution *v = &forward->v;
@@ -123,7 +129,10 @@ static void compute_row(const context *all, int64_t n, int64_t p)
                .column_step = v->dilation[1] * channels,
                .pixel_step = v->stride[1] * channels,
                .w = all->packed,
-               .bias = forward->bias};
+               .bias = forward->bias,
+               .first = block * (channels / LANES) / all->blocks * LANES,
+               .last = (block + 1) * (channels / LANES) / all->blocks * LANES};
+    if (block == all->blocks - 1) s.last = channels;
     s.top = top >= 0 ? 0 : cpu_min(v->r, cpu_divide_up(-top, v->dilation[0]));
     s.bottom = top >= v->h ? s.top : cpu_max(s.top, cpu_min(v->r, cpu_divide_up(v->h - top, v->dilation[0])));
     for (int64_t q = 0; q < v->q;) {
@@ -152,10 +161,10 @@ static void compute_rows(void *argument, int64_t index, int thread)
 {
     const context *all = argument;
     const convolution *v = &all->forward->v;
-    int64_t tasks = cpu_divide_up(v->p, all->rows_per_task), n = index / tasks,
-            first = index % tasks * all->rows_per_task;
+    int64_t tasks = cpu_divide_up(v->p, all->rows_per_task), block = index % all->blocks, rows = index / all->blocks;
+    int64_t n = rows / tasks, first = rows % tasks * all->rows_per_task;
     (void)thread;
-    for (int64_t p = first; p < cpu_min(first + all->rows_per_task, v->p); p++) compute_row(all, n, p);
+    for (int64_t p = first; p < cpu_min(first + all->rows_per_task, v->p); p++) compute_row(all, n, p, block);
 }
 
 void depthwise_last_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed)
@@ -164,9 +173,11 @@ void depthwise_last_forward_cpu(const cpu_calculator *cpu, const convolution_for
     context all = {.forward = forward, .packed = packed};
     all.rows_per_task = cpu_max(1, TASK_FLOPS / cpu_max(1, 2 * v->q * v->groups * v->r_s));
     all.rows_per_task = cpu_min(all.rows_per_task, cpu_max(1, v->p / 8));
+    int64_t tasks = v->n * cpu_divide_up(v->p, all.rows_per_task);
+    all.blocks = tasks % 2 == 1 && tasks < 16 && v->groups >= 2 * LANES ? 2 : 1; /* halves, for two threads */
     int64_t reach = (v->s - 1) * v->dilation[1];
     all.inside_first = cpu_min(v->q, cpu_divide_up(v->before[1], v->stride[1]));
     int64_t last = v->w - reach + v->before[1]; /* left + reach < w */
     all.inside_last = last <= 0 ? 0 : cpu_min(v->q, cpu_divide_up(last, v->stride[1]));
-    cpu_parallel_near(cpu, v->n * cpu_divide_up(v->p, all.rows_per_task), 8 * convolution_time(v), compute_rows, &all);
+    cpu_parallel_near(cpu, tasks * all.blocks, 8 * convolution_time(v), compute_rows, &all);
 }

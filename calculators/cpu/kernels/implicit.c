@@ -243,12 +243,20 @@ static void compute_chunk(void *argument, int64_t index, int thread)
     }
 }
 
-/* Chunks of an image's pixels: enough tasks to share, none of them small. */
+/* Chunks of an image's pixels: enough tasks to share, none of less than a tile; an even number, for an even number of threads. */
 static int64_t chunks_of(const convolution *v, const panels *p)
 {
     int64_t chunks = cpu_divide_up(v->p_q, TASK_PIXELS), others = v->n * v->groups * p->count;
     int64_t wanted = cpu_divide_up(LEAST_TASKS, others);
-    return cpu_max(1, cpu_min(cpu_max(chunks, wanted), v->p_q / (2 * MOST_PIXELS)));
+    chunks = cpu_max(1, cpu_min(cpu_max(chunks, wanted), v->p_q / MOST_PIXELS));
+    return chunks < 4 ? chunks == 3 ? 2 : chunks : chunks / 4 * 4;
+}
+
+/* Is it better that each thread reads all weights, and some of the pixels, than the other way round? */
+static bool is_near(const convolution *v)
+{
+    int64_t weights = implicit_packed_size_cpu(v);
+    return weights <= NEAR_WEIGHTS && weights <= v->n * v->groups * (v->c * v->h * v->w + v->k * v->p_q);
 }
 
 bool implicit_takes_cpu(const convolution *v)
@@ -293,7 +301,6 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
     list_runs(&all.runs, &all);
     all.pixels_follow =
         v->r_s == 1 && v->stride[0] == 1 && v->stride[1] == 1 && !has_padding(v) && v->p == v->h && v->q == v->w;
-    all.near = implicit_packed_size_cpu(v) <= NEAR_WEIGHTS;
-    (all.near ? cpu_parallel_near : cpu_parallel)(cpu, all.chunks * v->n * all.p.count * v->groups, convolution_time(v),
-                                                  compute_chunk, &all);
+    all.near = is_near(v);
+    cpu_parallel_near(cpu, all.chunks * v->n * all.p.count * v->groups, convolution_time(v), compute_chunk, &all);
 }
