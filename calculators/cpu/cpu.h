@@ -82,8 +82,10 @@ void cpu_parallel(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds,
  * that it finds what it wrote for one layer in its own cache when it reads that for the next, and helps the others when it is done. */
 void cpu_parallel_near(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context);
 
-/* The same for tasks that move, convert or draw numbers, and must leave every bit as it is. */
+/* The same two for tasks that move, convert or draw numbers, and must leave every bit as it is. */
 void cpu_parallel_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context);
+void cpu_parallel_near_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task,
+                             void *context);
 
 /* What so many multiplications and additions take one thread, or so many elements that pass through memory. */
 static inline int64_t cpu_time_of_flops(int64_t flops)

@@ -52,7 +52,8 @@ static void work_through(task_run *run, int runs, cpu_task *task, void *context)
 #endif
 
 /* Each thread begins with one run of neighbouring tasks, the same in every call. */
-static void run_near(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context)
+void cpu_parallel_near_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task,
+                             void *context)
 {
 #ifdef _OPENMP
     if (cpu->threads > 1 && count > 1 && nanoseconds >= WORTH_SHARING) {
@@ -92,7 +93,7 @@ void cpu_parallel(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds,
 
 void cpu_parallel_near(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context)
 {
-    run_near(cpu, count, nanoseconds, run_flushed, &(flushed_task){task, context});
+    cpu_parallel_near_exact(cpu, count, nanoseconds, run_flushed, &(flushed_task){task, context});
 }
 
 int cpu_threads_choose(int wanted)

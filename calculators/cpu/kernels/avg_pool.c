@@ -151,6 +151,12 @@ sdlf_status global_avg_pool2d_forward_cpu(sdlf_calculator *calculator, const sdl
     return SDLF_OK;
 }
 
+int64_t global_avg_pool2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    return sdlf_operation_is_channels_last(operation) ? global_avg_pool_last_space_cpu(operation) : 0;
+}
+
 static void global_backward_planes(void *context, int64_t index, int thread)
 {
     const pool_context *pool = context;

@@ -295,8 +295,8 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
                         .width = all.width};
         all.image = copy.to;
         all.before[0] = all.before[1] = 0;
-        cpu_parallel_exact(cpu, v->n * all.height, cpu_time_of_elements(v->n * all.height * all.width * v->c), pad_row,
-                           &copy);
+        cpu_parallel_near_exact(cpu, v->n * all.height, cpu_time_of_elements(v->n * all.height * all.width * v->c),
+                                pad_row, &copy);
     }
     list_runs(&all.runs, &all);
     all.pixels_follow =

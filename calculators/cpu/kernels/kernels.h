@@ -33,6 +33,7 @@ workspace_function max_pool2d_forward_workspace_cpu;
 sdlf_kernel avg_pool2d_forward_cpu, avg_pool2d_backward_cpu;
 workspace_function avg_pool2d_forward_workspace_cpu;
 sdlf_kernel global_avg_pool2d_forward_cpu, global_avg_pool2d_backward_cpu;
+workspace_function global_avg_pool2d_forward_workspace_cpu;
 sdlf_kernel activation_forward_cpu, activation_backward_cpu, dropout_cpu;
 sdlf_kernel binary_cpu, binary_backward_cpu, arg_reduce_cpu, gather_backward_cpu, top_k_cpu;
 sdlf_kernel resample_cpu, resample_backward_cpu, normalize_forward_cpu, normalize_backward_cpu;

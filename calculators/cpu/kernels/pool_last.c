@@ -1,10 +1,10 @@
 /* Pooling of activations that are channels last. Contracts: <sdlf/operation.h>.
  *
  * The channels of a pixel lie side by side, so that a window is reduced position by position, all channels at once. A task takes rows
- * of outputs, or for the mean of whole images a block of channels. Moves x and y once: floor, bytes over bandwidth. */
+ * of outputs, or for the mean of whole images some of its pixels. Moves x and y once: floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/pool_last.h"
 
-enum { CHANNEL_BLOCK = 64, MEAN_RUN = 64 };
+enum { CHANNEL_BLOCK = 64, MEAN_RUN = 64, MEAN_PARTS = 16 };
 
 typedef struct context {
     const element *x;
@@ -12,6 +12,7 @@ typedef struct context {
     int64_t n, channels, h, w, p, q, rows_per_task;
     const sdlf_window2d *window;
     bool count_padding;
+    double *sums; /* of the mean: [image][part][channel] */
 } context;
 
 static context context_of(const sdlf_operation *operation)
@@ -129,31 +130,56 @@ void avg_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operatio
     run(cpu, operation, avg_rows);
 }
 
-/* The mean of a block of channels over all pixels of an image: pixels are added up in runs, and the runs' sums in double, so that
- * large images lose nothing. */
-static void mean_block(void *argument, int64_t index, int thread)
+/* ---- the mean of whole images ---- */
+
+/* Pixels are cut into parts: threads find in their caches what they wrote. One, where there are few. */
+static int64_t parts_of(const context *all)
+{
+    return cpu_max(1, cpu_min(MEAN_PARTS, all->h * all->w / MEAN_RUN / 2 * 2));
+}
+
+/* The sums of part `index` of an image's pixels, for all channels: pixels are added up in runs, and the runs' sums in double, so
+ * that large images lose nothing. */
+static void sum_part(void *argument, int64_t index, int thread)
 {
     const context *all = argument;
-    int64_t blocks = cpu_divide_up(all->channels, CHANNEL_BLOCK), n = index / blocks;
-    int64_t first = index % blocks * CHANNEL_BLOCK, count = cpu_min(CHANNEL_BLOCK, all->channels - first);
-    int64_t area = all->h * all->w;
-    double sum[CHANNEL_BLOCK] = {0};
-    const element *x = all->x + n * area * all->channels + first;
+    int64_t parts = parts_of(all), area = all->h * all->w, n = index / parts, part = index % parts;
+    int64_t start = part * area / parts, last = (part + 1) * area / parts;
     (void)thread;
-    for (int64_t start = 0; start < area; start += MEAN_RUN) {
-        element run[CHANNEL_BLOCK] = {0};
-        for (int64_t i = start; i < cpu_min(start + MEAN_RUN, area); i++, x += all->channels) {
+    for (int64_t first = 0; first < all->channels; first += CHANNEL_BLOCK) {
+        int64_t count = cpu_min(CHANNEL_BLOCK, all->channels - first);
+        double *sum = all->sums + index * all->channels + first;
+        for (int64_t c = 0; c < count; c++) sum[c] = 0;
+        for (int64_t i = start; i < last; i += MEAN_RUN) {
+            element run[CHANNEL_BLOCK] = {0};
+            for (int64_t j = i; j < cpu_min(i + MEAN_RUN, last); j++) {
+                const element *x = all->x + (n * area + j) * all->channels + first;
 #pragma omp simd
-            for (int64_t c = 0; c < count; c++) run[c] += x[c];
+                for (int64_t c = 0; c < count; c++) run[c] += x[c];
+            }
+            for (int64_t c = 0; c < count; c++) sum[c] += (double)run[c];
         }
-        for (int64_t c = 0; c < count; c++) sum[c] += (double)run[c];
     }
-    for (int64_t c = 0; c < count; c++) all->y[n * all->channels + first + c] = (element)(sum[c] / (double)area);
+}
+
+int64_t global_avg_pool_last_space_cpu(const sdlf_operation *operation)
+{
+    context all = context_of(operation);
+    return all.n * parts_of(&all) * all.channels * (int64_t)sizeof(double);
 }
 
 void global_avg_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
 {
     context all = context_of(operation);
-    cpu_parallel(cpu, all.n * cpu_divide_up(all.channels, CHANNEL_BLOCK),
-                 cpu_time_of_elements(all.n * all.h * all.w * all.channels), mean_block, &all);
+    int64_t parts = parts_of(&all);
+    double area = (double)(all.h * all.w);
+    all.sums = operation->workspace.data;
+    cpu_parallel_near(cpu, all.n * parts, cpu_time_of_elements(all.n * all.h * all.w * all.channels), sum_part, &all);
+    for (int64_t n = 0; n < all.n; n++) {
+        double *sum = all.sums + n * parts * all.channels;
+        for (int64_t part = 1; part < parts; part++) {
+            for (int64_t c = 0; c < all.channels; c++) sum[c] += sum[part * all.channels + c];
+        }
+        for (int64_t c = 0; c < all.channels; c++) all.y[n * all.channels + c] = (element)(sum[c] / area);
+    }
 }
