@@ -223,6 +223,7 @@ static void compute_chunk(void *argument, int64_t index, int thread)
     implicit_tile t = {.at = at,
                        .run_count = all->runs.count,
                        .run = all->run,
+                       .ahead = all->pixels_follow ? cpu_divide_up(last - first, tiles) * v->groups * v->c : 0,
                        .w = all->packed + (group * all->p.vectors + start) * LANES * v->taps,
                        .bias = bias,
                        .step = v->groups * v->k,

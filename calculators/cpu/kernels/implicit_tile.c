@@ -21,14 +21,12 @@ static bool clamps(const sdlf_activation *activation, element *low, element *hig
 typedef vector tile_sums[MOST_PIXELS][PANEL_VECTORS];
 
 /* A single vector with lanes too many. */
-static void finish_part(const implicit_tile *t, tile_sums sum)
+static void finish_part(const implicit_tile *t, int64_t i, const vector *sum)
 {
-    for (int64_t i = 0; i < t->pixels; i++) {
-        element values[LANES], *y = t->y + i * t->step;
-        store(values, sum[i][0]);
-        for (int64_t k = 0; k < t->filters; k++) y[k] = values[k] + (t->residual ? t->residual[i * t->step + k] : 0);
-        activate_cpu(y, y, t->filters, t->activation);
-    }
+    element values[LANES], *y = t->y + i * t->step;
+    store(values, *sum);
+    for (int64_t k = 0; k < t->filters; k++) y[k] = values[k] + (t->residual ? t->residual[i * t->step + k] : 0);
+    activate_cpu(y, y, t->filters, t->activation);
 }
 
 /* All vectors of a pixel are added to before the first is written: y may be the residual, and the last two may share filters. */
@@ -64,19 +62,27 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
     for (int64_t r = 0; r < t->run_count; r++) {
         const element *x[MOST_PIXELS];
         for (int i = 0; i < pixels; i++) x[i] = t->at[r][i < count ? i : 0];
-        for (int64_t c = 0; c < run; c++, w += vectors * LANES) {
-            vector row[PANEL_VECTORS];
-            for (int j = 0; j < vectors; j++) {
-                row[j] = load(w + j * LANES);
-                __builtin_prefetch(w + (PREFETCH_STEPS * vectors + j) * LANES);
-            }
-            for (int i = 0; i < pixels; i++) {
-                for (int j = 0; j < vectors; j++) sum[i][j] += x[i][c] * row[j];
+        for (int64_t c = 0; c < run;) { /* few sums: a step is so short that pixels must be fetched ahead */
+            bool fetches = vectors <= 2 && t->ahead > 0;
+            int64_t stop = fetches ? cpu_min(c + LANES, run) : run;
+            for (int i = 0; i < pixels && fetches; i++) __builtin_prefetch(x[i] + c + t->ahead);
+            for (; c < stop; c++, w += vectors * LANES) {
+                vector row[PANEL_VECTORS];
+                for (int j = 0; j < vectors; j++) {
+                    row[j] = load(w + j * LANES);
+                    __builtin_prefetch(w + (PREFETCH_STEPS * vectors + j) * LANES);
+                }
+                for (int i = 0; i < pixels; i++) {
+                    for (int j = 0; j < vectors; j++) sum[i][j] += x[i][c] * row[j];
+                }
             }
         }
     }
     if (vectors == 1 && t->filters < LANES) {
-        finish_part(t, sum);
+        for (int i = 0; i < pixels; i++) {
+            vector part = sum[i][0];
+            if (i < count) finish_part(t, i, &part);
+        }
         return;
     }
     element low, high;

@@ -21,10 +21,11 @@ enum { MOST_PIXELS = 8 };
 typedef struct implicit_tile {
     const element *(*at)[MOST_PIXELS]; /* of each run and pixel, where it begins */
     int64_t run_count, run;            /* runs, and the elements of each */
-    const element *w, *bias;           /* the panel's; of all its vectors */
-    element *y;                        /* where the results of the first pixel go */
-    const element *residual;           /* of the first pixel; NULL: there is none */
-    int64_t step;                      /* from one pixel to the next, in y and residual */
+    int64_t ahead;           /* from what is read to what is fetched for the next tile, in elements; 0: nothing */
+    const element *w, *bias; /* the panel's; of all its vectors */
+    element *y;              /* where the results of the first pixel go */
+    const element *residual; /* of the first pixel; NULL: there is none */
+    int64_t step;            /* from one pixel to the next, in y and residual */
     int64_t pixels;
     int64_t
         filters; /* fewer than the vectors hold: the last vector ends with them, and shares some with the one before */

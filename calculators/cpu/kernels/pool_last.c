@@ -4,7 +4,7 @@
  * of outputs, or for the mean of whole images some of its pixels. Moves x and y once: floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/pool_last.h"
 
-enum { CHANNEL_BLOCK = 64, MEAN_RUN = 64, MEAN_PARTS = 16 };
+enum { CHANNEL_BLOCK = 64, MEAN_RUN = 64, MEAN_PARTS = 16, POOL_VECTORS = 4 };
 
 typedef struct context {
     const element *x;
@@ -53,36 +53,58 @@ static inline element larger(element best, element x)
 /* What one output pixel becomes of the positions of its window. */
 typedef void pool_pixel(const context *all, element *y, const element *image, span rows, span columns);
 
-static void max_pixel(const context *all, element *y, const element *image, span rows, span columns)
+/* The largest, or the sum, over the window for `vectors` vectors of channels, which stay in registers; both are constants. */
+static inline __attribute__((always_inline)) void pool_vectors(const bool sums, const int vectors, const context *all,
+                                                               element *y, const element *x, span rows, span columns)
 {
-    bool first = true;
-    for (int64_t r = rows.first; r < rows.last; r++) {
-        int64_t h = rows.start + r * all->window->dilation[0];
-        for (int64_t s = columns.first; s < columns.last; s++, first = false) {
-            const element *x = image + (h * all->w + columns.start + s * all->window->dilation[1]) * all->channels;
-            if (first) {
-                memcpy(y, x, (size_t)all->channels * sizeof *y);
-                continue;
+    int64_t down = all->window->dilation[0] * all->w * all->channels, right = all->window->dilation[1] * all->channels;
+    vector best[POOL_VECTORS];
+    x += rows.first * down + columns.first * right;
+    for (int j = 0; j < vectors; j++) best[j] = sums ? (vector){0} : load(x + j * LANES);
+    for (int64_t r = rows.first; r < rows.last; r++, x += down) {
+        const element *at = x;
+        for (int64_t s = columns.first; s < columns.last; s++, at += right) {
+            for (int j = 0; j < vectors; j++) {
+                vector value = load(at + j * LANES);
+                best[j] = sums ? best[j] + value : choose((value > best[j]) | (value != value), value, best[j]);
             }
-#pragma omp simd
-            for (int64_t c = 0; c < all->channels; c++) y[c] = larger(y[c], x[c]);
         }
     }
+    for (int j = 0; j < vectors; j++) store(y + j * LANES, best[j]);
+}
+
+static inline __attribute__((always_inline)) void pool_channels(const bool sums, const context *all, element *y,
+                                                                const element *image, span rows, span columns)
+{
+    const element *x = image + (rows.start * all->w + columns.start) * all->channels;
+    int64_t c = 0;
+    for (; c + POOL_VECTORS * LANES <= all->channels; c += POOL_VECTORS * LANES)
+        pool_vectors(sums, POOL_VECTORS, all, y + c, x + c, rows, columns);
+    for (; c + LANES <= all->channels; c += LANES) pool_vectors(sums, 1, all, y + c, x + c, rows, columns);
+    for (; c < all->channels; c++) {
+        bool first = true;
+        element best = 0;
+        for (int64_t r = rows.first; r < rows.last; r++) {
+            for (int64_t s = columns.first; s < columns.last; s++, first = false) {
+                int64_t place = r * all->window->dilation[0] * all->w + s * all->window->dilation[1];
+                element value = x[place * all->channels + c];
+                best = sums ? best + value : first ? value : larger(best, value);
+            }
+        }
+        y[c] = best;
+    }
+}
+
+static void max_pixel(const context *all, element *y, const element *image, span rows, span columns)
+{
+    pool_channels(false, all, y, image, rows, columns);
 }
 
 static void avg_pixel(const context *all, element *y, const element *image, span rows, span columns)
 {
     int64_t size = (int64_t)all->window->size[0] * all->window->size[1];
     element count = (element)(all->count_padding ? size : (rows.last - rows.first) * (columns.last - columns.first));
-    memset(y, 0, (size_t)all->channels * sizeof *y);
-    for (int64_t r = rows.first; r < rows.last; r++) {
-        int64_t h = rows.start + r * all->window->dilation[0];
-        for (int64_t s = columns.first; s < columns.last; s++) {
-            const element *x = image + (h * all->w + columns.start + s * all->window->dilation[1]) * all->channels;
-#pragma omp simd
-            for (int64_t c = 0; c < all->channels; c++) y[c] += x[c];
-        }
-    }
+    pool_channels(true, all, y, image, rows, columns);
 #pragma omp simd
     for (int64_t c = 0; c < all->channels; c++) y[c] /= count;
 }
