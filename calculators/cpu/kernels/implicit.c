@@ -184,6 +184,21 @@ static inline void find_runs(const context *all, const element *image, int64_t p
     }
 }
 
+/* The same for `count` pixels of a row at once; false: some of their windows reach outside of the image. */
+static inline bool find_row(const context *all, const element *image, int64_t p, int64_t q, int pixel, int64_t count,
+                            const element *(*at)[MOST_PIXELS])
+{
+    const convolution *v = all->v;
+    int64_t top = p * v->stride[0] - all->before[0], left = q * v->stride[1] - all->before[1];
+    int64_t last = left + (count - 1) * v->stride[1], step = v->stride[1] * v->groups * v->c;
+    if (top < 0 || left < 0 || top + all->reach[0] > all->height || last + all->reach[1] > all->width) return false;
+    const element *start = image + (top * all->width + left) * v->groups * v->c;
+    for (int64_t r = 0; r < all->runs.count; r++) {
+        for (int64_t i = 0; i < count; i++) at[r][pixel + i] = start + all->runs.offset[r] + i * step;
+    }
+    return true;
+}
+
 /* The same for `count` pixels from `first` on. */
 static inline void find_pixels(const context *all, const element *image, int64_t first, int64_t count,
                                const element *(*at)[MOST_PIXELS])
@@ -194,13 +209,12 @@ static inline void find_pixels(const context *all, const element *image, int64_t
         for (int64_t i = 0; i < count; i++) at[0][i] = image + (first + i) * step;
         return;
     }
-    int64_t p = first / v->q, q = first % v->q;
-    for (int64_t i = 0; i < count; i++) {
-        find_runs(all, image, p, q, (int)i, at);
-        if (++q == v->q) {
-            q = 0;
-            p++;
+    for (int64_t i = 0; i < count;) {
+        int64_t p = (first + i) / v->q, q = (first + i) % v->q, some = cpu_min(count - i, v->q - q);
+        if (!find_row(all, image, p, q, (int)i, some, at)) {
+            for (int64_t j = 0; j < some; j++) find_runs(all, image, p, q + j, (int)(i + j), at);
         }
+        i += some;
     }
 }
 
