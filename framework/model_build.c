@@ -242,6 +242,11 @@ void model_start_using(sdlf_model *model, bool states)
     model->state_users += states;
 }
 
+void model_note_change(sdlf_model *model)
+{
+    atomic_fetch_add_explicit(&model->changes, 1, memory_order_relaxed);
+}
+
 void model_stop_using(sdlf_model *model, bool states)
 {
     model->users--;

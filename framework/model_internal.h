@@ -2,6 +2,8 @@
 #ifndef SDLF_FRAMEWORK_MODEL_INTERNAL_H
 #define SDLF_FRAMEWORK_MODEL_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include <sdlf/formats.h>
 #include <sdlf/model.h>
 
@@ -39,7 +41,8 @@ struct sdlf_model {
     int output_count;
     sdlf_parameter *parameters;
     int parameter_count, parameter_capacity;
-    int users, state_users; /* plans that hold addresses of the parameters; of these, such as update them */
+    atomic_uint_least64_t changes; /* how often the library has changed values of parameters, here or on a device */
+    int users, state_users;        /* plans that hold addresses of the parameters; of these, such as update them */
     bool built;
     sdlf_status status; /* the first error made while building, and its message */
     char *message;
@@ -83,6 +86,9 @@ sdlf_status model_allocate(sdlf_model *model, const uint64_t *seed);
  * Meanwhile neither may be freed. */
 void model_start_using(sdlf_model *model, bool states);
 void model_stop_using(sdlf_model *model, bool states);
+
+/* Values of parameters have been changed: what plans have made of them is out of date. */
+void model_note_change(sdlf_model *model);
 
 /* For readers that go on after a layer did not fit: take the newest layer, which nobody reads, away; forget the error that
  * building kept. */

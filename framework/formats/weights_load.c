@@ -83,6 +83,7 @@ static void take_over(sdlf_model *model, const loaded_weights *weights)
                 memset(tensor->data, 0, size); /* a state of an earlier training */
         }
     }
+    model_note_change(model);
     if (weights->normalization.known) model->normalization = weights->normalization;
     model->training_state = weights->training;
 }

@@ -125,6 +125,7 @@ sdlf_status plan_bind(sdlf_plan *plan)
     }
     bind_steps(plan);
     list_controls(plan);
+    plan_note_weights(plan);
     status = plan_pin_memory(plan);
     if (status != SDLF_OK) return status;
     plan->bound = true;

@@ -84,6 +84,7 @@ sdlf_status sdlf_plan_run(sdlf_plan *plan, int64_t steps)
                          (long long)steps, (long long)(feed->steps - feed->done));
     sdlf_status status = SDLF_OK;
     bool held = plan_holds_data(plan);
+    if (steps > 0) plan_note_changes(plan, false);
     for (int64_t run = 0, done; run < steps && status == SDLF_OK; run += done) {
         if (!held) status = plan_bring_batch(plan, feed->done);
         if (status == SDLF_OK) status = plan_run_some(plan, held ? steps - run : 1, &done);

@@ -26,8 +26,8 @@ struct first_fit {
     stretch *tree; /* tree[1] is all time; tree[i] is halved into tree[2 i] and tree[2 i + 1] */
     int times;     /* a power of 2 */
     int64_t looks;
-    const span_set
-        *asked[MOST_SETS]; /* what a room must not overlap; two for each stretch on the way to its own, four a level */
+    /* what a room must not overlap: two sets for each stretch on the way to its own, of which there are four a level */
+    const span_set *asked[MOST_SETS];
     int asked_count;
 };
 

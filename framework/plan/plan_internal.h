@@ -162,7 +162,10 @@ struct sdlf_plan {
     bool bound;
     plan_pin *pins; /* memory of the host that copies use */
     int pin_count;
-    plan_uses uses; /* while rules fuse */
+    bool keeps_weights; /* in forms of its own that the model's do not follow: see sdlf_plan_load_parameters */
+    uint64_t loaded;    /* model->changes when they were loaded */
+    bool changes_forward, changes_parameters; /* do steps of the forward pass, or any, write parameters? */
+    plan_uses uses;                           /* while rules fuse */
     plan_listing listing;
     plan_shared shared;
     int64_t looks; /* at entries of the tables by which passes find things: grows no faster than the steps */
@@ -170,6 +173,12 @@ struct sdlf_plan {
 
 /* Does the plan update parameters, and with them an optimiser's states? */
 bool plan_uses_states(const sdlf_plan *plan);
+
+/* Note what the bound plan keeps and changes; a pass that changes parameters has run; may a pass run with the weights that are
+ * kept? */
+void plan_note_weights(sdlf_plan *plan);
+void plan_note_changes(sdlf_plan *plan, bool forward_alone);
+sdlf_status plan_check_weights(const sdlf_plan *plan);
 
 /* ---- buffers and tensors ---- */
 

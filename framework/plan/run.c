@@ -51,6 +51,9 @@ sdlf_status sdlf_plan_forward(sdlf_plan *plan)
 {
     if (plan->feed.present) /* its first step would take a batch that no training step sees */
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "a plan with a feed runs the steps of an epoch: sdlf_plan_run");
+    sdlf_status status = plan_check_weights(plan);
+    if (status != SDLF_OK) return status;
+    plan_note_changes(plan, true);
     return plan_run_pass(plan, &plan->forward_recording, plan->forward_steps);
 }
 
@@ -67,6 +70,7 @@ sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "a plan with a feed runs the steps of an epoch: sdlf_plan_run");
     if (plan->options.mode != SDLF_TRAIN)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "a training step was asked of an inference plan");
+    plan_note_changes(plan, false);
     sdlf_status status = plan_set_control(plan, CONTROL_RATE, learning_rate);
     if (status == SDLF_OK) status = plan_run_pass(plan, &plan->step_recording, plan->step_count);
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, plan->step_number + 1);

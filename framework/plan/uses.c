@@ -74,8 +74,7 @@ sdlf_status plan_uses_make(plan_uses *uses, const plan_step *steps, int step_cou
 {
     *uses = (plan_uses){.count = 0};
     sdlf_status status = widen(uses, buffer_count);
-    for (int i = step_count - 1; i >= 0 && status == SDLF_OK;
-         i--) { /* from behind: each goes to the front of its lists */
+    for (int i = step_count - 1; i >= 0 && status == SDLF_OK; i--) { /* each goes to the front of its lists */
         if (!steps[i].dead) status = add(uses, steps, i, false);
     }
     if (status != SDLF_OK) plan_uses_release(uses);

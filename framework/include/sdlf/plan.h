@@ -84,7 +84,8 @@ typedef struct sdlf_plan_options {
     const sdlf_constant *constants; /* the list is borrowed until sdlf_plan_create returns */
     int constant_count;
     sdlf_plan *share; /* a plan of the same model: use its copies of the parameters (in spaces other than the host's)
-                         instead of new ones; it must outlive this plan, and use the same calculators in these spaces */
+                         instead of new ones; it must outlive this plan, and use the same calculators in these spaces (nothing
+                         would order what two calculators of one device do), which is checked */
     /* A convolution algorithm, instead of the calculators' own choice: "direct", of every convolution whose calculator has
      * it (forward, it must) and that it takes, or "cuda:direct", of that calculator's alone. Fused convolutions have no choice. */
     const char *conv_algorithm;
@@ -163,9 +164,14 @@ sdlf_status sdlf_plan_synchronize(sdlf_plan *plan);
 
 /* Bring copies of parameters (and optimiser states) that live outside the host's memory back to the model, or push the
  * model's values to them. A plan for inference may hold weights in forms of its own (batch normalisation folded in, laid out for its
- * kernels) in the host's memory too: load them after the model's values have changed. */
+ * kernels) in the host's memory too. So after training: store from the plan that has trained, then load into those for inference.
+ * sdlf_plan_forward of one whose weights are out of date is SDLF_ERROR_ARGUMENT. That is noticed where plans, weights files or
+ * sdlf_plan_store_parameters have changed parameters; who writes values of the model directly has to load without being told. */
 sdlf_status sdlf_plan_store_parameters(sdlf_plan *plan);
 sdlf_status sdlf_plan_load_parameters(sdlf_plan *plan);
+
+/* May a plan for inference run with the weights that it holds? True where it reads the model's own. */
+bool sdlf_plan_is_current(const sdlf_plan *plan);
 
 /* With keep_activations: a layer's output, or the gradient by it, by the layer's name. */
 sdlf_status sdlf_plan_activation(sdlf_plan *plan, const char *layer, bool gradient, sdlf_binding *binding);
