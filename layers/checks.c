@@ -1,4 +1,4 @@
-/* Checks that the layers' `infer` functions share. See layers_internal.h. */
+/* Windows, and checks that the layers' `infer` functions share. See layers_internal.h. */
 #include "layers/layers_internal.h"
 
 #include <stdio.h>
@@ -19,6 +19,20 @@ sdlf_status sdlf_layer_check_rank(const sdlf_signature *signature, int index, in
         return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input %s, found %s", form,
                          sdlf_shape_print(signature->input_shape[index]).text);
     return sdlf_layer_check_float(signature, index);
+}
+
+sdlf_window2d sdlf_layer_window(const int size[2], const int stride[2], const int dilation[2], const int padding[2],
+                                const int extra[2])
+{
+    sdlf_window2d window = {.size = {0}};
+    for (int axis = 0; axis < 2; axis++) {
+        window.size[axis] = size[axis];
+        window.stride[axis] = stride[axis] != 0 ? stride[axis] : size[axis];
+        window.dilation[axis] = dilation[axis] != 0 ? dilation[axis] : 1;
+        window.padding_before[axis] = padding[axis];
+        window.padding_after[axis] = padding[axis] + extra[axis];
+    }
+    return window;
 }
 
 /* "2", or "1+2" where the two sides differ. */

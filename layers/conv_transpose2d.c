@@ -68,15 +68,8 @@ static const sdlf_field fields[] = {
 /* Of the convolution from y to x. */
 static sdlf_window2d window_of(const sdlf_conv_transpose2d_options *options)
 {
-    sdlf_window2d window = {.size = {0}};
-    for (int axis = 0; axis < 2; axis++) {
-        window.size[axis] = options->kernel[axis];
-        window.stride[axis] = options->stride[axis];
-        window.dilation[axis] = options->dilation[axis];
-        window.padding_before[axis] = options->padding[axis];
-        window.padding_after[axis] = options->padding[axis] + options->padding_extra[axis];
-    }
-    return window;
+    return sdlf_layer_window(options->kernel, options->stride, options->dilation, options->padding,
+                             options->padding_extra);
 }
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)

@@ -3,15 +3,8 @@
 
 sdlf_window2d sdlf_pool2d_window(const sdlf_pool2d_options *options)
 {
-    sdlf_window2d window = {.size = {0}};
-    for (int axis = 0; axis < 2; axis++) {
-        window.size[axis] = options->window[axis];
-        window.stride[axis] = options->stride[axis] != 0 ? options->stride[axis] : options->window[axis];
-        window.dilation[axis] = options->dilation[axis] != 0 ? options->dilation[axis] : 1;
-        window.padding_before[axis] = options->padding[axis];
-        window.padding_after[axis] = options->padding[axis] + options->padding_extra[axis];
-    }
-    return window;
+    return sdlf_layer_window(options->window, options->stride, options->dilation, options->padding,
+                             options->padding_extra);
 }
 
 sdlf_status sdlf_pool2d_infer(const sdlf_layer *layer, sdlf_signature *signature)

@@ -187,6 +187,17 @@ static bool has_empty_window(const sdlf_window2d *window, int axis, int64_t inpu
     return false;
 }
 
+sdlf_size2d sdlf_expect_convolution(sdlf_check *check, const sdlf_tensor *x, const sdlf_tensor *w,
+                                    const sdlf_window2d *window, int groups)
+{
+    sdlf_expect_rank(check, x, 4);
+    sdlf_expect_rank(check, w, 4);
+    sdlf_expect(check, groups >= 1 && x->shape.dim[1] % groups == 0 && w->shape.dim[0] % groups == 0,
+                "groups is %d, expected a divisor of the channels of x %s and of the filters of w %s", groups,
+                sdlf_shape_print(x->shape).text, sdlf_shape_print(w->shape).text);
+    return sdlf_expect_window(check, window, x->shape.dim[2], x->shape.dim[3]);
+}
+
 void sdlf_expect_no_empty_window(sdlf_check *check, const sdlf_window2d *window, int64_t height, int64_t width)
 {
     if (check->status != SDLF_OK) return;

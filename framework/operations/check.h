@@ -50,6 +50,11 @@ typedef struct sdlf_size2d {
 } sdlf_size2d;
 sdlf_size2d sdlf_expect_window(sdlf_check *check, const sdlf_window2d *window, int64_t height, int64_t width);
 
+/* The operands from which all of a convolution follows, x (N,C,H,W) and w (K,.,R,S), and groups that divide both C and K; the size
+ * of its output. */
+sdlf_size2d sdlf_expect_convolution(sdlf_check *check, const sdlf_tensor *x, const sdlf_tensor *w,
+                                    const sdlf_window2d *window, int groups);
+
 /* Every position of the window holds at least one element of the input, and not padding alone. */
 void sdlf_expect_no_empty_window(sdlf_check *check, const sdlf_window2d *window, int64_t height, int64_t width);
 

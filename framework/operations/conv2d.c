@@ -13,13 +13,8 @@ static sdlf_status check_conv2d(const sdlf_operation *operation, const sdlf_tens
     int groups = operation->conv2d.groups;
     sdlf_check check = {.operation = operation};
     sdlf_dtype t = sdlf_expect_floating(&check, x);
-    sdlf_expect_rank(&check, x, 4);
-    sdlf_expect_rank(&check, w, 4);
+    sdlf_size2d output = sdlf_expect_convolution(&check, x, w, window, groups);
     int64_t n = x->shape.dim[0], c = x->shape.dim[1], k = w->shape.dim[0];
-    sdlf_expect(&check, groups >= 1 && c % groups == 0 && k % groups == 0,
-                "groups is %d, expected a divisor of the channels of x %s and of the filters of w %s", groups,
-                sdlf_shape_print(x->shape).text, sdlf_shape_print(w->shape).text);
-    sdlf_size2d output = sdlf_expect_window(&check, window, x->shape.dim[2], x->shape.dim[3]);
     if (check.status != SDLF_OK) return check.status;
 
     sdlf_expect_operand(&check, w, t, sdlf_shape(k, c / groups, window->size[0], window->size[1]));
