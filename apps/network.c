@@ -100,7 +100,9 @@ sdlf_status network_open_weights(sdlf_model **model, const char *weights, const 
 
 sdlf_shape network_sample_shape(const sdlf_model *model)
 {
-    return sdlf_shape_without(sdlf_model_node_shape(model, sdlf_model_input(model, 0)), 0);
+    if (sdlf_model_input_count(model) == 0) return SDLF_SCALAR;
+    sdlf_shape shape = sdlf_model_node_shape(model, sdlf_model_input(model, 0));
+    return shape.rank > 0 ? sdlf_shape_without(shape, 0) : shape;
 }
 
 void network_print_list(void)

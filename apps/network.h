@@ -15,7 +15,7 @@ sdlf_status network_open_weights(sdlf_model **model, const char *weights, const 
 /* Is this the name of an ONNX file, by its ending? */
 bool network_is_onnx(const char *path);
 
-/* The shape of one sample of input 0. */
+/* The shape of one sample of input 0; a scalar where there is no input. */
 sdlf_shape network_sample_shape(const sdlf_model *model);
 
 /* Prints the built-in networks, for help. */

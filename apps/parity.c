@@ -12,6 +12,7 @@
 #include "apps/network.h"
 #include "apps/parity_report.h"
 #include "apps/report.h"
+#include "apps/samples.h"
 
 static const char *const dtype_names[] = {"float32", "float64", NULL};
 static const char *const mode_names[] = {"infer", "train", NULL}; /* in the order of sdlf_mode */
@@ -111,7 +112,12 @@ static sdlf_status open_data(session *s)
         sdlf_shape shape = network_sample_shape(s->model[0]);
         name = sdlf_shape_equal(shape, sdlf_shape(1, 28, 28)) ? "digits" : "random";
     }
-    return strcmp(name, "random") == 0 ? SDLF_OK : sdlf_dataset_open(&s->data, name, SDLF_SPLIT_TRAIN);
+    if (strcmp(name, "random") == 0) return SDLF_OK;
+    sdlf_status status = sdlf_dataset_open(&s->data, name, SDLF_SPLIT_TRAIN);
+    if (status != SDLF_OK || s->set.data || samples_fit(s->model[0], s->data)) return status;
+    sdlf_dataset_free(s->data);
+    s->data = NULL;
+    return SDLF_OK;
 }
 
 static sdlf_status check_memory(session *s)

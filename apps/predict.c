@@ -86,6 +86,31 @@ static sdlf_status make_plan(session *s, int threads)
     return sdlf_plan_create(&s->plan, s->model, &(sdlf_plan_options){.batch = 1, .forward = calculator});
 }
 
+/* One picture goes in and a list of scores comes out? Files from elsewhere may have anything. */
+static sdlf_status check_network(session *s)
+{
+    sdlf_binding input, output;
+    if (sdlf_model_input_count(s->model) != 1)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network has %d inputs, and one for a picture was expected",
+                         s->set.weights, sdlf_model_input_count(s->model));
+    s->input = sdlf_model_layer(s->model, sdlf_model_input(s->model, 0).layer)->name;
+    s->output = sdlf_model_output_name(s->model, 0);
+    s->shape = network_sample_shape(s->model);
+    sdlf_status status = sdlf_plan_input(s->plan, s->input, &input);
+    if (status == SDLF_OK) status = sdlf_plan_output(s->plan, s->output, &output);
+    if (status != SDLF_OK) return sdlf_fail_context(status, "%s", s->set.weights);
+    if (input.tensor.dtype != SDLF_FLOAT32 || sdlf_tensor_count(&input.tensor) != sdlf_shape_count(s->shape))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its input '%s' takes %s %s, and one picture of float32 was expected",
+                         s->set.weights, s->input, sdlf_dtype_name(input.tensor.dtype),
+                         sdlf_shape_print(input.tensor.shape).text);
+    int64_t classes = sdlf_tensor_count(&output.tensor);
+    if (output.tensor.dtype != SDLF_FLOAT32 || output.tensor.shape.rank < 2 || classes < 1 || classes > 1 << 24)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network gives %s %s, and classes were expected", s->set.weights,
+                         sdlf_dtype_name(output.tensor.dtype), sdlf_shape_print(output.tensor.shape).text);
+    s->class_count = (int)classes;
+    return SDLF_OK;
+}
+
 /* One thread, unless there is so much to compute that starting others pays. */
 static sdlf_status prepare(session *s, int pictures)
 {
@@ -97,16 +122,8 @@ static sdlf_status prepare(session *s, int pictures)
         bool on_host = strcmp(s->machine.calculator[0]->space, "host") == 0;
         if (flops > worth_threads && on_host) status = make_plan(s, 0);
     }
+    if (status == SDLF_OK) status = check_network(s);
     if (status != SDLF_OK) return status;
-    sdlf_shape output = sdlf_model_node_shape(s->model, sdlf_model_output(s->model, 0));
-    if (output.rank < 2 || sdlf_shape_count(output) < 1 || sdlf_shape_count(output) > 1 << 24) {
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network gives %s, and classes were expected", s->set.weights,
-                         sdlf_shape_print(output).text);
-    }
-    s->input = sdlf_model_layer(s->model, sdlf_model_input(s->model, 0).layer)->name;
-    s->output = sdlf_model_output_name(s->model, 0);
-    s->shape = network_sample_shape(s->model);
-    s->class_count = (int)sdlf_shape_count(output);
     s->sample = memory_allocate((size_t)sdlf_shape_count(s->shape) * sizeof *s->sample);
     s->probability = memory_allocate((size_t)s->class_count * sizeof *s->probability);
     s->order = memory_allocate((size_t)s->class_count * sizeof *s->order);

@@ -29,7 +29,8 @@ sdlf_status run_read_labels(run_session *s)
                 break;
             }
         }
-        s->label[s->label_count++] = memory_copy_text(line);
+        s->label[s->label_count] = memory_copy_text(line);
+        terminal_clean(s->label[s->label_count++]);
     }
     bool failed = ferror(file) != 0;
     int reason = errno;
@@ -159,7 +160,10 @@ static sdlf_status show_output(run_session *s, int index, json_t *all)
         json_t *object = all != NULL ? json_pack("{so ss so}", "name", json_text(name), "dtype",
                                                  sdlf_dtype_name(tensor.dtype), "shape", json_shape(tensor.shape))
                                      : NULL;
-        if (object != NULL || s->set.top == 0) summarise(name, &tensor, value, object);
+        char *shown = memory_copy_text(name);
+        terminal_clean(shown);
+        if (object != NULL || s->set.top == 0) summarise(shown, &tensor, value, object);
+        free(shown);
         if (s->set.top > 0) show_tops(s, &tensor, value, object);
         if (object != NULL) json_array_append_new(all, object);
         status = write_files(s, index, name, &tensor);

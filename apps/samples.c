@@ -53,8 +53,20 @@ static sdlf_status write_samples(sdlf_plan *plan, const char *input, const sdlf_
     return status;
 }
 
+bool samples_fit(const sdlf_model *model, const sdlf_dataset *data)
+{
+    if (sdlf_model_output_count(model) == 0) return true;
+    sdlf_node output = sdlf_model_output(model, 0);
+    sdlf_shape shape = sdlf_model_node_shape(model, output);
+    if (sdlf_model_layer(model, output.layer)->type->is_loss || shape.rank != 2) return true;
+    return shape.dim[1] >= data->class_count;
+}
+
 sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset *data, int64_t count, sdlf_mode mode)
 {
+    if (mode == SDLF_TRAIN && !samples_fit(model, data))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' tells fewer classes apart than the %d of %s",
+                         sdlf_model_name(model), data->class_count, data->name);
     sdlf_feed feed = samples_feed(model, data);
     sdlf_dataset normalized = *data; /* a view */
     normalized.mean = feed.mean;

@@ -63,14 +63,24 @@ int terminal_columns(const char *text)
     return columns;
 }
 
+void terminal_clean(char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
+    }
+}
+
+/* One line, and no more than text, whatever stands in it: names in files are anybody's. */
 static void say(const char *command, terminal_style style, const char *kind, const char *format, va_list values)
 {
     terminal out = terminal_of(stderr);
+    char text[4096];
+    vsnprintf(text, sizeof text, format, values);
+    terminal_clean(text);
     fflush(stdout);
     fprintf(stderr, "sdlf%s%s: %s%s%s: ", command ? " " : "", command ? command : "", terminal_escape(&out, style),
             kind, terminal_escape(&out, TERMINAL_PLAIN));
-    vfprintf(stderr, format, values);
-    fputc('\n', stderr);
+    fprintf(stderr, "%s\n", text);
 }
 
 void terminal_error(const char *command, const char *format, ...)

@@ -47,12 +47,13 @@ static sdlf_status find_samples(const sdlf_model *model, const char *labels, con
 
 static sdlf_status check_samples(const sdlf_model *model, const model_layer *input, const sdlf_dataset *dataset)
 {
-    sdlf_shape wanted = sdlf_shape_without(input->output_shape[0], 0);
+    sdlf_shape batch = input->output_shape[0]; /* a scalar has none */
+    sdlf_shape wanted = batch.rank > 0 ? sdlf_shape_without(batch, 0) : batch;
     sdlf_shape found = sdlf_shape_without(dataset->samples.shape, 0);
     if (!sdlf_dtype_is_float(input->output_dtype[0]))
         return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': input '%s' is %s, but samples come as float32", model->name,
                          input->layer.name, sdlf_dtype_name(input->output_dtype[0]));
-    if (!sdlf_shape_equal(wanted, found))
+    if (batch.rank == 0 || !sdlf_shape_equal(wanted, found))
         return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': input '%s' takes samples of %s, but those of %s are %s",
                          model->name, input->layer.name, sdlf_shape_print(wanted).text, dataset->name,
                          sdlf_shape_print(found).text);
@@ -96,7 +97,8 @@ static sdlf_status find_output(sdlf_classifier *classifier, const sdlf_model *mo
             return sdlf_fail(SDLF_ERROR_SHAPE,
                              "network '%s': output '%s' gives %s %s for a sample, but %s has %d classes", model->name,
                              output->name, sdlf_dtype_name(entry->output_dtype[output->node.output]),
-                             sdlf_shape_print(sdlf_shape_without(shape, 0)).text, dataset->name, dataset->class_count);
+                             sdlf_shape_print(shape.rank > 0 ? sdlf_shape_without(shape, 0) : shape).text,
+                             dataset->name, dataset->class_count);
         return SDLF_OK;
     }
     return SDLF_OK;

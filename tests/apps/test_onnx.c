@@ -11,6 +11,7 @@
 
 #include "apps/program.h"
 #include "apps/resample.h"
+#include "layers/input.h"
 
 static const char *fixture(const char *name)
 {
@@ -148,6 +149,81 @@ static void run_asks_for_no_more_than_there_is(void)
                "a smaller --batch needs less");
 }
 
+static void save_model(sdlf_model *model, const char *path)
+{
+    CHECK_OK(sdlf_model_build(model, 1));
+    CHECK_OK(sdlf_model_to_onnx(model, path, NULL, NULL));
+    sdlf_model_free(model);
+}
+
+static sdlf_node whole_input(sdlf_model *model, sdlf_shape shape)
+{
+    return sdlf_model_add(model, &sdlf_input_layer_class,
+                          &(sdlf_input_options){.name = "x", .dtype = SDLF_FLOAT32, .shape = shape, .whole = true},
+                          NULL, 0);
+}
+
+/* Networks that take no pictures, and give no scores, are refused by the commands that want both, and by no crash. */
+static void networks_of_any_form(void)
+{
+    char nothing[600], scalar[600], four[600], index[600], one[600];
+    snprintf(nothing, sizeof nothing, "%s", test_path("nothing.onnx"));
+    snprintf(scalar, sizeof scalar, "%s", test_path("scalar.onnx"));
+    snprintf(four, sizeof four, "%s", test_path("four.onnx"));
+    snprintf(index, sizeof index, "%s", test_path("index.onnx"));
+    snprintf(one, sizeof one, "%s", test_path("class.onnx"));
+    sdlf_model *m = sdlf_model_create("nothing");
+    sdlf_output(m, "y", sdlf_relu(m, sdlf_value(m, &(sdlf_value_options){.name = "v", .shape = sdlf_shape(1, 10)})));
+    save_model(m, nothing);
+    m = sdlf_model_create("scalar");
+    sdlf_output(m, "y", sdlf_relu(m, whole_input(m, SDLF_SCALAR)));
+    save_model(m, scalar);
+    m = sdlf_model_create("four");
+    sdlf_output(m, "y",
+                sdlf_fully_connected(m, whole_input(m, sdlf_shape(4, 1, 28, 28)),
+                                     &(sdlf_fully_connected_options){.units = 10}));
+    save_model(m, four);
+    m = sdlf_model_create("index");
+    sdlf_node x = sdlf_input(m, "x", SDLF_FLOAT32, sdlf_shape(1, 28, 28));
+    x = sdlf_fully_connected(m, x, &(sdlf_fully_connected_options){.units = 10});
+    sdlf_output(m, "y", sdlf_arg_reduce(m, x, &(sdlf_arg_reduce_layer_options){.axis = 1, .keep = true}));
+    save_model(m, index);
+    m = sdlf_model_create("class");
+    x = sdlf_input(m, "x", SDLF_FLOAT32, sdlf_shape(1, 28, 28));
+    sdlf_output(m, "y", sdlf_fully_connected(m, x, &(sdlf_fully_connected_options){.units = 1}));
+    save_model(m, one);
+#define PREDICT(model) "predict", "--weights", model, SDLF_PICTURE
+    CHECK_SAYS(SDLF(1, PREDICT(nothing)), "has 0 inputs");
+    CHECK_SAYS(SDLF(1, PREDICT(scalar)), "gives float32 scalar, and classes were expected");
+    CHECK_SAYS(SDLF(1, PREDICT(four)), "4x1x28x28, and one picture of float32 was expected");
+    CHECK_SAYS(SDLF(1, PREDICT(index)), "gives int64 1x1, and classes were expected");
+    CHECK_SAYS(SDLF(1, "eval", "--data", "digits:60", "--weights", nothing), "has no input");
+    CHECK_SAYS(SDLF(1, "eval", "--data", "digits:60", "--weights", scalar), "takes samples of scalar");
+    CHECK_SAYS(SDLF(1, "train", "--no-save", "--data", "digits:60", "--net", scalar), "network 'scalar'");
+    SDLF(0, "parity", "--mode", "infer", "--batch", "2", "--net", nothing);
+    SDLF(0, "parity", "--mode", "infer", "--batch", "2", "--net", scalar);
+    CHECK_SAYS(SDLF(0, "parity", "--batch", "2", "--net", one), "on random numbers");
+    CHECK_SAYS(SDLF(1, "parity", "--batch", "2", "--net", one, "--data", "digits:60"), "fewer classes");
+}
+
+/* What stands in a file does not steer the terminal. */
+static void names_do_not_steer_the_terminal(void)
+{
+    const char *path = test_path("escape.onnx"), *labels = test_path("escape.txt");
+    sdlf_model *m = sdlf_model_create("escape");
+    sdlf_output(m, "y\033[2J", sdlf_relu(m, sdlf_input(m, "x\033[31m", SDLF_FLOAT32, sdlf_shape(1, 12, 12))));
+    save_model(m, path);
+    test_write_file(labels, "\033[2Jzero\n", 9);
+    const program *p = SDLF(2, "run", path);
+    CHECK(strchr(p->err, '\033') == NULL);
+    p = SDLF(0, "run", path, "--input", fixture("small_cnn/input_0.pb"));
+    CHECK(strchr(p->out, '\033') == NULL);
+    p = SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"), "--top", "10",
+             "--labels", labels);
+    CHECK_SAYS(p, "?[2Jzero");
+    CHECK(strchr(p->out, '\033') == NULL);
+}
+
 static void bench_times_every_layer(void)
 {
     const program *p = SDLF(0, "bench", fixture("small_cnn/model.onnx"), "--repeats", "3", "--calculator", "reference");
@@ -194,6 +270,8 @@ int main(void)
         RUN(run_takes_pictures);
         RUN(run_says_what_is_wrong);
         RUN(run_asks_for_no_more_than_there_is);
+        RUN(networks_of_any_form);
+        RUN(names_do_not_steer_the_terminal);
         RUN(bench_times_every_layer);
     }
     return test_summary();
