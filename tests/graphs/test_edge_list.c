@@ -79,10 +79,10 @@ static void nodes_are_numbered(void)
 static void hubs_and_hashes(void)
 {
     enum { SPOKES = 3000 };
-    char *text = malloc(SPOKES * 48);
+    char *text = malloc(2 * SPOKES * 48);
     size_t used = 0;
     if (!CHECK(text != NULL)) return;
-    for (long long i = 0; i < SPOKES; i++)
+    for (long long i = 0; i < 2 * SPOKES; i++) /* each twice, far apart */
         used += (size_t)sprintf(text + used, "1000000007 %lld\n", 1000000008 + (i * 7919 % SPOKES) * 1000003);
     sdlf_graph graph;
     if (CHECK_OK(parse(&graph, text, false))) {
