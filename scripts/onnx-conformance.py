@@ -15,7 +15,8 @@ first node's. It is
 
 Tests of which a later release of the package has other expectations are left out (CORRECTED).
 
---table writes the page: passed, failed and unsupported for every operator that SDLF knows. --save keeps the outcomes in a file,
+--table writes the page: passed, failed and unsupported for every operator that SDLF knows; columns of calculators that are not
+measured now stay as they are in it, and are said to be of an earlier run. --save keeps the outcomes in a file,
 and --load takes such a file's into the table: those of a calculator that another machine has. --data names a folder of node
 tests, where the package is newer. The exit status is 1 if any test failed.
 """
@@ -44,6 +45,9 @@ CORRECTED = {
     "averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True":
         "its expected output counts what rounding up adds to the padding; the reference of onnx 1.23, like onnxruntime, does not",
 }
+
+
+EARLIER = " Its column is of an earlier run, of the converters as they were then."
 
 
 def cases(root, only):
@@ -135,8 +139,30 @@ def shorten(reason):
     return reason.replace("|", "\\|")[:200]
 
 
+def kept_columns(path, calculators):
+    """Of a page that is there: {calculator: (its line, {operator: cell})} of those that are not measured now."""
+    try:
+        with open(path, encoding="utf-8") as page:
+            lines = page.read().splitlines()
+    except FileNotFoundError:
+        return {}
+    header = next((line for line in lines if line.startswith("| operator | opsets |")), "")
+    columns = [cell.strip() for cell in header.strip("|").split("|")]
+    kept = {}
+    for at, calculator in enumerate(columns[2:], 2):
+        if calculator in calculators:
+            continue
+        cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.count("|") == len(columns) + 1]
+        said = next((line for line in lines if line.startswith(f"- `{calculator}`:")), f"- `{calculator}`: not measured now.")
+        if EARLIER not in said:
+            said += EARLIER
+        kept[calculator] = said, {row[0]: row[at] for row in cells}
+    return kept
+
+
 def write_table(path, known, results, calculators):
     rows, reasons = [], []
+    kept = kept_columns(path, calculators)
     by_calculator = {c: count(results[c]) for c in calculators}
     operators = sorted(set(known) | {o for c in calculators for o in by_calculator[c] if o in known})
     for operator in operators:
@@ -144,6 +170,7 @@ def write_table(path, known, results, calculators):
         for c in calculators:
             n = by_calculator[c][operator]
             cells.append(f"{n['passed']} / {n['failed']} / {n['unsupported']}")
+        cells += [column.get(operator, "") for _, column in kept.values()]
         rows.append(f"| {operator} | {known[operator]} | " + " | ".join(cells) + " |")
     for operator, name, outcome, why in results[calculators[0]]:
         if operator in known and outcome != "passed":
@@ -164,7 +191,10 @@ says how models are read.
             out.write(f"- `{c}`: of the tests of these operators {t['passed']} passed, {t['failed']} failed, "
                       f"{t['unsupported']} are unsupported; of all others, most of them for operators that SDLF has not, "
                       f"{o['passed']} passed, {o['failed']} failed.\n")
-        out.write("\n| operator | opsets | " + " | ".join(calculators) + " |\n|---|---|" + "---|" * len(calculators) + "\n")
+        for said, _ in kept.values():
+            out.write(said + "\n")
+        columns = [*calculators, *kept]
+        out.write("\n| operator | opsets | " + " | ".join(columns) + " |\n|---|---|" + "---|" * len(columns) + "\n")
         out.write("\n".join(rows) + "\n")
         if reasons:
             out.write("\n## What is unsupported, and why\n\n| operator | test | | reason |\n|---|---|---|---|\n")

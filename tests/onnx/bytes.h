@@ -51,8 +51,9 @@ static inline void bytes_message(bytes *to, uint32_t number, const bytes *messag
     bytes_field(to, number, message->data, message->size);
 }
 
-/* A ValueInfoProto of float32 with that shape. */
-static inline void bytes_value_info(bytes *to, uint32_t number, const char *name, const int64_t *dims, int rank)
+/* A ValueInfoProto of that element type and shape; of float32. */
+static inline void bytes_typed_info(bytes *to, uint32_t number, const char *name, int element, const int64_t *dims,
+                                    int rank)
 {
     bytes info = {.size = 0}, type = {.size = 0}, tensor = {.size = 0}, shape = {.size = 0};
     for (int i = 0; i < rank; i++) {
@@ -60,12 +61,17 @@ static inline void bytes_value_info(bytes *to, uint32_t number, const char *name
         bytes_number(&dim, 1, (uint64_t)dims[i]);
         bytes_message(&shape, 1, &dim);
     }
-    bytes_number(&tensor, 1, 1);
+    bytes_number(&tensor, 1, (uint64_t)element);
     bytes_message(&tensor, 2, &shape);
     bytes_message(&type, 1, &tensor);
     bytes_text(&info, 1, name);
     bytes_message(&info, 2, &type);
     bytes_message(to, number, &info);
+}
+
+static inline void bytes_value_info(bytes *to, uint32_t number, const char *name, const int64_t *dims, int rank)
+{
+    bytes_typed_info(to, number, name, 1, dims, rank);
 }
 
 #endif

@@ -39,12 +39,30 @@ static sdlf_status read_numbered(sdlf_tensor *tensor, const char *folder, const 
     return sdlf_tensor_read_file(tensor, path);
 }
 
+/* numpy has no bfloat16: where the model says so, the files hold their 16 bits as uint16, which are read as int32. */
+static void take_bits(sdlf_tensor *tensor, const char *type)
+{
+    int64_t count = sdlf_tensor_count(tensor);
+    if (strcmp(type, "bfloat16") != 0 || tensor->dtype != SDLF_INT32) return;
+    for (int64_t i = 0; i < count; i++) {
+        uint16_t bits = (uint16_t)((const int32_t *)tensor->data)[i];
+        memcpy((char *)tensor->data + (size_t)i * sizeof bits, &bits, sizeof bits);
+    }
+    *tensor = sdlf_tensor_view(SDLF_BFLOAT16, tensor->shape, tensor->data);
+}
+
+/* Integers that SDLF computes in larger ones: what it gives is of another type than the model says. */
+static bool is_computed_wider(const char *type)
+{
+    return strcmp(type, "int16") == 0 || strcmp(type, "uint16") == 0 || strcmp(type, "uint32") == 0;
+}
+
 static sdlf_status read_inputs(peer *p, const char *folder)
 {
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < p->report->input_count && i < MOST && status == SDLF_OK; i++) {
         status = read_numbered(&p->input[i], folder, "input", i);
-        if (status == SDLF_OK) p->input_count++;
+        if (status == SDLF_OK) take_bits(&p->input[p->input_count++], p->report->input[i].type);
     }
     return status;
 }
@@ -169,9 +187,11 @@ static sdlf_status run(peer *p, int count, char **words, bool *made)
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "input %d is no tensor", i);
     for (int i = 0; status == SDLF_OK && i < p->report->output_count; i++) {
         const char *type = p->report->output[i].type;
-        bool known =
-            strcmp(type, "float") == 0 || strcmp(type, "double") == 0 || sdlf_dtype_from_name(type) != SDLF_NONE;
+        bool known = strcmp(type, "float") == 0 || strcmp(type, "double") == 0 || is_computed_wider(type) ||
+                     sdlf_dtype_from_name(type) != SDLF_NONE;
         if (!known) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "output %d is of %s", i, type);
+        if (strcmp(type, "bfloat16") == 0) /* the tests' expectations are cut off, and SDLF's are not rounded at all */
+            return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "output %d is of bfloat16, and would be given as a float", i);
     }
     if (status == SDLF_OK) status = read_inputs(p, words[5]);
     if (status == SDLF_OK) status = make_plan(p, path);

@@ -54,7 +54,7 @@ static onnx_flow in_parts(onnx_context *c, const onnx_tensor *tensor)
 
 onnx_flow onnx_constant_layer(onnx_context *c, const onnx_tensor *tensor)
 {
-    int dtype = onnx_dtype_choice(onnx_type_dtype(tensor->type));
+    int dtype = onnx_dtype_choice(onnx_type_computed(tensor->type));
     if (!onnx_ok(c)) return no_flow;
     if (dtype < 0 || tensor->count == 0) {
         onnx_unsupported(c, "a constant of %s, shape %s, as an operand", onnx_type_name(tensor->type),

@@ -15,6 +15,11 @@ typedef struct reduction {
 static const reduction *reduction_of(const char *name)
 {
     static const reduction reductions[] = {
+        {"ReduceLogSum", NULL, -INFINITY, 0, false}, /* from here to ReduceL2: of nothing alone */
+        {"ReduceLogSumExp", NULL, -INFINITY, 0, false},
+        {"ReduceL1", NULL, 0, 0, false},
+        {"ReduceL2", NULL, 0, 0, false},
+        {"ReduceSumSquare", NULL, 0, 0, false},
         {"ReduceProd", "Mul", 1, 1, false},
         {"ReduceMin", "Min", INFINITY, INT64_MAX, false},
         {"ReduceMax", "Max", -INFINITY, INT64_MIN, false},
@@ -26,7 +31,8 @@ static const reduction *reduction_of(const char *name)
     return &reductions[at];
 }
 
-/* Sum, product, least or largest of all elements, or along one axis. */
+/* Sum, product, least or largest of all elements, or along some axes; and every reduction of no elements, where a mean is none
+ * and integers have no least and no largest that is not theirs. */
 void onnx_fold_reduce(onnx_context *c)
 {
     const onnx_tensor *from = onnx_known(c, 0);
@@ -40,10 +46,10 @@ void onnx_fold_reduce(onnx_context *c)
         return;
     }
     for (int i = 0; i < axes.count; i++) gone[onnx_axis(c, axes.item[i], x.shape.rank)] = true;
-    if (!onnx_ok(c) || x.count == 0) {
-        onnx_unsupported(c, "of a constant without elements");
-        return;
-    }
+    const reduction *how = reduction_of(c->type->type);
+    bool picks = strcmp(c->type->type, "ReduceMin") == 0 || strcmp(c->type->type, "ReduceMax") == 0;
+    if (x.count == 0 && (how->mean || (picks && !x.real))) onnx_unsupported(c, "of an input without elements");
+    if (!onnx_ok(c)) return;
     int64_t step[SDLF_MAX_RANK], next = 1;
     sdlf_shape kept = SDLF_SCALAR;
     for (int i = x.shape.rank - 1; i >= 0; i--) {
@@ -55,8 +61,7 @@ void onnx_fold_reduce(onnx_context *c)
         if (!gone[i] || keep) kept.dim[kept.rank++] = gone[i] ? 1 : x.shape.dim[i];
     onnx_numbers y = onnx_new_numbers(c, x.real, kept);
     if (!onnx_ok(c)) return;
-    const reduction *how = reduction_of(c->type->type);
-    const onnx_scalar_function *function = onnx_scalar_function_find(how->function);
+    const onnx_scalar_function *function = how->function != NULL ? onnx_scalar_function_find(how->function) : NULL;
     for (int64_t i = 0; i < y.count; i++) {
         if (x.real)
             y.number[i] = how->real;
@@ -64,7 +69,7 @@ void onnx_fold_reduce(onnx_context *c)
             y.integer[i] = how->integer;
     }
     int64_t index[SDLF_MAX_RANK] = {0};
-    for (int64_t i = 0; i < x.count; i++) {
+    for (int64_t i = 0; i < x.count && function != NULL; i++) {
         int64_t to = 0;
         for (int d = 0; d < x.shape.rank; d++) to += index[d] * step[d];
         if (x.real)

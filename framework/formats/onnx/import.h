@@ -32,11 +32,12 @@ typedef enum onnx_value_kind {
 typedef struct onnx_value {
     const char *name;
     onnx_value_kind kind;
-    onnx_tensor tensor;      /* constant */
-    onnx_flow flow;          /* flow; of a constant: its layer, once somebody wanted one */
-    int producer;            /* the node that makes it; -1: an input or a weight */
-    int readers;             /* nodes that read it, and once for an output of the graph */
-    int reader;              /* the last such node; -1: none */
+    onnx_tensor tensor; /* constant */
+    onnx_flow flow;     /* flow; of a constant: its layer, once somebody wanted one */
+    int producer;       /* the node that makes it; -1: an input or a weight */
+    int readers;        /* nodes that read it, and once for an output of the graph */
+    int reader;         /* the last such node; -1: none */
+    onnx_type narrow;   /* of a flow: the integers that it holds, in larger ones; ONNX_UNDEFINED: it is what it is */
     const int64_t *integers; /* of a constant: its elements, once somebody wanted them as integers */
     bool must_be_known;      /* something needs its elements while the model is made */
     bool failed;             /* what makes it could not be converted */
@@ -146,6 +147,13 @@ onnx_value *onnx_value_named(onnx_import *import, const char *name);
 sdlf_status onnx_import_node(onnx_import *import, int position);
 /* Is its operator one of the standard's own? */
 bool onnx_is_standard(const Onnx__NodeProto *node);
+
+/* narrow.c: refuse integers that SDLF computes in larger ones where the operator could leave their range; and once it is converted,
+ * pass on to the outputs what they are. */
+onnx_type onnx_narrow_check(onnx_context *c);
+void onnx_narrow_outputs(onnx_context *c, onnx_type type);
+/* What input i holds, in those terms. */
+onnx_type onnx_narrow_input(const onnx_context *c, int input);
 
 /* ---- failing ---- */
 

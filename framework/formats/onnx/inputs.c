@@ -46,7 +46,6 @@ static sdlf_status read_shape(const onnx_import *import, const Onnx__ValueInfoPr
                              "%s: input '%s': dimension %d, '%s', is open: a model is made for sizes, so give it one",
                              import->file->path, text_show(input->name).text, i,
                              dim->dim_param != NULL ? text_show(dim->dim_param).text : "");
-        if (size == 0) return fail(import, input->name, SDLF_ERROR_UNSUPPORTED, "has no elements");
         shape->dim[i] = size;
     }
     return SDLF_OK;
@@ -59,10 +58,16 @@ static sdlf_status add_layer(onnx_import *import, const Onnx__ValueInfoProto *in
     bool batched;
     sdlf_status status = read_shape(import, input, &options.shape, &batched);
     if (status != SDLF_OK) return status;
-    if (onnx_type_dtype(type) == SDLF_NONE)
+    if (onnx_type_computed(type) == SDLF_NONE)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: input '%s' has elements of %s, which are not supported",
                          import->file->path, text_show(input->name).text, onnx_type_name(type));
-    options.dtype = (int)onnx_type_dtype(type);
+    if (sdlf_shape_count(options.shape) == 0) { /* nothing about it is unknown */
+        value->kind = ONNX_CONSTANT;
+        value->tensor = (onnx_tensor){.name = value->name, .type = (onnx_type)type, .shape = options.shape, .data = ""};
+        return SDLF_OK;
+    }
+    options.dtype = (int)onnx_type_computed(type);
+    if (onnx_type_dtype(type) == SDLF_NONE) value->narrow = (onnx_type)type;
     options.whole = !batched;
     if (batched) options.shape = sdlf_shape_without(options.shape, 0);
     sdlf_node node = sdlf_model_add(import->model, &sdlf_input_layer_class, &options, NULL, 0);

@@ -103,8 +103,10 @@ static sdlf_status convert(onnx_context *c)
     bool fold = type->fold != NULL && (type->of_shape || all_constant(c));
     if (!fold && type->convert == NULL)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "its inputs must be known when the model is made, and are computed");
-    (fold ? type->fold : type->convert)(c);
+    onnx_type narrow = fold ? ONNX_UNDEFINED : onnx_narrow_check(c);
+    if (c->status == SDLF_OK) (fold ? type->fold : type->convert)(c);
     if (c->status != SDLF_OK) return c->status;
+    onnx_narrow_outputs(c, narrow);
     for (int i = 0; i < c->output_count; i++)
         if (c->output[i] != NULL && c->output[i]->kind == ONNX_UNMADE && c->output[i]->readers > 0)
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "its output %d, '%s', is not supported", i,

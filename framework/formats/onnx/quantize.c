@@ -1,4 +1,4 @@
-/* QuantizeLinear and DequantizeLinear of uint8 and int8: with one scale, one for each index of an axis, or one for each block
+/* QuantizeLinear and DequantizeLinear of integers of one byte or two: with one scale, one for each index of an axis, or one for each block
  * along an axis. Constants of any integers are worked out at once, so that a weight may be stored quantised. */
 #include <math.h>
 #include <string.h>
@@ -64,46 +64,6 @@ static onnx_flow along_axis(onnx_context *c, int input, sdlf_shape x)
     return onnx_reshape(c, flow, shape);
 }
 
-/* The type that is quantised to: the zero point's, or the attribute's, or uint8. */
-static onnx_type target_of(onnx_context *c)
-{
-    int64_t type = onnx_integer(c, "output_dtype", 0);
-    if (onnx_is_constant(c, 2)) return c->input[2]->tensor.type;
-    if (onnx_has(c, 2)) return onnx_type_of(c->input[2]->flow.dtype);
-    return type == 0 ? ONNX_UINT8 : type > 0 && type < ONNX_TYPE_COUNT ? (onnx_type)type : ONNX_UNDEFINED;
-}
-
-/* y = saturate(round(x / scale) + zero point), ties to even */
-static void convert_quantize(onnx_context *c)
-{
-    onnx_flow x = onnx_in(c, 0);
-    sdlf_dtype dtype = onnx_type_dtype(target_of(c));
-    if (dtype != SDLF_UINT8 && dtype != SDLF_INT8) onnx_unsupported(c, "to %s", onnx_type_name(target_of(c)));
-    onnx_flow quotient[] = {onnx_cast(c, x, SDLF_FLOAT32), along_axis(c, 1, x.shape)};
-    onnx_flow y = onnx_binary(c, "div", quotient);
-    y = onnx_layer(c, "unary", &(sdlf_unary_options){.function = SDLF_UNARY_ROUND}, &y, 1);
-    if (onnx_has(c, 2)) {
-        onnx_flow sum[] = {y, onnx_cast(c, along_axis(c, 2, x.shape), SDLF_FLOAT32)};
-        y = onnx_binary(c, "add", sum);
-    }
-    onnx_give(c, 0, onnx_cast(c, y, dtype)); /* which saturates */
-}
-
-/* y = (x - zero point) scale */
-static void convert_dequantize(onnx_context *c)
-{
-    onnx_flow x = onnx_in(c, 0);
-    onnx_flow y = onnx_cast(c, x, SDLF_FLOAT32);
-    if (onnx_has(c, 2)) {
-        onnx_flow difference[] = {y, onnx_cast(c, along_axis(c, 2, x.shape), SDLF_FLOAT32)};
-        y = onnx_binary(c, "sub", difference);
-    }
-    onnx_flow factors[] = {y, along_axis(c, 1, x.shape)};
-    onnx_give(c, 0, onnx_binary(c, "mul", factors));
-}
-
-/* ---- constants ---- */
-
 /* The lowest and the highest number of an integer type. */
 static bool range_of(onnx_type type, double *low, double *high)
 {
@@ -121,6 +81,52 @@ static bool range_of(onnx_type type, double *low, double *high)
     }
     return false;
 }
+
+/* The type that is quantised to: the zero point's, or the attribute's, or uint8. */
+static onnx_type target_of(onnx_context *c)
+{
+    int64_t type = onnx_integer(c, "output_dtype", 0);
+    if (onnx_is_constant(c, 2)) return c->input[2]->tensor.type;
+    if (onnx_narrow_input(c, 2) != ONNX_UNDEFINED) return onnx_narrow_input(c, 2);
+    if (onnx_has(c, 2)) return onnx_type_of(c->input[2]->flow.dtype);
+    return type == 0 ? ONNX_UINT8 : type > 0 && type < ONNX_TYPE_COUNT ? (onnx_type)type : ONNX_UNDEFINED;
+}
+
+/* y = saturate(round(x / scale) + zero point), ties to even */
+static void convert_quantize(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0);
+    onnx_type type = target_of(c);
+    bool wide = type == ONNX_INT16 || type == ONNX_UINT16; /* held in int32, which does not saturate there */
+    double low = 0, high = 0;
+    if (!wide && type != ONNX_UINT8 && type != ONNX_INT8) onnx_unsupported(c, "to %s", onnx_type_name(type));
+    onnx_flow quotient[] = {onnx_cast(c, x, SDLF_FLOAT32), along_axis(c, 1, x.shape)};
+    onnx_flow y = onnx_binary(c, "div", quotient);
+    y = onnx_layer(c, "unary", &(sdlf_unary_options){.function = SDLF_UNARY_ROUND}, &y, 1);
+    if (onnx_has(c, 2)) {
+        onnx_flow sum[] = {y, onnx_cast(c, along_axis(c, 2, x.shape), SDLF_FLOAT32)};
+        y = onnx_binary(c, "add", sum);
+    }
+    if (wide && range_of(type, &low, &high))
+        y = onnx_layer(c, "clip", &(sdlf_clip_options){.low = (float)low, .high = (float)high}, &y, 1);
+    onnx_give(c, 0, onnx_cast(c, y, onnx_type_computed(type))); /* which saturates */
+    if (wide && onnx_ok(c) && c->output[0] != NULL) c->output[0]->narrow = type;
+}
+
+/* y = (x - zero point) scale */
+static void convert_dequantize(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0);
+    onnx_flow y = onnx_cast(c, x, SDLF_FLOAT32);
+    if (onnx_has(c, 2)) {
+        onnx_flow difference[] = {y, onnx_cast(c, along_axis(c, 2, x.shape), SDLF_FLOAT32)};
+        y = onnx_binary(c, "sub", difference);
+    }
+    onnx_flow factors[] = {y, along_axis(c, 1, x.shape)};
+    onnx_give(c, 0, onnx_binary(c, "mul", factors));
+}
+
+/* ---- constants ---- */
 
 static bool is_float(onnx_type type)
 {

@@ -37,6 +37,10 @@ static void convert_reduce(onnx_context *c)
 {
     size_t at = 0;
     while (strcmp(functions[at].type, c->type->type) != 0) at++;
+    if (onnx_is_constant(c, 0) && onnx_known(c, 0)->count == 0) {
+        onnx_fold_reduce(c);
+        return;
+    }
     onnx_flow x = onnx_in(c, 0);
     sdlf_reduce_function function = functions[at].function;
     onnx_list axes = onnx_has(c, 1) ? onnx_known_integers(c, 1) : onnx_integers(c, "axes");

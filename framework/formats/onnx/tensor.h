@@ -27,10 +27,16 @@ typedef enum onnx_type {
     ONNX_COMPLEX64,
     ONNX_COMPLEX128,
     ONNX_BFLOAT16,
+    ONNX_FLOAT8E4M3FN,
+    ONNX_FLOAT8E4M3FNUZ,
+    ONNX_FLOAT8E5M2,
+    ONNX_FLOAT8E5M2FNUZ,
+    ONNX_UINT4,
+    ONNX_INT4,
     ONNX_TYPE_COUNT
 } onnx_type;
 
-/* "float", "int64", ...; "type 17" for what is not listed (static storage for listed ones alone, else "unknown type"). */
+/* "float", "int64", ...; "unknown type" for what is not listed. */
 const char *onnx_type_name(int type);
 
 /* Bytes of an element; 0 for strings, complex numbers and unknown types, which are not read. */
@@ -38,6 +44,9 @@ size_t onnx_type_size(int type);
 
 /* The dtype that SDLF computes such values in, or SDLF_NONE. */
 sdlf_dtype onnx_type_dtype(int type);
+/* The same, and where SDLF has no integers of that size, the larger ones that hold them: int32 for int16 and uint16, int64 for
+ * uint32. narrow.c says where they may stand. */
+sdlf_dtype onnx_type_computed(int type);
 /* The way back: the type that a tensor of that dtype has in a file. */
 onnx_type onnx_type_of(sdlf_dtype dtype);
 

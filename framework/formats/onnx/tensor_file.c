@@ -23,7 +23,7 @@ static sdlf_status read_proto(sdlf_tensor *tensor, const char *path)
                           .map = &map};
     if (map.size == 0) status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file is empty", path);
     if (status == SDLF_OK) status = onnx_tensor_read(&read, reader, NULL, &arena);
-    sdlf_dtype dtype = status == SDLF_OK ? onnx_type_dtype(read.type) : SDLF_NONE;
+    sdlf_dtype dtype = status == SDLF_OK ? onnx_type_computed(read.type) : SDLF_NONE;
     if (status == SDLF_OK && dtype == SDLF_NONE)
         status =
             sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: elements of %s are not supported", path, onnx_type_name(read.type));

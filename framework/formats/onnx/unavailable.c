@@ -1,4 +1,4 @@
-/* What the ONNX functions say in a build without protobuf-c. */
+/* What the ONNX functions say in a build without them: protobuf-c was not there, or SDLF_ONNX is off. */
 #include <sdlf/formats.h>
 
 #include <string.h>
@@ -6,8 +6,13 @@
 #include "framework/formats/npy.h"
 #include "framework/formats/onnx/model_from_onnx.h"
 
+#ifdef SDLF_ONNX_SWITCHED_OFF
+static const char advice[] = "since it was configured with SDLF_ONNX=OFF (configure it with SDLF_ONNX=ON, which needs "
+                             "protobuf-c, and build again)";
+#else
 static const char advice[] = "for want of protobuf-c (on Debian and Ubuntu: protobuf-c-compiler and libprotobuf-c-dev, "
                              "then configure and build again)";
+#endif
 
 static sdlf_status refuse(const char *path)
 {

@@ -1,0 +1,161 @@
+/* Integers of sizes that SDLF has not: computed in larger ones where that is exact, refused where it is not; and inputs without
+ * elements, of which everything is known. */
+#include "testing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "onnx/bytes.h"
+#include "onnx/fixtures.h"
+
+enum { FLOAT = 1, UINT16 = 4, INT16 = 5, INT64 = 7, UINT32 = 12, UINT64 = 13 };
+
+/* y = `type`(a, b) of such elements, three each (or as many as `count` says); an attribute. */
+typedef struct one_node {
+    const char *type;
+    int a, b, y; /* element types; b 0: there is none */
+    const char *attribute;
+    uint64_t value;
+    bool one; /* b is one number for all */
+} one_node;
+
+static sdlf_status import_node(sdlf_model **model, const one_node *wanted, int64_t count)
+{
+    bytes node = {.size = 0}, graph = {.size = 0}, file = {.size = 0}, set = {.size = 0};
+    bytes_text(&node, 1, "a");
+    if (wanted->b != 0) bytes_text(&node, 1, "b");
+    bytes_text(&node, 2, "y");
+    bytes_text(&node, 4, wanted->type);
+    if (wanted->attribute != NULL) {
+        bytes attribute = {.size = 0};
+        bytes_text(&attribute, 1, wanted->attribute);
+        bytes_number(&attribute, 3, wanted->value);
+        bytes_number(&attribute, 20, 2);
+        bytes_message(&node, 5, &attribute);
+    }
+    bytes_message(&graph, 1, &node);
+    bytes_typed_info(&graph, 11, "a", wanted->a, &count, 1);
+    if (wanted->b != 0) bytes_typed_info(&graph, 11, "b", wanted->b, (const int64_t[]){wanted->one ? 1 : 3}, 1);
+    bytes_typed_info(&graph, 12, "y", wanted->y, NULL, 0);
+    bytes_number(&set, 2, 21);
+    bytes_message(&file, 8, &set);
+    bytes_message(&file, 7, &graph);
+    test_write_file(test_path("narrow.onnx"), file.data, file.size);
+    return sdlf_model_from_onnx(model, test_path("narrow.onnx"), NULL);
+}
+
+/* Three numbers a and b in, three out, all of them as float64. */
+static void check_run(const one_node *wanted, const double *a, const double *b, const double *expected)
+{
+    sdlf_model *model = NULL;
+    sdlf_calculator *calculator = NULL;
+    sdlf_plan *plan = NULL;
+    sdlf_binding binding;
+    unsigned char elements[32];
+    double found[3] = {NAN, NAN, NAN};
+    CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
+    if (CHECK_OK(import_node(&model, wanted, 3)) &&
+        CHECK_OK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = calculator}))) {
+        for (int i = 0; i < (wanted->b != 0 ? 2 : 1); i++) {
+            const char *name = i == 0 ? "a" : "b";
+            CHECK_OK(sdlf_plan_input(plan, name, &binding));
+            sdlf_convert(binding.tensor.dtype, elements, SDLF_FLOAT64, i == 0 ? a : b, 3);
+            CHECK_OK(sdlf_plan_write(plan, name, elements));
+        }
+        CHECK_OK(sdlf_plan_forward(plan));
+        CHECK_OK(sdlf_plan_output(plan, "y", &binding));
+        CHECK_OK(sdlf_plan_read(plan, "y", elements));
+        sdlf_convert(SDLF_FLOAT64, found, binding.tensor.dtype, elements, 3);
+        for (int i = 0; i < 3; i++)
+            if (!CHECK(found[i] == expected[i]))
+                printf("    %s: element %d is %g, expected %g\n", wanted->type, i, found[i], expected[i]);
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+    sdlf_calculator_close(calculator);
+}
+
+static void what_stays_in_range_is_exact(void)
+{
+    const double low[] = {-32768, 5, 7}, other[] = {32767, 4, 7}, large[] = {4294967295.0, 16777217, 3},
+                 less[] = {4294967294.0, 16777218, 4}, x[] = {2, 3, -2}, y[] = {3, 2, 2};
+    check_run(&(one_node){"Max", INT16, INT16, INT16, NULL, 0, false}, low, other, (const double[]){32767, 5, 7});
+    check_run(&(one_node){"Min", UINT32, UINT32, UINT32, NULL, 0, false}, large, less,
+              (const double[]){4294967294.0, 16777217, 3});
+    check_run(&(one_node){"Less", UINT32, UINT32, 9, NULL, 0, false}, large, less, (const double[]){0, 1, 1});
+    check_run(&(one_node){"Pow", FLOAT, UINT32, FLOAT, NULL, 0, false}, x, y, (const double[]){8, 9, 4});
+    check_run(&(one_node){"Cast", UINT16, 0, INT64, "to", INT64, false}, other, NULL, other);
+}
+
+static void quantised_values_saturate(void)
+{
+    const double x[] = {1e9, -7.6, 40000}, scale[] = {1, 1, 1};
+    check_run(&(one_node){"QuantizeLinear", FLOAT, FLOAT, INT16, "output_dtype", INT16, true}, x, scale,
+              (const double[]){32767, -8, 32767});
+    check_run(&(one_node){"QuantizeLinear", FLOAT, FLOAT, UINT16, "output_dtype", UINT16, true}, x, scale,
+              (const double[]){65535, 0, 40000});
+    check_run(&(one_node){"DequantizeLinear", UINT16, FLOAT, FLOAT, NULL, 0, true}, (const double[]){65535, 0, 1},
+              (const double[]){2, 2, 2}, (const double[]){131070, 0, 2});
+}
+
+static void what_could_leave_it_is_refused(void)
+{
+    sdlf_model *model = NULL;
+    CHECK_FAILS(import_node(&model, &(one_node){"Add", INT16, INT16, INT16, NULL, 0, false}, 3), SDLF_ERROR_UNSUPPORTED,
+                "of int16, whose range its result could leave");
+    CHECK_FAILS(import_node(&model, &(one_node){"Pow", UINT16, FLOAT, UINT16, NULL, 0, false}, 3), SDLF_ERROR_UNSUPPORTED,
+                "of uint16, whose range its result could leave");
+    CHECK_FAILS(import_node(&model, &(one_node){"Max", UINT64, UINT64, UINT64, NULL, 0, false}, 3), SDLF_ERROR_UNSUPPORTED,
+                "elements of uint64, which are not supported");
+    CHECK_FAILS(import_node(&model, &(one_node){"Cast", FLOAT, 0, UINT16, "to", UINT16, false}, 3), SDLF_ERROR_UNSUPPORTED,
+                "to uint16");
+    CHECK_FAILS(import_node(&model, &(one_node){"Abs", 17, 0, 17, NULL, 0, false}, 3), SDLF_ERROR_UNSUPPORTED,
+                "elements of float8e4m3fn, which are not supported");
+}
+
+/* The reduction of nothing is what a longer one would start from. */
+static void nothing_is_known(void)
+{
+    static const struct {
+        const char *type;
+        double expected;
+    } reductions[] = {{"ReduceSum", 0},        {"ReduceProd", 1},      {"ReduceMax", -INFINITY},
+                      {"ReduceMin", INFINITY}, {"ReduceL2", 0},        {"ReduceLogSum", -INFINITY},
+                      {"ReduceL1", 0},         {"ReduceSumSquare", 0}, {"ReduceLogSumExp", -INFINITY}};
+    sdlf_calculator *calculator = NULL;
+    CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
+    for (int i = 0; i < 9; i++) {
+        sdlf_model *model = NULL;
+        sdlf_plan *plan = NULL;
+        float y = NAN;
+        if (CHECK_OK(import_node(&model, &(one_node){reductions[i].type, FLOAT, 0, FLOAT, NULL, 0, false}, 0)) &&
+            CHECK_OK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = calculator}))) {
+            CHECK_OK(sdlf_plan_forward(plan));
+            CHECK_OK(sdlf_plan_read(plan, "y", &y));
+            if (!CHECK((double)y == reductions[i].expected)) printf("    %s: %g\n", reductions[i].type, (double)y);
+        }
+        sdlf_plan_free(plan);
+        sdlf_model_free(model);
+    }
+    sdlf_calculator_close(calculator);
+    sdlf_model *model = NULL;
+    CHECK_FAILS(import_node(&model, &(one_node){"ReduceMean", FLOAT, 0, FLOAT, NULL, 0, false}, 0), SDLF_ERROR_UNSUPPORTED,
+                "of an input without elements");
+    CHECK_FAILS(import_node(&model, &(one_node){"Relu", FLOAT, 0, FLOAT, NULL, 0, false}, 0), SDLF_ERROR_UNSUPPORTED, "");
+}
+
+int main(void)
+{
+    if (!onnx_available()) {
+        RUN(no_onnx);
+        return test_summary();
+    }
+    RUN(what_stays_in_range_is_exact);
+    RUN(quantised_values_saturate);
+    RUN(what_could_leave_it_is_refused);
+    RUN(nothing_is_known);
+    return test_summary();
+}
