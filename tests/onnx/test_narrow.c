@@ -106,12 +106,12 @@ static void what_could_leave_it_is_refused(void)
     sdlf_model *model = NULL;
     CHECK_FAILS(import_node(&model, &(one_node){"Add", INT16, INT16, INT16, NULL, 0, false}, 3), SDLF_ERROR_UNSUPPORTED,
                 "of int16, whose range its result could leave");
-    CHECK_FAILS(import_node(&model, &(one_node){"Pow", UINT16, FLOAT, UINT16, NULL, 0, false}, 3), SDLF_ERROR_UNSUPPORTED,
-                "of uint16, whose range its result could leave");
-    CHECK_FAILS(import_node(&model, &(one_node){"Max", UINT64, UINT64, UINT64, NULL, 0, false}, 3), SDLF_ERROR_UNSUPPORTED,
-                "elements of uint64, which are not supported");
-    CHECK_FAILS(import_node(&model, &(one_node){"Cast", FLOAT, 0, UINT16, "to", UINT16, false}, 3), SDLF_ERROR_UNSUPPORTED,
-                "to uint16");
+    CHECK_FAILS(import_node(&model, &(one_node){"Pow", UINT16, FLOAT, UINT16, NULL, 0, false}, 3),
+                SDLF_ERROR_UNSUPPORTED, "of uint16, whose range its result could leave");
+    CHECK_FAILS(import_node(&model, &(one_node){"Max", UINT64, UINT64, UINT64, NULL, 0, false}, 3),
+                SDLF_ERROR_UNSUPPORTED, "elements of uint64, which are not supported");
+    CHECK_FAILS(import_node(&model, &(one_node){"Cast", FLOAT, 0, UINT16, "to", UINT16, false}, 3),
+                SDLF_ERROR_UNSUPPORTED, "to uint16");
     CHECK_FAILS(import_node(&model, &(one_node){"Abs", 17, 0, 17, NULL, 0, false}, 3), SDLF_ERROR_UNSUPPORTED,
                 "elements of float8e4m3fn, which are not supported");
 }
@@ -142,9 +142,10 @@ static void nothing_is_known(void)
     }
     sdlf_calculator_close(calculator);
     sdlf_model *model = NULL;
-    CHECK_FAILS(import_node(&model, &(one_node){"ReduceMean", FLOAT, 0, FLOAT, NULL, 0, false}, 0), SDLF_ERROR_UNSUPPORTED,
-                "of an input without elements");
-    CHECK_FAILS(import_node(&model, &(one_node){"Relu", FLOAT, 0, FLOAT, NULL, 0, false}, 0), SDLF_ERROR_UNSUPPORTED, "");
+    CHECK_FAILS(import_node(&model, &(one_node){"ReduceMean", FLOAT, 0, FLOAT, NULL, 0, false}, 0),
+                SDLF_ERROR_UNSUPPORTED, "of an input without elements");
+    CHECK_FAILS(import_node(&model, &(one_node){"Relu", FLOAT, 0, FLOAT, NULL, 0, false}, 0), SDLF_ERROR_UNSUPPORTED,
+                "");
 }
 
 int main(void)
