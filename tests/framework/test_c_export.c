@@ -148,9 +148,9 @@ static void what_cannot_be_said_is_refused(void)
     test_write_file(path, "old", 3);
     sdlf_model *net = sdlf_model_create("refused");
     sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(4, 4));
-    sdlf_output(net, "y",
-                sdlf_graph_conv(net, sdlf_flatten(net, x), sdlf_sparse_input(net, "edges"),
-                                &(sdlf_graph_conv_options){.units = 2}));
+    sdlf_node edges = sdlf_sparse_input(net, "edges");
+    x = sdlf_flatten(net, x);
+    sdlf_output(net, "y", sdlf_graph_conv(net, x, edges, &(sdlf_graph_conv_options){.units = 2}));
     CHECK_FAILS(sdlf_model_to_c(net, path, NULL, NULL), SDLF_ERROR_ARGUMENT, "build it first");
     CHECK_OK(sdlf_model_build(net, 1));
     CHECK_FAILS(sdlf_model_to_c(net, path, NULL, NULL), SDLF_ERROR_UNSUPPORTED,
