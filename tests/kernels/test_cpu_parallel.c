@@ -1,0 +1,79 @@
+/* Sharing tasks among threads: each is done once, with a thread's number to itself, whatever threads there are. */
+#include <stdatomic.h>
+
+#include "calculators/cpu/cpu.h"
+#include "testing.h"
+
+enum { MOST = 41, LONG = 1000000 /* nanoseconds: worth sharing */, OUTER = 4 };
+
+typedef void parallel(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context);
+
+typedef struct tally {
+    const cpu_calculator *cpu;
+    parallel *share;
+    int64_t count;
+    atomic_int done[MOST], busy[CPU_MAX_THREADS], wrong;
+} tally;
+
+static void note(void *context, int64_t index, int thread)
+{
+    tally *all = context;
+    if (index < 0 || index >= all->count || thread < 0 || thread >= all->cpu->threads) {
+        all->wrong++;
+        return;
+    }
+    if (all->busy[thread]++ != 0) all->wrong++; /* scratch space of this number is in use */
+    all->done[index]++;
+    all->busy[thread]--;
+}
+
+static void check_once(parallel *share, const cpu_calculator *cpu, int64_t count, atomic_int *wrong)
+{
+    tally all = {.cpu = cpu, .share = share, .count = count};
+    share(cpu, count, LONG, note, &all);
+    *wrong += all.wrong;
+    for (int64_t i = 0; i < MOST; i++) *wrong += all.done[i] != (i < count);
+}
+
+/* A task that shares tasks itself: OpenMP gives the inner ones a single thread, which does what others would have begun with. */
+static void share_again(void *context, int64_t index, int thread)
+{
+    tally *outer = context;
+    (void)thread;
+    check_once(outer->share, outer->cpu, MOST - index, &outer->wrong);
+}
+
+static void all_tasks_once(parallel *share)
+{
+    const int threads[] = {1, 2, 3, 5, 64};
+    for (int i = 0; i < (int)(sizeof threads / sizeof threads[0]); i++) {
+        sdlf_calculator *cpu = NULL;
+        atomic_int wrong = 0;
+        if (!CHECK_OK(sdlf_calculator_open(&cpu, "cpu", &(sdlf_calculator_options){.threads = threads[i]}))) continue;
+        for (int64_t count = 0; count <= MOST; count++) check_once(share, cpu_from(cpu), count, &wrong);
+        tally outer = {.cpu = cpu_from(cpu), .share = share};
+        share(cpu_from(cpu), OUTER, LONG, share_again, &outer);
+        CHECK_EQUAL(wrong, 0);
+        CHECK_EQUAL(outer.wrong, 0);
+        sdlf_calculator_close(cpu);
+    }
+}
+
+static void one_by_one(void)
+{
+    all_tasks_once(cpu_parallel);
+    all_tasks_once(cpu_parallel_exact);
+}
+
+static void in_runs(void)
+{
+    all_tasks_once(cpu_parallel_near);
+    all_tasks_once(cpu_parallel_near_exact);
+}
+
+int main(void)
+{
+    RUN(one_by_one);
+    RUN(in_runs);
+    return test_summary();
+}
