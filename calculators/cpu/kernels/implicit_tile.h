@@ -27,8 +27,7 @@ typedef struct implicit_tile {
     const element *residual; /* of the first pixel; NULL: there is none */
     int64_t step;            /* from one pixel to the next, in y and residual */
     int64_t pixels;
-    int64_t
-        filters; /* fewer than the vectors hold: the last vector ends with them, and shares some with the one before */
+    int64_t filters; /* fewer than the vectors hold: the last one ends with them, and overlaps its neighbour */
     const sdlf_activation *activation;
 } implicit_tile;
 

@@ -1,9 +1,9 @@
 /* spmm_csr: y = f(a x + bias), a in compressed rows. Contract: <sdlf/operation.h>.
  *
  * For each of the E stored elements a row of x is fetched: E F elements in no order that the machine foresees, so the rows
- * some elements ahead are prefetched by their columns, to the second-level cache, which takes more requests at once than the first.
- * Bytes: a once, y once, and the rows of x, from whatever cache holds
- * it. Sums stay in registers, a block of columns at a time.
+ * some elements ahead are prefetched by their columns, to the second-level cache, which takes more requests at once than
+ * the first. Bytes: a once, y once, and the rows of x, from whatever cache holds it. Sums stay in registers, a block of
+ * columns at a time.
  *
  * The work of a row is its elements and one more. Tasks are cut where that sum passes multiples of CHUNK: by the matrix, not
  * by the number of threads. A row of more than CHUNK elements is left to a second round, in which it is cut itself, and
