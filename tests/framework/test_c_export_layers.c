@@ -170,6 +170,26 @@ static void names(void)
     check(net);
 }
 
+/* Arrays that are made of batch normalisations, of layers whose names are one in C, and of one that has a number already. */
+static void names_of_normalisations(void)
+{
+    static const char *const layers[] = {"a.b", "a_b", "a_b__1", "a-b"};
+    sdlf_model *net = sdlf_model_create("norms");
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(2, 4, 4));
+    for (int i = 0; i < 4; i++) {
+        x = sdlf_relu(net, x);
+        x = sdlf_batch_norm2d(net, x, &(sdlf_batch_norm2d_options){.name = layers[i]});
+    }
+    for (int i = 0; i < 4; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "c%s", layers[i]);
+        x = sdlf_conv2d(net, x, &(sdlf_conv2d_options){.name = name, .filters = 2, .kernel = {1, 1}, .no_bias = true});
+        x = sdlf_batch_norm2d(net, x, NULL);
+    }
+    sdlf_output(net, "y", x);
+    check(net);
+}
+
 static sdlf_status export_again(void *model)
 {
     return sdlf_model_to_c(model, test_path("memory.c"), NULL, NULL);
@@ -192,6 +212,7 @@ int main(void)
     RUN(values_in_use);
     RUN(a_layer_of_ones_own);
     RUN(names);
+    RUN(names_of_normalisations);
     RUN(every_allocation);
     return test_summary();
 }

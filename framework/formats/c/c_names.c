@@ -26,17 +26,27 @@ static c_name with_parameter(const c_export *e, int layer, const char *parameter
     return name;
 }
 
+/* May another layer have an array of that name? Of the last three some are made, of batch normalisations. */
+static bool may_have(const c_export *e, int layer, const char *name)
+{
+    static const char *const made[] = {"scale", "shift", "bias"};
+    for (int p = 0; p < c_at(e, layer)->parameter_count; p++) {
+        const sdlf_parameter *parameter = &e->model->parameters[c_at(e, layer)->first_parameter + p];
+        if (strcmp(with_parameter(e, layer, parameter->spec.name).text, name) == 0) return true;
+    }
+    for (size_t i = 0; c_at(e, layer)->parameter_count > 0 && i < sizeof made / sizeof made[0]; i++)
+        if (strcmp(with_parameter(e, layer, made[i]).text, name) == 0) return true;
+    return false;
+}
+
 c_name c_weights(const c_export *e, int layer, const char *parameter)
 {
     c_name wanted = with_parameter(e, layer, parameter), all;
-    bool alone = true;
+    bool alone = strstr(wanted.text, "__") == NULL; /* as names with a number have it */
     for (const c_kernel *kernel = c_kernels; kernel->name != NULL; kernel++)
         if (strcmp(kernel->name, wanted.text) == 0) alone = false;
-    for (int i = 0; i < e->model->layer_count; i++)
-        for (int p = 0; i != layer && e->state[i].live && p < c_at(e, i)->parameter_count; p++) {
-            const sdlf_parameter *other = &e->model->parameters[c_at(e, i)->first_parameter + p];
-            if (strcmp(with_parameter(e, i, other->spec.name).text, wanted.text) == 0) alone = false;
-        }
+    for (int i = 0; i < e->model->layer_count && alone; i++)
+        if (i != layer && e->state[i].live && may_have(e, i, wanted.text)) alone = false;
     if (alone) return wanted;
     snprintf(all.text, sizeof all.text, "%.80s__%d_%.40s", c_identifier(c_at(e, layer)->layer.name).text, layer,
              parameter);
