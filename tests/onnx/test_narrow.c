@@ -11,7 +11,7 @@
 #include "onnx/bytes.h"
 #include "onnx/fixtures.h"
 
-enum { FLOAT = 1, UINT16 = 4, INT16 = 5, INT64 = 7, UINT32 = 12, UINT64 = 13 };
+enum { FLOAT = 1, UINT8 = 2, INT8 = 3, UINT16 = 4, INT16 = 5, INT32 = 6, INT64 = 7, UINT32 = 12, UINT64 = 13 };
 
 /* y = `type`(a, b) of such elements, three each (or as many as `count` says); an attribute. */
 typedef struct one_node {
@@ -90,6 +90,23 @@ static void what_stays_in_range_is_exact(void)
     check_run(&(one_node){"Cast", UINT16, 0, INT64, "to", INT64, false}, other, NULL, other);
 }
 
+/* Casts of integers to smaller ones keep the low bits, as the standard has it. */
+static void smaller_integers_keep_low_bits(void)
+{
+    const double x[] = {300, -1, -2147483648.0}, wide[] = {4294967296.0 * 5 + 7, -2147483649.0, 2147483648.0},
+                 u16[] = {65535, 300, 200}, u32[] = {4294967295.0, 70000, 2147483648.0}, low[] = {-128, -1, 5};
+    check_run(&(one_node){"Cast", INT32, 0, UINT8, "to", UINT8, false}, x, NULL, (const double[]){44, 255, 0});
+    check_run(&(one_node){"Cast", INT32, 0, INT8, "to", INT8, false}, x, NULL, (const double[]){44, -1, 0});
+    check_run(&(one_node){"Cast", INT64, 0, INT32, "to", INT32, false}, wide, NULL,
+              (const double[]){7, 2147483647, -2147483648.0});
+    check_run(&(one_node){"Cast", INT64, 0, UINT8, "to", UINT8, false}, wide, NULL, (const double[]){7, 255, 0});
+    check_run(&(one_node){"Cast", UINT16, 0, INT8, "to", INT8, false}, u16, NULL, (const double[]){-1, 44, -56});
+    check_run(&(one_node){"Cast", UINT32, 0, INT32, "to", INT32, false}, u32, NULL,
+              (const double[]){-1, 70000, -2147483648.0});
+    check_run(&(one_node){"Cast", INT8, 0, UINT8, "to", UINT8, false}, low, NULL, (const double[]){128, 255, 5});
+    check_run(&(one_node){"Cast", INT8, 0, INT32, "to", INT32, false}, low, NULL, low);
+}
+
 static void quantised_values_saturate(void)
 {
     const double x[] = {1e9, -7.6, 40000}, scale[] = {1, 1, 1};
@@ -155,6 +172,7 @@ int main(void)
         return test_summary();
     }
     RUN(what_stays_in_range_is_exact);
+    RUN(smaller_integers_keep_low_bits);
     RUN(quantised_values_saturate);
     RUN(what_could_leave_it_is_refused);
     RUN(nothing_is_known);

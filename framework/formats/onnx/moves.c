@@ -1,5 +1,6 @@
 /* Operators that put elements elsewhere: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth; and Cast. Constants are moved at
  * once. */
+#include <math.h>
 #include <string.h>
 
 #include "framework/formats/onnx/fold.h"
@@ -129,6 +130,25 @@ onnx_flow onnx_small_as_float(onnx_context *c, onnx_flow x)
     return small ? onnx_cast(c, x, SDLF_FLOAT32) : x;
 }
 
+static bool is_integer_of(onnx_flow x, sdlf_dtype to)
+{
+    return onnx_is_integer(x) && (to == SDLF_INT32 || to == SDLF_INT64 || to == SDLF_UINT8 || to == SDLF_INT8);
+}
+
+/* Integers that become smaller ones, or those of another sign, keep their low bits. The layer cast saturates; products wrap
+ * around: what is moved up to the highest bits and down again has the sign of the smaller integer. */
+static onnx_flow low_bits(onnx_context *c, onnx_flow x, sdlf_dtype to)
+{
+    if (!onnx_ok(c) || sdlf_dtype_size(to) > sdlf_dtype_size(x.dtype) || to == x.dtype) return x;
+    if (sdlf_dtype_size(x.dtype) == 1) x = onnx_cast(c, x, SDLF_INT32);
+    double step = ldexp(1, (int)(8 * (sdlf_dtype_size(x.dtype) - sdlf_dtype_size(to))));
+    x = onnx_with_number(c, "div", onnx_with_number(c, "mul", x, step), step);
+    if (to != SDLF_UINT8) return x;
+    x = onnx_with_number(c, "add", x, 256); /* the remainder is what it is without the sign */
+    onnx_flow parts[] = {x, onnx_with_number(c, "mul", onnx_with_number(c, "div", x, 256), 256)};
+    return onnx_binary(c, "sub", parts);
+}
+
 static void convert_cast(onnx_context *c)
 {
     int64_t to = onnx_integer(c, "to", 0);
@@ -146,7 +166,9 @@ static void convert_cast(onnx_context *c)
     int choice = onnx_dtype_choice(dtype);
     if (dtype == SDLF_NONE || choice < 0)
         onnx_unsupported(c, "to %s", to >= 0 && to < ONNX_TYPE_COUNT ? onnx_type_name((int)to) : "an unknown type");
-    onnx_give(c, 0, onnx_cast(c, onnx_in(c, 0), dtype));
+    onnx_flow x = onnx_in(c, 0);
+    if (onnx_ok(c) && is_integer_of(x, dtype)) x = low_bits(c, x, dtype);
+    onnx_give(c, 0, onnx_cast(c, x, dtype));
 }
 
 const onnx_operator onnx_move_operators[] = {
