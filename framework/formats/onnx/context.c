@@ -2,6 +2,7 @@
 #include "framework/formats/onnx/import.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -190,6 +191,16 @@ double onnx_known_number(onnx_context *c, int input, double fallback)
     }
     onnx_tensor_convert(tensor, 0, 1, SDLF_FLOAT64, &number);
     return number;
+}
+
+bool onnx_is_exact_number(onnx_context *c, int input)
+{
+    if (!onnx_has(c, input) || sdlf_dtype_is_float(onnx_type_dtype(onnx_known(c, input)->type))) return true;
+    onnx_list list = onnx_known_integers(c, input);
+    double number = list.count == 1 ? (double)(float)list.item[0] : NAN;
+    int64_t back;
+    sdlf_convert(SDLF_INT64, &back, SDLF_FLOAT64, &number, 1);
+    return list.count == 1 && back == list.item[0];
 }
 
 int onnx_axis(onnx_context *c, int64_t axis, int rank)

@@ -29,6 +29,14 @@ static void convert_leaky_relu(onnx_context *c)
 }
 
 /* Bounds are attributes before opset 11, inputs since. */
+/* Integers and a bound, which is input i, or was an attribute. */
+static onnx_flow bounded(onnx_context *c, onnx_flow x, int input, const char *function, double bound)
+{
+    if (c->opset < 11 || onnx_is_exact_number(c, input)) return onnx_with_number(c, function, x, bound);
+    onnx_flow both[] = {x, onnx_reshape(c, onnx_in(c, input), SDLF_SCALAR)};
+    return onnx_binary(c, function, both);
+}
+
 static void convert_clip(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
@@ -43,10 +51,9 @@ static void convert_clip(onnx_context *c)
     low = fmax(low, -1e30);
     high = fmin(high, 1e30);
     if (low >= 1e30 || high <= -1e30 || isnan(low) || isnan(high)) onnx_unsupported(c, "bounds %g and %g", low, high);
-    if (onnx_ok(c) &&
-        !sdlf_dtype_is_float(x.dtype)) { /* bounds that are exact in float32, as numbers of the layer are */
-        if (low > -1e30) x = onnx_with_number(c, "max", x, low);
-        if (high < 1e30) x = onnx_with_number(c, "min", x, high);
+    if (onnx_ok(c) && !sdlf_dtype_is_float(x.dtype)) {
+        if (low > -1e30) x = bounded(c, x, 1, "max", low);
+        if (high < 1e30) x = bounded(c, x, 2, "min", high);
         onnx_give(c, 0, x);
         return;
     }

@@ -128,6 +128,8 @@ onnx_numbers onnx_load_numbers(onnx_context *c, const onnx_tensor *tensor)
     onnx_numbers numbers = onnx_new_numbers(c, is_real(tensor->type), tensor->shape);
     void *out = numbers.real ? (void *)numbers.number : (void *)numbers.integer;
     onnx_tensor_convert(tensor, 0, numbers.count, numbers.real ? SDLF_FLOAT64 : SDLF_INT64, out);
+    for (int64_t i = 0; tensor->type == ONNX_UINT64 && onnx_ok(c) && i < numbers.count; i++)
+        if (numbers.integer[i] == INT64_MAX) onnx_unsupported(c, "of a constant of uint64 of 2^63 and more");
     return numbers;
 }
 

@@ -191,6 +191,8 @@ onnx_flow onnx_in(onnx_context *c, int input);
 const onnx_tensor *onnx_known(onnx_context *c, int input);
 onnx_list onnx_known_integers(onnx_context *c, int input);
 double onnx_known_number(onnx_context *c, int input, double fallback);
+/* Is that number, if there is one, a float or an integer that float32, which layers have for numbers, holds exactly? */
+bool onnx_is_exact_number(onnx_context *c, int input);
 bool onnx_is_constant(const onnx_context *c, int input);
 /* The shape of input i, constant or not. */
 sdlf_shape onnx_shape(onnx_context *c, int input);

@@ -39,6 +39,8 @@ static void convert_pad(onnx_context *c)
             onnx_wrong(c, "pads of %lld and %lld", (long long)pads.item[i], (long long)pads.item[count + i]);
     }
     if (onnx_ok(c) && !isfinite(value)) onnx_unsupported(c, "padding with %g", value);
+    if (onnx_ok(c) && c->opset >= 11 && !onnx_is_exact_number(c, 2))
+        onnx_unsupported(c, "padding with %.0f, which float32 does not hold", value);
     onnx_give(c, 0, onnx_layer(c, "pad", &options, &x, 1));
 }
 
