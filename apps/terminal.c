@@ -66,7 +66,9 @@ int terminal_columns(const char *text)
 void terminal_clean(char *text)
 {
     for (; *text; text++) {
-        if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
+        bool second = (unsigned char)text[0] == 0xC2 && (unsigned char)text[1] >= 0x80 && (unsigned char)text[1] < 0xA0;
+        if ((unsigned char)*text < ' ' || *text == 0x7f || second) *text = '?';
+        if (second) *++text = '?'; /* U+0080 to U+009F, of which U+009B begins what ESC [ does */
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "apps/suggest.h"
 #include "apps/table.h"
+#include "apps/terminal.h"
 #include "apps/wrap.h"
 
 /* What `print` writes. */
@@ -90,11 +91,30 @@ static void columns_are_counted(void)
     CHECK_EQUAL(terminal_columns(""), 0);
 }
 
+static const char *cleaned(const char *text)
+{
+    static char copy[64];
+    snprintf(copy, sizeof copy, "%s", text);
+    terminal_clean(copy);
+    return copy;
+}
+
+static void nothing_steers_the_terminal(void)
+{
+    CHECK_TEXT(cleaned("a\033[31mb\n\x7f"), "a?[31mb??");
+    CHECK_TEXT(cleaned("a\xc2\x9b"
+                       "31mb"),
+               "a??31mb"); /* CSI as one character */
+    CHECK_TEXT(cleaned("\u00e4\u00a0\u20ac"), "\u00e4\u00a0\u20ac");
+    CHECK_TEXT(cleaned("\xc2"), "\xc2");
+}
+
 int main(void)
 {
     RUN(tables_line_up);
     RUN(text_wraps);
     RUN(near_words_are_suggested);
     RUN(columns_are_counted);
+    RUN(nothing_steers_the_terminal);
     return test_summary();
 }
