@@ -61,22 +61,27 @@ static void make_probabilities(double *value, int64_t count)
     for (int64_t i = 0; i < count; i++) value[i] /= sum;
 }
 
+/* The largest of those that are left, which are numbers; -1: none is. */
 static int64_t largest(const double *value, int64_t count)
 {
-    int64_t best = 0;
-    for (int64_t i = 1; i < count; i++)
-        if (value[i] > value[best]) best = i;
+    int64_t best = -1;
+    for (int64_t i = 0; i < count; i++)
+        if (!isnan(value[i]) && (best < 0 || value[i] > value[best])) best = i;
     return best;
 }
 
-/* The likeliest classes of one sample, by its scores, which are used up. */
+/* The likeliest classes of one sample, by its scores, which are used up; those without a number come last. */
 static void show_top(const run_session *s, double *score, int64_t classes, json_t *list)
 {
-    double *raw = memory_allocate((size_t)classes * sizeof *raw);
-    memcpy(raw, score, (size_t)classes * sizeof *raw);
+    double *raw = memory_allocate((size_t)classes * sizeof *raw),
+           *left = memory_allocate((size_t)classes * sizeof *left);
+    for (int64_t i = 0; i < classes; i++) {
+        raw[i] = score[i];
+        left[i] = isnan(score[i]) ? -INFINITY : score[i];
+    }
     make_probabilities(score, classes);
     for (int64_t i = 0; i < s->set.top && i < classes; i++) {
-        int64_t best = largest(score, classes);
+        int64_t best = largest(left, classes);
         if (list != NULL)
             json_array_append_new(list,
                                   json_pack("{sI so so so}", "class", (json_int_t)best, "label",
@@ -85,8 +90,9 @@ static void show_top(const run_session *s, double *score, int64_t classes, json_
         else
             printf("  %6s  %5lld  %-10.6g  %s\n", number_percent(score[best], 1).text, (long long)best, raw[best],
                    label_of(s, (int)best));
-        score[best] = -1;
+        left[best] = NAN;
     }
+    free(left);
     free(raw);
 }
 

@@ -92,6 +92,26 @@ static void run_gives_what_was_computed_elsewhere(void)
     json_decref(json);
 }
 
+/* Scores that are no numbers: every class once, none with a probability. */
+static void run_lists_classes_once(void)
+{
+    float x[144];
+    for (int i = 0; i < 144; i++) x[i] = NAN;
+    sdlf_tensor tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 1, 12, 12), x);
+    CHECK_OK(sdlf_tensor_write_file(&tensor, test_path("nan.npy")));
+    const program *p = SDLF(0, "run", "--json", "--top", "3", fixture("small_cnn/model.onnx"), "--input",
+                            test_path("nan.npy"), "--calculator", "reference");
+    json_t *json = json_loads(p->out, 0, NULL);
+    json_t *top = json_array_get(json_object_get(json_array_get(json, 0), "top"), 0);
+    CHECK_EQUAL((int64_t)json_array_size(top), 3);
+    for (int i = 0; i < 3; i++) {
+        json_t *row = json_array_get(top, (size_t)i);
+        CHECK_EQUAL((int64_t)json_integer_value(json_object_get(row, "class")), i);
+        CHECK(json_is_null(json_object_get(row, "probability")));
+    }
+    json_decref(json);
+}
+
 /* A grey ramp as PGM is a picture of one channel, 12x12 after it is cut. */
 static void run_takes_pictures(void)
 {
@@ -267,6 +287,7 @@ int main(void)
         RUN(doctor_says_what_is_there);
         RUN(doctor_says_what_is_wrong);
         RUN(run_gives_what_was_computed_elsewhere);
+        RUN(run_lists_classes_once);
         RUN(run_takes_pictures);
         RUN(run_says_what_is_wrong);
         RUN(run_asks_for_no_more_than_there_is);
