@@ -28,8 +28,7 @@ static void convert_leaky_relu(onnx_context *c)
         onnx_give(c, 0, onnx_layer(c, "leaky_relu", &(sdlf_leaky_relu_options){.slope = slope}, &x, 1));
 }
 
-/* Bounds are attributes before opset 11, inputs since. */
-/* Integers and a bound, which is input i, or was an attribute. */
+/* Integers and a bound: that input, or the number that an attribute gave before opset 11. */
 static onnx_flow bounded(onnx_context *c, onnx_flow x, int input, const char *function, double bound)
 {
     if (c->opset < 11 || onnx_is_exact_number(c, input)) return onnx_with_number(c, function, x, bound);
@@ -37,6 +36,7 @@ static onnx_flow bounded(onnx_context *c, onnx_flow x, int input, const char *fu
     return onnx_binary(c, function, both);
 }
 
+/* Bounds are attributes before opset 11, inputs since. */
 static void convert_clip(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
