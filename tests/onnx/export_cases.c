@@ -205,6 +205,7 @@ const export_case export_cases[] = {
     {.name = "rows", .build = rows, .opset = 17},
     {.name = "reductions", .build = reductions, .opset = 17},
     {.name = "moves", .build = export_moves, .opset = 17},
+    {.name = "narrowed", .build = export_narrowed, .opset = 17},
     {.name = "expansions", .build = export_expansions, .opset = 17},
     {.name = "wrapped", .build = export_wrapped, .opset = 19},
     {.name = "batch_of_one", .build = export_batch_of_one, .opset = 17, .fixed_batch = true},

@@ -47,6 +47,21 @@ void export_moves(sdlf_model *net)
     }
 }
 
+/* Integers that others do not hold: of 20 x, of 1000 x and of all that there are; bytes with and without a sign. */
+void export_narrowed(sdlf_model *net)
+{
+    sdlf_node x = image(net, 2, 4, 6), far = number(net, x, SDLF_LAYER_MULTIPLY, 1e25f, false);
+    sdlf_node thousands = number(net, x, SDLF_LAYER_MULTIPLY, 1000, false);
+    for (int from = 1; from <= 4; from++) {
+        const sdlf_node wide[] = {as_integer(net, x, from),
+                                  sdlf_cast(net, thousands, &(sdlf_cast_options){.dtype = from}),
+                                  sdlf_cast(net, far, &(sdlf_cast_options){.dtype = from})};
+        for (int to = 1; to <= 4; to++)
+            for (int i = 0; i < 3 && to != from; i++)
+                give(net, sdlf_cast(net, wide[i], &(sdlf_cast_options){.dtype = to}));
+    }
+}
+
 void export_expansions(sdlf_model *net)
 {
     sdlf_node x = sdlf_input(net, "row", SDLF_FLOAT32, sdlf_shape(4, 1));

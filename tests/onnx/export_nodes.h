@@ -48,6 +48,7 @@ static inline sdlf_node as_integer(sdlf_model *net, sdlf_node x, int dtype)
 /* ---- cases of moves and of resizing: export_moves.c ---- */
 
 void export_moves(sdlf_model *net);
+void export_narrowed(sdlf_model *net);
 void export_expansions(sdlf_model *net);
 void export_wrapped(sdlf_model *net);
 void export_batch_of_one(sdlf_model *net);

@@ -174,6 +174,9 @@ sdlf_status export_case_run(export_run_values *values, sdlf_model *model, int64_
     sdlf_constant matrix = {.input = "matrix"};
     bool sparse = is_sparse(model) && like == NULL;
     *values = (export_run_values){0};
+    if (sdlf_model_output_count(model) > EXPORT_CASE_MOST)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "a case has %d outputs at most, not %d", EXPORT_CASE_MOST,
+                         sdlf_model_output_count(model));
     sdlf_status status = sdlf_calculator_open(&calculator, "reference", NULL);
     if (status == SDLF_OK && sparse) status = make_ring(&matrix.tensor, &values->input[1], batch);
     if (status == SDLF_OK)

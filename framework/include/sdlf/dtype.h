@@ -39,9 +39,9 @@ sdlf_dtype sdlf_dtype_from_name(const char *name);
 
 bool sdlf_dtype_is_float(sdlf_dtype dtype);
 
-/* Convert `count` elements between host arrays. Floating values become integers by truncation toward zero, saturating
- * at the ends of the range (NaN becomes 0); what is not zero becomes true; float64 becomes the narrower types by rounding to nearest, ties to even.
- * The arrays may not overlap unless they are the same array with the same dtype. */
+/* Convert `count` elements between host arrays. Floating values become integers by truncation toward zero (NaN becomes 0), and all
+ * numbers saturate at the ends of an integer's range; what is not zero becomes true; float64 becomes the narrower types by rounding
+ * to nearest, ties to even. The arrays may not overlap unless they are the same array with the same dtype. */
 void sdlf_convert(sdlf_dtype to, void *destination, sdlf_dtype from, const void *source, int64_t count);
 
 #ifdef __cplusplus

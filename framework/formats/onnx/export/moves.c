@@ -124,23 +124,34 @@ void export_gather(onnx_export *e)
 
 /* ---- types and values ---- */
 
-/* A number becomes an integer as sdlf_convert says, where the operator leaves open what lies outside of the range: NaN is 0, what is
- * too small the least integer, what is too large the largest, which float32 does not have where it is one of 32 bits or more. */
-static void export_saturated(onnx_export *e, sdlf_dtype to)
+/* What an integer type holds: the least, and the first number behind the range. */
+typedef struct integer_range {
+    sdlf_dtype dtype;
+    double least, behind;
+} integer_range;
+
+static const integer_range ranges[] = {
+    {SDLF_INT8, -0x1p7, 0x1p7}, {SDLF_UINT8, 0, 0x1p8}, {SDLF_INT32, -0x1p31, 0x1p31}, {SDLF_INT64, -0x1p63, 0x1p63}};
+
+/* NULL: it is no integer's. */
+static const integer_range *range_of(sdlf_dtype dtype)
 {
-    static const struct {
-        sdlf_dtype dtype;
-        double least, behind; /* the least of the range, and the first number behind it */
-    } ranges[] = {{SDLF_INT8, -0x1p7, 0x1p7},
-                  {SDLF_UINT8, 0, 0x1p8},
-                  {SDLF_INT32, -0x1p31, 0x1p31},
-                  {SDLF_INT64, -0x1p63, 0x1p63}};
-    double least = 0, behind = 0;
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
-        if (ranges[i].dtype == to) {
-            least = ranges[i].least;
-            behind = ranges[i].behind;
-        }
+        if (ranges[i].dtype == dtype) return &ranges[i];
+    return NULL;
+}
+
+static void give_cast(onnx_export *e, const char *x, sdlf_dtype to)
+{
+    export_node(e, "Cast", (const char *const[]){x, NULL},
+                (const export_attribute[]){export_integer("to", onnx_type_of(to)), {0}});
+}
+
+/* A float becomes an integer as sdlf_convert says, where the operator leaves open what lies outside of the range: NaN is 0, what is
+ * too small the least integer, what is too large the largest, which float32 does not have where it is one of 32 bits or more. */
+static void export_truncated(onnx_export *e, const integer_range *range)
+{
+    double behind = range->behind;
     bool wide = export_in_dtype(e, 0) == SDLF_FLOAT64;
     const sdlf_dtype from = wide ? SDLF_FLOAT64 : SDLF_FLOAT32; /* of which 16-bit numbers are some */
     double largest = wide ? nextafter(behind, 0) : (double)nextafterf((float)behind, 0);
@@ -151,26 +162,39 @@ static void export_saturated(onnx_export *e, sdlf_dtype to)
     const char *number = export_step(
         e, "Where", (const char *const[]){export_step2(e, "Equal", x, x), x, export_number(e, 0, from), NULL}, NULL);
     const char *inside = export_step(
-        e, "Clip", (const char *const[]){number, export_number(e, least, from), export_number(e, largest, from), NULL},
+        e, "Clip",
+        (const char *const[]){number, export_number(e, range->least, from), export_number(e, largest, from), NULL},
         NULL);
-    const export_attribute type[] = {export_integer("to", onnx_type_of(to)), {0}};
-    if (to == SDLF_INT8 || to == SDLF_UINT8) {
-        export_node(e, "Cast", (const char *const[]){inside, NULL}, type);
+    if (sdlf_dtype_size(range->dtype) == 1) {
+        give_cast(e, inside, range->dtype);
         return;
     }
-    const char *whole = export_step(e, "Cast", (const char *const[]){inside, NULL}, type);
+    const char *whole = export_step(e, "Cast", (const char *const[]){inside, NULL},
+                                    (const export_attribute[]){export_integer("to", onnx_type_of(range->dtype)), {0}});
     const char *fits = export_step2(e, "Less", number, export_number(e, behind, from));
-    export_node(e, "Where", (const char *const[]){fits, whole, export_number(e, behind, to), NULL}, NULL);
+    export_node(e, "Where", (const char *const[]){fits, whole, export_number(e, behind, range->dtype), NULL}, NULL);
+}
+
+/* An integer that another type does not hold becomes the nearest that it does, where the operator keeps the low bits. */
+static void export_narrowed(onnx_export *e, const integer_range *from, const integer_range *to)
+{
+    const char *least = from->least < to->least ? export_number(e, to->least, from->dtype) : "";
+    const char *most = from->behind > to->behind ? export_number(e, to->behind - 1, from->dtype) : NULL;
+    const char *x = export_in(e, 0);
+    if (*least || most) x = export_step(e, "Clip", (const char *const[]){x, least, most, NULL}, NULL);
+    give_cast(e, x, to->dtype);
 }
 
 void export_cast(onnx_export *e)
 {
-    sdlf_dtype to = e->now->output_dtype[0];
-    if (sdlf_dtype_is_float(export_in_dtype(e, 0)) && !sdlf_dtype_is_float(to) && to != SDLF_BOOL)
-        export_saturated(e, to);
+    sdlf_dtype dtype = e->now->output_dtype[0];
+    const integer_range *from = range_of(export_in_dtype(e, 0)), *to = range_of(dtype);
+    if (to != NULL && from != NULL)
+        export_narrowed(e, from, to);
+    else if (to != NULL && sdlf_dtype_is_float(export_in_dtype(e, 0)))
+        export_truncated(e, to);
     else
-        export_node(e, "Cast", (const char *const[]){export_in(e, 0), NULL},
-                    (const export_attribute[]){export_integer("to", onnx_type_of(to)), {0}});
+        give_cast(e, export_in(e, 0), dtype);
 }
 
 /* No node: a weight of the graph, which others read under its own name. */
