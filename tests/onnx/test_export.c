@@ -9,6 +9,7 @@
 #include <sdlf/sdlf.h>
 
 #include "onnx/export_cases.h"
+#include "onnx/fixtures.h"
 
 /* Both run on the reference calculator; what is spelled out in several operators rounds differently. */
 static void check_same(const sdlf_tensor *found, const sdlf_tensor *expected, const char *what)
@@ -226,18 +227,9 @@ static void every_allocation(void)
     sdlf_model_free(model);
 }
 
-static bool available(void)
-{
-    sdlf_model *model = export_case_model(NULL, "mlp");
-    sdlf_status status = sdlf_model_to_onnx(model, test_path("probe.onnx"), NULL, NULL);
-    bool absent = status == SDLF_ERROR_UNSUPPORTED && strstr(sdlf_error_message(), "protobuf-c") != NULL;
-    sdlf_model_free(model);
-    return !absent;
-}
-
 int main(void)
 {
-    if (!available()) {
+    if (!onnx_available()) {
         RUN(no_layer_is_missing);
         return test_summary();
     }

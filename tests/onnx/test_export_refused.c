@@ -7,6 +7,7 @@
 #include <sdlf/sdlf.h>
 
 #include "onnx/export_cases.h"
+#include "onnx/fixtures.h"
 
 static int64_t read_all(const char *path, char *bytes, size_t size)
 {
@@ -90,23 +91,9 @@ static void what_cannot_be_said_is_refused(void)
     sdlf_model_free(model);
 }
 
-static bool available(void)
-{
-    sdlf_model *model = export_case_model(NULL, "mlp");
-    sdlf_status status = sdlf_model_to_onnx(model, test_path("probe.onnx"), NULL, NULL);
-    bool absent = status == SDLF_ERROR_UNSUPPORTED && strstr(sdlf_error_message(), "protobuf-c") != NULL;
-    sdlf_model_free(model);
-    return !absent;
-}
-
-static void no_onnx(void)
-{
-    test_skip("this build writes no ONNX files");
-}
-
 int main(void)
 {
-    if (!available()) {
+    if (!onnx_available()) {
         RUN(no_onnx);
         return test_summary();
     }

@@ -30,7 +30,7 @@ typedef struct gemm_context {
     product all;
     const element *bias, *residual;
     sdlf_activation activation;
-    const cpu_gemm_library *library;
+    const cpu_gemm_library *backend; /* of the algorithm `library` */
     const sdlf_operation *operation;
     int64_t row_tiles, tile_columns;
     element *packed, *scratch; /* scratch: scratch_size elements for each thread */
@@ -86,7 +86,7 @@ static gemm_context context_of(const cpu_calculator *cpu, const sdlf_operation *
                          .bias = input(operation, 2),
                          .residual = input(operation, 3),
                          .activation = operation->gemm.activation,
-                         .library = cpu->library,
+                         .backend = cpu->library,
                          .operation = operation};
     gemm.way = choose_way(operation, &gemm.all);
     gemm.packed = operation->workspace.data;
@@ -155,7 +155,7 @@ static void call_library(const gemm_context *gemm, const product *part)
                                     .lda = gemm->operation->gemm.transpose_a ? part->a_step : part->a_row,
                                     .ldb = gemm->operation->gemm.transpose_b ? part->b_column : part->b_step,
                                     .ldc = part->c_row};
-    (IS_FLOAT ? gemm->library->float32 : gemm->library->float64)(&arguments);
+    (IS_FLOAT ? gemm->backend->float32 : gemm->backend->float64)(&arguments);
 }
 
 /* A task packs PRODUCT_INNER columns of a transposed a. */
