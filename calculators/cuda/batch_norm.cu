@@ -80,8 +80,7 @@ extern "C" sdlf_status batch_norm2d_forward_cuda(sdlf_calculator *base, const sd
             const statistics<T> to = {data_of<T>(op->out[1]), data_of<T>(op->out[2]), data_of<T>(op->out[3]),
                                       data_of<T>(op->out[4]), op->batch_norm.epsilon, op->batch_norm.momentum};
             sum_channels<Index>(calculator->stream, cut, sums, first_moments<T>{from, cut.area});
-            finish_forward<T><<<cuda_blocks(calculator, cut.channels, THREADS), THREADS, 0, calculator->stream>>>(
-                from, sums, cut, to);
+            finish_forward<T><<<channel_blocks(cut), CHANNEL_THREADS, 0, calculator->stream>>>(from, sums, cut, to);
             apply_forward<T, Index><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
                 from, data_of<T>(op->in[1]), data_of<T>(op->in[2]), to.saved_mean, to.saved_inverse,
                 data_of<T>(op->out[0]), count, divider<Index>(cut.area), divider<Index>(cut.channels));
@@ -183,8 +182,8 @@ extern "C" sdlf_status batch_norm2d_backward_cuda(sdlf_calculator *base, const s
             if (count > 0)
                 sum_channels<Index>(calculator->stream, cut, sums,
                                     gradient_moments<T>{of.x, of.mean, of.inverse, of.dy});
-            finish_backward<T><<<cuda_blocks(calculator, cut.channels, THREADS), THREADS, 0, calculator->stream>>>(
-                sums, cut, dscale, dshift);
+            finish_backward<T>
+                <<<channel_blocks(cut), CHANNEL_THREADS, 0, calculator->stream>>>(sums, cut, dscale, dshift);
             if (of.dx != nullptr && count > 0)
                 apply_backward<T, Index><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
                     of, count, divider<Index>(cut.area), divider<Index>(cut.channels),

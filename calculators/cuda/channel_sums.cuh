@@ -34,6 +34,13 @@ static inline channel_cut channel_cut_of(int64_t images, int64_t channels, int64
     return cut;
 }
 
+/* Blocks of CHANNEL_THREADS with a thread a channel. */
+static inline unsigned channel_blocks(const channel_cut &cut)
+{
+    int64_t blocks = (cut.channels + CHANNEL_THREADS - 1) / CHANNEL_THREADS;
+    return blocks > 0 ? static_cast<unsigned>(blocks) : 1u;
+}
+
 static inline int64_t channel_sums_bytes(const channel_cut &cut)
 {
     return cut.parts * cut.sums * static_cast<int64_t>(sizeof(double2));

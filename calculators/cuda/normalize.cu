@@ -204,7 +204,7 @@ static void channel_gradients(const cuda_calculator *calculator, const sdlf_oper
     const channel_moments<T, Index> moments = {data_of<T>(op->in[0]), data_of<T>(op->in[2]), data_of<T>(op->in[3]),
                                                data_of<T>(op->in[4]), divider<Index>(op->normalize.length)};
     sum_channels<Index>(calculator->stream, cut, sums, moments);
-    finish_channels<T><<<cuda_blocks(calculator, cut.channels, 256), 256, 0, calculator->stream>>>(
+    finish_channels<T><<<channel_blocks(cut), CHANNEL_THREADS, 0, calculator->stream>>>(
         sums, cut, optional<T>(op->out[1]), optional<T>(op->out[2]));
 }
 
