@@ -204,8 +204,8 @@ extern "C" sdlf_status conv2d_depthwise_last_cuda(sdlf_calculator *base, const s
         g.channel_step = ready ? 1 : taps;
         g.window = geometry.window;
         size_t bytes = QUAD * sizeof(T);
-        bool quads =
-            g.channels % QUAD == 0 && is_aligned(g.x, bytes) && is_aligned(g.y, bytes) && is_aligned(g.residual, bytes);
+        bool quads = g.channels % QUAD == 0 && is_aligned(g.x, bytes) && is_aligned(g.w, bytes) &&
+                     is_aligned(g.y, bytes) && is_aligned(g.residual, bytes);
         launch_suited(calculator, g, geometry.batch * geometry.out_height, quads);
     });
     return cuda_check_launch("conv2d, depthwise, channels last");

@@ -198,9 +198,10 @@ int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thi
     if (thin) return choose_thin(calculator, p);
     for (int i = 0; i < PATCH_TILES - 1; i++) {
         if (tiles[i].tile.groups && !has_groups(calculator)) continue;
+        if (p->filters_padded % tiles[i].tile.filters != 0) continue; /* a step's weights are copied whole */
         cut(p, i, false, bytes);
         for (int splits = 1; splits <= PATCH_SPLITS; splits++) {
-            if (splits > 1 && (calculator->capability < 90 || p->steps < 2 * splits)) break;
+            if (splits > 1 && (!cuda_is_built_for(calculator, 90) || p->steps < 2 * splits)) break; /* clusters */
             p->splits = splits;
             p->direct = quick && splits == 1;
             if (!fits(calculator, p, i)) continue;

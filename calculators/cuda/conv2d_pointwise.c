@@ -7,8 +7,8 @@
 
 const cuda_pointwise_tile cuda_pointwise_tiles[POINTWISE_TILES] = {{64, 128}, {32, 64}, {16, 32}, {8, 16}};
 
-/* Of the tiles in float32 and float64: what the largest needs. */
-enum { SHARED_MOST = 96 << 10 };
+/* Bytes of shared memory that the tiles need at most, in float32 and in float64. */
+enum { SHARED_SINGLE = 96 << 10, SHARED_DOUBLE = 116 << 10 };
 
 static int divide_up(int a, int b)
 {
@@ -20,7 +20,8 @@ bool cuda_pointwise_takes(const sdlf_calculator *calculator, const sdlf_operatio
     const sdlf_window2d *window = &op->conv2d.window;
     if (op->kind != SDLF_CONV2D_FORWARD || op->conv2d.groups != 1 || !cuda_implicit_counts(op)) return false;
     if (sdlf_operation_is_channels_last(op)) return false;
-    if (((const cuda_calculator *)calculator)->shared_most < SHARED_MOST) return false;
+    int needed = op->out[0].dtype == SDLF_FLOAT64 ? SHARED_DOUBLE : SHARED_SINGLE;
+    if (((const cuda_calculator *)calculator)->shared_most < needed) return false;
     for (int i = 0; i < 2; i++) {
         if (window->size[i] != 1 || window->padding_before[i] != 0 || window->padding_after[i] != 0) return false;
     }

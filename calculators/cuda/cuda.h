@@ -65,11 +65,17 @@ static inline cudaStream_t cuda_stream(sdlf_calculator *calculator)
 
 extern const sdlf_queue_class cuda_queues;
 
+/* Does the device have what came with that compute capability, and were its kernels built to use it? */
+static inline bool cuda_is_built_for(const cuda_calculator *calculator, int capability)
+{
+    int built = calculator->kernels < 0 ? -calculator->kernels : calculator->kernels;
+    return calculator->capability >= capability && built >= capability;
+}
+
 /* Are there tensor cores for tf32 and bfloat16, and kernels of ours that use them? */
 static inline bool cuda_has_tensor_cores(const cuda_calculator *calculator)
 {
-    int built = calculator->kernels < 0 ? -calculator->kernels : calculator->kernels;
-    return calculator->capability >= 80 && built >= 80;
+    return cuda_is_built_for(calculator, 80);
 }
 
 /* SDLF_OK, or SDLF_ERROR_DEVICE (SDLF_ERROR_MEMORY where memory ran out) with what was tried and CUDA's own words. */

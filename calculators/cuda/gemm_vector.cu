@@ -161,6 +161,7 @@ extern "C" bool gemm_vector_fits(const cuda_calculator *calculator, const sdlf_o
 {
     int64_t k = op->in[1].shape.dim[0], n = op->in[1].shape.dim[1], size = (int64_t)sdlf_dtype_size(op->out[0].dtype);
     if (calculator->capability < 80 || n < 1 || n > 32 || k < 1) return false;
+    if (shared_bytes(k, groups_for(n), size) > calculator->shared_most) return false;
     return k <= B_BYTES / size / (groups_for(n) * LANE_COLUMNS) - SLAB_BYTES / size;
 }
 
