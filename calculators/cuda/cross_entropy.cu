@@ -1,12 +1,13 @@
 /* softmax_cross_entropy: probabilities, mean loss, metrics and, if wanted, the gradient, in one pass over the logits (N,C);
  * moves 2 NC elements, or 3 NC with the gradient.
  *
- * Few classes and rows (a step of training): one block, a thread a row, so that one launch is all. Otherwise a warp a row;
+ * Few classes and rows (a step of training): a thread a row, in one launch: up to 256 rows are one block; more are blocks of 128, of
+ * which the last to end adds the sums that each left in the workspace. Otherwise a warp a row;
  * blocks of 32 warps take chunks of 64 rows, leave one partial sum each in the workspace, and a last block of one warp adds
  * those in order; a single chunk's block finishes by itself. Sums of losses are double. */
 #include "calculators/cuda/kernels.cuh"
 
-enum { WARP = 32, WARPS = 32, CHUNK = 64, FEW_CLASSES = 16, FEW_ROWS = 4096 };
+enum { WARP = 32, WARPS = 32, CHUNK = 64, FEW_CLASSES = 16, FEW_ROWS = 4096, BLOCK_ROWS = 128, ONE_BLOCK = 256 };
 
 template <typename T> struct cross_entropy {
     const T *logits, *dloss, *weights;
@@ -129,7 +130,7 @@ template <int MOST, typename T> static __device__ row_sums row_of_thread(const c
 
 /* One block. */
 template <int MOST, typename T>
-static __global__ void __launch_bounds__(WARP *WARPS) cross_entropy_few(cross_entropy<T> e)
+static __global__ void __launch_bounds__(ONE_BLOCK) cross_entropy_few(cross_entropy<T> e)
 {
     __shared__ row_sums sums[WARPS];
     await_kernels();
@@ -146,6 +147,37 @@ static __global__ void __launch_bounds__(WARP *WARPS) cross_entropy_few(cross_en
     if (threadIdx.x < blockDim.x / WARP) mine = sums[threadIdx.x];
     if (blockDim.x > WARP) mine = add_warp(mine);
     if (threadIdx.x == 0) finish(e, mine, before);
+}
+
+/* Several blocks: each leaves its sum in `partials`, and the last to do so adds them in order. */
+template <int MOST, typename T>
+static __global__ void __launch_bounds__(BLOCK_ROWS)
+    cross_entropy_blocks(cross_entropy<T> e, row_sums *partials, unsigned *ticket)
+{
+    __shared__ row_sums sums[BLOCK_ROWS / WARP];
+    await_kernels();
+    int64_t n = static_cast<int64_t>(blockIdx.x) * BLOCK_ROWS + threadIdx.x;
+    row_sums mine = {};
+    if (n < e.rows) mine = row_of_thread<MOST>(e, n);
+    mine = add_warp(mine);
+    if (threadIdx.x % WARP == 0) sums[threadIdx.x / WARP] = mine;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int warp = 1; warp < BLOCK_ROWS / WARP; warp++) {
+            add(mine, sums[warp]);
+        }
+        partials[blockIdx.x] = mine;
+    }
+    if (!take_ticket(ticket, static_cast<int>(gridDim.x)) || threadIdx.x >= WARP) return;
+    mine = {};
+    for (unsigned b = threadIdx.x; b < gridDim.x; b += WARP) {
+        const row_sums other = {__ldcg(&partials[b].loss), __ldcg(&partials[b].weighted),
+                                __ldcg(reinterpret_cast<const long long *>(&partials[b].correct)),
+                                __ldcg(reinterpret_cast<const long long *>(&partials[b].counted))};
+        add(mine, other);
+    }
+    mine = add_warp(mine);
+    if (threadIdx.x == 0) finish(e, mine, metrics_before(e));
 }
 
 /* ---- a warp a row ---- */
@@ -235,10 +267,29 @@ static int64_t chunks_of(const sdlf_operation *op)
     return (op->in[0].shape.dim[0] + CHUNK - 1) / CHUNK;
 }
 
+/* Of small ones. */
+static int64_t blocks_of(const sdlf_operation *op)
+{
+    int64_t rows = op->in[0].shape.dim[0];
+    return rows <= ONE_BLOCK ? 1 : (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+}
+
+template <int MOST, typename T>
+static void launch_small(const cuda_calculator *calculator, const cross_entropy<T> &e, row_sums *partials,
+                         unsigned blocks)
+{
+    unsigned threads = (unsigned)((e.rows + WARP - 1) / WARP * WARP);
+    if (blocks == 1)
+        launch_overlapped(calculator, cross_entropy_few<MOST, T>, 1, threads, 0, e);
+    else
+        launch_overlapped(calculator, cross_entropy_blocks<MOST, T>, blocks, BLOCK_ROWS, 0, e, partials,
+                          calculator->tickets);
+}
+
 extern "C" int64_t softmax_cross_entropy_forward_workspace_cuda(const sdlf_calculator *, const sdlf_operation *op)
 {
-    int64_t chunks = chunks_of(op);
-    return is_small(op) || chunks == 1 ? 0 : chunks * static_cast<int64_t>(sizeof(row_sums));
+    int64_t chunks = is_small(op) ? blocks_of(op) : chunks_of(op);
+    return chunks == 1 ? 0 : chunks * static_cast<int64_t>(sizeof(row_sums));
 }
 
 extern "C" sdlf_status softmax_cross_entropy_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
@@ -260,12 +311,11 @@ extern "C" sdlf_status softmax_cross_entropy_forward_cuda(sdlf_calculator *base,
                                     .classes = op->in[0].shape.dim[1],
                                     .smoothing = op->cross_entropy.smoothing};
         if (is_small(op)) {
-            int64_t threads = (e.rows + WARP - 1) / WARP * WARP;
-            unsigned used = (unsigned)(threads < WARP * WARPS ? threads : WARP * WARPS);
+            unsigned blocks = (unsigned)blocks_of(op);
             if (e.classes <= 10)
-                launch_overlapped(calculator, cross_entropy_few<10, T>, 1, used, 0, e);
+                launch_small<10, T>(calculator, e, partials, blocks);
             else
-                launch_overlapped(calculator, cross_entropy_few<FEW_CLASSES, T>, 1, used, 0, e);
+                launch_small<FEW_CLASSES, T>(calculator, e, partials, blocks);
             return;
         }
         int64_t chunks = chunks_of(op);

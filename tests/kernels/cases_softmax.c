@@ -195,8 +195,8 @@ void softmax_cases(kernel_sink *sink, sdlf_dtype t)
                 softmax_pair(sink, t, shapes[i], axis, variant & 1, variant & 2);
         }
     }
-    static const int64_t sizes[][2] = {{1, 1}, {1, 10}, {64, 10}, {7, 3}, {19, 33}, {5, 1001}, {200, 10}};
-    for (int i = 0; i < 7; i++) {
+    static const int64_t sizes[][2] = {{1, 1}, {1, 10}, {64, 10}, {7, 3}, {19, 33}, {5, 1001}, {200, 10}, {1000, 10}};
+    for (int i = 0; i < 8; i++) {
         cross_entropy_cases(sink, t, sizes[i][0], sizes[i][1], 0);
         cross_entropy_cases(sink, t, sizes[i][0], sizes[i][1], 0.1f);
         weighted_cases(sink, t, sizes[i][0], sizes[i][1], i & 1 ? 0.1f : 0);
