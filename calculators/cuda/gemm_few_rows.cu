@@ -1,14 +1,18 @@
 /* gemm for a few rows: c (m,n) = act(alpha a (m,k) b^T + bias + residual), b (n,k), m up to 128, float32: a fully connected
- * layer's forward pass at small batches, bound by the way of b through memory, 4 n k bytes.
+ * layer's forward pass at small batches, bound by the way of b through memory, 4 n k bytes, and, from some 30 rows on, by
+ * multiplications.
  *
  * A block makes ROWS x 64 numbers of c over a part of k, so that there are enough blocks for the whole device; tiles of a and b,
- * 64 deep, arrive by asynchronous copies, three ahead. The parts' sums go to scratch memory, and a second kernel adds them in
- * order and finishes. FMAs: a thread has ROWS / 16 rows and 4 columns, 16 apart. Modes other than fp32 go to tensor cores
+ * 64 deep, arrive by asynchronous copies, three ahead. A thread has 8 x 8 of the numbers (4 x 8 of 16 rows), lines apart, for a slice
+ * of each tile's depth: of four k it reads 16 vectors from shared memory for 256 FMAs. The slices' sums meet in shared memory, in
+ * order; the parts' go to scratch memory, and a second kernel adds them in order and finishes. Modes other than fp32 go to tensor cores
  * (gemm_few_rows_tensor.cu). */
 #include "calculators/cuda/gemm.h"
+#include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mma.cuh"
 
-enum { THREADS = 256, COLUMNS = 64, DEPTH = 64, STAGES = 4 };
+enum { THREADS = 256, COLUMNS = 64, DEPTH = 64, LINE = DEPTH + 4, STAGES = 4 };
+enum { LANES = 8 /* that share the columns */, ACROSS = COLUMNS / LANES, FINISH_THREADS = 256 };
 
 struct product {
     const float *a, *b;
@@ -17,14 +21,18 @@ struct product {
     int tiles, tiles_each; /* of DEPTH, in all and for one block */
 };
 
+/* How a block's threads share the work. */
+template <int ROWS> struct work {
+    static const int rows = ROWS < 64 ? 4 : 8, lines = ROWS / rows; /* of a thread; threads that share the rows */
+    static const int slices = THREADS / (lines * LANES), depth = DEPTH / slices;
+};
+
 /* Lines are longer than what they hold, by as much as keeps the lanes of a warp on different banks. */
-template <int ROWS, int LINE> struct stage {
+template <int ROWS> struct stage {
     float a[ROWS][LINE], b[COLUMNS][LINE];
 };
 
-/* A thread's chunks have one column, and lines 16 apart. */
-template <int ROWS, int LINE>
-static __device__ __forceinline__ void fetch(stage<ROWS, LINE> &to, const product &p, int n0, int k0)
+template <int ROWS> static __device__ __forceinline__ void fetch(stage<ROWS> &to, const product &p, int n0, int k0)
 {
     const int chunks = DEPTH / 4, step = THREADS / chunks;
     int first = threadIdx.x / chunks, column = threadIdx.x % chunks * 4, k = k0 + column;
@@ -40,11 +48,41 @@ static __device__ __forceinline__ void fetch(stage<ROWS, LINE> &to, const produc
     }
 }
 
-/* `use(stage)` for each of the block's tiles in order. */
-template <int ROWS, int LINE, typename Use>
-static __device__ __forceinline__ void walk(const product &p, int n0, stage<ROWS, LINE> *stages, Use use)
+template <int ROWS>
+static __device__ __forceinline__ void multiply(float (&sums)[work<ROWS>::rows][ACROSS], const stage<ROWS> &tile,
+                                                int line, int lane, int first)
 {
-    int first = blockIdx.y * p.tiles_each, count = min(p.tiles_each, p.tiles - first);
+    using share = work<ROWS>;
+#pragma unroll
+    for (int k = first; k < first + share::depth; k += 4) {
+        float4 b[ACROSS];
+#pragma unroll
+        for (int j = 0; j < ACROSS; j++) b[j] = *reinterpret_cast<const float4 *>(&tile.b[lane + LANES * j][k]);
+#pragma unroll
+        for (int r = 0; r < share::rows; r++) {
+            float4 a = *reinterpret_cast<const float4 *>(&tile.a[line + share::lines * r][k]);
+#pragma unroll
+            for (int j = 0; j < ACROSS; j++) {
+                sums[r][j] += a.x * b[j].x;
+                sums[r][j] += a.y * b[j].y;
+                sums[r][j] += a.z * b[j].z;
+                sums[r][j] += a.w * b[j].w;
+            }
+        }
+    }
+}
+
+/* Grid: x over columns, y over parts of k. */
+template <int ROWS> static __global__ void __launch_bounds__(THREADS, 1) few_rows_fp32(product p)
+{
+    using share = work<ROWS>;
+    extern __shared__ __align__(16) unsigned char memory[];
+    stage<ROWS> *stages = reinterpret_cast<stage<ROWS> *>(memory);
+    int lane = threadIdx.x % LANES, line = threadIdx.x / LANES % share::lines,
+        slice = threadIdx.x / LANES / share::lines;
+    int n0 = blockIdx.x * COLUMNS, first = blockIdx.y * p.tiles_each, count = min(p.tiles_each, p.tiles - first);
+    float sums[share::rows][ACROSS] = {};
+    await_kernels();
 #pragma unroll
     for (int ahead = 0; ahead < STAGES - 1; ahead++) {
         if (ahead < count) fetch(stages[ahead], p, n0, (first + ahead) * DEPTH);
@@ -56,43 +94,23 @@ static __device__ __forceinline__ void walk(const product &p, int n0, stage<ROWS
         __syncthreads();
         if (next < count) fetch(stages[next % STAGES], p, n0, (first + next) * DEPTH);
         close_copies();
-        use(stages[tile % STAGES]);
+        multiply<ROWS>(sums, stages[tile % STAGES], line, lane, slice * share::depth);
     }
-}
-
-static __device__ __forceinline__ void store(const product &p, int m, int n, float value)
-{
-    if (m < p.m && n < p.n) p.parts[(static_cast<int64_t>(blockIdx.y) * p.m + m) * p.n + n] = value;
-}
-
-template <int ROWS> static __global__ void __launch_bounds__(THREADS, 1) few_rows_fp32(product p)
-{
-    const int line = DEPTH + 4, repeats = ROWS / 16;
-    extern __shared__ __align__(16) unsigned char memory[];
-    int row = threadIdx.x / 16, column = threadIdx.x % 16;
-    int n0 = blockIdx.x * COLUMNS;
-    float sums[repeats][4] = {};
-    walk(p, n0, reinterpret_cast<stage<ROWS, line> *>(memory), [&](const stage<ROWS, line> &tile) {
-#pragma unroll 2
-        for (int k = 0; k < DEPTH; k += 4) {
-            float4 b[4];
+    float *shared = reinterpret_cast<float *>(memory); /* (slices, ROWS, COLUMNS) */
+    __syncthreads();
 #pragma unroll
-            for (int j = 0; j < 4; j++) b[j] = *reinterpret_cast<const float4 *>(&tile.b[column + 16 * j][k]);
+    for (int r = 0; r < share::rows; r++) {
 #pragma unroll
-            for (int r = 0; r < repeats; r++) {
-                float4 a = *reinterpret_cast<const float4 *>(&tile.a[row + 16 * r][k]);
+        for (int j = 0; j < ACROSS; j++)
+            shared[(slice * ROWS + line + share::lines * r) * COLUMNS + lane + LANES * j] = sums[r][j];
+    }
+    __syncthreads();
+    for (int e = threadIdx.x; e < ROWS * COLUMNS; e += THREADS) {
+        int m = e / COLUMNS, n = n0 + e % COLUMNS;
+        float sum = shared[e];
 #pragma unroll
-                for (int j = 0; j < 4; j++) {
-                    sums[r][j] += a.x * b[j].x;
-                    sums[r][j] += a.y * b[j].y;
-                    sums[r][j] += a.z * b[j].z;
-                    sums[r][j] += a.w * b[j].w;
-                }
-            }
-        }
-    });
-    for (int r = 0; r < repeats; r++) {
-        for (int j = 0; j < 4; j++) store(p, row + 16 * r, n0 + column + 16 * j, sums[r][j]);
+        for (int other = 1; other < share::slices; other++) sum += shared[other * ROWS * COLUMNS + e];
+        if (m < p.m && n < p.n) p.parts[(static_cast<int64_t>(blockIdx.y) * p.m + m) * p.n + n] = sum;
     }
 }
 
@@ -109,6 +127,7 @@ struct ending {
 
 static __global__ void few_rows_finish(ending e)
 {
+    await_kernels();
     for (int64_t i = grid_first(); i < e.count; i += grid_step()) {
         float sum = 0;
         for (int s = 0; s < e.splits; s++) sum += e.parts[s * e.count + i];
@@ -123,11 +142,11 @@ static __global__ void few_rows_finish(ending e)
 
 template <int ROWS> static sdlf_status launch(const cuda_calculator *calculator, const product &p, int splits)
 {
-    const int shared = STAGES * (int)sizeof(stage<ROWS, DEPTH + 4>);
+    const int shared = STAGES * (int)sizeof(stage<ROWS>);
     const dim3 blocks((unsigned)((p.n + COLUMNS - 1) / COLUMNS), (unsigned)splits);
     sdlf_status status = allow_shared(few_rows_fp32<ROWS>, shared);
     if (status != SDLF_OK) return status;
-    few_rows_fp32<ROWS><<<blocks, THREADS, shared, calculator->stream>>>(p);
+    launch_overlapped(calculator, few_rows_fp32<ROWS>, blocks, THREADS, shared, p);
     return cuda_check_launch("gemm");
 }
 
@@ -162,6 +181,7 @@ extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_oper
                       .splits = splits,
                       .alpha = op->gemm.alpha,
                       .activation = op->gemm.activation};
-    few_rows_finish<<<cuda_blocks(calculator, e.count, THREADS), THREADS, 0, calculator->stream>>>(e);
+    launch_overlapped(calculator, few_rows_finish, cuda_blocks(calculator, e.count, FINISH_THREADS), FINISH_THREADS, 0,
+                      e);
     return cuda_check_launch("gemm");
 }
