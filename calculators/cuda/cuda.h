@@ -132,6 +132,8 @@ sdlf_kernel sgd_update_cuda, adam_update_cuda, rmsprop_update_cuda, clip_scale_c
 
 int64_t batch_norm2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t normalize_backward_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_kernel matmul_cuda;
+int64_t matmul_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t reduce_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t shuffle_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool random_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

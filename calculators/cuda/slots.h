@@ -123,9 +123,9 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_TOP_K] = {.run = top_k_cuda}, \
     [SDLF_RESAMPLE] = {.run = resample_cuda}, \
     [SDLF_RESAMPLE_BACKWARD] = {.run = resample_backward_cuda}, \
-    [SDLF_MATMUL] = {.run = sdlf_matmul_by_gemm, \
+    [SDLF_MATMUL] = {.run = matmul_cuda, \
                      .supports = sdlf_matmul_by_gemm_supports, \
-                     .workspace = sdlf_matmul_by_gemm_workspace}, \
+                     .workspace = matmul_workspace_cuda}, \
     [SDLF_NORMALIZE_FORWARD] = {.run = normalize_forward_cuda}, \
     [SDLF_NORMALIZE_BACKWARD] = {.run = normalize_backward_cuda, .workspace = normalize_backward_workspace_cuda}, \
     [SDLF_RANDOM_UNIFORM] = {.run = random_uniform_cuda, .supports = random_supports_cuda}, \
