@@ -1,66 +1,196 @@
-/* softmax and log_softmax along one axis, and their gradients: lines of `length` elements, `inner` apart. Every line is read
- * twice or three times, from cache after the first, and written once.
+/* softmax and log_softmax along one axis, and their gradients: lines of `length` elements, `inner` apart.
  *
- * A warp a line; its lanes take every 32nd element. Neighbouring elements of a line are neighbours in memory only where the
- * axis is the last; elsewhere a thread a line coalesces across lines instead. Both orders are fixed. */
+ * Where the axis is the last a warp takes a line; its lanes take every 32nd element, and up to HELD of them stay in registers, so
+ * that the line is read once; longer lines are read again, from the cache. Elsewhere neighbouring elements of a line are far apart, and
+ * a thread takes a line, which coalesces across lines: the largest and the sum come from one reading, the result from a second.
+ * All orders are fixed. */
+#include <type_traits>
+
 #include "calculators/cuda/kernels.cuh"
 
-enum { THREADS = 256, WARP = 32 };
+enum { THREADS = 256, WARP = 32, HELD = 32 };
 
-/* Who works on a line: lanes lane, lane + lanes, ... of it; lanes is 32 (a warp) or 1 (a thread). */
-template <int LANES, typename T> static __device__ T sum_over(T value)
+template <typename T> static __device__ T warp_sum(T value)
 {
-    for (int step = LANES / 2; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
+    for (int step = WARP / 2; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
     return value;
 }
 
-template <int LANES, typename T> static __device__ T max_over(T value)
+template <typename T> static __device__ T warp_max(T value)
 {
-    for (int step = LANES / 2; step > 0; step /= 2) {
+    for (int step = WARP / 2; step > 0; step /= 2) {
         T other = __shfl_xor_sync(0xffffffffu, value, step);
         if (other > value) value = other;
     }
     return value;
 }
 
-template <int LANES, typename T, bool LOG>
-static __global__ void softmax_forward(const T *x, T *y, int64_t lines, int64_t length, int64_t inner)
+/* ---- a warp a line, VALUES of a lane in registers ---- */
+
+template <typename T, bool LOG, int VALUES>
+static __global__ void __launch_bounds__(THREADS) softmax_forward_held(const T *x, T *y, int64_t lines, int length)
 {
-    int64_t lane = threadIdx.x % LANES;
-    for (int64_t line = grid_first() / LANES; line < lines; line += grid_step() / LANES) {
-        int64_t first = line / inner * length * inner + line % inner;
-        T largest = -INFINITY, sum = 0;
-        for (int64_t j = lane; j < length; j += LANES) {
-            T value = x[first + j * inner];
-            if (value > largest) largest = value;
+    int lane = threadIdx.x % WARP;
+    for (int64_t line = grid_first() / WARP; line < lines; line += grid_step() / WARP) {
+        T value[VALUES], largest = -INFINITY, sum = 0;
+#pragma unroll
+        for (int k = 0; k < VALUES; k++)
+            value[k] = lane + k * WARP < length ? x[line * length + lane + k * WARP] : T(-INFINITY);
+#pragma unroll
+        for (int k = 0; k < VALUES; k++) {
+            if (value[k] > largest) largest = value[k];
         }
-        largest = max_over<LANES>(largest);
-        for (int64_t j = lane; j < length; j += LANES) sum += exp(x[first + j * inner] - largest);
-        sum = sum_over<LANES>(sum);
-        T logarithm = LOG ? log(sum) : T(0);
-        for (int64_t j = lane; j < length; j += LANES) {
-            T shifted = x[first + j * inner] - largest;
-            y[first + j * inner] = LOG ? shifted - logarithm : exp(shifted) / sum;
+        largest = warp_max(largest);
+#pragma unroll
+        for (int k = 0; k < VALUES; k++) {
+            T power = exp(value[k] - largest);
+            if (lane + k * WARP < length) sum += power;
+            value[k] = LOG ? value[k] - largest : power;
+        }
+        sum = warp_sum(sum);
+        T logarithm = LOG ? log(sum) : T(0), share = T(1) / sum;
+#pragma unroll
+        for (int k = 0; k < VALUES; k++) {
+            if (lane + k * WARP < length)
+                y[line * length + lane + k * WARP] = LOG ? value[k] - logarithm : value[k] * share;
         }
     }
 }
 
-/* softmax: dx = y (dy - sum y dy). log_softmax: dx = dy - exp(y) sum dy. */
-template <int LANES, typename T, bool LOG>
-static __global__ void softmax_backward(const T *y, const T *dy, T *dx, int64_t lines, int64_t length, int64_t inner)
+template <typename T, bool LOG, int VALUES>
+static __global__ void __launch_bounds__(THREADS)
+    softmax_backward_held(const T *y, const T *dy, T *dx, int64_t lines, int length)
 {
-    int64_t lane = threadIdx.x % LANES;
-    for (int64_t line = grid_first() / LANES; line < lines; line += grid_step() / LANES) {
+    int lane = threadIdx.x % WARP;
+    for (int64_t line = grid_first() / WARP; line < lines; line += grid_step() / WARP) {
+        T value[VALUES], gradient[VALUES], sum = 0;
+#pragma unroll
+        for (int k = 0; k < VALUES; k++) {
+            bool inside = lane + k * WARP < length;
+            value[k] = inside ? y[line * length + lane + k * WARP] : T(0);
+            gradient[k] = inside ? dy[line * length + lane + k * WARP] : T(0);
+        }
+#pragma unroll
+        for (int k = 0; k < VALUES; k++) {
+            if (lane + k * WARP < length) sum += LOG ? gradient[k] : value[k] * gradient[k];
+        }
+        sum = warp_sum(sum);
+#pragma unroll
+        for (int k = 0; k < VALUES; k++) {
+            if (lane + k * WARP < length)
+                dx[line * length + lane + k * WARP] =
+                    LOG ? gradient[k] - exp(value[k]) * sum : value[k] * (gradient[k] - sum);
+        }
+    }
+}
+
+/* ---- a warp a line of any length ---- */
+
+template <typename T, bool LOG>
+static __global__ void __launch_bounds__(THREADS) softmax_forward_long(const T *x, T *y, int64_t lines, int64_t length)
+{
+    int lane = threadIdx.x % WARP;
+    for (int64_t line = grid_first() / WARP; line < lines; line += grid_step() / WARP) {
+        const T *from = x + line * length;
+        T largest = -INFINITY, sum = 0;
+#pragma unroll 8
+        for (int64_t j = lane; j < length; j += WARP) {
+            T value = from[j];
+            if (value > largest) largest = value;
+        }
+        largest = warp_max(largest);
+#pragma unroll 4
+        for (int64_t j = lane; j < length; j += WARP) sum += exp(from[j] - largest);
+        sum = warp_sum(sum);
+        T logarithm = LOG ? log(sum) : T(0);
+#pragma unroll 4
+        for (int64_t j = lane; j < length; j += WARP) {
+            T shifted = from[j] - largest;
+            y[line * length + j] = LOG ? shifted - logarithm : exp(shifted) / sum;
+        }
+    }
+}
+
+template <typename T, bool LOG>
+static __global__ void __launch_bounds__(THREADS)
+    softmax_backward_long(const T *y, const T *dy, T *dx, int64_t lines, int64_t length)
+{
+    int lane = threadIdx.x % WARP;
+    for (int64_t line = grid_first() / WARP; line < lines; line += grid_step() / WARP) {
+        T sum = 0;
+#pragma unroll 4
+        for (int64_t e = line * length + lane; e < (line + 1) * length; e += WARP) sum += LOG ? dy[e] : y[e] * dy[e];
+        sum = warp_sum(sum);
+#pragma unroll 4
+        for (int64_t e = line * length + lane; e < (line + 1) * length; e += WARP)
+            dx[e] = LOG ? dy[e] - exp(y[e]) * sum : y[e] * (dy[e] - sum);
+    }
+}
+
+/* ---- a thread a line ---- */
+
+template <typename T, bool LOG>
+static __global__ void __launch_bounds__(THREADS)
+    softmax_forward_across(const T *x, T *y, int64_t lines, int64_t length, int64_t inner)
+{
+    for (int64_t line = grid_first(); line < lines; line += grid_step()) {
+        int64_t first = line / inner * length * inner + line % inner;
+        T largest = -INFINITY, sum = 0; /* of the exponentials, less the largest so far */
+#pragma unroll 4
+        for (int64_t j = 0; j < length; j++) {
+            T value = x[first + j * inner];
+            bool grows = value > largest, empty = value == T(-INFINITY) && largest == T(-INFINITY);
+            T power = exp(grows ? largest - value : value - largest);
+            sum = grows ? sum * power + T(1) : sum + (empty ? T(0) : power);
+            if (grows) largest = value;
+        }
+        T logarithm = LOG ? log(sum) : T(0), share = T(1) / sum;
+        bool wrong = largest == T(INFINITY) || largest == T(-INFINITY); /* nothing else tells of an infinity */
+        if (wrong) logarithm = share = T(NAN);
+#pragma unroll 4
+        for (int64_t j = 0; j < length; j++) {
+            T shifted = x[first + j * inner] - largest;
+            y[first + j * inner] = LOG ? shifted - logarithm : exp(shifted) * share;
+        }
+    }
+}
+
+template <typename T, bool LOG>
+static __global__ void __launch_bounds__(THREADS)
+    softmax_backward_across(const T *y, const T *dy, T *dx, int64_t lines, int64_t length, int64_t inner)
+{
+    for (int64_t line = grid_first(); line < lines; line += grid_step()) {
         int64_t first = line / inner * length * inner + line % inner;
         T sum = 0;
-        for (int64_t j = lane; j < length; j += LANES)
-            sum += LOG ? dy[first + j * inner] : y[first + j * inner] * dy[first + j * inner];
-        sum = sum_over<LANES>(sum);
-        for (int64_t j = lane; j < length; j += LANES) {
+#pragma unroll 8
+        for (int64_t j = 0; j < length; j++) {
+            int64_t e = first + j * inner;
+            sum += LOG ? dy[e] : y[e] * dy[e];
+        }
+#pragma unroll 4
+        for (int64_t j = 0; j < length; j++) {
             int64_t e = first + j * inner;
             dx[e] = LOG ? dy[e] - exp(y[e]) * sum : y[e] * (dy[e] - sum);
         }
     }
+}
+
+/* ---- launching ---- */
+
+template <int VALUES> using held = std::integral_constant<int, VALUES>;
+
+/* Call function(VALUES), what a lane holds, as a constant, up to MOST; 0: the line is longer. */
+template <int MOST, typename Function> static void with_values(int64_t length, Function function)
+{
+    constexpr int some = MOST < 16 ? MOST : 16;
+    if (length <= 4 * WARP)
+        function(held<4>());
+    else if (length <= some * WARP)
+        function(held<some>());
+    else if (length <= MOST * WARP)
+        function(held<MOST>());
+    else
+        function(held<0>());
 }
 
 template <bool LOG> static sdlf_status forward(sdlf_calculator *base, const sdlf_operation *op)
@@ -73,13 +203,20 @@ template <bool LOG> static sdlf_status forward(sdlf_calculator *base, const sdlf
     if (lines * length == 0) return SDLF_OK;
     with_float(y.dtype, [&](auto zero) {
         using T = decltype(zero);
-        if (inner == 1)
-            softmax_forward<WARP, T, LOG>
-                <<<cuda_blocks(calculator, lines * WARP, THREADS), THREADS, 0, calculator->stream>>>(
-                    data_of<T>(x), data_of<T>(y), lines, length, inner);
+        const T *from = data_of<T>(x);
+        T *to = data_of<T>(y);
+        const unsigned warps = cuda_blocks(calculator, lines * WARP, THREADS);
+        if (inner > 1)
+            softmax_forward_across<T, LOG><<<cuda_blocks(calculator, lines, THREADS), THREADS, 0, calculator->stream>>>(
+                from, to, lines, length, inner);
         else
-            softmax_forward<1, T, LOG><<<cuda_blocks(calculator, lines, THREADS), THREADS, 0, calculator->stream>>>(
-                data_of<T>(x), data_of<T>(y), lines, length, inner);
+            with_values<sizeof(T) == sizeof(float) ? HELD : HELD / 2>(length, [&](auto values) {
+                if constexpr (values.value > 0)
+                    softmax_forward_held<T, LOG, values.value>
+                        <<<warps, THREADS, 0, calculator->stream>>>(from, to, lines, (int)length);
+                else
+                    softmax_forward_long<T, LOG><<<warps, THREADS, 0, calculator->stream>>>(from, to, lines, length);
+            });
     });
     return cuda_check_launch("softmax_forward");
 }
@@ -94,13 +231,22 @@ template <bool LOG> static sdlf_status backward(sdlf_calculator *base, const sdl
     if (lines * length == 0) return SDLF_OK;
     with_float(y.dtype, [&](auto zero) {
         using T = decltype(zero);
-        if (inner == 1)
-            softmax_backward<WARP, T, LOG>
-                <<<cuda_blocks(calculator, lines * WARP, THREADS), THREADS, 0, calculator->stream>>>(
-                    data_of<T>(y), data_of<T>(dy), data_of<T>(dx), lines, length, inner);
+        const T *of = data_of<T>(y), *from = data_of<T>(dy);
+        T *to = data_of<T>(dx);
+        const unsigned warps = cuda_blocks(calculator, lines * WARP, THREADS);
+        if (inner > 1)
+            softmax_backward_across<T, LOG>
+                <<<cuda_blocks(calculator, lines, THREADS), THREADS, 0, calculator->stream>>>(of, from, to, lines,
+                                                                                              length, inner);
         else
-            softmax_backward<1, T, LOG><<<cuda_blocks(calculator, lines, THREADS), THREADS, 0, calculator->stream>>>(
-                data_of<T>(y), data_of<T>(dy), data_of<T>(dx), lines, length, inner);
+            with_values<sizeof(T) == sizeof(float) ? HELD : 4>(length, [&](auto values) {
+                if constexpr (values.value > 0)
+                    softmax_backward_held<T, LOG, values.value>
+                        <<<warps, THREADS, 0, calculator->stream>>>(of, from, to, lines, (int)length);
+                else
+                    softmax_backward_long<T, LOG>
+                        <<<warps, THREADS, 0, calculator->stream>>>(of, from, to, lines, length);
+            });
     });
     return cuda_check_launch("softmax_backward");
 }
