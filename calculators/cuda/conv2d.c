@@ -5,6 +5,7 @@
 #include "calculators/cuda/conv2d_patch.h"
 #include "calculators/cuda/conv2d_pointwise.h"
 #include "calculators/cuda/conv2d_winograd.h"
+#include "calculators/cuda/factors.h"
 
 enum {
     AUTO = CUDA_CONV2D_AUTO,
@@ -23,6 +24,10 @@ enum {
 
 /* Numbers of a sum up to which few-channels is taken. */
 enum { FEW_DEPTH = 160 };
+
+/* FLOPs up to which tensor cores save nothing: of thin images, of 1x1 convolutions; and channels below which these are bound by
+ * memory whatever computes them. */
+enum { SMALL_THIN = 100000000, SMALL_POINTWISE = 25000000, FEW_POINTWISE = 64 };
 
 static cuda_conv2d geometry(const sdlf_operation *op)
 {
@@ -191,15 +196,28 @@ static int pointwise_forward_rung(const sdlf_calculator *calculator, const sdlf_
     return few ? POINTWISE : TWO_STEP;
 }
 
+/* In modes with tensor cores, of row-major operands: are the kernels without them as fast? */
+static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
+{
+    bool thin = g->channels <= PATCH_THIN && cuda_few_takes(calculator, op);
+    if (!thin && !cuda_pointwise_takes(calculator, op)) return false;
+    int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
+    int64_t flops = 2 * sdlf_tensor_count(&op->out[0]) * depth;
+    return thin ? flops <= SMALL_THIN : flops <= SMALL_POINTWISE || g->channels < FEW_POINTWISE;
+}
+
 /* Forward, in IEEE single or double precision (where tensor cores round the factors, implicit GEMM is faster but for single
- * filters); AUTO: none of these. */
+ * filters and small problems); AUTO: none of these. */
 static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g, bool exact)
 {
     int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
     int64_t pixels = g->batch * g->out_height * g->out_width;
-    if (cuda_few_takes(calculator, op) && (g->filters <= FEW_FILTERS || (exact && depth <= FEW_DEPTH))) return FEW;
-    if (!exact) return AUTO;
+    bool suits = exact || is_small(calculator, op, g);
+    if (cuda_few_takes(calculator, op) && (g->filters <= FEW_FILTERS || (suits && depth <= FEW_DEPTH))) return FEW;
+    if (!suits) return AUTO;
     int rung = pointwise_forward_rung(calculator, op, g);
+    bool moves = rung == TWO_STEP && cuda_has_half_factors(((const cuda_calculator *)calculator)->math);
+    if (!exact) return moves ? AUTO : rung; /* rounding both factors first would move them three times */
     if (rung != AUTO) return rung;
     if (cuda_winograd_2_takes(calculator, op) && g->channels >= 16 && g->filters >= 16) {
         bool fused = cuda_winograd_fused_takes(calculator, op) && !cuda_winograd_prefers_steps(op);
@@ -216,9 +234,10 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
  *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
  *                  that memory decides, and products would be of matrices with that many rows
  *   few-channels   forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
- *                  what counts is that the image comes once
+ *                  what counts is that the image comes once. In every mode where up to 4 channels are 100 MFLOP at most
  *   pointwise      1x1 forward in fp32 and float64: up to 2^19 results (float64: 2^14, sums of 640), or a stride; two-step,
- *                  which needs no columns then, for more. Gradients of these in every mode: cuBLAS reads both factors in
+ *                  which needs no columns then, for more. In every mode where it is 25 MFLOP at most, or has less than 64
+ *                  channels (but two-step not in fp16 and bf16). Gradients of these in every mode: cuBLAS reads both factors in
  *                  wide steps, which implicit GEMM, one number a lane, does not
  *   winograd-2x2   3x3 forward in fp32 with stride 1 and 16 channels and filters or more: 2.25 times fewer multiplications,
  *                  and about as exact as the others; in steps where cuda_winograd_prefers_steps
@@ -277,11 +296,14 @@ sdlf_status conv2d_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
     return kernel_of(chosen(calculator, op), op->kind)(calculator, op);
 }
 
-/* Where there is a kernel for tensor cores. Depthwise convolutions follow what they find. */
+/* Where there is a kernel for tensor cores, and these save something. Depthwise convolutions, which are slower so, and small ones
+ * follow what they find. */
 bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     sdlf_operation turned = sdlf_operation_channels_last(op);
-    return (op->algorithm == AUTO || op->algorithm == PATCH) && cuda_patch_takes(calculator, &turned);
+    if ((op->algorithm != AUTO && op->algorithm != PATCH) || !cuda_patch_takes(calculator, &turned)) return false;
+    cuda_conv2d g = geometry(op);
+    return op->algorithm == PATCH || !is_small(calculator, op, &g);
 }
 
 int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
