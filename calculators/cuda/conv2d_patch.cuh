@@ -306,7 +306,7 @@ template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, 
     template <bool DIRECT>
     static __device__ __forceinline__ float finish(const cuda_patch &p, int filter, int64_t at, float value)
     {
-        if (p.bias != nullptr) value += p.bias[filter];
+        if (p.bias != nullptr) value += __ldg(p.bias + filter); /* may be read before what is stored ahead of it */
         if (p.residual != nullptr) value += p.residual[at];
         if (!DIRECT) return activate(p.activation, value);
         if (p.activation.function == SDLF_RELU) return value > 0 ? value : (value != value ? value : 0.0f);
