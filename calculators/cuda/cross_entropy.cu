@@ -15,7 +15,8 @@ template <typename T> struct cross_entropy {
     T *p, *loss, *dlogits; /* dloss, dlogits and weights may be NULL */
     double *metrics;       /* may be NULL */
     int64_t rows, classes;
-    double smoothing;
+    double share, most; /* the target of a class; of the row's own */
+    T share_rounded, most_rounded;
 };
 
 struct row_sums {
@@ -60,23 +61,18 @@ template <typename T> static __device__ __forceinline__ row_terms<T> terms_of(co
     return {e.labels[n], e.weights != nullptr ? weight : T(1), scale};
 }
 
-template <typename T> static __device__ __forceinline__ T target_of(const cross_entropy<T> &e, bool is_label)
-{
-    T smoothing = static_cast<T>(e.smoothing);
-    return (is_label ? 1 - smoothing : T(0)) + smoothing / static_cast<T>(e.classes);
-}
-
 /* Element j of row n, whose log p is known: writes p and the gradient; its share of the loss. */
 template <typename T>
 static __device__ __forceinline__ double finish_element(const cross_entropy<T> &e, const row_terms<T> &row, int64_t n,
                                                         int64_t j, T log_p)
 {
     bool is_label = j == row.label;
-    double target = (is_label ? 1 - e.smoothing : 0) + e.smoothing / static_cast<double>(e.classes);
+    double target = is_label ? e.most : e.share;
     T p = exp(log_p);
     e.p[n * e.classes + j] = p;
     if (e.dlogits != nullptr)
-        e.dlogits[n * e.classes + j] = row.weight != T(0) ? (p - target_of(e, is_label)) * row.scale : T(0);
+        e.dlogits[n * e.classes + j] =
+            row.weight != T(0) ? (p - (is_label ? e.most_rounded : e.share_rounded)) * row.scale : T(0);
     return target != 0 ? -target * static_cast<double>(log_p) : 0;
 }
 
@@ -252,9 +248,19 @@ template <typename T> static __global__ void cross_entropy_backward(cross_entrop
     for (int64_t i = grid_first(); i < e.rows * e.classes; i += grid_step()) {
         int64_t n = i / e.classes;
         const row_terms<T> row = terms_of(e, n);
-        T target = target_of(e, i % e.classes == row.label);
+        T target = i % e.classes == row.label ? e.most_rounded : e.share_rounded;
         e.dlogits[i] = row.weight != T(0) ? (e.p[i] - target) * row.scale : T(0);
     }
+}
+
+/* Targets are worked out once, in both precisions: a division of doubles takes as long as all else that a row of 10 needs. */
+template <typename T> static void set_targets(cross_entropy<T> &e, double smoothing)
+{
+    T rounded = static_cast<T>(smoothing);
+    e.share = smoothing / static_cast<double>(e.classes);
+    e.most = (1 - smoothing) + e.share;
+    e.share_rounded = rounded / static_cast<T>(e.classes);
+    e.most_rounded = (1 - rounded) + e.share_rounded;
 }
 
 static bool is_small(const sdlf_operation *op)
@@ -299,17 +305,17 @@ extern "C" sdlf_status softmax_cross_entropy_forward_cuda(sdlf_calculator *base,
     row_sums *partials = static_cast<row_sums *>(op->workspace.data);
     with_float(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        const cross_entropy<T> e = {.logits = data_of<T>(op->in[0]),
-                                    .dloss = optional<T>(op->in[2]),
-                                    .weights = optional<T>(op->in[3]),
-                                    .labels = data_of<int32_t>(op->in[1]),
-                                    .p = data_of<T>(op->out[0]),
-                                    .loss = data_of<T>(op->out[1]),
-                                    .dlogits = optional<T>(op->out[3]),
-                                    .metrics = optional<double>(op->out[2]),
-                                    .rows = op->in[0].shape.dim[0],
-                                    .classes = op->in[0].shape.dim[1],
-                                    .smoothing = op->cross_entropy.smoothing};
+        cross_entropy<T> e = {.logits = data_of<T>(op->in[0]),
+                              .dloss = optional<T>(op->in[2]),
+                              .weights = optional<T>(op->in[3]),
+                              .labels = data_of<int32_t>(op->in[1]),
+                              .p = data_of<T>(op->out[0]),
+                              .loss = data_of<T>(op->out[1]),
+                              .dlogits = optional<T>(op->out[3]),
+                              .metrics = optional<double>(op->out[2]),
+                              .rows = op->in[0].shape.dim[0],
+                              .classes = op->in[0].shape.dim[1]};
+        set_targets(e, op->cross_entropy.smoothing);
         if (is_small(op)) {
             unsigned blocks = (unsigned)blocks_of(op);
             if (e.classes <= 10)
@@ -331,14 +337,14 @@ extern "C" sdlf_status softmax_cross_entropy_backward_cuda(sdlf_calculator *base
     const sdlf_tensor &p = op->in[0];
     with_float(p.dtype, [&](auto zero) {
         using T = decltype(zero);
-        const cross_entropy<T> e = {.dloss = data_of<T>(op->in[2]),
-                                    .weights = optional<T>(op->in[3]),
-                                    .labels = data_of<int32_t>(op->in[1]),
-                                    .p = data_of<T>(p),
-                                    .dlogits = data_of<T>(op->out[0]),
-                                    .rows = p.shape.dim[0],
-                                    .classes = p.shape.dim[1],
-                                    .smoothing = op->cross_entropy.smoothing};
+        cross_entropy<T> e = {.dloss = data_of<T>(op->in[2]),
+                              .weights = optional<T>(op->in[3]),
+                              .labels = data_of<int32_t>(op->in[1]),
+                              .p = data_of<T>(p),
+                              .dlogits = data_of<T>(op->out[0]),
+                              .rows = p.shape.dim[0],
+                              .classes = p.shape.dim[1]};
+        set_targets(e, op->cross_entropy.smoothing);
         cross_entropy_backward<T><<<cuda_blocks(calculator, e.rows * e.classes, 256), 256, 0, calculator->stream>>>(e);
     });
     return cuda_check_launch("softmax_cross_entropy_backward");
