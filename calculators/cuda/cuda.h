@@ -130,6 +130,7 @@ sdlf_kernel softmax_forward_cuda, softmax_backward_cuda, log_softmax_forward_cud
 sdlf_kernel softmax_cross_entropy_forward_cuda, softmax_cross_entropy_backward_cuda;
 sdlf_kernel sgd_update_cuda, adam_update_cuda, rmsprop_update_cuda, clip_scale_cuda;
 
+int64_t arg_reduce_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t batch_norm2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t normalize_backward_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel matmul_cuda;

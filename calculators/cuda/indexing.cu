@@ -1,85 +1,8 @@
-/* arg_reduce, gather, gather_backward, top_k: x seen as (outer, L, inner).
- *
- * arg_reduce: where lines are long and contiguous a warp takes one, else a thread; equal elements are settled by their index, so
- * that the order of comparing does not matter. gather: a thread 16 bytes of y, or an element. */
+/* gather, gather_backward, top_k: x seen as (outer, L, inner). gather: a thread 16 bytes of y, or an element. */
+#include "calculators/cuda/candidates.cuh"
 #include "calculators/cuda/divider.cuh"
 
-enum { THREADS = 256, WARP = 32, LONG = 64 };
-
-/* ---- arg_reduce ---- */
-
-template <typename T> struct candidate {
-    T value;
-    int64_t index; /* -1: none */
-};
-
-/* Is b before a? */
-template <typename T>
-static __device__ bool beats(const candidate<T> &b, const candidate<T> &a, const sdlf_arg_reduce_options &options)
-{
-    if (b.index < 0 || a.index < 0) return a.index < 0;
-    bool a_nan = a.value != a.value, b_nan = b.value != b.value;
-    if (a_nan != b_nan) return b_nan;
-    if (!a_nan && a.value != b.value) return options.smallest ? b.value < a.value : b.value > a.value;
-    return options.last ? b.index > a.index : b.index < a.index;
-}
-
-template <typename T>
-static __global__ void arg_reduce_threads(const T *x, int64_t *y, int64_t count, int64_t length, int64_t inner,
-                                          sdlf_arg_reduce_options options)
-{
-    for (int64_t e = grid_first(); e < count; e += grid_step()) {
-        const T *line = x + e / inner * length * inner + e % inner;
-        candidate<T> best = {line[0], 0};
-        for (int64_t j = 1; j < length; j++) {
-            candidate<T> next = {line[j * inner], j};
-            if (beats(next, best, options)) best = next;
-        }
-        y[e] = best.index;
-    }
-}
-
-template <typename T>
-static __global__ void arg_reduce_warps(const T *x, int64_t *y, int64_t count, int64_t length,
-                                        sdlf_arg_reduce_options options)
-{
-    int lane = threadIdx.x % WARP;
-    int64_t warps = grid_step() / WARP;
-    for (int64_t e = grid_first() / WARP; e < count; e += warps) {
-        candidate<T> best = {T(0), -1};
-        for (int64_t j = lane; j < length; j += WARP) {
-            candidate<T> next = {x[e * length + j], j};
-            if (beats(next, best, options)) best = next;
-        }
-        for (int half = WARP / 2; half > 0; half /= 2) {
-            candidate<T> other;
-            other.value = __shfl_xor_sync(0xffffffffu, best.value, half);
-            other.index = __shfl_xor_sync(0xffffffffu, static_cast<long long>(best.index), half);
-            if (beats(other, best, options)) best = other;
-        }
-        if (lane == 0) y[e] = best.index;
-    }
-}
-
-extern "C" sdlf_status arg_reduce_cuda(sdlf_calculator *base, const sdlf_operation *op)
-{
-    const cuda_calculator *calculator = cuda_calculator_from(base);
-    const sdlf_tensor &x = op->in[0];
-    int axis = op->arg_reduce.axis;
-    int64_t length = x.shape.dim[axis], inner = sdlf_shape_span(x.shape, axis + 1, x.shape.rank);
-    int64_t count = sdlf_tensor_count(&op->out[0]);
-    if (count == 0) return SDLF_OK;
-    with_float(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        if (inner == 1 && length >= LONG)
-            arg_reduce_warps<T><<<cuda_blocks(calculator, count * WARP, THREADS), THREADS, 0, calculator->stream>>>(
-                data_of<T>(x), data_of<int64_t>(op->out[0]), count, length, op->arg_reduce);
-        else
-            arg_reduce_threads<T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-                data_of<T>(x), data_of<int64_t>(op->out[0]), count, length, inner, op->arg_reduce);
-    });
-    return cuda_check_launch("arg_reduce");
-}
+enum { THREADS = 256, WARP = 32 };
 
 /* ---- gather ---- */
 

@@ -117,7 +117,7 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_BINARY] = {.run = binary_cuda}, \
     [SDLF_BINARY_BACKWARD] = {.run = binary_backward_cuda}, \
     [SDLF_SELECT] = {.run = select_cuda}, \
-    [SDLF_ARG_REDUCE] = {.run = arg_reduce_cuda}, \
+    [SDLF_ARG_REDUCE] = {.run = arg_reduce_cuda, .workspace = arg_reduce_workspace_cuda}, \
     [SDLF_GATHER] = {.run = gather_cuda}, \
     [SDLF_GATHER_BACKWARD] = {.run = gather_backward_cuda}, \
     [SDLF_TOP_K] = {.run = top_k_cuda}, \

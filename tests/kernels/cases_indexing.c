@@ -5,9 +5,10 @@
 
 static void arg_cases(kernel_sink *sink, sdlf_dtype t)
 {
-    static const sdlf_shape shapes[] = {{1, {1}}, {2, {5, 130}}, {3, {4, 9, 7}}, {1, {1000}}, {4, {2, 3, 4, 70}}};
+    static const sdlf_shape shapes[] = {{1, {1}},           {2, {5, 130}},     {3, {4, 9, 7}}, {1, {1000}},
+                                        {4, {2, 3, 4, 70}}, {3, {2, 700, 40}}, {1, {70000}},   {3, {2, 300, 5}}};
     static const kernel_values values[] = {VALUES_UNIFORM, VALUES_GRID, VALUES_GRID_NAN};
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 8; i++) {
         for (int axis = 0; axis < shapes[i].rank; axis++) {
             for (int variant = 0; variant < 12; variant++) {
                 kernel_case made = {.operation = {.kind = SDLF_ARG_REDUCE, .in = {kernel_tensor(t, shapes[i])}}};
