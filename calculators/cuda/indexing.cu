@@ -1,5 +1,4 @@
-/* gather, gather_backward, top_k: x seen as (outer, L, inner). gather: a thread 16 bytes of y, or an element. */
-#include "calculators/cuda/candidates.cuh"
+/* gather and gather_backward: x seen as (outer, L, inner). gather: a thread 16 bytes of y, or an element. */
 #include "calculators/cuda/divider.cuh"
 
 enum { THREADS = 256, WARP = 32 };
@@ -150,57 +149,4 @@ extern "C" sdlf_status gather_backward_cuda(sdlf_calculator *base, const sdlf_op
         gather_backward<T><<<grid, THREADS, 0, calculator->stream>>>(data_of<T>(dy), data_of<T>(dx), s, rows);
     });
     return cuda_check_launch("gather_backward");
-}
-
-/* ---- top_k: a warp a line, rank after rank the first of those that stand behind the one before ---- */
-
-template <typename T>
-static __global__ void top_k(const T *x, T *y, int64_t *index, int64_t lines, int64_t length, int64_t k, int64_t inner,
-                             sdlf_arg_reduce_options options)
-{
-    int lane = threadIdx.x % WARP;
-    int64_t warps = grid_step() / WARP;
-    for (int64_t line = grid_first() / WARP; line < lines; line += warps) {
-        const T *from = x + line / inner * length * inner + line % inner;
-        int64_t to = line / inner * k * inner + line % inner;
-        candidate<T> last = {T(0), -1};
-        for (int64_t rank = 0; rank < k; rank++, to += inner) {
-            candidate<T> best = {T(0), -1};
-            for (int64_t j = lane; j < length; j += WARP) {
-                candidate<T> next = {from[j * inner], j};
-                if (last.index >= 0 && !beats(last, next, options)) continue;
-                if (beats(next, best, options)) best = next;
-            }
-            for (int half = WARP / 2; half > 0; half /= 2) {
-                candidate<T> other;
-                other.value = __shfl_xor_sync(0xffffffffu, best.value, half);
-                other.index = __shfl_xor_sync(0xffffffffu, static_cast<long long>(best.index), half);
-                if (beats(other, best, options)) best = other;
-            }
-            last = best;
-            if (lane == 0) {
-                y[to] = best.value;
-                index[to] = best.index;
-            }
-        }
-    }
-}
-
-extern "C" sdlf_status top_k_cuda(sdlf_calculator *base, const sdlf_operation *op)
-{
-    const cuda_calculator *calculator = cuda_calculator_from(base);
-    const sdlf_tensor &x = op->in[0], &y = op->out[0];
-    int axis = op->top_k.axis;
-    int64_t length = x.shape.dim[axis], k = y.shape.dim[axis];
-    int64_t inner = sdlf_shape_span(x.shape, axis + 1, x.shape.rank);
-    int64_t lines = sdlf_shape_span(x.shape, 0, axis) * inner;
-    if (lines * k == 0) return SDLF_OK;
-    sdlf_arg_reduce_options order = {};
-    order.smallest = op->top_k.smallest;
-    with_float(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        top_k<T><<<cuda_blocks(calculator, lines * WARP, THREADS), THREADS, 0, calculator->stream>>>(
-            data_of<T>(x), data_of<T>(y), data_of<int64_t>(op->out[1]), lines, length, k, inner, order);
-    });
-    return cuda_check_launch("top_k");
 }

@@ -30,8 +30,9 @@ static void arg_cases(kernel_sink *sink, sdlf_dtype t)
 static void top_k_cases(kernel_sink *sink, sdlf_dtype t)
 {
     static const kernel_values values[] = {VALUES_UNIFORM, VALUES_GRID, VALUES_GRID_NAN};
-    const sdlf_shape shapes[] = {sdlf_shape(1), sdlf_shape(5, 130), sdlf_shape(4, 9, 7)};
-    for (int i = 0; i < 3; i++) {
+    const sdlf_shape shapes[] = {sdlf_shape(1), sdlf_shape(5, 130), sdlf_shape(4, 9, 7), sdlf_shape(3, 700),
+                                 sdlf_shape(2, 1500)};
+    for (int i = 0; i < 5; i++) {
         for (int axis = 0; axis < shapes[i].rank; axis++) {
             for (int variant = 0; variant < 12; variant++) {
                 sdlf_shape y = shapes[i];
