@@ -3,12 +3,18 @@
  * Where there are fewer outputs than keep a device busy, the axis is cut into parts: each leaves its own in the workspace, and a
  * second kernel puts them together in order. Columns (inner >= 32): a block of 32 x 8 threads makes 32 neighbouring outputs i of
  * one o and a part, so that loads along i coalesce; its 8 rows of threads take every 8th j. Lines (otherwise): a block makes
- * one output and a part, a warp where lines are short. Partial sums are double: the bits depend on the shape alone. */
+ * one output and a part, a warp where lines are short. Sums and products are double, the largest are in their own type: the bits
+ * depend on the shape alone. */
+#include <type_traits>
+
 #include "calculators/cuda/divider.cuh"
 
-enum { COLUMNS = 32, ROWS = 8, THREADS = 256, WARP = 32, SHORT = 2048, BLOCKS = 2048 };
+enum { COLUMNS = 32, ROWS = 8, THREADS = 256, WARP = 32, SHORT = 2048, BLOCKS = 2048, MANY = 128 };
 
 /* ---- what is done to two numbers ---- */
+
+/* What sums are made in; the largest of numbers is one of them, in their own type. */
+template <typename T, sdlf_reduction FUNCTION> using wide = std::conditional_t<FUNCTION == SDLF_REDUCE_MAX, T, double>;
 
 /* One number stands for all six: the largest of the negated is a minimum. */
 template <sdlf_reduction FUNCTION> static __device__ __forceinline__ double start_of()
@@ -17,14 +23,14 @@ template <sdlf_reduction FUNCTION> static __device__ __forceinline__ double star
     return FUNCTION == SDLF_REDUCE_MAX ? -INFINITY : 0;
 }
 
-template <sdlf_reduction FUNCTION> static __device__ __forceinline__ double merge(double a, double b)
+template <sdlf_reduction FUNCTION, typename W> static __device__ __forceinline__ W merge(W a, W b)
 {
     if (FUNCTION == SDLF_REDUCE_PRODUCT) return a * b;
     if (FUNCTION == SDLF_REDUCE_MAX) return b > a || b != b ? b : a;
     return a + b;
 }
 
-template <sdlf_reduction FUNCTION> static __device__ __forceinline__ double taken(double value, bool negated)
+template <sdlf_reduction FUNCTION, typename W> static __device__ __forceinline__ W taken(W value, bool negated)
 {
     if (FUNCTION == SDLF_REDUCE_SUM_SQUARES) return value * value;
     return FUNCTION == SDLF_REDUCE_MAX && negated ? -value : value;
@@ -81,16 +87,17 @@ static __device__ __forceinline__ void put(const reduction &r, T *y, double *sum
 template <typename T, sdlf_reduction FUNCTION>
 static __global__ void __launch_bounds__(THREADS) reduce_columns(const T *x, T *y, double *sums, reduction r)
 {
-    __shared__ double lines[ROWS][COLUMNS];
+    using W = wide<T, FUNCTION>;
+    __shared__ W lines[ROWS][COLUMNS];
     int64_t tiles = (r.inner + COLUMNS - 1) / COLUMNS, first = blockIdx.y * r.each, end = min(first + r.each, r.length);
     for (int64_t tile = blockIdx.x; tile < r.outer * tiles; tile += gridDim.x) {
         int64_t o = tile / tiles, i = tile % tiles * COLUMNS + threadIdx.x;
         const T *from = x + o * r.length * r.inner + i;
-        double mine = start_of<FUNCTION>();
+        W mine = static_cast<W>(start_of<FUNCTION>());
         if (i < r.inner) {
 #pragma unroll 8
             for (int64_t j = first + threadIdx.y; j < end; j += ROWS)
-                mine = merge<FUNCTION>(mine, taken<FUNCTION>(static_cast<double>(from[j * r.inner]), r.negated));
+                mine = merge<FUNCTION>(mine, taken<FUNCTION>(static_cast<W>(from[j * r.inner]), r.negated));
         }
         lines[threadIdx.y][threadIdx.x] = mine;
         __syncthreads();
@@ -106,15 +113,16 @@ static __global__ void __launch_bounds__(THREADS) reduce_columns(const T *x, T *
 template <typename T, sdlf_reduction FUNCTION, int LANES>
 static __global__ void __launch_bounds__(THREADS) reduce_lines(const T *x, T *y, double *sums, reduction r)
 {
-    __shared__ double warps[THREADS / WARP];
+    using W = wide<T, FUNCTION>;
+    __shared__ W warps[THREADS / WARP];
     int lane = threadIdx.x % LANES;
     int64_t first = blockIdx.y * r.each, end = min(first + r.each, r.length), outputs = r.outer * r.inner;
     for (int64_t e = grid_first() / LANES; e < outputs; e += grid_step() / LANES) {
         const T *from = x + e / r.inner * r.length * r.inner + e % r.inner;
-        double mine = start_of<FUNCTION>();
+        W mine = static_cast<W>(start_of<FUNCTION>());
 #pragma unroll 8
         for (int64_t j = first + lane; j < end; j += LANES)
-            mine = merge<FUNCTION>(mine, taken<FUNCTION>(static_cast<double>(from[j * r.inner]), r.negated));
+            mine = merge<FUNCTION>(mine, taken<FUNCTION>(static_cast<W>(from[j * r.inner]), r.negated));
         for (int step = WARP / 2; step > 0; step /= 2)
             mine = merge<FUNCTION>(mine, __shfl_xor_sync(0xffffffffu, mine, step));
         if (LANES > WARP) {
@@ -135,6 +143,22 @@ static __global__ void finish_parts(const double *sums, T *y, reduction r)
         double all = sums[e];
         for (int part = 1; part < r.parts; part++) all = merge<FUNCTION>(all, sums[part * outputs + e]);
         y[e] = static_cast<T>(r.negated ? -all : r.share * all);
+    }
+}
+
+/* The same where parts are many: a warp an output, whose lanes take every 32nd part. */
+template <typename T, sdlf_reduction FUNCTION>
+static __global__ void finish_many_parts(const double *sums, T *y, reduction r)
+{
+    int64_t outputs = r.outer * r.inner;
+    for (int64_t e = grid_first() / WARP; e < outputs; e += grid_step() / WARP) {
+        double all = start_of<FUNCTION>();
+#pragma unroll 8
+        for (int part = threadIdx.x % WARP; part < r.parts; part += WARP)
+            all = merge<FUNCTION>(all, sums[part * outputs + e]);
+        for (int step = WARP / 2; step > 0; step /= 2)
+            all = merge<FUNCTION>(all, __shfl_xor_sync(0xffffffffu, all, step));
+        if (threadIdx.x % WARP == 0) y[e] = static_cast<T>(r.negated ? -all : r.share * all);
     }
 }
 
@@ -160,7 +184,10 @@ static void launch(const cuda_calculator *calculator, const sdlf_operation *op, 
         dim3 grid(cuda_blocks(calculator, outputs * THREADS, THREADS), parts);
         reduce_lines<T, FUNCTION, THREADS><<<grid, THREADS, 0, stream>>>(x, y, sums, r);
     }
-    if (r.parts > 1)
+    if (r.parts >= MANY)
+        finish_many_parts<T, FUNCTION>
+            <<<cuda_blocks(calculator, outputs * WARP, THREADS), THREADS, 0, stream>>>(sums, y, r);
+    else if (r.parts > 1)
         finish_parts<T, FUNCTION><<<cuda_blocks(calculator, outputs, THREADS), THREADS, 0, stream>>>(sums, y, r);
 }
 
