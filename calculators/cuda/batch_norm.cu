@@ -1,6 +1,7 @@
 /* batch_norm2d. Training: one pass sums (channel_sums.cuh), a thread a channel works out what follows from the sums, and a second
- * pass, a thread an element, applies it: x is read twice. The variance is that of x less the channel's first number, so that a
- * large mean cancels beforehand. Inference: a thread an element, one pass. */
+ * pass, a thread four elements where planes allow it, applies it: x is read twice. The variance is that of x less the channel's first
+ * number, so that a large mean cancels beforehand. Inference: one such pass. */
+#include "calculators/cuda/bundle.cuh"
 #include "calculators/cuda/channel_sums.cuh"
 
 enum { THREADS = 256 };
@@ -54,13 +55,18 @@ static __global__ void finish_forward(const T *x, const double2 *sums, channel_c
     to.running_variance[c] = static_cast<T>((1 - to.momentum) * to.running_variance[c] + to.momentum * unbiased);
 }
 
-template <typename T, typename Index>
+/* count and area: in bundles of N */
+template <typename T, typename Index, int N>
 static __global__ void apply_forward(const T *x, const T *scale, const T *shift, const T *mean, const T *inverse, T *y,
                                      int64_t count, divider<Index> area, divider<Index> channels)
 {
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         Index c = channel_of(static_cast<Index>(e), area, channels);
-        y[e] = (x[e] - mean[c]) * (inverse[c] * scale[c]) + shift[c];
+        bundle<T, N> values = read_bundle<N>(x, e);
+        T middle = mean[c], factor = inverse[c] * scale[c], offset = shift[c];
+#pragma unroll
+        for (int v = 0; v < N; v++) values.at[v] = (values.at[v] - middle) * factor + offset;
+        write_bundle<N>(y, e, values);
     }
 }
 
@@ -81,9 +87,14 @@ extern "C" sdlf_status batch_norm2d_forward_cuda(sdlf_calculator *base, const sd
                                       data_of<T>(op->out[4]), op->batch_norm.epsilon, op->batch_norm.momentum};
             sum_channels<Index>(calculator->stream, cut, sums, first_moments<T>{from, cut.area});
             finish_forward<T><<<channel_blocks(cut), CHANNEL_THREADS, 0, calculator->stream>>>(from, sums, cut, to);
-            apply_forward<T, Index><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-                from, data_of<T>(op->in[1]), data_of<T>(op->in[2]), to.saved_mean, to.saved_inverse,
-                data_of<T>(op->out[0]), count, divider<Index>(cut.area), divider<Index>(cut.channels));
+            T *y = data_of<T>(op->out[0]);
+            auto apply = [&](auto n) {
+                apply_forward<T, Index, n.value>
+                    <<<cuda_blocks(calculator, count / n.value, THREADS), THREADS, 0, calculator->stream>>>(
+                        from, data_of<T>(op->in[1]), data_of<T>(op->in[2]), to.saved_mean, to.saved_inverse, y,
+                        count / n.value, divider<Index>(cut.area / n.value), divider<Index>(cut.channels));
+            };
+            with_bundles(cut.area, apply, from, y);
         });
     });
     return cuda_check_launch("batch_norm2d_forward");
@@ -91,14 +102,19 @@ extern "C" sdlf_status batch_norm2d_forward_cuda(sdlf_calculator *base, const sd
 
 /* ---- inference ---- */
 
-template <typename T, typename Index>
+template <typename T, typename Index, int N>
 static __global__ void batch_norm_infer(const T *x, const T *scale, const T *shift, const T *mean, const T *variance,
                                         T *y, int64_t count, divider<Index> area, divider<Index> channels, T epsilon,
                                         sdlf_activation activation)
 {
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         Index c = channel_of(static_cast<Index>(e), area, channels);
-        y[e] = activate(activation, (x[e] - mean[c]) / sqrt(variance[c] + epsilon) * scale[c] + shift[c]);
+        bundle<T, N> values = read_bundle<N>(x, e);
+        T middle = mean[c], deviation = sqrt(variance[c] + epsilon), factor = scale[c], offset = shift[c];
+#pragma unroll
+        for (int v = 0; v < N; v++)
+            values.at[v] = activate(activation, (values.at[v] - middle) / deviation * factor + offset);
+        write_bundle<N>(y, e, values);
     }
 }
 
@@ -112,10 +128,17 @@ extern "C" sdlf_status batch_norm2d_infer_cuda(sdlf_calculator *base, const sdlf
         with_narrow_index(count, [&](auto index) {
             using T = decltype(zero);
             using Index = decltype(index);
-            batch_norm_infer<T, Index><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-                data_of<T>(x), data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->in[3]),
-                data_of<T>(op->in[4]), data_of<T>(op->out[0]), count, divider<Index>(area_of(x)),
-                divider<Index>(x.shape.dim[1]), static_cast<T>(op->batch_norm.epsilon), op->batch_norm.activation);
+            const T *from = data_of<T>(x);
+            T *to = data_of<T>(op->out[0]);
+            auto apply = [&](auto n) {
+                batch_norm_infer<T, Index, n.value>
+                    <<<cuda_blocks(calculator, count / n.value, THREADS), THREADS, 0, calculator->stream>>>(
+                        from, data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->in[3]),
+                        data_of<T>(op->in[4]), to, count / n.value, divider<Index>(area_of(x) / n.value),
+                        divider<Index>(x.shape.dim[1]), static_cast<T>(op->batch_norm.epsilon),
+                        op->batch_norm.activation);
+            };
+            with_bundles(area_of(x), apply, from, to);
         });
     });
     return cuda_check_launch("batch_norm2d_infer");
@@ -146,15 +169,20 @@ template <typename T> struct backward_operands {
     T *dx;
 };
 
-template <typename T, typename Index>
+template <typename T, typename Index, int N>
 static __global__ void apply_backward(backward_operands<T> of, int64_t count, divider<Index> area,
                                       divider<Index> channels, T share)
 {
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         Index c = channel_of(static_cast<Index>(e), area, channels);
-        T inverse = of.inverse[c], normalised = (of.x[e] - of.mean[c]) * inverse;
-        T rest = of.dy[e] - share * of.dshift[c] - normalised * (share * of.dscale[c]);
-        of.dx[e] = of.scale[c] * inverse * rest;
+        const bundle<T, N> x = read_bundle<N>(of.x, e), dy = read_bundle<N>(of.dy, e);
+        T middle = of.mean[c], inverse = of.inverse[c], of_shift = share * of.dshift[c],
+          of_scale = share * of.dscale[c];
+        T factor = of.scale[c] * inverse;
+        bundle<T, N> dx;
+#pragma unroll
+        for (int v = 0; v < N; v++) dx.at[v] = factor * (dy.at[v] - of_shift - (x.at[v] - middle) * inverse * of_scale);
+        write_bundle<N>(of.dx, e, dx);
     }
 }
 
@@ -184,10 +212,13 @@ extern "C" sdlf_status batch_norm2d_backward_cuda(sdlf_calculator *base, const s
                                     gradient_moments<T>{of.x, of.mean, of.inverse, of.dy});
             finish_backward<T>
                 <<<channel_blocks(cut), CHANNEL_THREADS, 0, calculator->stream>>>(sums, cut, dscale, dshift);
-            if (of.dx != nullptr && count > 0)
-                apply_backward<T, Index><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-                    of, count, divider<Index>(cut.area), divider<Index>(cut.channels),
-                    static_cast<T>(1.0 / static_cast<double>(cut.images * cut.area)));
+            auto apply = [&](auto n) {
+                apply_backward<T, Index, n.value>
+                    <<<cuda_blocks(calculator, count / n.value, THREADS), THREADS, 0, calculator->stream>>>(
+                        of, count / n.value, divider<Index>(cut.area / n.value), divider<Index>(cut.channels),
+                        static_cast<T>(1.0 / static_cast<double>(cut.images * cut.area)));
+            };
+            if (of.dx != nullptr && count > 0) with_bundles(cut.area, apply, of.x, of.dy, of.dx);
         });
     });
     return cuda_check_launch("batch_norm2d_backward");
