@@ -1,6 +1,8 @@
 /* avg_pool2d and global_avg_pool2d. A thread an output (forward) or an input (backward, which gathers: no atomics); global
  * averages take a warp a channel. Every tensor is moved once, but for overlapping windows, which hit the cache. */
+#include "calculators/cuda/bundle.cuh"
 #include "calculators/cuda/pool2d.cuh"
+#include "calculators/cuda/pool2d_halves.h"
 #include "calculators/cuda/pool2d_last.h"
 
 enum { THREADS = 256, WARP = 32 };
@@ -75,11 +77,17 @@ template <typename T> static __global__ void global_avg_pool_forward(const T *x,
     }
 }
 
-template <typename T, typename Index>
+/* count and area: in bundles of N */
+template <typename T, typename Index, int N>
 static __global__ void global_avg_pool_backward(const T *dy, T *dx, int64_t count, divider<Index> area)
 {
-    for (int64_t e = grid_first(); e < count; e += grid_step())
-        dx[e] = dy[area.quotient(static_cast<Index>(e))] / static_cast<T>(area.number);
+    for (int64_t e = grid_first(); e < count; e += grid_step()) {
+        T share = dy[area.quotient(static_cast<Index>(e))] / static_cast<T>(area.number * N);
+        bundle<T, N> values;
+#pragma unroll
+        for (int v = 0; v < N; v++) values.at[v] = share;
+        write_bundle<N>(dx, e, values);
+    }
 }
 
 extern "C" sdlf_status avg_pool2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
@@ -109,6 +117,7 @@ extern "C" sdlf_status avg_pool2d_backward_cuda(sdlf_calculator *base, const sdl
     const sdlf_tensor &dy = op->in[0], &dx = op->out[0];
     int64_t count = sdlf_tensor_count(&dx);
     if (count == 0) return SDLF_OK;
+    if (pool2d_halves_takes(op, &dx, &dy)) return pool2d_halves_backward_cuda(base, op);
     with_float(dx.dtype, [&](auto zero) {
         with_pool_index(op, dx, dy, [&](auto index) {
             using T = decltype(zero);
@@ -145,9 +154,13 @@ extern "C" sdlf_status global_avg_pool2d_backward_cuda(sdlf_calculator *base, co
         with_narrow_index(count, [&](auto index) {
             using T = decltype(zero);
             using Index = decltype(index);
-            global_avg_pool_backward<T, Index>
-                <<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-                    data_of<T>(op->in[0]), data_of<T>(dx), count, divider<Index>(area));
+            T *to = data_of<T>(dx);
+            auto spread = [&](auto n) {
+                global_avg_pool_backward<T, Index, n.value>
+                    <<<cuda_blocks(calculator, count / n.value, THREADS), THREADS, 0, calculator->stream>>>(
+                        data_of<T>(op->in[0]), to, count / n.value, divider<Index>(area / n.value));
+            };
+            with_bundles(area, spread, to);
         });
     });
     return cuda_check_launch("global_avg_pool2d_backward");

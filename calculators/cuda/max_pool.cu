@@ -1,7 +1,9 @@
 /* Max-pool over RxS windows. x (N,C,H,W) -> y (N,C,P,Q): a thread an output; a warp covers 32 neighbours in q, so that loads
  * coalesce. Moves 4 (NCHW + NCPQ) bytes. Backward gathers: a thread an input element visits the windows that hold it, and no
- * atomics are needed; windows that do not overlap are visited once each. Padding never wins, NaN does. */
+ * atomics are needed; windows that do not overlap are visited once each, and those of
+ * 2x2 that tile the planes have kernels of their own (pool2d_halves.h). Padding never wins, NaN does. */
 #include "calculators/cuda/pool2d.cuh"
+#include "calculators/cuda/pool2d_halves.h"
 #include "calculators/cuda/pool2d_last.h"
 
 enum { THREADS = 256 };
@@ -106,6 +108,7 @@ extern "C" sdlf_status max_pool2d_backward_cuda(sdlf_calculator *base, const sdl
     const sdlf_tensor &x = op->in[0], &y = op->in[1];
     int64_t count = sdlf_tensor_count(&x);
     if (count == 0) return SDLF_OK;
+    if (pool2d_halves_takes(op, &x, &y)) return pool2d_halves_backward_cuda(base, op);
     with_float(x.dtype, [&](auto zero) {
         with_pool_index(op, x, y, [&](auto index) {
             using T = decltype(zero);
