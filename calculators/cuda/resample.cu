@@ -1,12 +1,17 @@
 /* resample and its gradient. What an output is made of depends on its place along the axis alone, and is worked out in float64 by the
  * sums of calculators/resample.h. So a thread stays with one place of the plane (axis, inner) and goes through the planes of the
- * axes before it, with the weights in registers, where there are few of them: up to TAPS forward, SHARES backward. With
+ * axes before it, four of them together, with the weights in registers, where there are few of them: up to TAPS forward, SHARES backward. With
  * more (antialiasing, strong stretching) it works them out for every element. Neighbouring threads are neighbours in memory.
  * Backward, a thread walks the outputs that its element can have a part in, in order. */
 #include "calculators/cuda/divider.cuh"
 #include "calculators/resample.h"
 
-enum { THREADS = 256, TAPS = 4, SHARES = 12 };
+enum {
+    THREADS = 256,
+    TAPS = 4,
+    SHARES = 12,
+    PLANES = 4 /* that a thread goes through together: reads first, then writes */
+};
 
 struct axis_sizes {
     int64_t outer, length, outputs, inner;
@@ -17,17 +22,26 @@ struct cover {
     dim3 grid, block;
 };
 
-static cover cover_of(const cuda_calculator *calculator, int64_t plane, int64_t outer)
+template <typename Kernel>
+static cover cover_of(const cuda_calculator *calculator, Kernel *kernel, int64_t plane, int64_t outer)
 {
+    int fit = 0; /* blocks on a multiprocessor: a grid has no more than run at a time, which keep their weights */
+    if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, THREADS, 0) != cudaSuccess || fit < 1) fit = 1;
     unsigned wide = 1;
     while (wide < THREADS && wide < plane) wide *= 2;
     unsigned high = THREADS / wide;
     int64_t across = (plane + wide - 1) / wide, down = (outer + high - 1) / high;
-    int64_t most =
-        8 * (int64_t)calculator->multiprocessors / across + 1; /* a block keeps its weights as long as it can */
-    if (down > most) down = most;
+    int64_t most = fit * (int64_t)calculator->multiprocessors / across;
+    if (down > most) down = most > 0 ? most : 1;
     if (down > 65535) down = 65535;
     return {dim3((unsigned)across, (unsigned)down), dim3(wide, high)};
+}
+
+/* Numbers of the planes o, o + step, ... that are next; the last one's again where there are none left. */
+static __device__ __forceinline__ void next_planes(int64_t (&plane)[PLANES], int64_t o, int64_t step, int64_t outer)
+{
+#pragma unroll
+    for (int p = 0; p < PLANES; p++) plane[p] = o + p * step < outer ? o + p * step : outer - 1;
 }
 
 static __device__ __forceinline__ int64_t first_plane()
@@ -51,17 +65,27 @@ static __global__ void __launch_bounds__(THREADS)
         from[k] = sdlf_resample_index(&taps, at.length, k) * at.inner + i;
         weight[k] = sdlf_resample_weight(&options, &taps, at.length, k);
     }
-#pragma unroll 2
-    for (int64_t o = first_plane(); o < at.outer; o += step) {
-        double sum = 0;
+    for (int64_t o = first_plane(); o < at.outer; o += PLANES * step) {
+        int64_t of[PLANES];
+        double sum[PLANES] = {};
+        next_planes(of, o, step, at.outer);
 #pragma unroll
         for (int k = 0; k < TAPS; k++) {
-            if (k < taps.count) sum += weight[k] * static_cast<double>(x[o * input + from[k]]);
+            if (k >= taps.count) break;
+#pragma unroll
+            for (int p = 0; p < PLANES; p++) sum[p] += weight[k] * static_cast<double>(x[of[p] * input + from[k]]);
         }
-        for (int64_t k = TAPS; k < taps.count; k++)
-            sum += sdlf_resample_weight(&options, &taps, at.length, k) *
-                   static_cast<double>(x[o * input + sdlf_resample_index(&taps, at.length, k) * at.inner + i]);
-        y[o * plane + place] = static_cast<T>(taps.outside ? static_cast<double>(options.outside) : sum);
+        for (int64_t k = TAPS; k < taps.count; k++) {
+            double share = sdlf_resample_weight(&options, &taps, at.length, k);
+            int64_t place_of = sdlf_resample_index(&taps, at.length, k) * at.inner + i;
+#pragma unroll
+            for (int p = 0; p < PLANES; p++) sum[p] += share * static_cast<double>(x[of[p] * input + place_of]);
+        }
+#pragma unroll
+        for (int p = 0; p < PLANES; p++) {
+            if (o + p * step < at.outer)
+                y[of[p] * plane + place] = static_cast<T>(taps.outside ? static_cast<double>(options.outside) : sum[p]);
+        }
     }
 }
 
@@ -75,8 +99,17 @@ static __global__ void __launch_bounds__(THREADS)
     if (place >= plane) return;
     int64_t from =
         sdlf_resample_at(&options, at.length, at.outputs, place / at.inner).first * at.inner + place % at.inner;
-#pragma unroll 4
-    for (int64_t o = first_plane(); o < at.outer; o += step) y[o * plane + place] = x[o * input + from];
+    for (int64_t o = first_plane(); o < at.outer; o += PLANES * step) {
+        int64_t of[PLANES];
+        T value[PLANES];
+        next_planes(of, o, step, at.outer);
+#pragma unroll
+        for (int p = 0; p < PLANES; p++) value[p] = x[of[p] * input + from];
+#pragma unroll
+        for (int p = 0; p < PLANES; p++) {
+            if (o + p * step < at.outer) y[of[p] * plane + place] = value[p];
+        }
+    }
 }
 
 /* Coordinates grow evenly with j: between which outputs do those lie that touch element l? All, where they do not grow. */
@@ -132,18 +165,29 @@ static __global__ void __launch_bounds__(THREADS)
         }
         count++;
     });
-    for (int64_t o = first_plane(); o < at.outer; o += step) {
-        double sum = 0;
+    for (int64_t o = first_plane(); o < at.outer; o += PLANES * step) {
+        int64_t of[PLANES];
+        double sum[PLANES] = {};
+        next_planes(of, o, step, at.outer);
         if (count <= SHARES) {
 #pragma unroll
             for (int k = 0; k < SHARES; k++) {
-                if (k < count) sum += weight[k] * static_cast<double>(dy[o * output + from[k]]);
+                if (k >= count) break;
+#pragma unroll
+                for (int p = 0; p < PLANES; p++)
+                    sum[p] += weight[k] * static_cast<double>(dy[of[p] * output + from[k]]);
             }
         } else {
-            for_shares(options, at, l,
-                       [&](int64_t j, double w) { sum += w * static_cast<double>(dy[o * output + j * at.inner + i]); });
+            for_shares(options, at, l, [&](int64_t j, double w) {
+#pragma unroll
+                for (int p = 0; p < PLANES; p++)
+                    sum[p] += w * static_cast<double>(dy[of[p] * output + j * at.inner + i]);
+            });
         }
-        dx[o * plane + place] = static_cast<T>(sum);
+#pragma unroll
+        for (int p = 0; p < PLANES; p++) {
+            if (o + p * step < at.outer) dx[of[p] * plane + place] = static_cast<T>(sum[p]);
+        }
     }
 }
 
@@ -161,11 +205,11 @@ extern "C" sdlf_status resample_cuda(sdlf_calculator *base, const sdlf_operation
     int64_t count = sdlf_tensor_count(&y);
     if (count == 0) return SDLF_OK;
     axis_sizes at = sizes_of(op, x, y);
-    const cover over = cover_of(calculator, at.outputs * at.inner, at.outer);
     bool weighs = op->resample.mode == SDLF_RESAMPLE_LINEAR || op->resample.mode == SDLF_RESAMPLE_CUBIC;
     if (weighs || op->resample.extrapolates) {
         with_float(x.dtype, [&](auto zero) {
             using T = decltype(zero);
+            const cover over = cover_of(calculator, resample<T>, at.outputs * at.inner, at.outer);
             resample<T>
                 <<<over.grid, over.block, 0, calculator->stream>>>(data_of<T>(x), data_of<T>(y), at, op->resample);
         });
@@ -173,6 +217,7 @@ extern "C" sdlf_status resample_cuda(sdlf_calculator *base, const sdlf_operation
     }
     auto launch = [&](auto zero) {
         using T = decltype(zero);
+        const cover over = cover_of(calculator, resample_moves<T>, at.outputs * at.inner, at.outer);
         resample_moves<T>
             <<<over.grid, over.block, 0, calculator->stream>>>(data_of<T>(x), data_of<T>(y), at, op->resample);
     };
@@ -192,9 +237,9 @@ extern "C" sdlf_status resample_backward_cuda(sdlf_calculator *base, const sdlf_
     int64_t count = sdlf_tensor_count(&dx);
     if (count == 0) return SDLF_OK;
     axis_sizes at = sizes_of(op, dx, dy);
-    const cover over = cover_of(calculator, at.length * at.inner, at.outer);
     with_float(dx.dtype, [&](auto zero) {
         using T = decltype(zero);
+        const cover over = cover_of(calculator, resample_backward<T>, at.length * at.inner, at.outer);
         resample_backward<T>
             <<<over.grid, over.block, 0, calculator->stream>>>(data_of<T>(dy), data_of<T>(dx), at, op->resample);
     });
