@@ -6,6 +6,7 @@ enum { THREADS = 256 };
 template <typename T>
 static __global__ void activation_forward(const T *x, T *y, int64_t count, sdlf_activation activation)
 {
+    await_kernels();
     for (int64_t i = grid_first(); i < count; i += grid_step()) y[i] = activate(activation, x[i]);
 }
 
@@ -22,8 +23,8 @@ extern "C" sdlf_status activation_forward_cuda(sdlf_calculator *base, const sdlf
     if (count == 0) return SDLF_OK;
     with_float(op->out[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        activation_forward<T><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-            data_of<T>(op->in[0]), data_of<T>(op->out[0]), count, op->activation);
+        launch_overlapped(calculator, activation_forward<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
+                          data_of<T>(op->in[0]), data_of<T>(op->out[0]), count, op->activation);
     });
     return cuda_check_launch("activation_forward");
 }

@@ -29,6 +29,7 @@ template <typename T, typename Index> static __device__ T divisor(const pooling<
 template <typename T, typename Index, int SIDE>
 static __global__ void avg_pool_forward(const T *x, T *y, int64_t outputs, pooling<Index> g)
 {
+    await_kernels();
     for (int64_t e = grid_first(); e < outputs; e += grid_step()) {
         const pool_place<Index> at(static_cast<Index>(e), g.by_out);
         const T *image = x + at.plane * g.in[0] * g.in[1];
@@ -69,6 +70,7 @@ static __global__ void avg_pool_backward(const T *dy, T *dx, int64_t inputs, poo
 template <typename T> static __global__ void global_avg_pool_forward(const T *x, T *y, int64_t planes, int64_t area)
 {
     int64_t lane = threadIdx.x % WARP;
+    await_kernels();
     for (int64_t plane = grid_first() / WARP; plane < planes; plane += grid_step() / WARP) {
         T sum = 0;
         for (int64_t i = lane; i < area; i += WARP) sum += x[plane * area + i];
@@ -102,9 +104,9 @@ extern "C" sdlf_status avg_pool2d_forward_cuda(sdlf_calculator *base, const sdlf
             with_pool_side(op->pool2d.window, [&](auto side) {
                 using T = decltype(zero);
                 using Index = decltype(index);
-                avg_pool_forward<T, Index, side.value>
-                    <<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-                        data_of<T>(x), data_of<T>(y), count, pooling_of<Index>(op, x, y));
+                launch_overlapped(calculator, avg_pool_forward<T, Index, side.value>,
+                                  cuda_blocks(calculator, count, THREADS), THREADS, 0, data_of<T>(x), data_of<T>(y),
+                                  count, pooling_of<Index>(op, x, y));
             });
         });
     });
@@ -138,8 +140,8 @@ extern "C" sdlf_status global_avg_pool2d_forward_cuda(sdlf_calculator *base, con
     if (planes == 0) return SDLF_OK;
     with_float(x.dtype, [&](auto zero) {
         using T = decltype(zero);
-        global_avg_pool_forward<T><<<cuda_blocks(calculator, planes * WARP, THREADS), THREADS, 0, calculator->stream>>>(
-            data_of<T>(x), data_of<T>(op->out[0]), planes, area);
+        launch_overlapped(calculator, global_avg_pool_forward<T>, cuda_blocks(calculator, planes * WARP, THREADS),
+                          THREADS, 0, data_of<T>(x), data_of<T>(op->out[0]), planes, area);
     });
     return cuda_check_launch("global_avg_pool2d_forward");
 }

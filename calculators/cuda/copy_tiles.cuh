@@ -49,6 +49,7 @@ template <typename Bits>
 static __global__ void __launch_bounds__(TILE_SIDE *TILE_LINES) copy_tiles(const Bits *x, Bits *y, copy_tiling t)
 {
     __shared__ Bits tile[TILE_SIDE][TILE_SIDE + 1];
+    await_kernels();
     for (int64_t block = blockIdx.x; block < t.tiles * t.places; block += gridDim.x) {
         int64_t place[2], index = block % t.tiles;
         int64_t u0 = index % t.tiles_x * TILE_SIDE, v0 = index / t.tiles_x * TILE_SIDE; /* along x, along y */
@@ -74,9 +75,8 @@ template <typename Bits>
 static void copy_tiles_launch(const cuda_calculator *calculator, const Bits *x, Bits *y, const copy_tiling &t)
 {
     int64_t blocks = t.tiles * t.places, most = INT64_C(8) * calculator->multiprocessors * 8;
-    copy_tiles<Bits>
-        <<<static_cast<unsigned>(blocks < most ? blocks : most), dim3(TILE_SIDE, TILE_LINES), 0, calculator->stream>>>(
-            x, y, t);
+    launch_overlapped(calculator, copy_tiles<Bits>, static_cast<unsigned>(blocks < most ? blocks : most),
+                      dim3(TILE_SIDE, TILE_LINES), 0, x, y, t);
 }
 
 #endif

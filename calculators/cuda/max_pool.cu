@@ -21,6 +21,7 @@ static __device__ bool same(float a, float b)
 template <typename T, typename Index, int SIDE>
 static __global__ void max_pool_forward(const T *x, T *y, int64_t outputs, pooling<Index> g)
 {
+    await_kernels();
     for (int64_t e = grid_first(); e < outputs; e += grid_step()) {
         const pool_place<Index> at(static_cast<Index>(e), g.by_out);
         const T *image = x + at.plane * g.in[0] * g.in[1];
@@ -93,9 +94,9 @@ extern "C" sdlf_status max_pool2d_forward_cuda(sdlf_calculator *base, const sdlf
             with_pool_side(op->pool2d.window, [&](auto side) {
                 using T = decltype(zero);
                 using Index = decltype(index);
-                max_pool_forward<T, Index, side.value>
-                    <<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-                        data_of<T>(x), data_of<T>(y), count, pooling_of<Index>(op, x, y));
+                launch_overlapped(calculator, max_pool_forward<T, Index, side.value>,
+                                  cuda_blocks(calculator, count, THREADS), THREADS, 0, data_of<T>(x), data_of<T>(y),
+                                  count, pooling_of<Index>(op, x, y));
             });
         });
     });

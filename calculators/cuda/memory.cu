@@ -93,6 +93,7 @@ template <typename Bits, typename Index> static __global__ void fill(Bits *y, st
 template <typename Bits, typename Index>
 static __global__ void move_bits(const Bits *x, Bits *y, strided<2> at, int64_t count)
 {
+    await_kernels();
 #pragma unroll 2
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         int64_t place[2];
@@ -211,9 +212,8 @@ static void copy_bits(const cuda_calculator *calculator, const sdlf_tensor &x, c
     with_bits(size * (size_t)units, [&](auto zero) {
         with_index(count, [&](auto index) {
             using Bits = decltype(zero);
-            move_bits<Bits, decltype(index)>
-                <<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-                    static_cast<const Bits *>(x.data), static_cast<Bits *>(y.data), at, count);
+            launch_overlapped(calculator, move_bits<Bits, decltype(index)>, cuda_blocks(calculator, count, THREADS),
+                              THREADS, 0, static_cast<const Bits *>(x.data), static_cast<Bits *>(y.data), at, count);
         });
     });
 }
