@@ -41,11 +41,41 @@ static __device__ __forceinline__ bundle<T, N> read_weights(const depthwise_last
     return own;
 }
 
+/* One window of one pixel, where there are too few pixels to keep the memory busy: all of it is asked for at once. */
+template <typename T, int N, int SIDE>
+static __device__ __forceinline__ void add_window(const depthwise_last<T> &g, const T *from, int top, int left,
+                                                  int channel, bundle<T, N> &sum)
+{
+    bundle<T, N> value[SIDE][SIDE], own[SIDE][SIDE];
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) {
+        bool row = static_cast<unsigned>(top + r) < static_cast<unsigned>(g.height);
+#pragma unroll
+        for (int s = 0; s < SIDE; s++) {
+            bool inside = row && static_cast<unsigned>(left + s) < static_cast<unsigned>(g.width);
+            value[r][s] = {};
+            if (inside)
+                value[r][s] =
+                    read_bundle<T, N>(from + (static_cast<int64_t>(top + r) * g.width + left + s) * g.channels);
+            own[r][s] = read_weights<T, N>(g, r * SIDE + s, channel);
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < SIDE; r++) {
+#pragma unroll
+        for (int s = 0; s < SIDE; s++) {
+#pragma unroll
+            for (int v = 0; v < N; v++) sum.at[v] += own[r][s].at[v] * value[r][s].at[v];
+        }
+    }
+}
+
 /* N channels a thread; SIDE x SIDE windows with that stride, or, where SIDE is 0, any. */
 template <typename T, int N, int STRIP, int SIDE, int STRIDE>
 static __global__ void __launch_bounds__(THREADS) depthwise_last_forward(const __grid_constant__ depthwise_last<T> g)
 {
     let_next_start();
+    constexpr bool ONE = SIDE == 3 && STRIP == 1;
     const sdlf_window2d &window = g.window;
     const int rows = SIDE > 0 ? SIDE : window.size[0], columns = SIDE > 0 ? SIDE : window.size[1];
     const unsigned bundles = static_cast<unsigned>(g.channels / N), strips = (g.out_width + STRIP - 1) / STRIP;
@@ -61,8 +91,9 @@ static __global__ void __launch_bounds__(THREADS) depthwise_last_forward(const _
         int top = p * window.stride[0] - window.padding_before[0],
             left = q * window.stride[1] - window.padding_before[1];
         bundle<T, N> sum[STRIP] = {};
+        if constexpr (ONE) add_window<T, N, SIDE>(g, from, top, left, channel, sum[0]);
 #pragma unroll
-        for (int r = 0; r < rows; r++) {
+        for (int r = 0; !ONE && r < rows; r++) {
             int h = top + r * (SIDE > 0 ? 1 : window.dilation[0]);
             if (static_cast<unsigned>(h) >= static_cast<unsigned>(g.height)) continue;
             const T *row = from + static_cast<int64_t>(h) * g.width * g.channels;
