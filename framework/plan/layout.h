@@ -18,6 +18,7 @@ typedef struct layout_pass {
     int old_count;
     plan_uses uses;     /* of buffers, by the old steps */
     layout_forms *form; /* of each buffer that they use */
+    bool all;           /* whatever may be asked whether it likes that is to be channels last */
 } layout_pass;
 
 /* Dense, of rank 4? */
