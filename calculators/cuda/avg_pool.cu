@@ -49,9 +49,10 @@ static __global__ void avg_pool_forward(const T *x, T *y, int64_t outputs, pooli
     }
 }
 
-template <typename T, typename Index>
+template <typename T, typename Index, typename FORM>
 static __global__ void avg_pool_backward(const T *dy, T *dx, int64_t inputs, pooling<Index> g)
 {
+    FORM::fix(g);
     for (int64_t e = grid_first(); e < inputs; e += grid_step()) {
         const pool_place<Index> at(static_cast<Index>(e), g.by_in);
         const pool_windows<Index> down(g, 0, at.row), right(g, 1, at.column);
@@ -122,10 +123,13 @@ extern "C" sdlf_status avg_pool2d_backward_cuda(sdlf_calculator *base, const sdl
     if (pool2d_halves_takes(op, &dx, &dy)) return pool2d_halves_backward_cuda(base, op);
     with_float(dx.dtype, [&](auto zero) {
         with_pool_index(op, dx, dy, [&](auto index) {
-            using T = decltype(zero);
-            using Index = decltype(index);
-            avg_pool_backward<T, Index><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-                data_of<T>(dy), data_of<T>(dx), count, pooling_of<Index>(op, dx, dy));
+            with_pool_form(op->pool2d.window, [&](auto form) {
+                using T = decltype(zero);
+                using Index = decltype(index);
+                avg_pool_backward<T, Index, decltype(form)>
+                    <<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+                        data_of<T>(dy), data_of<T>(dx), count, pooling_of<Index>(op, dx, dy));
+            });
         });
     });
     return cuda_check_launch("avg_pool2d_backward");

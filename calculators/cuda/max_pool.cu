@@ -61,9 +61,10 @@ static __device__ T share_of(const T *image, T largest, const pooling<Index> &g,
     return T(1) / static_cast<T>(ties);
 }
 
-template <typename T, typename Index>
+template <typename T, typename Index, typename FORM>
 static __global__ void max_pool_backward(const T *x, const T *y, const T *dy, T *dx, int64_t inputs, pooling<Index> g)
 {
+    FORM::fix(g);
     for (int64_t e = grid_first(); e < inputs; e += grid_step()) {
         const pool_place<Index> at(static_cast<Index>(e), g.by_in);
         const pool_windows<Index> down(g, 0, at.row), right(g, 1, at.column);
@@ -112,11 +113,14 @@ extern "C" sdlf_status max_pool2d_backward_cuda(sdlf_calculator *base, const sdl
     if (pool2d_halves_takes(op, &x, &y)) return pool2d_halves_backward_cuda(base, op);
     with_float(x.dtype, [&](auto zero) {
         with_pool_index(op, x, y, [&](auto index) {
-            using T = decltype(zero);
-            using Index = decltype(index);
-            max_pool_backward<T, Index><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
-                data_of<T>(x), data_of<T>(y), data_of<T>(op->in[2]), data_of<T>(op->out[0]), count,
-                pooling_of<Index>(op, x, y));
+            with_pool_form(op->pool2d.window, [&](auto form) {
+                using T = decltype(zero);
+                using Index = decltype(index);
+                max_pool_backward<T, Index, decltype(form)>
+                    <<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
+                        data_of<T>(x), data_of<T>(y), data_of<T>(op->in[2]), data_of<T>(op->out[0]), count,
+                        pooling_of<Index>(op, x, y));
+            });
         });
     });
     return cuda_check_launch("max_pool2d_backward");

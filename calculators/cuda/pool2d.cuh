@@ -76,6 +76,35 @@ static __device__ __forceinline__ bool pool_holds(const pooling<Index> &g, int a
     return g.dilation[axis] == 1 || (i + g.before[axis] - window * g.stride[axis]) % g.dilation[axis] == 0;
 }
 
+/* Windows of SIDE x SIDE with that stride in both directions and no dilation, as constants, which unrolls what goes through them;
+ * SIDE 0: any. */
+template <int SIDE, int STRIDE> struct pool_form {
+    template <typename Index> static __device__ __forceinline__ void fix(pooling<Index> &g)
+    {
+        if constexpr (SIDE > 0) {
+#pragma unroll
+            for (int axis = 0; axis < 2; axis++) {
+                g.size[axis] = SIDE;
+                g.stride[axis] = STRIDE;
+                g.dilation[axis] = 1;
+            }
+        }
+    }
+};
+
+/* Call function(form) for the commonest windows, and for any other. */
+template <typename Function> static void with_pool_form(const sdlf_window2d &window, Function function)
+{
+    bool plain = window.size[0] == window.size[1] && window.stride[0] == 2 && window.stride[1] == 2 &&
+                 window.dilation[0] == 1 && window.dilation[1] == 1;
+    if (plain && window.size[0] == 2)
+        function(pool_form<2, 2>());
+    else if (plain && window.size[0] == 3)
+        function(pool_form<3, 2>());
+    else
+        function(pool_form<0, 0>());
+}
+
 /* Call function(SIDE) with the side of a square window as a constant, 2 or 3, which unrolls its loops; 0: any other. */
 template <typename Function> static void with_pool_side(const sdlf_window2d &window, Function function)
 {
