@@ -64,13 +64,15 @@ sdlf_status normalize_backward_reference(sdlf_calculator *calculator, const sdlf
     (void)calculator;
     const sdlf_tensor *dy = &operation->in[4], *dscale = &operation->out[1], *dshift = &operation->out[2];
     if (sdlf_tensor_present(&operation->out[0])) input_gradient(operation);
-    const sdlf_tensor *channels = sdlf_tensor_present(dscale) ? dscale : dshift;
-    for (int64_t c = 0; c < sdlf_tensor_count(channels); c++) {
+    int64_t inner = operation->normalize.inner;
+    int64_t channels = sdlf_tensor_count(sdlf_tensor_present(dscale) ? dscale : dshift);
+    for (int64_t c = 0; c < channels; c++) {
         double by_scale = 0, by_shift = 0;
-        for (int64_t e = 0; e < sdlf_tensor_count(dy); e++) {
-            if (channel_of(operation, e, channels) != c) continue;
-            by_scale += get(dy, e) * normal_at(operation, e);
-            by_shift += get(dy, e);
+        for (int64_t first = c * inner; first < sdlf_tensor_count(dy); first += channels * inner) {
+            for (int64_t e = first; e < first + inner; e++) {
+                by_scale += get(dy, e) * normal_at(operation, e);
+                by_shift += get(dy, e);
+            }
         }
         if (sdlf_tensor_present(dscale)) put(dscale, c, by_scale);
         if (sdlf_tensor_present(dshift)) put(dshift, c, by_shift);
