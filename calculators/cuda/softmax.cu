@@ -58,7 +58,7 @@ static __global__ void __launch_bounds__(THREADS) softmax_forward_held(const T *
 }
 
 template <typename T, bool LOG, int VALUES>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 2 /* blocks, or too little is under way */)
     softmax_backward_held(const T *y, const T *dy, T *dx, int64_t lines, int length)
 {
     int lane = threadIdx.x % WARP;
