@@ -1,6 +1,6 @@
 /* The CUDA calculator: opening a device, its memory, and the table of kernels. */
-#include "calculators/cuda/blas_library.h"
 #include "calculators/cuda/cuda.h"
+#include "calculators/cuda/gemm/blas_library.h"
 #include "calculators/cuda/slots.h"
 
 #include <assert.h>

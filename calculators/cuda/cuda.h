@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* A product whose descriptors and algorithm are kept (blas_product.c). The key is compared byte by byte. */
+/* A product whose descriptors and algorithm are kept (gemm/blas_product.c). The key is compared byte by byte. */
 typedef struct cuda_product_key {
     int64_t m, n, k;
     sdlf_dtype dtype;
@@ -43,7 +43,7 @@ typedef struct cuda_calculator {
     sdlf_math math;
     char space[16];                    /* "cuda:0" */
     char name[256];                    /* of the device */
-    struct cuda_blas_library *library; /* owned; blas_library.h, which C++ cannot read */
+    struct cuda_blas_library *library; /* owned; gemm/blas_library.h, which C++ cannot read */
     cudaStream_t stream, transfers;
     cublasHandle_t blas;
     cublasLtHandle_t blas_lt;

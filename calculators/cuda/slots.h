@@ -3,7 +3,7 @@
 #ifndef SDLF_CALCULATORS_CUDA_SLOTS_H
 #define SDLF_CALCULATORS_CUDA_SLOTS_H
 
-#include "calculators/cuda/conv2d_algorithms.h"
+#include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/cuda.h"
 #include "calculators/matmul.h"
 

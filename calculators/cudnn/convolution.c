@@ -4,8 +4,8 @@
  * Channels last, cuDNN wants the weights so too, (K,R,S,C): they are made ready once, or laid out anew in the workspace. */
 #include "calculators/cudnn/convolution.h"
 
-#include "calculators/cuda/conv2d.h"
-#include "calculators/cuda/conv2d_algorithms.h"
+#include "calculators/cuda/conv2d/algorithms.h"
+#include "calculators/cuda/conv2d/conv2d.h"
 
 static const int64_t ALIGNMENT = 256;
 

@@ -9,8 +9,8 @@
  * which rounds less. */
 #include <string.h>
 
-#include "calculators/cuda/conv2d.h"
-#include "calculators/cuda/conv2d_algorithms.h"
+#include "calculators/cuda/conv2d/algorithms.h"
+#include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cudnn/convolution.h"
 
 static const size_t MOST_WORKSPACE = (size_t)1 << 30;

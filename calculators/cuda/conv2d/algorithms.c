@@ -1,0 +1,113 @@
+/* The ways to a convolution on the GPU: names, notes and work. conv2d/conv2d.c has the rule of "auto" and what each of them takes;
+ * docs/convolution.md explains them. */
+#include "calculators/cuda/conv2d/algorithms.h"
+
+#include "calculators/cuda/conv2d/conv2d.h"
+
+const char *const conv2d_algorithms_cuda[] = {
+    [CUDA_CONV2D_AUTO] = "auto",
+    [CUDA_CONV2D_NAIVE] = "naive",
+    [CUDA_CONV2D_DIRECT] = "direct",
+    [CUDA_CONV2D_PADDED] = "padded",
+    [CUDA_CONV2D_FINER] = "finer",
+    [CUDA_CONV2D_SHARED] = "shared",
+    [CUDA_CONV2D_REGISTER] = "register",
+    [CUDA_CONV2D_TILED] = "tiled",
+    [CUDA_CONV2D_IM2COL] = "im2col",
+    [CUDA_CONV2D_TWO_STEP] = "two-step",
+    [CUDA_CONV2D_POINTWISE] = "pointwise",
+    [CUDA_CONV2D_IMPLICIT] = "implicit-gemm",
+    [CUDA_CONV2D_FEW] = "few-channels",
+    [CUDA_CONV2D_DEPTHWISE] = "depthwise",
+    [CUDA_CONV2D_WINOGRAD_FUSED] = "winograd-2x2",
+    [CUDA_CONV2D_WINOGRAD_2] = "winograd-2x2-steps",
+    [CUDA_CONV2D_WINOGRAD_4] = "winograd-4x4",
+    [CUDA_CONV2D_PATCH] = "patch",
+    [CUDA_CONV2D_ALGORITHMS] = NULL,
+};
+
+/* What kernels take that count in 32 bits. */
+static const char counted[] = "up to 5e8 pixels, and as many numbers of an image";
+static const char winograd_takes[] = "3x3 windows with stride 1, no dilation, one group, in float32";
+
+const sdlf_algorithm_note conv2d_notes_cuda[CUDA_CONV2D_ALGORITHMS] = {
+    [CUDA_CONV2D_AUTO] = {.summary = "what a plan takes by itself"},
+    [CUDA_CONV2D_NAIVE] = {.summary = "one thread a pixel, all filters", .on_request = true},
+    [CUDA_CONV2D_DIRECT] = {.summary = "one thread an output"},
+    [CUDA_CONV2D_PADDED] = {.summary = "a copy of the image with its border, then one thread an output",
+                            .takes = counted,
+                            .on_request = true},
+    [CUDA_CONV2D_FINER] = {.summary = "eight threads an output, whose sums are added", .on_request = true},
+    [CUDA_CONV2D_SHARED] = {.summary = "one thread an output; tile and halo of a channel in shared memory",
+                            .takes = "windows whose halo fits 48 KiB",
+                            .on_request = true},
+    [CUDA_CONV2D_REGISTER] = {.summary = "4 pixels of 8 filters a thread, in registers",
+                              .takes = counted,
+                              .on_request = true},
+    [CUDA_CONV2D_TILED] = {.summary = "image and weights in shared memory; 4 pixels of 8 filters a thread",
+                           .takes = "windows whose halo fits 48 KiB"},
+    [CUDA_CONV2D_IM2COL] = {.summary = "patches as a matrix in memory, then a plain product of 64x64 tiles",
+                            .takes = counted,
+                            .on_request = true},
+    [CUDA_CONV2D_TWO_STEP] = {.summary = "patches as a matrix in memory, then a product by cuBLAS",
+                              .takes = "matrices up to the sizes of cuBLAS"},
+    [CUDA_CONV2D_POINTWISE] = {.summary = "the product alone, several warps to a sum: the image is the matrix",
+                               .takes = "windows of 1x1 without padding"},
+    [CUDA_CONV2D_IMPLICIT] = {.summary = "a product that gathers its patches from the image; tensor cores but in fp32",
+                              .takes = "windows of up to 31 rows and columns together"},
+    [CUDA_CONV2D_FEW] = {.summary =
+                             "all channels of a rectangle and all weights in shared memory; strips for few filters",
+                         .takes = "few channels, windows of 3x3 to 7x7, strides 1 and 2 (3)"},
+    [CUDA_CONV2D_DEPTHWISE] = {.summary = "strips of pixels in registers, a channel a plane",
+                               .takes = "filters of one channel"},
+    [CUDA_CONV2D_WINOGRAD_FUSED] = {.summary = "tiles of 2x2 outputs, 16 multiplications for 36, in one kernel",
+                                    .takes = winograd_takes},
+    [CUDA_CONV2D_WINOGRAD_2] = {.summary = "the same in three steps, products by cuBLAS", .takes = winograd_takes},
+    [CUDA_CONV2D_WINOGRAD_4] = {.summary = "tiles of 4x4 outputs, 36 multiplications for 144, products by cuBLAS",
+                                .takes = winograd_takes,
+                                .on_request = true},
+    [CUDA_CONV2D_PATCH] =
+        {.summary = "a product that reads its patches from a part of the image in shared memory; tensor cores",
+         .takes = "channels last, one group, windows of up to 120 taps; not in fp32"},
+};
+
+/* Arrays of an algorithm's own, each written and read: the matrix of patches, of all images; else all of the workspace. */
+static int64_t own_bytes(const sdlf_calculator *calculator, const sdlf_operation *operation, int algorithm)
+{
+    const sdlf_tensor *x, *w, *y;
+    cuda_conv2d_operands(operation, &x, &w, &y);
+    cuda_conv2d g = cuda_conv2d_of(operation, x, w, y);
+    if (algorithm != CUDA_CONV2D_TWO_STEP && algorithm != CUDA_CONV2D_IM2COL)
+        return conv2d_workspace_cuda(calculator, operation);
+    if (cuda_is_pointwise(&g)) return 0;
+    int64_t columns = g.batch * g.channels * g.window.size[0] * g.window.size[1] * g.out_height * g.out_width;
+    return columns * (int64_t)sdlf_dtype_size(x->dtype);
+}
+
+/* Additions and multiplications of Winograd's transforms of a filter, a patch and a tile (conv2d/winograd.cuh), and of the products
+ * between. */
+static int64_t winograd_flops(const sdlf_operation *operation, int m, bool fused)
+{
+    const int64_t *x = operation->in[0].shape.dim, *y = operation->out[0].shape.dim;
+    int64_t tiles = y[0] * ((y[2] + m - 1) / m) * ((y[3] + m - 1) / m), points = (m + 2) * (m + 2);
+    int64_t filter = m == 2 ? 3 * 5 + 4 * 5 : 3 * 12 + 6 * 12, patch = m == 2 ? 4 * 4 + 4 * 4 : 6 * 19 + 6 * 19;
+    int64_t output = m == 2 ? 4 * 4 + 2 * 4 : 6 * 13 + 4 * 13;
+    int64_t blocks = fused ? (y[1] + 63) / 64 : 1; /* each block of filters transforms patches for itself */
+    int64_t flops = tiles * (blocks * x[1] * patch + y[1] * output) + 2 * points * tiles * x[1] * y[1];
+    return sdlf_tensor_present(&operation->prepared) ? flops : flops + x[1] * y[1] * filter;
+}
+
+/* Weights that were made ready are read in place of those of the operation. */
+sdlf_cost conv2d_work_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    int algorithm =
+        operation->algorithm != CUDA_CONV2D_AUTO ? operation->algorithm : conv2d_automatic_cuda(calculator, operation);
+    sdlf_cost cost = sdlf_operation_cost(operation);
+    if (sdlf_tensor_present(&operation->prepared))
+        cost.bytes += sdlf_tensor_bytes(&operation->prepared) - sdlf_tensor_bytes(&operation->in[1]);
+    if (algorithm == CUDA_CONV2D_WINOGRAD_FUSED) cost.flops = winograd_flops(operation, 2, true);
+    if (algorithm == CUDA_CONV2D_WINOGRAD_2) cost.flops = winograd_flops(operation, 2, false);
+    if (algorithm == CUDA_CONV2D_WINOGRAD_4) cost.flops = winograd_flops(operation, 4, false);
+    cost.bytes += 2 * own_bytes(calculator, operation, algorithm);
+    return cost;
+}

@@ -1,0 +1,318 @@
+/* The convolution slots: which algorithms there are, and which one "auto" takes. docs/cuda.md has the rule for users. */
+#include "calculators/cuda/conv2d/algorithms.h"
+#include "calculators/cuda/conv2d/few.h"
+#include "calculators/cuda/conv2d/implicit.h"
+#include "calculators/cuda/conv2d/patch.h"
+#include "calculators/cuda/conv2d/pointwise.h"
+#include "calculators/cuda/conv2d/winograd.h"
+#include "calculators/cuda/gemm/factors.h"
+
+enum {
+    AUTO = CUDA_CONV2D_AUTO,
+    DIRECT = CUDA_CONV2D_DIRECT,
+    TILED = CUDA_CONV2D_TILED,
+    TWO_STEP = CUDA_CONV2D_TWO_STEP,
+    POINTWISE = CUDA_CONV2D_POINTWISE,
+    IMPLICIT = CUDA_CONV2D_IMPLICIT,
+    FEW = CUDA_CONV2D_FEW,
+    DEPTHWISE = CUDA_CONV2D_DEPTHWISE,
+    WINOGRAD_FUSED = CUDA_CONV2D_WINOGRAD_FUSED,
+    WINOGRAD_2 = CUDA_CONV2D_WINOGRAD_2,
+    WINOGRAD_4 = CUDA_CONV2D_WINOGRAD_4,
+    PATCH = CUDA_CONV2D_PATCH,
+};
+
+/* Numbers of a sum up to which few-channels is taken. */
+enum { FEW_DEPTH = 160 };
+
+/* FLOPs up to which tensor cores save nothing: of thin images, of 1x1 convolutions; and channels below which these are bound by
+ * memory whatever computes them. */
+enum { SMALL_THIN = 100000000, SMALL_POINTWISE = 25000000, FEW_POINTWISE = 64 };
+
+static cuda_conv2d geometry(const sdlf_operation *op)
+{
+    const sdlf_tensor *x, *w, *y;
+    cuda_conv2d_operands(op, &x, &w, &y);
+    return cuda_conv2d_of(op, x, w, y);
+}
+
+/* ---- what each takes ---- */
+
+/* cuBLAS takes sizes as int. */
+static bool takes_products(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    (void)calculator;
+    const sdlf_tensor *x, *w, *y;
+    cuda_conv2d_operands(op, &x, &w, &y);
+    return w->shape.dim[0] <= INT32_MAX && sdlf_shape_span(w->shape, 1, 4) <= INT32_MAX &&
+           sdlf_shape_span(y->shape, 2, 4) <= INT32_MAX && y->shape.dim[0] <= INT32_MAX;
+}
+
+/* By cuBLAS, or, forward, by a kernel of ours. */
+static bool takes_pointwise(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    cuda_conv2d g = geometry(op);
+    return cuda_pointwise_takes(calculator, op) || (cuda_is_pointwise(&g) && takes_products(calculator, op));
+}
+
+static sdlf_status pointwise_forward(sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return cuda_pointwise_takes(calculator, op) ? conv2d_pointwise_cuda(calculator, op)
+                                                : conv2d_forward_two_step_cuda(calculator, op);
+}
+
+static int64_t pointwise_workspace(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return cuda_pointwise_takes(calculator, op) ? 0 : conv2d_two_step_workspace_cuda(calculator, op);
+}
+
+static bool takes_implicit(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    (void)calculator;
+    return cuda_implicit_takes(op);
+}
+
+static bool takes_counted(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    (void)calculator;
+    return cuda_implicit_counts(op);
+}
+
+/* Numbers of a tensor, and blocks of backward weights, are counted in 32 bits. */
+static bool takes_depthwise(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    (void)calculator;
+    const sdlf_tensor *x, *w, *y;
+    cuda_conv2d_operands(op, &x, &w, &y);
+    return w->shape.dim[1] == 1 && cuda_implicit_counts(op) && w->shape.dim[0] <= INT32_MAX / 4096 &&
+           sdlf_tensor_count(x) <= INT32_MAX && sdlf_tensor_count(y) <= INT32_MAX;
+}
+
+/* One filter a channel. */
+static bool takes_depthwise_last(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    const sdlf_tensor *w = &op->in[1];
+    return op->kind == SDLF_CONV2D_FORWARD && w->shape.dim[0] == op->in[0].shape.dim[1] &&
+           takes_depthwise(calculator, op);
+}
+
+static int64_t depthwise_last_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    (void)calculator;
+    return sdlf_operation_is_channels_last(op) ? sdlf_tensor_bytes(&op->in[1]) : 0;
+}
+
+static sdlf_status depthwise(sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return sdlf_operation_is_channels_last(op) ? conv2d_depthwise_last_cuda(calculator, op)
+                                               : conv2d_depthwise_cuda(calculator, op);
+}
+
+static const struct algorithm {
+    bool (*takes)(const sdlf_calculator *calculator, const sdlf_operation *operation);        /* NULL: everything */
+    int64_t (*workspace)(const sdlf_calculator *calculator, const sdlf_operation *operation); /* NULL: none */
+    sdlf_kernel *forward, *backward_input, *backward_weights; /* NULL: it has no such kind */
+    /* The same of operations whose activations are channels last; NULL: none. */
+    bool (*takes_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);
+    /* Weights made ready; NULL: as they are. */
+    int64_t (*prepared)(const sdlf_calculator *calculator, const sdlf_operation *operation);
+    sdlf_kernel *prepare;
+} algorithms[CUDA_CONV2D_ALGORITHMS] = {
+    [CUDA_CONV2D_NAIVE] = {.forward = conv2d_naive_cuda},
+    [CUDA_CONV2D_PADDED] = {.takes = takes_counted,
+                            .workspace = conv2d_padded_workspace_cuda,
+                            .forward = conv2d_padded_cuda},
+    [CUDA_CONV2D_FINER] = {.forward = conv2d_finer_cuda},
+    [CUDA_CONV2D_SHARED] = {.takes = cuda_shared_takes, .forward = conv2d_shared_cuda},
+    [CUDA_CONV2D_REGISTER] = {.takes = takes_counted, .forward = conv2d_register_cuda},
+    [CUDA_CONV2D_IM2COL] = {.takes = takes_counted,
+                            .workspace = conv2d_im2col_workspace_cuda,
+                            .forward = conv2d_im2col_cuda},
+    [DIRECT] = {.forward = conv2d_forward_direct_cuda,
+                .backward_input = conv2d_backward_input_direct_cuda,
+                .backward_weights = conv2d_backward_weights_direct_cuda},
+    [TWO_STEP] = {.takes = takes_products,
+                  .workspace = conv2d_two_step_workspace_cuda,
+                  .forward = conv2d_forward_two_step_cuda,
+                  .backward_input = conv2d_backward_input_two_step_cuda,
+                  .backward_weights = conv2d_backward_weights_two_step_cuda},
+    [POINTWISE] = {.takes = takes_pointwise,
+                   .workspace = pointwise_workspace,
+                   .forward = pointwise_forward,
+                   .backward_input = conv2d_backward_input_two_step_cuda,
+                   .backward_weights = conv2d_backward_weights_two_step_cuda},
+    [TILED] = {.takes = cuda_tiled_takes,
+               .workspace = conv2d_tiled_workspace_cuda,
+               .forward = conv2d_tiled_cuda,
+               .backward_input = conv2d_tiled_cuda,
+               .backward_weights = conv2d_tiled_cuda},
+    [IMPLICIT] = {.takes = takes_implicit,
+                  .workspace = conv2d_implicit_workspace_cuda,
+                  .forward = conv2d_implicit_cuda,
+                  .backward_input = conv2d_implicit_cuda,
+                  .backward_weights = conv2d_implicit_cuda},
+    [FEW] = {.takes = cuda_few_takes, .forward = conv2d_few_cuda},
+    [DEPTHWISE] = {.takes = takes_depthwise,
+                   .takes_last = takes_depthwise_last,
+                   .workspace = conv2d_depthwise_workspace_cuda,
+                   .forward = depthwise,
+                   .backward_input = conv2d_depthwise_cuda,
+                   .backward_weights = conv2d_depthwise_cuda,
+                   .prepared = depthwise_last_prepared,
+                   .prepare = conv2d_depthwise_last_prepare_cuda},
+    [WINOGRAD_FUSED] = {.takes = cuda_winograd_fused_takes,
+                        .workspace = conv2d_winograd_fused_workspace_cuda,
+                        .forward = conv2d_winograd_fused_cuda,
+                        .prepared = conv2d_winograd_fused_prepared_cuda,
+                        .prepare = conv2d_winograd_fused_prepare_cuda},
+    [WINOGRAD_2] = {.takes = cuda_winograd_2_takes,
+                    .workspace = conv2d_winograd_2_workspace_cuda,
+                    .forward = conv2d_winograd_2_cuda,
+                    .prepared = conv2d_winograd_2_prepared_cuda,
+                    .prepare = conv2d_winograd_2_prepare_cuda},
+    [WINOGRAD_4] = {.takes = cuda_winograd_4_takes,
+                    .workspace = conv2d_winograd_4_workspace_cuda,
+                    .forward = conv2d_winograd_4_cuda,
+                    .prepared = conv2d_winograd_4_prepared_cuda,
+                    .prepare = conv2d_winograd_4_prepare_cuda},
+    [PATCH] = {.takes = cuda_patch_takes,
+               .takes_last = cuda_patch_takes,
+               .workspace = conv2d_patch_workspace_cuda,
+               .forward = conv2d_patch_cuda,
+               .prepared = cuda_patch_prepared,
+               .prepare = conv2d_patch_prepare_cuda},
+};
+
+/* ---- the rule of "auto" ---- */
+
+/* A 1x1 convolution: by the kernel whose warps share sums where results are few, else by cuBLAS, which has tensor cores for
+ * doubles and larger tiles; a pass more for bias and activation counted. AUTO: it is none. */
+static int pointwise_forward_rung(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
+{
+    if (!cuda_pointwise_takes(calculator, op)) return AUTO;
+    if (!cuda_is_pointwise(g) || !takes_products(calculator, op)) return POINTWISE; /* a stride */
+    int64_t results = sdlf_tensor_count(&op->out[0]);
+    bool few = op->out[0].dtype == SDLF_FLOAT32 ? results <= 1 << 19 : results <= 1 << 14 && g->channels <= 640;
+    return few ? POINTWISE : TWO_STEP;
+}
+
+/* In modes with tensor cores, of row-major operands: are the kernels without them as fast? */
+static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
+{
+    bool thin = g->channels <= PATCH_THIN && cuda_few_takes(calculator, op);
+    if (!thin && !cuda_pointwise_takes(calculator, op)) return false;
+    int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
+    int64_t flops = 2 * sdlf_tensor_count(&op->out[0]) * depth;
+    return thin ? flops <= SMALL_THIN : flops <= SMALL_POINTWISE || g->channels < FEW_POINTWISE;
+}
+
+/* Forward, in IEEE single or double precision (where tensor cores round the factors, implicit GEMM is faster but for single
+ * filters and small problems); AUTO: none of these. */
+static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g, bool exact)
+{
+    int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
+    int64_t pixels = g->batch * g->out_height * g->out_width;
+    bool suits = exact || is_small(calculator, op, g);
+    if (cuda_few_takes(calculator, op) && (g->filters <= FEW_FILTERS || (suits && depth <= FEW_DEPTH))) return FEW;
+    if (!suits) return AUTO;
+    int rung = pointwise_forward_rung(calculator, op, g);
+    bool moves = rung == TWO_STEP && cuda_has_half_factors(((const cuda_calculator *)calculator)->math);
+    if (!exact) return moves ? AUTO : rung; /* rounding both factors first would move them three times */
+    if (rung != AUTO) return rung;
+    if (cuda_winograd_2_takes(calculator, op) && g->channels >= 16 && g->filters >= 16) {
+        bool fused = cuda_winograd_fused_takes(calculator, op) && !cuda_winograd_prefers_steps(op);
+        return fused ? WINOGRAD_FUSED : WINOGRAD_2;
+    }
+    bool single = op->out[0].dtype == SDLF_FLOAT32;
+    if (single && g->groups == 1 && pixels <= 1024 && depth >= 4096 && takes_products(calculator, op)) return TWO_STEP;
+    return AUTO;
+}
+
+/* Channels last: depthwise where groups are channels, else patch.
+ *
+ * Row-major, in this order:
+ *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
+ *                  that memory decides, and products would be of matrices with that many rows
+ *   few-channels   forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
+ *                  what counts is that the image comes once. In every mode where up to 4 channels are 100 MFLOP at most
+ *   pointwise      1x1 forward in fp32 and float64: up to 2^19 results (float64: 2^14, sums of 640), or a stride; two-step,
+ *                  which needs no columns then, for more. In every mode where it is 25 MFLOP at most, or has less than 64
+ *                  channels (but two-step not in fp16 and bf16). Gradients of these in every mode: cuBLAS reads both factors in
+ *                  wide steps, which implicit GEMM, one number a lane, does not
+ *   winograd-2x2   3x3 forward in fp32 with stride 1 and 16 channels and filters or more: 2.25 times fewer multiplications,
+ *                  and about as exact as the others; in steps where cuda_winograd_prefers_steps
+ *   two-step       forward in fp32 with up to 1024 pixels and sums of 4096 or more: columns are few, and what is left is a
+ *                  plain product with a long sum
+ *   implicit-gemm  everything else, down to the smallest: it has tiles for few filters, cuts long sums into parts, needs
+ *                  no columns in memory, and adds bias, residual and activation on the way out
+ *   tiled          windows of more than 31 rows and columns together, which implicit-gemm does not take
+ *   direct         sizes that none of the others can count */
+int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    cuda_conv2d g = geometry(op);
+    if (sdlf_operation_is_channels_last(op)) return g.group_channels == 1 && g.groups > 1 ? DEPTHWISE : PATCH;
+    if (g.groups > 1 && g.group_filters <= 4 && takes_depthwise(calculator, op)) return DEPTHWISE;
+    if (op->kind != SDLF_CONV2D_FORWARD && takes_pointwise(calculator, op)) return POINTWISE;
+    bool exact = op->out[0].dtype == SDLF_FLOAT64 || ((const cuda_calculator *)calculator)->math == SDLF_MATH_FP32;
+    int chosen = op->kind == SDLF_CONV2D_FORWARD ? exact_forward(calculator, op, &g, exact) : AUTO;
+    if (chosen != AUTO) return chosen;
+    if (takes_implicit(calculator, op)) return IMPLICIT;
+    return cuda_tiled_takes(calculator, op) ? TILED : DIRECT;
+}
+
+static sdlf_kernel *kernel_of(const struct algorithm *algorithm, sdlf_operation_kind kind)
+{
+    switch (kind) {
+    case SDLF_CONV2D_FORWARD: return algorithm->forward;
+    case SDLF_CONV2D_BACKWARD_INPUT: return algorithm->backward_input;
+    default: return algorithm->backward_weights;
+    }
+}
+
+static const struct algorithm *chosen(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return &algorithms[op->algorithm == AUTO ? conv2d_automatic_cuda(calculator, op) : op->algorithm];
+}
+
+/* ---- the slots ---- */
+
+bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    const struct algorithm *algorithm = chosen(calculator, op);
+    if (kernel_of(algorithm, op->kind) == NULL) return false;
+    if (sdlf_operation_is_channels_last(op))
+        return algorithm->takes_last != NULL && algorithm->takes_last(calculator, op);
+    return algorithm->takes == NULL || algorithm->takes(calculator, op);
+}
+
+int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    const struct algorithm *algorithm = chosen(calculator, op);
+    return algorithm->workspace != NULL ? algorithm->workspace(calculator, op) : 0;
+}
+
+sdlf_status conv2d_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return kernel_of(chosen(calculator, op), op->kind)(calculator, op);
+}
+
+/* Where there is a kernel for tensor cores, and these save something. Depthwise convolutions, which are slower so, and small ones
+ * follow what they find. */
+bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    sdlf_operation turned = sdlf_operation_channels_last(op);
+    if ((op->algorithm != AUTO && op->algorithm != PATCH) || !cuda_patch_takes(calculator, &turned)) return false;
+    cuda_conv2d g = geometry(op);
+    return op->algorithm == PATCH || !is_small(calculator, op, &g);
+}
+
+int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    const struct algorithm *algorithm = chosen(calculator, op);
+    return algorithm->prepared != NULL ? algorithm->prepared(calculator, op) : 0;
+}
+
+sdlf_status conv2d_prepare_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return chosen(calculator, op)->prepare(calculator, op);
+}

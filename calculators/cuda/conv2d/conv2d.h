@@ -1,0 +1,90 @@
+/* Convolution on the GPU: its geometry, and the algorithms that a slot chooses between. For C and for CUDA C. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_H
+#define SDLF_CALCULATORS_CUDA_CONV2D_H
+
+#include "calculators/cuda/cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* N C H W K R S P Q G of an operation, and its window. */
+typedef struct cuda_conv2d {
+    int64_t batch, channels, height, width;
+    int64_t filters, out_height, out_width;
+    int64_t groups, group_channels, group_filters;
+    sdlf_window2d window;
+} cuda_conv2d;
+
+/* The shapes of x (or dx), w (or dw) and y (or dy). */
+static inline cuda_conv2d cuda_conv2d_of(const sdlf_operation *op, const sdlf_tensor *x, const sdlf_tensor *w,
+                                         const sdlf_tensor *y)
+{
+    cuda_conv2d g;
+    g.batch = x->shape.dim[0];
+    g.channels = x->shape.dim[1];
+    g.height = x->shape.dim[2];
+    g.width = x->shape.dim[3];
+    g.filters = y->shape.dim[1];
+    g.out_height = y->shape.dim[2];
+    g.out_width = y->shape.dim[3];
+    g.groups = op->conv2d.groups;
+    g.group_channels = w->shape.dim[1];
+    g.group_filters = g.filters / g.groups;
+    g.window = op->conv2d.window;
+    return g;
+}
+
+/* The operands of the three kinds: x (or dx), w (or dw), y (or dy). */
+static inline void cuda_conv2d_operands(const sdlf_operation *op, const sdlf_tensor **x, const sdlf_tensor **w,
+                                        const sdlf_tensor **y)
+{
+    bool forward = op->kind == SDLF_CONV2D_FORWARD, input = op->kind == SDLF_CONV2D_BACKWARD_INPUT;
+    *x = input ? &op->out[0] : &op->in[0];
+    *w = forward || input ? &op->in[1] : &op->out[0];
+    *y = forward ? &op->out[0] : input ? &op->in[0] : &op->in[1];
+}
+
+/* Direct: one step, every size (conv2d/direct.cu). */
+sdlf_kernel conv2d_forward_direct_cuda, conv2d_backward_input_direct_cuda, conv2d_backward_weights_direct_cuda;
+
+/* Two steps: im2col, then a product (conv2d/two_step.c); the product alone where the convolution is pointwise: 1x1, stride 1,
+ * no padding. */
+bool cuda_is_pointwise(const cuda_conv2d *g);
+sdlf_kernel conv2d_forward_two_step_cuda, conv2d_backward_input_two_step_cuda, conv2d_backward_weights_two_step_cuda;
+int64_t conv2d_two_step_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+
+/* The lower rungs of the ladder in docs/convolution.md, a file each, forward alone. */
+sdlf_kernel conv2d_naive_cuda, conv2d_padded_cuda, conv2d_finer_cuda, conv2d_shared_cuda, conv2d_register_cuda;
+sdlf_kernel conv2d_im2col_cuda;
+bool cuda_shared_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_im2col_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_padded_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+
+/* Tiled: image and weights in shared memory (conv2d/tiled.c); implicit GEMM (conv2d/implicit.c); of its own for groups =
+ * channels (conv2d/depthwise.cu). All three kinds. */
+sdlf_kernel conv2d_tiled_cuda, conv2d_implicit_cuda, conv2d_depthwise_cuda;
+bool cuda_tiled_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_tiled_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_implicit_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_depthwise_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+
+/* Depthwise over channels that lie last: forward, one filter a channel (conv2d/depthwise_last.cu). */
+sdlf_kernel conv2d_depthwise_last_cuda, conv2d_depthwise_last_prepare_cuda;
+
+/* Patches of `images` images from x, group by group: columns (images, G, C/G R S, P Q), of x's dtype, or rounded to the 16 bits
+ * of the math mode with lines as in gemm/factors.h; and back: dx gathers them. */
+sdlf_status cuda_im2col(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, bool rounded,
+                        const void *x, void *columns, int64_t images);
+sdlf_status cuda_col2im(sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype, const void *columns,
+                        void *dx, int64_t images);
+/* to[e] (+)= the sum over i < parts of from[i * count + e], in order. */
+sdlf_status cuda_sum_parts(sdlf_calculator *calculator, sdlf_dtype dtype, const void *from, void *to, int64_t count,
+                           int64_t parts, bool accumulate);
+/* db[k] = sum over n,p,q of dy. */
+sdlf_status cuda_bias_gradient(sdlf_calculator *calculator, const sdlf_tensor *dy, const sdlf_tensor *db);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,145 @@
+/* Convolution over a patch: what it takes, weights made ready, running. */
+#include "calculators/cuda/conv2d/patch.h"
+
+#include "calculators/cuda/conv2d/implicit.h"
+
+#include <string.h>
+
+static int divide_up(int64_t a, int64_t b)
+{
+    return (int)((a + b - 1) / b);
+}
+
+static sdlf_math math_of(const sdlf_calculator *calculator)
+{
+    return ((const cuda_calculator *)calculator)->math;
+}
+
+static bool is_thin(const sdlf_operation *op)
+{
+    return op->in[0].shape.dim[1] <= PATCH_THIN;
+}
+
+static bool is_last(const sdlf_tensor *tensor)
+{
+    return !sdlf_tensor_present(tensor) || sdlf_tensor_is_channels_last(tensor);
+}
+
+/* ---- the problem ---- */
+
+/* All but addresses and tile. A 1x1 convolution without stride or padding takes all pixels of all images as one row. */
+static cuda_patch problem_of(const sdlf_operation *op)
+{
+    cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
+    cuda_patch p;
+    memset(&p, 0, sizeof p);
+    bool row = cuda_is_pointwise(&g);
+    p.activation = op->conv2d.activation;
+    p.images = row ? 1 : (int)g.batch;
+    p.height = row ? 1 : (int)g.height;
+    p.width = (int)(row ? g.batch * g.height * g.width : g.width);
+    p.channels = (int)g.channels;
+    p.filters = (int)g.filters;
+    p.filters_padded = divide_up(g.filters, PATCH_FILTERS) * PATCH_FILTERS;
+    p.out_height = row ? 1 : (int)g.out_height;
+    p.out_width = row ? p.width : (int)g.out_width;
+    p.taps_across = g.window.size[1];
+    p.taps = g.window.size[0] * g.window.size[1];
+    for (int i = 0; i < 2; i++) {
+        bool one = g.window.size[i] == 1; /* then the patch has what the stride leaves */
+        p.padding[i] = g.window.padding_before[i];
+        p.stride[i] = g.window.stride[i];
+        p.source_step[i] = one ? p.stride[i] : 1;
+        p.pixel_step[i] = one ? 1 : p.stride[i];
+        p.tap_step[i] = g.window.dilation[i];
+        p.tap_sides[i] = g.window.size[i];
+    }
+    p.steps = is_thin(op) ? divide_up(p.taps, 8) : divide_up(g.channels, PATCH_CHANNELS) * p.taps;
+    p.splits = 1;
+    return p;
+}
+
+/* ---- what it takes ---- */
+
+bool cuda_patch_takes(const sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = (const cuda_calculator *)base;
+    if (op->kind != SDLF_CONV2D_FORWARD || op->out[0].dtype != SDLF_FLOAT32 || op->conv2d.groups != 1) return false;
+    if (calculator->math == SDLF_MATH_FP32) return false;
+    if (calculator->math != SDLF_MATH_FP16 && !cuda_has_tensor_cores(calculator)) return false;
+    if (!is_last(&op->in[0]) || !is_last(&op->in[3]) || !is_last(&op->out[0])) return false;
+    int64_t taps = sdlf_shape_span(op->in[1].shape, 2, 4), depth = op->in[0].shape.dim[1] * taps;
+    if (!cuda_implicit_counts(op) || taps > PATCH_TAPS - 8 || depth > INT32_MAX / 4 ||
+        op->in[1].shape.dim[0] > INT32_MAX / 4 || sdlf_tensor_count(&op->in[0]) > INT32_MAX ||
+        sdlf_tensor_count(&op->out[0]) > INT32_MAX)
+        return false;
+    cuda_patch p = problem_of(op);
+    return cuda_patch_choose(calculator, &p, is_thin(op)) >= 0;
+}
+
+/* ---- weights made ready ---- */
+
+int64_t cuda_patch_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    cuda_patch p = problem_of(op);
+    return (int64_t)p.steps * p.filters_padded * PATCH_CHANNELS * cuda_patch_weight_bytes(math_of(calculator));
+}
+
+int64_t conv2d_patch_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return sdlf_tensor_present(&op->prepared) ? 0 : cuda_patch_prepared(calculator, op);
+}
+
+/* Waits until they are: the kernels that read them do not. */
+sdlf_status conv2d_patch_prepare_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    cuda_patch p = problem_of(op);
+    sdlf_status status = cuda_patch_prepare(calculator, &p, op->in[1].data, op->prepared.data, is_thin(op));
+    if (status != SDLF_OK) return status;
+    return cuda_check(cudaStreamSynchronize(cuda_stream(calculator)), "conv2d over a patch, weights made ready");
+}
+
+/* ---- running ---- */
+
+static bool is_aligned(const void *address, size_t bytes)
+{
+    return (uintptr_t)address % bytes == 0;
+}
+
+static sdlf_status multiply(sdlf_calculator *base, const cuda_patch *p, const cuda_patch_launch *how)
+{
+#ifdef SDLF_HAVE_WGMMA
+    if (cuda_patch_tile_of(how->tile)->groups) return cuda_patch_groups(base, p, how);
+#endif
+    switch (math_of(base)) {
+    case SDLF_MATH_FP16: return cuda_patch_fp16(base, p, how);
+    case SDLF_MATH_BF16: return cuda_patch_bf16(base, p, how);
+    default: return cuda_patch_tf32(base, p, how);
+    }
+}
+
+sdlf_status conv2d_patch_cuda(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    bool thin = is_thin(op), ready = sdlf_tensor_present(&op->prepared);
+    const sdlf_tensor *x = &op->in[0], *y = &op->out[0];
+    cuda_patch p = problem_of(op);
+    int tile = cuda_patch_choose(calculator, &p, thin);
+    p.x = x->data;
+    p.w = ready ? op->prepared.data : op->workspace.data;
+    p.y = y->data;
+    p.bias = sdlf_tensor_present(&op->in[2]) ? op->in[2].data : NULL;
+    p.residual = sdlf_tensor_present(&op->in[3]) ? op->in[3].data : NULL;
+    p.fresh = !ready;
+    p.quads = p.channels % 4 == 0 && is_aligned(x->data, 16);
+    p.pairs = p.filters % 2 == 0 && is_aligned(y->data, 8);
+    cuda_patch_launch how = {
+        .tile = tile,
+        .blocks = (unsigned)cuda_patch_blocks(&p),
+        .shared = cuda_patch_shared(&p, tile, cuda_patch_weight_bytes(calculator->math)),
+        .thin = thin,
+    };
+    sdlf_status status = SDLF_OK;
+    if (!ready) status = cuda_patch_prepare(base, &p, op->in[1].data, op->workspace.data, thin);
+    return status == SDLF_OK ? multiply(base, &p, &how) : status;
+}

@@ -1,0 +1,101 @@
+/* Convolution over channels that lie last, on tensor cores: a product of pixels and filters whose first factor is a patch of the
+ * image in shared memory.
+ *
+ *   y[pixel, k] = act(sum over (c,r,s) of x[pixel shifted by (r,s), c] w[k, (c,r,s)] + bias[k] + residual[pixel, k])
+ *
+ * A block makes a rectangle of pixels of one image, by some filters. For 32 channels at a time it holds all of the image that the
+ * rectangle's windows cover, so that each number comes from memory once and not once for each tap; a tap is then
+ * another offset into the patch. Weights are made ready once: rounded to what the tensor cores take, filter by filter in the order
+ * of the steps, in the places of shared memory that no two lanes of a read share a bank of.
+ *
+ * A step of the sum is one tap of 32 channels. Images of up to 4 channels have patches of 4 numbers a pixel, and a step is 8 taps
+ * of all channels.
+ *
+ * Where blocks are few, several share the sum of one tile: a cluster of blocks, each with a part of the steps; they add
+ * their parts through each other's shared memory, always in the same order. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_H
+#define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_H
+
+#include "calculators/cuda/conv2d/conv2d.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    PATCH_CHANNELS = 32, /* of a step */
+    PATCH_THIN = 4,      /* channels of a pixel in images of that many or fewer */
+    PATCH_TAPS = 128,    /* at most */
+    PATCH_FILTERS = 128, /* prepared weights are for a multiple of these */
+    PATCH_SPLITS = 8,    /* blocks of a cluster, at most */
+    PATCH_PLACES = 4096, /* of a patch, at most */
+};
+
+typedef struct cuda_patch {
+    const float *x, *bias, *residual;
+    const char *w; /* prepared */
+    float *y;
+    sdlf_activation activation;
+    int images, height, width, channels; /* of x */
+    int filters, filters_padded, out_height, out_width;
+    int taps_across, taps; /* S, R S */
+    int tap_sides[2], padding[2], stride[2];
+    int tile_log; /* a tile is 2^tile_log pixels across */
+    int tiles_down, tiles_across, tiles_filters;
+    int patch_across, patch_pixels;
+    int source_step[2]; /* pixels of x between neighbours in the patch */
+    int pixel_step[2];  /* places in the patch between neighbouring pixels of y */
+    int tap_step[2];    /* places in the patch between neighbouring taps */
+    int patches;        /* in shared memory at a time */
+    int patch_bytes;
+    int steps, splits;
+    bool direct; /* results go from registers to y: no splits, and an activation that is quickly made */
+    bool fresh;  /* the weights were made ready by the kernel before this one */
+    bool quads;  /* four neighbouring channels of x may be read at once */
+    bool pairs;  /* two neighbouring filters of y may be written at once */
+} cuda_patch;
+
+/* A tile's size, and how many steps' weights are in shared memory at a time. */
+typedef struct cuda_patch_tile {
+    int pixels, filters, stages;
+    int blocks;  /* that a multiprocessor has registers for */
+    bool groups; /* products of warpgroups: compute capability 9.0 */
+} cuda_patch_tile;
+
+/* Tiles by their number: PATCH_GROUP_TILES of warpgroups first, then those of single warps. */
+enum { PATCH_GROUP_TILES = 6, PATCH_TILES = 14 };
+const cuda_patch_tile *cuda_patch_tile_of(int number);
+/* The number of the tile that seems fastest, and the problem cut into it; -1: none fits. */
+int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *problem, bool thin);
+int64_t cuda_patch_blocks(const cuda_patch *problem);
+/* Bytes of shared memory of a block; of a weight. */
+int64_t cuda_patch_shared(const cuda_patch *problem, int tile, int weight_bytes);
+int cuda_patch_weight_bytes(sdlf_math math);
+
+/* Forward in float32, one group, activations channels last, in a mode with tensor cores. */
+bool cuda_patch_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
+/* Bytes of weights made ready; and, where they are not, of the workspace. */
+int64_t cuda_patch_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_patch_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_kernel conv2d_patch_cuda, conv2d_patch_prepare_cuda;
+
+/* Queue the product in the tile of that number. */
+typedef struct cuda_patch_launch {
+    int tile;
+    unsigned blocks;
+    int64_t shared; /* bytes */
+    bool thin;      /* up to PATCH_THIN channels */
+} cuda_patch_launch;
+sdlf_status cuda_patch_tf32(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
+sdlf_status cuda_patch_fp16(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
+sdlf_status cuda_patch_bf16(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
+/* The same for tiles of warpgroups (conv2d/patch_groups.cu, which is built for 9.0 alone). */
+sdlf_status cuda_patch_groups(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
+/* Queue the preparation of w. */
+sdlf_status cuda_patch_prepare(sdlf_calculator *calculator, const cuda_patch *problem, const float *w, void *prepared,
+                               bool thin);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,220 @@
+/* Convolution over a patch: the tile that a problem is cut into, and how many blocks share a tile's sum.
+ *
+ * "auto" estimates the time of each tile with each number of blocks, and takes the least. The estimate has eight numbers a tile, fitted
+ * to 5,000 times measured on an H200, of layers of VGG16, ResNet-18 and MobileNetV2 at batch 1 and 32; what it takes is within a tenth of
+ * the fastest, all layers together. It depends on shapes, mode and the device alone. */
+#include "calculators/cuda/conv2d/patch.h"
+
+/* Microseconds. A multiprocessor has several blocks at a time; while they fit, more of them take longer where they share what is
+ * scarce, `together` each, and no longer than one alone where a step's way is what takes its time. */
+typedef struct patch_time {
+    double alone, pointwise; /* a step of one block; of windows of one tap, whose patches are used once */
+    double together;         /* of each block, where there are several */
+    double block;            /* before and after a block's steps */
+    double launch;           /* once */
+    double split, part;      /* of a sum that several blocks share, and of each of them */
+    double memory;           /* a megabyte of x and y */
+} patch_time;
+
+typedef struct patch_tile {
+    cuda_patch_tile tile;
+    patch_time time[2]; /* in tf32, in halves */
+} patch_tile;
+
+/* In the order in which the launchers have them (conv2d/patch_groups.cu, conv2d/patch_mma.cuh). The last one is for thin images. */
+static const patch_tile tiles[PATCH_TILES] = {
+    {{128, 128, 4, 1, true},
+     {{0.41, 1.20, 0.31, 5.00, 1.22, 1.81, 0.06, 0.48}, {0.28, 0.53, 0.27, 5.00, 2.02, 2.18, 0.01, 0.31}}},
+    {{256, 64, 4, 1, true},
+     {{0.68, 2.15, 0.05, 5.00, 0.50, 2.95, 0.10, 0.19}, {0.52, 1.06, 0.37, 5.00, 1.38, 4.00, 0.01, 0.10}}},
+    {{64, 128, 4, 2, true},
+     {{0.38, 0.75, 0.12, 3.51, 2.63, 0.01, 0.02, 0.25}, {0.25, 0.25, 0.13, 3.53, 3.74, 0.18, 0.01, 0.13}}},
+    {{64, 64, 6, 2, true},
+     {{0.34, 0.75, 0.08, 2.90, 1.37, 0.54, 0.01, 0.27}, {0.26, 0.33, 0.16, 0.81, 4.00, 1.12, 0.04, 0.12}}},
+    {{128, 64, 6, 1, true},
+     {{0.31, 1.04, 0.05, 3.67, 1.17, 1.74, 0.18, 0.65}, {0.24, 0.59, 0.07, 0.83, 4.00, 3.42, 0.01, 0.05}}},
+    {{64, 256, 3, 1, true},
+     {{0.44, 0.89, 0.42, 5.00, 1.90, 0.01, 0.01, 0.88}, {0.28, 0.43, 0.06, 5.00, 3.12, 0.01, 0.01, 0.81}}},
+    {{128, 64, 4, 2, false},
+     {{0.84, 1.10, 0.47, 1.97, 3.91, 0.01, 0.01, 0.29}, {0.55, 0.53, 0.11, 1.09, 4.00, 1.77, 0.01, 0.92}}},
+    {{64, 64, 4, 3, false},
+     {{0.59, 0.69, 0.41, 1.15, 3.15, 0.54, 0.01, 0.20}, {0.48, 0.39, 0.12, 0.93, 3.53, 1.09, 0.01, 0.35}}},
+    {{64, 32, 4, 5, false},
+     {{0.58, 0.67, 0.46, 0.69, 2.11, 0.96, 0.01, 0.07}, {0.53, 0.62, 0.39, 0.98, 1.77, 1.10, 0.01, 0.05}}},
+    {{32, 64, 6, 4, false},
+     {{0.50, 0.56, 0.31, 0.84, 1.78, 0.99, 0.01, 0.19}, {0.39, 0.43, 0.26, 1.07, 1.91, 1.15, 0.01, 0.05}}},
+    {{32, 64, 4, 4, false},
+     {{0.52, 0.50, 0.36, 0.62, 2.14, 1.05, 0.01, 0.05}, {0.40, 0.44, 0.27, 1.22, 1.53, 1.15, 0.01, 0.05}}},
+    {{32, 32, 4, 6, false},
+     {{0.48, 0.53, 0.32, 0.41, 1.57, 0.94, 0.10, 0.05}, {0.40, 0.48, 0.29, 0.53, 1.43, 1.14, 0.07, 0.05}}},
+    {{16, 64, 6, 5, false},
+     {{0.51, 0.49, 0.23, 0.79, 1.08, 0.89, 0.11, 0.14}, {0.36, 0.42, 0.24, 0.49, 1.46, 0.96, 0.09, 0.05}}},
+    {.tile = {256, 64, 3, 1, false}},
+};
+
+const cuda_patch_tile *cuda_patch_tile_of(int number)
+{
+    return &tiles[number].tile;
+}
+
+static int divide_up(int64_t a, int64_t b)
+{
+    return (int)((a + b - 1) / b);
+}
+
+int cuda_patch_weight_bytes(sdlf_math math)
+{
+    return math == SDLF_MATH_TF32 ? 4 : 2;
+}
+
+/* Places that a tile of `pixels` pixels along an axis needs. */
+static int64_t places(const cuda_patch *p, int axis, int pixels)
+{
+    return (int64_t)(pixels - 1) * p->pixel_step[axis] + (int64_t)(p->tap_sides[axis] - 1) * p->tap_step[axis] + 1;
+}
+
+/* The sides of a tile: those that leave the fewest tiles, and among them the smallest patch. */
+static void cut(cuda_patch *p, int number, bool thin, int weight_bytes)
+{
+    const cuda_patch_tile *tile = &tiles[number].tile;
+    int64_t least = -1;
+    for (int log = 0; tile->pixels % (1 << log) == 0; log++) {
+        int across = 1 << log, down = tile->pixels >> log;
+        int64_t count = (int64_t)divide_up(p->out_height, down) * divide_up(p->out_width, across);
+        int64_t cost = count * (4 * tile->pixels + places(p, 0, down) * places(p, 1, across));
+        if (least >= 0 && cost >= least) continue;
+        least = cost;
+        p->tile_log = log;
+    }
+    int across = 1 << p->tile_log, down = tile->pixels >> p->tile_log;
+    int64_t pixels = places(p, 0, down) * places(p, 1, across);
+    p->tiles_down = divide_up(p->out_height, down);
+    p->tiles_across = divide_up(p->out_width, across);
+    p->tiles_filters = divide_up(p->filters, tile->filters);
+    if (pixels > PATCH_PLACES) pixels = PATCH_PLACES + 1; /* fits no shared memory */
+    p->patch_across = (int)places(p, 1, across);
+    p->patch_pixels = (int)pixels;
+    int64_t place = tile->groups ? PATCH_CHANNELS * weight_bytes : PATCH_CHANNELS * 4; /* groups have them rounded */
+    int64_t bytes = thin ? (pixels + 1) * 4 * PATCH_THIN : pixels * place;
+    int chunks = thin ? 1 : p->steps / p->taps;
+    p->patches = (tile->stages - 1) / p->taps + ((tile->stages - 1) % p->taps > 0) + 1;
+    if (p->patches > chunks) p->patches = chunks;
+    p->patch_bytes = divide_up(bytes, 128) * 128;
+}
+
+int64_t cuda_patch_blocks(const cuda_patch *p)
+{
+    return (int64_t)p->images * p->tiles_down * p->tiles_across * p->tiles_filters * p->splits;
+}
+
+/* Bytes of shared memory: patches and weights, or results in their place; tables; barriers; what alignment may cost. */
+int64_t cuda_patch_shared(const cuda_patch *p, int number, int weight_bytes)
+{
+    const cuda_patch_tile *tile = &tiles[number].tile;
+    int64_t product =
+        (int64_t)p->patches * p->patch_bytes + (int64_t)tile->stages * tile->filters * PATCH_CHANNELS * weight_bytes;
+    int64_t results = p->direct ? 0 : (int64_t)tile->pixels * (tile->filters + 4) * 4;
+    int64_t barriers = tile->groups ? 8 * (4 * tile->stages + 2) + 1024 : 128;
+    return (product > results ? product : results) + 4 * (int64_t)p->patch_pixels + 4 * PATCH_TAPS + barriers;
+}
+
+/* ---- the choice ---- */
+
+/* May wgmma be used? */
+static bool has_groups(const cuda_calculator *calculator)
+{
+#ifdef SDLF_HAVE_WGMMA
+    return calculator->capability == 90;
+#else
+    (void)calculator;
+    return false;
+#endif
+}
+
+/* Clusters that run at a time, of blocks of which `fit` have room on a multiprocessor: they do not spread over the parts that a GPU is made
+ * of, and so leave gaps. */
+static int clusters_at_once(const cuda_calculator *calculator, int splits, int fit)
+{
+    static const double filled[PATCH_SPLITS + 1] = {1, 1, 1, 0.92, 0.92, 0.85, 0.85, 0.85, 0.85};
+    int count = (int)(calculator->multiprocessors * fit * filled[splits] / splits);
+    return count > 0 ? count : 1;
+}
+
+static double time_of(const cuda_calculator *calculator, const cuda_patch *p, int number, int64_t shared)
+{
+    const cuda_patch_tile *tile = &tiles[number].tile;
+    const patch_time *time = &tiles[number].time[calculator->math != SDLF_MATH_TF32];
+    int64_t blocks = cuda_patch_blocks(p), room = (calculator->shared_most + 1024) / (shared + 1024);
+    int fit = room < tile->blocks ? (int)room : tile->blocks;
+    int load = divide_up(blocks, calculator->multiprocessors); /* blocks of the busiest multiprocessor */
+    double at_once = load < fit ? load : fit, turns = load / at_once;
+    if (p->splits > 1) turns = divide_up(blocks / p->splits, clusters_at_once(calculator, p->splits, fit));
+    double alone = p->taps > 1 ? time->alone : time->pointwise, step = time->together * at_once;
+    double steps = divide_up(p->steps, p->splits),
+           megabytes = 4e-6 * ((double)p->images * p->height * p->width * p->channels +
+                               (double)p->images * p->out_height * p->out_width * p->filters);
+    double total = time->launch + time->memory * megabytes +
+                   turns * (time->block * (0.5 + 0.5 * at_once) + steps * (step > alone ? step : alone));
+    return p->splits > 1 ? total + time->split + time->part * p->splits : total;
+}
+
+static bool fits(const cuda_calculator *calculator, const cuda_patch *p, int number)
+{
+    return cuda_patch_blocks(p) <= INT32_MAX &&
+           cuda_patch_shared(p, number, cuda_patch_weight_bytes(calculator->math)) <= calculator->shared_most;
+}
+
+/* Activations that kernels make in registers. */
+static bool is_quick(const sdlf_activation *activation)
+{
+    return activation->function == SDLF_IDENTITY || activation->function == SDLF_RELU ||
+           activation->function == SDLF_CLIP;
+}
+
+/* Thin images are bound by the memory of y: large tiles where there are enough of them, tiles of few filters for few filters. */
+static int choose_thin(const cuda_calculator *calculator, cuda_patch *p)
+{
+    enum { LARGE = PATCH_TILES - 1, NARROW = PATCH_GROUP_TILES + 2, SMALL = PATCH_GROUP_TILES + 3 };
+    int bytes = cuda_patch_weight_bytes(calculator->math);
+    cut(p, LARGE, true, bytes);
+    int wanted = p->filters <= 32                                                       ? NARROW
+                 : cuda_patch_blocks(p) >= calculator->multiprocessors * INT64_C(3) / 2 ? LARGE
+                                                                                        : SMALL;
+    const int order[] = {wanted, NARROW, SMALL};
+    for (int i = 0; i < 3; i++) {
+        cut(p, order[i], true, bytes);
+        if (fits(calculator, p, order[i])) return order[i];
+    }
+    return -1;
+}
+
+int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thin)
+{
+    int best_tile = -1, best_splits = 1, bytes = cuda_patch_weight_bytes(calculator->math);
+    double best = 0;
+    bool quick = is_quick(&p->activation);
+    p->splits = 1;
+    p->direct = quick;
+    if (thin) return choose_thin(calculator, p);
+    for (int i = 0; i < PATCH_TILES - 1; i++) {
+        if (tiles[i].tile.groups && !has_groups(calculator)) continue;
+        if (p->filters_padded % tiles[i].tile.filters != 0) continue; /* a step's weights are copied whole */
+        cut(p, i, false, bytes);
+        for (int splits = 1; splits <= PATCH_SPLITS; splits++) {
+            if (splits > 1 && (!cuda_is_built_for(calculator, 90) || p->steps < 2 * splits)) break; /* clusters */
+            p->splits = splits;
+            p->direct = quick && splits == 1;
+            if (!fits(calculator, p, i)) continue;
+            double time = time_of(calculator, p, i, cuda_patch_shared(p, i, bytes));
+            if (best_tile >= 0 && time >= best) continue;
+            best = time;
+            best_tile = i;
+            best_splits = splits;
+        }
+    }
+    if (best_tile < 0) return -1;
+    cut(p, best_tile, false, bytes);
+    p->splits = best_splits;
+    p->direct = quick && best_splits == 1;
+    return best_tile;
+}

@@ -1,0 +1,71 @@
+/* Winograd's convolutions: 3x3 windows with stride 1, in float32, forward.
+ *
+ * A tile of MxM outputs needs a patch of (M+2)x(M+2) pixels. Patch and filter are transformed, multiplied point by point, and
+ * the products, summed over channels, transformed back:
+ *
+ *   y = A^T [ sum over c of (G g[k,c] G^T) * (B^T d[c] B) ] A
+ *
+ *   winograd-2x2         16 multiplications for 36, all three steps in one kernel (conv2d/winograd_fused.cu)
+ *   winograd-2x2-steps   the same in three: patches, 16 matrix products by cuBLAS, outputs (conv2d/winograd_steps.cu)
+ *   winograd-4x4         so too, 36 multiplications for 144
+ *
+ * Transformed filters are what `prepare` makes; where they are not ready, each call makes them in its workspace. docs/convolution.md
+ * says how exact the results are. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_WINOGRAD_H
+#define SDLF_CALCULATORS_CUDA_CONV2D_WINOGRAD_H
+
+#include "calculators/cuda/conv2d/conv2d.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a block of the fused kernel computes, and the channels of a step. */
+enum { WINOGRAD_FILTERS = 64, WINOGRAD_TILES = 32, WINOGRAD_CHANNELS = 8, WINOGRAD_POINTS = 16 };
+
+/* A forward operation with its addresses. Tiles are counted through images, rows and columns. */
+typedef struct cuda_winograd {
+    const float *x, *u; /* u: filters transformed */
+    float *y;
+    const float *bias, *residual;
+    float *scratch; /* the fused kernel's parts; v and products of the other */
+    unsigned *tickets;
+    sdlf_activation activation;
+    int channels, height, width, filters, out_height, out_width, padding[2];
+    int tiles_down, tiles_across, tiles;
+    int filter_blocks, tile_blocks, splits; /* of the fused kernel; a part of the channels for each split */
+} cuda_winograd;
+
+/* u from w (K,C,3,3). Of the fused kernel: (K / 64, C / 8, 16 points, 8, 64), both rounded up, with zeros where there is
+ * nothing; of the steps: (points, K, C). */
+sdlf_status cuda_winograd_filters_fused(sdlf_calculator *calculator, const float *w, float *u, int filters,
+                                        int channels);
+sdlf_status cuda_winograd_filters(sdlf_calculator *calculator, const float *w, float *u, int filters, int channels,
+                                  int m);
+/* y = act(conv2d(x, w) + bias + residual) in one kernel. */
+sdlf_status cuda_winograd_fused(sdlf_calculator *calculator, const cuda_winograd *problem);
+int64_t cuda_winograd_shared(void); /* bytes of shared memory that it takes */
+/* v (points, C, tiles) from x; y from the products (points, K, tiles); tiles of mxm. */
+sdlf_status cuda_winograd_patches(sdlf_calculator *calculator, const cuda_winograd *problem, float *v, int m);
+sdlf_status cuda_winograd_outputs(sdlf_calculator *calculator, const cuda_winograd *problem, const float *products,
+                                  int m);
+
+/* The algorithms: fused, steps of 2x2, steps of 4x4. */
+bool cuda_winograd_fused_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
+/* Of an operation that both take: are the steps faster than the one kernel? */
+bool cuda_winograd_prefers_steps(const sdlf_operation *operation);
+bool cuda_winograd_2_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
+bool cuda_winograd_4_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_winograd_fused_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_winograd_2_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_winograd_4_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_winograd_fused_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_winograd_2_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_winograd_4_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_kernel conv2d_winograd_fused_cuda, conv2d_winograd_2_cuda, conv2d_winograd_4_cuda;
+sdlf_kernel conv2d_winograd_fused_prepare_cuda, conv2d_winograd_2_prepare_cuda, conv2d_winograd_4_prepare_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,34 @@
+/* The backward pass of conv2d + ReLU + max-pool, in parts: what conv2d_pool/conv2d_pool.c puts together. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_H
+#define SDLF_CALCULATORS_CUDA_CONV2D_POOL_H
+
+#include "calculators/cuda/cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* dw and db, or w and b moved by them, as the operation's kind says. */
+sdlf_status cuda_conv2d_pool_weights(sdlf_calculator *base, const sdlf_operation *op);
+int64_t cuda_conv2d_pool_weights_workspace(const cuda_calculator *calculator, const sdlf_operation *op);
+/* Bytes of shared memory that a block needs. */
+int64_t cuda_conv2d_pool_weights_memory(const cuda_calculator *calculator, const sdlf_operation *op);
+
+/* dx from x's shape, w, dy and mask. */
+bool cuda_conv2d_pool_input_fits(const cuda_calculator *calculator, const sdlf_operation *op, const sdlf_tensor *dy);
+sdlf_status cuda_conv2d_pool_input(sdlf_calculator *base, const sdlf_operation *op, const sdlf_tensor *w,
+                                   const sdlf_tensor *dy, const sdlf_tensor *mask, const sdlf_tensor *dx);
+
+/* The same on tensor cores; is that wanted, and possible? First for small images. */
+bool cuda_conv2d_pool_input_sliced_suits(const cuda_calculator *calculator, const sdlf_operation *op,
+                                         const sdlf_tensor *dy);
+sdlf_status cuda_conv2d_pool_input_sliced(sdlf_calculator *base, const sdlf_operation *op, const sdlf_tensor *w,
+                                          const sdlf_tensor *dy, const sdlf_tensor *mask, const sdlf_tensor *dx);
+bool cuda_conv2d_pool_input_suits(const cuda_calculator *calculator, const sdlf_operation *op, const sdlf_tensor *dy);
+sdlf_status cuda_conv2d_pool_input_tensor(sdlf_calculator *base, const sdlf_operation *op, const sdlf_tensor *w,
+                                          const sdlf_tensor *dy, const sdlf_tensor *mask, const sdlf_tensor *dx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

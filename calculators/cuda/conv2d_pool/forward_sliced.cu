@@ -1,0 +1,152 @@
+/* conv2d_relu_max_pool_forward on tensor cores for small images of several channels (see conv2d_pool/forward_tensor.cu for the rest):
+ * a second layer, whose few windows would leave most of the device without work.
+ *
+ * The convolution is a product: weights (32 filters, taps) x patches (taps, positions). A block's warps share the taps: each keeps
+ * its slice of the weights in registers, up to 7 steps of 8 taps, and multiplies it by the patches of all four positions of 8
+ * windows. The slices' sums meet in shared memory, in order, where a thread pools one window of one filter. 8 N K P Q C R R FLOPs. */
+#include "calculators/cuda/conv2d_pool/forward.cuh"
+#include "calculators/cuda/conv2d_pool/pieces.cuh"
+
+enum { THREADS = 256, WARP = 32, WARPS = 8, FILTERS = 32, UNIT = 8 /* windows */, POSITIONS = 4, MOST_STEPS = 7 };
+
+/* The block's sums: slice, position, filter, window. */
+typedef float slice_sums[WARPS][POSITIONS][FILTERS][UNIT];
+
+/* `place`: of the unit's first window in y, filter 0; `count`: of windows that there are. */
+static __device__ __forceinline__ void store_window(const pool_forward<float> &p, const slice_sums &sums, int place,
+                                                    int count, int k0)
+{
+    int k = threadIdx.x / UNIT, window = threadIdx.x % UNIT;
+    float four[POSITIONS];
+    if (window >= count || k0 + k >= p.g.filters) return;
+#pragma unroll
+    for (int i = 0; i < POSITIONS; i++) {
+        four[i] = p.bias != nullptr ? p.bias[k0 + k] : 0.0f;
+#pragma unroll
+        for (int slice = 0; slice < WARPS; slice++) four[i] += sums[slice][i][k][window];
+    }
+    unsigned marks;
+    int to = place + (k0 + k) * p.g.out_height * p.g.out_width + window;
+    p.y[to] = pool_four(four, p.g.first, marks);
+    if (p.mask != nullptr) p.mask[to] = static_cast<uint8_t>(marks);
+}
+
+/* Grid: x over pieces, y over groups of filters. STEPS: of 8 taps, of a slice. */
+template <sdlf_math MATH, int R, int STEPS>
+static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward_sliced(pool_forward<float> p, pool_pieces l)
+{
+    extern __shared__ __align__(16) uint32_t shared[];
+    slice_sums &results = *reinterpret_cast<slice_sums *>(shared);
+    uint32_t *x = shared + sizeof(slice_sums) / sizeof(uint32_t);
+    int *corner = reinterpret_cast<int *>(x + l.zone);
+    const pool_geometry &g = p.g;
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, group = lane / 4, t = lane % 4, k0 = blockIdx.y * FILTERS;
+    int taps = g.channels * R * R, steps = (taps + 7) / 8;
+    float raw[STEPS][8];
+    uint32_t weights[STEPS][2][4];
+    int offset[STEPS][2]; /* -1: no such tap */
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) {
+#pragma unroll
+        for (int e = 0; e < 8; e++) { /* e: filters group + 8 (e % 4), taps t + 4 (e / 4) */
+            int k = k0 + e % 4 * 8 + group, tap = (warp + i * WARPS) * 8 + e / 4 * 4 + t;
+            raw[i][e] = tap < taps && k < g.filters ? p.w[k * taps + tap] : 0.0f;
+        }
+    }
+    load_pieces<MATH, THREADS, 8>(p.x, g, l, blockIdx.x, 0, g.channels, x);
+    list_corners<THREADS>(g, l, corner);
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) {
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+            int tap = (warp + i * WARPS) * 8 + e * 4 + t;
+            offset[i][e] = tap < taps ? (tap / (R * R) * l.lines + tap / R % R) * l.line + tap % R : -1;
+        }
+#pragma unroll
+        for (int e = 0; e < 8; e++) weights[i][e % 4 / 2][e % 2 + 2 * (e / 4)] = factor_bits<MATH>(raw[i][e]);
+    }
+    __syncthreads();
+    int p0 = blockIdx.x % l.pieces * l.piece_rows, windows = min(l.piece_rows, g.out_height - p0) * g.out_width;
+    int base = static_cast<int>(blockIdx.x) / l.pieces * g.filters * g.out_height * g.out_width + p0 * g.out_width;
+    for (int unit = 0; unit < windows; unit += UNIT) {
+        const uint32_t *from = x + corner[unit + group];
+        float sums[2][POSITIONS][4] = {};
+#pragma unroll
+        for (int i = 0; i < STEPS; i++) {
+            if (warp + i * WARPS >= steps) break;
+            uint32_t b[POSITIONS][2];
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                const uint32_t *at = from + offset[i][e];
+                bool valid = offset[i][e] >= 0;
+                b[0][e] = valid ? at[0] : 0u;
+                b[1][e] = valid ? at[1] : 0u;
+                b[2][e] = valid ? at[l.line] : 0u;
+                b[3][e] = valid ? at[l.line + 1] : 0u;
+            }
+#pragma unroll
+            for (int position = 0; position < POSITIONS; position++) {
+                mma_tf32(sums[0][position], weights[i][0], b[position]);
+                mma_tf32(sums[1][position], weights[i][1], b[position]);
+            }
+        }
+#pragma unroll
+        for (int e = 0; e < 4; e++) { /* filters group + 8 e */
+#pragma unroll
+            for (int position = 0; position < POSITIONS; position++)
+                *reinterpret_cast<float2 *>(&results[warp][position][e * 8 + group][2 * t]) =
+                    make_float2(sums[e / 2][position][e % 2 * 2], sums[e / 2][position][e % 2 * 2 + 1]);
+        }
+        __syncthreads();
+        store_window(p, results, base + unit, windows - unit, k0);
+        __syncthreads();
+    }
+}
+
+static pool_pieces pieces_of(const cuda_calculator *calculator, const pool_geometry &g, int side)
+{
+    int rows = pool_piece_rows(g, (g.filters + FILTERS - 1) / FILTERS, UNIT, INT32_MAX, calculator->multiprocessors);
+    return pool_pieces_of(g, side, g.channels, 2 * g.out_width + side - 1, rows, 1, UNIT);
+}
+
+static int64_t memory_of(const pool_pieces &l)
+{
+    return pool_pieces_bytes(l) + static_cast<int64_t>(sizeof(slice_sums));
+}
+
+/* Larger images keep the warps of a block busy with windows of their own. */
+bool cuda_conv2d_pool_forward_sliced_suits(const cuda_calculator *calculator, const pool_geometry &g, int side)
+{
+    return calculator->math != SDLF_MATH_FP32 && cuda_has_tensor_cores(calculator) &&
+           g.out_height * g.out_width <= 64 && g.channels * side * side <= MOST_STEPS * WARPS * 8 &&
+           memory_of(pieces_of(calculator, g, side)) <= calculator->shared_most;
+}
+
+template <sdlf_math MATH, int R, int STEPS>
+static sdlf_status launch(const cuda_calculator *calculator, const pool_forward<float> &p)
+{
+    const pool_pieces l = pieces_of(calculator, p.g, R);
+    const int bytes = (int)memory_of(l);
+    sdlf_status status = allow_shared(conv2d_pool_forward_sliced<MATH, R, STEPS>, bytes);
+    if (status != SDLF_OK) return status;
+    dim3 grid((unsigned)(p.g.batch * l.pieces), (unsigned)((p.g.filters + FILTERS - 1) / FILTERS));
+    conv2d_pool_forward_sliced<MATH, R, STEPS><<<grid, THREADS, bytes, calculator->stream>>>(p, l);
+    return cuda_check_launch("conv2d_relu_max_pool_forward");
+}
+
+template <sdlf_math MATH>
+static sdlf_status launch_math(const cuda_calculator *calculator, const pool_forward<float> &p, int side)
+{
+    bool few = p.g.channels * side * side <= 3 * WARPS * 8;
+    if (side == 5) return few ? launch<MATH, 5, 3>(calculator, p) : launch<MATH, 5, MOST_STEPS>(calculator, p);
+    return few ? launch<MATH, 3, 3>(calculator, p) : launch<MATH, 3, MOST_STEPS>(calculator, p);
+}
+
+sdlf_status cuda_conv2d_pool_forward_sliced(const cuda_calculator *calculator, const pool_forward<float> &p, int side)
+{
+    switch (calculator->math) {
+    case SDLF_MATH_FP16: return launch_math<SDLF_MATH_FP16>(calculator, p, side);
+    case SDLF_MATH_BF16: return launch_math<SDLF_MATH_BF16>(calculator, p, side);
+    default: return launch_math<SDLF_MATH_TF32>(calculator, p, side);
+    }
+}

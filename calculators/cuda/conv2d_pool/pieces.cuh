@@ -1,0 +1,116 @@
+/* How the tensor-core kernels of a first layer (conv2d_pool/forward_first.cu, conv2d_pool/weights_tensor.cu) cut the batch:
+ * pieces are whole images, or rows of windows of one image; a block brings the rows of x that some pieces touch to shared memory,
+ * with zeros around them and factors rounded, and tables that say of each of its windows where its patch begins there, and
+ * where it lies in the pooled tensors. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_PIECES_CUH
+#define SDLF_CALCULATORS_CUDA_CONV2D_POOL_PIECES_CUH
+
+#include "calculators/cuda/conv2d_pool/conv2d_pool.cuh"
+#include "calculators/cuda/mma.cuh"
+
+struct pool_pieces {
+    int line, lines, zone; /* of a piece in shared memory: row of a channel, rows of a channel, all */
+    int piece_rows, pieces,
+        pieces_each;            /* rows of windows in a piece; pieces of an image; that a block takes at once */
+    int piece_windows, windows; /* of a piece; of those a block takes at once, up to a multiple of what a warp takes */
+    bool quads;                 /* four neighbouring windows lie in one image, at a multiple of four */
+};
+
+/* `each` pieces of `channels` channels; a warp takes `unit` windows. */
+static inline pool_pieces pool_pieces_of(const pool_geometry &g, int side, int channels, int line, int rows, int each,
+                                         int unit)
+{
+    pool_pieces l = {.line = line, .lines = 2 * rows + side - 1};
+    l.zone = (channels * l.line * l.lines + 3) / 4 * 4;
+    l.piece_rows = rows;
+    l.pieces = (g.out_height + rows - 1) / rows;
+    l.pieces_each = each;
+    l.piece_windows = rows * g.out_width;
+    l.windows = (each * l.piece_windows + unit - 1) / unit * unit;
+    l.quads = g.out_height * g.out_width % 4 == 0 && l.piece_windows % 4 == 0;
+    return l;
+}
+
+/* Shared memory of a block: x and both tables. */
+static inline int64_t pool_pieces_bytes(const pool_pieces &l)
+{
+    return (static_cast<int64_t>(l.pieces_each) * l.zone + 2 * l.windows) * 4;
+}
+
+/* `channels` of x, from channel c0 on, of the block's pieces from `first` on. AHEAD lines of a warp are on their way at a time. */
+template <sdlf_math MATH, int THREADS, int AHEAD>
+static __device__ __forceinline__ void load_pieces(const float *__restrict__ from, const pool_geometry &g,
+                                                   const pool_pieces &l, int first, int c0, int channels, uint32_t *x)
+{
+    const int warps = THREADS / 32;
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, n = first / l.pieces, part = first % l.pieces;
+    int count = channels * l.lines;
+    for (int i = 0; i < l.pieces_each; i++) {
+        int top = 2 * part * l.piece_rows - g.top;
+        const float *image = from + static_cast<int64_t>(n * g.channels + c0) * g.height * g.width;
+        for (int column = lane; column < l.line; column += 32) {
+            int j = column - g.left;
+            bool inside = n < g.batch && j >= 0 && j < g.width;
+            for (int start = warp; start < count; start += AHEAD * warps) {
+                float value[AHEAD];
+#pragma unroll
+                for (int a = 0; a < AHEAD; a++) {
+                    int line = start + a * warps, c = channels == 1 ? 0 : line / l.lines,
+                        row = top + line - c * l.lines;
+                    bool valid = inside && line < count && row >= 0 && row < g.height;
+                    value[a] = valid ? image[(c * g.height + row) * g.width + j] : 0.0f;
+                }
+#pragma unroll
+                for (int a = 0; a < AHEAD; a++) {
+                    int line = start + a * warps;
+                    if (line < count) x[i * l.zone + line * l.line + column] = factor_bits<MATH>(value[a]);
+                }
+            }
+        }
+        if (++part == l.pieces) {
+            part = 0;
+            n++;
+        }
+    }
+}
+
+/* Of each window of a piece its corner in x. */
+template <int THREADS>
+static __device__ __forceinline__ void list_corners(const pool_geometry &g, const pool_pieces &l, int *corner)
+{
+    for (int w = threadIdx.x; w < l.windows; w += THREADS) {
+        int row = w / g.out_width;
+        corner[w] = row < l.piece_rows ? 2 * row * l.line + 2 * (w - row * g.out_width) : 0;
+    }
+}
+
+/* Of each window its corner in x, and its place in a pooled tensor (filter 0), -1 where there is none. */
+template <int THREADS>
+static __device__ __forceinline__ void list_windows(const pool_geometry &g, const pool_pieces &l, int first,
+                                                    int *corner, int *place)
+{
+    const int warps = THREADS / 32;
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, n = first / l.pieces, part = first % l.pieces;
+    int area = g.out_height * g.out_width;
+    for (int i = 0; i < l.pieces_each; i++) {
+        for (int row = warp; row < l.piece_rows; row += warps) {
+            int p = part * l.piece_rows + row;
+            bool valid = n < g.batch && p < g.out_height;
+            for (int column = lane; column < g.out_width; column += 32) {
+                int w = i * l.piece_windows + row * g.out_width + column;
+                corner[w] = i * l.zone + 2 * row * l.line + 2 * column;
+                place[w] = valid ? n * g.filters * area + p * g.out_width + column : -1;
+            }
+        }
+        if (++part == l.pieces) {
+            part = 0;
+            n++;
+        }
+    }
+    for (int w = l.pieces_each * l.piece_windows + threadIdx.x; w < l.windows; w += THREADS) {
+        corner[w] = 0;
+        place[w] = -1;
+    }
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* The end of gemm_backward_sgd on tensor cores: dx's sums, of which every lane of warps has a part, and every block of a strip
+ * one for its units. The lanes' parts meet in the block's shared memory, the blocks' there too, where these are a cluster
+ * (compute capability 9.0); else in scratch memory, where the last block to come adds them. The order is always the same. */
+#ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_SUMS_CUH
+#define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_SUMS_CUH
+
+#include "calculators/cuda/cluster.cuh"
+#include "calculators/cuda/gemm/backward_sgd_tiles.cuh"
+
+template <class S> struct sweep_sums {
+    float lanes[S::LANES][S::ROWS][S::PITCH];
+};
+
+/* How the units are cut between blocks. */
+struct sweep_cut {
+    int tiles, splits; /* of units; blocks of a strip */
+    bool cluster;      /* are these a cluster? Else: */
+    float *parts;      /* (splits, rows, inputs) */
+    unsigned *tickets; /* of each strip */
+};
+
+/* Four neighbours of dx, or nothing outside of it. */
+static __device__ __forceinline__ void store_four(const sweep &s, int n, int i, float4 sum)
+{
+    int64_t at = static_cast<int64_t>(n) * s.inputs + i;
+    if (s.activation.function != SDLF_IDENTITY) {
+        float4 x = *reinterpret_cast<const float4 *>(s.x + at);
+        sum.x *= activation_slope(s.activation, x.x);
+        sum.y *= activation_slope(s.activation, x.y);
+        sum.z *= activation_slope(s.activation, x.z);
+        sum.w *= activation_slope(s.activation, x.w);
+    }
+    *reinterpret_cast<float4 *>(s.dx + at) = sum;
+}
+
+/* `use(n, c, numbers)` for the chunks of four columns c of all rows n that are this thread's: of every count-th, from the
+ * first-th on, of its block's. */
+template <class S, typename Use>
+static __device__ __forceinline__ void for_chunks(const sweep &s, int i0, int first, int count, Use use)
+{
+    const int chunks = S::COLUMNS / 4;
+    for (int e = threadIdx.x + first * S::THREADS; e < S::ROWS * chunks; e += count * S::THREADS) {
+        int n = e / chunks, c = e % chunks * 4;
+        if (n < s.rows && i0 + c < s.inputs) use(n, c);
+    }
+}
+
+template <class S>
+static __device__ __forceinline__ void finish_input(const float (&dx)[S::MINE / 16][4][4], sweep_sums<S> &sums,
+                                                    const sweep &s, const sweep_cut &cut, int i0)
+{
+    const sweep_place at = sweep_place::of<S>();
+    int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (int m = 0; m < S::MINE / 16; m++) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            float *to = &sums.lanes[at.lane][at.part * S::MINE + m * 16 + g][at.strip * WIDTH + j * 8 + 2 * t];
+            *reinterpret_cast<float2 *>(to) = make_float2(dx[m][j][0], dx[m][j][1]);
+            *reinterpret_cast<float2 *>(to + 8 * S::PITCH) = make_float2(dx[m][j][2], dx[m][j][3]);
+        }
+    }
+    __syncthreads();
+    float *parts = cut.parts + static_cast<int64_t>(blockIdx.y) * s.rows * s.inputs + i0;
+    for_chunks<S>(s, i0, 0, 1, [&](int n, int c) {
+        float4 sum = *reinterpret_cast<const float4 *>(&sums.lanes[0][n][c]);
+#pragma unroll
+        for (int l = 1; l < S::LANES; l++) sum = plus(sum, *reinterpret_cast<const float4 *>(&sums.lanes[l][n][c]));
+        if (cut.splits == 1)
+            store_four(s, n, i0 + c, sum);
+        else if (cut.cluster)
+            *reinterpret_cast<float4 *>(&sums.lanes[0][n][c]) = sum;
+        else
+            __stcg(reinterpret_cast<float4 *>(parts + static_cast<int64_t>(n) * s.inputs + c), sum);
+    });
+    if (cut.splits == 1) return;
+    if (cut.cluster) {
+        await_cluster();
+        for_chunks<S>(s, i0, blockIdx.y, cut.splits,
+                      [&](int n, int c) { store_four(s, n, i0 + c, add_blocks(&sums.lanes[0][n][c], cut.splits)); });
+        await_cluster(); /* no block's memory may go before all have read it */
+    } else if (take_ticket(cut.tickets + blockIdx.x, cut.splits)) {
+        for_chunks<S>(s, i0, 0, 1, [&](int n, int c) {
+            const float *from = cut.parts + static_cast<int64_t>(n) * s.inputs + i0 + c;
+            float4 sum = __ldcg(reinterpret_cast<const float4 *>(from));
+            for (int k = 1; k < cut.splits; k++)
+                sum = plus(
+                    sum, __ldcg(reinterpret_cast<const float4 *>(from + static_cast<int64_t>(k) * s.rows * s.inputs)));
+            store_four(s, n, i0 + c, sum);
+        });
+    }
+}
+
+#endif

@@ -1,0 +1,150 @@
+/* Tiles of gemm_backward_sgd on tensor cores (gemm/backward_sgd_tensor.cu): how a block is divided, and how w, v, dy and x
+ * come to where its products read them.
+ *
+ * A block owns COLUMNS columns i and part of the units u. Its warps stand in STRIPS of 32 columns and, one below the other, in
+ * LANES; HALVES warps share a tile of 16 HALVES units and 32 columns, of which each makes 16 units of the gradient and a part
+ * of dx's rows. A round is a tile of every lane. w's and v's tiles arrive by asynchronous copies, STAGES - 1 rounds ahead, line
+ * by line of 128 bytes. dy's part of a round, rounded once for the whole block, comes through registers a round ahead. All of
+ * them lie in shared memory without gaps, in chunks of 16 bytes whose order within a line is turned from line to line, so that
+ * the lanes of a warp meet different banks whichever way they read. */
+#ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_TILES_CUH
+#define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_TILES_CUH
+
+#include "calculators/cuda/gemm/backward_sgd.cuh"
+
+enum { BAND = 16, WIDTH = 32 /* units and columns of which a warp makes the gradient */, WAITING = 4 };
+
+template <int ROWS_, int STRIPS_, int LANES_, int HALVES_, int STAGES_> struct sweep_shape {
+    static const int ROWS = ROWS_, STRIPS = STRIPS_, LANES = LANES_, HALVES = HALVES_, STAGES = STAGES_;
+    static const int TILES = STRIPS * LANES, THREADS = TILES * HALVES * WARP, COLUMNS = STRIPS * WIDTH;
+    static const int MINE = ROWS / HALVES;                        /* a warp's rows of dx */
+    static const int UNITS = HALVES * BAND, STEP = LANES * UNITS; /* of a tile, of a round */
+    static const bool X_SHARED = ROWS > 16;                       /* else x's fragments are in registers */
+    static const int X_STEPS = X_SHARED ? 1 : ROWS / 8;           /* of these, eights of rows */
+    static const int CHUNKS = ROWS * STEP / 4,
+                     EACH = (CHUNKS + THREADS - 1) / THREADS; /* of dy in a round, and of a thread */
+    static const int PITCH = COLUMNS + 8;                     /* of a line of sums */
+};
+
+template <class S> struct sweep_tiles {
+    float w[S::TILES][S::STAGES][S::UNITS * WIDTH], v[S::TILES][S::STAGES][S::UNITS * WIDTH];
+    uint32_t dy[2][S::STEP / BAND][S::ROWS][BAND];
+    uint32_t x[S::X_SHARED ? S::STRIPS * S::ROWS * WIDTH : 4];
+};
+
+/* Which part of the block's work is this warp's. */
+struct sweep_place {
+    int strip, lane, part;
+    template <class S> static __device__ __forceinline__ sweep_place of()
+    {
+        int warp = threadIdx.x / WARP;
+        return {warp % S::STRIPS, warp / S::STRIPS % S::LANES, warp / S::TILES};
+    }
+};
+
+/* Where the chunk of 4 columns of unit u is in a tile. */
+static __device__ __forceinline__ int place_in_tile(int u, int chunk)
+{
+    return u * WIDTH + (chunk ^ ((u & 1) << 2 | (u & 2))) * 4;
+}
+
+/* By what the chunks of 4 units of dy's row n are turned. */
+static __device__ __forceinline__ int turn(int n)
+{
+    return (n >> 1 & 1) << 1 | (n >> 2 & 1);
+}
+
+/* The column that number m of the product's j-th 8 columns stands for: a thread's sums are four neighbours then. */
+static __device__ __forceinline__ int column_of(int j, int m)
+{
+    return 16 * (j / 2) + 4 * (m / 2) + 2 * (j % 2) + m % 2;
+}
+
+/* Ask for the first tiles of a warp: a lane a line of w or of v. */
+template <class S> static __device__ __forceinline__ void prefetch_tiles(const sweep &s, int u0, int last, int i0)
+{
+    int lane = threadIdx.x % WARP;
+    const float *from = lane < BAND ? s.w : s.v;
+    for (int k = 0; k < WAITING; k++) {
+        int u = u0 + k * S::STEP + lane % BAND;
+        if (u < last && i0 < s.inputs) prefetch_line(from + static_cast<int64_t>(u) * s.inputs + i0);
+    }
+}
+
+/* A tile's w and v; each of its warps brings 16 units. */
+template <class S>
+static __device__ __forceinline__ void load_tile(float *w, float *v, const sweep &s, int u0, int i0, int part)
+{
+    int lane = threadIdx.x % WARP, row = lane / 8 + part * BAND, i = i0 + lane % 8 * 4,
+        to = place_in_tile(row, lane % 8);
+    int64_t from = static_cast<int64_t>(u0 + row) * s.inputs + i;
+#pragma unroll
+    for (int r = 0; r < BAND; r += 4) {
+        bool valid = u0 + row + r < s.units && i < s.inputs;
+        int64_t at = valid ? from + r * static_cast<int64_t>(s.inputs) : 0;
+        copy_async(w + to + r * WIDTH, s.w + at, valid);
+        copy_async_once(v + to + r * WIDTH, s.v + at, valid);
+    }
+}
+
+/* A round's dy, from unit u0 on: into registers, and rounded into shared memory. */
+template <class S> static __device__ __forceinline__ void read_dy(float4 (&held)[S::EACH], const sweep &s, int u0)
+{
+#pragma unroll
+    for (int q = 0; q < S::EACH; q++) {
+        int e = threadIdx.x + q * S::THREADS, n = e / (S::STEP / 4), u = u0 + e % (S::STEP / 4) * 4;
+        bool valid = n < s.rows && n < S::ROWS && u < s.units;
+        held[q] = valid ? *reinterpret_cast<const float4 *>(s.dy + static_cast<int64_t>(n) * s.units + u)
+                        : make_float4(0, 0, 0, 0);
+    }
+}
+
+template <sdlf_math MATH, class S>
+static __device__ __forceinline__ void write_dy(uint32_t (&to)[S::STEP / BAND][S::ROWS][BAND],
+                                                const float4 (&held)[S::EACH])
+{
+#pragma unroll
+    for (int q = 0; q < S::EACH; q++) {
+        int e = threadIdx.x + q * S::THREADS, n = e / (S::STEP / 4), c = e % (S::STEP / 4);
+        if (S::CHUNKS % S::THREADS != 0 && e >= S::CHUNKS) break;
+        *reinterpret_cast<uint4 *>(&to[c / 4][n][(c % 4 ^ turn(n)) * 4]) =
+            make_uint4(factor_bits<MATH>(held[q].x), factor_bits<MATH>(held[q].y), factor_bits<MATH>(held[q].z),
+                       factor_bits<MATH>(held[q].w));
+    }
+}
+
+template <sdlf_math MATH> static __device__ __forceinline__ uint32_t x_bits(const sweep &s, int n, int i)
+{
+    return factor_bits<MATH>(n < s.rows && i < s.inputs ? s.x[static_cast<int64_t>(n) * s.inputs + i] : 0.0f);
+}
+
+/* x of the block's columns as fragments B: in shared memory (strip, step, pair of 8 columns, lane) of 4 numbers; or, of the
+ * warp's strip alone, in registers. */
+template <sdlf_math MATH, class S>
+static __device__ __forceinline__ void load_x(uint32_t *shared, uint32_t (&held)[S::X_STEPS][4][2], const sweep &s,
+                                              int i0, int strip)
+{
+    if constexpr (S::X_SHARED) {
+        for (int e = threadIdx.x; e < S::STRIPS * S::ROWS * WIDTH / 4; e += S::THREADS) {
+            int lane = e % WARP, pair = e / WARP % 2, n = e / WARP / 2 % (S::ROWS / 8) * 8 + lane % 4;
+            int i = i0 + e / WARP / 2 / (S::ROWS / 8) * WIDTH;
+            int low = i + column_of(2 * pair, lane / 4), high = i + column_of(2 * pair + 1, lane / 4);
+            *reinterpret_cast<uint4 *>(shared + e * 4) =
+                make_uint4(x_bits<MATH>(s, n, low), x_bits<MATH>(s, n + 4, low), x_bits<MATH>(s, n, high),
+                           x_bits<MATH>(s, n + 4, high));
+        }
+    } else {
+        int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+#pragma unroll
+        for (int step = 0; step < S::X_STEPS; step++) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                int i = i0 + strip * WIDTH + column_of(j, g);
+                held[step][j][0] = x_bits<MATH>(s, step * 8 + t, i);
+                held[step][j][1] = x_bits<MATH>(s, step * 8 + t + 4, i);
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,261 @@
+/* gemm: which way computes a product, and what a way through cuBLAS leaves over.
+ *
+ * In fp16 and bf16 cuBLAS is given factors of 16 bits. Rounding them beforehand takes 6 bytes a number of memory traffic, and half
+ * as many bytes of workspace as the factors have; constant weights are rounded once, when they are made ready. */
+#include "calculators/cuda/gemm/gemm.h"
+
+#include "calculators/cuda/gemm/blas_product.h"
+#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/tall.h"
+
+const char *const gemm_algorithms_cuda[] = {
+    [GEMM_AUTO] = "auto",
+    [GEMM_CUBLAS] = "cublas",
+    [GEMM_BASELINE] = "baseline",
+    [GEMM_REGISTER] = "register",
+    [GEMM_SHARED] = "shared",
+    [GEMM_INNER] = "inner",
+    [GEMM_OUTER] = "outer",
+    [GEMM_TILED] = "tiled",
+    [GEMM_VECTOR] = "vector",
+    [GEMM_FEW_ROWS] = "few-rows",
+    [GEMM_FEW_COLUMNS] = "few-columns",
+    [GEMM_TENSOR] = "tensor",
+    [GEMM_SWEEP] = "sweep",
+    [GEMM_ALGORITHMS] = NULL,
+};
+
+static const cuda_calculator *known(const sdlf_calculator *calculator)
+{
+    return (const cuda_calculator *)calculator;
+}
+
+/* m, n and k. */
+typedef struct sizes {
+    int64_t m, n, k;
+} sizes;
+
+static sizes sizes_of(const sdlf_operation *op)
+{
+    const sdlf_shape *a = &op->in[0].shape, *c = &op->out[0].shape;
+    return (sizes){c->dim[0], c->dim[1], a->dim[op->gemm.transpose_a ? 0 : 1]};
+}
+
+/* ---- what each takes ---- */
+
+/* A fully connected layer's forward pass, in float32. */
+static bool is_forward(const sdlf_operation *op)
+{
+    return op->out[0].dtype == SDLF_FLOAT32 && !op->gemm.transpose_a && op->gemm.transpose_b;
+}
+
+static bool takes_few_columns(const sdlf_operation *op)
+{
+    sizes s = sizes_of(op);
+    return is_forward(op) && s.n <= FEW_COLUMNS && s.m <= INT32_MAX;
+}
+
+static bool takes_few_rows(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    sizes s = sizes_of(op);
+    return is_forward(op) && s.m <= FEW_ROWS && s.m * s.n * 4 <= CUDA_BLAS_WORKSPACE && s.n <= INT32_MAX && s.k > 0 &&
+           s.k <= INT32_MAX && s.k % 4 == 0 && calculator->shared_most >= (s.m > 64 ? 222 : 150) << 10 &&
+           (calculator->math == SDLF_MATH_FP32 || cuda_has_tensor_cores(calculator));
+}
+
+static bool takes_sweep(const sdlf_operation *op)
+{
+    sizes s = sizes_of(op);
+    return is_forward(op) && s.m <= SWEEP_ROWS && s.n <= INT32_MAX && s.k > 0 && s.k <= INT32_MAX / SWEEP_ROWS &&
+           s.k % 8 == 0;
+}
+
+/* The copies of `few-rows` and `sweep` are of 16 bytes. Where operands do not lie so, which plans see to, another way is taken. */
+static bool lie_aligned(const sdlf_operation *op)
+{
+    return ((uintptr_t)op->in[0].data | (uintptr_t)op->in[1].data) % 16 == 0;
+}
+
+static bool takes(const cuda_calculator *calculator, const sdlf_operation *op, int algorithm)
+{
+    switch (algorithm) {
+    case GEMM_AUTO:
+    case GEMM_CUBLAS: return true;
+    case GEMM_FEW_ROWS: return takes_few_rows(calculator, op);
+    case GEMM_FEW_COLUMNS: return takes_few_columns(op);
+    case GEMM_TENSOR: return cuda_gemm_tensor_takes(calculator, op);
+    case GEMM_SWEEP: return takes_sweep(op);
+    default: return gemm_tall_takes(calculator, op, algorithm);
+    }
+}
+
+/* ---- the rule of "auto" ---- */
+
+/* In fp16 and bf16: rounding a long factor beforehand moves it three times, which does not pay where each of its numbers is
+ * used seldom. Products of few blocks are better cut by cuBLAS. */
+static bool suits_tensor(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    sizes s = sizes_of(op);
+    int64_t blocks = (s.m + 127) / 128 * ((s.n + 63) / 64);
+    return s.n <= 64 && s.n > FEW_COLUMNS && blocks >= 2 * (int64_t)calculator->multiprocessors &&
+           cuda_gemm_tensor_takes(calculator, op);
+}
+
+/* In this order:
+ *   vector       at least 4096 rows and few enough columns, neither factor transposed, nothing behind the product
+ *   few-columns  a (m,k) b (n,k)^T with up to 16 columns
+ *   sweep        the same with up to 4 rows: one sweep over b, which decides
+ *   few-rows     the same with up to 128 rows, 64 columns or more and sums of 256 or more
+ *   tensor       in fp16 and bf16, up to 64 columns and many rows
+ *   cublas       everything else */
+int gemm_automatic_cuda(const sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = known(base);
+    sizes s = sizes_of(op);
+    if (gemm_tall_suits(calculator, op)) return GEMM_VECTOR;
+    if (takes_few_columns(op)) return GEMM_FEW_COLUMNS;
+    if (takes_sweep(op) && lie_aligned(op)) return GEMM_SWEEP;
+    if (takes_few_rows(calculator, op) && s.n >= 64 && s.k >= 256 && lie_aligned(op)) return GEMM_FEW_ROWS;
+    return suits_tensor(calculator, op) ? GEMM_TENSOR : GEMM_CUBLAS;
+}
+
+static int chosen(const sdlf_calculator *base, const sdlf_operation *op)
+{
+    if (op->algorithm == GEMM_AUTO) return gemm_automatic_cuda(base, op);
+    bool aligned = op->algorithm == GEMM_FEW_ROWS || op->algorithm == GEMM_SWEEP;
+    return aligned && !lie_aligned(op) ? GEMM_CUBLAS : op->algorithm;
+}
+
+/* ---- the slot ---- */
+
+bool gemm_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return takes(known(calculator), op, op->algorithm);
+}
+
+static bool rounds(const sdlf_calculator *base, const sdlf_operation *op)
+{
+    return cuda_has_half_factors(known(base)->math) && op->out[0].dtype == SDLF_FLOAT32 &&
+           sdlf_tensor_count(&op->out[0]) > 0 && sizes_of(op).k > 0 && chosen(base, op) == GEMM_CUBLAS;
+}
+
+static int64_t rounded_bytes(const sdlf_tensor *factor)
+{
+    return cuda_factor_bytes(factor->shape.dim[0], factor->shape.dim[1]);
+}
+
+int64_t gemm_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *op)
+{
+    if (!rounds(base, op)) return 0;
+    return rounded_bytes(&op->in[0]) + (sdlf_tensor_present(&op->prepared) ? 0 : rounded_bytes(&op->in[1]));
+}
+
+int64_t gemm_prepared_cuda(const sdlf_calculator *base, const sdlf_operation *op)
+{
+    bool sweeps = cuda_has_half_factors(known(base)->math) && chosen(base, op) == GEMM_SWEEP;
+    return sweeps || rounds(base, op) ? rounded_bytes(&op->in[1]) : 0;
+}
+
+static cuda_factor factor_of(const sdlf_tensor *from, void *to)
+{
+    return (cuda_factor){from->data, to, from->shape.dim[0], from->shape.dim[1]};
+}
+
+/* Waits until they are: `sweep` reads them while the kernel before it runs. */
+sdlf_status gemm_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_factor factor = factor_of(&op->in[1], op->prepared.data);
+    sdlf_status status = cuda_round_factors(base, &factor, 1);
+    return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(cuda_stream(base)), "gemm, weights made ready")
+                             : status;
+}
+
+/* ---- through cuBLAS ---- */
+
+/* What the product leaves over: c = act(c + bias + residual), any of the three absent. */
+static sdlf_status finish(sdlf_calculator *base, const sdlf_operation *op, bool bias, bool residual, bool activation)
+{
+    const sdlf_tensor *c = &op->out[0];
+    cuda_epilogue epilogue = {
+        .dtype = c->dtype,
+        .data = c->data,
+        .bias = bias && sdlf_tensor_present(&op->in[2]) ? op->in[2].data : NULL,
+        .residual = residual && sdlf_tensor_present(&op->in[3]) ? op->in[3].data : NULL,
+        .count = sdlf_tensor_count(c),
+        .channels = c->shape.dim[1],
+        .area = 1,
+    };
+    if (activation) epilogue.activation = op->gemm.activation;
+    if (epilogue.bias == NULL && epilogue.residual == NULL && epilogue.activation.function == SDLF_IDENTITY)
+        return SDLF_OK;
+    return cuda_apply_epilogue(base, &epilogue);
+}
+
+/* An empty sum: c = act(0 + bias + residual). */
+static sdlf_status empty_sum(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const sdlf_tensor *c = &op->out[0];
+    size_t bytes = (size_t)sdlf_tensor_bytes(c);
+    bool is_there = sdlf_tensor_present(&op->in[3]) && op->in[3].data == c->data; /* c holds the residual already */
+    sdlf_status status = SDLF_OK;
+    if (!is_there) status = cuda_check(cudaMemsetAsync(c->data, 0, bytes, cuda_stream(base)), "gemm");
+    return status == SDLF_OK ? finish(base, op, true, !is_there, true) : status;
+}
+
+/* Both factors in 16 bits: in the workspace, or made ready. Without a workspace, which no plan leaves out, the product is that of
+ * unrounded factors. */
+static sdlf_status round_both(sdlf_calculator *base, const sdlf_operation *op, cuda_blas_product *product)
+{
+    bool ready = sdlf_tensor_present(&op->prepared);
+    int64_t bytes = rounded_bytes(&op->in[0]);
+    if (!sdlf_tensor_present(&op->workspace)) return SDLF_OK;
+    char *room = op->workspace.data;
+    const cuda_factor factors[] = {factor_of(&op->in[0], room), factor_of(&op->in[1], room + bytes)};
+    product->a = factors[0].to;
+    product->b = ready ? op->prepared.data : factors[1].to;
+    product->rounded = true;
+    return cuda_round_factors(base, factors, ready ? 1 : 2);
+}
+
+static sdlf_status by_cublas(sdlf_calculator *base, const sdlf_operation *op)
+{
+    cuda_calculator *calculator = cuda_calculator_from(base);
+    sizes s = sizes_of(op);
+    if (s.k == 0) return empty_sum(base, op);
+    bool wide = op->out[0].dtype == SDLF_FLOAT64;
+    cuda_blas_product product = {
+        .m = s.m,
+        .n = s.n,
+        .k = s.k,
+        .dtype = op->out[0].dtype,
+        .math = calculator->math,
+        .transpose_a = op->gemm.transpose_a,
+        .transpose_b = op->gemm.transpose_b,
+        .relu = op->gemm.activation.function == SDLF_RELU && !wide,
+        .a = op->in[0].data,
+        .b = op->in[1].data,
+        .bias = sdlf_tensor_present(&op->in[2]) && !wide ? op->in[2].data : NULL,
+        .residual = sdlf_tensor_present(&op->in[3]) ? op->in[3].data : NULL,
+        .c = op->out[0].data,
+        .alpha = op->gemm.alpha,
+        .beta = 1,
+    };
+    sdlf_status status = rounds(base, op) ? round_both(base, op, &product) : SDLF_OK;
+    if (status == SDLF_OK) status = cuda_blas_multiply(calculator, &product);
+    if (status != SDLF_OK) return status;
+    return finish(base, op, product.bias == NULL, false, !product.relu);
+}
+
+sdlf_status gemm_cuda(sdlf_calculator *base, const sdlf_operation *op)
+{
+    if (sdlf_tensor_count(&op->out[0]) == 0) return SDLF_OK;
+    int algorithm = chosen(base, op);
+    switch (algorithm) {
+    case GEMM_CUBLAS: return by_cublas(base, op);
+    case GEMM_FEW_ROWS: return cuda_gemm_few_rows(base, op);
+    case GEMM_FEW_COLUMNS: return cuda_gemm_few_columns(base, op);
+    case GEMM_TENSOR: return cuda_gemm_tensor(base, op);
+    case GEMM_SWEEP: return cuda_gemm_sweep(base, op);
+    default: return gemm_tall_cuda(base, op, algorithm);
+    }
+}

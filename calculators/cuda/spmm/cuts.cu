@@ -1,0 +1,55 @@
+/* Rows of spmm_csr that are cut (spmm/spmm.cuh): a block adds up the parts of one after the other, and finishes the row. The block's threads
+ * are STRANDS times the columns (a power of two, up to 32); strand i adds parts i, i + STRANDS, ..., and the strands are added
+ * in order through shared memory. */
+#include "calculators/cuda/spmm/spmm.cuh"
+
+enum { THREADS = 256, BLOCKS = 8 /* a multiprocessor */ };
+
+/* log_softmax of a row of y, by a warp; each lane reads what it wrote. */
+template <typename T> static __device__ void log_softmax_written(T *y, int width)
+{
+    const int lane = threadIdx.x % SPMM_WARP;
+    T largest = -INFINITY, sum = 0;
+    for (int j = lane; j < width; j += SPMM_WARP) largest = y[j] > largest ? y[j] : largest;
+    largest = max_of_group<T, SPMM_WARP>(largest);
+    for (int j = lane; j < width; j += SPMM_WARP) sum += exp(y[j] - largest);
+    const T logarithm = log(sum_of_group<T, SPMM_WARP>(sum));
+    for (int j = lane; j < width; j += SPMM_WARP) y[j] = (y[j] - largest) - logarithm;
+}
+
+template <typename T> static __device__ void add_cut(const spmm_csr &s, const spmm_cut &cut, int across, T *sums)
+{
+    const int strands = THREADS / across, strand = threadIdx.x / across;
+    const T *parts = static_cast<const T *>(s.parts) + cut.part * s.width;
+    T *y = static_cast<T *>(s.y) + static_cast<int64_t>(cut.row) * s.width;
+    for (int j0 = 0; j0 < s.width; j0 += across) {
+        const int j = j0 + threadIdx.x % across;
+        T sum = 0;
+#pragma unroll 8
+        for (int64_t i = strand; j < s.width && i < cut.count; i += strands) sum += parts[i * s.width + j];
+        sums[threadIdx.x] = sum;
+        __syncthreads();
+        if (strand == 0 && j < s.width) {
+            const int most = cut.count < strands ? cut.count : strands;
+            for (int i = 1; i < most; i++) sum += sums[i * across + threadIdx.x];
+            y[j] = spmm_finish<T, true>(s, sum, j);
+        }
+        __syncthreads();
+    }
+    if (s.log_softmax && threadIdx.x < SPMM_WARP) log_softmax_written(y, s.width);
+}
+
+template <typename T> static __global__ void __launch_bounds__(THREADS) add_cuts(const __grid_constant__ spmm_csr s)
+{
+    __shared__ T sums[THREADS];
+    const int across = s.width <= 4 ? 4 : s.width <= 8 ? 8 : s.width <= 16 ? 16 : SPMM_WARP, last = s.lines.counts[1];
+    for (int i = blockIdx.x; i < last; i += gridDim.x) add_cut(s, s.lines.cuts[i], across, sums);
+}
+
+void spmm_add_cuts(const spmm_csr *s, sdlf_dtype dtype, int multiprocessors, cudaStream_t stream)
+{
+    const int64_t most = static_cast<int64_t>(multiprocessors) * BLOCKS;
+    const unsigned blocks = static_cast<unsigned>(s->lines.cut_most < most ? s->lines.cut_most : most);
+    if (blocks == 0) return; /* there are too few elements for a row that is cut */
+    with_float(dtype, [&](auto zero) { add_cuts<decltype(zero)><<<blocks, THREADS, 0, stream>>>(*s); });
+}

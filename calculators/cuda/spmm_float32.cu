@@ -1,7 +1,0 @@
-/* spmm_csr in float32 (spmm_lines.cuh). */
-#include "calculators/cuda/spmm_lines.cuh"
-
-void spmm_add_lines_float32(const spmm_csr *s, cudaStream_t stream)
-{
-    launch_lines<float>(s, stream);
-}
