@@ -6,7 +6,8 @@
  * that requests come evenly: FAR ahead to the second level, which has room for many at once, and NEAR ahead to the first. b is packed
  * once, into panels of whole vectors that stay in the second level at most; the sums of TALL_ROWS rows and a panel's columns are in registers.
  *
- * A task is a run of rows; every row's sums are added in the order of k. */
+ * A task is a run of rows, and a thread's next one follows it, so that what is asked for behind a task's end is the thread's own; every
+ * row's sums are added in the order of k. */
 #include "calculators/cpu/kernels/gemm_tall.h"
 
 #include "calculators/cpu/kernels/activate.h"
@@ -161,7 +162,7 @@ sdlf_status gemm_tall_cpu(sdlf_calculator *calculator, const sdlf_operation *ope
                          .task_rows = cpu_max(TALL_ROWS, TASK_SIZE / k / TALL_ROWS * TALL_ROWS),
                          .alpha = (element)operation->gemm.alpha,
                          .activation = operation->gemm.activation};
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(m, tall.task_rows), cpu_time_of_flops(2 * m * n * k), tall_task,
-                 &tall);
+    cpu_parallel_near(cpu_from(calculator), cpu_divide_up(m, tall.task_rows), cpu_time_of_flops(2 * m * n * k),
+                      tall_task, &tall);
     return SDLF_OK;
 }

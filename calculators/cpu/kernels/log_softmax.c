@@ -1,8 +1,8 @@
-/* log_softmax in place: y[j] = (x[j] - max x) - log(sum of exp(x - max x)), rows as they lie in the cache.
+/* log_softmax of rows: y[j] = (x[j] - max x) - log(sum of exp(x - max x)).
  *
  * Rows of few elements, as many as there are classes, would leave most of a vector's lanes empty, and each would need its maximum and
  * its sum across lanes. So LANES rows are turned: lane i holds row i, and maximum, exponential, sum and logarithm are those of vectors,
- * whatever the width. Wide rows are walked one by one. A NaN in a row, or an infinity that is its maximum, makes all of it NaN. */
+ * whatever the width; rows that lie side by side, channels of pixels, are turned already. Wide rows are walked one by one. A NaN in a row, or an infinity that is its maximum, makes all of it NaN. */
 #include "calculators/cpu/kernels/log_softmax.h"
 
 #include <math.h>
@@ -21,69 +21,85 @@ static void logarithms(element *log_sum, const double *sum, int64_t count)
     for (int64_t i = 0; i < count; i++) log_sum[i] = sum[i] - sum[i] == 0 ? (element)result[i] : (element)NAN;
 }
 
-static void subtract(element *row, int64_t width, element largest, element log_sum)
+static void subtract(element *y, const element *x, int64_t width, element largest, element log_sum)
 {
     int64_t j = 0;
-    for (; j + LANES <= width; j += LANES) store(row + j, (load(row + j) - largest) - log_sum);
-    for (; j < width; j++) row[j] = (row[j] - largest) - log_sum;
+    for (; j + LANES <= width; j += LANES) store(y + j, (load(x + j) - largest) - log_sum);
+    for (; j < width; j++) y[j] = (x[j] - largest) - log_sum;
 }
 
-/* At most LANES rows. */
-static void turned_rows(element *y, int64_t rows, int64_t width)
+/* Of LANES rows, element j of row i at x[j stride + i]: the largest element, and the logarithm of the sum. */
+static inline __attribute__((always_inline)) void reduce_lanes(element *largest, element *log_sum, const element *x,
+                                                               int64_t stride, int64_t width)
 {
-    element turned[TURNED_WIDTH * LANES], largest[LANES], log_sum[LANES];
+    element power[LANES];
     double sums[LANES];
-    if (rows < LANES) memset(turned, 0, (size_t)width * LANES * sizeof *turned);
-    transpose(turned, LANES, y, width, rows, width);
-    vector most = load(turned), sum = {0};
+    vector most = load(x), sum = {0};
     for (int64_t j = 1; j < width; j++) {
-        vector next = load(turned + j * LANES);
+        vector next = load(x + j * stride);
         most = choose(next > most, next, most);
     }
     store(largest, most);
     for (int64_t j = 0; j < width; j++) {
-        element *column = turned + j * LANES;
+        const element *column = x + j * stride;
 #pragma omp simd
-        for (int i = 0; i < LANES; i++) column[i] = exponential(column[i] - largest[i]);
-        sum += load(column);
+        for (int i = 0; i < LANES; i++) power[i] = exponential(column[i] - largest[i]);
+        sum += load(power);
     }
     store(log_sum, sum);
     for (int i = 0; i < LANES; i++) sums[i] = (double)log_sum[i];
     logarithms(log_sum, sums, LANES);
-    for (int64_t r = 0; r < rows; r++) subtract(y + r * width, width, largest[r], log_sum[r]);
 }
 
-static void wide_row(element *row, int64_t width)
+/* At most LANES rows. */
+static void turned_rows(element *y, const element *x, int64_t rows, int64_t width)
 {
-    enum { BLOCK = 64 };
-    vector most = load(row);
+    element turned[TURNED_WIDTH * LANES], largest[LANES], log_sum[LANES];
+    if (rows < LANES) memset(turned, 0, (size_t)width * LANES * sizeof *turned);
+    transpose(turned, LANES, x, width, rows, width);
+    reduce_lanes(largest, log_sum, turned, LANES, width);
+    for (int64_t r = 0; r < rows; r++) subtract(y + r * width, x + r * width, width, largest[r], log_sum[r]);
+}
+
+void log_softmax_lanes_cpu(element *y, const element *x, int64_t stride, int64_t width)
+{
+    element largest[LANES], log_sum[LANES];
+    reduce_lanes(largest, log_sum, x, stride, width);
+    vector most = load(largest), log = load(log_sum);
+    for (int64_t j = 0; j < width; j++) store(y + j * stride, (load(x + j * stride) - most) - log);
+}
+
+static void wide_row(element *y, const element *x, int64_t width)
+{
+    enum { BLOCK = 256 };
+    vector most = load(x);
     for (int64_t j = LANES; j + LANES <= width; j += LANES) {
-        vector next = load(row + j);
+        vector next = load(x + j);
         most = choose(next > most, next, most);
     }
     element lane[LANES], block[BLOCK], sum = 0, largest, log_sum;
     store(lane, most);
     largest = lane[0];
     for (int i = 1; i < LANES; i++) largest = lane[i] > largest ? lane[i] : largest;
-    for (int64_t j = width / LANES * LANES; j < width; j++) largest = row[j] > largest ? row[j] : largest;
+    for (int64_t j = width / LANES * LANES; j < width; j++) largest = x[j] > largest ? x[j] : largest;
     for (int64_t first = 0; first < width; first += BLOCK) {
         int64_t some = cpu_min(BLOCK, width - first);
 #pragma omp simd
-        for (int64_t i = 0; i < some; i++) block[i] = exponential(row[first + i] - largest);
+        for (int64_t i = 0; i < some; i++) block[i] = exponential(x[first + i] - largest);
         sum += sum_run(block, some);
     }
     double total = (double)sum;
     logarithms(&log_sum, &total, 1);
-    subtract(row, width, largest, log_sum);
+    subtract(y, x, width, largest, log_sum);
 }
 
-void log_softmax_rows_cpu(element *y, int64_t rows, int64_t width)
+void log_softmax_rows_cpu(element *y, const element *x, int64_t rows, int64_t width)
 {
     int64_t step = width <= TURNED_WIDTH ? LANES : 1;
     for (int64_t r = 0; r < rows; r += step) {
         if (width <= TURNED_WIDTH)
-            turned_rows(y + r * width, cpu_min(LANES, rows - r), width);
+            turned_rows(y + r * width, x + r * width, cpu_min(LANES, rows - r), width);
         else
-            wide_row(y + r * width, width);
+            wide_row(y + r * width, x + r * width, width);
     }
 }

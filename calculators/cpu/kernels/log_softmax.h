@@ -1,10 +1,14 @@
-/* log_softmax of rows that have just been computed. */
+/* log_softmax of rows. See log_softmax.c. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_LOG_SOFTMAX_H
 #define SDLF_CALCULATORS_CPU_KERNELS_LOG_SOFTMAX_H
 
 #include "calculators/cpu/kernels/element.h"
 
-/* y[r, :] = log_softmax(y[r, :]) for rows of `width` elements, one after the other. A row's bits do not depend on its neighbours. */
-void log_softmax_rows_cpu(element *y, int64_t rows, int64_t width);
+/* y[r, :] = log_softmax(x[r, :]) for rows of `width` elements, one after the other; y may be x. A row's bits do not depend on its
+ * neighbours. */
+void log_softmax_rows_cpu(element *y, const element *x, int64_t rows, int64_t width);
+
+/* The same for LANES rows side by side, element j of row i at x[j stride + i]; y may be x. */
+void log_softmax_lanes_cpu(element *y, const element *x, int64_t stride, int64_t width);
 
 #endif

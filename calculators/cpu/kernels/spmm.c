@@ -2,11 +2,12 @@
  *
  * For each of the E stored elements a row of x is fetched: E F elements in no order that the machine foresees, so the rows
  * some elements ahead are prefetched by their columns, to the second-level cache, which takes more requests at once than
- * the first. Bytes: a once, y once, and the rows of x, from whatever cache holds it. Sums stay in registers, a block of
- * columns at a time.
+ * the first. They keep that cache's queue so full that what the machine foresees by itself, a's own columns and values, comes
+ * late: so these are asked for too, well before the columns are needed to ask for rows. Bytes: a once, y once, and the rows of x,
+ * from whatever cache holds it. Sums stay in registers, a block of columns at a time.
  *
  * The work of a row is its elements and one more. Tasks are cut where that sum passes multiples of CHUNK: by the matrix, not
- * by the number of threads. A row of more than CHUNK elements is left to a second round, in which it is cut itself, and
+ * by the number of threads; a thread's tasks follow one another, so that it finds what it has asked for. A row of more than CHUNK elements is left to a second round, in which it is cut itself, and
  * its parts are added in order: one row of a tenth of all elements costs what its elements cost. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/kernels.h"
@@ -14,10 +15,12 @@
 
 enum {
     CHUNK = 8192,      /* elements and rows of a task */
-    AHEAD = 64,        /* elements between a prefetch and its use */
+    AHEAD = 64,        /* elements between the prefetch of a row of x and its use */
+    STREAM = 1024,     /* and that of columns and values */
     BLOCK_VECTORS = 4, /* vectors of columns whose sums are in registers */
     FINISH_ROWS = 64,  /* rows whose epilogue is computed together */
     LINE = 64 / sizeof(element),
+    COLUMN_LINE = 64 / sizeof(int32_t),
 };
 
 typedef struct spmm_context {
@@ -64,6 +67,14 @@ static inline __attribute__((always_inline)) void prefetch_row(const element *x,
     for (int i = 0; i < count; i += LINE) __builtin_prefetch(x + i, 0, 2);
 }
 
+/* The columns and values STREAM behind elements [first, last), a row's: runs that follow one another leave nothing out. */
+static inline __attribute__((always_inline)) void prefetch_elements(const int32_t *columns, const element *values,
+                                                                    int64_t first, int64_t last)
+{
+    for (int64_t e = first + STREAM; e < last + STREAM; e += COLUMN_LINE) __builtin_prefetch(columns + e, 0, 2);
+    for (int64_t e = first + STREAM; e < last + STREAM; e += LINE) __builtin_prefetch(values + e, 0, 2);
+}
+
 /* Rows [first, last) where `vectors` whole vectors, a constant, are as wide as x. */
 static inline __attribute__((always_inline)) void sum_whole_rows(const int vectors, const spmm_context *spmm,
                                                                  int64_t first, int64_t last)
@@ -76,8 +87,10 @@ static inline __attribute__((always_inline)) void sum_whole_rows(const int vecto
     int64_t e = offsets[first], stored = spmm->stored;
     for (int v = 0; v < vectors; v++) start[v] = spmm->bias ? load(spmm->bias + v * LANES) : (vector){0};
     for (int64_t row = first; row < last; row++) {
+        int64_t end = offsets[row + 1];
+        prefetch_elements(columns, values, e, end);
         for (int v = 0; v < vectors; v++) sum[v] = start[v];
-        for (int64_t end = offsets[row + 1]; e < end; e++) {
+        for (; e < end; e++) {
             const element *from = x + (int64_t)columns[e] * (vectors * LANES), value = values[e];
             if (e + AHEAD < stored) prefetch_row(x + (int64_t)columns[e + AHEAD] * (vectors * LANES), vectors * LANES);
             for (int v = 0; v < vectors; v++) sum[v] += value * load(from + v * LANES);
@@ -145,8 +158,11 @@ static void sum_row_range(const spmm_context *spmm, int64_t first, int64_t last)
     case 4 * LANES: sum_whole_rows(4, spmm, first, last); return;
     default: break;
     }
-    for (int64_t row = first; row < last; row++)
-        sum_elements(spmm->y + row * spmm->width, spmm, spmm->offsets[row], spmm->offsets[row + 1], spmm->bias);
+    for (int64_t row = first; row < last; row++) {
+        int64_t e = spmm->offsets[row], end = spmm->offsets[row + 1];
+        prefetch_elements(spmm->columns, spmm->values, e, end);
+        sum_elements(spmm->y + row * spmm->width, spmm, e, end, spmm->bias);
+    }
 }
 
 /* ---- epilogues ---- */
@@ -155,7 +171,7 @@ static void finish_rows(const spmm_context *spmm, int64_t first, int64_t last)
 {
     element *y = spmm->y + first * spmm->width;
     if (spmm->log_softmax)
-        log_softmax_rows_cpu(y, last - first, spmm->width);
+        log_softmax_rows_cpu(y, y, last - first, spmm->width);
     else if (spmm->activation.function != SDLF_IDENTITY)
         activate_cpu(y, y, (last - first) * spmm->width, &spmm->activation);
 }
@@ -237,7 +253,7 @@ sdlf_status spmm_csr_cpu(sdlf_calculator *calculator, const sdlf_operation *oper
                          .activation = operation->spmm.activation,
                          .long_rows = operation->workspace.data};
     spmm.parts = (element *)((char *)spmm.long_rows + cpu_round_up(tasks * (int64_t)sizeof(int64_t), 64));
-    cpu_parallel(cpu, tasks, cpu_time_of_elements((spmm.stored + spmm.rows) * spmm.width), sum_rows, &spmm);
+    cpu_parallel_near(cpu, tasks, cpu_time_of_elements((spmm.stored + spmm.rows) * spmm.width), sum_rows, &spmm);
     for (int64_t task = 0; task < tasks; task++) {
         if (spmm.long_rows[task] >= 0) compute_long_row(cpu, &spmm, spmm.long_rows[task]);
     }
