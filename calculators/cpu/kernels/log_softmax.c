@@ -43,7 +43,7 @@ static inline __attribute__((always_inline)) void reduce_lanes(element *largest,
     for (int64_t j = 0; j < width; j++) {
         const element *column = x + j * stride;
 #pragma omp simd
-        for (int i = 0; i < LANES; i++) power[i] = exponential(column[i] - largest[i]);
+        for (int i = 0; i < LANES; i++) power[i] = exponential_of_negative(column[i] - largest[i]);
         sum += load(power);
     }
     store(log_sum, sum);
@@ -85,7 +85,7 @@ static void wide_row(element *y, const element *x, int64_t width)
     for (int64_t first = 0; first < width; first += BLOCK) {
         int64_t some = cpu_min(BLOCK, width - first);
 #pragma omp simd
-        for (int64_t i = 0; i < some; i++) block[i] = exponential(x[first + i] - largest);
+        for (int64_t i = 0; i < some; i++) block[i] = exponential_of_negative(x[first + i] - largest);
         sum += sum_run(block, some);
     }
     double total = (double)sum;
