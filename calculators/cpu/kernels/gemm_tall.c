@@ -110,14 +110,22 @@ static inline __attribute__((always_inline)) void tile(const int rows, const int
         for (int q = 0; q < step; q++, b += vectors * LANES) add_products(rows, vectors, sum, a, p + q, b);
     }
     for (; p < k; p++, b += vectors * LANES) add_products(rows, vectors, sum, a, p, b);
+    const element *bias = tall->bias + column;
     int64_t columns = cpu_min(vectors * LANES, tall->n - column);
     for (int i = 0; i < rows; i++) {
-        element *c = tall->c + (row + i) * tall->n + column, whole[PANEL];
-        for (int v = 0; v < vectors; v++) {
-            vector result = tall->alpha * sum[i][v] + load(tall->bias + column + v * LANES);
-            store(columns == vectors * LANES ? c + v * LANES : whole + v * LANES, result);
+        for (int v = 0; v < vectors; v++) sum[i][v] = tall->alpha * sum[i][v] + load(bias + v * LANES);
+    }
+    element *c = tall->c + row * tall->n + column;
+    if (columns == vectors * LANES) {
+        for (int i = 0; i < rows; i++, c += tall->n) {
+            for (int v = 0; v < vectors; v++) store(c + v * LANES, sum[i][v]);
         }
-        if (columns < vectors * LANES) memcpy(c, whole, (size_t)columns * sizeof *c);
+        return;
+    }
+    for (int i = 0; i < rows; i++, c += tall->n) {
+        element whole[PANEL];
+        for (int v = 0; v < vectors; v++) store(whole + v * LANES, sum[i][v]);
+        memcpy(c, whole, (size_t)columns * sizeof *c);
     }
 }
 
