@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/counting_device.h"
 #include "framework/plan/plan_internal.h"
 #include "framework/plan_networks.h"
 #include "testing.h"
@@ -199,6 +200,58 @@ static void new_weights_are_taken(void)
     sdlf_calculator_close(cpu);
 }
 
+/* ---- some like it, some do not ---- */
+
+/* The reference calculator in a space of its own, of whose convolutions those of 8 filters and more like it. */
+static bool likes_many_filters(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    return operation->in[1].shape.dim[0] >= 8;
+}
+
+static sdlf_calculator *make_choosy(void)
+{
+    sdlf_calculator *device = make_device();
+    sdlf_kernel_slot *slot = &device_class.kernel[SDLF_CONV2D_FORWARD];
+    slot->channels_last = true;
+    slot->likes_channels_last = likes_many_filters;
+    return device;
+}
+
+/* Convolutions with so many filters, one behind the other: how many are channels last, and how many copies turn activations. */
+static void count_turned(const int *filters, int count, int turned, int copies)
+{
+    sdlf_model *net = sdlf_model_create("chain");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
+    for (int i = 0; i < count; i++) x = sdlf_relu(net, conv(net, x, NULL, filters[i], 3, 1));
+    sdlf_output(net, "last", x);
+    CHECK_OK(sdlf_model_build(net, 1));
+    sdlf_calculator *device = make_choosy();
+    sdlf_plan *plan = NULL;
+    CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = device}));
+    if (plan != NULL) {
+        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, false), count);
+        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, true), turned);
+        int turns = 0;
+        for (int i = 0; i < plan->step_count; i++)
+            turns += plan->steps[i].phase != SDLF_PHASE_COPY && plan->steps[i].operation.kind == SDLF_COPY;
+        CHECK_EQUAL(turns, copies);
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    free(device);
+}
+
+/* In front of one that likes it, a convolution is turned where those that like it have half of the FLOPs, and else left as it is;
+ * behind one it follows in any case. One alone is not worth conversions. */
+static void most_of_the_work_decides_for_all(void)
+{
+    count_turned((int[]){2, 3, 16, 16}, 4, 4, 2);        /* they have nearly all: all are, conversions at both ends */
+    count_turned((int[]){7, 7, 7, 7, 7, 8, 8}, 7, 2, 2); /* they have less than half: those two */
+    count_turned((int[]){7, 7, 8, 7, 8}, 5, 3, 2);       /* the one between them follows */
+    count_turned((int[]){2, 3, 64}, 3, 0, 0);            /* one alone */
+}
+
 /* ---- parts that look like parts of images, and are none ---- */
 
 static sdlf_node odd_join(sdlf_model *net, sdlf_node x)
@@ -279,5 +332,6 @@ int main(void)
     RUN(results_are_those_of_rows);
     RUN(conversions_stand_at_the_edges);
     RUN(new_weights_are_taken);
+    RUN(most_of_the_work_decides_for_all);
     return test_summary();
 }
