@@ -8,6 +8,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <sdlf/formats.h>
+
 #include "apps/memory.h"
 #include "apps/number.h"
 
@@ -52,13 +54,19 @@ done:
 
 sdlf_status output_file_write(const char *path, bool (*print)(FILE *file, const void *subject), const void *subject)
 {
-    bool opened = strcmp(path, "-") != 0;
-    FILE *file = opened ? fopen(path, "w") : stdout;
-    if (!file) return sdlf_fail(SDLF_ERROR_IO, "%s: cannot be written (%s)", path, strerror(errno));
-    bool written = print(file, subject) && !ferror(file);
-    if (opened) written = fclose(file) == 0 && written;
-    if (written) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_IO, "%s: not all of it could be written", opened ? path : "the output");
+    if (strcmp(path, "-") == 0) {
+        if (print(stdout, subject) && !ferror(stdout)) return SDLF_OK;
+        return sdlf_fail(SDLF_ERROR_IO, "not all of the output could be written");
+    }
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+    bool printed = file && print(file, subject) && !ferror(file);
+    if (file) printed = fclose(file) == 0 && printed;
+    sdlf_status status = printed ? sdlf_write_file(path, text, length)
+                                 : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for what it will hold", path);
+    free(text);
+    return status;
 }
 
 sdlf_status output_file_check_space(const char *path, int64_t bytes)

@@ -12,8 +12,8 @@
  * Errors: SDLF_ERROR_IO with the path, the reason and what to do. */
 sdlf_status output_file_check(const char *path);
 
-/* Write what `print` prints of `subject`: to a file, or to standard output for "-". `print` says whether the file took it.
- * Errors: SDLF_ERROR_IO with the path. */
+/* Write what `print` prints of `subject`: to a file, which appears whole or stays what it was, or to standard output for "-".
+ * `print` says whether the file took it. Errors: SDLF_ERROR_IO with the path, SDLF_ERROR_MEMORY. */
 sdlf_status output_file_write(const char *path, bool (*print)(FILE *file, const void *subject), const void *subject);
 
 /* Are there `bytes` free where `path` will lie? Where nobody can tell: yes. */

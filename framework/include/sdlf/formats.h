@@ -204,6 +204,12 @@ sdlf_status sdlf_tensor_read_file(sdlf_tensor *tensor, const char *path);
 /* Write a row-major tensor in host memory as a .npy file. */
 sdlf_status sdlf_tensor_write_file(const sdlf_tensor *tensor, const char *path);
 
+/* ---- any file ---- */
+
+/* Put bytes in a file, as sdlf_model_save does: it appears whole or not at all. What is no regular file (a pipe, /dev/null) is
+ * written to directly. Errors: SDLF_ERROR_IO, SDLF_ERROR_ARGUMENT (no path), SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_write_file(const char *path, const void *bytes, size_t count);
+
 #ifdef __cplusplus
 }
 #endif

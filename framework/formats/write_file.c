@@ -1,0 +1,15 @@
+/* A whole file from memory. */
+#include <sdlf/formats.h>
+
+#include "framework/formats/atomic_file.h"
+
+sdlf_status sdlf_write_file(const char *path, const void *bytes, size_t count)
+{
+    atomic_file file;
+    sdlf_status status = atomic_file_open(&file, path);
+    if (status != SDLF_OK) return status;
+    status = atomic_file_write(&file, bytes, count);
+    if (status == SDLF_OK) return atomic_file_commit(&file);
+    atomic_file_abandon(&file);
+    return status;
+}
