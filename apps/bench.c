@@ -1,11 +1,14 @@
 /* sdlf bench: which benchmark? */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <sdlf/formats.h>
 
 #include "apps/arguments.h"
 #include "apps/bench.h"
 #include "apps/command.h"
-#include "apps/network.h"
+#include "apps/file_form.h"
 #include "apps/suggest.h"
 #include "apps/terminal.h"
 #include "apps/wrap.h"
@@ -26,19 +29,50 @@ void bench_print_list(void)
     }
 }
 
-static int run(int count, char **words)
+/* Does a file that 'bench model' times stand among the words? What follows --net or --weights is theirs. */
+static bool names_model(int count, char **words)
 {
-    if (count == 0 || words[0][0] == '-') return benches[0]->run(count, words);
-    if (network_is_onnx(words[0])) return model_bench.run(count, words);
-    suggestion s = {.word = words[0]};
-    for (int i = 0; i < BENCH_COUNT; i++) {
-        if (strcmp(benches[i]->name, words[0]) == 0) return benches[i]->run(count - 1, words + 1);
-        suggest_offer(&s, benches[i]->name);
+    for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
+        if (words[i][0] == '-') continue;
+        if (i > 0 && (strcmp(words[i - 1], "--net") == 0 || strcmp(words[i - 1], "--weights") == 0)) continue;
+        file_form form = file_form_of(words[i]);
+        if (form == FILE_FORM_ONNX || form == FILE_FORM_SAFETENSORS) return true;
     }
-    arguments_wrong("bench", "there is no benchmark '%s'%s%s%s", words[0], s.best ? "; did you mean '" : "",
+    return false;
+}
+
+static bool names_network(const char *word)
+{
+    const char *known;
+    for (int i = 0; (known = sdlf_network_builtin_name(i)); i++) {
+        if (strcmp(known, word) == 0) return true;
+    }
+    return file_form_of(word) == FILE_FORM_JSON;
+}
+
+static int unknown_benchmark(const char *word)
+{
+    if (names_network(word)) {
+        arguments_wrong("bench", "there is no benchmark '%s'; a network stands after --net: sdlf bench --net %s", word,
+                        word);
+        return COMMAND_USAGE;
+    }
+    suggestion s = {.word = word};
+    for (int i = 0; i < BENCH_COUNT; i++) suggest_offer(&s, benches[i]->name);
+    arguments_wrong("bench", "there is no benchmark '%s'%s%s%s", word, s.best ? "; did you mean '" : "",
                     s.best ? s.best : "", s.best ? "'?" : "");
     for (int i = 0; i < BENCH_COUNT; i++) fprintf(stderr, "  %-10s  %s\n", benches[i]->name, benches[i]->summary);
     return COMMAND_USAGE;
+}
+
+static int run(int count, char **words)
+{
+    for (int i = 0; i < BENCH_COUNT && count > 0; i++) {
+        if (strcmp(benches[i]->name, words[0]) == 0) return benches[i]->run(count - 1, words + 1);
+    }
+    if (names_model(count, words)) return model_bench.run(count, words);
+    if (count == 0 || words[0][0] == '-') return benches[0]->run(count, words);
+    return unknown_benchmark(words[0]);
 }
 
 const command bench_command = {.name = "bench",

@@ -167,6 +167,7 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     if (status == SDLF_OK && text) report_header(&out, s->machine.calculator, s->machine.count);
     fflush(stdout);
     if (status == SDLF_OK) status = sdlf_dataset_open(&s->data, s->set.data, SDLF_SPLIT_TRAIN);
+    if (status == SDLF_OK) status = samples_check(*model, s->data);
     if (status != SDLF_OK) return status;
     if (text) report_data(&out, s->data, NULL);
     if (text) report_network(&out, &(report_subject){.model = *model, .note = ""});

@@ -99,7 +99,7 @@ static sdlf_status load(session *s)
     sdlf_status status = onnx_settings_complete(&s->set.onnx, &options);
     if (status == SDLF_OK)
         status = network_is_onnx(s->path) ? sdlf_model_from_onnx(&s->model, s->path, &options)
-                                          : sdlf_model_open_to_run(&s->model, s->path);
+                                          : network_open_weights(&s->model, s->path, NULL);
     s->batch = network_is_onnx(s->path) || s->set.onnx.batch == 0 ? 1 : s->set.onnx.batch;
     s->load_seconds = clock_now() - start;
     return status;
@@ -189,8 +189,7 @@ static int run(int count, char **words)
         .command = "bench model",
         .synopsis = "[options] MODEL",
         .text = "Time a model from an ONNX or a safetensors file on random input: a whole run, and every layer. 'sdlf "
-                "bench "
-                "FILE.onnx' is the same.",
+                "bench FILE' is the same.",
         .parts = parts,
         .operands_minimum = 1,
         .operands_maximum = 1,
@@ -219,4 +218,4 @@ static int run(int count, char **words)
     return code;
 }
 
-const bench model_bench = {"model", "a run of a model from an ONNX file, and every layer of it", run};
+const bench model_bench = {"model", "a run of a model from an ONNX or a safetensors file, and every layer of it", run};

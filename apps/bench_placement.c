@@ -14,6 +14,7 @@
 #include "apps/output_file.h"
 #include "apps/placement_report.h"
 #include "apps/report.h"
+#include "apps/samples.h"
 
 typedef struct settings {
     const char *net, *data, *host, *device, *svg;
@@ -134,6 +135,7 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     if (status == SDLF_OK && !s->set.json) report_header(&s->out, s->machine.calculator, s->machine.count);
     fflush(stdout);
     if (status == SDLF_OK) status = sdlf_dataset_open(&s->data, s->set.data, SDLF_SPLIT_TRAIN);
+    if (status == SDLF_OK) status = samples_check(*model, s->data);
     if (status != SDLF_OK) return status;
     if (!s->set.json) {
         report_data(&s->out, s->data, NULL);

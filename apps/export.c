@@ -7,6 +7,7 @@
 
 #include "apps/arguments.h"
 #include "apps/command.h"
+#include "apps/file_form.h"
 #include "apps/interrupt.h"
 #include "apps/json.h"
 #include "apps/memory.h"
@@ -62,7 +63,8 @@ static bool ends_in(const char *text, const char *end)
 /* The word without an option: weights, or a network that brings its own. */
 static sdlf_status take_operand(session *s, const char *word)
 {
-    bool net = network_is_onnx(word) || ends_in(word, ".json");
+    file_form form = file_form_of(word);
+    bool net = form == FILE_FORM_ONNX || form == FILE_FORM_JSON;
     if (net && s->set.net)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' and --net %s are two networks", word, s->set.net);
     if (!net && s->set.weights)

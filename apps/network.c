@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apps/file_form.h"
 #include "apps/suggest.h"
 #include "apps/terminal.h"
 #include "apps/wrap.h"
@@ -18,21 +19,15 @@ static bool is_builtin(const char *name)
     return false;
 }
 
-static bool ends_in(const char *path, const char *end)
-{
-    size_t length = strlen(path), wanted = strlen(end);
-    return length > wanted && strcmp(path + length - wanted, end) == 0;
-}
-
 /* A path, by its look or because such a file is there. */
 static bool is_file(const char *net)
 {
-    return strchr(net, '/') || ends_in(net, ".json") || access(net, F_OK) == 0;
+    return strchr(net, '/') || file_form_of(net) != FILE_FORM_OTHER || access(net, F_OK) == 0;
 }
 
 bool network_is_onnx(const char *path)
 {
-    return ends_in(path, ".onnx");
+    return file_form_of(path) == FILE_FORM_ONNX;
 }
 
 static sdlf_status unknown_network(const char *net)
@@ -60,7 +55,7 @@ sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed)
         status = sdlf_network_builtin(model, net);
     } else if (network_is_onnx(net)) {
         return sdlf_model_from_onnx(model, net, NULL); /* which is built, with its weights */
-    } else if (ends_in(net, ".safetensors")) {
+    } else if (file_form_of(net) == FILE_FORM_SAFETENSORS) {
         return sdlf_fail(
             SDLF_ERROR_ARGUMENT,
             "--net %s: expected a network's name, FILE.json or FILE.onnx; a safetensors file holds weights", net);
@@ -85,7 +80,7 @@ sdlf_status network_open_weights(sdlf_model **model, const char *weights, const 
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net %s has no place beside %s, which brings its network", net,
                          weights);
     }
-    if (ends_in(weights, ".json"))
+    if (file_form_of(weights) == FILE_FORM_JSON)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "%s: expected weights, in a safetensors or an ONNX file; a JSON file has none", weights);
     if (!net) return sdlf_model_open_to_run(model, weights);

@@ -12,7 +12,7 @@ sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed);
  * file carries its network always, and `net` is SDLF_ERROR_ARGUMENT beside it. */
 sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net);
 
-/* Is this the name of an ONNX file, by its ending? */
+/* Is this an ONNX file, by what it holds, or by its ending where that says nothing? */
 bool network_is_onnx(const char *path);
 
 /* The shape of one sample of input 0; a scalar where there is no input. */

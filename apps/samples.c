@@ -53,28 +53,43 @@ static sdlf_status write_samples(sdlf_plan *plan, const char *input, const sdlf_
     return status;
 }
 
+/* How many classes the model tells apart; 0 where nobody can tell. */
+static int64_t classes_of(const sdlf_model *model)
+{
+    sdlf_node scores = {.layer = -1};
+    if (sdlf_model_output_count(model) > 0) scores = sdlf_model_output(model, 0);
+    for (int i = 0; i < sdlf_model_layer_count(model); i++) {
+        if (sdlf_model_layer(model, i)->type->is_loss) scores = sdlf_model_layer_input(model, i, 0);
+    }
+    if (scores.layer < 0) return 0;
+    sdlf_shape shape = sdlf_model_node_shape(model, scores);
+    return shape.rank == 2 ? shape.dim[1] : 0;
+}
+
 bool samples_fit(const sdlf_model *model, const sdlf_dataset *data)
 {
-    if (sdlf_model_output_count(model) == 0) return true;
-    sdlf_node output = sdlf_model_output(model, 0);
-    sdlf_shape shape = sdlf_model_node_shape(model, output);
-    if (sdlf_model_layer(model, output.layer)->type->is_loss || shape.rank != 2) return true;
-    return shape.dim[1] >= data->class_count;
+    int64_t classes = classes_of(model);
+    return classes == 0 || classes >= data->class_count;
+}
+
+sdlf_status samples_check(const sdlf_model *model, const sdlf_dataset *data)
+{
+    if (samples_fit(model, data)) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' tells fewer classes apart, %lld, than the %d of %s",
+                     sdlf_model_name(model), (long long)classes_of(model), data->class_count, data->name);
 }
 
 sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset *data, int64_t count, sdlf_mode mode)
 {
-    if (mode == SDLF_TRAIN && !samples_fit(model, data))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' tells fewer classes apart than the %d of %s",
-                         sdlf_model_name(model), data->class_count, data->name);
+    sdlf_status status = mode == SDLF_TRAIN ? samples_check(model, data) : SDLF_OK;
+    if (status != SDLF_OK) return status;
     sdlf_feed feed = samples_feed(model, data);
     sdlf_dataset normalized = *data; /* a view */
     normalized.mean = feed.mean;
     normalized.scale = feed.scale;
     sdlf_loader *loader = NULL;
     sdlf_batch batch = {.count = 0};
-    sdlf_status status =
-        sdlf_loader_create(&loader, &normalized, &(sdlf_loader_options){.batch = count, .no_prefetch = true});
+    status = sdlf_loader_create(&loader, &normalized, &(sdlf_loader_options){.batch = count, .no_prefetch = true});
     if (status == SDLF_OK) status = sdlf_loader_next(loader, &batch);
     if (status == SDLF_OK && batch.count < count) {
         status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--batch %lld: %s has %lld samples", (long long)count, data->name,

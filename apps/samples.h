@@ -10,8 +10,12 @@
  * model's inputs. Samples are normalised as the model says, or, where it does not, as the data set does. */
 sdlf_feed samples_feed(sdlf_model *model, const sdlf_dataset *data);
 
-/* Are there as many classes in the model's first output as in the data? True too where nobody can tell. */
+/* Are there as many classes in the model's first output, or in the scores that its loss reads, as in the data, or more? True
+ * too where nobody can tell. */
 bool samples_fit(const sdlf_model *model, const sdlf_dataset *data);
+
+/* The same as a status: SDLF_ERROR_SHAPE, with both numbers. Labels are indices, so a step must not run without. */
+sdlf_status samples_check(const sdlf_model *model, const sdlf_dataset *data);
 
 /* Write the first `batch` samples, and in a training plan their labels, into the plan's inputs. Errors: SDLF_ERROR_ARGUMENT:
  * the data set has fewer; SDLF_ERROR_SHAPE: they do not fit. */

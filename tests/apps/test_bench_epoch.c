@@ -73,6 +73,30 @@ static void text(void)
     CHECK(strstr(p->out, "drawing") == NULL);
 }
 
+/* Labels are indices: a network without a place for some of them is refused before anything runs. */
+static void too_few_classes(void)
+{
+    static const char outputs[] =
+        "{\"name\": \"five\", \"input\": {\"shape\": [1, 28, 28]}, \"layers\": [{\"type\": \"flatten\"}, "
+        "{\"type\": \"fully_connected\", \"units\": 5}, {\"type\": \"softmax\"}]}\n";
+    static const char loss[] =
+        "{\"name\": \"seven\", \"inputs\": [{\"name\": \"image\", \"shape\": [1, 28, 28]}, {\"name\": \"labels\", "
+        "\"shape\": [], "
+        "\"dtype\": \"int32\"}], \"layers\": [{\"type\": \"flatten\", \"inputs\": [\"image\"], \"name\": \"flat\"}, "
+        "{\"type\": \"fully_connected\", \"units\": 7, \"inputs\": [\"flat\"], \"name\": \"scores\"}, {\"type\": "
+        "\"softmax_cross_entropy\", \"inputs\": [\"scores\", \"labels\"]}]}\n";
+    const char *five = test_path("five.json"), *seven = test_path("seven.json");
+    test_write_file(five, outputs, sizeof outputs - 1);
+    test_write_file(seven, loss, sizeof loss - 1);
+    const char *benches[] = {"epoch", "placement"};
+    for (int i = 0; i < 2; i++) {
+        CHECK_SAYS(SDLF(1, "bench", benches[i], "--net", five, "--data", "digits:200", "--device-calculator", "cpu"),
+                   "network 'five' tells fewer classes apart, 5, than the 10 of digits");
+        CHECK_SAYS(SDLF(1, "bench", benches[i], "--net", seven, "--data", "digits:200", "--device-calculator", "cpu"),
+                   "network 'seven' tells fewer classes apart, 7, than the 10 of digits");
+    }
+}
+
 /* A plan that fuses beside one that does not: what is one layer there is one line for both. */
 static void lines_hold_what_both_sides_have(void)
 {
@@ -122,6 +146,7 @@ int main(void)
 {
     RUN(both_sides);
     RUN(text);
+    RUN(too_few_classes);
     RUN(lines_hold_what_both_sides_have);
     RUN(what_cannot_be);
     return test_summary();

@@ -261,6 +261,22 @@ static void bench_times_every_layer(void)
     CHECK(system(command) == 0);
 }
 
+/* Behind options, under another name, or trained here: it is a model that is timed. */
+static void bench_knows_models(void)
+{
+    CHECK_SAYS(SDLF(0, "bench", "--repeats", "3", "--dtype", "float64", fixture("small_cnn/model.onnx")), "1x4x6x6");
+    char copy[600], weights[600], command[1400];
+    snprintf(copy, sizeof copy, "%s", test_path("no-ending"));
+    snprintf(weights, sizeof weights, "%s", test_path("small.safetensors"));
+    snprintf(command, sizeof command, "cp '%s' '%s'", fixture("small_cnn/model.onnx"), copy);
+    CHECK(system(command) == 0);
+    CHECK_SAYS(SDLF(0, "bench", copy, "--repeats", "3"), "1x4x6x6");
+    CHECK_SAYS(SDLF(0, "run", copy, "--input", fixture("small_cnn/input_0.pb"), "--top", "1"), "%");
+    SDLF(0, "train", "--net", small_network(), "--data", "digits:200", "--epochs", "1", "--out", weights);
+    CHECK_SAYS(SDLF(0, "bench", "--batch", "8", weights, "--repeats", "3"), "8x10");
+    CHECK_SAYS(SDLF(2, "bench", "--net", fixture("small_cnn/model.onnx"), weights), "unknown option '--net'");
+}
+
 /* A constant picture stays constant, a ramp a ramp, whatever the sizes. */
 static void resampling_keeps_what_is_even(void)
 {
@@ -294,6 +310,7 @@ int main(void)
         RUN(networks_of_any_form);
         RUN(names_do_not_steer_the_terminal);
         RUN(bench_times_every_layer);
+        RUN(bench_knows_models);
     }
     return test_summary();
 }

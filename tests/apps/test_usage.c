@@ -90,6 +90,8 @@ static void wrong_usage_is_said(void)
     CHECK_WRONG("--weights FILE is missing", "eval");
     CHECK_WRONG("unexpected 'digits'", "train", "digits");
     CHECK_WRONG("there is no benchmark 'netwrok'; did you mean 'network'?", "bench", "netwrok");
+    CHECK_WRONG("a network stands after --net: sdlf bench --net lenet5", "bench", "lenet5");
+    CHECK_WRONG("a network stands after --net: sdlf bench --net x.json", "bench", "x.json");
     CHECK_WRONG("--steps is about a plan, and needs --net", "info", "--steps");
     CHECK_WRONG("--calculator is about a plan, and needs --net", "info", "--json", "--calculator", "cpu");
 }
