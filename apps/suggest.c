@@ -2,6 +2,7 @@
 #include "apps/suggest.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -31,17 +32,39 @@ static int distance_between(const char *a, const char *b)
     return d[n][m];
 }
 
+static int common_prefix(const char *a, const char *b)
+{
+    int length = 0;
+    while (a[length] && a[length] == b[length]) length++;
+    return length;
+}
+
+/* Is the candidate a whole word of what was written: "batch" of "batch-size", "epochs" of "num-epochs", "net" of "network"? */
+static bool contains(const char *word, const char *candidate)
+{
+    size_t length = strlen(word), part = strlen(candidate);
+    if (part < 3 || length <= part) return false;
+    if (strncasecmp(word, candidate, part) == 0) return true;
+    return word[length - part - 1] == '-' && strcasecmp(word + length - part, candidate) == 0;
+}
+
+/* How far the candidate is from the word, and -1 where it is none. An abbreviation is nearest. Of letters that are wrong, one
+ * may be in a short word and a third in a long one; words that begin alike are nearer. */
+static int rank_of(const char *word, const char *candidate)
+{
+    size_t length = strlen(word);
+    if (length >= 3 && strncasecmp(word, candidate, length) == 0) return 0;
+    int distance = distance_between(word, candidate), limit = length < 6 ? 1 : (int)length / 3;
+    if (distance <= limit) return 4 * distance - smaller(common_prefix(word, candidate), 3);
+    return contains(word, candidate) ? 6 : -1;
+}
+
 void suggest_offer(suggestion *s, const char *candidate)
 {
-    size_t length = strlen(s->word);
-    int distance = distance_between(s->word, candidate);
-    /* an abbreviation is always near; otherwise a third of the letters may be wrong */
-    if (length >= 3 && strncasecmp(s->word, candidate, length) == 0) {
-        distance = 1;
-    } else if (distance > 1 + (int)length / 4) {
-        return;
-    }
-    if (s->best && s->distance <= distance) return;
+    int rank = rank_of(s->word, candidate), difference = abs((int)strlen(s->word) - (int)strlen(candidate));
+    if (rank < 0) return;
+    if (s->best && (s->rank < rank || (s->rank == rank && s->difference <= difference))) return;
     s->best = candidate;
-    s->distance = distance;
+    s->rank = rank;
+    s->difference = difference;
 }

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 typedef struct suggestion {
-    const char *word; /* what the user wrote; borrowed */
-    const char *best; /* the nearest candidate near enough, borrowed; NULL: none */
-    int distance;
+    const char *word;     /* what the user wrote; borrowed */
+    const char *best;     /* the nearest candidate near enough, borrowed; NULL: none */
+    int rank, difference; /* its: the smaller the nearer; of equal ranks, the one whose length is nearer counts */
 } suggestion;
 
 /* Begin with {.word = word}, then offer every candidate. */

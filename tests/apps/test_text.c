@@ -65,7 +65,9 @@ static void text_wraps(void)
 
 static const char *suggested(const char *word)
 {
-    static const char *const known[] = {"epochs", "batch", "learning-rate", "label-smoothing", "log", "net"};
+    static const char *const known[] = {"epochs", "batch",     "learning-rate", "label-smoothing",
+                                        "log",    "plan-file", "device-data",   "device",
+                                        "top",    "crop",      "nesterov",      "net"};
     suggestion s = {.word = word};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) suggest_offer(&s, known[i]);
     return s.best;
@@ -79,6 +81,15 @@ static void near_words_are_suggested(void)
     CHECK_TEXT(suggested("learn"), "learning-rate"); /* an abbreviation */
     CHECK_TEXT(suggested("nte"), "net");
     CHECK_TEXT(suggested("quiet"), NULL);
+    CHECK_TEXT(suggested("devic"), "device"); /* two abbreviations: the shorter */
+    CHECK_TEXT(suggested("cop"), "crop");     /* one letter either way: what begins alike */
+    CHECK_TEXT(suggested("nes"), "nesterov");
+    CHECK_TEXT(suggested("network"), "net"); /* more than there is */
+    CHECK_TEXT(suggested("batch-size"), "batch");
+    CHECK_TEXT(suggested("num-epochs"), "epochs");
+    CHECK_TEXT(suggested("log-file"), "log");
+    CHECK_TEXT(suggested("load"), NULL); /* half of it would have to change */
+    CHECK_TEXT(suggested("file"), NULL);
     CHECK_TEXT(suggested("x"), NULL);
     CHECK_TEXT(suggested("a-word-that-is-much-longer-than-any-option-could-ever-be"), NULL);
 }
