@@ -88,6 +88,17 @@ static void what_stays_in_range_is_exact(void)
     check_run(&(one_node){"Less", UINT32, UINT32, 9, NULL, 0, false}, large, less, (const double[]){0, 1, 1});
     check_run(&(one_node){"Pow", FLOAT, UINT32, FLOAT, NULL, 0, false}, x, y, (const double[]){8, 9, 4});
     check_run(&(one_node){"Cast", UINT16, 0, INT64, "to", INT64, false}, other, NULL, other);
+    check_run(&(one_node){"Clip", UINT32, 0, UINT32, NULL, 0, false}, large, NULL, large);
+    check_run(&(one_node){"Relu", INT16, 0, INT16, NULL, 0, false}, low, NULL, (const double[]){0, 5, 7});
+}
+
+/* Which exponents are odd does not get lost where they are no float32. */
+static void large_exponents(void)
+{
+    const double base[] = {-1, -2, 3}, odd[] = {16777217, -16777217, -16777219}, even[] = {1LL << 40, 2, 3};
+    check_run(&(one_node){"Pow", FLOAT, INT64, FLOAT, NULL, 0, false}, base, odd, (const double[]){-1, 0, 0});
+    check_run(&(one_node){"Pow", FLOAT, INT64, FLOAT, NULL, 0, false}, base, even, (const double[]){1, 4, 27});
+    check_run(&(one_node){"Pow", FLOAT, INT32, FLOAT, NULL, 0, false}, base, odd, (const double[]){-1, 0, 0});
 }
 
 /* Casts of integers to smaller ones keep the low bits, as the standard has it. */
@@ -172,6 +183,7 @@ int main(void)
         return test_summary();
     }
     RUN(what_stays_in_range_is_exact);
+    RUN(large_exponents);
     RUN(smaller_integers_keep_low_bits);
     RUN(quantised_values_saturate);
     RUN(what_could_leave_it_is_refused);

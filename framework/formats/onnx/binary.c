@@ -104,6 +104,35 @@ static onnx_flow mixed_power(onnx_context *c, const onnx_flow *operands)
     return onnx_layer(c, "select", NULL, chosen, 3);
 }
 
+enum { EXACT = 1 << 24 }; /* integers up to here are float32 */
+
+/* Could the integers of that input be larger? */
+static bool may_be_large(onnx_context *c, int input)
+{
+    if (!onnx_is_constant(c, input)) {
+        sdlf_dtype dtype = c->input[input]->flow.dtype;
+        return dtype == SDLF_INT32 || dtype == SDLF_INT64;
+    }
+    const onnx_tensor *tensor = onnx_known(c, input);
+    onnx_numbers numbers = onnx_load_numbers(c, tensor);
+    for (int64_t i = 0; onnx_ok(c) && i < numbers.count; i++)
+        if (numbers.integer[i] < -EXACT || numbers.integer[i] > EXACT) return true;
+    return false;
+}
+
+/* Floats to the power of large integers: x^e = x^h x^l, where h is the multiple of 2^24 next to e toward zero, which is even
+ * however it rounds. Both have e's sign, so that they grow or shrink together; of small e, x^h is 1. */
+static onnx_flow float_power(onnx_context *c, const onnx_flow *operands)
+{
+    onnx_flow x = operands[0], e = operands[1];
+    onnx_flow high = onnx_with_number(c, "mul", onnx_with_number(c, "div", e, EXACT), EXACT);
+    onnx_flow parts[] = {e, high};
+    onnx_flow by_high[] = {x, onnx_cast(c, high, x.dtype)};
+    onnx_flow by_low[] = {x, onnx_cast(c, onnx_binary(c, "sub", parts), x.dtype)};
+    onnx_flow factors[] = {onnx_binary(c, "pow", by_high), onnx_binary(c, "pow", by_low)};
+    return onnx_binary(c, "mul", factors);
+}
+
 /* The exponent may be of another type than the base, whose type the result has. */
 static void convert_power(onnx_context *c)
 {
@@ -118,6 +147,10 @@ static void convert_power(onnx_context *c)
     onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
     if (onnx_ok(c) && sdlf_dtype_is_float(exponent)) {
         onnx_give(c, 0, mixed_power(c, operands));
+        return;
+    }
+    if (onnx_ok(c) && sdlf_dtype_is_float(base) && may_be_large(c, 1)) {
+        onnx_give(c, 0, float_power(c, operands));
         return;
     }
     operands[1] = onnx_cast(c, operands[1], base);

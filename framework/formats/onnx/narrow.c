@@ -6,10 +6,10 @@
 
 #include "framework/formats/onnx/import.h"
 
-/* Elements come out as they went in. */
-static const char keep[] =
-    " Concat DepthToSpace Dropout Expand Flatten Gather Identity Max Min Pad ReduceMax ReduceMin Reshape Slice "
-    "SpaceToDepth Split Squeeze Tile Transpose Unsqueeze Where ";
+/* Elements come out as they went in, or as a bound of their type. */
+static const char keep[] = " Clip Concat DepthToSpace Dropout Expand Flatten Gather Identity Max Min Pad ReduceMax "
+                           "ReduceMin Relu Reshape Slice "
+                           "SpaceToDepth Split Squeeze Tile TopK Transpose Unsqueeze Where ";
 /* The result is of another type. */
 static const char read[] = " ArgMax ArgMin Cast DequantizeLinear Equal Greater GreaterOrEqual Less LessOrEqual Pow "
                            "QuantizeLinear Shape Size ";
@@ -48,7 +48,8 @@ onnx_type onnx_narrow_check(onnx_context *c)
 void onnx_narrow_outputs(onnx_context *c, onnx_type type)
 {
     if (type == ONNX_UNDEFINED || !is_in(keep, c->type->type)) return;
-    for (int i = 0; i < c->output_count; i++)
+    int count = strcmp(c->type->type, "TopK") == 0 ? 1 : c->output_count; /* its indices are int64 */
+    for (int i = 0; i < count; i++)
         if (c->output[i] != NULL && c->output[i]->kind == ONNX_FLOW &&
             c->output[i]->flow.dtype == onnx_type_computed(type))
             c->output[i]->narrow = type;
