@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static sdlf_tensor *model_tensor(const sdlf_plan *plan, const plan_buffer *buffer)
 {
@@ -16,6 +17,21 @@ static bool is_copy_of_model(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     return (buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_STATE) && buffer->offset >= 0 &&
            buffer->memory != NULL && buffer->memory != model_tensor(plan, buffer)->data;
+}
+
+/* The model's values become those at `from`. Were they others, bit for bit? */
+static bool store_values(float *to, sdlf_dtype dtype, const char *from, int64_t count)
+{
+    enum { BLOCK = 1024 };
+    float block[BLOCK];
+    bool changed = false;
+    for (int64_t i = 0; i < count; i += BLOCK) {
+        int64_t length = count - i < BLOCK ? count - i : BLOCK;
+        sdlf_convert(SDLF_FLOAT32, block, dtype, from + (size_t)i * sdlf_dtype_size(dtype), length);
+        changed = changed || memcmp(to + i, block, (size_t)length * sizeof *block) != 0;
+        memcpy(to + i, block, (size_t)length * sizeof *block);
+    }
+    return changed;
 }
 
 /* Move every copy of a parameter or state between plan and model, through `staging` in the plan's dtype. */
@@ -33,8 +49,8 @@ static sdlf_status transfer_parameters(sdlf_plan *plan, bool load, void *staging
             status = plan_upload(plan, i, staging, buffer->bytes);
         } else if (home && !buffer->constant) {
             status = plan_download(plan, i, staging, buffer->bytes);
-            model_note_change(plan->model);
-            if (status == SDLF_OK) sdlf_convert(SDLF_FLOAT32, tensor->data, buffer->dtype, staging, count);
+            if (status == SDLF_OK && store_values(tensor->data, buffer->dtype, staging, count))
+                model_note_change(plan->model);
         }
         if (status != SDLF_OK) return status;
     }

@@ -66,6 +66,8 @@ static void train_beside(sdlf_calculator *calculator, bool shared)
     CHECK_OK(sdlf_plan_store_parameters(training));
     CHECK_OK(sdlf_plan_load_parameters(inference));
     CHECK(sdlf_plan_is_current(inference));
+    CHECK_OK(sdlf_plan_store_parameters(training)); /* the same as before */
+    CHECK(sdlf_plan_is_current(inference));
     CHECK(!differs_from_fresh(inference, net, calculator));
     train(training); /* and again */
     CHECK_FAILS(sdlf_plan_forward(inference), SDLF_ERROR_ARGUMENT, "'normalized'");
