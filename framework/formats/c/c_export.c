@@ -157,8 +157,10 @@ sdlf_status sdlf_model_to_c(const sdlf_model *model, const char *path, const sdl
     if (c_ok(&e)) c_lower(&e);
     if (c_ok(&e)) c_lay_out(&e);
     if (c_ok(&e)) e.status = check_size(&e);
+    if (c_ok(&e)) c_list_arrays(&e);
     if (c_ok(&e)) e.status = write_file(&e, path);
     free(e.bytes);
+    free(e.array);
     free(e.state);
     free(e.value);
     free(e.step);

@@ -40,6 +40,12 @@ typedef struct c_state {
     bool folded; /* of a batch normalisation: it is */
 } c_state;
 
+/* A name that an array of a layer's has, or could have. */
+typedef struct c_array {
+    char name[128];
+    int layer;
+} c_array;
+
 typedef struct c_step {
     sdlf_operation operation;
     int layer;
@@ -50,6 +56,8 @@ typedef struct c_export {
     const sdlf_c_export_options *options;
     sdlf_c_exported *result;
     c_state *state; /* by layer */
+    c_array *array; /* of all live layers, in the order of their names */
+    int array_count;
     c_value *value;
     int value_count, value_capacity;
     c_step *step;
@@ -73,6 +81,7 @@ enum { C_BUFFER = 1 << 16 };
 void c_choose_outputs(c_export *e); /* liveness, and what is folded */
 void c_lower(c_export *e);          /* values and steps */
 void c_lay_out(c_export *e);
+void c_list_arrays(c_export *e); /* whose names are whose */
 void c_print_file(c_export *e);
 void c_print_weights(c_export *e); /* a part of it */
 /* Numbers that c_print_weights prints. */

@@ -2,6 +2,8 @@
  * that is free throughout its life. */
 #include "framework/formats/c/c_export.h"
 
+#include <stdlib.h>
+
 #include "layers/input.h"
 
 static c_value *root_of(c_export *e, const sdlf_tensor *tensor)
@@ -98,17 +100,40 @@ static void join_values(c_export *e)
     }
 }
 
-/* Does the value, where it is now, meet nothing that lives at the same time? -1; else the end of what it meets. */
-static int64_t conflict(const c_export *e, const c_value *value)
+/* Values in scratch memory that are needed at a step or later. */
+typedef struct in_use {
+    const c_value **value;
+    int count;
+} in_use;
+
+static void forget_before(in_use *used, int step)
 {
-    for (int i = 1; i < e->value_count; i++) {
-        const c_value *other = &e->value[i];
-        if (other->kind != C_SCRATCH || other->dtype != value->dtype) continue;
-        if (other->last < value->first || other->first > value->last) continue;
+    int kept = 0;
+    for (int i = 0; i < used->count; i++)
+        if (used->value[i]->last >= step) used->value[kept++] = used->value[i];
+    used->count = kept;
+}
+
+/* Does the value, where it is now, meet nothing that lives at the same time? -1; else the end of what it meets. */
+static int64_t conflict(const in_use *used, const c_value *value)
+{
+    for (int i = 0; i < used->count; i++) {
+        const c_value *other = used->value[i];
+        if (other->dtype != value->dtype) continue;
         if (other->offset < value->offset + value->count && value->offset < other->offset + other->count)
             return other->offset + other->count;
     }
     return -1;
+}
+
+static void place(c_export *e, in_use *used, c_value *value)
+{
+    int64_t at;
+    while ((at = conflict(used, value)) >= 0) value->offset = at;
+    value->kind = C_SCRATCH;
+    used->value[used->count++] = value;
+    int64_t *all = &e->scratch[value->dtype];
+    if (value->offset + value->count > *all) *all = value->offset + value->count;
 }
 
 void c_lay_out(c_export *e)
@@ -117,16 +142,15 @@ void c_lay_out(c_export *e)
     find_lives(e);
     place_arguments(e);
     join_values(e);
-    for (int s = 0; s < e->step_count; s++)
+    in_use used = {.value = malloc((size_t)e->value_count * sizeof *used.value)};
+    if (used.value == NULL) c_no_memory(e);
+    for (int s = 0; s < e->step_count && c_ok(e); s++) {
+        forget_before(&used, s);
         for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
             const sdlf_tensor *out = &e->step[s].operation.out[i];
-            if (!sdlf_tensor_present(out)) continue;
-            c_value *value = root_of(e, out);
-            if (value->kind != C_NOWHERE || !value->read) continue;
-            int64_t at;
-            while ((at = conflict(e, value)) >= 0) value->offset = at;
-            value->kind = C_SCRATCH;
-            int64_t *all = &e->scratch[value->dtype];
-            if (value->offset + value->count > *all) *all = value->offset + value->count;
+            c_value *value = sdlf_tensor_present(out) ? root_of(e, out) : NULL;
+            if (value != NULL && value->kind == C_NOWHERE && value->read) place(e, &used, value);
         }
+    }
+    free(used.value);
 }

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 c_name c_identifier(const char *name)
@@ -26,16 +27,57 @@ static c_name with_parameter(const c_export *e, int layer, const char *parameter
     return name;
 }
 
-/* May another layer have an array of that name? Of the last three some are made, of batch normalisations. */
-static bool may_have(const c_export *e, int layer, const char *name)
+static int by_name(const void *a, const void *b)
+{
+    const c_array *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order != 0 ? order : (x->layer > y->layer) - (x->layer < y->layer);
+}
+
+static void add_array(c_export *e, int layer, const char *parameter)
+{
+    c_array *array = &e->array[e->array_count++];
+    snprintf(array->name, sizeof array->name, "%.127s", with_parameter(e, layer, parameter).text);
+    array->layer = layer;
+}
+
+/* Beside its parameters, a layer may have arrays that are made of batch normalisations. */
+void c_list_arrays(c_export *e)
 {
     static const char *const made[] = {"scale", "shift", "bias"};
-    for (int p = 0; p < c_at(e, layer)->parameter_count; p++) {
-        const sdlf_parameter *parameter = &e->model->parameters[c_at(e, layer)->first_parameter + p];
-        if (strcmp(with_parameter(e, layer, parameter->spec.name).text, name) == 0) return true;
+    enum { MADE = sizeof made / sizeof made[0] };
+    size_t most = (size_t)e->model->parameter_count + (size_t)e->model->layer_count * MADE;
+    e->array = malloc((most + 1) * sizeof *e->array);
+    if (e->array == NULL) {
+        c_no_memory(e);
+        return;
     }
-    for (size_t i = 0; c_at(e, layer)->parameter_count > 0 && i < sizeof made / sizeof made[0]; i++)
-        if (strcmp(with_parameter(e, layer, made[i]).text, name) == 0) return true;
+    for (int i = 0; i < e->model->layer_count; i++) {
+        int count = e->state[i].live ? c_at(e, i)->parameter_count : 0;
+        for (int p = 0; p < count; p++)
+            add_array(e, i, e->model->parameters[c_at(e, i)->first_parameter + p].spec.name);
+        for (int m = 0; m < MADE && count > 0; m++) add_array(e, i, made[m]);
+    }
+    qsort(e->array, (size_t)e->array_count, sizeof *e->array, by_name);
+    int kept = 0;
+    for (int i = 0; i < e->array_count; i++)
+        if (kept == 0 || by_name(&e->array[kept - 1], &e->array[i]) != 0) e->array[kept++] = e->array[i];
+    e->array_count = kept;
+}
+
+/* May another layer have an array of that name? Those of one name stand together, a layer once. */
+static bool is_shared(const c_export *e, int layer, const char *name)
+{
+    int low = 0, high = e->array_count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (strcmp(e->array[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (int i = low; i < low + 2 && i < e->array_count && strcmp(e->array[i].name, name) == 0; i++)
+        if (e->array[i].layer != layer) return true;
     return false;
 }
 
@@ -45,9 +87,7 @@ c_name c_weights(const c_export *e, int layer, const char *parameter)
     bool alone = strstr(wanted.text, "__") == NULL; /* as names with a number have it */
     for (const c_kernel *kernel = c_kernels; kernel->name != NULL; kernel++)
         if (strcmp(kernel->name, wanted.text) == 0) alone = false;
-    for (int i = 0; i < e->model->layer_count && alone; i++)
-        if (i != layer && e->state[i].live && may_have(e, i, wanted.text)) alone = false;
-    if (alone) return wanted;
+    if (alone && !is_shared(e, layer, wanted.text)) return wanted;
     snprintf(all.text, sizeof all.text, "%.80s__%d_%.40s", c_identifier(c_at(e, layer)->layer.name).text, layer,
              parameter);
     return all;
