@@ -99,7 +99,7 @@ static void show_top(const run_session *s, double *score, int64_t classes, json_
 static void show_tops(const run_session *s, const sdlf_tensor *tensor, double *value, json_t *object)
 {
     int64_t count = sdlf_tensor_count(tensor), samples = tensor->shape.rank > 1 ? tensor->shape.dim[0] : 1;
-    int64_t classes = count / samples;
+    int64_t classes = samples > 0 ? count / samples : 0;
     json_t *all = object != NULL ? json_array() : NULL;
     for (int64_t n = 0; n < samples; n++) {
         json_t *list = object != NULL ? json_array() : NULL;
@@ -121,8 +121,12 @@ static void summarise(const char *name, const sdlf_tensor *tensor, const double 
         sum += value[i];
     }
     if (object == NULL) {
-        printf("%s  %s %s  from %.6g to %.6g, mean %.6g\n ", name, sdlf_dtype_name(tensor->dtype),
-               sdlf_shape_print(tensor->shape).text, low, high, sum / (double)count);
+        printf("%s  %s %s  ", name, sdlf_dtype_name(tensor->dtype), sdlf_shape_print(tensor->shape).text);
+        if (count == 0) {
+            puts("no elements");
+            return;
+        }
+        printf("from %.6g to %.6g, mean %.6g\n ", low, high, sum / (double)count);
         for (int64_t i = 0; i < count && i < SHOWN; i++) printf(" %.6g", value[i]);
         puts(count > SHOWN ? " ..." : "");
         return;

@@ -23,10 +23,22 @@ static sdlf_status check_sparse(const sdlf_layer_class *type, const sdlf_signatu
     return SDLF_OK;
 }
 
+/* Layers compute with elements: values that have none are outputs of a network alone. */
+static sdlf_status check_elements(const sdlf_signature *signature)
+{
+    for (int i = 0; i < signature->input_count; i++) {
+        if (sdlf_shape_count(signature->input_shape[i]) == 0)
+            return sdlf_fail(SDLF_ERROR_SHAPE, "input %d has no elements: its shape is %s", i,
+                             sdlf_shape_print(signature->input_shape[i]).text);
+    }
+    return SDLF_OK;
+}
+
 sdlf_status model_layer_infer(const sdlf_layer *layer, int position, const sdlf_layer *producer,
                               sdlf_signature *signature)
 {
     sdlf_status status = check_sparse(layer->type, signature);
+    if (status == SDLF_OK) status = check_elements(signature);
     if (status == SDLF_OK) status = layer->type->infer(layer, signature);
     for (int i = 0; status == SDLF_OK && i < signature->output_count; i++) {
         if (sdlf_shape_count(signature->output_shape[i]) < 0)

@@ -1,13 +1,14 @@
 /* value: no input; y is the layer's parameter "value", of the shape that the options say, which has no batch.
  *
- * Parameters are float32: of integers, those up to 2^24 are exact. It is not trained unless `trainable` says so. */
+ * Parameters are float32: of integers, those up to 2^24 are exact. It is not trained unless `trainable` says so. A shape may
+ * have a dimension of 0: then there is no parameter, and y is for outputs of a network alone, since no other layer takes it. */
 #include "layers/views.h"
 
 static const sdlf_field fields[] = {
     {.name = "shape",
      .type = SDLF_FIELD_SHAPE,
      .offset = offsetof(sdlf_value_options, shape),
-     .minimum = 1,
+     .minimum = 0,
      .maximum = INT32_MAX,
      .help = "shape of the value, which has no batch"},
     {.name = "dtype",
@@ -22,12 +23,22 @@ static const sdlf_field fields[] = {
     {.name = NULL},
 };
 
+static bool is_empty(const sdlf_value_options *options)
+{
+    return sdlf_shape_count(options->shape) == 0;
+}
+
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 {
     const sdlf_value_options *options = layer->options;
     if (options->trainable && options->dtype != 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "only floats can be trained, found %s",
                          sdlf_layer_dtypes[options->dtype]);
+    sdlf_dtype dtype = sdlf_layer_dtype(signature, options->dtype);
+    if (is_empty(options)) {
+        sdlf_signature_output(signature, dtype, options->shape);
+        return SDLF_OK;
+    }
     sdlf_parameter_spec value = {
         .name = "value",
         .shape = options->shape,
@@ -37,18 +48,18 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     };
     sdlf_status status = sdlf_layer_add_parameter(signature, value);
     if (status != SDLF_OK) return status;
-    return sdlf_layer_add_output(signature, sdlf_layer_dtype(signature, options->dtype), options->shape);
+    return sdlf_layer_add_output(signature, dtype, options->shape);
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
-    (void)layer;
+    if (is_empty(layer->options)) return SDLF_OK;
     return sdlf_layer_copy(context, context->parameter[0], context->output[0]);
 }
 
 static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
-    (void)layer;
+    if (is_empty(layer->options)) return SDLF_OK;
     return sdlf_layer_copy(context, context->output_gradient[0], context->parameter_gradient[0]);
 }
 

@@ -105,6 +105,10 @@ static sdlf_status bind_tensor(const sdlf_plan *plan, sdlf_tensor tensor, const 
                                sdlf_binding *binding)
 {
     const plan_buffer *buffer = &plan->buffers[tensor.buffer];
+    if (sdlf_tensor_present(&tensor) && sdlf_tensor_count(&tensor) == 0) { /* a value without elements: no memory */
+        *binding = (sdlf_binding){.tensor = tensor, .calculator = plan->options.forward};
+        return SDLF_OK;
+    }
     if (tensor.buffer == 0 || buffer->memory == NULL)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "this plan does not keep the %s of '%s'", what, name);
     binding->tensor = plan_bound(plan, tensor);

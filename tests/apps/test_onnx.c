@@ -244,6 +244,22 @@ static void names_do_not_steer_the_terminal(void)
     CHECK(strchr(p->out, '\033') == NULL);
 }
 
+/* An output of shape 2x0 beside one of two numbers. */
+static void outputs_without_elements(void)
+{
+    sdlf_model *m = sdlf_model_create("hollow");
+    sdlf_output(m, "y", sdlf_relu(m, sdlf_input(m, "x", SDLF_FLOAT32, sdlf_shape(2))));
+    sdlf_output(m, "nothing", sdlf_value(m, &(sdlf_value_options){.shape = sdlf_shape(0, 3)}));
+    const char *path = test_path("hollow.onnx"), *input = test_path("x.npy");
+    float x[] = {1, -2};
+    sdlf_tensor tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 2), x);
+    CHECK_OK(sdlf_tensor_write_file(&tensor, input));
+    save_model(m, path);
+    CHECK_SAYS(SDLF(0, "run", path, "--input", input), "nothing  float32 0x3  no elements");
+    CHECK_SAYS(SDLF(0, "run", path, "--input", input, "--top", "2"), "100.0%");
+    CHECK_SAYS(SDLF(0, "run", path, "--input", input, "--json", "--top", "2"), "\"mean\": null");
+}
+
 static void bench_times_every_layer(void)
 {
     const program *p = SDLF(0, "bench", fixture("small_cnn/model.onnx"), "--repeats", "3", "--calculator", "reference");
@@ -309,6 +325,7 @@ int main(void)
         RUN(run_asks_for_no_more_than_there_is);
         RUN(networks_of_any_form);
         RUN(names_do_not_steer_the_terminal);
+        RUN(outputs_without_elements);
         RUN(bench_times_every_layer);
         RUN(bench_knows_models);
     }

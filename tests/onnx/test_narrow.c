@@ -176,6 +176,26 @@ static void nothing_is_known(void)
                 "");
 }
 
+/* An output without elements has its shape and its type. */
+static void nothing_comes_out(void)
+{
+    sdlf_calculator *calculator = NULL;
+    sdlf_model *model = NULL;
+    sdlf_plan *plan = NULL;
+    sdlf_binding binding;
+    CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
+    if (CHECK_OK(import_node(&model, &(one_node){"Identity", INT32, 0, INT32, NULL, 0, false}, 0)) &&
+        CHECK_OK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = calculator}))) {
+        CHECK_OK(sdlf_plan_forward(plan));
+        CHECK_OK(sdlf_plan_output(plan, "y", &binding));
+        CHECK_TEXT(sdlf_shape_print(binding.tensor.shape).text, "0");
+        CHECK_EQUAL(binding.tensor.dtype, SDLF_INT32);
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+    sdlf_calculator_close(calculator);
+}
+
 int main(void)
 {
     if (!onnx_available()) {
@@ -188,5 +208,6 @@ int main(void)
     RUN(quantised_values_saturate);
     RUN(what_could_leave_it_is_refused);
     RUN(nothing_is_known);
+    RUN(nothing_comes_out);
     return test_summary();
 }

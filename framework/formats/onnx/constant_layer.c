@@ -52,6 +52,15 @@ static onnx_flow in_parts(onnx_context *c, const onnx_tensor *tensor)
     return onnx_binary(c, "add", terms);
 }
 
+onnx_flow onnx_empty_output(onnx_context *c, const onnx_tensor *tensor)
+{
+    int dtype = onnx_dtype_choice(onnx_type_computed(tensor->type));
+    if (onnx_ok(c) && dtype >= 0)
+        return onnx_layer(c, "value", &(sdlf_value_options){.shape = tensor->shape, .dtype = dtype}, NULL, 0);
+    onnx_unsupported(c, "a constant of %s", onnx_type_name(tensor->type));
+    return no_flow;
+}
+
 onnx_flow onnx_constant_layer(onnx_context *c, const onnx_tensor *tensor)
 {
     int dtype = onnx_dtype_choice(onnx_type_computed(tensor->type));

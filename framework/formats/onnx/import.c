@@ -123,7 +123,8 @@ static sdlf_status add_outputs(onnx_import *import)
         if (value->kind == ONNX_CONSTANT) {
             static const Onnx__NodeProto none = ONNX__NODE_PROTO__INIT;
             onnx_context c = {.import = import, .node = &none, .position = file->node_count};
-            flow = onnx_constant_layer(&c, &value->tensor);
+            flow = value->tensor.count == 0 ? onnx_empty_output(&c, &value->tensor)
+                                            : onnx_constant_layer(&c, &value->tensor);
             if (c.status != SDLF_OK)
                 return sdlf_fail_context(c.status, "%s: output '%s'", file->path, text_show(name).text);
         } else if (value->kind == ONNX_UNMADE && !value->failed) {

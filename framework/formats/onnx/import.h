@@ -212,6 +212,8 @@ onnx_flow onnx_reshape(onnx_context *c, onnx_flow flow, sdlf_shape shape);
 void onnx_fill_with(onnx_context *c, onnx_flow flow, const char *parameter, onnx_fill fill);
 /* A constant as a layer of its own. */
 onnx_flow onnx_constant_layer(onnx_context *c, const onnx_tensor *tensor);
+/* One without elements, as an output of the graph: no other layer takes it. */
+onnx_flow onnx_empty_output(onnx_context *c, const onnx_tensor *tensor);
 
 /* add, sub, mul, ... of two operands that broadcast: the layer binary's functions; add of equal shapes is the layer add. */
 onnx_flow onnx_binary(onnx_context *c, const char *function, const onnx_flow *operands);

@@ -73,6 +73,12 @@ static void give_ranges(onnx_context *c, int output, const ranges *range, bool o
         onnx_give_constant(c, output, &tensor);
         return;
     }
+    if (onnx_ok(c) && sdlf_shape_count(taken) == 0) { /* of nothing everything is known */
+        const onnx_value *x = c->input[0];
+        onnx_type type = x->narrow != ONNX_UNDEFINED ? x->narrow : onnx_type_of(x->flow.dtype);
+        onnx_give_constant(c, output, &(onnx_tensor){.name = "", .type = type, .shape = taken, .data = ""});
+        return;
+    }
     sdlf_slice_options options = {.axes = {.rank = 0}};
     for (int i = 0; i < shape.rank; i++) {
         if (range->count[i] == shape.dim[i] && range->step[i] == 1) continue;

@@ -131,6 +131,7 @@ const char *export_parameter(onnx_export *e, const char *name);
 const char *export_parameter_as(onnx_export *e, const char *name, sdlf_dtype dtype, sdlf_shape shape);
 /* Numbers that are no parameters: one, as a scalar; lists. */
 const char *export_number(onnx_export *e, double number, sdlf_dtype dtype);
+const char *export_nothing(onnx_export *e, sdlf_dtype dtype, sdlf_shape shape); /* without elements */
 const char *export_list_integers(onnx_export *e, const int64_t *numbers, int count);
 const char *export_shape(onnx_export *e, sdlf_shape numbers);
 const char *export_list_reals(onnx_export *e, const float *numbers, int count);

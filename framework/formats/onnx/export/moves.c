@@ -200,5 +200,8 @@ void export_cast(onnx_export *e)
 /* No node: a weight of the graph, which others read under its own name. */
 void export_value(onnx_export *e)
 {
-    e->layer[e->position].value[0] = export_parameter_as(e, "value", e->now->output_dtype[0], export_out_shape(e));
+    sdlf_shape shape = export_out_shape(e);
+    sdlf_dtype dtype = e->now->output_dtype[0];
+    e->layer[e->position].value[0] =
+        sdlf_shape_count(shape) > 0 ? export_parameter_as(e, "value", dtype, shape) : export_nothing(e, dtype, shape);
 }

@@ -77,6 +77,11 @@ static const char *add_step(onnx_export *e, sdlf_dtype dtype, sdlf_shape shape, 
     return add(e, wanted, dtype, shape, copy);
 }
 
+const char *export_nothing(onnx_export *e, sdlf_dtype dtype, sdlf_shape shape)
+{
+    return add_step(e, dtype, shape, "");
+}
+
 const char *export_number(onnx_export *e, double number, sdlf_dtype dtype)
 {
     int64_t bytes[1] = {0}; /* room for any element */
