@@ -18,8 +18,7 @@ static long writer_of(const char *name, const char *target, size_t length)
     if (strncmp(name, target, length) != 0 || strncmp(name + length, infix, strlen(infix)) != 0) return 0;
     const char *digits = name + length + strlen(infix);
     size_t process = strspn(digits, "0123456789"), number = 0;
-    if (process > 0 && process < 10 && digits[process] == '-')
-        number = strspn(digits + process + 1, "0123456789");
+    if (process > 0 && process < 10 && digits[process] == '-') number = strspn(digits + process + 1, "0123456789");
     return number > 0 && digits[process + 1 + number] == '\0' ? strtol(digits, NULL, 10) : 0;
 }
 
