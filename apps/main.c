@@ -59,6 +59,14 @@ static int unknown_command(const char *name)
     return COMMAND_USAGE;
 }
 
+/* "help bench conv" is "bench conv --help". words[0] is the command. */
+static int show_help(const command *chosen, int count, char **words)
+{
+    for (int i = 1; i < count; i++) words[i - 1] = words[i];
+    words[count - 1] = (char[]){"--help"};
+    return chosen->run(count, words);
+}
+
 static int run(int count, char **words)
 {
     if (count < 2) {
@@ -77,7 +85,7 @@ static int run(int count, char **words)
     }
     const command *chosen = find_command(help ? words[2] : word);
     if (!chosen) return unknown_command(help ? words[2] : word);
-    if (help) return chosen->run(1, (char *[]){(char[]){"--help"}});
+    if (help) return show_help(chosen, count - 2, words + 2);
     if (chosen->long_running) waiting_settle(words);
     return chosen->run(count - 2, words + 2);
 }

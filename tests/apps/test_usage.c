@@ -33,6 +33,9 @@ static void help_is_there(void)
         CHECK(strstr(p->out, "\033[") == NULL); /* no colours in a pipe */
         CHECK_SAYS(SDLF(0, "help", commands[i]), "Usage: sdlf ");
     }
+    CHECK_SAYS(SDLF(0, "help", "bench", "conv"), "Usage: sdlf bench conv");
+    CHECK_SAYS(SDLF(0, "help", "gcn", "train"), "Usage: sdlf gcn train");
+    CHECK_SAYS(SDLF(2, "help", "train", "digits"), "unexpected 'digits'");
 }
 
 /* Not one line of any help text runs over the width of a terminal. */
