@@ -67,6 +67,14 @@ static void launch_cluster(const cuda_calculator *calculator, void (*kernel)(Par
     cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
 }
 
+/* Shared memory for each of `blocks` blocks that want a multiprocessor of their own, of which they need `bytes`: no two of them fit
+ * where there is one for each. Those that start while a kernel ends would otherwise crowd the multiprocessors that are free first. */
+static inline int64_t shared_alone(const cuda_calculator *calculator, int64_t blocks, int64_t bytes)
+{
+    int64_t least = calculator->shared_most / 2 + 1024;
+    return calculator->overlaps && blocks <= calculator->multiprocessors && bytes < least ? least : bytes;
+}
+
 template <typename... Parameters, typename... Arguments>
 static void launch_overlapped(const cuda_calculator *calculator, void (*kernel)(Parameters...), dim3 blocks,
                               dim3 threads, int shared, Arguments... arguments)

@@ -3,6 +3,7 @@
  *
  * A block makes 32 numbers; its 32 lines of threads add every 32nd part each, and their sums meet in order. */
 #include "calculators/cuda/conv2d_pool/weights.cuh"
+#include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/sgd.cuh"
 
 enum { WARP = 32, LINES = 32 };
@@ -21,6 +22,7 @@ template <typename T> static __global__ void __launch_bounds__(WARP *LINES) conv
     __shared__ T lines[LINES][WARP + 1];
     int64_t count = f.weights + f.filters, e = static_cast<int64_t>(blockIdx.x) * WARP + threadIdx.x;
     T sum = 0;
+    await_kernels();
 #pragma unroll 8
     for (int block = threadIdx.y; block < f.blocks; block += LINES)
         sum += e < count ? f.parts[block * count + e] : T(0);
@@ -67,7 +69,8 @@ sdlf_status cuda_conv2d_pool_finish(const cuda_calculator *calculator, const sdl
         using T = decltype(zero);
         const pool_finish<T> f = finish_of<T>(op, blocks);
         int64_t count = f.weights + f.filters;
-        conv2d_pool_finish<T><<<(unsigned)((count + WARP - 1) / WARP), dim3(WARP, LINES), 0, calculator->stream>>>(f);
+        launch_overlapped(calculator, conv2d_pool_finish<T>, (unsigned)((count + WARP - 1) / WARP), dim3(WARP, LINES),
+                          0, f);
     });
     return cuda_check_launch("conv2d_relu_max_pool_backward");
 }

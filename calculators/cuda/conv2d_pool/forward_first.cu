@@ -8,6 +8,7 @@
  * 32 MB, 8 us at 4 TB/s. */
 #include "calculators/cuda/conv2d_pool/forward.cuh"
 #include "calculators/cuda/conv2d_pool/pieces.cuh"
+#include "calculators/cuda/launch.cuh"
 
 enum {
     THREADS = 256,
@@ -42,6 +43,8 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
     const pool_geometry &g = p.g;
     int lane = threadIdx.x % WARP, group = lane / 4, t = lane % 4, k0 = blockIdx.y * FILTERS;
     float raw[GROUPS * 2][2 * steps], bias[GROUPS * 2];
+    list_corners<THREADS>(g, l, corner);
+    await_kernels();
     uint32_t weights[GROUPS][steps][4];
     int offset[steps][2];
 #pragma unroll
@@ -52,7 +55,6 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
         for (int e = 0; e < 2 * steps; e++)
             raw[i][e] = 4 * e + t < taps && k < g.filters ? p.w[k * taps + 4 * e + t] : 0.0f;
     }
-    list_corners<THREADS>(g, l, corner);
 #pragma unroll
     for (int e = 0; e < 2 * steps; e++) {
         int tap = 4 * e + t;
@@ -141,14 +143,14 @@ bool cuda_conv2d_pool_forward_first_suits(const cuda_calculator *calculator, con
 template <sdlf_math MATH, int R, int CHANNELS, int GROUPS>
 static sdlf_status launch(const cuda_calculator *calculator, const pool_forward<float> &p, pool_pieces l)
 {
-    const int bytes = (int)pool_pieces_bytes(l);
-    sdlf_status status = allow_shared(conv2d_pool_forward_first<MATH, R, CHANNELS, GROUPS>, bytes);
-    if (status != SDLF_OK) return status;
     uintptr_t addresses = reinterpret_cast<uintptr_t>(p.y) | reinterpret_cast<uintptr_t>(p.mask) * 4;
     l.quads = l.quads && addresses % 16 == 0;
     int pieces = p.g.batch * l.pieces, most = BLOCKS * calculator->multiprocessors;
     dim3 grid((unsigned)(pieces < most ? pieces : most), (unsigned)((p.g.filters + FILTERS - 1) / FILTERS));
-    conv2d_pool_forward_first<MATH, R, CHANNELS, GROUPS><<<grid, THREADS, bytes, calculator->stream>>>(p, l);
+    const int bytes = (int)shared_alone(calculator, static_cast<int64_t>(grid.x) * grid.y, pool_pieces_bytes(l));
+    sdlf_status status = allow_shared(conv2d_pool_forward_first<MATH, R, CHANNELS, GROUPS>, bytes);
+    if (status != SDLF_OK) return status;
+    launch_overlapped(calculator, conv2d_pool_forward_first<MATH, R, CHANNELS, GROUPS>, grid, THREADS, bytes, p, l);
     return cuda_check_launch("conv2d_relu_max_pool_forward");
 }
 

@@ -6,6 +6,7 @@
  * windows. The slices' sums meet in shared memory, in order, where a thread pools one window of one filter. 8 N K P Q C R R FLOPs. */
 #include "calculators/cuda/conv2d_pool/forward.cuh"
 #include "calculators/cuda/conv2d_pool/pieces.cuh"
+#include "calculators/cuda/launch.cuh"
 
 enum { THREADS = 256, WARP = 32, WARPS = 8, FILTERS = 32, UNIT = 8 /* windows */, POSITIONS = 4, MOST_STEPS = 7 };
 
@@ -43,6 +44,8 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward_sliced(poo
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, group = lane / 4, t = lane % 4, k0 = blockIdx.y * FILTERS;
     int taps = g.channels * R * R, steps = (taps + 7) / 8;
     float raw[STEPS][8];
+    list_corners<THREADS>(g, l, corner);
+    await_kernels();
     uint32_t weights[STEPS][2][4];
     int offset[STEPS][2]; /* -1: no such tap */
 #pragma unroll
@@ -54,7 +57,6 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward_sliced(poo
         }
     }
     load_pieces<MATH, THREADS, 8>(p.x, g, l, blockIdx.x, 0, g.channels, x);
-    list_corners<THREADS>(g, l, corner);
 #pragma unroll
     for (int i = 0; i < STEPS; i++) {
 #pragma unroll
@@ -126,11 +128,11 @@ template <sdlf_math MATH, int R, int STEPS>
 static sdlf_status launch(const cuda_calculator *calculator, const pool_forward<float> &p)
 {
     const pool_pieces l = pieces_of(calculator, p.g, R);
-    const int bytes = (int)memory_of(l);
+    dim3 grid((unsigned)(p.g.batch * l.pieces), (unsigned)((p.g.filters + FILTERS - 1) / FILTERS));
+    const int bytes = (int)shared_alone(calculator, static_cast<int64_t>(grid.x) * grid.y, memory_of(l));
     sdlf_status status = allow_shared(conv2d_pool_forward_sliced<MATH, R, STEPS>, bytes);
     if (status != SDLF_OK) return status;
-    dim3 grid((unsigned)(p.g.batch * l.pieces), (unsigned)((p.g.filters + FILTERS - 1) / FILTERS));
-    conv2d_pool_forward_sliced<MATH, R, STEPS><<<grid, THREADS, bytes, calculator->stream>>>(p, l);
+    launch_overlapped(calculator, conv2d_pool_forward_sliced<MATH, R, STEPS>, grid, THREADS, bytes, p, l);
     return cuda_check_launch("conv2d_relu_max_pool_forward");
 }
 

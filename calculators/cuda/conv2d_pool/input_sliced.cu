@@ -6,6 +6,7 @@
  * shared memory, in order. 2 N C H W K R R FLOPs. */
 #include "calculators/cuda/conv2d_pool/conv2d_pool.cuh"
 #include "calculators/cuda/conv2d_pool/conv2d_pool.h"
+#include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mma.cuh"
 
 enum { THREADS = 256, WARP = 32, WARPS = 8, CHANNELS = 16, TILES = 9, PIXELS = 8 * TILES, STEPS = 13 };
@@ -62,6 +63,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_input_sliced(slice
     int n = blockIdx.x / p.bands, h0 = blockIdx.x % p.bands * p.rows, c0 = blockIdx.y * CHANNELS;
     int pixels = min(p.rows, g.height - h0) * g.width, factors = p.share * taps;
     float raw[STEPS][4];
+    await_kernels();
 #pragma unroll
     for (int i = 0; i < STEPS; i++) {
 #pragma unroll
@@ -157,11 +159,11 @@ extern "C" bool cuda_conv2d_pool_input_sliced_suits(const cuda_calculator *calcu
 
 template <sdlf_math MATH, int R> static sdlf_status launch(const cuda_calculator *calculator, const sliced_input &p)
 {
-    const int64_t bytes = memory_of(p);
+    dim3 grid((unsigned)(p.g.batch * p.bands), (unsigned)((p.g.channels + CHANNELS - 1) / CHANNELS));
+    const int bytes = (int)shared_alone(calculator, static_cast<int64_t>(grid.x) * grid.y, memory_of(p));
     sdlf_status status = allow_shared(conv2d_pool_input_sliced<MATH, R>, bytes);
     if (status != SDLF_OK) return status;
-    dim3 grid((unsigned)(p.g.batch * p.bands), (unsigned)((p.g.channels + CHANNELS - 1) / CHANNELS));
-    conv2d_pool_input_sliced<MATH, R><<<grid, THREADS, (size_t)bytes, calculator->stream>>>(p);
+    launch_overlapped(calculator, conv2d_pool_input_sliced<MATH, R>, grid, THREADS, bytes, p);
     return cuda_check_launch("conv2d_relu_max_pool_backward");
 }
 

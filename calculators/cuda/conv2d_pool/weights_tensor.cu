@@ -9,6 +9,7 @@
  * every channel: 8 us at 4 TB/s for the 32 MB of simple_cnn's layer at batch 1,024. */
 #include "calculators/cuda/conv2d_pool/pieces.cuh"
 #include "calculators/cuda/conv2d_pool/weights.cuh"
+#include "calculators/cuda/launch.cuh"
 
 enum {
     THREADS = 256,
@@ -100,6 +101,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) conv2d_pool_weights_te
         c = blockIdx.z;
     int offset[tiles];
     float sums[2][tiles][4] = {}, db[4] = {};
+    await_kernels();
 #pragma unroll
     for (int j = 0; j < tiles; j++) {
         int tap = j * 8 + group;
@@ -249,11 +251,12 @@ template <sdlf_math MATH, int R> static sdlf_status launch(const cuda_calculator
     pool_pieces l = pieces_of(calculator, p.g, R, &blocks);
     uintptr_t addresses = reinterpret_cast<uintptr_t>(p.dy) | reinterpret_cast<uintptr_t>(p.mask) * 4;
     l.quads = l.quads && addresses % 16 == 0;
-    const int64_t bytes = memory_of(l, R);
+    dim3 grid((unsigned)blocks, (unsigned)((p.g.filters + FILTERS - 1) / FILTERS), (unsigned)p.g.channels);
+    const int64_t all = static_cast<int64_t>(grid.x) * grid.y * grid.z,
+                  bytes = shared_alone(calculator, all, memory_of(l, R));
     sdlf_status status = allow_shared(conv2d_pool_weights_tensor<MATH, R>, bytes);
     if (status != SDLF_OK) return status;
-    dim3 grid((unsigned)blocks, (unsigned)((p.g.filters + FILTERS - 1) / FILTERS), (unsigned)p.g.channels);
-    conv2d_pool_weights_tensor<MATH, R><<<grid, THREADS, (size_t)bytes, calculator->stream>>>(p, l);
+    launch_overlapped(calculator, conv2d_pool_weights_tensor<MATH, R>, grid, THREADS, (int)bytes, p, l);
     status = cuda_check_launch("conv2d_relu_max_pool_backward");
     return status == SDLF_OK ? cuda_conv2d_pool_finish(calculator, op, blocks) : status;
 }

@@ -195,15 +195,16 @@ template <int ROWS> static __global__ void few_rows_finish(product p, int blocks
 
 template <sdlf_math MATH, class S> static sdlf_status launch(const cuda_calculator *calculator, product p)
 {
-    const int shared = (int)sizeof(rows_memory<S>), blocks = (p.n + COLUMNS - 1) / COLUMNS;
+    const int blocks = (p.n + COLUMNS - 1) / COLUMNS;
     const int64_t one = static_cast<int64_t>(blocks) * S::ROWS * COLUMNS * (int64_t)sizeof(float);
     p.splits = calculator->multiprocessors / blocks;
     if (p.splits > p.tiles / (2 * S::LANES)) p.splits = p.tiles / (2 * S::LANES);
     if (p.splits > CUDA_BLAS_WORKSPACE / one) p.splits = (int)(CUDA_BLAS_WORKSPACE / one);
     if (p.splits < 1) p.splits = 1;
+    const dim3 grid((unsigned)blocks, (unsigned)p.splits);
+    const int shared = (int)shared_alone(calculator, static_cast<int64_t>(grid.x) * grid.y, sizeof(rows_memory<S>));
     sdlf_status status = allow_shared(few_rows_tensor<MATH, S>, shared);
     if (status != SDLF_OK) return status;
-    const dim3 grid((unsigned)blocks, (unsigned)p.splits);
     launch_overlapped(calculator, few_rows_tensor<MATH, S>, grid, S::THREADS, shared, p);
     status = cuda_check_launch("gemm");
     if (status != SDLF_OK || p.splits == 1) return status;
