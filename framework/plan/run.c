@@ -5,6 +5,8 @@
 
 #include "layers/input.h"
 
+enum { MOST_TOGETHER = 8 /* steps that a calculator is offered at once */ };
+
 static sdlf_status run_copy(sdlf_plan *plan, const plan_step *step)
 {
     const sdlf_tensor *from = &step->operation.in[0], *to = &step->operation.out[0];
@@ -29,20 +31,48 @@ static sdlf_status run_kernel(sdlf_plan *plan, const plan_step *step)
     return step->calculator->type->kernel[step->operation.kind].run(step->calculator, &step->operation);
 }
 
-sdlf_status plan_run_step(sdlf_plan *plan, const plan_step *step)
+static sdlf_status at_step(sdlf_status status, const sdlf_plan *plan, const plan_step *step)
 {
-    sdlf_status status = step->phase == SDLF_PHASE_COPY ? run_copy(plan, step) : run_kernel(plan, step);
     if (status == SDLF_OK) return SDLF_OK;
     return sdlf_fail_context(status, "layer '%s', %s on %s", plan->nodes[step->node].layer->name,
                              step->label != NULL ? step->label : sdlf_operation_class_of(step->operation.kind)->name,
                              step->calculator->type->name);
 }
 
+sdlf_status plan_run_step(sdlf_plan *plan, const plan_step *step)
+{
+    return at_step(step->phase == SDLF_PHASE_COPY ? run_copy(plan, step) : run_kernel(plan, step), plan, step);
+}
+
+/* As many of the steps [first, last) as their calculator puts together; *done is 0 where that is none. */
+static sdlf_status run_together(const sdlf_plan *plan, int first, int last, int *done)
+{
+    const sdlf_operation *operations[MOST_TOGETHER];
+    sdlf_calculator *calculator = plan->steps[first].calculator;
+    int count = 0;
+    *done = 0;
+    if (plan->options.no_fusion || plan->options.keep_activations || calculator->type->run_together == NULL)
+        return SDLF_OK;
+    while (first + count < last && count < MOST_TOGETHER) {
+        const plan_step *step = &plan->steps[first + count];
+        if (step->calculator != calculator || step->phase == SDLF_PHASE_COPY) break;
+        operations[count++] = &step->operation;
+    }
+    if (count < 2) return SDLF_OK;
+    return at_step(calculator->type->run_together(calculator, operations, count, done), plan, &plan->steps[first]);
+}
+
 sdlf_status plan_run_steps(sdlf_plan *plan, int first, int last)
 {
-    for (int i = first; i < last; i++) {
-        sdlf_status status = plan_run_step(plan, &plan->steps[i]);
+    for (int i = first; i < last;) {
+        int done = 0;
+        sdlf_status status = run_together(plan, i, last, &done);
+        if (status == SDLF_OK && done == 0) {
+            status = plan_run_step(plan, &plan->steps[i]);
+            done = 1;
+        }
         if (status != SDLF_OK) return status;
+        i += done;
     }
     return plan->pin_count > 0 ? plan_settle_uploads(plan) : SDLF_OK;
 }
