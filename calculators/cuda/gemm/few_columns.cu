@@ -2,12 +2,14 @@
  * (the products are small): a last layer's forward pass, bound by launching and by reading a, 4 m k bytes.
  *
  * Few rows: a block makes one row, a warp one number of it: a lane adds every 32nd product, four at once where lines allow it, and the
- * 32 sums meet in a fixed order. Many rows, lines of whole quads: a warp makes ROWS rows, all their numbers, so that a comes to it once
- * and each quad of b that it reads serves all of them; in the same order, and with the same bits. b, small, stays in the cache. */
+ * 32 sums meet in a fixed order. Many rows, lines of whole quads: a block makes ROWS rows, all their numbers; a thread brings every
+ * 256th quad of all of them and of b, all at once where k is up to 1,024, and the threads' sums meet, first in each warp, in a fixed
+ * order. So a moves once, and b, small, once for every ROWS rows, from the L2 cache. */
 #include "calculators/cuda/gemm/gemm.h"
 #include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/lanes.cuh"
 
-enum { WARP = 32, ROWS = 2, WARPS = 4, MANY = 512 /* rows */, MOST = 16 /* columns */ };
+enum { WARP = 32, ROWS = 8, WARPS = 8, MANY = 512 /* rows */, MOST = 16 /* columns */ };
 
 struct product {
     const float *a, *b, *bias, *residual;
@@ -50,40 +52,41 @@ static __global__ void few_columns(product p, bool vectors)
 /* COLUMNS: n at least. */
 template <int COLUMNS> static __global__ void __launch_bounds__(WARPS *WARP) few_columns_of_rows(product p)
 {
-    const int lane = threadIdx.x % WARP;
-    const int64_t m0 = (static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / WARP) * ROWS, quads = p.k / 4;
-    float sums[ROWS][COLUMNS] = {};
-    await_kernels();
-    if (m0 >= p.m) return;
+    const int SUMS = ROWS * COLUMNS, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    __shared__ float parts[WARPS][SUMS];
+    const int64_t m0 = static_cast<int64_t>(blockIdx.x) * ROWS, quads = p.k / 4;
     const float4 *a = reinterpret_cast<const float4 *>(p.a), *b = reinterpret_cast<const float4 *>(p.b);
-#pragma unroll 2
-    for (int64_t i = lane; i < quads; i += WARP) {
+    float sums[SUMS] = {};
+    await_kernels();
+    for (int64_t i = threadIdx.x; i < quads; i += WARPS * WARP) {
         float4 x[ROWS];
 #pragma unroll
         for (int r = 0; r < ROWS; r++) x[r] = a[(m0 + r < p.m ? m0 + r : m0) * quads + i];
 #pragma unroll
         for (int n = 0; n < COLUMNS; n++) {
-            if (n >= p.n) continue;
-            float4 y = __ldg(b + n * quads + i);
+            float4 y = n < p.n ? __ldg(b + n * quads + i) : make_float4(0, 0, 0, 0);
 #pragma unroll
-            for (int r = 0; r < ROWS; r++) sums[r][n] += x[r].x * y.x + x[r].y * y.y + (x[r].z * y.z + x[r].w * y.w);
+            for (int r = 0; r < ROWS; r++)
+                sums[r * COLUMNS + n] += x[r].x * y.x + x[r].y * y.y + (x[r].z * y.z + x[r].w * y.w);
         }
     }
+    const int first = add_lanes<WARP / 2, 2>(sums);
 #pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-#pragma unroll
-        for (int n = 0; n < COLUMNS; n++) {
-            if (n >= p.n) continue;
-            float sum = sums[r][n];
-            for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
-            const int64_t at = (m0 + r) * p.n + n;
-            if (lane != n || m0 + r >= p.m) continue;
-            sum *= p.alpha;
-            if (p.bias != nullptr) sum += p.bias[n];
-            if (p.residual != nullptr) sum += p.residual[at];
-            p.c[at] = activate(p.activation, sum);
-        }
+    for (int i = 0; i < SUMS / (WARP / 2); i++) {
+        float sum = sums[i] + __shfl_xor_sync(0xffffffffu, sums[i], 1);
+        if (lane % 2 == 0) parts[warp][first + i] = sum;
     }
+    __syncthreads();
+    const int e = threadIdx.x, n = e % COLUMNS;
+    const int64_t m = m0 + e / COLUMNS, at = m * p.n + n;
+    if (e >= SUMS || n >= p.n || m >= p.m) return;
+    float sum = parts[0][e];
+#pragma unroll
+    for (int w = 1; w < WARPS; w++) sum += parts[w][e];
+    sum *= p.alpha;
+    if (p.bias != nullptr) sum += p.bias[n];
+    if (p.residual != nullptr) sum += p.residual[at];
+    p.c[at] = activate(p.activation, sum);
 }
 
 extern "C" sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_operation *op)
@@ -102,7 +105,7 @@ extern "C" sdlf_status cuda_gemm_few_columns(sdlf_calculator *base, const sdlf_o
     const cuda_calculator *calculator = cuda_calculator_from(base);
     uintptr_t addresses = reinterpret_cast<uintptr_t>(p.a) | reinterpret_cast<uintptr_t>(p.b);
     const bool vectors = p.k % 4 == 0 && addresses % 16 == 0;
-    const unsigned blocks = (unsigned)((p.m + ROWS * WARPS - 1) / (ROWS * WARPS));
+    const unsigned blocks = (unsigned)((p.m + ROWS - 1) / ROWS);
     if (!vectors || p.m < MANY)
         launch_overlapped(calculator, few_columns, (unsigned)p.m, (unsigned)p.n * WARP, 0, p, vectors);
     else if (p.n <= 10)
