@@ -5,6 +5,7 @@
 
 #include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/cuda.h"
+#include "calculators/cuda/together.h"
 #include "calculators/matmul.h"
 
 sdlf_status open_cuda(sdlf_calculator *calculator, const sdlf_calculator_options *options);
@@ -36,7 +37,8 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     .record_begin = record_begin_cuda, \
     .record_end = record_end_cuda, \
     .replay = replay_cuda, \
-    .discard = discard_cuda
+    .discard = discard_cuda, \
+    .run_together = run_together_cuda
 /* clang-format on */
 
 /* The kernels. */

@@ -80,7 +80,7 @@ static void pairs_change_no_bit(void)
     sdlf_plan_options options = {.batch = BATCH, .mode = SDLF_TRAIN, .forward = calculator, .no_recording = true};
     int count = train(&options, paired);
     CHECK_EQUAL(taken, STEPS);
-    CHECK_EQUAL(most_offered, 7); /* a whole step: three forward, the loss, three backward */
+    CHECK_EQUAL(most_offered, 7);    /* a whole step: three forward, the loss, three backward */
     CHECK_EQUAL(offered, STEPS * 5); /* not after a pair's first, and not the last step alone */
 
     options.no_recording = false; /* once step by step, once recorded, then replayed */

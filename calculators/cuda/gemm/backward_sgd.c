@@ -37,6 +37,11 @@ static bool suits_sweep(const cuda_calculator *calculator, const sdlf_operation 
            calculator->shared_most >= (rows > 64 ? 150 : 90) << 10;
 }
 
+bool cuda_sweep_tensor_suits(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    return !is_narrow(op) && calculator->math != SDLF_MATH_FP32 && suits_sweep(calculator, op);
+}
+
 /* Wide strips where these are enough to keep most of the device busy, and where a block may have that much memory. */
 static bool suits_wide(const cuda_calculator *calculator, const sdlf_operation *op)
 {

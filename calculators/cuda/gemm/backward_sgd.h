@@ -24,6 +24,11 @@ enum { SWEEP_MOST_ROWS = 128, NARROW_MOST_UNITS = 16 };
 sdlf_status cuda_sweep_tensor(sdlf_calculator *base, const sdlf_operation *op);
 sdlf_status cuda_sweep_fp32(sdlf_calculator *base, const sdlf_operation *op, bool wide);
 
+/* The first of these, and when gemm_backward_sgd takes it; for launches after a kernel that writes dy and none of the other operands, and
+ * starts when all before it have ended: they are read while that kernel is at work. */
+bool cuda_sweep_tensor_suits(const cuda_calculator *calculator, const sdlf_operation *op);
+sdlf_status cuda_sweep_tensor_early(sdlf_calculator *base, const sdlf_operation *op);
+
 /* A last layer's few units, U up to NARROW_MOST_UNITS, with any batch and rule. */
 sdlf_status cuda_sweep_narrow(sdlf_calculator *base, const sdlf_operation *op);
 

@@ -115,8 +115,7 @@ static __global__ void __launch_bounds__(S::THREADS, 1) sweep_tensor(sweep s, sw
     float dx[S::MINE / 16][4][4] = {};
     float4 next_dy[S::EACH];
     if (at.part == 0) prefetch_tiles<S>(s, (first + at.lane) * S::UNITS, (first + count) * S::UNITS, column);
-    await_kernels();
-    float rate = *s.rate;
+    if (!s.waits_for_dy) await_kernels();
 #pragma unroll
     for (int ahead = 0; ahead < S::STAGES - 1; ahead++) {
         int tile = ahead * S::LANES + at.lane;
@@ -124,8 +123,13 @@ static __global__ void __launch_bounds__(S::THREADS, 1) sweep_tensor(sweep s, sw
             load_tile<S>(tiles.w[pair][ahead], tiles.v[pair][ahead], s, (first + tile) * S::UNITS, column, at.part);
         close_copies();
     }
-    read_dy<S>(next_dy, s, first * S::UNITS);
+    if (!s.waits_for_dy) read_dy<S>(next_dy, s, first * S::UNITS);
     load_x<MATH, S>(tiles.x, held, s, i0, at.strip);
+    if (s.waits_for_dy) {
+        await_kernels();
+        read_dy<S>(next_dy, s, first * S::UNITS);
+    }
+    float rate = *s.rate;
     write_dy<MATH, S>(tiles.dy[0], next_dy);
     read_dy<S>(next_dy, s, (first + S::LANES) * S::UNITS);
     move_biases<S>(s, rate);
@@ -201,13 +205,24 @@ template <sdlf_math MATH> static sdlf_status launch_rows(const cuda_calculator *
     return launch<MATH, sweep_shape<128, 1, 2, 2, 2>>(calculator, s);
 }
 
-extern "C" sdlf_status cuda_sweep_tensor(sdlf_calculator *base, const sdlf_operation *op)
+static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op, bool waits_for_dy)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    const sweep s = sweep_of(op);
+    sweep s = sweep_of(op);
+    s.waits_for_dy = waits_for_dy;
     switch (calculator->math) {
     case SDLF_MATH_FP16: return launch_rows<SDLF_MATH_FP16>(calculator, s);
     case SDLF_MATH_BF16: return launch_rows<SDLF_MATH_BF16>(calculator, s);
     default: return launch_rows<SDLF_MATH_TF32>(calculator, s);
     }
+}
+
+extern "C" sdlf_status cuda_sweep_tensor(sdlf_calculator *base, const sdlf_operation *op)
+{
+    return compute(base, op, false);
+}
+
+extern "C" sdlf_status cuda_sweep_tensor_early(sdlf_calculator *base, const sdlf_operation *op)
+{
+    return compute(base, op, true);
 }

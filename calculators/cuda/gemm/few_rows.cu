@@ -150,10 +150,10 @@ template <int ROWS> static sdlf_status launch(const cuda_calculator *calculator,
     return cuda_check_launch("gemm");
 }
 
-extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op)
+/* Where `left` is not NULL the parts stay as they are. */
+static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op, cuda_row_parts *left)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    if (calculator->math != SDLF_MATH_FP32) return cuda_gemm_few_rows_tensor(base, op);
     const sdlf_tensor &c = op->out[0];
     product p = {.a = data_of<float>(op->in[0]), .b = data_of<float>(op->in[1])};
     p.parts = static_cast<float *>(calculator->blas_workspace);
@@ -171,7 +171,8 @@ extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_oper
     sdlf_status status = p.m <= 16   ? launch<16>(calculator, p, splits)
                          : p.m <= 64 ? launch<64>(calculator, p, splits)
                                      : launch<128>(calculator, p, splits);
-    if (status != SDLF_OK) return status;
+    if (left != nullptr) *left = {.parts = p.parts, .count = splits, .step = count, .block = COLUMNS, .line = p.n};
+    if (status != SDLF_OK || left != nullptr) return status;
     const ending e = {.parts = p.parts,
                       .bias = optional<float>(op->in[2]),
                       .residual = optional<float>(op->in[3]),
@@ -184,4 +185,16 @@ extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_oper
     launch_overlapped(calculator, few_rows_finish, cuda_blocks(calculator, e.count, FINISH_THREADS), FINISH_THREADS, 0,
                       e);
     return cuda_check_launch("gemm");
+}
+
+extern "C" sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op)
+{
+    bool simple = cuda_calculator_from(base)->math == SDLF_MATH_FP32;
+    return simple ? compute(base, op, nullptr) : cuda_gemm_few_rows_tensor(base, op, nullptr);
+}
+
+extern "C" sdlf_status cuda_gemm_few_rows_parts(sdlf_calculator *base, const sdlf_operation *op, cuda_row_parts *parts)
+{
+    bool simple = cuda_calculator_from(base)->math == SDLF_MATH_FP32;
+    return simple ? compute(base, op, parts) : cuda_gemm_few_rows_tensor(base, op, parts);
 }

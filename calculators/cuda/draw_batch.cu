@@ -1,0 +1,117 @@
+/* next_batch, and gather_batch by the indices that it draws, in one launch.
+ *
+ * A thread makes four pixels of the batch (one, where images are not of whole quads), and finds its image itself: at the cursor, in
+ * the order of the epoch. The first block writes what next_batch does beside. The last block to have read the cursor moves it on.
+ * Reads a byte and writes a float for each pixel. */
+#include "calculators/augmentation.h"
+#include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/together.h"
+
+enum { THREADS = 256, LINE = 128 /* bytes */ };
+
+struct draw {
+    const int32_t *order, *labels; /* labels and batch_labels may be NULL */
+    const float *rates;
+    const int64_t *first;
+    int64_t *cursor, *step;
+    int32_t *index, *batch_labels;
+    float *rate;
+    unsigned *ticket;
+    int64_t steps, drawn, samples; /* of rates; of order; of the data set */
+    const uint8_t *x;
+    float *y;
+    int count, row; /* of a batch; of an image */
+    float mean, scale;
+};
+
+/* As calculators/augmentation.h has it. */
+static __device__ __forceinline__ float normalized(uint8_t value, const draw &d)
+{
+    return sdlf_normalize(static_cast<float>(value), d.mean, d.scale);
+}
+
+/* Ask early for what the step will read: the cursor is what it will be, unless the kernel before this one moves it, and then only
+ * time is lost. */
+static __device__ __forceinline__ void guess(const draw &d, int n, int column)
+{
+    int64_t at = __ldcg(d.cursor);
+    if (at < 0 || at >= d.steps || (at + 1) * d.count > d.drawn || n >= d.count) return;
+    if (blockIdx.x == 0 && threadIdx.x == 0) prefetch_line(d.rates + at);
+    int32_t image = __ldcg(d.order + at * d.count + n);
+    if (image < 0 || image >= d.samples) return;
+    if (column % LINE < 4) prefetch_line(d.x + static_cast<int64_t>(image) * d.row + column);
+    if (d.labels != nullptr && column < 4) prefetch_line(d.labels + image);
+}
+
+/* EACH pixels a thread. */
+template <int EACH> static __global__ void __launch_bounds__(THREADS) draw_batch(draw d)
+{
+    const int e = (blockIdx.x * THREADS + threadIdx.x) * EACH, n = e / d.row, column = e % d.row;
+    guess(d, n, column);
+    await_kernels();
+    const int64_t at = __ldcg(d.cursor);
+    const int32_t *order = d.order + at * d.count;
+    uchar4 four = {};
+    if (n < d.count) {
+        const uint8_t *from = d.x + static_cast<int64_t>(__ldcg(order + n)) * d.row + column;
+        if (EACH == 4)
+            four = *reinterpret_cast<const uchar4 *>(from);
+        else
+            four.x = *from;
+    }
+    __syncthreads_or(at < 0); /* all have the cursor */
+    const unsigned others = gridDim.x - 1, before = threadIdx.x == 0 ? atomicInc(d.ticket, others) : 0;
+    if (n < d.count) {
+        if (EACH == 4)
+            *reinterpret_cast<float4 *>(d.y + e) =
+                make_float4(normalized(four.x, d), normalized(four.y, d), normalized(four.z, d), normalized(four.w, d));
+        else
+            d.y[e] = normalized(four.x, d);
+    }
+    if (blockIdx.x == 0) {
+        for (int i = threadIdx.x; i < d.count; i += THREADS) {
+            int32_t image = __ldcg(order + i);
+            d.index[i] = image;
+            if (d.labels != nullptr) d.batch_labels[i] = d.labels[image];
+        }
+        if (threadIdx.x == 0) {
+            *d.rate = d.rates[at];
+            *d.step = *d.first + at;
+        }
+    }
+    if (threadIdx.x == 0 && before == others) *d.cursor = at + 1;
+}
+
+extern "C" sdlf_status cuda_draw_batch(sdlf_calculator *base, const sdlf_operation *next, const sdlf_operation *gather)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    const sdlf_tensor &x = gather->in[0], &y = gather->out[0];
+    draw d = {.order = data_of<int32_t>(next->in[0]),
+              .labels = optional<int32_t>(next->in[3]),
+              .rates = data_of<float>(next->in[1]),
+              .first = data_of<int64_t>(next->in[2]),
+              .cursor = data_of<int64_t>(next->out[0]),
+              .step = data_of<int64_t>(next->out[3]),
+              .index = data_of<int32_t>(next->out[1]),
+              .batch_labels = optional<int32_t>(next->out[4]),
+              .rate = data_of<float>(next->out[2]),
+              .ticket = calculator->tickets,
+              .steps = next->in[1].shape.dim[0],
+              .drawn = next->in[0].shape.dim[0],
+              .samples = x.shape.dim[0],
+              .x = data_of<uint8_t>(x),
+              .y = data_of<float>(y)};
+    const int64_t count = sdlf_tensor_count(&y);
+    d.count = (int)y.shape.dim[0];
+    d.row = (int)(count / d.count);
+    d.mean = gather->gather.mean;
+    d.scale = gather->gather.scale;
+    const bool quads =
+        d.row % 4 == 0 && reinterpret_cast<uintptr_t>(d.x) % 4 == 0 && reinterpret_cast<uintptr_t>(d.y) % 16 == 0;
+    const unsigned blocks = (unsigned)((count / (quads ? 4 : 1) + THREADS - 1) / THREADS);
+    if (quads)
+        launch_overlapped(calculator, draw_batch<4>, blocks, THREADS, 0, d);
+    else
+        launch_overlapped(calculator, draw_batch<1>, blocks, THREADS, 0, d);
+    return cuda_check_launch("gather_batch");
+}

@@ -1,0 +1,59 @@
+/* Which operations the CUDA calculator puts together: those whose kernels do so little that starting them is most of it. */
+#include "calculators/cuda/together.h"
+
+#include "calculators/augmentation.h"
+#include "calculators/cuda/gemm/backward_sgd.h"
+
+/* Is `to` what `from` has written? */
+static bool is_same(const sdlf_tensor *from, const sdlf_tensor *to)
+{
+    return sdlf_tensor_present(from) && sdlf_tensor_present(to) && from->data == to->data;
+}
+
+static bool draws_batch(const sdlf_operation *next, const sdlf_operation *gather)
+{
+    return next->kind == SDLF_NEXT_BATCH && gather->kind == SDLF_GATHER_BATCH &&
+           is_same(&next->out[1], &gather->in[1]) && gather->in[0].dtype == SDLF_UINT8 &&
+           gather->out[0].dtype == SDLF_FLOAT32 && next->out[2].dtype == SDLF_FLOAT32 &&
+           sdlf_tensor_count(&gather->out[0]) > 0 && sdlf_tensor_count(&gather->out[0]) <= INT32_MAX / 2 &&
+           !sdlf_augmentation_wanted(&gather->gather.augment);
+}
+
+static bool are_last_layers(const cuda_last_layers *l)
+{
+    if (l->hidden->kind != SDLF_GEMM || l->product->kind != SDLF_GEMM ||
+        l->loss->kind != SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD || l->backward->kind != SDLF_GEMM_BACKWARD_SGD)
+        return false;
+    const sdlf_tensor *h = &l->hidden->out[0], *w = &l->backward->out[0];
+    return is_same(h, &l->product->in[0]) && is_same(&l->product->out[0], &l->loss->in[0]) &&
+           is_same(h, &l->backward->in[0]) && is_same(&l->loss->out[3], &l->backward->in[1]) &&
+           is_same(w, &l->product->in[1]);
+}
+
+/* The hidden layer's own backward pass, of which only dy comes from the last layer's. */
+static bool is_hidden_sweep(const cuda_calculator *calculator, const cuda_last_layers *l, const sdlf_operation *op)
+{
+    return op->kind == SDLF_GEMM_BACKWARD_SGD && is_same(&l->backward->out[2], &op->in[1]) &&
+           is_same(&l->hidden->in[0], &op->in[0]) && is_same(&l->hidden->in[1], &op->out[0]) &&
+           cuda_sweep_tensor_suits(calculator, op);
+}
+
+sdlf_status run_together_cuda(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    *done = 0;
+    if (count >= 2 && draws_batch(operations[0], operations[1])) {
+        *done = 2;
+        return cuda_draw_batch(base, operations[0], operations[1]);
+    }
+    if (count < 4) return SDLF_OK;
+    const cuda_last_layers last = {operations[0], operations[1], operations[2], operations[3]};
+    if (!are_last_layers(&last) || !cuda_last_layers_suit(calculator, &last)) return SDLF_OK;
+    cuda_row_parts parts;
+    *done = 4;
+    sdlf_status status = cuda_gemm_few_rows_parts(base, last.hidden, &parts);
+    if (status == SDLF_OK) status = cuda_last_layers_run(base, &last, &parts);
+    if (status != SDLF_OK || count < 5 || !is_hidden_sweep(calculator, &last, operations[4])) return status;
+    *done = 5;
+    return cuda_sweep_tensor_early(base, operations[4]);
+}
