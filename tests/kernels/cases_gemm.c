@@ -155,6 +155,13 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
             emit_gemm(sink, &made, tall[i]);
         }
     }
+    /* so large that a device may make its first rows by themselves: on 132 multiprocessors, for one */
+    if (t == SDLF_FLOAT32) {
+        const gemm_size large = {4300, 1000, 32};
+        kernel_case made = gemm(t, large, false, true);
+        add_epilogue(&made, true, true, SDLF_RELU);
+        emit_gemm(sink, &made, large);
+    }
     gemm_epilogues(sink, t, (gemm_size){7, 19, 33});
     gemm_epilogues(sink, t, (gemm_size){6, 5, 0});
     /* nothing to compute: no row, no column, no sum, none of them */

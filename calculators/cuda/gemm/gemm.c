@@ -217,6 +217,33 @@ static sdlf_status round_both(sdlf_calculator *base, const sdlf_operation *op, c
     return cuda_round_factors(base, factors, ready ? 1 : 2);
 }
 
+/* How many rows of a float32 product are to be one of their own, 0 if none. cuBLAS's kernels for it have tiles of 128 x 128, one a
+ * multiprocessor at a time. Where the last turn leaves many of these idle, the rows of all turns before it go first; the rest is a
+ * product so small that it is cut along k too (10,000 x 1,024 x 6,272 on 132 multiprocessors: 2.05 + 0.42 ms, and 3.01 in one). */
+static int64_t first_rows(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    enum { SIDE = 128, LEAST_TURNS = 2, MOST_TURNS = 16, SHORTEST = 32 };
+    sizes s = sizes_of(op);
+    int64_t across = (s.n + SIDE - 1) / SIDE, turn = calculator->multiprocessors;
+    int64_t tiles = (s.m + SIDE - 1) / SIDE * across, turns = tiles / turn, rest = tiles % turn;
+    bool simple = op->out[0].dtype == SDLF_FLOAT32 && calculator->math == SDLF_MATH_FP32 && !op->gemm.transpose_a;
+    if (!simple || s.k < SHORTEST || turns < LEAST_TURNS || turns > MOST_TURNS || rest * 8 > turn * 7) return 0;
+    int64_t lines = turns * turn / across; /* of tiles: whole ones may leave some of the last turn over */
+    return lines * across * 8 >= turns * turn * 7 && lines * SIDE < s.m ? lines * SIDE : 0;
+}
+
+/* The product's first rows, and what is left of it. */
+static sdlf_status multiply_first(cuda_calculator *calculator, cuda_blas_product *product, int64_t rows)
+{
+    cuda_blas_product first = *product;
+    first.m = rows;
+    product->m -= rows;
+    product->a = (const float *)product->a + rows * product->k;
+    product->c = (float *)product->c + rows * product->n;
+    if (product->residual != NULL) product->residual = (const float *)product->residual + rows * product->n;
+    return cuda_blas_multiply(calculator, &first);
+}
+
 static sdlf_status by_cublas(sdlf_calculator *base, const sdlf_operation *op)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
@@ -240,7 +267,9 @@ static sdlf_status by_cublas(sdlf_calculator *base, const sdlf_operation *op)
         .alpha = op->gemm.alpha,
         .beta = 1,
     };
+    int64_t rows = first_rows(calculator, op);
     sdlf_status status = rounds(base, op) ? round_both(base, op, &product) : SDLF_OK;
+    if (status == SDLF_OK && rows > 0) status = multiply_first(calculator, &product, rows);
     if (status == SDLF_OK) status = cuda_blas_multiply(calculator, &product);
     if (status != SDLF_OK) return status;
     return finish(base, op, product.bias == NULL, false, !product.relu);
