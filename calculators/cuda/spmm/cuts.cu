@@ -42,14 +42,20 @@ template <typename T> static __device__ void add_cut(const spmm_csr &s, const sp
 template <typename T> static __global__ void __launch_bounds__(THREADS) add_cuts(const __grid_constant__ spmm_csr s)
 {
     __shared__ T sums[THREADS];
-    const int across = s.width <= 4 ? 4 : s.width <= 8 ? 8 : s.width <= 16 ? 16 : SPMM_WARP, last = s.lines.counts[1];
-    for (int i = blockIdx.x; i < last; i += gridDim.x) add_cut(s, s.lines.cuts[i], across, sums);
+    await_kernels();
+    const int across = s.width <= 4    ? 4
+                       : s.width <= 8  ? 8
+                       : s.width <= 16 ? 16
+                                       : SPMM_WARP,
+              last = s.stream.counts->cuts;
+    for (int i = blockIdx.x; i < last; i += gridDim.x) add_cut(s, s.stream.cuts[i], across, sums);
 }
 
-void spmm_add_cuts(const spmm_csr *s, sdlf_dtype dtype, int multiprocessors, cudaStream_t stream)
+void spmm_add_cuts(const cuda_calculator *calculator, const spmm_csr *s, sdlf_dtype dtype)
 {
-    const int64_t most = static_cast<int64_t>(multiprocessors) * BLOCKS;
-    const unsigned blocks = static_cast<unsigned>(s->lines.cut_most < most ? s->lines.cut_most : most);
+    const int64_t most = static_cast<int64_t>(calculator->multiprocessors) * BLOCKS;
+    const unsigned blocks = static_cast<unsigned>(s->stream.cut_most < most ? s->stream.cut_most : most);
     if (blocks == 0) return; /* there are too few elements for a row that is cut */
-    with_float(dtype, [&](auto zero) { add_cuts<decltype(zero)><<<blocks, THREADS, 0, stream>>>(*s); });
+    with_float(dtype,
+               [&](auto zero) { launch_overlapped(calculator, add_cuts<decltype(zero)>, blocks, THREADS, 0, *s); });
 }

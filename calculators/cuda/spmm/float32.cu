@@ -1,7 +1,7 @@
-/* spmm_csr in float32 (spmm/lines.cuh). */
-#include "calculators/cuda/spmm/lines.cuh"
+/* spmm_csr in float32 (stream.cuh). */
+#include "calculators/cuda/spmm/stream.cuh"
 
-void spmm_add_lines_float32(const spmm_csr *s, cudaStream_t stream)
+void spmm_run_stream_float32(const cuda_calculator *calculator, const spmm_csr *s)
 {
-    launch_lines<float>(s, stream);
+    launch_stream<float>(calculator, s);
 }

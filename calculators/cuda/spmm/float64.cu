@@ -1,7 +1,7 @@
-/* spmm_csr in float64 (spmm/lines.cuh). */
-#include "calculators/cuda/spmm/lines.cuh"
+/* spmm_csr in float64 (stream.cuh). */
+#include "calculators/cuda/spmm/stream.cuh"
 
-void spmm_add_lines_float64(const spmm_csr *s, cudaStream_t stream)
+void spmm_run_stream_float64(const cuda_calculator *calculator, const spmm_csr *s)
 {
-    launch_lines<double>(s, stream);
+    launch_stream<double>(calculator, s);
 }

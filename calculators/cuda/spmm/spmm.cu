@@ -1,41 +1,79 @@
 /* spmm_csr: the matrix is arranged once where it stays (the prepared form), else in the workspace before each run; then two kernels
- * compute, one for all lines and one for rows that are cut. The idea is in spmm/spmm.cuh. */
+ * compute, one for the whole stream and one for rows that are cut. The idea is in spmm.cuh. */
 #include "calculators/cuda/spmm/spmm.cuh"
 
-enum { HEAVY_BLOCKS = 8 /* a multiprocessor */ };
+enum { BLOCK_BYTES = 1024 /* of shared memory, beside what it asks for */ };
 
 static int64_t padded(int64_t bytes)
 {
     return (bytes + 63) / 64 * 64;
 }
 
-/* The lists for a matrix, laid out from `base` on; null: for its size alone. */
-static spmm_lines lay_out(int64_t rows, int64_t stored, char *base)
+int spmm_lanes(int64_t width, int64_t size)
 {
-    spmm_lines lines = {};
-    lines.light_count = (rows + SPMM_CHUNK - 1) / SPMM_CHUNK * SPMM_CHUNK;
-    lines.heavy_most = stored / (SPMM_LIGHT + 1);
-    lines.cut_most = stored / (SPMM_HEAVY + 1);
-    lines.part_most = stored / SPMM_HEAVY + lines.cut_most;
-    if (lines.part_most > lines.heavy_most) lines.heavy_most = lines.part_most;
-    int64_t light = padded(3 * sizeof *lines.counts);
-    int64_t heavy = light + padded(lines.light_count * static_cast<int64_t>(sizeof *lines.light));
-    int64_t cuts = heavy + padded(lines.heavy_most * static_cast<int64_t>(sizeof *lines.heavy));
-    lines.bytes = cuts + padded(lines.cut_most * static_cast<int64_t>(sizeof *lines.cuts));
-    if (base == nullptr) return lines;
-    lines.counts = reinterpret_cast<int32_t *>(base);
-    lines.light = reinterpret_cast<spmm_line *>(base + light);
-    lines.heavy = reinterpret_cast<spmm_line *>(base + heavy);
-    lines.cuts = reinterpret_cast<spmm_cut *>(base + cuts);
-    return lines;
+    int lanes = 4;
+    while (lanes < SPMM_WARP && lanes * 16 < width * size) lanes *= 2;
+    return lanes;
 }
 
-static spmm_lines lines_of(const sdlf_operation *op, char *base)
+/* As many warps as there are at any time, and no more than stages. */
+static int count_warps(const cuda_calculator *calculator, int64_t stages, int groups, int64_t size)
 {
-    return lay_out(op->in[0].shape.dim[0], op->in[0].stored, base);
+    const size_t block = SPMM_WARPS * spmm_warp_bytes(static_cast<size_t>(groups), static_cast<size_t>(size));
+    int64_t resident = calculator->shared_most / static_cast<int64_t>(block + BLOCK_BYTES);
+    if (resident > SPMM_RESIDENT) resident = SPMM_RESIDENT;
+    if (resident < 1) resident = 1;
+    const int64_t blocks = resident * calculator->multiprocessors, wanted = (stages + SPMM_WARPS - 1) / SPMM_WARPS;
+    return static_cast<int>(wanted < blocks ? wanted : blocks) * SPMM_WARPS;
 }
 
-static spmm_csr describe(const cuda_calculator *calculator, const sdlf_operation *op, char *base)
+/* The stream of a matrix, laid out from `base` on; null: for its size alone. A chunk's rows are in order, so a slice has no more
+ * slots than the slice before it has elements for each group. Beyond the elements there are the slots of each chunk's first slice,
+ * one for each slice of empty rows, the rest of the last slot of each slice of one row, and the rest of each chunk's last
+ * stage. */
+static spmm_stream lay_out(int64_t rows, int64_t stored, int groups, int64_t size, const cuda_calculator *calculator,
+                           char *base)
+{
+    spmm_stream stream = {};
+    const int64_t chunks = (rows + SPMM_CHUNK - 1) / SPMM_CHUNK;
+    stream.groups = groups;
+    stream.cut_most = stored / (SPMM_HEAVY + 1);
+    stream.part_most = stored / SPMM_HEAVY + stream.cut_most;
+    stream.piece_most = stored / (SPMM_LIGHT + 1);
+    if (stream.part_most > stream.piece_most) stream.piece_most = stream.part_most;
+    stream.slice_most = chunks * (SPMM_CHUNK / groups) + stream.piece_most;
+    int64_t slots = stored / groups + chunks * (SPMM_LIGHT + SPMM_CHUNK / groups) + stream.piece_most;
+    stream.stage_most = slots / SPMM_STAGE + chunks + 1;
+    stream.warps = count_warps(calculator, stream.stage_most, groups, size);
+    const int64_t places = stream.stage_most * SPMM_STAGE * groups;
+    int64_t heads = padded(sizeof *stream.counts);
+    int64_t starts = heads + padded(stream.stage_most * static_cast<int64_t>(sizeof *stream.heads));
+    int64_t columns = starts + padded((stream.warps + 1) * static_cast<int64_t>(sizeof *stream.starts));
+    int64_t values = columns + padded(places * static_cast<int64_t>(sizeof *stream.columns));
+    int64_t targets = values + padded(places * size);
+    int64_t pieces = targets + padded(stream.slice_most * groups * static_cast<int64_t>(sizeof *stream.targets));
+    int64_t cuts = pieces + padded(stream.piece_most * static_cast<int64_t>(sizeof *stream.pieces));
+    stream.bytes = cuts + padded(stream.cut_most * static_cast<int64_t>(sizeof *stream.cuts));
+    if (base == nullptr) return stream;
+    stream.counts = reinterpret_cast<spmm_counts *>(base);
+    stream.heads = reinterpret_cast<spmm_head *>(base + heads);
+    stream.starts = reinterpret_cast<spmm_start *>(base + starts);
+    stream.columns = reinterpret_cast<int32_t *>(base + columns);
+    stream.values = base + values;
+    stream.targets = reinterpret_cast<int32_t *>(base + targets);
+    stream.pieces = reinterpret_cast<spmm_piece *>(base + pieces);
+    stream.cuts = reinterpret_cast<spmm_cut *>(base + cuts);
+    return stream;
+}
+
+static spmm_stream stream_of(const sdlf_calculator *calculator, const sdlf_operation *op, char *base)
+{
+    const int64_t size = static_cast<int64_t>(sdlf_dtype_size(op->out[0].dtype));
+    return lay_out(op->in[0].shape.dim[0], op->in[0].stored, SPMM_WARP / spmm_lanes(op->out[0].shape.dim[1], size),
+                   size, reinterpret_cast<const cuda_calculator *>(calculator), base);
+}
+
+static spmm_csr describe(const sdlf_calculator *calculator, const sdlf_operation *op, char *base)
 {
     const sdlf_tensor &a = op->in[0], &y = op->out[0];
     spmm_csr s = {};
@@ -47,41 +85,41 @@ static spmm_csr describe(const cuda_calculator *calculator, const sdlf_operation
     s.y = y.data;
     s.rows = a.shape.dim[0];
     s.stored = a.stored;
-    s.lines = lines_of(op, base);
+    s.stream = stream_of(calculator, op, base);
     s.width = static_cast<int>(y.shape.dim[1]);
-    s.heavy_blocks = s.lines.heavy_most > 0 ? HEAVY_BLOCKS * calculator->multiprocessors : 0;
     s.log_softmax = op->spmm.log_softmax;
     s.activation = op->spmm.activation;
     return s;
 }
 
 /* A row's log_softmax is taken where one group has all of its columns at once. */
-extern "C" bool spmm_csr_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
+extern "C" bool spmm_csr_supports_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     int64_t width = op->out[0].shape.dim[1], rows = op->in[0].shape.dim[0];
     bool at_once = width * static_cast<int64_t>(sdlf_dtype_size(op->out[0].dtype)) <= 16 * SPMM_WARP;
-    return width <= INT32_MAX - 1024 && rows <= INT32_MAX - SPMM_CHUNK &&
-           lines_of(op, nullptr).heavy_most < INT32_MAX && (at_once || !op->spmm.log_softmax);
+    const spmm_stream stream = stream_of(base, op, nullptr);
+    return width <= INT32_MAX / 8 - 1024 && rows <= INT32_MAX - SPMM_CHUNK && stream.stage_most < INT32_MAX &&
+           stream.slice_most < INT32_MAX && (at_once || !op->spmm.log_softmax);
 }
 
-extern "C" int64_t spmm_csr_prepared_cuda(const sdlf_calculator *, const sdlf_operation *op)
+extern "C" int64_t spmm_csr_prepared_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    return lines_of(op, nullptr).bytes;
+    return stream_of(base, op, nullptr).bytes;
 }
 
 extern "C" sdlf_status spmm_csr_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    const spmm_csr s = describe(calculator, op, data_of<char>(op->prepared));
-    cudaError_t error = spmm_arrange(&s, calculator->stream);
+    const spmm_csr s = describe(base, op, data_of<char>(op->prepared));
+    cudaError_t error = spmm_arrange(calculator, &s, op->out[0].dtype);
     return error == cudaSuccess ? cuda_check_launch("spmm_csr") : cuda_check(error, "spmm_csr");
 }
 
-extern "C" int64_t spmm_csr_workspace_cuda(const sdlf_calculator *, const sdlf_operation *op)
+extern "C" int64_t spmm_csr_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    const spmm_lines lines = lines_of(op, nullptr);
+    const spmm_stream stream = stream_of(base, op, nullptr);
     int64_t row = op->out[0].shape.dim[1] * static_cast<int64_t>(sdlf_dtype_size(op->out[0].dtype));
-    return padded(lines.part_most * row) + (sdlf_tensor_present(&op->prepared) ? 0 : lines.bytes);
+    return padded(stream.part_most * row) + (sdlf_tensor_present(&op->prepared) ? 0 : stream.bytes);
 }
 
 extern "C" sdlf_status spmm_csr_cuda(sdlf_calculator *base, const sdlf_operation *op)
@@ -89,14 +127,15 @@ extern "C" sdlf_status spmm_csr_cuda(sdlf_calculator *base, const sdlf_operation
     const cuda_calculator *calculator = cuda_calculator_from(base);
     bool ready = sdlf_tensor_present(&op->prepared);
     if (sdlf_tensor_count(&op->out[0]) == 0) return SDLF_OK;
-    spmm_csr s = describe(calculator, op, data_of<char>(ready ? op->prepared : op->workspace));
-    s.parts = data_of<char>(op->workspace) + (ready ? 0 : s.lines.bytes);
-    cudaError_t error = ready ? cudaSuccess : spmm_arrange(&s, calculator->stream);
+    spmm_csr s = describe(base, op, data_of<char>(ready ? op->prepared : op->workspace));
+    s.ready = ready;
+    s.parts = data_of<char>(op->workspace) + (ready ? 0 : s.stream.bytes);
+    cudaError_t error = ready ? cudaSuccess : spmm_arrange(calculator, &s, op->out[0].dtype);
     if (error != cudaSuccess) return cuda_check(error, "spmm_csr");
     if (op->out[0].dtype == SDLF_FLOAT32)
-        spmm_add_lines_float32(&s, calculator->stream);
+        spmm_run_stream_float32(calculator, &s);
     else
-        spmm_add_lines_float64(&s, calculator->stream);
-    spmm_add_cuts(&s, op->out[0].dtype, calculator->multiprocessors, calculator->stream);
+        spmm_run_stream_float64(calculator, &s);
+    spmm_add_cuts(calculator, &s, op->out[0].dtype);
     return cuda_check_launch("spmm_csr");
 }
