@@ -91,6 +91,7 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
             [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = conv2d_relu_max_pool_forward_reference},
             [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_reference},
             [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_reference},
+            [SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD] = {.run = conv2d_pointwise_depthwise_forward_reference},
             [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_reference, .channels_last = true},
             [SDLF_MAX_POOL2D_BACKWARD] = {.run = max_pool2d_backward_reference},
             [SDLF_AVG_POOL2D_FORWARD] = {.run = avg_pool2d_forward_reference, .channels_last = true},

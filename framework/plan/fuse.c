@@ -12,6 +12,7 @@ sdlf_status plan_fuse(sdlf_plan *plan)
         plan_fuse_conv_pool,  /* before epilogues, which would take its ReLU */
         plan_fuse_silu,       /* before epilogues, which take it in */
         plan_fuse_epilogues,  /* residual adds, then activations */
+        plan_fuse_conv_pair,  /* after them: both convolutions have their activations */
         plan_fuse_feed,       /* labels with the batch's indices */
         plan_fuse_loss,       /* forward and backward */
         plan_fuse_updates,    /* after conv_pool, whose backward pass takes its updates in */

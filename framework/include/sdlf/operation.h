@@ -78,6 +78,11 @@ typedef struct sdlf_operation {
             sdlf_sgd_rule sgd; /* conv2d_relu_max_pool_backward_sgd alone */
         } conv2d_pool;
         struct {
+            sdlf_window2d window;       /* of the depthwise convolution */
+            sdlf_activation between;    /* behind the pointwise one */
+            sdlf_activation activation; /* at the end */
+        } conv2d_pair;                  /* conv2d_pointwise_depthwise */
+        struct {
             sdlf_window2d window;
             sdlf_ties ties;
             bool count_padding;

@@ -111,6 +111,14 @@ typedef enum sdlf_operation_kind {
      *   out: w! (K,C/G,R,S), v!? (K,C/G,R,S), b!? (K), bv!? (K), dx? (N,C,H,W) */
     SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD,
 
+    /* conv2d_pointwise_depthwise_forward: a 1x1 convolution and the depthwise one behind it, as networks for small devices have them.
+     * What lies between is never stored:
+     * h[n,k,i,j] = between(bias[k] + sum over c of x[n,c,i,j] w[k,c]), and h = 0 outside (not between(bias));
+     * y[n,k,p,q] = act(depthwise_bias[k] + sum over r,s of h[n,k,h(p,r),w(q,s)] depthwise[k,r,s]).
+     *   in: x (N,C,H,W), w (K,C,1,1), depthwise (K,1,R,S), bias? (K), depthwise_bias? (K)   out: y (N,K,P,Q)
+     * 2 N K (H W C + P Q R S) FLOPs. */
+    SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD,
+
     /* ---- pooling ---- */
 
     /* max_pool2d_forward: y[n,c,p,q] = max over the window; padding never wins (it is minus infinity). NaN wins.
