@@ -4,6 +4,7 @@
 #define SDLF_CALCULATORS_CUDA_SLOTS_H
 
 #include "calculators/cuda/conv2d/algorithms.h"
+#include "calculators/cuda/conv2d/pair.h"
 #include "calculators/cuda/cuda.h"
 #include "calculators/cuda/together.h"
 #include "calculators/matmul.h"
@@ -96,6 +97,11 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD] = {.run = conv2d_relu_max_pool_backward_sgd_cuda, \
                                                 .supports = conv2d_pool_backward_supports_cuda, \
                                                 .workspace = conv2d_pool_backward_workspace_cuda}, \
+    [SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD] = {.run = conv2d_pair_cuda, \
+                                                 .supports = conv2d_pair_supports_cuda, \
+                                                 .workspace = conv2d_pair_workspace_cuda, \
+                                                 .prepared = conv2d_pair_prepared_cuda, \
+                                                 .prepare = conv2d_pair_prepare_cuda}, \
     [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_cuda, .channels_last = true}, \
     [SDLF_MAX_POOL2D_BACKWARD] = {.run = max_pool2d_backward_cuda}, \
     [SDLF_AVG_POOL2D_FORWARD] = {.run = avg_pool2d_forward_cuda, .channels_last = true}, \

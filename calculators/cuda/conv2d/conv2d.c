@@ -196,6 +196,11 @@ static int pointwise_forward_rung(const sdlf_calculator *calculator, const sdlf_
     return few ? POINTWISE : TWO_STEP;
 }
 
+bool cuda_pointwise_is_small(int64_t channels, int64_t flops)
+{
+    return flops <= SMALL_POINTWISE || channels < FEW_POINTWISE;
+}
+
 /* In modes with tensor cores, of row-major operands: are the kernels without them as fast? */
 static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
 {
@@ -203,7 +208,7 @@ static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op
     if (!thin && !cuda_pointwise_takes(calculator, op)) return false;
     int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
     int64_t flops = 2 * sdlf_tensor_count(&op->out[0]) * depth;
-    return thin ? flops <= SMALL_THIN : flops <= SMALL_POINTWISE || g->channels < FEW_POINTWISE;
+    return thin ? flops <= SMALL_THIN : cuda_pointwise_is_small(g->channels, flops);
 }
 
 /* Forward, in IEEE single or double precision (where tensor cores round the factors, implicit GEMM is faster but for single
