@@ -29,7 +29,7 @@ static void list_controls(sdlf_plan *plan)
 
 static sdlf_status bind_buffer(sdlf_plan *plan, plan_buffer *buffer)
 {
-    if (buffer->first_use < 0 || buffer->space < 0) return SDLF_OK;
+    if (buffer->first_use < 0 || buffer->space < 0 || buffer->bytes == 0) return SDLF_OK;
     if (buffer->offset >= 0) {
         buffer->memory = (char *)plan->spaces[buffer->space].arena + buffer->offset;
         return SDLF_OK;
