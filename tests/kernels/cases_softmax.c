@@ -187,9 +187,9 @@ static void weighted_cases(kernel_sink *sink, sdlf_dtype t, int64_t rows, int64_
 
 void softmax_cases(kernel_sink *sink, sdlf_dtype t)
 {
-    const sdlf_shape shapes[] = {sdlf_shape(1, 1), sdlf_shape(5, 10), sdlf_shape(3, 33), sdlf_shape(2, 5, 7),
-                                 sdlf_shape(4, 1001)};
-    for (int i = 0; i < 5; i++) {
+    const sdlf_shape shapes[] = {sdlf_shape(1, 1),    sdlf_shape(5, 10),     sdlf_shape(3, 33),  sdlf_shape(2, 5, 7),
+                                 sdlf_shape(4, 1001), sdlf_shape(3, 60, 70), sdlf_shape(900, 10)};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         for (int axis = 0; axis < shapes[i].rank; axis++) {
             for (int variant = 0; variant < 4; variant++)
                 softmax_pair(sink, t, shapes[i], axis, variant & 1, variant & 2);
