@@ -56,6 +56,7 @@ static cuda_patch problem_of(const sdlf_operation *op)
     }
     p.steps = is_thin(op) ? divide_up(p.taps, 8) : divide_up(g.channels, PATCH_CHANNELS) * p.taps;
     p.splits = 1;
+    p.quads = p.channels % 4 == 0; /* unless x lies elsewhere */
     return p;
 }
 
@@ -109,6 +110,7 @@ static bool is_aligned(const void *address, size_t bytes)
 static sdlf_status multiply(sdlf_calculator *base, const cuda_patch *p, const cuda_patch_launch *how)
 {
 #ifdef SDLF_HAVE_WGMMA
+    if (cuda_patch_tile_of(how->tile)->patches > 0) return cuda_patch_both(base, p, how);
     if (cuda_patch_tile_of(how->tile)->groups) return cuda_patch_groups(base, p, how);
 #endif
     switch (math_of(base)) {
@@ -124,7 +126,6 @@ sdlf_status conv2d_patch_cuda(sdlf_calculator *base, const sdlf_operation *op)
     bool thin = is_thin(op), ready = sdlf_tensor_present(&op->prepared);
     const sdlf_tensor *x = &op->in[0], *y = &op->out[0];
     cuda_patch p = problem_of(op);
-    int tile = cuda_patch_choose(calculator, &p, thin);
     p.x = x->data;
     p.w = ready ? op->prepared.data : op->workspace.data;
     p.y = y->data;
@@ -133,6 +134,8 @@ sdlf_status conv2d_patch_cuda(sdlf_calculator *base, const sdlf_operation *op)
     p.fresh = !ready;
     p.quads = p.channels % 4 == 0 && is_aligned(x->data, 16);
     p.pairs = p.filters % 2 == 0 && is_aligned(y->data, 8);
+    p.fours = p.filters % 4 == 0 && is_aligned(y->data, 16) && is_aligned(p.bias, 16) && is_aligned(p.residual, 16);
+    int tile = cuda_patch_choose(calculator, &p, thin);
     cuda_patch_launch how = {
         .tile = tile,
         .blocks = (unsigned)cuda_patch_blocks(&p),

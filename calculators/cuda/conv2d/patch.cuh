@@ -308,6 +308,11 @@ template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, 
     {
         if (p.bias != nullptr) value += __ldg(p.bias + filter); /* may be read before what is stored ahead of it */
         if (p.residual != nullptr) value += p.residual[at];
+        return activated<DIRECT>(p, value);
+    }
+
+    template <bool DIRECT> static __device__ __forceinline__ float activated(const cuda_patch &p, float value)
+    {
         if (!DIRECT) return activate(p.activation, value);
         if (p.activation.function == SDLF_RELU) return value > 0 ? value : (value != value ? value : 0.0f);
         if (p.activation.function == SDLF_CLIP)

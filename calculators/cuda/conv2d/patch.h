@@ -53,6 +53,8 @@ typedef struct cuda_patch {
     bool fresh;  /* the weights were made ready by the kernel before this one */
     bool quads;  /* four neighbouring channels of x may be read at once */
     bool pairs;  /* two neighbouring filters of y may be written at once */
+    bool fours;  /* four of them, and of bias and residual */
+    bool quick;  /* the activation is quickly made */
 } cuda_patch;
 
 /* A tile's size, and how many steps' weights are in shared memory at a time. */
@@ -60,10 +62,12 @@ typedef struct cuda_patch_tile {
     int pixels, filters, stages;
     int blocks;  /* that a multiprocessor has registers for */
     bool groups; /* products of warpgroups: compute capability 9.0 */
+    int patches; /* 0, or: both factors in shared memory, patches there at most; in halves there are twice as many stages */
 } cuda_patch_tile;
 
-/* Tiles by their number: PATCH_GROUP_TILES of warpgroups first, then those of single warps. */
-enum { PATCH_GROUP_TILES = 6, PATCH_TILES = 14 };
+/* Tiles by their number: those of warpgroups first, from PATCH_BOTH_TILE on with both factors in shared memory; from PATCH_WARP_TILE on those
+ * of single warps. */
+enum { PATCH_BOTH_TILE = 6, PATCH_WARP_TILE = 13, PATCH_TILES = 21 };
 const cuda_patch_tile *cuda_patch_tile_of(int number);
 /* The number of the tile that seems fastest, and the problem cut into it; -1: none fits. */
 int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *problem, bool thin);
@@ -89,8 +93,9 @@ typedef struct cuda_patch_launch {
 sdlf_status cuda_patch_tf32(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 sdlf_status cuda_patch_fp16(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 sdlf_status cuda_patch_bf16(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
-/* The same for tiles of warpgroups (conv2d/patch_groups.cu, which is built for 9.0 alone). */
+/* The same for tiles of warpgroups (conv2d/patch_groups.cu and conv2d/patch_both.cu, which are built for 9.0 alone). */
 sdlf_status cuda_patch_groups(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
+sdlf_status cuda_patch_both(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 /* Queue the preparation of w. */
 sdlf_status cuda_patch_prepare(sdlf_calculator *calculator, const cuda_patch *problem, const float *w, void *prepared,
                                bool thin);

@@ -155,7 +155,7 @@ static sdlf_status patch_launch_tile(sdlf_calculator *calculator, const cuda_pat
 template <typename FACTOR>
 static sdlf_status patch_launch_mma(sdlf_calculator *calculator, const cuda_patch &p, const cuda_patch_launch &how)
 {
-    switch (how.tile - PATCH_GROUP_TILES) {
+    switch (how.tile - PATCH_WARP_TILE) {
     case 0: return patch_launch_tile<FACTOR, false, 128, 64, 32, 64, 4, 2>(calculator, p, how);
     case 1: return patch_launch_tile<FACTOR, false, 64, 64, 32, 32, 4, 3>(calculator, p, how);
     case 2: return patch_launch_tile<FACTOR, false, 64, 32, 32, 16, 4, 3>(calculator, p, how);
@@ -170,7 +170,7 @@ static sdlf_status patch_launch_mma(sdlf_calculator *calculator, const cuda_patc
 template <typename FACTOR>
 static sdlf_status patch_launch_thin(sdlf_calculator *calculator, const cuda_patch &p, const cuda_patch_launch &how)
 {
-    switch (how.tile - PATCH_GROUP_TILES) {
+    switch (how.tile - PATCH_WARP_TILE) {
     case 2: return patch_launch_tile<FACTOR, true, 64, 32, 32, 16, 4, 3>(calculator, p, how);
     case 3: return patch_launch_tile<FACTOR, true, 32, 64, 16, 32, 6, 2>(calculator, p, how);
     default: return patch_launch_tile<FACTOR, true, 256, 64, 64, 32, 3, 1>(calculator, p, how);

@@ -21,35 +21,50 @@ typedef struct patch_tile {
     patch_time time[2]; /* in tf32, in halves */
 } patch_tile;
 
-/* In the order in which the launchers have them (conv2d/patch_groups.cu, conv2d/patch_mma.cuh). The last one is for thin images. */
+/* In the order in which the launchers have them (conv2d/patch_groups.cu, conv2d/patch_both.cu, conv2d/patch_mma.cuh). The last one is for
+ * thin images. */
 static const patch_tile tiles[PATCH_TILES] = {
-    {{128, 128, 4, 1, true},
+    {{128, 128, 4, 1, true, 0},
      {{0.41, 1.20, 0.31, 5.00, 1.22, 1.81, 0.06, 0.48}, {0.28, 0.53, 0.27, 5.00, 2.02, 2.18, 0.01, 0.31}}},
-    {{256, 64, 4, 1, true},
+    {{256, 64, 4, 1, true, 0},
      {{0.68, 2.15, 0.05, 5.00, 0.50, 2.95, 0.10, 0.19}, {0.52, 1.06, 0.37, 5.00, 1.38, 4.00, 0.01, 0.10}}},
-    {{64, 128, 4, 2, true},
+    {{64, 128, 4, 2, true, 0},
      {{0.38, 0.75, 0.12, 3.51, 2.63, 0.01, 0.02, 0.25}, {0.25, 0.25, 0.13, 3.53, 3.74, 0.18, 0.01, 0.13}}},
-    {{64, 64, 6, 2, true},
+    {{64, 64, 6, 2, true, 0},
      {{0.34, 0.75, 0.08, 2.90, 1.37, 0.54, 0.01, 0.27}, {0.26, 0.33, 0.16, 0.81, 4.00, 1.12, 0.04, 0.12}}},
-    {{128, 64, 6, 1, true},
+    {{128, 64, 6, 1, true, 0},
      {{0.31, 1.04, 0.05, 3.67, 1.17, 1.74, 0.18, 0.65}, {0.24, 0.59, 0.07, 0.83, 4.00, 3.42, 0.01, 0.05}}},
-    {{64, 256, 3, 1, true},
+    {{64, 256, 3, 1, true, 0},
      {{0.44, 0.89, 0.42, 5.00, 1.90, 0.01, 0.01, 0.88}, {0.28, 0.43, 0.06, 5.00, 3.12, 0.01, 0.01, 0.81}}},
-    {{128, 64, 4, 2, false},
+    {{256, 64, 3, 2, true, 2},
+     {{0.70, 2.50, 0.39, 1.45, 5.00, 0.01, 0.32, 0.28}, {0.53, 1.76, 0.29, 1.77, 5.00, 0.01, 0.15, 0.25}}},
+    {{256, 64, 8, 1, true, 3},
+     {{0.50, 1.71, 0.42, 4.88, 1.65, 0.01, 0.01, 0.22}, {0.40, 1.52, 0.19, 4.40, 1.52, 0.01, 0.01, 0.24}}},
+    {{256, 128, 6, 1, true, 2},
+     {{0.66, 1.57, 0.35, 6.00, 2.17, 0.01, 0.01, 0.25}, {0.49, 1.69, 0.45, 6.00, 1.20, 0.01, 0.01, 0.22}}},
+    {{128, 64, 6, 2, true, 2},
+     {{0.46, 1.32, 0.25, 3.60, 0.90, 0.01, 0.19, 0.15}, {0.38, 1.19, 0.20, 3.73, 0.53, 0.01, 0.14, 0.10}}},
+    {{128, 64, 3, 3, true, 2},
+     {{0.47, 0.90, 0.30, 2.74, 4.17, 1.50, 0.18, 0.10}, {0.43, 0.22, 0.17, 3.89, 1.58, 0.01, 0.20, 0.19}}},
+    {{128, 128, 4, 2, true, 2},
+     {{0.58, 0.35, 0.35, 0.34, 5.00, 6.00, 0.24, 0.48}, {0.43, 0.26, 0.25, 0.93, 5.00, 1.50, 0.17, 0.38}}},
+    {{128, 128, 6, 1, true, 3},
+     {{0.53, 1.11, 0.44, 4.60, 0.65, 0.15, 0.03, 0.16}, {0.41, 0.91, 0.17, 4.39, 0.58, 0.22, 0.02, 0.18}}},
+    {{128, 64, 4, 2, false, 0},
      {{0.84, 1.10, 0.47, 1.97, 3.91, 0.01, 0.01, 0.29}, {0.55, 0.53, 0.11, 1.09, 4.00, 1.77, 0.01, 0.92}}},
-    {{64, 64, 4, 3, false},
+    {{64, 64, 4, 3, false, 0},
      {{0.59, 0.69, 0.41, 1.15, 3.15, 0.54, 0.01, 0.20}, {0.48, 0.39, 0.12, 0.93, 3.53, 1.09, 0.01, 0.35}}},
-    {{64, 32, 4, 5, false},
+    {{64, 32, 4, 5, false, 0},
      {{0.58, 0.67, 0.46, 0.69, 2.11, 0.96, 0.01, 0.07}, {0.53, 0.62, 0.39, 0.98, 1.77, 1.10, 0.01, 0.05}}},
-    {{32, 64, 6, 4, false},
+    {{32, 64, 6, 4, false, 0},
      {{0.50, 0.56, 0.31, 0.84, 1.78, 0.99, 0.01, 0.19}, {0.39, 0.43, 0.26, 1.07, 1.91, 1.15, 0.01, 0.05}}},
-    {{32, 64, 4, 4, false},
+    {{32, 64, 4, 4, false, 0},
      {{0.52, 0.50, 0.36, 0.62, 2.14, 1.05, 0.01, 0.05}, {0.40, 0.44, 0.27, 1.22, 1.53, 1.15, 0.01, 0.05}}},
-    {{32, 32, 4, 6, false},
+    {{32, 32, 4, 6, false, 0},
      {{0.48, 0.53, 0.32, 0.41, 1.57, 0.94, 0.10, 0.05}, {0.40, 0.48, 0.29, 0.53, 1.43, 1.14, 0.07, 0.05}}},
-    {{16, 64, 6, 5, false},
+    {{16, 64, 6, 5, false, 0},
      {{0.51, 0.49, 0.23, 0.79, 1.08, 0.89, 0.11, 0.14}, {0.36, 0.42, 0.24, 0.49, 1.46, 0.96, 0.09, 0.05}}},
-    {.tile = {256, 64, 3, 1, false}},
+    {.tile = {256, 64, 3, 1, false, 0}},
 };
 
 const cuda_patch_tile *cuda_patch_tile_of(int number)
@@ -80,6 +95,7 @@ static void cut(cuda_patch *p, int number, bool thin, int weight_bytes)
     int64_t least = -1;
     for (int log = 0; tile->pixels % (1 << log) == 0; log++) {
         int across = 1 << log, down = tile->pixels >> log;
+        if (tile->patches > 0 && log != 3 && down > 1) continue; /* what a descriptor can say */
         int64_t count = (int64_t)divide_up(p->out_height, down) * divide_up(p->out_width, across);
         int64_t cost = count * (4 * tile->pixels + places(p, 0, down) * places(p, 1, across));
         if (least >= 0 && cost >= least) continue;
@@ -87,17 +103,25 @@ static void cut(cuda_patch *p, int number, bool thin, int weight_bytes)
         p->tile_log = log;
     }
     int across = 1 << p->tile_log, down = tile->pixels >> p->tile_log;
-    int64_t pixels = places(p, 0, down) * places(p, 1, across);
+    int64_t lines = places(p, 0, down), line = places(p, 1, across), remainders = 1;
+    if (tile->patches > 0) { /* the places of each remainder of the strides are together */
+        remainders = (int64_t)p->pixel_step[0] * p->pixel_step[1];
+        lines = divide_up(lines, p->pixel_step[0]);
+        line = divide_up(line, p->pixel_step[1]);
+    }
+    int64_t pixels = remainders * lines * line;
     p->tiles_down = divide_up(p->out_height, down);
     p->tiles_across = divide_up(p->out_width, across);
     p->tiles_filters = divide_up(p->filters, tile->filters);
     if (pixels > PATCH_PLACES) pixels = PATCH_PLACES + 1; /* fits no shared memory */
-    p->patch_across = (int)places(p, 1, across);
+    p->patch_across = (int)line;
     p->patch_pixels = (int)pixels;
-    int64_t place = tile->groups ? PATCH_CHANNELS * weight_bytes : PATCH_CHANNELS * 4; /* groups have them rounded */
+    bool rounded = tile->groups && tile->patches == 0; /* where they come in, instead of in place */
+    int64_t place = rounded ? PATCH_CHANNELS * weight_bytes : PATCH_CHANNELS * 4;
     int64_t bytes = thin ? (pixels + 1) * 4 * PATCH_THIN : pixels * place;
     int chunks = thin ? 1 : p->steps / p->taps;
     p->patches = (tile->stages - 1) / p->taps + ((tile->stages - 1) % p->taps > 0) + 1;
+    if (tile->patches > 0) p->patches = tile->patches;
     if (p->patches > chunks) p->patches = chunks;
     p->patch_bytes = divide_up(bytes, 128) * 128;
 }
@@ -111,10 +135,11 @@ int64_t cuda_patch_blocks(const cuda_patch *p)
 int64_t cuda_patch_shared(const cuda_patch *p, int number, int weight_bytes)
 {
     const cuda_patch_tile *tile = &tiles[number].tile;
+    int stages = tile->patches > 0 ? tile->stages * 4 / weight_bytes : tile->stages;
     int64_t product =
-        (int64_t)p->patches * p->patch_bytes + (int64_t)tile->stages * tile->filters * PATCH_CHANNELS * weight_bytes;
+        (int64_t)p->patches * p->patch_bytes + (int64_t)stages * tile->filters * PATCH_CHANNELS * weight_bytes;
     int64_t results = p->direct ? 0 : (int64_t)tile->pixels * (tile->filters + 4) * 4;
-    int64_t barriers = tile->groups ? 8 * (4 * tile->stages + 2) + 1024 : 128;
+    int64_t barriers = tile->groups ? 8 * (4 * stages + 2) + 1024 : 128;
     return (product > results ? product : results) + 4 * (int64_t)p->patch_pixels + 4 * PATCH_TAPS + barriers;
 }
 
@@ -174,7 +199,7 @@ static bool is_quick(const sdlf_activation *activation)
 /* Thin images are bound by the memory of y: large tiles where there are enough of them, tiles of few filters for few filters. */
 static int choose_thin(const cuda_calculator *calculator, cuda_patch *p)
 {
-    enum { LARGE = PATCH_TILES - 1, NARROW = PATCH_GROUP_TILES + 2, SMALL = PATCH_GROUP_TILES + 3 };
+    enum { LARGE = PATCH_TILES - 1, NARROW = PATCH_WARP_TILE + 2, SMALL = PATCH_WARP_TILE + 3 };
     int bytes = cuda_patch_weight_bytes(calculator->math);
     cut(p, LARGE, true, bytes);
     int wanted = p->filters <= 32                                                       ? NARROW
@@ -195,15 +220,17 @@ int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thi
     bool quick = is_quick(&p->activation);
     p->splits = 1;
     p->direct = quick;
+    p->quick = quick;
     if (thin) return choose_thin(calculator, p);
     for (int i = 0; i < PATCH_TILES - 1; i++) {
         if (tiles[i].tile.groups && !has_groups(calculator)) continue;
+        if (tiles[i].tile.patches > 0 && !p->quads) continue;
         if (p->filters_padded % tiles[i].tile.filters != 0) continue; /* a step's weights are copied whole */
         cut(p, i, false, bytes);
         for (int splits = 1; splits <= PATCH_SPLITS; splits++) {
             if (splits > 1 && (!cuda_is_built_for(calculator, 90) || p->steps < 2 * splits)) break; /* clusters */
             p->splits = splits;
-            p->direct = quick && splits == 1;
+            p->direct = quick && splits == 1 && tiles[i].tile.patches == 0;
             if (!fits(calculator, p, i)) continue;
             double time = time_of(calculator, p, i, cuda_patch_shared(p, i, bytes));
             if (best_tile >= 0 && time >= best) continue;
@@ -215,6 +242,6 @@ int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thi
     if (best_tile < 0) return -1;
     cut(p, best_tile, false, bytes);
     p->splits = best_splits;
-    p->direct = quick && best_splits == 1;
+    p->direct = quick && best_splits == 1 && tiles[best_tile].tile.patches == 0;
     return best_tile;
 }
