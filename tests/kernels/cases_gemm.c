@@ -157,8 +157,9 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
     }
     /* so large that a device may make its first rows by themselves: on 132 multiprocessors, for one */
     if (t == SDLF_FLOAT32) {
-        const gemm_size large = {4300, 1000, 32};
+        const gemm_size large = {4300, 1000, 512};
         kernel_case made = gemm(t, large, false, true);
+        made.fills_device = true;
         add_epilogue(&made, true, true, SDLF_RELU);
         emit_gemm(sink, &made, large);
     }
