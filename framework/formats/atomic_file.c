@@ -8,11 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "framework/formats/leftovers.h"
 
 /* More leftovers than this of killed processes with our process id are not to be expected. */
 enum { TEMPORARY_ATTEMPTS = 1000 };
@@ -47,8 +44,7 @@ static sdlf_status open_folder(atomic_file *file)
     sdlf_status status = SDLF_OK;
     file->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     /* a folder may be writable without being readable; it is not synced then */
-    if (file->folder < 0 && errno != EACCES)
-        status = sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': folder '%s': %s", file->target, folder, strerror(errno));
+    if (file->folder < 0 && errno != EACCES) status = io_error("open folder", folder);
     free(folder);
     return status;
 }
@@ -66,8 +62,6 @@ static sdlf_status open_temporary(atomic_file *file, bool exists, mode_t mode)
         if (file->descriptor >= 0 || errno != EEXIST) break;
     }
     if (file->descriptor < 0) return io_error("create", file->temporary);
-    (void)flock(file->descriptor, LOCK_EX | LOCK_NB); /* for as long as it is open it is nobody's leftover */
-    if (file->folder >= 0) leftovers_clear(file->folder, file->target);
     if (exists) (void)fchmod(file->descriptor, mode & 0777); /* some file systems have no permissions to set */
     return SDLF_OK;
 }

@@ -2,13 +2,11 @@
 #include "testing.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -260,33 +258,8 @@ static void killed_while_writing(void)
         CHECK(WIFSIGNALED(result)); /* it did not stop by itself */
         CHECK(is_whole(path));
     }
-    CHECK_OK(write_text(path, "after all")); /* leftovers are in nobody's way, and go */
+    CHECK_OK(write_text(path, "after all")); /* leftovers are in nobody's way */
     CHECK_TEXT(text_of(path), "after all");
-    CHECK_EQUAL(files_in(test_path("killed")), 1);
-}
-
-/* Only what nobody writes any more goes, and only what is called as temporary files are. */
-static void leftovers_of_others_stay(void)
-{
-    const char *folder = make_folder("others"), *path = test_path("others/file");
-    char name[600];
-    static const char *const names[] = {"file.tmp-1-0", "file.tmp-x-0", "file.tmp-999999999-",
-                                        "file.tmp-999999999-0.old", "file2.tmp-999999999-0"};
-    for (int i = 0; i < 5; i++) {
-        snprintf(name, sizeof name, "%s/%s", folder, names[i]);
-        test_write_file(name, "x", 1);
-    }
-    snprintf(name, sizeof name, "%s/file.tmp-999999999-0", folder); /* as of another container, and under way */
-    test_write_file(name, "x", 1);
-    int held = open(name, O_WRONLY);
-    CHECK(held >= 0 && flock(held, LOCK_EX | LOCK_NB) == 0);
-    CHECK_OK(write_text(path, "one"));
-    CHECK_EQUAL(files_in(folder), 7);
-    CHECK(close(held) == 0);
-    CHECK_OK(write_text(path, "two"));
-    CHECK_EQUAL(files_in(folder), 6);
-    CHECK(access(name, F_OK) != 0);
-    CHECK_TEXT(text_of(path), "two");
 }
 
 static sdlf_status attempt(void *path)
@@ -314,7 +287,6 @@ int main(void)
     RUN(limit_on_file_size);
     RUN(full_disk);
     RUN(killed_while_writing);
-    RUN(leftovers_of_others_stay);
     RUN(every_allocation);
     return test_summary();
 }
