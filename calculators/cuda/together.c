@@ -14,9 +14,9 @@ static bool draws_batch(const sdlf_operation *next, const sdlf_operation *gather
 {
     return next->kind == SDLF_NEXT_BATCH && gather->kind == SDLF_GATHER_BATCH &&
            is_same(&next->out[1], &gather->in[1]) && gather->in[0].dtype == SDLF_UINT8 &&
-           gather->out[0].dtype == SDLF_FLOAT32 && next->out[2].dtype == SDLF_FLOAT32 &&
-           sdlf_tensor_count(&gather->out[0]) > 0 && sdlf_tensor_count(&gather->out[0]) <= INT32_MAX / 2 &&
-           !sdlf_augmentation_wanted(&gather->gather.augment);
+           gather->out[0].dtype == SDLF_FLOAT32 && next->out[1].shape.dim[0] == gather->out[0].shape.dim[0] &&
+           next->out[2].dtype == SDLF_FLOAT32 && sdlf_tensor_count(&gather->out[0]) > 0 &&
+           sdlf_tensor_count(&gather->out[0]) <= INT32_MAX / 2 && !sdlf_augmentation_wanted(&gather->gather.augment);
 }
 
 static bool are_last_layers(const cuda_last_layers *l)

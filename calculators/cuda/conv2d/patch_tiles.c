@@ -224,7 +224,8 @@ int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thi
     if (thin) return choose_thin(calculator, p);
     for (int i = 0; i < PATCH_TILES - 1; i++) {
         if (tiles[i].tile.groups && !has_groups(calculator)) continue;
-        if (tiles[i].tile.patches > 0 && !p->quads) continue;
+        /* of a single tap every step needs another patch, and products that are under way hold those that the next ones wait for */
+        if (tiles[i].tile.patches > 0 && (!p->quads || p->taps == 1)) continue;
         if (p->filters_padded % tiles[i].tile.filters != 0) continue; /* a step's weights are copied whole */
         cut(p, i, false, bytes);
         for (int splits = 1; splits <= PATCH_SPLITS; splits++) {

@@ -92,13 +92,16 @@ static spmm_csr describe(const sdlf_calculator *calculator, const sdlf_operation
     return s;
 }
 
+/* Columns of y, a grid's second dimension over groups of them. */
+enum { WIDEST = 65535 * 2 * SPMM_WARP };
+
 /* A row's log_softmax is taken where one group has all of its columns at once. */
 extern "C" bool spmm_csr_supports_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     int64_t width = op->out[0].shape.dim[1], rows = op->in[0].shape.dim[0];
     bool at_once = width * static_cast<int64_t>(sdlf_dtype_size(op->out[0].dtype)) <= 16 * SPMM_WARP;
     const spmm_stream stream = stream_of(base, op, nullptr);
-    return width <= INT32_MAX / 8 - 1024 && rows <= INT32_MAX - SPMM_CHUNK && stream.stage_most < INT32_MAX &&
+    return width <= WIDEST && rows <= INT32_MAX - SPMM_CHUNK && stream.stage_most < INT32_MAX &&
            stream.slice_most < INT32_MAX && (at_once || !op->spmm.log_softmax);
 }
 
@@ -112,7 +115,10 @@ extern "C" sdlf_status spmm_csr_prepare_cuda(sdlf_calculator *base, const sdlf_o
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const spmm_csr s = describe(base, op, data_of<char>(op->prepared));
     cudaError_t error = spmm_arrange(calculator, &s, op->out[0].dtype);
-    return error == cudaSuccess ? cuda_check_launch("spmm_csr") : cuda_check(error, "spmm_csr");
+    if (error != cudaSuccess) return cuda_check(error, "spmm_csr");
+    const sdlf_status status = cuda_check_launch("spmm_csr");
+    /* products read it before they await anything */
+    return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(calculator->stream), "spmm_csr, prepared") : status;
 }
 
 extern "C" int64_t spmm_csr_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *op)
