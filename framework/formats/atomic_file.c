@@ -44,7 +44,8 @@ static sdlf_status open_folder(atomic_file *file)
     sdlf_status status = SDLF_OK;
     file->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     /* a folder may be writable without being readable; it is not synced then */
-    if (file->folder < 0 && errno != EACCES) status = io_error("open folder", folder);
+    if (file->folder < 0 && errno != EACCES)
+        status = sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': folder '%s': %s", file->target, folder, strerror(errno));
     free(folder);
     return status;
 }
