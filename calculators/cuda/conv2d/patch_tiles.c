@@ -22,7 +22,7 @@ typedef struct patch_tile {
 } patch_tile;
 
 /* In the order in which the launchers have them (conv2d/patch_groups.cu, conv2d/patch_both.cu, conv2d/patch_mma.cuh). The last one is for
- * thin images. */
+ * thin images. Those with `patches` do not get windows of one tap (cuda_patch_choose): their `pointwise` is not read. */
 static const patch_tile tiles[PATCH_TILES] = {
     {{128, 128, 4, 1, true, 0},
      {{0.41, 1.20, 0.31, 5.00, 1.22, 1.81, 0.06, 0.48}, {0.28, 0.53, 0.27, 5.00, 2.02, 2.18, 0.01, 0.31}}},
