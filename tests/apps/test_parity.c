@@ -12,7 +12,7 @@
 #include "apps/command.h"
 #include "apps/parity_run.h"
 #include "apps/program.h"
-#include "framework/plan_networks.h"
+#include "framework/plan/networks.h"
 
 static void errors_are_shares_of_the_largest(void)
 {

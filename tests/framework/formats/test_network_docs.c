@@ -1,0 +1,152 @@
+/* docs/network-files.md shows a network, which must be one, and lists every layer and option. The list follows from the
+ * layers' own tables; this test compares.
+ *
+ *     test_framework_formats_network_docs --print
+ *
+ * prints the list, to be put between the two marks of the page when a layer has come or changed. */
+#include "testing.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/formats.h>
+
+static const char begin_mark[] =
+    "<!-- layers: from here to the next mark, as printed by test_framework_formats_network_docs --print -->\n";
+static const char end_mark[] = "<!-- end of layers -->\n";
+
+/* ---- the list ---- */
+
+static void print_number(FILE *out, double value)
+{
+    fprintf(out, fabs(value) < 1e9 && value == trunc(value) ? "%.0f" : "%g", value);
+}
+
+static void print_range(FILE *out, const char *what, const sdlf_field *field)
+{
+    fprintf(out, "%s from ", what);
+    print_number(out, field->minimum);
+    fprintf(out, " to ");
+    print_number(out, field->maximum);
+}
+
+static void print_values(FILE *out, const sdlf_field *field)
+{
+    switch (field->type) {
+    case SDLF_FIELD_INT: print_range(out, "integer", field); break;
+    case SDLF_FIELD_PAIR: print_range(out, "one or two integers", field); break;
+    case SDLF_FIELD_FLOAT: print_range(out, "number", field); break;
+    case SDLF_FIELD_BOOL: fprintf(out, "`true` or `false`"); break;
+    case SDLF_FIELD_CHOICE:
+        for (int i = 0; field->choices[i] != NULL; i++)
+            fprintf(out, "%s`\"%s\"`", i > 0 ? ", " : "", field->choices[i]);
+        break;
+    case SDLF_FIELD_SHAPE: print_range(out, "list of integers", field); break;
+    }
+}
+
+static void print_default(FILE *out, const sdlf_field *field)
+{
+    bool number = field->type == SDLF_FIELD_INT || field->type == SDLF_FIELD_PAIR || field->type == SDLF_FIELD_FLOAT;
+    bool list = field->type == SDLF_FIELD_SHAPE;
+    if (!field->zero_means_default && (list || (number && field->minimum > 0)))
+        fprintf(out, "required");
+    else if (list)
+        fprintf(out, "`[]`");
+    else if (number)
+        print_number(out, field->zero_means_default ? field->fallback : 0);
+    else
+        fprintf(out, field->type == SDLF_FIELD_BOOL ? "`false`" : "`\"%s\"`",
+                field->type == SDLF_FIELD_BOOL ? "" : field->choices[0]);
+}
+
+static void print_class(FILE *out, const sdlf_layer_class *type)
+{
+    fprintf(out, "\n### %s\n\n%c%s.", type->name, toupper((unsigned char)type->summary[0]), type->summary + 1);
+    if (type->maximum_inputs > type->minimum_inputs)
+        fprintf(out, " Takes %d to %d inputs.", type->minimum_inputs, type->maximum_inputs);
+    else if (type->maximum_inputs != 1)
+        fprintf(out, " Takes %d inputs.", type->maximum_inputs);
+    fprintf(out, "\n");
+    if (type->fields == NULL || type->fields[0].name == NULL) return;
+    fprintf(out, "\n| option | value | default | |\n|---|---|---|---|\n");
+    for (const sdlf_field *field = type->fields; field->name != NULL; field++) {
+        fprintf(out, "| `%s` | ", field->name);
+        print_values(out, field);
+        fprintf(out, " | ");
+        print_default(out, field);
+        fprintf(out, " | %s |\n", field->help);
+    }
+}
+
+static void print_layers(FILE *out)
+{
+    for (int i = 0; sdlf_layer_class_at(i) != NULL; i++) print_class(out, sdlf_layer_class_at(i));
+    fprintf(out, "\n");
+}
+
+/* ---- the page ---- */
+
+static char *read_page(void)
+{
+    FILE *file = fopen(SDLF_SOURCE_DIR "/docs/network-files.md", "rb");
+    if (file == NULL) return NULL;
+    enum { LIMIT = 1 << 20 };
+    char *text = malloc(LIMIT);
+    if (text != NULL) text[fread(text, 1, LIMIT - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void page_lists_every_layer_and_option(void)
+{
+    char *page = read_page(), *list = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&list, &size);
+    if (!CHECK(page != NULL) || !CHECK(out != NULL)) return;
+    print_layers(out);
+    fclose(out);
+    char *begin = strstr(page, begin_mark), *end = strstr(page, end_mark);
+    if (CHECK(begin != NULL && end != NULL)) {
+        *end = '\0';
+        const char *found = begin + strlen(begin_mark), *expected = list;
+        int line = 1;
+        for (; *found != '\0' && *found == *expected; found++, expected++) line += *found == '\n';
+        if (!CHECK(*found == *expected))
+            printf(
+                "    line %d of the list: expected\n    %.*s\n    found\n    %.*s\n    See what %s --print prints.\n",
+                line, (int)strcspn(expected, "\n"), expected, (int)strcspn(found, "\n"), found,
+                "test_framework_formats_network_docs");
+    }
+    free(list);
+    free(page);
+}
+
+static void example_reads(void)
+{
+    static const char fence[] = "```json\n{";
+    char *page = read_page();
+    char *begin = page != NULL ? strstr(page, fence) : NULL, *end = begin != NULL ? strstr(begin, "\n```") : NULL;
+    sdlf_model *model = NULL;
+    if (CHECK(end != NULL)) {
+        begin += strlen(fence) - 1;
+        CHECK_OK(sdlf_network_parse(&model, begin, (size_t)(end - begin), "example"));
+        if (model != NULL) CHECK_EQUAL(sdlf_model_layer_count(model), 13);
+    }
+    sdlf_model_free(model);
+    free(page);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--print") == 0) {
+        print_layers(stdout);
+        return 0;
+    }
+    RUN(example_reads);
+    RUN(page_lists_every_layer_and_option);
+    return test_summary();
+}

@@ -1,0 +1,143 @@
+/* Steps that a calculator puts together: it is offered what follows one another on it, what it leaves runs step by step, and
+ * nothing but the number of calls changes. */
+#include <string.h>
+
+#include "framework/plan/networks.h"
+#include "testing.h"
+
+enum { BATCH = 4, STEPS = 3, MOST_WEIGHTS = 4096 };
+
+/* ---- a calculator that puts pairs together ---- */
+
+static sdlf_operation_kind pair[2];
+static int offered, most_offered, taken;
+static bool breaks;
+
+static sdlf_status run_pair(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count, int *done)
+{
+    offered++;
+    if (count > most_offered) most_offered = count;
+    *done = 0;
+    if (count < 2 || operations[0]->kind != pair[0] || operations[1]->kind != pair[1]) return SDLF_OK;
+    taken++;
+    *done = 2;
+    if (breaks) return sdlf_fail(SDLF_ERROR_DEVICE, "a pair broke");
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < 2 && status == SDLF_OK; i++)
+        status = calculator->type->kernel[operations[i]->kind].run(calculator, operations[i]);
+    return status;
+}
+
+static sdlf_calculator_class pairing;
+
+static sdlf_calculator *open_pairing(sdlf_operation_kind first, sdlf_operation_kind second)
+{
+    sdlf_calculator *calculator = test_open("guarded");
+    if (calculator == NULL) return NULL;
+    pairing = *calculator->type;
+    pairing.run_together = run_pair;
+    calculator->type = &pairing;
+    pair[0] = first, pair[1] = second;
+    offered = most_offered = taken = 0;
+    breaks = false;
+    return calculator;
+}
+
+/* All weights, one after the other, after a few steps; the first must fail where a pair breaks. */
+static int train(const sdlf_plan_options *options, float *weights)
+{
+    sdlf_model *net = small_cnn();
+    sdlf_plan *plan = NULL;
+    int count = 0;
+    float image[BATCH * 36];
+    for (int i = 0; i < BATCH * 36; i++) image[i] = (float)(i % 11) * 0.1f;
+    if (CHECK_OK(sdlf_plan_create(&plan, net, options))) {
+        CHECK_OK(sdlf_plan_write(plan, "image", image));
+        CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[BATCH]){0, 1, 2, 1}));
+        for (int i = 0; i < STEPS && !breaks; i++) CHECK_OK(sdlf_plan_step(plan, 0.05f));
+        if (breaks) CHECK_FAILS(sdlf_plan_step(plan, 0.05f), SDLF_ERROR_DEVICE, "a pair broke");
+        CHECK_OK(sdlf_plan_store_parameters(plan));
+        for (int p = 0; p < sdlf_model_parameter_count(net); p++) {
+            const sdlf_tensor *value = &sdlf_model_parameter(net, p)->value;
+            int64_t of = sdlf_tensor_count(value);
+            if (!CHECK(count + of <= MOST_WEIGHTS)) break;
+            memcpy(weights + count, value->data, (size_t)sdlf_tensor_bytes(value));
+            count += (int)of;
+        }
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    return count;
+}
+
+/* ---- tests ---- */
+
+static void pairs_change_no_bit(void)
+{
+    float plain[MOST_WEIGHTS], paired[MOST_WEIGHTS];
+    sdlf_calculator *calculator = open_pairing(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD, SDLF_GEMM_BACKWARD_SGD);
+    if (calculator == NULL) return;
+    sdlf_plan_options options = {.batch = BATCH, .mode = SDLF_TRAIN, .forward = calculator, .no_recording = true};
+    int count = train(&options, paired);
+    CHECK_EQUAL(taken, STEPS);
+    CHECK_EQUAL(most_offered, 7);    /* a whole step: three forward, the loss, three backward */
+    CHECK_EQUAL(offered, STEPS * 5); /* not after a pair's first, and not the last step alone */
+
+    options.no_recording = false; /* once step by step, once recorded, then replayed */
+    taken = 0;
+    CHECK_EQUAL(train(&options, plain), count);
+    CHECK_EQUAL(taken, 2);
+    CHECK(memcmp(plain, paired, (size_t)count * sizeof *plain) == 0);
+
+    pairing.run_together = NULL;
+    CHECK_EQUAL(train(&options, plain), count);
+    CHECK(memcmp(plain, paired, (size_t)count * sizeof *plain) == 0);
+    sdlf_calculator_close(calculator);
+}
+
+static void unfused_plans_put_nothing_together(void)
+{
+    float weights[MOST_WEIGHTS];
+    sdlf_calculator *calculator = open_pairing(SDLF_GEMM, SDLF_GEMM);
+    if (calculator == NULL) return;
+    sdlf_plan_options options = {.batch = BATCH, .mode = SDLF_TRAIN, .forward = calculator, .no_fusion = true};
+    train(&options, weights);
+    CHECK_EQUAL(offered, 0);
+    sdlf_calculator_close(calculator);
+}
+
+/* The loss is the forward calculator's, what follows it another's. */
+static void pairs_stay_on_one_calculator(void)
+{
+    float weights[MOST_WEIGHTS];
+    sdlf_calculator *calculator = open_pairing(SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD, SDLF_GEMM_BACKWARD_SGD);
+    sdlf_calculator *host = test_open("reference");
+    if (calculator == NULL || host == NULL) return;
+    sdlf_plan_options options = {.batch = BATCH, .mode = SDLF_TRAIN, .forward = calculator, .backward = host};
+    train(&options, weights);
+    CHECK_EQUAL(taken, 0);
+    CHECK(offered > 0 && most_offered < 7);
+    sdlf_calculator_close(calculator);
+    sdlf_calculator_close(host);
+}
+
+static void a_broken_pair_says_where(void)
+{
+    float weights[MOST_WEIGHTS];
+    sdlf_calculator *calculator = open_pairing(SDLF_GEMM, SDLF_GEMM);
+    if (calculator == NULL) return;
+    breaks = true;
+    sdlf_plan_options options = {.batch = BATCH, .mode = SDLF_TRAIN, .forward = calculator};
+    train(&options, weights);
+    CHECK_EQUAL(taken, 1);
+    sdlf_calculator_close(calculator);
+}
+
+int main(void)
+{
+    RUN(pairs_change_no_bit);
+    RUN(unfused_plans_put_nothing_together);
+    RUN(pairs_stay_on_one_calculator);
+    RUN(a_broken_pair_says_where);
+    return test_summary();
+}
