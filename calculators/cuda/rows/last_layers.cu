@@ -14,7 +14,7 @@
 #include "calculators/cuda/sgd.cuh"
 #include "calculators/cuda/together.h"
 
-enum { THREADS = 512, WARPS = THREADS / WARP, MOST_BLOCKS = 16, MOST_ROWS = 128, PITCH = 16 /* of a row's logits */ };
+enum { THREADS = 512, WARPS = THREADS / WARP, MOST_BLOCKS = 16, MOST_ROWS = 64, PITCH = 16 /* of a row's logits */ };
 enum { QUADS = PITCH / 4, ROW_WARPS = MOST_ROWS / WARP, MOST_PARTS = 8 /* that are on their way at once */ };
 
 struct last_layers {
@@ -343,12 +343,10 @@ static sdlf_status dispatch(const cuda_calculator *calculator, const last_layers
     if (columns_of(l->columns) == 16) return launch<16, 4, 1>(calculator, l, fitting);
     if (l->units <= 10) {
         if (l->rows <= 32) return launch<10, 16, 1>(calculator, l, fitting);
-        if (l->rows <= 64) return launch<10, 16, 2>(calculator, l, fitting);
-        return launch<10, 16, 4>(calculator, l, fitting);
+        return launch<10, 16, 2>(calculator, l, fitting);
     }
     if (l->rows <= 32) return launch<16, 16, 1>(calculator, l, fitting);
-    if (l->rows <= 64) return launch<16, 16, 2>(calculator, l, fitting);
-    return launch<16, 16, 4>(calculator, l, fitting);
+    return launch<16, 16, 2>(calculator, l, fitting);
 }
 
 static last_layers last_layers_of(const cuda_last_layers *l)
