@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "framework/formats/overwrite_file.h"
+
 /* More leftovers than this of killed processes with our process id are not to be expected. */
 enum { TEMPORARY_ATTEMPTS = 1000 };
 
@@ -65,6 +67,30 @@ static sdlf_status open_temporary(atomic_file *file, bool exists, mode_t mode)
     if (file->descriptor < 0) return io_error("create", file->temporary);
     if (exists) (void)fchmod(file->descriptor, mode & 0777); /* some file systems have no permissions to set */
     return SDLF_OK;
+}
+
+/* Put the temporary file in the target's place, and forget its name once it is there. */
+static sdlf_status replace_target(atomic_file *file)
+{
+    if (rename(file->temporary, file->target) == 0) {
+        free(file->temporary);
+        file->temporary = NULL;
+        /* write the new name through, so that it survives a power cut; some file systems cannot (EINVAL) */
+        if (file->folder < 0 || fsync(file->folder) == 0 || errno == EINVAL) return SDLF_OK;
+        return io_error("sync the folder of", file->target);
+    }
+    if (errno != EBUSY) return io_error("replace", file->target);
+    /* a mount point: nothing can take its place */
+    bool touched;
+    sdlf_status status = overwrite_file(file->target, file->temporary, &touched);
+    if (status == SDLF_OK || !touched) return status;
+    char reason[512];
+    snprintf(reason, sizeof reason, "%s", sdlf_error_message());
+    status = sdlf_fail(SDLF_ERROR_IO, "%s (a mount point is written in place); what it should hold is in '%s'", reason,
+                       file->temporary);
+    free(file->temporary);
+    file->temporary = NULL;
+    return status;
 }
 
 /* Close and free everything; the temporary file stays. */
@@ -126,17 +152,7 @@ sdlf_status atomic_file_commit(atomic_file *file)
     int descriptor = file->descriptor;
     file->descriptor = -1;
     if (close(descriptor) != 0 && status == SDLF_OK) status = io_error("close", file->target);
-    if (file->temporary != NULL && status == SDLF_OK) {
-        if (rename(file->temporary, file->target) != 0) {
-            status = io_error("replace", file->target);
-        } else {
-            free(file->temporary);
-            file->temporary = NULL;
-            /* write the new name through, so that it survives a power cut; some file systems cannot (EINVAL) */
-            if (file->folder >= 0 && fsync(file->folder) != 0 && errno != EINVAL)
-                status = io_error("sync the folder of", file->target);
-        }
-    }
+    if (file->temporary != NULL && status == SDLF_OK) status = replace_target(file);
     atomic_file_abandon(file);
     return status;
 }

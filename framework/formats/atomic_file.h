@@ -5,7 +5,9 @@
  * killed process leaves an old file whole (a killed process leaves its temporary file too).
  *
  * A target that is a symbolic link keeps being one: the file it points to is replaced. An existing file's permissions are
- * kept. A target that is no regular file (/dev/null, a pipe) is written to directly, since renaming would replace it. */
+ * kept. A target that is no regular file (/dev/null, a pipe) is written to directly, since renaming would replace it. Over a
+ * mount point (a single file that a container is given) nothing can be renamed: the whole temporary file is copied over it,
+ * and stays where that fails on the way, so that one of the two is whole at any time. */
 #ifndef SDLF_FORMATS_ATOMIC_FILE_H
 #define SDLF_FORMATS_ATOMIC_FILE_H
 
@@ -29,7 +31,7 @@ sdlf_status atomic_file_open(atomic_file *file, const char *path);
 /* Append bytes. After a failure the file can only be abandoned. */
 sdlf_status atomic_file_write(atomic_file *file, const void *bytes, size_t count);
 
-/* Make the file what was written. Ends it, also after a failure. */
+/* Make the file what was written. Ends it, also after a failure; the message tells of a temporary file that stays. */
 sdlf_status atomic_file_commit(atomic_file *file);
 
 /* Remove the temporary file and end. */

@@ -1,0 +1,65 @@
+#include "framework/formats/overwrite_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { AT_ONCE = 16384 };
+
+/* Make the target no smaller than `size`; where it then is too small, it is as it was. */
+static bool reserve(int target, off_t size)
+{
+    struct stat old;
+    if (fstat(target, &old) != 0) return false;
+    if (old.st_size >= size) return true;
+    int reason = posix_fallocate(target, 0, size);
+    if (reason == 0 || reason == EOPNOTSUPP || reason == EINVAL) return true; /* the last two: not on this file system */
+    (void)!ftruncate(target, old.st_size);
+    errno = reason;
+    return false;
+}
+
+static bool write_all(int target, const char *bytes, ssize_t count)
+{
+    while (count > 0) {
+        ssize_t done = write(target, bytes, (size_t)count);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return false;
+        bytes += done;
+        count -= done;
+    }
+    return true;
+}
+
+static bool copy_all(int target, int source, off_t size)
+{
+    char bytes[AT_ONCE];
+    for (;;) {
+        ssize_t count = read(source, bytes, sizeof bytes);
+        if (count < 0 && errno == EINTR) continue;
+        if (count == 0) return ftruncate(target, size) == 0 && fsync(target) == 0;
+        if (count < 0 || !write_all(target, bytes, count)) return false;
+    }
+}
+
+sdlf_status overwrite_file(const char *target, const char *source, bool *touched)
+{
+    *touched = false;
+    struct stat new;
+    bool done = false;
+    int from = open(source, O_RDONLY | O_CLOEXEC), to = open(target, O_RDWR | O_CLOEXEC);
+    if (from >= 0 && to >= 0 && fstat(from, &new) == 0 && reserve(to, new.st_size)) {
+        *touched = true;
+        done = copy_all(to, from, new.st_size);
+    }
+    int reason = errno;
+    if (from >= 0) close(from);
+    if (to >= 0 && close(to) != 0 && done) {
+        reason = errno;
+        done = false;
+    }
+    if (done) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_IO, "cannot write over '%s': %s", target, strerror(reason));
+}
