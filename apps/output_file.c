@@ -31,10 +31,16 @@ sdlf_status output_file_check(const char *path)
     char *probe = memory_print("%s/.sdlf-can-write-XXXXXX", folder);
     sdlf_status status = SDLF_OK;
     size_t length = strlen(path);
-    if (length == 0 || path[length - 1] == '/' || (stat(path, &at) == 0 && S_ISDIR(at.st_mode))) {
+    bool exists = stat(path, &at) == 0;
+    if (length == 0 || path[length - 1] == '/' || (exists && S_ISDIR(at.st_mode))) {
         status = sdlf_fail(SDLF_ERROR_IO, "%s: expected the name of a file, found a folder", path);
         goto done;
     }
+    if (exists && access(path, W_OK) != 0) {
+        status = sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': %s", path, strerror(errno));
+        goto done;
+    }
+    if (exists && !S_ISREG(at.st_mode)) goto done; /* a device or a pipe is written to as it is */
     if (stat(folder, &at) != 0) {
         status = sdlf_fail(SDLF_ERROR_IO, "%s: the folder %s is not there (%s)", path, folder, strerror(errno));
         goto done;

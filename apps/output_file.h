@@ -8,8 +8,8 @@
 
 #include <sdlf/status.h>
 
-/* Is `path` a place for a file: not a folder, in a folder that is there and takes a new file now (one is made and removed)?
- * Errors: SDLF_ERROR_IO with the path, the reason and what to do. */
+/* Is `path` a place for a file: not a folder, in a folder that is there and takes a new file now (one is made and removed), not a
+ * file that may not be written? A device or a pipe needs no new file. Errors: SDLF_ERROR_IO with the path, the reason and what to do. */
 sdlf_status output_file_check(const char *path);
 
 /* Write what `print` prints of `subject`: to a file, which appears whole or stays what it was, or to standard output for "-".

@@ -4,6 +4,9 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "apps/output_file.h"
 
@@ -64,10 +67,42 @@ static void half_a_report_is_none(void)
     CHECK_TEXT(text_of(path), "old\n");
 }
 
+/* In a process that is not root's; it exits with 0 for success, 77 to skip. */
+static int check_as_nobody(void)
+{
+    if (geteuid() == 0 && setuid(65534) != 0) return 77;
+    const char *path = test_path("protected.svg");
+    if (output_file_check("/dev/null") != SDLF_OK) return 1; /* in a folder where nobody can write */
+    return output_file_check(path) != SDLF_ERROR_IO ||
+           !strstr(sdlf_error_message(), "protected.svg': Permission denied");
+}
+
+/* What will not be written is refused before the work, not after it. */
+static void checked_before(void)
+{
+    const char *path = test_path("protected.svg");
+    CHECK_OK(output_file_write(path, print_text, "old\n"));
+    CHECK_OK(output_file_check(path));
+    CHECK_OK(output_file_check("/dev/null"));
+    CHECK_FAILS(output_file_check(test_path("none/report.json")), SDLF_ERROR_IO, "is not there");
+    CHECK_FAILS(output_file_check("/dev/"), SDLF_ERROR_IO, "found a folder");
+    CHECK(chmod(path, 0444) == 0 && chmod(test_path("."), 0755) == 0);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) _exit(check_as_nobody());
+    int result = -1;
+    CHECK(child > 0 && waitpid(child, &result, 0) == child);
+    if (WIFEXITED(result) && WEXITSTATUS(result) == 77)
+        test_skip("this process may not become another user's");
+    else
+        CHECK_EQUAL(result, 0);
+}
+
 int main(void)
 {
     RUN(writes_and_replaces);
     RUN(full_disk_leaves_the_old);
     RUN(half_a_report_is_none);
+    RUN(checked_before);
     return test_summary();
 }
