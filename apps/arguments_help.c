@@ -9,12 +9,12 @@
 
 enum { INDENT = 2, NARROW = 60, WIDE = 100 };
 
-/* "--batch N", "-o, --out FILE" */
+/* "--batch N", "-o, --out FILE", "--json [FILE]" */
 static void left_column(const argument *row, char *text, size_t size)
 {
     char letter[] = {'-', row->letter, ',', ' ', '\0'};
-    snprintf(text, size, "%s--%s%s%s", row->letter ? letter : "", row->name, row->value ? " " : "",
-             row->value ? row->value : "");
+    snprintf(text, size, row->alone ? "%s--%s%s[%s]" : "%s--%s%s%s", row->letter ? letter : "", row->name,
+             row->value ? " " : "", row->value ? row->value : "");
 }
 
 /* The help, then in brackets the words that may be chosen and the default. */

@@ -54,8 +54,8 @@ static const argument what_arguments[] = {
 
 static const argument output_arguments[] = {
     {.name = "Output", .type = ARGUMENT_HEADING},
-    {"json", ARGUMENT_TEXT, offsetof(settings, json), "FILE",
-     .help = "write JSON, too; - writes it here and nothing else"},
+    {"json", ARGUMENT_TEXT, offsetof(settings, json), "FILE", .alone = "-",
+     .help = "print JSON; with FILE, write it there beside the table"},
     {0},
 };
 

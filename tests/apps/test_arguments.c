@@ -23,7 +23,7 @@ typedef struct part {
 typedef struct settings {
     int64_t batch, size;
     int colour;
-    const char *out, *shape;
+    const char *out, *shape, *report;
     bool quiet;
     argument_list place;
     part part;
@@ -37,6 +37,7 @@ static const argument own[] = {
     {"colour", ARGUMENT_CHOICE, offsetof(settings, colour), "C", .choices = colours, .help = "h"},
     {"shape", ARGUMENT_NAME, offsetof(settings, shape), "S", .names = shape_name, .help = "h"},
     {"out", ARGUMENT_TEXT, offsetof(settings, out), "FILE", .help = "h", .letter = 'o'},
+    {"report", ARGUMENT_TEXT, offsetof(settings, report), "FILE", .help = "h", .alone = "-"},
     {"quiet", ARGUMENT_FLAG, offsetof(settings, quiet), .help = "h", .letter = 'q'},
     {"place", ARGUMENT_LIST, offsetof(settings, place), "P", .help = "h"},
     {0},
@@ -121,6 +122,22 @@ static void letters_stand_for_names(void)
     CHECK_WRONG("unknown option '-x'", "-x", "y");
 }
 
+static void a_value_may_be_left_out(void)
+{
+    CHECK_EQUAL(READ("--report"), ARGUMENTS_OK);
+    CHECK_TEXT(set.report, "-");
+    CHECK_EQUAL(READ("--report", "--quiet"), ARGUMENTS_OK);
+    CHECK_TEXT(set.report, "-");
+    CHECK(set.quiet);
+    CHECK_EQUAL(READ("--report", "here", "--batch", "3"), ARGUMENTS_OK);
+    CHECK_TEXT(set.report, "here");
+    CHECK_EQUAL(READ("--report=there"), ARGUMENTS_OK);
+    CHECK_TEXT(set.report, "there");
+    CHECK_EQUAL(READ("--report", "-"), ARGUMENTS_OK);
+    CHECK_TEXT(set.report, "-");
+    CHECK_WRONG("--report '': expected FILE", "--report=");
+}
+
 static void defaults_arrive(void)
 {
     CHECK_EQUAL(read_words(0, (const char *const[]){NULL}), ARGUMENTS_OK);
@@ -201,6 +218,7 @@ int main(void)
 {
     RUN(values_arrive);
     RUN(letters_stand_for_names);
+    RUN(a_value_may_be_left_out);
     RUN(defaults_arrive);
     RUN(sizes_have_units);
     RUN(ranges_hold);
