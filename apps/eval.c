@@ -82,8 +82,8 @@ static void print_text(const session *s, const terminal *out)
         putchar('\n');
     }
     report_label(out, s->set.train_half ? "train" : "test");
-    printf("%s  %s of %s right  loss %.4f\n", number_percent((double)e->correct / (double)e->samples, 2).text,
-           number_count(e->correct).text, number_count(e->samples).text, e->loss);
+    printf("%s  %s of %s right  loss %s\n", number_percent((double)e->correct / (double)e->samples, 2).text,
+           number_count(e->correct).text, number_count(e->samples).text, number_loss(e->loss, 4).text);
     report_label(out, "time");
     printf("%s  %s samples/s\n", number_duration(e->seconds).text,
            number_fixed((double)e->samples / e->seconds, 0).text);

@@ -119,3 +119,11 @@ number_text number_ratio(double ratio)
 {
     return number_fixed(ratio, fabs(ratio) < 0.0995 ? 3 : decimals_of(fabs(ratio)));
 }
+
+number_text number_loss(double loss, int decimals)
+{
+    number_text result;
+    snprintf(result.text, sizeof result.text, fabs(loss) < 1e6 ? "%.*f" : "%.*e", fabs(loss) < 1e6 ? decimals : 2,
+             loss);
+    return result;
+}

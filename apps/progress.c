@@ -40,8 +40,9 @@ static void print_figures(char *text, size_t size, const progress *p, const sdlf
     } else {
         snprintf(rest, sizeof rest, "%s left", number_clock(left).text);
     }
-    snprintf(text, size, "%3.0f%%  loss %5.3f  accuracy %5s  %6s samples/s  %s",
-             floor(100.0 * (double)now->step / (double)now->steps), now->loss, number_percent(now->accuracy, 1).text,
+    snprintf(text, size, "%3.0f%%  loss %s  accuracy %5s  %6s samples/s  %s",
+             floor(100.0 * (double)now->step / (double)now->steps), number_loss(now->loss, 3).text,
+             number_percent(now->accuracy, 1).text,
              number_fixed((double)(now->samples - p->first_samples) / seconds, 0).text, rest);
 }
 
@@ -84,7 +85,8 @@ static void finish_epoch(progress *p, const sdlf_progress *now)
     print_epoch(epoch, sizeof epoch, now);
     if (p->open) fputs("\r\033[K", p->out.file);
     p->open = false;
-    fprintf(p->out.file, "%sloss %5.3f  accuracy %5s", epoch, now->loss, number_percent(now->accuracy, 1).text);
+    fprintf(p->out.file, "%sloss %s  accuracy %5s", epoch, number_loss(now->loss, 3).text,
+            number_percent(now->accuracy, 1).text);
     if (isfinite(now->test_accuracy)) {
         fprintf(p->out.file, "  test %s%6s%s", terminal_escape(&p->out, TERMINAL_BOLD),
                 number_percent(now->test_accuracy, 2).text, terminal_escape(&p->out, TERMINAL_PLAIN));

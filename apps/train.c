@@ -103,9 +103,10 @@ static void print_summary(const showing *show, const sdlf_evaluation *evaluation
             putchar('\n');
         }
         report_label(&s->out, "test");
-        printf("%s  %s of %s right  loss %.4f\n",
+        printf("%s  %s of %s right  loss %s\n",
                number_percent((double)evaluation->correct / (double)evaluation->samples, 2).text,
-               number_count(evaluation->correct).text, number_count(evaluation->samples).text, evaluation->loss);
+               number_count(evaluation->correct).text, number_count(evaluation->samples).text,
+               number_loss(evaluation->loss, 4).text);
     }
     report_label(&s->out, "time");
     printf("%s for %d epoch%s", number_duration(show->seconds).text, show->epochs, show->epochs == 1 ? "" : "s");

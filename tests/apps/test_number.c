@@ -68,6 +68,16 @@ static void percentages(void)
     CHECK_TEXT(number_percent(NAN, 1).text, "-");
 }
 
+static void losses(void)
+{
+    CHECK_TEXT(number_loss(0.01849, 3).text, "0.018");
+    CHECK_TEXT(number_loss(0, 4).text, "0.0000");
+    CHECK_TEXT(number_loss(1414.0058, 3).text, "1414.006");
+    CHECK_TEXT(number_loss(999999.5, 1).text, "999999.5");
+    CHECK_TEXT(number_loss(3924773024857018880.0, 3).text, "3.92e+18");
+    CHECK_TEXT(number_loss(INFINITY, 3).text, "inf");
+}
+
 int main(void)
 {
     RUN(counts);
@@ -75,5 +85,6 @@ int main(void)
     RUN(prefixes);
     RUN(durations);
     RUN(percentages);
+    RUN(losses);
     return test_summary();
 }
