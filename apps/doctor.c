@@ -5,6 +5,7 @@
 
 #include "apps/arguments.h"
 #include "apps/command.h"
+#include "apps/file_form.h"
 #include "apps/onnx_arguments.h"
 
 static const char *const dtype_names[] = {"float32", "float64", NULL};
@@ -58,6 +59,11 @@ static sdlf_status examine(const settings *set, onnx_settings *onnx, const char 
 {
     sdlf_onnx_options options;
     sdlf_onnx_report *report = NULL;
+    if (file_form_of(path) == FILE_FORM_SAFETENSORS)
+        return sdlf_fail(SDLF_ERROR_FORMAT,
+                         "%s: expected an ONNX file, found safetensors; 'sdlf info --weights FILE' lists its network, "
+                         "'sdlf export' writes it as ONNX",
+                         path);
     sdlf_status status = onnx_settings_complete(onnx, &options);
     if (status == SDLF_OK) status = sdlf_onnx_inspect(&report, path, &options);
     if (status != SDLF_OK) return status;

@@ -66,6 +66,9 @@ static void doctor_says_what_is_wrong(void)
     p = SDLF(1, "doctor", path);
     CHECK_SAYS(p, "broken.onnx: byte ");
     SDLF(1, "doctor", test_path("absent.onnx"));
+    static const char weights[] = "\2\0\0\0\0\0\0\0{}";
+    test_write_file(path, weights, sizeof weights - 1);
+    CHECK_SAYS(SDLF(1, "doctor", path), "expected an ONNX file, found safetensors; 'sdlf info --weights FILE'");
     SDLF(2, "doctor");
 }
 
