@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "framework/input_layer.h"
 #include "framework/model_internal.h"
-#include "layers/input.h"
 
 /* The input that the model's own loss layer reads its labels from; its logits must know every class. */
 static sdlf_status find_labels(const sdlf_model *model, const sdlf_dataset *dataset, const char **labels)

@@ -1,26 +1,48 @@
-/* Helpers with which a layer's `infer` fills its signature. Going past a maximum is a mistake in the layer class. */
+/* What a layer's `infer` fills its signature with. */
 #include <sdlf/layer.h>
 
-#include <assert.h>
-
-void sdlf_signature_output(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape)
+/* One more of `maximum`, of a shape that fits in memory? */
+static sdlf_status check(const char *what, int count, int maximum, sdlf_dtype dtype, sdlf_shape shape)
 {
-    assert(signature->output_count < SDLF_MAX_LAYER_OUTPUTS);
+    int64_t elements = sdlf_shape_count(shape), size = (int64_t)sdlf_dtype_size(dtype);
+    if (count >= maximum)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s is one more than the %d that a layer can have", what, maximum);
+    if (size == 0) return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s has no element type", what);
+    for (int axis = 0; axis < shape.rank; axis++)
+        if (shape.dim[axis] < 1)
+            return sdlf_fail(SDLF_ERROR_SHAPE, "%s would have the shape %s, with no elements", what,
+                             sdlf_shape_print(shape).text);
+    if (elements < 0 || elements > INT64_MAX / 64 / size)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s would have the shape %s, more elements than can be counted", what,
+                         sdlf_shape_print(shape).text);
+    return SDLF_OK;
+}
+
+sdlf_status sdlf_signature_add_output(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape)
+{
+    sdlf_status status = check("its output", signature->output_count, SDLF_MAX_LAYER_OUTPUTS, dtype, shape);
+    if (status != SDLF_OK) return status;
     int index = signature->output_count++;
     signature->output_dtype[index] = dtype;
     signature->output_shape[index] = shape;
+    return SDLF_OK;
 }
 
-void sdlf_signature_parameter(sdlf_signature *signature, sdlf_parameter_spec parameter)
+sdlf_status sdlf_signature_add_parameter(sdlf_signature *signature, sdlf_parameter_spec parameter)
 {
-    assert(signature->parameter_count < SDLF_MAX_LAYER_PARAMETERS);
-    signature->parameter[signature->parameter_count++] = parameter;
+    sdlf_status status =
+        check(parameter.name, signature->parameter_count, SDLF_MAX_LAYER_PARAMETERS, SDLF_FLOAT64, parameter.shape);
+    if (status == SDLF_OK) signature->parameter[signature->parameter_count++] = parameter;
+    return status;
 }
 
-void sdlf_signature_saved(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape)
+sdlf_status sdlf_signature_add_saved(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape)
 {
-    assert(signature->saved_count < SDLF_MAX_LAYER_SAVED);
+    sdlf_status status =
+        check("what it keeps for the backward pass", signature->saved_count, SDLF_MAX_LAYER_SAVED, dtype, shape);
+    if (status != SDLF_OK) return status;
     int index = signature->saved_count++;
     signature->saved_dtype[index] = dtype;
     signature->saved_shape[index] = shape;
+    return SDLF_OK;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "framework/field.h"
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 static const sdlf_node no_node = {-1, 0};
 

@@ -6,7 +6,7 @@ sdlf_status sdlf_activation_infer(const sdlf_layer *layer, sdlf_signature *signa
     (void)layer;
     sdlf_status status = sdlf_layer_check_float(signature, 0);
     if (status != SDLF_OK) return status;
-    return sdlf_layer_add_output(signature, signature->dtype, signature->input_shape[0]);
+    return sdlf_signature_add_output(signature, signature->dtype, signature->input_shape[0]);
 }
 
 sdlf_status sdlf_activation_forward(sdlf_layer_context *context, sdlf_activation activation)

@@ -11,7 +11,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
         return sdlf_fail(SDLF_ERROR_SHAPE, "expected two inputs of one shape, found %s and %s",
                          sdlf_shape_print(signature->input_shape[0]).text,
                          sdlf_shape_print(signature->input_shape[1]).text);
-    return sdlf_layer_add_output(signature, signature->dtype, signature->input_shape[0]);
+    return sdlf_signature_add_output(signature, signature->dtype, signature->input_shape[0]);
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)

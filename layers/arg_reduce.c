@@ -34,7 +34,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     if (status == SDLF_OK) status = sdlf_layer_axis(&axis, options->axis, y);
     if (status != SDLF_OK) return status;
     y.dim[axis] = 1;
-    return sdlf_layer_add_output(signature, SDLF_INT64, options->keep ? y : sdlf_shape_without(y, axis));
+    return sdlf_signature_add_output(signature, SDLF_INT64, options->keep ? y : sdlf_shape_without(y, axis));
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)

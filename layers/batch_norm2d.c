@@ -39,7 +39,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     if (x.rank != 2 && x.rank != 4)
         return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input (N,C,H,W) or (N,C), found %s", sdlf_shape_print(x).text);
     sdlf_status status = sdlf_layer_check_float(signature, 0);
-    if (status == SDLF_OK) status = sdlf_layer_add_output(signature, signature->dtype, x);
+    if (status == SDLF_OK) status = sdlf_signature_add_output(signature, signature->dtype, x);
     const sdlf_parameter_spec parameters[] = {
         [WEIGHT] = {.name = "weight", .initializer = SDLF_INIT_ONE, .trainable = true},
         [BIAS] = {.name = "bias", .initializer = SDLF_INIT_ZERO, .trainable = true},
@@ -49,10 +49,10 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     for (int index = WEIGHT; index <= RUNNING_VAR && status == SDLF_OK; index++) {
         sdlf_parameter_spec parameter = parameters[index];
         parameter.shape = sdlf_shape(x.dim[1]);
-        status = sdlf_layer_add_parameter(signature, parameter);
+        status = sdlf_signature_add_parameter(signature, parameter);
     }
     for (int index = SAVED_MEAN; index <= SAVED_INVERSE_STD && signature->training && status == SDLF_OK; index++)
-        status = sdlf_layer_add_saved(signature, signature->dtype, sdlf_shape(x.dim[1]));
+        status = sdlf_signature_add_saved(signature, signature->dtype, sdlf_shape(x.dim[1]));
     return status;
 }
 

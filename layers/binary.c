@@ -72,7 +72,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     }
     if (logic != (dtype == SDLF_BOOL) && (logic || !compares))
         return sdlf_fail(SDLF_ERROR_SHAPE, "%s does not take %s", functions[options->function], sdlf_dtype_name(dtype));
-    return sdlf_layer_add_output(signature, compares ? SDLF_BOOL : dtype, y);
+    return sdlf_signature_add_output(signature, compares ? SDLF_BOOL : dtype, y);
 }
 
 /* The operands as the operation has them, at y's shape. An absent one is the number. */

@@ -14,7 +14,7 @@ static const sdlf_field fields[] = {
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 {
     const sdlf_cast_options *options = layer->options;
-    return sdlf_layer_add_output(signature, sdlf_layer_dtype(signature, options->dtype), signature->input_shape[0]);
+    return sdlf_signature_add_output(signature, sdlf_layer_dtype(signature, options->dtype), signature->input_shape[0]);
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)

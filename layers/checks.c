@@ -65,37 +65,3 @@ sdlf_status sdlf_layer_window_output(const sdlf_window2d *window, sdlf_shape inp
     }
     return SDLF_OK;
 }
-
-static sdlf_status check_size(const char *what, sdlf_dtype dtype, sdlf_shape shape)
-{
-    int64_t count = sdlf_shape_count(shape);
-    for (int axis = 0; axis < shape.rank; axis++)
-        if (shape.dim[axis] < 1)
-            return sdlf_fail(SDLF_ERROR_SHAPE, "%s would have the shape %s, with no elements", what,
-                             sdlf_shape_print(shape).text);
-    if (count < 0 || count > INT64_MAX / 64 / (int64_t)sdlf_dtype_size(dtype))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s would have the shape %s, more elements than can be counted", what,
-                         sdlf_shape_print(shape).text);
-    return SDLF_OK;
-}
-
-sdlf_status sdlf_layer_add_output(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape)
-{
-    sdlf_status status = check_size("its output", dtype, shape);
-    if (status == SDLF_OK) sdlf_signature_output(signature, dtype, shape);
-    return status;
-}
-
-sdlf_status sdlf_layer_add_parameter(sdlf_signature *signature, sdlf_parameter_spec parameter)
-{
-    sdlf_status status = check_size(parameter.name, SDLF_FLOAT64, parameter.shape);
-    if (status == SDLF_OK) sdlf_signature_parameter(signature, parameter);
-    return status;
-}
-
-sdlf_status sdlf_layer_add_saved(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape)
-{
-    sdlf_status status = check_size("what it keeps for the backward pass", dtype, shape);
-    if (status == SDLF_OK) sdlf_signature_saved(signature, dtype, shape);
-    return status;
-}

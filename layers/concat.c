@@ -35,7 +35,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
             return sdlf_fail(SDLF_ERROR_SHAPE, "its output has more elements than can be counted");
         y.dim[axis] += x.dim[axis];
     }
-    return sdlf_layer_add_output(signature, signature->input_dtype[0], y);
+    return sdlf_signature_add_output(signature, signature->input_dtype[0], y);
 }
 
 /* The part of `whole` that belongs to input `index`. */

@@ -13,38 +13,38 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_INT,
      .offset = offsetof(sdlf_conv2d_options, filters),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_SIDE,
+     .maximum = SDLF_MAX_LAYER_SIDE,
      .help = "output channels"},
     {.name = "kernel",
      .type = SDLF_FIELD_PAIR,
      .offset = offsetof(sdlf_conv2d_options, kernel),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
+     .maximum = SDLF_MAX_LAYER_WINDOW,
      .help = "height and width of the kernel"},
     {.name = "stride",
      .type = SDLF_FIELD_PAIR,
      .offset = offsetof(sdlf_conv2d_options, stride),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
+     .maximum = SDLF_MAX_LAYER_WINDOW,
      .fallback = 1,
      .zero_means_default = true,
      .help = "steps between windows"},
     {.name = "padding",
      .type = SDLF_FIELD_PAIR,
      .offset = offsetof(sdlf_conv2d_options, padding),
-     .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
+     .maximum = SDLF_MAX_LAYER_WINDOW,
      .help = "zeros around the image"},
     {.name = "padding_extra",
      .type = SDLF_FIELD_PAIR,
      .offset = offsetof(sdlf_conv2d_options, padding_extra),
-     .minimum = -SDLF_LAYER_MAXIMUM_WINDOW,
-     .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
+     .minimum = -SDLF_MAX_LAYER_WINDOW,
+     .maximum = SDLF_MAX_LAYER_WINDOW,
      .help = "more zeros below and right; fewer if negative"},
     {.name = "dilation",
      .type = SDLF_FIELD_PAIR,
      .offset = offsetof(sdlf_conv2d_options, dilation),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
+     .maximum = SDLF_MAX_LAYER_WINDOW,
      .fallback = 1,
      .zero_means_default = true,
      .help = "distance between the kernel's elements"},
@@ -52,7 +52,7 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_INT,
      .offset = offsetof(sdlf_conv2d_options, groups),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_SIDE,
+     .maximum = SDLF_MAX_LAYER_SIDE,
      .fallback = 1,
      .zero_means_default = true,
      .help = "groups of channels; as many as channels: depthwise"},
@@ -91,12 +91,13 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
                          (long long)groups);
     status = sdlf_layer_window_output(&window, x, "kernel", output);
     if (status != SDLF_OK) return status;
-    status = sdlf_layer_add_output(signature, signature->dtype, sdlf_shape(x.dim[0], filters, output[0], output[1]));
+    status =
+        sdlf_signature_add_output(signature, signature->dtype, sdlf_shape(x.dim[0], filters, output[0], output[1]));
     if (status != SDLF_OK) return status;
 
     int64_t area = (int64_t)window.size[0] * window.size[1];
     int kind = options->initializer == SDLF_INIT_DEFAULT ? SDLF_INIT_HE_UNIFORM : options->initializer;
-    status = sdlf_layer_add_parameter(
+    status = sdlf_signature_add_parameter(
         signature, (sdlf_parameter_spec){
                        .name = "weight",
                        .shape = sdlf_shape(filters, channels / groups, window.size[0], window.size[1]),
@@ -108,7 +109,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
                        .decay = true,
                    });
     if (status != SDLF_OK || options->no_bias) return status;
-    return sdlf_layer_add_parameter(
+    return sdlf_signature_add_parameter(
         signature, (sdlf_parameter_spec){
                        .name = "bias", .shape = sdlf_shape(filters), .initializer = SDLF_INIT_ZERO, .trainable = true});
 }

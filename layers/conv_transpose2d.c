@@ -8,19 +8,19 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_INT,
      .offset = offsetof(sdlf_conv_transpose2d_options, filters),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_SIDE,
+     .maximum = SDLF_MAX_LAYER_SIDE,
      .help = "output channels"},
     {.name = "kernel",
      .type = SDLF_FIELD_PAIR,
      .offset = offsetof(sdlf_conv_transpose2d_options, kernel),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
+     .maximum = SDLF_MAX_LAYER_WINDOW,
      .help = "height and width of the kernel"},
     {.name = "stride",
      .type = SDLF_FIELD_PAIR,
      .offset = offsetof(sdlf_conv_transpose2d_options, stride),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
+     .maximum = SDLF_MAX_LAYER_WINDOW,
      .fallback = 1,
      .zero_means_default = true,
      .help = "distance between the kernel's places in the output"},
@@ -28,25 +28,25 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_PAIR,
      .offset = offsetof(sdlf_conv_transpose2d_options, padding),
      .minimum = 0,
-     .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
+     .maximum = SDLF_MAX_LAYER_WINDOW,
      .help = "rows and columns cut off around the output"},
     {.name = "padding_extra",
      .type = SDLF_FIELD_PAIR,
      .offset = offsetof(sdlf_conv_transpose2d_options, padding_extra),
-     .minimum = -SDLF_LAYER_MAXIMUM_WINDOW,
-     .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
+     .minimum = -SDLF_MAX_LAYER_WINDOW,
+     .maximum = SDLF_MAX_LAYER_WINDOW,
      .help = "more cut off below and right; less if negative"},
     {.name = "output_padding",
      .type = SDLF_FIELD_PAIR,
      .offset = offsetof(sdlf_conv_transpose2d_options, output_padding),
      .minimum = 0,
-     .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
+     .maximum = SDLF_MAX_LAYER_WINDOW,
      .help = "rows and columns added below and right, fewer than the stride"},
     {.name = "dilation",
      .type = SDLF_FIELD_PAIR,
      .offset = offsetof(sdlf_conv_transpose2d_options, dilation),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
+     .maximum = SDLF_MAX_LAYER_WINDOW,
      .fallback = 1,
      .zero_means_default = true,
      .help = "distance between the kernel's elements"},
@@ -54,7 +54,7 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_INT,
      .offset = offsetof(sdlf_conv_transpose2d_options, groups),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_SIDE,
+     .maximum = SDLF_MAX_LAYER_SIDE,
      .fallback = 1,
      .zero_means_default = true,
      .help = "groups of channels"},
@@ -93,16 +93,16 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
         if (options->output_padding[axis] >= options->stride[axis])
             return sdlf_fail(SDLF_ERROR_SHAPE, "output_padding %d is not less than the stride %d",
                              options->output_padding[axis], options->stride[axis]);
-        if (x.dim[2 + axis] > SDLF_LAYER_MAXIMUM_SIDE)
+        if (x.dim[2 + axis] > SDLF_MAX_LAYER_SIDE)
             return sdlf_fail(SDLF_ERROR_SHAPE, "its input %s is too large", sdlf_shape_print(x).text);
         y.dim[2 + axis] = (x.dim[2 + axis] - 1) * window.stride[axis] +
                           (int64_t)window.dilation[axis] * (window.size[axis] - 1) + 1 + options->output_padding[axis] -
                           window.padding_before[axis] - window.padding_after[axis];
     }
-    status = sdlf_layer_add_output(signature, signature->dtype, y);
+    status = sdlf_signature_add_output(signature, signature->dtype, y);
     if (status != SDLF_OK) return status;
     int64_t area = (int64_t)window.size[0] * window.size[1];
-    status = sdlf_layer_add_parameter(
+    status = sdlf_signature_add_parameter(
         signature, (sdlf_parameter_spec){
                        .name = "weight",
                        .shape = sdlf_shape(channels, filters / groups, window.size[0], window.size[1]),
@@ -113,7 +113,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
                        .decay = true,
                    });
     if (status != SDLF_OK || options->no_bias) return status;
-    return sdlf_layer_add_parameter(
+    return sdlf_signature_add_parameter(
         signature, (sdlf_parameter_spec){
                        .name = "bias", .shape = sdlf_shape(filters), .initializer = SDLF_INIT_ZERO, .trainable = true});
 }

@@ -15,7 +15,7 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_INT,
      .offset = offsetof(sdlf_depth_to_space_options, block),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
+     .maximum = SDLF_MAX_LAYER_WINDOW,
      .help = "side of a block of pixels"},
     {.name = "mode",
      .type = SDLF_FIELD_CHOICE,
@@ -35,8 +35,8 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     if (x.dim[1] % (b * b) != 0 || x.dim[2] > INT64_MAX / b || x.dim[3] > INT64_MAX / b)
         return sdlf_fail(SDLF_ERROR_SHAPE, "its input %s has no multiple of %lld channels", sdlf_shape_print(x).text,
                          (long long)(b * b));
-    return sdlf_layer_add_output(signature, signature->input_dtype[0],
-                                 sdlf_shape(x.dim[0], x.dim[1] / (b * b), x.dim[2] * b, x.dim[3] * b));
+    return sdlf_signature_add_output(signature, signature->input_dtype[0],
+                                     sdlf_shape(x.dim[0], x.dim[1] / (b * b), x.dim[2] * b, x.dim[3] * b));
 }
 
 static sdlf_status infer_back(const sdlf_layer *layer, sdlf_signature *signature)
@@ -48,8 +48,8 @@ static sdlf_status infer_back(const sdlf_layer *layer, sdlf_signature *signature
     if (x.dim[2] % b != 0 || x.dim[3] % b != 0 || x.dim[1] > INT64_MAX / (b * b))
         return sdlf_fail(SDLF_ERROR_SHAPE, "its input %s cannot be cut into blocks of %lldx%lld",
                          sdlf_shape_print(x).text, (long long)b, (long long)b);
-    return sdlf_layer_add_output(signature, signature->input_dtype[0],
-                                 sdlf_shape(x.dim[0], x.dim[1] * b * b, x.dim[2] / b, x.dim[3] / b));
+    return sdlf_signature_add_output(signature, signature->input_dtype[0],
+                                     sdlf_shape(x.dim[0], x.dim[1] * b * b, x.dim[2] / b, x.dim[3] / b));
 }
 
 /* Both seen with the axes n, c, h, bh, w, bw. `deep` is the side with more channels. */

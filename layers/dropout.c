@@ -16,7 +16,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     (void)layer;
     sdlf_status status = sdlf_layer_check_float(signature, 0);
     if (status != SDLF_OK) return status;
-    return sdlf_layer_add_output(signature, signature->dtype, signature->input_shape[0]);
+    return sdlf_signature_add_output(signature, signature->dtype, signature->input_shape[0]);
 }
 
 /* Forward and backward are the same operation, on values and on gradients. */

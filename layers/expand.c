@@ -18,7 +18,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     if (!sdlf_shape_broadcast(&y, x, wanted))
         return sdlf_fail(SDLF_ERROR_SHAPE, "its input %s cannot be broadcast with %s", sdlf_shape_print(x).text,
                          sdlf_shape_print(wanted).text);
-    return sdlf_layer_add_output(signature, signature->input_dtype[0], y);
+    return sdlf_signature_add_output(signature, signature->input_dtype[0], y);
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)

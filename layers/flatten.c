@@ -6,8 +6,8 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     (void)layer;
     sdlf_shape x = signature->input_shape[0];
     if (x.rank < 1) return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input (N, ...), found a scalar");
-    return sdlf_layer_add_output(signature, signature->input_dtype[0],
-                                 sdlf_shape(x.dim[0], sdlf_shape_span(x, 1, x.rank)));
+    return sdlf_signature_add_output(signature, signature->input_dtype[0],
+                                     sdlf_shape(x.dim[0], sdlf_shape_span(x, 1, x.rank)));
 }
 
 const sdlf_layer_class sdlf_flatten_class = {

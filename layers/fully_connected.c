@@ -9,7 +9,7 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_INT,
      .offset = offsetof(sdlf_fully_connected_options, units),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_SIDE,
+     .maximum = SDLF_MAX_LAYER_SIDE,
      .help = "outputs of a sample"},
     {.name = "no_bias",
      .type = SDLF_FIELD_BOOL,
@@ -32,19 +32,19 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     sdlf_status status = sdlf_layer_check_float(signature, 0);
     if (status != SDLF_OK) return status;
     int64_t inputs = sdlf_shape_span(x, 1, x.rank), units = options->units;
-    status = sdlf_layer_add_output(signature, signature->dtype, sdlf_shape(x.dim[0], units));
+    status = sdlf_signature_add_output(signature, signature->dtype, sdlf_shape(x.dim[0], units));
     if (status != SDLF_OK) return status;
     int kind = options->initializer == SDLF_INIT_DEFAULT ? SDLF_INIT_HE_UNIFORM : options->initializer;
-    status = sdlf_layer_add_parameter(signature, (sdlf_parameter_spec){.name = "weight",
-                                                                       .shape = sdlf_shape(units, inputs),
-                                                                       .initializer = kind,
-                                                                       .scale = 0.1f,
-                                                                       .fan_in = inputs,
-                                                                       .fan_out = units,
-                                                                       .trainable = true,
-                                                                       .decay = true});
+    status = sdlf_signature_add_parameter(signature, (sdlf_parameter_spec){.name = "weight",
+                                                                           .shape = sdlf_shape(units, inputs),
+                                                                           .initializer = kind,
+                                                                           .scale = 0.1f,
+                                                                           .fan_in = inputs,
+                                                                           .fan_out = units,
+                                                                           .trainable = true,
+                                                                           .decay = true});
     if (status != SDLF_OK || options->no_bias) return status;
-    return sdlf_layer_add_parameter(
+    return sdlf_signature_add_parameter(
         signature, (sdlf_parameter_spec){
                        .name = "bias", .shape = sdlf_shape(units), .initializer = SDLF_INIT_ZERO, .trainable = true});
 }

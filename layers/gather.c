@@ -31,7 +31,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     for (int i = 0; i < axis; i++) y.dim[i] = x.dim[i];
     for (int i = 0; i < index.rank; i++) y.dim[axis + i] = index.dim[i];
     for (int i = axis + 1; i < x.rank; i++) y.dim[index.rank + i - 1] = x.dim[i];
-    return sdlf_layer_add_output(signature, signature->input_dtype[0], y);
+    return sdlf_signature_add_output(signature, signature->input_dtype[0], y);
 }
 
 static sdlf_status emit(const sdlf_layer *layer, sdlf_layer_context *context, sdlf_operation_kind kind,

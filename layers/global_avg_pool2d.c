@@ -7,7 +7,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     sdlf_shape x = signature->input_shape[0];
     sdlf_status status = sdlf_layer_check_rank(signature, 0, 4, "(N,C,H,W)");
     if (status != SDLF_OK) return status;
-    return sdlf_layer_add_output(signature, signature->dtype, sdlf_shape(x.dim[0], x.dim[1], 1, 1));
+    return sdlf_signature_add_output(signature, signature->dtype, sdlf_shape(x.dim[0], x.dim[1], 1, 1));
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)

@@ -1,4 +1,4 @@
-/* What the layer classes share: their tables, limits on sizes, and checks for their `infer`. */
+/* What the layer classes share: their tables, and checks for their `infer`. */
 #ifndef SDLF_LAYERS_INTERNAL_H
 #define SDLF_LAYERS_INTERNAL_H
 
@@ -48,10 +48,6 @@ extern const sdlf_layer_class sdlf_transpose_class;
 extern const sdlf_layer_class sdlf_unary_class;
 extern const sdlf_layer_class sdlf_value_class;
 
-/* Limits that no sensible network comes near. They keep every product of two in an int64_t. */
-#define SDLF_LAYER_MAXIMUM_SIDE   16777216 /* units, filters, channels, a dimension of a sample */
-#define SDLF_LAYER_MAXIMUM_WINDOW 65535    /* kernel, window, stride, padding, dilation */
-
 /* The options of a layer that has none but its name. */
 typedef struct sdlf_plain_options {
     const char *name;
@@ -76,11 +72,5 @@ sdlf_window2d sdlf_layer_window(const int size[2], const int stride[2], const in
 /* The size of a window's output over an image of (N,C,H,W); each at least 1. `what` is the window's name: "kernel". */
 sdlf_status sdlf_layer_window_output(const sdlf_window2d *window, sdlf_shape input, const char *what,
                                      int64_t output[2]);
-
-/* sdlf_signature_output, _parameter and _saved once the shape is known to fit in memory: no dimension below 1, and bytes
- * that an int64_t counts. */
-sdlf_status sdlf_layer_add_output(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape);
-sdlf_status sdlf_layer_add_parameter(sdlf_signature *signature, sdlf_parameter_spec parameter);
-sdlf_status sdlf_layer_add_saved(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape);
 
 #endif

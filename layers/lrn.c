@@ -9,7 +9,7 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_INT,
      .offset = offsetof(sdlf_lrn_options, size),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_WINDOW,
+     .maximum = SDLF_MAX_LAYER_WINDOW,
      .help = "channels that are looked at, half of them before"},
     {.name = "alpha",
      .type = SDLF_FIELD_FLOAT,
@@ -46,8 +46,8 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     if (status != SDLF_OK) return status;
     if (x.rank < 2)
         return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input (N,C,...), found %s", sdlf_shape_print(x).text);
-    status = sdlf_layer_add_output(signature, signature->dtype, x);
-    return status == SDLF_OK ? sdlf_layer_add_saved(signature, signature->dtype, x) : status;
+    status = sdlf_signature_add_output(signature, signature->dtype, x);
+    return status == SDLF_OK ? sdlf_signature_add_saved(signature, signature->dtype, x) : status;
 }
 
 /* The mean over the channels around each, or its gradient: (N,C,...) seen as (N,1,C,rest). */

@@ -68,7 +68,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     sdlf_shape y = s.batch;
     if (a.rank > 1) y.dim[y.rank++] = s.m;
     if (b.rank > 1) y.dim[y.rank++] = s.n;
-    return sdlf_layer_add_output(signature, signature->dtype, y);
+    return sdlf_signature_add_output(signature, signature->dtype, y);
 }
 
 /* y = op(a) op(b) over the batch; a and b are row-major, with leading axes of their own. */

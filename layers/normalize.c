@@ -31,7 +31,7 @@ static const sdlf_field group_fields[] = {
      .type = SDLF_FIELD_INT,
      .offset = offsetof(sdlf_group_norm_options, groups),
      .minimum = 0,
-     .maximum = SDLF_LAYER_MAXIMUM_SIDE,
+     .maximum = SDLF_MAX_LAYER_SIDE,
      .help = "groups of channels; 0: as many as channels"},
     {.name = "epsilon",
      .type = SDLF_FIELD_FLOAT,
@@ -48,8 +48,8 @@ static sdlf_status add_parameters(sdlf_signature *signature, sdlf_shape shape)
 {
     sdlf_parameter_spec weight = {.name = "weight", .shape = shape, .initializer = SDLF_INIT_ONE, .trainable = true};
     sdlf_parameter_spec bias = {.name = "bias", .shape = shape, .initializer = SDLF_INIT_ZERO, .trainable = true};
-    sdlf_status status = sdlf_layer_add_parameter(signature, weight);
-    return status == SDLF_OK ? sdlf_layer_add_parameter(signature, bias) : status;
+    sdlf_status status = sdlf_signature_add_parameter(signature, weight);
+    return status == SDLF_OK ? sdlf_signature_add_parameter(signature, bias) : status;
 }
 
 static sdlf_status emit_forward(sdlf_layer_context *context, int64_t length, int64_t inner, float epsilon,
@@ -100,9 +100,9 @@ static sdlf_status infer_layer(const sdlf_layer *layer, sdlf_signature *signatur
         normal.dim[normal.rank++] = x.dim[i];
         rest.dim[i] = 1;
     }
-    status = sdlf_layer_add_output(signature, signature->dtype, x);
-    if (status == SDLF_OK) status = sdlf_layer_add_output(signature, signature->dtype, rest);
-    if (status == SDLF_OK) status = sdlf_layer_add_output(signature, signature->dtype, rest);
+    status = sdlf_signature_add_output(signature, signature->dtype, x);
+    if (status == SDLF_OK) status = sdlf_signature_add_output(signature, signature->dtype, rest);
+    if (status == SDLF_OK) status = sdlf_signature_add_output(signature, signature->dtype, rest);
     return status == SDLF_OK ? add_parameters(signature, normal) : status;
 }
 
@@ -154,10 +154,10 @@ static sdlf_status infer_group(const sdlf_layer *layer, sdlf_signature *signatur
     if (x.dim[1] % groups != 0)
         return sdlf_fail(SDLF_ERROR_SHAPE, "its input's %lld channels do not divide into %lld groups",
                          (long long)x.dim[1], (long long)groups);
-    status = sdlf_layer_add_output(signature, signature->dtype, x);
+    status = sdlf_signature_add_output(signature, signature->dtype, x);
     if (status == SDLF_OK) status = add_parameters(signature, sdlf_shape(x.dim[1]));
     for (int i = 0; i < 2 && status == SDLF_OK; i++)
-        status = sdlf_layer_add_saved(signature, signature->dtype, sdlf_shape(x.dim[0], groups));
+        status = sdlf_signature_add_saved(signature, signature->dtype, sdlf_shape(x.dim[0], groups));
     return status;
 }
 

@@ -50,7 +50,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
                              (long long)before, (long long)after, axis, sdlf_shape_print(x).text);
         y.dim[axis] += before + after;
     }
-    return sdlf_layer_add_output(signature, signature->input_dtype[0], y);
+    return sdlf_signature_add_output(signature, signature->input_dtype[0], y);
 }
 
 /* What both have: of x without what is cut off, of y without what is added. */

@@ -26,7 +26,7 @@ sdlf_status sdlf_pool2d_infer(const sdlf_layer *layer, sdlf_signature *signature
             return sdlf_fail(SDLF_ERROR_SHAPE, "dilation %d with padding is larger than its input's side %lld",
                              window.dilation[axis], (long long)x.dim[2 + axis]);
     }
-    return sdlf_layer_add_output(signature, signature->dtype, sdlf_shape(x.dim[0], x.dim[1], output[0], output[1]));
+    return sdlf_signature_add_output(signature, signature->dtype, sdlf_shape(x.dim[0], x.dim[1], output[0], output[1]));
 }
 
 bool sdlf_pool2d_is_identity(const sdlf_layer *layer)

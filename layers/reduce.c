@@ -62,7 +62,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
         bool folded = axes >> axis & 1;
         if (!folded || options->keep) y.dim[y.rank++] = folded ? 1 : x.dim[axis];
     }
-    return sdlf_layer_add_output(signature, signature->dtype, y);
+    return sdlf_signature_add_output(signature, signature->dtype, y);
 }
 
 sdlf_status sdlf_reduce_fold(sdlf_layer_context *context, sdlf_tensor x, unsigned axes, sdlf_reduction first,

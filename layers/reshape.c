@@ -7,7 +7,7 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_SHAPE,
      .offset = offsetof(sdlf_reshape_options, shape),
      .minimum = -1,
-     .maximum = SDLF_LAYER_MAXIMUM_SIDE,
+     .maximum = SDLF_MAX_LAYER_SIDE,
      .help = "shape of one sample; a -1 is worked out"},
     {.name = "whole",
      .type = SDLF_FIELD_BOOL,
@@ -42,8 +42,8 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
         return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s does not hold the %lld elements of %sits input %s",
                          sdlf_shape_print(shape).text, (long long)wanted, whole ? "" : "a sample of ",
                          sdlf_shape_print(x).text);
-    return sdlf_layer_add_output(signature, signature->input_dtype[0],
-                                 whole ? known : sdlf_shape_prepend(x.dim[0], known));
+    return sdlf_signature_add_output(signature, signature->input_dtype[0],
+                                     whole ? known : sdlf_shape_prepend(x.dim[0], known));
 }
 
 const sdlf_layer_class sdlf_reshape_class = {

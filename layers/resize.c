@@ -127,7 +127,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
             return sdlf_fail(SDLF_ERROR_SHAPE, "scale %g leaves nothing of axis %d of its input %s",
                              (double)options->scale, axis, sdlf_shape_print(x).text);
     }
-    return sdlf_layer_add_output(signature, signature->input_dtype[0], y);
+    return sdlf_signature_add_output(signature, signature->input_dtype[0], y);
 }
 
 /* What is done along each axis; the mask of those that change. */

@@ -16,7 +16,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     if (!sdlf_shape_broadcast(&y, x[1], x[2]) || !sdlf_shape_broadcast(&y, y, x[0]))
         return sdlf_fail(SDLF_ERROR_SHAPE, "its inputs %s, %s and %s cannot be broadcast together",
                          sdlf_shape_print(x[0]).text, sdlf_shape_print(x[1]).text, sdlf_shape_print(x[2]).text);
-    return sdlf_layer_add_output(signature, signature->input_dtype[1], y);
+    return sdlf_signature_add_output(signature, signature->input_dtype[1], y);
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)

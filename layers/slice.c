@@ -78,7 +78,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
         used[axis] = true;
     }
     sdlf_tensor whole = sdlf_tensor_view(signature->input_dtype[0], x, NULL);
-    return sdlf_layer_add_output(signature, whole.dtype, part_of(layer, whole).shape);
+    return sdlf_signature_add_output(signature, whole.dtype, part_of(layer, whole).shape);
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)

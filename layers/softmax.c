@@ -21,7 +21,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     if (status != SDLF_OK) return status;
     status = sdlf_layer_axis(&axis, ((const sdlf_softmax_options *)layer->options)->axis, x);
     if (status != SDLF_OK) return status;
-    return sdlf_layer_add_output(signature, signature->dtype, x);
+    return sdlf_signature_add_output(signature, signature->dtype, x);
 }
 
 static int axis_of(const sdlf_layer *layer, const sdlf_layer_context *context)

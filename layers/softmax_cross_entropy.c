@@ -30,9 +30,9 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
             return sdlf_fail(SDLF_ERROR_SHAPE, "expected weights of shape %s, found %s", sdlf_shape_print(labels).text,
                              sdlf_shape_print(signature->input_shape[2]).text);
     }
-    status = sdlf_layer_add_output(signature, signature->dtype, sdlf_shape(1));
+    status = sdlf_signature_add_output(signature, signature->dtype, sdlf_shape(1));
     if (status == SDLF_OK && signature->training)
-        status = sdlf_layer_add_saved(signature, signature->dtype, logits); /* p */
+        status = sdlf_signature_add_saved(signature, signature->dtype, logits); /* p */
     return status;
 }
 

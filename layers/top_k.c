@@ -6,7 +6,7 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_INT,
      .offset = offsetof(sdlf_top_k_layer_options, k),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_SIDE,
+     .maximum = SDLF_MAX_LAYER_SIDE,
      .help = "how many"},
     {.name = "axis",
      .type = SDLF_FIELD_INT,
@@ -35,8 +35,8 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
         return sdlf_fail(SDLF_ERROR_SHAPE, "k is %d, and axis %d of its input %s has fewer elements", options->k, axis,
                          sdlf_shape_print(x).text);
     y.dim[axis] = options->k;
-    status = sdlf_layer_add_output(signature, signature->dtype, y);
-    return status == SDLF_OK ? sdlf_layer_add_output(signature, SDLF_INT64, y) : status;
+    status = sdlf_signature_add_output(signature, signature->dtype, y);
+    return status == SDLF_OK ? sdlf_signature_add_output(signature, SDLF_INT64, y) : status;
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)

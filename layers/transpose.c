@@ -38,7 +38,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
         return sdlf_fail(SDLF_ERROR_SHAPE, "expected an order that names each axis of its input %s once",
                          sdlf_shape_print(x).text);
     for (int axis = 0; axis < x.rank; axis++) y.dim[axis] = x.dim[order[axis]];
-    return sdlf_layer_add_output(signature, signature->input_dtype[0], y);
+    return sdlf_signature_add_output(signature, signature->input_dtype[0], y);
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)

@@ -35,8 +35,10 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "only floats can be trained, found %s",
                          sdlf_layer_dtypes[options->dtype]);
     sdlf_dtype dtype = sdlf_layer_dtype(signature, options->dtype);
-    if (is_empty(options)) {
-        sdlf_signature_output(signature, dtype, options->shape);
+    if (is_empty(options)) { /* the one output without elements: whoever reads it reads nothing */
+        signature->output_dtype[0] = dtype;
+        signature->output_shape[0] = options->shape;
+        signature->output_count = 1;
         return SDLF_OK;
     }
     sdlf_parameter_spec value = {
@@ -46,9 +48,9 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
         .trainable = options->trainable,
         .decay = false,
     };
-    sdlf_status status = sdlf_layer_add_parameter(signature, value);
+    sdlf_status status = sdlf_signature_add_parameter(signature, value);
     if (status != SDLF_OK) return status;
-    return sdlf_layer_add_output(signature, dtype, options->shape);
+    return sdlf_signature_add_output(signature, dtype, options->shape);
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "framework/formats/network_options.h"
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 typedef struct item_label {
     char text[176];

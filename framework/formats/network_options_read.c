@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 static bool is_number(const sdlf_field *field)
 {

@@ -9,7 +9,7 @@
 #include "framework/formats/json_text.h"
 #include "framework/formats/network_options.h"
 #include "framework/formats/text.h"
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 /* Text that grows. */
 typedef struct text_buffer {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 sdlf_status plan_take_constants(sdlf_plan *plan)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 /* What was said first holds. */
 static void say(plan_words *words, const sdlf_tensor *tensor, const char *what, const char *name)

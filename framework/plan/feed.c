@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 bool plan_is_fed(const sdlf_plan *plan, const plan_node *node)
 {

@@ -6,7 +6,7 @@
 
 #include <sdlf/layers.h>
 
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 /* A device's work is in order within one calculator alone, so a plan takes one for each device. */
 static sdlf_status claim_space(sdlf_plan *plan, sdlf_calculator *calculator)

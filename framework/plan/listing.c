@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 /* Is this node a line of the listing? Inputs, dead nodes and nodes fused into an earlier one are not. */
 static bool is_listed(const plan_node *nodes, int index)

@@ -7,7 +7,7 @@
 
 #include <sdlf/random.h>
 
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 int plan_count_present(const sdlf_tensor *tensors, int count)
 {

@@ -3,7 +3,7 @@
  * with gradient clipping they come last. */
 #include "framework/plan/lower.h"
 
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 static void mark_gradients(sdlf_plan *plan)
 {

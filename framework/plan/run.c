@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 enum { MOST_TOGETHER = 8 /* steps that a calculator is offered at once */ };
 

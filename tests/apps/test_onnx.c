@@ -11,7 +11,7 @@
 
 #include "apps/program.h"
 #include "apps/resample.h"
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 static const char *fixture(const char *name)
 {

@@ -3,7 +3,7 @@
 
 #include <sdlf/layers.h>
 
-#include "layers/input.h"
+#include "framework/input_layer.h"
 #include "testing.h"
 
 static void classes_are_found(void)

@@ -21,8 +21,7 @@ static int64_t read_all(const char *path, char *bytes, size_t size)
 static sdlf_status add_output(const sdlf_layer *layer, sdlf_signature *signature)
 {
     (void)layer;
-    sdlf_signature_output(signature, signature->dtype, signature->input_shape[0]);
-    return SDLF_OK;
+    return sdlf_signature_add_output(signature, signature->dtype, signature->input_shape[0]);
 }
 
 /* A layer of somebody's own. */

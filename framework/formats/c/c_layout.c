@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 static c_value *root_of(c_export *e, const sdlf_tensor *tensor)
 {

@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
+#include "framework/input_layer.h"
 #include "framework/sink.h"
-#include "layers/input.h"
 
 typedef struct c_sink {
     layer_sink base;

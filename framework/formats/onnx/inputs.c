@@ -1,7 +1,7 @@
 /* The graph's inputs as a model's. */
 #include "framework/formats/onnx/report.h"
 #include "framework/formats/text.h"
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 #include <string.h>
 

@@ -39,6 +39,10 @@ typedef struct sdlf_field {
     const char *help;           /* one line */
 } sdlf_field;
 
+/* Limits for fields, which no sensible network comes near. They keep every product of two in an int64_t. */
+#define SDLF_MAX_LAYER_SIDE   16777216 /* units, filters, channels, a dimension of a sample */
+#define SDLF_MAX_LAYER_WINDOW 65535    /* kernel, window, stride, padding, dilation */
+
 /* ---- parameters ---- */
 
 typedef enum sdlf_initializer_kind {
@@ -95,10 +99,12 @@ typedef struct sdlf_signature {
     sdlf_shape saved_shape[SDLF_MAX_LAYER_SAVED];
 } sdlf_signature;
 
-/* Helpers for `infer`. The input must exist. */
-void sdlf_signature_output(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape);
-void sdlf_signature_parameter(sdlf_signature *signature, sdlf_parameter_spec parameter);
-void sdlf_signature_saved(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape);
+/* With these `infer` appends an output, a parameter, and a tensor that forward leaves for backward. Strings are borrowed. Errors:
+ * SDLF_ERROR_SHAPE where the shape has a dimension below 1 or more bytes than an int64_t counts, SDLF_ERROR_ARGUMENT without
+ * an element type, and where there are as many as a layer can have. */
+sdlf_status sdlf_signature_add_output(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape);
+sdlf_status sdlf_signature_add_parameter(sdlf_signature *signature, sdlf_parameter_spec parameter);
+sdlf_status sdlf_signature_add_saved(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape);
 
 /* The tensors a layer's forward or backward pass works on, and where its operations go. Tensors have shapes and no data
  * yet. Reading a tensor in an operation is all it takes to have it kept until then.

@@ -89,10 +89,10 @@ static void values_in_use(void)
 static sdlf_status own_infer(const sdlf_layer *layer, sdlf_signature *signature)
 {
     (void)layer;
-    sdlf_signature_output(signature, signature->dtype, signature->input_shape[0]);
-    sdlf_signature_parameter(
+    sdlf_status status = sdlf_signature_add_output(signature, signature->dtype, signature->input_shape[0]);
+    if (status != SDLF_OK) return status;
+    return sdlf_signature_add_parameter(
         signature, (sdlf_parameter_spec){.name = "channels", .shape = sdlf_shape(1), .initializer = SDLF_INIT_ONE});
-    return SDLF_OK;
 }
 
 static sdlf_status own_forward(const sdlf_layer *layer, sdlf_layer_context *context)

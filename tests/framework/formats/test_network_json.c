@@ -8,7 +8,7 @@
 
 #include "framework/formats/network_graph.h"
 #include "framework/formats/parse_network.h"
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 static void chain(void)
 {

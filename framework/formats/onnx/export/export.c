@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "framework/formats/text.h"
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 /* ---- failing ---- */
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 /* ---- attributes ---- */
 

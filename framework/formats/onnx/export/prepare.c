@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "framework/formats/text.h"
-#include "layers/input.h"
+#include "framework/input_layer.h"
 
 /* A batch that no network has somewhere in its shapes by chance. */
 enum { WIDE = 1009 };

@@ -1,7 +1,5 @@
-/* input: output 0 is what the user writes before a run. See input.h. */
-#include "layers/input.h"
-
-#include "layers/layers_internal.h"
+/* input: output 0 is what the user writes before a run. */
+#include "framework/input_layer.h"
 
 static const char *const dtype_names[] = {"none",  "float32", "float64", "float16", "bfloat16", "uint8",
                                           "int32", "int64",   "int8",    "bool",    NULL};
@@ -16,7 +14,7 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_SHAPE,
      .offset = offsetof(sdlf_input_options, shape),
      .minimum = 1,
-     .maximum = SDLF_LAYER_MAXIMUM_SIDE,
+     .maximum = SDLF_MAX_LAYER_SIDE,
      .help = "shape of one sample, without the batch"},
     {.name = "whole",
      .type = SDLF_FIELD_BOOL,
@@ -37,7 +35,7 @@ static sdlf_status add_sparse(const sdlf_input_options *options, sdlf_dtype dtyp
     if (shape.rank != 2)
         return sdlf_fail(SDLF_ERROR_SHAPE, "a sparse input has two dimensions, not %s", sdlf_shape_print(shape).text);
     signature->output_sparse[0] = true;
-    return sdlf_layer_add_output(signature, dtype, shape);
+    return sdlf_signature_add_output(signature, dtype, shape);
 }
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
@@ -47,11 +45,11 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     if (sdlf_dtype_size(dtype) == 0) return sdlf_fail(SDLF_ERROR_SHAPE, "an input needs a dtype, such as float32");
     if (sdlf_dtype_is_float(dtype)) dtype = signature->dtype;
     if (options->sparse) return add_sparse(options, dtype, signature);
-    if (options->whole) return sdlf_layer_add_output(signature, dtype, options->shape);
+    if (options->whole) return sdlf_signature_add_output(signature, dtype, options->shape);
     if (options->shape.rank >= SDLF_MAX_RANK)
         return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s has rank %d: at most %d dimensions beside the batch",
                          sdlf_shape_print(options->shape).text, options->shape.rank, SDLF_MAX_RANK - 1);
-    return sdlf_layer_add_output(signature, dtype, sdlf_shape_prepend(signature->batch, options->shape));
+    return sdlf_signature_add_output(signature, dtype, sdlf_shape_prepend(signature->batch, options->shape));
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)

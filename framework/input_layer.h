@@ -1,7 +1,7 @@
-/* The layer behind sdlf_input: a place where a model's input enters the graph. Models make it themselves; it is in no
- * registry and in no network file's list of layers. */
-#ifndef SDLF_LAYERS_INPUT_H
-#define SDLF_LAYERS_INPUT_H
+/* The layer behind sdlf_input: a place where a model's input enters the graph. Models make it themselves, so it is the
+ * framework's, in no registry and in no network file's list of layers. */
+#ifndef SDLF_FRAMEWORK_INPUT_LAYER_H
+#define SDLF_FRAMEWORK_INPUT_LAYER_H
 
 #include <sdlf/layer.h>
 
