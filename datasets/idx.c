@@ -15,7 +15,7 @@
 
 #include <sdlf/dataset.h>
 
-#include "datasets/byte_stream.h"
+#include "framework/formats/byte_stream.h"
 
 enum { IDX_UNSIGNED_BYTE = 0x08 };
 

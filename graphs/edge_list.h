@@ -3,7 +3,7 @@
 #ifndef SDLF_GRAPHS_EDGE_LIST_H
 #define SDLF_GRAPHS_EDGE_LIST_H
 
-#include "datasets/byte_stream.h"
+#include "framework/formats/byte_stream.h"
 #include "graphs/edges.h"
 
 /* Read all of a stream. `declared` becomes the N of a comment "Nodes: N", or 0. Node numbers are from 0 to 2^63 - 1. Errors:

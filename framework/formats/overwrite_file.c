@@ -15,7 +15,8 @@ static bool reserve(int target, off_t size)
     if (fstat(target, &old) != 0) return false;
     if (old.st_size >= size) return true;
     int reason = posix_fallocate(target, 0, size);
-    if (reason == 0 || reason == EOPNOTSUPP || reason == EINVAL) return true; /* the last two: not on this file system */
+    if (reason == 0 || reason == EOPNOTSUPP || reason == EINVAL)
+        return true; /* the last two: not on this file system */
     (void)!ftruncate(target, old.st_size);
     errno = reason;
     return false;

@@ -1,5 +1,5 @@
 /* Bytes from a file or from memory, plain or gzip. */
-#include "datasets/byte_stream.h"
+#include "framework/formats/byte_stream.h"
 
 #include <assert.h>
 #include <errno.h>

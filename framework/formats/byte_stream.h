@@ -3,8 +3,8 @@
  * A reader asks for as many bytes as it knows it needs; nothing is decompressed beyond that, so the memory that a
  * hostile file can claim is what its reader was willing to allocate. Messages name the source and the byte at fault:
  * "FILE: byte B" counts in the content, "FILE: compressed byte B" in the gzip file itself. */
-#ifndef SDLF_DATASETS_BYTE_STREAM_H
-#define SDLF_DATASETS_BYTE_STREAM_H
+#ifndef SDLF_FORMATS_BYTE_STREAM_H
+#define SDLF_FORMATS_BYTE_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
