@@ -1,7 +1,7 @@
 /* gather and resample of single elements: rows of `inner` elements of any type, moved as bytes. Contracts: <sdlf/operation.h>.
  * Moves y once each way. */
 #include "calculators/cpu/cpu.h"
-#include "calculators/resample.h"
+#include "framework/operations/resample_taps.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* resample and its gradient. What an output is made of depends on its place along the axis alone, and is worked out in float64 by the
- * sums of calculators/resample.h. So a thread stays with one place of the plane (axis, inner) and goes through the planes of the
+ * sums of framework/operations/resample_taps.h. So a thread stays with one place of the plane (axis, inner) and goes through the planes of the
  * axes before it, four of them together, with the weights in registers, where there are few of them: up to TAPS forward, SHARES backward. With
  * more (antialiasing, strong stretching) it works them out for every element. Neighbouring threads are neighbours in memory.
  * Backward, a thread walks the outputs that its element can have a part in, in order. */
 #include "calculators/cuda/divider.cuh"
-#include "calculators/resample.h"
+#include "framework/operations/resample_taps.h"
 
 enum {
     THREADS = 256,

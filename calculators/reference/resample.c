@@ -1,6 +1,6 @@
 /* resample and its gradient: x seen as (outer, L, inner), y as (outer, M, inner). */
-#include "calculators/resample.h"
 #include "calculators/reference/reference.h"
+#include "framework/operations/resample_taps.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * What each output of the axis is made of is worked out once, into a table: indices and weights. Then rows of `inner` elements
  * are added up (forward), or added to where they came from (backward; a task owns whole outer indices). Moves y, and x as
  * often as there are weights, mostly from the cache. */
-#include "calculators/resample.h"
 #include "calculators/cpu/kernels/kernels.h"
+#include "framework/operations/resample_taps.h"
 
 enum { INNER_BLOCK = 1024 };
 

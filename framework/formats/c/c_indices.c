@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "calculators/resample.h"
+#include "framework/operations/resample_taps.h"
 
 typedef struct line {
     long long outer, length, inner;

@@ -3,8 +3,8 @@
  *
  *     sdlf_resample_taps taps = sdlf_resample_at(&options, length, outputs, j);
  *     for each k < taps.count: y += sdlf_resample_weight(&options, &taps, length, k) x[sdlf_resample_index(&taps, length, k)] */
-#ifndef SDLF_CALCULATORS_RESAMPLE_H
-#define SDLF_CALCULATORS_RESAMPLE_H
+#ifndef SDLF_OPERATIONS_RESAMPLE_TAPS_H
+#define SDLF_OPERATIONS_RESAMPLE_TAPS_H
 
 #include <sdlf/operation.h>
 #include <sdlf/random.h>
