@@ -4,9 +4,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "framework/choices.h"
+#include "framework/plan/layout.h"
 #include "framework/plan/race.h"
 
 typedef struct line {
@@ -123,15 +125,18 @@ static sdlf_status choose(sdlf_choices *choices, plan_step *step, bool turns)
 sdlf_status plan_choose(sdlf_plan *plan)
 {
     sdlf_choices *choices = plan->options.choices;
-    bool turns = plan_turns_layouts(plan);
-    for (int i = 0; choices != NULL && i < plan->step_count; i++) {
+    layout_votes *votes = NULL;
+    if (choices == NULL) return SDLF_OK;
+    sdlf_status status = layout_count_votes(plan, &votes);
+    for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         plan_step *step = &plan->steps[i];
         const sdlf_kernel_slot *slot = &step->calculator->type->kernel[step->operation.kind];
         if (slot->algorithms == NULL || step->operation.algorithm != 0) continue; /* 0: nobody asked for one */
-        bool last = turns && sdlf_calculator_likes_channels_last(step->calculator, &step->operation);
-        sdlf_status status = choose(choices, step, last);
+        bool last = layout_turns(votes, step->calculator) &&
+                    sdlf_calculator_likes_channels_last(step->calculator, &step->operation);
         const sdlf_layer *layer = plan->nodes[step->node].layer;
-        if (status != SDLF_OK) return sdlf_fail_context(status, "layer '%s' (%s)", layer->name, layer->type->name);
+        status = sdlf_fail_context(choose(choices, step, last), "layer '%s' (%s)", layer->name, layer->type->name);
     }
-    return SDLF_OK;
+    free(votes);
+    return status;
 }

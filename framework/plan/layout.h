@@ -12,13 +12,28 @@ typedef struct layout_forms {
     sdlf_shape shape; /* with `last`: (N,C,H,W) of the whole content */
 } layout_forms;
 
+/* What the operations of one calculator say: how many like channels last, and how many FLOPs these and all that were asked have. */
+typedef struct layout_votes {
+    const sdlf_calculator *calculator; /* NULL: behind the last */
+    int likers;
+    double liked, asked;
+} layout_votes;
+
+/* A list of them, the caller's to free; empty where the plan keeps its layouts. */
+sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes);
+/* Is what its operations like done? One such convolution alone would save less than conversions cost. */
+bool layout_turns(const layout_votes *votes, const sdlf_calculator *calculator);
+/* And is it done to all that can? Where those that like it have half of the FLOPs or more, the few others are not worth conversions
+ * around each of them. */
+bool layout_turns_all(const layout_votes *votes, const sdlf_calculator *calculator);
+
 typedef struct layout_pass {
     sdlf_plan *plan;
     plan_step *old; /* the steps as they were; the plan's list is built anew */
     int old_count;
     plan_uses uses;     /* of buffers, by the old steps */
     layout_forms *form; /* of each buffer that they use */
-    bool all;           /* whatever may be asked whether it likes that is to be channels last */
+    const layout_votes *votes;
 } layout_pass;
 
 /* Dense, of rank 4? */

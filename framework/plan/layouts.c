@@ -2,7 +2,8 @@
  * stay so through whatever can follow; conversions stand where the two meet.
  *
  * Steps are walked in their order. A convolution whose calculator says so takes and makes activations that are channels last, and so does
- * every other one that can where those have half of the FLOPs or more; other kinds follow where an input lies that way already:
+ * every other one of that calculator that can where those have half of its FLOPs or more (layout_votes.c); other kinds follow where an
+ * input lies that way already:
  *     pooling                             has kernels for both
  *     activation, add, binary, select     go element by element: channels last (N,C,H,W) is row-major (N,H,W,C) to them
  *     batch_norm2d_infer                  sees a row-major (N H W, C)
@@ -19,7 +20,9 @@ static bool takes_last(const layout_pass *p, const plan_step *step)
     const sdlf_operation *op = &step->operation;
     const sdlf_kernel_slot *slot = &step->calculator->type->kernel[op->kind];
     unsigned operands = sdlf_operation_class_of(op->kind)->channels_last;
-    bool wanted = (p->all && slot->likes_channels_last) || sdlf_calculator_likes_channels_last(step->calculator, op);
+    bool wanted = slot->likes_channels_last && layout_turns_all(p->votes, step->calculator);
+    if (!wanted && layout_turns(p->votes, step->calculator))
+        wanted = sdlf_calculator_likes_channels_last(step->calculator, op);
     if (operands == 0 || !slot->channels_last || !layout_can_be_made(p, &op->out[0])) return false;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         if (!(operands >> i & 1) || !sdlf_tensor_present(&op->in[i])) continue;
@@ -132,40 +135,10 @@ static sdlf_status convert_step(layout_pass *p, plan_step step)
     return plan_append_step(p->plan, &step);
 }
 
-/* One such convolution alone would save less than conversions cost. */
-bool plan_turns_layouts(const sdlf_plan *plan)
+static sdlf_status convert_steps(sdlf_plan *plan, const layout_votes *votes)
 {
-    int count = 0;
-    if (plan->options.mode != SDLF_INFER || plan->options.no_fusion || plan->options.keep_activations) return false;
-    for (int i = 0; i < plan->step_count; i++) {
-        const plan_step *step = &plan->steps[i];
-        count += sdlf_calculator_likes_channels_last(step->calculator, &step->operation);
-    }
-    return count > 1;
-}
-
-/* Do those that like it have half of the FLOPs of all that can be brought so, or more? Then the few others are not worth conversions
- * around each of them. */
-static bool most_like_it(const sdlf_plan *plan)
-{
-    double liked = 0, all = 0;
-    for (int i = 0; i < plan->step_count; i++) {
-        const plan_step *step = &plan->steps[i];
-        const sdlf_kernel_slot *slot = &step->calculator->type->kernel[step->operation.kind];
-        if (!slot->channels_last || !slot->likes_channels_last) continue;
-        sdlf_operation turned = sdlf_operation_channels_last(&step->operation);
-        if (!sdlf_calculator_supports(step->calculator, &turned)) continue;
-        all += (double)step->cost.flops;
-        if (sdlf_calculator_likes_channels_last(step->calculator, &step->operation)) liked += (double)step->cost.flops;
-    }
-    return 2 * liked >= all;
-}
-
-sdlf_status plan_choose_layouts(sdlf_plan *plan)
-{
-    if (!plan_turns_layouts(plan)) return SDLF_OK;
     int buffers = plan->buffer_count;
-    layout_pass p = {.plan = plan, .old = plan->steps, .old_count = plan->step_count, .all = most_like_it(plan)};
+    layout_pass p = {.plan = plan, .old = plan->steps, .old_count = plan->step_count, .votes = votes};
     p.form = calloc((size_t)buffers, sizeof *p.form);
     if (p.form == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     sdlf_status status = plan_uses_make(&p.uses, p.old, p.old_count, buffers);
@@ -181,5 +154,17 @@ sdlf_status plan_choose_layouts(sdlf_plan *plan)
     plan_uses_release(&p.uses);
     free(p.form);
     free(p.old);
+    return status;
+}
+
+sdlf_status plan_choose_layouts(sdlf_plan *plan)
+{
+    layout_votes *votes = NULL;
+    sdlf_status status = layout_count_votes(plan, &votes);
+    bool turns = false;
+    for (int i = 0; status == SDLF_OK && votes[i].calculator != NULL; i++)
+        turns = turns || layout_turns(votes, votes[i].calculator);
+    if (status == SDLF_OK && turns) status = convert_steps(plan, votes);
+    free(votes);
     return status;
 }

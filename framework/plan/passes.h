@@ -11,8 +11,6 @@ sdlf_status plan_fuse(sdlf_plan *plan);
 sdlf_status plan_check_support(sdlf_plan *plan);
 sdlf_status plan_choose(sdlf_plan *plan);
 sdlf_status plan_choose_layouts(sdlf_plan *plan);
-/* Does the layout pass bring activations channels last to operations that like it? */
-bool plan_turns_layouts(const sdlf_plan *plan);
 sdlf_status plan_place(sdlf_plan *plan);
 sdlf_status plan_lay_out(sdlf_plan *plan);
 sdlf_status plan_make_listing(sdlf_plan *plan); /* after them all */

@@ -1,6 +1,7 @@
 /* Plans for inference whose activations lie channels last: the same results as row-major ones, through all that follows and all
  * that does not. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,17 +219,39 @@ static sdlf_calculator *make_choosy(void)
     return device;
 }
 
-/* Convolutions with so many filters, one behind the other: how many are channels last, and how many copies turn activations. */
-static void count_turned(const int *filters, int count, int turned, int copies)
+/* Another one like it, in another space. */
+static sdlf_calculator *make_second(void)
 {
+    static sdlf_calculator_class second_class;
+    second_class = device_class;
+    second_class.name = "second";
+    sdlf_calculator *second = calloc(1, second_class.size);
+    second->type = &second_class;
+    second->space = "second";
+    return second;
+}
+
+/* Convolutions with so many filters, one behind the other, those from number `other` on placed on a second calculator: how many are
+ * channels last, and how many copies turn activations. */
+static void count_turned(const int *filters, int count, int other, int turned, int copies)
+{
+    char name[8][16];
+    sdlf_placement placement[8];
     sdlf_model *net = sdlf_model_create("chain");
     sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
-    for (int i = 0; i < count; i++) x = sdlf_relu(net, conv(net, x, NULL, filters[i], 3, 1));
+    for (int i = 0; i < count; i++) {
+        snprintf(name[i], sizeof name[i], "c%d", i);
+        x = conv(net, x, name[i], filters[i], 3, 1);
+    }
     sdlf_output(net, "last", x);
     CHECK_OK(sdlf_model_build(net, 1));
-    sdlf_calculator *device = make_choosy();
+    sdlf_calculator *device = make_choosy(), *second = make_second();
     sdlf_plan *plan = NULL;
-    CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = device}));
+    for (int i = other; i < count; i++) placement[i - other] = (sdlf_placement){.layer = name[i], .forward = second};
+    CHECK_OK(sdlf_plan_create(
+        &plan, net,
+        &(sdlf_plan_options){
+            .batch = BATCH, .forward = device, .placement = placement, .placement_count = count - other}));
     if (plan != NULL) {
         CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, false), count);
         CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, true), turned);
@@ -240,16 +263,17 @@ static void count_turned(const int *filters, int count, int turned, int copies)
     sdlf_plan_free(plan);
     sdlf_model_free(net);
     free(device);
+    free(second);
 }
 
 /* In front of one that likes it, a convolution is turned where those that like it have half of the FLOPs, and else left as it is;
  * behind one it follows in any case. One alone is not worth conversions. */
 static void most_of_the_work_decides_for_all(void)
 {
-    count_turned((int[]){2, 3, 16, 16}, 4, 4, 2);        /* they have nearly all: all are, conversions at both ends */
-    count_turned((int[]){7, 7, 7, 7, 7, 8, 8}, 7, 2, 2); /* they have less than half: those two */
-    count_turned((int[]){7, 7, 8, 7, 8}, 5, 3, 2);       /* the one between them follows */
-    count_turned((int[]){2, 3, 64}, 3, 0, 0);            /* one alone */
+    count_turned((int[]){2, 3, 16, 16}, 4, 4, 4, 2); /* they have nearly all: all are, conversions at both ends */
+    count_turned((int[]){7, 7, 7, 7, 7, 8, 8}, 7, 7, 2, 2); /* they have less than half: those two */
+    count_turned((int[]){7, 7, 8, 7, 8}, 5, 5, 3, 2);       /* the one between them follows */
+    count_turned((int[]){2, 3, 64}, 3, 3, 0, 0);            /* one alone */
 }
 
 /* ---- parts that look like parts of images, and are none ---- */
@@ -326,8 +350,16 @@ static void odd_parts_stay_what_they_are(void)
     }
 }
 
+/* What one calculator likes says nothing of another's work: not the share of it, and not whether there is more than one. */
+static void each_calculator_decides_for_itself(void)
+{
+    count_turned((int[]){7, 7, 7, 7, 8, 8, 64, 64}, 8, 6, 4, 2); /* not the first four */
+    count_turned((int[]){2, 64, 64}, 3, 2, 0, 0);                /* one on each */
+}
+
 int main(void)
 {
+    RUN(each_calculator_decides_for_itself);
     RUN(odd_parts_stay_what_they_are);
     RUN(results_are_those_of_rows);
     RUN(conversions_stand_at_the_edges);
