@@ -84,7 +84,7 @@ static sdlf_status load_data(sdlf_plan *plan)
     for (int i = 1; i < plan->buffer_count && status == SDLF_OK; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
         if (buffer->kind != BUFFER_DATA || buffer->offset < 0) continue;
-        status = plan_upload(plan, i, plan_data(plan, buffer->data)->data, buffer->bytes);
+        status = plan_upload(plan, i, 0, plan_data(plan, buffer->data)->data, buffer->bytes);
     }
     return status;
 }

@@ -6,7 +6,7 @@
 static sdlf_status upload_rates(sdlf_plan *plan, const sdlf_epoch *epoch, int64_t steps)
 {
     if (plan->options.dtype == SDLF_FLOAT32)
-        return plan_upload(plan, plan->feed.rates.buffer, epoch->rates, steps * (int64_t)sizeof(float));
+        return plan_upload(plan, plan->feed.rates.buffer, 0, epoch->rates, steps * (int64_t)sizeof(float));
     sdlf_status status = SDLF_OK;
     const plan_buffer *buffer = &plan->buffers[plan->feed.rates.buffer];
     for (int64_t i = 0; i < steps && status == SDLF_OK; i++) { /* float64 is for checking, not for speed */
@@ -50,11 +50,12 @@ sdlf_status sdlf_plan_begin_epoch(sdlf_plan *plan, const sdlf_epoch *epoch)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: sample %d of an epoch's order is not one of %lld",
                              (int)epoch->order[i], (long long)samples);
     }
-    sdlf_status status = plan_upload(plan, feed->epoch.buffer, &epoch->epoch, sizeof epoch->epoch);
+    sdlf_status status = plan_upload(plan, feed->epoch.buffer, 0, &epoch->epoch, sizeof epoch->epoch);
     if (status == SDLF_OK) status = set_order(plan, epoch);
     if (status == SDLF_OK) status = upload_rates(plan, epoch, steps);
-    if (status == SDLF_OK) status = plan_upload(plan, feed->first.buffer, &epoch->first_step, sizeof epoch->first_step);
-    if (status == SDLF_OK) status = plan_upload(plan, feed->cursor.buffer, &epoch->first, sizeof epoch->first);
+    if (status == SDLF_OK)
+        status = plan_upload(plan, feed->first.buffer, 0, &epoch->first_step, sizeof epoch->first_step);
+    if (status == SDLF_OK) status = plan_upload(plan, feed->cursor.buffer, 0, &epoch->first, sizeof epoch->first);
     feed->steps = steps;
     feed->done = epoch->first;
     plan->step_number = epoch->first_step + epoch->first;

@@ -31,8 +31,7 @@ sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes)
     *votes = calloc(most + 1, sizeof **votes);
     if (*votes == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     if (options->mode != SDLF_INFER || options->no_fusion || options->keep_activations) return SDLF_OK;
-    for (int i = 0; i < plan->step_count; i++)
-        count_step(votes_of(*votes, plan->steps[i].calculator), &plan->steps[i]);
+    for (int i = 0; i < plan->step_count; i++) count_step(votes_of(*votes, plan->steps[i].calculator), &plan->steps[i]);
     return SDLF_OK;
 }
 

@@ -78,7 +78,7 @@ sdlf_status sdlf_plan_metrics(sdlf_plan *plan, sdlf_metrics *metrics)
     if (!sdlf_tensor_present(&plan->metrics)) return SDLF_OK;
     sdlf_status status = sdlf_plan_synchronize(plan);
     double sums[3] = {0};
-    if (status == SDLF_OK) status = plan_download(plan, plan->metrics.buffer, sums, sizeof sums);
+    if (status == SDLF_OK) status = plan_download(plan, plan->metrics.buffer, 0, sums, sizeof sums);
     *metrics = metrics_of(sums);
     return status;
 }
@@ -87,5 +87,5 @@ sdlf_status sdlf_plan_clear_metrics(sdlf_plan *plan)
 {
     if (!sdlf_tensor_present(&plan->metrics)) return SDLF_OK;
     const double zeros[3] = {0};
-    return plan_upload(plan, plan->metrics.buffer, zeros, sizeof zeros);
+    return plan_upload(plan, plan->metrics.buffer, 0, zeros, sizeof zeros);
 }

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    PIECE = 1 << 17
+}; /* elements that are converted at a time: what is moved can be most of the memory that there is */
+
 static sdlf_tensor *model_tensor(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     sdlf_parameter *parameter = &plan->model->parameters[buffer->parameter];
@@ -34,31 +38,55 @@ static bool store_values(float *to, sdlf_dtype dtype, const char *from, int64_t 
     return changed;
 }
 
-/* Move every copy of a parameter or state between plan and model, through `staging` in the plan's dtype. */
-static sdlf_status transfer_parameters(sdlf_plan *plan, bool load, void *staging)
+/* The model's values to a copy of them: as they are, or piece by piece in the copy's dtype. */
+static sdlf_status load_values(sdlf_plan *plan, int buffer, const sdlf_tensor *tensor, void *piece)
 {
-    for (int i = 1; i < plan->buffer_count; i++) {
+    sdlf_dtype dtype = plan->buffers[buffer].dtype;
+    int64_t size = (int64_t)sdlf_dtype_size(dtype), total = sdlf_tensor_count(tensor);
+    sdlf_status status = SDLF_OK;
+    if (dtype == SDLF_FLOAT32) return plan_upload(plan, buffer, 0, tensor->data, total * size);
+    for (int64_t first = 0; first < total && status == SDLF_OK; first += PIECE) {
+        int64_t count = total - first < PIECE ? total - first : PIECE;
+        sdlf_convert(dtype, piece, SDLF_FLOAT32, (const float *)tensor->data + first, count);
+        status = plan_upload(plan, buffer, first * size, piece, count * size);
+    }
+    return status;
+}
+
+/* And back. */
+static sdlf_status fetch_values(sdlf_plan *plan, int buffer, const sdlf_tensor *tensor, void *piece)
+{
+    sdlf_dtype dtype = plan->buffers[buffer].dtype;
+    int64_t size = (int64_t)sdlf_dtype_size(dtype), total = sdlf_tensor_count(tensor);
+    sdlf_status status = SDLF_OK;
+    for (int64_t first = 0; first < total && status == SDLF_OK; first += PIECE) {
+        int64_t count = total - first < PIECE ? total - first : PIECE;
+        status = plan_download(plan, buffer, first * size, piece, count * size);
+        if (status == SDLF_OK && store_values((float *)tensor->data + first, dtype, piece, count))
+            model_note_change(plan->model);
+    }
+    return status;
+}
+
+/* Move every copy of a parameter or state between plan and model. */
+static sdlf_status transfer_parameters(sdlf_plan *plan, bool load, void *piece)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = 1; i < plan->buffer_count && status == SDLF_OK; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
         if (!is_copy_of_model(plan, buffer)) continue;
         bool home = buffer->source == i;
-        sdlf_tensor *tensor = model_tensor(plan, buffer);
-        int64_t count = sdlf_tensor_count(tensor);
-        sdlf_status status = SDLF_OK;
-        if (load) {
-            sdlf_convert(buffer->dtype, staging, SDLF_FLOAT32, tensor->data, count);
-            status = plan_upload(plan, i, staging, buffer->bytes);
-        } else if (home && !buffer->constant) {
-            status = plan_download(plan, i, staging, buffer->bytes);
-            if (status == SDLF_OK && store_values(tensor->data, buffer->dtype, staging, count))
-                model_note_change(plan->model);
-        }
-        if (status != SDLF_OK) return status;
+        if (load)
+            status = load_values(plan, i, model_tensor(plan, buffer), piece);
+        else if (home && !buffer->constant)
+            status = fetch_values(plan, i, model_tensor(plan, buffer), piece);
     }
-    return SDLF_OK;
+    return status;
 }
 
-/* Values of a folded weight (per row) or bias, in the plan's dtype. */
-static void compute_fold(const sdlf_plan *plan, const plan_fold *fold, bool bias, void *out, sdlf_dtype dtype)
+/* `count` values of a folded weight or bias, from number `first` on, in the plan's dtype. */
+static void compute_fold(const sdlf_plan *plan, const plan_fold *fold, bool bias, int64_t first, int64_t count,
+                         void *out, sdlf_dtype dtype)
 {
     const sdlf_parameter *parameters = plan->model->parameters;
     const float *weight = parameters[fold->weight].value.data;
@@ -66,48 +94,50 @@ static void compute_fold(const sdlf_plan *plan, const plan_fold *fold, bool bias
     const float *scale = parameters[fold->scale].value.data, *shift = parameters[fold->shift].value.data;
     const float *mean = parameters[fold->mean].value.data, *variance = parameters[fold->variance].value.data;
     sdlf_shape shape = parameters[fold->weight].spec.shape;
-    int64_t rows = shape.dim[0], row = sdlf_shape_span(shape, 1, shape.rank);
-    for (int64_t k = 0; k < rows; k++) {
+    int64_t row = bias ? 1 : sdlf_shape_span(shape, 1, shape.rank);
+    for (int64_t at = first; at < first + count;) {
+        int64_t k = at / row, end = (k + 1) * row < first + count ? (k + 1) * row : first + count;
         double s = scale[k] / sqrt((double)variance[k] + fold->epsilon);
         double folded_bias = ((old_bias != NULL ? old_bias[k] : 0.0) - mean[k]) * s + shift[k];
-        for (int64_t i = 0; i < (bias ? 1 : row); i++) {
-            double value = bias ? folded_bias : weight[k * row + i] * s;
-            int64_t at = bias ? k : k * row + i;
+        for (; at < end; at++) {
+            double value = bias ? folded_bias : weight[at] * s;
             if (dtype == SDLF_FLOAT32)
-                ((float *)out)[at] = (float)value;
+                ((float *)out)[at - first] = (float)value;
             else
-                ((double *)out)[at] = value;
+                ((double *)out)[at - first] = value;
         }
     }
 }
 
-static sdlf_status load_derived(sdlf_plan *plan, void *staging)
+static sdlf_status load_derived(sdlf_plan *plan, void *piece)
 {
+    sdlf_status status = SDLF_OK;
     for (int i = 1; i < plan->buffer_count; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
         if (buffer->kind != BUFFER_DERIVED || buffer->memory == NULL) continue;
         const plan_fold *fold = &plan->folds[buffer->fold];
-        compute_fold(plan, fold, buffer->source == fold->folded_bias, staging, buffer->dtype);
-        sdlf_status status = plan_upload(plan, i, staging, buffer->bytes);
-        if (status != SDLF_OK) return status;
+        bool bias = buffer->source == fold->folded_bias;
+        int64_t size = (int64_t)sdlf_dtype_size(buffer->dtype), total = buffer->bytes / size;
+        for (int64_t first = 0; first < total && status == SDLF_OK; first += PIECE) {
+            int64_t count = total - first < PIECE ? total - first : PIECE;
+            compute_fold(plan, fold, bias, first, count, piece, buffer->dtype);
+            status = plan_upload(plan, i, first * size, piece, count * size);
+        }
     }
-    return SDLF_OK;
+    return status;
 }
 
-static sdlf_status with_staging(sdlf_plan *plan, bool load)
+static sdlf_status exchange_parameters(sdlf_plan *plan, bool load)
 {
-    int64_t largest = 0;
-    for (int i = 1; i < plan->buffer_count; i++) {
-        const plan_buffer *buffer = &plan->buffers[i];
-        bool staged = buffer->kind == BUFFER_DERIVED || is_copy_of_model(plan, buffer);
-        if (staged && buffer->bytes > largest) largest = buffer->bytes;
-    }
-    if (largest == 0) return SDLF_OK;
-    void *staging = malloc((size_t)largest);
-    if (staging == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for a copy of the parameters");
-    sdlf_status status = transfer_parameters(plan, load, staging);
-    if (status == SDLF_OK && load) status = load_derived(plan, staging);
-    free(staging);
+    bool any = false;
+    for (int i = 1; i < plan->buffer_count; i++)
+        any = any || plan->buffers[i].kind == BUFFER_DERIVED || is_copy_of_model(plan, &plan->buffers[i]);
+    if (!any) return SDLF_OK;
+    void *piece = malloc(PIECE * sizeof(double));
+    if (piece == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory to convert parameters in");
+    sdlf_status status = transfer_parameters(plan, load, piece);
+    if (status == SDLF_OK && load) status = load_derived(plan, piece);
+    free(piece);
     return status;
 }
 
@@ -184,7 +214,7 @@ sdlf_status plan_check_weights(const sdlf_plan *plan)
 sdlf_status sdlf_plan_load_parameters(sdlf_plan *plan)
 {
     uint64_t changes = atomic_load_explicit(&plan->model->changes, memory_order_relaxed);
-    sdlf_status status = with_staging(plan, true);
+    sdlf_status status = exchange_parameters(plan, true);
     if (status == SDLF_OK) status = prepare_weights(plan);
     if (status == SDLF_OK) plan->loaded = changes;
     return status;
@@ -193,5 +223,5 @@ sdlf_status sdlf_plan_load_parameters(sdlf_plan *plan)
 sdlf_status sdlf_plan_store_parameters(sdlf_plan *plan)
 {
     sdlf_status status = sdlf_plan_synchronize(plan);
-    return status == SDLF_OK ? with_staging(plan, false) : status;
+    return status == SDLF_OK ? exchange_parameters(plan, false) : status;
 }

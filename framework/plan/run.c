@@ -176,7 +176,7 @@ sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host
     if (status != SDLF_OK) return status;
     if (plan->buffers[binding.tensor.buffer].kind == BUFFER_DATA)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s' is constant in this plan", input);
-    return plan_upload(plan, binding.tensor.buffer, host, sdlf_tensor_bytes(&binding.tensor));
+    return plan_upload(plan, binding.tensor.buffer, 0, host, sdlf_tensor_bytes(&binding.tensor));
 }
 
 sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host)
@@ -185,7 +185,7 @@ sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host)
     sdlf_status status = sdlf_plan_output(plan, output, &binding);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(plan);
     if (status != SDLF_OK) return status;
-    return plan_download(plan, binding.tensor.buffer, host, sdlf_tensor_bytes(&binding.tensor));
+    return plan_download(plan, binding.tensor.buffer, 0, host, sdlf_tensor_bytes(&binding.tensor));
 }
 
 sdlf_status sdlf_plan_activation(sdlf_plan *plan, const char *layer, bool gradient, sdlf_binding *binding)

@@ -55,8 +55,8 @@ sdlf_status plan_prepare_marks(sdlf_plan *plan);
 void plan_release_marks(sdlf_plan *plan);
 /* The median time of a step, in a row of so many, into step->seconds. times has room for `repeats`. */
 sdlf_status plan_time_row(sdlf_plan *plan, struct plan_step *step, int together, double *times, int repeats);
-sdlf_status plan_upload(sdlf_plan *plan, int buffer, const void *host, int64_t bytes);
-sdlf_status plan_download(sdlf_plan *plan, int buffer, void *host, int64_t bytes);
+sdlf_status plan_upload(sdlf_plan *plan, int buffer, int64_t offset, const void *host, int64_t bytes);
+sdlf_status plan_download(sdlf_plan *plan, int buffer, int64_t offset, void *host, int64_t bytes);
 /* Set a control in every space. */
 sdlf_status plan_set_control(sdlf_plan *plan, plan_control control, double value);
 /* Address of a tensor in its (bound) buffer. */

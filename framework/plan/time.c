@@ -110,7 +110,7 @@ sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats)
     if (status == SDLF_OK) status = restored;
     if (sdlf_tensor_present(&plan->metrics)) {
         const double sums[3] = {metrics.loss_sum, metrics.correct, metrics.samples};
-        restored = plan_upload(plan, plan->metrics.buffer, sums, sizeof sums);
+        restored = plan_upload(plan, plan->metrics.buffer, 0, sums, sizeof sums);
         if (status == SDLF_OK) status = restored;
     }
 done:

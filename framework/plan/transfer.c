@@ -3,28 +3,30 @@
 
 #include <string.h>
 
-sdlf_status plan_upload(sdlf_plan *plan, int buffer, const void *host, int64_t bytes)
+sdlf_status plan_upload(sdlf_plan *plan, int buffer, int64_t offset, const void *host, int64_t bytes)
 {
     const plan_buffer *target = &plan->buffers[buffer];
-    if (target->memory == NULL || target->memory == host) return SDLF_OK;
+    if (target->memory == NULL || target->memory == host || bytes == 0) return SDLF_OK;
+    char *to = (char *)target->memory + offset;
     if (plan_is_host_space(plan, target->space)) {
-        memcpy(target->memory, host, (size_t)bytes);
+        memcpy(to, host, (size_t)bytes);
         return SDLF_OK;
     }
     sdlf_calculator *calculator = plan->spaces[target->space].calculator;
-    return calculator->type->upload(calculator, target->memory, host, bytes);
+    return calculator->type->upload(calculator, to, host, bytes);
 }
 
-sdlf_status plan_download(sdlf_plan *plan, int buffer, void *host, int64_t bytes)
+sdlf_status plan_download(sdlf_plan *plan, int buffer, int64_t offset, void *host, int64_t bytes)
 {
     const plan_buffer *source = &plan->buffers[buffer];
-    if (source->memory == NULL || source->memory == host) return SDLF_OK;
+    if (source->memory == NULL || source->memory == host || bytes == 0) return SDLF_OK;
+    const char *from = (const char *)source->memory + offset;
     if (plan_is_host_space(plan, source->space)) {
-        memcpy(host, source->memory, (size_t)bytes);
+        memcpy(host, from, (size_t)bytes);
         return SDLF_OK;
     }
     sdlf_calculator *calculator = plan->spaces[source->space].calculator;
-    return calculator->type->download(calculator, host, source->memory, bytes);
+    return calculator->type->download(calculator, host, from, bytes);
 }
 
 sdlf_status plan_set_control(sdlf_plan *plan, plan_control control, double value)
@@ -43,7 +45,7 @@ sdlf_status plan_set_control(sdlf_plan *plan, plan_control control, double value
             bits.f = (float)value;
         else
             bits.d = value;
-        sdlf_status status = plan_upload(plan, plan->control_buffers[i], &bits, buffer->bytes);
+        sdlf_status status = plan_upload(plan, plan->control_buffers[i], 0, &bits, buffer->bytes);
         if (status != SDLF_OK) return status;
     }
     return SDLF_OK;
