@@ -114,7 +114,7 @@ static sdlf_status make_model(run_session *s)
     for (int attempt = 0; attempt < 2; attempt++, exactly = !exactly) {
         status = open_onnx(s, exactly ? s->batch : 0);
         if (status == SDLF_OK) status = make_plan(s, calculator, exactly ? 1 : s->batch);
-        if (status == SDLF_OK || s->batch == 1 || status == SDLF_ERROR_MEMORY) break;
+        if (status == SDLF_OK || status == SDLF_ERROR_MEMORY) break;
     }
     return status;
 }

@@ -32,6 +32,8 @@ static void add_weight(bytes *graph, const char *name, int64_t value)
 
 /* y = `type`(x, the inputs named in `inputs`), x of (1,3,4); an attribute, and weights of one number each. */
 typedef struct one_node {
+    const char *
+        behind; /* its output goes through one of this operator, in front of x where that takes several; NULL: it is y */
     const char *type, *attribute;
     int64_t value;
     const char *inputs[4];
@@ -39,7 +41,7 @@ typedef struct one_node {
     bool fixed; /* is it for one sample alone? */
 } one_node;
 
-static sdlf_status import_node(sdlf_model **model, const one_node *wanted)
+static sdlf_status import_node(sdlf_model **model, const one_node *wanted, const sdlf_onnx_options *options)
 {
     bytes node = {.size = 0}, graph = {.size = 0}, file = {.size = 0}, set = {.size = 0};
     bytes_text(&node, 1, "x");
@@ -47,17 +49,45 @@ static sdlf_status import_node(sdlf_model **model, const one_node *wanted)
         bytes_text(&node, 1, wanted->inputs[i]);
         add_weight(&graph, wanted->inputs[i], wanted->weights[i]);
     }
-    bytes_text(&node, 2, "y");
+    bytes_text(&node, 2, wanted->behind != NULL ? "part" : "y");
     bytes_text(&node, 4, wanted->type);
     if (wanted->attribute != NULL) add_integer(&node, wanted->attribute, wanted->value);
     bytes_message(&graph, 1, &node);
+    if (wanted->behind != NULL) {
+        bool joins = strcmp(wanted->behind, "Concat") == 0;
+        bytes second = {.size = 0};
+        bytes_text(&second, 1, "part");
+        if (joins) bytes_text(&second, 1, "x");
+        bytes_text(&second, 2, "y");
+        bytes_text(&second, 4, wanted->behind);
+        if (joins) add_integer(&second, "axis", 1);
+        bytes_message(&graph, 1, &second);
+    }
     bytes_value_info(&graph, 11, "x", (const int64_t[]){1, 3, 4}, 3);
     bytes_value_info(&graph, 12, "y", NULL, 0);
     bytes_number(&set, 2, 13);
     bytes_message(&file, 8, &set);
     bytes_message(&file, 7, &graph);
     test_write_file(test_path("node.onnx"), file.data, file.size);
-    return sdlf_model_from_onnx(model, test_path("node.onnx"), NULL);
+    return sdlf_model_from_onnx(model, test_path("node.onnx"), options);
+}
+
+/* Of what has no elements, samples cannot be told apart: a model for any batch must not depend on how many there were. */
+static void parts_without_elements_know_no_batch(void)
+{
+    static const one_node nodes[] = {
+        {.type = "Slice", .inputs = {"start", "end", "axes"}, .weights = {2, 2, 1}},
+        {.type = "Slice", .inputs = {"start", "end", "axes"}, .weights = {1, INT64_MAX, 0}},
+        {.type = "Slice", .inputs = {"start", "end", "axes"}, .weights = {2, 2, 1}, .behind = "ReduceMax"},
+        {.type = "Slice", .inputs = {"start", "end", "axes"}, .weights = {2, 2, 1}, .behind = "Abs"},
+    };
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
+        sdlf_model *model = NULL;
+        CHECK(import_node(&model, &nodes[i], NULL) == SDLF_ERROR_UNSUPPORTED);
+        CHECK(strstr(sdlf_error_message(), "the plan's to choose") != NULL);
+        CHECK(model == NULL);
+        if (CHECK_OK(import_node(&model, &nodes[i], &(sdlf_onnx_options){.batch = 1}))) sdlf_model_free(model);
+    }
 }
 
 static void a_batch_of_one_is_many_or_one(void)
@@ -69,6 +99,7 @@ static void a_batch_of_one_is_many_or_one(void)
         {.type = "Flatten", .attribute = "axis", .value = 1},
         {.type = "Slice", .inputs = {"start", "end", "axes"}, .weights = {0, 1, 0}, .fixed = true},
         {.type = "Slice", .inputs = {"start", "end", "axes"}, .weights = {0, -1, 1}},
+        {.type = "Slice", .inputs = {"start", "end", "axes"}, .weights = {2, 2, 1}, .behind = "Concat"},
         {.type = "Slice", .inputs = {"start", "end", "axes"}, .weights = {0, INT64_MAX, 0}},
         {.type = "Slice", .inputs = {"start", "end", "axes", "steps"}, .weights = {0, INT64_MAX, 0, 2}, .fixed = true},
         {.type = "Slice",
@@ -85,7 +116,7 @@ static void a_batch_of_one_is_many_or_one(void)
     CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
         sdlf_model *model = NULL;
-        if (!CHECK_OK(import_node(&model, &nodes[i]))) continue;
+        if (!CHECK_OK(import_node(&model, &nodes[i], NULL))) continue;
         for (int64_t batch = 1; batch <= 2; batch++) {
             sdlf_plan *plan = NULL;
             sdlf_status status =
@@ -145,6 +176,7 @@ int main(void)
         return test_summary();
     }
     RUN(a_batch_of_one_is_many_or_one);
+    RUN(parts_without_elements_know_no_batch);
     RUN(the_batch_is_the_plans);
     RUN(places_are_for_one_batch);
     return test_summary();

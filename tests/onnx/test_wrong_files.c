@@ -73,6 +73,11 @@ static void graphs_that_are_wrong_are_told(void)
         {"no output", {{"Relu", "x", "z"}}, 13, SDLF_ERROR_FORMAT, "no node makes the graph's output 'y'"},
         {"no such operator", {{"Frobnicate", "x", "y"}}, 13, SDLF_ERROR_UNSUPPORTED, "SDLF has no operator Frobnicate"},
         {"too old", {{"Relu", "x", "y"}}, 6, SDLF_ERROR_UNSUPPORTED, "in opset 6; opsets 7 to 22 are supported"},
+        {"too old for one of them",
+         {{"Softsign", "x", "z"}, {"Relu", "z", "y"}},
+         6,
+         SDLF_ERROR_UNSUPPORTED,
+         "in opset 6; opsets 7 to 22 are supported"},
         {"too new", {{"Relu", "x", "y"}}, 99, SDLF_ERROR_UNSUPPORTED, "in opset 99"},
         {"not yet there", {{"Mish", "x", "y"}}, 13, SDLF_ERROR_UNSUPPORTED, "operator Mish from opset 18 on"},
         {"inputs missing", {{"Conv", "x", "y"}}, 13, SDLF_ERROR_FORMAT, "1 inputs; 2 to 3 were expected"},
@@ -85,6 +90,21 @@ static void graphs_that_are_wrong_are_told(void)
             add_node(&nodes, cases[i].nodes[n][0], cases[i].nodes[n][1], cases[i].nodes[n][2]);
         bytes model = model_of(&nodes, cases[i].opset);
         expect(&model, cases[i].status, cases[i].text);
+    }
+}
+
+/* An old opset does no harm where the operators are the same today. */
+static void what_never_changed_is_read_from_any_opset(void)
+{
+    for (int opset = 1; opset < 7; opset++) {
+        bytes nodes = {.size = 0};
+        add_node(&nodes, "Softsign", "x", "z");
+        add_node(&nodes, "Transpose", "z", "y");
+        bytes file = model_of(&nodes, opset);
+        sdlf_model *model = NULL;
+        test_write_file(test_path("old.onnx"), file.data, file.size);
+        CHECK_OK(sdlf_model_from_onnx(&model, test_path("old.onnx"), NULL));
+        sdlf_model_free(model);
     }
 }
 
@@ -241,6 +261,7 @@ int main(void)
         return test_summary();
     }
     RUN(graphs_that_are_wrong_are_told);
+    RUN(what_never_changed_is_read_from_any_opset);
     RUN(weights_that_lie_are_told);
     RUN(inputs_that_lie_are_told);
     RUN(external_data_stay_in_the_folder);

@@ -212,6 +212,7 @@ const onnx_operator onnx_binary_operators[] = {
     {.type = "Mean", .since = 6, MANY_INPUTS},
     {.type = "Not",
      .since = 1,
+     .from_first = true,
      .minimum_inputs = 1,
      .maximum_inputs = 1,
      .attributes = " ",

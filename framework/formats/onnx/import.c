@@ -123,6 +123,8 @@ static sdlf_status add_outputs(onnx_import *import)
         if (value->kind == ONNX_CONSTANT) {
             static const Onnx__NodeProto none = ONNX__NODE_PROTO__INIT;
             onnx_context c = {.import = import, .node = &none, .position = file->node_count};
+            if (value->tensor.batched)
+                onnx_unsupported(&c, "it has no elements, in each of a batch that is the plan's to choose");
             flow = value->tensor.count == 0 ? onnx_empty_output(&c, &value->tensor)
                                             : onnx_constant_layer(&c, &value->tensor);
             if (c.status != SDLF_OK)
@@ -136,9 +138,20 @@ static sdlf_status add_outputs(onnx_import *import)
     return sdlf_model_status(import->model);
 }
 
+/* Is the opset one of those that are read, or an older one whose operators, as far as the graph has them, are still the same? */
+static bool is_read(const onnx_file *file)
+{
+    bool same = file->opset >= 1;
+    for (int i = 0; i < file->node_count && same; i++) {
+        const onnx_operator *type = onnx_operator_find(file->node[i]->op_type, (int)file->opset, NULL);
+        same = type != NULL && type->from_first && onnx_is_standard(file->node[i]);
+    }
+    return same || (file->opset >= ONNX_FIRST_OPSET && file->opset <= ONNX_LAST_OPSET);
+}
+
 static sdlf_status check_file(const onnx_file *file)
 {
-    if (file->opset < ONNX_FIRST_OPSET || file->opset > ONNX_LAST_OPSET)
+    if (file->opset > ONNX_LAST_OPSET || !is_read(file))
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: it is in opset %lld; opsets %d to %d are supported", file->path,
                          (long long)file->opset, ONNX_FIRST_OPSET, ONNX_LAST_OPSET);
     if (file->has_sparse) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: it has sparse weights", file->path);

@@ -69,6 +69,7 @@ typedef struct onnx_import {
     int64_t folded;  /* elements of constants that were worked out */
     int64_t weights; /* those that stand for weights of the file's, which are not counted there */
     int64_t limit;   /* of these: as many as the file's weights have, and some more */
+    bool batched;    /* the first dimension of an input is the plan's to choose */
     bool fills;      /* parameters get their values: unless so, large constants are only outlined */
 } onnx_import;
 
@@ -101,7 +102,8 @@ struct onnx_operator {
     onnx_convert *convert;  /* into layers; NULL: only folded */
     onnx_convert *fold;     /* with all inputs constant; NULL: constants become layers, too */
     bool of_weights;        /* `fold` is for constants of any size, not only for small ones */
-    bool of_shape;          /* `fold` looks at shapes alone: inputs need not be constant */
+    bool from_first; /* the standard has never changed it: it may stand in a file of an opset below ONNX_FIRST_OPSET */
+    bool of_shape;   /* `fold` looks at shapes alone: inputs need not be constant */
 };
 
 /* Tables, one a family of operators; each ends with a row without type. */

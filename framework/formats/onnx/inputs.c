@@ -63,13 +63,15 @@ static sdlf_status add_layer(onnx_import *import, const Onnx__ValueInfoProto *in
                          import->file->path, text_show(input->name).text, onnx_type_name(type));
     if (sdlf_shape_count(options.shape) == 0) { /* nothing about it is unknown */
         value->kind = ONNX_CONSTANT;
-        value->tensor = (onnx_tensor){.name = value->name, .type = (onnx_type)type, .shape = options.shape, .data = ""};
+        value->tensor = (onnx_tensor){
+            .name = value->name, .type = (onnx_type)type, .shape = options.shape, .data = "", .batched = batched};
         return SDLF_OK;
     }
     options.dtype = (int)onnx_type_computed(type);
     if (onnx_type_dtype(type) == SDLF_NONE) value->narrow = (onnx_type)type;
     options.whole = !batched;
     if (batched) options.shape = sdlf_shape_without(options.shape, 0);
+    import->batched = import->batched || batched;
     sdlf_node node = sdlf_model_add(import->model, &sdlf_input_layer_class, &options, NULL, 0);
     status = sdlf_model_status(import->model);
     sdlf_signature signature;

@@ -174,6 +174,7 @@ static void convert_cast(onnx_context *c)
 const onnx_operator onnx_move_operators[] = {
     {.type = "Transpose",
      .since = 1,
+     .from_first = true,
      .minimum_inputs = 1,
      .maximum_inputs = 1,
      .attributes = " perm ",

@@ -96,6 +96,24 @@ static bool all_constant(const onnx_context *c)
     return true;
 }
 
+/* A constant without elements, one in as many samples as the batch has: what is worked out from it has none either, or holds for a
+ * batch of 1 alone. */
+static void check_batched(onnx_context *c)
+{
+    const onnx_value *from = NULL;
+    for (int i = 0; i < c->input_count; i++)
+        if (onnx_is_constant(c, i) && c->input[i]->tensor.batched) from = c->input[i];
+    for (int i = 0; from != NULL && i < c->output_count; i++) {
+        if (c->output[i] == NULL || c->output[i]->kind != ONNX_CONSTANT) continue;
+        c->output[i]->tensor.batched = c->output[i]->tensor.count == 0;
+        if (c->output[i]->tensor.count > 0)
+            onnx_unsupported(c,
+                             "what it makes of '%s', which has no elements, would hold for a batch of 1 alone, and the "
+                             "batch is the plan's to choose",
+                             text_show(from->name).text);
+    }
+}
+
 /* Fold the node if it can be, else make layers of it. */
 static sdlf_status convert(onnx_context *c)
 {
@@ -105,6 +123,7 @@ static sdlf_status convert(onnx_context *c)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "its inputs must be known when the model is made, and are computed");
     onnx_type narrow = fold ? ONNX_UNDEFINED : onnx_narrow_check(c);
     if (c->status == SDLF_OK) (fold ? type->fold : type->convert)(c);
+    if (fold && !type->of_shape) check_batched(c);
     if (c->status != SDLF_OK) return c->status;
     onnx_narrow_outputs(c, narrow);
     for (int i = 0; i < c->output_count; i++)

@@ -187,6 +187,7 @@ const onnx_operator onnx_pooling_operators[] = {
      .convert = convert_average_pool},
     {.type = "GlobalAveragePool",
      .since = 1,
+     .from_first = true,
      .minimum_inputs = 1,
      .maximum_inputs = 1,
      .attributes = " ",

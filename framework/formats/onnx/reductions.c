@@ -135,6 +135,7 @@ const onnx_operator onnx_reduction_operators[] = {
     {.type = "ArgMin", .since = 1, ARGUMENT},
     {.type = "GlobalMaxPool",
      .since = 1,
+     .from_first = true,
      .minimum_inputs = 1,
      .maximum_inputs = 1,
      .attributes = " ",

@@ -147,6 +147,7 @@ const onnx_operator onnx_shape_operators[] = {
      .fold = convert_unsqueeze},
     {.type = "Identity",
      .since = 1,
+     .from_first = true,
      .minimum_inputs = 1,
      .maximum_inputs = 1,
      .attributes = " ",

@@ -76,7 +76,11 @@ static void give_ranges(onnx_context *c, int output, const ranges *range, bool o
     if (onnx_ok(c) && sdlf_shape_count(taken) == 0) { /* of nothing everything is known */
         const onnx_value *x = c->input[0];
         onnx_type type = x->narrow != ONNX_UNDEFINED ? x->narrow : onnx_type_of(x->flow.dtype);
-        onnx_give_constant(c, output, &(onnx_tensor){.name = "", .type = type, .shape = taken, .data = ""});
+        bool batched = c->import->batched && shape.dim[0] == 1;
+        if (batched && one_sample)
+            onnx_unsupported(c, "it takes none of a batch of 1, and another batch is the plan's to choose");
+        onnx_give_constant(c, output,
+                           &(onnx_tensor){.name = "", .type = type, .shape = taken, .data = "", .batched = batched});
         return;
     }
     sdlf_slice_options options = {.axes = {.rank = 0}};

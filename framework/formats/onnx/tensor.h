@@ -58,6 +58,7 @@ typedef struct onnx_tensor {
     const void *data; /* `count` elements, row-major, little endian, at any address; borrowed */
     onnx_map *map;    /* they are still in a file: onnx_tensor_load brings them; NULL: they are there */
     bool uniform;     /* there is one element, which stands for all `count` */
+    bool batched;     /* there is none, in each of as many samples as the plan's batch has */
 } onnx_tensor;
 
 /* Where tensors outside of the model's file may be. */
