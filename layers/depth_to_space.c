@@ -7,8 +7,7 @@
  * One copy between views of six axes; the gradient is the copy back. */
 #include "layers/views.h"
 
-enum { DCR, CRD };
-static const char *const modes[] = {"dcr", "crd", NULL};
+static const char *const modes[] = {[SDLF_DEPTH_DCR] = "dcr", [SDLF_DEPTH_CRD] = "crd", NULL};
 
 static const sdlf_field fields[] = {
     {.name = "block",
@@ -58,9 +57,9 @@ static sdlf_tensor deep_view(sdlf_tensor deep, int64_t b, int mode)
     static const int dcr[6] = {0, 3, 4, 1, 5, 2}, crd[6] = {0, 1, 4, 2, 5, 3};
     const int64_t *dim = deep.shape.dim;
     int64_t c = dim[1] / (b * b);
-    sdlf_shape split =
-        mode == DCR ? sdlf_shape(dim[0], b, b, c, dim[2], dim[3]) : sdlf_shape(dim[0], c, b, b, dim[2], dim[3]);
-    return sdlf_layer_permuted(sdlf_tensor_reshape(deep, split), mode == DCR ? dcr : crd);
+    sdlf_shape split = mode == SDLF_DEPTH_DCR ? sdlf_shape(dim[0], b, b, c, dim[2], dim[3])
+                                              : sdlf_shape(dim[0], c, b, b, dim[2], dim[3]);
+    return sdlf_layer_permuted(sdlf_tensor_reshape(deep, split), mode == SDLF_DEPTH_DCR ? dcr : crd);
 }
 
 static sdlf_tensor wide_view(sdlf_tensor wide, int64_t b)

@@ -5,8 +5,12 @@
  * other modes resample one axis after the other, and dx collects what came of each element. */
 #include "layers/resample.h"
 
-enum { LIMIT = INT32_MAX, CONSTANT = 0 };
-static const char *const modes[] = {"constant", "edge", "reflect", "wrap", NULL};
+enum { LIMIT = INT32_MAX };
+static const char *const modes[] = {[SDLF_PAD_CONSTANT] = "constant",
+                                    [SDLF_PAD_EDGE] = "edge",
+                                    [SDLF_PAD_REFLECT] = "reflect",
+                                    [SDLF_PAD_WRAP] = "wrap",
+                                    NULL};
 
 static const sdlf_field fields[] = {
     {.name = "before",
@@ -82,8 +86,9 @@ static unsigned steps_of(sdlf_resample_options *steps, const sdlf_pad_options *o
 {
     unsigned axes = 0;
     for (int axis = 0; axis < rank; axis++) {
-        steps[axis] = (sdlf_resample_options){.mode = (sdlf_resample_mode)(SDLF_RESAMPLE_EDGE + options->mode - 1),
-                                              .before = options->before.dim[axis]};
+        steps[axis] =
+            (sdlf_resample_options){.mode = (sdlf_resample_mode)(SDLF_RESAMPLE_EDGE + options->mode - SDLF_PAD_EDGE),
+                                    .before = options->before.dim[axis]};
         if (options->before.dim[axis] != 0 || options->after.dim[axis] != 0) axes |= 1u << axis;
     }
     return axes;
@@ -92,7 +97,7 @@ static unsigned steps_of(sdlf_resample_options *steps, const sdlf_pad_options *o
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     const sdlf_pad_options *options = layer->options;
-    if (options->mode != CONSTANT) {
+    if (options->mode != SDLF_PAD_CONSTANT) {
         sdlf_resample_options steps[SDLF_MAX_RANK];
         unsigned axes = steps_of(steps, options, context->input[0].shape.rank);
         return sdlf_layer_resample(context, context->input[0], context->output[0], steps, axes);
@@ -103,7 +108,7 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     const sdlf_pad_options *options = layer->options;
-    if (options->mode != CONSTANT) {
+    if (options->mode != SDLF_PAD_CONSTANT) {
         sdlf_resample_options steps[SDLF_MAX_RANK];
         unsigned axes = steps_of(steps, options, context->input[0].shape.rank);
         return sdlf_layer_resample_backward(context, context->output_gradient[0], context->input_gradient[0], steps,

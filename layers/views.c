@@ -1,12 +1,22 @@
 /* See views.h. */
 #include "layers/views.h"
 
-const char *const sdlf_layer_dtypes[] = {"float", "int32", "int64", "uint8", "int8", "bool", NULL};
+const char *const sdlf_layer_dtypes[] = {[SDLF_VALUE_FLOAT] = "float",
+                                         [SDLF_VALUE_INT32] = "int32",
+                                         [SDLF_VALUE_INT64] = "int64",
+                                         [SDLF_VALUE_UINT8] = "uint8",
+                                         [SDLF_VALUE_INT8] = "int8",
+                                         [SDLF_VALUE_BOOL] = "bool",
+                                         NULL};
 
 sdlf_dtype sdlf_layer_dtype(const sdlf_signature *signature, int choice)
 {
-    static const sdlf_dtype dtypes[] = {SDLF_NONE, SDLF_INT32, SDLF_INT64, SDLF_UINT8, SDLF_INT8, SDLF_BOOL};
-    return choice == 0 ? signature->dtype : dtypes[choice];
+    static const sdlf_dtype dtypes[] = {[SDLF_VALUE_INT32] = SDLF_INT32,
+                                        [SDLF_VALUE_INT64] = SDLF_INT64,
+                                        [SDLF_VALUE_UINT8] = SDLF_UINT8,
+                                        [SDLF_VALUE_INT8] = SDLF_INT8,
+                                        [SDLF_VALUE_BOOL] = SDLF_BOOL};
+    return choice == SDLF_VALUE_FLOAT ? signature->dtype : dtypes[choice];
 }
 
 sdlf_status sdlf_layer_axis(int *axis, int wanted, sdlf_shape shape)

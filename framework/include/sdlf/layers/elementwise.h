@@ -1,0 +1,111 @@
+/* Layers that go element by element. Where there are several inputs, they are broadcast as in numpy: axes are matched from the last one
+ * on, and 1 or no axis stands for any size. A gradient is summed over what was broadcast. See layers.h for what holds for every layer. */
+#ifndef SDLF_LAYERS_ELEMENTWISE_H
+#define SDLF_LAYERS_ELEMENTWISE_H
+
+#include <sdlf/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* max(x, 0); min(max(x, 0), 6); 1 / (1 + exp(-x)); tanh(x). The gradient of a kink is 0. */
+sdlf_node sdlf_relu(sdlf_model *model, sdlf_node x);
+sdlf_node sdlf_relu6(sdlf_model *model, sdlf_node x);
+sdlf_node sdlf_sigmoid(sdlf_model *model, sdlf_node x);
+sdlf_node sdlf_tanh(sdlf_model *model, sdlf_node x);
+
+/* min(max(x, low), high); the gradient passes where low < y < high. */
+typedef struct sdlf_clip_options {
+    const char *name;
+    float low, high; /* low < high */
+} sdlf_clip_options;
+sdlf_node sdlf_clip(sdlf_model *model, sdlf_node x, const sdlf_clip_options *options);
+
+/* x where it is positive, else slope x. */
+typedef struct sdlf_leaky_relu_options {
+    const char *name;
+    float slope; /* default 0.01 */
+} sdlf_leaky_relu_options;
+sdlf_node sdlf_leaky_relu(sdlf_model *model, sdlf_node x, const sdlf_leaky_relu_options *options);
+
+/* Any other function of <sdlf/operations/elementwise.h>, which has their formulas. */
+typedef enum sdlf_unary_function {
+    SDLF_UNARY_SILU = 0,
+    SDLF_UNARY_HARD_SWISH,
+    SDLF_UNARY_ELU,
+    SDLF_UNARY_SELU,
+    SDLF_UNARY_CELU,
+    SDLF_UNARY_GELU,
+    SDLF_UNARY_GELU_TANH,
+    SDLF_UNARY_MISH,
+    SDLF_UNARY_SOFTPLUS,
+    SDLF_UNARY_SOFTSIGN,
+    SDLF_UNARY_HARD_SIGMOID,
+    SDLF_UNARY_ERF,
+    SDLF_UNARY_SQRT,
+    SDLF_UNARY_EXP,
+    SDLF_UNARY_LOG,
+    SDLF_UNARY_ABS,
+    SDLF_UNARY_NEGATE,
+    SDLF_UNARY_RECIPROCAL,
+    SDLF_UNARY_FLOOR,
+    SDLF_UNARY_CEIL,
+    SDLF_UNARY_ROUND, /* ties to even */
+    SDLF_UNARY_FUNCTION_COUNT
+} sdlf_unary_function;
+typedef struct sdlf_unary_options {
+    const char *name;
+    int function; /* sdlf_unary_function */
+    float alpha;  /* elu, celu: default 1; selu: 1.6732632; hard_sigmoid: 0.2 */
+    float beta;   /* selu: default 1.050701; hard_sigmoid: default 0.5 */
+} sdlf_unary_options;
+sdlf_node sdlf_unary(sdlf_model *model, sdlf_node x, const sdlf_unary_options *options);
+
+/* While training, y = x / (1 - probability), or 0 with that probability, drawn anew for each element and each step; in inference
+ * y = x. */
+typedef struct sdlf_dropout_options {
+    const char *name;
+    float probability; /* in [0, 1) */
+} sdlf_dropout_options;
+sdlf_node sdlf_dropout(sdlf_model *model, sdlf_node x, const sdlf_dropout_options *options);
+
+/* The sum of two nodes of one shape: the residual connection. Nothing is broadcast. */
+sdlf_node sdlf_add(sdlf_model *model, sdlf_node a, sdlf_node b);
+
+/* A function of two nodes of one element type, or of one node and a number. Comparisons give bool, which has no gradient. */
+typedef enum sdlf_binary_layer_function {
+    SDLF_LAYER_ADD = 0,
+    SDLF_LAYER_SUBTRACT,
+    SDLF_LAYER_MULTIPLY,
+    SDLF_LAYER_DIVIDE,
+    SDLF_LAYER_POWER,
+    SDLF_LAYER_MINIMUM,
+    SDLF_LAYER_MAXIMUM,
+    SDLF_LAYER_PRELU, /* a, or b a where a is negative */
+    SDLF_LAYER_EQUAL,
+    SDLF_LAYER_LESS,
+    SDLF_LAYER_LESS_EQUAL,
+    SDLF_LAYER_GREATER,
+    SDLF_LAYER_GREATER_EQUAL,
+    SDLF_LAYER_AND, /* of bool, as or and xor; "not x" is x equal to 0 */
+    SDLF_LAYER_OR,
+    SDLF_LAYER_XOR,
+    SDLF_LAYER_FUNCTION_COUNT
+} sdlf_binary_layer_function;
+typedef struct sdlf_binary_layer_options {
+    const char *name;
+    int function;      /* sdlf_binary_layer_function */
+    float scalar;      /* with one input: the number that takes the other's place */
+    bool scalar_first; /* with one input: number op x instead of x op number */
+} sdlf_binary_layer_options;
+sdlf_node sdlf_binary(sdlf_model *model, const sdlf_node *nodes, int count, const sdlf_binary_layer_options *options);
+
+/* condition ? a : b; condition is bool, a and b have one element type. */
+sdlf_node sdlf_select(sdlf_model *model, sdlf_node condition, sdlf_node a, sdlf_node b);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,29 @@
+/* The loss of classifiers. See layers.h for what holds for every layer. */
+#ifndef SDLF_LAYERS_LOSS_H
+#define SDLF_LAYERS_LOSS_H
+
+#include <sdlf/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Mean cross-entropy of logits (N,C) against labels (N) int32. Output 0 is the scalar loss, what a training plan minimises:
+ * the mean over n of -sum over c of t[n,c] log p[n,c], p = softmax(logits), t = (1 - smoothing) onehot(label) + smoothing / C. A
+ * label outside [0, C) makes it NaN. A trainer adds this layer itself to a network that ends in softmax or in logits. */
+typedef struct sdlf_softmax_cross_entropy_options {
+    const char *name;
+    float smoothing; /* label smoothing, in [0, 1); default 0 */
+} sdlf_softmax_cross_entropy_options;
+sdlf_node sdlf_softmax_cross_entropy(sdlf_model *model, sdlf_node logits, sdlf_node labels,
+                                     const sdlf_softmax_cross_entropy_options *options);
+/* The same with weights (N): the sum of each row's loss times its weight, instead of the mean. Rows of weight 0 do not count:
+ * a mask over labelled nodes is 1 / (their number) at each of them. */
+sdlf_node sdlf_softmax_cross_entropy_weighted(sdlf_model *model, sdlf_node logits, sdlf_node labels, sdlf_node weights,
+                                              const sdlf_softmax_cross_entropy_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

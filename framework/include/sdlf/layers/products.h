@@ -1,0 +1,48 @@
+/* Layers that multiply matrices. See layers.h for what holds for every layer. */
+#ifndef SDLF_LAYERS_PRODUCTS_H
+#define SDLF_LAYERS_PRODUCTS_H
+
+#include <sdlf/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* y = x weight^T + bias. Input (N, ...), flattened to (N,I); output (N,units); parameters weight (units,I), bias (units).
+ * Default initialisation: he_uniform, bias zero. */
+typedef struct sdlf_fully_connected_options {
+    const char *name;
+    int units; /* required */
+    bool no_bias;
+    int initializer; /* sdlf_initializer_kind of the weight */
+} sdlf_fully_connected_options;
+sdlf_node sdlf_fully_connected(sdlf_model *model, sdlf_node x, const sdlf_fully_connected_options *options);
+
+/* y = a b of two nodes: a (...,m,k), b (...,k,n), y (...,m,n). Axes before the last two are broadcast as in numpy; a vector is a
+ * row on the left, a column on the right, and that axis is missing in y. */
+typedef struct sdlf_matmul_options {
+    const char *name;
+    bool transpose_a; /* a is (...,k,m) */
+    bool transpose_b; /* b is (...,n,k) */
+} sdlf_matmul_options;
+sdlf_node sdlf_matmul(sdlf_model *model, sdlf_node a, sdlf_node b, const sdlf_matmul_options *options);
+
+/* y = A (x weight) + bias: x (N,I) of N nodes, A (N,N) sparse (sdlf_sparse_input), y (N,units); parameters weight (I,units), bias
+ * (units). `transposed` is A's transpose, for the gradient by x weight; where the two are equal (an undirected graph), give A
+ * twice or use sdlf_graph_conv. */
+typedef struct sdlf_graph_conv_options {
+    const char *name;
+    int units; /* outputs of a node; required */
+    bool no_bias;
+    bool no_decay;   /* weight decay leaves the weight alone */
+    int initializer; /* sdlf_initializer_kind of the weight; xavier_uniform by default */
+} sdlf_graph_conv_options;
+sdlf_node sdlf_graph_conv(sdlf_model *model, sdlf_node x, sdlf_node matrix, const sdlf_graph_conv_options *options);
+sdlf_node sdlf_graph_conv_directed(sdlf_model *model, sdlf_node x, sdlf_node matrix, sdlf_node transposed,
+                                   const sdlf_graph_conv_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,43 @@
+/* Values of a network's own, and their element types. See layers.h for what holds for every layer. */
+#ifndef SDLF_LAYERS_VALUES_H
+#define SDLF_LAYERS_VALUES_H
+
+#include <sdlf/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The element types that a layer can be asked for. */
+typedef enum sdlf_value_dtype {
+    SDLF_VALUE_FLOAT = 0, /* the network's own floating type */
+    SDLF_VALUE_INT32,
+    SDLF_VALUE_INT64,
+    SDLF_VALUE_UINT8,
+    SDLF_VALUE_INT8,
+    SDLF_VALUE_BOOL
+} sdlf_value_dtype;
+
+/* The parameter "value", zero until somebody sets it; no input. It is kept as float32, so of integers those up to 2^24 are exact.
+ * A shape with a dimension of 0 has no parameter, and nothing but an output of the network may read it. */
+typedef struct sdlf_value_options {
+    const char *name;
+    sdlf_shape shape; /* all of it: there is no batch */
+    int dtype;        /* sdlf_value_dtype */
+    bool trainable;   /* floats alone */
+} sdlf_value_options;
+sdlf_node sdlf_value(sdlf_model *model, const sdlf_value_options *options);
+
+/* Another element type. Floats become integers toward zero, saturating; what is not zero becomes true. A gradient passes from
+ * float to float alone. */
+typedef struct sdlf_cast_options {
+    const char *name;
+    int dtype; /* sdlf_value_dtype */
+} sdlf_cast_options;
+sdlf_node sdlf_cast(sdlf_model *model, sdlf_node x, const sdlf_cast_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
