@@ -105,7 +105,7 @@ static int64_t depthwise_last_prepared(const sdlf_calculator *calculator, const 
 static sdlf_status depthwise(sdlf_calculator *calculator, const sdlf_operation *op)
 {
     return sdlf_operation_is_channels_last(op) ? conv2d_depthwise_last_cuda(calculator, op)
-                                               : conv2d_depthwise_cuda(calculator, op);
+                                               : conv2d_depthwise_forward_cuda(calculator, op);
 }
 
 static const struct algorithm {
@@ -156,8 +156,8 @@ static const struct algorithm {
                    .takes_last = takes_depthwise_last,
                    .workspace = conv2d_depthwise_workspace_cuda,
                    .forward = depthwise,
-                   .backward_input = conv2d_depthwise_cuda,
-                   .backward_weights = conv2d_depthwise_cuda,
+                   .backward_input = conv2d_depthwise_backward_input_cuda,
+                   .backward_weights = conv2d_depthwise_backward_weights_cuda,
                    .prepared = depthwise_last_prepared,
                    .prepare = conv2d_depthwise_last_prepare_cuda},
     [WINOGRAD_FUSED] = {.takes = cuda_winograd_fused_takes,

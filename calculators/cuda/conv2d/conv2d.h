@@ -45,6 +45,14 @@ static inline void cuda_conv2d_operands(const sdlf_operation *op, const sdlf_ten
     *y = forward ? &op->out[0] : input ? &op->in[0] : &op->in[1];
 }
 
+/* The geometry of an operation of any of the three kinds. */
+static inline cuda_conv2d cuda_conv2d_geometry(const sdlf_operation *op)
+{
+    const sdlf_tensor *x, *w, *y;
+    cuda_conv2d_operands(op, &x, &w, &y);
+    return cuda_conv2d_of(op, x, w, y);
+}
+
 /* Direct: one step, every size (conv2d/direct.cu). */
 sdlf_kernel conv2d_forward_direct_cuda, conv2d_backward_input_direct_cuda, conv2d_backward_weights_direct_cuda;
 
@@ -61,15 +69,16 @@ bool cuda_shared_takes(const sdlf_calculator *calculator, const sdlf_operation *
 int64_t conv2d_im2col_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_padded_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
-/* Tiled: image and weights in shared memory (conv2d/tiled.c); implicit GEMM (conv2d/implicit.c); of its own for groups =
- * channels (conv2d/depthwise.cu). All three kinds. */
-sdlf_kernel conv2d_tiled_cuda, conv2d_implicit_cuda, conv2d_depthwise_cuda;
+/* Tiled: image and weights in shared memory (conv2d/tiled.c); implicit GEMM (conv2d/implicit.c). All three kinds. */
+sdlf_kernel conv2d_tiled_cuda, conv2d_implicit_cuda;
 bool cuda_tiled_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_tiled_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_implicit_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-int64_t conv2d_depthwise_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
-/* Depthwise over channels that lie last: forward, one filter a channel (conv2d/depthwise_last.cu). */
+/* Depthwise, groups = channels: a filter or a few to each (conv2d/depthwise.cu, depthwise_backward.cu); and over channels that lie
+ * last: forward, one filter a channel (conv2d/depthwise_last.cu). */
+sdlf_kernel conv2d_depthwise_forward_cuda, conv2d_depthwise_backward_input_cuda, conv2d_depthwise_backward_weights_cuda;
+int64_t conv2d_depthwise_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel conv2d_depthwise_last_cuda, conv2d_depthwise_last_prepare_cuda;
 
 /* Patches of `images` images from x, group by group: columns (images, G, C/G R S, P Q), of x's dtype, or rounded to the 16 bits

@@ -16,13 +16,6 @@
 
 static const int64_t WORKSPACE = INT64_C(256) << 20;
 
-static cuda_conv2d geometry(const sdlf_operation *op)
-{
-    const sdlf_tensor *x, *w, *y;
-    cuda_conv2d_operands(op, &x, &w, &y);
-    return cuda_conv2d_of(op, x, w, y);
-}
-
 bool cuda_is_pointwise(const cuda_conv2d *g)
 {
     const sdlf_window2d *window = &g->window;
@@ -97,7 +90,7 @@ static room room_of(const sdlf_calculator *calculator, const sdlf_operation *op,
 
 int64_t conv2d_two_step_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    cuda_conv2d g = geometry(op);
+    cuda_conv2d g = cuda_conv2d_geometry(op);
     room r = room_of(calculator, op, &g);
     return r.weights + aligned(r.images * r.columns) + aligned(r.images * r.output) + aligned(r.images * r.parts);
 }
@@ -231,7 +224,7 @@ static sdlf_status make_output(sdlf_calculator *base, const sdlf_operation *op, 
 
 sdlf_status conv2d_forward_two_step_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    cuda_conv2d g = geometry(op);
+    cuda_conv2d g = cuda_conv2d_geometry(op);
     const sdlf_tensor *x = &op->in[0], *y = &op->out[0];
     const room r = room_of(base, op, &g);
     int64_t area = area_of(&g);
@@ -264,7 +257,7 @@ sdlf_status conv2d_forward_two_step_cuda(sdlf_calculator *base, const sdlf_opera
 
 sdlf_status conv2d_backward_input_two_step_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    cuda_conv2d g = geometry(op);
+    cuda_conv2d g = cuda_conv2d_geometry(op);
     const sdlf_tensor *dy = &op->in[0], *dx = &op->out[0];
     const room r = room_of(base, op, &g);
     matrix weights, output;
@@ -285,7 +278,7 @@ sdlf_status conv2d_backward_input_two_step_cuda(sdlf_calculator *base, const sdl
 
 sdlf_status conv2d_backward_weights_two_step_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    cuda_conv2d g = geometry(op);
+    cuda_conv2d g = cuda_conv2d_geometry(op);
     const sdlf_tensor *dy = &op->in[1], *dw = &op->out[0];
     const room r = room_of(base, op, &g);
     int64_t weights = weight_count(&g);
