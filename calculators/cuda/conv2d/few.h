@@ -1,4 +1,4 @@
-/* Convolutions of few channels, forward: the first layer of a network, and single filters (conv2d/few.cu). */
+/* Convolutions of few channels, forward: the first layer of a network, and single filters. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_FEW_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_FEW_H
 
@@ -13,6 +13,11 @@ extern "C" {
 enum { FEW_FILTERS = 3, FEW_CHANNELS = 16 };
 bool cuda_few_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel conv2d_few_cuda;
+
+/* What it is made of: many filters (conv2d/few_channels.cu), where shared memory has room for the block, and up to FEW_FILTERS
+ * (conv2d/few_filters.cu). */
+sdlf_kernel conv2d_few_channels_cuda, conv2d_few_filters_cuda;
+bool cuda_few_channels_fit(const sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype);
 
 #ifdef __cplusplus
 }
