@@ -18,8 +18,20 @@ stand_in() { # NAME, its text on standard input
 }
 stand_in "$work/bin/nvidia-smi" <<< 'echo "GPU 0: pretended"'
 stand_in "$work/bin/nvcc" <<< 'exit 0'
+# shellcheck disable=SC2016 # expanded where it runs
 stand_in "$work/bin/cmake" <<< 'echo "--   CUDA          pretended"; exit "${FAIL_BUILD:-0}"'
-stand_in "$work/bin/ctest" <<< 'echo "100% tests passed, 0 tests failed out of 7"; exit "${FAIL_TESTS:-0}"'
+stand_in "$work/bin/ctest" << 'S'
+if [ -n "${SLOW_TESTS:-}" ]; then # what it says when its stop time has come
+    sleep "$SLOW_TESTS"
+    echo " 1/7 Test #1: a ....................   Passed    0.02 sec"
+    echo " 2/7 Test #2: b ....................***Timeout   5.00 sec"
+    echo "50% tests passed, 1 tests failed out of 2"
+    printf '\t  2 - b (Timeout)\n\t  3 - c (Skipped)\n'
+    exit 8
+fi
+echo "100% tests passed, 0 tests failed out of 7"
+exit "${FAIL_TESTS:-0}"
+S
 stand_in "$work/bin/compute-sanitizer" << 'S'
 [ "$2" = "${FAIL_TOOL:-}" ] && echo "========= ERROR SUMMARY: 3 errors" && exit 9
 echo "9 cases in the time that there was"
@@ -49,11 +61,12 @@ exec '$program' "\${words[@]}"
 S
 
 failed=0
+options=()
 # check NAME STATUS: run the script; what it printed is in \$work/out.
 check() {
     local found=0
     PATH=$work/bin:$PATH CUDACXX="" SDLF_DATA="" CUDA_VISIBLE_DEVICES=0 \
-        bash "$work/project/scripts/gpu-check.sh" > "$work/out" 2>&1 || found=$?
+        bash "$work/project/scripts/gpu-check.sh" "${options[@]}" > "$work/out" 2>&1 || found=$?
     [ "$found" = "$2" ] || { echo "$1: exit status $found instead of $2" && tail -n 40 "$work/out" && failed=1; }
 }
 says() {
@@ -70,10 +83,19 @@ for row in 'build  *ok .* s  pretended' 'GPU  *ok .* a pretended GPU' 'tests  *o
 done
 [ "$(grep -c '^== Summary' "$work/out")" = 1 ] || { echo "there is more than one summary" && failed=1; }
 FAIL_TOOL=racecheck FAIL_COMMAND=parity FAIL_TESTS=8 check "some fail" 1
-for row in 'tests  *FAILED' 'memcheck  *clean' 'racecheck  *FAILED .* 3 errors' 'parity cuda  *FAILED' 'gcn f32  *ok' '6 failed; '; do
+for row in 'tests  *FAILED' 'memcheck  *clean' 'racecheck  *FAILED .* 3 errors' 'parity cuda  *FAILED' 'gcn f32  *ok' '6 failed, 0 cut'; do
     says "^$row"
 done
 FAIL_BUILD=1 check "it does not compile" 1
 says '^build  *FAILED'
-says '^1 failed; '
+says '^1 failed, 0 cut'
+unset FAIL_BUILD
+options=(--seconds 12)
+SLOW_TESTS=9 check "there is too little time" 3
+for row in 'build  *ok' 'tests  *cut .* 1 of 7 passed, the others had no time' 'synccheck  *cut' 'training  *not run' \
+    'Nothing failed; [0-9]+ cut for want of time'; do
+    says "^$row"
+done
+options=(--seconds some)
+check "time that is none" 2
 exit "$failed"
