@@ -9,7 +9,8 @@ enum { THREAD_COUNTS = 3, KERNEL_ALGORITHMS = 32 };
 typedef struct machine {
     const sdlf_calculator_class *type;
     sdlf_math math;
-    sdlf_calculator *calculator[THREAD_COUNTS]; /* with 1, 2, 3 threads; one alone in another mode than fp32 */
+    sdlf_calculator
+        *calculator[THREAD_COUNTS]; /* with 1, 2, 3 threads; a device two; one alone in another mode than fp32 */
     bool ran[SDLF_OPERATION_COUNT][KERNEL_ALGORITHMS];
     int64_t runs, unsupported[SDLF_OPERATION_COUNT], cases[SDLF_OPERATION_COUNT];
 } machine;

@@ -1,6 +1,10 @@
 /* Every operation of every calculator against `reference`; with --bench, its speed.
  *
- *     test_kernels [--only TEXT] [--calculator NAME] [--math MODE] [--once] [--seconds S] [--bench [TEXT]]
+ *     test_kernels [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] [--math MODE] [--once] [--seconds S]
+ *                  [--bench [TEXT]]
+ *
+ * There are many cases; ctest runs several processes of this program side by side, each with families of its own (--family) and
+ * one with all that are left (--but).
  *
  * For tools that make kernels slow: --calculator leaves the others out, --once runs a case with one thread alone and once
  * off its alignment, --seconds gives each family its share of so much time and leaves the rest of its cases out.
@@ -25,8 +29,8 @@ enum { MAX_MACHINES = 16 };
 
 typedef struct checker {
     kernel_sink sink;
-    const char *only, *calculator; /* NULL: all */
-    bool one_math;                 /* only in mode `math` */
+    const char *family, *but, *only, *calculator; /* NULL: all; none; all; all */
+    bool one_math;                                /* only in mode `math` */
     sdlf_math math;
     bool once;
     double seconds, deadline; /* of a family; 0: as long as it takes */
@@ -116,6 +120,31 @@ enum { FAMILIES = sizeof families / sizeof families[0] };
 
 static const struct family *running;
 
+/* Does `name` stand in a list with commas? */
+static bool is_listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0')) return true;
+    }
+    return false;
+}
+
+static bool family_is_asked(const struct family *family)
+{
+    return (!state.family || is_listed(state.family, family->name)) && !is_listed(state.but, family->name);
+}
+
+/* How many families a list names; -1 where one of them is none. */
+static int families_in(const char *list)
+{
+    int named = 0, found = 0;
+    for (const char *at = list; at; at = strchr(at + 1, ',')) named++;
+    for (int i = 0; i < FAMILIES; i++) found += is_listed(list, families[i].name);
+    return found == named ? found : -1;
+}
+
 static void check_family(void)
 {
     int64_t before = state.taken;
@@ -125,10 +154,26 @@ static void check_family(void)
     if (state.taken == before) test_skip("none of its cases was asked for, or there was no time");
 }
 
+/* A sink that only counts. */
+typedef struct counter {
+    kernel_sink sink;
+    int64_t cases[SDLF_OPERATION_COUNT];
+} counter;
+
+static void count_case(kernel_sink *sink, const kernel_case *made)
+{
+    ((counter *)sink)->cases[made->operation.kind]++;
+}
+
 static void every_kind_has_cases(void)
 {
+    counter all = {.sink.take = count_case};
+    for (int i = 0; i < FAMILIES; i++) {
+        families[i].cases(&all.sink, SDLF_FLOAT32);
+        families[i].cases(&all.sink, SDLF_FLOAT64);
+    }
     for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
-        if (!CHECK(state.cases[kind] > 0)) printf("no case for kind %d\n", kind);
+        if (!CHECK(all.cases[kind] > 0)) printf("no case for kind %d\n", kind);
     }
 }
 
@@ -177,28 +222,39 @@ static bool has_run(const machine *m, const char *const *names, int algorithm)
     return false;
 }
 
-/* An algorithm of cpu's that takes none of the cases would not be tested at all. Builds may lack the library for products. */
+/* An algorithm of cpu's that takes none of the cases would not be tested at all. Builds may lack the library for products. Of kinds
+ * that had cases here; the others are other processes'. */
 static void every_algorithm_of_cpu_ran(void)
 {
+    bool choice = false;
     for (int i = 0; i < state.machine_count; i++) {
         const machine *m = &state.machines[i];
         for (int kind = 0; kind < SDLF_OPERATION_COUNT && strcmp(m->type->name, "cpu") == 0; kind++) {
-            const char *const *names = m->type->kernel[kind].algorithms;
+            const char *const *names = state.cases[kind] > 0 ? m->type->kernel[kind].algorithms : NULL;
             for (int a = 0; names && names[a]; a++) {
+                choice = true;
                 if (strcmp(names[a], "library") == 0 || CHECK(has_run(m, names, a))) continue;
                 printf("no case ran %s of %s\n", names[a], sdlf_operation_class_of((sdlf_operation_kind)kind)->name);
             }
         }
     }
+    if (!choice) test_skip("the operations that were tried have no choice of algorithms");
 }
 
-/* reference takes part too, with one thread: its aliasing, guards and complete writing are held to the same rules. */
+/* How many thread counts it is opened with. reference takes part too, with one: its aliasing, guards and complete writing are held
+ * to the same rules. A device knows no threads: a second run must give the same bits. */
+static int openings(const machine *m)
+{
+    if (state.once || m->math != SDLF_MATH_FP32 || strcmp(m->type->name, "reference") == 0) return 1;
+    return sdlf_calculator_shares_memory(m->calculator[0], state.reference) ? THREAD_COUNTS : 2;
+}
+
 static void open_machine(const sdlf_calculator_class *type, sdlf_math math)
 {
     machine *m = &state.machines[state.machine_count];
     *m = (machine){.type = type, .math = math};
-    bool opened = true, alone = state.once || math != SDLF_MATH_FP32 || strcmp(type->name, "reference") == 0;
-    for (int t = 0; t < (alone ? 1 : THREAD_COUNTS) && opened; t++) {
+    bool opened = true;
+    for (int t = 0; opened && (t == 0 || t < openings(m)); t++) {
         sdlf_calculator_options options = {.threads = t + 1, .math = math};
         sdlf_status status = sdlf_calculator_open(&m->calculator[t], type->name, &options);
         opened = status == SDLF_OK;
@@ -245,7 +301,11 @@ int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--bench") == 0) return bench(i + 1 < argc ? argv[i + 1] : NULL);
-        if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
+        if (strcmp(argv[i], "--family") == 0 && i + 1 < argc && families_in(argv[i + 1]) > 0) {
+            state.family = argv[++i];
+        } else if (strcmp(argv[i], "--but") == 0 && i + 1 < argc && families_in(argv[i + 1]) > 0) {
+            state.but = argv[++i];
+        } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
             state.only = argv[++i];
         } else if (strcmp(argv[i], "--calculator") == 0 && i + 1 < argc) {
             state.calculator = argv[++i];
@@ -256,12 +316,13 @@ int main(int argc, char **argv)
         } else if (strcmp(argv[i], "--once") == 0) {
             state.once = true;
         } else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc && atof(argv[i + 1]) > 0) {
-            state.seconds = atof(argv[++i]) / FAMILIES;
+            state.seconds = atof(argv[++i]);
         } else {
-            fprintf(
-                stderr,
-                "usage: %s [--only TEXT] [--calculator NAME] [--math MODE] [--once] [--seconds S] [--bench [TEXT]]\n",
-                argv[0]);
+            fprintf(stderr,
+                    "usage: %s [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] [--math MODE] "
+                    "[--once] "
+                    "[--seconds S] [--bench [TEXT]]\n",
+                    argv[0]);
             return 2;
         }
     }
@@ -272,9 +333,12 @@ int main(int argc, char **argv)
         close_machines();
         return 77;
     }
+    int asked = 0;
+    for (int i = 0; i < FAMILIES; i++) asked += family_is_asked(&families[i]);
+    if (asked > 0) state.seconds /= asked; /* each family's share */
     for (int i = 0; i < FAMILIES; i++) {
         running = &families[i];
-        test_run(running->name, check_family);
+        if (family_is_asked(running)) test_run(running->name, check_family);
     }
     bool all = !state.only && state.seconds == 0;
     if (all) RUN(every_kind_has_cases);
