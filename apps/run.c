@@ -8,6 +8,7 @@
 #include "apps/command.h"
 #include "apps/memory.h"
 #include "apps/network.h"
+#include "apps/output_file.h"
 
 static const char *const dtype_names[] = {"float32", "float64", NULL};
 
@@ -19,7 +20,8 @@ static const argument run_arguments[] = {
      .help = "write an output as a .npy array; may be repeated"},
     {"top", ARGUMENT_INT, offsetof(run_settings, top), "N", .minimum = 0, .maximum = 1000, .fallback = "0",
      .help = "print the N likeliest classes of each sample"},
-    {"labels", ARGUMENT_TEXT, offsetof(run_settings, labels), "FILE", .help = "names of the classes, one a line"},
+    {"labels", ARGUMENT_TEXT, offsetof(run_settings, labels), "FILE",
+     .help = "names of the classes, one a line; prints 5 of them unless --top says how many"},
     {"dtype", ARGUMENT_CHOICE, offsetof(run_settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
      .help = "the type of floating numbers"},
     {"calculator", ARGUMENT_NAME, offsetof(run_settings, calculator), "NAME", .names = machine_calculator_name,
@@ -133,6 +135,7 @@ static sdlf_status work(run_session *s)
     split_files(s, s->output, &s->set.outputs);
     photo_settings checked = s->set.photo; /* before anything long */
     sdlf_status status = photo_complete(&checked, NULL);
+    for (int i = 0; i < s->set.outputs.count && status == SDLF_OK; i++) status = output_file_check(s->output[i].path);
     if (status == SDLF_OK) status = run_read_labels(s);
     if (status == SDLF_OK) status = inspect(s);
     if (status == SDLF_OK) status = run_read_inputs(s);
@@ -186,6 +189,7 @@ static int run(int count, char **words)
     case ARGUMENTS_OK: break;
     }
     s.model_path = given.operand[0];
+    if (s.set.labels && !arguments_given(&given, "top")) s.set.top = 5;
     sdlf_status status = work(&s);
     int code = command_conclude("run", status);
     release(&s);

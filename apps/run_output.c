@@ -40,9 +40,10 @@ sdlf_status run_read_labels(run_session *s)
     return s->label != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_FORMAT, "%s: there are no labels in it", s->set.labels);
 }
 
-static const char *label_of(const run_session *s, int class)
+/* The name of a class; NULL where the file has none. */
+static const char *label_of(const run_session *s, int64_t class)
 {
-    return class < s->label_count ? s->label[class] : "";
+    return class < s->label_count ? s->label[class] : NULL;
 }
 
 /* Scores as probabilities: as they are where they are some already, else their softmax. */
@@ -82,14 +83,14 @@ static void show_top(const run_session *s, double *score, int64_t classes, json_
     make_probabilities(score, classes);
     for (int64_t i = 0; i < s->set.top && i < classes; i++) {
         int64_t best = largest(left, classes);
+        const char *label = label_of(s, best);
         if (list != NULL)
-            json_array_append_new(list,
-                                  json_pack("{sI so so so}", "class", (json_int_t)best, "label",
-                                            s->label_count > 0 ? json_text(label_of(s, (int)best)) : json_null(),
-                                            "score", json_number(raw[best]), "probability", json_number(score[best])));
+            json_array_append_new(list, json_pack("{sI so so so}", "class", (json_int_t)best, "label",
+                                                  label ? json_text(label) : json_null(), "score",
+                                                  json_number(raw[best]), "probability", json_number(score[best])));
         else
             printf("  %6s  %5lld  %-10.6g  %s\n", number_percent(score[best], 1).text, (long long)best, raw[best],
-                   label_of(s, (int)best));
+                   label ? label : "");
         left[best] = NAN;
     }
     free(left);
@@ -101,6 +102,9 @@ static void show_tops(const run_session *s, const sdlf_tensor *tensor, double *v
     int64_t count = sdlf_tensor_count(tensor), samples = tensor->shape.rank > 1 ? tensor->shape.dim[0] : 1;
     int64_t classes = samples > 0 ? count / samples : 0;
     json_t *all = object != NULL ? json_array() : NULL;
+    if (s->label_count > 0 && s->label_count != classes && sdlf_model_output_count(s->model) == 1)
+        terminal_warning("run", "%s: names: %s, classes: %s; they may be another model's", s->set.labels,
+                         number_count(s->label_count).text, number_count(classes).text);
     for (int64_t n = 0; n < samples; n++) {
         json_t *list = object != NULL ? json_array() : NULL;
         if (object == NULL && n < s->set.inputs.count && samples == s->set.inputs.count)

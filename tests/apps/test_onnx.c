@@ -130,6 +130,11 @@ static void run_takes_pictures(void)
                             "--labels", labels, "--normalize", "unit");
     CHECK_SAYS(p, "seven");
     CHECK_SAYS(p, "ramp.pgm");
+    CHECK(strstr(p->err, "warning") == NULL);
+    test_write_file(labels, "zero\none\ntwo\n", 13);
+    p = SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", path, "--labels", labels);
+    CHECK_SAYS(p, "labels.txt: names: 3, classes: 10; they may be another model's");
+    CHECK_SAYS(p, "%"); /* classes are asked for by naming them */
 #else
     test_skip("this build reads no PGM pictures");
 #endif
@@ -142,6 +147,10 @@ static void run_says_what_is_wrong(void)
                "input 'image' is 1x1x12x12, and the file has 1x8");
     CHECK_SAYS(SDLF(1, "run", fixture("small_cnn/model.onnx"), "--input", "nobody=x.npy"), "x.npy");
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--mean", "1,2"), "--mean 1,2");
+    const program *early = SDLF(1, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"),
+                                "--output", test_path("none/y.npy"));
+    CHECK_SAYS(early, "is not there");
+    CHECK_TEXT(early->out, ""); /* said before anything is computed */
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--dim", "height"), "--dim height");
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--dim", "height=3"),
                "leaves a dimension 'height' open");
