@@ -13,7 +13,7 @@
 #include "apps/output_file.h"
 #include "apps/xml.h"
 
-enum { WIDTH = 960, LEFT = 330, BAR = 420, ROW = 24, TOP = 92, PANEL_HEAD = 34, PANEL_GAP = 22, FOOT = 40 };
+enum { WIDTH = 990, LEFT = 360, BAR = 420, ROW = 24, TOP = 92, PANEL_HEAD = 34, PANEL_GAP = 22, FOOT = 40, LETTER = 7 };
 
 static const char compute_colour[] = "#3b6ea5", copy_colour[] = "#e0893b", text_colour[] = "#222",
                   dim_colour[] = "#777";
@@ -37,7 +37,7 @@ static void bar(FILE *file, double x, int y, double width, const char *colour)
                 ROW - 6, colour);
 }
 
-static void draw_row(FILE *file, const placement_experiment *e, const placement_row *row, int y, double per_second)
+static void draw_row(FILE *file, const placement_row *row, int y, double per_second)
 {
     char text[160];
     bool measured = row->seconds > 0;
@@ -61,9 +61,20 @@ static void draw_row(FILE *file, const placement_experiment *e, const placement_
         fprintf(file, "<polygon points=\"%d,%d %d,%d %d,%d %d,%d\" fill=\"#fff\"/>\n", LEFT + BAR - 30, y + ROW,
                 LEFT + BAR - 20, y, LEFT + BAR - 12, y, LEFT + BAR - 22, y + ROW);
     }
-    snprintf(text, sizeof text, "%s, %sx", number_duration(row->seconds).text,
-             number_ratio(placement_against_first(e, row)).text);
-    text_at(file, LEFT + (int)width + 7, y + 16, "fill=\"#222\"", text);
+}
+
+/* What a row took, right of its bar, on white: the line of the host's time may pass there. */
+static void draw_figures(FILE *file, const placement_experiment *e, const placement_row *row, int y, double per_second)
+{
+    char text[160];
+    if (row->seconds <= 0) return;
+    double width = per_second * row->seconds;
+    int x = LEFT + 7 + (int)(width > BAR + 1 ? BAR : width);
+    int length = snprintf(text, sizeof text, "%s, %sx", number_duration(row->seconds).text,
+                          number_ratio(placement_against_first(e, row)).text);
+    fprintf(file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", x - 4, y + 3,
+            length * LETTER + 8, ROW - 6);
+    text_at(file, x, y + 16, "fill=\"#222\"", text);
 }
 
 static void draw_panel(FILE *file, const placement_experiment *e, int y)
@@ -85,16 +96,17 @@ static void draw_panel(FILE *file, const placement_experiment *e, int y)
              number_count(e->batch).text, number_count(e->iterations).text);
     text_at(file, 20, y + 18, "font-weight=\"bold\" fill=\"#222\"", text);
     int first = y + PANEL_HEAD;
-    for (int i = 0; i < e->count; i++) draw_row(file, e, &e->row[i], first + ROW * i, per_second);
+    for (int i = 0; i < e->count; i++) draw_row(file, &e->row[i], first + ROW * i, per_second);
     fprintf(file, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"%s\"/>\n", LEFT, first, LEFT,
             first + ROW * e->count, text_colour);
-    if (host <= 0) return;
     double x = LEFT + per_second * host;
-    fprintf(
-        file,
-        "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"%s\" stroke-dasharray=\"3 4\"><title>all on the "
-        "host</title></line>\n",
-        x, first, x, first + ROW * e->count, dim_colour);
+    if (host > 0)
+        fprintf(file,
+                "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"%s\" stroke-dasharray=\"3 4\"><title>all "
+                "on the "
+                "host</title></line>\n",
+                x, first, x, first + ROW * e->count, dim_colour);
+    for (int i = 0; i < e->count; i++) draw_figures(file, e, &e->row[i], first + ROW * i, per_second);
 }
 
 static void draw_legend(FILE *file, int x, const char *colour, const char *text)
