@@ -11,6 +11,7 @@ typedef struct machine {
     sdlf_math math;
     sdlf_calculator
         *calculator[THREAD_COUNTS]; /* with 1, 2, 3 threads; a device two; one alone in another mode than fp32 */
+    bool one_block;                 /* see kernel_case */
     bool ran[SDLF_OPERATION_COUNT][KERNEL_ALGORITHMS];
     int64_t runs, unsupported[SDLF_OPERATION_COUNT], cases[SDLF_OPERATION_COUNT];
 } machine;

@@ -2,7 +2,7 @@
  *
  * Generators (cases_*.c, one file a family) emit cases: an operation with shapes and options, and what its operands are
  * to be filled with. The harness (test_kernels.c) binds memory, computes the expected outputs on reference, runs each
- * calculator and compares. To cover another operation, write its generator and put it into the table there. */
+ * calculator and compares. To cover another operation, write its generator and put it into the table of families.c. */
 #ifndef SDLF_TESTS_KERNELS_H
 #define SDLF_TESTS_KERNELS_H
 
@@ -44,6 +44,7 @@ typedef struct kernel_case {
     bool
         fills_device; /* large enough to occupy a whole GPU: calculators in the host's memory, for which small ones tell
                         * as much, are spared it */
+    bool infinite;    /* some rows hold infinities: see has_its_own_way in check.c */
     /* |found - expected| <= tolerance e max(floor, |expected|), where e is the rounding error of kernel_dtype. 0: the
      * same bits. Integers are always compared by their bits. floor 0 stands for 1. */
     double tolerance, floor;
@@ -51,6 +52,9 @@ typedef struct kernel_case {
      * within 1 may then be off by 3 rounding sqrt(tolerance) more: errors of factors are independent, and one product's has a
      * standard deviation below 0.3 rounding, so that this is ten of them. */
     double rounding;
+    /* Set by the harness: the operands lie in one block of memory, with guards between them, instead of one each. On a device that
+     * is much quicker; apart, tools that watch memory see reads outside an operand, too. */
+    bool one_block;
     /* Make inputs that belong to others (an output of the forward pass, say). Optional. The operands lie in the memory of
      * `calculator`, which is the host's. */
     void (*prepare)(sdlf_calculator *calculator, const sdlf_operation *operation);
@@ -110,7 +114,8 @@ void kernel_images_free(kernel_images *images);
 sdlf_operation kernel_bind(const kernel_case *made, const kernel_images *images);
 
 /* Run the case on a calculator with fresh operands between guard bytes, each `skew` elements off its alignment; with weights
- * made ready where it wants that and `prepared` says so. Leaves the outputs in `found`. Fails the test, naming `who`, where the kernel fails, touches a guard, or changes an input. */
+ * made ready where it wants that and `prepared` says so. Leaves the outputs in `found`. Fails the test, naming `who`, where the
+ * kernel fails, touches a guard, or changes an input. */
 void kernel_run(kernel_images *found, const kernel_case *made, const kernel_images *images, int algorithm,
                 sdlf_calculator *calculator, int skew, bool prepared, const char *who);
 

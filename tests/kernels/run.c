@@ -8,21 +8,53 @@
 enum { GUARD = 64, GUARD_BYTE = 0xC3 };
 
 typedef struct guarded {
-    void *memory;
-    unsigned char *host; /* what was sent, then what came back */
+    void *memory;        /* where the calculator has it */
+    unsigned char *host; /* what is sent, then what came back */
     int64_t before, extent, total;
+    bool within; /* a part of another block, which is sent, fetched and freed */
 } guarded;
 
-static void guarded_make(guarded *block, sdlf_calculator *calculator, const void *image, int64_t extent, int64_t skew)
+static int64_t guarded_total(int64_t extent, int64_t skew)
+{
+    return (GUARD + skew + extent + 63) / 64 * 64 + GUARD;
+}
+
+static void guarded_fill(guarded *block, const void *image, int64_t extent, int64_t skew)
 {
     block->before = GUARD + skew;
     block->extent = extent;
-    block->total = (block->before + extent + 63) / 64 * 64 + GUARD;
-    block->host = need(malloc((size_t)block->total));
+    block->total = guarded_total(extent, skew);
     memset(block->host, GUARD_BYTE, (size_t)block->total);
     if (extent > 0) memcpy(block->host + block->before, image, (size_t)extent);
-    CHECK_OK(calculator->type->allocate(calculator, block->total, &block->memory));
+}
+
+static void guarded_allocate(guarded *block, sdlf_calculator *calculator, int64_t total)
+{
+    block->total = total;
+    block->host = need(malloc((size_t)total));
+    CHECK_OK(calculator->type->allocate(calculator, total, &block->memory));
+}
+
+static void guarded_send(guarded *block, sdlf_calculator *calculator)
+{
     CHECK_OK(calculator->type->upload(calculator, block->memory, block->host, block->total));
+}
+
+static void guarded_make(guarded *block, sdlf_calculator *calculator, const void *image, int64_t extent, int64_t skew)
+{
+    guarded_allocate(block, calculator, guarded_total(extent, skew));
+    guarded_fill(block, image, extent, skew);
+    guarded_send(block, calculator);
+}
+
+/* Scratch memory, poisoned. */
+static sdlf_tensor guarded_scratch(guarded *block, sdlf_calculator *calculator, int64_t bytes)
+{
+    unsigned char *poison = need(malloc((size_t)bytes));
+    memset(poison, POISON, (size_t)bytes);
+    guarded_make(block, calculator, poison, bytes, 0);
+    free(poison);
+    return sdlf_tensor_view(SDLF_UINT8, sdlf_shape(bytes), (char *)block->memory + block->before);
 }
 
 static void *guarded_data(const guarded *block)
@@ -30,10 +62,14 @@ static void *guarded_data(const guarded *block)
     return (char *)block->memory + block->before;
 }
 
-/* Fetch the block; are its guards whole? */
-static bool guarded_fetch(guarded *block, sdlf_calculator *calculator)
+static void guarded_fetch(guarded *block, sdlf_calculator *calculator)
 {
-    CHECK_OK(calculator->type->download(calculator, block->host, block->memory, block->total));
+    if (block->memory && !block->within)
+        CHECK_OK(calculator->type->download(calculator, block->host, block->memory, block->total));
+}
+
+static bool guarded_is_whole(const guarded *block)
+{
     for (int64_t i = 0; i < block->total; i++) {
         if (i == block->before) i += block->extent;
         if (block->host[i] != GUARD_BYTE) return false;
@@ -43,8 +79,41 @@ static bool guarded_fetch(guarded *block, sdlf_calculator *calculator)
 
 static void guarded_free(guarded *block, sdlf_calculator *calculator)
 {
+    if (block->within) return;
     if (block->memory) calculator->type->deallocate(calculator, block->memory);
     free(block->host);
+}
+
+/* Every operand into memory of the calculator's: each by itself, or all behind one another in `room`. */
+static void place_operands(guarded *block, guarded *room, sdlf_operation *operation, const kernel_case *made,
+                           const kernel_images *images, sdlf_calculator *calculator, int skew)
+{
+    kernel_images given = *images;
+    int64_t total = 0;
+    for (int pass = made->one_block ? 0 : 1; pass < 2; pass++) {
+        if (pass == 1 && made->one_block) guarded_allocate(room, calculator, total);
+        int64_t at = 0;
+        for (int i = 0; i < OPERANDS; i++) {
+            sdlf_tensor *tensor = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
+            if (!sdlf_tensor_present(tensor)) continue;
+            int64_t extent = kernel_extent(tensor);
+            int64_t moved = tensor->layout == SDLF_CSR ? 0 : skew * (int64_t)sdlf_dtype_size(tensor->dtype);
+            if (pass == 0) {
+                total += guarded_total(extent, moved);
+                continue;
+            }
+            if (made->one_block) {
+                block[i] = (guarded){.memory = (char *)room->memory + at, .host = room->host + at, .within = true};
+                guarded_fill(&block[i], *image_at(&given, i), extent, moved);
+                at += block[i].total;
+            } else {
+                guarded_make(&block[i], calculator, *image_at(&given, i), extent, moved);
+            }
+            tensor->data = guarded_data(&block[i]);
+        }
+    }
+    if (made->one_block) guarded_send(room, calculator);
+    if (made->aliased) operation->out[0].data = operation->in[made->alias].data;
 }
 
 /* Copy an output to `found`, or see that an input is what it was. */
@@ -70,52 +139,37 @@ static void collect(kernel_images *found, const kernel_case *made, const kernel_
 void kernel_run(kernel_images *found, const kernel_case *made, const kernel_images *images, int algorithm,
                 sdlf_calculator *calculator, int skew, bool with_prepared, const char *who)
 {
-    kernel_images given = *images;
-    guarded block[OPERANDS + 2] = {{.memory = NULL}}; /* the workspace and prepared weights behind */
+    enum { WORKSPACE = OPERANDS, PREPARED, ROOM, BLOCKS };
+    guarded block[BLOCKS] = {{.memory = NULL}};
     sdlf_operation operation = made->operation;
     operation.algorithm = algorithm;
     *found = (kernel_images){.in = {NULL}};
-    for (int i = 0; i < OPERANDS; i++) {
-        sdlf_tensor *tensor = i < SDLF_MAX_INPUTS ? &operation.in[i] : &operation.out[i - SDLF_MAX_INPUTS];
-        if (!sdlf_tensor_present(tensor)) continue;
-        guarded_make(&block[i], calculator, *image_at(&given, i), kernel_extent(tensor),
-                     tensor->layout == SDLF_CSR ? 0 : skew * (int64_t)sdlf_dtype_size(tensor->dtype));
-        tensor->data = guarded_data(&block[i]);
-    }
-    if (made->aliased) operation.out[0].data = operation.in[made->alias].data;
+    place_operands(block, &block[ROOM], &operation, made, images, calculator, skew);
+    sdlf_calculator_supports(calculator, &operation); /* as plans ask: what it keeps for the operation is made now */
     int64_t prepared = with_prepared ? sdlf_calculator_prepared(calculator, &operation) : 0;
     if (prepared > 0) {
-        unsigned char *poison = need(malloc((size_t)prepared));
-        memset(poison, POISON, (size_t)prepared);
-        guarded_make(&block[OPERANDS + 1], calculator, poison, prepared, 0);
-        operation.prepared = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(prepared), guarded_data(&block[OPERANDS + 1]));
-        free(poison);
+        operation.prepared = guarded_scratch(&block[PREPARED], calculator, prepared);
         CHECK_OK(calculator->type->kernel[operation.kind].prepare(calculator, &operation));
     }
     int64_t bytes = sdlf_calculator_workspace(calculator, &operation);
-    if (bytes > 0) {
-        unsigned char *poison = need(malloc((size_t)bytes));
-        memset(poison, POISON, (size_t)bytes);
-        guarded_make(&block[OPERANDS], calculator, poison, bytes, 0);
-        operation.workspace = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(bytes), guarded_data(&block[OPERANDS]));
-        free(poison);
-    }
+    if (bytes > 0) operation.workspace = guarded_scratch(&block[WORKSPACE], calculator, bytes);
 
     int64_t allocations = test_allocations();
     sdlf_status status = sdlf_calculator_run(calculator, &operation);
     if (status == SDLF_OK) status = calculator->type->synchronize(calculator);
     if (status != SDLF_OK) kernel_fail(made, who, "%s", sdlf_error_message());
     if (test_allocations() != allocations) kernel_fail(made, who, "a kernel allocates nothing, this one did");
-    for (int i = 0; i < OPERANDS + 2; i++) {
-        if (block[i].memory && !guarded_fetch(&block[i], calculator)) {
+    for (int i = 0; i < BLOCKS; i++) guarded_fetch(&block[i], calculator);
+    for (int i = 0; i < ROOM; i++) {
+        if (block[i].memory && !guarded_is_whole(&block[i])) {
             kernel_fail(made, who, "bytes outside of %s were changed",
-                        i == OPERANDS       ? "the workspace"
-                        : i == OPERANDS + 1 ? "the prepared weights"
-                                            : declared_at(&operation, i)->name);
+                        i == WORKSPACE  ? "the workspace"
+                        : i == PREPARED ? "the prepared weights"
+                                        : declared_at(&operation, i)->name);
         }
     }
     for (int i = 0; i < OPERANDS; i++) {
         if (block[i].memory) collect(found, made, images, block, i, who);
     }
-    for (int i = 0; i < OPERANDS + 2; i++) guarded_free(&block[i], calculator);
+    for (int i = 0; i < BLOCKS; i++) guarded_free(&block[i], calculator);
 }

@@ -1,21 +1,23 @@
 /* Every operation of every calculator against `reference`; with --bench, its speed.
  *
- *     test_kernels [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] [--math MODE] [--once] [--seconds S]
- *                  [--bench [TEXT]]
+ *     test_kernels [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] [--without NAME] [--math MODE]
+ *                  [--once] [--seconds S] [--bench [TEXT]]
  *
  * There are many cases; ctest runs several processes of this program side by side, each with families of its own (--family) and
- * one with all that are left (--but).
+ * one with all that are left (--but); what cuDNN computes of the largest family is a process, too.
  *
- * For tools that make kernels slow: --calculator leaves the others out, --once runs a case with one thread alone and once
- * off its alignment, --seconds gives each family its share of so much time and leaves the rest of its cases out.
+ * --calculator leaves the others out, --without one of them. For tools that make kernels slow: --once runs a case with one thread
+ * alone and once off its alignment, --seconds gives each family its share of so much time and leaves the rest of its cases out.
  *
  * Each case runs on every calculator with 1, 2 and 3 threads, with each of its algorithms, and once with operands off
- * their alignment; products also in each math mode that the calculator has. Outputs must be within the case's tolerance of reference's, the same bits at every thread count, and
- * written completely; inputs and the bytes around every operand must stay as they were.
+ * their alignment; products also in each math mode that the calculator has. Outputs must be within the case's tolerance of
+ * reference's, the same bits at every thread count, and written completely; inputs and the bytes around every operand must stay as
+ * they were. A kernel that two calculators share is tried on the first of them.
  *
  * An operation that a calculator has not is told in its summary line; for `cpu` it is a failure where the contract asks
  * for it: every kind in float32, and forward kinds in float64, but fusions that are left to their parts. */
 #include "check.h"
+#include "families.h"
 
 #include "testing.h"
 
@@ -29,8 +31,8 @@ enum { MAX_MACHINES = 16 };
 
 typedef struct checker {
     kernel_sink sink;
-    const char *family, *but, *only, *calculator; /* NULL: all; none; all; all */
-    bool one_math;                                /* only in mode `math` */
+    const char *family, *but, *only, *calculator, *without; /* NULL: all; none; all; all; none */
+    bool one_math;                                          /* only in mode `math` */
     sdlf_math math;
     bool once;
     double seconds, deadline; /* of a family; 0: as long as it takes */
@@ -48,9 +50,21 @@ enum { PATIENCE = 20 };
 
 /* ---- one case ---- */
 
+/* Is another machine's kernel the same? Then it is tried there: most of cudnn's are cuda's. */
+static bool is_another_machines(const checker *c, const machine *m, sdlf_operation_kind kind)
+{
+    const sdlf_kernel_slot *slot = &m->type->kernel[kind];
+    for (const machine *other = c->machines; other < m && slot->run; other++) {
+        const sdlf_kernel_slot *its = &other->type->kernel[kind];
+        if (other->math == m->math && its->run == slot->run && its->supports == slot->supports) return true;
+    }
+    return false;
+}
+
 /* Is it for this machine? */
 static bool is_for(const checker *c, const machine *m, const kernel_case *made)
 {
+    if (is_another_machines(c, m, made->operation.kind)) return false;
     return !made->fills_device || !sdlf_calculator_shares_memory(m->calculator[0], c->reference);
 }
 
@@ -95,54 +109,12 @@ static void check_case(kernel_sink *sink, const kernel_case *made)
 
 /* ---- all of them ---- */
 
-static const struct family {
-    const char *name;
-    kernel_generator *cases, *bench;
-} families[] = {
-    {"memory", memory_cases, memory_bench},
-    {"gather_batch", gather_cases, gather_bench},
-    {"gemm", gemm_cases, gemm_bench},
-    {"elementwise", elementwise_cases, elementwise_bench},
-    {"conv2d", conv2d_cases, conv2d_bench},
-    {"conv2d_relu_max_pool", conv2d_pool_cases, conv2d_pool_bench},
-    {"conv2d_pointwise_depthwise", conv2d_pair_cases, conv2d_pair_bench},
-    {"pool2d", pool2d_cases, pool2d_bench},
-    {"batch_norm2d", batch_norm_cases, batch_norm_bench},
-    {"softmax", softmax_cases, softmax_bench},
-    {"spmm_csr", spmm_cases, spmm_bench},
-    {"random", random_cases, random_bench},
-    {"update", update_cases, update_bench},
-    {"broadcast", broadcast_cases, broadcast_bench},
-    {"indexing", indexing_cases, indexing_bench},
-    {"rows", rows_cases, rows_bench},
-};
-enum { FAMILIES = sizeof families / sizeof families[0] };
+static const kernel_family *running;
 
-static const struct family *running;
-
-/* Does `name` stand in a list with commas? */
-static bool is_listed(const char *list, const char *name)
+static bool family_is_asked(const kernel_family *family)
 {
-    size_t length = strlen(name);
-    for (const char *at = list; at; at = strchr(at, ',')) {
-        at += *at == ',';
-        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0')) return true;
-    }
-    return false;
-}
-
-static bool family_is_asked(const struct family *family)
-{
-    return (!state.family || is_listed(state.family, family->name)) && !is_listed(state.but, family->name);
-}
-
-/* How many families a list names; -1 where one of them is none. */
-static int families_in(const char *list)
-{
-    int named = 0, found = 0;
-    for (const char *at = list; at; at = strchr(at + 1, ',')) named++;
-    for (int i = 0; i < FAMILIES; i++) found += is_listed(list, families[i].name);
-    return found == named ? found : -1;
+    return (!state.family || kernel_family_is_listed(state.family, family->name)) &&
+           !kernel_family_is_listed(state.but, family->name);
 }
 
 static void check_family(void)
@@ -168,9 +140,9 @@ static void count_case(kernel_sink *sink, const kernel_case *made)
 static void every_kind_has_cases(void)
 {
     counter all = {.sink.take = count_case};
-    for (int i = 0; i < FAMILIES; i++) {
-        families[i].cases(&all.sink, SDLF_FLOAT32);
-        families[i].cases(&all.sink, SDLF_FLOAT64);
+    for (int i = 0; i < KERNEL_FAMILIES; i++) {
+        kernel_families[i].cases(&all.sink, SDLF_FLOAT32);
+        kernel_families[i].cases(&all.sink, SDLF_FLOAT64);
     }
     for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
         if (!CHECK(all.cases[kind] > 0)) printf("no case for kind %d\n", kind);
@@ -262,6 +234,7 @@ static void open_machine(const sdlf_calculator_class *type, sdlf_math math)
         printf("%s, %s: not tested: %s\n", type->name, sdlf_math_name(math), sdlf_error_message());
         CHECK(status == SDLF_ERROR_DEVICE || status == SDLF_ERROR_UNSUPPORTED); /* what it needs is not here */
     }
+    m->one_block = opened && !state.once && !sdlf_calculator_shares_memory(m->calculator[0], state.reference);
     if (opened) state.machine_count++;
 }
 
@@ -271,6 +244,7 @@ static void open_machines(void)
     for (int i = 0; sdlf_calculator_class_at(i); i++) {
         const sdlf_calculator_class *type = sdlf_calculator_class_at(i);
         if (state.calculator && strcmp(type->name, state.calculator) != 0) continue;
+        if (state.without && strcmp(type->name, state.without) == 0) continue;
         int before = state.machine_count;
         for (int math = 0; math < (type->has_math ? (int)SDLF_MATH_COUNT : 1); math++) {
             if (state.one_math && math != (int)state.math) continue;
@@ -290,10 +264,10 @@ static void close_machines(void)
 
 static int bench(const char *filter)
 {
-    kernel_generator *generators[FAMILIES];
-    for (int i = 0; i < FAMILIES; i++) generators[i] = families[i].bench;
+    kernel_generator *generators[KERNEL_FAMILIES];
+    for (int i = 0; i < KERNEL_FAMILIES; i++) generators[i] = kernel_families[i].bench;
     return kernel_bench(
-        generators, FAMILIES, filter,
+        generators, KERNEL_FAMILIES, filter,
         &(kernel_bench_choice){.calculator = state.calculator, .one_math = state.one_math, .math = state.math});
 }
 
@@ -301,14 +275,16 @@ int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--bench") == 0) return bench(i + 1 < argc ? argv[i + 1] : NULL);
-        if (strcmp(argv[i], "--family") == 0 && i + 1 < argc && families_in(argv[i + 1]) > 0) {
+        if (strcmp(argv[i], "--family") == 0 && i + 1 < argc && kernel_families_in(argv[i + 1]) > 0) {
             state.family = argv[++i];
-        } else if (strcmp(argv[i], "--but") == 0 && i + 1 < argc && families_in(argv[i + 1]) > 0) {
+        } else if (strcmp(argv[i], "--but") == 0 && i + 1 < argc && kernel_families_in(argv[i + 1]) > 0) {
             state.but = argv[++i];
         } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
             state.only = argv[++i];
         } else if (strcmp(argv[i], "--calculator") == 0 && i + 1 < argc) {
             state.calculator = argv[++i];
+        } else if (strcmp(argv[i], "--without") == 0 && i + 1 < argc) {
+            state.without = argv[++i];
         } else if (strcmp(argv[i], "--math") == 0 && i + 1 < argc &&
                    sdlf_math_from_name(argv[i + 1]) != SDLF_MATH_COUNT) {
             state.one_math = true;
@@ -319,9 +295,8 @@ int main(int argc, char **argv)
             state.seconds = atof(argv[++i]);
         } else {
             fprintf(stderr,
-                    "usage: %s [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] [--math MODE] "
-                    "[--once] "
-                    "[--seconds S] [--bench [TEXT]]\n",
+                    "usage: %s [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] "
+                    "[--without NAME] [--math MODE] [--once] [--seconds S] [--bench [TEXT]]\n",
                     argv[0]);
             return 2;
         }
@@ -334,10 +309,10 @@ int main(int argc, char **argv)
         return 77;
     }
     int asked = 0;
-    for (int i = 0; i < FAMILIES; i++) asked += family_is_asked(&families[i]);
+    for (int i = 0; i < KERNEL_FAMILIES; i++) asked += family_is_asked(&kernel_families[i]);
     if (asked > 0) state.seconds /= asked; /* each family's share */
-    for (int i = 0; i < FAMILIES; i++) {
-        running = &families[i];
+    for (int i = 0; i < KERNEL_FAMILIES; i++) {
+        running = &kernel_families[i];
         if (family_is_asked(running)) test_run(running->name, check_family);
     }
     bool all = !state.only && state.seconds == 0;
