@@ -3,7 +3,8 @@
  * Images are laid out anew in scratch space as [h][w][channel], with their padding around them, so that what one row of the
  * window reads at one position, S C values, lies in one run. Filters are laid out as [r][s][c][filter], a block of up to
  * DIRECT_VECTORS vectors of filters at a time. The gradient by the input is the same convolution, of the gradient, with the
- * filters turned around. All of it stays in the first- and second-level caches. */
+ * filters turned around. All of it stays in the first- and second-level caches. direct_layout.c
+ * lays out, direct.c convolves, direct_forward.c and direct_backward.c go over the images. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_DIRECT_H
 #define SDLF_CALCULATORS_CPU_KERNELS_DIRECT_H
 

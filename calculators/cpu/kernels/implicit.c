@@ -1,9 +1,10 @@
-/* Implicit GEMM, channels last: panels of weights, and tasks. See implicit.h.
+/* Implicit GEMM, channels last: its tasks. See implicit.h.
  *
  * A task takes one panel, whose weights stay in the second-level cache, over a run of pixels, a tile at a time. 2 N K P Q C R S
  * FLOPs at the peak rate is the floor. */
 #include "calculators/cpu/kernels/implicit.h"
 
+#include "calculators/cpu/kernels/implicit_panels.h"
 #include "calculators/cpu/kernels/implicit_tile.h"
 
 enum {
@@ -13,64 +14,6 @@ enum {
     NEAR_WEIGHTS = (1 << 20) / sizeof(element), /* all of them stay in the second-level cache */
     MOST_RUNS = 128,                            /* windows of more positions go elsewhere */
 };
-
-/* ---- panels ---- */
-
-/* The vectors of a group's filters, spread evenly over as few panels as hold them. */
-typedef struct panels {
-    int64_t vectors, count;
-} panels;
-
-static panels panels_of(const convolution *v)
-{
-    int64_t vectors = cpu_divide_up(v->k, LANES);
-    return (panels){vectors, cpu_divide_up(vectors, PANEL_VECTORS)};
-}
-
-/* The first vector of panel `index`; of panel `count`, the number of all. */
-static int64_t panel_start(const panels *p, int64_t index)
-{
-    return index * p->vectors / p->count;
-}
-
-int64_t implicit_packed_size_cpu(const convolution *v)
-{
-    return v->groups * panels_of(v).vectors * LANES * v->taps;
-}
-
-typedef struct packing {
-    const convolution *v;
-    const element *w;
-    element *packed;
-    panels p;
-} packing;
-
-/* Panel `index` of all groups. */
-static void pack_panel(void *context, int64_t index, int thread)
-{
-    const packing *all = context;
-    const convolution *v = all->v;
-    int64_t group = index / all->p.count, panel = index % all->p.count;
-    int64_t start = panel_start(&all->p, panel), width = (panel_start(&all->p, panel + 1) - start) * LANES;
-    int64_t first = start * LANES, filters = cpu_min(width, v->k - first);
-    int64_t last = width - LANES, shift = last - implicit_vector_start(last / LANES, filters);
-    element *to = all->packed + (group * all->p.vectors + start) * LANES * v->taps;
-    (void)thread;
-    for (int64_t i = 0; i < v->r_s; i++) {
-        for (int64_t c = 0; c < v->c; c++, to += width) {
-            const element *from = all->w + (group * v->k + first) * v->taps + c * v->r_s + i;
-            for (int64_t k = 0; k < last; k++) to[k] = from[k * v->taps];
-            for (int64_t k = last; k < width; k++) to[k] = k - shift < filters ? from[(k - shift) * v->taps] : 0;
-        }
-    }
-}
-
-void implicit_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution *v, const element *w)
-{
-    packing all = {.v = v, .w = w, .packed = packed, .p = panels_of(v)};
-    cpu_parallel_exact(cpu, v->groups * all.p.count, cpu_time_of_elements(8 * implicit_packed_size_cpu(v)), pack_panel,
-                       &all);
-}
 
 /* ---- what all tasks share ---- */
 
@@ -85,7 +28,7 @@ typedef struct context {
     const convolution_forward *forward;
     const convolution *v;
     const element *packed, *image, *zeros; /* the image: x, or its padded copy */
-    panels p;
+    implicit_panels p;
     bool rows;                        /* runs are rows of the window, in the padded copy */
     bool pixels_follow;               /* windows of one position, on every pixel */
     int64_t height, width, before[2]; /* of the image, and what of its padding is not part of it */
@@ -96,26 +39,21 @@ typedef struct context {
     bool near;                        /* all panels of a chunk follow each other, else all chunks of a panel */
 } context;
 
-static bool has_padding(const convolution *v)
-{
-    for (int i = 0; i < 2; i++) {
-        int64_t size = i == 0 ? v->h : v->w, outputs = i == 0 ? v->p : v->q, window = i == 0 ? v->r : v->s;
-        int64_t reach = (outputs - 1) * v->stride[i] + (window - 1) * v->dilation[i] + 1;
-        if (v->before[i] > 0 || reach > size) return true;
-    }
-    return false;
-}
-
-static bool takes_rows(const convolution *v)
-{
-    return v->groups == 1 && v->c < FEW_CHANNELS && v->dilation[1] == 1 && v->s > 1;
-}
-
 /* The sides of the image that windows reach, padding included. */
 static int64_t reached(const convolution *v, int axis)
 {
     int64_t outputs = axis == 0 ? v->p : v->q, window = axis == 0 ? v->r : v->s;
     return (outputs - 1) * v->stride[axis] + (window - 1) * v->dilation[axis] + 1;
+}
+
+static bool has_padding(const convolution *v)
+{
+    return v->before[0] > 0 || v->before[1] > 0 || reached(v, 0) > v->h || reached(v, 1) > v->w;
+}
+
+static bool takes_rows(const convolution *v)
+{
+    return v->groups == 1 && v->c < FEW_CHANNELS && v->dilation[1] == 1 && v->s > 1;
 }
 
 int64_t implicit_scratch_size_cpu(const convolution *v)
@@ -227,8 +165,8 @@ static void compute_chunk(void *argument, int64_t index, int thread)
     int64_t columns = all->p.count * v->groups, chunks = all->chunks * v->n;
     int64_t part = all->near ? index / columns : index % chunks, column = all->near ? index % columns : index / chunks;
     int64_t n = part / all->chunks, chunk = part % all->chunks, group = column / all->p.count;
-    int64_t panel = column % all->p.count, start = panel_start(&all->p, panel);
-    int vectors = (int)(panel_start(&all->p, panel + 1) - start);
+    int64_t panel = column % all->p.count, start = implicit_panel_start(&all->p, panel);
+    int vectors = (int)(implicit_panel_start(&all->p, panel + 1) - start);
     int64_t first = chunk * v->p_q / all->chunks, last = (chunk + 1) * v->p_q / all->chunks;
     int64_t tiles = cpu_divide_up(last - first, implicit_tile_pixels(vectors)), filter = group * v->k + start * LANES;
     const element *image = all->image + n * all->height * all->width * v->groups * v->c + group * v->c;
@@ -259,7 +197,7 @@ static void compute_chunk(void *argument, int64_t index, int thread)
 }
 
 /* Chunks of an image's pixels: enough tasks to share, none of less than a tile; an even number, for an even number of threads. */
-static int64_t chunks_of(const convolution *v, const panels *p)
+static int64_t chunks_of(const convolution *v, const implicit_panels *p)
 {
     int64_t chunks = cpu_divide_up(v->p_q, TASK_PIXELS), others = v->n * v->groups * p->count;
     int64_t wanted = cpu_divide_up(LEAST_TASKS, others);
@@ -288,7 +226,7 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
                    .packed = packed,
                    .image = forward->x,
                    .zeros = scratch,
-                   .p = panels_of(v),
+                   .p = implicit_panels_of(v),
                    .rows = takes_rows(v),
                    .height = v->h,
                    .width = v->w};

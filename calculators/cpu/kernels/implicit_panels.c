@@ -1,0 +1,44 @@
+/* Weights in panels. See implicit_panels.h; implicit.h has what this offers to others. */
+#include "calculators/cpu/kernels/implicit_panels.h"
+
+#include "calculators/cpu/kernels/implicit.h"
+
+int64_t implicit_packed_size_cpu(const convolution *v)
+{
+    return v->groups * implicit_panels_of(v).vectors * LANES * v->taps;
+}
+
+typedef struct packing {
+    const convolution *v;
+    const element *w;
+    element *packed;
+    implicit_panels p;
+} packing;
+
+/* Panel `index` of all groups. */
+static void pack_panel(void *context, int64_t index, int thread)
+{
+    const packing *all = context;
+    const convolution *v = all->v;
+    int64_t group = index / all->p.count, panel = index % all->p.count;
+    int64_t start = implicit_panel_start(&all->p, panel),
+            width = (implicit_panel_start(&all->p, panel + 1) - start) * LANES;
+    int64_t first = start * LANES, filters = cpu_min(width, v->k - first);
+    int64_t last = width - LANES, shift = last - implicit_vector_start(last / LANES, filters);
+    element *to = all->packed + (group * all->p.vectors + start) * LANES * v->taps;
+    (void)thread;
+    for (int64_t i = 0; i < v->r_s; i++) {
+        for (int64_t c = 0; c < v->c; c++, to += width) {
+            const element *from = all->w + (group * v->k + first) * v->taps + c * v->r_s + i;
+            for (int64_t k = 0; k < last; k++) to[k] = from[k * v->taps];
+            for (int64_t k = last; k < width; k++) to[k] = k - shift < filters ? from[(k - shift) * v->taps] : 0;
+        }
+    }
+}
+
+void implicit_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution *v, const element *w)
+{
+    packing all = {.v = v, .w = w, .packed = packed, .p = implicit_panels_of(v)};
+    cpu_parallel_exact(cpu, v->groups * all.p.count, cpu_time_of_elements(8 * implicit_packed_size_cpu(v)), pack_panel,
+                       &all);
+}
