@@ -22,12 +22,6 @@ SDLF_INLINE bool sdlf_dropout_keeps(uint32_t word, uint32_t threshold)
     return word >> 8 >= threshold;
 }
 
-/* What a kept element is multiplied by. */
-SDLF_INLINE float sdlf_dropout_scale(float probability)
-{
-    return (float)(1.0 / (1.0 - (double)probability));
-}
-
 SDLF_INLINE float sdlf_random_uniform_value(uint32_t word, float low, float high)
 {
     SDLF_EXACT

@@ -15,6 +15,13 @@ static sdlf_status open_calculator(sdlf_calculator **calculator)
     return sdlf_calculator_open(calculator, name, &(sdlf_calculator_options){.threads = 1});
 }
 
+/* Samples in batch `index` of an epoch. */
+static int64_t samples_of(const sdlf_batch_maker *maker, int64_t index)
+{
+    int64_t left = maker->dataset->samples.shape.dim[0] - index * maker->options.batch;
+    return left < maker->options.batch ? left : maker->options.batch;
+}
+
 /* Bind the gather's index and output: `count` samples of the order from `start`, into memory at `samples`. */
 static void bind(sdlf_batch_maker *maker, int64_t start, int64_t count, void *samples)
 {
@@ -38,7 +45,7 @@ static sdlf_status prepare_gather(sdlf_batch_maker *maker)
 
     int64_t workspace = 0;
     for (int last = 0; last < 2; last++) {
-        bind(maker, 0, sdlf_batch_maker_count(maker, last ? maker->batches - 1 : 0), NULL);
+        bind(maker, 0, samples_of(maker, last ? maker->batches - 1 : 0), NULL);
         sdlf_status status = sdlf_operation_check(&maker->gather);
         if (status != SDLF_OK) return sdlf_fail_context(status, "loader");
         if (!sdlf_calculator_supports(maker->calculator, &maker->gather)) {
@@ -101,12 +108,6 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
     *maker = (sdlf_batch_maker){.epoch = -1};
 }
 
-int64_t sdlf_batch_maker_count(const sdlf_batch_maker *maker, int64_t index)
-{
-    int64_t left = maker->dataset->samples.shape.dim[0] - index * maker->options.batch;
-    return left < maker->options.batch ? left : maker->options.batch;
-}
-
 sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker)
 {
     sdlf_shape shape = maker->dataset->samples.shape;
@@ -133,7 +134,7 @@ sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_
     }
     maker->epoch = epoch;
 
-    int64_t start = index * maker->options.batch, count = sdlf_batch_maker_count(maker, index);
+    int64_t start = index * maker->options.batch, count = samples_of(maker, index);
     bind(maker, start, count, batch->samples.data);
     batch->samples = maker->gather.out[0];
     batch->labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), batch->labels.data);

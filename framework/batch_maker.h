@@ -26,9 +26,6 @@ sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *d
                                   const sdlf_loader_options *options);
 void sdlf_batch_maker_release(sdlf_batch_maker *maker);
 
-/* Samples in batch `index` of an epoch. */
-int64_t sdlf_batch_maker_count(const sdlf_batch_maker *maker, int64_t index);
-
 /* Allocate what holds a full batch. Release with sdlf_batch_release. */
 sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker);
 void sdlf_batch_release(sdlf_batch *batch);

@@ -54,8 +54,10 @@ static void list_before(const network_graph *graph, int position, char *text, si
                                    text_show(sdlf_model_layer(graph->model, i)->name).text);
 }
 
-sdlf_status network_graph_resolve(const network_graph *graph, sdlf_node *node, const json_t *reference, int position,
-                                  const char *label, const json_place *place)
+/* The node that a reference "NAME" or "NAME:OUTPUT" in item `position` names; `label` begins messages. Only what stands
+ * before the item may be named. */
+static sdlf_status resolve(const network_graph *graph, sdlf_node *node, const json_t *reference, int position,
+                           const char *label, const json_place *place)
 {
     const char *text = json_string_value(reference);
     if (text == NULL)
@@ -101,8 +103,8 @@ static sdlf_status read_inputs(const network_graph *graph, int position, const s
     *count = (int)size;
     nodes[0] = (sdlf_node){.layer = first ? 0 : position - 1};
     for (size_t i = 0; list != NULL && i < size; i++) {
-        sdlf_status status = network_graph_resolve(graph, &nodes[i], json_array_get(list, i), position, label,
-                                                   &(json_place){&place, NULL, i});
+        sdlf_status status =
+            resolve(graph, &nodes[i], json_array_get(list, i), position, label, &(json_place){&place, NULL, i});
         if (status != SDLF_OK) return status;
     }
     return SDLF_OK;
@@ -193,7 +195,7 @@ sdlf_status network_graph_add_outputs(network_graph *graph, const json_t *output
         if (name[0] == '\0' || strlen(name) > NETWORK_MAX_NAME)
             return network_fail(graph->file, &at, "%s: a name has 1 to %d bytes", label, NETWORK_MAX_NAME);
         sdlf_node node;
-        sdlf_status status = network_graph_resolve(graph, &node, reference, graph->count, label, &at);
+        sdlf_status status = resolve(graph, &node, reference, graph->count, label, &at);
         if (status != SDLF_OK) return status;
         sdlf_output(graph->model, name, node);
     }

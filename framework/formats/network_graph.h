@@ -38,9 +38,4 @@ sdlf_status network_graph_add_item(network_graph *graph, int position);      /* 
 sdlf_status network_graph_add_outputs(network_graph *graph, const json_t *outputs);
 void network_graph_release(network_graph *graph);
 
-/* The node that a reference "NAME" or "NAME:OUTPUT" in item `position` names; `label` begins messages. Only what stands
- * before the item may be named. */
-sdlf_status network_graph_resolve(const network_graph *graph, sdlf_node *node, const json_t *reference, int position,
-                                  const char *label, const json_place *place);
-
 #endif

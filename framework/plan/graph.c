@@ -161,7 +161,8 @@ static int find_logits(const sdlf_plan *plan)
     return is_softmax ? node->inputs[0] : node->first_value + output.output;
 }
 
-sdlf_status plan_add_loss(sdlf_plan *plan)
+/* A training plan of a model without a loss gets labels and the cross-entropy of its logits. */
+static sdlf_status add_loss(sdlf_plan *plan)
 {
     loss_layers *own = calloc(1, sizeof *own);
     if (own == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for the loss layer");
@@ -230,7 +231,7 @@ sdlf_status plan_build_graph(sdlf_plan *plan)
     if (status == SDLF_OK) status = plan_check_constants(plan);
     if (status != SDLF_OK) return status;
     if (plan->options.mode == SDLF_TRAIN && !has_loss(plan)) {
-        status = plan_add_loss(plan);
+        status = add_loss(plan);
         if (status != SDLF_OK) return sdlf_fail_context(status, "network '%s': its loss", plan->model->name);
     }
     status = check_placement(plan);

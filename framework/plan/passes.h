@@ -5,7 +5,6 @@
 #include "framework/plan/plan_internal.h"
 
 sdlf_status plan_build_graph(sdlf_plan *plan);
-sdlf_status plan_add_loss(sdlf_plan *plan); /* part of the graph pass */
 sdlf_status plan_lower(sdlf_plan *plan);
 sdlf_status plan_fuse(sdlf_plan *plan);
 sdlf_status plan_check_support(sdlf_plan *plan);

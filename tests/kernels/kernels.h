@@ -106,8 +106,6 @@ int64_t kernel_extent(const sdlf_tensor *tensor);
 /* Inputs and updated outputs filled by the case's rules from a generator seeded by its name, other outputs poisoned
  * (bytes 0xFF: NaN). `host` computes what `prepare` asks for. */
 void kernel_images_make(kernel_images *images, const kernel_case *made, sdlf_calculator *host);
-/* Copies of the outputs of `images` (inputs are left out). */
-void kernel_images_copy_outputs(kernel_images *images, const kernel_images *from, const kernel_case *made);
 void kernel_images_free(kernel_images *images);
 
 /* The case's operation over these images themselves; for calculators in host memory. */

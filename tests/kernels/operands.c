@@ -126,17 +126,6 @@ void kernel_images_make(kernel_images *images, const kernel_case *made, sdlf_cal
     if (made->prepare) made->prepare(host, &bound);
 }
 
-void kernel_images_copy_outputs(kernel_images *images, const kernel_images *from, const kernel_case *made)
-{
-    *images = (kernel_images){.in = {NULL}};
-    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
-        if (!from->out[i]) continue;
-        int64_t extent = kernel_extent(&made->operation.out[i]);
-        images->out[i] = need(aligned_alloc(64, (size_t)(extent + 64) / 64 * 64));
-        memcpy(images->out[i], from->out[i], (size_t)extent);
-    }
-}
-
 void kernel_images_free(kernel_images *images)
 {
     for (int i = 0; i < OPERANDS; i++) free(*image_at(images, i));
