@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Do dependencies point the way that CONTRIBUTING.md says? Each folder's files include headers of the folders that it may use; the public
+# ones, <sdlf/...>, are everybody's.
+#
+#   arrows.sh FOLDER      the project's folder
+set -euo pipefail
+cd "$1"
+failed=0
+
+# may FOLDER PATTERN: what the files below FOLDER include of the tree begins with PATTERN, an extended regular expression.
+may() {
+    local found
+    found=$(grep -rnE '^#include "[a-z0-9_]+/' --include='*.[ch]' --include='*.cu' --include='*.cuh' "$1" | grep -vE "#include \"($2)" || true)
+    [ -z "$found" ] && return
+    printf '%s\n' "$found"
+    failed=$((failed + $(wc -l <<< "$found")))
+}
+
+may framework 'framework/'
+may framework/operations 'framework/operations/'
+may framework/optimizers 'framework/optimizers/'
+may framework/plan 'framework/([a-z_]+\.h|plan/)'
+may layers 'layers/'
+may datasets 'datasets/|framework/formats/byte_stream\.h'
+may graphs 'graphs/|framework/formats/byte_stream\.h'
+may apps 'apps/'
+may apps/examples 'nothing'
+
+common='calculators/[a-z_]+\.h|framework/operations/|framework/heap\.h'
+may calculators/reference "calculators/reference/|$common"
+may calculators/cpu "calculators/cpu/|$common"
+may calculators/cuda "calculators/cuda/|$common"
+may calculators/cudnn "calculators/(cudnn|cuda)/|$common"
+
+if [ "$failed" -ne 0 ]; then
+    echo "$failed includes point the wrong way"
+    exit 1
+fi
+echo "Every include points the way that it may."
