@@ -1,0 +1,94 @@
+/* Which convolutions lie channels last, where some of them like that and some do not. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "framework/plan/counting_device.h"
+#include "framework/plan/layout_networks.h"
+#include "testing.h"
+
+/* The reference calculator in a space of its own, of whose convolutions those of 8 filters and more like it. */
+static bool likes_many_filters(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    return operation->in[1].shape.dim[0] >= 8;
+}
+
+static sdlf_calculator *make_choosy(void)
+{
+    sdlf_calculator *device = make_device();
+    sdlf_kernel_slot *slot = &device_class.kernel[SDLF_CONV2D_FORWARD];
+    slot->channels_last = true;
+    slot->likes_channels_last = likes_many_filters;
+    return device;
+}
+
+/* Another one like it, in another space. */
+static sdlf_calculator *make_second(void)
+{
+    static sdlf_calculator_class second_class;
+    second_class = device_class;
+    second_class.name = "second";
+    sdlf_calculator *second = calloc(1, second_class.size);
+    second->type = &second_class;
+    second->space = "second";
+    return second;
+}
+
+/* Convolutions with so many filters, one behind the other, those from number `other` on placed on a second calculator: how many are
+ * channels last, and how many copies turn activations. */
+static void count_turned(const int *filters, int count, int other, int turned, int copies)
+{
+    char name[8][16];
+    sdlf_placement placement[8];
+    sdlf_model *net = sdlf_model_create("chain");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
+    for (int i = 0; i < count; i++) {
+        snprintf(name[i], sizeof name[i], "c%d", i);
+        x = conv(net, x, name[i], filters[i], 3, 1);
+    }
+    sdlf_output(net, "last", x);
+    CHECK_OK(sdlf_model_build(net, 1));
+    sdlf_calculator *device = make_choosy(), *second = make_second();
+    sdlf_plan *plan = NULL;
+    for (int i = other; i < count; i++) placement[i - other] = (sdlf_placement){.layer = name[i], .forward = second};
+    CHECK_OK(sdlf_plan_create(
+        &plan, net,
+        &(sdlf_plan_options){
+            .batch = BATCH, .forward = device, .placement = placement, .placement_count = count - other}));
+    if (plan != NULL) {
+        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, false), count);
+        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, true), turned);
+        int turns = 0;
+        for (int i = 0; i < plan->step_count; i++)
+            turns += plan->steps[i].phase != SDLF_PHASE_COPY && plan->steps[i].operation.kind == SDLF_COPY;
+        CHECK_EQUAL(turns, copies);
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    free(device);
+    free(second);
+}
+
+/* In front of one that likes it, a convolution is turned where those that like it have half of the FLOPs, and else left as it is;
+ * behind one it follows in any case. One alone is not worth conversions. */
+static void most_of_the_work_decides_for_all(void)
+{
+    count_turned((int[]){2, 3, 16, 16}, 4, 4, 4, 2); /* they have nearly all: all are, conversions at both ends */
+    count_turned((int[]){7, 7, 7, 7, 7, 8, 8}, 7, 7, 2, 2); /* they have less than half: those two */
+    count_turned((int[]){7, 7, 8, 7, 8}, 5, 5, 3, 2);       /* the one between them follows */
+    count_turned((int[]){2, 3, 64}, 3, 3, 0, 0);            /* one alone */
+}
+
+/* What one calculator likes says nothing of another's work: not the share of it, and not whether there is more than one. */
+static void each_calculator_decides_for_itself(void)
+{
+    count_turned((int[]){7, 7, 7, 7, 8, 8, 64, 64}, 8, 6, 4, 2); /* not the first four */
+    count_turned((int[]){2, 64, 64}, 3, 2, 0, 0);                /* one on each */
+}
+
+int main(void)
+{
+    RUN(most_of_the_work_decides_for_all);
+    RUN(each_calculator_decides_for_itself);
+    return test_summary();
+}
