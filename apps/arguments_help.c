@@ -7,7 +7,13 @@
 #include "apps/terminal.h"
 #include "apps/wrap.h"
 
-enum { INDENT = 2, NARROW = 60, WIDE = 100 };
+enum {
+    INDENT = 2,
+    NARROWEST = 36,
+    NARROW = 60,
+    WIDE = 100,
+    STACKED = 6
+}; /* STACKED: what an option does is below it */
 
 /* "--batch N", "-o, --out FILE", "--json [FILE]" */
 static void left_column(const argument *row, char *text, size_t size)
@@ -40,7 +46,7 @@ void arguments_help(const command_usage *usage)
 {
     terminal out = terminal_of(stdout);
     const char *bold = terminal_escape(&out, TERMINAL_BOLD), *plain = terminal_escape(&out, TERMINAL_PLAIN);
-    int width = out.width < NARROW ? NARROW : out.width > WIDE ? WIDE : out.width;
+    int width = out.width < NARROWEST ? NARROWEST : out.width > WIDE ? WIDE : out.width;
     char left[96], right[1024];
     const argument *row;
 
@@ -53,6 +59,7 @@ void arguments_help(const command_usage *usage)
         int length = (int)strlen(left) + INDENT + 2;
         if (length > column && length <= 36) column = length;
     }
+    if (width < NARROW) column = STACKED;
     for (int i = 0; (row = arguments_row(usage, i, NULL)); i++) {
         if (row->type == ARGUMENT_HEADING) {
             printf("\n%s%s%s\n", bold, row->name, plain);

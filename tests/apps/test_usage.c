@@ -1,6 +1,7 @@
 /* The sdlf program without a network: help, versions, and the ways to use it wrongly. */
 #include "testing.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <sdlf/sdlf.h>
@@ -116,10 +117,25 @@ static void options_that_do_not_go_together(void)
     CHECK_WRONG("there is no calculator 'abacus'", "info", "--net", "mlp", "--place", "relu=abacus");
 }
 
+/* On a narrow terminal what an option does stands below it, and no line is broken by the terminal. */
+static void help_fits_the_terminal(void)
+{
+    static program p; /* too large for the stack of some */
+    p = (program){.terminal = true, .columns = 40};
+    program_run(&p, (const char *const[]){"eval", "--help", NULL});
+    CHECK_EQUAL(p.code, 0);
+    CHECK_SAYS(&p, "\n  --weights FILE\r\n      a safetensors file");
+    const char *options = strstr(p.out, "Options"), *end = strstr(p.out, "Examples");
+    for (const char *line = options; CHECK(line && end) && line < end; line = strchr(line, '\n') + 1) {
+        if (!CHECK(strcspn(line, "\r\n") <= 40)) printf("  %.*s\n", (int)strcspn(line, "\r\n"), line);
+    }
+}
+
 int main(void)
 {
     RUN(version_is_told);
     RUN(help_is_there);
+    RUN(help_fits_the_terminal);
     RUN(help_is_narrow);
     RUN(help_lists_what_there_is);
     RUN(wrong_usage_is_said);
