@@ -6,6 +6,7 @@
 #include <sdlf/random.h>
 
 #include "calculators/exact.h"
+#include "calculators/normal.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -26,16 +27,6 @@ SDLF_INLINE float sdlf_random_uniform_value(uint32_t word, float low, float high
 {
     SDLF_EXACT
     return low + (high - low) * sdlf_uniform_from_word(word);
-}
-
-/* Two normal numbers from words (w0, w1): Box and Muller's transform. */
-SDLF_INLINE void sdlf_random_normal_pair(uint32_t w0, uint32_t w1, double mean, double deviation, double value[2])
-{
-    SDLF_EXACT
-    double u1 = ((double)w0 + 1) * 0x1p-32, u2 = (double)w1 * 0x1p-32;
-    double radius = deviation * sqrt(-2 * log(u1)), angle = 0x1.921fb54442d18p+2 * u2; /* 2 pi */
-    value[0] = mean + radius * cos(angle);
-    value[1] = mean + radius * sin(angle);
 }
 
 #endif

@@ -97,8 +97,56 @@ static void normal_numbers_have_their_moments(void)
     CHECK_CLOSE(extreme[1], 0, 0);
 }
 
+/* Logarithm, sine and cosine against the library's, where they are hardest: at both ends, and around the right angles. */
+static void series_are_what_they_stand_for(void)
+{
+    const double pi = 3.14159265358979323846;
+    for (uint64_t i = 0; i < 20000; i++) {
+        uint32_t word = sdlf_philox4x32(3, i, 0, 0).word[0] >> (i % 32);
+        if (i % 3 == 1) word = ~word;
+        if (i % 3 == 2) word += (uint32_t)(i % 4) << 30;
+        double sine, cosine, angle = 2 * pi * ((double)word * 0x1p-32),
+                             log_found = sdlf_log_of_fraction(word + UINT64_C(1));
+        double expected = log(((double)word + 1) * 0x1p-32);
+        sdlf_sine_and_cosine(word, &sine, &cosine);
+        CHECK_CLOSE(log_found, expected, 4e-16 * fabs(expected));
+        CHECK_CLOSE(sine, sin(angle), 2e-15); /* the angle itself is rounded here */
+        CHECK_CLOSE(cosine, cos(angle), 2e-15);
+    }
+    CHECK_CLOSE(sdlf_log_of_fraction(UINT64_C(1) << 32), 0, 0);
+    for (uint32_t quarter = 0; quarter < 4; quarter++) {
+        double sine, cosine;
+        sdlf_sine_and_cosine(quarter << 30, &sine, &cosine);
+        CHECK_CLOSE(sine, quarter % 2 == 0 ? 0 : 2 - (double)quarter, 0);
+        CHECK_CLOSE(cosine, quarter % 2 == 1 ? 0 : 1 - (double)quarter, 0);
+    }
+}
+
+/* Fixed, so that they are the same on every machine and with every compiler. */
+static void normal_numbers_are_these(void)
+{
+    static const struct {
+        uint32_t w0, w1;
+        double expected[2];
+    } known[] = {
+        {0x00000000, 0x00000001, {0x1.ba4499161cd47p+3, 0x1.000000a765212p-1}},
+        {0x6627e8d5, 0xe169c58d, {0x1.3dbb32ed8db24p+1, -0x1.596d5ff0aec98p+0}},
+        {0xbc57ac4c, 0x9b00dbd8, {-0x1.786e7badb2abp-1, -0x1.db46c679b2e24p-2}},
+        {0xffffffff, 0x12345678, {0x1p-1, 0x1p-1}},
+        {0xfffffffe, 0x40000001, {0x1.ffffffffffb8fp-2, 0x1.0005a82799a14p-1}},
+        {0x243f6a88, 0xbfffffff, {0x1.ffffff9c9c8b6p-2, -0x1.ba2e7464b194p+1}},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        double value[2];
+        sdlf_random_normal_pair(known[i].w0, known[i].w1, 0.5, 2, value);
+        for (int k = 0; k < 2; k++) CHECK_CLOSE(value[k], known[i].expected[k], 0);
+    }
+}
+
 int main(void)
 {
+    RUN(series_are_what_they_stand_for);
+    RUN(normal_numbers_are_these);
     RUN(known_answers);
     RUN(uniform_numbers_lie_on_their_grid);
     RUN(uniform_numbers_have_their_moments);
