@@ -47,24 +47,23 @@ static sdlf_status unknown_network(const char *net)
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no network '%s' and no such file; built in are %s", net, list);
 }
 
-sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed)
+sdlf_status network_read(sdlf_model **model, const char *net)
 {
     *model = NULL;
-    sdlf_status status;
-    if (is_builtin(net)) {
-        status = sdlf_network_builtin(model, net);
-    } else if (network_is_onnx(net)) {
-        return sdlf_model_from_onnx(model, net, NULL); /* which is built, with its weights */
-    } else if (file_form_of(net) == FILE_FORM_SAFETENSORS) {
+    if (is_builtin(net)) return sdlf_network_builtin(model, net);
+    if (network_is_onnx(net)) return sdlf_model_from_onnx(model, net, NULL);
+    if (file_form_of(net) == FILE_FORM_SAFETENSORS) {
         return sdlf_fail(
             SDLF_ERROR_ARGUMENT,
             "--net %s: expected a network's name, FILE.json or FILE.onnx; a safetensors file holds weights", net);
-    } else if (is_file(net)) {
-        status = sdlf_network_read(model, net);
-    } else {
-        return unknown_network(net);
     }
-    if (status == SDLF_OK) status = sdlf_model_build(*model, seed);
+    return is_file(net) ? sdlf_network_read(model, net) : unknown_network(net);
+}
+
+sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed)
+{
+    sdlf_status status = network_read(model, net);
+    if (status == SDLF_OK && !network_is_onnx(net)) status = sdlf_model_build(*model, seed);
     if (status != SDLF_OK) {
         sdlf_model_free(*model);
         *model = NULL;

@@ -4,8 +4,11 @@
 
 #include <sdlf/formats.h>
 
-/* --net NAME, --net FILE.json or --net FILE.onnx. The model is the caller's, and built from `seed`. Errors: SDLF_ERROR_ARGUMENT with the
- * names there are; what reading the file says. */
+/* --net NAME, --net FILE.json or --net FILE.onnx. The model is the caller's; of an ONNX file it has its weights, else none yet. Errors:
+ * SDLF_ERROR_ARGUMENT with the names there are; what reading the file says. */
+sdlf_status network_read(sdlf_model **model, const char *net);
+
+/* The same, built from `seed`. */
 sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed);
 
 /* --weights FILE: the network that the file carries, or, with `net` not NULL, that network with the file's parameters. An ONNX

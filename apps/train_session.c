@@ -40,7 +40,7 @@ static sdlf_status choose_output(train_session *s)
 static sdlf_status open_model(train_session *s)
 {
     const train_settings *set = &s->set;
-    if (!set->resume) return network_open(&s->model, set->net, (uint64_t)set->training.seed);
+    if (!set->resume) return network_read(&s->model, set->net); /* the trainer's seed builds it */
     if (arguments_given(&s->given, "net")) {
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net has no place beside --resume: %s brings its network", set->resume);
     }

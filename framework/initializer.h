@@ -3,10 +3,15 @@
 #define SDLF_FRAMEWORK_INITIALIZER_H
 
 #include <sdlf/layer.h>
+#include <sdlf/operation.h>
 
-/* Fill `tensor` (contiguous, float32, host memory, shape spec->shape) as spec->initializer says. Numbers are those of the
- * random_uniform and random_normal operations (operation.h) with this seed and stream. Errors: SDLF_ERROR_ARGUMENT (a kind
- * outside the enumeration, or SDLF_INIT_DEFAULT; fans below 1 where the kind needs them). */
+/* The operation (fill, random_uniform or random_normal) whose output, yet to be set, becomes what spec->initializer says, for this seed
+ * and stream: the same bits on every calculator. Errors: SDLF_ERROR_ARGUMENT (a kind outside the enumeration, or SDLF_INIT_DEFAULT;
+ * fans below 1 where the kind needs them). */
+sdlf_status sdlf_initializer_operation(sdlf_operation *operation, const sdlf_parameter_spec *spec, uint64_t seed,
+                                       uint32_t stream);
+
+/* Fill `tensor` (contiguous, float32, host memory, shape spec->shape) so, without a calculator. Errors: the same. */
 sdlf_status sdlf_initialize(sdlf_tensor *tensor, const sdlf_parameter_spec *spec, uint64_t seed, uint32_t stream);
 
 #endif

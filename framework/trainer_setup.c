@@ -152,12 +152,12 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
     return status;
 }
 
-/* Parameters with the seed's starting values, unless they are there already; how samples are normalised. */
+/* Shapes (parameters are made with the first plan, unless they are there already); how samples are normalised. */
 static sdlf_status prepare_model(sdlf_trainer *trainer, const sdlf_dataset *train)
 {
     sdlf_model *model = trainer->model;
     sdlf_normalization *normalization = sdlf_model_normalization(model);
-    sdlf_status status = model->built ? SDLF_OK : sdlf_model_build(model, trainer->options.seed);
+    sdlf_status status = model->built ? SDLF_OK : model_infer(model);
     if (status == SDLF_OK) status = sdlf_classifier_find(&trainer->classifier, model, train);
     if (status != SDLF_OK) return status;
     if (trainer->options.label_smoothing > 0 && trainer->classifier.labels != NULL)

@@ -133,7 +133,7 @@ sdlf_status plan_bind(sdlf_plan *plan)
     plan_prepare_recordings(plan);
     status = plan_prepare_marks(plan);
     if (status == SDLF_OK) status = load_data(plan); /* before parameters, from which weights are made ready */
-    if (status == SDLF_OK) status = sdlf_plan_load_parameters(plan);
+    if (status == SDLF_OK) status = plan->draws ? plan_draw_parameters(plan, true) : sdlf_plan_load_parameters(plan);
     if (status == SDLF_OK) status = plan_prepare_stages(plan);
     if (status == SDLF_OK) status = plan_set_control(plan, CONTROL_ONE, 1);
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, 0);

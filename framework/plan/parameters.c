@@ -127,7 +127,13 @@ static sdlf_status load_derived(sdlf_plan *plan, void *piece)
     return status;
 }
 
-static sdlf_status exchange_parameters(sdlf_plan *plan, bool load)
+typedef enum direction {
+    STORE,
+    LOAD,
+    DERIVE, /* load what is worked out, and no parameters */
+} direction;
+
+static sdlf_status exchange_parameters(sdlf_plan *plan, direction to)
 {
     bool any = false;
     for (int i = 1; i < plan->buffer_count; i++)
@@ -135,8 +141,9 @@ static sdlf_status exchange_parameters(sdlf_plan *plan, bool load)
     if (!any) return SDLF_OK;
     void *piece = malloc(PIECE * sizeof(double));
     if (piece == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory to convert parameters in");
-    sdlf_status status = transfer_parameters(plan, load, piece);
-    if (status == SDLF_OK && load) status = load_derived(plan, piece);
+    sdlf_status status = SDLF_OK;
+    if (to != DERIVE) status = transfer_parameters(plan, to == LOAD, piece);
+    if (status == SDLF_OK && to != STORE) status = load_derived(plan, piece);
     free(piece);
     return status;
 }
@@ -211,17 +218,27 @@ sdlf_status plan_check_weights(const sdlf_plan *plan)
 
 /* ---- to and fro ---- */
 
-sdlf_status sdlf_plan_load_parameters(sdlf_plan *plan)
+static sdlf_status load(sdlf_plan *plan, direction to)
 {
     uint64_t changes = atomic_load_explicit(&plan->model->changes, memory_order_relaxed);
-    sdlf_status status = exchange_parameters(plan, true);
+    sdlf_status status = exchange_parameters(plan, to);
     if (status == SDLF_OK) status = prepare_weights(plan);
     if (status == SDLF_OK) plan->loaded = changes;
     return status;
 }
 
+sdlf_status sdlf_plan_load_parameters(sdlf_plan *plan)
+{
+    return load(plan, LOAD);
+}
+
+sdlf_status plan_prepare_parameters(sdlf_plan *plan)
+{
+    return load(plan, DERIVE);
+}
+
 sdlf_status sdlf_plan_store_parameters(sdlf_plan *plan)
 {
     sdlf_status status = sdlf_plan_synchronize(plan);
-    return status == SDLF_OK ? exchange_parameters(plan, false) : status;
+    return status == SDLF_OK ? exchange_parameters(plan, STORE) : status;
 }

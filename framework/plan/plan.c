@@ -63,6 +63,13 @@ static sdlf_status check_options(sdlf_plan_options *options)
     return sdlf_optimizer_complete(&options->optimizer);
 }
 
+/* Parameters without values. */
+static sdlf_status describe(sdlf_model *model, bool outline)
+{
+    sdlf_status status = model_describe(model);
+    return status == SDLF_OK && !outline ? model_allocate(model, NULL) : status;
+}
+
 /* Everything but memory. */
 static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_plan_options *options, bool outline)
 {
@@ -71,7 +78,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     if (status != SDLF_OK) return status;
     sdlf_plan_options complete = *options;
     status = check_options(&complete);
-    if (status == SDLF_OK && !model->built) status = outline ? model_describe(model) : sdlf_model_build(model, 1);
+    if (status == SDLF_OK && !model->built) status = describe(model, outline);
     if (status != SDLF_OK) return status;
     sdlf_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
@@ -99,13 +106,17 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
 
 sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_plan_options *options)
 {
+    bool draws = model != NULL && !model->built;
     sdlf_status status = make_plan(plan, model, options, false);
-    if (status != SDLF_OK) return status;
-    status = plan_bind(*plan);
-    if (status != SDLF_OK) {
-        sdlf_plan_free(*plan);
-        *plan = NULL;
+    if (status == SDLF_OK) {
+        (*plan)->draws = draws;
+        status = plan_bind(*plan);
+        (*plan)->draws = false;
     }
+    if (status == SDLF_OK) return SDLF_OK;
+    sdlf_plan_free(*plan);
+    *plan = NULL;
+    if (draws && model->built) model_free_parameters(model);
     return status;
 }
 

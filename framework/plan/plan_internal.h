@@ -162,6 +162,7 @@ struct sdlf_plan {
     bool bound;
     plan_pin *pins; /* memory of the host that copies use */
     int pin_count;
+    bool draws;         /* the model's parameters have no values yet: the plan, as it is made, gives them their first */
     bool keeps_weights; /* in forms of its own that the model's do not follow: see sdlf_plan_load_parameters */
     uint64_t loaded;    /* model->changes when they were loaded */
     bool changes_forward, changes_parameters; /* do steps of the forward pass, or any, write parameters? */

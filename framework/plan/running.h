@@ -49,6 +49,11 @@ sdlf_status plan_record_ahead(sdlf_plan *plan);
 sdlf_status plan_warm_up(sdlf_plan *plan);
 /* Bring the parameters and states that this plan uses, its own and those it shares, to the model, or back from there. */
 sdlf_status plan_move_parameters(sdlf_plan *plan, bool load);
+/* Draw the starting values of a model that nobody has built, where the plan keeps them; the model's own become them too (keep), or are them
+ * already. */
+sdlf_status plan_draw_parameters(sdlf_plan *plan, bool keep);
+/* What a plan for inference works out from the parameters that it holds, once these are there. */
+sdlf_status plan_prepare_parameters(sdlf_plan *plan);
 /* Of a plan with a feed: run `done` training steps, 1 to `most`, as few calls of the calculator do it. */
 sdlf_status plan_run_some(sdlf_plan *plan, int64_t most, int64_t *done);
 sdlf_status plan_prepare_marks(sdlf_plan *plan);

@@ -3,12 +3,12 @@
  * as all others.
  *
  * Such a plan keeps parameters and states in its device's memory alone, so that what the step has done to them is undone
- * by loading them from the model again; those that another plan shares with it are stored in the model before. */
+ * by loading them from the model again, or by drawing them anew; those that another plan shares with it are stored in the model before. */
 #include "framework/plan/plan_internal.h"
 
 static sdlf_status restore(sdlf_plan *plan)
 {
-    sdlf_status status = plan_move_parameters(plan, true);
+    sdlf_status status = plan->draws ? plan_draw_parameters(plan, false) : plan_move_parameters(plan, true);
     plan->feed.steps = plan->feed.done = 0;
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, 0);
     return status == SDLF_OK ? sdlf_plan_clear_metrics(plan) : status;

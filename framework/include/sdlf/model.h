@@ -53,8 +53,8 @@ typedef struct sdlf_normalization {
 } sdlf_normalization;
 sdlf_normalization *sdlf_model_normalization(sdlf_model *model);
 
-/* Infer every shape once (for a batch of 1), make the parameters and initialise them from `seed`. Called by
- * sdlf_plan_create with seed 1 if nobody has before. Calling it again draws new parameters. Errors: the first error of
+/* Infer every shape once (for a batch of 1), make the parameters and initialise them from `seed`. If nobody has called it, the
+ * first plan builds the model, from its own seed. Calling it again draws new parameters. Errors: the first error of
  * building, shapes that do not fit, memory; SDLF_ERROR_ARGUMENT while a plan of the model exists (adding a layer is the same
  * error then). */
 sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed);
