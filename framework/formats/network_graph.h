@@ -12,7 +12,7 @@
 #include "framework/formats/network_text.h"
 
 /* More inputs and layers than that are refused. */
-#define NETWORK_MAX_LAYERS 10000
+#define NETWORK_MAX_LAYERS 30000
 
 /* An input or a layer of the file. They are numbered in one row, inputs first, by the position they get in the model. */
 typedef struct network_item {

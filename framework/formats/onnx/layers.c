@@ -37,7 +37,7 @@ static const char *make_name(onnx_context *c)
 
 /* ---- layers ---- */
 
-enum { MAX_LAYERS = 10000 }; /* a plan takes time that grows with their square */
+enum { MAX_LAYERS = 30000 }; /* as many as network files have */
 
 static onnx_flow add(onnx_context *c, const sdlf_layer_class *type, void *options, const onnx_flow *inputs,
                      int input_count)
