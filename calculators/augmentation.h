@@ -12,7 +12,7 @@
 #include <sdlf/operation.h>
 #include <sdlf/random.h>
 
-#include "calculators/exact.h"
+#include "framework/operations/exact.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "calculators/draws.h"
+#include "framework/operations/draws.h"
 
 const char *const sdlf_initializer_names[] = {
     "default",       "zero",          "one",     "he_uniform", "he_normal", "xavier_uniform",

@@ -1,9 +1,9 @@
 /* random_uniform and random_normal: numbers by position, the same on every calculator. Contracts: <sdlf/operation.h>.
  *
  * 10 rounds of Philox a group of four elements, some 60 integer instructions; each element is written once. Compiled
- * without contraction of a * b + c: the numbers are the same, bit for bit, everywhere (see calculators/draws.h). */
+ * without contraction of a * b + c: the numbers are the same, bit for bit, everywhere (see framework/operations/draws.h). */
 #include "calculators/cpu/cpu.h"
-#include "calculators/draws.h"
+#include "framework/operations/draws.h"
 
 /* Elements of a task, and of a block that is converted at once; multiples of a group of four. */
 enum { TASK_ELEMENTS = 1 << 14, BLOCK_ELEMENTS = 256 };

@@ -1,7 +1,7 @@
 /* dropout, random_uniform, random_normal: a thread a group of four elements, one Philox block each; the same numbers as on
  * every calculator. Dropout reads and writes its tensor once and stores no mask: the backward pass draws it again. */
 #include "calculators/cuda/kernels.cuh"
-#include "calculators/draws.h"
+#include "framework/operations/draws.h"
 
 enum { THREADS = 256 };
 

@@ -1,8 +1,8 @@
 /* dropout: y = x m / (1 - p), where m is 0 with probability p; the gradient is dropped by the same m, drawn again.
  *
  * Element e takes word e % 4 of group e / 4 of Philox(seed, ., stream, step). */
-#include "calculators/draws.h"
 #include "calculators/reference/reference.h"
+#include "framework/operations/draws.h"
 
 static sdlf_status drop(const sdlf_operation *operation)
 {

@@ -1,6 +1,6 @@
 /* random_uniform, random_normal: element e takes word e % 4 of group e / 4 of Philox(seed, ., stream, 0). */
-#include "calculators/draws.h"
 #include "calculators/reference/reference.h"
+#include "framework/operations/draws.h"
 
 static sdlf_philox group_of(const sdlf_operation *operation, int64_t e)
 {

@@ -3,7 +3,7 @@
 
 #include <sdlf/random.h>
 
-#include "calculators/draws.h"
+#include "framework/operations/draws.h"
 
 #include <math.h>
 

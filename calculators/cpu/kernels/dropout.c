@@ -3,7 +3,7 @@
  * Forward and backward are one loop: the same positions draw the same numbers. Groups of four elements are drawn side by
  * side, a vector lane each: some 60 integer instructions a vector of groups. */
 #include "calculators/cpu/kernels/kernels.h"
-#include "calculators/draws.h"
+#include "framework/operations/draws.h"
 
 /* Groups drawn at once. */
 enum { GROUPS = 64 };

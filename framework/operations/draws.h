@@ -1,12 +1,12 @@
 /* From the words of Philox (see <sdlf/random.h>) to the numbers of dropout, random_uniform and random_normal: the same
  * on every calculator. */
-#ifndef SDLF_CALCULATORS_DRAWS_H
-#define SDLF_CALCULATORS_DRAWS_H
+#ifndef SDLF_FRAMEWORK_OPERATIONS_DRAWS_H
+#define SDLF_FRAMEWORK_OPERATIONS_DRAWS_H
 
 #include <sdlf/random.h>
 
-#include "calculators/exact.h"
-#include "calculators/normal.h"
+#include "framework/operations/exact.h"
+#include "framework/operations/normal.h"
 
 #include <math.h>
 #include <stdbool.h>

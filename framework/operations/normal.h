@@ -1,15 +1,15 @@
 /* Normal numbers with the same bits on every calculator: Box and Muller's transform of two words of Philox.
  *
  * Logarithm, sine and cosine are series of our own, since mathematical libraries differ in the last place. All operations in them are
- * such as IEEE 754 rounds correctly (+ - * / sqrt), of doubles, in a fixed order; none may be contracted (calculators/exact.h).
+ * such as IEEE 754 rounds correctly (+ - * / sqrt), of doubles, in a fixed order; none may be contracted (framework/operations/exact.h).
  * Arguments are reduced in integers, without error, and what the series leave out is far below the last place: log, sine and
  * cosine are within 1.2 units of it. */
-#ifndef SDLF_CALCULATORS_NORMAL_H
-#define SDLF_CALCULATORS_NORMAL_H
+#ifndef SDLF_FRAMEWORK_OPERATIONS_NORMAL_H
+#define SDLF_FRAMEWORK_OPERATIONS_NORMAL_H
 
 #include <sdlf/random.h>
 
-#include "calculators/exact.h"
+#include "framework/operations/exact.h"
 
 #include <math.h>
 
