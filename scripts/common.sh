@@ -17,3 +17,9 @@ run() {
 
 # How many processors this process may use.
 processors() { nproc 2> /dev/null || echo 2; }
+
+# Is there an NVIDIA GPU that may be used?
+gpu_is_there() {
+    if [ -n "${CUDA_VISIBLE_DEVICES+set}" ] && [ -z "$CUDA_VISIBLE_DEVICES" ]; then return 1; fi
+    command -v nvidia-smi > /dev/null && nvidia-smi -L 2> /dev/null | grep -q '^GPU '
+}

@@ -73,11 +73,6 @@ within() {
     spent=$((SECONDS - begun))
 }
 
-gpu_is_there() {
-    if [ -n "${CUDA_VISIBLE_DEVICES+set}" ] && [ -z "$CUDA_VISIBLE_DEVICES" ]; then return 1; fi
-    command -v nvidia-smi > /dev/null && nvidia-smi -L 2> /dev/null | grep -q '^GPU '
-}
-
 # A tool on the PATH or among the toolkit's; nothing where it is missing.
 cuda_tool() { command -v "$1" || command -v "/usr/local/cuda/bin/$1" || true; }
 

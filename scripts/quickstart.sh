@@ -36,7 +36,7 @@ scripts/setup.sh
 
 # The kernels for GPUs take longer to compile than all the rest, and without a GPU nothing here runs them.
 cuda=(-DSDLF_CUDA=AUTO)
-if ! command -v nvidia-smi > /dev/null || ! nvidia-smi -L 2> /dev/null | grep -q '^GPU '; then
+if ! gpu_is_there; then
     echo "There is no GPU here: building without the cuda calculator."
     cuda=(-DSDLF_CUDA=OFF)
 fi

@@ -10,6 +10,10 @@ step "Packages"
 scripts/setup.sh
 
 step "Build (build/release)"
+if ! gpu_is_there && [ -z "${CUDAARCHS:-}" ]; then
+    echo "There is no GPU here: kernels for GPUs, where there is a CUDA Toolkit, are compiled for one architecture alone."
+    export CUDAARCHS=90
+fi
 run cmake --preset release -DSDLF_CUDA=AUTO # the quickstart may have left it out
 run cmake --build --preset release --parallel "$(processors)"
 
