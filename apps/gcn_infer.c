@@ -111,6 +111,10 @@ static int run(int count, char **words)
     case ARGUMENTS_WRONG: return COMMAND_USAGE;
     case ARGUMENTS_OK: break;
     }
+    if (s.set.json && s.set.ladder) {
+        arguments_wrong("gcn infer", "--ladder prints a table and --json nothing but JSON: they exclude each other");
+        return COMMAND_USAGE;
+    }
     int code = command_conclude("gcn infer", infer(&s));
     sdlf_plan_free(s.plan);
     sdlf_model_free(s.model);

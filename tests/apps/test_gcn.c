@@ -72,6 +72,7 @@ static void inference_is_shown(void)
     CHECK_SAYS(p, "spmm_csr");
     CHECK_SAYS(p, "check  largest sum of a vertex's outputs -");
     CHECK_SAYS(p, "dense product");
+    CHECK_SAYS(SDLF(2, "gcn", "infer", "--graph", "uniform:200,900", "--ladder", "--json"), "exclude each other");
 }
 
 static void features_come_from_files(void)
