@@ -108,6 +108,16 @@ static sdlf_status depthwise(sdlf_calculator *calculator, const sdlf_operation *
                                                : conv2d_depthwise_forward_cuda(calculator, op);
 }
 
+static sdlf_status few(sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return sdlf_operation_is_channels_last(op) ? conv2d_few_last_cuda(calculator, op) : conv2d_few_cuda(calculator, op);
+}
+
+static int64_t few_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return sdlf_operation_is_channels_last(op) ? cuda_few_last_prepared(calculator, op) : 0;
+}
+
 static const struct algorithm {
     bool (*takes)(const sdlf_calculator *calculator, const sdlf_operation *operation);        /* NULL: everything */
     int64_t (*workspace)(const sdlf_calculator *calculator, const sdlf_operation *operation); /* NULL: none */
@@ -151,7 +161,11 @@ static const struct algorithm {
                   .forward = conv2d_implicit_cuda,
                   .backward_input = conv2d_implicit_cuda,
                   .backward_weights = conv2d_implicit_cuda},
-    [FEW] = {.takes = cuda_few_takes, .forward = conv2d_few_cuda},
+    [FEW] = {.takes = cuda_few_takes,
+             .takes_last = cuda_few_last_takes,
+             .forward = few,
+             .prepared = few_prepared,
+             .prepare = conv2d_few_last_prepare_cuda},
     [DEPTHWISE] = {.takes = takes_depthwise,
                    .takes_last = takes_depthwise_last,
                    .workspace = conv2d_depthwise_workspace_cuda,
@@ -233,7 +247,7 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
     return AUTO;
 }
 
-/* Channels last: depthwise where groups are channels, else patch.
+/* Channels last: depthwise where groups are channels, few-channels where 3x3 windows have up to 4, else patch.
  *
  * Row-major, in this order:
  *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
@@ -255,7 +269,10 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
 int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     cuda_conv2d g = geometry(op);
-    if (sdlf_operation_is_channels_last(op)) return g.group_channels == 1 && g.groups > 1 ? DEPTHWISE : PATCH;
+    if (sdlf_operation_is_channels_last(op)) {
+        if (g.group_channels == 1 && g.groups > 1) return DEPTHWISE;
+        return cuda_few_last_takes(calculator, op) ? FEW : PATCH;
+    }
     if (g.groups > 1 && g.group_filters <= 4 && takes_depthwise(calculator, op)) return DEPTHWISE;
     if (op->kind != SDLF_CONV2D_FORWARD && takes_pointwise(calculator, op)) return POINTWISE;
     bool exact = op->out[0].dtype == SDLF_FLOAT64 || ((const cuda_calculator *)calculator)->math == SDLF_MATH_FP32;
@@ -306,9 +323,10 @@ sdlf_status conv2d_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     sdlf_operation turned = sdlf_operation_channels_last(op);
-    if ((op->algorithm != AUTO && op->algorithm != PATCH) || !cuda_patch_takes(calculator, &turned)) return false;
+    bool wanted = op->algorithm == PATCH;
+    if ((op->algorithm != AUTO && !wanted) || !cuda_patch_takes(calculator, &turned)) return false;
     cuda_conv2d g = geometry(op);
-    return op->algorithm == PATCH || !is_small(calculator, op, &g);
+    return wanted || !is_small(calculator, op, &g);
 }
 
 int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)

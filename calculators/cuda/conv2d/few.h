@@ -19,6 +19,13 @@ sdlf_kernel conv2d_few_cuda;
 sdlf_kernel conv2d_few_channels_cuda, conv2d_few_filters_cuda;
 bool cuda_few_channels_fit(const sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype);
 
+/* The same over channels that lie last: 3x3, stride 1 or 2, up to FEW_LAST_CHANNELS channels, filters a multiple of 4, float32
+ * (conv2d/few_last.cu). */
+enum { FEW_LAST_CHANNELS = 4 };
+bool cuda_few_last_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t cuda_few_last_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_kernel conv2d_few_last_cuda, conv2d_few_last_prepare_cuda;
+
 #ifdef __cplusplus
 }
 #endif
