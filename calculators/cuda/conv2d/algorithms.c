@@ -23,6 +23,7 @@ const char *const conv2d_algorithms_cuda[] = {
     [CUDA_CONV2D_WINOGRAD_2] = "winograd-2x2-steps",
     [CUDA_CONV2D_WINOGRAD_4] = "winograd-4x4",
     [CUDA_CONV2D_PATCH] = "patch",
+    [CUDA_CONV2D_BOXES] = "boxes",
     [CUDA_CONV2D_ALGORITHMS] = NULL,
 };
 
@@ -69,6 +70,8 @@ const sdlf_algorithm_note conv2d_notes_cuda[CUDA_CONV2D_ALGORITHMS] = {
     [CUDA_CONV2D_PATCH] =
         {.summary = "a product that reads its patches from a part of the image in shared memory; tensor cores",
          .takes = "channels last, one group, windows of up to 120 taps; not in fp32"},
+    [CUDA_CONV2D_BOXES] = {.summary = "the same, with parts of the image that the copy engine brings",
+                           .takes = "what patch takes with stride 1, channels in quads; on compute capability 9.0"},
 };
 
 /* Arrays of an algorithm's own, each written and read: the matrix of patches, of all images; else all of the workspace. */

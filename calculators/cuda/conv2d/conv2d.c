@@ -1,5 +1,6 @@
 /* The convolution slots: which algorithms there are, and which one "auto" takes. docs/cuda.md has the rule for users. */
 #include "calculators/cuda/conv2d/algorithms.h"
+#include "calculators/cuda/conv2d/boxes.h"
 #include "calculators/cuda/conv2d/few.h"
 #include "calculators/cuda/conv2d/implicit.h"
 #include "calculators/cuda/conv2d/patch.h"
@@ -20,6 +21,7 @@ enum {
     WINOGRAD_2 = CUDA_CONV2D_WINOGRAD_2,
     WINOGRAD_4 = CUDA_CONV2D_WINOGRAD_4,
     PATCH = CUDA_CONV2D_PATCH,
+    BOXES = CUDA_CONV2D_BOXES,
 };
 
 /* Numbers of a sum up to which few-channels is taken. */
@@ -195,6 +197,12 @@ static const struct algorithm {
                .forward = conv2d_patch_cuda,
                .prepared = cuda_patch_prepared,
                .prepare = conv2d_patch_prepare_cuda},
+    [BOXES] = {.takes = cuda_boxes_takes,
+               .takes_last = cuda_boxes_takes,
+               .workspace = conv2d_patch_workspace_cuda,
+               .forward = conv2d_boxes_cuda,
+               .prepared = cuda_patch_prepared,
+               .prepare = conv2d_patch_prepare_cuda},
 };
 
 /* ---- the rule of "auto" ---- */
@@ -247,7 +255,8 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
     return AUTO;
 }
 
-/* Channels last: depthwise where groups are channels, few-channels where 3x3 windows have up to 4, else patch.
+/* Channels last: depthwise where groups are channels, few-channels where 3x3 windows have up to 4, boxes where it takes
+ * them, else patch.
  *
  * Row-major, in this order:
  *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
@@ -271,7 +280,7 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
     cuda_conv2d g = geometry(op);
     if (sdlf_operation_is_channels_last(op)) {
         if (g.group_channels == 1 && g.groups > 1) return DEPTHWISE;
-        return cuda_few_last_takes(calculator, op) ? FEW : PATCH;
+        return cuda_few_last_takes(calculator, op) ? FEW : cuda_boxes_takes(calculator, op) ? BOXES : PATCH;
     }
     if (g.groups > 1 && g.group_filters <= 4 && takes_depthwise(calculator, op)) return DEPTHWISE;
     if (op->kind != SDLF_CONV2D_FORWARD && takes_pointwise(calculator, op)) return POINTWISE;
@@ -323,7 +332,7 @@ sdlf_status conv2d_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     sdlf_operation turned = sdlf_operation_channels_last(op);
-    bool wanted = op->algorithm == PATCH;
+    bool wanted = op->algorithm == PATCH || op->algorithm == BOXES;
     if ((op->algorithm != AUTO && !wanted) || !cuda_patch_takes(calculator, &turned)) return false;
     cuda_conv2d g = geometry(op);
     return wanted || !is_small(calculator, op, &g);

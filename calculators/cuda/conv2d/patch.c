@@ -28,7 +28,7 @@ static bool is_last(const sdlf_tensor *tensor)
 /* ---- the problem ---- */
 
 /* All but addresses and tile. A 1x1 convolution without stride or padding takes all pixels of all images as one row. */
-static cuda_patch problem_of(const sdlf_operation *op)
+cuda_patch cuda_patch_problem(const sdlf_operation *op)
 {
     cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
     cuda_patch p;
@@ -74,7 +74,7 @@ bool cuda_patch_takes(const sdlf_calculator *base, const sdlf_operation *op)
         op->in[1].shape.dim[0] > INT32_MAX / 4 || sdlf_tensor_count(&op->in[0]) > INT32_MAX ||
         sdlf_tensor_count(&op->out[0]) > INT32_MAX)
         return false;
-    cuda_patch p = problem_of(op);
+    cuda_patch p = cuda_patch_problem(op);
     return cuda_patch_choose(calculator, &p, is_thin(op)) >= 0;
 }
 
@@ -82,7 +82,7 @@ bool cuda_patch_takes(const sdlf_calculator *base, const sdlf_operation *op)
 
 int64_t cuda_patch_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    cuda_patch p = problem_of(op);
+    cuda_patch p = cuda_patch_problem(op);
     return (int64_t)p.steps * p.filters_padded * PATCH_CHANNELS * cuda_patch_weight_bytes(math_of(calculator));
 }
 
@@ -94,7 +94,7 @@ int64_t conv2d_patch_workspace_cuda(const sdlf_calculator *calculator, const sdl
 /* Waits until they are: the kernels that read them do not. */
 sdlf_status conv2d_patch_prepare_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    cuda_patch p = problem_of(op);
+    cuda_patch p = cuda_patch_problem(op);
     sdlf_status status = cuda_patch_prepare(calculator, &p, op->in[1].data, op->prepared.data, is_thin(op));
     if (status != SDLF_OK) return status;
     return cuda_check(cudaStreamSynchronize(cuda_stream(calculator)), "conv2d over a patch, weights made ready");
@@ -120,12 +120,11 @@ static sdlf_status multiply(sdlf_calculator *base, const cuda_patch *p, const cu
     }
 }
 
-sdlf_status conv2d_patch_cuda(sdlf_calculator *base, const sdlf_operation *op)
+cuda_patch cuda_patch_operands(const sdlf_operation *op)
 {
-    const cuda_calculator *calculator = cuda_calculator_from(base);
-    bool thin = is_thin(op), ready = sdlf_tensor_present(&op->prepared);
+    bool ready = sdlf_tensor_present(&op->prepared);
     const sdlf_tensor *x = &op->in[0], *y = &op->out[0];
-    cuda_patch p = problem_of(op);
+    cuda_patch p = cuda_patch_problem(op);
     p.x = x->data;
     p.w = ready ? op->prepared.data : op->workspace.data;
     p.y = y->data;
@@ -135,6 +134,14 @@ sdlf_status conv2d_patch_cuda(sdlf_calculator *base, const sdlf_operation *op)
     p.quads = p.channels % 4 == 0 && is_aligned(x->data, 16);
     p.pairs = p.filters % 2 == 0 && is_aligned(y->data, 8);
     p.fours = p.filters % 4 == 0 && is_aligned(y->data, 16) && is_aligned(p.bias, 16) && is_aligned(p.residual, 16);
+    return p;
+}
+
+sdlf_status conv2d_patch_cuda(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    bool thin = is_thin(op), ready = sdlf_tensor_present(&op->prepared);
+    cuda_patch p = cuda_patch_operands(op);
     int tile = cuda_patch_choose(calculator, &p, thin);
     cuda_patch_launch how = {
         .tile = tile,

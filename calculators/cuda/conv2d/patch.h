@@ -76,6 +76,10 @@ int64_t cuda_patch_blocks(const cuda_patch *problem);
 int64_t cuda_patch_shared(const cuda_patch *problem, int tile, int weight_bytes);
 int cuda_patch_weight_bytes(sdlf_math math);
 
+/* The problem of an operation, not cut into tiles; with addresses where it is bound. */
+cuda_patch cuda_patch_problem(const sdlf_operation *operation);
+cuda_patch cuda_patch_operands(const sdlf_operation *operation);
+
 /* Forward in float32, one group, activations channels last, in a mode with tensor cores. */
 bool cuda_patch_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
 /* Bytes of weights made ready; and, where they are not, of the workspace. */

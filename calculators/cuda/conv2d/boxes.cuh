@@ -1,0 +1,475 @@
+/* Convolution over boxes: the kernel of conv2d/boxes.h, for compute capability 9.0a.
+ *
+ * As in conv2d/patch_both.cuh the product is turned: its rows are filters, 64 of each of GROUPS warpgroups, its columns are the tile's
+ * pixels, and both factors lie in shared memory. 8 neighbouring pixels of a line are 8 rows of 128 bytes that follow each other in the box,
+ * the 8 of the next line come a line of the box later; a tap is the same with another first row. A step is a line of a window, 3 taps of 32
+ * channels.
+ *
+ * One thread has weights copied, step by step, and boxes, chunk by chunk of 32 channels, as far ahead as there is room. ROUNDING warps
+ * round each box where it lies, all warps the first one. Barriers in shared memory say what is full and what is empty; the block as a
+ * whole never waits. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_BOXES_CUH
+#define SDLF_CALCULATORS_CUDA_CONV2D_BOXES_CUH
+
+#include <cuda.h>
+
+#include "calculators/cuda/conv2d/boxes.h"
+#include "calculators/cuda/conv2d/patch_both.cuh"
+
+/* ---- the copy engine ---- */
+
+/* Arrive, and let the phase last until `bytes` that are copied are there too. */
+static __device__ __forceinline__ void barrier_expect(uint64_t *barrier, int bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(patch_address(barrier)), "r"(bytes)
+                 : "memory");
+}
+
+/* The box whose first number is channel `c` of pixel (h, w) of image n; zeros outside. */
+static __device__ __forceinline__ void copy_box(uint32_t to, const CUtensorMap *map, int c, int w, int h, int n,
+                                                uint64_t *barrier)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                 " [%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to),
+                 "l"(map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(patch_address(barrier))
+                 : "memory");
+}
+
+static __device__ __forceinline__ void copy_bulk_to(uint32_t to, const void *from, int bytes, uint64_t *barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(patch_address(barrier))
+                 : "memory");
+}
+
+static __device__ __forceinline__ void prefetch_map(const CUtensorMap *map)
+{
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+/* ---- results ---- */
+
+/* The same place in the shared memory of a block of the cluster; four numbers from there. */
+static __device__ __forceinline__ uint32_t place_at(uint32_t address, int rank)
+{
+    uint32_t there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+    return there;
+}
+
+static __device__ __forceinline__ float4 read_there(uint32_t address)
+{
+    float4 four;
+    asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"
+                 : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
+                 : "r"(address));
+    return four;
+}
+
+/* NaN wins. */
+static __device__ __forceinline__ float larger(float a, float b)
+{
+    float most;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
+    return most;
+}
+
+static __device__ __forceinline__ float smaller(float a, float b)
+{
+    float least;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
+    return least;
+}
+
+static __device__ __forceinline__ float4 larger(float4 a, float4 b)
+{
+    return make_float4(larger(a.x, b.x), larger(a.y, b.y), larger(a.z, b.z), larger(a.w, b.w));
+}
+
+/* ---- the product ---- */
+
+template <typename FACTOR, int GROUPS, int PIXELS, int STAGES, int ROUNDING>
+struct boxes_product : patch_both_product<FACTOR, GROUPS, PIXELS, STAGES, 2, 1> {
+    using both = patch_both_product<FACTOR, GROUPS, PIXELS, STAGES, 2, 1>;
+    using tile = typename both::tile;
+    using sums = typename both::sums;
+    using both::FILTERS, both::WORKERS, both::WARPS;
+    using tile::INNER, tile::ROW, tile::STEP, tile::PLACE, tile::PART;
+    static constexpr int ROUNDERS = 32 * ROUNDING, THREADS = WORKERS + ROUNDERS + 32;
+    static constexpr int LINE = BOXES_TAPS * STEP;                     /* bytes of weights of a step */
+    static constexpr int QUADS = FILTERS / 4, LANES = THREADS / QUADS; /* pixels that are stored at a time */
+
+    struct barriers {
+        uint64_t weights_full[STAGES], weights_empty[STAGES];
+        uint64_t box_there[BOXES_MOST], box_full[BOXES_MOST], box_empty[BOXES_MOST];
+    };
+
+    /* Blocks of a cluster share a tile's sum. */
+    struct block {
+        int image, row, column, filter; /* the tile's first */
+        int lines;                      /* steps of a chunk */
+        int first, last;                /* steps */
+
+        __device__ block(const cuda_patch &p)
+        {
+            int at = static_cast<int>(blockIdx.z), split = static_cast<int>(blockIdx.x);
+            filter = static_cast<int>(blockIdx.y) * FILTERS;
+            int down = at / p.tiles_across;
+            column = (at - down * p.tiles_across) << p.tile_log;
+            image = p.images > 1 ? down / p.tiles_down : 0;
+            row = (down - image * p.tiles_down) * (PIXELS >> p.tile_log);
+            lines = p.tap_sides[0];
+            int steps = p.steps / BOXES_TAPS, share = steps, rest = 0;
+            if (p.splits > 1) {
+                share = steps / p.splits;
+                rest = steps - share * p.splits;
+            }
+            first = share * split + min(split, rest);
+            last = first + share + (split < rest);
+        }
+    };
+
+    /* ---- bringing, by one thread ---- */
+
+    static __device__ __forceinline__ void bring_weights(const cuda_patch &p, const block &b, uint32_t to, int step,
+                                                         uint64_t *full)
+    {
+        const int64_t tap = static_cast<int64_t>(p.filters_padded) * ROW;
+        const char *from = p.w + step * BOXES_TAPS * tap + b.filter * ROW;
+        barrier_expect(full, LINE);
+#pragma unroll
+        for (int i = 0; i < BOXES_TAPS; i++) copy_bulk_to(to + i * STEP, from + i * tap, STEP, full);
+    }
+
+    /* The box of a chunk of an image that lies where the copy engine cannot read. */
+    static __device__ __noinline__ void bring_slowly(const cuda_patch &p, const block &b, uint32_t to, uint64_t *there,
+                                                     int chunk)
+    {
+        for (int i = 0; i < p.patch_pixels * PATCH_CHANNELS; i++) {
+            int place = i / PATCH_CHANNELS, number = i % PATCH_CHANNELS, channel = chunk * PATCH_CHANNELS + number;
+            int h = b.row - p.padding[0] + place / p.patch_across, w = b.column - p.padding[1] + place % p.patch_across;
+            bool inside = static_cast<unsigned>(h) < static_cast<unsigned>(p.height) && channel < p.channels &&
+                          static_cast<unsigned>(w) < static_cast<unsigned>(p.width) && b.image < p.images;
+            float value = 0;
+            if (inside)
+                value = p.x[((static_cast<int64_t>(b.image) * p.height + h) * p.width + w) * p.channels + channel];
+            asm volatile(
+                "st.shared.f32 [%0], %1;" ::"r"(both::chunk_of(to + place * PLACE, number / 4) + number % 4 * 4),
+                "f"(value)
+                : "memory");
+        }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        barrier_arrive(there);
+    }
+
+    static __device__ __forceinline__ void bring_box(const cuda_patch &p, const block &b, const CUtensorMap *map,
+                                                     uint32_t to, uint64_t *there, int chunk)
+    {
+        if (!p.quads) return bring_slowly(p, b, to, there, chunk);
+        barrier_expect(there, p.patch_pixels * PLACE);
+        copy_box(to, map, chunk * PATCH_CHANNELS, b.column - p.padding[1], b.row - p.padding[0], b.image, there);
+    }
+
+    /* First what there is room for; then what has room first: weights of a step when the step STAGES before it is over, a box when the
+     * last step of the one that had its place is. */
+    static __device__ __forceinline__ void bring(const cuda_patch &p, const block &b, const CUtensorMap *map,
+                                                 uint32_t weights, uint32_t boxes, barriers *bar)
+    {
+        const int begin = b.first / b.lines, chunks = (b.last - 1) / b.lines + 1;
+        int chunk = begin, slot = 0, box_phase = 0, step = b.first, stage = 0, phase = 0;
+        for (; step < b.last && step < b.first + STAGES; step++)
+            bring_weights(p, b, weights + (step - b.first) * LINE, step, &bar->weights_full[step - b.first]);
+        await_inputs();
+        for (; chunk < chunks && chunk < begin + p.patches; chunk++)
+            bring_box(p, b, map, boxes + (chunk - begin) * p.patch_bytes, &bar->box_there[chunk - begin], chunk);
+        while (step < b.last || chunk < chunks) {
+            int over = (chunk - p.patches + 1) * b.lines - 1;
+            if (chunk < chunks && (step == b.last || over <= step - STAGES || chunk * b.lines <= step)) {
+                barrier_await(&bar->box_empty[slot], box_phase);
+                bring_box(p, b, map, boxes + slot * p.patch_bytes, &bar->box_there[slot], chunk);
+                chunk++;
+                if (++slot == p.patches) {
+                    slot = 0;
+                    box_phase ^= 1;
+                }
+                continue;
+            }
+            barrier_await(&bar->weights_empty[stage], phase);
+            bring_weights(p, b, weights + stage * LINE, step, &bar->weights_full[stage]);
+            step++;
+            if (++stage == STAGES) {
+                stage = 0;
+                phase ^= 1;
+            }
+        }
+    }
+
+    /* Warps that round; the first box is done. */
+    static __device__ __forceinline__ void round_boxes(const cuda_patch &p, const block &b, uint32_t boxes,
+                                                       barriers *bar, int thread)
+    {
+        const int count = (b.last - 1) / b.lines - b.first / b.lines + 1;
+        int slot = 0, phase = 0;
+        for (int i = 0; i < count; i++) {
+            if (i > 0) {
+                barrier_await(&bar->box_there[slot], phase);
+                both::template round_patch<ROUNDING>(p, boxes + slot * p.patch_bytes, thread);
+            }
+            __syncwarp();
+            if (thread % 32 == 0) barrier_arrive(&bar->box_full[slot]);
+            if (++slot == p.patches) {
+                slot = 0;
+                phase ^= 1;
+            }
+        }
+    }
+
+    /* ---- multiplying ---- */
+
+    static __device__ __forceinline__ void multiply(const cuda_patch &p, const block &b, sums &sum, uint32_t weights,
+                                                    uint32_t boxes, barriers *bar)
+    {
+        const int lane = static_cast<int>(threadIdx.x) % 32, group = static_cast<int>(threadIdx.x) / 128;
+        const int group_bytes = p.tile_log == 3 ? p.patch_across * PLACE : 8 * PLACE;
+        const uint32_t filters = weights + group * 64 * ROW, line_bytes = p.patch_across * PLACE;
+        int line = b.first % b.lines, slot = 0, turn = 0, stage = 0, phase = 0;
+        int line_done = line, slot_done = 0, stage_done = 0; /* of the step that is over next */
+        bool fresh = false;                                  /* the first box is there */
+        auto release = [&] {
+            if (lane == 0) {
+                barrier_arrive(&bar->weights_empty[stage_done]);
+                if (line_done == b.lines - 1) barrier_arrive(&bar->box_empty[slot_done]);
+            }
+            if (++stage_done == STAGES) stage_done = 0;
+            if (++line_done == b.lines) {
+                line_done = 0;
+                if (++slot_done == p.patches) slot_done = 0;
+            }
+        };
+#pragma unroll 1
+        for (int step = b.first; step < b.last; step++) {
+            if (fresh) barrier_await(&bar->box_full[slot], turn & 1);
+            uint64_t pixels = wgmma_rows(boxes + slot * p.patch_bytes + line * line_bytes, group_bytes);
+            uint64_t rows = wgmma_factor(filters + stage * LINE, ROW);
+            barrier_await(&bar->weights_full[stage], phase);
+            wgmma_begin();
+#pragma unroll
+            for (int tap = 0; tap < BOXES_TAPS; tap++) {
+#pragma unroll
+                for (int inner = 0; inner < INNER; inner++)
+                    patch_multiply_both<FACTOR, PIXELS>(sum, rows + tap * (STEP >> 4) + inner * 2,
+                                                        pixels + tap * (PLACE >> 4) + inner * 2);
+            }
+            wgmma_commit();
+            wgmma_await<1>();
+            if (step > b.first) release();
+            if (++stage == STAGES) {
+                stage = 0;
+                phase ^= 1;
+            }
+            fresh = ++line == b.lines;
+            if (fresh) {
+                line = 0;
+                if (++slot == p.patches) {
+                    slot = 0;
+                    turn++;
+                }
+            }
+        }
+        wgmma_await<0>();
+    }
+
+    /* ---- results ---- */
+
+    /* Four neighbouring filters of the tile's pixel m, of all blocks that share the sum, in order; all are asked for before the first is
+     * there. from: this thread's filters of pixel 0 in each block. */
+    template <bool SHARED>
+    static __device__ __forceinline__ float4 total_of(const cuda_patch &p, const uint32_t (&from)[PATCH_SPLITS],
+                                                      const float *part, int m)
+    {
+        if constexpr (SHARED) {
+            float4 one[PATCH_SPLITS];
+#pragma unroll
+            for (int rank = 0; rank < PATCH_SPLITS; rank++) {
+                one[rank] = make_float4(0, 0, 0, 0);
+                if (rank < p.splits) one[rank] = read_there(from[rank] + m * PART * 4);
+            }
+#pragma unroll
+            for (int rank = 1; rank < PATCH_SPLITS; rank++) {
+                one[0].x += one[rank].x;
+                one[0].y += one[rank].y;
+                one[0].z += one[rank].z;
+                one[0].w += one[rank].w;
+            }
+            return one[0];
+        } else {
+            return *reinterpret_cast<const float4 *>(part + m * PART);
+        }
+    }
+
+    /* What is stored: the tile's results, or, with POOLS, the largest of each 2x2 of them. A thread has the same four filters of each of its
+     * pixels; each block that shares the sum has some pixels. Activations that are a lower and an upper bound. */
+    template <bool SHARED, bool POOLS>
+    static __device__ __forceinline__ void store_quick(const cuda_patch &p, const block &b, const float *part)
+    {
+        const int thread = static_cast<int>(threadIdx.x), column = thread % QUADS * 4, filter = b.filter + column;
+        if (filter >= p.filters) return;
+        const sdlf_activation &act = p.activation;
+        const bool relu = act.function == SDLF_RELU, clip = act.function == SDLF_CLIP;
+        const float low = relu ? 0.0f : clip ? static_cast<float>(act.low) : -INFINITY;
+        const float high = clip ? static_cast<float>(act.high) : INFINITY;
+        float4 bias = make_float4(0, 0, 0, 0);
+        if (p.bias != nullptr) bias = __ldg(reinterpret_cast<const float4 *>(p.bias + filter));
+        uint32_t from[PATCH_SPLITS] = {};
+        part += column;
+        if (SHARED) {
+#pragma unroll
+            for (int rank = 0; rank < PATCH_SPLITS; rank++)
+                if (rank < p.splits) from[rank] = place_at(patch_address(part), rank);
+        }
+        const int height = POOLS ? p.out_height / 2 : p.out_height, width = POOLS ? p.out_width / 2 : p.out_width;
+        const int top = POOLS ? b.row / 2 : b.row, left = POOLS ? b.column / 2 : b.column, log = POOLS ? 2 : p.tile_log;
+        const int mask = (1 << log) - 1, first = b.image * height; /* lines of earlier images */
+        const int count = POOLS ? PIXELS / 4 : PIXELS, step = LANES * p.splits;
+#pragma unroll(SHARED ? 1 : 4)
+        for (int m = thread / QUADS + static_cast<int>(blockIdx.x) * LANES; m < count; m += step) {
+            int row = top + (m >> log), place = left + (m & mask);
+            float4 v;
+            if (POOLS) {
+                int at = (m >> 2) * 16 + (m & 3) * 2;
+                v = total_of<SHARED>(p, from, part, at);
+                v = larger(v, total_of<SHARED>(p, from, part, at + 1));
+                v = larger(v, total_of<SHARED>(p, from, part, at + 8));
+                v = larger(v, total_of<SHARED>(p, from, part, at + 9));
+            } else {
+                v = total_of<SHARED>(p, from, part, m);
+            }
+            if (row >= height || place >= width) continue;
+            const int at = ((first + row) * width + place) * p.filters + filter;
+            v = make_float4(v.x + bias.x, v.y + bias.y, v.z + bias.z, v.w + bias.w);
+            if (!POOLS && p.residual != nullptr) {
+                float4 more = *reinterpret_cast<const float4 *>(p.residual + at);
+                v = make_float4(v.x + more.x, v.y + more.y, v.z + more.z, v.w + more.w);
+            }
+            *reinterpret_cast<float4 *>(p.y + at) =
+                make_float4(smaller(larger(v.x, low), high), smaller(larger(v.y, low), high),
+                            smaller(larger(v.z, low), high), smaller(larger(v.w, low), high));
+        }
+    }
+
+    /* The same for any activation, and for filters that are no quads or lie where they cannot be moved as such. */
+    static __device__ __noinline__ void store_slowly(const cuda_patch &p, const block &b, const float *part, bool pools)
+    {
+        const int height = pools ? p.out_height / 2 : p.out_height, width = pools ? p.out_width / 2 : p.out_width;
+        const int log = pools ? 2 : p.tile_log, count = pools ? PIXELS / 4 : PIXELS;
+#pragma unroll 1
+        for (int e = static_cast<int>(threadIdx.x) + static_cast<int>(blockIdx.x) * THREADS; e < count * FILTERS;
+             e += THREADS * p.splits) {
+            int m = e / FILTERS, column = e % FILTERS, filter = b.filter + column;
+            int row = (pools ? b.row / 2 : b.row) + (m >> log);
+            int place = (pools ? b.column / 2 : b.column) + (m & ((1 << log) - 1));
+            if (row >= height || place >= width || filter >= p.filters) continue;
+            float value = -INFINITY;
+#pragma unroll 1
+            for (int i = 0; i < (pools ? 4 : 1); i++) {
+                int pixel = pools ? (m >> 2) * 16 + (m & 3) * 2 + i / 2 * 8 + i % 2 : m;
+                const float *from = part + pixel * PART + column;
+                float total = 0;
+                for (int rank = 0; rank < p.splits; rank++) total += read_number(from, rank);
+                value = pools ? larger(value, total) : total;
+            }
+            int64_t at = (static_cast<int64_t>(b.image * height + row) * width + place) * p.filters + filter;
+            if (p.bias != nullptr) value += p.bias[filter];
+            if (p.residual != nullptr) value += p.residual[at];
+            p.y[at] = activate(p.activation, value);
+        }
+    }
+
+    static __device__ __forceinline__ float read_number(const float *from, int rank)
+    {
+        float number;
+        asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(number) : "r"(place_at(patch_address(from), rank)));
+        return number;
+    }
+
+    static __device__ __forceinline__ void store(const cuda_patch &p, const block &b, const float *part, bool pools)
+    {
+        if (!p.quick || !p.fours)
+            store_slowly(p, b, part, pools);
+        else if (p.splits > 1)
+            pools ? store_quick<true, true>(p, b, part) : store_quick<true, false>(p, b, part);
+        else
+            pools ? store_quick<false, true>(p, b, part) : store_quick<false, false>(p, b, part);
+    }
+
+    /* ---- the block ---- */
+
+    /* By one warp. */
+    static __device__ __forceinline__ void make_barriers(const cuda_patch &p, barriers *bar, int lane)
+    {
+        if (lane < STAGES) {
+            barrier_init(&bar->weights_full[lane], 1);
+            barrier_init(&bar->weights_empty[lane], WARPS);
+        }
+        if (lane < p.patches) {
+            barrier_init(&bar->box_there[lane], 1);
+            barrier_init(&bar->box_full[lane], ROUNDING);
+            barrier_init(&bar->box_empty[lane], WARPS);
+        }
+        barriers_made();
+    }
+
+    static __device__ __forceinline__ void await_workers()
+    {
+        asm volatile("bar.sync 2, %0;" ::"n"(WORKERS) : "memory");
+    }
+
+    static __device__ void run(const cuda_patch &p, const CUtensorMap *map, bool pools)
+    {
+        extern __shared__ __align__(1024) char memory[];
+        char *shared = memory + (1024 - patch_address(memory) % 1024) % 1024;
+        const uint32_t weights = patch_address(shared), boxes = weights + STAGES * LINE;
+        const int product = STAGES * LINE + p.patches * p.patch_bytes, results = PIXELS * PART * 4;
+        barriers *bar = reinterpret_cast<barriers *>(shared + max(product, results));
+        const block b(p);
+        const int thread = static_cast<int>(threadIdx.x), helper = thread - WORKERS - ROUNDERS;
+        let_next_start();
+        if (p.fresh) await_inputs();
+        if (helper >= 0) make_barriers(p, bar, helper);
+        if (helper == 0) prefetch_map(map);
+        __syncthreads();
+        if (helper >= 0) {
+            if (helper == 0) bring(p, b, map, weights, boxes, bar);
+        } else {
+            barrier_await(&bar->box_there[0], 0);
+            both::template round_patch<WARPS + ROUNDING>(p, boxes, thread);
+            barrier_of_threads(WORKERS + ROUNDERS);
+            if (thread < WORKERS) {
+                sums sum = {};
+                multiply(p, b, sum, weights, boxes, bar);
+                await_workers(); /* the last step's reads */
+                both::put_part(sum, reinterpret_cast<float *>(shared));
+            } else {
+                round_boxes(p, b, boxes, bar, thread - WORKERS);
+            }
+        }
+        __syncwarp();
+        await_inputs(); /* the residual */
+        if (p.splits > 1)
+            patch_cluster_wait();
+        else
+            __syncthreads();
+        store(p, b, reinterpret_cast<const float *>(shared), pools);
+        __syncwarp();
+        if (p.splits > 1) patch_cluster_wait(); /* others may still read from this block */
+    }
+};
+
+template <typename PRODUCT, int BLOCKS>
+static __global__ void __launch_bounds__(PRODUCT::THREADS, BLOCKS)
+    boxes_kernel(const __grid_constant__ CUtensorMap map, const __grid_constant__ cuda_patch p, bool pools)
+{
+    PRODUCT::run(p, &map, pools);
+}
+
+#endif
