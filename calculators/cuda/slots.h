@@ -89,8 +89,12 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
         .notes = conv2d_notes_cuda, \
         .work = conv2d_work_cuda, \
         .automatic = conv2d_automatic_cuda}, \
-    [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = conv2d_relu_max_pool_forward_cuda, \
-                                           .supports = conv2d_pool_supports_cuda}, \
+    [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = conv2d_pool_forward_cuda, \
+                                           .channels_last = true, \
+                                           .supports = conv2d_pool_forward_supports_cuda, \
+                                           .workspace = conv2d_pool_forward_workspace_cuda, \
+                                           .prepared = conv2d_pool_forward_prepared_cuda, \
+                                           .prepare = conv2d_boxes_pool_prepare_cuda}, \
     [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = conv2d_relu_max_pool_backward_cuda, \
                                             .supports = conv2d_pool_backward_supports_cuda, \
                                             .workspace = conv2d_pool_backward_workspace_cuda}, \

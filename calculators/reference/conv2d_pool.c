@@ -49,10 +49,9 @@ sdlf_status conv2d_relu_max_pool_forward_reference(sdlf_calculator *calculator, 
                             marks |= 1u << position;
                         }
                     }
-                    int64_t e = at4(y, n, k, p, q);
-                    put(y, e, largest);
+                    put(y, at4(y, n, k, p, q), largest);
                     if (!sdlf_tensor_present(mask)) continue;
-                    ((uint8_t *)mask->data)[e] = (uint8_t)(isnan(largest) ? 0 : marks);
+                    ((uint8_t *)mask->data)[at4(mask, n, k, p, q)] = (uint8_t)(isnan(largest) ? 0 : marks);
                 }
             }
         }

@@ -10,6 +10,7 @@ sdlf_status plan_fuse(sdlf_plan *plan);
 sdlf_status plan_check_support(sdlf_plan *plan);
 sdlf_status plan_choose(sdlf_plan *plan);
 sdlf_status plan_choose_layouts(sdlf_plan *plan);
+sdlf_status plan_fuse_conv_pool_last(sdlf_plan *plan); /* after layouts */
 sdlf_status plan_place(sdlf_plan *plan);
 sdlf_status plan_lay_out(sdlf_plan *plan);
 sdlf_status plan_make_listing(sdlf_plan *plan); /* after them all */

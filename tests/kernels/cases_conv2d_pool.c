@@ -106,6 +106,11 @@ static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_t
     o->in[2] = bias;
     o->out[1] = kernel_tensor(SDLF_UINT8, pooled);
     emit(sink, &made, g, ties, " bias mask");
+    kernel_case last = made;
+    last.operation.in[0] = sdlf_tensor_channels_last(o->in[0]);
+    last.operation.out[0] = sdlf_tensor_channels_last(o->out[0]);
+    last.operation.out[1] = (sdlf_tensor){.dtype = SDLF_NONE};
+    emit(sink, &last, g, ties, " bias channels last");
     if (tried == FORWARD_ALONE) return;
 
     kernel_case back = {.operation = describe(SDLF_CONV2D_RELU_MAX_POOL_BACKWARD, g, ties), .prepare = mask_first};
@@ -156,10 +161,10 @@ void conv2d_pool_cases(kernel_sink *sink, sdlf_dtype t)
     }
     /* So many outputs that a device gives a thread 4 and 8 filters, and pairs of windows, on 40 to 148 multiprocessors. */
     static const geometry many[] = {
-        {4, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},
-        {12, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},
-        {32, 2, 56, 56, 33, 5, 1, 2, 1, {2, 2}},
-        {40, 1, 56, 54, 33, 3, 1, 1, 1, {2, 2}},
+        {4, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},   {12, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},
+        {32, 2, 56, 56, 33, 5, 1, 2, 1, {2, 2}},  {40, 1, 56, 54, 33, 3, 1, 1, 1, {2, 2}},
+        {2, 36, 21, 18, 72, 3, 1, 1, 1, {2, 2}}, /* many channels, where they lie last */
+        {1, 64, 37, 45, 131, 3, 1, 1, 1, {2, 2}},
     };
     for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
         both_ways(sink, &many[i], t, SDLF_TIES_SHARE, FORWARD_ALONE);

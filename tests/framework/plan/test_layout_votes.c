@@ -86,9 +86,49 @@ static void each_calculator_decides_for_itself(void)
     count_turned((int[]){2, 64, 64}, 3, 2, 0, 0);                /* one on each */
 }
 
+/* ---- convolution and pooling that became neighbours ---- */
+
+static bool takes_last_alone(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    return sdlf_operation_is_channels_last(operation);
+}
+
+/* A calculator that pools behind a convolution where channels lie last, and there alone: one pair becomes one operation; the other
+ * stays two, since what lies between is an output. */
+static void pooling_follows_into_the_convolution(void)
+{
+    const sdlf_pool2d_options halve = {.window = {2, 2}};
+    sdlf_model *net = sdlf_model_create("pooled");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
+    sdlf_node first = sdlf_max_pool2d(net, sdlf_relu(net, conv(net, x, "first", 16, 3, 1)), &halve);
+    sdlf_node seen = sdlf_relu(net, conv(net, first, "second", 16, 3, 1));
+    sdlf_output(net, "seen", seen);
+    sdlf_output(net, "last", sdlf_max_pool2d(net, seen, &halve));
+    CHECK_OK(sdlf_model_build(net, 1));
+    sdlf_calculator *device = make_choosy();
+    device_class.kernel[SDLF_MAX_POOL2D_FORWARD].channels_last = true;
+    device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD].channels_last = true;
+    device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD].supports = takes_last_alone;
+    for (int fusion = 0; fusion < 2; fusion++) {
+        sdlf_plan *plan = NULL;
+        CHECK_OK(sdlf_plan_create(&plan, net,
+                                  &(sdlf_plan_options){.batch = BATCH, .forward = device, .no_fusion = !fusion}));
+        if (plan != NULL) {
+            CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_RELU_MAX_POOL_FORWARD, true), fusion);
+            CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, false), 2 - fusion);
+            CHECK_EQUAL(count_kind(plan, SDLF_MAX_POOL2D_FORWARD, false), 2 - fusion);
+        }
+        sdlf_plan_free(plan);
+    }
+    sdlf_model_free(net);
+    free(device);
+}
+
 int main(void)
 {
     RUN(most_of_the_work_decides_for_all);
     RUN(each_calculator_decides_for_itself);
+    RUN(pooling_follows_into_the_convolution);
     return test_summary();
 }
