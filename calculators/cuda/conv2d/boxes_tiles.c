@@ -54,7 +54,7 @@ static const boxes_time times[BOXES_TILES] = {
 };
 
 /* More of those for sums that blocks share, and for each of these blocks; before the steps of every turn of blocks but the first. */
-enum { SHARED = 2200, EACH = 200, BEFORE = 2000 };
+enum { SHARED = 2200, EACH = 400, BEFORE = 2000 };
 
 static bool fits(const cuda_calculator *calculator, const cuda_patch *p, int number)
 {
