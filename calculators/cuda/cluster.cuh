@@ -9,30 +9,76 @@ static __device__ __forceinline__ float4 plus(float4 a, float4 b)
     return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-/* A barrier of all threads of the cluster. Before a block ends it must have passed one after the others' last reads. */
-static __device__ __forceinline__ void await_cluster()
+/* A barrier of all threads of the cluster, in two parts: what a thread did before its arrival is there for those who have waited. Before a
+ * block ends it must have waited for the others' last reads and writes of its memory. */
+static __device__ __forceinline__ void arrive_at_cluster()
 {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
 #endif
 }
 
-/* Four numbers at the same place of another block's shared memory. */
-static __device__ __forceinline__ float4 read_other(const float *shared, int block)
+static __device__ __forceinline__ void wait_for_cluster()
 {
-    float4 four = {};
 #if __CUDA_ARCH__ >= 900
-    uint32_t mine = static_cast<uint32_t>(__cvta_generic_to_shared(shared)), other;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(mine), "r"(block));
-    asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"
-                 : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
-                 : "r"(other)
-                 : "memory");
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+
+static __device__ __forceinline__ void await_cluster()
+{
+    arrive_at_cluster();
+    wait_for_cluster();
+}
+
+/* Where the same place of another block's shared memory is. */
+static __device__ __forceinline__ uint32_t address_in(const void *shared, int block)
+{
+    uint32_t other = 0;
+#if __CUDA_ARCH__ >= 900
+    uint32_t mine = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(mine), "r"(block));
 #else
     (void)shared;
     (void)block;
 #endif
+    return other;
+}
+
+/* Four numbers of another block. */
+static __device__ __forceinline__ float4 read_other(const float *shared, int block)
+{
+    float4 four = {};
+#if __CUDA_ARCH__ >= 900
+    asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"
+                 : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
+                 : "r"(address_in(shared, block))
+                 : "memory");
+#else
+    (void)address_in(shared, block);
+#endif
     return four;
+}
+
+/* A number into another block's memory. */
+static __device__ __forceinline__ void write_other(float *shared, int block, float number)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address_in(shared, block)), "f"(number) : "memory");
+#else
+    (void)number;
+    (void)address_in(shared, block);
+#endif
+}
+
+static __device__ __forceinline__ void write_other(double *shared, int block, double number)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(address_in(shared, block)), "d"(number) : "memory");
+#else
+    (void)number;
+    (void)address_in(shared, block);
+#endif
 }
 
 /* The same place's numbers of `count` blocks, added in order. */

@@ -1,13 +1,14 @@
 /* next_batch, and gather_batch by the indices that it draws, in one launch.
  *
  * A thread makes four pixels of the batch (one, where images are not of whole quads), and finds its image itself: at the cursor, in
- * the order of the epoch. The first block writes what next_batch does beside. The last block to have read the cursor moves it on.
- * Reads a byte and writes a float for each pixel. */
+ * the order of the epoch. It does so while the kernel before this one is still at work, and looks again behind it, whether cursor and
+ * order are as they were. The first block writes what next_batch does beside. The last block to have read the cursor moves it on. Reads
+ * a byte and writes a float for each pixel. */
 #include "calculators/augmentation.h"
 #include "calculators/cuda/kernels.cuh"
 #include "calculators/cuda/together.h"
 
-enum { THREADS = 256, LINE = 128 /* bytes */ };
+enum { THREADS = 256 };
 
 struct draw {
     const int32_t *order, *labels; /* labels and batch_labels may be NULL */
@@ -30,35 +31,44 @@ static __device__ __forceinline__ float normalized(uint8_t value, const draw &d)
     return sdlf_normalize(static_cast<float>(value), d.mean, d.scale);
 }
 
-/* Ask early for what the step will read: the cursor is what it will be, unless the kernel before this one moves it, and then only
- * time is lost. */
-static __device__ __forceinline__ void guess(const draw &d, int n, int column)
+template <int EACH> static __device__ __forceinline__ uchar4 read_pixels(const draw &d, int32_t image, int column)
 {
-    int64_t at = __ldcg(d.cursor);
-    if (at < 0 || at >= d.steps || (at + 1) * d.count > d.drawn || n >= d.count) return;
-    if (blockIdx.x == 0 && threadIdx.x == 0) prefetch_line(d.rates + at);
-    int32_t image = __ldcg(d.order + at * d.count + n);
-    if (image < 0 || image >= d.samples) return;
-    if (column % LINE < 4) prefetch_line(d.x + static_cast<int64_t>(image) * d.row + column);
+    const uint8_t *from = d.x + static_cast<int64_t>(image) * d.row + column;
+    return EACH == 4 ? *reinterpret_cast<const uchar4 *>(from) : make_uchar4(*from, 0, 0, 0);
+}
+
+/* What a thread will have drawn if the kernel before this one leaves cursor and order as they are. */
+struct guess {
+    int64_t at;
+    int32_t image; /* -1: none that is there */
+    uchar4 pixels;
+};
+
+template <int EACH> static __device__ __forceinline__ guess guess_pixels(const draw &d, int n, int column)
+{
+    guess g = {__ldcg(d.cursor), -1, {}};
+    if (g.at < 0 || g.at >= d.steps || (g.at + 1) * d.count > d.drawn || n >= d.count) return g;
+    if (blockIdx.x == 0 && threadIdx.x == 0) prefetch_line(d.rates + g.at);
+    const int32_t image = __ldcg(d.order + g.at * d.count + n);
+    if (image < 0 || image >= d.samples) return g;
     if (d.labels != nullptr && column < 4) prefetch_line(d.labels + image);
+    g.image = image;
+    g.pixels = read_pixels<EACH>(d, image, column);
+    return g;
 }
 
 /* EACH pixels a thread. */
 template <int EACH> static __global__ void __launch_bounds__(THREADS) draw_batch(draw d)
 {
     const int e = (blockIdx.x * THREADS + threadIdx.x) * EACH, n = e / d.row, column = e % d.row;
-    guess(d, n, column);
+    const guess g = guess_pixels<EACH>(d, n, column);
     await_kernels();
     const int64_t at = __ldcg(d.cursor);
+    const int32_t image = g.image >= 0 ? __ldcg(d.order + g.at * d.count + n) : -1;
     const int32_t *order = d.order + at * d.count;
-    uchar4 four = {};
-    if (n < d.count) {
-        const uint8_t *from = d.x + static_cast<int64_t>(__ldcg(order + n)) * d.row + column;
-        if (EACH == 4)
-            four = *reinterpret_cast<const uchar4 *>(from);
-        else
-            four.x = *from;
-    }
+    uchar4 four = g.pixels;
+    if (n < d.count && (at != g.at || image < 0 || image != g.image))
+        four = read_pixels<EACH>(d, __ldcg(order + n), column);
     __syncthreads_or(at < 0); /* all have the cursor */
     const unsigned others = gridDim.x - 1, before = threadIdx.x == 0 ? atomicInc(d.ticket, others) : 0;
     if (n < d.count) {

@@ -19,6 +19,19 @@ static bool draws_batch(const sdlf_operation *next, const sdlf_operation *gather
            sdlf_tensor_count(&gather->out[0]) <= INT32_MAX / 2 && !sdlf_augmentation_wanted(&gather->gather.augment);
 }
 
+/* Its first layer, which the batch goes into. */
+static bool is_first_layer(const sdlf_operation *gather, const sdlf_operation *op)
+{
+    return op->kind == SDLF_CONV2D_RELU_MAX_POOL_FORWARD && is_same(&gather->out[0], &op->in[0]);
+}
+
+/* The first layer's backward pass, of which only dy comes from the sweep before it. */
+static bool is_first_layers_end(const sdlf_operation *sweep, const sdlf_operation *op)
+{
+    return sweep->kind == SDLF_GEMM_BACKWARD_SGD && op->kind == SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD &&
+           !sdlf_tensor_present(&op->out[4]) && is_same(&sweep->out[2], &op->in[1]);
+}
+
 static bool are_last_layers(const cuda_last_layers *l)
 {
     if (l->hidden->kind != SDLF_GEMM || l->product->kind != SDLF_GEMM ||
@@ -35,16 +48,35 @@ static bool is_hidden_sweep(const cuda_calculator *calculator, const cuda_last_l
 {
     return op->kind == SDLF_GEMM_BACKWARD_SGD && is_same(&l->backward->out[2], &op->in[1]) &&
            is_same(&l->hidden->in[0], &op->in[0]) && is_same(&l->hidden->in[1], &op->out[0]) &&
-           cuda_sweep_tensor_suits(calculator, op);
+           cuda_sweep_suits(calculator, op);
+}
+
+static sdlf_status begin_step(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)
+{
+    *done = 2;
+    sdlf_status status = cuda_draw_batch(base, operations[0], operations[1]);
+    if (status != SDLF_OK || count < 3 || !is_first_layer(operations[1], operations[2])) return status;
+    *done = 3;
+    return cuda_conv2d_pool_forward_early(base, operations[2]);
+}
+
+/* The first of `operations` is a sweep that has been launched: what may follow it early. */
+static sdlf_status end_step(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)
+{
+    if (count < 2 || !is_first_layers_end(operations[0], operations[1])) return SDLF_OK;
+    ++*done;
+    return cuda_conv2d_pool_weights_early(base, operations[1]);
 }
 
 sdlf_status run_together_cuda(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     *done = 0;
-    if (count >= 2 && draws_batch(operations[0], operations[1])) {
-        *done = 2;
-        return cuda_draw_batch(base, operations[0], operations[1]);
+    if (count >= 2 && draws_batch(operations[0], operations[1])) return begin_step(base, operations, count, done);
+    if (count >= 2 && is_first_layers_end(operations[0], operations[1])) {
+        *done = 1;
+        sdlf_status status = gemm_backward_sgd_cuda(base, operations[0]);
+        return status == SDLF_OK ? end_step(base, operations, count, done) : status;
     }
     if (count < 4) return SDLF_OK;
     const cuda_last_layers last = {operations[0], operations[1], operations[2], operations[3]};
@@ -55,5 +87,6 @@ sdlf_status run_together_cuda(sdlf_calculator *base, const sdlf_operation *const
     if (status == SDLF_OK) status = cuda_last_layers_run(base, &last, &parts);
     if (status != SDLF_OK || count < 5 || !is_hidden_sweep(calculator, &last, operations[4])) return status;
     *done = 5;
-    return cuda_sweep_tensor_early(base, operations[4]);
+    status = cuda_sweep_early(base, operations[4]);
+    return status == SDLF_OK ? end_step(base, operations + 4, count - 4, done) : status;
 }

@@ -30,6 +30,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward(pool_forwa
     int n = valid ? window / area : 0, at = valid ? window % area : 0;
     int row = 2 * (at / g.out_width) - g.top, column = 2 * (at % g.out_width) - g.left;
     T sums[FILTERS][4];
+    if (!p.waits_for_x) await_kernels();
 #pragma unroll
     for (int f = 0; f < FILTERS; f++) {
         T offset = p.bias != nullptr && k0 + f < g.filters ? p.bias[k0 + f] : T(0);
@@ -41,6 +42,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward(pool_forwa
             load_weights<T, R, FILTERS>(weights, p, k0, c, min(CHANNELS, g.channels - c));
             __syncthreads();
         }
+        if (c == 0 && p.waits_for_x) await_kernels();
         const T *corner = p.x + ((n * g.channels + c) * g.height + row) * g.width + column; /* may lie outside */
         T patch[R + 1][R + 1];
 #pragma unroll
@@ -81,11 +83,11 @@ static void launch(const cuda_calculator *calculator, const pool_forward<T> &p)
 {
     int windows = p.g.batch * p.g.out_height * p.g.out_width;
     dim3 grid((unsigned)((windows + THREADS - 1) / THREADS), (unsigned)((p.g.filters + FILTERS - 1) / FILTERS));
-    conv2d_pool_forward<T, R, FILTERS><<<grid, THREADS, 0, calculator->stream>>>(p);
+    launch_overlapped(calculator, conv2d_pool_forward<T, R, FILTERS>, grid, THREADS, 0, p);
 }
 
 /* Eight filters a thread, or fewer where that leaves multiprocessors without work. */
-extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
+static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op, bool waits_for_x)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
@@ -94,7 +96,8 @@ extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, 
     with_float(x.dtype, [&](auto zero) {
         using T = decltype(zero);
         const pool_forward<T> p = {data_of<T>(x), data_of<T>(op->in[1]),         optional<T>(op->in[2]),
-                                   data_of<T>(y), optional<uint8_t>(op->out[1]), pool_geometry_of(op, x, y)};
+                                   data_of<T>(y), optional<uint8_t>(op->out[1]), pool_geometry_of(op, x, y),
+                                   waits_for_x};
         int side_size = op->conv2d_pool.window.size[0];
         if constexpr (sizeof(T) == sizeof(float)) {
             if (cuda_conv2d_pool_forward_first_suits(calculator, p.g, side_size)) {
@@ -125,6 +128,16 @@ extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, 
         });
     });
     return status == SDLF_OK ? cuda_check_launch("conv2d_relu_max_pool_forward") : status;
+}
+
+extern "C" sdlf_status conv2d_relu_max_pool_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
+{
+    return compute(base, op, false);
+}
+
+extern "C" sdlf_status cuda_conv2d_pool_forward_early(sdlf_calculator *base, const sdlf_operation *op)
+{
+    return compute(base, op, true);
 }
 
 /* y, or its gradient, in any of the three kinds. */

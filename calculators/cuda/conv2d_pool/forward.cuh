@@ -3,12 +3,14 @@
 #define SDLF_CALCULATORS_CUDA_CONV2D_POOL_FORWARD_CUH
 
 #include "calculators/cuda/conv2d_pool/conv2d_pool.cuh"
+#include "calculators/cuda/launch.cuh"
 
 template <typename T> struct pool_forward {
     const T *x, *w, *bias;
     T *y;
     uint8_t *mask;
     pool_geometry g;
+    bool waits_for_x; /* alone: w and bias are there before the kernel before this one begins */
 };
 
 /* The larger one; NaN wins. */

@@ -6,7 +6,6 @@
  * windows. The slices' sums meet in shared memory, in order, where a thread pools one window of one filter. 8 N K P Q C R R FLOPs. */
 #include "calculators/cuda/conv2d_pool/forward.cuh"
 #include "calculators/cuda/conv2d_pool/pieces.cuh"
-#include "calculators/cuda/launch.cuh"
 
 enum { THREADS = 256, WARP = 32, WARPS = 8, FILTERS = 32, UNIT = 8 /* windows */, POSITIONS = 4, MOST_STEPS = 7 };
 

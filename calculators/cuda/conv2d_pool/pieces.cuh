@@ -74,6 +74,50 @@ static __device__ __forceinline__ void load_pieces(const float *__restrict__ fro
     }
 }
 
+/* The same in two parts, between which the thread may do something else: the copy, which needs await_copies<0> at its end, and the rounding by
+ * each thread of what it has copied. */
+template <int THREADS, typename Use>
+static __device__ __forceinline__ void for_pieces(const pool_geometry &g, const pool_pieces &l, int first, int channels,
+                                                  Use use)
+{
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, n = first / l.pieces, part = first % l.pieces;
+    for (int i = 0; i < l.pieces_each; i++) {
+        int top = 2 * part * l.piece_rows - g.top;
+        for (int line = warp; line < channels * l.lines; line += THREADS / 32) {
+            int c = channels == 1 ? 0 : line / l.lines, row = top + line - c * l.lines;
+            for (int column = lane; column < l.line; column += 32) {
+                int j = column - g.left;
+                bool valid = n < g.batch && row >= 0 && row < g.height && j >= 0 && j < g.width;
+                use(i * l.zone + line * l.line + column, n, (c * g.height + row) * g.width + j, valid);
+            }
+        }
+        if (++part == l.pieces) {
+            part = 0;
+            n++;
+        }
+    }
+}
+
+template <int THREADS>
+static __device__ __forceinline__ void copy_pieces(const float *from, const pool_geometry &g, const pool_pieces &l,
+                                                   int first, int c0, int channels, uint32_t *x)
+{
+    const int area = g.height * g.width;
+    for_pieces<THREADS>(g, l, first, channels, [&](int to, int n, int at, bool valid) {
+        const float *image = from + static_cast<int64_t>(n * g.channels + c0) * area;
+        copy_async_number(reinterpret_cast<float *>(x + to), valid ? image + at : from, valid);
+    });
+    close_copies();
+}
+
+template <sdlf_math MATH, int THREADS>
+static __device__ __forceinline__ void round_pieces(const pool_geometry &g, const pool_pieces &l, int first,
+                                                    int channels, uint32_t *x)
+{
+    for_pieces<THREADS>(g, l, first, channels,
+                        [&](int to, int, int, bool) { x[to] = factor_bits<MATH>(__uint_as_float(x[to])); });
+}
+
 /* Of each window of a piece its corner in x. */
 template <int THREADS>
 static __device__ __forceinline__ void list_corners(const pool_geometry &g, const pool_pieces &l, int *corner)

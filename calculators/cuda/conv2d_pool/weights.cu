@@ -11,6 +11,7 @@
  * a second kernel (conv2d_pool/finish.cu) adds. No atomics: the bits depend on the shapes and on the device's number of
  * multiprocessors. */
 #include "calculators/cuda/conv2d_pool/weights.cuh"
+#include "calculators/cuda/launch.cuh"
 
 enum {
     THREADS = 256,
@@ -28,6 +29,7 @@ template <typename T> struct pool_weights {
     int piece_rows, pieces; /* rows of windows in a piece; pieces of an image */
     int blocks, lanes;      /* that share the pieces of a channel; that share a window */
     bool quads;             /* dy and mask can be read four at a time */
+    bool waits_for_dy;      /* alone: x and the mask are there before the kernel before this one begins */
 };
 
 template <typename T> struct __align__(16) four_of
@@ -136,14 +138,21 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS * 4 / sizeof(T)) conv2d
         corner[w] = row < p.piece_rows ? 2 * row * layout.line + 2 * (w % g.out_width) : 0;
     }
     T sums[R * R + 1] = {};
+    bool waits = p.waits_for_dy;
+    if (!waits) await_kernels();
     for (int piece = blockIdx.x; piece < g.batch * p.pieces; piece += gridDim.x) {
         int p0 = piece % p.pieces * p.piece_rows, windows = min(p.piece_rows, g.out_height - p0) * g.out_width;
         __syncthreads();
-        load_windows(p, layout, dy, mask, piece / p.pieces, k0, p0, windows);
+        if (!waits) load_windows(p, layout, dy, mask, piece / p.pieces, k0, p0, windows);
         load_image(p, layout, x, piece / p.pieces, c, p0);
         __syncthreads();
         for (int e = threadIdx.x; e < (layout.lines - 1) * layout.line - 1; e += THREADS)
             x[layout.sums_at + e] = (x[e] + x[e + 1]) + (x[e + layout.line] + x[e + layout.line + 1]);
+        if (waits) {
+            await_kernels();
+            load_windows(p, layout, dy, mask, piece / p.pieces, k0, p0, windows);
+            waits = false;
+        }
         __syncthreads();
         for (int w = threadIdx.x / p.lanes * 4; w < windows; w += THREADS / p.lanes * 4) {
             const four_of<T> gradients = *reinterpret_cast<const four_of<T> *>(dy + k * layout.window_line + w);
@@ -170,6 +179,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS * 4 / sizeof(T)) conv2d
             }
         }
     }
+    if (waits) await_kernels();
     __syncthreads();
     T *shared = reinterpret_cast<T *>(memory); /* (THREADS, R R + 1), lines of odd length */
 #pragma unroll
@@ -222,26 +232,39 @@ template <typename T> static pool_weights<T> weights_of(const cuda_calculator *c
 template <typename T, int R>
 static sdlf_status launch(const cuda_calculator *calculator, const sdlf_operation *op, const pool_weights<T> &p)
 {
-    const int64_t bytes = (int64_t)piece_layout<T, R>(p).bytes(p.lanes);
+    dim3 grid((unsigned)p.blocks, (unsigned)((p.g.filters + FILTERS - 1) / FILTERS), (unsigned)p.g.channels);
+    const int64_t bytes = shared_alone(calculator, static_cast<int64_t>(grid.x) * grid.y * grid.z,
+                                       (int64_t)piece_layout<T, R>(p).bytes(p.lanes));
     sdlf_status status = allow_shared(conv2d_pool_weights<T, R>, bytes);
     if (status != SDLF_OK) return status;
-    dim3 grid((unsigned)p.blocks, (unsigned)((p.g.filters + FILTERS - 1) / FILTERS), (unsigned)p.g.channels);
-    conv2d_pool_weights<T, R><<<grid, THREADS, (size_t)bytes, calculator->stream>>>(p);
+    launch_overlapped(calculator, conv2d_pool_weights<T, R>, grid, THREADS, (int)bytes, p);
     status = cuda_check_launch("conv2d_relu_max_pool_backward");
     return status == SDLF_OK ? cuda_conv2d_pool_finish(calculator, op, p.blocks) : status;
 }
 
-extern "C" sdlf_status cuda_conv2d_pool_weights(sdlf_calculator *base, const sdlf_operation *op)
+static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op, bool waits_for_dy)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     sdlf_status status = SDLF_OK;
-    if (cuda_conv2d_pool_weights_suits(calculator, op)) return cuda_conv2d_pool_weights_tensor(calculator, op);
+    if (cuda_conv2d_pool_weights_suits(calculator, op))
+        return cuda_conv2d_pool_weights_tensor(calculator, op, waits_for_dy);
     with_float(op->in[0].dtype, [&](auto zero) {
-        const auto p = weights_of<decltype(zero)>(calculator, op);
+        auto p = weights_of<decltype(zero)>(calculator, op);
+        p.waits_for_dy = waits_for_dy;
         with_side(op->conv2d_pool.window.size[0],
                   [&](auto side) { status = launch<decltype(zero), side.value>(calculator, op, p); });
     });
     return status;
+}
+
+extern "C" sdlf_status cuda_conv2d_pool_weights(sdlf_calculator *base, const sdlf_operation *op)
+{
+    return compute(base, op, false);
+}
+
+extern "C" sdlf_status cuda_conv2d_pool_weights_early(sdlf_calculator *base, const sdlf_operation *op)
+{
+    return compute(base, op, true);
 }
 
 extern "C" int64_t cuda_conv2d_pool_weights_workspace(const cuda_calculator *calculator, const sdlf_operation *op)

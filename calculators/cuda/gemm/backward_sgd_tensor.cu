@@ -114,6 +114,7 @@ static __global__ void __launch_bounds__(S::THREADS, 1) sweep_tensor(sweep s, sw
     uint32_t held[S::X_STEPS][4][2];
     float dx[S::MINE / 16][4][4] = {};
     float4 next_dy[S::EACH];
+    sweep_x<S> x;
     if (at.part == 0) prefetch_tiles<S>(s, (first + at.lane) * S::UNITS, (first + count) * S::UNITS, column);
     if (!s.waits_for_dy) await_kernels();
 #pragma unroll
@@ -123,13 +124,11 @@ static __global__ void __launch_bounds__(S::THREADS, 1) sweep_tensor(sweep s, sw
             load_tile<S>(tiles.w[pair][ahead], tiles.v[pair][ahead], s, (first + tile) * S::UNITS, column, at.part);
         close_copies();
     }
-    if (!s.waits_for_dy) read_dy<S>(next_dy, s, first * S::UNITS);
-    load_x<MATH, S>(tiles.x, held, s, i0, at.strip);
-    if (s.waits_for_dy) {
-        await_kernels();
-        read_dy<S>(next_dy, s, first * S::UNITS);
-    }
+    read_x<S>(x, s, i0, at.strip);
+    if (s.waits_for_dy) await_kernels();
+    read_dy<S>(next_dy, s, first * S::UNITS);
     float rate = *s.rate;
+    write_x<MATH, S>(tiles.x, held, x);
     write_dy<MATH, S>(tiles.dy[0], next_dy);
     read_dy<S>(next_dy, s, (first + S::LANES) * S::UNITS);
     move_biases<S>(s, rate);
@@ -205,7 +204,7 @@ template <sdlf_math MATH> static sdlf_status launch_rows(const cuda_calculator *
     return launch<MATH, sweep_shape<128, 1, 2, 2, 2>>(calculator, s);
 }
 
-static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op, bool waits_for_dy)
+extern "C" sdlf_status cuda_sweep_tensor(sdlf_calculator *base, const sdlf_operation *op, bool waits_for_dy)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     sweep s = sweep_of(op);
@@ -215,14 +214,4 @@ static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op, bool
     case SDLF_MATH_BF16: return launch_rows<SDLF_MATH_BF16>(calculator, s);
     default: return launch_rows<SDLF_MATH_TF32>(calculator, s);
     }
-}
-
-extern "C" sdlf_status cuda_sweep_tensor(sdlf_calculator *base, const sdlf_operation *op)
-{
-    return compute(base, op, false);
-}
-
-extern "C" sdlf_status cuda_sweep_tensor_early(sdlf_calculator *base, const sdlf_operation *op)
-{
-    return compute(base, op, true);
 }

@@ -21,6 +21,9 @@ template <int ROWS_, int STRIPS_, int LANES_, int HALVES_, int STAGES_> struct s
     static const int UNITS = HALVES * BAND, STEP = LANES * UNITS; /* of a tile, of a round */
     static const bool X_SHARED = ROWS > 16;                       /* else x's fragments are in registers */
     static const int X_STEPS = X_SHARED ? 1 : ROWS / 8;           /* of these, eights of rows */
+    static const int X_CHUNKS = X_SHARED ? STRIPS * ROWS * WIDTH / 4 : 0,
+                     X_EACH =
+                         X_SHARED ? (X_CHUNKS + THREADS - 1) / THREADS : 1; /* of fours in memory, and of a thread */
     static const int CHUNKS = ROWS * STEP / 4,
                      EACH = (CHUNKS + THREADS - 1) / THREADS; /* of dy in a round, and of a thread */
     static const int PITCH = COLUMNS + 8;                     /* of a line of sums */
@@ -113,25 +116,29 @@ static __device__ __forceinline__ void write_dy(uint32_t (&to)[S::STEP / BAND][S
     }
 }
 
-template <sdlf_math MATH> static __device__ __forceinline__ uint32_t x_bits(const sweep &s, int n, int i)
+static __device__ __forceinline__ float x_at(const sweep &s, int n, int i)
 {
-    return factor_bits<MATH>(n < s.rows && i < s.inputs ? s.x[static_cast<int64_t>(n) * s.inputs + i] : 0.0f);
+    return n < s.rows && i < s.inputs ? s.x[static_cast<int64_t>(n) * s.inputs + i] : 0.0f;
 }
 
-/* x of the block's columns as fragments B: in shared memory (strip, step, pair of 8 columns, lane) of 4 numbers; or, of the
- * warp's strip alone, in registers. */
-template <sdlf_math MATH, class S>
-static __device__ __forceinline__ void load_x(uint32_t *shared, uint32_t (&held)[S::X_STEPS][4][2], const sweep &s,
-                                              int i0, int strip)
+/* What a thread reads of x, before it is rounded: nothing waits for it then. */
+template <class S> struct sweep_x {
+    float4 shared[S::X_EACH];
+    float held[S::X_STEPS][4][2];
+};
+
+/* x of the block's columns as fragments B: to shared memory (strip, step, pair of 8 columns, lane) of 4 numbers; or, of the warp's strip
+ * alone, to registers. */
+template <class S> static __device__ __forceinline__ void read_x(sweep_x<S> &to, const sweep &s, int i0, int strip)
 {
     if constexpr (S::X_SHARED) {
-        for (int e = threadIdx.x; e < S::STRIPS * S::ROWS * WIDTH / 4; e += S::THREADS) {
+#pragma unroll
+        for (int q = 0; q < S::X_EACH; q++) {
+            int e = threadIdx.x + q * S::THREADS;
             int lane = e % WARP, pair = e / WARP % 2, n = e / WARP / 2 % (S::ROWS / 8) * 8 + lane % 4;
             int i = i0 + e / WARP / 2 / (S::ROWS / 8) * WIDTH;
             int low = i + column_of(2 * pair, lane / 4), high = i + column_of(2 * pair + 1, lane / 4);
-            *reinterpret_cast<uint4 *>(shared + e * 4) =
-                make_uint4(x_bits<MATH>(s, n, low), x_bits<MATH>(s, n + 4, low), x_bits<MATH>(s, n, high),
-                           x_bits<MATH>(s, n + 4, high));
+            to.shared[q] = make_float4(x_at(s, n, low), x_at(s, n + 4, low), x_at(s, n, high), x_at(s, n + 4, high));
         }
     } else {
         int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
@@ -140,10 +147,31 @@ static __device__ __forceinline__ void load_x(uint32_t *shared, uint32_t (&held)
 #pragma unroll
             for (int j = 0; j < 4; j++) {
                 int i = i0 + strip * WIDTH + column_of(j, g);
-                held[step][j][0] = x_bits<MATH>(s, step * 8 + t, i);
-                held[step][j][1] = x_bits<MATH>(s, step * 8 + t + 4, i);
+                to.held[step][j][0] = x_at(s, step * 8 + t, i);
+                to.held[step][j][1] = x_at(s, step * 8 + t + 4, i);
             }
         }
+    }
+}
+
+template <sdlf_math MATH, class S>
+static __device__ __forceinline__ void write_x(uint32_t *shared, uint32_t (&held)[S::X_STEPS][4][2],
+                                               const sweep_x<S> &from)
+{
+    if constexpr (S::X_SHARED) {
+#pragma unroll
+        for (int q = 0; q < S::X_EACH; q++) {
+            int e = threadIdx.x + q * S::THREADS;
+            const float4 four = from.shared[q];
+            if (e < S::X_CHUNKS)
+                *reinterpret_cast<uint4 *>(shared + e * 4) =
+                    make_uint4(factor_bits<MATH>(four.x), factor_bits<MATH>(four.y), factor_bits<MATH>(four.z),
+                               factor_bits<MATH>(four.w));
+        }
+    } else {
+#pragma unroll
+        for (int e = 0; e < S::X_STEPS * 8; e++)
+            held[e / 8][e / 2 % 4][e % 2] = factor_bits<MATH>(from.held[e / 8][e / 2 % 4][e % 2]);
     }
 }
 

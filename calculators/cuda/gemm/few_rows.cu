@@ -142,8 +142,9 @@ static __global__ void few_rows_finish(ending e)
 
 template <int ROWS> static sdlf_status launch(const cuda_calculator *calculator, const product &p, int splits)
 {
-    const int shared = STAGES * (int)sizeof(stage<ROWS>);
     const dim3 blocks((unsigned)((p.n + COLUMNS - 1) / COLUMNS), (unsigned)splits);
+    const int shared =
+        (int)shared_alone(calculator, static_cast<int64_t>(blocks.x) * blocks.y, STAGES * (int64_t)sizeof(stage<ROWS>));
     sdlf_status status = allow_shared(few_rows_fp32<ROWS>, shared);
     if (status != SDLF_OK) return status;
     launch_overlapped(calculator, few_rows_fp32<ROWS>, blocks, THREADS, shared, p);

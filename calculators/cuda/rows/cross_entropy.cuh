@@ -58,19 +58,32 @@ template <typename T> static __device__ __forceinline__ row_terms<T> terms_of(co
     return {e.labels[n], e.weights != nullptr ? weight : T(1), scale};
 }
 
-/* Element j of row n, whose log p is known: writes p and the gradient; its share of the loss. */
+/* What an element of a row becomes, and its share of the loss. */
+template <typename T> struct row_element {
+    T p, gradient;
+    double loss;
+};
+
+/* Element j of a row, whose log p is known. */
+template <typename T>
+static __device__ __forceinline__ row_element<T> element_of(const cross_entropy<T> &e, const row_terms<T> &row,
+                                                            int64_t j, T log_p)
+{
+    bool is_label = j == row.label;
+    double target = is_label ? e.most : e.share;
+    T p = exp(log_p), off = p - (is_label ? e.most_rounded : e.share_rounded);
+    return {p, row.weight != T(0) ? off * row.scale : T(0), target != 0 ? -target * static_cast<double>(log_p) : 0};
+}
+
+/* The same of row n: writes p and the gradient; its share of the loss. */
 template <typename T>
 static __device__ __forceinline__ double finish_element(const cross_entropy<T> &e, const row_terms<T> &row, int64_t n,
                                                         int64_t j, T log_p)
 {
-    bool is_label = j == row.label;
-    double target = is_label ? e.most : e.share;
-    T p = exp(log_p);
-    e.p[n * e.classes + j] = p;
-    if (e.dlogits != nullptr)
-        e.dlogits[n * e.classes + j] =
-            row.weight != T(0) ? (p - (is_label ? e.most_rounded : e.share_rounded)) * row.scale : T(0);
-    return target != 0 ? -target * static_cast<double>(log_p) : 0;
+    const row_element<T> made = element_of(e, row, j, log_p);
+    e.p[n * e.classes + j] = made.p;
+    if (e.dlogits != nullptr) e.dlogits[n * e.classes + j] = made.gradient;
+    return made.loss;
 }
 
 template <typename T>
@@ -81,14 +94,15 @@ static __device__ row_sums close_row(const cross_entropy<T> &e, const row_terms<
     return {loss, static_cast<double>(row.weight) * loss, best == row.label, 1};
 }
 
+static __device__ __forceinline__ row_sums other_sums(const row_sums &all, int step)
+{
+    return {__shfl_xor_sync(0xffffffffu, all.loss, step), __shfl_xor_sync(0xffffffffu, all.weighted, step),
+            __shfl_xor_sync(0xffffffffu, all.correct, step), __shfl_xor_sync(0xffffffffu, all.counted, step)};
+}
+
 static __device__ __forceinline__ row_sums add_warp(row_sums all)
 {
-    for (int step = WARP / 2; step > 0; step /= 2) {
-        const row_sums other = {
-            __shfl_xor_sync(0xffffffffu, all.loss, step), __shfl_xor_sync(0xffffffffu, all.weighted, step),
-            __shfl_xor_sync(0xffffffffu, all.correct, step), __shfl_xor_sync(0xffffffffu, all.counted, step)};
-        add(all, other);
-    }
+    for (int step = WARP / 2; step > 0; step /= 2) add(all, other_sums(all, step));
     return all;
 }
 

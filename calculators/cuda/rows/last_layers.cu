@@ -2,202 +2,14 @@
  * gradient, and the last layer's gemm_backward_sgd. Each by itself takes hardly longer than starting it.
  *
  * One cluster of up to 16 blocks. A block owns 4 LANES columns of h and the same of w; LANES neighbouring threads share a row, a
- * thread four of its columns, every LINES-th row up to ITEMS, with w's share of all UNITS in registers. Logits: each block's part of
- * the sums meets those of the others in shared memory; a block adds up every blocks-th row's, in order, and a thread computes its
- * loss; the gradient goes to all blocks. From it a thread makes dx of its numbers, and its share of w's gradient, which is added up
- * within a warp and then over the warps, in order, before w moves. The parts move once, 4 rows columns bytes each. */
-#include "calculators/cuda/activation.cuh"
-#include "calculators/cuda/cluster.cuh"
+ * thread four of its columns, every LINES-th row up to ITEMS, with w's share of all UNITS in registers. Logits: each block sends its
+ * part of the sums to the block that owns the row, every blocks-th; that one adds them up in order, computes the loss, 16 lanes a row,
+ * and sends the gradient to all blocks (rows/last_loss.cuh). From it a thread makes dx of its numbers, and its share of w's gradient, which is
+ * added up within a warp and then over the warps, in order, before w moves. What no kernel that is under way writes is read
+ * before the wait for the parts, and these are on their way together: 4 rows columns bytes each. */
 #include "calculators/cuda/gemm/tall.h"
-#include "calculators/cuda/lanes.cuh"
-#include "calculators/cuda/rows/cross_entropy.cuh"
-#include "calculators/cuda/sgd.cuh"
-#include "calculators/cuda/together.h"
-
-enum { THREADS = 512, WARPS = THREADS / WARP, MOST_BLOCKS = 16, MOST_ROWS = 64, PITCH = 16 /* of a row's logits */ };
-enum { QUADS = PITCH / 4, ROW_WARPS = MOST_ROWS / WARP, MOST_PARTS = 8 /* that are on their way at once */ };
-
-struct last_layers {
-    cuda_row_parts from;
-    const float *hidden_bias; /* may be NULL */
-    float *h;
-    float hidden_alpha;
-    sdlf_activation hidden_activation;
-    const float *bias; /* of the last layer's product; may be NULL */
-    float *logits;
-    float alpha;
-    cross_entropy<float> loss;
-    const float *rate;
-    float *w, *v, *b, *bv, *dx; /* v, b, bv and dx may be NULL */
-    sdlf_sgd_rule rule;
-    sdlf_activation activation;
-    int rows, columns, units;
-};
-
-template <int UNITS, int LANES> struct last_memory {
-    float partial[MOST_ROWS][PITCH], dy[MOST_ROWS][PITCH]; /* others read and write these */
-    float logits[MOST_ROWS][PITCH], gradient[MOST_ROWS][PITCH];
-    double losses[MOST_BLOCKS][ROW_WARPS][4]; /* of the first block: row_sums of all */
-    float sums[WARPS][UNITS * 4 * LANES];
-};
-
-/* ---- the others' shared memory ---- */
-
-static __device__ __forceinline__ uint32_t address_in(const void *shared, int block)
-{
-    uint32_t other = 0;
-#if __CUDA_ARCH__ >= 900
-    uint32_t mine = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(mine), "r"(block));
-#else
-    (void)shared;
-    (void)block;
-#endif
-    return other;
-}
-
-static __device__ __forceinline__ void write_other(float *shared, int block, float4 four)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1,%2,%3,%4};" ::"r"(address_in(shared, block)), "f"(four.x),
-                 "f"(four.y), "f"(four.z), "f"(four.w)
-                 : "memory");
-#else
-    (void)four;
-    (void)address_in(shared, block);
-#endif
-}
-
-static __device__ __forceinline__ void write_other(double *shared, int block, double number)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(address_in(shared, block)), "d"(number) : "memory");
-#else
-    (void)number;
-    (void)address_in(shared, block);
-#endif
-}
-
-/* The same place's numbers of all blocks, added in order; on their way together. */
-static __device__ __forceinline__ float4 add_all_blocks(const float *shared, int blocks)
-{
-    float4 other[MOST_BLOCKS], sum = {};
-#pragma unroll
-    for (int k = 0; k < MOST_BLOCKS; k++) {
-        if (k < blocks) other[k] = read_other(shared, k);
-    }
-#pragma unroll
-    for (int k = 0; k < MOST_BLOCKS; k++) {
-        if (k < blocks) sum = plus(sum, other[k]);
-    }
-    return sum;
-}
-
-static __device__ __forceinline__ float dot(float4 a, float4 b)
-{
-    return a.x * b.x + a.y * b.y + (a.z * b.z + a.w * b.w);
-}
-
-static __device__ __forceinline__ void add_scaled(float4 &to, float factor, float4 four)
-{
-    to.x += factor * four.x;
-    to.y += factor * four.y;
-    to.z += factor * four.z;
-    to.w += factor * four.w;
-}
-
-/* ---- the steps ---- */
-
-/* Four neighbours of h. */
-static __device__ __forceinline__ float4 finish_hidden(const last_layers &l, int n, int i, float4 bias)
-{
-    const float *from = l.from.parts + i / 64 * l.from.block + n * l.from.line + i % 64;
-    float4 sum = {};
-    for (int first = 0; first < l.from.count; first += MOST_PARTS) {
-        float4 part[MOST_PARTS];
-#pragma unroll
-        for (int k = 0; k < MOST_PARTS; k++) {
-            if (first + k < l.from.count)
-                part[k] = __ldcg(reinterpret_cast<const float4 *>(from + (first + k) * l.from.step));
-        }
-#pragma unroll
-        for (int k = 0; k < MOST_PARTS; k++) {
-            if (first + k < l.from.count) sum = plus(sum, part[k]);
-        }
-    }
-    const float alpha = l.hidden_alpha;
-    return make_float4(
-        activate(l.hidden_activation, alpha * sum.x + bias.x), activate(l.hidden_activation, alpha * sum.y + bias.y),
-        activate(l.hidden_activation, alpha * sum.z + bias.z), activate(l.hidden_activation, alpha * sum.w + bias.w));
-}
-
-/* The block's rows: logits, losses and the gradient, which all blocks get. */
-template <int UNITS, int LANES>
-static __device__ __forceinline__ void compute_losses(const last_layers &l, last_memory<UNITS, LANES> &m)
-{
-    const int blocks = gridDim.x, block = blockIdx.x, mine = (l.rows - block + blocks - 1) / blocks;
-    for (int e = threadIdx.x; e < mine * QUADS; e += THREADS) {
-        int k = e / QUADS, n = block + k * blocks, u = e % QUADS * 4;
-        float4 sum = add_all_blocks(&m.partial[n][u], blocks);
-        const float sums[4] = {sum.x, sum.y, sum.z, sum.w};
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            if (u + i >= l.units) break;
-            float logit = l.alpha * sums[i] + (l.bias != nullptr ? l.bias[u + i] : 0.0f);
-            m.logits[k][u + i] = logit;
-            l.logits[n * l.units + u + i] = logit;
-        }
-    }
-    __syncthreads();
-    const int k = threadIdx.x;
-    if (k < (mine + WARP - 1) / WARP * WARP) {
-        row_sums sums = {};
-        if (k < mine) {
-            int64_t n = block + k * blocks;
-            cross_entropy<float> e = l.loss;
-            e.logits = &m.logits[k][0] - n * e.classes;
-            e.dlogits = &m.gradient[k][0] - n * e.classes;
-            sums = row_of_thread<UNITS>(e, n);
-        }
-        sums = add_warp(sums);
-        double *to = &m.losses[block][k / WARP][0];
-        if (k % WARP == 0) {
-            write_other(to, 0, sums.loss);
-            write_other(to + 1, 0, sums.weighted);
-            write_other(to + 2, 0, static_cast<double>(sums.correct));
-            write_other(to + 3, 0, static_cast<double>(sums.counted));
-        }
-    }
-    __syncthreads();
-    for (int e = threadIdx.x; e < mine * QUADS * blocks; e += THREADS) {
-        int u = e % QUADS * 4, to = e / QUADS % blocks, row = e / QUADS / blocks, n = block + row * blocks;
-        float4 four = *reinterpret_cast<const float4 *>(&m.gradient[row][u]);
-        write_other(&m.dy[n][u], to, four);
-        const float numbers[4] = {four.x, four.y, four.z, four.w};
-        if (to != block) continue;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            if (u + i < l.units) l.loss.dlogits[n * l.units + u + i] = numbers[i];
-        }
-    }
-}
-
-/* By one warp of the first block. */
-template <int UNITS, int LANES>
-static __device__ __forceinline__ void finish_loss(const last_layers &l, const last_memory<UNITS, LANES> &m)
-{
-    const int lane = threadIdx.x % WARP, blocks = gridDim.x;
-    row_sums all = {};
-    if (lane < blocks) {
-        int mine = (l.rows - lane + blocks - 1) / blocks;
-        for (int warp = 0; warp < (mine + WARP - 1) / WARP; warp++) {
-            const double *from = m.losses[lane][warp];
-            add(all, {from[0], from[1], static_cast<int64_t>(from[2]), static_cast<int64_t>(from[3])});
-        }
-    }
-    all = add_warp(all);
-    if (lane == 0) finish(l.loss, all, metrics_before(l.loss));
-}
+#include "calculators/cuda/rows/last_loss.cuh"
+#include "calculators/cuda/rows/last_steps.cuh"
 
 template <int UNITS, int LANES, int ITEMS>
 static __global__ void __launch_bounds__(THREADS, 1) compute_last_layers(last_layers l)
@@ -207,73 +19,46 @@ static __global__ void __launch_bounds__(THREADS, 1) compute_last_layers(last_la
     const int COLUMNS = 4 * LANES, LINES = THREADS / LANES, OWN = (UNITS * COLUMNS + THREADS - 1) / THREADS;
     const int lane = threadIdx.x % LANES, line = threadIdx.x / LANES, first = blockIdx.x * COLUMNS,
               i = first + 4 * lane;
-    float4 w[UNITS], h[ITEMS], hidden_bias = {};
+    const bool finishes = blockIdx.x == 0 && threadIdx.x / WARP == WARPS - 1;
+    float4 w[UNITS], h[ITEMS] = {}, hidden_bias = {};
     float weight[OWN], speed[OWN], rate = *l.rate; /* of the weights that this thread moves */
+    arrive_at_cluster();                           /* each block has begun before others write to it */
     /* Nothing of these is written by the product that comes before, and all that stands before it has ended. */
-#pragma unroll
-    for (int u = 0; u < UNITS; u++)
-        w[u] = u < l.units ? *reinterpret_cast<const float4 *>(l.w + u * l.columns + i) : make_float4(0, 0, 0, 0);
 #pragma unroll
     for (int k = 0; k < OWN; k++) {
         int e = threadIdx.x + k * THREADS, u = e / COLUMNS, at = u * l.columns + first + e % COLUMNS;
-        bool moves = u < l.units;
-        weight[k] = moves ? l.w[at] : 0.0f;
-        speed[k] = moves && l.v != nullptr ? l.v[at] : 0.0f;
+        weight[k] = u < l.units ? l.w[at] : 0.0f;
+        speed[k] = u < l.units && l.v != nullptr ? l.v[at] : 0.0f;
     }
     if (l.hidden_bias != nullptr) hidden_bias = *reinterpret_cast<const float4 *>(l.hidden_bias + i);
-    for (int e = threadIdx.x; e < MOST_ROWS * PITCH; e += THREADS) (&m.gradient[0][0])[e] = 0.0f;
+    const last_element element = read_element(l);
+    const double3 before = finishes ? metrics_before(l.loss) : make_double3(0, 0, 0);
     await_kernels();
+    finish_hidden(h, l, line, LINES, i, hidden_bias);
+#pragma unroll
+    for (int k = 0; k < OWN; k++) {
+        int e = threadIdx.x + k * THREADS;
+        if (e < UNITS * COLUMNS) m.w[e / COLUMNS][e % COLUMNS] = weight[k];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int u = 0; u < UNITS; u++) w[u] = *reinterpret_cast<const float4 *>(&m.w[u][4 * lane]);
+    wait_for_cluster();
+    send_logits(l, m, h, w, line, LINES);
+    __syncwarp();
+    arrive_at_cluster();
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
-        int n = line + k * LINES;
-        h[k] = n < l.rows ? finish_hidden(l, n, i, hidden_bias) : make_float4(0, 0, 0, 0);
+        const int64_t n = line + k * LINES;
+        if (n < l.rows) *reinterpret_cast<float4 *>(l.h + n * l.columns + i) = h[k];
     }
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++) {
-        int n = line + k * LINES;
-        float sums[PITCH];
-#pragma unroll
-        for (int u = 0; u < PITCH; u++) sums[u] = u < UNITS ? dot(h[k], w[u < UNITS ? u : 0]) : 0.0f;
-        int u = add_lanes<LANES / 2, 1>(sums);
-        if (n >= l.rows) continue;
-        *reinterpret_cast<float4 *>(l.h + static_cast<int64_t>(n) * l.columns + i) = h[k];
-#pragma unroll
-        for (int j = 0; j < PITCH / LANES; j++) m.partial[n][u + j] = sums[j];
-    }
-    await_cluster();
-    compute_losses(l, m);
-    await_cluster();
-    float4 g[UNITS] = {};
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++) {
-        int n = line + k * LINES;
-        if (n >= l.rows) continue;
-        float4 dx = {};
-#pragma unroll
-        for (int u = 0; u < UNITS; u++) {
-            add_scaled(g[u], m.dy[n][u], h[k]);
-            add_scaled(dx, m.dy[n][u], w[u]);
-        }
-        dx.x *= activation_slope(l.activation, h[k].x);
-        dx.y *= activation_slope(l.activation, h[k].y);
-        dx.z *= activation_slope(l.activation, h[k].z);
-        dx.w *= activation_slope(l.activation, h[k].w);
-        if (l.dx != nullptr) *reinterpret_cast<float4 *>(l.dx + static_cast<int64_t>(n) * l.columns + i) = dx;
-    }
-    const int LEFT = UNITS * LANES / WARP; /* quads of sums that a lane keeps */
-    float numbers[4 * UNITS];
-#pragma unroll
-    for (int u = 0; u < UNITS; u++) {
-        numbers[4 * u] = g[u].x;
-        numbers[4 * u + 1] = g[u].y;
-        numbers[4 * u + 2] = g[u].z;
-        numbers[4 * u + 3] = g[u].w;
-    }
-    int kept = add_lanes<WARP / 2, LANES>(numbers) / 4;
-#pragma unroll
-    for (int j = 0; j < LEFT; j++)
-        *reinterpret_cast<float4 *>(&m.sums[threadIdx.x / WARP][(kept + j) * COLUMNS + 4 * lane]) =
-            make_float4(numbers[4 * j], numbers[4 * j + 1], numbers[4 * j + 2], numbers[4 * j + 3]);
+    __syncwarp();
+    wait_for_cluster();
+    compute_losses(l, m, element);
+    __syncwarp();
+    wait_for_cluster();
+    arrive_at_cluster(); /* all losses are with the first block */
+    go_back(l, m, h, w, line, LINES, lane, i);
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < OWN; k++) {
@@ -286,16 +71,13 @@ static __global__ void __launch_bounds__(THREADS, 1) compute_last_layers(last_la
         l.w[at] = weight[k];
         if (l.v != nullptr) l.v[at] = speed[k];
     }
-    if (blockIdx.x != 0) return;
-    const int u = threadIdx.x / WARP;
-    if (u < l.units && l.b != nullptr) {
-        float sum = 0;
-        for (int n = threadIdx.x % WARP; n < l.rows; n += WARP) sum += m.dy[n][u];
-        for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
-        if (threadIdx.x % WARP == 0)
-            move_at(l.b + u, l.bv != nullptr ? l.bv + u : nullptr, sum, rate, l.rule, l.rule.bias_decay);
-    }
-    if (u == WARPS - 1) finish_loss(l, m);
+    __syncwarp();
+    const int u =
+        blockIdx.x + (threadIdx.x / WARP - WARPS / 2) * gridDim.x; /* each block some, by warps that have few weights */
+    if (l.b != nullptr && u >= static_cast<int>(blockIdx.x) && u < l.units) move_bias(l, m, u, rate);
+    __syncwarp();
+    wait_for_cluster();
+    if (finishes) finish_loss(l, m, before);
 }
 
 /* ---- launching ---- */

@@ -1,0 +1,126 @@
+/* Tiles of gemm_backward_sgd in float32 (gemm/backward_sgd_fp32.cu): how the work is cut, and how x, w, dy and v come to where it is done. */
+#ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_FP32_TILES_CUH
+#define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_FP32_TILES_CUH
+
+#include "calculators/cuda/gemm/backward_sgd.cuh"
+
+enum {
+    THREADS = 256,
+    HALF = THREADS / 2,
+    LANES = 4 /* that share a line of the strip */,
+    GROUPS = HALF / LANES,
+    BAND = 8 /* rows n a thread */
+};
+
+/* How the work is cut, for ROWS 16, 64 and 128 and STRIP 16 and 48. */
+template <int ROWS, int STRIP> struct shape {
+    static const int rows = ROWS, strip = STRIP, tile = STRIP == 16 ? 64 : 128, stages = ROWS * STRIP > 64 * 48 ? 2 : 3;
+    static const int vectors = STRIP / 4 / LANES;          /* of a line, a thread */
+    static const int units = tile / GROUPS;                /* of g, a thread */
+    static const int lines = ROWS / BAND;                  /* threads that share the rows n */
+    static const int parts = GROUPS / lines;               /* of the units, for dx */
+    static const int line = STRIP + 4, dy_line = tile + 4; /* keep the lanes of a warp on different banks */
+};
+
+template <class S> struct stage {
+    float w[S::tile][S::line], dy[S::rows][S::dy_line];
+};
+
+template <class S> struct shared_memory {
+    union {
+        stage<S> stages[S::stages];
+        float dx[S::parts][S::rows][S::strip]; /* in the end */
+    };
+    float x[S::rows][S::strip];
+};
+
+/* A lane's j-th vector of a line. */
+static __device__ __forceinline__ int column_of(int lane, int j)
+{
+    return 4 * (lane + LANES * j);
+}
+
+static __device__ __forceinline__ float4 vector_at(const float *at)
+{
+    return *reinterpret_cast<const float4 *>(at);
+}
+
+template <class S>
+static __device__ __forceinline__ void load_strip(float (&to)[S::rows][S::strip], const sweep &s, int i0)
+{
+    const int chunks = S::strip / 4;
+    for (int e = threadIdx.x; e < S::rows * chunks; e += THREADS) {
+        int n = e / chunks, i = i0 + e % chunks * 4;
+        bool valid = n < s.rows && i < s.inputs;
+        copy_async(&to[n][e % chunks * 4], s.x + (valid ? static_cast<int64_t>(n) * s.inputs + i : 0), valid);
+    }
+}
+
+/* A tile's lines of w, by HALF threads. */
+template <class S>
+static __device__ __forceinline__ void fetch_w(stage<S> &to, const sweep &s, int i0, int u0, int thread)
+{
+    int lane = thread % LANES, group = thread / LANES;
+    const float *w = s.w + static_cast<int64_t>(u0 + group) * s.inputs + i0;
+#pragma unroll
+    for (int u = 0; u < S::tile; u += GROUPS) {
+#pragma unroll
+        for (int j = 0; j < S::vectors; j++) {
+            int column = column_of(lane, j);
+            copy_async(&to.w[group + u][column], w + column, u0 + group + u < s.units && i0 + column < s.inputs);
+        }
+        w += static_cast<int64_t>(GROUPS) * s.inputs;
+    }
+}
+
+/* A tile's part of dy's lines, likewise. */
+template <class S> static __device__ __forceinline__ void fetch_dy(stage<S> &to, const sweep &s, int u0, int thread)
+{
+    const int chunks = S::tile / 4, step = HALF / chunks;
+    int first = thread / chunks, u = thread % chunks * 4;
+    const float *dy = s.dy + static_cast<int64_t>(first) * s.units + u0 + u;
+#pragma unroll
+    for (int n = 0; n < S::rows; n += step) {
+        copy_async(&to.dy[first + n][u], dy, first + n < s.rows && u0 + u < s.units);
+        dy += static_cast<int64_t>(step) * s.units;
+    }
+}
+
+/* Bring a tile's lines of `from` into the L2 cache, by HALF threads. */
+template <class S>
+static __device__ __forceinline__ void announce(const float *from, const sweep &s, int i0, int u0, int thread)
+{
+    const int ends = S::strip > 32 ? 2 : 1; /* lines of 128 bytes that a line of the strip reaches into */
+    int u = u0 + thread / ends, i = thread % ends == 0 ? i0 : i0 + S::strip - 4;
+    if (i >= s.inputs) return;
+#pragma unroll
+    for (int k = 0; k < S::tile; k += HALF / ends) {
+        if (u + k < s.units && thread / ends + k < S::tile)
+            prefetch_line(from + static_cast<int64_t>(u + k) * s.inputs + i);
+    }
+}
+
+/* v of a thread of the gradient, until it moves. */
+template <class S> struct held {
+    float4 v[S::units][S::vectors];
+};
+
+/* A thread's units come in fours, or are two of four: all of them are there, or none. */
+template <class S> static __device__ __forceinline__ void load_velocity(held<S> &to, const sweep &s, int i0, int u0)
+{
+    int lane = threadIdx.x % LANES, u = u0 + threadIdx.x / LANES * S::units;
+    const float *from = s.v + static_cast<int64_t>(u) * s.inputs + i0;
+#pragma unroll
+    for (int k = 0; k < S::units; k++) {
+#pragma unroll
+        for (int j = 0; j < S::vectors; j++) {
+            int column = column_of(lane, j);
+            to.v[k][j] = make_float4(0, 0, 0, 0);
+            if (u < s.units && i0 + column < s.inputs)
+                to.v[k][j] = __ldcs(reinterpret_cast<const float4 *>(from + column));
+        }
+        from += s.inputs;
+    }
+}
+
+#endif
