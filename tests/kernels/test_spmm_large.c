@@ -1,7 +1,9 @@
-/* spmm_csr with more elements than 32 bits count: on devices with the memory for it, some 44 GB, half of them for a
- * form that is made ready. All but the last elements are one row's. */
+/* spmm_csr with more elements than 32 bits count. On devices with the memory for it, some 44 GB, half of them for a form that is
+ * made ready; on the host with addresses alone: the system lends one page of zeros for all that is never written. All but the
+ * last elements are one row's. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <sdlf/calculator.h>
 
@@ -98,8 +100,68 @@ static void elements_are_counted_with_64_bits(void)
     if (!ran) test_skip("no device has 48 GB free");
 }
 
+/* ---- on the host ---- */
+
+/* Row 1 has zeros and, on both sides of where 31 bits end, a few numbers; the rows behind it are those of make_matrix. */
+static void fill_on_host(const sdlf_tensor *a)
+{
+    static const int32_t columns[LAST] = {1, 2, 4, 3, 0, 4, 4};
+    static const float values[LAST] = {1, -2, 3, 0.5f, 8, 1, 2};
+    const int64_t n = long_row, offsets[ROWS + 1] = {0, 0, n, n, n + 3, n + 4, n + 7};
+    const int64_t marks[] = {0, ((int64_t)1 << 31) - 1, (int64_t)1 << 31, n - 1};
+    memcpy(sdlf_csr_offsets(a), offsets, sizeof offsets);
+    for (int i = 0; i < 4; i++) {
+        sdlf_csr_columns(a)[marks[i]] = i;
+        ((float *)sdlf_csr_values(a))[marks[i]] = (float)(1 << i);
+    }
+    memcpy(sdlf_csr_columns(a) + n, columns, sizeof columns);
+    memcpy((float *)sdlf_csr_values(a) + n, values, sizeof values);
+}
+
+/* As wide as the matrix's rows are summed in vectors: x and y repeat two columns. */
+static void multiply_on_host(const sdlf_tensor *a)
+{
+    enum { WIDE = 16 };
+    static const float two[COLUMNS][WIDTH] = {{1.5f, -1}, {1, 4}, {4, -4}, {4, -2}, {2, 2}};
+    static const float expected[ROWS][WIDTH] = {{0, 0}, {51.5f, -25}, {0, 0}, {-1, 18}, {2, -1}, {18, -2}};
+    float x[COLUMNS][WIDE], found[ROWS][WIDE];
+    sdlf_calculator *c;
+    if (!CHECK_OK(sdlf_calculator_open(&c, "cpu", NULL))) return;
+    for (int i = 0; i < COLUMNS * WIDE; i++) x[i / WIDE][i % WIDE] = two[i / WIDE][i % WIDTH];
+    sdlf_operation operation = {.kind = SDLF_SPMM_CSR,
+                                .in = {*a, sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(COLUMNS, WIDE), x)},
+                                .out = {sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(ROWS, WIDE), found)}};
+    int64_t workspace = sdlf_calculator_workspace(c, &operation);
+    if (workspace > 0) {
+        operation.workspace = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(workspace), NULL);
+        CHECK_OK(allocate(c, &operation.workspace));
+    }
+    CHECK_OK(sdlf_calculator_run(c, &operation));
+    for (int i = 0; i < ROWS * WIDE; i++) CHECK_CLOSE(found[i / WIDE][i % WIDE], expected[i / WIDE][i % WIDTH], 0);
+    if (operation.workspace.data != NULL) c->type->deallocate(c, operation.workspace.data);
+    sdlf_calculator_close(c);
+}
+
+static void so_they_are_on_the_host(void)
+{
+    sdlf_tensor a = sdlf_csr_view(SDLF_FLOAT32, ROWS, COLUMNS, long_row + LAST, NULL);
+    const size_t bytes = (size_t)sdlf_tensor_bytes(&a);
+    a.data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (a.data == MAP_FAILED) {
+        test_skip("no addresses for 17 GB");
+        return;
+    }
+    fill_on_host(&a);
+    sdlf_csr_columns(&a)[long_row] = COLUMNS;
+    CHECK_FAILS(sdlf_csr_check(&a), SDLF_ERROR_ARGUMENT, "row 3");
+    sdlf_csr_columns(&a)[long_row] = 1;
+    multiply_on_host(&a);
+    munmap(a.data, bytes);
+}
+
 int main(void)
 {
+    RUN(so_they_are_on_the_host);
     RUN(elements_are_counted_with_64_bits);
     return test_summary();
 }
