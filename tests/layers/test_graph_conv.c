@@ -9,21 +9,58 @@ static const float values[ARCS] = {0.5f, -1, 0.25f, 2, 1.5f, 1, -0.5f, 0.75f, 1}
 
 static sdlf_tensor matrices[2][2]; /* [float64][transposed] */
 
+/* A graph as webs are: a node from which, and another to which, a tenth of all arcs go, rows and columns so long that calculators cut
+ * them; arcs that come again, loops, and nodes without any. */
+enum { WEB_NODES = 120, WEB_ALONE = 10, WEB_ARCS = 3000, WEB_SOURCE = 7, WEB_SINK = 11 };
+static sdlf_tensor webs[2][2];
+
+static void complete(sdlf_tensor (*made)[2])
+{
+    CHECK_OK(sdlf_csr_check(&made[0][0]));
+    CHECK_OK(sdlf_csr_transpose(&made[0][1], &made[0][0]));
+    CHECK_OK(sdlf_csr_check(&made[0][1]));
+    for (int i = 0; i < 2; i++) CHECK_OK(sdlf_csr_convert(&made[1][i], &made[0][i], SDLF_FLOAT64));
+}
+
+static void make_web(void)
+{
+    if (!CHECK_OK(sdlf_csr_create(&webs[0][0], NULL, SDLF_FLOAT32, WEB_NODES, WEB_NODES, WEB_ARCS))) exit(1);
+    static int from[WEB_ARCS], to[WEB_ARCS];
+    int64_t *offset = sdlf_csr_offsets(&webs[0][0]), at = 0;
+    for (int e = 0; e < WEB_ARCS; e++) {
+        const sdlf_philox drawn = sdlf_philox4x32(5, (uint64_t)e, 0, 0);
+        from[e] = e % 10 == 0 ? WEB_SOURCE : (int)(drawn.word[0] % (WEB_NODES - WEB_ALONE));
+        to[e] = e % 10 == 1 ? WEB_SINK : (int)(drawn.word[1] % (WEB_NODES - WEB_ALONE));
+    }
+    for (int row = 0; row < WEB_NODES; row++) {
+        offset[row] = at;
+        for (int e = 0; e < WEB_ARCS; e++) {
+            if (from[e] != row) continue;
+            sdlf_csr_columns(&webs[0][0])[at] = to[e];
+            ((float *)sdlf_csr_values(&webs[0][0]))[at++] = (float)(e % 13 - 6) / 64;
+        }
+    }
+    offset[WEB_NODES] = at;
+    complete(webs);
+    CHECK(offset[WEB_SOURCE + 1] - offset[WEB_SOURCE] >= WEB_ARCS / 10);
+    const int64_t *turned = sdlf_csr_offsets(&webs[0][1]);
+    CHECK(turned[WEB_SINK + 1] - turned[WEB_SINK] >= WEB_ARCS / 10);
+}
+
 static void make_matrices(void)
 {
     if (!CHECK_OK(sdlf_csr_create(&matrices[0][0], NULL, SDLF_FLOAT32, NODES, NODES, ARCS))) exit(1);
     memcpy(sdlf_csr_offsets(&matrices[0][0]), offsets, sizeof offsets);
     memcpy(sdlf_csr_columns(&matrices[0][0]), columns, sizeof columns);
     memcpy(sdlf_csr_values(&matrices[0][0]), values, sizeof values);
-    CHECK_OK(sdlf_csr_check(&matrices[0][0]));
-    CHECK_OK(sdlf_csr_transpose(&matrices[0][1], &matrices[0][0]));
-    CHECK_OK(sdlf_csr_check(&matrices[0][1]));
-    for (int i = 0; i < 2; i++) CHECK_OK(sdlf_csr_convert(&matrices[1][i], &matrices[0][i], SDLF_FLOAT64));
+    complete(matrices);
+    make_web();
 }
 
 static void free_matrices(void)
 {
     for (int i = 0; i < 4; i++) sdlf_tensor_release(&matrices[i / 2][i % 2], NULL);
+    for (int i = 0; i < 4; i++) sdlf_tensor_release(&webs[i / 2][i % 2], NULL);
 }
 
 static sdlf_node build_directed(sdlf_model *model, const sdlf_node *x, const void *options)
@@ -39,8 +76,10 @@ static sdlf_node build_dense(sdlf_model *model, const sdlf_node *x, const void *
 
 static void gradients_match(void)
 {
-    sdlf_constant constants[2][2];
+    sdlf_constant constants[2][2], web[2][2];
     for (int wide = 0; wide < 2; wide++) {
+        web[wide][0] = (sdlf_constant){"matrix", webs[wide][0]};
+        web[wide][1] = (sdlf_constant){"transposed", webs[wide][1]};
         constants[wide][0] = (sdlf_constant){"matrix", matrices[wide][0]};
         constants[wide][1] = (sdlf_constant){"transposed", matrices[wide][1]};
     }
@@ -56,6 +95,13 @@ static void gradients_match(void)
          .options = &(sdlf_graph_conv_options){.units = 17, .no_bias = true},
          .input = {sdlf_shape(NODES, 2)},
          .constants = {constants[0], constants[1]},
+         .constant_count = 2},
+        {.what = "a tenth of all arcs from one node, and to another",
+         .build = build_directed,
+         .options = &(sdlf_graph_conv_options){.units = 3},
+         .input = {sdlf_shape(WEB_NODES, 2)},
+         .unit = 0x1p-8,
+         .constants = {web[0], web[1]},
          .constant_count = 2},
     };
     check_all_gradients(cases, sizeof cases / sizeof cases[0]);
