@@ -9,7 +9,7 @@
 #include "calculators/cuda/gemm/tall.h"
 
 const char *const gemm_algorithms_cuda[] = {
-    [GEMM_AUTO] = "auto",
+    [GEMM_AUTO] = "auto", /* gemm_automatic_cuda chooses */
     [GEMM_CUBLAS] = "cublas",
     [GEMM_BASELINE] = "baseline",
     [GEMM_REGISTER] = "register",
@@ -18,6 +18,7 @@ const char *const gemm_algorithms_cuda[] = {
     [GEMM_OUTER] = "outer",
     [GEMM_TILED] = "tiled",
     [GEMM_VECTOR] = "vector",
+    [GEMM_RESIDENT] = "resident",
     [GEMM_FEW_ROWS] = "few-rows",
     [GEMM_FEW_COLUMNS] = "few-columns",
     [GEMM_TENSOR] = "tensor",
@@ -102,7 +103,8 @@ static bool suits_tensor(const cuda_calculator *calculator, const sdlf_operation
 }
 
 /* In this order:
- *   vector       at least 4096 rows and few enough columns, neither factor transposed, nothing behind the product
+ *   resident     at least 4096 rows, up to 16 columns and sums of 128, neither factor transposed, nothing behind the product
+ *   vector       the same with up to 32 columns and longer sums
  *   few-columns  a (m,k) b (n,k)^T with up to 16 columns
  *   sweep        the same with up to 4 rows: one sweep over b, which decides
  *   few-rows     the same with up to 128 rows, 64 columns or more and sums of 256 or more
@@ -112,7 +114,8 @@ int gemm_automatic_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = known(base);
     sizes s = sizes_of(op);
-    if (gemm_tall_suits(calculator, op)) return GEMM_VECTOR;
+    const int tall = gemm_tall_choice(calculator, op);
+    if (tall != GEMM_AUTO) return tall;
     if (takes_few_columns(op)) return GEMM_FEW_COLUMNS;
     if (takes_sweep(op) && lie_aligned(op)) return GEMM_SWEEP;
     if (takes_few_rows(calculator, op) && s.n >= 64 && s.k >= 256 && lie_aligned(op)) return GEMM_FEW_ROWS;

@@ -21,6 +21,7 @@ enum {
     GEMM_OUTER,    /* a thread a row: one outer product after the other, n sums in registers */
     GEMM_TILED,    /* the same, a brought in tiles along k through shared memory */
     GEMM_VECTOR,   /* the same, in pieces of 16 bytes, copied ahead of time, 4x4 sums a thread */
+    GEMM_RESIDENT, /* b in registers; rows of a as they lie, in bulk, past the cache */
     GEMM_FEW_ROWS,
     GEMM_FEW_COLUMNS,
     GEMM_TENSOR,
@@ -28,14 +29,19 @@ enum {
     GEMM_ALGORITHMS
 };
 
-/* Does one of the rungs, GEMM_BASELINE to GEMM_VECTOR, take this product? And will the last one be faster than cuBLAS? */
+/* Does one of the rungs, GEMM_BASELINE to GEMM_RESIDENT, take this product? And which is faster than cuBLAS? GEMM_AUTO:
+ * none. */
 bool gemm_tall_takes(const cuda_calculator *calculator, const sdlf_operation *operation, int algorithm);
-bool gemm_tall_suits(const cuda_calculator *calculator, const sdlf_operation *operation);
+int gemm_tall_choice(const cuda_calculator *calculator, const sdlf_operation *operation);
 
 /* One of these rungs. */
 sdlf_status gemm_tall_cuda(sdlf_calculator *calculator, const sdlf_operation *operation, int algorithm);
 sdlf_status gemm_vector_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
 bool gemm_vector_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
+sdlf_status gemm_resident_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
+bool gemm_resident_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
+/* Do rows of a begin where they can be copied from? Elsewhere `vector` takes its place. */
+bool gemm_resident_aligned(const sdlf_operation *operation);
 
 #ifdef __cplusplus
 }
