@@ -14,7 +14,16 @@
 #include "calculators/cuda/gemm/tall.h"
 #include "calculators/cuda/wgmma.cuh"
 
-enum { WARP = 32, WARPS = 4, RESIDENT = 4 /* blocks */, STAGES = 2, ROWS = 8, COLUMNS = 16, CHUNK = 32, MOST_CHUNKS = 4 };
+enum {
+    WARP = 32,
+    WARPS = 4,
+    RESIDENT = 4 /* blocks */,
+    STAGES = 2,
+    ROWS = 8,
+    COLUMNS = 16,
+    CHUNK = 32,
+    MOST_CHUNKS = 4
+};
 
 typedef struct tall {
     const float *a, *b;
