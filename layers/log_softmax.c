@@ -1,63 +1,24 @@
-/* log_softmax: y = x - log sum exp(x) along an axis; dx = dy - exp(y) sum dy. */
-#include "layers/views.h"
-
-static const sdlf_field fields[] = {
-    {.name = "axis",
-     .type = SDLF_FIELD_INT,
-     .offset = offsetof(sdlf_softmax_options, axis),
-     .minimum = -SDLF_MAX_RANK,
-     .maximum = SDLF_MAX_RANK - 1,
-     .fallback = 1,
-     .zero_means_default = true,
-     .help = "axis of the classes; -1 is the last"},
-    {.name = NULL},
-};
-
-static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
-{
-    int axis;
-    sdlf_shape x = signature->input_shape[0];
-    sdlf_status status = sdlf_layer_check_float(signature, 0);
-    if (status != SDLF_OK) return status;
-    status = sdlf_layer_axis(&axis, ((const sdlf_softmax_options *)layer->options)->axis, x);
-    if (status != SDLF_OK) return status;
-    return sdlf_signature_add_output(signature, signature->dtype, x);
-}
-
-static int axis_of(const sdlf_layer *layer, const sdlf_layer_context *context)
-{
-    int axis = ((const sdlf_softmax_options *)layer->options)->axis;
-    return axis < 0 ? axis + context->input[0].shape.rank : axis;
-}
+/* log_softmax: y = x - log sum exp(x) along an axis; dx = dy - exp(y) sum dy. Axis and shapes are softmax's. */
+#include "layers/softmax.h"
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
-    return sdlf_emit(context, &(sdlf_operation){
-                                  .kind = SDLF_LOG_SOFTMAX_FORWARD,
-                                  .in = {context->input[0]},
-                                  .out = {context->output[0]},
-                                  .softmax = {.axis = axis_of(layer, context)},
-                              });
+    return sdlf_softmax_emit(layer, context, SDLF_LOG_SOFTMAX_FORWARD);
 }
 
 static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
-    return sdlf_emit(context, &(sdlf_operation){
-                                  .kind = SDLF_LOG_SOFTMAX_BACKWARD,
-                                  .in = {context->output[0], context->output_gradient[0]},
-                                  .out = {context->input_gradient[0]},
-                                  .softmax = {.axis = axis_of(layer, context)},
-                              });
+    return sdlf_softmax_emit_backward(layer, context, SDLF_LOG_SOFTMAX_BACKWARD);
 }
 
 const sdlf_layer_class sdlf_log_softmax_class = {
     .name = "log_softmax",
     .summary = "logarithms of probabilities along an axis",
     .options_size = sizeof(sdlf_softmax_options),
-    .fields = fields,
+    .fields = sdlf_softmax_fields,
     .minimum_inputs = 1,
     .maximum_inputs = 1,
-    .infer = infer,
+    .infer = sdlf_softmax_infer,
     .forward = forward,
     .backward = backward,
 };

@@ -1,7 +1,7 @@
 /* softmax: y = exp(x) / sum exp(x) along an axis; dx = y (dy - sum y dy). */
-#include "layers/views.h"
+#include "layers/softmax.h"
 
-static const sdlf_field fields[] = {
+const sdlf_field sdlf_softmax_fields[] = {
     {.name = "axis",
      .type = SDLF_FIELD_INT,
      .offset = offsetof(sdlf_softmax_options, axis),
@@ -13,7 +13,7 @@ static const sdlf_field fields[] = {
     {.name = NULL},
 };
 
-static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
+sdlf_status sdlf_softmax_infer(const sdlf_layer *layer, sdlf_signature *signature)
 {
     int axis;
     sdlf_shape x = signature->input_shape[0];
@@ -30,34 +30,44 @@ static int axis_of(const sdlf_layer *layer, const sdlf_layer_context *context)
     return axis < 0 ? axis + context->input[0].shape.rank : axis;
 }
 
-static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
+sdlf_status sdlf_softmax_emit(const sdlf_layer *layer, sdlf_layer_context *context, sdlf_operation_kind kind)
 {
     return sdlf_emit(context, &(sdlf_operation){
-                                  .kind = SDLF_SOFTMAX_FORWARD,
+                                  .kind = kind,
                                   .in = {context->input[0]},
                                   .out = {context->output[0]},
                                   .softmax = {.axis = axis_of(layer, context)},
                               });
 }
 
-static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
+sdlf_status sdlf_softmax_emit_backward(const sdlf_layer *layer, sdlf_layer_context *context, sdlf_operation_kind kind)
 {
     return sdlf_emit(context, &(sdlf_operation){
-                                  .kind = SDLF_SOFTMAX_BACKWARD,
+                                  .kind = kind,
                                   .in = {context->output[0], context->output_gradient[0]},
                                   .out = {context->input_gradient[0]},
                                   .softmax = {.axis = axis_of(layer, context)},
                               });
 }
 
+static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
+{
+    return sdlf_softmax_emit(layer, context, SDLF_SOFTMAX_FORWARD);
+}
+
+static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
+{
+    return sdlf_softmax_emit_backward(layer, context, SDLF_SOFTMAX_BACKWARD);
+}
+
 const sdlf_layer_class sdlf_softmax_class = {
     .name = "softmax",
     .summary = "probabilities along an axis",
     .options_size = sizeof(sdlf_softmax_options),
-    .fields = fields,
+    .fields = sdlf_softmax_fields,
     .minimum_inputs = 1,
     .maximum_inputs = 1,
-    .infer = infer,
+    .infer = sdlf_softmax_infer,
     .forward = forward,
     .backward = backward,
 };
