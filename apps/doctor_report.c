@@ -95,27 +95,43 @@ static void print_troubles(const sdlf_onnx_report *report, const terminal *out)
     if (waiting > 0) fprintf(out->file, "  (%d nodes behind these could not be looked at)\n", waiting);
 }
 
-static void print_calculators(const doctor *d, const terminal *out)
+/* Of the model itself, which are the same for all calculators. */
+static int64_t parameter_bytes(sdlf_model *model)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < sdlf_model_parameter_count(model); i++)
+        bytes += sdlf_shape_count(sdlf_model_parameter(model, i)->spec.shape) * (int64_t)sizeof(float);
+    return bytes;
+}
+
+/* Copies of parameters, on a device or in another dtype, count as what a calculator takes. */
+static void print_memory(const doctor *d, const terminal *out)
 {
     const doctor_calculator *first = NULL;
-    if (d->report->model == NULL) return;
     for (int i = 0; i < d->calculator_count && first == NULL; i++)
         if (d->calculator[i].runs) first = &d->calculator[i];
-    bool any = false;
-    if (first != NULL) {
-        fprintf(out->file, "\n%s a run; memory, beside %s of parameters in %s: ",
-                number_scaled((double)first->cost.flops, "FLOP").text, number_bytes(first->memory.parameters).text,
-                sdlf_dtype_name(d->dtype));
-        for (int i = 0; i < d->calculator_count; i++) {
-            const doctor_calculator *entry = &d->calculator[i];
-            if (!entry->runs) continue;
-            fprintf(out->file, "%s%s on %s", any ? ", " : "", number_bytes(entry->memory.arena).text, entry->name);
-            any = true;
-        }
-        fputc('\n', out->file);
+    if (first == NULL) return;
+    int64_t parameters = parameter_bytes(d->report->model);
+    fprintf(out->file, "\n%s a run in %s; memory, beside %s of parameters",
+            number_scaled((double)first->cost.flops, "FLOP").text, sdlf_dtype_name(d->dtype),
+            number_bytes(parameters).text);
+    const char *between = ": ";
+    for (int i = 0; i < d->calculator_count; i++) {
+        const doctor_calculator *entry = &d->calculator[i];
+        if (!entry->runs) continue;
+        fprintf(out->file, "%s%s on %s", between,
+                number_bytes(entry->memory.arena + entry->memory.parameters - parameters).text, entry->name);
+        between = ", ";
     }
+    fputc('\n', out->file);
+}
+
+static void print_calculators(const doctor *d, const terminal *out)
+{
+    if (d->report->model == NULL) return;
+    print_memory(d, out);
+    bool any = false;
     fputs("runs on: ", out->file);
-    any = false;
     for (int i = 0; i < d->calculator_count; i++) {
         if (!d->calculator[i].runs) continue;
         fprintf(out->file, "%s%s", any ? ", " : "", d->calculator[i].name);

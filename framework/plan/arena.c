@@ -178,6 +178,7 @@ sdlf_status plan_lay_out(sdlf_plan *plan)
     if (status == SDLF_OK) status = plan_list_shared(plan);
     if (status != SDLF_OK) return status;
     find_lifetimes(plan);
+    plan_find_raw_weights(plan);
     if (!plan->options.keep_activations) {
         for (int i = 0; i < plan->step_count; i++) share_in_place(plan, i);
     }

@@ -57,7 +57,8 @@ sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan)
     }
     for (int i = 1; i < plan->buffer_count; i++) { /* copies live in arenas, and count as what they are */
         const plan_buffer *buffer = &plan->buffers[i];
-        if (buffer->offset < 0 || (buffer->kind != BUFFER_PARAMETER && buffer->kind != BUFFER_STATE)) continue;
+        if (buffer->offset < 0 || buffer->raw || (buffer->kind != BUFFER_PARAMETER && buffer->kind != BUFFER_STATE))
+            continue;
         int64_t bytes = (buffer->bytes + 63) / 64 * 64;
         *(buffer->kind == BUFFER_PARAMETER ? &memory.parameters : &memory.states) += bytes;
         memory.arena -= bytes;

@@ -68,22 +68,6 @@ static sdlf_status fetch_values(sdlf_plan *plan, int buffer, const sdlf_tensor *
     return status;
 }
 
-/* Move every copy of a parameter or state between plan and model. */
-static sdlf_status transfer_parameters(sdlf_plan *plan, bool load, void *piece)
-{
-    sdlf_status status = SDLF_OK;
-    for (int i = 1; i < plan->buffer_count && status == SDLF_OK; i++) {
-        const plan_buffer *buffer = &plan->buffers[i];
-        if (!is_copy_of_model(plan, buffer)) continue;
-        bool home = buffer->source == i;
-        if (load)
-            status = load_values(plan, i, model_tensor(plan, buffer), piece);
-        else if (home && !buffer->constant)
-            status = fetch_values(plan, i, model_tensor(plan, buffer), piece);
-    }
-    return status;
-}
-
 /* `count` values of a folded weight or bias, from number `first` on, in the plan's dtype. */
 static void compute_fold(const sdlf_plan *plan, const plan_fold *fold, bool bias, int64_t first, int64_t count,
                          void *out, sdlf_dtype dtype)
@@ -109,22 +93,76 @@ static void compute_fold(const sdlf_plan *plan, const plan_fold *fold, bool bias
     }
 }
 
-static sdlf_status load_derived(sdlf_plan *plan, void *piece)
+static sdlf_status load_fold(sdlf_plan *plan, int buffer, void *piece)
 {
+    const plan_buffer *to = &plan->buffers[buffer];
+    const plan_fold *fold = &plan->folds[to->fold];
+    bool bias = to->source == fold->folded_bias;
+    int64_t size = (int64_t)sdlf_dtype_size(to->dtype), total = to->bytes / size;
     sdlf_status status = SDLF_OK;
-    for (int i = 1; i < plan->buffer_count; i++) {
-        const plan_buffer *buffer = &plan->buffers[i];
-        if (buffer->kind != BUFFER_DERIVED || buffer->memory == NULL) continue;
-        const plan_fold *fold = &plan->folds[buffer->fold];
-        bool bias = buffer->source == fold->folded_bias;
-        int64_t size = (int64_t)sdlf_dtype_size(buffer->dtype), total = buffer->bytes / size;
-        for (int64_t first = 0; first < total && status == SDLF_OK; first += PIECE) {
-            int64_t count = total - first < PIECE ? total - first : PIECE;
-            compute_fold(plan, fold, bias, first, count, piece, buffer->dtype);
-            status = plan_upload(plan, i, first * size, piece, count * size);
-        }
+    for (int64_t first = 0; first < total && status == SDLF_OK; first += PIECE) {
+        int64_t count = total - first < PIECE ? total - first : PIECE;
+        compute_fold(plan, fold, bias, first, count, piece, to->dtype);
+        status = plan_upload(plan, buffer, first * size, piece, count * size);
     }
     return status;
+}
+
+/* ---- all of them ---- */
+
+/* What the buffer gets from the model, if anything. */
+static sdlf_status load_buffer(sdlf_plan *plan, int buffer, void *piece)
+{
+    const plan_buffer *to = &plan->buffers[buffer];
+    if (is_copy_of_model(plan, to)) return load_values(plan, buffer, model_tensor(plan, to), piece);
+    return to->kind == BUFFER_DERIVED && to->memory != NULL ? load_fold(plan, buffer, piece) : SDLF_OK;
+}
+
+/* Weights in the form that kernels like best; of raw ones, which share a room, each is loaded when it is wanted. */
+static sdlf_status prepare_weights(sdlf_plan *plan, void *piece)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
+        const plan_step *step = &plan->steps[i];
+        const sdlf_operation *operation = &step->operation;
+        if (!sdlf_tensor_present(&operation->prepared)) continue;
+        int from = operation->in[1].buffer;
+        if (plan->buffers[from].raw) status = load_buffer(plan, from, piece);
+        if (status == SDLF_OK)
+            status = step->calculator->type->kernel[operation->kind].prepare(step->calculator, operation);
+    }
+    return status;
+}
+
+/* `parameters`: these too, and not only what is worked out from them. */
+static sdlf_status load_all(sdlf_plan *plan, bool parameters, void *piece)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = 1; i < plan->buffer_count && status == SDLF_OK; i++) {
+        const plan_buffer *buffer = &plan->buffers[i];
+        if (!buffer->raw && (parameters || buffer->kind == BUFFER_DERIVED)) status = load_buffer(plan, i, piece);
+    }
+    return status == SDLF_OK ? prepare_weights(plan, piece) : status;
+}
+
+static sdlf_status fetch_all(sdlf_plan *plan, void *piece)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = 1; i < plan->buffer_count && status == SDLF_OK; i++) {
+        const plan_buffer *buffer = &plan->buffers[i];
+        if (buffer->source != i || buffer->constant || !is_copy_of_model(plan, buffer)) continue;
+        status = fetch_values(plan, i, model_tensor(plan, buffer), piece);
+    }
+    return status;
+}
+
+/* Does anything go through memory for a piece? */
+static bool needs_piece(const sdlf_plan *plan)
+{
+    for (int i = 1; i < plan->buffer_count; i++) {
+        if (plan->buffers[i].kind == BUFFER_DERIVED || is_copy_of_model(plan, &plan->buffers[i])) return true;
+    }
+    return false;
 }
 
 typedef enum direction {
@@ -135,27 +173,11 @@ typedef enum direction {
 
 static sdlf_status exchange_parameters(sdlf_plan *plan, direction to)
 {
-    bool any = false;
-    for (int i = 1; i < plan->buffer_count; i++)
-        any = any || plan->buffers[i].kind == BUFFER_DERIVED || is_copy_of_model(plan, &plan->buffers[i]);
-    if (!any) return SDLF_OK;
-    void *piece = malloc(PIECE * sizeof(double));
-    if (piece == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory to convert parameters in");
-    sdlf_status status = SDLF_OK;
-    if (to != DERIVE) status = transfer_parameters(plan, to == LOAD, piece);
-    if (status == SDLF_OK && to != STORE) status = load_derived(plan, piece);
+    void *piece = needs_piece(plan) ? malloc(PIECE * sizeof(double)) : NULL;
+    if (piece == NULL && needs_piece(plan))
+        return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory to convert parameters in");
+    sdlf_status status = to == STORE ? fetch_all(plan, piece) : load_all(plan, to == LOAD, piece);
     free(piece);
-    return status;
-}
-
-static sdlf_status prepare_weights(sdlf_plan *plan)
-{
-    sdlf_status status = SDLF_OK;
-    for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
-        const plan_step *step = &plan->steps[i];
-        if (!sdlf_tensor_present(&step->operation.prepared)) continue;
-        status = step->calculator->type->kernel[step->operation.kind].prepare(step->calculator, &step->operation);
-    }
     return status;
 }
 
@@ -222,7 +244,6 @@ static sdlf_status load(sdlf_plan *plan, direction to)
 {
     uint64_t changes = atomic_load_explicit(&plan->model->changes, memory_order_relaxed);
     sdlf_status status = exchange_parameters(plan, to);
-    if (status == SDLF_OK) status = prepare_weights(plan);
     if (status == SDLF_OK) plan->loaded = changes;
     return status;
 }

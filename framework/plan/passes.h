@@ -13,6 +13,7 @@ sdlf_status plan_choose_layouts(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pool_last(sdlf_plan *plan); /* after layouts */
 sdlf_status plan_place(sdlf_plan *plan);
 sdlf_status plan_lay_out(sdlf_plan *plan);
+void plan_find_raw_weights(sdlf_plan *plan);    /* part of it: lifetimes are known */
 sdlf_status plan_make_listing(sdlf_plan *plan); /* after them all */
 void plan_release_listing(sdlf_plan *plan);
 sdlf_status plan_bind(sdlf_plan *plan);

@@ -1,0 +1,92 @@
+/* Weights that are worked out for a plan and then made ready for a kernel do not stay in both forms: the plan takes room for one of
+ * them beside all that are ready, and computes the same. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "framework/plan/networks.h"
+
+#include "testing.h"
+
+enum { LAYERS = 6, CHANNELS = 48, SIDE = 5, VALUES = CHANNELS * SIDE * SIDE, WEIGHT = CHANNELS * CHANNELS * 9 };
+
+/* Convolutions, each normalised; the last two share nothing but their input. */
+static sdlf_model *normalised(void)
+{
+    sdlf_conv2d_options same = {.filters = CHANNELS, .kernel = {3, 3}, .padding = {1, 1}, .no_bias = true};
+    sdlf_model *net = sdlf_model_create("normalised");
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
+    for (int i = 0; i < LAYERS - 1; i++) x = sdlf_relu(net, sdlf_batch_norm2d(net, sdlf_conv2d(net, x, &same), NULL));
+    sdlf_output(net, "y", sdlf_add(net, x, sdlf_batch_norm2d(net, sdlf_conv2d(net, x, &same), NULL)));
+    CHECK_OK(sdlf_model_build(net, 1));
+    return net;
+}
+
+/* Other values in all parameters, so that they are worked out anew. */
+static void change(sdlf_model *net, uint64_t seed)
+{
+    for (int i = 0; i < sdlf_model_parameter_count(net); i++) {
+        sdlf_parameter *parameter = sdlf_model_parameter(net, i);
+        float *value = parameter->value.data;
+        int64_t count = sdlf_tensor_count(&parameter->value);
+        bool weight = strstr(parameter->name, "conv2d") != NULL, variance = strstr(parameter->name, "var") != NULL;
+        fill_random(value, count, seed + (uint64_t)i);
+        for (int64_t e = 0; e < count; e++)
+            value[e] = variance ? 1.5f + value[e] : weight ? 0.05f * value[e] : value[e];
+    }
+}
+
+static void run(sdlf_plan *plan, sdlf_dtype dtype, double *y)
+{
+    static double wide[VALUES];
+    static float narrow[VALUES];
+    fill_random(narrow, VALUES, 7);
+    for (int i = 0; i < VALUES; i++) wide[i] = (double)narrow[i];
+    CHECK_OK(sdlf_plan_load_parameters(plan));
+    for (int again = 0; again < 2; again++) { /* the first run writes over the room */
+        CHECK_OK(sdlf_plan_write(plan, "x", dtype == SDLF_FLOAT32 ? (void *)narrow : (void *)wide));
+        CHECK_OK(sdlf_plan_forward(plan));
+    }
+    CHECK_OK(sdlf_plan_read(plan, "y", dtype == SDLF_FLOAT32 ? (void *)narrow : (void *)y));
+    for (int i = 0; i < VALUES && dtype == SDLF_FLOAT32; i++) y[i] = (double)narrow[i];
+}
+
+static void weights_stay_in_one_form(void)
+{
+    sdlf_calculator *cpu = test_open("cpu"), *reference = test_open("reference");
+    for (int wide = 0; wide < 2; wide++) {
+        static double found[VALUES], expected[VALUES];
+        sdlf_dtype dtype = wide ? SDLF_FLOAT64 : SDLF_FLOAT32;
+        sdlf_model *net = normalised();
+        sdlf_plan *plan = NULL, *plain = NULL;
+        CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = cpu, .dtype = dtype}));
+        CHECK_OK(sdlf_plan_create(
+            &plain, net, &(sdlf_plan_options){.batch = 1, .forward = reference, .dtype = dtype, .no_fusion = true}));
+        for (uint64_t seed = 40; seed <= 80 && plan != NULL && plain != NULL; seed += 40) {
+            change(net, seed);
+            run(plan, dtype, found);
+            run(plain, dtype, expected);
+            CHECK(isfinite(expected[0]));
+            for (int i = 0; i < VALUES; i++)
+                CHECK_CLOSE(found[i], expected[i], (wide ? 1e-12 : 2e-5) * (1 + fabs(expected[i])));
+        }
+        if (plan != NULL) {
+            sdlf_memory_info memory = sdlf_plan_memory(plan);
+            int64_t weight = WEIGHT * (wide ? 8 : 4);
+            CHECK(memory.arena >= LAYERS * weight);
+            if (!CHECK(memory.arena < (LAYERS + 2) * weight))
+                printf("    %lld bytes for %d weights of %lld\n", (long long)memory.arena, LAYERS, (long long)weight);
+        }
+        sdlf_plan_free(plan);
+        sdlf_plan_free(plain);
+        sdlf_model_free(net);
+    }
+    sdlf_calculator_close(reference);
+    sdlf_calculator_close(cpu);
+}
+
+int main(void)
+{
+    RUN(weights_stay_in_one_form);
+    return test_summary();
+}
