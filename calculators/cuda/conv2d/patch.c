@@ -57,6 +57,7 @@ cuda_patch cuda_patch_problem(const sdlf_operation *op)
     p.steps = is_thin(op) ? divide_up(p.taps, 8) : divide_up(g.channels, PATCH_CHANNELS) * p.taps;
     p.splits = 1;
     p.quads = p.channels % 4 == 0; /* unless x lies elsewhere */
+    p.fours = p.filters % 4 == 0;  /* unless y does */
     return p;
 }
 
@@ -110,6 +111,7 @@ static bool is_aligned(const void *address, size_t bytes)
 static sdlf_status multiply(sdlf_calculator *base, const cuda_patch *p, const cuda_patch_launch *how)
 {
 #ifdef SDLF_HAVE_WGMMA
+    if (cuda_patch_tile_of(how->tile)->across > 0) return cuda_patch_box(base, p, how);
     if (cuda_patch_tile_of(how->tile)->patches > 0) return cuda_patch_both(base, p, how);
     if (cuda_patch_tile_of(how->tile)->groups) return cuda_patch_groups(base, p, how);
 #endif

@@ -122,6 +122,23 @@ static __device__ __forceinline__ float4 patch_read_part(uint32_t address, int r
     return four;
 }
 
+/* The sum of the same place's numbers over the blocks of a cluster, in their order. All are asked for before the first is waited for. */
+static __device__ __forceinline__ float4 patch_sum_parts(uint32_t address, int count)
+{
+    if (count == 1) return patch_read_four(address);
+    float4 part[PATCH_SPLITS], total = {0, 0, 0, 0};
+#pragma unroll
+    for (int rank = 0; rank < PATCH_SPLITS; rank++) part[rank] = rank < count ? patch_read_part(address, rank) : total;
+#pragma unroll
+    for (int rank = 0; rank < PATCH_SPLITS; rank++) {
+        total.x += part[rank].x;
+        total.y += part[rank].y;
+        total.z += part[rank].z;
+        total.w += part[rank].w;
+    }
+    return total;
+}
+
 /* ---- tiles ---- */
 
 /* PIXELS x FILTERS results of a block, WARP_PIXELS x WARP_FILTERS of a warp; the first WORKERS threads have results. */
@@ -381,15 +398,7 @@ template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, 
             int m = quad / (FILTERS / 4), column = quad % (FILTERS / 4) * 4;
             int64_t pixel = result_of(p, b, m);
             if (pixel < 0 || b.filter + column >= p.filters) continue;
-            float4 total = {0, 0, 0, 0};
-            uint32_t from = patch_address(part + m * PART + column);
-            for (int rank = 0; rank < p.splits; rank++) {
-                float4 one = p.splits > 1 ? patch_read_part(from, rank) : patch_read_four(from);
-                total.x += one.x;
-                total.y += one.y;
-                total.z += one.z;
-                total.w += one.w;
-            }
+            const float4 total = patch_sum_parts(patch_address(part + m * PART + column), p.splits);
             const float value[4] = {total.x, total.y, total.z, total.w};
 #pragma unroll
             for (int v = 0; v < 4; v++) {

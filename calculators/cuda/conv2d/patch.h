@@ -29,6 +29,9 @@ enum {
     PATCH_FILTERS = 128, /* prepared weights are for a multiple of these */
     PATCH_SPLITS = 8,    /* blocks of a cluster, at most */
     PATCH_PLACES = 4096, /* of a patch, at most */
+    PATCH_SLOTS = 8,     /* patches of boxes in shared memory at a time, at most */
+    PATCH_BOX = 256,     /* pixels of a box along an axis, at most, and of a step between those that are copied */
+    PATCH_BOX_STEP = 8,
 };
 
 typedef struct cuda_patch {
@@ -40,9 +43,11 @@ typedef struct cuda_patch {
     int filters, filters_padded, out_height, out_width;
     int taps_across, taps; /* S, R S */
     int tap_sides[2], padding[2], stride[2];
-    int tile_log; /* a tile is 2^tile_log pixels across */
+    int tile_log; /* a tile is 2^tile_log pixels across; not of boxes */
+    int tile_down, tile_across;
     int tiles_down, tiles_across, tiles_filters;
-    int patch_across, patch_pixels;
+    int patch_down, patch_across,
+        patch_pixels;   /* lines and places of a line, of each remainder of the strides; places in all */
     int source_step[2]; /* pixels of x between neighbours in the patch */
     int pixel_step[2];  /* places in the patch between neighbouring pixels of y */
     int tap_step[2];    /* places in the patch between neighbouring taps */
@@ -62,12 +67,14 @@ typedef struct cuda_patch_tile {
     int pixels, filters, stages;
     int blocks;  /* that a multiprocessor has registers for */
     bool groups; /* products of warpgroups: compute capability 9.0 */
-    int patches; /* 0, or: both factors in shared memory, patches there at most; in halves there are twice as many stages */
+    int patches; /* 0, or: both factors in shared memory, and so many patches */
+    int across;  /* 0, or: patches are brought as boxes, in tf32; pixels across, but of a row */
+    int lines;   /* of 8 pixels that leave together, of boxes */
 } cuda_patch_tile;
 
-/* Tiles by their number: those of warpgroups first, from PATCH_BOTH_TILE on with both factors in shared memory; from PATCH_WARP_TILE on those
- * of single warps. */
-enum { PATCH_BOTH_TILE = 6, PATCH_WARP_TILE = 13, PATCH_TILES = 21 };
+/* Tiles by their number: those of warpgroups first, from PATCH_BOTH_TILE on with both factors in shared memory, in halves, from PATCH_BOX_TILE
+ * on in tf32, brought as boxes; from PATCH_WARP_TILE on those of single warps. */
+enum { PATCH_BOTH_TILE = 6, PATCH_BOX_TILE = 13, PATCH_WARP_TILE = 22, PATCH_TILES = 30 };
 const cuda_patch_tile *cuda_patch_tile_of(int number);
 /* The number of the tile that seems fastest, and the problem cut into it; -1: none fits. */
 int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *problem, bool thin);
@@ -97,9 +104,10 @@ typedef struct cuda_patch_launch {
 sdlf_status cuda_patch_tf32(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 sdlf_status cuda_patch_fp16(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 sdlf_status cuda_patch_bf16(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
-/* The same for tiles of warpgroups (conv2d/patch_groups.cu and conv2d/patch_both.cu, which are built for 9.0 alone). */
+/* The same for tiles of warpgroups (conv2d/patch_groups.cu, conv2d/patch_both.cu and conv2d/patch_box.cu, which are built for 9.0 alone). */
 sdlf_status cuda_patch_groups(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 sdlf_status cuda_patch_both(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
+sdlf_status cuda_patch_box(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 /* Queue the preparation of w. */
 sdlf_status cuda_patch_prepare(sdlf_calculator *calculator, const cuda_patch *problem, const float *w, void *prepared,
                                bool thin);

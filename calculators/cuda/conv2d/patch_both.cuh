@@ -1,5 +1,5 @@
-/* Convolution over a patch with products of warpgroups whose two factors lie in shared memory: the largest tiles, for compute capability
- * 9.0a.
+/* Convolution over a patch in fp16 and bf16, with products of warpgroups whose two factors lie in shared memory: the largest tiles, for compute
+ * capability 9.0a. (conv2d/patch_box.cuh has those of tf32, whose numbers need no rounding on their way.)
  *
  * The product is turned: its rows are filters, 64 of each of GROUPS warpgroups, its columns are the tile's pixels. So one instruction has
  * up to 256 pixels, reads them once from shared memory, and reads 64 filters beside them: as little as there is for so many products.
@@ -8,8 +8,8 @@
  * 8 of the next line come a line of the patch later: what a descriptor can say. A tap is the same with another first row. Of
  * strided windows, the patch holds the places of each remainder together.
  *
- * BRINGING more warps bring patches: copies are queued, and once they are there, the warp that asked for them rounds them in place. A
- * row has 32 numbers; in halves they end up in its first 64 bytes. With the first patch all warps help. The others have the products of up to
+ * BRINGING more warps bring patches: copies are queued, and once they are there, the warp that asked for them rounds them in place: a
+ * row has 32 numbers, which end up in its first 64 bytes. With the first patch all warps help. The others have the products of up to
  * DEPTH steps under way before they wait for one; one of their threads has weights copied into the places that became free. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOTH_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOTH_CUH
@@ -21,28 +21,22 @@
 template <typename FACTOR, int PIXELS>
 static __device__ __forceinline__ void patch_multiply_both(float (&c)[PIXELS / 8][4], uint64_t a, uint64_t b)
 {
-    if constexpr (PIXELS == 256) {
-        if constexpr (FACTOR::MATH == SDLF_MATH_TF32)
-            wgmma_tf32_both_256(c, a, b);
-        else if constexpr (FACTOR::MATH == SDLF_MATH_FP16)
-            wgmma_fp16_both_256(c, a, b);
-        else
-            wgmma_bf16_both_256(c, a, b);
-    } else {
-        if constexpr (FACTOR::MATH == SDLF_MATH_TF32)
-            wgmma_tf32_both_128(c, a, b);
-        else if constexpr (FACTOR::MATH == SDLF_MATH_FP16)
-            wgmma_fp16_both_128(c, a, b);
-        else
-            wgmma_bf16_both_128(c, a, b);
-    }
+    constexpr bool FP16 = FACTOR::MATH == SDLF_MATH_FP16;
+    if constexpr (PIXELS == 256 && FP16)
+        wgmma_fp16_both_256(c, a, b);
+    else if constexpr (PIXELS == 256)
+        wgmma_bf16_both_256(c, a, b);
+    else if constexpr (FP16)
+        wgmma_fp16_both_128(c, a, b);
+    else
+        wgmma_bf16_both_128(c, a, b);
 }
 
 template <typename FACTOR, int GROUPS, int PIXELS, int STAGES, int BRINGING, int DEPTH>
 struct patch_both_product : patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 64 * GROUPS> {
     using tile = patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 64 * GROUPS>;
     using block = typename tile::block;
-    using tile::HALVES, tile::INNER, tile::ROW, tile::STEP, tile::PLACE, tile::PART;
+    using tile::INNER, tile::ROW, tile::STEP, tile::PLACE, tile::PART;
     static constexpr int FILTERS = 64 * GROUPS, WORKERS = 128 * GROUPS, WARPS = WORKERS / 32;
     static constexpr int BRINGERS = 32 * BRINGING, THREADS = WORKERS + BRINGERS; /* warps that bring patches */
     static constexpr int PATCHES = 3; /* most that are in shared memory at a time */
@@ -158,37 +152,12 @@ struct patch_both_product : patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 6
         }
     }
 
-    /* 4 channels of a pixel. */
-    template <int OF> static __device__ __forceinline__ void round_words(uint32_t row, int places, int thread)
-    {
-        const int part = thread % 8, first = thread / 32 * 16 + thread % 32 / 8;
-        row += first * PLACE;
-        for (int left = places - first; left > 0; left -= 2 * 16 * OF, row += 2 * 16 * OF * PLACE) {
-            float4 four[8];
-#pragma unroll
-            for (int i = 0; i < 8; i++) {
-                int on = i / 4 * 16 * OF + i % 4 * 4;
-                if (on < left) four[i] = patch_read_four(chunk_of(row + on * PLACE, part));
-            }
-#pragma unroll
-            for (int i = 0; i < 8; i++) {
-                int on = i / 4 * 16 * OF + i % 4 * 4;
-                if (on < left)
-                    write_words(chunk_of(row + on * PLACE, part), FACTOR::weight(four[i].x), FACTOR::weight(four[i].y),
-                                FACTOR::weight(four[i].z), FACTOR::weight(four[i].w));
-            }
-        }
-    }
-
     /* What queue_patch brought, by the same warp. */
     template <int OF>
     static __device__ __forceinline__ void round_patch(const cuda_patch &p, uint32_t patch, int thread)
     {
         __syncwarp();
-        if constexpr (HALVES)
-            round_halves<OF>(patch, p.patch_pixels, thread);
-        else
-            round_words<OF>(patch, p.patch_pixels, thread);
+        round_halves<OF>(patch, p.patch_pixels, thread);
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); /* wgmma reads by another way */
     }
 
@@ -203,18 +172,22 @@ struct patch_both_product : patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 6
     }
 
     /* Patches are queued as far ahead as there is room. The first is there already, with all warps' help, and the others of the first turn
-     * are queued. */
+     * are queued.
+     *
+     * A patch is read until DEPTH steps behind its last one have begun. Of windows of one tap these steps want patches of their own, so that
+     * place for another may be waited for only when so many behind are rounded. */
     static __device__ __forceinline__ void bring_patches(const cuda_patch &p, const block &b, uint32_t patches,
                                                          const int *source, barriers *bar, int thread)
     {
         const int first = b.first / p.taps, count = (b.last - 1) / p.taps - first + 1;
+        const int behind = (p.taps - 1 + DEPTH) / p.taps;
         int queued = min(count, p.patches);
         for (int i = 1; i < count; i++) {
             await_patch(queued - i - 1);
             round_patch<BRINGING>(p, patches + i % p.patches * p.patch_bytes, thread);
             barrier_arrive(&bar->patch_full[i % p.patches]);
-            if (queued < count) {
-                barrier_await(&bar->patch_empty[(i - 1) % p.patches], (i - 1) / p.patches & 1);
+            if (queued < count && i >= behind) {
+                barrier_await(&bar->patch_empty[(i - behind) % p.patches], (i - behind) / p.patches & 1);
                 queue_patch<BRINGING>(p, patches + queued % p.patches * p.patch_bytes, source, first + queued, thread);
                 queued++;
             }
@@ -302,15 +275,7 @@ struct patch_both_product : patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 6
             int m = quad / QUADS, column = quad % QUADS * 4, filter = b.filter + column;
             int64_t pixel = tile::result_of(p, b, m);
             if (pixel < 0 || filter >= p.filters) continue;
-            float4 total = {0, 0, 0, 0};
-            uint32_t from = patch_address(part + m * PART + column);
-            for (int rank = 0; rank < p.splits; rank++) {
-                float4 one = p.splits > 1 ? patch_read_part(from, rank) : patch_read_four(from);
-                total.x += one.x;
-                total.y += one.y;
-                total.z += one.z;
-                total.w += one.w;
-            }
+            const float4 total = patch_sum_parts(patch_address(part + m * PART + column), p.splits);
             float value[4] = {total.x, total.y, total.z, total.w};
             int64_t at = pixel * p.filters + filter;
             if (p.fours) {

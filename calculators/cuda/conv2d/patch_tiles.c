@@ -1,7 +1,7 @@
 /* Convolution over a patch: the tile that a problem is cut into, and how many blocks share a tile's sum.
  *
  * "auto" estimates the time of each tile with each number of blocks, and takes the least. The estimate has eight numbers a tile, fitted
- * to 5,000 times measured on an H200, of layers of VGG16, ResNet-18 and MobileNetV2 at batch 1 and 32; what it takes is within a tenth of
+ * to 7,000 times measured on an H200, of layers of VGG16, ResNet-18 and MobileNetV2 at batch 1, 8 and 32; what it takes is within a tenth of
  * the fastest, all layers together. It depends on shapes, mode and the device alone. */
 #include "calculators/cuda/conv2d/patch.h"
 
@@ -22,49 +22,51 @@ typedef struct patch_tile {
 } patch_tile;
 
 /* In the order in which the launchers have them (conv2d/patch_groups.cu, conv2d/patch_both.cu, conv2d/patch_mma.cuh). The last one is for
- * thin images. Those with `patches` do not get windows of one tap (cuda_patch_choose): their `pointwise` is not read. */
+ * thin images. Boxes are for tf32 alone, the others with `patches` for halves. */
 static const patch_tile tiles[PATCH_TILES] = {
-    {{128, 128, 4, 1, true, 0},
+    {{128, 128, 4, 1, true, 0, 0, 0},
      {{0.41, 1.20, 0.31, 5.00, 1.22, 1.81, 0.06, 0.48}, {0.28, 0.53, 0.27, 5.00, 2.02, 2.18, 0.01, 0.31}}},
-    {{256, 64, 4, 1, true, 0},
+    {{256, 64, 4, 1, true, 0, 0, 0},
      {{0.68, 2.15, 0.05, 5.00, 0.50, 2.95, 0.10, 0.19}, {0.52, 1.06, 0.37, 5.00, 1.38, 4.00, 0.01, 0.10}}},
-    {{64, 128, 4, 2, true, 0},
+    {{64, 128, 4, 2, true, 0, 0, 0},
      {{0.38, 0.75, 0.12, 3.51, 2.63, 0.01, 0.02, 0.25}, {0.25, 0.25, 0.13, 3.53, 3.74, 0.18, 0.01, 0.13}}},
-    {{64, 64, 6, 2, true, 0},
+    {{64, 64, 6, 2, true, 0, 0, 0},
      {{0.34, 0.75, 0.08, 2.90, 1.37, 0.54, 0.01, 0.27}, {0.26, 0.33, 0.16, 0.81, 4.00, 1.12, 0.04, 0.12}}},
-    {{128, 64, 6, 1, true, 0},
+    {{128, 64, 6, 1, true, 0, 0, 0},
      {{0.31, 1.04, 0.05, 3.67, 1.17, 1.74, 0.18, 0.65}, {0.24, 0.59, 0.07, 0.83, 4.00, 3.42, 0.01, 0.05}}},
-    {{64, 256, 3, 1, true, 0},
+    {{64, 256, 3, 1, true, 0, 0, 0},
      {{0.44, 0.89, 0.42, 5.00, 1.90, 0.01, 0.01, 0.88}, {0.28, 0.43, 0.06, 5.00, 3.12, 0.01, 0.01, 0.81}}},
-    {{256, 64, 3, 2, true, 2},
-     {{0.70, 2.50, 0.39, 1.45, 5.00, 0.01, 0.32, 0.28}, {0.53, 1.76, 0.29, 1.77, 5.00, 0.01, 0.15, 0.25}}},
-    {{256, 64, 8, 1, true, 3},
-     {{0.50, 1.71, 0.42, 4.88, 1.65, 0.01, 0.01, 0.22}, {0.40, 1.52, 0.19, 4.40, 1.52, 0.01, 0.01, 0.24}}},
-    {{256, 128, 6, 1, true, 2},
-     {{0.66, 1.57, 0.35, 6.00, 2.17, 0.01, 0.01, 0.25}, {0.49, 1.69, 0.45, 6.00, 1.20, 0.01, 0.01, 0.22}}},
-    {{128, 64, 6, 2, true, 2},
-     {{0.46, 1.32, 0.25, 3.60, 0.90, 0.01, 0.19, 0.15}, {0.38, 1.19, 0.20, 3.73, 0.53, 0.01, 0.14, 0.10}}},
-    {{128, 64, 3, 3, true, 2},
-     {{0.47, 0.90, 0.30, 2.74, 4.17, 1.50, 0.18, 0.10}, {0.43, 0.22, 0.17, 3.89, 1.58, 0.01, 0.20, 0.19}}},
-    {{128, 128, 4, 2, true, 2},
-     {{0.58, 0.35, 0.35, 0.34, 5.00, 6.00, 0.24, 0.48}, {0.43, 0.26, 0.25, 0.93, 5.00, 1.50, 0.17, 0.38}}},
-    {{128, 128, 6, 1, true, 3},
-     {{0.53, 1.11, 0.44, 4.60, 0.65, 0.15, 0.03, 0.16}, {0.41, 0.91, 0.17, 4.39, 0.58, 0.22, 0.02, 0.18}}},
-    {{128, 64, 4, 2, false, 0},
+    {{256, 64, 6, 2, true, 2, 0, 0}, {[1] = {0.53, 1.76, 0.29, 1.77, 5.00, 0.01, 0.15, 0.25}}},
+    {{256, 64, 16, 1, true, 3, 0, 0}, {[1] = {0.40, 1.52, 0.19, 4.40, 1.52, 0.01, 0.01, 0.24}}},
+    {{256, 128, 12, 1, true, 2, 0, 0}, {[1] = {0.49, 1.69, 0.45, 6.00, 1.20, 0.01, 0.01, 0.22}}},
+    {{128, 64, 12, 2, true, 2, 0, 0}, {[1] = {0.38, 1.19, 0.20, 3.73, 0.53, 0.01, 0.14, 0.10}}},
+    {{128, 64, 6, 3, true, 2, 0, 0}, {[1] = {0.43, 0.22, 0.17, 3.89, 1.58, 0.01, 0.20, 0.19}}},
+    {{128, 128, 8, 2, true, 2, 0, 0}, {[1] = {0.43, 0.26, 0.25, 0.93, 5.00, 1.50, 0.17, 0.38}}},
+    {{128, 128, 12, 1, true, 3, 0, 0}, {[1] = {0.41, 0.91, 0.17, 4.39, 0.58, 0.22, 0.02, 0.18}}},
+    {{256, 128, 6, 1, true, 2, 8, 4}, {{0.57, 0.71, 0.51, 5.32, 0.50, 4.01, 0.01, 0.00}}},
+    {{512, 64, 4, 1, true, 2, 16, 4}, {{0.56, 0.82, 0.41, 6.26, 0.50, 3.74, 0.01, 0.00}}},
+    {{224, 128, 6, 1, true, 2, 8, 4}, {{0.50, 0.47, 0.47, 4.94, 0.50, 3.82, 0.01, 0.00}}},
+    {{448, 64, 4, 1, true, 2, 16, 4}, {{0.50, 0.74, 0.11, 5.69, 0.50, 3.50, 0.01, 0.00}}},
+    {{224, 64, 3, 2, true, 2, 8, 2}, {{0.43, 0.67, 0.26, 1.88, 1.55, 3.90, 0.01, 0.09}}},
+    {{128, 128, 3, 2, true, 2, 8, 2}, {{0.49, 0.71, 0.32, 1.43, 1.39, 4.39, 0.01, 0.13}}},
+    {{128, 64, 4, 2, true, 2, 8, 2}, {{0.32, 0.39, 0.19, 1.54, 1.25, 2.52, 0.01, 0.07}}},
+    {{128, 128, 6, 1, true, 3, 8, 4}, {{0.35, 0.36, 0.23, 3.70, 0.50, 3.50, 0.01, 0.00}}},
+    {{112, 128, 3, 2, true, 2, 8, 2}, {{0.46, 0.57, 0.31, 1.54, 1.15, 3.81, 0.01, 0.10}}},
+    {{128, 64, 4, 2, false, 0, 0, 0},
      {{0.84, 1.10, 0.47, 1.97, 3.91, 0.01, 0.01, 0.29}, {0.55, 0.53, 0.11, 1.09, 4.00, 1.77, 0.01, 0.92}}},
-    {{64, 64, 4, 3, false, 0},
+    {{64, 64, 4, 3, false, 0, 0, 0},
      {{0.59, 0.69, 0.41, 1.15, 3.15, 0.54, 0.01, 0.20}, {0.48, 0.39, 0.12, 0.93, 3.53, 1.09, 0.01, 0.35}}},
-    {{64, 32, 4, 5, false, 0},
+    {{64, 32, 4, 5, false, 0, 0, 0},
      {{0.58, 0.67, 0.46, 0.69, 2.11, 0.96, 0.01, 0.07}, {0.53, 0.62, 0.39, 0.98, 1.77, 1.10, 0.01, 0.05}}},
-    {{32, 64, 6, 4, false, 0},
+    {{32, 64, 6, 4, false, 0, 0, 0},
      {{0.50, 0.56, 0.31, 0.84, 1.78, 0.99, 0.01, 0.19}, {0.39, 0.43, 0.26, 1.07, 1.91, 1.15, 0.01, 0.05}}},
-    {{32, 64, 4, 4, false, 0},
+    {{32, 64, 4, 4, false, 0, 0, 0},
      {{0.52, 0.50, 0.36, 0.62, 2.14, 1.05, 0.01, 0.05}, {0.40, 0.44, 0.27, 1.22, 1.53, 1.15, 0.01, 0.05}}},
-    {{32, 32, 4, 6, false, 0},
+    {{32, 32, 4, 6, false, 0, 0, 0},
      {{0.48, 0.53, 0.32, 0.41, 1.57, 0.94, 0.10, 0.05}, {0.40, 0.48, 0.29, 0.53, 1.43, 1.14, 0.07, 0.05}}},
-    {{16, 64, 6, 5, false, 0},
+    {{16, 64, 6, 5, false, 0, 0, 0},
      {{0.51, 0.49, 0.23, 0.79, 1.08, 0.89, 0.11, 0.14}, {0.36, 0.42, 0.24, 0.49, 1.46, 0.96, 0.09, 0.05}}},
-    {.tile = {256, 64, 3, 1, false, 0}},
+    {.tile = {256, 64, 3, 1, false, 0, 0, 0}},
 };
 
 const cuda_patch_tile *cuda_patch_tile_of(int number)
@@ -88,10 +90,41 @@ static int64_t places(const cuda_patch *p, int axis, int pixels)
     return (int64_t)(pixels - 1) * p->pixel_step[axis] + (int64_t)(p->tap_sides[axis] - 1) * p->tap_step[axis] + 1;
 }
 
-/* The sides of a tile: those that leave the fewest tiles, and among them the smallest patch. */
-static void cut(cuda_patch *p, int number, bool thin, int weight_bytes)
+/* The sides of a tile that is moved as boxes, and of its patch. False: a box would be too large. */
+static bool cut_boxes(cuda_patch *p, int number)
 {
     const cuda_patch_tile *tile = &tiles[number].tile;
+    bool row = p->taps == 1 && p->height == 1 && p->stride[0] == 1 && p->stride[1] == 1 && p->padding[1] == 0;
+    const int side[2] = {row ? 1 : tile->pixels / tile->across, row ? tile->pixels : tile->across};
+    int64_t size[2], rows = 1;
+    p->tile_down = side[0];
+    p->tile_across = side[1];
+    p->tiles_down = divide_up(p->out_height, side[0]);
+    p->tiles_across = divide_up(p->out_width, side[1]);
+    p->tiles_filters = divide_up(p->filters, tile->filters);
+    for (int i = 0; i < 2; i++) { /* the places of each remainder of the strides are together */
+        size[i] = divide_up(places(p, i, side[i]), p->pixel_step[i]);
+        int step = p->source_step[i] * p->pixel_step[i];
+        if (!row && (step > PATCH_BOX_STEP || size[i] * step > PATCH_BOX)) return false;
+        rows *= size[i];
+    }
+    p->patch_down = (int)size[0];
+    p->patch_across = (int)size[1];
+    p->patch_pixels = p->pixel_step[0] * p->pixel_step[1] * divide_up(rows, 8) * 8;
+    p->patch_bytes = p->patch_pixels * PATCH_CHANNELS * 4;
+    int chunks = p->steps / p->taps;
+    p->patches = tile->patches;
+    int64_t factors = (int64_t)tile->stages * tile->filters * PATCH_CHANNELS * 4 + (p->patches + 1) * p->patch_bytes;
+    if (p->taps == 1 && factors * tile->blocks < 192 << 10) p->patches++; /* every step wants another */
+    if (p->patches > chunks) p->patches = chunks;
+    return true;
+}
+
+/* The sides of a tile: those that leave the fewest tiles, and among them the smallest patch. False: there are none. */
+static bool cut(cuda_patch *p, int number, bool thin, int weight_bytes)
+{
+    const cuda_patch_tile *tile = &tiles[number].tile;
+    if (tile->across > 0) return cut_boxes(p, number);
     int64_t least = -1;
     for (int log = 0; tile->pixels % (1 << log) == 0; log++) {
         int across = 1 << log, down = tile->pixels >> log;
@@ -121,9 +154,11 @@ static void cut(cuda_patch *p, int number, bool thin, int weight_bytes)
     int64_t bytes = thin ? (pixels + 1) * 4 * PATCH_THIN : pixels * place;
     int chunks = thin ? 1 : p->steps / p->taps;
     p->patches = (tile->stages - 1) / p->taps + ((tile->stages - 1) % p->taps > 0) + 1;
-    if (tile->patches > 0) p->patches = tile->patches;
+    if (tile->patches > 0)
+        p->patches = p->taps == 1 ? 3 : tile->patches; /* each step wants one, and two may be under way */
     if (p->patches > chunks) p->patches = chunks;
     p->patch_bytes = divide_up(bytes, 128) * 128;
+    return true;
 }
 
 int64_t cuda_patch_blocks(const cuda_patch *p)
@@ -135,10 +170,15 @@ int64_t cuda_patch_blocks(const cuda_patch *p)
 int64_t cuda_patch_shared(const cuda_patch *p, int number, int weight_bytes)
 {
     const cuda_patch_tile *tile = &tiles[number].tile;
-    int stages = tile->patches > 0 ? tile->stages * 4 / weight_bytes : tile->stages;
+    bool boxes = tile->across > 0;
+    int stages = tile->stages;
     int64_t product =
         (int64_t)p->patches * p->patch_bytes + (int64_t)stages * tile->filters * PATCH_CHANNELS * weight_bytes;
     int64_t results = p->direct ? 0 : (int64_t)tile->pixels * (tile->filters + 4) * 4;
+    if (boxes && p->direct) /* two turns of 8 pixels of so many lines, in rows of 68 floats for 64 filters */
+        product += (int64_t)tile->filters / 64 * (tile->across / 8) * 2 * 8 * tile->lines * 68 * 4;
+    if (boxes)
+        return (product > results ? product : results) + 8 * (2 * stages + 2 * PATCH_SLOTS) + 128 + 4 * p->taps + 1024;
     int64_t barriers = tile->groups ? 8 * (4 * stages + 2) + 1024 : 128;
     return (product > results ? product : results) + 4 * (int64_t)p->patch_pixels + 4 * PATCH_TAPS + barriers;
 }
@@ -213,6 +253,23 @@ static int choose_thin(const cuda_calculator *calculator, cuda_patch *p)
     return -1;
 }
 
+/* May a problem that is not thin have this tile? */
+static bool suits(const cuda_calculator *calculator, const cuda_patch *p, int number)
+{
+    const cuda_patch_tile *tile = &tiles[number].tile;
+    if (tile->groups && !has_groups(calculator)) return false;
+    bool as_is = tile->across > 0; /* boxes are moved as they are; what is halved is rounded on its way */
+    if (tile->patches > 0 && (!p->quads || as_is != (calculator->math == SDLF_MATH_TF32))) return false;
+    return p->filters_padded % tile->filters == 0; /* a step's weights are copied whole */
+}
+
+/* Do results go to y as they are, or as boxes, and not through shared memory that held factors? */
+static bool is_direct(const cuda_patch *p, int number, bool quick)
+{
+    const cuda_patch_tile *tile = &tiles[number].tile;
+    return quick && p->splits == 1 && (tile->patches == 0 || (tile->across > 0 && p->fours));
+}
+
 int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thin)
 {
     int best_tile = -1, best_splits = 1, bytes = cuda_patch_weight_bytes(calculator->math);
@@ -223,15 +280,11 @@ int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thi
     p->quick = quick;
     if (thin) return choose_thin(calculator, p);
     for (int i = 0; i < PATCH_TILES - 1; i++) {
-        if (tiles[i].tile.groups && !has_groups(calculator)) continue;
-        /* of a single tap every step needs another patch, and products that are under way hold those that the next ones wait for */
-        if (tiles[i].tile.patches > 0 && (!p->quads || p->taps == 1)) continue;
-        if (p->filters_padded % tiles[i].tile.filters != 0) continue; /* a step's weights are copied whole */
-        cut(p, i, false, bytes);
+        if (!suits(calculator, p, i) || !cut(p, i, false, bytes)) continue;
         for (int splits = 1; splits <= PATCH_SPLITS; splits++) {
             if (splits > 1 && (!cuda_is_built_for(calculator, 90) || p->steps < 2 * splits)) break; /* clusters */
             p->splits = splits;
-            p->direct = quick && splits == 1 && tiles[i].tile.patches == 0;
+            p->direct = is_direct(p, i, quick);
             if (!fits(calculator, p, i)) continue;
             double time = time_of(calculator, p, i, cuda_patch_shared(p, i, bytes));
             if (best_tile >= 0 && time >= best) continue;
@@ -243,6 +296,6 @@ int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thi
     if (best_tile < 0) return -1;
     cut(p, best_tile, false, bytes);
     p->splits = best_splits;
-    p->direct = quick && best_splits == 1 && tiles[best_tile].tile.patches == 0;
+    p->direct = is_direct(p, best_tile, quick);
     return best_tile;
 }

@@ -1,0 +1,50 @@
+/* Convolution over a patch that is moved as boxes: built for compute capability 9.0a, and called on 9.0 alone. */
+#include "calculators/cuda/conv2d/patch_box.cuh"
+#include "calculators/cuda/conv2d/patch_launch.cuh"
+
+/* A map of x, a box of which is a remainder's part of the patch, or a group's part of a row. False: there is none. */
+static bool make_map(CUtensorMap *map, const cuda_patch &p, int group_pixels)
+{
+    box_shape x = {p.x, p.images, p.height, p.width, p.channels, {1, group_pixels}, {1, 1}};
+    for (int i = 0; i < 2 && p.tile_down > 1; i++) {
+        x.stride[i] = p.source_step[i] * p.pixel_step[i];
+        x.size[i] = (i == 0 ? p.patch_down : p.patch_across) * x.stride[i];
+    }
+    return make_box_map(map, x);
+}
+
+template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, int LINES, int BLOCKS>
+static sdlf_status launch_tile(sdlf_calculator *base, const cuda_patch &p, const cuda_patch_launch &how)
+{
+    using product = patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, STAGES, LINES>;
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    auto kernel = patch_box_kernel<product, BLOCKS>;
+    CUtensorMap map = {};
+    if (!make_map(&map, p, PIXELS))
+        return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d over a patch: the driver makes no map of the image");
+    cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(how.shared));
+    if (error != cudaSuccess) return cuda_check(error, "conv2d over a patch");
+    unsigned most = static_cast<unsigned>(calculator->multiprocessors) * BLOCKS;
+    unsigned blocks = p.direct && how.blocks > most ? most : how.blocks;
+    launch_cluster(calculator, kernel, dim3(blocks), dim3(product::THREADS), static_cast<int>(how.shared),
+                   dim3(static_cast<unsigned>(p.splits)), p, map);
+    return cuda_check_launch("conv2d over a patch");
+}
+
+extern "C" sdlf_status cuda_patch_box(sdlf_calculator *calculator, const cuda_patch *problem,
+                                      const cuda_patch_launch *how)
+{
+    const cuda_patch &p = *problem;
+    switch (how->tile - PATCH_BOX_TILE) {
+    case 0: return launch_tile<2, 1, 256, 6, 4, 1>(calculator, p, *how);
+    case 1: return launch_tile<1, 2, 256, 4, 4, 1>(calculator, p, *how);
+    case 2: return launch_tile<2, 1, 224, 6, 4, 1>(calculator, p, *how);
+    case 3: return launch_tile<1, 2, 224, 4, 4, 1>(calculator, p, *how);
+    case 4: return launch_tile<1, 1, 224, 3, 2, 2>(calculator, p, *how);
+    case 5: return launch_tile<2, 1, 128, 3, 2, 2>(calculator, p, *how);
+    case 6: return launch_tile<1, 1, 128, 4, 2, 2>(calculator, p, *how);
+    case 7: return launch_tile<2, 1, 128, 6, 4, 1>(calculator, p, *how);
+    default: return launch_tile<2, 1, 112, 3, 2, 2>(calculator, p, *how);
+    }
+}
