@@ -27,9 +27,9 @@ enum {
 /* Numbers of a sum up to which few-channels is taken. */
 enum { FEW_DEPTH = 160 };
 
-/* FLOPs up to which tensor cores save nothing: of thin images, of 1x1 convolutions; and channels below which these are bound by
- * memory whatever computes them. */
-enum { SMALL_THIN = 100000000, SMALL_POINTWISE = 25000000, FEW_POINTWISE = 64 };
+/* FLOPs up to which tensor cores save nothing: of thin images, of 1x1 convolutions; and numbers of a thin image's sum, and channels of a
+ * 1x1 convolution, below which these are bound by memory whatever computes them. */
+enum { SMALL_THIN = 100000000, THIN_DEPTH = 32, SMALL_POINTWISE = 25000000, FEW_POINTWISE = 64 };
 
 static cuda_conv2d geometry(const sdlf_operation *op)
 {
@@ -230,7 +230,8 @@ static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op
     if (!thin && !cuda_pointwise_takes(calculator, op)) return false;
     int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
     int64_t flops = 2 * sdlf_tensor_count(&op->out[0]) * depth;
-    return thin ? flops <= SMALL_THIN : cuda_pointwise_is_small(g->channels, flops);
+    if (thin) return flops <= SMALL_THIN || depth < THIN_DEPTH || g->filters <= FEW_FILTERS;
+    return cuda_pointwise_is_small(g->channels, flops);
 }
 
 /* Forward, in IEEE single or double precision (where tensor cores round the factors, implicit GEMM is faster but for single
@@ -262,7 +263,8 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
  *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
  *                  that memory decides, and products would be of matrices with that many rows
  *   few-channels   forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
- *                  what counts is that the image comes once. In every mode where up to 4 channels are 100 MFLOP at most
+ *                  what counts is that the image comes once. In every mode where up to 4 channels are 100 MFLOP at most, or
+ *                  sums are of less than 32 numbers
  *   pointwise      1x1 forward in fp32 and float64: up to 2^19 results (float64: 2^14, sums of 640), or a stride; two-step,
  *                  which needs no columns then, for more. In every mode where it is 25 MFLOP at most, or has less than 64
  *                  channels (but two-step not in fp16 and bf16). Gradients of these in every mode: cuBLAS reads both factors in

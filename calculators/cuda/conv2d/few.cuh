@@ -13,6 +13,7 @@ template <typename T> struct few_problem {
     sdlf_activation activation;
     int channels, height, width, filters, out_height, out_width, padding[2];
     int blocks_across, blocks_down, filter_blocks;
+    int turns; /* rectangles that a block makes, one below the other */
     bool wide; /* rows of y begin at multiples of four numbers */
 };
 

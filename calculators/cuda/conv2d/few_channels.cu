@@ -1,7 +1,8 @@
 /* Convolutions of few channels and many filters: the windows are small, so that a product would spend its time with gathering them.
  *
- * A block makes 32 x 4 pixels of up to 64 filters. It brings the rectangle of the image that these need, halo and padding included,
- * and the weights into shared memory, once, all of it asynchronously. A thread makes 4 neighbouring pixels of OWN filters: lanes are
+ * A block makes 32 x 4 pixels of up to 64 filters, and where there are many of them, those below, too: several rectangles with the weights
+ * brought once. It brings the rectangle of the image that these need, halo and padding included, and the weights into shared memory,
+ * all of it asynchronously. A thread makes 4 neighbouring pixels of OWN filters: lanes are
  * 8 x 4 groups of pixels, warps are filters, so that weights are read by all lanes at once. For each row of a window it
  * reads 3 stride + SIDE pixels and OWN SIDE weights for 4 OWN SIDE products. OWN is 8, or 4 where blocks are few, so that there are
  * twice as many warps. Moves x about once for every 64 filters, y once. */
@@ -12,6 +13,10 @@
 #include <type_traits>
 
 enum { ACROSS = 32, DOWN = 4, OWN_PIXELS = 4, OWN_MOST = 8, MOST_FILTERS = 64 };
+enum {
+    MOST_TURNS = 8,
+    ENOUGH = 8
+}; /* rectangles of a block; blocks of a multiprocessor that there must be for more of them */
 
 template <typename T> struct alignas(4 * sizeof(T)) few_quad {
     T at[4];
@@ -64,7 +69,8 @@ static __global__ void __launch_bounds__(MOST_FILTERS / OWN * WARP)
     block /= p.filter_blocks;
     const int first_column = static_cast<int>(block % p.blocks_across) * ACROSS;
     block /= p.blocks_across;
-    const int first_row = static_cast<int>(block % p.blocks_down) * DOWN, n = static_cast<int>(block / p.blocks_down);
+    const int first = static_cast<int>(block % p.blocks_down) * DOWN * p.turns,
+              n = static_cast<int>(block / p.blocks_down);
 
     await_kernels();
     const int depth = p.channels * SIDE * SIDE;
@@ -76,55 +82,59 @@ static __global__ void __launch_bounds__(MOST_FILTERS / OWN * WARP)
                           exists ? p.w + static_cast<int64_t>(first_filter) * depth + e : p.w, exists);
     }
     const T *x = p.x + static_cast<int64_t>(n) * p.channels * p.height * p.width;
-    const int top = first_row * STEP - p.padding[0], left = first_column * STEP - p.padding[1];
-#pragma unroll 4
-    for (int e = threadIdx.x; e < p.channels * sizes::ROWS * sizes::ROW; e += blockDim.x) {
-        int column = e % sizes::ROW, rest = e / sizes::ROW, row = rest % sizes::ROWS, c = rest / sizes::ROWS;
-        bool inside = static_cast<unsigned>(top + row) < static_cast<unsigned>(p.height) &&
-                      static_cast<unsigned>(left + column) < static_cast<unsigned>(p.width);
-        copy_async_number(image + e,
-                          inside ? x + (static_cast<int64_t>(c) * p.height + top + row) * p.width + left + column : x,
-                          inside);
-    }
-    close_copies();
-    await_copies<0>();
-    __syncthreads();
-
+    const int left = first_column * STEP - p.padding[1];
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, across = lane % 8 * OWN_PIXELS, down = lane / 8;
-    const T *from = image + down * STEP * sizes::ROW + across * STEP, *own = weights + warp * OWN;
-    T sum[OWN][OWN_PIXELS] = {};
+    for (int turn = 0, first_row = first; turn < p.turns && first_row < p.out_height; turn++, first_row += DOWN) {
+        const int top = first_row * STEP - p.padding[0];
+        if (turn > 0) __syncthreads(); /* the rectangle before has been read */
+#pragma unroll 4
+        for (int e = threadIdx.x; e < p.channels * sizes::ROWS * sizes::ROW; e += blockDim.x) {
+            int column = e % sizes::ROW, rest = e / sizes::ROW, row = rest % sizes::ROWS, c = rest / sizes::ROWS;
+            bool inside = static_cast<unsigned>(top + row) < static_cast<unsigned>(p.height) &&
+                          static_cast<unsigned>(left + column) < static_cast<unsigned>(p.width);
+            copy_async_number(
+                image + e, inside ? x + (static_cast<int64_t>(c) * p.height + top + row) * p.width + left + column : x,
+                inside);
+        }
+        close_copies();
+        await_copies<0>();
+        __syncthreads();
+
+        const T *from = image + down * STEP * sizes::ROW + across * STEP, *own = weights + warp * OWN;
+        T sum[OWN][OWN_PIXELS] = {};
 #pragma unroll 1
-    for (int c = 0; c < p.channels; c++, from += sizes::ROWS * sizes::ROW) {
+        for (int c = 0; c < p.channels; c++, from += sizes::ROWS * sizes::ROW) {
 #pragma unroll(SIDE < 5 ? SIDE : 1)
-        for (int r = 0; r < SIDE; r++) {
-            T pixel[(sizes::OWN + 3) / 4 * 4];
+            for (int r = 0; r < SIDE; r++) {
+                T pixel[(sizes::OWN + 3) / 4 * 4];
 #pragma unroll
-            for (int j = 0; j < (sizes::OWN + 3) / 4; j++)
-                *reinterpret_cast<few_quad<T> *>(pixel + 4 * j) =
-                    *reinterpret_cast<const few_quad<T> *>(from + r * sizes::ROW + 4 * j);
+                for (int j = 0; j < (sizes::OWN + 3) / 4; j++)
+                    *reinterpret_cast<few_quad<T> *>(pixel + 4 * j) =
+                        *reinterpret_cast<const few_quad<T> *>(from + r * sizes::ROW + 4 * j);
 #pragma unroll
-            for (int s = 0; s < SIDE; s++, own += weight_row) {
-                few_quad<T> factor[OWN / 4];
+                for (int s = 0; s < SIDE; s++, own += weight_row) {
+                    few_quad<T> factor[OWN / 4];
 #pragma unroll
-                for (int i = 0; i < OWN / 4; i++) factor[i] = *reinterpret_cast<const few_quad<T> *>(own + 4 * i);
+                    for (int i = 0; i < OWN / 4; i++) factor[i] = *reinterpret_cast<const few_quad<T> *>(own + 4 * i);
 #pragma unroll
-                for (int i = 0; i < OWN; i++) {
+                    for (int i = 0; i < OWN; i++) {
 #pragma unroll
-                    for (int j = 0; j < OWN_PIXELS; j++) sum[i][j] += factor[i / 4].at[i % 4] * pixel[j * STEP + s];
+                        for (int j = 0; j < OWN_PIXELS; j++) sum[i][j] += factor[i / 4].at[i % 4] * pixel[j * STEP + s];
+                    }
                 }
             }
         }
-    }
-    const int row = first_row + down, column = first_column + across;
-    if (row >= p.out_height || column >= p.out_width) return;
-    int filter = first_filter + warp * OWN;
-    const int64_t area = static_cast<int64_t>(p.out_height) * p.out_width;
-    int64_t to =
-        (static_cast<int64_t>(n) * p.filters + filter) * area + static_cast<int64_t>(row) * p.out_width + column;
+        const int row = first_row + down, column = first_column + across;
+        if (row >= p.out_height || column >= p.out_width) continue;
+        int filter = first_filter + warp * OWN;
+        const int64_t area = static_cast<int64_t>(p.out_height) * p.out_width;
+        int64_t to =
+            (static_cast<int64_t>(n) * p.filters + filter) * area + static_cast<int64_t>(row) * p.out_width + column;
 #pragma unroll
-    for (int i = 0; i < OWN; i++, filter++, to += area) {
-        if (filter >= p.filters) break;
-        store_pixels(p, sum[i], to, column, p.bias != nullptr ? p.bias[filter] : T(0));
+        for (int i = 0; i < OWN; i++, filter++, to += area) {
+            if (filter >= p.filters) break;
+            store_pixels(p, sum[i], to, column, p.bias != nullptr ? p.bias[filter] : T(0));
+        }
     }
 }
 
@@ -176,6 +186,10 @@ static sdlf_status launch(const cuda_calculator *calculator, few_problem<T> p, c
     int64_t blocks = g.batch * p.blocks_across * p.blocks_down * p.filter_blocks;
     int64_t bytes = shared_numbers<SIDE, STEP>(g) * static_cast<int64_t>(sizeof(T));
     bool many = blocks > 2 * calculator->multiprocessors;
+    p.turns = 1;
+    while (p.turns < MOST_TURNS && blocks / (2 * p.turns) > ENOUGH * calculator->multiprocessors) p.turns *= 2;
+    p.blocks_down = (p.blocks_down + p.turns - 1) / p.turns;
+    blocks = g.batch * p.blocks_across * p.blocks_down * p.filter_blocks;
     auto kernel = many ? few_channels<T, SIDE, STEP, 8> : few_channels<T, SIDE, STEP, 4>;
     sdlf_status status = allow_shared(kernel, bytes);
     if (status != SDLF_OK) return status;
