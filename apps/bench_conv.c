@@ -55,7 +55,7 @@ static const argument what_arguments[] = {
      .help = "as many as there are channels: depthwise"},
     {.name = "Who computes, for how long", .type = ARGUMENT_HEADING},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
-     .fallback = "cpu", .help = "whose algorithms are timed"},
+     .fallback = "cpu", .help = "whose algorithms are timed; with a --math that cpu has not: the first that has it"},
     {"against", ARGUMENT_LIST, offsetof(settings, against), "NAME",
      .help =
          "what this calculator takes is a rung, too; may be repeated (default: cudnn beside cuda, where there is one)"},
@@ -132,9 +132,20 @@ static sdlf_status check_cases(session *s)
     return machine_check_memory(&s->machine, 2 * s->set.copy_size);
 }
 
+/* Who computes where nobody said so: in a math mode other than fp32, the first calculator that has modes. */
+static const char *usual_calculator(const settings *set)
+{
+    const sdlf_calculator_class *type;
+    for (int i = 0; set->choice.math != SDLF_MATH_FP32 && (type = sdlf_calculator_class_at(i)) != NULL; i++) {
+        if (type->has_math) return type->name;
+    }
+    return set->calculator;
+}
+
 static sdlf_status open_all(session *s, const arguments *given)
 {
     s->machine.choice = s->set.choice;
+    if (!arguments_given(given, "calculator")) s->set.calculator = usual_calculator(&s->set);
     s->lab.dtype = s->set.dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32;
     s->lab.math = sdlf_math_name((sdlf_math)s->set.choice.math);
     s->lab.calculator = s->set.calculator;

@@ -3,6 +3,9 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+
+#include <sdlf/calculator.h>
 
 #include "apps/bench_conv.h"
 #include "apps/program.h"
@@ -25,6 +28,23 @@ static void ctrl_c_keeps_what_there_is(void)
     json_t *report = json_load_file(file, 0, &error);
     if (CHECK(report != NULL)) CHECK(json_is_true(json_object_get(report, "interrupted")));
     json_decref(report);
+}
+
+/* Where nobody says who computes, a math mode asks for a calculator that has it: the message about it, or its name in the first line. */
+static void a_mode_asks_for_who_has_it(void)
+{
+    static program p;
+    const char *who = "cpu";
+    const sdlf_calculator_class *type;
+    for (int i = 0; (type = sdlf_calculator_class_at(i)) != NULL; i++) {
+        if (!type->has_math) continue;
+        who = type->name;
+        break;
+    }
+    program_run(&p, (const char *const[]){"bench", "conv", "--math", "tf32", "--shape", "1x3x8x8", "--kernel", "1x3x3",
+                                          "--rung", "auto", "--repeats", "1", "--copy-size", "64kB", NULL});
+    CHECK_SAYS(&p, who);
+    CHECK(p.code == 0 || p.code == (strcmp(who, "cpu") == 0 ? 2 : 1));
 }
 
 static void what_cannot_be(void)
@@ -66,6 +86,7 @@ static void what_cannot_be(void)
 int main(void)
 {
     RUN(ctrl_c_keeps_what_there_is);
+    RUN(a_mode_asks_for_who_has_it);
     RUN(what_cannot_be);
     return test_summary();
 }
