@@ -21,6 +21,8 @@ build="build-gpu"
 logs=$build/check
 sdlf=$build/sdlf
 sanitizer_seconds=25 # of cases, for each of the four tools, which run side by side
+after_tests=120      # what all that comes behind the tests needs
+patience=150         # a test that is stopped after so many seconds hangs: all of them together take less
 failed=0
 cut=0
 table=""
@@ -52,6 +54,9 @@ summary() {
 # left SECONDS: so many seconds, or how many there still are.
 left() { echo $((limit - SECONDS < $1 ? (limit - SECONDS > 0 ? limit - SECONDS : 0) : $1)); }
 
+# Is it the exit status of a command that `timeout` stopped, or had to kill?
+was_stopped() { [ "$1" = 124 ] || [ "$1" = 137 ]; }
+
 # within SECONDS LOG COMMAND...: run it, its output in LOG. Afterwards `outcome` is ok, FAILED, or cut where it was given less than
 # its SECONDS and would have needed more; `spent` is what it took.
 within() {
@@ -65,7 +70,7 @@ within() {
     else
         run timeout --kill-after=5 "$given" "$@" > "$log" 2>&1 || status=$?
         if [ "$status" != 0 ]; then outcome=FAILED; fi
-        if [ "$status" = 124 ] || [ "$status" = 137 ]; then
+        if was_stopped "$status"; then
             echo "It was stopped after $given s." >> "$log"
             if [ "$given" -lt "$most" ]; then outcome="cut"; fi
         fi
@@ -114,16 +119,20 @@ else
 fi
 
 # On a narrow terminal the lines would be broken: a file is never one.
-"$sdlf" info --json > "$logs/info.json"
-gpu=$(sed -n '/"name": "cuda"/,/}/s/.*"runs_on": "\(.*\)",*/\1/p' "$logs/info.json" | head -n 1)
-case $gpu in
-"" | "not here"*) row GPU FAILED 0 "${gpu:-the build has no cuda calculator}" ;;
-*) row GPU ok 0 "$gpu" ;;
+within 30 "$logs/info.log" "$sdlf" info --json
+gpu=$(sed -n '/"name": "cuda"/,/}/s/.*"runs_on": "\(.*\)",*/\1/p' "$logs/info.log" | head -n 1)
+case $outcome-$gpu in
+ok- | ok-"not here"*) row GPU FAILED "$spent" "${gpu:-the build has no cuda calculator}" ;;
+ok-*) row GPU ok "$spent" "$gpu" ;;
+*) row GPU "$outcome" "$spent" "$logs/info.log" ;;
 esac
 
-# Tests that have not ended when their time is over are stopped, and the rest is not begun.
+# They have all the time that what comes behind them does not need, or half of what there is. Tests that have not ended then are
+# stopped, and the rest is not begun. ctest calls both that and a test that never ends (Timeout): how long it ran tells them apart.
+# (ctest's own --timeout is for tests that have no TIMEOUT in CMake; nearly all have.)
 step "Tests"
-seconds=$(($(left 175) - 5))
+seconds=$(left "$limit")
+seconds=$((seconds / 2 > seconds - after_tests ? seconds / 2 : seconds - after_tests))
 within $((seconds + 20)) "$logs/tests.log" ctest --test-dir "$build" --parallel "$(processors)" --output-on-failure \
     --stop-time "$(date -d "+$seconds seconds" +%T)" --label-exclude docs
 sed -n '/tests passed/,$p' "$logs/tests.log"
@@ -131,7 +140,10 @@ note=$(grep 'tests passed' "$logs/tests.log" || echo 'not finished')
 if [ "$outcome" = FAILED ]; then
     grep -E 'FAILED|\*\*\*|: failed: ' "$logs/tests.log" | head -n 40 || true
     listed=$(grep -E '^\s*[0-9]+ - .*\(.*\)' "$logs/tests.log" | grep -vE '\((Skipped|Disabled)\)' || true)
-    if [ "$spent" -ge $((seconds - 2)) ] && ! grep -qvE '\((Timeout|Not Run)\)' <<< "$listed"; then
+    longest=$(sed -n 's/.*\*\*\*Timeout *\([0-9]*\).*/\1/p' "$logs/tests.log" | sort -n | tail -n 1)
+    if [ "${longest:-0}" -ge "$patience" ]; then
+        note="$note, stopped after $longest s: $(sed -n 's/.*- \(.*\) (Timeout).*/\1/p' <<< "$listed" | paste -s -d ' ')"
+    elif [ "$spent" -ge $((seconds - 2)) ] && ! grep -qvE '\((Timeout|Not Run)\)' <<< "$listed"; then
         outcome="cut"
         note="$(grep -c ' Passed ' "$logs/tests.log" || true) of $(sed -n 's/^ *[0-9]*\/\([0-9]*\) Test .*/\1/p' "$logs/tests.log" | head -n 1) passed, the others had no time"
     fi
@@ -166,7 +178,7 @@ for tool in "${tools[@]}"; do
     status=0
     wait "${running[$tool]}" || status=$?
     if [ "$status" != 0 ]; then outcome=FAILED; fi
-    if [ "$status" = 124 ] && [ "$seconds" -lt $((2 * sanitizer_seconds + 10)) ]; then outcome="cut"; fi
+    if was_stopped "$status" && [ "$seconds" -lt $((2 * sanitizer_seconds + 10)) ]; then outcome="cut"; fi
     note=$(grep 'cases in the time' "$log" || echo "not finished: $log")
     if [ "$outcome" = FAILED ]; then
         note="$(sed -n 's/^=* *ERROR SUMMARY: //p' "$log" | tail -n 1); $note"

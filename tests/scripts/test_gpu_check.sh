@@ -21,10 +21,13 @@ stand_in "$work/bin/nvcc" <<< 'exit 0'
 # shellcheck disable=SC2016 # expanded where it runs
 stand_in "$work/bin/cmake" <<< 'echo "--   CUDA          pretended"; exit "${FAIL_BUILD:-0}"'
 stand_in "$work/bin/ctest" << 'S'
+while [ "$1" != --stop-time ]; do shift; done
+share=$(($(date -d "$2" +%s) - $(date +%s)))
+echo "given $((share < 0 ? share + 86400 : share)) s" # past midnight
 if [ -n "${SLOW_TESTS:-}" ]; then # what it says when its stop time has come
     sleep "$SLOW_TESTS"
     echo " 1/7 Test #1: a ....................   Passed    0.02 sec"
-    echo " 2/7 Test #2: b ....................***Timeout   5.00 sec"
+    echo " 2/7 Test #2: b ....................***Timeout   ${STOPPED_AFTER:-5.00} sec"
     echo "50% tests passed, 1 tests failed out of 2"
     printf '\t  2 - b (Timeout)\n\t  3 - c (Skipped)\n'
     exit 8
@@ -33,7 +36,7 @@ echo "100% tests passed, 0 tests failed out of 7"
 exit "${FAIL_TESTS:-0}"
 S
 stand_in "$work/bin/compute-sanitizer" << 'S'
-[ "$2" = "${FAIL_TOOL:-}" ] && echo "========= ERROR SUMMARY: 3 errors" && exit 9
+[ "$2" = "${FAIL_TOOL:-}" ] && echo "========= ERROR SUMMARY: 3 errors" && exit "${FAIL_STATUS:-9}"
 echo "9 cases in the time that there was"
 S
 stand_in "$work/project/build-gpu/sdlf" << S
@@ -50,7 +53,7 @@ for word in "\$@"; do
     esac
 done
 case \$1-\${2:-} in
-info-*) echo '{ "name": "cuda", '; echo '"runs_on": "a pretended GPU", }'; exit 0 ;;
+info-*) [ -z "\${FAIL_INFO:-}" ] || exit 1; echo '{ "name": "cuda", '; echo '"runs_on": "a pretended GPU", }'; exit 0 ;;
 bench-placement) words+=(--device-calculator cpu --batch 4 --net lenet5) ;;
 bench-epoch) words+=(--device-calculator cpu --net lenet5) ;;
 bench-*) words+=(--copy-size 64kB --steps 2) ;;
@@ -81,6 +84,7 @@ for row in 'build  *ok .* s  pretended' 'GPU  *ok .* a pretended GPU' 'tests  *o
     'training  *not run' 'Nothing failed.'; do
     says "^$row"
 done
+grep -qE '^given 3[23][0-9] s' "$work/project/build-gpu/check/tests.log" || { echo "of 450 s the tests should have 330" && failed=1; }
 [ "$(grep -c '^== Summary' "$work/out")" = 1 ] || { echo "there is more than one summary" && failed=1; }
 FAIL_TOOL=racecheck FAIL_COMMAND=parity FAIL_TESTS=8 check "some fail" 1
 for row in 'tests  *FAILED' 'memcheck  *clean' 'racecheck  *FAILED .* 3 errors' 'parity cuda  *FAILED' 'gcn f32  *ok' '6 failed, 0 cut'; do
@@ -90,7 +94,16 @@ FAIL_BUILD=1 check "it does not compile" 1
 says '^build  *FAILED'
 says '^1 failed, 0 cut'
 unset FAIL_BUILD
+options=(--seconds 50)
+FAIL_INFO=1 FAIL_TOOL=memcheck FAIL_STATUS=137 check "a tool is killed, the program fails" 1
+says '^GPU  *FAILED'
+says '^memcheck  *cut'
+says '^1 failed, [0-9]+ cut'
+unset FAIL_INFO FAIL_TOOL FAIL_STATUS
 options=(--seconds 12)
+SLOW_TESTS=9 STOPPED_AFTER=151.03 check "a test hangs" 1
+says '^tests  *FAILED .* stopped after 151 s: b$'
+unset STOPPED_AFTER
 SLOW_TESTS=9 check "there is too little time" 3
 for row in 'build  *ok' 'tests  *cut .* 1 of 7 passed, the others had no time' 'synccheck  *cut' 'training  *not run' \
     'Nothing failed; [0-9]+ cut for want of time'; do
