@@ -189,7 +189,7 @@ sdlf_status model_allocate(sdlf_model *model, const uint64_t *seed)
         sdlf_parameter *parameter = &model->parameters[i];
         sdlf_status status = sdlf_tensor_create(&parameter->value, NULL, SDLF_FLOAT32, parameter->spec.shape);
         if (status == SDLF_OK && seed != NULL)
-            status = sdlf_initialize(&parameter->value, &parameter->spec, *seed, SDLF_STREAM_PARAMETER + (uint32_t)i);
+            status = sdlf_initialize(&parameter->value, &parameter->spec, *seed, sdlf_parameter_stream(i));
         if (status != SDLF_OK) {
             status = sdlf_fail_context(status, "parameter %s", parameter->name);
             model_free_parameters(model);

@@ -16,11 +16,6 @@ static uint64_t seed_of(const sdlf_plan *plan)
     return plan->options.seed != 0 ? plan->options.seed : 1;
 }
 
-static uint32_t stream_of(int parameter)
-{
-    return SDLF_STREAM_PARAMETER + (uint32_t)parameter;
-}
-
 /* Draw a buffer by its space's calculator, if that can. */
 static sdlf_status draw_buffer(sdlf_plan *plan, const plan_buffer *buffer, bool *drawn)
 {
@@ -30,7 +25,7 @@ static sdlf_status draw_buffer(sdlf_plan *plan, const plan_buffer *buffer, bool 
     sdlf_status status = SDLF_OK;
     *drawn = false;
     if (buffer->kind == BUFFER_PARAMETER)
-        status = sdlf_initializer_operation(&operation, spec, seed_of(plan), stream_of(buffer->parameter));
+        status = sdlf_initializer_operation(&operation, spec, seed_of(plan), sdlf_parameter_stream(buffer->parameter));
     operation.out[0] = sdlf_tensor_view(buffer->dtype, spec->shape, buffer->memory);
     if (status != SDLF_OK || calculator == NULL || buffer->dtype != SDLF_FLOAT32 ||
         !sdlf_calculator_supports(calculator, &operation))
@@ -62,8 +57,9 @@ static sdlf_status keep_value(sdlf_plan *plan, int index, int by)
 {
     sdlf_parameter *parameter = &plan->model->parameters[index];
     if (by != 0) return plan_download(plan, by, 0, parameter->value.data, sdlf_tensor_bytes(&parameter->value));
-    return sdlf_fail_context(sdlf_initialize(&parameter->value, &parameter->spec, seed_of(plan), stream_of(index)),
-                             "parameter %s", parameter->name);
+    return sdlf_fail_context(
+        sdlf_initialize(&parameter->value, &parameter->spec, seed_of(plan), sdlf_parameter_stream(index)),
+        "parameter %s", parameter->name);
 }
 
 sdlf_status plan_draw_parameters(sdlf_plan *plan, bool keep)

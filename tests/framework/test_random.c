@@ -5,6 +5,7 @@
 
 #include "framework/operations/draws.h"
 
+#include <limits.h>
 #include <math.h>
 
 static void known_answers(void)
@@ -143,11 +144,22 @@ static void normal_numbers_are_these(void)
     }
 }
 
+/* Those of parameters and of dropout layers, of networks of any size. */
+static void streams_stay_apart(void)
+{
+    CHECK_EQUAL(sdlf_parameter_stream(0), 0x10000);
+    CHECK_EQUAL(sdlf_parameter_stream(0xffff), 0x1ffff);
+    CHECK_EQUAL(sdlf_parameter_stream(0x10000), 0x40010000);
+    CHECK(sdlf_parameter_stream(0x10000) > SDLF_STREAM_DROPOUT + 10000000u);
+    CHECK_EQUAL(sdlf_parameter_stream(INT_MAX), 0xbfffffff);
+}
+
 int main(void)
 {
     RUN(series_are_what_they_stand_for);
     RUN(normal_numbers_are_these);
     RUN(known_answers);
+    RUN(streams_stay_apart);
     RUN(uniform_numbers_lie_on_their_grid);
     RUN(uniform_numbers_have_their_moments);
     RUN(dropout_threshold_decides_as_the_number_does);

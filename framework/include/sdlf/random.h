@@ -49,14 +49,24 @@ SDLF_INLINE float sdlf_uniform_from_word(uint32_t word)
     return (float)(word >> 8) * 0x1p-24f;
 }
 
-/* Streams of one seed. Parameters and dropout layers take their node's index above these bases. */
+/* Streams of one seed. Parameters and dropout layers take theirs above bases: a parameter by its own index in the model, see
+ * sdlf_parameter_stream, a dropout layer by its node's. */
 enum {
     SDLF_STREAM_SHUFFLE = 1,
     SDLF_STREAM_AUGMENT = 2,
     SDLF_STREAM_DATASET = 3,
     SDLF_STREAM_PARAMETER = 0x10000,
     SDLF_STREAM_DROPOUT = 0x20000,
+    SDLF_STREAM_LATE_PARAMETER = 0x40000000,
 };
+
+/* The stream of the initial values of a model's parameter `index`, for all who draw them. From 0x10000 on it would run into those of
+ * dropout layers, so these parameters have a range of their own. */
+SDLF_INLINE uint32_t sdlf_parameter_stream(int index)
+{
+    int room = SDLF_STREAM_DROPOUT - SDLF_STREAM_PARAMETER;
+    return (uint32_t)(index < room ? SDLF_STREAM_PARAMETER : SDLF_STREAM_LATE_PARAMETER) + (uint32_t)index;
+}
 
 #ifdef __cplusplus
 }
