@@ -69,20 +69,27 @@ static sdlf_status open_temporary(atomic_file *file, bool exists, mode_t mode)
     return SDLF_OK;
 }
 
+/* Write the names in the folder through, so that they survive a power cut; some file systems cannot (EINVAL). */
+static sdlf_status sync_folder(const atomic_file *file)
+{
+    if (file->folder < 0 || fsync(file->folder) == 0 || errno == EINVAL) return SDLF_OK;
+    return io_error("sync the folder of", file->target);
+}
+
 /* Put the temporary file in the target's place, and forget its name once it is there. */
 static sdlf_status replace_target(atomic_file *file)
 {
     if (rename(file->temporary, file->target) == 0) {
         free(file->temporary);
         file->temporary = NULL;
-        /* write the new name through, so that it survives a power cut; some file systems cannot (EINVAL) */
-        if (file->folder < 0 || fsync(file->folder) == 0 || errno == EINVAL) return SDLF_OK;
-        return io_error("sync the folder of", file->target);
+        return sync_folder(file);
     }
     if (errno != EBUSY) return io_error("replace", file->target);
-    /* a mount point: nothing can take its place */
+    /* a mount point: nothing can take its place. What it should hold must be found under its name whatever happens */
+    sdlf_status status = sync_folder(file);
+    if (status != SDLF_OK) return status;
     bool touched;
-    sdlf_status status = overwrite_file(file->target, file->temporary, &touched);
+    status = overwrite_file(file->target, file->temporary, &touched);
     if (status == SDLF_OK || !touched) return status;
     char reason[512];
     snprintf(reason, sizeof reason, "%s", sdlf_error_message());

@@ -8,8 +8,8 @@
 
 enum { AT_ONCE = 16384 };
 
-/* Make the target no smaller than `size`; where it then is too small, it is as it was. */
-static bool reserve(int target, off_t size)
+/* Make the target no smaller than `size`; where that fails, it is as it was, or *touched if it could not be made so again. */
+static bool reserve(int target, off_t size, bool *touched)
 {
     struct stat old;
     if (fstat(target, &old) != 0) return false;
@@ -17,7 +17,7 @@ static bool reserve(int target, off_t size)
     int reason = posix_fallocate(target, 0, size);
     if (reason == 0 || reason == EOPNOTSUPP || reason == EINVAL)
         return true; /* the last two: not on this file system */
-    (void)!ftruncate(target, old.st_size);
+    *touched = ftruncate(target, old.st_size) != 0;
     errno = reason;
     return false;
 }
@@ -51,7 +51,7 @@ sdlf_status overwrite_file(const char *target, const char *source, bool *touched
     struct stat new;
     bool done = false;
     int from = open(source, O_RDONLY | O_CLOEXEC), to = open(target, O_RDWR | O_CLOEXEC);
-    if (from >= 0 && to >= 0 && fstat(from, &new) == 0 && reserve(to, new.st_size)) {
+    if (from >= 0 && to >= 0 && fstat(from, &new) == 0 && reserve(to, new.st_size, touched)) {
         *touched = true;
         done = copy_all(to, from, new.st_size);
     }

@@ -19,12 +19,14 @@
 #include "framework/formats/atomic_file.h"
 
 /* Failures to order: the test is linked so that these stand before the system's. 0: none. */
-static int rename_error, ftruncate_error;
+static int rename_error, ftruncate_error, fallocate_error;
 
 int __real_rename(const char *old, const char *new);
 int __wrap_rename(const char *old, const char *new);
 int __real_ftruncate(int file, off_t size);
 int __wrap_ftruncate(int file, off_t size);
+int __real_posix_fallocate(int file, off_t from, off_t size);
+int __wrap_posix_fallocate(int file, off_t from, off_t size);
 
 int __wrap_rename(const char *old, const char *new)
 {
@@ -38,6 +40,14 @@ int __wrap_ftruncate(int file, off_t size)
     if (ftruncate_error == 0) return __real_ftruncate(file, size);
     errno = ftruncate_error;
     return -1;
+}
+
+/* Runs out of room behind what it has reserved. */
+int __wrap_posix_fallocate(int file, off_t from, off_t size)
+{
+    if (fallocate_error == 0) return __real_posix_fallocate(file, from, size);
+    CHECK(__real_ftruncate(file, from + size) == 0);
+    return fallocate_error;
 }
 
 static sdlf_status write_text(const char *path, const char *text)
@@ -239,6 +249,18 @@ static void full_disk(void)
     in_child(fill_a_disk, (void *)make_folder("disk"));
 }
 
+/* A write in place fails half way: the whole new file stays, and its name is told. */
+static void keeps_the_new(const char *path, const char *text, const char *reason)
+{
+    CHECK_FAILS(write_text(path, text), SDLF_ERROR_IO, "cannot write over");
+    CHECK(strstr(sdlf_error_message(), reason) != NULL);
+    const char *kept = strstr(sdlf_error_message(), "what it should hold is in '");
+    char name[512] = "";
+    if (CHECK(kept != NULL)) sscanf(kept, "what it should hold is in '%511[^']", name);
+    CHECK_TEXT(text_of(name), text);
+    CHECK(unlink(name) == 0);
+}
+
 static void mount_point_is_written_in_place(void)
 {
     const char *folder = make_folder("mounted"), *path = test_path("mounted/file");
@@ -253,17 +275,18 @@ static void mount_point_is_written_in_place(void)
     CHECK(stat(path, &after) == 0 && after.st_ino == before.st_ino);
     CHECK_EQUAL(files_in(folder), 1);
 
-    ftruncate_error = EIO; /* the last thing that is done to the old file */
-    CHECK_FAILS(write_text(path, "newest"), SDLF_ERROR_IO, "cannot write over");
-    CHECK(strstr(sdlf_error_message(), "what it should hold is in '") != NULL);
+    fallocate_error = ENOSPC;
+    const char *longest = "newer, longer than all that were before";
+    CHECK_FAILS(write_text(path, longest), SDLF_ERROR_IO, "No space left on device");
+    CHECK_TEXT(text_of(path), "newer, and longer again");
+    CHECK(stat(path, &after) == 0 && after.st_size == (off_t)strlen("newer, and longer again"));
+    CHECK_EQUAL(files_in(folder), 1);
+    ftruncate_error = EIO; /* what was reserved cannot be given back */
+    keeps_the_new(path, longest, "No space left on device");
+    fallocate_error = 0;
+    keeps_the_new(path, "newest", "Input/output error"); /* now the last thing that is done to the old file fails */
     ftruncate_error = 0;
-    CHECK_EQUAL(files_in(folder), 2); /* the whole new file, whose name was told */
-    const char *kept = strstr(sdlf_error_message(), "is in '");
-    char name[512] = "";
-    if (CHECK(kept != NULL)) sscanf(kept, "is in '%511[^']", name);
-    CHECK_TEXT(text_of(name), "newest");
-
-    CHECK(unlink(name) == 0);
+    CHECK_EQUAL(files_in(folder), 1);
 
     CHECK_OK(write_text(path, "old"));
     rename_error = EPERM; /* every other reason is a failure, and leaves the old */
