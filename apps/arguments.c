@@ -78,8 +78,8 @@ static arguments_outcome read_option(arguments *a, int index, const char *value,
         *(bool *)member = true;
         return ARGUMENTS_OK;
     }
-    bool last = *at + 1 == count || strncmp(words[*at + 1], "--", 2) == 0;
-    if (!value && row->alone && last) value = row->alone;
+    bool stands_alone = *at + 1 == count || (words[*at + 1][0] == '-' && words[*at + 1][1] != '\0');
+    if (!value && row->alone && stands_alone) value = row->alone;
     if (!value) {
         value = *at + 1 < count ? words[*at + 1] : NULL;
         if (!value) return arguments_wrong(command, "--%s needs a value: %s", row->name, argument_expected(row).text);

@@ -44,7 +44,7 @@ typedef struct argument {
     const char *const *choices;      /* NULL-terminated */
     const char *(*names)(int index); /* NULL past the end */
     char letter;                     /* 'o' for -o; 0: none */
-    const char *alone;               /* the value of an option that stands without one; NULL: it must have one */
+    const char *alone; /* the value of an option at the end or in front of another; NULL: it must have one */
 } argument;
 
 enum { ARGUMENT_LIST_MAX = 64 };

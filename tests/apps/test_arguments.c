@@ -135,6 +135,11 @@ static void a_value_may_be_left_out(void)
     CHECK_TEXT(set.report, "there");
     CHECK_EQUAL(READ("--report", "-"), ARGUMENTS_OK);
     CHECK_TEXT(set.report, "-");
+    CHECK_EQUAL(READ("--report", "-h"), ARGUMENTS_HELP);
+    CHECK_TEXT(set.report, "-");
+    CHECK_WRONG("unknown option '-1'", "--report", "-1");
+    CHECK_EQUAL(READ("--report=-1"), ARGUMENTS_OK);
+    CHECK_TEXT(set.report, "-1");
     CHECK_WRONG("--report '': expected FILE", "--report=");
 }
 
