@@ -94,34 +94,63 @@ static bool takes_last_alone(const sdlf_calculator *calculator, const sdlf_opera
     return sdlf_operation_is_channels_last(operation);
 }
 
-/* A calculator that pools behind a convolution where channels lie last, and there alone: one pair becomes one operation; the other
- * stays two, since what lies between is an output. */
+/* What the network makes of an image, with or without fusion; the plan has so many steps of each kind. */
+static void run_pooled(sdlf_model *net, sdlf_calculator *device, int fusion, float *last)
+{
+    static float image[IMAGE];
+    sdlf_plan *plan = NULL;
+    fill_random(image, IMAGE, 5);
+    CHECK_OK(
+        sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = device, .no_fusion = !fusion}));
+    if (plan == NULL) return;
+    CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_RELU_MAX_POOL_FORWARD, true), fusion);
+    CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, false), 2 - fusion);
+    CHECK_EQUAL(count_kind(plan, SDLF_MAX_POOL2D_FORWARD, false), 2 - fusion);
+    CHECK_OK(sdlf_plan_write(plan, "image", image));
+    CHECK_OK(sdlf_plan_forward(plan));
+    CHECK_OK(sdlf_plan_read(plan, "last", last));
+    sdlf_plan_free(plan);
+}
+
+/* A calculator that pools behind a convolution where channels lie last, and there alone: one pair becomes one operation, which makes
+ * the same numbers; the other stays two, since what lies between is an output. */
 static void pooling_follows_into_the_convolution(void)
 {
+    enum { FILTERS = 16, LAST = SIDE / 2 / 2, COUNT = BATCH * FILTERS * LAST * LAST };
     const sdlf_pool2d_options halve = {.window = {2, 2}};
-    sdlf_model *net = sdlf_model_create("pooled");
-    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
-    sdlf_node first = sdlf_max_pool2d(net, sdlf_relu(net, conv(net, x, "first", 16, 3, 1)), &halve);
-    sdlf_node seen = sdlf_relu(net, conv(net, first, "second", 16, 3, 1));
-    sdlf_output(net, "seen", seen);
-    sdlf_output(net, "last", sdlf_max_pool2d(net, seen, &halve));
-    CHECK_OK(sdlf_model_build(net, 1));
+    static const struct {
+        int groups;
+        bool no_bias;
+    } of[] = {{1, false}, {3, false}, {1, true}, {3, true}};
     sdlf_calculator *device = make_choosy();
     device_class.kernel[SDLF_MAX_POOL2D_FORWARD].channels_last = true;
     device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD].channels_last = true;
     device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD].supports = takes_last_alone;
-    for (int fusion = 0; fusion < 2; fusion++) {
-        sdlf_plan *plan = NULL;
-        CHECK_OK(sdlf_plan_create(&plan, net,
-                                  &(sdlf_plan_options){.batch = BATCH, .forward = device, .no_fusion = !fusion}));
-        if (plan != NULL) {
-            CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_RELU_MAX_POOL_FORWARD, true), fusion);
-            CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, false), 2 - fusion);
-            CHECK_EQUAL(count_kind(plan, SDLF_MAX_POOL2D_FORWARD, false), 2 - fusion);
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        sdlf_model *net = sdlf_model_create("pooled");
+        sdlf_conv2d_options first = {.filters = 5 * CHANNELS,
+                                     .kernel = {3, 3},
+                                     .padding = {1, 1},
+                                     .groups = of[i].groups,
+                                     .no_bias = of[i].no_bias};
+        sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
+        x = sdlf_max_pool2d(net, sdlf_relu(net, sdlf_conv2d(net, x, &first)), &halve);
+        sdlf_node seen = sdlf_relu(net, conv(net, x, "second", FILTERS, 3, 1));
+        sdlf_output(net, "seen", seen);
+        sdlf_output(net, "last", sdlf_max_pool2d(net, seen, &halve));
+        CHECK_OK(sdlf_model_build(net, 1));
+        fill_parameters(net, 40);
+        float apart[COUNT] = {0}, fused[COUNT] = {0};
+        run_pooled(net, device, 0, apart);
+        run_pooled(net, device, 1, fused);
+        int positive = 0;
+        for (int e = 0; e < COUNT; e++) {
+            CHECK_CLOSE((double)fused[e], (double)apart[e], 1e-5);
+            positive += apart[e] > 0;
         }
-        sdlf_plan_free(plan);
+        CHECK(positive > COUNT / 4); /* it is not ReLU's zeros that are alike */
+        sdlf_model_free(net);
     }
-    sdlf_model_free(net);
     free(device);
 }
 
