@@ -19,6 +19,7 @@ may() {
 may framework 'framework/'
 may framework/operations 'framework/operations/'
 may framework/optimizers 'framework/optimizers/'
+may framework/formats 'framework/(formats/|operations/|[a-z_]+\.h)'
 may framework/plan 'framework/([a-z_]+\.h|plan/)'
 may layers 'layers/'
 may datasets 'datasets/|framework/formats/byte_stream\.h'
@@ -31,6 +32,14 @@ may calculators/reference "calculators/reference/|$common"
 may calculators/cpu "calculators/cpu/|$common"
 may calculators/cuda "calculators/cuda/|$common"
 may calculators/cudnn "calculators/(cudnn|cuda)/|$common"
+
+# CUDA's own headers, and those of libraries on it, stand in these two folders alone.
+cuda=$(grep -rnE '^ *# *include <(cuda|cudnn|cublas)' --include='*.[ch]' --include='*.cu' --include='*.cuh' framework layers datasets graphs apps calculators |
+    grep -vE '^calculators/(cuda|cudnn)/' || true)
+if [ -n "$cuda" ]; then
+    printf '%s\n' "$cuda"
+    failed=$((failed + $(wc -l <<< "$cuda")))
+fi
 
 if [ "$failed" -ne 0 ]; then
     echo "$failed includes point the wrong way"
