@@ -1,4 +1,5 @@
-/* Layers that normalise. The variance is that of the elements themselves (divided by their number); parameters are those of each
+/* Layers that normalise. The variance that they divide by is that of the elements themselves (squared deviations over their number);
+ * the one that batch_norm2d keeps for inference is the unbiased one (over their number less one). Parameters are those of each
  * channel. See layers.h for what holds for every layer. */
 #ifndef SDLF_LAYERS_NORMALIZE_H
 #define SDLF_LAYERS_NORMALIZE_H
@@ -10,8 +11,9 @@ extern "C" {
 #endif
 
 /* Each channel of (N,C,H,W) or (N,C): y = (x - mean) / sqrt(variance + epsilon) weight + bias. Training takes mean and variance of
- * the batch, over N, H and W, and moves running_mean and running_var towards them; inference takes these two. Parameters weight,
- * bias, running_mean, running_var (C); the last two are not trained. */
+ * the batch, over the n = N H W elements, and moves running_mean towards that mean and running_var towards that variance times
+ * n / (n - 1) (as it is where n is 1); inference takes these two. Parameters weight, bias, running_mean, running_var (C); the last
+ * two are not trained. */
 typedef struct sdlf_batch_norm2d_options {
     const char *name;
     float epsilon;  /* default 1e-5 */
