@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    PIECE = 1 << 17
-}; /* elements that are converted at a time: what is moved can be most of the memory that there is */
+/* Elements that are converted at a time: what is moved can be most of the memory that there is. */
+enum { PIECE = 1 << 17 };
 
 static sdlf_tensor *model_tensor(const sdlf_plan *plan, const plan_buffer *buffer)
 {

@@ -72,10 +72,10 @@ int sdlf_model_output_count(const sdlf_model *model);
 sdlf_node sdlf_model_output(const sdlf_model *model, int index);
 const char *sdlf_model_output_name(const sdlf_model *model, int index);
 
-/* Shape of a node for a batch of 1, after sdlf_model_build. */
+/* Shape of a node for a batch of 1, of a model that is built: by sdlf_model_build, or by the first plan of it. */
 sdlf_shape sdlf_model_node_shape(const sdlf_model *model, sdlf_node node);
 
-/* ---- parameters: after sdlf_model_build ---- */
+/* ---- parameters: of a model that is built ---- */
 
 /* A parameter with its training state, in host memory that the model owns. */
 typedef struct sdlf_parameter {

@@ -79,9 +79,9 @@ typedef struct sdlf_plan_options {
     float clip_norm;       /* training: scale the gradients to at most this total norm for the update; 0: do not. With
                                  gradients_only there is no update: the gradients stay as they are */
     float label_smoothing; /* training: of the loss that the plan adds itself, see sdlf_plan_create */
-    uint64_t
-        seed; /* dropout; and, of a model that is not built yet, the parameters' starting values (0: 1), which the plan's calculators
-                      then draw where they keep them: as sdlf_model_build makes them, bit for bit */
+    /* Dropout; and, of a model that is not built yet, the parameters' starting values (0: 1), which the plan's calculators then
+     * draw where they keep them: as sdlf_model_build makes them, bit for bit. */
+    uint64_t seed;
     const sdlf_feed *feed;          /* training: borrowed until sdlf_plan_create returns; NULL: inputs are written */
     const sdlf_constant *constants; /* the list is borrowed until sdlf_plan_create returns */
     int constant_count;
