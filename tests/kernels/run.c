@@ -151,6 +151,10 @@ void kernel_run(kernel_images *found, const kernel_case *made, const kernel_imag
         operation.prepared = guarded_scratch(&block[PREPARED], calculator, prepared);
         CHECK_OK(calculator->type->kernel[operation.kind].prepare(calculator, &operation));
     }
+    /* in the host's memory a kernel leaves weights unread that were made ready: they are poison until it has run */
+    bool unread = prepared > 0 && operation.in[0].layout != SDLF_CSR && strcmp(calculator->space, "host") == 0;
+    guarded *weights = &block[1];
+    if (unread) memset(operation.in[1].data, POISON, (size_t)weights->extent);
     int64_t bytes = sdlf_calculator_workspace(calculator, &operation);
     if (bytes > 0) operation.workspace = guarded_scratch(&block[WORKSPACE], calculator, bytes);
 
@@ -159,6 +163,7 @@ void kernel_run(kernel_images *found, const kernel_case *made, const kernel_imag
     if (status == SDLF_OK) status = calculator->type->synchronize(calculator);
     if (status != SDLF_OK) kernel_fail(made, who, "%s", sdlf_error_message());
     if (test_allocations() != allocations) kernel_fail(made, who, "a kernel allocates nothing, this one did");
+    if (unread) memcpy(operation.in[1].data, weights->host + weights->before, (size_t)weights->extent);
     for (int i = 0; i < BLOCKS; i++) guarded_fetch(&block[i], calculator);
     for (int i = 0; i < ROOM; i++) {
         if (block[i].memory && !guarded_is_whole(&block[i])) {
