@@ -1,28 +1,25 @@
-/* Every operation of every calculator against `reference`; with --bench, its speed.
- *
- *     test_kernels [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] [--without NAME] [--math MODE]
- *                  [--once] [--seconds S] [--bench [TEXT]]
+/* Every operation of every calculator against `reference`; with --bench, its speed. options.h has the command line.
  *
  * There are many cases; ctest runs several processes of this program side by side, each with families of its own (--family) and
  * one with all that are left (--but); what cuDNN computes of the largest family is a process, too.
  *
- * --calculator leaves the others out, --without one of them. For tools that make kernels slow: --once runs a case with one thread
- * alone and once off its alignment, --seconds gives each family its share of so much time and leaves the rest of its cases out.
- *
- * Each case runs on every calculator with 1, 2 and 3 threads, with each of its algorithms, and once with operands off
- * their alignment; products also in each math mode that the calculator has. Outputs must be within the case's tolerance of
- * reference's, the same bits at every thread count, and written completely; inputs and the bytes around every operand must stay as
- * they were. A kernel that two calculators share is tried on the first of them.
+ * Each case runs on every calculator with each of its algorithms: on the host with 1, 2 and 3 threads, on a device twice; then once
+ * with operands off their alignment, and once with weights made ready where there is such a form. In the other math modes that a
+ * calculator has, products run in one opening, those in float64 with auto alone. Large cases are for devices; of their algorithms
+ * auto alone runs more than once. Reference, whose results are what is expected, runs again off alignment, and where operands are
+ * aliased. Outputs must be within the case's tolerance of reference's, the same bits at every thread count, and written completely;
+ * inputs and the bytes around every operand must stay as they were. A kernel that two calculators share is tried on the first of
+ * them.
  *
  * An operation that a calculator has not is told in its summary line; for `cpu` it is a failure where the contract asks
  * for it: every kind in float32, and forward kinds in float64, but fusions that are left to their parts. */
 #include "check.h"
 #include "families.h"
+#include "options.h"
 
 #include "testing.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "framework/clock.h"
@@ -31,10 +28,7 @@ enum { MAX_MACHINES = 16 };
 
 typedef struct checker {
     kernel_sink sink;
-    const char *family, *but, *only, *calculator, *without; /* NULL: all; none; all; all; none */
-    bool one_math;                                          /* only in mode `math` */
-    sdlf_math math;
-    bool once;
+    kernel_options asked;
     double seconds, deadline; /* of a family; 0: as long as it takes */
     int64_t taken, left_out;  /* cases */
     sdlf_calculator *reference;
@@ -79,7 +73,7 @@ static bool is_for_any(const checker *c, const kernel_case *made)
 static void check_case(kernel_sink *sink, const kernel_case *made)
 {
     checker *c = (checker *)sink;
-    if ((c->only && !strstr(made->name, c->only)) || !is_for_any(c, made)) return;
+    if ((c->asked.only && !strstr(made->name, c->asked.only)) || !is_for_any(c, made)) return;
     if (c->seconds > 0 && sdlf_clock() > c->deadline) {
         c->left_out++;
         return;
@@ -113,8 +107,8 @@ static const kernel_family *running;
 
 static bool family_is_asked(const kernel_family *family)
 {
-    return (!state.family || kernel_family_is_listed(state.family, family->name)) &&
-           !kernel_family_is_listed(state.but, family->name);
+    return (!state.asked.family || kernel_family_is_listed(state.asked.family, family->name)) &&
+           !kernel_family_is_listed(state.asked.but, family->name);
 }
 
 static void check_family(void)
@@ -217,7 +211,7 @@ static void every_algorithm_of_cpu_ran(void)
  * to the same rules. A device knows no threads: a second run must give the same bits. */
 static int openings(const machine *m)
 {
-    if (state.once || m->math != SDLF_MATH_FP32 || strcmp(m->type->name, "reference") == 0) return 1;
+    if (state.asked.once || m->math != SDLF_MATH_FP32 || strcmp(m->type->name, "reference") == 0) return 1;
     return sdlf_calculator_shares_memory(m->calculator[0], state.reference) ? THREAD_COUNTS : 2;
 }
 
@@ -234,7 +228,7 @@ static void open_machine(const sdlf_calculator_class *type, sdlf_math math)
         printf("%s, %s: not tested: %s\n", type->name, sdlf_math_name(math), sdlf_error_message());
         CHECK(status == SDLF_ERROR_DEVICE || status == SDLF_ERROR_UNSUPPORTED); /* what it needs is not here */
     }
-    m->one_block = opened && !state.once && !sdlf_calculator_shares_memory(m->calculator[0], state.reference);
+    m->one_block = opened && !state.asked.once && !sdlf_calculator_shares_memory(m->calculator[0], state.reference);
     if (opened) state.machine_count++;
 }
 
@@ -243,12 +237,12 @@ static void open_machines(void)
     CHECK_OK(sdlf_calculator_open(&state.reference, "reference", NULL));
     for (int i = 0; sdlf_calculator_class_at(i); i++) {
         const sdlf_calculator_class *type = sdlf_calculator_class_at(i);
-        if (state.calculator && strcmp(type->name, state.calculator) != 0) continue;
-        if (state.without && strcmp(type->name, state.without) == 0) continue;
+        if (state.asked.calculator && strcmp(type->name, state.asked.calculator) != 0) continue;
+        if (state.asked.without && strcmp(type->name, state.asked.without) == 0) continue;
         int before = state.machine_count;
         for (int math = 0; math < (type->has_math ? (int)SDLF_MATH_COUNT : 1); math++) {
-            if (state.one_math && math != (int)state.math) continue;
-            if (math > 0 && !state.one_math && state.machine_count == before) break; /* not even fp32 */
+            if (state.asked.one_math && math != (int)state.asked.math) continue;
+            if (math > 0 && !state.asked.one_math && state.machine_count == before) break; /* not even fp32 */
             if (state.machine_count < MAX_MACHINES) open_machine(type, (sdlf_math)math);
         }
     }
@@ -262,49 +256,24 @@ static void close_machines(void)
     sdlf_calculator_close(state.reference);
 }
 
-static int bench(const char *filter)
+static int bench(const kernel_options *asked)
 {
     kernel_generator *generators[KERNEL_FAMILIES];
     for (int i = 0; i < KERNEL_FAMILIES; i++) generators[i] = kernel_families[i].bench;
     return kernel_bench(
-        generators, KERNEL_FAMILIES, filter,
-        &(kernel_bench_choice){.calculator = state.calculator, .one_math = state.one_math, .math = state.math});
+        generators, KERNEL_FAMILIES, asked->bench_only,
+        &(kernel_bench_choice){.calculator = asked->calculator, .one_math = asked->one_math, .math = asked->math});
 }
 
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--bench") == 0) return bench(i + 1 < argc ? argv[i + 1] : NULL);
-        if (strcmp(argv[i], "--family") == 0 && i + 1 < argc && kernel_families_in(argv[i + 1]) > 0) {
-            state.family = argv[++i];
-        } else if (strcmp(argv[i], "--but") == 0 && i + 1 < argc && kernel_families_in(argv[i + 1]) > 0) {
-            state.but = argv[++i];
-        } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
-            state.only = argv[++i];
-        } else if (strcmp(argv[i], "--calculator") == 0 && i + 1 < argc) {
-            state.calculator = argv[++i];
-        } else if (strcmp(argv[i], "--without") == 0 && i + 1 < argc) {
-            state.without = argv[++i];
-        } else if (strcmp(argv[i], "--math") == 0 && i + 1 < argc &&
-                   sdlf_math_from_name(argv[i + 1]) != SDLF_MATH_COUNT) {
-            state.one_math = true;
-            state.math = sdlf_math_from_name(argv[++i]);
-        } else if (strcmp(argv[i], "--once") == 0) {
-            state.once = true;
-        } else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc && atof(argv[i + 1]) > 0) {
-            state.seconds = atof(argv[++i]);
-        } else {
-            fprintf(stderr,
-                    "usage: %s [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] "
-                    "[--without NAME] [--math MODE] [--once] [--seconds S] [--bench [TEXT]]\n",
-                    argv[0]);
-            return 2;
-        }
-    }
+    if (!kernel_options_read(&state.asked, argc, argv)) return 2;
+    if (state.asked.bench) return bench(&state.asked);
+    state.seconds = state.asked.seconds;
     state.sink.take = check_case;
     open_machines();
-    if (state.calculator && state.machine_count == 0) {
-        printf("nothing is tested: there is no calculator '%s' here\n", state.calculator);
+    if (state.asked.calculator && state.machine_count == 0) {
+        printf("nothing is tested: there is no calculator '%s' here\n", state.asked.calculator);
         close_machines();
         return 77;
     }
@@ -315,10 +284,10 @@ int main(int argc, char **argv)
         running = &kernel_families[i];
         if (family_is_asked(running)) test_run(running->name, check_family);
     }
-    bool all = !state.only && state.seconds == 0;
+    bool all = !state.asked.only && state.seconds == 0;
     if (all) RUN(every_kind_has_cases);
-    if (!state.calculator || strcmp(state.calculator, "cpu") == 0) RUN(cpu_has_every_operation);
-    if (all && !state.calculator) RUN(every_algorithm_of_cpu_ran);
+    if (!state.asked.calculator || strcmp(state.asked.calculator, "cpu") == 0) RUN(cpu_has_every_operation);
+    if (all && !state.asked.calculator) RUN(every_algorithm_of_cpu_ran);
     for (int i = 0; i < state.machine_count; i++) summarize(&state.machines[i]);
     if (state.seconds > 0) {
         printf("%lld of %lld cases in the time that was given\n", (long long)state.taken,

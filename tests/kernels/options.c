@@ -1,0 +1,70 @@
+/* The command line of the kernel tests. */
+#include "options.h"
+
+#include "families.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Has SDLF a calculator of that name, in this build or in another? */
+static bool is_calculator(const char *name)
+{
+    const char *other, *reason;
+    for (int i = 0; sdlf_calculator_class_at(i); i++) {
+        if (strcmp(sdlf_calculator_class_at(i)->name, name) == 0) return true;
+    }
+    for (int i = 0; (other = sdlf_calculator_left_out(i, &reason)); i++) {
+        if (strcmp(other, name) == 0) return true;
+    }
+    fprintf(stderr, "no calculator '%s' in any build of SDLF\n", name);
+    return false;
+}
+
+/* The word takes a value, and this one. */
+static bool read_value(kernel_options *options, const char *word, const char *value)
+{
+    if (strcmp(word, "--family") == 0 && kernel_families_in(value) > 0) {
+        options->family = value;
+    } else if (strcmp(word, "--but") == 0 && kernel_families_in(value) > 0) {
+        options->but = value;
+    } else if (strcmp(word, "--only") == 0) {
+        options->only = value;
+    } else if (strcmp(word, "--calculator") == 0 && is_calculator(value)) {
+        options->calculator = value;
+    } else if (strcmp(word, "--without") == 0 && is_calculator(value)) {
+        options->without = value;
+    } else if (strcmp(word, "--math") == 0 && sdlf_math_from_name(value) != SDLF_MATH_COUNT) {
+        options->one_math = true;
+        options->math = sdlf_math_from_name(value);
+    } else if (strcmp(word, "--seconds") == 0 && atof(value) > 0) {
+        options->seconds = atof(value);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool kernel_options_read(kernel_options *options, int argc, char **argv)
+{
+    *options = (kernel_options){.family = NULL};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--bench") == 0) {
+            options->bench = true;
+            options->bench_only = i + 1 < argc ? argv[i + 1] : NULL;
+            return true;
+        }
+        if (strcmp(argv[i], "--once") == 0) {
+            options->once = true;
+        } else if (i + 1 < argc && read_value(options, argv[i], argv[i + 1])) {
+            i++;
+        } else {
+            fprintf(stderr,
+                    "usage: %s [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] "
+                    "[--without NAME] [--math MODE] [--once] [--seconds S] [--bench [TEXT]]\n",
+                    argv[0]);
+            return false;
+        }
+    }
+    return true;
+}

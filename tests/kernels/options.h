@@ -1,0 +1,28 @@
+/* What the kernel tests are asked for on the command line.
+ *
+ *     test_kernels [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] [--without NAME] [--math MODE]
+ *                  [--once] [--seconds S] [--bench [TEXT]]
+ *
+ * --calculator leaves the others out, --without one of them. For tools that make kernels slow: --once runs a case with one thread
+ * alone and once off its alignment, --seconds gives each family its share of so much time and leaves the rest of its cases out.
+ * --bench ends the list. */
+#ifndef SDLF_TESTS_KERNEL_OPTIONS_H
+#define SDLF_TESTS_KERNEL_OPTIONS_H
+
+#include <sdlf/calculator.h>
+
+typedef struct kernel_options {
+    const char *family, *but, *only, *calculator, *without; /* NULL: all; none; all; all; none */
+    bool one_math;                                          /* only in mode `math` */
+    sdlf_math math;
+    bool once;
+    double seconds; /* of all families; 0: as long as it takes */
+    bool bench;
+    const char *bench_only; /* part of a name; NULL: all */
+} kernel_options;
+
+/* False, and a line on stderr, where it is not understood. A calculator that no build of SDLF has is not: with a misspelt name nothing
+ * would ever be tested, or left out, and nobody told. One that this build or this machine has not may be named. */
+bool kernel_options_read(kernel_options *options, int argc, char **argv);
+
+#endif
