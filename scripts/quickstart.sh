@@ -34,17 +34,18 @@ export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 step "Packages"
 scripts/setup.sh
 
-# The kernels for GPUs take longer to compile than all the rest, and without a GPU nothing here runs them.
-cuda=(-DSDLF_CUDA=AUTO)
-if ! gpu_is_there; then
+# The kernels for GPUs take longer to compile than all the rest, and without a GPU nothing here runs them. What is built without them
+# has a folder of its own: CMake would keep that choice in build/release, which people install from.
+preset=release
+if ! gpu_is_there && command -v "${CUDACXX:-nvcc}" > /dev/null; then
     echo "There is no GPU here: building without the cuda calculator."
-    cuda=(-DSDLF_CUDA=OFF)
+    preset=cpu-only
 fi
 
-step "Build (build/release)"
-run cmake --preset release "${cuda[@]}"
-run cmake --build --preset release --target sdlf_program --parallel "$(processors)"
-sdlf=build/release/sdlf
+step "Build (build/$preset)"
+run cmake --preset "$preset"
+run cmake --build --preset "$preset" --target sdlf_program --parallel "$(processors)"
+sdlf=build/$preset/sdlf
 
 step "Train"
 run "$sdlf" train --data "$data" --net simple_cnn --epochs "$epochs" --out simple_cnn.safetensors

@@ -12,7 +12,7 @@ scripts/setup.sh
 # Kernels for all GPUs take long to compile, and without a GPU nothing here runs them. What is built for fewer has a folder of its own:
 # build/release is what people install from, and CMake would keep the short list there.
 preset=release
-options=(-DSDLF_CUDA=AUTO) # the quickstart may have left it out
+options=()
 architectures=${CUDAARCHS:-}
 if [ -z "$architectures" ] && ! gpu_is_there && command -v "${CUDACXX:-nvcc}" > /dev/null; then
     echo "There is no GPU here: kernels for GPUs are compiled for one architecture alone."
@@ -20,7 +20,7 @@ if [ -z "$architectures" ] && ! gpu_is_there && command -v "${CUDACXX:-nvcc}" > 
 fi
 if [ -n "$architectures" ]; then
     preset=narrow
-    options+=("-DCMAKE_CUDA_ARCHITECTURES=$architectures")
+    options=("-DCMAKE_CUDA_ARCHITECTURES=$architectures")
 fi
 
 step "Build (build/$preset)"

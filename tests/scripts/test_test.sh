@@ -19,7 +19,7 @@ failed=0
 # check NAME PRESET OPTION ARCHITECTURES NVCC: which preset it configures, with which option ('' for none), and builds and tests.
 check() {
     CUDAARCHS=$4 CUDACXX=$5 PATH=$work/bin:$PATH CUDA_VISIBLE_DEVICES=0 bash "$work/project/scripts/test.sh" -R some > "$work/out" 2>&1
-    for line in "cmake --preset $2 -DSDLF_CUDA=AUTO${3:+ $3}" "cmake --build --preset $2 --parallel [0-9]*" \
+    for line in "cmake --preset $2${3:+ $3}" "cmake --build --preset $2 --parallel [0-9]*" \
         "ctest --preset $2 --parallel [0-9]* -R some"; do
         grep -qx -- "\\$ $line" "$work/out" || { echo "$1: '$line' is missing in:" && cat "$work/out" && failed=1; }
     done
