@@ -13,7 +13,7 @@
 enum { BOX_CHANNELS = 32 }; /* of a row */
 
 /* A tensor (images, height, width, channels) in float32, and boxes of it: `size` places along height and width, of which every
- * stride-th is copied. */
+ * stride-th is copied. On their way numbers are rounded to tf32. */
 struct box_shape {
     const float *data; /* a multiple of 16 bytes; channels are a multiple of 4 */
     int64_t images, height, width, channels;
@@ -44,7 +44,7 @@ static inline bool make_box_map(CUtensorMap *map, const box_shape &shape)
                                static_cast<cuuint32_t>(shape.size[0]), 1};
     const cuuint32_t steps[4] = {1, static_cast<cuuint32_t>(shape.stride[1]), static_cast<cuuint32_t>(shape.stride[0]),
                                  1};
-    return reinterpret_cast<encoder *>(found)(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, const_cast<float *>(shape.data),
+    return reinterpret_cast<encoder *>(found)(map, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 4, const_cast<float *>(shape.data),
                                               dims, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
                                               CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;

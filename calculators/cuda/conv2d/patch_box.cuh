@@ -10,8 +10,7 @@
  * the other, and while its results leave through a small part of shared memory, the next tile's factors arrive. Where blocks of a cluster share
  * a sum, and where activations are slow to make, results take the place of the factors, and the block has one tile.
  *
- * The tensor cores leave away what tf32 has no bits for, so that pixels are too small by 2^-11 / m on average, m their mantissa; results are
- * multiplied by as much more. Weights were rounded when they were made ready. */
+ * The copy engine rounds pixels to tf32 on their way; weights were rounded when they were made ready. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_CUH
 
@@ -41,7 +40,6 @@ template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, int LINES
     static constexpr int SOME = 8 * LINES,
                          LEFT = 68; /* pixels of a group that leave together; a row of 64 filters, in floats */
     static constexpr int LEAVING = 2 * SOME * LEFT; /* floats of a group that leave, in two turns */
-    static constexpr float MORE = 1.000352f; /* 1 + 2^-11 times what 1 / m is on average, m a number's mantissa */
 
     static constexpr int TILES = 8; /* more than may be under way, which are STAGES and one */
     static_assert(STAGES + 1 < TILES, "a tile's place is written anew only when all are done with it");
@@ -293,8 +291,7 @@ template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, int LINES
             if (some + 1 < PIXELS / SOME) leave(some + 1);
 #pragma unroll
             for (int line = 0; line < LINES; line++) {
-                float4 v = {fmaf(four[line].x, MORE, bias.x), fmaf(four[line].y, MORE, bias.y),
-                            fmaf(four[line].z, MORE, bias.z), fmaf(four[line].w, MORE, bias.w)};
+                float4 v = {four[line].x + bias.x, four[line].y + bias.y, four[line].z + bias.z, four[line].w + bias.w};
                 if (some * LINES + line >= lines) continue;
                 if (p.residual != nullptr) {
                     float4 more = *reinterpret_cast<const float4 *>(p.residual + at);
@@ -318,10 +315,10 @@ template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, int LINES
                     warp * 16 + lane / 4;
 #pragma unroll
         for (int j = 0; j < PIXELS / 8; j++) {
-            at[j * 8 * PART] = sum[j][0] * MORE;
-            at[(j * 8 + 1) * PART] = sum[j][1] * MORE;
-            at[j * 8 * PART + 8] = sum[j][2] * MORE;
-            at[(j * 8 + 1) * PART + 8] = sum[j][3] * MORE;
+            at[j * 8 * PART] = sum[j][0];
+            at[(j * 8 + 1) * PART] = sum[j][1];
+            at[j * 8 * PART + 8] = sum[j][2];
+            at[(j * 8 + 1) * PART + 8] = sum[j][3];
         }
     }
 
