@@ -26,8 +26,9 @@ static __device__ __forceinline__ float add_row(float number)
     return number;
 }
 
-/* Logits of the block's own rows, whose parts all blocks have sent; the gradient goes to all blocks, before this one arrives at the
- * cluster's barrier, and the rest behind that: what is kept of the rows, and sums of losses to the first block. By all threads. */
+/* Logits of the block's own rows, whose parts all blocks have sent. Before this block arrives at the cluster's barrier, the gradient goes to
+ * all blocks, and to memory what is kept of the rows: dx, which the others write behind the barrier, may have the same memory. Behind it the
+ * sums of losses go to the first block. By all threads. */
 template <int UNITS, int LANES>
 static __device__ __forceinline__ void compute_losses(const last_layers &l, last_memory<UNITS, LANES> &m,
                                                       const last_element &given)
@@ -56,13 +57,13 @@ static __device__ __forceinline__ void compute_losses(const last_layers &l, last
     const row_element<float> made = element_of(l.loss, given.row, u, logit - largest - logarithm);
     const int64_t n = block + static_cast<int64_t>(k) * blocks, at = n * l.units + u;
     for (int to = 0; to < blocks && valid; to++) write_other(&m.dy[n][u], to, present ? made.gradient : 0.0f);
-    __syncwarp();
-    arrive_at_cluster();
     if (present) {
         l.logits[at] = logit;
         l.loss.p[at] = made.p;
         l.loss.dlogits[at] = made.gradient;
     }
+    __syncwarp();
+    arrive_at_cluster();
     double loss = present ? made.loss : 0;
 #pragma unroll
     for (int step = PITCH / 2; step > 0; step /= 2) loss += __shfl_xor_sync(0xffffffffu, loss, step);
