@@ -1,9 +1,9 @@
 /* Launches that overlap: the blocks of a kernel may start while the kernel before it on the stream is still at work
  * ("programmatic dependent launch", from compute capability 9.0 on), so that starting costs little. Works in recordings too.
  *
- * A kernel started by launch_overlapped calls await_kernels() in every thread before it reads or writes memory of the
- * device; up to there it may set itself up, and ask for lines by prefetch_line, which is harmless whoever writes them. Since
- * await_kernels() waits before it lets the next kernel start, no more than two such kernels are ever under way. */
+ * A kernel started by launch_overlapped calls await_kernels() in every thread before it writes, or reads what kernels wrote; up to there it
+ * may set itself up, and ask for lines by prefetch_line. Since await_kernels() waits before it lets the next kernel start, only two such
+ * kernels are ever under way: directly behind one that calls it (not let_next_start), what that one does not write may be read early. */
 #ifndef SDLF_CALCULATORS_CUDA_LAUNCH_CUH
 #define SDLF_CALCULATORS_CUDA_LAUNCH_CUH
 
