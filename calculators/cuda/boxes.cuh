@@ -13,11 +13,12 @@
 enum { BOX_CHANNELS = 32 }; /* of a row */
 
 /* A tensor (images, height, width, channels) in float32, and boxes of it: `size` places along height and width, of which every
- * stride-th is copied. On their way numbers are rounded to tf32. */
+ * stride-th is copied. */
 struct box_shape {
     const float *data; /* a multiple of 16 bytes; channels are a multiple of 4 */
     int64_t images, height, width, channels;
     int size[2], stride[2];
+    bool rounded; /* to tf32, on the way */
 };
 
 /* The map of it. False: the driver has no such maps, or refuses this one. */
@@ -44,9 +45,10 @@ static inline bool make_box_map(CUtensorMap *map, const box_shape &shape)
                                static_cast<cuuint32_t>(shape.size[0]), 1};
     const cuuint32_t steps[4] = {1, static_cast<cuuint32_t>(shape.stride[1]), static_cast<cuuint32_t>(shape.stride[0]),
                                  1};
-    return reinterpret_cast<encoder *>(found)(map, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 4, const_cast<float *>(shape.data),
-                                              dims, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                              CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+    const CUtensorMapDataType type = shape.rounded ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    return reinterpret_cast<encoder *>(found)(map, type, 4, const_cast<float *>(shape.data), dims, strides, box, steps,
+                                              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                              CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 

@@ -1,44 +1,11 @@
 /* Convolution over boxes: launching. Built for compute capability 9.0a, and called on 9.0 alone. */
 #include "calculators/cuda/conv2d/boxes.cuh"
 
-typedef CUresult (*encode_tiled)(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
-                                 const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,
-                                 const cuuint32_t *steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill);
-
-/* The driver's function, since SDLF is not linked with the driver. */
-static cudaError_t find_encode(encode_tiled *encode)
+/* A map of x, a box of which is 32 channels of what a tile's windows cover. False: there is none. */
+static bool make_map(CUtensorMap *map, const cuda_patch &p)
 {
-    void *found = nullptr;
-    cudaDriverEntryPointQueryResult result;
-#if CUDART_VERSION >= 12050
-    cudaError_t error =
-        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
-#else
-    cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result);
-#endif
-    if (error == cudaSuccess && result != cudaDriverEntryPointSuccess) error = cudaErrorNotSupported;
-    *encode = reinterpret_cast<encode_tiled>(found);
-    return error;
-}
-
-/* How the copy engine sees x: (images, height, width, channels), in boxes of 32 channels of what a tile's windows cover. */
-static sdlf_status describe(CUtensorMap *map, const cuda_patch &p)
-{
-    encode_tiled encode = nullptr;
-    cudaError_t error = find_encode(&encode);
-    if (error != cudaSuccess) return cuda_check(error, "conv2d over boxes");
-    const cuuint64_t line = static_cast<cuuint64_t>(p.channels) * 4, plane = line * static_cast<cuuint64_t>(p.width);
-    const cuuint64_t dims[] = {static_cast<cuuint64_t>(p.channels), static_cast<cuuint64_t>(p.width),
-                               static_cast<cuuint64_t>(p.height), static_cast<cuuint64_t>(p.images)};
-    const cuuint64_t strides[] = {line, plane, plane * static_cast<cuuint64_t>(p.height)};
-    const cuuint32_t box[] = {PATCH_CHANNELS, static_cast<cuuint32_t>(p.patch_across),
-                              static_cast<cuuint32_t>(p.patch_pixels / p.patch_across), 1};
-    const cuuint32_t steps[] = {1, 1, 1, 1};
-    CUresult result = encode(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, const_cast<float *>(p.x), dims, strides, box,
-                             steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    return cuda_check(result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue, "conv2d over boxes");
+    const int rows = p.patch_pixels / p.patch_across;
+    return make_box_map(map, {p.x, p.images, p.height, p.width, p.channels, {rows, p.patch_across}, {1, 1}, false});
 }
 
 template <typename FACTOR, int GROUPS, int PIXELS, int STAGES, int ROUNDING, int BLOCKS>
@@ -48,8 +15,9 @@ static sdlf_status launch_tile(sdlf_calculator *base, const cuda_patch &p, const
     const cuda_calculator *calculator = cuda_calculator_from(base);
     auto kernel = boxes_kernel<product, BLOCKS>;
     CUtensorMap map = {};
-    sdlf_status status = p.quads ? describe(&map, p) : SDLF_OK;
-    if (status == SDLF_OK) status = allow_shared(kernel, how.shared);
+    if (p.quads && !make_map(&map, p))
+        return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d over boxes: the driver makes no map of the image");
+    sdlf_status status = allow_shared(kernel, how.shared);
     if (status != SDLF_OK) return status;
     const dim3 blocks(static_cast<unsigned>(p.splits), static_cast<unsigned>(p.tiles_filters),
                       static_cast<unsigned>(p.images * p.tiles_down * p.tiles_across));

@@ -11,29 +11,11 @@
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_BOXES_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_BOXES_CUH
 
-#include <cuda.h>
-
+#include "calculators/cuda/boxes.cuh"
 #include "calculators/cuda/conv2d/boxes.h"
 #include "calculators/cuda/conv2d/patch_both.cuh"
 
 /* ---- the copy engine ---- */
-
-/* Arrive, and let the phase last until `bytes` that are copied are there too. */
-static __device__ __forceinline__ void barrier_expect(uint64_t *barrier, int bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(patch_address(barrier)), "r"(bytes)
-                 : "memory");
-}
-
-/* The box whose first number is channel `c` of pixel (h, w) of image n; zeros outside. */
-static __device__ __forceinline__ void copy_box(uint32_t to, const CUtensorMap *map, int c, int w, int h, int n,
-                                                uint64_t *barrier)
-{
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-                 " [%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to),
-                 "l"(map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(patch_address(barrier))
-                 : "memory");
-}
 
 static __device__ __forceinline__ void copy_bulk_to(uint32_t to, const void *from, int bytes, uint64_t *barrier)
 {
@@ -136,7 +118,7 @@ struct boxes_product : patch_both_product<FACTOR, GROUPS, PIXELS, STAGES, 2, 1> 
     {
         const int64_t tap = static_cast<int64_t>(p.filters_padded) * ROW;
         const char *from = p.w + step * BOXES_TAPS * tap + b.filter * ROW;
-        barrier_expect(full, LINE);
+        box_expect(patch_address(full), LINE);
 #pragma unroll
         for (int i = 0; i < BOXES_TAPS; i++) copy_bulk_to(to + i * STEP, from + i * tap, STEP, full);
     }
@@ -166,8 +148,9 @@ struct boxes_product : patch_both_product<FACTOR, GROUPS, PIXELS, STAGES, 2, 1> 
                                                      uint32_t to, uint64_t *there, int chunk)
     {
         if (!p.quads) return bring_slowly(p, b, to, there, chunk);
-        barrier_expect(there, p.patch_pixels * PLACE);
-        copy_box(to, map, chunk * PATCH_CHANNELS, b.column - p.padding[1], b.row - p.padding[0], b.image, there);
+        box_expect(patch_address(there), p.patch_pixels * PLACE);
+        box_load(to, map, {chunk * PATCH_CHANNELS, b.column - p.padding[1], b.row - p.padding[0], b.image},
+                 patch_address(there));
     }
 
     /* First what there is room for; then what has room first: weights of a step when the step STAGES before it is over, a box when the

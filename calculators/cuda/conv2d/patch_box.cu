@@ -5,7 +5,7 @@
 /* A map of x, a box of which is a remainder's part of the patch, or a group's part of a row. False: there is none. */
 static bool make_map(CUtensorMap *map, const cuda_patch &p, int group_pixels)
 {
-    box_shape x = {p.x, p.images, p.height, p.width, p.channels, {1, group_pixels}, {1, 1}};
+    box_shape x = {p.x, p.images, p.height, p.width, p.channels, {1, group_pixels}, {1, 1}, true};
     for (int i = 0; i < 2 && p.tile_down > 1; i++) {
         x.stride[i] = p.source_step[i] * p.pixel_step[i];
         x.size[i] = (i == 0 ? p.patch_down : p.patch_across) * x.stride[i];
