@@ -172,6 +172,7 @@ static const geometry filling_forward[] = {
     {1, 36, 184, 186, 68, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* several tiles a block */
     {2, 36, 120, 122, 40, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* the same */
     {70, 1, 36, 97, 20, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* the same, few channels */
+    {1, 8, 1, 4096, 1024, {1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}, 1}, /* tiles of one line */
 };
 
 /* A sink that marks what it passes on. */

@@ -58,7 +58,8 @@ enum { SHARED = 2200, EACH = 400, BEFORE = 2000 };
 
 static bool fits(const cuda_calculator *calculator, const cuda_patch *p, int number)
 {
-    return cuda_boxes_shared(p, number) <= calculator->shared_most && cuda_patch_blocks(p) <= 65535;
+    return cuda_boxes_shared(p, number) <= calculator->shared_most && cuda_patch_blocks(p) <= 65535 &&
+           p->patch_across <= PATCH_BOX;
 }
 
 /* Cycles of the busiest multiprocessor. */
