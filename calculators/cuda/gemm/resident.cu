@@ -34,7 +34,8 @@ typedef struct tall {
 } tall;
 
 /* copy_bulk of what is not read again. */
-static __device__ __forceinline__ void copy_bulk_once(void *shared, const void *from, int bytes, uint64_t *barrier)
+[[maybe_unused]] static __device__ __forceinline__ void copy_bulk_once(void *shared, const void *from, int bytes,
+                                                                       uint64_t *barrier)
 {
 #if __CUDA_ARCH__ >= 900
     const uint32_t to = static_cast<uint32_t>(__cvta_generic_to_shared(shared)),
