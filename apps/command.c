@@ -1,7 +1,7 @@
 /* What the subcommands return. */
 #include "apps/command.h"
 
-#include "apps/terminal.h"
+#include "apps/output/terminal.h"
 
 int command_conclude(const char *name, sdlf_status status)
 {

@@ -10,7 +10,7 @@ typedef struct command {
     const char *name;
     const char *summary;                 /* one line for --help */
     int (*run)(int count, char **words); /* the words after the subcommand; returns an exit code */
-    bool long_running;                   /* computes for so long that how its threads wait matters: see waiting.h */
+    bool long_running; /* computes for so long that how its threads wait matters: see system/waiting.h */
 } command;
 
 extern const command train_command;

@@ -4,15 +4,15 @@
 
 #include <sdlf/sdlf.h>
 
-#include "apps/arguments.h"
-#include "apps/classes.h"
+#include "apps/arguments/arguments.h"
 #include "apps/command.h"
-#include "apps/json.h"
-#include "apps/machine.h"
-#include "apps/memory.h"
-#include "apps/network.h"
-#include "apps/number.h"
-#include "apps/report.h"
+#include "apps/input/network.h"
+#include "apps/output/classes.h"
+#include "apps/output/json.h"
+#include "apps/output/number.h"
+#include "apps/output/report.h"
+#include "apps/system/machine.h"
+#include "apps/system/memory.h"
 
 typedef struct settings {
     const char *weights, *net, *data, *calculator;

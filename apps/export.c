@@ -5,15 +5,15 @@
 
 #include <sdlf/sdlf.h>
 
-#include "apps/arguments.h"
+#include "apps/arguments/arguments.h"
 #include "apps/command.h"
-#include "apps/file_form.h"
-#include "apps/interrupt.h"
-#include "apps/json.h"
-#include "apps/memory.h"
-#include "apps/network.h"
-#include "apps/number.h"
-#include "apps/report.h"
+#include "apps/input/file_form.h"
+#include "apps/input/network.h"
+#include "apps/output/json.h"
+#include "apps/output/number.h"
+#include "apps/output/report.h"
+#include "apps/system/interrupt.h"
+#include "apps/system/memory.h"
 
 typedef struct settings {
     const char *weights, *net, *out, *name;

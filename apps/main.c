@@ -6,11 +6,11 @@
 
 #include <sdlf/version.h>
 
-#include "apps/arguments.h"
+#include "apps/arguments/arguments.h"
+#include "apps/arguments/suggest.h"
 #include "apps/command.h"
-#include "apps/suggest.h"
-#include "apps/terminal.h"
-#include "apps/waiting.h"
+#include "apps/output/terminal.h"
+#include "apps/system/waiting.h"
 
 static const command *const commands[] = {
     &train_command, &eval_command,  &predict_command, &run_command,    &export_command,

@@ -7,17 +7,17 @@
 
 #include <sdlf/sdlf.h>
 
-#include "apps/arguments.h"
+#include "apps/arguments/arguments.h"
 #include "apps/command.h"
-#include "apps/draw.h"
-#include "apps/image.h"
-#include "apps/json.h"
-#include "apps/machine.h"
-#include "apps/memory.h"
-#include "apps/network.h"
-#include "apps/number.h"
-#include "apps/picture.h"
-#include "apps/report.h"
+#include "apps/input/network.h"
+#include "apps/output/json.h"
+#include "apps/output/number.h"
+#include "apps/output/report.h"
+#include "apps/pictures/draw.h"
+#include "apps/pictures/image.h"
+#include "apps/pictures/picture.h"
+#include "apps/system/machine.h"
+#include "apps/system/memory.h"
 
 typedef struct settings {
     const char *weights, *net, *calculator;

@@ -9,8 +9,8 @@
 
 #include <sdlf/sdlf.h>
 
+#include "apps/pictures/resample.h"
 #include "apps/program.h"
-#include "apps/resample.h"
 #include "framework/input_layer.h"
 
 static const char *fixture(const char *name)

@@ -1,0 +1,164 @@
+/* Long options from a table: reading them. help.c prints the table, value.c reads one value. */
+#include "apps/arguments/arguments.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/arguments/suggest.h"
+#include "apps/arguments/value.h"
+#include "apps/output/terminal.h"
+
+arguments_outcome arguments_wrong(const char *command, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    char text[1024];
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    terminal_error(command, "%s", text);
+    fprintf(stderr, "'sdlf%s%s --help' lists the options.\n", command ? " " : "", command ? command : "");
+    return ARGUMENTS_WRONG;
+}
+
+const argument *arguments_row(const command_usage *usage, int index, size_t *offset)
+{
+    for (const argument_part *part = usage->parts; part->rows; part++) {
+        for (const argument *row = part->rows; row->name; row++) {
+            if (index-- > 0) continue;
+            if (offset) *offset = part->offset;
+            return row;
+        }
+    }
+    return NULL;
+}
+
+/* The position of an option over all parts, or -1. */
+static int find_option(const command_usage *usage, const char *name)
+{
+    const argument *row;
+    for (int i = 0; (row = arguments_row(usage, i, NULL)); i++) {
+        if (row->type != ARGUMENT_HEADING && strcmp(row->name, name) == 0) return i;
+    }
+    return -1;
+}
+
+bool arguments_given(const arguments *a, const char *name)
+{
+    int index = find_option(a->usage, name);
+    assert(index >= 0);
+    return a->given[index];
+}
+
+static arguments_outcome unknown_option(const command_usage *usage, const char *name)
+{
+    suggestion s = {.word = name};
+    const argument *row;
+    for (int i = 0; (row = arguments_row(usage, i, NULL)); i++) {
+        if (row->type != ARGUMENT_HEADING) suggest_offer(&s, row->name);
+    }
+    if (s.best) {
+        return arguments_wrong(usage->command, "unknown option '--%s'; did you mean '--%s'?", name, s.best);
+    }
+    return arguments_wrong(usage->command, "unknown option '--%s'", name);
+}
+
+/* One option: row `index`, with the value that stands in its own word, or NULL. Moves *at past a value of its own. */
+static arguments_outcome read_option(arguments *a, int index, const char *value, int count, char **words, int *at,
+                                     void *settings)
+{
+    const char *command = a->usage->command;
+    size_t offset;
+    const argument *row = arguments_row(a->usage, index, &offset);
+    void *member = (char *)settings + offset + row->offset;
+    a->given[index] = true;
+    if (row->type == ARGUMENT_FLAG) {
+        if (value) return arguments_wrong(command, "--%s takes no value, found '%s'", row->name, value);
+        *(bool *)member = true;
+        return ARGUMENTS_OK;
+    }
+    bool stands_alone = *at + 1 == count || (words[*at + 1][0] == '-' && words[*at + 1][1] != '\0');
+    if (!value && row->alone && stands_alone) value = row->alone;
+    if (!value) {
+        value = *at + 1 < count ? words[*at + 1] : NULL;
+        if (!value) return arguments_wrong(command, "--%s needs a value: %s", row->name, argument_expected(row).text);
+        if (strncmp(value, "--", 2) == 0) {
+            return arguments_wrong(command, "--%s needs a value, found the option '%s'; expected %s", row->name, value,
+                                   argument_expected(row).text);
+        }
+        (*at)++;
+    }
+    if (!argument_store(row, value, member)) {
+        return arguments_wrong(command, "--%s %s: expected %s", row->name, *value ? value : "''",
+                               argument_expected(row).text);
+    }
+    return ARGUMENTS_OK;
+}
+
+/* --name value or --name=value */
+static arguments_outcome read_long(arguments *a, int count, char **words, int *at, void *settings)
+{
+    const char *text = words[*at] + 2, *equals = strchr(text, '=');
+    char name[64];
+    size_t length = equals ? (size_t)(equals - text) : strlen(text);
+    if (length >= sizeof name) length = sizeof name - 1;
+    memcpy(name, text, length);
+    name[length] = '\0';
+    int index = find_option(a->usage, name);
+    if (index < 0) return unknown_option(a->usage, name);
+    return read_option(a, index, equals ? equals + 1 : NULL, count, words, at, settings);
+}
+
+/* -o value or -ovalue */
+static arguments_outcome read_short(arguments *a, int count, char **words, int *at, void *settings)
+{
+    const char *word = words[*at];
+    const argument *row;
+    for (int i = 0; (row = arguments_row(a->usage, i, NULL)); i++) {
+        if (row->letter && row->letter == word[1]) {
+            return read_option(a, i, word[2] ? word + 2 : NULL, count, words, at, settings);
+        }
+    }
+    return arguments_wrong(a->usage->command, "unknown option '%s'; options begin with two dashes", word);
+}
+
+arguments_outcome arguments_read(arguments *a, const command_usage *usage, int count, char **words, void *settings)
+{
+    *a = (arguments){.usage = usage, .operand = words};
+    const argument *row;
+    size_t offset;
+    for (int i = 0; (row = arguments_row(usage, i, &offset)); i++) {
+        assert(i < ARGUMENTS_MAX);
+        if (row->fallback) argument_store(row, row->fallback, (char *)settings + offset + row->offset);
+    }
+    bool options_over = false;
+    for (int at = 0; at < count; at++) {
+        char *word = words[at];
+        if (options_over || word[0] != '-' || word[1] == '\0') {
+            if (a->operand_count == usage->operands_maximum) {
+                return arguments_wrong(usage->command, "unexpected '%s'%s", word,
+                                       usage->operands_maximum == 0 ? ": there are options alone" : "");
+            }
+            a->operand[a->operand_count++] = word;
+        } else if (strcmp(word, "--") == 0) {
+            options_over = true;
+        } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+            arguments_help(usage);
+            return ARGUMENTS_HELP;
+        } else {
+            arguments_outcome outcome =
+                word[1] == '-' ? read_long(a, count, words, &at, settings) : read_short(a, count, words, &at, settings);
+            if (outcome != ARGUMENTS_OK) return outcome;
+        }
+    }
+    for (int i = 0; (row = arguments_row(usage, i, NULL)); i++) {
+        if (row->required && !a->given[i]) {
+            return arguments_wrong(usage->command, "--%s %s is missing: %s", row->name, row->value, row->help);
+        }
+    }
+    if (a->operand_count < usage->operands_minimum) {
+        return arguments_wrong(usage->command, "%s is missing", usage->operand_name);
+    }
+    return ARGUMENTS_OK;
+}

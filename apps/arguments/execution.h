@@ -1,0 +1,39 @@
+/* Where a network runs: the options that train, info and bench share. machine_arguments belong right behind
+ * execution_arguments, for `choice`. */
+#ifndef SDLF_APPS_ARGUMENTS_EXECUTION_H
+#define SDLF_APPS_ARGUMENTS_EXECUTION_H
+
+#include <sdlf/sdlf.h>
+
+#include "apps/arguments/arguments.h"
+#include "apps/system/machine.h"
+
+typedef struct execution {
+    const char *calculator, *forward, *backward; /* NULL where not given */
+    machine_choice choice;
+    argument_list place;
+    const char *conv_algorithm, *plan_file;
+    bool no_fusion;
+    /* filled by execution_complete: */
+    sdlf_trainer_placement placement[ARGUMENT_LIST_MAX];
+    sdlf_placement plan_placement[ARGUMENT_LIST_MAX];
+    char *text[ARGUMENT_LIST_MAX]; /* what the names in placement point into */
+    sdlf_choices *choices;         /* of plan_file; NULL without */
+} execution;
+
+extern const argument execution_arguments[];
+
+/* Read --place, check its layers against the model, settle forward and backward, and read the plan file. Errors:
+ * SDLF_ERROR_ARGUMENT, and those of the file. */
+sdlf_status execution_complete(execution *execution, const sdlf_model *model);
+/* Once plans are made: write the plan file, if it has to say something new. */
+sdlf_status execution_keep_choices(const execution *execution);
+void execution_release(execution *execution);
+
+/* Copy the choices into a trainer's options, which borrow from `execution`. */
+void execution_to_trainer(const execution *execution, sdlf_trainer_options *options);
+
+/* The same for a plan: opens the calculators. The options borrow from `execution` and `machine`. */
+sdlf_status execution_to_plan(execution *execution, machine *machine, sdlf_plan_options *options);
+
+#endif

@@ -1,0 +1,41 @@
+/* --optimizer and its options. The rows are made from the optimisers' own tables of fields, so that a new optimiser needs
+ * no change here. */
+#ifndef SDLF_APPS_ARGUMENTS_OPTIMIZER_H
+#define SDLF_APPS_ARGUMENTS_OPTIMIZER_H
+
+#include <sdlf/optimizer.h>
+
+#include "apps/arguments/arguments.h"
+
+enum { OPTIMIZER_OPTIONS_MAX = 16 };
+
+typedef struct optimizer_settings {
+    const char *name;
+    struct {
+        double number;
+        bool flag;
+    } value[OPTIMIZER_OPTIONS_MAX]; /* in the order of the rows below */
+} optimizer_settings;
+
+typedef struct optimizer_rows {
+    argument row[OPTIMIZER_OPTIONS_MAX + 3]; /* heading, --optimizer, its options, end */
+    struct {
+        char name[32], field[32], help[160];
+    } text[OPTIMIZER_OPTIONS_MAX];
+    int count; /* of options */
+} optimizer_rows;
+
+/* Fill the rows; they describe an optimizer_settings. */
+void optimizer_rows_make(optimizer_rows *rows);
+
+/* The same for commands that train nothing to keep: of the options only that which decides how much memory an optimiser
+ * takes and which kernel updates the weights, --momentum. */
+void optimizer_rows_make_short(optimizer_rows *rows);
+
+/* Set `optimizer` up: of the type that --optimizer names (sgd by default; where `keep` and the option was not given, the
+ * type that is there), with the options that were given. sgd has a momentum of 0.9 unless told otherwise. Errors:
+ * SDLF_ERROR_ARGUMENT: an option that this optimiser does not have, or out of its range. */
+sdlf_status optimizer_from_arguments(sdlf_optimizer *optimizer, bool keep, const optimizer_rows *rows,
+                                     const optimizer_settings *settings, const arguments *arguments);
+
+#endif

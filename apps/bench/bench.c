@@ -1,0 +1,81 @@
+/* sdlf bench: which benchmark? */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sdlf/formats.h>
+
+#include "apps/arguments/arguments.h"
+#include "apps/arguments/suggest.h"
+#include "apps/bench/bench.h"
+#include "apps/command.h"
+#include "apps/input/file_form.h"
+#include "apps/output/terminal.h"
+#include "apps/output/wrap.h"
+
+/* The first is the one that runs when none is named. */
+static const bench *const benches[] = {&network_bench, &epoch_bench, &placement_bench,
+                                       &model_bench,   &conv_bench,  &kernels_bench};
+enum { BENCH_COUNT = sizeof benches / sizeof benches[0] };
+
+void bench_print_list(void)
+{
+    terminal out = terminal_of(stdout);
+    printf("\n%sBenchmarks%s ('sdlf bench NAME --help' lists their options)\n", terminal_escape(&out, TERMINAL_BOLD),
+           terminal_escape(&out, TERMINAL_PLAIN));
+    for (int i = 0; i < BENCH_COUNT; i++) {
+        int at = printf("  %-12s  ", benches[i]->name);
+        wrap_print(stdout, benches[i]->summary, at, at, out.width);
+    }
+}
+
+/* Does a file that 'bench model' times stand among the words? What follows --net or --weights is theirs. */
+static bool names_model(int count, char **words)
+{
+    for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
+        if (words[i][0] == '-') continue;
+        if (i > 0 && (strcmp(words[i - 1], "--net") == 0 || strcmp(words[i - 1], "--weights") == 0)) continue;
+        file_form form = file_form_of(words[i]);
+        if (form == FILE_FORM_ONNX || form == FILE_FORM_SAFETENSORS) return true;
+    }
+    return false;
+}
+
+static bool names_network(const char *word)
+{
+    const char *known;
+    for (int i = 0; (known = sdlf_network_builtin_name(i)); i++) {
+        if (strcmp(known, word) == 0) return true;
+    }
+    return file_form_of(word) == FILE_FORM_JSON;
+}
+
+static int unknown_benchmark(const char *word)
+{
+    if (names_network(word)) {
+        arguments_wrong("bench", "there is no benchmark '%s'; a network stands after --net: sdlf bench --net %s", word,
+                        word);
+        return COMMAND_USAGE;
+    }
+    suggestion s = {.word = word};
+    for (int i = 0; i < BENCH_COUNT; i++) suggest_offer(&s, benches[i]->name);
+    arguments_wrong("bench", "there is no benchmark '%s'%s%s%s", word, s.best ? "; did you mean '" : "",
+                    s.best ? s.best : "", s.best ? "'?" : "");
+    for (int i = 0; i < BENCH_COUNT; i++) fprintf(stderr, "  %-10s  %s\n", benches[i]->name, benches[i]->summary);
+    return COMMAND_USAGE;
+}
+
+static int run(int count, char **words)
+{
+    for (int i = 0; i < BENCH_COUNT && count > 0; i++) {
+        if (strcmp(benches[i]->name, words[0]) == 0) return benches[i]->run(count - 1, words + 1);
+    }
+    if (names_model(count, words)) return model_bench.run(count, words);
+    if (count == 0 || words[0][0] == '-') return benches[0]->run(count, words);
+    return unknown_benchmark(words[0]);
+}
+
+const command bench_command = {.name = "bench",
+                               .summary = "time a network: against the machine's limits, or host against device",
+                               .run = run,
+                               .long_running = true};

@@ -1,0 +1,225 @@
+/* What the convolution lab found, as tables. */
+#include "apps/bench/conv/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/output/number.h"
+#include "apps/output/report.h"
+#include "apps/output/table.h"
+
+double lab_floor(const lab *l, int index)
+{
+    return ceilings_floor(&l->ceilings, l->cost[index]);
+}
+
+lab_total lab_total_of(const lab *l, int rung, int first, int last)
+{
+    lab_total total = {0};
+    for (int i = first; i < last; i++) {
+        const lab_result *r = &l->result[i][rung];
+        int count = l->workload.item[i].count;
+        total.asked += count;
+        if (!r->ran) continue;
+        total.ran += count;
+        total.seconds += count * r->seconds;
+        total.floor += count * lab_floor(l, i);
+        total.cost.flops += count * l->cost[i].flops;
+        total.cost.bytes += count * l->cost[i].bytes;
+        total.work.flops += count * r->work.flops;
+        total.work.bytes += count * r->work.bytes;
+        total.error = total.error >= r->error ? total.error : r->error; /* NaN stays */
+    }
+    return total;
+}
+
+bool lab_is_automatic(const lab *l, int rung)
+{
+    return l->rung[rung].algorithm == 0 && !l->rung[rung].rival && l->rungs > 1;
+}
+
+int lab_automatic(const lab *l)
+{
+    for (int i = 0; i < l->rungs; i++) {
+        if (lab_is_automatic(l, i)) return i;
+    }
+    return -1;
+}
+
+int lab_rival(const lab *l)
+{
+    for (int i = 0; i < l->rungs; i++) {
+        if (l->rung[i].rival) return i;
+    }
+    return -1;
+}
+
+int lab_row_end(const lab *l, int first)
+{
+    int end = first + 1;
+    while (end < l->cases && strcmp(l->workload.item[end].row, l->workload.item[first].row) == 0) end++;
+    return end;
+}
+
+/* Three digits, as many of them behind the point as fit. */
+static number_text three_digits(double value)
+{
+    return number_fixed(value, value >= 99.95 ? 0 : value >= 9.995 ? 1 : value >= 0.0995 ? 2 : 3);
+}
+
+static number_text error_text(double error)
+{
+    number_text text;
+    snprintf(text.text, sizeof text.text, isnan(error) ? "NaN" : error == 0 ? "0" : "%.0e", error);
+    return text;
+}
+
+static void print_result(table *t, const lab *l, int index, int rung, double unit)
+{
+    const lab_result *r = &l->result[index][rung], *base = &l->result[index][0];
+    const sdlf_cost *cost = &l->cost[index];
+    if (!r->ran && r->why[0] == '\0') return; /* interrupted before */
+    table_cell(t, "%s%s%s", l->rung[rung].name, r->taken ? ": " : "", r->taken ? r->taken : "");
+    if (!r->ran) {
+        table_cell(t, "-");
+        for (int i = 0; i < 8; i++) table_cell(t, "%s", "");
+        table_cell(t, "%s", r->why);
+        return;
+    }
+    double spread = (r->quarter[1] - r->quarter[0]) / 2 / r->seconds;
+    table_cell(t, "%s", number_fixed(r->seconds / unit, 3).text);
+    table_cell(t, "%s%s", r->samples > 3 ? "+-" : "", r->samples > 3 ? number_percent(spread, 0).text : "");
+    table_cell(t, "%s", three_digits(1e-9 * (double)cost->flops / r->seconds).text);
+    table_cell(t, "%s", number_fixed((double)r->work.flops / (double)cost->flops, 2).text);
+    table_cell(t, "%s", three_digits(1e-9 * (double)r->work.bytes / r->seconds).text);
+    table_cell(t, "%s", number_fixed((double)r->work.bytes / (double)cost->bytes, 2).text);
+    table_cell(t, "%s", number_percent(lab_floor(l, index) / r->seconds, 0).text);
+    table_cell(t, "%s", base->ran ? number_ratio(base->seconds / r->seconds).text : "");
+    table_cell(t, "%s", l->unchecked ? "-" : error_text(r->error).text);
+    table_cell(t, "%s%s%s", r->channels_last ? "channels last" : "", r->channels_last && r->prepared > 0 ? ", " : "",
+               r->prepared > 0 ? "weights ready" : "");
+}
+
+void lab_print_case(const terminal *out, const lab *l, int index)
+{
+    const lab_case *item = &l->workload.item[index];
+    const sdlf_cost *cost = &l->cost[index];
+    double fastest = INFINITY, compute = (double)cost->flops / l->ceilings.flops;
+    bool memory = compute < lab_floor(l, index);
+    for (int i = 0; i < l->rungs; i++) {
+        if (l->result[index][i].ran) fastest = fmin(fastest, l->result[index][i].seconds);
+    }
+    bool small = fastest < 1e-4;
+    fprintf(out->file, "\n%s%s%s  %s", terminal_escape(out, TERMINAL_BOLD), item->name,
+            terminal_escape(out, TERMINAL_PLAIN), lab_shape_print(&item->shape).text);
+    if (item->count > 1) fprintf(out->file, "  (%d layers)", item->count);
+    fprintf(out->file, "\n  %s, %s at least, %.3g FLOP a byte: floor %s, for its %s\n",
+            number_scaled((double)cost->flops, "FLOP").text, number_bytes(cost->bytes).text,
+            (double)cost->flops / (double)cost->bytes, number_duration(lab_floor(l, index)).text,
+            memory ? "bytes" : "FLOPs");
+    table *t = table_create(small ? "rung|>us|>spread|>GFLOP/s|>work|>GB/s|>moved|>of floor|>speed-up|>error|"
+                                  : "rung|>ms|>spread|>GFLOP/s|>work|>GB/s|>moved|>of floor|>speed-up|>error|");
+    for (int i = 0; i < l->rungs; i++) print_result(t, l, index, i, small ? 1e-6 : 1e-3);
+    table_print(t, out, 4);
+    table_free(t);
+    fflush(out->file);
+}
+
+/* What the summary counts in: microseconds where a row of it takes less than a tenth of a millisecond. */
+static double summary_unit(const lab *l)
+{
+    for (int first = 0, end; first < l->cases; first = end) {
+        end = lab_row_end(l, first);
+        for (int i = 0; i < l->rungs; i++) {
+            lab_total total = lab_total_of(l, i, first, end);
+            if (total.ran > 0 && total.seconds < 1e-4) return 1e-6;
+        }
+    }
+    return 1e-3;
+}
+
+/* A row a convolution, a column a rung. */
+static void print_matrix(const terminal *out, const lab *l)
+{
+    int own = lab_automatic(l), rival = lab_rival(l);
+    bool compares = own >= 0 && rival >= 0;
+    double unit = summary_unit(l);
+    char headings[1024];
+    size_t used = (size_t)snprintf(headings, sizeof headings, "%s|>layers", unit < 1e-3 ? "us" : "ms");
+    for (int i = 0; i < l->rungs && used < sizeof headings; i++) {
+        used += (size_t)snprintf(headings + used, sizeof headings - used, "|>%s", l->rung[i].name);
+    }
+    if (used < sizeof headings) used += (size_t)snprintf(headings + used, sizeof headings - used, "|fastest");
+    if (compares && used < sizeof headings)
+        snprintf(headings + used, sizeof headings - used, "|>auto beside %s", l->rung[rival].name);
+    table *t = table_create(headings);
+    for (int first = 0, end; first < l->cases; first = end) {
+        end = lab_row_end(l, first);
+        int best = -1, layers = 0;
+        double seconds = INFINITY, of[2] = {NAN, NAN}; /* of auto and of the rival */
+        for (int i = first; i < end; i++) layers += l->workload.item[i].count;
+        table_cell(t, "%s", l->workload.item[first].row);
+        table_cell(t, "%d", layers);
+        for (int i = 0; i < l->rungs; i++) {
+            lab_total total = lab_total_of(l, i, first, end);
+            bool all = total.ran == total.asked;
+            table_cell(t, "%s", all ? three_digits(total.seconds / unit).text : "-");
+            if (all && (i == own || i == rival)) of[i == rival] = total.seconds;
+            if (!all || total.seconds >= seconds || lab_is_automatic(l, i)) continue;
+            seconds = total.seconds;
+            best = i;
+        }
+        table_cell(t, "%s", best >= 0 ? l->rung[best].name : "");
+        if (compares) table_cell(t, "%s", isnan(of[1] / of[0]) ? "" : number_ratio(of[1] / of[0]).text);
+    }
+    fprintf(out->file, "\n%s%s%s  %s\n", terminal_escape(out, TERMINAL_BOLD), l->workload.name,
+            terminal_escape(out, TERMINAL_PLAIN), l->workload.about);
+    table_print(t, out, 2);
+    table_free(t);
+}
+
+/* A row a rung: all that it ran. */
+static void print_totals(const terminal *out, const lab *l)
+{
+    table *t = table_create("rung|>layers|>ms|>GFLOP/s|>of floor|>speed-up|>largest error|how");
+    for (int i = 0; i < l->rungs; i++) {
+        lab_total total = lab_total_of(l, i, 0, l->cases), base = {0};
+        for (int j = 0; j < l->cases; j++) { /* the first rung on what this one ran */
+            if (!l->result[j][i].ran || !l->result[j][0].ran) continue;
+            base.seconds += lab_total_of(l, 0, j, j + 1).seconds;
+            base.ran += l->workload.item[j].count;
+        }
+        bool ran = total.ran > 0;
+        table_cell(t, "%s", l->rung[i].name);
+        table_cell(t, "%d of %d", total.ran, total.asked);
+        table_cell(t, "%s", ran ? three_digits(1e3 * total.seconds).text : "-");
+        table_cell(t, "%s", ran ? three_digits(1e-9 * (double)total.cost.flops / total.seconds).text : "");
+        table_cell(t, "%s", ran ? number_percent(total.floor / total.seconds, 0).text : "");
+        table_cell(t, "%s", ran && base.ran == total.ran ? number_ratio(base.seconds / total.seconds).text : "");
+        table_cell(t, "%s", ran && !l->unchecked ? error_text(total.error).text : "");
+        table_cell(t, "%s", l->rung[i].summary);
+    }
+    fputc('\n', out->file);
+    table_print(t, out, 2);
+    table_free(t);
+}
+
+void lab_print_summary(const terminal *out, const lab *l)
+{
+    static const char notes[] =
+        "GFLOP/s: the convolution's own, whatever a rung computes; work: what the rung computes, for each FLOP of the "
+        "convolution. "
+        "GB/s and moved: all that the rung moves, arrays of its own written and read, for each byte of the operands; a "
+        "cache may catch some. of floor: the share of its time that the convolution's FLOPs or bytes, whichever take "
+        "longer, need at the limits above. speed-up: against the first rung. error: the largest difference from "
+        "reference, "
+        "in the range of its outputs. spread: half of the runs lie within. weights ready, channels last: what "
+        "inference "
+        "plans arrange beforehand for such rungs, and is not in the time.";
+    if (l->cases == 0) return;
+    if (l->workload.count > 1) print_matrix(out, l);
+    print_totals(out, l);
+    fputc('\n', out->file);
+    report_note(out, notes);
+}

@@ -1,0 +1,113 @@
+/* Rows of `sdlf bench kernels`: convolutions, and those that are fused with another one, or with ReLU and max-pool. */
+#include "apps/bench/kernels/kernels.h"
+
+static int64_t shrunk(const kernel_rows *rows, int64_t batch)
+{
+    int64_t n = batch * rows->elements >> 25;
+    return n < 1 ? 1 : n;
+}
+
+typedef struct geometry {
+    int64_t n, c, side, k;
+    int window, stride, groups;
+} geometry;
+
+static sdlf_window2d window_of(int size, int stride)
+{
+    int pad = size / 2;
+    return (sdlf_window2d){.size = {size, size},
+                           .stride = {stride, stride},
+                           .dilation = {1, 1},
+                           .padding_before = {pad, pad},
+                           .padding_after = {pad, pad}};
+}
+
+/* All three kinds. */
+static void add_conv2d(kernel_rows *rows, geometry g)
+{
+    sdlf_operation forward = {.kind = SDLF_CONV2D_FORWARD}, input, weights;
+    forward.conv2d.window = window_of(g.window, g.stride);
+    forward.conv2d.groups = g.groups;
+    int64_t n = shrunk(rows, g.n), out = sdlf_window2d_output(&forward.conv2d.window, 0, g.side);
+    sdlf_tensor x = kernel_rows_tensor(rows, sdlf_shape(n, g.c, g.side, g.side));
+    sdlf_tensor w = kernel_rows_tensor(rows, sdlf_shape(g.k, g.c / g.groups, g.window, g.window));
+    sdlf_tensor y = kernel_rows_tensor(rows, sdlf_shape(n, g.k, out, out));
+    forward.in[0] = x;
+    forward.in[1] = w;
+    forward.out[0] = y;
+    input = weights = forward;
+    input.kind = SDLF_CONV2D_BACKWARD_INPUT;
+    input.in[0] = y;
+    input.out[0] = x;
+    weights.kind = SDLF_CONV2D_BACKWARD_WEIGHTS;
+    weights.in[1] = y;
+    weights.out[0] = w;
+    weights.out[1] = kernel_rows_tensor(rows, sdlf_shape(g.k));
+    const sdlf_operation *all[] = {&forward, &input, &weights};
+    for (int i = 0; i < 3; i++)
+        kernel_rows_add(rows, all[i], true, "%lldx%lldx%lldx%lld, %lld of %dx%d%s%s", (long long)n, (long long)g.c,
+                        (long long)g.side, (long long)g.side, (long long)g.k, g.window, g.window,
+                        g.stride > 1 ? ", stride 2" : "", g.groups > 1 ? ", depthwise" : "");
+}
+
+/* The layers of fast_cnn and simple_cnn. */
+static void add_conv2d_pool(kernel_rows *rows, int64_t batch, int64_t c, int64_t side, int64_t k, bool dx)
+{
+    int64_t n = shrunk(rows, batch);
+    sdlf_operation forward = {.kind = SDLF_CONV2D_RELU_MAX_POOL_FORWARD}, backward, update;
+    forward.conv2d_pool.window = window_of(5, 1);
+    forward.conv2d_pool.groups = 1;
+    forward.conv2d_pool.pool = (sdlf_window2d){.size = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}};
+    backward = update = forward;
+    sdlf_tensor x = kernel_rows_tensor(rows, sdlf_shape(n, c, side, side));
+    sdlf_tensor w = kernel_rows_tensor(rows, sdlf_shape(k, c, 5, 5)), b = kernel_rows_tensor(rows, sdlf_shape(k));
+    sdlf_tensor y = kernel_rows_tensor(rows, sdlf_shape(n, k, side / 2, side / 2));
+    sdlf_tensor mask = sdlf_tensor_view(SDLF_UINT8, y.shape, NULL), none = {.dtype = SDLF_NONE};
+    forward.in[0] = x;
+    forward.in[1] = w;
+    forward.in[2] = b;
+    forward.out[0] = y;
+    forward.out[1] = mask;
+    backward.kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD;
+    const sdlf_tensor of_backward[] = {x, w, y, mask};
+    for (int i = 0; i < 4; i++) backward.in[i] = of_backward[i];
+    backward.out[0] = w;
+    backward.out[1] = b;
+    backward.out[2] = dx ? x : none;
+    update.kind = SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD;
+    const sdlf_tensor of_update[] = {x, y, mask, kernel_rows_tensor(rows, sdlf_shape(1))};
+    for (int i = 0; i < 4; i++) update.in[i] = of_update[i];
+    update.out[0] = update.out[1] = w;
+    update.out[2] = update.out[3] = b;
+    update.out[4] = dx ? x : none;
+    update.conv2d_pool.sgd.momentum = 0.9f;
+    const sdlf_operation *all[] = {&forward, &backward, &update};
+    for (int i = 0; i < 3; i++)
+        kernel_rows_add(rows, all[i], true, "%lldx%lldx%lldx%lld, %lld of 5x5%s", (long long)n, (long long)c,
+                        (long long)side, (long long)side, (long long)k, dx && i > 0 ? ", dx" : "");
+}
+
+/* Blocks of MobileNetV2. Images by themselves: that is what the kind is for. */
+static void add_conv2d_pair(kernel_rows *rows, int64_t c, int64_t side, int64_t k, int stride)
+{
+    sdlf_operation forward = {.kind = SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD};
+    forward.conv2d_pair.window = window_of(3, stride);
+    int64_t out = sdlf_window2d_output(&forward.conv2d_pair.window, 0, side);
+    forward.in[0] = kernel_rows_tensor(rows, sdlf_shape(1, c, side, side));
+    forward.in[1] = kernel_rows_tensor(rows, sdlf_shape(k, c, 1, 1));
+    forward.in[2] = kernel_rows_tensor(rows, sdlf_shape(k, 1, 3, 3));
+    forward.out[0] = kernel_rows_tensor(rows, sdlf_shape(1, k, out, out));
+    kernel_rows_add(rows, &forward, true, "1x%lldx%lldx%lld, %lld of 1x1, 3x3%s", (long long)c, (long long)side,
+                    (long long)side, (long long)k, stride > 1 ? ", stride 2" : "");
+}
+
+void kernel_rows_convolutions(kernel_rows *rows)
+{
+    add_conv2d(rows, (geometry){32, 64, 56, 64, 3, 1, 1});     /* ResNet's first stage */
+    add_conv2d(rows, (geometry){32, 256, 14, 1024, 1, 1, 1});  /* ResNet-50's third, pointwise */
+    add_conv2d(rows, (geometry){32, 144, 56, 144, 3, 1, 144}); /* MobileNetV2 */
+    add_conv2d_pair(rows, 16, 112, 96, 2);
+    add_conv2d_pair(rows, 64, 14, 384, 1);
+    add_conv2d_pool(rows, 1024, 1, 28, 32, false);
+    add_conv2d_pool(rows, 1024, 16, 14, 32, true);
+}

@@ -1,0 +1,223 @@
+/* sdlf bench kernels: every kernel of a calculator by itself, beside what the machine can do. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/arguments/arguments.h"
+#include "apps/arguments/suggest.h"
+#include "apps/bench/bench.h"
+#include "apps/bench/kernels/kernels.h"
+#include "apps/command.h"
+#include "apps/output/file.h"
+#include "apps/output/number.h"
+#include "apps/output/report.h"
+#include "apps/system/interrupt.h"
+#include "apps/system/machine.h"
+#include "apps/system/memory.h"
+
+static const char *const dtype_names[] = {"float32", "float64", NULL};
+
+typedef struct settings {
+    int dtype;
+    int64_t elements, repeats, copy_size;
+    argument_list operation;
+    double seconds;
+    const char *calculator, *json;
+    machine_choice choice;
+} settings;
+
+static const argument what_arguments[] = {
+    {.name = "What is run", .type = ARGUMENT_HEADING},
+    {"operation", ARGUMENT_LIST, offsetof(settings, operation), "NAME",
+     .help = "this kind of operation alone; may be repeated (default: all)"},
+    {"elements", ARGUMENT_INT, offsetof(settings, elements), "N", .minimum = 1024, .maximum = 1 << 30,
+     .fallback = "33554432", .help = "numbers in a large tensor; other sizes follow"},
+    {"dtype", ARGUMENT_CHOICE, offsetof(settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
+     .help = "the type of all floating numbers"},
+    {.name = "Who computes, for how long", .type = ARGUMENT_HEADING},
+    {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
+     .fallback = "cpu", .help = "whose kernels are timed"},
+    {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
+     .help = "threads of the cpu calculator (default: all)"},
+    {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 1, .maximum = 31, .fallback = "15",
+     .help = "samples, whose median is taken"},
+    {"seconds", ARGUMENT_FLOAT, offsetof(settings, seconds), "S", .minimum = 0, .maximum = 3600, .above = true,
+     .fallback = "0.1", .help = "no further sample of a kernel after so long"},
+    {"copy-size", ARGUMENT_SIZE, offsetof(settings, copy_size), "BYTES", .minimum = 4096, .maximum = 1e12,
+     .fallback = "256MB", .help = "what is copied to see what the memory can do"},
+    {0},
+};
+
+static const argument output_arguments[] = {
+    {.name = "Output", .type = ARGUMENT_HEADING},
+    {"json", ARGUMENT_TEXT, offsetof(settings, json), "FILE", .alone = "-",
+     .help = "print JSON; with FILE, write it there beside the table"},
+    {0},
+};
+
+typedef struct session {
+    settings set;
+    machine machine;
+    sdlf_calculator *calculator;
+    terminal out;
+    bool text; /* is the table wanted? */
+    kernel_rows rows;
+    kernel_report report;
+} session;
+
+static bool is_wanted(const session *s, const char *kind)
+{
+    const argument_list *wanted = &s->set.operation;
+    for (int i = 0; i < wanted->count; i++) {
+        if (strcmp(wanted->item[i], kind) == 0) return true;
+    }
+    return wanted->count == 0;
+}
+
+static sdlf_status check_operations(const session *s)
+{
+    const argument_list *wanted = &s->set.operation;
+    for (int i = 0; i < wanted->count; i++) {
+        suggestion near = {.word = wanted->item[i]};
+        bool known = false;
+        for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
+            const char *name = sdlf_operation_class_of((sdlf_operation_kind)kind)->name;
+            known = known || strcmp(name, wanted->item[i]) == 0;
+            suggest_offer(&near, name);
+        }
+        if (!known)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--operation %s: there is no such kind of operation%s%s%s",
+                             wanted->item[i], near.best ? ", did you mean '" : "", near.best ? near.best : "",
+                             near.best ? "'?" : "");
+    }
+    return SDLF_OK;
+}
+
+static sdlf_status open_all(session *s)
+{
+    const settings *set = &s->set;
+    kernel_report *report = &s->report;
+    s->machine.choice = set->choice;
+    report->dtype = set->dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32;
+    report->math = sdlf_math_name((sdlf_math)set->choice.math);
+    report->calculator = set->calculator;
+    bool to_file = set->json && strcmp(set->json, "-") != 0;
+    s->text = !set->json || to_file;
+    sdlf_status status = check_operations(s);
+    if (status == SDLF_OK && to_file) status = output_file_check(set->json);
+    if (status == SDLF_OK) status = machine_open(&s->machine, set->calculator, &s->calculator);
+    if (status == SDLF_OK) status = machine_check_choice(&s->machine);
+    if (status == SDLF_OK) status = machine_check_memory(&s->machine, 2 * set->copy_size);
+    if (status == SDLF_OK) s->calculator->type->describe(s->calculator, report->runs_on, sizeof report->runs_on);
+    kernel_rows_make(&s->rows, report->dtype, set->elements);
+    return status;
+}
+
+/* A line on standard error that is drawn over, where that is a terminal. */
+static void show_progress(const kernel_row *row)
+{
+    if (!isatty(STDERR_FILENO)) return;
+    fprintf(stderr, "\r\033[K");
+    if (row) fprintf(stderr, "%s, %s", sdlf_operation_class_of(row->operation.kind)->name, row->text);
+}
+
+/* Is this algorithm measured by itself? Auto where it does not tell what it takes; of the others those that it may take. */
+static bool is_measured(const sdlf_kernel_slot *slot, const kernel_row *row, int algorithm)
+{
+    if (!slot->algorithms || !row->every) return algorithm == 0;
+    if (algorithm == 0) return !slot->automatic;
+    return !slot->notes || !slot->notes[algorithm].on_request;
+}
+
+static sdlf_status measure_row(session *s, const kernel_row *row)
+{
+    kernel_report *report = &s->report;
+    const sdlf_kernel_slot *slot = &s->calculator->type->kernel[row->operation.kind];
+    const lab_effort effort = {.repeats = (int)s->set.repeats, .seconds = s->set.seconds};
+    int before = report->count;
+    sdlf_status status = SDLF_OK;
+    show_progress(row);
+    for (int a = 0; (a == 0 || (slot->algorithms && slot->algorithms[a])) && status == SDLF_OK; a++) {
+        kernel_result *result = &report->result[report->count];
+        if (!slot->run || !is_measured(slot, row, a) || report->count == KERNEL_RESULTS) continue;
+        status = kernel_measure(result, s->calculator, row, a, &effort);
+        if (result->time.ran || result->time.why[0] != '\0') report->count++;
+    }
+    show_progress(NULL);
+    if (report->count == before) report->missing++;
+    return sdlf_fail_context(status, "%s", sdlf_operation_class_of(row->operation.kind)->name);
+}
+
+static bool print_json(FILE *file, const void *subject)
+{
+    return json_print(kernel_report_json(subject), file);
+}
+
+static sdlf_status bench_all(session *s)
+{
+    sdlf_status status = open_all(s);
+    if (status != SDLF_OK) return status;
+    if (s->text) report_header(&s->out, s->machine.calculator, s->machine.count);
+    fflush(stdout);
+    interrupt_waits();
+    const ceilings *limit = &s->report.ceilings;
+    status = ceilings_measure(&s->report.ceilings, s->calculator, s->report.dtype, s->set.copy_size);
+    if (status == SDLF_OK && s->text) {
+        report_label(&s->out, "limits");
+        printf("%s in a product of %sx%s, %s in a copy of %s\n", number_scaled(limit->flops, "FLOP/s").text,
+               number_count(limit->side).text, number_count(limit->side).text, number_scaled(limit->bytes, "B/s").text,
+               number_bytes(limit->copy_bytes).text);
+        fflush(stdout);
+    }
+    for (int i = 0; i < s->rows.count && status == SDLF_OK && interrupt_signal() == 0; i++) {
+        const kernel_row *row = &s->rows.row[i];
+        if (is_wanted(s, sdlf_operation_class_of(row->operation.kind)->name)) status = measure_row(s, row);
+    }
+    if (status != SDLF_OK) return status;
+    if (s->text) kernel_report_print(&s->out, &s->report);
+    if (s->text && interrupt_signal() != 0)
+        printf("\nstopped by %s; what was measured until then stands above\n",
+               interrupt_signal() == SIGINT ? "Ctrl-C" : strsignal(interrupt_signal()));
+    return s->set.json ? output_file_write(s->set.json, print_json, &s->report) : SDLF_OK;
+}
+
+static int run(int count, char **words)
+{
+    arguments given;
+    static const argument_part parts[] = {
+        {what_arguments, 0}, {machine_arguments, offsetof(settings, choice)}, {output_arguments, 0}, {0}};
+    static const command_usage usage = {
+        .command = "bench kernels",
+        .synopsis = "[options]",
+        .text =
+            "Time every kernel of a calculator by itself, at typical large sizes: each kind of operation, forward and "
+            "backward, and of products and convolutions each algorithm. A row says how long it takes, its FLOP/s and "
+            "bytes a second by what the operation needs, and how much that is of the machine's limit, which is "
+            "measured first. Short kernels run many times over in one recording, where the calculator records.",
+        .parts = parts,
+        .examples = "  sdlf bench kernels --calculator cuda --json kernels.json\n"
+                    "  sdlf bench kernels --calculator cuda --math bf16 --operation gemm --operation conv2d_forward\n"
+                    "  sdlf bench kernels --threads 2 --elements 1048576\n",
+    };
+    session *s = memory_allocate(sizeof *s);
+    s->out = terminal_of(stdout);
+    int code;
+    switch (arguments_read(&given, &usage, count, words, &s->set)) {
+    case ARGUMENTS_HELP: code = COMMAND_OK; goto done;
+    case ARGUMENTS_WRONG: code = COMMAND_USAGE; goto done;
+    case ARGUMENTS_OK: break;
+    }
+    code = command_conclude("bench kernels", bench_all(s));
+    interrupt_stops(NULL);
+    if (code == COMMAND_OK && interrupt_signal() != 0) code = COMMAND_SIGNAL + interrupt_signal();
+    machine_close(&s->machine);
+done:
+    free(s);
+    return code;
+}
+
+const bench kernels_bench = {"kernels", "every kernel of a calculator, beside the machine's limits", run};

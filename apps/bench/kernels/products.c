@@ -1,0 +1,74 @@
+/* Rows of `sdlf bench kernels`: products of matrices, dense and sparse. */
+#include "apps/bench/kernels/kernels.h"
+
+static void add_gemm(kernel_rows *rows, int64_t m, int64_t n, int64_t k, bool transpose_a, bool transpose_b, bool relu)
+{
+    m = kernel_rows_side(rows, m);
+    n = kernel_rows_side(rows, n);
+    k = kernel_rows_side(rows, k);
+    sdlf_operation op = {.kind = SDLF_GEMM, .gemm = {transpose_a, transpose_b, .alpha = 1}};
+    op.in[0] = kernel_rows_tensor(rows, transpose_a ? sdlf_shape(k, m) : sdlf_shape(m, k));
+    op.in[1] = kernel_rows_tensor(rows, transpose_b ? sdlf_shape(n, k) : sdlf_shape(k, n));
+    if (relu) op.in[2] = kernel_rows_tensor(rows, sdlf_shape(n));
+    if (relu) op.gemm.activation.function = SDLF_RELU;
+    op.out[0] = kernel_rows_tensor(rows, sdlf_shape(m, n));
+    kernel_rows_add(rows, &op, true, "%lldx%lldx%lld%s%s%s", (long long)m, (long long)n, (long long)k,
+                    transpose_a ? ", a transposed" : "", transpose_b ? ", b transposed" : "", relu ? ", relu" : "");
+}
+
+/* A fully connected layer's whole backward pass, with momentum. */
+static void add_backward_sgd(kernel_rows *rows, int64_t n, int64_t units, int64_t inputs)
+{
+    inputs = kernel_rows_side(rows, inputs);
+    units = kernel_rows_side(rows, units);
+    sdlf_operation op = {.kind = SDLF_GEMM_BACKWARD_SGD, .gemm_backward = {.sgd = {.momentum = 0.9f}}};
+    op.in[0] = kernel_rows_tensor(rows, sdlf_shape(n, inputs));
+    op.in[1] = kernel_rows_tensor(rows, sdlf_shape(n, units));
+    op.in[2] = kernel_rows_tensor(rows, sdlf_shape(1));
+    op.out[0] = op.out[1] = kernel_rows_tensor(rows, sdlf_shape(units, inputs));
+    op.out[2] = op.in[0];
+    op.out[3] = op.out[4] = kernel_rows_tensor(rows, sdlf_shape(units));
+    kernel_rows_add(rows, &op, true, "%lldx%lldx%lld, momentum, dx, bias", (long long)n, (long long)units,
+                    (long long)inputs);
+}
+
+static void add_matmul(kernel_rows *rows, int64_t matrices, int64_t m, int64_t n, int64_t k)
+{
+    sdlf_operation op = {.kind = SDLF_MATMUL, .matmul = {.transpose_b = true}};
+    op.in[0] = kernel_rows_tensor(rows, sdlf_shape(matrices, m, k));
+    op.in[1] = kernel_rows_tensor(rows, sdlf_shape(matrices, n, k));
+    op.out[0] = kernel_rows_tensor(rows, sdlf_shape(matrices, m, n));
+    kernel_rows_add(rows, &op, true, "%lld of %lldx%lldx%lld, b transposed", (long long)matrices, (long long)m,
+                    (long long)n, (long long)k);
+}
+
+/* A graph of as many nodes as rows, `degree` edges each. */
+static void add_spmm(kernel_rows *rows, int64_t nodes, int64_t degree, int64_t features)
+{
+    nodes = nodes * rows->elements >> 25;
+    if (nodes < 100) nodes = 100;
+    sdlf_operation op = {.kind = SDLF_SPMM_CSR};
+    op.in[0] = sdlf_csr_view(rows->dtype, nodes, nodes, nodes * degree, NULL);
+    op.in[1] = op.out[0] = kernel_rows_tensor(rows, sdlf_shape(nodes, features));
+    kernel_rows_add(rows, &op, true, "%lld rows of %lld, %lld columns", (long long)nodes, (long long)degree,
+                    (long long)features);
+}
+
+void kernel_rows_products(kernel_rows *rows)
+{
+    add_gemm(rows, 4096, 4096, 4096, false, false, false);
+    add_gemm(rows, 16, 1024, 6272, false, true, true); /* simple_cnn's hidden layer: forward at three batches, dx, dw */
+    add_gemm(rows, 64, 1024, 6272, false, true, true);
+    add_gemm(rows, 1024, 1024, 6272, false, true, true);
+    add_gemm(rows, 1024, 6272, 1024, false, false, false);
+    add_gemm(rows, 1024, 6272, 1024, true, false, false);
+    add_gemm(rows, 10000, 10, 1024, false, true, false);
+    add_gemm(rows, 131072, 16, 128, false, false, false);
+    add_gemm(rows, 131072, 128, 128, false, true, false);
+    add_backward_sgd(rows, 64, 1024, 6272);
+    add_backward_sgd(rows, 1024, 1024, 6272);
+    add_backward_sgd(rows, 1024, 10, 1024);
+    add_matmul(rows, 96, 196, 196, 64);
+    add_spmm(rows, 262144, 12, 16);
+    add_spmm(rows, 262144, 12, 128);
+}

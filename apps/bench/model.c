@@ -1,0 +1,221 @@
+/* sdlf bench model: how long a model, such as an ONNX file, takes for a run, and each of its layers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/arguments/arguments.h"
+#include "apps/arguments/execution.h"
+#include "apps/arguments/onnx.h"
+#include "apps/bench/bench.h"
+#include "apps/command.h"
+#include "apps/input/network.h"
+#include "apps/output/json.h"
+#include "apps/output/number.h"
+#include "apps/output/report.h"
+#include "apps/output/table.h"
+#include "apps/system/memory.h"
+#include "apps/timing/clock.h"
+#include "apps/timing/order.h"
+
+static const char *const dtype_names[] = {"float32", "float64", NULL};
+
+typedef struct settings {
+    int64_t repeats, together;
+    int dtype;
+    bool json;
+    execution execution;
+    onnx_settings onnx;
+} settings;
+
+static const argument bench_arguments[] = {
+    {.name = "What is timed", .type = ARGUMENT_HEADING},
+    {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 3, .maximum = 100000, .fallback = "20",
+     .help = "runs, whose median is taken, after three to warm up"},
+    {"together", ARGUMENT_INT, offsetof(settings, together), "N", .minimum = 1, .maximum = 10000, .fallback = "1",
+     .help = "runs that follow each other before a GPU is waited for"},
+    {"dtype", ARGUMENT_CHOICE, offsetof(settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
+     .help = "the type of floating numbers"},
+    {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
+    {0},
+};
+
+typedef struct session {
+    settings set;
+    const char *path;
+    machine machine;
+    sdlf_model *model;
+    sdlf_plan *plan;
+    double load_seconds, seconds;
+    int64_t batch;
+} session;
+
+/* Random numbers of deviation 1 for floats; zeros for integers, which any model takes. */
+static sdlf_status fill_inputs(const session *s)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < sdlf_model_input_count(s->model) && status == SDLF_OK; i++) {
+        const char *name = sdlf_model_layer(s->model, sdlf_model_input(s->model, i).layer)->name;
+        sdlf_binding binding;
+        if (sdlf_plan_input(s->plan, name, &binding) != SDLF_OK) continue; /* nothing depends on it */
+        int64_t count = sdlf_tensor_count(&binding.tensor);
+        double *number = memory_allocate((size_t)count * sizeof *number);
+        void *values = memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor));
+        uint32_t state = 12345;
+        for (int64_t e = 0; e < count; e++) {
+            state = state * 1664525u + 1013904223u;
+            number[e] = sdlf_dtype_is_float(binding.tensor.dtype) ? ((double)state / 4294967296.0 - 0.5) * 3.4641 : 0;
+        }
+        sdlf_convert(binding.tensor.dtype, values, SDLF_FLOAT64, number, count);
+        status = sdlf_plan_write(s->plan, name, values);
+        free(number);
+        free(values);
+    }
+    return status;
+}
+
+/* The median of whole runs; where several are queued before the host waits, of their mean. */
+static sdlf_status time_runs(session *s)
+{
+    double *taken = memory_allocate((size_t)s->set.repeats * sizeof *taken);
+    sdlf_status status = SDLF_OK;
+    for (int64_t i = -3; i < s->set.repeats && status == SDLF_OK; i++) {
+        double start = clock_now();
+        for (int64_t j = 0; j < s->set.together && status == SDLF_OK; j++) status = sdlf_plan_forward(s->plan);
+        if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
+        if (i >= 0) taken[i] = (clock_now() - start) / (double)s->set.together;
+    }
+    order_doubles(taken, (size_t)s->set.repeats);
+    s->seconds = taken[s->set.repeats / 2];
+    free(taken);
+    return status;
+}
+
+static sdlf_status load(session *s)
+{
+    sdlf_onnx_options options;
+    double start = clock_now();
+    sdlf_status status = onnx_settings_complete(&s->set.onnx, &options);
+    if (status == SDLF_OK)
+        status = network_is_onnx(s->path) ? sdlf_model_from_onnx(&s->model, s->path, &options)
+                                          : network_open_weights(&s->model, s->path, NULL);
+    s->batch = network_is_onnx(s->path) || s->set.onnx.batch == 0 ? 1 : s->set.onnx.batch;
+    s->load_seconds = clock_now() - start;
+    return status;
+}
+
+static sdlf_status measure(session *s)
+{
+    sdlf_plan_options options = {.dtype = s->set.dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32};
+    sdlf_status status = load(s);
+    options.batch = s->batch;
+    if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
+    if (status == SDLF_OK) status = execution_to_plan(&s->set.execution, &s->machine, &options);
+    if (status == SDLF_OK) status = sdlf_plan_create(&s->plan, s->model, &options);
+    if (status == SDLF_OK) status = execution_keep_choices(&s->set.execution);
+    if (status == SDLF_OK) status = fill_inputs(s);
+    if (status == SDLF_OK) status = time_runs(s);
+    return status == SDLF_OK ? sdlf_plan_time(s->plan, (int)s->set.repeats) : status;
+}
+
+static double rate(int64_t amount, double seconds)
+{
+    return seconds > 0 ? (double)amount / seconds / 1e9 : 0;
+}
+
+static void print_text(const session *s, const terminal *out)
+{
+    sdlf_memory_info memory = sdlf_plan_memory(s->plan);
+    sdlf_cost cost = report_plan_cost(s->plan);
+    report_header(out, s->machine.calculator, s->machine.count);
+    printf("model  %s  %s of parameters, loaded in %s; %s to run\n", s->path, number_bytes(memory.parameters).text,
+           number_duration(s->load_seconds).text, number_bytes(memory.arena).text);
+    printf("run    %s, %s, %.1f GFLOP/s\n\n", number_duration(s->seconds).text,
+           number_scaled((double)cost.flops, "FLOP").text, rate(cost.flops, s->seconds));
+    table *t = table_create("layer|output|calculator|>ms|>share|>GFLOP/s|>GB/s");
+    double total = 0;
+    for (int i = 0; i < sdlf_plan_layer_count(s->plan); i++) total += sdlf_plan_layer_info(s->plan, i).forward_seconds;
+    for (int i = 0; i < sdlf_plan_layer_count(s->plan); i++) {
+        sdlf_layer_info info = sdlf_plan_layer_info(s->plan, i);
+        if (info.forward_seconds <= 0) continue; /* a view */
+        table_cell(t, "%s", info.layer);
+        table_cell(t, "%s", sdlf_shape_print(info.shape).text);
+        table_cell(t, "%s", info.forward);
+        table_cell(t, "%s", number_fixed(info.forward_seconds * 1e3, 3).text);
+        table_cell(t, "%s", number_percent(info.forward_seconds / total, 1).text);
+        table_cell(t, "%s", number_fixed(rate(info.forward_cost.flops, info.forward_seconds), 1).text);
+        table_cell(t, "%s", number_fixed(rate(info.forward_cost.bytes, info.forward_seconds), 1).text);
+    }
+    table_rule(t);
+    table_cell(t, "total");
+    table_cell(t, "%s", "");
+    table_cell(t, "%s", "");
+    table_cell(t, "%s", number_fixed(total * 1e3, 3).text);
+    for (int i = 0; i < 3; i++) table_cell(t, "%s", "");
+    table_print(t, out, 2);
+    table_free(t);
+}
+
+static sdlf_status print_json(const session *s)
+{
+    json_t *layers = json_array();
+    for (int i = 0; i < sdlf_plan_layer_count(s->plan); i++) {
+        sdlf_layer_info info = sdlf_plan_layer_info(s->plan, i);
+        json_array_append_new(layers,
+                              json_pack("{so so so so sI sI}", "layer", json_text(info.layer), "shape",
+                                        json_shape(info.shape), "calculator", json_text(info.forward), "seconds",
+                                        json_number(info.forward_seconds), "flops", (json_int_t)info.forward_cost.flops,
+                                        "bytes", (json_int_t)info.forward_cost.bytes));
+    }
+    sdlf_memory_info memory = sdlf_plan_memory(s->plan);
+    json_t *all = json_pack("{so so so sI sI sI so}", "model", json_text(s->path), "load_seconds",
+                            json_number(s->load_seconds), "seconds", json_number(s->seconds), "flops",
+                            (json_int_t)report_plan_cost(s->plan).flops, "bytes_to_run", (json_int_t)memory.arena,
+                            "parameter_bytes", (json_int_t)memory.parameters, "layers", layers);
+    return json_print(all, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+}
+
+static int run(int count, char **words)
+{
+    session s = {.path = NULL};
+    arguments given;
+    static const argument_part parts[] = {{bench_arguments, 0},
+                                          {onnx_arguments, offsetof(settings, onnx)},
+                                          {execution_arguments, offsetof(settings, execution)},
+                                          {machine_arguments, offsetof(settings, execution.choice)},
+                                          {0}};
+    static const command_usage usage = {
+        .command = "bench model",
+        .synopsis = "[options] MODEL",
+        .text = "Time a model from an ONNX or a safetensors file on random input: a whole run, and every layer. 'sdlf "
+                "bench FILE' is the same.",
+        .parts = parts,
+        .operands_minimum = 1,
+        .operands_maximum = 1,
+        .operand_name = "a model",
+        .examples = "  sdlf bench mobilenetv2.onnx\n"
+                    "  sdlf bench model --dtype float64 --threads 1 mobilenetv2.onnx\n",
+    };
+    switch (arguments_read(&given, &usage, count, words, &s.set)) {
+    case ARGUMENTS_HELP: return COMMAND_OK;
+    case ARGUMENTS_WRONG: return COMMAND_USAGE;
+    case ARGUMENTS_OK: break;
+    }
+    terminal out = terminal_of(stdout);
+    s.path = given.operand[0];
+    sdlf_status status = measure(&s);
+    if (status == SDLF_OK && s.set.json)
+        status = print_json(&s);
+    else if (status == SDLF_OK)
+        print_text(&s, &out);
+    int code = command_conclude("bench", status);
+    sdlf_plan_free(s.plan);
+    sdlf_model_free(s.model);
+    machine_close(&s.machine);
+    execution_release(&s.set.execution);
+    onnx_settings_release(&s.set.onnx);
+    return code;
+}
+
+const bench model_bench = {"model", "a run of a model from an ONNX or a safetensors file, and every layer of it", run};

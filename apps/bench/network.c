@@ -1,0 +1,191 @@
+/* sdlf bench network: an epoch's time and each layer's, beside what the machine could do. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/arguments/arguments.h"
+#include "apps/arguments/execution.h"
+#include "apps/arguments/optimizer.h"
+#include "apps/bench/bench.h"
+#include "apps/bench/network_report.h"
+#include "apps/command.h"
+#include "apps/input/network.h"
+#include "apps/input/samples.h"
+#include "apps/output/report.h"
+#include "apps/system/memory.h"
+
+static const char *const mode_names[] = {"infer", "train", NULL}; /* in the order of sdlf_mode */
+
+typedef struct settings {
+    const char *net, *weights, *data;
+    int64_t batch, steps, repeats, copy_size;
+    int mode;
+    bool json;
+    execution execution;
+    optimizer_settings optimizer;
+} settings;
+
+static const argument bench_arguments[] = {
+    {.name = "What is timed", .type = ARGUMENT_HEADING},
+    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .fallback = "simple_cnn",
+     .help = "a network from the list below, FILE.json or FILE.onnx"},
+    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .help = "the network that a weights file brings"},
+    {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET", .fallback = "digits", .help = "the data of the epoch"},
+    {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000, .fallback = "64",
+     .help = "samples a step"},
+    {"mode", ARGUMENT_CHOICE, offsetof(settings, mode), "MODE", .choices = mode_names, .fallback = "train",
+     .help = "an epoch of training, or forward passes alone"},
+    {"steps", ARGUMENT_INT, offsetof(settings, steps), "N", .minimum = 2, .maximum = 1e9,
+     .help = "train so many steps and work the epoch out from them (default: the whole epoch)"},
+    {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 1, .maximum = 100000, .fallback = "20",
+     .help = "runs of every layer, whose median is taken"},
+    {"copy-size", ARGUMENT_SIZE, offsetof(settings, copy_size), "BYTES", .minimum = 4096, .maximum = 1e12,
+     .fallback = "256MB", .help = "what is copied to see what the memory can do"},
+    {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
+    {0},
+};
+
+typedef struct session {
+    settings set;
+    machine machine;
+    sdlf_model *model;
+    sdlf_dataset *data;
+    sdlf_plan_options options;
+    sdlf_plan *plan;
+    int64_t memory;
+    bench_result result;
+} session;
+
+/* A plan with a clock around every step. */
+static sdlf_status time_layers(session *s)
+{
+    sdlf_status status = sdlf_plan_create(&s->plan, s->model, &s->options);
+    if (status == SDLF_OK) status = samples_write(s->plan, s->model, s->data, s->set.batch, s->options.mode);
+    if (status == SDLF_OK) status = sdlf_plan_time(s->plan, (int)s->set.repeats);
+    return status;
+}
+
+static sdlf_status time_epoch(session *s)
+{
+    sdlf_trainer_options options = {
+        .batch = s->set.batch, .seed = 1, .optimizer = s->options.optimizer, .schedule = {.peak = 1e-3f}};
+    execution_to_trainer(&s->set.execution, &options);
+    sdlf_status status = epoch_time_measure(&s->result.epoch, s->model, s->data, &options, s->set.steps);
+    s->memory = s->result.epoch.memory;
+    return status;
+}
+
+static sdlf_status measure_ceilings(session *s)
+{
+    sdlf_status status = machine_check_memory(&s->machine, 2 * s->set.copy_size);
+    for (int i = 0; i < s->machine.count && status == SDLF_OK; i++) {
+        status = ceilings_measure(&s->result.ceilings[s->result.ceiling_count++], s->machine.calculator[i],
+                                  SDLF_FLOAT32, s->set.copy_size);
+    }
+    return status;
+}
+
+static sdlf_status open_all(session *s, const optimizer_rows *optimizers, const arguments *given)
+{
+    const settings *set = &s->set;
+    s->options = (sdlf_plan_options){.batch = set->batch, .mode = (sdlf_mode)set->mode};
+    sdlf_status status =
+        set->weights ? network_open_weights(&s->model, set->weights, NULL) : network_open(&s->model, set->net, 1);
+    if (status == SDLF_OK) {
+        status = optimizer_from_arguments(&s->options.optimizer, false, optimizers, &set->optimizer, given);
+    }
+    if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
+    if (status == SDLF_OK) status = execution_to_plan(&s->set.execution, &s->machine, &s->options);
+    sdlf_memory_info memory;
+    if (status == SDLF_OK) status = sdlf_plan_measure(&memory, s->model, &s->options);
+    if (status == SDLF_OK) {
+        s->memory = memory.arena + memory.parameters + memory.states;
+        status = machine_check_memory(&s->machine, s->memory);
+    }
+    return status;
+}
+
+static sdlf_status bench_all(session *s, const optimizer_rows *optimizers, const arguments *given)
+{
+    terminal out = terminal_of(stdout);
+    bool text = !s->set.json;
+    sdlf_status status = open_all(s, optimizers, given);
+    if (status != SDLF_OK) return status;
+    if (text) report_header(&out, s->machine.calculator, s->machine.count);
+    fflush(stdout);
+    status = sdlf_dataset_open(&s->data, s->set.data, SDLF_SPLIT_TRAIN);
+    if (status == SDLF_OK && text) report_data(&out, s->data, NULL);
+    fflush(stdout);
+    if (status == SDLF_OK) status = measure_ceilings(s);
+    if (status == SDLF_OK && s->options.mode == SDLF_TRAIN) status = time_epoch(s);
+    if (status == SDLF_OK) status = time_layers(s);
+    if (status == SDLF_OK) status = execution_keep_choices(&s->set.execution);
+    if (status != SDLF_OK) return status;
+
+    s->result.model = s->model;
+    s->result.plan = s->plan;
+    s->result.data = s->data->name;
+    s->result.math = sdlf_math_name((sdlf_math)s->set.execution.choice.math);
+    s->result.mode = s->options.mode;
+    s->result.batch = s->set.batch;
+    if (!text) {
+        return json_print(bench_json(&s->result), stdout) ? SDLF_OK
+                                                          : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+    }
+    report_network(&out, &(report_subject){.model = s->model,
+                                           .plan = s->plan,
+                                           .mode = s->options.mode,
+                                           .batch = s->set.batch,
+                                           .memory = s->memory,
+                                           .note = ""});
+    bench_print(&out, &s->result);
+    return SDLF_OK;
+}
+
+static void epilogue(void)
+{
+    network_print_list();
+    bench_print_list();
+}
+
+static int run(int count, char **words)
+{
+    session s = {.model = NULL};
+    arguments given;
+    optimizer_rows optimizers;
+    optimizer_rows_make_short(&optimizers);
+    const argument_part parts[] = {{bench_arguments, 0},
+                                   {execution_arguments, offsetof(settings, execution)},
+                                   {machine_arguments, offsetof(settings, execution.choice)},
+                                   {optimizers.row, offsetof(settings, optimizer)},
+                                   {0}};
+    const command_usage usage = {
+        .command = "bench",
+        .synopsis = "[BENCHMARK] [options]",
+        .text = "Without a benchmark's name, or with 'network': time an epoch of training, then every layer, forward "
+                "and backward. Each time stands beside its floor: "
+                "what the FLOPs and the bytes would take at the speed of a large matrix product and of a large copy, "
+                "measured in the same run.",
+        .parts = parts,
+        .epilogue = epilogue,
+        .examples = "  sdlf bench\n"
+                    "  sdlf bench --net lenet5 --batch 1024 --steps 20\n"
+                    "  sdlf bench --mode infer --batch 1\n"
+                    "  sdlf bench placement --help\n",
+    };
+    switch (arguments_read(&given, &usage, count, words, &s.set)) {
+    case ARGUMENTS_HELP: return COMMAND_OK;
+    case ARGUMENTS_WRONG: return COMMAND_USAGE;
+    case ARGUMENTS_OK: break;
+    }
+    int code = command_conclude("bench", bench_all(&s, &optimizers, &given));
+    sdlf_plan_free(s.plan);
+    sdlf_dataset_free(s.data);
+    sdlf_model_free(s.model);
+    machine_close(&s.machine);
+    execution_release(&s.set.execution);
+    return code;
+}
+
+const bench network_bench = {"network", "an epoch of training and every layer (what runs when none is named)", run};

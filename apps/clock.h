@@ -1,7 +1,0 @@
-/* Seconds on the monotonic clock. */
-#ifndef SDLF_APPS_CLOCK_H
-#define SDLF_APPS_CLOCK_H
-
-double clock_now(void);
-
-#endif

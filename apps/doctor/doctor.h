@@ -1,0 +1,34 @@
+/* sdlf doctor: what it found, and how it says it. */
+#ifndef SDLF_APPS_DOCTOR_DOCTOR_H
+#define SDLF_APPS_DOCTOR_DOCTOR_H
+
+#include <sdlf/sdlf.h>
+
+#include "apps/output/json.h"
+#include "apps/output/terminal.h"
+
+/* One calculator, and whether it can run the model. */
+typedef struct doctor_calculator {
+    const char *name;
+    bool here; /* it could be opened */
+    bool runs;
+    char reason[400]; /* why not */
+    sdlf_memory_info memory;
+    sdlf_cost cost;
+} doctor_calculator;
+
+enum { DOCTOR_CALCULATORS = 16 };
+
+typedef struct doctor {
+    const char *path;
+    const sdlf_onnx_report *report;
+    sdlf_dtype dtype;
+    bool every_node;
+    doctor_calculator calculator[DOCTOR_CALCULATORS];
+    int calculator_count;
+} doctor;
+
+void doctor_print(const doctor *doctor, const terminal *out);
+json_t *doctor_json(const doctor *doctor);
+
+#endif

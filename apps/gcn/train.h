@@ -1,0 +1,48 @@
+/* What the files of `sdlf gcn train` share: train.c reads the words and prepares the data, train_run.c trains once,
+ * train_report.c tells. */
+#ifndef SDLF_APPS_GCN_TRAIN_H
+#define SDLF_APPS_GCN_TRAIN_H
+
+#include <sdlf/sdlf.h>
+
+#include "apps/gcn/gcn.h"
+#include "apps/system/machine.h"
+
+typedef struct gcn_train_settings {
+    const char *graph, *calculator, *out;
+    int64_t hidden, epochs, patience, seed, seeds;
+    double rate, dropout, decay;
+    machine_choice choice;
+    bool no_fusion, json;
+} gcn_train_settings;
+
+/* What one training came to. */
+typedef struct gcn_outcome {
+    double loss[4], accuracy[4]; /* by part of the nodes */
+    int64_t epochs;
+    double seconds;
+} gcn_outcome;
+
+typedef struct gcn_training {
+    gcn_train_settings set;
+    machine machine;
+    sdlf_calculator *calculator;
+    sdlf_graph *graph;
+    sdlf_tensor matrix, weights;
+    float *log_p;
+    sdlf_model *model;
+    sdlf_plan *training, *inference;
+    gcn_outcome *outcomes;
+    double reading, preparing; /* seconds: of the graph, and of its matrix, normalised */
+} gcn_training;
+
+/* One training with this seed, to its end; the model and its plans stay in s until gcn_train_free_run. */
+sdlf_status gcn_train_once(gcn_training *s, uint64_t seed, gcn_outcome *result);
+void gcn_train_free_run(gcn_training *s);
+
+/* The line of one training; the mean of all, and their deviation; all of it as JSON. */
+void gcn_train_print_outcome(const gcn_training *s, const terminal *out, int64_t index);
+double gcn_train_mean_test(const gcn_training *s, double *deviation);
+sdlf_status gcn_train_print_json(const gcn_training *s);
+
+#endif

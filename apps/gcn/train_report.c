@@ -1,0 +1,46 @@
+/* What `sdlf gcn train` came to, for people and for programs. */
+#include <math.h>
+#include <stdio.h>
+
+#include "apps/gcn/train.h"
+#include "apps/output/json.h"
+#include "apps/output/number.h"
+#include "apps/output/report.h"
+
+void gcn_train_print_outcome(const gcn_training *s, const terminal *out, int64_t index)
+{
+    const gcn_outcome *o = &s->outcomes[index];
+    report_label(out, "seed");
+    printf("%lld  %lld epochs  loss %.3f  validation %s  test %s  %s\n", (long long)(s->set.seed + index),
+           (long long)o->epochs, o->loss[SDLF_NODE_TRAIN], number_percent(o->accuracy[SDLF_NODE_VALIDATE], 1).text,
+           number_percent(o->accuracy[SDLF_NODE_TEST], 1).text, number_duration(o->seconds).text);
+    fflush(stdout);
+}
+
+/* Mean and deviation of the test accuracy. */
+double gcn_train_mean_test(const gcn_training *s, double *deviation)
+{
+    double sum = 0, squares = 0, count = (double)s->set.seeds;
+    for (int64_t i = 0; i < s->set.seeds; i++) sum += s->outcomes[i].accuracy[SDLF_NODE_TEST];
+    for (int64_t i = 0; i < s->set.seeds; i++) squares += pow(s->outcomes[i].accuracy[SDLF_NODE_TEST] - sum / count, 2);
+    *deviation = s->set.seeds > 1 ? sqrt(squares / (count - 1)) : 0;
+    return sum / count;
+}
+
+sdlf_status gcn_train_print_json(const gcn_training *s)
+{
+    json_t *runs = json_array();
+    double deviation, mean = gcn_train_mean_test(s, &deviation);
+    for (int64_t i = 0; i < s->set.seeds; i++) {
+        const gcn_outcome *o = &s->outcomes[i];
+        json_array_append_new(runs,
+                              json_pack("{sI sI so so so so}", "seed", (json_int_t)(s->set.seed + i), "epochs",
+                                        (json_int_t)o->epochs, "train_loss", json_number(o->loss[SDLF_NODE_TRAIN]),
+                                        "validation", json_number(o->accuracy[SDLF_NODE_VALIDATE]), "test",
+                                        json_number(o->accuracy[SDLF_NODE_TEST]), "seconds", json_number(o->seconds)));
+    }
+    json_t *result = json_pack("{ss so ss so so so}", "version", SDLF_VERSION, "graph", json_text(s->graph->name),
+                               "calculator", s->calculator->type->name, "runs", runs, "mean_test", json_number(mean),
+                               "deviation", json_number(deviation));
+    return json_print(result, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+}

@@ -1,0 +1,159 @@
+/* sdlf info: what was built in. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/build.h"
+#include "apps/info/info.h"
+#include "apps/output/number.h"
+#include "apps/output/report.h"
+#include "apps/output/wrap.h"
+#include "apps/system/machine.h"
+
+/* How many lines a calculator gets: one for each of its devices, and one where it has none. */
+static int line_count(const sdlf_calculator_class *type)
+{
+    int devices = type->device_count ? type->device_count() : 1;
+    return devices < 1 ? 1 : devices;
+}
+
+/* A calculator's line on what it runs on, or why it cannot be opened. False: it cannot. */
+static bool describe(const char *name, int device, char *text, size_t size)
+{
+    sdlf_calculator *calculator = NULL;
+    if (sdlf_calculator_open(&calculator, name, &(sdlf_calculator_options){.device = device}) != SDLF_OK) {
+        snprintf(text, size, "not here: %s", sdlf_error_message());
+        return false;
+    }
+    snprintf(text, size, "%s", calculator->type->summary);
+    if (calculator->type->describe) calculator->type->describe(calculator, text, size);
+    sdlf_calculator_close(calculator);
+    return true;
+}
+
+static long processors(void)
+{
+    return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* The registries of one kind of thing after the other: names and what they are. */
+typedef struct entry {
+    const char *name, *summary;
+} entry;
+
+static entry layer_entry(int i)
+{
+    const sdlf_layer_class *type = sdlf_layer_class_at(i);
+    return type ? (entry){type->name, type->summary} : (entry){0};
+}
+
+static entry dataset_entry(int i)
+{
+    const sdlf_dataset_class *type = sdlf_dataset_class_at(i);
+    return type ? (entry){type->name, type->summary} : (entry){0};
+}
+
+static entry network_entry(int i)
+{
+    const char *name = sdlf_network_builtin_name(i);
+    return name ? (entry){name, sdlf_network_builtin_summary(i)} : (entry){0};
+}
+
+static entry optimizer_entry(int i)
+{
+    const sdlf_optimizer_class *type = sdlf_optimizer_class_at(i);
+    return type ? (entry){type->name, type->summary} : (entry){0};
+}
+
+static const struct {
+    const char *heading, *key;
+    entry (*at)(int index);
+} registry[] = {
+    {"Networks", "networks", network_entry},
+    {"Data sets", "datasets", dataset_entry},
+    {"Layers", "layers", layer_entry},
+    {"Optimizers", "optimizers", optimizer_entry},
+};
+enum { REGISTRY_COUNT = sizeof registry / sizeof registry[0] };
+
+enum { NAME_WIDTH = 22 };
+
+static void print_heading(const terminal *out, const char *text)
+{
+    printf("\n%s%s%s\n", terminal_escape(out, TERMINAL_BOLD), text, terminal_escape(out, TERMINAL_PLAIN));
+}
+
+static void print_row(const terminal *out, const char *name, const char *text)
+{
+    int at = printf("  %-*s  ", NAME_WIDTH, name);
+    wrap_print(stdout, text, at, at, out->width);
+}
+
+void info_print_build(const terminal *out)
+{
+    char text[256];
+    printf("%ssdlf %s%s\n", terminal_escape(out, TERMINAL_BOLD), SDLF_VERSION, terminal_escape(out, TERMINAL_PLAIN));
+    snprintf(text, sizeof text, "%s%s%s, %s library", BUILD_TYPE, BUILD_CHECKS[0] ? " with " : "", BUILD_CHECKS,
+             BUILD_LIBRARY);
+    print_row(out, "build", text);
+    print_row(out, "compiler", BUILD_COMPILER);
+    print_row(out, "flags", BUILD_FLAGS);
+    print_row(out, "CUDA", report_cuda() ? report_cuda() : "not in this build");
+    snprintf(text, sizeof text, "%s, %ld processors, %s of memory", BUILD_SYSTEM, processors(),
+             number_bytes(machine_memory()).text);
+    print_row(out, "machine", text);
+
+    print_heading(out, "Calculators");
+    const sdlf_calculator_class *type;
+    for (int i = 0; (type = sdlf_calculator_class_at(i)); i++) {
+        for (int device = 0; device < line_count(type); device++) {
+            char name[64];
+            snprintf(name, sizeof name, type->device_count ? "%s, device %d" : "%s", type->name, device);
+            describe(type->name, device, text, sizeof text);
+            print_row(out, line_count(type) > 1 ? name : type->name, text);
+        }
+    }
+    const char *other, *reason;
+    for (int i = 0; (other = sdlf_calculator_left_out(i, &reason)); i++) {
+        snprintf(text, sizeof text, "not in this build: %s", reason);
+        print_row(out, other, text);
+    }
+    for (int r = 0; r < REGISTRY_COUNT; r++) {
+        print_heading(out, registry[r].heading);
+        entry e;
+        for (int i = 0; (e = registry[r].at(i)).name; i++) print_row(out, e.name, e.summary);
+    }
+    print_heading(out, "Learning-rate schedules");
+    for (int i = 0; sdlf_schedule_names[i]; i++) printf("%s%s", i ? ", " : "  ", sdlf_schedule_names[i]);
+    putchar('\n');
+}
+
+json_t *info_build_json(void)
+{
+    json_t *calculators = json_array();
+    const sdlf_calculator_class *type;
+    for (int i = 0; (type = sdlf_calculator_class_at(i)); i++) {
+        for (int device = 0; device < line_count(type); device++) {
+            char text[256];
+            bool usable = describe(type->name, device, text, sizeof text);
+            json_array_append_new(calculators, json_pack("{ss si so sb}", "name", type->name, "device", device,
+                                                         "runs_on", json_text(text), "usable", usable));
+        }
+    }
+    json_t *result =
+        json_pack("{ss ss ss ss ss ss ss? ss sI sI so}", "version", SDLF_VERSION, "build", BUILD_TYPE, "checks",
+                  BUILD_CHECKS, "library", BUILD_LIBRARY, "compiler", BUILD_COMPILER, "flags", BUILD_FLAGS, "cuda",
+                  report_cuda(), "system", BUILD_SYSTEM, "processors", (json_int_t)processors(), "memory",
+                  (json_int_t)machine_memory(), "calculators", calculators);
+    for (int r = 0; r < REGISTRY_COUNT; r++) {
+        json_t *names = json_array();
+        entry e;
+        for (int i = 0; (e = registry[r].at(i)).name; i++) json_array_append_new(names, json_string(e.name));
+        json_object_set_new(result, registry[r].key, names);
+    }
+    json_t *schedules = json_array();
+    for (int i = 0; sdlf_schedule_names[i]; i++) json_array_append_new(schedules, json_string(sdlf_schedule_names[i]));
+    json_object_set_new(result, "schedules", schedules);
+    return result;
+}

@@ -1,0 +1,146 @@
+/* sdlf info: what is in this program, and what a network will do before it does it. */
+#include <stdio.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/arguments/arguments.h"
+#include "apps/arguments/execution.h"
+#include "apps/arguments/optimizer.h"
+#include "apps/command.h"
+#include "apps/info/info.h"
+#include "apps/input/network.h"
+#include "apps/output/report.h"
+#include "apps/system/machine.h"
+
+static const char *const mode_names[] = {"infer", "train", NULL}; /* in the order of sdlf_mode */
+
+typedef struct settings {
+    const char *net, *weights;
+    int64_t batch;
+    int mode;
+    bool steps, json;
+    execution execution;
+    optimizer_settings optimizer;
+} settings;
+
+static const argument plan_arguments[] = {
+    {.name = "A network's plan", .type = ARGUMENT_HEADING},
+    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
+     .help = "a network from the list below, FILE.json or FILE.onnx"},
+    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE",
+     .help = "the network that a weights file brings: safetensors or ONNX"},
+    {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000, .fallback = "64",
+     .help = "samples a step"},
+    {"mode", ARGUMENT_CHOICE, offsetof(settings, mode), "MODE", .choices = mode_names, .fallback = "train",
+     .help = "what the plan is for"},
+    {"steps", ARGUMENT_FLAG, offsetof(settings, steps), .help = "list every operation, not only every layer"},
+    {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
+    {0},
+};
+
+static sdlf_status print(json_t *json)
+{
+    return json_print(json, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+}
+
+static sdlf_status show_build(const settings *set, const terminal *out)
+{
+    if (set->json) return print(info_build_json());
+    info_print_build(out);
+    return SDLF_OK;
+}
+
+/* The memory is known, and checked, before any of it is taken. */
+static sdlf_status show_plan(settings *set, const terminal *out, sdlf_plan_options *options, sdlf_model *model)
+{
+    machine calculators = {.count = 0};
+    sdlf_plan *plan = NULL;
+    info_plan info = {.model = model, .options = options, .steps = set->steps};
+    sdlf_status status = execution_complete(&set->execution, model);
+    if (status == SDLF_OK) status = execution_to_plan(&set->execution, &calculators, options);
+    if (status == SDLF_OK) status = sdlf_plan_measure(&info.memory, model, options);
+    if (status == SDLF_OK) {
+        status = machine_check_memory(&calculators, info.memory.arena + info.memory.parameters + info.memory.states);
+    }
+    if (status == SDLF_OK) status = sdlf_plan_create(&plan, model, options);
+    if (status == SDLF_OK) status = execution_keep_choices(&set->execution);
+    if (status == SDLF_OK) {
+        info.plan = plan;
+        if (set->json) {
+            status = print(info_plan_json(&info));
+        } else {
+            report_header(out, calculators.calculator, calculators.count);
+            info_print_plan(out, &info);
+        }
+    }
+    sdlf_plan_free(plan);
+    machine_close(&calculators);
+    execution_release(&set->execution);
+    return status;
+}
+
+static sdlf_status show_network(settings *set, const terminal *out, const optimizer_rows *optimizers,
+                                const arguments *given)
+{
+    sdlf_model *model = NULL;
+    sdlf_plan_options options = {.batch = set->batch, .mode = (sdlf_mode)set->mode};
+    sdlf_status status =
+        set->weights ? network_open_weights(&model, set->weights, set->net) : network_open(&model, set->net, 1);
+    if (status == SDLF_OK) {
+        status = optimizer_from_arguments(&options.optimizer, false, optimizers, &set->optimizer, given);
+    }
+    if (status == SDLF_OK) status = show_plan(set, out, &options, model);
+    sdlf_model_free(model);
+    return status;
+}
+
+/* What was given and says nothing without a network: everything but --json. NULL: nothing such. */
+static const char *option_of_plans(const arguments *given)
+{
+    const argument *row;
+    for (int i = 0; (row = arguments_row(given->usage, i, NULL)); i++) {
+        if (given->given[i] && strcmp(row->name, "json") != 0) return row->name;
+    }
+    return NULL;
+}
+
+static int run(int count, char **words)
+{
+    settings set = {.net = NULL};
+    arguments given;
+    optimizer_rows optimizers;
+    optimizer_rows_make_short(&optimizers);
+    const argument_part parts[] = {{plan_arguments, 0},
+                                   {execution_arguments, offsetof(settings, execution)},
+                                   {machine_arguments, offsetof(settings, execution.choice)},
+                                   {optimizers.row, offsetof(settings, optimizer)},
+                                   {0}};
+    const command_usage usage = {
+        .command = "info",
+        .synopsis = "[options]",
+        .text = "Without --net or --weights: what is in this program and what it runs on. With one of them: the "
+                "network's plan, layer by layer, and the exact memory that it takes.",
+        .parts = parts,
+        .epilogue = network_print_list,
+        .examples = "  sdlf info\n"
+                    "  sdlf info --net simple_cnn --batch 1024\n"
+                    "  sdlf info --weights lenet5.safetensors --mode infer --batch 1 --steps\n",
+    };
+    switch (arguments_read(&given, &usage, count, words, &set)) {
+    case ARGUMENTS_HELP: return COMMAND_OK;
+    case ARGUMENTS_WRONG: return COMMAND_USAGE;
+    case ARGUMENTS_OK: break;
+    }
+    terminal out = terminal_of(stdout);
+    bool network = set.net || set.weights;
+    const char *idle = network ? NULL : option_of_plans(&given);
+    if (idle) {
+        arguments_wrong("info", "--%s is about a plan, and needs --net or --weights", idle);
+        return COMMAND_USAGE;
+    }
+    return command_conclude("info", network ? show_network(&set, &out, &optimizers, &given) : show_build(&set, &out));
+}
+
+const command info_command = {
+    .name = "info", .summary = "say what is built in, or list a network's plan and memory", .run = run};

@@ -1,0 +1,25 @@
+/* The two halves of sdlf info. */
+#ifndef SDLF_APPS_INFO_INFO_H
+#define SDLF_APPS_INFO_INFO_H
+
+#include <sdlf/plan.h>
+
+#include "apps/output/json.h"
+#include "apps/output/terminal.h"
+
+/* What was built in: compiler, flags, calculators and what they run on, layers, data sets, networks, optimisers. */
+void info_print_build(const terminal *out);
+json_t *info_build_json(void);
+
+/* A network's plan: its layers (and, if `steps`, every operation), and the memory it takes. */
+typedef struct info_plan {
+    const sdlf_model *model;
+    const sdlf_plan *plan;
+    const sdlf_plan_options *options;
+    sdlf_memory_info memory;
+    bool steps;
+} info_plan;
+void info_print_plan(const terminal *out, const info_plan *plan);
+json_t *info_plan_json(const info_plan *plan);
+
+#endif

@@ -1,0 +1,10 @@
+/* What a file holds, by its first bytes, or by its name where they say nothing. */
+#ifndef SDLF_APPS_INPUT_FILE_FORM_H
+#define SDLF_APPS_INPUT_FILE_FORM_H
+
+typedef enum file_form { FILE_FORM_OTHER = 0, FILE_FORM_JSON, FILE_FORM_ONNX, FILE_FORM_SAFETENSORS } file_form;
+
+/* Only regular files are looked into; of anything else, and where nothing is there, the name's ending decides. */
+file_form file_form_of(const char *path);
+
+#endif

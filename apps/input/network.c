@@ -1,0 +1,111 @@
+/* Networks by what a user wrote. */
+#include "apps/input/network.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apps/arguments/suggest.h"
+#include "apps/input/file_form.h"
+#include "apps/output/terminal.h"
+#include "apps/output/wrap.h"
+
+static bool is_builtin(const char *name)
+{
+    const char *known;
+    for (int i = 0; (known = sdlf_network_builtin_name(i)); i++) {
+        if (strcmp(known, name) == 0) return true;
+    }
+    return false;
+}
+
+/* A path, by its look or because such a file is there. */
+static bool is_file(const char *net)
+{
+    return strchr(net, '/') || file_form_of(net) != FILE_FORM_OTHER || access(net, F_OK) == 0;
+}
+
+bool network_is_onnx(const char *path)
+{
+    return file_form_of(path) == FILE_FORM_ONNX;
+}
+
+static sdlf_status unknown_network(const char *net)
+{
+    suggestion s = {.word = net};
+    char list[256] = "";
+    size_t used = 0;
+    const char *known;
+    for (int i = 0; (known = sdlf_network_builtin_name(i)) && used < sizeof list; i++) {
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", known);
+        suggest_offer(&s, known);
+    }
+    if (s.best) {
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no network '%s'; did you mean '%s'? Built in are %s", net,
+                         s.best, list);
+    }
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no network '%s' and no such file; built in are %s", net, list);
+}
+
+sdlf_status network_read(sdlf_model **model, const char *net)
+{
+    *model = NULL;
+    if (is_builtin(net)) return sdlf_network_builtin(model, net);
+    if (network_is_onnx(net)) return sdlf_model_from_onnx(model, net, NULL);
+    if (file_form_of(net) == FILE_FORM_SAFETENSORS) {
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT,
+            "--net %s: expected a network's name, FILE.json or FILE.onnx; a safetensors file holds weights", net);
+    }
+    return is_file(net) ? sdlf_network_read(model, net) : unknown_network(net);
+}
+
+sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed)
+{
+    sdlf_status status = network_read(model, net);
+    if (status == SDLF_OK && !network_is_onnx(net)) status = sdlf_model_build(*model, seed);
+    if (status != SDLF_OK) {
+        sdlf_model_free(*model);
+        *model = NULL;
+    }
+    return status;
+}
+
+sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net)
+{
+    *model = NULL;
+    if (network_is_onnx(weights)) {
+        if (!net) return network_open(model, weights, 1);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net %s has no place beside %s, which brings its network", net,
+                         weights);
+    }
+    if (file_form_of(weights) == FILE_FORM_JSON)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "%s: expected weights, in a safetensors or an ONNX file; a JSON file has none", weights);
+    if (!net) return sdlf_model_open_to_run(model, weights);
+    sdlf_status status = network_open(model, net, 1);
+    if (status == SDLF_OK) status = sdlf_model_load(*model, weights);
+    if (status != SDLF_OK) {
+        sdlf_model_free(*model);
+        *model = NULL;
+    }
+    return status;
+}
+
+sdlf_shape network_sample_shape(const sdlf_model *model)
+{
+    if (sdlf_model_input_count(model) == 0) return SDLF_SCALAR;
+    sdlf_shape shape = sdlf_model_node_shape(model, sdlf_model_input(model, 0));
+    return shape.rank > 0 ? sdlf_shape_without(shape, 0) : shape;
+}
+
+void network_print_list(void)
+{
+    terminal out = terminal_of(stdout);
+    printf("\n%sNetworks%s\n", terminal_escape(&out, TERMINAL_BOLD), terminal_escape(&out, TERMINAL_PLAIN));
+    const char *name;
+    for (int i = 0; (name = sdlf_network_builtin_name(i)); i++) {
+        int at = printf("  %-12s  ", name);
+        wrap_print(stdout, sdlf_network_builtin_summary(i), at, at, out.width);
+    }
+}

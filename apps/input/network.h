@@ -1,0 +1,27 @@
+/* Networks by what a user wrote: a built-in name, a JSON file, an ONNX file, or a weights file. */
+#ifndef SDLF_APPS_INPUT_NETWORK_H
+#define SDLF_APPS_INPUT_NETWORK_H
+
+#include <sdlf/formats.h>
+
+/* --net NAME, --net FILE.json or --net FILE.onnx. The model is the caller's; of an ONNX file it has its weights, else none yet. Errors:
+ * SDLF_ERROR_ARGUMENT with the names there are; what reading the file says. */
+sdlf_status network_read(sdlf_model **model, const char *net);
+
+/* The same, built from `seed`. */
+sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed);
+
+/* --weights FILE: the network that the file carries, or, with `net` not NULL, that network with the file's parameters. An ONNX
+ * file carries its network always, and `net` is SDLF_ERROR_ARGUMENT beside it. */
+sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net);
+
+/* Is this an ONNX file, by what it holds, or by its ending where that says nothing? */
+bool network_is_onnx(const char *path);
+
+/* The shape of one sample of input 0; a scalar where there is no input. */
+sdlf_shape network_sample_shape(const sdlf_model *model);
+
+/* Prints the built-in networks, for help. */
+void network_print_list(void);
+
+#endif

@@ -1,0 +1,142 @@
+/* A data set's samples for the inputs of a plan. */
+#include "apps/input/samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/random.h>
+
+#include "apps/system/memory.h"
+
+/* The input that the model's own loss reads its labels from, or the one that the plan adds. */
+static const char *labels_of(const sdlf_model *model)
+{
+    for (int i = 0; i < sdlf_model_layer_count(model); i++) {
+        if (!sdlf_model_layer(model, i)->type->is_loss || sdlf_model_layer_input_count(model, i) < 2) continue;
+        return sdlf_model_layer(model, sdlf_model_layer_input(model, i, 1).layer)->name;
+    }
+    return "labels";
+}
+
+sdlf_feed samples_feed(sdlf_model *model, const sdlf_dataset *data)
+{
+    const sdlf_normalization *known = sdlf_model_normalization(model);
+    sdlf_feed feed = {
+        .labels = labels_of(model),
+        .sample_data = data->samples,
+        .label_data = data->labels,
+        .mean = known->known ? known->mean : data->mean,
+        .scale = known->known ? known->scale : data->scale,
+    };
+    for (int i = 0; i < sdlf_model_input_count(model) && !feed.samples; i++) {
+        const char *name = sdlf_model_layer(model, sdlf_model_input(model, i).layer)->name;
+        if (strcmp(name, feed.labels) != 0) feed.samples = name;
+    }
+    return feed;
+}
+
+/* Samples come as float32; a plan may compute in float64. */
+static sdlf_status write_samples(sdlf_plan *plan, const char *input, const sdlf_batch *batch)
+{
+    sdlf_binding binding;
+    sdlf_status status = sdlf_plan_input(plan, input, &binding);
+    if (status != SDLF_OK) return status;
+    const sdlf_tensor *wanted = &binding.tensor;
+    if (!sdlf_shape_equal(wanted->shape, batch->samples.shape)) {
+        return sdlf_fail(SDLF_ERROR_SHAPE, "input '%s' takes batches of shape %s, the data have shape %s", input,
+                         sdlf_shape_print(wanted->shape).text, sdlf_shape_print(batch->samples.shape).text);
+    }
+    void *converted = memory_allocate((size_t)sdlf_tensor_bytes(wanted) + 1);
+    sdlf_convert(wanted->dtype, converted, SDLF_FLOAT32, batch->samples.data, sdlf_tensor_count(wanted));
+    status = sdlf_plan_write(plan, input, converted);
+    free(converted);
+    return status;
+}
+
+/* How many classes the model tells apart; 0 where nobody can tell. */
+static int64_t classes_of(const sdlf_model *model)
+{
+    sdlf_node scores = {.layer = -1};
+    if (sdlf_model_output_count(model) > 0) scores = sdlf_model_output(model, 0);
+    for (int i = 0; i < sdlf_model_layer_count(model); i++) {
+        if (sdlf_model_layer(model, i)->type->is_loss) scores = sdlf_model_layer_input(model, i, 0);
+    }
+    if (scores.layer < 0) return 0;
+    sdlf_shape shape = sdlf_model_node_shape(model, scores);
+    return shape.rank == 2 ? shape.dim[1] : 0;
+}
+
+bool samples_fit(const sdlf_model *model, const sdlf_dataset *data)
+{
+    int64_t classes = classes_of(model);
+    return classes == 0 || classes >= data->class_count;
+}
+
+sdlf_status samples_check(const sdlf_model *model, const sdlf_dataset *data)
+{
+    if (samples_fit(model, data)) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' tells fewer classes apart, %lld, than the %d of %s",
+                     sdlf_model_name(model), (long long)classes_of(model), data->class_count, data->name);
+}
+
+sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset *data, int64_t count, sdlf_mode mode)
+{
+    sdlf_status status = mode == SDLF_TRAIN ? samples_check(model, data) : SDLF_OK;
+    if (status != SDLF_OK) return status;
+    sdlf_feed feed = samples_feed(model, data);
+    sdlf_dataset normalized = *data; /* a view */
+    normalized.mean = feed.mean;
+    normalized.scale = feed.scale;
+    sdlf_loader *loader = NULL;
+    sdlf_batch batch = {.count = 0};
+    status = sdlf_loader_create(&loader, &normalized, &(sdlf_loader_options){.batch = count, .no_prefetch = true});
+    if (status == SDLF_OK) status = sdlf_loader_next(loader, &batch);
+    if (status == SDLF_OK && batch.count < count) {
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--batch %lld: %s has %lld samples", (long long)count, data->name,
+                           (long long)batch.count);
+    }
+    if (status == SDLF_OK && !feed.samples) {
+        status = sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has no input for samples", sdlf_model_name(model));
+    }
+    if (status == SDLF_OK) status = write_samples(plan, feed.samples, &batch);
+    if (status == SDLF_OK && mode == SDLF_TRAIN) status = sdlf_plan_write(plan, feed.labels, batch.labels.data);
+    sdlf_loader_free(loader);
+    return status;
+}
+
+/* Numbers in [-1, 1) for a floating input, classes in turn for labels. */
+static sdlf_status write_random(sdlf_plan *plan, const char *input, int64_t classes, uint64_t seed)
+{
+    sdlf_binding binding;
+    sdlf_status status = sdlf_plan_input(plan, input, &binding);
+    if (status != SDLF_OK) return status;
+    int64_t count = sdlf_tensor_count(&binding.tensor);
+    sdlf_dtype dtype = binding.tensor.dtype;
+    double *drawn = memory_allocate((size_t)count * sizeof *drawn + 1);
+    void *values = memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor) + 1);
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t word = sdlf_philox4x32(seed, (uint64_t)i / 4, 1, 0).word[i % 4];
+        drawn[i] = sdlf_dtype_is_float(dtype) ? 2 * (double)sdlf_uniform_from_word(word) - 1 : (double)(i % classes);
+    }
+    sdlf_convert(dtype, values, SDLF_FLOAT64, drawn, count);
+    status = sdlf_plan_write(plan, input, values);
+    free(values);
+    free(drawn);
+    return status;
+}
+
+sdlf_status samples_write_random(sdlf_plan *plan, sdlf_model *model, sdlf_mode mode, uint64_t seed)
+{
+    const char *labels = labels_of(model);
+    sdlf_node last = {.layer = sdlf_model_layer_count(model) - 1};
+    if (sdlf_model_output_count(model) > 0) last = sdlf_model_output(model, 0);
+    sdlf_shape output = sdlf_model_node_shape(model, last);
+    int64_t classes = output.rank > 1 ? output.dim[1] : 1;
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < sdlf_model_input_count(model) && status == SDLF_OK; i++) {
+        const char *name = sdlf_model_layer(model, sdlf_model_input(model, i).layer)->name;
+        if (strcmp(name, labels) != 0) status = write_random(plan, name, classes, seed + (uint64_t)i);
+    }
+    if (status == SDLF_OK && mode == SDLF_TRAIN) status = write_random(plan, labels, classes, seed);
+    return status;
+}

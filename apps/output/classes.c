@@ -1,0 +1,100 @@
+/* How well each class is told from the others. */
+#include "apps/output/classes.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "apps/output/number.h"
+#include "apps/output/table.h"
+
+typedef struct class_figures {
+    int64_t count;    /* samples of this class */
+    int64_t called;   /* samples taken for this class */
+    int64_t correct;  /* both */
+    int mistaken_for; /* the class that samples of this one are taken for most often, other than itself; -1: none */
+    double precision, recall; /* NaN where nothing was counted */
+} class_figures;
+
+static int64_t cell(const sdlf_evaluation *e, int truth, int predicted)
+{
+    return e->confusion[(int64_t)truth * e->class_count + predicted];
+}
+
+static class_figures figures_of(const sdlf_evaluation *e, int label)
+{
+    class_figures f = {.correct = cell(e, label, label), .mistaken_for = -1};
+    int64_t most = 0;
+    for (int other = 0; other < e->class_count; other++) {
+        f.count += cell(e, label, other);
+        f.called += cell(e, other, label);
+        if (other == label || cell(e, label, other) <= most) continue;
+        most = cell(e, label, other);
+        f.mistaken_for = other;
+    }
+    f.precision = f.called > 0 ? (double)f.correct / (double)f.called : NAN;
+    f.recall = f.count > 0 ? (double)f.correct / (double)f.count : NAN;
+    return f;
+}
+
+void classes_print(const terminal *out, const sdlf_evaluation *e)
+{
+    table *t = table_create(">class|>samples|>precision|>recall|>mistaken for|>times");
+    for (int label = 0; label < e->class_count; label++) {
+        class_figures f = figures_of(e, label);
+        table_cell(t, "%d", label);
+        table_cell(t, "%s", number_count(f.count).text);
+        table_cell(t, "%s", number_percent(f.precision, 2).text);
+        table_cell(t, "%s", number_percent(f.recall, 2).text);
+        bool mistaken = f.mistaken_for >= 0;
+        table_cell(t, "%s", mistaken ? number_count(f.mistaken_for).text : "");
+        table_cell(t, "%s", mistaken ? number_count(cell(e, label, f.mistaken_for)).text : "");
+    }
+    table_print(t, out, 2);
+    table_free(t);
+}
+
+void classes_print_confusion(const terminal *out, const sdlf_evaluation *e)
+{
+    char headings[2048] = ">true";
+    size_t used = 5;
+    for (int label = 0; label < e->class_count && used < sizeof headings; label++) {
+        used += (size_t)snprintf(headings + used, sizeof headings - used, "|>%d", label);
+    }
+    const char *bold = terminal_escape(out, TERMINAL_BOLD), *dim = terminal_escape(out, TERMINAL_DIM),
+               *plain = terminal_escape(out, TERMINAL_PLAIN);
+    table *t = table_create(headings);
+    for (int truth = 0; truth < e->class_count; truth++) {
+        table_cell(t, "%d", truth);
+        for (int predicted = 0; predicted < e->class_count; predicted++) {
+            int64_t count = cell(e, truth, predicted);
+            if (count == 0) {
+                table_cell(t, "%s.%s", dim, plain);
+            } else {
+                table_cell(t, "%s%s%s", truth == predicted ? bold : "", number_count(count).text,
+                           truth == predicted ? plain : "");
+            }
+        }
+    }
+    table_print(t, out, 2);
+    table_free(t);
+}
+
+json_t *classes_json(const sdlf_evaluation *e)
+{
+    json_t *classes = json_array(), *confusion = json_array();
+    for (int label = 0; label < e->class_count; label++) {
+        class_figures f = figures_of(e, label);
+        json_array_append_new(classes,
+                              json_pack("{si sI sI sI so so}", "class", label, "samples", (json_int_t)f.count, "called",
+                                        (json_int_t)f.called, "correct", (json_int_t)f.correct, "precision",
+                                        json_number(f.precision), "recall", json_number(f.recall)));
+        json_t *row = json_array();
+        for (int other = 0; other < e->class_count; other++) {
+            json_array_append_new(row, json_integer(cell(e, label, other)));
+        }
+        json_array_append_new(confusion, row);
+    }
+    return json_pack("{sI sI so so so so so}", "samples", (json_int_t)e->samples, "correct", (json_int_t)e->correct,
+                     "accuracy", json_number((double)e->correct / (double)e->samples), "loss", json_number(e->loss),
+                     "seconds", json_number(e->seconds), "classes", classes, "confusion", confusion);
+}

@@ -1,0 +1,20 @@
+/* How well each class is told from the others: a table of precision and recall, and the confusion matrix. */
+#ifndef SDLF_APPS_OUTPUT_CLASSES_H
+#define SDLF_APPS_OUTPUT_CLASSES_H
+
+#include <sdlf/trainer.h>
+
+#include "apps/output/json.h"
+#include "apps/output/terminal.h"
+
+/* One row a class: samples of it, precision (of what was called so, how much was), recall (of what was so, how much was
+ * called so), and what it is most often taken for. */
+void classes_print(const terminal *out, const sdlf_evaluation *evaluation);
+
+/* Rows are the true classes, columns the predicted ones. */
+void classes_print_confusion(const terminal *out, const sdlf_evaluation *evaluation);
+
+/* {"accuracy", "correct", "samples", "loss", "seconds", "classes": [...], "confusion": [[...]]} */
+json_t *classes_json(const sdlf_evaluation *evaluation);
+
+#endif

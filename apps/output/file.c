@@ -1,0 +1,95 @@
+/* The file that a long run will write at its end. */
+#include "apps/output/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <sdlf/formats.h>
+
+#include "apps/output/number.h"
+#include "apps/system/memory.h"
+
+/* The folder that a path lies in; the caller's to free. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash) return memory_copy_text(".");
+    if (slash == path) return memory_copy_text("/");
+    char *folder = memory_copy_text(path);
+    folder[slash - path] = '\0';
+    return folder;
+}
+
+sdlf_status output_file_check(const char *path)
+{
+    struct stat at;
+    char *folder = folder_of(path);
+    char *probe = memory_print("%s/.sdlf-can-write-XXXXXX", folder);
+    sdlf_status status = SDLF_OK;
+    size_t length = strlen(path);
+    bool exists = stat(path, &at) == 0;
+    if (length == 0 || path[length - 1] == '/' || (exists && S_ISDIR(at.st_mode))) {
+        status = sdlf_fail(SDLF_ERROR_IO, "%s: expected the name of a file, found a folder", path);
+        goto done;
+    }
+    if (exists && access(path, W_OK) != 0) {
+        status = sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': %s", path, strerror(errno));
+        goto done;
+    }
+    if (exists && !S_ISREG(at.st_mode)) goto done; /* a device or a pipe is written to as it is */
+    if (stat(folder, &at) != 0) {
+        status = sdlf_fail(SDLF_ERROR_IO, "%s: the folder %s is not there (%s)", path, folder, strerror(errno));
+        goto done;
+    }
+    int file = mkstemp(probe);
+    if (file < 0) {
+        status = sdlf_fail(SDLF_ERROR_IO, "%s: the folder %s takes no new file (%s)", path, folder, strerror(errno));
+        goto done;
+    }
+    close(file);
+    unlink(probe);
+done:
+    free(probe);
+    free(folder);
+    return status;
+}
+
+sdlf_status output_file_write(const char *path, bool (*print)(FILE *file, const void *subject), const void *subject)
+{
+    if (strcmp(path, "-") == 0) {
+        if (print(stdout, subject) && !ferror(stdout)) return SDLF_OK;
+        return sdlf_fail(SDLF_ERROR_IO, "not all of the output could be written");
+    }
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+    bool printed = file && print(file, subject) && !ferror(file);
+    if (file) printed = fclose(file) == 0 && printed;
+    sdlf_status status = printed ? sdlf_write_file(path, text, length)
+                                 : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for what it will hold", path);
+    free(text);
+    return status;
+}
+
+sdlf_status output_file_check_space(const char *path, int64_t bytes)
+{
+    char *folder = folder_of(path);
+    struct statvfs at;
+    int known = statvfs(folder, &at);
+    free(folder);
+    if (known != 0) return SDLF_OK;
+    double free_bytes = (double)at.f_bavail * (double)at.f_frsize;
+    if (free_bytes >= (double)bytes) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_IO, "%s: %s will be written and %s are free there", path, number_bytes(bytes).text,
+                     number_scaled(free_bytes, "B").text);
+}
+
+int64_t output_file_size(const char *path)
+{
+    struct stat at;
+    return stat(path, &at) == 0 ? (int64_t)at.st_size : 0;
+}

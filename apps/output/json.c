@@ -1,0 +1,56 @@
+/* JSON that programs read. */
+#include "apps/output/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/system/memory.h"
+
+json_t *json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *json_shape(sdlf_shape shape)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < shape.rank; i++) json_array_append_new(array, json_integer(shape.dim[i]));
+    return array;
+}
+
+json_t *json_text(const char *text)
+{
+    if (!text) return json_null();
+    json_t *value = json_string(text);
+    if (value) return value;
+    char *ascii = memory_copy_text(text);
+    for (char *c = ascii; *c; c++) {
+        if ((unsigned char)*c >= 0x80) *c = '?';
+    }
+    value = json_string(ascii);
+    free(ascii);
+    return value;
+}
+
+static bool print(json_t *value, FILE *file, size_t flags)
+{
+    if (!value) {
+        fputs("sdlf: out of memory\n", stderr);
+        exit(EXIT_FAILURE);
+    }
+    bool written = json_dumpf(value, file, flags | JSON_REAL_PRECISION(9)) == 0;
+    json_decref(value);
+    return fputc('\n', file) != EOF && written;
+}
+
+bool json_print(json_t *value, FILE *file)
+{
+    return print(value, file, JSON_INDENT(2));
+}
+
+bool json_print_line(json_t *value, FILE *file)
+{
+    bool printed = print(value, file, JSON_COMPACT);
+    return fflush(file) == 0 && printed;
+}

@@ -1,0 +1,26 @@
+/* JSON that programs read: made with jansson, printed with an indent and no surprise. */
+#ifndef SDLF_APPS_OUTPUT_JSON_H
+#define SDLF_APPS_OUTPUT_JSON_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <sdlf/shape.h>
+
+/* A number rounded to what it is good for; NaN and infinities, which JSON lacks, become null. */
+json_t *json_number(double value);
+
+/* [64, 1, 28, 28] */
+json_t *json_shape(sdlf_shape shape);
+
+/* Text that need not be UTF-8, such as a path: bytes that are none are replaced. NULL becomes null. */
+json_t *json_text(const char *text);
+
+/* Print and release; ends the program when memory is out (a NULL value says so). False where `file` did not take it. */
+bool json_print(json_t *value, FILE *file);
+
+/* The same on one line, flushed: a line of a log. */
+bool json_print_line(json_t *value, FILE *file);
+
+#endif

@@ -1,0 +1,110 @@
+/* Tables whose columns line up. */
+#include "apps/output/table.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/system/memory.h"
+
+enum { MAX_COLUMNS = 260, GAP = 2 };
+
+struct table {
+    char *headings; /* one allocation; heading[i] point into it */
+    const char *heading[MAX_COLUMNS];
+    bool right[MAX_COLUMNS];
+    int columns;
+    char **cell;
+    int cells, capacity;
+    int rule; /* the row that a line stands before; -1: none */
+};
+
+table *table_create(const char *headings)
+{
+    table *t = memory_allocate(sizeof *t);
+    *t = (table){.headings = memory_copy_text(headings), .rule = -1};
+    char *rest = t->headings;
+    while (rest && t->columns < MAX_COLUMNS) { /* not strtok: headings may be empty */
+        char *word = strsep(&rest, "|");
+        t->right[t->columns] = *word == '>';
+        t->heading[t->columns++] = *word == '>' ? word + 1 : word;
+    }
+    return t;
+}
+
+void table_free(table *t)
+{
+    if (!t) return;
+    for (int i = 0; i < t->cells; i++) free(t->cell[i]);
+    free(t->cell);
+    free(t->headings);
+    free(t);
+}
+
+void table_cell(table *t, const char *format, ...)
+{
+    if (t->cells == t->capacity) {
+        t->capacity = t->capacity ? 2 * t->capacity : 64;
+        t->cell = memory_resize(t->cell, (size_t)t->capacity * sizeof *t->cell);
+    }
+    char text[256];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    t->cell[t->cells++] = memory_copy_text(text);
+}
+
+void table_rule(table *t)
+{
+    t->rule = t->cells / t->columns;
+}
+
+/* Columns that a column needs; 0: it is empty and left out. */
+static int width_of(const table *t, int column)
+{
+    int width = 0;
+    for (int i = column; i < t->cells; i += t->columns) {
+        int cell = terminal_columns(t->cell[i]);
+        if (cell > width) width = cell;
+    }
+    int heading = terminal_columns(t->heading[column]);
+    return width > 0 && heading > width ? heading : width;
+}
+
+/* One line; trailing blanks are not written. */
+static void print_line(const table *t, FILE *file, const char *const *text, const int *width, int indent)
+{
+    int blanks = indent;
+    for (int c = 0; c < t->columns; c++) {
+        if (width[c] == 0) continue;
+        int pad = width[c] - terminal_columns(text[c]);
+        if (t->right[c]) blanks += pad;
+        if (*text[c]) {
+            fprintf(file, "%*s%s", blanks, "", text[c]);
+            blanks = 0;
+        }
+        blanks += GAP + (t->right[c] ? 0 : pad);
+    }
+    fputc('\n', file);
+}
+
+void table_print(const table *t, const terminal *out, int indent)
+{
+    int width[MAX_COLUMNS], total = -GAP;
+    for (int c = 0; c < t->columns; c++) {
+        width[c] = width_of(t, c);
+        if (width[c] > 0) total += width[c] + GAP;
+    }
+    fputs(terminal_escape(out, TERMINAL_DIM), out->file);
+    print_line(t, out->file, t->heading, width, indent);
+    fputs(terminal_escape(out, TERMINAL_PLAIN), out->file);
+    for (int row = 0; row < t->cells / t->columns; row++) {
+        if (row == t->rule) {
+            fprintf(out->file, "%s%*s", terminal_escape(out, TERMINAL_DIM), indent, "");
+            for (int i = 0; i < total; i++) fputc('-', out->file);
+            fprintf(out->file, "%s\n", terminal_escape(out, TERMINAL_PLAIN));
+        }
+        print_line(t, out->file, (const char *const *)t->cell + (size_t)row * (size_t)t->columns, width, indent);
+    }
+}

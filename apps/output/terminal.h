@@ -1,0 +1,45 @@
+/* Where text goes: is it a terminal, how wide, may it have colour, does it show UTF-8? */
+#ifndef SDLF_APPS_OUTPUT_TERMINAL_H
+#define SDLF_APPS_OUTPUT_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef struct terminal {
+    FILE *file;
+    bool interactive; /* a terminal that understands cursor movement */
+    bool colour;      /* interactive, and NO_COLOR is not set (no-color.org) */
+    bool utf8;        /* the locale's characters are UTF-8 */
+    int width;        /* columns; 80 where unknown */
+} terminal;
+
+/* Look at `file` (borrowed). */
+terminal terminal_of(FILE *file);
+
+/* The width may change while we run. */
+void terminal_measure(terminal *out);
+
+typedef enum terminal_style {
+    TERMINAL_PLAIN = 0,
+    TERMINAL_BOLD,
+    TERMINAL_DIM,
+    TERMINAL_RED,
+    TERMINAL_GREEN,
+    TERMINAL_YELLOW,
+} terminal_style;
+
+/* The escape sequence that begins a style (TERMINAL_PLAIN ends them all), or "" where there is no colour. */
+const char *terminal_escape(const terminal *out, terminal_style style);
+
+/* Columns that UTF-8 text takes: one a code point, escape sequences none. */
+int terminal_columns(const char *text);
+
+/* Control characters, which would steer the terminal, become '?': for names and labels, which may come from anybody's file. */
+void terminal_clean(char *text);
+
+/* "sdlf COMMAND: error: ..." on standard error, cleaned, after ending a progress line that may stand there. `command` may be
+ * NULL. */
+void terminal_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void terminal_warning(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,11 @@
+/* Text inside XML. */
+#ifndef SDLF_APPS_OUTPUT_XML_H
+#define SDLF_APPS_OUTPUT_XML_H
+
+#include <stdio.h>
+
+/* Write `text` so that XML takes it for text, in an element or between quotes: characters that mean something are written
+ * as entities, and what XML cannot hold (control characters, bytes that are no UTF-8) as '?'. */
+void xml_text(FILE *file, const char *text);
+
+#endif

@@ -1,0 +1,138 @@
+#include "apps/pictures/image.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/dataset.h>
+
+#include "apps/pictures/decode.h"
+
+/* A file of more bytes is no picture that fits IMAGE_MAX_PIXELS. */
+enum { MAX_FILE = 1 << 29 };
+
+static sdlf_status read_bytes(unsigned char **bytes, size_t *size, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
+    sdlf_status status = SDLF_OK;
+    size_t capacity = 0;
+    while (status == SDLF_OK && !feof(file)) {
+        if (*size == capacity) {
+            capacity = capacity > 0 ? 2 * capacity : 65536;
+            unsigned char *larger = realloc(*bytes, capacity);
+            if (larger == NULL) {
+                status = sdlf_fail(SDLF_ERROR_MEMORY, "out of memory reading '%s'", path);
+                break;
+            }
+            *bytes = larger;
+        }
+        *size += fread(*bytes + *size, 1, capacity - *size, file);
+        if (ferror(file)) status = sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", path, strerror(errno));
+        if (*size > MAX_FILE)
+            status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: more than %d bytes: no picture", path, MAX_FILE);
+    }
+    fclose(file);
+    return status;
+}
+
+sdlf_status image_allocate(image *picture, int64_t width, int64_t height, int channels, const char *path)
+{
+    if (width < 1 || height < 1 || width > IMAGE_MAX_PIXELS || height > IMAGE_MAX_PIXELS ||
+        width * height > IMAGE_MAX_PIXELS)
+        return sdlf_fail(SDLF_ERROR_FORMAT,
+                         "%s: the picture is %" PRId64 "x%" PRId64 "; it may have 1 to %" PRId64 " pixels", path, width,
+                         height, (int64_t)IMAGE_MAX_PIXELS);
+    picture->pixels = malloc((size_t)(width * height) * (size_t)channels);
+    if (picture->pixels == NULL)
+        return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for a picture of %" PRId64 "x%" PRId64, path, width,
+                         height);
+    picture->width = (int)width;
+    picture->height = (int)height;
+    picture->channels = channels;
+    return SDLF_OK;
+}
+
+/* Picture `index` of (N,H,W) or (N,C,H,W) with 1 or 3 channels, or the only one of (H,W). */
+static sdlf_status read_idx(image *picture, const char *path, int64_t index)
+{
+    sdlf_tensor tensor;
+    sdlf_status status = sdlf_idx_read(&tensor, path);
+    if (status != SDLF_OK) return status;
+    int rank = tensor.shape.rank;
+    int64_t count = rank > 2 ? tensor.shape.dim[0] : 1, channels = rank == 4 ? tensor.shape.dim[1] : 1;
+    if (rank < 2 || rank > 4 || (channels != 1 && channels != 3)) {
+        status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: the IDX file holds %s, and pictures NxHxW were expected%s", path,
+                           sdlf_shape_print(tensor.shape).text, rank == 1 ? " (these may be labels)" : "");
+    } else if (index < 0 || index >= count) {
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT,
+                           "%s: there is no picture %" PRId64 ": the file has %" PRId64 ", counted from 0", path, index,
+                           count);
+    } else {
+        int64_t height = tensor.shape.dim[rank - 2], width = tensor.shape.dim[rank - 1], plane = height * width;
+        status = image_allocate(picture, width, height, (int)channels, path);
+        const uint8_t *from = (const uint8_t *)tensor.data + index * channels * plane;
+        for (int64_t i = 0; status == SDLF_OK && i < channels * plane; i++)
+            picture->pixels[i % plane * channels + i / plane] = from[i]; /* planes become pixels */
+    }
+    sdlf_tensor_release(&tensor, NULL);
+    return status;
+}
+
+static bool begins(const unsigned char *bytes, size_t size, const char *magic, size_t length)
+{
+    return size >= length && memcmp(bytes, magic, length) == 0;
+}
+
+static sdlf_status decode(image *picture, const unsigned char *bytes, size_t size, const char *path, int64_t index)
+{
+    /* 0, 0, unsigned bytes, rank; or gzip, which only IDX files come in */
+    if (begins(bytes, size, "\0\0\x08", 3) || begins(bytes, size, "\x1f\x8b", 2)) return read_idx(picture, path, index);
+    if (index != 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: there is no picture %" PRId64 ": only IDX files hold several", path,
+                         index);
+    if (begins(bytes, size, "\x89PNG", 4)) return image_decode_png(picture, bytes, size, path);
+    if (begins(bytes, size, "\xff\xd8", 2)) return image_decode_jpeg(picture, bytes, size, path);
+    if (begins(bytes, size, "BM", 2)) return image_decode_bmp(picture, bytes, size, path);
+    if (size >= 2 && bytes[0] == 'P' && strchr("2356", bytes[1]) != NULL && bytes[1] != '\0')
+        return image_decode_pnm(picture, bytes, size, path);
+    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: %s: expected PNG, JPEG, BMP, PGM, PPM or IDX", path,
+                     size == 0 ? "the file is empty" : "not a picture that can be read");
+}
+
+sdlf_status image_read(image *picture, const char *path, int64_t index)
+{
+    memset(picture, 0, sizeof *picture);
+    unsigned char *bytes = NULL;
+    size_t size = 0;
+    sdlf_status status = read_bytes(&bytes, &size, path);
+    if (status == SDLF_OK) status = decode(picture, bytes, size, path, index);
+    free(bytes);
+    if (status != SDLF_OK) image_release(picture);
+    return status;
+}
+
+void image_release(image *picture)
+{
+    free(picture->pixels);
+    memset(picture, 0, sizeof *picture);
+}
+
+#if defined SDLF_HAVE_PNG
+#define PNG_FORMATS "PNG, "
+#else
+#define PNG_FORMATS ""
+#endif
+#if defined SDLF_HAVE_TURBOJPEG
+#define TURBOJPEG_FORMATS "JPEG, BMP, PGM, PPM, "
+#else
+#define TURBOJPEG_FORMATS ""
+#endif
+
+const char *image_formats(void)
+{
+    return PNG_FORMATS TURBOJPEG_FORMATS "IDX";
+}

@@ -1,0 +1,136 @@
+/* What goes into a model that is run. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/run/run.h"
+#include "apps/system/memory.h"
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), wanted = strlen(end);
+    return length >= wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+static bool is_tensor(const char *path)
+{
+    return ends_with(path, ".npy") || ends_with(path, ".pb");
+}
+
+sdlf_status run_read_inputs(run_session *s)
+{
+    int pictures = 0;
+    sdlf_status status = SDLF_OK;
+    s->batch = s->set.onnx.batch > 0 ? s->set.onnx.batch : 1;
+    for (int i = 0; i < s->set.inputs.count && status == SDLF_OK; i++) {
+        run_file *file = &s->input[i];
+        if (is_tensor(file->path))
+            status = sdlf_tensor_read_file(&file->tensor, file->path);
+        else
+            pictures++;
+    }
+    if (status != SDLF_OK || s->set.onnx.batch > 0) return status;
+    if (pictures > 1) s->batch = pictures;
+    const sdlf_tensor *first = s->set.inputs.count > 0 ? &s->input[0].tensor : NULL;
+    bool open = s->report == NULL || (s->report->input_count > 0 && !s->report->input[0].must_be_known &&
+                                      s->report->input[0].shape.rank > 0 && s->report->input[0].shape.dim[0] < 2);
+    if (first != NULL && sdlf_tensor_present(first) && first->shape.rank > 0 && open) s->batch = first->shape.dim[0];
+    return SDLF_OK;
+}
+
+static const char *input_name(const run_session *s, int index)
+{
+    return sdlf_model_layer(s->model, sdlf_model_input(s->model, index).layer)->name;
+}
+
+/* Elements of `from`, float or whatever, into the input. */
+static sdlf_status write_values(run_session *s, const char *name, sdlf_dtype dtype, const void *from, sdlf_shape shape,
+                                const char *path)
+{
+    sdlf_binding binding;
+    sdlf_status status = sdlf_plan_input(s->plan, name, &binding);
+    if (status != SDLF_OK) return status;
+    if (!sdlf_shape_equal(shape, binding.tensor.shape))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s, and the file has %s", path, name,
+                         sdlf_shape_print(binding.tensor.shape).text, sdlf_shape_print(shape).text);
+    if (sdlf_dtype_is_float(dtype) != sdlf_dtype_is_float(binding.tensor.dtype))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is of %s, and the file's elements are of %s", path, name,
+                         sdlf_dtype_name(binding.tensor.dtype), sdlf_dtype_name(dtype));
+    void *values = memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor) + 1);
+    sdlf_convert(binding.tensor.dtype, values, dtype, from, sdlf_shape_count(shape));
+    status = sdlf_plan_write(s->plan, name, values);
+    free(values);
+    return status;
+}
+
+/* All pictures, as the batch of one input. */
+static sdlf_status write_pictures(run_session *s, const char *name, const int *which, int count)
+{
+    sdlf_binding binding;
+    sdlf_status status = sdlf_plan_input(s->plan, name, &binding);
+    if (status != SDLF_OK) return status;
+    sdlf_shape shape = binding.tensor.shape;
+    if (shape.rank != 4 || shape.dim[0] != count)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "input '%s' is %s, which does not hold %d picture%s", name,
+                         sdlf_shape_print(shape).text, count, count == 1 ? "" : "s");
+    int64_t size = sdlf_shape_span(shape, 1, 4);
+    float *samples = memory_allocate((size_t)(size * count) * sizeof *samples);
+    for (int i = 0; i < count && status == SDLF_OK; i++)
+        status = photo_read(samples + i * size, sdlf_shape_without(shape, 0), s->input[which[i]].path, &s->set.photo);
+    if (status == SDLF_OK) status = write_values(s, name, SDLF_FLOAT32, samples, shape, s->input[which[0]].path);
+    free(samples);
+    return status;
+}
+
+/* The files that are for input `index`: those of its name, and of those without a name the one in its place; of a model with
+ * one input, all of them. */
+static int files_for(const run_session *s, int index, int *which)
+{
+    int count = 0, unnamed = 0;
+    bool only = sdlf_model_input_count(s->model) == 1;
+    for (int i = 0; i < s->set.inputs.count; i++) {
+        const run_file *file = &s->input[i];
+        bool mine = file->name != NULL ? strcmp(file->name, input_name(s, index)) == 0 : only || unnamed == index;
+        unnamed += file->name == NULL;
+        if (mine) which[count++] = i;
+    }
+    return count;
+}
+
+static sdlf_status check_names(const run_session *s)
+{
+    for (int i = 0; i < s->set.inputs.count; i++) {
+        const char *name = s->input[i].name;
+        bool found = name == NULL;
+        for (int j = 0; j < sdlf_model_input_count(s->model) && !found; j++)
+            found = strcmp(name, input_name(s, j)) == 0;
+        for (int j = 0; s->report != NULL && j < s->report->input_count && !found; j++)
+            found = strcmp(name, s->report->input[j].name) == 0;
+        if (!found)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--input %s=%s: the model has no input '%s'", name, s->input[i].path,
+                             name);
+    }
+    return SDLF_OK;
+}
+
+sdlf_status run_write_inputs(run_session *s)
+{
+    sdlf_status status = check_names(s);
+    for (int i = 0; i < sdlf_model_input_count(s->model) && status == SDLF_OK; i++) {
+        int which[ARGUMENT_LIST_MAX], count = files_for(s, i, which);
+        const char *name = input_name(s, i);
+        if (count == 0) {
+            sdlf_binding binding;
+            if (sdlf_plan_input(s->plan, name, &binding) != SDLF_OK) continue; /* nothing depends on it */
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s', %s, is missing: give it with --input %s=FILE", name,
+                             sdlf_shape_print(binding.tensor.shape).text, name);
+        }
+        const sdlf_tensor *tensor = &s->input[which[0]].tensor;
+        if (!sdlf_tensor_present(tensor))
+            status = write_pictures(s, name, which, count);
+        else if (count > 1)
+            status = sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s' is given %d times", name, count);
+        else
+            status = write_values(s, name, tensor->dtype, tensor->data, tensor->shape, s->input[which[0]].path);
+    }
+    return status;
+}

@@ -1,0 +1,218 @@
+/* What comes out of a model that was run. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/output/number.h"
+#include "apps/run/run.h"
+#include "apps/system/memory.h"
+
+enum { SHOWN = 8, SMALL = 4096 };
+
+sdlf_status run_read_labels(run_session *s)
+{
+    if (s->set.labels == NULL) return SDLF_OK;
+    FILE *file = fopen(s->set.labels, "r");
+    if (file == NULL) return sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", s->set.labels, strerror(errno));
+    char *line = NULL;
+    size_t size = 0;
+    ssize_t length;
+    int capacity = 0;
+    while ((length = getline(&line, &size, file)) >= 0 && s->label_count < 1 << 20) {
+        while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r')) line[--length] = '\0';
+        if (s->label_count == capacity) {
+            capacity = capacity > 0 ? 2 * capacity : 1024;
+            s->label = realloc(s->label, (size_t)capacity * sizeof *s->label);
+            if (s->label == NULL) {
+                s->label_count = 0;
+                break;
+            }
+        }
+        s->label[s->label_count] = memory_copy_text(line);
+        terminal_clean(s->label[s->label_count++]);
+    }
+    bool failed = ferror(file) != 0;
+    int reason = errno;
+    free(line);
+    fclose(file);
+    if (failed) return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", s->set.labels, strerror(reason));
+    return s->label != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_FORMAT, "%s: there are no labels in it", s->set.labels);
+}
+
+/* The name of a class; NULL where the file has none. */
+static const char *label_of(const run_session *s, int64_t class)
+{
+    return class < s->label_count ? s->label[class] : NULL;
+}
+
+/* Scores as probabilities: as they are where they are some already, else their softmax. */
+static void make_probabilities(double *value, int64_t count)
+{
+    double sum = 0, most = -INFINITY;
+    bool inside = true;
+    for (int64_t i = 0; i < count; i++) {
+        inside = inside && value[i] >= 0 && value[i] <= 1;
+        sum += value[i];
+        most = fmax(most, value[i]);
+    }
+    if (inside && fabs(sum - 1) < 1e-3) return;
+    sum = 0;
+    for (int64_t i = 0; i < count; i++) sum += value[i] = exp(value[i] - most);
+    for (int64_t i = 0; i < count; i++) value[i] /= sum;
+}
+
+/* The largest of those that are left, which are numbers; -1: none is. */
+static int64_t largest(const double *value, int64_t count)
+{
+    int64_t best = -1;
+    for (int64_t i = 0; i < count; i++)
+        if (!isnan(value[i]) && (best < 0 || value[i] > value[best])) best = i;
+    return best;
+}
+
+/* The likeliest classes of one sample, by its scores, which are used up; those without a number come last. */
+static void show_top(const run_session *s, double *score, int64_t classes, json_t *list)
+{
+    double *raw = memory_allocate((size_t)classes * sizeof *raw),
+           *left = memory_allocate((size_t)classes * sizeof *left);
+    for (int64_t i = 0; i < classes; i++) {
+        raw[i] = score[i];
+        left[i] = isnan(score[i]) ? -INFINITY : score[i];
+    }
+    make_probabilities(score, classes);
+    for (int64_t i = 0; i < s->set.top && i < classes; i++) {
+        int64_t best = largest(left, classes);
+        const char *label = label_of(s, best);
+        if (list != NULL)
+            json_array_append_new(list, json_pack("{sI so so so}", "class", (json_int_t)best, "label",
+                                                  label ? json_text(label) : json_null(), "score",
+                                                  json_number(raw[best]), "probability", json_number(score[best])));
+        else
+            printf("  %6s  %5lld  %-10.6g  %s\n", number_percent(score[best], 1).text, (long long)best, raw[best],
+                   label ? label : "");
+        left[best] = NAN;
+    }
+    free(left);
+    free(raw);
+}
+
+static void show_tops(const run_session *s, const sdlf_tensor *tensor, double *value, json_t *object)
+{
+    int64_t count = sdlf_tensor_count(tensor), samples = tensor->shape.rank > 1 ? tensor->shape.dim[0] : 1;
+    int64_t classes = samples > 0 ? count / samples : 0;
+    json_t *all = object != NULL ? json_array() : NULL;
+    if (s->label_count > 0 && s->label_count != classes && sdlf_model_output_count(s->model) == 1)
+        terminal_warning("run", "%s: names: %s, classes: %s; they may be another model's", s->set.labels,
+                         number_count(s->label_count).text, number_count(classes).text);
+    for (int64_t n = 0; n < samples; n++) {
+        json_t *list = object != NULL ? json_array() : NULL;
+        if (object == NULL && n < s->set.inputs.count && samples == s->set.inputs.count)
+            printf("%s\n", s->input[n].path);
+        show_top(s, value + n * classes, classes, list);
+        if (list != NULL) json_array_append_new(all, list);
+    }
+    if (object != NULL) json_object_set_new(object, "top", all);
+}
+
+static void summarise(const char *name, const sdlf_tensor *tensor, const double *value, json_t *object)
+{
+    int64_t count = sdlf_tensor_count(tensor);
+    double low = INFINITY, high = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        low = fmin(low, value[i]);
+        high = fmax(high, value[i]);
+        sum += value[i];
+    }
+    if (object == NULL) {
+        printf("%s  %s %s  ", name, sdlf_dtype_name(tensor->dtype), sdlf_shape_print(tensor->shape).text);
+        if (count == 0) {
+            puts("no elements");
+            return;
+        }
+        printf("from %.6g to %.6g, mean %.6g\n ", low, high, sum / (double)count);
+        for (int64_t i = 0; i < count && i < SHOWN; i++) printf(" %.6g", value[i]);
+        puts(count > SHOWN ? " ..." : "");
+        return;
+    }
+    json_object_set_new(object, "minimum", json_number(low));
+    json_object_set_new(object, "maximum", json_number(high));
+    json_object_set_new(object, "mean", json_number(sum / (double)count));
+    if (count > SMALL) return;
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++) json_array_append_new(list, json_number(value[i]));
+    json_object_set_new(object, "values", list);
+}
+
+/* To the files that want this output. */
+static sdlf_status write_files(const run_session *s, int index, const char *name, const sdlf_tensor *tensor)
+{
+    int unnamed = 0;
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < s->set.outputs.count && status == SDLF_OK; i++) {
+        const run_file *file = &s->output[i];
+        bool mine = file->name != NULL ? strcmp(file->name, name) == 0 : unnamed == index;
+        unnamed += file->name == NULL;
+        if (mine) status = sdlf_tensor_write_file(tensor, file->path);
+    }
+    return status;
+}
+
+static sdlf_status show_output(run_session *s, int index, json_t *all)
+{
+    const char *name = sdlf_model_output_name(s->model, index);
+    sdlf_binding binding;
+    sdlf_status status = sdlf_plan_output(s->plan, name, &binding);
+    if (status != SDLF_OK) return status;
+    int64_t count = sdlf_tensor_count(&binding.tensor);
+    sdlf_tensor tensor = sdlf_tensor_view(binding.tensor.dtype, binding.tensor.shape,
+                                          memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor) + 1));
+    double *value = memory_allocate((size_t)count * sizeof *value + 1);
+    status = sdlf_plan_read(s->plan, name, tensor.data);
+    if (status == SDLF_OK) {
+        sdlf_convert(SDLF_FLOAT64, value, tensor.dtype, tensor.data, count);
+        json_t *object = all != NULL ? json_pack("{so ss so}", "name", json_text(name), "dtype",
+                                                 sdlf_dtype_name(tensor.dtype), "shape", json_shape(tensor.shape))
+                                     : NULL;
+        char *shown = memory_copy_text(name);
+        terminal_clean(shown);
+        if (object != NULL || s->set.top == 0) summarise(shown, &tensor, value, object);
+        free(shown);
+        if (s->set.top > 0) show_tops(s, &tensor, value, object);
+        if (object != NULL) json_array_append_new(all, object);
+        status = write_files(s, index, name, &tensor);
+    }
+    free(value);
+    free(tensor.data);
+    return status;
+}
+
+static sdlf_status check_names(const run_session *s)
+{
+    int unnamed = 0;
+    for (int i = 0; i < s->set.outputs.count; i++) {
+        const char *name = s->output[i].name;
+        bool found = name == NULL;
+        if (found && ++unnamed > sdlf_model_output_count(s->model))
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--output %s: the model has %d output%s, and other files take %s",
+                             s->output[i].path, sdlf_model_output_count(s->model), unnamed == 2 ? "" : "s",
+                             unnamed == 2 ? "it" : "them");
+        for (int j = 0; j < sdlf_model_output_count(s->model) && !found; j++)
+            found = strcmp(name, sdlf_model_output_name(s->model, j)) == 0;
+        if (!found)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--output %s=%s: the model has no output '%s'", name,
+                             s->output[i].path, name);
+    }
+    return SDLF_OK;
+}
+
+sdlf_status run_show_outputs(run_session *s)
+{
+    json_t *all = s->set.json ? json_array() : NULL;
+    sdlf_status status = check_names(s);
+    for (int i = 0; i < sdlf_model_output_count(s->model) && status == SDLF_OK; i++) status = show_output(s, i, all);
+    if (status == SDLF_OK && all != NULL && !json_print(all, stdout))
+        return sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+    if (status != SDLF_OK) json_decref(all);
+    return status;
+}

@@ -1,0 +1,200 @@
+/* sdlf run: a model on inputs from files. */
+#include "apps/run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apps/command.h"
+#include "apps/input/network.h"
+#include "apps/output/file.h"
+#include "apps/system/memory.h"
+
+static const char *const dtype_names[] = {"float32", "float64", NULL};
+
+static const argument run_arguments[] = {
+    {.name = "Options", .type = ARGUMENT_HEADING},
+    {"input", ARGUMENT_LIST, offsetof(run_settings, inputs), "[NAME=]FILE",
+     .help = "a picture, a .npy array or a .pb tensor; may be repeated, for several inputs or for a batch of pictures"},
+    {"output", ARGUMENT_LIST, offsetof(run_settings, outputs), "[NAME=]FILE",
+     .help = "write an output as a .npy array; may be repeated"},
+    {"top", ARGUMENT_INT, offsetof(run_settings, top), "N", .minimum = 0, .maximum = 1000, .fallback = "0",
+     .help = "print the N likeliest classes of each sample"},
+    {"labels", ARGUMENT_TEXT, offsetof(run_settings, labels), "FILE",
+     .help = "names of the classes, one a line; prints 5 of them unless --top says how many"},
+    {"dtype", ARGUMENT_CHOICE, offsetof(run_settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
+     .help = "the type of floating numbers"},
+    {"calculator", ARGUMENT_NAME, offsetof(run_settings, calculator), "NAME", .names = machine_calculator_name,
+     .fallback = "cpu", .help = "what computes"},
+    {"threads", ARGUMENT_INT, offsetof(run_settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
+     .help = "threads of the cpu calculator (default: all)"},
+    {0},
+};
+
+static const argument output_arguments[] = {
+    {"json", ARGUMENT_FLAG, offsetof(run_settings, json), .help = "print JSON, with every number of small outputs"},
+    {0},
+};
+
+/* "NAME=FILE"; a file may have "=" in its own name if a "/" comes before it. */
+static void split_files(run_session *s, run_file *files, const argument_list *list)
+{
+    for (int i = 0; i < list->count; i++) {
+        char *copy = s->text[s->text_count++] = memory_copy_text(list->item[i]);
+        char *equals = strchr(copy, '='), *slash = strchr(copy, '/');
+        files[i] = (run_file){.path = copy};
+        if (equals == NULL || equals == copy || (slash != NULL && slash < equals && access(copy, F_OK) == 0)) continue;
+        *equals = '\0';
+        files[i] = (run_file){.name = copy, .path = equals + 1};
+    }
+}
+
+/* The tensors that the model is made from. */
+static int known_inputs(const run_session *s, sdlf_onnx_known *known)
+{
+    int count = 0, unnamed = 0;
+    for (int i = 0; i < s->set.inputs.count; i++) {
+        const run_file *file = &s->input[i];
+        int at = file->name == NULL ? unnamed++ : -1;
+        for (int j = 0; at < 0 && j < s->report->input_count; j++)
+            if (strcmp(s->report->input[j].name, file->name) == 0) at = j;
+        if (at < 0 || at >= s->report->input_count || !s->report->input[at].must_be_known) continue;
+        if (sdlf_tensor_present(&file->tensor))
+            known[count++] = (sdlf_onnx_known){s->report->input[at].name, file->tensor};
+    }
+    return count;
+}
+
+static sdlf_status open_onnx(run_session *s, int64_t batch)
+{
+    sdlf_onnx_known known[ARGUMENT_LIST_MAX];
+    sdlf_onnx_options options;
+    sdlf_status status = onnx_settings_complete(&s->set.onnx, &options);
+    if (status != SDLF_OK) return status;
+    options.batch = batch;
+    options.known = known;
+    options.known_count = known_inputs(s, known);
+    sdlf_model_free(s->model);
+    s->model = NULL;
+    return sdlf_model_from_onnx(&s->model, s->model_path, &options);
+}
+
+static sdlf_status make_plan(run_session *s, sdlf_calculator *calculator, int64_t batch)
+{
+    sdlf_plan_options options = {
+        .batch = batch, .forward = calculator, .dtype = s->set.dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32};
+    sdlf_memory_info memory;
+    sdlf_status status = sdlf_plan_measure(&memory, s->model, &options);
+    if (status == SDLF_OK) status = machine_check_memory(&s->machine, memory.arena + memory.parameters);
+    return status == SDLF_OK ? sdlf_plan_create(&s->plan, s->model, &options) : status;
+}
+
+/* Is the first dimension of an input of the file open? */
+static bool has_open_batch(const run_session *s)
+{
+    for (int i = 0; i < s->report->input_count; i++) {
+        const sdlf_onnx_value *input = &s->report->input[i];
+        if (!input->must_be_known && input->shape.rank > 0 && input->shape.dim[0] < 0) return true;
+    }
+    return false;
+}
+
+/* A file is read for just the batch that is run, if it leaves it open, so that what is worked out from shapes is worked out
+ * for that; and if it does not, and the model cannot be had for any batch. */
+static sdlf_status make_model(run_session *s)
+{
+    sdlf_calculator *calculator = NULL;
+    s->machine.choice = s->set.choice;
+    sdlf_status status = machine_open(&s->machine, s->set.calculator, &calculator);
+    if (status == SDLF_OK) status = machine_check_choice(&s->machine);
+    if (status != SDLF_OK) return status;
+    if (!network_is_onnx(s->model_path)) {
+        status = network_open_weights(&s->model, s->model_path, NULL);
+        return status == SDLF_OK ? make_plan(s, calculator, s->batch) : status;
+    }
+    bool exactly = s->batch > 1 && has_open_batch(s);
+    for (int attempt = 0; attempt < 2; attempt++, exactly = !exactly) {
+        status = open_onnx(s, exactly ? s->batch : 0);
+        if (status == SDLF_OK) status = make_plan(s, calculator, exactly ? 1 : s->batch);
+        if (status == SDLF_OK || status == SDLF_ERROR_MEMORY) break;
+    }
+    return status;
+}
+
+static sdlf_status inspect(run_session *s)
+{
+    sdlf_onnx_options options;
+    if (!network_is_onnx(s->model_path)) return SDLF_OK;
+    sdlf_status status = onnx_settings_complete(&s->set.onnx, &options);
+    return status == SDLF_OK ? sdlf_onnx_inspect(&s->report, s->model_path, &options) : status;
+}
+
+static sdlf_status work(run_session *s)
+{
+    split_files(s, s->input, &s->set.inputs);
+    split_files(s, s->output, &s->set.outputs);
+    photo_settings checked = s->set.photo; /* before anything long */
+    sdlf_status status = photo_complete(&checked, NULL);
+    for (int i = 0; i < s->set.outputs.count && status == SDLF_OK; i++) status = output_file_check(s->output[i].path);
+    if (status == SDLF_OK) status = run_read_labels(s);
+    if (status == SDLF_OK) status = inspect(s);
+    if (status == SDLF_OK) status = run_read_inputs(s);
+    if (status == SDLF_OK) status = make_model(s);
+    if (status == SDLF_OK) status = photo_complete(&s->set.photo, sdlf_model_normalization(s->model));
+    if (status == SDLF_OK) status = run_write_inputs(s);
+    if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
+    if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
+    return status == SDLF_OK ? run_show_outputs(s) : status;
+}
+
+static void release(run_session *s)
+{
+    for (int i = 0; i < s->set.inputs.count; i++) sdlf_tensor_release(&s->input[i].tensor, NULL);
+    for (int i = 0; i < s->text_count; i++) free(s->text[i]);
+    for (int i = 0; i < s->label_count; i++) free(s->label[i]);
+    free(s->label);
+    onnx_settings_release(&s->set.onnx);
+    sdlf_plan_free(s->plan);
+    sdlf_model_free(s->model);
+    sdlf_onnx_report_free(s->report);
+    machine_close(&s->machine);
+}
+
+static int run(int count, char **words)
+{
+    run_session s = {.out = terminal_of(stdout)};
+    arguments given;
+    static const argument_part parts[] = {{run_arguments, 0},
+                                          {machine_arguments, offsetof(run_settings, choice)},
+                                          {onnx_arguments, offsetof(run_settings, onnx)},
+                                          {output_arguments, 0},
+                                          {photo_arguments, offsetof(run_settings, photo)},
+                                          {0}};
+    static const command_usage usage = {
+        .command = "run",
+        .synopsis = "[options] MODEL",
+        .text =
+            "Run a model, from an ONNX or a safetensors file, on inputs from files: say what comes out, or write it to "
+            "files. Pictures are scaled, cut and normalised as networks for ImageNet want them.",
+        .parts = parts,
+        .operands_minimum = 1,
+        .operands_maximum = 1,
+        .operand_name = "a model",
+        .examples = "  sdlf run mobilenetv2.onnx --input cat.jpg --normalize signed --top 5 --labels labels.txt\n"
+                    "  sdlf run model.onnx --input x=x.npy --input mask=m.npy --output y=y.npy\n",
+    };
+    switch (arguments_read(&given, &usage, count, words, &s.set)) {
+    case ARGUMENTS_HELP: return COMMAND_OK;
+    case ARGUMENTS_WRONG: return COMMAND_USAGE;
+    case ARGUMENTS_OK: break;
+    }
+    s.model_path = given.operand[0];
+    if (s.set.labels && !arguments_given(&given, "top")) s.set.top = 5;
+    sdlf_status status = work(&s);
+    int code = command_conclude("run", status);
+    release(&s);
+    return code;
+}
+
+const command run_command = {
+    .name = "run", .summary = "run a model, such as an ONNX file, on pictures or arrays", .run = run};

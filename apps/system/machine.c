@@ -1,0 +1,96 @@
+/* The calculators that a command works with, and the memory of this machine. */
+#include "apps/system/machine.h"
+
+#include <assert.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apps/output/number.h"
+
+static const char *const math_names[] = {"fp32", "tf32", "fp16", "bf16", NULL}; /* in the order of sdlf_math */
+static_assert(sizeof math_names / sizeof math_names[0] == SDLF_MATH_COUNT + 1, "a name for each mode");
+
+const argument machine_arguments[] = {
+    {"device", ARGUMENT_INT, offsetof(machine_choice, device), "N", .minimum = 0, .maximum = 1023, .fallback = "0",
+     .help = "which GPU, counted from 0"},
+    {"math", ARGUMENT_CHOICE, offsetof(machine_choice, math), "MODE", .choices = math_names, .fallback = "fp32",
+     .help = "what a GPU rounds the factors of float32 products to; sums are float32"},
+    {0},
+};
+
+sdlf_status machine_open(machine *m, const char *name, sdlf_calculator **calculator)
+{
+    for (int i = 0; i < m->count; i++) {
+        if (strcmp(m->calculator[i]->type->name, name) == 0) {
+            *calculator = m->calculator[i];
+            return SDLF_OK;
+        }
+    }
+    if (m->count == MACHINE_MAX) return sdlf_fail(SDLF_ERROR_ARGUMENT, "more than %d calculators", MACHINE_MAX);
+    sdlf_calculator_options options = {
+        .threads = (int)m->choice.threads, .device = (int)m->choice.device, .math = (sdlf_math)m->choice.math};
+    sdlf_status status = sdlf_calculator_open(calculator, name, &options);
+    if (status == SDLF_OK) m->calculator[m->count++] = *calculator;
+    return status;
+}
+
+void machine_close(machine *m)
+{
+    while (m->count > 0) sdlf_calculator_close(m->calculator[--m->count]);
+}
+
+sdlf_status machine_check_choice(const machine *m)
+{
+    bool device = false, math = false;
+    for (int i = 0; i < m->count; i++) {
+        device = device || m->calculator[i]->type->device_count;
+        math = math || m->calculator[i]->type->has_math;
+    }
+    const char *name = m->count > 0 ? m->calculator[0]->type->name : "";
+    if (m->choice.device != 0 && !device) {
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--device %lld: the %s calculator has no devices to choose from",
+                         (long long)m->choice.device, name);
+    }
+    if (m->choice.math != SDLF_MATH_FP32 && !math) {
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--math %s: the %s calculator computes in fp32 alone",
+                         sdlf_math_name((sdlf_math)m->choice.math), name);
+    }
+    return SDLF_OK;
+}
+
+const char *machine_calculator_name(int index)
+{
+    const char *reason;
+    int count = 0;
+    while (count <= index && sdlf_calculator_class_at(count)) count++;
+    return index < count ? sdlf_calculator_class_at(index)->name : sdlf_calculator_left_out(index - count, &reason);
+}
+
+int64_t machine_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (int64_t)pages * page : 0;
+}
+
+sdlf_status machine_check_memory(const machine *m, int64_t bytes)
+{
+    for (int i = 0; i < m->count; i++) {
+        if (strcmp(m->calculator[i]->space, "host") != 0) return SDLF_OK;
+    }
+    int64_t memory = machine_memory();
+    if (memory == 0 || bytes <= memory) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_MEMORY, "%s are needed and this machine has %s; a smaller --batch needs less",
+                     number_bytes(bytes).text, number_bytes(memory).text);
+}
+
+sdlf_status machine_check_training(sdlf_calculator *host, sdlf_model *model, int64_t batch)
+{
+    sdlf_memory_info memory;
+    const machine alone = {.calculator = {host}, .count = 1};
+    sdlf_status status = sdlf_plan_measure(
+        &memory, model,
+        &(sdlf_plan_options){
+            .batch = batch, .mode = SDLF_TRAIN, .forward = host, .optimizer = sdlf_sgd(.momentum = 0.9f)});
+    if (status != SDLF_OK) return status;
+    return machine_check_memory(&alone, memory.arena + memory.parameters + memory.states);
+}

@@ -1,0 +1,48 @@
+/* The calculators that a command works with: each opened once, by name; and the memory of this machine. */
+#ifndef SDLF_APPS_SYSTEM_MACHINE_H
+#define SDLF_APPS_SYSTEM_MACHINE_H
+
+#include <sdlf/calculator.h>
+#include <sdlf/plan.h>
+
+#include "apps/arguments/arguments.h"
+
+enum { MACHINE_MAX = 16 };
+
+/* What the calculators are opened with; set it first. */
+typedef struct machine_choice {
+    int64_t threads; /* 0: all */
+    int64_t device;
+    int math; /* an sdlf_math */
+} machine_choice;
+
+/* --device and --math. */
+extern const argument machine_arguments[];
+
+typedef struct machine {
+    machine_choice choice;
+    sdlf_calculator *calculator[MACHINE_MAX];
+    int count;
+} machine;
+
+/* The calculator of that name. */
+sdlf_status machine_open(machine *machine, const char *name, sdlf_calculator **calculator);
+void machine_close(machine *machine);
+
+/* Once all are open: SDLF_ERROR_ARGUMENT if a device or a math mode was chosen and no calculator has that choice. */
+sdlf_status machine_check_choice(const machine *machine);
+
+/* Names of the calculators in this build; NULL past the end. */
+const char *machine_calculator_name(int index);
+
+/* Bytes of main memory; 0 where unknown. */
+int64_t machine_memory(void);
+
+/* SDLF_ERROR_MEMORY if `bytes` are more than the machine has, before it is brought to its knees. What a device's memory
+ * holds is left to the device to refuse. */
+sdlf_status machine_check_memory(const machine *machine, int64_t bytes);
+
+/* The same for training `model` with this batch on a calculator of the host, before any plan is made. */
+sdlf_status machine_check_training(sdlf_calculator *host, sdlf_model *model, int64_t batch);
+
+#endif

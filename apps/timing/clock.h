@@ -1,0 +1,7 @@
+/* Seconds on the monotonic clock. */
+#ifndef SDLF_APPS_TIMING_CLOCK_H
+#define SDLF_APPS_TIMING_CLOCK_H
+
+double clock_now(void);
+
+#endif

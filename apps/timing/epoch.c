@@ -1,0 +1,48 @@
+/* The time of a training epoch. */
+#include "apps/timing/epoch.h"
+
+/* Seconds: an epoch that took less is run again, now that everything is warm; so is one that is a part of the whole, which
+ * the start would count too much in. */
+static const double short_epoch = 2, short_part = 10;
+
+/* What the trainer's callback sees. */
+typedef struct stopwatch {
+    sdlf_trainer *trainer;
+    bool part;
+    double seconds; /* of the last epoch that came to its end */
+} stopwatch;
+
+static void on_progress(const sdlf_progress *now, void *user)
+{
+    stopwatch *watch = user;
+    if (now->event != SDLF_PROGRESS_EPOCH) return;
+    watch->seconds = now->seconds;
+    if (now->seconds > (watch->part ? short_part : short_epoch)) sdlf_trainer_stop(watch->trainer);
+}
+
+sdlf_status epoch_time_measure(epoch_time *epoch, sdlf_model *model, const sdlf_dataset *data,
+                               const sdlf_trainer_options *options, int64_t steps)
+{
+    int64_t samples = data->samples.shape.dim[0], batch = options->batch < samples ? options->batch : samples;
+    int64_t all = (samples + batch - 1) / batch;
+    bool part = steps > 0 && steps < all;
+    sdlf_dataset some = *data; /* a view of its first samples: an epoch of so many steps */
+    if (part) some.samples.shape.dim[0] = some.labels.shape.dim[0] = steps * batch;
+
+    stopwatch watch = {.part = part};
+    sdlf_trainer_options copy = *options;
+    copy.epochs = 2;
+    copy.callback = on_progress;
+    copy.user = &watch;
+    sdlf_status status = sdlf_trainer_create(&watch.trainer, model, &some, NULL, &copy);
+    if (status != SDLF_OK) return status;
+    *epoch = (epoch_time){.samples = samples,
+                          .steps = all,
+                          .measured_steps = part ? steps : all,
+                          .memory = sdlf_trainer_memory(watch.trainer)};
+    status = sdlf_trainer_run(watch.trainer);
+    sdlf_trainer_free(watch.trainer);
+    if (status != SDLF_OK && status != SDLF_ERROR_INTERRUPTED) return status;
+    epoch->seconds = part ? watch.seconds * (double)samples / (double)(steps * batch) : watch.seconds;
+    return SDLF_OK;
+}

@@ -1,0 +1,12 @@
+/* The time of an operation on a calculator. */
+#ifndef SDLF_APPS_TIMING_OPERATION_H
+#define SDLF_APPS_TIMING_OPERATION_H
+
+#include "apps/bench/conv/measure.h"
+
+/* Run the operation, which is bound and has its workspace, for as long as `effort` says; fills in the times of `result`. Short
+ * ones are run many times over in a sample; where the calculator records, as one recording, which is how plans run there. */
+sdlf_status lab_time(lab_result *result, sdlf_calculator *calculator, const sdlf_operation *operation,
+                     const lab_effort *effort);
+
+#endif

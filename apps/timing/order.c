@@ -1,0 +1,15 @@
+/* Putting numbers in order. */
+#include "apps/timing/order.h"
+
+#include <stdlib.h>
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void order_doubles(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare);
+}

@@ -1,0 +1,10 @@
+/* Putting numbers in order: times of repeated runs have their median in the middle then. */
+#ifndef SDLF_APPS_TIMING_ORDER_H
+#define SDLF_APPS_TIMING_ORDER_H
+
+#include <stddef.h>
+
+/* The smallest first. None is NaN. */
+void order_doubles(double *values, size_t count);
+
+#endif

@@ -1,0 +1,83 @@
+/* The log of a training run. */
+#include "apps/train/log.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include <sdlf/version.h>
+
+#include "apps/output/classes.h"
+#include "apps/output/terminal.h"
+
+sdlf_status training_log_open(training_log *log, const char *path, bool append, int64_t every)
+{
+    *log = (training_log){.path = path, .every = every};
+    if (!path) return SDLF_OK;
+    log->file = fopen(path, append ? "a" : "w");
+    if (log->file) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_IO, "the log %s cannot be written: %s", path, strerror(errno));
+}
+
+void training_log_close(training_log *log)
+{
+    if (log->file) fclose(log->file);
+    log->file = NULL;
+}
+
+/* A log that fails is no reason to lose hours of training: it is said once. */
+static void write_line(training_log *log, json_t *line)
+{
+    if (json_print_line(line, log->file) || log->failed) return;
+    log->failed = true;
+    terminal_warning("train", "the log %s could not be written (%s); training goes on", log->path, strerror(errno));
+}
+
+void training_log_begin(training_log *log, const training_log_start *start)
+{
+    if (!log->file) return;
+    const sdlf_trainer_options *o = start->options;
+    json_t *line = json_pack("{ss ss so so so}", "event", "start", "version", SDLF_VERSION, "network",
+                             json_text(sdlf_model_name(start->model)), "data", json_text(start->train->name), "sample",
+                             json_shape(sdlf_shape_without(start->train->samples.shape, 0)));
+    json_t *more = json_pack(
+        "{sI sI sI sI sI si sI so so so so so so ss}", "train", (json_int_t)start->train->samples.shape.dim[0], "test",
+        (json_int_t)(start->test ? start->test->samples.shape.dim[0] : 0), "parameters",
+        (json_int_t)sdlf_model_trainable_count(start->model), "memory", (json_int_t)start->memory, "batch",
+        (json_int_t)o->batch, "epochs", o->epochs, "seed", (json_int_t)o->seed, "optimizer",
+        json_text(o->optimizer.type ? o->optimizer.type->name : "sgd"), "schedule",
+        json_text(sdlf_schedule_names[o->schedule.kind]), "learning_rate", json_number(o->schedule.peak), "forward",
+        json_text(o->forward), "backward", json_text(o->backward), "checkpoint", json_text(o->checkpoint), "math",
+        sdlf_math_name(o->math));
+    if (line) json_object_update_new(line, more);
+    write_line(log, line);
+}
+
+void training_log_progress(training_log *log, const sdlf_progress *now)
+{
+    if (!log->file) return;
+    bool epoch = now->event == SDLF_PROGRESS_EPOCH;
+    if (!epoch && (log->every == 0 || now->step % log->every != 0)) return;
+    json_t *line =
+        json_pack("{ss si si sI sI sI so so so so}", "event", epoch ? "epoch" : "step", "epoch", now->epoch, "epochs",
+                  now->epochs, "step", (json_int_t)now->step, "steps", (json_int_t)now->steps, "samples",
+                  (json_int_t)now->samples, "loss", json_number(now->loss), "accuracy", json_number(now->accuracy),
+                  "seconds", json_number(now->seconds), "learning_rate", json_number(now->learning_rate));
+    if (line && epoch) {
+        char weights[16];
+        snprintf(weights, sizeof weights, "%08x", now->weights);
+        json_object_update_new(line, json_pack("{so so so ss}", "test_loss", json_number(now->test_loss),
+                                               "test_accuracy", json_number(now->test_accuracy), "test_seconds",
+                                               json_number(now->test_seconds), "weights", weights));
+    }
+    write_line(log, line);
+}
+
+void training_log_end(training_log *log, sdlf_status status, const sdlf_evaluation *evaluation)
+{
+    if (!log->file) return;
+    json_t *line = json_pack("{ss ss}", "event", "end", "status", sdlf_status_name(status));
+    if (line && status != SDLF_OK) json_object_set_new(line, "message", json_text(sdlf_error_message()));
+    if (line && evaluation) json_object_set_new(line, "test", classes_json(evaluation));
+    write_line(log, line);
+}

@@ -1,0 +1,40 @@
+/* The log of a training run: JSON, one object a line, each flushed, so that a program can follow it.
+ *
+ *     {"event":"start", ...}  what is trained, on what, how
+ *     {"event":"step", ...}   now and then within an epoch
+ *     {"event":"epoch", ...}  after each epoch, with the test's figures
+ *     {"event":"end", ...}    how it ended, with the final evaluation if there was one */
+#ifndef SDLF_APPS_TRAIN_LOG_H
+#define SDLF_APPS_TRAIN_LOG_H
+
+#include <sdlf/trainer.h>
+
+#include "apps/output/json.h"
+
+typedef struct training_log {
+    FILE *file; /* NULL: no log is kept */
+    const char *path;
+    int64_t every; /* steps between two "step" lines; 0: none */
+    bool failed;   /* a line could not be written; it was said */
+} training_log;
+
+/* Open `path` for writing, or at its end if `append`. A NULL path keeps no log. */
+sdlf_status training_log_open(training_log *log, const char *path, bool append, int64_t every);
+void training_log_close(training_log *log);
+
+/* What is about to run. */
+typedef struct training_log_start {
+    sdlf_model *model;
+    const sdlf_dataset *train, *test;
+    const sdlf_trainer_options *options;
+    int64_t memory;
+} training_log_start;
+void training_log_begin(training_log *log, const training_log_start *start);
+
+/* What a trainer's callback is told. */
+void training_log_progress(training_log *log, const sdlf_progress *now);
+
+/* The run ended with `status`; its message is noted if it failed. `evaluation` may be NULL. */
+void training_log_end(training_log *log, sdlf_status status, const sdlf_evaluation *evaluation);
+
+#endif

@@ -1,0 +1,26 @@
+/* How a network is trained: the options of `train` that become sdlf_trainer_options. */
+#ifndef SDLF_APPS_TRAIN_OPTIONS_H
+#define SDLF_APPS_TRAIN_OPTIONS_H
+
+#include <sdlf/trainer.h>
+
+#include "apps/arguments/arguments.h"
+#include "apps/arguments/optimizer.h"
+
+typedef struct training {
+    int64_t epochs, batch, seed;
+    double label_smoothing, clip_norm;
+    int schedule;
+    double learning_rate, final_rate, warmup, gamma, start_divisor, final_divisor;
+    int64_t every;
+    double shift, rotate, scale, elastic;
+} training;
+
+extern const argument training_arguments[], schedule_arguments[], augmentation_arguments[];
+
+/* Put the values into `options`; where `resumed`, only those that were given, over what the checkpoint said. The optimizer
+ * is left to optimizer_from_arguments. Errors: SDLF_ERROR_ARGUMENT: an option that belongs to another schedule. */
+sdlf_status training_to_trainer(const training *training, const arguments *arguments, bool resumed,
+                                sdlf_trainer_options *options);
+
+#endif

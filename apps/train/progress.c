@@ -1,0 +1,136 @@
+/* Progress of a training run. */
+#include "apps/train/progress.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/output/number.h"
+#include "apps/timing/clock.h"
+
+static const double redraw_seconds = 0.1;
+
+/* Between two plain lines: a twentieth of an epoch, in these bounds. */
+static const double shortest_pause = 5, longest_pause = 60;
+
+enum { BAR_WIDEST = 24, BAR_NARROWEST = 8, LINE_MAX_BYTES = 512 };
+
+progress progress_begin(const terminal *out, bool testing)
+{
+    return (progress){.out = *out, .testing = testing, .drawn = clock_now()};
+}
+
+/* "epoch  3/12  " with numbers as wide as the last one's. */
+static int print_epoch(char *text, size_t size, const sdlf_progress *now)
+{
+    char last[16];
+    int digits = snprintf(last, sizeof last, "%d", now->epochs);
+    return snprintf(text, size, "epoch %*d/%s  ", digits, now->epoch, last);
+}
+
+/* What stands right of the bar. */
+static void print_figures(char *text, size_t size, const progress *p, const sdlf_progress *now)
+{
+    double seconds = now->seconds - p->first_seconds;
+    double left = seconds / (double)(now->step - p->first_step) * (double)(now->steps - now->step);
+    char rest[64];
+    if (p->testing && now->step == now->steps) {
+        snprintf(rest, sizeof rest, "testing");
+    } else {
+        snprintf(rest, sizeof rest, "%s left", number_clock(left).text);
+    }
+    snprintf(text, size, "%3.0f%%  loss %s  accuracy %5s  %6s samples/s  %s",
+             floor(100.0 * (double)now->step / (double)now->steps), number_loss(now->loss, 3).text,
+             number_percent(now->accuracy, 1).text,
+             number_fixed((double)(now->samples - p->first_samples) / seconds, 0).text, rest);
+}
+
+static void draw_bar(progress *p, const sdlf_progress *now)
+{
+    char epoch[48], figures[LINE_MAX_BYTES], bar[BAR_WIDEST + 3] = "";
+    print_epoch(epoch, sizeof epoch, now);
+    print_figures(figures, sizeof figures, p, now);
+    terminal_measure(&p->out);
+    int room = p->out.width - 1 - (int)strlen(epoch) - (int)strlen(figures) - 2;
+    int width = room > BAR_WIDEST ? BAR_WIDEST : room;
+    int filled = width < BAR_NARROWEST ? 0 : (int)((double)width * (double)now->step / (double)now->steps);
+    if (width >= BAR_NARROWEST) {
+        memset(bar, '#', (size_t)filled);
+        memset(bar + filled, '-', (size_t)(width - filled));
+        memcpy(bar + width, "  ", 3);
+    } else {
+        figures[p->out.width > (int)strlen(epoch) + 1 ? p->out.width - 1 - (int)strlen(epoch) : 0] = '\0';
+    }
+    const char *green = terminal_escape(&p->out, TERMINAL_GREEN), *dim = terminal_escape(&p->out, TERMINAL_DIM),
+               *plain = terminal_escape(&p->out, TERMINAL_PLAIN);
+    fprintf(p->out.file, "\r%s%s%.*s%s%s%s%s%s\033[K", epoch, green, filled, bar, plain, dim, bar + filled, plain,
+            figures);
+    fflush(p->out.file);
+    p->open = true;
+}
+
+static void draw_line(progress *p, const sdlf_progress *now)
+{
+    char epoch[48], figures[LINE_MAX_BYTES];
+    print_epoch(epoch, sizeof epoch, now);
+    print_figures(figures, sizeof figures, p, now);
+    fprintf(p->out.file, "%s%s\n", epoch, figures);
+    fflush(p->out.file);
+}
+
+static void finish_epoch(progress *p, const sdlf_progress *now)
+{
+    char epoch[48];
+    print_epoch(epoch, sizeof epoch, now);
+    if (p->open) fputs("\r\033[K", p->out.file);
+    p->open = false;
+    fprintf(p->out.file, "%sloss %s  accuracy %5s", epoch, number_loss(now->loss, 3).text,
+            number_percent(now->accuracy, 1).text);
+    if (isfinite(now->test_accuracy)) {
+        fprintf(p->out.file, "  test %s%6s%s", terminal_escape(&p->out, TERMINAL_BOLD),
+                number_percent(now->test_accuracy, 2).text, terminal_escape(&p->out, TERMINAL_PLAIN));
+    }
+    fprintf(p->out.file, "  %6s  weights %08x\n", number_duration(now->seconds).text, now->weights);
+    fflush(p->out.file);
+}
+
+/* Seconds between two lines, or between two drawings of the bar. */
+static double pause_between(const progress *p, const sdlf_progress *now)
+{
+    if (p->out.interactive) return redraw_seconds;
+    double epoch = (now->seconds - p->first_seconds) / (double)(now->step - p->first_step) * (double)now->steps;
+    return fmin(fmax(epoch / 20, shortest_pause), longest_pause);
+}
+
+void progress_show(progress *p, const sdlf_progress *now)
+{
+    double time = clock_now();
+    if (now->event == SDLF_PROGRESS_EPOCH) {
+        finish_epoch(p, now);
+        p->drawn = time;
+        return;
+    }
+    if (now->epoch != p->epoch) {
+        p->epoch = now->epoch;
+        bool resumed = now->step > 1;
+        p->first_step = resumed ? now->step : 0;
+        p->first_samples = resumed ? now->samples : 0;
+        p->first_seconds = resumed ? now->seconds : 0;
+    }
+    bool last = now->step == now->steps, due = time - p->drawn >= pause_between(p, now);
+    if (!due && !(last && p->out.interactive)) return;
+    p->drawn = time;
+    if (p->out.interactive) {
+        draw_bar(p, now);
+    } else {
+        draw_line(p, now);
+    }
+}
+
+void progress_end(progress *p)
+{
+    if (p->open) fputc('\n', p->out.file);
+    fflush(p->out.file);
+    p->open = false;
+}

@@ -1,0 +1,199 @@
+/* A training run from the command line to a trainer that is ready. */
+#include "apps/train/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/input/network.h"
+#include "apps/output/file.h"
+#include "apps/output/report.h"
+#include "apps/system/memory.h"
+
+/* "simple_cnn" becomes "simple_cnn.safetensors"; what is no plain letter becomes '_'. */
+static char *default_path(const sdlf_model *model)
+{
+    char *path = memory_print("%s.safetensors", sdlf_model_name(model));
+    for (char *c = path; *c; c++) {
+        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
+        if (!plain && !strchr("._-", *c)) *c = '_';
+    }
+    return path;
+}
+
+/* Where the weights go; nothing of value is written over unless its name was given. */
+static sdlf_status choose_output(train_session *s)
+{
+    const train_settings *set = &s->set;
+    if (set->no_save) return SDLF_OK;
+    const char *named = set->out ? set->out : set->resume;
+    s->out_path = named ? memory_copy_text(named) : default_path(s->model);
+    if (!named && output_file_size(s->out_path) > 0) {
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "%s is there already; go on from it with --resume %s, or write over it with --out %s",
+                         s->out_path, s->out_path, s->out_path);
+    }
+    return output_file_check(s->out_path);
+}
+
+/* The model, and the options that a checkpoint brings. */
+static sdlf_status open_model(train_session *s)
+{
+    const train_settings *set = &s->set;
+    if (!set->resume) return network_read(&s->model, set->net); /* the trainer's seed builds it */
+    if (arguments_given(&s->given, "net")) {
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net has no place beside --resume: %s brings its network", set->resume);
+    }
+    if (network_is_onnx(set->resume))
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT,
+            "--resume %s: expected what train writes, a safetensors file; an ONNX file is trained on with --net",
+            set->resume);
+    sdlf_status status = sdlf_model_open(&s->model, set->resume);
+    if (status != SDLF_OK) return status;
+    const sdlf_training_state *state = sdlf_model_training_state(s->model);
+    if (!state->present) {
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s holds weights and no training state: there is nothing to resume",
+                         set->resume);
+    }
+    s->options.resume = true;
+    return sdlf_fail_context(sdlf_trainer_restore_options(&s->options, state), "%s", set->resume);
+}
+
+static sdlf_status collect_options(train_session *s)
+{
+    bool resumed = s->options.resume;
+    sdlf_status status = training_to_trainer(&s->set.training, &s->given, resumed, &s->options);
+    if (status == SDLF_OK) {
+        status = optimizer_from_arguments(&s->options.optimizer, resumed, &s->optimizers, &s->set.optimizer, &s->given);
+    }
+    if (resumed && !arguments_given(&s->given, "math")) s->set.execution.choice.math = (int)s->options.math;
+    if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
+    if (status != SDLF_OK) return status;
+    execution_to_trainer(&s->set.execution, &s->options);
+    if (arguments_given(&s->given, "device-data")) s->options.device_data = s->set.device_data * 1000000;
+    if (s->options.schedule.peak == 0)
+        s->options.schedule.peak = sdlf_optimizer_rate(&s->options.optimizer, s->options.batch);
+    const sdlf_training_state *state = sdlf_model_training_state(s->model);
+    if (resumed && state->epoch >= s->options.epochs) {
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s has all of its %d epochs; --epochs %d would add as many again",
+                         s->set.resume, state->epoch, 2 * state->epoch);
+    }
+    return SDLF_OK;
+}
+
+/* A checkpoint says what it was trained on; --data says otherwise. */
+static sdlf_status open_data(train_session *s)
+{
+    const train_settings *set = &s->set;
+    const sdlf_training_state *state = sdlf_model_training_state(s->model);
+    bool from_state = s->options.resume && !arguments_given(&s->given, "data") && state->data[0];
+    const char *data = from_state ? state->data : set->data;
+    sdlf_status status = sdlf_dataset_open(&s->train, data, SDLF_SPLIT_TRAIN);
+    if (status == SDLF_OK && !set->no_test) {
+        status = sdlf_dataset_open(&s->test, set->test_data ? set->test_data : data, SDLF_SPLIT_TEST);
+    }
+    if (from_state) status = sdlf_fail_context(status, "the data of %s (--data names another)", set->resume);
+    s->options.data = data;
+    return status;
+}
+
+/* The calculators, for the header and for the first check of memory: does a plan of this batch fit at all? */
+static sdlf_status open_machine(train_session *s, sdlf_plan_options *plan)
+{
+    *plan = (sdlf_plan_options){.batch = s->options.batch,
+                                .mode = SDLF_TRAIN,
+                                .optimizer = s->options.optimizer,
+                                .clip_norm = s->options.clip_norm};
+    return execution_to_plan(&s->set.execution, &s->machine, plan);
+}
+
+static sdlf_status check_memory(train_session *s, const sdlf_plan_options *plan)
+{
+    sdlf_memory_info memory;
+    sdlf_status status = sdlf_plan_measure(&memory, s->model, plan);
+    if (status == SDLF_OK) status = machine_check_memory(&s->machine, memory.arena + memory.parameters + memory.states);
+    if (status == SDLF_OK && s->out_path) {
+        status = output_file_check_space(s->out_path, memory.parameters + memory.states);
+    }
+    return status;
+}
+
+/* Where the data are, if they are not where the program has them. */
+static void note_data_place(const sdlf_trainer *trainer, char *note, size_t size)
+{
+    const char *space = "";
+    sdlf_data_place place = sdlf_trainer_data_place(trainer, &space);
+    size_t length = strlen(note);
+    if (place == SDLF_DATA_LOADED) return;
+    snprintf(note + length, size - length, place == SDLF_DATA_RESIDENT ? "; data held by %s" : "; data brought to %s",
+             space);
+}
+
+static sdlf_status create_trainer(train_session *s)
+{
+    s->options.checkpoint = s->out_path;
+    sdlf_status status = sdlf_trainer_create(&s->trainer, s->model, s->train, s->test, &s->options);
+    if (status == SDLF_OK) status = execution_keep_choices(&s->set.execution);
+    if (status != SDLF_OK) return status;
+    int64_t memory = sdlf_trainer_memory(s->trainer);
+    status = machine_check_memory(&s->machine, memory);
+    if (status != SDLF_OK) return status;
+    if (!s->set.quiet) {
+        int64_t samples = s->train->samples.shape.dim[0];
+        char note[96] = ", all of it allocated now";
+        note_data_place(s->trainer, note, sizeof note);
+        report_network(&s->out, &(report_subject){.model = s->model,
+                                                  .plan = sdlf_trainer_plan(s->trainer),
+                                                  .mode = SDLF_TRAIN,
+                                                  .batch = s->options.batch < samples ? s->options.batch : samples,
+                                                  .memory = memory,
+                                                  .note = note});
+        fflush(stdout);
+    }
+    training_log_begin(
+        &s->log, &(training_log_start){
+                     .model = s->model, .train = s->train, .test = s->test, .options = &s->options, .memory = memory});
+    return SDLF_OK;
+}
+
+static sdlf_status check_contradictions(const train_settings *set)
+{
+    if (set->no_save && set->out)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--out %s and --no-save contradict each other", set->out);
+    if (set->no_test && set->test_data)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--test-data %s and --no-test contradict each other", set->test_data);
+    return SDLF_OK;
+}
+
+sdlf_status train_session_prepare(train_session *s)
+{
+    sdlf_plan_options plan = {0};
+    sdlf_status status = check_contradictions(&s->set);
+    if (status == SDLF_OK) status = open_model(s);
+    if (status == SDLF_OK) status = collect_options(s);
+    if (status == SDLF_OK) status = choose_output(s);
+    if (status == SDLF_OK) status = training_log_open(&s->log, s->set.log, s->set.resume != NULL, s->set.log_steps);
+    if (status == SDLF_OK) status = open_machine(s, &plan);
+    if (status == SDLF_OK) status = check_memory(s, &plan);
+    if (status != SDLF_OK) return status;
+    if (!s->set.quiet) report_header(&s->out, s->machine.calculator, s->machine.count);
+    fflush(stdout);
+    status = open_data(s);
+    if (status != SDLF_OK) return status;
+    if (!s->set.quiet) report_data(&s->out, s->train, s->test);
+    fflush(stdout);
+    return create_trainer(s);
+}
+
+void train_session_release(train_session *s)
+{
+    training_log_close(&s->log);
+    sdlf_trainer_free(s->trainer);
+    machine_close(&s->machine);
+    execution_release(&s->set.execution);
+    sdlf_dataset_free(s->train);
+    sdlf_dataset_free(s->test);
+    sdlf_model_free(s->model);
+    free(s->out_path);
+}

@@ -1,0 +1,45 @@
+/* A training run from the command line to a trainer that is ready. */
+#ifndef SDLF_APPS_TRAIN_SESSION_H
+#define SDLF_APPS_TRAIN_SESSION_H
+
+#include <sdlf/sdlf.h>
+
+#include "apps/arguments/arguments.h"
+#include "apps/arguments/execution.h"
+#include "apps/arguments/optimizer.h"
+#include "apps/output/terminal.h"
+#include "apps/system/machine.h"
+#include "apps/train/log.h"
+#include "apps/train/options.h"
+
+typedef struct train_settings {
+    const char *data, *test_data, *net, *resume, *out, *log;
+    bool no_test, no_save, confusion, quiet;
+    int64_t log_steps, device_data;
+    training training;
+    execution execution;
+    optimizer_settings optimizer;
+} train_settings;
+
+/* Everything that one run needs. */
+typedef struct train_session {
+    train_settings set;
+    arguments given;
+    optimizer_rows optimizers;
+    terminal out;
+    machine machine;
+    sdlf_model *model;
+    sdlf_dataset *train, *test;
+    sdlf_trainer_options options;
+    sdlf_trainer *trainer;
+    char *out_path; /* owned; NULL: nothing is kept */
+    training_log log;
+} train_session;
+
+/* Open and check everything that `set` and `given` ask for, and create the trainer, whose callback stands in `options`. The
+ * first lines of output are printed on the way, so that a user sees what is being waited for. Whatever the result, release
+ * the session afterwards. */
+sdlf_status train_session_prepare(train_session *session);
+void train_session_release(train_session *session);
+
+#endif

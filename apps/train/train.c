@@ -1,0 +1,228 @@
+/* sdlf train: train a network on labelled pictures and keep its weights. */
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/command.h"
+#include "apps/input/network.h"
+#include "apps/output/classes.h"
+#include "apps/output/file.h"
+#include "apps/output/number.h"
+#include "apps/output/report.h"
+#include "apps/output/wrap.h"
+#include "apps/system/interrupt.h"
+#include "apps/train/progress.h"
+#include "apps/train/session.h"
+
+static const argument data_arguments[] = {
+    {.name = "Data and network", .type = ARGUMENT_HEADING},
+    {"data", ARGUMENT_TEXT, offsetof(train_settings, data), "SET", .fallback = "digits",
+     .help = "what to learn, see below"},
+    {"test-data", ARGUMENT_TEXT, offsetof(train_settings, test_data), "SET",
+     .help = "what to test on (default: the test half of --data)"},
+    {"no-test", ARGUMENT_FLAG, offsetof(train_settings, no_test), .help = "do not test after each epoch"},
+    {"device-data", ARGUMENT_INT, offsetof(train_settings, device_data), "MB", .minimum = 1, .maximum = 1e9,
+     .help =
+         "training data that a GPU may hold; more is brought to it batch by batch (default: what there is room for)"},
+    {"net", ARGUMENT_TEXT, offsetof(train_settings, net), "NAME", .fallback = "simple_cnn",
+     .help = "a network from the list below, FILE.json or FILE.onnx"},
+    {0},
+};
+
+static const argument output_arguments[] = {
+    {.name = "Output", .type = ARGUMENT_HEADING},
+    {"out", ARGUMENT_TEXT, offsetof(train_settings, out), "FILE", .letter = 'o',
+     .help = "keep weights and training state here after each epoch (default: NETWORK.safetensors, if there is none)"},
+    {"resume", ARGUMENT_TEXT, offsetof(train_settings, resume), "FILE",
+     .help = "go on where FILE stopped, with its network, data and options; --epochs adds some when all are done"},
+    {"no-save", ARGUMENT_FLAG, offsetof(train_settings, no_save), .help = "keep nothing"},
+    {"log", ARGUMENT_TEXT, offsetof(train_settings, log), "FILE",
+     .help = "write a JSON object a line: start, steps, epochs, end (with --resume: after what is there)"},
+    {"log-steps", ARGUMENT_INT, offsetof(train_settings, log_steps), "N", .minimum = 0, .maximum = 1e9,
+     .fallback = "50", .help = "steps between two lines in the log; 0: epochs alone"},
+    {"confusion", ARGUMENT_FLAG, offsetof(train_settings, confusion), .help = "print the confusion matrix at the end"},
+    {"quiet", ARGUMENT_FLAG, offsetof(train_settings, quiet), .help = "print errors alone"},
+    {0},
+};
+
+static void epilogue(void)
+{
+    terminal out = terminal_of(stdout);
+    printf("\n%sData sets%s\n", terminal_escape(&out, TERMINAL_BOLD), terminal_escape(&out, TERMINAL_PLAIN));
+    const sdlf_dataset_class *type;
+    for (int i = 0; (type = sdlf_dataset_class_at(i)); i++) {
+        int at = printf("  %-12s  ", type->name);
+        wrap_print(stdout, type->summary, at, at, out.width);
+    }
+    network_print_list();
+}
+
+/* One run and how it is shown. */
+typedef struct showing {
+    train_session session;
+    progress progress;
+    double seconds, test_seconds; /* of the epochs of this run */
+    int epochs;                   /* how many those are */
+    sdlf_progress last;           /* what the callback was told last */
+} showing;
+
+static void on_progress(const sdlf_progress *now, void *user)
+{
+    showing *show = user;
+    show->last = *now;
+    if (now->event == SDLF_PROGRESS_EPOCH) {
+        show->epochs++;
+        show->seconds += now->seconds;
+        if (isfinite(now->test_seconds)) show->test_seconds += now->test_seconds;
+    }
+    if (!show->session.set.quiet) progress_show(&show->progress, now);
+    training_log_progress(&show->session.log, now);
+}
+
+/* "saved  simple_cnn.safetensors (25.7 MB); continue with --resume simple_cnn.safetensors" */
+static void say_saved(const train_session *s, bool finished)
+{
+    report_label(&s->out, "saved");
+    printf("%s (%s); continue with --resume %s", s->out_path, number_bytes(output_file_size(s->out_path)).text,
+           s->out_path);
+    if (finished) printf(" --epochs %d", 2 * s->options.epochs);
+    putchar('\n');
+}
+
+static void print_summary(const showing *show, const sdlf_evaluation *evaluation)
+{
+    const train_session *s = &show->session;
+    if (evaluation) {
+        putchar('\n');
+        classes_print(&s->out, evaluation);
+        putchar('\n');
+        if (s->set.confusion) {
+            classes_print_confusion(&s->out, evaluation);
+            putchar('\n');
+        }
+        report_label(&s->out, "test");
+        printf("%s  %s of %s right  loss %s\n",
+               number_percent((double)evaluation->correct / (double)evaluation->samples, 2).text,
+               number_count(evaluation->correct).text, number_count(evaluation->samples).text,
+               number_loss(evaluation->loss, 4).text);
+    }
+    report_label(&s->out, "time");
+    printf("%s for %d epoch%s", number_duration(show->seconds).text, show->epochs, show->epochs == 1 ? "" : "s");
+    if (show->test_seconds > 0) printf(" and %s for testing", number_duration(show->test_seconds).text);
+    putchar('\n');
+}
+
+/* The run went to its end. */
+static int finish(showing *show)
+{
+    train_session *s = &show->session;
+    sdlf_evaluation evaluation = {0};
+    sdlf_calculator *calculator = NULL;
+    sdlf_status status = machine_open(&s->machine, s->options.forward, &calculator);
+    if (status == SDLF_OK && s->test) status = sdlf_evaluate(&evaluation, s->model, s->test, calculator, 0);
+    bool evaluated = status == SDLF_OK && s->test;
+    if (status != SDLF_OK) terminal_error("train", "the last test: %s", sdlf_error_message());
+    training_log_end(&s->log, status, evaluated ? &evaluation : NULL);
+    if (!s->set.quiet) {
+        print_summary(show, evaluated ? &evaluation : NULL);
+        if (s->out_path) say_saved(s, true);
+    }
+    sdlf_evaluation_release(&evaluation);
+    return status == SDLF_OK ? COMMAND_OK : COMMAND_FAILED;
+}
+
+/* A signal stopped the run, and the trainer has kept what there is. */
+static int stopped(const showing *show)
+{
+    const train_session *s = &show->session;
+    int number = interrupt_signal();
+    if (!s->set.quiet) {
+        printf("stopped by %s in epoch %d of %d, after step %" PRId64 " of %" PRId64 "\n",
+               number == SIGINT ? "Ctrl-C" : strsignal(number), show->last.epoch, show->last.epochs, show->last.step,
+               show->last.steps);
+        if (s->out_path) say_saved(s, false);
+        if (!s->out_path) puts("nothing was kept, as --no-save asks");
+    }
+    return COMMAND_SIGNAL + number;
+}
+
+/* The run failed: say why, and what is left. Out of space or memory right after an epoch, it was that epoch's checkpoint
+ * that could not be written. */
+static int failed(const showing *show, sdlf_status status)
+{
+    const train_session *s = &show->session;
+    terminal_error("train", "%s", sdlf_error_message());
+    bool after_epoch = show->epochs > 0 && show->last.event == SDLF_PROGRESS_EPOCH;
+    bool unsaved = after_epoch && (status == SDLF_ERROR_IO || status == SDLF_ERROR_MEMORY);
+    if (s->out_path && show->epochs > unsaved) {
+        int epoch = after_epoch && !unsaved ? show->last.epoch : show->last.epoch - 1;
+        fprintf(stderr, "%s still has what there was after epoch %d.\n", s->out_path, epoch);
+    }
+    return COMMAND_FAILED;
+}
+
+static int train(showing *show)
+{
+    train_session *s = &show->session;
+    s->options.callback = on_progress;
+    s->options.user = show;
+    sdlf_status status = train_session_prepare(s);
+    if (status != SDLF_OK) return command_conclude("train", status);
+    show->progress = progress_begin(&s->out, s->test != NULL);
+    interrupt_stops(s->trainer);
+    status = sdlf_trainer_run(s->trainer);
+    interrupt_stops(NULL);
+    progress_end(&show->progress);
+    if (status == SDLF_OK) return finish(show);
+    training_log_end(&s->log, status, NULL);
+    if (status == SDLF_ERROR_INTERRUPTED && interrupt_signal() != 0) return stopped(show);
+    return failed(show, status);
+}
+
+static int run(int count, char **words)
+{
+    showing show = {.session.out = terminal_of(stdout)};
+    train_session *s = &show.session;
+    optimizer_rows_make(&s->optimizers);
+    const argument_part parts[] = {
+        {data_arguments, 0},
+        {training_arguments, offsetof(train_settings, training)},
+        {s->optimizers.row, offsetof(train_settings, optimizer)},
+        {schedule_arguments, offsetof(train_settings, training)},
+        {augmentation_arguments, offsetof(train_settings, training)},
+        {execution_arguments, offsetof(train_settings, execution)},
+        {machine_arguments, offsetof(train_settings, execution.choice)},
+        {output_arguments, 0},
+        {0},
+    };
+    const command_usage usage = {
+        .command = "train",
+        .synopsis = "[options]",
+        .text = "Train a network on labelled pictures and keep its weights. Without options it learns digits that it "
+                "draws itself, in under a minute. Ctrl-C keeps what was learnt so far; a second one ends at once.",
+        .parts = parts,
+        .epilogue = epilogue,
+        .examples = "  sdlf train\n"
+                    "  sdlf train --data mnist:/data --net lenet5 --epochs 10\n"
+                    "  sdlf train --resume lenet5.safetensors --epochs 20\n"
+                    "  sdlf train --optimizer adamw --weight-decay 0.01 --schedule cosine\n",
+    };
+    switch (arguments_read(&s->given, &usage, count, words, &s->set)) {
+    case ARGUMENTS_HELP: return COMMAND_OK;
+    case ARGUMENTS_WRONG: return COMMAND_USAGE;
+    case ARGUMENTS_OK: break;
+    }
+    if (count == 0) {
+        printf("%sLearning %s with %s for %" PRId64 " epochs; 'sdlf train --help' lists what can be chosen.%s\n",
+               terminal_escape(&s->out, TERMINAL_DIM), s->set.data, s->set.net, s->set.training.epochs,
+               terminal_escape(&s->out, TERMINAL_PLAIN));
+    }
+    int code = train(&show);
+    train_session_release(s);
+    return code;
+}
+
+const command train_command = {
+    .name = "train", .summary = "train a network and keep its weights", .run = run, .long_running = true};

@@ -1,0 +1,108 @@
+/* Reports in files: whole or as they were. */
+#include "testing.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "apps/output/file.h"
+
+/* The file's text, in static storage. */
+static const char *text_of(const char *path)
+{
+    static char text[256];
+    FILE *file = fopen(path, "rb");
+    if (!file) return NULL;
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+static bool print_text(FILE *file, const void *text)
+{
+    return fputs(text, file) != EOF;
+}
+
+static bool print_half(FILE *file, const void *text)
+{
+    fputs(text, file);
+    return false;
+}
+
+static void writes_and_replaces(void)
+{
+    const char *path = test_path("report.json");
+    CHECK_OK(output_file_write(path, print_text, "one, and longer\n"));
+    CHECK_TEXT(text_of(path), "one, and longer\n");
+    CHECK_OK(output_file_write(path, print_text, "two\n"));
+    CHECK_TEXT(text_of(path), "two\n");
+    CHECK_FAILS(output_file_write(test_path("none/report.json"), print_text, "three"), SDLF_ERROR_IO, "none");
+}
+
+/* A disk that fills up: files end after ten bytes. */
+static void full_disk_leaves_the_old(void)
+{
+    const char *path = test_path("kept.svg");
+    CHECK_OK(output_file_write(path, print_text, "old\n"));
+    struct rlimit limit;
+    CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    struct rlimit less = {.rlim_cur = 10, .rlim_max = limit.rlim_max};
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    CHECK(setrlimit(RLIMIT_FSIZE, &less) == 0);
+    sdlf_status status = output_file_write(path, print_text, "new, and much longer than ten bytes\n");
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    signal(SIGXFSZ, before);
+    CHECK_FAILS(status, SDLF_ERROR_IO, "kept.svg");
+    CHECK_TEXT(text_of(path), "old\n");
+}
+
+static void half_a_report_is_none(void)
+{
+    const char *path = test_path("half.json");
+    CHECK_OK(output_file_write(path, print_text, "old\n"));
+    CHECK(output_file_write(path, print_half, "{\"half\":") != SDLF_OK);
+    CHECK_TEXT(text_of(path), "old\n");
+}
+
+/* In a process that is not root's; it exits with 0 for success, 77 to skip. */
+static int check_as_nobody(void)
+{
+    if (geteuid() == 0 && setuid(65534) != 0) return 77;
+    const char *path = test_path("protected.svg");
+    if (output_file_check("/dev/null") != SDLF_OK) return 1; /* in a folder where nobody can write */
+    return output_file_check(path) != SDLF_ERROR_IO ||
+           !strstr(sdlf_error_message(), "protected.svg': Permission denied");
+}
+
+/* What will not be written is refused before the work, not after it. */
+static void checked_before(void)
+{
+    const char *path = test_path("protected.svg");
+    CHECK_OK(output_file_write(path, print_text, "old\n"));
+    CHECK_OK(output_file_check(path));
+    CHECK_OK(output_file_check("/dev/null"));
+    CHECK_FAILS(output_file_check(test_path("none/report.json")), SDLF_ERROR_IO, "is not there");
+    CHECK_FAILS(output_file_check("/dev/"), SDLF_ERROR_IO, "found a folder");
+    CHECK(chmod(path, 0444) == 0 && chmod(test_path("."), 0755) == 0);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) _exit(check_as_nobody());
+    int result = -1;
+    CHECK(child > 0 && waitpid(child, &result, 0) == child);
+    if (WIFEXITED(result) && WEXITSTATUS(result) == 77)
+        test_skip("this process may not become another user's");
+    else
+        CHECK_EQUAL(result, 0);
+}
+
+int main(void)
+{
+    RUN(writes_and_replaces);
+    RUN(full_disk_leaves_the_old);
+    RUN(half_a_report_is_none);
+    RUN(checked_before);
+    return test_summary();
+}

@@ -1,0 +1,131 @@
+/* Tables, wrapped text, suggestions and the size of what is printed. */
+#include "testing.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/arguments/suggest.h"
+#include "apps/output/table.h"
+#include "apps/output/terminal.h"
+#include "apps/output/wrap.h"
+
+/* What `print` writes. */
+static const char *captured(void (*print)(FILE *))
+{
+    static char text[4096];
+    FILE *file = tmpfile();
+    print(file);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void print_table(FILE *file)
+{
+    terminal out = {.file = file, .width = 80};
+    table *t = table_create("layer|empty|>parameters|note");
+    table_cell(t, "%s", "conv2d");
+    table_cell(t, "%s", "");
+    table_cell(t, "%s", "832");
+    table_cell(t, "%s", "");
+    table_cell(t, "%s", "f\u00e4c");
+    table_cell(t, "%s", "");
+    table_cell(t, "%s", "6,423,552");
+    table_cell(t, "%s", "x");
+    table_rule(t);
+    table_cell(t, "total");
+    table_cell(t, "%s", "");
+    table_cell(t, "%s", "6,424,384");
+    table_cell(t, "%s", "");
+    table_print(t, &out, 2);
+    table_free(t);
+}
+
+static void tables_line_up(void)
+{
+    CHECK_TEXT(captured(print_table), "  layer   parameters  note\n"
+                                      "  conv2d         832\n"
+                                      "  f\u00e4c      6,423,552  x\n"
+                                      "  ------------------------\n"
+                                      "  total    6,424,384\n");
+}
+
+static void print_wrapped(FILE *file)
+{
+    wrap_print(file, "one two three four\nfive", 0, 4, 14);
+    wrap_print(file, "incomprehensibilities are long", 2, 4, 14);
+}
+
+static void text_wraps(void)
+{
+    CHECK_TEXT(captured(print_wrapped), "    one two\n    three four\n    five\n"
+                                        "  incomprehensibilities\n    are long\n");
+}
+
+static const char *suggested(const char *word)
+{
+    static const char *const known[] = {"epochs", "batch",     "learning-rate", "label-smoothing",
+                                        "log",    "plan-file", "device-data",   "device",
+                                        "top",    "crop",      "nesterov",      "net"};
+    suggestion s = {.word = word};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) suggest_offer(&s, known[i]);
+    return s.best;
+}
+
+static void near_words_are_suggested(void)
+{
+    CHECK_TEXT(suggested("epoch"), "epochs");
+    CHECK_TEXT(suggested("bacth"), "batch"); /* neighbours exchanged */
+    CHECK_TEXT(suggested("learning_rate"), "learning-rate");
+    CHECK_TEXT(suggested("learn"), "learning-rate"); /* an abbreviation */
+    CHECK_TEXT(suggested("nte"), "net");
+    CHECK_TEXT(suggested("quiet"), NULL);
+    CHECK_TEXT(suggested("devic"), "device"); /* two abbreviations: the shorter */
+    CHECK_TEXT(suggested("cop"), "crop");     /* one letter either way: what begins alike */
+    CHECK_TEXT(suggested("nes"), "nesterov");
+    CHECK_TEXT(suggested("network"), "net"); /* more than there is */
+    CHECK_TEXT(suggested("batch-size"), "batch");
+    CHECK_TEXT(suggested("num-epochs"), "epochs");
+    CHECK_TEXT(suggested("log-file"), "log");
+    CHECK_TEXT(suggested("load"), NULL); /* half of it would have to change */
+    CHECK_TEXT(suggested("file"), NULL);
+    CHECK_TEXT(suggested("x"), NULL);
+    CHECK_TEXT(suggested("a-word-that-is-much-longer-than-any-option-could-ever-be"), NULL);
+}
+
+static void columns_are_counted(void)
+{
+    CHECK_EQUAL(terminal_columns("abc"), 3);
+    CHECK_EQUAL(terminal_columns("f\u00e4c"), 3);
+    CHECK_EQUAL(terminal_columns("\033[1mabc\033[0m"), 3);
+    CHECK_EQUAL(terminal_columns(""), 0);
+}
+
+static const char *cleaned(const char *text)
+{
+    static char copy[64];
+    snprintf(copy, sizeof copy, "%s", text);
+    terminal_clean(copy);
+    return copy;
+}
+
+static void nothing_steers_the_terminal(void)
+{
+    CHECK_TEXT(cleaned("a\033[31mb\n\x7f"), "a?[31mb??");
+    CHECK_TEXT(cleaned("a\xc2\x9b"
+                       "31mb"),
+               "a??31mb"); /* CSI as one character */
+    CHECK_TEXT(cleaned("\u00e4\u00a0\u20ac"), "\u00e4\u00a0\u20ac");
+    CHECK_TEXT(cleaned("\xc2"), "\xc2");
+}
+
+int main(void)
+{
+    RUN(tables_line_up);
+    RUN(text_wraps);
+    RUN(near_words_are_suggested);
+    RUN(columns_are_counted);
+    RUN(nothing_steers_the_terminal);
+    return test_summary();
+}
