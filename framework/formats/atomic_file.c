@@ -26,11 +26,32 @@ static sdlf_status out_of_memory(void)
     return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory for the name of a file to write");
 }
 
-/* A copy of the path with the symbolic links of an existing file followed. */
+enum { PATH_SIZE = 4096 /* PATH_MAX of Linux */, LINKS_MOST = 40 /* as many as Linux follows */ };
+
+/* What the link at `path` points to, in its place; false where that is no link, or too long. */
+static bool follow(char path[PATH_SIZE])
+{
+    char target[PATH_SIZE];
+    ssize_t length = readlink(path, target, sizeof target);
+    if (length <= 0) return false;
+    const char *slash = strrchr(path, '/');
+    size_t folder = slash == NULL || target[0] == '/' ? 0 : (size_t)(slash - path) + 1;
+    if (folder + (size_t)length >= PATH_SIZE) return false;
+    memcpy(path + folder, target, (size_t)length);
+    path[folder + (size_t)length] = '\0';
+    return true;
+}
+
+/* A copy of the path with symbolic links followed, to a file that is not there yet, too. */
 static char *resolve(const char *path)
 {
-    char buffer[4096]; /* PATH_MAX of Linux; realpath with a buffer of ours allocates nothing */
-    return strdup(realpath(path, buffer) != NULL ? buffer : path);
+    char buffer[PATH_SIZE]; /* realpath with a buffer of ours allocates nothing */
+    if (realpath(path, buffer) != NULL) return strdup(buffer);
+    size_t length = strlen(path);
+    if (length >= sizeof buffer) return strdup(path);
+    memcpy(buffer, path, length + 1);
+    for (int links = 0; links < LINKS_MOST && follow(buffer);) links++;
+    return strdup(buffer);
 }
 
 /* The folder that holds `path`, for syncing it after the rename. Opened before anything is written, so that a missing
@@ -118,10 +139,12 @@ sdlf_status atomic_file_open(atomic_file *file, const char *path)
     if (file->target == NULL) return out_of_memory();
 
     struct stat old;
-    bool exists = stat(file->target, &old) == 0;
+    bool exists = stat(file->target, &old) == 0, is_link = !exists && errno == ELOOP;
     sdlf_status status = SDLF_OK;
     if (exists && S_ISDIR(old.st_mode)) {
         status = sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': it is a folder", path);
+    } else if (is_link) {
+        status = io_error("write", path); /* renaming would put the file in the link's place */
     } else if (exists && !S_ISREG(old.st_mode)) {
         file->descriptor = open(file->target, O_WRONLY | O_CLOEXEC);
         if (file->descriptor < 0) status = io_error("open", file->target);

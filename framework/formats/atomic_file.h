@@ -4,7 +4,7 @@
  * over the target and writes the folder through. Until the rename the target is what it was: a full disk, an error or a
  * killed process leaves an old file whole (a killed process leaves its temporary file too).
  *
- * A target that is a symbolic link keeps being one: the file it points to is replaced. An existing file's permissions are
+ * A target that is a symbolic link keeps being one: the file it points to is replaced, or made. An existing file's permissions are
  * kept. A target that is no regular file (/dev/null, a pipe) is written to directly, since renaming would replace it. Over a
  * mount point (a single file that a container is given) nothing can be renamed: the whole temporary file is copied over it,
  * and stays where that fails on the way, so that one of the two is whole at any time. */

@@ -163,6 +163,37 @@ static void link_stays_a_link(void)
     CHECK(lstat(link, &information) == 0 && S_ISLNK(information.st_mode));
 }
 
+/* Links to files that are yet to be written, over several, relative and absolute ones. */
+static void link_to_nothing_stays_a_link(void)
+{
+    make_folder("dangling");
+    make_folder("dangling/below");
+    const char *path = test_path("dangling/below/file"), *first = test_path("dangling/first");
+    const char *second = test_path("dangling/below/second"), *whole = test_path("dangling/whole");
+    CHECK(symlink("below/second", first) == 0 && symlink("file", second) == 0 && symlink(path, whole) == 0);
+    CHECK_OK(write_text(first, "one"));
+    CHECK_TEXT(text_of(path), "one");
+    CHECK(unlink(path) == 0);
+    CHECK_OK(write_text(whole, "two"));
+    CHECK_TEXT(text_of(path), "two");
+    struct stat information;
+    CHECK(lstat(first, &information) == 0 && S_ISLNK(information.st_mode));
+    CHECK(lstat(second, &information) == 0 && S_ISLNK(information.st_mode));
+    CHECK(lstat(whole, &information) == 0 && S_ISLNK(information.st_mode));
+    CHECK_EQUAL(files_in(test_path("dangling")), 3);
+}
+
+static void links_in_a_circle_are_refused(void)
+{
+    const char *folder = make_folder("circle"), *a = test_path("circle/a"), *b = test_path("circle/b");
+    CHECK(symlink("b", a) == 0 && symlink("a", b) == 0);
+    CHECK_FAILS(write_text(a, "x"), SDLF_ERROR_IO, "cannot write");
+    CHECK_FAILS(write_text(a, "x"), SDLF_ERROR_IO, "Too many levels of symbolic links");
+    struct stat information;
+    CHECK(lstat(a, &information) == 0 && S_ISLNK(information.st_mode));
+    CHECK_EQUAL(files_in(folder), 2);
+}
+
 static void refuses(void)
 {
     const char *folder = make_folder("refuses");
@@ -391,6 +422,8 @@ int main(void)
     RUN(path_without_a_folder);
     RUN(abandoned_leaves_the_old);
     RUN(link_stays_a_link);
+    RUN(link_to_nothing_stays_a_link);
+    RUN(links_in_a_circle_are_refused);
     RUN(refuses);
     RUN(device_is_written_to_and_stays);
     RUN(unwritable_folder);
