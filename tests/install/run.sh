@@ -40,7 +40,9 @@ read -ra flags <<< "$(pkg-config --cflags --libs sdlf)"
 if command -v c++ > /dev/null; then
     say "the headers in C++"
     read -ra flags <<< "$(pkg-config --cflags sdlf)"
-    echo '#include <sdlf/sdlf.h>' | c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only "${flags[@]}" -x c++ -
+    for standard in c++11 c++17 c++20; do
+        echo '#include <sdlf/sdlf.h>' | c++ "-std=$standard" -Wall -Wextra -Werror -fsyntax-only "${flags[@]}" -x c++ -
+    done
 fi
 
 if [ -x "$prefix/bin/sdlf" ]; then

@@ -46,7 +46,7 @@ SDLF_INLINE sdlf_philox sdlf_philox4x32(uint64_t seed, uint64_t index, uint32_t 
 /* Uniform in [0, 1) on the grid of 2^-24: the upper 24 bits, exact in float32. */
 SDLF_INLINE float sdlf_uniform_from_word(uint32_t word)
 {
-    return (float)(word >> 8) * 0x1p-24f;
+    return (float)(word >> 8) * (1.0f / 16777216);
 }
 
 /* Streams of one seed. Parameters and dropout layers take theirs above bases: a parameter by its own index in the model, see
