@@ -1,8 +1,11 @@
 /* The sdlf program: which subcommand? */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sdlf/version.h>
 
@@ -90,8 +93,19 @@ static int run(int count, char **words)
     return chosen->run(count - 2, words + 2);
 }
 
+/* The first file opened would take the number of a stream that was closed, and get what is printed: let something stand there
+ * that refuses to be used. */
+static void hold_closed_streams(void)
+{
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
+        if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+        if (open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream) return;
+    }
+}
+
 int main(int count, char **words)
 {
+    hold_closed_streams();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow further is an error to report, not a reason to die */
     int code = run(count, words);
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == COMMAND_OK) {

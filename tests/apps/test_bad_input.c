@@ -217,6 +217,19 @@ static void standard_output_that_is_full(void)
     CHECK(system(command) == 0);
 }
 
+/* What is printed must not end up in the file that was opened first. */
+static void standard_streams_that_are_closed(void)
+{
+    const char *log = test_path("closed.jsonl");
+    char command[2048];
+    snprintf(command, sizeof command,
+             "'%s' train --net '%s' --data digits:200 --epochs 1 --no-save --log '%s' >&- 2>&- <&-; test $? = 1",
+             SDLF_PROGRAM, small_network(), log);
+    CHECK(system(command) == 0);
+    snprintf(command, sizeof command, "test -s '%s' && ! grep -v '^{\"event\":.*}$' '%s'", log, log);
+    CHECK(system(command) == 0);
+}
+
 int main(void)
 {
     RUN(networks);
@@ -227,5 +240,6 @@ int main(void)
     RUN(outputs);
     RUN(full_disks);
     RUN(standard_output_that_is_full);
+    RUN(standard_streams_that_are_closed);
     return test_summary();
 }
