@@ -1,4 +1,5 @@
 /* sdlf eval: how good are these weights on a data set? */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -117,6 +118,10 @@ static sdlf_status evaluate(session *s)
         free(note);
     }
     status = sdlf_evaluate(&s->evaluation, s->model, s->data, s->calculator, s->set.batch);
+    if (status == SDLF_OK && isnan(s->evaluation.loss))
+        status =
+            sdlf_fail(SDLF_ERROR_NUMERIC, "the loss is NaN: network '%s' with %s gives outputs that are no numbers",
+                      sdlf_model_name(s->model), s->set.weights);
     if (status != SDLF_OK) return status;
     if (s->set.json) return print_json(s);
     print_text(s, &out);

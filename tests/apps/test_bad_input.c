@@ -2,11 +2,14 @@
 #include "testing.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <sdlf/sdlf.h>
 
 #include "apps/program.h"
 
@@ -123,11 +126,23 @@ static void flip(const char *path, long at, unsigned char bits)
     fclose(file);
 }
 
+/* The file's weights, of which one is no number. */
+static void spoil(const char *path)
+{
+    sdlf_model *model = NULL;
+    if (CHECK_OK(sdlf_model_open(&model, path))) {
+        *(float *)sdlf_model_parameter(model, 0)->value.data = NAN;
+        CHECK_OK(sdlf_model_save(model, path));
+    }
+    sdlf_model_free(model);
+}
+
 static void weights(void)
 {
     const char *good = test_path("weights.safetensors");
     SDLF(0, "train", SMALL, "--epochs", "1", "--out", good);
     CHECK_REFUSED(1, "none.safetensors", "eval", "--weights", test_path("none.safetensors"), CALCULATOR);
+    CHECK_REFUSED(2, "leaves no dimension open", "run", good, "--dim", "x=3", CALCULATOR);
     CHECK_REFUSED(1, "text.safetensors", "eval", "--weights", file_with("text.safetensors", "hello, I am no weights"),
                   CALCULATOR);
     CHECK_REFUSED(1, "empty.safetensors", "eval", "--weights", file_with("empty.safetensors", ""), CALCULATOR);
@@ -136,6 +151,8 @@ static void weights(void)
     CHECK_REFUSED(1, "weights.safetensors", "eval", "--weights", good, CALCULATOR);
     CHECK_REFUSED(1, "weights.safetensors", "train", "--resume", good, CALCULATOR);
     SDLF(0, "train", SMALL, "--epochs", "1", "--out", good);
+    spoil(good);
+    CHECK_REFUSED(1, "gives outputs that are no numbers", "eval", "--weights", good, "--data", "digits:60", CALCULATOR);
     flip(good, 7, 0x40); /* a header of 4 EB */
     CHECK_REFUSED(1, "weights.safetensors", "eval", "--weights", good, CALCULATOR);
 }
