@@ -13,6 +13,12 @@ static sdlf_status damaged(const char *path, const char *format, const char *rea
     return sdlf_fail(SDLF_ERROR_FORMAT, "%s: damaged %s: %s", path, format, reason);
 }
 
+/* The library's own words: the file may be damaged, or of a kind that the library does not read. */
+static sdlf_status unreadable(const char *path, const char *format, const char *reason)
+{
+    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: cannot read this %s: %s", path, format, reason);
+}
+
 sdlf_status image_decode_jpeg(image *picture, const unsigned char *bytes, size_t size, const char *path)
 {
     tjhandle handle = tjInitDecompress();
@@ -20,7 +26,7 @@ sdlf_status image_decode_jpeg(image *picture, const unsigned char *bytes, size_t
     int width = 0, height = 0, sampling = 0, colours = 0;
     sdlf_status status = SDLF_OK;
     if (tjDecompressHeader3(handle, bytes, size, &width, &height, &sampling, &colours) != 0) {
-        status = damaged(path, "JPEG", tjGetErrorStr2(handle));
+        status = unreadable(path, "JPEG", tjGetErrorStr2(handle));
         goto done;
     }
     if (width < 1 || height < 1) { /* a stream of tables without a picture is no error to the library */
@@ -33,7 +39,7 @@ sdlf_status image_decode_jpeg(image *picture, const unsigned char *bytes, size_t
     /* a warning means that part of the picture is missing or made up */
     if (tjDecompress2(handle, bytes, size, picture->pixels, width, 0, height, grey ? TJPF_GRAY : TJPF_RGB,
                       TJFLAG_STOPONWARNING) != 0)
-        status = damaged(path, "JPEG", tjGetErrorStr2(handle));
+        status = unreadable(path, "JPEG", tjGetErrorStr2(handle));
 done:
     tjDestroy(handle);
     return status;
@@ -44,7 +50,7 @@ static sdlf_status load(image *picture, const char *path, int channels, const ch
 {
     int width = 0, height = 0, pixels = channels == 1 ? TJPF_GRAY : TJPF_RGB;
     unsigned char *loaded = tjLoadImage(path, &width, 1, &height, &pixels, 0);
-    if (loaded == NULL) return damaged(path, format, tjGetErrorStr2(NULL));
+    if (loaded == NULL) return unreadable(path, format, tjGetErrorStr2(NULL));
     sdlf_status status = image_allocate(picture, width, height, channels, path);
     if (status == SDLF_OK) memcpy(picture->pixels, loaded, (size_t)width * (size_t)height * (size_t)channels);
     tjFree(loaded);

@@ -40,11 +40,11 @@ static void damaged_portable_maps(void)
         {"P5 99999 99999 255\n", "the picture is 99999x99999; it may have 1 to 67108864 pixels"},
         {"P5 99999999999999999999999 2 255\n", "it may have 1 to 67108864 pixels"},
         {"P5 671088641 1 255\n1", "the picture is 671088641x1; it may have 1 to 67108864 pixels"},
-        {"P5 3 2 255\n12345", "damaged PGM: "},
-        {"P5 3 2 0\n123456", "damaged PGM: "},
-        {"P5 3 2 99999999\n123456", "damaged PGM: "},
-        {"P5 3 2 x\n123456", "damaged PGM: "},
-        {"P2 2 1 255\n1 x", "damaged PGM: "},
+        {"P5 3 2 255\n12345", "cannot read this PGM: "},
+        {"P5 3 2 0\n123456", "cannot read this PGM: "},
+        {"P5 3 2 99999999\n123456", "cannot read this PGM: "},
+        {"P5 3 2 x\n123456", "cannot read this PGM: "},
+        {"P2 2 1 255\n1 x", "cannot read this PGM: "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         image picture;
@@ -74,7 +74,7 @@ static void bitmaps(void)
     make_bmp(bytes);
     check_picture(bytes, sizeof bytes, 2, 2, 3, "\0\0\xff\xff\xff\xff\xff\0\0\0\xff\0");
     CHECK_FAILS(read_bytes(&picture, bytes, 20), SDLF_ERROR_FORMAT, "damaged BMP: it ends in its header");
-    CHECK_FAILS(read_bytes(&picture, bytes, 60), SDLF_ERROR_FORMAT, "damaged BMP: ");
+    CHECK_FAILS(read_bytes(&picture, bytes, 60), SDLF_ERROR_FORMAT, "cannot read this BMP: ");
     memset(bytes + 18, 0x7f, 8);
     CHECK_FAILS(read_bytes(&picture, bytes, sizeof bytes), SDLF_ERROR_FORMAT,
                 "the picture is 2139062143x2139062143; it may have");
@@ -107,7 +107,7 @@ static void jpeg_pictures(void)
             image_release(&picture);
         }
         for (unsigned long cut = 2; cut < size - 2; cut += 7)
-            CHECK_FAILS(read_bytes(&picture, bytes, cut), SDLF_ERROR_FORMAT, "damaged JPEG: ");
+            CHECK_FAILS(read_bytes(&picture, bytes, cut), SDLF_ERROR_FORMAT, "JPEG: ");
         tjFree(bytes);
         tjDestroy(handle);
     }
