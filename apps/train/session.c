@@ -7,16 +7,17 @@
 
 #include "apps/input/network.h"
 #include "apps/output/file.h"
+#include "apps/output/quote.h"
 #include "apps/output/report.h"
 #include "apps/system/memory.h"
 
-/* "simple_cnn" becomes "simple_cnn.safetensors"; what is no plain letter becomes '_'. */
+/* "simple_cnn" becomes "simple_cnn.safetensors"; of ASCII's characters, those that are no plain letters become '_'. */
 static char *default_path(const sdlf_model *model)
 {
     char *path = memory_print("%s.safetensors", sdlf_model_name(model));
     for (char *c = path; *c; c++) {
         bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
-        if (!plain && !strchr("._-", *c)) *c = '_';
+        if (!plain && !((unsigned char)*c & 0x80) && !strchr("._-", *c)) *c = '_';
     }
     return path;
 }
@@ -29,9 +30,12 @@ static sdlf_status choose_output(train_session *s)
     const char *named = set->out ? set->out : set->resume;
     s->out_path = named ? memory_copy_text(named) : default_path(s->model);
     if (!named && output_file_size(s->out_path) > 0) {
-        return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                         "%s is there already; go on from it with --resume %s, or write over it with --out %s",
-                         s->out_path, s->out_path, s->out_path);
+        char *name = quote_word(s->out_path);
+        sdlf_status status = sdlf_fail(
+            SDLF_ERROR_ARGUMENT, "%s is there already; go on from it with --resume %s, or write over it with --out %s",
+            s->out_path, name, name);
+        free(name);
+        return status;
     }
     return output_file_check(s->out_path);
 }
@@ -92,6 +96,7 @@ static sdlf_status open_data(train_session *s)
     sdlf_status status = sdlf_dataset_open(&s->train, data, SDLF_SPLIT_TRAIN);
     if (status == SDLF_OK && !set->no_test) {
         status = sdlf_dataset_open(&s->test, set->test_data ? set->test_data : data, SDLF_SPLIT_TEST);
+        status = sdlf_fail_context(status, "what is tested on (--no-test does without)");
     }
     if (from_state) status = sdlf_fail_context(status, "the data of %s (--data names another)", set->resume);
     s->options.data = data;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "apps/command.h"
@@ -10,6 +11,7 @@
 #include "apps/output/classes.h"
 #include "apps/output/file.h"
 #include "apps/output/number.h"
+#include "apps/output/quote.h"
 #include "apps/output/report.h"
 #include "apps/output/wrap.h"
 #include "apps/system/interrupt.h"
@@ -85,10 +87,11 @@ static void on_progress(const sdlf_progress *now, void *user)
 static void say_saved(const train_session *s, bool finished)
 {
     report_label(&s->out, "saved");
-    printf("%s (%s); continue with --resume %s", s->out_path, number_bytes(output_file_size(s->out_path)).text,
-           s->out_path);
+    char *name = quote_word(s->out_path);
+    printf("%s (%s); continue with --resume %s", s->out_path, number_bytes(output_file_size(s->out_path)).text, name);
     if (finished) printf(" --epochs %d", 2 * s->options.epochs);
     putchar('\n');
+    free(name);
 }
 
 static void print_summary(const showing *show, const sdlf_evaluation *evaluation)

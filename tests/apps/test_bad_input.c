@@ -99,7 +99,8 @@ static const char *mnist_with(const char *name, unsigned magic, unsigned images,
 static void data_sets(void)
 {
     enum { IMAGE = 28 * 28 };
-    const char *net = small_network();
+    char net[512]; /* there are more paths below than test_path keeps */
+    snprintf(net, sizeof net, "%s", small_network());
 #define TRAIN_ON(data) "train", "--net", net, "--no-save", CALCULATOR, "--data", data
     SDLF(0, TRAIN_ON(mnist_with("good", 3, 20, 20 * IMAGE, 20, 1)));
     CHECK_REFUSED(1, "train-images-idx3-ubyte", TRAIN_ON(mnist_with("truncated", 3, 20, 19 * IMAGE, 20, 1)));
@@ -109,6 +110,10 @@ static void data_sets(void)
     CHECK_REFUSED(1, "19", TRAIN_ON(mnist_with("disagree", 3, 20, 20 * IMAGE, 19, 1)));
     CHECK_REFUSED(1, "200", TRAIN_ON(mnist_with("label", 3, 20, 20 * IMAGE, 20, 200)));
     CHECK_REFUSED(1, "nowhere", TRAIN_ON("mnist:/nowhere"));
+    const char *no_test = mnist_with("no_test", 3, 20, 20 * IMAGE, 20, 1);
+    CHECK(unlink(test_path("no_test/t10k-labels-idx1-ubyte")) == 0);
+    CHECK_REFUSED(1, "what is tested on (--no-test does without): mnist: ", TRAIN_ON(no_test));
+    SDLF(0, TRAIN_ON(no_test), "--no-test");
     CHECK_REFUSED(2, "digits", TRAIN_ON("digitz"));
     CHECK_REFUSED(2, "digits", TRAIN_ON("digits:none"));
     CHECK_REFUSED(2, "digits", TRAIN_ON("digits:0"));

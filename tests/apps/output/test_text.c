@@ -2,9 +2,11 @@
 #include "testing.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "apps/arguments/suggest.h"
+#include "apps/output/quote.h"
 #include "apps/output/table.h"
 #include "apps/output/terminal.h"
 #include "apps/output/wrap.h"
@@ -120,11 +122,29 @@ static void nothing_steers_the_terminal(void)
     CHECK_TEXT(cleaned("\xc2"), "\xc2");
 }
 
+static void check_quoted(const char *word, const char *expected)
+{
+    char *quoted = quote_word(word);
+    CHECK_TEXT(quoted, expected);
+    free(quoted);
+}
+
+static void words_are_quoted_for_a_shell(void)
+{
+    check_quoted("runs/a-1_b.safetensors", "runs/a-1_b.safetensors");
+    check_quoted("n\u00e4he", "n\u00e4he");
+    check_quoted("two words", "'two words'");
+    check_quoted("it's $HOME", "'it'\\''s $HOME'");
+    check_quoted("~/x*", "'~/x*'");
+    check_quoted("", "''");
+}
+
 int main(void)
 {
     RUN(tables_line_up);
     RUN(text_wraps);
     RUN(near_words_are_suggested);
+    RUN(words_are_quoted_for_a_shell);
     RUN(columns_are_counted);
     RUN(nothing_steers_the_terminal);
     return test_summary();

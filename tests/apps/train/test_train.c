@@ -119,6 +119,25 @@ static void resuming_refuses_what_cannot_be(void)
                "batch");
 }
 
+/* Commands that are offered can be copied back into a shell, and a network's name in any language names its file. */
+static void names_with_spaces_and_accents(void)
+{
+    const char *out = test_path("two words.safetensors");
+    char command[1024];
+    snprintf(command, sizeof command, "continue with --resume '%s' --epochs 2", out);
+    CHECK_SAYS(SDLF(0, "train", SMALL, "--epochs", "1", "--out", out), command);
+
+    static const char net[] = "{\"name\": \"n\u00e4he 1\", \"input\": {\"name\": \"x\", \"shape\": [1, 28, 28]},"
+                              " \"layers\": [{\"type\": \"fully_connected\", \"units\": 10}]}";
+    const char *path = test_path("net.json");
+    test_write_file(path, net, sizeof net - 1);
+    static program p;
+    p = (program){.folder = test_path("")};
+    program_run(&p, (const char *const[]){"train", "--net", path, "--data", "digits:100", "--epochs", "1", NULL});
+    CHECK_EQUAL(p.code, 0);
+    CHECK_SAYS(&p, "saved  n\u00e4he_1.safetensors");
+}
+
 static void old_weights_are_not_written_over_by_default(void)
 {
     static program p;
@@ -132,7 +151,6 @@ static void old_weights_are_not_written_over_by_default(void)
     CHECK_SAYS(&p, "small.safetensors is there already; go on from it with --resume");
 }
 
-/* Every line of the log is an object; the events come in order. */
 /* The rate that a run begins with, by its log. */
 static double rate_with(const char *batch, const char *optimizer)
 {
@@ -158,6 +176,7 @@ static void small_batches_take_smaller_rates(void)
     CHECK_CLOSE(rate_with("16", "adam"), 0.001, 1e-9);
 }
 
+/* Every line of the log is an object; the events come in order. */
 static void logs_json_lines(void)
 {
     const char *path = test_path("log.jsonl");
@@ -247,6 +266,7 @@ int main(void)
     RUN(placement_is_heard);
     RUN(resuming_changes_nothing);
     RUN(resuming_refuses_what_cannot_be);
+    RUN(names_with_spaces_and_accents);
     RUN(old_weights_are_not_written_over_by_default);
     RUN(small_batches_take_smaller_rates);
     RUN(logs_json_lines);
