@@ -9,6 +9,7 @@
 #include "apps/command.h"
 #include "apps/input/file_form.h"
 #include "apps/input/network.h"
+#include "apps/output/file.h"
 #include "apps/output/json.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
@@ -243,6 +244,7 @@ static int run(int count, char **words)
     s.weights = s.set.weights;
     sdlf_status status = given.operand_count > 0 ? take_operand(&s, given.operand[0]) : SDLF_OK;
     if (status == SDLF_OK) status = check_options(&s, &given);
+    if (status == SDLF_OK) status = output_file_check(s.set.out); /* before a large model is read */
     if (status == SDLF_OK) status = write_model(&s);
     int code = command_conclude("export", status);
     if (code == COMMAND_OK && interrupt_signal() != 0) code = COMMAND_SIGNAL + interrupt_signal();

@@ -31,6 +31,10 @@ sdlf_status output_file_check(const char *path)
     char *probe = memory_print("%s/.sdlf-can-write-XXXXXX", folder);
     sdlf_status status = SDLF_OK;
     size_t length = strlen(path);
+    if (strcmp(path, "-") == 0) {
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "'-': expected the name of a file (one of that name is ./-)");
+        goto done;
+    }
     bool exists = stat(path, &at) == 0;
     if (length == 0 || path[length - 1] == '/' || (exists && S_ISDIR(at.st_mode))) {
         status = sdlf_fail(SDLF_ERROR_IO, "%s: expected the name of a file, found a folder", path);

@@ -34,6 +34,9 @@ sdlf_status run_read_inputs(run_session *s)
     bool open = s->report == NULL || (s->report->input_count > 0 && !s->report->input[0].must_be_known &&
                                       s->report->input[0].shape.rank > 0 && s->report->input[0].shape.dim[0] < 2);
     if (first != NULL && sdlf_tensor_present(first) && first->shape.rank > 0 && open) s->batch = first->shape.dim[0];
+    if (s->batch < 1)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: expected at least one sample, found an array of shape %s",
+                         s->input[0].path, sdlf_shape_print(first->shape).text);
     return SDLF_OK;
 }
 

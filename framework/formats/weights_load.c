@@ -149,8 +149,8 @@ static sdlf_status open_network(sdlf_model **model, const safetensors_file *file
     if (network == NULL)
         return sdlf_fail(
             SDLF_ERROR_FORMAT,
-            "%s: the file says nothing of its network (there is no '%s' in its metadata): make the network "
-            "first, then load the file into it",
+            "%s: the file says nothing of its network (there is no '%s' in its metadata): name the network "
+            "beside it, or load it into one that is made",
             file->path, WEIGHTS_NETWORK);
     char origin[512];
     snprintf(origin, sizeof origin, "%s (its network)", file->path);

@@ -59,6 +59,8 @@ static void says_what_is_wrong(void)
     CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.c")), "looks like C, and ONNX would be written: add --c");
     CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", test_path("x.onnx")), "looks like ONNX");
     CHECK_SAYS(SDLF(2, "export", weights, "-o", weights), "looks like weights");
+    CHECK_SAYS(SDLF(2, "export", weights, "-o", "-"), "'-': expected the name of a file (one of that name is ./-)");
+    CHECK_SAYS(SDLF(1, "export", weights, "-o", test_path("none/x.onnx")), "is not there");
     CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", test_path("x.c"), "--opset", "18"), "--opset is for ONNX");
     CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.onnx"), "--name", "x"), "--name is for C: add --c");
     CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.onnx"), "--opset", "9"), "--opset 9: expected");
