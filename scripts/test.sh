@@ -6,6 +6,10 @@
 # Tests that want real data look in the folder that SDLF_DATA names, and skip without.
 . "$(dirname "$0")/common.sh"
 
+case ${1:-} in
+-h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
+esac
+
 step "Packages"
 scripts/setup.sh
 

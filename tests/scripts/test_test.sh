@@ -30,4 +30,6 @@ check "neither" release "" "" "$work/bin/missing"
 check "a list of one's own" narrow -DCMAKE_CUDA_ARCHITECTURES=80 80 ""
 stand_in "$work/bin/nvidia-smi" 'echo "GPU 0: pretended"'
 check "both" release "" "" ""
+PATH=$work/bin:$PATH bash "$work/project/scripts/test.sh" --help > "$work/out" 2>&1
+grep -q "ctest options" "$work/out" && ! grep -q "^[$=]" "$work/out" || { echo "--help:" && cat "$work/out" && failed=1; }
 exit "$failed"
