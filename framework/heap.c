@@ -34,6 +34,19 @@ void *sdlf_heap_allocate(int64_t bytes)
     return memory;
 }
 
+void sdlf_heap_discard(void *memory, int64_t bytes)
+{
+    if (memory == NULL || bytes <= 0) return;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)memory + page - 1) / page * page,
+              last = ((uintptr_t)memory + (size_t)bytes) / page * page;
+#ifdef MADV_DONTNEED
+    if (first < last) madvise((void *)first, last - first, MADV_DONTNEED);
+#else
+    (void)first, (void)last;
+#endif
+}
+
 void sdlf_heap_free(void *memory)
 {
     free(memory);

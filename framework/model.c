@@ -166,6 +166,14 @@ sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const 
     return (sdlf_node){.layer = model->layer_count++, .output = 0};
 }
 
+void model_give_away(sdlf_model *model)
+{
+    keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT,
+                                "network '%s': a plan has taken its parameters (take_parameters), and is all that it "
+                                "is good for",
+                                model->name));
+}
+
 void model_drop_last(sdlf_model *model)
 {
     model_remove_last_name(model);

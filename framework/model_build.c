@@ -269,7 +269,8 @@ int64_t sdlf_model_trainable_count(const sdlf_model *model)
 {
     int64_t count = 0;
     for (int i = 0; i < model->parameter_count; i++) {
-        if (model->parameters[i].spec.trainable) count += sdlf_tensor_count(&model->parameters[i].value);
+        const sdlf_parameter_spec *spec = &model->parameters[i].spec;
+        if (spec->trainable) count += sdlf_shape_count(spec->shape);
     }
     return count;
 }
@@ -279,7 +280,7 @@ uint32_t sdlf_model_hash(const sdlf_model *model)
     uLong hash = crc32_z(0, NULL, 0);
     for (int i = 0; i < model->parameter_count; i++) {
         const sdlf_tensor *value = &model->parameters[i].value;
-        hash = crc32_z(hash, value->data, (z_size_t)sdlf_tensor_bytes(value));
+        if (sdlf_tensor_present(value)) hash = crc32_z(hash, value->data, (z_size_t)sdlf_tensor_bytes(value));
     }
     return (uint32_t)hash;
 }

@@ -90,6 +90,9 @@ void model_stop_using(sdlf_model *model, bool states);
 /* Values of parameters have been changed: what plans have made of them is out of date. */
 void model_note_change(sdlf_model *model);
 
+/* A plan takes the values of parameters: from now on the model's status is an error that says so. */
+void model_give_away(sdlf_model *model);
+
 /* For readers that go on after a layer did not fit: take the newest layer, which nobody reads, away; forget the error that
  * building kept. */
 void model_drop_last(sdlf_model *model);

@@ -107,7 +107,7 @@ static sdlf_status load(session *s)
 
 static sdlf_status measure(session *s)
 {
-    sdlf_plan_options options = {.dtype = s->set.dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32};
+    sdlf_plan_options options = {.dtype = s->set.dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32, .take_parameters = true};
     sdlf_status status = load(s);
     options.batch = s->batch;
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);

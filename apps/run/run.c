@@ -81,8 +81,10 @@ static sdlf_status open_onnx(run_session *s, int64_t batch)
 
 static sdlf_status make_plan(run_session *s, sdlf_calculator *calculator, int64_t batch)
 {
-    sdlf_plan_options options = {
-        .batch = batch, .forward = calculator, .dtype = s->set.dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32};
+    sdlf_plan_options options = {.batch = batch,
+                                 .forward = calculator,
+                                 .dtype = s->set.dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32,
+                                 .take_parameters = true};
     sdlf_memory_info memory;
     sdlf_status status = sdlf_plan_measure(&memory, s->model, &options);
     if (status == SDLF_OK) status = machine_check_memory(&s->machine, memory.arena + memory.parameters);

@@ -117,10 +117,12 @@ static sdlf_status load_buffer(sdlf_plan *plan, int buffer, void *piece)
     return to->kind == BUFFER_DERIVED && to->memory != NULL ? load_fold(plan, buffer, piece) : SDLF_OK;
 }
 
-/* Weights in the form that kernels like best; of raw ones, which share a room, each is loaded when it is wanted. */
+/* Weights in the form that kernels like best; of raw ones, which share a room, each is loaded when it is wanted. A plan that takes its
+ * model's parameters frees each after the last use of it. */
 static sdlf_status prepare_weights(sdlf_plan *plan, void *piece)
 {
-    sdlf_status status = SDLF_OK;
+    int *taken = NULL;
+    sdlf_status status = plan->options.take_parameters ? plan_find_taken(plan, &taken) : SDLF_OK;
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         const plan_step *step = &plan->steps[i];
         const sdlf_operation *operation = &step->operation;
@@ -129,7 +131,9 @@ static sdlf_status prepare_weights(sdlf_plan *plan, void *piece)
         if (plan->buffers[from].raw) status = load_buffer(plan, from, piece);
         if (status == SDLF_OK)
             status = step->calculator->type->kernel[operation->kind].prepare(step->calculator, operation);
+        if (status == SDLF_OK && taken != NULL) plan_take_after(plan, taken, i);
     }
+    free(taken);
     return status;
 }
 
@@ -241,9 +245,14 @@ sdlf_status plan_check_weights(const sdlf_plan *plan)
 
 static sdlf_status load(sdlf_plan *plan, direction to)
 {
+    if (plan->taken) return SDLF_OK; /* nobody else has had the values since */
     uint64_t changes = atomic_load_explicit(&plan->model->changes, memory_order_relaxed);
     sdlf_status status = exchange_parameters(plan, to);
     if (status == SDLF_OK) plan->loaded = changes;
+    if (plan->options.take_parameters) {
+        plan->taken = true;
+        model_give_away(plan->model);
+    }
     return status;
 }
 
@@ -260,5 +269,5 @@ sdlf_status plan_prepare_parameters(sdlf_plan *plan)
 sdlf_status sdlf_plan_store_parameters(sdlf_plan *plan)
 {
     sdlf_status status = sdlf_plan_synchronize(plan);
-    return status == SDLF_OK ? exchange_parameters(plan, STORE) : status;
+    return status == SDLF_OK && !plan->taken ? exchange_parameters(plan, STORE) : status;
 }

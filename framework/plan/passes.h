@@ -13,7 +13,12 @@ sdlf_status plan_choose_layouts(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pool_last(sdlf_plan *plan); /* after layouts */
 sdlf_status plan_place(sdlf_plan *plan);
 sdlf_status plan_lay_out(sdlf_plan *plan);
-void plan_find_raw_weights(sdlf_plan *plan);    /* part of it: lifetimes are known */
+void plan_find_raw_weights(sdlf_plan *plan); /* part of it: lifetimes are known */
+/* Of each parameter, the step after whose weights are made ready nothing reads the model's values any more; PLAN_KEEPS: there is
+ * none. The caller's to free. Then: that step's are ready. */
+enum { PLAN_KEEPS = -1 };
+sdlf_status plan_find_taken(const sdlf_plan *plan, int **after);
+void plan_take_after(sdlf_plan *plan, const int *after, int step);
 sdlf_status plan_make_listing(sdlf_plan *plan); /* after them all */
 void plan_release_listing(sdlf_plan *plan);
 sdlf_status plan_bind(sdlf_plan *plan);

@@ -60,6 +60,8 @@ static sdlf_status check_options(sdlf_plan_options *options)
     if (!(options->label_smoothing >= 0 && options->label_smoothing < 1))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: label smoothing must be in [0, 1), not %g",
                          options->label_smoothing);
+    if (options->take_parameters && options->mode != SDLF_INFER)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: take_parameters is for inference: training changes them");
     return sdlf_optimizer_complete(&options->optimizer);
 }
 
@@ -78,6 +80,9 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     if (status != SDLF_OK) return status;
     sdlf_plan_options complete = *options;
     status = check_options(&complete);
+    if (status == SDLF_OK && complete.take_parameters && !outline && model->users > 0)
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: the parameters of '%s' cannot be taken: another plan uses them",
+                           model->name);
     if (status == SDLF_OK && !model->built) status = describe(model, outline);
     if (status != SDLF_OK) return status;
     sdlf_plan *plan = calloc(1, sizeof *plan);

@@ -1,0 +1,165 @@
+/* A plan for inference that takes its model's parameters computes what any other does, holds no weight twice, and leaves a model that
+ * says why it is good for nothing else. */
+#include <stdio.h>
+#include <string.h>
+
+#include "framework/plan/networks.h"
+
+#include "testing.h"
+
+enum {
+    LAYERS = 6,
+    CHANNELS = 48,
+    SIDE = 5,
+    VALUES = CHANNELS * SIDE * SIDE,
+    WEIGHT = CHANNELS * CHANNELS * 9 * 4,
+    CLASSES = 7
+};
+
+/* Convolutions, of which every other is normalised; two layers that share an input; a product. */
+static sdlf_model *mixed(void)
+{
+    sdlf_conv2d_options same = {.filters = CHANNELS, .kernel = {3, 3}, .padding = {1, 1}};
+    sdlf_model *net = sdlf_model_create("mixed");
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
+    for (int i = 0; i < LAYERS - 1; i++) {
+        x = sdlf_conv2d(net, x, &same);
+        x = sdlf_relu(net, i % 2 ? sdlf_batch_norm2d(net, x, NULL) : x);
+    }
+    x = sdlf_add(net, x, sdlf_conv2d(net, x, &same));
+    sdlf_output(net, "y", sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = CLASSES}));
+    CHECK_OK(sdlf_model_build(net, 1));
+    return net;
+}
+
+/* What the plan computes of 1 sample of floats, or doubles. */
+static void run(sdlf_plan *plan, sdlf_dtype dtype, double *y)
+{
+    static double wide[VALUES];
+    static float narrow[VALUES];
+    memset(y, 0, CLASSES * sizeof *y);
+    fill_random(narrow, VALUES, 7);
+    for (int i = 0; i < VALUES; i++) wide[i] = (double)narrow[i];
+    CHECK_OK(sdlf_plan_write(plan, "x", dtype == SDLF_FLOAT32 ? (void *)narrow : (void *)wide));
+    CHECK_OK(sdlf_plan_forward(plan));
+    CHECK_OK(sdlf_plan_read(plan, "y", y));
+}
+
+static void compare(sdlf_calculator *calculator, sdlf_dtype dtype)
+{
+    sdlf_model *net = mixed(), *other = mixed();
+    sdlf_plan *taking = NULL, *plain = NULL;
+    double found[CLASSES], expected[CLASSES];
+    sdlf_plan_options options = {.batch = 1, .forward = calculator, .dtype = dtype};
+    CHECK_OK(sdlf_plan_create(&plain, other, &options));
+    options.take_parameters = true;
+    CHECK_OK(sdlf_plan_create(&taking, net, &options));
+    if (plain != NULL && taking != NULL) {
+        run(plain, dtype, expected);
+        for (int again = 0; again < 3; again++) {
+            run(taking, dtype, found);
+            CHECK(memcmp(found, expected, sizeof found) == 0);
+            CHECK(sdlf_plan_is_current(taking));
+            CHECK_OK(again == 0 ? sdlf_plan_load_parameters(taking) : sdlf_plan_time(taking, 1));
+        }
+        CHECK_EQUAL(sdlf_plan_memory(taking).arena, sdlf_plan_memory(plain).arena);
+        CHECK_EQUAL(sdlf_plan_memory(taking).parameters, sdlf_plan_memory(plain).parameters);
+    }
+    sdlf_plan_free(taking);
+    sdlf_plan_free(plain);
+    sdlf_model_free(net);
+    sdlf_model_free(other);
+}
+
+static void results_are_the_same(void)
+{
+    for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
+        sdlf_calculator *calculator = NULL;
+        if (!CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(i)->name, NULL))) continue;
+        compare(calculator, SDLF_FLOAT32);
+        compare(calculator, SDLF_FLOAT64);
+        sdlf_calculator_close(calculator);
+    }
+}
+
+/* Bytes that a plan takes beside its model; fewer where it frees the model's. */
+static int64_t bytes_of_plan(sdlf_calculator *calculator, bool taking)
+{
+    sdlf_model *net = mixed();
+    sdlf_plan *plan = NULL;
+    int64_t before = test_live_bytes();
+    CHECK_OK(sdlf_plan_create(&plan, net,
+                              &(sdlf_plan_options){.batch = 1, .forward = calculator, .take_parameters = taking}));
+    int64_t bytes = test_live_bytes() - before;
+    CHECK(plan == NULL || sdlf_plan_memory(plan).arena >= LAYERS * WEIGHT); /* all weights in another form */
+    const sdlf_parameter *bias = sdlf_model_find_parameter(net, "conv2d.bias");
+    const sdlf_parameter *weight = sdlf_model_find_parameter(net, "conv2d.weight");
+    CHECK(bias != NULL && sdlf_tensor_present(&bias->value));
+    CHECK(weight != NULL && sdlf_tensor_present(&weight->value) == !taking);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    return bytes;
+}
+
+static void no_weight_is_there_twice(void)
+{
+    sdlf_calculator *cpu = test_open("cpu");
+    int64_t saved = bytes_of_plan(cpu, false) - bytes_of_plan(cpu, true);
+    if (!CHECK(saved > LAYERS * WEIGHT - WEIGHT / 2)) printf("    %lld bytes fewer\n", (long long)saved);
+    sdlf_calculator_close(cpu);
+}
+
+/* Everything that wants values says who has them. */
+static void the_model_is_good_for_nothing_else(void)
+{
+    static const char *const why = "network 'mixed': a plan has taken its parameters";
+    sdlf_calculator *reference = test_open("reference");
+    sdlf_model *net = mixed();
+    sdlf_plan *plan = NULL, *second = NULL;
+    const char *path = test_path("mixed.safetensors");
+    sdlf_plan_options options = {.batch = 1, .forward = reference};
+    int64_t trainable = sdlf_model_trainable_count(net);
+    CHECK_OK(sdlf_model_save(net, path));
+    options.take_parameters = true;
+    CHECK_OK(sdlf_plan_create(&plan, net, &options));
+    options.take_parameters = false;
+    CHECK_FAILS(sdlf_model_status(net), SDLF_ERROR_ARGUMENT, why);
+    CHECK_FAILS(sdlf_plan_create(&second, net, &options), SDLF_ERROR_ARGUMENT, why);
+    CHECK_FAILS(sdlf_model_save(net, test_path("again.safetensors")), SDLF_ERROR_ARGUMENT, why);
+    CHECK_FAILS(sdlf_model_load(net, path), SDLF_ERROR_ARGUMENT, why);
+    CHECK_FAILS(sdlf_model_build(net, 1), SDLF_ERROR_ARGUMENT, why);
+    CHECK_EQUAL(sdlf_model_trainable_count(net), trainable);
+    sdlf_model_hash(net);
+    sdlf_plan_free(plan);
+    CHECK_FAILS(sdlf_model_status(net), SDLF_ERROR_ARGUMENT, why); /* they do not come back */
+    sdlf_model_free(net);
+    sdlf_calculator_close(reference);
+}
+
+static void what_others_use_is_not_taken(void)
+{
+    sdlf_calculator *reference = test_open("reference");
+    sdlf_model *net = mixed();
+    sdlf_plan *plan = NULL, *taking = NULL;
+    double y[CLASSES];
+    sdlf_plan_options options = {.batch = 1, .forward = reference};
+    CHECK_OK(sdlf_plan_create(&plan, net, &options));
+    options.take_parameters = true;
+    CHECK_FAILS(sdlf_plan_create(&taking, net, &options), SDLF_ERROR_ARGUMENT, "another plan uses them");
+    options.mode = SDLF_TRAIN;
+    CHECK_FAILS(sdlf_plan_create(&taking, net, &options), SDLF_ERROR_ARGUMENT, "take_parameters is for inference");
+    CHECK_OK(sdlf_model_status(net));
+    if (plan != NULL) run(plan, SDLF_FLOAT32, y);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(reference);
+}
+
+int main(void)
+{
+    RUN(results_are_the_same);
+    RUN(no_weight_is_there_twice);
+    RUN(the_model_is_good_for_nothing_else);
+    RUN(what_others_use_is_not_taken);
+    return test_summary();
+}
