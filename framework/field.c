@@ -9,10 +9,17 @@ static sdlf_status out_of_range(const sdlf_field *field, const char *part, doubl
                      field->maximum, found);
 }
 
+/* The same of whole numbers, every digit of them. */
+static sdlf_status whole_out_of_range(const sdlf_field *field, const char *part, long long found)
+{
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s%s: expected %.0f to %.0f, found %lld", field->name, part, field->minimum,
+                     field->maximum, found);
+}
+
 static sdlf_status complete_int(const sdlf_field *field, const char *part, int *value)
 {
     if (*value == 0 && field->zero_means_default) *value = (int)field->fallback;
-    return *value >= field->minimum && *value <= field->maximum ? SDLF_OK : out_of_range(field, part, *value);
+    return *value >= field->minimum && *value <= field->maximum ? SDLF_OK : whole_out_of_range(field, part, *value);
 }
 
 static sdlf_status complete_pair(const sdlf_field *field, int *pair)
@@ -51,7 +58,7 @@ static sdlf_status complete_shape(const sdlf_field *field, const sdlf_shape *sha
                          SDLF_MAX_RANK, shape->rank);
     for (int axis = 0; axis < shape->rank; axis++)
         if ((double)shape->dim[axis] < field->minimum || (double)shape->dim[axis] > field->maximum)
-            return out_of_range(field, " (a dimension)", (double)shape->dim[axis]);
+            return whole_out_of_range(field, " (a dimension)", (long long)shape->dim[axis]);
     return SDLF_OK;
 }
 

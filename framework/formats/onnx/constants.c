@@ -112,7 +112,8 @@ static void fold_range(onnx_context *c)
     double by = step.real ? step.number[0] : (double)step.integer[0];
     double count = by != 0 ? ceil((to - from) / by) : 0;
     if (by == 0 || !(count <= ONNX_FOLD_LIMIT)) {
-        onnx_wrong(c, "a range from %g to %g in steps of %g", from, to, by);
+        onnx_wrong(c, "a range from %.9g to %.9g in steps of %.9g: at most %d numbers were expected", from, to, by,
+                   (int)ONNX_FOLD_LIMIT);
         return;
     }
     onnx_numbers range = onnx_new_numbers(c, first.real, sdlf_shape(count > 0 ? (int64_t)count : 0));

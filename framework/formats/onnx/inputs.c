@@ -78,6 +78,7 @@ static sdlf_status add_layer(onnx_import *import, const Onnx__ValueInfoProto *in
     if (status == SDLF_OK) status = model_infer_layer(import->model, node.layer, &signature);
     if (status != SDLF_OK) {
         model_forget_error(import->model);
+        if (status == SDLF_ERROR_ARGUMENT) status = SDLF_ERROR_FORMAT; /* the file's, not a caller's */
         return sdlf_fail_context(status, "%s", import->file->path);
     }
     if (!onnx_names_put(&import->layers, input->name, node.layer))

@@ -64,6 +64,9 @@ static sdlf_status find_operator(onnx_context *c)
 static sdlf_status check_node(const onnx_context *c)
 {
     const onnx_operator *type = c->type;
+    if (type->minimum_inputs == type->maximum_inputs && c->input_count != type->minimum_inputs)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "it has %d inputs; %d %s expected", c->input_count, type->minimum_inputs,
+                         type->minimum_inputs == 1 ? "was" : "were");
     if (c->input_count < type->minimum_inputs || c->input_count > type->maximum_inputs)
         return sdlf_fail(SDLF_ERROR_FORMAT, "it has %d inputs; %d to %d were expected", c->input_count,
                          type->minimum_inputs, type->maximum_inputs);

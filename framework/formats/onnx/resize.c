@@ -61,8 +61,8 @@ static onnx_flow resize_axis(onnx_context *c, onnx_flow x, const resizing *r, in
     sdlf_resize_options options = r->options;
     if (!onnx_ok(c) || (scale == 1 && size == x.shape.dim[axis] && !(r->crop && (start != 0 || end != 1)))) return x;
     if (!(scale > 0) || size < 1 || size > INT32_MAX) {
-        onnx_wrong(c, "axis %d of %lld elements by %g would have %lld", axis, (long long)x.shape.dim[axis], scale,
-                   (long long)size);
+        onnx_wrong(c, "axis %d of %lld elements, resized by %g: 1 to %d elements were expected", axis,
+                   (long long)x.shape.dim[axis], scale, INT32_MAX);
         return x;
     }
     if (r->old && scale < 1) options.rounding = SDLF_ROUND_UP;
