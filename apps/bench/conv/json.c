@@ -20,7 +20,7 @@ static json_t *shape_json(const lab_shape *s)
 
 static json_t *result_json(const lab *l, int index, int rung)
 {
-    const lab_result *r = &l->result[index][rung], *base = &l->result[index][0];
+    const lab_result *r = &l->result[index][rung];
     json_t *json = json_pack("{so sb}", "rung", json_text(l->rung[rung].name), "ran", r->ran);
     if (!r->ran) {
         json_object_set_new(json, "why", json_text(r->why[0] ? r->why : "interrupted"));
@@ -39,7 +39,7 @@ static json_t *result_json(const lab *l, int index, int rung)
     json_object_set_new(json, "work_flops", json_integer((json_int_t)r->work.flops));
     json_object_set_new(json, "work_bytes", json_integer((json_int_t)r->work.bytes));
     json_object_set_new(json, "of_floor", json_number(lab_floor(l, index) / r->seconds));
-    json_object_set_new(json, "speed_up", json_number(base->ran ? base->seconds / r->seconds : NAN));
+    json_object_set_new(json, "speed_up", json_number(l->result[index][lab_case_base(l, index)].seconds / r->seconds));
     json_object_set_new(json, "error", json_number(r->error));
     json_object_set_new(json, "compared", json_number(r->compared));
     return json;
@@ -62,10 +62,10 @@ json_t *lab_json(const lab *l)
     for (int i = 0; i < l->rungs; i++) {
         lab_total total = lab_total_of(l, i, 0, l->cases);
         json_array_append_new(rungs, json_pack("{so so ss si si so so}", "name", json_text(l->rung[i].name), "summary",
-                                               json_text(l->rung[i].summary), "calculator",
-                                               l->rung[i].calculator->type->name, "layers", total.asked, "ran",
-                                               total.ran, "seconds", json_number(total.ran > 0 ? total.seconds : NAN),
-                                               "error", json_number(total.ran > 0 ? total.error : NAN)));
+                                               json_text(l->rung[i].summary), "calculator", l->rung[i].of, "layers",
+                                               total.asked, "ran", total.ran, "seconds",
+                                               json_number(total.ran > 0 ? total.seconds : NAN), "error",
+                                               json_number(total.ran > 0 ? total.error : NAN)));
     }
     for (int i = 0; i < l->cases; i++) json_array_append_new(cases, case_json(l, i));
     json_t *limits = json_pack("{so sI so sI}", "flops_per_second", json_number(l->ceilings.flops), "product_side",

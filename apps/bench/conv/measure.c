@@ -31,6 +31,7 @@ int lab_rungs_of(sdlf_calculator *calculator, lab_rung *rungs, int most)
         const char *summary = slot->notes ? slot->notes[rungs[i].algorithm].summary : NULL;
         rungs[i].summary = summary ? summary : slot->algorithms ? "" : calculator->type->summary;
         rungs[i].calculator = calculator;
+        rungs[i].of = calculator->type->name;
     }
     return count;
 }
@@ -38,7 +39,8 @@ int lab_rungs_of(sdlf_calculator *calculator, lab_rung *rungs, int most)
 lab_rung lab_rival_of(sdlf_calculator *calculator, bool long_name)
 {
     const char *summary = calculator->type->summary;
-    lab_rung rung = {.summary = summary ? summary : "", .calculator = calculator, .rival = true};
+    lab_rung rung = {
+        .summary = summary ? summary : "", .calculator = calculator, .of = calculator->type->name, .rival = true};
     snprintf(rung.name, sizeof rung.name, "%s%s", calculator->type->name, long_name ? ":auto" : "");
     return rung;
 }

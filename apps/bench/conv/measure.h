@@ -10,8 +10,9 @@ typedef struct lab_rung {
     char name[LAB_RUNG_NAME]; /* no two rungs of a ladder have the same */
     const char *summary;      /* "" where the calculator says nothing */
     int algorithm;
-    sdlf_calculator *calculator;
-    bool rival; /* it is what another calculator takes, beside those of the one that is measured */
+    sdlf_calculator *calculator; /* NULL in a stored report */
+    const char *of;              /* the calculator's name */
+    bool rival;                  /* it is what another calculator takes, beside those of the one that is measured */
 } lab_rung;
 
 enum { LAB_RUNGS = 32 };

@@ -34,6 +34,36 @@ lab_total lab_total_of(const lab *l, int rung, int first, int last)
     return total;
 }
 
+int lab_base(const lab *l)
+{
+    int base = 0, most = 0;
+    for (int i = 0; i < l->rungs; i++) {
+        int ran = lab_total_of(l, i, 0, l->cases).ran;
+        if (ran <= most) continue;
+        most = ran;
+        base = i;
+    }
+    return base;
+}
+
+int lab_case_base(const lab *l, int index)
+{
+    int base = 0;
+    while (base < l->rungs && !l->result[index][base].ran) base++;
+    return base < l->rungs ? base : -1;
+}
+
+double lab_seconds_beside(const lab *l, int base, int rung)
+{
+    double seconds = 0;
+    for (int i = 0; i < l->cases; i++) {
+        if (!l->result[i][rung].ran) continue;
+        if (!l->result[i][base].ran) return NAN;
+        seconds += l->workload.item[i].count * l->result[i][base].seconds;
+    }
+    return seconds;
+}
+
 bool lab_is_automatic(const lab *l, int rung)
 {
     return l->rung[rung].algorithm == 0 && !l->rung[rung].rival && l->rungs > 1;
@@ -77,7 +107,7 @@ static number_text error_text(double error)
 
 static void print_result(table *t, const lab *l, int index, int rung, double unit)
 {
-    const lab_result *r = &l->result[index][rung], *base = &l->result[index][0];
+    const lab_result *r = &l->result[index][rung];
     const sdlf_cost *cost = &l->cost[index];
     if (!r->ran && r->why[0] == '\0') return; /* interrupted before */
     table_cell(t, "%s%s%s", l->rung[rung].name, r->taken ? ": " : "", r->taken ? r->taken : "");
@@ -95,7 +125,7 @@ static void print_result(table *t, const lab *l, int index, int rung, double uni
     table_cell(t, "%s", three_digits(1e-9 * (double)r->work.bytes / r->seconds).text);
     table_cell(t, "%s", number_fixed((double)r->work.bytes / (double)cost->bytes, 2).text);
     table_cell(t, "%s", number_percent(lab_floor(l, index) / r->seconds, 0).text);
-    table_cell(t, "%s", base->ran ? number_ratio(base->seconds / r->seconds).text : "");
+    table_cell(t, "%s", number_ratio(l->result[index][lab_case_base(l, index)].seconds / r->seconds).text);
     table_cell(t, "%s", l->unchecked ? "-" : error_text(r->error).text);
     table_cell(t, "%s%s%s", r->channels_last ? "channels last" : "", r->channels_last && r->prepared > 0 ? ", " : "",
                r->prepared > 0 ? "weights ready" : "");
@@ -184,19 +214,15 @@ static void print_totals(const terminal *out, const lab *l)
 {
     table *t = table_create("rung|>layers|>ms|>GFLOP/s|>of floor|>speed-up|>largest error|how");
     for (int i = 0; i < l->rungs; i++) {
-        lab_total total = lab_total_of(l, i, 0, l->cases), base = {0};
-        for (int j = 0; j < l->cases; j++) { /* the first rung on what this one ran */
-            if (!l->result[j][i].ran || !l->result[j][0].ran) continue;
-            base.seconds += lab_total_of(l, 0, j, j + 1).seconds;
-            base.ran += l->workload.item[j].count;
-        }
+        lab_total total = lab_total_of(l, i, 0, l->cases);
+        double base = lab_seconds_beside(l, lab_base(l), i);
         bool ran = total.ran > 0;
         table_cell(t, "%s", l->rung[i].name);
         table_cell(t, "%d of %d", total.ran, total.asked);
         table_cell(t, "%s", ran ? three_digits(1e3 * total.seconds).text : "-");
         table_cell(t, "%s", ran ? three_digits(1e-9 * (double)total.cost.flops / total.seconds).text : "");
         table_cell(t, "%s", ran ? number_percent(total.floor / total.seconds, 0).text : "");
-        table_cell(t, "%s", ran && base.ran == total.ran ? number_ratio(base.seconds / total.seconds).text : "");
+        table_cell(t, "%s", ran && !isnan(base) ? number_ratio(base / total.seconds).text : "");
         table_cell(t, "%s", ran && !l->unchecked ? error_text(total.error).text : "");
         table_cell(t, "%s", l->rung[i].summary);
     }
@@ -212,7 +238,8 @@ void lab_print_summary(const terminal *out, const lab *l)
         "convolution. "
         "GB/s and moved: all that the rung moves, arrays of its own written and read, for each byte of the operands; a "
         "cache may catch some. of floor: the share of its time that the convolution's FLOPs or bytes, whichever take "
-        "longer, need at the limits above. speed-up: against the first rung. error: the largest difference from "
+        "longer, need at the limits above. speed-up: against the first rung that ran, in the totals "
+        "against the first of those that ran most. error: the largest difference from "
         "reference, "
         "in the range of its outputs. spread: half of the runs lie within. weights ready, channels last: what "
         "inference "

@@ -18,6 +18,7 @@ typedef struct lab {
     lab_rung rung[LAB_RUNGS];
     int cases;                   /* of the workload, that were measured; fewer than all after an interruption */
     bool interrupted, unchecked; /* nothing was compared with reference */
+    json_t *source;              /* of a stored report: what names point into; NULL for one that was measured */
     sdlf_cost cost[LAB_CASES];   /* what each convolution asks for */
     lab_result result[LAB_CASES][LAB_RUNGS]; /* a rung that was not come to: neither ran nor a reason */
 } lab;
@@ -32,6 +33,14 @@ typedef struct lab_total {
 
 /* Over cases [first, last). */
 lab_total lab_total_of(const lab *lab, int rung, int first, int last);
+
+/* The rung that speed-ups over all cases are against: the first of those that ran most. */
+int lab_base(const lab *lab);
+/* Of one case: the first rung that ran it; -1. */
+int lab_case_base(const lab *lab, int index);
+
+/* Seconds of rung `base` on the convolutions that `rung` ran; NaN where it did not run all of these. */
+double lab_seconds_beside(const lab *lab, int base, int rung);
 
 /* Cases [first, end) stand in one row of the summary; returns end. */
 int lab_row_end(const lab *lab, int first);

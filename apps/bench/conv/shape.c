@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What one number may be, and all elements of a tensor, and all multiplications: far more than fits any machine, far less than
+#include "apps/output/number.h"
+
+/* What all elements of a tensor may be, and all multiplications: far more than fits any machine, far less than
  * overflows. */
-static const double side_most = 1 << 24, elements_most = 1e12, flops_most = 1e17;
+static const double elements_most = 1e12, flops_most = 1e17;
 
 /* `count` whole numbers from `least` on, with x between them. */
 static bool read_numbers(const char *text, int count, int64_t least, int64_t *number)
@@ -17,8 +19,7 @@ static bool read_numbers(const char *text, int count, int64_t least, int64_t *nu
         char *end;
         errno = 0;
         long long value = strtoll(text, &end, 10);
-        if (end == text || errno || *text < '0' || *text > '9' || value < least || (double)value > side_most)
-            return false;
+        if (end == text || errno || *text < '0' || *text > '9' || value < least || value > LAB_SIDE_MOST) return false;
         number[i] = value;
         if (*end != (i + 1 < count ? 'x' : '\0')) return false;
         text = end + 1;
@@ -30,8 +31,8 @@ static sdlf_status read_option(const char *name, const char *text, const char *f
                                int64_t *number)
 {
     if (read_numbers(text, count, 1, number)) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s %s: expected %s, %d whole numbers from 1 on such as %s", name, text,
-                     form, count, example);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s %s: expected %s, %d whole numbers from 1 to %s such as %s", name, text,
+                     form, count, number_count(LAB_SIDE_MOST).text, example);
 }
 
 /* One number for both axes, or two. */

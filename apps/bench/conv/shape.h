@@ -4,6 +4,9 @@
 
 #include <sdlf/calculator.h>
 
+/* What one number of a shape may be: far more than fits any machine, far less than overflows. */
+enum { LAB_SIDE_MOST = 1 << 24 };
+
 /* Letters as in <sdlf/operation.h>; of pairs, the first is vertical. Padding is the same on both sides. */
 typedef struct lab_shape {
     int64_t n, c, h, w, k;

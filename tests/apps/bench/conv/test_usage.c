@@ -51,7 +51,7 @@ static void what_cannot_be(void)
 {
 #define CONV(...) SDLF(2, "bench", "conv", __VA_ARGS__)
     const program *p = CONV("--shape", "3x4", "--kernel", "1x3x3");
-    CHECK_SAYS(p, "--shape 3x4: expected NxCxHxW, 4 whole numbers from 1 on such as 1x64x56x56");
+    CHECK_SAYS(p, "--shape 3x4: expected NxCxHxW, 4 whole numbers from 1 to 16,777,216 such as 1x64x56x56");
     CHECK_TEXT(p->out, "");
     CHECK_SAYS(CONV("--shape", "1x3x8x8"), "--shape 1x3x8x8 needs a --kernel KxRxS");
     CHECK_SAYS(CONV("--shape", "1x3x8x8", "--kernel", "1x0x3"), "--kernel 1x0x3: expected KxRxS");

@@ -1,0 +1,20 @@
+/* The marks of the convolution lab's chart: a colour and a form for each rung. */
+#ifndef SDLF_APPS_BENCH_CONV_MARKS_H
+#define SDLF_APPS_BENCH_CONV_MARKS_H
+
+#include <stdio.h>
+
+#include "apps/bench/conv/report.h"
+
+/* What a rung is drawn with; no two rungs of a ladder have both in common. */
+typedef struct lab_mark {
+    const char *colour; /* "#3b6ea5" */
+    int form;
+} lab_mark;
+
+lab_mark lab_mark_of(const lab *lab, int rung);
+
+/* Draw it with its middle at (x,y), about `size` pixels in each direction: 5 and less without an outline. */
+void lab_mark_draw(FILE *file, lab_mark mark, double x, double y, double size, double opacity);
+
+#endif
