@@ -79,15 +79,15 @@ static void pack(element *packed, const sdlf_operation *operation, int64_t n, in
     if (bias != NULL) memcpy(packed + k * padded(n), bias, (size_t)n * sizeof *bias);
 }
 
-/* Element p of each row times a row of b. */
+/* Element q of each row times a row of b. */
 static inline __attribute__((always_inline)) void add_products(const int rows, const int vectors,
                                                                vector sum[][PANEL_VECTORS], const element *const *a,
-                                                               int64_t p, const element *b)
+                                                               int q, const element *b)
 {
     vector b_row[PANEL_VECTORS];
     for (int v = 0; v < vectors; v++) b_row[v] = load(b + v * LANES);
     for (int i = 0; i < rows; i++) {
-        element x = a[i][p];
+        element x = a[i][q];
         for (int v = 0; v < vectors; v++) sum[i][v] += x * b_row[v];
     }
 }
@@ -96,20 +96,27 @@ static inline __attribute__((always_inline)) void add_products(const int rows, c
 static inline __attribute__((always_inline)) void tile(const int rows, const int vectors, const tall_context *tall,
                                                        int64_t row, int64_t column)
 {
-    const int step = LINE / rows; /* of k, in which as much of a is used as a line holds */
+    /* Of k, in which as much of a is used as a line holds; in float32 two lines, since moving the rows' pointers on costs too. */
+    const int step = rows > 1 ? (IS_FLOAT ? 2 : 1) * LINE / rows : LINE;
     vector sum[TALL_ROWS][PANEL_VECTORS];
-    int64_t k = tall->k, p = 0;
+    int64_t k = tall->k, left = k;
     const element *a[TALL_ROWS], *b = tall->packed + column * k, *ahead = tall->a + row * k;
     for (int i = 0; i < rows; i++) {
         a[i] = tall->a + (row + i) * k;
         for (int v = 0; v < vectors; v++) sum[i][v] = (vector){0};
     }
-    for (; p + step <= k; p += step, ahead += LINE) {
-        __builtin_prefetch(ahead + NEAR);
-        __builtin_prefetch(ahead + FAR, 0, 2);
-        for (int q = 0; q < step; q++, b += vectors * LANES) add_products(rows, vectors, sum, a, p + q, b);
+    for (; left >= step; left -= step, b += step * vectors * LANES) {
+        for (int i = 0; i < step * rows / LINE; i++, ahead += LINE) {
+            __builtin_prefetch(ahead + NEAR);
+            __builtin_prefetch(ahead + FAR, 0, 2);
+        }
+        for (int q = 0; q < step; q++) add_products(rows, vectors, sum, a, q, b + q * vectors * LANES);
+        for (int i = 0; i < rows; i++) a[i] += step;
     }
-    for (; p < k; p++, b += vectors * LANES) add_products(rows, vectors, sum, a, p, b);
+    if (left > 0) {
+        for (int i = 0; i < rows; i++) a[i] = tall->a + (row + i) * k + k - left;
+        for (int q = 0; q < left; q++, b += vectors * LANES) add_products(rows, vectors, sum, a, q, b);
+    }
     const element *bias = tall->bias + column;
     int64_t columns = cpu_min(vectors * LANES, tall->n - column);
     for (int i = 0; i < rows; i++) {
