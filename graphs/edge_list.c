@@ -22,7 +22,7 @@ typedef struct edge_reader {
     const char *name;
     edges *list;
     reader_state state;
-    int64_t line, from, number, declared;
+    int64_t line, from, number, declared, largest;
     char comment[COMMENT_BYTES]; /* how it begins */
     int comment_length;
 } edge_reader;
@@ -93,6 +93,10 @@ static sdlf_status end_line(edge_reader *reader)
 
 static sdlf_status end_edge(edge_reader *reader)
 {
+    int64_t most = reader->from > reader->number ? reader->from : reader->number;
+    if (most > reader->largest)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s:%" PRId64 ": expected nodes from 0 to %" PRId64 ", found %" PRId64,
+                         reader->name, reader->line, reader->largest, most);
     return edges_add(reader->list, reader->from, reader->number);
 }
 
@@ -170,9 +174,9 @@ static sdlf_status take_end(edge_reader *reader)
     return SDLF_OK;
 }
 
-sdlf_status edge_list_read(edges *list, int64_t *declared, sdlf_byte_stream *stream)
+sdlf_status edge_list_read(edges *list, int64_t *declared, int64_t largest, sdlf_byte_stream *stream)
 {
-    edge_reader reader = {.name = stream->name, .list = list, .line = 1};
+    edge_reader reader = {.name = stream->name, .list = list, .line = 1, .largest = largest};
     unsigned char *block = malloc(BLOCK);
     if (block == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: no memory to read it", stream->name);
     size_t found = BLOCK;
@@ -191,7 +195,7 @@ static sdlf_status load_stream(sdlf_graph *graph, sdlf_byte_stream *stream, bool
 {
     edges list = {.count = 0};
     int64_t declared;
-    sdlf_status status = edge_list_read(&list, &declared, stream);
+    sdlf_status status = edge_list_read(&list, &declared, INT64_MAX, stream);
     if (status == SDLF_OK) status = edges_number_nodes(&list, declared, &graph->node_count, &graph->ids);
     if (status == SDLF_OK && graph->node_count == 0)
         status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected edges, found none", stream->name);

@@ -6,9 +6,9 @@
 #include "framework/formats/byte_stream.h"
 #include "graphs/edges.h"
 
-/* Read all of a stream. `declared` becomes the N of a comment "Nodes: N", or 0. Node numbers are from 0 to 2^63 - 1. Errors:
- * SDLF_ERROR_FORMAT with "NAME:LINE: " and what was expected and found; those of the stream; SDLF_ERROR_MEMORY. */
-sdlf_status edge_list_read(edges *list, int64_t *declared, sdlf_byte_stream *stream);
+/* Read all of a stream. `declared` becomes the N of a comment "Nodes: N", or 0. Node numbers are from 0 to `largest`, 2^63 - 1 at
+ * most. Errors: SDLF_ERROR_FORMAT with "NAME:LINE: " and what was expected and found; those of the stream; SDLF_ERROR_MEMORY. */
+sdlf_status edge_list_read(edges *list, int64_t *declared, int64_t largest, sdlf_byte_stream *stream);
 
 /* A whole graph of `name` from a file, or from memory: numbered, sorted. */
 sdlf_status edge_list_load(sdlf_graph *graph, const char *path, bool undirected);

@@ -8,6 +8,7 @@
  * The graphs and their parts are those of Z. Yang, W. Cohen, R. Salakhutdinov: Revisiting semi-supervised learning with graph
  * embeddings, 2016. A line that is empty in features.txt is a node without features. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,17 +96,27 @@ static sdlf_status malformed(const text *t, const char *expected, const char *fo
                      found);
 }
 
-/* A whole number in [0, limit) at the start of *at, which moves behind it. */
-static bool take_number(char **at, int64_t limit, int64_t *number)
+/* A whole number in [0, limit) at the start of *at, which moves behind it; where it is none, an error that calls it `what`. */
+static sdlf_status take_number(const text *t, char **at, int64_t limit, const char *what, int64_t *number)
 {
-    char *p = *at;
-    for (*number = 0; *p >= '0' && *p <= '9'; p++) {
+    char *p = *at, expected[80];
+    bool small = true;
+    for (*number = 0; *p >= '0' && *p <= '9' && small; p++) {
         *number = 10 * *number + (*p - '0');
-        if (*number >= limit) return false;
+        small = *number < limit;
     }
-    bool any = p != *at;
+    snprintf(expected, sizeof expected, "%s from 0 to %" PRId64, what, limit - 1);
+    if (p == *at || !small) return malformed(t, expected, *at);
     *at = p;
-    return any;
+    return SDLF_OK;
+}
+
+/* The same where it is the whole line. */
+static sdlf_status take_line(const text *t, char *line, int64_t limit, const char *what, int64_t *number)
+{
+    char *end = line;
+    sdlf_status status = take_number(t, &end, limit, what, number);
+    return status == SDLF_OK && *end != '\0' ? malformed(t, "the end of the line after a number", end) : status;
 }
 
 /* ---- the files ---- */
@@ -117,11 +128,8 @@ static sdlf_status read_labels(sdlf_graph *graph, const char *folder)
     int32_t *labels = NULL;
     sdlf_status status = open_text(&t, folder, "labels.txt");
     for (char *line; status == SDLF_OK && (line = next_line(&t)) != NULL; graph->node_count++) {
-        char *end = line;
-        if (!take_number(&end, MOST_CLASSES, &label) || *end != '\0') {
-            status = malformed(&t, "a class from 0", line);
-            break;
-        }
+        status = take_line(&t, line, MOST_CLASSES, "a class", &label);
+        if (status != SDLF_OK) break;
         if (graph->node_count == capacity) {
             capacity = capacity > 0 ? 2 * capacity : 1024;
             int32_t *larger = realloc(labels, (size_t)capacity * sizeof *labels);
@@ -152,11 +160,15 @@ static sdlf_status read_features_line(const text *t, char *line, float *row, int
         at += strspn(at, " \t");
         if (*at == '\0') return SDLF_OK;
         int64_t column;
-        char *end;
-        if (!take_number(&at, MOST_COLUMNS, &column) || *at != ':') return malformed(t, "COLUMN:VALUE", at);
+        char *end, *start = at;
+        sdlf_status status = take_number(t, &at, MOST_COLUMNS, "COLUMN:VALUE with a column", &column);
+        if (status != SDLF_OK) return status;
+        if (*at != ':') return malformed(t, "COLUMN:VALUE", start);
         float value = strtof(at + 1, &end);
-        if (end == at + 1 || (*end != '\0' && *end != ' ' && *end != '\t')) return malformed(t, "a value", at + 1);
+        if (end == at + 1 || (*end != '\0' && *end != ' ' && *end != '\t') || !isfinite(value))
+            return malformed(t, "a finite value", at + 1);
         at = end;
+        if (row != NULL && row[column] != 0) return malformed(t, "a column once in a line", start);
         if (row != NULL) row[column] = value;
         if (column >= *columns) *columns = column + 1;
     }
@@ -198,10 +210,9 @@ static sdlf_status read_part(sdlf_graph *graph, const char *folder, const char *
     sdlf_status status = open_text(&t, folder, file);
     for (char *line; status == SDLF_OK && (line = next_line(&t)) != NULL;) {
         int64_t node;
-        char *end = line;
-        if (!take_number(&end, graph->node_count, &node) || *end != '\0')
-            status = malformed(&t, "a node's number", line);
-        else if (parts[node] != SDLF_NODE_OTHER)
+        status = take_line(&t, line, graph->node_count, "a node's number", &node);
+        if (status != SDLF_OK) break;
+        if (parts[node] != SDLF_NODE_OTHER)
             status = malformed(&t, "a node that no part has yet", line);
         else
             parts[node] = (uint8_t)part;
@@ -219,15 +230,8 @@ static sdlf_status read_edges(sdlf_graph *graph, const char *folder)
     if (path == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "planetoid: no memory");
     sdlf_status status = sdlf_byte_stream_open(&stream, path);
     if (status == SDLF_OK) {
-        status = edge_list_read(&list, &declared, &stream);
+        status = edge_list_read(&list, &declared, graph->node_count - 1, &stream);
         sdlf_byte_stream_release(&stream);
-    }
-    for (int64_t e = 0; e < list.count && status == SDLF_OK; e++) {
-        if (list.from[e] >= graph->node_count || list.to[e] >= graph->node_count)
-            status = sdlf_fail(SDLF_ERROR_FORMAT,
-                               "%s: edge %" PRId64 " from %" PRId64 " to %" PRId64 ", expected nodes below %" PRId64
-                               " as in labels.txt",
-                               path, e + 1, list.from[e], list.to[e], graph->node_count);
     }
     graph->undirected = true;
     if (status == SDLF_OK) status = edges_to_adjacency(&list, graph->node_count, true, &graph->adjacency);

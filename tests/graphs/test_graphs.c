@@ -155,17 +155,24 @@ static void bad_citations_are_told(void)
     static const struct {
         const char *file, *text, *message;
     } cases[] = {
-        {"labels.txt", "1\nx\n", "labels.txt:2: expected a class from 0, found 'x'"},
+        {"labels.txt", "1\nx\n", "labels.txt:2: expected a class from 0 to 1048575, found 'x'"},
+        {"labels.txt", "1048576\n", "labels.txt:1: expected a class from 0 to 1048575, found '1048576'"},
+        {"labels.txt", "1 0\n", "labels.txt:1: expected the end of the line after a number, found ' 0'"},
         {"labels.txt", "", "expected a class a line, found none"},
         {"features.txt", "0:1\n\n", "expected 3 nodes as in labels.txt, found 2"},
         {"features.txt", "0:1\n1\n2:1\n", "features.txt:2: expected COLUMN:VALUE"},
-        {"features.txt", "0:1\n1:\n2:1\n", "features.txt:2: expected a value"},
+        {"features.txt", "0:1\n1:\n2:1\n", "features.txt:2: expected a finite value, found ''"},
+        {"features.txt", "0:1\n1:nan\n2:1\n", "features.txt:2: expected a finite value, found 'nan'"},
+        {"features.txt", "0:1\n1:1e39\n2:1\n", "features.txt:2: expected a finite value, found '1e39'"},
+        {"features.txt", "0:1\n1:1 1:2\n2:1\n", "features.txt:2: expected a column once in a line, found '1:2'"},
         {"features.txt", "0:1\n1:1\n2:1\n2:2\n", "features.txt:4: expected as many nodes"},
         {"features.txt", "\n\n\n", "expected features, found none"},
-        {"features.txt", "99999999999:1\n\n\n", "expected COLUMN:VALUE"},
-        {"train.txt", "# a\n3\n", "train.txt:2: expected a node's number, found '3'"},
+        {"features.txt", "99999999999:1\n\n\n",
+         "features.txt:1: expected COLUMN:VALUE with a column from 0 to 16777215, found '99999999999:1'"},
+        {"train.txt", "# a\n3\n", "train.txt:2: expected a node's number from 0 to 2, found '3'"},
+        {"train.txt", "1,\n", "train.txt:1: expected the end of the line after a number, found ','"},
         {"val.txt", "0\n", "val.txt:1: expected a node that no part has yet"},
-        {"edges.txt", "0 1\n0 3\n", "edge 2 from 0 to 3, expected nodes below 3"},
+        {"edges.txt", "# a\n0 1\n0 3\n", "edges.txt:3: expected nodes from 0 to 2, found 3"},
         {"edges.txt", "0 1 1\n", "edges.txt:1: expected the end of the line"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
