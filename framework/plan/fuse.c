@@ -58,6 +58,24 @@ static sdlf_status choose_algorithm(const sdlf_plan *plan, plan_step *step)
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s' has no convolution algorithm '%s'", calculator, wanted);
 }
 
+/* A product that cannot be had in the way that was asked for is an error: nobody would know what was timed. */
+static sdlf_status choose_gemm_algorithm(const sdlf_plan *plan, plan_step *step)
+{
+    const char *wanted = plan->options.gemm_algorithm, *calculator = step->calculator->type->name;
+    if (wanted == NULL || step->operation.kind != SDLF_GEMM) return SDLF_OK;
+    const char *const *names = step->calculator->type->kernel[SDLF_GEMM].algorithms;
+    for (int i = 0; names != NULL && names[i] != NULL; i++) {
+        if (strcmp(names[i], wanted) != 0) continue;
+        step->operation.algorithm = i;
+        if (sdlf_calculator_supports(step->calculator, &step->operation)) return SDLF_OK;
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "calculator '%s': its algorithm '%s' does not take gemm of %s %s, %s",
+                         calculator, wanted, sdlf_dtype_name(step->operation.in[0].dtype),
+                         sdlf_shape_print(step->operation.in[0].shape).text,
+                         sdlf_shape_print(step->operation.in[1].shape).text);
+    }
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s' has no algorithm '%s' for gemm", calculator, wanted);
+}
+
 static bool has_algorithm(const sdlf_calculator_class *type, const char *name)
 {
     const char *const *names = type->kernel[SDLF_CONV2D_FORWARD].algorithms;
@@ -95,6 +113,7 @@ sdlf_status plan_check_support(sdlf_plan *plan)
         plan_step *step = &plan->steps[i];
         const sdlf_layer *layer = plan->nodes[step->node].layer;
         sdlf_status status = choose_algorithm(plan, step);
+        if (status == SDLF_OK) status = choose_gemm_algorithm(plan, step);
         if (status != SDLF_OK) return sdlf_fail_context(status, "layer '%s' (%s)", layer->name, layer->type->name);
         step->cost = sdlf_operation_cost(&step->operation);
         if (sdlf_calculator_supports(step->calculator, &step->operation)) continue;

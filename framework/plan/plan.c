@@ -103,7 +103,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     plan->options.feed = NULL;
     plan->options.placement = NULL; /* the caller's, read by now */
     plan->options.constants = NULL;
-    plan->options.conv_algorithm = NULL;
+    plan->options.conv_algorithm = plan->options.gemm_algorithm = NULL;
     plan->options.choices = NULL;
     *result = plan;
     return SDLF_OK;

@@ -95,6 +95,8 @@ typedef struct sdlf_plan_options {
     /* A convolution algorithm, instead of the calculators' own choice: "direct", of every convolution whose calculator has
      * it (forward, it must) and that it takes, or "cuda:direct", of that calculator's alone. Fused convolutions have no choice. */
     const char *conv_algorithm;
+    /* The same of dense products: "vector", of every gemm, and it must take them all. */
+    const char *gemm_algorithm;
     sdlf_choices
         *choices; /* borrowed until sdlf_plan_create returns, and added to; NULL: calculators follow their own rules */
 } sdlf_plan_options;
