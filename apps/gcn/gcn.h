@@ -2,6 +2,7 @@
 #ifndef SDLF_APPS_GCN_GCN_H
 #define SDLF_APPS_GCN_GCN_H
 
+#include <sdlf/calculator.h>
 #include <sdlf/graph.h>
 
 #include "apps/output/terminal.h"
@@ -22,8 +23,21 @@ void gcn_print_sources(void);
 void gcn_report_graph(const terminal *out, const sdlf_graph *graph, const sdlf_tensor *matrix, double reading,
                       double preparing);
 
-/* Times of the calculator's algorithms for the dense product (nodes, features) x (features, hidden), as a table. */
-sdlf_status gcn_print_ladder(const terminal *out, sdlf_calculator *calculator, sdlf_dtype dtype, int64_t nodes,
-                             int64_t features, int64_t hidden, int repeats);
+/* The dense product by each algorithm that a calculator has for it. */
+typedef struct gcn_rung {
+    const char *algorithm; /* the calculator's */
+    double seconds;
+    sdlf_cost cost;
+} gcn_rung;
+
+typedef struct gcn_ladder {
+    gcn_rung rung[32];
+    int count;
+} gcn_ladder;
+
+/* Times of the product m x k by k x n, `size` being (m, k, n), by the algorithms that take it: the best of so many. */
+sdlf_status gcn_ladder_time(gcn_ladder *ladder, sdlf_calculator *calculator, sdlf_dtype dtype, sdlf_shape size,
+                            int repeats);
+void gcn_ladder_print(const gcn_ladder *ladder, const terminal *out);
 
 #endif

@@ -16,7 +16,7 @@ static const argument what_arguments[] = {
     {"graph", ARGUMENT_TEXT, offsetof(gcn_infer_settings, graph), "GRAPH", .fallback = "rmat",
      .help = "a graph from the list below"},
     {"features", ARGUMENT_INT, offsetof(gcn_infer_settings, features), "N", .minimum = 1, .maximum = 16777216,
-     .fallback = "128", .help = "features of a node, drawn at random"},
+     .fallback = "128", .help = "features of a node, drawn at random; planetoid: has its own"},
     {"features-file", ARGUMENT_TEXT, offsetof(gcn_infer_settings, features_file), "FILE.npy",
      .help = "features from a file instead: (nodes, N) float32 or float64"},
     {"hidden", ARGUMENT_INT, offsetof(gcn_infer_settings, hidden), "N", .minimum = 1, .maximum = 65536,
@@ -33,6 +33,8 @@ static const argument what_arguments[] = {
      .fallback = "cpu", .help = "what computes"},
     {"threads", ARGUMENT_INT, offsetof(gcn_infer_settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: all)"},
+    {"dense-algorithm", ARGUMENT_TEXT, offsetof(gcn_infer_settings, dense_algorithm), "NAME",
+     .help = "how X W is computed: one of those that --ladder lists (default: the calculator's own choice)"},
     {"no-fusion", ARGUMENT_FLAG, offsetof(gcn_infer_settings, no_fusion), .help = "run each operation by itself"},
     {"repeats", ARGUMENT_INT, offsetof(gcn_infer_settings, repeats), "N", .minimum = 1, .maximum = 100000,
      .fallback = "10", .help = "runs, whose median is taken"},
@@ -84,11 +86,15 @@ static sdlf_status infer(gcn_inference *s)
     }
     if (status == SDLF_OK) status = gcn_infer_compute(s);
     if (status != SDLF_OK) return status;
-    if (!text) return gcn_infer_print_json(s);
-    gcn_infer_print(s, &out);
-    if (!s->set.ladder) return SDLF_OK;
-    return gcn_print_ladder(&out, s->calculator, s->dtype, s->graph->node_count, s->features.shape.dim[1],
-                            s->set.hidden, (int)s->set.repeats);
+    if (text) gcn_infer_print(s, &out);
+    gcn_ladder ladder = {.count = 0};
+    if (s->set.ladder)
+        status = gcn_ladder_time(&ladder, s->calculator, s->dtype,
+                                 sdlf_shape(s->graph->node_count, s->features.shape.dim[1], s->set.hidden),
+                                 (int)s->set.repeats);
+    if (status == SDLF_OK && text && s->set.ladder) gcn_ladder_print(&ladder, &out);
+    if (status == SDLF_OK && !text) status = gcn_infer_print_json(s, &ladder);
+    return status;
 }
 
 static int run(int count, char **words)
@@ -111,8 +117,11 @@ static int run(int count, char **words)
     case ARGUMENTS_WRONG: return COMMAND_USAGE;
     case ARGUMENTS_OK: break;
     }
-    if (s.set.json && s.set.ladder) {
-        arguments_wrong("gcn infer", "--ladder prints a table and --json nothing but JSON: they exclude each other");
+    s.features_given = arguments_given(&given, "features");
+    if (s.features_given && s.set.features_file != NULL) {
+        arguments_wrong("gcn infer",
+                        "--features N is of features drawn at random, and --features-file has its own number: "
+                        "they exclude each other");
         return COMMAND_USAGE;
     }
     int code = command_conclude("gcn infer", infer(&s));

@@ -9,7 +9,7 @@
 #include "apps/system/machine.h"
 
 typedef struct gcn_infer_settings {
-    const char *graph, *features_file, *calculator;
+    const char *graph, *features_file, *calculator, *dense_algorithm;
     int64_t features, hidden, repeats, seed;
     int dtype, normalization; /* indices of their choices */
     machine_choice choice;
@@ -25,6 +25,7 @@ typedef struct gcn_inference {
     sdlf_model *model;
     sdlf_plan *plan;
     sdlf_dtype dtype;
+    bool features_given;       /* a number of features to be drawn was asked for */
     double reading, preparing; /* seconds: of the graph, and of its matrix, normalised */
     double whole, queued;      /* of a run that the host waits for, and of one of many queued behind each other */
     double largest;            /* sum of a vertex's outputs */
@@ -39,8 +40,8 @@ sdlf_status gcn_infer_prepare(gcn_inference *s);
  * that are numbers. */
 sdlf_status gcn_infer_compute(gcn_inference *s);
 
-/* Times and check as text; all of it as JSON. */
+/* Times and check as text; all of it as JSON, with the rungs of a ladder that has some. */
 void gcn_infer_print(const gcn_inference *s, const terminal *out);
-sdlf_status gcn_infer_print_json(const gcn_inference *s);
+sdlf_status gcn_infer_print_json(const gcn_inference *s, const gcn_ladder *ladder);
 
 #endif

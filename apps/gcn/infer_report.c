@@ -42,7 +42,19 @@ void gcn_infer_print(const gcn_inference *s, const terminal *out)
            (long long)own_id(s, s->largest_at), (unsigned)s->checksum);
 }
 
-sdlf_status gcn_infer_print_json(const gcn_inference *s)
+static json_t *ladder_json(const gcn_ladder *ladder)
+{
+    json_t *rungs = json_array();
+    for (int i = 0; i < ladder->count; i++) {
+        const gcn_rung *r = &ladder->rung[i];
+        json_array_append_new(rungs,
+                              json_pack("{ss so sI sI}", "algorithm", r->algorithm, "ms", json_number(r->seconds * 1e3),
+                                        "flops", (json_int_t)r->cost.flops, "bytes", (json_int_t)r->cost.bytes));
+    }
+    return rungs;
+}
+
+sdlf_status gcn_infer_print_json(const gcn_inference *s, const gcn_ladder *ladder)
 {
     json_t *steps = json_array();
     for (int i = 0; i < sdlf_plan_step_count(s->plan); i++) {
@@ -51,13 +63,16 @@ sdlf_status gcn_infer_print_json(const gcn_inference *s)
                                                "ms", json_number(info.seconds * 1e3), "flops",
                                                (json_int_t)info.cost.flops, "bytes", (json_int_t)info.cost.bytes));
     }
-    json_t *result = json_pack("{ss so sI sI sI sI ss ss so so so so so so sI sI}", "version", SDLF_VERSION, "graph",
+    char checksum[9];
+    snprintf(checksum, sizeof checksum, "%08x", (unsigned)s->checksum);
+    json_t *result = json_pack("{ss so sI sI sI sI ss ss so so so so so so sI ss}", "version", SDLF_VERSION, "graph",
                                json_text(s->graph->name), "nodes", (json_int_t)s->graph->node_count, "elements",
                                (json_int_t)s->matrix.stored, "features", (json_int_t)s->features.shape.dim[1], "hidden",
                                (json_int_t)s->set.hidden, "dtype", sdlf_dtype_name(s->dtype), "calculator",
                                s->calculator->type->name, "read_s", json_number(s->reading), "matrix_s",
                                json_number(s->preparing), "ms", json_number(s->whole * 1e3), "queued_ms",
                                json_number(s->queued * 1e3), "steps", steps, "largest_sum", json_number(s->largest),
-                               "largest_at", (json_int_t)own_id(s, s->largest_at), "checksum", (json_int_t)s->checksum);
+                               "largest_at", (json_int_t)own_id(s, s->largest_at), "checksum", checksum);
+    if (ladder->count > 0) json_object_set_new(result, "ladder", ladder_json(ladder));
     return json_print(result, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
 }

@@ -35,6 +35,9 @@ static sdlf_status make_features(gcn_inference *s)
         sdlf_tensor_release(&read, NULL);
         return status;
     }
+    if (sdlf_tensor_present(&s->graph->features) && s->features_given)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: the graph has its own %lld features a node, --features draws others",
+                         s->graph->name, (long long)s->graph->features.shape.dim[1]);
     if (sdlf_tensor_present(&s->graph->features)) return convert_features(s, &s->graph->features, s->graph->name);
     sdlf_shape shape = sdlf_shape(s->graph->node_count, s->set.features);
     const sdlf_tensor wanted = sdlf_tensor_view(s->dtype, shape, NULL);
@@ -122,6 +125,7 @@ sdlf_status gcn_infer_compute(gcn_inference *s)
                                  .dtype = s->dtype,
                                  .forward = s->calculator,
                                  .no_fusion = s->set.no_fusion,
+                                 .gemm_algorithm = s->set.dense_algorithm,
                                  .constants = constants,
                                  .constant_count = 2};
     sdlf_memory_info memory;

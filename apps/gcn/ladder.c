@@ -55,46 +55,56 @@ static sdlf_status time_product(sdlf_calculator *calculator, const sdlf_operatio
     return status;
 }
 
-static sdlf_status time_algorithm(sdlf_calculator *calculator, sdlf_operation product, int repeats, table *lines)
+static sdlf_status time_algorithm(gcn_ladder *ladder, sdlf_calculator *calculator, sdlf_operation product, int repeats)
 {
     const char *const *names = calculator->type->kernel[SDLF_GEMM].algorithms;
     if (!sdlf_calculator_supports(calculator, &product)) return SDLF_OK;
+    gcn_rung *rung = &ladder->rung[ladder->count];
     int64_t bytes = sdlf_calculator_workspace(calculator, &product);
-    double seconds;
     sdlf_status status = SDLF_OK;
     if (bytes > 0) status = sdlf_tensor_create(&product.workspace, calculator, SDLF_UINT8, sdlf_shape(bytes));
-    if (status == SDLF_OK) status = time_product(calculator, &product, repeats, &seconds);
+    if (status == SDLF_OK) status = time_product(calculator, &product, repeats, &rung->seconds);
     if (bytes > 0) sdlf_tensor_release(&product.workspace, calculator);
     if (status != SDLF_OK) return status;
-    sdlf_cost cost = sdlf_operation_cost(&product);
-    table_cell(lines, "%s", names != NULL ? names[product.algorithm] : "auto");
-    table_cell(lines, "%s", number_fixed(seconds * 1e3, 4).text);
-    table_cell(lines, "%s", number_fixed((double)cost.flops / seconds * 1e-9, 0).text);
-    table_cell(lines, "%s", number_fixed((double)cost.bytes / seconds * 1e-9, 1).text);
+    rung->algorithm = names != NULL ? names[product.algorithm] : "auto";
+    rung->cost = sdlf_operation_cost(&product);
+    ladder->count++;
     return SDLF_OK;
 }
 
-sdlf_status gcn_print_ladder(const terminal *out, sdlf_calculator *calculator, sdlf_dtype dtype, int64_t nodes,
-                             int64_t features, int64_t hidden, int repeats)
+sdlf_status gcn_ladder_time(gcn_ladder *ladder, sdlf_calculator *calculator, sdlf_dtype dtype, sdlf_shape size,
+                            int repeats)
 {
+    enum { MOST = sizeof ladder->rung / sizeof ladder->rung[0] };
+    int64_t m = size.dim[0], k = size.dim[1], n = size.dim[2];
     sdlf_tensor x = {.dtype = SDLF_NONE}, w = x, h = x;
-    table *lines = table_create("dense product|>ms|>GFLOP/s|>GB/s, each byte once");
-    sdlf_status status = make_operand(&x, calculator, dtype, sdlf_shape(nodes, features), 1);
-    if (status == SDLF_OK) status = make_operand(&w, calculator, dtype, sdlf_shape(features, hidden), 2);
-    if (status == SDLF_OK) status = sdlf_tensor_create(&h, calculator, dtype, sdlf_shape(nodes, hidden));
+    ladder->count = 0;
+    sdlf_status status = make_operand(&x, calculator, dtype, sdlf_shape(m, k), 1);
+    if (status == SDLF_OK) status = make_operand(&w, calculator, dtype, sdlf_shape(k, n), 2);
+    if (status == SDLF_OK) status = sdlf_tensor_create(&h, calculator, dtype, sdlf_shape(m, n));
     const char *const *names = calculator->type->kernel[SDLF_GEMM].algorithms;
-    for (int i = 0; status == SDLF_OK && (i == 0 || (names != NULL && names[i] != NULL)); i++) {
+    for (int i = 0; status == SDLF_OK && ladder->count < MOST && (i == 0 || (names != NULL && names[i] != NULL)); i++) {
         const sdlf_operation product = {
             .kind = SDLF_GEMM, .algorithm = i, .in = {x, w}, .out = {h}, .gemm = {.alpha = 1}};
-        status = time_algorithm(calculator, product, repeats, lines);
+        status = time_algorithm(ladder, calculator, product, repeats);
     }
-    if (status == SDLF_OK) {
-        putchar('\n');
-        table_print(lines, out, 2);
-    }
-    table_free(lines);
     sdlf_tensor_release(&x, calculator);
     sdlf_tensor_release(&w, calculator);
     sdlf_tensor_release(&h, calculator);
     return status;
+}
+
+void gcn_ladder_print(const gcn_ladder *ladder, const terminal *out)
+{
+    table *lines = table_create("dense product|>ms|>GFLOP/s|>GB/s, each byte once");
+    for (int i = 0; i < ladder->count; i++) {
+        const gcn_rung *r = &ladder->rung[i];
+        table_cell(lines, "%s", r->algorithm);
+        table_cell(lines, "%s", number_fixed(r->seconds * 1e3, 4).text);
+        table_cell(lines, "%s", number_fixed((double)r->cost.flops / r->seconds * 1e-9, 0).text);
+        table_cell(lines, "%s", number_fixed((double)r->cost.bytes / r->seconds * 1e-9, 1).text);
+    }
+    putchar('\n');
+    table_print(lines, out, 2);
+    table_free(lines);
 }

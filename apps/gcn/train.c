@@ -54,14 +54,30 @@ static const argument output_arguments[] = {
 
 /* ---- data ---- */
 
+/* What a graph lacks for this, before anything is made of it. */
+static sdlf_status check_graph(const sdlf_graph *graph)
+{
+    bool features = sdlf_tensor_present(&graph->features), classes = sdlf_tensor_present(&graph->labels),
+         parts = sdlf_tensor_present(&graph->parts);
+    if (!features || !classes || !parts)
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT,
+            "%s: expected a graph with features, classes and parts, such as planetoid:DIR; this one has no%s%s%s",
+            graph->name, features ? "" : " features",
+            classes    ? ""
+            : features ? " classes"
+                       : ", classes",
+            parts                 ? ""
+            : features && classes ? " parts"
+                                  : ", parts");
+    if (graph->undirected) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: expected an undirected graph", graph->name);
+}
+
 /* Features of each node to the sum 1, and 1 / (training nodes) at each training node. */
 static sdlf_status prepare(gcn_training *s)
 {
     const sdlf_graph *graph = s->graph;
-    if (!sdlf_tensor_present(&graph->features) || !sdlf_tensor_present(&graph->labels) ||
-        !sdlf_tensor_present(&graph->parts))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                         "%s: expected a graph with features, classes and parts, such as planetoid:DIR", graph->name);
     int64_t nodes = graph->node_count, columns = graph->features.shape.dim[1], count[4] = {0};
     const uint8_t *parts = graph->parts.data;
     for (int64_t n = 0; n < nodes; n++) {
@@ -91,9 +107,8 @@ static sdlf_status open_graph(gcn_training *s)
     double start = clock_now();
     sdlf_status status = sdlf_graph_open(&s->graph, s->set.graph);
     s->reading = clock_now() - start;
+    if (status == SDLF_OK) status = check_graph(s->graph);
     if (status != SDLF_OK) return status;
-    if (!s->graph->undirected)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: expected an undirected graph", s->graph->name);
     start = clock_now();
     status =
         sdlf_graph_matrix(&s->matrix, s->graph,
@@ -134,7 +149,9 @@ static sdlf_status train(gcn_training *s)
                s->graph->class_count, number_count(s->graph->features.shape.dim[1]).text);
         fflush(stdout);
     }
+    if (out.interactive && !s->set.json) s->live = &out;
     status = train_all(s, &out);
+    s->live = NULL;
     if (status != SDLF_OK) return status;
     if (s->set.json) return gcn_train_print_json(s);
     double deviation, mean = gcn_train_mean_test(s, &deviation);

@@ -6,10 +6,23 @@
 #include "apps/output/json.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/timing/clock.h"
+
+void gcn_train_show_epoch(gcn_training *s, uint64_t seed, const gcn_outcome *now)
+{
+    enum { EVERY_MILLISECONDS = 100 };
+    double time = clock_now();
+    if (s->live == NULL || time - s->shown < 1e-3 * EVERY_MILLISECONDS) return;
+    s->shown = time;
+    fprintf(s->live->file, "\rseed %llu  epoch %lld of %lld  loss %.3f\033[K", (unsigned long long)seed,
+            (long long)now->epochs, (long long)s->set.epochs, now->loss[SDLF_NODE_TRAIN]);
+    fflush(s->live->file);
+}
 
 void gcn_train_print_outcome(const gcn_training *s, const terminal *out, int64_t index)
 {
     const gcn_outcome *o = &s->outcomes[index];
+    if (s->live != NULL) fputs("\r\033[K", out->file);
     report_label(out, "seed");
     printf("%lld  %lld epochs  loss %.3f  validation %s  test %s  %s\n", (long long)(s->set.seed + index),
            (long long)o->epochs, o->loss[SDLF_NODE_TRAIN], number_percent(o->accuracy[SDLF_NODE_VALIDATE], 1).text,
@@ -39,8 +52,12 @@ sdlf_status gcn_train_print_json(const gcn_training *s)
                                         "validation", json_number(o->accuracy[SDLF_NODE_VALIDATE]), "test",
                                         json_number(o->accuracy[SDLF_NODE_TEST]), "seconds", json_number(o->seconds)));
     }
-    json_t *result = json_pack("{ss so ss so so so}", "version", SDLF_VERSION, "graph", json_text(s->graph->name),
-                               "calculator", s->calculator->type->name, "runs", runs, "mean_test", json_number(mean),
-                               "deviation", json_number(deviation));
+    json_t *result =
+        json_pack("{ss so sI sI sI si sI ss so so so so so}", "version", SDLF_VERSION, "graph",
+                  json_text(s->graph->name), "nodes", (json_int_t)s->graph->node_count, "elements",
+                  (json_int_t)s->matrix.stored, "features", (json_int_t)s->graph->features.shape.dim[1], "classes",
+                  s->graph->class_count, "hidden", (json_int_t)s->set.hidden, "calculator", s->calculator->type->name,
+                  "read_s", json_number(s->reading), "matrix_s", json_number(s->preparing), "runs", runs, "mean_test",
+                  json_number(mean), "deviation", json_number(deviation));
     return json_print(result, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
 }

@@ -101,6 +101,7 @@ sdlf_status gcn_train_once(gcn_training *s, uint64_t seed, gcn_outcome *result)
         if (status == SDLF_OK) status = evaluate(s, result);
         losses[epoch] = result->loss[SDLF_NODE_VALIDATE];
         result->epochs = epoch + 1;
+        gcn_train_show_epoch(s, seed, result);
         if (has_risen(losses, epoch + 1, s->set.patience)) break;
     }
     result->seconds = clock_now() - start;
