@@ -11,6 +11,7 @@ machine cannot run (without a GPU, without PyTorch) are told.
 --page then takes all files of OUT into docs/measured, and has scripts/convolution-page.py write tables and charts from them.
 The exit status is 1 if a part failed, 3 if none failed and one was cut.
 """
+import json
 import os
 import shutil
 import subprocess
@@ -72,6 +73,19 @@ def calculators(sdlf):
     return {calculator["name"] for calculator in listed["calculators"] if calculator["usable"]}
 
 
+def store(path, folder):
+    """A file of OUT among those of the page: a report with a line for each convolution, so that changes can be read."""
+    name = os.path.join(folder, os.path.basename(path))
+    if not path.endswith(".json"):
+        shutil.copy(path, name)
+        return
+    with open(path, encoding="utf-8") as file:
+        report = json.load(file)
+    convolutions = ",\n".join(json.dumps(convolution) for convolution in report.pop("convolutions"))
+    with open(name, "w", encoding="utf-8") as file:
+        file.write(json.dumps(report)[:-1] + ', "convolutions": [\n' + convolutions + "\n]}\n")
+
+
 def known(text):
     return comparing.one_of(*PARTS)(text)
 
@@ -117,7 +131,7 @@ def main():
         os.makedirs(measured, exist_ok=True)
         for name in sorted(os.listdir(arguments.out)):
             if name.endswith((".json", ".txt")):
-                shutil.copy(os.path.join(arguments.out, name), measured)
+                store(os.path.join(arguments.out, name), measured)
         root = os.path.normpath(os.path.join(HERE, os.pardir))
         done = subprocess.run([sys.executable, os.path.join(HERE, "convolution-page.py"), "--sdlf", os.path.abspath(arguments.sdlf)], cwd=root,
                               check=False)

@@ -58,6 +58,23 @@ def read(path):
         return file.read()
 
 
+def keys(value):
+    """Every key in a JSON value."""
+    found = set(value) if isinstance(value, dict) else set()
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else []:
+        found |= keys(part)
+    return found
+
+
+def told(report, done):
+    """Does the page tell what each key of a report is?"""
+    text = read(os.path.join(SCRIPTS, os.pardir, "docs", "convolution.md"))
+    missing = [key for key in sorted(keys(report)) if f"`{key}`" not in text]
+    if missing:
+        sys.exit(f"docs/convolution.md says nothing of {', '.join(missing)}")
+    expect(len(keys(report)) > 30, done)
+
+
 def measuring(out):
     words = ("--out", out, "--only", "simple_cnn-cpu")
     done = run("measure-convolutions.py", *words, "--limit", "0.001")
@@ -66,6 +83,7 @@ def measuring(out):
     expect(done.returncode == 0 and "ok" in done.stdout, done)
     report = json.loads(read(os.path.join(out, "simple_cnn-cpu.json")))
     expect(report["workload"] == "simple_cnn" and len(report["rungs"]) > 3, done)
+    told(report, done)
     done = run("measure-convolutions.py", *words)
     expect(done.returncode == 0 and "is there" in done.stdout, done)
     done = run("measure-convolutions.py", "--only", "simple_cnn-abacus")
