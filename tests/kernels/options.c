@@ -39,6 +39,8 @@ static bool read_value(kernel_options *options, const char *word, const char *va
         options->math = sdlf_math_from_name(value);
     } else if (strcmp(word, "--seconds") == 0 && atof(value) > 0) {
         options->seconds = atof(value);
+    } else if (strcmp(word, "--seed") == 0 && *value != '\0' && strspn(value, "0123456789") == strlen(value)) {
+        options->seed = strtoll(value, NULL, 10);
     } else {
         return false;
     }
@@ -61,7 +63,7 @@ bool kernel_options_read(kernel_options *options, int argc, char **argv)
         } else {
             fprintf(stderr,
                     "usage: %s [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] "
-                    "[--without NAME] [--math MODE] [--once] [--seconds S] [--bench [TEXT]]\n",
+                    "[--without NAME] [--math MODE] [--once] [--seconds S [--seed N]] [--bench [TEXT]]\n",
                     argv[0]);
             return false;
         }

@@ -1,10 +1,11 @@
 /* What the kernel tests are asked for on the command line.
  *
  *     test_kernels [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] [--without NAME] [--math MODE]
- *                  [--once] [--seconds S] [--bench [TEXT]]
+ *                  [--once] [--seconds S [--seed N]] [--bench [TEXT]]
  *
  * --calculator leaves the others out, --without one of them. For tools that make kernels slow: --once runs a case with one thread
- * alone and once off its alignment, --seconds gives each family its share of so much time and leaves the rest of its cases out.
+ * alone and once off its alignment, --seconds tries as many as there is time for, spread over all cases of all families; which they are depends on
+ * --seed (sample.h).
  * --bench ends the list. */
 #ifndef SDLF_TESTS_KERNEL_OPTIONS_H
 #define SDLF_TESTS_KERNEL_OPTIONS_H
@@ -16,7 +17,8 @@ typedef struct kernel_options {
     bool one_math;                                          /* only in mode `math` */
     sdlf_math math;
     bool once;
-    double seconds; /* of all families; 0: as long as it takes */
+    double seconds; /* 0: as long as it takes */
+    int64_t seed;
     bool bench;
     const char *bench_only; /* part of a name; NULL: all */
 } kernel_options;

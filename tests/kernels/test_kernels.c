@@ -14,23 +14,23 @@
  * An operation that a calculator has not is told in its summary line; for `cpu` it is a failure where the contract asks
  * for it: every kind in float32, and forward kinds in float64, but fusions that are left to their parts. */
 #include "check.h"
+#include "coverage.h"
 #include "families.h"
 #include "options.h"
+#include "sample.h"
 
 #include "testing.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "framework/clock.h"
-
 enum { MAX_MACHINES = 16 };
 
 typedef struct checker {
     kernel_sink sink;
     kernel_options asked;
-    double seconds, deadline; /* of a family; 0: as long as it takes */
-    int64_t taken, left_out;  /* cases */
+    sample turn;   /* with --seconds: which cases' turn it is */
+    int64_t taken; /* cases */
     sdlf_calculator *reference;
     machine machines[MAX_MACHINES];
     int machine_count;
@@ -73,11 +73,9 @@ static bool is_for_any(const checker *c, const kernel_case *made)
 static void check_case(kernel_sink *sink, const kernel_case *made)
 {
     checker *c = (checker *)sink;
+    int64_t number = c->turn.emitted++;
     if ((c->asked.only && !strstr(made->name, c->asked.only)) || !is_for_any(c, made)) return;
-    if (c->seconds > 0 && sdlf_clock() > c->deadline) {
-        c->left_out++;
-        return;
-    }
+    if (!sample_takes(&c->turn, number)) return;
     c->taken++;
     c->cases[made->operation.kind]++;
     if (c->failures[made->operation.kind] >= PATIENCE) return;
@@ -114,10 +112,23 @@ static bool family_is_asked(const kernel_family *family)
 static void check_family(void)
 {
     int64_t before = state.taken;
-    state.deadline = sdlf_clock() + state.seconds;
     running->cases(&state.sink, SDLF_FLOAT32);
     running->cases(&state.sink, SDLF_FLOAT64);
-    if (state.taken == before) test_skip("none of its cases was asked for, or there was no time");
+    if (state.taken == before) test_skip("none of its cases was asked for");
+}
+
+/* With --seconds: all families, as often as it takes, a part of the cases of all of them each time. */
+static void some_of_the_cases(void)
+{
+    sample_begin(&state.turn, state.asked.seconds, state.asked.seed);
+    do {
+        for (int i = 0; i < KERNEL_FAMILIES; i++) {
+            if (!family_is_asked(&kernel_families[i])) continue;
+            kernel_families[i].cases(&state.sink, SDLF_FLOAT32);
+            kernel_families[i].cases(&state.sink, SDLF_FLOAT64);
+        }
+    } while (sample_next(&state.turn));
+    if (state.taken == 0) test_skip("no case was asked for, or there was no time");
 }
 
 /* A sink that only counts: the cases that every machine can take, not those that only devices run. */
@@ -144,30 +155,6 @@ static void every_kind_has_cases(void)
     }
 }
 
-/* One line a calculator: what it has, and what it has not. */
-static void summarize(const machine *m)
-{
-    char missing[1200] = "", refused[1200] = "";
-    size_t missing_used = 0, refused_used = 0;
-    int present = 0;
-    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
-        const char *name = sdlf_operation_class_of((sdlf_operation_kind)kind)->name;
-        if (m->type->kernel[kind].run) {
-            present++;
-        } else if (missing_used < sizeof missing) {
-            missing_used += (size_t)snprintf(missing + missing_used, sizeof missing - missing_used, " %s", name);
-        }
-        if (m->unsupported[kind] > 0 && refused_used < sizeof refused) {
-            refused_used +=
-                (size_t)snprintf(refused + refused_used, sizeof refused - refused_used, " %s (%lld of %lld)", name,
-                                 (long long)m->unsupported[kind], (long long)m->cases[kind]);
-        }
-    }
-    printf("%s, %s: %d of %d operations, %lld runs; missing:%s; cases not supported:%s\n", m->type->name,
-           sdlf_math_name(m->math), present, SDLF_OPERATION_COUNT, (long long)m->runs, *missing ? missing : " none",
-           *refused ? refused : " none");
-}
-
 static void cpu_has_every_operation(void)
 {
     for (int i = 0; i < state.machine_count; i++) {
@@ -180,32 +167,15 @@ static void cpu_has_every_operation(void)
     }
 }
 
-/* Did a case run it? Kinds may share a list of algorithms of which some are for one of them alone. */
-static bool has_run(const machine *m, const char *const *names, int algorithm)
-{
-    for (int kind = 0; kind < SDLF_OPERATION_COUNT && algorithm < KERNEL_ALGORITHMS; kind++) {
-        if (m->type->kernel[kind].algorithms == names && m->ran[kind][algorithm]) return true;
-    }
-    return false;
-}
-
-/* An algorithm of cpu's that takes none of the cases would not be tested at all. Builds may lack the library for products. Of kinds
- * that had cases here; the others are other processes'. */
+/* An algorithm that takes none of the cases would not be tested at all. */
 static void every_algorithm_of_cpu_ran(void)
 {
-    bool choice = false;
-    for (int i = 0; i < state.machine_count; i++) {
-        const machine *m = &state.machines[i];
-        for (int kind = 0; kind < SDLF_OPERATION_COUNT && strcmp(m->type->name, "cpu") == 0; kind++) {
-            const char *const *names = state.cases[kind] > 0 ? m->type->kernel[kind].algorithms : NULL;
-            for (int a = 0; names && names[a]; a++) {
-                choice = true;
-                if (strcmp(names[a], "library") == 0 || CHECK(has_run(m, names, a))) continue;
-                printf("no case ran %s of %s\n", names[a], sdlf_operation_class_of((sdlf_operation_kind)kind)->name);
-            }
-        }
-    }
-    if (!choice) test_skip("the operations that were tried have no choice of algorithms");
+    kernel_check_algorithms(state.machines, state.machine_count, "cpu");
+}
+
+static void every_algorithm_of_cuda_ran(void)
+{
+    kernel_check_algorithms(state.machines, state.machine_count, "cuda");
 }
 
 /* How many thread counts it is opened with. reference takes part too, with one: its aliasing, guards and complete writing are held
@@ -270,7 +240,6 @@ int main(int argc, char **argv)
 {
     if (!kernel_options_read(&state.asked, argc, argv)) return 2;
     if (state.asked.bench) return bench(&state.asked);
-    state.seconds = state.asked.seconds;
     state.sink.take = check_case;
     open_machines();
     if (state.asked.calculator && state.machine_count == 0) {
@@ -278,22 +247,19 @@ int main(int argc, char **argv)
         close_machines();
         return 77;
     }
-    int asked = 0;
-    for (int i = 0; i < KERNEL_FAMILIES; i++) asked += family_is_asked(&kernel_families[i]);
-    if (asked > 0) state.seconds /= asked; /* each family's share */
+    bool sampled = state.asked.seconds > 0, all = !state.asked.only && !sampled;
     for (int i = 0; i < KERNEL_FAMILIES; i++) {
         running = &kernel_families[i];
-        if (family_is_asked(running)) test_run(running->name, check_family);
+        if (family_is_asked(running) && !sampled) test_run(running->name, check_family);
     }
-    bool all = !state.asked.only && state.seconds == 0;
+    if (sampled) RUN(some_of_the_cases);
     if (all) RUN(every_kind_has_cases);
     if (!state.asked.calculator || strcmp(state.asked.calculator, "cpu") == 0) RUN(cpu_has_every_operation);
     if (all && !state.asked.calculator) RUN(every_algorithm_of_cpu_ran);
-    for (int i = 0; i < state.machine_count; i++) summarize(&state.machines[i]);
-    if (state.seconds > 0) {
-        printf("%lld of %lld cases in the time that was given\n", (long long)state.taken,
-               (long long)(state.taken + state.left_out));
-    }
+    if (all && !state.asked.one_math && (!state.asked.calculator || strcmp(state.asked.calculator, "cuda") == 0))
+        RUN(every_algorithm_of_cuda_ran);
+    for (int i = 0; i < state.machine_count; i++) kernel_summarize(&state.machines[i]);
+    if (sampled) sample_print(&state.turn);
     close_machines();
     return test_summary();
 }

@@ -1,0 +1,83 @@
+/* What a run of the kernel tests has tried of a calculator. */
+#include "coverage.h"
+
+#include "testing.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void kernel_summarize(const machine *m)
+{
+    char missing[1200] = "", refused[1200] = "";
+    size_t missing_used = 0, refused_used = 0;
+    int present = 0;
+    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
+        const char *name = sdlf_operation_class_of((sdlf_operation_kind)kind)->name;
+        if (m->type->kernel[kind].run) {
+            present++;
+        } else if (missing_used < sizeof missing) {
+            missing_used += (size_t)snprintf(missing + missing_used, sizeof missing - missing_used, " %s", name);
+        }
+        if (m->unsupported[kind] > 0 && refused_used < sizeof refused) {
+            refused_used +=
+                (size_t)snprintf(refused + refused_used, sizeof refused - refused_used, " %s (%lld of %lld)", name,
+                                 (long long)m->unsupported[kind], (long long)m->cases[kind]);
+        }
+    }
+    printf("%s, %s: %d of %d operations, %lld runs; missing:%s; cases not supported:%s\n", m->type->name,
+           sdlf_math_name(m->math), present, SDLF_OPERATION_COUNT, (long long)m->runs, *missing ? missing : " none",
+           *refused ? refused : " none");
+}
+
+/* Did a case run it? Kinds may share a list of algorithms of which some are for one of them alone. */
+static bool has_run(const machine *m, const char *const *names, int algorithm)
+{
+    for (int kind = 0; kind < SDLF_OPERATION_COUNT && algorithm < KERNEL_ALGORITHMS; kind++) {
+        if (m->type->kernel[kind].algorithms == names && m->ran[kind][algorithm]) return true;
+    }
+    return false;
+}
+
+/* Does the device of a cuda calculator have what every algorithm wants? Some are for compute capability 9.0 alone, and others want more
+ * shared memory than smaller devices have. Any other calculator has all. */
+static bool may_run_all(const machine *m)
+{
+    char text[512] = "";
+    if (strcmp(m->type->name, "cuda") != 0) return true;
+    m->type->describe(m->calculator[0], text, sizeof text);
+    return strstr(text, "compute capability 9.0, kernels built for 9.0") != NULL;
+}
+
+/* Builds may lack the library for products on a CPU. */
+static bool may_be_missing(const machine *m, const char *algorithm)
+{
+    return strcmp(m->type->name, "cpu") == 0 && strcmp(algorithm, "library") == 0;
+}
+
+void kernel_check_algorithms(const machine *machines, int count, const char *calculator)
+{
+    const machine *first = NULL;
+    bool choice = false;
+    for (int i = count - 1; i >= 0; i--)
+        if (strcmp(machines[i].type->name, calculator) == 0) first = &machines[i];
+    if (first == NULL) {
+        test_skip("the calculator is not here");
+        return;
+    }
+    if (!may_run_all(first)) {
+        test_skip("all algorithms of cuda run on compute capability 9.0 alone");
+        return;
+    }
+    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
+        const char *const *names = first->cases[kind] > 0 ? first->type->kernel[kind].algorithms : NULL;
+        for (int a = 0; names != NULL && names[a] != NULL; a++) {
+            bool ran = may_be_missing(first, names[a]);
+            for (int i = 0; i < count && !ran; i++) /* a machine for each math mode */
+                ran = machines[i].type == first->type && has_run(&machines[i], names, a);
+            choice = true;
+            if (!CHECK(ran))
+                printf("no case ran %s of %s\n", names[a], sdlf_operation_class_of((sdlf_operation_kind)kind)->name);
+        }
+    }
+    if (!choice) test_skip("the operations that were tried have no choice of algorithms");
+}

@@ -1,0 +1,46 @@
+/* Some of the cases, spread over all of them. */
+#include "sample.h"
+
+#include <stdio.h>
+
+#include "framework/clock.h"
+
+/* Of consecutive numbers, as of any with a fixed distance, all parts get about as many: multiples of the golden section of 2^32. */
+static int part_of(int64_t number)
+{
+    return (int)((uint32_t)number * 2654435769u / (UINT32_MAX / SAMPLE_PARTS + 1u));
+}
+
+void sample_begin(sample *s, double seconds, int64_t seed)
+{
+    *s = (sample){.on = true, .first = (int)(seed % SAMPLE_PARTS), .deadline = sdlf_clock() + seconds};
+}
+
+bool sample_takes(sample *s, int64_t number)
+{
+    if (!s->on) return true;
+    if (s->done == 0) s->eligible++;
+    if (part_of(number) != (s->first + s->done) % SAMPLE_PARTS) return false;
+    s->late = s->late || sdlf_clock() > s->deadline;
+    s->seen += !s->late;
+    return !s->late;
+}
+
+bool sample_next(sample *s)
+{
+    s->emitted = 0;
+    if (s->late) return false;
+    s->done++;
+    return s->done < SAMPLE_PARTS && sdlf_clock() <= s->deadline;
+}
+
+int sample_goes_on(const sample *s)
+{
+    return (s->first + (s->done > 0 ? s->done : 1)) % SAMPLE_PARTS;
+}
+
+void sample_print(const sample *s)
+{
+    printf("%lld of %lld cases in the time that was given, from --seed %d on; --seed %d goes on\n", (long long)s->seen,
+           (long long)s->eligible, s->first, sample_goes_on(s));
+}

@@ -1,0 +1,100 @@
+/* The parts in which the kernel tests take their cases where there is not the time for all. */
+#include "sample.h"
+
+#include <string.h>
+
+#include "testing.h"
+
+enum { CASES = 12266 };
+
+static unsigned char taken[CASES];
+
+/* One turn of the generators; how many cases it takes. */
+static int turn(sample *s)
+{
+    int found = 0;
+    for (int i = 0; i < CASES; i++) {
+        bool takes = sample_takes(s, s->emitted++);
+        taken[i] += takes;
+        found += takes;
+    }
+    return found;
+}
+
+static void every_case_has_its_turn(void)
+{
+    sample s;
+    int turns = 0, least = CASES, most = 0;
+    memset(taken, 0, sizeof taken);
+    sample_begin(&s, 1e9, 200);
+    do {
+        int found = turn(&s);
+        if (found < least) least = found;
+        if (found > most) most = found;
+        turns++;
+    } while (sample_next(&s));
+    CHECK_EQUAL(turns, SAMPLE_PARTS);
+    CHECK_EQUAL(s.seen, CASES);
+    CHECK_EQUAL(s.eligible, CASES);
+    CHECK(least >= CASES / SAMPLE_PARTS - 2 && most <= CASES / SAMPLE_PARTS + 3);
+    int wrong = 0;
+    for (int i = 0; i < CASES; i++) wrong += taken[i] != 1;
+    CHECK_EQUAL(wrong, 0);
+}
+
+/* A part has some of each stretch of cases, and of every second or sixteenth case too: what a family's loops come to. */
+static void parts_are_spread(void)
+{
+    enum { STRETCHES = 6 };
+    for (int seed = 0; seed < SAMPLE_PARTS; seed += 37) {
+        sample s;
+        memset(taken, 0, sizeof taken);
+        sample_begin(&s, 1e9, seed);
+        turn(&s);
+        for (int stretch = 0; stretch < STRETCHES; stretch++) {
+            int found = 0;
+            for (int i = CASES / STRETCHES * stretch; i < CASES / STRETCHES * (stretch + 1); i++) found += taken[i];
+            CHECK(found >= 5 && found <= 11); /* of 2044 in 256 parts, 8 */
+        }
+        int even = 0, sixteenth = 0;
+        for (int i = 0; i < CASES; i += 2) even += taken[i];
+        for (int i = 0; i < CASES; i += 16) sixteenth += taken[i];
+        CHECK(even >= 12 && even <= 36 && sixteenth <= 12);
+    }
+}
+
+/* Two runs without time to speak of: the second begins where the first says, and not at the same part again. */
+static void a_run_ends_in_time_and_the_next_goes_on(void)
+{
+    sample s;
+    memset(taken, 0, sizeof taken);
+    sample_begin(&s, 1e-9, 255);
+    CHECK(turn(&s) == 0 && s.late);
+    CHECK(!sample_next(&s));
+    CHECK_EQUAL(s.eligible, CASES);
+    CHECK_EQUAL(sample_goes_on(&s), 0);
+    s = (sample){.on = true, .first = 10, .deadline = 1e300};
+    for (int part = 0; part < 3; part++) {
+        turn(&s);
+        CHECK(sample_next(&s));
+    }
+    s.late = true;
+    CHECK(!sample_next(&s));
+    CHECK_EQUAL(sample_goes_on(&s), 13);
+}
+
+static void without_it_all_are_taken(void)
+{
+    sample s = {.on = false};
+    memset(taken, 0, sizeof taken);
+    CHECK_EQUAL(turn(&s), CASES);
+}
+
+int main(void)
+{
+    RUN(every_case_has_its_turn);
+    RUN(parts_are_spread);
+    RUN(a_run_ends_in_time_and_the_next_goes_on);
+    RUN(without_it_all_are_taken);
+    return test_summary();
+}
