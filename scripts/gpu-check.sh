@@ -3,6 +3,7 @@
 #
 #   scripts/gpu-check.sh [--seconds N] [cmake option ...]     for instance: scripts/gpu-check.sh -DSDLF_GEMM=portable
 #
+# Times beside PyTorch's are another script's, which needs PyTorch: scripts/compare-pytorch-training.py (compare-pytorch-gpu.py: inference).
 # Needs no network and no input, and leaves its logs in build-gpu/check/. Without a GPU it says so and ends well. Where SDLF_DATA
 # names a folder with mnist/, three epochs of training are run, twice.
 #
@@ -20,8 +21,8 @@ fi
 build="build-gpu"
 logs=$build/check
 sdlf=$build/sdlf
-sanitizer_seconds=25 # of cases, for each of the four tools, which run side by side
-after_tests=120      # what all that comes behind the tests needs
+sanitizer_seconds=25 # of kernel cases, for each of the four tools; they and the other checked programs run side by side
+after_tests=170      # what all that comes behind the tests needs
 patience=150         # a test that is stopped after so many seconds hangs: all of them together take less
 failed=0
 cut=0
@@ -150,36 +151,58 @@ if [ "$outcome" = FAILED ]; then
 fi
 row tests "$outcome" "$spent" "$note"
 
+# Each tool on some of the kernel tests' cases: those that stand where its last run here ended, so that a few runs see all. Beside it the
+# programs that test what the cases do not: launches that are put together, rounded factors, a sparse matrix beyond 32 bits.
+# (racecheck breaks off in the first of these, with an error of its own: docs/performance.md.)
 step "compute-sanitizer on the kernel tests"
 sanitizer=$(cuda_tool compute-sanitizer)
 tools=(memcheck racecheck initcheck synccheck)
+checks=()
+for tool in "${tools[@]}"; do checks+=("$tool kernels"); done
+for tool in "${tools[@]}"; do checks+=("$tool factors"); done
+for tool in memcheck initcheck synccheck; do checks+=("$tool together"); done
+checks+=("memcheck spmm_large")
 declare -A running=()
 begun=$SECONDS
 seconds=$(left $((2 * sanitizer_seconds + 10)))
 [ -n "$sanitizer" ] || echo "compute-sanitizer is missing: these checks are left out."
-if [ -n "$sanitizer" ] && [ "$seconds" -gt 10 ]; then
-    for tool in "${tools[@]}"; do
-        run timeout --kill-after=5 "$seconds" "$sanitizer" --tool "$tool" --error-exitcode 9 "$build/tests/test_kernels_kernels" \
-            --calculator cuda --once --seconds $((seconds < 2 * sanitizer_seconds ? seconds / 2 : sanitizer_seconds)) \
-            > "$logs/$tool.log" 2>&1 &
-        running[$tool]=$!
-    done
-fi
-for tool in "${tools[@]}"; do
-    log=$logs/$tool.log
+for check in "${checks[@]}"; do
+    if [ -z "$sanitizer" ] || [ "$seconds" -le 10 ]; then break; fi
+    read -r tool program <<< "$check"
+    log=$logs/$tool-$program.log
+    words=()
+    if [ "$program" = kernels ]; then
+        seed=$(sed -n 's/.*--seed \([0-9]*\) goes on.*/\1/p' "$log" 2> /dev/null | tail -n 1 || true)
+        words=(--calculator cuda --once --seconds $((seconds < 2 * sanitizer_seconds ? seconds / 2 : sanitizer_seconds))
+            --seed "${seed:-$((RANDOM % 256))}")
+    fi
+    run timeout --kill-after=5 "$seconds" "$sanitizer" --tool "$tool" --error-exitcode 9 "$build/tests/test_kernels_$program" "${words[@]}" \
+        > "$log" 2>&1 &
+    running[$check]=$!
+done
+for check in "${checks[@]}"; do
+    read -r tool program <<< "$check"
+    log=$logs/$tool-$program.log
+    name=$tool
+    if [ "$program" != kernels ]; then name="$tool $program"; fi
     if [ -z "$sanitizer" ]; then
-        row "$tool" "not run" 0 "compute-sanitizer is missing"
+        row "$name" "not run" 0 "compute-sanitizer is missing"
         continue
-    elif [ -z "${running[$tool]:-}" ]; then
-        row "$tool" cut 0 "there was no time left"
+    elif [ -z "${running[$check]:-}" ]; then
+        row "$name" cut 0 "there was no time left"
         continue
     fi
     outcome=clean
     status=0
-    wait "${running[$tool]}" || status=$?
-    if [ "$status" != 0 ]; then outcome=FAILED; fi
-    if was_stopped "$status" && [ "$seconds" -lt $((2 * sanitizer_seconds + 10)) ]; then outcome="cut"; fi
-    note=$(grep 'cases in the time' "$log" || echo "not finished: $log")
+    wait "${running[$check]}" || status=$?
+    if [ "$program" = kernels ]; then
+        note=$(grep 'cases in the time' "$log" || echo "not finished: $log")
+    else
+        note=$(grep 'tests, .* failed' "$log" || echo "not finished: $log")
+    fi
+    if [ "$status" = 77 ]; then outcome="not run"; elif [ "$status" != 0 ]; then outcome=FAILED; fi
+    # the cases know their time; the other programs take what they take
+    if was_stopped "$status" && { [ "$program" != kernels ] || [ "$seconds" -lt $((2 * sanitizer_seconds + 10)) ]; }; then outcome="cut"; fi
     if [ "$outcome" = FAILED ]; then
         note="$(sed -n 's/^=* *ERROR SUMMARY: //p' "$log" | tail -n 1); $note"
         if grep -q 'Device not supported' "$log"; then
@@ -189,8 +212,8 @@ for tool in "${tools[@]}"; do
             grep -E '^=========|failed|FAILED' "$log" | head -n 20 || true
         fi
     fi
-    echo "$tool: $outcome, $note"
-    row "$tool" "$outcome" $((SECONDS - begun)) "$note"
+    echo "$name: $outcome, $note"
+    row "$name" "$outcome" $((SECONDS - begun)) "$note"
 done
 
 step "Benchmarks (simple_cnn)"
@@ -211,6 +234,26 @@ for math in fp32 tf32; do
             tail -n 5 "$log"
         fi
         row "bench $math $batch" "$outcome" "$spent" "$note"
+    done
+done
+
+# Every kernel beside the limits, and what auto takes of simple_cnn's, VGG16's and MobileNetV2's convolutions: few samples each.
+step "Benchmarks (kernels, convolutions)"
+for what in "kernels" "conv --workload networks --rung auto --no-check"; do
+    read -r -a words <<< "$what"
+    for math in fp32 tf32; do
+        log=$logs/bench-${words[0]}-$math.log
+        within 40 "$log" "$sdlf" bench "${words[@]}" --calculator cuda --math "$math" --seconds 0.003 --repeats 3
+        if [ "$outcome" = ok ]; then
+            note="$(sed -n 's/^limits *//p' "$log" | head -n 1); $log"
+        elif grep -q "has no $math" "$log"; then
+            outcome="not run"
+            note="this GPU has no $math"
+        else
+            note=$log
+            tail -n 5 "$log"
+        fi
+        row "bench ${words[0]} $math" "$outcome" "$spent" "$note"
     done
 done
 

@@ -36,8 +36,12 @@ echo "100% tests passed, 0 tests failed out of 7"
 exit "${FAIL_TESTS:-0}"
 S
 stand_in "$work/bin/compute-sanitizer" << 'S'
-[ "$2" = "${FAIL_TOOL:-}" ] && echo "========= ERROR SUMMARY: 3 errors" && exit "${FAIL_STATUS:-9}"
-echo "9 cases in the time that there was"
+case $5 in
+*_kernels) [ "$2" = "${FAIL_TOOL:-}" ] && echo "========= ERROR SUMMARY: 3 errors" && exit "${FAIL_STATUS:-9}"
+    seed=$(sed 's/.*--seed //' <<< "$*")
+    echo "9 of 90 cases in the time that was given, from --seed $seed on; --seed $((seed + 2)) goes on" ;;
+*) echo "5 tests, 0 failed, 0 skipped; 50 checks"; exit "${PROGRAM_STATUS:-0}" ;;
+esac
 S
 stand_in "$work/project/build-gpu/sdlf" << S
 words=()
@@ -56,6 +60,8 @@ case \$1-\${2:-} in
 info-*) [ -z "\${FAIL_INFO:-}" ] || exit 1; echo '{ "name": "cuda", '; echo '"runs_on": "a pretended GPU", }'; exit 0 ;;
 bench-placement) words+=(--device-calculator cpu --batch 4 --net lenet5) ;;
 bench-epoch) words+=(--device-calculator cpu --net lenet5) ;;
+bench-kernels) words+=(--operation fill --elements 4096 --copy-size 64kB) ;;
+bench-conv) words=(bench conv --workload simple_cnn --rung auto --no-check --seconds 0.001 --repeats 1 --copy-size 64kB) ;;
 bench-*) words+=(--copy-size 64kB --steps 2) ;;
 gcn-*) words+=(--graph uniform:100,500,1 --repeats 2) ;;
 esac
@@ -78,13 +84,22 @@ says() {
 
 check "all is well" 0
 for row in 'build  *ok .* s  pretended' 'GPU  *ok .* a pretended GPU' 'tests  *ok .* 100% tests passed' 'memcheck  *clean' \
-    'racecheck  *clean' 'initcheck  *clean' 'synccheck  *clean .* 9 cases' 'bench fp32 16  *ok .*samples/s.*; floor ' \
+    'racecheck  *clean' 'initcheck  *clean' 'synccheck  *clean .* 9 of 90 cases' 'memcheck together  *clean .* 5 tests' 'racecheck factors  *clean' \
+    'memcheck spmm_large  *clean' 'bench kernels fp32  *ok ' 'bench conv tf32  *ok ' 'bench fp32 16  *ok .*samples/s.*; floor ' \
     'bench tf32 1024  *ok ' 'parity cuda  *ok .* simple_cnn float64: agree' 'parity cuda:tf32  *ok ' \
     'placement  *ok .* times as fast' 'epoch  *ok .* batch 4: [0-9.]+ times the host' 'gcn f64  *ok .* s  [0-9.]+' \
     'training  *not run' 'Nothing failed.'; do
     says "^$row"
 done
-grep -qE '^given 3[23][0-9] s' "$work/project/build-gpu/check/tests.log" || { echo "of 450 s the tests should have 330" && failed=1; }
+grep -qE '^given 2[78][0-9] s' "$work/project/build-gpu/check/tests.log" || { echo "of 450 s the tests should have 280" && failed=1; }
+grep -q '^racecheck together' "$work/out" && echo "racecheck does not end in the joined launches" && failed=1
+ended=$(sed -n 's/.*--seed \([0-9]*\) goes on/\1/p' "$work/project/build-gpu/check/memcheck-kernels.log")
+PROGRAM_STATUS=124 check "a program has no time, and the cases go on" 3
+says '^memcheck factors  *cut'
+says "^memcheck  *clean .* from --seed $ended on"
+PROGRAM_STATUS=77 check "a program has nothing to test" 0
+says '^synccheck together  *not run'
+unset PROGRAM_STATUS
 [ "$(grep -c '^== Summary' "$work/out")" = 1 ] || { echo "there is more than one summary" && failed=1; }
 FAIL_TOOL=racecheck FAIL_COMMAND=parity FAIL_TESTS=8 check "some fail" 1
 for row in 'tests  *FAILED' 'memcheck  *clean' 'racecheck  *FAILED .* 3 errors' 'parity cuda  *FAILED' 'gcn f32  *ok' '6 failed, 0 cut'; do
