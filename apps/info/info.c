@@ -10,16 +10,19 @@
 #include "apps/command.h"
 #include "apps/info/info.h"
 #include "apps/input/network.h"
+#include "apps/input/samples.h"
 #include "apps/output/report.h"
 #include "apps/system/machine.h"
 
 static const char *const mode_names[] = {"infer", "train", NULL}; /* in the order of sdlf_mode */
 
+enum { TIMES = 5 }; /* runs of a plan whose steps are timed */
+
 typedef struct settings {
     const char *net, *weights;
     int64_t batch;
     int mode;
-    bool steps, json;
+    bool steps, time, json;
     execution execution;
     optimizer_settings optimizer;
 } settings;
@@ -35,6 +38,9 @@ static const argument plan_arguments[] = {
     {"mode", ARGUMENT_CHOICE, offsetof(settings, mode), "MODE", .choices = mode_names, .fallback = "train",
      .help = "what the plan is for"},
     {"steps", ARGUMENT_FLAG, offsetof(settings, steps), .help = "list every operation, not only every layer"},
+    {"time", ARGUMENT_FLAG, offsetof(settings, time),
+     .help = "run the plan a few times, and say how long each copy between memories (and, with --steps, each "
+             "operation) takes"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {0},
 };
@@ -51,12 +57,19 @@ static sdlf_status show_build(const settings *set, const terminal *out)
     return SDLF_OK;
 }
 
+/* On numbers of any kind: what a step takes does not depend on them. */
+static sdlf_status time_steps(sdlf_plan *plan, sdlf_model *model, sdlf_mode mode)
+{
+    sdlf_status status = samples_write_random(plan, model, mode, 1);
+    return status == SDLF_OK ? sdlf_plan_time(plan, TIMES) : status;
+}
+
 /* The memory is known, and checked, before any of it is taken. */
 static sdlf_status show_plan(settings *set, const terminal *out, sdlf_plan_options *options, sdlf_model *model)
 {
     machine calculators = {.count = 0};
     sdlf_plan *plan = NULL;
-    info_plan info = {.model = model, .options = options, .steps = set->steps};
+    info_plan info = {.model = model, .options = options, .steps = set->steps, .timed = set->time};
     sdlf_status status = execution_complete(&set->execution, model);
     if (status == SDLF_OK) status = execution_to_plan(&set->execution, &calculators, options);
     if (status == SDLF_OK) status = sdlf_plan_measure(&info.memory, model, options);
@@ -65,6 +78,7 @@ static sdlf_status show_plan(settings *set, const terminal *out, sdlf_plan_optio
     }
     if (status == SDLF_OK) status = sdlf_plan_create(&plan, model, options);
     if (status == SDLF_OK) status = execution_keep_choices(&set->execution);
+    if (status == SDLF_OK && set->time) status = time_steps(plan, model, options->mode);
     if (status == SDLF_OK) {
         info.plan = plan;
         if (set->json) {
@@ -125,7 +139,8 @@ static int run(int count, char **words)
         .epilogue = network_print_list,
         .examples = "  sdlf info\n"
                     "  sdlf info --net simple_cnn --batch 1024\n"
-                    "  sdlf info --weights lenet5.safetensors --mode infer --batch 1 --steps\n",
+                    "  sdlf info --weights lenet5.safetensors --mode infer --batch 1 --steps\n"
+                    "  sdlf info --net simple_cnn --forward cuda --backward cpu --time\n",
     };
     switch (arguments_read(&given, &usage, count, words, &set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;

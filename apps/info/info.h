@@ -18,6 +18,7 @@ typedef struct info_plan {
     const sdlf_plan_options *options;
     sdlf_memory_info memory;
     bool steps;
+    bool timed; /* by sdlf_plan_time */
 } info_plan;
 void info_print_plan(const terminal *out, const info_plan *plan);
 json_t *info_plan_json(const info_plan *plan);

@@ -1,6 +1,7 @@
 /* sdlf info --net: the plan of a network, and the memory it takes. */
 #include "apps/info/info.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,9 +100,9 @@ static void print_layers(const terminal *out, const sdlf_plan *plan, bool traini
     table_free(t);
 }
 
-static void print_steps(const terminal *out, const sdlf_plan *plan)
+static void print_steps(const terminal *out, const sdlf_plan *plan, bool timed)
 {
-    table *t = table_create(">#|phase|layer|operation|on|algorithm|output|dtype|>MFLOP|>MB|>offset|>workspace");
+    table *t = table_create(">#|phase|layer|operation|on|algorithm|output|dtype|>MFLOP|>MB|>offset|>workspace|>ms");
     for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
         sdlf_step_info info = sdlf_plan_step_info(plan, i);
         table_cell(t, "%d", i + 1);
@@ -116,6 +117,7 @@ static void print_steps(const terminal *out, const sdlf_plan *plan)
         cell_millions(t, info.cost.bytes);
         cell_count(t, info.offset);
         cell_count(t, info.workspace > 0 ? info.workspace : -1);
+        table_cell(t, "%s", timed ? number_fixed(1e3 * info.seconds, 3).text : "");
     }
     table_print(t, out, 2);
     table_free(t);
@@ -164,10 +166,10 @@ void info_print_plan(const terminal *out, const info_plan *p)
     report_label(out, "plan");
     printf("batch %s, %s\n\n", number_count(p->options->batch).text, training ? "training" : "inference");
     print_layers(out, p->plan, training);
-    copies_print(out, p->plan, false);
+    copies_print(out, p->plan, p->timed);
     putchar('\n');
     if (p->steps) {
-        print_steps(out, p->plan);
+        print_steps(out, p->plan, p->timed);
         putchar('\n');
     }
     print_memory(out, &p->memory);
@@ -184,14 +186,14 @@ static json_t *layer_json(const sdlf_layer_info *info)
                      "offset", (json_int_t)info->offset);
 }
 
-static json_t *step_json(const sdlf_step_info *info)
+static json_t *step_json(const sdlf_step_info *info, bool timed)
 {
-    return json_pack("{ss so so so so so ss sI sI sI sI}", "phase", phase_names[info->phase], "layer",
-                     json_text(info->layer), "operation", json_text(info->operation), "calculator",
-                     json_text(info->calculator), "algorithm", json_text(info->algorithm), "shape",
-                     json_shape(info->shape), "dtype", sdlf_dtype_name(info->dtype), "flops",
-                     (json_int_t)info->cost.flops, "bytes", (json_int_t)info->cost.bytes, "offset",
-                     (json_int_t)info->offset, "workspace", (json_int_t)info->workspace);
+    return json_pack(
+        "{ss so so so so so ss sI sI sI sI so}", "phase", phase_names[info->phase], "layer", json_text(info->layer),
+        "operation", json_text(info->operation), "calculator", json_text(info->calculator), "algorithm",
+        json_text(info->algorithm), "shape", json_shape(info->shape), "dtype", sdlf_dtype_name(info->dtype), "flops",
+        (json_int_t)info->cost.flops, "bytes", (json_int_t)info->cost.bytes, "offset", (json_int_t)info->offset,
+        "workspace", (json_int_t)info->workspace, "seconds", json_number(timed ? info->seconds : NAN));
 }
 
 json_t *info_plan_json(const info_plan *p)
@@ -203,7 +205,7 @@ json_t *info_plan_json(const info_plan *p)
     }
     for (int i = 0; i < sdlf_plan_step_count(p->plan); i++) {
         sdlf_step_info info = sdlf_plan_step_info(p->plan, i);
-        json_array_append_new(steps, step_json(&info));
+        json_array_append_new(steps, step_json(&info, p->timed));
     }
     json_t *memory = json_pack("{sI sI sI sI}", "arena", (json_int_t)p->memory.arena, "arena_without_reuse",
                                (json_int_t)p->memory.unshared, "parameters", (json_int_t)p->memory.parameters, "states",
@@ -212,5 +214,5 @@ json_t *info_plan_json(const info_plan *p)
                      json_text(sdlf_model_name(p->model)), "batch", (json_int_t)p->options->batch, "mode",
                      p->options->mode == SDLF_TRAIN ? "train" : "infer", "parameters",
                      (json_int_t)sdlf_model_trainable_count(p->model), "memory", memory, "layers", layers, "copies",
-                     copies_json(p->plan, false), "steps", steps);
+                     copies_json(p->plan, p->timed), "steps", steps);
 }

@@ -150,6 +150,24 @@ static void check_copies(const json_t *copies, bool timed)
     CHECK((json_number_value(json_object_get(copies, "seconds")) > 0) == timed);
 }
 
+/* With --time every operation has its own, without it none. */
+static void steps_are_timed(void)
+{
+    const program *p = SDLF(0, "info", "--net", "lenet5", "--batch", "2", "--steps", "--time", CALCULATOR);
+    CHECK_SAYS(p, " ms\n");
+    for (int timed = 0; timed < 2; timed++) {
+        p = timed ? SDLF(0, "info", "--net", "lenet5", "--batch", "2", "--json", "--time", CALCULATOR)
+                  : SDLF(0, "info", "--net", "lenet5", "--batch", "2", "--json", CALCULATOR);
+        json_t *info = json_loads(p->out, 0, NULL), *entry;
+        size_t i;
+        if (!CHECK(json_array_size(json_object_get(info, "steps")) > 5)) continue;
+        json_array_foreach(json_object_get(info, "steps"), i, entry)
+            CHECK((json_number_value(json_object_get(entry, "seconds")) > 0) == (timed == 1));
+        json_decref(info);
+    }
+    SDLF(2, "info", "--time");
+}
+
 /* Where a plan copies between memories: the network's pooling on a device. */
 static void copies_are_listed(void)
 {
@@ -185,6 +203,7 @@ static void copies_are_listed(void)
 
 int main(void)
 {
+    RUN(steps_are_timed);
     RUN(copies_are_listed);
     RUN(build);
     RUN(plan);
