@@ -5,7 +5,11 @@
  * Convention used by every random operation: the key is the 64-bit seed; the counter is (index low, index high,
  * stream, step): `index` counts groups of four numbers within a tensor (element e takes word e % 4 of group e / 4),
  * `stream` tells the users of one seed apart (each parameter, each dropout layer, the shuffle, the augmentation),
- * `step` is the training step or epoch. */
+ * `step` is the training step or epoch.
+ *
+ * cuRAND's Philox is the same function: these are the words of curand4 after curand_init(seed, stream + 2^32 step, 4 index). Kernels do not
+ * call it, so that one arithmetic serves every calculator, with and without CUDA, and because the floats that cuRAND makes of
+ * its words are others, and other on other hardware: its uniform numbers lie in (0, 1], its normal ones take a library's logarithm. */
 #ifndef SDLF_RANDOM_H
 #define SDLF_RANDOM_H
 
