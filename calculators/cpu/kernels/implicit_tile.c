@@ -33,7 +33,7 @@ static void finish_part(const implicit_tile *t, int64_t i, const vector *sum)
 static inline __attribute__((always_inline)) void finish_pixel(const int vectors, const implicit_tile *t, int64_t i,
                                                                vector *sum, vector low, vector high, bool clamped)
 {
-    const element *residual = t->residual + i * t->step;
+    const element *residual = t->residual ? t->residual + i * t->step : NULL;
     element *y = t->y + i * t->step;
     int64_t last = implicit_vector_start(vectors - 1, t->filters);
     if (t->residual) {
