@@ -1,6 +1,7 @@
 /* The roles of a model's inputs and outputs. See classifier.h. */
 #include "framework/classifier.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "framework/input_layer.h"
@@ -76,6 +77,20 @@ static sdlf_status check_labels(const sdlf_dataset *dataset)
     return SDLF_OK;
 }
 
+/* A scale that nobody has set would make every sample the same. */
+static sdlf_status check_scale(const sdlf_model *model, const sdlf_dataset *dataset)
+{
+    bool known = model->normalization.known;
+    double mean = (double)(known ? model->normalization.mean : dataset->mean);
+    double scale = (double)(known ? model->normalization.scale : dataset->scale);
+    if (isfinite(mean) && isfinite(scale) && scale != 0) return SDLF_OK;
+    return sdlf_fail(
+        SDLF_ERROR_ARGUMENT,
+        "%s %s: samples would become (x - %g) * %g: expected numbers, and a scale that is not 0 (1 leaves samples as "
+        "they are)",
+        known ? "network" : "data set", known ? model->name : dataset->name, mean, scale);
+}
+
 static sdlf_scores scores_of(const sdlf_layer *layer)
 {
     if (strcmp(layer->type->name, "softmax") == 0) return SDLF_SCORES_PROBABILITIES;
@@ -109,6 +124,7 @@ sdlf_status sdlf_classifier_find(sdlf_classifier *classifier, const sdlf_model *
     const model_layer *samples = NULL;
     *classifier = (sdlf_classifier){.samples = NULL};
     sdlf_status status = check_labels(dataset);
+    if (status == SDLF_OK) status = check_scale(model, dataset);
     if (status == SDLF_OK) status = find_labels(model, dataset, &classifier->labels);
     if (status == SDLF_OK) status = find_samples(model, classifier->labels, &samples);
     if (status == SDLF_OK) status = check_samples(model, samples, dataset);

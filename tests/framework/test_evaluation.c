@@ -172,6 +172,24 @@ static void nonsense_is_refused(void)
     check_refused(model, 0, SDLF_ERROR_SHAPE, "input 'a' is uint8, but samples come as float32");
 }
 
+static void a_scale_of_0_is_refused(void)
+{
+    sdlf_calculator *reference = open_reference();
+    sdlf_dataset data = synthetic_dataset(COUNT, 4);
+    sdlf_model *model = linear_model(no_head);
+    sdlf_evaluation found;
+    data.scale = 0;
+    CHECK_FAILS(sdlf_evaluate(&found, model, &data, reference, 4), SDLF_ERROR_ARGUMENT,
+                "data set synthetic: samples would become (x - 60) * 0: expected numbers, and a scale that is not 0");
+    data.scale = NAN;
+    CHECK_FAILS(sdlf_evaluate(&found, model, &data, reference, 4), SDLF_ERROR_ARGUMENT, "data set synthetic");
+    *sdlf_model_normalization(model) = (sdlf_normalization){.mean = 10, .scale = 0.03f, .known = true};
+    if (CHECK_OK(sdlf_evaluate(&found, model, &data, reference, 4))) sdlf_evaluation_release(&found);
+    sdlf_model_free(model);
+    synthetic_release(&data);
+    sdlf_calculator_close(reference);
+}
+
 static void bad_labels_are_refused(void)
 {
     sdlf_calculator *reference = open_reference();
@@ -218,6 +236,7 @@ int main(void)
     RUN(the_models_normalisation_counts);
     RUN(a_loss_layer_is_left_aside);
     RUN(nonsense_is_refused);
+    RUN(a_scale_of_0_is_refused);
     RUN(bad_labels_are_refused);
     RUN(memory_may_run_out);
     return test_summary();
