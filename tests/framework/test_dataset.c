@@ -1,7 +1,7 @@
 /* Data sets by name: what is known, and what is refused. (What they hold: tests/datasets.) */
 #include <string.h>
 
-#include <sdlf/dataset.h>
+#include <sdlf/sdlf.h>
 
 #include "testing.h"
 
@@ -38,10 +38,53 @@ static void frees_nothing(void)
     CHECK_EQUAL(test_live_allocations(), live);
 }
 
+/* A set in the program's own memory: points as float32, in the class of the quadrants that they lie in. */
+static void a_programs_own_arrays_are_learnt(void)
+{
+    enum { POINTS = 256 };
+    float points[POINTS][2];
+    int32_t labels[POINTS];
+    for (int i = 0; i < POINTS; i++) {
+        points[i][0] = (float)(i % 16) / 8 - 0.9375f;
+        points[i][1] = (float)(i / 16) / 8 - 0.9375f;
+        labels[i] = points[i][0] * points[i][1] > 0;
+    }
+    const sdlf_dataset train = {
+        .name = "points",
+        .samples = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(POINTS, 2), points),
+        .labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(POINTS), labels),
+        .class_count = 2,
+        .scale = 1,
+    };
+    sdlf_model *net = sdlf_model_create("quadrants");
+    sdlf_node x = sdlf_input(net, "point", SDLF_FLOAT32, sdlf_shape(2));
+    x = sdlf_relu(net, sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 32}));
+    sdlf_output(net, "score", sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 2}));
+    sdlf_trainer_options options = {.batch = 32,
+                                    .epochs = 40,
+                                    .forward = "reference",
+                                    .optimizer = sdlf_adam(.beta1 = 0.9f),
+                                    .schedule = sdlf_constant(.peak = 0.01f)};
+    sdlf_trainer *trainer = NULL;
+    sdlf_calculator *reference = NULL;
+    sdlf_evaluation found = {.samples = 0};
+    if (CHECK_OK(sdlf_trainer_create(&trainer, net, &train, NULL, &options)) && CHECK_OK(sdlf_trainer_run(trainer)) &&
+        CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL)) &&
+        CHECK_OK(sdlf_evaluate(&found, net, &train, reference, 0)))
+        CHECK(found.correct > POINTS * 9 / 10);
+    sdlf_evaluation_release(&found);
+    sdlf_calculator_close(reference);
+    sdlf_trainer_free(trainer);
+    options.augment = (sdlf_augmentation){.shift = 1};
+    CHECK(sdlf_trainer_create(&trainer, net, &train, NULL, &options) != SDLF_OK);
+    sdlf_model_free(net);
+}
+
 int main(void)
 {
     RUN(lists_classes);
     RUN(refuses_unknown_names);
     RUN(frees_nothing);
+    RUN(a_programs_own_arrays_are_learnt);
     return test_summary();
 }
