@@ -34,6 +34,13 @@ sdlf_status onnx_settings_complete(onnx_settings *set, sdlf_onnx_options *option
     return SDLF_OK;
 }
 
+sdlf_status onnx_settings_fit_other(const onnx_settings *set, const char *path)
+{
+    if (set->dimensions.count == 0) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--dim %s: '%s' leaves no dimension open but the batch; ONNX files may",
+                     set->dimensions.item[0], path);
+}
+
 void onnx_settings_release(onnx_settings *set)
 {
     for (int i = 0; i < set->dimensions.count; i++) free(set->text[i]);

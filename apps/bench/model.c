@@ -97,6 +97,7 @@ static sdlf_status load(session *s)
     sdlf_onnx_options options;
     double start = clock_now();
     sdlf_status status = onnx_settings_complete(&s->set.onnx, &options);
+    if (status == SDLF_OK && !network_is_onnx(s->path)) status = onnx_settings_fit_other(&s->set.onnx, s->path);
     if (status == SDLF_OK)
         status = network_is_onnx(s->path) ? sdlf_model_from_onnx(&s->model, s->path, &options)
                                           : network_open_weights(&s->model, s->path, NULL);

@@ -126,11 +126,7 @@ static sdlf_status make_model(run_session *s)
 static sdlf_status inspect(run_session *s)
 {
     sdlf_onnx_options options;
-    if (!network_is_onnx(s->model_path)) {
-        if (s->set.onnx.dimensions.count == 0) return SDLF_OK;
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--dim %s: '%s' leaves no dimension open but the batch; ONNX files may",
-                         s->set.onnx.dimensions.item[0], s->model_path);
-    }
+    if (!network_is_onnx(s->model_path)) return onnx_settings_fit_other(&s->set.onnx, s->model_path);
     sdlf_status status = onnx_settings_complete(&s->set.onnx, &options);
     return status == SDLF_OK ? sdlf_onnx_inspect(&s->report, s->model_path, &options) : status;
 }

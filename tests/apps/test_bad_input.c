@@ -148,6 +148,7 @@ static void weights(void)
     SDLF(0, "train", SMALL, "--epochs", "1", "--out", good);
     CHECK_REFUSED(1, "none.safetensors", "eval", "--weights", test_path("none.safetensors"), CALCULATOR);
     CHECK_REFUSED(2, "leaves no dimension open", "run", good, "--dim", "x=3", CALCULATOR);
+    CHECK_REFUSED(2, "leaves no dimension open", "bench", good, "--dim", "x=3", CALCULATOR);
     CHECK_REFUSED(1, "text.safetensors", "eval", "--weights", file_with("text.safetensors", "hello, I am no weights"),
                   CALCULATOR);
     CHECK_REFUSED(1, "empty.safetensors", "eval", "--weights", file_with("empty.safetensors", ""), CALCULATOR);
