@@ -17,6 +17,29 @@ typedef struct dropout_context {
     element scale;
 } dropout_context;
 
+/* Word j of GROUPS groups from `first` on, word[j][i] = sdlf_philox4x32(seed, first + i, stream, step).word[j]: a round of all groups
+ * after the other, so that it is computed in vectors. */
+static void draw_groups(uint32_t word[4][GROUPS], const dropout_context *dropout, uint64_t first)
+{
+    uint32_t key0 = (uint32_t)dropout->seed, key1 = (uint32_t)(dropout->seed >> 32);
+    for (int i = 0; i < GROUPS; i++) {
+        word[0][i] = (uint32_t)(first + (uint64_t)i);
+        word[1][i] = (uint32_t)((first + (uint64_t)i) >> 32);
+        word[2][i] = dropout->stream;
+        word[3][i] = dropout->step;
+    }
+    for (int round = 0; round < 10; round++, key0 += 0x9E3779B9u, key1 += 0xBB67AE85u) {
+        for (int i = 0; i < GROUPS; i++) {
+            uint64_t p0 = (uint64_t)0xD2511F53u * word[0][i], p1 = (uint64_t)0xCD9E8D57u * word[2][i];
+            uint32_t next0 = (uint32_t)(p1 >> 32) ^ word[1][i] ^ key0, next2 = (uint32_t)(p0 >> 32) ^ word[3][i] ^ key1;
+            word[0][i] = next0;
+            word[1][i] = (uint32_t)p1;
+            word[2][i] = next2;
+            word[3][i] = (uint32_t)p0;
+        }
+    }
+}
+
 static void drop(void *context, int64_t index, int thread)
 {
     const dropout_context *dropout = context;
@@ -25,18 +48,11 @@ static void drop(void *context, int64_t index, int thread)
     const element scale = dropout->scale;
     (void)thread;
     for (int64_t first = index * TASK_ELEMENTS; first < end; first += 4 * GROUPS) {
-        uint32_t word[GROUPS][4];
+        uint32_t word[4][GROUPS];
         element kept[4 * GROUPS];
-#pragma omp simd
+        draw_groups(word, dropout, (uint64_t)first / 4);
         for (int i = 0; i < GROUPS; i++) {
-            sdlf_philox group =
-                sdlf_philox4x32(dropout->seed, (uint64_t)(first / 4 + i), dropout->stream, dropout->step);
-            for (int j = 0; j < 4; j++) word[i][j] = group.word[j];
-        }
-        const uint32_t *words = &word[0][0];
-#pragma omp simd
-        for (int i = 0; i < 4 * GROUPS; i++) {
-            kept[i] = sdlf_dropout_keeps(words[i], threshold) ? scale : 0;
+            for (int j = 0; j < 4; j++) kept[4 * i + j] = sdlf_dropout_keeps(word[j][i], threshold) ? scale : 0;
         }
         int64_t some = cpu_min(4 * GROUPS, end - first), i = 0;
         const element *x = dropout->x + first;
