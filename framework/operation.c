@@ -161,16 +161,13 @@ static int64_t bytes_of(const sdlf_tensor *tensor)
     return sdlf_tensor_bytes(&once);
 }
 
-/* gather_batch reads as many rows of x, and numbers of them, as it writes, next_batch one batch of order and labels and one
- * rate; everything else reads its inputs whole. */
-static int64_t bytes_read(const sdlf_operation *operation, int input)
+static int64_t bytes_read(const sdlf_operation_class *type, const sdlf_operation *operation, int input)
 {
-    const sdlf_tensor *tensor = &operation->in[input], *written = NULL;
-    if (operation->kind == SDLF_GATHER_BATCH && input == 0) written = &operation->out[0];
-    if (operation->kind == SDLF_GATHER_BATCH && input == 3) written = &operation->in[1];
-    if (operation->kind == SDLF_NEXT_BATCH && input != 2) written = &operation->out[input == 1 ? 2 : 1];
-    if (written == NULL || !sdlf_tensor_present(tensor)) return bytes_of(tensor);
-    return sdlf_product(sdlf_tensor_count(written), (int64_t)sdlf_dtype_size(tensor->dtype), 1, 1);
+    const sdlf_tensor *tensor = &operation->in[input];
+    if (!sdlf_tensor_present(tensor)) return 0;
+    int64_t elements = type->elements_read != NULL ? type->elements_read(operation, input) : -1;
+    if (elements < 0) return bytes_of(tensor);
+    return sdlf_product(elements, (int64_t)sdlf_dtype_size(tensor->dtype), 1, 1);
 }
 
 /* Operands are moved once; updated ones are read and written. The operation has passed its check. */
@@ -180,7 +177,7 @@ sdlf_cost sdlf_operation_cost(const sdlf_operation *operation)
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
     if (!type) return cost;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
-        cost.bytes = sdlf_sum(cost.bytes, bytes_read(operation, i));
+        cost.bytes = sdlf_sum(cost.bytes, bytes_read(type, operation, i));
     }
     for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
         int64_t bytes = sdlf_tensor_bytes(&operation->out[i]);

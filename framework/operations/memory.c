@@ -89,12 +89,20 @@ static int64_t gather_batch_flops(const sdlf_operation *operation)
     return moves_only ? 0 : sdlf_product(2, sdlf_tensor_count(&operation->out[0]), 1, 1);
 }
 
+/* As many rows of x, and numbers of them, as it writes. */
+static int64_t gather_batch_reads(const sdlf_operation *operation, int input)
+{
+    if (input == 0) return sdlf_tensor_count(&operation->out[0]);
+    return input == 3 ? sdlf_tensor_count(&operation->in[1]) : -1;
+}
+
 const sdlf_operation_class sdlf_gather_batch_operation = {
     .name = "gather_batch",
     .in = {{.name = "x"}, {.name = "index"}, {.name = "epoch", .optional = true}, {.name = "number", .optional = true}},
     .out = {{.name = "y"}},
     .check = check_gather_batch,
     .flops = gather_batch_flops,
+    .elements_read = gather_batch_reads,
 };
 
 static sdlf_status check_next_batch(const sdlf_operation *operation)
@@ -123,6 +131,13 @@ static sdlf_status check_next_batch(const sdlf_operation *operation)
     return check.status;
 }
 
+/* One batch of the order and of labels, and one rate. */
+static int64_t next_batch_reads(const sdlf_operation *operation, int input)
+{
+    if (input == 2) return -1;
+    return sdlf_tensor_count(&operation->out[input == 1 ? 2 : 1]);
+}
+
 const sdlf_operation_class sdlf_next_batch_operation = {
     .name = "next_batch",
     .in = {{.name = "order"}, {.name = "rates"}, {.name = "first"}, {.name = "labels", .optional = true}},
@@ -133,6 +148,7 @@ const sdlf_operation_class sdlf_next_batch_operation = {
             {.name = "batch_labels", .optional = true}},
     .check = check_next_batch,
     .flops = no_flops,
+    .elements_read = next_batch_reads,
 };
 
 static sdlf_status check_shuffle(const sdlf_operation *operation)

@@ -162,6 +162,8 @@ typedef struct sdlf_operation_class {
     sdlf_status (*check)(const sdlf_operation *operation);
     /* FLOPs; NULL: one for every element of out[0]. Bytes are the operands', counted by sdlf_operation_cost. */
     int64_t (*flops)(const sdlf_operation *operation);
+    /* How many elements of in[input] it reads; below 0: all. Optional; NULL: all of every input. */
+    int64_t (*elements_read)(const sdlf_operation *operation, int input);
 } sdlf_operation_class;
 
 /* The class of a kind; NULL outside the enumeration. */
