@@ -190,6 +190,13 @@ sdlf_cost sdlf_operation_cost(const sdlf_operation *operation)
     return cost;
 }
 
+sdlf_activation *sdlf_operation_epilogue(sdlf_operation *operation)
+{
+    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    if (type == NULL || type->epilogue == 0) return NULL;
+    return (sdlf_activation *)((char *)operation + type->epilogue);
+}
+
 int64_t sdlf_window2d_output(const sdlf_window2d *window, int axis, int64_t input)
 {
     int64_t reach = (int64_t)window->dilation[axis] * (window->size[axis] - 1) + 1;

@@ -72,6 +72,7 @@ const sdlf_operation_class sdlf_batch_norm2d_infer_operation = {
     .in = {{.name = "x"}, {.name = "scale"}, {.name = "shift"}, {.name = "mean"}, {.name = "variance"}},
     .out = {{.name = "y"}},
     .may_alias = 1u << 0,
+    .epilogue = offsetof(sdlf_operation, batch_norm.activation),
     .check = check_infer,
     .flops = infer_flops,
 };

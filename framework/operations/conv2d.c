@@ -2,6 +2,8 @@
  *
  * One rule ties the operands of all three together: x (N,C,H,W), w (K,C/G,R,S), y (N,K,P,Q), bias (K), with R and S the
  * window's size and P, Q its output size. */
+#include <stdio.h>
+
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
@@ -23,6 +25,14 @@ static sdlf_status check_conv2d(const sdlf_operation *operation, const sdlf_tens
     if (bias) sdlf_expect_operand(&check, bias, t, sdlf_shape(k));
     if (residual) sdlf_expect_operand(&check, residual, t, y_shape);
     return check.status;
+}
+
+static void print_conv2d(const sdlf_operation *operation, char *text, size_t size)
+{
+    const sdlf_window2d *w = &operation->conv2d.window;
+    snprintf(text, size, " stride %d,%d dilation %d,%d before %d,%d after %d,%d groups %d", w->stride[0], w->stride[1],
+             w->dilation[0], w->dilation[1], w->padding_before[0], w->padding_before[1], w->padding_after[0],
+             w->padding_after[1], operation->conv2d.groups);
 }
 
 static int64_t conv2d_flops(const sdlf_tensor *w, const sdlf_tensor *y)
@@ -50,8 +60,10 @@ const sdlf_operation_class sdlf_conv2d_forward_operation = {
     .out = {{.name = "y"}},
     .may_alias = 1u << 3,
     .channels_last = 1u << 0 | 1u << 3 | 1u << SDLF_MAX_INPUTS,
+    .epilogue = offsetof(sdlf_operation, conv2d.activation),
     .check = check_conv2d_forward,
     .flops = conv2d_forward_flops,
+    .print_options = print_conv2d,
 };
 
 static sdlf_status check_conv2d_backward_input(const sdlf_operation *operation)
@@ -70,6 +82,7 @@ const sdlf_operation_class sdlf_conv2d_backward_input_operation = {
     .out = {{.name = "dx"}},
     .check = check_conv2d_backward_input,
     .flops = conv2d_backward_input_flops,
+    .print_options = print_conv2d,
 };
 
 static sdlf_status check_conv2d_backward_weights(const sdlf_operation *operation)
@@ -88,4 +101,5 @@ const sdlf_operation_class sdlf_conv2d_backward_weights_operation = {
     .out = {{.name = "dw"}, {.name = "db", .optional = true}},
     .check = check_conv2d_backward_weights,
     .flops = conv2d_backward_weights_flops,
+    .print_options = print_conv2d,
 };

@@ -41,6 +41,7 @@ const sdlf_operation_class sdlf_conv2d_pointwise_depthwise_forward_operation = {
            {.name = "bias", .optional = true},
            {.name = "depthwise_bias", .optional = true}},
     .out = {{.name = "y"}},
+    .epilogue = offsetof(sdlf_operation, conv2d_pair.activation),
     .check = check_pair,
     .flops = pair_flops,
 };

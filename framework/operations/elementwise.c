@@ -18,6 +18,7 @@ const sdlf_operation_class sdlf_add_operation = {
     .in = {{.name = "a"}, {.name = "b"}},
     .out = {{.name = "y"}},
     .may_alias = 1u << 0 | 1u << 1,
+    .epilogue = offsetof(sdlf_operation, add.activation),
     .check = check_add,
 };
 

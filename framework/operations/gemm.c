@@ -1,4 +1,6 @@
 /* gemm and gemm_backward_sgd: dense products. Contracts: <sdlf/operation.h>. */
+#include <stdio.h>
+
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
@@ -28,13 +30,21 @@ static int64_t gemm_flops(const sdlf_operation *operation)
     return sdlf_product(2, sdlf_tensor_count(&operation->out[0]), k, 1);
 }
 
+static void print_gemm(const sdlf_operation *operation, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s", operation->gemm.transpose_a ? " transpose_a" : "",
+             operation->gemm.transpose_b ? " transpose_b" : "");
+}
+
 const sdlf_operation_class sdlf_gemm_operation = {
     .name = "gemm",
     .in = {{.name = "a"}, {.name = "b"}, {.name = "bias", .optional = true}, {.name = "residual", .optional = true}},
     .out = {{.name = "c"}},
     .may_alias = 1u << 3,
+    .epilogue = offsetof(sdlf_operation, gemm.activation),
     .check = check_gemm,
     .flops = gemm_flops,
+    .print_options = print_gemm,
 };
 
 static sdlf_status check_gemm_backward_sgd(const sdlf_operation *operation)

@@ -30,6 +30,7 @@ const sdlf_operation_class sdlf_spmm_csr_operation = {
     .name = "spmm_csr",
     .in = {{.name = "a", .sparse = true}, {.name = "x"}, {.name = "bias", .optional = true}},
     .out = {{.name = "y"}},
+    .epilogue = offsetof(sdlf_operation, spmm.activation),
     .check = check_spmm,
     .flops = spmm_flops,
 };

@@ -38,41 +38,21 @@ static void append_operands(line *l, const sdlf_operand *names, const sdlf_tenso
     }
 }
 
-static void append_activation(line *l, const sdlf_activation *activation)
-{
-    if (activation->function != SDLF_IDENTITY) append(l, " activation %d", (int)activation->function);
-}
-
-static void append_pair(line *l, const char *name, const int *pair)
-{
-    append(l, " %s %d,%d", name, pair[0], pair[1]);
-}
-
-/* The operation in one line; false for kinds whose options are not known here. */
+/* The operation in one line; false for kinds that do not say what their options are. */
 static bool describe(line *l, const sdlf_operation *op)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    sdlf_operation own = *op;
+    const sdlf_activation *epilogue = sdlf_operation_epilogue(&own);
+    char options[300];
+    if (type->print_options == NULL) return false;
+    type->print_options(op, options, sizeof options);
     append(l, "%s %s", type->name, sdlf_dtype_name(op->out[0].dtype));
     append_operands(l, type->in, op->in);
     append_operands(l, type->out, op->out);
-    switch (op->kind) {
-    case SDLF_CONV2D_FORWARD:
-    case SDLF_CONV2D_BACKWARD_INPUT:
-    case SDLF_CONV2D_BACKWARD_WEIGHTS:
-        append_pair(l, "stride", op->conv2d.window.stride);
-        append_pair(l, "dilation", op->conv2d.window.dilation);
-        append_pair(l, "before", op->conv2d.window.padding_before);
-        append_pair(l, "after", op->conv2d.window.padding_after);
-        append(l, " groups %d", op->conv2d.groups);
-        if (op->kind == SDLF_CONV2D_FORWARD) append_activation(l, &op->conv2d.activation);
-        return true;
-    case SDLF_GEMM:
-        if (op->gemm.transpose_a) append(l, " transpose_a");
-        if (op->gemm.transpose_b) append(l, " transpose_b");
-        append_activation(l, &op->gemm.activation);
-        return true;
-    default: return false;
-    }
+    append(l, "%s", options);
+    if (epilogue != NULL && epilogue->function != SDLF_IDENTITY) append(l, " activation %d", (int)epilogue->function);
+    return true;
 }
 
 /* Does the algorithm that the operation names take it, as it is or channels last? */

@@ -2,19 +2,6 @@
  * between is never stored. Works while training too, since the backward pass of an activation needs only its output. */
 #include "framework/plan/passes.h"
 
-/* The operation's own activation, or NULL where the kind has none. */
-static sdlf_activation *epilogue_of(sdlf_operation *operation)
-{
-    switch (operation->kind) {
-    case SDLF_CONV2D_FORWARD: return &operation->conv2d.activation;
-    case SDLF_GEMM: return &operation->gemm.activation;
-    case SDLF_SPMM_CSR: return operation->spmm.log_softmax ? NULL : &operation->spmm.activation;
-    case SDLF_ADD: return &operation->add.activation;
-    case SDLF_BATCH_NORM2D_INFER: return &operation->batch_norm.activation;
-    default: return NULL;
-    }
-}
-
 /* The one step that reads what step i writes, if nothing else uses that buffer and the two run on one calculator. */
 static int sole_reader(const sdlf_plan *plan, int i)
 {
@@ -48,8 +35,9 @@ static sdlf_status fuse_activation(sdlf_plan *plan, int i)
 {
     const plan_step *step = &plan->steps[i];
     sdlf_operation fused = step->operation;
-    sdlf_activation *activation = epilogue_of(&fused);
+    sdlf_activation *activation = sdlf_operation_epilogue(&fused);
     if (activation == NULL || activation->function != SDLF_IDENTITY) return SDLF_OK;
+    if (fused.kind == SDLF_SPMM_CSR && fused.spmm.log_softmax) return SDLF_OK; /* it has one end */
     int reader = sole_reader(plan, i);
     if (reader < 0 || plan->steps[reader].operation.kind != SDLF_ACTIVATION_FORWARD) return SDLF_OK;
     *activation = plan->steps[reader].operation.activation;
@@ -79,7 +67,7 @@ static sdlf_status fuse_residual(sdlf_plan *plan, int i)
 {
     const plan_step *step = &plan->steps[i];
     sdlf_operation fused = step->operation;
-    sdlf_activation *activation = epilogue_of(&fused);
+    sdlf_activation *activation = sdlf_operation_epilogue(&fused);
     if (fused.kind != SDLF_CONV2D_FORWARD && fused.kind != SDLF_GEMM) return SDLF_OK;
     const int residual = 3; /* the operand of both kinds */
     if (activation->function != SDLF_IDENTITY || sdlf_tensor_present(&fused.in[residual])) return SDLF_OK;

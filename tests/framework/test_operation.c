@@ -132,6 +132,30 @@ static void fused_operations_cost_what_they_do(void)
     CHECK_EQUAL(sdlf_operation_cost(&next).bytes, 4 * 3 + 4 + 8 + 4 * 3 + 2 * 8 + 4 * 3 + 4 + 8 + 4 * 3);
 }
 
+/* What a plan file finds an operation by: its text must not change. */
+static void options_are_told_apart(void)
+{
+    sdlf_operation conv = example(SDLF_CONV2D_FORWARD), gemm = example(SDLF_GEMM);
+    char text[300];
+    conv.conv2d.window = (sdlf_window2d){
+        .stride = {1, 2}, .dilation = {3, 4}, .padding_before = {5, 6}, .padding_after = {7, 8}, .size = {3, 3}};
+    sdlf_operation_class_of(conv.kind)->print_options(&conv, text, sizeof text);
+    CHECK_TEXT(text, " stride 1,2 dilation 3,4 before 5,6 after 7,8 groups 2");
+    gemm.gemm.transpose_a = gemm.gemm.transpose_b = true;
+    sdlf_operation_class_of(gemm.kind)->print_options(&gemm, text, sizeof text);
+    CHECK_TEXT(text, " transpose_a transpose_b");
+    CHECK(sdlf_operation_class_of(SDLF_COPY)->print_options == NULL);
+}
+
+static void epilogues_are_found(void)
+{
+    sdlf_operation conv = {.kind = SDLF_CONV2D_FORWARD}, norm = {.kind = SDLF_BATCH_NORM2D_INFER};
+    sdlf_operation back = {.kind = SDLF_CONV2D_BACKWARD_INPUT}, none = {.kind = SDLF_OPERATION_COUNT};
+    CHECK(sdlf_operation_epilogue(&conv) == &conv.conv2d.activation);
+    CHECK(sdlf_operation_epilogue(&norm) == &norm.batch_norm.activation);
+    CHECK(sdlf_operation_epilogue(&back) == NULL && sdlf_operation_epilogue(&none) == NULL);
+}
+
 static void costs_are_counted(void)
 {
     sdlf_operation conv = example(SDLF_CONV2D_FORWARD);
@@ -165,6 +189,8 @@ int main(void)
     RUN(good_operations_pass);
     RUN(missing_operands_are_refused);
     RUN(wrong_operands_are_refused);
+    RUN(options_are_told_apart);
+    RUN(epilogues_are_found);
     RUN(costs_are_counted);
     RUN(fused_operations_cost_what_they_do);
     RUN(windows_have_an_output_size);

@@ -158,12 +158,16 @@ typedef struct sdlf_operation_class {
     unsigned may_alias;     /* bit i: out[0] may be the same memory as in[i] */
     unsigned any_strides;   /* bit i: in[i] may have any strides; bit SDLF_MAX_INPUTS + i: out[i] */
     unsigned channels_last; /* bits as in any_strides: may be channels last, together */
+    size_t epilogue; /* offsetof(sdlf_operation, ...) the sdlf_activation that out[0] goes through; 0: it has none */
     /* Do dtypes, shapes and options fit together? Called once, when a plan is built; kernels rely on it. */
     sdlf_status (*check)(const sdlf_operation *operation);
     /* FLOPs; NULL: one for every element of out[0]. Bytes are the operands', counted by sdlf_operation_cost. */
     int64_t (*flops)(const sdlf_operation *operation);
     /* How many elements of in[input] it reads; below 0: all. Optional; NULL: all of every input. */
     int64_t (*elements_read)(const sdlf_operation *operation, int input);
+    /* What decides, beside operands and epilogue, which algorithm is the fastest: " stride 2,2 groups 1", by which plan files
+     * find the operation again. Optional; NULL: they do not hold the kind. */
+    void (*print_options)(const sdlf_operation *operation, char *text, size_t size);
 } sdlf_operation_class;
 
 /* The class of a kind; NULL outside the enumeration. */
@@ -178,6 +182,9 @@ bool sdlf_operation_is_channels_last(const sdlf_operation *operation);
 sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation);
 
 sdlf_cost sdlf_operation_cost(const sdlf_operation *operation);
+
+/* The activation that its result goes through, an option of the operation; NULL where the kind has none. */
+sdlf_activation *sdlf_operation_epilogue(sdlf_operation *operation);
 
 #ifdef __cplusplus
 }
