@@ -73,6 +73,7 @@ const sdlf_operation_class sdlf_batch_norm2d_infer_operation = {
     .out = {{.name = "y"}},
     .may_alias = 1u << 0,
     .epilogue = offsetof(sdlf_operation, batch_norm.activation),
+    .turning = SDLF_TURNS_ROWS,
     .check = check_infer,
     .flops = infer_flops,
 };

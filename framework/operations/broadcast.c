@@ -52,6 +52,7 @@ const sdlf_operation_class sdlf_binary_operation = {
     .out = {{.name = "y"}},
     .may_alias = 1u << 0 | 1u << 1,
     .any_strides = 1u << 0 | 1u << 1,
+    .turning = SDLF_TURNS_ELEMENTS,
     .check = check_binary,
 };
 
@@ -101,5 +102,6 @@ const sdlf_operation_class sdlf_select_operation = {
     .out = {{.name = "y"}},
     .may_alias = 1u << 1 | 1u << 2,
     .any_strides = 1u << 0 | 1u << 1 | 1u << 2,
+    .turning = SDLF_TURNS_ELEMENTS,
     .check = check_select,
 };

@@ -19,6 +19,7 @@ const sdlf_operation_class sdlf_add_operation = {
     .out = {{.name = "y"}},
     .may_alias = 1u << 0 | 1u << 1,
     .epilogue = offsetof(sdlf_operation, add.activation),
+    .turning = SDLF_TURNS_ELEMENTS,
     .check = check_add,
 };
 
@@ -38,6 +39,7 @@ const sdlf_operation_class sdlf_activation_forward_operation = {
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
     .may_alias = 1u << 0,
+    .turning = SDLF_TURNS_ELEMENTS,
     .check = check_activation,
 };
 

@@ -55,11 +55,6 @@ static sdlf_status convert_kernel(layout_pass *p, plan_step *step)
     return status == SDLF_OK ? layout_settle_output(p, step, written) : status;
 }
 
-static bool goes_by_elements(sdlf_operation_kind kind)
-{
-    return kind == SDLF_ACTIVATION_FORWARD || kind == SDLF_ADD || kind == SDLF_BINARY || kind == SDLF_SELECT;
-}
-
 /* Is the operand one of the output's shape, not a broadcast one? */
 static bool is_full(const sdlf_tensor *operand, const sdlf_tensor *out)
 {
@@ -70,12 +65,13 @@ static bool is_full(const sdlf_tensor *operand, const sdlf_tensor *out)
     return true;
 }
 
-static bool follows_by_elements(const layout_pass *p, const plan_step *step)
+static bool follows_turned(const layout_pass *p, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
-    bool norm = op->kind == SDLF_BATCH_NORM2D_INFER, wanted = false;
-    if ((!goes_by_elements(op->kind) && !norm) || !layout_can_be_made(p, &op->out[0])) return false;
-    for (int i = 0; i < (norm ? 1 : SDLF_MAX_INPUTS); i++) {
+    sdlf_turning turning = sdlf_operation_class_of(op->kind)->turning;
+    bool wanted = false;
+    if (turning == SDLF_TURNS_NOT || !layout_can_be_made(p, &op->out[0])) return false;
+    for (int i = 0; i < (turning == SDLF_TURNS_ROWS ? 1 : SDLF_MAX_INPUTS); i++) {
         const sdlf_tensor *in = &op->in[i];
         if (!sdlf_tensor_present(in)) continue;
         if (is_full(in, &op->out[0])) {
@@ -95,22 +91,22 @@ static sdlf_tensor channel_rows(sdlf_tensor tensor)
     return sdlf_tensor_reshape(behind, sdlf_shape(sdlf_shape_span(behind.shape, 0, 3), behind.shape.dim[3]));
 }
 
-static sdlf_status convert_elements(layout_pass *p, plan_step *step)
+static sdlf_status convert_turned(layout_pass *p, plan_step *step)
 {
     sdlf_operation *op = &step->operation;
-    bool norm = op->kind == SDLF_BATCH_NORM2D_INFER;
+    bool rows = sdlf_operation_class_of(op->kind)->turning == SDLF_TURNS_ROWS;
     const sdlf_tensor out = op->out[0];
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         sdlf_tensor *in = &op->in[i];
         if (!sdlf_tensor_present(in)) continue;
-        bool image = !norm || i == 0, full = image && is_full(in, &out);
+        bool image = !rows || i == 0, full = image && is_full(in, &out);
         sdlf_status status = full ? layout_need_last(p, step, in) : layout_need_row_major(p, step, in->buffer);
         if (status != SDLF_OK) return status;
-        if (image) *in = norm ? channel_rows(*in) : layout_channels_behind(*in);
+        if (image) *in = rows ? channel_rows(*in) : layout_channels_behind(*in);
     }
     sdlf_status status = layout_make_last(p, &op->out[0]);
     if (status != SDLF_OK) return status;
-    op->out[0] = norm ? channel_rows(op->out[0]) : layout_channels_behind(op->out[0]);
+    op->out[0] = rows ? channel_rows(op->out[0]) : layout_channels_behind(op->out[0]);
     status = plan_append_step(p->plan, step);
     return status == SDLF_OK ? layout_settle_output(p, step, out.buffer) : status;
 }
@@ -120,7 +116,7 @@ static sdlf_status convert_elements(layout_pass *p, plan_step *step)
 static sdlf_status convert_step(layout_pass *p, plan_step step)
 {
     if (takes_last(p, &step)) return convert_kernel(p, &step);
-    if (follows_by_elements(p, &step)) return convert_elements(p, &step);
+    if (follows_turned(p, &step)) return convert_turned(p, &step);
     if (layout_follows_copy(p, &step)) return layout_convert_copy(p, &step);
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         if (!sdlf_tensor_present(&step.operation.in[i])) continue;

@@ -151,6 +151,13 @@ typedef struct sdlf_cost {
     int64_t bytes;
 } sdlf_cost;
 
+/* How an operation that has no kernel for images (N,C,H,W) that lie channels last takes them all the same: under other shapes. */
+typedef enum sdlf_turning {
+    SDLF_TURNS_NOT = 0,
+    SDLF_TURNS_ELEMENTS, /* it goes element by element, inputs broadcast: as (N,H,W,C) */
+    SDLF_TURNS_ROWS,     /* it goes by channels, and in[1] and those behind have a number for each: as (N H W, C) */
+} sdlf_turning;
+
 typedef struct sdlf_operation_class {
     const char *name; /* "conv2d_forward" */
     sdlf_operand in[SDLF_MAX_INPUTS + 1];
@@ -158,6 +165,7 @@ typedef struct sdlf_operation_class {
     unsigned may_alias;     /* bit i: out[0] may be the same memory as in[i] */
     unsigned any_strides;   /* bit i: in[i] may have any strides; bit SDLF_MAX_INPUTS + i: out[i] */
     unsigned channels_last; /* bits as in any_strides: may be channels last, together */
+    sdlf_turning turning;
     size_t epilogue; /* offsetof(sdlf_operation, ...) the sdlf_activation that out[0] goes through; 0: it has none */
     /* Do dtypes, shapes and options fit together? Called once, when a plan is built; kernels rely on it. */
     sdlf_status (*check)(const sdlf_operation *operation);
