@@ -91,13 +91,6 @@ static sdlf_status check_scale(const sdlf_model *model, const sdlf_dataset *data
         known ? "network" : "data set", known ? model->name : dataset->name, mean, scale);
 }
 
-static sdlf_scores scores_of(const sdlf_layer *layer)
-{
-    if (strcmp(layer->type->name, "softmax") == 0) return SDLF_SCORES_PROBABILITIES;
-    if (strcmp(layer->type->name, "log_softmax") == 0) return SDLF_SCORES_LOG_PROBABILITIES;
-    return SDLF_SCORES_LOGITS;
-}
-
 static sdlf_status find_output(sdlf_classifier *classifier, const sdlf_model *model, const sdlf_dataset *dataset)
 {
     for (int index = 0; index < model->output_count; index++) {
@@ -106,7 +99,7 @@ static sdlf_status find_output(sdlf_classifier *classifier, const sdlf_model *mo
         if (entry->layer.type->is_loss) continue;
         sdlf_shape shape = entry->output_shape[output->node.output];
         classifier->output = output->name;
-        classifier->scores = scores_of(&entry->layer);
+        classifier->scores = entry->layer.type->scores;
         if (!sdlf_dtype_is_float(entry->output_dtype[output->node.output]) || shape.rank < 2 ||
             sdlf_shape_span(shape, 1, shape.rank) != dataset->class_count)
             return sdlf_fail(SDLF_ERROR_SHAPE,

@@ -21,6 +21,7 @@ const sdlf_layer_class sdlf_log_softmax_class = {
     .infer = sdlf_softmax_infer,
     .forward = forward,
     .backward = backward,
+    .scores = SDLF_SCORES_LOG_PROBABILITIES,
 };
 
 sdlf_node sdlf_log_softmax(sdlf_model *model, sdlf_node x)

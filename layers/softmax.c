@@ -70,6 +70,7 @@ const sdlf_layer_class sdlf_softmax_class = {
     .infer = sdlf_softmax_infer,
     .forward = forward,
     .backward = backward,
+    .scores = SDLF_SCORES_PROBABILITIES,
 };
 
 sdlf_node sdlf_softmax(sdlf_model *model, sdlf_node x)

@@ -78,6 +78,7 @@ const sdlf_layer_class sdlf_softmax_cross_entropy_class = {
     .forward = forward,
     .backward = backward,
     .is_loss = true,
+    .has_metrics = true,
 };
 
 sdlf_node sdlf_softmax_cross_entropy(sdlf_model *model, sdlf_node logits, sdlf_node labels,

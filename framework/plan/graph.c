@@ -150,15 +150,14 @@ typedef struct loss_layers {
     sdlf_softmax_cross_entropy_options loss;
 } loss_layers;
 
-/* The value that the loss is computed from: the input of a final softmax or log_softmax, or the model's first output. */
+/* The value that the loss is computed from: the model's first output, or the logits that it is made from. */
 static int find_logits(const sdlf_plan *plan)
 {
     sdlf_node output =
         plan->model->output_count > 0 ? plan->model->outputs[0].node : (sdlf_node){plan->model->layer_count - 1, 0};
     const plan_node *node = &plan->nodes[output.layer];
-    bool is_softmax = node->layer->type == sdlf_layer_class_find("softmax") ||
-                      node->layer->type == sdlf_layer_class_find("log_softmax");
-    return is_softmax ? node->inputs[0] : node->first_value + output.output;
+    bool is_logits = node->layer->type->scores == SDLF_SCORES_LOGITS;
+    return is_logits ? node->first_value + output.output : node->inputs[0];
 }
 
 /* A training plan of a model without a loss gets labels and the cross-entropy of its logits. */

@@ -3,7 +3,6 @@
 #include "framework/plan/lower.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include <sdlf/random.h>
 
@@ -99,11 +98,6 @@ static sdlf_status prepare_node(sdlf_plan *plan, plan_node *node)
     return status;
 }
 
-static bool is_cross_entropy(const plan_node *node)
-{
-    return strcmp(node->layer->type->name, "softmax_cross_entropy") == 0;
-}
-
 sdlf_layer_context plan_make_context(sdlf_plan *plan, int index, plan_sink *sink, sdlf_tensor *input,
                                      sdlf_tensor *output)
 {
@@ -134,7 +128,7 @@ static sdlf_status lower_forward(sdlf_plan *plan, int index)
     sdlf_layer_context context = plan_make_context(plan, index, &sink, input, output);
     context.step = plan_control_tensor(plan, CONTROL_STEP);
     if (!sdlf_tensor_present(&context.step)) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
-    if (is_cross_entropy(node) && !sdlf_tensor_present(&plan->metrics)) {
+    if (node->layer->type->has_metrics && !sdlf_tensor_present(&plan->metrics)) {
         status = plan_new_tensor(plan, BUFFER_PINNED, SDLF_FLOAT64, sdlf_shape(3), &plan->metrics);
         if (status != SDLF_OK) return status;
         context.metrics = plan->metrics;

@@ -52,6 +52,14 @@ static void values_match(void)
     }
 }
 
+/* By which a plan finds the logits for its loss, and an evaluation the loss of what it reads. */
+static void classes_say_what_they_make(void)
+{
+    CHECK(sdlf_layer_class_find("softmax")->scores == SDLF_SCORES_PROBABILITIES);
+    CHECK(sdlf_layer_class_find("log_softmax")->scores == SDLF_SCORES_LOG_PROBABILITIES);
+    CHECK(sdlf_layer_class_find("fully_connected")->scores == SDLF_SCORES_LOGITS);
+}
+
 static void gradients_match(void)
 {
     const layer_case cases[] = {
@@ -75,6 +83,7 @@ int main(void)
 {
     RUN(shapes_are_checked);
     RUN(values_match);
+    RUN(classes_say_what_they_make);
     RUN(gradients_match);
     return test_summary();
 }

@@ -22,6 +22,7 @@ static void shapes_are_checked(void)
     check_refused(build, &(sdlf_softmax_cross_entropy_options){.smoothing = 1}, sdlf_shape(3), SDLF_ERROR_ARGUMENT,
                   "smoothing: expected 0 to 0.999999, found 1");
     CHECK(sdlf_layer_class_find("softmax_cross_entropy")->is_loss);
+    CHECK(sdlf_layer_class_find("softmax_cross_entropy")->has_metrics);
 }
 
 static const float logits[] = {1, 2, 3, /**/ 0.5f, 0.5f, -1};

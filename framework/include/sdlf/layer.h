@@ -119,8 +119,9 @@ typedef struct sdlf_layer_context {
     uint64_t seed;
     uint32_t stream;  /* this layer's own random stream: SDLF_STREAM_DROPOUT + its index */
     sdlf_tensor step; /* (1) int64, the number of training steps done */
-    sdlf_tensor
-        metrics; /* softmax_cross_entropy's `metrics` operand in the plan's first such layer, absent elsewhere */
+    /* (3) float64, to which losses, correct ones and samples are added, as in softmax_cross_entropy_forward. Absent but in a plan's
+     * first layer that has_metrics. */
+    sdlf_tensor metrics;
     const sdlf_tensor *output_gradient; /* backward */
     sdlf_tensor *input_gradient;        /* backward */
     sdlf_tensor *parameter_gradient;    /* backward */
@@ -134,6 +135,13 @@ sdlf_status sdlf_emit(sdlf_layer_context *context, const sdlf_operation *operati
 sdlf_tensor sdlf_scratch(sdlf_layer_context *context, sdlf_dtype dtype, sdlf_shape shape);
 
 /* ---- the class ---- */
+
+/* What an output has for each class. */
+typedef enum sdlf_scores {
+    SDLF_SCORES_LOGITS = 0,
+    SDLF_SCORES_PROBABILITIES,
+    SDLF_SCORES_LOG_PROBABILITIES
+} sdlf_scores;
 
 struct sdlf_layer_class {
     const char *name;    /* "conv2d": the type in network files */
@@ -160,6 +168,12 @@ struct sdlf_layer_class {
 
     /* Is output 0 a mean loss over the batch, which training minimises? */
     bool is_loss;
+
+    /* Does its forward pass add to context->metrics? */
+    bool has_metrics;
+
+    /* What output 0 is, where it is a score for each class. Other than logits: input 0 is the logits. */
+    sdlf_scores scores;
 };
 
 struct sdlf_layer {
