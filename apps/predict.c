@@ -119,7 +119,7 @@ static sdlf_status prepare(session *s, int pictures)
     if (status == SDLF_OK) status = make_plan(s, threads > 0 ? threads : 1);
     if (status == SDLF_OK && threads == 0) {
         double flops = (double)report_plan_cost(s->plan).flops * pictures;
-        bool on_host = strcmp(s->machine.calculator[0]->space, "host") == 0;
+        bool on_host = sdlf_calculator_is_on_host(s->machine.calculator[0]);
         if (flops > worth_threads && on_host) status = make_plan(s, 0);
     }
     if (status == SDLF_OK) status = check_network(s);

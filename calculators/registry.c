@@ -18,6 +18,11 @@ const sdlf_calculator_class *sdlf_calculator_class_at(int index)
     return index >= 0 && index < count ? classes[index] : NULL;
 }
 
+const sdlf_calculator_class *sdlf_calculator_class_usual(void)
+{
+    return &sdlf_cpu_calculator_class;
+}
+
 /* A row of NULL ends the list, which may have no other. */
 static const struct left_out {
     const char *name, *reason;

@@ -3,16 +3,11 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 static sdlf_status open_calculator(sdlf_calculator **calculator)
 {
-    const char *name = "reference";
-    const sdlf_calculator_class *type;
-    for (int i = 0; (type = sdlf_calculator_class_at(i)) != NULL; i++) {
-        if (strcmp(type->name, "cpu") == 0) name = "cpu";
-    }
-    return sdlf_calculator_open(calculator, name, &(sdlf_calculator_options){.threads = 1});
+    const char *usual = sdlf_calculator_class_usual()->name;
+    return sdlf_calculator_open(calculator, usual, &(sdlf_calculator_options){.threads = 1});
 }
 
 /* Samples in batch `index` of an epoch. */

@@ -210,6 +210,11 @@ bool sdlf_calculator_shares_memory(const sdlf_calculator *a, const sdlf_calculat
     return a == b || strcmp(a->space, b->space) == 0;
 }
 
+bool sdlf_calculator_is_on_host(const sdlf_calculator *calculator)
+{
+    return strcmp(calculator->space, SDLF_HOST_SPACE) == 0;
+}
+
 static const char *const math_names[SDLF_MATH_COUNT] = {"fp32", "tf32", "fp16", "bf16"};
 
 const char *sdlf_math_name(sdlf_math math)

@@ -47,7 +47,7 @@ static sdlf_status use_calculator(sdlf_trainer *trainer, const char *name, sdlf_
     sdlf_status status = sdlf_calculator_open(calculator, name, &options);
     if (status != SDLF_OK) return status;
     trainer->calculators[trainer->calculator_count++] = *calculator;
-    trainer->host_only = trainer->host_only && strcmp((*calculator)->space, "host") == 0;
+    trainer->host_only = trainer->host_only && sdlf_calculator_is_on_host(*calculator);
     return SDLF_OK;
 }
 
@@ -109,7 +109,7 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
 /* On a device the training data are resident if there is room, else staged. */
 static sdlf_status choose_plans(sdlf_trainer *trainer, const sdlf_dataset *test, const sdlf_plan_options *options)
 {
-    if (strcmp(options->forward->space, "host") == 0) return make_plans(trainer, test, *options, NULL);
+    if (sdlf_calculator_is_on_host(options->forward)) return make_plans(trainer, test, *options, NULL);
     sdlf_feed feed = sdlf_trainer_make_feed(trainer);
     feed.staged = STAGED;
     sdlf_status status = SDLF_ERROR_MEMORY;
@@ -142,7 +142,7 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .conv_algorithm = wanted->conv_algorithm,
         .choices = wanted->choices,
     };
-    const char *forward = wanted->forward != NULL ? wanted->forward : "cpu";
+    const char *forward = wanted->forward != NULL ? wanted->forward : sdlf_calculator_class_usual()->name;
     sdlf_status status = use_calculator(trainer, forward, &options.forward);
     if (status == SDLF_OK)
         status = use_calculator(trainer, wanted->backward != NULL ? wanted->backward : forward, &options.backward);

@@ -117,7 +117,7 @@ static sdlf_status time_epoch(session *s, epoch_comparison *b, int side)
 static sdlf_status time_layers(session *s, sdlf_model *model, int64_t batch, int side, sdlf_plan **plan)
 {
     sdlf_feed feed = samples_feed(model, s->data);
-    bool fed = strcmp(s->side[side]->space, "host") != 0;
+    bool fed = !sdlf_calculator_is_on_host(s->side[side]);
     sdlf_plan_options options = {
         .batch = batch,
         .mode = SDLF_TRAIN,

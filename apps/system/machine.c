@@ -75,7 +75,7 @@ int64_t machine_memory(void)
 sdlf_status machine_check_memory(const machine *m, int64_t bytes)
 {
     for (int i = 0; i < m->count; i++) {
-        if (strcmp(m->calculator[i]->space, "host") != 0) return SDLF_OK;
+        if (!sdlf_calculator_is_on_host(m->calculator[i])) return SDLF_OK;
     }
     int64_t memory = machine_memory();
     if (memory == 0 || bytes <= memory) return SDLF_OK;

@@ -23,7 +23,7 @@ static sdlf_status open_cpu(sdlf_calculator *calculator, const sdlf_calculator_o
     if (status != SDLF_OK) return status;
     cpu->threads = cpu_threads_choose(options->threads);
     cpu->library = cpu_gemm_library_of_build();
-    calculator->space = "host";
+    calculator->space = SDLF_HOST_SPACE;
     return SDLF_OK;
 }
 

@@ -14,7 +14,7 @@
 static sdlf_status open_reference(sdlf_calculator *calculator, const sdlf_calculator_options *options)
 {
     (void)options; /* one thread, one device */
-    calculator->space = "host";
+    calculator->space = SDLF_HOST_SPACE;
     return SDLF_OK;
 }
 

@@ -133,7 +133,7 @@ sdlf_status plan_lower_feed(sdlf_plan *plan)
     if (status != SDLF_OK) return status;
     const plan_node *node = find_input(plan, feed->feed.samples);
     feed->calculator = node->forward;
-    bool host = strcmp(node->forward->space, SDLF_HOST_SPACE) == 0;
+    bool host = sdlf_calculator_is_on_host(node->forward);
     feed->stages = (plan_stages){.count = host ? 0 : feed->feed.staged, .calculator = node->forward};
     status = make_tensors(plan);
     if (status == SDLF_OK) status = make_data(plan, 0, &feed->feed.sample_data);

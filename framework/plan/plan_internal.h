@@ -21,8 +21,6 @@
 #include "framework/plan/running.h"
 #include "framework/plan/uses.h"
 
-#define SDLF_HOST_SPACE "host"
-
 enum { PLAN_MAX_SPACES = 8, PLAN_FIRST_CONSTANT = 2 };
 
 typedef enum buffer_kind {

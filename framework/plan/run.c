@@ -24,7 +24,7 @@ static sdlf_status run_copy(sdlf_plan *plan, const plan_step *step)
 /* The host may change what queued copies have yet to read. */
 static sdlf_status run_kernel(sdlf_plan *plan, const plan_step *step)
 {
-    if (plan->pin_count > 0 && strcmp(step->calculator->space, SDLF_HOST_SPACE) == 0) {
+    if (plan->pin_count > 0 && sdlf_calculator_is_on_host(step->calculator)) {
         sdlf_status status = plan_settle_uploads(plan);
         if (status != SDLF_OK) return status;
     }

@@ -79,7 +79,7 @@ static bool is_wanted(const sdlf_calculator_class *type)
     sdlf_calculator *calculator = NULL;
     if (wanted != NULL) return strcmp(wanted, type->name) == 0;
     bool elsewhere = type != test_guarded_class() && sdlf_calculator_open(&calculator, type->name, NULL) == SDLF_OK &&
-                     strcmp(calculator->space, "host") != 0;
+                     !sdlf_calculator_is_on_host(calculator);
     sdlf_calculator_close(calculator);
     return elsewhere;
 }

@@ -21,6 +21,20 @@ static void classes_are_listed(void)
     CHECK(reference);
 }
 
+static void the_usual_one_is_on_the_host(void)
+{
+    sdlf_calculator *usual = NULL;
+    const sdlf_calculator_class *type = sdlf_calculator_class_usual();
+    bool listed = false;
+    for (int i = 0; sdlf_calculator_class_at(i) != NULL; i++) listed = listed || sdlf_calculator_class_at(i) == type;
+    CHECK(listed);
+    CHECK_OK(sdlf_calculator_open(&usual, type->name, NULL));
+    CHECK(sdlf_calculator_is_on_host(usual));
+    sdlf_calculator elsewhere = {.type = type, .space = "cuda:0"};
+    CHECK(!sdlf_calculator_is_on_host(&elsewhere));
+    sdlf_calculator_close(usual);
+}
+
 static void unknown_names_are_answered_with_the_known(void)
 {
     sdlf_calculator *calculator = NULL;
@@ -111,6 +125,7 @@ static void one_space_is_shared(void)
 int main(void)
 {
     RUN(classes_are_listed);
+    RUN(the_usual_one_is_on_the_host);
     RUN(unknown_names_are_answered_with_the_known);
     RUN(every_class_moves_memory);
     RUN(opening_survives_failing_allocations);

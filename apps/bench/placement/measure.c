@@ -125,7 +125,7 @@ static sdlf_status time_copies(placement_row *row, sdlf_plan *plan)
 /* The backward passes and updates beside the whole step. */
 static sdlf_status time_backward(placement_row *row, sdlf_plan *plan)
 {
-    bool on_host = row->forward == row->backward && !row->placed && strcmp(row->forward->space, "host") == 0;
+    bool on_host = row->forward == row->backward && !row->placed && sdlf_calculator_is_on_host(row->forward);
     if (!on_host) return SDLF_OK;
     double all = 0, backward = 0;
     sdlf_status status = sdlf_plan_time(plan, COPY_REPEATS);

@@ -1,6 +1,5 @@
 /* sdlf bench placement: where should the layers of a network run? */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <sdlf/sdlf.h>
@@ -78,7 +77,7 @@ static sdlf_status open_calculators(session *s)
     sdlf_status status = machine_open(&s->machine, s->set.device, &s->calculators.device);
     if (status == SDLF_OK) status = machine_open(&s->machine, s->set.host, &s->calculators.host);
     if (status == SDLF_OK) status = machine_check_choice(&s->machine);
-    if (status == SDLF_OK && strcmp(s->calculators.host->space, "host") != 0) {
+    if (status == SDLF_OK && !sdlf_calculator_is_on_host(s->calculators.host)) {
         status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--host-calculator %s: expected one that computes in the host's memory",
                            s->set.host);
     }

@@ -160,10 +160,12 @@ struct sdlf_calculator_class {
     sdlf_kernel_slot kernel[SDLF_OPERATION_COUNT];
 };
 
+#define SDLF_HOST_SPACE "host" /* the C heap */
+
 struct sdlf_calculator {
     const sdlf_calculator_class *type;
-    /* Calculators whose `space` is equal share memory: no copies are needed between them. "host" is the C heap. Owned by
-     * the calculator, set by open. */
+    /* Calculators whose `space` is equal share memory: no copies are needed between them. Owned by the calculator, set by
+     * open. */
     const char *space;
 };
 
@@ -176,6 +178,9 @@ void sdlf_calculator_close(sdlf_calculator *calculator);
 
 /* Registered classes, in order; NULL past the end. */
 const sdlf_calculator_class *sdlf_calculator_class_at(int index);
+
+/* The class that computes where nobody names one: the fastest of those in the host's memory. */
+const sdlf_calculator_class *sdlf_calculator_class_usual(void);
 
 /* Names of the calculators that SDLF has and this build has not, with the reason; NULL past the end. */
 const char *sdlf_calculator_left_out(int index, const char **reason);
@@ -200,6 +205,8 @@ sdlf_algorithm_note sdlf_calculator_note(const sdlf_calculator *calculator, cons
 sdlf_cost sdlf_calculator_work(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 bool sdlf_calculator_shares_memory(const sdlf_calculator *a, const sdlf_calculator *b);
+/* Does it compute in the host's memory? */
+bool sdlf_calculator_is_on_host(const sdlf_calculator *calculator);
 
 #ifdef __cplusplus
 }
