@@ -1,15 +1,11 @@
-/* Files that appear whole or not at all: permissions, links, mount points, every kind of refusal, and a process killed at any
- * moment. */
+/* Files that appear whole or not at all: permissions, links, every kind of refusal, and a process killed at any moment. What disks
+ * refuse is in test_atomic_file_disk.c. */
 #include "testing.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -17,100 +13,7 @@
 #include <unistd.h>
 
 #include "framework/formats/atomic_file.h"
-
-/* Failures to order: the test is linked so that these stand before the system's. 0: none. */
-static int rename_error, ftruncate_error, fallocate_error;
-
-int __real_rename(const char *old, const char *new);
-int __wrap_rename(const char *old, const char *new);
-int __real_ftruncate(int file, off_t size);
-int __wrap_ftruncate(int file, off_t size);
-int __real_posix_fallocate(int file, off_t from, off_t size);
-int __wrap_posix_fallocate(int file, off_t from, off_t size);
-
-int __wrap_rename(const char *old, const char *new)
-{
-    if (rename_error == 0) return __real_rename(old, new);
-    errno = rename_error;
-    return -1;
-}
-
-int __wrap_ftruncate(int file, off_t size)
-{
-    if (ftruncate_error == 0) return __real_ftruncate(file, size);
-    errno = ftruncate_error;
-    return -1;
-}
-
-/* Runs out of room behind what it has reserved. */
-int __wrap_posix_fallocate(int file, off_t from, off_t size)
-{
-    if (fallocate_error == 0) return __real_posix_fallocate(file, from, size);
-    CHECK(__real_ftruncate(file, from + size) == 0);
-    return fallocate_error;
-}
-
-static sdlf_status write_text(const char *path, const char *text)
-{
-    atomic_file file;
-    sdlf_status status = atomic_file_open(&file, path);
-    if (status != SDLF_OK) return status;
-    status = atomic_file_write(&file, text, strlen(text));
-    if (status == SDLF_OK) return atomic_file_commit(&file);
-    atomic_file_abandon(&file);
-    return status;
-}
-
-/* The file's text, in static storage; NULL if there is no file. */
-static const char *text_of(const char *path)
-{
-    static char text[4096];
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return NULL;
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    return text;
-}
-
-static int files_in(const char *folder)
-{
-    DIR *list = opendir(folder);
-    if (list == NULL) return -1;
-    int count = 0;
-    for (struct dirent *entry; (entry = readdir(list)) != NULL;) count += entry->d_name[0] != '.';
-    closedir(list);
-    return count;
-}
-
-/* A fresh folder below the test's own. */
-static const char *make_folder(const char *name)
-{
-    const char *folder = test_path(name);
-    CHECK(mkdir(folder, 0755) == 0);
-    return folder;
-}
-
-/* Run a check in a process of its own, whose limits and rights it may change; it exits with 0 for success, 77 to skip. */
-static void in_child(int (*check)(void *), void *argument)
-{
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) _exit(check(argument));
-    int result = -1;
-    CHECK(child > 0 && waitpid(child, &result, 0) == child);
-    if (WIFEXITED(result) && WEXITSTATUS(result) == 77)
-        test_skip("this process may not set the scene");
-    else
-        CHECK_EQUAL(result, 0);
-}
-
-static bool fails_with(sdlf_status status, const char *reason)
-{
-    if (status == SDLF_ERROR_IO && strstr(sdlf_error_message(), reason) != NULL) return true;
-    printf("status %s, message '%s', expected '%s'\n", sdlf_status_name(status), sdlf_error_message(), reason);
-    fflush(stdout);
-    return false;
-}
+#include "framework/formats/atomic_texts.h"
 
 static void writes_and_replaces(void)
 {
@@ -255,102 +158,6 @@ static void limit_on_file_size(void)
     CHECK_EQUAL(files_in(folder), 1);
 }
 
-/* Mounts of our own from here on, and a file system of 64 KiB at `folder`. */
-static bool small_disk(const char *folder)
-{
-    return unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
-           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("none", folder, "tmpfs", 0, "size=65536") == 0;
-}
-
-/* The disk is half full of the old file. */
-static int fill_a_disk(void *folder)
-{
-    if (!small_disk(folder) || chdir(folder) != 0) return 77;
-    static char big[40000];
-    memset(big, 'x', sizeof big - 1);
-    if (write_text("file", big) != SDLF_OK) return 1;
-    if (!fails_with(write_text("file", big), "No space left on device")) return 1;
-    struct stat information;
-    return stat("file", &information) != 0 || information.st_size != sizeof big - 1 || files_in(".") != 1;
-}
-
-static void full_disk(void)
-{
-    in_child(fill_a_disk, (void *)make_folder("disk"));
-}
-
-/* A write in place fails half way: the whole new file stays, and its name is told. */
-static void keeps_the_new(const char *path, const char *text, const char *reason)
-{
-    CHECK_FAILS(write_text(path, text), SDLF_ERROR_IO, "cannot write over");
-    CHECK(strstr(sdlf_error_message(), reason) != NULL);
-    const char *kept = strstr(sdlf_error_message(), "what it should hold is in '");
-    char name[512] = "";
-    if (CHECK(kept != NULL)) sscanf(kept, "what it should hold is in '%511[^']", name);
-    CHECK_TEXT(text_of(name), text);
-    CHECK(unlink(name) == 0);
-}
-
-static void mount_point_is_written_in_place(void)
-{
-    const char *folder = make_folder("mounted"), *path = test_path("mounted/file");
-    CHECK_OK(write_text(path, "old, and longer"));
-    struct stat before, after;
-    CHECK(stat(path, &before) == 0);
-    rename_error = EBUSY; /* what renaming over a mount point gives */
-    CHECK_OK(write_text(path, "new"));
-    CHECK_TEXT(text_of(path), "new");
-    CHECK_OK(write_text(path, "newer, and longer again"));
-    CHECK_TEXT(text_of(path), "newer, and longer again");
-    CHECK(stat(path, &after) == 0 && after.st_ino == before.st_ino);
-    CHECK_EQUAL(files_in(folder), 1);
-
-    fallocate_error = ENOSPC;
-    const char *longest = "newer, longer than all that were before";
-    CHECK_FAILS(write_text(path, longest), SDLF_ERROR_IO, "No space left on device");
-    CHECK_TEXT(text_of(path), "newer, and longer again");
-    CHECK(stat(path, &after) == 0 && after.st_size == (off_t)strlen("newer, and longer again"));
-    CHECK_EQUAL(files_in(folder), 1);
-    ftruncate_error = EIO; /* what was reserved cannot be given back */
-    keeps_the_new(path, longest, "No space left on device");
-    fallocate_error = 0;
-    keeps_the_new(path, "newest", "Input/output error"); /* now the last thing that is done to the old file fails */
-    ftruncate_error = 0;
-    CHECK_EQUAL(files_in(folder), 1);
-
-    CHECK_OK(write_text(path, "old"));
-    rename_error = EPERM; /* every other reason is a failure, and leaves the old */
-    CHECK_FAILS(write_text(path, "new"), SDLF_ERROR_IO, "cannot replace");
-    rename_error = 0;
-    CHECK_TEXT(text_of(path), "old");
-    CHECK_EQUAL(files_in(folder), 1);
-}
-
-/* A file of another, nearly full file system, mounted over a file of ours. */
-static int fill_a_mounted_file(void *folder)
-{
-    const char *disk = test_path("mount/disk"), *path = test_path("mount/file"), *there = test_path("mount/disk/file");
-    if (!small_disk(disk)) return 77;
-    static char big[60000];
-    memset(big, 'x', 40000);
-    if (write_text(test_path("mount/disk/filler"), big) != SDLF_OK || write_text(there, "old") != SDLF_OK) return 1;
-    if (mount(there, path, NULL, MS_BIND, NULL) != 0) return 77;
-    if (write_text(path, "new") != SDLF_OK || strcmp(text_of(there), "new") != 0) return 1;
-    memset(big, 'y', 50000);
-    if (!fails_with(write_text(path, big), "No space left on device")) return 1;
-    return strcmp(text_of(path), "new") != 0 || files_in(folder) != 2;
-}
-
-static void mounted_file(void)
-{
-    const char *folder = make_folder("mount");
-    make_folder("mount/disk");
-    CHECK_OK(write_text(test_path("mount/file"), "below"));
-    in_child(fill_a_mounted_file, (void *)folder);
-    CHECK_TEXT(text_of(test_path("mount/file")), "below");
-}
-
 enum { BLOCK = 1 << 20 };
 
 /* Replace the file by a megabyte of a's, of b's, of a's ... for ever. */
@@ -429,9 +236,6 @@ int main(void)
     RUN(unwritable_folder);
     RUN(protected_file);
     RUN(limit_on_file_size);
-    RUN(full_disk);
-    RUN(mount_point_is_written_in_place);
-    RUN(mounted_file);
     RUN(killed_while_writing);
     RUN(every_allocation);
     return test_summary();

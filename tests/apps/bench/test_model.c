@@ -1,0 +1,51 @@
+/* sdlf bench model: the times of models from files. */
+#include "testing.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "apps/fixtures.h"
+#include "apps/program.h"
+
+static void bench_times_every_layer(void)
+{
+    const program *p = SDLF(0, "bench", fixture("small_cnn/model.onnx"), "--repeats", "3", "--calculator", "reference");
+    CHECK_SAYS(p, "1x4x6x6");
+    CHECK_SAYS(p, "total");
+    p = SDLF(0, "bench", "model", fixture("small_cnn/model.onnx"), "--repeats", "3", "--json");
+    json_t *json = json_loads(p->out, 0, NULL);
+    CHECK(json_real_value(json_object_get(json, "seconds")) > 0);
+    CHECK((int64_t)json_array_size(json_object_get(json, "layers")) >= 4);
+    json_decref(json);
+    char choices[600], command[800];
+    snprintf(choices, sizeof choices, "%s", test_path("choices.txt"));
+    SDLF(0, "bench", "model", fixture("small_cnn/model.onnx"), "--repeats", "3", "--plan-file", choices);
+    snprintf(command, sizeof command, "grep -q '^conv2d_forward .* = ' '%s'", choices); /* what was raced is kept */
+    CHECK(system(command) == 0);
+}
+
+/* Behind options, under another name, or trained here: it is a model that is timed. */
+static void bench_knows_models(void)
+{
+    CHECK_SAYS(SDLF(0, "bench", "--repeats", "3", "--dtype", "float64", fixture("small_cnn/model.onnx")), "1x4x6x6");
+    char copy[600], weights[600], command[1400];
+    snprintf(copy, sizeof copy, "%s", test_path("no-ending"));
+    snprintf(weights, sizeof weights, "%s", test_path("small.safetensors"));
+    snprintf(command, sizeof command, "cp '%s' '%s'", fixture("small_cnn/model.onnx"), copy);
+    CHECK(system(command) == 0);
+    CHECK_SAYS(SDLF(0, "bench", copy, "--repeats", "3"), "1x4x6x6");
+    CHECK_SAYS(SDLF(0, "run", copy, "--input", fixture("small_cnn/input_0.pb"), "--top", "1"), "%");
+    SDLF(0, "train", "--net", small_network(), "--data", "digits:200", "--epochs", "1", "--out", weights);
+    CHECK_SAYS(SDLF(0, "bench", "--batch", "8", weights, "--repeats", "3"), "8x10");
+    CHECK_SAYS(SDLF(2, "bench", "--net", fixture("small_cnn/model.onnx"), weights), "unknown option '--net'");
+}
+
+int main(void)
+{
+    if (fixtures_available()) {
+        RUN(bench_times_every_layer);
+        RUN(bench_knows_models);
+    }
+    return test_summary();
+}

@@ -1,0 +1,60 @@
+/* sdlf doctor: what it says of ONNX models that are well, and of files that are not. */
+#include "testing.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/fixtures.h"
+#include "apps/program.h"
+
+static void doctor_says_what_is_there(void)
+{
+    const program *p = SDLF(0, "doctor", fixture("residual/model.onnx"));
+    CHECK_SAYS(p, "opset 13, 12 nodes");
+    CHECK_SAYS(p, "input   x  float 1x3x15x15");
+    CHECK_SAYS(p, "output  mean  float 1x8x1x1");
+    CHECK_SAYS(p, "BatchNormalization  1x8x8x8");
+    CHECK_SAYS(p, "runs on: reference, cpu");
+    p = SDLF(0, "doctor", "--json", fixture("residual/model.onnx"));
+    json_t *json = json_loads(p->out, 0, NULL);
+    CHECK(json != NULL && json_is_true(json_object_get(json, "convertible")));
+    CHECK_EQUAL((int64_t)json_array_size(json_object_get(json, "nodes")), 12);
+    json_t *first = json_array_get(json_object_get(json, "calculators"), 0);
+    CHECK(json_integer_value(json_object_get(first, "flops")) > 10000);
+    json_decref(json);
+}
+
+/* The name of an operator is exchanged for one that does not exist; then the file is cut off. */
+static void doctor_says_what_is_wrong(void)
+{
+    static char bytes[16384];
+    FILE *file = fopen(fixture("residual/model.onnx"), "rb");
+    size_t size = file != NULL ? fread(bytes, 1, sizeof bytes, file) : 0;
+    if (file != NULL) fclose(file);
+    for (size_t i = 0; i + 4 < size; i++)
+        if (memcmp(bytes + i, "Relu", 4) == 0) memcpy(bytes + i, "Ralu", 4);
+    const char *path = test_path("broken.onnx");
+    test_write_file(path, bytes, size);
+    const program *p = SDLF(1, "doctor", path);
+    CHECK_SAYS(p, "cannot be run:");
+    CHECK_SAYS(p, "(Ralu): SDLF has no operator Ralu");
+    CHECK_SAYS(p, "nodes behind these could not be looked at");
+    test_write_file(path, bytes, size / 2);
+    p = SDLF(1, "doctor", path);
+    CHECK_SAYS(p, "broken.onnx: byte ");
+    SDLF(1, "doctor", test_path("absent.onnx"));
+    static const char weights[] = "\2\0\0\0\0\0\0\0{}";
+    test_write_file(path, weights, sizeof weights - 1);
+    CHECK_SAYS(SDLF(1, "doctor", path), "expected an ONNX file, found safetensors; 'sdlf info --weights FILE'");
+    SDLF(2, "doctor");
+}
+
+int main(void)
+{
+    if (fixtures_available()) {
+        RUN(doctor_says_what_is_there);
+        RUN(doctor_says_what_is_wrong);
+    }
+    return test_summary();
+}

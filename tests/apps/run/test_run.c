@@ -1,0 +1,169 @@
+/* sdlf run: what it computes, how it says it, and what it refuses. */
+#include "testing.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/fixtures.h"
+#include "apps/program.h"
+
+static void run_gives_what_was_computed_elsewhere(void)
+{
+    const char *out = test_path("y.npy");
+    char output[700];
+    snprintf(output, sizeof output, "class=%s", out);
+    const program *p = SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"),
+                            "--output", output, "--calculator", "reference", "--top", "3");
+    CHECK_SAYS(p, "%");
+    sdlf_tensor found, expected;
+    CHECK_OK(sdlf_tensor_read_file(&found, out));
+    CHECK_OK(sdlf_tensor_read_file(&expected, fixture("small_cnn/output_0.pb")));
+    CHECK(sdlf_shape_equal(found.shape, expected.shape));
+    for (int64_t i = 0; i < sdlf_tensor_count(&found); i++)
+        CHECK_CLOSE((double)((float *)found.data)[i], (double)((float *)expected.data)[i], 1e-6);
+    sdlf_tensor_release(&found, NULL);
+    sdlf_tensor_release(&expected, NULL);
+    p = SDLF(0, "run", "--json", "--dtype", "float64", fixture("moves/model.onnx"), "--input",
+             fixture("moves/input_0.pb"), "--input", fixture("moves/input_1.pb"));
+    json_t *json = json_loads(p->out, 0, NULL);
+    CHECK_EQUAL((int64_t)json_array_size(json_object_get(json_array_get(json, 0), "values")), 96);
+    json_decref(json);
+}
+
+/* Scores that are no numbers: every class once, none with a probability. */
+static void run_lists_classes_once(void)
+{
+    float x[144];
+    for (int i = 0; i < 144; i++) x[i] = NAN;
+    sdlf_tensor tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 1, 12, 12), x);
+    CHECK_OK(sdlf_tensor_write_file(&tensor, test_path("nan.npy")));
+    const program *p = SDLF(0, "run", "--json", "--top", "3", fixture("small_cnn/model.onnx"), "--input",
+                            test_path("nan.npy"), "--calculator", "reference");
+    json_t *json = json_loads(p->out, 0, NULL);
+    json_t *top = json_array_get(json_object_get(json_array_get(json, 0), "top"), 0);
+    CHECK_EQUAL((int64_t)json_array_size(top), 3);
+    for (int i = 0; i < 3; i++) {
+        json_t *row = json_array_get(top, (size_t)i);
+        CHECK_EQUAL((int64_t)json_integer_value(json_object_get(row, "class")), i);
+        CHECK(json_is_null(json_object_get(row, "probability")));
+    }
+    json_decref(json);
+}
+
+/* A grey ramp as PGM is a picture of one channel, 12x12 after it is cut. */
+static void run_takes_pictures(void)
+{
+#if defined SDLF_HAVE_TURBOJPEG
+    char pgm[2000];
+    int head = snprintf(pgm, sizeof pgm, "P5 24 36 255\n");
+    for (int i = 0; i < 24 * 36; i++) pgm[head + i] = (char)(unsigned char)(i % 24 * 10);
+    const char *path = test_path("ramp.pgm");
+    test_write_file(path, pgm, (size_t)head + 24 * 36);
+    const char *labels = test_path("labels.txt");
+    test_write_file(labels, "zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", 50);
+    const program *p = SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", path, "--input", path, "--top", "10",
+                            "--labels", labels, "--normalize", "unit");
+    CHECK_SAYS(p, "seven");
+    CHECK_SAYS(p, "ramp.pgm");
+    CHECK(strstr(p->err, "warning") == NULL);
+    test_write_file(labels, "zero\none\ntwo\n", 13);
+    p = SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", path, "--labels", labels);
+    CHECK_SAYS(p, "labels.txt: names: 3, classes: 10; they may be another model's");
+    CHECK_SAYS(p, "%"); /* classes are asked for by naming them */
+#else
+    test_skip("this build reads no PGM pictures");
+#endif
+}
+
+static void run_says_what_is_wrong(void)
+{
+    CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx")), "input 'image', 1x1x12x12, is missing");
+    CHECK_SAYS(SDLF(1, "run", fixture("small_cnn/model.onnx"), "--input", fixture("external/input_0.pb")),
+               "input 'image' is 1x1x12x12, and the file has 1x8");
+    CHECK_SAYS(SDLF(1, "run", fixture("small_cnn/model.onnx"), "--input", "nobody=x.npy"), "x.npy");
+    CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--mean", "1,2"), "--mean 1,2");
+    const program *early = SDLF(1, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"),
+                                "--output", test_path("none/y.npy"));
+    CHECK_SAYS(early, "is not there");
+    CHECK_TEXT(early->out, ""); /* said before anything is computed */
+    CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--dim", "height"), "--dim height");
+    CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--dim", "height=3"),
+               "leaves a dimension 'height' open");
+    CHECK_SAYS(SDLF(2, "doctor", fixture("small_cnn/model.onnx"), "--dim", "height=3"), "dimension 'height' open");
+    SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"), "--dim", "N=1");
+    CHECK_SAYS(SDLF(1, "run", fixture("small_cnn/model.onnx"), "--labels", test_path("")), "Is a directory");
+    CHECK_SAYS(SDLF(2, "run", test_path("net.json")), "expected weights");
+    char one[600], two[600];
+    snprintf(one, sizeof one, "%s", test_path("one.npy"));
+    snprintf(two, sizeof two, "%s", test_path("two.npy"));
+    CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"), "--output",
+                    one, "--output", two),
+               "two.npy: the model has 1 output");
+}
+
+/* 13 MB of activations a sample. */
+static void run_asks_for_no_more_than_there_is(void)
+{
+    static const char text[] =
+        "{\"name\": \"wide\", \"input\": {\"name\": \"x\", \"shape\": [1, 28, 28]}, \"layers\": ["
+        "{\"type\": \"conv2d\", \"filters\": 4096, \"kernel\": 1}, {\"type\": \"global_avg_pool2d\"}]}";
+    char net[600], path[600];
+    snprintf(net, sizeof net, "%s", test_path("wide.json"));
+    snprintf(path, sizeof path, "%s", test_path("wide.onnx"));
+    test_write_file(net, text, sizeof text - 1);
+    SDLF(0, "export", "--net", net, "-o", path);
+    CHECK_SAYS(SDLF(1, "run", path, "--batch", "1000000", "--input", fixture("small_cnn/input_0.pb")),
+               "a smaller --batch needs less");
+}
+
+/* What stands in a file does not steer the terminal. */
+static void names_do_not_steer_the_terminal(void)
+{
+    const char *path = test_path("escape.onnx"), *labels = test_path("escape.txt");
+    sdlf_model *m = sdlf_model_create("escape");
+    sdlf_output(m, "y\033[2J", sdlf_relu(m, sdlf_input(m, "x\033[31m", SDLF_FLOAT32, sdlf_shape(1, 12, 12))));
+    save_as_onnx(m, path);
+    test_write_file(labels, "\033[2Jzero\n", 9);
+    const program *p = SDLF(2, "run", path);
+    CHECK(strchr(p->err, '\033') == NULL);
+    p = SDLF(0, "run", path, "--input", fixture("small_cnn/input_0.pb"));
+    CHECK(strchr(p->out, '\033') == NULL);
+    p = SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"), "--top", "10",
+             "--labels", labels);
+    CHECK_SAYS(p, "?[2Jzero");
+    CHECK(strchr(p->out, '\033') == NULL);
+}
+
+/* An output of shape 2x0 beside one of two numbers. */
+static void outputs_without_elements(void)
+{
+    sdlf_model *m = sdlf_model_create("hollow");
+    sdlf_output(m, "y", sdlf_relu(m, sdlf_input(m, "x", SDLF_FLOAT32, sdlf_shape(2))));
+    sdlf_output(m, "nothing", sdlf_value(m, &(sdlf_value_options){.shape = sdlf_shape(0, 3)}));
+    const char *path = test_path("hollow.onnx"), *input = test_path("x.npy");
+    float x[] = {1, -2};
+    sdlf_tensor tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 2), x);
+    CHECK_OK(sdlf_tensor_write_file(&tensor, input));
+    save_as_onnx(m, path);
+    CHECK_SAYS(SDLF(0, "run", path, "--input", input), "nothing  float32 0x3  no elements");
+    CHECK_SAYS(SDLF(0, "run", path, "--input", input, "--top", "2"), "100.0%");
+    CHECK_SAYS(SDLF(0, "run", path, "--input", input, "--json", "--top", "2"), "\"mean\": null");
+}
+
+int main(void)
+{
+    if (fixtures_available()) {
+        RUN(run_gives_what_was_computed_elsewhere);
+        RUN(run_lists_classes_once);
+        RUN(run_takes_pictures);
+        RUN(run_says_what_is_wrong);
+        RUN(run_asks_for_no_more_than_there_is);
+        RUN(names_do_not_steer_the_terminal);
+        RUN(outputs_without_elements);
+    }
+    return test_summary();
+}
