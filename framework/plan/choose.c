@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "framework/choices.h"
-#include "framework/plan/layout.h"
+#include "framework/plan/layouts/layouts.h"
 #include "framework/plan/race.h"
 
 typedef struct line {

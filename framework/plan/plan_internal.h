@@ -17,7 +17,7 @@
 #include <sdlf/plan.h>
 
 #include "framework/model_internal.h"
-#include "framework/plan/feeding.h"
+#include "framework/plan/feed/feeding.h"
 #include "framework/plan/running.h"
 #include "framework/plan/uses.h"
 

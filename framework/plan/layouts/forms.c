@@ -1,5 +1,5 @@
 /* The forms of a content: views of it, and the copies by which one is made of the other. */
-#include "framework/plan/layout.h"
+#include "framework/plan/layouts/layouts.h"
 
 #include <assert.h>
 

@@ -1,6 +1,6 @@
-/* Gradients that go straight into the update of their parameter, so that they are never stored: see fuse_gemm_update.c and
- * fuse_conv_update.c for what becomes what. */
-#include "framework/plan/fuse_updates.h"
+/* Gradients that go straight into the update of their parameter, so that they are never stored: see gemm_update.c and
+ * conv_update.c for what becomes what. */
+#include "framework/plan/fuse/updates.h"
 
 int plan_find_sgd(const sdlf_plan *plan, int producer, const sdlf_tensor *gradient)
 {

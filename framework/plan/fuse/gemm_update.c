@@ -6,7 +6,7 @@
  *
  * becomes gemm_backward_sgd, with as much of this as the calculator takes. The gradient of the weights is never stored, w is
  * read once for da and its update together, and a small batch's step has four kernels less. */
-#include "framework/plan/fuse_updates.h"
+#include "framework/plan/fuse/updates.h"
 
 /* The steps that become one; -1: none. */
 typedef struct sweep {

@@ -1,6 +1,6 @@
 /* Which calculators of a plan want activations channels last: each is asked for its own operations, since what suits one kind of
  * hardware says nothing of another. */
-#include "framework/plan/layout.h"
+#include "framework/plan/layouts/layouts.h"
 
 #include <stdlib.h>
 

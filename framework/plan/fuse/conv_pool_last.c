@@ -1,5 +1,5 @@
 /* conv2d with its ReLU, and the max_pool2d behind it, as one operation where both lie channels last: what the convolution makes is never
- * stored. Inference alone, after layouts were chosen; row-major ones were fused before, in fuse_conv_pool.c.
+ * stored. Inference alone, after layouts were chosen; row-major ones were fused before, in conv_pool.c.
  *
  *   conv2d_forward x,w,b -> r;  max_pool2d_forward r -> y */
 #include "framework/plan/passes.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "framework/plan/layout_networks.h"
+#include "framework/plan/layouts/networks.h"
 #include "testing.h"
 
 /* Convolutions, and between them pooling, a join, a normalisation in front of a convolution, additions, activations that are no

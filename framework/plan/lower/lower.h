@@ -1,6 +1,6 @@
 /* What the files of the lowering pass share. */
-#ifndef SDLF_FRAMEWORK_PLAN_LOWER_H
-#define SDLF_FRAMEWORK_PLAN_LOWER_H
+#ifndef SDLF_FRAMEWORK_PLAN_LOWER_LOWER_H
+#define SDLF_FRAMEWORK_PLAN_LOWER_LOWER_H
 
 #include "framework/plan/passes.h"
 #include "framework/sink.h"

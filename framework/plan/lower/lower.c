@@ -1,6 +1,6 @@
-/* The lowering pass: every layer describes its forward pass, then, in reverse, its backward pass (lower_backward.c) with
- * the updates (lower_updates.c); the result is one straight list of steps over buffers. */
-#include "framework/plan/lower.h"
+/* The lowering pass: every layer describes its forward pass, then, in reverse, its backward pass (backward.c) with
+ * the updates (updates.c); the result is one straight list of steps over buffers. */
+#include "framework/plan/lower/lower.h"
 
 #include <assert.h>
 

@@ -2,7 +2,7 @@
  * stay so through whatever can follow; conversions stand where the two meet.
  *
  * Steps are walked in their order. A convolution whose calculator says so takes and makes activations that are channels last, and so does
- * every other one of that calculator that can where those have half of its FLOPs or more (layout_votes.c); other kinds follow where an
+ * every other one of that calculator that can where those have half of its FLOPs or more (votes.c); other kinds follow where an
  * input lies that way already:
  *     pooling                             has kernels for both
  *     activation, add, binary, select     go element by element: channels last (N,C,H,W) is row-major (N,H,W,C) to them
@@ -10,7 +10,7 @@
  *     copy                                takes any strides; joining channels, say
  * Everything else, and the world outside, gets row-major activations. What lies channels last has a buffer of its own beside
  * the buffer of the row-major content, which is filled only if somebody reads it. */
-#include "framework/plan/layout.h"
+#include "framework/plan/layouts/layouts.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* What the tests of layouts share: the sides of their images, convolutions, parameters, and counts of steps. */
-#ifndef SDLF_TESTS_FRAMEWORK_PLAN_LAYOUT_NETWORKS_H
-#define SDLF_TESTS_FRAMEWORK_PLAN_LAYOUT_NETWORKS_H
+#ifndef SDLF_TESTS_FRAMEWORK_PLAN_LAYOUTS_NETWORKS_H
+#define SDLF_TESTS_FRAMEWORK_PLAN_LAYOUTS_NETWORKS_H
 
 #include <string.h>
 

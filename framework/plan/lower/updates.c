@@ -1,5 +1,5 @@
 /* Lowering the updates of parameters, and the scale of gradient clipping. */
-#include "framework/plan/lower.h"
+#include "framework/plan/lower/lower.h"
 
 static sdlf_tensor state_tensor(sdlf_plan *plan, int parameter, int state)
 {

@@ -1,6 +1,6 @@
 /* What the files of the layout pass share: the forms that contents exist in, and how steps get them. */
-#ifndef SDLF_FRAMEWORK_PLAN_LAYOUT_H
-#define SDLF_FRAMEWORK_PLAN_LAYOUT_H
+#ifndef SDLF_FRAMEWORK_PLAN_LAYOUTS_LAYOUTS_H
+#define SDLF_FRAMEWORK_PLAN_LAYOUTS_LAYOUTS_H
 
 #include "framework/plan/passes.h"
 

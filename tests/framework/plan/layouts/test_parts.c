@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "framework/plan/layout_networks.h"
+#include "framework/plan/layouts/networks.h"
 #include "testing.h"
 
 static sdlf_node odd_join(sdlf_model *net, sdlf_node x)

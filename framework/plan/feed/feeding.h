@@ -1,6 +1,6 @@
-/* Plans that draw their own batches: what they hold for it. (lower: feed.c; running: feed_run.c, stage.c) */
-#ifndef SDLF_FRAMEWORK_PLAN_FEEDING_H
-#define SDLF_FRAMEWORK_PLAN_FEEDING_H
+/* Plans that draw their own batches: what they hold for it. (lower: feed.c; running: run.c, stage.c) */
+#ifndef SDLF_FRAMEWORK_PLAN_FEED_FEEDING_H
+#define SDLF_FRAMEWORK_PLAN_FEED_FEEDING_H
 
 #include <sdlf/plan.h>
 

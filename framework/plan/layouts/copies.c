@@ -1,5 +1,5 @@
 /* Copies in the layout pass: joining, cutting out and moving channels. */
-#include "framework/plan/layout.h"
+#include "framework/plan/layouts/layouts.h"
 
 /* (N,C,H,W) of a buffer of which `part` is some channels of all images; rank 0: it is not. */
 static sdlf_shape shape_around(const layout_pass *p, const sdlf_tensor *part)

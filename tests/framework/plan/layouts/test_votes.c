@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "framework/plan/counting_device.h"
-#include "framework/plan/layout_networks.h"
+#include "framework/plan/layouts/networks.h"
 #include "testing.h"
 
 /* The reference calculator in a space of its own, of whose convolutions those of 8 filters and more like it. */
