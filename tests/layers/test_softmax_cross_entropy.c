@@ -97,10 +97,45 @@ static void gradients_match(void)
     check_all_gradients(cases, sizeof cases / sizeof cases[0]);
 }
 
+/* Rows of weight 0 change nothing; those of equal weights give the mean's loss. */
+static void weights_leave_rows_out(void)
+{
+    enum { ROWS = 5, CLASSES = 3 };
+    sdlf_calculator *calculator;
+    CHECK_OK(sdlf_calculator_open(&calculator, "cpu", NULL));
+    const float weights[ROWS] = {0.5f, 0, 0, 0.5f, 0};
+    const int32_t labels[ROWS] = {1, -1, 7, 2, -1};
+    float x[ROWS * CLASSES], loss;
+    for (int i = 0; i < ROWS * CLASSES; i++) x[i] = (float)((i * 5) % 7) / 4;
+    sdlf_model *model = sdlf_model_create("masked");
+    sdlf_node node = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(CLASSES));
+    sdlf_node label = sdlf_input(model, "labels", SDLF_INT32, SDLF_SCALAR);
+    sdlf_node weight = sdlf_input(model, "weights", SDLF_FLOAT32, SDLF_SCALAR);
+    node = sdlf_fully_connected(model, node, &(sdlf_fully_connected_options){.units = CLASSES});
+    node = sdlf_softmax_cross_entropy_weighted(model, node, label, weight, NULL);
+    sdlf_plan *plan;
+    if (!CHECK_OK(sdlf_plan_create(&plan, model,
+                                   &(sdlf_plan_options){.batch = ROWS, .mode = SDLF_TRAIN, .forward = calculator})))
+        return;
+    CHECK_OK(sdlf_plan_write(plan, "x", x));
+    CHECK_OK(sdlf_plan_write(plan, "labels", labels));
+    CHECK_OK(sdlf_plan_write(plan, "weights", weights));
+    CHECK_OK(sdlf_plan_step(plan, 0));
+    CHECK_OK(sdlf_plan_read(plan, "loss", &loss));
+    sdlf_metrics metrics;
+    CHECK_OK(sdlf_plan_metrics(plan, &metrics));
+    CHECK_EQUAL((int64_t)metrics.samples, 2);
+    CHECK_CLOSE(loss, metrics.loss_sum / 2, 1e-6);
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+    sdlf_calculator_close(calculator);
+}
+
 int main(void)
 {
     RUN(shapes_are_checked);
     RUN(losses_match);
     RUN(gradients_match);
+    RUN(weights_leave_rows_out);
     return test_summary();
 }
