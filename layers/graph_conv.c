@@ -124,6 +124,7 @@ const sdlf_layer_class sdlf_graph_conv_class = {
     .minimum_inputs = 2,
     .maximum_inputs = 3,
     .sparse_inputs = 1u << 1 | 1u << 2,
+    .backward_inputs = 1u << 2,
     .infer = infer,
     .forward = forward,
     .backward = backward,

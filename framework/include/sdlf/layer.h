@@ -149,7 +149,8 @@ struct sdlf_layer_class {
     size_t options_size; /* the options struct; its first member is `const char *name` */
     const sdlf_field *fields;
     int minimum_inputs, maximum_inputs;
-    unsigned sparse_inputs; /* bit i: input i is a sparse matrix; all others are dense */
+    unsigned sparse_inputs;   /* bit i: input i is a sparse matrix; all others are dense */
+    unsigned backward_inputs; /* bit i: the backward pass alone reads input i */
 
     /* Shapes, parameters and saved tensors from the inputs. Errors: SDLF_ERROR_SHAPE, with a message that begins with
      * what is wrong; the caller puts the layer's name and origin around it. */

@@ -44,9 +44,8 @@ static void mark_live(onnx_export *e)
     }
     for (int i = e->model->layer_count - 1; i >= 0; i--) {
         const model_layer *layer = &e->model->layers[i];
-        int reads =
-            strcmp(layer->layer.type->name, "graph_conv") == 0 ? 2 : layer->input_count; /* A^T is for training */
-        for (int k = 0; e->layer[i].live && k < reads; k++) {
+        for (int k = 0; e->layer[i].live && k < layer->input_count; k++) {
+            if (layer->layer.type->backward_inputs >> k & 1) continue;
             sdlf_node node = layer->inputs[k];
             e->layer[node.layer].live = e->layer[node.layer].wanted[node.output] = true;
         }
