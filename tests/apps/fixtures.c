@@ -16,14 +16,6 @@ const char *fixture(const char *name)
     return text;
 }
 
-bool fixtures_available(void)
-{
-    sdlf_onnx_report *report;
-    sdlf_status status = sdlf_onnx_inspect(&report, fixture("moves/model.onnx"), NULL);
-    sdlf_onnx_report_free(report);
-    return status == SDLF_OK;
-}
-
 void save_as_onnx(sdlf_model *model, const char *path)
 {
     CHECK_OK(sdlf_model_build(model, 1));

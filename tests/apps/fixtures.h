@@ -2,15 +2,10 @@
 #ifndef SDLF_TESTS_APPS_FIXTURES_H
 #define SDLF_TESTS_APPS_FIXTURES_H
 
-#include <stdbool.h>
-
 #include <sdlf/model.h>
 
 /* The path of a file of tests/onnx/fixtures. It stays good for the next five calls. */
 const char *fixture(const char *name);
-
-/* Does this build read ONNX files? */
-bool fixtures_available(void);
 
 /* Build the model, write it and free it. */
 void save_as_onnx(sdlf_model *model, const char *path);

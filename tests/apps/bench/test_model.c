@@ -7,6 +7,7 @@
 
 #include "apps/fixtures.h"
 #include "apps/program.h"
+#include "onnx/fixtures.h"
 
 static void bench_times_every_layer(void)
 {
@@ -43,9 +44,11 @@ static void bench_knows_models(void)
 
 int main(void)
 {
-    if (fixtures_available()) {
-        RUN(bench_times_every_layer);
-        RUN(bench_knows_models);
+    if (!onnx_available()) {
+        RUN(no_onnx);
+        return test_summary();
     }
+    RUN(bench_times_every_layer);
+    RUN(bench_knows_models);
     return test_summary();
 }

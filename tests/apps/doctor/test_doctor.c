@@ -7,6 +7,7 @@
 
 #include "apps/fixtures.h"
 #include "apps/program.h"
+#include "onnx/fixtures.h"
 
 static void doctor_says_what_is_there(void)
 {
@@ -52,9 +53,11 @@ static void doctor_says_what_is_wrong(void)
 
 int main(void)
 {
-    if (fixtures_available()) {
-        RUN(doctor_says_what_is_there);
-        RUN(doctor_says_what_is_wrong);
+    if (!onnx_available()) {
+        RUN(no_onnx);
+        return test_summary();
     }
+    RUN(doctor_says_what_is_there);
+    RUN(doctor_says_what_is_wrong);
     return test_summary();
 }

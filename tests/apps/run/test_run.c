@@ -10,6 +10,7 @@
 
 #include "apps/fixtures.h"
 #include "apps/program.h"
+#include "onnx/fixtures.h"
 
 static void run_gives_what_was_computed_elsewhere(void)
 {
@@ -156,14 +157,16 @@ static void outputs_without_elements(void)
 
 int main(void)
 {
-    if (fixtures_available()) {
-        RUN(run_gives_what_was_computed_elsewhere);
-        RUN(run_lists_classes_once);
-        RUN(run_takes_pictures);
-        RUN(run_says_what_is_wrong);
-        RUN(run_asks_for_no_more_than_there_is);
-        RUN(names_do_not_steer_the_terminal);
-        RUN(outputs_without_elements);
+    if (!onnx_available()) {
+        RUN(no_onnx);
+        return test_summary();
     }
+    RUN(run_gives_what_was_computed_elsewhere);
+    RUN(run_lists_classes_once);
+    RUN(run_takes_pictures);
+    RUN(run_says_what_is_wrong);
+    RUN(run_asks_for_no_more_than_there_is);
+    RUN(names_do_not_steer_the_terminal);
+    RUN(outputs_without_elements);
     return test_summary();
 }
