@@ -44,7 +44,11 @@ sdlf_status output_file_check(const char *path)
         status = sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': %s", path, strerror(errno));
         goto done;
     }
-    if (exists && !S_ISREG(at.st_mode)) goto done; /* a device or a pipe is written to as it is */
+    if (exists && !S_ISREG(at.st_mode)) goto done;      /* a device or a pipe is written to as it is */
+    if (lstat(path, &at) == 0 && S_ISLNK(at.st_mode)) { /* what counts is the folder that it leads to */
+        status = sdlf_can_write_file(path);
+        goto done;
+    }
     if (stat(folder, &at) != 0) {
         status = sdlf_fail(SDLF_ERROR_IO, "%s: the folder %s is not there (%s)", path, folder, strerror(errno));
         goto done;

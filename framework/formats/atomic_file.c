@@ -42,13 +42,15 @@ static bool follow(char path[PATH_SIZE])
     return true;
 }
 
-/* A copy of the path with symbolic links followed, to a file that is not there yet, too. */
+/* A copy of the path with symbolic links followed, to a file that is not there yet, too. A pipe under /dev/fd is there, and its link
+ * holds no path. */
 static char *resolve(const char *path)
 {
     char buffer[PATH_SIZE]; /* realpath with a buffer of ours allocates nothing */
     if (realpath(path, buffer) != NULL) return strdup(buffer);
+    struct stat at;
     size_t length = strlen(path);
-    if (length >= sizeof buffer) return strdup(path);
+    if (stat(path, &at) == 0 || length >= sizeof buffer) return strdup(path);
     memcpy(buffer, path, length + 1);
     for (int links = 0; links < LINKS_MOST && follow(buffer);) links++;
     return strdup(buffer);
@@ -138,12 +140,15 @@ sdlf_status atomic_file_open(atomic_file *file, const char *path)
     file->target = resolve(path);
     if (file->target == NULL) return out_of_memory();
 
-    struct stat old;
-    bool exists = stat(file->target, &old) == 0, is_link = !exists && errno == ELOOP;
+    struct stat old, link;
+    bool exists = stat(file->target, &old) == 0;
+    bool is_link = !exists && lstat(file->target, &link) == 0 &&
+                   S_ISLNK(link.st_mode); /* a circle, or more than can be followed */
     sdlf_status status = SDLF_OK;
     if (exists && S_ISDIR(old.st_mode)) {
         status = sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': it is a folder", path);
     } else if (is_link) {
+        errno = ELOOP;
         status = io_error("write", path); /* renaming would put the file in the link's place */
     } else if (exists && !S_ISREG(old.st_mode)) {
         file->descriptor = open(file->target, O_WRONLY | O_CLOEXEC);

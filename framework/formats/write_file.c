@@ -1,5 +1,7 @@
-/* A whole file from memory. */
+/* A whole file from memory, and whether it could be written. */
 #include <sdlf/formats.h>
+
+#include <sys/stat.h>
 
 #include "framework/formats/atomic_file.h"
 
@@ -11,5 +13,15 @@ sdlf_status sdlf_write_file(const char *path, const void *bytes, size_t count)
     status = atomic_file_write(&file, bytes, count);
     if (status == SDLF_OK) return atomic_file_commit(&file);
     atomic_file_abandon(&file);
+    return status;
+}
+
+sdlf_status sdlf_can_write_file(const char *path)
+{
+    struct stat at;
+    if (path != NULL && stat(path, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode)) return SDLF_OK;
+    atomic_file file;
+    sdlf_status status = atomic_file_open(&file, path);
+    if (status == SDLF_OK) atomic_file_abandon(&file);
     return status;
 }

@@ -98,11 +98,25 @@ static void checked_before(void)
         CHECK_EQUAL(result, 0);
 }
 
+/* A link is judged by where it leads to. */
+static void links_are_followed_before(void)
+{
+    const char *lost = test_path("lost"), *round = test_path("round"), *good = test_path("good");
+    CHECK(symlink("nowhere/report.json", lost) == 0 && symlink("round", round) == 0 && symlink("made.json", good) == 0);
+    CHECK_FAILS(output_file_check(lost), SDLF_ERROR_IO, "nowhere");
+    CHECK_FAILS(output_file_check(round), SDLF_ERROR_IO, "Too many levels of symbolic links");
+    CHECK_OK(output_file_check(good));
+    CHECK_OK(output_file_write(good, print_text, "made\n"));
+    CHECK_TEXT(text_of(test_path("made.json")), "made\n");
+    CHECK(unlink(lost) == 0 && unlink(round) == 0 && unlink(good) == 0);
+}
+
 int main(void)
 {
     RUN(writes_and_replaces);
     RUN(full_disk_leaves_the_old);
     RUN(half_a_report_is_none);
     RUN(checked_before);
+    RUN(links_are_followed_before);
     return test_summary();
 }

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <sdlf/formats.h>
+
 #include "framework/formats/atomic_file.h"
 #include "framework/formats/atomic_texts.h"
 
@@ -84,6 +86,54 @@ static void link_to_nothing_stays_a_link(void)
     CHECK(lstat(second, &information) == 0 && S_ISLNK(information.st_mode));
     CHECK(lstat(whole, &information) == 0 && S_ISLNK(information.st_mode));
     CHECK_EQUAL(files_in(test_path("dangling")), 3);
+}
+
+/* One link more than are followed: what it leads to is not known, so nothing takes its place. */
+static void too_many_links_are_refused(void)
+{
+    make_folder("chain");
+    enum { LINKS = 42 };
+    char name[32], target[16];
+    for (int i = 0; i < LINKS; i++) {
+        snprintf(name, sizeof name, "chain/%d", i);
+        snprintf(target, sizeof target, "%d", i + 1);
+        CHECK(symlink(target, test_path(name)) == 0);
+    }
+    CHECK_FAILS(write_text(test_path("chain/0"), "x"), SDLF_ERROR_IO, "Too many levels of symbolic links");
+    CHECK_EQUAL(files_in(test_path("chain")), LINKS);
+}
+
+/* The name of a pipe that is open is a link whose text is no path. */
+static void open_pipes_are_written_to(void)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    char name[32], text[8] = "";
+    snprintf(name, sizeof name, "/dev/fd/%d", ends[1]);
+    struct stat at;
+    if (stat(name, &at) != 0) test_skip("there is no /dev/fd");
+    CHECK_OK(sdlf_can_write_file(name));
+    CHECK_OK(write_text(name, "words"));
+    CHECK_EQUAL(read(ends[0], text, sizeof text - 1), 5);
+    CHECK_TEXT(text, "words");
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Asking leaves nothing behind, and says what writing would. */
+static void asks_before(void)
+{
+    const char *folder = make_folder("asked"), *path = test_path("asked/file"), *link = test_path("asked/link");
+    CHECK_OK(sdlf_can_write_file(path));
+    CHECK_EQUAL(files_in(folder), 0);
+    CHECK_OK(write_text(path, "old"));
+    CHECK_OK(sdlf_can_write_file(path));
+    CHECK_TEXT(text_of(path), "old");
+    CHECK_EQUAL(files_in(folder), 1);
+    CHECK(symlink("none/file", link) == 0);
+    CHECK_FAILS(sdlf_can_write_file(link), SDLF_ERROR_IO, "asked/none");
+    CHECK_FAILS(sdlf_can_write_file(folder), SDLF_ERROR_IO, "it is a folder");
+    CHECK_FAILS(sdlf_can_write_file(NULL), SDLF_ERROR_ARGUMENT, "empty");
 }
 
 static void links_in_a_circle_are_refused(void)
@@ -231,6 +281,9 @@ int main(void)
     RUN(link_stays_a_link);
     RUN(link_to_nothing_stays_a_link);
     RUN(links_in_a_circle_are_refused);
+    RUN(too_many_links_are_refused);
+    RUN(open_pipes_are_written_to);
+    RUN(asks_before);
     RUN(refuses);
     RUN(device_is_written_to_and_stays);
     RUN(unwritable_folder);
