@@ -8,6 +8,7 @@
  * The graphs and their parts are those of Z. Yang, W. Cohen, R. Salakhutdinov: Revisiting semi-supervised learning with graph
  * embeddings, 2016. A line that is empty in features.txt is a node without features. */
 #include <inttypes.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,7 +153,19 @@ static sdlf_status read_labels(sdlf_graph *graph, const char *folder)
     return status;
 }
 
-/* A node's features; `row` NULL: only look for the largest column. */
+/* A decimal number, with an exponent or not, at the start of *at, which moves behind it. The locale is the "C" one here. */
+static sdlf_status take_value(const text *t, char **at, float *value)
+{
+    size_t length = strspn(*at, "+-.0123456789eE"); /* what strtof takes besides: blanks before it, 0x1p4, inf, nan */
+    char *end = *at;
+    *value = length > 0 ? strtof(*at, &end) : 0;
+    bool whole = length > 0 && end == *at + length && (*end == '\0' || *end == ' ' || *end == '\t');
+    if (!whole || !isfinite(*value)) return malformed(t, "a finite value", *at);
+    *at = end;
+    return SDLF_OK;
+}
+
+/* A node's features; `row`, in which NaN stands for a column that is not there yet, NULL: only look for the largest column. */
 static sdlf_status read_features_line(const text *t, char *line, float *row, int64_t *columns)
 {
     char *at = line;
@@ -160,15 +173,15 @@ static sdlf_status read_features_line(const text *t, char *line, float *row, int
         at += strspn(at, " \t");
         if (*at == '\0') return SDLF_OK;
         int64_t column;
-        char *end, *start = at;
+        float value;
+        char *start = at;
         sdlf_status status = take_number(t, &at, MOST_COLUMNS, "COLUMN:VALUE with a column", &column);
         if (status != SDLF_OK) return status;
         if (*at != ':') return malformed(t, "COLUMN:VALUE", start);
-        float value = strtof(at + 1, &end);
-        if (end == at + 1 || (*end != '\0' && *end != ' ' && *end != '\t') || !isfinite(value))
-            return malformed(t, "a finite value", at + 1);
-        at = end;
-        if (row != NULL && row[column] != 0) return malformed(t, "a column once in a line", start);
+        at++;
+        status = take_value(t, &at, &value);
+        if (status != SDLF_OK) return status;
+        if (row != NULL && !isnan(row[column])) return malformed(t, "a column once in a line", start);
         if (row != NULL) row[column] = value;
         if (column >= *columns) *columns = column + 1;
     }
@@ -187,8 +200,10 @@ static sdlf_status read_features(sdlf_graph *graph, const char *folder)
                 status = malformed(&t, "as many nodes as labels.txt has", line);
                 break;
             }
-            float *row = round == 0 ? NULL : (float *)graph->features.data + node * graph->features.shape.dim[1];
+            float *row = round == 0 ? NULL : (float *)graph->features.data + node * columns;
+            for (int64_t i = 0; row != NULL && i < columns; i++) row[i] = NAN;
             status = read_features_line(&t, line, row, &columns);
+            for (int64_t i = 0; row != NULL && i < columns; i++) row[i] = isnan(row[i]) ? 0 : row[i];
         }
         if (status == SDLF_OK && node < graph->node_count)
             status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected %" PRId64 " nodes as in labels.txt, found %" PRId64,
@@ -198,8 +213,19 @@ static sdlf_status read_features(sdlf_graph *graph, const char *folder)
         release_text(&t);
         if (status != SDLF_OK || round == 1) continue;
         status = sdlf_tensor_create(&graph->features, NULL, SDLF_FLOAT32, sdlf_shape(graph->node_count, columns));
-        if (status == SDLF_OK) memset(graph->features.data, 0, (size_t)sdlf_tensor_bytes(&graph->features));
     }
+    return status;
+}
+
+/* A point stands before the decimals in these files, whatever the host program's locale writes there. */
+static sdlf_status read_features_anywhere(sdlf_graph *graph, const char *folder)
+{
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    if (plain == (locale_t)0) return sdlf_fail(SDLF_ERROR_MEMORY, "planetoid: no memory");
+    locale_t before = uselocale(plain); /* of this thread alone */
+    sdlf_status status = read_features(graph, folder);
+    uselocale(before);
+    freelocale(plain);
     return status;
 }
 
@@ -247,7 +273,7 @@ static sdlf_status load(sdlf_graph *graph, const char *argument)
                          "planetoid: expected planetoid:DIR, a folder with edges.txt, labels.txt ...");
     sdlf_status status = sdlf_graph_set_name(graph, "planetoid (%s)", argument);
     if (status == SDLF_OK) status = read_labels(graph, argument);
-    if (status == SDLF_OK) status = read_features(graph, argument);
+    if (status == SDLF_OK) status = read_features_anywhere(graph, argument);
     if (status == SDLF_OK) status = sdlf_tensor_create(&graph->parts, NULL, SDLF_UINT8, sdlf_shape(graph->node_count));
     if (status != SDLF_OK) return status;
     memset(graph->parts.data, SDLF_NODE_OTHER, (size_t)graph->node_count);

@@ -1,4 +1,5 @@
 /* Drawn graphs, citation graphs, and the matrices that are made of graphs. */
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,6 +151,21 @@ static void citations_are_read(void)
     sdlf_graph_free(graph);
 }
 
+/* A host program may have set a locale that writes 0,5; the files are read all the same. */
+static void commas_elsewhere_do_not_matter(void)
+{
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "de_DE", "fr_FR.UTF-8"};
+    const char *found = NULL;
+    for (int i = 0; i < 4 && found == NULL; i++) found = setlocale(LC_NUMERIC, names[i]);
+    if (found == NULL) {
+        test_skip("no locale with decimal commas is installed");
+        return;
+    }
+    citations_are_read();
+    CHECK_TEXT(localeconv()->decimal_point, ",");
+    setlocale(LC_NUMERIC, "C");
+}
+
 static void bad_citations_are_told(void)
 {
     static const struct {
@@ -164,6 +180,11 @@ static void bad_citations_are_told(void)
         {"features.txt", "0:1\n1:\n2:1\n", "features.txt:2: expected a finite value, found ''"},
         {"features.txt", "0:1\n1:nan\n2:1\n", "features.txt:2: expected a finite value, found 'nan'"},
         {"features.txt", "0:1\n1:1e39\n2:1\n", "features.txt:2: expected a finite value, found '1e39'"},
+        {"features.txt", "0:1\n1: 2\n2:1\n", "features.txt:2: expected a finite value, found ' 2'"},
+        {"features.txt", "0:1\n1:0x1p4\n2:1\n", "features.txt:2: expected a finite value, found '0x1p4'"},
+        {"features.txt", "0:1\n1:0,5\n2:1\n", "features.txt:2: expected a finite value, found '0,5'"},
+        {"features.txt", "0:1\n1:1e\n2:1\n", "features.txt:2: expected a finite value, found '1e'"},
+        {"features.txt", "0:1\n1:0 1:2\n2:1\n", "features.txt:2: expected a column once in a line, found '1:2'"},
         {"features.txt", "0:1\n1:1 1:2\n2:1\n", "features.txt:2: expected a column once in a line, found '1:2'"},
         {"features.txt", "0:1\n1:1\n2:1\n2:2\n", "features.txt:4: expected as many nodes"},
         {"features.txt", "\n\n\n", "expected features, found none"},
@@ -210,6 +231,7 @@ int main(void)
     RUN(odd_arguments_are_refused);
     RUN(matrices_are_normalised);
     RUN(citations_are_read);
+    RUN(commas_elsewhere_do_not_matter);
     RUN(bad_citations_are_told);
     RUN(survives_lack_of_memory);
     return test_summary();
