@@ -11,6 +11,12 @@
 
 static const double work_most = 1e16; /* FLOPs or bytes of a convolution's layers */
 
+/* No machine is outside of these, and sums and quotients of what is in them are numbers that a chart can show. */
+typedef struct bounds {
+    double least, most;
+} bounds;
+static const bounds seconds_range = {1e-12, 1e12}, rate_range = {1, 1e24}; /* rates: FLOP/s or bytes/s */
+
 typedef struct reader {
     const char *path;
     char where[64]; /* the object that is read, with a point: "limits." */
@@ -36,13 +42,28 @@ static const char *read_text(reader *r, const json_t *object, const char *key, c
     return "";
 }
 
-/* A number above 0. */
-static double read_number(reader *r, const json_t *object, const char *key)
+static double read_number(reader *r, const json_t *object, const char *key, bounds range)
 {
-    double value = json_number_value(json_object_get(object, key));
-    if (value > 0 && isfinite(value)) return value;
-    refuse(r, key, "a number above 0");
+    double value = json_number_value(json_object_get(object, key)); /* 0: there is none */
+    if (value >= range.least && value <= range.most) return value;
+    char expected[64];
+    snprintf(expected, sizeof expected, "a number from %g to %g", range.least, range.most);
+    refuse(r, key, expected);
     return 1;
+}
+
+/* Two times, or NaN for those that are not there. */
+static void read_quarters(reader *r, const json_t *object, double *quarters)
+{
+    const json_t *array = json_object_get(object, "quarters");
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *quarter = json_array_get(array, i);
+        quarters[i] = json_is_number(quarter) ? json_number_value(quarter) : NAN;
+        if (isnan(quarters[i]) || (quarters[i] >= 0 && quarters[i] <= seconds_range.most)) continue;
+        char expected[64];
+        snprintf(expected, sizeof expected, "numbers from 0 to %g", seconds_range.most);
+        refuse(r, "quarters", expected);
+    }
 }
 
 /* A number from 0 on, or what stands for one that is not there. */
@@ -149,12 +170,8 @@ static void read_result(reader *r, const json_t *json, int layers, lab_result *r
     result->prepared = (int64_t)fmin(read_optional(r, json, "prepared_bytes", 0), work_most);
     const char *taken = read_text(r, json, "taken", "");
     result->taken = taken[0] ? taken : NULL;
-    result->seconds = read_number(r, json, "seconds");
-    const json_t *quarters = json_object_get(json, "quarters");
-    for (size_t i = 0; i < 2; i++) {
-        const json_t *quarter = json_array_get(quarters, i);
-        result->quarter[i] = json_is_number(quarter) ? json_number_value(quarter) : NAN;
-    }
+    result->seconds = read_number(r, json, "seconds", seconds_range);
+    read_quarters(r, json, result->quarter);
     result->samples = (int)fmin(read_optional(r, json, "samples", 0), 1e6);
     result->runs = (int)fmin(read_optional(r, json, "runs_a_sample", 0), 1e6);
     result->work =
@@ -237,8 +254,8 @@ static void read_report(reader *r, lab *l)
     l->interrupted = json_is_true(json_object_get(report, "interrupted"));
     snprintf(r->where, sizeof r->where, "limits.");
     l->ceilings = (ceilings){.calculator = l->calculator,
-                             .flops = read_number(r, limits, "flops_per_second"),
-                             .bytes = read_number(r, limits, "bytes_per_second"),
+                             .flops = read_number(r, limits, "flops_per_second", rate_range),
+                             .bytes = read_number(r, limits, "bytes_per_second", rate_range),
                              .side = read_whole(r, limits, "product_side", 1),
                              .copy_bytes = read_whole(r, limits, "copy_bytes", 1)};
     r->where[0] = '\0';

@@ -121,8 +121,8 @@ static void what_is_wrong_is_refused(void)
     refused("workload", "[1]", "stored.json: workload: expected text of one line");
     refused("workload", "\"a\\u001bb\"", "workload: expected text of one line");
     refused("dtype", "\"int8\"", "dtype: expected float32 or float64");
-    refused("limits", "{}", "limits.flops_per_second: expected a number above 0");
-    refused("limits", "7", "limits.flops_per_second: expected a number above 0");
+    refused("limits", "{}", "limits.flops_per_second: expected a number from 1 to 1e+24");
+    refused("limits", "7", "limits.flops_per_second: expected a number from 1 to 1e+24");
     refused("rungs", "[]", "rungs: expected a list of 1 to 32");
     refused("rungs", "[{\"name\": \"a\", \"calculator\": \"cpu\"}, {\"name\": \"a\", \"calculator\": \"cpu\"}]",
             "rungs[1].name: expected another name");
@@ -165,11 +165,48 @@ static void sizes_are_checked(void)
             "layers: expected fewer, or a smaller shape");
 }
 
+/* Rates and times of which no chart can be made are refused; the ends of what is taken make one. */
+static void rates_and_times_have_bounds(void)
+{
+    static const char
+        limits[] = "{\"flops_per_second\": %s, \"bytes_per_second\": %s, \"product_side\": 1, "
+                   "\"copy_bytes\": 1}",
+        measured[] = "[{\"name\": \"conv\", \"layers\": 2, \"shape\": {\"x\": [1, 4, 9, 9], \"filters\": [8, 4, 3, 3], "
+                     "\"stride\": [1, 1], \"padding\": [1, 1], \"dilation\": [1, 1], \"groups\": 1}, \"rungs\": "
+                     "[{\"rung\": \"auto\", \"ran\": true, \"seconds\": %s, \"quarters\": [1e-3, %s], \"work_flops\": "
+                     "46656, \"work_bytes\": 5000}]}]";
+    static const char *const rates[] = {"1e308", "1e-300", "1e25", "0.5", "-1"}, *const times[] = {"1e-300", "1e308",
+                                                                                                   "1e-13", "1e13",
+                                                                                                   "0"};
+    char text[640], chart[512];
+    for (int i = 0; i < 5; i++) {
+        snprintf(text, sizeof text, limits, rates[i], "1e10");
+        refused("limits", text, "stored.json: limits.flops_per_second: expected a number from 1 to 1e+24");
+        snprintf(text, sizeof text, limits, "1e10", rates[i]);
+        refused("limits", text, "stored.json: limits.bytes_per_second: expected a number from 1 to 1e+24");
+        snprintf(text, sizeof text, measured, times[i], "1e-3");
+        refused("convolutions", text,
+                "stored.json: convolutions[0].rungs[0].seconds: expected a number from 1e-12 to 1e+12");
+    }
+    snprintf(text, sizeof text, measured, "1e-3", "1e308");
+    refused("convolutions", text, "convolutions[0].rungs[0].quarters: expected numbers from 0 to 1e+12");
+    snprintf(chart, sizeof chart, "%s", test_path("ends.svg"));
+    for (int i = 0; i < 6; i++) {
+        const char *key = i < 4 ? "limits" : "convolutions";
+        if (i < 4) snprintf(text, sizeof text, limits, i & 1 ? "1" : "1e24", i & 2 ? "1" : "1e24");
+        if (i >= 4) snprintf(text, sizeof text, measured, i & 1 ? "1e-12" : "1e12", "null");
+        SDLF(0, "bench", "conv", "--from", report_with(key, text), "--svg", chart);
+        const char *svg = read_text(chart);
+        CHECK(strstr(svg, "\"nan") == NULL && strstr(svg, "\"-nan") == NULL && strstr(svg, "inf\"") == NULL);
+    }
+}
+
 int main(void)
 {
     RUN(a_report_comes_back_whole);
     RUN(little_is_enough);
     RUN(what_is_wrong_is_refused);
     RUN(sizes_are_checked);
+    RUN(rates_and_times_have_bounds);
     return test_summary();
 }
