@@ -4,91 +4,110 @@
 
 #include <string.h>
 
-/* Is `name` what stands between `text` and `end`? */
-static bool is_prefix(const char *name, const char *text, const char *end)
+/* The kinds of operations whose algorithm the options may ask for, under the kind that has all of its names. */
+typedef struct request {
+    const char *wanted; /* "NAME" or "CALCULATOR:NAME"; NULL: nothing is asked for */
+    sdlf_operation_kind kind;
+    const char *what;
+} request;
+
+static request conv_request(const sdlf_plan *plan)
 {
-    return strlen(name) == (size_t)(end - text) && strncmp(name, text, strlen(name)) == 0;
+    return (request){plan->options.conv_algorithm, SDLF_CONV2D_FORWARD, "convolution"};
+}
+
+static request gemm_request(const sdlf_plan *plan)
+{
+    return (request){plan->options.gemm_algorithm, SDLF_GEMM, "gemm"};
+}
+
+/* The name of the algorithm; NULL: nothing is asked of this calculator. */
+static const char *name_for(const request *r, const sdlf_calculator_class *type)
+{
+    const char *colon = r->wanted != NULL ? strchr(r->wanted, ':') : NULL;
+    if (colon == NULL) return r->wanted;
+    size_t length = (size_t)(colon - r->wanted);
+    return strlen(type->name) == length && strncmp(type->name, r->wanted, length) == 0 ? colon + 1 : NULL;
+}
+
+/* -1: the calculator has none of that name. */
+static int index_of(const sdlf_calculator_class *type, sdlf_operation_kind kind, const char *name)
+{
+    const char *const *names = type->kernel[kind].algorithms;
+    for (int i = 0; names != NULL && names[i] != NULL; i++) {
+        if (strcmp(names[i], name) == 0) return i;
+    }
+    return -1;
+}
+
+static sdlf_status no_such(const request *r, const sdlf_calculator_class *type)
+{
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s' has no %s algorithm '%s'", type->name, r->what,
+                     name_for(r, type));
 }
 
 /* A convolution takes the algorithm that was asked for, where its calculator has that and it takes the operation. */
-static sdlf_status choose_algorithm(const sdlf_plan *plan, plan_step *step)
+static sdlf_status choose_conv_algorithm(const sdlf_plan *plan, plan_step *step)
 {
-    const char *wanted = plan->options.conv_algorithm;
-    if (wanted == NULL) return SDLF_OK;
+    const request r = conv_request(plan);
+    const sdlf_calculator_class *type = step->calculator->type;
     sdlf_operation_kind kind = step->operation.kind;
     if (kind != SDLF_CONV2D_FORWARD && kind != SDLF_CONV2D_BACKWARD_INPUT && kind != SDLF_CONV2D_BACKWARD_WEIGHTS)
         return SDLF_OK;
-    const char *calculator = step->calculator->type->name, *colon = strchr(wanted, ':');
-    if (colon != NULL) { /* that calculator's alone */
-        if (!is_prefix(calculator, wanted, colon)) return SDLF_OK;
-        wanted = colon + 1;
-    }
-    const char *const *names = step->calculator->type->kernel[kind].algorithms;
-    for (int i = 0; names != NULL && names[i] != NULL; i++) {
-        if (strcmp(names[i], wanted) != 0) continue;
-        step->operation.algorithm = i; /* where it takes the operation: one may be for 1x1 windows alone, say */
-        if (!sdlf_calculator_supports(step->calculator, &step->operation)) step->operation.algorithm = 0;
-        return SDLF_OK;
-    }
-    if (kind != SDLF_CONV2D_FORWARD) return SDLF_OK; /* the backward pass may have fewer algorithms */
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s' has no convolution algorithm '%s'", calculator, wanted);
+    const char *name = name_for(&r, type);
+    if (name == NULL) return SDLF_OK;
+    int index = index_of(type, kind, name);
+    if (index < 0 && kind != SDLF_CONV2D_FORWARD) return SDLF_OK; /* the backward pass may have fewer algorithms */
+    if (index < 0) return no_such(&r, type);
+    step->operation.algorithm = index; /* where it takes the operation: one may be for 1x1 windows alone, say */
+    if (!sdlf_calculator_supports(step->calculator, &step->operation)) step->operation.algorithm = 0;
+    return SDLF_OK;
 }
 
 /* A product that cannot be had in the way that was asked for is an error: nobody would know what was timed. */
 static sdlf_status choose_gemm_algorithm(const sdlf_plan *plan, plan_step *step)
 {
-    const char *wanted = plan->options.gemm_algorithm, *calculator = step->calculator->type->name;
-    if (wanted == NULL || step->operation.kind != SDLF_GEMM) return SDLF_OK;
-    const char *const *names = step->calculator->type->kernel[SDLF_GEMM].algorithms;
-    for (int i = 0; names != NULL && names[i] != NULL; i++) {
-        if (strcmp(names[i], wanted) != 0) continue;
-        step->operation.algorithm = i;
-        if (sdlf_calculator_supports(step->calculator, &step->operation)) return SDLF_OK;
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "calculator '%s': its algorithm '%s' does not take gemm of %s %s, %s",
-                         calculator, wanted, sdlf_dtype_name(step->operation.in[0].dtype),
-                         sdlf_shape_print(step->operation.in[0].shape).text,
-                         sdlf_shape_print(step->operation.in[1].shape).text);
-    }
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s' has no algorithm '%s' for gemm", calculator, wanted);
+    const request r = gemm_request(plan);
+    const sdlf_calculator_class *type = step->calculator->type;
+    const char *name = step->operation.kind == SDLF_GEMM ? name_for(&r, type) : NULL;
+    if (name == NULL) return SDLF_OK;
+    int index = index_of(type, SDLF_GEMM, name);
+    if (index < 0) return no_such(&r, type);
+    step->operation.algorithm = index;
+    if (sdlf_calculator_supports(step->calculator, &step->operation)) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "calculator '%s': its algorithm '%s' does not take gemm of %s %s, %s",
+                     type->name, name, sdlf_dtype_name(step->operation.in[0].dtype),
+                     sdlf_shape_print(step->operation.in[0].shape).text,
+                     sdlf_shape_print(step->operation.in[1].shape).text);
 }
 
-static bool has_algorithm(const sdlf_calculator_class *type, const char *name)
+/* The algorithm that was asked for is one of a calculator that computes here, and of the one that it names: also where no
+ * operation of this plan has the choice, all being fused, say. */
+static sdlf_status check_request(const sdlf_plan *plan, request r)
 {
-    const char *const *names = type->kernel[SDLF_CONV2D_FORWARD].algorithms;
-    for (int i = 0; names != NULL && names[i] != NULL; i++) {
-        if (strcmp(names[i], name) == 0) return true;
-    }
-    return false;
-}
-
-/* The algorithm that was asked for is one of a calculator that computes here, and of the one that it names: also where every
- * convolution is fused, which leaves no choice. */
-static sdlf_status check_conv_algorithm(const sdlf_plan *plan)
-{
-    const char *wanted = plan->options.conv_algorithm, *colon = wanted != NULL ? strchr(wanted, ':') : NULL;
-    const char *name = colon != NULL ? colon + 1 : wanted;
     const sdlf_calculator_class *meant = NULL;
-    if (wanted == NULL) return SDLF_OK;
+    if (r.wanted == NULL) return SDLF_OK;
     for (int i = 0; i < plan->step_count; i++) {
         const sdlf_calculator_class *type = plan->steps[i].calculator->type;
-        if (colon != NULL && !is_prefix(type->name, wanted, colon)) continue;
-        if (has_algorithm(type, name)) return SDLF_OK;
+        const char *name = name_for(&r, type);
+        if (name == NULL) continue;
+        if (index_of(type, r.kind, name) >= 0) return SDLF_OK;
         if (meant == NULL) meant = type;
     }
-    if (meant != NULL)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s' has no convolution algorithm '%s'", meant->name, name);
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "convolution algorithm '%s': nothing of this plan runs on '%.*s'", wanted,
-                     colon != NULL ? (int)(colon - wanted) : 0, wanted);
+    if (meant != NULL) return no_such(&r, meant);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s algorithm '%s': nothing of this plan runs on '%.*s'", r.what, r.wanted,
+                     (int)strcspn(r.wanted, ":"), r.wanted);
 }
 
 sdlf_status plan_check_support(sdlf_plan *plan)
 {
-    sdlf_status checked = check_conv_algorithm(plan);
+    sdlf_status checked = check_request(plan, conv_request(plan));
+    if (checked == SDLF_OK) checked = check_request(plan, gemm_request(plan));
     if (checked != SDLF_OK) return checked;
     for (int i = 0; i < plan->step_count; i++) {
         plan_step *step = &plan->steps[i];
         const sdlf_layer *layer = plan->nodes[step->node].layer;
-        sdlf_status status = choose_algorithm(plan, step);
+        sdlf_status status = choose_conv_algorithm(plan, step);
         if (status == SDLF_OK) status = choose_gemm_algorithm(plan, step);
         if (status != SDLF_OK) return sdlf_fail_context(status, "layer '%s' (%s)", layer->name, layer->type->name);
         step->cost = sdlf_operation_cost(&step->operation);

@@ -116,6 +116,24 @@ static void a_forced_algorithm_wins(void)
     tear_down(&b);
 }
 
+/* So of dense products; "auto" asks for none, and they are raced. */
+static void products_are_forced_alike(void)
+{
+    bench b = set_up();
+    sdlf_model_free(b.net);
+    b.net = sdlf_model_create("product");
+    sdlf_fully_connected(b.net, sdlf_input(b.net, "x", SDLF_FLOAT32, sdlf_shape(7)),
+                         &(sdlf_fully_connected_options){.units = 5});
+    sdlf_plan_options options = {.batch = 2, .forward = b.cpu, .gemm_algorithm = "built-in", .choices = b.choices};
+    CHECK_OK(sdlf_plan_create(&b.plan, b.net, &options));
+    CHECK_EQUAL(sdlf_choices_count(b.choices), 0);
+    sdlf_plan_free(b.plan);
+    options.gemm_algorithm = "auto";
+    CHECK_OK(sdlf_plan_create(&b.plan, b.net, &options));
+    CHECK_EQUAL(sdlf_choices_count(b.choices), 1);
+    tear_down(&b);
+}
+
 static char *read_all(const char *path)
 {
     static char text[4096];
@@ -210,6 +228,7 @@ int main(void)
     RUN(a_race_is_run_once);
     RUN(names_are_obeyed);
     RUN(a_forced_algorithm_wins);
+    RUN(products_are_forced_alike);
     RUN(files_hold_them_in_order);
     RUN(broken_files_say_where);
     RUN(memory_may_run_out);

@@ -95,7 +95,11 @@ typedef struct sdlf_plan_options {
     /* A convolution algorithm, instead of the calculators' own choice: "direct", of every convolution whose calculator has
      * it (forward, it must) and that it takes, or "cuda:direct", of that calculator's alone. Fused convolutions have no choice. */
     const char *conv_algorithm;
-    /* The same of dense products: "vector", of every gemm, and it must take them all. */
+    /* The same of dense products: "vector", of every gemm, whose calculator must have it and which it must take, or
+     * "cuda:vector", of that calculator's alone. Products that training fuses with their update have no choice.
+     *
+     * Of both: a name that no calculator of the plan has, or that the one named has not, is SDLF_ERROR_ARGUMENT, also where no
+     * operation has the choice. "auto" leaves it to `choices`, where they are given, or else to the calculator. */
     const char *gemm_algorithm;
     sdlf_choices
         *choices; /* borrowed until sdlf_plan_create returns, and added to; NULL: calculators follow their own rules */

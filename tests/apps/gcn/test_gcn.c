@@ -73,7 +73,7 @@ static void inference_is_shown(void)
     CHECK_SAYS(p, "check  largest sum of a vertex's outputs -");
     CHECK_SAYS(p, "dense product");
     CHECK_SAYS(SDLF(2, "gcn", "infer", "--graph", "uniform:200,900", "--dense-algorithm", "best"),
-               "calculator 'cpu' has no algorithm 'best' for gemm");
+               "calculator 'cpu' has no gemm algorithm 'best'");
 }
 
 /* Every rung of the ladder can be taken for X W, and comes to the same numbers but for rounding; text and JSON tell the same

@@ -155,6 +155,54 @@ static void algorithms_of_one_calculator(void)
     sdlf_calculator_close(cpu);
 }
 
+/* How many dense products on that calculator take the algorithm; no other there takes another. */
+static int count_products(const sdlf_plan *plan, const char *calculator, const char *algorithm)
+{
+    int count = 0;
+    for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
+        sdlf_step_info step = sdlf_plan_step_info(plan, i);
+        if (strcmp(step.operation, "gemm") != 0 || strcmp(step.calculator, calculator) != 0) continue;
+        CHECK_TEXT(step.algorithm, algorithm);
+        count++;
+    }
+    return count;
+}
+
+/* And so of dense products, which must have it. */
+static void product_algorithms_of_one_calculator(void)
+{
+    sdlf_calculator *cpu = opened("cpu"), *reference = opened("reference");
+    sdlf_model *net = small_cnn();
+    sdlf_plan *plan = NULL;
+    sdlf_plan_options options = {
+        .batch = 2, .mode = SDLF_TRAIN, .forward = reference, .backward = cpu, .no_fusion = true};
+    options.gemm_algorithm = "built-in";
+    CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT,
+                "'reference' has no gemm algorithm 'built-in'");
+    options.gemm_algorithm = "cpu:built-in";
+    CHECK_OK(sdlf_plan_create(&plan, net, &options));
+    CHECK(count_products(plan, "cpu", "built-in") > 0);
+    sdlf_plan_free(plan);
+    options.gemm_algorithm = "reference:built-in";
+    CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT,
+                "'reference' has no gemm algorithm 'built-in'");
+    options.gemm_algorithm = "abacus:built-in";
+    CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT,
+                "gemm algorithm 'abacus:built-in': nothing of this plan runs on 'abacus'");
+    sdlf_model_free(net);
+    net = sdlf_model_create("no product");
+    sdlf_relu(net, sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(3)));
+    options = (sdlf_plan_options){.batch = 2, .forward = cpu, .gemm_algorithm = "biult-in"};
+    CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT, "'cpu' has no gemm algorithm 'biult-in'");
+    options.gemm_algorithm = "cpu:built-in";
+    CHECK_OK(sdlf_plan_create(&plan, net, &options));
+    CHECK_EQUAL(count_products(plan, "cpu", ""), 0);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(reference);
+    sdlf_calculator_close(cpu);
+}
+
 /* The loss that a training plan adds may be placed, and the plan that tests meanwhile has none. */
 static void the_loss_has_a_place(void)
 {
@@ -183,6 +231,7 @@ int main(void)
     RUN(layers_are_found_in_their_lines);
     RUN(backward_takes_what_it_finds);
     RUN(algorithms_of_one_calculator);
+    RUN(product_algorithms_of_one_calculator);
     RUN(the_loss_has_a_place);
     return test_summary();
 }
