@@ -63,6 +63,11 @@ sdlf_status sdlf_model_status(const sdlf_model *model)
 {
     if (model == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: there is none: memory ran out when it was created");
     if (model->status == SDLF_OK) return SDLF_OK;
+    if (model->given_away)
+        return sdlf_fail(model->status,
+                         "network '%s': a plan has taken its parameters (take_parameters), and is all that it is good "
+                         "for",
+                         model->name);
     return sdlf_fail(model->status, "%s", model->message != NULL ? model->message : "out of memory");
 }
 
@@ -168,10 +173,8 @@ sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const 
 
 void model_give_away(sdlf_model *model)
 {
-    keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT,
-                                "network '%s': a plan has taken its parameters (take_parameters), and is all that it "
-                                "is good for",
-                                model->name));
+    model->given_away = true;
+    model->status = SDLF_ERROR_ARGUMENT;
 }
 
 void model_drop_last(sdlf_model *model)

@@ -44,6 +44,7 @@ struct sdlf_model {
     atomic_uint_least64_t changes; /* how often the library has changed values of parameters, here or on a device */
     int users, state_users;        /* plans that hold addresses of the parameters; of these, such as update them */
     bool built;
+    bool given_away;    /* to a plan that takes values of its parameters: that is the error then */
     sdlf_status status; /* the first error made while building, and its message */
     char *message;
     sdlf_normalization normalization;
@@ -90,7 +91,8 @@ void model_stop_using(sdlf_model *model, bool states);
 /* Values of parameters have been changed: what plans have made of them is out of date. */
 void model_note_change(sdlf_model *model);
 
-/* A plan takes the values of parameters: from now on the model's status is an error that says so. */
+/* A plan takes the values of parameters: from now on the status of the model, until now SDLF_OK, is an error that says so. The
+ * thread's message stays: it may be that of the failure in whose middle the values were lost. */
 void model_give_away(sdlf_model *model);
 
 /* For readers that go on after a layer did not fit: take the newest layer, which nobody reads, away; forget the error that

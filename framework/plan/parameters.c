@@ -249,10 +249,6 @@ static sdlf_status load(sdlf_plan *plan, direction to)
     uint64_t changes = atomic_load_explicit(&plan->model->changes, memory_order_relaxed);
     sdlf_status status = exchange_parameters(plan, to);
     if (status == SDLF_OK) plan->loaded = changes;
-    if (plan->options.take_parameters) {
-        plan->taken = true;
-        model_give_away(plan->model);
-    }
     return status;
 }
 

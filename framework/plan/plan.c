@@ -118,10 +118,17 @@ sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_pla
         status = plan_bind(*plan);
         (*plan)->draws = false;
     }
-    if (status == SDLF_OK) return SDLF_OK;
+    if (status == SDLF_OK) {
+        if (options->take_parameters) model_give_away(model);
+        return SDLF_OK;
+    }
+    bool taken = *plan != NULL && (*plan)->taken;
     sdlf_plan_free(*plan);
     *plan = NULL;
-    if (draws && model->built) model_free_parameters(model);
+    if (draws && model->built)
+        model_free_parameters(model); /* taken ones too: the next plan draws them all */
+    else if (taken)
+        model_give_away(model);
     return status;
 }
 

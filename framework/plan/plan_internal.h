@@ -164,7 +164,7 @@ struct sdlf_plan {
     bool draws;         /* the model's parameters have no values yet: the plan, as it is made, gives them their first */
     bool keeps_weights; /* in forms of its own that the model's do not follow: see sdlf_plan_load_parameters */
     uint64_t loaded;    /* model->changes when they were loaded */
-    bool taken;         /* options.take_parameters, and they have been loaded */
+    bool taken; /* options.take_parameters, and values of the model have been freed: nothing can be loaded again */
     bool changes_forward, changes_parameters; /* do steps of the forward pass, or any, write parameters? */
     plan_uses uses;                           /* while rules fuse */
     plan_listing listing;

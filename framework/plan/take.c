@@ -81,4 +81,5 @@ void plan_take_after(sdlf_plan *plan, const int *after, int step)
     sdlf_tensor *value = &plan->model->parameters[p].value;
     sdlf_heap_discard(value->data, sdlf_tensor_bytes(value));
     sdlf_tensor_release(value, NULL);
+    plan->taken = true;
 }

@@ -82,7 +82,7 @@ typedef struct sdlf_parameter {
     char *name; /* "conv2d.weight" */
     sdlf_parameter_spec spec;
     int layer;            /* the layer it belongs to */
-    sdlf_tensor value;    /* float32 */
+    sdlf_tensor value;    /* float32; absent (data is NULL) once a plan has taken it: take_parameters in plan.h */
     sdlf_tensor state[3]; /* the optimiser's, float32 with the value's shape; absent until training needs them */
 } sdlf_parameter;
 
@@ -97,7 +97,8 @@ sdlf_status sdlf_model_require_states(sdlf_model *model, int count);
 /* Scalars in the model's parameters that training changes. */
 int64_t sdlf_model_trainable_count(const sdlf_model *model);
 
-/* A 32-bit check sum (CRC-32) of all parameter values in order: two runs that agree have equal ones. */
+/* A 32-bit check sum (CRC-32) of all parameter values in order: two runs that agree have equal ones. Values that a plan has taken
+ * are left out: sdlf_model_status is an error then. */
 uint32_t sdlf_model_hash(const sdlf_model *model);
 
 #ifdef __cplusplus

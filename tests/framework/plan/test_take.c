@@ -1,5 +1,5 @@
 /* A plan for inference that takes its model's parameters computes what any other does, holds no weight twice, and leaves a model that
- * says why it is good for nothing else. */
+ * says why it is good for nothing else; one that cannot be made says why, and spoils no model that is whole. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ enum {
 };
 
 /* Convolutions, of which every other is normalised; two layers that share an input; a product. */
-static sdlf_model *mixed(void)
+static sdlf_model *unbuilt(void)
 {
     sdlf_conv2d_options same = {.filters = CHANNELS, .kernel = {3, 3}, .padding = {1, 1}};
     sdlf_model *net = sdlf_model_create("mixed");
@@ -28,6 +28,12 @@ static sdlf_model *mixed(void)
     }
     x = sdlf_add(net, x, sdlf_conv2d(net, x, &same));
     sdlf_output(net, "y", sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = CLASSES}));
+    return net;
+}
+
+static sdlf_model *mixed(void)
+{
+    sdlf_model *net = unbuilt();
     CHECK_OK(sdlf_model_build(net, 1));
     return net;
 }
@@ -155,11 +161,120 @@ static void what_others_use_is_not_taken(void)
     sdlf_calculator_close(reference);
 }
 
+/* ---- plans that cannot be made ---- */
+
+static int count_absent(sdlf_model *net)
+{
+    int count = 0;
+    for (int i = 0; i < sdlf_model_parameter_count(net); i++) count += sdlf_model_parameter(net, i)->value.data == NULL;
+    return count;
+}
+
+/* After a failure, where the values had that hash before: the message names the cause, and the model is as it was or says that values
+ * are lost. Returns whether they are. */
+static bool check_failed(sdlf_model *net, const char *cause, bool built, uint32_t hash)
+{
+    bool lost = count_absent(net) > 0;
+    CHECK(strstr(sdlf_error_message(), cause) != NULL);
+    CHECK(strstr(sdlf_error_message(), "a plan has taken") == NULL);
+    CHECK(built || sdlf_model_parameter_count(net) == 0);
+    CHECK(lost || sdlf_model_hash(net) == hash);
+    if (lost)
+        CHECK_FAILS(sdlf_model_status(net), SDLF_ERROR_ARGUMENT, "a plan has taken its parameters");
+    else
+        CHECK_OK(sdlf_model_status(net));
+    return lost;
+}
+
+/* Each allocation fails once. */
+static void fail_every_allocation(sdlf_calculator *calculator, bool built)
+{
+    sdlf_plan_options options = {.batch = 1, .forward = calculator, .take_parameters = true};
+    bool failed = true;
+    for (int64_t n = 1; failed; n++) {
+        int64_t live = test_live_allocations();
+        sdlf_model *net = built ? mixed() : unbuilt();
+        sdlf_plan *plan = NULL;
+        uint32_t hash = sdlf_model_hash(net);
+        test_fail_allocation(n);
+        sdlf_status status = sdlf_plan_create(&plan, net, &options);
+        failed = test_allocation_failed();
+        test_fail_allocation(0);
+        if (status == SDLF_OK)
+            CHECK_FAILS(sdlf_model_status(net), SDLF_ERROR_ARGUMENT, "a plan has taken its parameters");
+        else if (CHECK_EQUAL(status, SDLF_ERROR_MEMORY))
+            check_failed(net, "memory", built, hash);
+        CHECK((plan == NULL) == (status != SDLF_OK));
+        CHECK(failed || status == SDLF_OK);
+        sdlf_plan_free(plan);
+        sdlf_model_free(net);
+        CHECK_EQUAL(test_live_allocations(), live);
+    }
+}
+
+static void memory_runs_out(void)
+{
+    for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
+        sdlf_calculator *calculator = NULL;
+        if (!CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(i)->name, NULL))) continue;
+        fail_every_allocation(calculator, true);
+        fail_every_allocation(calculator, false);
+        sdlf_calculator_close(calculator);
+    }
+}
+
+/* Makes the weights of convolutions ready, until it fails. */
+static int prepared_until_failure;
+
+static int64_t prepared(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    return sdlf_tensor_bytes(&operation->in[1]);
+}
+
+static sdlf_status prepare(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    (void)operation;
+    return prepared_until_failure-- > 0 ? SDLF_OK : sdlf_fail(SDLF_ERROR_DEVICE, "no more weights");
+}
+
+/* The model is lost with its first value, and not before; one that the plan was to draw is as it was. */
+static void the_plan_fails_midway(void)
+{
+    sdlf_calculator *reference = test_open("reference");
+    const sdlf_calculator_class *type = reference->type;
+    sdlf_calculator_class preparing = *type;
+    preparing.kernel[SDLF_CONV2D_FORWARD].prepared = prepared;
+    preparing.kernel[SDLF_CONV2D_FORWARD].prepare = prepare;
+    reference->type = &preparing;
+    sdlf_plan_options options = {.batch = 1, .forward = reference, .take_parameters = true};
+    for (int built = 0; built < 2; built++) {
+        for (int count = 0; count < LAYERS; count++) {
+            sdlf_model *net = built ? mixed() : unbuilt();
+            sdlf_plan *plan = NULL;
+            uint32_t hash = sdlf_model_hash(net);
+            prepared_until_failure = count;
+            CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_DEVICE, "no more weights");
+            bool lost = check_failed(net, "no more weights", built, hash);
+            CHECK_EQUAL(lost, built && count > 0);
+            prepared_until_failure = LAYERS;
+            if (!lost) CHECK_OK(sdlf_plan_create(&plan, net, &options));
+            sdlf_plan_free(plan);
+            sdlf_model_free(net);
+        }
+    }
+    reference->type = type;
+    sdlf_calculator_close(reference);
+}
+
 int main(void)
 {
     RUN(results_are_the_same);
     RUN(no_weight_is_there_twice);
     RUN(the_model_is_good_for_nothing_else);
     RUN(what_others_use_is_not_taken);
+    RUN(memory_runs_out);
+    RUN(the_plan_fails_midway);
     return test_summary();
 }
