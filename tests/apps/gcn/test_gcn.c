@@ -193,6 +193,10 @@ static void training_repeats_itself(void)
  * three is below 80.5% for one choice of seeds in a thousand. */
 static void cora_is_classified(void)
 {
+#if defined(__SANITIZE_ADDRESS__)
+    test_skip("sanitized code takes minutes for it");
+    return;
+#endif
     const char *folder = test_data("graph/cora");
     if (folder == NULL) {
         test_skip("SDLF_DATA names no folder with graph/cora/ in it");
