@@ -4,13 +4,19 @@
 #include "framework/trainer_internal.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "framework/clock.h"
 
-/* Steps are queued a slice at a time, and a mark behind each; the host waits for a slice's results while the next is queued
- * already, so that the device is never idle and nobody who wants to see or to stop training waits for long. A slice has
- * FIRST_SLICE steps to begin with, then as many as take SECONDS. */
-enum { FIRST_SLICE = 64, SLICE_UNIT = 16 };
+/* The host queues the epoch a slice of steps at a time, with a mark behind each, and waits for nothing until all of it is queued: between
+ * two slices it only asks whether the oldest mark has passed, for those who want to see how training goes. It waits at the epoch's end.
+ *
+ * It is never more than TRAINER_SLICES slices ahead, so that whoever stops training is heard: in a long epoch it then asks again a
+ * little later, while the device has all those slices before it. A slice has FIRST_SLICE steps to begin with, and later as many as take
+ * SECONDS, so that epochs of less than TRAINER_SLICES times that are queued in one go. What waits in between is what has no other
+ * choice: for a place in the ring, where batches are brought to the device (plan/stage.c), and for copies, where other
+ * calculators have a part in the step. */
+enum { FIRST_SLICE = 16, SLICE_UNIT = 16, ASK_AGAIN = 200000 /* ns */ };
 static const double SECONDS = 0.1;
 _Static_assert((int)TRAINER_SLICES <= (int)SDLF_PLAN_MARKS, "a mark for each slice that is queued");
 
@@ -71,10 +77,13 @@ sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer)
         .first_step = done,
         .epoch = trainer->epoch,
     };
-    trainer->slices.queued = epoch.first;
-    trainer->slices.count = 0;
-    trainer->slices.before = trainer->metrics;
-    trainer->slices.last = sdlf_clock();
+    trainer->slices = (trainer_slices){
+        .size = trainer->slices.size,
+        .queued = epoch.first,
+        .before = trainer->metrics,
+        .first = epoch.first,
+        .begun = sdlf_clock(),
+    };
     sdlf_status status = sdlf_plan_begin_epoch(trainer->full, &epoch);
     if (status == SDLF_OK) status = sdlf_plan_clear_metrics(trainer->full);
     if (status == SDLF_OK && trainer->tail != NULL) status = sdlf_plan_clear_metrics(trainer->tail);
@@ -100,29 +109,34 @@ static sdlf_status queue_slice(sdlf_trainer *trainer)
     return status;
 }
 
-/* As many steps as take SECONDS, but not many times more than before. */
-static void adapt_size(trainer_slices *slices, int64_t steps)
+/* The shorter batch at an epoch's end, behind all others. */
+static sdlf_status queue_tail(sdlf_trainer *trainer)
 {
-    double now = sdlf_clock(), seconds = now - slices->last;
-    slices->last = now;
-    double wanted = seconds > 0 ? (double)steps * SECONDS / seconds : 4 * (double)slices->size;
-    if (wanted > 4 * (double)slices->size) wanted = 4 * (double)slices->size;
+    trainer->slices.tail = true;
+    return sdlf_plan_run(trainer->tail, 1);
+}
+
+/* As many steps as take SECONDS, but not many times more than before. */
+static void adapt_size(trainer_slices *slices, int64_t done)
+{
+    double seconds = sdlf_clock() - slices->begun, most = 4 * (double)slices->size;
+    double wanted = seconds > 0 ? (double)(done - slices->first) * SECONDS / seconds : most;
+    if (wanted > most) wanted = most;
     slices->size = wanted >= SLICE_UNIT ? (int64_t)wanted / SLICE_UNIT * SLICE_UNIT : 1 + (int64_t)wanted;
 }
 
-/* The results behind the oldest slice. */
+/* The results behind the oldest slice, which are waited for if they are not there. */
 static sdlf_status finish_slice(sdlf_trainer *trainer)
 {
     trainer_slices *slices = &trainer->slices;
     sdlf_metrics metrics;
     sdlf_status status = sdlf_plan_wait_mark(trainer->full, &metrics);
     if (status != SDLF_OK) return status;
-    int64_t steps = slices->end[0] - trainer->epoch_step;
     trainer->collected = trainer->epoch_step;
     trainer->epoch_step = slices->end[0];
     slices->count--;
     for (int i = 0; i < slices->count; i++) slices->end[i] = slices->end[i + 1];
-    adapt_size(slices, steps);
+    adapt_size(slices, trainer->epoch_step);
     status = sdlf_trainer_check_loss(trainer, metrics.loss_sum);
     trainer->metrics.loss_sum = slices->before.loss_sum + metrics.loss_sum;
     trainer->metrics.correct = slices->before.correct + metrics.correct;
@@ -130,29 +144,46 @@ static sdlf_status finish_slice(sdlf_trainer *trainer)
     return status;
 }
 
-/* The shorter batch at an epoch's end, behind all others. */
-static sdlf_status run_tail(sdlf_trainer *trainer)
+/* The same of the shorter batch. */
+static sdlf_status finish_tail(sdlf_trainer *trainer)
 {
-    trainer->collected = trainer->epoch_step;
-    sdlf_status status = sdlf_plan_run(trainer->tail, 1);
-    trainer->epoch_step++;
-    return status == SDLF_OK ? sdlf_trainer_collect(trainer, trainer->tail) : status;
+    trainer->collected = trainer->epoch_step++;
+    trainer->slices.tail = false;
+    return sdlf_trainer_collect(trainer, trainer->tail);
+}
+
+/* Queue one slice more, or the shorter batch, where there is one and the host is not too far ahead. */
+static sdlf_status queue_next(sdlf_trainer *trainer)
+{
+    const trainer_slices *slices = &trainer->slices;
+    if (slices->queued == full_steps(trainer)) return queue_tail(trainer);
+    if (slices->count < TRAINER_SLICES) return queue_slice(trainer);
+    nanosleep(&(struct timespec){.tv_nsec = ASK_AGAIN}, NULL);
+    return SDLF_OK;
+}
+
+static bool all_queued(const sdlf_trainer *trainer)
+{
+    bool tail = trainer->tail == NULL || trainer->slices.tail;
+    return tail && trainer->slices.queued == full_steps(trainer);
 }
 
 sdlf_status sdlf_trainer_run_slice(sdlf_trainer *trainer)
 {
-    trainer_slices *slices = &trainer->slices;
+    const trainer_slices *slices = &trainer->slices;
     sdlf_status status = SDLF_OK;
-    while (status == SDLF_OK && slices->count < TRAINER_SLICES && slices->queued < full_steps(trainer))
-        status = queue_slice(trainer);
+    bool passed = false;
+    while (status == SDLF_OK && !passed && !all_queued(trainer)) {
+        status = queue_next(trainer);
+        if (status == SDLF_OK && slices->count > 0) status = sdlf_plan_mark_passed(trainer->full, &passed);
+    }
     if (status == SDLF_OK && slices->count > 0) status = finish_slice(trainer);
-    bool all = slices->count == 0 && trainer->epoch_step == full_steps(trainer);
-    return status == SDLF_OK && all && trainer->tail != NULL ? run_tail(trainer) : status;
+    return status == SDLF_OK && slices->count == 0 && slices->tail ? finish_tail(trainer) : status;
 }
 
 sdlf_status sdlf_trainer_finish_slices(sdlf_trainer *trainer)
 {
     sdlf_status status = SDLF_OK;
     while (status == SDLF_OK && trainer->slices.count > 0) status = finish_slice(trainer);
-    return status;
+    return status == SDLF_OK && trainer->slices.tail ? finish_tail(trainer) : status;
 }

@@ -10,7 +10,7 @@
 #include "framework/classifier.h"
 #include "framework/evaluator.h"
 
-enum { TRAINER_MAX_CALCULATORS = 8, TRAINER_SLICES = 2 };
+enum { TRAINER_MAX_CALCULATORS = 8, TRAINER_SLICES = 8 };
 
 /* Steps that plans with a feed have queued, in slices with a look at the results behind each (trainer_feed.c). */
 typedef struct trainer_slices {
@@ -18,8 +18,10 @@ typedef struct trainer_slices {
     int64_t queued;              /* steps of the epoch that are queued */
     int64_t end[TRAINER_SLICES]; /* of the slices whose results are not here yet, oldest first */
     int count;
+    bool tail;           /* is the shorter batch at the epoch's end queued? */
     sdlf_metrics before; /* the epoch's metrics when it was begun or gone on with */
-    double last;         /* when results came last */
+    int64_t first;       /* the step at which that was */
+    double begun;        /* when that was */
 } trainer_slices;
 
 struct sdlf_trainer {
@@ -74,7 +76,7 @@ void sdlf_trainer_release_feed(sdlf_trainer *trainer);
 
 /* Begin, or go on with, the epoch under way. */
 sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer);
-/* See to it that steps are queued, and wait for the results of the oldest slice of them. */
+/* Queue steps until results of some are there, or until the whole epoch is queued: then wait for the next results. */
 sdlf_status sdlf_trainer_run_slice(sdlf_trainer *trainer);
 /* Wait for all that is queued. */
 sdlf_status sdlf_trainer_finish_slices(sdlf_trainer *trainer);

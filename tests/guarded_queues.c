@@ -7,10 +7,18 @@
 #include <sys/mman.h>
 
 static sdlf_queue late = SDLF_QUEUE_COMPUTE;
+static int64_t interruptions, waits; /* waits: since something to compute was queued last */
 
 void test_guarded_late(sdlf_queue queue)
 {
     late = queue;
+}
+
+int64_t test_guarded_interruptions(void)
+{
+    int64_t counted = interruptions;
+    interruptions = waits = 0;
+    return counted;
 }
 
 /* May the first entry be done? */
@@ -63,6 +71,11 @@ static void force_first(guarded_calculator *guarded, sdlf_queue which)
 sdlf_status guarded_enqueue(guarded_calculator *guarded, sdlf_queue which, const guarded_entry *entry)
 {
     guarded_queue *queue = &guarded->queue[which];
+    bool computes = entry->work == GUARDED_COMPUTE || entry->work == GUARDED_REPLAY;
+    if (computes) {
+        interruptions += waits;
+        waits = 0;
+    }
     if (queue->count == GUARDED_QUEUED) force_first(guarded, which);
     queue->entry[(queue->first + queue->count++) % GUARDED_QUEUED] = *entry;
     run_eager(guarded);
@@ -71,6 +84,7 @@ sdlf_status guarded_enqueue(guarded_calculator *guarded, sdlf_queue which, const
 
 sdlf_status guarded_drain(guarded_calculator *guarded, sdlf_queue which)
 {
+    waits++;
     while (guarded->queue[which].count > 0) force_first(guarded, which);
     run_eager(guarded);
     return report(guarded);
@@ -174,20 +188,34 @@ static sdlf_status fence_follow(sdlf_calculator *base, sdlf_queue queue, sdlf_fe
                            &(guarded_entry){.work = GUARDED_FOLLOW, .fence = fence, .number = fence->set});
 }
 
+/* Do one piece of work, of those that a fence is behind. */
+static void approach(guarded_calculator *guarded, const sdlf_fence *fence)
+{
+    bool here = false;
+    const guarded_queue *queue = &guarded->queue[late];
+    for (int i = 0; i < queue->count; i++) {
+        const guarded_entry *entry = &queue->entry[(queue->first + i) % GUARDED_QUEUED];
+        here = here || (entry->work == GUARDED_SET && entry->fence == fence);
+    }
+    force_first(guarded, here ? late : 1 - late);
+    run_eager(guarded);
+}
+
 /* Only as much is done as must be. */
 static sdlf_status fence_wait(sdlf_calculator *base, sdlf_fence *fence)
 {
     guarded_calculator *guarded = guarded_from(base);
-    while (fence->passed < fence->set) {
-        bool here = false;
-        const guarded_queue *queue = &guarded->queue[late];
-        for (int i = 0; i < queue->count; i++) {
-            const guarded_entry *entry = &queue->entry[(queue->first + i) % GUARDED_QUEUED];
-            here = here || (entry->work == GUARDED_SET && entry->fence == fence);
-        }
-        force_first(guarded, here ? late : 1 - late);
-        run_eager(guarded);
-    }
+    waits += fence->passed < fence->set;
+    while (fence->passed < fence->set) approach(guarded, fence);
+    return report(guarded);
+}
+
+/* Time passes while somebody asks. */
+static sdlf_status fence_passed(sdlf_calculator *base, sdlf_fence *fence, bool *passed)
+{
+    guarded_calculator *guarded = guarded_from(base);
+    if (fence->passed < fence->set) approach(guarded, fence);
+    *passed = fence->passed >= fence->set;
     return report(guarded);
 }
 
@@ -203,4 +231,5 @@ const sdlf_queue_class guarded_queues = {
     .fence_set = fence_set,
     .fence_follow = fence_follow,
     .fence_wait = fence_wait,
+    .fence_passed = fence_passed,
 };

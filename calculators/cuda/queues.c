@@ -90,6 +90,16 @@ static sdlf_status fence_wait_cuda(sdlf_calculator *base, sdlf_fence *fence)
     return cuda_check(cudaEventSynchronize(event_of(fence)), "waiting for the device");
 }
 
+static sdlf_status fence_passed_cuda(sdlf_calculator *base, sdlf_fence *fence, bool *passed)
+{
+    cuda_calculator_from(base);
+    cudaError_t error = cudaEventQuery(event_of(fence));
+    *passed = error == cudaSuccess;
+    if (error != cudaErrorNotReady) return cuda_check(error, "asking the device");
+    cudaGetLastError(); /* no error, but kept as one */
+    return SDLF_OK;
+}
+
 const sdlf_queue_class cuda_queues = {
     .allocate_host = allocate_host_cuda,
     .deallocate_host = deallocate_host_cuda,
@@ -102,4 +112,5 @@ const sdlf_queue_class cuda_queues = {
     .fence_set = fence_set_cuda,
     .fence_follow = fence_follow_cuda,
     .fence_wait = fence_wait_cuda,
+    .fence_passed = fence_passed_cuda,
 };

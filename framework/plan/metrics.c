@@ -58,6 +58,15 @@ sdlf_status sdlf_plan_mark(sdlf_plan *plan)
     return status;
 }
 
+sdlf_status sdlf_plan_mark_passed(const sdlf_plan *plan, bool *passed)
+{
+    const plan_marks *marks = &plan->marks;
+    *passed = true;
+    if (marks->count == 0) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: there is no mark to ask about");
+    if (marks->calculator == NULL) return SDLF_OK;
+    return marks->calculator->type->queues->fence_passed(marks->calculator, marks->fence[marks->first], passed);
+}
+
 sdlf_status sdlf_plan_wait_mark(sdlf_plan *plan, sdlf_metrics *metrics)
 {
     plan_marks *marks = &plan->marks;

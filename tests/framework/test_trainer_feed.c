@@ -106,18 +106,52 @@ static void runs_agree(void)
     }
 }
 
+/* How often the host waits for the device in one epoch, but for the wait at its end. */
+static int64_t interruptions(int64_t batch, int64_t data_bytes)
+{
+    watcher seen = {.calls = 0};
+    sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
+    sdlf_model *model = synthetic_model();
+    sdlf_trainer_options options = options_on("guarded", batch, &seen);
+    options.epochs = 1;
+    options.device_data = data_bytes;
+    CHECK_OK(sdlf_trainer_create(&seen.trainer, model, &data, NULL, &options));
+    test_guarded_interruptions();
+    CHECK_OK(sdlf_trainer_run(seen.trainer));
+    int64_t found = test_guarded_interruptions();
+    CHECK(seen.calls > 0);
+    sdlf_trainer_free(seen.trainer);
+    sdlf_model_free(model);
+    synthetic_release(&data);
+    return found;
+}
+
+/* An epoch's start sends its number and its rates, and waits for that. Between that and the end nothing waits, however many steps
+ * there are, with and without a shorter last one; 150 are more than the host runs ahead. Batches that are brought wait for their
+ * places. */
+static void epochs_are_not_interrupted(void)
+{
+    const int64_t few = interruptions(SAMPLES / 2, 0), few_with_tail = interruptions(SAMPLES - 1, 0);
+    CHECK_EQUAL(interruptions(1, 0), few);
+    CHECK_EQUAL(interruptions(2, 0), few);
+    CHECK_EQUAL(interruptions(4, 0), few_with_tail);
+    test_guarded_late(SDLF_QUEUE_TRANSFER);
+    CHECK(interruptions(1, 1) > few + SAMPLES / 2);
+    test_guarded_late(SDLF_QUEUE_COMPUTE);
+}
+
 /* Stopped in the middle of an epoch (which has more steps than a device runs between two looks), and gone on with. */
 static void resuming_changes_nothing(void)
 {
     sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
         double loss;
-        uint32_t hash = trained(test_calculator_class_at(i)->name, 2, &loss);
+        uint32_t hash = trained(test_calculator_class_at(i)->name, 1, &loss);
         watcher seen = {.stop_after = 1};
-        sdlf_trainer_options options = options_on(test_calculator_class_at(i)->name, 2, &seen);
+        sdlf_trainer_options options = options_on(test_calculator_class_at(i)->name, 1, &seen);
         sdlf_model *model = synthetic_model();
         CHECK_FAILS(train(model, &data, &options), SDLF_ERROR_INTERRUPTED, "training was stopped");
-        CHECK(seen.stopped_at > 0 && seen.stopped_at < SAMPLES / 2);
+        CHECK(seen.stopped_at > 0 && seen.stopped_at < SAMPLES);
         CHECK(sdlf_model_hash(model) != hash);
         seen.stop_after = 0;
         options.resume = true;
@@ -287,6 +321,7 @@ int main(void)
     RUN(drawing_equals_loading);
     RUN(bringing_changes_nothing);
     RUN(runs_agree);
+    RUN(epochs_are_not_interrupted);
     RUN(resuming_changes_nothing);
     RUN(placements_agree);
     RUN(a_lost_loss_is_told);

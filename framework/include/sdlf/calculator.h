@@ -104,12 +104,13 @@ typedef struct sdlf_queue_class {
 
     /* The fence is the caller's; fence_free accepts NULL. `set` puts it behind all that the queue holds now, and takes it
      * from where it stood. What is queued after `follow` waits for the fence as it stood then. `wait` makes the host wait;
-     * it sleeps meanwhile. */
+     * it sleeps meanwhile. `passed` asks whether it would have to, and waits for nothing; true of a fence that was never set. */
     sdlf_status (*fence_create)(sdlf_calculator *calculator, sdlf_fence **fence);
     void (*fence_free)(sdlf_calculator *calculator, sdlf_fence *fence);
     sdlf_status (*fence_set)(sdlf_calculator *calculator, sdlf_queue queue, sdlf_fence *fence);
     sdlf_status (*fence_follow)(sdlf_calculator *calculator, sdlf_queue queue, sdlf_fence *fence);
     sdlf_status (*fence_wait)(sdlf_calculator *calculator, sdlf_fence *fence);
+    sdlf_status (*fence_passed)(sdlf_calculator *calculator, sdlf_fence *fence, bool *passed);
 } sdlf_queue_class;
 
 struct sdlf_calculator_class {

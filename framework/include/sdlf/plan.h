@@ -169,9 +169,11 @@ sdlf_status sdlf_plan_clear_metrics(sdlf_plan *plan);
 
 /* The metrics of a plan with a feed, without making its device wait: sdlf_plan_mark asks for them as they will be behind all
  * that is queued by now, sdlf_plan_wait_mark waits for the oldest mark and gives what was asked for. While steps are queued
- * behind it, the device goes on. Up to SDLF_PLAN_MARKS may be on their way. */
-enum { SDLF_PLAN_MARKS = 4 };
+ * behind it, the device goes on. sdlf_plan_mark_passed asks whether the oldest has passed, so that waiting for it takes no time, and
+ * does not wait itself. Up to SDLF_PLAN_MARKS may be on their way. */
+enum { SDLF_PLAN_MARKS = 8 };
 sdlf_status sdlf_plan_mark(sdlf_plan *plan);
+sdlf_status sdlf_plan_mark_passed(const sdlf_plan *plan, bool *passed);
 sdlf_status sdlf_plan_wait_mark(sdlf_plan *plan, sdlf_metrics *metrics);
 
 sdlf_status sdlf_plan_synchronize(sdlf_plan *plan);

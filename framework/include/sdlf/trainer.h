@@ -87,7 +87,7 @@ void sdlf_trainer_free(sdlf_trainer *trainer);
 sdlf_status sdlf_trainer_run(sdlf_trainer *trainer);
 
 /* Ask a running trainer to stop after the current step, or, where a device draws its own batches, after those that are queued
- * (about 0.2 s of them). Safe from a signal handler and from other threads. */
+ * (less than a second of them, once the trainer knows how long steps take). Safe from a signal handler and from other threads. */
 void sdlf_trainer_stop(sdlf_trainer *trainer);
 
 /* Set batch, epochs, seed, optimizer, schedule, label_smoothing, clip_norm, augment and math to what a checkpoint was
