@@ -14,9 +14,9 @@
  * It is never more than TRAINER_SLICES slices ahead, so that whoever stops training is heard: in a long epoch it then asks again a
  * little later, while the device has all those slices before it. A slice has FIRST_SLICE steps to begin with, and later as many as take
  * SECONDS, so that epochs of less than TRAINER_SLICES times that are queued in one go. What waits in between is what has no other
- * choice: for a place in the ring, where batches are brought to the device (plan/stage.c), and for copies, where other
+ * choice: for a place in the ring, where batches are brought to the device (plan/feed/stage.c), and for copies, where other
  * calculators have a part in the step. */
-enum { FIRST_SLICE = 16, SLICE_UNIT = 16, ASK_AGAIN = 200000 /* ns */ };
+enum { FIRST_SLICE = 16, LONG = 64, SHORT = 8, ASK_AGAIN = 200000 /* ns */ };
 static const double SECONDS = 0.1;
 _Static_assert((int)TRAINER_SLICES <= (int)SDLF_PLAN_MARKS, "a mark for each slice that is queued");
 
@@ -122,7 +122,8 @@ static void adapt_size(trainer_slices *slices, int64_t done)
     double seconds = sdlf_clock() - slices->begun, most = 4 * (double)slices->size;
     double wanted = seconds > 0 ? (double)(done - slices->first) * SECONDS / seconds : most;
     if (wanted > most) wanted = most;
-    slices->size = wanted >= SLICE_UNIT ? (int64_t)wanted / SLICE_UNIT * SLICE_UNIT : 1 + (int64_t)wanted;
+    int64_t unit = wanted >= LONG ? LONG : wanted >= SHORT ? SHORT : 1; /* steps of a recording (plan/record.c) */
+    slices->size = wanted >= 1 ? (int64_t)wanted / unit * unit : 1;
 }
 
 /* The results behind the oldest slice, which are waited for if they are not there. */

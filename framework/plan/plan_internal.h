@@ -21,7 +21,7 @@
 #include "framework/plan/running.h"
 #include "framework/plan/uses.h"
 
-enum { PLAN_MAX_SPACES = 8, PLAN_FIRST_CONSTANT = 2 };
+enum { PLAN_MAX_SPACES = 8, PLAN_FIRST_CONSTANT = 2, PLAN_SEVERAL = 2 };
 
 typedef enum buffer_kind {
     BUFFER_ARENA,     /* lives from its first write to its last read */
@@ -156,7 +156,7 @@ struct sdlf_plan {
     sdlf_layer *loss_layers;   /* the labels input and the loss that the plan added, or NULL */
     int64_t step_number;
     plan_recording forward_recording, step_recording;
-    plan_recording steps_recording; /* several steps of a plan with a feed */
+    plan_recording several[PLAN_SEVERAL]; /* steps of a plan with a feed, fewer in each */
     plan_marks marks;
     bool bound;
     plan_pin *pins; /* memory of the host that copies use */

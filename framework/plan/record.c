@@ -2,13 +2,15 @@
  * record computes them all.
  *
  * A step that draws its own batch takes its indices, its learning rate and its number from the device, so that several
- * steps are one step's operations several times over: of small steps, a recording holds as many. */
+ * steps are one step's operations several times over: of small steps, a recording holds as many. Two of them, one long and one short, leave
+ * few steps to recordings of a single one, whatever the number of steps. */
 #include "framework/plan/plan_internal.h"
 
 #include <string.h>
 
-/* Operations and steps of the longest recording: beyond them, launching costs next to nothing. */
-enum { MOST_OPERATIONS = 512, MOST_STEPS = 16 };
+/* Operations of the longest recording: beyond them, launching costs next to nothing. */
+enum { MOST_OPERATIONS = 512 };
+static const int several_steps[PLAN_SEVERAL] = {64, 8};
 
 /* The one calculator that computes steps [0, count) and can record them; NULL: none. */
 static sdlf_calculator *recorder_of(const sdlf_plan *plan, int count)
@@ -26,11 +28,16 @@ void plan_prepare_recordings(sdlf_plan *plan)
     plan->forward_recording = (plan_recording){.calculator = recorder_of(plan, plan->forward_steps), .repeats = 1};
     if (plan->options.mode != SDLF_TRAIN) return;
     sdlf_calculator *calculator = recorder_of(plan, plan->step_count);
-    int repeats = plan->step_count > 0 ? MOST_OPERATIONS / plan->step_count : 1;
-    if (repeats > MOST_STEPS) repeats = MOST_STEPS;
     plan->step_recording = (plan_recording){.calculator = calculator, .repeats = 1};
-    if (plan->feed.present && repeats > 1)
-        plan->steps_recording = (plan_recording){.calculator = calculator, .repeats = repeats};
+    if (!plan->feed.present || plan->step_count == 0) return;
+    int64_t epoch = (plan->feed.feed.sample_data.shape.dim[0] - plan->feed.feed.skip) / plan->options.batch;
+    int most = MOST_OPERATIONS / plan->step_count;
+    if (epoch < most) most = (int)epoch;
+    for (int i = 0; i < PLAN_SEVERAL; i++) {
+        int repeats = several_steps[i] < most ? several_steps[i] : most;
+        bool other = i == 0 || repeats < plan->several[i - 1].repeats;
+        if (repeats > 1 && other) plan->several[i] = (plan_recording){.calculator = calculator, .repeats = repeats};
+    }
 }
 
 static void discard(plan_recording *kept)
@@ -43,7 +50,7 @@ void plan_discard_recordings(sdlf_plan *plan)
 {
     discard(&plan->forward_recording);
     discard(&plan->step_recording);
-    discard(&plan->steps_recording);
+    for (int i = 0; i < PLAN_SEVERAL; i++) discard(&plan->several[i]);
 }
 
 /* The cause is told, not that the recording came to nothing after it. */
@@ -62,15 +69,18 @@ static sdlf_status record(sdlf_plan *plan, plan_recording *kept, int count)
     return status != SDLF_OK ? sdlf_fail(status, "%s", cause) : ended;
 }
 
+static sdlf_status record_ahead(sdlf_plan *plan, plan_recording *kept)
+{
+    if (kept->calculator == NULL || kept->recording != NULL) return SDLF_OK;
+    kept->warm = true;
+    return record(plan, kept, plan->step_count);
+}
+
 sdlf_status plan_record_ahead(sdlf_plan *plan)
 {
-    sdlf_status status = SDLF_OK;
-    plan_recording *kept[2] = {&plan->step_recording, &plan->steps_recording};
-    for (int i = 0; i < (plan_holds_data(plan) ? 2 : 1) && status == SDLF_OK; i++) {
-        if (kept[i]->calculator == NULL || kept[i]->recording != NULL) continue;
-        kept[i]->warm = true;
-        status = record(plan, kept[i], plan->step_count);
-    }
+    sdlf_status status = record_ahead(plan, &plan->step_recording);
+    for (int i = 0; i < PLAN_SEVERAL && plan_holds_data(plan) && status == SDLF_OK; i++)
+        status = record_ahead(plan, &plan->several[i]);
     return status;
 }
 
@@ -86,9 +96,13 @@ sdlf_status plan_run_pass(sdlf_plan *plan, plan_recording *kept, int count)
 
 sdlf_status plan_run_some(sdlf_plan *plan, int64_t most, int64_t *done)
 {
-    plan_recording *several = &plan->steps_recording;
-    bool fits = several->calculator != NULL && plan->step_recording.warm && most >= several->repeats;
-    several->warm = true; /* one step alone has warmed up for both */
-    *done = fits ? several->repeats : 1;
-    return plan_run_pass(plan, fits ? several : &plan->step_recording, plan->step_count);
+    plan_recording *kept = &plan->step_recording;
+    const bool warm = kept->warm; /* one step alone has warmed up for all */
+    for (int i = PLAN_SEVERAL - 1; i >= 0; i--) {
+        plan_recording *several = &plan->several[i];
+        if (several->calculator != NULL && warm && most >= several->repeats) kept = several;
+        several->warm = true;
+    }
+    *done = kept->repeats;
+    return plan_run_pass(plan, kept, plan->step_count);
 }
