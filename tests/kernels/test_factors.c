@@ -78,8 +78,11 @@ static void job_run(const job *j, sdlf_calculator *calculator, int algorithm, fl
             calculator->type->upload(calculator, operation.in[i].data, in[i], sdlf_tensor_bytes(&operation.in[i])));
     }
     CHECK_OK(sdlf_tensor_create(&operation.out[0], calculator, SDLF_FLOAT32, j->operation.out[0].shape));
+    int64_t bytes = sdlf_tensor_bytes(&operation.out[0]);
+    memset(out, 0xff, (size_t)bytes); /* NaN, where nothing is written */
+    CHECK_OK(calculator->type->upload(calculator, operation.out[0].data, out, bytes));
     CHECK_OK(sdlf_calculator_run(calculator, &operation));
-    CHECK_OK(calculator->type->download(calculator, out, operation.out[0].data, sdlf_tensor_bytes(&operation.out[0])));
+    CHECK_OK(calculator->type->download(calculator, out, operation.out[0].data, bytes));
     for (int i = 0; i < FACTORS; i++) sdlf_tensor_release(&operation.in[i], calculator);
     sdlf_tensor_release(&operation.out[0], calculator);
 }
