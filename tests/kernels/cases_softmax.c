@@ -188,8 +188,9 @@ static void weighted_cases(kernel_sink *sink, sdlf_dtype t, int64_t rows, int64_
 
 void softmax_cases(kernel_sink *sink, sdlf_dtype t)
 {
-    const sdlf_shape shapes[] = {sdlf_shape(1, 1),    sdlf_shape(5, 10),     sdlf_shape(3, 33),  sdlf_shape(2, 5, 7),
-                                 sdlf_shape(4, 1001), sdlf_shape(3, 60, 70), sdlf_shape(900, 10)};
+    const sdlf_shape shapes[] = {sdlf_shape(1, 1),    sdlf_shape(5, 10),   sdlf_shape(3, 33),
+                                 sdlf_shape(2, 5, 7), sdlf_shape(4, 1001), sdlf_shape(3, 60, 70),
+                                 sdlf_shape(900, 10), sdlf_shape(37, 8),   sdlf_shape(37, 16)};
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         for (int axis = 0; axis < shapes[i].rank; axis++) {
             for (int variant = 0; variant < 4; variant++)
@@ -203,8 +204,8 @@ void softmax_cases(kernel_sink *sink, sdlf_dtype t)
         weighted_cases(sink, t, sizes[i][0], sizes[i][1], i & 1 ? 0.1f : 0);
         weighted_cases(sink, t, 37 * sizes[i][0], sizes[i][1], i & 1 ? 0 : 0.1f);
     }
-    static const int64_t strange[][2] = {{45, 1}, {45, 10}, {45, 33}, {45, 1001}};
-    for (int i = 0; i < 4; i++) {
+    static const int64_t strange[][2] = {{45, 1}, {45, 8}, {45, 10}, {45, 16}, {45, 33}, {45, 1001}};
+    for (int i = 0; i < 6; i++) {
         strange_cases(sink, t, strange[i][0], strange[i][1]);
         strange_cross_entropy(sink, t, strange[i][0], strange[i][1]);
     }

@@ -13,12 +13,9 @@
 enum { TURNED_WIDTH = 64 }; /* at most */
 
 /* log(sum) in the element's precision; NaN for what is no finite sum. */
-static void logarithms(element *log_sum, const double *sum, int64_t count)
+static inline element logarithm_of_sum(element sum)
 {
-    double result[LANES];
-#pragma omp simd
-    for (int64_t i = 0; i < count; i++) result[i] = logarithm_double(sum[i]);
-    for (int64_t i = 0; i < count; i++) log_sum[i] = sum[i] - sum[i] == 0 ? (element)result[i] : (element)NAN;
+    return (element)(logarithm_double((double)sum) + (double)(sum - sum));
 }
 
 static void subtract(element *y, const element *x, int64_t width, element largest, element log_sum)
@@ -33,7 +30,6 @@ static inline __attribute__((always_inline)) void reduce_lanes(element *largest,
                                                                int64_t stride, int64_t width)
 {
     element power[LANES];
-    double sums[LANES];
     vector most = load(x), sum = {0};
     for (int64_t j = 1; j < width; j++) {
         vector next = load(x + j * stride);
@@ -46,9 +42,49 @@ static inline __attribute__((always_inline)) void reduce_lanes(element *largest,
         for (int i = 0; i < LANES; i++) power[i] = exponential_of_negative(column[i] - largest[i]);
         sum += load(power);
     }
-    store(log_sum, sum);
-    for (int i = 0; i < LANES; i++) sums[i] = (double)log_sum[i];
-    logarithms(log_sum, sums, LANES);
+    store(power, sum);
+#pragma omp simd
+    for (int i = 0; i < LANES; i++) log_sum[i] = logarithm_of_sum(power[i]);
+}
+
+/* The larger of each two lanes; b's where one is NaN. */
+static inline vector larger(vector a, vector b)
+{
+    element x[LANES], y[LANES];
+    store(x, a);
+    store(y, b);
+#pragma omp simd
+    for (int i = 0; i < LANES; i++) y[i] = x[i] > y[i] ? x[i] : y[i];
+    return load(y);
+}
+
+/* LANES rows of as many elements: everything stays in registers, and neither the largest nor the sum is one long chain. */
+static void square_block(element *y, const element *x)
+{
+    vector block[LANES], most[LANES];
+    element power[LANES], largest[LANES], log_sum[LANES];
+    for (int i = 0; i < LANES; i++) block[i] = load(x + i * LANES);
+    interleave(block, LANES);
+    for (int i = 0; i < LANES; i++) most[i] = block[i];
+#pragma GCC unroll 8
+    for (int half = LANES / 2; half > 0; half /= 2) {
+#pragma GCC unroll 16
+        for (int i = 0; i < half; i++) most[i] = larger(most[i], most[i + half]);
+    }
+    for (int i = 0; i < LANES; i++) {
+        store(power, block[i] - most[0]);
+#pragma omp simd
+        for (int k = 0; k < LANES; k++) power[k] = exponential_of_negative(power[k]);
+        block[i] = load(power);
+    }
+    for (int half = LANES / 2; half > 0; half /= 2) {
+        for (int i = 0; i < half; i++) block[i] += block[i + half];
+    }
+    store(largest, most[0]);
+    store(power, block[0]);
+#pragma omp simd
+    for (int i = 0; i < LANES; i++) log_sum[i] = logarithm_of_sum(power[i]);
+    for (int i = 0; i < LANES; i++) store(y + i * LANES, (load(x + i * LANES) - largest[i]) - log_sum[i]);
 }
 
 /* At most LANES rows. */
@@ -88,8 +124,7 @@ static void wide_row(element *y, const element *x, int64_t width)
         for (int64_t i = 0; i < some; i++) block[i] = exponential_of_negative(x[first + i] - largest);
         sum += sum_run(block, some);
     }
-    double total = (double)sum;
-    logarithms(&log_sum, &total, 1);
+    log_sum = logarithm_of_sum(sum);
     subtract(y, x, width, largest, log_sum);
 }
 
@@ -97,7 +132,9 @@ void log_softmax_rows_cpu(element *y, const element *x, int64_t rows, int64_t wi
 {
     int64_t step = width <= TURNED_WIDTH ? LANES : 1;
     for (int64_t r = 0; r < rows; r += step) {
-        if (width <= TURNED_WIDTH)
+        if (width == LANES && rows - r >= LANES)
+            square_block(y + r * LANES, x + r * LANES);
+        else if (width <= TURNED_WIDTH)
             turned_rows(y + r * width, x + r * width, cpu_min(LANES, rows - r), width);
         else
             wide_row(y + r * width, x + r * width, width);
