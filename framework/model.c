@@ -48,6 +48,7 @@ void sdlf_model_free(sdlf_model *model)
 
 const char *sdlf_model_name(const sdlf_model *model)
 {
+    if (model == NULL) return NULL;
     return model->name;
 }
 
@@ -62,6 +63,12 @@ static void keep_error(sdlf_model *model, sdlf_status status)
 sdlf_status sdlf_model_status(const sdlf_model *model)
 {
     if (model == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: there is none: memory ran out when it was created");
+    if (model->status == SDLF_OK && model->source.file != NULL)
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT,
+            "network '%s': its weights have been left in their file (leave_weights), for one plan that takes "
+            "them (take_parameters)",
+            model->name);
     if (model->status == SDLF_OK) return SDLF_OK;
     if (model->given_away)
         return sdlf_fail(model->status,
@@ -92,9 +99,18 @@ static sdlf_status reserve_layer(sdlf_model *model)
     return SDLF_OK;
 }
 
+/* A name that must be there; where it is not, that is an error of the model's. */
+static bool has_name(sdlf_model *model, const char *name, const char *function)
+{
+    if (name != NULL || model->status != SDLF_OK) return true;
+    keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: name is NULL", function));
+    return false;
+}
+
 static sdlf_status check_inputs(const sdlf_model *model, const sdlf_layer_class *type, const sdlf_node *inputs,
                                 int input_count)
 {
+    if (type == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_model_add: type is NULL");
     if (input_count < type->minimum_inputs || input_count > type->maximum_inputs) {
         if (type->minimum_inputs == type->maximum_inputs)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s takes %d inputs, not %d", type->name, type->minimum_inputs,
@@ -102,6 +118,7 @@ static sdlf_status check_inputs(const sdlf_model *model, const sdlf_layer_class 
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s takes %d to %d inputs, not %d", type->name, type->minimum_inputs,
                          type->maximum_inputs, input_count);
     }
+    if (inputs == NULL && input_count > 0) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_model_add: inputs is NULL");
     for (int i = 0; i < input_count; i++) {
         if (inputs[i].layer < 0 || inputs[i].layer >= model->layer_count || inputs[i].output < 0 ||
             inputs[i].output >= SDLF_MAX_LAYER_OUTPUTS)
@@ -158,6 +175,7 @@ sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const 
     if (status == SDLF_OK && model->users > 0)
         status =
             sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' is in use by a plan: it takes no further layers", model->name);
+    if (status == SDLF_OK && model->source.file != NULL) status = sdlf_model_status(model);
     if (status == SDLF_OK) status = reserve_layer(model);
     if (status == SDLF_OK) status = model_reserve_name(model);
     if (status == SDLF_OK)
@@ -173,6 +191,7 @@ sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const 
 
 void model_give_away(sdlf_model *model)
 {
+    model_close_source(model);
     model->given_away = true;
     model->status = SDLF_ERROR_ARGUMENT;
 }
@@ -192,19 +211,21 @@ void model_forget_error(sdlf_model *model)
 
 sdlf_node sdlf_input(sdlf_model *model, const char *name, sdlf_dtype dtype, sdlf_shape shape)
 {
+    if (model == NULL || !has_name(model, name, __func__)) return no_node;
     sdlf_input_options options = {.name = name, .dtype = (int)dtype, .shape = shape};
     return sdlf_model_add(model, &sdlf_input_layer_class, &options, NULL, 0);
 }
 
 sdlf_node sdlf_sparse_input(sdlf_model *model, const char *name)
 {
+    if (model == NULL || !has_name(model, name, __func__)) return no_node;
     sdlf_input_options options = {.name = name, .dtype = SDLF_FLOAT32, .sparse = true};
     return sdlf_model_add(model, &sdlf_input_layer_class, &options, NULL, 0);
 }
 
 void sdlf_output(sdlf_model *model, const char *name, sdlf_node node)
 {
-    if (model == NULL || model->status != SDLF_OK) return;
+    if (model == NULL || model->status != SDLF_OK || !has_name(model, name, __func__)) return;
     if (node.layer < 0 || node.layer >= model->layer_count) {
         keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "output '%s' is no node of this model", name));
         return;
@@ -230,36 +251,43 @@ void sdlf_output(sdlf_model *model, const char *name, sdlf_node node)
 
 sdlf_normalization *sdlf_model_normalization(sdlf_model *model)
 {
+    if (model == NULL) return NULL;
     return &model->normalization;
 }
 
 sdlf_training_state *sdlf_model_training_state(sdlf_model *model)
 {
+    if (model == NULL) return NULL;
     return &model->training_state;
 }
 
 int sdlf_model_layer_count(const sdlf_model *model)
 {
+    if (model == NULL) return 0;
     return model->layer_count;
 }
 
 const sdlf_layer *sdlf_model_layer(const sdlf_model *model, int index)
 {
+    if (model == NULL) return NULL;
     return index >= 0 && index < model->layer_count ? &model->layers[index].layer : NULL;
 }
 
 int sdlf_model_layer_input_count(const sdlf_model *model, int index)
 {
+    if (model == NULL) return 0;
     return model->layers[index].input_count;
 }
 
 sdlf_node sdlf_model_layer_input(const sdlf_model *model, int index, int input)
 {
+    if (model == NULL) return no_node;
     return model->layers[index].inputs[input];
 }
 
 int sdlf_model_input_count(const sdlf_model *model)
 {
+    if (model == NULL) return 0;
     int count = 0;
     for (int i = 0; i < model->layer_count; i++) count += model->layers[i].layer.type == &sdlf_input_layer_class;
     return count;
@@ -267,6 +295,7 @@ int sdlf_model_input_count(const sdlf_model *model)
 
 sdlf_node sdlf_model_input(const sdlf_model *model, int index)
 {
+    if (model == NULL) return no_node;
     for (int i = 0; i < model->layer_count; i++) {
         if (model->layers[i].layer.type == &sdlf_input_layer_class && index-- == 0) return (sdlf_node){i, 0};
     }
@@ -275,20 +304,24 @@ sdlf_node sdlf_model_input(const sdlf_model *model, int index)
 
 int sdlf_model_output_count(const sdlf_model *model)
 {
+    if (model == NULL) return 0;
     return model->output_count;
 }
 
 sdlf_node sdlf_model_output(const sdlf_model *model, int index)
 {
+    if (model == NULL) return no_node;
     return index >= 0 && index < model->output_count ? model->outputs[index].node : no_node;
 }
 
 const char *sdlf_model_output_name(const sdlf_model *model, int index)
 {
+    if (model == NULL) return NULL;
     return index >= 0 && index < model->output_count ? model->outputs[index].name : NULL;
 }
 
 sdlf_shape sdlf_model_node_shape(const sdlf_model *model, sdlf_node node)
 {
+    if (model == NULL) return SDLF_SCALAR;
     return model->layers[node.layer].output_shape[node.output];
 }

@@ -71,6 +71,7 @@ void model_free_parameters(sdlf_model *model)
         for (int s = 0; s < 3; s++) sdlf_tensor_release(&parameter->state[s], NULL);
     }
     free(model->parameters);
+    model_close_source(model);
     model->parameters = NULL;
     model->parameter_count = model->parameter_capacity = 0;
     model->built = false;
@@ -202,28 +203,33 @@ sdlf_status model_allocate(sdlf_model *model, const uint64_t *seed)
 
 sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed)
 {
+    if (model == NULL) return sdlf_model_status(NULL);
     sdlf_status status = model_describe(model);
     return status == SDLF_OK ? model_allocate(model, &seed) : status;
 }
 
 int sdlf_model_parameter_count(const sdlf_model *model)
 {
+    if (model == NULL) return 0;
     return model->parameter_count;
 }
 
 sdlf_parameter *sdlf_model_parameter(sdlf_model *model, int index)
 {
+    if (model == NULL) return NULL;
     return index >= 0 && index < model->parameter_count ? &model->parameters[index] : NULL;
 }
 
 sdlf_parameter *sdlf_model_find_parameter(sdlf_model *model, const char *name)
 {
+    if (model == NULL || name == NULL) return NULL;
     int index = model_find_parameter(model, name);
     return index >= 0 ? &model->parameters[index] : NULL;
 }
 
 sdlf_status sdlf_model_require_states(sdlf_model *model, int count)
 {
+    if (model == NULL) return sdlf_model_status(NULL);
     assert(count >= 0 && count <= 3);
     for (int i = 0; i < model->parameter_count && model->state_users > 0; i++) {
         const sdlf_parameter *parameter = &model->parameters[i];
@@ -267,6 +273,7 @@ void model_stop_using(sdlf_model *model, bool states)
 
 int64_t sdlf_model_trainable_count(const sdlf_model *model)
 {
+    if (model == NULL) return 0;
     int64_t count = 0;
     for (int i = 0; i < model->parameter_count; i++) {
         const sdlf_parameter_spec *spec = &model->parameters[i].spec;
@@ -277,6 +284,7 @@ int64_t sdlf_model_trainable_count(const sdlf_model *model)
 
 uint32_t sdlf_model_hash(const sdlf_model *model)
 {
+    if (model == NULL) return 0;
     uLong hash = crc32_z(0, NULL, 0);
     for (int i = 0; i < model->parameter_count; i++) {
         const sdlf_tensor *value = &model->parameters[i].value;

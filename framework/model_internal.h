@@ -31,6 +31,15 @@ typedef struct model_output {
     sdlf_node node;
 } model_output;
 
+/* Where the values of parameters are that have been left in a file: who opened it reads them. */
+typedef struct model_source {
+    /* Values first .. first + count - 1 of a parameter. */
+    sdlf_status (*read)(void *file, int parameter, int64_t first, int64_t count, float *values);
+    bool (*in_pieces)(const void *file, int parameter); /* or all of them at once alone? */
+    void (*close)(void *file);
+    void *file; /* NULL: every parameter has its values */
+} model_source;
+
 struct sdlf_model {
     char *name;
     char *origin; /* of the layers added next */
@@ -44,6 +53,7 @@ struct sdlf_model {
     atomic_uint_least64_t changes; /* how often the library has changed values of parameters, here or on a device */
     int users, state_users;        /* plans that hold addresses of the parameters; of these, such as update them */
     bool built;
+    model_source source;
     bool given_away;    /* to a plan that takes values of its parameters: that is the error then */
     sdlf_status status; /* the first error made while building, and its message */
     char *message;
@@ -94,6 +104,25 @@ void model_note_change(sdlf_model *model);
 /* A plan takes the values of parameters: from now on the status of the model, until now SDLF_OK, is an error that says so. The
  * thread's message stays: it may be that of the failure in whose middle the values were lost. */
 void model_give_away(sdlf_model *model);
+
+/* ---- values that have been left in a file (model_source.c) ---- */
+
+/* The parameters are described, and their values stay where `source` reads them, which is the model's from now on. Until a plan has
+ * taken them, the status of the model is an error that says so. */
+void model_leave_values(sdlf_model *model, model_source source);
+
+/* Have the values of a parameter in the model's memory; nothing to do where they are there. */
+sdlf_status model_fetch_values(sdlf_model *model, int parameter);
+
+/* Can some of a parameter's values be read that are not there? Then read them. */
+bool model_reads_pieces(const sdlf_model *model, int parameter);
+sdlf_status model_read_values(sdlf_model *model, int parameter, int64_t first, int64_t count, float *values);
+
+/* Free a parameter's values, given back to the system at once. */
+void model_drop_values(sdlf_model *model, int parameter);
+
+/* Values are wanted from the source no more. */
+void model_close_source(sdlf_model *model);
 
 /* For readers that go on after a layer did not fit: take the newest layer, which nobody reads, away; forget the error that
  * building kept. */

@@ -74,6 +74,7 @@ static sdlf_status open_onnx(run_session *s, int64_t batch)
     options.batch = batch;
     options.known = known;
     options.known_count = known_inputs(s, known);
+    options.leave_weights = true; /* for the plan, the only one */
     sdlf_model_free(s->model);
     s->model = NULL;
     return sdlf_model_from_onnx(&s->model, s->model_path, &options);

@@ -40,6 +40,8 @@ static sdlf_status bind_buffer(sdlf_plan *plan, plan_buffer *buffer)
     }
     sdlf_parameter *parameter = buffer->kind == BUFFER_DATA ? NULL : &plan->model->parameters[buffer->parameter];
     if (parameter != NULL && plan_is_host_space(plan, buffer->space)) {
+        sdlf_status status = model_fetch_values(plan->model, buffer->parameter);
+        if (status != SDLF_OK) return status;
         buffer->memory =
             buffer->kind == BUFFER_PARAMETER ? parameter->value.data : parameter->state[buffer->state].data;
         return SDLF_OK;

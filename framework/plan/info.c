@@ -3,6 +3,7 @@
 
 int sdlf_plan_step_count(const sdlf_plan *plan)
 {
+    if (plan == NULL) return 0;
     return plan->step_count;
 }
 
@@ -15,6 +16,7 @@ int64_t plan_arena_offset(const sdlf_plan *plan, const sdlf_tensor *tensor)
 
 sdlf_step_info sdlf_plan_step_info(const sdlf_plan *plan, int index)
 {
+    if (plan == NULL) return (sdlf_step_info){0};
     const plan_step *step = &plan->steps[index];
     const sdlf_operation *op = &step->operation;
     int first = 0;
@@ -39,6 +41,7 @@ sdlf_step_info sdlf_plan_step_info(const sdlf_plan *plan, int index)
 
 sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan)
 {
+    if (plan == NULL) return (sdlf_memory_info){0};
     sdlf_memory_info memory = {0};
     for (int i = 0; i < plan->space_count; i++) {
         memory.arena += plan->spaces[i].bytes;

@@ -86,11 +86,13 @@ void plan_release_listing(sdlf_plan *plan)
 
 int sdlf_plan_layer_count(const sdlf_plan *plan)
 {
+    if (plan == NULL) return 0;
     return plan->listing.count;
 }
 
 int sdlf_plan_layer_of(const sdlf_plan *plan, const char *layer)
 {
+    if (plan == NULL || layer == NULL) return -1;
     for (int i = plan_find_node(plan, layer, 0); i >= 0; i = plan_find_node(plan, layer, i + 1)) {
         int line = plan->listing.entry[plan->nodes[i].group].line;
         if (line >= 0) return line;
@@ -112,6 +114,7 @@ static void add_step(const sdlf_plan *plan, const plan_step *step, sdlf_layer_in
 
 sdlf_layer_info sdlf_plan_layer_info(const sdlf_plan *plan, int index)
 {
+    if (plan == NULL) return (sdlf_layer_info){0};
     const plan_listing *listing = &plan->listing;
     if (index < 0 || index >= listing->count) return (sdlf_layer_info){.offset = -1};
     int first = listing->line[index];

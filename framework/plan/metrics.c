@@ -1,5 +1,6 @@
 /* The sums of loss and accuracy that a plan keeps in its calculator's memory, and looks at them that make no device wait. */
 #include "framework/plan/plan_internal.h"
+#include "framework/require.h"
 
 /* The calculator whose queues carry the looks; NULL: they are taken at once. */
 static sdlf_calculator *messenger_of(const sdlf_plan *plan)
@@ -40,6 +41,7 @@ static sdlf_metrics metrics_of(const double sums[3])
 
 sdlf_status sdlf_plan_mark(sdlf_plan *plan)
 {
+    SDLF_REQUIRE(plan);
     plan_marks *marks = &plan->marks;
     if (!plan->feed.present) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: marks are for plans with a feed");
     if (marks->count == SDLF_PLAN_MARKS)
@@ -69,6 +71,8 @@ sdlf_status sdlf_plan_mark_passed(const sdlf_plan *plan, bool *passed)
 
 sdlf_status sdlf_plan_wait_mark(sdlf_plan *plan, sdlf_metrics *metrics)
 {
+    SDLF_REQUIRE(plan);
+    SDLF_REQUIRE(metrics);
     plan_marks *marks = &plan->marks;
     if (marks->count == 0) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: there is no mark to wait for");
     int at = marks->first;
@@ -83,6 +87,8 @@ sdlf_status sdlf_plan_wait_mark(sdlf_plan *plan, sdlf_metrics *metrics)
 
 sdlf_status sdlf_plan_metrics(sdlf_plan *plan, sdlf_metrics *metrics)
 {
+    SDLF_REQUIRE(plan);
+    SDLF_REQUIRE(metrics);
     *metrics = (sdlf_metrics){0};
     if (!sdlf_tensor_present(&plan->metrics)) return SDLF_OK;
     sdlf_status status = sdlf_plan_synchronize(plan);
@@ -94,6 +100,7 @@ sdlf_status sdlf_plan_metrics(sdlf_plan *plan, sdlf_metrics *metrics)
 
 sdlf_status sdlf_plan_clear_metrics(sdlf_plan *plan)
 {
+    SDLF_REQUIRE(plan);
     if (!sdlf_tensor_present(&plan->metrics)) return SDLF_OK;
     const double zeros[3] = {0};
     return plan_upload(plan, plan->metrics.buffer, 0, zeros, sizeof zeros);

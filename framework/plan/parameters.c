@@ -1,13 +1,19 @@
 /* Parameters and states between a plan and its model: copies of them elsewhere, and what inference works out from them (weights with
  * batch normalisation folded in, weights made ready for a kernel). */
 #include "framework/plan/passes.h"
+#include "framework/require.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements that are converted at a time: what is moved can be most of the memory that there is. */
+/* Elements that are moved at a time: what is moved can be most of the memory that there is. */
 enum { PIECE = 1 << 17 };
+
+typedef struct room {
+    double converted[PIECE]; /* in the copy's dtype */
+    float read[PIECE];
+} room;
 
 static sdlf_tensor *model_tensor(const sdlf_plan *plan, const plan_buffer *buffer)
 {
@@ -15,8 +21,7 @@ static sdlf_tensor *model_tensor(const sdlf_plan *plan, const plan_buffer *buffe
     return buffer->kind == BUFFER_PARAMETER ? &parameter->value : &parameter->state[buffer->state];
 }
 
-/* Does the buffer hold a copy of a model's tensor? (And not one that another plan keeps.) */
-static bool is_copy_of_model(const sdlf_plan *plan, const plan_buffer *buffer)
+bool plan_is_copy_of_model(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     return (buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_STATE) && buffer->offset >= 0 &&
            buffer->memory != NULL && buffer->memory != model_tensor(plan, buffer)->data;
@@ -37,31 +42,48 @@ static bool store_values(float *to, sdlf_dtype dtype, const char *from, int64_t 
     return changed;
 }
 
-/* The model's values to a copy of them: as they are, or piece by piece in the copy's dtype. */
-static sdlf_status load_values(sdlf_plan *plan, int buffer, const sdlf_tensor *tensor, void *piece)
+/* Values of a parameter to a copy of it, piece by piece in the copy's dtype, straight from the file where they have been left. */
+static sdlf_status load_pieces(sdlf_plan *plan, int buffer, room *piece)
 {
-    sdlf_dtype dtype = plan->buffers[buffer].dtype;
-    int64_t size = (int64_t)sdlf_dtype_size(dtype), total = sdlf_tensor_count(tensor);
+    const plan_buffer *to = &plan->buffers[buffer];
+    bool left = model_reads_pieces(plan->model, to->parameter);
+    const float *values = model_tensor(plan, to)->data;
+    int64_t size = (int64_t)sdlf_dtype_size(to->dtype), total = to->bytes / size;
     sdlf_status status = SDLF_OK;
-    if (dtype == SDLF_FLOAT32) return plan_upload(plan, buffer, 0, tensor->data, total * size);
     for (int64_t first = 0; first < total && status == SDLF_OK; first += PIECE) {
         int64_t count = total - first < PIECE ? total - first : PIECE;
-        sdlf_convert(dtype, piece, SDLF_FLOAT32, (const float *)tensor->data + first, count);
-        status = plan_upload(plan, buffer, first * size, piece, count * size);
+        const float *from = left ? piece->read : values + first;
+        if (left) status = model_read_values(plan->model, to->parameter, first, count, piece->read);
+        if (status == SDLF_OK && to->dtype != SDLF_FLOAT32)
+            sdlf_convert(to->dtype, piece->converted, SDLF_FLOAT32, from, count);
+        const void *ready = to->dtype == SDLF_FLOAT32 ? (const void *)from : piece->converted;
+        if (status == SDLF_OK) status = plan_upload(plan, buffer, first * size, ready, count * size);
     }
     return status;
 }
 
+/* The model's values to a copy of them. */
+static sdlf_status load_values(sdlf_plan *plan, int buffer, room *piece)
+{
+    const plan_buffer *to = &plan->buffers[buffer];
+    if (model_reads_pieces(plan->model, to->parameter)) return load_pieces(plan, buffer, piece);
+    sdlf_status status = to->kind == BUFFER_PARAMETER ? model_fetch_values(plan->model, to->parameter) : SDLF_OK;
+    if (status != SDLF_OK) return status;
+    if (to->dtype != SDLF_FLOAT32) return load_pieces(plan, buffer, piece);
+    return plan_upload(plan, buffer, 0, model_tensor(plan, to)->data, to->bytes);
+}
+
 /* And back. */
-static sdlf_status fetch_values(sdlf_plan *plan, int buffer, const sdlf_tensor *tensor, void *piece)
+static sdlf_status fetch_values(sdlf_plan *plan, int buffer, const sdlf_tensor *tensor, room *piece)
 {
     sdlf_dtype dtype = plan->buffers[buffer].dtype;
     int64_t size = (int64_t)sdlf_dtype_size(dtype), total = sdlf_tensor_count(tensor);
     sdlf_status status = SDLF_OK;
     for (int64_t first = 0; first < total && status == SDLF_OK; first += PIECE) {
         int64_t count = total - first < PIECE ? total - first : PIECE;
-        status = plan_download(plan, buffer, first * size, piece, count * size);
-        if (status == SDLF_OK && store_values((float *)tensor->data + first, dtype, piece, count))
+        status = plan_download(plan, buffer, first * size, piece->converted, count * size);
+        if (status == SDLF_OK &&
+            store_values((float *)tensor->data + first, dtype, (const char *)piece->converted, count))
             model_note_change(plan->model);
     }
     return status;
@@ -92,17 +114,20 @@ static void compute_fold(const sdlf_plan *plan, const plan_fold *fold, bool bias
     }
 }
 
-static sdlf_status load_fold(sdlf_plan *plan, int buffer, void *piece)
+static sdlf_status load_fold(sdlf_plan *plan, int buffer, room *piece)
 {
     const plan_buffer *to = &plan->buffers[buffer];
     const plan_fold *fold = &plan->folds[to->fold];
     bool bias = to->source == fold->folded_bias;
     int64_t size = (int64_t)sdlf_dtype_size(to->dtype), total = to->bytes / size;
+    int needed[PLAN_FOLDED];
     sdlf_status status = SDLF_OK;
+    for (int i = plan_values_behind(plan, to, needed) - 1; i >= 0 && status == SDLF_OK; i--)
+        status = model_fetch_values(plan->model, needed[i]);
     for (int64_t first = 0; first < total && status == SDLF_OK; first += PIECE) {
         int64_t count = total - first < PIECE ? total - first : PIECE;
-        compute_fold(plan, fold, bias, first, count, piece, to->dtype);
-        status = plan_upload(plan, buffer, first * size, piece, count * size);
+        compute_fold(plan, fold, bias, first, count, piece->converted, to->dtype);
+        status = plan_upload(plan, buffer, first * size, piece->converted, count * size);
     }
     return status;
 }
@@ -110,19 +135,17 @@ static sdlf_status load_fold(sdlf_plan *plan, int buffer, void *piece)
 /* ---- all of them ---- */
 
 /* What the buffer gets from the model, if anything. */
-static sdlf_status load_buffer(sdlf_plan *plan, int buffer, void *piece)
+static sdlf_status load_buffer(sdlf_plan *plan, int buffer, room *piece)
 {
     const plan_buffer *to = &plan->buffers[buffer];
-    if (is_copy_of_model(plan, to)) return load_values(plan, buffer, model_tensor(plan, to), piece);
+    if (plan_is_copy_of_model(plan, to)) return load_values(plan, buffer, piece);
     return to->kind == BUFFER_DERIVED && to->memory != NULL ? load_fold(plan, buffer, piece) : SDLF_OK;
 }
 
-/* Weights in the form that kernels like best; of raw ones, which share a room, each is loaded when it is wanted. A plan that takes its
- * model's parameters frees each after the last use of it. */
-static sdlf_status prepare_weights(sdlf_plan *plan, void *piece)
+/* Weights in the form that kernels like best; of raw ones, which share a room, each is loaded when it is wanted. */
+static sdlf_status prepare_weights(sdlf_plan *plan, const int *taken, room *piece)
 {
-    int *taken = NULL;
-    sdlf_status status = plan->options.take_parameters ? plan_find_taken(plan, &taken) : SDLF_OK;
+    sdlf_status status = SDLF_OK;
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         const plan_step *step = &plan->steps[i];
         const sdlf_operation *operation = &step->operation;
@@ -131,29 +154,34 @@ static sdlf_status prepare_weights(sdlf_plan *plan, void *piece)
         if (plan->buffers[from].raw) status = load_buffer(plan, from, piece);
         if (status == SDLF_OK)
             status = step->calculator->type->kernel[operation->kind].prepare(step->calculator, operation);
-        if (status == SDLF_OK && taken != NULL) plan_take_after(plan, taken, i);
+        if (status == SDLF_OK && taken != NULL) plan_take_after(plan, taken, from, plan->buffer_count + i);
     }
+    return status;
+}
+
+/* `parameters`: these too, and not only what is worked out from them. A plan that takes its model's parameters frees each after the
+ * last use of it. */
+static sdlf_status load_all(sdlf_plan *plan, bool parameters, room *piece)
+{
+    int *taken = NULL;
+    sdlf_status status = plan->options.take_parameters ? plan_find_taken(plan, &taken) : SDLF_OK;
+    for (int i = 1; i < plan->buffer_count && status == SDLF_OK; i++) {
+        const plan_buffer *buffer = &plan->buffers[i];
+        if (buffer->raw || !(parameters || buffer->kind == BUFFER_DERIVED)) continue;
+        status = load_buffer(plan, i, piece);
+        if (status == SDLF_OK && taken != NULL) plan_take_after(plan, taken, i, i);
+    }
+    if (status == SDLF_OK) status = prepare_weights(plan, taken, piece);
     free(taken);
     return status;
 }
 
-/* `parameters`: these too, and not only what is worked out from them. */
-static sdlf_status load_all(sdlf_plan *plan, bool parameters, void *piece)
+static sdlf_status fetch_all(sdlf_plan *plan, room *piece)
 {
     sdlf_status status = SDLF_OK;
     for (int i = 1; i < plan->buffer_count && status == SDLF_OK; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
-        if (!buffer->raw && (parameters || buffer->kind == BUFFER_DERIVED)) status = load_buffer(plan, i, piece);
-    }
-    return status == SDLF_OK ? prepare_weights(plan, piece) : status;
-}
-
-static sdlf_status fetch_all(sdlf_plan *plan, void *piece)
-{
-    sdlf_status status = SDLF_OK;
-    for (int i = 1; i < plan->buffer_count && status == SDLF_OK; i++) {
-        const plan_buffer *buffer = &plan->buffers[i];
-        if (buffer->source != i || buffer->constant || !is_copy_of_model(plan, buffer)) continue;
+        if (buffer->source != i || buffer->constant || !plan_is_copy_of_model(plan, buffer)) continue;
         status = fetch_values(plan, i, model_tensor(plan, buffer), piece);
     }
     return status;
@@ -163,7 +191,7 @@ static sdlf_status fetch_all(sdlf_plan *plan, void *piece)
 static bool needs_piece(const sdlf_plan *plan)
 {
     for (int i = 1; i < plan->buffer_count; i++) {
-        if (plan->buffers[i].kind == BUFFER_DERIVED || is_copy_of_model(plan, &plan->buffers[i])) return true;
+        if (plan->buffers[i].kind == BUFFER_DERIVED || plan_is_copy_of_model(plan, &plan->buffers[i])) return true;
     }
     return false;
 }
@@ -176,7 +204,7 @@ typedef enum direction {
 
 static sdlf_status exchange_parameters(sdlf_plan *plan, direction to)
 {
-    void *piece = needs_piece(plan) ? malloc(PIECE * sizeof(double)) : NULL;
+    room *piece = needs_piece(plan) ? malloc(sizeof *piece) : NULL;
     if (piece == NULL && needs_piece(plan))
         return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory to convert parameters in");
     sdlf_status status = to == STORE ? fetch_all(plan, piece) : load_all(plan, to == LOAD, piece);
@@ -214,7 +242,7 @@ void plan_note_weights(sdlf_plan *plan)
     }
     for (int i = 1; i < plan->buffer_count; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
-        bool copy = buffer->kind == BUFFER_PARAMETER && is_copy_of_model(plan, buffer);
+        bool copy = buffer->kind == BUFFER_PARAMETER && plan_is_copy_of_model(plan, buffer);
         plan->keeps_weights =
             plan->keeps_weights || (buffer->memory != NULL && (copy || buffer->kind == BUFFER_DERIVED));
     }
@@ -228,6 +256,7 @@ void plan_note_changes(sdlf_plan *plan, bool forward_alone)
 
 bool sdlf_plan_is_current(const sdlf_plan *plan)
 {
+    if (plan == NULL) return false;
     return !plan->keeps_weights || plan->loaded == atomic_load_explicit(&plan->model->changes, memory_order_relaxed);
 }
 
@@ -254,6 +283,7 @@ static sdlf_status load(sdlf_plan *plan, direction to)
 
 sdlf_status sdlf_plan_load_parameters(sdlf_plan *plan)
 {
+    SDLF_REQUIRE(plan);
     return load(plan, LOAD);
 }
 
@@ -264,6 +294,7 @@ sdlf_status plan_prepare_parameters(sdlf_plan *plan)
 
 sdlf_status sdlf_plan_store_parameters(sdlf_plan *plan)
 {
+    SDLF_REQUIRE(plan);
     sdlf_status status = sdlf_plan_synchronize(plan);
     return status == SDLF_OK && !plan->taken ? exchange_parameters(plan, STORE) : status;
 }

@@ -14,11 +14,17 @@ sdlf_status plan_fuse_conv_pool_last(sdlf_plan *plan); /* after layouts */
 sdlf_status plan_place(sdlf_plan *plan);
 sdlf_status plan_lay_out(sdlf_plan *plan);
 void plan_find_raw_weights(sdlf_plan *plan); /* part of it: lifetimes are known */
-/* Of each parameter, the step after whose weights are made ready nothing reads the model's values any more; PLAN_KEEPS: there is
- * none. The caller's to free. Then: that step's are ready. */
+/* Does the buffer hold a copy of a model's tensor? (And not one that another plan keeps.) */
+bool plan_is_copy_of_model(const sdlf_plan *plan, const plan_buffer *buffer);
+/* The parameters whose values the buffer's content is made of. Returns how many. */
+enum { PLAN_FOLDED = 6 };
+int plan_values_behind(const sdlf_plan *plan, const plan_buffer *buffer, int parameter[PLAN_FOLDED]);
+/* Of each parameter, the time after which nothing reads the model's values any more, PLAN_KEEPS where there is none. Time b < buffer_count:
+ * buffer b is loaded; buffer_count + s: step s has its weights made ready. The caller's to free. Then: `buffer` has been read, it is
+ * that time. */
 enum { PLAN_KEEPS = -1 };
 sdlf_status plan_find_taken(const sdlf_plan *plan, int **after);
-void plan_take_after(sdlf_plan *plan, const int *after, int step);
+void plan_take_after(sdlf_plan *plan, const int *after, int buffer, int time);
 sdlf_status plan_make_listing(sdlf_plan *plan); /* after them all */
 void plan_release_listing(sdlf_plan *plan);
 sdlf_status plan_bind(sdlf_plan *plan);

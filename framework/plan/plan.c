@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "framework/heap.h"
+#include "framework/require.h"
 
 void sdlf_plan_free(sdlf_plan *plan)
 {
@@ -42,6 +43,26 @@ void sdlf_plan_free(sdlf_plan *plan)
     free(plan);
 }
 
+/* What is announced, and not there. */
+static sdlf_status check_lists(const sdlf_plan_options *options)
+{
+    const char *missing = NULL;
+    if (options->placement_count > 0 && options->placement == NULL) missing = "placement";
+    if (options->constant_count > 0 && options->constants == NULL) missing = "constants";
+    if (options->feed != NULL && options->feed->samples == NULL) missing = "feed->samples";
+    if (options->feed != NULL && options->feed->labels == NULL) missing = "feed->labels";
+    if (missing != NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: options->%s is NULL", missing);
+    for (int i = 0; i < options->placement_count; i++) {
+        if (options->placement[i].layer == NULL)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: options->placement[%d].layer is NULL", i);
+    }
+    for (int i = 0; i < options->constant_count; i++) {
+        if (options->constants[i].input == NULL)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: options->constants[%d].input is NULL", i);
+    }
+    return SDLF_OK;
+}
+
 static sdlf_status check_options(sdlf_plan_options *options)
 {
     if (options->batch < 1)
@@ -62,7 +83,8 @@ static sdlf_status check_options(sdlf_plan_options *options)
                          options->label_smoothing);
     if (options->take_parameters && options->mode != SDLF_INFER)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: take_parameters is for inference: training changes them");
-    return sdlf_optimizer_complete(&options->optimizer);
+    sdlf_status status = check_lists(options);
+    return status == SDLF_OK ? sdlf_optimizer_complete(&options->optimizer) : status;
 }
 
 /* Parameters without values. */
@@ -72,11 +94,17 @@ static sdlf_status describe(sdlf_model *model, bool outline)
     return status == SDLF_OK && !outline ? model_allocate(model, NULL) : status;
 }
 
+/* Values that were read for a plan that could not be made are in their file as before. */
+static void leave_values(sdlf_model *model)
+{
+    for (int i = 0; i < model->parameter_count; i++) model_drop_values(model, i);
+}
+
 /* Everything but memory. */
 static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_plan_options *options, bool outline)
 {
-    *result = NULL;
-    sdlf_status status = sdlf_model_status(model);
+    bool from_file = model->source.file != NULL && model->status == SDLF_OK && options->take_parameters;
+    sdlf_status status = from_file ? SDLF_OK : sdlf_model_status(model);
     if (status != SDLF_OK) return status;
     sdlf_plan_options complete = *options;
     status = check_options(&complete);
@@ -111,7 +139,11 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
 
 sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_plan_options *options)
 {
-    bool draws = model != NULL && !model->built;
+    SDLF_REQUIRE(plan);
+    *plan = NULL;
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(options);
+    bool draws = !model->built;
     sdlf_status status = make_plan(plan, model, options, false);
     if (status == SDLF_OK) {
         (*plan)->draws = draws;
@@ -119,6 +151,7 @@ sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_pla
         (*plan)->draws = false;
     }
     if (status == SDLF_OK) {
+        if (model->source.file != NULL) (*plan)->taken = true;
         if (options->take_parameters) model_give_away(model);
         return SDLF_OK;
     }
@@ -127,6 +160,8 @@ sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_pla
     *plan = NULL;
     if (draws && model->built)
         model_free_parameters(model); /* taken ones too: the next plan draws them all */
+    else if (model->source.file != NULL)
+        leave_values(model);
     else if (taken)
         model_give_away(model);
     return status;
@@ -134,11 +169,18 @@ sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_pla
 
 sdlf_status sdlf_plan_outline(sdlf_plan **plan, sdlf_model *model, const sdlf_plan_options *options)
 {
+    SDLF_REQUIRE(plan);
+    *plan = NULL;
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(options);
     return make_plan(plan, model, options, true);
 }
 
 sdlf_status sdlf_plan_measure(sdlf_memory_info *memory, sdlf_model *model, const sdlf_plan_options *options)
 {
+    SDLF_REQUIRE(memory);
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(options);
     sdlf_plan *plan;
     *memory = (sdlf_memory_info){0};
     sdlf_status status = make_plan(&plan, model, options, true);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "framework/input_layer.h"
+#include "framework/require.h"
 
 enum { MOST_TOGETHER = 8 /* steps that a calculator is offered at once */ };
 
@@ -79,6 +80,7 @@ sdlf_status plan_run_steps(sdlf_plan *plan, int first, int last)
 
 sdlf_status sdlf_plan_forward(sdlf_plan *plan)
 {
+    SDLF_REQUIRE(plan);
     if (plan->feed.present) /* its first step would take a batch that no training step sees */
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "a plan with a feed runs the steps of an epoch: sdlf_plan_run");
     sdlf_status status = plan_check_weights(plan);
@@ -89,6 +91,7 @@ sdlf_status sdlf_plan_forward(sdlf_plan *plan)
 
 sdlf_status sdlf_plan_backward(sdlf_plan *plan)
 {
+    SDLF_REQUIRE(plan);
     if (plan->options.mode != SDLF_TRAIN || !plan->options.gradients_only || plan->feed.present)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "a backward pass by itself wants a training plan with gradients_only");
     return plan_run_steps(plan, plan->forward_steps, plan->step_count);
@@ -96,6 +99,7 @@ sdlf_status sdlf_plan_backward(sdlf_plan *plan)
 
 sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate)
 {
+    SDLF_REQUIRE(plan);
     if (plan->feed.present)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "a plan with a feed runs the steps of an epoch: sdlf_plan_run");
     if (plan->options.mode != SDLF_TRAIN)
@@ -109,17 +113,20 @@ sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate)
 
 int64_t sdlf_plan_step_number(const sdlf_plan *plan)
 {
+    if (plan == NULL) return 0;
     return plan->step_number;
 }
 
 sdlf_status sdlf_plan_set_step_number(sdlf_plan *plan, int64_t step)
 {
+    SDLF_REQUIRE(plan);
     plan->step_number = step;
     return plan_set_control(plan, CONTROL_STEP, (double)step);
 }
 
 sdlf_status sdlf_plan_synchronize(sdlf_plan *plan)
 {
+    SDLF_REQUIRE(plan);
     for (int i = 0; i < plan->space_count; i++) {
         sdlf_calculator *calculator = plan->spaces[i].calculator;
         if (calculator == NULL) continue;
@@ -148,6 +155,9 @@ static sdlf_status bind_tensor(const sdlf_plan *plan, sdlf_tensor tensor, const 
 
 sdlf_status sdlf_plan_input(sdlf_plan *plan, const char *name, sdlf_binding *binding)
 {
+    SDLF_REQUIRE(plan);
+    SDLF_REQUIRE(name);
+    SDLF_REQUIRE(binding);
     for (int i = plan_find_node(plan, name, 0); i >= 0; i = plan_find_node(plan, name, i + 1)) {
         const plan_node *node = &plan->nodes[i];
         if (node->layer->type != &sdlf_input_layer_class) continue;
@@ -158,6 +168,9 @@ sdlf_status sdlf_plan_input(sdlf_plan *plan, const char *name, sdlf_binding *bin
 
 sdlf_status sdlf_plan_output(sdlf_plan *plan, const char *name, sdlf_binding *binding)
 {
+    SDLF_REQUIRE(plan);
+    SDLF_REQUIRE(name);
+    SDLF_REQUIRE(binding);
     if (plan->loss_value >= 0 && strcmp(name, "loss") == 0)
         return bind_tensor(plan, plan->values[plan->loss_value].tensor, "output", name, binding);
     for (int i = 0; i < plan->model->output_count; i++) {
@@ -171,6 +184,9 @@ sdlf_status sdlf_plan_output(sdlf_plan *plan, const char *name, sdlf_binding *bi
 
 sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host)
 {
+    SDLF_REQUIRE(plan);
+    SDLF_REQUIRE(input);
+    SDLF_REQUIRE(host);
     sdlf_binding binding;
     sdlf_status status = sdlf_plan_input(plan, input, &binding);
     if (status != SDLF_OK) return status;
@@ -181,6 +197,9 @@ sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host
 
 sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host)
 {
+    SDLF_REQUIRE(plan);
+    SDLF_REQUIRE(output);
+    SDLF_REQUIRE(host);
     sdlf_binding binding;
     sdlf_status status = sdlf_plan_output(plan, output, &binding);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(plan);
@@ -190,6 +209,9 @@ sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host)
 
 sdlf_status sdlf_plan_activation(sdlf_plan *plan, const char *layer, bool gradient, sdlf_binding *binding)
 {
+    SDLF_REQUIRE(plan);
+    SDLF_REQUIRE(layer);
+    SDLF_REQUIRE(binding);
     if (!plan->options.keep_activations)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "the plan was made without keep_activations");
     int node = plan_find_node(plan, layer, 0);
@@ -201,6 +223,9 @@ sdlf_status sdlf_plan_activation(sdlf_plan *plan, const char *layer, bool gradie
 
 sdlf_status sdlf_plan_gradient(sdlf_plan *plan, const char *parameter, sdlf_binding *binding)
 {
+    SDLF_REQUIRE(plan);
+    SDLF_REQUIRE(parameter);
+    SDLF_REQUIRE(binding);
     if (!plan->options.gradients_only)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "the plan was made without gradients_only");
     int index = model_find_parameter(plan->model, parameter);

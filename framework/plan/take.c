@@ -1,18 +1,23 @@
-/* A plan for inference that takes its model's parameters (options.take_parameters): values that no step reads but in the form that
- * their kernel likes best are freed as soon as they are in it, each before the next is made ready, so that one alone is ever there
- * twice. Values that steps read as they are, and those in other memory than the host's, stay. */
+/* A plan for inference that takes its model's parameters (options.take_parameters): values that no step reads but in another form (made
+ * ready for their kernel, with normalisation folded in, in another dtype or on a device) are freed as soon as they are in it, each
+ * before the next one's turn, so that one alone is ever there twice. Values that steps read where they are stay. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
 
-#include "framework/heap.h"
-
-/* The parameter that the buffer holds, or whose weights it holds with normalisation folded in; -1: it holds something else. */
-static int parameter_of(const sdlf_plan *plan, const plan_buffer *buffer)
+int plan_values_behind(const sdlf_plan *plan, const plan_buffer *buffer, int parameter[PLAN_FOLDED])
 {
-    if (buffer->kind == BUFFER_PARAMETER) return buffer->parameter;
-    const plan_fold *fold = buffer->kind == BUFFER_DERIVED ? &plan->folds[buffer->fold] : NULL;
-    return fold != NULL && buffer->source == fold->folded_weight ? fold->weight : -1;
+    if (buffer->kind == BUFFER_PARAMETER) parameter[0] = buffer->parameter;
+    if (buffer->kind != BUFFER_DERIVED) return buffer->kind == BUFFER_PARAMETER;
+    const plan_fold *fold = &plan->folds[buffer->fold];
+    const int part[PLAN_FOLDED] = {fold->scale,    fold->shift,
+                                   fold->mean,     fold->bias,
+                                   fold->variance, buffer->source == fold->folded_weight ? fold->weight : -1};
+    int count = 0;
+    for (int i = 0; i < PLAN_FOLDED; i++) {
+        if (part[i] >= 0) parameter[count++] = part[i];
+    }
+    return count;
 }
 
 static bool is_made_ready(const sdlf_operation *op)
@@ -32,30 +37,35 @@ static void mark_read(const plan_step *step, bool *read)
     }
 }
 
-/* The vectors of a fold are read whenever its weight is worked out. */
-static void keep_vectors(const plan_fold *fold, int *after)
+/* What the buffer's content is made of is read at that time. Times come in order. */
+static void note_time(const sdlf_plan *plan, const plan_buffer *buffer, int *after, int time)
 {
-    const int vector[] = {fold->bias, fold->scale, fold->shift, fold->mean, fold->variance};
-    for (size_t i = 0; i < sizeof vector / sizeof vector[0]; i++) {
-        if (vector[i] >= 0) after[vector[i]] = PLAN_KEEPS;
-    }
+    int parameter[PLAN_FOLDED];
+    for (int i = plan_values_behind(plan, buffer, parameter) - 1; i >= 0; i--) after[parameter[i]] = time;
+}
+
+/* Is it the model's own memory? */
+static bool is_in_place(const sdlf_plan *plan, const plan_buffer *buffer)
+{
+    return buffer->kind == BUFFER_PARAMETER && buffer->memory != NULL && !plan_is_copy_of_model(plan, buffer);
 }
 
 static void find_taken(const sdlf_plan *plan, const bool *read, int *after)
 {
     for (int p = 0; p < plan->model->parameter_count; p++) after[p] = PLAN_KEEPS;
-    for (int i = 0; i < plan->step_count; i++) {
-        const sdlf_operation *op = &plan->steps[i].operation;
-        int p = is_made_ready(op) ? parameter_of(plan, &plan->buffers[op->in[1].buffer]) : -1;
-        if (p >= 0) after[p] = i;
-    }
     for (int i = 1; i < plan->buffer_count; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
-        int p = parameter_of(plan, buffer);
-        bool used = buffer->memory != NULL;
-        if (p >= 0 && used && (read[i] || !plan_is_host_space(plan, buffer->space))) after[p] = PLAN_KEEPS;
+        if (buffer->memory != NULL && !buffer->raw && !is_in_place(plan, buffer)) note_time(plan, buffer, after, i);
     }
-    for (int i = 0; i < plan->fold_count; i++) keep_vectors(&plan->folds[i], after);
+    for (int i = 0; i < plan->step_count; i++) {
+        const sdlf_operation *op = &plan->steps[i].operation;
+        const plan_buffer *buffer = is_made_ready(op) ? &plan->buffers[op->in[1].buffer] : NULL;
+        if (buffer != NULL && (buffer->raw || is_in_place(plan, buffer)))
+            note_time(plan, buffer, after, plan->buffer_count + i);
+    }
+    for (int i = 1; i < plan->buffer_count; i++) {
+        if (read[i] && is_in_place(plan, &plan->buffers[i])) after[plan->buffers[i].parameter] = PLAN_KEEPS;
+    }
 }
 
 sdlf_status plan_find_taken(const sdlf_plan *plan, int **after)
@@ -74,12 +84,13 @@ sdlf_status plan_find_taken(const sdlf_plan *plan, int **after)
     return SDLF_OK;
 }
 
-void plan_take_after(sdlf_plan *plan, const int *after, int step)
+void plan_take_after(sdlf_plan *plan, const int *after, int buffer, int time)
 {
-    int p = parameter_of(plan, &plan->buffers[plan->steps[step].operation.in[1].buffer]);
-    if (p < 0 || after[p] != step) return;
-    sdlf_tensor *value = &plan->model->parameters[p].value;
-    sdlf_heap_discard(value->data, sdlf_tensor_bytes(value));
-    sdlf_tensor_release(value, NULL);
-    plan->taken = true;
+    int parameter[PLAN_FOLDED];
+    for (int i = plan_values_behind(plan, &plan->buffers[buffer], parameter) - 1; i >= 0; i--) {
+        int p = parameter[i];
+        if (after[p] != time) continue;
+        plan->taken = plan->taken || plan->model->source.file == NULL;
+        model_drop_values(plan->model, p);
+    }
 }

@@ -10,6 +10,7 @@
 
 #include "framework/clock.h"
 #include "framework/order.h"
+#include "framework/require.h"
 
 /* Copy all parameters and states of the model to `saved`, or back. Returns the bytes; in inference none, since no step changes
  * them. */
@@ -78,6 +79,7 @@ static bool is_timed_recorded(const sdlf_plan *plan, const plan_step *step)
 
 sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats)
 {
+    SDLF_REQUIRE(plan);
     if (repeats < 1) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan timing: repeats must be at least 1, not %d", repeats);
     sdlf_metrics metrics;
     sdlf_status status = plan_move_parameters(plan, false);

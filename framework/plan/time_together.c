@@ -7,6 +7,7 @@
 
 #include "framework/clock.h"
 #include "framework/order.h"
+#include "framework/require.h"
 
 static sdlf_status run_in_a_row(sdlf_plan *plan, const plan_step *step, int together)
 {
@@ -54,6 +55,7 @@ sdlf_status plan_time_row(sdlf_plan *plan, plan_step *step, int together, double
 
 sdlf_status sdlf_plan_time_together(sdlf_plan *plan, int repeats, int together)
 {
+    SDLF_REQUIRE(plan);
     if (repeats < 1 || together < 1)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "plan timing: repeats and runs in a row must be at least 1, not %d and %d", repeats, together);

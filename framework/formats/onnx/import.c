@@ -196,8 +196,10 @@ sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx
     if (status == SDLF_OK && complete) status = model_describe(import.model);
     if (status == SDLF_OK && file->normalization[0] != '\0')
         status = normalization_json_read(&import.model->normalization, file->normalization, file->path);
-    if (status == SDLF_OK && complete && fill) status = onnx_fill_parameters(&import);
+    bool leave = import.options->leave_weights;
+    if (status == SDLF_OK && complete && fill && !leave) status = onnx_fill_parameters(&import);
     if (status == SDLF_OK) status = onnx_file_check(file);
+    if (status == SDLF_OK && complete && fill && leave) status = onnx_leave_parameters(&import);
     if (status == SDLF_OK && complete)
         *model = import.model;
     else

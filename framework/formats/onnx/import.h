@@ -135,11 +135,13 @@ enum { ONNX_FIRST_OPSET = 7, ONNX_LAST_OPSET = 22 };
 /* ---- the import as a whole ---- */
 
 /* Make a model of the file. With `report`: go on after failures and collect them; *model is then NULL if there are any.
- * Parameters are described, and filled only if `fill`. */
+ * Parameters are described, and filled only if `fill`; with options->leave_weights, not even then. */
 sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx_options *options,
                             sdlf_onnx_report *report, bool fill);
 /* Give the model's parameters memory and the values that were noted. */
 sdlf_status onnx_fill_parameters(onnx_import *import);
+/* Or have the values stay where they are: the file, from malloc, is the model's from now on. */
+sdlf_status onnx_leave_parameters(onnx_import *import);
 /* Inputs of the graph as layers. */
 sdlf_status onnx_import_inputs(onnx_import *import);
 /* The value of that name, made if new; NULL when memory is out. */

@@ -101,11 +101,22 @@ static bool has_open_dimension(const onnx_file *file, const char *name)
     return false;
 }
 
-/* A size for a dimension that no input has is a mistake of its giver. */
-static sdlf_status check_dimensions(const onnx_import *import)
+/* What is announced must be there; a size for a dimension that no input has is a mistake of its giver, too. */
+static sdlf_status check_options(const onnx_import *import)
 {
-    for (int i = 0; i < import->options->dimension_count; i++) {
-        const char *name = import->options->dimensions[i].name;
+    const sdlf_onnx_options *options = import->options;
+    if (options->dimension_count > 0 && options->dimensions == NULL)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: options->dimensions is NULL", import->file->path);
+    if (options->known_count > 0 && options->known == NULL)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: options->known is NULL", import->file->path);
+    for (int i = 0; i < options->known_count; i++) {
+        if (options->known[i].name == NULL)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: options->known[%d].name is NULL", import->file->path, i);
+    }
+    for (int i = 0; i < options->dimension_count; i++) {
+        const char *name = options->dimensions[i].name;
+        if (name == NULL)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: options->dimensions[%d].name is NULL", import->file->path, i);
         if (!has_open_dimension(import->file, name))
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: no input leaves a dimension '%s' open", import->file->path,
                              text_show(name).text);
@@ -133,7 +144,7 @@ static bool make_known(const onnx_import *import, onnx_value *value)
 sdlf_status onnx_import_inputs(onnx_import *import)
 {
     const onnx_file *file = import->file;
-    sdlf_status checked = check_dimensions(import);
+    sdlf_status checked = check_options(import);
     if (checked != SDLF_OK) return checked;
     for (int i = 0; i < file->input_count; i++) {
         const Onnx__ValueInfoProto *input = file->input[i];

@@ -6,6 +6,7 @@
 
 #include "framework/formats/onnx/model_from_onnx.h"
 #include "framework/formats/text.h"
+#include "framework/require.h"
 
 static const char *keep(sdlf_onnx_report *report, const char *text)
 {
@@ -122,6 +123,9 @@ static sdlf_status inspect(sdlf_onnx_report **result, onnx_file *file, sdlf_stat
 
 sdlf_status sdlf_onnx_inspect(sdlf_onnx_report **report, const char *path, const sdlf_onnx_options *options)
 {
+    SDLF_REQUIRE(report);
+    *report = NULL;
+    SDLF_REQUIRE(path);
     onnx_file file;
     return inspect(report, &file, onnx_file_open(&file, path), options);
 }

@@ -7,6 +7,7 @@
 
 #include "framework/formats/npy.h"
 #include "framework/formats/onnx/tensor.h"
+#include "framework/require.h"
 
 static sdlf_status read_proto(sdlf_tensor *tensor, const char *path)
 {
@@ -40,6 +41,8 @@ static sdlf_status read_proto(sdlf_tensor *tensor, const char *path)
 
 sdlf_status sdlf_tensor_read_file(sdlf_tensor *tensor, const char *path)
 {
+    SDLF_REQUIRE(tensor);
+    SDLF_REQUIRE(path);
     size_t length = strlen(path);
     *tensor = (sdlf_tensor){.dtype = SDLF_NONE};
     return length > 3 && strcmp(path + length - 3, ".pb") == 0 ? read_proto(tensor, path) : npy_read(tensor, path);
@@ -47,5 +50,8 @@ sdlf_status sdlf_tensor_read_file(sdlf_tensor *tensor, const char *path)
 
 sdlf_status sdlf_tensor_write_file(const sdlf_tensor *tensor, const char *path)
 {
+    SDLF_REQUIRE(tensor);
+    SDLF_REQUIRE(path);
+    SDLF_REQUIRE(tensor->data);
     return npy_write(tensor, path);
 }

@@ -5,6 +5,7 @@
 
 #include "framework/formats/npy.h"
 #include "framework/formats/onnx/model_from_onnx.h"
+#include "framework/require.h"
 
 #ifdef SDLF_ONNX_SWITCHED_OFF
 static const char advice[] = "since it was configured with SDLF_ONNX=OFF (configure it with SDLF_ONNX=ON, which needs "
@@ -22,22 +23,27 @@ static sdlf_status refuse(const char *path)
 sdlf_status sdlf_model_from_onnx(sdlf_model **model, const char *path, const sdlf_onnx_options *options)
 {
     (void)options;
+    SDLF_REQUIRE(model);
     *model = NULL;
+    SDLF_REQUIRE(path);
     return refuse(path);
 }
 
 sdlf_status sdlf_onnx_inspect(sdlf_onnx_report **report, const char *path, const sdlf_onnx_options *options)
 {
     (void)options;
+    SDLF_REQUIRE(report);
     *report = NULL;
+    SDLF_REQUIRE(path);
     return refuse(path);
 }
 
 sdlf_status sdlf_model_to_onnx(const sdlf_model *model, const char *path, const sdlf_onnx_export_options *options,
                                sdlf_onnx_exported *result)
 {
-    (void)model;
     (void)options;
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(path);
     if (result != NULL) *result = (sdlf_onnx_exported){0};
     return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "cannot write '%s': this build writes no ONNX files, %s", path, advice);
 }
@@ -67,6 +73,8 @@ void sdlf_onnx_report_free(sdlf_onnx_report *report)
 
 sdlf_status sdlf_tensor_read_file(sdlf_tensor *tensor, const char *path)
 {
+    SDLF_REQUIRE(tensor);
+    SDLF_REQUIRE(path);
     size_t length = strlen(path);
     *tensor = (sdlf_tensor){.dtype = SDLF_NONE};
     return length > 3 && strcmp(path + length - 3, ".pb") == 0 ? refuse(path) : npy_read(tensor, path);
@@ -74,5 +82,8 @@ sdlf_status sdlf_tensor_read_file(sdlf_tensor *tensor, const char *path)
 
 sdlf_status sdlf_tensor_write_file(const sdlf_tensor *tensor, const char *path)
 {
+    SDLF_REQUIRE(tensor);
+    SDLF_REQUIRE(path);
+    SDLF_REQUIRE(tensor->data);
     return npy_write(tensor, path);
 }

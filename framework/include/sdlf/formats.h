@@ -56,7 +56,7 @@ sdlf_status sdlf_model_open_to_run(sdlf_model **model, const char *path);
  * nothing has been added, but where memory ran out. */
 sdlf_status sdlf_choices_read(sdlf_choices *choices, const char *path);
 
-/* The same from memory; `origin` names it in messages. */
+/* The same from memory; `origin` names it in messages (NULL: "plan file"). */
 sdlf_status sdlf_choices_parse(sdlf_choices *choices, const char *text, size_t length, const char *origin);
 
 /* Write all of them, under a temporary name beside the target that is then renamed. Errors: SDLF_ERROR_IO. */
@@ -68,7 +68,7 @@ sdlf_status sdlf_choices_write(sdlf_choices *choices, const char *path);
 /* Read a network file. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT with "FILE:LINE: " and the field. */
 sdlf_status sdlf_network_read(sdlf_model **model, const char *path);
 
-/* The same from memory; `origin` names it in messages. */
+/* The same from memory; `origin` names it in messages (NULL: "network"). */
 sdlf_status sdlf_network_parse(sdlf_model **model, const char *text, size_t length, const char *origin);
 
 /* The network as JSON; free() the text. */
@@ -105,6 +105,10 @@ typedef struct sdlf_onnx_options {
     int dimension_count;
     const sdlf_onnx_known *known;
     int known_count;
+    /* The weights stay in the file, which is kept open and is not to be changed, until a plan takes them (take_parameters in plan.h): each
+     * goes from there to where the plan wants it, a piece at a time where that is a device. Until then the model is good for that alone:
+     * values of its parameters are absent, and sdlf_model_status is SDLF_ERROR_ARGUMENT. */
+    bool leave_weights;
 } sdlf_onnx_options;
 
 /* Read an ONNX model (opset 7 to 22), with its weights, as a model that is built. The model is the caller's. `options` may
@@ -206,7 +210,7 @@ sdlf_status sdlf_tensor_write_file(const sdlf_tensor *tensor, const char *path);
 
 /* ---- any file ---- */
 
-/* Put bytes in a file, as sdlf_model_save does: it appears whole or not at all. What is no regular file (a pipe, /dev/null) is
+/* Put bytes (may be NULL where there are none) in a file, as sdlf_model_save does: it appears whole or not at all. What is no regular file (a pipe, /dev/null) is
  * written to directly. Errors: SDLF_ERROR_IO, SDLF_ERROR_ARGUMENT (no path), SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_write_file(const char *path, const void *bytes, size_t count);
 

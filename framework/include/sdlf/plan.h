@@ -88,9 +88,9 @@ typedef struct sdlf_plan_options {
     sdlf_plan *share; /* a plan of the same model: use its copies of the parameters (in spaces other than the host's)
                          instead of new ones; it must outlive this plan, and use the same calculators in these spaces (nothing
                          would order what two calculators of one device do), which is checked */
-    /* Inference, by the only plan that the model will ever have: values of its parameters that the plan keeps in another form, in the
-     * host's memory, are freed one by one as these are made, so that they are not there twice; those of them are absent then
-     * (sdlf_parameter.value). Once the plan is made, the model serves it alone, even where nothing had to be freed: sdlf_model_status, and
+    /* Inference, by the only plan that the model will ever have: values of its parameters that the plan keeps in another form, or on a
+     * device, are freed one by one as these are made, so that they are not there twice; those of them are absent then
+     * (sdlf_parameter.value). A model whose weights have been left in a file (leave_weights in formats.h) never has them all. Once the plan is made, the model serves it alone, even where nothing had to be freed: sdlf_model_status, and
      * with it other plans, saving and exporting, are SDLF_ERROR_ARGUMENT. Where it cannot be made, that is so only if values of a
      * model that was built before are lost by then; else the model is as it was. */
     bool take_parameters;

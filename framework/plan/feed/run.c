@@ -1,5 +1,6 @@
 /* The epochs of a plan that draws its own batches: what is left at the start for all steps, and running them. */
 #include "framework/plan/plan_internal.h"
+#include "framework/require.h"
 
 #include <stdlib.h>
 
@@ -37,8 +38,11 @@ static sdlf_status set_order(sdlf_plan *plan, const sdlf_epoch *epoch)
 
 sdlf_status sdlf_plan_begin_epoch(sdlf_plan *plan, const sdlf_epoch *epoch)
 {
+    SDLF_REQUIRE(plan);
+    SDLF_REQUIRE(epoch);
     plan_feed *feed = &plan->feed;
     if (!feed->present) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: there is no feed to draw an epoch from");
+    SDLF_REQUIRE(epoch->rates);
     int64_t steps = epoch->order_count / plan->options.batch, samples = feed->feed.sample_data.shape.dim[0];
     int64_t most = samples - feed->feed.skip;
     if (epoch->order_count > most || steps < 1 || epoch->first < 0 || epoch->first > steps)
@@ -78,6 +82,7 @@ sdlf_status plan_feed_still(sdlf_plan *plan)
 
 sdlf_status sdlf_plan_run(sdlf_plan *plan, int64_t steps)
 {
+    SDLF_REQUIRE(plan);
     plan_feed *feed = &plan->feed;
     if (!feed->present) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: there is no feed to run steps from");
     if (steps < 0 || steps > feed->steps - feed->done)

@@ -7,6 +7,7 @@
 
 #include "framework/formats/text.h"
 #include "framework/input_layer.h"
+#include "framework/require.h"
 
 /* ---- failing ---- */
 
@@ -155,6 +156,8 @@ sdlf_status export_run(onnx_export *e, const sdlf_model *model, int opset)
 sdlf_status sdlf_model_to_onnx(const sdlf_model *model, const char *path, const sdlf_onnx_export_options *options,
                                sdlf_onnx_exported *result)
 {
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(path);
     static const sdlf_onnx_export_options none = {0};
     sdlf_onnx_exported ignored;
     if (options == NULL) options = &none;

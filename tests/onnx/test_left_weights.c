@@ -1,0 +1,247 @@
+/* Weights that are left in their ONNX file until a plan takes them: what is computed is what it is without, a device's weights never
+ * lie in the host's memory, and until then the model says what it is good for. */
+#include "onnx/fixtures.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <sdlf/sdlf.h>
+
+#include "framework/plan/networks.h"
+
+static const sdlf_onnx_options leaving = {.leave_weights = true};
+
+static int open_files(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    int count = 0;
+    while (folder != NULL && readdir(folder) != NULL) count++;
+    if (folder != NULL) closedir(folder);
+    return count;
+}
+
+/* ---- what is computed ---- */
+
+static void write_inputs(sdlf_plan *plan, const sdlf_model *model)
+{
+    for (int i = 0; i < sdlf_model_input_count(model); i++) {
+        const char *name = sdlf_model_layer(model, sdlf_model_input(model, i).layer)->name;
+        sdlf_binding binding;
+        if (!CHECK_OK(sdlf_plan_input(plan, name, &binding))) continue;
+        void *values = calloc(1, (size_t)sdlf_tensor_bytes(&binding.tensor) + 1);
+        if (binding.tensor.dtype == SDLF_FLOAT32) fill_random(values, (int)sdlf_tensor_count(&binding.tensor), 3);
+        CHECK_OK(sdlf_plan_write(plan, name, values));
+        free(values);
+    }
+}
+
+/* All outputs, one behind the other, from malloc. */
+static char *run(sdlf_calculator *calculator, const char *path, bool leave, size_t *size)
+{
+    sdlf_model *model = NULL;
+    sdlf_plan *plan = NULL;
+    char *all = NULL;
+    *size = 0;
+    int files = open_files();
+    CHECK_OK(sdlf_model_from_onnx(&model, path, leave ? &leaving : NULL));
+    CHECK(open_files() > files || !leave);
+    sdlf_plan_options options = {.batch = 1, .forward = calculator, .take_parameters = leave};
+    if (model == NULL || !CHECK_OK(sdlf_plan_create(&plan, model, &options))) return NULL;
+    CHECK_EQUAL(open_files(), files);
+    write_inputs(plan, model);
+    for (int again = 0; again < 2; again++) {
+        CHECK_OK(sdlf_plan_forward(plan));
+        CHECK_OK(sdlf_plan_load_parameters(plan));
+    }
+    for (int i = 0; i < sdlf_model_output_count(model); i++) {
+        const char *name = sdlf_model_output_name(model, i);
+        sdlf_binding binding;
+        if (!CHECK_OK(sdlf_plan_output(plan, name, &binding))) continue;
+        size_t bytes = (size_t)sdlf_tensor_bytes(&binding.tensor);
+        all = realloc(all, *size + bytes + 1);
+        CHECK_OK(sdlf_plan_read(plan, name, all + *size));
+        *size += bytes;
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+    return all;
+}
+
+static void compare(sdlf_calculator *calculator, const char *path)
+{
+    size_t expected_size, found_size;
+    char *expected = run(calculator, path, false, &expected_size), *found = run(calculator, path, true, &found_size);
+    CHECK_EQUAL((int64_t)found_size, (int64_t)expected_size);
+    CHECK(expected != NULL && found != NULL && found_size > 0 && memcmp(found, expected, found_size) == 0);
+    free(expected);
+    free(found);
+}
+
+/* Normalisation that is folded in, weights that are transposed or repeated, in a file beside the model's, of integers. */
+static void results_are_the_same(void)
+{
+    static const char *const names[] = {"small_cnn", "residual", "rows", "volume", "integers", "external", "moves"};
+    sdlf_model *net = branching_net(0);
+    const char *path = test_path("branching.onnx");
+    CHECK_OK(sdlf_model_build(net, 1));
+    CHECK_OK(sdlf_model_to_onnx(net, path, NULL, NULL));
+    sdlf_model_free(net);
+    for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
+        sdlf_calculator *calculator = test_open(test_calculator_class_at(i)->name);
+        if (calculator == NULL) continue;
+        for (size_t j = 0; j < sizeof names / sizeof names[0]; j++)
+            compare(calculator, onnx_fixture(names[j], "model.onnx"));
+        compare(calculator, path);
+        sdlf_calculator_close(calculator);
+    }
+}
+
+/* ---- memory ---- */
+
+enum { SIDE = 1024, LAYERS = 4, WEIGHTS = LAYERS * SIDE * SIDE * (int)sizeof(float) };
+
+static const char *write_products(const char *name)
+{
+    const char *path = test_path(name);
+    sdlf_model *net = sdlf_model_create("products");
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(SIDE));
+    for (int i = 0; i < LAYERS; i++) x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = SIDE});
+    sdlf_output(net, "y", x);
+    CHECK_OK(sdlf_model_build(net, 1));
+    CHECK_OK(sdlf_model_to_onnx(net, path, NULL, NULL));
+    sdlf_model_free(net);
+    return path;
+}
+
+/* The most memory of the host's that a plan on the pretended device ever takes with its model, and what is there in the end. */
+static void measure(const char *path, bool leave, bool take, int64_t *most, int64_t *end)
+{
+    sdlf_calculator *guarded = test_open("guarded");
+    sdlf_model *model = NULL;
+    sdlf_plan *plan = NULL;
+    test_reset_peak();
+    int64_t before = test_live_bytes();
+    CHECK_OK(sdlf_model_from_onnx(&model, path, leave ? &leaving : NULL));
+    CHECK_OK(
+        sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = guarded, .take_parameters = take}));
+    *most = test_peak_bytes() - before;
+    *end = test_live_bytes() - before;
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+    sdlf_calculator_close(guarded);
+}
+
+static void weights_of_a_device_leave_the_host(void)
+{
+    enum { LITTLE = 3 << 20 };
+    const char *path = write_products("products.onnx");
+    int64_t most, end;
+    measure(path, false, false, &most, &end);
+    CHECK(end > WEIGHTS);
+    measure(path, false, true, &most, &end);
+    if (!CHECK(most < WEIGHTS + LITTLE && end < LITTLE)) printf("    %lld, %lld\n", (long long)most, (long long)end);
+    measure(path, true, true, &most, &end);
+    if (!CHECK(most < LITTLE && end < LITTLE)) printf("    %lld, %lld\n", (long long)most, (long long)end);
+}
+
+/* ---- what goes wrong ---- */
+
+static void the_model_waits_for_its_plan(void)
+{
+    static const char *const why = "its weights have been left in their file (leave_weights)";
+    sdlf_calculator *reference = test_open("reference");
+    sdlf_model *model = NULL;
+    sdlf_plan *plan = NULL;
+    sdlf_memory_info memory = {0}, planned;
+    sdlf_plan_options options = {.batch = 1, .forward = reference};
+    CHECK_OK(sdlf_model_from_onnx(&model, onnx_fixture("small_cnn", "model.onnx"), &leaving));
+    if (model == NULL) return;
+    CHECK(sdlf_model_parameter_count(model) > 0 && sdlf_model_parameter(model, 0)->value.data == NULL);
+    CHECK_FAILS(sdlf_model_status(model), SDLF_ERROR_ARGUMENT, why);
+    CHECK_FAILS(sdlf_plan_create(&plan, model, &options), SDLF_ERROR_ARGUMENT, why);
+    CHECK_FAILS(sdlf_model_save(model, test_path("left.safetensors")), SDLF_ERROR_ARGUMENT, why);
+    CHECK_FAILS(sdlf_model_to_onnx(model, test_path("left.onnx"), NULL, NULL), SDLF_ERROR_ARGUMENT, why);
+    CHECK_FAILS(sdlf_model_build(model, 1), SDLF_ERROR_ARGUMENT, why);
+    options.take_parameters = true;
+    CHECK_OK(sdlf_plan_measure(&memory, model, &options));
+    CHECK_OK(sdlf_plan_create(&plan, model, &options));
+    if (plan != NULL) {
+        planned = sdlf_plan_memory(plan);
+        CHECK_EQUAL(planned.arena, memory.arena);
+        CHECK_EQUAL(planned.parameters, memory.parameters);
+    }
+    CHECK_FAILS(sdlf_model_status(model), SDLF_ERROR_ARGUMENT, "a plan has taken its parameters");
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+    sdlf_calculator_close(reference);
+}
+
+/* Adding a layer would part the model from its file. */
+static void no_layer_is_added(void)
+{
+    sdlf_model *model = NULL;
+    CHECK_OK(sdlf_model_from_onnx(&model, onnx_fixture("small_cnn", "model.onnx"), &leaving));
+    if (model == NULL) return;
+    CHECK(sdlf_relu(model, sdlf_model_output(model, 0)).layer < 0);
+    CHECK_FAILS(sdlf_model_status(model), SDLF_ERROR_ARGUMENT, "its weights have been left in their file");
+    sdlf_model_free(model);
+}
+
+/* A plan that cannot be made loses nothing: the next one finds the file as it is by then. */
+static void a_file_that_becomes_shorter_is_told(void)
+{
+    for (int device = 0; device < 2; device++) {
+        sdlf_calculator *calculator = test_open(device ? "guarded" : "cpu");
+        const char *path = write_products("cut.onnx");
+        sdlf_model *model = NULL;
+        sdlf_plan *plan = NULL;
+        sdlf_plan_options options = {.batch = 1, .forward = calculator, .take_parameters = true};
+        CHECK_OK(sdlf_model_from_onnx(&model, path, &leaving));
+        CHECK(truncate(path, WEIGHTS / 2) == 0);
+        CHECK_FAILS(sdlf_plan_create(&plan, model, &options), SDLF_ERROR_IO, "cut.onnx' to its end");
+        CHECK(plan == NULL);
+        CHECK_FAILS(sdlf_model_status(model), SDLF_ERROR_ARGUMENT, "have been left in their file");
+        for (int i = 0; i < sdlf_model_parameter_count(model); i++)
+            CHECK(sdlf_model_parameter(model, i)->value.data == NULL);
+        sdlf_model_free(model);
+        sdlf_calculator_close(calculator);
+    }
+}
+
+static sdlf_status attempt(void *calculator)
+{
+    sdlf_model *model = NULL;
+    sdlf_plan *plan = NULL;
+    sdlf_status status = sdlf_model_from_onnx(&model, onnx_fixture("residual", "model.onnx"), &leaving);
+    if (status == SDLF_OK)
+        status = sdlf_plan_create(&plan, model,
+                                  &(sdlf_plan_options){.batch = 1, .forward = calculator, .take_parameters = true});
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+    return status;
+}
+
+static void memory_runs_out(void)
+{
+    for (int device = 0; device < 2; device++) {
+        sdlf_calculator *calculator = test_open(device ? "guarded" : "cpu");
+        test_every_allocation(device ? "weights left, on a device" : "weights left", attempt, calculator);
+        sdlf_calculator_close(calculator);
+    }
+}
+
+int main(void)
+{
+    if (!onnx_available()) {
+        RUN(no_onnx);
+        return test_summary();
+    }
+    RUN(results_are_the_same);
+    RUN(weights_of_a_device_leave_the_host);
+    RUN(the_model_waits_for_its_plan);
+    RUN(no_layer_is_added);
+    RUN(a_file_that_becomes_shorter_is_told);
+    RUN(memory_runs_out);
+    return test_summary();
+}
