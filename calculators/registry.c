@@ -40,6 +40,6 @@ const char *sdlf_calculator_left_out(int index, const char **reason)
 {
     int count = (int)(sizeof left_out / sizeof left_out[0]) - 1;
     if (index < 0 || index >= count) return NULL;
-    *reason = left_out[index].reason;
+    if (reason != NULL) *reason = left_out[index].reason;
     return left_out[index].name;
 }

@@ -149,6 +149,8 @@ sdlf_status sdlf_idx_parse(sdlf_tensor *tensor, const void *bytes, size_t size, 
 
 sdlf_status sdlf_idx_read(sdlf_tensor *tensor, const char *path)
 {
+    if (tensor == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_idx_read: tensor is NULL");
+    if (path == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_idx_read: path is NULL");
     sdlf_byte_stream stream;
     *tensor = (sdlf_tensor){0};
     sdlf_status status = sdlf_byte_stream_open(&stream, path);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/require.h"
+
 static const sdlf_calculator_class *find_class(const char *name)
 {
     const sdlf_calculator_class *type;
@@ -28,19 +30,21 @@ static void list_classes(char *text, size_t size)
 
 sdlf_status sdlf_calculator_open(sdlf_calculator **calculator, const char *name, const sdlf_calculator_options *options)
 {
-    static const sdlf_calculator_options defaults = {.threads = 0};
+    SDLF_REQUIRE(calculator);
     *calculator = NULL;
-    const sdlf_calculator_class *type = name ? find_class(name) : NULL;
+    SDLF_REQUIRE(name);
+    static const sdlf_calculator_options defaults = {.threads = 0};
+    const sdlf_calculator_class *type = find_class(name);
     if (!type) {
         char known[256] = "";
         const char *other, *reason;
         list_classes(known, sizeof known);
-        for (int i = 0; name && (other = sdlf_calculator_left_out(i, &reason)); i++) {
+        for (int i = 0; (other = sdlf_calculator_left_out(i, &reason)); i++) {
             if (strcmp(other, name) == 0)
                 return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "calculator '%s' is not in this build: %s; there are: %s",
                                  name, reason, known);
         }
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "no calculator '%s'; there are: %s", name ? name : "(null)", known);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "no calculator '%s'; there are: %s", name, known);
     }
     if (!options) options = &defaults;
     if (options->threads < 0 || options->device < 0) {
@@ -88,6 +92,7 @@ static bool has_algorithm(const sdlf_kernel_slot *slot, int algorithm)
 
 bool sdlf_calculator_supports(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    if (calculator == NULL || operation == NULL) return false;
     const sdlf_kernel_slot *slot = slot_of(calculator, operation);
     if (!slot || !has_algorithm(slot, operation->algorithm)) return false;
     if (!slot->channels_last && sdlf_operation_is_channels_last(operation)) return false;
@@ -96,24 +101,28 @@ bool sdlf_calculator_supports(const sdlf_calculator *calculator, const sdlf_oper
 
 int64_t sdlf_calculator_workspace(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    if (calculator == NULL || operation == NULL) return 0;
     const sdlf_kernel_slot *slot = slot_of(calculator, operation);
     return slot && slot->workspace ? slot->workspace(calculator, operation) : 0;
 }
 
 bool sdlf_calculator_likes_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    if (calculator == NULL || operation == NULL) return false;
     const sdlf_kernel_slot *slot = slot_of(calculator, operation);
     return slot && slot->channels_last && slot->likes_channels_last && slot->likes_channels_last(calculator, operation);
 }
 
 int64_t sdlf_calculator_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    if (calculator == NULL || operation == NULL) return 0;
     const sdlf_kernel_slot *slot = slot_of(calculator, operation);
     return slot && slot->prepared ? slot->prepared(calculator, operation) : 0;
 }
 
 const char *sdlf_calculator_algorithm(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    if (calculator == NULL || operation == NULL) return NULL;
     const sdlf_kernel_slot *slot = slot_of(calculator, operation);
     if (!slot || !slot->algorithms || !has_algorithm(slot, operation->algorithm)) return NULL;
     bool told = operation->algorithm == 0 && slot->automatic;
@@ -122,6 +131,7 @@ const char *sdlf_calculator_algorithm(const sdlf_calculator *calculator, const s
 
 sdlf_algorithm_note sdlf_calculator_note(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    if (calculator == NULL || operation == NULL) return (sdlf_algorithm_note){0};
     const sdlf_kernel_slot *slot = slot_of(calculator, operation);
     bool told = slot && slot->notes && slot->algorithms && has_algorithm(slot, operation->algorithm);
     return told ? slot->notes[operation->algorithm] : (sdlf_algorithm_note){.summary = NULL};
@@ -129,6 +139,7 @@ sdlf_algorithm_note sdlf_calculator_note(const sdlf_calculator *calculator, cons
 
 sdlf_cost sdlf_calculator_work(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    if (calculator == NULL || operation == NULL) return (sdlf_cost){0};
     const sdlf_kernel_slot *slot = slot_of(calculator, operation);
     return slot && slot->work ? slot->work(calculator, operation) : sdlf_operation_cost(operation);
 }
@@ -179,6 +190,8 @@ static sdlf_status check_memory(const sdlf_operation *operation, const sdlf_oper
 
 sdlf_status sdlf_calculator_run(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    SDLF_REQUIRE(calculator);
+    SDLF_REQUIRE(operation);
     sdlf_status status = sdlf_operation_check(operation);
     if (status != SDLF_OK) return status;
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
@@ -207,11 +220,13 @@ sdlf_status sdlf_calculator_run(sdlf_calculator *calculator, const sdlf_operatio
 
 bool sdlf_calculator_shares_memory(const sdlf_calculator *a, const sdlf_calculator *b)
 {
+    if (a == NULL || b == NULL) return false;
     return a == b || strcmp(a->space, b->space) == 0;
 }
 
 bool sdlf_calculator_is_on_host(const sdlf_calculator *calculator)
 {
+    if (calculator == NULL) return false;
     return strcmp(calculator->space, SDLF_HOST_SPACE) == 0;
 }
 
@@ -224,6 +239,7 @@ const char *sdlf_math_name(sdlf_math math)
 
 sdlf_math sdlf_math_from_name(const char *name)
 {
+    if (name == NULL) return SDLF_MATH_COUNT;
     for (int i = 0; i < SDLF_MATH_COUNT; i++) {
         if (strcmp(math_names[i], name) == 0) return (sdlf_math)i;
     }

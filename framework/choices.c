@@ -27,11 +27,13 @@ void sdlf_choices_free(sdlf_choices *choices)
 
 bool sdlf_choices_changed(const sdlf_choices *choices)
 {
+    if (choices == NULL) return false;
     return choices->changed;
 }
 
 int sdlf_choices_count(const sdlf_choices *choices)
 {
+    if (choices == NULL) return 0;
     return choices->count;
 }
 

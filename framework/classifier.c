@@ -22,7 +22,8 @@ static sdlf_status find_labels(const sdlf_model *model, const sdlf_dataset *data
                              model->name, entry->layer.name, source->layer.name);
         if (classes != dataset->class_count)
             return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': its loss '%s' is over %lld classes, but %s has %d",
-                             model->name, entry->layer.name, (long long)classes, dataset->name, dataset->class_count);
+                             model->name, entry->layer.name, (long long)classes, sdlf_dataset_title(dataset),
+                             dataset->class_count);
         *labels = source->layer.name;
         return SDLF_OK;
     }
@@ -56,7 +57,7 @@ static sdlf_status check_samples(const sdlf_model *model, const model_layer *inp
                          input->layer.name, sdlf_dtype_name(input->output_dtype[0]));
     if (batch.rank == 0 || !sdlf_shape_equal(wanted, found))
         return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': input '%s' takes samples of %s, but those of %s are %s",
-                         model->name, input->layer.name, sdlf_shape_print(wanted).text, dataset->name,
+                         model->name, input->layer.name, sdlf_shape_print(wanted).text, sdlf_dataset_title(dataset),
                          sdlf_shape_print(found).text);
     return SDLF_OK;
 }
@@ -68,12 +69,12 @@ static sdlf_status check_labels(const sdlf_dataset *dataset)
     const int32_t *label = dataset->labels.data;
     if (dataset->labels.dtype != SDLF_INT32 || !sdlf_shape_equal(dataset->labels.shape, sdlf_shape(count)))
         return sdlf_fail(SDLF_ERROR_SHAPE, "data set %s: expected int32 labels of shape %lld, found %s %s",
-                         dataset->name, (long long)count, sdlf_dtype_name(dataset->labels.dtype),
+                         sdlf_dataset_title(dataset), (long long)count, sdlf_dtype_name(dataset->labels.dtype),
                          sdlf_shape_print(dataset->labels.shape).text);
     for (int64_t n = 0; n < count; n++)
         if (label[n] < 0 || label[n] >= dataset->class_count)
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: label %lld: expected 0 to %d, found %d", dataset->name,
-                             (long long)n, dataset->class_count - 1, (int)label[n]);
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: label %lld: expected 0 to %d, found %d",
+                             sdlf_dataset_title(dataset), (long long)n, dataset->class_count - 1, (int)label[n]);
     return SDLF_OK;
 }
 
@@ -88,7 +89,7 @@ static sdlf_status check_scale(const sdlf_model *model, const sdlf_dataset *data
         SDLF_ERROR_ARGUMENT,
         "%s %s: samples would become (x - %g) * %g: expected numbers, and a scale that is not 0 (1 leaves samples as "
         "they are)",
-        known ? "network" : "data set", known ? model->name : dataset->name, mean, scale);
+        known ? "network" : "data set", known ? model->name : sdlf_dataset_title(dataset), mean, scale);
 }
 
 static sdlf_status find_output(sdlf_classifier *classifier, const sdlf_model *model, const sdlf_dataset *dataset)
@@ -106,7 +107,7 @@ static sdlf_status find_output(sdlf_classifier *classifier, const sdlf_model *mo
                              "network '%s': output '%s' gives %s %s for a sample, but %s has %d classes", model->name,
                              output->name, sdlf_dtype_name(entry->output_dtype[output->node.output]),
                              sdlf_shape_print(shape.rank > 0 ? sdlf_shape_without(shape, 0) : shape).text,
-                             dataset->name, dataset->class_count);
+                             sdlf_dataset_title(dataset), dataset->class_count);
         return SDLF_OK;
     }
     return SDLF_OK;

@@ -6,6 +6,9 @@
 #include <sdlf/dataset.h>
 #include <sdlf/model.h>
 
+/* The data set's name for messages; "without a name" where it has none. */
+const char *sdlf_dataset_title(const sdlf_dataset *dataset);
+
 /* Names belong to the model. */
 typedef struct sdlf_classifier {
     const char *samples; /* input of shape (N,C,H,W), floating */

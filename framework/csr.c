@@ -4,12 +4,23 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "framework/require.h"
+
+static sdlf_status check_matrix(const sdlf_tensor *matrix)
+{
+    if (matrix->layout == SDLF_CSR && matrix->shape.rank == 2 && sdlf_tensor_bytes(matrix) >= 0 && matrix->data != NULL)
+        return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "csr: expected a sparse matrix with memory, found %s %s%s",
+                     matrix->layout == SDLF_CSR ? "sparse" : "dense", sdlf_shape_print(matrix->shape).text,
+                     matrix->data == NULL ? " without memory" : "");
+}
+
 sdlf_status sdlf_csr_check(const sdlf_tensor *matrix)
 {
+    SDLF_REQUIRE(matrix);
+    sdlf_status status = check_matrix(matrix);
+    if (status != SDLF_OK) return status;
     int64_t rows = matrix->shape.dim[0], columns = matrix->shape.dim[1], stored = matrix->stored;
-    if (matrix->layout != SDLF_CSR || matrix->shape.rank != 2 || sdlf_tensor_bytes(matrix) < 0 || matrix->data == NULL)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "csr: expected a sparse matrix with memory, found %s %s",
-                         matrix->layout == SDLF_CSR ? "sparse" : "dense", sdlf_shape_print(matrix->shape).text);
     if (columns > INT32_MAX)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "csr: %" PRId64 " columns, expected at most %d", columns, INT32_MAX);
     const int64_t *offsets = sdlf_csr_offsets(matrix);
@@ -33,11 +44,15 @@ sdlf_status sdlf_csr_check(const sdlf_tensor *matrix)
 /* Counting sort by column; rows are walked in order, so that each new row's columns ascend. */
 sdlf_status sdlf_csr_transpose(sdlf_tensor *transpose, const sdlf_tensor *matrix)
 {
+    SDLF_REQUIRE(transpose);
+    SDLF_REQUIRE(matrix);
+    sdlf_status status = check_matrix(matrix);
+    if (status != SDLF_OK) return status;
     int64_t rows = matrix->shape.dim[0], columns = matrix->shape.dim[1], stored = matrix->stored;
     if (rows > INT32_MAX)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "csr: the transpose would have %" PRId64 " columns, expected at most %d",
                          rows, INT32_MAX);
-    sdlf_status status = sdlf_csr_create(transpose, NULL, matrix->dtype, columns, rows, stored);
+    status = sdlf_csr_create(transpose, NULL, matrix->dtype, columns, rows, stored);
     if (status != SDLF_OK) return status;
     size_t size = sdlf_dtype_size(matrix->dtype);
     const int64_t *offsets = sdlf_csr_offsets(matrix);
@@ -63,8 +78,12 @@ sdlf_status sdlf_csr_transpose(sdlf_tensor *transpose, const sdlf_tensor *matrix
 
 sdlf_status sdlf_csr_convert(sdlf_tensor *converted, const sdlf_tensor *matrix, sdlf_dtype dtype)
 {
+    SDLF_REQUIRE(converted);
+    SDLF_REQUIRE(matrix);
+    sdlf_status status = check_matrix(matrix);
+    if (status != SDLF_OK) return status;
     int64_t rows = matrix->shape.dim[0], stored = matrix->stored;
-    sdlf_status status = sdlf_csr_create(converted, NULL, dtype, rows, matrix->shape.dim[1], stored);
+    status = sdlf_csr_create(converted, NULL, dtype, rows, matrix->shape.dim[1], stored);
     if (status != SDLF_OK) return status;
     memcpy(sdlf_csr_offsets(converted), sdlf_csr_offsets(matrix), (size_t)(rows + 1) * sizeof(int64_t));
     memcpy(sdlf_csr_columns(converted), sdlf_csr_columns(matrix), (size_t)stored * sizeof(int32_t));

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/classifier.h"
+#include "framework/require.h"
+
 static const sdlf_dataset_class *find_class(const char *name, size_t length)
 {
     const sdlf_dataset_class *type;
@@ -27,6 +30,11 @@ static sdlf_status unknown_name(const char *name, size_t length)
                      name, known);
 }
 
+const char *sdlf_dataset_title(const sdlf_dataset *dataset)
+{
+    return dataset->name != NULL ? dataset->name : "without a name";
+}
+
 /* Did the class fill in what it promises? Everything else relies on it. */
 static bool is_complete(const sdlf_dataset *dataset)
 {
@@ -38,8 +46,9 @@ static bool is_complete(const sdlf_dataset *dataset)
 
 sdlf_status sdlf_dataset_open(sdlf_dataset **dataset, const char *specification, sdlf_split split)
 {
+    SDLF_REQUIRE(dataset);
     *dataset = NULL;
-    if (specification == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "a data set needs a name");
+    SDLF_REQUIRE(specification);
     if (split != SDLF_SPLIT_TRAIN && split != SDLF_SPLIT_TEST) {
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set '%s': expected the training or the test split, found %d",
                          specification, (int)split);

@@ -36,7 +36,8 @@ const char *sdlf_dtype_name(sdlf_dtype dtype)
 
 sdlf_dtype sdlf_dtype_from_name(const char *name)
 {
-    for (int i = 1; name && i < SDLF_DTYPE_COUNT; i++) {
+    if (name == NULL) return SDLF_NONE;
+    for (int i = 1; i < SDLF_DTYPE_COUNT; i++) {
         if (strcmp(name, dtypes[i].name) == 0) return (sdlf_dtype)i;
     }
     return SDLF_NONE;
@@ -221,6 +222,7 @@ static void store_integers(sdlf_dtype to, char *destination, const int64_t *wide
 
 void sdlf_convert(sdlf_dtype to, void *destination, sdlf_dtype from, const void *source, int64_t count)
 {
+    if (destination == NULL || source == NULL) return;
     int64_t to_size = (int64_t)sdlf_dtype_size(to), from_size = (int64_t)sdlf_dtype_size(from);
     if (count <= 0 || to_size == 0 || from_size == 0) return;
     if (to == from) {

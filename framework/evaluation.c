@@ -5,12 +5,17 @@
 
 #include "framework/evaluator.h"
 #include "framework/model_internal.h"
+#include "framework/require.h"
 
 enum { DEFAULT_BATCH = 128 };
 
 sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
                           sdlf_calculator *calculator, int64_t batch)
 {
+    SDLF_REQUIRE(evaluation);
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(dataset);
+    SDLF_REQUIRE(calculator);
     *evaluation = (sdlf_evaluation){.class_count = 0};
     if (batch < 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "evaluation: expected a batch of at least 1, found %lld",
@@ -34,6 +39,7 @@ sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const 
 
 void sdlf_evaluation_release(sdlf_evaluation *evaluation)
 {
+    if (evaluation == NULL) return;
     free(evaluation->confusion);
     *evaluation = (sdlf_evaluation){.class_count = 0};
 }

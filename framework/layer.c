@@ -1,6 +1,8 @@
 /* What a layer's `infer` fills its signature with. */
 #include <sdlf/layer.h>
 
+#include "framework/require.h"
+
 /* One more of `maximum`, of a shape that fits in memory? */
 static sdlf_status check(const char *what, int count, int maximum, sdlf_dtype dtype, sdlf_shape shape)
 {
@@ -20,6 +22,7 @@ static sdlf_status check(const char *what, int count, int maximum, sdlf_dtype dt
 
 sdlf_status sdlf_signature_add_output(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape)
 {
+    SDLF_REQUIRE(signature);
     sdlf_status status = check("its output", signature->output_count, SDLF_MAX_LAYER_OUTPUTS, dtype, shape);
     if (status != SDLF_OK) return status;
     int index = signature->output_count++;
@@ -30,6 +33,7 @@ sdlf_status sdlf_signature_add_output(sdlf_signature *signature, sdlf_dtype dtyp
 
 sdlf_status sdlf_signature_add_parameter(sdlf_signature *signature, sdlf_parameter_spec parameter)
 {
+    SDLF_REQUIRE(signature);
     sdlf_status status =
         check(parameter.name, signature->parameter_count, SDLF_MAX_LAYER_PARAMETERS, SDLF_FLOAT64, parameter.shape);
     if (status == SDLF_OK) signature->parameter[signature->parameter_count++] = parameter;
@@ -38,6 +42,7 @@ sdlf_status sdlf_signature_add_parameter(sdlf_signature *signature, sdlf_paramet
 
 sdlf_status sdlf_signature_add_saved(sdlf_signature *signature, sdlf_dtype dtype, sdlf_shape shape)
 {
+    SDLF_REQUIRE(signature);
     sdlf_status status =
         check("what it keeps for the backward pass", signature->saved_count, SDLF_MAX_LAYER_SAVED, dtype, shape);
     if (status != SDLF_OK) return status;

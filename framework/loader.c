@@ -13,6 +13,7 @@
 
 #include "framework/batch_maker.h"
 #include "framework/prefetch.h"
+#include "framework/require.h"
 
 enum { SLOTS = 3 };
 
@@ -40,7 +41,10 @@ static sdlf_status make_item(void *context, int64_t number, int slot)
 
 sdlf_status sdlf_loader_create(sdlf_loader **loader, const sdlf_dataset *dataset, const sdlf_loader_options *options)
 {
+    SDLF_REQUIRE(loader);
     *loader = NULL;
+    SDLF_REQUIRE(dataset);
+    SDLF_REQUIRE(options);
     sdlf_loader *made = calloc(1, sizeof *made);
     if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory");
     bool prefetching = !options->no_prefetch && !single_core();
@@ -71,6 +75,7 @@ void sdlf_loader_free(sdlf_loader *loader)
 
 sdlf_status sdlf_loader_seek(sdlf_loader *loader, int64_t epoch, int64_t first)
 {
+    SDLF_REQUIRE(loader);
     int64_t batches = loader->maker.batches;
     if (epoch < 0 || epoch > UINT32_MAX || first < 0 || first > batches) {
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
@@ -86,6 +91,8 @@ sdlf_status sdlf_loader_seek(sdlf_loader *loader, int64_t epoch, int64_t first)
 
 sdlf_status sdlf_loader_next(sdlf_loader *loader, sdlf_batch *batch)
 {
+    SDLF_REQUIRE(loader);
+    SDLF_REQUIRE(batch);
     *batch = (sdlf_batch){0};
     if (loader->next >= loader->maker.batches) {
         if (loader->prefetching) sdlf_prefetch_give_back(&loader->prefetch);
@@ -103,11 +110,13 @@ sdlf_status sdlf_loader_next(sdlf_loader *loader, sdlf_batch *batch)
 
 int64_t sdlf_loader_batches(const sdlf_loader *loader)
 {
+    if (loader == NULL) return 0;
     return loader->maker.batches;
 }
 
 int64_t sdlf_loader_memory(const sdlf_loader *loader)
 {
+    if (loader == NULL) return 0;
     const sdlf_batch_maker *maker = &loader->maker;
     sdlf_shape shape = maker->dataset->samples.shape;
     int64_t sample = sdlf_shape_span(shape, 1, shape.rank) * (int64_t)sizeof(float) + (int64_t)sizeof(int32_t);

@@ -3,6 +3,7 @@
 
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
+#include "framework/require.h"
 
 #include <string.h>
 
@@ -112,6 +113,7 @@ static sdlf_status check_operands(const char *operation, const sdlf_operand *dec
 
 bool sdlf_operation_is_channels_last(const sdlf_operation *operation)
 {
+    if (operation == NULL) return false;
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
     for (int i = 0; type != NULL && i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
         const sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
@@ -123,6 +125,7 @@ bool sdlf_operation_is_channels_last(const sdlf_operation *operation)
 
 sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation)
 {
+    if (operation == NULL) return (sdlf_operation){0};
     sdlf_operation turned = *operation;
     unsigned operands = sdlf_operation_class_of(operation->kind)->channels_last;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
@@ -138,6 +141,7 @@ sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation)
 
 sdlf_status sdlf_operation_check(const sdlf_operation *operation)
 {
+    SDLF_REQUIRE(operation);
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
     if (!type) return sdlf_fail(SDLF_ERROR_ARGUMENT, "%d is no kind of operation", (int)operation->kind);
     unsigned any = type->any_strides, last = sdlf_operation_is_channels_last(operation) ? type->channels_last : 0;
@@ -173,6 +177,7 @@ static int64_t bytes_read(const sdlf_operation_class *type, const sdlf_operation
 /* Operands are moved once; updated ones are read and written. The operation has passed its check. */
 sdlf_cost sdlf_operation_cost(const sdlf_operation *operation)
 {
+    if (operation == NULL) return (sdlf_cost){0};
     sdlf_cost cost = {0};
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
     if (!type) return cost;
@@ -192,6 +197,7 @@ sdlf_cost sdlf_operation_cost(const sdlf_operation *operation)
 
 sdlf_activation *sdlf_operation_epilogue(sdlf_operation *operation)
 {
+    if (operation == NULL) return NULL;
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
     if (type == NULL || type->epilogue == 0) return NULL;
     return (sdlf_activation *)((char *)operation + type->epilogue);
@@ -199,6 +205,7 @@ sdlf_activation *sdlf_operation_epilogue(sdlf_operation *operation)
 
 int64_t sdlf_window2d_output(const sdlf_window2d *window, int axis, int64_t input)
 {
+    if (window == NULL) return 0;
     int64_t reach = (int64_t)window->dilation[axis] * (window->size[axis] - 1) + 1;
     int64_t padded = input + window->padding_before[axis] + window->padding_after[axis];
     return padded < reach ? 0 : (padded - reach) / window->stride[axis] + 1;

@@ -5,6 +5,7 @@
 
 #include "framework/field.h"
 #include "framework/optimizers/optimizers.h"
+#include "framework/require.h"
 
 static const sdlf_optimizer_class *const classes[] = {
     &sdlf_sgd_class,
@@ -21,6 +22,7 @@ const sdlf_optimizer_class *sdlf_optimizer_class_at(int index)
 
 const sdlf_optimizer_class *sdlf_optimizer_class_find(const char *name)
 {
+    if (name == NULL) return NULL;
     for (int index = 0; name != NULL && sdlf_optimizer_class_at(index) != NULL; index++)
         if (strcmp(classes[index]->name, name) == 0) return classes[index];
     return NULL;
@@ -28,6 +30,7 @@ const sdlf_optimizer_class *sdlf_optimizer_class_find(const char *name)
 
 sdlf_status sdlf_optimizer_complete(sdlf_optimizer *optimizer)
 {
+    SDLF_REQUIRE(optimizer);
     if (optimizer->type == NULL) optimizer->type = &sdlf_sgd_class;
     sdlf_status status = sdlf_fields_complete(optimizer->type->fields, &optimizer->options);
     return sdlf_fail_context(status, "optimizer %s", optimizer->type->name);
@@ -35,6 +38,7 @@ sdlf_status sdlf_optimizer_complete(sdlf_optimizer *optimizer)
 
 float sdlf_optimizer_rate(const sdlf_optimizer *optimizer, int64_t batch)
 {
+    if (optimizer == NULL) return 0;
     const sdlf_optimizer_class *type = optimizer->type != NULL ? optimizer->type : &sdlf_sgd_class;
     if (batch >= type->full_batch) return type->learning_rate;
     return type->learning_rate * (float)batch / (float)type->full_batch;

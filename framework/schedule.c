@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "framework/field.h"
+#include "framework/require.h"
 
 const char *const sdlf_schedule_names[] = {"constant", "step", "cosine", "one_cycle", "linear", NULL};
 
@@ -130,6 +131,7 @@ const sdlf_field *sdlf_schedule_fields(sdlf_schedule_kind kind)
 
 sdlf_status sdlf_schedule_complete(sdlf_schedule *schedule)
 {
+    SDLF_REQUIRE(schedule);
     int kind = (int)schedule->kind;
     if (kind < 0 || kind >= SDLF_SCHEDULE_COUNT)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "schedule: expected a kind of 0 to %d, found %d", SDLF_SCHEDULE_COUNT - 1,
@@ -156,6 +158,7 @@ static double one_cycle(const sdlf_schedule *schedule, double step, double total
 
 float sdlf_schedule_rate(const sdlf_schedule *schedule, int64_t step, int64_t total, int64_t steps_per_epoch)
 {
+    if (schedule == NULL) return 0;
     double peak = (double)schedule->peak, final = (double)schedule->final;
     if (schedule->kind == SDLF_SCHEDULE_ONE_CYCLE) return (float)one_cycle(schedule, (double)step, (double)total);
     double warm = floor((double)schedule->warmup * (double)total), now = (double)step;

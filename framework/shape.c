@@ -74,11 +74,12 @@ sdlf_shape_text sdlf_shape_print(sdlf_shape shape)
 
 bool sdlf_shape_broadcast(sdlf_shape *common, sdlf_shape a, sdlf_shape b)
 {
-    *common = a.rank >= b.rank ? a : b;
-    for (int back = 1; back <= common->rank; back++) {
+    sdlf_shape both = a.rank >= b.rank ? a : b;
+    for (int back = 1; back <= both.rank; back++) {
         int64_t x = back <= a.rank ? a.dim[a.rank - back] : 1, y = back <= b.rank ? b.dim[b.rank - back] : 1;
         if (x != y && x != 1 && y != 1) return false;
-        common->dim[common->rank - back] = x == 1 ? y : x;
+        both.dim[both.rank - back] = x == 1 ? y : x;
     }
+    if (common != NULL) *common = both;
     return true;
 }

@@ -72,6 +72,7 @@ static void sort_range(int32_t *order, uint64_t *keys, int64_t count, int shift)
 
 void sdlf_shuffle_order(int32_t *order, uint64_t *keys, int64_t count, uint64_t seed, uint32_t epoch)
 {
+    if (order == NULL || keys == NULL) return;
     for (int64_t i = 0; i < count; i++) {
         sdlf_philox random = sdlf_philox4x32(seed, (uint64_t)i, SDLF_STREAM_SHUFFLE, epoch);
         keys[i] = (uint64_t)random.word[1] << 32 | random.word[0];

@@ -1,14 +1,18 @@
 /* See sink.h: what layers call, handed on. */
 #include "framework/sink.h"
+#include "framework/require.h"
 
 sdlf_status sdlf_emit(sdlf_layer_context *context, const sdlf_operation *operation)
 {
+    SDLF_REQUIRE(context);
+    SDLF_REQUIRE(operation);
     layer_sink *sink = context->sink;
     return sink->status == SDLF_OK ? sink->emit(sink, operation) : sink->status;
 }
 
 sdlf_tensor sdlf_scratch(sdlf_layer_context *context, sdlf_dtype dtype, sdlf_shape shape)
 {
+    if (context == NULL) return (sdlf_tensor){.dtype = SDLF_NONE};
     layer_sink *sink = context->sink;
     sdlf_tensor tensor = {.dtype = SDLF_NONE};
     sdlf_status status = sink->scratch(sink, dtype, shape, &tensor);

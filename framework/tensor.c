@@ -3,6 +3,7 @@
 #include <sdlf/tensor.h>
 
 #include "framework/heap.h"
+#include "framework/require.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -56,16 +57,19 @@ sdlf_tensor sdlf_csr_view(sdlf_dtype dtype, int64_t rows, int64_t columns, int64
 
 int64_t *sdlf_csr_offsets(const sdlf_tensor *matrix)
 {
+    if (matrix == NULL) return NULL;
     return matrix->data;
 }
 
 int32_t *sdlf_csr_columns(const sdlf_tensor *matrix)
 {
+    if (matrix == NULL) return NULL;
     return matrix->data ? (int32_t *)((char *)matrix->data + columns_start(matrix)) : NULL;
 }
 
 void *sdlf_csr_values(const sdlf_tensor *matrix)
 {
+    if (matrix == NULL) return NULL;
     return matrix->data ? (char *)matrix->data + values_start(matrix) : NULL;
 }
 
@@ -73,11 +77,13 @@ void *sdlf_csr_values(const sdlf_tensor *matrix)
 
 bool sdlf_tensor_present(const sdlf_tensor *tensor)
 {
+    if (tensor == NULL) return false;
     return tensor->dtype != SDLF_NONE;
 }
 
 int64_t sdlf_tensor_count(const sdlf_tensor *tensor)
 {
+    if (tensor == NULL) return 0;
     if (tensor->layout == SDLF_CSR)
         return tensor->stored >= 0 && sdlf_shape_count(tensor->shape) >= 0 ? tensor->stored : -1;
     return sdlf_tensor_present(tensor) ? sdlf_shape_count(tensor->shape) : 0;
@@ -86,6 +92,7 @@ int64_t sdlf_tensor_count(const sdlf_tensor *tensor)
 /* -1 where the count is invalid or the bytes overflow. */
 int64_t sdlf_tensor_bytes(const sdlf_tensor *tensor)
 {
+    if (tensor == NULL) return 0;
     if (tensor->layout == SDLF_CSR) return csr_bytes(tensor);
     int64_t count = sdlf_tensor_count(tensor), size = (int64_t)sdlf_dtype_size(tensor->dtype);
     if (count < 0 || (size > 0 && count > INT64_MAX / size)) return -1;
@@ -123,12 +130,14 @@ static sdlf_status create(sdlf_tensor *tensor, sdlf_tensor made, sdlf_calculator
 
 sdlf_status sdlf_tensor_create(sdlf_tensor *tensor, sdlf_calculator *calculator, sdlf_dtype dtype, sdlf_shape shape)
 {
+    SDLF_REQUIRE(tensor);
     return create(tensor, sdlf_tensor_view(dtype, shape, NULL), calculator);
 }
 
 sdlf_status sdlf_csr_create(sdlf_tensor *matrix, sdlf_calculator *calculator, sdlf_dtype dtype, int64_t rows,
                             int64_t columns, int64_t stored)
 {
+    SDLF_REQUIRE(matrix);
     return create(matrix, sdlf_csr_view(dtype, rows, columns, stored, NULL), calculator);
 }
 
@@ -145,6 +154,7 @@ void sdlf_tensor_release(sdlf_tensor *tensor, sdlf_calculator *calculator)
 
 bool sdlf_tensor_is_contiguous(const sdlf_tensor *tensor)
 {
+    if (tensor == NULL) return false;
     int64_t stride = 1;
     if (tensor->layout == SDLF_CSR || sdlf_tensor_count(tensor) == 0) return true;
     for (int i = tensor->shape.rank - 1; i >= 0; i--) {
@@ -192,6 +202,7 @@ static const int innermost_first[4] = {1, 3, 2, 0};
 
 bool sdlf_tensor_is_channels_last(const sdlf_tensor *tensor)
 {
+    if (tensor == NULL) return false;
     if (tensor->layout == SDLF_CSR || tensor->shape.rank != 4) return false;
     if (sdlf_tensor_count(tensor) == 0) return true;
     int64_t stride = 1;

@@ -6,12 +6,14 @@
 #include <stdio.h>
 
 #include "framework/clock.h"
+#include "framework/require.h"
 
 /* How often results are fetched from a device, in steps: fetching makes the host wait. */
 enum { DEVICE_INTERVAL = 64 };
 
 void sdlf_trainer_stop(sdlf_trainer *trainer)
 {
+    if (trainer == NULL) return;
     atomic_store(&trainer->stop_wanted, true);
 }
 
@@ -183,6 +185,7 @@ static sdlf_status run_epoch(sdlf_trainer *trainer)
 
 sdlf_status sdlf_trainer_run(sdlf_trainer *trainer)
 {
+    SDLF_REQUIRE(trainer);
     sdlf_status status = SDLF_OK;
     while (status == SDLF_OK && trainer->epoch < trainer->options.epochs) status = run_epoch(trainer);
     return status;

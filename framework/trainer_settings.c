@@ -12,6 +12,7 @@
 
 #include "framework/field.h"
 #include "framework/formats/json_text.h"
+#include "framework/require.h"
 #include "framework/schedule.h"
 
 enum { DEFAULT_BATCH = 64, MAXIMUM_BATCH = 1 << 20, MAXIMUM_EPOCHS = 1000000 };
@@ -190,6 +191,8 @@ static sdlf_status read_settings(const json_t *root, sdlf_trainer_options *optio
 
 sdlf_status sdlf_trainer_restore_options(sdlf_trainer_options *options, const sdlf_training_state *state)
 {
+    SDLF_REQUIRE(options);
+    SDLF_REQUIRE(state);
     if (!state->present) return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no training state to go on from");
     json_t *root = NULL;
     json_error_t error;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "framework/model_internal.h"
+#include "framework/require.h"
 
 enum {
     TEST_BATCH = 64, /* at least, so that testing is no slower than it must be where training goes by few samples */
@@ -55,8 +56,12 @@ static sdlf_status use_calculator(sdlf_trainer *trainer, const char *name, sdlf_
 static sdlf_status place_layers(sdlf_trainer *trainer, sdlf_placement *placement)
 {
     sdlf_status status = SDLF_OK;
+    if (trainer->options.placement_count > 0 && trainer->options.placement == NULL)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: options->placement is NULL");
     for (int index = 0; index < trainer->options.placement_count && status == SDLF_OK; index++) {
         const sdlf_trainer_placement *wanted = &trainer->options.placement[index];
+        if (wanted->layer == NULL)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: options->placement[%d].layer is NULL", index);
         placement[index] = (sdlf_placement){.layer = wanted->layer};
         status = use_calculator(trainer, wanted->forward, &placement[index].forward);
         if (status == SDLF_OK) status = use_calculator(trainer, wanted->backward, &placement[index].backward);
@@ -183,7 +188,8 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
         trainer->checkpoint = strdup(options->checkpoint);
         if (trainer->checkpoint == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory");
     }
-    snprintf(trainer->data, sizeof trainer->data, "%s", options->data != NULL ? options->data : train->name);
+    snprintf(trainer->data, sizeof trainer->data, "%s",
+             options->data != NULL ? options->data : sdlf_dataset_title(train));
     trainer->train = *train;
     trainer->batch = options->batch < count ? options->batch : count;
     trainer->steps = (count + trainer->batch - 1) / trainer->batch;
@@ -202,11 +208,14 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
 sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,
                                 const sdlf_dataset *test, const sdlf_trainer_options *options)
 {
+    SDLF_REQUIRE(trainer);
     *trainer = NULL;
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(train);
     sdlf_status status = sdlf_model_status(model);
     if (status != SDLF_OK) return status;
     if (train->samples.shape.dim[0] < 1)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: data set %s has no samples", train->name);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: data set %s has no samples", sdlf_dataset_title(train));
     sdlf_trainer *made = calloc(1, sizeof *made);
     if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory");
     made->model = model;
@@ -223,6 +232,7 @@ sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const
 
 sdlf_data_place sdlf_trainer_data_place(const sdlf_trainer *trainer, const char **space)
 {
+    if (trainer == NULL) return SDLF_DATA_LOADED;
     if (space != NULL && trainer->data_place != SDLF_DATA_LOADED)
         *space = trainer->calculators[0]->space; /* the forward pass's is opened first */
     return trainer->data_place;
@@ -230,11 +240,13 @@ sdlf_data_place sdlf_trainer_data_place(const sdlf_trainer *trainer, const char 
 
 const sdlf_plan *sdlf_trainer_plan(const sdlf_trainer *trainer)
 {
+    if (trainer == NULL) return NULL;
     return trainer->full;
 }
 
 int64_t sdlf_trainer_memory(const sdlf_trainer *trainer)
 {
+    if (trainer == NULL) return 0;
     sdlf_memory_info full = sdlf_plan_memory(trainer->full);
     int64_t bytes = full.parameters + full.states + full.arena;
     if (trainer->loader != NULL) bytes += sdlf_loader_memory(trainer->loader);

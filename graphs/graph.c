@@ -35,7 +35,9 @@ sdlf_status sdlf_graph_set_name(sdlf_graph *graph, const char *format, ...)
 
 sdlf_status sdlf_graph_open(sdlf_graph **graph, const char *specification)
 {
+    if (graph == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_graph_open: graph is NULL");
     *graph = NULL;
+    if (specification == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_graph_open: specification is NULL");
     if (specification == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "a graph needs a name");
     size_t length = strcspn(specification, ":");
     const sdlf_graph_class *type = NULL;

@@ -80,6 +80,10 @@ static sdlf_status fill_values(sdlf_tensor *matrix, sdlf_normalization_kind kind
 
 sdlf_status sdlf_graph_matrix(sdlf_tensor *matrix, const sdlf_graph *graph, const sdlf_graph_matrix_options *options)
 {
+    if (matrix == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_graph_matrix: matrix is NULL");
+    if (graph == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_graph_matrix: graph is NULL");
+    static const sdlf_graph_matrix_options defaults = {.dtype = SDLF_FLOAT32};
+    if (options == NULL) options = &defaults;
     sdlf_dtype dtype = options->dtype == SDLF_NONE ? SDLF_FLOAT32 : options->dtype;
     *matrix = (sdlf_tensor){.dtype = SDLF_NONE};
     if (dtype != SDLF_FLOAT32 && dtype != SDLF_FLOAT64)

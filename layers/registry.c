@@ -57,6 +57,7 @@ const sdlf_layer_class *sdlf_layer_class_at(int index)
 
 const sdlf_layer_class *sdlf_layer_class_find(const char *name)
 {
+    if (name == NULL) return NULL;
     for (int index = 0; name != NULL && sdlf_layer_class_at(index) != NULL; index++)
         if (strcmp(classes[index]->name, name) == 0) return classes[index];
     return NULL;

@@ -7,6 +7,7 @@
 #include <sdlf/layers.h>
 
 #include "framework/model_internal.h"
+#include "framework/require.h"
 
 static sdlf_node conv(sdlf_model *net, sdlf_node x, int filters, int kernel, int padding)
 {
@@ -94,9 +95,11 @@ static sdlf_status unknown(const char *name)
 
 sdlf_status sdlf_network_builtin(sdlf_model **model, const char *name)
 {
+    SDLF_REQUIRE(model);
     *model = NULL;
+    SDLF_REQUIRE(name);
     int index = 0;
-    while (index < NETWORK_COUNT && (name == NULL || strcmp(networks[index].name, name) != 0)) index++;
+    while (index < NETWORK_COUNT && strcmp(networks[index].name, name) != 0) index++;
     if (index == NETWORK_COUNT) return unknown(name);
     sdlf_model *net = sdlf_model_create(name);
     sdlf_node image = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(1, 28, 28));

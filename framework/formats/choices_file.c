@@ -11,6 +11,7 @@
 #include "framework/formats/atomic_file.h"
 #include "framework/formats/read_file.h"
 #include "framework/formats/text.h"
+#include "framework/require.h"
 
 /* Longer files are refused. */
 enum { MAX_TEXT = 16 << 20 };
@@ -104,6 +105,9 @@ static sdlf_status read_text(sdlf_choices *choices, char *text, size_t length, c
 
 sdlf_status sdlf_choices_parse(sdlf_choices *choices, const char *text, size_t length, const char *origin)
 {
+    SDLF_REQUIRE(choices);
+    SDLF_REQUIRE(text);
+    if (origin == NULL) origin = "plan file";
     char *copy = malloc(length + 1);
     sdlf_choices *read = sdlf_choices_create();
     sdlf_status status = SDLF_OK;
@@ -126,6 +130,8 @@ sdlf_status sdlf_choices_parse(sdlf_choices *choices, const char *text, size_t l
 
 sdlf_status sdlf_choices_read(sdlf_choices *choices, const char *path)
 {
+    SDLF_REQUIRE(choices);
+    SDLF_REQUIRE(path);
     struct stat found;
     if (stat(path, &found) != 0 && errno == ENOENT) return SDLF_OK;
     char *text = NULL;
@@ -155,6 +161,8 @@ static sdlf_status write_entry(atomic_file *file, const choice *entry)
 
 sdlf_status sdlf_choices_write(sdlf_choices *choices, const char *path)
 {
+    SDLF_REQUIRE(choices);
+    SDLF_REQUIRE(path);
     atomic_file file;
     sdlf_status status = atomic_file_open(&file, path);
     if (status != SDLF_OK) return status;

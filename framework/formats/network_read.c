@@ -8,6 +8,7 @@
 #include "framework/formats/network_graph.h"
 #include "framework/formats/read_file.h"
 #include "framework/model_internal.h"
+#include "framework/require.h"
 
 /* Longer files are refused. */
 enum { MAX_TEXT = 16 << 20 };
@@ -56,12 +57,13 @@ static sdlf_status read_graph(sdlf_model *model, const network_text *file, const
 
 sdlf_status sdlf_network_parse(sdlf_model **model, const char *text, size_t length, const char *origin)
 {
+    SDLF_REQUIRE(model);
     *model = NULL;
-    bool marked = text != NULL && length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0; /* as some editors begin files */
+    SDLF_REQUIRE(text);
+    bool marked = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0; /* as some editors begin files */
     const network_text file = {.origin = origin != NULL ? origin : "network",
                                .text = marked ? text + 3 : text,
                                .length = marked ? length - 3 : length};
-    if (text == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: there is no text", file.origin);
     if (length > MAX_TEXT)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file has more than the %d bytes that are read", file.origin,
                          MAX_TEXT);
@@ -83,7 +85,9 @@ sdlf_status sdlf_network_parse(sdlf_model **model, const char *text, size_t leng
 
 sdlf_status sdlf_network_read(sdlf_model **model, const char *path)
 {
+    SDLF_REQUIRE(model);
     *model = NULL;
+    SDLF_REQUIRE(path);
     char *text;
     size_t length;
     sdlf_status status = read_file(&text, &length, path, MAX_TEXT);

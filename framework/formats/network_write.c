@@ -10,6 +10,7 @@
 #include "framework/formats/network_options.h"
 #include "framework/formats/text.h"
 #include "framework/input_layer.h"
+#include "framework/require.h"
 
 /* Text that grows. */
 typedef struct text_buffer {
@@ -155,7 +156,9 @@ static sdlf_status check_model(const sdlf_model *model, int leading)
 
 sdlf_status sdlf_network_write(const sdlf_model *model, char **text)
 {
+    SDLF_REQUIRE(text);
     *text = NULL;
+    if (model == NULL) return sdlf_model_status(NULL);
     int leading = 0, count = model != NULL ? sdlf_model_layer_count(model) : 0;
     while (leading < count && is_input(model, leading)) leading++;
     sdlf_status status = check_model(model, leading);

@@ -8,6 +8,7 @@
 #include "framework/formats/text.h"
 #include "framework/formats/training_json.h"
 #include "framework/formats/weights.h"
+#include "framework/require.h"
 
 /* ---- reading ---- */
 
@@ -133,6 +134,8 @@ static sdlf_status build_and_load(sdlf_model *model, const safetensors_file *fil
 
 sdlf_status sdlf_model_load(sdlf_model *model, const char *path)
 {
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(path);
     sdlf_status status = sdlf_model_status(model);
     if (status != SDLF_OK) return status;
     safetensors_file file;
@@ -176,10 +179,16 @@ static sdlf_status open_file(sdlf_model **model, const char *path, bool with_sta
 
 sdlf_status sdlf_model_open(sdlf_model **model, const char *path)
 {
+    SDLF_REQUIRE(model);
+    *model = NULL;
+    SDLF_REQUIRE(path);
     return open_file(model, path, true);
 }
 
 sdlf_status sdlf_model_open_to_run(sdlf_model **model, const char *path)
 {
+    SDLF_REQUIRE(model);
+    *model = NULL;
+    SDLF_REQUIRE(path);
     return open_file(model, path, false);
 }

@@ -7,6 +7,7 @@
 
 #include "framework/formats/training_json.h"
 #include "framework/formats/weights.h"
+#include "framework/require.h"
 
 /* The tensors to write, and the names that were made for some of them. */
 typedef struct tensor_list {
@@ -97,10 +98,14 @@ static sdlf_status save(sdlf_model *model, const char *path, bool training)
 
 sdlf_status sdlf_model_save(sdlf_model *model, const char *path)
 {
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(path);
     return save(model, path, false);
 }
 
 sdlf_status sdlf_model_save_checkpoint(sdlf_model *model, const char *path)
 {
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(path);
     return save(model, path, true);
 }

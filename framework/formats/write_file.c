@@ -4,9 +4,12 @@
 #include <sys/stat.h>
 
 #include "framework/formats/atomic_file.h"
+#include "framework/require.h"
 
 sdlf_status sdlf_write_file(const char *path, const void *bytes, size_t count)
 {
+    SDLF_REQUIRE(path);
+    if (count > 0) SDLF_REQUIRE(bytes);
     atomic_file file;
     sdlf_status status = atomic_file_open(&file, path);
     if (status != SDLF_OK) return status;
@@ -18,8 +21,9 @@ sdlf_status sdlf_write_file(const char *path, const void *bytes, size_t count)
 
 sdlf_status sdlf_can_write_file(const char *path)
 {
+    SDLF_REQUIRE(path);
     struct stat at;
-    if (path != NULL && stat(path, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode)) return SDLF_OK;
+    if (stat(path, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode)) return SDLF_OK;
     atomic_file file;
     sdlf_status status = atomic_file_open(&file, path);
     if (status == SDLF_OK) atomic_file_abandon(&file);

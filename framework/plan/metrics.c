@@ -62,6 +62,8 @@ sdlf_status sdlf_plan_mark(sdlf_plan *plan)
 
 sdlf_status sdlf_plan_mark_passed(const sdlf_plan *plan, bool *passed)
 {
+    SDLF_REQUIRE(plan);
+    SDLF_REQUIRE(passed);
     const plan_marks *marks = &plan->marks;
     *passed = true;
     if (marks->count == 0) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: there is no mark to ask about");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "framework/formats/text.h"
+#include "framework/require.h"
 
 /* ---- failing ---- */
 
@@ -142,6 +143,8 @@ static sdlf_status write_file(c_export *e, const char *path)
 sdlf_status sdlf_model_to_c(const sdlf_model *model, const char *path, const sdlf_c_export_options *options,
                             sdlf_c_exported *result)
 {
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(path);
     static const sdlf_c_export_options none = {0};
     sdlf_c_exported ignored;
     c_export e = {

@@ -54,7 +54,8 @@ typedef struct sdlf_graph_matrix_options {
     bool self_loops; /* an edge from every node to itself; one that is there already counts once */
 } sdlf_graph_matrix_options;
 
-/* The matrix of a graph convolution: a new sparse matrix in host memory. A row whose sum is 0 stays empty. */
+/* The matrix of a graph convolution: a new sparse matrix in host memory. A row whose sum is 0 stays empty. `options` may be NULL: the
+ * adjacency as it is. */
 sdlf_status sdlf_graph_matrix(sdlf_tensor *matrix, const sdlf_graph *graph, const sdlf_graph_matrix_options *options);
 
 #ifdef __cplusplus

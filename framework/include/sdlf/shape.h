@@ -34,7 +34,8 @@ int64_t sdlf_shape_span(sdlf_shape shape, int first, int last);
 
 bool sdlf_shape_equal(sdlf_shape a, sdlf_shape b);
 
-/* The shape that both broadcast to: axes are matched from the last one on, and 1 or no axis stretches. False: none. */
+/* The shape that both broadcast to: axes are matched from the last one on, and 1 or no axis stretches. False: none, and
+ * `common`, which may be NULL, is as it was. */
 bool sdlf_shape_broadcast(sdlf_shape *common, sdlf_shape a, sdlf_shape b);
 
 /* `shape` with one more dimension in front, or with dimension `axis` taken away. */

@@ -2,7 +2,14 @@
  *
  * Every fallible function returns an sdlf_status; SDLF_OK is zero. A function that returns anything else has left one
  * readable message for the calling thread: the operation, what was expected, what was found, and the file and the byte
- * or line where input was at fault. Library code never prints and never exits. */
+ * or line where input was at fault. Library code never prints and never exits.
+ *
+ * NULL. A pointer must be there unless its declaration says that it may be NULL. To one that is missing,
+ * - a function with a status answers SDLF_ERROR_ARGUMENT and "sdlf_plan_create: options is NULL", before it has done anything; what it
+ *   would have made is NULL then. A model that is NULL is SDLF_ERROR_MEMORY: sdlf_model_create gives that when memory is out;
+ * - a function without gives nothing: 0, false, NULL, an absent tensor or node; one that returns nothing does nothing;
+ * - those that free, close and release accept NULL.
+ * What a class's functions and kernels get has been checked; so have the arguments of inline functions. */
 #ifndef SDLF_STATUS_H
 #define SDLF_STATUS_H
 

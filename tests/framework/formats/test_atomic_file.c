@@ -133,7 +133,7 @@ static void asks_before(void)
     CHECK(symlink("none/file", link) == 0);
     CHECK_FAILS(sdlf_can_write_file(link), SDLF_ERROR_IO, "asked/none");
     CHECK_FAILS(sdlf_can_write_file(folder), SDLF_ERROR_IO, "it is a folder");
-    CHECK_FAILS(sdlf_can_write_file(NULL), SDLF_ERROR_ARGUMENT, "empty");
+    CHECK_FAILS(sdlf_can_write_file(""), SDLF_ERROR_ARGUMENT, "empty");
 }
 
 static void links_in_a_circle_are_refused(void)

@@ -57,7 +57,7 @@ static void unknown_names(void)
     CHECK_FAILS(sdlf_network_builtin(&model, "lenet"), SDLF_ERROR_ARGUMENT,
                 "unknown network 'lenet'; the built-in ones are simple_cnn, lenet5, mlp, fast_cnn");
     CHECK(model == NULL);
-    CHECK_FAILS(sdlf_network_builtin(&model, NULL), SDLF_ERROR_ARGUMENT, "unknown network ''");
+    CHECK_FAILS(sdlf_network_builtin(&model, ""), SDLF_ERROR_ARGUMENT, "unknown network ''");
 }
 
 static sdlf_status make(void *name)

@@ -1,0 +1,64 @@
+/* Calculators, operations and optimisers where a pointer is NULL. */
+#include "framework/nulls/nulls.h"
+
+static void calculators(void)
+{
+    sdlf_calculator *reference = test_open("reference"), *made;
+    sdlf_operation operation = {.kind = SDLF_FILL};
+    REFUSED(sdlf_calculator_open(NULL, "cpu", NULL), "calculator");
+    REFUSED(sdlf_calculator_open(&made, NULL, NULL), "name");
+    CHECK(made == NULL);
+    DOES_NOTHING(sdlf_calculator_close(NULL));
+    GIVES(sdlf_calculator_left_out(1000, NULL), NULL);
+    DOES_NOTHING((void)sdlf_calculator_left_out(0, NULL)); /* the reason may be left out */
+    GIVES(sdlf_calculator_supports(NULL, &operation), false);
+    GIVES(sdlf_calculator_supports(reference, NULL), false);
+    GIVES(sdlf_calculator_workspace(NULL, &operation), 0);
+    GIVES(sdlf_calculator_workspace(reference, NULL), 0);
+    GIVES(sdlf_calculator_prepared(NULL, &operation), 0);
+    GIVES(sdlf_calculator_prepared(reference, NULL), 0);
+    GIVES(sdlf_calculator_likes_channels_last(NULL, &operation), false);
+    GIVES(sdlf_calculator_likes_channels_last(reference, NULL), false);
+    REFUSED(sdlf_calculator_run(NULL, &operation), "calculator");
+    REFUSED(sdlf_calculator_run(reference, NULL), "operation");
+    GIVES(sdlf_calculator_algorithm(NULL, &operation), NULL);
+    GIVES(sdlf_calculator_algorithm(reference, NULL), NULL);
+    GIVES(sdlf_calculator_note(NULL, &operation).summary, NULL);
+    GIVES(sdlf_calculator_note(reference, NULL).summary, NULL);
+    GIVES(sdlf_calculator_work(NULL, &operation).flops, 0);
+    GIVES(sdlf_calculator_work(reference, NULL).flops, 0);
+    GIVES(sdlf_calculator_shares_memory(NULL, reference), false);
+    GIVES(sdlf_calculator_shares_memory(reference, NULL), false);
+    GIVES(sdlf_calculator_is_on_host(NULL), false);
+    GIVES(sdlf_math_from_name(NULL), SDLF_MATH_COUNT);
+    sdlf_calculator_close(reference);
+}
+
+static void operations(void)
+{
+    REFUSED(sdlf_operation_check(NULL), "operation");
+    GIVES(sdlf_operation_is_channels_last(NULL), false);
+    GIVES(sdlf_tensor_present(&sdlf_operation_channels_last(NULL).out[0]), false);
+    GIVES(sdlf_operation_cost(NULL).flops, 0);
+    GIVES(sdlf_operation_epilogue(NULL), NULL);
+    GIVES(sdlf_window2d_output(NULL, 0, 28), 0);
+}
+
+static void optimizers_and_schedules(void)
+{
+    sdlf_optimizer optimizer = sdlf_sgd(.momentum = 0);
+    GIVES(sdlf_optimizer_class_find(NULL), NULL);
+    REFUSED(sdlf_optimizer_complete(NULL), "optimizer");
+    REFUSED(sdlf_schedule_complete(NULL), "schedule");
+    GIVES(sdlf_optimizer_rate(NULL, 64), 0);
+    GIVES(sdlf_optimizer_rate(&(sdlf_optimizer){.type = NULL}, 64), sdlf_optimizer_rate(&optimizer, 64));
+    GIVES(sdlf_schedule_rate(NULL, 0, 1, 1), 0);
+}
+
+int main(void)
+{
+    RUN(calculators);
+    RUN(operations);
+    RUN(optimizers_and_schedules);
+    return test_summary();
+}

@@ -1,0 +1,133 @@
+/* Data sets, loaders, graphs, the trainer and evaluation where a pointer is NULL. */
+#include "framework/nulls/nulls.h"
+
+static void data_sets(void)
+{
+    sdlf_dataset *data = NULL;
+    sdlf_tensor tensor;
+    REFUSED(sdlf_dataset_open(NULL, "digits", SDLF_SPLIT_TEST), "dataset");
+    REFUSED(sdlf_dataset_open(&data, NULL, SDLF_SPLIT_TEST), "specification");
+    CHECK(data == NULL);
+    DOES_NOTHING(sdlf_dataset_free(NULL));
+    REFUSED(sdlf_idx_read(NULL, test_path("x")), "tensor");
+    REFUSED(sdlf_idx_read(&tensor, NULL), "path");
+}
+
+static void loaders(void)
+{
+    sdlf_dataset *data = NULL;
+    sdlf_loader *loader = NULL;
+    sdlf_batch batch;
+    const sdlf_loader_options options = {.batch = 2};
+    int32_t order[4] = {9, 9, 9, 9};
+    uint64_t keys[4];
+    CHECK_OK(sdlf_dataset_open(&data, "digits:10", SDLF_SPLIT_TEST));
+    REFUSED(sdlf_loader_create(NULL, data, &options), "loader");
+    REFUSED(sdlf_loader_create(&loader, NULL, &options), "dataset");
+    REFUSED(sdlf_loader_create(&loader, data, NULL), "options");
+    CHECK(loader == NULL);
+    DOES_NOTHING(sdlf_loader_free(NULL));
+    REFUSED(sdlf_loader_seek(NULL, 0, 0), "loader");
+    REFUSED(sdlf_loader_next(NULL, &batch), "loader");
+    GIVES(sdlf_loader_batches(NULL), 0);
+    GIVES(sdlf_loader_memory(NULL), 0);
+    CHECK_OK(sdlf_loader_create(&loader, data, &options));
+    REFUSED(sdlf_loader_next(loader, NULL), "batch");
+    DOES_NOTHING(sdlf_shuffle_order(NULL, keys, 4, 1, 0));
+    DOES_NOTHING(sdlf_shuffle_order(order, NULL, 4, 1, 0));
+    CHECK(order[0] == 9);
+    sdlf_loader_free(loader);
+    sdlf_dataset_free(data);
+}
+
+static void graphs(void)
+{
+    sdlf_graph *graph = NULL;
+    sdlf_tensor matrix;
+    const sdlf_graph_matrix_options options = {.self_loops = true};
+    REFUSED(sdlf_graph_open(NULL, "random"), "graph");
+    REFUSED(sdlf_graph_open(&graph, NULL), "specification");
+    CHECK(graph == NULL);
+    DOES_NOTHING(sdlf_graph_free(NULL));
+    REFUSED(sdlf_graph_matrix(NULL, &(sdlf_graph){.node_count = 0}, &options), "matrix");
+    REFUSED(sdlf_graph_matrix(&matrix, NULL, &options), "graph");
+}
+
+static void trainers(void)
+{
+    sdlf_dataset *data = NULL;
+    sdlf_model *net = NULL;
+    sdlf_trainer *trainer = NULL;
+    const char *space = "none";
+    sdlf_trainer_options options = {.batch = 4};
+    CHECK_OK(sdlf_dataset_open(&data, "digits:20", SDLF_SPLIT_TRAIN));
+    CHECK_OK(sdlf_network_builtin(&net, "lenet5"));
+    REFUSED(sdlf_trainer_create(NULL, net, data, NULL, &options), "trainer");
+    NO_MODEL(sdlf_trainer_create(&trainer, NULL, data, NULL, &options));
+    REFUSED(sdlf_trainer_create(&trainer, net, NULL, NULL, &options), "train");
+    CHECK(trainer == NULL);
+    options.placement_count = 1;
+    CHECK_FAILS(sdlf_trainer_create(&trainer, net, data, NULL, &options), SDLF_ERROR_ARGUMENT,
+                "options->placement is NULL");
+    options.placement = &(sdlf_trainer_placement){.layer = NULL, .forward = "cpu"};
+    CHECK_FAILS(sdlf_trainer_create(&trainer, net, data, NULL, &options), SDLF_ERROR_ARGUMENT,
+                "options->placement[0].layer is NULL");
+    DOES_NOTHING(sdlf_trainer_free(NULL));
+    REFUSED(sdlf_trainer_run(NULL), "trainer");
+    DOES_NOTHING(sdlf_trainer_stop(NULL));
+    REFUSED(sdlf_trainer_restore_options(NULL, sdlf_model_training_state(net)), "options");
+    REFUSED(sdlf_trainer_restore_options(&options, NULL), "state");
+    GIVES(sdlf_trainer_memory(NULL), 0);
+    GIVES(sdlf_trainer_data_place(NULL, &space), SDLF_DATA_LOADED);
+    GIVES(sdlf_trainer_data_place(NULL, NULL), SDLF_DATA_LOADED);
+    GIVES(sdlf_trainer_plan(NULL), NULL);
+    CHECK_OK(sdlf_trainer_create(&trainer, net, data, NULL, NULL)); /* no tests, all defaults */
+    sdlf_trainer_free(trainer);
+    sdlf_model_free(net);
+    sdlf_dataset_free(data);
+}
+
+/* A data set of a program's own whose parts are not there. */
+static void a_data_set_without_samples(void)
+{
+    sdlf_model *net = NULL;
+    sdlf_trainer *trainer = NULL;
+    sdlf_loader *loader = NULL;
+    sdlf_dataset empty = {.name = NULL};
+    CHECK_OK(sdlf_network_builtin(&net, "lenet5"));
+    nulls_begin("a data set that is empty");
+    sdlf_status status = sdlf_trainer_create(&trainer, net, &empty, NULL, NULL);
+    CHECK(status != SDLF_OK && strstr(sdlf_error_message(), "(null)") == NULL);
+    status = sdlf_loader_create(&loader, &empty, &(sdlf_loader_options){.batch = 2});
+    CHECK(status != SDLF_OK && strstr(sdlf_error_message(), "(null)") == NULL);
+    sdlf_model_free(net);
+}
+
+static void evaluations(void)
+{
+    sdlf_calculator *reference = test_open("reference");
+    sdlf_dataset *data = NULL;
+    sdlf_model *net = NULL;
+    sdlf_evaluation evaluation;
+    CHECK_OK(sdlf_dataset_open(&data, "digits:10", SDLF_SPLIT_TEST));
+    CHECK_OK(sdlf_network_builtin(&net, "lenet5"));
+    REFUSED(sdlf_evaluate(NULL, net, data, reference, 0), "evaluation");
+    NO_MODEL(sdlf_evaluate(&evaluation, NULL, data, reference, 0));
+    REFUSED(sdlf_evaluate(&evaluation, net, NULL, reference, 0), "dataset");
+    REFUSED(sdlf_evaluate(&evaluation, net, data, NULL, 0), "calculator");
+    DOES_NOTHING(sdlf_evaluation_release(NULL));
+    sdlf_model_free(net);
+    sdlf_dataset_free(data);
+    sdlf_calculator_close(reference);
+}
+
+int main(void)
+{
+    RUN(data_sets);
+    RUN(loaders);
+    RUN(graphs);
+    RUN(trainers);
+    RUN(a_data_set_without_samples);
+    RUN(evaluations);
+    return test_summary();
+}
