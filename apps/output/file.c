@@ -24,6 +24,27 @@ static char *folder_of(const char *path)
     return folder;
 }
 
+/* The folder that a file of that name comes to lie in: where it is a link, what that leads to is replaced, or made. */
+static char *folder_behind(const char *path)
+{
+    enum { LINKS_MOST = 40 /* as many as Linux follows */ };
+    char *at = memory_copy_text(path);
+    char target[4096];
+    for (int links = 0; links < LINKS_MOST; links++) {
+        ssize_t length = readlink(at, target, sizeof target - 1);
+        if (length <= 0) break;
+        target[length] = '\0';
+        char *folder = folder_of(at);
+        char *next = target[0] == '/' ? memory_copy_text(target) : memory_print("%s/%s", folder, target);
+        free(folder);
+        free(at);
+        at = next;
+    }
+    char *folder = folder_of(at);
+    free(at);
+    return folder;
+}
+
 sdlf_status output_file_check(const char *path)
 {
     struct stat at;
@@ -85,7 +106,7 @@ sdlf_status output_file_write(const char *path, bool (*print)(FILE *file, const 
 
 sdlf_status output_file_check_space(const char *path, int64_t bytes)
 {
-    char *folder = folder_of(path);
+    char *folder = folder_behind(path);
     struct statvfs at;
     int known = statvfs(folder, &at);
     free(folder);

@@ -16,7 +16,7 @@ sdlf_status output_file_check(const char *path);
  * `print` says whether the file took it. Errors: SDLF_ERROR_IO with the path, SDLF_ERROR_MEMORY. */
 sdlf_status output_file_write(const char *path, bool (*print)(FILE *file, const void *subject), const void *subject);
 
-/* Are there `bytes` free where `path` will lie? Where nobody can tell: yes. */
+/* Are there `bytes` free where `path` will lie, links followed? Where nobody can tell: yes. */
 sdlf_status output_file_check_space(const char *path, int64_t bytes);
 
 /* Bytes of the file; 0 if it is not there. */

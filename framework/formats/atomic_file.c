@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "framework/formats/leftover_files.h"
 #include "framework/formats/overwrite_file.h"
 
 /* More leftovers than this of killed processes with our process id are not to be expected. */
@@ -85,7 +86,10 @@ static sdlf_status open_temporary(atomic_file *file, bool exists, mode_t mode)
     for (int attempt = 0; attempt < TEMPORARY_ATTEMPTS; attempt++) {
         snprintf(file->temporary, size, "%s.tmp-%ld-%d", file->target, (long)getpid(), attempt);
         file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file->descriptor >= 0 || errno != EEXIST) break;
+        if (file->descriptor < 0 && errno != EEXIST) break;
+        if (file->descriptor >= 0 && leftover_files_lock(file->descriptor, file->temporary)) break;
+        if (file->descriptor >= 0) close(file->descriptor);
+        file->descriptor = -1;
     }
     if (file->descriptor < 0) return io_error("create", file->temporary);
     if (exists) (void)fchmod(file->descriptor, mode & 0777); /* some file systems have no permissions to set */
@@ -121,6 +125,13 @@ static sdlf_status replace_target(atomic_file *file)
     free(file->temporary);
     file->temporary = NULL;
     return status;
+}
+
+/* Of the target, which is whole by now. */
+static void remove_leftovers(const atomic_file *file)
+{
+    const char *slash = strrchr(file->target, '/');
+    if (file->folder >= 0) leftover_files_remove(file->folder, slash != NULL ? slash + 1 : file->target);
 }
 
 /* Close and free everything; the temporary file stays. */
@@ -184,10 +195,15 @@ sdlf_status atomic_file_commit(atomic_file *file)
     assert(file->descriptor >= 0);
     sdlf_status status = SDLF_OK;
     if (file->temporary != NULL && fsync(file->descriptor) != 0) status = io_error("sync", file->target);
+    int lock = file->temporary != NULL ? dup(file->descriptor) : -1; /* until it has another name */
     int descriptor = file->descriptor;
     file->descriptor = -1;
     if (close(descriptor) != 0 && status == SDLF_OK) status = io_error("close", file->target);
-    if (file->temporary != NULL && status == SDLF_OK) status = replace_target(file);
+    if (file->temporary != NULL && status == SDLF_OK) {
+        status = replace_target(file);
+        if (status == SDLF_OK) remove_leftovers(file);
+    }
+    if (lock >= 0) close(lock);
     atomic_file_abandon(file);
     return status;
 }

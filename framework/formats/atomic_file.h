@@ -2,7 +2,7 @@
  *
  * Bytes go to a temporary file beside the target, "TARGET.tmp-PID-N". Committing writes it through to the disk, renames it
  * over the target and writes the folder through. Until the rename the target is what it was: a full disk, an error or a
- * killed process leaves an old file whole (a killed process leaves its temporary file too).
+ * killed process leaves an old file whole. A killed process leaves its temporary file too, until the same target is next written.
  *
  * A target that is a symbolic link keeps being one: the file it points to is replaced, or made. An existing file's permissions are
  * kept. A target that is no regular file (/dev/null, a pipe) is written to directly, since renaming would replace it. Over a

@@ -2,9 +2,12 @@
 #include "testing.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -111,6 +114,41 @@ static void links_are_followed_before(void)
     CHECK(unlink(lost) == 0 && unlink(round) == 0 && unlink(good) == 0);
 }
 
+static double free_bytes(const char *folder)
+{
+    struct statvfs at;
+    return statvfs(folder, &at) == 0 ? (double)at.f_bavail * (double)at.f_frsize : 0;
+}
+
+/* Room is asked for where a link leads to, whether there is a file or not. */
+static void room_is_that_of_the_disk(void)
+{
+    char folder[] = "/dev/shm/sdlf-test-XXXXXX", behind[64];
+    const char *here = test_path("."), *link = test_path("elsewhere"), *first = test_path("first");
+    struct stat one, other;
+    if (!mkdtemp(folder)) {
+        test_skip("there is no second file system");
+        return;
+    }
+    double there = free_bytes(folder), near = free_bytes(here);
+    int64_t bytes = (int64_t)(there / 2 + near / 2);
+    snprintf(behind, sizeof behind, "%s/report.json", folder);
+    CHECK(stat(here, &one) == 0 && stat(folder, &other) == 0);
+    if (one.st_dev == other.st_dev || (there < 2 * near && near < 2 * there)) {
+        test_skip("two file systems with about the same room");
+    } else {
+        CHECK(symlink(behind, link) == 0 && symlink("elsewhere", first) == 0);
+        sdlf_status expected = there > near ? SDLF_OK : SDLF_ERROR_IO;
+        CHECK_EQUAL(output_file_check_space(link, bytes), expected);
+        CHECK_EQUAL(output_file_check_space(first, bytes), expected);
+        test_write_file(behind, "old", 3);
+        CHECK_EQUAL(output_file_check_space(link, bytes), expected);
+        CHECK_EQUAL(output_file_check_space(test_path("report.json"), bytes), there > near ? SDLF_ERROR_IO : SDLF_OK);
+        CHECK(unlink(link) == 0 && unlink(first) == 0 && unlink(behind) == 0);
+    }
+    CHECK(rmdir(folder) == 0);
+}
+
 int main(void)
 {
     RUN(writes_and_replaces);
@@ -118,5 +156,6 @@ int main(void)
     RUN(half_a_report_is_none);
     RUN(checked_before);
     RUN(links_are_followed_before);
+    RUN(room_is_that_of_the_disk);
     return test_summary();
 }

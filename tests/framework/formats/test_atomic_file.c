@@ -1,5 +1,5 @@
-/* Files that appear whole or not at all: permissions, links, every kind of refusal, and a process killed at any moment. What disks
- * refuse is in test_atomic_file_disk.c. */
+/* Files that appear whole or not at all: permissions, links, every kind of refusal. What disks refuse is in test_atomic_file_disk.c,
+ * processes that are killed while they write in test_atomic_file_killed.c. */
 #include "testing.h"
 
 #include <signal.h>
@@ -9,7 +9,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <sdlf/formats.h>
@@ -208,59 +207,6 @@ static void limit_on_file_size(void)
     CHECK_EQUAL(files_in(folder), 1);
 }
 
-enum { BLOCK = 1 << 20 };
-
-/* Replace the file by a megabyte of a's, of b's, of a's ... for ever. */
-static void write_for_ever(const char *path)
-{
-    static char block[BLOCK];
-    for (char letter = 'a';; letter = letter == 'a' ? 'b' : 'a') {
-        memset(block, letter, sizeof block);
-        atomic_file file;
-        if (atomic_file_open(&file, path) != SDLF_OK) _exit(1);
-        for (size_t done = 0; done < sizeof block; done += 4096)
-            if (atomic_file_write(&file, block + done, 4096) != SDLF_OK) _exit(1);
-        if (atomic_file_commit(&file) != SDLF_OK) _exit(1);
-    }
-}
-
-static bool is_whole(const char *path)
-{
-    static char block[BLOCK + 1];
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return false;
-    size_t size = fread(block, 1, sizeof block, file);
-    fclose(file);
-    bool whole = size == BLOCK;
-    for (size_t i = 1; i < size && whole; i++) whole = block[i] == block[0];
-    return whole;
-}
-
-static void killed_while_writing(void)
-{
-    make_folder("killed");
-    const char *path = test_path("killed/file");
-    static char block[BLOCK];
-    memset(block, 'a', sizeof block);
-    test_write_file(path, block, sizeof block);
-    uint32_t random = 12345;
-    for (int round = 0; round < 30; round++) {
-        fflush(stdout);
-        pid_t child = fork();
-        if (child == 0) write_for_ever(path);
-        random = random * 1664525 + 1013904223;
-        struct timespec moment = {.tv_nsec = 1000000 + random % 20000000};
-        nanosleep(&moment, NULL);
-        CHECK(child > 0 && kill(child, SIGKILL) == 0);
-        int result = 0;
-        CHECK(waitpid(child, &result, 0) == child);
-        CHECK(WIFSIGNALED(result)); /* it did not stop by itself */
-        CHECK(is_whole(path));
-    }
-    CHECK_OK(write_text(path, "after all")); /* leftovers are in nobody's way */
-    CHECK_TEXT(text_of(path), "after all");
-}
-
 static sdlf_status attempt(void *path)
 {
     return write_text(path, "new");
@@ -289,7 +235,6 @@ int main(void)
     RUN(unwritable_folder);
     RUN(protected_file);
     RUN(limit_on_file_size);
-    RUN(killed_while_writing);
     RUN(every_allocation);
     return test_summary();
 }

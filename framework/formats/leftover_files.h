@@ -1,0 +1,17 @@
+/* Temporary files that killed processes have left beside a file: "FILE.tmp-PID-N" (atomic_file.h).
+ *
+ * A process that writes one holds a lock on it (flock), which goes when the process does, however that ends, on whichever machine. So what
+ * can be locked is nobody's. On file systems without locks nothing is taken away. */
+#ifndef SDLF_FORMATS_LEFTOVER_FILES_H
+#define SDLF_FORMATS_LEFTOVER_FILES_H
+
+#include <stdbool.h>
+
+/* Lock a temporary file that was just made, in that folder under that name. False: between the two somebody took it for a leftover; it
+ * is to be closed, and another to be made. */
+bool leftover_files_lock(int file, const char *path);
+
+/* Remove the leftovers of the file called `name` in `folder`. Failures change nothing: the next file that is written tries again. */
+void leftover_files_remove(int folder, const char *name);
+
+#endif
