@@ -103,12 +103,18 @@ static __device__ __forceinline__ void sweep_input(float4 (&dx)[BAND][S::vectors
     }
 }
 
+/* All threads, each half at a place of its own, which __syncthreads() is not for (nor bar.sync, says synccheck). */
+static __device__ __forceinline__ void await_halves()
+{
+    asm volatile("barrier.sync 0;" ::: "memory");
+}
+
 /* Parts of the sum over units meet in shared memory, in order; dx is written. By all threads. */
 template <class S>
 static __device__ void finish_input(float4 (&dx)[BAND][S::vectors], shared_memory<S> &shared, const sweep &s, int i0,
                                     int thread)
 {
-    __syncthreads();
+    await_halves();
     if (thread >= 0) {
         int lane = thread % LANES, line = thread / LANES % S::lines, part = thread / LANES / S::lines;
 #pragma unroll
@@ -118,7 +124,7 @@ static __device__ void finish_input(float4 (&dx)[BAND][S::vectors], shared_memor
                 *reinterpret_cast<float4 *>(&shared.dx[part][line + r * S::lines][column_of(lane, j)]) = dx[r][j];
         }
     }
-    __syncthreads();
+    await_halves();
     const int chunks = S::strip / 4;
     for (int e = threadIdx.x; e < S::rows * chunks; e += THREADS) {
         int n = e / chunks, column = e % chunks * 4;
@@ -187,7 +193,7 @@ template <class S> static __global__ void __launch_bounds__(THREADS, 1) sweep_fp
         await_copies<0>(); /* its numbers of x */
         const float rate = *s.rate;
         for (int tile = 0; tile < tiles; tile++) {
-            __syncthreads();
+            await_halves();
             sweep_gradient<S>(shared.x, shared.stages[tile % S::stages], velocity, s, rate, i0, tile * S::tile);
             if (tile + 1 < tiles) load_velocity<S>(velocity, s, i0, (tile + 1) * S::tile);
         }
@@ -211,7 +217,7 @@ template <class S> static __global__ void __launch_bounds__(THREADS, 1) sweep_fp
     for (int tile = 0; tile < tiles; tile++) {
         int next = tile + S::stages - 1;
         await_copies<S::stages - 2>();
-        __syncthreads();
+        await_halves();
         if (next < tiles) {
             fetch_w<S>(shared.stages[next % S::stages], s, i0, next * S::tile, thread);
             fetch_dy<S>(shared.stages[next % S::stages], s, next * S::tile, thread);
