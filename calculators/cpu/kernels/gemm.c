@@ -43,7 +43,8 @@ enum { AUTO, BUILT_IN, IN_LIBRARY, TALL_ALGORITHM };
 bool gemm_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const cpu_gemm_library *library = cpu_from_const(calculator)->library;
-    if (operation->algorithm == IN_LIBRARY) return library && (IS_FLOAT ? library->float32 : library->float64);
+    if (operation->algorithm == IN_LIBRARY)
+        return library && (IS_FLOAT ? library->float32 : library->float64) && (!library->load || library->load());
     return operation->algorithm != TALL_ALGORITHM || gemm_tall_fits_cpu(operation);
 }
 
