@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sdlf/suggest.h>
 #include <sdlf/version.h>
 
 #include "apps/arguments/arguments.h"
-#include "apps/arguments/suggest.h"
 #include "apps/command.h"
 #include "apps/output/terminal.h"
 #include "apps/system/waiting.h"
@@ -54,10 +54,10 @@ static const command *find_command(const char *name)
 
 static int unknown_command(const char *name)
 {
-    suggestion s = {.word = name};
-    for (int i = 0; i < COMMAND_COUNT; i++) suggest_offer(&s, commands[i]->name);
-    terminal_error(NULL, "there is no %s '%s'%s%s%s", name[0] == '-' ? "option" : "command", name,
-                   s.best ? "; did you mean '" : "", s.best ? s.best : "", s.best ? "'?" : "");
+    sdlf_suggestion s = {.word = name};
+    for (int i = 0; i < COMMAND_COUNT; i++) sdlf_suggest(&s, commands[i]->name);
+    terminal_error(NULL, "there is no %s '%s'%s", name[0] == '-' ? "option" : "command", name,
+                   sdlf_suggestion_print(&s).text);
     fputs("'sdlf --help' lists the commands.\n", stderr);
     return COMMAND_USAGE;
 }

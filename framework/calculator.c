@@ -1,5 +1,6 @@
 /* The public face of calculators: open by name, close, ask and run. Kernels rely on the checks made here. */
 #include <sdlf/calculator.h>
+#include <sdlf/suggest.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,13 +39,17 @@ sdlf_status sdlf_calculator_open(sdlf_calculator **calculator, const char *name,
     if (!type) {
         char known[256] = "";
         const char *other, *reason;
+        sdlf_suggestion near = {.word = name};
+        for (int i = 0; sdlf_calculator_class_at(i) != NULL; i++)
+            sdlf_suggest(&near, sdlf_calculator_class_at(i)->name);
         list_classes(known, sizeof known);
         for (int i = 0; (other = sdlf_calculator_left_out(i, &reason)); i++) {
             if (strcmp(other, name) == 0)
                 return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "calculator '%s' is not in this build: %s; there are: %s",
                                  name, reason, known);
         }
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "no calculator '%s'; there are: %s", name, known);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "no calculator '%s'%s; there are: %s", name,
+                         sdlf_suggestion_print(&near).text, known);
     }
     if (!options) options = &defaults;
     if (options->threads < 0 || options->device < 0) {

@@ -1,5 +1,6 @@
 /* Data sets by name: "NAME" or "NAME:ARGUMENT". */
 #include <sdlf/dataset.h>
+#include <sdlf/suggest.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,15 +20,18 @@ static const sdlf_dataset_class *find_class(const char *name, size_t length)
 
 static sdlf_status unknown_name(const char *name, size_t length)
 {
-    char known[512] = "";
+    char known[512] = "", word[64];
+    snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, name);
+    sdlf_suggestion near = {.word = word};
     size_t used = 0;
     const sdlf_dataset_class *type;
     for (int i = 0; (type = sdlf_dataset_class_at(i)) != NULL && used < sizeof known; i++) {
         int n = snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", type->name);
         used += n > 0 ? (size_t)n : 0;
+        sdlf_suggest(&near, type->name);
     }
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set '%.*s' is unknown; known are: %s", length < 64 ? (int)length : 64,
-                     name, known);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set '%s' is unknown%s; known are: %s", word,
+                     sdlf_suggestion_print(&near).text, known);
 }
 
 const char *sdlf_dataset_title(const sdlf_dataset *dataset)

@@ -1,5 +1,6 @@
 /* Graphs by name: "NAME" or "NAME:ARGUMENT". */
 #include <sdlf/graph.h>
+#include <sdlf/suggest.h>
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,19 +39,21 @@ sdlf_status sdlf_graph_open(sdlf_graph **graph, const char *specification)
     if (graph == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_graph_open: graph is NULL");
     *graph = NULL;
     if (specification == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_graph_open: specification is NULL");
-    if (specification == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "a graph needs a name");
     size_t length = strcspn(specification, ":");
     const sdlf_graph_class *type = NULL;
-    char known[256] = "";
+    char known[256] = "", word[64];
+    snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, specification);
+    sdlf_suggestion near = {.word = word};
     size_t used = 0;
     for (int i = 0; sdlf_graph_class_at(i) != NULL; i++) {
         const char *name = classes[i]->name;
         if (strlen(name) == length && memcmp(name, specification, length) == 0) type = classes[i];
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", name);
+        sdlf_suggest(&near, name);
     }
     if (type == NULL)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "graph '%.*s' is unknown; known are: %s", length < 64 ? (int)length : 64,
-                         specification, known);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "graph '%s' is unknown%s; known are: %s", word,
+                         sdlf_suggestion_print(&near).text, known);
     sdlf_graph *made = calloc(1, sizeof *made);
     if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "graph '%s': no memory", specification);
     made->type = type;

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "apps/arguments/suggest.h"
+#include <sdlf/suggest.h>
+
 #include "apps/arguments/value.h"
 #include "apps/output/terminal.h"
 
@@ -53,13 +54,13 @@ bool arguments_given(const arguments *a, const char *name)
 
 static arguments_outcome unknown_option(const command_usage *usage, const char *name)
 {
-    suggestion s = {.word = name};
+    sdlf_suggestion s = {.word = name};
     const argument *row;
     for (int i = 0; (row = arguments_row(usage, i, NULL)); i++) {
-        if (row->type != ARGUMENT_HEADING) suggest_offer(&s, row->name);
+        if (row->type != ARGUMENT_HEADING) sdlf_suggest(&s, row->name);
     }
     if (s.best) {
-        return arguments_wrong(usage->command, "unknown option '--%s'; did you mean '--%s'?", name, s.best);
+        return arguments_wrong(usage->command, "unknown option '--%s' (did you mean '--%s'?)", name, s.best);
     }
     return arguments_wrong(usage->command, "unknown option '--%s'", name);
 }
@@ -90,8 +91,11 @@ static arguments_outcome read_option(arguments *a, int index, const char *value,
         (*at)++;
     }
     if (!argument_store(row, value, member)) {
-        return arguments_wrong(command, "--%s %s: expected %s", row->name, *value ? value : "''",
-                               argument_expected(row).text);
+        sdlf_suggestion near = {.word = value};
+        bool listed = row->type == ARGUMENT_CHOICE || row->type == ARGUMENT_NAME;
+        for (int i = 0; listed && argument_choice(row, i); i++) sdlf_suggest(&near, argument_choice(row, i));
+        return arguments_wrong(command, "--%s %s: expected %s%s", row->name, *value ? value : "''",
+                               argument_expected(row).text, sdlf_suggestion_print(&near).text);
     }
     return ARGUMENTS_OK;
 }

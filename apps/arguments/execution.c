@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/arguments/suggest.h"
+#include <sdlf/suggest.h>
+
 #include "apps/system/memory.h"
 
 const argument execution_arguments[] = {
@@ -31,29 +32,32 @@ const argument execution_arguments[] = {
 
 static sdlf_status check_calculator(const char *name, const char *place)
 {
+    sdlf_suggestion s = {.word = name};
     const char *known;
     for (int i = 0; (known = machine_calculator_name(i)); i++) {
         if (strcmp(known, name) == 0) return SDLF_OK;
+        sdlf_suggest(&s, known);
     }
     char list[256] = "";
     size_t used = 0;
     for (int i = 0; (known = machine_calculator_name(i)) && used < sizeof list; i++) {
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", known);
     }
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--place %s: there is no calculator '%s'; there are %s", place, name, list);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--place %s: there is no calculator '%s'%s; there are %s", place, name,
+                     sdlf_suggestion_print(&s).text, list);
 }
 
 static sdlf_status check_layer(const sdlf_model *model, const char *name, const char *place)
 {
-    suggestion s = {.word = name};
+    sdlf_suggestion s = {.word = name};
     if (strcmp(name, "loss") == 0) return SDLF_OK; /* what training adds; a model that has another says so later */
     for (int i = 0; i < sdlf_model_layer_count(model); i++) {
         const char *layer = sdlf_model_layer(model, i)->name;
         if (strcmp(layer, name) == 0) return SDLF_OK;
-        suggest_offer(&s, layer);
+        sdlf_suggest(&s, layer);
     }
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--place %s: %s has no layer '%s'%s%s%s", place, sdlf_model_name(model), name,
-                     s.best ? "; did you mean '" : "", s.best ? s.best : "", s.best ? "'?" : "");
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--place %s: %s has no layer '%s'%s", place, sdlf_model_name(model), name,
+                     sdlf_suggestion_print(&s).text);
 }
 
 /* "conv1=cpu", "conv1=forward:cuda,backward:cpu": `text` is cut up. */

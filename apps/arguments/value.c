@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/arguments/suggest.h"
+#include <sdlf/suggest.h>
+
 #include "apps/output/number.h"
 
 const char *argument_choice(const argument *row, int index)

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include <sdlf/formats.h>
+#include <sdlf/suggest.h>
 
 #include "apps/arguments/arguments.h"
-#include "apps/arguments/suggest.h"
 #include "apps/bench/bench.h"
 #include "apps/command.h"
 #include "apps/input/file_form.h"
@@ -57,10 +57,9 @@ static int unknown_benchmark(const char *word)
                         word);
         return COMMAND_USAGE;
     }
-    suggestion s = {.word = word};
-    for (int i = 0; i < BENCH_COUNT; i++) suggest_offer(&s, benches[i]->name);
-    arguments_wrong("bench", "there is no benchmark '%s'%s%s%s", word, s.best ? "; did you mean '" : "",
-                    s.best ? s.best : "", s.best ? "'?" : "");
+    sdlf_suggestion s = {.word = word};
+    for (int i = 0; i < BENCH_COUNT; i++) sdlf_suggest(&s, benches[i]->name);
+    arguments_wrong("bench", "there is no benchmark '%s'%s", word, sdlf_suggestion_print(&s).text);
     for (int i = 0; i < BENCH_COUNT; i++) fprintf(stderr, "  %-10s  %s\n", benches[i]->name, benches[i]->summary);
     return COMMAND_USAGE;
 }

@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sdlf/suggest.h>
+
 #include "apps/arguments/arguments.h"
-#include "apps/arguments/suggest.h"
 #include "apps/command.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
@@ -56,13 +57,12 @@ static int run(int count, char **words)
         fputs("\n'sdlf gcn NAME --help' lists the options.\n", file);
         return count == 0 ? COMMAND_USAGE : COMMAND_OK;
     }
-    suggestion s = {.word = words[0]};
+    sdlf_suggestion s = {.word = words[0]};
     for (int i = 0; i < WAYS; i++) {
         if (strcmp(ways[i]->name, words[0]) == 0) return ways[i]->run(count - 1, words + 1);
-        suggest_offer(&s, ways[i]->name);
+        sdlf_suggest(&s, ways[i]->name);
     }
-    arguments_wrong("gcn", "expected infer or train, found '%s'%s%s%s", words[0], s.best ? "; did you mean '" : "",
-                    s.best ? s.best : "", s.best ? "'?" : "");
+    arguments_wrong("gcn", "expected infer or train, found '%s'%s", words[0], sdlf_suggestion_print(&s).text);
     print_ways(stderr);
     return COMMAND_USAGE;
 }

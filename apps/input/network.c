@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apps/arguments/suggest.h"
+#include <sdlf/suggest.h>
+
 #include "apps/input/file_form.h"
 #include "apps/output/terminal.h"
 #include "apps/output/wrap.h"
@@ -32,19 +33,16 @@ bool network_is_onnx(const char *path)
 
 static sdlf_status unknown_network(const char *net)
 {
-    suggestion s = {.word = net};
+    sdlf_suggestion s = {.word = net};
     char list[256] = "";
     size_t used = 0;
     const char *known;
     for (int i = 0; (known = sdlf_network_builtin_name(i)) && used < sizeof list; i++) {
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", known);
-        suggest_offer(&s, known);
+        sdlf_suggest(&s, known);
     }
-    if (s.best) {
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no network '%s'; did you mean '%s'? Built in are %s", net,
-                         s.best, list);
-    }
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no network '%s' and no such file; built in are %s", net, list);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no network '%s' and no such file%s; built in are %s", net,
+                     sdlf_suggestion_print(&s).text, list);
 }
 
 sdlf_status network_read(sdlf_model **model, const char *net)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <sdlf/layers.h>
+#include <sdlf/suggest.h>
 
 #include "framework/model_internal.h"
 #include "framework/require.h"
@@ -85,12 +86,14 @@ const char *sdlf_network_builtin_summary(int index)
 static sdlf_status unknown(const char *name)
 {
     char known[256] = "";
+    sdlf_suggestion near = {.word = name};
     for (int i = 0; i < NETWORK_COUNT; i++) {
         size_t length = strlen(known);
+        sdlf_suggest(&near, networks[i].name);
         snprintf(known + length, sizeof known - length, "%s%s", i > 0 ? ", " : "", networks[i].name);
     }
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "unknown network '%s'; the built-in ones are %s", name != NULL ? name : "",
-                     known);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "unknown network '%s'%s; the built-in ones are %s", name,
+                     sdlf_suggestion_print(&near).text, known);
 }
 
 sdlf_status sdlf_network_builtin(sdlf_model **model, const char *name)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sdlf/suggest.h>
+
 #include "framework/formats/network_options.h"
 #include "framework/input_layer.h"
 
@@ -73,9 +75,11 @@ static sdlf_status resolve(const network_graph *graph, sdlf_node *node, const js
             text_show(text).text, graph->items[found].line);
     if (found < 0) {
         char known[500];
+        sdlf_suggestion near = {.word = text};
+        for (int i = 0; i < position; i++) sdlf_suggest(&near, sdlf_model_layer(graph->model, i)->name);
         list_before(graph, position, known, sizeof known);
-        return network_fail(graph->file, place, "%s: unknown layer or input '%s'; before it are %s", label,
-                            text_show(text).text, known);
+        return network_fail(graph->file, place, "%s: unknown layer or input '%s'%s; before it are %s", label,
+                            text_show(text).text, sdlf_suggestion_print(&near).text, known);
     }
     *node = (sdlf_node){.layer = found, .output = output};
     return SDLF_OK;
@@ -122,12 +126,12 @@ static sdlf_status find_type(const network_graph *graph, const network_item *ite
     if (json_is_string(name) && strcmp(json_string_value(name), (*type)->name) == 0) return SDLF_OK;
     *type = sdlf_layer_class_find(json_string_value(name));
     if (*type != NULL) return SDLF_OK;
-    char known[700];
-    size_t length = (size_t)snprintf(known, sizeof known, "%s", sdlf_input_layer_class.name);
-    for (int i = 0; sdlf_layer_class_at(i) != NULL && length < sizeof known; i++)
-        length += (size_t)snprintf(known + length, sizeof known - length, ", %s", sdlf_layer_class_at(i)->name);
-    return network_fail(graph->file, &place, "unknown layer type %s; expected one of %s", network_show(name).text,
-                        known);
+    int count = 0;
+    sdlf_suggestion near = {.word = json_string_value(name)};
+    sdlf_suggest(&near, sdlf_input_layer_class.name);
+    for (; sdlf_layer_class_at(count) != NULL; count++) sdlf_suggest(&near, sdlf_layer_class_at(count)->name);
+    return network_fail(graph->file, &place, "unknown layer type %s%s; 'sdlf info' lists all %d",
+                        network_show(name).text, sdlf_suggestion_print(&near).text, count + 1);
 }
 
 /* Append the layer, saying that it comes from its line. */

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sdlf/suggest.h>
+
 #include "framework/input_layer.h"
 
 static bool is_number(const sdlf_field *field)
@@ -161,13 +163,16 @@ static sdlf_status check_keys(const sdlf_layer_class *type, const network_object
     {
         if (is_keyword(key, object->keywords) || find_field(type->fields, key) != NULL) continue;
         char known[400];
+        sdlf_suggestion near = {.word = key};
         list_choices(known, sizeof known, object->keywords);
+        for (int i = 0; object->keywords[i] != NULL; i++) sdlf_suggest(&near, object->keywords[i]);
         for (const sdlf_field *field = type->fields; field != NULL && field->name != NULL; field++) {
             size_t length = strlen(known);
             snprintf(known + length, sizeof known - length, ", %s", field->name);
+            sdlf_suggest(&near, field->name);
         }
-        return network_fail(object->file, &(json_place){object->place, key, 0}, "%s: unknown field '%s'; it has %s",
-                            object->label, text_show(key).text, known);
+        return network_fail(object->file, &(json_place){object->place, key, 0}, "%s: unknown field '%s'%s; it has %s",
+                            object->label, text_show(key).text, sdlf_suggestion_print(&near).text, known);
     }
     return SDLF_OK;
 }

@@ -77,10 +77,10 @@ static void wrong_usage_is_said(void)
 {
     const char *const none[] = {NULL};
     CHECK_SAYS(sdlf_run(__FILE__, __LINE__, 2, none), "Usage: sdlf COMMAND");
-    CHECK_WRONG("there is no command 'trian'; did you mean 'train'?", "trian");
+    CHECK_WRONG("there is no command 'trian' (did you mean 'train'?)", "trian");
     CHECK_WRONG("there is no command 'xyzzy'\n", "xyzzy");
     CHECK_WRONG("there is no option '--verbose'", "--verbose");
-    CHECK_WRONG("unknown option '--epoch'; did you mean '--epochs'?", "train", "--epoch", "3");
+    CHECK_WRONG("unknown option '--epoch' (did you mean '--epochs'?)", "train", "--epoch", "3");
     CHECK_WRONG("--batch 0: expected a whole number from 1 to 1,000,000", "train", "--batch", "0");
     CHECK_WRONG("--batch 1e9: expected a whole number", "train", "--batch", "1e9");
     CHECK_WRONG("--learning-rate 0: expected a number", "train", "--learning-rate", "0");
@@ -93,7 +93,7 @@ static void wrong_usage_is_said(void)
     CHECK_WRONG("--calculator abacus: expected one of", "train", "--calculator", "abacus");
     CHECK_WRONG("--weights FILE is missing", "eval");
     CHECK_WRONG("unexpected 'digits'", "train", "digits");
-    CHECK_WRONG("there is no benchmark 'netwrok'; did you mean 'network'?", "bench", "netwrok");
+    CHECK_WRONG("there is no benchmark 'netwrok' (did you mean 'network'?)", "bench", "netwrok");
     CHECK_WRONG("a network stands after --net: sdlf bench --net lenet5", "bench", "lenet5");
     CHECK_WRONG("a network stands after --net: sdlf bench --net x.json", "bench", "x.json");
     CHECK_WRONG("--steps is about a plan, and needs --net", "info", "--steps");
@@ -104,7 +104,8 @@ static void options_that_do_not_go_together(void)
 {
     CHECK_WRONG("--beta1 is an option of adam, adamw, and the optimizer is sgd", "train", "--beta1", "0.9");
     CHECK_WRONG("--gamma has no meaning for --schedule cosine", "train", "--schedule", "cosine", "--gamma", "0.5");
-    CHECK_WRONG("there is no network 'simple_cn'; did you mean 'simple_cnn'?", "train", "--net", "simple_cn");
+    CHECK_WRONG("there is no network 'simple_cn' and no such file (did you mean 'simple_cnn'?)", "train", "--net",
+                "simple_cn");
     CHECK_WRONG("a safetensors file holds weights", "train", "--net", "x.safetensors");
     CHECK_WRONG("an ONNX file is trained on with --net", "train", "--resume", "x.onnx");
     CHECK_WRONG("--out x and --no-save contradict", "train", "--out", "x", "--no-save");

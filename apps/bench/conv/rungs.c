@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "apps/arguments/suggest.h"
+#include <sdlf/suggest.h>
 
 enum { RIVALS = 4 };
 
@@ -102,18 +102,17 @@ static bool is_called(const lab_rung *rung, const char *name)
 static sdlf_status check_wanted(const char *name, const lab_rung *rungs, int count, const char *calculator,
                                 const char *left_out)
 {
-    suggestion near = {.word = name};
+    sdlf_suggestion near = {.word = name};
     char list[512] = "";
     size_t used = 0;
     for (int i = 0; i < count; i++) {
         if (is_called(&rungs[i], name)) return SDLF_OK;
-        suggest_offer(&near, rungs[i].name);
+        sdlf_suggest(&near, rungs[i].name);
         if (used < sizeof list)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", rungs[i].name);
     }
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--rung %s: %s has no such algorithm%s%s%s; it has %s%s%s", name, calculator,
-                     near.best ? ", did you mean '" : "", near.best ? near.best : "", near.best ? "'?" : "", list,
-                     left_out[0] ? "; " : "", left_out);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--rung %s: %s has no such algorithm%s; it has %s%s%s", name, calculator,
+                     sdlf_suggestion_print(&near).text, list, left_out[0] ? "; " : "", left_out);
 }
 
 sdlf_status lab_choose_rungs(lab *l, machine *m, sdlf_calculator *calculator, const lab_rung_choice *choice,

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <sdlf/sdlf.h>
+#include <sdlf/suggest.h>
 
 #include "apps/arguments/arguments.h"
-#include "apps/arguments/suggest.h"
 #include "apps/bench/bench.h"
 #include "apps/bench/kernels/kernels.h"
 #include "apps/command.h"
@@ -82,17 +82,16 @@ static sdlf_status check_operations(const session *s)
 {
     const argument_list *wanted = &s->set.operation;
     for (int i = 0; i < wanted->count; i++) {
-        suggestion near = {.word = wanted->item[i]};
+        sdlf_suggestion near = {.word = wanted->item[i]};
         bool known = false;
         for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
             const char *name = sdlf_operation_class_of((sdlf_operation_kind)kind)->name;
             known = known || strcmp(name, wanted->item[i]) == 0;
-            suggest_offer(&near, name);
+            sdlf_suggest(&near, name);
         }
         if (!known)
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--operation %s: there is no such kind of operation%s%s%s",
-                             wanted->item[i], near.best ? ", did you mean '" : "", near.best ? near.best : "",
-                             near.best ? "'?" : "");
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--operation %s: there is no such kind of operation%s",
+                             wanted->item[i], sdlf_suggestion_print(&near).text);
     }
     return SDLF_OK;
 }

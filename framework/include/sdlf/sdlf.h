@@ -11,6 +11,7 @@
 #include <sdlf/optimizer.h>
 #include <sdlf/plan.h>
 #include <sdlf/random.h>
+#include <sdlf/suggest.h>
 #include <sdlf/trainer.h>
 #include <sdlf/version.h>
 

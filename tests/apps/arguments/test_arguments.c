@@ -190,7 +190,7 @@ static void ranges_hold(void)
 
 static void mistakes_are_named(void)
 {
-    CHECK_WRONG("unknown option '--bacth'; did you mean '--batch'?", "--bacth", "3");
+    CHECK_WRONG("unknown option '--bacth' (did you mean '--batch'?)", "--bacth", "3");
     CHECK_WRONG("unknown option '--Options'", "--Options");
     CHECK_WRONG("unknown option '--zzzzzzzz'\n", "--zzzzzzzz");
     CHECK_WRONG("options begin with two dashes", "-b", "3");

@@ -1,11 +1,10 @@
-/* Tables, wrapped text, suggestions and the size of what is printed. */
+/* Tables, wrapped text and the size of what is printed. */
 #include "testing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/arguments/suggest.h"
 #include "apps/output/quote.h"
 #include "apps/output/table.h"
 #include "apps/output/terminal.h"
@@ -65,37 +64,6 @@ static void text_wraps(void)
                                         "  incomprehensibilities\n    are long\n");
 }
 
-static const char *suggested(const char *word)
-{
-    static const char *const known[] = {"epochs", "batch",     "learning-rate", "label-smoothing",
-                                        "log",    "plan-file", "device-data",   "device",
-                                        "top",    "crop",      "nesterov",      "net"};
-    suggestion s = {.word = word};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) suggest_offer(&s, known[i]);
-    return s.best;
-}
-
-static void near_words_are_suggested(void)
-{
-    CHECK_TEXT(suggested("epoch"), "epochs");
-    CHECK_TEXT(suggested("bacth"), "batch"); /* neighbours exchanged */
-    CHECK_TEXT(suggested("learning_rate"), "learning-rate");
-    CHECK_TEXT(suggested("learn"), "learning-rate"); /* an abbreviation */
-    CHECK_TEXT(suggested("nte"), "net");
-    CHECK_TEXT(suggested("quiet"), NULL);
-    CHECK_TEXT(suggested("devic"), "device"); /* two abbreviations: the shorter */
-    CHECK_TEXT(suggested("cop"), "crop");     /* one letter either way: what begins alike */
-    CHECK_TEXT(suggested("nes"), "nesterov");
-    CHECK_TEXT(suggested("network"), "net"); /* more than there is */
-    CHECK_TEXT(suggested("batch-size"), "batch");
-    CHECK_TEXT(suggested("num-epochs"), "epochs");
-    CHECK_TEXT(suggested("log-file"), "log");
-    CHECK_TEXT(suggested("load"), NULL); /* half of it would have to change */
-    CHECK_TEXT(suggested("file"), NULL);
-    CHECK_TEXT(suggested("x"), NULL);
-    CHECK_TEXT(suggested("a-word-that-is-much-longer-than-any-option-could-ever-be"), NULL);
-}
-
 static void columns_are_counted(void)
 {
     CHECK_EQUAL(terminal_columns("abc"), 3);
@@ -143,7 +111,6 @@ int main(void)
 {
     RUN(tables_line_up);
     RUN(text_wraps);
-    RUN(near_words_are_suggested);
     RUN(words_are_quoted_for_a_shell);
     RUN(columns_are_counted);
     RUN(nothing_steers_the_terminal);

@@ -54,8 +54,9 @@ static void files_hold_them(void)
 static void unknown_names(void)
 {
     sdlf_model *model;
-    CHECK_FAILS(sdlf_network_builtin(&model, "lenet"), SDLF_ERROR_ARGUMENT,
-                "unknown network 'lenet'; the built-in ones are simple_cnn, lenet5, mlp, fast_cnn");
+    CHECK_FAILS(
+        sdlf_network_builtin(&model, "lenet"), SDLF_ERROR_ARGUMENT,
+        "unknown network 'lenet' (did you mean 'lenet5'?); the built-in ones are simple_cnn, lenet5, mlp, fast_cnn");
     CHECK(model == NULL);
     CHECK_FAILS(sdlf_network_builtin(&model, ""), SDLF_ERROR_ARGUMENT, "unknown network ''");
 }

@@ -56,7 +56,7 @@ static void bad_top_level(void)
         {"{\"input\": {\"shape\": [1],\n\"dtype\": \"float\"}, \"layers\": [{}]}",
          "net.json:2: input 'input': 'dtype' must be one of none, float32, "},
         {"{\"input\": {\"shape\": [1],\n\"type\": \"float\"}, \"layers\": [{}]}",
-         "net.json:2: input 'input': unknown field 'type'; it has name, dtype, shape"},
+         "net.json:2: input 'input': unknown field 'type' (did you mean 'dtype'?); it has name, dtype, shape"},
         {LAYERS("{\"type\": \"relu\"}],\"outputs\": [1"),
          "net.json:3: 'outputs' must be an object such as {\"class\": \"softmax\"}, found [1]"},
         {LAYERS("{\"type\": \"relu\"}],\n\"outputs\": {\"a\": \"softmax\"},\"name\":\"x\"}"), "not JSON"},
@@ -75,9 +75,9 @@ static void bad_layers(void)
     static const bad_file files[] = {
         {LAYERS("7"), "net.json:3: a layer must be an object, found 7"},
         {LAYERS("{}"), "net.json:3: a layer's 'type' is missing"},
-        {LAYERS("{\"type\": 7}"), "net.json:3: unknown layer type 7; expected one of input, conv2d, max_pool2d, "},
+        {LAYERS("{\"type\": 7}"), "net.json:3: unknown layer type 7; 'sdlf info' lists all "},
         {LAYERS("{\"name\": \"c1\",\n\"type\": \"convolution\"}"),
-         "net.json:4: unknown layer type \"convolution\"; expected one of input, conv2d, "},
+         "net.json:4: unknown layer type \"convolution\" (did you mean 'conv2d'?); 'sdlf info' lists all "},
         {LAYERS("{\"type\": \"relu\"},\n{\"type\": \"relu\", \"name\": 7}"),
          "net.json:4: the name of a layer must be a string, found 7"},
         {LAYERS("{\"type\": \"relu\", \"name\": \"a\"},\n{\"type\": \"relu\",\n\"name\": \"a\"}"),
@@ -89,7 +89,7 @@ static void bad_layers(void)
         {LAYERS("{\"type\": \"relu\",\n\"inputs\": [\n7]}"),
          "net.json:5: layer 'relu' (relu): expected the name of a layer or an input, found 7"},
         {LAYERS("{\"type\": \"relu\",\n\"inputs\": [\n\"imag\"]}"),
-         "net.json:5: layer 'relu' (relu): unknown layer or input 'imag'; before it are image"},
+         "net.json:5: layer 'relu' (relu): unknown layer or input 'imag' (did you mean 'image'?); before it are image"},
         {LAYERS("{\"type\": \"relu\", \"inputs\": [\"image:7\"]}"), "unknown layer or input 'image:7'"},
         {LAYERS("{\"type\": \"relu\", \"inputs\": [\"image\", \"image\"]}"),
          "layer 'relu' (relu): it takes 1 inputs, found 2"},
@@ -112,8 +112,9 @@ static void bad_layers(void)
 static void bad_options(void)
 {
     static const bad_file files[] = {
-        {CONV("\"filters\": 6, \"kernal\": 5"), "net.json:4: layer 'c1' (conv2d): unknown field 'kernal'; it has type, "
-                                                "name, inputs, filters, kernel, stride, "},
+        {CONV("\"filters\": 6, \"kernal\": 5"),
+         "net.json:4: layer 'c1' (conv2d): unknown field 'kernal' (did you mean 'kernel'?); it has type, "
+         "name, inputs, filters, kernel, stride, "},
         {CONV("\"filters\": 6"),
          "net.json:3: layer 'c1' (conv2d): 'kernel' is missing; it must be an integer from 1 to 65535, or two of them"},
         {CONV("\"kernel\": 6"),

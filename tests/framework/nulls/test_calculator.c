@@ -55,10 +55,22 @@ static void optimizers_and_schedules(void)
     GIVES(sdlf_schedule_rate(NULL, 0, 1, 1), 0);
 }
 
+static void suggestions(void)
+{
+    sdlf_suggestion near = {.word = "rely"}, nothing = {.word = NULL};
+    DOES_NOTHING(sdlf_suggest(NULL, "relu"));
+    DOES_NOTHING(sdlf_suggest(&near, NULL));
+    DOES_NOTHING(sdlf_suggest(&nothing, "relu"));
+    CHECK(near.best == NULL && nothing.best == NULL);
+    CHECK_TEXT(sdlf_suggestion_print(NULL).text, "");
+    CHECK_TEXT(sdlf_suggestion_print(&near).text, "");
+}
+
 int main(void)
 {
     RUN(calculators);
     RUN(operations);
     RUN(optimizers_and_schedules);
+    RUN(suggestions);
     return test_summary();
 }

@@ -71,7 +71,7 @@ static void what_cannot_be(void)
                "--batch goes with a workload, not with --shape");
     CHECK_SAYS(CONV("--workload", "vgg16", "--side", "3"), "--side 3: vgg16 needs images of 16 pixels a side at least");
     CHECK_SAYS(CONV("--workload", "vgg"), "--workload vgg: expected one of study");
-    CHECK_SAYS(CONV("--rung", "im2cal"), "--rung im2cal: cpu has no such algorithm, did you mean 'im2col'?");
+    CHECK_SAYS(CONV("--rung", "im2cal"), "--rung im2cal: cpu has no such algorithm (did you mean 'im2col'?)");
     CHECK_SAYS(CONV("--calculator", "cpu", "--math", "tf32"), "--math tf32: ");
     CHECK_SAYS(SDLF(1, "bench", "conv", "--svg", "/no/where.svg"), "/no/where.svg: the folder /no is not there");
     CHECK_SAYS(SDLF(1, "bench", "conv", "--json", "/no/where.json"), "/no/where.json: the folder /no is not there");

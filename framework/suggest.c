@@ -1,30 +1,50 @@
 /* Nearest words: the Damerau-Levenshtein distance (insertions, deletions, changes, and exchanges of neighbours). */
-#include "apps/arguments/suggest.h"
+#include <sdlf/suggest.h>
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-enum { LONGEST = 40 };
+enum {
+    LONGEST = 40,
+    ROOT = 4, /* "convolution" is meant for "conv2d" */
+};
 
 static int smaller(int a, int b)
 {
     return a < b ? a : b;
 }
 
+/* The letter that counts. */
+static int letter(char c)
+{
+    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c == '_' ? '-' : c;
+}
+
+/* Do the first `length` letters agree? */
+static bool agree(const char *a, const char *b, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (a[i] == '\0' || letter(a[i]) != letter(b[i])) return false;
+    }
+    return true;
+}
+
 static int distance_between(const char *a, const char *b)
 {
     int n = (int)strlen(a), m = (int)strlen(b);
-    if (n > LONGEST || m > LONGEST) return 2 * LONGEST;
+    if (n > LONGEST || m > LONGEST) return INT_MAX / 8;
     int d[LONGEST + 1][LONGEST + 1];
     for (int i = 0; i <= n; i++) d[i][0] = i;
     for (int j = 0; j <= m; j++) d[0][j] = j;
     for (int i = 1; i <= n; i++) {
         for (int j = 1; j <= m; j++) {
-            int change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            int change = d[i - 1][j - 1] + (letter(a[i - 1]) != letter(b[j - 1]));
             d[i][j] = smaller(change, smaller(d[i - 1][j], d[i][j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+            if (i > 1 && j > 1 && letter(a[i - 1]) == letter(b[j - 2]) && letter(a[i - 2]) == letter(b[j - 1])) {
                 d[i][j] = smaller(d[i][j], d[i - 2][j - 2] + 1);
             }
         }
@@ -35,7 +55,7 @@ static int distance_between(const char *a, const char *b)
 static int common_prefix(const char *a, const char *b)
 {
     int length = 0;
-    while (a[length] && a[length] == b[length]) length++;
+    while (a[length] && letter(a[length]) == letter(b[length])) length++;
     return length;
 }
 
@@ -44,8 +64,8 @@ static bool contains(const char *word, const char *candidate)
 {
     size_t length = strlen(word), part = strlen(candidate);
     if (part < 3 || length <= part) return false;
-    if (strncasecmp(word, candidate, part) == 0) return true;
-    return word[length - part - 1] == '-' && strcasecmp(word + length - part, candidate) == 0;
+    if (agree(word, candidate, part)) return true;
+    return letter(word[length - part - 1]) == '-' && agree(word + length - part, candidate, part);
 }
 
 /* How far the candidate is from the word, and -1 where it is none. An abbreviation is nearest. Of letters that are wrong, one
@@ -53,18 +73,28 @@ static bool contains(const char *word, const char *candidate)
 static int rank_of(const char *word, const char *candidate)
 {
     size_t length = strlen(word);
-    if (length >= 3 && strncasecmp(word, candidate, length) == 0) return 0;
+    if (length >= 3 && agree(word, candidate, length)) return 0;
     int distance = distance_between(word, candidate), limit = length < 6 ? 1 : (int)length / 3;
     if (distance <= limit) return 4 * distance - smaller(common_prefix(word, candidate), 3);
-    return contains(word, candidate) ? 6 : -1;
+    if (contains(word, candidate)) return 6;
+    return common_prefix(word, candidate) >= ROOT ? 7 : -1;
 }
 
-void suggest_offer(suggestion *s, const char *candidate)
+void sdlf_suggest(sdlf_suggestion *s, const char *candidate)
 {
+    if (s == NULL || s->word == NULL || candidate == NULL) return;
     int rank = rank_of(s->word, candidate), difference = abs((int)strlen(s->word) - (int)strlen(candidate));
     if (rank < 0) return;
     if (s->best && (s->rank < rank || (s->rank == rank && s->difference <= difference))) return;
     s->best = candidate;
     s->rank = rank;
     s->difference = difference;
+}
+
+sdlf_suggestion_text sdlf_suggestion_print(const sdlf_suggestion *suggestion)
+{
+    sdlf_suggestion_text text = {""};
+    if (suggestion != NULL && suggestion->best != NULL)
+        snprintf(text.text, sizeof text.text, " (did you mean '%s'?)", suggestion->best);
+    return text;
 }

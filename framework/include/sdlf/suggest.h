@@ -1,0 +1,28 @@
+/* "Did you mean ...?": of the words that could stand somewhere, the one that is nearest to what somebody wrote there. For messages of
+ * layers, data sets, formats and programs. */
+#ifndef SDLF_SUGGEST_H
+#define SDLF_SUGGEST_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sdlf_suggestion {
+    const char *word;     /* what was written; borrowed */
+    const char *best;     /* the nearest candidate near enough, borrowed; NULL: none */
+    int rank, difference; /* its: the smaller the nearer; of equal ranks, the one whose length is nearer counts */
+} sdlf_suggestion;
+
+/* Begin with {.word = word}, then offer every candidate. Case, and which of '-' and '_' stands between words, count for nothing. */
+void sdlf_suggest(sdlf_suggestion *suggestion, const char *candidate);
+
+/* " (did you mean 'relu'?)", or nothing. */
+typedef struct sdlf_suggestion_text {
+    char text[128];
+} sdlf_suggestion_text;
+sdlf_suggestion_text sdlf_suggestion_print(const sdlf_suggestion *suggestion);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
