@@ -2,8 +2,8 @@
  *
  * It computes as the reference calculator does, in a memory space of its own that the host cannot touch: outside of its
  * kernels and transfers the pages are closed, and whoever reads them as host memory gets a signal. Operands that lie
- * elsewhere (on the test's stack, say) are an error. Memory begins as NaN. It records and replays, and refuses what a
- * device refuses while it records. It has queues (guarded_queues.c), and as little memory as a test gives it. Its own
+ * elsewhere (on the test's stack, say) are an error. Memory begins as NaN. It records and replays (guarded_recording.c), and refuses
+ * what a device refuses while it records. It has queues (guarded_queues.c), and as little memory as a test gives it. Its own
  * tables are not counted as allocations, as a driver's are not.
  *
  * It is no registered class: sdlf_calculator_open reaches it by name in tests alone, through the linker's --wrap. */
@@ -202,39 +202,6 @@ static sdlf_status run_guarded(sdlf_calculator *base, const sdlf_operation *oper
     return SDLF_OK;
 }
 
-/* ---- recording ---- */
-
-static sdlf_status record_begin_guarded(sdlf_calculator *base)
-{
-    guarded_calculator *guarded = guarded_from(base);
-    sdlf_status status = guarded_refuse_while_recording(guarded, "another recording");
-    if (status != SDLF_OK) return status;
-    guarded->recording = (guarded_recording *)(void *)guarded_map(sizeof *guarded->recording).memory;
-    return guarded->recording != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "guarded: no memory to record");
-}
-
-static sdlf_status record_end_guarded(sdlf_calculator *base, void **result)
-{
-    guarded_calculator *guarded = guarded_from(base);
-    *result = guarded->recording;
-    guarded->recording = NULL;
-    return *result != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_DEVICE, "guarded: nothing is being recorded");
-}
-
-static sdlf_status replay_guarded(sdlf_calculator *base, void *kept)
-{
-    guarded_calculator *guarded = guarded_from(base);
-    sdlf_status status = guarded_refuse_while_recording(guarded, "a replay");
-    if (status != SDLF_OK) return status;
-    return guarded_enqueue(guarded, SDLF_QUEUE_COMPUTE, &(guarded_entry){.work = GUARDED_REPLAY, .recording = kept});
-}
-
-static void discard_guarded(sdlf_calculator *base, void *kept)
-{
-    CHECK_OK(base->type->synchronize(base)); /* it may be queued */
-    munmap(kept, sizeof(guarded_recording));
-}
-
 /* ---- the class ---- */
 
 static sdlf_status open_guarded(sdlf_calculator *base, const sdlf_calculator_options *options)
@@ -271,10 +238,10 @@ const sdlf_calculator_class *test_guarded_class(void)
     made.synchronize = synchronize_guarded;
     made.memory_info = memory_info_guarded;
     made.queues = &guarded_queues;
-    made.record_begin = record_begin_guarded;
-    made.record_end = record_end_guarded;
-    made.replay = replay_guarded;
-    made.discard = discard_guarded;
+    made.record_begin = guarded_record_begin;
+    made.record_end = guarded_record_end;
+    made.replay = guarded_replay;
+    made.discard = guarded_discard;
     for (int i = 0; i < SDLF_OPERATION_COUNT; i++)
         if (made.kernel[i].run != NULL) made.kernel[i].run = run_guarded;
     made.name = "guarded";

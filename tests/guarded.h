@@ -1,4 +1,5 @@
-/* The pretended device from the inside (guarded.c), and its queues (guarded_queues.c).
+/* The pretended device from the inside (guarded.c), its queues (guarded_queues.c) and what it records
+ * (guarded_recording.c).
  *
  * What is queued is done as late as the rules allow in one queue and as early in the other, and the other way round in
  * tests that ask for it: a fence that is missing shows as a wrong number. */
@@ -75,5 +76,11 @@ sdlf_status guarded_enqueue(guarded_calculator *guarded, sdlf_queue queue, const
 sdlf_status guarded_drain(guarded_calculator *guarded, sdlf_queue queue);
 
 extern const sdlf_queue_class guarded_queues;
+
+/* Slots of its class. */
+sdlf_status guarded_record_begin(sdlf_calculator *calculator);
+sdlf_status guarded_record_end(sdlf_calculator *calculator, void **recording);
+sdlf_status guarded_replay(sdlf_calculator *calculator, void *recording);
+void guarded_discard(sdlf_calculator *calculator, void *recording);
 
 #endif

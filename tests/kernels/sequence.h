@@ -1,0 +1,37 @@
+/* A few operations on shared operands, run together and one by one, and compared. */
+#ifndef SDLF_TESTS_KERNELS_SEQUENCE_H
+#define SDLF_TESTS_KERNELS_SEQUENCE_H
+
+#include "testing.h"
+
+enum { SEQUENCE_OPERANDS = 24, SEQUENCE_OPERATIONS = 5 };
+
+/* An operand by its number, and what it holds before. */
+typedef struct sequence_operand {
+    sdlf_dtype dtype;
+    sdlf_shape shape;
+    const void *from; /* NULL: random numbers of float32 */
+    float scale;
+    bool exact, written; /* compared bit for bit; compared at all */
+    double off;          /* by how much of the largest number they may be off; 0: a few units of the last place */
+    sdlf_binding binding;
+    void *found;
+} sequence_operand;
+
+/* A sequence on operands [0, operand_count); operations name them by their number in `buffer`. */
+typedef struct sequence {
+    sequence_operand operand[SEQUENCE_OPERANDS];
+    int operand_count;
+    sdlf_operation operation[SEQUENCE_OPERATIONS];
+    int count;
+} sequence;
+
+/* One more operand; one of random numbers up to `scale`, which is written and compared. */
+sdlf_tensor sequence_add(sequence *s, sequence_operand made);
+sdlf_tensor sequence_numbers(sequence *s, sdlf_shape shape, float scale);
+
+/* Run it `times` times together, again so, and one by one: the same bits each time, and outputs as they are without. `least` operations
+ * must be together. */
+void sequence_compare(const sequence *s, sdlf_calculator *calculator, int times, int least);
+
+#endif
