@@ -22,6 +22,7 @@ times; a figure is the median over all epochs but the first of each turn. To pin
 
 A line for each batch and mode: milliseconds of an epoch of each, the way that was PyTorch's fastest, and what all ways took. Needs torch.
 """
+import gzip
 import json
 import math
 import os
@@ -69,10 +70,17 @@ def arguments():
 
 # ---- the data and their order ----
 
-def idx(np, path):
-    """The array in an IDX file of bytes."""
-    with open(path, "rb") as file:
-        found = file.read()
+def idx(np, folder, name):
+    """The array in an IDX file of bytes, or in that file packed by gzip."""
+    path = os.path.join(folder, name)
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            found = file.read()
+    elif os.path.exists(path + ".gz"):
+        with gzip.open(path + ".gz") as file:
+            found = file.read()
+    else:
+        sys.exit(f"{folder} has neither {name} nor {name}.gz")
     rank = found[3]
     shape = np.frombuffer(found, ">u4", rank, 4).astype(int)
     return np.frombuffer(found, np.uint8, offset=4 + 4 * rank).reshape(shape)
@@ -87,10 +95,10 @@ def pictures(np, options):
     """(M,28,28) and (M) uint8: MNIST's first, or a pattern for each of ten classes under noise."""
     if options.data:
         names = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
-        images, labels = (idx(np, os.path.join(options.data, name))[: options.samples] for name in names)
+        images, labels = (idx(np, options.data, name)[: options.samples] for name in names)
         if len(images) < options.samples:
             sys.exit(f"{options.data} has {len(images)} samples; --samples asks for {options.samples}")
-        return images, labels
+        return images.copy(), labels.copy()  # PyTorch wants arrays that may be written
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 10, options.samples).astype(np.uint8)
     labels[: min(10, options.samples)] = np.arange(min(10, options.samples))
@@ -125,9 +133,10 @@ def sdlf_train(options, folder, batch, *more):
 
 
 def first_weights(np, options, folder, count):
-    """What sdlf begins with, by PyTorch's names, and how it normalises: of a training whose one step changes nothing."""
+    """What sdlf begins with, by PyTorch's names, and how it normalises: of a training whose steps change nothing."""
     path = os.path.join(folder, "first.safetensors")
-    comparing.run(sdlf_train(options, folder, count, "--epochs", "1", "--learning-rate", "1e-12", "--out", path))
+    comparing.run(sdlf_train(options, folder, count, "--epochs", "1", "--learning-rate", "1e-12", "--out", path,
+                             "--calculator", options.device))
     with open(path, "rb") as file:
         found = file.read()
     end = 8 + int.from_bytes(found[:8], "little")
