@@ -56,6 +56,8 @@ static int unknown_command(const char *name)
 {
     sdlf_suggestion s = {.word = name};
     for (int i = 0; i < COMMAND_COUNT; i++) sdlf_suggest(&s, commands[i]->name);
+    sdlf_suggest(&s, "--help");
+    sdlf_suggest(&s, "--version");
     terminal_error(NULL, "there is no %s '%s'%s", name[0] == '-' ? "option" : "command", name,
                    sdlf_suggestion_print(&s).text);
     fputs("'sdlf --help' lists the commands.\n", stderr);

@@ -39,6 +39,18 @@ void test_skip(const char *reason);
 /* Print a line of totals; the exit code: 0 passed, 1 failed, 77 all skipped. */
 int test_summary(void);
 
+/* Is the program built with AddressSanitizer, under which everything takes several times as long? GCC and Clang say so differently. */
+#if defined(__SANITIZE_ADDRESS__)
+#define TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TEST_SANITIZED 1
+#endif
+#endif
+#ifndef TEST_SANITIZED
+#define TEST_SANITIZED 0
+#endif
+
 /* ---- allocations (of the library and the test; not of shared libraries) ---- */
 
 /* Allocations since the program began, and those not freed yet. */

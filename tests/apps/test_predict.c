@@ -114,7 +114,7 @@ static void every_file_has_the_same_answer(void)
     for (int i = 0; i < 3; i++) check_entry(p, (size_t)i, i);
     check_entry(p, 3, 0); /* black on white, seen as white on black */
     for (int i = 0; i < COUNT; i += 3) {
-        char index[8];
+        char index[16];
         snprintf(index, sizeof index, "%d", i);
         check_entry(SDLF(0, "predict", "--weights", weights, CALCULATOR, "--json", "--index", index, idx), 0, i);
     }

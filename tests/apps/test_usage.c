@@ -78,6 +78,8 @@ static void wrong_usage_is_said(void)
     const char *const none[] = {NULL};
     CHECK_SAYS(sdlf_run(__FILE__, __LINE__, 2, none), "Usage: sdlf COMMAND");
     CHECK_WRONG("there is no command 'trian' (did you mean 'train'?)", "trian");
+    CHECK_WRONG("there is no command 'version' (did you mean '--version'?)", "version");
+    CHECK_WRONG("there is no option '--hlep' (did you mean '--help'?)", "--hlep");
     CHECK_WRONG("there is no command 'xyzzy'\n", "xyzzy");
     CHECK_WRONG("there is no option '--verbose'", "--verbose");
     CHECK_WRONG("unknown option '--epoch' (did you mean '--epochs'?)", "train", "--epoch", "3");

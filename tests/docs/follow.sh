@@ -6,6 +6,8 @@
 #   ```diff              is applied to the tree, where it must fit
 #   ```sh                is run, from the project's folder, after all of those; each must succeed
 # Other blocks are only read.
+#
+# The copy is compiled with few optimisations, and by ccache where that is found: most of it has been compiled before.
 set -euo pipefail
 
 page=$(realpath "$1")
@@ -32,6 +34,11 @@ awk '
 
 if [ -f changes.patch ]; then
     patch --strip 1 --fuzz 2 --no-backup-if-mismatch < changes.patch
+fi
+sed -i 's/"SDLF_CUDA": "OFF"/"SDLF_CUDA": "OFF", "CMAKE_C_FLAGS_RELEASE": "-O1 -DNDEBUG"/' CMakePresets.json
+grep -q -- '-O1 -DNDEBUG' CMakePresets.json
+if command -v ccache > /dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$copy CCACHE_NOHASHDIR=1
 fi
 sed 's/^/$ /' commands.sh
 CC=$compiler CFLAGS=-Werror bash -euo pipefail commands.sh

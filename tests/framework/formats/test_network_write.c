@@ -159,7 +159,7 @@ static void every_option_of_every_class(void)
         sdlf_model *model = sdlf_model_create(type->name), *again = NULL;
         sdlf_node inputs[SDLF_MAX_LAYER_INPUTS];
         for (int j = 0; j < type->minimum_inputs || j < 1; j++) { /* a network has an input */
-            char name[8];
+            char name[16];
             snprintf(name, sizeof name, "x%d", j);
             inputs[j] = sdlf_input(model, name, SDLF_FLOAT32, sdlf_shape(4, 9, 9));
         }

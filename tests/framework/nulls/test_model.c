@@ -104,7 +104,7 @@ static void layers_without_options(void)
         sdlf_model *net = sdlf_model_create("net");
         sdlf_node inputs[SDLF_MAX_LAYER_INPUTS];
         for (int j = 0; j < type->minimum_inputs; j++) {
-            char name[16];
+            char name[32];
             snprintf(name, sizeof name, "input%d", j);
             inputs[j] = sdlf_input(net, name, SDLF_FLOAT32, sdlf_shape(2, 4, 4));
         }
