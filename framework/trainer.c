@@ -147,7 +147,7 @@ static sdlf_status finish_epoch(sdlf_trainer *trainer, float rate)
     progress.event = SDLF_PROGRESS_EPOCH;
     progress.test_loss = test.loss;
     progress.test_accuracy = test.samples > 0 ? (double)test.correct / (double)test.samples : NAN;
-    progress.test_seconds = sdlf_clock() - start;
+    if (trainer->test != NULL) progress.test_seconds = sdlf_clock() - start;
     progress.weights = sdlf_model_hash(trainer->model);
     trainer->epoch++;
     trainer->epoch_step = 0;

@@ -28,7 +28,8 @@ static inline void watch(const sdlf_progress *progress, void *user)
         seen->epochs++;
         seen->weights = progress->weights;
         seen->test_accuracy = progress->test_accuracy;
-        CHECK(progress->step == progress->steps && progress->seconds >= 0 && progress->test_seconds >= 0);
+        CHECK(progress->step == progress->steps && progress->seconds >= 0);
+        CHECK(isnan(progress->test_loss) ? isnan(progress->test_seconds) : progress->test_seconds >= 0);
     }
 }
 

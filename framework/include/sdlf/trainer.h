@@ -21,7 +21,7 @@ typedef struct sdlf_progress {
     double loss, accuracy;           /* means over this epoch so far; accuracy in [0, 1] */
     double test_loss, test_accuracy; /* after an epoch, if there is a test set */
     double seconds;                  /* training time of this epoch so far, testing left out */
-    double test_seconds;
+    double test_seconds;             /* of that test, and of bringing the weights to it */
     float learning_rate;
     uint32_t weights; /* sdlf_model_hash, after an epoch */
 } sdlf_progress;
