@@ -111,9 +111,9 @@ static void gemm_backward_sgd_cases(kernel_sink *sink, sdlf_dtype t)
         gemm_backward_sgd(sink, t, products[i], MOMENTUM | DX | DECAY | BIAS, SDLF_RELU);
     }
     /* few rows on many weights, which a device may sweep in strips, narrow or wide, and units by several blocks */
-    static const gemm_size sweeps[] = {{9, 36, 40},     {100, 68, 76},   {7, 36, 5324},
-                                       {50, 20, 5332},  {128, 40, 5300}, {20, 300, 100},
-                                       {16, 264, 1604}, {50, 200, 900},  {100, 264, 1000}};
+    static const gemm_size sweeps[] = {{9, 36, 40},      {100, 68, 76},  {7, 36, 5324},   {50, 20, 5332},
+                                       {128, 40, 5300},  {20, 300, 100}, {16, 264, 1604}, {50, 200, 900},
+                                       {100, 264, 1000}, {33, 260, 5300}};
     for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
         gemm_backward_sgd(sink, t, sweeps[i], MOMENTUM, SDLF_IDENTITY);
         gemm_backward_sgd(sink, t, sweeps[i], MOMENTUM | DX | DECAY | BIAS, SDLF_RELU);
@@ -134,8 +134,9 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
         }
     }
     /* few rows, long sums */
-    static const gemm_size layers[] = {{9, 68, 260}, {40, 130, 1000}, {128, 65, 2052}, {1, 200, 512}, {2, 37, 301},
-                                       {3, 9, 90},   {4, 18, 129},    {5, 23, 77},     {6, 33, 1025}};
+    static const gemm_size layers[] = {{9, 68, 260},  {40, 130, 1000}, {128, 65, 2052}, {1, 200, 512},
+                                       {2, 37, 301},  {3, 9, 90},      {4, 18, 129},    {5, 23, 77},
+                                       {6, 33, 1025}, {33, 132, 1004}, {70, 68, 2052}};
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         kernel_case made = gemm(t, layers[i], false, true);
         emit_gemm(sink, &made, layers[i]);
