@@ -170,6 +170,7 @@ static sdlf_status run_epoch(sdlf_trainer *trainer)
         if (atomic_load(&trainer->stop_wanted)) {
             status = fed ? sdlf_trainer_finish_slices(trainer) : SDLF_OK;
             if (status != SDLF_OK) return status;
+            trainer->seconds = before + sdlf_clock() - start;
             if (trainer->epoch_step < trainer->steps) return stop(trainer);
             break; /* it was the epoch's last steps that were waited for */
         }

@@ -11,12 +11,14 @@ typedef struct watcher {
     int calls, stop_after; /* 0: never */
     int64_t stopped_at;
     double loss;
+    double step_seconds, epoch_seconds; /* of the last of each */
 } watcher;
 
 static void watch(const sdlf_progress *progress, void *user)
 {
     watcher *seen = user;
     seen->loss = progress->loss;
+    *(progress->event == SDLF_PROGRESS_STEP ? &seen->step_seconds : &seen->epoch_seconds) = progress->seconds;
     if (progress->event != SDLF_PROGRESS_STEP || ++seen->calls != seen->stop_after) return;
     seen->stopped_at = progress->step;
     sdlf_trainer_stop(seen->trainer);
@@ -159,6 +161,26 @@ static void resuming_changes_nothing(void)
         CHECK_EQUAL(sdlf_model_hash(model), hash);
         sdlf_model_free(model);
     }
+    synthetic_release(&data);
+}
+
+/* Stopped when all of an epoch is queued: that is waited for, the epoch is done with its time in full, and the next has no step. */
+static void a_queued_epoch_is_finished(void)
+{
+    double loss;
+    sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
+    uint32_t hash = trained("guarded", 4, &loss);
+    watcher seen = {.stop_after = 1};
+    sdlf_trainer_options options = options_on("guarded", 4, &seen);
+    sdlf_model *model = synthetic_model();
+    CHECK_FAILS(train(model, &data, &options), SDLF_ERROR_INTERRUPTED, "after step 0 of 38 in epoch 2 of 2");
+    CHECK(seen.stopped_at > 0 && seen.stopped_at < 38 && seen.calls == 1);
+    CHECK(seen.step_seconds > 0 && seen.epoch_seconds > seen.step_seconds);
+    seen.stop_after = 0;
+    options.resume = true;
+    CHECK_OK(train(model, &data, &options));
+    CHECK_EQUAL(sdlf_model_hash(model), hash);
+    sdlf_model_free(model);
     synthetic_release(&data);
 }
 
@@ -323,6 +345,7 @@ int main(void)
     RUN(runs_agree);
     RUN(epochs_are_not_interrupted);
     RUN(resuming_changes_nothing);
+    RUN(a_queued_epoch_is_finished);
     RUN(placements_agree);
     RUN(a_lost_loss_is_told);
     RUN(memory_decides);
