@@ -108,6 +108,8 @@ void test_release(sdlf_binding *binding);
 /* A fresh directory for this test program, removed at exit. A path below it (static storage, 8 in rotation). */
 const char *test_path(const char *name);
 void test_write_file(const char *path, const void *bytes, size_t count);
+/* Write the last byte of a file anew, and let it be some seconds later: files' clocks are coarse. */
+void test_change_file(const char *path);
 /* The folder of SDLF_DATA joined with `name`, or NULL when the variable is unset or the file is not there. */
 const char *test_data(const char *name);
 

@@ -62,6 +62,18 @@ void test_write_file(const char *path, const void *bytes, size_t count)
     test_check(ok, __FILE__, __LINE__, path);
 }
 
+void test_change_file(const char *path)
+{
+    FILE *file = fopen(path, "r+b");
+    struct stat at;
+    bool ok = file && fseek(file, -1, SEEK_END) == 0 && fputc('x', file) == 'x' && fflush(file) == 0 &&
+              fstat(fileno(file), &at) == 0;
+    if (ok) at.st_mtim.tv_sec += 5;
+    ok = ok && futimens(fileno(file), (const struct timespec[2]){at.st_atim, at.st_mtim}) == 0;
+    if (file && fclose(file) != 0) ok = false;
+    test_check(ok, __FILE__, __LINE__, path);
+}
+
 const char *test_data(const char *name)
 {
     const char *folder = getenv("SDLF_DATA");

@@ -101,7 +101,8 @@ static void results_are_the_same(void)
 
 enum { SIDE = 1024, LAYERS = 4, WEIGHTS = LAYERS * SIDE * SIDE * (int)sizeof(float) };
 
-static const char *write_products(const char *name)
+/* ONNX, with its weights beside it, "NAME.data", where that is wanted. */
+static const char *write_products(const char *name, bool outside)
 {
     const char *path = test_path(name);
     sdlf_model *net = sdlf_model_create("products");
@@ -109,7 +110,7 @@ static const char *write_products(const char *name)
     for (int i = 0; i < LAYERS; i++) x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = SIDE});
     sdlf_output(net, "y", x);
     CHECK_OK(sdlf_model_build(net, 1));
-    CHECK_OK(sdlf_model_to_onnx(net, path, NULL, NULL));
+    CHECK_OK(sdlf_model_to_onnx(net, path, &(sdlf_onnx_export_options){.external_data = outside}, NULL));
     sdlf_model_free(net);
     return path;
 }
@@ -135,7 +136,7 @@ static void measure(const char *path, bool leave, bool take, int64_t *most, int6
 static void weights_of_a_device_leave_the_host(void)
 {
     enum { LITTLE = 3 << 20 };
-    const char *path = write_products("products.onnx");
+    const char *path = write_products("products.onnx", false);
     int64_t most, end;
     measure(path, false, false, &most, &end);
     CHECK(end > WEIGHTS);
@@ -188,22 +189,44 @@ static void no_layer_is_added(void)
     sdlf_model_free(model);
 }
 
-/* A plan that cannot be made loses nothing: the next one finds the file as it is by then. */
-static void a_file_that_becomes_shorter_is_told(void)
+typedef enum change { CUT, REWRITTEN, REPLACED, REMOVED, CHANGES } change;
+
+static void make_change(change what, const char *path)
 {
-    for (int device = 0; device < 2; device++) {
-        sdlf_calculator *calculator = test_open(device ? "guarded" : "cpu");
-        const char *path = write_products("cut.onnx");
+    if (what == CUT) CHECK(truncate(path, WEIGHTS / 2) == 0);
+    if (what == REWRITTEN) test_change_file(path);
+    if (what == REPLACED) {
+        test_write_file(test_path("other"), "another", 7);
+        CHECK(rename(test_path("other"), path) == 0);
+    }
+    if (what == REMOVED) CHECK(unlink(path) == 0);
+}
+
+/* A plan never has weights of two files. One that cannot be made leaves the model as it was; a file that is replaced or removed is
+ * still there for who has opened it. */
+static void a_file_that_changes_is_told(void)
+{
+    static const char *const why[CHANGES] = {[CUT] = "cannot read '", [REWRITTEN] = "it has been changed"};
+    for (int i = 0; i < 2 * 2 * CHANGES; i++) {
+        change what = (change)(i / 4);
+        bool outside = i % 2;
+        sdlf_calculator *calculator = test_open(i / 2 % 2 ? "guarded" : "cpu");
+        const char *path = write_products("changed.onnx", outside);
         sdlf_model *model = NULL;
         sdlf_plan *plan = NULL;
         sdlf_plan_options options = {.batch = 1, .forward = calculator, .take_parameters = true};
         CHECK_OK(sdlf_model_from_onnx(&model, path, &leaving));
-        CHECK(truncate(path, WEIGHTS / 2) == 0);
-        CHECK_FAILS(sdlf_plan_create(&plan, model, &options), SDLF_ERROR_IO, "cut.onnx' to its end");
-        CHECK(plan == NULL);
-        CHECK_FAILS(sdlf_model_status(model), SDLF_ERROR_ARGUMENT, "have been left in their file");
-        for (int i = 0; i < sdlf_model_parameter_count(model); i++)
-            CHECK(sdlf_model_parameter(model, i)->value.data == NULL);
+        make_change(what, outside ? test_path("changed.onnx.data") : path);
+        if (why[what] == NULL) {
+            CHECK_OK(sdlf_plan_create(&plan, model, &options));
+        } else {
+            CHECK_FAILS(sdlf_plan_create(&plan, model, &options), SDLF_ERROR_IO, why[what]);
+            CHECK_FAILS(sdlf_model_status(model), SDLF_ERROR_ARGUMENT, "have been left in their file");
+            for (int p = 0; p < sdlf_model_parameter_count(model); p++)
+                CHECK(sdlf_model_parameter(model, p)->value.data == NULL);
+        }
+        CHECK((plan == NULL) == (why[what] != NULL));
+        sdlf_plan_free(plan);
         sdlf_model_free(model);
         sdlf_calculator_close(calculator);
     }
@@ -241,7 +264,7 @@ int main(void)
     RUN(weights_of_a_device_leave_the_host);
     RUN(the_model_waits_for_its_plan);
     RUN(no_layer_is_added);
-    RUN(a_file_that_becomes_shorter_is_told);
+    RUN(a_file_that_changes_is_told);
     RUN(memory_runs_out);
     return test_summary();
 }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #if !SDLF_TEST_ONNX
@@ -78,9 +79,32 @@ static void a_file_that_becomes_shorter_is_told(void)
     onnx_map_close(&map);
 }
 
+/* Whatever was written: what has been read so far may not fit what comes. A file that takes its name is another. */
+static void a_file_that_is_changed_is_told(void)
+{
+    static unsigned char content[SIZE];
+    const char *path = write_file(content), *other = test_path("other");
+    onnx_map map;
+    CHECK_OK(onnx_map_open(&map, path));
+    test_write_file(other, "new", 3);
+    CHECK(rename(other, path) == 0);
+    CHECK_OK(onnx_map_need(&map, map.bytes, SIZE));
+    CHECK(memcmp(map.bytes, content, SIZE) == 0);
+    CHECK_OK(onnx_map_check(&map));
+    onnx_map_close(&map);
+    CHECK_OK(onnx_map_open(&map, write_file(content)));
+    CHECK_OK(onnx_map_need(&map, map.bytes, 10));
+    test_change_file(path);
+    CHECK_FAILS(onnx_map_check(&map), SDLF_ERROR_IO, "it has been changed since it was opened");
+    onnx_map_close(&map);
+}
+
 static void what_is_no_file_is_told(void)
 {
     onnx_map map;
+    CHECK(mkfifo(test_path("pipe"), 0600) == 0); /* nobody writes to it, and nobody waits */
+    CHECK(onnx_map_open(&map, test_path("pipe")) == SDLF_ERROR_IO);
+    CHECK(strstr(sdlf_error_message(), "a regular file was expected") != NULL);
     CHECK(onnx_map_open(&map, test_path("missing")) == SDLF_ERROR_IO);
     CHECK(onnx_map_open(&map, "/") == SDLF_ERROR_IO);
     CHECK(strstr(sdlf_error_message(), "a regular file was expected") != NULL);
@@ -95,6 +119,7 @@ int main(void)
     RUN(pieces_are_read_where_they_are_needed);
     RUN(what_cannot_be_read_is_told);
     RUN(a_file_that_becomes_shorter_is_told);
+    RUN(a_file_that_is_changed_is_told);
     RUN(what_is_no_file_is_told);
     return test_summary();
 }

@@ -27,10 +27,10 @@ static sdlf_status reserve(onnx_map *map, const char *path, uint64_t size)
 
 sdlf_status onnx_map_open(onnx_map *map, const char *path)
 {
-    *map = (onnx_map){.descriptor = open(path, O_RDONLY | O_CLOEXEC)};
+    *map = (onnx_map){.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; /* no waiting for a pipe */
     if (map->descriptor < 0) return sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
     sdlf_status status = SDLF_OK;
-    struct stat about;
+    struct stat about = {.st_size = 0};
     map->path = strdup(path);
     if (map->path == NULL) {
         close(map->descriptor);
@@ -42,6 +42,7 @@ sdlf_status onnx_map_open(onnx_map *map, const char *path)
         status = sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': a regular file was expected", path);
     else if (about.st_size > 0)
         status = reserve(map, path, (uint64_t)about.st_size);
+    map->modified = about.st_mtim;
     if (status != SDLF_OK) onnx_map_close(map);
     return status;
 }
@@ -93,9 +94,18 @@ sdlf_status onnx_map_read(onnx_map *map, const void *at, uint64_t size, void *ou
     return read_at(map, (uint64_t)((const uint8_t *)at - map->bytes), size, out);
 }
 
+static bool is_unchanged(const onnx_map *map)
+{
+    struct stat now;
+    return map->path == NULL || fstat(map->descriptor, &now) != 0 ||
+           (now.st_mtim.tv_sec == map->modified.tv_sec && now.st_mtim.tv_nsec == map->modified.tv_nsec);
+}
+
 sdlf_status onnx_map_check(const onnx_map *map)
 {
-    if (!map->failed) return SDLF_OK;
+    if (!map->failed && is_unchanged(map)) return SDLF_OK;
+    if (!map->failed)
+        return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': it has been changed since it was opened", map->path);
     if (map->error != 0) return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", map->path, strerror(map->error));
     return sdlf_fail(SDLF_ERROR_IO,
                      "cannot read '%s' to its end: it had %llu bytes when it was opened, and has become shorter",

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <sdlf/status.h>
 
@@ -18,8 +19,9 @@ typedef struct onnx_map {
     int descriptor;
     uint8_t *there; /* one for each piece: has it been read? */
     char *path;
-    bool failed; /* something could not be read: */
-    int error;   /* the system's reason; 0: the file has become shorter */
+    struct timespec modified; /* when, as it was opened */
+    bool failed;              /* something could not be read: */
+    int error;                /* the system's reason; 0: the file has become shorter */
 } onnx_map;
 
 /* Open a regular file. Errors: SDLF_ERROR_IO with the path and the system's reason; SDLF_ERROR_MEMORY. */
@@ -32,7 +34,8 @@ sdlf_status onnx_map_need(onnx_map *map, const void *at, uint64_t size);
 /* Read [at, at + size) to `out` instead. */
 sdlf_status onnx_map_read(onnx_map *map, const void *at, uint64_t size, void *out);
 
-/* SDLF_ERROR_IO if anything could not be read so far, for those who could not say so at once. */
+/* SDLF_ERROR_IO if anything could not be read so far, for those who could not say so at once, or if somebody has written to the file
+ * since it was opened: what was read may then be neither the old file nor the new one. */
 sdlf_status onnx_map_check(const onnx_map *map);
 
 #endif

@@ -105,9 +105,10 @@ typedef struct sdlf_onnx_options {
     int dimension_count;
     const sdlf_onnx_known *known;
     int known_count;
-    /* The weights stay in the file, which is kept open and is not to be changed, until a plan takes them (take_parameters in plan.h): each
-     * goes from there to where the plan wants it, a piece at a time where that is a device. Until then the model is good for that alone:
-     * values of its parameters are absent, and sdlf_model_status is SDLF_ERROR_ARGUMENT. */
+    /* The weights stay in the file, which is kept open, until a plan takes them (take_parameters in plan.h): each goes from there to
+     * where the plan wants it, a piece at a time where that is a device. A file that has been written to by then makes the plan
+     * SDLF_ERROR_IO; one that was replaced or removed does not matter. Until then the model is good for that alone: values of its
+     * parameters are absent, and sdlf_model_status is SDLF_ERROR_ARGUMENT. */
     bool leave_weights;
 } sdlf_onnx_options;
 
