@@ -195,8 +195,8 @@ sdlf_status atomic_file_commit(atomic_file *file)
     assert(file->descriptor >= 0);
     sdlf_status status = SDLF_OK;
     if (file->temporary != NULL && fsync(file->descriptor) != 0) status = io_error("sync", file->target);
-    int lock = file->temporary != NULL ? dup(file->descriptor) : -1; /* until it has another name */
     int descriptor = file->descriptor;
+    int lock = file->temporary != NULL ? fcntl(descriptor, F_DUPFD_CLOEXEC, 0) : -1; /* until it has another name */
     file->descriptor = -1;
     if (close(descriptor) != 0 && status == SDLF_OK) status = io_error("close", file->target);
     if (file->temporary != NULL && status == SDLF_OK) {
