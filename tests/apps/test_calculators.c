@@ -52,6 +52,12 @@ static void choices_that_are_none(void)
     SDLF(0, "train", SMALL, CHOICE, "--epochs", "1", "--out", weights);
     check_one_line(SDLF(2, "eval", "--weights", weights, CHOICE, "--math", "bf16"), "computes in fp32 alone");
     check_one_line(SDLF(2, "predict", "--weights", weights, CHOICE, "--math", "fp16", "x.png"), "in fp32 alone");
+    static const float nothing[28 * 28];
+    const char *image = test_path("x.npy");
+    sdlf_tensor x = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 1, 28, 28), (void *)nothing);
+    CHECK_OK(sdlf_tensor_write_file(&x, image));
+    check_one_line(SDLF(2, "run", weights, CHOICE, "--math", "fp16", "--input", image), "in fp32 alone");
+    SDLF(0, "run", weights, CHOICE, "--math", "fp32", "--input", image);
     SDLF(0, "eval", "--weights", weights, CHOICE, "--math", "fp32", "--device", "0");
 }
 

@@ -26,6 +26,9 @@ static void refuses_unknown_names(void)
     CHECK(strstr(sdlf_error_message(), "mnist") != NULL);
     CHECK(dataset == NULL);
     CHECK_FAILS(sdlf_dataset_open(&dataset, "mnis", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "'mnis' is unknown");
+    CHECK_FAILS(sdlf_dataset_open(&dataset, "digitz:10", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT,
+                "'digitz' is unknown (did you mean 'digits'?)");
+    CHECK_FAILS(sdlf_dataset_open(&dataset, "mnisx", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "'mnisx' is unknown");
     CHECK_FAILS(sdlf_dataset_open(&dataset, "", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "'' is unknown");
     CHECK_FAILS(sdlf_dataset_open(&dataset, "mnist", (sdlf_split)2), SDLF_ERROR_ARGUMENT, "found 2");
 }

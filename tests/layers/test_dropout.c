@@ -16,6 +16,22 @@ static void shapes_follow(void)
     check_integers_refused(build, &(sdlf_dropout_options){.probability = 0.5f}, sdlf_shape(3));
 }
 
+/* Plans for inference know nothing of it, not even as a copy. */
+static void nothing_is_left_of_it_in_inference(void)
+{
+    sdlf_calculator *reference = test_open("reference");
+    sdlf_plan *plan = NULL;
+    sdlf_model *model = sdlf_model_create("idle");
+    sdlf_node x = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(3));
+    x = sdlf_dropout(model, sdlf_relu(model, x), &(sdlf_dropout_options){.probability = 0.5f});
+    sdlf_output(model, "y", sdlf_relu(model, x));
+    CHECK_OK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = reference, .no_fusion = true}));
+    CHECK_EQUAL(sdlf_plan_step_count(plan), 2);
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+    sdlf_calculator_close(reference);
+}
+
 static void gradients_match(void)
 {
     const layer_case cases[] = {
@@ -85,6 +101,7 @@ int main(void)
 {
     RUN(shapes_follow);
     RUN(gradients_match);
+    RUN(nothing_is_left_of_it_in_inference);
     RUN(masks_change_by_step_alone);
     return test_summary();
 }

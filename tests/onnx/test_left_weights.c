@@ -29,15 +29,20 @@ static void write_inputs(sdlf_plan *plan, const sdlf_model *model)
         const char *name = sdlf_model_layer(model, sdlf_model_input(model, i).layer)->name;
         sdlf_binding binding;
         if (!CHECK_OK(sdlf_plan_input(plan, name, &binding))) continue;
+        int64_t count = sdlf_tensor_count(&binding.tensor);
         void *values = calloc(1, (size_t)sdlf_tensor_bytes(&binding.tensor) + 1);
-        if (binding.tensor.dtype == SDLF_FLOAT32) fill_random(values, (int)sdlf_tensor_count(&binding.tensor), 3);
+        float *numbers = calloc((size_t)count + 1, sizeof *numbers);
+        fill_random(numbers, (int)count, 3);
+        if (sdlf_dtype_is_float(binding.tensor.dtype))
+            sdlf_convert(binding.tensor.dtype, values, SDLF_FLOAT32, numbers, count);
+        free(numbers);
         CHECK_OK(sdlf_plan_write(plan, name, values));
         free(values);
     }
 }
 
 /* All outputs, one behind the other, from malloc. */
-static char *run(sdlf_calculator *calculator, const char *path, bool leave, size_t *size)
+static char *run(sdlf_calculator *calculator, const char *path, sdlf_dtype dtype, bool leave, size_t *size)
 {
     sdlf_model *model = NULL;
     sdlf_plan *plan = NULL;
@@ -46,7 +51,7 @@ static char *run(sdlf_calculator *calculator, const char *path, bool leave, size
     int files = open_files();
     CHECK_OK(sdlf_model_from_onnx(&model, path, leave ? &leaving : NULL));
     CHECK(open_files() > files || !leave);
-    sdlf_plan_options options = {.batch = 1, .forward = calculator, .take_parameters = leave};
+    sdlf_plan_options options = {.batch = 1, .forward = calculator, .dtype = dtype, .take_parameters = leave};
     if (model == NULL || !CHECK_OK(sdlf_plan_create(&plan, model, &options))) return NULL;
     CHECK_EQUAL(open_files(), files);
     write_inputs(plan, model);
@@ -68,10 +73,11 @@ static char *run(sdlf_calculator *calculator, const char *path, bool leave, size
     return all;
 }
 
-static void compare(sdlf_calculator *calculator, const char *path)
+static void compare(sdlf_calculator *calculator, const char *path, sdlf_dtype dtype)
 {
     size_t expected_size, found_size;
-    char *expected = run(calculator, path, false, &expected_size), *found = run(calculator, path, true, &found_size);
+    char *expected = run(calculator, path, dtype, false, &expected_size);
+    char *found = run(calculator, path, dtype, true, &found_size);
     CHECK_EQUAL((int64_t)found_size, (int64_t)expected_size);
     CHECK(expected != NULL && found != NULL && found_size > 0 && memcmp(found, expected, found_size) == 0);
     free(expected);
@@ -91,8 +97,10 @@ static void results_are_the_same(void)
         sdlf_calculator *calculator = test_open(test_calculator_class_at(i)->name);
         if (calculator == NULL) continue;
         for (size_t j = 0; j < sizeof names / sizeof names[0]; j++)
-            compare(calculator, onnx_fixture(names[j], "model.onnx"));
-        compare(calculator, path);
+            for (int wide = 0; wide < 2; wide++)
+                compare(calculator, onnx_fixture(names[j], "model.onnx"), wide ? SDLF_FLOAT64 : SDLF_FLOAT32);
+        compare(calculator, path, SDLF_FLOAT32);
+        compare(calculator, path, SDLF_FLOAT64);
         sdlf_calculator_close(calculator);
     }
 }

@@ -24,8 +24,23 @@ static void resampling_keeps_what_is_even(void)
     for (int x = 0; x < 10; x++) CHECK_CLOSE((double)out[x], 8.0 * (10 + x), 1e-4);
 }
 
+/* One bright pixel. At half the size each pixel is a mean of four, the outer two with a third of the weight of the inner ones: a triangle
+ * as wide as two new pixels. At twice the size each lies between two old ones, by how near they are. */
+static void weights_are_a_triangle(void)
+{
+    uint8_t pixels[8] = {0, 0, 0, 240, 0, 0, 0, 0};
+    image picture = {.width = 8, .height = 1, .channels = 1, .pixels = pixels};
+    const double half[4] = {0, 90, 30, 0}, twice[16] = {[5] = 60, [6] = 180, [7] = 180, [8] = 60};
+    float out[16];
+    resample(out, 1, 4, 1, &picture, 0, 0, 1, 8);
+    for (int i = 0; i < 4; i++) CHECK_CLOSE((double)out[i], half[i], 1e-3);
+    resample(out, 1, 16, 1, &picture, 0, 0, 1, 8);
+    for (int i = 0; i < 16; i++) CHECK_CLOSE((double)out[i], twice[i], 1e-3);
+}
+
 int main(void)
 {
     RUN(resampling_keeps_what_is_even);
+    RUN(weights_are_a_triangle);
     return test_summary();
 }

@@ -85,8 +85,44 @@ static void weights_stay_in_one_form(void)
     sdlf_calculator_close(cpu);
 }
 
+/* Weights of several sizes share the room, the largest first, in the middle and last. */
+static void the_room_holds_the_largest(void)
+{
+    static const int orders[][3] = {{7, 3, 1}, {1, 7, 3}, {1, 3, 7}};
+    sdlf_calculator *cpu = test_open("cpu"), *reference = test_open("reference");
+    for (int i = 0; i < 3; i++) {
+        static double found[VALUES], expected[VALUES];
+        sdlf_plan *plan = NULL, *plain = NULL;
+        sdlf_model *net = sdlf_model_create("sizes");
+        sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
+        for (int j = 0; j < 3; j++) {
+            int k = orders[i][j];
+            x = sdlf_conv2d(net, x,
+                            &(sdlf_conv2d_options){.filters = CHANNELS, .kernel = {k, k}, .padding = {k / 2, k / 2}});
+            x = sdlf_relu(net, sdlf_batch_norm2d(net, x, NULL));
+        }
+        sdlf_output(net, "y", x);
+        CHECK_OK(sdlf_model_build(net, 1));
+        change(net, 40);
+        CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = cpu}));
+        CHECK_OK(
+            sdlf_plan_create(&plain, net, &(sdlf_plan_options){.batch = 1, .forward = reference, .no_fusion = true}));
+        if (plan != NULL && plain != NULL) {
+            run(plan, SDLF_FLOAT32, found);
+            run(plain, SDLF_FLOAT32, expected);
+        }
+        for (int e = 0; e < VALUES; e++) CHECK_CLOSE(found[e], expected[e], 2e-5 * (1 + fabs(expected[e])));
+        sdlf_plan_free(plan);
+        sdlf_plan_free(plain);
+        sdlf_model_free(net);
+    }
+    sdlf_calculator_close(reference);
+    sdlf_calculator_close(cpu);
+}
+
 int main(void)
 {
     RUN(weights_stay_in_one_form);
+    RUN(the_room_holds_the_largest);
     return test_summary();
 }
