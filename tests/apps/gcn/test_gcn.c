@@ -127,6 +127,17 @@ static void features_come_from_files(void)
                "no vertex has outputs that are numbers");
 }
 
+/* A star with one more edge: five nodes, four edges and a loop at its middle. */
+static void a_graph_is_summed_up(void)
+{
+    static const char star[] = "0 1\n0 2\n0 3\n0 4\n1 2\n";
+    char specification[4200];
+    snprintf(specification, sizeof specification, "snap:%s", test_path("star.txt"));
+    test_write_file(test_path("star.txt"), star, sizeof star - 1);
+    const program *p = SDLF(0, "gcn", "infer", "--graph", specification, "--features", "4", "--repeats", "1");
+    CHECK_SAYS(p, "5 nodes  10 elements  longest row 5  ");
+}
+
 static void training_learns(void)
 {
     char specification[4200], weights[4200];
@@ -242,6 +253,7 @@ int main(void)
     RUN(inference_is_shown);
     RUN(rungs_can_be_chosen);
     RUN(features_come_from_files);
+    RUN(a_graph_is_summed_up);
     RUN(training_learns);
     RUN(epochs_are_shown_on_a_terminal);
     RUN(training_repeats_itself);

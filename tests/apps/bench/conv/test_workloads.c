@@ -1,6 +1,8 @@
 /* sdlf bench conv: its workloads are the networks' convolutions. */
 #include "testing.h"
 
+#include <string.h>
+
 #include "apps/bench/conv/shape.h"
 #include "apps/bench/conv/workloads.h"
 
@@ -46,6 +48,13 @@ static void workloads_are_the_networks(void)
     CHECK_TEXT(w.item[0].row, "side 255");
     CHECK_TEXT(w.item[2].row, "side 255");
     CHECK_TEXT(lab_shape_print(&w.item[1].shape).text, "1x3x255x255, 1 of 3x3, stride 2, padding 1");
+    CHECK_OK(lab_workload_make(&w, 2, 1, 0));
+    char about[sizeof w.about];
+    memcpy(about, w.about, sizeof about);
+    CHECK_OK(lab_workload_make(&w, 2, 1, 224)); /* its own side */
+    CHECK_TEXT(w.about, about);
+    CHECK_OK(lab_workload_make(&w, 2, 1, 64));
+    CHECK(strncmp(w.about, about, strlen(about)) == 0 && strstr(w.about, ": here of 64x64") != NULL);
     CHECK_FAILS(lab_workload_make(&w, 2, 1, 8), SDLF_ERROR_ARGUMENT, "vgg16 needs images of 16 pixels a side");
 }
 
