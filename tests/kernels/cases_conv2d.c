@@ -148,10 +148,28 @@ static const geometry geometries[] = {
     {2, 530, 3, 5, 9, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* more channels than a product takes at once */
 };
 
+/* Depthwise: rectangles of pixels of every width, and lines and paddings that none of them suits. */
+static const geometry depthwise[] = {
+    {3, 5, 11, 12, 5, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 5},
+    {2, 7, 10, 10, 7, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 7},
+    {2, 6, 9, 8, 12, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 6}, /* two filters a channel */
+    {2, 6, 9, 8, 6, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 3}, 6},  /* results wider than the image */
+    {2, 6, 9, 8, 6, {3, 3}, {1, 1}, {1, 1}, {0, 0}, {2, 2}, 6},  /* padding behind alone */
+    {1, 8, 16, 16, 8, {3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}, 8},
+    {1, 8, 2, 2, 8, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 8}, /* two pixels a line */
+    {1, 8, 3, 4, 8, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, 8},
+    {3, 40, 14, 14, 40, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 40},
+    {5, 36, 7, 7, 36, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 36},
+    {3, 76, 15, 14, 76, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 76},
+    {2, 44, 29, 30, 44, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 44},
+};
+
 /* Enough pixels to fill a large device with the largest tiles. */
 static const geometry filling[] = {
     {9, 4, 64, 64, 128, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
     {9, 128, 31, 33, 8, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1},
+    {3, 76, 111, 112, 76, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 76}, /* depthwise, the widest rectangles */
+    {3, 64, 113, 112, 64, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 64},
 };
 
 /* The same, of kernels that compute forward alone. */
@@ -169,10 +187,14 @@ static const geometry filling_forward[] = {
     {1, 68, 37, 34, 132, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
     {2, 36, 41, 30, 68, {3, 3}, {2, 1}, {1, 2}, {1, 2}, {1, 2}, 1},
     {1, 100, 20, 70, 60, {1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}, 1},
-    {1, 36, 184, 186, 68, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* several tiles a block */
-    {2, 36, 120, 122, 40, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* the same */
-    {70, 1, 36, 97, 20, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* the same, few channels */
-    {1, 8, 1, 4096, 1024, {1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}, 1}, /* tiles of one line */
+    {1, 36, 184, 186, 68, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},  /* several tiles a block */
+    {2, 36, 120, 122, 40, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},  /* the same */
+    {70, 1, 36, 97, 20, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},    /* the same, few channels */
+    {1, 8, 1, 4096, 1024, {1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}, 1},  /* tiles of one line */
+    {3, 68, 112, 112, 68, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 68}, /* depthwise, wide rectangles, strides */
+    {3, 72, 110, 112, 72, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, 72},
+    {1, 32, 56, 57, 32, {3, 3}, {1, 1}, {2, 2}, {2, 2}, {2, 2}, 32}, /* depthwise, dilation */
+    {2, 64, 57, 56, 64, {2, 3}, {1, 1}, {1, 2}, {0, 2}, {1, 2}, 64},
 };
 
 /* A sink that marks what it passes on. */
@@ -198,6 +220,8 @@ void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
         forward(sink, &geometries[i], t, true, true, SDLF_CLIP);
         backward(sink, &geometries[i], t);
     }
+    for (size_t i = 0; i < sizeof depthwise / sizeof depthwise[0]; i++)
+        forward(sink, &depthwise[i], t, true, true, SDLF_CLIP);
     for (size_t i = 0; i < sizeof filling / sizeof filling[0] && t == SDLF_FLOAT32; i++) {
         forward(&devices.sink, &filling[i], t, true, false, SDLF_RELU);
         backward(&devices.sink, &filling[i], t);

@@ -1,0 +1,32 @@
+/* Epilogues that clip, or do nothing: identity, relu and clip as one, so that a kernel with many results a thread has no choice to make
+ * for each of them. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_CLIP_CUH
+#define SDLF_CALCULATORS_CUDA_CONV2D_CLIP_CUH
+
+#include <math.h>
+
+#include "calculators/cuda/kernels.cuh"
+
+/* Turn the activation into SDLF_CLIP, between infinite bounds if need be. False: it is another. */
+static inline bool make_clip(sdlf_activation *activation)
+{
+    switch (activation->function) {
+    case SDLF_IDENTITY: activation->low = -INFINITY; break;
+    case SDLF_RELU: activation->low = 0; break;
+    case SDLF_CLIP: return true;
+    default: return false;
+    }
+    activation->high = INFINITY;
+    activation->function = SDLF_CLIP;
+    return true;
+}
+
+/* CLIPS: make_clip said true. */
+template <bool CLIPS, typename T>
+static __device__ __forceinline__ T activate_known(const sdlf_activation &activation, T x)
+{
+    if constexpr (CLIPS) return clamp(x, T(activation.low), T(activation.high));
+    return activate_by_call(activation, x);
+}
+
+#endif
