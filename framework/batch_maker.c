@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "framework/classifier.h"
+
 static sdlf_status open_calculator(sdlf_calculator **calculator)
 {
     const char *usual = sdlf_calculator_class_usual()->name;
@@ -81,6 +83,7 @@ sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *d
                          options->batch);
     }
     sdlf_status status = allocate_order(maker);
+    if (status == SDLF_OK) status = sdlf_dataset_check_parts(dataset);
     if (status != SDLF_OK) goto fail;
     int64_t samples = dataset->samples.shape.dim[0];
     if (maker->options.batch > samples) maker->options.batch = samples;

@@ -65,12 +65,10 @@ static sdlf_status check_samples(const sdlf_model *model, const model_layer *inp
 /* Labels are used as indices: each must be there, and be one of the classes. */
 static sdlf_status check_labels(const sdlf_dataset *dataset)
 {
+    sdlf_status status = sdlf_dataset_check_parts(dataset);
+    if (status != SDLF_OK) return status;
     int64_t count = dataset->samples.shape.dim[0];
     const int32_t *label = dataset->labels.data;
-    if (dataset->labels.dtype != SDLF_INT32 || !sdlf_shape_equal(dataset->labels.shape, sdlf_shape(count)))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "data set %s: expected int32 labels of shape %lld, found %s %s",
-                         sdlf_dataset_title(dataset), (long long)count, sdlf_dtype_name(dataset->labels.dtype),
-                         sdlf_shape_print(dataset->labels.shape).text);
     for (int64_t n = 0; n < count; n++)
         if (label[n] < 0 || label[n] >= dataset->class_count)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: label %lld: expected 0 to %d, found %d",

@@ -9,6 +9,9 @@
 /* The data set's name for messages; "without a name" where it has none. */
 const char *sdlf_dataset_title(const sdlf_dataset *dataset);
 
+/* Are its samples there, and a label for each? Errors: SDLF_ERROR_SHAPE, SDLF_ERROR_ARGUMENT. */
+sdlf_status sdlf_dataset_check_parts(const sdlf_dataset *dataset);
+
 /* Names belong to the model. */
 typedef struct sdlf_classifier {
     const char *samples; /* input of shape (N,C,H,W), floating */

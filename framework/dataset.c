@@ -39,6 +39,18 @@ const char *sdlf_dataset_title(const sdlf_dataset *dataset)
     return dataset->name != NULL ? dataset->name : "without a name";
 }
 
+sdlf_status sdlf_dataset_check_parts(const sdlf_dataset *dataset)
+{
+    int64_t count = dataset->samples.shape.dim[0];
+    if (dataset->labels.dtype != SDLF_INT32 || !sdlf_shape_equal(dataset->labels.shape, sdlf_shape(count)))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "data set %s: expected int32 labels of shape %lld, found %s %s",
+                         sdlf_dataset_title(dataset), (long long)count, sdlf_dtype_name(dataset->labels.dtype),
+                         sdlf_shape_print(dataset->labels.shape).text);
+    if (dataset->samples.data != NULL && dataset->labels.data != NULL) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: %s.data is NULL", sdlf_dataset_title(dataset),
+                     dataset->samples.data == NULL ? "samples" : "labels");
+}
+
 /* Did the class fill in what it promises? Everything else relies on it. */
 static bool is_complete(const sdlf_dataset *dataset)
 {

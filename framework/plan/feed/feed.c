@@ -39,6 +39,8 @@ static sdlf_status check_data(const sdlf_plan *plan, const char *name, const sdl
                          sdlf_shape_print(input->shape).text, sdlf_shape_print(data->shape).text);
     bool fits = integers ? data->dtype == SDLF_INT32 && input->dtype == SDLF_INT32
                          : data->dtype == SDLF_UINT8 || data->dtype == input->dtype;
+    if (fits && data->data == NULL)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "feed: the data for input '%s' are NULL", name);
     if (fits) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_SHAPE, "feed: input '%s' is %s, the data are %s", name, sdlf_dtype_name(input->dtype),
                      sdlf_dtype_name(data->dtype));

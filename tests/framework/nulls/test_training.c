@@ -103,6 +103,40 @@ static void a_data_set_without_samples(void)
     sdlf_model_free(net);
 }
 
+/* One that says what it has, and has it not. */
+static void a_data_set_without_memory(void)
+{
+    enum { COUNT = 4 };
+    static uint8_t samples[COUNT * 28 * 28];
+    static int32_t labels[COUNT];
+    sdlf_calculator *reference = test_open("reference");
+    for (int missing = 0; missing < 2; missing++) {
+        const char *why = missing == 0 ? "samples.data is NULL" : "labels.data is NULL";
+        sdlf_model *net = NULL;
+        sdlf_trainer *trainer = NULL;
+        sdlf_loader *loader = NULL;
+        sdlf_plan *plan = NULL;
+        sdlf_evaluation evaluation;
+        sdlf_dataset data = {.class_count = 10, .scale = 1};
+        data.samples = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(COUNT, 1, 28, 28), missing == 0 ? NULL : samples);
+        data.labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(COUNT), missing == 1 ? NULL : labels);
+        sdlf_feed feed = {.samples = "image", .labels = "labels", .scale = 1};
+        feed.sample_data = data.samples;
+        feed.label_data = data.labels;
+        CHECK_OK(sdlf_network_builtin(&net, "lenet5"));
+        nulls_begin(why);
+        CHECK_FAILS(sdlf_trainer_create(&trainer, net, &data, NULL, NULL), SDLF_ERROR_ARGUMENT, why);
+        CHECK_FAILS(sdlf_evaluate(&evaluation, net, &data, reference, 0), SDLF_ERROR_ARGUMENT, why);
+        CHECK_FAILS(sdlf_loader_create(&loader, &data, &(sdlf_loader_options){.batch = 2}), SDLF_ERROR_ARGUMENT, why);
+        CHECK_FAILS(
+            sdlf_plan_create(&plan, net,
+                             &(sdlf_plan_options){.batch = 2, .mode = SDLF_TRAIN, .forward = reference, .feed = &feed}),
+            SDLF_ERROR_ARGUMENT, "are NULL");
+        sdlf_model_free(net);
+    }
+    sdlf_calculator_close(reference);
+}
+
 static void evaluations(void)
 {
     sdlf_calculator *reference = test_open("reference");
@@ -128,6 +162,7 @@ int main(void)
     RUN(graphs);
     RUN(trainers);
     RUN(a_data_set_without_samples);
+    RUN(a_data_set_without_memory);
     RUN(evaluations);
     return test_summary();
 }
