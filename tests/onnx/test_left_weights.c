@@ -42,8 +42,10 @@ static void write_inputs(sdlf_plan *plan, const sdlf_model *model)
 }
 
 /* All outputs, one behind the other, from malloc. */
-static char *run(sdlf_calculator *calculator, const char *path, sdlf_dtype dtype, bool leave, size_t *size)
+static char *run(sdlf_calculator *calculator, sdlf_calculator *other, const char *path, sdlf_dtype dtype, bool leave,
+                 size_t *size)
 {
+    sdlf_placement placement[64];
     sdlf_model *model = NULL;
     sdlf_plan *plan = NULL;
     char *all = NULL;
@@ -51,7 +53,11 @@ static char *run(sdlf_calculator *calculator, const char *path, sdlf_dtype dtype
     int files = open_files();
     CHECK_OK(sdlf_model_from_onnx(&model, path, leave ? &leaving : NULL));
     CHECK(open_files() > files || !leave);
-    sdlf_plan_options options = {.batch = 1, .forward = calculator, .dtype = dtype, .take_parameters = leave};
+    sdlf_plan_options options = {
+        .batch = 1, .forward = calculator, .dtype = dtype, .take_parameters = leave, .placement = placement};
+    for (int i = 1; i < sdlf_model_layer_count(model) && i < 64 && other != NULL; i += 2)
+        placement[options.placement_count++] =
+            (sdlf_placement){.layer = sdlf_model_layer(model, i)->name, .forward = other};
     if (model == NULL || !CHECK_OK(sdlf_plan_create(&plan, model, &options))) return NULL;
     CHECK_EQUAL(open_files(), files);
     write_inputs(plan, model);
@@ -73,15 +79,20 @@ static char *run(sdlf_calculator *calculator, const char *path, sdlf_dtype dtype
     return all;
 }
 
-static void compare(sdlf_calculator *calculator, const char *path, sdlf_dtype dtype)
+/* In both types, by itself and with every other layer on `other`. */
+static void compare(sdlf_calculator *calculator, sdlf_calculator *other, const char *path)
 {
-    size_t expected_size, found_size;
-    char *expected = run(calculator, path, dtype, false, &expected_size);
-    char *found = run(calculator, path, dtype, true, &found_size);
-    CHECK_EQUAL((int64_t)found_size, (int64_t)expected_size);
-    CHECK(expected != NULL && found != NULL && found_size > 0 && memcmp(found, expected, found_size) == 0);
-    free(expected);
-    free(found);
+    for (int i = 0; i < 4; i++) {
+        sdlf_calculator *second = i % 2 ? other : NULL;
+        sdlf_dtype dtype = i / 2 ? SDLF_FLOAT64 : SDLF_FLOAT32;
+        size_t expected_size, found_size;
+        char *expected = run(calculator, second, path, dtype, false, &expected_size);
+        char *found = run(calculator, second, path, dtype, true, &found_size);
+        CHECK_EQUAL((int64_t)found_size, (int64_t)expected_size);
+        CHECK(expected != NULL && found != NULL && found_size > 0 && memcmp(found, expected, found_size) == 0);
+        free(expected);
+        free(found);
+    }
 }
 
 /* Normalisation that is folded in, weights that are transposed or repeated, in a file beside the model's, of integers. */
@@ -96,11 +107,11 @@ static void results_are_the_same(void)
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
         sdlf_calculator *calculator = test_open(test_calculator_class_at(i)->name);
         if (calculator == NULL) continue;
+        sdlf_calculator *other = test_open(i % 2 ? "cpu" : "reference");
         for (size_t j = 0; j < sizeof names / sizeof names[0]; j++)
-            for (int wide = 0; wide < 2; wide++)
-                compare(calculator, onnx_fixture(names[j], "model.onnx"), wide ? SDLF_FLOAT64 : SDLF_FLOAT32);
-        compare(calculator, path, SDLF_FLOAT32);
-        compare(calculator, path, SDLF_FLOAT64);
+            compare(calculator, other, onnx_fixture(names[j], "model.onnx"));
+        compare(calculator, other, path);
+        sdlf_calculator_close(other);
         sdlf_calculator_close(calculator);
     }
 }
