@@ -89,6 +89,8 @@ static void checked_before(void)
     CHECK_OK(output_file_check("/dev/null"));
     CHECK_FAILS(output_file_check(test_path("none/report.json")), SDLF_ERROR_IO, "is not there");
     CHECK_FAILS(output_file_check("/dev/"), SDLF_ERROR_IO, "found a folder");
+    CHECK_FAILS(output_file_check("/dev"), SDLF_ERROR_IO, "found a folder");
+    CHECK_FAILS(output_file_check(test_path("new/")), SDLF_ERROR_IO, "found a folder");
     CHECK(chmod(path, 0444) == 0 && chmod(test_path("."), 0755) == 0);
     fflush(stdout);
     pid_t child = fork();

@@ -96,6 +96,20 @@ static void inputs_anywhere(void)
     sdlf_model_free(model);
 }
 
+/* A layer that takes another than the one before it, or another output of that, names it. */
+static void branches_name_what_they_take(void)
+{
+    sdlf_model *model = sdlf_model_create("branches");
+    sdlf_node x = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(10));
+    sdlf_node first = sdlf_relu(model, x), second = sdlf_tanh(model, x), third = sdlf_sigmoid(model, first);
+    sdlf_node largest = sdlf_top_k(model, second, &(sdlf_top_k_layer_options){.k = 3, .axis = 1});
+    sdlf_node places = sdlf_cast(model, (sdlf_node){largest.layer, 1}, NULL);
+    sdlf_output(model, "third", third);
+    sdlf_output(model, "places", places);
+    check_round_trip(model);
+    sdlf_model_free(model);
+}
+
 static void no_outputs(void)
 {
     sdlf_model *model = sdlf_model_create("none");
@@ -218,6 +232,7 @@ int main(void)
 {
     RUN(writes_one_layer_a_line);
     RUN(inputs_anywhere);
+    RUN(branches_name_what_they_take);
     RUN(no_outputs);
     RUN(default_output_is_left_out);
     RUN(refuses_to_write);
