@@ -1,5 +1,5 @@
-/* The trainer from the inside: trainer.c runs it (trainer_feed.c where the plans draw their own batches), trainer_setup.c makes it, trainer_state.c notes and restores where it
- * stands, trainer_settings.c writes and reads what it was asked for. */
+/* The trainer from the inside: trainer.c runs it (trainer_feed.c where the plans draw their own batches), trainer_setup.c makes it,
+ * trainer_state.c notes and restores where it stands, trainer_settings.c writes and reads what it was asked for. */
 #ifndef SDLF_FRAMEWORK_TRAINER_INTERNAL_H
 #define SDLF_FRAMEWORK_TRAINER_INTERNAL_H
 

@@ -211,8 +211,8 @@ sdlf_status sdlf_tensor_write_file(const sdlf_tensor *tensor, const char *path);
 
 /* ---- any file ---- */
 
-/* Put bytes (may be NULL where there are none) in a file, as sdlf_model_save does: it appears whole or not at all. What is no regular file (a pipe, /dev/null) is
- * written to directly. Errors: SDLF_ERROR_IO, SDLF_ERROR_ARGUMENT (no path), SDLF_ERROR_MEMORY. */
+/* Put bytes (may be NULL where there are none) in a file, as sdlf_model_save does: it appears whole or not at all. What is no
+ * regular file (a pipe, /dev/null) is written to directly. Errors: SDLF_ERROR_IO, SDLF_ERROR_ARGUMENT (no path), SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_write_file(const char *path, const void *bytes, size_t count);
 
 /* Could a file be written there, or replaced, links followed? Begins one beside it and takes it away again; what is no regular file is

@@ -90,9 +90,10 @@ typedef struct sdlf_plan_options {
                          would order what two calculators of one device do), which is checked */
     /* Inference, by the only plan that the model will ever have: values of its parameters that the plan keeps in another form, or on a
      * device, are freed one by one as these are made, so that they are not there twice; those of them are absent then
-     * (sdlf_parameter.value). A model whose weights have been left in a file (leave_weights in formats.h) never has them all. Once the plan is made, the model serves it alone, even where nothing had to be freed: sdlf_model_status, and
-     * with it other plans, saving and exporting, are SDLF_ERROR_ARGUMENT. Where it cannot be made, that is so only if values of a
-     * model that was built before are lost by then; else the model is as it was. */
+     * (sdlf_parameter.value). A model whose weights have been left in a file (leave_weights in formats.h) never has them all. Once
+     * the plan is made, the model serves it alone, even where nothing had to be freed: sdlf_model_status, and with it other plans,
+     * saving and exporting, are SDLF_ERROR_ARGUMENT. Where it cannot be made, that is so only if values of a model that was built
+     * before are lost by then; else the model is as it was. */
     bool take_parameters;
     /* A convolution algorithm, instead of the calculators' own choice: "direct", of every convolution whose calculator has
      * it (forward, it must) and that it takes, or "cuda:direct", of that calculator's alone. Fused convolutions have no choice. */
@@ -109,8 +110,9 @@ typedef struct sdlf_plan_options {
 
 /* The plan is the caller's; free with sdlf_plan_free (accepts NULL). A training plan minimises the model's loss layers; to
  * a model that has none the plan (not the model) adds softmax_cross_entropy, named "loss", on the input of its final
- * softmax or log_softmax, or else on its first output, with an int32 input "labels" (N). Errors: all of the model's; an operation that the layer's calculator lacks (the message names both); memory (the
- * message says how much was asked). */
+ * softmax or log_softmax, or else on its first output, with an int32 input "labels" (N). Errors: all of the model's; an
+ * operation that the layer's calculator lacks (the message names both); memory (the message says how much was asked); the file
+ * where weights have been left, which cannot be read or has been written to (SDLF_ERROR_IO). */
 sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_plan_options *options);
 void sdlf_plan_free(sdlf_plan *plan);
 
