@@ -1,7 +1,9 @@
 /* Temporary files that killed processes have left beside a file: "FILE.tmp-PID-N" (atomic_file.h).
  *
  * A process that writes one holds a lock on it (flock), which goes when the process does, however that ends, on whichever machine. So what
- * can be locked is nobody's. On file systems without locks nothing is taken away. */
+ * can be locked is nobody's. On file systems without locks nothing is taken away. Where locks reach no further than a machine (NFS
+ * mounted with local_lock or nolock), two machines that save the same file at the same time may take each other's away: one of the
+ * saves then fails, and the file is the other's. */
 #ifndef SDLF_FORMATS_LEFTOVER_FILES_H
 #define SDLF_FORMATS_LEFTOVER_FILES_H
 
