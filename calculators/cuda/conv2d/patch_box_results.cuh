@@ -1,0 +1,146 @@
+/* What becomes of the sums of a convolution over boxes in tf32 (conv2d/patch_box.cuh): straight to y through a small part of shared memory, or,
+ * where blocks of a cluster share a sum and where activations are slow to make, through all of it. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_RESULTS_CUH
+#define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_RESULTS_CUH
+
+#include "calculators/cuda/conv2d/patch_box_tile.cuh"
+
+template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int LINES>
+struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, LINES> {
+    using shape = patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, LINES>;
+    using block = typename shape::block;
+    using sums = typename shape::sums;
+    using shape::FILTERS, shape::TILE, shape::THREADS, shape::PART, shape::SOME, shape::LEFT;
+
+    /* Wait for the other threads of a group. */
+    static __device__ __forceinline__ void await_group(int group)
+    {
+        asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
+    }
+
+    /* Quick activations by two bounds; NaN stays NaN. */
+    static __device__ __forceinline__ float between(float x, float low, float high)
+    {
+        asm("max.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(low));
+        asm("min.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(high));
+        return x;
+    }
+
+    /* Results of a group, through `leaving`, two turns of its own: written as the products left them, read four filters of a pixel a
+     * thread. */
+    static __device__ __forceinline__ void store_results(const cuda_patch &p, const int4 &tile_at, const sums &sum,
+                                                         float *leaving, int group)
+    {
+        const int thread = static_cast<int>(threadIdx.x) % 128, warp = thread / 32, lane = thread % 32;
+        const bool row = p.tile_down == 1;
+        const int left = tile_at.z + group % PIXEL_GROUPS * (row ? PIXELS : 8), pixel = thread / 16;
+        const int filter = tile_at.w + group / PIXEL_GROUPS * 64 + thread % 16 * 4;
+        const int64_t line_step =
+            static_cast<int64_t>(row ? 8 : p.out_width) * p.filters; /* between a thread's results */
+        int64_t at = (static_cast<int64_t>(tile_at.x) * p.out_height + tile_at.y) * p.out_width + left + pixel;
+        int lines =
+            row ? (p.out_width - left - pixel + 7) / 8 : p.out_height - tile_at.y; /* of this thread that exist */
+        if (filter >= p.filters || left + pixel >= p.out_width) lines = 0;
+        float4 bias = {0, 0, 0, 0};
+        if (p.bias != nullptr && filter < p.filters) bias = __ldg(reinterpret_cast<const float4 *>(p.bias + filter));
+        const bool bounded = p.activation.function == SDLF_CLIP;
+        const float low = bounded                              ? static_cast<float>(p.activation.low)
+                          : p.activation.function == SDLF_RELU ? 0.0f
+                                                               : -INFINITY;
+        const float high = bounded ? static_cast<float>(p.activation.high) : INFINITY;
+        at = at * p.filters + filter;
+        float *to = leaving + lane % 4 * 2 * LEFT + warp * 16 + lane / 4;
+        const float *from = leaving + pixel * LEFT + thread % 16 * 4;
+        auto leave = [&](int some) {
+#pragma unroll
+            for (int line = 0; line < LINES; line++) {
+                const float(&c)[4] = sum[some * LINES + line];
+#pragma unroll
+                for (int v = 0; v < 4; v++) to[some % 2 * SOME * LEFT + (line * 8 + v % 2) * LEFT + v / 2 * 8] = c[v];
+            }
+        };
+        leave(0);
+#pragma unroll
+        for (int some = 0; some < PIXELS / SOME; some++) {
+            const int turn = some % 2 * SOME * LEFT;
+            await_group(group); /* who is past it has read the other turn */
+            float4 four[LINES];
+#pragma unroll
+            for (int line = 0; line < LINES; line++)
+                four[line] = *reinterpret_cast<const float4 *>(from + turn + line * 8 * LEFT);
+            if (some + 1 < PIXELS / SOME) leave(some + 1);
+#pragma unroll
+            for (int line = 0; line < LINES; line++) {
+                float4 v = {four[line].x + bias.x, four[line].y + bias.y, four[line].z + bias.z, four[line].w + bias.w};
+                if (some * LINES + line >= lines) continue;
+                if (p.residual != nullptr) {
+                    float4 more = *reinterpret_cast<const float4 *>(p.residual + at);
+                    v = make_float4(v.x + more.x, v.y + more.y, v.z + more.z, v.w + more.w);
+                }
+                *reinterpret_cast<float4 *>(p.y + at) = make_float4(between(v.x, low, high), between(v.y, low, high),
+                                                                    between(v.z, low, high), between(v.w, low, high));
+                at += line_step;
+            }
+        }
+        await_group(group); /* before the next tile's results */
+    }
+
+    using tile = patch_tile<patch_tf32, false, 16, 8, 16, 8>; /* for what does not depend on its size */
+
+    /* Leave this block's part in its shared memory, pixel by pixel; nobody reads patches or weights any more. */
+    static __device__ __forceinline__ void put_part(const sums &sum, float *part, int group)
+    {
+        const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32 % 4;
+        float *at = part + (group % PIXEL_GROUPS * PIXELS + lane % 4 * 2) * PART + group / PIXEL_GROUPS * 64 +
+                    warp * 16 + lane / 4;
+#pragma unroll
+        for (int j = 0; j < PIXELS / 8; j++) {
+            at[j * 8 * PART] = sum[j][0];
+            at[(j * 8 + 1) * PART] = sum[j][1];
+            at[j * 8 * PART + 8] = sum[j][2];
+            at[(j * 8 + 1) * PART + 8] = sum[j][3];
+        }
+    }
+
+    /* Number of a pixel of the block in y, pixel by pixel of each group; -1: it lies outside. */
+    static __device__ __forceinline__ int64_t result_of(const cuda_patch &p, const block &b, int m)
+    {
+        int row = b.row(p), column = b.column(p) + m;
+        if (p.tile_down > 1) {
+            row += m % PIXELS / 8;
+            column = b.column(p) + m / PIXELS * 8 + m % 8;
+        }
+        if (row >= p.out_height || column >= p.out_width) return -1;
+        return (static_cast<int64_t>(b.image) * p.out_height + row) * p.out_width + column;
+    }
+
+    /* Each block of the cluster adds every splits-th quad of the tile, once all parts are there, and stores it. */
+    template <bool QUICK>
+    static __device__ __forceinline__ void add_parts(const cuda_patch &p, const block &b, float *part)
+    {
+        constexpr int QUADS = FILTERS / 4;
+        for (int quad = static_cast<int>(threadIdx.x) + b.split * THREADS; quad < TILE * QUADS;
+             quad += THREADS * p.splits) {
+            int m = quad / QUADS, column = quad % QUADS * 4, filter = b.filter() + column;
+            int64_t pixel = result_of(p, b, m);
+            if (pixel < 0 || filter >= p.filters) continue;
+            const float4 total = patch_sum_parts(patch_address(part + m * PART + column), p.splits);
+            const float value[4] = {total.x, total.y, total.z, total.w};
+            int64_t at = pixel * p.filters + filter;
+            float out[4];
+#pragma unroll
+            for (int v = 0; v < 4; v++)
+                out[v] = filter + v < p.filters ? tile::template finish<QUICK>(p, filter + v, at + v, value[v]) : 0.0f;
+            if (p.fours) {
+                *reinterpret_cast<float4 *>(p.y + at) = make_float4(out[0], out[1], out[2], out[3]);
+            } else {
+#pragma unroll
+                for (int v = 0; v < 4; v++) {
+                    if (filter + v < p.filters) p.y[at + v] = out[v];
+                }
+            }
+        }
+    }
+};
+
+#endif
