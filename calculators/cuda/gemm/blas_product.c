@@ -186,3 +186,14 @@ sdlf_status cuda_blas_multiply(cuda_calculator *calculator, const cuda_blas_prod
             &kept->algorithm, calculator->blas_workspace, CUDA_BLAS_WORKSPACE, calculator->stream);
     return cuda_check_blas(status, "gemm");
 }
+
+sdlf_status cuda_blas_multiply_first(cuda_calculator *calculator, cuda_blas_product *product, int64_t rows)
+{
+    cuda_blas_product first = *product;
+    first.m = rows;
+    product->m -= rows;
+    product->a = (const float *)product->a + rows * product->k;
+    product->c = (float *)product->c + rows * product->n;
+    if (product->residual != NULL) product->residual = (const float *)product->residual + rows * product->n;
+    return cuda_blas_multiply(calculator, &first);
+}

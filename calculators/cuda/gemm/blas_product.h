@@ -18,5 +18,7 @@ typedef struct cuda_blas_product {
 
 /* The descriptors and the algorithm of a shape are asked for once and kept: they would cost more than small products. */
 sdlf_status cuda_blas_multiply(cuda_calculator *calculator, const cuda_blas_product *product);
+/* The first rows of a product in float32, a not transposed; the product becomes what is left of it. */
+sdlf_status cuda_blas_multiply_first(cuda_calculator *calculator, cuda_blas_product *product, int64_t rows);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "calculators/cuda/gemm/blas_product.h"
 #include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/packed.h"
 #include "calculators/cuda/gemm/tall.h"
 
 const char *const gemm_algorithms_cuda[] = {
@@ -153,10 +154,13 @@ int64_t gemm_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *o
     return rounded_bytes(&op->in[0]) + (sdlf_tensor_present(&op->prepared) ? 0 : rounded_bytes(&op->in[1]));
 }
 
+/* Weights of a product of few rows are made ready in 16 bits, or in tf32 in 20. */
 int64_t gemm_prepared_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    bool sweeps = cuda_has_half_factors(known(base)->math) && chosen(base, op) == GEMM_SWEEP;
-    return sweeps || rounds(base, op) ? rounded_bytes(&op->in[1]) : 0;
+    const sdlf_math math = known(base)->math;
+    bool sweeps = chosen(base, op) == GEMM_SWEEP;
+    if (sweeps && math == SDLF_MATH_TF32) return cuda_packed_bytes(op->in[1].shape.dim[0], op->in[1].shape.dim[1]);
+    return (sweeps && cuda_has_half_factors(math)) || rounds(base, op) ? rounded_bytes(&op->in[1]) : 0;
 }
 
 static cuda_factor factor_of(const sdlf_tensor *from, void *to)
@@ -167,8 +171,13 @@ static cuda_factor factor_of(const sdlf_tensor *from, void *to)
 /* Waits until they are: `sweep` reads them while the kernel before it runs. */
 sdlf_status gemm_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
+    const int64_t *b = op->in[1].shape.dim;
     const cuda_factor factor = factor_of(&op->in[1], op->prepared.data);
-    sdlf_status status = cuda_round_factors(base, &factor, 1);
+    sdlf_status status = SDLF_OK;
+    if (known(base)->math != SDLF_MATH_TF32)
+        status = cuda_round_factors(base, &factor, 1);
+    else if ((uintptr_t)op->in[1].data % 16 == 0) /* else another way is taken */
+        status = cuda_pack_factor(base, op->in[1].data, op->prepared.data, b[0], b[1]);
     return status == SDLF_OK ? cuda_check(cudaStreamSynchronize(cuda_stream(base)), "gemm, weights made ready")
                              : status;
 }
@@ -237,18 +246,6 @@ static int64_t first_rows(const cuda_calculator *calculator, const sdlf_operatio
     return lines * across * 8 >= turns * turn * 7 && lines * SIDE < s.m ? lines * SIDE : 0;
 }
 
-/* The product's first rows, and what is left of it. */
-static sdlf_status multiply_first(cuda_calculator *calculator, cuda_blas_product *product, int64_t rows)
-{
-    cuda_blas_product first = *product;
-    first.m = rows;
-    product->m -= rows;
-    product->a = (const float *)product->a + rows * product->k;
-    product->c = (float *)product->c + rows * product->n;
-    if (product->residual != NULL) product->residual = (const float *)product->residual + rows * product->n;
-    return cuda_blas_multiply(calculator, &first);
-}
-
 static sdlf_status by_cublas(sdlf_calculator *base, const sdlf_operation *op)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
@@ -274,7 +271,7 @@ static sdlf_status by_cublas(sdlf_calculator *base, const sdlf_operation *op)
     };
     int64_t rows = first_rows(calculator, op);
     sdlf_status status = rounds(base, op) ? round_both(base, op, &product) : SDLF_OK;
-    if (status == SDLF_OK && rows > 0) status = multiply_first(calculator, &product, rows);
+    if (status == SDLF_OK && rows > 0) status = cuda_blas_multiply_first(calculator, &product, rows);
     if (status == SDLF_OK) status = cuda_blas_multiply(calculator, &product);
     if (status != SDLF_OK) return status;
     return finish(base, op, product.bias == NULL, false, !product.relu);

@@ -1,7 +1,7 @@
 /* c (m,n) = act(alpha a (m,k) b (n,k)^T + bias + residual) for up to 4 rows: a fully connected layer on one image or a few.
  *
- * Every number of b is used m times, so that the time is that of reading b: 4 n k bytes, or 2 n k where it was made ready in
- * float16 or bfloat16; 25088 x 4096: 0.098 ms and 0.049 ms at 4.2 TB/s. a stays in the first-level cache.
+ * Every number of b is used m times, so that the time is that of reading b: 4 n k bytes, or where it was made ready 2.5 n k in tf32
+ * (gemm/packed.h), 2 n k in fp16 and bf16; 25088 x 4096: 0.098, 0.061 and 0.049 ms at 4.2 TB/s. a stays in the first-level cache.
  *
  * A block makes UNITS columns of c. Its threads take a row's chunks of 16 bytes in turn, of all UNITS rows of b at once, and read
  * the next ones before they use these, so that a multiprocessor has some 100 KB under way. Threads' sums are added by shuffles,
@@ -11,6 +11,7 @@
 
 #include "calculators/cuda/gemm/factors.h"
 #include "calculators/cuda/gemm/gemm.h"
+#include "calculators/cuda/gemm/packed.h"
 #include "calculators/cuda/kernels.cuh"
 #include "calculators/cuda/launch.cuh"
 
@@ -18,77 +19,120 @@ enum { THREADS = 256, WARP = 32, WARPS = THREADS / WARP };
 
 struct sweep {
     const float *a, *bias, *residual;
-    const void *b;
+    const char *b;
     float *c;
     float alpha;
     int m, n, k;
     bool ready;   /* b was made ready before the network ran */
-    int64_t line; /* numbers from one row of b to the next */
+    int64_t line; /* bytes from one row of b to the next */
     sdlf_activation activation;
 };
 
-/* The numbers of a chunk of b. */
-static __device__ __forceinline__ void unpack(float (&to)[4], const uint4 &chunk, const float *)
-{
-    to[0] = __uint_as_float(chunk.x);
-    to[1] = __uint_as_float(chunk.y);
-    to[2] = __uint_as_float(chunk.z);
-    to[3] = __uint_as_float(chunk.w);
-}
+/* ---- neighbours of a row of b, as they come from memory ---- */
 
-static __device__ __forceinline__ void unpack(float (&to)[8], const uint4 &chunk, const __half *)
-{
-    const uint32_t word[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        float2 two = __half22float2(*reinterpret_cast<const __half2 *>(&word[i]));
-        to[2 * i] = two.x;
-        to[2 * i + 1] = two.y;
-    }
-}
+/* Of float32. */
+struct plain_chunk {
+    static constexpr int WIDTH = 4;
+    uint4 four;
 
-static __device__ __forceinline__ void unpack(float (&to)[8], const uint4 &chunk, const __nv_bfloat16 *)
-{
-    const uint32_t word[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
-#pragma unroll
-    for (int i = 0; i < 4; i++) { /* a bfloat16 is a float32's upper half */
-        to[2 * i] = __uint_as_float(word[i] << 16);
-        to[2 * i + 1] = __uint_as_float(word[i] & 0xffff0000u);
+    __device__ __forceinline__ void read(const char *row, int chunk, int)
+    {
+        four = __ldcs(reinterpret_cast<const uint4 *>(row) + chunk);
     }
-}
+    __device__ __forceinline__ void unpack(float (&to)[WIDTH]) const
+    {
+        to[0] = __uint_as_float(four.x);
+        to[1] = __uint_as_float(four.y);
+        to[2] = __uint_as_float(four.z);
+        to[3] = __uint_as_float(four.w);
+    }
+};
+
+/* Of 16 bits. */
+template <typename HALF> struct half_chunk {
+    static constexpr int WIDTH = 8;
+    uint4 pairs;
+
+    __device__ __forceinline__ void read(const char *row, int chunk, int)
+    {
+        pairs = __ldcs(reinterpret_cast<const uint4 *>(row) + chunk);
+    }
+    static __device__ __forceinline__ float2 both(uint32_t pair, const __half *)
+    {
+        return __half22float2(*reinterpret_cast<const __half2 *>(&pair));
+    }
+    static __device__ __forceinline__ float2 both(uint32_t pair, const __nv_bfloat16 *)
+    {
+        return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)}; /* a float32's upper half */
+    }
+    __device__ __forceinline__ void unpack(float (&to)[WIDTH]) const
+    {
+        const uint32_t pair[4] = {pairs.x, pairs.y, pairs.z, pairs.w};
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float2 two = both(pair[i], static_cast<const HALF *>(nullptr));
+            to[2 * i] = two.x;
+            to[2 * i + 1] = two.y;
+        }
+    }
+};
+
+/* Of 20 bits (gemm/packed.h). */
+struct packed_chunk {
+    static constexpr int WIDTH = 8;
+    uint4 upper;
+    uint32_t lower;
+
+    __device__ __forceinline__ void read(const char *row, int chunk, int columns)
+    {
+        upper = __ldcs(reinterpret_cast<const uint4 *>(row) + chunk);
+        lower = __ldcs(reinterpret_cast<const uint32_t *>(row + static_cast<int64_t>(columns) * 2) + chunk);
+    }
+    /* Number i's 4 bits, where they stand in a float32. */
+    __device__ __forceinline__ uint32_t rest(int i) const
+    {
+        return (i < 3 ? lower << (12 - 4 * i) : lower >> (4 * i - 12)) & 0xf000u;
+    }
+    __device__ __forceinline__ void unpack(float (&to)[WIDTH]) const
+    {
+        const uint32_t pair[4] = {upper.x, upper.y, upper.z, upper.w};
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            to[2 * i] = __uint_as_float(pair[i] << 16 | rest(2 * i));
+            to[2 * i + 1] = __uint_as_float((pair[i] & 0xffff0000u) | rest(2 * i + 1));
+        }
+    }
+};
 
 /* Chunk `chunk` of the block's rows of b; zeros past the last row or chunk. */
-template <typename WEIGHT, int UNITS>
-static __device__ __forceinline__ void read_rows(uint4 (&to)[UNITS], const sweep &s, int first, int chunk, int chunks)
+template <typename WEIGHTS, int UNITS>
+static __device__ __forceinline__ void read_rows(WEIGHTS (&to)[UNITS], const sweep &s, int first, int chunk, int chunks)
 {
-    constexpr int WIDTH = 16 / sizeof(WEIGHT);
 #pragma unroll
     for (int i = 0; i < UNITS; i++) {
-        to[i] = {0, 0, 0, 0};
-        if (first + i < s.n && chunk < chunks)
-            to[i] = __ldcs(reinterpret_cast<const uint4 *>(static_cast<const WEIGHT *>(s.b) + (first + i) * s.line +
-                                                           static_cast<int64_t>(chunk) * WIDTH));
+        to[i] = {};
+        if (first + i < s.n && chunk < chunks) to[i].read(s.b + (first + i) * s.line, chunk, s.k);
     }
 }
 
-template <typename WEIGHT, int ROWS, int UNITS>
+template <typename WEIGHTS, int ROWS, int UNITS>
 static __global__ void __launch_bounds__(THREADS, 2) gemm_sweep(const __grid_constant__ sweep s)
 {
-    constexpr int WIDTH = 16 / sizeof(WEIGHT);
+    constexpr int WIDTH = WEIGHTS::WIDTH;
     __shared__ float part[WARPS][ROWS * UNITS];
     const int thread = static_cast<int>(threadIdx.x), first = static_cast<int>(blockIdx.x) * UNITS;
     const int chunks = s.k / WIDTH;
-    uint4 next[UNITS];
+    WEIGHTS next[UNITS];
     let_next_start();
     if (!s.ready) await_inputs();
-    read_rows<WEIGHT, UNITS>(next, s, first, thread, chunks);
+    read_rows<WEIGHTS, UNITS>(next, s, first, thread, chunks);
     if (s.ready) await_inputs();
     float sum[ROWS][UNITS] = {};
     for (int chunk = thread; chunk < chunks; chunk += THREADS) {
-        uint4 now[UNITS];
+        WEIGHTS now[UNITS];
 #pragma unroll
         for (int i = 0; i < UNITS; i++) now[i] = next[i];
-        read_rows<WEIGHT, UNITS>(next, s, first, chunk + THREADS, chunks);
+        read_rows<WEIGHTS, UNITS>(next, s, first, chunk + THREADS, chunks);
         float a[ROWS][WIDTH];
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
@@ -107,7 +151,7 @@ static __global__ void __launch_bounds__(THREADS, 2) gemm_sweep(const __grid_con
 #pragma unroll
         for (int i = 0; i < UNITS; i++) {
             float b[WIDTH];
-            unpack(b, now[i], static_cast<const WEIGHT *>(nullptr));
+            now[i].unpack(b);
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
 #pragma unroll
@@ -136,25 +180,25 @@ static __global__ void __launch_bounds__(THREADS, 2) gemm_sweep(const __grid_con
     s.c[at] = activate(s.activation, total);
 }
 
-template <typename WEIGHT, int ROWS, int UNITS>
+template <typename WEIGHTS, int ROWS, int UNITS>
 static void launch_units(const cuda_calculator *calculator, const sweep &s)
 {
-    launch_overlapped(calculator, gemm_sweep<WEIGHT, ROWS, UNITS>,
+    launch_overlapped(calculator, gemm_sweep<WEIGHTS, ROWS, UNITS>,
                       dim3(static_cast<unsigned>((s.n + UNITS - 1) / UNITS)), dim3(THREADS), 0, s);
 }
 
 /* Fewer columns a block where there would be less than two blocks a multiprocessor. */
-template <typename WEIGHT> static void launch(const cuda_calculator *calculator, const sweep &s)
+template <typename WEIGHTS> static void launch(const cuda_calculator *calculator, const sweep &s)
 {
     bool wide = s.n >= 16 * calculator->multiprocessors;
     if (s.m == 1 && wide)
-        launch_units<WEIGHT, 1, 8>(calculator, s);
+        launch_units<WEIGHTS, 1, 8>(calculator, s);
     else if (s.m == 1)
-        launch_units<WEIGHT, 1, 4>(calculator, s);
+        launch_units<WEIGHTS, 1, 4>(calculator, s);
     else if (s.m == 2)
-        launch_units<WEIGHT, 2, 4>(calculator, s);
+        launch_units<WEIGHTS, 2, 4>(calculator, s);
     else
-        launch_units<WEIGHT, 4, 4>(calculator, s);
+        launch_units<WEIGHTS, 4, 4>(calculator, s);
 }
 
 extern "C" sdlf_status cuda_gemm_sweep(sdlf_calculator *base, const sdlf_operation *op)
@@ -163,7 +207,7 @@ extern "C" sdlf_status cuda_gemm_sweep(sdlf_calculator *base, const sdlf_operati
     bool ready = sdlf_tensor_present(&op->prepared);
     sweep s = {};
     s.a = data_of<float>(op->in[0]);
-    s.b = ready ? op->prepared.data : op->in[1].data;
+    s.b = static_cast<const char *>(ready ? op->prepared.data : op->in[1].data);
     s.bias = optional<float>(op->in[2]);
     s.residual = optional<float>(op->in[3]);
     s.c = data_of<float>(op->out[0]);
@@ -172,13 +216,19 @@ extern "C" sdlf_status cuda_gemm_sweep(sdlf_calculator *base, const sdlf_operati
     s.n = static_cast<int>(op->out[0].shape.dim[1]);
     s.k = static_cast<int>(op->in[0].shape.dim[1]);
     s.ready = ready;
-    s.line = ready ? cuda_factor_line(s.k) : s.k;
+    s.line = 4 * static_cast<int64_t>(s.k);
     s.activation = op->gemm.activation;
-    if (!ready)
-        launch<float>(calculator, s);
-    else if (calculator->math == SDLF_MATH_FP16)
-        launch<__half>(calculator, s);
-    else
-        launch<__nv_bfloat16>(calculator, s);
+    if (!ready) {
+        launch<plain_chunk>(calculator, s);
+    } else if (calculator->math == SDLF_MATH_TF32) {
+        s.line = cuda_packed_line(s.k);
+        launch<packed_chunk>(calculator, s);
+    } else {
+        s.line = 2 * cuda_factor_line(s.k);
+        if (calculator->math == SDLF_MATH_FP16)
+            launch<half_chunk<__half>>(calculator, s);
+        else
+            launch<half_chunk<__nv_bfloat16>>(calculator, s);
+    }
     return cuda_check_launch("gemm of few rows");
 }
