@@ -139,6 +139,7 @@ sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_options *opti
     if (status == SDLF_OK) status = find_kernels(calculator);
     if (status != SDLF_OK) return status;
     calculator->overlaps = can_overlap(calculator);
+    cuda_count_clusters(calculator);
     calculator->library = calloc(1, sizeof *calculator->library);
     if (calculator->library == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for a calculator");
     status = cuda_blas_load(calculator->library);

@@ -32,14 +32,18 @@ enum { CUDA_PRODUCTS = 64 };
 
 /* All work goes to one stream, in order, but for the transfers that queues.c puts on a second one; nothing waits for it but
  * download and synchronize. */
+/* Blocks of a cluster, and of those that a multiprocessor has room for, that are asked about. */
+enum { CUDA_CLUSTER = 8, CUDA_CLUSTER_FIT = 6 };
+
 typedef struct cuda_calculator {
     sdlf_calculator base;
     int device;
     int capability; /* 90 for 9.0 */
     int kernels; /* architecture that this build's kernels for it were made for; negative: translated by the driver */
     int multiprocessors;
-    int shared_most; /* bytes of shared memory that a block may have */
-    bool overlaps;   /* may a kernel start while the one before it ends (launch.cuh)? */
+    int shared_most;                                  /* bytes of shared memory that a block may have */
+    int clusters[CUDA_CLUSTER_FIT][CUDA_CLUSTER + 1]; /* cuda_clusters_at_once */
+    bool overlaps; /* may a kernel start while the one before it ends (launch.cuh)? */
     sdlf_math math;
     char space[16];                    /* "cuda:0" */
     char name[256];                    /* of the device */
@@ -76,6 +80,14 @@ static inline bool cuda_is_built_for(const cuda_calculator *calculator, int capa
 static inline bool cuda_has_tensor_cores(const cuda_calculator *calculator)
 {
     return cuda_is_built_for(calculator, 80);
+}
+
+/* Clusters of `size` blocks that run at a time where `fit` of the blocks have room on a multiprocessor (clusters.cu). */
+void cuda_count_clusters(cuda_calculator *calculator);
+static inline int cuda_clusters_at_once(const cuda_calculator *calculator, int size, int fit)
+{
+    int known = fit < CUDA_CLUSTER_FIT ? fit : CUDA_CLUSTER_FIT;
+    return calculator->clusters[known - 1][size];
 }
 
 /* SDLF_OK, or SDLF_ERROR_DEVICE (SDLF_ERROR_MEMORY where memory ran out) with what was tried and CUDA's own words. */
