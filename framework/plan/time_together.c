@@ -12,7 +12,9 @@
 static sdlf_status run_in_a_row(sdlf_plan *plan, const plan_step *step, int together)
 {
     sdlf_status status = SDLF_OK;
-    for (int i = 0; i < together && status == SDLF_OK; i++) status = plan_run_step(plan, step);
+    plan_step alone = *step;
+    alone.operation.before = NULL; /* it is behind itself here */
+    for (int i = 0; i < together && status == SDLF_OK; i++) status = plan_run_step(plan, &alone);
     return status;
 }
 

@@ -34,6 +34,9 @@ typedef struct sdlf_operation {
     sdlf_tensor out[SDLF_MAX_OUTPUTS];
     sdlf_tensor workspace; /* uint8, as many bytes as the slot asked for; absent when it asked for none */
     sdlf_tensor prepared;  /* uint8: the weights as the slot's `prepare` made them; absent: taken as they are */
+    /* Hints, of which a kernel need take no notice; absent where there is nothing to say. */
+    sdlf_tensor ahead; /* uint8, constant: what an operation behind this one reads; it may be brought into a cache */
+    const struct sdlf_operation *before; /* queued just before; neither touches what the other writes */
     union {
         struct {
             double value;
