@@ -65,7 +65,7 @@ static __device__ __forceinline__ void load_weights(const few_last_problem &p, f
 }
 
 template <int STEP>
-static __global__ void __launch_bounds__(THREADS, 3) few_last(const __grid_constant__ few_last_problem p)
+static __global__ void __launch_bounds__(THREADS, 4) few_last(const __grid_constant__ few_last_problem p)
 {
     using sizes = few_last_sizes<STEP>;
     extern __shared__ __align__(16) float memory[];
