@@ -41,6 +41,21 @@ static __device__ __forceinline__ void prefetch_line(const void *address)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
+/* Bring into the L2 cache this block's share of what a kernel behind this one reads; by one thread, which does not wait for it. Bytes and
+ * address are multiples of 16. */
+static __device__ __forceinline__ void prefetch_share(const char *from, int64_t bytes, unsigned block, unsigned blocks)
+{
+#if __CUDA_ARCH__ >= 900
+    constexpr int64_t PIECE = 32 << 10;
+    const int64_t each = (bytes / blocks + 127) / 128 * 128;
+    int64_t at = each * block, end = at + each < bytes ? at + each : bytes;
+    for (; at < end; at += PIECE) {
+        const uint32_t piece = static_cast<uint32_t>(end - at < PIECE ? end - at : PIECE);
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from + at), "r"(piece) : "memory");
+    }
+#endif
+}
+
 /* kernel<<<blocks, threads, shared>>>(arguments...) on the calculator's stream, in clusters of so many blocks (1: none, more:
  * from compute capability 9.0 on); cuda_check_launch tells how it went. */
 template <typename... Parameters, typename... Arguments>

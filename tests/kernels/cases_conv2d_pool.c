@@ -161,10 +161,11 @@ void conv2d_pool_cases(kernel_sink *sink, sdlf_dtype t)
     }
     /* So many outputs that a device gives a thread 4 and 8 filters, and pairs of windows, on 40 to 148 multiprocessors. */
     static const geometry many[] = {
-        {4, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},   {12, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},
-        {32, 2, 56, 56, 33, 5, 1, 2, 1, {2, 2}},  {40, 1, 56, 54, 33, 3, 1, 1, 1, {2, 2}},
+        {4, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},     {12, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},
+        {32, 2, 56, 56, 33, 5, 1, 2, 1, {2, 2}},    {40, 1, 56, 54, 33, 3, 1, 1, 1, {2, 2}},
         {2, 36, 21, 18, 72, 3, 1, 1, 1, {2, 2}}, /* many channels, where they lie last */
-        {1, 64, 37, 45, 131, 3, 1, 1, 1, {2, 2}},
+        {1, 64, 37, 45, 131, 3, 1, 1, 1, {2, 2}},   {1, 256, 15, 15, 68, 3, 1, 1, 1, {2, 2}},
+        {1, 12, 130, 133, 128, 3, 1, 1, 1, {2, 2}}, {2, 32, 31, 63, 64, 5, 1, 2, 1, {2, 2}},
     };
     for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
         both_ways(sink, &many[i], t, SDLF_TIES_SHARE, FORWARD_ALONE);

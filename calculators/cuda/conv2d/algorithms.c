@@ -114,3 +114,11 @@ sdlf_cost conv2d_work_cuda(const sdlf_calculator *calculator, const sdlf_operati
     cost.bytes += 2 * own_bytes(calculator, operation, algorithm);
     return cost;
 }
+
+/* All of conv2d/patch.h, unless it takes no notice of its inputs' kernel itself. */
+bool cuda_conv2d_starts_others_late(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    if (op->kind != SDLF_CONV2D_FORWARD || !sdlf_operation_is_channels_last(op) || op->before != NULL) return false;
+    int algorithm = op->algorithm == CUDA_CONV2D_AUTO ? conv2d_automatic_cuda(calculator, op) : op->algorithm;
+    return algorithm == CUDA_CONV2D_PATCH || algorithm == CUDA_CONV2D_BOXES;
+}

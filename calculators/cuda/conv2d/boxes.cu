@@ -17,11 +17,13 @@ static sdlf_status launch_tile(sdlf_calculator *base, const cuda_patch &p, const
     CUtensorMap map = {};
     if (p.quads && !make_map(&map, p))
         return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d over boxes: the driver makes no map of the image");
-    sdlf_status status = allow_shared(kernel, how.shared);
-    if (status != SDLF_OK) return status;
     const dim3 blocks(static_cast<unsigned>(p.splits), static_cast<unsigned>(p.tiles_filters),
                       static_cast<unsigned>(p.images * p.tiles_down * p.tiles_across));
-    launch_cluster(calculator, kernel, blocks, dim3(product::THREADS), static_cast<int>(how.shared),
+    int64_t shared = how.shared;
+    if (cuda_patch_is_alone(&p)) shared = shared_alone(calculator, cuda_patch_blocks(&p), shared);
+    sdlf_status status = allow_shared(kernel, shared);
+    if (status != SDLF_OK) return status;
+    launch_cluster(calculator, kernel, blocks, dim3(product::THREADS), static_cast<int>(shared),
                    dim3(static_cast<unsigned>(p.splits)), map, p, how.pools);
     return cuda_check_launch("conv2d over boxes");
 }

@@ -162,7 +162,10 @@ struct boxes_product : patch_both_product<FACTOR, GROUPS, PIXELS, STAGES, 2, 1> 
         int chunk = begin, slot = 0, box_phase = 0, step = b.first, stage = 0, phase = 0;
         for (; step < b.last && step < b.first + STAGES; step++)
             bring_weights(p, b, weights + (step - b.first) * LINE, step, &bar->weights_full[step - b.first]);
+        prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z),
+                       gridDim.x * gridDim.y * gridDim.z);
         await_inputs();
+        let_next_start();
         for (; chunk < chunks && chunk < begin + p.patches; chunk++)
             bring_box(p, b, map, boxes + (chunk - begin) * p.patch_bytes, &bar->box_there[chunk - begin], chunk);
         while (step < b.last || chunk < chunks) {
@@ -416,7 +419,6 @@ struct boxes_product : patch_both_product<FACTOR, GROUPS, PIXELS, STAGES, 2, 1> 
         barriers *bar = reinterpret_cast<barriers *>(shared + max(product, results));
         const block b(p);
         const int thread = static_cast<int>(threadIdx.x), helper = thread - WORKERS - ROUNDERS;
-        let_next_start();
         if (p.fresh) await_inputs();
         if (helper >= 0) make_barriers(p, bar, helper);
         if (helper == 0) prefetch_map(map);

@@ -1,4 +1,5 @@
-/* conv2d, ReLU and 2x2 max-pool over boxes, channels last: as a convolution whose blocks pool what they have made. */
+/* conv2d, ReLU and 2x2 max-pool over boxes, channels last: as a convolution whose blocks pool what they have made, in halves that of
+ * conv2d/boxes.h, in tf32 that of conv2d/patch.h. */
 #include "calculators/cuda/conv2d/boxes.h"
 #include "calculators/cuda/gemm/factors.h"
 
@@ -15,6 +16,7 @@ static sdlf_operation convolution_of(const sdlf_operation *op)
         .out = {sdlf_tensor_channels_last(sdlf_tensor_view(op->out[0].dtype, shape, NULL))},
         .prepared = op->prepared,
         .workspace = op->workspace,
+        .ahead = op->ahead,
         .conv2d = {.window = *window, .groups = op->conv2d_pool.groups, .activation = {.function = SDLF_RELU}},
     };
 }
@@ -24,13 +26,15 @@ bool cuda_boxes_pool_takes(const sdlf_calculator *base, const sdlf_operation *op
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     const sdlf_window2d *pool = &op->conv2d_pool.pool;
-    if (sdlf_tensor_present(&op->out[1]) || !cuda_has_half_factors(calculator->math)) return false;
+    if (sdlf_tensor_present(&op->out[1])) return false;
     if (op->out[0].dtype != SDLF_FLOAT32) return false;
     for (int i = 0; i < 2; i++) {
         if (pool->size[i] != 2 || pool->stride[i] != 2) return false;
     }
     sdlf_operation convolution = convolution_of(op);
-    return convolution.out[0].shape.dim[2] > 1 && cuda_boxes_takes(base, &convolution);
+    if (convolution.out[0].shape.dim[2] == 1) return false;
+    return cuda_has_half_factors(calculator->math) ? cuda_boxes_takes(base, &convolution)
+                                                   : cuda_patch_pools(base, &convolution);
 }
 
 int64_t cuda_boxes_pool_prepared(const sdlf_calculator *base, const sdlf_operation *op)
@@ -55,5 +59,6 @@ sdlf_status conv2d_boxes_pool_cuda(sdlf_calculator *base, const sdlf_operation *
 {
     sdlf_operation convolution = convolution_of(op);
     convolution.out[0].data = op->out[0].data;
-    return cuda_boxes_run(base, &convolution, true);
+    bool halves = cuda_has_half_factors(cuda_calculator_from(base)->math);
+    return halves ? cuda_boxes_run(base, &convolution, true) : conv2d_patch_pool_cuda(base, &convolution);
 }

@@ -1,6 +1,8 @@
 /* Convolution over boxes: the tiles that a problem is cut into. */
 #include "calculators/cuda/conv2d/boxes.h"
 
+#include <math.h>
+
 /* In the order in which the launcher has them (conv2d/boxes.cu). */
 static const cuda_boxes_tile tiles[BOXES_TILES] = {
     {256, 64, 2, 2, 2}, {256, 64, 5, 3, 1},  {256, 128, 3, 3, 1},
@@ -68,9 +70,10 @@ static double cycles_of(const cuda_calculator *calculator, const cuda_patch *p, 
     const cuda_boxes_tile *tile = &tiles[number];
     const boxes_time *time = &times[number];
     int64_t room = (calculator->shared_most + 1024) / (cuda_boxes_shared(p, number) + 1024);
-    int64_t places = calculator->multiprocessors;
-    if (p->splits > 2) places = places * 23 / 25; /* clusters leave gaps */
-    int fit = room < tile->blocks ? (int)room : tile->blocks, load = divide_up(cuda_patch_blocks(p), places);
+    int fit = room < tile->blocks ? (int)room : tile->blocks;
+    double places =
+        (double)cuda_clusters_expected(calculator, p->splits, fit) * p->splits / fit; /* clusters leave gaps */
+    int load = (int)ceil((double)cuda_patch_blocks(p) / places);
     int at_once = load < fit ? load : fit, turns = divide_up(load, at_once);
     double steps = divide_up(p->steps / BOXES_TAPS, p->splits) * (at_once > 1 ? time->two : time->alone);
     return turns * (steps + time->behind + BEFORE) + (p->splits > 1 ? SHARED + EACH * p->splits : 0);

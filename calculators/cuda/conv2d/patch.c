@@ -1,6 +1,7 @@
 /* Convolution over a patch: what it takes, weights made ready, running. */
 #include "calculators/cuda/conv2d/patch.h"
 
+#include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/conv2d/implicit.h"
 
 #include <string.h>
@@ -63,7 +64,7 @@ cuda_patch cuda_patch_problem(const sdlf_operation *op)
 
 /* ---- what it takes ---- */
 
-bool cuda_patch_takes(const sdlf_calculator *base, const sdlf_operation *op)
+static bool takes(const sdlf_calculator *base, const sdlf_operation *op, bool pools)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     if (op->kind != SDLF_CONV2D_FORWARD || op->out[0].dtype != SDLF_FLOAT32 || op->conv2d.groups != 1) return false;
@@ -76,7 +77,22 @@ bool cuda_patch_takes(const sdlf_calculator *base, const sdlf_operation *op)
         sdlf_tensor_count(&op->out[0]) > INT32_MAX)
         return false;
     cuda_patch p = cuda_patch_problem(op);
+    p.pools = pools;
     return cuda_patch_choose(calculator, &p, is_thin(op)) >= 0;
+}
+
+bool cuda_patch_takes(const sdlf_calculator *base, const sdlf_operation *op)
+{
+    return takes(base, op, false);
+}
+
+/* Tiles of boxes have an even number of lines, unless they are rows of a product. */
+bool cuda_patch_pools(const sdlf_calculator *base, const sdlf_operation *op)
+{
+    const sdlf_window2d *window = &op->conv2d.window;
+    if (math_of(base) != SDLF_MATH_TF32 || is_thin(op) || op->in[0].shape.dim[1] % 4 != 0) return false;
+    if (window->size[0] * window->size[1] == 1 || window->stride[0] != 1 || window->stride[1] != 1) return false;
+    return takes(base, op, true);
 }
 
 /* ---- weights made ready ---- */
@@ -133,18 +149,26 @@ cuda_patch cuda_patch_operands(const sdlf_operation *op)
     p.bias = sdlf_tensor_present(&op->in[2]) ? op->in[2].data : NULL;
     p.residual = sdlf_tensor_present(&op->in[3]) ? op->in[3].data : NULL;
     p.fresh = !ready;
+    int64_t ahead = sdlf_tensor_present(&op->ahead) ? sdlf_tensor_bytes(&op->ahead) : 0;
+    if (ahead >= PATCH_AHEAD_LEAST) {
+        p.ahead = op->ahead.data;
+        p.ahead_bytes = ahead < PATCH_AHEAD ? ahead / 16 * 16 : PATCH_AHEAD;
+    }
     p.quads = p.channels % 4 == 0 && is_aligned(x->data, 16);
     p.pairs = p.filters % 2 == 0 && is_aligned(y->data, 8);
     p.fours = p.filters % 4 == 0 && is_aligned(y->data, 16) && is_aligned(p.bias, 16) && is_aligned(p.residual, 16);
     return p;
 }
 
-sdlf_status conv2d_patch_cuda(sdlf_calculator *base, const sdlf_operation *op)
+static sdlf_status run(sdlf_calculator *base, const sdlf_operation *op, bool pools)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     bool thin = is_thin(op), ready = sdlf_tensor_present(&op->prepared);
     cuda_patch p = cuda_patch_operands(op);
+    p.pools = pools;
+    p.early = ready && calculator->overlaps && op->before != NULL && cuda_conv2d_starts_others_late(base, op->before);
     int tile = cuda_patch_choose(calculator, &p, thin);
+    if (tile < 0) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "conv2d over a patch: no tile fits");
     cuda_patch_launch how = {
         .tile = tile,
         .blocks = (unsigned)cuda_patch_blocks(&p),
@@ -154,4 +178,14 @@ sdlf_status conv2d_patch_cuda(sdlf_calculator *base, const sdlf_operation *op)
     sdlf_status status = SDLF_OK;
     if (!ready) status = cuda_patch_prepare(base, &p, op->in[1].data, op->workspace.data, thin);
     return status == SDLF_OK ? multiply(base, &p, &how) : status;
+}
+
+sdlf_status conv2d_patch_cuda(sdlf_calculator *base, const sdlf_operation *op)
+{
+    return run(base, op, false);
+}
+
+sdlf_status conv2d_patch_pool_cuda(sdlf_calculator *base, const sdlf_operation *op)
+{
+    return run(base, op, true);
 }

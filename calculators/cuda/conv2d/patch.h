@@ -32,12 +32,17 @@ enum {
     PATCH_SLOTS = 8,     /* patches of boxes in shared memory at a time, at most */
     PATCH_BOX = 256,     /* pixels of a box along an axis, at most, and of a step between those that are copied */
     PATCH_BOX_STEP = 8,
+    PATCH_AHEAD_LEAST =
+        16 << 20, /* bytes of what others read, of which a part is brought into the L2 cache: less comes soon enough, */
+    PATCH_AHEAD = 24 << 20, /* and of more so many */
 };
 
 typedef struct cuda_patch {
     const float *x, *bias, *residual;
     const char *w; /* prepared */
     float *y;
+    const char *ahead; /* what a kernel behind this one reads, brought into the L2 cache by blocks of boxes */
+    int64_t ahead_bytes;
     sdlf_activation activation;
     int images, height, width, channels; /* of x */
     int filters, filters_padded, out_height, out_width;
@@ -60,6 +65,8 @@ typedef struct cuda_patch {
     bool pairs;  /* two neighbouring filters of y may be written at once */
     bool fours;  /* four of them, and of bias and residual */
     bool quick;  /* the activation is quickly made */
+    bool early;  /* x was there when this kernel started, and nobody needs what y replaces; of tiles of single warps */
+    bool pools;  /* y is the largest of each 2x2 results, with ReLU; of boxes in tf32 */
 } cuda_patch;
 
 /* A tile's size, and how many steps' weights are in shared memory at a time. */
@@ -79,6 +86,17 @@ const cuda_patch_tile *cuda_patch_tile_of(int number);
 /* The number of the tile that seems fastest, and the problem cut into it; -1: none fits. */
 int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *problem, bool thin);
 int64_t cuda_patch_blocks(const cuda_patch *problem);
+/* Clusters of `size` blocks that may be counted on to run at a time: beside blocks of another kernel that end they fill gaps badly. */
+static inline int cuda_clusters_expected(const cuda_calculator *calculator, int size, int fit)
+{
+    int most = cuda_clusters_at_once(calculator, size, fit);
+    return size > 2 && most > 15 ? most * 15 / 16 : most;
+}
+/* Blocks that may have a multiprocessor each do (shared_alone): in clusters of more than two they would leave gaps. */
+static inline bool cuda_patch_is_alone(const cuda_patch *problem)
+{
+    return problem->splits <= 2;
+}
 /* Bytes of shared memory of a block; of a weight. */
 int64_t cuda_patch_shared(const cuda_patch *problem, int tile, int weight_bytes);
 int cuda_patch_weight_bytes(sdlf_math math);
@@ -89,6 +107,9 @@ cuda_patch cuda_patch_operands(const sdlf_operation *operation);
 
 /* Forward in float32, one group, activations channels last, in a mode with tensor cores. */
 bool cuda_patch_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
+/* The same with ReLU and a 2x2 max-pool behind it, of which y has the results: in tf32, as boxes. */
+bool cuda_patch_pools(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_kernel conv2d_patch_pool_cuda;
 /* Bytes of weights made ready; and, where they are not, of the workspace. */
 int64_t cuda_patch_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_patch_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

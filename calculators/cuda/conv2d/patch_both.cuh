@@ -312,7 +312,6 @@ struct patch_both_product : patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 6
         int *source = reinterpret_cast<int *>(bar + 1), *tap_at = source + p.patch_pixels;
         const block b(p);
         const int bringer = static_cast<int>(threadIdx.x) - WORKERS;
-        let_next_start();
         if (p.fresh) await_inputs();
         if (bringer == 0) {
             for (int i = 0; i < STAGES; i++) {
@@ -330,6 +329,7 @@ struct patch_both_product : patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 6
         make_tables(p, b, source, tap_at);
         __syncthreads();
         await_inputs();
+        let_next_start();
         const int chunk = b.first / p.taps, chunks = (b.last - 1) / p.taps - chunk + 1;
         queue_patch<THREADS / 32>(p, patch_address(patches), source, chunk, threadIdx.x);
         if (bringer >= 0) {

@@ -20,7 +20,7 @@ static sdlf_status launch_tile(sdlf_calculator *base, const cuda_patch &p, const
     const cuda_calculator *calculator = cuda_calculator_from(base);
     auto kernel = patch_box_kernel<product, BLOCKS>;
     CUtensorMap map = {};
-    if (!make_map(&map, p, PIXELS))
+    if (p.quads && !make_map(&map, p, PIXELS))
         return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d over a patch: the driver makes no map of the image");
     cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(how.shared));

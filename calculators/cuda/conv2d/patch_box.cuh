@@ -67,6 +67,24 @@ struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS
 
     /* ---- bringing, by one thread each ---- */
 
+    /* The patch of a chunk of an image that lies where the copy engine cannot read; of windows without a stride. */
+    static __device__ __noinline__ void bring_slowly(const cuda_patch &p, const block &b, uint32_t to, int chunk)
+    {
+        for (int i = 0; i < p.patch_down * p.patch_across * PATCH_CHANNELS; i++) {
+            int place = i / PATCH_CHANNELS, number = i % PATCH_CHANNELS, channel = chunk * PATCH_CHANNELS + number;
+            int h = b.row(p) - p.padding[0] + place / p.patch_across;
+            int w = b.column(p) - p.padding[1] + place % p.patch_across;
+            bool inside = static_cast<unsigned>(h) < static_cast<unsigned>(p.height) && channel < p.channels &&
+                          static_cast<unsigned>(w) < static_cast<unsigned>(p.width);
+            float value = 0;
+            if (inside)
+                value = p.x[((static_cast<int64_t>(b.image) * p.height + h) * p.width + w) * p.channels + channel];
+            uint32_t at = to + place * ROW + ((number / 4 ^ place % 8) << 4) + number % 4 * 4; /* swizzled */
+            asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(factor_bits<SDLF_MATH_TF32>(value)) : "memory");
+        }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+
     static __device__ void bring_patches(const cuda_patch &p, const CUtensorMap *x, uint32_t patches, barriers *bar,
                                          unsigned units)
     {
@@ -82,10 +100,15 @@ struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS
             for (int chunk = b.first / p.taps; chunk <= (b.last - 1) / p.taps; chunk++) {
                 if (turn > 0) barrier_await(&bar->patch_empty[slot], (turn - 1) & 1);
                 uint32_t full = place_of(&bar->patch_full[slot]), to = patches + slot * p.patch_bytes;
-                box_expect(full, bytes);
-                for (int i = 0; i < boxes; i++) {
-                    int down = row ? 0 : i / p.pixel_step[1], right = row ? i * PIXELS : i % p.pixel_step[1];
-                    box_load(to + i * rows * ROW, x, {chunk * PATCH_CHANNELS, w + right, h + down, b.image}, full);
+                if (p.quads) {
+                    box_expect(full, bytes);
+                    for (int i = 0; i < boxes; i++) {
+                        int down = row ? 0 : i / p.pixel_step[1], right = row ? i * PIXELS : i % p.pixel_step[1];
+                        box_load(to + i * rows * ROW, x, {chunk * PATCH_CHANNELS, w + right, h + down, b.image}, full);
+                    }
+                } else {
+                    bring_slowly(p, b, to, chunk);
+                    barrier_arrive(&bar->patch_full[slot]);
                 }
                 if (++slot == p.patches) {
                     slot = 0;
@@ -185,7 +208,6 @@ struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS
         const int group = static_cast<int>(threadIdx.x) / 128;
         const unsigned units = static_cast<unsigned>(p.images * p.tiles_down * p.tiles_across * p.tiles_filters) *
                                static_cast<unsigned>(p.splits);
-        let_next_start();
         if (threadIdx.x == 0) {
             for (int i = 0; i < STAGES; i++) {
                 barrier_init(&bar->weights_full[i], 1);
@@ -201,7 +223,9 @@ struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS
         __syncthreads();
         const block b(p, blockIdx.x);
         if (threadIdx.x == WORKERS) {
+            prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x, gridDim.x);
             await_inputs();
+            let_next_start();
             bring_patches(p, x, patches, bar, units);
         } else if (threadIdx.x == WORKERS + 32) {
             if (p.fresh) await_inputs();
@@ -216,7 +240,11 @@ struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS
                 sums sum = {};
                 multiply(p, b, sum, at, rows, pixels, tap_at, bar);
                 if (p.direct) {
-                    results::store_results(p, bar->tile[number % TILES], sum, leaving + group * LEAVING, group);
+                    const int4 tile_at = bar->tile[number % TILES];
+                    if (p.pools)
+                        results::store_pooled(p, tile_at, sum, leaving + group * LEAVING, group);
+                    else
+                        results::store_results(p, tile_at, sum, leaving + group * LEAVING, group);
                 } else {                                                        /* the block's only tile */
                     asm volatile("bar.sync 15, %0;" ::"n"(WORKERS) : "memory"); /* the last step's reads */
                     results::put_part(sum, reinterpret_cast<float *>(shared), group);
@@ -231,7 +259,10 @@ struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS
             __syncthreads();
         await_inputs(); /* the warps that brought factors */
         float *part = reinterpret_cast<float *>(shared);
-        p.quick ? results::template add_parts<true>(p, b, part) : results::template add_parts<false>(p, b, part);
+        if (p.pools)
+            results::add_pooled_parts(p, b, part);
+        else
+            p.quick ? results::template add_parts<true>(p, b, part) : results::template add_parts<false>(p, b, part);
         if (p.splits > 1) patch_cluster_wait(); /* others may still read from this block */
     }
 };

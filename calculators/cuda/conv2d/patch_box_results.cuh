@@ -1,5 +1,6 @@
 /* What becomes of the sums of a convolution over boxes in tf32 (conv2d/patch_box.cuh): straight to y through a small part of shared memory, or,
- * where blocks of a cluster share a sum and where activations are slow to make, through all of it. */
+ * where blocks of a cluster share a sum and where activations are slow to make, through all of it. What goes to y may be the largest of each 2x2
+ * results. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_RESULTS_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_RESULTS_CUH
 
@@ -85,6 +86,67 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, L
         await_group(group); /* before the next tile's results */
     }
 
+    static __device__ __forceinline__ float4 larger(float4 a, float4 b)
+    {
+        asm("max.NaN.f32 %0, %0, %1;" : "+f"(a.x) : "f"(b.x));
+        asm("max.NaN.f32 %0, %0, %1;" : "+f"(a.y) : "f"(b.y));
+        asm("max.NaN.f32 %0, %0, %1;" : "+f"(a.z) : "f"(b.z));
+        asm("max.NaN.f32 %0, %0, %1;" : "+f"(a.w) : "f"(b.w));
+        return a;
+    }
+
+    /* The same of the largest of each 2x2, with ReLU: two lines of a pixel meet in a thread, its neighbour's in a lane 16 further on, which
+     * stores every other one of four lines' results. */
+    static __device__ __forceinline__ void store_pooled(const cuda_patch &p, const int4 &tile_at, const sums &sum,
+                                                        float *leaving, int group)
+    {
+        const int thread = static_cast<int>(threadIdx.x) % 128, warp = thread / 32, lane = thread % 32;
+        const int pixel = thread / 16, odd = pixel % 2;
+        const int height = p.out_height / 2, width = p.out_width / 2;
+        const int column = (tile_at.z + group % PIXEL_GROUPS * 8 + pixel) / 2;
+        const int filter = tile_at.w + group / PIXEL_GROUPS * 64 + thread % 16 * 4;
+        const bool stores = filter < p.filters && column < width && (LINES > 2 || !odd);
+        float4 bias = {0, 0, 0, 0};
+        if (p.bias != nullptr && filter < p.filters) bias = __ldg(reinterpret_cast<const float4 *>(p.bias + filter));
+        int row = tile_at.y / 2 + (LINES > 2 ? odd : 0);
+        float *y = p.y + ((static_cast<int64_t>(tile_at.x) * height + row) * width + column) * p.filters + filter;
+        float *to = leaving + lane % 4 * 2 * LEFT + warp * 16 + lane / 4;
+        const float *from = leaving + pixel * LEFT + thread % 16 * 4;
+        auto leave = [&](int some) {
+#pragma unroll
+            for (int line = 0; line < LINES; line++) {
+                const float(&c)[4] = sum[some * LINES + line];
+#pragma unroll
+                for (int v = 0; v < 4; v++) to[some % 2 * SOME * LEFT + (line * 8 + v % 2) * LEFT + v / 2 * 8] = c[v];
+            }
+        };
+        leave(0);
+#pragma unroll
+        for (int some = 0; some < PIXELS / SOME; some++) {
+            const int turn = some % 2 * SOME * LEFT;
+            await_group(group); /* who is past it has read the other turn */
+            float4 four[LINES];
+#pragma unroll
+            for (int line = 0; line < LINES; line++)
+                four[line] = *reinterpret_cast<const float4 *>(from + turn + line * 8 * LEFT);
+            if (some + 1 < PIXELS / SOME) leave(some + 1);
+            float4 first = larger(four[0], four[1]), second = first, mine = first;
+            if (LINES > 2) {
+                second = larger(four[LINES - 2], four[LINES - 1]);
+                mine = odd ? second : first;
+                second = odd ? first : second; /* the neighbour's */
+            }
+            float4 v = {__shfl_xor_sync(0xffffffffu, second.x, 16), __shfl_xor_sync(0xffffffffu, second.y, 16),
+                        __shfl_xor_sync(0xffffffffu, second.z, 16), __shfl_xor_sync(0xffffffffu, second.w, 16)};
+            v = larger(v, mine);
+            v = make_float4(v.x + bias.x, v.y + bias.y, v.z + bias.z, v.w + bias.w);
+            if (stores && row < height) *reinterpret_cast<float4 *>(y) = larger(v, make_float4(0, 0, 0, 0));
+            row += LINES / 2;
+            y += static_cast<int64_t>(LINES / 2) * width * p.filters;
+        }
+        await_group(group); /* before the next tile's results */
+    }
+
     using tile = patch_tile<patch_tf32, false, 16, 8, 16, 8>; /* for what does not depend on its size */
 
     /* Leave this block's part in its shared memory, pixel by pixel; nobody reads patches or weights any more. */
@@ -137,6 +199,39 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, L
 #pragma unroll
                 for (int v = 0; v < 4; v++) {
                     if (filter + v < p.filters) p.y[at + v] = out[v];
+                }
+            }
+        }
+    }
+
+    /* The same of the largest of each 2x2, with ReLU. */
+    static __device__ __forceinline__ void add_pooled_parts(const cuda_patch &p, const block &b, float *part)
+    {
+        constexpr int QUADS = FILTERS / 4, POOLED = PIXELS / 4; /* of a group */
+        const int height = p.out_height / 2, width = p.out_width / 2;
+        for (int quad = static_cast<int>(threadIdx.x) + b.split * THREADS; quad < TILE / 4 * QUADS;
+             quad += THREADS * p.splits) {
+            int m = quad / QUADS, group = m / POOLED, down = m % POOLED / 4, across = m % 4;
+            int row = b.row(p) / 2 + down, place = b.column(p) / 2 + group * 4 + across;
+            int column = quad % QUADS * 4, filter = b.filter() + column;
+            if (row >= height || place >= width || filter >= p.filters) continue;
+            const float *from = part + (group * PIXELS + down * 16 + across * 2) * PART + column;
+            float4 most = patch_sum_parts(patch_address(from), p.splits);
+#pragma unroll
+            for (int i = 1; i < 4; i++)
+                most = larger(most, patch_sum_parts(patch_address(from + (i / 2 * 8 + i % 2) * PART), p.splits));
+            const float value[4] = {most.x, most.y, most.z, most.w};
+            float *y = p.y + ((static_cast<int64_t>(b.image) * height + row) * width + place) * p.filters + filter;
+            float out[4];
+#pragma unroll
+            for (int v = 0; v < 4; v++)
+                out[v] = filter + v < p.filters ? tile::template finish<true>(p, filter + v, 0, value[v]) : 0.0f;
+            if (p.fours) {
+                *reinterpret_cast<float4 *>(y) = make_float4(out[0], out[1], out[2], out[3]);
+            } else {
+#pragma unroll
+                for (int v = 0; v < 4; v++) {
+                    if (filter + v < p.filters) y[v] = out[v];
                 }
             }
         }

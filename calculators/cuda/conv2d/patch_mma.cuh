@@ -73,7 +73,6 @@ struct patch_product : patch_tile<FACTOR, THIN, PIXELS, FILTERS, WARP_PIXELS, WA
         int *source = reinterpret_cast<int *>(shared + tile::work(p, STAGES)), *tap_at = source + p.patch_pixels;
         const block b(p);
         const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-        let_next_start();
         if (p.fresh) await_inputs();
 #pragma unroll
         for (int i = 0; i < STAGES - 1; i++) {
@@ -81,7 +80,8 @@ struct patch_product : patch_tile<FACTOR, THIN, PIXELS, FILTERS, WARP_PIXELS, WA
         }
         tile::template make_tables<THREADS>(p, b, source, tap_at);
         __syncthreads();
-        await_inputs();
+        if (!p.early) await_inputs();
+        let_next_start();
         /* the chunk and tap of the step whose copies are queued next, and of the one that is computed */
         int taps = THIN ? p.steps : p.taps;
         int chunk = b.first / taps, tap = b.first % taps, next_chunk = chunk, next_tap = tap;
@@ -127,11 +127,12 @@ struct patch_product : patch_tile<FACTOR, THIN, PIXELS, FILTERS, WARP_PIXELS, WA
         await_copies<0>();
         if (p.direct) {
             tile::store(p, b, sum);
-            return;
+        } else {
+            __syncthreads(); /* the last step's reads */
+            tile::put_part(sum, reinterpret_cast<float *>(shared));
+            tile::template add_parts<THREADS>(p, b, reinterpret_cast<float *>(shared));
         }
-        __syncthreads(); /* the last step's reads */
-        tile::put_part(sum, reinterpret_cast<float *>(shared));
-        tile::template add_parts<THREADS>(p, b, reinterpret_cast<float *>(shared));
+        if (p.early) await_inputs(); /* who waits for this kernel waits for the one before, too */
     }
 };
 

@@ -196,15 +196,6 @@ static bool has_groups(const cuda_calculator *calculator)
 #endif
 }
 
-/* Clusters that run at a time, of blocks of which `fit` have room on a multiprocessor: they do not spread over the parts that a GPU is made
- * of, and so leave gaps. */
-static int clusters_at_once(const cuda_calculator *calculator, int splits, int fit)
-{
-    static const double filled[PATCH_SPLITS + 1] = {1, 1, 1, 0.92, 0.92, 0.85, 0.85, 0.85, 0.85};
-    int count = (int)(calculator->multiprocessors * fit * filled[splits] / splits);
-    return count > 0 ? count : 1;
-}
-
 static double time_of(const cuda_calculator *calculator, const cuda_patch *p, int number, int64_t shared)
 {
     const cuda_patch_tile *tile = &tiles[number].tile;
@@ -213,7 +204,7 @@ static double time_of(const cuda_calculator *calculator, const cuda_patch *p, in
     int fit = room < tile->blocks ? (int)room : tile->blocks;
     int load = divide_up(blocks, calculator->multiprocessors); /* blocks of the busiest multiprocessor */
     double at_once = load < fit ? load : fit, turns = load / at_once;
-    if (p->splits > 1) turns = divide_up(blocks / p->splits, clusters_at_once(calculator, p->splits, fit));
+    if (p->splits > 1) turns = divide_up(blocks / p->splits, cuda_clusters_expected(calculator, p->splits, fit));
     double alone = p->taps > 1 ? time->alone : time->pointwise, step = time->together * at_once;
     double steps = divide_up(p->steps, p->splits),
            megabytes = 4e-6 * ((double)p->images * p->height * p->width * p->channels +
@@ -259,7 +250,9 @@ static bool suits(const cuda_calculator *calculator, const cuda_patch *p, int nu
     const cuda_patch_tile *tile = &tiles[number].tile;
     if (tile->groups && !has_groups(calculator)) return false;
     bool as_is = tile->across > 0; /* boxes are moved as they are; what is halved is rounded on its way */
-    if (tile->patches > 0 && (!p->quads || as_is != (calculator->math == SDLF_MATH_TF32))) return false;
+    if (tile->patches > 0 && as_is != (calculator->math == SDLF_MATH_TF32)) return false;
+    if (tile->patches > 0 && !p->quads && !p->pools) return false;
+    if (p->pools && !as_is) return false;
     return p->filters_padded % tile->filters == 0; /* a step's weights are copied whole */
 }
 

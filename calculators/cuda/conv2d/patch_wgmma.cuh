@@ -211,7 +211,6 @@ struct patch_group_product : patch_tile<FACTOR, false, 64 * GROUPS, FILTERS, 16,
         int *source = reinterpret_cast<int *>(bar + 1), *tap_at = source + p.patch_pixels;
         const block b(p);
         const int bringer = static_cast<int>(threadIdx.x) - tile::WORKERS;
-        let_next_start();
         if (p.fresh) await_inputs();
         if (bringer == BRINGERS) {
             for (int i = 0; i < STAGES; i++) {
@@ -229,6 +228,7 @@ struct patch_group_product : patch_tile<FACTOR, false, 64 * GROUPS, FILTERS, 16,
         tile::template make_tables<THREADS>(p, b, source, tap_at);
         __syncthreads();
         await_inputs();
+        let_next_start();
         if (bringer < 0) {
             sums sum = {};
             multiply(p, b, sum, patch_address(weights), patch_address(patches), tap_at, bar);
