@@ -349,12 +349,12 @@ struct patch_both_product : patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 6
         }
         __syncwarp();
         if (p.splits > 1)
-            patch_cluster_wait();
+            await_cluster();
         else
             __syncthreads();
         float *part = reinterpret_cast<float *>(shared);
         p.quick ? add_parts<true>(p, b, part) : add_parts<false>(p, b, part);
-        if (p.splits > 1) patch_cluster_wait(); /* others may still read from this block */
+        if (p.splits > 1) await_cluster(); /* others may still read from this block */
     }
 };
 

@@ -254,7 +254,7 @@ struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS
         if (p.direct) return;
         __syncwarp();
         if (p.splits > 1)
-            patch_cluster_wait();
+            await_cluster();
         else
             __syncthreads();
         await_inputs(); /* the warps that brought factors */
@@ -263,7 +263,7 @@ struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS
             results::add_pooled_parts(p, b, part);
         else
             p.quick ? results::template add_parts<true>(p, b, part) : results::template add_parts<false>(p, b, part);
-        if (p.splits > 1) patch_cluster_wait(); /* others may still read from this block */
+        if (p.splits > 1) await_cluster(); /* others may still read from this block */
     }
 };
 
