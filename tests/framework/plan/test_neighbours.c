@@ -1,4 +1,7 @@
 /* What steps of inference are told of those around them: weights that are read next, and whether the one before matters. */
+#include <math.h>
+#include <string.h>
+
 #include "framework/plan/networks.h"
 #include "framework/plan/plan_internal.h"
 #include "testing.h"
@@ -61,9 +64,77 @@ static void weights_ahead_are_the_next_that_were_made_ready(void)
     sdlf_calculator_close(cpu);
 }
 
+/* ---- on a GPU, where kernels go by them ---- */
+
+enum { WIDE = 64, PICTURE = 28, NUMBERS = WIDE * PICTURE * PICTURE, RUNS = 20 };
+
+/* The same with so many FLOPs that tensor cores pay. */
+static sdlf_model *wide_fork(void)
+{
+    sdlf_conv2d_options same = {.filters = WIDE, .kernel = {3, 3}, .padding = {1, 1}};
+    sdlf_conv2d_options down = {.filters = 2 * WIDE, .kernel = {3, 3}, .padding = {1, 1}, .stride = {2, 2}};
+    sdlf_conv2d_options shorter = {.filters = 2 * WIDE, .kernel = {1, 1}, .stride = {2, 2}};
+    sdlf_conv2d_options behind = {.filters = 2 * WIDE, .kernel = {3, 3}, .padding = {1, 1}};
+    sdlf_model *net = sdlf_model_create("wide");
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(WIDE, PICTURE, PICTURE));
+    x = sdlf_relu(net, sdlf_conv2d(net, x, &same));
+    sdlf_output(net, "a", sdlf_relu(net, sdlf_conv2d(net, sdlf_relu(net, sdlf_conv2d(net, x, &down)), &behind)));
+    sdlf_output(net, "b", sdlf_relu(net, sdlf_conv2d(net, sdlf_relu(net, sdlf_conv2d(net, x, &shorter)), &behind)));
+    CHECK_OK(sdlf_model_build(net, 1));
+    return net;
+}
+
+static void compute(sdlf_calculator *calculator, int runs, float (*y)[NUMBERS / 2])
+{
+    static float x[NUMBERS], again[NUMBERS / 2];
+    sdlf_model *net = wide_fork();
+    sdlf_plan *plan = NULL;
+    fill_random(x, NUMBERS, 3);
+    CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = calculator}));
+    for (int i = 0; plan != NULL && i < runs; i++) {
+        CHECK_OK(sdlf_plan_write(plan, "x", x));
+        CHECK_OK(sdlf_plan_forward(plan));
+        for (int out = 0; out < 2; out++) {
+            CHECK_OK(sdlf_plan_read(plan, out == 0 ? "a" : "b", i == 0 ? y[out] : again));
+            if (i > 0) CHECK(memcmp(again, y[out], sizeof again) == 0);
+        }
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+}
+
+/* Every run gives the same numbers, which are those of the specification but for the rounding of factors. */
+static void results_are_right_on_a_gpu(void)
+{
+    static float expected[2][NUMBERS / 2], found[2][NUMBERS / 2];
+    static const sdlf_math modes[] = {SDLF_MATH_TF32, SDLF_MATH_FP16, SDLF_MATH_BF16};
+    sdlf_calculator *reference = NULL;
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    for (int m = 0; m < 3; m++) {
+        sdlf_calculator *cuda = NULL;
+        if (sdlf_calculator_open(&cuda, "cuda", &(sdlf_calculator_options){.math = modes[m]}) != SDLF_OK) {
+            test_skip("no GPU that has the mode");
+            break;
+        }
+        if (m == 0) compute(reference, 1, expected);
+        compute(cuda, RUNS, found);
+        for (int out = 0; out < 2; out++) {
+            double range = 0, worst = 0;
+            for (int i = 0; i < NUMBERS / 2; i++) {
+                range = fmax(range, fabs((double)expected[out][i]));
+                worst = fmax(worst, fabs((double)found[out][i] - (double)expected[out][i]));
+            }
+            CHECK(worst <= range * (modes[m] == SDLF_MATH_BF16 ? 0.05 : 0.01));
+        }
+        sdlf_calculator_close(cuda);
+    }
+    sdlf_calculator_close(reference);
+}
+
 int main(void)
 {
     RUN(apart_are_those_that_share_an_input);
     RUN(weights_ahead_are_the_next_that_were_made_ready);
+    RUN(results_are_right_on_a_gpu);
     return test_summary();
 }
