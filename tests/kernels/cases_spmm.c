@@ -64,6 +64,15 @@ void spmm_cases(kernel_sink *sink, sdlf_dtype t)
     /* rows that are cut into parts */
     all_epilogues(sink, t, (spmm_size){200, 3000, 70000, 16}, GRAPH_HUB);
     all_epilogues(sink, t, (spmm_size){3, 500, 30000, 5}, GRAPH_LAST);
+    /* so many elements that every warp of the device has some */
+    static const spmm_size many[] = {{50000, 3000, 1500000, 16}, {2000, 3000, 1500000, 10}};
+    for (int i = 0; i < 2; i++) {
+        kernel_case made = spmm(t, many[i], i == 0 ? GRAPH_UNIFORM : GRAPH_HUB);
+        made.fills_device = true;
+        made.operation.spmm.log_softmax = i == 0;
+        made.tolerance += 32;
+        emit_spmm(sink, &made, many[i]);
+    }
 }
 
 /* A web graph's size at width 16; the rows alike, and one of half the elements. */

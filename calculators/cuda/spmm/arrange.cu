@@ -167,10 +167,10 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) fill(con
     }
 }
 
-/* What it takes to finish a slice, in slots: twice the instructions in float64, most of them log_softmax's. */
+/* What it takes to finish a slice, in slots: most of it log_softmax's. */
 static __device__ __forceinline__ int64_t finish_cost(const spmm_csr &s, size_t size)
 {
-    return !s.log_softmax ? 3 : size == sizeof(double) ? 9 : 6;
+    return !s.log_softmax ? 3 : size == sizeof(double) ? 9 : 4;
 }
 
 /* Where the warps' parts begin, by a thread each: in the first stage before which there is at least so much of all work; there, or in a

@@ -3,7 +3,7 @@
  * in order through shared memory. */
 #include "calculators/cuda/spmm/spmm.cuh"
 
-enum { THREADS = 256, BLOCKS = 8 /* a multiprocessor */ };
+enum { THREADS = 128, BLOCKS = 16 /* a multiprocessor */, BATCH = 16 };
 
 /* log_softmax of a row of y, by a warp; each lane reads what it wrote. */
 template <typename T> static __device__ void log_softmax_written(T *y, int width)
@@ -17,38 +17,65 @@ template <typename T> static __device__ void log_softmax_written(T *y, int width
     for (int j = lane; j < width; j += SPMM_WARP) y[j] = (y[j] - largest) - logarithm;
 }
 
+/* The same where a lane holds its number, if that is `valid`. */
+template <typename T> static __device__ T log_softmax_held(T value, bool valid)
+{
+    const T largest = max_of_group<T, SPMM_WARP>(valid ? value : -INFINITY);
+    const T sum = sum_of_group<T, SPMM_WARP>(valid ? exp(value - largest) : T(0));
+    return (value - largest) - log(sum);
+}
+
 template <typename T> static __device__ void add_cut(const spmm_csr &s, const spmm_cut &cut, int across, T *sums)
 {
     const int strands = THREADS / across, strand = threadIdx.x / across;
     const T *parts = static_cast<const T *>(s.parts) + cut.part * s.width;
     T *y = static_cast<T *>(s.y) + static_cast<int64_t>(cut.row) * s.width;
     for (int j0 = 0; j0 < s.width; j0 += across) {
-        const int j = j0 + threadIdx.x % across;
+        const int j = j0 + threadIdx.x % across, last = j < s.width ? cut.count : 0;
         T sum = 0;
-#pragma unroll 8
-        for (int64_t i = strand; j < s.width && i < cut.count; i += strands) sum += parts[i * s.width + j];
+        for (int i = strand; i < last; i += BATCH * strands) {
+            T part[BATCH];
+#pragma unroll
+            for (int u = 0; u < BATCH; u++) {
+                const int64_t at = i + u * strands;
+                part[u] = at < last ? parts[at * s.width + j] : T(0);
+            }
+#pragma unroll
+            for (int u = 0; u < BATCH; u++) sum += part[u];
+        }
         sums[threadIdx.x] = sum;
         __syncthreads();
-        if (strand == 0 && j < s.width) {
+        if (threadIdx.x < SPMM_WARP) {
             const int most = cut.count < strands ? cut.count : strands;
-            for (int i = 1; i < most; i++) sum += sums[i * across + threadIdx.x];
-            y[j] = spmm_finish<T, true>(s, sum, j);
+            for (int i = 1; strand == 0 && i < most; i++) sum += sums[i * across + threadIdx.x];
+            sum = spmm_finish<T, true>(s, sum, j < s.width ? j : 0);
+            const bool mine = strand == 0 && j < s.width;
+            if (s.log_softmax && s.width <= across) sum = log_softmax_held(sum, mine);
+            if (mine) y[j] = sum;
         }
         __syncthreads();
     }
-    if (s.log_softmax && threadIdx.x < SPMM_WARP) log_softmax_written(y, s.width);
+    if (s.log_softmax && s.width > across && threadIdx.x < SPMM_WARP) log_softmax_written(y, s.width);
 }
 
 template <typename T> static __global__ void __launch_bounds__(THREADS) add_cuts(const __grid_constant__ spmm_csr s)
 {
     __shared__ T sums[THREADS];
-    await_kernels();
+    if (!s.ready) await_kernels();
     const int across = s.width <= 4    ? 4
                        : s.width <= 8  ? 8
                        : s.width <= 16 ? 16
                                        : SPMM_WARP,
               last = s.stream.counts->cuts;
-    for (int i = blockIdx.x; i < last; i += gridDim.x) add_cut(s, s.stream.cuts[i], across, sums);
+    int i = static_cast<int>(blockIdx.x);
+    if (i > 0 && i >= last) return; /* block 0 waits in any case */
+    spmm_cut cut = i < last ? s.stream.cuts[i] : spmm_cut{};
+    if (s.ready) await_kernels();
+    while (i < last) {
+        add_cut(s, cut, across, sums);
+        i += static_cast<int>(gridDim.x);
+        if (i < last) cut = s.stream.cuts[i];
+    }
 }
 
 void spmm_add_cuts(const cuda_calculator *calculator, const spmm_csr *s, sdlf_dtype dtype)

@@ -36,9 +36,12 @@ static __device__ __forceinline__ double exp_below(double t)
     return exp_of_negative(t);
 }
 
+/* A rounded exponent's error counts little where e^t is small. */
 static __device__ __forceinline__ float exp_below(float t)
 {
-    return expf(t);
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(t * 1.44269504f));
+    return power;
 }
 
 static __device__ __forceinline__ double log_above(double s)
@@ -65,20 +68,19 @@ template <typename T, int G> static __device__ __forceinline__ void take_log_sof
     for (int v = 0; v < pack<T>::V; v++) row.at[v] = (row.at[v] - largest) - logarithm;
 }
 
-/* The sums of a slice, this group's for `target`; `join`: all groups have parts of one. */
-template <typename T, int G, bool ALIGNED, bool ACTIVATE>
-static __device__ __forceinline__ void finish_slice(const spmm_csr &s, pack<T> sum, int target, bool join,
-                                                    lane_columns mine)
+/* What all groups have of one row's sum: every group gets all of it. */
+template <typename T, int G> static __device__ __forceinline__ void join_groups(pack<T> &sum)
 {
-    if (join) {
 #pragma unroll
-        for (int step = G; step < SPMM_WARP; step *= 2)
+    for (int step = G; step < SPMM_WARP; step *= 2)
 #pragma unroll
-            for (int v = 0; v < pack<T>::V; v++) sum.at[v] += __shfl_xor_sync(0xffffffffu, sum.at[v], step);
-    }
-    if (target < 0 && target != SPMM_NOTHING)
-        store_pack<T, ALIGNED>(static_cast<T *>(s.parts) + (-1 - static_cast<int64_t>(target)) * s.width + mine.j, sum,
-                               mine.valid);
+        for (int v = 0; v < pack<T>::V; v++) sum.at[v] += __shfl_xor_sync(0xffffffffu, sum.at[v], step);
+}
+
+/* A row's sum, this group's for `target`, becomes a row of y. */
+template <typename T, int G, bool ALIGNED, bool ACTIVATE>
+static __device__ __forceinline__ void finish_rows(const spmm_csr &s, pack<T> sum, int target, lane_columns mine)
+{
 #pragma unroll
     for (int v = 0; v < pack<T>::V; v++)
         if (v < mine.valid) sum.at[v] = spmm_finish<T, ACTIVATE>(s, sum.at[v], mine.j + v);

@@ -23,7 +23,7 @@
 
 enum {
     SPMM_LIGHT = 32,
-    SPMM_HEAVY = 256,
+    SPMM_HEAVY = 512,
     SPMM_CHUNK = 1024, /* rows that are put in order together */
     SPMM_WARP = 32,
     SPMM_STAGE = 8,           /* slots */

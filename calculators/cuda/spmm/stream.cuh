@@ -4,7 +4,8 @@
  * row ends: the warp asks for the columns and values of the stage that is STAGES_EARLY + STAGES_OPEN ahead, then, by columns that have
  * come, for the rows of x of the stage that is STAGES_OPEN ahead, and adds up the stage that has come. A lane has V = 16 / sizeof(T)
  * neighbouring columns of x, and reads back what it asked for itself; what is under way is STAGES_OPEN times 4 KB a warp.
- * A sum that is complete takes the place of the row of x that was added last, and the stage's rows are finished together.
+ * A sum that is complete takes the place of the row of x that was added last, and the stage's rows are finished together;
+ * rows that had all groups to themselves wait until there is one for each group.
  * Rows wider than a warp has columns for are gone over again, by other blocks, for the next G V columns. */
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_STREAM_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_STREAM_CUH
@@ -130,7 +131,9 @@ static __global__ void __launch_bounds__(THREADS, SPMM_RESIDENT) run_stream(cons
     if (!s.ready) await_kernels();
     const stream_part part = part_of_warp(s.stream);
     spmm_head held = {}; /* every lane one, of 32 stages */
-    pack<T> sum = {};
+    pack<T> sum = {}, kept = {};
+    int32_t kept_target = SPMM_NOTHING;
+    int kept_count = 0;
     int asked = 0, gathered = 0, rows_asked = 0, added = 0, rows_added = 0; /* places in the rings */
     if (part.count == 0 && s.ready) await_kernels();
     for (int turn = 0; part.count > 0 && turn < part.count + STAGES_EARLY + STAGES_OPEN; turn++) {
@@ -176,12 +179,29 @@ static __global__ void __launch_bounds__(THREADS, SPMM_RESIDENT) run_stream(cons
         int number = 0;
         for (unsigned left = ends; left != 0; left &= left - 1, number++) {
             const int slot = __ffs(static_cast<int>(left)) - 1, at = number * GROUPS;
+            const bool join = (all >> (SPMM_JOINS + slot) & 1) != 0;
             const int32_t held_targets = TARGETS > 1 && at >= SPMM_WARP ? targets[TARGETS - 1] : targets[0];
-            const int32_t target = __shfl_sync(0xffffffffu, held_targets, at % SPMM_WARP + group);
-            finish_slice<T, G, ALIGNED, ACTIVATE>(s, rows[slot][lane], target, (all >> (SPMM_JOINS + slot) & 1) != 0,
-                                                  mine);
+            int32_t target = __shfl_sync(0xffffffffu, held_targets, at % SPMM_WARP + (join ? 0 : group));
+            pack<T> row = rows[slot][lane];
+            if (join) {
+                join_groups<T, G>(row);
+                if (target < 0) { /* a part of a row that is cut */
+                    T *to = static_cast<T *>(s.parts) + (-1 - static_cast<int64_t>(target)) * s.width + mine.j;
+                    if (group == 0) store_pack<T, ALIGNED>(to, row, mine.valid);
+                    continue;
+                }
+                if (group == kept_count) kept = row, kept_target = target;
+                if (++kept_count < GROUPS) continue;
+                row = kept;
+                target = kept_target;
+                kept_count = 0;
+            }
+            finish_rows<T, G, ALIGNED, ACTIVATE>(s, row, target, mine);
         }
     }
+    if (kept_count > 0)
+        finish_rows<T, G, ALIGNED, ACTIVATE>(
+            s, kept, group < kept_count ? kept_target : static_cast<int32_t>(SPMM_NOTHING), mine);
 }
 
 /* ---- launching ---- */
