@@ -147,7 +147,7 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
     /* many rows, few columns: of less than a vector, of whole ones, of more than a panel */
     static const gemm_size tall[] = {{1300, 1, 3},   {1500, 7, 33},   {2600, 16, 128}, {1999, 50, 40},
                                      {3001, 32, 1},  {4100, 16, 700}, {601, 10, 260},  {1501, 7, 100},
-                                     {1203, 10, 32}, {905, 3, 60},    {777, 13, 96}};
+                                     {1203, 10, 32}, {905, 3, 60},    {777, 13, 96},   {9001, 9, 34}};
     for (size_t i = 0; i < sizeof tall / sizeof tall[0]; i++) {
         for (int transposed = 0; transposed < 2; transposed++) {
             kernel_case made = gemm(t, tall[i], false, transposed);

@@ -105,7 +105,7 @@ static bool suits_tensor(const cuda_calculator *calculator, const sdlf_operation
 
 /* In this order:
  *   resident     float32, at least 4096 rows, up to 16 columns and sums of 128, neither factor transposed, nothing behind the product
- *   vector       the same with up to 32 columns and longer sums; in float64 cublas takes what these two are for
+ *   vector       the same with up to 32 columns and longer sums; in float64 cublas is faster than both
  *   few-columns  a (m,k) b (n,k)^T with up to 16 columns
  *   sweep        the same with up to 4 rows: one sweep over b, which decides
  *   few-rows     the same with up to 128 rows, 64 columns or more and sums of 256 or more

@@ -21,7 +21,7 @@ enum {
     GEMM_OUTER,    /* a thread a row: one outer product after the other, n sums in registers */
     GEMM_TILED,    /* the same, a brought in tiles along k through shared memory */
     GEMM_VECTOR,   /* the same, in pieces of 16 bytes, copied ahead of time, 4x4 sums a thread */
-    GEMM_RESIDENT, /* b in registers; rows of a as they lie, in bulk, past the cache */
+    GEMM_RESIDENT, /* b in registers; rows of a as they lie, in bulk, past the cache; in float64 on tensor cores */
     GEMM_FEW_ROWS,
     GEMM_FEW_COLUMNS,
     GEMM_TENSOR,
@@ -39,6 +39,8 @@ sdlf_status gemm_tall_cuda(sdlf_calculator *calculator, const sdlf_operation *op
 sdlf_status gemm_vector_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
 bool gemm_vector_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
 sdlf_status gemm_resident_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_status gemm_resident64_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
+bool gemm_resident64_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
 bool gemm_resident_fits(const cuda_calculator *calculator, const sdlf_operation *operation);
 /* Do rows of a begin where they can be copied from? Elsewhere `vector` takes its place. */
 bool gemm_resident_aligned(const sdlf_operation *operation);
