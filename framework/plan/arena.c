@@ -8,7 +8,7 @@
 
 #include "framework/plan/first_fit.h"
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 128 }; /* a line of a GPU's cache; two of a processor's */
 
 static int64_t round_up(int64_t bytes)
 {
