@@ -220,8 +220,10 @@ void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
         forward(sink, &geometries[i], t, true, true, SDLF_CLIP);
         backward(sink, &geometries[i], t);
     }
-    for (size_t i = 0; i < sizeof depthwise / sizeof depthwise[0]; i++)
+    for (size_t i = 0; i < sizeof depthwise / sizeof depthwise[0]; i++) {
         forward(sink, &depthwise[i], t, true, true, SDLF_CLIP);
+        backward(sink, &depthwise[i], t);
+    }
     for (size_t i = 0; i < sizeof filling / sizeof filling[0] && t == SDLF_FLOAT32; i++) {
         forward(&devices.sink, &filling[i], t, true, false, SDLF_RELU);
         backward(&devices.sink, &filling[i], t);
