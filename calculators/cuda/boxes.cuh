@@ -2,7 +2,8 @@
  *
  * A map (CUtensorMap) says where a tensor of four axes lies, channels innermost, and how large a box is; a copy names the box's first
  * element along each axis, which may lie outside: what does not exist reads as 0. In shared memory, channels of a place are a
- * row of 128 bytes, rows follow each other, and the 16-byte chunks of a row stand at chunk ^ (row % 8); boxes begin at multiples of 1024. */
+ * row of 128 bytes, rows follow each other, and the 16-byte chunks of a row stand at chunk ^ (row % 8); boxes begin at multiples of 1024. Or
+ * channels of a place are so many as the box says, in their order; such boxes begin at multiples of 128. */
 #ifndef SDLF_CALCULATORS_CUDA_BOXES_CUH
 #define SDLF_CALCULATORS_CUDA_BOXES_CUH
 
@@ -19,6 +20,7 @@ struct box_shape {
     int64_t images, height, width, channels;
     int size[2], stride[2];
     bool rounded; /* to tf32, on the way */
+    int in_order; /* channels of a place, where they lie in their order; 0: BOX_CHANNELS, in chunks */
 };
 
 /* The map of it. False: the driver has no such maps, or refuses this one. */
@@ -41,15 +43,15 @@ static inline bool make_box_map(CUtensorMap *map, const box_shape &shape)
     const cuuint64_t dims[4] = {static_cast<cuuint64_t>(shape.channels), static_cast<cuuint64_t>(shape.width),
                                 static_cast<cuuint64_t>(shape.height), static_cast<cuuint64_t>(shape.images)};
     const cuuint64_t strides[3] = {row, line, line * static_cast<cuuint64_t>(shape.height)};
-    const cuuint32_t box[4] = {BOX_CHANNELS, static_cast<cuuint32_t>(shape.size[1]),
-                               static_cast<cuuint32_t>(shape.size[0]), 1};
+    const cuuint32_t box[4] = {static_cast<cuuint32_t>(shape.in_order > 0 ? shape.in_order : BOX_CHANNELS),
+                               static_cast<cuuint32_t>(shape.size[1]), static_cast<cuuint32_t>(shape.size[0]), 1};
     const cuuint32_t steps[4] = {1, static_cast<cuuint32_t>(shape.stride[1]), static_cast<cuuint32_t>(shape.stride[0]),
                                  1};
     const CUtensorMapDataType type = shape.rounded ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-    return reinterpret_cast<encoder *>(found)(map, type, 4, const_cast<float *>(shape.data), dims, strides, box, steps,
-                                              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                              CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                                              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+    return reinterpret_cast<encoder *>(found)(
+               map, type, 4, const_cast<float *>(shape.data), dims, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+               shape.in_order > 0 ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B,
+               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
 /* The first element of a box. */

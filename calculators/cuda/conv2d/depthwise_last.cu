@@ -1,45 +1,13 @@
 /* Depthwise convolution, one filter a channel, over channels that lie last: inference.
  *
  * x (N,H,W,C) -> y (N,P,Q,C). A thread makes up to 4 neighbouring channels of STRIP neighbouring pixels of a row; lanes are neighbours in
- * the channels, so that a warp reads whole lines. What two strips or two rows share comes from the caches. Weights lie
+ * the channels, so that a warp reads whole lines. What two strips or two rows share comes from the caches. Where pixels are many
+ * and windows 3x3, boxes (conv2d/depthwise_box.cu) take the place of this. Weights lie
  * (R S, C) where they were made ready, else as they are, (C, R S). Moves 4 (NHWC + NPQC) bytes; memory and launch decide. */
-#include "calculators/cuda/conv2d/conv2d.h"
-#include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/conv2d/depthwise_last.cuh"
 #include "calculators/cuda/launch.cuh"
 
-enum { THREADS = 256, QUAD = 4 };
-
-template <typename T> struct depthwise_last {
-    const T *x, *w, *bias, *residual;
-    T *y;
-    sdlf_activation activation;
-    unsigned count; /* of strips; numbers of y are counted in 31 bits */
-    unsigned out_height;
-    int height, width, channels, out_width;
-    int tap_step, channel_step; /* of w */
-    sdlf_window2d window;
-};
-
-/* N neighbouring numbers at an address that is a multiple of their size together. */
-template <typename T, int N> struct alignas(sizeof(T) * N) bundle {
-    T at[N];
-};
-
-template <typename T, int N> static __device__ __forceinline__ bundle<T, N> read_bundle(const T *from)
-{
-    return *reinterpret_cast<const bundle<T, N> *>(from);
-}
-
-template <typename T, int N>
-static __device__ __forceinline__ bundle<T, N> read_weights(const depthwise_last<T> &g, int tap, int channel)
-{
-    const T *from = g.w + static_cast<int64_t>(tap) * g.tap_step + static_cast<int64_t>(channel) * g.channel_step;
-    if (g.channel_step == 1) return read_bundle<T, N>(from);
-    bundle<T, N> own;
-#pragma unroll
-    for (int v = 0; v < N; v++) own.at[v] = from[static_cast<int64_t>(v) * g.channel_step];
-    return own;
-}
+enum { THREADS = 256 };
 
 /* One window of one pixel, where there are too few pixels to keep the memory busy: all of it is asked for at once. */
 template <typename T, int N, int SIDE>
@@ -56,7 +24,7 @@ static __device__ __forceinline__ void add_window(const depthwise_last<T> &g, co
             value[r][s] = {};
             if (inside)
                 value[r][s] =
-                    read_bundle<T, N>(from + (static_cast<int64_t>(top + r) * g.width + left + s) * g.channels);
+                    read_bundle<N>(from + (static_cast<int64_t>(top + r) * g.width + left + s) * g.channels, 0);
             own[r][s] = read_weights<T, N>(g, r * SIDE + s, channel);
         }
     }
@@ -71,7 +39,7 @@ static __device__ __forceinline__ void add_window(const depthwise_last<T> &g, co
 }
 
 /* N channels a thread; SIDE x SIDE windows with that stride, or, where SIDE is 0, any. */
-template <typename T, int N, int STRIP, int SIDE, int STRIDE>
+template <typename T, int N, int STRIP, int SIDE, int STRIDE, bool CLIPS>
 static __global__ void __launch_bounds__(THREADS) depthwise_last_forward(const __grid_constant__ depthwise_last<T> g)
 {
     let_next_start();
@@ -104,7 +72,7 @@ static __global__ void __launch_bounds__(THREADS) depthwise_last_forward(const _
                     int w = left + i;
                     value[i] = {};
                     if (static_cast<unsigned>(w) < static_cast<unsigned>(g.width))
-                        value[i] = read_bundle<T, N>(row + static_cast<int64_t>(w) * g.channels);
+                        value[i] = read_bundle<N>(row + static_cast<int64_t>(w) * g.channels, 0);
                 }
 #pragma unroll
                 for (int s = 0; s < SIDE; s++) {
@@ -122,7 +90,7 @@ static __global__ void __launch_bounds__(THREADS) depthwise_last_forward(const _
                     for (int i = 0; i < STRIP; i++) {
                         int w = left + i * window.stride[1] + s * window.dilation[1];
                         if (static_cast<unsigned>(w) >= static_cast<unsigned>(g.width)) continue;
-                        bundle<T, N> value = read_bundle<T, N>(row + static_cast<int64_t>(w) * g.channels);
+                        bundle<T, N> value = read_bundle<N>(row + static_cast<int64_t>(w) * g.channels, 0);
 #pragma unroll
                         for (int v = 0; v < N; v++) sum[i].at[v] += own.at[v] * value.at[v];
                     }
@@ -132,15 +100,9 @@ static __global__ void __launch_bounds__(THREADS) depthwise_last_forward(const _
 #pragma unroll
         for (int i = 0; i < STRIP; i++) {
             if (q + i >= g.out_width) break;
-            int64_t to = ((image * g.out_height + p) * g.out_width + q + i) * g.channels + channel;
-            bundle<T, N> left_over = {};
-            if (g.residual != nullptr) left_over = read_bundle<T, N>(g.residual + to);
 #pragma unroll
-            for (int v = 0; v < N; v++) {
-                T value = sum[i].at[v] + (g.bias != nullptr ? g.bias[channel + v] : T(0)) + left_over.at[v];
-                sum[i].at[v] = activate(g.activation, value);
-            }
-            *reinterpret_cast<bundle<T, N> *>(g.y + to) = sum[i];
+            for (int v = 0; v < N; v++) sum[i].at[v] += g.bias != nullptr ? g.bias[channel + v] : T(0);
+            write_pixel<CLIPS>(g, image, p, q + i, channel, sum[i]);
         }
     }
 }
@@ -149,8 +111,9 @@ template <typename T, int N, int STRIP, int SIDE, int STRIDE>
 static void launch(const cuda_calculator *calculator, depthwise_last<T> g, int64_t rows)
 {
     g.count = static_cast<unsigned>(rows * ((g.out_width + STRIP - 1) / STRIP) * (g.channels / N));
-    launch_overlapped(calculator, depthwise_last_forward<T, N, STRIP, SIDE, STRIDE>,
-                      dim3(cuda_blocks(calculator, g.count, THREADS)), dim3(THREADS), 0, g);
+    auto kernel = make_clip(&g.activation) ? depthwise_last_forward<T, N, STRIP, SIDE, STRIDE, true>
+                                           : depthwise_last_forward<T, N, STRIP, SIDE, STRIDE, false>;
+    launch_overlapped(calculator, kernel, dim3(cuda_blocks(calculator, g.count, THREADS)), dim3(THREADS), 0, g);
 }
 
 /* Strips as long as there are enough of them to fill the device. */
@@ -178,6 +141,7 @@ static void launch_any(const cuda_calculator *calculator, const depthwise_last<T
 static void launch_suited(const cuda_calculator *calculator, const depthwise_last<float> &g, int64_t rows, bool quads)
 {
     const sdlf_window2d &window = g.window;
+    if (quads && depthwise_box_launch(calculator, g)) return;
     bool plain = quads && window.size[0] == window.size[1] && window.stride[0] == window.stride[1] &&
                  window.dilation[0] == 1 && window.dilation[1] == 1;
     int side = plain ? window.size[0] : 0, stride = window.stride[0];
@@ -226,6 +190,8 @@ extern "C" sdlf_status conv2d_depthwise_last_cuda(sdlf_calculator *base, const s
         g.residual = optional<T>(op->in[3]);
         g.y = data_of<T>(op->out[0]);
         g.activation = op->conv2d.activation;
+        g.ready = ready;
+        g.batch = static_cast<int>(geometry.batch);
         g.height = static_cast<int>(geometry.height);
         g.width = static_cast<int>(geometry.width);
         g.channels = static_cast<int>(geometry.channels);
@@ -236,7 +202,7 @@ extern "C" sdlf_status conv2d_depthwise_last_cuda(sdlf_calculator *base, const s
         g.window = geometry.window;
         size_t bytes = QUAD * sizeof(T);
         bool quads = g.channels % QUAD == 0 && is_aligned(g.x, bytes) && is_aligned(g.w, bytes) &&
-                     is_aligned(g.y, bytes) && is_aligned(g.residual, bytes);
+                     is_aligned(g.y, bytes) && is_aligned(g.residual, bytes) && is_aligned(g.bias, bytes);
         launch_suited(calculator, g, geometry.batch * geometry.out_height, quads);
     });
     return cuda_check_launch("conv2d, depthwise, channels last");
