@@ -84,7 +84,7 @@ static sdlf_status open_temporary(atomic_file *file, bool exists, mode_t mode)
     file->temporary = malloc(size);
     if (file->temporary == NULL) return out_of_memory();
     for (int attempt = 0; attempt < TEMPORARY_ATTEMPTS; attempt++) {
-        snprintf(file->temporary, size, "%s.tmp-%ld-%d", file->target, (long)getpid(), attempt);
+        snprintf(file->temporary, size, "%s.sdlf-tmp-%ld-%d", file->target, (long)getpid(), attempt);
         file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (file->descriptor < 0 && errno != EEXIST) break;
         if (file->descriptor >= 0 && leftover_files_lock(file->descriptor, file->temporary)) break;

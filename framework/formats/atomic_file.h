@@ -1,6 +1,6 @@
 /* A file that appears whole or not at all.
  *
- * Bytes go to a temporary file beside the target, "TARGET.tmp-PID-N". Committing writes it through to the disk, renames it
+ * Bytes go to a temporary file beside the target, "TARGET.sdlf-tmp-PID-N". Committing writes it through to the disk, renames it
  * over the target and writes the folder through. Until the rename the target is what it was: a full disk, an error or a
  * killed process leaves an old file whole. A killed process leaves its temporary file too, until the same target is next written.
  *

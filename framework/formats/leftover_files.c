@@ -20,10 +20,10 @@ bool leftover_files_lock(int file, const char *path)
     return fstat(file, &ours) == 0 && lstat(path, &there) == 0 && is_same_file(&ours, &there);
 }
 
-/* "NAME.tmp-PID-N"? */
+/* "NAME.sdlf-tmp-PID-N"? */
 static bool is_temporary_of(const char *found, const char *name)
 {
-    static const char digits[] = "0123456789", infix[] = ".tmp-";
+    static const char digits[] = "0123456789", infix[] = ".sdlf-tmp-";
     size_t length = strlen(name);
     if (strncmp(found, name, length) != 0 || strncmp(found + length, infix, sizeof infix - 1) != 0) return false;
     const char *process = found + length + sizeof infix - 1;

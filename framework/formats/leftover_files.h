@@ -1,4 +1,4 @@
-/* Temporary files that killed processes have left beside a file: "FILE.tmp-PID-N" (atomic_file.h).
+/* Temporary files that killed processes have left beside a file: "FILE.sdlf-tmp-PID-N" (atomic_file.h).
  *
  * A process that writes one holds a lock on it (flock), which goes when the process does, however that ends, on whichever machine. So what
  * can be locked is nobody's. On file systems without locks nothing is taken away. Where locks reach no further than a machine (NFS

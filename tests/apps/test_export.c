@@ -123,7 +123,7 @@ static void ctrl_c_leaves_no_halves(void)
 {
     char path[600], command[800];
     snprintf(path, sizeof path, "%s", test_path("stopped.onnx"));
-    snprintf(command, sizeof command, "ls '%s'.tmp-* > /dev/null 2>&1", path);
+    snprintf(command, sizeof command, "ls '%s'.sdlf-tmp-* > /dev/null 2>&1", path);
     for (int i = 0; i < 15; i++) {
         static program p;
         p = (program){.code = 0};

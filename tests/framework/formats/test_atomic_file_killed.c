@@ -93,9 +93,10 @@ static void several_write_at_once(void)
 /* A leftover goes with the next file that is written; a failed one keeps it, and names that only look alike are no leftovers. */
 static void leftovers_are_removed(void)
 {
-    static const char *const names[] = {"file.tmp-1",       "file.tmp-1-",   "file.tmp--2",   "file.tmp-1-2x",
-                                        "file.tmp-notes-1", "other.tmp-1-2", "xfile.tmp-1-2", "file.tmp-1-2.gz",
-                                        "file.tmp-1-2-3",   "file.tmp",      "fil.tmp-1-2"};
+    static const char *const names[] = {"file.sdlf-tmp-1",    "file.sdlf-tmp-1-",      "file.sdlf-tmp--2",
+                                        "file.sdlf-tmp-1-2x", "file.sdlf-tmp-notes-1", "other.sdlf-tmp-1-2",
+                                        "xfile.sdlf-tmp-1-2", "file.sdlf-tmp-1-2.gz",  "file.sdlf-tmp-1-2-3",
+                                        "file.tmp",           "fil.sdlf-tmp-1-2",      "file.tmp-2024-11"};
     enum { NAMES = sizeof names / sizeof names[0] };
     char folder[256], path[256], name[64]; /* more paths than test_path keeps */
     snprintf(folder, sizeof folder, "%s", make_folder("leftovers"));
@@ -104,10 +105,10 @@ static void leftovers_are_removed(void)
         snprintf(name, sizeof name, "leftovers/%s", names[i]);
         test_write_file(test_path(name), "mine", 4);
     }
-    make_folder("leftovers/file.tmp-5-0"); /* a folder and a link are none, either */
-    CHECK(symlink("file.tmp", test_path("leftovers/file.tmp-6-0")) == 0);
-    test_write_file(test_path("leftovers/file.tmp-999999-0"), "half", 4);
-    test_write_file(test_path("leftovers/file.tmp-1-12"), "half", 4);
+    make_folder("leftovers/file.sdlf-tmp-5-0"); /* a folder and a link are none, either */
+    CHECK(symlink("file.tmp", test_path("leftovers/file.sdlf-tmp-6-0")) == 0);
+    test_write_file(test_path("leftovers/file.sdlf-tmp-999999-0"), "half", 4);
+    test_write_file(test_path("leftovers/file.sdlf-tmp-1-12"), "half", 4);
 
     atomic_file live, failed;
     CHECK_OK(atomic_file_open(&live, path));
