@@ -55,11 +55,13 @@ typedef struct session {
     sdlf_evaluation evaluation;
 } session;
 
-static sdlf_status open_data(session *s)
+/* The data are opened, or only looked for. */
+static sdlf_status find_data(session *s, bool open)
 {
     const char *known = sdlf_model_training_state(s->model)->data;
     const char *data = s->set.data ? s->set.data : *known ? known : "digits";
-    sdlf_status status = sdlf_dataset_open(&s->data, data, s->set.train_half ? SDLF_SPLIT_TRAIN : SDLF_SPLIT_TEST);
+    sdlf_split split = s->set.train_half ? SDLF_SPLIT_TRAIN : SDLF_SPLIT_TEST;
+    sdlf_status status = open ? sdlf_dataset_open(&s->data, data, split) : sdlf_dataset_check(data, split);
     return s->set.data ? status : sdlf_fail_context(status, "the data of %s (--data names another)", s->set.weights);
 }
 
@@ -106,9 +108,10 @@ static sdlf_status evaluate(session *s)
     sdlf_status status = machine_open(&s->machine, s->set.calculator, &s->calculator);
     if (status == SDLF_OK) status = machine_check_choice(&s->machine);
     if (status == SDLF_OK) status = network_open_weights(&s->model, s->set.weights, s->set.net);
+    if (status == SDLF_OK) status = find_data(s, false);
     if (status == SDLF_OK && s->set.batch > 0) status = check_memory(s);
     if (status == SDLF_OK && !s->set.json) report_header(&out, s->machine.calculator, s->machine.count);
-    if (status == SDLF_OK) status = open_data(s);
+    if (status == SDLF_OK) status = find_data(s, true);
     if (status != SDLF_OK) return status;
     if (!s->set.json) {
         char *note = memory_print("  from %s", s->set.weights);

@@ -199,6 +199,7 @@ static sdlf_status print_json(const session *s)
 static sdlf_status write_model(session *s)
 {
     sdlf_status status = open_model(s);
+    if (status == SDLF_OK) status = output_file_check(s->set.out);
     if (status != SDLF_OK) return status;
     interrupt_waits(); /* until the file is whole, lest half of it stay under another name */
     if (s->set.c) {
@@ -244,7 +245,6 @@ static int run(int count, char **words)
     s.weights = s.set.weights;
     sdlf_status status = given.operand_count > 0 ? take_operand(&s, given.operand[0]) : SDLF_OK;
     if (status == SDLF_OK) status = check_options(&s, &given);
-    if (status == SDLF_OK) status = output_file_check(s.set.out); /* before a large model is read */
     if (status == SDLF_OK) status = write_model(&s);
     int code = command_conclude("export", status);
     if (code == COMMAND_OK && interrupt_signal() != 0) code = COMMAND_SIGNAL + interrupt_signal();

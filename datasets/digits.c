@@ -145,14 +145,29 @@ static sdlf_status check_memory(int64_t bytes, int64_t count)
 
 /* ---- the class ---- */
 
+/* How many images of the split an argument asks for, with which seed. */
+static sdlf_status read_request(const char *argument, sdlf_split split, int64_t *count, uint64_t *seed)
+{
+    uint64_t asked;
+    sdlf_status status = read_argument(argument, &asked, seed);
+    if (status != SDLF_OK) return status;
+    *count = (int64_t)asked;
+    if (split == SDLF_SPLIT_TEST) *count = (*count + TRAIN_PER_TEST - 1) / TRAIN_PER_TEST;
+    return check_memory(*count * (DIGIT_PIXELS + (int64_t)sizeof(int32_t)), *count);
+}
+
+static sdlf_status check(const char *argument, sdlf_split split)
+{
+    int64_t count;
+    uint64_t seed;
+    return read_request(argument, split, &count, &seed);
+}
+
 static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split split)
 {
-    uint64_t asked, seed;
-    sdlf_status status = read_argument(argument, &asked, &seed);
-    if (status != SDLF_OK) return status;
-    int64_t count = (int64_t)asked;
-    if (split == SDLF_SPLIT_TEST) count = (count + TRAIN_PER_TEST - 1) / TRAIN_PER_TEST;
-    status = check_memory(count * (DIGIT_PIXELS + (int64_t)sizeof(int32_t)), count);
+    int64_t count;
+    uint64_t seed;
+    sdlf_status status = read_request(argument, split, &count, &seed);
     if (status != SDLF_OK) return status;
 
     char name[64];
@@ -176,4 +191,5 @@ const sdlf_dataset_class sdlf_digits_dataset_class = {
     .name = "digits",
     .summary = "handwriting-like digits, drawn on the spot; digits:COUNT or digits:COUNT,SEED (default 60000,1)",
     .load = load,
+    .check = check,
 };

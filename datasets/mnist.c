@@ -50,14 +50,15 @@ static sdlf_status find_file(char path[PATH_SIZE], source from, sdlf_split split
 
 static sdlf_status not_found(source from, sdlf_split split, const char *kind, int rank)
 {
+    static const char help[] = "scripts/get-mnist.sh downloads MNIST into a folder";
     const char *stem = split == SDLF_SPLIT_TRAIN ? "train" : "t10k";
-    const char *before = from.joint[0] == '/' ? "" : from.argument, *joint = from.joint[0] == '/' ? "" : from.joint;
-    return sdlf_fail(
-        SDLF_ERROR_IO,
-        "mnist: '%s' %s: looked for %s%s%s-%s-idx%d-ubyte and %s%s%s-%s.idx%d-ubyte, with and without .gz; "
-        "scripts/get-mnist.sh downloads MNIST into a folder",
-        from.argument, from.joint[0] == '/' ? "lacks a file" : "is not a folder", before, joint, stem, kind, rank,
-        before, joint, stem, kind, rank);
+    if (from.joint[0] == '/')
+        return sdlf_fail(SDLF_ERROR_IO,
+                         "mnist: '%s' lacks a file: looked for %s-%s-idx%d-ubyte and %s-%s.idx%d-ubyte, with and "
+                         "without .gz; %s",
+                         from.argument, stem, kind, rank, stem, kind, rank, help);
+    return sdlf_fail(SDLF_ERROR_IO, "mnist: there is no folder '%s', nor files that begin with '%s-%s-%s'; %s",
+                     from.argument, from.argument, stem, kind, help);
 }
 
 /* Find and read a file, and see that it has the rank its name promises. Where there is none: an error, or, if it is
@@ -155,12 +156,32 @@ static sdlf_status load_images(sdlf_dataset *dataset, const char *labels_path, s
     return SDLF_OK;
 }
 
-static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split split)
+static source source_of(const char *argument)
 {
-    char labels_path[PATH_SIZE];
     source from = {.argument = argument != NULL && *argument != '\0' ? argument : "data/mnist"};
     struct stat about;
     from.joint = stat(from.argument, &about) == 0 && S_ISDIR(about.st_mode) ? "/" : "-";
+    return from;
+}
+
+/* Are both files there? */
+static sdlf_status check(const char *argument, sdlf_split split)
+{
+    static const char *const kinds[] = {[1] = "labels", [3] = "images"}; /* by rank */
+    char path[PATH_SIZE];
+    source from = source_of(argument);
+    for (int rank = 1; rank <= 3; rank += 2) {
+        sdlf_status status = find_file(path, from, split, kinds[rank], rank);
+        if (status != SDLF_OK) return status;
+        if (path[0] == '\0') return not_found(from, split, kinds[rank], rank);
+    }
+    return SDLF_OK;
+}
+
+static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split split)
+{
+    char labels_path[PATH_SIZE];
+    source from = source_of(argument);
 
     size_t size = strlen(from.argument) + sizeof "mnist ()";
     dataset->name = malloc(size);
@@ -177,4 +198,5 @@ const sdlf_dataset_class sdlf_mnist_dataset_class = {
     .name = "mnist",
     .summary = "mnist:DIR, a folder of MNIST's four IDX files, or of another set in the same form",
     .load = load,
+    .check = check,
 };

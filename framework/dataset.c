@@ -60,24 +60,42 @@ static bool is_complete(const sdlf_dataset *dataset)
            labels->shape.dim[0] == samples->shape.dim[0] && labels->shape.dim[0] > 0;
 }
 
-sdlf_status sdlf_dataset_open(sdlf_dataset **dataset, const char *specification, sdlf_split split)
+/* The class that a specification names, and its argument. */
+static sdlf_status find(const sdlf_dataset_class **type, const char **argument, const char *specification,
+                        sdlf_split split)
 {
-    SDLF_REQUIRE(dataset);
-    *dataset = NULL;
-    SDLF_REQUIRE(specification);
     if (split != SDLF_SPLIT_TRAIN && split != SDLF_SPLIT_TEST) {
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set '%s': expected the training or the test split, found %d",
                          specification, (int)split);
     }
     size_t length = strcspn(specification, ":");
-    const char *argument = specification[length] == ':' ? specification + length + 1 : NULL;
-    const sdlf_dataset_class *type = find_class(specification, length);
-    if (type == NULL) return unknown_name(specification, length);
+    *argument = specification[length] == ':' ? specification + length + 1 : NULL;
+    *type = find_class(specification, length);
+    return *type != NULL ? SDLF_OK : unknown_name(specification, length);
+}
 
+sdlf_status sdlf_dataset_check(const char *specification, sdlf_split split)
+{
+    SDLF_REQUIRE(specification);
+    const sdlf_dataset_class *type;
+    const char *argument;
+    sdlf_status status = find(&type, &argument, specification, split);
+    return status == SDLF_OK && type->check != NULL ? type->check(argument, split) : status;
+}
+
+sdlf_status sdlf_dataset_open(sdlf_dataset **dataset, const char *specification, sdlf_split split)
+{
+    SDLF_REQUIRE(dataset);
+    *dataset = NULL;
+    SDLF_REQUIRE(specification);
+    const sdlf_dataset_class *type;
+    const char *argument;
+    sdlf_status status = find(&type, &argument, specification, split);
+    if (status != SDLF_OK) return status;
     sdlf_dataset *made = calloc(1, sizeof *made);
     if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "data set '%s': no memory", specification);
     made->type = type;
-    sdlf_status status = type->load(made, argument, split);
+    status = type->load(made, argument, split);
     if (status == SDLF_OK && !is_complete(made)) {
         status =
             sdlf_fail(SDLF_ERROR_SHAPE,

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sdlf/suggest.h>
 
+#include "apps/output/file.h"
 #include "apps/system/memory.h"
 
 const argument execution_arguments[] = {
@@ -101,6 +103,7 @@ sdlf_status execution_complete(execution *e, const sdlf_model *model)
     if (!e->plan_file) return SDLF_OK;
     e->choices = sdlf_choices_create();
     if (!e->choices) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for a plan file");
+    if (access(e->plan_file, F_OK) != 0) return output_file_check(e->plan_file); /* before its races are run */
     return sdlf_choices_read(e->choices, e->plan_file);
 }
 

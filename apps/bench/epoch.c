@@ -164,6 +164,7 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     sdlf_status status = read_batches(s);
     if (status == SDLF_OK) status = open_calculators(s);
     if (status == SDLF_OK) status = network_open(model, s->set.net, 1);
+    if (status == SDLF_OK) status = sdlf_dataset_check(s->set.data, SDLF_SPLIT_TRAIN);
     if (status == SDLF_OK && text) report_header(&out, s->machine.calculator, s->machine.count);
     fflush(stdout);
     if (status == SDLF_OK) status = sdlf_dataset_open(&s->data, s->set.data, SDLF_SPLIT_TRAIN);

@@ -210,7 +210,7 @@ static int run(int count, char **words)
         status = print_json(&s);
     else if (status == SDLF_OK)
         print_text(&s, &out);
-    int code = command_conclude("bench", status);
+    int code = command_conclude("bench model", status);
     sdlf_plan_free(s.plan);
     sdlf_model_free(s.model);
     machine_close(&s.machine);

@@ -97,6 +97,7 @@ static sdlf_status open_all(session *s, const optimizer_rows *optimizers, const 
     }
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
     if (status == SDLF_OK) status = execution_to_plan(&s->set.execution, &s->machine, &s->options);
+    if (status == SDLF_OK) status = sdlf_dataset_check(set->data, SDLF_SPLIT_TRAIN);
     sdlf_memory_info memory;
     if (status == SDLF_OK) status = sdlf_plan_measure(&memory, s->model, &s->options);
     if (status == SDLF_OK) {

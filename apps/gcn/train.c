@@ -138,10 +138,10 @@ static sdlf_status train(gcn_training *s)
     s->machine.choice = s->set.choice;
     sdlf_status status = machine_open(&s->machine, s->set.calculator, &s->calculator);
     if (status == SDLF_OK) status = machine_check_choice(&s->machine);
-    if (status == SDLF_OK && s->set.out != NULL) status = output_file_check(s->set.out); /* before anything long */
-    if (status == SDLF_OK && !s->set.json) report_header(&out, s->machine.calculator, s->machine.count);
     if (status == SDLF_OK) status = open_graph(s);
+    if (status == SDLF_OK && s->set.out != NULL) status = output_file_check_weights(s->set.out);
     if (status != SDLF_OK) return status;
+    if (!s->set.json) report_header(&out, s->machine.calculator, s->machine.count);
     if (!s->set.json) {
         gcn_report_graph(&out, s->graph, &s->matrix, s->reading, s->preparing);
         report_label(&out, "net");

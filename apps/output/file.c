@@ -87,6 +87,21 @@ done:
     return status;
 }
 
+sdlf_status output_file_check_weights(const char *path)
+{
+    static const char *const others[] = {".onnx", ".json", ".c"};
+    size_t length = strlen(path);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        size_t end = strlen(others[i]);
+        if (length <= end || strcmp(path + length - end, others[i]) != 0) continue;
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "'%s' does not look like weights, and a safetensors file would be written; 'sdlf export' "
+                         "makes ONNX or C of one",
+                         path);
+    }
+    return output_file_check(path);
+}
+
 sdlf_status output_file_write(const char *path, bool (*print)(FILE *file, const void *subject), const void *subject)
 {
     if (strcmp(path, "-") == 0) {

@@ -12,6 +12,10 @@
  * file that may not be written? A device or a pipe needs no new file. Errors: SDLF_ERROR_IO with the path, the reason and what to do. */
 sdlf_status output_file_check(const char *path);
 
+/* The same for weights, which become a safetensors file whatever it is called: names of other forms are refused, too,
+ * SDLF_ERROR_ARGUMENT. */
+sdlf_status output_file_check_weights(const char *path);
+
 /* Write what `print` prints of `subject`: to a file, which appears whole or stays what it was, or to standard output for "-".
  * `print` says whether the file took it. Errors: SDLF_ERROR_IO with the path, SDLF_ERROR_MEMORY. */
 sdlf_status output_file_write(const char *path, bool (*print)(FILE *file, const void *subject), const void *subject);

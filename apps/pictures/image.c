@@ -31,7 +31,9 @@ static sdlf_status read_bytes(unsigned char **bytes, size_t *size, const char *p
             *bytes = larger;
         }
         *size += fread(*bytes + *size, 1, capacity - *size, file);
-        if (ferror(file)) status = sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", path, strerror(errno));
+        if (ferror(file))
+            status = sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", path,
+                               errno == EISDIR ? "it is a folder" : strerror(errno));
         if (*size > MAX_FILE)
             status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: more than %d bytes: no picture", path, MAX_FILE);
     }

@@ -16,6 +16,18 @@ static bool is_tensor(const char *path)
     return ends_with(path, ".npy") || ends_with(path, ".pb");
 }
 
+sdlf_status run_check_pictures(const run_session *s, const arguments *given)
+{
+    if (s->set.inputs.count == 0) return SDLF_OK; /* what is missing is said later */
+    for (int i = 0; i < s->set.inputs.count; i++)
+        if (!is_tensor(s->input[i].path)) return SDLF_OK;
+    for (const argument *row = photo_arguments; row->name != NULL; row++) {
+        if (row->type == ARGUMENT_HEADING || !arguments_given(given, row->name)) continue;
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is about pictures, and %s is none", row->name, s->input[0].path);
+    }
+    return SDLF_OK;
+}
+
 sdlf_status run_read_inputs(run_session *s)
 {
     int pictures = 0;

@@ -36,7 +36,9 @@ sdlf_status run_read_labels(run_session *s)
     int reason = errno;
     free(line);
     fclose(file);
-    if (failed) return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", s->set.labels, strerror(reason));
+    if (failed)
+        return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", s->set.labels,
+                         reason == EISDIR ? "it is a folder" : strerror(reason));
     return s->label != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_FORMAT, "%s: there are no labels in it", s->set.labels);
 }
 

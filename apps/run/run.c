@@ -132,16 +132,17 @@ static sdlf_status inspect(run_session *s)
     return status == SDLF_OK ? sdlf_onnx_inspect(&s->report, s->model_path, &options) : status;
 }
 
-static sdlf_status work(run_session *s)
+static sdlf_status work(run_session *s, const arguments *given)
 {
     split_files(s, s->input, &s->set.inputs);
     split_files(s, s->output, &s->set.outputs);
     photo_settings checked = s->set.photo; /* before anything long */
     sdlf_status status = photo_complete(&checked, NULL);
-    for (int i = 0; i < s->set.outputs.count && status == SDLF_OK; i++) status = output_file_check(s->output[i].path);
-    if (status == SDLF_OK) status = run_read_labels(s);
+    if (status == SDLF_OK) status = run_check_pictures(s, given);
     if (status == SDLF_OK) status = inspect(s);
     if (status == SDLF_OK) status = run_read_inputs(s);
+    if (status == SDLF_OK) status = run_read_labels(s);
+    for (int i = 0; i < s->set.outputs.count && status == SDLF_OK; i++) status = output_file_check(s->output[i].path);
     if (status == SDLF_OK) status = make_model(s);
     if (status == SDLF_OK) status = photo_complete(&s->set.photo, sdlf_model_normalization(s->model));
     if (status == SDLF_OK) status = run_write_inputs(s);
@@ -193,7 +194,7 @@ static int run(int count, char **words)
     }
     s.model_path = given.operand[0];
     if (s.set.labels && !arguments_given(&given, "top")) s.set.top = 5;
-    sdlf_status status = work(&s);
+    sdlf_status status = work(&s, &given);
     int code = command_conclude("run", status);
     release(&s);
     return code;

@@ -45,6 +45,8 @@ typedef struct run_session {
     int label_count;
 } run_session;
 
+/* Options of pictures are refused where every input is an array. */
+sdlf_status run_check_pictures(const run_session *s, const arguments *given);
 /* Read the tensors among the inputs, which say how large the batch is. */
 sdlf_status run_read_inputs(run_session *s);
 /* Everything into the plan's inputs. */

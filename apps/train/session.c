@@ -37,7 +37,7 @@ static sdlf_status choose_output(train_session *s)
         free(name);
         return status;
     }
-    return output_file_check(s->out_path);
+    return set->out ? output_file_check_weights(s->out_path) : output_file_check(s->out_path);
 }
 
 /* The model, and the options that a checkpoint brings. */
@@ -80,22 +80,28 @@ static sdlf_status collect_options(train_session *s)
         s->options.schedule.peak = sdlf_optimizer_rate(&s->options.optimizer, s->options.batch);
     const sdlf_training_state *state = sdlf_model_training_state(s->model);
     if (resumed && state->epoch >= s->options.epochs) {
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s has all of its %d epochs; --epochs %d would add as many again",
-                         s->set.resume, state->epoch, 2 * state->epoch);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s has had its %d epoch%s; --epochs %d would add as many again",
+                         s->set.resume, state->epoch, state->epoch == 1 ? "" : "s", 2 * state->epoch);
     }
     return SDLF_OK;
 }
 
+/* What is opened, or, before anything long, only looked for. */
+static sdlf_status take_data(sdlf_dataset **dataset, const char *name, sdlf_split split, bool open)
+{
+    return open ? sdlf_dataset_open(dataset, name, split) : sdlf_dataset_check(name, split);
+}
+
 /* A checkpoint says what it was trained on; --data says otherwise. */
-static sdlf_status open_data(train_session *s)
+static sdlf_status find_data(train_session *s, bool open)
 {
     const train_settings *set = &s->set;
     const sdlf_training_state *state = sdlf_model_training_state(s->model);
     bool from_state = s->options.resume && !arguments_given(&s->given, "data") && state->data[0];
     const char *data = from_state ? state->data : set->data;
-    sdlf_status status = sdlf_dataset_open(&s->train, data, SDLF_SPLIT_TRAIN);
+    sdlf_status status = take_data(&s->train, data, SDLF_SPLIT_TRAIN, open);
     if (status == SDLF_OK && !set->no_test) {
-        status = sdlf_dataset_open(&s->test, set->test_data ? set->test_data : data, SDLF_SPLIT_TEST);
+        status = take_data(&s->test, set->test_data ? set->test_data : data, SDLF_SPLIT_TEST, open);
         status = sdlf_fail_context(status, "what is tested on (--no-test does without)");
     }
     if (from_state) status = sdlf_fail_context(status, "the data of %s (--data names another)", set->resume);
@@ -110,7 +116,12 @@ static sdlf_status open_machine(train_session *s, sdlf_plan_options *plan)
                                 .mode = SDLF_TRAIN,
                                 .optimizer = s->options.optimizer,
                                 .clip_norm = s->options.clip_norm};
-    return execution_to_plan(&s->set.execution, &s->machine, plan);
+    sdlf_status status = execution_to_plan(&s->set.execution, &s->machine, plan);
+    if (status != SDLF_OK || !arguments_given(&s->given, "device-data")) return status;
+    for (int i = 0; i < s->machine.count; i++)
+        if (s->machine.calculator[i]->type->device_count) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--device-data %lld: the %s calculator has no device that could hold data",
+                     (long long)s->set.device_data, s->options.forward);
 }
 
 static sdlf_status check_memory(train_session *s, const sdlf_plan_options *plan)
@@ -162,21 +173,28 @@ static sdlf_status create_trainer(train_session *s)
     return SDLF_OK;
 }
 
-static sdlf_status check_contradictions(const train_settings *set)
+static sdlf_status check_contradictions(const train_session *s)
 {
+    const train_settings *set = &s->set;
     if (set->no_save && set->out)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--out %s and --no-save contradict each other", set->out);
     if (set->no_test && set->test_data)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--test-data %s and --no-test contradict each other", set->test_data);
+    if (set->confusion && (set->no_test || set->quiet))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--confusion and --%s contradict each other",
+                         set->no_test ? "no-test" : "quiet");
+    if (arguments_given(&s->given, "log-steps") && !set->log)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--log-steps is about a log, and needs --log FILE");
     return SDLF_OK;
 }
 
 sdlf_status train_session_prepare(train_session *s)
 {
     sdlf_plan_options plan = {0};
-    sdlf_status status = check_contradictions(&s->set);
+    sdlf_status status = check_contradictions(s);
     if (status == SDLF_OK) status = open_model(s);
     if (status == SDLF_OK) status = collect_options(s);
+    if (status == SDLF_OK) status = find_data(s, false);
     if (status == SDLF_OK) status = choose_output(s);
     if (status == SDLF_OK) status = training_log_open(&s->log, s->set.log, s->set.resume != NULL, s->set.log_steps);
     if (status == SDLF_OK) status = open_machine(s, &plan);
@@ -184,7 +202,7 @@ sdlf_status train_session_prepare(train_session *s)
     if (status != SDLF_OK) return status;
     if (!s->set.quiet) report_header(&s->out, s->machine.calculator, s->machine.count);
     fflush(stdout);
-    status = open_data(s);
+    status = find_data(s, true);
     if (status != SDLF_OK) return status;
     if (!s->set.quiet) report_data(&s->out, s->train, s->test);
     fflush(stdout);

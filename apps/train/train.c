@@ -87,8 +87,13 @@ static void on_progress(const sdlf_progress *now, void *user)
 static void say_saved(const train_session *s, bool finished)
 {
     report_label(&s->out, "saved");
+    int64_t size = output_file_size(s->out_path);
+    if (size == 0) { /* a device or a pipe, from which nothing comes back */
+        puts(s->out_path);
+        return;
+    }
     char *name = quote_word(s->out_path);
-    printf("%s (%s); continue with --resume %s", s->out_path, number_bytes(output_file_size(s->out_path)).text, name);
+    printf("%s (%s); continue with --resume %s", s->out_path, number_bytes(size).text, name);
     if (finished) printf(" --epochs %d", 2 * s->options.epochs);
     putchar('\n');
     free(name);

@@ -179,6 +179,9 @@ sdlf_status npy_parse(sdlf_tensor *tensor, const void *bytes, size_t size, const
     if (status != SDLF_OK) return status;
     sdlf_tensor wanted = sdlf_tensor_view(dtype, shape, NULL);
     int64_t count = sdlf_tensor_bytes(&wanted), found = (int64_t)(size - (size_t)(data - (const char *)bytes));
+    if (count < 0)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy: %s of shape %s takes more bytes than there can be", name,
+                         sdlf_dtype_name(dtype), sdlf_shape_print(shape).text);
     if (count != found)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy: %s of shape %s takes %" PRId64 " bytes, found %" PRId64, name,
                          sdlf_dtype_name(dtype), sdlf_shape_print(shape).text, count, found);

@@ -20,7 +20,9 @@ static sdlf_status read_rest(int descriptor, char **bytes, size_t *count, const 
         }
         ssize_t done = read(descriptor, *bytes + *count, capacity - 1 - *count);
         if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", path, strerror(errno));
+        if (done < 0)
+            return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", path,
+                             errno == EISDIR ? "it is a folder" : strerror(errno));
         (*bytes)[*count + (size_t)done] = '\0';
         if (done == 0) return SDLF_OK;
         *count += (size_t)done;

@@ -36,7 +36,8 @@ static sdlf_status read_lengths(const safetensors_file *file, uint64_t *size, ui
     if (fstat(file->descriptor, &information) != 0)
         return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", file->path, strerror(errno));
     if (!S_ISREG(information.st_mode))
-        return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': it is no regular file", file->path);
+        return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': it is %s", file->path,
+                         S_ISDIR(information.st_mode) ? "a folder" : "no regular file");
     *size = (uint64_t)information.st_size;
     if (*size < 10)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: a safetensors file has at least 10 bytes, this one has %" PRIu64,

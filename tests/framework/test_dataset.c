@@ -1,4 +1,5 @@
 /* Data sets by name: what is known, and what is refused. (What they hold: tests/datasets.) */
+#include <stdio.h>
 #include <string.h>
 
 #include <sdlf/sdlf.h>
@@ -31,6 +32,27 @@ static void refuses_unknown_names(void)
     CHECK_FAILS(sdlf_dataset_open(&dataset, "mnisx", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "'mnisx' is unknown");
     CHECK_FAILS(sdlf_dataset_open(&dataset, "", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "'' is unknown");
     CHECK_FAILS(sdlf_dataset_open(&dataset, "mnist", (sdlf_split)2), SDLF_ERROR_ARGUMENT, "found 2");
+}
+
+/* Before anything is drawn: what cannot be opened is refused in the same words. */
+static void checks_without_opening(void)
+{
+    static const char *const bad[] = {"cats",        "digits:0",      "digits:many", "digits:2000000000",
+                                      "mnist:/none", "mnist:/none/x", "digits:10,x", ""};
+    sdlf_dataset *dataset = NULL;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char said[512];
+        sdlf_status status = sdlf_dataset_check(bad[i], SDLF_SPLIT_TRAIN);
+        CHECK(status != SDLF_OK);
+        snprintf(said, sizeof said, "%s", sdlf_error_message());
+        CHECK(sdlf_dataset_open(&dataset, bad[i], SDLF_SPLIT_TRAIN) == status);
+        CHECK_TEXT(sdlf_error_message(), said);
+    }
+    CHECK_FAILS(sdlf_dataset_check("digits", (sdlf_split)2), SDLF_ERROR_ARGUMENT, "found 2");
+    int64_t live = test_live_allocations();
+    CHECK_OK(sdlf_dataset_check("digits", SDLF_SPLIT_TRAIN));
+    CHECK_OK(sdlf_dataset_check("digits:100,7", SDLF_SPLIT_TEST));
+    CHECK_EQUAL(test_live_allocations(), live);
 }
 
 static void frees_nothing(void)
@@ -86,6 +108,7 @@ int main(void)
 {
     RUN(lists_classes);
     RUN(refuses_unknown_names);
+    RUN(checks_without_opening);
     RUN(frees_nothing);
     RUN(a_programs_own_arrays_are_learnt);
     return test_summary();

@@ -122,8 +122,8 @@ static sdlf_status show_stored(lab_session *s, const arguments *given)
                              row->name);
         }
     }
-    sdlf_status status = lab_session_files(s);
-    if (status == SDLF_OK) status = lab_read(&s->lab, s->set.from, &s->set.rung);
+    sdlf_status status = lab_read(&s->lab, s->set.from, &s->set.rung);
+    if (status == SDLF_OK) status = lab_session_files(s);
     if (status != SDLF_OK || !s->text) return status;
     report_label(&s->out, "report");
     printf("%s: %s on %s, %s %s\n", s->set.from, s->lab.workload.name, s->lab.calculator, sdlf_dtype_name(s->lab.dtype),
@@ -142,11 +142,12 @@ static sdlf_status bench_all(lab_session *s, const arguments *given)
     if (s->text) lab_print_summary(&s->out, &s->lab);
     int by = interrupt_signal();
     if (s->text && s->lab.interrupted)
-        printf("\nstopped%s%s in convolution %d of %d; what was measured until then stands above\n", by ? " by " : "",
+        printf("\nstopped%s%s in convolution %d of %d; %s\n", by ? " by " : "",
                by == SIGINT ? "Ctrl-C"
                : by         ? strsignal(by)
                             : "",
-               s->lab.cases, s->lab.workload.count);
+               s->lab.cases, s->lab.workload.count,
+               s->lab.cases > 0 ? "what was measured until then stands above" : "nothing was measured");
     if (s->set.json) status = output_file_write(s->set.json, print_json, &s->lab);
     if (status == SDLF_OK && s->set.svg) status = lab_draw(&s->lab, s->set.svg);
     return status == SDLF_OK ? lab_session_judge(s) : status;

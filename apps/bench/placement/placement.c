@@ -129,8 +129,9 @@ static sdlf_status run_experiments(session *s, sdlf_model *model)
 static sdlf_status bench_all(session *s, sdlf_model **model)
 {
     sdlf_status status = open_calculators(s);
-    if (status == SDLF_OK && s->set.svg) status = output_file_check(s->set.svg);
     if (status == SDLF_OK) status = network_open(model, s->set.net, 1);
+    if (status == SDLF_OK) status = sdlf_dataset_check(s->set.data, SDLF_SPLIT_TRAIN);
+    if (status == SDLF_OK && s->set.svg) status = output_file_check(s->set.svg);
     if (status == SDLF_OK && !s->set.json) report_header(&s->out, s->machine.calculator, s->machine.count);
     fflush(stdout);
     if (status == SDLF_OK) status = sdlf_dataset_open(&s->data, s->set.data, SDLF_SPLIT_TRAIN);

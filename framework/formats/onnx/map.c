@@ -39,7 +39,8 @@ sdlf_status onnx_map_open(onnx_map *map, const char *path)
     if (fstat(map->descriptor, &about) != 0)
         status = sdlf_fail(SDLF_ERROR_IO, "cannot look at '%s': %s", path, strerror(errno));
     else if (!S_ISREG(about.st_mode))
-        status = sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': a regular file was expected", path);
+        status = sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': it is %s", path,
+                           S_ISDIR(about.st_mode) ? "a folder" : "no regular file");
     else if (about.st_size > 0)
         status = reserve(map, path, (uint64_t)about.st_size);
     map->modified = about.st_mtim;

@@ -148,7 +148,7 @@ static void no_pictures(void)
 {
     image picture;
     CHECK_FAILS(image_read(&picture, test_path("none"), 0), SDLF_ERROR_IO, "No such file or directory");
-    CHECK_FAILS(image_read(&picture, test_path("."), 0), SDLF_ERROR_IO, "Is a directory");
+    CHECK_FAILS(image_read(&picture, test_path("."), 0), SDLF_ERROR_IO, "it is a folder");
     CHECK_FAILS(read_bytes(&picture, "", 0), SDLF_ERROR_FORMAT,
                 "the file is empty: expected PNG, JPEG, BMP, PGM, PPM or IDX");
     CHECK_FAILS(read_bytes(&picture, "%PDF-1.4", 8), SDLF_ERROR_FORMAT,

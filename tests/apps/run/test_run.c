@@ -96,7 +96,7 @@ static void run_says_what_is_wrong(void)
                "leaves a dimension 'height' open");
     CHECK_SAYS(SDLF(2, "doctor", fixture("small_cnn/model.onnx"), "--dim", "height=3"), "dimension 'height' open");
     SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"), "--dim", "N=1");
-    CHECK_SAYS(SDLF(1, "run", fixture("small_cnn/model.onnx"), "--labels", test_path("")), "Is a directory");
+    CHECK_SAYS(SDLF(1, "run", fixture("small_cnn/model.onnx"), "--labels", test_path("")), "it is a folder");
     CHECK_SAYS(SDLF(2, "run", test_path("net.json")), "expected weights");
     char one[600], two[600];
     snprintf(one, sizeof one, "%s", test_path("one.npy"));

@@ -112,7 +112,7 @@ static void resuming_refuses_what_cannot_be(void)
 {
     const char *done = test_path("done.safetensors");
     SDLF(0, "train", SMALL, "--epochs", "1", "--out", done);
-    CHECK_SAYS(SDLF(2, "train", "--resume", done), "has all of its 1 epochs; --epochs 2 would add as many again");
+    CHECK_SAYS(SDLF(2, "train", "--resume", done), "has had its 1 epoch; --epochs 2 would add as many again");
     CHECK_SAYS(SDLF(2, "train", "--resume", done, "--net", "mlp"), "--net has no place beside --resume");
     CHECK_SAYS(SDLF(1, "train", "--resume", test_path("none.safetensors")), "none.safetensors");
     CHECK_SAYS(SDLF(2, "train", "--resume", done, "--epochs", "2", "--batch", "3", "--calculator", "reference"),

@@ -143,7 +143,7 @@ static void files(void)
     sdlf_model *model;
     const char *path = test_path("net.json");
     CHECK_FAILS(sdlf_network_read(&model, path), SDLF_ERROR_IO, "No such file or directory");
-    CHECK_FAILS(sdlf_network_read(&model, test_path(".")), SDLF_ERROR_IO, "Is a directory");
+    CHECK_FAILS(sdlf_network_read(&model, test_path(".")), SDLF_ERROR_IO, "it is a folder");
     CHECK_FAILS(sdlf_network_read(&model, "/dev/zero"), SDLF_ERROR_FORMAT, "more than the 16777216 bytes");
     static const char good[] = LAYERS("{\"type\": \"relu\"}"), bad[] = LAYERS("{\"type\": \"rely\"}");
     test_write_file(path, good, strlen(good));

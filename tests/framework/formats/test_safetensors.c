@@ -147,7 +147,7 @@ static void hostile_files(void)
     test_write_file(test_path("short"), "123", 3);
     CHECK_FAILS(open_and_close(test_path("short")), SDLF_ERROR_FORMAT, "at least 10 bytes, this one has 3");
     CHECK_FAILS(open_and_close(test_path("none")), SDLF_ERROR_IO, "No such file or directory");
-    CHECK_FAILS(open_and_close(test_path(".")), SDLF_ERROR_IO, "it is no regular file");
+    CHECK_FAILS(open_and_close(test_path(".")), SDLF_ERROR_IO, "it is a folder");
     CHECK_FAILS(open_and_close("/dev/zero"), SDLF_ERROR_IO, "it is no regular file");
     CHECK_FAILS(open_and_close(NULL), SDLF_ERROR_ARGUMENT, "missing");
     CHECK(mkfifo(test_path("pipe"), 0600) == 0);

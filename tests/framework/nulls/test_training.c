@@ -8,6 +8,7 @@ static void data_sets(void)
     REFUSED(sdlf_dataset_open(NULL, "digits", SDLF_SPLIT_TEST), "dataset");
     REFUSED(sdlf_dataset_open(&data, NULL, SDLF_SPLIT_TEST), "specification");
     CHECK(data == NULL);
+    REFUSED(sdlf_dataset_check(NULL, SDLF_SPLIT_TEST), "specification");
     DOES_NOTHING(sdlf_dataset_free(NULL));
     REFUSED(sdlf_idx_read(NULL, test_path("x")), "tensor");
     REFUSED(sdlf_idx_read(&tensor, NULL), "path");
