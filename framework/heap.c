@@ -2,6 +2,9 @@
 #include "framework/heap.h"
 
 #include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -44,6 +47,13 @@ void sdlf_heap_discard(void *memory, int64_t bytes)
     if (first < last) madvise((void *)first, last - first, MADV_DONTNEED);
 #else
     (void)first, (void)last;
+#endif
+}
+
+void sdlf_heap_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
 #endif
 }
 

@@ -16,4 +16,8 @@ void sdlf_heap_free(void *memory);
  * them for the next that asks. They are still the block's, with undefined contents. */
 void sdlf_heap_discard(void *memory, int64_t bytes);
 
+/* The system gets back whatever the heap keeps of blocks that were freed, where the C library can do so. It takes a fraction of a
+ * millisecond. */
+void sdlf_heap_trim(void);
+
 #endif

@@ -69,7 +69,9 @@ sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed)
     return status;
 }
 
-sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net)
+/* A weights file that brings its network is opened by `open`. */
+static sdlf_status open_weights(sdlf_model **model, const char *weights, const char *net,
+                                sdlf_status (*open)(sdlf_model **model, const char *path))
 {
     *model = NULL;
     if (network_is_onnx(weights)) {
@@ -80,7 +82,7 @@ sdlf_status network_open_weights(sdlf_model **model, const char *weights, const 
     if (file_form_of(weights) == FILE_FORM_JSON)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "%s: expected weights, in a safetensors or an ONNX file; a JSON file has none", weights);
-    if (!net) return sdlf_model_open_to_run(model, weights);
+    if (!net) return open(model, weights);
     sdlf_status status = network_open(model, net, 1);
     if (status == SDLF_OK) status = sdlf_model_load(*model, weights);
     if (status != SDLF_OK) {
@@ -88,6 +90,16 @@ sdlf_status network_open_weights(sdlf_model **model, const char *weights, const 
         *model = NULL;
     }
     return status;
+}
+
+sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net)
+{
+    return open_weights(model, weights, net, sdlf_model_open_to_run);
+}
+
+sdlf_status network_open_to_take(sdlf_model **model, const char *weights)
+{
+    return open_weights(model, weights, NULL, sdlf_model_open_to_take);
 }
 
 sdlf_shape network_sample_shape(const sdlf_model *model)

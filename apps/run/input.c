@@ -147,5 +147,7 @@ sdlf_status run_write_inputs(run_session *s)
         else
             status = write_values(s, name, tensor->dtype, tensor->data, tensor->shape, s->input[which[0]].path);
     }
+    for (int i = 0; i < s->set.inputs.count; i++)
+        sdlf_tensor_release(&s->input[i].tensor, NULL); /* the plan has them */
     return status;
 }

@@ -112,7 +112,7 @@ static sdlf_status make_model(run_session *s)
     if (status == SDLF_OK) status = machine_check_choice(&s->machine);
     if (status != SDLF_OK) return status;
     if (!network_is_onnx(s->model_path)) {
-        status = network_open_weights(&s->model, s->model_path, NULL);
+        status = network_open_to_take(&s->model, s->model_path);
         return status == SDLF_OK ? make_plan(s, calculator, s->batch) : status;
     }
     bool exactly = s->batch > 1 && has_open_batch(s);
@@ -153,7 +153,7 @@ static sdlf_status work(run_session *s, const arguments *given)
 
 static void release(run_session *s)
 {
-    for (int i = 0; i < s->set.inputs.count; i++) sdlf_tensor_release(&s->input[i].tensor, NULL);
+    for (int i = 0; i < s->set.inputs.count; i++) sdlf_tensor_release(&s->input[i].tensor, NULL); /* after a failure */
     for (int i = 0; i < s->text_count; i++) free(s->text[i]);
     for (int i = 0; i < s->label_count; i++) free(s->label[i]);
     free(s->label);

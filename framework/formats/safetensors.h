@@ -15,6 +15,8 @@
 
 #include <sdlf/tensor.h>
 
+#include "framework/formats/file_stamp.h"
+
 /* The longest header that is read: as much as the format's own library takes. */
 #define SAFETENSORS_MAX_HEADER 100000000
 
@@ -46,6 +48,7 @@ const char *safetensors_metadata(const safetensors_header *header, const char *k
 typedef struct safetensors_file {
     char *path; /* owned */
     int descriptor;
+    file_stamp stamp; /* as it was opened */
     uint64_t data_start;
     safetensors_header header;
 } safetensors_file;
@@ -55,8 +58,14 @@ typedef struct safetensors_file {
 sdlf_status safetensors_open(safetensors_file *file, const char *path);
 void safetensors_close(safetensors_file *file);
 
-/* Read one tensor of floating type as float32 into `values`, which holds as many as its shape says. */
+/* SDLF_ERROR_IO if somebody has written to the file since it was opened: what was read may be neither the old nor the new. */
+sdlf_status safetensors_check_unchanged(const safetensors_file *file);
+
+/* Read one tensor of floating type as float32 into `values`, which holds as many as its shape says; or elements first ..
+ * first + count - 1 of it. */
 sdlf_status safetensors_read_float32(const safetensors_file *file, const safetensors_entry *entry, float *values);
+sdlf_status safetensors_read_part(const safetensors_file *file, const safetensors_entry *entry, uint64_t first,
+                                  uint64_t count, float *values);
 
 /* ---- writing ---- */
 

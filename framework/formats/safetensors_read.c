@@ -30,7 +30,7 @@ static sdlf_status read_at(const safetensors_file *file, void *bytes, size_t cou
 }
 
 /* The file's size, and its header's length after both were compared. */
-static sdlf_status read_lengths(const safetensors_file *file, uint64_t *size, uint64_t *header_length)
+static sdlf_status read_lengths(safetensors_file *file, uint64_t *size, uint64_t *header_length)
 {
     struct stat information;
     if (fstat(file->descriptor, &information) != 0)
@@ -38,6 +38,7 @@ static sdlf_status read_lengths(const safetensors_file *file, uint64_t *size, ui
     if (!S_ISREG(information.st_mode))
         return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': it is %s", file->path,
                          S_ISDIR(information.st_mode) ? "a folder" : "no regular file");
+    file->stamp = file_stamp_take(&information);
     *size = (uint64_t)information.st_size;
     if (*size < 10)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: a safetensors file has at least 10 bytes, this one has %" PRIu64,
@@ -96,14 +97,26 @@ void safetensors_close(safetensors_file *file)
     *file = (safetensors_file){.descriptor = -1};
 }
 
+sdlf_status safetensors_check_unchanged(const safetensors_file *file)
+{
+    if (file_stamp_holds(&file->stamp, file->descriptor)) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': it has been changed since it was opened", file->path);
+}
+
 sdlf_status safetensors_read_float32(const safetensors_file *file, const safetensors_entry *entry, float *values)
+{
+    return safetensors_read_part(file, entry, 0, (entry->end - entry->begin) / sdlf_dtype_size(entry->dtype), values);
+}
+
+sdlf_status safetensors_read_part(const safetensors_file *file, const safetensors_entry *entry, uint64_t first,
+                                  uint64_t left, float *values)
 {
     assert(sdlf_dtype_is_float(entry->dtype));
     size_t element = sdlf_dtype_size(entry->dtype);
-    uint64_t offset = file->data_start + entry->begin;
+    uint64_t offset = file->data_start + entry->begin + first * element;
+    assert(first + left <= (entry->end - entry->begin) / element);
     if (entry->dtype == SDLF_FLOAT32 && host_is_little_endian())
-        return read_at(file, values, (size_t)(entry->end - entry->begin), offset);
-    uint64_t left = (entry->end - entry->begin) / element;
+        return read_at(file, values, (size_t)(left * element), offset);
     unsigned char buffer[32768];
     while (left > 0) {
         size_t count = left < sizeof buffer / element ? (size_t)left : sizeof buffer / element;

@@ -33,4 +33,10 @@ typedef struct loaded_weights {
  * its shape and a floating type, and the trainable ones have equally many states. Errors: SDLF_ERROR_FORMAT. */
 sdlf_status weights_match(loaded_weights *weights, const sdlf_model *model);
 
+/* Read the metadata's normalisation and training state. */
+sdlf_status weights_read_metadata(loaded_weights *weights);
+
+/* Make the network that the file carries; the model is the caller's. */
+sdlf_status weights_open_network(sdlf_model **model, const safetensors_file *file);
+
 #endif

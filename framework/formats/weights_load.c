@@ -32,7 +32,7 @@ static sdlf_status read_values(loaded_weights *weights, const sdlf_model *model,
     return SDLF_OK;
 }
 
-static sdlf_status read_metadata(loaded_weights *weights)
+sdlf_status weights_read_metadata(loaded_weights *weights)
 {
     const safetensors_header *header = &weights->file->header;
     const char *normalization = safetensors_metadata(header, WEIGHTS_NORMALIZATION);
@@ -113,7 +113,7 @@ static sdlf_status load(sdlf_model *model, const safetensors_file *file, bool bl
     if (weights.parameters == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory loading it", file->path);
     sdlf_status status = weights_match(&weights, model);
     if (status == SDLF_OK && !with_states) leave_states(&weights, model);
-    if (status == SDLF_OK) status = read_metadata(&weights);
+    if (status == SDLF_OK) status = weights_read_metadata(&weights);
     if (status == SDLF_OK && blank) status = model_allocate(model, NULL);
     if (status == SDLF_OK) status = read_values(&weights, model, blank);
     if (status == SDLF_OK) status = make_states(model, weights.state_count);
@@ -146,7 +146,7 @@ sdlf_status sdlf_model_load(sdlf_model *model, const char *path)
     return status;
 }
 
-static sdlf_status open_network(sdlf_model **model, const safetensors_file *file)
+sdlf_status weights_open_network(sdlf_model **model, const safetensors_file *file)
 {
     const char *network = safetensors_metadata(&file->header, WEIGHTS_NETWORK);
     if (network == NULL)
@@ -167,7 +167,7 @@ static sdlf_status open_file(sdlf_model **model, const char *path, bool with_sta
     sdlf_status status = safetensors_open(&file, path);
     if (status != SDLF_OK) return status;
     sdlf_model *made = NULL;
-    status = open_network(&made, &file);
+    status = weights_open_network(&made, &file);
     if (status == SDLF_OK) status = build_and_load(made, &file, with_states);
     safetensors_close(&file);
     if (status == SDLF_OK)

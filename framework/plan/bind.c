@@ -34,6 +34,7 @@ static sdlf_status bind_buffer(sdlf_plan *plan, plan_buffer *buffer)
         buffer->memory = (char *)plan->spaces[buffer->space].arena + buffer->offset;
         return SDLF_OK;
     }
+    if (buffer->raw) return SDLF_OK; /* is read when it is wanted */
     if (buffer->kind == BUFFER_DATA && plan_is_host_space(plan, buffer->space)) {
         buffer->memory = plan_data(plan, buffer->data)->data;
         return SDLF_OK;
@@ -136,6 +137,7 @@ sdlf_status plan_bind(sdlf_plan *plan)
     plan_prepare_recordings(plan);
     status = plan_prepare_marks(plan);
     if (status == SDLF_OK) status = load_data(plan); /* before parameters, from which weights are made ready */
+    if (plan->options.take_parameters) sdlf_heap_trim();
     if (status == SDLF_OK) status = plan->draws ? plan_draw_parameters(plan, true) : sdlf_plan_load_parameters(plan);
     if (status == SDLF_OK) status = plan_prepare_stages(plan);
     if (status == SDLF_OK) status = plan_set_control(plan, CONTROL_ONE, 1);

@@ -142,19 +142,31 @@ static sdlf_status load_buffer(sdlf_plan *plan, int buffer, room *piece)
     return to->kind == BUFFER_DERIVED && to->memory != NULL ? load_fold(plan, buffer, piece) : SDLF_OK;
 }
 
-/* Weights in the form that kernels like best; of raw ones, which share a room, each is loaded when it is wanted. */
-static sdlf_status prepare_weights(sdlf_plan *plan, const int *taken, room *piece)
+/* The weights that a step's are made ready from, if they are raw: into the room that they share, or where the model has its own. */
+static sdlf_status load_raw(sdlf_plan *plan, sdlf_tensor *weights, room *piece)
+{
+    plan_buffer *buffer = &plan->buffers[weights->buffer];
+    if (!buffer->raw) return SDLF_OK;
+    if (buffer->offset >= 0) return load_buffer(plan, weights->buffer, piece);
+    sdlf_status status = model_fetch_values(plan->model, buffer->parameter);
+    buffer->memory = model_tensor(plan, buffer)->data;
+    *weights = plan_bound(plan, *weights);
+    buffer->memory = NULL; /* nobody else looks for it there */
+    return status;
+}
+
+/* Weights in the form that kernels like best. */
+static sdlf_status prepare_weights(sdlf_plan *plan, const int *steps, int count, const int *taken, room *piece)
 {
     sdlf_status status = SDLF_OK;
-    for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
-        const plan_step *step = &plan->steps[i];
-        const sdlf_operation *operation = &step->operation;
-        if (!sdlf_tensor_present(&operation->prepared)) continue;
-        int from = operation->in[1].buffer;
-        if (plan->buffers[from].raw) status = load_buffer(plan, from, piece);
+    for (int i = 0; i < count && status == SDLF_OK; i++) {
+        plan_step *step = &plan->steps[steps[i]];
+        sdlf_operation *operation = &step->operation;
+        status = load_raw(plan, &operation->in[1], piece);
         if (status == SDLF_OK)
             status = step->calculator->type->kernel[operation->kind].prepare(step->calculator, operation);
-        if (status == SDLF_OK && taken != NULL) plan_take_after(plan, taken, from, plan->buffer_count + i);
+        if (status == SDLF_OK && taken != NULL)
+            plan_take_after(plan, taken, operation->in[1].buffer, plan->buffer_count + i);
     }
     return status;
 }
@@ -163,16 +175,18 @@ static sdlf_status prepare_weights(sdlf_plan *plan, const int *taken, room *piec
  * last use of it. */
 static sdlf_status load_all(sdlf_plan *plan, bool parameters, room *piece)
 {
-    int *taken = NULL;
-    sdlf_status status = plan->options.take_parameters ? plan_find_taken(plan, &taken) : SDLF_OK;
+    int *taken = NULL, *steps = NULL, count = 0;
+    sdlf_status status = plan_order_preparing(plan, &steps, &count);
+    if (status == SDLF_OK && plan->options.take_parameters) status = plan_find_taken(plan, steps, count, &taken);
     for (int i = 1; i < plan->buffer_count && status == SDLF_OK; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
         if (buffer->raw || !(parameters || buffer->kind == BUFFER_DERIVED)) continue;
         status = load_buffer(plan, i, piece);
         if (status == SDLF_OK && taken != NULL) plan_take_after(plan, taken, i, i);
     }
-    if (status == SDLF_OK) status = prepare_weights(plan, taken, piece);
+    if (status == SDLF_OK) status = prepare_weights(plan, steps, count, taken, piece);
     free(taken);
+    free(steps);
     return status;
 }
 
@@ -210,64 +224,6 @@ static sdlf_status exchange_parameters(sdlf_plan *plan, direction to)
     sdlf_status status = to == STORE ? fetch_all(plan, piece) : load_all(plan, to == LOAD, piece);
     free(piece);
     return status;
-}
-
-/* ---- are they up to date? ---- */
-
-static bool writes_parameter(const sdlf_plan *plan, const sdlf_operation *operation)
-{
-    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
-        const sdlf_tensor *out = &operation->out[i];
-        if (sdlf_tensor_present(out) && plan->buffers[out->buffer].kind == BUFFER_PARAMETER) return true;
-    }
-    return false;
-}
-
-/* Has the step weights made ready? (Sparse matrices are data.) */
-static bool has_prepared_weights(const sdlf_plan *plan, const sdlf_operation *operation)
-{
-    if (!sdlf_tensor_present(&operation->prepared) || operation->in[0].layout == SDLF_CSR) return false;
-    buffer_kind kind = plan->buffers[operation->in[1].buffer].kind;
-    return kind == BUFFER_PARAMETER || kind == BUFFER_DERIVED;
-}
-
-void plan_note_weights(sdlf_plan *plan)
-{
-    for (int i = 0; i < plan->step_count; i++) {
-        const plan_step *step = &plan->steps[i];
-        bool writes = step->phase != SDLF_PHASE_COPY && writes_parameter(plan, &step->operation);
-        plan->changes_parameters = plan->changes_parameters || writes;
-        plan->changes_forward = plan->changes_forward || (writes && i < plan->forward_steps);
-        plan->keeps_weights = plan->keeps_weights || has_prepared_weights(plan, &step->operation);
-    }
-    for (int i = 1; i < plan->buffer_count; i++) {
-        const plan_buffer *buffer = &plan->buffers[i];
-        bool copy = buffer->kind == BUFFER_PARAMETER && plan_is_copy_of_model(plan, buffer);
-        plan->keeps_weights =
-            plan->keeps_weights || (buffer->memory != NULL && (copy || buffer->kind == BUFFER_DERIVED));
-    }
-    if (plan->options.mode != SDLF_INFER) plan->keeps_weights = false; /* what it trains is its own */
-}
-
-void plan_note_changes(sdlf_plan *plan, bool forward_alone)
-{
-    if (forward_alone ? plan->changes_forward : plan->changes_parameters) model_note_change(plan->model);
-}
-
-bool sdlf_plan_is_current(const sdlf_plan *plan)
-{
-    if (plan == NULL) return false;
-    return !plan->keeps_weights || plan->loaded == atomic_load_explicit(&plan->model->changes, memory_order_relaxed);
-}
-
-sdlf_status plan_check_weights(const sdlf_plan *plan)
-{
-    if (sdlf_plan_is_current(plan)) return SDLF_OK;
-    return sdlf_fail(
-        SDLF_ERROR_ARGUMENT,
-        "network '%s': its parameters have changed since this plan took them; call sdlf_plan_load_parameters "
-        "before it runs",
-        plan->model->name);
 }
 
 /* ---- to and fro ---- */

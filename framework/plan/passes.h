@@ -19,11 +19,14 @@ bool plan_is_copy_of_model(const sdlf_plan *plan, const plan_buffer *buffer);
 /* The parameters whose values the buffer's content is made of. Returns how many. */
 enum { PLAN_FOLDED = 6 };
 int plan_values_behind(const sdlf_plan *plan, const plan_buffer *buffer, int parameter[PLAN_FOLDED]);
+/* The steps that have something made ready, in the order in which that is done: the largest weights first, while there is the least
+ * beside them. The caller's to free. */
+sdlf_status plan_order_preparing(const sdlf_plan *plan, int **steps, int *count);
 /* Of each parameter, the time after which nothing reads the model's values any more, PLAN_KEEPS where there is none. Time b < buffer_count:
- * buffer b is loaded; buffer_count + s: step s has its weights made ready. The caller's to free. Then: `buffer` has been read, it is
+ * buffer b is loaded; buffer_count + i: steps[i] has its weights made ready. The caller's to free. Then: `buffer` has been read, it is
  * that time. */
 enum { PLAN_KEEPS = -1 };
-sdlf_status plan_find_taken(const sdlf_plan *plan, int **after);
+sdlf_status plan_find_taken(const sdlf_plan *plan, const int *steps, int count, int **after);
 void plan_take_after(sdlf_plan *plan, const int *after, int buffer, int time);
 sdlf_status plan_make_listing(sdlf_plan *plan); /* after them all */
 void plan_release_listing(sdlf_plan *plan);

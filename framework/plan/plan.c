@@ -152,7 +152,10 @@ sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_pla
     }
     if (status == SDLF_OK) {
         if (model->source.file != NULL) (*plan)->taken = true;
-        if (options->take_parameters) model_give_away(model);
+        if (options->take_parameters) {
+            model_give_away(model);
+            sdlf_heap_trim();
+        }
         return SDLF_OK;
     }
     bool taken = *plan != NULL && (*plan)->taken;

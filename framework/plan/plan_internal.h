@@ -38,14 +38,14 @@ typedef struct plan_buffer {
     buffer_kind kind;
     sdlf_dtype dtype; /* of a parameter, state or control */
     int64_t bytes;
-    int space;               /* index into plan->spaces; -1 until placed */
-    int source;              /* the buffer this is a copy of in another space; its own index if it is no copy */
-    int parameter, state;    /* which, for BUFFER_PARAMETER and BUFFER_STATE */
-    int control;             /* which, for BUFFER_CONTROL */
-    int data;                /* which, for BUFFER_DATA: 0 samples, 1 labels, 2 .. the constants */
-    int fold;                /* which, for BUFFER_DERIVED */
-    bool raw;                /* weights that are only wanted until they are made ready */
-    bool constant;           /* no step writes it: it is valid in every space from the start */
+    int space;            /* index into plan->spaces; -1 until placed */
+    int source;           /* the buffer this is a copy of in another space; its own index if it is no copy */
+    int parameter, state; /* which, for BUFFER_PARAMETER and BUFFER_STATE */
+    int control;          /* which, for BUFFER_CONTROL */
+    int data;             /* which, for BUFFER_DATA: 0 samples, 1 labels, 2 .. the constants */
+    int fold;             /* which, for BUFFER_DERIVED */
+    bool raw;             /* weights that are only wanted until they are made ready; with no offset: read from a file */
+    bool constant;        /* no step writes it: it is valid in every space from the start */
     int first_use, last_use; /* steps; first_use -1: unused */
     int alias;               /* shares the memory of this buffer (in place); -1: has its own */
     int64_t offset;          /* in its space's arena; -1: memory elsewhere */

@@ -1,14 +1,27 @@
-/* Weights that are wanted only until they have been made ready: those that the plan works out itself in the host's memory (with batch
- * normalisation folded in, or in another dtype than the model's), where every step that reads them has them in the form that its
- * kernel likes best, and so leaves them unread. Each is worked out when parameters are loaded, right before it is made ready, and all
- * in one room. On a device other plans may share them. */
+/* Weights that are wanted only until they have been made ready, in the host's memory, where every step that reads them has them in the
+ * form that its kernel likes best, and so leaves them unread: those that the plan works out itself (with batch normalisation folded
+ * in, or in another dtype than the model's), and those that it takes from a file. Each is worked out or read when parameters are
+ * loaded, right before it is made ready; what is worked out, all in one room. On a device other plans may share them. */
 #include "framework/plan/passes.h"
 
-static bool is_worked_out(const sdlf_plan *plan, const plan_buffer *buffer)
+#include <stdlib.h>
+
+static bool is_worked_out(const plan_buffer *buffer)
+{
+    return buffer->kind == BUFFER_DERIVED || (buffer->kind == BUFFER_PARAMETER && buffer->dtype != SDLF_FLOAT32);
+}
+
+static bool is_left_in_file(const sdlf_plan *plan, const plan_buffer *buffer)
+{
+    return buffer->kind == BUFFER_PARAMETER && buffer->dtype == SDLF_FLOAT32 && plan->options.take_parameters &&
+           plan->model->source.file != NULL && buffer->source == (int)(buffer - plan->buffers);
+}
+
+static bool may_be_raw(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     if (buffer->first_use < 0 || buffer->space < 0 || buffer->alias >= 0) return false;
     if (plan->options.mode != SDLF_INFER || !plan_is_host_space(plan, buffer->space)) return false;
-    return buffer->kind == BUFFER_DERIVED || (buffer->kind == BUFFER_PARAMETER && buffer->dtype != SDLF_FLOAT32);
+    return is_worked_out(buffer) || is_left_in_file(plan, buffer);
 }
 
 static void look_at_step(sdlf_plan *plan, const plan_step *step)
@@ -24,16 +37,52 @@ static void look_at_step(sdlf_plan *plan, const plan_step *step)
 void plan_find_raw_weights(sdlf_plan *plan)
 {
     int largest = 0;
-    for (int i = 1; i < plan->buffer_count; i++) plan->buffers[i].raw = is_worked_out(plan, &plan->buffers[i]);
+    for (int i = 1; i < plan->buffer_count; i++) plan->buffers[i].raw = may_be_raw(plan, &plan->buffers[i]);
     for (int i = 0; i < plan->step_count; i++) look_at_step(plan, &plan->steps[i]);
     for (int i = 1; i < plan->buffer_count; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
-        if (buffer->raw && (largest == 0 || buffer->bytes > plan->buffers[largest].bytes)) largest = i;
+        if (buffer->raw && is_worked_out(buffer) && (largest == 0 || buffer->bytes > plan->buffers[largest].bytes))
+            largest = i;
     }
     for (int i = 1; i < plan->buffer_count; i++) {
         plan_buffer *buffer = &plan->buffers[i];
-        if (!buffer->raw) continue;
+        if (!buffer->raw || !is_worked_out(buffer)) continue;
         buffer->first_use = buffer->last_use = 0; /* between runs, when nothing but outputs is there */
         if (i != largest) buffer->alias = largest;
     }
+}
+
+/* Bytes that a step's weights are made ready from, and the step. */
+typedef struct weights_of_step {
+    int64_t bytes;
+    int step;
+} weights_of_step;
+
+static int larger_first(const void *a, const void *b)
+{
+    const weights_of_step *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return x->step - y->step;
+}
+
+sdlf_status plan_order_preparing(const sdlf_plan *plan, int **steps, int *count)
+{
+    weights_of_step *list = malloc(((size_t)plan->step_count + 1) * sizeof *list);
+    *count = 0;
+    *steps = malloc(((size_t)plan->step_count + 1) * sizeof **steps);
+    if (list == NULL || *steps == NULL) {
+        free(list);
+        free(*steps);
+        *steps = NULL;
+        return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for a list of its weights");
+    }
+    for (int i = 0; i < plan->step_count; i++) {
+        const sdlf_operation *op = &plan->steps[i].operation;
+        if (sdlf_tensor_present(&op->prepared))
+            list[(*count)++] = (weights_of_step){.bytes = plan->buffers[op->in[1].buffer].bytes, .step = i};
+    }
+    qsort(list, (size_t)*count, sizeof *list, larger_first);
+    for (int i = 0; i < *count; i++) (*steps)[i] = list[i].step;
+    free(list);
+    return SDLF_OK;
 }

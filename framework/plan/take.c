@@ -50,15 +50,15 @@ static bool is_in_place(const sdlf_plan *plan, const plan_buffer *buffer)
     return buffer->kind == BUFFER_PARAMETER && buffer->memory != NULL && !plan_is_copy_of_model(plan, buffer);
 }
 
-static void find_taken(const sdlf_plan *plan, const bool *read, int *after)
+static void find_taken(const sdlf_plan *plan, const int *steps, int count, const bool *read, int *after)
 {
     for (int p = 0; p < plan->model->parameter_count; p++) after[p] = PLAN_KEEPS;
     for (int i = 1; i < plan->buffer_count; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
         if (buffer->memory != NULL && !buffer->raw && !is_in_place(plan, buffer)) note_time(plan, buffer, after, i);
     }
-    for (int i = 0; i < plan->step_count; i++) {
-        const sdlf_operation *op = &plan->steps[i].operation;
+    for (int i = 0; i < count; i++) {
+        const sdlf_operation *op = &plan->steps[steps[i]].operation;
         const plan_buffer *buffer = is_made_ready(op) ? &plan->buffers[op->in[1].buffer] : NULL;
         if (buffer != NULL && (buffer->raw || is_in_place(plan, buffer)))
             note_time(plan, buffer, after, plan->buffer_count + i);
@@ -68,7 +68,7 @@ static void find_taken(const sdlf_plan *plan, const bool *read, int *after)
     }
 }
 
-sdlf_status plan_find_taken(const sdlf_plan *plan, int **after)
+sdlf_status plan_find_taken(const sdlf_plan *plan, const int *steps, int count, int **after)
 {
     bool *read = calloc((size_t)plan->buffer_count + 1, sizeof *read);
     *after = calloc((size_t)plan->model->parameter_count + 1, sizeof **after);
@@ -79,7 +79,7 @@ sdlf_status plan_find_taken(const sdlf_plan *plan, int **after)
         return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its parameters' list");
     }
     for (int i = 0; i < plan->step_count; i++) mark_read(&plan->steps[i], read);
-    find_taken(plan, read, *after);
+    find_taken(plan, steps, count, read, *after);
     free(read);
     return SDLF_OK;
 }

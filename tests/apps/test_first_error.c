@@ -95,8 +95,8 @@ static void options_that_could_do_nothing(void)
     CHECK_FIRST(2, "--log-steps is about a log, and needs --log", "train", SMALL, "--no-save", "--log-steps", "4");
     CHECK_FIRST(2, "--device-data 4: the reference calculator has no device", "train", SMALL, "--no-save",
                 "--device-data", "4");
-    static const char *const of_pictures[][2] = {{"--fit", "crop"}, {"--crop", "0.5"},   {"--normalize", "unit"},
-                                                 {"--mean", "0.5"}, {"--std", "0.5"},    {"--layout", "nchw"},
+    static const char *const of_pictures[][2] = {{"--fit", "crop"},    {"--crop", "0.5"}, {"--normalize", "unit"},
+                                                 {"--mean", "0.5"},    {"--std", "0.5"},  {"--layout", "nchw"},
                                                  {"--channels", "bgr"}};
     for (size_t i = 0; i < sizeof of_pictures / sizeof of_pictures[0]; i++) {
         char text[64];

@@ -99,6 +99,25 @@ static void a_file_that_is_changed_is_told(void)
     onnx_map_close(&map);
 }
 
+/* What was given back is read again, and only then. */
+static void what_is_forgotten_is_read_again(void)
+{
+    static unsigned char content[SIZE];
+    onnx_map map;
+    CHECK_OK(onnx_map_open(&map, write_file(content)));
+    CHECK_OK(onnx_map_need(&map, map.bytes, SIZE));
+    onnx_map_forget(&map);
+    CHECK(!map.there[0] && !map.there[2] && !map.there[3] && map.bytes[5] == 0);
+    CHECK_OK(onnx_map_need(&map, map.bytes + 5, 10));
+    CHECK(memcmp(map.bytes + 5, content + 5, 10) == 0);
+    CHECK(map.there[0] && !map.there[2]);
+    onnx_map_close(&map);
+    test_write_file(test_path("empty"), "", 0);
+    CHECK_OK(onnx_map_open(&map, test_path("empty")));
+    onnx_map_forget(&map); /* of an empty file, nothing */
+    onnx_map_close(&map);
+}
+
 static void what_is_no_file_is_told(void)
 {
     onnx_map map;
@@ -118,6 +137,7 @@ int main(void)
     RUN(what_cannot_be_read_is_told);
     RUN(a_file_that_becomes_shorter_is_told);
     RUN(a_file_that_is_changed_is_told);
+    RUN(what_is_forgotten_is_read_again);
     RUN(what_is_no_file_is_told);
     return test_summary();
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "framework/formats/onnx/import.h"
+#include "framework/formats/onnx/fill.h"
 
 static sdlf_status find(const onnx_import *import, const onnx_fill *fill, sdlf_parameter **parameter)
 {
@@ -14,7 +14,7 @@ static sdlf_status find(const onnx_import *import, const onnx_fill *fill, sdlf_p
     return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "layer '%s' has no parameter '%s'", layer->layer.name, fill->parameter);
 }
 
-enum { CHUNK = 1 << 16 }; /* elements on their way */
+enum { CHUNK = ONNX_FILL_CHUNK };
 
 /* Elements first .. first + count - 1 in the parameter's type. What is still in the file is read into `room` first, of CHUNK
  * elements, and not kept: never are both copies of a large weight there. Without conversion it is read to where it belongs. */
@@ -78,15 +78,20 @@ static sdlf_status check_fill(const onnx_fill *fill, const sdlf_parameter *param
                      sdlf_shape_print(parameter->spec.shape).text, tensor->name, sdlf_shape_print(tensor->shape).text);
 }
 
-/* Do some of the parameter's values come from as many elements that follow one another? */
-static bool is_straight(const onnx_fill *fill)
+sdlf_status onnx_fill_find(const onnx_import *import, const onnx_fill *fill, sdlf_parameter **parameter)
+{
+    sdlf_status status = find(import, fill, parameter);
+    if (status == SDLF_OK) status = check_fill(fill, *parameter);
+    return sdlf_fail_context(status, "%s", import->file->path);
+}
+
+bool onnx_fill_is_straight(const onnx_fill *fill)
 {
     return !fill->transpose && !fill->repeat;
 }
 
-/* Values first .. first + count - 1 of a parameter of that shape; all of it, unless the fill is straight. */
-static sdlf_status fill_values(const onnx_fill *fill, sdlf_shape shape, int64_t first, int64_t count, void *room,
-                               float *values)
+sdlf_status onnx_fill_values(const onnx_fill *fill, sdlf_shape shape, int64_t first, int64_t count, void *room,
+                             float *values)
 {
     const onnx_tensor *tensor = &fill->tensor;
     if (tensor->type == ONNX_UNDEFINED) {
@@ -108,11 +113,11 @@ static sdlf_status fill_values(const onnx_fill *fill, sdlf_shape shape, int64_t 
 static sdlf_status fill_parameter(const onnx_import *import, const onnx_fill *fill, void *room)
 {
     sdlf_parameter *parameter = NULL;
-    sdlf_status status = find(import, fill, &parameter);
-    if (status == SDLF_OK) status = check_fill(fill, parameter);
+    sdlf_status status = onnx_fill_find(import, fill, &parameter);
     if (status != SDLF_OK) return status;
-    return fill_values(fill, parameter->spec.shape, 0, sdlf_tensor_count(&parameter->value), room,
-                       parameter->value.data);
+    status = onnx_fill_values(fill, parameter->spec.shape, 0, sdlf_tensor_count(&parameter->value), room,
+                              parameter->value.data);
+    return sdlf_fail_context(status, "%s", import->file->path);
 }
 
 sdlf_status onnx_fill_parameters(onnx_import *import)
@@ -120,82 +125,8 @@ sdlf_status onnx_fill_parameters(onnx_import *import)
     sdlf_status status = model_allocate(import->model, NULL);
     void *room = malloc((size_t)CHUNK * sizeof(double));
     if (status == SDLF_OK && room == NULL) status = sdlf_fail(SDLF_ERROR_MEMORY, "out of memory filling parameters");
-    for (int i = 0; i < import->fill_count && status == SDLF_OK; i++) {
+    for (int i = 0; i < import->fill_count && status == SDLF_OK; i++)
         status = fill_parameter(import, &import->fill[i], room);
-        if (status != SDLF_OK) status = sdlf_fail_context(status, "%s", import->file->path);
-    }
     free(room);
     return status;
-}
-
-/* ---- values that stay in the file ---- */
-
-typedef struct weights_left {
-    onnx_file *file;
-    const onnx_fill **of; /* of each parameter */
-    sdlf_shape *shape;
-    void *room;
-} weights_left;
-
-static sdlf_status read_left(void *self, int parameter, int64_t first, int64_t count, float *values)
-{
-    const weights_left *left = self;
-    const onnx_fill *fill = left->of[parameter];
-    sdlf_status status =
-        fill != NULL ? fill_values(fill, left->shape[parameter], first, count, left->room, values) : SDLF_OK;
-    if (status == SDLF_OK) status = onnx_file_check(left->file);
-    return sdlf_fail_context(status, "%s", left->file->path);
-}
-
-static bool reads_pieces(const void *self, int parameter)
-{
-    const weights_left *left = self;
-    return left->of[parameter] != NULL && is_straight(left->of[parameter]);
-}
-
-static void close_left(void *self)
-{
-    weights_left *left = self;
-    if (left->file != NULL) {
-        onnx_file_close(left->file);
-        free(left->file);
-    }
-    free(left->of);
-    free(left->shape);
-    free(left->room);
-    free(left);
-}
-
-static sdlf_status list_fills(const onnx_import *import, weights_left *left)
-{
-    for (int i = 0; i < import->model->parameter_count; i++) left->shape[i] = import->model->parameters[i].spec.shape;
-    for (int i = 0; i < import->fill_count; i++) {
-        sdlf_parameter *parameter = NULL;
-        sdlf_status status = find(import, &import->fill[i], &parameter);
-        if (status == SDLF_OK) status = check_fill(&import->fill[i], parameter);
-        if (status != SDLF_OK) return sdlf_fail_context(status, "%s", import->file->path);
-        left->of[parameter - import->model->parameters] = &import->fill[i];
-    }
-    return SDLF_OK;
-}
-
-sdlf_status onnx_leave_parameters(onnx_import *import)
-{
-    size_t count = (size_t)import->model->parameter_count + 1;
-    weights_left *left = calloc(1, sizeof *left);
-    if (left == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", import->file->path);
-    left->of = calloc(count, sizeof *left->of);
-    left->shape = calloc(count, sizeof *left->shape);
-    left->room = malloc((size_t)CHUNK * sizeof(double));
-    sdlf_status status = left->of != NULL && left->shape != NULL && left->room != NULL
-                             ? list_fills(import, left)
-                             : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", import->file->path);
-    if (status != SDLF_OK) {
-        close_left(left);
-        return status;
-    }
-    left->file = import->file; /* from here on it is the model's */
-    model_leave_values(import->model,
-                       (model_source){.read = read_left, .in_pieces = reads_pieces, .close = close_left, .file = left});
-    return SDLF_OK;
 }

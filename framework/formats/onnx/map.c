@@ -43,7 +43,7 @@ sdlf_status onnx_map_open(onnx_map *map, const char *path)
                            S_ISDIR(about.st_mode) ? "a folder" : "no regular file");
     else if (about.st_size > 0)
         status = reserve(map, path, (uint64_t)about.st_size);
-    map->modified = about.st_mtim;
+    if (status == SDLF_OK) map->stamp = file_stamp_take(&about);
     if (status != SDLF_OK) onnx_map_close(map);
     return status;
 }
@@ -95,11 +95,16 @@ sdlf_status onnx_map_read(onnx_map *map, const void *at, uint64_t size, void *ou
     return read_at(map, (uint64_t)((const uint8_t *)at - map->bytes), size, out);
 }
 
+void onnx_map_forget(onnx_map *map)
+{
+    if (map->bytes == NULL || madvise(map->bytes, (size_t)map->size, MADV_DONTNEED) != 0) return;
+    memset(map->there, 0, (size_t)((map->size - 1) / PIECE + 1));
+}
+
+/* One that has become shorter is told when something is missing. */
 static bool is_unchanged(const onnx_map *map)
 {
-    struct stat now;
-    return map->path == NULL || fstat(map->descriptor, &now) != 0 ||
-           (now.st_mtim.tv_sec == map->modified.tv_sec && now.st_mtim.tv_nsec == map->modified.tv_nsec);
+    return map->path == NULL || file_stamp_holds(&map->stamp, map->descriptor);
 }
 
 sdlf_status onnx_map_check(const onnx_map *map)

@@ -9,9 +9,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include <sdlf/status.h>
+
+#include "framework/formats/file_stamp.h"
 
 typedef struct onnx_map {
     uint8_t *bytes; /* room for the file: what was read, zeros elsewhere; NULL: an empty file */
@@ -19,9 +20,9 @@ typedef struct onnx_map {
     int descriptor;
     uint8_t *there; /* one for each piece: has it been read? */
     char *path;
-    struct timespec modified; /* when, as it was opened */
-    bool failed;              /* something could not be read: */
-    int error;                /* the system's reason; 0: the file has become shorter */
+    file_stamp stamp; /* as it was opened */
+    bool failed;      /* something could not be read: */
+    int error;        /* the system's reason; 0: the file has become shorter */
 } onnx_map;
 
 /* Open a regular file. Errors: SDLF_ERROR_IO with the path and the system's reason; SDLF_ERROR_MEMORY. */
@@ -33,6 +34,9 @@ sdlf_status onnx_map_need(onnx_map *map, const void *at, uint64_t size);
 
 /* Read [at, at + size) to `out` instead. */
 sdlf_status onnx_map_read(onnx_map *map, const void *at, uint64_t size, void *out);
+
+/* Give back the memory of what was read; what is needed again is read again. */
+void onnx_map_forget(onnx_map *map);
 
 /* SDLF_ERROR_IO if anything could not be read so far, for those who could not say so at once, or if somebody has written to the file
  * since it was opened: what was read may then be neither the old file nor the new one. */

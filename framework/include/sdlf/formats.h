@@ -49,6 +49,10 @@ sdlf_status sdlf_model_open(sdlf_model **model, const char *path);
 /* The same for a model that will not be trained on: optimiser states, which may be most of the file, are left there. */
 sdlf_status sdlf_model_open_to_run(sdlf_model **model, const char *path);
 
+/* The same for one plan that takes the parameters (take_parameters in plan.h): they stay in the file, which is kept open, until then.
+ * What holds of leave_weights (see sdlf_onnx_options) holds of them. */
+sdlf_status sdlf_model_open_to_take(sdlf_model **model, const char *path);
+
 /* ---- plan files: choices of algorithms ----
  * Lines of text, sorted; docs/plan-files.md describes the form. */
 

@@ -18,6 +18,9 @@ static void weights(void)
     CHECK(made == NULL);
     REFUSED(sdlf_model_open_to_run(NULL, test_path("w.safetensors")), "model");
     REFUSED(sdlf_model_open_to_run(&made, NULL), "path");
+    REFUSED(sdlf_model_open_to_take(NULL, test_path("w.safetensors")), "model");
+    REFUSED(sdlf_model_open_to_take(&made, NULL), "path");
+    CHECK(made == NULL);
     sdlf_model_free(net);
 }
 

@@ -1,0 +1,101 @@
+/* A file that was written to since its stamp was taken is seen, however soon that was. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "framework/formats/file_stamp.h"
+
+#include "testing.h"
+
+static int write_new(const char *path)
+{
+    test_write_file(path, "0123456789", 10);
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static file_stamp stamp_of(int descriptor)
+{
+    struct stat about;
+    CHECK(fstat(descriptor, &about) == 0);
+    return file_stamp_take(&about);
+}
+
+/* Is the tick of that time over? Newer systems give a file that somebody has looked at times between ticks, ahead of their clock's. */
+static bool is_past(struct timespec modified)
+{
+#ifdef CLOCK_REALTIME_COARSE
+    struct timespec now, tick;
+    CHECK(clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0 && clock_getres(CLOCK_REALTIME_COARSE, &tick) == 0);
+    int64_t passed = (int64_t)(now.tv_sec - modified.tv_sec) * 1000000000 + now.tv_nsec - modified.tv_nsec;
+    return passed < 0 || passed >= tick.tv_nsec;
+#else
+    return modified.tv_sec >= 0;
+#endif
+}
+
+/* Many times over, lest a tick should end in between by chance. */
+static void a_change_right_after_is_seen(void)
+{
+    int missed = 0;
+    for (int i = 0; i < 40; i++) {
+        int file = write_new(test_path("file"));
+        file_stamp stamp = stamp_of(file);
+        CHECK(file_stamp_holds(&stamp, file));
+        CHECK(is_past(stamp.modified));
+        CHECK(pwrite(file, "x", 1, 3) == 1); /* as long as before */
+        missed += file_stamp_holds(&stamp, file);
+        close(file);
+    }
+    CHECK_EQUAL(missed, 0);
+}
+
+static void sizes_count(void)
+{
+    int file = write_new(test_path("size"));
+    struct stat about;
+    CHECK(fstat(file, &about) == 0);
+    file_stamp stamp = {.size = about.st_size, .modified = about.st_mtim};
+    CHECK(ftruncate(file, 5) == 0);
+    CHECK(futimens(file, (const struct timespec[2]){about.st_atim, about.st_mtim}) == 0);
+    CHECK(!file_stamp_holds(&stamp, file));
+    close(file);
+}
+
+/* Names and permissions are not what is read. */
+static void names_do_not_count(void)
+{
+    int file = write_new(test_path("old"));
+    file_stamp stamp = stamp_of(file);
+    CHECK(rename(test_path("old"), test_path("new")) == 0);
+    CHECK(file_stamp_holds(&stamp, file));
+    CHECK(fchmod(file, 0400) == 0 && unlink(test_path("new")) == 0);
+    CHECK(file_stamp_holds(&stamp, file));
+    close(file);
+    CHECK(file_stamp_holds(&stamp, -1)); /* nobody can tell */
+}
+
+/* A file that is old, or from a clock that is ahead, keeps nobody waiting. */
+static void only_this_tick_is_waited_for(void)
+{
+    struct timespec begun, ended;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    for (int i = 0; i < 2; i++) {
+        int file = write_new(test_path("other"));
+        struct timespec then = {.tv_sec = time(NULL) + (i ? 3600 : -3600)};
+        CHECK(futimens(file, (const struct timespec[2]){then, then}) == 0);
+        for (int j = 0; j < 1000; j++) (void)stamp_of(file);
+        close(file);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &ended);
+    CHECK(ended.tv_sec - begun.tv_sec < 2); /* 2,000 ticks are 2 to 20 seconds */
+}
+
+int main(void)
+{
+    RUN(a_change_right_after_is_seen);
+    RUN(sizes_count);
+    RUN(names_do_not_count);
+    RUN(only_this_tick_is_waited_for);
+    return test_summary();
+}
