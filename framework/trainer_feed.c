@@ -73,7 +73,7 @@ sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer)
     sdlf_epoch epoch = {
         .order_count = full * trainer->batch,
         .rates = trainer->rates,
-        .first = trainer->epoch_step < full ? trainer->epoch_step : full,
+        .first = trainer->epoch_step, /* at most `full`: a shorter batch that is done ends the epoch */
         .first_step = done,
         .epoch = trainer->epoch,
     };

@@ -1,53 +1,6 @@
 /* Trainers whose plans draw their own batches, as they do on a device: the same training, bit for bit, as with a loader;
  * repeated, stopped and gone on with. On every calculator that works here; "guarded" (see testing.h) stands in for a device. */
-#include <stdlib.h>
-
-#include "framework/synthetic.h"
-
-enum { SAMPLES = 150 };
-
-typedef struct watcher {
-    sdlf_trainer *trainer;
-    int calls, stop_after; /* 0: never */
-    int64_t stopped_at;
-    double loss;
-    double step_seconds, epoch_seconds; /* of the last of each */
-} watcher;
-
-static void watch(const sdlf_progress *progress, void *user)
-{
-    watcher *seen = user;
-    seen->loss = progress->loss;
-    *(progress->event == SDLF_PROGRESS_STEP ? &seen->step_seconds : &seen->epoch_seconds) = progress->seconds;
-    if (progress->event != SDLF_PROGRESS_STEP || ++seen->calls != seen->stop_after) return;
-    seen->stopped_at = progress->step;
-    sdlf_trainer_stop(seen->trainer);
-}
-
-/* Batches of 2 or 4 with a shorter last one; everything that depends on a step's number or rate is in use. */
-static sdlf_trainer_options options_on(const char *calculator, int64_t batch, watcher *seen)
-{
-    return (sdlf_trainer_options){
-        .batch = batch,
-        .epochs = 2,
-        .seed = 5,
-        .optimizer = sdlf_adamw(.weight_decay = 0.01f),
-        .schedule = sdlf_one_cycle(.peak = 0.01f),
-        .augment = {.shift = 1, .rotate = 5},
-        .forward = calculator,
-        .callback = watch,
-        .user = seen,
-    };
-}
-
-static sdlf_status train(sdlf_model *model, const sdlf_dataset *data, const sdlf_trainer_options *options)
-{
-    watcher *seen = options->user;
-    sdlf_status status = sdlf_trainer_create(&seen->trainer, model, data, data, options);
-    if (status == SDLF_OK) status = sdlf_trainer_run(seen->trainer);
-    sdlf_trainer_free(seen->trainer);
-    return status;
-}
+#include "framework/watched_training.h"
 
 static int64_t device_data; /* of the trainings below */
 
@@ -229,115 +182,6 @@ static void a_lost_loss_is_told(void)
     synthetic_release(&data);
 }
 
-/* ---- memory ---- */
-
-/* What a trainer on "guarded" with so much memory does with its data. */
-static sdlf_status place_in(int64_t bytes, sdlf_data_place *place)
-{
-    watcher seen = {.calls = 0};
-    sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
-    sdlf_model *model = synthetic_model();
-    sdlf_trainer_options options = options_on("guarded", 4, &seen);
-    const char *space = "";
-    test_guarded_memory(bytes);
-    sdlf_status status = sdlf_trainer_create(&seen.trainer, model, &data, &data, &options);
-    if (status == SDLF_OK) {
-        *place = sdlf_trainer_data_place(seen.trainer, &space);
-        CHECK_TEXT(space, "guarded:0");
-        status = sdlf_trainer_run(seen.trainer);
-    }
-    sdlf_trainer_free(seen.trainer);
-    test_guarded_memory(0);
-    sdlf_model_free(model);
-    synthetic_release(&data);
-    return status;
-}
-
-/* With less and less memory: the data are held, then brought, then there is no room for anything, which is said; and what
- * was taken before is given back ("guarded" sees to that when it is closed). */
-static void memory_decides(void)
-{
-    sdlf_data_place place, last = SDLF_DATA_RESIDENT;
-    int seen[3] = {0}, refused = 0;
-    for (int64_t bytes = 100000; bytes > 500; bytes -= 500 + bytes / 50) {
-        sdlf_status status = place_in(bytes, &place);
-        if (status != SDLF_OK) {
-            CHECK_FAILS(status, SDLF_ERROR_MEMORY, "plan of 'synthetic', batch");
-            CHECK(strstr(sdlf_error_message(), "in the memory of guarded:0: guarded: asked for ") != NULL);
-            CHECK(strstr(sdlf_error_message(), " are free") != NULL);
-            refused++;
-            continue;
-        }
-        CHECK(refused == 0);
-        CHECK(place == last || (place == SDLF_DATA_STAGED && last == SDLF_DATA_RESIDENT));
-        seen[place]++;
-        last = place;
-    }
-    CHECK(seen[SDLF_DATA_RESIDENT] > 0 && seen[SDLF_DATA_STAGED] > 0 && refused > 0);
-}
-
-static void any_allocation_of_a_device_may_fail(void)
-{
-    sdlf_data_place place;
-    int n = 1;
-    for (bool all = false; !all && n < 100; n++) {
-        test_guarded_fail_allocation(n);
-        sdlf_status status = place_in(0, &place);
-        CHECK(status == SDLF_OK || status == SDLF_ERROR_MEMORY);
-        all = status == SDLF_OK && place == SDLF_DATA_RESIDENT;
-    }
-    test_guarded_fail_allocation(0);
-    CHECK(n > 3 && n < 100);
-}
-
-static sdlf_status create_staged(void *data)
-{
-    watcher seen = {.calls = 0};
-    sdlf_model *model = synthetic_model();
-    sdlf_trainer_options options = options_on("guarded", 4, &seen);
-    options.device_data = 1;
-    sdlf_status status = sdlf_trainer_create(&seen.trainer, model, data, data, &options);
-    sdlf_trainer_free(seen.trainer);
-    sdlf_model_free(model);
-    return status;
-}
-
-static void staging_survives_failing_allocations(void)
-{
-    sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
-    test_every_allocation("staged trainer", create_staged, &data);
-    synthetic_release(&data);
-}
-
-/* A batch that no device has room for: the error says what was asked, by whom, and what is free; a smaller one works. */
-static void absurd_batches_are_refused(void)
-{
-    for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
-        const sdlf_calculator_class *type = test_calculator_class_at(i);
-        sdlf_calculator *calculator = NULL;
-        int64_t before = 0, after = 0, total = 0;
-        if (type->memory_info == NULL || !CHECK_OK(sdlf_calculator_open(&calculator, type->name, NULL))) continue;
-        sdlf_model *model = synthetic_model();
-        sdlf_plan *plan = NULL;
-        sdlf_plan_options options = {.batch = 1, .mode = SDLF_TRAIN, .forward = calculator};
-        CHECK_OK(sdlf_plan_create(&plan, model, &options)); /* whatever is set up once is set up now */
-        sdlf_plan_free(plan);
-        CHECK_OK(type->memory_info(calculator, &before, &total));
-        options.batch = INT32_MAX;
-        CHECK_FAILS(sdlf_plan_create(&plan, model, &options), SDLF_ERROR_MEMORY,
-                    "plan of 'synthetic', batch 2147483647: ");
-        CHECK(strstr(sdlf_error_message(), calculator->space) != NULL);
-        CHECK(strstr(sdlf_error_message(), "asked for ") != NULL && strstr(sdlf_error_message(), " are free") != NULL);
-        CHECK_OK(type->memory_info(calculator, &after, &total));
-        CHECK(after >= before / 2); /* others use a GPU too; what was asked for is more than it has */
-        options.batch = 2;
-        CHECK_OK(sdlf_plan_create(&plan, model, &options));
-        sdlf_plan_free(plan);
-        sdlf_model_free(model);
-        sdlf_calculator_close(calculator);
-    }
-}
-
 int main(void)
 {
     RUN(drawing_equals_loading);
@@ -348,9 +192,5 @@ int main(void)
     RUN(a_queued_epoch_is_finished);
     RUN(placements_agree);
     RUN(a_lost_loss_is_told);
-    RUN(memory_decides);
-    RUN(any_allocation_of_a_device_may_fail);
-    RUN(staging_survives_failing_allocations);
-    RUN(absurd_batches_are_refused);
     return test_summary();
 }

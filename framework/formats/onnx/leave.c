@@ -98,8 +98,8 @@ sdlf_status onnx_leave_parameters(onnx_import *import)
     left->shape = calloc(count, sizeof *left->shape);
     left->room = malloc((size_t)ONNX_FILL_CHUNK * sizeof(double));
     bool complete = left->fill != NULL && left->filled != NULL && left->shape != NULL && left->room != NULL;
-    sdlf_status status = complete ? list_fills(import, left)
-                                  : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", import->file->path);
+    sdlf_status status =
+        complete ? list_fills(import, left) : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", import->file->path);
     if (status != SDLF_OK) {
         close_left(left);
         return status;

@@ -1,0 +1,106 @@
+/* What is told of an epoch that a device is given in slices: after so many steps, what a trainer that looks at every step has seen by
+ * then. On "guarded", whose work is done as late as may be, so that slices pile up. */
+#include <math.h>
+#include <stdio.h>
+
+#include "framework/watched_training.h"
+
+enum { EPOCHS = 2, STEPS = SAMPLES };
+
+typedef struct moment {
+    double loss, accuracy;
+    int64_t samples;
+} moment;
+
+typedef struct record {
+    watcher watcher; /* first: options_on's `user` */
+    moment after[EPOCHS][STEPS + 1];
+    int64_t last; /* step that was told of last in this epoch */
+    int told, epoch, wrong;
+    const struct record *expected; /* NULL: this is what is expected */
+} record;
+
+static void note(const sdlf_progress *progress, void *user)
+{
+    record *seen = user;
+    if (progress->event == SDLF_PROGRESS_EPOCH) {
+        seen->wrong += progress->step != progress->steps;
+        return;
+    }
+    if (seen->epoch != progress->epoch) seen->last = 0;
+    bool backwards = progress->step <= seen->last;
+    seen->epoch = progress->epoch;
+    seen->last = progress->step;
+    seen->told++;
+    if (!CHECK(progress->epoch >= 1 && progress->epoch <= EPOCHS && progress->step > 0 && progress->step <= STEPS)) return;
+    moment *now = &seen->after[progress->epoch - 1][progress->step];
+    *now = (moment){progress->loss, progress->accuracy, progress->samples};
+    if (seen->expected != NULL) {
+        const moment *then = &seen->expected->after[progress->epoch - 1][progress->step];
+        bool same = now->samples == then->samples && fabs(now->loss - then->loss) < 1e-9 &&
+                    fabs(now->accuracy - then->accuracy) < 1e-9;
+        if (backwards || !same) {
+            seen->wrong++;
+            printf("    epoch %d step %lld: %lld samples, loss %g, expected %lld, %g\n", progress->epoch,
+                   (long long)progress->step, (long long)now->samples, now->loss, (long long)then->samples, then->loss);
+        }
+    }
+    if (seen->told == seen->watcher.stop_after) sdlf_trainer_stop(seen->watcher.trainer);
+}
+
+static record expected, found;
+
+/* Was it stopped? */
+static bool run(record *into, sdlf_model *model, const char *calculator, int64_t batch, int64_t device_data)
+{
+    sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
+    sdlf_trainer_options options = options_on(calculator, batch, &into->watcher);
+    options.callback = note;
+    options.device_data = device_data;
+    options.resume = sdlf_model_training_state(model)->present;
+    sdlf_status status = train(model, &data, &options);
+    synthetic_release(&data);
+    CHECK(status == SDLF_OK || status == SDLF_ERROR_INTERRUPTED);
+    return status == SDLF_ERROR_INTERRUPTED;
+}
+
+/* A training without a stop, and one that is stopped after each of its first messages in turn; where these are its last, there is nothing
+ * left to stop. */
+static int compare(int64_t batch, int64_t device_data)
+{
+    int stops = 0;
+    for (int stop_after = 0; stop_after < 4; stop_after++) {
+        sdlf_model *model = synthetic_model();
+        found = (record){.watcher = {.stop_after = stop_after}, .expected = &expected};
+        bool stopped = run(&found, model, "guarded", batch, device_data);
+        stops += stopped;
+        found.watcher.stop_after = 0;
+        if (stopped) CHECK(!run(&found, model, "guarded", batch, device_data));
+        CHECK_EQUAL(found.wrong, 0);
+        CHECK(found.epoch == EPOCHS && found.last == (SAMPLES + batch - 1) / batch);
+        sdlf_model_free(model);
+    }
+    return stops;
+}
+
+static void steps_are_told_as_they_were(void)
+{
+    const int64_t batches[] = {1, 4, 7, SAMPLES - 1, SAMPLES};
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
+        sdlf_model *model = synthetic_model();
+        expected = (record){.told = 0};
+        CHECK(!run(&expected, model, "reference", batches[i], 0));
+        sdlf_model_free(model);
+        CHECK(compare(batches[i], 0) > 0);
+        test_guarded_late(SDLF_QUEUE_TRANSFER);
+        CHECK(compare(batches[i], 1) > 0);
+        test_guarded_late(SDLF_QUEUE_COMPUTE);
+        CHECK(compare(batches[i], 1) > 0);
+    }
+}
+
+int main(void)
+{
+    RUN(steps_are_told_as_they_were);
+    return test_summary();
+}

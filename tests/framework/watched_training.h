@@ -1,0 +1,52 @@
+/* A short training of the synthetic network that is watched, and stopped. */
+#ifndef SDLF_TESTS_WATCHED_TRAINING_H
+#define SDLF_TESTS_WATCHED_TRAINING_H
+
+#include "framework/synthetic.h"
+
+enum { SAMPLES = 150 };
+
+typedef struct watcher {
+    sdlf_trainer *trainer;
+    int calls, stop_after; /* 0: never */
+    int64_t stopped_at;
+    double loss;
+    double step_seconds, epoch_seconds; /* of the last of each */
+} watcher;
+
+static inline void watch(const sdlf_progress *progress, void *user)
+{
+    watcher *seen = user;
+    seen->loss = progress->loss;
+    *(progress->event == SDLF_PROGRESS_STEP ? &seen->step_seconds : &seen->epoch_seconds) = progress->seconds;
+    if (progress->event != SDLF_PROGRESS_STEP || ++seen->calls != seen->stop_after) return;
+    seen->stopped_at = progress->step;
+    sdlf_trainer_stop(seen->trainer);
+}
+
+/* Batches of 2 or 4 with a shorter last one; everything that depends on a step's number or rate is in use. */
+static inline sdlf_trainer_options options_on(const char *calculator, int64_t batch, watcher *seen)
+{
+    return (sdlf_trainer_options){
+        .batch = batch,
+        .epochs = 2,
+        .seed = 5,
+        .optimizer = sdlf_adamw(.weight_decay = 0.01f),
+        .schedule = sdlf_one_cycle(.peak = 0.01f),
+        .augment = {.shift = 1, .rotate = 5},
+        .forward = calculator,
+        .callback = watch,
+        .user = seen,
+    };
+}
+
+static inline sdlf_status train(sdlf_model *model, const sdlf_dataset *data, const sdlf_trainer_options *options)
+{
+    watcher *seen = options->user;
+    sdlf_status status = sdlf_trainer_create(&seen->trainer, model, data, data, options);
+    if (status == SDLF_OK) status = sdlf_trainer_run(seen->trainer);
+    sdlf_trainer_free(seen->trainer);
+    return status;
+}
+
+#endif
