@@ -22,7 +22,7 @@ _Static_assert((int)TRAINER_SLICES <= (int)SDLF_PLAN_MARKS, "a mark for each sli
 
 sdlf_feed sdlf_trainer_make_feed(const sdlf_trainer *trainer)
 {
-    sdlf_feed feed = {
+    return (sdlf_feed){
         .samples = trainer->classifier.samples,
         .labels = trainer->labels,
         .sample_data = trainer->train.samples,
@@ -32,8 +32,6 @@ sdlf_feed sdlf_trainer_make_feed(const sdlf_trainer *trainer)
         .augment = trainer->options.augment,
         .seed = trainer->options.seed,
     };
-    if (feed.augment.seed == 0) feed.augment.seed = trainer->options.seed;
-    return feed;
 }
 
 sdlf_feed sdlf_trainer_tail_feed(const sdlf_trainer *trainer, const sdlf_feed *feed)
@@ -116,14 +114,12 @@ static sdlf_status queue_tail(sdlf_trainer *trainer)
     return sdlf_plan_run(trainer->tail, 1);
 }
 
-/* As many steps as take SECONDS, but not many times more than before. */
-static void adapt_size(trainer_slices *slices, int64_t done)
+int64_t sdlf_trainer_slice_size(int64_t before, int64_t steps, double seconds)
 {
-    double seconds = sdlf_clock() - slices->begun, most = 4 * (double)slices->size;
-    double wanted = seconds > 0 ? (double)(done - slices->first) * SECONDS / seconds : most;
+    double most = 4 * (double)before, wanted = seconds > 0 ? (double)steps * SECONDS / seconds : most;
     if (wanted > most) wanted = most;
     int64_t unit = wanted >= LONG ? LONG : wanted >= SHORT ? SHORT : 1; /* steps of a recording (plan/record.c) */
-    slices->size = wanted >= 1 ? (int64_t)wanted / unit * unit : 1;
+    return wanted >= 1 ? (int64_t)wanted / unit * unit : 1;
 }
 
 /* The results behind the oldest slice, which are waited for if they are not there. */
@@ -137,7 +133,8 @@ static sdlf_status finish_slice(sdlf_trainer *trainer)
     trainer->epoch_step = slices->end[0];
     slices->count--;
     for (int i = 0; i < slices->count; i++) slices->end[i] = slices->end[i + 1];
-    adapt_size(slices, trainer->epoch_step);
+    slices->size =
+        sdlf_trainer_slice_size(slices->size, trainer->epoch_step - slices->first, sdlf_clock() - slices->begun);
     status = sdlf_trainer_check_loss(trainer, metrics.loss_sum);
     trainer->metrics.loss_sum = slices->before.loss_sum + metrics.loss_sum;
     trainer->metrics.correct = slices->before.correct + metrics.correct;

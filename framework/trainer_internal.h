@@ -74,6 +74,9 @@ sdlf_feed sdlf_trainer_tail_feed(const sdlf_trainer *trainer, const sdlf_feed *f
 sdlf_status sdlf_trainer_prepare_feed(sdlf_trainer *trainer);
 void sdlf_trainer_release_feed(sdlf_trainer *trainer);
 
+/* How many steps the next slice has, after slices of `before`, where so many steps took so long: what takes a tenth of a second, in whole
+ * recordings, but not many times more than before. */
+int64_t sdlf_trainer_slice_size(int64_t before, int64_t steps, double seconds);
 /* Begin, or go on with, the epoch under way. */
 sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer);
 /* Queue steps until results of some are there, or until the whole epoch is queued: then wait for the next results. */

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
@@ -47,4 +48,9 @@ void interrupt_waits(void)
 int interrupt_signal(void)
 {
     return received;
+}
+
+const char *interrupt_name(void)
+{
+    return received == SIGINT ? "Ctrl-C" : strsignal(received);
 }

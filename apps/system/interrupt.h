@@ -13,5 +13,7 @@ void interrupt_waits(void);
 
 /* The signal that came; 0: none did. */
 int interrupt_signal(void);
+/* What to call it: "Ctrl-C", "Terminated". */
+const char *interrupt_name(void);
 
 #endif

@@ -1,10 +1,8 @@
 /* sdlf train: train a network on labelled pictures and keep its weights. */
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "apps/command.h"
 #include "apps/input/network.h"
@@ -145,15 +143,13 @@ static int finish(showing *show)
 static int stopped(const showing *show)
 {
     const train_session *s = &show->session;
-    int number = interrupt_signal();
     if (!s->set.quiet) {
-        printf("stopped by %s in epoch %d of %d, after step %" PRId64 " of %" PRId64 "\n",
-               number == SIGINT ? "Ctrl-C" : strsignal(number), show->last.epoch, show->last.epochs, show->last.step,
-               show->last.steps);
+        printf("stopped by %s in epoch %d of %d, after step %" PRId64 " of %" PRId64 "\n", interrupt_name(),
+               show->last.epoch, show->last.epochs, show->last.step, show->last.steps);
         if (s->out_path) say_saved(s, false);
         if (!s->out_path) puts("nothing was kept, as --no-save asks");
     }
-    return COMMAND_SIGNAL + number;
+    return COMMAND_SIGNAL + interrupt_signal();
 }
 
 /* The run failed: say why, and what is left. Out of space or memory right after an epoch, it was that epoch's checkpoint

@@ -16,7 +16,7 @@ int64_t plan_arena_offset(const sdlf_plan *plan, const sdlf_tensor *tensor)
 
 sdlf_step_info sdlf_plan_step_info(const sdlf_plan *plan, int index)
 {
-    if (plan == NULL) return (sdlf_step_info){0};
+    if (plan == NULL || index < 0 || index >= plan->step_count) return (sdlf_step_info){.offset = -1};
     const plan_step *step = &plan->steps[index];
     const sdlf_operation *op = &step->operation;
     int first = 0;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "framework/trainer_internal.h"
 #include "framework/watched_training.h"
 
 enum { EPOCHS = 2, STEPS = SAMPLES };
@@ -32,7 +33,8 @@ static void note(const sdlf_progress *progress, void *user)
     seen->epoch = progress->epoch;
     seen->last = progress->step;
     seen->told++;
-    if (!CHECK(progress->epoch >= 1 && progress->epoch <= EPOCHS && progress->step > 0 && progress->step <= STEPS)) return;
+    if (!CHECK(progress->epoch >= 1 && progress->epoch <= EPOCHS && progress->step > 0 && progress->step <= STEPS))
+        return;
     moment *now = &seen->after[progress->epoch - 1][progress->step];
     *now = (moment){progress->loss, progress->accuracy, progress->samples};
     if (seen->expected != NULL) {
@@ -99,8 +101,27 @@ static void steps_are_told_as_they_were(void)
     }
 }
 
+/* A tenth of a second, four times the last at the most, and whole recordings of 64 or 8 steps where there are as many. */
+static void slices_take_a_tenth_of_a_second(void)
+{
+    static const struct {
+        int64_t before, steps;
+        double seconds;
+        int64_t expected;
+    } cases[] = {
+        {16, 16, 0.1, 16}, {16, 16, 0.125, 8}, {16, 16, 0.05, 32},      {16, 16, 0.001, 64},
+        {16, 16, 0, 64},   {64, 640, 1, 64},   {64, 650, 1, 64},        {64, 630, 1, 56},
+        {64, 1270, 1, 64}, {64, 1280, 1, 128}, {1000, 100000, 1, 3968}, {8, 80, 1, 8},
+        {8, 79, 1, 7},     {8, 11, 1, 1},      {8, 10, 1, 1},           {8, 9, 1, 1},
+        {8, 1, 100, 1},    {1, 5, 1e-9, 4},    {2, 100, 1e-9, 8},       {15, 100, 1e-9, 56},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK_EQUAL(sdlf_trainer_slice_size(cases[i].before, cases[i].steps, cases[i].seconds), cases[i].expected);
+}
+
 int main(void)
 {
+    RUN(slices_take_a_tenth_of_a_second);
     RUN(steps_are_told_as_they_were);
     return test_summary();
 }

@@ -1,7 +1,6 @@
 /* sdlf bench conv: the convolution lab. Every algorithm that a calculator has for a convolution is a rung of a ladder; all of
  * them are timed on the same convolutions, compared with reference, and set beside what the machine can do. Or a report that was
  * stored is shown again. docs/convolution.md explains them. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,10 +141,7 @@ static sdlf_status bench_all(lab_session *s, const arguments *given)
     if (s->text) lab_print_summary(&s->out, &s->lab);
     int by = interrupt_signal();
     if (s->text && s->lab.interrupted)
-        printf("\nstopped%s%s in convolution %d of %d; %s\n", by ? " by " : "",
-               by == SIGINT ? "Ctrl-C"
-               : by         ? strsignal(by)
-                            : "",
+        printf("\nstopped%s%s in convolution %d of %d; %s\n", by ? " by " : "", by ? interrupt_name() : "",
                s->lab.cases, s->lab.workload.count,
                s->lab.cases > 0 ? "what was measured until then stands above" : "nothing was measured");
     if (s->set.json) status = output_file_write(s->set.json, print_json, &s->lab);

@@ -1,5 +1,4 @@
 /* sdlf bench kernels: every kernel of a calculator by itself, beside what the machine can do. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,8 +178,7 @@ static sdlf_status bench_all(session *s)
     if (status != SDLF_OK) return status;
     if (s->text) kernel_report_print(&s->out, &s->report);
     if (s->text && interrupt_signal() != 0)
-        printf("\nstopped by %s; what was measured until then stands above\n",
-               interrupt_signal() == SIGINT ? "Ctrl-C" : strsignal(interrupt_signal()));
+        printf("\nstopped by %s; what was measured until then stands above\n", interrupt_name());
     return s->set.json ? output_file_write(s->set.json, print_json, &s->report) : SDLF_OK;
 }
 

@@ -59,7 +59,8 @@ sdlf_normalization *sdlf_model_normalization(sdlf_model *model);
  * error then). */
 sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed);
 
-/* ---- looking ---- */
+/* ---- looking ----
+ * What is not there is NULL, 0, a node whose layer is -1, a scalar. */
 
 int sdlf_model_layer_count(const sdlf_model *model);
 const sdlf_layer *sdlf_model_layer(const sdlf_model *model, int index);

@@ -167,11 +167,40 @@ static void signatures(void)
     GIVES(sdlf_scratch(NULL, SDLF_FLOAT32, sdlf_shape(1)).dtype, SDLF_NONE);
 }
 
+/* Numbers that are too small or too large, of what there is. */
+static void numbers_beyond(void)
+{
+    sdlf_model *net = small_cnn();
+    static const int wrong[] = {-1, 1000, -2147483647 - 1, 2147483647};
+    for (int i = 0; i < 4; i++) {
+        int at = wrong[i];
+        GIVES(sdlf_model_layer(net, at), NULL);
+        GIVES(sdlf_model_layer_input_count(net, at), 0);
+        GIVES(is_none(sdlf_model_layer_input(net, at, 0)), true);
+        GIVES(is_none(sdlf_model_layer_input(net, 1, at)), true);
+        GIVES(is_none(sdlf_model_input(net, at)), true);
+        GIVES(is_none(sdlf_model_output(net, at)), true);
+        GIVES(sdlf_model_output_name(net, at), NULL);
+        GIVES(sdlf_model_node_shape(net, (sdlf_node){at, 0}).rank, 0);
+        GIVES(sdlf_model_node_shape(net, (sdlf_node){1, at}).rank, 0);
+        GIVES(sdlf_model_parameter(net, at), NULL);
+    }
+    int last = sdlf_model_layer_count(net) - 1; /* the nearest that are there, and that are not */
+    CHECK(sdlf_model_layer(net, last) != NULL && sdlf_model_layer(net, last + 1) == NULL);
+    CHECK_EQUAL(sdlf_model_layer_input_count(net, last), 1);
+    CHECK_EQUAL(sdlf_model_layer_input(net, last, 0).layer, last - 1);
+    CHECK(is_none(sdlf_model_layer_input(net, last, 1)));
+    CHECK_EQUAL(sdlf_model_layer_input_count(net, last + 1), 0);
+    CHECK_EQUAL(sdlf_model_layer_input_count(net, 0), 0); /* an input */
+    sdlf_model_free(net);
+}
+
 int main(void)
 {
     RUN(no_model);
     RUN(no_model_for_layers);
     RUN(layers_without_options);
+    RUN(numbers_beyond);
     RUN(building);
     RUN(names);
     RUN(signatures);

@@ -80,6 +80,7 @@ static void no_plan(void)
     REFUSED(sdlf_plan_gradient(NULL, "conv2d.weight", &binding), "plan");
     GIVES(sdlf_plan_step_count(NULL), 0);
     GIVES(sdlf_plan_step_info(NULL, 0).layer, NULL);
+    GIVES(sdlf_plan_step_info(NULL, 0).offset, -1);
     GIVES(sdlf_plan_layer_count(NULL), 0);
     GIVES(sdlf_plan_layer_info(NULL, 0).layer, NULL);
     GIVES(sdlf_plan_layer_of(NULL, "relu"), -1);

@@ -225,6 +225,22 @@ static void the_loss_has_a_place(void)
     sdlf_calculator_close(host);
 }
 
+static void steps_beyond_are_nothing(void)
+{
+    sdlf_calculator *reference = opened("reference");
+    sdlf_model *net = small_cnn();
+    sdlf_plan *plan = NULL;
+    if (CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = reference}))) {
+        int count = sdlf_plan_step_count(plan);
+        CHECK(sdlf_plan_step_info(plan, count - 1).layer != NULL);
+        CHECK(sdlf_plan_step_info(plan, count).layer == NULL && sdlf_plan_step_info(plan, count).offset == -1);
+        CHECK(sdlf_plan_step_info(plan, -1).layer == NULL);
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(reference);
+}
+
 int main(void)
 {
     RUN(copies_say_what_they_move);
@@ -233,5 +249,6 @@ int main(void)
     RUN(algorithms_of_one_calculator);
     RUN(product_algorithms_of_one_calculator);
     RUN(the_loss_has_a_place);
+    RUN(steps_beyond_are_nothing);
     return test_summary();
 }

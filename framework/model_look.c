@@ -1,0 +1,85 @@
+/* Looking at a model: its layers, inputs, outputs and shapes. What is not there is NULL, 0, a node of no layer, a scalar. */
+#include "framework/input_layer.h"
+#include "framework/model_internal.h"
+
+static const sdlf_node no_node = {-1, 0};
+
+static bool is_layer(const sdlf_model *model, int index)
+{
+    return model != NULL && index >= 0 && index < model->layer_count;
+}
+
+sdlf_normalization *sdlf_model_normalization(sdlf_model *model)
+{
+    if (model == NULL) return NULL;
+    return &model->normalization;
+}
+
+sdlf_training_state *sdlf_model_training_state(sdlf_model *model)
+{
+    if (model == NULL) return NULL;
+    return &model->training_state;
+}
+
+int sdlf_model_layer_count(const sdlf_model *model)
+{
+    if (model == NULL) return 0;
+    return model->layer_count;
+}
+
+const sdlf_layer *sdlf_model_layer(const sdlf_model *model, int index)
+{
+    return is_layer(model, index) ? &model->layers[index].layer : NULL;
+}
+
+int sdlf_model_layer_input_count(const sdlf_model *model, int index)
+{
+    return is_layer(model, index) ? model->layers[index].input_count : 0;
+}
+
+sdlf_node sdlf_model_layer_input(const sdlf_model *model, int index, int input)
+{
+    if (!is_layer(model, index) || input < 0 || input >= model->layers[index].input_count) return no_node;
+    return model->layers[index].inputs[input];
+}
+
+int sdlf_model_input_count(const sdlf_model *model)
+{
+    if (model == NULL) return 0;
+    int count = 0;
+    for (int i = 0; i < model->layer_count; i++) count += model->layers[i].layer.type == &sdlf_input_layer_class;
+    return count;
+}
+
+sdlf_node sdlf_model_input(const sdlf_model *model, int index)
+{
+    if (model == NULL) return no_node;
+    for (int i = 0; i < model->layer_count; i++) {
+        if (model->layers[i].layer.type == &sdlf_input_layer_class && index-- == 0) return (sdlf_node){i, 0};
+    }
+    return no_node;
+}
+
+int sdlf_model_output_count(const sdlf_model *model)
+{
+    if (model == NULL) return 0;
+    return model->output_count;
+}
+
+sdlf_node sdlf_model_output(const sdlf_model *model, int index)
+{
+    if (model == NULL) return no_node;
+    return index >= 0 && index < model->output_count ? model->outputs[index].node : no_node;
+}
+
+const char *sdlf_model_output_name(const sdlf_model *model, int index)
+{
+    if (model == NULL) return NULL;
+    return index >= 0 && index < model->output_count ? model->outputs[index].name : NULL;
+}
+
+sdlf_shape sdlf_model_node_shape(const sdlf_model *model, sdlf_node node)
+{
+    bool known = is_layer(model, node.layer) && node.output >= 0 && node.output < SDLF_MAX_LAYER_OUTPUTS;
+    return known ? model->layers[node.layer].output_shape[node.output] : SDLF_SCALAR;
+}
