@@ -2,7 +2,10 @@
  * for. */
 #include "framework/plan/passes.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include <sdlf/suggest.h>
 
 /* The kinds of operations whose algorithm the options may ask for, under the kind that has all of its names. */
 typedef struct request {
@@ -42,8 +45,17 @@ static int index_of(const sdlf_calculator_class *type, sdlf_operation_kind kind,
 
 static sdlf_status no_such(const request *r, const sdlf_calculator_class *type)
 {
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s' has no %s algorithm '%s'", type->name, r->what,
-                     name_for(r, type));
+    const char *const *names = type->kernel[r->kind].algorithms, *wanted = name_for(r, type);
+    sdlf_suggestion near = {.word = wanted};
+    char known[512] = "";
+    size_t used = 0;
+    for (int i = 0; names != NULL && names[i] != NULL; i++) {
+        int n = snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "; it has: ", names[i]);
+        if (n > 0 && (size_t)n < sizeof known - used) used += (size_t)n;
+        sdlf_suggest(&near, names[i]);
+    }
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "calculator '%s' has no %s algorithm '%s'%s%s", type->name, r->what, wanted,
+                     sdlf_suggestion_print(&near).text, known);
 }
 
 /* A convolution takes the algorithm that was asked for, where its calculator has that and it takes the operation. */

@@ -193,7 +193,8 @@ static void product_algorithms_of_one_calculator(void)
     net = sdlf_model_create("no product");
     sdlf_relu(net, sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(3)));
     options = (sdlf_plan_options){.batch = 2, .forward = cpu, .gemm_algorithm = "biult-in"};
-    CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT, "'cpu' has no gemm algorithm 'biult-in'");
+    CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT,
+                "'cpu' has no gemm algorithm 'biult-in' (did you mean 'built-in'?); it has: auto, built-in");
     options.gemm_algorithm = "cpu:built-in";
     CHECK_OK(sdlf_plan_create(&plan, net, &options));
     CHECK_EQUAL(count_products(plan, "cpu", ""), 0);
