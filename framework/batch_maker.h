@@ -20,8 +20,8 @@ typedef struct sdlf_batch_maker {
     int64_t epoch;         /* -1: none yet; the gather reads it */
 } sdlf_batch_maker;
 
-/* Check the options and take all memory that will be needed. The maker may not be moved afterwards. Errors: SDLF_ERROR_ARGUMENT, SDLF_ERROR_MEMORY, and what
- * the calculator and the operation's check report. After a failure there is nothing to release. */
+/* Check the options and take all memory that will be needed. The maker may not be moved afterwards. Errors: SDLF_ERROR_ARGUMENT,
+ * SDLF_ERROR_MEMORY, and what the calculator and the operation's check report. After a failure there is nothing to release. */
 sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *dataset,
                                   const sdlf_loader_options *options);
 void sdlf_batch_maker_release(sdlf_batch_maker *maker);

@@ -89,8 +89,8 @@ void test_guarded_memory(int64_t bytes);
 void test_guarded_fail_allocation(int64_t n);
 void test_guarded_late(sdlf_queue queue);
 
-/* How often the host has waited for "guarded" (for a fence, for all that is queued, for a transfer) and then given it more to compute, since this
- * was asked last. */
+/* How often the host has waited for "guarded" (for a fence, for all that is queued, for a transfer) and then given it more to compute,
+ * since this was asked last. */
 int64_t test_guarded_interruptions(void);
 
 /* Copy what a binding holds to host memory, or from it: the whole tensor, in its own dtype. Kernels that are queued finish

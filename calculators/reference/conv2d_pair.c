@@ -1,4 +1,5 @@
-/* conv2d_pointwise_depthwise: a 1x1 convolution and the depthwise one behind it. x (N,C,H,W), w (K,C,1,1), depthwise (K,1,R,S), y (N,K,P,Q).
+/* conv2d_pointwise_depthwise: a 1x1 convolution and the depthwise one behind it. x (N,C,H,W), w (K,C,1,1), depthwise (K,1,R,S), y
+ * (N,K,P,Q).
  *
  *     h[n,k,i,j] = between(bias[k] + sum over c of x[n,c,i,j] w[k,c]), 0 outside
  *     y[n,k,p,q] = act(depthwise_bias[k] + sum over r,s of h[n,k,h(p,r),w(q,s)] depthwise[k,r,s])

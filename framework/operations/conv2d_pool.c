@@ -1,4 +1,5 @@
-/* conv2d_relu_max_pool, forward, backward, and backward with its update: convolution, ReLU and max-pool in one. Contracts: <sdlf/operation.h>. */
+/* conv2d_relu_max_pool, forward, backward, and backward with its update: convolution, ReLU and max-pool in one. Contracts:
+ * <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 

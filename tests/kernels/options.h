@@ -4,8 +4,8 @@
  *                  [--once] [--seconds S [--seed N]] [--bench [TEXT]]
  *
  * --calculator leaves the others out, --without one of them. For tools that make kernels slow: --once runs a case with one thread
- * alone and once off its alignment, --seconds tries as many as there is time for, spread over all cases of all families; which they are depends on
- * --seed (sample.h).
+ * alone and once off its alignment, --seconds tries as many as there is time for, spread over all cases of all families; which they are
+ * depends on --seed (sample.h).
  * --bench ends the list. */
 #ifndef SDLF_TESTS_KERNEL_OPTIONS_H
 #define SDLF_TESTS_KERNEL_OPTIONS_H

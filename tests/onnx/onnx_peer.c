@@ -6,9 +6,10 @@
  *     onnx_peer --operators
  *
  * Each FOLDER holds input_0.pb, ... and output_0.pb, ...; an element may differ by ABSOLUTE + RELATIVE |expected|. A negative
- * RELATIVE means that part of the output's range instead. With --constants every input but the first is a constant of the model. Prints one line, "passed DIFFERENCE", "failed REASON" or
- * "unsupported REASON"; the exit code is 0 unless the arguments are wrong. With - models and folders come from the standard input,
- * a line each with tabs in between, and each is answered with such a line: opening a GPU once takes less time than for each. */
+ * RELATIVE means that part of the output's range instead. With --constants every input but the first is a constant of the model. Prints
+ * one line, "passed DIFFERENCE", "failed REASON" or "unsupported REASON"; the exit code is 0 unless the arguments are wrong. With - models
+ * and folders come from the standard input, a line each with tabs in between, and each is answered with such a line: opening a GPU once
+ * takes less time than for each. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

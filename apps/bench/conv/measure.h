@@ -58,7 +58,8 @@ void lab_bench_free(lab_bench *bench);
 /* Bytes that a bench of this operation takes on the calculator and on the host, workspace included. */
 int64_t lab_bench_bytes(sdlf_calculator *calculator, const sdlf_operation *operation);
 
-/* Run a rung, of the bench's calculator or of one that shares its memory. A rung that does not take the convolution, or finds no memory, is no failure: the result says why. */
+/* Run a rung, of the bench's calculator or of one that shares its memory. A rung that does not take the convolution, or finds no memory,
+ * is no failure: the result says why. */
 sdlf_status lab_bench_run(lab_bench *bench, const lab_rung *rung, const lab_effort *effort, lab_result *result);
 
 #endif

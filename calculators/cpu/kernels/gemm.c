@@ -1,8 +1,8 @@
 /* gemm: c = act(alpha op(a) op(b) + bias + residual). Contract: <sdlf/operation.h>.
  *
- * A tall a and a narrow b have a kernel of their own, gemm_tall.c, and so have few rows, gemm_few.c. Else c is cut into tiles whose size follows from its shape;
- * a task computes one, all of the inner dimension, and finishes it (bias, activation) while it lies in the cache. Two ways to
- * a tile:
+ * A tall a and a narrow b have a kernel of their own, gemm_tall.c, and so have few rows, gemm_few.c. Else c is cut into tiles whose size
+ * follows from its shape; a task computes one, all of the inner dimension, and finishes it (bias, activation) while it lies in the cache.
+ * Two ways to a tile:
  * - straight: tiles of TILE_M rows; the columns of b that a tile needs are packed by its task. An a that is stored transposed
  *   (a fully connected layer's gradient) is packed beforehand, once for all tasks.
  * - turned, for few rows and a b that is stored transposed (a fully connected layer's forward pass): packing b, the weights,

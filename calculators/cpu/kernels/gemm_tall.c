@@ -4,7 +4,8 @@
  * 2 m n k FLOPs against (k + n) m elements moved: at n = 16, a's way from memory is what takes the time. So a is read once, in the
  * order in which it lies, and from then on from the first-level cache. Its lines are asked for twice, one line for each that is used, so
  * that requests come evenly: FAR ahead to the second level, which has room for many at once, and NEAR ahead to the first. b is packed
- * once, into panels of whole vectors that stay in the second level at most; the sums of TALL_ROWS rows and a panel's columns are in registers.
+ * once, into panels of whole vectors that stay in the second level at most; the sums of TALL_ROWS rows and a panel's columns are in
+ * registers.
  *
  * A task is a run of rows, and a thread's next one follows it, so that what is asked for behind a task's end is the thread's own; every
  * row's sums are added in the order of k. */

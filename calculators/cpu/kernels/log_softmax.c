@@ -2,7 +2,8 @@
  *
  * Rows of few elements, as many as there are classes, would leave most of a vector's lanes empty, and each would need its maximum and
  * its sum across lanes. So LANES rows are turned: lane i holds row i, and maximum, exponential, sum and logarithm are those of vectors,
- * whatever the width; rows that lie side by side, channels of pixels, are turned already. Wide rows are walked one by one. A NaN in a row, or an infinity that is its maximum, makes all of it NaN. */
+ * whatever the width; rows that lie side by side, channels of pixels, are turned already. Wide rows are walked one by one. A NaN in a row,
+ * or an infinity that is its maximum, makes all of it NaN. */
 #include "calculators/cpu/kernels/log_softmax.h"
 
 #include <math.h>

@@ -7,8 +7,9 @@
  * from whatever cache holds it. Sums stay in registers, a block of columns at a time.
  *
  * The work of a row is its elements and one more. Tasks are cut where that sum passes multiples of CHUNK: by the matrix, not
- * by the number of threads; a thread's tasks follow one another, so that it finds what it has asked for. A row of more than CHUNK elements is left to a second round, in which it is cut itself, and
- * its parts are added in order: one row of a tenth of all elements costs what its elements cost. */
+ * by the number of threads; a thread's tasks follow one another, so that it finds what it has asked for. A row of more than CHUNK elements
+ * is left to a second round, in which it is cut itself, and its parts are added in order: one row of a tenth of all elements costs what
+ * its elements cost. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/log_softmax.h"

@@ -1,7 +1,7 @@
 /* Winograd convolution forward: its geometry, and the order of its stages. See winograd.h and winograd_stages.h.
  *
- * Filters are transformed once a call, or once for all, (m + 2)^2 / 9 times as many numbers as before. Then, chunk by chunk of the tiles, three
- * stages follow: patches are transformed (a task a channel), multiplied (a task a point and a panel), and the products become
+ * Filters are transformed once a call, or once for all, (m + 2)^2 / 9 times as many numbers as before. Then, chunk by chunk of the tiles,
+ * three stages follow: patches are transformed (a task a channel), multiplied (a task a point and a panel), and the products become
  * outputs (a task a filter). 2 (m + 2)^2 K C tiles FLOPs in the products, against 18 m^2 K C tiles of the convolution itself. */
 #include "calculators/cpu/kernels/winograd_stages.h"
 

@@ -29,7 +29,8 @@ typedef struct onnx_map {
 sdlf_status onnx_map_open(onnx_map *map, const char *path);
 void onnx_map_close(onnx_map *map);
 
-/* Have [at, at + size), which lies inside, in its place. Errors: SDLF_ERROR_IO where that cannot be read, or the file has become shorter. */
+/* Have [at, at + size), which lies inside, in its place. Errors: SDLF_ERROR_IO where that cannot be read, or the file
+ * has become shorter. */
 sdlf_status onnx_map_need(onnx_map *map, const void *at, uint64_t size);
 
 /* Read [at, at + size) to `out` instead. */

@@ -198,9 +198,9 @@ typedef struct sdlf_c_exported {
 
 /* Write a model that is built as one file of C99 that needs the standard library alone, and computes what a plan for inference
  * does for a batch of 1, in float: void NAME_run(const float *input, float *output). Any layer whose operations are among
- * those of docs/c-export.md may be in it. The file is written as sdlf_model_save does. `options` and `result` may be NULL. Errors: SDLF_ERROR_UNSUPPORTED
- * with the layer, its class and the reason, or where there are too many parameters; SDLF_ERROR_ARGUMENT where the name is no
- * identifier; SDLF_ERROR_IO; SDLF_ERROR_MEMORY. */
+ * those of docs/c-export.md may be in it. The file is written as sdlf_model_save does. `options` and `result` may be NULL. Errors:
+ * SDLF_ERROR_UNSUPPORTED with the layer, its class and the reason, or where there are too many parameters; SDLF_ERROR_ARGUMENT where the
+ * name is no identifier; SDLF_ERROR_IO; SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_model_to_c(const sdlf_model *model, const char *path, const sdlf_c_export_options *options,
                             sdlf_c_exported *result);
 

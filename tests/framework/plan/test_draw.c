@@ -19,7 +19,8 @@ static sdlf_model *net_of_all_kinds(void)
     return net;
 }
 
-/* The output (or, of a training plan, the loss) for one input, of a model that is built beforehand or by its plan; *hash of its parameters. */
+/* The output (or, of a training plan, the loss) for one input, of a model that is built beforehand or by its plan; *hash of its
+ * parameters. */
 static void run(sdlf_plan_options options, bool built, uint32_t *hash, double out[3])
 {
     sdlf_model *net = net_of_all_kinds();
