@@ -203,7 +203,10 @@ static void add_json(const session *s, const char *path)
 /* A picture that cannot be read does not keep the others from being looked at. */
 static int predict(session *s, const arguments *given)
 {
-    sdlf_status status = prepare(s, given->operand_count);
+    sdlf_status status =
+        s->set.json && s->set.draw
+            ? sdlf_fail(SDLF_ERROR_ARGUMENT, "--draw and --json contradict each other: JSON has no pictures")
+            : prepare(s, given->operand_count);
     if (status != SDLF_OK) return command_conclude("predict", status);
     int width = 0, code = COMMAND_OK;
     for (int i = 0; i < given->operand_count; i++) {

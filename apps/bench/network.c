@@ -91,7 +91,8 @@ static sdlf_status open_all(session *s, const optimizer_rows *optimizers, const 
     const settings *set = &s->set;
     s->options = (sdlf_plan_options){.batch = set->batch, .mode = (sdlf_mode)set->mode};
     sdlf_status status =
-        set->weights ? network_open_weights(&s->model, set->weights, NULL) : network_open(&s->model, set->net, 1);
+        set->weights ? network_open_weights(&s->model, set->weights, arguments_given(given, "net") ? set->net : NULL)
+                     : network_open(&s->model, set->net, 1);
     if (status == SDLF_OK) {
         status = optimizer_from_arguments(&s->options.optimizer, false, optimizers, &set->optimizer, given);
     }

@@ -19,7 +19,9 @@ sdlf_status run_read_labels(run_session *s)
     size_t size = 0;
     ssize_t length;
     int capacity = 0;
-    while ((length = getline(&line, &size, file)) >= 0 && s->label_count < 1 << 20) {
+    bool text = true;
+    while (text && (length = getline(&line, &size, file)) >= 0 && s->label_count < 1 << 20) {
+        text = memchr(line, 0, (size_t)length) == NULL;
         while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r')) line[--length] = '\0';
         if (s->label_count == capacity) {
             capacity = capacity > 0 ? 2 * capacity : 1024;
@@ -39,6 +41,9 @@ sdlf_status run_read_labels(run_session *s)
     if (failed)
         return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", s->set.labels,
                          reason == EISDIR ? "it is a folder" : strerror(reason));
+    if (!text)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %d holds a byte 0: expected the names of classes, one a line",
+                         s->set.labels, s->label_count);
     return s->label != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_FORMAT, "%s: there are no labels in it", s->set.labels);
 }
 

@@ -95,6 +95,7 @@ static void options_that_could_do_nothing(void)
     CHECK_FIRST(2, "--log-steps is about a log, and needs --log", "train", SMALL, "--no-save", "--log-steps", "4");
     CHECK_FIRST(2, "--device-data 4: the reference calculator has no device", "train", SMALL, "--no-save",
                 "--device-data", "4");
+    CHECK_FIRST(2, "--draw and --json contradict each other", "predict", "--weights", "/none", "--draw", "--json", "x");
     static const char *const of_pictures[][2] = {{"--fit", "crop"},    {"--crop", "0.5"}, {"--normalize", "unit"},
                                                  {"--mean", "0.5"},    {"--std", "0.5"},  {"--layout", "nchw"},
                                                  {"--channels", "bgr"}};
@@ -103,6 +104,13 @@ static void options_that_could_do_nothing(void)
         snprintf(text, sizeof text, "%s is about pictures, and ", of_pictures[i][0]);
         CHECK_FIRST(2, text, "run", MODEL, "--input", INPUT, of_pictures[i][0], of_pictures[i][1]);
     }
+}
+
+static void labels_that_are_no_text(void)
+{
+    CHECK_FIRST(1, "line 1 holds a byte 0", "run", MODEL, "--input", INPUT, "--labels", INPUT);
+    test_write_file(test_path("labels"), "one\ntwo\0three\n", 14);
+    CHECK_FIRST(1, "labels: line 2 holds a byte 0", "run", MODEL, "--input", INPUT, "--labels", test_path("labels"));
 }
 
 /* What is written to a device cannot be gone on from. */
@@ -121,6 +129,7 @@ int main(void)
     RUN(plan_files_before_races);
     RUN(weights_under_other_names);
     RUN(options_that_could_do_nothing);
+    RUN(labels_that_are_no_text);
     RUN(a_device_offers_nothing_to_resume);
     return test_summary();
 }

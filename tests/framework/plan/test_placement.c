@@ -15,6 +15,7 @@ static uint32_t train(sdlf_plan_options options, float *loss)
     CHECK_OK(sdlf_plan_create(&plan, net, &options));
     uint32_t hash = 0;
     if (plan != NULL) {
+        double sum = 0;
         float a[150], b[75];
         fill_random(a, 150, 11);
         fill_random(b, 75, 12);
@@ -23,11 +24,14 @@ static uint32_t train(sdlf_plan_options options, float *loss)
             CHECK_OK(sdlf_plan_write(plan, "b", b));
             CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[]){2, 0, 1}));
             CHECK_OK(sdlf_plan_step(plan, 0.1f));
+            CHECK_OK(sdlf_plan_read(plan, "loss", loss));
+            sum += 3 * (double)*loss;
         }
-        CHECK_OK(sdlf_plan_read(plan, "loss", loss));
         sdlf_metrics metrics;
         CHECK_OK(sdlf_plan_metrics(plan, &metrics));
         CHECK_CLOSE(metrics.samples, 12, 0);
+        CHECK_CLOSE(metrics.loss_sum, sum, 1e-5);
+        CHECK(metrics.correct >= 0 && metrics.correct <= 12 && metrics.correct == floor(metrics.correct));
         CHECK_OK(sdlf_plan_store_parameters(plan));
         hash = sdlf_model_hash(net);
     }
@@ -74,6 +78,52 @@ static void every_placement_computes_the_same(void)
                                .no_fusion = true};
     CHECK_EQUAL(train(mixed, &placed), clipped_hash);
     CHECK(clipped_hash != expected);
+    free(device);
+    sdlf_calculator_close(host);
+}
+
+static const char *calculator_of(const sdlf_plan *plan, const char *layer, bool backward)
+{
+    sdlf_layer_info info = sdlf_plan_layer_info(plan, sdlf_plan_layer_of(plan, layer));
+    return backward ? info.backward : info.forward;
+}
+
+/* Every layer that is named, from the first placement to the last, and no other. */
+static void layers_are_where_they_were_put(void)
+{
+    sdlf_calculator *host = test_open("reference"), *device = make_device();
+    sdlf_model *net = branching_net(0);
+    sdlf_plan *plan = NULL;
+    const char *here = host->type->name, *there = device->type->name;
+    const sdlf_placement placements[] = {
+        {.layer = "tanh", .forward = device},
+        {.layer = "fully_connected", .backward = device},
+        {.layer = "loss", .forward = device, .backward = device},
+    };
+    CHECK_OK(sdlf_plan_create(&plan, net,
+                              &(sdlf_plan_options){.batch = 3,
+                                                   .mode = SDLF_TRAIN,
+                                                   .forward = host,
+                                                   .placement = placements,
+                                                   .placement_count = 3,
+                                                   .no_fusion = true}));
+    if (plan != NULL) {
+        CHECK_TEXT(calculator_of(plan, "tanh", false), there);
+        CHECK_TEXT(calculator_of(plan, "tanh", true), here);
+        CHECK_TEXT(calculator_of(plan, "fully_connected", false), here);
+        CHECK_TEXT(calculator_of(plan, "fully_connected", true), there);
+        CHECK_TEXT(calculator_of(plan, "loss", false), there);
+        CHECK_TEXT(calculator_of(plan, "conv2d", false), here);
+        CHECK_TEXT(calculator_of(plan, "conv2d_2", true), here);
+    }
+    sdlf_plan_free(plan);
+    /* what training alone has is no mistake in a plan for inference; nothing else is let through */
+    sdlf_plan_options infer = {.batch = 3, .forward = host, .placement = placements + 2, .placement_count = 1};
+    CHECK_OK(sdlf_plan_create(&plan, net, &infer));
+    sdlf_plan_free(plan);
+    infer.placement = &(sdlf_placement){.layer = "los", .forward = device};
+    CHECK_FAILS(sdlf_plan_create(&plan, net, &infer), SDLF_ERROR_ARGUMENT, "has no layer 'los'");
+    sdlf_model_free(net);
     free(device);
     sdlf_calculator_close(host);
 }
@@ -146,6 +196,7 @@ static void a_missing_kernel_is_named(void)
 int main(void)
 {
     RUN(every_placement_computes_the_same);
+    RUN(layers_are_where_they_were_put);
     RUN(copies_are_counted);
     RUN(one_calculator_a_device);
     RUN(a_missing_kernel_is_named);

@@ -2,9 +2,11 @@
  * them beside all that are ready, and computes the same. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "framework/plan/networks.h"
+#include "framework/plan/passes.h"
 
 #include "testing.h"
 
@@ -120,9 +122,41 @@ static void the_room_holds_the_largest(void)
     sdlf_calculator_close(cpu);
 }
 
+/* The largest weights come first, of equal ones the first; each step that has some comes once. */
+static void the_largest_are_made_ready_first(void)
+{
+    sdlf_calculator *cpu = test_open("cpu");
+    sdlf_model *net = sdlf_model_create("sizes");
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(16, SIDE, SIDE));
+    static const int filters[] = {32, 64, 32, 64, 128, 16};
+    for (int i = 0; i < 6; i++)
+        x = sdlf_conv2d(net, x, &(sdlf_conv2d_options){.filters = filters[i], .kernel = {3, 3}, .padding = {1, 1}});
+    sdlf_output(net, "y", x);
+    CHECK_OK(sdlf_model_build(net, 1));
+    sdlf_plan *plan = NULL;
+    int *steps = NULL, count = 0, present = 0;
+    if (CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = cpu})) &&
+        CHECK_OK(plan_order_preparing(plan, &steps, &count))) {
+        for (int i = 0; i < plan->step_count; i++) present += sdlf_tensor_present(&plan->steps[i].operation.prepared);
+        CHECK(count == present && count == 6);
+        for (int i = 0; i < count; i++) {
+            CHECK(sdlf_tensor_present(&plan->steps[steps[i]].operation.prepared));
+            if (i == 0) continue;
+            int64_t before = sdlf_tensor_bytes(&plan->steps[steps[i - 1]].operation.in[1]);
+            int64_t now = sdlf_tensor_bytes(&plan->steps[steps[i]].operation.in[1]);
+            CHECK(before > now || (before == now && steps[i - 1] < steps[i]));
+        }
+    }
+    free(steps);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(cpu);
+}
+
 int main(void)
 {
     RUN(weights_stay_in_one_form);
     RUN(the_room_holds_the_largest);
+    RUN(the_largest_are_made_ready_first);
     return test_summary();
 }
