@@ -46,8 +46,7 @@ static void scales(void)
 {
     const int asymmetric = SDLF_COORDINATES_ASYMMETRIC;
     expect(&(sdlf_resize_options){.scale = 2, .coordinates = asymmetric, .rounding = SDLF_ROUND_DOWN},
-           sdlf_shape(2, 1, 4, 6),
-           VALUES(0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 3, 3, 4, 4, 5, 5));
+           sdlf_shape(2, 1, 4, 6), VALUES(0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 3, 3, 4, 4, 5, 5));
     expect(&(sdlf_resize_options){.scale = 1.5f, .coordinates = asymmetric, .rounding = SDLF_ROUND_DOWN},
            sdlf_shape(2, 1, 3, 4), VALUES(0, 0, 1, 2, 0, 0, 1, 2, 3, 3, 4, 5)); /* floor(1.5 x 3) columns */
     expect(&(sdlf_resize_options){.scale = 1}, sdlf_shape(2, 1, 2, 3), VALUES(0, 1, 2, 3, 4, 5));
@@ -57,22 +56,20 @@ static void axes_and_sizes(void)
 {
     const int asymmetric = SDLF_COORDINATES_ASYMMETRIC, down = SDLF_ROUND_DOWN;
     for (int back = 0; back < 2; back++)
-        expect(&(sdlf_resize_options){.axes = {1, {back ? -1 : 3}},
-                                      .sizes = {1, {6}},
-                                      .coordinates = asymmetric,
-                                      .rounding = down},
-               sdlf_shape(2, 1, 2, 6), VALUES(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5));
+        expect(
+            &(sdlf_resize_options){
+                .axes = {1, {back ? -1 : 3}}, .sizes = {1, {6}}, .coordinates = asymmetric, .rounding = down},
+            sdlf_shape(2, 1, 2, 6), VALUES(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5));
     expect(&(sdlf_resize_options){.sizes = {2, {4, 3}}, .coordinates = asymmetric, .rounding = down},
            sdlf_shape(2, 1, 4, 3), VALUES(0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5));
-    expect(&(sdlf_resize_options){.axes = {2, {3, 2}}, .sizes = {2, {1, 4}}, .coordinates = asymmetric, .rounding = down},
-           sdlf_shape(2, 1, 4, 1), VALUES(0, 0, 3, 3));
+    expect(
+        &(sdlf_resize_options){.axes = {2, {3, 2}}, .sizes = {2, {1, 4}}, .coordinates = asymmetric, .rounding = down},
+        sdlf_shape(2, 1, 4, 1), VALUES(0, 0, 3, 3));
     /* sizes with a scale of their own: what is looked at follows the scale */
-    expect(&(sdlf_resize_options){.axes = {1, {3}},
-                                  .sizes = {1, {2}},
-                                  .scale = 0.5f,
-                                  .coordinates = asymmetric,
-                                  .rounding = down},
-           sdlf_shape(2, 1, 2, 2), VALUES(0, 2, 3, 5));
+    expect(
+        &(sdlf_resize_options){
+            .axes = {1, {3}}, .sizes = {1, {2}}, .scale = 0.5f, .coordinates = asymmetric, .rounding = down},
+        sdlf_shape(2, 1, 2, 2), VALUES(0, 2, 3, 5));
     expect(&(sdlf_resize_options){.axes = {1, {2}}, .sizes = {1, {4}}, .mode = SDLF_RESAMPLE_LINEAR},
            sdlf_shape(2, 1, 4, 3), VALUES(0, 1, 2, 0.75f, 1.75f, 2.75f, 2.25f, 3.25f, 4.25f, 3, 4, 5));
 }

@@ -59,8 +59,7 @@ static void one_axis(void)
                 int expected = indices(start, end, step, index);
                 int found = run(&options, sdlf_shape(LENGTH), x, y);
                 if (!CHECK_EQUAL(found, 2 * expected)) continue;
-                for (int i = 0; i < found; i++)
-                    CHECK_CLOSE(y[i], x[i / expected * LENGTH + index[i % expected]], 0);
+                for (int i = 0; i < found; i++) CHECK_CLOSE(y[i], x[i / expected * LENGTH + index[i % expected]], 0);
             }
 }
 

@@ -34,7 +34,8 @@ static void add_node(bytes *graph, const char *type, const char *const *inputs, 
  * weight; the second bias is one element, worked out, for all. */
 static const char *write_folded(void)
 {
-    static float a[ROWS * COLUMNS], r[COLUMNS * COLUMNS], b = 3, c[COLUMNS] = {0.5f, -1, 2, 0.25f}, s[COLUMNS] = {1, 2, 3, 4};
+    static float a[ROWS * COLUMNS], r[COLUMNS * COLUMNS], b = 3, c[COLUMNS] = {0.5f, -1, 2, 0.25f},
+                                                          s[COLUMNS] = {1, 2, 3, 4};
     bytes graph = {.size = 0}, set = {.size = 0}, model = {.size = 0};
     for (int i = 0; i < ROWS * COLUMNS; i++) a[i] = (float)(i % 5 - 2) / 4;
     for (int i = 0; i < COLUMNS * COLUMNS; i++) r[i] = (float)(i % 7 - 3) / 8;
@@ -65,8 +66,8 @@ static bool run(const char *path, bool leave, float *y)
     sdlf_plan *plan = NULL;
     const float x[ROWS] = {1, -2, 0.5f};
     bool ran = CHECK_OK(sdlf_model_from_onnx(&model, path, leave ? &leaving : NULL)) &&
-               CHECK_OK(sdlf_plan_create(
-                   &plan, model, &(sdlf_plan_options){.batch = 1, .forward = cpu, .take_parameters = leave})) &&
+               CHECK_OK(sdlf_plan_create(&plan, model,
+                                         &(sdlf_plan_options){.batch = 1, .forward = cpu, .take_parameters = leave})) &&
                CHECK_OK(sdlf_plan_write(plan, "x", x)) && CHECK_OK(sdlf_plan_forward(plan)) &&
                CHECK_OK(sdlf_plan_read(plan, "y", y));
     sdlf_plan_free(plan);
