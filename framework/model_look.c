@@ -53,7 +53,7 @@ int sdlf_model_input_count(const sdlf_model *model)
 
 sdlf_node sdlf_model_input(const sdlf_model *model, int index)
 {
-    if (model == NULL) return no_node;
+    if (model == NULL || index < 0) return no_node;
     for (int i = 0; i < model->layer_count; i++) {
         if (model->layers[i].layer.type == &sdlf_input_layer_class && index-- == 0) return (sdlf_node){i, 0};
     }
