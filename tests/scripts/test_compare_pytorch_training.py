@@ -3,8 +3,8 @@
 
     test_compare_pytorch_training.py SCRIPT SDLF
 
-The script's parts are called with pretended programs. With NumPy, sdlf's first weights are read and its order is made; with PyTorch too, both
-programs train on the CPU, and must end with the same loss.
+The script's parts are called with pretended programs. With NumPy, sdlf's first weights are read and its order is made; with PyTorch too (and JAX,
+where it is installed), all train on the CPU, and must end with the same loss.
 """
 import importlib.machinery
 import importlib.util
@@ -24,6 +24,7 @@ sys.path.insert(0, os.path.dirname(script))
 loader = importlib.machinery.SourceFileLoader("compared_training", script)
 training = importlib.util.module_from_spec(importlib.util.spec_from_loader("compared_training", loader))
 loader.exec_module(training)
+import training_data  # noqa: E402 beside the script
 
 
 def wrong_words_are_told():
@@ -31,6 +32,9 @@ def wrong_words_are_told():
                         (["--math", "fp64"], "expected some of fp32,tf32,bf16, found 'fp64'"),
                         (["--epochs", "1"], "there must be 2 or more"),
                         (["--device", "cpu", "--math", "tf32"], "the CPU computes fp32 alone"),
+                        (["--case", "tf32"], "expected a whole number from 1 on, found ''"),
+                        (["--case", "fp64:16"], "expected some of fp32,tf32,bf16, found 'fp64'"),
+                        (["--device", "cpu", "--case", "bf16:16"], "the CPU computes fp32 alone"),
                         (["--device", "cpu", "--way", "graph"], "no CUDA graphs on the CPU")):
         code, _, said = checking.run(script, *words)
         check(f"{' '.join(words)} is refused", code == 2 and text in said, said)
@@ -46,13 +50,13 @@ def programs_take_turns():
         turns.append("sdlf")
         return seconds["sdlf"], 1.0
 
-    def pretended_pytorch(torch, options, way, mode, *rest):
+    def pretended_other(modules, options, way, mode, *rest):
         turns.append(way)
         if way == "compile":
             raise RuntimeError("no compiler\nat all")
         return seconds[way], 1.0 if way == "graph" else 1.5
 
-    training.sdlf_turn, training.pytorch_turn = pretended_sdlf, pretended_pytorch
+    training.sdlf_turn, training.other_turn = pretended_sdlf, pretended_other
     options = types.SimpleNamespace(rounds=2, way=["eager", "compile", "graph"])
     said = io.StringIO()
     with redirect_stderr(said):
@@ -68,9 +72,9 @@ def programs_take_turns():
 
 
 def sdlf_is_understood(numpy, folder):
-    words = training.philox(numpy, 0, numpy.zeros(1, numpy.uint64), 0, 0)
+    words = training_data.philox(numpy, 0, numpy.zeros(1, numpy.uint64), 0, 0)
     check("philox is that of its paper", [int(word[0]) for word in words] == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8], words)
-    options = types.SimpleNamespace(sdlf=sdlf, samples=64, data=None)
+    options = types.SimpleNamespace(sdlf=sdlf, samples=64, data=None, device="cpu")
     images, labels = training.pictures(numpy, options)
     for name, array in (("images-idx3", images), ("labels-idx1", labels)):
         training.write_idx(os.path.join(folder, f"train-{name}-ubyte"), array)
@@ -85,13 +89,14 @@ def sdlf_is_understood(numpy, folder):
 def both_train_alike(folder):
     path = os.path.join(folder, "report.json")
     code, said, errors = checking.run(script, "--sdlf", sdlf, "--device", "cpu", "--samples", "80", "--batch", "32", "--epochs", "2", "--threads", "2",
-                                      "--way", "eager,nhwc", "--json", path)
+                                      "--way", "eager,nhwc,jax", "--json", path)
     check("both end with the same loss, shorter last batch included", code == 0, said + errors)
     with open(path, encoding="utf-8") as file:
         row = json.load(file)["rows"][0]
     losses = row["losses"]
-    check("to five digits", abs(losses["eager"] - losses["sdlf"]) < 1e-5 * losses["sdlf"], losses)
-    check("and each took some time", row["sdlf_seconds"] > 0 and min(row["pytorch_seconds"].values()) > 0, row)
+    check("to five digits", all(abs(loss - losses["sdlf"]) < 1e-5 * losses["sdlf"] for loss in losses.values()), losses)
+    check("and each took some time", row["sdlf_seconds"] > 0 and min(row["other_seconds"].values()) > 0, row)
+    check("JAX is compared, or told to be missing", ("jax" in losses) != ("jax did not run: JAX is not installed" in errors), errors)
 
 
 def module(name):
