@@ -1,0 +1,66 @@
+# scripts/gpu-check.sh: compute-sanitizer's four tools on the tests of kernels, side by side.
+# shellcheck shell=bash disable=SC2154 # build and logs are the script's, outcome is `within`'s
+
+# Each tool on some of the kernel tests' cases: those that stand where its last run here ended, so that a few runs see all. Beside it the
+# programs that test what the cases do not: launches that are put together, rounded factors, a sparse matrix beyond 32 bits.
+# (racecheck has no end in the first of these in a minute: docs/performance.md; nor in the factors' products.)
+step "compute-sanitizer on the kernel tests"
+sanitizer=$(cuda_tool compute-sanitizer)
+tools=(memcheck racecheck initcheck synccheck)
+checks=()
+for tool in "${tools[@]}"; do checks+=("$tool kernels"); done
+for tool in memcheck initcheck synccheck; do checks+=("$tool factors" "$tool together"); done
+checks+=("memcheck spmm_large")
+declare -A running=()
+begun=$SECONDS
+seconds=$(left $((2 * sanitizer_seconds + 10)))
+[ -n "$sanitizer" ] || echo "compute-sanitizer is missing: these checks are left out."
+for check in "${checks[@]}"; do
+    if [ -z "$sanitizer" ] || [ "$seconds" -le 10 ]; then break; fi
+    read -r tool program <<< "$check"
+    log=$logs/$tool-$program.log
+    words=()
+    if [ "$program" = kernels ]; then
+        seed=$(sed -n 's/.*--seed \([0-9]*\) goes on.*/\1/p' "$log" 2> /dev/null | tail -n 1 || true)
+        words=(--calculator cuda --once --seconds $((seconds < 2 * sanitizer_seconds ? seconds / 2 : sanitizer_seconds))
+            --seed "${seed:-$((RANDOM % 256))}")
+    fi
+    run timeout --kill-after=5 "$seconds" "$sanitizer" --tool "$tool" --error-exitcode 9 "$build/tests/test_kernels_$program" "${words[@]}" \
+        > "$log" 2>&1 &
+    running[$check]=$!
+done
+for check in "${checks[@]}"; do
+    read -r tool program <<< "$check"
+    log=$logs/$tool-$program.log
+    name=$tool
+    if [ "$program" != kernels ]; then name="$tool $program"; fi
+    if [ -z "$sanitizer" ]; then
+        row "$name" "not run" 0 "compute-sanitizer is missing"
+        continue
+    elif [ -z "${running[$check]:-}" ]; then
+        row "$name" cut 0 "there was no time left"
+        continue
+    fi
+    outcome=clean
+    status=0
+    wait "${running[$check]}" || status=$?
+    if [ "$program" = kernels ]; then
+        note=$(grep 'cases in the time' "$log" || echo "not finished: $log")
+    else
+        note=$(grep 'tests, .* failed' "$log" || echo "not finished: $log")
+    fi
+    if [ "$status" = 77 ]; then outcome="not run"; elif [ "$status" != 0 ]; then outcome=FAILED; fi
+    # the cases know their time; the other programs take what they take
+    if was_stopped "$status" && { [ "$program" != kernels ] || [ "$seconds" -lt $((2 * sanitizer_seconds + 10)) ]; }; then outcome="cut"; fi
+    if [ "$outcome" = FAILED ]; then
+        note="$(sed -n 's/^=* *ERROR SUMMARY: //p' "$log" | tail -n 1); $note"
+        if grep -q 'Device not supported' "$log"; then
+            outcome="not run"
+            note="compute-sanitizer does not support this device or driver"
+        else
+            grep -E '^=========|failed|FAILED' "$log" | head -n 20 || true
+        fi
+    fi
+    echo "$name: $outcome, $note"
+    row "$name" "$outcome" $((SECONDS - begun)) "$note"
+done
