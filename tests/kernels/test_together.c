@@ -1,7 +1,35 @@
-/* Operations that a calculator puts together against the same operations one by one: the same outputs, but for the order of sums. */
+/* Operations that a calculator puts together against the same operations one by one: the same outputs, but for the order of sums.
+ *
+ *     test_kernels_together [--math MODE] [--hidden N]
+ *
+ * For tools that make kernels slow: one math mode alone, and last layers behind no more than N units alone. */
 #include "kernels/sequence.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+static struct {
+    sdlf_math first, last;
+    int hidden;
+} asked = {SDLF_MATH_FP32, SDLF_MATH_COUNT - 1, INT32_MAX};
+
+/* False, and a line on stderr, where it is not understood. */
+static bool read_options(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i += 2) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (strcmp(argv[i], "--math") == 0 && sdlf_math_from_name(value) != SDLF_MATH_COUNT) {
+            asked.first = asked.last = sdlf_math_from_name(value);
+        } else if (strcmp(argv[i], "--hidden") == 0 && atoi(value) > 0) {
+            asked.hidden = atoi(value);
+        } else {
+            fprintf(stderr, "%s: expected [--math MODE] [--hidden N], found '%s %s'\n", argv[0], argv[i], value);
+            return false;
+        }
+    }
+    return true;
+}
 
 /* Calls `test` for every calculator that puts operations together, in every math mode. */
 static void for_calculators(void (*test)(sdlf_calculator *calculator))
@@ -10,7 +38,7 @@ static void for_calculators(void (*test)(sdlf_calculator *calculator))
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
         const sdlf_calculator_class *type = test_calculator_class_at(i);
         if (type->run_together == NULL) continue;
-        for (int math = SDLF_MATH_FP32; math < SDLF_MATH_COUNT; math++) {
+        for (int math = (int)asked.first; math <= (int)asked.last; math++) {
             sdlf_calculator *calculator = NULL;
             if (!CHECK_OK(
                     sdlf_calculator_open(&calculator, type->name, &(sdlf_calculator_options){.math = (sdlf_math)math})))
@@ -157,6 +185,7 @@ static void last_all(sdlf_calculator *calculator)
 {
     static const last_case cases[] = {
         {64, 1040, 1024, 10, .function = SDLF_RELU},
+        {64, 600, 512, 10, .function = SDLF_RELU, .smoothing = 0.1f},
         {64, 512, 128, 10, .function = SDLF_RELU, .smoothing = 0.1f, .decay = 0.01f},
         {16, 260, 1024, 10, .function = SDLF_RELU, .bare = true},
         {5, 600, 64, 3, .function = SDLF_SIGMOID},
@@ -165,7 +194,9 @@ static void last_all(sdlf_calculator *calculator)
         {128, 2048, 640, 7, .function = SDLF_RELU, .smoothing = 0.2f},
         {97, 512, 1024, 2, .function = SDLF_IDENTITY, .bare = true},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) last(calculator, cases[i]);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (cases[i].hidden <= asked.hidden) last(calculator, cases[i]);
+    }
 }
 
 static void the_last_layers_are_one(void)
@@ -173,8 +204,9 @@ static void the_last_layers_are_one(void)
     for_calculators(last_all);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (!read_options(argc, argv)) return 2;
     RUN(a_batch_is_drawn);
     RUN(the_last_layers_are_one);
     return test_summary();
