@@ -2,14 +2,18 @@
 # shellcheck shell=bash disable=SC2154 # build and logs are the script's, outcome is `within`'s
 
 # Each tool on some of the kernel tests' cases: those that stand where its last run here ended, so that a few runs see all. Beside it the
-# programs that test what the cases do not: launches that are put together, rounded factors, a sparse matrix beyond 32 bits.
-# (racecheck has no end in the first of these in a minute: docs/performance.md; nor in the factors' products.)
+# programs that test what the cases do not: launches that are put together, in one math mode each, rounded factors, a sparse matrix beyond
+# 32 bits. (racecheck has no end in the first of these in a minute: docs/performance.md; nor in the factors' products. synccheck's list of
+# barriers is too short for several kernels that have them, unless it is told to make it longer.)
 step "compute-sanitizer on the kernel tests"
 sanitizer=$(cuda_tool compute-sanitizer)
 tools=(memcheck racecheck initcheck synccheck)
 checks=()
 for tool in "${tools[@]}"; do checks+=("$tool kernels"); done
-for tool in memcheck initcheck synccheck; do checks+=("$tool factors" "$tool together"); done
+for tool in memcheck initcheck synccheck; do
+    checks+=("$tool factors")
+    for math in fp32 tf32 fp16 bf16; do checks+=("$tool together $math"); done
+done
 checks+=("memcheck spmm_large")
 declare -A running=()
 begun=$SECONDS
@@ -17,23 +21,25 @@ seconds=$(left $((2 * sanitizer_seconds + 10)))
 [ -n "$sanitizer" ] || echo "compute-sanitizer is missing: these checks are left out."
 for check in "${checks[@]}"; do
     if [ -z "$sanitizer" ] || [ "$seconds" -le 10 ]; then break; fi
-    read -r tool program <<< "$check"
-    log=$logs/$tool-$program.log
+    read -r tool program math <<< "$check"
+    log=$logs/$tool-$program${math:+-$math}.log
+    options=(--tool "$tool" --error-exitcode 9)
     words=()
+    if [ -n "$math" ]; then words=(--math "$math"); fi
+    if [ "$tool $program" = "synccheck together" ]; then options+=(--num-cuda-barriers 4096); fi
     if [ "$program" = kernels ]; then
         seed=$(sed -n 's/.*--seed \([0-9]*\) goes on.*/\1/p' "$log" 2> /dev/null | tail -n 1 || true)
         words=(--calculator cuda --once --seconds $((seconds < 2 * sanitizer_seconds ? seconds / 2 : sanitizer_seconds))
             --seed "${seed:-$((RANDOM % 256))}")
     fi
-    run timeout --kill-after=5 "$seconds" "$sanitizer" --tool "$tool" --error-exitcode 9 "$build/tests/test_kernels_$program" "${words[@]}" \
-        > "$log" 2>&1 &
+    run timeout --kill-after=5 "$seconds" "$sanitizer" "${options[@]}" "$build/tests/test_kernels_$program" "${words[@]}" > "$log" 2>&1 &
     running[$check]=$!
 done
 for check in "${checks[@]}"; do
-    read -r tool program <<< "$check"
-    log=$logs/$tool-$program.log
+    read -r tool program math <<< "$check"
+    log=$logs/$tool-$program${math:+-$math}.log
     name=$tool
-    if [ "$program" != kernels ]; then name="$tool $program"; fi
+    if [ "$program" != kernels ]; then name="$tool $program${math:+ $math}"; fi
     if [ -z "$sanitizer" ]; then
         row "$name" "not run" 0 "compute-sanitizer is missing"
         continue

@@ -7,7 +7,7 @@ table=""
 
 # row NAME OUTCOME SECONDS NOTE: one line of the table; FAILED and cut count.
 row() {
-    table+=$(printf '%-20s %-8s %5s s  %s' "$1" "$2" "$3" "$4")$'\n'
+    table+=$(printf '%-24s %-8s %5s s  %s' "$1" "$2" "$3" "$4")$'\n'
     case $2 in
     FAILED) failed=$((failed + 1)) ;;
     cut) cut=$((cut + 1)) ;;
