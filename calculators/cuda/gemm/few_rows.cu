@@ -5,21 +5,16 @@
  * A block makes ROWS x 64 numbers of c over a part of k, so that there are enough blocks for the whole device; tiles of a and b,
  * 64 deep, arrive by asynchronous copies, three ahead. A thread has 8 x 8 of the numbers (4 x 8 of 16 rows), lines apart, for a slice
  * of each tile's depth: of four k it reads 16 vectors from shared memory for 256 FMAs. The slices' sums meet in shared memory, in
- * order; the parts' go to scratch memory, and a second kernel adds them in order and finishes. Modes other than fp32 go to tensor cores
+ * order; the parts' go to scratch memory, and a second kernel adds them in order and finishes. From 17 rows on another kernel makes
+ * the parts where compute capability 9.0 is there (gemm/few_rows_slices.cu). Modes other than fp32 go to tensor cores
  * (gemm/few_rows_tensor.cu). */
+#include "calculators/cuda/gemm/few_rows.cuh"
 #include "calculators/cuda/gemm/gemm.h"
 #include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mma.cuh"
 
-enum { THREADS = 256, COLUMNS = 64, DEPTH = 64, LINE = DEPTH + 4, STAGES = 4 };
+enum { DEPTH = 64, LINE = DEPTH + 4, STAGES = 4 };
 enum { LANES = 8 /* that share the columns */, ACROSS = COLUMNS / LANES, FINISH_THREADS = 256 };
-
-struct product {
-    const float *a, *b;
-    float *parts; /* (splits, m, n) */
-    int m, n, k;
-    int tiles, tiles_each; /* of DEPTH, in all and for one block */
-};
 
 /* How a block's threads share the work. */
 template <int ROWS> struct work {
@@ -161,15 +156,19 @@ static sdlf_status compute(sdlf_calculator *base, const sdlf_operation *op, cuda
     p.m = (int)c.shape.dim[0];
     p.n = (int)c.shape.dim[1];
     p.k = (int)op->in[0].shape.dim[1];
-    p.tiles = (p.k + DEPTH - 1) / DEPTH;
+    const bool slices = p.m > 16 && p.n % 4 == 0 && cuda_is_built_for(calculator, 90);
+    const int depth = slices ? SLICES_DEPTH : (int)DEPTH,
+              least = slices ? SLICES_STAGES : (int)STAGES; /* tiles of a part */
+    p.tiles = (p.k + depth - 1) / depth;
     int64_t count = static_cast<int64_t>(p.m) * p.n, most = CUDA_BLAS_WORKSPACE / (count * (int64_t)sizeof(float));
     int splits = calculator->multiprocessors / ((p.n + COLUMNS - 1) / COLUMNS);
-    if (splits > p.tiles / STAGES) splits = p.tiles / STAGES;
+    if (splits > p.tiles / least) splits = p.tiles / least;
     if (splits > most) splits = (int)most;
     if (splits < 1) splits = 1;
     p.tiles_each = (p.tiles + splits - 1) / splits;
     splits = (p.tiles + p.tiles_each - 1) / p.tiles_each;
-    sdlf_status status = p.m <= 16   ? launch<16>(calculator, p, splits)
+    sdlf_status status = slices      ? cuda_few_rows_slices(calculator, p, splits)
+                         : p.m <= 16 ? launch<16>(calculator, p, splits)
                          : p.m <= 64 ? launch<64>(calculator, p, splits)
                                      : launch<128>(calculator, p, splits);
     if (left != nullptr) *left = {.parts = p.parts, .count = splits, .step = count, .block = COLUMNS, .line = p.n};
