@@ -1,11 +1,11 @@
 /* gemm_backward_sgd in one sweep, in float32 (see gemm/backward_sgd.h).
  *
- * A block has a strip of columns, and walks down its units in tiles. Warps 0 to 3 make g and the update, warps 4 to 7 dx, and bring
- * the tiles of w and of dy. Four lanes share a line of the strip, in vectors. Of g (TILE,STRIP) a thread has TILE / 32
- * neighbouring units u; of dx (ROWS,STRIP) 8 rows n, ROWS / 8 apart, for a part of the units. Both halves make TILE ROWS STRIP
- * multiplications a tile; in wide strips a thread of g reads 4 vectors from shared memory for 48 FMAs, one of dx 20 for 384, most
- * of them the same for several lanes. v goes straight to the registers of the thread that moves it, asked for a tile ahead. At 64 rows
- * multiplications bound the kernel, 28 us for U = 1024, I = 6272 at 50 TFLOP/s. */
+ * A block has a strip of columns, and walks down its units in tiles. Warps 0 to 3 make dx, and bring the tiles of w and of dy; warps 4
+ * to 7 make g and the update, which takes longer (of two warps a scheduler seems to prefer the younger). Four lanes share a line of the strip, in
+ * vectors. Of g (TILE,STRIP) a thread has TILE / 32 neighbouring units u; of dx (ROWS,STRIP) 8 rows n, ROWS / 8 apart, for a part of the
+ * units. Both halves make TILE ROWS STRIP multiplications a tile; in wide strips a thread of g reads 4 vectors from shared memory for 48
+ * FMAs, one of dx 20 for 384, most of them the same for several lanes. v goes straight to the registers of the thread that moves it, asked
+ * for a tile ahead. At 64 rows multiplications bound the kernel, 28 us for U = 1024, I = 6272 at 50 TFLOP/s. */
 #include "calculators/cuda/gemm/backward_sgd_fp32_tiles.cuh"
 #include "calculators/cuda/launch.cuh"
 
@@ -24,15 +24,22 @@ static __device__ __forceinline__ void move_one(float &w, float &v, float g, flo
     w -= rate * v;
 }
 
-/* ---- threads 0 to 127: g and the update ---- */
+/* In one store, which the compiler does not always make of it. */
+static __device__ __forceinline__ void store_vector(float *to, float4 v)
+{
+    asm volatile("st.global.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(to), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
+}
+
+/* ---- threads 128 to 255, which count from 0: g and the update ---- */
 
 template <class S>
 static __device__ __forceinline__ void sweep_gradient(const float (&x)[S::rows][S::strip], const stage<S> &tile,
-                                                      held<S> &velocity, const sweep &s, float rate, int i0, int u0)
+                                                      held<S> &velocity, const sweep &s, float rate, int i0, int u0,
+                                                      int thread)
 {
-    int lane = threadIdx.x % LANES, u = threadIdx.x / LANES * S::units;
+    int lane = thread % LANES, u = thread / LANES * S::units;
     float4 sums[S::units][S::vectors] = {};
-#pragma unroll 4
+#pragma unroll 16
     for (int n = 0; n < S::rows; n++) {
         float dy[S::units];
         float4 value[S::vectors];
@@ -56,26 +63,32 @@ static __device__ __forceinline__ void sweep_gradient(const float (&x)[S::rows][
         }
     }
     if (u0 + u >= s.units) return;
+    float4 w[S::units][S::vectors];
+#pragma unroll
+    for (int k = 0; k < S::units; k++) {
+#pragma unroll
+        for (int j = 0; j < S::vectors; j++) w[k][j] = vector_at(&tile.w[u + k][column_of(lane, j)]);
+    }
     int64_t at = static_cast<int64_t>(u0 + u) * s.inputs + i0;
 #pragma unroll
     for (int k = 0; k < S::units; k++) {
 #pragma unroll
         for (int j = 0; j < S::vectors; j++) {
-            int column = column_of(lane, j);
-            float4 w = vector_at(&tile.w[u + k][column]), &v = velocity.v[k][j], g = sums[k][j];
+            const int column = column_of(lane, j);
+            float4 &m = w[k][j], &v = velocity.v[k][j], g = sums[k][j];
+            move_one(m.x, v.x, g.x, rate, s.rule);
+            move_one(m.y, v.y, g.y, rate, s.rule);
+            move_one(m.z, v.z, g.z, rate, s.rule);
+            move_one(m.w, v.w, g.w, rate, s.rule);
             if (i0 + column >= s.inputs) continue;
-            move_one(w.x, v.x, g.x, rate, s.rule);
-            move_one(w.y, v.y, g.y, rate, s.rule);
-            move_one(w.z, v.z, g.z, rate, s.rule);
-            move_one(w.w, v.w, g.w, rate, s.rule);
-            *reinterpret_cast<float4 *>(s.w + at + column) = w;
+            store_vector(s.w + at + column, m);
             __stcs(reinterpret_cast<float4 *>(s.v + at + column), v);
         }
         at += s.inputs;
     }
 }
 
-/* ---- threads 128 to 255, which count from 0: dx ---- */
+/* ---- threads 0 to 127: dx ---- */
 
 template <class S>
 static __device__ __forceinline__ void sweep_input(float4 (&dx)[BAND][S::vectors], const stage<S> &tile, int thread)
@@ -111,12 +124,12 @@ static __device__ __forceinline__ void await_halves()
 
 /* Parts of the sum over units meet in shared memory, in order; dx is written. By all threads. */
 template <class S>
-static __device__ void finish_input(float4 (&dx)[BAND][S::vectors], shared_memory<S> &shared, const sweep &s, int i0,
-                                    int thread)
+static __device__ __forceinline__ void finish_input(const float4 (&dx)[BAND][S::vectors], shared_memory<S> &shared,
+                                                    const sweep &s, int i0)
 {
-    await_halves();
-    if (thread >= 0) {
-        int lane = thread % LANES, line = thread / LANES % S::lines, part = thread / LANES / S::lines;
+    __syncthreads();
+    if (threadIdx.x < HALF) {
+        int lane = threadIdx.x % LANES, line = threadIdx.x / LANES % S::lines, part = threadIdx.x / LANES / S::lines;
 #pragma unroll
         for (int r = 0; r < BAND; r++) {
 #pragma unroll
@@ -124,8 +137,9 @@ static __device__ void finish_input(float4 (&dx)[BAND][S::vectors], shared_memor
                 *reinterpret_cast<float4 *>(&shared.dx[part][line + r * S::lines][column_of(lane, j)]) = dx[r][j];
         }
     }
-    await_halves();
+    __syncthreads();
     const int chunks = S::strip / 4;
+#pragma unroll 1 /* what runs once is in no cache of instructions */
     for (int e = threadIdx.x; e < S::rows * chunks; e += THREADS) {
         int n = e / chunks, column = e % chunks * 4;
         if (n >= s.rows || i0 + column >= s.inputs) continue;
@@ -170,40 +184,29 @@ static __device__ void sweep_biases(const sweep &s, float rate)
     }
 }
 
-/* A block a strip, the last of which come first; the first block has the biases where there are any. */
-template <class S> static __global__ void __launch_bounds__(THREADS, 1) sweep_fp32(sweep s, int strips)
+/* All tiles, by the threads of the gradient. */
+template <class S> static __device__ __forceinline__ void move_tiles(shared_memory<S> &shared, const sweep &s, int i0)
 {
-    extern __shared__ __align__(16) unsigned char memory[];
-    shared_memory<S> &shared = *reinterpret_cast<shared_memory<S> *>(memory);
-    int strip = static_cast<int>(blockIdx.x) - (static_cast<int>(gridDim.x) - strips), i0 = strip * S::strip;
-    int thread = static_cast<int>(threadIdx.x) - HALF, tiles = (s.units + S::tile - 1) / S::tile;
-    if (strip >= 0) announce<S>(thread < 0 ? s.v : s.w, s, i0, 0, thread < 0 ? threadIdx.x : thread);
-    if (!s.waits_for_dy) await_kernels();
-    if (strip < 0) {
-        if (s.waits_for_dy) await_kernels();
-        sweep_biases(s, *s.rate);
-        return;
+    const int thread = static_cast<int>(threadIdx.x) - HALF, tiles = (s.units + S::tile - 1) / S::tile;
+    held<S> velocity;
+    close_copies();
+    load_velocity<S>(velocity, s, i0, 0, thread);
+    if (s.waits_for_dy) await_kernels();
+    await_copies<0>(); /* its numbers of x */
+    const float rate = *s.rate;
+    for (int tile = 0; tile < tiles; tile++) {
+        await_halves();
+        sweep_gradient<S>(shared.x, shared.stages[tile % S::stages], velocity, s, rate, i0, tile * S::tile, thread);
+        if (tile + 1 < tiles) load_velocity<S>(velocity, s, i0, (tile + 1) * S::tile, thread);
     }
-    load_strip<S>(shared.x, s, i0);
-    if (thread < 0) {
-        held<S> velocity;
-        close_copies();
-        load_velocity<S>(velocity, s, i0, 0);
-        if (s.waits_for_dy) await_kernels();
-        await_copies<0>(); /* its numbers of x */
-        const float rate = *s.rate;
-        for (int tile = 0; tile < tiles; tile++) {
-            await_halves();
-            sweep_gradient<S>(shared.x, shared.stages[tile % S::stages], velocity, s, rate, i0, tile * S::tile);
-            if (tile + 1 < tiles) load_velocity<S>(velocity, s, i0, (tile + 1) * S::tile);
-        }
-        if (s.dx != nullptr) {
-            float4 none[BAND][S::vectors];
-            finish_input<S>(none, shared, s, i0, thread);
-        }
-        return;
-    }
-    float4 dx[BAND][S::vectors] = {};
+}
+
+/* All tiles, by the threads of dx. */
+template <class S>
+static __device__ __forceinline__ void carry_tiles(float4 (&dx)[BAND][S::vectors], shared_memory<S> &shared,
+                                                   const sweep &s, int i0)
+{
+    const int thread = threadIdx.x, tiles = (s.units + S::tile - 1) / S::tile;
 #pragma unroll
     for (int ahead = 0; ahead < S::stages - 1; ahead++) {
         if (ahead < tiles) fetch_w<S>(shared.stages[ahead], s, i0, ahead * S::tile, thread);
@@ -226,7 +229,29 @@ template <class S> static __global__ void __launch_bounds__(THREADS, 1) sweep_fp
         if (tile + 1 < tiles) announce<S>(s.v, s, i0, (tile + 1) * S::tile, thread);
         if (s.dx != nullptr) sweep_input<S>(dx, shared.stages[tile % S::stages], thread);
     }
-    if (s.dx != nullptr) finish_input<S>(dx, shared, s, i0, thread);
+}
+
+/* A block a strip, the last of which come first; the first block has the biases where there are any. */
+template <class S> static __global__ void __launch_bounds__(THREADS, 1) sweep_fp32(sweep s, int strips)
+{
+    extern __shared__ __align__(16) unsigned char memory[];
+    shared_memory<S> &shared = *reinterpret_cast<shared_memory<S> *>(memory);
+    const int strip = static_cast<int>(blockIdx.x) - (static_cast<int>(gridDim.x) - strips), i0 = strip * S::strip;
+    const bool carries = threadIdx.x < HALF;
+    if (strip >= 0) announce<S>(carries ? s.w : s.v, s, i0, 0, static_cast<int>(threadIdx.x) % HALF);
+    if (!s.waits_for_dy) await_kernels();
+    if (strip < 0) {
+        if (s.waits_for_dy) await_kernels();
+        sweep_biases(s, *s.rate);
+        return;
+    }
+    load_strip<S>(shared.x, s, i0);
+    float4 dx[BAND][S::vectors] = {};
+    if (carries)
+        carry_tiles<S>(dx, shared, s, i0);
+    else
+        move_tiles<S>(shared, s, i0);
+    if (s.dx != nullptr) finish_input<S>(dx, shared, s, i0);
 }
 
 template <class S> static sdlf_status launch(const cuda_calculator *calculator, const sweep &s)

@@ -1,4 +1,5 @@
-/* Tiles of gemm_backward_sgd in float32 (gemm/backward_sgd_fp32.cu): how the work is cut, and how x, w, dy and v come to where it is done. */
+/* Tiles of gemm_backward_sgd in float32 (gemm/backward_sgd_fp32.cu): how the work is cut, and how x, w, dy and v come to where it is
+ * done. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_FP32_TILES_CUH
 #define SDLF_CALCULATORS_CUDA_GEMM_BACKWARD_SGD_FP32_TILES_CUH
 
@@ -105,10 +106,11 @@ template <class S> struct held {
     float4 v[S::units][S::vectors];
 };
 
-/* A thread's units come in fours, or are two of four: all of them are there, or none. */
-template <class S> static __device__ __forceinline__ void load_velocity(held<S> &to, const sweep &s, int i0, int u0)
+/* A thread's units come in fours, or are two of four: all of them are there, or none. By HALF threads. */
+template <class S>
+static __device__ __forceinline__ void load_velocity(held<S> &to, const sweep &s, int i0, int u0, int thread)
 {
-    int lane = threadIdx.x % LANES, u = u0 + threadIdx.x / LANES * S::units;
+    int lane = thread % LANES, u = u0 + thread / LANES * S::units;
     const float *from = s.v + static_cast<int64_t>(u) * s.inputs + i0;
 #pragma unroll
     for (int k = 0; k < S::units; k++) {
