@@ -11,27 +11,10 @@
  * has to a lane that keeps the other half, three times, after which it has 4 columns of one row. Sums have one order.
  *
  * Rows of a are asked to leave the L2 cache first: none is read again, and c, which the next kernel reads, stays. */
-#include "calculators/cuda/gemm/tall.h"
+#include "calculators/cuda/gemm/resident.cuh"
 #include "calculators/cuda/wgmma.cuh"
 
-enum {
-    WARP = 32,
-    WARPS = 4,
-    RESIDENT = 4 /* blocks */,
-    STAGES = 2,
-    ROWS = 8,
-    COLUMNS = 16,
-    CHUNK = 32,
-    MOST_CHUNKS = 4
-};
-
-typedef struct tall {
-    const float *a, *b;
-    float *c, alpha;
-    int64_t m;
-    int n, k;
-    bool quads; /* groups of 4 columns of c begin at multiples of 16 bytes */
-} tall;
+enum { WARPS = 4, RESIDENT = 4 /* blocks */, STAGES = 2 };
 
 /* copy_bulk of what is not read again. */
 [[maybe_unused]] static __device__ __forceinline__ void copy_bulk_once(void *shared, const void *from, int bytes,
@@ -66,7 +49,7 @@ template <int HALF> static __device__ __forceinline__ void fold(float (&sum)[ROW
 
 /* k is at most 32 CHUNKS; WHOLE: it is that. */
 template <int CHUNKS, bool WHOLE>
-static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT) gemm_resident(const __grid_constant__ tall g)
+static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT) gemm_resident(const __grid_constant__ tall<float> g)
 {
 #if __CUDA_ARCH__ >= 900
     __shared__ alignas(128) float ring[WARPS][STAGES][ROWS * CHUNK * CHUNKS];
@@ -127,7 +110,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT) gemm_resident(co
         fold<1>(sum, place);
         const int64_t row = static_cast<int64_t>(tile) * ROWS + place;
         float *to = g.c + row * g.n + first;
-        if (row < g.m && g.quads) {
+        if (row < g.m && g.packs) {
             if (first < g.n) *reinterpret_cast<float4 *>(to) = make_float4(sum[0][0], sum[0][1], sum[0][2], sum[0][3]);
         } else if (row < g.m) {
 #pragma unroll
@@ -144,10 +127,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT) gemm_resident(co
 
 extern "C" bool gemm_resident_fits(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    const sdlf_tensor &a = op->in[0], &b = op->in[1];
-    const int64_t m = a.shape.dim[0], k = b.shape.dim[0], n = b.shape.dim[1];
-    return cuda_is_built_for(calculator, 90) && op->out[0].dtype == SDLF_FLOAT32 && m <= INT32_MAX && n >= 1 &&
-           n <= COLUMNS && k >= 4 && k <= MOST_CHUNKS * CHUNK && k % 4 == 0;
+    return resident_fits<float>(calculator, op, 4);
 }
 
 extern "C" bool gemm_resident_aligned(const sdlf_operation *op)
@@ -155,35 +135,8 @@ extern "C" bool gemm_resident_aligned(const sdlf_operation *op)
     return reinterpret_cast<uintptr_t>(op->in[0].data) % 16 == 0;
 }
 
-/* The kernel before it has ended: an early start would take the place of its last blocks, which cost a layer of two
- * convolutions 10 to 20 us. The one behind it may start meanwhile. */
-template <int CHUNKS> static void launch(const cuda_calculator *calculator, const tall &g)
-{
-    const int64_t wanted = (g.m + ROWS * WARPS - 1) / (ROWS * WARPS), most = RESIDENT * calculator->multiprocessors;
-    const unsigned blocks = static_cast<unsigned>(wanted < most ? wanted : most);
-    if (g.k == CHUNKS * CHUNK)
-        gemm_resident<CHUNKS, true><<<blocks, WARPS * WARP, 0, calculator->stream>>>(g);
-    else
-        gemm_resident<CHUNKS, false><<<blocks, WARPS * WARP, 0, calculator->stream>>>(g);
-}
-
 extern "C" sdlf_status gemm_resident_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    const cuda_calculator *calculator = cuda_calculator_from(base);
-    tall g = {};
-    g.a = data_of<float>(op->in[0]);
-    g.b = data_of<float>(op->in[1]);
-    g.c = data_of<float>(op->out[0]);
-    g.alpha = static_cast<float>(op->gemm.alpha);
-    g.m = op->out[0].shape.dim[0];
-    g.n = static_cast<int>(op->out[0].shape.dim[1]);
-    g.k = static_cast<int>(op->in[0].shape.dim[1]);
-    g.quads = reinterpret_cast<uintptr_t>(g.c) % 16 == 0 && g.n % 4 == 0;
-    switch ((g.k + CHUNK - 1) / CHUNK) {
-    case 1: launch<1>(calculator, g); break;
-    case 2: launch<2>(calculator, g); break;
-    case 3: launch<3>(calculator, g); break;
-    default: launch<MOST_CHUNKS>(calculator, g); break;
-    }
-    return cuda_check_launch("gemm");
+    return run_resident<float>(base, op, WARPS, RESIDENT,
+                               [](auto chunks, auto whole) { return gemm_resident<chunks(), whole()>; });
 }

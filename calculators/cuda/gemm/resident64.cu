@@ -9,27 +9,15 @@
  * gives the first to one product and the second to the next. Sums of even and odd numbers are apart, so that two products
  * of a column are under way, and are added in the end: one order, always. A fragment that has been multiplied is asked for anew at once,
  * of the next tile. */
-#include "calculators/cuda/gemm/tall.h"
-#include "calculators/cuda/kernels.cuh"
+#include "calculators/cuda/gemm/resident.cuh"
 
 enum {
-    WARP = 32,
     WARPS = 4,
     RESIDENT = 2 /* blocks */,
-    ROWS = 8,
     TILES = 2, /* of 8 columns */
-    STEP = 8,  /* inner numbers of two products */
-    CHUNK = 32,
-    MOST_CHUNKS = 4
+    STEP = 8   /* inner numbers of two products */
 };
-
-typedef struct tall {
-    const double *a, *b;
-    double *c, alpha;
-    int64_t m;
-    int n, k;
-    bool pairs; /* pairs of columns of c begin at multiples of 16 bytes */
-} tall;
+static_assert(TILES * 8 == COLUMNS, "all columns");
 
 /* c += a b. */
 [[maybe_unused]] static __device__ __forceinline__ void mma_f64(double (&c)[2], double a, double b)
@@ -51,7 +39,7 @@ typedef struct tall {
 
 /* k is at most 32 CHUNKS; WHOLE: it is that. */
 template <int CHUNKS, bool WHOLE>
-static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT) gemm_resident64(const __grid_constant__ tall g)
+static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT) gemm_resident64(const __grid_constant__ tall<double> g)
 {
 #if __CUDA_ARCH__ >= 900
     enum { STEPS = CHUNKS * CHUNK / STEP };
@@ -100,7 +88,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT) gemm_resident64(
             const double2 result = make_double2(sum[0][j][0] + sum[1][j][0], sum[0][j][1] + sum[1][j][1]);
             double *to = g.c + row * g.n + column;
             if (row >= g.m || column >= g.n) continue;
-            if (g.pairs) {
+            if (g.packs) {
                 *reinterpret_cast<double2 *>(to) = result;
             } else {
                 to[0] = result.x;
@@ -115,39 +103,11 @@ static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT) gemm_resident64(
 
 extern "C" bool gemm_resident64_fits(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    const int64_t m = op->in[0].shape.dim[0], k = op->in[1].shape.dim[0], n = op->in[1].shape.dim[1];
-    return cuda_is_built_for(calculator, 90) && op->out[0].dtype == SDLF_FLOAT64 && m <= INT32_MAX && n >= 1 &&
-           n <= 8 * TILES && k >= 2 && k <= MOST_CHUNKS * CHUNK && k % 2 == 0;
-}
-
-/* As gemm_resident's: the kernel before it has ended, the one behind it may start meanwhile. */
-template <int CHUNKS> static void launch(const cuda_calculator *calculator, const tall &g)
-{
-    const int64_t wanted = (g.m + ROWS * WARPS - 1) / (ROWS * WARPS), most = RESIDENT * calculator->multiprocessors;
-    const unsigned blocks = static_cast<unsigned>(wanted < most ? wanted : most);
-    if (g.k == CHUNKS * CHUNK)
-        gemm_resident64<CHUNKS, true><<<blocks, WARPS * WARP, 0, calculator->stream>>>(g);
-    else
-        gemm_resident64<CHUNKS, false><<<blocks, WARPS * WARP, 0, calculator->stream>>>(g);
+    return resident_fits<double>(calculator, op, 2);
 }
 
 extern "C" sdlf_status gemm_resident64_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    const cuda_calculator *calculator = cuda_calculator_from(base);
-    tall g = {};
-    g.a = data_of<double>(op->in[0]);
-    g.b = data_of<double>(op->in[1]);
-    g.c = data_of<double>(op->out[0]);
-    g.alpha = op->gemm.alpha;
-    g.m = op->out[0].shape.dim[0];
-    g.n = static_cast<int>(op->out[0].shape.dim[1]);
-    g.k = static_cast<int>(op->in[0].shape.dim[1]);
-    g.pairs = reinterpret_cast<uintptr_t>(g.c) % 16 == 0 && g.n % 2 == 0;
-    switch ((g.k + CHUNK - 1) / CHUNK) {
-    case 1: launch<1>(calculator, g); break;
-    case 2: launch<2>(calculator, g); break;
-    case 3: launch<3>(calculator, g); break;
-    default: launch<MOST_CHUNKS>(calculator, g); break;
-    }
-    return cuda_check_launch("gemm");
+    return run_resident<double>(base, op, WARPS, RESIDENT,
+                                [](auto chunks, auto whole) { return gemm_resident64<chunks(), whole()>; });
 }
