@@ -1,8 +1,11 @@
-/* Cases of spmm_csr: rows alike, one row of half the elements, all in the last row, empty rows, no elements at all.
+/* Cases of spmm_csr: rows alike, one row of half the elements, all in the last row, empty rows, no elements at all; and of its
+ * log_softmax, numbers that its shortcuts are not for.
  *
  * Tolerance: a sum of the longest row's products of numbers within 1, however ordered, and 8 for the epilogue; 32 where it
  * holds a log_softmax. */
 #include "kernels.h"
+
+#include <math.h>
 
 typedef struct spmm_size {
     int64_t rows, columns, stored, width;
@@ -43,6 +46,42 @@ static void all_epilogues(kernel_sink *sink, sdlf_dtype t, spmm_size size, kerne
     }
 }
 
+/* Some rows of x hold a NaN or an infinity. */
+static void strange_rows(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_tensor *x = &operation->in[1];
+    const double strange[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    int64_t width = x->shape.dim[1];
+    (void)calculator;
+    for (int64_t row = 0; row < x->shape.dim[0]; row += 7) {
+        int64_t at = row * width + row / 7 % width;
+        if (x->dtype == SDLF_FLOAT32)
+            ((float *)x->data)[at] = (float)strange[row / 7 % 3];
+        else
+            ((double *)x->data)[at] = strange[row / 7 % 3];
+    }
+}
+
+/* log_softmax of sums that overflow as exponents, that are larger than 2^25, and that are no numbers. Errors are those of sums: of the
+ * size of their largest terms. */
+static void large_numbers(kernel_sink *sink, sdlf_dtype t, spmm_size size)
+{
+    static const char *const said[] = {"up to 1000", "up to 2^30", "not finite"};
+    static const double largest[] = {1000, 0x1p30, 1};
+    for (int i = 0; i < 3; i++) {
+        kernel_case made = spmm(t, size, GRAPH_UNIFORM);
+        made.operation.spmm.log_softmax = true;
+        if (i == 0) made.in[1].values = VALUES_WIDE;
+        if (i == 1) made.in[1] = (kernel_fill){VALUES_HUGE, 30};
+        if (i == 2) made.prepare = strange_rows;
+        made.infinite = i == 2;
+        made.tolerance += 32;
+        made.floor = largest[i];
+        kernel_emit(sink, &made, "%dx%d, %d stored, x %d log_softmax, %s", (int)size.rows, (int)size.columns,
+                    (int)size.stored, (int)size.width, said[i]);
+    }
+}
+
 void spmm_cases(kernel_sink *sink, sdlf_dtype t)
 {
     static const spmm_size sizes[] = {{1, 1, 1, 1},     {1, 3, 0, 4},      {5, 7, 0, 16},       {7, 5, 20, 3},
@@ -61,6 +100,9 @@ void spmm_cases(kernel_sink *sink, sdlf_dtype t)
     }
     all_epilogues(sink, t, (spmm_size){30, 30, 200, 16}, GRAPH_HUB);
     all_epilogues(sink, t, (spmm_size){11, 30, 100, 5}, GRAPH_UNIFORM);
+    large_numbers(sink, t, (spmm_size){90, 60, 300, 16});
+    large_numbers(sink, t, (spmm_size){50, 60, 200, 5});
+    large_numbers(sink, t, (spmm_size){40, 30, 1600, 32});
     /* rows that are cut into parts */
     all_epilogues(sink, t, (spmm_size){200, 3000, 70000, 16}, GRAPH_HUB);
     all_epilogues(sink, t, (spmm_size){3, 500, 30000, 5}, GRAPH_LAST);
