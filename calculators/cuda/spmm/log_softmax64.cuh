@@ -1,36 +1,57 @@
-/* exp and log as log_softmax in float64 needs them: of what is at most 0, and of what is at least 1. The library's take any number, at
- * twice the instructions. Both are within some units of the last place of 1, NaN gives NaN. */
+/* exp and log as log_softmax in float64 needs them. */
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_LOG_SOFTMAX64_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_LOG_SOFTMAX64_CUH
 
 #include <cuda_runtime.h>
 
-/* 1 / n!: |r| is at most ln 2 / 2, where the next term, r^13 / 13!, is below 2^-52. Operands of instructions, from constant memory. */
-static __constant__ double exp_terms[] = {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
-                                          1.0 / 5040,      1.0 / 720,      1.0 / 120,     1.0 / 24,     1.0 / 6};
-static __constant__ double exp_scale[] = {1.4426950408889634,
-                                          6755399441055744.0 /* 1.5 2^52: the sum's low bits are an integer */,
-                                          -6.93147180369123816490e-01, -1.90821492927058770002e-10};
+/* e^r = 1 + r + r^2 / 2 + r^3 (...), |r| up to ln 2 / 2, to 3e-17; terms of r^8 and more have 21 bits, which fit in an instruction. */
+static __constant__ double exp_terms[] = {0x1.a01a01b2e6b3ap-13, 0x1.6c16c1784ece4p-10, 0x1.111111110f078p-7,
+                                          0x1.5555555554d48p-5,  0x1.555555555555ap-3,  -0x1.62e42fefa39efp-1};
 
-/* e^t for t <= 0; below -708, e^-708, which nobody can tell from 0 beside a sum of at least 1. t = k ln 2 + r. */
-static __device__ __forceinline__ double exp_of_negative(double t)
+/* t becomes e^t, from -708 to 708, to some units of the last place of the larger of e^t and 1; step by step for all COUNT, since each
+ * step waits for the one before. */
+template <int COUNT> static __device__ __forceinline__ void take_exp(double (&t)[COUNT])
 {
-    t = t < -708.0 ? -708.0 : t;
-    const double shifted = fma(t, exp_scale[0], exp_scale[1]), k = shifted - exp_scale[1];
-    const double r = fma(k, exp_scale[3], fma(k, exp_scale[2], t));
-    double p = exp_terms[0];
+    double p[COUNT];
+    int power[COUNT];
 #pragma unroll
-    for (int i = 1; i < 10; i++) p = fma(p, r, exp_terms[i]);
-    p = fma(fma(fma(p, r, 0.5), r, 1.0), r, 1.0);
-    return __hiloint2double(__double2hiint(p) + (__double2loint(shifted) << 20), __double2loint(p));
+    for (int i = 0; i < COUNT; i++) p[i] = fma(t[i], 0x1.71547p+0, 6755399441055744.0);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        power[i] = __double2loint(p[i]) << 20;
+        t[i] = fma(p[i] - 6755399441055744.0, exp_terms[5], t[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) p[i] = fma(0x1.af6e0p-26, t[i], 0x1.28a16p-22);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) p[i] = fma(p[i], t[i], 0x1.71ddfp-19);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) p[i] = fma(p[i], t[i], 0x1.a019bp-16);
+#pragma unroll
+    for (int n = 0; n < 5; n++) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) p[i] = fma(p[i], t[i], exp_terms[n]);
+    }
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) p[i] = fma(p[i], t[i], 0.5);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) p[i] = fma(p[i], t[i], 1.0);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) p[i] = fma(p[i], t[i], 1.0);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) t[i] = __hiloint2double(__double2hiint(p[i]) + power[i], __double2loint(p[i]));
 }
 
-/* log s for s >= 1: y from float32, and what is left, log(s e^-y), from the first terms of its series. */
-static __device__ __forceinline__ double log_of_sum(double s)
+/* log s for s from e^-64 to e^64: y from float32, and what is left, log(s e^-y), from the first terms of its series. */
+static __device__ __forceinline__ double log_near(double s)
 {
-    const double y = static_cast<double>(__logf(static_cast<float>(s)));
-    const double d = fma(s, exp_of_negative(-y), -1.0);
-    return fma(d, fma(d, fma(d, 1.0 / 3, -0.5), 1.0), y);
+    float l;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(l) : "f"(static_cast<float>(s)));
+    const double y = static_cast<double>(l * 0.693147181f);
+    double power[1] = {-y};
+    take_exp(power);
+    const double d = fma(s, power[0], -1.0);
+    return fma(d, fma(d, fma(d, 0x1.55555p-2, -0.5), 1.0), y);
 }
 
 #endif

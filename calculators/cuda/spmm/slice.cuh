@@ -3,17 +3,13 @@
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_SLICE_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_SLICE_CUH
 
-#include "calculators/cuda/spmm/log_softmax64.cuh"
-#include "calculators/cuda/spmm/spmm.cuh"
-
-template <typename T> struct alignas(16) pack {
-    static constexpr int V = 16 / sizeof(T);
-    T at[V];
-};
+#include "calculators/cuda/spmm/log_softmax.cuh"
 
 /* The columns of x and y that a lane has: `valid` from j on (none, if that is not positive). */
 typedef struct lane_columns {
-    int j, valid;
+    int j, valid, width, row_bytes;
+    const char *x; /* these, of row 0 */
+    char *y;
 } lane_columns;
 
 template <typename T, bool ALIGNED>
@@ -31,43 +27,6 @@ static __device__ __forceinline__ void store_pack(T *to, const pack<T> &p, int v
     }
 }
 
-static __device__ __forceinline__ double exp_below(double t)
-{
-    return exp_of_negative(t);
-}
-
-/* A rounded exponent's error counts little where e^t is small. */
-static __device__ __forceinline__ float exp_below(float t)
-{
-    float power;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(t * 1.44269504f));
-    return power;
-}
-
-static __device__ __forceinline__ double log_above(double s)
-{
-    return log_of_sum(s);
-}
-
-static __device__ __forceinline__ float log_above(float s)
-{
-    return logf(s);
-}
-
-/* log_softmax of the row that a group's lanes hold. Every lane of the warp takes part. */
-template <typename T, int G> static __device__ __forceinline__ void take_log_softmax(pack<T> &row, int valid)
-{
-    T largest = -INFINITY, sum = 0;
-#pragma unroll
-    for (int v = 0; v < pack<T>::V; v++) largest = v < valid && row.at[v] > largest ? row.at[v] : largest;
-    largest = max_of_group<T, G>(largest);
-#pragma unroll
-    for (int v = 0; v < pack<T>::V; v++) sum += v < valid ? exp_below(row.at[v] - largest) : T(0);
-    const T logarithm = log_above(sum_of_group<T, G>(sum));
-#pragma unroll
-    for (int v = 0; v < pack<T>::V; v++) row.at[v] = (row.at[v] - largest) - logarithm;
-}
-
 /* What all groups have of one row's sum: every group gets all of it. */
 template <typename T, int G> static __device__ __forceinline__ void join_groups(pack<T> &sum)
 {
@@ -77,17 +36,47 @@ template <typename T, int G> static __device__ __forceinline__ void join_groups(
         for (int v = 0; v < pack<T>::V; v++) sum.at[v] += __shfl_xor_sync(0xffffffffu, sum.at[v], step);
 }
 
-/* A row's sum, this group's for `target`, becomes a row of y. */
-template <typename T, int G, bool ALIGNED, bool ACTIVATE>
-static __device__ __forceinline__ void finish_rows(const spmm_csr &s, pack<T> sum, int target, lane_columns mine)
+template <typename T, bool ALIGNED>
+static __device__ __forceinline__ void store_row(const pack<T> &row, int target, lane_columns mine)
+{
+    if (target >= 0)
+        store_pack<T, ALIGNED>(reinterpret_cast<T *>(mine.y + static_cast<int64_t>(target) * mine.row_bytes), row,
+                               mine.valid);
+}
+
+/* Rows that are complete but for their log_softmax, which is taken of two at a time. */
+template <typename T> struct finished_rows {
+    pack<T> row[2];
+    int32_t target[2];
+    int waiting; /* the first one is there */
+};
+
+template <typename T, int G, bool ALIGNED>
+static __device__ __forceinline__ void store_both(finished_rows<T> &rows, lane_columns mine)
+{
+    take_log_softmax<T, G>(rows.row, mine.valid);
+#pragma unroll
+    for (int i = 0; i < 2; i++) store_row<T, ALIGNED>(rows.row[i], rows.target[i], mine);
+    rows.waiting = 0;
+}
+
+/* A row's sum, this group's for `target`, becomes a row of y: now, or together with the next one. */
+template <typename T, int G, bool PLAIN, bool ALIGNED, bool ACTIVATE>
+static __device__ __forceinline__ void finish_row(const spmm_csr &s, finished_rows<T> &rows, pack<T> sum, int target,
+                                                  lane_columns mine)
 {
 #pragma unroll
     for (int v = 0; v < pack<T>::V; v++)
-        if (v < mine.valid) sum.at[v] = spmm_finish<T, ACTIVATE>(s, sum.at[v], mine.j + v);
-    if (s.log_softmax) take_log_softmax<T, G>(sum, mine.valid);
-    if (target >= 0)
-        store_pack<T, ALIGNED>(static_cast<T *>(s.y) + static_cast<int64_t>(target) * s.width + mine.j, sum,
-                               mine.valid);
+        if (!PLAIN && v < mine.valid) sum.at[v] = spmm_finish<T, ACTIVATE>(s, sum.at[v], mine.j + v);
+    if (!s.log_softmax) {
+        store_row<T, ALIGNED>(sum, target, mine);
+    } else if (!rows.waiting) {
+        rows.row[0] = sum, rows.target[0] = target;
+        rows.waiting = 1;
+    } else {
+        rows.row[1] = sum, rows.target[1] = target;
+        store_both<T, G, ALIGNED>(rows, mine);
+    }
 }
 
 #endif

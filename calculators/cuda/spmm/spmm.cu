@@ -21,7 +21,8 @@ static int count_warps(const cuda_calculator *calculator, int64_t stages, int gr
 {
     const size_t block = SPMM_WARPS * spmm_warp_bytes(static_cast<size_t>(groups), static_cast<size_t>(size));
     int64_t resident = calculator->shared_most / static_cast<int64_t>(block + BLOCK_BYTES);
-    if (resident > SPMM_RESIDENT) resident = SPMM_RESIDENT;
+    const int most = spmm_resident(static_cast<size_t>(size));
+    if (resident > most) resident = most;
     if (resident < 1) resident = 1;
     const int64_t blocks = resident * calculator->multiprocessors, wanted = (stages + SPMM_WARPS - 1) / SPMM_WARPS;
     return static_cast<int>(wanted < blocks ? wanted : blocks) * SPMM_WARPS;

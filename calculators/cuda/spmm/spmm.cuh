@@ -28,10 +28,15 @@ enum {
     SPMM_WARP = 32,
     SPMM_STAGE = 8,           /* slots */
     SPMM_WARPS = 2,           /* a block that goes through the stream */
-    SPMM_RESIDENT = 12,       /* such blocks that a multiprocessor has the registers for */
     SPMM_OPEN = 1,            /* stages whose rows of x are under way while one is added up */
     SPMM_NOTHING = INT32_MIN, /* a target: there is no row */
 };
+
+/* Blocks that a multiprocessor has the registers for, with 64 and 80 of them a thread more or less. */
+static constexpr int spmm_resident(size_t size)
+{
+    return size == sizeof(double) ? 10 : 10;
+}
 
 /* A stage's slices. `slice` is the first one that ends in it or later; bit i of `ends`: one ends with slot i, bit
  * SPMM_JOINS + i: and is of one row; SPMM_FRESH: the first slot begins one. */
@@ -110,6 +115,12 @@ void spmm_run_stream_float64(const cuda_calculator *calculator, const spmm_csr *
 void spmm_add_cuts(const cuda_calculator *calculator, const spmm_csr *s, sdlf_dtype dtype);
 
 /* ---- what becomes of a row's sums ---- */
+
+/* What a lane has of a row: neighbouring columns, in 16 bytes. */
+template <typename T> struct alignas(16) pack {
+    static constexpr int V = 16 / sizeof(T);
+    T at[V];
+};
 
 /* Bias, then the activation where there is one, of column j. */
 template <typename T, bool ACTIVATE> static __device__ __forceinline__ T spmm_finish(const spmm_csr &s, T sum, int j)

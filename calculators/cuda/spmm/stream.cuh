@@ -10,28 +10,11 @@
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_STREAM_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_STREAM_CUH
 
-#include "calculators/cuda/mma.cuh"
-#include "calculators/cuda/spmm/slice.cuh"
+#include <cstddef>
 
-enum {
-    STAGES_OPEN = SPMM_OPEN,
-    STAGES_EARLY = STAGES_OPEN + 1, /* so that columns have come, too, when STAGES_OPEN may still be under way */
-    ROW_STAGES = STAGES_OPEN + 1,
-    ELEMENT_STAGES = STAGES_OPEN + STAGES_EARLY + 1,
-    THREADS = 64, /* SPMM_WARPS warps */
-};
+#include "calculators/cuda/spmm/stage.cuh"
 
-/* A stage of the stream, and the warp's shared memory. */
-template <typename T, int G> struct stage_of {
-    enum { GROUPS = SPMM_WARP / G, PLACES = GROUPS * SPMM_STAGE };
-    alignas(16) int32_t columns[GROUPS][SPMM_STAGE];
-    alignas(16) T values[GROUPS][SPMM_STAGE];
-};
-
-template <typename T, int G> struct warp_memory {
-    stage_of<T, G> elements[ELEMENT_STAGES];
-    pack<T> rows[ROW_STAGES][SPMM_STAGE][SPMM_WARP];
-};
+enum { THREADS = SPMM_WARPS * SPMM_WARP };
 
 /* ---- which part ---- */
 
@@ -57,151 +40,159 @@ static __device__ __forceinline__ stream_part part_of_warp(const spmm_stream &st
     return part;
 }
 
-/* ---- what is asked for ---- */
+/* Of stage k of the part: bit i: a slice ends with slot i; bit STREAM_MINE + i: which is this warp's; bit SPMM_JOINS + i: which is
+ * of one row. */
+enum { STREAM_ENDS = 0xff, STREAM_MINE = 8 };
 
-template <typename T, int G>
-static __device__ __forceinline__ void ask_for_elements(const spmm_csr &s, stage_of<T, G> &to, int64_t stage)
+static __device__ __forceinline__ unsigned ends_of(const stream_part &part, const spmm_head *heads, int k)
 {
-    enum { PLACES = stage_of<T, G>::PLACES, COLUMNS = PLACES * 4 / 16, ALL = COLUMNS + PLACES * (int)sizeof(T) / 16 };
-    const char *columns = reinterpret_cast<const char *>(s.stream.columns + stage * PLACES);
-    const char *values = reinterpret_cast<const char *>(static_cast<const T *>(s.stream.values) + stage * PLACES);
-#pragma unroll
-    for (int first = 0; first < ALL; first += SPMM_WARP) {
-        const int i = first + threadIdx.x % SPMM_WARP;
-        const char *from = i < COLUMNS ? columns + i * 16 : values + (i - COLUMNS) * 16;
-        if (i < ALL) copy_async_once(reinterpret_cast<char *>(&to) + i * 16, from, true);
-    }
+    if (k >= part.count) return 0;
+    const unsigned all = heads[k].ends & ~(static_cast<unsigned>(STREAM_ENDS) << STREAM_MINE);
+    unsigned mine = all & STREAM_ENDS;
+    if (k == 0) mine &= static_cast<unsigned>(STREAM_ENDS) << part.skipped;
+    if (k == part.count - 1) mine &= (1u << part.kept) - 1;
+    return all | mine << STREAM_MINE;
 }
 
-template <typename T, int G, bool ALIGNED>
-static __device__ __forceinline__ void ask_for_rows(const spmm_csr &s, const stage_of<T, G> &elements,
-                                                    pack<T> (*to)[SPMM_WARP], lane_columns mine)
+/* ---- the rows that end ---- */
+
+/* Rows that had all groups to themselves: `count` groups have one each. */
+template <typename T> struct joined_rows {
+    pack<T> row;
+    int32_t target;
+    int count;
+};
+
+/* The targets of the slices that end in a stage, one after the other, by all lanes: target i is that of lane i % 32. */
+template <int GROUPS> struct stage_targets {
+    enum { COUNT = (SPMM_STAGE * GROUPS + SPMM_WARP - 1) / SPMM_WARP };
+    int32_t at[COUNT];
+};
+
+template <int GROUPS>
+static __device__ __forceinline__ stage_targets<GROUPS> read_targets(const int32_t *mine, int count)
 {
-    const int lane = threadIdx.x % SPMM_WARP, group = lane / G;
-    const char *x = reinterpret_cast<const char *>(static_cast<const T *>(s.x) + mine.j);
-    const int row_bytes = s.width * static_cast<int>(sizeof(T));
-    int32_t columns[SPMM_STAGE];
-    memcpy(columns, elements.columns[group], sizeof columns);
+    typedef stage_targets<GROUPS> result;
+    result targets;
 #pragma unroll
-    for (int i = 0; i < SPMM_STAGE; i++) {
-        const bool there = columns[i] >= 0;
-        const T *from = reinterpret_cast<const T *>(x + static_cast<int64_t>(columns[i]) * row_bytes);
-        if (ALIGNED) {
-            copy_async(&to[i][lane], from, there && mine.valid > 0);
-        } else {
-#pragma unroll
-            for (int v = 0; v < pack<T>::V; v++)
-                copy_async_number(&to[i][lane].at[v], from + v, there && v < mine.valid);
+    for (int h = 0; h < result::COUNT; h++) {
+        const bool there = h * SPMM_WARP + static_cast<int>(threadIdx.x) % SPMM_WARP < count;
+        targets.at[h] = there ? mine[h * SPMM_WARP] : static_cast<int32_t>(SPMM_NOTHING);
+    }
+    return targets;
+}
+
+/* The slices whose sums are in a stage's rows of x. */
+template <typename T, int G, bool PLAIN, bool ALIGNED, bool ACTIVATE>
+static __device__ __forceinline__ void end_slices(const spmm_csr &s, const stage_targets<SPMM_WARP / G> &targets,
+                                                  unsigned ends, uint32_t rows, lane_columns mine,
+                                                  joined_rows<T> &joined, finished_rows<T> &finished)
+{
+    enum { GROUPS = SPMM_WARP / G, LAST = stage_targets<GROUPS>::COUNT - 1 };
+    const int group = static_cast<int>(threadIdx.x) % SPMM_WARP / G;
+    int first = 0; /* of its targets */
+    for (unsigned left = ends >> STREAM_MINE & STREAM_ENDS; left != 0; left &= left - 1, first += GROUPS) {
+        const int slot = __ffs(static_cast<int>(left)) - 1;
+        const bool join = (ends >> (SPMM_JOINS + slot) & 1) != 0;
+        const int32_t held = LAST > 0 && first >= SPMM_WARP ? targets.at[LAST] : targets.at[0];
+        int32_t target = __shfl_sync(0xffffffffu, held, first % SPMM_WARP + (join ? 0 : group));
+        pack<T> row;
+        read_shared(row.at, rows + slot * static_cast<uint32_t>(sizeof(pack<T>)) * SPMM_WARP);
+        if (join) {
+            join_groups<T, G>(row);
+            if (target < 0) { /* a part of a row that is cut */
+                T *to = static_cast<T *>(s.parts) + (-1 - static_cast<int64_t>(target)) * mine.width + mine.j;
+                if (group == 0) store_pack<T, ALIGNED>(to, row, mine.valid);
+                continue;
+            }
+            if (group == joined.count) joined.row = row, joined.target = target;
+            if (++joined.count < GROUPS) continue;
+            row = joined.row;
+            target = joined.target;
+            joined.count = 0;
         }
+        finish_row<T, G, PLAIN, ALIGNED, ACTIVATE>(s, finished, row, target, mine);
     }
 }
 
-/* ---- what becomes of it ---- */
+/* ---- the stream ---- */
 
-/* Add the stage's elements to `sum`; where a slice ends, its sums go to the place of the last row of x. */
-template <typename T, int G>
-static __device__ __forceinline__ void add_stage(const stage_of<T, G> &elements, pack<T> (*rows)[SPMM_WARP],
-                                                 pack<T> &sum, unsigned ends)
+/* PLAIN: x has just the columns of one group, and there is neither a bias nor an activation. */
+template <typename T, int G, bool PLAIN, bool ALIGNED, bool ACTIVATE>
+static __global__ void __launch_bounds__(THREADS, spmm_resident(sizeof(T)))
+    run_stream(const __grid_constant__ spmm_csr s)
 {
-    const int lane = threadIdx.x % SPMM_WARP, group = lane / G;
-    T values[SPMM_STAGE];
-    memcpy(values, elements.values[group], sizeof values);
-#pragma unroll
-    for (int i = 0; i < SPMM_STAGE; i++) {
-        const pack<T> row = rows[i][lane];
-#pragma unroll
-        for (int v = 0; v < pack<T>::V; v++) sum.at[v] += values[i] * row.at[v];
-        if ((ends >> i & 1) != 0) {
-            rows[i][lane] = sum;
-            sum = {};
-        }
-    }
-}
-
-template <typename T, int G, bool ALIGNED, bool ACTIVATE>
-static __global__ void __launch_bounds__(THREADS, SPMM_RESIDENT) run_stream(const __grid_constant__ spmm_csr s)
-{
-    enum { GROUPS = SPMM_WARP / G, TARGETS = (SPMM_STAGE * GROUPS + SPMM_WARP - 1) / SPMM_WARP };
+    enum { GROUPS = SPMM_WARP / G, V = pack<T>::V };
+    typedef stage_of<T, G> stage;
+    typedef warp_memory<T, G> memory;
     extern __shared__ __align__(128) char shared[];
-    warp_memory<T, G> &memory = reinterpret_cast<warp_memory<T, G> *>(shared)[threadIdx.x / SPMM_WARP];
+    const char *const own = shared + threadIdx.x / SPMM_WARP * sizeof(memory);
     const int lane = threadIdx.x % SPMM_WARP, group = lane / G;
-    lane_columns mine;
-    mine.j = (static_cast<int>(blockIdx.y) * G + lane % G) * pack<T>::V;
-    mine.valid = s.width - mine.j < pack<T>::V ? s.width - mine.j : pack<T>::V;
+    const uint32_t pieces = kept_address(own + lane * 16),
+                   columns = kept_address(own + group * SPMM_STAGE * sizeof(int32_t)),
+                   values = kept_address(own + offsetof(stage, values) + group * SPMM_STAGE * sizeof(T)),
+                   places = kept_address(own + offsetof(memory, rows) + lane * 16);
+    const auto stage_at = [](int k) { return (k & (ELEMENT_STAGES - 1)) * static_cast<uint32_t>(sizeof(stage)); };
+    const auto rows_at = [&](int k) { return places + (k & (ROW_STAGES - 1)) * sizeof(stage_rows<T>); };
     if (!s.ready) await_kernels();
     const stream_part part = part_of_warp(s.stream);
-    spmm_head held = {}; /* every lane one, of 32 stages */
-    pack<T> sum = {}, kept = {};
-    int32_t kept_target = SPMM_NOTHING;
-    int kept_count = 0;
-    int asked = 0, gathered = 0, rows_asked = 0, added = 0, rows_added = 0; /* places in the rings */
-    if (part.count == 0 && s.ready) await_kernels();
-    for (int turn = 0; part.count > 0 && turn < part.count + STAGES_EARLY + STAGES_OPEN; turn++) {
-        __syncwarp();
-        if (turn < part.count) {
-            ask_for_elements<T, G>(s, memory.elements[asked], part.begin + turn);
-            asked = asked == ELEMENT_STAGES - 1 ? 0 : asked + 1;
-        }
-        if (turn == STAGES_EARLY && s.ready) await_kernels(); /* for x; elements came meanwhile */
-        if (turn >= STAGES_EARLY && turn - STAGES_EARLY < part.count) {
-            ask_for_rows<T, G, ALIGNED>(s, memory.elements[gathered], memory.rows[rows_asked], mine);
-            gathered = gathered == ELEMENT_STAGES - 1 ? 0 : gathered + 1;
-            rows_asked = rows_asked == ROW_STAGES - 1 ? 0 : rows_asked + 1;
-        }
+    if (part.count == 0) {
+        if (s.ready) await_kernels();
+        return;
+    }
+    lane_columns mine;
+    mine.j = ((PLAIN ? 0 : static_cast<int>(blockIdx.y)) * G + lane % G) * V;
+    mine.width = PLAIN ? G * V : s.width;
+    mine.row_bytes = mine.width * static_cast<int>(sizeof(T));
+    mine.valid = PLAIN || mine.width - mine.j > V ? V : mine.width - mine.j;
+    mine.x = kept(static_cast<const char *>(s.x) + mine.j * sizeof(T));
+    mine.y = const_cast<char *>(kept(static_cast<const char *>(s.y) + mine.j * sizeof(T)));
+    element_source<T, G> next = elements_of<T, G>(s, part.begin);
+    for (int k = 0; k < STAGES_EARLY; k++) {
+        ask_for_elements<T, G>(next, pieces + stage_at(k), k < part.count);
         close_copies();
-        const int k = turn - STAGES_EARLY - STAGES_OPEN;
-        unsigned all = 0, ends = 0;
-        int32_t targets[TARGETS];
-        if (k >= 0) {
-            if (k % SPMM_WARP == 0 && k + lane < part.count) held = s.stream.heads[part.begin + k + lane];
-            int slice = __shfl_sync(0xffffffffu, held.slice, k % SPMM_WARP);
-            all = ends = __shfl_sync(0xffffffffu, held.ends, k % SPMM_WARP);
-            ends &= 0xff;
-            if (k == 0 && part.skipped > 0) {
-                ends &= 0xffu << part.skipped;
-                slice++;
-            }
-            if (k == part.count - 1) ends &= (1u << part.kept) - 1;
-#pragma unroll
-            for (int h = 0; h < TARGETS; h++) {
-                const int at = h * SPMM_WARP + lane;
-                targets[h] = at < __popc(ends) * GROUPS ? s.stream.targets[static_cast<int64_t>(slice) * GROUPS + at]
-                                                        : static_cast<int32_t>(SPMM_NOTHING);
-            }
-        }
+    }
+    const spmm_head *heads = s.stream.heads + part.begin;
+    const int64_t first = heads[0].slice + (part.skipped > 0 ? 1 : 0);
+    const int32_t *next_targets = s.stream.targets + first * GROUPS + lane;
+    unsigned held = ends_of(part, heads, lane); /* every lane one, of 32 stages */
+    pack<T> sum = {};
+    joined_rows<T> joined = {{}, SPMM_NOTHING, 0};
+    finished_rows<T> finished = {};
+    if (s.ready) await_kernels(); /* for x; elements came meanwhile */
+    await_copies<STAGES_EARLY - 1>();
+    for (int k = -STAGES_OPEN; k < part.count; k++) {
+        const int rows_next = k + STAGES_OPEN, elements_next = rows_next + STAGES_EARLY;
+        __syncwarp();
+        ask_for_elements<T, G>(next, pieces + stage_at(elements_next), elements_next < part.count);
+        if (rows_next < part.count)
+            ask_for_rows<T, G, ALIGNED>(columns + stage_at(rows_next), rows_at(rows_next), mine);
+        close_copies();
+        const unsigned shown = __shfl_sync(0xffffffffu, held, k), ends = k < 0 ? 0 : shown;
+        const int ending = __popc(ends >> STREAM_MINE & STREAM_ENDS) * GROUPS;
+        const stage_targets<GROUPS> targets = read_targets<GROUPS>(next_targets, ending);
+        next_targets += ending;
         await_copies<STAGES_OPEN>();
         __syncwarp();
         if (k < 0) continue;
-        pack<T>(*rows)[SPMM_WARP] = memory.rows[rows_added];
-        add_stage<T, G>(memory.elements[added], rows, sum, all);
-        added = added == ELEMENT_STAGES - 1 ? 0 : added + 1;
-        rows_added = rows_added == ROW_STAGES - 1 ? 0 : rows_added + 1;
-        int number = 0;
-        for (unsigned left = ends; left != 0; left &= left - 1, number++) {
-            const int slot = __ffs(static_cast<int>(left)) - 1, at = number * GROUPS;
-            const bool join = (all >> (SPMM_JOINS + slot) & 1) != 0;
-            const int32_t held_targets = TARGETS > 1 && at >= SPMM_WARP ? targets[TARGETS - 1] : targets[0];
-            int32_t target = __shfl_sync(0xffffffffu, held_targets, at % SPMM_WARP + (join ? 0 : group));
-            pack<T> row = rows[slot][lane];
-            if (join) {
-                join_groups<T, G>(row);
-                if (target < 0) { /* a part of a row that is cut */
-                    T *to = static_cast<T *>(s.parts) + (-1 - static_cast<int64_t>(target)) * s.width + mine.j;
-                    if (group == 0) store_pack<T, ALIGNED>(to, row, mine.valid);
-                    continue;
-                }
-                if (group == kept_count) kept = row, kept_target = target;
-                if (++kept_count < GROUPS) continue;
-                row = kept;
-                target = kept_target;
-                kept_count = 0;
-            }
-            finish_rows<T, G, ALIGNED, ACTIVATE>(s, row, target, mine);
-        }
+        const uint32_t rows = rows_at(k);
+        T numbers[SPMM_STAGE];
+        read_shared(numbers, values + stage_at(k));
+        if ((ends & STREAM_ENDS) == 0)
+            add_elements<T, false>(numbers, rows, sum, 0);
+        else
+            add_elements<T, true>(numbers, rows, sum, ends);
+        end_slices<T, G, PLAIN, ALIGNED, ACTIVATE>(s, targets, ends, rows, mine, joined, finished);
+        if (k % SPMM_WARP == SPMM_WARP - 1) held = ends_of(part, heads, k + 1 + lane);
     }
-    if (kept_count > 0)
-        finish_rows<T, G, ALIGNED, ACTIVATE>(
-            s, kept, group < kept_count ? kept_target : static_cast<int32_t>(SPMM_NOTHING), mine);
+    if (joined.count > 0) {
+        const int32_t target = group < joined.count ? joined.target : static_cast<int32_t>(SPMM_NOTHING);
+        finish_row<T, G, PLAIN, ALIGNED, ACTIVATE>(s, finished, joined.row, target, mine);
+    }
+    if (finished.waiting) {
+        finished.row[1] = {}, finished.target[1] = SPMM_NOTHING;
+        store_both<T, G, ALIGNED>(finished, mine);
+    }
 }
 
 /* ---- launching ---- */
@@ -212,7 +203,7 @@ template <typename T> static bool is_aligned(const spmm_csr *s)
            reinterpret_cast<uintptr_t>(s->y) % 16 == 0 && reinterpret_cast<uintptr_t>(s->parts) % 16 == 0;
 }
 
-template <typename T, int G, bool ALIGNED, bool ACTIVATE>
+template <typename T, int G, bool PLAIN, bool ALIGNED, bool ACTIVATE>
 static void launch(const cuda_calculator *calculator, const spmm_csr *s)
 {
     static_assert(sizeof(warp_memory<T, G>) == spmm_warp_bytes(SPMM_WARP / G, sizeof(T)), "of this shape");
@@ -220,17 +211,19 @@ static void launch(const cuda_calculator *calculator, const spmm_csr *s)
     const int shared = static_cast<int>(SPMM_WARPS * sizeof(warp_memory<T, G>)), across = G * pack<T>::V;
     const dim3 blocks(static_cast<unsigned>(s->stream.warps / SPMM_WARPS),
                       static_cast<unsigned>((s->width + across - 1) / across));
-    launch_overlapped(calculator, run_stream<T, G, ALIGNED, ACTIVATE>, blocks, THREADS, shared, *s);
+    launch_overlapped(calculator, run_stream<T, G, PLAIN, ALIGNED, ACTIVATE>, blocks, THREADS, shared, *s);
 }
 
 template <typename T, int G> static void launch_lanes(const cuda_calculator *calculator, const spmm_csr *s)
 {
     if (!is_aligned<T>(s))
-        launch<T, G, false, true>(calculator, s);
+        launch<T, G, false, false, true>(calculator, s);
     else if (s->activation.function != SDLF_IDENTITY)
-        launch<T, G, true, true>(calculator, s);
+        launch<T, G, false, true, true>(calculator, s);
+    else if (s->width == G * pack<T>::V && s->bias == nullptr)
+        launch<T, G, true, true, false>(calculator, s);
     else
-        launch<T, G, true, false>(calculator, s);
+        launch<T, G, false, true, false>(calculator, s);
 }
 
 template <typename T> static void launch_stream(const cuda_calculator *calculator, const spmm_csr *s)
