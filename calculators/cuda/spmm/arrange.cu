@@ -16,10 +16,11 @@ static __device__ __forceinline__ int64_t pieces_of(int64_t count)
     return (count + SPMM_HEAVY - 1) / SPMM_HEAVY;
 }
 
-/* A long row of the chunk: where its slices, its slots and its parts begin, counted in the chunk; then in the stream. */
+/* A long row of the chunk: where its slices, its slots and its parts begin, counted in the chunk, and which of the chunk's cut rows it
+ * is. */
 typedef struct long_row {
     int64_t slot;
-    int row, slice, part;
+    int row, slice, part, cut;
 } long_row;
 
 /* What a block knows of its chunk. */
@@ -60,7 +61,7 @@ static __device__ void lay_out_chunk(const spmm_csr &s, chunk_layout &c, int row
     for (int i = 0; i < c.far_count; i++) {
         long_row &far = c.far[i];
         const int64_t count = length_of(s, far.row), pieces = pieces_of(count);
-        far.slot = slot, far.slice = slice, far.part = c.parts;
+        far.slot = slot, far.slice = slice, far.part = c.parts, far.cut = c.cuts;
         slot += (pieces - 1) * (SPMM_HEAVY / groups) + (count - (pieces - 1) * SPMM_HEAVY + groups - 1) / groups;
         slice += static_cast<int>(pieces);
         if (pieces > 1) c.parts += static_cast<int>(pieces), c.cuts++;
@@ -104,7 +105,9 @@ static __device__ void write_long_row(const spmm_csr &s, const chunk_layout &c, 
         s.stream.pieces[c.first_piece + far.slice + i] =
             spmm_piece{first + i * SPMM_HEAVY, c.first_stage * SPMM_STAGE + slot, here};
         int32_t *targets = s.stream.targets + static_cast<int64_t>(slice) * groups;
-        targets[0] = pieces > 1 ? -1 - (c.first_part + far.part + static_cast<int>(i)) : far.row;
+        const int part = c.first_part + far.part + static_cast<int>(i);
+        targets[0] = pieces > 1 ? -1 - part : far.row;
+        if (pieces > 1) s.stream.cut_of_part[part] = c.first_cut + far.cut;
         for (int g = 1; g < groups; g++) targets[g] = SPMM_NOTHING;
     }
 }
@@ -112,12 +115,11 @@ static __device__ void write_long_row(const spmm_csr &s, const chunk_layout &c, 
 template <typename T> static __global__ void __launch_bounds__(THREADS) arrange(const __grid_constant__ spmm_csr s)
 {
     __shared__ chunk_layout c;
-    __shared__ int next_cut;
     const int groups = s.stream.groups;
     const int64_t top = static_cast<int64_t>(blockIdx.x) * SPMM_CHUNK;
     const int rows = static_cast<int>(s.rows - top < SPMM_CHUNK ? s.rows - top : SPMM_CHUNK);
     if (threadIdx.x <= SPMM_LIGHT) c.next[threadIdx.x] = 0;
-    if (threadIdx.x == 0) c.far_count = c.cuts = c.parts = next_cut = 0;
+    if (threadIdx.x == 0) c.far_count = c.cuts = c.parts = 0;
     __syncthreads();
     for (int i = threadIdx.x; i < rows; i += THREADS) {
         const int64_t count = length_of(s, top + i);
@@ -151,7 +153,7 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) arrange(
         const int64_t pieces = pieces_of(length_of(s, far.row));
         write_long_row(s, c, far);
         if (pieces > 1 && threadIdx.x == 0)
-            s.stream.cuts[c.first_cut + next_cut++] =
+            s.stream.cuts[c.first_cut + far.cut] =
                 spmm_cut{c.first_part + far.part, far.row, static_cast<int32_t>(pieces)};
     }
 }
@@ -211,6 +213,10 @@ cudaError_t spmm_arrange(const cuda_calculator *calculator, const spmm_csr *s, s
         error = cudaMemsetAsync(stream.columns, 0xff, places * sizeof *stream.columns, calculator->stream);
     if (error == cudaSuccess)
         error = cudaMemsetAsync(stream.values, 0, places * sdlf_dtype_size(dtype), calculator->stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(stream.arrived, 0,
+                                static_cast<size_t>(stream.cut_most * stream.column_blocks) * sizeof *stream.arrived,
+                                calculator->stream);
     if (error != cudaSuccess || s->rows == 0) return error;
     const unsigned chunks = static_cast<unsigned>((s->rows + SPMM_CHUNK - 1) / SPMM_CHUNK);
     const unsigned fillers = static_cast<unsigned>(calculator->multiprocessors) * FILLERS;

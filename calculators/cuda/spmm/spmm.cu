@@ -32,12 +32,14 @@ static int count_warps(const cuda_calculator *calculator, int64_t stages, int gr
  * slots than the slice before it has elements for each group. Beyond the elements there are the slots of each chunk's first slice,
  * one for each slice of empty rows, the rest of the last slot of each slice of one row, and the rest of each chunk's last
  * stage. */
-static spmm_stream lay_out(int64_t rows, int64_t stored, int groups, int64_t size, const cuda_calculator *calculator,
+static spmm_stream lay_out(int64_t rows, int64_t stored, int64_t width, int64_t size, const cuda_calculator *calculator,
                            char *base)
 {
     spmm_stream stream = {};
     const int64_t chunks = (rows + SPMM_CHUNK - 1) / SPMM_CHUNK;
+    const int lanes = spmm_lanes(width, size), groups = SPMM_WARP / lanes;
     stream.groups = groups;
+    stream.column_blocks = static_cast<int>((width * size + lanes * 16 - 1) / (lanes * 16));
     stream.cut_most = stored / (SPMM_HEAVY + 1);
     stream.part_most = stored / SPMM_HEAVY + stream.cut_most;
     stream.piece_most = stored / (SPMM_LIGHT + 1);
@@ -54,7 +56,10 @@ static spmm_stream lay_out(int64_t rows, int64_t stored, int groups, int64_t siz
     int64_t targets = values + padded(places * size);
     int64_t pieces = targets + padded(stream.slice_most * groups * static_cast<int64_t>(sizeof *stream.targets));
     int64_t cuts = pieces + padded(stream.piece_most * static_cast<int64_t>(sizeof *stream.pieces));
-    stream.bytes = cuts + padded(stream.cut_most * static_cast<int64_t>(sizeof *stream.cuts));
+    int64_t cut_of_part = cuts + padded(stream.cut_most * static_cast<int64_t>(sizeof *stream.cuts));
+    int64_t arrived = cut_of_part + padded(stream.part_most * static_cast<int64_t>(sizeof *stream.cut_of_part));
+    stream.bytes =
+        arrived + padded(stream.cut_most * stream.column_blocks * static_cast<int64_t>(sizeof *stream.arrived));
     if (base == nullptr) return stream;
     stream.counts = reinterpret_cast<spmm_counts *>(base);
     stream.heads = reinterpret_cast<spmm_head *>(base + heads);
@@ -64,14 +69,16 @@ static spmm_stream lay_out(int64_t rows, int64_t stored, int groups, int64_t siz
     stream.targets = reinterpret_cast<int32_t *>(base + targets);
     stream.pieces = reinterpret_cast<spmm_piece *>(base + pieces);
     stream.cuts = reinterpret_cast<spmm_cut *>(base + cuts);
+    stream.cut_of_part = reinterpret_cast<int32_t *>(base + cut_of_part);
+    stream.arrived = reinterpret_cast<unsigned *>(base + arrived);
     return stream;
 }
 
 static spmm_stream stream_of(const sdlf_calculator *calculator, const sdlf_operation *op, char *base)
 {
     const int64_t size = static_cast<int64_t>(sdlf_dtype_size(op->out[0].dtype));
-    return lay_out(op->in[0].shape.dim[0], op->in[0].stored, SPMM_WARP / spmm_lanes(op->out[0].shape.dim[1], size),
-                   size, reinterpret_cast<const cuda_calculator *>(calculator), base);
+    return lay_out(op->in[0].shape.dim[0], op->in[0].stored, op->out[0].shape.dim[1], size,
+                   reinterpret_cast<const cuda_calculator *>(calculator), base);
 }
 
 static spmm_csr describe(const sdlf_calculator *calculator, const sdlf_operation *op, char *base)
@@ -143,6 +150,5 @@ extern "C" sdlf_status spmm_csr_cuda(sdlf_calculator *base, const sdlf_operation
         spmm_run_stream_float32(calculator, &s);
     else
         spmm_run_stream_float64(calculator, &s);
-    spmm_add_cuts(calculator, &s, op->out[0].dtype);
     return cuda_check_launch("spmm_csr");
 }

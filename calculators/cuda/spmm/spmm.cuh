@@ -58,7 +58,7 @@ typedef struct alignas(8) spmm_piece {
     int64_t count;
 } spmm_piece;
 
-/* A row that is cut: its parts follow each other. */
+/* A row that is cut: its parts follow each other. Whoever stores the last one adds them up. */
 typedef struct alignas(16) spmm_cut {
     int64_t part;
     int32_t row, count;
@@ -80,8 +80,10 @@ typedef struct spmm_stream {
     void *values;
     spmm_piece *pieces;
     spmm_cut *cuts;
+    int32_t *cut_of_part;
+    unsigned *arrived; /* parts of each cut row that are there, by column block; 0 before and after a run */
     int64_t stage_most, slice_most, piece_most, cut_most, part_most, bytes;
-    int groups, warps;
+    int groups, warps, column_blocks;
 } spmm_stream;
 
 /* Pointers to the numbers are of the type that is computed in. */
@@ -112,7 +114,6 @@ int spmm_lanes(int64_t width, int64_t size);
 cudaError_t spmm_arrange(const cuda_calculator *calculator, const spmm_csr *s, sdlf_dtype dtype);
 void spmm_run_stream_float32(const cuda_calculator *calculator, const spmm_csr *s);
 void spmm_run_stream_float64(const cuda_calculator *calculator, const spmm_csr *s);
-void spmm_add_cuts(const cuda_calculator *calculator, const spmm_csr *s, sdlf_dtype dtype);
 
 /* ---- what becomes of a row's sums ---- */
 

@@ -69,6 +69,18 @@ static __device__ __forceinline__ void ask_for_elements(element_source<T, G> &el
     }
 }
 
+/* What the lane has of a row, if `column` is one; zeros otherwise. */
+template <typename T, bool ALIGNED>
+static __device__ __forceinline__ void ask_for_pack(uint32_t to, const T *from, int column, int valid)
+{
+    if (ALIGNED) {
+        copy_row(to, from, valid > 0 ? column : -1);
+    } else {
+#pragma unroll
+        for (int v = 0; v < pack<T>::V; v++) copy_number_to(to + v * sizeof(T), from + v, column >= 0 && v < valid);
+    }
+}
+
 template <typename T, int G, bool ALIGNED>
 static __device__ __forceinline__ void ask_for_rows(uint32_t elements, uint32_t to, lane_columns mine)
 {
@@ -76,16 +88,8 @@ static __device__ __forceinline__ void ask_for_rows(uint32_t elements, uint32_t 
     read_shared(columns, elements);
 #pragma unroll
     for (int i = 0; i < SPMM_STAGE; i++) {
-        const bool there = columns[i] >= 0;
         const T *from = reinterpret_cast<const T *>(mine.x + static_cast<int64_t>(columns[i]) * mine.row_bytes);
-        const uint32_t place = to + i * sizeof(pack<T>) * SPMM_WARP;
-        if (ALIGNED) {
-            copy_row(place, from, mine.valid > 0 ? columns[i] : -1);
-        } else {
-#pragma unroll
-            for (int v = 0; v < pack<T>::V; v++)
-                copy_number_to(place + v * sizeof(T), from + v, there && v < mine.valid);
-        }
+        ask_for_pack<T, ALIGNED>(to + i * sizeof(pack<T>) * SPMM_WARP, from, columns[i], mine.valid);
     }
 }
 

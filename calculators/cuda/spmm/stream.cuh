@@ -12,7 +12,7 @@
 
 #include <cstddef>
 
-#include "calculators/cuda/spmm/stage.cuh"
+#include "calculators/cuda/spmm/cuts.cuh"
 
 enum { THREADS = SPMM_WARPS * SPMM_WARP };
 
@@ -63,6 +63,16 @@ template <typename T> struct joined_rows {
     int count;
 };
 
+/* The sum that all groups have of a row is kept by one of them. Have all one now? */
+template <typename T, int G>
+static __device__ __forceinline__ bool keep_joined(joined_rows<T> &joined, const pack<T> &row, int32_t target)
+{
+    if (static_cast<int>(threadIdx.x) % SPMM_WARP / G == joined.count) joined.row = row, joined.target = target;
+    if (++joined.count < SPMM_WARP / G) return false;
+    joined.count = 0;
+    return true;
+}
+
 /* The targets of the slices that end in a stage, one after the other, by all lanes: target i is that of lane i % 32. */
 template <int GROUPS> struct stage_targets {
     enum { COUNT = (SPMM_STAGE * GROUPS + SPMM_WARP - 1) / SPMM_WARP };
@@ -85,7 +95,7 @@ static __device__ __forceinline__ stage_targets<GROUPS> read_targets(const int32
 /* The slices whose sums are in a stage's rows of x. */
 template <typename T, int G, bool PLAIN, bool ALIGNED, bool ACTIVATE>
 static __device__ __forceinline__ void end_slices(const spmm_csr &s, const stage_targets<SPMM_WARP / G> &targets,
-                                                  unsigned ends, uint32_t rows, lane_columns mine,
+                                                  unsigned ends, uint32_t rows, lane_columns mine, stored_parts &stored,
                                                   joined_rows<T> &joined, finished_rows<T> &finished)
 {
     enum { GROUPS = SPMM_WARP / G, LAST = stage_targets<GROUPS>::COUNT - 1 };
@@ -103,15 +113,32 @@ static __device__ __forceinline__ void end_slices(const spmm_csr &s, const stage
             if (target < 0) { /* a part of a row that is cut */
                 T *to = static_cast<T *>(s.parts) + (-1 - static_cast<int64_t>(target)) * mine.width + mine.j;
                 if (group == 0) store_pack<T, ALIGNED>(to, row, mine.valid);
+                note_part(stored, -1 - target);
                 continue;
             }
-            if (group == joined.count) joined.row = row, joined.target = target;
-            if (++joined.count < GROUPS) continue;
+            if (!keep_joined<T, G>(joined, row, target)) continue;
             row = joined.row;
             target = joined.target;
-            joined.count = 0;
         }
         finish_row<T, G, PLAIN, ALIGNED, ACTIVATE>(s, finished, row, target, mine);
+    }
+}
+
+/* The cut rows whose last part is one of the noted ones. */
+template <typename T, int G, bool PLAIN, bool ALIGNED, bool ACTIVATE>
+static __device__ __forceinline__ void end_cuts(const spmm_csr &s, uint32_t room, lane_columns mine,
+                                                stored_parts &stored, joined_rows<T> &joined,
+                                                finished_rows<T> &finished)
+{
+    spmm_cut cut = {};
+    for (unsigned last = tell_parts(s, stored, cut); last != 0; last &= last - 1) {
+        const int from = __ffs(static_cast<int>(last)) - 1;
+        const int64_t part = __shfl_sync(0xffffffffu, cut.part, from);
+        const int32_t count = __shfl_sync(0xffffffffu, cut.count, from), row = __shfl_sync(0xffffffffu, cut.row, from);
+        pack<T> sum = add_parts<T, G, ALIGNED>(s, part, count, room, mine);
+        join_groups<T, G>(sum);
+        if (keep_joined<T, G>(joined, sum, row))
+            finish_row<T, G, PLAIN, ALIGNED, ACTIVATE>(s, finished, joined.row, joined.target, mine);
     }
 }
 
@@ -159,6 +186,7 @@ static __global__ void __launch_bounds__(THREADS, spmm_resident(sizeof(T)))
     pack<T> sum = {};
     joined_rows<T> joined = {{}, SPMM_NOTHING, 0};
     finished_rows<T> finished = {};
+    stored_parts stored = {0, 0};
     if (s.ready) await_kernels(); /* for x; elements came meanwhile */
     await_copies<STAGES_EARLY - 1>();
     for (int k = -STAGES_OPEN; k < part.count; k++) {
@@ -182,7 +210,9 @@ static __global__ void __launch_bounds__(THREADS, spmm_resident(sizeof(T)))
             add_elements<T, false>(numbers, rows, sum, 0);
         else
             add_elements<T, true>(numbers, rows, sum, ends);
-        end_slices<T, G, PLAIN, ALIGNED, ACTIVATE>(s, targets, ends, rows, mine, joined, finished);
+        end_slices<T, G, PLAIN, ALIGNED, ACTIVATE>(s, targets, ends, rows, mine, stored, joined, finished);
+        if (stored.count > SPMM_WARP - SPMM_STAGE || (stored.count > 0 && k == part.count - 1))
+            end_cuts<T, G, PLAIN, ALIGNED, ACTIVATE>(s, rows, mine, stored, joined, finished);
         if (k % SPMM_WARP == SPMM_WARP - 1) held = ends_of(part, heads, k + 1 + lane);
     }
     if (joined.count > 0) {

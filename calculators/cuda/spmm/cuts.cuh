@@ -1,0 +1,68 @@
+/* Rows of spmm_csr that are cut (spmm.cuh): a warp notes which parts it has stored, and says so in the end, or when 32 have come
+ * together; who says the last one of a row adds up all of them, part i by group i % GROUPS, and finishes the row. Sums have one order,
+ * whoever adds them. */
+#ifndef SDLF_CALCULATORS_CUDA_SPMM_CUTS_CUH
+#define SDLF_CALCULATORS_CUDA_SPMM_CUTS_CUH
+
+#include "calculators/cuda/spmm/stage.cuh"
+
+/* Lane i holds the i-th of `count` parts. */
+typedef struct stored_parts {
+    int32_t part;
+    int count;
+} stored_parts;
+
+static __device__ __forceinline__ void note_part(stored_parts &stored, int32_t part)
+{
+    if (static_cast<int>(threadIdx.x) % SPMM_WARP == stored.count) stored.part = part;
+    stored.count++;
+}
+
+/* Which of the noted parts were the last of their rows: a bit a lane, which then has the row's cut. */
+static __device__ __forceinline__ unsigned tell_parts(const spmm_csr &s, stored_parts &stored, spmm_cut &cut)
+{
+    bool last = false;
+    __threadfence(); /* the parts before their number */
+    __syncwarp();
+    if (static_cast<int>(threadIdx.x) % SPMM_WARP < stored.count) {
+        const int32_t index = s.stream.cut_of_part[stored.part];
+        unsigned *arrived = s.stream.arrived + static_cast<int64_t>(index) * s.stream.column_blocks + blockIdx.y;
+        cut = s.stream.cuts[index];
+        last = atomicAdd(arrived, 1) + 1 == static_cast<unsigned>(cut.count);
+        if (last) *arrived = 0;
+    }
+    __threadfence(); /* the number before the parts */
+    stored.count = 0;
+    return __ballot_sync(0xffffffffu, last);
+}
+
+/* This group's share of a cut row's parts; `room` is 16 bytes a lane for each slot of a stage. */
+template <typename T, int G, bool ALIGNED>
+static __device__ __forceinline__ pack<T> add_parts(const spmm_csr &s, int64_t part, int count, uint32_t room,
+                                                    lane_columns mine)
+{
+    enum { GROUPS = SPMM_WARP / G };
+    const int group = static_cast<int>(threadIdx.x) % SPMM_WARP / G;
+    const T *parts = static_cast<const T *>(s.parts) + part * mine.width + mine.j;
+    pack<T> sum = {};
+    for (int first = group; first - group < count; first += SPMM_STAGE * GROUPS) {
+#pragma unroll
+        for (int i = 0; i < SPMM_STAGE; i++) {
+            const int at = first + i * GROUPS;
+            const T *from = parts + static_cast<int64_t>(at) * mine.width;
+            ask_for_pack<T, ALIGNED>(room + i * sizeof(pack<T>) * SPMM_WARP, from, at < count ? 0 : -1, mine.valid);
+        }
+        close_copies();
+        await_copies<0>();
+#pragma unroll
+        for (int i = 0; i < SPMM_STAGE; i++) {
+            pack<T> row;
+            read_shared(row.at, room + i * static_cast<uint32_t>(sizeof(pack<T>)) * SPMM_WARP);
+#pragma unroll
+            for (int v = 0; v < pack<T>::V; v++) sum.at[v] += row.at[v];
+        }
+    }
+    return sum;
+}
+
+#endif
