@@ -3,8 +3,6 @@
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_SHARED_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_SHARED_CUH
 
-#include <cstring>
-
 #include "calculators/cuda/mma.cuh"
 
 /* By every lane of the warp. The exchange with itself hides where the address comes from: ptxas (13.0) adds the uniform part of one that it

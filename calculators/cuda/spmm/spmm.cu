@@ -1,5 +1,5 @@
-/* spmm_csr: the matrix is arranged once where it stays (the prepared form), else in the workspace before each run; then two kernels
- * compute, one for the whole stream and one for rows that are cut. The idea is in spmm.cuh. */
+/* spmm_csr: the matrix is arranged once where it stays (the prepared form), else in the workspace before each run; then one kernel
+ * goes through the whole stream. The idea is in spmm.cuh. */
 #include "calculators/cuda/spmm/spmm.cuh"
 
 enum { BLOCK_BYTES = 1024 /* of shared memory, beside what it asks for */ };
@@ -21,8 +21,7 @@ static int count_warps(const cuda_calculator *calculator, int64_t stages, int gr
 {
     const size_t block = SPMM_WARPS * spmm_warp_bytes(static_cast<size_t>(groups), static_cast<size_t>(size));
     int64_t resident = calculator->shared_most / static_cast<int64_t>(block + BLOCK_BYTES);
-    const int most = spmm_resident(static_cast<size_t>(size));
-    if (resident > most) resident = most;
+    if (resident > SPMM_RESIDENT) resident = SPMM_RESIDENT;
     if (resident < 1) resident = 1;
     const int64_t blocks = resident * calculator->multiprocessors, wanted = (stages + SPMM_WARPS - 1) / SPMM_WARPS;
     return static_cast<int>(wanted < blocks ? wanted : blocks) * SPMM_WARPS;

@@ -10,8 +10,8 @@
  * stage is SPMM_STAGE slots. Rows are put in order by their length, among SPMM_CHUNK of them, and each GROUPS that follow one
  * another are a slice: as many slots as its longest row has elements (one, if all are empty), every group adding up a row of
  * its own. A row of more than SPMM_LIGHT elements is a slice by itself: its elements are dealt out to the groups, whose sums are
- * added in the end. One of more than SPMM_HEAVY is cut into slices of as many, whose sums go to the workspace, where a second
- * small kernel adds up those of a row in order. Slices follow each other without gaps, so stages cost the same, whatever the
+ * added in the end. One of more than SPMM_HEAVY is cut into slices of as many, whose sums go to the workspace; the warp that stores the
+ * last one of a row adds up all of them in order. Slices follow each other without gaps, so stages cost the same, whatever the
  * graph is like, and the warps of the device divide them, and the slices to be finished, evenly.
  *
  * There are no atomics among the numbers, and every sum has one order, which follows from its row's length. Where a slice stands
@@ -28,15 +28,10 @@ enum {
     SPMM_WARP = 32,
     SPMM_STAGE = 8,           /* slots */
     SPMM_WARPS = 2,           /* a block that goes through the stream */
+    SPMM_RESIDENT = 10,       /* such blocks that a multiprocessor has the registers for: 96 of them a thread */
     SPMM_OPEN = 1,            /* stages whose rows of x are under way while one is added up */
     SPMM_NOTHING = INT32_MIN, /* a target: there is no row */
 };
-
-/* Blocks that a multiprocessor has the registers for, with 64 and 80 of them a thread more or less. */
-static constexpr int spmm_resident(size_t size)
-{
-    return size == sizeof(double) ? 10 : 10;
-}
 
 /* A stage's slices. `slice` is the first one that ends in it or later; bit i of `ends`: one ends with slot i, bit
  * SPMM_JOINS + i: and is of one row; SPMM_FRESH: the first slot begins one. */
@@ -110,7 +105,7 @@ static constexpr size_t spmm_warp_bytes(size_t groups, size_t size)
 /* Lanes for a row: a power of two from 4 on, each with 16 bytes of it; 32 for all wider ones. */
 int spmm_lanes(int64_t width, int64_t size);
 
-/* Kernels, each queued on the calculator's stream: arrange the matrix; go through the stream; add up the rows that are cut. */
+/* Kernels, each queued on the calculator's stream: arrange the matrix; go through the stream. */
 cudaError_t spmm_arrange(const cuda_calculator *calculator, const spmm_csr *s, sdlf_dtype dtype);
 void spmm_run_stream_float32(const cuda_calculator *calculator, const spmm_csr *s);
 void spmm_run_stream_float64(const cuda_calculator *calculator, const spmm_csr *s);

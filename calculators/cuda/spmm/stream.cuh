@@ -5,7 +5,7 @@
  * come, for the rows of x of the stage that is STAGES_OPEN ahead, and adds up the stage that has come. A lane has V = 16 / sizeof(T)
  * neighbouring columns of x, and reads back what it asked for itself; what is under way is STAGES_OPEN times 4 KB a warp.
  * A sum that is complete takes the place of the row of x that was added last, and the stage's rows are finished together;
- * rows that had all groups to themselves wait until there is one for each group.
+ * rows that had all groups to themselves wait until there is one for each group, and log_softmax waits for two rows of a group.
  * Rows wider than a warp has columns for are gone over again, by other blocks, for the next G V columns. */
 #ifndef SDLF_CALCULATORS_CUDA_SPMM_STREAM_CUH
 #define SDLF_CALCULATORS_CUDA_SPMM_STREAM_CUH
@@ -146,8 +146,7 @@ static __device__ __forceinline__ void end_cuts(const spmm_csr &s, uint32_t room
 
 /* PLAIN: x has just the columns of one group, and there is neither a bias nor an activation. */
 template <typename T, int G, bool PLAIN, bool ALIGNED, bool ACTIVATE>
-static __global__ void __launch_bounds__(THREADS, spmm_resident(sizeof(T)))
-    run_stream(const __grid_constant__ spmm_csr s)
+static __global__ void __launch_bounds__(THREADS, SPMM_RESIDENT) run_stream(const __grid_constant__ spmm_csr s)
 {
     enum { GROUPS = SPMM_WARP / G, V = pack<T>::V };
     typedef stage_of<T, G> stage;
