@@ -101,6 +101,7 @@ bool sdlf_calculator_supports(const sdlf_calculator *calculator, const sdlf_oper
     const sdlf_kernel_slot *slot = slot_of(calculator, operation);
     if (!slot || !has_algorithm(slot, operation->algorithm)) return false;
     if (!slot->channels_last && sdlf_operation_is_channels_last(operation)) return false;
+    if (!slot->mixed && sdlf_operation_is_mixed(operation)) return false;
     return !slot->supports || slot->supports(calculator, operation);
 }
 

@@ -70,9 +70,9 @@ const sdlf_operation_class *sdlf_operation_class_of(sdlf_operation_kind kind)
 }
 
 /* Operands: `declared` is the class's list (it ends with a NULL name), `found` the operation's. Where a bit of any_strides or
- * channels_last is set, strides may be any, or these. */
+ * channels_last is set, strides may be any, or these; where one of stays_row_major is, these or row-major ones. */
 static sdlf_status check_operands(const char *operation, const sdlf_operand *declared, const sdlf_tensor *found,
-                                  int limit, unsigned any_strides, unsigned channels_last)
+                                  int limit, unsigned any_strides, unsigned channels_last, unsigned stays_row_major)
 {
     bool past_end = false;
     for (int i = 0; i < limit; i++) {
@@ -102,6 +102,7 @@ static sdlf_status check_operands(const char *operation, const sdlf_operand *dec
         }
         bool last = channels_last >> i & 1;
         if (any_strides >> i & 1) continue;
+        if (stays_row_major >> i & 1 && sdlf_tensor_is_contiguous(&found[i])) continue;
         if (last ? !sdlf_tensor_is_channels_last(&found[i]) : !sdlf_tensor_is_contiguous(&found[i])) {
             return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' of shape %s has gaps or another order than %s",
                              operation, declared[i].name, sdlf_shape_print(found[i].shape).text,
@@ -119,6 +120,17 @@ bool sdlf_operation_is_channels_last(const sdlf_operation *operation)
         const sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
         if (!(type->channels_last >> i & 1) || !sdlf_tensor_present(operand)) continue;
         if (sdlf_tensor_is_channels_last(operand) && !sdlf_tensor_is_contiguous(operand)) return true;
+    }
+    return false;
+}
+
+bool sdlf_operation_is_mixed(const sdlf_operation *operation)
+{
+    if (!sdlf_operation_is_channels_last(operation)) return false;
+    unsigned operands = sdlf_operation_class_of(operation->kind)->channels_last;
+    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+        const sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
+        if (operands >> i & 1 && sdlf_tensor_present(operand) && !sdlf_tensor_is_channels_last(operand)) return true;
     }
     return false;
 }
@@ -145,10 +157,11 @@ sdlf_status sdlf_operation_check(const sdlf_operation *operation)
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
     if (!type) return sdlf_fail(SDLF_ERROR_ARGUMENT, "%d is no kind of operation", (int)operation->kind);
     unsigned any = type->any_strides, last = sdlf_operation_is_channels_last(operation) ? type->channels_last : 0;
-    sdlf_status status = check_operands(type->name, type->in, operation->in, SDLF_MAX_INPUTS, any, last);
+    sdlf_status status =
+        check_operands(type->name, type->in, operation->in, SDLF_MAX_INPUTS, any, last, type->stays_row_major);
     if (status == SDLF_OK) {
         status = check_operands(type->name, type->out, operation->out, SDLF_MAX_OUTPUTS, any >> SDLF_MAX_INPUTS,
-                                last >> SDLF_MAX_INPUTS);
+                                last >> SDLF_MAX_INPUTS, type->stays_row_major >> SDLF_MAX_INPUTS);
     }
     if (status != SDLF_OK) return status;
     return sdlf_fail_context(type->check(operation), "%s", type->name);

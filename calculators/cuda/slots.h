@@ -66,6 +66,7 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_ADD] = {.run = add_cuda}, \
     [SDLF_CONV2D_FORWARD] = {.run = conv2d_cuda, \
         .channels_last = true, \
+        .mixed = true, \
         .likes_channels_last = conv2d_likes_channels_last_cuda, \
         .supports = conv2d_supports_cuda, \
         .workspace = conv2d_workspace_cuda, \
@@ -91,6 +92,7 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
         .automatic = conv2d_automatic_cuda}, \
     [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = conv2d_pool_forward_cuda, \
                                            .channels_last = true, \
+                                           .mixed = true, \
                                            .supports = conv2d_pool_forward_supports_cuda, \
                                            .workspace = conv2d_pool_forward_workspace_cuda, \
                                            .prepared = conv2d_pool_forward_prepared_cuda, \

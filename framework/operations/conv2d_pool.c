@@ -70,6 +70,7 @@ const sdlf_operation_class sdlf_conv2d_relu_max_pool_forward_operation = {
     .in = {{.name = "x"}, {.name = "w"}, {.name = "bias", .optional = true}},
     .out = {{.name = "y"}, {.name = "mask", .optional = true}},
     .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
+    .stays_row_major = 1u << SDLF_MAX_INPUTS,
     .check = check_forward,
     .flops = forward_flops,
 };

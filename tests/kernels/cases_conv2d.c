@@ -81,9 +81,13 @@ static void forward(kernel_sink *sink, const geometry *g, sdlf_dtype t, bool bia
 {
     operands o = operands_of(g, t);
     forward_of(sink, g, o, "", bias, residual, activation);
+    const sdlf_tensor x = o.x;
     o.x = sdlf_tensor_channels_last(o.x);
     o.y = sdlf_tensor_channels_last(o.y);
     forward_of(sink, g, o, " channels last", bias, residual, activation);
+    if (g->c > 4) return;
+    o.x = x;
+    forward_of(sink, g, o, " channels last but x", bias, residual, activation);
 }
 
 static void backward(kernel_sink *sink, const geometry *g, sdlf_dtype t)
@@ -187,9 +191,11 @@ static const geometry filling_forward[] = {
     {1, 68, 37, 34, 132, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
     {2, 36, 41, 30, 68, {3, 3}, {2, 1}, {1, 2}, {1, 2}, {1, 2}, 1},
     {1, 100, 20, 70, 60, {1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}, 1},
-    {1, 36, 184, 186, 68, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},  /* several tiles a block */
-    {2, 36, 120, 122, 40, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},  /* the same */
-    {70, 1, 36, 97, 20, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},    /* the same, few channels */
+    {1, 36, 184, 186, 68, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* several tiles a block */
+    {2, 36, 120, 122, 40, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* the same */
+    {70, 1, 36, 97, 20, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* the same, few channels */
+    {3, 3, 150, 131, 100, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
+    {9, 2, 200, 131, 36, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1},
     {1, 8, 1, 4096, 1024, {1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}, 1},  /* tiles of one line */
     {3, 68, 112, 112, 68, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 68}, /* depthwise, wide rectangles, strides */
     {3, 72, 110, 112, 72, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, 72},

@@ -111,6 +111,8 @@ static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_t
     last.operation.out[0] = sdlf_tensor_channels_last(o->out[0]);
     last.operation.out[1] = (sdlf_tensor){.dtype = SDLF_NONE};
     emit(sink, &last, g, ties, " bias channels last");
+    last.operation.out[0] = o->out[0];
+    emit(sink, &last, g, ties, " bias channels last but y");
     if (tried == FORWARD_ALONE) return;
 
     kernel_case back = {.operation = describe(SDLF_CONV2D_RELU_MAX_POOL_BACKWARD, g, ties), .prepare = mask_first};

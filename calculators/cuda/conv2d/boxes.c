@@ -25,10 +25,11 @@ bool cuda_boxes_takes(const sdlf_calculator *base, const sdlf_operation *op)
 #endif
 }
 
-sdlf_status cuda_boxes_run(sdlf_calculator *base, const sdlf_operation *op, bool pools)
+sdlf_status cuda_boxes_run(sdlf_calculator *base, const sdlf_operation *op, bool pools, int plane)
 {
 #ifdef SDLF_HAVE_WGMMA
     cuda_patch p = cuda_patch_operands(op);
+    p.plane = plane;
     cuda_boxes_launch how;
     if (!cuda_boxes_choose(cuda_calculator_from(base), &p, &how))
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "conv2d over boxes: no tile fits");
@@ -40,11 +41,12 @@ sdlf_status cuda_boxes_run(sdlf_calculator *base, const sdlf_operation *op, bool
     (void)base;
     (void)op;
     (void)pools;
+    (void)plane;
     return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "conv2d over boxes: not in this build");
 #endif
 }
 
 sdlf_status conv2d_boxes_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    return cuda_boxes_run(base, op, false);
+    return cuda_boxes_run(base, op, false, 0);
 }

@@ -42,8 +42,8 @@ bool cuda_boxes_choose(const cuda_calculator *calculator, cuda_patch *problem, c
  * them, as there. */
 bool cuda_boxes_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel conv2d_boxes_cuda;
-/* The same, or, with `pools`, of an operation whose y has a 2x2 max-pool of the results. */
-sdlf_status cuda_boxes_run(sdlf_calculator *calculator, const sdlf_operation *operation, bool pools);
+/* The same, or, with `pools`, of an operation whose y has a 2x2 max-pool of the results, row-major if it has planes of so many numbers. */
+sdlf_status cuda_boxes_run(sdlf_calculator *calculator, const sdlf_operation *operation, bool pools, int plane);
 
 /* conv2d_relu_max_pool_forward of such convolutions, or of those that conv2d/patch.h pools in tf32, pooled by 2x2, without a mask
  * (conv2d/boxes_pool.c). */

@@ -60,5 +60,7 @@ sdlf_status conv2d_boxes_pool_cuda(sdlf_calculator *base, const sdlf_operation *
     sdlf_operation convolution = convolution_of(op);
     convolution.out[0].data = op->out[0].data;
     bool halves = cuda_has_half_factors(cuda_calculator_from(base)->math);
-    return halves ? cuda_boxes_run(base, &convolution, true) : conv2d_patch_pool_cuda(base, &convolution);
+    bool last = sdlf_tensor_is_channels_last(&op->out[0]);
+    int plane = last ? 0 : (int)sdlf_shape_span(op->out[0].shape, 2, 4);
+    return halves ? cuda_boxes_run(base, &convolution, true, plane) : cuda_patch_pool(base, &convolution, plane);
 }

@@ -147,8 +147,15 @@ struct boxes_results : patch_both_product<FACTOR, GROUPS, PIXELS, STAGES, 2, 1> 
                 v = total_of<SHARED>(p, from, part, m);
             }
             if (row >= height || place >= width) continue;
-            const int at = ((first + row) * width + place) * p.filters + filter;
             v = make_float4(v.x + bias.x, v.y + bias.y, v.z + bias.z, v.w + bias.w);
+            if (POOLS && p.plane > 0) {
+                float *y = p.y + (b.image * p.filters + filter) * p.plane + row * width + place;
+                const float value[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+                for (int i = 0; i < 4; i++) y[i * p.plane] = smaller(larger(value[i], low), high);
+                continue;
+            }
+            const int at = ((first + row) * width + place) * p.filters + filter;
             if (!POOLS && p.residual != nullptr) {
                 float4 more = *reinterpret_cast<const float4 *>(p.residual + at);
                 v = make_float4(v.x + more.x, v.y + more.y, v.z + more.z, v.w + more.w);
@@ -181,6 +188,7 @@ struct boxes_results : patch_both_product<FACTOR, GROUPS, PIXELS, STAGES, 2, 1> 
                 value = pools ? larger(value, total) : total;
             }
             int64_t at = (static_cast<int64_t>(b.image * height + row) * width + place) * p.filters + filter;
+            if (p.plane > 0) at = static_cast<int64_t>(b.image * p.filters + filter) * p.plane + row * width + place;
             if (p.bias != nullptr) value += p.bias[filter];
             if (p.residual != nullptr) value += p.residual[at];
             p.y[at] = activate(p.activation, value);

@@ -95,7 +95,7 @@ static bool takes_depthwise_last(const sdlf_calculator *calculator, const sdlf_o
 {
     const sdlf_tensor *w = &op->in[1];
     return op->kind == SDLF_CONV2D_FORWARD && w->shape.dim[0] == op->in[0].shape.dim[1] &&
-           takes_depthwise(calculator, op);
+           !sdlf_operation_is_mixed(op) && takes_depthwise(calculator, op);
 }
 
 static int64_t depthwise_last_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)

@@ -1,4 +1,4 @@
-/* Which convolutions of few channels there is a kernel for, and which of the two. */
+/* Which convolutions of few channels there is a kernel for, and which of them. */
 #include "calculators/cuda/conv2d/few.h"
 #include "calculators/cuda/conv2d/implicit.h"
 
@@ -25,4 +25,28 @@ sdlf_status conv2d_few_cuda(sdlf_calculator *calculator, const sdlf_operation *o
     cuda_conv2d g = cuda_conv2d_geometry(op);
     if (sdlf_tensor_count(&op->out[0]) == 0) return SDLF_OK;
     return has_few_filters(&g) ? conv2d_few_filters_cuda(calculator, op) : conv2d_few_channels_cuda(calculator, op);
+}
+
+/* ---- channels last ---- */
+
+bool cuda_few_last_takes(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return cuda_few_tensor_takes(calculator, op) || cuda_few_exact_takes(calculator, op);
+}
+
+int64_t cuda_few_last_prepared(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return cuda_few_tensor_takes(calculator, op) ? cuda_few_tensor_prepared(op) : cuda_few_exact_prepared(op);
+}
+
+sdlf_status conv2d_few_last_prepare_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return cuda_few_tensor_takes(calculator, op) ? conv2d_few_tensor_prepare_cuda(calculator, op)
+                                                 : conv2d_few_exact_prepare_cuda(calculator, op);
+}
+
+sdlf_status conv2d_few_last_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return cuda_few_tensor_takes(calculator, op) ? conv2d_few_tensor_cuda(calculator, op)
+                                                 : conv2d_few_exact_cuda(calculator, op);
 }

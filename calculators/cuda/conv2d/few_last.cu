@@ -165,7 +165,7 @@ static bool is_last(const sdlf_tensor *tensor)
     return !sdlf_tensor_present(tensor) || sdlf_tensor_is_channels_last(tensor);
 }
 
-extern "C" bool cuda_few_last_takes(const sdlf_calculator *base, const sdlf_operation *op)
+extern "C" bool cuda_few_exact_takes(const sdlf_calculator *base, const sdlf_operation *op)
 {
     (void)base;
     if (op->kind != SDLF_CONV2D_FORWARD || op->out[0].dtype != SDLF_FLOAT32 || op->conv2d.groups != 1) return false;
@@ -186,9 +186,8 @@ static int64_t padded_filters(const sdlf_operation *op)
     return (op->in[1].shape.dim[0] + FILTERS - 1) / FILTERS * FILTERS;
 }
 
-extern "C" int64_t cuda_few_last_prepared(const sdlf_calculator *base, const sdlf_operation *op)
+extern "C" int64_t cuda_few_exact_prepared(const sdlf_operation *op)
 {
-    (void)base;
     return padded_filters(op) * op->in[1].shape.dim[1] * TAPS * 4;
 }
 
@@ -202,7 +201,7 @@ static __global__ void few_last_prepare(const float *w, float *to, int filters, 
 }
 
 /* Waits until they are: the kernel that reads them does not. */
-extern "C" sdlf_status conv2d_few_last_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status conv2d_few_exact_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &w = op->in[1];
@@ -229,7 +228,7 @@ static sdlf_status launch(const cuda_calculator *calculator, const few_last_prob
     return cuda_check_launch("conv2d, few channels, channels last");
 }
 
-extern "C" sdlf_status conv2d_few_last_cuda(sdlf_calculator *base, const sdlf_operation *op)
+extern "C" sdlf_status conv2d_few_exact_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);

@@ -160,12 +160,13 @@ cuda_patch cuda_patch_operands(const sdlf_operation *op)
     return p;
 }
 
-static sdlf_status run(sdlf_calculator *base, const sdlf_operation *op, bool pools)
+static sdlf_status run(sdlf_calculator *base, const sdlf_operation *op, bool pools, int plane)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     bool thin = is_thin(op), ready = sdlf_tensor_present(&op->prepared);
     cuda_patch p = cuda_patch_operands(op);
     p.pools = pools;
+    p.plane = plane;
     p.early = ready && calculator->overlaps && op->before != NULL && cuda_conv2d_starts_others_late(base, op->before);
     int tile = cuda_patch_choose(calculator, &p, thin);
     if (tile < 0) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "conv2d over a patch: no tile fits");
@@ -182,10 +183,10 @@ static sdlf_status run(sdlf_calculator *base, const sdlf_operation *op, bool poo
 
 sdlf_status conv2d_patch_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    return run(base, op, false);
+    return run(base, op, false, 0);
 }
 
-sdlf_status conv2d_patch_pool_cuda(sdlf_calculator *base, const sdlf_operation *op)
+sdlf_status cuda_patch_pool(sdlf_calculator *base, const sdlf_operation *op, int plane)
 {
-    return run(base, op, true);
+    return run(base, op, true, plane);
 }

@@ -67,6 +67,7 @@ typedef struct cuda_patch {
     bool quick;  /* the activation is quickly made */
     bool early;  /* x was there when this kernel started, and nobody needs what y replaces; of tiles of single warps */
     bool pools;  /* y is the largest of each 2x2 results, with ReLU; of boxes in tf32 */
+    int plane;   /* where y has pooled results and is row-major: numbers of one of its planes; else 0 */
 } cuda_patch;
 
 /* A tile's size, and how many steps' weights are in shared memory at a time. */
@@ -107,9 +108,10 @@ cuda_patch cuda_patch_operands(const sdlf_operation *operation);
 
 /* Forward in float32, one group, activations channels last, in a mode with tensor cores. */
 bool cuda_patch_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
-/* The same with ReLU and a 2x2 max-pool behind it, of which y has the results: in tf32, as boxes. */
+/* The same with ReLU and a 2x2 max-pool behind it, of which y has the results: in tf32, as boxes. y is row-major if it has planes of so many
+ * numbers. */
 bool cuda_patch_pools(const sdlf_calculator *calculator, const sdlf_operation *operation);
-sdlf_kernel conv2d_patch_pool_cuda;
+sdlf_status cuda_patch_pool(sdlf_calculator *calculator, const sdlf_operation *operation, int plane);
 /* Bytes of weights made ready; and, where they are not, of the workspace. */
 int64_t cuda_patch_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_patch_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -253,13 +253,8 @@ struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS
         }
         if (p.direct) return;
         __syncwarp();
-        /* All parts are there: put_part wrote them, and what follows reads them. racecheck (CUDA 13.0) names these two in blocks that have a
-         * sum to themselves, as if this barrier of all threads were not between them; the machine code has it there. */
-        if (p.splits > 1)
-            await_cluster();
-        else
-            __syncthreads();
-        await_inputs(); /* the warps that brought factors */
+        await_cluster(); /* all parts are there; a block that has a sum to itself is a cluster of one */
+        await_inputs();  /* the warps that brought factors */
         float *part = reinterpret_cast<float *>(shared);
         if (p.pools)
             results::add_pooled_parts(p, b, part);

@@ -27,6 +27,18 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, L
         return x;
     }
 
+    /* Some of a group's sums, as the products left them, into one of its two turns; to: this thread's place. */
+    static __device__ __forceinline__ void leave(const sums &sum, int some, float *to)
+    {
+        to += some % 2 * SOME * LEFT;
+#pragma unroll
+        for (int line = 0; line < LINES; line++) {
+            const float(&c)[4] = sum[some * LINES + line];
+#pragma unroll
+            for (int v = 0; v < 4; v++) to[(line * 8 + v % 2) * LEFT + v / 2 * 8] = c[v];
+        }
+    }
+
     /* Results of a group, through `leaving`, two turns of its own: written as the products left them, read four filters of a pixel a
      * thread. */
     static __device__ __forceinline__ void store_results(const cuda_patch &p, const int4 &tile_at, const sums &sum,
@@ -52,15 +64,7 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, L
         at = at * p.filters + filter;
         float *to = leaving + lane % 4 * 2 * LEFT + warp * 16 + lane / 4;
         const float *from = leaving + pixel * LEFT + thread % 16 * 4;
-        auto leave = [&](int some) {
-#pragma unroll
-            for (int line = 0; line < LINES; line++) {
-                const float(&c)[4] = sum[some * LINES + line];
-#pragma unroll
-                for (int v = 0; v < 4; v++) to[some % 2 * SOME * LEFT + (line * 8 + v % 2) * LEFT + v / 2 * 8] = c[v];
-            }
-        };
-        leave(0);
+        leave(sum, 0, to);
 #pragma unroll
         for (int some = 0; some < PIXELS / SOME; some++) {
             const int turn = some % 2 * SOME * LEFT;
@@ -69,7 +73,7 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, L
 #pragma unroll
             for (int line = 0; line < LINES; line++)
                 four[line] = *reinterpret_cast<const float4 *>(from + turn + line * 8 * LEFT);
-            if (some + 1 < PIXELS / SOME) leave(some + 1);
+            if (some + 1 < PIXELS / SOME) leave(sum, some + 1, to);
 #pragma unroll
             for (int line = 0; line < LINES; line++) {
                 float4 v = {four[line].x + bias.x, four[line].y + bias.y, four[line].z + bias.z, four[line].w + bias.w};
@@ -95,6 +99,26 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, L
         return a;
     }
 
+    /* Number of a pooled result in y; four neighbouring filters there. */
+    static __device__ __forceinline__ int64_t pooled_at(const cuda_patch &p, int image, int row, int column, int filter)
+    {
+        const int64_t height = p.out_height / 2, width = p.out_width / 2;
+        if (p.plane > 0) return ((static_cast<int64_t>(image) * p.filters + filter) * height + row) * width + column;
+        return ((image * height + row) * width + column) * p.filters + filter;
+    }
+
+    static __device__ __forceinline__ void store_pooled_four(const cuda_patch &p, float *y, const float4 &v)
+    {
+        if (p.plane == 0) {
+            *reinterpret_cast<float4 *>(y) = v;
+        } else {
+            y[0] = v.x;
+            y[p.plane] = v.y;
+            y[2 * p.plane] = v.z;
+            y[3 * p.plane] = v.w;
+        }
+    }
+
     /* The same of the largest of each 2x2, with ReLU: two lines of a pixel meet in a thread, its neighbour's in a lane 16 further on, which
      * stores every other one of four lines' results. */
     static __device__ __forceinline__ void store_pooled(const cuda_patch &p, const int4 &tile_at, const sums &sum,
@@ -109,18 +133,10 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, L
         float4 bias = {0, 0, 0, 0};
         if (p.bias != nullptr && filter < p.filters) bias = __ldg(reinterpret_cast<const float4 *>(p.bias + filter));
         int row = tile_at.y / 2 + (LINES > 2 ? odd : 0);
-        float *y = p.y + ((static_cast<int64_t>(tile_at.x) * height + row) * width + column) * p.filters + filter;
+        float *y = p.y + pooled_at(p, tile_at.x, row, column, filter);
         float *to = leaving + lane % 4 * 2 * LEFT + warp * 16 + lane / 4;
         const float *from = leaving + pixel * LEFT + thread % 16 * 4;
-        auto leave = [&](int some) {
-#pragma unroll
-            for (int line = 0; line < LINES; line++) {
-                const float(&c)[4] = sum[some * LINES + line];
-#pragma unroll
-                for (int v = 0; v < 4; v++) to[some % 2 * SOME * LEFT + (line * 8 + v % 2) * LEFT + v / 2 * 8] = c[v];
-            }
-        };
-        leave(0);
+        leave(sum, 0, to);
 #pragma unroll
         for (int some = 0; some < PIXELS / SOME; some++) {
             const int turn = some % 2 * SOME * LEFT;
@@ -129,7 +145,7 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, L
 #pragma unroll
             for (int line = 0; line < LINES; line++)
                 four[line] = *reinterpret_cast<const float4 *>(from + turn + line * 8 * LEFT);
-            if (some + 1 < PIXELS / SOME) leave(some + 1);
+            if (some + 1 < PIXELS / SOME) leave(sum, some + 1, to);
             float4 first = larger(four[0], four[1]), second = first, mine = first;
             if (LINES > 2) {
                 second = larger(four[LINES - 2], four[LINES - 1]);
@@ -140,9 +156,9 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, L
                         __shfl_xor_sync(0xffffffffu, second.z, 16), __shfl_xor_sync(0xffffffffu, second.w, 16)};
             v = larger(v, mine);
             v = make_float4(v.x + bias.x, v.y + bias.y, v.z + bias.z, v.w + bias.w);
-            if (stores && row < height) *reinterpret_cast<float4 *>(y) = larger(v, make_float4(0, 0, 0, 0));
+            if (stores && row < height) store_pooled_four(p, y, larger(v, make_float4(0, 0, 0, 0)));
             row += LINES / 2;
-            y += static_cast<int64_t>(LINES / 2) * width * p.filters;
+            y += static_cast<int64_t>(LINES / 2) * width * (p.plane > 0 ? 1 : p.filters);
         }
         await_group(group); /* before the next tile's results */
     }
@@ -221,17 +237,17 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, L
             for (int i = 1; i < 4; i++)
                 most = larger(most, patch_sum_parts(patch_address(from + (i / 2 * 8 + i % 2) * PART), p.splits));
             const float value[4] = {most.x, most.y, most.z, most.w};
-            float *y = p.y + ((static_cast<int64_t>(b.image) * height + row) * width + place) * p.filters + filter;
+            float *y = p.y + pooled_at(p, b.image, row, place, filter);
             float out[4];
 #pragma unroll
             for (int v = 0; v < 4; v++)
                 out[v] = filter + v < p.filters ? tile::template finish<true>(p, filter + v, 0, value[v]) : 0.0f;
             if (p.fours) {
-                *reinterpret_cast<float4 *>(y) = make_float4(out[0], out[1], out[2], out[3]);
+                store_pooled_four(p, y, make_float4(out[0], out[1], out[2], out[3]));
             } else {
 #pragma unroll
                 for (int v = 0; v < 4; v++) {
-                    if (filter + v < p.filters) y[v] = out[v];
+                    if (filter + v < p.filters) y[p.plane > 0 ? v * p.plane : v] = out[v];
                 }
             }
         }

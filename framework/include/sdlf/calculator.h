@@ -65,6 +65,8 @@ typedef struct sdlf_kernel_slot {
 
     /* Does `run` take operands that are channels last, where the kind's contract allows them? False: row-major ones alone. */
     bool channels_last;
+    /* And such of which some are channels last and others row-major, where the contract allows that? `supports` says which. */
+    bool mixed;
     /* And is that the faster way for this one, so that plans for inference should bring them so? Asked with operands that are
      * row-major. Optional; NULL: it is not. */
     bool (*likes_channels_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);

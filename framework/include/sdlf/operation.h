@@ -165,9 +165,10 @@ typedef struct sdlf_operation_class {
     const char *name; /* "conv2d_forward" */
     sdlf_operand in[SDLF_MAX_INPUTS + 1];
     sdlf_operand out[SDLF_MAX_OUTPUTS + 1];
-    unsigned may_alias;     /* bit i: out[0] may be the same memory as in[i] */
-    unsigned any_strides;   /* bit i: in[i] may have any strides; bit SDLF_MAX_INPUTS + i: out[i] */
-    unsigned channels_last; /* bits as in any_strides: may be channels last, together */
+    unsigned may_alias;       /* bit i: out[0] may be the same memory as in[i] */
+    unsigned any_strides;     /* bit i: in[i] may have any strides; bit SDLF_MAX_INPUTS + i: out[i] */
+    unsigned channels_last;   /* bits as in any_strides: may be channels last, together */
+    unsigned stays_row_major; /* of these: may be row-major where others are channels last */
     sdlf_turning turning;
     size_t epilogue; /* offsetof(sdlf_operation, ...) the sdlf_activation that out[0] goes through; 0: it has none */
     /* Do dtypes, shapes and options fit together? Called once, when a plan is built; kernels rely on it. */
@@ -189,6 +190,8 @@ sdlf_status sdlf_operation_check(const sdlf_operation *operation);
 
 /* Is an operand channels last, and not row-major at the same time? */
 bool sdlf_operation_is_channels_last(const sdlf_operation *operation);
+/* And is another one, of those that may be so, row-major? */
+bool sdlf_operation_is_mixed(const sdlf_operation *operation);
 /* The operation with all operands channels last that may be so. Its memory stays where it was: bind it anew. */
 sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation);
 

@@ -1,7 +1,8 @@
 /* conv2d with its ReLU, and the max_pool2d behind it, as one operation where both lie channels last: what the convolution makes is never
- * stored. Inference alone, after layouts were chosen; row-major ones were fused before, in conv_pool.c.
+ * stored. Inference alone, after layouts were chosen; row-major ones were fused before, in conv_pool.c. Where a copy alone reads the result, and
+ * makes it row-major, that is what is made.
  *
- *   conv2d_forward x,w,b -> r;  max_pool2d_forward r -> y */
+ *   conv2d_forward x,w,b -> r;  max_pool2d_forward r -> y;  copy y -> row-major */
 #include "framework/plan/passes.h"
 
 /* The pooling behind convolution `i`, where it is all that reads it; -1: none. */
@@ -22,6 +23,27 @@ static int pooling_behind(const sdlf_plan *plan, int i)
     return same ? pool : -1;
 }
 
+/* The copy behind step `pool` that makes its result row-major, where it is all that reads it; -1: none. */
+static int copy_behind(const sdlf_plan *plan, int pool)
+{
+    const sdlf_tensor *y = &plan->steps[pool].operation.out[0];
+    if (plan->buffers[y->buffer].kind != BUFFER_ARENA || !plan_covers_buffer(plan, y)) return -1;
+    if (plan_count_writers(plan, y->buffer) != 1 || plan_count_readers(plan, y->buffer) != 1) return -1;
+    int copy = plan_next_reader(plan, y->buffer, pool);
+    if (copy < 0 || plan->steps[copy].calculator != plan->steps[pool].calculator) return -1;
+    const sdlf_operation *op = &plan->steps[copy].operation;
+    bool turns = op->kind == SDLF_COPY && op->in[0].dtype == op->out[0].dtype &&
+                 sdlf_shape_equal(op->in[0].shape, y->shape) && sdlf_tensor_is_channels_last(&op->in[0]) &&
+                 sdlf_tensor_is_contiguous(&op->out[0]);
+    return turns ? copy : -1;
+}
+
+/* May the step be this operation? */
+static bool suits(const sdlf_plan *plan, int i, const sdlf_operation *op)
+{
+    return sdlf_operation_check(op) == SDLF_OK && sdlf_calculator_supports(plan->steps[i].calculator, op);
+}
+
 static sdlf_status fuse(sdlf_plan *plan, int i, int pool)
 {
     const sdlf_operation *conv = &plan->steps[i].operation, *pooling = &plan->steps[pool].operation;
@@ -34,8 +56,14 @@ static sdlf_status fuse(sdlf_plan *plan, int i, int pool)
                         .pool = pooling->pool2d.window,
                         .ties = pooling->pool2d.ties},
     };
-    if (sdlf_operation_check(&fused) != SDLF_OK || !sdlf_calculator_supports(plan->steps[i].calculator, &fused))
-        return SDLF_OK;
+    if (!suits(plan, i, &fused)) return SDLF_OK;
+    int copy = copy_behind(plan, pool);
+    sdlf_operation ending = fused;
+    if (copy >= 0) ending.out[0] = plan->steps[copy].operation.out[0];
+    if (copy >= 0 && suits(plan, i, &ending)) {
+        plan->steps[copy].dead = true;
+        fused = ending;
+    }
     plan_join_groups(plan, plan->steps[i].node, plan->steps[pool].node);
     plan->steps[pool].dead = true;
     plan->steps[i].cost = sdlf_operation_cost(&fused);

@@ -8,6 +8,7 @@
  *     activation, add, binary, select     go element by element: channels last (N,C,H,W) is row-major (N,H,W,C) to them
  *     batch_norm2d_infer                  sees a row-major (N H W, C)
  *     copy                                takes any strides; joining channels, say
+ * A kernel may take row-major images and make such as are channels last, where its calculator says so (`mixed`).
  * Everything else, and the world outside, gets row-major activations. What lies channels last has a buffer of its own beside
  * the buffer of the row-major content, which is filled only if somebody reads it. */
 #include "framework/plan/layouts/layouts.h"
@@ -38,11 +39,21 @@ static bool takes_last(const layout_pass *p, const plan_step *step)
     return wanted && sdlf_calculator_supports(step->calculator, &turned);
 }
 
+/* May in[0] stay row-major, as it is? */
+static bool reads_row_major(const layout_pass *p, const plan_step *step)
+{
+    sdlf_operation mixed = sdlf_operation_channels_last(&step->operation);
+    mixed.in[0] = step->operation.in[0];
+    return !layout_is_last(p, &mixed.in[0]) && sdlf_operation_is_mixed(&mixed) &&
+           sdlf_calculator_supports(step->calculator, &mixed);
+}
+
 static sdlf_status convert_kernel(layout_pass *p, plan_step *step)
 {
     sdlf_operation *op = &step->operation;
     unsigned operands = sdlf_operation_class_of(op->kind)->channels_last;
     int written = op->out[0].buffer;
+    if (reads_row_major(p, step)) operands &= ~1u;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         sdlf_tensor *in = &op->in[i];
         if (!sdlf_tensor_present(in)) continue;

@@ -19,6 +19,7 @@ static sdlf_calculator *make_choosy(void)
     sdlf_kernel_slot *slot = &device_class.kernel[SDLF_CONV2D_FORWARD];
     slot->channels_last = true;
     slot->likes_channels_last = likes_many_filters;
+    slot->mixed = device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD].mixed = false;
     return device;
 }
 
@@ -154,10 +155,62 @@ static void pooling_follows_into_the_convolution(void)
     free(device);
 }
 
+/* ---- kernels that take both forms at a time ---- */
+
+/* What the network makes of an image; the plan has so many copies that turn activations. */
+static void run_turning(sdlf_model *net, bool mixed, int copies, float *rows)
+{
+    static float image[IMAGE];
+    sdlf_calculator *device = make_choosy();
+    sdlf_plan *plan = NULL;
+    device_class.kernel[SDLF_MAX_POOL2D_FORWARD].channels_last = true;
+    device_class.kernel[SDLF_CONV2D_FORWARD].mixed = mixed;
+    device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD].mixed = mixed;
+    device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD].supports = takes_last_alone;
+    fill_random(image, IMAGE, 5);
+    CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = device}));
+    if (plan != NULL) {
+        int turns = 0;
+        for (int i = 0; i < plan->step_count; i++)
+            turns += plan->steps[i].phase != SDLF_PHASE_COPY && plan->steps[i].operation.kind == SDLF_COPY;
+        CHECK_EQUAL(turns, copies);
+        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, true), 1);
+        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_RELU_MAX_POOL_FORWARD, true), 1);
+        CHECK_OK(sdlf_plan_write(plan, "image", image));
+        CHECK_OK(sdlf_plan_forward(plan));
+        CHECK_OK(sdlf_plan_read(plan, "rows", rows));
+    }
+    sdlf_plan_free(plan);
+    free(device);
+}
+
+/* An image goes row-major into the first convolution, and the last one's pooling comes out so: no copy is left, where there are two else. */
+static void mixed_kernels_turn_by_themselves(void)
+{
+    enum { UNITS = 7, COUNT = BATCH * UNITS };
+    const sdlf_pool2d_options halve = {.window = {2, 2}};
+    sdlf_model *net = sdlf_model_create("mixed");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
+    x = sdlf_relu(net, conv(net, x, "first", 16, 3, 1));
+    x = sdlf_max_pool2d(net, sdlf_relu(net, conv(net, x, "second", 12, 3, 1)), &halve);
+    sdlf_output(net, "rows", sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = UNITS}));
+    CHECK_OK(sdlf_model_build(net, 1));
+    fill_parameters(net, 40);
+    float turned[COUNT] = {0}, mixed[COUNT] = {0};
+    run_turning(net, false, 2, turned);
+    run_turning(net, true, 0, mixed);
+    for (int e = 0; e < COUNT; e++) {
+        CHECK(turned[e] != 0);
+        CHECK_CLOSE((double)mixed[e], (double)turned[e], 1e-5);
+    }
+    sdlf_model_free(net);
+}
+
 int main(void)
 {
     RUN(most_of_the_work_decides_for_all);
     RUN(each_calculator_decides_for_itself);
     RUN(pooling_follows_into_the_convolution);
+    RUN(mixed_kernels_turn_by_themselves);
     return test_summary();
 }
