@@ -43,7 +43,8 @@ struct few_tensor_problem {
 
 template <int STEP> struct few_tensor_sizes {
     static constexpr int ROWS = (DOWN - 1) * STEP + SIDE, COLUMNS = (ACROSS - 1) * STEP + SIDE;
-    static constexpr int ROW = (COLUMNS + 15) / 32 * 32 + 16, PLANE = ROWS * ROW; /* lines begin half of the banks apart */
+    static constexpr int ROW = (COLUMNS + 15) / 32 * 32 + 16,
+                         PLANE = ROWS * ROW; /* lines begin half of the banks apart */
 };
 
 /* ---- weights ---- */
@@ -66,8 +67,9 @@ static __device__ __forceinline__ float4 weights_of(const float *w, int filters,
 
 static __device__ __forceinline__ float4 rounded(float4 v)
 {
-    return make_float4(__uint_as_float(factor_bits<SDLF_MATH_TF32>(v.x)), __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.y)),
-                       __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.z)), __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.w)));
+    return make_float4(
+        __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.x)), __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.y)),
+        __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.z)), __uint_as_float(factor_bits<SDLF_MATH_TF32>(v.w)));
 }
 
 /* A thread four numbers. */
@@ -105,8 +107,8 @@ static __device__ __forceinline__ void load_image(const few_tensor_problem &p, f
 
 /* Four neighbouring filters of a pixel. */
 template <bool CLIPS>
-static __device__ __forceinline__ void store(const few_tensor_problem &p, int64_t at, const float4 &bias, float a, float b,
-                                             float c, float d)
+static __device__ __forceinline__ void store(const few_tensor_problem &p, int64_t at, const float4 &bias, float a,
+                                             float b, float c, float d)
 {
     float value[4] = {a + bias.x, b + bias.y, c + bias.z, d + bias.w};
     if (p.residual != nullptr) {
@@ -139,8 +141,9 @@ static __global__ void __launch_bounds__(THREADS, 2) few_tensor(const __grid_con
     for (int i = 0; i < STEPS; i++) {
 #pragma unroll
         for (int j = 0; j < QUADS; j++)
-            weights[i][j] = p.ready ? reinterpret_cast<const float4 *>(p.w)[((group * STEPS + i) * QUADS + j) * WARP + lane]
-                                    : rounded(weights_of(p.w, p.filters, depth, first, i, j, lane));
+            weights[i][j] = p.ready
+                                ? reinterpret_cast<const float4 *>(p.w)[((group * STEPS + i) * QUADS + j) * WARP + lane]
+                                : rounded(weights_of(p.w, p.filters, depth, first, i, j, lane));
     }
     float4 bias[QUADS];
 #pragma unroll
@@ -275,7 +278,8 @@ static sdlf_status launch(const cuda_calculator *calculator, const few_tensor_pr
     sdlf_status status = allow_shared(few_tensor<STEP, CLIPS>, bytes);
     if (status != SDLF_OK) return status;
     const int most = 2 * calculator->multiprocessors, per = p.groups * FILTERS;
-    dim3 blocks(static_cast<unsigned>(p.tiles < most ? p.tiles : most), static_cast<unsigned>((p.filters + per - 1) / per));
+    dim3 blocks(static_cast<unsigned>(p.tiles < most ? p.tiles : most),
+                static_cast<unsigned>((p.filters + per - 1) / per));
     launch_overlapped(calculator, few_tensor<STEP, CLIPS>, blocks, dim3(THREADS), static_cast<int>(bytes), p);
     return cuda_check_launch("conv2d, few channels on tensor cores");
 }

@@ -32,6 +32,7 @@ enum {
     PATCH_SLOTS = 8,     /* patches of boxes in shared memory at a time, at most */
     PATCH_BOX = 256,     /* pixels of a box along an axis, at most, and of a step between those that are copied */
     PATCH_BOX_STEP = 8,
+    PATCH_LINES = 1, /* tiles of whole lines, one behind the other */
     PATCH_AHEAD_LEAST =
         16 << 20, /* bytes of what others read, of which a part is brought into the L2 cache: less comes soon enough, */
     PATCH_AHEAD = 24 << 20, /* and of more so many */
@@ -76,16 +77,18 @@ typedef struct cuda_patch_tile {
     int blocks;  /* that a multiprocessor has registers for */
     bool groups; /* products of warpgroups: compute capability 9.0 */
     int patches; /* 0, or: both factors in shared memory, and so many patches */
-    int across;  /* 0, or: patches are brought as boxes, in tf32; pixels across, but of a row */
+    int across;  /* 0, or: patches are brought as boxes, in tf32; pixels across, but of a row; or PATCH_LINES */
     int lines;   /* of 8 pixels that leave together, of boxes */
 } cuda_patch_tile;
 
 /* Tiles by their number: those of warpgroups first, from PATCH_BOTH_TILE on with both factors in shared memory, in halves, from PATCH_BOX_TILE
  * on in tf32, brought as boxes; from PATCH_WARP_TILE on those of single warps. */
-enum { PATCH_BOTH_TILE = 6, PATCH_BOX_TILE = 13, PATCH_WARP_TILE = 22, PATCH_TILES = 30 };
+enum { PATCH_BOTH_TILE = 6, PATCH_BOX_TILE = 13, PATCH_WARP_TILE = 24, PATCH_TILES = 32 };
 const cuda_patch_tile *cuda_patch_tile_of(int number);
 /* The number of the tile that seems fastest, and the problem cut into it; -1: none fits. */
 int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *problem, bool thin);
+/* Cut the problem into tiles of that number. False: there are none. */
+bool cuda_patch_cut(cuda_patch *problem, int tile, bool thin, int weight_bytes);
 int64_t cuda_patch_blocks(const cuda_patch *problem);
 /* Clusters of `size` blocks that may be counted on to run at a time: beside blocks of another kernel that end they fill gaps badly. */
 static inline int cuda_clusters_expected(const cuda_calculator *calculator, int size, int fit)

@@ -13,10 +13,10 @@ static bool make_map(CUtensorMap *map, const cuda_patch &p, int group_pixels)
     return make_box_map(map, x);
 }
 
-template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, int LINES, int BLOCKS>
+template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, int LINES, int BLOCKS, bool THROUGH = false>
 static sdlf_status launch_tile(sdlf_calculator *base, const cuda_patch &p, const cuda_patch_launch &how)
 {
-    using product = patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, STAGES, LINES>;
+    using product = patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, STAGES, LINES, THROUGH>;
     const cuda_calculator *calculator = cuda_calculator_from(base);
     auto kernel = patch_box_kernel<product, BLOCKS>;
     CUtensorMap map = {};
@@ -45,6 +45,8 @@ extern "C" sdlf_status cuda_patch_box(sdlf_calculator *calculator, const cuda_pa
     case 5: return launch_tile<2, 1, 128, 3, 2, 2>(calculator, p, *how);
     case 6: return launch_tile<1, 1, 128, 4, 2, 2>(calculator, p, *how);
     case 7: return launch_tile<2, 1, 128, 6, 4, 1>(calculator, p, *how);
-    default: return launch_tile<2, 1, 112, 3, 2, 2>(calculator, p, *how);
+    case 8: return launch_tile<2, 1, 112, 3, 2, 2>(calculator, p, *how);
+    case 9: return launch_tile<2, 1, 208, 6, 2, 1, true>(calculator, p, *how);
+    default: return launch_tile<2, 1, 216, 6, 3, 1, true>(calculator, p, *how);
     }
 }

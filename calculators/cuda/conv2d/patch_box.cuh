@@ -5,6 +5,8 @@
  * PIXELS / 8 lines high, or, of convolutions that are products already, one row. 8 neighbouring pixels of a line are 8 rows of 128
  * bytes that follow each other in the patch, the 8 of the next line come a line of the patch later: what a descriptor can say. A tap
  * is the same with another first row. Of strided windows, the patch holds the places of each remainder together, each a box of its own.
+ * THROUGH: a tile is whole lines of the image, whose pixels are counted through, with a place that is no pixel behind each line (conv2d/patch_cut.c);
+ * so that images whose width is no multiple of 8 leave less of a tile empty.
  *
  * One thread has patches copied, another weights, as far ahead as there is room. All other warps multiply. A block makes one tile after
  * the other, and while its results leave through a small part of shared memory, the next tile's factors arrive. Where blocks of a cluster share
@@ -16,7 +18,7 @@
 
 #include "calculators/cuda/boxes.cuh"
 #include "calculators/cuda/conv2d/patch_box_results.cuh"
-#include "calculators/cuda/wgmma_both.cuh"
+#include "calculators/cuda/wgmma_both_tf32.cuh"
 
 /* c (64,PIXELS) += a b for one product of a step; a as wgmma_factor has it, b as wgmma_rows. */
 template <int PIXELS>
@@ -26,15 +28,19 @@ static __device__ __forceinline__ void patch_multiply_box(float (&c)[PIXELS / 8]
         wgmma_tf32_both_256(c, a, b);
     else if constexpr (PIXELS == 224)
         wgmma_tf32_both_224(c, a, b);
+    else if constexpr (PIXELS == 216)
+        wgmma_tf32_both_216(c, a, b);
+    else if constexpr (PIXELS == 208)
+        wgmma_tf32_both_208(c, a, b);
     else if constexpr (PIXELS == 128)
         wgmma_tf32_both_128(c, a, b);
     else
         wgmma_tf32_both_112(c, a, b);
 }
 
-template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, int LINES>
-struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, LINES> {
-    using results = patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, LINES>;
+template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, int LINES, bool THROUGH>
+struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, LINES, THROUGH> {
+    using results = patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, LINES, THROUGH>;
     using block = typename results::block;
     using sums = typename results::sums;
     using results::GROUPS, results::WORKERS, results::WARPS, results::THREADS, results::FILTERS, results::TILE;
@@ -158,7 +164,7 @@ struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS
                                                     uint32_t filters, uint32_t patches, const int *tap_at,
                                                     barriers *bar)
     {
-        const int group_bytes = p.tile_down == 1 ? 8 * ROW : p.patch_across * ROW;
+        const int group_bytes = THROUGH || p.tile_down == 1 ? 8 * ROW : p.patch_across * ROW;
         int tap = b.tap, stage_before = 0, slot_before = 0;
         bool fresh = true, over = false; /* a patch begins; the step before was its patch's last */
 #pragma unroll 1

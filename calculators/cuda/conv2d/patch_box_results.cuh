@@ -6,7 +6,7 @@
 
 #include "calculators/cuda/conv2d/patch_box_tile.cuh"
 
-template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int LINES>
+template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int LINES, bool THROUGH>
 struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, LINES> {
     using shape = patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, LINES>;
     using block = typename shape::block;
@@ -39,6 +39,27 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, L
         }
     }
 
+    /* A thread's results, every eighth place of a tile of whole lines, from place `first` on. */
+    struct walk {
+        int row, column;
+
+        __device__ __forceinline__ bool exists(const cuda_patch &p, const int4 &tile_at) const
+        {
+            return column < p.out_width && row < p.tile_down && tile_at.y + row < p.out_height;
+        }
+        /* To the next one; numbers of y between the two. */
+        __device__ __forceinline__ int64_t advance(const cuda_patch &p)
+        {
+            column += 8;
+            bool over = column >= p.patch_across;
+            if (over) {
+                column -= p.patch_across;
+                row++;
+            }
+            return static_cast<int64_t>(over ? 8 + p.out_width - p.patch_across : 8) * p.filters;
+        }
+    };
+
     /* Results of a group, through `leaving`, two turns of its own: written as the products left them, read four filters of a pixel a
      * thread. */
     static __device__ __forceinline__ void store_results(const cuda_patch &p, const int4 &tile_at, const sums &sum,
@@ -64,6 +85,8 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, L
         at = at * p.filters + filter;
         float *to = leaving + lane % 4 * 2 * LEFT + warp * 16 + lane / 4;
         const float *from = leaving + pixel * LEFT + thread % 16 * 4;
+        walk place = {0, pixel};
+        int64_t next = at;
         leave(sum, 0, to);
 #pragma unroll
         for (int some = 0; some < PIXELS / SOME; some++) {
@@ -77,14 +100,20 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, L
 #pragma unroll
             for (int line = 0; line < LINES; line++) {
                 float4 v = {four[line].x + bias.x, four[line].y + bias.y, four[line].z + bias.z, four[line].w + bias.w};
-                if (some * LINES + line >= lines) continue;
+                bool exists = some * LINES + line < lines;
+                if (THROUGH) {
+                    exists = lines > 0 && place.exists(p, tile_at);
+                    at = next;
+                    next += place.advance(p);
+                }
+                if (!exists) continue;
                 if (p.residual != nullptr) {
                     float4 more = *reinterpret_cast<const float4 *>(p.residual + at);
                     v = make_float4(v.x + more.x, v.y + more.y, v.z + more.z, v.w + more.w);
                 }
                 *reinterpret_cast<float4 *>(p.y + at) = make_float4(between(v.x, low, high), between(v.y, low, high),
                                                                     between(v.z, low, high), between(v.w, low, high));
-                at += line_step;
+                if (!THROUGH) at += line_step;
             }
         }
         await_group(group); /* before the next tile's results */
@@ -184,7 +213,12 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, L
     static __device__ __forceinline__ int64_t result_of(const cuda_patch &p, const block &b, int m)
     {
         int row = b.row(p), column = b.column(p) + m;
-        if (p.tile_down > 1) {
+        if (THROUGH) {
+            int down = m / p.patch_across;
+            column = m - down * p.patch_across;
+            if (down >= p.tile_down || column >= p.out_width) return -1;
+            row += down;
+        } else if (p.tile_down > 1) {
             row += m % PIXELS / 8;
             column = b.column(p) + m / PIXELS * 8 + m % 8;
         }

@@ -52,6 +52,8 @@ static const patch_tile tiles[PATCH_TILES] = {
     {{128, 64, 4, 2, true, 2, 8, 2}, {{0.32, 0.39, 0.19, 1.54, 1.25, 2.52, 0.01, 0.07}}},
     {{128, 128, 6, 1, true, 3, 8, 4}, {{0.35, 0.36, 0.23, 3.70, 0.50, 3.50, 0.01, 0.00}}},
     {{112, 128, 3, 2, true, 2, 8, 2}, {{0.46, 0.57, 0.31, 1.54, 1.15, 3.81, 0.01, 0.10}}},
+    {{208, 128, 6, 1, true, 2, PATCH_LINES, 2}, {{0.465, 0.47, 0.44, 4.94, 0.50, 3.82, 0.01, 0.00}}},
+    {{216, 128, 6, 1, true, 2, PATCH_LINES, 3}, {{0.485, 0.47, 0.45, 4.94, 0.50, 3.82, 0.01, 0.00}}},
     {{128, 64, 4, 2, false, 0, 0, 0},
      {{0.84, 1.10, 0.47, 1.97, 3.91, 0.01, 0.01, 0.29}, {0.55, 0.53, 0.11, 1.09, 4.00, 1.77, 0.01, 0.92}}},
     {{64, 64, 4, 3, false, 0, 0, 0},
@@ -82,105 +84,6 @@ static int divide_up(int64_t a, int64_t b)
 int cuda_patch_weight_bytes(sdlf_math math)
 {
     return math == SDLF_MATH_TF32 ? 4 : 2;
-}
-
-/* Places that a tile of `pixels` pixels along an axis needs. */
-static int64_t places(const cuda_patch *p, int axis, int pixels)
-{
-    return (int64_t)(pixels - 1) * p->pixel_step[axis] + (int64_t)(p->tap_sides[axis] - 1) * p->tap_step[axis] + 1;
-}
-
-/* The sides of a tile that is moved as boxes, and of its patch. False: a box would be too large. */
-static bool cut_boxes(cuda_patch *p, int number)
-{
-    const cuda_patch_tile *tile = &tiles[number].tile;
-    bool row = p->taps == 1 && p->height == 1 && p->stride[0] == 1 && p->stride[1] == 1 && p->padding[1] == 0;
-    const int side[2] = {row ? 1 : tile->pixels / tile->across, row ? tile->pixels : tile->across};
-    int64_t size[2], rows = 1;
-    p->tile_down = side[0];
-    p->tile_across = side[1];
-    p->tiles_down = divide_up(p->out_height, side[0]);
-    p->tiles_across = divide_up(p->out_width, side[1]);
-    p->tiles_filters = divide_up(p->filters, tile->filters);
-    for (int i = 0; i < 2; i++) { /* the places of each remainder of the strides are together */
-        size[i] = divide_up(places(p, i, side[i]), p->pixel_step[i]);
-        int step = p->source_step[i] * p->pixel_step[i];
-        if (!row && (step > PATCH_BOX_STEP || size[i] * step > PATCH_BOX)) return false;
-        rows *= size[i];
-    }
-    p->patch_down = (int)size[0];
-    p->patch_across = (int)size[1];
-    p->patch_pixels = p->pixel_step[0] * p->pixel_step[1] * divide_up(rows, 8) * 8;
-    p->patch_bytes = p->patch_pixels * PATCH_CHANNELS * 4;
-    int chunks = p->steps / p->taps;
-    p->patches = tile->patches;
-    int64_t factors = (int64_t)tile->stages * tile->filters * PATCH_CHANNELS * 4 + (p->patches + 1) * p->patch_bytes;
-    if (p->taps == 1 && factors * tile->blocks < 192 << 10) p->patches++; /* every step wants another */
-    if (p->patches > chunks) p->patches = chunks;
-    return true;
-}
-
-/* The sides of a tile: those that leave the fewest tiles, and among them the smallest patch. False: there are none. */
-static bool cut(cuda_patch *p, int number, bool thin, int weight_bytes)
-{
-    const cuda_patch_tile *tile = &tiles[number].tile;
-    if (tile->across > 0) return cut_boxes(p, number);
-    int64_t least = -1;
-    for (int log = 0; tile->pixels % (1 << log) == 0; log++) {
-        int across = 1 << log, down = tile->pixels >> log;
-        if (tile->patches > 0 && log != 3 && down > 1) continue; /* what a descriptor can say */
-        int64_t count = (int64_t)divide_up(p->out_height, down) * divide_up(p->out_width, across);
-        int64_t cost = count * (4 * tile->pixels + places(p, 0, down) * places(p, 1, across));
-        if (least >= 0 && cost >= least) continue;
-        least = cost;
-        p->tile_log = log;
-    }
-    int across = 1 << p->tile_log, down = tile->pixels >> p->tile_log;
-    int64_t lines = places(p, 0, down), line = places(p, 1, across), remainders = 1;
-    if (tile->patches > 0) { /* the places of each remainder of the strides are together */
-        remainders = (int64_t)p->pixel_step[0] * p->pixel_step[1];
-        lines = divide_up(lines, p->pixel_step[0]);
-        line = divide_up(line, p->pixel_step[1]);
-    }
-    int64_t pixels = remainders * lines * line;
-    p->tiles_down = divide_up(p->out_height, down);
-    p->tiles_across = divide_up(p->out_width, across);
-    p->tiles_filters = divide_up(p->filters, tile->filters);
-    if (pixels > PATCH_PLACES) pixels = PATCH_PLACES + 1; /* fits no shared memory */
-    p->patch_across = (int)line;
-    p->patch_pixels = (int)pixels;
-    bool rounded = tile->groups && tile->patches == 0; /* where they come in, instead of in place */
-    int64_t place = rounded ? PATCH_CHANNELS * weight_bytes : PATCH_CHANNELS * 4;
-    int64_t bytes = thin ? (pixels + 1) * 4 * PATCH_THIN : pixels * place;
-    int chunks = thin ? 1 : p->steps / p->taps;
-    p->patches = (tile->stages - 1) / p->taps + ((tile->stages - 1) % p->taps > 0) + 1;
-    if (tile->patches > 0)
-        p->patches = p->taps == 1 ? 3 : tile->patches; /* each step wants one, and two may be under way */
-    if (p->patches > chunks) p->patches = chunks;
-    p->patch_bytes = divide_up(bytes, 128) * 128;
-    return true;
-}
-
-int64_t cuda_patch_blocks(const cuda_patch *p)
-{
-    return (int64_t)p->images * p->tiles_down * p->tiles_across * p->tiles_filters * p->splits;
-}
-
-/* Bytes of shared memory: patches and weights, or results in their place; tables; barriers; what alignment may cost. */
-int64_t cuda_patch_shared(const cuda_patch *p, int number, int weight_bytes)
-{
-    const cuda_patch_tile *tile = &tiles[number].tile;
-    bool boxes = tile->across > 0;
-    int stages = tile->stages;
-    int64_t product =
-        (int64_t)p->patches * p->patch_bytes + (int64_t)stages * tile->filters * PATCH_CHANNELS * weight_bytes;
-    int64_t results = p->direct ? 0 : (int64_t)tile->pixels * (tile->filters + 4) * 4;
-    if (boxes && p->direct) /* two turns of 8 pixels of so many lines, in rows of 68 floats for 64 filters */
-        product += (int64_t)tile->filters / 64 * (tile->across / 8) * 2 * 8 * tile->lines * 68 * 4;
-    if (boxes)
-        return (product > results ? product : results) + 8 * (2 * stages + 2 * PATCH_SLOTS) + 128 + 4 * p->taps + 1024;
-    int64_t barriers = tile->groups ? 8 * (4 * stages + 2) + 1024 : 128;
-    return (product > results ? product : results) + 4 * (int64_t)p->patch_pixels + 4 * PATCH_TAPS + barriers;
 }
 
 /* ---- the choice ---- */
@@ -232,13 +135,13 @@ static int choose_thin(const cuda_calculator *calculator, cuda_patch *p)
 {
     enum { LARGE = PATCH_TILES - 1, NARROW = PATCH_WARP_TILE + 2, SMALL = PATCH_WARP_TILE + 3 };
     int bytes = cuda_patch_weight_bytes(calculator->math);
-    cut(p, LARGE, true, bytes);
+    cuda_patch_cut(p, LARGE, true, bytes);
     int wanted = p->filters <= 32                                                       ? NARROW
                  : cuda_patch_blocks(p) >= calculator->multiprocessors * INT64_C(3) / 2 ? LARGE
                                                                                         : SMALL;
     const int order[] = {wanted, NARROW, SMALL};
     for (int i = 0; i < 3; i++) {
-        cut(p, order[i], true, bytes);
+        cuda_patch_cut(p, order[i], true, bytes);
         if (fits(calculator, p, order[i])) return order[i];
     }
     return -1;
@@ -252,7 +155,7 @@ static bool suits(const cuda_calculator *calculator, const cuda_patch *p, int nu
     bool as_is = tile->across > 0; /* boxes are moved as they are; what is halved is rounded on its way */
     if (tile->patches > 0 && as_is != (calculator->math == SDLF_MATH_TF32)) return false;
     if (tile->patches > 0 && !p->quads && !p->pools) return false;
-    if (p->pools && !as_is) return false;
+    if (p->pools && (!as_is || tile->across == PATCH_LINES)) return false;
     return p->filters_padded % tile->filters == 0; /* a step's weights are copied whole */
 }
 
@@ -273,7 +176,7 @@ int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thi
     p->quick = quick;
     if (thin) return choose_thin(calculator, p);
     for (int i = 0; i < PATCH_TILES - 1; i++) {
-        if (!suits(calculator, p, i) || !cut(p, i, false, bytes)) continue;
+        if (!suits(calculator, p, i) || !cuda_patch_cut(p, i, false, bytes)) continue;
         for (int splits = 1; splits <= PATCH_SPLITS; splits++) {
             if (splits > 1 && (!cuda_is_built_for(calculator, 90) || p->steps < 2 * splits)) break; /* clusters */
             p->splits = splits;
@@ -287,7 +190,7 @@ int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thi
         }
     }
     if (best_tile < 0) return -1;
-    cut(p, best_tile, false, bytes);
+    cuda_patch_cut(p, best_tile, false, bytes);
     p->splits = best_splits;
     p->direct = is_direct(p, best_tile, quick);
     return best_tile;

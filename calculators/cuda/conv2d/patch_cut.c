@@ -1,0 +1,139 @@
+/* Convolution over a patch: a problem cut into tiles of some number, and what shared memory they take. */
+#include "calculators/cuda/conv2d/patch.h"
+
+static int divide_up(int64_t a, int64_t b)
+{
+    return (int)((a + b - 1) / b);
+}
+
+/* Places that a tile of `pixels` pixels along an axis needs. */
+static int64_t places(const cuda_patch *p, int axis, int pixels)
+{
+    return (int64_t)(pixels - 1) * p->pixel_step[axis] + (int64_t)(p->tap_sides[axis] - 1) * p->tap_step[axis] + 1;
+}
+
+/* A patch has so many places of each remainder of the strides. */
+static void keep_patches(cuda_patch *p, const cuda_patch_tile *tile, int64_t rows)
+{
+    p->patch_pixels = p->pixel_step[0] * p->pixel_step[1] * divide_up(rows, 8) * 8;
+    p->patch_bytes = p->patch_pixels * PATCH_CHANNELS * 4;
+    p->patches = tile->patches < p->steps / p->taps ? tile->patches : p->steps / p->taps;
+}
+
+/* A tile of whole lines of the image, of windows of 3 columns: its patch's lines have one place more than the image, which is outside it and stands
+ * between a line's end and the next one's beginning, so that pixels are counted through. A line more than the windows cover ends the last
+ * one. False: there is no such tile. */
+static bool cut_lines(cuda_patch *p, int number)
+{
+    const cuda_patch_tile *tile = cuda_patch_tile_of(number);
+    if (p->taps_across != 3 || p->padding[1] != 1 || p->out_width > p->width || p->out_width < 8) return false;
+    for (int i = 0; i < 2; i++) {
+        if (p->stride[i] != 1 || p->tap_step[i] != 1 || p->source_step[i] != 1) return false;
+    }
+    int line = p->width + 1, lines = (tile->pixels - p->out_width) / line + 1;
+    if (lines > p->out_height) lines = p->out_height;
+    int64_t rows = (int64_t)(lines + p->tap_sides[0]) * line;
+    if (tile->pixels < p->out_width || lines < 2 || line > PATCH_BOX) return false;
+    if (rows < tile->pixels + (p->tap_sides[0] - 1) * line + 2) return false; /* products read behind the patch */
+    p->tile_down = lines;
+    p->tile_across = p->out_width;
+    p->tiles_down = divide_up(p->out_height, lines);
+    p->tiles_across = 1;
+    p->tiles_filters = divide_up(p->filters, tile->filters);
+    p->patch_down = lines + p->tap_sides[0];
+    p->patch_across = line;
+    keep_patches(p, tile, rows);
+    return true;
+}
+
+/* The sides of a tile that is moved as boxes, and of its patch. False: a box would be too large. */
+static bool cut_boxes(cuda_patch *p, int number)
+{
+    const cuda_patch_tile *tile = cuda_patch_tile_of(number);
+    bool row = p->taps == 1 && p->height == 1 && p->stride[0] == 1 && p->stride[1] == 1 && p->padding[1] == 0;
+    const int side[2] = {row ? 1 : tile->pixels / tile->across, row ? tile->pixels : tile->across};
+    int64_t size[2], rows = 1;
+    p->tile_down = side[0];
+    p->tile_across = side[1];
+    p->tiles_down = divide_up(p->out_height, side[0]);
+    p->tiles_across = divide_up(p->out_width, side[1]);
+    p->tiles_filters = divide_up(p->filters, tile->filters);
+    for (int i = 0; i < 2; i++) { /* the places of each remainder of the strides are together */
+        size[i] = divide_up(places(p, i, side[i]), p->pixel_step[i]);
+        int step = p->source_step[i] * p->pixel_step[i];
+        if (!row && (step > PATCH_BOX_STEP || size[i] * step > PATCH_BOX)) return false;
+        rows *= size[i];
+    }
+    p->patch_down = (int)size[0];
+    p->patch_across = (int)size[1];
+    keep_patches(p, tile, rows);
+    int chunks = p->steps / p->taps;
+    int64_t factors = (int64_t)tile->stages * tile->filters * PATCH_CHANNELS * 4 + (p->patches + 1) * p->patch_bytes;
+    if (p->taps == 1 && factors * tile->blocks < 192 << 10) p->patches++; /* every step wants another */
+    if (p->patches > chunks) p->patches = chunks;
+    return true;
+}
+
+/* Those that leave the fewest tiles, and among them the smallest patch. */
+bool cuda_patch_cut(cuda_patch *p, int number, bool thin, int weight_bytes)
+{
+    const cuda_patch_tile *tile = cuda_patch_tile_of(number);
+    if (tile->across == PATCH_LINES) return cut_lines(p, number);
+    if (tile->across > 0) return cut_boxes(p, number);
+    int64_t least = -1;
+    for (int log = 0; tile->pixels % (1 << log) == 0; log++) {
+        int across = 1 << log, down = tile->pixels >> log;
+        if (tile->patches > 0 && log != 3 && down > 1) continue; /* what a descriptor can say */
+        int64_t count = (int64_t)divide_up(p->out_height, down) * divide_up(p->out_width, across);
+        int64_t cost = count * (4 * tile->pixels + places(p, 0, down) * places(p, 1, across));
+        if (least >= 0 && cost >= least) continue;
+        least = cost;
+        p->tile_log = log;
+    }
+    int across = 1 << p->tile_log, down = tile->pixels >> p->tile_log;
+    int64_t lines = places(p, 0, down), line = places(p, 1, across), remainders = 1;
+    if (tile->patches > 0) { /* the places of each remainder of the strides are together */
+        remainders = (int64_t)p->pixel_step[0] * p->pixel_step[1];
+        lines = divide_up(lines, p->pixel_step[0]);
+        line = divide_up(line, p->pixel_step[1]);
+    }
+    int64_t pixels = remainders * lines * line;
+    p->tiles_down = divide_up(p->out_height, down);
+    p->tiles_across = divide_up(p->out_width, across);
+    p->tiles_filters = divide_up(p->filters, tile->filters);
+    if (pixels > PATCH_PLACES) pixels = PATCH_PLACES + 1; /* fits no shared memory */
+    p->patch_across = (int)line;
+    p->patch_pixels = (int)pixels;
+    bool rounded = tile->groups && tile->patches == 0; /* where they come in, instead of in place */
+    int64_t place = rounded ? PATCH_CHANNELS * weight_bytes : PATCH_CHANNELS * 4;
+    int64_t bytes = thin ? (pixels + 1) * 4 * PATCH_THIN : pixels * place;
+    int chunks = thin ? 1 : p->steps / p->taps;
+    p->patches = (tile->stages - 1) / p->taps + ((tile->stages - 1) % p->taps > 0) + 1;
+    if (tile->patches > 0)
+        p->patches = p->taps == 1 ? 3 : tile->patches; /* each step wants one, and two may be under way */
+    if (p->patches > chunks) p->patches = chunks;
+    p->patch_bytes = divide_up(bytes, 128) * 128;
+    return true;
+}
+
+int64_t cuda_patch_blocks(const cuda_patch *p)
+{
+    return (int64_t)p->images * p->tiles_down * p->tiles_across * p->tiles_filters * p->splits;
+}
+
+/* Bytes of shared memory: patches and weights, or results in their place; tables; barriers; what alignment may cost. */
+int64_t cuda_patch_shared(const cuda_patch *p, int number, int weight_bytes)
+{
+    const cuda_patch_tile *tile = cuda_patch_tile_of(number);
+    bool boxes = tile->across > 0;
+    int stages = tile->stages;
+    int64_t product =
+        (int64_t)p->patches * p->patch_bytes + (int64_t)stages * tile->filters * PATCH_CHANNELS * weight_bytes;
+    int64_t results = p->direct ? 0 : (int64_t)tile->pixels * (tile->filters + 4) * 4;
+    if (boxes && p->direct) /* two turns of 8 pixels of so many lines, in rows of 68 floats for 64 filters */
+        product += (int64_t)tile->filters / 64 * divide_up(tile->across, 8) * 2 * 8 * tile->lines * 68 * 4;
+    if (boxes)
+        return (product > results ? product : results) + 8 * (2 * stages + 2 * PATCH_SLOTS) + 128 + 4 * p->taps + 1024;
+    int64_t barriers = tile->groups ? 8 * (4 * stages + 2) + 1024 : 128;
+    return (product > results ? product : results) + 4 * (int64_t)p->patch_pixels + 4 * PATCH_TAPS + barriers;
+}
