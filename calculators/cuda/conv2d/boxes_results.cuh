@@ -4,7 +4,7 @@
 #define SDLF_CALCULATORS_CUDA_CONV2D_BOXES_RESULTS_CUH
 
 #include "calculators/cuda/conv2d/boxes.h"
-#include "calculators/cuda/conv2d/patch_both.cuh"
+#include "calculators/cuda/conv2d/patch_halves.cuh"
 
 /* The same place in the shared memory of a block of the cluster; four numbers from there. */
 static __device__ __forceinline__ uint32_t place_at(uint32_t address, int rank)
@@ -46,8 +46,8 @@ static __device__ __forceinline__ float4 larger(float4 a, float4 b)
 /* ---- tiles ---- */
 
 template <typename FACTOR, int GROUPS, int PIXELS, int STAGES, int ROUNDING>
-struct boxes_results : patch_both_product<FACTOR, GROUPS, PIXELS, STAGES, 2, 1> {
-    using both = patch_both_product<FACTOR, GROUPS, PIXELS, STAGES, 2, 1>;
+struct boxes_results : patch_halves<FACTOR, GROUPS, PIXELS> {
+    using both = patch_halves<FACTOR, GROUPS, PIXELS>;
     using tile = typename both::tile;
     using sums = typename both::sums;
     using both::FILTERS, both::WORKERS, both::WARPS;

@@ -14,34 +14,18 @@
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOTH_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOTH_CUH
 
-#include "calculators/cuda/conv2d/patch.cuh"
-#include "calculators/cuda/wgmma_both.cuh"
-
-/* c (64,PIXELS) += a b for one product of a step; a as wgmma_factor has it, b as wgmma_rows. */
-template <typename FACTOR, int PIXELS>
-static __device__ __forceinline__ void patch_multiply_both(float (&c)[PIXELS / 8][4], uint64_t a, uint64_t b)
-{
-    constexpr bool FP16 = FACTOR::MATH == SDLF_MATH_FP16;
-    if constexpr (PIXELS == 256 && FP16)
-        wgmma_fp16_both_256(c, a, b);
-    else if constexpr (PIXELS == 256)
-        wgmma_bf16_both_256(c, a, b);
-    else if constexpr (FP16)
-        wgmma_fp16_both_128(c, a, b);
-    else
-        wgmma_bf16_both_128(c, a, b);
-}
+#include "calculators/cuda/conv2d/patch_halves.cuh"
 
 template <typename FACTOR, int GROUPS, int PIXELS, int STAGES, int BRINGING, int DEPTH>
-struct patch_both_product : patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 64 * GROUPS> {
-    using tile = patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 64 * GROUPS>;
-    using block = typename tile::block;
+struct patch_both_product : patch_halves<FACTOR, GROUPS, PIXELS> {
+    using halves = patch_halves<FACTOR, GROUPS, PIXELS>;
+    using tile = typename halves::tile;
+    using block = typename halves::block;
+    using sums = typename halves::sums;
+    using halves::FILTERS, halves::WORKERS, halves::WARPS;
     using tile::INNER, tile::ROW, tile::STEP, tile::PLACE, tile::PART;
-    static constexpr int FILTERS = 64 * GROUPS, WORKERS = 128 * GROUPS, WARPS = WORKERS / 32;
     static constexpr int BRINGERS = 32 * BRINGING, THREADS = WORKERS + BRINGERS; /* warps that bring patches */
     static constexpr int PATCHES = 3; /* most that are in shared memory at a time */
-
-    typedef float sums[PIXELS / 8][4];
 
     struct barriers {
         uint64_t weights_full[STAGES], weights_empty[STAGES], patch_full[PATCHES], patch_empty[PATCHES];
@@ -81,11 +65,6 @@ struct patch_both_product : patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 6
                   &bar->weights_full[stage]);
     }
 
-    static __device__ __forceinline__ uint32_t chunk_of(uint32_t row, int chunk)
-    {
-        return row + ((chunk ^ static_cast<int>(row >> 7 & 7)) << 4);
-    }
-
     /* A warp, of OF that do the same, has 16 pixels at a time, 4 with each copy. */
     template <int OF>
     static __device__ __forceinline__ void queue_patch(const cuda_patch &p, uint32_t patch, const int *source,
@@ -107,7 +86,8 @@ struct patch_both_product : patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 6
             for (int i = 0; i < 8; i++) {
                 int on = i / 4 * 16 * OF + i % 4 * 4;
                 bool inside = from[i] >= 0 && exists;
-                if (from[i] > -2) copy_row(chunk_of(row + on * PLACE, part), inside ? x + from[i] : p.x, inside);
+                if (from[i] > -2)
+                    copy_row(halves::chunk_of(row + on * PLACE, part), inside ? x + from[i] : p.x, inside);
             }
         }
         close_copies();
@@ -117,48 +97,6 @@ struct patch_both_product : patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 6
     {
         int bytes = valid ? 16 : 0;
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-    }
-
-    static __device__ __forceinline__ void write_words(uint32_t at, uint32_t x, uint32_t y, uint32_t z, uint32_t w)
-    {
-        asm volatile("st.shared.v4.b32 [%0], {%1,%2,%3,%4};" ::"r"(at), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
-    }
-
-    /* 16 channels of a pixel, in the order of prepared weights. */
-    template <int OF> static __device__ __forceinline__ void round_halves(uint32_t row, int places, int thread)
-    {
-        const int half = thread % 32 / 16, number = thread % 16;
-        row += (thread / 32 * 16 + number) * PLACE;
-        for (int left = places - thread / 32 * 16; left > 0; left -= 2 * 16 * OF, row += 2 * 16 * OF * PLACE) {
-            float4 four[2][4];
-#pragma unroll
-            for (int n = 0; n < 2; n++) {
-                if (n * 16 * OF + number >= left) continue;
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    four[n][i] = patch_read_four(chunk_of(row + n * 16 * OF * PLACE, half * 4 + i));
-            }
-            __syncwarp(); /* the other half of the warp has read what is written here */
-#pragma unroll
-            for (int n = 0; n < 2; n++) {
-                if (n * 16 * OF + number >= left) continue;
-                uint32_t to = row + n * 16 * OF * PLACE;
-                const float4(&f)[4] = four[n];
-                write_words(chunk_of(to, half * 2), FACTOR::pair(f[0].x, f[0].y), FACTOR::pair(f[1].x, f[1].y),
-                            FACTOR::pair(f[2].x, f[2].y), FACTOR::pair(f[3].x, f[3].y));
-                write_words(chunk_of(to, half * 2 + 1), FACTOR::pair(f[0].z, f[0].w), FACTOR::pair(f[1].z, f[1].w),
-                            FACTOR::pair(f[2].z, f[2].w), FACTOR::pair(f[3].z, f[3].w));
-            }
-        }
-    }
-
-    /* What queue_patch brought, by the same warp. */
-    template <int OF>
-    static __device__ __forceinline__ void round_patch(const cuda_patch &p, uint32_t patch, int thread)
-    {
-        __syncwarp();
-        round_halves<OF>(patch, p.patch_pixels, thread);
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); /* wgmma reads by another way */
     }
 
     static __device__ __forceinline__ void await_patch(int open)
@@ -184,7 +122,7 @@ struct patch_both_product : patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 6
         int queued = min(count, p.patches);
         for (int i = 1; i < count; i++) {
             await_patch(queued - i - 1);
-            round_patch<BRINGING>(p, patches + i % p.patches * p.patch_bytes, thread);
+            halves::template round_patch<BRINGING>(p, patches + i % p.patches * p.patch_bytes, thread);
             barrier_arrive(&bar->patch_full[i % p.patches]);
             if (queued < count && i >= behind) {
                 barrier_await(&bar->patch_empty[(i - behind) % p.patches], (i - behind) / p.patches & 1);
@@ -250,20 +188,6 @@ struct patch_both_product : patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 6
     }
 
     /* ---- results ---- */
-
-    /* Leave this block's part in its shared memory, pixel by pixel; nobody reads patches or weights any more. */
-    static __device__ __forceinline__ void put_part(const sums &sum, float *part)
-    {
-        const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-        float *at = part + lane % 4 * 2 * PART + warp * 16 + lane / 4;
-#pragma unroll
-        for (int j = 0; j < PIXELS / 8; j++) {
-            at[j * 8 * PART] = sum[j][0];
-            at[(j * 8 + 1) * PART] = sum[j][1];
-            at[j * 8 * PART + 8] = sum[j][2];
-            at[(j * 8 + 1) * PART + 8] = sum[j][3];
-        }
-    }
 
     /* Each block of the cluster adds every splits-th quad of the tile, once all parts are there, and stores it. */
     template <bool QUICK>
@@ -337,13 +261,13 @@ struct patch_both_product : patch_tile<FACTOR, false, PIXELS, 64 * GROUPS, 16, 6
                 queue_patch<BRINGING>(p, patch_address(patches) + i * p.patch_bytes, source, chunk + i, bringer);
         }
         await_patch(bringer >= 0 ? min(p.patches, chunks) - 1 : 0);
-        round_patch<THREADS / 32>(p, patch_address(patches), threadIdx.x);
+        halves::template round_patch<THREADS / 32>(p, patch_address(patches), threadIdx.x);
         __syncthreads();
         if (bringer < 0) {
             sums sum = {};
             multiply(p, b, sum, weights, patch_address(patches), tap_at, bar);
             barrier_of_threads(WORKERS); /* the last step's reads */
-            put_part(sum, reinterpret_cast<float *>(shared));
+            halves::put_part(sum, reinterpret_cast<float *>(shared));
         } else {
             bring_patches(p, b, patch_address(patches), source, bar, bringer);
         }
