@@ -83,37 +83,49 @@ struct boxes_results : patch_halves<FACTOR, GROUPS, PIXELS> {
 
     /* ---- results ---- */
 
-    /* Four neighbouring filters of the tile's pixel m, of all blocks that share the sum, in order; all are asked for before the first is
-     * there. from: this thread's filters of pixel 0 in each block. */
-    template <bool SHARED>
-    static __device__ __forceinline__ float4 total_of(const cuda_patch &p, const uint32_t (&from)[PATCH_SPLITS],
+    /* Four neighbouring filters of the tile's pixel m, of all blocks that share the sum, MOST at most, in order; all are asked for before the
+     * first is there. from: this thread's filters of pixel 0 in each block. */
+    template <int MOST>
+    static __device__ __forceinline__ float4 total_of(const cuda_patch &p, const uint32_t (&from)[MOST],
                                                       const float *part, int m)
     {
-        if constexpr (SHARED) {
-            float4 one[PATCH_SPLITS];
+        if constexpr (MOST == 1) return *reinterpret_cast<const float4 *>(part + m * PART);
+        float4 one[MOST];
 #pragma unroll
-            for (int rank = 0; rank < PATCH_SPLITS; rank++) {
-                one[rank] = make_float4(0, 0, 0, 0);
-                if (rank < p.splits) one[rank] = read_there(from[rank] + m * PART * 4);
-            }
-#pragma unroll
-            for (int rank = 1; rank < PATCH_SPLITS; rank++) {
-                one[0].x += one[rank].x;
-                one[0].y += one[rank].y;
-                one[0].z += one[rank].z;
-                one[0].w += one[rank].w;
-            }
-            return one[0];
-        } else {
-            return *reinterpret_cast<const float4 *>(part + m * PART);
+        for (int rank = 0; rank < MOST; rank++) {
+            one[rank] = make_float4(0, 0, 0, 0);
+            if (MOST == 2 || rank < p.splits) one[rank] = read_there(from[rank] + m * PART * 4);
         }
+#pragma unroll
+        for (int rank = 1; rank < MOST; rank++) {
+            one[0].x += one[rank].x;
+            one[0].y += one[rank].y;
+            one[0].z += one[rank].z;
+            one[0].w += one[rank].w;
+        }
+        return one[0];
+    }
+
+    /* The same, or, with POOLS, the largest of 2x2 of them. */
+    template <int MOST, bool POOLS>
+    static __device__ __forceinline__ float4 result_of(const cuda_patch &p, const uint32_t (&from)[MOST],
+                                                       const float *part, int m)
+    {
+        if (!POOLS) return total_of<MOST>(p, from, part, m);
+        int at = (m >> 2) * 16 + (m & 3) * 2;
+        float4 v = total_of<MOST>(p, from, part, at);
+        v = larger(v, total_of<MOST>(p, from, part, at + 1));
+        v = larger(v, total_of<MOST>(p, from, part, at + 8));
+        return larger(v, total_of<MOST>(p, from, part, at + 9));
     }
 
     /* What is stored: the tile's results, or, with POOLS, the largest of each 2x2 of them. A thread has the same four filters of each of its
-     * pixels; each block that shares the sum has some pixels. Activations that are a lower and an upper bound. */
-    template <bool SHARED, bool POOLS>
+     * pixels, of which it reads some before it stores the first; each block that shares the sum has some pixels. Activations that are a lower and
+     * an upper bound. */
+    template <int MOST, bool POOLS>
     static __device__ __forceinline__ void store_quick(const cuda_patch &p, const block &b, const float *part)
     {
+        constexpr int AT_ONCE = POOLS || MOST > 2 ? 1 : 4;
         const int thread = static_cast<int>(threadIdx.x), column = thread % QUADS * 4, filter = b.filter + column;
         if (filter >= p.filters) return;
         const sdlf_activation &act = p.activation;
@@ -122,47 +134,44 @@ struct boxes_results : patch_halves<FACTOR, GROUPS, PIXELS> {
         const float high = clip ? static_cast<float>(act.high) : INFINITY;
         float4 bias = make_float4(0, 0, 0, 0);
         if (p.bias != nullptr) bias = __ldg(reinterpret_cast<const float4 *>(p.bias + filter));
-        uint32_t from[PATCH_SPLITS] = {};
+        uint32_t from[MOST] = {};
         part += column;
-        if (SHARED) {
 #pragma unroll
-            for (int rank = 0; rank < PATCH_SPLITS; rank++)
-                if (rank < p.splits) from[rank] = place_at(patch_address(part), rank);
-        }
+        for (int rank = 0; rank < MOST && MOST > 1; rank++)
+            if (MOST == 2 || rank < p.splits) from[rank] = place_at(patch_address(part), rank);
         const int height = POOLS ? p.out_height / 2 : p.out_height, width = POOLS ? p.out_width / 2 : p.out_width;
         const int top = POOLS ? b.row / 2 : b.row, left = POOLS ? b.column / 2 : b.column, log = POOLS ? 2 : p.tile_log;
         const int mask = (1 << log) - 1, first = b.image * height; /* lines of earlier images */
-        const int count = POOLS ? PIXELS / 4 : PIXELS, step = LANES * p.splits;
-#pragma unroll(SHARED ? 1 : 4)
-        for (int m = thread / QUADS + static_cast<int>(blockIdx.x) * LANES; m < count; m += step) {
-            int row = top + (m >> log), place = left + (m & mask);
-            float4 v;
-            if (POOLS) {
-                int at = (m >> 2) * 16 + (m & 3) * 2;
-                v = total_of<SHARED>(p, from, part, at);
-                v = larger(v, total_of<SHARED>(p, from, part, at + 1));
-                v = larger(v, total_of<SHARED>(p, from, part, at + 8));
-                v = larger(v, total_of<SHARED>(p, from, part, at + 9));
-            } else {
-                v = total_of<SHARED>(p, from, part, m);
-            }
-            if (row >= height || place >= width) continue;
-            v = make_float4(v.x + bias.x, v.y + bias.y, v.z + bias.z, v.w + bias.w);
-            if (POOLS && p.plane > 0) {
-                float *y = p.y + (b.image * p.filters + filter) * p.plane + row * width + place;
-                const float value[4] = {v.x, v.y, v.z, v.w};
+        const int count = POOLS ? PIXELS / 4 : PIXELS, step = LANES * (MOST > 1 ? p.splits : 1);
+        for (int begin = thread / QUADS + static_cast<int>(blockIdx.x) * LANES; begin < count;
+             begin += AT_ONCE * step) {
+            float4 value[AT_ONCE];
 #pragma unroll
-                for (int i = 0; i < 4; i++) y[i * p.plane] = smaller(larger(value[i], low), high);
-                continue;
+            for (int i = 0; i < AT_ONCE; i++)
+                value[i] = result_of<MOST, POOLS>(p, from, part, min(begin + i * step, count - 1));
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++) {
+                const int m = begin + i * step, row = top + (m >> log), place = left + (m & mask);
+                if (m >= count || row >= height || place >= width) continue;
+                float4 v = value[i];
+                v = make_float4(v.x + bias.x, v.y + bias.y, v.z + bias.z, v.w + bias.w);
+                const int at = ((first + row) * width + place) * p.filters + filter;
+                if (!POOLS && p.residual != nullptr) {
+                    float4 more = *reinterpret_cast<const float4 *>(p.residual + at);
+                    v = make_float4(v.x + more.x, v.y + more.y, v.z + more.z, v.w + more.w);
+                }
+                v = make_float4(smaller(larger(v.x, low), high), smaller(larger(v.y, low), high),
+                                smaller(larger(v.z, low), high), smaller(larger(v.w, low), high));
+                if (!POOLS || p.plane == 0) {
+                    *reinterpret_cast<float4 *>(p.y + at) = v;
+                } else {
+                    float *y = p.y + (b.image * p.filters + filter) * p.plane + row * width + place;
+                    y[0] = v.x;
+                    y[p.plane] = v.y;
+                    y[2 * p.plane] = v.z;
+                    y[3 * p.plane] = v.w;
+                }
             }
-            const int at = ((first + row) * width + place) * p.filters + filter;
-            if (!POOLS && p.residual != nullptr) {
-                float4 more = *reinterpret_cast<const float4 *>(p.residual + at);
-                v = make_float4(v.x + more.x, v.y + more.y, v.z + more.z, v.w + more.w);
-            }
-            *reinterpret_cast<float4 *>(p.y + at) =
-                make_float4(smaller(larger(v.x, low), high), smaller(larger(v.y, low), high),
-                            smaller(larger(v.z, low), high), smaller(larger(v.w, low), high));
         }
     }
 
@@ -206,10 +215,12 @@ struct boxes_results : patch_halves<FACTOR, GROUPS, PIXELS> {
     {
         if (!p.quick || !p.fours)
             store_slowly(p, b, part, pools);
+        else if (p.splits > 2)
+            pools ? store_quick<PATCH_SPLITS, true>(p, b, part) : store_quick<PATCH_SPLITS, false>(p, b, part);
         else if (p.splits > 1)
-            pools ? store_quick<true, true>(p, b, part) : store_quick<true, false>(p, b, part);
+            pools ? store_quick<2, true>(p, b, part) : store_quick<2, false>(p, b, part);
         else
-            pools ? store_quick<false, true>(p, b, part) : store_quick<false, false>(p, b, part);
+            pools ? store_quick<1, true>(p, b, part) : store_quick<1, false>(p, b, part);
     }
 };
 
