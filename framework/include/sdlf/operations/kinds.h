@@ -2,8 +2,8 @@
  *
  * Rules that hold for every kind unless its contract says otherwise:
  * - Operands are dense, row-major without gaps, and outputs are overwritten, never accumulated into.
- * - Where a contract says "or channels last" (see tensor.h), all of its operands (N,C,H,W) of activations are so or none is;
- *   weights are row-major all the same. Not every calculator has such kernels.
+ * - Where a contract says "or channels last" (see tensor.h), all of its operands (N,C,H,W) of activations are so or none is, but
+ *   for those that it lets stay row-major; weights are row-major all the same. Not every calculator has such kernels.
  * - An operand begins at any multiple of its element's size (a view may); what plans and sdlf_tensor_create lay out begins
  *   at a multiple of 64 bytes, and so does a workspace.
  * - Outputs do not overlap inputs. "y may alias x" in a contract allows the same memory, element for element.
@@ -81,7 +81,8 @@ typedef enum sdlf_operation_kind {
      *   x[n, g C/G + c, p stride_h + r dilation_h - padding_top, q stride_w + s dilation_w - padding_left] w[k,c,r,s])
      * with g = k / (K/G), c < C/G, and x = 0 outside. P = (H + top + bottom - dilation_h (R - 1) - 1) / stride_h + 1.
      *   in: x (N,C,H,W), w (K,C/G,R,S), bias? (K), residual? (N,K,P,Q)   out: y (N,K,P,Q)
-     * 2 N K P Q (C/G) R S FLOPs. y may alias residual. Row-major or channels last. */
+     * 2 N K P Q (C/G) R S FLOPs. y may alias residual. Row-major or channels last; beside others that are channels last x
+     * may stay row-major. */
     SDLF_CONV2D_FORWARD,
 
     /* conv2d_backward_input: dx = the gradient of the sum above by x.
@@ -97,7 +98,8 @@ typedef enum sdlf_operation_kind {
      * window position (r, s) attains the maximum and the maximum is positive; 0 where it is not positive. Windows of at
      * most 8 positions, not dilated, not overlapping (stride = window), no pool padding; with pool.ties ==
      * SDLF_TIES_FIRST only the first position is marked.
-     *   in: x (N,C,H,W), w (K,C/G,R,S), bias? (K)   out: y (N,K,P,Q), mask? (N,K,P,Q) uint8 */
+     *   in: x (N,C,H,W), w (K,C/G,R,S), bias? (K)   out: y (N,K,P,Q), mask? (N,K,P,Q) uint8
+     * Without mask row-major or channels last; beside an x that is channels last y may stay row-major. */
     SDLF_CONV2D_RELU_MAX_POOL_FORWARD,
 
     /* conv2d_relu_max_pool_backward: the gradients of the fused operation; dy is shared equally among marked positions.
