@@ -98,7 +98,7 @@ struct boxes_product : boxes_results<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
         prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z),
                        gridDim.x * gridDim.y * gridDim.z);
         await_inputs();
-        let_next_start();
+        if (p.ahead_bytes == 0) let_next_start();
         for (; chunk < chunks && chunk < begin + p.patches; chunk++)
             bring_box(p, b, map, boxes + (chunk - begin) * p.patch_bytes, &bar->box_there[chunk - begin], chunk);
         while (step < b.last || chunk < chunks) {

@@ -239,14 +239,16 @@ extern "C" bool cuda_few_tensor_takes(const sdlf_calculator *base, const sdlf_op
         if (g.window.size[i] != SIDE || g.window.dilation[i] != 1 || g.window.stride[i] > 2) return false;
     }
     return g.window.stride[0] == g.window.stride[1] && g.channels < PLANES && g.filters % 4 == 0 &&
-           g.filters <= INT32_MAX / 64 && g.channels * g.height * g.width <= INT32_MAX;
+           g.filters <= 65535 * FILTERS && g.channels * g.height * g.width <= INT32_MAX;
 }
 
 /* ---- weights made ready ---- */
 
+/* Of FILTERS, that blocks of one or two of them have. */
 static int64_t filter_groups(const sdlf_operation *op)
 {
-    return (op->in[1].shape.dim[0] + FILTERS - 1) / FILTERS;
+    int64_t groups = (op->in[1].shape.dim[0] + FILTERS - 1) / FILTERS;
+    return groups > 1 ? (groups + 1) / 2 * 2 : groups;
 }
 
 extern "C" int64_t cuda_few_tensor_prepared(const sdlf_operation *op)

@@ -42,7 +42,9 @@ typedef struct cuda_patch {
     const float *x, *bias, *residual;
     const char *w; /* prepared */
     float *y;
-    const char *ahead; /* what a kernel behind this one reads, brought into the L2 cache by blocks of boxes */
+    /* What a kernel behind this one reads, brought into the L2 cache by blocks of boxes. It begins when these have ended: on a multiprocessor that
+     * it shares with one, shared memory would not become first-level cache again, which such kernels live on. */
+    const char *ahead;
     int64_t ahead_bytes;
     sdlf_activation activation;
     int images, height, width, channels; /* of x */

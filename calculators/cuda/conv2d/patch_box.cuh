@@ -231,7 +231,7 @@ struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS
         if (threadIdx.x == WORKERS) {
             prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x, gridDim.x);
             await_inputs();
-            let_next_start();
+            if (p.ahead_bytes == 0) let_next_start();
             bring_patches(p, x, patches, bar, units);
         } else if (threadIdx.x == WORKERS + 32) {
             if (p.fresh) await_inputs();
