@@ -63,6 +63,18 @@ static inline sdlf_operation convolution_pair(void)
     };
 }
 
+static inline sdlf_operation inverted_residual(void)
+{
+    sdlf_tensor bias = t(sdlf_shape(K)), x = t(sdlf_shape(N, C, H, W));
+    return (sdlf_operation){
+        .kind = SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD,
+        .in = {x, t(sdlf_shape(K, 1, 3, 3)), t(sdlf_shape(C, K, 1, 1)), t(sdlf_shape(K, C, 1, 1)), bias, bias,
+               t(sdlf_shape(C)), x},
+        .out = {x},
+        .conv2d_inverted = {.window = window_3x3, .expanded = {.function = SDLF_RELU}},
+    };
+}
+
 static inline sdlf_operation pooling(sdlf_operation_kind kind)
 {
     bool global = kind == SDLF_GLOBAL_AVG_POOL2D_FORWARD || kind == SDLF_GLOBAL_AVG_POOL2D_BACKWARD;
@@ -211,6 +223,7 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return convolution(kind);
     case SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD: return convolution_pair();
+    case SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD: return inverted_residual();
     case SDLF_MAX_POOL2D_FORWARD:
     case SDLF_MAX_POOL2D_BACKWARD:
     case SDLF_AVG_POOL2D_FORWARD:

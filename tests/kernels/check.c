@@ -30,7 +30,8 @@ static bool has_factors(sdlf_operation_kind kind)
     case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD:
-    case SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD: return true;
+    case SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD:
+    case SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD: return true;
     default: return false;
     }
 }
@@ -58,6 +59,7 @@ bool kernel_may_stay_in_parts(const sdlf_operation *operation)
 {
     switch (operation->kind) {
     case SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD:
+    case SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return true;
     case SDLF_CONV2D_RELU_MAX_POOL_FORWARD: return !sdlf_tensor_present(&operation->out[1]); /* inference: no mask */
     case SDLF_GEMM_BACKWARD_SGD:

@@ -71,8 +71,8 @@ typedef struct sdlf_kernel_slot {
      * row-major. Optional; NULL: it is not. */
     bool (*likes_channels_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
-    /* Constant weights, operand in[1] (or the matrix in[0], where that is sparse; of conv2d_pointwise_depthwise, weights and biases,
-     * which plans join where all are constant), made ready once for all runs: the bytes that they
+    /* Constant weights, operand in[1] (or the matrix in[0], where that is sparse; of conv2d_pointwise_depthwise and
+     * conv2d_inverted_residual all weights and biases, which plans join where they are constant), made ready once for all runs: the bytes that they
      * take in the form that `run` likes best (0: as they are), and the kernel that writes that form to operation->prepared from
      * that operand, with all else of the operation as it will be run. `run` does without where operation->prepared is absent; what it
      * needs of a workspace may depend on it, so ask for that afterwards. In the host's memory it leaves in[1] unread where

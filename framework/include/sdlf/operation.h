@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-#define SDLF_MAX_INPUTS  5
+#define SDLF_MAX_INPUTS  8
 #define SDLF_MAX_OUTPUTS 5
 
 typedef struct sdlf_operation {
@@ -85,6 +85,12 @@ typedef struct sdlf_operation {
             sdlf_activation between;    /* behind the pointwise one */
             sdlf_activation activation; /* at the end */
         } conv2d_pair;                  /* conv2d_pointwise_depthwise */
+        struct {
+            sdlf_window2d window;       /* of the depthwise convolution */
+            sdlf_activation expanded;   /* behind the first pointwise convolution, */
+            sdlf_activation filtered;   /* behind the depthwise one, */
+            sdlf_activation activation; /* at the end */
+        } conv2d_inverted;              /* conv2d_inverted_residual */
         struct {
             sdlf_window2d window;
             sdlf_ties ties;

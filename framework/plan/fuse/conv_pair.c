@@ -4,50 +4,22 @@
  *   conv2d_forward x, w, bias -> h, 1x1;  conv2d_forward h, depthwise, depthwise_bias -> y, a group a channel
  *
  * Weights and biases must be constant: a calculator may make them ready once. Where an algorithm was asked for, the two stay apart. */
-#include "framework/plan/passes.h"
+#include "framework/plan/fuse/conv_chain.h"
 
-static bool is_constant(const sdlf_plan *plan, const sdlf_tensor *tensor)
+static bool is_without_residual(const sdlf_operation *conv)
 {
-    return !sdlf_tensor_present(tensor) || plan->buffers[tensor->buffer].constant;
-}
-
-/* No residual, and weights as the calculator wants to find them. */
-static bool is_plain(const sdlf_plan *plan, const sdlf_operation *conv)
-{
-    return conv->kind == SDLF_CONV2D_FORWARD && conv->algorithm == 0 && !sdlf_tensor_present(&conv->in[3]) &&
-           is_constant(plan, &conv->in[1]) && is_constant(plan, &conv->in[2]);
-}
-
-static bool is_pointwise(const sdlf_operation *conv)
-{
-    const sdlf_window2d *window = &conv->conv2d.window;
-    for (int i = 0; i < 2; i++) {
-        if (window->size[i] != 1 || window->stride[i] != 1) return false;
-        if (window->padding_before[i] != 0 || window->padding_after[i] != 0) return false;
-    }
-    return conv->conv2d.groups == 1;
-}
-
-static bool is_depthwise(const sdlf_operation *conv)
-{
-    return conv->conv2d.groups == conv->in[0].shape.dim[1] && conv->in[1].shape.dim[0] == conv->conv2d.groups;
+    return !sdlf_tensor_present(&conv->in[3]);
 }
 
 static sdlf_status fuse(sdlf_plan *plan, int i)
 {
     const plan_step *step = &plan->steps[i];
     const sdlf_operation *first = &step->operation;
-    if (!is_plain(plan, first) || !is_pointwise(first)) return SDLF_OK;
-    const sdlf_tensor *middle = &first->out[0];
-    if (plan->buffers[middle->buffer].kind != BUFFER_ARENA || !plan_covers_buffer(plan, middle) ||
-        plan_count_readers(plan, middle->buffer) != 1 || plan_count_writers(plan, middle->buffer) != 1)
+    if (!conv_chain_is_plain(plan, first) || !conv_chain_is_pointwise(first) || !is_without_residual(first))
         return SDLF_OK;
-    int reader = plan_next_reader(plan, middle->buffer, i);
-    if (reader < 0 || plan->steps[reader].calculator != step->calculator) return SDLF_OK;
-    const sdlf_operation *second = &plan->steps[reader].operation;
-    if (!is_plain(plan, second) || second->in[0].buffer != middle->buffer || !is_depthwise(second) ||
-        !sdlf_shape_equal(second->in[0].shape, middle->shape))
-        return SDLF_OK;
+    int reader = conv_chain_next(plan, i);
+    const sdlf_operation *second = reader < 0 ? NULL : &plan->steps[reader].operation;
+    if (second == NULL || !conv_chain_is_depthwise(second) || !is_without_residual(second)) return SDLF_OK;
     sdlf_operation pair = {.kind = SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD,
                            .in = {first->in[0], first->in[1], second->in[1], first->in[2], second->in[2]},
                            .out = {second->out[0]},

@@ -6,14 +6,15 @@ sdlf_status plan_fuse(sdlf_plan *plan)
 {
     if (plan->options.no_fusion || plan->options.keep_activations) return SDLF_OK;
     static sdlf_status (*const rules[])(sdlf_plan *) = {
-        plan_fold_batch_norm, /* first: what is folded away can be fused further */
-        plan_fuse_conv_pool,  /* before epilogues, which would take its ReLU */
-        plan_fuse_silu,       /* before epilogues, which take it in */
-        plan_fuse_epilogues,  /* residual adds, then activations */
-        plan_fuse_conv_pair,  /* after them: both convolutions have their activations */
-        plan_fuse_feed,       /* labels with the batch's indices */
-        plan_fuse_loss,       /* forward and backward */
-        plan_fuse_updates,    /* after conv_pool, whose backward pass takes its updates in */
+        plan_fold_batch_norm,    /* first: what is folded away can be fused further */
+        plan_fuse_conv_pool,     /* before epilogues, which would take its ReLU */
+        plan_fuse_silu,          /* before epilogues, which take it in */
+        plan_fuse_epilogues,     /* residual adds, then activations */
+        plan_fuse_conv_inverted, /* after them: the convolutions have their activations, and the last its residual */
+        plan_fuse_conv_pair,     /* of what is left */
+        plan_fuse_feed,          /* labels with the batch's indices */
+        plan_fuse_loss,          /* forward and backward */
+        plan_fuse_updates,       /* after conv_pool, whose backward pass takes its updates in */
     };
     sdlf_status status = SDLF_OK;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0] && status == SDLF_OK; i++) {

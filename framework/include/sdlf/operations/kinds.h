@@ -121,6 +121,18 @@ typedef enum sdlf_operation_kind {
      * 2 N K (H W C + P Q R S) FLOPs. */
     SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD,
 
+    /* conv2d_inverted_residual_forward: that, and the 1x1 convolution behind it with its residual: a block of MobileNetV2 (Sandler et
+     * al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", 2018). What lies between is never stored:
+     * h[n,m,i,j] = expanded(bias[m] + sum over c of x[n,c,i,j] expand[m,c]), and h = 0 outside (not expanded(bias));
+     * z[n,m,p,q] = filtered(depthwise_bias[m] + sum over r,s of h[n,m,h(p,r),w(q,s)] depthwise[m,r,s]);
+     * y[n,k,p,q] = act(project_bias[k] + residual[n,k,p,q] + sum over m of z[n,m,p,q] project[k,m]).
+     * Without expand h = x, M = C, there is no bias and expanded is the identity: a depthwise separable convolution.
+     * x, residual and y are row-major or channels last; y is another memory than x and residual.
+     *   in: x (N,C,H,W), depthwise (M,1,R,S), project (K,M,1,1), expand? (M,C,1,1), bias? (M), depthwise_bias? (M), project_bias? (K),
+     *       residual? (N,K,P,Q)   out: y (N,K,P,Q)
+     * 2 N M (H W C + P Q R S + P Q K) FLOPs. */
+    SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD,
+
     /* ---- pooling ---- */
 
     /* max_pool2d_forward: y[n,c,p,q] = max over the window; padding never wins (it is minus infinity). NaN wins.
