@@ -3,20 +3,16 @@
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_CLIP_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_CLIP_CUH
 
-#include <math.h>
-
+#include "calculators/cuda/conv2d/range.h"
 #include "calculators/cuda/kernels.cuh"
 
 /* Turn the activation into SDLF_CLIP, between infinite bounds if need be. False: it is another. */
 static inline bool make_clip(sdlf_activation *activation)
 {
-    switch (activation->function) {
-    case SDLF_IDENTITY: activation->low = -INFINITY; break;
-    case SDLF_RELU: activation->low = 0; break;
-    case SDLF_CLIP: return true;
-    default: return false;
-    }
-    activation->high = INFINITY;
+    float low, high;
+    if (!activation_range(activation, &low, &high)) return false;
+    activation->low = low;
+    activation->high = high;
     activation->function = SDLF_CLIP;
     return true;
 }
