@@ -38,6 +38,7 @@ static __global__ void depthwise_box(const __grid_constant__ CUtensorMap map,
         barrier_init(&here, 1);
         barriers_made();
     }
+    __syncthreads();
     let_next_start();
     if (!g.ready) await_inputs();
     const int thread = static_cast<int>(threadIdx.x) / LANES, lane = static_cast<int>(threadIdx.x) % LANES,
