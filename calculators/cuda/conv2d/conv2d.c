@@ -27,9 +27,19 @@ enum {
 /* Numbers of a sum up to which few-channels is taken. */
 enum { FEW_DEPTH = 160 };
 
-/* FLOPs up to which tensor cores save nothing: of thin images, of 1x1 convolutions; and numbers of a thin image's sum, and channels of a
- * 1x1 convolution, below which these are bound by memory whatever computes them. */
-enum { SMALL_THIN = 100000000, THIN_DEPTH = 32, SMALL_POINTWISE = 25000000, FEW_POINTWISE = 64 };
+/* FLOPs up to which tensor cores save nothing: of thin images, of 1x1 convolutions, and of these where they cannot have channels last; and
+ * numbers of a thin image's sum, and channels of a 1x1 convolution, below which these are bound by memory whatever computes them. */
+enum {
+    SMALL_THIN = 100000000,
+    THIN_DEPTH = 32,
+    SMALL_POINTWISE = 25000000,
+    ROW_POINTWISE = 45000000,
+    FEW_POINTWISE = 64
+};
+
+/* 1x1 convolutions of few channels: FLOPs from which, in tf32, those into four times as many are faster as patches, and results from which
+ * cuBLAS is worth the rounding of its factors to 16 bits. Other convolutions so large are patches anyway. */
+enum { LARGE_EXPANSION = 200000000, EXPANSION = 4, LARGE_RESULTS = 1 << 22 };
 
 static cuda_conv2d geometry(const sdlf_operation *op)
 {
@@ -223,15 +233,16 @@ bool cuda_pointwise_is_small(int64_t channels, int64_t flops)
     return flops <= SMALL_POINTWISE || channels < FEW_POINTWISE;
 }
 
-/* In modes with tensor cores, of row-major operands: are the kernels without them as fast? */
-static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
+/* In modes with tensor cores, of row-major operands: are the kernels without them as fast? 1x1 convolutions of up to `pointwise` FLOPs are. */
+static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g,
+                     int64_t pointwise)
 {
     bool thin = g->channels <= PATCH_THIN && cuda_few_takes(calculator, op);
     if (!thin && !cuda_pointwise_takes(calculator, op)) return false;
     int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
     int64_t flops = 2 * sdlf_tensor_count(&op->out[0]) * depth;
     if (thin) return flops <= SMALL_THIN || depth < THIN_DEPTH || g->filters <= FEW_FILTERS;
-    return cuda_pointwise_is_small(g->channels, flops);
+    return flops <= pointwise || cuda_pointwise_is_small(g->channels, flops);
 }
 
 /* Forward, in IEEE single or double precision (where tensor cores round the factors, implicit GEMM is faster but for single
@@ -240,11 +251,12 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
 {
     int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
     int64_t pixels = g->batch * g->out_height * g->out_width;
-    bool suits = exact || is_small(calculator, op, g);
+    bool suits = exact || is_small(calculator, op, g, ROW_POINTWISE);
     if (cuda_few_takes(calculator, op) && (g->filters <= FEW_FILTERS || (suits && depth <= FEW_DEPTH))) return FEW;
     if (!suits) return AUTO;
     int rung = pointwise_forward_rung(calculator, op, g);
-    bool moves = rung == TWO_STEP && cuda_has_half_factors(((const cuda_calculator *)calculator)->math);
+    bool moves = rung == TWO_STEP && cuda_has_half_factors(((const cuda_calculator *)calculator)->math) &&
+                 sdlf_tensor_count(&op->out[0]) < LARGE_RESULTS;
     if (!exact) return moves ? AUTO : rung; /* rounding both factors first would move them three times */
     if (rung != AUTO) return rung;
     if (cuda_winograd_2_takes(calculator, op) && g->channels >= 16 && g->filters >= 16) {
@@ -257,7 +269,7 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
 }
 
 /* Channels last: depthwise where groups are channels, few-channels where 3x3 windows have up to 4, boxes where it takes
- * them, else patch.
+ * them, else patch. Liked for what is not small (below), and in tf32 for more than 200 MFLOP with four times as many filters as channels.
  *
  * Row-major, in this order:
  *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
@@ -266,8 +278,8 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
  *                  what counts is that the image comes once. In every mode where up to 4 channels are 100 MFLOP at most, or
  *                  sums are of less than 32 numbers
  *   pointwise      1x1 forward in fp32 and float64: up to 2^19 results (float64: 2^14, sums of 640), or a stride; two-step,
- *                  which needs no columns then, for more. In every mode where it is 25 MFLOP at most, or has less than 64
- *                  channels (but two-step not in fp16 and bf16). Gradients of these in every mode: cuBLAS reads both factors in
+ *                  which needs no columns then, for more. In every mode where it is 45 MFLOP at most, or has less than 64
+ *                  channels (but two-step in fp16 and bf16 from 2^22 results on). Gradients of these in every mode: cuBLAS reads both factors in
  *                  wide steps, which implicit GEMM, one number a lane, does not
  *   winograd-2x2   3x3 forward in fp32 with stride 1 and 16 channels and filters or more: 2.25 times fewer multiplications,
  *                  and about as exact as the others; in steps where cuda_winograd_prefers_steps
@@ -337,7 +349,10 @@ bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sd
     bool wanted = op->algorithm == PATCH || op->algorithm == BOXES;
     if ((op->algorithm != AUTO && !wanted) || !cuda_patch_takes(calculator, &turned)) return false;
     cuda_conv2d g = geometry(op);
-    return wanted || !is_small(calculator, op, &g);
+    bool expands = cuda_is_pointwise(&g) && g.filters >= EXPANSION * g.channels &&
+                   sdlf_operation_cost(op).flops > LARGE_EXPANSION &&
+                   ((const cuda_calculator *)calculator)->math == SDLF_MATH_TF32;
+    return wanted || expands || !is_small(calculator, op, &g, SMALL_POINTWISE);
 }
 
 int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
