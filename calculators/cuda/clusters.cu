@@ -25,7 +25,7 @@ static int clusters_of(const cuda_calculator *calculator, int size, int fit)
     config.attrs = &attribute;
     config.numAttrs = 1;
     int count = 0;
-    if (allow_shared(stands_for_any, shared) == SDLF_OK &&
+    if (allow_shared(stands_for_any, shared) == SDLF_OK && allow_cluster(stands_for_any, size) == SDLF_OK &&
         cudaOccupancyMaxActiveClusters(&count, stands_for_any, &config) == cudaSuccess)
         return count;
     cudaGetLastError();
@@ -38,7 +38,8 @@ extern "C" void cuda_count_clusters(cuda_calculator *calculator)
         for (int size = 1; size <= CUDA_CLUSTER; size++) {
             int count = 0;
             if (size > 1 && cuda_is_built_for(calculator, 90)) count = clusters_of(calculator, size, fit);
-            calculator->clusters[fit - 1][size] = count > 0 ? count : calculator->multiprocessors * fit / size;
+            bool known = count > 0 || size > CUDA_CLUSTER_PORTABLE;
+            calculator->clusters[fit - 1][size] = known ? count : calculator->multiprocessors * fit / size;
         }
     }
 }

@@ -32,8 +32,8 @@ enum { CUDA_PRODUCTS = 64 };
 
 /* All work goes to one stream, in order, but for the transfers that queues.c puts on a second one; nothing waits for it but
  * download and synchronize. */
-/* Blocks of a cluster, and of those that a multiprocessor has room for, that are asked about. */
-enum { CUDA_CLUSTER = 8, CUDA_CLUSTER_FIT = 6 };
+/* Blocks of a cluster, those of them that every device with clusters runs, and blocks that a multiprocessor has room for, that are asked about. */
+enum { CUDA_CLUSTER = 16, CUDA_CLUSTER_PORTABLE = 8, CUDA_CLUSTER_FIT = 6 };
 
 typedef struct cuda_calculator {
     sdlf_calculator base;
@@ -82,7 +82,8 @@ static inline bool cuda_has_tensor_cores(const cuda_calculator *calculator)
     return cuda_is_built_for(calculator, 80);
 }
 
-/* Clusters of `size` blocks that run at a time where `fit` of the blocks have room on a multiprocessor (clusters.cu). */
+/* Clusters of `size` blocks that run at a time where `fit` of the blocks have room on a multiprocessor (clusters.cu); 0: none of that size,
+ * which is beyond CUDA_CLUSTER_PORTABLE. */
 void cuda_count_clusters(cuda_calculator *calculator);
 static inline int cuda_clusters_at_once(const cuda_calculator *calculator, int size, int fit)
 {

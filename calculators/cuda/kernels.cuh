@@ -46,6 +46,13 @@ template <typename Kernel> static sdlf_status allow_shared(Kernel *kernel, int64
         "shared memory");
 }
 
+/* Let a kernel be launched in clusters of so many blocks: more than any device runs must be asked for. */
+template <typename Kernel> static sdlf_status allow_cluster(Kernel *kernel, int size)
+{
+    if (size <= CUDA_CLUSTER_PORTABLE) return SDLF_OK;
+    return cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters");
+}
+
 /* Is this the last of `count` blocks to get here? All its threads call it, and have written what others are to read; where it
  * is, they may read what all of them wrote, and add it up in an order of their own, the same every time. The ticket, of the
  * calculator's, is 0 again afterwards. */

@@ -4,6 +4,7 @@
 #define SDLF_CALCULATORS_CUDA_SLOTS_H
 
 #include "calculators/cuda/conv2d/algorithms.h"
+#include "calculators/cuda/conv2d/inverted.h"
 #include "calculators/cuda/conv2d/pair.h"
 #include "calculators/cuda/cuda.h"
 #include "calculators/cuda/together.h"
@@ -108,6 +109,11 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
                                                  .workspace = conv2d_pair_workspace_cuda, \
                                                  .prepared = conv2d_pair_prepared_cuda, \
                                                  .prepare = conv2d_pair_prepare_cuda}, \
+    [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = {.run = conv2d_inverted_cuda, \
+                                               .supports = conv2d_inverted_supports_cuda, \
+                                               .workspace = conv2d_inverted_workspace_cuda, \
+                                               .prepared = conv2d_inverted_prepared_cuda, \
+                                               .prepare = conv2d_inverted_prepare_cuda}, \
     [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_cuda, .channels_last = true}, \
     [SDLF_MAX_POOL2D_BACKWARD] = {.run = max_pool2d_backward_cuda}, \
     [SDLF_AVG_POOL2D_FORWARD] = {.run = avg_pool2d_forward_cuda, .channels_last = true}, \

@@ -1,0 +1,105 @@
+/* Inverted residual blocks (inverted.cuh): a block's part of x, brought into shared memory. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_INVERTED_BRING_CUH
+#define SDLF_CALCULATORS_CUDA_CONV2D_INVERTED_BRING_CUH
+
+#include "calculators/cuda/conv2d/inverted_factors.cuh"
+
+/* The rows of x that are there, and what there is of them. */
+struct inverted_place {
+    int first;  /* row of the image that is the first one held; may lie above it */
+    int top;    /* the first row that is there */
+    int pixels; /* in the rows that are there, of a channel */
+};
+
+static __device__ __forceinline__ inverted_place inverted_place_of(const cuda_inverted &p)
+{
+    inverted_place at;
+    at.first = static_cast<int>(blockIdx.y) * p.rows * p.stride - p.padding[0];
+    at.top = at.first > 0 ? at.first : 0;
+    at.pixels = ((at.first + p.held_rows < p.height ? at.first + p.held_rows : p.height) - at.top) * p.width;
+    return at;
+}
+
+/* Where each pixel of the rows that are there lies in the middle; below 0: it is not there. */
+static __device__ __forceinline__ void inverted_find_places(int *to, const inverted_problem &g,
+                                                            const inverted_place &at)
+{
+    const cuda_inverted &p = g.p;
+    for (int e = threadIdx.x; e < p.tiles_in * 8; e += blockDim.x) {
+        int column, line = divide<int32_t>(e, g.width, column);
+        const int pixel = (line + at.top - at.first) * p.pitch + column + p.padding[1];
+        to[e] = e < at.pixels ? pixel * (p.slice + INVERTED_PAD) : -1;
+    }
+}
+
+/* x, rounded: a warp brings 8 pixels of a step's channels at a time, and asks for several of these before it waits. */
+template <typename F>
+static __device__ __forceinline__ void inverted_bring(char *to, const inverted_problem &g, const inverted_place &at)
+{
+    constexpr int TASKS = 24 / F::SLOT;
+    const cuda_inverted &p = g.p;
+    const int lane = threadIdx.x % INVERTED_WARP, warps = blockDim.x / INVERTED_WARP;
+    const int plane = p.height * p.width, tasks = p.tiles_in * p.deep_in, around = F::DEEP * plane - p.tiles_in * 8;
+    int tile, ahead, step = divide<int32_t>(static_cast<int>(threadIdx.x / INVERTED_WARP), g.tiles_in, tile);
+    const int deeper = divide<int32_t>(warps, g.tiles_in, ahead);
+    int pixel = tile * 8 + lane / 4, line = step * F::DEEP + lane % 4 * F::SLOT, index = line * plane + pixel;
+    const float *from = p.x + static_cast<int64_t>(blockIdx.z) * p.channels * plane + at.top * p.width;
+    to += threadIdx.x / INVERTED_WARP * INVERTED_ROWS + lane * 8;
+    for (int left = tasks - static_cast<int>(threadIdx.x / INVERTED_WARP); left > 0;) {
+        float value[TASKS][F::SLOT];
+#pragma unroll
+        for (int i = 0; i < TASKS; i++) {
+            if (left <= i * warps) break;
+            const bool whole = pixel < at.pixels && line + F::SLOT <= p.channels;
+#pragma unroll
+            for (int v = 0; v < F::SLOT; v++) value[i][v] = whole ? from[index + v * plane] : 0;
+            if (!whole && pixel < at.pixels) {
+#pragma unroll
+                for (int v = 0; v + 1 < F::SLOT; v++) {
+                    if (line + v < p.channels) value[i][v] = from[index + v * plane];
+                }
+            }
+            pixel += ahead * 8;
+            line += deeper * F::DEEP;
+            index += ahead * 8 + deeper * F::DEEP * plane;
+            if (pixel >= p.tiles_in * 8) { /* on to the next step's channels */
+                pixel -= p.tiles_in * 8;
+                line += F::DEEP;
+                index += around;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < TASKS; i++, left -= warps, to += warps * INVERTED_ROWS) {
+            if (left > 0) *reinterpret_cast<uint2 *>(to) = F::slot(value[i]);
+        }
+    }
+}
+
+/* The middle, where it is x as it is: pixels that are neighbours go to neighbouring lanes. */
+static __device__ __forceinline__ void inverted_bring_middle(float *held, const int *places, const inverted_problem &g,
+                                                             const inverted_place &at)
+{
+    constexpr int AT_ONCE = 12;
+    const cuda_inverted &p = g.p;
+    const int first = static_cast<int>(blockIdx.x) * p.slice, plane = p.height * p.width;
+    const int count = min(p.slice, p.channels - first) * p.tiles_in * 8;
+    const float *from = p.x + (static_cast<int64_t>(blockIdx.z) * p.channels + first) * plane + at.top * p.width;
+    for (int start = threadIdx.x; start < count; start += blockDim.x * AT_ONCE) {
+        float value[AT_ONCE];
+        int to[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            const int e = start + i * static_cast<int>(blockDim.x);
+            int tile, channel = divide<int32_t>(e / 8, g.tiles_in, tile);
+            const int pixel = tile * 8 + e % 8;
+            to[i] = e < count && pixel < at.pixels ? places[pixel] + channel : -1;
+            value[i] = to[i] >= 0 ? from[channel * plane + pixel] : 0;
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            if (to[i] >= 0) held[to[i]] = value[i];
+        }
+    }
+}
+
+#endif
