@@ -83,6 +83,20 @@ static void find_lifetimes(sdlf_plan *plan)
     }
 }
 
+/* In training, a calculator may compute steps that follow one another in one launch, where none of them is known to end before another
+ * begins: what one of them uses must not lie where another one writes. (In inference it puts nothing together that would end early.) */
+static void outlast_joined_steps(sdlf_plan *plan)
+{
+    if (!plan_joins_steps(plan)) return;
+    for (int i = 1; i < plan->buffer_count; i++) {
+        plan_buffer *buffer = &plan->buffers[i];
+        if (buffer->kind != BUFFER_ARENA || buffer->first_use < 0 || buffer->last_use >= plan->step_count) continue;
+        if (plan->steps[buffer->last_use].calculator->type->run_together == NULL) continue;
+        int last = buffer->last_use + PLAN_JOINED - 1;
+        buffer->last_use = last < plan->step_count ? last : plan->step_count - 1;
+    }
+}
+
 /* Does the buffer need room in an arena? A parameter in the host's memory, as float32, is the model's own, and a feed's data
  * there are the caller's. */
 static bool needs_room(const sdlf_plan *plan, const plan_buffer *buffer)
@@ -182,6 +196,7 @@ sdlf_status plan_lay_out(sdlf_plan *plan)
     if (!plan->options.keep_activations) {
         for (int i = 0; i < plan->step_count; i++) share_in_place(plan, i);
     }
+    outlast_joined_steps(plan);
     room *rooms = malloc((size_t)plan->buffer_count * sizeof *rooms);
     if (rooms == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     int count = 0;

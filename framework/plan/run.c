@@ -6,8 +6,6 @@
 #include "framework/input_layer.h"
 #include "framework/require.h"
 
-enum { MOST_TOGETHER = 8 /* steps that a calculator is offered at once */ };
-
 static sdlf_status run_copy(sdlf_plan *plan, const plan_step *step)
 {
     const sdlf_tensor *from = &step->operation.in[0], *to = &step->operation.out[0];
@@ -45,16 +43,20 @@ sdlf_status plan_run_step(sdlf_plan *plan, const plan_step *step)
     return at_step(step->phase == SDLF_PHASE_COPY ? run_copy(plan, step) : run_kernel(plan, step), plan, step);
 }
 
+bool plan_joins_steps(const sdlf_plan *plan)
+{
+    return plan->options.mode == SDLF_TRAIN && !plan->options.no_fusion && !plan->options.keep_activations;
+}
+
 /* As many of the steps [first, last) as their calculator puts together; *done is 0 where that is none. */
 static sdlf_status run_together(const sdlf_plan *plan, int first, int last, int *done)
 {
-    const sdlf_operation *operations[MOST_TOGETHER];
+    const sdlf_operation *operations[PLAN_JOINED];
     sdlf_calculator *calculator = plan->steps[first].calculator;
     int count = 0;
     *done = 0;
-    if (plan->options.no_fusion || plan->options.keep_activations || calculator->type->run_together == NULL)
-        return SDLF_OK;
-    while (first + count < last && count < MOST_TOGETHER) {
+    if (!plan_joins_steps(plan) || calculator->type->run_together == NULL) return SDLF_OK;
+    while (first + count < last && count < PLAN_JOINED) {
         const plan_step *step = &plan->steps[first + count];
         if (step->calculator != calculator || step->phase == SDLF_PHASE_COPY) break;
         operations[count++] = &step->operation;
