@@ -64,6 +64,14 @@ sdlf_calculator *test_open(const char *name)
     return calculator;
 }
 
+bool test_runs_all_kernels(const sdlf_calculator *calculator)
+{
+    char text[512] = "";
+    if (strcmp(calculator->type->name, "cuda") != 0) return true;
+    calculator->type->describe(calculator, text, sizeof text);
+    return strstr(text, "compute capability 9.0, kernels built for 9.0") != NULL;
+}
+
 bool test_download(const sdlf_binding *binding, void *host)
 {
     int64_t bytes = sdlf_tensor_bytes(&binding->tensor);

@@ -99,11 +99,6 @@ static sdlf_status find_device(cuda_calculator *calculator, int device)
     if (calculator->capability < 75)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "CUDA device %d (%s) has compute capability %d.%d; 7.5 is the oldest",
                          device, calculator->name, properties.major, properties.minor);
-    if (calculator->math == SDLF_MATH_TF32 || calculator->math == SDLF_MATH_BF16) {
-        if (calculator->capability < 80)
-            return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "CUDA device %d (%s, compute capability %d.%d) has no %s", device,
-                             calculator->name, properties.major, properties.minor, sdlf_math_name(calculator->math));
-    }
     return SDLF_OK;
 }
 
@@ -119,6 +114,23 @@ static sdlf_status find_kernels(cuda_calculator *calculator)
                      "build with -DCMAKE_CUDA_ARCHITECTURES=%d",
                      calculator->device, calculator->name, calculator->capability / 10, calculator->capability % 10,
                      calculator->capability);
+}
+
+/* tf32 and bfloat16 came with 8.0: the device must have them, and the kernels round to them. */
+static sdlf_status check_math(const cuda_calculator *calculator)
+{
+    const char *math = sdlf_math_name(calculator->math);
+    const int device = calculator->capability, kernels = abs(calculator->kernels);
+    if (calculator->math != SDLF_MATH_TF32 && calculator->math != SDLF_MATH_BF16) return SDLF_OK;
+    if (device < 80)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "CUDA device %d (%s, compute capability %d.%d) has no %s",
+                         calculator->device, calculator->name, device / 10, device % 10, math);
+    if (kernels >= 80) return SDLF_OK;
+    return sdlf_fail(
+        SDLF_ERROR_UNSUPPORTED,
+        "CUDA device %d (%s) has %s, but this build has kernels for compute capability %d.%d, which has no "
+        "%s; build with -DCMAKE_CUDA_ARCHITECTURES=%d",
+        calculator->device, calculator->name, math, kernels / 10, kernels % 10, math, device);
 }
 
 /* Programmatic dependent launches, recorded ones too, came with 12.3. */
@@ -137,6 +149,7 @@ sdlf_status open_cuda(sdlf_calculator *base, const sdlf_calculator_options *opti
     if (status != SDLF_OK) return status;
     status = cuda_check(cudaSetDevice(calculator->device), "cudaSetDevice");
     if (status == SDLF_OK) status = find_kernels(calculator);
+    if (status == SDLF_OK) status = check_math(calculator);
     if (status != SDLF_OK) return status;
     calculator->overlaps = can_overlap(calculator);
     cuda_count_clusters(calculator);

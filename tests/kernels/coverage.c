@@ -38,16 +38,6 @@ static bool has_run(const machine *m, const char *const *names, int algorithm)
     return false;
 }
 
-/* Does the device of a cuda calculator have what every algorithm wants? Some are for compute capability 9.0 alone, and others want more
- * shared memory than smaller devices have. Any other calculator has all. */
-static bool may_run_all(const machine *m)
-{
-    char text[512] = "";
-    if (strcmp(m->type->name, "cuda") != 0) return true;
-    m->type->describe(m->calculator[0], text, sizeof text);
-    return strstr(text, "compute capability 9.0, kernels built for 9.0") != NULL;
-}
-
 /* Builds may lack the library for products on a CPU. */
 static bool may_be_missing(const machine *m, const char *algorithm)
 {
@@ -64,7 +54,7 @@ void kernel_check_algorithms(const machine *machines, int count, const char *cal
         test_skip("the calculator is not here");
         return;
     }
-    if (!may_run_all(first)) {
+    if (!test_runs_all_kernels(first->calculator[0])) {
         test_skip("all algorithms of cuda run on compute capability 9.0 alone");
         return;
     }
