@@ -68,10 +68,18 @@ bool kernel_may_stay_in_parts(const sdlf_operation *operation)
     }
 }
 
+/* Activations of two layouts: for calculators that a plan asks before it leaves an input row-major. */
+static bool mixes_layouts(const sdlf_operation *operation)
+{
+    return operation->kind == SDLF_CONV2D_FORWARD &&
+           sdlf_tensor_is_channels_last(&operation->in[0]) != sdlf_tensor_is_channels_last(&operation->out[0]);
+}
+
 /* What cpu may not refuse. Storage types are asked of nobody but copy and fill. */
 static bool must_be_supported(const machine *m, const sdlf_operation *operation)
 {
-    if (strcmp(m->type->name, "cpu") != 0 || kernel_may_stay_in_parts(operation)) return false;
+    if (strcmp(m->type->name, "cpu") != 0 || kernel_may_stay_in_parts(operation) || mixes_layouts(operation))
+        return false;
     sdlf_dtype t = kernel_dtype(operation);
     if (t == SDLF_FLOAT64) return is_forward(operation->kind);
     return t == SDLF_FLOAT32 || operation->kind == SDLF_COPY || operation->kind == SDLF_FILL;

@@ -15,9 +15,9 @@ extern "C" {
 
 enum {
     INVERTED_SIDE = 3,
-    INVERTED_SLICE = 16, /* channels in the middle: slices are a multiple */
-    INVERTED_PAD = 4,    /* numbers between the channels of two pixels in the middle */
-    INVERTED_STRIP = 4,  /* neighbouring pixels that a thread makes */
+    INVERTED_SLICE = 16,  /* channels in the middle: slices are a multiple */
+    INVERTED_PAD = 4,     /* numbers between the channels of two pixels in the middle */
+    INVERTED_STRIP = 4,   /* neighbouring pixels that a thread makes */
     INVERTED_BLOCKS = 16, /* of a cluster, at most */
     INVERTED_THREADS = 512,
 };
