@@ -233,7 +233,8 @@ bool cuda_pointwise_is_small(int64_t channels, int64_t flops)
     return flops <= SMALL_POINTWISE || channels < FEW_POINTWISE;
 }
 
-/* In modes with tensor cores, of row-major operands: are the kernels without them as fast? 1x1 convolutions of up to `pointwise` FLOPs are. */
+/* In modes with tensor cores, of row-major operands: are the kernels without them as fast? 1x1 convolutions of up to `pointwise`
+ * FLOPs are. */
 static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g,
                      int64_t pointwise)
 {
@@ -279,8 +280,8 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
  *                  sums are of less than 32 numbers
  *   pointwise      1x1 forward in fp32 and float64: up to 2^19 results (float64: 2^14, sums of 640), or a stride; two-step,
  *                  which needs no columns then, for more. In every mode where it is 45 MFLOP at most, or has less than 64
- *                  channels (but two-step in fp16 and bf16 from 2^22 results on). Gradients of these in every mode: cuBLAS reads both factors in
- *                  wide steps, which implicit GEMM, one number a lane, does not
+ *                  channels (but two-step in fp16 and bf16 from 2^22 results on). Gradients of these in every mode: cuBLAS
+ *                  reads both factors in wide steps, which implicit GEMM, one number a lane, does not
  *   winograd-2x2   3x3 forward in fp32 with stride 1 and 16 channels and filters or more: 2.25 times fewer multiplications,
  *                  and about as exact as the others; in steps where cuda_winograd_prefers_steps
  *   two-step       forward in fp32 with up to 1024 pixels and sums of 4096 or more: columns are few, and what is left is a

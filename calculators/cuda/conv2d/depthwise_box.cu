@@ -1,11 +1,11 @@
 /* Depthwise convolution with 3x3 windows over channels that lie last, in boxes of the image that the copy engine brings: compute
  * capability 9.0 and newer.
  *
- * A block makes a rectangle of pixels of GROUP channels of one image. All of the image that its windows cover is a box, zeros
- * where it is outside, which one instruction of one thread copies into shared memory. A thread then makes 4 neighbouring channels of ACROSS x DOWN
- * pixels, lanes being neighbours in the channels: it walks down the box, reads each number of its columns once, and holds weights and sums in
- * registers. Blocks are small, so that of those on a multiprocessor some wait for memory while others compute. Moves 4 (NHWC + NPQC)
- * bytes; what rectangles share comes from the L2 cache. */
+ * A block makes a rectangle of pixels of GROUP channels of one image. All of the image that its windows cover is a box, zeros where it is
+ * outside, which one instruction of one thread copies into shared memory. A thread then makes 4 neighbouring channels of ACROSS x DOWN
+ * pixels, lanes being neighbours in the channels: it walks down the box, reads each number of its columns once, and holds weights and
+ * sums in registers. Blocks are small, so that of those on a multiprocessor some wait for memory while others compute. Moves
+ * 4 (NHWC + NPQC) bytes; what rectangles share comes from the L2 cache. */
 #include "calculators/cuda/boxes.cuh"
 #include "calculators/cuda/conv2d/depthwise_last.cuh"
 #include "calculators/cuda/launch.cuh"

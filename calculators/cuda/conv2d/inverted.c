@@ -97,8 +97,8 @@ static bool cut(const cuda_calculator *calculator, cuda_inverted *p, int blocks,
     return true;
 }
 
-/* Rounds of so many tasks that a block makes `at_once`: the last one counts for a half even if it is nearly empty, since threads wait for each
- * other then, and for no more than it holds otherwise, since they share the multiprocessor's time. */
+/* Rounds of so many tasks that a block makes `at_once`: the last one counts for a half even if it is nearly empty, since threads wait
+ * for each other then, and for no more than it holds otherwise, since they share the multiprocessor's time. */
 static double rounds(int64_t tasks, int at_once)
 {
     return 0.5 * (divide_up(tasks, at_once) + (double)tasks / at_once);

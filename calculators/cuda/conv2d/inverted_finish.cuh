@@ -72,8 +72,8 @@ static __device__ __forceinline__ void inverted_store(const cuda_inverted &p, co
     if (pixel + 3 < s.pixels) to[3] = four.w;
 }
 
-/* y, of this block's share of the filters: 4 neighbouring pixels a thread. The residual's first numbers are asked for before the other blocks'
- * parts are there, and the last results stored after these were told that theirs have been read. */
+/* y, of this block's share of the filters: 4 neighbouring pixels a thread. The residual's first numbers are asked for before the other
+ * blocks' parts are there, and the last results stored after these were told that theirs have been read. */
 static __device__ __forceinline__ void inverted_finish(const float *part, const float *bias, const inverted_problem &g)
 {
     const cuda_inverted &p = g.p;

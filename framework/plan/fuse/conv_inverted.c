@@ -5,7 +5,8 @@
  *   conv2d_forward x, w, bias -> h, 1x1;  conv2d_forward h, depthwise, depthwise_bias -> z, a group a channel;
  *   conv2d_forward z, project, project_bias, residual -> y, 1x1
  *
- * Of depthwise separable convolutions the last two of these alone. Weights and biases must be constant: a calculator may make them ready once. Where an algorithm was asked for, they stay apart. */
+ * Of depthwise separable convolutions the last two of these alone. Weights and biases must be constant: a calculator may make them ready
+ * once. Where an algorithm was asked for, they stay apart. */
 #include "framework/plan/fuse/conv_chain.h"
 
 static const sdlf_operation *at(const sdlf_plan *plan, int step)
