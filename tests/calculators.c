@@ -67,9 +67,9 @@ sdlf_calculator *test_open(const char *name)
 bool test_runs_all_kernels(const sdlf_calculator *calculator)
 {
     char text[512] = "";
-    if (strcmp(calculator->type->name, "cuda") != 0) return true;
-    calculator->type->describe(calculator, text, sizeof text);
-    return strstr(text, "compute capability 9.0, kernels built for 9.0") != NULL;
+    if (calculator->type->describe != NULL) calculator->type->describe(calculator, text, sizeof text);
+    return strstr(text, "compute capability") == NULL ||
+           strstr(text, "compute capability 9.0, kernels built for 9.0") != NULL;
 }
 
 bool test_download(const sdlf_binding *binding, void *host)

@@ -83,7 +83,7 @@ const sdlf_calculator_class *test_guarded_class(void);
 /* The calculator of that name, with default options; the caller's. NULL after a failed check. */
 sdlf_calculator *test_open(const char *name);
 
-/* Does the device of a cuda calculator have what every kernel wants? Some are for compute capability 9.0 alone, and others want more shared
+/* Does a calculator's CUDA device have what every kernel wants? Some are for compute capability 9.0 alone, and others want more shared
  * memory than smaller devices have. Any other calculator has all. */
 bool test_runs_all_kernels(const sdlf_calculator *calculator);
 

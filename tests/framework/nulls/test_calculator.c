@@ -38,6 +38,7 @@ static void operations(void)
 {
     REFUSED(sdlf_operation_check(NULL), "operation");
     GIVES(sdlf_operation_is_channels_last(NULL), false);
+    GIVES(sdlf_operation_is_mixed(NULL), false);
     GIVES(sdlf_tensor_present(&sdlf_operation_channels_last(NULL).out[0]), false);
     GIVES(sdlf_operation_cost(NULL).flops, 0);
     GIVES(sdlf_operation_epilogue(NULL), NULL);
