@@ -89,21 +89,24 @@ struct boxes_results : patch_halves<FACTOR, GROUPS, PIXELS> {
     static __device__ __forceinline__ float4 total_of(const cuda_patch &p, const uint32_t (&from)[MOST],
                                                       const float *part, int m)
     {
-        if constexpr (MOST == 1) return *reinterpret_cast<const float4 *>(part + m * PART);
-        float4 one[MOST];
+        if constexpr (MOST == 1) {
+            return *reinterpret_cast<const float4 *>(part + m * PART);
+        } else {
+            float4 one[MOST];
 #pragma unroll
-        for (int rank = 0; rank < MOST; rank++) {
-            one[rank] = make_float4(0, 0, 0, 0);
-            if (MOST == 2 || rank < p.splits) one[rank] = read_there(from[rank] + m * PART * 4);
-        }
+            for (int rank = 0; rank < MOST; rank++) {
+                one[rank] = make_float4(0, 0, 0, 0);
+                if (MOST == 2 || rank < p.splits) one[rank] = read_there(from[rank] + m * PART * 4);
+            }
 #pragma unroll
-        for (int rank = 1; rank < MOST; rank++) {
-            one[0].x += one[rank].x;
-            one[0].y += one[rank].y;
-            one[0].z += one[rank].z;
-            one[0].w += one[rank].w;
+            for (int rank = 1; rank < MOST; rank++) {
+                one[0].x += one[rank].x;
+                one[0].y += one[rank].y;
+                one[0].z += one[rank].z;
+                one[0].w += one[rank].w;
+            }
+            return one[0];
         }
-        return one[0];
     }
 
     /* The same, or, with POOLS, the largest of 2x2 of them. */
