@@ -17,7 +17,7 @@ done
 checks+=("memcheck spmm_large")
 declare -A running=()
 begun=$SECONDS
-seconds=$(left $((2 * sanitizer_seconds + 10)))
+seconds=$(left $((3 * sanitizer_seconds + 15)))
 [ -n "$sanitizer" ] || echo "compute-sanitizer is missing: these checks are left out."
 for check in "${checks[@]}"; do
     if [ -z "$sanitizer" ] || [ "$seconds" -le 10 ]; then break; fi
@@ -57,7 +57,7 @@ for check in "${checks[@]}"; do
     fi
     if [ "$status" = 77 ]; then outcome="not run"; elif [ "$status" != 0 ]; then outcome=FAILED; fi
     # the cases know their time; the other programs take what they take
-    if was_stopped "$status" && { [ "$program" != kernels ] || [ "$seconds" -lt $((2 * sanitizer_seconds + 10)) ]; }; then outcome="cut"; fi
+    if was_stopped "$status" && { [ "$program" != kernels ] || [ "$seconds" -lt $((3 * sanitizer_seconds + 15)) ]; }; then outcome="cut"; fi
     if [ "$outcome" = FAILED ]; then
         note="$(sed -n 's/^=* *ERROR SUMMARY: //p' "$log" | tail -n 1); $note"
         if grep -q 'Device not supported' "$log"; then
