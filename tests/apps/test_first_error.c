@@ -61,12 +61,21 @@ static void a_file_that_is_there_comes_next(void)
     CHECK_TEXT(p.out, "");
 }
 
+/* A build without ONNX files says that of each of them. */
+static bool reads_onnx(void)
+{
+    program p;
+    program_run(&p, (const char *const[]){"doctor", MODEL, NULL});
+    return strstr(p.err, "reads no ONNX files") == NULL;
+}
+
 static void models_before_outputs(void)
 {
+    CHECK_FIRST(1, "/none.json", "bench", "conv", "--from", "/none.json", "--svg", NOWHERE);
+    if (!reads_onnx()) return;
     CHECK_FIRST(1, "cannot open '/none.onnx'", "export", "/none.onnx", "-o", NOWHERE);
     CHECK_FIRST(1, "cannot open '/none.onnx'", "run", "/none.onnx", "--output", NOWHERE, "--labels", NOWHERE);
     CHECK_FIRST(1, "cannot open '/none.npy'", "run", MODEL, "--input", "/none.npy", "--output", NOWHERE);
-    CHECK_FIRST(1, "/none.json", "bench", "conv", "--from", "/none.json", "--svg", NOWHERE);
     CHECK_FIRST(1, "sdlf bench model: error: cannot open '/none.onnx'", "bench", "/none.onnx");
 }
 
@@ -108,6 +117,10 @@ static void options_that_could_do_nothing(void)
 
 static void labels_that_are_no_text(void)
 {
+    if (!reads_onnx()) {
+        test_skip("this build reads no ONNX files");
+        return;
+    }
     CHECK_FIRST(1, "line 1 holds a byte 0", "run", MODEL, "--input", INPUT, "--labels", INPUT);
     test_write_file(test_path("labels"), "one\ntwo\0three\n", 14);
     CHECK_FIRST(1, "labels: line 2 holds a byte 0", "run", MODEL, "--input", INPUT, "--labels", test_path("labels"));
