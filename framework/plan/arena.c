@@ -83,17 +83,15 @@ static void find_lifetimes(sdlf_plan *plan)
     }
 }
 
-/* In training, a calculator may compute steps that follow one another in one launch, where none of them is known to end before another
- * begins: what one of them uses must not lie where another one writes. (In inference it puts nothing together that would end early.) */
+/* Of steps that a calculator may compute in one launch none is known to end before another begins: what one of them uses must not lie
+ * where another one writes. */
 static void outlast_joined_steps(sdlf_plan *plan)
 {
-    if (!plan_joins_steps(plan)) return;
     for (int i = 1; i < plan->buffer_count; i++) {
         plan_buffer *buffer = &plan->buffers[i];
         if (buffer->kind != BUFFER_ARENA || buffer->first_use < 0 || buffer->last_use >= plan->step_count) continue;
-        if (plan->steps[buffer->last_use].calculator->type->run_together == NULL) continue;
-        int last = buffer->last_use + PLAN_JOINED - 1;
-        buffer->last_use = last < plan->step_count ? last : plan->step_count - 1;
+        int offered = plan_count_offered(plan, buffer->last_use, plan->step_count);
+        if (offered > 0) buffer->last_use += offered - 1;
     }
 }
 

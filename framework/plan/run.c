@@ -43,9 +43,18 @@ sdlf_status plan_run_step(sdlf_plan *plan, const plan_step *step)
     return at_step(step->phase == SDLF_PHASE_COPY ? run_copy(plan, step) : run_kernel(plan, step), plan, step);
 }
 
-bool plan_joins_steps(const sdlf_plan *plan)
+int plan_count_offered(const sdlf_plan *plan, int first, int last)
 {
-    return plan->options.mode == SDLF_TRAIN && !plan->options.no_fusion && !plan->options.keep_activations;
+    const sdlf_calculator *calculator = plan->steps[first].calculator;
+    bool joins = plan->options.mode == SDLF_TRAIN && !plan->options.no_fusion && !plan->options.keep_activations;
+    int count = 0;
+    if (!joins || calculator->type->run_together == NULL) return 0;
+    while (first + count < last && count < PLAN_JOINED) {
+        const plan_step *step = &plan->steps[first + count];
+        if (step->calculator != calculator || step->phase == SDLF_PHASE_COPY) break;
+        count++;
+    }
+    return count;
 }
 
 /* As many of the steps [first, last) as their calculator puts together; *done is 0 where that is none. */
@@ -53,15 +62,10 @@ static sdlf_status run_together(const sdlf_plan *plan, int first, int last, int 
 {
     const sdlf_operation *operations[PLAN_JOINED];
     sdlf_calculator *calculator = plan->steps[first].calculator;
-    int count = 0;
+    int count = plan_count_offered(plan, first, last);
     *done = 0;
-    if (!plan_joins_steps(plan) || calculator->type->run_together == NULL) return SDLF_OK;
-    while (first + count < last && count < PLAN_JOINED) {
-        const plan_step *step = &plan->steps[first + count];
-        if (step->calculator != calculator || step->phase == SDLF_PHASE_COPY) break;
-        operations[count++] = &step->operation;
-    }
     if (count < 2) return SDLF_OK;
+    for (int i = 0; i < count; i++) operations[i] = &plan->steps[first + i].operation;
     return at_step(calculator->type->run_together(calculator, operations, count, done), plan, &plan->steps[first]);
 }
 

@@ -40,8 +40,9 @@ void plan_unpin_memory(sdlf_plan *plan);
 /* Wait until queued copies have read the host's memory. */
 sdlf_status plan_settle_uploads(sdlf_plan *plan);
 sdlf_status plan_run_steps(sdlf_plan *plan, int first, int last);
-/* Are calculators offered up to PLAN_JOINED steps at once, to compute together what they can? */
-bool plan_joins_steps(const struct sdlf_plan *plan);
+/* How many of the steps [first, last), from the first on, their calculator is offered at once while training, to compute together what it
+ * can: PLAN_JOINED at most, none of them a copy. 0: it puts none together. */
+int plan_count_offered(const struct sdlf_plan *plan, int first, int last);
 void plan_prepare_recordings(sdlf_plan *plan);
 void plan_discard_recordings(sdlf_plan *plan);
 /* Run steps [0, count): the first time one by one, then as a recording where that can be. */

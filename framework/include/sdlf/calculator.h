@@ -155,8 +155,9 @@ struct sdlf_calculator_class {
 
     /* The first few of `count` operations that follow one another, in fewer launches than one for each: *done is how many of
      * them it has computed; 0, where it would not put two of these together: nothing has been done then. All outputs are written as the
-     * slots would, but that sums may be added in another order. Operands are as for a slot's `run`, and what one operation writes shares no
-     * memory with what another one uses, but where it is that same tensor. Plans for training call it. Optional; NULL: it puts none together. */
+     * slots would, but that sums may be added in another order. Operands are as for a slot's `run`, and what one operation writes shares
+     * no memory with what another one uses, but where it is that same tensor, or where an operation writes over an input of its own
+     * (`may_alias`), which those before it may have used. Plans for training call it. Optional; NULL: it puts none together. */
     sdlf_status (*run_together)(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count,
                                 int *done);
 

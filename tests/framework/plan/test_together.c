@@ -1,5 +1,6 @@
 /* Steps that a calculator puts together: it is offered what follows one another on it, what it leaves runs step by step, and
  * nothing but the number of calls changes. */
+#include <stdio.h>
 #include <string.h>
 
 #include "framework/plan/networks.h"
@@ -13,23 +14,40 @@ static sdlf_operation_kind pair[2];
 static int offered, most_offered, taken;
 static bool breaks;
 
-/* Operations that are offered at once: where one writes what is another tensor's memory. */
-static int overlaps;
+/* Operations that are offered at once: where one writes what is another tensor's memory; and where that is because an
+ * operation writes over an input of its own. */
+static int overlaps, in_place;
 
-static bool is_shared(const sdlf_tensor *written, const sdlf_tensor *other)
+static bool is_written_over(const void *data, const sdlf_operation *const *operations, int count)
 {
-    if (!sdlf_tensor_present(written) || !sdlf_tensor_present(other) || written->buffer == other->buffer) return false;
-    const char *a = written->data, *b = other->data;
-    return a < b + sdlf_tensor_bytes(other) && b < a + sdlf_tensor_bytes(written);
+    for (int o = 0; o < count; o++) {
+        unsigned may_alias = sdlf_operation_class_of(operations[o]->kind)->may_alias;
+        for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
+            const sdlf_tensor *in = &operations[o]->in[i], *out = &operations[o]->out[0];
+            if (may_alias >> i & 1 && sdlf_tensor_present(in) && in->data == data && out->data == data) return true;
+        }
+    }
+    return false;
 }
 
-static void count_overlaps(const sdlf_operation *a, const sdlf_operation *b)
+/* Of these, one writes, and another uses. */
+static void count_overlap(const sdlf_tensor *written, const sdlf_tensor *other, const sdlf_operation *const *operations,
+                          int count)
+{
+    if (!sdlf_tensor_present(written) || !sdlf_tensor_present(other) || written->buffer == other->buffer) return;
+    const char *a = written->data, *b = other->data;
+    if (a >= b + sdlf_tensor_bytes(other) || b >= a + sdlf_tensor_bytes(written)) return;
+    ++*(a == b && is_written_over(a, operations, count) ? &in_place : &overlaps);
+}
+
+static void count_overlaps(const sdlf_operation *a, const sdlf_operation *b, const sdlf_operation *const *operations,
+                           int count)
 {
     for (int i = 0; i < SDLF_MAX_OUTPUTS + 1; i++) {
         const sdlf_tensor *written = i < SDLF_MAX_OUTPUTS ? &a->out[i] : &a->workspace;
-        for (int j = 0; j < SDLF_MAX_INPUTS; j++) overlaps += is_shared(written, &b->in[j]);
-        for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) overlaps += is_shared(written, &b->out[j]);
-        overlaps += is_shared(written, &b->workspace);
+        for (int j = 0; j < SDLF_MAX_INPUTS; j++) count_overlap(written, &b->in[j], operations, count);
+        for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) count_overlap(written, &b->out[j], operations, count);
+        count_overlap(written, &b->workspace, operations, count);
     }
 }
 
@@ -39,7 +57,7 @@ static sdlf_status run_pair(sdlf_calculator *calculator, const sdlf_operation *c
     if (count > most_offered) most_offered = count;
     *done = 0;
     for (int i = 0; i < count * count; i++) {
-        if (i / count != i % count) count_overlaps(operations[i / count], operations[i % count]);
+        if (i / count != i % count) count_overlaps(operations[i / count], operations[i % count], operations, count);
     }
     if (count < 2 || operations[0]->kind != pair[0] || operations[1]->kind != pair[1]) return SDLF_OK;
     taken++;
@@ -61,7 +79,7 @@ static sdlf_calculator *open_pairing(sdlf_operation_kind first, sdlf_operation_k
     pairing.run_together = run_pair;
     calculator->type = &pairing;
     pair[0] = first, pair[1] = second;
-    offered = most_offered = taken = overlaps = 0;
+    offered = most_offered = taken = overlaps = in_place = 0;
     breaks = false;
     return calculator;
 }
@@ -144,6 +162,72 @@ static void what_is_offered_shares_no_memory(void)
     sdlf_calculator_close(calculator);
 }
 
+/* Activations, dropout and sums lie where their inputs lay, and nothing else does. */
+static void what_is_offered_is_written_over_by_its_readers(void)
+{
+    sdlf_calculator *calculator = open_pairing(SDLF_GEMM, SDLF_GEMM);
+    if (calculator == NULL) return;
+    const sdlf_conv2d_options wide = {.filters = 4, .kernel = {3, 3}, .padding = {1, 1}};
+    sdlf_model *net = sdlf_model_create("in place");
+    sdlf_plan *plan = NULL;
+    sdlf_node x = sdlf_conv2d(net, sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(1, 6, 6)), &wide);
+    x = sdlf_tanh(net, sdlf_dropout(net, sdlf_sigmoid(net, x), NULL));
+    x = sdlf_relu(net, sdlf_add(net, sdlf_add(net, sdlf_conv2d(net, x, &wide), x), sdlf_tanh(net, x)));
+    x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 3});
+    sdlf_output(net, "class", sdlf_softmax(net, x));
+    if (CHECK_OK(sdlf_plan_create(&plan, net,
+                                  &(sdlf_plan_options){.batch = BATCH, .mode = SDLF_TRAIN, .forward = calculator})))
+        CHECK_OK(sdlf_plan_step(plan, 0.05f));
+    CHECK_EQUAL(most_offered, 8);
+    CHECK(in_place > 0);
+    CHECK_EQUAL(overlaps, 0);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(calculator);
+}
+
+/* Memory of a plan whose every other layer, and all of whose backward pass, is another calculator's. */
+static int64_t arena_in_turns(sdlf_calculator *calculator, sdlf_calculator *host)
+{
+    enum { LAYERS = 8 };
+    char name[LAYERS][32];
+    sdlf_placement placement[LAYERS];
+    int64_t arena = 0;
+    sdlf_model *net = sdlf_model_create("in turns");
+    sdlf_plan *plan = NULL;
+    sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(16));
+    for (int i = 0; i < 2 * LAYERS; i++) {
+        x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 16});
+        if (i % 2 == 0) continue;
+        snprintf(name[i / 2], sizeof name[0], "fully_connected_%d", i + 1);
+        placement[i / 2] = (sdlf_placement){.layer = name[i / 2], .forward = host};
+    }
+    sdlf_output(net, "class", sdlf_softmax(net, x));
+    if (CHECK_OK(sdlf_plan_create(&plan, net,
+                                  &(sdlf_plan_options){.batch = BATCH,
+                                                       .mode = SDLF_TRAIN,
+                                                       .forward = calculator,
+                                                       .backward = host,
+                                                       .placement = placement,
+                                                       .placement_count = LAYERS})))
+        arena = sdlf_plan_memory(plan).arena;
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    return arena;
+}
+
+/* Between copies there is one step at a time, and nothing that must outlast it. */
+static void what_is_never_offered_shares_memory(void)
+{
+    sdlf_calculator *calculator = open_pairing(SDLF_GEMM, SDLF_GEMM), *host = test_open("reference");
+    if (calculator == NULL || host == NULL) return;
+    int64_t together = arena_in_turns(calculator, host);
+    pairing.run_together = NULL;
+    CHECK_EQUAL(together, arena_in_turns(calculator, host));
+    sdlf_calculator_close(calculator);
+    sdlf_calculator_close(host);
+}
+
 static void unfused_plans_put_nothing_together(void)
 {
     float weights[MOST_WEIGHTS];
@@ -186,6 +270,8 @@ int main(void)
 {
     RUN(pairs_change_no_bit);
     RUN(what_is_offered_shares_no_memory);
+    RUN(what_is_offered_is_written_over_by_its_readers);
+    RUN(what_is_never_offered_shares_memory);
     RUN(unfused_plans_put_nothing_together);
     RUN(pairs_stay_on_one_calculator);
     RUN(a_broken_pair_says_where);
