@@ -42,9 +42,10 @@ static bool takes_last(const layout_pass *p, const plan_step *step)
 /* May in[0] stay row-major, as it is? */
 static bool reads_row_major(const layout_pass *p, const plan_step *step)
 {
+    bool allowed = sdlf_operation_class_of(step->operation.kind)->stays_row_major & 1u;
     sdlf_operation mixed = sdlf_operation_channels_last(&step->operation);
     mixed.in[0] = step->operation.in[0];
-    return !layout_is_last(p, &mixed.in[0]) && sdlf_operation_is_mixed(&mixed) &&
+    return allowed && !layout_is_last(p, &mixed.in[0]) && sdlf_operation_is_mixed(&mixed) &&
            sdlf_calculator_supports(step->calculator, &mixed);
 }
 

@@ -206,11 +206,36 @@ static void mixed_kernels_turn_by_themselves(void)
     sdlf_model_free(net);
 }
 
+/* Convolution and pooling that became one before layouts were chosen: their image is as their result, whatever kernels could read. */
+static void what_contracts_keep_alike_stays_alike(void)
+{
+    const sdlf_pool2d_options halve = {.window = {2, 2}};
+    sdlf_calculator *device = make_choosy();
+    sdlf_kernel_slot *pooled = &device_class.kernel[SDLF_CONV2D_RELU_MAX_POOL_FORWARD];
+    sdlf_model *net = sdlf_model_create("alike");
+    sdlf_plan *plan = NULL;
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
+    x = sdlf_max_pool2d(net, sdlf_relu(net, conv(net, x, "first", 16, 3, 1)), &halve);
+    sdlf_output(net, "last", conv(net, conv(net, x, "second", 16, 3, 1), "third", 16, 3, 1));
+    pooled->channels_last = pooled->mixed = true;
+    pooled->likes_channels_last = likes_many_filters;
+    if (CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = device}))) {
+        CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_RELU_MAX_POOL_FORWARD, true), 1);
+        for (int i = 0; i < plan->step_count; i++) {
+            if (plan->steps[i].phase != SDLF_PHASE_COPY) CHECK_OK(sdlf_operation_check(&plan->steps[i].operation));
+        }
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    free(device);
+}
+
 int main(void)
 {
     RUN(most_of_the_work_decides_for_all);
     RUN(each_calculator_decides_for_itself);
     RUN(pooling_follows_into_the_convolution);
     RUN(mixed_kernels_turn_by_themselves);
+    RUN(what_contracts_keep_alike_stays_alike);
     return test_summary();
 }
