@@ -54,6 +54,10 @@ static sdlf_status check_forward(const sdlf_operation *operation)
     sdlf_status status = check_conv2d_pool(operation, &operation->in[1], &operation->out[0], &operation->out[1]);
     sdlf_check check = {.operation = operation, .status = status};
     sdlf_expect_operand(&check, &operation->in[2], operation->in[0].dtype, sdlf_shape(operation->in[1].shape.dim[0]));
+    if (check.status == SDLF_OK && sdlf_tensor_present(&operation->out[1]) &&
+        sdlf_operation_is_channels_last(operation))
+        return sdlf_fail(SDLF_ERROR_SHAPE,
+                         "operand 'mask' is there, and others lie channels last: only row-major ones have masks");
     return check.status;
 }
 

@@ -1,66 +1,11 @@
-/* The checks of the operation classes, kind by kind: options out of range and shapes that do not fit together. */
+/* The checks of the operation classes, kind by kind: options out of range and shapes that do not fit together. (Convolutions:
+ * test_operation_convolutions.c.) */
 #include "operation_examples.h"
 #include "testing.h"
 
 #include <math.h>
 
 #define REFUSES(operation, status, text) CHECK_FAILS(sdlf_operation_check(&(operation)), status, text)
-
-static void convolutions(void)
-{
-    static const sdlf_operation_kind kinds[] = {SDLF_CONV2D_FORWARD,
-                                                SDLF_CONV2D_BACKWARD_INPUT,
-                                                SDLF_CONV2D_BACKWARD_WEIGHTS,
-                                                SDLF_CONV2D_RELU_MAX_POOL_FORWARD,
-                                                SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
-                                                SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD};
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        sdlf_operation good = example(kinds[i]), bad = good;
-        bad.conv2d.groups = 0;
-        REFUSES(bad, SDLF_ERROR_ARGUMENT, "groups is 0");
-        bad.conv2d.groups = 3;
-        REFUSES(bad, SDLF_ERROR_ARGUMENT, "groups is 3");
-        bad.conv2d.groups = 1;
-        REFUSES(bad, SDLF_ERROR_SHAPE, "8x4x3x3");
-        bad = good, bad.conv2d.window.stride[1] = 0;
-        REFUSES(bad, SDLF_ERROR_ARGUMENT, "horizontal stride is 0");
-        bad = good, bad.conv2d.window.dilation[0] = -1;
-        REFUSES(bad, SDLF_ERROR_ARGUMENT, "vertical dilation is -1");
-        bad = good, bad.conv2d.window.size[0] = 0;
-        REFUSES(bad, SDLF_ERROR_ARGUMENT, "vertical size is 0");
-        bad = good, bad.conv2d.window.padding_after[1] = -1;
-        REFUSES(bad, SDLF_ERROR_ARGUMENT, "horizontal padding is 1 and -1");
-        bad = good, bad.conv2d.window.size[0] = 9;
-        REFUSES(bad, SDLF_ERROR_SHAPE, "9x3 (dilation 1x1) is larger than its input 6x6 (plus padding 1,1,1,1)");
-        bad = good, bad.conv2d.window.dilation[1] = 4;
-        REFUSES(bad, SDLF_ERROR_SHAPE, "larger than its input");
-        bad = good, bad.conv2d.window.stride[0] = 2;
-        REFUSES(bad, SDLF_ERROR_SHAPE, "expected 2x8x");
-    }
-    sdlf_operation bad = example(SDLF_CONV2D_FORWARD);
-    bad.conv2d.activation.function = SDLF_ACTIVATION_FUNCTION_COUNT;
-    REFUSES(bad, SDLF_ERROR_ARGUMENT, "no activation function");
-}
-
-static void fused_pools(void)
-{
-    static const sdlf_operation_kind kinds[] = {SDLF_CONV2D_RELU_MAX_POOL_FORWARD, SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
-                                                SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD};
-    for (int i = 0; i < 3; i++) {
-        sdlf_operation good = example(kinds[i]), bad = good;
-        bad.conv2d_pool.pool.size[0] = bad.conv2d_pool.pool.stride[0] = 3;
-        bad.conv2d_pool.pool.size[1] = bad.conv2d_pool.pool.stride[1] = 3;
-        REFUSES(bad, SDLF_ERROR_ARGUMENT, "3x3, expected at most 8 positions");
-        bad = good, bad.conv2d_pool.pool.stride[0] = 1;
-        REFUSES(bad, SDLF_ERROR_ARGUMENT, "stride is 1x2, expected its window's size 2x2");
-        bad = good, bad.conv2d_pool.pool.dilation[0] = 2;
-        REFUSES(bad, SDLF_ERROR_ARGUMENT, "dilation is 2x1");
-        bad = good, bad.conv2d_pool.pool.padding_before[0] = 1;
-        REFUSES(bad, SDLF_ERROR_ARGUMENT, "padding");
-        bad = good, bad.conv2d_pool.ties = (sdlf_ties)2;
-        REFUSES(bad, SDLF_ERROR_ARGUMENT, "ties");
-    }
-}
 
 static void pools(void)
 {
@@ -283,8 +228,6 @@ static void updates(void)
 
 int main(void)
 {
-    RUN(convolutions);
-    RUN(fused_pools);
     RUN(pools);
     RUN(products_and_sums);
     RUN(gathering);

@@ -65,18 +65,19 @@ typedef struct sdlf_kernel_slot {
 
     /* Does `run` take operands that are channels last, where the kind's contract allows them? False: row-major ones alone. */
     bool channels_last;
-    /* And such of which some are channels last and others row-major, where the contract allows that? `supports` says which. */
+    /* And such of which some are channels last and others row-major, where the contract allows that? `supports`, which is asked with
+     * operands of both, says which. False: none of these. */
     bool mixed;
     /* And is that the faster way for this one, so that plans for inference should bring them so? Asked with operands that are
      * row-major. Optional; NULL: it is not. */
     bool (*likes_channels_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
     /* Constant weights, operand in[1] (or the matrix in[0], where that is sparse; of conv2d_pointwise_depthwise and
-     * conv2d_inverted_residual all weights and biases, which plans join where they are constant), made ready once for all runs: the bytes that they
-     * take in the form that `run` likes best (0: as they are), and the kernel that writes that form to operation->prepared from
-     * that operand, with all else of the operation as it will be run. `run` does without where operation->prepared is absent; what it
-     * needs of a workspace may depend on it, so ask for that afterwards. In the host's memory it leaves in[1] unread where
-     * operation->prepared is present. Optional, both or none. */
+     * conv2d_inverted_residual all weights and biases, which plans join where they are constant), made ready once for all runs: the
+     * bytes that they take in the form that `run` likes best (0: as they are), and the kernel that writes that form to
+     * operation->prepared from that operand, with all else of the operation as it will be run. `run` does without where
+     * operation->prepared is absent; what it needs of a workspace may depend on it, so ask for that afterwards. In the host's memory
+     * it leaves in[1] unread where operation->prepared is present. Optional, both or none. */
     int64_t (*prepared)(const sdlf_calculator *calculator, const sdlf_operation *operation);
     sdlf_kernel *prepare;
 } sdlf_kernel_slot;

@@ -29,7 +29,7 @@ struct sdlf_dataset_class {
     /* Load a split. `argument` is what stood after the colon, or NULL. Fills name, samples, labels, class_count, mean and
      * scale of a zeroed dataset; sdlf_dataset_free releases whatever it filled, also after a failure. */
     sdlf_status (*load)(sdlf_dataset *dataset, const char *argument, sdlf_split split);
-    /* Optional: what can be said against an argument before anything is read or drawn; fails as `load` would. */
+    /* What can be said against an argument before anything is read or drawn; fails as `load` would. Optional; NULL: nothing can. */
     sdlf_status (*check)(const char *argument, sdlf_split split);
 };
 
@@ -37,7 +37,7 @@ struct sdlf_dataset_class {
 sdlf_status sdlf_dataset_open(sdlf_dataset **dataset, const char *specification, sdlf_split split);
 void sdlf_dataset_free(sdlf_dataset *dataset);
 /* Would it open, as far as can be told without reading or drawing it: is the name known, the argument well-formed, are the
- * files there? For programs that have other things to prepare first. */
+ * files there? For programs that have other things to prepare first. Errors: those of sdlf_dataset_open. */
 sdlf_status sdlf_dataset_check(const char *specification, sdlf_split split);
 const sdlf_dataset_class *sdlf_dataset_class_at(int index);
 

@@ -43,14 +43,17 @@ sdlf_status sdlf_model_save_checkpoint(sdlf_model *model, const char *path);
  * training state and the optimiser states are read too, if the file has them. After a failure the model is unchanged. */
 sdlf_status sdlf_model_load(sdlf_model *model, const char *path);
 
-/* Make the network that a weights file carries in its metadata, and load it. The model is the caller's. */
+/* Make the network that a weights file carries in its metadata, and load it. The model is the caller's; NULL after a failure. Errors:
+ * SDLF_ERROR_IO; SDLF_ERROR_FORMAT with the file and the tensor, field or byte at fault, also where the file carries no network;
+ * SDLF_ERROR_MEMORY; those of building that network. */
 sdlf_status sdlf_model_open(sdlf_model **model, const char *path);
 
 /* The same for a model that will not be trained on: optimiser states, which may be most of the file, are left there. */
 sdlf_status sdlf_model_open_to_run(sdlf_model **model, const char *path);
 
-/* The same for one plan that takes the parameters (take_parameters in plan.h): they stay in the file, which is kept open, until then.
- * What holds of leave_weights (see sdlf_onnx_options) holds of them. */
+/* That for one plan which takes the parameters (take_parameters in plan.h): they stay in the file, which the model keeps open until then
+ * or until it is freed. What is there of them is checked now, the values are read when the plan is made: what leave_weights of
+ * sdlf_onnx_options (below) says of such values holds of these. */
 sdlf_status sdlf_model_open_to_take(sdlf_model **model, const char *path);
 
 /* ---- plan files: choices of algorithms ----

@@ -196,7 +196,7 @@ sdlf_status sdlf_operation_check(const sdlf_operation *operation);
 
 /* Is an operand channels last, and not row-major at the same time? */
 bool sdlf_operation_is_channels_last(const sdlf_operation *operation);
-/* And is another one, of those that may be so, row-major? */
+/* And is another one, of those that may be so, row-major? (Where the kind's contract does not allow that, the check refuses it.) */
 bool sdlf_operation_is_mixed(const sdlf_operation *operation);
 /* The operation with all operands channels last that may be so. Its memory stays where it was: bind it anew. */
 sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation);

@@ -99,7 +99,7 @@ typedef enum sdlf_operation_kind {
      * most 8 positions, not dilated, not overlapping (stride = window), no pool padding; with pool.ties ==
      * SDLF_TIES_FIRST only the first position is marked.
      *   in: x (N,C,H,W), w (K,C/G,R,S), bias? (K)   out: y (N,K,P,Q), mask? (N,K,P,Q) uint8
-     * Without mask row-major or channels last; beside an x that is channels last y may stay row-major. */
+     * With mask row-major; without it row-major or channels last, and beside an x that is channels last y may stay row-major. */
     SDLF_CONV2D_RELU_MAX_POOL_FORWARD,
 
     /* conv2d_relu_max_pool_backward: the gradients of the fused operation; dy is shared equally among marked positions.
@@ -116,7 +116,8 @@ typedef enum sdlf_operation_kind {
     /* conv2d_pointwise_depthwise_forward: a 1x1 convolution and the depthwise one behind it, as networks for small devices have them.
      * What lies between is never stored:
      * h[n,k,i,j] = between(bias[k] + sum over c of x[n,c,i,j] w[k,c]), and h = 0 outside (not between(bias));
-     * y[n,k,p,q] = act(depthwise_bias[k] + sum over r,s of h[n,k,h(p,r),w(q,s)] depthwise[k,r,s]).
+     * y[n,k,p,q] = act(depthwise_bias[k] + sum over r,s of h[n,k,h(p,r),w(q,s)] depthwise[k,r,s]),
+     * with h(p,r) = p stride_h + r dilation_h - padding_top, and w(q,s) alike.
      *   in: x (N,C,H,W), w (K,C,1,1), depthwise (K,1,R,S), bias? (K), depthwise_bias? (K)   out: y (N,K,P,Q)
      * 2 N K (H W C + P Q R S) FLOPs. */
     SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD,
@@ -130,7 +131,7 @@ typedef enum sdlf_operation_kind {
      * x, residual and y are row-major or channels last; y is another memory than x and residual.
      *   in: x (N,C,H,W), depthwise (M,1,R,S), project (K,M,1,1), expand? (M,C,1,1), bias? (M), depthwise_bias? (M), project_bias? (K),
      *       residual? (N,K,P,Q)   out: y (N,K,P,Q)
-     * 2 N M (H W C + P Q R S + P Q K) FLOPs. */
+     * 2 N M (H W C + P Q R S + P Q K) FLOPs, without expand 2 N M P Q (R S + K). */
     SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD,
 
     /* ---- pooling ---- */

@@ -1,0 +1,165 @@
+/* The checks of convolutions, fused ones too: options out of range, shapes that do not fit together, and which operands lie channels last
+ * beside which. */
+#include "operation_examples.h"
+#include "testing.h"
+
+#define REFUSES(operation, status, text) CHECK_FAILS(sdlf_operation_check(&(operation)), status, text)
+
+static void convolutions(void)
+{
+    static const sdlf_operation_kind kinds[] = {SDLF_CONV2D_FORWARD,
+                                                SDLF_CONV2D_BACKWARD_INPUT,
+                                                SDLF_CONV2D_BACKWARD_WEIGHTS,
+                                                SDLF_CONV2D_RELU_MAX_POOL_FORWARD,
+                                                SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
+                                                SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        sdlf_operation good = example(kinds[i]), bad = good;
+        bad.conv2d.groups = 0;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "groups is 0");
+        bad.conv2d.groups = 3;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "groups is 3");
+        bad.conv2d.groups = 1;
+        REFUSES(bad, SDLF_ERROR_SHAPE, "8x4x3x3");
+        bad = good, bad.conv2d.window.stride[1] = 0;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "horizontal stride is 0");
+        bad = good, bad.conv2d.window.dilation[0] = -1;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "vertical dilation is -1");
+        bad = good, bad.conv2d.window.size[0] = 0;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "vertical size is 0");
+        bad = good, bad.conv2d.window.padding_after[1] = -1;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "horizontal padding is 1 and -1");
+        bad = good, bad.conv2d.window.size[0] = 9;
+        REFUSES(bad, SDLF_ERROR_SHAPE, "9x3 (dilation 1x1) is larger than its input 6x6 (plus padding 1,1,1,1)");
+        bad = good, bad.conv2d.window.dilation[1] = 4;
+        REFUSES(bad, SDLF_ERROR_SHAPE, "larger than its input");
+        bad = good, bad.conv2d.window.stride[0] = 2;
+        REFUSES(bad, SDLF_ERROR_SHAPE, "expected 2x8x");
+    }
+    sdlf_operation bad = example(SDLF_CONV2D_FORWARD);
+    bad.conv2d.activation.function = SDLF_ACTIVATION_FUNCTION_COUNT;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "no activation function");
+}
+
+static void fused_pools(void)
+{
+    static const sdlf_operation_kind kinds[] = {SDLF_CONV2D_RELU_MAX_POOL_FORWARD, SDLF_CONV2D_RELU_MAX_POOL_BACKWARD,
+                                                SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD};
+    for (int i = 0; i < 3; i++) {
+        sdlf_operation good = example(kinds[i]), bad = good;
+        bad.conv2d_pool.pool.size[0] = bad.conv2d_pool.pool.stride[0] = 3;
+        bad.conv2d_pool.pool.size[1] = bad.conv2d_pool.pool.stride[1] = 3;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "3x3, expected at most 8 positions");
+        bad = good, bad.conv2d_pool.pool.stride[0] = 1;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "stride is 1x2, expected its window's size 2x2");
+        bad = good, bad.conv2d_pool.pool.dilation[0] = 2;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "dilation is 2x1");
+        bad = good, bad.conv2d_pool.pool.padding_before[0] = 1;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "padding");
+        bad = good, bad.conv2d_pool.ties = (sdlf_ties)2;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "ties");
+    }
+}
+
+/* A 1x1 convolution and the depthwise one behind it. */
+static void pairs(void)
+{
+    sdlf_operation good = example(SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD), bad = good;
+    bad.in[1] = t(sdlf_shape(K, C, 3, 3));
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'w' has shape 8x4x3x3, expected 8x4x1x1");
+    bad = good, bad.in[2] = t(sdlf_shape(K, 2, 3, 3));
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'depthwise' has shape 8x2x3x3, expected 8x1x3x3");
+    bad = good, bad.conv2d_pair.window.stride[0] = 2;
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'y' has shape 2x8x6x6, expected 2x8x3x6");
+    bad = good, bad.conv2d_pair.between.function = SDLF_ACTIVATION_FUNCTION_COUNT;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "no activation function");
+    CHECK_EQUAL(sdlf_operation_cost(&good).flops, 2LL * N * K * H * W * (C + 9));
+}
+
+/* And the 1x1 convolution behind that. */
+static void inverted_residuals(void)
+{
+    const sdlf_tensor none = {.dtype = SDLF_NONE};
+    sdlf_operation good = example(SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD), bad = good;
+    bad.in[2] = t(sdlf_shape(C, K, 3, 1));
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'project' has shape 4x8x3x1, expected 4x8x1x1");
+    bad = good, bad.in[3] = t(sdlf_shape(K, K, 1, 1));
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'expand' has shape 8x8x1x1, expected 8x4x1x1");
+    bad = good, bad.in[1] = t(sdlf_shape(C, 1, 3, 3));
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'depthwise' has shape 4x1x3x3, expected 8x1x3x3");
+    bad = good, bad.conv2d_inverted.window.stride[1] = 2;
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'residual' has shape 2x4x6x6, expected 2x4x6x3");
+    bad.in[7] = none;
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'y' has shape 2x4x6x6, expected 2x4x6x3");
+    sdlf_activation *const activations[] = {&bad.conv2d_inverted.expanded, &bad.conv2d_inverted.filtered,
+                                            &bad.conv2d_inverted.activation};
+    for (int i = 0; i < 3; i++) {
+        bad = good, activations[i]->function = SDLF_ACTIVATION_FUNCTION_COUNT;
+        REFUSES(bad, SDLF_ERROR_ARGUMENT, "no activation function");
+    }
+    CHECK_EQUAL(sdlf_operation_cost(&good).flops, 2LL * N * K * H * W * (C + 9 + C));
+
+    /* nothing to expand with: M is C, and what would follow it is not there */
+    sdlf_operation separable = good;
+    separable.in[1] = t(sdlf_shape(C, 1, 3, 3)), separable.in[2] = t(sdlf_shape(C, C, 1, 1));
+    separable.in[3] = separable.in[4] = none, separable.in[5] = t(sdlf_shape(C));
+    separable.conv2d_inverted.expanded.function = SDLF_IDENTITY;
+    CHECK_OK(sdlf_operation_check(&separable));
+    CHECK_EQUAL(sdlf_operation_cost(&separable).flops, 2LL * N * C * H * W * (9 + C));
+    bad = separable, bad.in[4] = t(sdlf_shape(C));
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'bias' is there, but not 'expand'");
+    bad = separable, bad.conv2d_inverted.expanded.function = SDLF_RELU;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "an activation behind operand 'expand', which is missing");
+    bad = separable, bad.in[2] = t(sdlf_shape(C, K, 1, 1));
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'project' has shape 4x8x1x1, expected 4x4x1x1");
+}
+
+/* ---- layouts ---- */
+
+static sdlf_tensor *image(sdlf_operation *operation, int index)
+{
+    return index < SDLF_MAX_INPUTS ? &operation->in[index] : &operation->out[index - SDLF_MAX_INPUTS];
+}
+
+/* All that may lie channels last does so together; one of them may be row-major if `row_major` has its bit. */
+static void expect_layouts(sdlf_operation operation, unsigned channels_last, unsigned row_major)
+{
+    const sdlf_operation last = sdlf_operation_channels_last(&operation);
+    CHECK_OK(sdlf_operation_check(&last));
+    CHECK(sdlf_operation_is_channels_last(&last) && !sdlf_operation_is_mixed(&last));
+    CHECK(!sdlf_operation_is_channels_last(&operation) && !sdlf_operation_is_mixed(&operation));
+    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+        sdlf_operation mixed = last;
+        if (!sdlf_tensor_present(image(&mixed, i))) continue;
+        CHECK_EQUAL(!sdlf_tensor_is_contiguous(image(&mixed, i)), channels_last >> i & 1);
+        if (!(channels_last >> i & 1)) continue;
+        *image(&mixed, i) = *image(&operation, i);
+        CHECK(sdlf_operation_is_mixed(&mixed));
+        if (row_major >> i & 1)
+            CHECK_OK(sdlf_operation_check(&mixed));
+        else
+            REFUSES(mixed, SDLF_ERROR_SHAPE, "gaps or another order than channels last");
+    }
+}
+
+static void layouts(void)
+{
+    const unsigned x = 1u << 0, y = 1u << SDLF_MAX_INPUTS;
+    expect_layouts(example(SDLF_CONV2D_FORWARD), x | y | 1u << 3, x);
+    expect_layouts(example(SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD), x | y | 1u << 7, 0);
+    sdlf_operation pooled = example(SDLF_CONV2D_RELU_MAX_POOL_FORWARD);
+    sdlf_operation last = sdlf_operation_channels_last(&pooled);
+    REFUSES(last, SDLF_ERROR_SHAPE, "operand 'mask' is there, and others lie channels last");
+    pooled.out[1] = (sdlf_tensor){.dtype = SDLF_NONE};
+    expect_layouts(pooled, x | y, y);
+}
+
+int main(void)
+{
+    RUN(convolutions);
+    RUN(fused_pools);
+    RUN(pairs);
+    RUN(inverted_residuals);
+    RUN(layouts);
+    return test_summary();
+}
