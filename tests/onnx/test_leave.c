@@ -2,6 +2,7 @@
 #include "onnx/fixtures.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <sdlf/sdlf.h>
 
@@ -85,6 +86,51 @@ static void what_was_worked_out_stays(void)
     CHECK(found[0] != 0 && found[0] != found[1]);
 }
 
+/* y = x w, whose w is an input of the graph that the caller knows, and forgets. */
+static void what_the_caller_knew_stays(void)
+{
+    static const int sides[] = {8, 600}; /* the second: 1.44 MB */
+    for (int i = 0; i < 2; i++) {
+        const int side = sides[i];
+        const sdlf_shape shape = sdlf_shape(side, side);
+        bytes graph = {.size = 0}, set = {.size = 0}, model = {.size = 0};
+        add_node(&graph, "MatMul", (const char *const[]){"x", "w", NULL}, "y");
+        bytes_value_info(&graph, 11, "x", (const int64_t[]){1, side}, 2);
+        bytes_value_info(&graph, 11, "w", shape.dim, 2);
+        bytes_value_info(&graph, 12, "y", (const int64_t[]){1, side}, 2);
+        bytes_number(&set, 2, 13);
+        bytes_message(&model, 8, &set);
+        bytes_message(&model, 7, &graph);
+        const char *path = test_path("known.onnx");
+        test_write_file(path, (const char *)model.data, model.size);
+        float *w = malloc((size_t)side * (size_t)side * sizeof *w), *x = calloc((size_t)side, sizeof *x);
+        float *y = calloc((size_t)side, sizeof *y);
+        for (int e = 0; e < side * side; e++) w[e] = (float)(e % side + 1);
+        x[0] = 1;
+        sdlf_onnx_options options = leaving;
+        options.known = &(sdlf_onnx_known){"w", sdlf_tensor_view(SDLF_FLOAT32, shape, w)};
+        options.known_count = 1;
+        sdlf_calculator *cpu = test_open("cpu");
+        sdlf_model *made = NULL;
+        sdlf_plan *plan = NULL;
+        bool there = CHECK_OK(sdlf_model_from_onnx(&made, path, &options));
+        memset(w, 0, (size_t)side * (size_t)side * sizeof *w);
+        free(w);
+        if (there &&
+            CHECK_OK(sdlf_plan_create(&plan, made,
+                                      &(sdlf_plan_options){.batch = 1, .forward = cpu, .take_parameters = true})) &&
+            CHECK_OK(sdlf_plan_write(plan, "x", x)) && CHECK_OK(sdlf_plan_forward(plan)) &&
+            CHECK_OK(sdlf_plan_read(plan, "y", y))) {
+            for (int e = 0; e < side; e++) CHECK_CLOSE(y[e], e + 1, 0);
+        }
+        sdlf_plan_free(plan);
+        sdlf_model_free(made);
+        sdlf_calculator_close(cpu);
+        free(x);
+        free(y);
+    }
+}
+
 /* A file with so many layers that what it says of them is far more than their weights. */
 static void what_it_says_of_the_network_goes(void)
 {
@@ -118,6 +164,7 @@ int main(void)
         return test_summary();
     }
     RUN(what_was_worked_out_stays);
+    RUN(what_the_caller_knew_stays);
     RUN(what_it_says_of_the_network_goes);
     return test_summary();
 }

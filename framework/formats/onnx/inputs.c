@@ -124,21 +124,29 @@ static sdlf_status check_options(const onnx_import *import)
     return SDLF_OK;
 }
 
-/* The elements that the caller knows of an input. */
-static bool make_known(const onnx_import *import, onnx_value *value)
+/* The elements that the caller knows of an input, if any. They are the caller's until the import is done: weights that a plan takes
+ * afterwards are copied. */
+static sdlf_status make_known(const onnx_import *import, onnx_value *value)
 {
     for (int i = 0; i < import->options->known_count; i++) {
         const sdlf_onnx_known *known = &import->options->known[i];
         if (strcmp(known->name, value->name) != 0) continue;
+        const void *data = known->tensor.data;
+        if (import->options->leave_weights && data != NULL) {
+            size_t bytes = (size_t)sdlf_tensor_bytes(&known->tensor);
+            void *copy = onnx_arena_take(&import->file->arena, bytes + 1);
+            if (copy == NULL) return fail(import, value->name, SDLF_ERROR_MEMORY, "took the last memory");
+            data = memcpy(copy, data, bytes);
+        }
         value->kind = ONNX_CONSTANT;
         value->tensor = (onnx_tensor){.name = value->name,
                                       .type = onnx_type_of(known->tensor.dtype),
                                       .shape = known->tensor.shape,
                                       .count = sdlf_tensor_count(&known->tensor),
-                                      .data = known->tensor.data};
-        return true;
+                                      .data = data};
+        break;
     }
-    return false;
+    return SDLF_OK;
 }
 
 sdlf_status onnx_import_inputs(onnx_import *import)
@@ -152,12 +160,13 @@ sdlf_status onnx_import_inputs(onnx_import *import)
             return sdlf_fail(SDLF_ERROR_FORMAT, "%s: input %d has no name", file->path, i);
         onnx_value *value = onnx_value_named(import, input->name);
         if (value == NULL) return fail(import, input->name, SDLF_ERROR_MEMORY, "took the last memory");
-        if (value->kind == ONNX_CONSTANT || make_known(import, value)) continue;
+        sdlf_status status = value->kind == ONNX_CONSTANT ? SDLF_OK : make_known(import, value);
+        if (status != SDLF_OK) return status;
+        if (value->kind == ONNX_CONSTANT) continue;
         if (value->kind == ONNX_FLOW || value->producer >= 0)
             return fail(import, input->name, SDLF_ERROR_FORMAT, "is there twice");
         if (input->type == NULL || input->type->tensor_type == NULL)
             return fail(import, input->name, SDLF_ERROR_UNSUPPORTED, "is no tensor");
-        sdlf_status status = SDLF_OK;
         if (value->must_be_known)
             status = fail(import, input->name, SDLF_ERROR_UNSUPPORTED,
                           "must be known when the model is made: shapes or weights follow from its elements");
