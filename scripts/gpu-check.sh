@@ -22,8 +22,8 @@ build="build-gpu"
 logs=$build/check
 sdlf=$build/sdlf
 sanitizer_seconds=25 # of kernel cases, for each of the four tools; they and the other checked programs run side by side
-after_tests=170      # what all that comes behind the tests needs
-patience=150         # a test that is stopped after so many seconds hangs: all of them together take less
+after_tests=150      # what all that comes behind the tests needs
+patience=240         # a test that is stopped after so many seconds hangs: all of them together take less
 data=digits
 if [ -n "${SDLF_DATA:-}" ] && [ -d "$SDLF_DATA/mnist" ]; then data=mnist:$SDLF_DATA/mnist; fi
 . scripts/gpu-check/table.sh
