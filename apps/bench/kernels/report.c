@@ -77,9 +77,6 @@ static void print_summary(const terminal *out, const kernel_report *report)
             fprintf(out->file, "  %4s  %s, %s\n", number_percent(share_of(report, r), 0).text, kind_of(r),
                     r->row->text);
     }
-    if (report->missing > 0)
-        fprintf(out->file, "%d of these rows have no kernel in %s for this type.\n", report->missing,
-                report->calculator);
 }
 
 void kernel_report_print(const terminal *out, const kernel_report *report)
@@ -87,9 +84,13 @@ void kernel_report_print(const terminal *out, const kernel_report *report)
     table *t = table_create("kernel|operands|algorithm|>us|>GFLOP/s|>GB/s|>of limit|limit");
     for (int i = 0; i < report->count; i++) print_row(t, report, &report->result[i], i ? &report->result[i - 1] : NULL);
     fprintf(out->file, "\n");
-    table_print(t, out, 0);
+    if (report->count > 0) table_print(t, out, 0);
     table_free(t);
     print_summary(out, report);
+    if (report->missing > 0)
+        fprintf(out->file, "%d row%s: %s has no kernel for %s in %s.\n", report->missing,
+                report->missing == 1 ? "" : "s", report->calculator, report->missing == 1 ? "it" : "them",
+                sdlf_dtype_name(report->dtype));
 }
 
 static json_t *result_json(const kernel_report *report, const kernel_result *r)

@@ -140,6 +140,10 @@ static void the_table_tells(void)
     p = SDLF(0, "bench", "kernels", QUICK, "--operation", "gemm_backward_sgd", "--dtype", "float64", "--calculator",
              "reference");
     CHECK_SAYS(p, "gemm_backward_sgd");
+    CHECK(strstr(p->out, "has no kernel") == NULL);
+    p = SDLF(0, "bench", "kernels", QUICK, "--operation", "conv2d_inverted_residual_forward", "--calculator", "cpu");
+    CHECK_SAYS(p, "3 rows: cpu has no kernel for them in float32."); /* and no empty table */
+    CHECK(strstr(p->out, "of limit") == NULL);
 }
 
 static void wrong_arguments_are_told(void)
