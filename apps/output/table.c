@@ -7,7 +7,7 @@
 
 #include "apps/system/memory.h"
 
-enum { MAX_COLUMNS = 260, GAP = 2 };
+enum { MAX_COLUMNS = 260, GAP = 2, LEAST = 24 /* of a column that gives way */ };
 
 struct table {
     char *headings; /* one allocation; heading[i] point into it */
@@ -47,12 +47,15 @@ void table_cell(table *t, const char *format, ...)
         t->capacity = t->capacity ? 2 * t->capacity : 64;
         t->cell = memory_resize(t->cell, (size_t)t->capacity * sizeof *t->cell);
     }
-    char text[256];
-    va_list values;
+    va_list values, again;
     va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
+    va_copy(again, values);
+    int length = vsnprintf(NULL, 0, format, values);
+    char *text = memory_allocate((size_t)(length > 0 ? length : 0) + 1);
+    vsnprintf(text, (size_t)(length > 0 ? length : 0) + 1, format, again);
+    va_end(again);
     va_end(values);
-    t->cell[t->cells++] = memory_copy_text(text);
+    t->cell[t->cells++] = text;
 }
 
 void table_rule(table *t)
@@ -72,16 +75,54 @@ static int width_of(const table *t, int column)
     return width > 0 && heading > width ? heading : width;
 }
 
+/* On a terminal that is too narrow, the widest columns of words give way. Returns what all take. */
+static int fit(const table *t, const terminal *out, int *width, int indent)
+{
+    int total = -GAP;
+    for (int c = 0; c < t->columns; c++) total += width[c] > 0 ? width[c] + GAP : 0;
+    for (; out->interactive && indent + total > out->width; total--) {
+        int widest = -1;
+        for (int c = 0; c < t->columns; c++) {
+            if (!t->right[c] && width[c] > LEAST && (widest < 0 || width[c] > width[widest])) widest = c;
+        }
+        if (widest < 0) break;
+        width[widest]--;
+    }
+    return total;
+}
+
+/* The byte at which that column of UTF-8 text begins. */
+static int byte_of(const char *text, int column)
+{
+    int at = 0;
+    for (int c = -1; text[at] != '\0'; at++) {
+        c += ((unsigned char)text[at] & 0xC0) != 0x80;
+        if (c == column) break;
+    }
+    return at;
+}
+
+/* A text that is wider than that many columns, `width` being more than three, has dots in its middle. */
+static void print_cell(FILE *file, const char *text, int width)
+{
+    int columns = terminal_columns(text), head = (width - 3) / 3; /* of long names the ends differ */
+    if (columns <= width || strchr(text, '\033') != NULL)
+        fputs(text, file);
+    else
+        fprintf(file, "%.*s...%s", byte_of(text, head), text, text + byte_of(text, columns - (width - 3 - head)));
+}
+
 /* One line; trailing blanks are not written. */
 static void print_line(const table *t, FILE *file, const char *const *text, const int *width, int indent)
 {
     int blanks = indent;
     for (int c = 0; c < t->columns; c++) {
         if (width[c] == 0) continue;
-        int pad = width[c] - terminal_columns(text[c]);
+        int columns = terminal_columns(text[c]), pad = columns < width[c] ? width[c] - columns : 0;
         if (t->right[c]) blanks += pad;
         if (*text[c]) {
-            fprintf(file, "%*s%s", blanks, "", text[c]);
+            fprintf(file, "%*s", blanks, "");
+            print_cell(file, text[c], width[c]);
             blanks = 0;
         }
         blanks += GAP + (t->right[c] ? 0 : pad);
@@ -91,11 +132,9 @@ static void print_line(const table *t, FILE *file, const char *const *text, cons
 
 void table_print(const table *t, const terminal *out, int indent)
 {
-    int width[MAX_COLUMNS], total = -GAP;
-    for (int c = 0; c < t->columns; c++) {
-        width[c] = width_of(t, c);
-        if (width[c] > 0) total += width[c] + GAP;
-    }
+    int width[MAX_COLUMNS];
+    for (int c = 0; c < t->columns; c++) width[c] = width_of(t, c);
+    int total = fit(t, out, width, indent);
     fputs(terminal_escape(out, TERMINAL_DIM), out->file);
     print_line(t, out->file, t->heading, width, indent);
     fputs(terminal_escape(out, TERMINAL_PLAIN), out->file);

@@ -23,7 +23,8 @@ void table_cell(table *table, const char *format, ...) __attribute__((format(pri
 /* The rows after this are set off by a line from those before. */
 void table_rule(table *table);
 
-/* A column whose every cell is empty is left out. `indent` spaces stand before each line. */
+/* A column whose every cell is empty is left out. `indent` spaces stand before each line. Where lines are wider than a terminal, texts of
+ * the widest columns, but for numbers, are cut in the middle; in a file they are whole. */
 void table_print(const table *table, const terminal *out, int indent);
 
 #endif

@@ -1,0 +1,100 @@
+/* Tables: columns line up, and on a terminal that is too narrow long names give way. */
+#include "testing.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/output/table.h"
+
+/* Letters of two bytes. */
+#define LETTERS "\xC3\xA4\xC3\xB6\xC3\xBC\xC3\x9F"
+
+enum { ROWS = 3 };
+static const char *const names[ROWS] = {
+    "/features/conv.0/Conv+/features/conv.0/Clip+/features/conv.1/Conv+/features/Add",
+    "/features/" LETTERS LETTERS "/" LETTERS LETTERS "/Mul",
+    "relu",
+};
+
+/* The table's lines, as they stand in a file. */
+static const char *printed(bool interactive, int width, char *text, size_t size)
+{
+    FILE *file = tmpfile();
+    terminal out = {.file = file, .interactive = interactive, .width = width};
+    table *t = table_create("layer|type|>ms");
+    for (int i = 0; i < ROWS; i++) {
+        table_cell(t, "%s", names[i]);
+        table_cell(t, "%s", i == 0 ? "conv2d+clip" : "other");
+        table_cell(t, "%d.5", 1000 * i);
+    }
+    table_rule(t);
+    table_cell(t, "total");
+    table_cell(t, "%s", "");
+    table_cell(t, "12");
+    table_print(t, &out, 2);
+    table_free(t);
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+/* Columns of the widest line. */
+static int widest(const char *text)
+{
+    char line[2000];
+    int most = 0;
+    for (const char *at = text; *at; at += strcspn(at, "\n") + 1) {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
+        if (terminal_columns(line) > most) most = terminal_columns(line);
+    }
+    return most;
+}
+
+static void files_have_all(void)
+{
+    char text[4000];
+    printed(false, 40, text, sizeof text);
+    for (int i = 0; i < ROWS; i++) CHECK(strstr(text, names[i]) != NULL);
+    CHECK(strstr(text, "...") == NULL);
+    CHECK_EQUAL(widest(text), 2 + (int)strlen(names[0]) + 2 + 11 + 2 + 6);
+    char wide[4000];
+    CHECK_TEXT(printed(true, 200, wide, sizeof wide), text); /* nor does a wide terminal cut anything */
+}
+
+static void long_names_give_way(void)
+{
+    char text[4000];
+    printed(true, 60, text, sizeof text);
+    CHECK_EQUAL(widest(text), 60);
+    CHECK(strstr(text, "\n  /features/c...nv.1/Conv+/features/Add  conv2d+clip     0.5\n") != NULL);
+    CHECK(strstr(text, "\n  relu                                   other        2000.5\n") != NULL);
+    printed(true, 20, text, sizeof text); /* no narrower than is of use */
+    CHECK_EQUAL(widest(text), 2 + 24 + 2 + 11 + 2 + 6);
+    CHECK(strstr(text, "\n  /featur...\xC3\x9F/" LETTERS LETTERS "/Mul") != NULL); /* whole letters */
+}
+
+/* A name may be longer than any line. */
+static void nothing_is_cut_unseen(void)
+{
+    static char name[3000], text[7000];
+    memset(name, 'n', sizeof name - 1);
+    FILE *file = tmpfile();
+    table *t = table_create("layer|>ms");
+    table_cell(t, "%s", name);
+    table_cell(t, "1");
+    table_print(t, &(terminal){.file = file, .width = 80}, 0);
+    table_free(t);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    CHECK(strstr(text, name) != NULL);
+}
+
+int main(void)
+{
+    RUN(files_have_all);
+    RUN(long_names_give_way);
+    RUN(nothing_is_cut_unseen);
+    return test_summary();
+}
