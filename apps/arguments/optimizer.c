@@ -126,3 +126,14 @@ sdlf_status optimizer_from_arguments(sdlf_optimizer *optimizer, bool keep, const
     }
     return sdlf_optimizer_complete(optimizer);
 }
+
+sdlf_status optimizer_check_absent(const optimizer_rows *rows, const arguments *a)
+{
+    const char *name = arguments_given(a, "optimizer") ? "optimizer" : NULL;
+    for (int i = 0; i < rows->count && name == NULL; i++) {
+        if (arguments_given(a, rows->text[i].name)) name = rows->text[i].name;
+    }
+    return name == NULL ? SDLF_OK
+                        : sdlf_fail(SDLF_ERROR_ARGUMENT,
+                                    "--%s and --mode infer contradict each other: only training updates weights", name);
+}

@@ -93,7 +93,12 @@ static sdlf_status open_all(session *s, const optimizer_rows *optimizers, const 
     sdlf_status status =
         set->weights ? network_open_weights(&s->model, set->weights, arguments_given(given, "net") ? set->net : NULL)
                      : network_open(&s->model, set->net, 1);
-    if (status == SDLF_OK) {
+    if (status == SDLF_OK && s->options.mode == SDLF_INFER) {
+        status = optimizer_check_absent(optimizers, given);
+        if (status == SDLF_OK && arguments_given(given, "steps"))
+            status =
+                sdlf_fail(SDLF_ERROR_ARGUMENT, "--steps and --mode infer contradict each other: no epoch is trained");
+    } else if (status == SDLF_OK) {
         status = optimizer_from_arguments(&s->options.optimizer, false, optimizers, &set->optimizer, given);
     }
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);

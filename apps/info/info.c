@@ -101,9 +101,10 @@ static sdlf_status show_network(settings *set, const terminal *out, const optimi
     sdlf_plan_options options = {.batch = set->batch, .mode = (sdlf_mode)set->mode};
     sdlf_status status =
         set->weights ? network_open_weights(&model, set->weights, set->net) : network_open(&model, set->net, 1);
-    if (status == SDLF_OK) {
+    if (status == SDLF_OK && options.mode == SDLF_INFER)
+        status = optimizer_check_absent(optimizers, given);
+    else if (status == SDLF_OK)
         status = optimizer_from_arguments(&options.optimizer, false, optimizers, &set->optimizer, given);
-    }
     if (status == SDLF_OK) status = show_plan(set, out, &options, model);
     sdlf_model_free(model);
     return status;

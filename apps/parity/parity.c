@@ -161,6 +161,10 @@ static sdlf_status compare(session *s)
         .seed = (uint64_t)set->seed,
         .own_activations = set->own_activations,
     };
+    if (s->options.own_activations && s->options.mode == SDLF_INFER)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--own-activations is about the backward pass, and %s",
+                         s->mode_given ? "--mode infer has none"
+                                       : "float64 compares none unless --mode train asks for it");
     status = check_memory(s);
     return status == SDLF_OK ? parity_run(&s->result, &s->options) : status;
 }

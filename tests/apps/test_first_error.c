@@ -104,6 +104,16 @@ static void options_that_could_do_nothing(void)
     CHECK_FIRST(2, "--log-steps is about a log, and needs --log", "train", SMALL, "--no-save", "--log-steps", "4");
     CHECK_FIRST(2, "--device-data 4: the reference calculator has no device", "train", SMALL, "--no-save",
                 "--device-data", "4");
+    CHECK_FIRST(2, "--optimizer and --mode infer contradict each other", "info", "--net", "mlp", "--mode", "infer",
+                "--optimizer", "adam");
+    CHECK_FIRST(2, "--momentum and --mode infer contradict each other", "bench", "--net", "mlp", "--mode", "infer",
+                "--momentum", "0.5");
+    CHECK_FIRST(2, "--steps and --mode infer contradict each other", "bench", "--net", "mlp", "--mode", "infer",
+                "--steps", "4");
+    CHECK_FIRST(2, "--own-activations is about the backward pass, and --mode infer has none", "parity", "--net", "mlp",
+                "--mode", "infer", "--own-activations");
+    CHECK_FIRST(2, "--own-activations is about the backward pass, and float64", "parity", "--net", "mlp", "--dtype",
+                "float64", "--own-activations");
     CHECK_FIRST(2, "--draw and --json contradict each other", "predict", "--weights", "/none", "--draw", "--json", "x");
     static const char *const of_pictures[][2] = {{"--fit", "crop"},    {"--crop", "0.5"}, {"--normalize", "unit"},
                                                  {"--mean", "0.5"},    {"--std", "0.5"},  {"--layout", "nchw"},
