@@ -114,6 +114,19 @@ void plan_remove_dead_steps(sdlf_plan *plan)
     plan->forward_steps = forward;
 }
 
+void plan_fit_lists(sdlf_plan *plan)
+{
+    plan_step *steps = realloc(plan->steps, ((size_t)plan->step_count + 1) * sizeof *steps);
+    if (steps != NULL) {
+        plan->steps = steps;
+        plan->step_capacity = plan->step_count + 1;
+    }
+    plan_buffer *buffers = realloc(plan->buffers, ((size_t)plan->buffer_count + 1) * sizeof *buffers);
+    if (buffers == NULL) return;
+    plan->buffers = buffers;
+    plan->buffer_capacity = plan->buffer_count + 1;
+}
+
 bool plan_output_is_updated(const sdlf_operation *operation, int i)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);

@@ -42,14 +42,13 @@ static sdlf_status check_constant(const sdlf_plan *plan, int index)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "constant: network '%s' has no input '%s'", plan->model->name,
                          constant->input);
     const sdlf_tensor *given = &constant->tensor;
-    const sdlf_signature *signature = &node->signature;
-    if (given->dtype != signature->output_dtype[0] || !sdlf_shape_equal(given->shape, signature->output_shape[0]) ||
-        (given->layout == SDLF_CSR) != signature->output_sparse[0])
+    const sdlf_tensor *wanted = &plan->values[node->first_value].tensor;
+    if (given->dtype != wanted->dtype || !sdlf_shape_equal(given->shape, wanted->shape) ||
+        given->layout != wanted->layout)
         return sdlf_fail(SDLF_ERROR_SHAPE, "constant '%s' is %s %s %s, expected %s %s %s", constant->input,
                          given->layout == SDLF_CSR ? "sparse" : "dense", sdlf_dtype_name(given->dtype),
-                         sdlf_shape_print(given->shape).text, signature->output_sparse[0] ? "sparse" : "dense",
-                         sdlf_dtype_name(signature->output_dtype[0]),
-                         sdlf_shape_print(signature->output_shape[0]).text);
+                         sdlf_shape_print(given->shape).text, wanted->layout == SDLF_CSR ? "sparse" : "dense",
+                         sdlf_dtype_name(wanted->dtype), sdlf_shape_print(wanted->shape).text);
     if (given->data == NULL || sdlf_tensor_bytes(given) < 0 || !sdlf_tensor_is_contiguous(given))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "constant '%s' has no memory, or gaps in it", constant->input);
     if (plan_is_fed(plan, node))
@@ -65,7 +64,8 @@ sdlf_status plan_check_constants(sdlf_plan *plan)
     }
     for (int i = 0; i < plan->node_count; i++) {
         const plan_node *node = &plan->nodes[i];
-        if (!node->signature.output_sparse[0] || plan_constant_of(plan, node) != NULL) continue;
+        bool sparse = node->output_count > 0 && plan->values[node->first_value].tensor.layout == SDLF_CSR;
+        if (!sparse || plan_constant_of(plan, node) != NULL) continue;
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s' is a sparse matrix: it must be among the plan's constants",
                          node->layer->name);
     }

@@ -34,11 +34,11 @@ static void name_values(const sdlf_plan *plan, plan_words *words)
     for (int i = 0; i < plan->node_count; i++) {
         const plan_node *node = &plan->nodes[i];
         bool is_input = node->layer->type == &sdlf_input_layer_class;
-        for (int j = 0; j < node->signature.output_count; j++)
+        for (int j = 0; j < node->output_count; j++)
             say(words, &plan->values[node->first_value + j].tensor, is_input ? "input " : "output of ",
                 node->layer->name);
-        for (int j = 0; j < node->signature.saved_count; j++)
-            say(words, &node->saved[j], "what is kept by ", node->layer->name);
+        for (int j = 0; j < node->saved_count; j++)
+            say(words, &plan->saved[node->first_saved + j], "what is kept by ", node->layer->name);
     }
 }
 
@@ -46,12 +46,11 @@ static void name_gradients(const sdlf_plan *plan, plan_words *words)
 {
     for (int i = 0; i < plan->node_count; i++) {
         const plan_node *node = &plan->nodes[i];
-        for (int j = 0; j < node->signature.output_count; j++)
+        for (int j = 0; j < node->output_count; j++)
             say(words, &plan->values[node->first_value + j].gradient, "gradient by the output of ", node->layer->name);
-        for (int j = 0; j < node->signature.parameter_count; j++)
-            say(words, &node->parameter_gradient[j], "gradient of ",
-                plan->model->parameters[node->first_parameter + j].name);
     }
+    for (int i = 0; i < plan->model->parameter_count && plan->gradients != NULL; i++)
+        say(words, &plan->gradients[i], "gradient of ", plan->model->parameters[i].name);
 }
 
 plan_words *plan_name_buffers(const sdlf_plan *plan)

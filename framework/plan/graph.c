@@ -73,11 +73,9 @@ static void infer_as_plan_dtype(const sdlf_plan *plan, sdlf_signature *signature
     }
 }
 
-/* Infer a node whose inputs are set, and make its values. Input layers get the batch. */
-static sdlf_status infer_node(sdlf_plan *plan, int index)
+static sdlf_status infer_signature(const sdlf_plan *plan, int index, sdlf_signature *signature)
 {
-    plan_node *node = &plan->nodes[index];
-    sdlf_signature *signature = &node->signature;
+    const plan_node *node = &plan->nodes[index];
     *signature = (sdlf_signature){
         .batch = plan->options.batch,
         .input_count = node->input_count,
@@ -92,9 +90,15 @@ static sdlf_status infer_node(sdlf_plan *plan, int index)
     const sdlf_layer *producer = node->input_count > 0 ? plan->nodes[plan->values[node->inputs[0]].node].layer : NULL;
     sdlf_status status =
         model_layer_infer(node->layer, node->position >= 0 ? node->position : index, producer, signature);
-    if (status != SDLF_OK) return status;
-    if (node->layer->type == &sdlf_input_layer_class) infer_as_plan_dtype(plan, signature);
-    node->first_value = plan->value_count;
+    if (status == SDLF_OK && node->layer->type == &sdlf_input_layer_class) infer_as_plan_dtype(plan, signature);
+    return status;
+}
+
+/* The signature's outputs become values of the plan, which has room for them. */
+static void add_values(sdlf_plan *plan, int index, const sdlf_signature *signature)
+{
+    plan->nodes[index].first_value = plan->value_count;
+    plan->nodes[index].output_count = signature->output_count;
     for (int i = 0; i < signature->output_count; i++) {
         plan_value *value = &plan->values[plan->value_count++];
         *value = (plan_value){
@@ -103,7 +107,38 @@ static sdlf_status infer_node(sdlf_plan *plan, int index)
         };
         if (signature->output_sparse[i]) value->tensor.layout = SDLF_CSR;
     }
-    node->idle = !signature->training && node->layer->type->is_identity_in_inference != NULL &&
+}
+
+/* And what forward leaves for backward. */
+static sdlf_status add_saved(sdlf_plan *plan, int index, const sdlf_signature *signature)
+{
+    plan->nodes[index].first_saved = plan->saved_count;
+    plan->nodes[index].saved_count = signature->saved_count;
+    if (plan->saved_count + signature->saved_count > plan->saved_capacity) {
+        int capacity = 2 * plan->saved_capacity + SDLF_MAX_LAYER_SAVED;
+        sdlf_tensor *saved = realloc(plan->saved, (size_t)capacity * sizeof *saved);
+        if (saved == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for what layers keep");
+        plan->saved = saved;
+        plan->saved_capacity = capacity;
+    }
+    for (int i = 0; i < signature->saved_count; i++)
+        plan->saved[plan->saved_count++] = sdlf_tensor_view(signature->saved_dtype[i], signature->saved_shape[i], NULL);
+    return SDLF_OK;
+}
+
+/* Infer a node whose inputs are set, and make its values. Input layers get the batch. */
+static sdlf_status infer_node(sdlf_plan *plan, int index)
+{
+    plan_node *node = &plan->nodes[index];
+    sdlf_signature signature;
+    sdlf_status status = infer_signature(plan, index, &signature);
+    if (status == SDLF_OK) status = add_saved(plan, index, &signature);
+    if (status != SDLF_OK) return status;
+    add_values(plan, index, &signature);
+    node->parameter_count = signature.parameter_count;
+    for (int i = 0; i < signature.parameter_count; i++)
+        node->parameter_elements += sdlf_shape_count(signature.parameter[i].shape);
+    node->idle = !signature.training && node->layer->type->is_identity_in_inference != NULL &&
                  node->layer->type->is_identity_in_inference(node->layer);
     node->group = index;
     if (node->forward == NULL) node->forward = plan->options.forward;
@@ -183,7 +218,7 @@ static void mark_live(sdlf_plan *plan, bool *wanted)
 {
     for (int i = plan->node_count - 1; i >= 0; i--) {
         plan_node *node = &plan->nodes[i];
-        for (int j = 0; j < node->signature.output_count; j++) node->live = node->live || wanted[node->first_value + j];
+        for (int j = 0; j < node->output_count; j++) node->live = node->live || wanted[node->first_value + j];
         for (int j = 0; node->live && j < node->input_count; j++) wanted[node->inputs[j]] = true;
     }
 }
@@ -218,11 +253,19 @@ static bool has_loss(const sdlf_plan *plan)
     return false;
 }
 
+/* Outputs of the model's layers and of two of the plan's own. */
+static size_t most_values(const sdlf_model *model)
+{
+    size_t count = (size_t)2 * SDLF_MAX_LAYER_OUTPUTS;
+    for (int i = 0; i < model->layer_count; i++) count += (size_t)model->layers[i].output_count;
+    return count;
+}
+
 sdlf_status plan_build_graph(sdlf_plan *plan)
 {
     size_t count = (size_t)plan->model->layer_count + 2;
     plan->nodes = calloc(count, sizeof *plan->nodes);
-    plan->values = calloc(count * SDLF_MAX_LAYER_OUTPUTS, sizeof *plan->values);
+    plan->values = calloc(most_values(plan->model), sizeof *plan->values);
     if (plan->nodes == NULL || plan->values == NULL)
         return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for %zu layers", count);
     sdlf_status status = plan_take_constants(plan);

@@ -128,11 +128,7 @@ sdlf_layer_info sdlf_plan_layer_info(const sdlf_plan *plan, int index)
         .dtype = output->dtype,
         .offset = -1,
     };
-    for (int i = first; i >= 0; i = listing->entry[i].next_member) {
-        const sdlf_signature *signature = &plan->nodes[i].signature;
-        for (int j = 0; j < signature->parameter_count; j++)
-            info.parameters += sdlf_shape_count(signature->parameter[j].shape);
-    }
+    for (int i = first; i >= 0; i = listing->entry[i].next_member) info.parameters += plan->nodes[i].parameter_elements;
     for (int i = listing->entry[first].first_step; i >= 0; i = listing->next_step[i]) {
         if (plan->steps[i].phase != SDLF_PHASE_COPY) add_step(plan, &plan->steps[i], &info);
     }

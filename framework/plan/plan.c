@@ -36,6 +36,8 @@ void sdlf_plan_free(sdlf_plan *plan)
     free(plan->steps);
     free(plan->buffers);
     free(plan->values);
+    free(plan->saved);
+    free(plan->gradients);
     free(plan->nodes);
     free(plan->folds);
     free(plan->loss_layers);
@@ -128,6 +130,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
         sdlf_plan_free(plan);
         return status;
     }
+    plan_fit_lists(plan);
     plan->options.feed = NULL;
     plan->options.placement = NULL; /* the caller's, read by now */
     plan->options.constants = NULL;

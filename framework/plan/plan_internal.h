@@ -66,12 +66,10 @@ typedef struct plan_node {
     bool idle;    /* does nothing in this mode: its output is its input */
     int inputs[SDLF_MAX_LAYER_INPUTS];
     int input_count;
-    int first_value; /* its outputs are values first_value, first_value + 1, ... */
-    sdlf_signature signature;
-    int first_parameter; /* in the model */
-    sdlf_tensor parameter[SDLF_MAX_LAYER_PARAMETERS];
-    sdlf_tensor parameter_gradient[SDLF_MAX_LAYER_PARAMETERS];
-    sdlf_tensor saved[SDLF_MAX_LAYER_SAVED];
+    int first_value, output_count;        /* its outputs are values first_value, first_value + 1, ... */
+    int first_parameter, parameter_count; /* in the model */
+    int64_t parameter_elements;
+    int first_saved, saved_count; /* what forward leaves for backward, in plan->saved */
     sdlf_calculator *forward, *backward;
     int group; /* the node whose line in listings stands for this one too; its own index if it is not fused */
     char *group_name, *group_type; /* "c1+relu+pool", "conv2d+relu+max_pool2d"; NULL: a group of one */
@@ -135,6 +133,9 @@ struct sdlf_plan {
     int node_count;
     plan_value *values;
     int value_count;
+    sdlf_tensor *saved; /* of all nodes */
+    int saved_count, saved_capacity;
+    sdlf_tensor *gradients; /* of the model's parameters; NULL in inference */
     plan_buffer *buffers;
     int buffer_count, buffer_capacity;
     plan_step *steps;
@@ -219,6 +220,8 @@ sdlf_status plan_emit(sdlf_plan *plan, int node, sdlf_phase phase, sdlf_calculat
                       const sdlf_operation *operation);
 sdlf_status plan_append_step(sdlf_plan *plan, const plan_step *step);
 void plan_remove_dead_steps(sdlf_plan *plan);
+/* No more steps and buffers come: what their lists have too much goes. */
+void plan_fit_lists(sdlf_plan *plan);
 
 bool plan_step_reads(const plan_step *step, int buffer);
 bool plan_step_writes(const plan_step *step, int buffer);

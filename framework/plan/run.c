@@ -237,6 +237,6 @@ sdlf_status sdlf_plan_gradient(sdlf_plan *plan, const char *parameter, sdlf_bind
     int index = model_find_parameter(plan->model, parameter);
     if (index < 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no parameter '%s'", plan->model->name, parameter);
-    const plan_node *node = &plan->nodes[plan->model->parameters[index].layer];
-    return bind_tensor(plan, node->parameter_gradient[index - node->first_parameter], "gradient", parameter, binding);
+    const sdlf_tensor none = {.dtype = SDLF_NONE};
+    return bind_tensor(plan, plan->gradients != NULL ? plan->gradients[index] : none, "gradient", parameter, binding);
 }

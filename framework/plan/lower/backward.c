@@ -3,6 +3,8 @@
  * with gradient clipping they come last. */
 #include "framework/plan/lower/lower.h"
 
+#include <stdlib.h>
+
 #include "framework/input_layer.h"
 
 static void mark_gradients(sdlf_plan *plan)
@@ -10,10 +12,10 @@ static void mark_gradients(sdlf_plan *plan)
     for (int i = 0; i < plan->node_count; i++) {
         plan_node *node = &plan->nodes[i];
         bool needs = false;
-        for (int j = 0; j < node->signature.parameter_count; j++)
-            needs = needs || node->signature.parameter[j].trainable;
+        for (int j = 0; j < node->parameter_count; j++)
+            needs = needs || plan->model->parameters[node->first_parameter + j].spec.trainable;
         for (int j = 0; j < node->input_count; j++) needs = needs || plan->values[node->inputs[j]].needs_gradient;
-        for (int j = 0; j < node->signature.output_count; j++) {
+        for (int j = 0; j < node->output_count; j++) {
             plan_value *value = &plan->values[node->first_value + j];
             value->needs_gradient = needs && sdlf_dtype_is_float(value->tensor.dtype);
         }
@@ -30,9 +32,9 @@ static sdlf_status prepare_output_gradients(sdlf_plan *plan, int index, bool *re
         outputs[0].gradient = plan_control_tensor(plan, CONTROL_ONE);
         if (!sdlf_tensor_present(&outputs[0].gradient)) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     }
-    for (int i = 0; i < node->signature.output_count; i++)
+    for (int i = 0; i < node->output_count; i++)
         *reached = *reached || (outputs[i].needs_gradient && sdlf_tensor_present(&outputs[i].gradient));
-    for (int i = 0; *reached && i < node->signature.output_count; i++) {
+    for (int i = 0; *reached && i < node->output_count; i++) {
         if (sdlf_tensor_present(&outputs[i].gradient) || !outputs[i].needs_gradient) continue;
         sdlf_operation fill = {.kind = SDLF_FILL, .fill = {.value = 0}};
         sdlf_status status =
@@ -64,22 +66,21 @@ static sdlf_status run_layer_backward(sdlf_plan *plan, int index, sdlf_tensor *i
 {
     plan_node *node = &plan->nodes[index];
     sdlf_tensor output_gradient[SDLF_MAX_LAYER_OUTPUTS];
-    for (int i = 0; i < node->signature.output_count; i++)
-        output_gradient[i] = plan->values[node->first_value + i].gradient;
+    for (int i = 0; i < node->output_count; i++) output_gradient[i] = plan->values[node->first_value + i].gradient;
     if (node->layer->type->forward == NULL) {
         if (plan->values[node->inputs[0]].needs_gradient)
-            input_gradient[0] = sdlf_tensor_reshape(output_gradient[0], node->signature.input_shape[0]);
+            input_gradient[0] = sdlf_tensor_reshape(output_gradient[0], plan->values[node->inputs[0]].tensor.shape);
         return SDLF_OK;
     }
     if (node->layer->type->backward == NULL)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "the layer has no backward pass, and a gradient must pass through it");
     plan_sink sink = plan_make_sink(plan, index, SDLF_PHASE_BACKWARD, node->backward);
-    sdlf_tensor input[SDLF_MAX_LAYER_INPUTS], output[SDLF_MAX_LAYER_OUTPUTS];
-    sdlf_layer_context context = plan_make_context(plan, index, &sink, input, output);
+    plan_operands operands = {0};
+    sdlf_layer_context context = plan_make_context(plan, index, &sink, &operands);
     context.step = plan_control_tensor(plan, CONTROL_STEP);
     context.output_gradient = output_gradient;
     context.input_gradient = input_gradient;
-    context.parameter_gradient = node->parameter_gradient;
+    context.parameter_gradient = operands.parameter_gradient;
     sdlf_status status = node->layer->type->backward(node->layer, &context);
     return status == SDLF_OK ? sink.base.status : status;
 }
@@ -91,10 +92,12 @@ static sdlf_status lower_backward(sdlf_plan *plan, int index)
     sdlf_status status = prepare_output_gradients(plan, index, &reached);
     if (status != SDLF_OK || !reached) return status;
     buffer_kind gradient_kind = plan->options.gradients_only ? BUFFER_PINNED : BUFFER_ARENA;
-    for (int i = 0; i < node->signature.parameter_count && status == SDLF_OK; i++) {
-        if (node->signature.parameter[i].trainable)
-            status = plan_new_tensor(plan, gradient_kind, plan->options.dtype, node->signature.parameter[i].shape,
-                                     &node->parameter_gradient[i]);
+    for (int i = 0; i < node->parameter_count && status == SDLF_OK; i++) {
+        int parameter = node->first_parameter + i;
+        const sdlf_parameter_spec *spec = &plan->model->parameters[parameter].spec;
+        if (spec->trainable)
+            status =
+                plan_new_tensor(plan, gradient_kind, plan->options.dtype, spec->shape, &plan->gradients[parameter]);
     }
     sdlf_tensor input_gradient[SDLF_MAX_LAYER_INPUTS] = {{0}};
     for (int i = 0; i < node->input_count && status == SDLF_OK; i++) {
@@ -112,6 +115,8 @@ static sdlf_status lower_backward(sdlf_plan *plan, int index)
 
 sdlf_status plan_lower_training(sdlf_plan *plan)
 {
+    plan->gradients = calloc((size_t)plan->model->parameter_count + 1, sizeof *plan->gradients);
+    if (plan->gradients == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its list of gradients");
     mark_gradients(plan);
     for (int i = plan->node_count - 1; i >= 0; i--) {
         if (!plan->nodes[i].live || plan->nodes[i].layer->type == &sdlf_input_layer_class) continue;

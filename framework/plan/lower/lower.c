@@ -64,7 +64,7 @@ static sdlf_status make_parameter_buffers(sdlf_plan *plan)
     return SDLF_OK;
 }
 
-static sdlf_tensor parameter_tensor(const sdlf_plan *plan, int parameter)
+sdlf_tensor plan_parameter_tensor(const sdlf_plan *plan, int parameter)
 {
     sdlf_tensor tensor = sdlf_tensor_view(plan->options.dtype, plan->model->parameters[parameter].spec.shape, NULL);
     tensor.buffer = plan->parameter_buffer_base + parameter;
@@ -75,40 +75,43 @@ static sdlf_tensor parameter_tensor(const sdlf_plan *plan, int parameter)
 
 static sdlf_status prepare_node(sdlf_plan *plan, plan_node *node)
 {
-    const sdlf_signature *signature = &node->signature;
     sdlf_status status = SDLF_OK;
     bool is_input = node->layer->type == &sdlf_input_layer_class;
-    for (int i = 0; i < signature->output_count && status == SDLF_OK; i++) {
+    for (int i = 0; i < node->output_count && status == SDLF_OK; i++) {
         plan_value *value = &plan->values[node->first_value + i];
         bool view = i == 0 && !is_input && (node->layer->type->forward == NULL || node->idle);
         const sdlf_constant *constant = plan_constant_of(plan, node);
         if (constant != NULL)
             status = plan_make_constant(plan, constant, &value->tensor);
         else if (view)
-            value->tensor = sdlf_tensor_reshape(plan->values[node->inputs[0]].tensor, signature->output_shape[0]);
+            value->tensor = sdlf_tensor_reshape(plan->values[node->inputs[0]].tensor, value->tensor.shape);
         else
             status = plan_new_tensor(plan, is_input && !plan_is_fed(plan, node) ? BUFFER_PINNED : BUFFER_ARENA,
-                                     signature->output_dtype[i], signature->output_shape[i], &value->tensor);
+                                     value->tensor.dtype, value->tensor.shape, &value->tensor);
     }
-    for (int i = 0; i < signature->parameter_count; i++)
-        node->parameter[i] = parameter_tensor(plan, node->first_parameter + i);
-    for (int i = 0; i < signature->saved_count && status == SDLF_OK; i++)
-        status =
-            plan_new_tensor(plan, BUFFER_ARENA, signature->saved_dtype[i], signature->saved_shape[i], &node->saved[i]);
+    for (int i = 0; i < node->saved_count && status == SDLF_OK; i++) {
+        sdlf_tensor *saved = &plan->saved[node->first_saved + i];
+        status = plan_new_tensor(plan, BUFFER_ARENA, saved->dtype, saved->shape, saved);
+    }
     return status;
 }
 
-sdlf_layer_context plan_make_context(sdlf_plan *plan, int index, plan_sink *sink, sdlf_tensor *input,
-                                     sdlf_tensor *output)
+sdlf_layer_context plan_make_context(sdlf_plan *plan, int index, plan_sink *sink, plan_operands *operands)
 {
-    plan_node *node = &plan->nodes[index];
-    for (int i = 0; i < node->input_count; i++) input[i] = plan->values[node->inputs[i]].tensor;
-    for (int i = 0; i < node->signature.output_count; i++) output[i] = plan->values[node->first_value + i].tensor;
+    const plan_node *node = &plan->nodes[index];
+    for (int i = 0; i < node->input_count; i++) operands->input[i] = plan->values[node->inputs[i]].tensor;
+    for (int i = 0; i < node->output_count; i++) operands->output[i] = plan->values[node->first_value + i].tensor;
+    for (int i = 0; i < node->parameter_count; i++) {
+        int parameter = node->first_parameter + i;
+        operands->parameter[i] = plan_parameter_tensor(plan, parameter);
+        if (plan->gradients != NULL) operands->parameter_gradient[i] = plan->gradients[parameter];
+    }
+    for (int i = 0; i < node->saved_count; i++) operands->saved[i] = plan->saved[node->first_saved + i];
     return (sdlf_layer_context){
-        .input = input,
-        .output = output,
-        .parameter = node->parameter,
-        .saved = node->saved,
+        .input = operands->input,
+        .output = operands->output,
+        .parameter = operands->parameter,
+        .saved = operands->saved,
         .input_count = node->input_count,
         .training = plan->options.mode == SDLF_TRAIN,
         .seed = plan->options.seed,
@@ -124,8 +127,8 @@ static sdlf_status lower_forward(sdlf_plan *plan, int index)
     if (status == SDLF_OK && plan_is_fed(plan, node)) return plan_lower_gather(plan, index);
     if (status != SDLF_OK || node->layer->type->forward == NULL || node->idle) return status;
     plan_sink sink = plan_make_sink(plan, index, SDLF_PHASE_FORWARD, node->forward);
-    sdlf_tensor input[SDLF_MAX_LAYER_INPUTS], output[SDLF_MAX_LAYER_OUTPUTS];
-    sdlf_layer_context context = plan_make_context(plan, index, &sink, input, output);
+    plan_operands operands = {0};
+    sdlf_layer_context context = plan_make_context(plan, index, &sink, &operands);
     context.step = plan_control_tensor(plan, CONTROL_STEP);
     if (!sdlf_tensor_present(&context.step)) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     if (node->layer->type->has_metrics && !sdlf_tensor_present(&plan->metrics)) {

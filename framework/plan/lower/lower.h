@@ -17,9 +17,17 @@ plan_sink plan_make_sink(sdlf_plan *plan, int node, sdlf_phase phase, sdlf_calcu
 
 int plan_count_present(const sdlf_tensor *tensors, int count);
 
-/* What a layer's forward and backward see alike. `input` and `output` have room for a layer's tensors. */
-sdlf_layer_context plan_make_context(sdlf_plan *plan, int index, plan_sink *sink, sdlf_tensor *input,
-                                     sdlf_tensor *output);
+/* Tensors of a layer; absent where it has fewer. */
+typedef struct plan_operands {
+    sdlf_tensor input[SDLF_MAX_LAYER_INPUTS], output[SDLF_MAX_LAYER_OUTPUTS];
+    sdlf_tensor parameter[SDLF_MAX_LAYER_PARAMETERS], parameter_gradient[SDLF_MAX_LAYER_PARAMETERS];
+    sdlf_tensor saved[SDLF_MAX_LAYER_SAVED];
+} plan_operands;
+
+/* What a layer's forward and backward see alike, in `operands`, which are absent before. */
+sdlf_layer_context plan_make_context(sdlf_plan *plan, int index, plan_sink *sink, plan_operands *operands);
+
+sdlf_tensor plan_parameter_tensor(const sdlf_plan *plan, int parameter);
 
 /* Backward passes in reverse order, each with its updates. */
 sdlf_status plan_lower_training(sdlf_plan *plan);

@@ -12,20 +12,20 @@ static sdlf_tensor state_tensor(sdlf_plan *plan, int parameter, int state)
     return tensor;
 }
 
-static sdlf_status emit_update(sdlf_plan *plan, int index, int which)
+static sdlf_status emit_update(sdlf_plan *plan, int index, int parameter)
 {
-    plan_node *node = &plan->nodes[index];
+    const plan_node *node = &plan->nodes[index];
     const sdlf_optimizer *optimizer = &plan->options.optimizer;
     sdlf_operation update = {0};
-    optimizer->type->update(optimizer, node->signature.parameter[which].decay, &update);
-    update.in[0] = node->parameter_gradient[which];
+    optimizer->type->update(optimizer, plan->model->parameters[parameter].spec.decay, &update);
+    update.in[0] = plan->gradients[parameter];
     update.in[1] = plan_control_tensor(plan, CONTROL_RATE);
     update.in[2] = plan->clip;
     const sdlf_operation_class *type = sdlf_operation_class_of(update.kind);
     if (type->in[3].name != NULL) update.in[3] = plan_control_tensor(plan, CONTROL_STEP);
-    update.out[0] = node->parameter[which];
+    update.out[0] = plan_parameter_tensor(plan, parameter);
     for (int i = 0; i < optimizer->type->state_count(optimizer); i++) {
-        update.out[1 + i] = state_tensor(plan, node->first_parameter + which, i);
+        update.out[1 + i] = state_tensor(plan, parameter, i);
         if (!sdlf_tensor_present(&update.out[1 + i])) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     }
     return plan_emit(plan, index, SDLF_PHASE_UPDATE, node->backward, &update);
@@ -33,9 +33,9 @@ static sdlf_status emit_update(sdlf_plan *plan, int index, int which)
 
 sdlf_status plan_emit_updates(sdlf_plan *plan, int index)
 {
-    plan_node *node = &plan->nodes[index];
-    for (int i = 0; i < node->signature.parameter_count; i++) {
-        if (!sdlf_tensor_present(&node->parameter_gradient[i])) continue;
+    const plan_node *node = &plan->nodes[index];
+    for (int i = node->first_parameter; i < node->first_parameter + node->parameter_count; i++) {
+        if (!sdlf_tensor_present(&plan->gradients[i])) continue;
         sdlf_status status = emit_update(plan, index, i);
         if (status != SDLF_OK) return status;
     }
@@ -44,9 +44,7 @@ sdlf_status plan_emit_updates(sdlf_plan *plan, int index)
 
 sdlf_status plan_lower_clipping(sdlf_plan *plan)
 {
-    int count = 0;
-    for (int i = 0; i < plan->node_count; i++)
-        count += plan_count_present(plan->nodes[i].parameter_gradient, SDLF_MAX_LAYER_PARAMETERS);
+    int count = plan_count_present(plan->gradients, plan->model->parameter_count);
     if (count == 0) return SDLF_OK;
     sdlf_dtype dtype = plan->options.dtype;
     sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, dtype, sdlf_shape(count), &plan->squares);
@@ -54,8 +52,8 @@ sdlf_status plan_lower_clipping(sdlf_plan *plan)
     if (status != SDLF_OK) return status;
     int which = 0, last = 0;
     for (int i = 0; i < plan->node_count; i++) {
-        for (int j = 0; j < plan->nodes[i].signature.parameter_count; j++) {
-            const sdlf_tensor *gradient = &plan->nodes[i].parameter_gradient[j];
+        for (int j = 0; j < plan->nodes[i].parameter_count; j++) {
+            const sdlf_tensor *gradient = &plan->gradients[plan->nodes[i].first_parameter + j];
             if (!sdlf_tensor_present(gradient)) continue;
             sdlf_operation reduce = {
                 .kind = SDLF_REDUCE,

@@ -56,6 +56,30 @@ static void looks_grow_with_steps(void)
     }
 }
 
+/* ---- memory ---- */
+
+/* What a plan keeps of a layer is little: some of it for every layer, beside a step of 3 KB and its buffers. */
+static void layers_take_little(void)
+{
+    enum { BLOCKS = 100, LAYER = 1 << 10, STEP = 4 << 10 };
+    sdlf_calculator *calculator = NULL;
+    CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
+    sdlf_model *net = deep_net(BLOCKS);
+    CHECK_OK(sdlf_model_build(net, 1));
+    sdlf_plan *plan = NULL;
+    int64_t before = test_live_bytes();
+    if (CHECK_OK(sdlf_plan_outline(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = calculator}))) {
+        int64_t taken = test_live_bytes() - before, layers = sdlf_model_layer_count(net);
+        CHECK(layers == 6 * BLOCKS + 2);
+        if (!CHECK(taken < layers * LAYER + (int64_t)plan->step_count * STEP))
+            printf("    %lld bytes for %lld layers and %d steps\n", (long long)taken, (long long)layers,
+                   plan->step_count);
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(calculator);
+}
+
 /* ---- names, which are found without looking through them all ---- */
 
 static void names_are_numbered(void)
@@ -118,6 +142,7 @@ static void parameters_are_found_by_name(void)
 int main(void)
 {
     RUN(looks_grow_with_steps);
+    RUN(layers_take_little);
     RUN(names_are_numbered);
     RUN(names_that_are_dropped_are_free_again);
     RUN(parameters_are_found_by_name);
