@@ -1,250 +1,184 @@
 #include "framework/formats/npy.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "framework/formats/atomic_file.h"
 #include "framework/formats/little_endian.h"
-#include "framework/formats/read_file.h"
-
-static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
-
-/* The header's text on the way through it. */
-typedef struct npy_header {
-    const char *at, *end;
-    const char *name; /* of the file */
-} npy_header;
-
-typedef struct npy_type {
-    const char *code;
-    sdlf_dtype dtype;
-} npy_type;
-
-/* The first of a dtype is what is written; the last of a code is what is read: bools become bytes. */
-static const npy_type types[] = {
-    {"<f4", SDLF_FLOAT32}, {"<f8", SDLF_FLOAT64}, {"<f2", SDLF_FLOAT16}, {"|u1", SDLF_UINT8}, {"|i1", SDLF_INT8},
-    {"<i4", SDLF_INT32},   {"<i8", SDLF_INT64},   {"|b1", SDLF_BOOL},    {"|b1", SDLF_UINT8},
-};
-enum { TYPES = sizeof types / sizeof types[0] };
+#include "framework/formats/npy_header.h"
 
 /* ---- reading ---- */
 
-static void skip_blanks(npy_header *header)
+/* Up to `count` bytes, fewer only at the end. */
+static sdlf_status take_bytes(npy_file *file, void *to, size_t count, size_t *found)
 {
-    while (header->at < header->end && (*header->at == ' ' || *header->at == '\n' || *header->at == '\t')) header->at++;
-}
-
-static bool take(npy_header *header, char wanted)
-{
-    skip_blanks(header);
-    if (header->at == header->end || *header->at != wanted) return false;
-    header->at++;
-    return true;
-}
-
-static sdlf_status malformed(const npy_header *header, const char *expected)
-{
-    int left = (int)(header->end - header->at < 20 ? header->end - header->at : 20);
-    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy header: expected %s, found '%.*s'", header->name, expected, left,
-                     header->at);
-}
-
-/* A quoted string without escapes, shorter than `size`. */
-static sdlf_status take_text(npy_header *header, char *text, size_t size, const char *expected)
-{
-    skip_blanks(header);
-    char quote = header->at < header->end ? *header->at : '\0';
-    if (quote != '\'' && quote != '"') return malformed(header, expected);
-    const char *first = header->at + 1, *last = memchr(first, quote, (size_t)(header->end - first));
-    if (last == NULL || (size_t)(last - first) >= size) return malformed(header, expected);
-    memcpy(text, first, (size_t)(last - first));
-    text[last - first] = '\0';
-    header->at = last + 1;
-    return SDLF_OK;
-}
-
-static sdlf_status take_shape(npy_header *header, sdlf_shape *shape)
-{
-    *shape = SDLF_SCALAR;
-    if (!take(header, '(')) return malformed(header, "'shape' in parentheses");
-    while (!take(header, ')')) {
-        int64_t side = 0;
-        int digits = 0;
-        for (skip_blanks(header); header->at < header->end && *header->at >= '0' && *header->at <= '9'; header->at++) {
-            if (side > (INT64_MAX - 9) / 10) return malformed(header, "a side that 63 bits can hold");
-            side = 10 * side + (*header->at - '0');
-            digits++;
-        }
-        if (digits == 0) return malformed(header, "a side of 'shape'");
-        if (shape->rank == SDLF_MAX_RANK)
-            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy header: expected at most %d dimensions, found more",
-                             header->name, SDLF_MAX_RANK);
-        shape->dim[shape->rank++] = side;
-        if (take(header, ',')) continue;
-        if (!take(header, ')')) return malformed(header, "',' or ')' in 'shape'");
-        break;
+    *found = 0;
+    if (file->descriptor < 0) {
+        *found = count < file->left ? count : file->left;
+        if (*found > 0) memcpy(to, file->bytes, *found);
+        file->bytes += *found;
+        file->left -= *found;
+        return SDLF_OK;
+    }
+    while (*found < count) {
+        size_t most = 1 << 30, part = count - *found < most ? count - *found : most;
+        ssize_t done = read(file->descriptor, (char *)to + *found, part);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0)
+            return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", file->name,
+                             errno == EISDIR ? "it is a folder" : strerror(errno));
+        if (done == 0) break;
+        *found += (size_t)done;
     }
     return SDLF_OK;
 }
 
-static sdlf_status take_type(npy_header *header, sdlf_dtype *dtype)
+/* The magic string, the version, and how long the header's text is. */
+static sdlf_status take_start(npy_file *file, size_t *length)
 {
-    char code[16];
-    sdlf_status status = take_text(header, code, sizeof code, "'descr' in quotes");
+    unsigned char bytes[12];
+    size_t found;
+    sdlf_status status = take_bytes(file, bytes, 10, &found);
     if (status != SDLF_OK) return status;
-    for (int i = 0; i < TYPES; i++) {
-        if (strcmp(types[i].code, code) == 0) *dtype = types[i].dtype;
-    }
-    if (*dtype != SDLF_NONE) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_FORMAT,
-                     "%s: .npy header: element type '%s', expected <f2, <f4, <f8, |u1, |i1, |b1, <i4 or <i8",
-                     header->name, code);
-}
-
-static sdlf_status take_order(npy_header *header)
-{
-    skip_blanks(header);
-    size_t left = (size_t)(header->end - header->at);
-    bool column_major = left >= 4 && memcmp(header->at, "True", 4) == 0;
-    if (!column_major && !(left >= 5 && memcmp(header->at, "False", 5) == 0))
-        return malformed(header, "True or False for 'fortran_order'");
-    header->at += column_major ? 4 : 5;
-    if (!column_major) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_FORMAT,
-                     "%s: .npy: expected row-major order, found column-major (save it with numpy.ascontiguousarray)",
-                     header->name);
-}
-
-/* {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } in any order, each key once. */
-static sdlf_status parse_header(npy_header *header, sdlf_dtype *dtype, sdlf_shape *shape)
-{
-    static const char *const keys[3] = {"descr", "fortran_order", "shape"};
-    bool seen[3] = {false, false, false};
-    *dtype = SDLF_NONE;
-    if (!take(header, '{')) return malformed(header, "'{'");
-    while (!take(header, '}')) {
-        char key[16];
-        sdlf_status status = take_text(header, key, sizeof key, "descr, fortran_order or shape");
-        if (status != SDLF_OK) return status;
-        int which = 0;
-        while (which < 3 && strcmp(key, keys[which]) != 0) which++;
-        if (which == 3 || seen[which])
-            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy header: %s key '%s'", header->name,
-                             which == 3 ? "unknown" : "repeated", key);
-        if (!take(header, ':')) return malformed(header, "':'");
-        seen[which] = true;
-        status = which == 0 ? take_type(header, dtype) : which == 1 ? take_order(header) : take_shape(header, shape);
-        if (status != SDLF_OK) return status;
-        if (take(header, ',')) continue;
-        if (!take(header, '}')) return malformed(header, "',' or '}'");
-        break;
-    }
-    for (int i = 0; i < 3; i++) {
-        if (!seen[i]) return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy header: '%s' is missing", header->name, keys[i]);
-    }
-    return SDLF_OK;
-}
-
-/* Where the header's text lies, from the magic string and the version. */
-static sdlf_status find_header(npy_header *header, const unsigned char *bytes, size_t size)
-{
-    if (size < 10 || memcmp(bytes, magic, sizeof magic) != 0)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: not a .npy file: it does not begin with \\x93NUMPY", header->name);
+    if (found < 10 || memcmp(bytes, npy_magic, sizeof npy_magic) != 0)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: not a .npy file: it does not begin with \\x93NUMPY", file->name);
     int version = bytes[6];
     if (version < 1 || version > 3)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy version %d, expected 1 to 3", header->name, version);
-    size_t start = version == 1 ? 10 : 12, length = (size_t)(bytes[8] | bytes[9] << 8);
-    if (size < start) return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy: the file ends within its header", header->name);
-    if (version > 1) length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
-    if (length > size - start)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy: expected a header of %zu bytes, found %zu", header->name, length,
-                         size - start);
-    header->at = (const char *)bytes + start;
-    header->end = header->at + length;
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy version %d, expected 1 to 3", file->name, version);
+    *length = (size_t)(bytes[8] | bytes[9] << 8);
+    if (version == 1) return SDLF_OK;
+    status = take_bytes(file, bytes + 10, 2, &found);
+    if (status == SDLF_OK && found < 2)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy: the file ends within its header", file->name);
+    *length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    return status;
+}
+
+static sdlf_status take_header(npy_file *file, char *text, size_t length)
+{
+    size_t found;
+    sdlf_dtype dtype;
+    sdlf_shape shape;
+    sdlf_status status = take_bytes(file, text, length, &found);
+    if (status != SDLF_OK) return status;
+    if (found < length)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy: expected a header of %zu bytes, found %zu", file->name, length,
+                         found);
+    status = npy_parse_header(text, length, file->name, &dtype, &shape);
+    if (status != SDLF_OK) return status;
+    file->tensor = sdlf_tensor_view(dtype, shape, NULL);
+    if (sdlf_tensor_bytes(&file->tensor) < 0)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy: %s of shape %s takes more bytes than there can be", file->name,
+                         sdlf_dtype_name(dtype), sdlf_shape_print(shape).text);
     return SDLF_OK;
 }
 
-sdlf_status npy_parse(sdlf_tensor *tensor, const void *bytes, size_t size, const char *name)
+static sdlf_status check_size(const npy_file *file, int64_t found)
 {
-    *tensor = (sdlf_tensor){.dtype = SDLF_NONE};
-    npy_header header = {.name = name};
-    sdlf_dtype dtype;
-    sdlf_shape shape = SDLF_SCALAR;
-    sdlf_status status = find_header(&header, bytes, size);
+    int64_t count = sdlf_tensor_bytes(&file->tensor);
+    if (count == found) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy: %s of shape %s takes %" PRId64 " bytes, found %" PRId64, file->name,
+                     sdlf_dtype_name(file->tensor.dtype), sdlf_shape_print(file->tensor.shape).text, count, found);
+}
+
+/* Are there as many bytes as the header says, where that is known before they are read? */
+static sdlf_status check_rest(const npy_file *file)
+{
+    if (file->descriptor < 0) return check_size(file, (int64_t)file->left);
+    struct stat about;
+    off_t at = lseek(file->descriptor, 0, SEEK_CUR);
+    bool known = at >= 0 && fstat(file->descriptor, &about) == 0 && S_ISREG(about.st_mode);
+    return known ? check_size(file, (int64_t)(about.st_size - at)) : SDLF_OK;
+}
+
+static sdlf_status look(npy_file *file)
+{
+    enum { MOST = 1 << 20 };
+    size_t length = 0;
+    sdlf_status status = take_start(file, &length);
     if (status != SDLF_OK) return status;
-    const char *data = header.end;
-    status = parse_header(&header, &dtype, &shape);
-    if (status != SDLF_OK) return status;
-    sdlf_tensor wanted = sdlf_tensor_view(dtype, shape, NULL);
-    int64_t count = sdlf_tensor_bytes(&wanted), found = (int64_t)(size - (size_t)(data - (const char *)bytes));
-    if (count < 0)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy: %s of shape %s takes more bytes than there can be", name,
-                         sdlf_dtype_name(dtype), sdlf_shape_print(shape).text);
-    if (count != found)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy: %s of shape %s takes %" PRId64 " bytes, found %" PRId64, name,
-                         sdlf_dtype_name(dtype), sdlf_shape_print(shape).text, count, found);
-    status = sdlf_tensor_create(tensor, NULL, dtype, shape);
-    if (status != SDLF_OK) return sdlf_fail_context(status, "%s", name);
-    if (count > 0) memcpy(tensor->data, data, (size_t)count);
-    if (!host_is_little_endian())
-        reverse_elements(tensor->data, sdlf_dtype_size(dtype), (size_t)sdlf_tensor_count(tensor));
-    return SDLF_OK;
+    if (length > MOST)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: .npy: expected a header of at most %d bytes, found one of %zu",
+                         file->name, MOST, length);
+    char *text = malloc(length + 1);
+    if (text == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory reading '%s'", file->name);
+    status = take_header(file, text, length);
+    free(text);
+    return status == SDLF_OK ? check_rest(file) : status;
+}
+
+sdlf_status npy_open(npy_file *file, const char *path)
+{
+    *file = (npy_file){.name = path, .descriptor = open(path, O_RDONLY | O_CLOEXEC)};
+    if (file->descriptor < 0) return sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
+    sdlf_status status = look(file);
+    if (status != SDLF_OK) npy_close(file);
+    return status;
+}
+
+void npy_close(npy_file *file)
+{
+    if (file->descriptor >= 0) close(file->descriptor);
+    *file = (npy_file){.descriptor = -1};
+}
+
+sdlf_status npy_take(npy_file *file, void *values)
+{
+    size_t found, more = 0;
+    char beyond;
+    sdlf_status status = take_bytes(file, values, (size_t)sdlf_tensor_bytes(&file->tensor), &found);
+    if (status == SDLF_OK) status = take_bytes(file, &beyond, 1, &more);
+    if (status == SDLF_OK) status = check_size(file, (int64_t)(found + more));
+    if (status == SDLF_OK && !host_is_little_endian())
+        reverse_elements(values, sdlf_dtype_size(file->tensor.dtype), (size_t)sdlf_tensor_count(&file->tensor));
+    return status;
+}
+
+/* All of an open file, in a tensor of its own; closes it. */
+static sdlf_status take_all(npy_file *file, sdlf_tensor *tensor)
+{
+    sdlf_status status = sdlf_tensor_create(tensor, NULL, file->tensor.dtype, file->tensor.shape);
+    if (status != SDLF_OK) sdlf_fail_context(status, "%s", file->name);
+    if (status == SDLF_OK) status = npy_take(file, tensor->data);
+    if (status != SDLF_OK) sdlf_tensor_release(tensor, NULL);
+    npy_close(file);
+    return status;
 }
 
 sdlf_status npy_read(sdlf_tensor *tensor, const char *path)
 {
+    npy_file file;
     *tensor = (sdlf_tensor){.dtype = SDLF_NONE};
-    char *bytes;
-    size_t size;
-    sdlf_status status = read_file(&bytes, &size, path, SIZE_MAX / 4);
-    if (status != SDLF_OK) return status;
-    status = npy_parse(tensor, bytes, size, path);
-    free(bytes);
-    return status;
+    sdlf_status status = npy_open(&file, path);
+    return status == SDLF_OK ? take_all(&file, tensor) : status;
+}
+
+sdlf_status npy_parse(sdlf_tensor *tensor, const void *bytes, size_t size, const char *name)
+{
+    npy_file file = {.name = name, .descriptor = -1, .bytes = bytes, .left = size};
+    *tensor = (sdlf_tensor){.dtype = SDLF_NONE};
+    sdlf_status status = look(&file);
+    return status == SDLF_OK ? take_all(&file, tensor) : status;
 }
 
 /* ---- writing ---- */
 
-static const char *code_of(sdlf_dtype dtype)
-{
-    for (int i = 0; i < TYPES; i++) {
-        if (types[i].dtype == dtype) return types[i].code;
-    }
-    return NULL;
-}
-
-/* Version 1.0, padded with blanks so that the elements begin at a multiple of 64. Returns the bytes before them. */
-static size_t print_header(char *text, size_t size, const sdlf_tensor *tensor, const char *code)
-{
-    size_t used = 10;
-    used += (size_t)snprintf(text + used, size - used, "{'descr': '%s', 'fortran_order': False, 'shape': (", code);
-    for (int i = 0; i < tensor->shape.rank; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, i > 0 ? ", " : "", tensor->shape.dim[i]);
-    used += (size_t)snprintf(text + used, size - used, "%s), }", tensor->shape.rank == 1 ? "," : "");
-    size_t end = (used + 1 + 63) / 64 * 64;
-    memset(text + used, ' ', end - 1 - used);
-    text[end - 1] = '\n';
-    memcpy(text, magic, sizeof magic);
-    text[6] = 1;
-    text[7] = 0;
-    text[8] = (char)((end - 10) & 0xff);
-    text[9] = (char)((end - 10) >> 8);
-    return end;
-}
-
 sdlf_status npy_write(const sdlf_tensor *tensor, const char *path)
 {
-    const char *code = code_of(tensor->dtype);
-    if (code == NULL)
+    if (npy_type_code(tensor->dtype) == NULL)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: .npy has no element type for %s", path,
                          sdlf_dtype_name(tensor->dtype));
     if (!sdlf_tensor_is_contiguous(tensor) || !host_is_little_endian())
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: only row-major tensors of a little-endian machine can be written",
                          path);
     char header[512];
-    size_t length = print_header(header, sizeof header, tensor, code);
+    size_t length = npy_print_header(header, sizeof header, tensor);
     atomic_file file;
     sdlf_status status = atomic_file_open(&file, path);
     if (status != SDLF_OK) return status;

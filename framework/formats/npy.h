@@ -7,8 +7,24 @@
 
 #include <sdlf/tensor.h>
 
-/* Read a whole file. The tensor (host memory) is the caller's: sdlf_tensor_release(tensor, NULL). Errors: SDLF_ERROR_IO;
- * SDLF_ERROR_FORMAT with the file, what was expected and what was found; SDLF_ERROR_MEMORY. */
+/* A file of which the header has been read, and whose elements are still to come. */
+typedef struct npy_file {
+    const char *name;   /* borrowed */
+    sdlf_tensor tensor; /* without memory */
+    int descriptor;     /* -1: the file lies in memory: */
+    const char *bytes;  /* what is left of it; borrowed */
+    size_t left;
+} npy_file;
+
+/* Open a file, a pipe too, and read its header. After a failure there is nothing to close. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT
+ * with the file, what was expected and what was found; SDLF_ERROR_MEMORY. */
+sdlf_status npy_open(npy_file *file, const char *path);
+void npy_close(npy_file *file);
+
+/* Read the elements, once, to memory for all of them. */
+sdlf_status npy_take(npy_file *file, void *values);
+
+/* Read a whole file. The tensor (host memory) is the caller's: sdlf_tensor_release(tensor, NULL). */
 sdlf_status npy_read(sdlf_tensor *tensor, const char *path);
 
 /* The same from memory; `name` stands for the file in messages. */

@@ -1,15 +1,8 @@
-/* Single tensors in files: .npy, and TensorProto in .pb. */
-#include <stdlib.h>
-#include <string.h>
+#include "framework/formats/onnx/tensor_file.h"
 
-#include <sdlf/calculator.h>
-#include <sdlf/formats.h>
-
-#include "framework/formats/npy.h"
 #include "framework/formats/onnx/tensor.h"
-#include "framework/require.h"
 
-static sdlf_status read_proto(sdlf_tensor *tensor, const char *path)
+sdlf_status onnx_tensor_read_file(sdlf_tensor *tensor, const char *path)
 {
     onnx_map map;
     onnx_arena arena = {NULL};
@@ -37,21 +30,4 @@ static sdlf_status read_proto(sdlf_tensor *tensor, const char *path)
     onnx_arena_release(&arena);
     onnx_map_close(&map);
     return status;
-}
-
-sdlf_status sdlf_tensor_read_file(sdlf_tensor *tensor, const char *path)
-{
-    SDLF_REQUIRE(tensor);
-    SDLF_REQUIRE(path);
-    size_t length = strlen(path);
-    *tensor = (sdlf_tensor){.dtype = SDLF_NONE};
-    return length > 3 && strcmp(path + length - 3, ".pb") == 0 ? read_proto(tensor, path) : npy_read(tensor, path);
-}
-
-sdlf_status sdlf_tensor_write_file(const sdlf_tensor *tensor, const char *path)
-{
-    SDLF_REQUIRE(tensor);
-    SDLF_REQUIRE(path);
-    SDLF_REQUIRE(tensor->data);
-    return npy_write(tensor, path);
 }

@@ -1,10 +1,8 @@
 /* What the ONNX functions say in a build without them: protobuf-c was not there, or SDLF_ONNX is off. */
 #include <sdlf/formats.h>
 
-#include <string.h>
-
-#include "framework/formats/npy.h"
 #include "framework/formats/onnx/model_from_onnx.h"
+#include "framework/formats/onnx/tensor_file.h"
 #include "framework/require.h"
 
 #ifdef SDLF_ONNX_SWITCHED_OFF
@@ -71,19 +69,8 @@ void sdlf_onnx_report_free(sdlf_onnx_report *report)
     (void)report;
 }
 
-sdlf_status sdlf_tensor_read_file(sdlf_tensor *tensor, const char *path)
+sdlf_status onnx_tensor_read_file(sdlf_tensor *tensor, const char *path)
 {
-    SDLF_REQUIRE(tensor);
-    SDLF_REQUIRE(path);
-    size_t length = strlen(path);
-    *tensor = (sdlf_tensor){.dtype = SDLF_NONE};
-    return length > 3 && strcmp(path + length - 3, ".pb") == 0 ? refuse(path) : npy_read(tensor, path);
-}
-
-sdlf_status sdlf_tensor_write_file(const sdlf_tensor *tensor, const char *path)
-{
-    SDLF_REQUIRE(tensor);
-    SDLF_REQUIRE(path);
-    SDLF_REQUIRE(tensor->data);
-    return npy_write(tensor, path);
+    (void)tensor;
+    return refuse(path);
 }

@@ -213,6 +213,16 @@ sdlf_status sdlf_model_to_c(const sdlf_model *model, const char *path, const sdl
  * caller's: sdlf_tensor_release(tensor, NULL). */
 sdlf_status sdlf_tensor_read_file(sdlf_tensor *tensor, const char *path);
 
+/* Such a file whose elements are read where they are wanted, once it is known what they are: those of a .npy file, which may be a
+ * pipe, straight from there; a .pb file is read when it is opened. */
+typedef struct sdlf_tensor_file sdlf_tensor_file;
+sdlf_status sdlf_tensor_file_open(sdlf_tensor_file **file, const char *path);
+void sdlf_tensor_file_close(sdlf_tensor_file *file);
+/* Its shape and dtype; no memory. */
+sdlf_tensor sdlf_tensor_file_look(const sdlf_tensor_file *file);
+/* All elements, row-major, to host memory; once. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT where there are more or fewer. */
+sdlf_status sdlf_tensor_file_read(sdlf_tensor_file *file, void *values);
+
 /* Write a row-major tensor in host memory as a .npy file. */
 sdlf_status sdlf_tensor_write_file(const sdlf_tensor *tensor, const char *path);
 

@@ -99,6 +99,16 @@ static void tensors_and_bytes(void)
     unbound.data = NULL;
     REFUSED(sdlf_tensor_read_file(NULL, test_path("x.npy")), "tensor");
     REFUSED(sdlf_tensor_read_file(&made, NULL), "path");
+    sdlf_tensor_file *file = NULL;
+    REFUSED(sdlf_tensor_file_open(NULL, test_path("x.npy")), "file");
+    REFUSED(sdlf_tensor_file_open(&file, NULL), "path");
+    CHECK_EQUAL(sdlf_tensor_file_look(NULL).dtype, SDLF_NONE);
+    REFUSED(sdlf_tensor_file_read(NULL, &number), "file");
+    CHECK_OK(sdlf_tensor_write_file(&tensor, test_path("x.npy")));
+    CHECK_OK(sdlf_tensor_file_open(&file, test_path("x.npy")));
+    REFUSED(sdlf_tensor_file_read(file, NULL), "values");
+    sdlf_tensor_file_close(file);
+    sdlf_tensor_file_close(NULL);
     REFUSED(sdlf_tensor_write_file(NULL, test_path("x.npy")), "tensor");
     REFUSED(sdlf_tensor_write_file(&tensor, NULL), "path");
     REFUSED(sdlf_tensor_write_file(&unbound, test_path("x.npy")), "tensor->data");
