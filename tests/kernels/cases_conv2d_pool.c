@@ -86,12 +86,19 @@ static void with_update(kernel_sink *sink, const kernel_case *back, const geomet
 }
 
 /* How much of what the backward passes may be asked for is tried. */
-typedef enum thoroughness { FORWARD_ALONE, EVERYTHING_AT_ONCE, USUAL, EVERY_COMBINATION } thoroughness;
+typedef enum thoroughness {
+    FORWARD_ON_DEVICES,
+    FORWARD_ALONE,
+    EVERYTHING_AT_ONCE,
+    USUAL,
+    EVERY_COMBINATION
+} thoroughness;
 
 /* Forward, backward and backward with updates. */
 static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_ties ties, thoroughness tried)
 {
-    kernel_case made = {.operation = describe(SDLF_CONV2D_RELU_MAX_POOL_FORWARD, g, ties)};
+    kernel_case made = {.operation = describe(SDLF_CONV2D_RELU_MAX_POOL_FORWARD, g, ties),
+                        .fills_device = tried == FORWARD_ON_DEVICES};
     sdlf_operation *o = &made.operation;
     int64_t p = sdlf_window2d_output(&o->conv2d_pool.window, 0, g->h);
     int64_t q = sdlf_window2d_output(&o->conv2d_pool.window, 1, g->w);
@@ -113,7 +120,7 @@ static void both_ways(kernel_sink *sink, const geometry *g, sdlf_dtype t, sdlf_t
     emit(sink, &last, g, ties, " bias channels last");
     last.operation.out[0] = o->out[0];
     emit(sink, &last, g, ties, " bias channels last but y");
-    if (tried == FORWARD_ALONE) return;
+    if (tried <= FORWARD_ALONE) return;
 
     kernel_case back = {.operation = describe(SDLF_CONV2D_RELU_MAX_POOL_BACKWARD, g, ties), .prepare = mask_first};
     back.in[0].values = back.in[1].values = VALUES_GRID;
@@ -161,16 +168,23 @@ void conv2d_pool_cases(kernel_sink *sink, sdlf_dtype t)
         both_ways(sink, &several[i], t, SDLF_TIES_SHARE, USUAL);
         both_ways(sink, &several[i], t, SDLF_TIES_FIRST, EVERYTHING_AT_ONCE);
     }
-    /* So many outputs that a device gives a thread 4 and 8 filters, and pairs of windows, on 40 to 148 multiprocessors. */
+    /* So many outputs that a device gives a thread 4 and 8 filters, and pairs of windows, on 40 to 148 multiprocessors; many
+     * channels, where they lie last. Of either the host, too, is given some. */
     static const geometry many[] = {
-        {4, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},     {12, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},
-        {32, 2, 56, 56, 33, 5, 1, 2, 1, {2, 2}},    {40, 1, 56, 54, 33, 3, 1, 1, 1, {2, 2}},
-        {2, 36, 21, 18, 72, 3, 1, 1, 1, {2, 2}}, /* many channels, where they lie last */
-        {1, 64, 37, 45, 131, 3, 1, 1, 1, {2, 2}},   {1, 256, 15, 15, 68, 3, 1, 1, 1, {2, 2}},
-        {1, 12, 130, 133, 128, 3, 1, 1, 1, {2, 2}}, {2, 32, 31, 63, 64, 5, 1, 2, 1, {2, 2}},
+        {4, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},
+        {12, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},
+        {2, 36, 21, 18, 72, 3, 1, 1, 1, {2, 2}},
+        {1, 256, 15, 15, 68, 3, 1, 1, 1, {2, 2}},
     };
     for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
         both_ways(sink, &many[i], t, SDLF_TIES_SHARE, FORWARD_ALONE);
+    static const geometry filling[] = {
+        {32, 2, 56, 56, 33, 5, 1, 2, 1, {2, 2}},    {40, 1, 56, 54, 33, 3, 1, 1, 1, {2, 2}},
+        {1, 64, 37, 45, 131, 3, 1, 1, 1, {2, 2}},   {2, 32, 31, 63, 64, 5, 1, 2, 1, {2, 2}},
+        {1, 12, 130, 133, 128, 3, 1, 1, 1, {2, 2}},
+    };
+    for (size_t i = 0; i < sizeof filling / sizeof filling[0]; i++)
+        both_ways(sink, &filling[i], t, SDLF_TIES_SHARE, FORWARD_ON_DEVICES);
 }
 
 void conv2d_pool_bench(kernel_sink *sink, sdlf_dtype t)
