@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sdlf/formats.h>
@@ -12,11 +13,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A file in memory, and a path to it. */
+/* A file in memory, and a path to it. It says that it is old: of a new one the reader waits until its times tell it from a later one. */
 static int make_file(char path[32], const uint8_t *data, size_t size)
 {
+    static const struct timespec old[2];
     int file = memfd_create("input", MFD_CLOEXEC);
-    if (file < 0 || write(file, data, size) != (ssize_t)size) abort();
+    if (file < 0 || write(file, data, size) != (ssize_t)size || futimens(file, old) != 0) abort();
     snprintf(path, 32, "/proc/self/fd/%d", file);
     return file;
 }
