@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # scripts/gpu-check.sh on a pretended GPU: nvidia-smi, nvcc, cmake, ctest and compute-sanitizer are stand-ins, and the program
-# computes on the host where it is asked for cuda, on little data. What is tested is the script: each row, what fails, what is left
-# out, the exit status.
+# computes on the host where it is asked for cuda, on little data, once: asked again, it repeats what it said. What is tested is the
+# script: each row, what fails, what is left out, the exit status.
 #
 #   test_gpu_check.sh FOLDER PROGRAM      the project's folder, the sdlf program
 set -euo pipefail
@@ -9,7 +9,7 @@ source_folder=$1
 program=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/project/build-gpu/tests" "$work/bin"
+mkdir -p "$work/project/build-gpu/tests" "$work/bin" "$work/said"
 cp -r "$source_folder/scripts" "$work/project/"
 
 stand_in() { # NAME, its text on standard input
@@ -70,7 +70,12 @@ bench-*) words+=(--copy-size 64kB --steps 2) ;;
 gcn-*) words+=(--graph uniform:100,500,1 --repeats 2) ;;
 esac
 [ "\$1" = "\${FAIL_COMMAND:-}" ] && exit 1
-exec '$program' "\${words[@]}"
+said='$work/said'/\$(cksum <<< "\${words[*]}" | tr ' ' -)
+if [ ! -e "\$said" ]; then
+    '$program' "\${words[@]}" > "\$said.part" 2>&1 || { status=\$?; cat "\$said.part"; exit \$status; }
+    mv "\$said.part" "\$said"
+fi
+cat "\$said"
 S
 
 failed=0
