@@ -69,8 +69,8 @@ static sdlf_status find_data(session *s, bool open)
 static sdlf_status check_memory(const session *s)
 {
     sdlf_memory_info memory;
-    sdlf_status status =
-        sdlf_plan_measure(&memory, s->model, &(sdlf_plan_options){.batch = s->set.batch, .forward = s->calculator});
+    sdlf_plan_options options = {.batch = s->set.batch, .forward = s->calculator, .take_parameters = true};
+    sdlf_status status = sdlf_plan_measure(&memory, s->model, &options);
     return status == SDLF_OK ? machine_check_memory(&s->machine, memory.arena + memory.parameters) : status;
 }
 
@@ -107,7 +107,7 @@ static sdlf_status evaluate(session *s)
     s->machine.choice = s->set.choice;
     sdlf_status status = machine_open(&s->machine, s->set.calculator, &s->calculator);
     if (status == SDLF_OK) status = machine_check_choice(&s->machine);
-    if (status == SDLF_OK) status = network_open_weights(&s->model, s->set.weights, s->set.net);
+    if (status == SDLF_OK) status = network_open_to_take(&s->model, s->set.weights, s->set.net);
     if (status == SDLF_OK) status = find_data(s, false);
     if (status == SDLF_OK && s->set.batch > 0) status = check_memory(s);
     if (status == SDLF_OK && !s->set.json) report_header(&out, s->machine.calculator, s->machine.count);

@@ -71,19 +71,30 @@ typedef struct session {
     bool index_given;
 } session;
 
-/* A plan for one picture at a time, on a calculator with `threads`: it takes the least memory and begins the soonest. */
-static sdlf_status make_plan(session *s, int threads)
+static sdlf_status open_calculator(session *s, int threads, sdlf_calculator **calculator)
 {
-    sdlf_plan_free(s->plan);
-    s->plan = NULL;
     machine_close(&s->machine);
     s->machine.choice = s->set.choice;
     s->machine.choice.threads = threads;
-    sdlf_calculator *calculator = NULL;
-    sdlf_status status = machine_open(&s->machine, s->set.calculator, &calculator);
-    if (status == SDLF_OK) status = machine_check_choice(&s->machine);
-    if (status != SDLF_OK) return status;
-    return sdlf_plan_create(&s->plan, s->model, &(sdlf_plan_options){.batch = 1, .forward = calculator});
+    sdlf_status status = machine_open(&s->machine, s->set.calculator, calculator);
+    return status == SDLF_OK ? machine_check_choice(&s->machine) : status;
+}
+
+/* A plan for one picture at a time: it takes the least memory and begins the soonest. On one thread, unless it was said how many, or
+ * there is so much to compute that starting others pays. */
+static sdlf_status make_plan(session *s, int pictures)
+{
+    int threads = (int)s->set.choice.threads;
+    sdlf_plan_options options = {.batch = 1, .take_parameters = true};
+    sdlf_status status = open_calculator(s, threads > 0 ? threads : 1, &options.forward);
+    if (status == SDLF_OK && threads == 0 && sdlf_calculator_is_on_host(options.forward)) {
+        sdlf_plan *outline = NULL;
+        status = sdlf_plan_outline(&outline, s->model, &options);
+        double flops = status == SDLF_OK ? (double)report_plan_cost(outline).flops * pictures : 0;
+        sdlf_plan_free(outline);
+        if (flops > worth_threads) status = open_calculator(s, 0, &options.forward);
+    }
+    return status == SDLF_OK ? sdlf_plan_create(&s->plan, s->model, &options) : status;
 }
 
 /* One picture goes in and a list of scores comes out? Files from elsewhere may have anything. */
@@ -111,17 +122,10 @@ static sdlf_status check_network(session *s)
     return SDLF_OK;
 }
 
-/* One thread, unless there is so much to compute that starting others pays. */
 static sdlf_status prepare(session *s, int pictures)
 {
-    int threads = (int)s->set.choice.threads;
-    sdlf_status status = network_open_weights(&s->model, s->set.weights, s->set.net);
-    if (status == SDLF_OK) status = make_plan(s, threads > 0 ? threads : 1);
-    if (status == SDLF_OK && threads == 0) {
-        double flops = (double)report_plan_cost(s->plan).flops * pictures;
-        bool on_host = sdlf_calculator_is_on_host(s->machine.calculator[0]);
-        if (flops > worth_threads && on_host) status = make_plan(s, 0);
-    }
+    sdlf_status status = network_open_to_take(&s->model, s->set.weights, s->set.net);
+    if (status == SDLF_OK) status = make_plan(s, pictures);
     if (status == SDLF_OK) status = check_network(s);
     if (status != SDLF_OK) return status;
     s->sample = memory_allocate((size_t)sdlf_shape_count(s->shape) * sizeof *s->sample);

@@ -20,11 +20,13 @@ sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const 
     if (batch < 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "evaluation: expected a batch of at least 1, found %lld",
                          (long long)batch);
-    sdlf_status status = sdlf_model_status(model);
+    bool take = model->source.file != NULL; /* values that have been left in a file: the plan says what else is wrong */
+    sdlf_status status = take ? SDLF_OK : sdlf_model_status(model);
     if (status == SDLF_OK && !model->built) status = sdlf_model_build(model, 1);
     if (status != SDLF_OK) return status;
     sdlf_evaluator *evaluator = NULL;
-    sdlf_plan_options options = {.batch = batch == 0 ? DEFAULT_BATCH : batch, .forward = calculator};
+    sdlf_plan_options options = {
+        .batch = batch == 0 ? DEFAULT_BATCH : batch, .forward = calculator, .take_parameters = take};
     status = sdlf_evaluator_create(&evaluator, model, dataset, &options);
     if (status != SDLF_OK) return status;
     size_t classes = (size_t)dataset->class_count;

@@ -69,20 +69,19 @@ sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed)
     return status;
 }
 
-/* A weights file that brings its network is opened by `open`. */
-static sdlf_status open_weights(sdlf_model **model, const char *weights, const char *net,
-                                sdlf_status (*open)(sdlf_model **model, const char *path))
+/* `to_take`: values stay in a file that brings its network, until a plan takes them. */
+static sdlf_status open_weights(sdlf_model **model, const char *weights, const char *net, bool to_take)
 {
     *model = NULL;
     if (network_is_onnx(weights)) {
-        if (!net) return network_open(model, weights, 1);
+        if (!net) return sdlf_model_from_onnx(model, weights, &(sdlf_onnx_options){.leave_weights = to_take});
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net %s has no place beside %s, which brings its network", net,
                          weights);
     }
     if (file_form_of(weights) == FILE_FORM_JSON)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "%s: expected weights, in a safetensors or an ONNX file; a JSON file has none", weights);
-    if (!net) return open(model, weights);
+    if (!net) return to_take ? sdlf_model_open_to_take(model, weights) : sdlf_model_open_to_run(model, weights);
     sdlf_status status = network_open(model, net, 1);
     if (status == SDLF_OK) status = sdlf_model_load(*model, weights);
     if (status != SDLF_OK) {
@@ -94,12 +93,12 @@ static sdlf_status open_weights(sdlf_model **model, const char *weights, const c
 
 sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net)
 {
-    return open_weights(model, weights, net, sdlf_model_open_to_run);
+    return open_weights(model, weights, net, false);
 }
 
-sdlf_status network_open_to_take(sdlf_model **model, const char *weights)
+sdlf_status network_open_to_take(sdlf_model **model, const char *weights, const char *net)
 {
-    return open_weights(model, weights, NULL, sdlf_model_open_to_take);
+    return open_weights(model, weights, net, true);
 }
 
 sdlf_shape network_sample_shape(const sdlf_model *model)

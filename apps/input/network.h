@@ -15,8 +15,8 @@ sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed);
  * file carries its network always, and `net` is SDLF_ERROR_ARGUMENT beside it. */
 sdlf_status network_open_weights(sdlf_model **model, const char *weights, const char *net);
 
-/* The same for one plan that takes the parameters: those of a safetensors file stay there until then. */
-sdlf_status network_open_to_take(sdlf_model **model, const char *weights);
+/* The same for one plan that takes the parameters: those of a file that carries its network stay there until then. */
+sdlf_status network_open_to_take(sdlf_model **model, const char *weights, const char *net);
 
 /* Is this an ONNX file, by what it holds, or by its ending where that says nothing? */
 bool network_is_onnx(const char *path);

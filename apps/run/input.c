@@ -28,7 +28,7 @@ sdlf_status run_check_pictures(const run_session *s, const arguments *given)
     return SDLF_OK;
 }
 
-sdlf_status run_read_inputs(run_session *s)
+sdlf_status run_open_inputs(run_session *s)
 {
     int pictures = 0;
     sdlf_status status = SDLF_OK;
@@ -36,15 +36,16 @@ sdlf_status run_read_inputs(run_session *s)
     for (int i = 0; i < s->set.inputs.count && status == SDLF_OK; i++) {
         run_file *file = &s->input[i];
         if (is_tensor(file->path))
-            status = sdlf_tensor_read_file(&file->tensor, file->path);
+            status = sdlf_tensor_file_open(&file->array, file->path);
         else
             pictures++;
+        file->tensor = sdlf_tensor_file_look(file->array);
     }
     if (status != SDLF_OK || s->set.onnx.batch > 0) return status;
     if (pictures > 1) s->batch = pictures;
     const sdlf_tensor *first = s->set.inputs.count > 0 ? &s->input[0].tensor : NULL;
-    bool open = s->report == NULL || (s->report->input_count > 0 && !s->report->input[0].must_be_known &&
-                                      s->report->input[0].shape.rank > 0 && s->report->input[0].shape.dim[0] < 2);
+    bool open = s->listed == NULL || (s->listed_count > 0 && !s->listed[0].must_be_known &&
+                                      s->listed[0].shape.rank > 0 && s->listed[0].shape.dim[0] < 2);
     if (first != NULL && sdlf_tensor_present(first) && first->shape.rank > 0 && open) s->batch = first->shape.dim[0];
     if (s->batch < 1)
         return sdlf_fail(SDLF_ERROR_SHAPE, "%s: expected at least one sample, found an array of shape %s",
@@ -52,29 +53,59 @@ sdlf_status run_read_inputs(run_session *s)
     return SDLF_OK;
 }
 
+void run_close_inputs(run_session *s)
+{
+    for (int i = 0; i < s->set.inputs.count; i++) {
+        sdlf_tensor_release(&s->input[i].tensor, NULL);
+        sdlf_tensor_file_close(s->input[i].array);
+        s->input[i].array = NULL;
+    }
+}
+
+sdlf_status run_read_array(run_file *file)
+{
+    if (file->tensor.data != NULL) return SDLF_OK;
+    sdlf_status status = sdlf_tensor_create(&file->tensor, NULL, file->tensor.dtype, file->tensor.shape);
+    return status == SDLF_OK ? sdlf_tensor_file_read(file->array, file->tensor.data) : status;
+}
+
 static const char *input_name(const run_session *s, int index)
 {
     return sdlf_model_layer(s->model, sdlf_model_input(s->model, index).layer)->name;
 }
 
-/* Elements of `from`, float or whatever, into the input. */
-static sdlf_status write_values(run_session *s, const char *name, sdlf_dtype dtype, const void *from, sdlf_shape shape,
-                                const char *path)
+/* Elements, float or whatever, into the input. */
+static sdlf_status write_values(run_session *s, const char *name, const sdlf_tensor *from)
 {
     sdlf_binding binding;
     sdlf_status status = sdlf_plan_input(s->plan, name, &binding);
     if (status != SDLF_OK) return status;
-    if (!sdlf_shape_equal(shape, binding.tensor.shape))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s, and the file has %s", path, name,
-                         sdlf_shape_print(binding.tensor.shape).text, sdlf_shape_print(shape).text);
-    if (sdlf_dtype_is_float(dtype) != sdlf_dtype_is_float(binding.tensor.dtype))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is of %s, and the file's elements are of %s", path, name,
-                         sdlf_dtype_name(binding.tensor.dtype), sdlf_dtype_name(dtype));
+    if (from->dtype == binding.tensor.dtype) return sdlf_plan_write(s->plan, name, from->data);
     void *values = memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor) + 1);
-    sdlf_convert(binding.tensor.dtype, values, dtype, from, sdlf_shape_count(shape));
+    sdlf_convert(binding.tensor.dtype, values, from->dtype, from->data, sdlf_tensor_count(from));
     status = sdlf_plan_write(s->plan, name, values);
     free(values);
     return status;
+}
+
+/* An array into the input: straight from its file, where the plan has it in the host's memory as it is. */
+static sdlf_status write_array(run_session *s, const char *name, run_file *file)
+{
+    sdlf_binding binding;
+    sdlf_status status = sdlf_plan_input(s->plan, name, &binding);
+    if (status != SDLF_OK) return status;
+    const sdlf_tensor *input = &binding.tensor, *given = &file->tensor;
+    if (!sdlf_shape_equal(given->shape, input->shape))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s, and the file has %s", file->path, name,
+                         sdlf_shape_print(input->shape).text, sdlf_shape_print(given->shape).text);
+    if (sdlf_dtype_is_float(given->dtype) != sdlf_dtype_is_float(input->dtype))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is of %s, and the file's elements are of %s", file->path,
+                         name, sdlf_dtype_name(input->dtype), sdlf_dtype_name(given->dtype));
+    bool on_host = binding.calculator != NULL && sdlf_calculator_is_on_host(binding.calculator);
+    if (on_host && given->dtype == input->dtype && given->data == NULL)
+        return sdlf_tensor_file_read(file->array, input->data);
+    status = run_read_array(file);
+    return status == SDLF_OK ? write_values(s, name, given) : status;
 }
 
 /* All pictures, as the batch of one input. */
@@ -91,7 +122,8 @@ static sdlf_status write_pictures(run_session *s, const char *name, const int *w
     float *samples = memory_allocate((size_t)(size * count) * sizeof *samples);
     for (int i = 0; i < count && status == SDLF_OK; i++)
         status = photo_read(samples + i * size, sdlf_shape_without(shape, 0), s->input[which[i]].path, &s->set.photo);
-    if (status == SDLF_OK) status = write_values(s, name, SDLF_FLOAT32, samples, shape, s->input[which[0]].path);
+    sdlf_tensor batch = sdlf_tensor_view(SDLF_FLOAT32, shape, samples);
+    if (status == SDLF_OK) status = write_values(s, name, &batch);
     free(samples);
     return status;
 }
@@ -118,8 +150,7 @@ static sdlf_status check_names(const run_session *s)
         bool found = name == NULL;
         for (int j = 0; j < sdlf_model_input_count(s->model) && !found; j++)
             found = strcmp(name, input_name(s, j)) == 0;
-        for (int j = 0; s->report != NULL && j < s->report->input_count && !found; j++)
-            found = strcmp(name, s->report->input[j].name) == 0;
+        for (int j = 0; j < s->listed_count && !found; j++) found = strcmp(name, s->listed[j].name) == 0;
         if (!found)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "--input %s=%s: the model has no input '%s'", name, s->input[i].path,
                              name);
@@ -139,15 +170,13 @@ sdlf_status run_write_inputs(run_session *s)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s', %s, is missing: give it with --input %s=FILE", name,
                              sdlf_shape_print(binding.tensor.shape).text, name);
         }
-        const sdlf_tensor *tensor = &s->input[which[0]].tensor;
-        if (!sdlf_tensor_present(tensor))
+        if (s->input[which[0]].array == NULL)
             status = write_pictures(s, name, which, count);
         else if (count > 1)
             status = sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s' is given %d times", name, count);
         else
-            status = write_values(s, name, tensor->dtype, tensor->data, tensor->shape, s->input[which[0]].path);
+            status = write_array(s, name, &s->input[which[0]]);
     }
-    for (int i = 0; i < s->set.inputs.count; i++)
-        sdlf_tensor_release(&s->input[i].tensor, NULL); /* the plan has them */
+    run_close_inputs(s); /* the plan has them */
     return status;
 }

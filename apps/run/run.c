@@ -49,20 +49,22 @@ static void split_files(run_session *s, run_file *files, const argument_list *li
     }
 }
 
-/* The tensors that the model is made from. */
-static int known_inputs(const run_session *s, sdlf_onnx_known *known)
+/* The arrays that the model is made from. */
+static sdlf_status read_known(run_session *s, sdlf_onnx_known *known, int *count)
 {
-    int count = 0, unnamed = 0;
-    for (int i = 0; i < s->set.inputs.count; i++) {
-        const run_file *file = &s->input[i];
+    int unnamed = 0;
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < s->set.inputs.count && status == SDLF_OK; i++) {
+        run_file *file = &s->input[i];
         int at = file->name == NULL ? unnamed++ : -1;
-        for (int j = 0; at < 0 && j < s->report->input_count; j++)
-            if (strcmp(s->report->input[j].name, file->name) == 0) at = j;
-        if (at < 0 || at >= s->report->input_count || !s->report->input[at].must_be_known) continue;
-        if (sdlf_tensor_present(&file->tensor))
-            known[count++] = (sdlf_onnx_known){s->report->input[at].name, file->tensor};
+        for (int j = 0; at < 0 && j < s->listed_count; j++)
+            if (strcmp(s->listed[j].name, file->name) == 0) at = j;
+        if (at < 0 || at >= s->listed_count || !s->listed[at].must_be_known) continue;
+        if (file->array == NULL) continue;
+        status = run_read_array(file);
+        known[(*count)++] = (sdlf_onnx_known){s->listed[at].name, file->tensor};
     }
-    return count;
+    return status;
 }
 
 static sdlf_status open_onnx(run_session *s, int64_t batch)
@@ -73,7 +75,9 @@ static sdlf_status open_onnx(run_session *s, int64_t batch)
     if (status != SDLF_OK) return status;
     options.batch = batch;
     options.known = known;
-    options.known_count = known_inputs(s, known);
+    options.known_count = 0;
+    status = read_known(s, known, &options.known_count);
+    if (status != SDLF_OK) return status;
     options.leave_weights = true; /* for the plan, the only one */
     sdlf_model_free(s->model);
     s->model = NULL;
@@ -95,8 +99,8 @@ static sdlf_status make_plan(run_session *s, sdlf_calculator *calculator, int64_
 /* Is the first dimension of an input of the file open? */
 static bool has_open_batch(const run_session *s)
 {
-    for (int i = 0; i < s->report->input_count; i++) {
-        const sdlf_onnx_value *input = &s->report->input[i];
+    for (int i = 0; i < s->listed_count; i++) {
+        const run_listed *input = &s->listed[i];
         if (!input->must_be_known && input->shape.rank > 0 && input->shape.dim[0] < 0) return true;
     }
     return false;
@@ -112,7 +116,7 @@ static sdlf_status make_model(run_session *s)
     if (status == SDLF_OK) status = machine_check_choice(&s->machine);
     if (status != SDLF_OK) return status;
     if (!network_is_onnx(s->model_path)) {
-        status = network_open_to_take(&s->model, s->model_path);
+        status = network_open_to_take(&s->model, s->model_path, NULL);
         return status == SDLF_OK ? make_plan(s, calculator, s->batch) : status;
     }
     bool exactly = s->batch > 1 && has_open_batch(s);
@@ -124,12 +128,23 @@ static sdlf_status make_model(run_session *s)
     return status;
 }
 
+/* What a file's inputs are is all that is wanted of what it is like, which can be as large as the weights of a small model. */
 static sdlf_status inspect(run_session *s)
 {
     sdlf_onnx_options options;
+    sdlf_onnx_report *report = NULL;
     if (!network_is_onnx(s->model_path)) return onnx_settings_fit_other(&s->set.onnx, s->model_path);
     sdlf_status status = onnx_settings_complete(&s->set.onnx, &options);
-    return status == SDLF_OK ? sdlf_onnx_inspect(&s->report, s->model_path, &options) : status;
+    if (status == SDLF_OK) status = sdlf_onnx_inspect(&report, s->model_path, &options);
+    if (status != SDLF_OK) return status;
+    s->listed_count = report->input_count;
+    s->listed = memory_allocate((size_t)report->input_count * sizeof *s->listed);
+    for (int i = 0; i < report->input_count; i++) {
+        const sdlf_onnx_value *input = &report->input[i];
+        s->listed[i] = (run_listed){memory_copy_text(input->name), input->shape, input->must_be_known};
+    }
+    sdlf_onnx_report_free(report);
+    return SDLF_OK;
 }
 
 static sdlf_status work(run_session *s, const arguments *given)
@@ -140,7 +155,7 @@ static sdlf_status work(run_session *s, const arguments *given)
     sdlf_status status = photo_complete(&checked, NULL);
     if (status == SDLF_OK) status = run_check_pictures(s, given);
     if (status == SDLF_OK) status = inspect(s);
-    if (status == SDLF_OK) status = run_read_inputs(s);
+    if (status == SDLF_OK) status = run_open_inputs(s);
     if (status == SDLF_OK) status = run_read_labels(s);
     for (int i = 0; i < s->set.outputs.count && status == SDLF_OK; i++) status = output_file_check(s->output[i].path);
     if (status == SDLF_OK) status = make_model(s);
@@ -153,14 +168,15 @@ static sdlf_status work(run_session *s, const arguments *given)
 
 static void release(run_session *s)
 {
-    for (int i = 0; i < s->set.inputs.count; i++) sdlf_tensor_release(&s->input[i].tensor, NULL); /* after a failure */
+    run_close_inputs(s); /* after a failure */
     for (int i = 0; i < s->text_count; i++) free(s->text[i]);
     for (int i = 0; i < s->label_count; i++) free(s->label[i]);
     free(s->label);
     onnx_settings_release(&s->set.onnx);
     sdlf_plan_free(s->plan);
     sdlf_model_free(s->model);
-    sdlf_onnx_report_free(s->report);
+    for (int i = 0; i < s->listed_count; i++) free(s->listed[i].name);
+    free(s->listed);
     machine_close(&s->machine);
 }
 

@@ -26,8 +26,16 @@ typedef struct run_settings {
 typedef struct run_file {
     const char *name; /* NULL: not named */
     const char *path;
-    sdlf_tensor tensor; /* of an input that is no picture */
+    sdlf_tensor_file *array; /* of an input that is no picture; NULL: a picture */
+    sdlf_tensor tensor;      /* what it is; with elements where the model is made from them */
 } run_file;
+
+/* An input of an ONNX file, as it is listed there. */
+typedef struct run_listed {
+    char *name;
+    sdlf_shape shape; /* -1 where it is open */
+    bool must_be_known;
+} run_listed;
 
 typedef struct run_session {
     run_settings set;
@@ -36,7 +44,8 @@ typedef struct run_session {
     machine machine;
     sdlf_model *model;
     sdlf_plan *plan;
-    sdlf_onnx_report *report; /* NULL: no ONNX model */
+    run_listed *listed; /* inputs of an ONNX file; NULL: another file */
+    int listed_count;
     run_file input[ARGUMENT_LIST_MAX], output[ARGUMENT_LIST_MAX];
     char *text[2 * ARGUMENT_LIST_MAX];
     int text_count;
@@ -47,8 +56,11 @@ typedef struct run_session {
 
 /* Options of pictures are refused where every input is an array. */
 sdlf_status run_check_pictures(const run_session *s, const arguments *given);
-/* Read the tensors among the inputs, which say how large the batch is. */
-sdlf_status run_read_inputs(run_session *s);
+/* Open the arrays among the inputs, which say how large the batch is. */
+sdlf_status run_open_inputs(run_session *s);
+/* Have an array's elements before the plan does. */
+sdlf_status run_read_array(run_file *file);
+void run_close_inputs(run_session *s);
 /* Everything into the plan's inputs. */
 sdlf_status run_write_inputs(run_session *s);
 /* What came out: files, and text or JSON. */

@@ -223,6 +223,30 @@ static sdlf_status attempt(void *argument)
     return status;
 }
 
+/* Values that have been left in their file are taken from there, once. */
+static void weights_are_taken_from_their_file(void)
+{
+    const char *path = test_path("linear.safetensors");
+    sdlf_calculator *reference = open_reference();
+    sdlf_dataset data = synthetic_dataset(COUNT, 4);
+    sdlf_model *model = linear_model(sdlf_softmax);
+    sdlf_evaluation found, expected;
+    CHECK_OK(sdlf_model_save(model, path));
+    CHECK_OK(sdlf_evaluate(&expected, model, &data, reference, 8));
+    sdlf_model_free(model);
+    CHECK_OK(sdlf_model_open_to_take(&model, path));
+    if (CHECK_OK(sdlf_evaluate(&found, model, &data, reference, 8))) {
+        CHECK_EQUAL(found.correct, expected.correct);
+        CHECK_EQUAL(found.loss, expected.loss);
+        sdlf_evaluation_release(&found);
+    }
+    CHECK_FAILS(sdlf_evaluate(&found, model, &data, reference, 8), SDLF_ERROR_ARGUMENT, "taken");
+    sdlf_evaluation_release(&expected);
+    sdlf_model_free(model);
+    synthetic_release(&data);
+    sdlf_calculator_close(reference);
+}
+
 static void memory_may_run_out(void)
 {
     sdlf_dataset data = synthetic_dataset(COUNT, 4);
@@ -238,6 +262,7 @@ int main(void)
     RUN(nonsense_is_refused);
     RUN(a_scale_of_0_is_refused);
     RUN(bad_labels_are_refused);
+    RUN(weights_are_taken_from_their_file);
     RUN(memory_may_run_out);
     return test_summary();
 }

@@ -120,7 +120,8 @@ typedef struct sdlf_evaluation {
 
 /* Run the model over a data set, with its first output that is no loss: probabilities after softmax, logarithms of them
  * after log_softmax, logits otherwise; the largest, the first of equals, is the prediction. Samples are normalised as the
- * model says, where it knows, else as the data set does. `batch` 0 picks one. Release with sdlf_evaluation_release. Errors:
+ * model says, where it knows, else as the data set does. `batch` 0 picks one. Values that have been left in
+ * a file are taken from there (see sdlf_model_open_to_take). Release with sdlf_evaluation_release. Errors:
  * shapes that disagree with the data, those of sdlf_plan_create; there is nothing to release then. */
 sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
                           sdlf_calculator *calculator, int64_t batch);
