@@ -9,8 +9,8 @@
 
 enum { DEFAULT_BATCH = 128 };
 
-sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
-                          sdlf_calculator *calculator, int64_t batch)
+sdlf_status sdlf_evaluate_while(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
+                                sdlf_calculator *calculator, int64_t batch, sdlf_go_on *go_on, void *user)
 {
     SDLF_REQUIRE(evaluation);
     if (model == NULL) return sdlf_model_status(NULL);
@@ -33,10 +33,20 @@ sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const 
     evaluation->confusion = calloc(classes * classes, sizeof *evaluation->confusion);
     if (evaluation->confusion == NULL)
         status = sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory to count %zu classes", classes);
-    if (status == SDLF_OK) status = sdlf_evaluator_run(evaluator, evaluation);
+    if (status == SDLF_OK) status = sdlf_evaluator_run(evaluator, evaluation, go_on, user);
     if (status != SDLF_OK) sdlf_evaluation_release(evaluation);
     sdlf_evaluator_free(evaluator);
     return status;
+}
+
+sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
+                          sdlf_calculator *calculator, int64_t batch)
+{
+    SDLF_REQUIRE(evaluation);
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(dataset);
+    SDLF_REQUIRE(calculator);
+    return sdlf_evaluate_while(evaluation, model, dataset, calculator, batch, NULL, NULL);
 }
 
 void sdlf_evaluation_release(sdlf_evaluation *evaluation)

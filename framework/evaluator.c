@@ -136,7 +136,7 @@ static sdlf_status run_batch(sdlf_evaluator *evaluator, const sdlf_batch *batch)
                              : status;
 }
 
-sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evaluation)
+sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evaluation, sdlf_go_on *go_on, void *user)
 {
     double start = sdlf_clock();
     int class_count = evaluator->data.class_count;
@@ -152,6 +152,7 @@ sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evalu
         if (status != SDLF_OK || batch.count == 0) break;
         status = run_batch(evaluator, &batch);
         if (status == SDLF_OK) count_batch(evaluator, &batch, evaluation);
+        if (go_on != NULL && !go_on(user)) break;
     }
     if (evaluation->samples > 0) evaluation->loss /= (double)evaluation->samples;
     evaluation->seconds = sdlf_clock() - start;

@@ -141,7 +141,7 @@ static sdlf_status finish_epoch(sdlf_trainer *trainer, float rate)
     sdlf_evaluation test = {.loss = NAN};
     double start = sdlf_clock();
     sdlf_status status = sdlf_plan_store_parameters(trainer->full);
-    if (status == SDLF_OK && trainer->test != NULL) status = sdlf_evaluator_run(trainer->test, &test);
+    if (status == SDLF_OK && trainer->test != NULL) status = sdlf_evaluator_run(trainer->test, &test, NULL, NULL);
     if (status != SDLF_OK) return status;
     sdlf_progress progress = progress_of(trainer, rate);
     progress.event = SDLF_PROGRESS_EPOCH;

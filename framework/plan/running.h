@@ -61,8 +61,11 @@ sdlf_status plan_prepare_parameters(sdlf_plan *plan);
 sdlf_status plan_run_some(sdlf_plan *plan, int64_t most, int64_t *done);
 sdlf_status plan_prepare_marks(sdlf_plan *plan);
 void plan_release_marks(sdlf_plan *plan);
-/* The median time of a step, in a row of so many, into step->seconds. times has room for `repeats`. */
-sdlf_status plan_time_row(sdlf_plan *plan, struct plan_step *step, int together, double *times, int repeats);
+/* The median time of a step, in a row of so many, into step->seconds. times has room for all repeats. */
+sdlf_status plan_time_row(sdlf_plan *plan, struct plan_step *step, int together, double *times,
+                          const sdlf_timing *timing);
+sdlf_status plan_time_in_rows(sdlf_plan *plan, const sdlf_timing *timing); /* all steps, by that */
+bool plan_times_on(const sdlf_timing *timing);                             /* what go_on says */
 sdlf_status plan_upload(sdlf_plan *plan, int buffer, int64_t offset, const void *host, int64_t bytes);
 sdlf_status plan_download(sdlf_plan *plan, int buffer, int64_t offset, void *host, int64_t bytes);
 /* Set a control in every space. */

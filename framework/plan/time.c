@@ -41,16 +41,23 @@ sdlf_status plan_move_parameters(sdlf_plan *plan, bool load)
     return status;
 }
 
-/* One timed run of all steps into times[step * repeats + repeat]. */
-static sdlf_status time_once(sdlf_plan *plan, double *times, int repeats, int repeat)
+bool plan_times_on(const sdlf_timing *timing)
+{
+    return timing->go_on == NULL || timing->go_on(timing->user);
+}
+
+/* One timed run of all steps into times[step * repeats + repeat]; SDLF_ERROR_INTERRUPTED where it did not come to its end. */
+static sdlf_status time_once(sdlf_plan *plan, double *times, const sdlf_timing *timing, int repeat)
 {
     for (int i = 0; i < plan->step_count; i++) {
+        if (!plan_times_on(timing))
+            return sdlf_fail(SDLF_ERROR_INTERRUPTED, "plan timing: ended before all steps had run");
         const plan_step *step = &plan->steps[i];
         double start = sdlf_clock();
         sdlf_status status = plan_run_step(plan, step);
         if (status == SDLF_OK) status = step->calculator->type->synchronize(step->calculator);
         if (status != SDLF_OK) return status;
-        if (repeat >= 0) times[i * repeats + repeat] = sdlf_clock() - start;
+        if (repeat >= 0) times[i * timing->repeats + repeat] = sdlf_clock() - start;
     }
     return SDLF_OK;
 }
@@ -61,14 +68,14 @@ static int row_of(double seconds)
     return seconds < 1e-4 ? 20 : seconds < 1e-3 ? 4 : 1;
 }
 
-/* A step of inference, as a recorded row; it has run before. times has room for `repeats`. */
-static sdlf_status time_recorded(sdlf_plan *plan, plan_step *step, double *times, int repeats)
+/* A step of inference, as a recorded row; it has run before. times has room for all repeats. */
+static sdlf_status time_recorded(sdlf_plan *plan, plan_step *step, double *times, const sdlf_timing *timing)
 {
     double start = sdlf_clock();
     sdlf_status status = plan_run_step(plan, step);
     if (status == SDLF_OK) status = step->calculator->type->synchronize(step->calculator);
     int together = row_of(sdlf_clock() - start);
-    return status == SDLF_OK ? plan_time_row(plan, step, together, times, repeats) : status;
+    return status == SDLF_OK ? plan_time_row(plan, step, together, times, timing) : status;
 }
 
 static bool is_timed_recorded(const sdlf_plan *plan, const plan_step *step)
@@ -77,10 +84,11 @@ static bool is_timed_recorded(const sdlf_plan *plan, const plan_step *step)
            step->calculator->type->record_begin != NULL;
 }
 
-sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats)
+/* Every step with a clock around it. */
+static sdlf_status time_steps(sdlf_plan *plan, const sdlf_timing *timing)
 {
-    SDLF_REQUIRE(plan);
-    if (repeats < 1) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan timing: repeats must be at least 1, not %d", repeats);
+    const int repeats = timing->repeats;
+    int made = 0;
     sdlf_metrics metrics;
     sdlf_status status = plan_move_parameters(plan, false);
     if (status == SDLF_OK) status = sdlf_plan_metrics(plan, &metrics);
@@ -95,14 +103,16 @@ sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats)
     status = plan_set_control(plan, CONTROL_RATE, 0);
     for (int repeat = -1; repeat < repeats && status == SDLF_OK; repeat++) { /* the first warms up */
         status = plan_feed_still(plan);
-        if (status == SDLF_OK) status = time_once(plan, times, repeats, repeat);
+        if (status == SDLF_OK) status = time_once(plan, times, timing, repeat);
+        if (status == SDLF_OK) made = repeat + 1;
     }
+    if (status == SDLF_ERROR_INTERRUPTED && made > 0) status = SDLF_OK;
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
-        sdlf_sort_doubles(times + (size_t)i * (size_t)repeats, (size_t)repeats);
-        plan->steps[i].seconds = times[i * repeats + repeats / 2];
+        sdlf_sort_doubles(times + (size_t)i * (size_t)repeats, (size_t)made);
+        plan->steps[i].seconds = times[i * repeats + made / 2];
     }
-    for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
-        if (is_timed_recorded(plan, &plan->steps[i])) status = time_recorded(plan, &plan->steps[i], times, repeats);
+    for (int i = 0; i < plan->step_count && status == SDLF_OK && plan_times_on(timing); i++) {
+        if (is_timed_recorded(plan, &plan->steps[i])) status = time_recorded(plan, &plan->steps[i], times, timing);
     }
     if (status == SDLF_OK && plan->options.mode == SDLF_INFER)
         status = plan_run_steps(plan, 0, plan->step_count); /* steps that work in place did so often */
@@ -119,4 +129,22 @@ done:
     free(times);
     free(saved);
     return status;
+}
+
+sdlf_status sdlf_plan_time_with(sdlf_plan *plan, const sdlf_timing *timing)
+{
+    SDLF_REQUIRE(plan);
+    SDLF_REQUIRE(timing);
+    if (timing->repeats < 1 || timing->together < 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "plan timing: repeats must be at least 1 and runs in a row no less than 0, not %d and %d",
+                         timing->repeats, timing->together);
+    return timing->together > 0 ? plan_time_in_rows(plan, timing) : time_steps(plan, timing);
+}
+
+sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats)
+{
+    SDLF_REQUIRE(plan);
+    if (repeats < 1) return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan timing: repeats must be at least 1, not %d", repeats);
+    return sdlf_plan_time_with(plan, &(sdlf_timing){.repeats = repeats});
 }

@@ -254,11 +254,39 @@ static void memory_may_run_out(void)
     synthetic_release(&data);
 }
 
+/* How often it may still say yes. */
+static bool go_on(void *user)
+{
+    return --*(int *)user >= 0;
+}
+
+/* The figures of the samples seen so far are those of a data set that ends there. */
+static void it_may_end_early(void)
+{
+    sdlf_calculator *reference = open_reference();
+    sdlf_dataset data = synthetic_dataset(COUNT, 4), first = data;
+    sdlf_model *model = linear_model(sdlf_softmax);
+    sdlf_evaluation cut, expected;
+    int left = 2;
+    first.samples.shape.dim[0] = first.labels.shape.dim[0] = 24;
+    CHECK_OK(sdlf_evaluate_while(&cut, model, &data, reference, 8, go_on, &left)); /* after two yes, a no */
+    CHECK_OK(sdlf_evaluate(&expected, model, &first, reference, 8));
+    CHECK_EQUAL(cut.samples, 24);
+    CHECK_EQUAL(cut.correct, expected.correct);
+    CHECK_CLOSE(cut.loss, expected.loss, 0);
+    sdlf_evaluation_release(&cut);
+    sdlf_evaluation_release(&expected);
+    sdlf_model_free(model);
+    synthetic_release(&data);
+    sdlf_calculator_close(reference);
+}
+
 int main(void)
 {
     RUN(outputs_of_all_kinds_agree);
     RUN(the_models_normalisation_counts);
     RUN(a_loss_layer_is_left_aside);
+    RUN(it_may_end_early);
     RUN(nonsense_is_refused);
     RUN(a_scale_of_0_is_refused);
     RUN(bad_labels_are_refused);

@@ -264,6 +264,15 @@ sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats);
  * can do that, with a clock around them all; `seconds` are medians of a together-th. Outputs are those of the last run after it. */
 sdlf_status sdlf_plan_time_together(sdlf_plan *plan, int repeats, int together);
 
+/* Either of the two, for as long as somebody wants it. SDLF_ERROR_INTERRUPTED: it ended before each step had its time. */
+typedef struct sdlf_timing {
+    int repeats;
+    int together;      /* 0: as sdlf_plan_time; else as sdlf_plan_time_together */
+    sdlf_go_on *go_on; /* asked before each run of a step; once it says false, medians are of what was run. NULL: yes */
+    void *user;
+} sdlf_timing;
+sdlf_status sdlf_plan_time_with(sdlf_plan *plan, const sdlf_timing *timing);
+
 #ifdef __cplusplus
 }
 #endif

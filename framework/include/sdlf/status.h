@@ -13,6 +13,8 @@
 #ifndef SDLF_STATUS_H
 #define SDLF_STATUS_H
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,6 +31,9 @@ typedef enum sdlf_status {
     SDLF_ERROR_INTERRUPTED, /* the caller asked for a stop */
     SDLF_ERROR_DEVICE,      /* a device reported a fault */
 } sdlf_status;
+
+/* Asked by long work from time to time, with the caller's own pointer: shall it go on? After false it ends early, with what it has. */
+typedef bool sdlf_go_on(void *user);
 
 /* The calling thread's last message; never NULL, valid until this thread's next failing call. */
 const char *sdlf_error_message(void);

@@ -125,6 +125,10 @@ typedef struct sdlf_evaluation {
  * shapes that disagree with the data, those of sdlf_plan_create; there is nothing to release then. */
 sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
                           sdlf_calculator *calculator, int64_t batch);
+/* The same for as long as `go_on` says: it is asked after each batch; after false the figures are those of the samples seen so far,
+ * evaluation->samples of them. NULL: to the end. */
+sdlf_status sdlf_evaluate_while(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
+                                sdlf_calculator *calculator, int64_t batch, sdlf_go_on *go_on, void *user);
 void sdlf_evaluation_release(sdlf_evaluation *evaluation);
 
 #ifdef __cplusplus

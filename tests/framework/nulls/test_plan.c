@@ -87,6 +87,7 @@ static void no_plan(void)
     GIVES(sdlf_plan_memory(NULL).arena, 0);
     REFUSED(sdlf_plan_time(NULL, 1), "plan");
     REFUSED(sdlf_plan_time_together(NULL, 1, 1), "plan");
+    REFUSED(sdlf_plan_time_with(NULL, &(sdlf_timing){.repeats = 1}), "plan");
 }
 
 static void a_plan_without_the_rest(void)

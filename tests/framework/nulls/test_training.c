@@ -150,6 +150,10 @@ static void evaluations(void)
     NO_MODEL(sdlf_evaluate(&evaluation, NULL, data, reference, 0));
     REFUSED(sdlf_evaluate(&evaluation, net, NULL, reference, 0), "dataset");
     REFUSED(sdlf_evaluate(&evaluation, net, data, NULL, 0), "calculator");
+    REFUSED(sdlf_evaluate_while(NULL, net, data, reference, 0, NULL, NULL), "evaluation");
+    NO_MODEL(sdlf_evaluate_while(&evaluation, NULL, data, reference, 0, NULL, NULL));
+    REFUSED(sdlf_evaluate_while(&evaluation, net, NULL, reference, 0, NULL, NULL), "dataset");
+    REFUSED(sdlf_evaluate_while(&evaluation, net, data, NULL, 0, NULL, NULL), "calculator");
     DOES_NOTHING(sdlf_evaluation_release(NULL));
     sdlf_model_free(net);
     sdlf_dataset_free(data);

@@ -118,6 +118,48 @@ static void memory_is_known_beforehand(void)
     sdlf_calculator_close(reference);
 }
 
+/* How often it may still say yes. */
+static bool go_on(void *user)
+{
+    return --*(int *)user >= 0;
+}
+
+/* Timing that is ended early has medians of what was run, or none; either way it leaves no trace. */
+static void timing_ends_early(void)
+{
+    sdlf_calculator *reference = test_open("reference");
+    sdlf_model *net = small_cnn();
+    for (int mode = SDLF_INFER; mode <= SDLF_TRAIN; mode++) {
+        sdlf_plan *plan = NULL;
+        sdlf_plan_options options = {.batch = 2, .mode = (sdlf_mode)mode, .forward = reference};
+        if (!CHECK_OK(sdlf_plan_create(&plan, net, &options))) continue;
+        int steps = sdlf_plan_step_count(plan), left = 2 * steps + 1;
+        const uint32_t hash = sdlf_model_hash(net);
+        const sdlf_timing timing = {.repeats = 1000, .go_on = go_on, .user = &left};
+        CHECK_OK(sdlf_plan_time_with(plan, &timing)); /* to warm up, and once; the next ends after a step */
+        CHECK(left < 0);
+        for (int i = 0; i < steps; i++) CHECK(sdlf_plan_step_info(plan, i).seconds > 0);
+        left = steps + 1;
+        CHECK_FAILS(sdlf_plan_time_with(plan, &timing), SDLF_ERROR_INTERRUPTED, "before all steps had run");
+        CHECK_EQUAL(sdlf_model_hash(net), hash);
+        CHECK_FAILS(sdlf_plan_time_with(plan, NULL), SDLF_ERROR_ARGUMENT, "timing is NULL");
+        CHECK_FAILS(sdlf_plan_time_with(plan, &(sdlf_timing){.repeats = 0}), SDLF_ERROR_ARGUMENT, "at least 1");
+        CHECK_FAILS(sdlf_plan_time_with(plan, &(sdlf_timing){.repeats = 1, .together = -1}), SDLF_ERROR_ARGUMENT, "-1");
+        sdlf_plan_free(plan);
+    }
+    sdlf_plan *plan = NULL;
+    CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 2, .forward = reference}));
+    int left = 3 * sdlf_plan_step_count(plan);
+    const sdlf_timing rows = {.repeats = 3, .together = 2, .go_on = go_on, .user = &left};
+    CHECK_OK(sdlf_plan_time_with(plan, &rows)); /* asked three times a step, but for the first run */
+    CHECK_EQUAL(left, 0);
+    left = 1;
+    CHECK_FAILS(sdlf_plan_time_with(plan, &rows), SDLF_ERROR_INTERRUPTED, "before all steps had run");
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(reference);
+}
+
 /* Two plans of one model at different batch sizes see one set of parameters. */
 static void plans_share_the_model(void)
 {
@@ -221,6 +263,7 @@ int main(void)
     RUN(inference_gives_probabilities);
     RUN(memory_is_known_beforehand);
     RUN(plans_share_the_model);
+    RUN(timing_ends_early);
     RUN(a_plan_describes_itself);
     RUN(every_allocation_may_fail);
     return test_summary();
