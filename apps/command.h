@@ -10,7 +10,7 @@ typedef struct command {
     const char *name;
     const char *summary;                 /* one line for --help */
     int (*run)(int count, char **words); /* the words after the subcommand; returns an exit code */
-    bool long_running; /* computes for so long that how its threads wait matters: see system/waiting.h */
+    bool computes;                       /* with threads, so that how they wait matters: see system/waiting.h */
 } command;
 
 extern const command train_command;
@@ -28,7 +28,9 @@ extern const command export_command;
  * for commands that compare: they did, and found a difference. */
 enum { COMMAND_OK = 0, COMMAND_FAILED = 1, COMMAND_USAGE = 2, COMMAND_DIFFERENT = 3, COMMAND_SIGNAL = 128 };
 
-/* The exit code for how a command ended; what failed is said first, as the library's last message. */
+/* The exit code for how a command ended; what failed is said first, as the library's last message. After a signal that was waited
+ * for (interrupt_waits) SDLF_OK gives that signal's code; so does SDLF_ERROR_INTERRUPTED, whose message then says that there is
+ * nothing to show. */
 int command_conclude(const char *name, sdlf_status status);
 
 #endif

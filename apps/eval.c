@@ -12,6 +12,7 @@
 #include "apps/output/json.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
 #include "apps/system/memory.h"
 
@@ -90,6 +91,8 @@ static void print_text(const session *s, const terminal *out)
     report_label(out, "time");
     printf("%s  %s samples/s\n", number_duration(e->seconds).text,
            number_fixed((double)e->samples / e->seconds, 0).text);
+    interrupt_say(true, " after %s of %s samples; the figures above are theirs", number_count(e->samples).text,
+                  number_count(s->data->samples.shape.dim[0]).text);
 }
 
 static sdlf_status print_json(const session *s)
@@ -98,7 +101,7 @@ static sdlf_status print_json(const session *s)
                                "network", json_text(sdlf_model_name(s->model)), "data", json_text(s->data->name),
                                "calculator", s->calculator->type->name);
     if (result) json_object_update_new(result, classes_json(&s->evaluation));
-    return json_print(result, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+    return json_print_measured(result);
 }
 
 static sdlf_status evaluate(session *s)
@@ -120,7 +123,9 @@ static sdlf_status evaluate(session *s)
         fflush(stdout);
         free(note);
     }
-    status = sdlf_evaluate(&s->evaluation, s->model, s->data, s->calculator, s->set.batch);
+    interrupt_waits();
+    status =
+        sdlf_evaluate_while(&s->evaluation, s->model, s->data, s->calculator, s->set.batch, interrupt_goes_on, NULL);
     if (status == SDLF_OK && isnan(s->evaluation.loss))
         status =
             sdlf_fail(SDLF_ERROR_NUMERIC, "the loss is NaN: network '%s' with %s gives outputs that are no numbers",
@@ -159,4 +164,4 @@ static int run(int count, char **words)
 }
 
 const command eval_command = {
-    .name = "eval", .summary = "say how good weights are on a data set", .run = run, .long_running = true};
+    .name = "eval", .summary = "say how good weights are on a data set", .run = run, .computes = true};

@@ -191,7 +191,7 @@ static sdlf_status print_json(const session *s)
     if (result && more) json_object_update(result, more);
     if (result) json_object_set_new(result, "normalization", normalization);
     json_decref(more);
-    return json_print(result, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+    return json_print_result(result);
 }
 
 /* ---- the command ---- */
@@ -247,7 +247,6 @@ static int run(int count, char **words)
     if (status == SDLF_OK) status = check_options(&s, &given);
     if (status == SDLF_OK) status = write_model(&s);
     int code = command_conclude("export", status);
-    if (code == COMMAND_OK && interrupt_signal() != 0) code = COMMAND_SIGNAL + interrupt_signal();
     sdlf_model_free(s.model);
     return code;
 }

@@ -91,7 +91,7 @@ static int run(int count, char **words)
     const command *chosen = find_command(help ? words[2] : word);
     if (!chosen) return unknown_command(help ? words[2] : word);
     if (help) return show_help(chosen, count - 2, words + 2);
-    if (chosen->long_running) waiting_settle(words);
+    if (chosen->computes) waiting_settle(words);
     return chosen->run(count - 2, words + 2);
 }
 

@@ -16,6 +16,7 @@
 #include "apps/pictures/draw.h"
 #include "apps/pictures/image.h"
 #include "apps/pictures/picture.h"
+#include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
 #include "apps/system/memory.h"
 
@@ -219,7 +220,10 @@ static int predict(session *s, const arguments *given)
     }
     if (s->set.json) s->results = json_array();
     s->index_given = arguments_given(given, "index");
-    for (int i = 0; i < given->operand_count; i++) {
+    int looked_at = 0;
+    interrupt_waits();
+    for (; looked_at < given->operand_count && interrupt_signal() == 0; looked_at++) {
+        int i = looked_at;
         status = classify(s, given->operand[i]);
         if (status != SDLF_OK) {
             command_conclude("predict", status);
@@ -231,7 +235,8 @@ static int predict(session *s, const arguments *given)
         }
     }
     if (s->set.json && !json_print(s->results, stdout)) code = COMMAND_FAILED;
-    return code;
+    interrupt_say(!s->set.json, " after %d of %d pictures", looked_at, given->operand_count);
+    return interrupt_signal() == 0 ? code : command_conclude("predict", SDLF_OK);
 }
 
 static void epilogue(void)
@@ -274,4 +279,4 @@ static int run(int count, char **words)
     return code;
 }
 
-const command predict_command = {.name = "predict", .summary = "say what is in pictures", .run = run};
+const command predict_command = {.name = "predict", .summary = "say what is in pictures", .run = run, .computes = true};

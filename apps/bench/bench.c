@@ -77,4 +77,4 @@ static int run(int count, char **words)
 const command bench_command = {.name = "bench",
                                .summary = "time a network: against the machine's limits, or host against device",
                                .run = run,
-                               .long_running = true};
+                               .computes = true};

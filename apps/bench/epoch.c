@@ -12,6 +12,7 @@
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
 #include "apps/output/report.h"
+#include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
 
 typedef struct settings {
@@ -128,7 +129,8 @@ static sdlf_status time_layers(session *s, sdlf_model *model, int64_t batch, int
     };
     sdlf_status status = sdlf_plan_create(plan, model, &options);
     if (status == SDLF_OK && !fed) status = samples_write(*plan, model, s->data, batch, SDLF_TRAIN);
-    if (status == SDLF_OK) status = sdlf_plan_time(*plan, (int)s->set.repeats);
+    const sdlf_timing timing = {.repeats = (int)s->set.repeats, .go_on = interrupt_goes_on};
+    if (status == SDLF_OK) status = sdlf_plan_time_with(*plan, &timing);
     return status;
 }
 
@@ -152,8 +154,28 @@ static sdlf_status bench_batch(session *s, epoch_comparison *b, sdlf_model *mode
                          (long long)s->data->samples.shape.dim[0]);
     }
     sdlf_status status = machine_check_training(s->side[0], model, b->batch);
-    for (int side = LAYER_TIMES_SIDES - 1; side >= 0 && status == SDLF_OK; side--) status = time_epoch(s, b, side);
-    return status == SDLF_OK ? compare_layers(s, b) : status;
+    for (int side = LAYER_TIMES_SIDES - 1; side >= 0 && status == SDLF_OK && interrupt_signal() == 0; side--)
+        status = time_epoch(s, b, side);
+    if (status == SDLF_OK && interrupt_signal() == 0) status = compare_layers(s, b);
+    return status;
+}
+
+/* One batch size after the other, until a signal comes: the one that it finds half done is left out. */
+static sdlf_status bench_batches(session *s, sdlf_model *model, const terminal *out)
+{
+    int wanted = s->report.count, done = 0;
+    sdlf_status status = SDLF_OK;
+    interrupt_waits();
+    for (; done < wanted && status == SDLF_OK; done++) {
+        status = bench_batch(s, &s->report.batch[done], model);
+        if (interrupt_signal() != 0 && (status == SDLF_OK || status == SDLF_ERROR_INTERRUPTED)) break;
+        if (status == SDLF_OK && out) epoch_print(out, &s->report, &s->report.batch[done]);
+    }
+    if (interrupt_signal() == 0) return status;
+    for (int i = done; i < wanted; i++) layer_times_release(&s->report.batch[i].layers);
+    s->report.count = done;
+    if (done == 0) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "no batch size was timed to its end");
+    return SDLF_OK;
 }
 
 static sdlf_status bench_all(session *s, sdlf_model **model)
@@ -162,9 +184,9 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     bool text = !s->set.json;
     s->optimizer = sdlf_sgd(.momentum = 0.9f);
     sdlf_status status = read_batches(s);
-    if (status == SDLF_OK) status = open_calculators(s);
     if (status == SDLF_OK) status = network_open(model, s->set.net, 1);
     if (status == SDLF_OK) status = sdlf_dataset_check(s->set.data, SDLF_SPLIT_TRAIN);
+    if (status == SDLF_OK) status = open_calculators(s); /* last: the device is there in some builds alone */
     if (status == SDLF_OK && text) report_header(&out, s->machine.calculator, s->machine.count);
     fflush(stdout);
     if (status == SDLF_OK) status = sdlf_dataset_open(&s->data, s->set.data, SDLF_SPLIT_TRAIN);
@@ -176,14 +198,12 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     s->report.network = sdlf_model_name(*model);
     s->report.data = s->data->name;
     s->report.math = sdlf_math_name((sdlf_math)s->set.choice.math);
-    for (int i = 0; i < s->report.count && status == SDLF_OK; i++) {
-        status = bench_batch(s, &s->report.batch[i], *model);
-        if (status == SDLF_OK && text) epoch_print(&out, &s->report, &s->report.batch[i]);
-    }
+    int wanted = s->report.count;
+    status = bench_batches(s, *model, text ? &out : NULL);
     if (status != SDLF_OK) return status;
     if (text) epoch_print_summary(&out, &s->report);
-    if (text || json_print(epoch_json(&s->report), stdout)) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+    interrupt_say(text, " after %d of %d batch sizes; the others are left out", s->report.count, wanted);
+    return text ? SDLF_OK : json_print_measured(epoch_json(&s->report));
 }
 
 static int run(int count, char **words)

@@ -15,6 +15,7 @@
 #include "apps/output/number.h"
 #include "apps/output/report.h"
 #include "apps/output/table.h"
+#include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 #include "apps/timing/clock.h"
 #include "apps/timing/order.h"
@@ -48,6 +49,8 @@ typedef struct session {
     sdlf_model *model;
     sdlf_plan *plan;
     double load_seconds, seconds; /* until it can run; of a run */
+    int64_t runs;                 /* that `seconds` is the median of */
+    bool layers;                  /* are timed */
     int64_t batch;
 } session;
 
@@ -89,15 +92,16 @@ static sdlf_status time_runs(session *s)
 {
     double *taken = memory_allocate((size_t)s->set.repeats * sizeof *taken);
     sdlf_status status = SDLF_OK;
-    for (int64_t i = -3; i < s->set.repeats && status == SDLF_OK; i++) {
+    for (int64_t i = -3; i < s->set.repeats && status == SDLF_OK && interrupt_signal() == 0; i++) {
         double start = clock_now();
         for (int64_t j = 0; j < s->set.together && status == SDLF_OK; j++) status = sdlf_plan_forward(s->plan);
         if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
-        if (i >= 0) taken[i] = (clock_now() - start) / (double)s->set.together;
+        if (i >= 0) taken[s->runs++] = (clock_now() - start) / (double)s->set.together;
     }
-    order_doubles(taken, (size_t)s->set.repeats);
-    s->seconds = taken[s->set.repeats / 2];
+    order_doubles(taken, (size_t)s->runs);
+    s->seconds = taken[s->runs / 2];
     free(taken);
+    if (status == SDLF_OK && s->runs == 0) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "no run was timed");
     return status;
 }
 
@@ -117,7 +121,7 @@ static sdlf_status load(session *s)
     return status;
 }
 
-static sdlf_status measure(session *s)
+static sdlf_status measure(session *s, const terminal *out)
 {
     sdlf_plan_options options = {.dtype = s->set.dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32, .take_parameters = true};
     sdlf_status status = load(s);
@@ -129,8 +133,16 @@ static sdlf_status measure(session *s)
     s->load_seconds += clock_now() - start;
     if (status == SDLF_OK) status = execution_keep_choices(&s->set.execution);
     if (status == SDLF_OK) status = fill_inputs(s);
+    if (status == SDLF_OK && !s->set.json) report_header(out, s->machine.calculator, s->machine.count);
+    fflush(stdout);
+    interrupt_waits();
     if (status == SDLF_OK) status = time_runs(s);
-    return status == SDLF_OK ? sdlf_plan_time(s->plan, (int)s->set.repeats) : status;
+    s->layers = status == SDLF_OK && interrupt_signal() == 0;
+    const sdlf_timing timing = {.repeats = (int)s->set.repeats, .go_on = interrupt_goes_on};
+    if (s->layers) status = sdlf_plan_time_with(s->plan, &timing);
+    if (status != SDLF_ERROR_INTERRUPTED || s->runs == 0) return status;
+    s->layers = false;
+    return SDLF_OK;
 }
 
 static double rate(int64_t amount, double seconds)
@@ -142,11 +154,12 @@ static void print_text(const session *s, const terminal *out)
 {
     sdlf_memory_info memory = sdlf_plan_memory(s->plan);
     sdlf_cost cost = report_plan_cost(s->plan);
-    report_header(out, s->machine.calculator, s->machine.count);
     printf("model  %s  %s of parameters, ready in %s; %s to run\n", s->path, number_bytes(memory.parameters).text,
            number_duration(s->load_seconds).text, number_bytes(memory.arena).text);
-    printf("run    %s, %s, %.1f GFLOP/s\n\n", number_duration(s->seconds).text,
+    printf("run    %s, %s, %.1f GFLOP/s\n", number_duration(s->seconds).text,
            number_scaled((double)cost.flops, "FLOP").text, rate(cost.flops, s->seconds));
+    if (!s->layers) return;
+    putchar('\n');
     table *t = table_create("layer|output|calculator|>ms|>share|>GFLOP/s|>GB/s");
     double total = 0;
     for (int i = 0; i < sdlf_plan_layer_count(s->plan); i++) total += sdlf_plan_layer_info(s->plan, i).forward_seconds;
@@ -174,7 +187,7 @@ static void print_text(const session *s, const terminal *out)
 static sdlf_status print_json(const session *s)
 {
     json_t *layers = json_array();
-    for (int i = 0; i < sdlf_plan_layer_count(s->plan); i++) {
+    for (int i = 0; i < sdlf_plan_layer_count(s->plan) && s->layers; i++) {
         sdlf_layer_info info = sdlf_plan_layer_info(s->plan, i);
         json_array_append_new(layers,
                               json_pack("{so so so so sI sI}", "layer", json_text(info.layer), "shape",
@@ -187,7 +200,7 @@ static sdlf_status print_json(const session *s)
                             json_number(s->load_seconds), "seconds", json_number(s->seconds), "flops",
                             (json_int_t)report_plan_cost(s->plan).flops, "bytes_to_run", (json_int_t)memory.arena,
                             "parameter_bytes", (json_int_t)memory.parameters, "layers", layers);
-    return json_print(all, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+    return json_print_measured(all);
 }
 
 static int run(int count, char **words)
@@ -218,11 +231,14 @@ static int run(int count, char **words)
     }
     terminal out = terminal_of(stdout);
     s.path = given.operand[0];
-    sdlf_status status = measure(&s);
+    sdlf_status status = measure(&s, &out);
     if (status == SDLF_OK && s.set.json)
         status = print_json(&s);
     else if (status == SDLF_OK)
         print_text(&s, &out);
+    if (status == SDLF_OK)
+        interrupt_say(!s.set.json, " after %lld of %lld runs; %s", (long long)s.runs, (long long)s.set.repeats,
+                      s.layers ? "layers' times are of fewer" : "no layer was timed");
     int code = command_conclude("bench model", status);
     sdlf_plan_free(s.plan);
     sdlf_model_free(s.model);

@@ -13,6 +13,7 @@
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
 #include "apps/output/report.h"
+#include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 
 static const char *const mode_names[] = {"infer", "train", NULL}; /* in the order of sdlf_mode */
@@ -53,6 +54,7 @@ typedef struct session {
     sdlf_dataset *data;
     sdlf_plan_options options;
     sdlf_plan *plan;
+    bool layers; /* are timed */
     int64_t memory;
     bench_result result;
 } session;
@@ -60,9 +62,10 @@ typedef struct session {
 /* A plan with a clock around every step. */
 static sdlf_status time_layers(session *s)
 {
+    const sdlf_timing timing = {.repeats = (int)s->set.repeats, .go_on = interrupt_goes_on};
     sdlf_status status = sdlf_plan_create(&s->plan, s->model, &s->options);
     if (status == SDLF_OK) status = samples_write(s->plan, s->model, s->data, s->set.batch, s->options.mode);
-    if (status == SDLF_OK) status = sdlf_plan_time(s->plan, (int)s->set.repeats);
+    if (status == SDLF_OK) status = sdlf_plan_time_with(s->plan, &timing);
     return status;
 }
 
@@ -79,7 +82,7 @@ static sdlf_status time_epoch(session *s)
 static sdlf_status measure_ceilings(session *s)
 {
     sdlf_status status = machine_check_memory(&s->machine, 2 * s->set.copy_size);
-    for (int i = 0; i < s->machine.count && status == SDLF_OK; i++) {
+    for (int i = 0; i < s->machine.count && status == SDLF_OK && interrupt_signal() == 0; i++) {
         status = ceilings_measure(&s->result.ceilings[s->result.ceiling_count++], s->machine.calculator[i],
                                   SDLF_FLOAT32, s->set.copy_size);
     }
@@ -115,6 +118,20 @@ static sdlf_status open_all(session *s, const optimizer_rows *optimizers, const 
     return status;
 }
 
+/* For as long as no signal comes. */
+static sdlf_status measure(session *s, const terminal *out)
+{
+    sdlf_status status = measure_ceilings(s);
+    if (status == SDLF_OK && !s->set.json) bench_print_limits(out, &s->result);
+    if (status == SDLF_OK && s->options.mode == SDLF_TRAIN && interrupt_signal() == 0) status = time_epoch(s);
+    if (status == SDLF_OK && interrupt_signal() == 0) status = time_layers(s);
+    s->layers = status == SDLF_OK && s->plan;
+    if (status == SDLF_ERROR_INTERRUPTED && s->result.epoch.seconds > 0) status = SDLF_OK;
+    if (status == SDLF_OK && s->result.epoch.seconds <= 0 && !s->plan)
+        return sdlf_fail(SDLF_ERROR_INTERRUPTED, "nothing of the network was timed");
+    return status == SDLF_OK ? execution_keep_choices(&s->set.execution) : status;
+}
+
 static sdlf_status bench_all(session *s, const optimizer_rows *optimizers, const arguments *given)
 {
     terminal out = terminal_of(stdout);
@@ -126,21 +143,20 @@ static sdlf_status bench_all(session *s, const optimizer_rows *optimizers, const
     status = sdlf_dataset_open(&s->data, s->set.data, SDLF_SPLIT_TRAIN);
     if (status == SDLF_OK && text) report_data(&out, s->data, NULL);
     fflush(stdout);
-    if (status == SDLF_OK) status = measure_ceilings(s);
-    if (status == SDLF_OK && s->options.mode == SDLF_TRAIN) status = time_epoch(s);
-    if (status == SDLF_OK) status = time_layers(s);
-    if (status == SDLF_OK) status = execution_keep_choices(&s->set.execution);
+    interrupt_waits();
+    if (status == SDLF_OK) status = measure(s, &out);
     if (status != SDLF_OK) return status;
 
     s->result.model = s->model;
-    s->result.plan = s->plan;
+    s->result.plan = s->layers ? s->plan : NULL;
     s->result.data = s->data->name;
     s->result.math = sdlf_math_name((sdlf_math)s->set.execution.choice.math);
     s->result.mode = s->options.mode;
     s->result.batch = s->set.batch;
+    const char *missing = s->layers ? "; layers' times are of fewer runs" : "; no layer was timed";
     if (!text) {
-        return json_print(bench_json(&s->result), stdout) ? SDLF_OK
-                                                          : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+        interrupt_say(false, "%s", missing);
+        return json_print_measured(bench_json(&s->result));
     }
     report_network(&out, &(report_subject){.model = s->model,
                                            .plan = s->plan,
@@ -149,6 +165,7 @@ static sdlf_status bench_all(session *s, const optimizer_rows *optimizers, const
                                            .memory = s->memory,
                                            .note = ""});
     bench_print(&out, &s->result);
+    interrupt_say(true, "%s", missing);
     return SDLF_OK;
 }
 

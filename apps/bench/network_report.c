@@ -106,14 +106,14 @@ static void print_epoch(const terminal *out, const bench_result *result, pass st
         printf("; worked out from %s of %s steps", number_count(e->measured_steps).text, number_count(e->steps).text);
     }
     putchar('\n');
+    if (!result->plan) return;
     report_label(out, "floor");
     printf("%s for the epoch: %s of its time\n", number_duration(floor).text,
            number_percent(floor / e->seconds, 0).text);
 }
 
-void bench_print(const terminal *out, const bench_result *result)
+void bench_print_limits(const terminal *out, const bench_result *result)
 {
-    pass step = step_of(result);
     for (int i = 0; i < result->ceiling_count; i++) {
         const ceilings *c = &result->ceilings[i];
         report_label(out, "limits");
@@ -121,8 +121,15 @@ void bench_print(const terminal *out, const bench_result *result)
                number_scaled(c->flops, "FLOP/s").text, number_count(c->side).text, number_count(c->side).text,
                number_scaled(c->bytes, "B/s").text, number_bytes(c->copy_bytes).text);
     }
+    fflush(stdout);
+}
+
+void bench_print(const terminal *out, const bench_result *result)
+{
+    pass step = step_of(result);
     if (result->epoch.seconds > 0) {
         print_epoch(out, result, step);
+        if (!result->plan) return;
     } else {
         report_label(out, "pass");
         printf("%s for %s samples, %s samples/s; floor %s: %s of its time\n", number_duration(step.seconds).text,

@@ -12,7 +12,7 @@
 
 typedef struct bench_result {
     const sdlf_model *model;
-    const sdlf_plan *plan; /* timed */
+    const sdlf_plan *plan; /* timed; NULL: a signal came first */
     const char *data;
     const char *math; /* of calculators that have a choice */
     sdlf_mode mode;
@@ -22,7 +22,8 @@ typedef struct bench_result {
     int ceiling_count;
 } bench_result;
 
-void bench_print(const terminal *out, const bench_result *result);
+void bench_print_limits(const terminal *out, const bench_result *result);
+void bench_print(const terminal *out, const bench_result *result); /* all but the limits */
 json_t *bench_json(const bench_result *result);
 
 #endif

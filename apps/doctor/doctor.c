@@ -81,8 +81,8 @@ static sdlf_status examine(const settings *set, onnx_settings *onnx, const char 
     }
     if (!set->json)
         doctor_print(&d, out);
-    else if (!json_print(doctor_json(&d), stdout))
-        status = sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+    else
+        status = json_print_result(doctor_json(&d));
     if (status == SDLF_OK && report->status != SDLF_OK)
         status = sdlf_fail(report->status, "%s", report->message);
     else if (status == SDLF_OK && !runs)

@@ -68,4 +68,4 @@ static int run(int count, char **words)
 }
 
 const command gcn_command = {
-    .name = "gcn", .summary = "convolve over a graph: time it, or train on one", .run = run, .long_running = true};
+    .name = "gcn", .summary = "convolve over a graph: time it, or train on one", .run = run, .computes = true};

@@ -6,6 +6,7 @@
 #include "apps/arguments/arguments.h"
 #include "apps/command.h"
 #include "apps/output/report.h"
+#include "apps/system/interrupt.h"
 #include "apps/timing/clock.h"
 
 static const char *const dtype_names[] = {"f64", "f32", NULL};
@@ -83,16 +84,20 @@ static sdlf_status infer(gcn_inference *s)
         report_label(&out, "net");
         printf("log_softmax(A (X W))  X %s  W %lldx%lld  %s\n", sdlf_shape_print(s->features.shape).text,
                (long long)s->features.shape.dim[1], (long long)s->set.hidden, sdlf_dtype_name(s->dtype));
+        fflush(stdout);
     }
     if (status == SDLF_OK) status = gcn_infer_compute(s);
     if (status != SDLF_OK) return status;
     if (text) gcn_infer_print(s, &out);
     gcn_ladder ladder = {.count = 0};
-    if (s->set.ladder)
+    if (s->set.ladder && interrupt_signal() == 0)
         status = gcn_ladder_time(&ladder, s->calculator, s->dtype,
                                  sdlf_shape(s->graph->node_count, s->features.shape.dim[1], s->set.hidden),
                                  (int)s->set.repeats);
-    if (status == SDLF_OK && text && s->set.ladder) gcn_ladder_print(&ladder, &out);
+    if (status == SDLF_OK && text && ladder.count > 0) gcn_ladder_print(&ladder, &out);
+    if (status == SDLF_OK)
+        interrupt_say(text, "; %s",
+                      !s->steps ? "whole runs alone were timed" : "times are of fewer runs, or of fewer operations");
     if (status == SDLF_OK && !text) status = gcn_infer_print_json(s, &ladder);
     return status;
 }

@@ -28,6 +28,7 @@ typedef struct gcn_inference {
     bool features_given;       /* a number of features to be drawn was asked for */
     double reading, preparing; /* seconds: of the graph, and of its matrix, normalised */
     double whole, queued;      /* of a run that the host waits for, and of one of many queued behind each other */
+    bool steps;                /* are timed, too */
     double largest;            /* sum of a vertex's outputs */
     int64_t largest_at;
     uint32_t checksum;

@@ -23,14 +23,14 @@ static void print_whole(table *lines, const char *what, double seconds)
 void gcn_infer_print(const gcn_inference *s, const terminal *out)
 {
     table *lines = table_create("operation|>ms|>GFLOP/s|>GB/s, each byte once");
-    for (int i = 0; i < sdlf_plan_step_count(s->plan); i++) {
+    for (int i = 0; i < sdlf_plan_step_count(s->plan) && s->steps; i++) {
         sdlf_step_info info = sdlf_plan_step_info(s->plan, i);
         table_cell(lines, "%s (%s)", info.operation, info.layer);
         table_cell(lines, "%s", number_fixed(info.seconds * 1e3, 4).text);
         table_cell(lines, "%s", number_fixed((double)info.cost.flops / info.seconds * 1e-9, 1).text);
         table_cell(lines, "%s", number_fixed((double)info.cost.bytes / info.seconds * 1e-9, 1).text);
     }
-    table_rule(lines);
+    if (s->steps) table_rule(lines);
     print_whole(lines, "all together", s->whole);
     if (s->queued != s->whole) print_whole(lines, "all together, many queued", s->queued);
     putchar('\n');
@@ -57,7 +57,7 @@ static json_t *ladder_json(const gcn_ladder *ladder)
 sdlf_status gcn_infer_print_json(const gcn_inference *s, const gcn_ladder *ladder)
 {
     json_t *steps = json_array();
-    for (int i = 0; i < sdlf_plan_step_count(s->plan); i++) {
+    for (int i = 0; i < sdlf_plan_step_count(s->plan) && s->steps; i++) {
         sdlf_step_info info = sdlf_plan_step_info(s->plan, i);
         json_array_append_new(steps, json_pack("{ss ss so sI sI}", "operation", info.operation, "layer", info.layer,
                                                "ms", json_number(info.seconds * 1e3), "flops",
@@ -74,5 +74,5 @@ sdlf_status gcn_infer_print_json(const gcn_inference *s, const gcn_ladder *ladde
                                json_number(s->queued * 1e3), "steps", steps, "largest_sum", json_number(s->largest),
                                "largest_at", (json_int_t)own_id(s, s->largest_at), "checksum", checksum);
     if (ladder->count > 0) json_object_set_new(result, "ladder", ladder_json(ladder));
-    return json_print(result, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+    return json_print_measured(result);
 }

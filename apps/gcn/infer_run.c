@@ -6,6 +6,7 @@
 #include <sdlf/formats.h>
 
 #include "apps/gcn/infer.h"
+#include "apps/system/interrupt.h"
 #include "apps/timing/clock.h"
 #include "apps/timing/order.h"
 
@@ -80,15 +81,18 @@ static sdlf_status time_whole(gcn_inference *s, int together, double *median)
     double *seconds = malloc((size_t)s->set.repeats * sizeof *seconds);
     if (seconds == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for %lld times", (long long)s->set.repeats);
     sdlf_status status = SDLF_OK;
+    size_t count = 0;
     for (int64_t i = -3; i < s->set.repeats && status == SDLF_OK; i++) { /* three to warm up, and to record */
+        if (interrupt_signal() != 0) break;
         double start = clock_now();
         for (int run = 0; run < together && status == SDLF_OK; run++) status = sdlf_plan_forward(s->plan);
         if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
-        if (i >= 0) seconds[i] = (clock_now() - start) / together;
+        if (i >= 0) seconds[count++] = (clock_now() - start) / together;
     }
-    order_doubles(seconds, (size_t)s->set.repeats);
-    *median = seconds[s->set.repeats / 2];
+    order_doubles(seconds, count);
+    if (count > 0) *median = seconds[count / 2];
     free(seconds);
+    if (status == SDLF_OK && count == 0 && *median <= 0) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "no run was timed");
     return status;
 }
 
@@ -134,9 +138,15 @@ sdlf_status gcn_infer_compute(gcn_inference *s)
     if (status == SDLF_OK) status = sdlf_plan_create(&s->plan, s->model, &options);
     bool waits = s->calculator->type->record_begin == NULL; /* the host computes, or waits for each operation */
     int together = waits ? 1 : TOGETHER;
+    interrupt_waits();
     if (status == SDLF_OK) status = time_whole(s, 1, &s->whole);
     if (status == SDLF_OK) status = check_output(s);
     s->queued = s->whole;
     if (status == SDLF_OK && !waits) status = time_whole(s, together, &s->queued);
-    return status == SDLF_OK ? sdlf_plan_time_together(s->plan, (int)s->set.repeats, together) : status;
+    s->steps = status == SDLF_OK && interrupt_signal() == 0;
+    const sdlf_timing timing = {.repeats = (int)s->set.repeats, .together = together, .go_on = interrupt_goes_on};
+    if (s->steps) status = sdlf_plan_time_with(s->plan, &timing);
+    if (status != SDLF_ERROR_INTERRUPTED || s->whole <= 0) return status;
+    s->steps = false;
+    return SDLF_OK;
 }

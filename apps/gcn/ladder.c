@@ -7,6 +7,7 @@
 #include "apps/gcn/gcn.h"
 #include "apps/output/number.h"
 #include "apps/output/table.h"
+#include "apps/system/interrupt.h"
 #include "apps/timing/clock.h"
 
 enum { TOGETHER = 10 }; /* runs between two looks at the clock */
@@ -43,7 +44,7 @@ static sdlf_status time_product(sdlf_calculator *calculator, const sdlf_operatio
         if (status == SDLF_OK) status = ended;
     }
     *best = 1e300;
-    for (int i = 0; i < repeats && status == SDLF_OK; i++) {
+    for (int i = 0; i < repeats && status == SDLF_OK && (i == 0 || interrupt_signal() == 0); i++) {
         status = type->synchronize(calculator);
         double start = clock_now();
         if (status == SDLF_OK) status = run_together(calculator, product, recording);
@@ -84,6 +85,7 @@ sdlf_status gcn_ladder_time(gcn_ladder *ladder, sdlf_calculator *calculator, sdl
     if (status == SDLF_OK) status = sdlf_tensor_create(&h, calculator, dtype, sdlf_shape(m, n));
     const char *const *names = calculator->type->kernel[SDLF_GEMM].algorithms;
     for (int i = 0; status == SDLF_OK && ladder->count < MOST && (i == 0 || (names != NULL && names[i] != NULL)); i++) {
+        if (interrupt_signal() != 0) break;
         const sdlf_operation product = {
             .kind = SDLF_GEMM, .algorithm = i, .in = {x, w}, .out = {h}, .gemm = {.alpha = 1}};
         status = time_algorithm(ladder, calculator, product, repeats);

@@ -14,6 +14,7 @@
 #include "apps/output/file.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/system/interrupt.h"
 #include "apps/timing/clock.h"
 
 static const argument what_arguments[] = {
@@ -122,10 +123,14 @@ static sdlf_status open_graph(gcn_training *s)
 static sdlf_status train_all(gcn_training *s, const terminal *out)
 {
     sdlf_status status = SDLF_OK;
-    for (int64_t i = 0; i < s->set.seeds && status == SDLF_OK; i++) {
+    interrupt_waits();
+    while (s->done < s->set.seeds && status == SDLF_OK && interrupt_signal() == 0) {
         gcn_train_free_run(s);
-        status = gcn_train_once(s, (uint64_t)(s->set.seed + i), &s->outcomes[i]);
-        if (status == SDLF_OK && !s->set.json) gcn_train_print_outcome(s, out, i);
+        gcn_outcome *outcome = &s->outcomes[s->done];
+        status = gcn_train_once(s, (uint64_t)(s->set.seed + s->done), outcome);
+        if (status == SDLF_OK && outcome->epochs == 0) status = sdlf_fail(SDLF_ERROR_INTERRUPTED, "nothing was learnt");
+        if (status == SDLF_OK && !s->set.json) gcn_train_print_outcome(s, out, s->done);
+        if (interrupt_signal() == 0) s->done++; /* else it may have been stopped in the middle */
     }
     if (status != SDLF_OK || s->set.out == NULL) return status;
     status = sdlf_plan_store_parameters(s->training);
@@ -153,12 +158,16 @@ static sdlf_status train(gcn_training *s)
     status = train_all(s, &out);
     s->live = NULL;
     if (status != SDLF_OK) return status;
-    if (s->set.json) return gcn_train_print_json(s);
+    bool text = !s->set.json;
     double deviation, mean = gcn_train_mean_test(s, &deviation);
-    if (s->set.seeds > 1) {
+    if (text && s->done > 1) {
         report_label(&out, "mean");
-        printf("test %.2f%% of %lld seeds, deviation %.2f\n", 100 * mean, (long long)s->set.seeds, 100 * deviation);
+        printf("test %.2f%% of %lld seeds, deviation %.2f\n", 100 * mean, (long long)s->done, 100 * deviation);
     }
+    if (s->done < s->set.seeds)
+        interrupt_say(text, " after epoch %lld of the training with seed %lld", (long long)s->outcomes[s->done].epochs,
+                      (long long)(s->set.seed + s->done));
+    if (!text) return gcn_train_print_json(s);
     if (s->set.out != NULL) {
         report_label(&out, "saved");
         printf("%s\n", s->set.out);

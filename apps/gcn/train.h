@@ -33,6 +33,7 @@ typedef struct gcn_training {
     sdlf_model *model;
     sdlf_plan *training, *inference;
     gcn_outcome *outcomes;
+    int64_t done; /* trainings that came to their end; after a signal there is a part of another, if it has epochs */
     double reading, preparing; /* seconds: of the graph, and of its matrix, normalised */
     const terminal *live;      /* borrowed; where the epoch is shown while it lasts, or NULL */
     double shown;              /* when it was last, on the clock */

@@ -30,13 +30,13 @@ void gcn_train_print_outcome(const gcn_training *s, const terminal *out, int64_t
     fflush(stdout);
 }
 
-/* Mean and deviation of the test accuracy. */
+/* Mean and deviation of the test accuracy, of the trainings that came to their end; NaN where none did. */
 double gcn_train_mean_test(const gcn_training *s, double *deviation)
 {
-    double sum = 0, squares = 0, count = (double)s->set.seeds;
-    for (int64_t i = 0; i < s->set.seeds; i++) sum += s->outcomes[i].accuracy[SDLF_NODE_TEST];
-    for (int64_t i = 0; i < s->set.seeds; i++) squares += pow(s->outcomes[i].accuracy[SDLF_NODE_TEST] - sum / count, 2);
-    *deviation = s->set.seeds > 1 ? sqrt(squares / (count - 1)) : 0;
+    double sum = 0, squares = 0, count = (double)s->done;
+    for (int64_t i = 0; i < s->done; i++) sum += s->outcomes[i].accuracy[SDLF_NODE_TEST];
+    for (int64_t i = 0; i < s->done; i++) squares += pow(s->outcomes[i].accuracy[SDLF_NODE_TEST] - sum / count, 2);
+    *deviation = s->done > 1 ? sqrt(squares / (count - 1)) : 0;
     return sum / count;
 }
 
@@ -44,12 +44,13 @@ sdlf_status gcn_train_print_json(const gcn_training *s)
 {
     json_t *runs = json_array();
     double deviation, mean = gcn_train_mean_test(s, &deviation);
-    for (int64_t i = 0; i < s->set.seeds; i++) {
+    for (int64_t i = 0; i < s->set.seeds && s->outcomes[i].epochs > 0; i++) {
         const gcn_outcome *o = &s->outcomes[i];
         json_array_append_new(runs,
-                              json_pack("{sI sI so so so so}", "seed", (json_int_t)(s->set.seed + i), "epochs",
-                                        (json_int_t)o->epochs, "train_loss", json_number(o->loss[SDLF_NODE_TRAIN]),
-                                        "validation", json_number(o->accuracy[SDLF_NODE_VALIDATE]), "test",
+                              json_pack("{sI sI sb so so so so}", "seed", (json_int_t)(s->set.seed + i), "epochs",
+                                        (json_int_t)o->epochs, "complete", i < s->done, "train_loss",
+                                        json_number(o->loss[SDLF_NODE_TRAIN]), "validation",
+                                        json_number(o->accuracy[SDLF_NODE_VALIDATE]), "test",
                                         json_number(o->accuracy[SDLF_NODE_TEST]), "seconds", json_number(o->seconds)));
     }
     json_t *result =
@@ -59,5 +60,5 @@ sdlf_status gcn_train_print_json(const gcn_training *s)
                   s->graph->class_count, "hidden", (json_int_t)s->set.hidden, "calculator", s->calculator->type->name,
                   "read_s", json_number(s->reading), "matrix_s", json_number(s->preparing), "runs", runs, "mean_test",
                   json_number(mean), "deviation", json_number(deviation));
-    return json_print(result, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+    return json_print_measured(result);
 }

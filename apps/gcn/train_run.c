@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "apps/gcn/train.h"
+#include "apps/system/interrupt.h"
 #include "apps/timing/clock.h"
 
 static sdlf_status make_model(gcn_training *s, uint64_t seed)
@@ -96,7 +97,7 @@ sdlf_status gcn_train_once(gcn_training *s, uint64_t seed, gcn_outcome *result)
     sdlf_status status = losses != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "no memory for the epochs' losses");
     if (status == SDLF_OK) status = make_model(s, seed);
     if (status == SDLF_OK) status = make_plans(s, seed);
-    for (int64_t epoch = 0; epoch < s->set.epochs && status == SDLF_OK; epoch++) {
+    for (int64_t epoch = 0; epoch < s->set.epochs && status == SDLF_OK && interrupt_signal() == 0; epoch++) {
         status = sdlf_plan_step(s->training, (float)s->set.rate);
         if (status == SDLF_OK) status = evaluate(s, result);
         losses[epoch] = result->loss[SDLF_NODE_VALIDATE];

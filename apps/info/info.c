@@ -11,7 +11,9 @@
 #include "apps/info/info.h"
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
+#include "apps/output/json.h"
 #include "apps/output/report.h"
+#include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
 
 static const char *const mode_names[] = {"infer", "train", NULL}; /* in the order of sdlf_mode */
@@ -39,20 +41,16 @@ static const argument plan_arguments[] = {
      .help = "what the plan is for"},
     {"steps", ARGUMENT_FLAG, offsetof(settings, steps), .help = "list every operation, not only every layer"},
     {"time", ARGUMENT_FLAG, offsetof(settings, time),
-     .help = "run the plan a few times, and say how long each copy between memories (and, with --steps, each "
-             "operation) takes"},
+     .help =
+         "run the plan a few times, and say how long each layer, each copy between memories and, with --steps, each "
+         "operation takes"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {0},
 };
 
-static sdlf_status print(json_t *json)
-{
-    return json_print(json, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
-}
-
 static sdlf_status show_build(const settings *set, const terminal *out)
 {
-    if (set->json) return print(info_build_json());
+    if (set->json) return json_print_result(info_build_json());
     info_print_build(out);
     return SDLF_OK;
 }
@@ -60,8 +58,10 @@ static sdlf_status show_build(const settings *set, const terminal *out)
 /* On numbers of any kind: what a step takes does not depend on them. */
 static sdlf_status time_steps(sdlf_plan *plan, sdlf_model *model, sdlf_mode mode)
 {
+    const sdlf_timing timing = {.repeats = TIMES, .go_on = interrupt_goes_on};
     sdlf_status status = samples_write_random(plan, model, mode, 1);
-    return status == SDLF_OK ? sdlf_plan_time(plan, TIMES) : status;
+    interrupt_waits();
+    return status == SDLF_OK ? sdlf_plan_time_with(plan, &timing) : status;
 }
 
 /* The memory is known, and checked, before any of it is taken. */
@@ -78,15 +78,18 @@ static sdlf_status show_plan(settings *set, const terminal *out, sdlf_plan_optio
     }
     if (status == SDLF_OK) status = sdlf_plan_create(&plan, model, options);
     if (status == SDLF_OK) status = execution_keep_choices(&set->execution);
+    if (status == SDLF_OK && !set->json) report_header(out, calculators.calculator, calculators.count);
+    fflush(stdout);
     if (status == SDLF_OK && set->time) status = time_steps(plan, model, options->mode);
+    if (status == SDLF_ERROR_INTERRUPTED) {
+        info.timed = false;
+        status = SDLF_OK;
+    }
     if (status == SDLF_OK) {
         info.plan = plan;
-        if (set->json) {
-            status = print(info_plan_json(&info));
-        } else {
-            report_header(out, calculators.calculator, calculators.count);
-            info_print_plan(out, &info);
-        }
+        if (!set->json) info_print_plan(out, &info);
+        interrupt_say(!set->json, info.timed ? "; times are of fewer runs" : "; there are no times");
+        if (set->json) status = json_print_measured(info_plan_json(&info));
     }
     sdlf_plan_free(plan);
     machine_close(&calculators);
@@ -158,5 +161,7 @@ static int run(int count, char **words)
     return command_conclude("info", network ? show_network(&set, &out, &optimizers, &given) : show_build(&set, &out));
 }
 
-const command info_command = {
-    .name = "info", .summary = "say what is built in, or list a network's plan and memory", .run = run};
+const command info_command = {.name = "info",
+                              .summary = "say what is built in, or list a network's plan and memory",
+                              .run = run,
+                              .computes = true};

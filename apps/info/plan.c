@@ -20,6 +20,11 @@ static void cell_millions(table *t, int64_t count)
     table_cell(t, "%s", count > 0 ? number_fixed((double)count / 1e6, 2).text : "");
 }
 
+static void cell_time(table *t, double seconds)
+{
+    table_cell(t, "%s", seconds > 0 ? number_fixed(1e3 * seconds, 3).text : "");
+}
+
 static void cell_count(table *t, int64_t count)
 {
     table_cell(t, "%s", count >= 0 ? number_count(count).text : "");
@@ -62,10 +67,11 @@ static void cell_calculators(table *t, const sdlf_layer_info *info)
     table_cell(t, "%s%s%s", info->forward, two ? ", " : "", two ? info->backward : "");
 }
 
-static void print_layers(const terminal *out, const sdlf_plan *plan, bool training)
+static void print_layers(const terminal *out, const sdlf_plan *plan, bool training, bool timed)
 {
-    table *t = table_create(training ? "layer|type|output|on|>parameters|>MFLOP fwd|>bwd|>MB fwd|>bwd|>offset"
-                                     : "layer|type|output|on|>parameters|>MFLOP||>MB||>offset");
+    table *t =
+        table_create(training ? "layer|type|output|on|>parameters|>MFLOP fwd|>bwd|>MB fwd|>bwd|>ms fwd|>bwd|>offset"
+                              : "layer|type|output|on|>parameters|>MFLOP||>MB||>ms||>offset");
     sdlf_layer_info total = {.parameters = 0};
     bool spread = is_spread(plan);
     for (int i = 0; i < sdlf_plan_layer_count(plan); i++) {
@@ -80,12 +86,16 @@ static void print_layers(const terminal *out, const sdlf_plan *plan, bool traini
         cell_millions(t, info.backward_cost.flops);
         cell_millions(t, info.forward_cost.bytes);
         cell_millions(t, info.backward_cost.bytes);
+        cell_time(t, timed ? info.forward_seconds : 0);
+        cell_time(t, timed ? info.backward_seconds : 0);
         cell_count(t, info.offset);
         total.parameters += info.parameters;
         total.forward_cost.flops += info.forward_cost.flops;
         total.forward_cost.bytes += info.forward_cost.bytes;
         total.backward_cost.flops += info.backward_cost.flops;
         total.backward_cost.bytes += info.backward_cost.bytes;
+        total.forward_seconds += info.forward_seconds;
+        total.backward_seconds += info.backward_seconds;
     }
     table_rule(t);
     table_cell(t, "total");
@@ -95,6 +105,8 @@ static void print_layers(const terminal *out, const sdlf_plan *plan, bool traini
     cell_millions(t, total.backward_cost.flops);
     cell_millions(t, total.forward_cost.bytes);
     cell_millions(t, total.backward_cost.bytes);
+    cell_time(t, timed ? total.forward_seconds : 0);
+    cell_time(t, timed ? total.backward_seconds : 0);
     table_cell(t, "%s", "");
     table_print(t, out, 2);
     table_free(t);
@@ -165,7 +177,7 @@ void info_print_plan(const terminal *out, const info_plan *p)
                                           .note = ""});
     report_label(out, "plan");
     printf("batch %s, %s\n\n", number_count(p->options->batch).text, training ? "training" : "inference");
-    print_layers(out, p->plan, training);
+    print_layers(out, p->plan, training, p->timed);
     copies_print(out, p->plan, p->timed);
     putchar('\n');
     if (p->steps) {

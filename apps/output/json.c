@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 
 json_t *json_number(double value)
@@ -47,6 +48,17 @@ static bool print(json_t *value, FILE *file, size_t flags)
 bool json_print(json_t *value, FILE *file)
 {
     return print(value, file, JSON_INDENT(2));
+}
+
+sdlf_status json_print_result(json_t *value)
+{
+    return json_print(value, stdout) ? SDLF_OK : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+}
+
+sdlf_status json_print_measured(json_t *object)
+{
+    if (object) json_object_set_new(object, "interrupted", json_boolean(interrupt_signal() != 0));
+    return json_print_result(object);
 }
 
 bool json_print_line(json_t *value, FILE *file)

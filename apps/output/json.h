@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include <sdlf/shape.h>
+#include <sdlf/status.h>
 
 /* A number rounded to what it is good for; NaN and infinities, which JSON lacks, become null. */
 json_t *json_number(double value);
@@ -19,6 +20,11 @@ json_t *json_text(const char *text);
 
 /* Print and release; ends the program when memory is out (a NULL value says so). False where `file` did not take it. */
 bool json_print(json_t *value, FILE *file);
+
+/* A command's result, on standard output. Of one that measures, an object: "interrupted" is added, true where a signal has ended
+ * the measurement before its end. */
+sdlf_status json_print_result(json_t *value);
+sdlf_status json_print_measured(json_t *object);
 
 /* The same on one line, flushed: a line of a log. */
 bool json_print_line(json_t *value, FILE *file);

@@ -11,6 +11,7 @@
 #include "apps/input/samples.h"
 #include "apps/output/report.h"
 #include "apps/parity/report.h"
+#include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
 #include "apps/system/memory.h"
 
@@ -175,15 +176,17 @@ static sdlf_status show(const session *s)
                             .result = &s->result,
                             .data = s->data ? s->data->name : "random",
                             .math = {s->math[0], s->math[1]}};
+    if (s->result.count == 0 && !s->result.all) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "nothing was compared");
     if (s->set.json) {
-        return json_print(parity_json(&report), stdout) ? SDLF_OK
-                                                        : sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+        interrupt_say(false, " after %d tensors", s->result.count);
+        return json_print_measured(parity_json(&report));
     }
     terminal out = terminal_of(stdout);
     report_header(&out, s->machine.calculator, s->machine.count);
     if (s->data) report_data(&out, s->data, NULL);
     report_network(&out, &(report_subject){.model = s->model[0], .note = s->data ? "" : "  on random numbers"});
     parity_print(&out, &report);
+    interrupt_say(true, " after %d tensors", s->result.count);
     return SDLF_OK;
 }
 
@@ -224,4 +227,4 @@ static int run(int count, char **words)
 }
 
 const command parity_command = {
-    .name = "parity", .summary = "compare two calculators, layer by layer", .run = run, .long_running = true};
+    .name = "parity", .summary = "compare two calculators, layer by layer", .run = run, .computes = true};

@@ -108,10 +108,11 @@ void parity_print(const terminal *out, const parity_report *p)
     if (r->first < 0) {
         report_label(out, "agree");
         if (!largest) {
-            puts("there was nothing to compare");
+            puts(r->all ? "there was nothing to compare" : "nothing was compared");
             return;
         }
-        printf("no error above %.0e; the largest, %.1e, is in ", o->tolerance, largest->error.largest);
+        printf("%sno error above %.0e; the largest, %.1e, is in ", r->all ? "" : "so far ", o->tolerance,
+               largest->error.largest);
         print_what(largest);
         putchar('\n');
         return;
@@ -152,6 +153,6 @@ json_t *parity_json(const parity_report *p)
                      json_text(sdlf_model_name(o->model[0])), "data", json_text(p->data), "mode",
                      o->mode == SDLF_TRAIN ? "train" : "infer", "dtype", sdlf_dtype_name(o->dtype), "batch",
                      (json_int_t)o->batch, "a", side_json(p, 0), "b", side_json(p, 1), "tolerance",
-                     json_number(o->tolerance), "own_activations", o->own_activations, "agree", r->first < 0, "first",
-                     r->first < 0 ? json_null() : entry_json(&r->entry[r->first]), "tensors", entries);
+                     json_number(o->tolerance), "own_activations", o->own_activations, "agree", r->all && r->first < 0,
+                     "first", r->first < 0 ? json_null() : entry_json(&r->entry[r->first]), "tensors", entries);
 }

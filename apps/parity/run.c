@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "apps/input/samples.h"
+#include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 
 const char *const parity_kind_names[] = {"output", "gradient", "parameter gradient", "statistic"};
@@ -22,6 +23,11 @@ double parity_tolerance(sdlf_dtype dtype, sdlf_math a, sdlf_math b)
         [SDLF_MATH_FP32] = 2e-5, [SDLF_MATH_TF32] = 1e-2, [SDLF_MATH_FP16] = 1e-2, [SDLF_MATH_BF16] = 8e-2};
     if (dtype == SDLF_FLOAT64) return 1e-10;
     return by_math[a] > by_math[b] ? by_math[a] : by_math[b];
+}
+
+static bool goes_on(sdlf_status status)
+{
+    return status == SDLF_OK && interrupt_signal() == 0;
 }
 
 /* ---- tensors ---- */
@@ -108,7 +114,7 @@ static bool find_pair(const comparing *c, int index, bool gradient, sdlf_binding
 static sdlf_status compare_outputs(comparing *c)
 {
     sdlf_status status = SDLF_OK;
-    for (int i = 0; i <= sdlf_model_layer_count(c->options->model[0]) && status == SDLF_OK; i++) {
+    for (int i = 0; i <= sdlf_model_layer_count(c->options->model[0]) && goes_on(status); i++) {
         sdlf_binding pair[2];
         const sdlf_layer_class *type = layer_class(c, i);
         if (!find_pair(c, i, false, pair)) continue;
@@ -166,7 +172,7 @@ static sdlf_status compare_parameters(comparing *c, int index, parity_kind kind,
 static sdlf_status compare_gradients(comparing *c)
 {
     sdlf_status status = SDLF_OK;
-    for (int i = sdlf_model_layer_count(c->options->model[0]); i >= 0 && status == SDLF_OK; i--) {
+    for (int i = sdlf_model_layer_count(c->options->model[0]); i >= 0 && goes_on(status); i--) {
         sdlf_binding pair[2];
         double scale = 0;
         if (find_pair(c, i, true, pair)) {
@@ -194,7 +200,7 @@ static sdlf_status compare_statistics(comparing *c)
 static sdlf_status run_both(comparing *c, bool backward)
 {
     sdlf_status status = SDLF_OK;
-    for (int side = 0; side < 2 && status == SDLF_OK; side++) {
+    for (int side = 0; side < 2 && goes_on(status); side++) {
         status = backward ? sdlf_plan_backward(c->plan[side]) : sdlf_plan_forward(c->plan[side]);
         if (status == SDLF_OK) status = sdlf_plan_synchronize(c->plan[side]);
     }
@@ -205,12 +211,16 @@ static sdlf_status compare_all(comparing *c)
 {
     const parity_options *o = c->options;
     sdlf_status status = run_both(c, false);
+    interrupt_waits(); /* from here on there is something to show */
     if (status == SDLF_OK) status = compare_outputs(c);
-    if (status != SDLF_OK || o->mode == SDLF_INFER) return status;
-    if (!o->own_activations) status = share_activations(c);
-    if (status == SDLF_OK) status = run_both(c, true);
-    if (status == SDLF_OK) status = compare_gradients(c);
-    return status == SDLF_OK ? compare_statistics(c) : status;
+    if (goes_on(status) && o->mode == SDLF_TRAIN) {
+        if (!o->own_activations) status = share_activations(c);
+        if (goes_on(status)) status = run_both(c, true);
+        if (goes_on(status)) status = compare_gradients(c);
+        if (goes_on(status)) status = compare_statistics(c);
+    }
+    c->result->all = goes_on(status);
+    return status;
 }
 
 sdlf_status parity_run(parity_result *result, const parity_options *o)

@@ -52,6 +52,7 @@ typedef struct parity_result {
     parity_entry *entry;
     int count;
     int first; /* the first that is not within the tolerance; -1: all are */
+    bool all;  /* was compared: no signal came before (system/interrupt.h) */
 } parity_result;
 
 sdlf_status parity_run(parity_result *result, const parity_options *options);

@@ -218,8 +218,7 @@ sdlf_status run_show_outputs(run_session *s)
     json_t *all = s->set.json ? json_array() : NULL;
     sdlf_status status = check_names(s);
     for (int i = 0; i < sdlf_model_output_count(s->model) && status == SDLF_OK; i++) status = show_output(s, i, all);
-    if (status == SDLF_OK && all != NULL && !json_print(all, stdout))
-        return sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
+    if (status == SDLF_OK && all != NULL) return json_print_result(all);
     if (status != SDLF_OK) json_decref(all);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "apps/command.h"
 #include "apps/input/network.h"
 #include "apps/output/file.h"
+#include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 
 static const char *const dtype_names[] = {"float32", "float64", NULL};
@@ -163,6 +164,7 @@ static sdlf_status work(run_session *s, const arguments *given)
     if (status == SDLF_OK) status = run_write_inputs(s);
     if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
+    if (status == SDLF_OK) interrupt_waits(); /* until the files are whole, as export does */
     return status == SDLF_OK ? run_show_outputs(s) : status;
 }
 
@@ -217,4 +219,4 @@ static int run(int count, char **words)
 }
 
 const command run_command = {
-    .name = "run", .summary = "run a model, such as an ONNX file, on pictures or arrays", .run = run};
+    .name = "run", .summary = "run a model, such as an ONNX file, on pictures or arrays", .run = run, .computes = true};

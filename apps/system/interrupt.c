@@ -1,9 +1,13 @@
 /* Ctrl-C during long work. */
 #include "apps/system/interrupt.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
@@ -11,10 +15,22 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 static sdlf_trainer *volatile running;
 static volatile sig_atomic_t received;
 
+/* A second has gone by, and what was under way still is: whoever pressed the keys wants to know that they were heard. */
+static void say_heard(int number)
+{
+    static const char text[] = "stopping after what is under way; once more ends it at once\n";
+    int before = errno;
+    (void)number;
+    if (isatty(STDERR_FILENO) && write(STDERR_FILENO, "\n", 1) < 0) return;
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0) return;
+    errno = before;
+}
+
 static void stop(int number)
 {
     if (received == 0) received = number;
     if (running) sdlf_trainer_stop(running);
+    if (number != SIGPIPE) alarm(1);
     /* SA_RESETHAND: the next one ends the program. But for SIGPIPE: until the work has stopped, more is written. */
 }
 
@@ -31,6 +47,10 @@ static void handle(void (*handler)(int))
         sigaction(signals[i], NULL, &before);
         if (before.sa_handler != SIG_IGN) sigaction(signals[i], &action, NULL); /* nohup stays nohup */
     }
+    if (handler == SIG_DFL) alarm(0);
+    action = (struct sigaction){.sa_handler = say_heard, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGALRM, &action, NULL);
 }
 
 void interrupt_stops(sdlf_trainer *trainer)
@@ -50,7 +70,25 @@ int interrupt_signal(void)
     return received;
 }
 
+bool interrupt_goes_on(void *user)
+{
+    (void)user;
+    return received == 0;
+}
+
 const char *interrupt_name(void)
 {
     return received == SIGINT ? "Ctrl-C" : strsignal(received);
+}
+
+void interrupt_say(bool text, const char *format, ...)
+{
+    if (received == 0) return;
+    FILE *file = text ? stdout : stderr;
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(file, "stopped by %s", interrupt_name());
+    vfprintf(file, format, arguments);
+    fputc('\n', file);
+    va_end(arguments);
 }

@@ -1,6 +1,8 @@
 /* The time of a training epoch. */
 #include "apps/timing/epoch.h"
 
+#include "apps/system/interrupt.h"
+
 /* Seconds: an epoch that took less is run again, now that everything is warm; so is one that is a part of the whole, which
  * the start would count too much in. */
 static const double short_epoch = 2, short_part = 10;
@@ -10,11 +12,14 @@ typedef struct stopwatch {
     sdlf_trainer *trainer;
     bool part;
     double seconds; /* of the last epoch that came to its end */
+    sdlf_progress last;
 } stopwatch;
 
 static void on_progress(const sdlf_progress *now, void *user)
 {
     stopwatch *watch = user;
+    watch->last = *now;
+    if (interrupt_signal() != 0) sdlf_trainer_stop(watch->trainer);
     if (now->event != SDLF_PROGRESS_EPOCH) return;
     watch->seconds = now->seconds;
     if (now->seconds > (watch->part ? short_part : short_epoch)) sdlf_trainer_stop(watch->trainer);
@@ -43,6 +48,12 @@ sdlf_status epoch_time_measure(epoch_time *epoch, sdlf_model *model, const sdlf_
     status = sdlf_trainer_run(watch.trainer);
     sdlf_trainer_free(watch.trainer);
     if (status != SDLF_OK && status != SDLF_ERROR_INTERRUPTED) return status;
+    if (watch.seconds == 0) { /* a signal came first */
+        if (watch.last.samples == 0) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "no step was timed");
+        epoch->measured_steps = watch.last.step;
+        epoch->seconds = watch.last.seconds * (double)samples / (double)watch.last.samples;
+        return SDLF_OK;
+    }
     epoch->seconds = part ? watch.seconds * (double)samples / (double)(steps * batch) : watch.seconds;
     return SDLF_OK;
 }

@@ -229,4 +229,4 @@ static int run(int count, char **words)
 }
 
 const command train_command = {
-    .name = "train", .summary = "train a network and keep its weights", .run = run, .long_running = true};
+    .name = "train", .summary = "train a network and keep its weights", .run = run, .computes = true};

@@ -35,9 +35,10 @@ static void limit(int resource, long bytes)
 /* In the child: never returns. */
 static void become_sdlf(const program *p, const char *const *words, int out, int err)
 {
-    char *argv[64] = {(char[]){"sdlf"}};
+    enum { MOST = 1024 };
+    char *argv[MOST] = {(char[]){"sdlf"}};
     int count = 1;
-    for (; words[count - 1] && count < 63; count++) argv[count] = (char *)words[count - 1];
+    for (; words[count - 1] && count < MOST - 1; count++) argv[count] = (char *)words[count - 1];
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
     int nothing = open("/dev/null", O_RDONLY);

@@ -42,6 +42,10 @@ static void data_before_outputs(void)
                 "--device-calculator", "reference");
     CHECK_FIRST(2, "data set 'UNKNOWN' is unknown", "bench", "epoch", "--data", "UNKNOWN", "--device-calculator",
                 "reference");
+    CHECK_FIRST(2, "no network 'UNKNOWN'", "bench", "epoch", "--net", "UNKNOWN", "--device-calculator", "absent");
+    CHECK_FIRST(2, "no network 'UNKNOWN'", "bench", "placement", "--net", "UNKNOWN", "--device-calculator", "absent");
+    CHECK_FIRST(2, "data set 'UNKNOWN' is unknown", "bench", "epoch", "--data", "UNKNOWN", "--device-calculator",
+                "absent");
     CHECK_FIRST(1, "/nowhere", "gcn", "train", "--graph", "planetoid:/nowhere", "--out", "/none/file");
 }
 

@@ -181,7 +181,6 @@ static int run(int count, char **words)
     }
     code = command_conclude("bench conv", bench_all(s, &given));
     interrupt_stops(NULL);
-    if (code == COMMAND_OK && interrupt_signal() != 0) code = COMMAND_SIGNAL + interrupt_signal();
     lab_session_close(s);
 done:
     free(s);

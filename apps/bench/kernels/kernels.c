@@ -140,13 +140,14 @@ static sdlf_status measure_row(session *s, const kernel_row *row)
     sdlf_status status = SDLF_OK;
     show_progress(row);
     for (int a = 0; (a == 0 || (slot->algorithms && slot->algorithms[a])) && status == SDLF_OK; a++) {
+        if (interrupt_signal() != 0) break;
         kernel_result *result = &report->result[report->count];
         if (!slot->run || !is_measured(slot, row, a) || report->count == KERNEL_RESULTS) continue;
         status = kernel_measure(result, s->calculator, row, a, &effort);
         if (result->time.ran || result->time.why[0] != '\0') report->count++;
     }
     show_progress(NULL);
-    if (report->count == before) report->missing++;
+    if (report->count == before && interrupt_signal() == 0) report->missing++;
     return sdlf_fail_context(status, "%s", sdlf_operation_class_of(row->operation.kind)->name);
 }
 
@@ -177,8 +178,11 @@ static sdlf_status bench_all(session *s)
     }
     if (status != SDLF_OK) return status;
     if (s->text) kernel_report_print(&s->out, &s->report);
-    if (s->text && interrupt_signal() != 0)
-        printf("\nstopped by %s; what was measured until then stands above\n", interrupt_name());
+    if (interrupt_signal() != 0) {
+        if (s->text) putchar('\n');
+        interrupt_say(s->text, "; %s",
+                      s->report.count > 0 ? "what was measured until then stands above" : "nothing was measured");
+    }
     return s->set.json ? output_file_write(s->set.json, print_json, &s->report) : SDLF_OK;
 }
 
@@ -210,7 +214,6 @@ static int run(int count, char **words)
     }
     code = command_conclude("bench kernels", bench_all(s));
     interrupt_stops(NULL);
-    if (code == COMMAND_OK && interrupt_signal() != 0) code = COMMAND_SIGNAL + interrupt_signal();
     machine_close(&s->machine);
 done:
     free(s);

@@ -7,6 +7,7 @@
 #include "apps/bench/kernels/kernels.h"
 #include "apps/output/number.h"
 #include "apps/output/table.h"
+#include "apps/system/interrupt.h"
 #include "apps/timing/order.h"
 
 static const double low_share = 0.6,
@@ -117,8 +118,9 @@ json_t *kernel_report_json(const kernel_report *report)
 {
     json_t *kernels = json_array();
     for (int i = 0; i < report->count; i++) json_array_append_new(kernels, result_json(report, &report->result[i]));
-    return json_pack("{ss ss so ss ss s{so so} so}", "version", SDLF_VERSION, "calculator", report->calculator,
+    return json_pack("{ss ss so ss ss sb s{so so} so}", "version", SDLF_VERSION, "calculator", report->calculator,
                      "runs_on", json_text(report->runs_on), "math", report->math, "dtype",
-                     sdlf_dtype_name(report->dtype), "limits", "flops_per_second", json_number(report->ceilings.flops),
-                     "bytes_per_second", json_number(report->ceilings.bytes), "kernels", kernels);
+                     sdlf_dtype_name(report->dtype), "interrupted", interrupt_signal() != 0, "limits",
+                     "flops_per_second", json_number(report->ceilings.flops), "bytes_per_second",
+                     json_number(report->ceilings.bytes), "kernels", kernels);
 }

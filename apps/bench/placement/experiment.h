@@ -47,7 +47,8 @@ typedef struct placement_row {
 int placement_rows(placement_row *rows, const sdlf_model *model, const placement_machine *machine);
 
 /* Train `model`, which is changed, as the row says: after a few steps that are not counted, `iterations` steps of `batch`
- * samples, drawn from `data` by the plan itself. Runs that take less than half a second are repeated. */
+ * samples, drawn from `data` by the plan itself. Runs that take less than half a second are repeated. Where a signal comes first
+ * (system/interrupt.h), row->seconds stays 0. */
 sdlf_status placement_measure(placement_row *row, sdlf_model *model, const sdlf_dataset *data, int64_t batch,
                               int64_t iterations);
 

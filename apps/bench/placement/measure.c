@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "apps/input/samples.h"
+#include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 #include "apps/timing/clock.h"
 #include "apps/timing/order.h"
@@ -55,6 +56,7 @@ typedef struct epoch_tables {
     int32_t *order;
     float *rates;
     int64_t samples, steps; /* full batches */
+    bool on_host;           /* all of the plan */
 } epoch_tables;
 
 static epoch_tables make_tables(int64_t samples, int64_t batch)
@@ -67,18 +69,28 @@ static epoch_tables make_tables(int64_t samples, int64_t batch)
     return t;
 }
 
-/* Run `steps` steps, in as many epochs as that takes, to their end. The beginnings of epochs are left out of the time. */
+/* Some steps of an epoch: all at once where a device has them queued, one by one where the host computes, which a signal can end. */
+static sdlf_status run_some(sdlf_plan *plan, int64_t steps, bool one_by_one)
+{
+    if (!one_by_one) return sdlf_plan_run(plan, steps);
+    sdlf_status status = SDLF_OK;
+    for (int64_t i = 0; i < steps && status == SDLF_OK && interrupt_signal() == 0; i++) status = sdlf_plan_run(plan, 1);
+    return status;
+}
+
+/* Run `steps` steps, in as many epochs as that takes, to their end or until a signal comes. The beginnings of epochs are left out of
+ * the time. */
 static sdlf_status run_steps(sdlf_plan *plan, const epoch_tables *t, int64_t steps, double *seconds)
 {
     sdlf_status status = SDLF_OK;
     *seconds = 0;
-    while (steps > 0 && status == SDLF_OK) {
+    while (steps > 0 && status == SDLF_OK && interrupt_signal() == 0) {
         int64_t some = steps < t->steps ? steps : t->steps;
         status =
             sdlf_plan_begin_epoch(plan, &(sdlf_epoch){.order = t->order, .order_count = t->samples, .rates = t->rates});
         if (status == SDLF_OK) status = sdlf_plan_synchronize(plan);
         double start = clock_now();
-        if (status == SDLF_OK) status = sdlf_plan_run(plan, some);
+        if (status == SDLF_OK) status = run_some(plan, some, t->on_host);
         if (status == SDLF_OK) status = sdlf_plan_synchronize(plan);
         *seconds += clock_now() - start;
         steps -= some;
@@ -97,7 +109,7 @@ static sdlf_status time_steps(placement_row *row, sdlf_plan *plan, const epoch_t
         total += seconds[row->runs];
         if (status == SDLF_OK && row->runs == 0) status = sdlf_plan_metrics(plan, &metrics);
     }
-    if (status != SDLF_OK) return status;
+    if (status != SDLF_OK || interrupt_signal() != 0) return status; /* a run that was cut short has no time */
     order_doubles(seconds, (size_t)row->runs);
     row->seconds = seconds[row->runs / 2] / (double)iterations;
     row->loss = metrics.loss_sum / metrics.samples;
@@ -158,10 +170,12 @@ sdlf_status placement_measure(placement_row *row, sdlf_model *model, const sdlf_
     };
     sdlf_plan *plan = NULL;
     epoch_tables tables = make_tables(data->samples.shape.dim[0], batch);
+    tables.on_host = sdlf_calculator_is_on_host(row->forward) && sdlf_calculator_is_on_host(row->backward) &&
+                     (!row->placed || sdlf_calculator_is_on_host(row->placed));
     sdlf_status status = sdlf_plan_create(&plan, model, &options);
     if (status == SDLF_OK) status = time_steps(row, plan, &tables, iterations);
-    if (status == SDLF_OK) status = time_copies(row, plan);
-    if (status == SDLF_OK) status = time_backward(row, plan);
+    if (status == SDLF_OK && interrupt_signal() == 0) status = time_copies(row, plan);
+    if (status == SDLF_OK && interrupt_signal() == 0) status = time_backward(row, plan);
     sdlf_plan_free(plan);
     free(tables.order);
     free(tables.rates);

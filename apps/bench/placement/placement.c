@@ -13,6 +13,7 @@
 #include "apps/output/file.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
 
 typedef struct settings {
@@ -54,6 +55,7 @@ typedef struct session {
     placement_machine calculators;
     sdlf_dataset *data;
     placement_report report;
+    int measured; /* rows */
     terminal out;
 } session;
 
@@ -113,8 +115,13 @@ static sdlf_status run_experiment(session *s, int64_t batch, int64_t iterations,
     }
     sdlf_status status = machine_check_training(s->calculators.host, model, batch);
     for (int i = 0; i < e->count && status == SDLF_OK; i++) {
-        if (!e->row[i].missing[0]) status = measure_row(s, e, i);
+        if (e->row[i].missing[0]) continue;
+        if (interrupt_signal() == 0) status = measure_row(s, e, i);
+        s->measured += status == SDLF_OK && e->row[i].seconds > 0;
+        if (status == SDLF_OK && e->row[i].seconds <= 0)
+            snprintf(e->row[i].missing, sizeof e->row[i].missing, "stopped before");
     }
+    if (status == SDLF_OK && s->measured == 0) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "no row was timed");
     if (status == SDLF_OK && !s->set.json) placement_print(&s->out, e);
     return status;
 }
@@ -123,14 +130,14 @@ static sdlf_status run_experiments(session *s, sdlf_model *model)
 {
     if (s->set.batch) return run_experiment(s, s->set.batch, s->set.batch == 16 ? 5 : 50, model);
     sdlf_status status = run_experiment(s, 16, 5, model);
-    return status == SDLF_OK ? run_experiment(s, 1024, 50, model) : status;
+    return status == SDLF_OK && interrupt_signal() == 0 ? run_experiment(s, 1024, 50, model) : status;
 }
 
 static sdlf_status bench_all(session *s, sdlf_model **model)
 {
-    sdlf_status status = open_calculators(s);
-    if (status == SDLF_OK) status = network_open(model, s->set.net, 1);
+    sdlf_status status = network_open(model, s->set.net, 1);
     if (status == SDLF_OK) status = sdlf_dataset_check(s->set.data, SDLF_SPLIT_TRAIN);
+    if (status == SDLF_OK) status = open_calculators(s); /* last: the device is there in some builds alone */
     if (status == SDLF_OK && s->set.svg) status = output_file_check(s->set.svg);
     if (status == SDLF_OK && !s->set.json) report_header(&s->out, s->machine.calculator, s->machine.count);
     fflush(stdout);
@@ -148,13 +155,13 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     s->report.host = s->calculators.host->type->name;
     s->report.device = s->calculators.device->type->name;
     describe(s);
+    interrupt_waits();
     status = run_experiments(s, *model);
     if (status != SDLF_OK) return status;
     if (!s->set.json) placement_print_notes(&s->out, &s->report);
-    if (s->set.json && !json_print(placement_json(&s->report), stdout)) {
-        return sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
-    }
-    return s->set.svg ? placement_draw(&s->report, s->set.svg) : SDLF_OK;
+    interrupt_say(!s->set.json, "; rows that it came before have no time");
+    if (s->set.json) status = json_print_measured(placement_json(&s->report));
+    return status == SDLF_OK && s->set.svg ? placement_draw(&s->report, s->set.svg) : status;
 }
 
 static int run(int count, char **words)

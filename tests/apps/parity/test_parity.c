@@ -1,6 +1,7 @@
 /* sdlf parity: every calculator against the reference, and one that computes wrongly. */
 #include "testing.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "apps/command.h"
 #include "apps/parity/run.h"
 #include "apps/program.h"
+#include "apps/system/interrupt.h"
 #include "framework/plan/networks.h"
 
 /* Two networks, two calculators, one comparison. */
@@ -264,6 +266,24 @@ static void what_cannot_be(void)
     CHECK_SAYS(SDLF(0, "--help"), "Exit codes");
 }
 
+/* The last one: the signal stays received. */
+static void a_signal_ends_it(void)
+{
+    sdlf_calculator *reference = NULL;
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    parity_result whole = compare(small_cnn, reference, reference, SDLF_TRAIN, SDLF_FLOAT32, false);
+    CHECK(whole.all && whole.count > 0);
+    interrupt_waits();
+    raise(SIGINT);
+    interrupt_stops(NULL);
+    parity_result cut = compare(small_cnn, reference, reference, SDLF_TRAIN, SDLF_FLOAT32, false);
+    CHECK(!cut.all);
+    CHECK_EQUAL(cut.count, 0);
+    parity_release(&whole);
+    parity_release(&cut);
+    sdlf_calculator_close(reference);
+}
+
 int main(void)
 {
     RUN(all_calculators_agree);
@@ -273,5 +293,6 @@ int main(void)
     RUN(the_program);
     RUN(the_pretended_device);
     RUN(what_cannot_be);
+    RUN(a_signal_ends_it);
     return test_summary();
 }
