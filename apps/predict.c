@@ -184,7 +184,10 @@ static sdlf_status classify(session *s, const char *path)
 /* "seven.png   7   99.8%   1   0.1%" */
 static void print_text(const session *s, const char *path, int width)
 {
-    printf("%-*s", width + (int)strlen(path) - terminal_columns(path), path);
+    char *shown = memory_copy_text(path);
+    terminal_clean(shown);
+    printf("%-*s", width + (int)strlen(shown) - terminal_columns(shown), shown);
+    free(shown);
     if (s->index_given) printf("  %" PRId64, s->set.index);
     for (int i = 0; i < s->set.top && i < s->class_count; i++) {
         printf("   %s%d%s  %6s", i == 0 ? terminal_escape(&s->out, TERMINAL_BOLD) : "", s->order[i],

@@ -74,9 +74,8 @@ static sdlf_status infer(gcn_inference *s)
     s->machine.choice = s->set.choice;
     sdlf_status status = machine_open(&s->machine, s->set.calculator, &s->calculator);
     if (status == SDLF_OK) status = machine_check_choice(&s->machine);
-    if (status == SDLF_OK && text) report_header(&out, s->machine.calculator, s->machine.count);
-    fflush(stdout);
     if (status == SDLF_OK) status = open_graph(s);
+    if (status == SDLF_OK && text) report_header(&out, s->machine.calculator, s->machine.count);
     if (status == SDLF_OK && text) gcn_report_graph(&out, s->graph, &s->matrix, s->reading, s->preparing);
     fflush(stdout);
     if (status == SDLF_OK) status = gcn_infer_prepare(s);

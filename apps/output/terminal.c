@@ -9,6 +9,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "apps/system/memory.h"
+
 void terminal_measure(terminal *out)
 {
     struct winsize size;
@@ -70,6 +72,14 @@ void terminal_clean(char *text)
         if ((unsigned char)*text < ' ' || *text == 0x7f || second) *text = '?';
         if (second) *++text = '?'; /* U+0080 to U+009F, of which U+009B begins what ESC [ does */
     }
+}
+
+void terminal_print_name(FILE *file, const char *name)
+{
+    char *shown = memory_copy_text(name);
+    terminal_clean(shown);
+    fprintf(file, "%s\n", shown);
+    free(shown);
 }
 
 /* One line, and no more than text, whatever stands in it: names in files are anybody's. */

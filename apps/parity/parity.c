@@ -144,6 +144,8 @@ static sdlf_status compare(session *s)
     const settings *set = &s->set;
     sdlf_status status = open_side(s, 0);
     if (status == SDLF_OK) status = open_side(s, 1);
+    s->machine.choice.device = set->device;
+    if (status == SDLF_OK) status = machine_check_choice(&s->machine);
     if (status == SDLF_OK) status = open_model(s, &s->model[0]);
     if (status == SDLF_OK) status = open_model(s, &s->model[1]);
     if (status == SDLF_OK) status = open_data(s);

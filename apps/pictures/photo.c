@@ -1,6 +1,7 @@
 /* From a file to a sample. See photo.h. */
 #include "apps/pictures/photo.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +48,7 @@ static sdlf_status read_numbers(double *out, const char *text, const char *optio
         char *end;
         out[i] = strtod(at, &end);
         bool last = i == 2 || (i == 0 && *end == '\0');
-        if (end == at || *end != (last ? '\0' : ',') || (positive && !(out[i] > 0)))
+        if (end == at || *end != (last ? '\0' : ',') || !isfinite(out[i]) || (positive && !(out[i] > 0)))
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s %s: expected one number or three with commas%s", option, text,
                              positive ? ", above 0" : "");
         if (last && i == 0) {

@@ -115,7 +115,7 @@ static void show_tops(const run_session *s, const sdlf_tensor *tensor, double *v
     for (int64_t n = 0; n < samples; n++) {
         json_t *list = object != NULL ? json_array() : NULL;
         if (object == NULL && n < s->set.inputs.count && samples == s->set.inputs.count)
-            printf("%s\n", s->input[n].path);
+            terminal_print_name(stdout, s->input[n].path);
         show_top(s, value + n * classes, classes, list);
         if (list != NULL) json_array_append_new(all, list);
     }
@@ -135,6 +135,10 @@ static void summarise(const char *name, const sdlf_tensor *tensor, const double 
         printf("%s  %s %s  ", name, sdlf_dtype_name(tensor->dtype), sdlf_shape_print(tensor->shape).text);
         if (count == 0) {
             puts("no elements");
+            return;
+        }
+        if (low > high) {
+            puts("no element is a number");
             return;
         }
         printf("from %.6g to %.6g, mean %.6g\n ", low, high, sum / (double)count);

@@ -37,14 +37,16 @@ static const argument output_arguments[] = {
     {0},
 };
 
-/* "NAME=FILE"; a file may have "=" in its own name if a "/" comes before it. */
+/* "NAME=FILE"; a file may have "=" in its own name if a "/" comes before it and it is there, or if it begins with "./" or "../". */
 static void split_files(run_session *s, run_file *files, const argument_list *list)
 {
     for (int i = 0; i < list->count; i++) {
         char *copy = s->text[s->text_count++] = memory_copy_text(list->item[i]);
         char *equals = strchr(copy, '='), *slash = strchr(copy, '/');
         files[i] = (run_file){.path = copy};
-        if (equals == NULL || equals == copy || (slash != NULL && slash < equals && access(copy, F_OK) == 0)) continue;
+        bool path = strncmp(copy, "./", 2) == 0 || strncmp(copy, "../", 3) == 0;
+        path = path || (slash != NULL && slash < equals && access(copy, F_OK) == 0);
+        if (equals == NULL || equals == copy || path) continue;
         *equals = '\0';
         files[i] = (run_file){.name = copy, .path = equals + 1};
     }

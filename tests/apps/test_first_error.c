@@ -46,6 +46,8 @@ static void data_before_outputs(void)
     CHECK_FIRST(2, "no network 'UNKNOWN'", "bench", "placement", "--net", "UNKNOWN", "--device-calculator", "absent");
     CHECK_FIRST(2, "data set 'UNKNOWN' is unknown", "bench", "epoch", "--data", "UNKNOWN", "--device-calculator",
                 "absent");
+    CHECK_FIRST(2, "graph 'UNKNOWN' is unknown", "gcn", "infer", "--graph", "UNKNOWN");
+    CHECK_FIRST(1, "/nowhere", "gcn", "infer", "--graph", "snap:/nowhere");
     CHECK_FIRST(1, "/nowhere", "gcn", "train", "--graph", "planetoid:/nowhere", "--out", "/none/file");
 }
 
@@ -108,6 +110,8 @@ static void options_that_could_do_nothing(void)
     CHECK_FIRST(2, "--log-steps is about a log, and needs --log", "train", SMALL, "--no-save", "--log-steps", "4");
     CHECK_FIRST(2, "--device-data 4: the reference calculator has no device", "train", SMALL, "--no-save",
                 "--device-data", "4");
+    CHECK_FIRST(2, "--device 3: the reference calculator has no devices", "parity", "--device", "3", "--b",
+                "reference");
     CHECK_FIRST(2, "--optimizer and --mode infer contradict each other", "info", "--net", "mlp", "--mode", "infer",
                 "--optimizer", "adam");
     CHECK_FIRST(2, "--momentum and --mode infer contradict each other", "bench", "--net", "mlp", "--mode", "infer",

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sdlf/sdlf.h>
 
@@ -87,6 +88,9 @@ static void run_says_what_is_wrong(void)
                "input 'image' is 1x1x12x12, and the file has 1x8");
     CHECK_SAYS(SDLF(1, "run", fixture("small_cnn/model.onnx"), "--input", "nobody=x.npy"), "x.npy");
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--mean", "1,2"), "--mean 1,2");
+    CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--mean", "0,nan,0"),
+               "--mean 0,nan,0: expected one number");
+    CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--std", "inf"), "--std inf: expected one number");
     const program *early = SDLF(1, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"),
                                 "--output", test_path("none/y.npy"));
     CHECK_SAYS(early, "is not there");
@@ -155,6 +159,27 @@ static void outputs_without_elements(void)
     CHECK_SAYS(SDLF(0, "run", path, "--input", input, "--json", "--top", "2"), "\"mean\": null");
 }
 
+/* A file that is written may have "=" in its name, and one that is read a line's end; outputs need not be numbers. */
+static void odd_names_and_numbers(void)
+{
+    static program p;
+    sdlf_model *m = sdlf_model_create("odd");
+    sdlf_output(m, "y", sdlf_tanh(m, sdlf_input(m, "x", SDLF_FLOAT32, sdlf_shape(2))));
+    char path[512], input[512];
+    snprintf(path, sizeof path, "%s", test_path("odd.onnx"));
+    snprintf(input, sizeof input, "%s", test_path("two\nlines.npy"));
+    float x[] = {NAN, NAN};
+    sdlf_tensor tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 2), x);
+    CHECK_OK(sdlf_tensor_write_file(&tensor, input));
+    save_as_onnx(m, path);
+    p = (program){.folder = test_path("")};
+    program_run(&p, (const char *const[]){"run", path, "--input", input, "--output", "./a=b.npy", NULL});
+    CHECK_EQUAL(p.code, 0);
+    CHECK(access(test_path("a=b.npy"), R_OK) == 0);
+    CHECK_SAYS(&p, "y  float32 1x2  no element is a number");
+    CHECK_SAYS(SDLF(0, "run", path, "--input", input, "--top", "1"), "two?lines.npy\n");
+}
+
 int main(void)
 {
     if (!onnx_available()) {
@@ -168,5 +193,6 @@ int main(void)
     RUN(run_asks_for_no_more_than_there_is);
     RUN(names_do_not_steer_the_terminal);
     RUN(outputs_without_elements);
+    RUN(odd_names_and_numbers);
     return test_summary();
 }

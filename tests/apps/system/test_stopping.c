@@ -98,7 +98,8 @@ static void an_epoch_of_a_network(void)
 
 static void runs_of_a_model(void)
 {
-    const program *p = STOPPED("sdlf ", "bench", "model", weights("lenet5"), "--repeats", "100000", "--calculator", "reference");
+    const program *p =
+        STOPPED("sdlf ", "bench", "model", weights("lenet5"), "--repeats", "100000", "--calculator", "reference");
     CHECK_SAYS(p, " of 100000 runs; no layer was timed");
     CHECK_SAYS(p, "run    ");
 }
@@ -114,7 +115,8 @@ static void batch_sizes(void)
 
 static void places(void)
 {
-    const program *p = STOPPED("batch  16, ", "bench", "placement", "--net", "lenet5", "--device-calculator", "reference");
+    const program *p =
+        STOPPED("batch  16, ", "bench", "placement", "--net", "lenet5", "--device-calculator", "reference");
     CHECK_SAYS(p, "rows that it came before have no time");
     p = STOPPED("net  ", "bench", "placement", "--net", "lenet5", "--batch", "256", "--host-calculator", "reference",
                 "--device-calculator", "reference", "--threads", "1");
