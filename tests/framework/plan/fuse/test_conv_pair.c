@@ -1,11 +1,6 @@
 /* Inference: a 1x1 convolution and the depthwise one behind it become one operation, with the same results, where they are that and
  * nowhere else. */
-#include <math.h>
-
-#include "framework/plan/networks.h"
-#include "testing.h"
-
-enum { BATCH = 2, CHANNELS = 3, SIDE = 9, HIDDEN = 10, MOST = BATCH * 2 * HIDDEN * SIDE * SIDE };
+#include "framework/plan/fuse/convolutions.h"
 
 static const char *const pair = "conv2d_pointwise_depthwise_forward";
 
@@ -42,87 +37,48 @@ static sdlf_model *inverted(variant kind)
     return net;
 }
 
+static void look(const sdlf_plan *plan, const sdlf_calculator *calculator, int kind, bool in_parts)
+{
+    bool knows = calculator->type->kernel[SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD].run != NULL;
+    CHECK_EQUAL(count_steps(plan, pair), knows && !in_parts && kind <= BARE);
+}
+
 static void results_are_those_of_two(void)
 {
     for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
         sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
-        bool knows = calculator->type->kernel[SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD].run != NULL;
         for (int kind = 0; kind < VARIANTS; kind++) {
-            static float image[BATCH * CHANNELS * SIDE * SIDE], found[2][MOST];
             sdlf_model *net = inverted((variant)kind);
-            int64_t count = 0;
-            fill_random(image, BATCH * CHANNELS * SIDE * SIDE, 3);
-            for (int parts = 0; parts < 2; parts++) {
-                sdlf_plan *plan = NULL;
-                sdlf_binding y;
-                CHECK_OK(sdlf_plan_create(
-                    &plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = calculator, .no_fusion = parts != 0}));
-                if (plan == NULL) continue;
-                CHECK_EQUAL(count_steps(plan, pair), knows && !parts && kind <= BARE);
-                CHECK_OK(sdlf_plan_write(plan, "image", image));
-                for (int run = 0; run < 3; run++) CHECK_OK(sdlf_plan_forward(plan)); /* the last from a recording */
-                CHECK_OK(sdlf_plan_output(plan, "y", &y));
-                count = sdlf_tensor_count(&y.tensor);
-                CHECK(count <= MOST);
-                CHECK_OK(sdlf_plan_read(plan, "y", found[parts]));
-                sdlf_plan_free(plan);
-            }
-            CHECK(isfinite(found[1][0]));
-            for (int64_t i = 0; i < count; i++)
-                CHECK_CLOSE((double)found[0][i], (double)found[1][i], 2e-6 * (1 + fabs((double)found[1][i])));
+            results_are_those_of_parts(net, calculator, kind, look);
             sdlf_model_free(net);
         }
         sdlf_calculator_close(calculator);
     }
 }
 
-/* Not while training, whose backward pass reads what lies between, nor where all activations are kept. */
 static void two_stay_where_both_are_wanted(void)
 {
-    sdlf_calculator *reference = test_open("reference");
     sdlf_model *net = sdlf_model_create("trained");
     sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
     x = sdlf_conv2d(net, x, &(sdlf_conv2d_options){.filters = HIDDEN, .kernel = {1, 1}});
     x = sdlf_conv2d(net, x, &(sdlf_conv2d_options){.filters = HIDDEN, .kernel = {3, 3}, .groups = HIDDEN});
     x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 3});
     sdlf_output(net, "class", sdlf_softmax(net, x));
-    const sdlf_plan_options options[] = {{.batch = BATCH, .forward = reference},
-                                         {.batch = BATCH, .forward = reference, .mode = SDLF_TRAIN},
-                                         {.batch = BATCH, .forward = reference, .keep_activations = true}};
-    for (int i = 0; i < 3; i++) {
-        sdlf_plan *plan = NULL;
-        CHECK_OK(sdlf_plan_create(&plan, net, &options[i]));
-        if (plan != NULL) CHECK_EQUAL(count_steps(plan, pair), i == 0);
-        sdlf_plan_free(plan);
-    }
+    check_in_inference_alone(net, pair);
     sdlf_model_free(net);
-    sdlf_calculator_close(reference);
 }
 
-/* Weights that were made ready are made ready again when parameters are loaded. */
+/* The depthwise bias shows where neither end of ReLU6 is near. */
 static void new_weights_are_taken(void)
 {
     for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
-        static float image[BATCH * CHANNELS * SIDE * SIDE], found[2][MOST];
+        static float growth[MOST];
         sdlf_calculator *calculator = test_open(test_calculator_class_at(c)->name);
         sdlf_model *net = inverted(PLAIN);
-        fill_random(image, BATCH * CHANNELS * SIDE * SIDE, 3);
-        sdlf_plan *plan = NULL;
-        CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = calculator}));
-        sdlf_parameter *last = sdlf_model_parameter(net, sdlf_model_parameter_count(net) - 1); /* the depthwise bias */
-        for (int after = 0; after < 2 && plan != NULL; after++) {
-            float *value = last->value.data;
-            for (int64_t e = 0; e < sdlf_tensor_count(&last->value); e++) value[e] = after ? 3 : 2;
-            CHECK_OK(sdlf_plan_load_parameters(plan));
-            CHECK_OK(sdlf_plan_write(plan, "image", image));
-            CHECK_OK(sdlf_plan_forward(plan));
-            CHECK_OK(sdlf_plan_read(plan, "y", found[after]));
-        }
+        int64_t count = growth_with_last_bias(net, calculator, growth);
         double most = 0;
-        for (int64_t i = 0; i < BATCH * HIDDEN * SIDE * SIDE; i++)
-            most = fmax(most, (double)found[1][i] - (double)found[0][i]);
-        CHECK_CLOSE(most, 1, 1e-5); /* where neither end of ReLU6 is near */
-        sdlf_plan_free(plan);
+        for (int64_t i = 0; i < count; i++) most = fmax(most, (double)growth[i]);
+        CHECK_CLOSE(most, 1, 1e-5);
         sdlf_model_free(net);
         sdlf_calculator_close(calculator);
     }
