@@ -64,9 +64,15 @@ void run_close_inputs(run_session *s)
 
 sdlf_status run_read_array(run_file *file)
 {
+    sdlf_tensor read;
     if (file->tensor.data != NULL) return SDLF_OK;
-    sdlf_status status = sdlf_tensor_create(&file->tensor, NULL, file->tensor.dtype, file->tensor.shape);
-    return status == SDLF_OK ? sdlf_tensor_file_read(file->array, file->tensor.data) : status;
+    sdlf_status status = sdlf_tensor_create(&read, NULL, file->tensor.dtype, file->tensor.shape);
+    if (status == SDLF_OK) status = sdlf_tensor_file_read(file->array, read.data);
+    if (status == SDLF_OK)
+        file->tensor = read;
+    else
+        sdlf_tensor_release(&read, NULL);
+    return status;
 }
 
 static const char *input_name(const run_session *s, int index)

@@ -52,7 +52,7 @@ static void split_files(run_session *s, run_file *files, const argument_list *li
     }
 }
 
-/* The arrays that the model is made from. */
+/* The arrays that the model is made from; read once, since a pipe has them once. */
 static sdlf_status read_known(run_session *s, sdlf_onnx_known *known, int *count)
 {
     int unnamed = 0;
@@ -70,17 +70,14 @@ static sdlf_status read_known(run_session *s, sdlf_onnx_known *known, int *count
     return status;
 }
 
-static sdlf_status open_onnx(run_session *s, int64_t batch)
+static sdlf_status open_onnx(run_session *s, int64_t batch, const sdlf_onnx_known *known, int known_count)
 {
-    sdlf_onnx_known known[ARGUMENT_LIST_MAX];
     sdlf_onnx_options options;
     sdlf_status status = onnx_settings_complete(&s->set.onnx, &options);
     if (status != SDLF_OK) return status;
     options.batch = batch;
     options.known = known;
-    options.known_count = 0;
-    status = read_known(s, known, &options.known_count);
-    if (status != SDLF_OK) return status;
+    options.known_count = known_count;
     options.leave_weights = true; /* for the plan, the only one */
     sdlf_model_free(s->model);
     s->model = NULL;
@@ -122,9 +119,13 @@ static sdlf_status make_model(run_session *s)
         status = network_open_to_take(&s->model, s->model_path, NULL);
         return status == SDLF_OK ? make_plan(s, calculator, s->batch) : status;
     }
+    sdlf_onnx_known known[ARGUMENT_LIST_MAX];
+    int known_count = 0;
+    status = read_known(s, known, &known_count);
+    if (status != SDLF_OK) return status;
     bool exactly = s->batch > 1 && has_open_batch(s);
     for (int attempt = 0; attempt < 2; attempt++, exactly = !exactly) {
-        status = open_onnx(s, exactly ? s->batch : 0);
+        status = open_onnx(s, exactly ? s->batch : 0, known, known_count);
         if (status == SDLF_OK) status = make_plan(s, calculator, exactly ? 1 : s->batch);
         if (status == SDLF_OK || status == SDLF_ERROR_MEMORY) break;
     }
