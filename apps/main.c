@@ -13,6 +13,7 @@
 #include "apps/arguments/arguments.h"
 #include "apps/command.h"
 #include "apps/output/terminal.h"
+#include "apps/system/interrupt.h"
 #include "apps/system/waiting.h"
 
 static const command *const commands[] = {
@@ -110,9 +111,8 @@ int main(int count, char **words)
     hold_closed_streams();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow further is an error to report, not a reason to die */
     int code = run(count, words);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && code == COMMAND_OK) {
-        terminal_error(NULL, "the output could not be written");
-        code = COMMAND_FAILED;
-    }
-    return code;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || code != COMMAND_OK) return code;
+    if (interrupt_signal() != 0) return COMMAND_SIGNAL + interrupt_signal(); /* nobody read the last of it */
+    terminal_error(NULL, "the output could not be written");
+    return COMMAND_FAILED;
 }

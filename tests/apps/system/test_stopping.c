@@ -159,6 +159,19 @@ static void it_says_that_it_has_heard(void)
     CHECK_SAYS(&p, "stopping after what is under way; once more ends it at once");
 }
 
+/* "sdlf info --json | true": that it was in vain is known when the program ends. */
+static void a_reader_that_goes_away(void)
+{
+    static program p;
+    p = (program){.code = 0};
+    program_start(&p, (const char *const[]){"info", "--net", "lenet5", "--time", "--json", "--threads", "1", NULL});
+    close(p.pipe[0]);
+    p.pipe[0] = -1;
+    program_finish(&p);
+    CHECK_EQUAL(p.code, 128 + SIGPIPE);
+    CHECK_TEXT(p.err, "");
+}
+
 int main(void)
 {
     RUN(tests_of_weights);
@@ -170,5 +183,6 @@ int main(void)
     RUN(a_graph);
     RUN(a_plan_with_its_times);
     RUN(it_says_that_it_has_heard);
+    RUN(a_reader_that_goes_away);
     return test_summary();
 }
