@@ -1,9 +1,11 @@
 /* sdlf gcn: both ways on small graphs, on every calculator, and what is refused. */
 #include <jansson.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sdlf/sdlf.h>
 
@@ -180,6 +182,28 @@ static void epochs_are_shown_on_a_terminal(void)
     CHECK(strstr(p.out, "epoch 1 of 20") == NULL);
 }
 
+/* Ctrl-C between two trainings, or in the middle of one, leaves those that were done. */
+static void a_signal_leaves_what_was_done(void)
+{
+    static program p;
+    char specification[4200], weights[4200];
+    snprintf(specification, sizeof specification, "%s", write_groups());
+    snprintf(weights, sizeof weights, "%s", test_path("stopped.safetensors"));
+    for (int i = 0; i < 5; i++) {
+        unlink(weights);
+        p = (program){.code = 0};
+        program_start(&p, (const char *const[]){"gcn", "train", "--graph", specification, "--epochs", "1", "--patience",
+                                                "0", "--seeds", "10000", "--threads", "1", "--out", weights, NULL});
+        CHECK(program_wait_for(&p, "seed   3"));
+        kill(p.process, SIGINT);
+        program_finish(&p);
+        CHECK_EQUAL(p.code, 130);
+        CHECK_SAYS(&p, "mean   test ");
+        CHECK_SAYS(&p, " of the training with seed ");
+        CHECK(access(weights, R_OK) == 0);
+    }
+}
+
 /* The same seed, the same outcome, at any number of threads. */
 static void training_repeats_itself(void)
 {
@@ -256,6 +280,7 @@ int main(void)
     RUN(a_graph_is_summed_up);
     RUN(training_learns);
     RUN(epochs_are_shown_on_a_terminal);
+    RUN(a_signal_leaves_what_was_done);
     RUN(training_repeats_itself);
     RUN(cora_is_classified);
     RUN(nonsense_is_refused);
