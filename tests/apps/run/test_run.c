@@ -205,7 +205,7 @@ static const char *write_unknown_kernel(void)
 }
 
 /* Somebody who writes that much of a .npy file of 16 ones to a pipe. */
-static pid_t feed(const char *pipe, size_t bytes)
+static pid_t feed(const char *pipe, size_t count)
 {
     char text[512];
     float ones[16];
@@ -219,7 +219,7 @@ static pid_t feed(const char *pipe, size_t bytes)
     pid_t writer = fork();
     if (writer != 0) return writer;
     int to = open(pipe, O_WRONLY);
-    _exit(to >= 0 && bytes <= size && write(to, text, bytes) == (ssize_t)bytes ? 0 : 1);
+    _exit(to >= 0 && count <= size && write(to, text, count) == (ssize_t)count ? 0 : 1);
 }
 
 /* What a model is made from may come from a pipe; if that ends too early, nothing is computed. */
