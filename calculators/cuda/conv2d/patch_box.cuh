@@ -18,7 +18,7 @@
 
 #include "calculators/cuda/boxes.cuh"
 #include "calculators/cuda/conv2d/patch_box_results.cuh"
-#include "calculators/cuda/wgmma_both_tf32.cuh"
+#include "calculators/cuda/wgmma_both.cuh"
 
 /* c (64,PIXELS) += a b for one product of a step; a as wgmma_factor has it, b as wgmma_rows. */
 template <int PIXELS>
