@@ -7,15 +7,13 @@
  * weights in shared memory, a channel a plane. As in conv2d/few_channels.cu a thread makes 4 neighbouring pixels of 8 filters; lanes are 8 x 4 groups of
  * pixels, warps are filters. Results change places through shared memory, so that a pixel's filters are written side by side. Weights are made
  * ready once, in the order in which they lie there, and fetched before the kernel before this one is over. Moves x about once, y once. */
-#include "calculators/cuda/conv2d/few.h"
-#include "calculators/cuda/conv2d/implicit.h"
+#include "calculators/cuda/conv2d/few.cuh"
 #include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mma.cuh"
 
 enum {
-    SIDE = 3,
+    SIDE = FEW_LAST_SIDE,
     TAPS = SIDE * SIDE,
-    WARP = 32,
     ACROSS = 32, /* pixels of a block */
     DOWN = 4,
     PIXELS = ACROSS * DOWN,
@@ -143,40 +141,8 @@ static __global__ void __launch_bounds__(THREADS, 4) few_last(const __grid_const
         int64_t at = ((static_cast<int64_t>(n) * p.out_height + row) * p.out_width + column) * p.filters + filter;
         float4 four = *reinterpret_cast<const float4 *>(memory + slot * PITCH + filter - first_filter);
         float value[4] = {four.x + bias.x, four.y + bias.y, four.z + bias.z, four.w + bias.w};
-        if (p.residual != nullptr) {
-#pragma unroll
-            for (int v = 0; v < 4; v++) value[v] += p.residual[at + v];
-        }
-#pragma unroll
-        for (int v = 0; v < 4; v++) value[v] = activate_often(p.activation, value[v]);
-        if (p.wide) {
-            *reinterpret_cast<float4 *>(p.y + at) = make_float4(value[0], value[1], value[2], value[3]);
-        } else {
-#pragma unroll
-            for (int v = 0; v < 4; v++) p.y[at + v] = value[v];
-        }
+        few_store(p, at, value, [&](float x) { return activate_often(p.activation, x); });
     }
-}
-
-/* ---- what it takes ---- */
-
-static bool is_last(const sdlf_tensor *tensor)
-{
-    return !sdlf_tensor_present(tensor) || sdlf_tensor_is_channels_last(tensor);
-}
-
-extern "C" bool cuda_few_exact_takes(const sdlf_calculator *base, const sdlf_operation *op)
-{
-    (void)base;
-    if (op->kind != SDLF_CONV2D_FORWARD || op->out[0].dtype != SDLF_FLOAT32 || op->conv2d.groups != 1) return false;
-    if (!is_last(&op->in[0]) || !is_last(&op->in[3]) || !is_last(&op->out[0]) || !cuda_implicit_counts(op))
-        return false;
-    cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
-    const sdlf_window2d &window = g.window;
-    for (int i = 0; i < 2; i++) {
-        if (window.size[i] != SIDE || window.dilation[i] != 1 || window.stride[i] > 2) return false;
-    }
-    return window.stride[0] == window.stride[1] && g.channels <= FEW_LAST_CHANNELS && g.filters % 4 == 0;
 }
 
 /* ---- weights made ready ---- */
@@ -233,24 +199,9 @@ extern "C" sdlf_status conv2d_few_exact_cuda(sdlf_calculator *base, const sdlf_o
     const cuda_calculator *calculator = cuda_calculator_from(base);
     cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
     if (sdlf_tensor_count(&op->out[0]) == 0) return SDLF_OK;
-    few_last_problem p = {};
-    p.ready = sdlf_tensor_present(&op->prepared);
-    p.x = data_of<float>(op->in[0]);
-    p.w = p.ready ? data_of<float>(op->prepared) : data_of<float>(op->in[1]);
-    p.bias = optional<float>(op->in[2]);
-    p.residual = optional<float>(op->in[3]);
-    p.y = data_of<float>(op->out[0]);
-    p.activation = op->conv2d.activation;
-    p.channels = static_cast<int>(g.channels);
-    p.height = static_cast<int>(g.height);
-    p.width = static_cast<int>(g.width);
-    p.filters = static_cast<int>(g.filters);
-    p.out_height = static_cast<int>(g.out_height);
-    p.out_width = static_cast<int>(g.out_width);
-    for (int i = 0; i < 2; i++) p.padding[i] = g.window.padding_before[i];
+    few_last_problem p = few_last_problem_of<few_last_problem>(op, g);
     p.blocks_across = (p.out_width + ACROSS - 1) / ACROSS;
     p.blocks_down = (p.out_height + DOWN - 1) / DOWN;
     p.filter_blocks = (p.filters + FILTERS - 1) / FILTERS;
-    p.wide = reinterpret_cast<uintptr_t>(p.y) % 16 == 0;
     return g.window.stride[0] == 1 ? launch<1>(calculator, p, g.batch) : launch<2>(calculator, p, g.batch);
 }

@@ -7,15 +7,13 @@
  * makes these, the next one is on its way. A warp multiplies 16 neighbouring pixels by 32 filters, sums of up to 27 numbers filled up to 32 by
  * zeros; its weights, made ready once, stay in registers. A lane ends with four neighbouring filters of a pixel. Moves x about once, y once. */
 #include "calculators/cuda/conv2d/clip.cuh"
-#include "calculators/cuda/conv2d/few.h"
-#include "calculators/cuda/conv2d/implicit.h"
+#include "calculators/cuda/conv2d/few.cuh"
 #include "calculators/cuda/launch.cuh"
 #include "calculators/cuda/mma.cuh"
 
 enum {
-    SIDE = 3,
+    SIDE = FEW_LAST_SIDE,
     TAPS = SIDE * SIDE,
-    WARP = 32,
     WARPS = 8,
     THREADS = WARPS * WARP,
     ACROSS = 64, /* pixels of a tile */
@@ -24,8 +22,8 @@ enum {
     PARTS = ACROSS * DOWN / PIXELS,
     FILTERS = 32, /* of a warp */
     QUADS = FILTERS / 16,
-    STEPS = 4, /* of 8 numbers of a sum */
-    PLANES = 4 /* the channels, and zeros behind them */
+    STEPS = 4,                       /* of 8 numbers of a sum */
+    PLANES = FEW_TENSOR_CHANNELS + 1 /* the channels, and zeros behind them */
 };
 
 struct few_tensor_problem {
@@ -111,18 +109,7 @@ static __device__ __forceinline__ void store(const few_tensor_problem &p, int64_
                                              float b, float c, float d)
 {
     float value[4] = {a + bias.x, b + bias.y, c + bias.z, d + bias.w};
-    if (p.residual != nullptr) {
-#pragma unroll
-        for (int v = 0; v < 4; v++) value[v] += p.residual[at + v];
-    }
-#pragma unroll
-    for (int v = 0; v < 4; v++) value[v] = activate_known<CLIPS>(p.activation, value[v]);
-    if (p.wide) {
-        *reinterpret_cast<float4 *>(p.y + at) = make_float4(value[0], value[1], value[2], value[3]);
-    } else {
-#pragma unroll
-        for (int v = 0; v < 4; v++) p.y[at + v] = value[v];
-    }
+    few_store(p, at, value, [&](float x) { return activate_known<CLIPS>(p.activation, x); });
 }
 
 template <int STEP, bool CLIPS>
@@ -215,33 +202,6 @@ static __global__ void __launch_bounds__(THREADS, 2) few_tensor(const __grid_con
     }
 }
 
-/* ---- what it takes ---- */
-
-/* Row-major, or channels last. */
-static bool is_either(const sdlf_tensor &tensor)
-{
-    return sdlf_tensor_is_contiguous(&tensor) || sdlf_tensor_is_channels_last(&tensor);
-}
-
-static bool is_last(const sdlf_tensor &tensor)
-{
-    return !sdlf_tensor_present(&tensor) || sdlf_tensor_is_channels_last(&tensor);
-}
-
-extern "C" bool cuda_few_tensor_takes(const sdlf_calculator *base, const sdlf_operation *op)
-{
-    const cuda_calculator *calculator = reinterpret_cast<const cuda_calculator *>(base);
-    if (calculator->math == SDLF_MATH_FP32 || !cuda_has_tensor_cores(calculator)) return false;
-    if (op->kind != SDLF_CONV2D_FORWARD || op->out[0].dtype != SDLF_FLOAT32 || op->conv2d.groups != 1) return false;
-    if (!is_either(op->in[0]) || !is_last(op->in[3]) || !is_last(op->out[0]) || !cuda_implicit_counts(op)) return false;
-    cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
-    for (int i = 0; i < 2; i++) {
-        if (g.window.size[i] != SIDE || g.window.dilation[i] != 1 || g.window.stride[i] > 2) return false;
-    }
-    return g.window.stride[0] == g.window.stride[1] && g.channels < PLANES && g.filters % 4 == 0 &&
-           g.filters <= 65535 * FILTERS && g.channels * g.height * g.width <= INT32_MAX;
-}
-
 /* ---- weights made ready ---- */
 
 /* Of FILTERS, that blocks of one or two of them have. */
@@ -291,31 +251,16 @@ extern "C" sdlf_status conv2d_few_tensor_cuda(sdlf_calculator *base, const sdlf_
     const cuda_calculator *calculator = cuda_calculator_from(base);
     cuda_conv2d g = cuda_conv2d_of(op, &op->in[0], &op->in[1], &op->out[0]);
     if (sdlf_tensor_count(&op->out[0]) == 0) return SDLF_OK;
-    few_tensor_problem p = {};
-    p.ready = sdlf_tensor_present(&op->prepared);
-    p.x = data_of<float>(op->in[0]);
-    p.w = p.ready ? data_of<float>(op->prepared) : data_of<float>(op->in[1]);
-    p.bias = optional<float>(op->in[2]);
-    p.residual = optional<float>(op->in[3]);
-    p.y = data_of<float>(op->out[0]);
-    p.activation = op->conv2d.activation;
-    p.channels = static_cast<int>(g.channels);
-    p.height = static_cast<int>(g.height);
-    p.width = static_cast<int>(g.width);
+    few_tensor_problem p = few_last_problem_of<few_tensor_problem>(op, g);
     const bool last = sdlf_tensor_is_channels_last(&op->in[0]);
     p.image_step = g.channels * g.height * g.width;
     p.channel_step = last ? 1 : p.height * p.width;
     p.row_step = last ? p.width * p.channels : p.width;
     p.pixel_step = last ? p.channels : 1;
-    p.filters = static_cast<int>(g.filters);
-    p.out_height = static_cast<int>(g.out_height);
-    p.out_width = static_cast<int>(g.out_width);
-    for (int i = 0; i < 2; i++) p.padding[i] = g.window.padding_before[i];
     p.tiles_across = (p.out_width + ACROSS - 1) / ACROSS;
     p.tiles_down = (p.out_height + DOWN - 1) / DOWN;
     p.tiles = static_cast<int>(g.batch * p.tiles_across * p.tiles_down);
     p.groups = p.filters > FILTERS ? 2 : 1;
-    p.wide = reinterpret_cast<uintptr_t>(p.y) % 16 == 0;
     const bool clips = make_clip(&p.activation);
     if (g.window.stride[0] == 1) return clips ? launch<1, true>(calculator, p) : launch<1, false>(calculator, p);
     return clips ? launch<2, true>(calculator, p) : launch<2, false>(calculator, p);
