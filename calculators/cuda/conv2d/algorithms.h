@@ -40,6 +40,8 @@ int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_opera
 bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_cost conv2d_work_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+/* May that one compute it, of row-major operands? */
+bool cuda_conv2d_takes(const sdlf_calculator *calculator, const sdlf_operation *operation, int algorithm);
 /* Does its kernel let the next one start only when its own inputs are there? */
 bool cuda_conv2d_starts_others_late(const sdlf_calculator *calculator, const sdlf_operation *operation);
 /* Would tensor cores save nothing in a 1x1 convolution of so many channels, with so many FLOPs? */

@@ -1,4 +1,4 @@
-/* The convolution slots: which algorithms there are, and which one "auto" takes. docs/cuda.md has the rule for users. */
+/* The convolution slots: which algorithms there are, and what each of them takes. Which one "auto" takes: conv2d/automatic.c. */
 #include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/conv2d/boxes.h"
 #include "calculators/cuda/conv2d/few.h"
@@ -6,7 +6,6 @@
 #include "calculators/cuda/conv2d/patch.h"
 #include "calculators/cuda/conv2d/pointwise.h"
 #include "calculators/cuda/conv2d/winograd.h"
-#include "calculators/cuda/gemm/factors.h"
 
 enum {
     AUTO = CUDA_CONV2D_AUTO,
@@ -24,30 +23,6 @@ enum {
     BOXES = CUDA_CONV2D_BOXES,
 };
 
-/* Numbers of a sum up to which few-channels is taken. */
-enum { FEW_DEPTH = 160 };
-
-/* FLOPs up to which tensor cores save nothing: of thin images, of 1x1 convolutions, and of these where they cannot have channels last; and
- * numbers of a thin image's sum, and channels of a 1x1 convolution, below which these are bound by memory whatever computes them. */
-enum {
-    SMALL_THIN = 100000000,
-    THIN_DEPTH = 32,
-    SMALL_POINTWISE = 25000000,
-    ROW_POINTWISE = 45000000,
-    FEW_POINTWISE = 64
-};
-
-/* 1x1 convolutions of few channels: FLOPs from which, in tf32, those into four times as many are faster as patches, and results from which
- * cuBLAS is worth the rounding of its factors to 16 bits. Other convolutions so large are patches anyway. */
-enum { LARGE_EXPANSION = 200000000, EXPANSION = 4, LARGE_RESULTS = 1 << 22 };
-
-static cuda_conv2d geometry(const sdlf_operation *op)
-{
-    const sdlf_tensor *x, *w, *y;
-    cuda_conv2d_operands(op, &x, &w, &y);
-    return cuda_conv2d_of(op, x, w, y);
-}
-
 /* ---- what each takes ---- */
 
 /* cuBLAS takes sizes as int. */
@@ -63,7 +38,7 @@ static bool takes_products(const sdlf_calculator *calculator, const sdlf_operati
 /* By cuBLAS, or, forward, by a kernel of ours. */
 static bool takes_pointwise(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    cuda_conv2d g = geometry(op);
+    cuda_conv2d g = cuda_conv2d_geometry(op);
     return cuda_pointwise_takes(calculator, op) || (cuda_is_pointwise(&g) && takes_products(calculator, op));
 }
 
@@ -215,97 +190,6 @@ static const struct algorithm {
                .prepare = conv2d_patch_prepare_cuda},
 };
 
-/* ---- the rule of "auto" ---- */
-
-/* A 1x1 convolution: by the kernel whose warps share sums where results are few, else by cuBLAS, which has tensor cores for
- * doubles and larger tiles; a pass more for bias and activation counted. AUTO: it is none. */
-static int pointwise_forward_rung(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
-{
-    if (!cuda_pointwise_takes(calculator, op)) return AUTO;
-    if (!cuda_is_pointwise(g) || !takes_products(calculator, op)) return POINTWISE; /* a stride */
-    int64_t results = sdlf_tensor_count(&op->out[0]);
-    bool few = op->out[0].dtype == SDLF_FLOAT32 ? results <= 1 << 19 : results <= 1 << 14 && g->channels <= 640;
-    return few ? POINTWISE : TWO_STEP;
-}
-
-bool cuda_pointwise_is_small(int64_t channels, int64_t flops)
-{
-    return flops <= SMALL_POINTWISE || channels < FEW_POINTWISE;
-}
-
-/* In modes with tensor cores, of row-major operands: are the kernels without them as fast? 1x1 convolutions of up to `pointwise`
- * FLOPs are. */
-static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g,
-                     int64_t pointwise)
-{
-    bool thin = g->channels <= PATCH_THIN && cuda_few_takes(calculator, op);
-    if (!thin && !cuda_pointwise_takes(calculator, op)) return false;
-    int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
-    int64_t flops = 2 * sdlf_tensor_count(&op->out[0]) * depth;
-    if (thin) return flops <= SMALL_THIN || depth < THIN_DEPTH || g->filters <= FEW_FILTERS;
-    return flops <= pointwise || cuda_pointwise_is_small(g->channels, flops);
-}
-
-/* Forward, in IEEE single or double precision (where tensor cores round the factors, implicit GEMM is faster but for single
- * filters and small problems); AUTO: none of these. */
-static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g, bool exact)
-{
-    int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
-    int64_t pixels = g->batch * g->out_height * g->out_width;
-    bool suits = exact || is_small(calculator, op, g, ROW_POINTWISE);
-    if (cuda_few_takes(calculator, op) && (g->filters <= FEW_FILTERS || (suits && depth <= FEW_DEPTH))) return FEW;
-    if (!suits) return AUTO;
-    int rung = pointwise_forward_rung(calculator, op, g);
-    bool moves = rung == TWO_STEP && cuda_has_half_factors(((const cuda_calculator *)calculator)->math) &&
-                 sdlf_tensor_count(&op->out[0]) < LARGE_RESULTS;
-    if (!exact) return moves ? AUTO : rung; /* rounding both factors first would move them three times */
-    if (rung != AUTO) return rung;
-    if (cuda_winograd_2_takes(calculator, op) && g->channels >= 16 && g->filters >= 16) {
-        bool fused = cuda_winograd_fused_takes(calculator, op) && !cuda_winograd_prefers_steps(op);
-        return fused ? WINOGRAD_FUSED : WINOGRAD_2;
-    }
-    bool single = op->out[0].dtype == SDLF_FLOAT32;
-    if (single && g->groups == 1 && pixels <= 1024 && depth >= 4096 && takes_products(calculator, op)) return TWO_STEP;
-    return AUTO;
-}
-
-/* Channels last: depthwise where groups are channels, few-channels where 3x3 windows have up to 4, boxes where it takes
- * them, else patch. Liked for what is not small (below), and in tf32 for more than 200 MFLOP with four times as many filters as channels.
- *
- * Row-major, in this order:
- *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
- *                  that memory decides, and products would be of matrices with that many rows
- *   few-channels   forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
- *                  what counts is that the image comes once. In every mode where up to 4 channels are 100 MFLOP at most, or
- *                  sums are of less than 32 numbers
- *   pointwise      1x1 forward in fp32 and float64: up to 2^19 results (float64: 2^14, sums of 640), or a stride; two-step,
- *                  which needs no columns then, for more. In every mode where it is 45 MFLOP at most, or has less than 64
- *                  channels (but two-step in fp16 and bf16 from 2^22 results on). Gradients of these in every mode: cuBLAS
- *                  reads both factors in wide steps, which implicit GEMM, one number a lane, does not
- *   winograd-2x2   3x3 forward in fp32 with stride 1 and 16 channels and filters or more: 2.25 times fewer multiplications,
- *                  and about as exact as the others; in steps where cuda_winograd_prefers_steps
- *   two-step       forward in fp32 with up to 1024 pixels and sums of 4096 or more: columns are few, and what is left is a
- *                  plain product with a long sum
- *   implicit-gemm  everything else, down to the smallest: it has tiles for few filters, cuts long sums into parts, needs
- *                  no columns in memory, and adds bias, residual and activation on the way out
- *   tiled          windows of more than 31 rows and columns together, which implicit-gemm does not take
- *   direct         sizes that none of the others can count */
-int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    cuda_conv2d g = geometry(op);
-    if (sdlf_operation_is_channels_last(op)) {
-        if (g.group_channels == 1 && g.groups > 1) return DEPTHWISE;
-        return cuda_few_last_takes(calculator, op) ? FEW : cuda_boxes_takes(calculator, op) ? BOXES : PATCH;
-    }
-    if (g.groups > 1 && g.group_filters <= 4 && takes_depthwise(calculator, op)) return DEPTHWISE;
-    if (op->kind != SDLF_CONV2D_FORWARD && takes_pointwise(calculator, op)) return POINTWISE;
-    bool exact = op->out[0].dtype == SDLF_FLOAT64 || ((const cuda_calculator *)calculator)->math == SDLF_MATH_FP32;
-    int chosen = op->kind == SDLF_CONV2D_FORWARD ? exact_forward(calculator, op, &g, exact) : AUTO;
-    if (chosen != AUTO) return chosen;
-    if (takes_implicit(calculator, op)) return IMPLICIT;
-    return cuda_tiled_takes(calculator, op) ? TILED : DIRECT;
-}
-
 static sdlf_kernel *kernel_of(const struct algorithm *algorithm, sdlf_operation_kind kind)
 {
     switch (kind) {
@@ -322,13 +206,23 @@ static const struct algorithm *chosen(const sdlf_calculator *calculator, const s
 
 /* ---- the slots ---- */
 
+static bool is_taken(const struct algorithm *by, const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    return by->takes == NULL || by->takes(calculator, op);
+}
+
+bool cuda_conv2d_takes(const sdlf_calculator *calculator, const sdlf_operation *op, int algorithm)
+{
+    return is_taken(&algorithms[algorithm], calculator, op);
+}
+
 bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     const struct algorithm *algorithm = chosen(calculator, op);
     if (kernel_of(algorithm, op->kind) == NULL) return false;
     if (sdlf_operation_is_channels_last(op))
         return algorithm->takes_last != NULL && algorithm->takes_last(calculator, op);
-    return algorithm->takes == NULL || algorithm->takes(calculator, op);
+    return is_taken(algorithm, calculator, op);
 }
 
 int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
@@ -340,20 +234,6 @@ int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_oper
 sdlf_status conv2d_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
     return kernel_of(chosen(calculator, op), op->kind)(calculator, op);
-}
-
-/* Where there is a kernel for tensor cores, and these save something. Depthwise convolutions, which are slower so, and small ones
- * follow what they find. */
-bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    sdlf_operation turned = sdlf_operation_channels_last(op);
-    bool wanted = op->algorithm == PATCH || op->algorithm == BOXES;
-    if ((op->algorithm != AUTO && !wanted) || !cuda_patch_takes(calculator, &turned)) return false;
-    cuda_conv2d g = geometry(op);
-    bool expands = cuda_is_pointwise(&g) && g.filters >= EXPANSION * g.channels &&
-                   sdlf_operation_cost(op).flops > LARGE_EXPANSION &&
-                   ((const cuda_calculator *)calculator)->math == SDLF_MATH_TF32;
-    return wanted || expands || !is_small(calculator, op, &g, SMALL_POINTWISE);
 }
 
 int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
