@@ -251,14 +251,15 @@ struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS
                         results::store_pooled(p, tile_at, sum, leaving + group * LEAVING, group);
                     else
                         results::store_results(p, tile_at, sum, leaving + group * LEAVING, group);
-                } else {                                                        /* the block's only tile */
-                    asm volatile("bar.sync 15, %0;" ::"n"(WORKERS) : "memory"); /* the last step's reads */
+                } else { /* the block's only tile */
+                    patch_await_reads<THREADS>();
                     results::put_part(sum, reinterpret_cast<float *>(shared), group);
                 }
             }
         }
         if (p.direct) return;
         __syncwarp();
+        if (threadIdx.x >= WORKERS) patch_await_reads<THREADS>();
         await_cluster(); /* all parts are there; a block that has a sum to itself is a cluster of one */
         await_inputs();  /* the warps that brought factors */
         float *part = reinterpret_cast<float *>(shared);
@@ -266,6 +267,7 @@ struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS
             results::add_pooled_parts(p, b, part);
         else
             p.quick ? results::template add_parts<true>(p, b, part) : results::template add_parts<false>(p, b, part);
+        __syncwarp();
         if (p.splits > 1) await_cluster(); /* others may still read from this block */
     }
 };

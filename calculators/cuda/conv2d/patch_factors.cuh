@@ -91,7 +91,14 @@ struct patch_bf16 {
     }
 };
 
-/* ---- a cluster's parts ---- */
+/* ---- a block's and a cluster's parts ---- */
+
+/* The last step's reads are over: a block's sums may take the place of its factors. By THREADS threads, at places of their own; those that
+ * brought factors are among them, since racecheck names hazards where warps pass barriers unequally often. */
+template <int THREADS> static __device__ __forceinline__ void patch_await_reads()
+{
+    asm volatile("barrier.sync 15, %0;" ::"n"(THREADS) : "memory");
+}
 
 /* From the shared memory of another block of the cluster. */
 static __device__ __forceinline__ float4 patch_read_part(uint32_t address, int rank)
