@@ -215,11 +215,6 @@ struct boxes_product : boxes_results<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
         barriers_made();
     }
 
-    static __device__ __forceinline__ void await_workers()
-    {
-        asm volatile("bar.sync 2, %0;" ::"n"(WORKERS) : "memory");
-    }
-
     static __device__ void run(const cuda_patch &p, const CUtensorMap *map, bool pools)
     {
         extern __shared__ __align__(1024) char memory[];
@@ -242,10 +237,11 @@ struct boxes_product : boxes_results<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
             if (thread < WORKERS) {
                 sums sum = {};
                 multiply(p, b, sum, weights, boxes, bar);
-                await_workers(); /* the last step's reads */
+                patch_await_reads<WORKERS + ROUNDERS>();
                 both::put_part(sum, reinterpret_cast<float *>(shared));
             } else {
                 round_boxes(p, b, boxes, bar, thread - WORKERS);
+                patch_await_reads<WORKERS + ROUNDERS>();
             }
         }
         __syncwarp();

@@ -279,6 +279,7 @@ template <typename FACTOR, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS, 
                 if (filter < p.filters) p.y[at] = finish<false>(p, filter, at, value[v]);
             }
         }
+        __syncwarp();
         if (p.splits > 1) await_cluster(); /* others may still read from this block */
     }
 };

@@ -266,10 +266,11 @@ struct patch_both_product : patch_halves<FACTOR, GROUPS, PIXELS> {
         if (bringer < 0) {
             sums sum = {};
             multiply(p, b, sum, weights, patch_address(patches), tap_at, bar);
-            barrier_of_threads(WORKERS); /* the last step's reads */
+            patch_await_reads<THREADS>();
             halves::put_part(sum, reinterpret_cast<float *>(shared));
         } else {
             bring_patches(p, b, patch_address(patches), source, bar, bringer);
+            patch_await_reads<THREADS>();
         }
         __syncwarp();
         if (p.splits > 1)
@@ -278,6 +279,7 @@ struct patch_both_product : patch_halves<FACTOR, GROUPS, PIXELS> {
             __syncthreads();
         float *part = reinterpret_cast<float *>(shared);
         p.quick ? add_parts<true>(p, b, part) : add_parts<false>(p, b, part);
+        __syncwarp();
         if (p.splits > 1) await_cluster(); /* others may still read from this block */
     }
 };

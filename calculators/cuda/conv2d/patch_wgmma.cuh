@@ -235,7 +235,7 @@ struct patch_group_product : patch_tile<FACTOR, false, 64 * GROUPS, FILTERS, 16,
             if (p.direct) {
                 tile::store(p, b, sum);
             } else {
-                barrier_of_threads(tile::WORKERS); /* the last step's reads */
+                patch_await_reads<THREADS>();
                 tile::put_part(sum, reinterpret_cast<float *>(shared));
             }
         } else if (bringer < BRINGERS) {
@@ -244,6 +244,7 @@ struct patch_group_product : patch_tile<FACTOR, false, 64 * GROUPS, FILTERS, 16,
             bring_weights(p, b, weights, bar);
         }
         __syncwarp();
+        if (!p.direct && bringer >= 0) patch_await_reads<THREADS>();
         if (!p.direct) tile::template add_parts<THREADS>(p, b, reinterpret_cast<float *>(shared));
     }
 };
