@@ -132,14 +132,6 @@ static __global__ void __launch_bounds__(THREADS, 2) few_tensor(const __grid_con
                                 ? reinterpret_cast<const float4 *>(p.w)[((group * STEPS + i) * QUADS + j) * WARP + lane]
                                 : rounded(weights_of(p.w, p.filters, depth, first, i, j, lane));
     }
-    float4 bias[QUADS];
-#pragma unroll
-    for (int j = 0; j < QUADS; j++) {
-        int filter = first + j * 16 + lane % 4 * 4;
-        bias[j] = make_float4(0, 0, 0, 0);
-        if (p.bias != nullptr && filter < p.filters)
-            bias[j] = make_float4(p.bias[filter], p.bias[filter + 1], p.bias[filter + 2], p.bias[filter + 3]);
-    }
     int offset[STEPS][2]; /* of a lane's two numbers of a sum from the window's first */
 #pragma unroll
     for (int i = 0; i < STEPS; i++) {
@@ -157,6 +149,14 @@ static __global__ void __launch_bounds__(THREADS, 2) few_tensor(const __grid_con
 
     int turn = 0;
     load_image<STEP>(p, memory, static_cast<int>(blockIdx.x));
+    float4 bias[QUADS]; /* which a kernel before this one may have written */
+#pragma unroll
+    for (int j = 0; j < QUADS; j++) {
+        int filter = first + j * 16 + lane % 4 * 4;
+        bias[j] = make_float4(0, 0, 0, 0);
+        if (p.bias != nullptr && filter < p.filters)
+            bias[j] = make_float4(p.bias[filter], p.bias[filter + 1], p.bias[filter + 2], p.bias[filter + 3]);
+    }
     for (int tile = static_cast<int>(blockIdx.x); tile < p.tiles; tile += step, turn ^= 1) {
         await_copies<0>();
         __syncthreads(); /* the image is there, and nobody reads the one before */
