@@ -62,24 +62,34 @@ static __device__ __forceinline__ void take_powers(pack<float> (&row)[2], int va
     }
 }
 
-/* Where all numbers of the warp are below 256, e^t need not be looked at, and the largest one to 20 bits will do: the upper halves of
- * doubles are in order as floats are. */
-template <int G>
-static __device__ __forceinline__ void take_powers(pack<double> (&row)[2], int valid, bool upper,
-                                                   pack<double> (&power)[2])
+static __device__ __forceinline__ bool is_tame(const pack<double> &row, int valid)
 {
     const float bound = __int_as_float(0x40700000); /* upper half of 256 */
     bool tame = true;
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-#pragma unroll
-        for (int v = 0; v < 2; v++) tame = tame && (v >= valid || fabsf(upper_half(row[i].at[v])) < bound);
-    }
-    if (__all_sync(0xffffffffu, tame)) {
+    for (int v = 0; v < 2; v++) tame = tame && (v >= valid || fabsf(upper_half(row.at[v])) < bound);
+    return tame;
+}
+
+/* Is it so for all lanes of this one's group? */
+template <int G> static __device__ __forceinline__ bool is_so_for_group(bool so)
+{
+    const unsigned group = 0xffffffffu >> (SPMM_WARP - G) << threadIdx.x % SPMM_WARP / G * G;
+    return (__ballot_sync(0xffffffffu, so) & group) == group;
+}
+
+/* Where all numbers of a row are below 256, e^t need not be looked at, and the largest one to 20 bits will do: the upper halves of doubles are
+ * in order as floats are. Mostly that is so of all rows that the warp has; where it is not, each row gets what it would get elsewhere. */
+template <int G>
+static __device__ __forceinline__ void take_powers(pack<double> (&row)[2], int valid, bool upper,
+                                                   pack<double> (&power)[2])
+{
+    const float lowest = __int_as_float(0xc0700000); /* upper half of -256 */
+    if (__all_sync(0xffffffffu, is_tame(row[0], valid) && is_tame(row[1], valid))) {
         float high[2], largest[2];
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            high[i] = -bound;
+            high[i] = lowest;
             if (valid > 0) high[i] = upper_half(row[i].at[0]);
             if (valid > 1) high[i] = fmaxf(high[i], upper_half(row[i].at[1]));
         }
@@ -95,6 +105,8 @@ static __device__ __forceinline__ void take_powers(pack<double> (&row)[2], int v
         largest_of_rows<double, G>(row, valid, upper, largest);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
+            if (is_so_for_group<G>(is_tame(row[i], valid)))
+                largest[i] = __hiloint2double(__double2hiint(largest[i]), 0);
 #pragma unroll
             for (int v = 0; v < 2; v++) {
                 const double t = row[i].at[v] -= largest[i];
