@@ -150,7 +150,7 @@ cuda_patch cuda_patch_operands(const sdlf_operation *op)
     p.residual = sdlf_tensor_present(&op->in[3]) ? op->in[3].data : NULL;
     p.fresh = !ready;
     int64_t ahead = sdlf_tensor_present(&op->ahead) ? sdlf_tensor_bytes(&op->ahead) : 0;
-    if (ahead >= PATCH_AHEAD_LEAST) {
+    if (ahead >= PATCH_AHEAD_LEAST && is_aligned(op->ahead.data, 16)) {
         p.ahead = op->ahead.data;
         p.ahead_bytes = ahead < PATCH_AHEAD ? ahead / 16 * 16 : PATCH_AHEAD;
     }
