@@ -12,6 +12,7 @@
 #include "apps/arguments/arguments.h"
 #include "apps/command.h"
 #include "apps/output/file.h"
+#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
 #include "apps/system/interrupt.h"
@@ -106,15 +107,19 @@ static sdlf_status prepare(gcn_training *s)
 static sdlf_status open_graph(gcn_training *s)
 {
     double start = clock_now();
+    live_say("graph %s", s->set.graph);
     sdlf_status status = sdlf_graph_open(&s->graph, s->set.graph);
+    live_clear();
     s->reading = clock_now() - start;
     if (status == SDLF_OK) status = check_graph(s->graph);
     if (status != SDLF_OK) return status;
+    live_say("matrix of graph %s", s->set.graph);
     start = clock_now();
     status =
         sdlf_graph_matrix(&s->matrix, s->graph,
                           &(sdlf_graph_matrix_options){.normalization = SDLF_NORMALIZE_SYMMETRIC, .self_loops = true});
     s->preparing = clock_now() - start;
+    live_clear();
     return status == SDLF_OK ? prepare(s) : status;
 }
 
@@ -128,6 +133,7 @@ static sdlf_status train_all(gcn_training *s, const terminal *out)
         gcn_train_free_run(s);
         gcn_outcome *outcome = &s->outcomes[s->done];
         status = gcn_train_once(s, (uint64_t)(s->set.seed + s->done), outcome);
+        live_clear();
         if (status == SDLF_OK && outcome->epochs == 0) status = sdlf_fail(SDLF_ERROR_INTERRUPTED, "nothing was learnt");
         if (status == SDLF_OK && !s->set.json) gcn_train_print_outcome(s, out, s->done);
         if (interrupt_signal() == 0) s->done++; /* else it may have been stopped in the middle */
@@ -154,9 +160,7 @@ static sdlf_status train(gcn_training *s)
                s->graph->class_count, number_count(s->graph->features.shape.dim[1]).text);
         fflush(stdout);
     }
-    if (out.interactive && !s->set.json) s->live = &out;
     status = train_all(s, &out);
-    s->live = NULL;
     if (status != SDLF_OK) return status;
     bool text = !s->set.json;
     double deviation, mean = gcn_train_mean_test(s, &deviation);

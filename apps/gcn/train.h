@@ -35,15 +35,14 @@ typedef struct gcn_training {
     gcn_outcome *outcomes;
     int64_t done; /* trainings that came to their end; after a signal there is a part of another, if it has epochs */
     double reading, preparing; /* seconds: of the graph, and of its matrix, normalised */
-    const terminal *live;      /* borrowed; where the epoch is shown while it lasts, or NULL */
-    double shown;              /* when it was last, on the clock */
+    double shown;              /* when the epoch was, last, on the clock */
 } gcn_training;
 
 /* One training with this seed, to its end; the model and its plans stay in s until gcn_train_free_run. */
 sdlf_status gcn_train_once(gcn_training *s, uint64_t seed, gcn_outcome *result);
 void gcn_train_free_run(gcn_training *s);
 
-/* Where a terminal is watched: the epoch, ten times a second, in a line that the next one replaces. */
+/* Where somebody watches (live.h): the epoch, ten times a second. */
 void gcn_train_show_epoch(gcn_training *s, uint64_t seed, const gcn_outcome *now);
 
 /* The line of one training; the mean of all, and their deviation; all of it as JSON. */

@@ -4,6 +4,7 @@
 
 #include "apps/gcn/train.h"
 #include "apps/output/json.h"
+#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
 #include "apps/timing/clock.h"
@@ -12,17 +13,15 @@ void gcn_train_show_epoch(gcn_training *s, uint64_t seed, const gcn_outcome *now
 {
     enum { EVERY_MILLISECONDS = 100 };
     double time = clock_now();
-    if (s->live == NULL || time - s->shown < 1e-3 * EVERY_MILLISECONDS) return;
+    if (time - s->shown < 1e-3 * EVERY_MILLISECONDS) return;
     s->shown = time;
-    fprintf(s->live->file, "\rseed %llu  epoch %lld of %lld  loss %.3f\033[K", (unsigned long long)seed,
-            (long long)now->epochs, (long long)s->set.epochs, now->loss[SDLF_NODE_TRAIN]);
-    fflush(s->live->file);
+    live_say("seed %llu  epoch %lld of %lld  loss %.3f", (unsigned long long)seed, (long long)now->epochs,
+             (long long)s->set.epochs, now->loss[SDLF_NODE_TRAIN]);
 }
 
 void gcn_train_print_outcome(const gcn_training *s, const terminal *out, int64_t index)
 {
     const gcn_outcome *o = &s->outcomes[index];
-    if (s->live != NULL) fputs("\r\033[K", out->file);
     report_label(out, "seed");
     printf("%lld  %lld epochs  loss %.3f  validation %s  test %s  %s\n", (long long)(s->set.seed + index),
            (long long)o->epochs, o->loss[SDLF_NODE_TRAIN], number_percent(o->accuracy[SDLF_NODE_VALIDATE], 1).text,

@@ -61,7 +61,8 @@ void program_start(program *p, const char *const *words)
     p->out[0] = p->err[0] = '\0';
     struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)(p->columns > 0 ? p->columns : 100)};
     bool made = p->terminal ? openpty(&out[0], &out[1], NULL, NULL, &size) == 0 : pipe(out) == 0;
-    if (!made || pipe(err) != 0) {
+    made = made && (p->errors_terminal ? openpty(&err[0], &err[1], NULL, NULL, &size) == 0 : pipe(err) == 0);
+    if (!made) {
         perror("pipe");
         exit(1);
     }

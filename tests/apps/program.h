@@ -10,7 +10,8 @@ enum { PROGRAM_TEXT = 1 << 18 };
 
 typedef struct program {
     /* wishes, zero for none */
-    bool terminal; /* standard output is a pseudo-terminal of 100 columns, or of so many: */
+    bool terminal;        /* standard output is a pseudo-terminal of 100 columns, or of so many: */
+    bool errors_terminal; /* so is standard error, another one */
     int columns;
     long file_size_limit; /* bytes that a file may have: a disk that fills up */
     long memory_limit;    /* bytes of address space */

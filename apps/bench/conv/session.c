@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <sdlf/sdlf.h>
 
 #include "apps/bench/conv/rungs.h"
 #include "apps/output/file.h"
+#include "apps/output/live.h"
 #include "apps/system/interrupt.h"
 
 /* Options of the one form do not go with the other. */
@@ -92,13 +92,9 @@ sdlf_status lab_session_open(lab_session *s, const arguments *given)
     return status;
 }
 
-/* A line on standard error that is drawn over, where that is a terminal. */
 static void show_progress(const lab_session *s, int index, const char *what)
 {
-    if (!isatty(STDERR_FILENO)) return;
-    fprintf(stderr, "\r\033[K");
-    if (what)
-        fprintf(stderr, "%d of %d, %s: %s", index + 1, s->lab.workload.count, s->lab.workload.item[index].name, what);
+    live_say("%d of %d, %s: %s", index + 1, s->lab.workload.count, s->lab.workload.item[index].name, what);
 }
 
 sdlf_status lab_session_case(lab_session *s, int index)
@@ -107,13 +103,13 @@ sdlf_status lab_session_case(lab_session *s, int index)
     sdlf_operation operation;
     const lab_effort effort = {.repeats = (int)s->set.repeats, .seconds = s->set.seconds};
     sdlf_status status = lab_shape_operation(&s->lab.workload.item[index].shape, s->lab.dtype, &operation);
-    show_progress(s, index, "what reference makes of it");
+    show_progress(s, index, s->lab.unchecked ? "its numbers" : "what reference makes of it");
     if (status == SDLF_OK) status = lab_bench_create(&made, s->calculator, s->reference, &operation, !s->lab.unchecked);
     for (int i = 0; i < s->lab.rungs && status == SDLF_OK && interrupt_signal() == 0; i++) {
         show_progress(s, index, s->lab.rung[i].name);
         status = lab_bench_run(made, &s->lab.rung[i], &effort, &s->lab.result[index][i]);
     }
-    show_progress(s, index, NULL);
+    live_clear();
     lab_bench_free(made);
     return sdlf_fail_context(status, "%s", s->lab.workload.item[index].name);
 }
@@ -140,9 +136,9 @@ sdlf_status lab_session_judge(const lab_session *s)
 
 sdlf_status lab_session_limits(lab_session *s)
 {
-    show_progress(s, 0, "what the machine can do");
+    live_say("what the machine can do");
     sdlf_status status = ceilings_measure(&s->lab.ceilings, s->calculator, s->lab.dtype, s->set.copy_size);
-    show_progress(s, 0, NULL);
+    live_clear();
     return status;
 }
 

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <sdlf/sdlf.h>
 #include <sdlf/suggest.h>
@@ -12,6 +11,7 @@
 #include "apps/bench/kernels/kernels.h"
 #include "apps/command.h"
 #include "apps/output/file.h"
+#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
 #include "apps/system/interrupt.h"
@@ -115,14 +115,6 @@ static sdlf_status open_all(session *s)
     return status;
 }
 
-/* A line on standard error that is drawn over, where that is a terminal. */
-static void show_progress(const kernel_row *row)
-{
-    if (!isatty(STDERR_FILENO)) return;
-    fprintf(stderr, "\r\033[K");
-    if (row) fprintf(stderr, "%s, %s", sdlf_operation_class_of(row->operation.kind)->name, row->text);
-}
-
 /* Is this algorithm measured by itself? Auto where it does not tell what it takes; of the others those that it may take. */
 static bool is_measured(const sdlf_kernel_slot *slot, const kernel_row *row, int algorithm)
 {
@@ -138,7 +130,7 @@ static sdlf_status measure_row(session *s, const kernel_row *row)
     const lab_effort effort = {.repeats = (int)s->set.repeats, .seconds = s->set.seconds};
     int before = report->count;
     sdlf_status status = SDLF_OK;
-    show_progress(row);
+    live_say("%s, %s", sdlf_operation_class_of(row->operation.kind)->name, row->text);
     for (int a = 0; (a == 0 || (slot->algorithms && slot->algorithms[a])) && status == SDLF_OK; a++) {
         if (interrupt_signal() != 0) break;
         kernel_result *result = &report->result[report->count];
@@ -146,7 +138,7 @@ static sdlf_status measure_row(session *s, const kernel_row *row)
         status = kernel_measure(result, s->calculator, row, a, &effort);
         if (result->time.ran || result->time.why[0] != '\0') report->count++;
     }
-    show_progress(NULL);
+    live_clear();
     if (report->count == before && interrupt_signal() == 0) report->missing++;
     return sdlf_fail_context(status, "%s", sdlf_operation_class_of(row->operation.kind)->name);
 }
@@ -164,7 +156,9 @@ static sdlf_status bench_all(session *s)
     fflush(stdout);
     interrupt_waits();
     const ceilings *limit = &s->report.ceilings;
+    live_say("what the machine can do");
     status = ceilings_measure(&s->report.ceilings, s->calculator, s->report.dtype, s->set.copy_size);
+    live_clear();
     if (status == SDLF_OK && s->text) {
         report_label(&s->out, "limits");
         printf("%s in a product of %sx%s, %s in a copy of %s\n", number_scaled(limit->flops, "FLOP/s").text,

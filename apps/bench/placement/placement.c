@@ -1,6 +1,5 @@
 /* sdlf bench placement: where should the layers of a network run? */
 #include <stdio.h>
-#include <unistd.h>
 
 #include <sdlf/sdlf.h>
 
@@ -11,6 +10,7 @@
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
 #include "apps/output/file.h"
+#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
 #include "apps/system/interrupt.h"
@@ -93,12 +93,11 @@ static sdlf_status measure_row(const session *s, placement_experiment *e, int in
 {
     placement_row *row = &e->row[index];
     sdlf_model *model = NULL; /* a fresh one: every row begins with the same parameters */
-    bool shown = isatty(STDERR_FILENO);
-    if (shown) fprintf(stderr, "\r\033[K%d of %d: %s", index + 1, e->count, row->name);
+    live_say("%d of %d: %s", index + 1, e->count, row->name);
     sdlf_status status = network_open(&model, s->set.net, 1);
     if (status == SDLF_OK) status = placement_measure(row, model, s->data, e->batch, e->iterations);
     sdlf_model_free(model);
-    if (shown) fputs("\r\033[K", stderr);
+    live_clear();
     return status;
 }
 

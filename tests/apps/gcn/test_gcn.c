@@ -170,16 +170,16 @@ static void training_learns(void)
 static void epochs_are_shown_on_a_terminal(void)
 {
     static program p; /* too large for the stack of some */
-    p = (program){.terminal = true};
+    p = (program){.errors_terminal = true};
     const char *const words[] = {"gcn", "train", "--graph", write_groups(), "--epochs", "20", NULL};
     setenv("TERM", "xterm-256color", 1);
     program_run(&p, words);
     CHECK_EQUAL(p.code, 0);
     CHECK_SAYS(&p, "\rseed 1  epoch 1 of 20  loss ");
-    p = (program){.terminal = false};
+    p = (program){.terminal = true};
     program_run(&p, words);
     CHECK_EQUAL(p.code, 0);
-    CHECK(strstr(p.out, "epoch 1 of 20") == NULL);
+    CHECK(strstr(p.out, "epoch 1 of 20") == NULL && strstr(p.err, "epoch 1 of 20") == NULL);
 }
 
 /* Ctrl-C between two trainings, or in the middle of one, leaves those that were done. */
