@@ -6,8 +6,6 @@
 #include "apps/output/number.h"
 #include "apps/output/xml.h"
 
-const char axes_halo[] = "paint-order=\"stroke\" stroke=\"#fff\" stroke-width=\"4\" stroke-linejoin=\"round\"";
-
 axes axes_of(FILE *file, const ceilings *limits, int height)
 {
     double x = log10(limits->flops / limits->bytes), y = log10(limits->flops);
@@ -43,6 +41,15 @@ double axes_y(const axes *a, double value)
 void axes_text(FILE *file, double x, double y, const char *attributes, const char *text)
 {
     fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
+    xml_text(file, text);
+    fputs("</text>\n", file);
+}
+
+void axes_word(FILE *file, const char *place, const char *style, const char *text)
+{
+    fprintf(file, "<text %s fill=\"#fff\" stroke=\"#fff\" stroke-width=\"4\" stroke-linejoin=\"round\">", place);
+    xml_text(file, text);
+    fprintf(file, "</text>\n<text %s %s>", place, style);
     xml_text(file, text);
     fputs("</text>\n", file);
 }
@@ -133,7 +140,8 @@ static void add_line(label_map *map, double x, double y, double to_x, double to_
 void axes_name_roof(axes *a)
 {
     const roof r = roof_of(a);
-    char text[160], style[256];
+    static const char style[] = "class=\"limit\" fill=\"#222\"";
+    char text[160], place[160];
     snprintf(text, sizeof text, "%s in a matrix product", number_scaled(a->limits.flops, "FLOP/s").text);
     double width = label_width(text, 13, false), right = AXES_LEFT + AXES_WIDTH - 6 - width, ridge = r.x[1] + 4,
            lefts[] = {right, ridge, (right + ridge) / 2, AXES_LEFT + 6};
@@ -144,8 +152,8 @@ void axes_name_roof(axes *a)
     }
     int chosen = label_choose(&a->map, boxes, 12, 12);
     if (chosen < 0) chosen = 8;
-    snprintf(style, sizeof style, "class=\"limit\" fill=\"#222\" %s", axes_halo);
-    axes_text(a->file, boxes[chosen].left, boxes[chosen].bottom - 4, style, text);
+    snprintf(place, sizeof place, "x=\"%.1f\" y=\"%.1f\"", boxes[chosen].left, boxes[chosen].bottom - 4);
+    axes_word(a->file, place, style, text);
     label_add(&a->map, boxes[chosen], true);
     add_line(&a->map, r.x[0], r.y[0], r.x[1], r.y[1]);
     add_line(&a->map, r.x[1], r.y[1], AXES_LEFT + AXES_WIDTH, r.y[1]);
@@ -153,8 +161,7 @@ void axes_name_roof(axes *a)
     double angle = atan2(r.y[1] - r.y[0], r.x[1] - r.x[0]) * 180 / acos(-1),
            length = hypot(r.y[1] - r.y[0], r.x[1] - r.x[0]);
     if (length < label_width(text, 13, false)) return; /* no room along the slope; the words below the chart say it */
-    fprintf(a->file, "<text transform=\"translate(%.1f %.1f) rotate(%.1f)\" y=\"-8\" text-anchor=\"middle\" %s>",
-            (r.x[0] + r.x[1]) / 2, (r.y[0] + r.y[1]) / 2, angle, style);
-    xml_text(a->file, text);
-    fputs("</text>\n", a->file);
+    snprintf(place, sizeof place, "transform=\"translate(%.1f %.1f) rotate(%.1f)\" y=\"-8\" text-anchor=\"middle\"",
+             (r.x[0] + r.x[1]) / 2, (r.y[0] + r.y[1]) / 2, angle);
+    axes_word(a->file, place, style, text);
 }

@@ -132,13 +132,14 @@ static void name_mark(chart *c, const place *p)
     if (chosen < 0) return;
     const label_box *box = &boxes[chosen];
     lab_mark mark = lab_mark_of(c->lab, p->rung);
-    char style[256];
+    char at[128], style[64];
     if (chosen >= 2 * WAYS)
         fprintf(c->axes.file, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n", p->x, p->y,
                 fmin(fmax(p->x, box->left), box->right), fmin(fmax(p->y, box->top), box->bottom), mark.colour);
-    snprintf(style, sizeof style, "class=\"name\" font-size=\"%d\" font-weight=\"bold\" fill=\"%s\" %s", NAME_SIZE,
-             mark.colour, axes_halo);
-    axes_text(c->axes.file, box->left, box->bottom - 3, style, name);
+    snprintf(at, sizeof at, "x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" font-weight=\"bold\"", box->left, box->bottom - 3,
+             NAME_SIZE);
+    snprintf(style, sizeof style, "class=\"name\" fill=\"%s\"", mark.colour);
+    axes_word(c->axes.file, at, style, name);
     label_add(&c->axes.map, *box, true);
 }
 

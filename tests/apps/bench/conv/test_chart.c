@@ -125,6 +125,9 @@ static void limits_are_named(void)
     CHECK(strstr(svg, "a&lt;b&gt;&amp;c, float32 tf32") != NULL);
     CHECK(strstr(svg, ">100 GFLOP/s in a matrix product<") != NULL);
     CHECK(strstr(svg, ">10.0 GB/s in a copy<") != NULL);
+    const char *outline = strstr(svg, ">100 GFLOP/s in a matrix product<"), *word = outline ? outline + 1 : svg;
+    CHECK(strstr(svg, "paint-order") == NULL); /* which many viewers do not know */
+    CHECK((word = strstr(word, ">100 GFLOP/s in a matrix product<")) != NULL && strncmp(word - 6, "\"#222\"", 6) == 0);
     CHECK(strstr(svg, "Speed-ups (x): against rung 0.") != NULL);
     CHECK(strstr(svg, ", 60,606x") != NULL);
     CHECK_FAILS(lab_draw(ladder(1), "/no/where.svg"), SDLF_ERROR_IO, "/no/where.svg");
