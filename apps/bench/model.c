@@ -99,7 +99,7 @@ static sdlf_status time_runs(session *s)
         if (i >= 0) taken[s->runs++] = (clock_now() - start) / (double)s->set.together;
     }
     order_doubles(taken, (size_t)s->runs);
-    s->seconds = taken[s->runs / 2];
+    if (s->runs > 0) s->seconds = taken[s->runs / 2];
     free(taken);
     if (status == SDLF_OK && s->runs == 0) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "no run was timed");
     return status;

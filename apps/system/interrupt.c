@@ -11,9 +11,12 @@
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
-/* A signal handler has no other way to reach what it stops. Both are set before the handlers are. */
+/* A signal handler has no other way to reach what it stops. All are set before the handlers are. */
 static sdlf_trainer *volatile running;
 static volatile sig_atomic_t received;
+
+/* Somebody sees what is said. Found out before: isatty is none of the functions that a handler may call. */
+static volatile sig_atomic_t watched;
 
 /* A second has gone by, and what was under way still is: whoever pressed the keys wants to know that they were heard. */
 static void say_heard(int number)
@@ -21,7 +24,7 @@ static void say_heard(int number)
     static const char text[] = "stopping after what is under way; once more ends it at once\n";
     int before = errno;
     (void)number;
-    if (isatty(STDERR_FILENO) && write(STDERR_FILENO, "\n", 1) < 0) return;
+    if (watched && write(STDERR_FILENO, "\n", 1) < 0) return;
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0) return;
     errno = before;
 }
@@ -40,6 +43,7 @@ static void handle(void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler};
     sigemptyset(&action.sa_mask);
+    watched = isatty(STDERR_FILENO);
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         struct sigaction before;
         if (handler == SIG_DFL && signals[i] == SIGPIPE && received != 0) continue;
