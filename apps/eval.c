@@ -72,7 +72,8 @@ static sdlf_status check_memory(const session *s)
     sdlf_memory_info memory;
     sdlf_plan_options options = {.batch = s->set.batch, .forward = s->calculator, .take_parameters = true};
     sdlf_status status = sdlf_plan_measure(&memory, s->model, &options);
-    return status == SDLF_OK ? machine_check_memory(&s->machine, memory.arena + memory.parameters) : status;
+    return status == SDLF_OK ? machine_check_memory(&s->machine, memory.arena + memory.parameters, "a smaller --batch")
+                             : status;
 }
 
 static void print_text(const session *s, const terminal *out)

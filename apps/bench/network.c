@@ -81,7 +81,7 @@ static sdlf_status time_epoch(session *s)
 
 static sdlf_status measure_ceilings(session *s)
 {
-    sdlf_status status = machine_check_memory(&s->machine, 2 * s->set.copy_size);
+    sdlf_status status = machine_check_memory(&s->machine, 2 * s->set.copy_size, "a smaller --copy-size");
     for (int i = 0; i < s->machine.count && status == SDLF_OK && interrupt_signal() == 0; i++) {
         status = ceilings_measure(&s->result.ceilings[s->result.ceiling_count++], s->machine.calculator[i],
                                   SDLF_FLOAT32, s->set.copy_size);
@@ -113,7 +113,7 @@ static sdlf_status open_all(session *s, const optimizer_rows *optimizers, const 
     if (status == SDLF_OK) status = sdlf_plan_measure(&memory, s->model, &s->options);
     if (status == SDLF_OK) {
         s->memory = memory.arena + memory.parameters + memory.states;
-        status = machine_check_memory(&s->machine, s->memory);
+        status = machine_check_memory(&s->machine, s->memory, "a smaller --batch");
     }
     return status;
 }

@@ -43,7 +43,7 @@ static sdlf_status make_features(gcn_inference *s)
     sdlf_shape shape = sdlf_shape(s->graph->node_count, s->set.features);
     const sdlf_tensor wanted = sdlf_tensor_view(s->dtype, shape, NULL);
     int64_t bytes = sdlf_tensor_bytes(&wanted);
-    sdlf_status status = machine_check_memory(&s->machine, bytes < 0 ? INT64_MAX : bytes);
+    sdlf_status status = machine_check_memory(&s->machine, bytes < 0 ? INT64_MAX : bytes, "a smaller --features");
     if (status == SDLF_OK) status = sdlf_tensor_create(&s->features, NULL, s->dtype, shape);
     sdlf_calculator *host = NULL; /* draws the same everywhere */
     if (status == SDLF_OK) status = sdlf_calculator_open(&host, "cpu", NULL);
@@ -134,7 +134,8 @@ sdlf_status gcn_infer_compute(gcn_inference *s)
                                  .constant_count = 2};
     sdlf_memory_info memory;
     sdlf_status status = sdlf_plan_measure(&memory, s->model, &options);
-    if (status == SDLF_OK) status = machine_check_memory(&s->machine, memory.arena + memory.parameters);
+    if (status == SDLF_OK)
+        status = machine_check_memory(&s->machine, memory.arena + memory.parameters, "a smaller --hidden");
     if (status == SDLF_OK) status = sdlf_plan_create(&s->plan, s->model, &options);
     bool waits = s->calculator->type->record_begin == NULL; /* the host computes, or waits for each operation */
     int together = waits ? 1 : TOGETHER;

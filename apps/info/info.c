@@ -74,7 +74,8 @@ static sdlf_status show_plan(settings *set, const terminal *out, sdlf_plan_optio
     if (status == SDLF_OK) status = execution_to_plan(&set->execution, &calculators, options);
     if (status == SDLF_OK) status = sdlf_plan_measure(&info.memory, model, options);
     if (status == SDLF_OK) {
-        status = machine_check_memory(&calculators, info.memory.arena + info.memory.parameters + info.memory.states);
+        status = machine_check_memory(&calculators, info.memory.arena + info.memory.parameters + info.memory.states,
+                                      "a smaller --batch");
     }
     if (status == SDLF_OK) status = sdlf_plan_create(&plan, model, options);
     if (status == SDLF_OK) status = execution_keep_choices(&set->execution);

@@ -136,7 +136,7 @@ static sdlf_status check_memory(session *s)
         if (status != SDLF_OK) return status;
         bytes += memory.arena + memory.parameters;
     }
-    return machine_check_memory(&s->machine, bytes);
+    return machine_check_memory(&s->machine, bytes, "a smaller --batch");
 }
 
 static sdlf_status compare(session *s)

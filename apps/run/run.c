@@ -92,7 +92,8 @@ static sdlf_status make_plan(run_session *s, sdlf_calculator *calculator, int64_
                                  .take_parameters = true};
     sdlf_memory_info memory;
     sdlf_status status = sdlf_plan_measure(&memory, s->model, &options);
-    if (status == SDLF_OK) status = machine_check_memory(&s->machine, memory.arena + memory.parameters);
+    if (status == SDLF_OK)
+        status = machine_check_memory(&s->machine, memory.arena + memory.parameters, "a smaller --batch");
     return status == SDLF_OK ? sdlf_plan_create(&s->plan, s->model, &options) : status;
 }
 

@@ -72,15 +72,15 @@ int64_t machine_memory(void)
     return pages > 0 && page > 0 ? (int64_t)pages * page : 0;
 }
 
-sdlf_status machine_check_memory(const machine *m, int64_t bytes)
+sdlf_status machine_check_memory(const machine *m, int64_t bytes, const char *what)
 {
     for (int i = 0; i < m->count; i++) {
         if (!sdlf_calculator_is_on_host(m->calculator[i])) return SDLF_OK;
     }
     int64_t memory = machine_memory();
     if (memory == 0 || bytes <= memory) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_MEMORY, "%s are needed and this machine has %s; a smaller --batch needs less",
-                     number_bytes(bytes).text, number_bytes(memory).text);
+    return sdlf_fail(SDLF_ERROR_MEMORY, "%s are needed and this machine has %s; %s needs less",
+                     number_bytes(bytes).text, number_bytes(memory).text, what);
 }
 
 sdlf_status machine_check_training(sdlf_calculator *host, sdlf_model *model, int64_t batch)
@@ -92,5 +92,5 @@ sdlf_status machine_check_training(sdlf_calculator *host, sdlf_model *model, int
         &(sdlf_plan_options){
             .batch = batch, .mode = SDLF_TRAIN, .forward = host, .optimizer = sdlf_sgd(.momentum = 0.9f)});
     if (status != SDLF_OK) return status;
-    return machine_check_memory(&alone, memory.arena + memory.parameters + memory.states);
+    return machine_check_memory(&alone, memory.arena + memory.parameters + memory.states, "a smaller --batch");
 }

@@ -38,9 +38,9 @@ const char *machine_calculator_name(int index);
 /* Bytes of main memory; 0 where unknown. */
 int64_t machine_memory(void);
 
-/* SDLF_ERROR_MEMORY if `bytes` are more than the machine has, before it is brought to its knees. What a device's memory
- * holds is left to the device to refuse. */
-sdlf_status machine_check_memory(const machine *machine, int64_t bytes);
+/* SDLF_ERROR_MEMORY if `bytes` are more than the machine has, before it is brought to its knees; the message says that `what`, such
+ * as "a smaller --batch", needs less. What a device's memory holds is left to the device to refuse. */
+sdlf_status machine_check_memory(const machine *machine, int64_t bytes, const char *what);
 
 /* The same for training `model` with this batch on a calculator of the host, before any plan is made. */
 sdlf_status machine_check_training(sdlf_calculator *host, sdlf_model *model, int64_t batch);

@@ -128,7 +128,9 @@ static sdlf_status check_memory(train_session *s, const sdlf_plan_options *plan)
 {
     sdlf_memory_info memory;
     sdlf_status status = sdlf_plan_measure(&memory, s->model, plan);
-    if (status == SDLF_OK) status = machine_check_memory(&s->machine, memory.arena + memory.parameters + memory.states);
+    if (status == SDLF_OK)
+        status =
+            machine_check_memory(&s->machine, memory.arena + memory.parameters + memory.states, "a smaller --batch");
     if (status == SDLF_OK && s->out_path) {
         status = output_file_check_space(s->out_path, memory.parameters + memory.states);
     }
@@ -153,7 +155,7 @@ static sdlf_status create_trainer(train_session *s)
     if (status == SDLF_OK) status = execution_keep_choices(&s->set.execution);
     if (status != SDLF_OK) return status;
     int64_t memory = sdlf_trainer_memory(s->trainer);
-    status = machine_check_memory(&s->machine, memory);
+    status = machine_check_memory(&s->machine, memory, "a smaller --batch");
     if (status != SDLF_OK) return status;
     if (!s->set.quiet) {
         int64_t samples = s->train->samples.shape.dim[0];

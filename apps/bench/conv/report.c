@@ -209,17 +209,24 @@ static void print_matrix(const terminal *out, const lab *l)
     table_free(t);
 }
 
-/* A row a rung: all that it ran. */
+/* A row a rung: all that it ran. In microseconds where a rung takes less than a tenth of a millisecond for it. */
 static void print_totals(const terminal *out, const lab *l)
 {
-    table *t = table_create("rung|>layers|>ms|>GFLOP/s|>of floor|>speed-up|>largest error|how");
+    double fastest = INFINITY;
+    for (int i = 0; i < l->rungs; i++) {
+        lab_total total = lab_total_of(l, i, 0, l->cases);
+        if (total.ran > 0) fastest = fmin(fastest, total.seconds);
+    }
+    bool small = fastest < 1e-4;
+    table *t = table_create(small ? "rung|>layers|>us|>GFLOP/s|>of floor|>speed-up|>largest error|how"
+                                  : "rung|>layers|>ms|>GFLOP/s|>of floor|>speed-up|>largest error|how");
     for (int i = 0; i < l->rungs; i++) {
         lab_total total = lab_total_of(l, i, 0, l->cases);
         double base = lab_seconds_beside(l, lab_base(l), i);
         bool ran = total.ran > 0;
         table_cell(t, "%s", l->rung[i].name);
         table_cell(t, "%d of %d", total.ran, total.asked);
-        table_cell(t, "%s", ran ? three_digits(1e3 * total.seconds).text : "-");
+        table_cell(t, "%s", ran ? three_digits((small ? 1e6 : 1e3) * total.seconds).text : "-");
         table_cell(t, "%s", ran ? three_digits(1e-9 * (double)total.cost.flops / total.seconds).text : "");
         table_cell(t, "%s", ran ? number_percent(total.floor / total.seconds, 0).text : "");
         table_cell(t, "%s", ran && !isnan(base) ? number_ratio(base / total.seconds).text : "");

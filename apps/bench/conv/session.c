@@ -27,8 +27,8 @@ static sdlf_status choose_workload(lab_session *s, const arguments *given)
     }
     for (size_t i = 0; i < sizeof of_workload / sizeof of_workload[0]; i++) {
         if (arguments_given(given, of_workload[i]))
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s goes with a workload, not with --shape, which says all of it",
-                             of_workload[i]);
+            return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                             "--%s: --shape says all of the convolution, and goes with no workload", of_workload[i]);
     }
     lab_shape shape;
     sdlf_status status = lab_shape_read(&shape, &set->shape);
@@ -44,11 +44,12 @@ static sdlf_status check_cases(lab_session *s)
         sdlf_status status = lab_shape_operation(&s->lab.workload.item[i].shape, s->lab.dtype, &operation);
         if (status == SDLF_OK) {
             s->lab.cost[i] = sdlf_operation_cost(&operation);
-            status = machine_check_memory(&s->machine, lab_bench_bytes(s->calculator, &operation));
+            status = machine_check_memory(&s->machine, lab_bench_bytes(s->calculator, &operation),
+                                          s->set.shape.shape ? "a smaller --shape" : "a smaller --batch or --side");
         }
         if (status != SDLF_OK) return sdlf_fail_context(status, "%s", s->lab.workload.item[i].name);
     }
-    return machine_check_memory(&s->machine, 2 * s->set.copy_size);
+    return machine_check_memory(&s->machine, 2 * s->set.copy_size, "a smaller --copy-size");
 }
 
 /* Who computes where nobody said so: in a math mode other than fp32, the first calculator that has modes. */

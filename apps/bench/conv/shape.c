@@ -45,8 +45,8 @@ static sdlf_status read_pair(const char *name, const char *text, int64_t least, 
         return SDLF_OK;
     }
     return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                     "--%s %s: expected a whole number from %d on, or two such as 2x1 (height x width)", name, text,
-                     (int)least);
+                     "--%s %s: expected a whole number from %d to %s, or two such as 2x1 (height x width)", name, text,
+                     (int)least, number_count(LAB_SIDE_MOST).text);
 }
 
 sdlf_status lab_shape_read(lab_shape *shape, const lab_shape_text *text)

@@ -109,7 +109,7 @@ static sdlf_status open_all(session *s)
     if (status == SDLF_OK && to_file) status = output_file_check(set->json);
     if (status == SDLF_OK) status = machine_open(&s->machine, set->calculator, &s->calculator);
     if (status == SDLF_OK) status = machine_check_choice(&s->machine);
-    if (status == SDLF_OK) status = machine_check_memory(&s->machine, 2 * set->copy_size);
+    if (status == SDLF_OK) status = machine_check_memory(&s->machine, 2 * set->copy_size, "a smaller --copy-size");
     if (status == SDLF_OK) s->calculator->type->describe(s->calculator, report->runs_on, sizeof report->runs_on);
     kernel_rows_make(&s->rows, report->dtype, set->elements);
     return status;

@@ -62,6 +62,7 @@ static void the_summary_adds_up(void)
         CHECK(strstr(text, slow ? "ms  layers  plain  auto  there  fastest  auto beside there"
                                 : "us  layers  plain  auto  there  fastest  auto beside there") != NULL);
         CHECK(strstr(text, "a        2   8.00  6.00   4.00  there                 0.67") != NULL);
+        CHECK(strstr(text, slow ? "layers    ms  GFLOP/s" : "layers    us  GFLOP/s") != NULL);
         CHECK(strstr(text, "b        1   4.00  3.00   2.00  there                 0.67") != NULL);
     }
 }

@@ -56,7 +56,7 @@ static void what_cannot_be(void)
     CHECK_SAYS(CONV("--shape", "1x3x8x8"), "--shape 1x3x8x8 needs a --kernel KxRxS");
     CHECK_SAYS(CONV("--shape", "1x3x8x8", "--kernel", "1x0x3"), "--kernel 1x0x3: expected KxRxS");
     CHECK_SAYS(CONV("--shape", "1x3x8x8", "--kernel", "1x3x3", "--stride", "0"),
-               "--stride 0: expected a whole number from 1 on");
+               "--stride 0: expected a whole number from 1 to 16,777,216");
     CHECK_SAYS(CONV("--shape", "1x3x8x8", "--kernel", "1x3x3", "--padding", "-1"),
                "--padding -1: expected a whole number from 0");
     CHECK_SAYS(CONV("--shape", "1x3x8x8", "--kernel", "1x9x3"),
@@ -68,7 +68,7 @@ static void what_cannot_be(void)
                "--shape 99999999999999999999x1x1x1: expected");
     CHECK_SAYS(CONV("--kernel", "1x3x3"), "--kernel is of one convolution: expected --shape NxCxHxW with it");
     CHECK_SAYS(CONV("--shape", "1x3x8x8", "--kernel", "1x3x3", "--batch", "2"),
-               "--batch goes with a workload, not with --shape");
+               "--batch: --shape says all of the convolution, and goes with no workload");
     CHECK_SAYS(CONV("--workload", "vgg16", "--side", "3"), "--side 3: vgg16 needs images of 16 pixels a side at least");
     CHECK_SAYS(CONV("--workload", "vgg"), "--workload vgg: expected one of study");
     CHECK_SAYS(CONV("--rung", "im2cal"), "--rung im2cal: cpu has no such algorithm (did you mean 'im2col'?)");
@@ -76,7 +76,8 @@ static void what_cannot_be(void)
     CHECK_SAYS(SDLF(1, "bench", "conv", "--svg", "/no/where.svg"), "/no/where.svg: the folder /no is not there");
     CHECK_SAYS(SDLF(1, "bench", "conv", "--json", "/no/where.json"), "/no/where.json: the folder /no is not there");
     CHECK_SAYS(SDLF(1, "bench", "conv", "--shape", "20000x64x512x512", "--kernel", "64x3x3"),
-               "are needed and this machine has");
+               "; a smaller --shape needs less");
+    CHECK_SAYS(SDLF(1, "bench", "conv", "--side", "31", "--copy-size", "1TB"), "; a smaller --copy-size needs less");
     p = SDLF(0, "bench", "conv", "--help");
     CHECK_SAYS(p, "Usage: sdlf bench conv");
     CHECK_SAYS(p, "the 13 convolutions of VGG16");
