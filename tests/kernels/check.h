@@ -12,12 +12,13 @@ typedef struct machine {
     sdlf_calculator
         *calculator[THREAD_COUNTS]; /* with 1, 2, 3 threads; a device two; one alone in another mode than fp32 */
     bool one_block;                 /* see kernel_case */
+    double deadline;                /* of sdlf_clock: algorithms behind it are left out; 0: there is none */
     bool ran[SDLF_OPERATION_COUNT][KERNEL_ALGORITHMS];
     int64_t runs, unsupported[SDLF_OPERATION_COUNT], cases[SDLF_OPERATION_COUNT];
 } machine;
 
 /* Run the case on the machine, with each algorithm that takes it; failures are counted (kernel_failures). `given` holds its operands,
- * `expected` its outputs. */
+ * `expected` its outputs. Where both are NULL, nothing is computed: it is noted which algorithms take the case. */
 void kernel_check_on(machine *machine, const kernel_case *described, const kernel_images *given,
                      const kernel_images *expected);
 

@@ -23,7 +23,7 @@ const kernel_family kernel_families[KERNEL_FAMILIES] = {
     {"rows", rows_cases, rows_bench},
 };
 
-bool kernel_family_is_listed(const char *list, const char *name)
+bool kernel_is_listed(const char *list, const char *name)
 {
     size_t length = strlen(name);
     for (const char *at = list; at; at = strchr(at, ',')) {
@@ -37,6 +37,6 @@ int kernel_families_in(const char *list)
 {
     int named = 0, found = 0;
     for (const char *at = list; at; at = strchr(at + 1, ',')) named++;
-    for (int i = 0; i < KERNEL_FAMILIES; i++) found += kernel_family_is_listed(list, kernel_families[i].name);
+    for (int i = 0; i < KERNEL_FAMILIES; i++) found += kernel_is_listed(list, kernel_families[i].name);
     return found == named ? found : -1;
 }

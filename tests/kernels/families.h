@@ -13,7 +13,7 @@ enum { KERNEL_FAMILIES = 17 };
 extern const kernel_family kernel_families[KERNEL_FAMILIES];
 
 /* Does `name` stand in a list with commas? A list that is NULL has nothing. */
-bool kernel_family_is_listed(const char *list, const char *name);
+bool kernel_is_listed(const char *list, const char *name);
 
 /* How many families a list names; -1 where it names something else. */
 int kernel_families_in(const char *list);

@@ -21,6 +21,18 @@ static bool is_calculator(const char *name)
     return false;
 }
 
+/* A list of them, with commas. */
+static bool are_calculators(const char *list)
+{
+    char name[32];
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+        if (!is_calculator(name)) return false;
+    }
+    return true;
+}
+
 /* The word takes a value, and this one. */
 static bool read_value(kernel_options *options, const char *word, const char *value)
 {
@@ -32,7 +44,7 @@ static bool read_value(kernel_options *options, const char *word, const char *va
         options->only = value;
     } else if (strcmp(word, "--calculator") == 0 && is_calculator(value)) {
         options->calculator = value;
-    } else if (strcmp(word, "--without") == 0 && is_calculator(value)) {
+    } else if (strcmp(word, "--without") == 0 && are_calculators(value)) {
         options->without = value;
     } else if (strcmp(word, "--math") == 0 && sdlf_math_from_name(value) != SDLF_MATH_COUNT) {
         options->one_math = true;
@@ -58,12 +70,14 @@ bool kernel_options_read(kernel_options *options, int argc, char **argv)
         }
         if (strcmp(argv[i], "--once") == 0) {
             options->once = true;
+        } else if (strcmp(argv[i], "--dry") == 0) {
+            options->dry = true;
         } else if (i + 1 < argc && read_value(options, argv[i], argv[i + 1])) {
             i++;
         } else {
             fprintf(stderr,
                     "usage: %s [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] "
-                    "[--without NAME] [--math MODE] [--once] [--seconds S [--seed N]] [--bench [TEXT]]\n",
+                    "[--without NAME,...] [--math MODE] [--dry] [--once] [--seconds S [--seed N]] [--bench [TEXT]]\n",
                     argv[0]);
             return false;
         }

@@ -1,9 +1,9 @@
 /* What the kernel tests are asked for on the command line.
  *
- *     test_kernels [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] [--without NAME] [--math MODE]
- *                  [--once] [--seconds S [--seed N]] [--bench [TEXT]]
+ *     test_kernels [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] [--without NAME,...] [--math MODE]
+ *                  [--dry] [--once] [--seconds S [--seed N]] [--bench [TEXT]]
  *
- * --calculator leaves the others out, --without one of them. For tools that make kernels slow: --once runs a case with one thread
+ * --calculator leaves the others out, --without those. --dry computes nothing: it sees whether every algorithm takes a case. For tools that make kernels slow: --once runs a case with one thread
  * alone and once off its alignment, --seconds tries as many as there is time for, spread over all cases of all families; which they are
  * depends on --seed (sample.h).
  * --bench ends the list. */
@@ -16,7 +16,7 @@ typedef struct kernel_options {
     const char *family, *but, *only, *calculator, *without; /* NULL: all; none; all; all; none */
     bool one_math;                                          /* only in mode `math` */
     sdlf_math math;
-    bool once;
+    bool dry, once;
     double seconds; /* 0: as long as it takes */
     int64_t seed;
     bool bench;

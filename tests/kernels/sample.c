@@ -26,6 +26,13 @@ bool sample_takes(sample *s, int64_t number)
     return !s->late;
 }
 
+void sample_took(sample *s)
+{
+    if (!s->on || s->late || sdlf_clock() <= s->deadline) return;
+    s->late = true;
+    s->seen--;
+}
+
 bool sample_next(sample *s)
 {
     s->emitted = 0;

@@ -25,6 +25,9 @@ void sample_begin(sample *s, double seconds, int64_t seed);
 /* Is it the turn of the case of this number, and is there time? For cases that may be taken alone. */
 bool sample_takes(sample *s, int64_t number);
 
+/* The case was taken. One that outlasted the time is not counted: of what it tries, some may have been left out. */
+void sample_took(sample *s);
+
 /* Go on with the next part. False: there is none, or no time. */
 bool sample_next(sample *s);
 

@@ -81,6 +81,11 @@ static void check_case(kernel_sink *sink, const kernel_case *made)
     if (c->failures[made->operation.kind] >= PATIENCE) return;
     if (!test_check_status(sdlf_operation_check(&made->operation), SDLF_OK, NULL, __FILE__, __LINE__, made->name))
         return;
+    if (c->asked.dry) {
+        for (int i = 0; i < c->machine_count; i++)
+            if (is_for(c, &c->machines[i], made)) kernel_check_on(&c->machines[i], made, NULL, NULL);
+        return;
+    }
     int64_t failures = kernel_failures();
     kernel_images given, expected;
     kernel_images_make(&given, made, c->reference);
@@ -90,6 +95,7 @@ static void check_case(kernel_sink *sink, const kernel_case *made)
     for (int i = 0; i < c->machine_count; i++) {
         if (is_for(c, &c->machines[i], made)) kernel_check_on(&c->machines[i], made, &given, &expected);
     }
+    sample_took(&c->turn);
     kernel_images_free(&expected);
     kernel_images_free(&given);
     if (kernel_failures() == failures) return;
@@ -105,8 +111,8 @@ static const kernel_family *running;
 
 static bool family_is_asked(const kernel_family *family)
 {
-    return (!state.asked.family || kernel_family_is_listed(state.asked.family, family->name)) &&
-           !kernel_family_is_listed(state.asked.but, family->name);
+    return (!state.asked.family || kernel_is_listed(state.asked.family, family->name)) &&
+           !kernel_is_listed(state.asked.but, family->name);
 }
 
 static void check_family(void)
@@ -121,6 +127,7 @@ static void check_family(void)
 static void some_of_the_cases(void)
 {
     sample_begin(&state.turn, state.asked.seconds, state.asked.seed);
+    for (int i = 0; i < state.machine_count; i++) state.machines[i].deadline = state.turn.deadline;
     do {
         for (int i = 0; i < KERNEL_FAMILIES; i++) {
             if (!family_is_asked(&kernel_families[i])) continue;
@@ -209,7 +216,7 @@ static void open_machines(void)
     for (int i = 0; sdlf_calculator_class_at(i); i++) {
         const sdlf_calculator_class *type = sdlf_calculator_class_at(i);
         if (state.asked.calculator && strcmp(type->name, state.asked.calculator) != 0) continue;
-        if (state.asked.without && strcmp(type->name, state.asked.without) == 0) continue;
+        if (kernel_is_listed(state.asked.without, type->name)) continue;
         int before = state.machine_count;
         for (int math = 0; math < (type->has_math ? (int)SDLF_MATH_COUNT : 1); math++) {
             if (state.asked.one_math && math != (int)state.asked.math) continue;

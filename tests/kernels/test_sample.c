@@ -83,6 +83,20 @@ static void a_run_ends_in_time_and_the_next_goes_on(void)
     CHECK_EQUAL(sample_goes_on(&s), 13);
 }
 
+/* A case that outlasted the time is none that was seen, and the last. */
+static void a_case_that_takes_too_long_is_not_counted(void)
+{
+    sample s = {.on = true, .deadline = 1e300};
+    CHECK(sample_takes(&s, 0));
+    sample_took(&s);
+    CHECK(s.seen == 1 && !s.late);
+    CHECK(sample_takes(&s, 0));
+    s.deadline = 0;
+    sample_took(&s);
+    CHECK(s.seen == 1 && s.late);
+    CHECK(!sample_next(&s));
+}
+
 static void without_it_all_are_taken(void)
 {
     sample s = {.on = false};
@@ -95,6 +109,7 @@ int main(void)
     RUN(every_case_has_its_turn);
     RUN(parts_are_spread);
     RUN(a_run_ends_in_time_and_the_next_goes_on);
+    RUN(a_case_that_takes_too_long_is_not_counted);
     RUN(without_it_all_are_taken);
     return test_summary();
 }
