@@ -1,6 +1,7 @@
 /* What goes into a model that is run. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "apps/run/run.h"
 #include "apps/system/memory.h"
@@ -28,6 +29,13 @@ sdlf_status run_check_pictures(const run_session *s, const arguments *given)
     return SDLF_OK;
 }
 
+/* A pipe, which somebody may fill before the next one: it is read to its end before another file is opened. */
+static bool is_stream(const char *path)
+{
+    struct stat at;
+    return stat(path, &at) == 0 && !S_ISREG(at.st_mode);
+}
+
 sdlf_status run_open_inputs(run_session *s)
 {
     int pictures = 0;
@@ -40,6 +48,8 @@ sdlf_status run_open_inputs(run_session *s)
         else
             pictures++;
         file->tensor = sdlf_tensor_file_look(file->array);
+        bool alone = s->set.inputs.count == 1;
+        if (status == SDLF_OK && file->array != NULL && !alone && is_stream(file->path)) status = run_read_array(file);
     }
     if (status != SDLF_OK || s->set.onnx.batch > 0) return status;
     if (pictures > 1) s->batch = pictures;
@@ -122,8 +132,10 @@ static sdlf_status write_pictures(run_session *s, const char *name, const int *w
     if (status != SDLF_OK) return status;
     sdlf_shape shape = binding.tensor.shape;
     if (shape.rank != 4 || shape.dim[0] != count)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "input '%s' is %s, which does not hold %d picture%s", name,
-                         sdlf_shape_print(shape).text, count, count == 1 ? "" : "s");
+        return sdlf_fail(SDLF_ERROR_SHAPE,
+                         "input '%s' is %s, which does not hold %d picture%s, as what '%s' is taken for (arrays are "
+                         "files that end in .npy or .pb)",
+                         name, sdlf_shape_print(shape).text, count, count == 1 ? "" : "s", s->input[which[0]].path);
     int64_t size = sdlf_shape_span(shape, 1, 4);
     float *samples = memory_allocate((size_t)(size * count) * sizeof *samples);
     for (int i = 0; i < count && status == SDLF_OK; i++)

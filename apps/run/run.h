@@ -27,7 +27,7 @@ typedef struct run_file {
     const char *name; /* NULL: not named */
     const char *path;
     sdlf_tensor_file *array; /* of an input that is no picture; NULL: a picture */
-    sdlf_tensor tensor;      /* what it is; with elements where the model is made from them */
+    sdlf_tensor tensor;      /* what it is; with elements where the model is made from them, or a pipe had them */
 } run_file;
 
 /* An input of an ONNX file, as it is listed there. */

@@ -1,14 +1,10 @@
 /* sdlf run: what it computes, how it says it, and what it refuses. */
 #include "testing.h"
 
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <sdlf/sdlf.h>
@@ -16,7 +12,6 @@
 #include "apps/fixtures.h"
 #include "apps/program.h"
 #include "onnx/fixtures.h"
-#include "tests/onnx/bytes.h"
 
 static void run_gives_what_was_computed_elsewhere(void)
 {
@@ -185,64 +180,6 @@ static void odd_names_and_numbers(void)
     CHECK_SAYS(SDLF(0, "run", path, "--input", input, "--top", "1"), "two?lines.npy\n");
 }
 
-/* y = conv(x, w), whose w is an input that must be known. */
-static const char *write_unknown_kernel(void)
-{
-    const char *path = test_path("kernel.onnx"), *const names[] = {"x", "w"};
-    const int64_t square[] = {1, 1, 4, 4}, number[] = {1, 1, 1, 1};
-    bytes node = {.size = 0}, graph = {.size = 0}, set = {.size = 0}, model = {.size = 0};
-    for (int i = 0; i < 2; i++) bytes_text(&node, 1, names[i]);
-    bytes_text(&node, 2, "y");
-    bytes_text(&node, 4, "Conv");
-    bytes_message(&graph, 1, &node);
-    for (int i = 0; i < 2; i++) bytes_value_info(&graph, 11, names[i], square, 4);
-    bytes_value_info(&graph, 12, "y", number, 4);
-    bytes_number(&set, 2, 13);
-    bytes_message(&model, 8, &set);
-    bytes_message(&model, 7, &graph);
-    test_write_file(path, (const char *)model.data, model.size);
-    return path;
-}
-
-/* Somebody who writes that much of a .npy file of 16 ones to a pipe. */
-static pid_t feed(const char *pipe, size_t count)
-{
-    char text[512];
-    float ones[16];
-    for (int i = 0; i < 16; i++) ones[i] = 1;
-    sdlf_tensor tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 1, 4, 4), ones);
-    CHECK_OK(sdlf_tensor_write_file(&tensor, test_path("ones.npy")));
-    FILE *file = fopen(test_path("ones.npy"), "rb");
-    size_t size = file != NULL ? fread(text, 1, sizeof text, file) : 0;
-    if (file != NULL) fclose(file);
-    fflush(NULL);
-    pid_t writer = fork();
-    if (writer != 0) return writer;
-    int to = open(pipe, O_WRONLY);
-    _exit(to >= 0 && count <= size && write(to, text, count) == (ssize_t)count ? 0 : 1);
-}
-
-/* What a model is made from may come from a pipe; if that ends too early, nothing is computed. */
-static void pipes_may_end_too_early(void)
-{
-    enum { HEADER = 128, ALL = HEADER + 64 };
-    char model[512], pipe[512], x[512], w[600];
-    snprintf(model, sizeof model, "%s", write_unknown_kernel());
-    snprintf(pipe, sizeof pipe, "%s", test_path("pipe.npy"));
-    snprintf(x, sizeof x, "x=%s", test_path("ones.npy"));
-    snprintf(w, sizeof w, "w=%s", pipe);
-    unlink(pipe);
-    CHECK(mkfifo(pipe, 0600) == 0);
-    for (int whole = 0; whole < 2; whole++) {
-        pid_t writer = feed(pipe, whole ? ALL : ALL - 20);
-        const program *p = SDLF(whole ? 0 : 1, "run", model, "--input", x, "--input", w);
-        CHECK_SAYS(p, whole ? "mean 16" : "pipe.npy: .npy: float32 of shape 1x1x4x4 takes 64 bytes, found 44");
-        kill(writer, SIGKILL);
-        waitpid(writer, NULL, 0);
-    }
-    unlink(pipe);
-}
-
 int main(void)
 {
     if (!onnx_available()) {
@@ -257,6 +194,5 @@ int main(void)
     RUN(names_do_not_steer_the_terminal);
     RUN(outputs_without_elements);
     RUN(odd_names_and_numbers);
-    RUN(pipes_may_end_too_early);
     return test_summary();
 }
