@@ -31,7 +31,7 @@ static void print_help(FILE *file)
     for (int i = 0; i < COMMAND_COUNT; i++) {
         fprintf(file, "  %s%-8s%s  %s\n", bold, commands[i]->name, plain, commands[i]->summary);
     }
-    fputs("\n'sdlf COMMAND --help' lists a command's options; 'sdlf --version' says the version.\n"
+    fputs("\n'sdlf COMMAND --help' lists a command's options, 'sdlf --version' the version.\n"
           "\nA first run, without any file:\n"
           "  sdlf train                                  keeps simple_cnn.safetensors\n"
           "  sdlf eval --weights simple_cnn.safetensors  says how good it is\n"

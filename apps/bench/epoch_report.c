@@ -48,7 +48,7 @@ void epoch_print(const terminal *out, const epoch_report *r, const epoch_compari
     report_label(out, "batch");
     printf("%s, %s steps an epoch; ms of an epoch:\n\n", number_count(b->batch).text,
            number_count(b->epoch[0].steps).text);
-    char *headings = memory_print("layer|output|>%s fwd|>bwd|>update|>copies|>%s fwd|>bwd|>update|>copies|>times",
+    char *headings = memory_print("layer|-output|>%s fwd|>bwd|->update|>copies|>%s fwd|>bwd|->update|>copies|>times",
                                   r->calculator[0], r->calculator[1]);
     table *t = table_create(headings);
     for (int i = 0; i < b->layers.count; i++) {

@@ -71,7 +71,7 @@ static void cell_pass(table *t, pass p)
 static void print_layers(const terminal *out, const bench_result *result)
 {
     table *t = table_create(result->mode == SDLF_TRAIN
-                                ? "layer|output|>fwd ms|>GFLOP/s|>GB/s|>floor|>bwd ms|>GFLOP/s|>GB/s|>floor"
+                                ? "layer|-output|>fwd ms|>GFLOP/s|->GB/s|>floor|>bwd ms|>GFLOP/s|->GB/s|>floor"
                                 : "layer|output|>ms|>GFLOP/s|>GB/s|>floor||||");
     pass forward = {0}, backward = {0};
     for (int i = 0; i < sdlf_plan_layer_count(result->plan); i++) {

@@ -70,8 +70,8 @@ static void cell_calculators(table *t, const sdlf_layer_info *info)
 static void print_layers(const terminal *out, const sdlf_plan *plan, bool training, bool timed)
 {
     table *t =
-        table_create(training ? "layer|type|output|on|>parameters|>MFLOP fwd|>bwd|>MB fwd|>bwd|>ms fwd|>bwd|>offset"
-                              : "layer|type|output|on|>parameters|>MFLOP||>MB||>ms||>offset");
+        table_create(training ? "layer|type|output|on|>parameters|>MFLOP fwd|>bwd|->MB fwd|->bwd|>ms fwd|>bwd|->offset"
+                              : "layer|type|output|on|>parameters|>MFLOP||->MB||>ms||->offset");
     sdlf_layer_info total = {.parameters = 0};
     bool spread = is_spread(plan);
     for (int i = 0; i < sdlf_plan_layer_count(plan); i++) {
@@ -114,7 +114,8 @@ static void print_layers(const terminal *out, const sdlf_plan *plan, bool traini
 
 static void print_steps(const terminal *out, const sdlf_plan *plan, bool timed)
 {
-    table *t = table_create(">#|phase|layer|operation|on|algorithm|output|dtype|>MFLOP|>MB|>offset|>workspace|>ms");
+    table *t =
+        table_create("->#|phase|layer|operation|on|-algorithm|output|-dtype|>MFLOP|->MB|->offset|->workspace|>ms");
     for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
         sdlf_step_info info = sdlf_plan_step_info(plan, i);
         table_cell(t, "%d", i + 1);

@@ -1,10 +1,12 @@
 /* Tables whose columns line up. */
 #include "apps/output/table.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/output/wrap.h"
 #include "apps/system/memory.h"
 
 enum { MAX_COLUMNS = 260, GAP = 2, LEAST = 24 /* of a column that gives way */ };
@@ -12,7 +14,7 @@ enum { MAX_COLUMNS = 260, GAP = 2, LEAST = 24 /* of a column that gives way */ }
 struct table {
     char *headings; /* one allocation; heading[i] point into it */
     const char *heading[MAX_COLUMNS];
-    bool right[MAX_COLUMNS];
+    bool right[MAX_COLUMNS], spare[MAX_COLUMNS];
     int columns;
     char **cell;
     int cells, capacity;
@@ -26,6 +28,8 @@ table *table_create(const char *headings)
     char *rest = t->headings;
     while (rest && t->columns < MAX_COLUMNS) { /* not strtok: headings may be empty */
         char *word = strsep(&rest, "|");
+        t->spare[t->columns] = *word == '-';
+        word += *word == '-';
         t->right[t->columns] = *word == '>';
         t->heading[t->columns++] = *word == '>' ? word + 1 : word;
     }
@@ -75,11 +79,35 @@ static int width_of(const table *t, int column)
     return width > 0 && heading > width ? heading : width;
 }
 
-/* On a terminal that is too narrow, the widest columns of words give way. Returns what all take. */
-static int fit(const table *t, const terminal *out, int *width, int indent)
+/* What all columns take, those of words at most `most` each. */
+static int total_of(const table *t, const int *width, int most)
 {
     int total = -GAP;
-    for (int c = 0; c < t->columns; c++) total += width[c] > 0 ? width[c] + GAP : 0;
+    for (int c = 0; c < t->columns; c++) {
+        int taken = !t->right[c] && width[c] > most ? most : width[c];
+        total += taken > 0 ? taken + GAP : 0;
+    }
+    return total;
+}
+
+/* Remarks stand behind everything else, in a column without a heading: where that is too much for a terminal, below their row. */
+static bool remarks_go_below(const table *t, const terminal *out, int *width, int indent)
+{
+    int last = t->columns - 1;
+    bool below = out->interactive && last > 0 && t->heading[last][0] == '\0' && width[last] > 0 &&
+                 indent + total_of(t, width, INT_MAX) > out->width;
+    if (below) width[last] = 0;
+    return below;
+}
+
+/* On a terminal that is too narrow, spare columns go, the last ones first, and then the widest columns of words give way. Returns what all
+ * take. */
+static int fit(const table *t, const terminal *out, int *width, int indent)
+{
+    for (int c = t->columns - 1; c >= 0 && out->interactive; c--) {
+        if (t->spare[c] && indent + total_of(t, width, LEAST) > out->width) width[c] = 0;
+    }
+    int total = total_of(t, width, INT_MAX);
     for (; out->interactive && indent + total > out->width; total--) {
         int widest = -1;
         for (int c = 0; c < t->columns; c++) {
@@ -134,6 +162,7 @@ void table_print(const table *t, const terminal *out, int indent)
 {
     int width[MAX_COLUMNS];
     for (int c = 0; c < t->columns; c++) width[c] = width_of(t, c);
+    bool below = remarks_go_below(t, out, width, indent);
     int total = fit(t, out, width, indent);
     fputs(terminal_escape(out, TERMINAL_DIM), out->file);
     print_line(t, out->file, t->heading, width, indent);
@@ -144,6 +173,9 @@ void table_print(const table *t, const terminal *out, int indent)
             for (int i = 0; i < total; i++) fputc('-', out->file);
             fprintf(out->file, "%s\n", terminal_escape(out, TERMINAL_PLAIN));
         }
-        print_line(t, out->file, (const char *const *)t->cell + (size_t)row * (size_t)t->columns, width, indent);
+        const char *const *cell = (const char *const *)t->cell + (size_t)row * (size_t)t->columns;
+        print_line(t, out->file, cell, width, indent);
+        const char *remark = cell[t->columns - 1];
+        if (below && *remark) wrap_print(out->file, remark, 0, indent + GAP, out->width);
     }
 }

@@ -48,7 +48,7 @@ static void print_layers(const terminal *out, const parity_result *r)
 {
     static const unsigned kinds[] = {1u << PARITY_OUTPUT, 1u << PARITY_GRADIENT,
                                      1u << PARITY_PARAMETER | 1u << PARITY_STATISTIC};
-    table *t = table_create("layer|type|shape|>output|>mean|>gradient|>mean|>parameters|>mean|");
+    table *t = table_create("layer|-type|shape|>output|->mean|>gradient|->mean|>parameters|->mean|");
     for (int i = 0; i < r->count; i++) {
         const parity_entry *e = &r->entry[i];
         if (e->kind != PARITY_OUTPUT) continue; /* every layer has one, and they come first */

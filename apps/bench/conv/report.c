@@ -148,8 +148,8 @@ void lab_print_case(const terminal *out, const lab *l, int index)
             number_scaled((double)cost->flops, "FLOP").text, number_bytes(cost->bytes).text,
             (double)cost->flops / (double)cost->bytes, number_duration(lab_floor(l, index)).text,
             memory ? "bytes" : "FLOPs");
-    table *t = table_create(small ? "rung|>us|>spread|>GFLOP/s|>work|>GB/s|>moved|>of floor|>speed-up|>error|"
-                                  : "rung|>ms|>spread|>GFLOP/s|>work|>GB/s|>moved|>of floor|>speed-up|>error|");
+    table *t = table_create(small ? "rung|>us|->spread|>GFLOP/s|->work|->GB/s|->moved|>of floor|>speed-up|>error|"
+                                  : "rung|>ms|->spread|>GFLOP/s|->work|->GB/s|->moved|>of floor|>speed-up|>error|");
     for (int i = 0; i < l->rungs; i++) print_result(t, l, index, i, small ? 1e-6 : 1e-3);
     table_print(t, out, 4);
     table_free(t);
@@ -218,8 +218,8 @@ static void print_totals(const terminal *out, const lab *l)
         if (total.ran > 0) fastest = fmin(fastest, total.seconds);
     }
     bool small = fastest < 1e-4;
-    table *t = table_create(small ? "rung|>layers|>us|>GFLOP/s|>of floor|>speed-up|>largest error|how"
-                                  : "rung|>layers|>ms|>GFLOP/s|>of floor|>speed-up|>largest error|how");
+    table *t = table_create(small ? "rung|>layers|>us|>GFLOP/s|>of floor|>speed-up|>largest error|-how"
+                                  : "rung|>layers|>ms|>GFLOP/s|>of floor|>speed-up|>largest error|-how");
     for (int i = 0; i < l->rungs; i++) {
         lab_total total = lab_total_of(l, i, 0, l->cases);
         double base = lab_seconds_beside(l, lab_base(l), i);
@@ -240,6 +240,7 @@ static void print_totals(const terminal *out, const lab *l)
 
 void lab_print_summary(const terminal *out, const lab *l)
 {
+    enum { WIDE = 96 };
     static const char notes[] =
         "GFLOP/s: the convolution's own, whatever a rung computes; work: what the rung computes, for each FLOP of the "
         "convolution. "
@@ -256,4 +257,5 @@ void lab_print_summary(const terminal *out, const lab *l)
     print_totals(out, l);
     fputc('\n', out->file);
     report_note(out, notes);
+    if (out->interactive && out->width < WIDE) report_note(out, "This terminal has no room for some of the columns.");
 }

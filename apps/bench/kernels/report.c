@@ -82,7 +82,7 @@ static void print_summary(const terminal *out, const kernel_report *report)
 
 void kernel_report_print(const terminal *out, const kernel_report *report)
 {
-    table *t = table_create("kernel|operands|algorithm|>us|>GFLOP/s|>GB/s|>of limit|limit");
+    table *t = table_create("kernel|operands|algorithm|>us|>GFLOP/s|->GB/s|>of limit|limit");
     for (int i = 0; i < report->count; i++) print_row(t, report, &report->result[i], i ? &report->result[i - 1] : NULL);
     fprintf(out->file, "\n");
     if (report->count > 0) table_print(t, out, 0);

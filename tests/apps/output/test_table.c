@@ -91,8 +91,53 @@ static void nothing_is_cut_unseen(void)
     CHECK(strstr(text, name) != NULL);
 }
 
+/* What a table with a spare column or two and with remarks looks like on a terminal of that width. */
+static const char *narrow(bool interactive, int width)
+{
+    static char text[1000];
+    FILE *file = tmpfile();
+    table *t = table_create("rung|>ms|->spread|>of floor|->moved|");
+    for (int i = 0; i < 2; i++) {
+        table_cell(t, "%s", i == 0 ? "naive" : "direct");
+        table_cell(t, "%s", i == 0 ? "941.3" : "-");
+        table_cell(t, "%s", i == 0 ? "9%" : "");
+        table_cell(t, "%s", i == 0 ? "1%" : "");
+        table_cell(t, "%s", i == 0 ? "1.00" : "");
+        table_cell(t, "%s", i == 0 ? "" : "takes small images alone");
+    }
+    table_print(t, &(terminal){.file = file, .interactive = interactive, .width = width}, 2);
+    table_free(t);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void what_can_be_spared_is(void)
+{
+    static const char whole[] = "  rung       ms  spread  of floor  moved\n"
+                                "  naive   941.3      9%        1%   1.00\n"
+                                "  direct      -                           takes small images alone\n";
+    CHECK_TEXT(narrow(false, 20), whole);
+    CHECK_TEXT(narrow(true, 66), whole);
+    CHECK_TEXT(narrow(true, 65), "  rung       ms  spread  of floor  moved\n"
+                                 "  naive   941.3      9%        1%   1.00\n"
+                                 "  direct      -\n"
+                                 "    takes small images alone\n");
+    CHECK_TEXT(narrow(true, 39), "  rung       ms  spread  of floor\n" /* the last one first */
+                                 "  naive   941.3      9%        1%\n"
+                                 "  direct      -\n"
+                                 "    takes small images alone\n");
+    CHECK_TEXT(narrow(true, 26), "  rung       ms  of floor\n"
+                                 "  naive   941.3        1%\n"
+                                 "  direct      -\n"
+                                 "    takes small images\n"
+                                 "    alone\n");
+}
+
 int main(void)
 {
+    RUN(what_can_be_spared_is);
     RUN(files_have_all);
     RUN(long_names_give_way);
     RUN(nothing_is_cut_unseen);
