@@ -18,6 +18,15 @@ static __device__ __forceinline__ void arrive_at_cluster()
 #endif
 }
 
+/* The arrival of a thread that tells others only that it has read from them: it does not wait for what it wrote. Each number that it asked
+ * for must have gone into something before. */
+static __device__ __forceinline__ void arrive_having_read()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+
 static __device__ __forceinline__ void wait_for_cluster()
 {
 #if __CUDA_ARCH__ >= 900

@@ -24,7 +24,7 @@ static sdlf_status launch_tile(sdlf_calculator *base, const cuda_patch &p, const
     sdlf_status status = allow_shared(kernel, shared);
     if (status != SDLF_OK) return status;
     launch_cluster(calculator, kernel, blocks, dim3(product::THREADS), static_cast<int>(shared),
-                   dim3(static_cast<unsigned>(p.splits)), map, p, how.pools);
+                   dim3(static_cast<unsigned>(p.splits)), map, p, boxes_cut(p), how.pools);
     return cuda_check_launch("conv2d over boxes");
 }
 

@@ -1,13 +1,13 @@
 /* Convolution over boxes: the kernel of conv2d/boxes.h, for compute capability 9.0a.
  *
  * The product is turned (conv2d/patch_halves.cuh): its rows are filters, 64 of each of GROUPS warpgroups, its columns are the tile's
- * pixels, and both factors lie in shared memory. 8 neighbouring pixels of a line are 8 rows of 128 bytes that follow each other in the box,
- * the 8 of the next line come a line of the box later; a tap is the same with another first row. A step is a line of a window, 3 taps of 32
- * channels.
+ * pixels, and both factors lie in shared memory. 8 neighbouring pixels of a line are 8 rows of 128 bytes that follow each other in the
+ * box, the 8 of the next line come a line of the box later; a tap is the same with another first row. A step is a line of a window, 3 taps
+ * of 32 channels.
  *
- * One thread has weights copied, step by step, and boxes, chunk by chunk of 32 channels, as far ahead as there is room. ROUNDING warps
- * round each box where it lies, all warps the first one. Barriers in shared memory say what is full and what is empty; the block as a
- * whole never waits. */
+ * One thread has weights copied, step by step, and boxes, chunk by chunk of 32 channels, as far ahead as there is room; another asks for
+ * the first boxes, which a block waits for. ROUNDING warps round each box where it lies, all warps the first one. Barriers in shared
+ * memory say what is full and what is empty; the block as a whole never waits. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_BOXES_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_BOXES_CUH
 
@@ -86,24 +86,32 @@ struct boxes_product : boxes_results<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
                  patch_address(there));
     }
 
-    /* First what there is room for; then what has room first: weights of a step when the step STAGES before it is over, a box when the
-     * last step of the one that had its place is. */
+    /* Boxes that there is room for, once what earlier kernels wrote is there. Nothing of the block takes longer to come, so that a thread
+     * does this which does nothing else before it. */
+    static __device__ __forceinline__ void bring_first(const cuda_patch &p, const block &b, const CUtensorMap *map,
+                                                       uint32_t boxes, barriers *bar)
+    {
+        await_inputs();
+        if (p.ahead_bytes == 0) let_next_start();
+        const int most = min(b.chunks - b.chunk, p.patches);
+        for (int i = 0; i < most; i++) bring_box(p, b, map, boxes + i * p.patch_bytes, &bar->box_there[i], b.chunk + i);
+    }
+
+    /* First the weights that there is room for; then what has room first: weights of a step when the step STAGES before it is over, a box
+     * when the last step of the one that had its place is. */
     static __device__ __forceinline__ void bring(const cuda_patch &p, const block &b, const CUtensorMap *map,
                                                  uint32_t weights, uint32_t boxes, barriers *bar)
     {
-        const int begin = b.first / b.lines, chunks = (b.last - 1) / b.lines + 1;
-        int chunk = begin, slot = 0, box_phase = 0, step = b.first, stage = 0, phase = 0;
+        int chunk = min(b.chunk + p.patches, b.chunks), slot = 0, box_phase = 0, step = b.first, stage = 0, phase = 0;
         for (; step < b.last && step < b.first + STAGES; step++)
             bring_weights(p, b, weights + (step - b.first) * LINE, step, &bar->weights_full[step - b.first]);
-        prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z),
-                       gridDim.x * gridDim.y * gridDim.z);
-        await_inputs();
-        if (p.ahead_bytes == 0) let_next_start();
-        for (; chunk < chunks && chunk < begin + p.patches; chunk++)
-            bring_box(p, b, map, boxes + (chunk - begin) * p.patch_bytes, &bar->box_there[chunk - begin], chunk);
-        while (step < b.last || chunk < chunks) {
+        if (p.ahead_bytes > 0)
+            prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z),
+                           gridDim.x * gridDim.y * gridDim.z);
+        await_inputs(); /* boxes behind the first ones */
+        while (step < b.last || chunk < b.chunks) {
             int over = (chunk - p.patches + 1) * b.lines - 1;
-            if (chunk < chunks && (step == b.last || over <= step - STAGES || chunk * b.lines <= step)) {
+            if (chunk < b.chunks && (step == b.last || over <= step - STAGES || chunk * b.lines <= step)) {
                 barrier_await(&bar->box_empty[slot], box_phase);
                 bring_box(p, b, map, boxes + slot * p.patch_bytes, &bar->box_there[slot], chunk);
                 chunk++;
@@ -127,10 +135,9 @@ struct boxes_product : boxes_results<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
     static __device__ __forceinline__ void round_boxes(const cuda_patch &p, const block &b, uint32_t boxes,
                                                        barriers *bar, int thread)
     {
-        const int count = (b.last - 1) / b.lines - b.first / b.lines + 1;
         int slot = 0, phase = 0;
-        for (int i = 0; i < count; i++) {
-            if (i > 0) {
+        for (int i = b.chunk; i < b.chunks; i++) {
+            if (i > b.chunk) {
                 barrier_await(&bar->box_there[slot], phase);
                 both::template round_patch<ROUNDING>(p, boxes + slot * p.patch_bytes, thread);
             }
@@ -151,7 +158,7 @@ struct boxes_product : boxes_results<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
         const int lane = static_cast<int>(threadIdx.x) % 32, group = static_cast<int>(threadIdx.x) / 128;
         const int group_bytes = p.tile_log == 3 ? p.patch_across * PLACE : 8 * PLACE;
         const uint32_t filters = weights + group * 64 * ROW, line_bytes = p.patch_across * PLACE;
-        int line = b.first % b.lines, slot = 0, turn = 0, stage = 0, phase = 0;
+        int line = b.line, slot = 0, turn = 0, stage = 0, phase = 0;
         int line_done = line, slot_done = 0, stage_done = 0; /* of the step that is over next */
         bool fresh = false;                                  /* the first box is there */
         auto release = [&] {
@@ -215,14 +222,14 @@ struct boxes_product : boxes_results<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
         barriers_made();
     }
 
-    static __device__ void run(const cuda_patch &p, const CUtensorMap *map, bool pools)
+    static __device__ void run(const cuda_patch &p, const boxes_cut &cut, const CUtensorMap *map, bool pools)
     {
         extern __shared__ __align__(1024) char memory[];
         char *shared = memory + (1024 - patch_address(memory) % 1024) % 1024;
         const uint32_t weights = patch_address(shared), boxes = weights + STAGES * LINE;
         const int product = STAGES * LINE + p.patches * p.patch_bytes, results = PIXELS * PART * 4;
         barriers *bar = reinterpret_cast<barriers *>(shared + max(product, results));
-        const block b(p);
+        const block b(p, cut);
         const int thread = static_cast<int>(threadIdx.x), helper = thread - WORKERS - ROUNDERS;
         if (p.fresh) await_inputs();
         if (helper >= 0) make_barriers(p, bar, helper);
@@ -231,6 +238,8 @@ struct boxes_product : boxes_results<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
         if (helper >= 0) {
             if (helper == 0) bring(p, b, map, weights, boxes, bar);
         } else {
+            if (thread == WORKERS) bring_first(p, b, map, boxes, bar);
+            __syncwarp();
             barrier_await(&bar->box_there[0], 0);
             both::template round_patch<WARPS + ROUNDING>(p, boxes, thread);
             barrier_of_threads(WORKERS + ROUNDERS);
@@ -252,15 +261,19 @@ struct boxes_product : boxes_results<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
             __syncthreads();
         results::store(p, b, reinterpret_cast<const float *>(shared), pools);
         __syncwarp();
-        if (p.splits > 1) await_cluster(); /* others may still read from this block */
+        if (p.splits > 1) { /* others may still read from this block */
+            arrive_having_read();
+            wait_for_cluster();
+        }
     }
 };
 
 template <typename PRODUCT, int BLOCKS>
 static __global__ void __launch_bounds__(PRODUCT::THREADS, BLOCKS)
-    boxes_kernel(const __grid_constant__ CUtensorMap map, const __grid_constant__ cuda_patch p, bool pools)
+    boxes_kernel(const __grid_constant__ CUtensorMap map, const __grid_constant__ cuda_patch p,
+                 const __grid_constant__ boxes_cut cut, bool pools)
 {
-    PRODUCT::run(p, &map, pools);
+    PRODUCT::run(p, cut, &map, pools);
 }
 
 #endif

@@ -4,44 +4,23 @@
 #define SDLF_CALCULATORS_CUDA_CONV2D_BOXES_RESULTS_CUH
 
 #include "calculators/cuda/conv2d/boxes.h"
+#include "calculators/cuda/conv2d/boxes_numbers.cuh"
 #include "calculators/cuda/conv2d/patch_halves.cuh"
+#include "calculators/cuda/divider.cuh"
 
-/* The same place in the shared memory of a block of the cluster; four numbers from there. */
-static __device__ __forceinline__ uint32_t place_at(uint32_t address, int rank)
-{
-    uint32_t there;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
-    return there;
-}
+/* What a block would divide by before it can ask for its first box. */
+struct boxes_cut {
+    divider<int32_t> across, down; /* tiles of an image */
+    divider<int32_t> lines;        /* steps of a chunk of channels */
+    int share, rest;               /* steps of a block of a cluster; so many have one more */
 
-static __device__ __forceinline__ float4 read_there(uint32_t address)
-{
-    float4 four;
-    asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"
-                 : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
-                 : "r"(address));
-    return four;
-}
-
-/* NaN wins. */
-static __device__ __forceinline__ float larger(float a, float b)
-{
-    float most;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
-    return most;
-}
-
-static __device__ __forceinline__ float smaller(float a, float b)
-{
-    float least;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
-    return least;
-}
-
-static __device__ __forceinline__ float4 larger(float4 a, float4 b)
-{
-    return make_float4(larger(a.x, b.x), larger(a.y, b.y), larger(a.z, b.z), larger(a.w, b.w));
-}
+    boxes_cut() = default;
+    explicit boxes_cut(const cuda_patch &p) : across(p.tiles_across), down(p.tiles_down), lines(p.tap_sides[0])
+    {
+        share = p.steps / BOXES_TAPS / p.splits;
+        rest = p.steps / BOXES_TAPS % p.splits;
+    }
+};
 
 /* ---- tiles ---- */
 
@@ -61,43 +40,41 @@ struct boxes_results : patch_halves<FACTOR, GROUPS, PIXELS> {
         int image, row, column, filter; /* the tile's first */
         int lines;                      /* steps of a chunk */
         int first, last;                /* steps */
+        int line;                       /* of its chunk that the first step is */
+        int chunk, chunks;              /* the first step's, behind the last one's */
 
-        __device__ block(const cuda_patch &p)
+        __device__ __forceinline__ block(const cuda_patch &p, const boxes_cut &cut)
         {
-            int at = static_cast<int>(blockIdx.z), split = static_cast<int>(blockIdx.x);
+            const int split = static_cast<int>(blockIdx.x);
             filter = static_cast<int>(blockIdx.y) * FILTERS;
-            int down = at / p.tiles_across;
-            column = (at - down * p.tiles_across) << p.tile_log;
-            image = p.images > 1 ? down / p.tiles_down : 0;
-            row = (down - image * p.tiles_down) * (PIXELS >> p.tile_log);
+            int at;
+            const int down = divide(static_cast<int>(blockIdx.z), cut.across, at);
+            column = at << p.tile_log;
+            image = divide(down, cut.down, at);
+            row = at * (PIXELS >> p.tile_log);
             lines = p.tap_sides[0];
-            int steps = p.steps / BOXES_TAPS, share = steps, rest = 0;
-            if (p.splits > 1) {
-                share = steps / p.splits;
-                rest = steps - share * p.splits;
-            }
-            first = share * split + min(split, rest);
-            last = first + share + (split < rest);
+            first = cut.share * split + min(split, cut.rest);
+            last = first + cut.share + (split < cut.rest);
+            chunk = divide(first, cut.lines, line);
+            chunks = cut.lines.quotient(last - 1) + 1;
         }
     };
 
     /* ---- results ---- */
 
     /* Four neighbouring filters of the tile's pixel m, of all blocks that share the sum, MOST at most, in order; all are asked for before the
-     * first is there. from: this thread's filters of pixel 0 in each block. */
+     * first is there, and none where the pixel is not wanted. from: this thread's filters of pixel 0 in each block. */
     template <int MOST>
     static __device__ __forceinline__ float4 total_of(const cuda_patch &p, const uint32_t (&from)[MOST],
-                                                      const float *part, int m)
+                                                      const float *part, int m, bool wanted)
     {
         if constexpr (MOST == 1) {
             return *reinterpret_cast<const float4 *>(part + m * PART);
         } else {
             float4 one[MOST];
 #pragma unroll
-            for (int rank = 0; rank < MOST; rank++) {
-                one[rank] = make_float4(0, 0, 0, 0);
-                if (MOST == 2 || rank < p.splits) one[rank] = read_there(from[rank] + m * PART * 4);
-            }
+            for (int rank = 0; rank < MOST; rank++)
+                one[rank] = read_there(from[rank] + m * PART * 4, wanted && (MOST == 2 || rank < p.splits));
 #pragma unroll
             for (int rank = 1; rank < MOST; rank++) {
                 one[0].x += one[rank].x;
@@ -109,39 +86,48 @@ struct boxes_results : patch_halves<FACTOR, GROUPS, PIXELS> {
         }
     }
 
-    /* The same, or, with POOLS, the largest of 2x2 of them. */
+    /* The same in a block that has the sum to itself, or, with POOLS, the largest of 2x2 pixels. */
     template <int MOST, bool POOLS>
     static __device__ __forceinline__ float4 result_of(const cuda_patch &p, const uint32_t (&from)[MOST],
-                                                       const float *part, int m)
+                                                       const float *part, int m, bool wanted)
     {
-        if (!POOLS) return total_of<MOST>(p, from, part, m);
+        if (!POOLS) return total_of<MOST>(p, from, part, m, wanted);
         int at = (m >> 2) * 16 + (m & 3) * 2;
-        float4 v = total_of<MOST>(p, from, part, at);
-        v = larger(v, total_of<MOST>(p, from, part, at + 1));
-        v = larger(v, total_of<MOST>(p, from, part, at + 8));
-        return larger(v, total_of<MOST>(p, from, part, at + 9));
+        float4 v = total_of<MOST>(p, from, part, at, wanted);
+        v = larger(v, total_of<MOST>(p, from, part, at + 1, wanted));
+        v = larger(v, total_of<MOST>(p, from, part, at + 8, wanted));
+        return larger(v, total_of<MOST>(p, from, part, at + 9, wanted));
+    }
+
+    template <int MOST>
+    static __device__ __forceinline__ void find_parts(const cuda_patch &p, uint32_t (&from)[MOST], const float *part)
+    {
+#pragma unroll
+        for (int rank = 0; rank < MOST && MOST > 1; rank++) {
+            from[rank] = 0;
+            if (MOST == 2 || rank < p.splits) from[rank] = place_at(patch_address(part), rank);
+        }
+    }
+
+    static __device__ __forceinline__ float4 bias_of(const cuda_patch &p, int filter)
+    {
+        if (p.bias == nullptr || filter >= p.filters) return make_float4(0, 0, 0, 0);
+        return __ldg(reinterpret_cast<const float4 *>(p.bias + filter));
     }
 
     /* What is stored: the tile's results, or, with POOLS, the largest of each 2x2 of them. A thread has the same four filters of each of its
-     * pixels, of which it reads some before it stores the first; each block that shares the sum has some pixels. Activations that are a lower and
-     * an upper bound. */
+     * pixels, of which it reads some before it stores the first; each block that shares the sum has some pixels. */
     template <int MOST, bool POOLS>
     static __device__ __forceinline__ void store_quick(const cuda_patch &p, const block &b, const float *part)
     {
         constexpr int AT_ONCE = POOLS || MOST > 2 ? 1 : 4;
         const int thread = static_cast<int>(threadIdx.x), column = thread % QUADS * 4, filter = b.filter + column;
         if (filter >= p.filters) return;
-        const sdlf_activation &act = p.activation;
-        const bool relu = act.function == SDLF_RELU, clip = act.function == SDLF_CLIP;
-        const float low = relu ? 0.0f : clip ? static_cast<float>(act.low) : -INFINITY;
-        const float high = clip ? static_cast<float>(act.high) : INFINITY;
-        float4 bias = make_float4(0, 0, 0, 0);
-        if (p.bias != nullptr) bias = __ldg(reinterpret_cast<const float4 *>(p.bias + filter));
+        const boxes_bounds limits(p.activation);
+        const float4 bias = bias_of(p, filter);
         uint32_t from[MOST] = {};
         part += column;
-#pragma unroll
-        for (int rank = 0; rank < MOST && MOST > 1; rank++)
-            if (MOST == 2 || rank < p.splits) from[rank] = place_at(patch_address(part), rank);
+        find_parts<MOST>(p, from, part);
         const int height = POOLS ? p.out_height / 2 : p.out_height, width = POOLS ? p.out_width / 2 : p.out_width;
         const int top = POOLS ? b.row / 2 : b.row, left = POOLS ? b.column / 2 : b.column, log = POOLS ? 2 : p.tile_log;
         const int mask = (1 << log) - 1, first = b.image * height; /* lines of earlier images */
@@ -149,22 +135,21 @@ struct boxes_results : patch_halves<FACTOR, GROUPS, PIXELS> {
         for (int begin = thread / QUADS + static_cast<int>(blockIdx.x) * LANES; begin < count;
              begin += AT_ONCE * step) {
             float4 value[AT_ONCE];
+            bool wanted[AT_ONCE];
 #pragma unroll
-            for (int i = 0; i < AT_ONCE; i++)
-                value[i] = result_of<MOST, POOLS>(p, from, part, min(begin + i * step, count - 1));
+            for (int i = 0; i < AT_ONCE; i++) {
+                const int m = begin + i * step;
+                wanted[i] = m < count && top + (m >> log) < height && left + (m & mask) < width;
+                value[i] = result_of<MOST, POOLS>(p, from, part, min(m, count - 1), wanted[i]);
+            }
 #pragma unroll
             for (int i = 0; i < AT_ONCE; i++) {
                 const int m = begin + i * step, row = top + (m >> log), place = left + (m & mask);
-                if (m >= count || row >= height || place >= width) continue;
-                float4 v = value[i];
-                v = make_float4(v.x + bias.x, v.y + bias.y, v.z + bias.z, v.w + bias.w);
+                if (!wanted[i]) continue;
+                float4 v = plus(value[i], bias);
                 const int at = ((first + row) * width + place) * p.filters + filter;
-                if (!POOLS && p.residual != nullptr) {
-                    float4 more = *reinterpret_cast<const float4 *>(p.residual + at);
-                    v = make_float4(v.x + more.x, v.y + more.y, v.z + more.z, v.w + more.w);
-                }
-                v = make_float4(smaller(larger(v.x, low), high), smaller(larger(v.y, low), high),
-                                smaller(larger(v.z, low), high), smaller(larger(v.w, low), high));
+                if (!POOLS && p.residual != nullptr) v = plus(v, *reinterpret_cast<const float4 *>(p.residual + at));
+                v = limits.of(v);
                 if (!POOLS || p.plane == 0) {
                     *reinterpret_cast<float4 *>(p.y + at) = v;
                 } else {
@@ -174,6 +159,44 @@ struct boxes_results : patch_halves<FACTOR, GROUPS, PIXELS> {
                     y[2 * p.plane] = v.z;
                     y[3 * p.plane] = v.w;
                 }
+            }
+        }
+    }
+
+    /* The same of 2x2 pixels whose sums blocks share: a lane has one of the four, a warp the window and 32 filters, so that all blocks have
+     * something to read and none reads four times in a row. */
+    template <int MOST>
+    static __device__ __forceinline__ void pool_quick(const cuda_patch &p, const block &b, const float *part)
+    {
+        constexpr int GROUPS_OF = QUADS / 8, TEAMS = THREADS / 32 / GROUPS_OF;
+        const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32, corner = lane / 8;
+        const int column = (warp % GROUPS_OF * 8 + lane % 8) * 4, filter = b.filter + column, team = warp / GROUPS_OF;
+        const boxes_bounds limits(p.activation);
+        const float4 bias = bias_of(p, filter);
+        uint32_t from[MOST] = {};
+        part += column;
+        find_parts<MOST>(p, from, part);
+        const int height = p.out_height / 2, width = p.out_width / 2;
+        if (team >= TEAMS) return;
+        for (int m = team + static_cast<int>(blockIdx.x) * TEAMS; m < PIXELS / 4; m += TEAMS * p.splits) {
+            const int row = b.row / 2 + (m >> 2), place = b.column / 2 + (m & 3);
+            if (row >= height || place >= width) continue; /* so for all of a warp */
+            const int pixel = (m >> 2) * 16 + (m & 3) * 2 + (corner >> 1) * 8 + (corner & 1);
+            float4 v = total_of<MOST>(p, from, part, pixel, true);
+#pragma unroll
+            for (int other = 8; other < 32; other *= 2)
+                v = larger(
+                    v, make_float4(__shfl_xor_sync(0xffffffffu, v.x, other), __shfl_xor_sync(0xffffffffu, v.y, other),
+                                   __shfl_xor_sync(0xffffffffu, v.z, other), __shfl_xor_sync(0xffffffffu, v.w, other)));
+            if (filter >= p.filters) continue;
+            v = limits.of(plus(v, bias));
+            if (p.plane == 0) {
+                if (corner == 0)
+                    *reinterpret_cast<float4 *>(p.y + ((b.image * height + row) * width + place) * p.filters + filter) =
+                        v;
+            } else {
+                const float one = corner < 2 ? corner == 0 ? v.x : v.y : corner == 2 ? v.z : v.w;
+                p.y[(b.image * p.filters + filter + corner) * p.plane + row * width + place] = one;
             }
         }
     }
@@ -219,9 +242,9 @@ struct boxes_results : patch_halves<FACTOR, GROUPS, PIXELS> {
         if (!p.quick || !p.fours)
             store_slowly(p, b, part, pools);
         else if (p.splits > 2)
-            pools ? store_quick<PATCH_SPLITS, true>(p, b, part) : store_quick<PATCH_SPLITS, false>(p, b, part);
+            pools ? pool_quick<PATCH_SPLITS>(p, b, part) : store_quick<PATCH_SPLITS, false>(p, b, part);
         else if (p.splits > 1)
-            pools ? store_quick<2, true>(p, b, part) : store_quick<2, false>(p, b, part);
+            pools ? pool_quick<2>(p, b, part) : store_quick<2, false>(p, b, part);
         else
             pools ? store_quick<1, true>(p, b, part) : store_quick<1, false>(p, b, part);
     }
