@@ -97,18 +97,25 @@ struct boxes_product : boxes_results<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
         for (int i = 0; i < most; i++) bring_box(p, b, map, boxes + i * p.patch_bytes, &bar->box_there[i], b.chunk + i);
     }
 
-    /* First the weights that there is room for; then what has room first: weights of a step when the step STAGES before it is over, a box
-     * when the last step of the one that had its place is. */
-    static __device__ __forceinline__ void bring(const cuda_patch &p, const block &b, const CUtensorMap *map,
-                                                 uint32_t weights, uint32_t boxes, barriers *bar)
+    /* The weights that there is room for. */
+    static __device__ __forceinline__ void bring_early(const cuda_patch &p, const block &b, uint32_t weights,
+                                                       barriers *bar)
     {
-        int chunk = min(b.chunk + p.patches, b.chunks), slot = 0, box_phase = 0, step = b.first, stage = 0, phase = 0;
-        for (; step < b.last && step < b.first + STAGES; step++)
+        for (int step = b.first; step < b.last && step < b.first + STAGES; step++)
             bring_weights(p, b, weights + (step - b.first) * LINE, step, &bar->weights_full[step - b.first]);
         if (p.ahead_bytes > 0)
             prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z),
                            gridDim.x * gridDim.y * gridDim.z);
         await_inputs(); /* boxes behind the first ones */
+    }
+
+    /* Then what has room first: weights of a step when the step STAGES before it is over, a box when the last step of the one that had its
+     * place is. */
+    static __device__ __forceinline__ void bring(const cuda_patch &p, const block &b, const CUtensorMap *map,
+                                                 uint32_t weights, uint32_t boxes, barriers *bar)
+    {
+        int chunk = min(b.chunk + p.patches, b.chunks), slot = 0, box_phase = 0;
+        int step = min(b.first + STAGES, b.last), stage = 0, phase = 0;
         while (step < b.last || chunk < b.chunks) {
             int over = (chunk - p.patches + 1) * b.lines - 1;
             if (chunk < b.chunks && (step == b.last || over <= step - STAGES || chunk * b.lines <= step)) {
@@ -235,22 +242,27 @@ struct boxes_product : boxes_results<FACTOR, GROUPS, PIXELS, STAGES, ROUNDING> {
         if (helper >= 0) make_barriers(p, bar, helper);
         if (helper == 0) prefetch_map(map);
         __syncthreads();
-        if (helper >= 0) {
+        if (helper >= 0) { /* passes all barriers that the others pass */
+            if (helper == 0) bring_early(p, b, weights, bar);
+            __syncwarp();
+            barrier_of_threads(THREADS);
             if (helper == 0) bring(p, b, map, weights, boxes, bar);
+            __syncwarp();
+            patch_await_reads<THREADS>();
         } else {
             if (thread == WORKERS) bring_first(p, b, map, boxes, bar);
             __syncwarp();
             barrier_await(&bar->box_there[0], 0);
             both::template round_patch<WARPS + ROUNDING>(p, boxes, thread);
-            barrier_of_threads(WORKERS + ROUNDERS);
+            barrier_of_threads(THREADS);
             if (thread < WORKERS) {
                 sums sum = {};
                 multiply(p, b, sum, weights, boxes, bar);
-                patch_await_reads<WORKERS + ROUNDERS>();
+                patch_await_reads<THREADS>();
                 both::put_part(sum, reinterpret_cast<float *>(shared));
             } else {
                 round_boxes(p, b, boxes, bar, thread - WORKERS);
-                patch_await_reads<WORKERS + ROUNDERS>();
+                patch_await_reads<THREADS>();
             }
         }
         __syncwarp();
