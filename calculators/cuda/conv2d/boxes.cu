@@ -22,6 +22,10 @@ static sdlf_status launch_tile(sdlf_calculator *base, const cuda_patch &p, const
     int64_t shared = how.shared;
     if (cuda_patch_is_alone(&p)) shared = shared_alone(calculator, cuda_patch_blocks(&p), shared);
     sdlf_status status = allow_shared(kernel, shared);
+    if (status == SDLF_OK) /* blocks of the kernel behind this one have room, too */
+        status = cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                                 cudaSharedmemCarveoutMaxShared),
+                            "shared memory");
     if (status != SDLF_OK) return status;
     launch_cluster(calculator, kernel, blocks, dim3(product::THREADS), static_cast<int>(shared),
                    dim3(static_cast<unsigned>(p.splits)), map, p, boxes_cut(p), how.pools);
@@ -33,11 +37,11 @@ static sdlf_status launch(sdlf_calculator *calculator, const cuda_patch &p, cons
 {
     switch (how.tile) {
     case 0: return launch_tile<FACTOR, 1, 256, 2, 1, 2>(calculator, p, how);
-    case 1: return launch_tile<FACTOR, 1, 256, 5, 3, 1>(calculator, p, how);
-    case 2: return launch_tile<FACTOR, 2, 256, 3, 3, 1>(calculator, p, how);
-    case 3: return launch_tile<FACTOR, 1, 128, 4, 3, 2>(calculator, p, how);
-    case 4: return launch_tile<FACTOR, 2, 128, 4, 3, 1>(calculator, p, how);
-    default: return launch_tile<FACTOR, 2, 128, 2, 1, 2>(calculator, p, how);
+    case 1: return launch_tile<FACTOR, 2, 256, 3, 3, 1>(calculator, p, how);
+    case 2: return launch_tile<FACTOR, 1, 128, 4, 3, 2>(calculator, p, how);
+    case 3: return launch_tile<FACTOR, 2, 128, 4, 3, 1>(calculator, p, how);
+    case 4: return launch_tile<FACTOR, 2, 128, 2, 1, 2>(calculator, p, how);
+    default: return launch_tile<FACTOR, 1, 128, 8, 3, 1>(calculator, p, how);
     }
 }
 

@@ -5,8 +5,8 @@
 
 /* In the order in which the launcher has them (conv2d/boxes.cu). */
 static const cuda_boxes_tile tiles[BOXES_TILES] = {
-    {256, 64, 2, 2, 2}, {256, 64, 5, 3, 1},  {256, 128, 3, 3, 1},
-    {128, 64, 4, 2, 2}, {128, 128, 4, 4, 1}, {128, 128, 2, 2, 2},
+    {256, 64, 2, 2, 2},  {256, 128, 3, 3, 1}, {128, 64, 4, 2, 2},
+    {128, 128, 4, 4, 1}, {128, 128, 2, 2, 2}, {128, 64, 8, 4, 1},
 };
 
 const cuda_boxes_tile *cuda_boxes_tile_of(int number)
@@ -52,7 +52,7 @@ typedef struct boxes_time {
 } boxes_time;
 
 static const boxes_time times[BOXES_TILES] = {
-    {1563, 1624, 6500}, {860, 860, 4950}, {1700, 1700, 5000}, {584, 880, 3000}, {840, 840, 3500}, {1300, 2300, 4500},
+    {1563, 1624, 6500}, {1700, 1700, 5000}, {584, 880, 3000}, {840, 840, 3500}, {1300, 2300, 4500}, {430, 430, 3000},
 };
 
 /* More of those for sums that blocks share, and for each of these blocks; before the steps of every turn of blocks but the first. */
@@ -64,6 +64,14 @@ static bool fits(const cuda_calculator *calculator, const cuda_patch *p, int num
            p->patch_across <= PATCH_BOX;
 }
 
+/* Clusters that may be counted on to run at a time, as of other kernels (cuda_clusters_expected), but 16 of 17: blocks of most networks'
+ * last convolutions, 512 filters of 64 a block in two rows of tiles. */
+static int clusters_expected(const cuda_calculator *calculator, int size, int fit)
+{
+    int most = cuda_clusters_at_once(calculator, size, fit);
+    return size > 2 && most > 15 ? divide_up(most * 15, 16) : most;
+}
+
 /* Cycles of the busiest multiprocessor. */
 static double cycles_of(const cuda_calculator *calculator, const cuda_patch *p, int number)
 {
@@ -71,8 +79,7 @@ static double cycles_of(const cuda_calculator *calculator, const cuda_patch *p, 
     const boxes_time *time = &times[number];
     int64_t room = (calculator->shared_most + 1024) / (cuda_boxes_shared(p, number) + 1024);
     int fit = room < tile->blocks ? (int)room : tile->blocks;
-    double places =
-        (double)cuda_clusters_expected(calculator, p->splits, fit) * p->splits / fit; /* clusters leave gaps */
+    double places = (double)clusters_expected(calculator, p->splits, fit) * p->splits / fit; /* clusters leave gaps */
     int load = (int)ceil((double)cuda_patch_blocks(p) / places);
     int at_once = load < fit ? load : fit, turns = divide_up(load, at_once);
     double steps = divide_up(p->steps / BOXES_TAPS, p->splits) * (at_once > 1 ? time->two : time->alone);
