@@ -1,7 +1,7 @@
 # scripts/gpu-check.sh: compute-sanitizer's four tools on the tests of kernels, side by side.
 # shellcheck shell=bash disable=SC2154 # build and logs are the script's, outcome is `within`'s
 
-# Each tool on some of the kernel tests' cases: those that stand where its last run here ended, so that a few runs see all. Beside it the
+# Each tool on some of the kernel tests' cases: those that stand where its last run here ended, so that runs see ever more. Beside it the
 # programs that test what the cases do not: launches that are put together, in one math mode each, rounded factors, a sparse matrix beyond
 # 32 bits. (racecheck has no end in a minute in the last layers' kernel, which the first of these leaves out there: docs/performance.md; nor in
 # the factors' products. synccheck's list of barriers is too short for several kernels that have them, unless it is told to make it longer.)

@@ -2,7 +2,7 @@
  *
  * Cases are numbered as generators emit them, and belong to one of SAMPLE_PARTS parts by their number, neighbours to different ones. A run
  * begins with the part that --seed names and goes on with those behind it, round the ring, until its time is over. It says which
- * part it did not end: with that as its seed the next run goes on, so that a few of them see every case. */
+ * part it did not end: with that as its seed the next run goes on, so that in the end all have been seen. */
 #ifndef SDLF_TESTS_KERNEL_SAMPLE_H
 #define SDLF_TESTS_KERNEL_SAMPLE_H
 
