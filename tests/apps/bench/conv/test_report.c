@@ -30,12 +30,19 @@ static void table_files_and_chart(void)
     json_decref(report);
 }
 
-/* Short ones in microseconds, long ones in milliseconds; auto beside the other calculator, which may be the fastest. */
+/* Short ones in microseconds, long ones and those of all lengths in milliseconds; auto beside the other calculator, which may be the fastest. */
 static void the_summary_adds_up(void)
 {
     static lab l;
-    for (int slow = 0; slow < 2; slow++) {
-        double scale = slow ? 1e-3 : 1e-6;
+    enum { SHORT, LONG, MIXED, RANGES };
+    static const char *const headings[RANGES] = {"us  layers  plain  auto  there  fastest  auto beside there",
+                                                 "ms  layers  plain  auto  there  fastest  auto beside there",
+                                                 "ms  layers  plain   auto  there  fastest  auto beside there"};
+    static const char *const rows[RANGES] = {"a        2   8.00  6.00   4.00  there                 0.67",
+                                             "a        2   8.00  6.00   4.00  there                 0.67",
+                                             "a        2  4,000  0.006  0.004  there                 0.67"};
+    for (int range = 0; range < RANGES; range++) {
+        double scale = range == LONG ? 1e-3 : 1e-6;
         l = (lab){.calculator = "here", .math = "fp32", .dtype = SDLF_FLOAT32, .rungs = 3, .cases = 2};
         l.workload =
             (lab_workload){.name = "net",
@@ -50,6 +57,7 @@ static void the_summary_adds_up(void)
             for (int j = 0; j < 3; j++)
                 l.result[i][j] = (lab_result){.ran = true, .seconds = (4 - j) * scale, .work = l.cost[i]};
         }
+        if (range == MIXED) l.result[0][0].seconds = 2;
         CHECK_EQUAL(lab_automatic(&l), 1);
         CHECK_EQUAL(lab_rival(&l), 2);
         char path[512];
@@ -59,10 +67,10 @@ static void the_summary_adds_up(void)
         lab_print_summary(&out, &l);
         fclose(out.file);
         const char *text = read_text(path);
-        CHECK(strstr(text, slow ? "ms  layers  plain  auto  there  fastest  auto beside there"
-                                : "us  layers  plain  auto  there  fastest  auto beside there") != NULL);
-        CHECK(strstr(text, "a        2   8.00  6.00   4.00  there                 0.67") != NULL);
-        CHECK(strstr(text, slow ? "layers    ms  GFLOP/s" : "layers    us  GFLOP/s") != NULL);
+        CHECK(strstr(text, headings[range]) != NULL);
+        CHECK(strstr(text, rows[range]) != NULL);
+        if (range == MIXED) continue;
+        CHECK(strstr(text, range == LONG ? "layers    ms  GFLOP/s" : "layers    us  GFLOP/s") != NULL);
         CHECK(strstr(text, "b        1   4.00  3.00   2.00  there                 0.67") != NULL);
     }
 }
