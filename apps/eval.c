@@ -10,6 +10,7 @@
 #include "apps/input/network.h"
 #include "apps/output/classes.h"
 #include "apps/output/json.h"
+#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
 #include "apps/system/interrupt.h"
@@ -125,8 +126,10 @@ static sdlf_status evaluate(session *s)
         free(note);
     }
     interrupt_waits();
+    live_say("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);
     status =
         sdlf_evaluate_while(&s->evaluation, s->model, s->data, s->calculator, s->set.batch, interrupt_goes_on, NULL);
+    live_clear();
     if (status == SDLF_OK && isnan(s->evaluation.loss))
         status =
             sdlf_fail(SDLF_ERROR_NUMERIC, "the loss is NaN: network '%s' with %s gives outputs that are no numbers",

@@ -12,6 +12,7 @@
 #include "apps/command.h"
 #include "apps/input/network.h"
 #include "apps/output/json.h"
+#include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
 #include "apps/output/table.h"
@@ -136,10 +137,13 @@ static sdlf_status measure(session *s, const terminal *out)
     if (status == SDLF_OK && !s->set.json) report_header(out, s->machine.calculator, s->machine.count);
     fflush(stdout);
     interrupt_waits();
+    live_say("%s runs of %s", number_count(s->set.repeats).text, s->path);
     if (status == SDLF_OK) status = time_runs(s);
     s->layers = status == SDLF_OK && interrupt_signal() == 0;
     const sdlf_timing timing = {.repeats = (int)s->set.repeats, .go_on = interrupt_goes_on};
+    if (s->layers) live_say("every layer of %s", s->path);
     if (s->layers) status = sdlf_plan_time_with(s->plan, &timing);
+    live_clear();
     if (status != SDLF_ERROR_INTERRUPTED || s->runs == 0) return status;
     s->layers = false;
     return SDLF_OK;

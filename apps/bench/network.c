@@ -12,6 +12,8 @@
 #include "apps/command.h"
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
+#include "apps/output/live.h"
+#include "apps/output/number.h"
 #include "apps/output/report.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
@@ -121,10 +123,19 @@ static sdlf_status open_all(session *s, const optimizer_rows *optimizers, const 
 /* For as long as no signal comes. */
 static sdlf_status measure(session *s, const terminal *out)
 {
+    live_say("what the machine can do");
     sdlf_status status = measure_ceilings(s);
+    live_clear();
     if (status == SDLF_OK && !s->set.json) bench_print_limits(out, &s->result);
-    if (status == SDLF_OK && s->options.mode == SDLF_TRAIN && interrupt_signal() == 0) status = time_epoch(s);
-    if (status == SDLF_OK && interrupt_signal() == 0) status = time_layers(s);
+    if (status == SDLF_OK && s->options.mode == SDLF_TRAIN && interrupt_signal() == 0) {
+        live_say("an epoch, batch %s", number_count(s->set.batch).text);
+        status = time_epoch(s);
+    }
+    if (status == SDLF_OK && interrupt_signal() == 0) {
+        live_say("every layer, batch %s", number_count(s->set.batch).text);
+        status = time_layers(s);
+    }
+    live_clear();
     s->layers = status == SDLF_OK && s->plan;
     if (status == SDLF_ERROR_INTERRUPTED && s->result.epoch.seconds > 0) status = SDLF_OK;
     if (status == SDLF_OK && s->result.epoch.seconds <= 0 && !s->plan)

@@ -9,6 +9,7 @@
 #include "apps/command.h"
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
+#include "apps/output/live.h"
 #include "apps/output/report.h"
 #include "apps/parity/report.h"
 #include "apps/system/interrupt.h"
@@ -169,7 +170,11 @@ static sdlf_status compare(session *s)
                          s->mode_given ? "--mode infer has none"
                                        : "float64 compares none unless --mode train asks for it");
     status = check_memory(s);
-    return status == SDLF_OK ? parity_run(&s->result, &s->options) : status;
+    if (status != SDLF_OK) return status;
+    live_say("%s beside %s", s->machine.calculator[0]->type->name, s->machine.calculator[1]->type->name);
+    status = parity_run(&s->result, &s->options);
+    live_clear();
+    return status;
 }
 
 static sdlf_status show(const session *s)

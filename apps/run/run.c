@@ -1,5 +1,6 @@
 /* sdlf run: a model on inputs from files. */
 #include "apps/run/run.h"
+#include "apps/output/live.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -166,8 +167,10 @@ static sdlf_status work(run_session *s, const arguments *given)
     if (status == SDLF_OK) status = make_model(s);
     if (status == SDLF_OK) status = photo_complete(&s->set.photo, sdlf_model_normalization(s->model));
     if (status == SDLF_OK) status = run_write_inputs(s);
+    if (status == SDLF_OK) live_say("%s on %s", s->model_path, s->set.calculator);
     if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
+    live_clear();
     if (status == SDLF_OK) interrupt_waits(); /* until the files are whole, as export does */
     return status == SDLF_OK ? run_show_outputs(s) : status;
 }

@@ -16,11 +16,14 @@ static const struct {
     {"\rgraph rmat:300,2000", {"gcn", "infer", "--graph", "rmat:300,2000", "--features", "4", "--repeats", "2"}},
     {"\r1 of 1, conv: naive",
      {"bench", "conv", "--shape", "1x3x8x8", "--kernel", "1x3x3", "--repeats", "1", "--copy-size", "64kB"}},
+    {"\rreference beside cpu", {"parity", "--net", "lenet5", "--data", "digits:100", "--batch", "2"}},
+    {"\rbatch 50 on cpu: a",
+     {"bench", "epoch", "--net", "lenet5", "--data", "digits:100", "--batch", "50", "--device-calculator", "cpu"}},
     {"\rgemm, ",
      {"bench", "kernels", "--operation", "gemm", "--elements", "4096", "--repeats", "1", "--copy-size", "64kB"}},
 };
 
-enum { CASES = sizeof cases / sizeof cases[0], NARROW = 20 };
+enum { CASES = sizeof cases / sizeof cases[0], NARROW = 22 };
 
 static const program *watched(int which, const char *term)
 {
