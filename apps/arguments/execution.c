@@ -9,6 +9,7 @@
 #include <sdlf/suggest.h>
 
 #include "apps/output/file.h"
+#include "apps/output/terminal.h"
 #include "apps/system/memory.h"
 
 const argument execution_arguments[] = {
@@ -111,6 +112,22 @@ sdlf_status execution_keep_choices(const execution *e)
 {
     if (!e->choices || !sdlf_choices_changed(e->choices)) return SDLF_OK;
     return sdlf_choices_write(e->choices, e->plan_file);
+}
+
+void execution_warn(const execution *e, const sdlf_plan *plan, const char *command)
+{
+    if (e->conv_algorithm == NULL) return;
+    const char *colon = strchr(e->conv_algorithm, ':'), *name = colon ? colon + 1 : e->conv_algorithm;
+    if (strcmp(name, "auto") == 0) return;
+    for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
+        sdlf_step_info step = sdlf_plan_step_info(plan, i);
+        bool convolution = strncmp(step.operation, "conv2d", strlen("conv2d")) == 0;
+        if (convolution && step.algorithm != NULL && strcmp(step.algorithm, name) == 0) return;
+    }
+    terminal_warning(command,
+                     "--conv-algorithm %s: no convolution here is computed by it; those that are fused with their "
+                     "pooling have no choice (--no-fusion), and not every algorithm takes every shape",
+                     e->conv_algorithm);
 }
 
 void execution_release(execution *e)

@@ -28,6 +28,8 @@ extern const argument execution_arguments[];
 sdlf_status execution_complete(execution *execution, const sdlf_model *model);
 /* Once plans are made: write the plan file, if it has to say something new. */
 sdlf_status execution_keep_choices(const execution *execution);
+/* The same: warn where no convolution of the plan is computed by the algorithm that was asked for. */
+void execution_warn(const execution *execution, const sdlf_plan *plan, const char *command);
 void execution_release(execution *execution);
 
 /* Copy the choices into a trainer's options, which borrow from `execution`. */

@@ -133,6 +133,7 @@ static sdlf_status measure(session *s, const terminal *out)
     if (status == SDLF_OK) status = sdlf_plan_create(&s->plan, s->model, &options);
     s->load_seconds += clock_now() - start;
     if (status == SDLF_OK) status = execution_keep_choices(&s->set.execution);
+    if (status == SDLF_OK) execution_warn(&s->set.execution, s->plan, "bench model");
     if (status == SDLF_OK) status = fill_inputs(s);
     if (status == SDLF_OK && !s->set.json) report_header(out, s->machine.calculator, s->machine.count);
     fflush(stdout);

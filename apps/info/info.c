@@ -79,6 +79,7 @@ static sdlf_status show_plan(settings *set, const terminal *out, sdlf_plan_optio
     }
     if (status == SDLF_OK) status = sdlf_plan_create(&plan, model, options);
     if (status == SDLF_OK) status = execution_keep_choices(&set->execution);
+    if (status == SDLF_OK) execution_warn(&set->execution, plan, "info");
     if (status == SDLF_OK && !set->json) report_header(out, calculators.calculator, calculators.count);
     fflush(stdout);
     if (status == SDLF_OK && set->time) status = time_steps(plan, model, options->mode);

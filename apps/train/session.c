@@ -154,6 +154,7 @@ static sdlf_status create_trainer(train_session *s)
     sdlf_status status = sdlf_trainer_create(&s->trainer, s->model, s->train, s->test, &s->options);
     if (status == SDLF_OK) status = execution_keep_choices(&s->set.execution);
     if (status != SDLF_OK) return status;
+    if (!s->set.quiet) execution_warn(&s->set.execution, sdlf_trainer_plan(s->trainer), "train");
     int64_t memory = sdlf_trainer_memory(s->trainer);
     status = machine_check_memory(&s->machine, memory, "a smaller --batch");
     if (status != SDLF_OK) return status;

@@ -86,7 +86,10 @@ static void placement_is_heard(void)
     CHECK_SAYS(p, "  reference");
     SDLF(0, "train", "--net", small_network(), "--data", "digits:600", "--epochs", "1", "--no-save", "--place",
          "loss=forward:reference,backward:cpu"); /* the loss that training adds; testing has none */
-    SDLF(0, "info", "--net", "lenet5", "--no-fusion", "--conv-algorithm", "cpu:im2col");
+    p = SDLF(0, "info", "--net", "lenet5", "--no-fusion", "--conv-algorithm", "cpu:im2col");
+    CHECK_TEXT(p->err, "");
+    p = SDLF(0, "info", "--net", "lenet5", "--conv-algorithm", "cpu:im2col"); /* all are fused */
+    CHECK_SAYS(p, "sdlf info: warning: --conv-algorithm cpu:im2col: no convolution here is computed by it");
     CHECK_SAYS(SDLF(2, "info", "--net", "lenet5", "--conv-algorithm", "abacus:im2col"),
                "nothing of this plan runs on 'abacus'");
 }
