@@ -39,6 +39,14 @@ static inline vector broadcast(element x)
     return x - (vector){0};
 }
 
+/* Stands before a loop with constant bounds over sums that are to stay in registers. GCC unrolls it all by itself; Clang keeps
+ * some of them in memory unless it is told. */
+#ifdef __clang__
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define UNROLLED
+#endif
+
 /* Integers as wide as elements, which a comparison of vectors gives: all bits where it holds, none elsewhere. */
 #if SDLF_VECTOR_BYTES / SDLF_LANES == 4
 typedef int32_t lanes_mask __attribute__((vector_size(SDLF_VECTOR_BYTES)));

@@ -36,60 +36,81 @@ static inline __attribute__((always_inline)) void finish_pixel(const int vectors
     const element *residual = t->residual ? t->residual + i * t->step : NULL;
     element *y = t->y + i * t->step;
     int64_t last = implicit_vector_start(vectors - 1, t->filters);
-    if (t->residual) {
-        for (int j = 0; j < vectors; j++) sum[j] += load(residual + (j < vectors - 1 ? j * LANES : last));
+    UNROLLED
+    for (int j = 0; j < PANEL_VECTORS; j++) {
+        if (j >= vectors) continue;
+        if (t->residual) sum[j] += load(residual + (j < vectors - 1 ? j * LANES : last));
+        if (!clamped) continue;
+        sum[j] = choose(sum[j] < low, low, sum[j]); /* NaN passes */
+        sum[j] = choose(sum[j] > high, high, sum[j]);
     }
-    if (clamped) {
-        for (int j = 0; j < vectors; j++) {
-            sum[j] = choose(sum[j] < low, low, sum[j]); /* NaN passes */
-            sum[j] = choose(sum[j] > high, high, sum[j]);
-        }
+    UNROLLED
+    for (int j = 0; j < PANEL_VECTORS; j++) {
+        if (j < vectors) store(y + (j < vectors - 1 ? j * LANES : last), sum[j]);
     }
-    for (int j = 0; j < vectors; j++) store(y + (j < vectors - 1 ? j * LANES : last), sum[j]);
 }
 
-/* pixels and vectors are constants where this is used. Pixels that are not there are computed as the first. */
+/* pixels and vectors are constants where this is used. Pixels that are not there are computed as the first.
+ *
+ * Loops over sums have bounds that are written here and leave out what is behind `pixels` and `vectors`: so every compiler
+ * unrolls them, also one that does that before it learns the two, and sums stay in registers. */
 static inline __attribute__((always_inline)) void compute_tile(const int pixels, const int vectors,
                                                                const implicit_tile *t)
 {
     tile_sums sum;
     const element *w = t->w;
     int64_t run = t->run, count = t->pixels;
-    for (int j = 0; j < vectors; j++) {
+    UNROLLED
+    for (int j = 0; j < PANEL_VECTORS; j++) {
+        if (j >= vectors) continue;
         vector start = load(t->bias + j * LANES);
-        for (int i = 0; i < pixels; i++) sum[i][j] = start;
+        UNROLLED
+        for (int i = 0; i < MOST_PIXELS; i++) {
+            if (i < pixels) sum[i][j] = start;
+        }
     }
     for (int64_t r = 0; r < t->run_count; r++) {
         const element *x[MOST_PIXELS];
-        for (int i = 0; i < pixels; i++) x[i] = t->at[r][i < count ? i : 0];
+        UNROLLED
+        for (int i = 0; i < MOST_PIXELS; i++) x[i] = t->at[r][i < count ? i : 0];
         for (int64_t c = 0; c < run;) { /* few sums: a step is so short that pixels must be fetched ahead */
             bool fetches = vectors <= 2 && t->ahead > 0;
             int64_t stop = fetches ? cpu_min(c + LANES, run) : run;
             for (int i = 0; i < pixels && fetches; i++) __builtin_prefetch(x[i] + c + t->ahead);
             for (; c < stop; c++, w += vectors * LANES) {
                 vector row[PANEL_VECTORS];
-                for (int j = 0; j < vectors; j++) {
+                UNROLLED
+                for (int j = 0; j < PANEL_VECTORS; j++) {
+                    if (j >= vectors) continue;
                     row[j] = load(w + j * LANES);
                     __builtin_prefetch(w + (PREFETCH_STEPS * vectors + j) * LANES);
                 }
-                for (int i = 0; i < pixels; i++) {
-                    for (int j = 0; j < vectors; j++) sum[i][j] += x[i][c] * row[j];
+                UNROLLED
+                for (int i = 0; i < MOST_PIXELS; i++) {
+                    if (i >= pixels) continue;
+                    UNROLLED
+                    for (int j = 0; j < PANEL_VECTORS; j++) {
+                        if (j < vectors) sum[i][j] += x[i][c] * row[j];
+                    }
                 }
             }
         }
     }
     if (vectors == 1 && t->filters < LANES) {
-        for (int i = 0; i < pixels; i++) {
+        UNROLLED
+        for (int i = 0; i < MOST_PIXELS; i++) {
+            if (i >= pixels || i >= count) continue;
             vector part = sum[i][0];
-            if (i < count) finish_part(t, i, &part);
+            finish_part(t, i, &part);
         }
         return;
     }
     element low, high;
     bool clamped = clamps(t->activation, &low, &high);
     bool wants_clamp = clamped && t->activation->function != SDLF_IDENTITY;
-    for (int i = 0; i < pixels; i++) {
-        if (i < count) finish_pixel(vectors, t, i, sum[i], broadcast(low), broadcast(high), wants_clamp);
+    UNROLLED
+    for (int i = 0; i < MOST_PIXELS; i++) {
+        if (i < pixels && i < count) finish_pixel(vectors, t, i, sum[i], broadcast(low), broadcast(high), wants_clamp);
     }
     for (int i = 0; i < count && !clamped; i++)
         activate_cpu(t->y + i * t->step, t->y + i * t->step, t->filters, t->activation);
