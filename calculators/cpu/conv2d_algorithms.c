@@ -1,9 +1,9 @@
 /* The ways to a convolution: names, notes and work. The kernels are kernels/conv2d*.c, im2col*.c, direct*.c, winograd*.c.
  *
  * "auto" takes a depthwise kernel (a part of "direct") where each filter reads one channel, else "direct" where images are
- * small and filters fill vectors, else "im2col"; activations that are channels last go to "implicit-gemm". It never takes what
- * runs on request: the naive one is there to be compared with, and Winograd's rounding errors are larger than those of the
- * others (docs/convolution.md). */
+ * small and filters fill vectors, else "im2col". Activations that are channels last go to "winograd-2x2" where that takes them
+ * and pays, else to "implicit-gemm". It never takes what runs on request: the naive one is there to be compared with, and the
+ * rounding errors of "winograd-4x4" are larger than those of the others (docs/convolution.md). */
 #include "calculators/cpu/conv2d_algorithms.h"
 
 const char *const cpu_conv2d_algorithms[] = {
@@ -17,7 +17,7 @@ const char *const cpu_conv2d_algorithms[] = {
     [CPU_CONV2D_ALGORITHMS] = NULL,
 };
 
-static const char winograd_takes[] = "3x3 windows with stride 1 and no dilation";
+static const char winograd_takes[] = "3x3 windows, stride 1, no dilation; activations that are channels last";
 
 const sdlf_algorithm_note cpu_conv2d_notes[CPU_CONV2D_ALGORITHMS] = {
     [CPU_CONV2D_AUTO] = {.summary = "what a plan takes by itself"},
@@ -28,9 +28,7 @@ const sdlf_algorithm_note cpu_conv2d_notes[CPU_CONV2D_ALGORITHMS] = {
          .takes = "small images, stride 1, one group; or filters of one channel"},
     [CPU_CONV2D_IMPLICIT] = {.summary = "a product of rows read where they lie; all channels where filters read one",
                              .takes = "activations that are channels last, as plans for inference lay them out"},
-    [CPU_CONV2D_WINOGRAD_2] = {.summary = "tiles of 2x2 outputs, 16 multiplications for 36",
-                               .takes = winograd_takes,
-                               .on_request = true},
+    [CPU_CONV2D_WINOGRAD_2] = {.summary = "tiles of 2x2 outputs, 16 multiplications for 36", .takes = winograd_takes},
     [CPU_CONV2D_WINOGRAD_4] = {.summary = "tiles of 4x4 outputs, 36 multiplications for 144",
                                .takes = winograd_takes,
                                .on_request = true},
@@ -75,8 +73,10 @@ static sdlf_cost im2col_work(const sdlf_operation *operation)
 
 sdlf_cost cpu_conv2d_work(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    (void)calculator;
-    int m = cpu_conv2d_winograd(operation->algorithm);
+    int algorithm = operation->algorithm;
+    if (algorithm == CPU_CONV2D_AUTO)
+        algorithm = calculator->type->kernel[operation->kind].automatic(calculator, operation);
+    int m = cpu_conv2d_winograd(algorithm);
     if (m > 0) return winograd_work(operation, m);
-    return operation->algorithm == CPU_CONV2D_IM2COL ? im2col_work(operation) : sdlf_operation_cost(operation);
+    return algorithm == CPU_CONV2D_IM2COL ? im2col_work(operation) : sdlf_operation_cost(operation);
 }

@@ -23,7 +23,7 @@ static void algorithms_are_described(void)
         conv.algorithm = i;
         sdlf_algorithm_note note = sdlf_calculator_note(cpu, &conv);
         CHECK(note.summary && strlen(note.summary) > 0);
-        bool request = strcmp(slot->algorithms[i], "naive") == 0 || strncmp(slot->algorithms[i], "winograd", 8) == 0;
+        bool request = strcmp(slot->algorithms[i], "naive") == 0 || strcmp(slot->algorithms[i], "winograd-4x4") == 0;
         CHECK(note.on_request == request);
         sdlf_cost work = sdlf_calculator_work(cpu, &conv);
         if (strcmp(slot->algorithms[i], "im2col") == 0) { /* the patches, written and read */
@@ -41,7 +41,17 @@ static void algorithms_are_described(void)
     conv.in[0] = sdlf_tensor_channels_last(conv.in[0]);
     conv.out[0] = sdlf_tensor_channels_last(conv.out[0]);
     CHECK_TEXT(sdlf_calculator_algorithm(cpu, &conv), "implicit-gemm");
+    conv.in[0] = sdlf_tensor_channels_last(sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 32, 8, 7), NULL));
+    conv.in[1] = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(48, 32, 3, 3), NULL);
+    conv.out[0] = sdlf_tensor_channels_last(sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 48, 8, 7), NULL));
+    CHECK_TEXT(sdlf_calculator_algorithm(cpu, &conv), "winograd-2x2");
+    CHECK_EQUAL(sdlf_calculator_work(cpu, &conv).flops, /* of 16 tiles, and of filters */
+                16 * (32 * 32 + 48 * 24 + 2 * 16 * 32 * 48) + 32 * 48 * 35);
+    conv.in[0] = sdlf_tensor_channels_last(sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 32, 6, 7), NULL));
+    conv.out[0] = sdlf_tensor_channels_last(sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 48, 6, 7), NULL));
+    CHECK_TEXT(sdlf_calculator_algorithm(cpu, &conv), "implicit-gemm"); /* 12 tiles are too few */
     CHECK(sdlf_calculator_note(reference, &conv).summary == NULL);
+    asked = sdlf_operation_cost(&conv);
     CHECK_EQUAL(sdlf_calculator_work(reference, &conv).flops, asked.flops);
     CHECK_EQUAL(sdlf_calculator_work(reference, &conv).bytes, asked.bytes);
     conv.algorithm = 99;

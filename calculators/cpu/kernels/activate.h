@@ -3,7 +3,23 @@
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_ACTIVATE_H
 #define SDLF_CALCULATORS_CPU_KERNELS_ACTIVATE_H
 
+#include <math.h>
+
 #include "calculators/cpu/kernels/element.h"
+
+/* Does the function only clamp, to [*low, *high]? Then it is applied to vectors before they are written; else to what was
+ * written. */
+static inline bool activation_clamps(const sdlf_activation *activation, element *low, element *high)
+{
+    *low = activation->function == SDLF_RELU ? 0 : -(element)INFINITY;
+    *high = (element)INFINITY;
+    if (activation->function == SDLF_CLIP) {
+        *low = (element)activation->low;
+        *high = (element)activation->high;
+    }
+    return activation->function == SDLF_IDENTITY || activation->function == SDLF_RELU ||
+           activation->function == SDLF_CLIP;
+}
 
 void activate_cpu(element *y, const element *x, int64_t count, const sdlf_activation *activation);
 

@@ -4,7 +4,6 @@
 #include "calculators/cpu/kernels/conv2d_naive.h"
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/kernels.h"
-#include "calculators/cpu/kernels/winograd.h"
 
 enum { AUTO = CPU_CONV2D_AUTO, DIRECT = CPU_CONV2D_DIRECT, IM2COL = CPU_CONV2D_IM2COL };
 
@@ -49,42 +48,32 @@ int conv2d_automatic_cpu(const sdlf_calculator *calculator, const sdlf_operation
     convolution v = of_operation(operation, input_wanted ? &operation->out[0] : &operation->in[0],
                                  forward || input_wanted ? &operation->in[1] : &operation->out[0]);
     (void)calculator;
-    if (forward && conv2d_is_last_cpu(operation)) return CPU_CONV2D_IMPLICIT;
+    if (forward && conv2d_is_last_cpu(operation)) return conv2d_last_automatic_cpu(operation, &v);
     return is_depthwise(&v, AUTO) || is_direct(&v, AUTO) ? DIRECT : IM2COL;
 }
 
 /* ---- forward ---- */
 
-/* Winograd's filters, transformed; those of activations that are channels last, laid out anew. */
+/* Weights of activations that are channels last, laid out anew. */
 int64_t conv2d_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
-    int winograd = cpu_conv2d_winograd(operation->algorithm);
     (void)calculator;
-    int64_t size = winograd ? winograd_filters_size_cpu(&v, winograd) : conv2d_last_prepared_size_cpu(operation, &v);
-    return size * (int64_t)sizeof(element);
+    return conv2d_last_prepared_size_cpu(operation, &v) * (int64_t)sizeof(element);
 }
 
 sdlf_status conv2d_prepare_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
-    int winograd = cpu_conv2d_winograd(operation->algorithm);
-    if (winograd)
-        winograd_filters_cpu(cpu_from(calculator), &v, input(operation, 1), winograd, operation->prepared.data);
-    else
-        conv2d_last_prepare_cpu(cpu_from(calculator), operation, &v);
+    conv2d_last_prepare_cpu(cpu_from(calculator), operation, &v);
     return SDLF_OK;
 }
 
 int64_t conv2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
-    int winograd = cpu_conv2d_winograd(operation->algorithm);
-    if (conv2d_is_last_cpu(operation)) return conv2d_last_space_cpu(operation, &v) * (int64_t)sizeof(element);
+    if (conv2d_is_last_cpu(operation)) return bytes_of(calculator, conv2d_last_space_cpu(operation, &v));
     if (is_depthwise(&v, operation->algorithm) || operation->algorithm == CPU_CONV2D_NAIVE) return 0;
-    if (winograd)
-        return bytes_of(calculator,
-                        winograd_forward_space_cpu(&v, winograd, sdlf_tensor_present(&operation->prepared)));
     bool direct = is_direct(&v, operation->algorithm);
     return bytes_of(calculator, direct ? direct_forward_space_cpu(&v, NULL) : im2col_forward_space_cpu(&v));
 }
@@ -94,7 +83,6 @@ bool conv2d_forward_supports_cpu(const sdlf_calculator *calculator, const sdlf_o
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
     (void)calculator;
     if (conv2d_is_last_cpu(operation)) return conv2d_last_supports_cpu(operation, &v);
-    if (cpu_conv2d_winograd(operation->algorithm)) return winograd_takes_cpu(&v);
     return operation->algorithm == CPU_CONV2D_NAIVE || supports(&v, operation->algorithm);
 }
 
@@ -107,14 +95,10 @@ sdlf_status conv2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation
                                    .residual = input(operation, 3),
                                    .y = output(operation, 0),
                                    .activation = operation->conv2d.activation};
-    int winograd = cpu_conv2d_winograd(operation->algorithm);
     if (conv2d_is_last_cpu(operation)) {
         conv2d_last_forward_cpu(cpu_from(calculator), operation, &forward);
     } else if (operation->algorithm == CPU_CONV2D_NAIVE) {
         conv2d_naive_forward_cpu(cpu_from(calculator), &forward);
-    } else if (winograd) {
-        winograd_forward_cpu(cpu_from(calculator), &forward, winograd, operation->prepared.data,
-                             operation->workspace.data);
     } else if (is_depthwise(&forward.v, operation->algorithm)) {
         depthwise_forward_cpu(cpu_from(calculator), &forward);
     } else if (is_direct(&forward.v, operation->algorithm)) {

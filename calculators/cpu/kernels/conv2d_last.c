@@ -5,6 +5,7 @@
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/implicit.h"
 #include "calculators/cpu/kernels/kernels.h"
+#include "calculators/cpu/kernels/winograd.h"
 
 static bool may_be_last(const sdlf_tensor *tensor)
 {
@@ -21,57 +22,92 @@ static bool can_be_last(const sdlf_operation *operation)
 bool conv2d_is_last_cpu(const sdlf_operation *operation)
 {
     return sdlf_operation_is_channels_last(operation) || operation->algorithm == CPU_CONV2D_IMPLICIT ||
-           (sdlf_tensor_present(&operation->prepared) && cpu_conv2d_winograd(operation->algorithm) == 0);
+           cpu_conv2d_winograd(operation->algorithm) != 0 || sdlf_tensor_present(&operation->prepared);
 }
 
-static int64_t packed_size(const convolution *v)
+/* The kernels, and what they compute: see depthwise.h, winograd.h and implicit.h. */
+typedef struct last_way {
+    enum { DEPTHWISE, WINOGRAD, IMPLICIT } kernel;
+    int m; /* of Winograd's tiles */
+} last_way;
+
+static last_way way_of(const sdlf_operation *operation, const convolution *v)
 {
-    return depthwise_last_takes_cpu(v) ? depthwise_last_packed_size_cpu(v) : implicit_packed_size_cpu(v);
+    int m = cpu_conv2d_winograd(operation->algorithm);
+    if (m > 0) return (last_way){WINOGRAD, m};
+    if (depthwise_last_takes_cpu(v)) return (last_way){.kernel = DEPTHWISE};
+    if (operation->algorithm == CPU_CONV2D_AUTO && winograd_takes_cpu(v) && winograd_pays_cpu(v))
+        return (last_way){WINOGRAD, 2};
+    return (last_way){.kernel = IMPLICIT};
 }
 
-static void pack(const cpu_calculator *cpu, element *packed, const convolution *v, const element *w)
+int conv2d_last_automatic_cpu(const sdlf_operation *operation, const convolution *v)
 {
-    if (depthwise_last_takes_cpu(v))
-        depthwise_last_pack_cpu(packed, v, w);
-    else
-        implicit_pack_cpu(cpu, packed, v, w);
+    return way_of(operation, v).kernel == WINOGRAD ? CPU_CONV2D_WINOGRAD_2 : CPU_CONV2D_IMPLICIT;
+}
+
+static int64_t packed_size(last_way way, const convolution *v)
+{
+    switch (way.kernel) {
+    case DEPTHWISE: return depthwise_last_packed_size_cpu(v);
+    case WINOGRAD: return winograd_packed_size_cpu(v, way.m);
+    default: return implicit_packed_size_cpu(v);
+    }
+}
+
+static void pack(const cpu_calculator *cpu, last_way way, element *packed, const convolution *v, const element *w)
+{
+    switch (way.kernel) {
+    case DEPTHWISE: depthwise_last_pack_cpu(packed, v, w); break;
+    case WINOGRAD: winograd_pack_cpu(cpu, packed, v, w, way.m); break;
+    default: implicit_pack_cpu(cpu, packed, v, w);
+    }
 }
 
 bool conv2d_last_supports_cpu(const sdlf_operation *operation, const convolution *v)
 {
     bool named = operation->algorithm == CPU_CONV2D_AUTO || operation->algorithm == CPU_CONV2D_IMPLICIT;
-    return named && can_be_last(operation) && (depthwise_last_takes_cpu(v) || implicit_takes_cpu(v));
+    if (!can_be_last(operation)) return false;
+    if (cpu_conv2d_winograd(operation->algorithm)) return winograd_takes_cpu(v);
+    return named && (depthwise_last_takes_cpu(v) || implicit_takes_cpu(v));
 }
 
 /* Scratch space, and the laid out weights where they were not made ready. */
-int64_t conv2d_last_space_cpu(const sdlf_operation *operation, const convolution *v)
+im2col_space conv2d_last_space_cpu(const sdlf_operation *operation, const convolution *v)
 {
-    int64_t packed = sdlf_tensor_present(&operation->prepared) ? 0 : cpu_round_up(packed_size(v), LANES);
-    return packed + (depthwise_last_takes_cpu(v) ? 0 : implicit_scratch_size_cpu(v));
+    last_way way = way_of(operation, v);
+    im2col_space space = {0};
+    if (way.kernel == WINOGRAD) space = winograd_space_cpu(v, way.m);
+    if (way.kernel == IMPLICIT) space.shared = implicit_scratch_size_cpu(v);
+    if (!sdlf_tensor_present(&operation->prepared)) space.shared += cpu_round_up(packed_size(way, v), LANES);
+    return space;
 }
 
 void conv2d_last_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation,
                              const convolution_forward *forward)
 {
+    const convolution *v = &forward->v;
+    last_way way = way_of(operation, v);
     const element *packed = operation->prepared.data;
     element *scratch = operation->workspace.data;
     if (!sdlf_tensor_present(&operation->prepared)) {
-        pack(cpu, scratch, &forward->v, forward->w);
+        pack(cpu, way, scratch, v, forward->w);
         packed = scratch;
-        scratch += cpu_round_up(packed_size(&forward->v), LANES);
+        scratch += cpu_round_up(packed_size(way, v), LANES);
     }
-    if (depthwise_last_takes_cpu(&forward->v))
-        depthwise_last_forward_cpu(cpu, forward, packed);
-    else
-        implicit_forward_cpu(cpu, forward, packed, scratch);
+    switch (way.kernel) {
+    case DEPTHWISE: depthwise_last_forward_cpu(cpu, forward, packed); break;
+    case WINOGRAD: winograd_forward_cpu(cpu, forward, way.m, packed, scratch); break;
+    default: implicit_forward_cpu(cpu, forward, packed, scratch);
+    }
 }
 
 int64_t conv2d_last_prepared_size_cpu(const sdlf_operation *operation, const convolution *v)
 {
-    return conv2d_last_supports_cpu(operation, v) ? packed_size(v) : 0;
+    return conv2d_last_supports_cpu(operation, v) ? packed_size(way_of(operation, v), v) : 0;
 }
 
 void conv2d_last_prepare_cpu(const cpu_calculator *cpu, const sdlf_operation *operation, const convolution *v)
 {
-    pack(cpu, operation->prepared.data, v, input(operation, 1));
+    pack(cpu, way_of(operation, v), operation->prepared.data, v, input(operation, 1));
 }

@@ -9,6 +9,10 @@
  * then weights that were made ready say so, or the algorithm's name. */
 bool conv2d_is_last_cpu(const sdlf_operation *operation);
 
+/* What "auto" takes of an operation that is: Winograd's tiles of 2x2 or, under that name also where each filter reads one
+ * channel, an implicit product. */
+int conv2d_last_automatic_cpu(const sdlf_operation *operation, const convolution *v);
+
 bool conv2d_last_supports_cpu(const sdlf_operation *operation, const convolution *v);
 
 /* Weights made ready, in elements (0: the operation is not taken), and making them so. */
@@ -16,7 +20,7 @@ int64_t conv2d_last_prepared_size_cpu(const sdlf_operation *operation, const con
 void conv2d_last_prepare_cpu(const cpu_calculator *cpu, const sdlf_operation *operation, const convolution *v);
 
 /* Scratch space, in elements. */
-int64_t conv2d_last_space_cpu(const sdlf_operation *operation, const convolution *v);
+im2col_space conv2d_last_space_cpu(const sdlf_operation *operation, const convolution *v);
 void conv2d_last_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation,
                              const convolution_forward *forward);
 

@@ -182,6 +182,7 @@ static void compute_chunk(void *argument, int64_t index, int thread)
                        .filters = cpu_min(vectors * LANES, v->k - start * LANES),
                        .activation = &forward->activation};
     (void)thread;
+    implicit_tile_fetch_near(&t, vectors);
     for (int j = 0; j < vectors && forward->bias; j++) {
         int64_t from = filter + implicit_vector_start(j, t.filters);
         memcpy(bias + j * LANES, forward->bias + from, (size_t)cpu_min(LANES, t.filters) * sizeof *bias);

@@ -1,22 +1,7 @@
 /* One tile of an implicit product. See implicit_tile.h. */
 #include "calculators/cpu/kernels/implicit_tile.h"
 
-#include <math.h>
-
 #include "calculators/cpu/kernels/activate.h"
-
-/* Functions that only clamp are applied to vectors before they are written; the others to what was written. */
-static bool clamps(const sdlf_activation *activation, element *low, element *high)
-{
-    *low = activation->function == SDLF_RELU ? 0 : -(element)INFINITY;
-    *high = (element)INFINITY;
-    if (activation->function == SDLF_CLIP) {
-        *low = (element)activation->low;
-        *high = (element)activation->high;
-    }
-    return activation->function == SDLF_IDENTITY || activation->function == SDLF_RELU ||
-           activation->function == SDLF_CLIP;
-}
 
 typedef vector tile_sums[MOST_PIXELS][PANEL_VECTORS];
 
@@ -58,8 +43,8 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
                                                                const implicit_tile *t)
 {
     tile_sums sum;
-    const element *w = t->w;
-    int64_t run = t->run, count = t->pixels;
+    const element *w = t->w, *fetch = t->fetch;
+    int64_t run = t->run, count = t->pixels, fetch_step = t->fetch_step;
     UNROLLED
     for (int j = 0; j < PANEL_VECTORS; j++) {
         if (j >= vectors) continue;
@@ -77,13 +62,13 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
             bool fetches = vectors <= 2 && t->ahead > 0;
             int64_t stop = fetches ? cpu_min(c + LANES, run) : run;
             for (int i = 0; i < pixels && fetches; i++) __builtin_prefetch(x[i] + c + t->ahead);
-            for (; c < stop; c++, w += vectors * LANES) {
+            for (; c < stop; c++, w += vectors * LANES, fetch += fetch_step) {
                 vector row[PANEL_VECTORS];
                 UNROLLED
                 for (int j = 0; j < PANEL_VECTORS; j++) {
                     if (j >= vectors) continue;
                     row[j] = load(w + j * LANES);
-                    __builtin_prefetch(w + (PREFETCH_STEPS * vectors + j) * LANES);
+                    __builtin_prefetch(fetch + j * LANES);
                 }
                 UNROLLED
                 for (int i = 0; i < MOST_PIXELS; i++) {
@@ -106,7 +91,7 @@ static inline __attribute__((always_inline)) void compute_tile(const int pixels,
         return;
     }
     element low, high;
-    bool clamped = clamps(t->activation, &low, &high);
+    bool clamped = activation_clamps(t->activation, &low, &high);
     bool wants_clamp = clamped && t->activation->function != SDLF_IDENTITY;
     UNROLLED
     for (int i = 0; i < MOST_PIXELS; i++) {

@@ -23,6 +23,8 @@ typedef struct implicit_tile {
     int64_t run_count, run;            /* runs, and the elements of each */
     int64_t ahead;           /* from what is read to what is fetched for the next tile, in elements; 0: nothing */
     const element *w, *bias; /* the panel's; of all its vectors */
+    const element *fetch;    /* weights that will be needed: a row of the panel is fetched at each step, */
+    int64_t fetch_step;      /* and so many elements lie between what one step and the next begin with */
     element *y;              /* where the results of the first pixel go */
     const element *residual; /* of the first pixel; NULL: there is none */
     int64_t step;            /* from one pixel to the next, in y and residual */
@@ -50,6 +52,13 @@ static inline int implicit_tile_pixels(int vectors)
 static inline int64_t implicit_vector_start(int64_t index, int64_t filters)
 {
     return cpu_max(0, cpu_min(index * LANES, filters - LANES));
+}
+
+/* Fetches the weights that come soon. */
+static inline void implicit_tile_fetch_near(implicit_tile *t, int vectors)
+{
+    t->fetch_step = vectors * LANES;
+    t->fetch = t->w + PREFETCH_STEPS * t->fetch_step;
 }
 
 void implicit_tile_cpu(int vectors, const implicit_tile *tile);

@@ -1,12 +1,18 @@
-/* Winograd convolution forward: its geometry, and the order of its stages. See winograd.h and winograd_stages.h.
+/* Winograd convolution: its geometry, filters made ready, and its tasks. See winograd.h.
  *
- * Filters are transformed once a call, or once for all, (m + 2)^2 / 9 times as many numbers as before. Then, chunk by chunk of the tiles,
- * three stages follow: patches are transformed (a task a channel), multiplied (a task a point and a panel), and the products become
- * outputs (a task a filter). 2 (m + 2)^2 K C tiles FLOPs in the products, against 18 m^2 K C tiles of the convolution itself. */
+ * A task takes one panel over a run of tiles. Neighbouring tasks take the panels of one run, whose patches each thread transforms
+ * for itself, once: that costs less than to fetch what another core wrote. Where filters are large and tiles few there is one
+ * run, so that each panel is read by one thread alone. */
 #include "calculators/cpu/kernels/winograd_stages.h"
 
-/* Elements of a chunk's patches and products: 4 MB in float, so that they stay in the caches beside the filters. */
-enum { CHUNK_ELEMENTS = 1 << 20 };
+enum {
+    LARGE_FILTERS = (2 << 20) / sizeof(element), /* they leave little room in the second-level cache */
+    RUN_ELEMENTS = (1 << 20) / sizeof(element),  /* patches and products of a run of tiles */
+    FEW_RUNS = 3,                                /* as many tiles as these hold are one run, if filters are large */
+    LEAST_RUNS = 4,                              /* else */
+    LEAST_TILES = 16,
+    PANEL_FILTERS = PANEL_VECTORS * LANES,
+};
 
 bool winograd_takes_cpu(const convolution *v)
 {
@@ -14,127 +20,144 @@ bool winograd_takes_cpu(const convolution *v)
            v->dilation[1] == 1;
 }
 
+/* Transforms must be a small part of it, and filters, which are 16 / 9 times as many numbers, have tiles enough. */
+bool winograd_pays_cpu(const convolution *v)
+{
+    return v->c >= LANES && v->k >= LANES && v->n * cpu_divide_up(v->p, 2) * cpu_divide_up(v->q, 2) >= LEAST_TILES;
+}
+
+int64_t winograd_packed_size_cpu(const convolution *v, int m)
+{
+    return v->groups * (m + 2) * (m + 2) * v->c * implicit_panels_of(v).vectors * LANES;
+}
+
 static winograd winograd_of(const convolution *v, int m)
 {
-    winograd all = {.m = m, .side = m + 2, .points = (m + 2) * (m + 2), .channels = cpu_round_up(v->c, LANES)};
+    winograd all = {.m = m, .points = (m + 2) * (m + 2), .channels = cpu_round_up(v->c, LANES)};
+    all.panels = implicit_panels_of(v);
     all.rows = cpu_divide_up(v->p, m);
     all.row = cpu_divide_up(v->q, m);
     all.tiles = v->n * all.rows * all.row;
-    int64_t most = cpu_max(CHUNK_ELEMENTS / (all.points * (v->c + v->k)) / TILE_COLUMNS * TILE_COLUMNS, TILE_COLUMNS);
-    int64_t chunks = cpu_max(cpu_divide_up(all.tiles, most), 1);
-    all.chunk = cpu_round_up(cpu_divide_up(all.tiles, chunks), LANES);
+    int64_t most = cpu_max(1, RUN_ELEMENTS / (all.points * (all.channels + PANEL_FILTERS)));
+    bool large = winograd_packed_size_cpu(v, m) / v->groups > LARGE_FILTERS;
+    all.runs = cpu_max(LEAST_RUNS, cpu_round_up(cpu_divide_up(all.tiles, most), 2)); /* for an even number of threads */
+    if (large && all.tiles <= FEW_RUNS * most) all.runs = 1;
+    all.runs = cpu_max(1, cpu_min(all.runs, all.tiles));
+    all.run = cpu_divide_up(all.tiles, all.runs);
+    all.patch_step = all.run * all.channels + LANES; /* points do not fall on the same lines of a cache */
+    all.product_step = all.run * PANEL_FILTERS + LANES;
+    all.patches_size = all.points * all.patch_step;
+    all.output_size = all.points * all.product_step;
     return all;
 }
 
-int64_t winograd_filters_size_cpu(const convolution *v, int m)
-{
-    return v->groups * (m + 2) * (m + 2) * v->k * cpu_round_up(v->c, LANES);
-}
-
-static int64_t patches_size(const winograd *all, const convolution *v)
-{
-    return cpu_round_up(all->points * v->c * all->chunk, LANES);
-}
-
-im2col_space winograd_forward_space_cpu(const convolution *v, int m, bool ready)
+im2col_space winograd_space_cpu(const convolution *v, int m)
 {
     winograd all = winograd_of(v, m);
-    int64_t filters = ready ? 0 : winograd_filters_size_cpu(v, m);
-    return (im2col_space){.shared = filters + patches_size(&all, v) + all.points * v->k * all.chunk};
+    return (im2col_space){.each = all.patches_size + all.output_size, .shared = all.channels};
 }
 
-/* Filters on their way from w to U. */
-typedef struct transformation {
+/* ---- filters ---- */
+
+typedef struct packing {
     const convolution *v;
     const element *w;
-    element *filters;
+    element *packed;
+    implicit_panels panels;
     int m;
-} transformation;
+} packing;
 
-/* G g G^T of a vector of channels: taps[i], 9 of them, to U[t][k][c] from `to` on, the t `step` elements apart. */
-static inline __attribute__((always_inline)) void transform_filter(const int m, element *to, int64_t step,
-                                                                   element taps[9][LANES])
+/* G g G^T of the filters of panel `index`, a vector of them and a channel at a time; zeros behind the last. */
+static void pack_panel(void *argument, int64_t index, int thread)
 {
-    vector half[WINOGRAD_SIDE][3];
-    for (int s = 0; s < 3; s++) {
-        vector g[3], column[WINOGRAD_SIDE];
-        for (int r = 0; r < 3; r++) g[r] = load(taps[3 * r + s]);
-        winograd_filter(m, column, g);
-        for (int i = 0; i < m + 2; i++) half[i][s] = column[i];
-    }
-    for (int i = 0; i < m + 2; i++) {
-        vector line[WINOGRAD_SIDE];
-        winograd_filter(m, line, half[i]);
-        for (int j = 0; j < m + 2; j++) store(to + (i * (m + 2) + j) * step, line[j]);
-    }
-}
-
-/* Filter k of a group, a vector of channels at a time; zeros behind the last. */
-static void transform_one(void *context, int64_t index, int thread)
-{
-    const transformation *t = context;
-    const convolution *v = t->v;
-    int64_t group = index / v->k, k = index % v->k, channels = cpu_round_up(v->c, LANES), step = v->k * channels;
-    element *to = t->filters + group * (t->m + 2) * (t->m + 2) * step + k * channels;
-    element taps[9][LANES];
+    const packing *all = argument;
+    const convolution *v = all->v;
+    int64_t group = index / all->panels.count, panel = index % all->panels.count;
+    int64_t start = implicit_panel_start(&all->panels, panel);
+    int64_t width = (implicit_panel_start(&all->panels, panel + 1) - start) * LANES,
+            points = (all->m + 2) * (all->m + 2);
+    element *to = all->packed + (group * all->panels.vectors + start) * LANES * points * v->c;
+    element taps[9][LANES] = {{0}}; /* lanes behind the last filter stay 0 */
     (void)thread;
-    for (int64_t c = 0; c < v->c; c += LANES) {
-        int64_t some = cpu_min(LANES, v->c - c);
+    for (int64_t k = 0; k < width; k += LANES) {
+        int64_t some = cpu_min(LANES, v->k - start * LANES - k);
+        const element *from = all->w + (group * v->k + start * LANES + k) * v->taps;
         if (some < LANES) memset(taps, 0, sizeof taps);
-        transpose(taps[0], LANES, t->w + index * v->taps + 9 * c, 9, some, 9);
-        if (t->m == 2) {
-            transform_filter(2, to + c, step, taps);
-        } else {
-            transform_filter(4, to + c, step, taps);
+        for (int64_t c = 0; c < v->c; c++) {
+            transpose(taps[0], LANES, from + 9 * c, v->taps, some, 9);
+            if (all->m == 2) {
+                winograd_transform_filter(2, to + c * width + k, v->c * width, taps);
+            } else {
+                winograd_transform_filter(4, to + c * width + k, v->c * width, taps);
+            }
         }
     }
 }
 
-void winograd_filters_cpu(const cpu_calculator *cpu, const convolution *v, const element *w, int m, element *filters)
+void winograd_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution *v, const element *w, int m)
 {
-    transformation t = {.v = v, .w = w, .filters = filters, .m = m};
-    cpu_parallel(cpu, v->groups * v->k, cpu_time_of_elements(2 * winograd_filters_size_cpu(v, m)), transform_one, &t);
+    packing all = {.v = v, .w = w, .packed = packed, .panels = implicit_panels_of(v), .m = m};
+    cpu_parallel(cpu, v->groups * all.panels.count, cpu_time_of_elements(4 * winograd_packed_size_cpu(v, m)),
+                 pack_panel, &all);
 }
 
-/* A panel of the products of one point: M (K,columns) = U (K,C) V (C,columns). */
-static void multiply_panel(void *context, int64_t index, int thread)
+/* ---- products ---- */
+
+/* All points of `count` tiles, one panel: M = V U. */
+static void multiply(const winograd *all, int64_t group, int64_t panel, int64_t count, const element *transformed,
+                     element *products)
 {
-    const winograd *all = context;
+    static const sdlf_activation none = {.function = SDLF_IDENTITY};
+    static const element no_bias[PANEL_FILTERS] = {0};
     const convolution *v = &all->forward->v;
-    int64_t panels = cpu_divide_up(all->wide, TILE_COLUMNS), t = index / panels, column = index % panels * TILE_COLUMNS;
-    int64_t width = winograd_run(all, column);
-    (void)thread;
-    product part = {
-        .m = v->k, .k = v->c, .alpha = 1, .padded = true, .a_row = all->channels, .a_step = 1, .b_column = 1};
-    part.a = all->filters + (all->group * all->points + t) * v->k * all->channels;
-    part.b = winograd_place(all, all->patches, v->c, t, 0, column);
-    part.c = winograd_place(all, all->products, v->k, t, 0, column);
-    part.n = part.b_step = part.c_row = width;
-    product_compute_cpu(&part, NULL);
+    int64_t start = implicit_panel_start(&all->panels, panel);
+    int vectors = (int)(implicit_panel_start(&all->panels, panel + 1) - start);
+    int64_t width = vectors * LANES, tiles = cpu_divide_up(count, implicit_tile_pixels(vectors));
+    const element *w = all->packed + (group * all->panels.vectors + start) * LANES * all->points * v->c;
+    const element *at[1][MOST_PIXELS];
+    implicit_tile t = {
+        .at = at, .run_count = 1, .run = v->c, .bias = no_bias, .step = width, .filters = width, .activation = &none};
+    for (int point = 0; point < all->points; point++) {
+        t.w = w + point * v->c * width;
+        for (int64_t i = 0; i < tiles; i++) {
+            int64_t first = i * count / tiles;
+            t.pixels = (i + 1) * count / tiles - first;
+            t.y = products + point * all->product_step + first * width;
+            for (int64_t j = 0; j < t.pixels; j++)
+                at[0][j] = transformed + point * all->patch_step + (first + j) * all->channels;
+            t.fetch_step = width / tiles; /* each tile of pixels fetches its share of the next point's filters */
+            t.fetch = t.w + v->c * width + i * v->c * t.fetch_step;
+            implicit_tile_cpu(vectors, &t);
+        }
+    }
 }
 
-void winograd_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, int m, const element *filters,
+/* Panel by panel of a run of tiles; each thread transforms the run's patches for itself, when it begins with it. */
+static void compute_panel(void *argument, int64_t index, int thread)
+{
+    winograd *all = argument;
+    int64_t panel = index % all->panels.count, run = index / all->panels.count;
+    int64_t group = run / all->runs, part = run % all->runs;
+    int64_t first = part * all->tiles / all->runs, count = (part + 1) * all->tiles / all->runs - first;
+    element *transformed = all->scratch + thread * (all->patches_size + all->output_size);
+    element *products = transformed + all->patches_size;
+    if (all->held[thread] != run) winograd_patches_cpu(all, group, first, count, transformed);
+    all->held[thread] = run;
+    multiply(all, group, panel, count, transformed, products);
+    winograd_outputs_cpu(all, group, panel, first, count, products);
+}
+
+void winograd_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, int m, const element *packed,
                           element *scratch)
 {
     const convolution *v = &forward->v;
     winograd all = winograd_of(v, m);
-    if (!filters) {
-        winograd_filters_cpu(cpu, v, forward->w, m, scratch);
-        filters = scratch;
-        scratch += winograd_filters_size_cpu(v, m);
-    }
+    if (all.tiles * v->k == 0) return;
     all.forward = forward;
-    all.filters = filters;
-    all.patches = scratch;
-    all.products = scratch + patches_size(&all, v);
-    for (all.group = 0; all.group < v->groups; all.group++) {
-        for (all.first = 0; all.first < all.tiles; all.first += all.chunk) {
-            all.count = cpu_min(all.chunk, all.tiles - all.first);
-            all.wide = cpu_round_up(all.count, LANES);
-            int64_t numbers = all.points * all.wide, panels = cpu_divide_up(all.wide, TILE_COLUMNS);
-            cpu_parallel(cpu, v->c, cpu_time_of_elements(2 * numbers * v->c), winograd_patches_cpu, &all);
-            cpu_parallel(cpu, all.points * panels, cpu_time_of_flops(2 * numbers * v->c * v->k), multiply_panel, &all);
-            cpu_parallel(cpu, v->k, cpu_time_of_elements(2 * numbers * v->k), winograd_outputs_cpu, &all);
-        }
-    }
+    all.packed = packed;
+    all.zeros = scratch;
+    all.scratch = scratch + all.channels;
+    memset(scratch, 0, (size_t)all.channels * sizeof *scratch);
+    for (int i = 0; i < cpu->threads; i++) all.held[i] = -1;
+    cpu_parallel_near(cpu, v->groups * all.runs * all.panels.count, convolution_time(v), compute_panel, &all);
 }

@@ -1,14 +1,21 @@
 /* Convolution forward by Winograd's minimal filtering, F(m x m, 3 x 3): m x m outputs of a 3x3 window from (m + 2)^2
  * multiplications instead of 9 m^2: 16 instead of 36 for m = 2, 36 instead of 144 for m = 4. Lavin and Gray, "Fast Algorithms
- * for Convolutional Neural Networks" (2015).
+ * for Convolutional Neural Networks" (2015). Activations are channels last.
  *
  * With d a patch of (m + 2) x (m + 2) of the image, g a filter, and matrices A, B, G of constants:
  *     y = A^T [ sum over c of (G g G^T) . (B^T d B) ] A          . is the product element by element
- * The sum over channels makes (m + 2)^2 matrix products of it, (K,C) (C,tiles) each.
+ * The sum over channels makes (m + 2)^2 matrix products of it, (tiles,C) (C,K) each. Vectors run over channels, so that the
+ * transforms of a tile need no shuffles; the products are computed by implicit GEMM's tiles (implicit_tile.h), a panel of
+ * filters at a time. Patches and products of a run of tiles stay in the second-level cache:
+ *     filters   U[group][panel][t][c][filter of the panel]    t counts the points; filters are padded to whole vectors
+ *     patches   V[t][tile][c]                                 channels are padded to whole vectors
+ *     products  M[t][tile][filter of the panel]               of one panel
+ * 2 (m + 2)^2 K C tiles FLOPs in the products, against 18 m^2 K C tiles of the convolution itself; x and y are moved once, U as often
+ * as there are runs.
  *
- * Sums and differences of the image come before the multiplication, so that rounding errors are larger than in the other
- * algorithms (docs/convolution.md has figures), and one infinite or NaN pixel spoils all m x m outputs of the tiles that it
- * lies in. That is why it runs on request alone. */
+ * Sums and differences of the image come before the multiplication. With m = 2 results are as close to the exact ones as a plain
+ * sum's; with m = 4 rounding errors are larger (docs/convolution.md has figures), which is why that runs on request alone. One
+ * infinite or NaN pixel spoils all m x m outputs of the tiles that it lies in. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_WINOGRAD_H
 #define SDLF_CALCULATORS_CPU_KERNELS_WINOGRAD_H
 
@@ -17,13 +24,16 @@
 /* 3x3 windows with stride 1 and no dilation; any padding, groups and sizes. */
 bool winograd_takes_cpu(const convolution *v);
 
-/* Transformed filters, in elements; and the transformation of w (K,C/G,3,3). m is 2 or 4. */
-int64_t winograd_filters_size_cpu(const convolution *v, int m);
-void winograd_filters_cpu(const cpu_calculator *cpu, const convolution *v, const element *w, int m, element *filters);
+/* Is it faster than an implicit product? Of what it takes, with m = 2. */
+bool winograd_pays_cpu(const convolution *v);
 
-/* filters: transformed ones; NULL: they are transformed in scratch space, for which there is room where `ready` is false. */
-im2col_space winograd_forward_space_cpu(const convolution *v, int m, bool ready);
-void winograd_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, int m, const element *filters,
+/* Elements of transformed filters, and transforming w (K,C/G,3,3). m is 2 or 4. */
+int64_t winograd_packed_size_cpu(const convolution *v, int m);
+void winograd_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution *v, const element *w, int m);
+
+/* forward->w is not read. */
+im2col_space winograd_space_cpu(const convolution *v, int m);
+void winograd_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, int m, const element *packed,
                           element *scratch);
 
 #endif

@@ -1,78 +1,140 @@
-/* Winograd: products of a chunk become outputs, with bias, residual and activation. See winograd_stages.h.
+/* Winograd: a panel's products become outputs, with bias, residual and activation. See winograd.h.
  *
- * The way of winograd_patches.c back: vectors run over the tiles of a row, and m lines of every m-th column are collected into
- * one. */
+ * A step transforms a vector of filters of one tile: (m + 2)^2 loads, m^2 stores, 24 additions for m = 2. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/winograd_stages.h"
 
-/* A^T d A of a piece: line[i] is row i of the tiles, m columns for each. */
-static inline __attribute__((always_inline)) void transform_piece(const int m,
-                                                                  element line[][WINOGRAD_OUTPUTS * WINOGRAD_LINE],
-                                                                  element products[][WINOGRAD_LINE], int64_t count)
+enum { SIDE = WINOGRAD_SIDE, MOST = WINOGRAD_OUTPUTS };
+
+/* Filters of a tile's outputs: which of them, and where they go. */
+typedef struct outputs {
+    const element *products; /* the first point's */
+    int64_t step;            /* from one point to the next */
+    element *y;
+    const element *residual;    /* NULL: there is none */
+    int64_t row_step, step_out; /* from one line of outputs to the next, from one pixel to the next */
+    int64_t rows, columns;      /* of the tile's, those that are there */
+    int64_t filters;
+    vector low, high; /* of clamps */
+    bool clamped;
+} outputs;
+
+/* A^T d A of a vector of filters. */
+static inline __attribute__((always_inline)) void transform_products(const int m, const element *from, int64_t step,
+                                                                     vector out[MOST][MOST])
 {
-    for (int64_t j = 0; j < count; j += LANES) {
-        vector half[WINOGRAD_SIDE][WINOGRAD_OUTPUTS], out[WINOGRAD_OUTPUTS][WINOGRAD_OUTPUTS];
-        for (int r = 0; r < m + 2; r++) {
-            vector d[WINOGRAD_SIDE];
-            for (int s = 0; s < m + 2; s++) d[s] = load(&products[r * (m + 2) + s][j]);
-            winograd_output(m, half[r], d);
+    vector half[SIDE][MOST];
+    UNROLLED
+    for (int r = 0; r < SIDE; r++) {
+        if (r >= m + 2) continue;
+        vector d[SIDE];
+        UNROLLED
+        for (int s = 0; s < SIDE; s++) {
+            if (s < m + 2) d[s] = load(from + (r * (m + 2) + s) * step);
         }
-        for (int s = 0; s < m; s++) {
-            vector d[WINOGRAD_SIDE], to[WINOGRAD_OUTPUTS];
-            for (int r = 0; r < m + 2; r++) d[r] = half[r][s];
-            winograd_output(m, to, d);
-            for (int i = 0; i < m; i++) out[i][s] = to[i];
+        winograd_output(m, half[r], d);
+    }
+    UNROLLED
+    for (int s = 0; s < MOST; s++) {
+        if (s >= m) continue;
+        vector d[SIDE], to[MOST];
+        UNROLLED
+        for (int r = 0; r < SIDE; r++) {
+            if (r < m + 2) d[r] = half[r][s];
         }
-        for (int i = 0; i < m; i++) winograd_collect(m, &line[i][m * j], out[i]);
+        winograd_output(m, to, d);
+        UNROLLED
+        for (int i = 0; i < MOST; i++) {
+            if (i < m) out[i][s] = to[i];
+        }
     }
 }
 
-/* Rows of outputs: those of the tiles that lie inside. */
-static void write_rows(const winograd *all, element line[][WINOGRAD_OUTPUTS * WINOGRAD_LINE],
-                       const winograd_piece *piece, int64_t k)
+/* One vector of filters from filter k of the panel on, of which `count` are there. */
+static inline __attribute__((always_inline)) void finish_vector(const int m, const outputs *o, const element *bias,
+                                                                int64_t k, int64_t count)
+{
+    vector out[MOST][MOST], start = load(bias + k);
+    transform_products(m, o->products + k, o->step, out);
+    UNROLLED
+    for (int i = 0; i < MOST; i++) {
+        UNROLLED
+        for (int j = 0; j < MOST; j++) {
+            if (i >= m || j >= m || i >= o->rows || j >= o->columns) continue;
+            element *y = o->y + i * o->row_step + j * o->step_out + k, part[LANES] = {0};
+            const element *residual = o->residual ? o->residual + i * o->row_step + j * o->step_out + k : NULL;
+            vector value = out[i][j] + start;
+            if (residual && count < LANES) {
+                memcpy(part, residual, (size_t)count * sizeof *part);
+                residual = part;
+            }
+            if (residual) value += load(residual);
+            if (o->clamped) {
+                value = choose(value < o->low, o->low, value); /* NaN passes */
+                value = choose(value > o->high, o->high, value);
+            }
+            if (count == LANES) {
+                store(y, value);
+            } else {
+                store(part, value);
+                memcpy(y, part, (size_t)count * sizeof *part);
+            }
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void finish_tile(const int m, const outputs *o, const element *bias)
+{
+    int64_t k = 0;
+    for (; k + LANES <= o->filters; k += LANES) finish_vector(m, o, bias, k, LANES);
+    if (k < o->filters) finish_vector(m, o, bias, k, o->filters - k);
+}
+
+/* Functions of their own, so that each has all registers. */
+static __attribute__((noinline)) void finish_2(const outputs *o, const element *bias)
+{
+    finish_tile(2, o, bias);
+}
+
+static __attribute__((noinline)) void finish_4(const outputs *o, const element *bias)
+{
+    finish_tile(4, o, bias);
+}
+
+void winograd_outputs_cpu(const winograd *all, int64_t group, int64_t panel, int64_t first, int64_t count,
+                          const element *products)
 {
     const convolution_forward *forward = all->forward;
     const convolution *v = &forward->v;
-    int64_t filter = all->group * v->k + k, rows = cpu_min(all->m, v->p - piece->p * all->m);
-    int64_t q = piece->q * all->m, count = cpu_min(piece->count * all->m, v->q - q);
-    element bias = forward->bias ? forward->bias[filter] : 0;
-    for (int64_t i = 0; i < rows; i++) {
-        int64_t at = ((piece->image * v->groups * v->k + filter) * v->p + piece->p * all->m + i) * v->q + q;
-        element *y = forward->y + at;
-        const element *from = line[i], *residual = forward->residual ? forward->residual + at : NULL;
-        if (residual) {
-            for (int64_t j = 0; j < count; j++) y[j] = from[j] + bias + residual[j];
-        } else {
-            for (int64_t j = 0; j < count; j++) y[j] = from[j] + bias;
+    const sdlf_activation *activation = &forward->activation;
+    int64_t start = implicit_panel_start(&all->panels, panel) * LANES, pixel = v->groups * v->k;
+    int64_t width = implicit_panel_start(&all->panels, panel + 1) * LANES - start;
+    element bias[PANEL_VECTORS * LANES] = {0}, low, high;
+    bool clamps = activation_clamps(activation, &low, &high);
+    outputs o = {.step = all->product_step,
+                 .row_step = v->q * pixel,
+                 .step_out = pixel,
+                 .filters = cpu_min(width, v->k - start),
+                 .low = broadcast(low),
+                 .high = broadcast(high),
+                 .clamped = clamps && activation->function != SDLF_IDENTITY};
+    int64_t filter = group * v->k + start;
+    if (forward->bias) memcpy(bias, forward->bias + filter, (size_t)o.filters * sizeof *bias);
+    for (int64_t tile = 0; tile < count; tile++) {
+        winograd_place at = winograd_at(all, first + tile);
+        int64_t place = ((at.image * v->p + at.p) * v->q + at.q) * pixel + filter;
+        o.products = products + tile * width;
+        o.y = forward->y + place;
+        o.residual = forward->residual ? forward->residual + place : NULL;
+        o.rows = cpu_min(all->m, v->p - at.p);
+        o.columns = cpu_min(all->m, v->q - at.q);
+        if (all->m == 2)
+            finish_2(&o, bias);
+        else
+            finish_4(&o, bias);
+        for (int64_t i = 0; i < o.rows * o.columns && !clamps; i++) {
+            element *y = o.y + i / o.columns * o.row_step + i % o.columns * o.step_out;
+            activate_cpu(y, y, o.filters, activation);
         }
-        activate_cpu(y, y, count, &forward->activation);
-    }
-}
-
-void winograd_outputs_cpu(void *context, int64_t index, int thread)
-{
-    const winograd *all = context;
-    element products[WINOGRAD_SIDE * WINOGRAD_SIDE][WINOGRAD_LINE];
-    element line[WINOGRAD_OUTPUTS][WINOGRAD_OUTPUTS * WINOGRAD_LINE];
-    int64_t end = all->first + all->count;
-    (void)thread;
-    memset(products, 0, sizeof products); /* whole vectors are read */
-    for (int64_t tile = all->first; tile < end;) {
-        winograd_piece piece = winograd_piece_at(all, tile, end);
-        for (int64_t done = 0, run; done < piece.count; done += run) {
-            int64_t column = tile - all->first + done;
-            run = cpu_min(winograd_run(all, column), piece.count - done);
-            for (int t = 0; t < all->points; t++) {
-                const element *from = winograd_place(all, all->products, all->forward->v.k, t, index, column);
-                memcpy(&products[t][done], from, (size_t)run * sizeof *from);
-            }
-        }
-        if (all->m == 2) {
-            transform_piece(2, line, products, piece.count);
-        } else {
-            transform_piece(4, line, products, piece.count);
-        }
-        write_rows(all, line, &piece, index);
-        tile += piece.count;
     }
 }

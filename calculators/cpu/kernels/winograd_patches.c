@@ -1,78 +1,87 @@
-/* Winograd: patches of the image, transformed. See winograd_stages.h.
+/* Winograd: patches of the image, transformed. See winograd.h.
  *
- * Vectors run over the tiles of a row. Tile j needs columns m j .. m j + m + 1, so that the lines of the image are first dealt
- * out to m lines of every m-th column each: column m j + s is number j + s / m of line s % m, and what a vector of tiles reads
- * lies side by side. Reads each number of the image (m + 2)^2 / m^2 times, from the caches, and writes (m + 2)^2 / m^2 numbers
- * for it. */
+ * A step transforms a vector of channels of one tile: (m + 2)^2 loads and stores, 32 additions for m = 2. */
 #include "calculators/cpu/kernels/winograd_stages.h"
 
-/* Columns [first, first + count) of line h of plane x, zeros outside of the image. */
-static void read_line(element *to, const convolution *v, const element *x, int64_t h, int64_t first, int64_t count)
-{
-    int64_t from = cpu_min(cpu_max(-first, 0), count), end = cpu_max(cpu_min(v->w - first, count), from);
-    if (h < 0 || h >= v->h) from = end = count;
-    memset(to, 0, (size_t)from * sizeof *to);
-    if (from < end) memcpy(to + from, x + h * v->w + first + from, (size_t)(end - from) * sizeof *to);
-    memset(to + end, 0, (size_t)(count - end) * sizeof *to);
-}
+enum { SIDE = WINOGRAD_SIDE };
 
-/* B^T d B of a piece: result[t][j] for the piece's tiles j, in whole vectors. */
-static inline __attribute__((always_inline)) void transform_piece(const int m, element result[][WINOGRAD_LINE],
-                                                                  const convolution *v, const element *x,
-                                                                  const winograd_piece *piece)
+/* B^T d B of a vector of channels: at[r * (m + 2) + s] + c is column s of row r. */
+static inline __attribute__((always_inline)) void transform_patch(const int m, const element *const *at, int64_t c,
+                                                                  element *to, int64_t step)
 {
-    enum { SIDE = WINOGRAD_SIDE, MOST = WINOGRAD_OUTPUTS };
-    element line[MOST * WINOGRAD_LINE], dealt[SIDE][MOST][WINOGRAD_LINE];
-    int64_t wide = cpu_round_up(piece->count + 1, LANES); /* a patch reaches one number further */
-    for (int r = 0; r < m + 2; r++) {
-        read_line(line, v, x, piece->p * m + r - v->before[0], piece->q * m - v->before[1], m * wide);
-        for (int64_t j = 0; j < wide; j += LANES) {
-            vector part[MOST];
-            winograd_deal(m, part, line + m * j);
-            for (int i = 0; i < m; i++) store(&dealt[r][i][j], part[i]);
+    vector half[SIDE][SIDE];
+    UNROLLED
+    for (int s = 0; s < SIDE; s++) {
+        if (s >= m + 2) continue;
+        vector d[SIDE], column[SIDE];
+        UNROLLED
+        for (int r = 0; r < SIDE; r++) {
+            if (r < m + 2) d[r] = load(at[r * (m + 2) + s] + c);
+        }
+        winograd_input(m, column, d);
+        UNROLLED
+        for (int r = 0; r < SIDE; r++) {
+            if (r < m + 2) half[r][s] = column[r];
         }
     }
-    for (int i = 0; i < m; i++) { /* columns: in place */
-        for (int64_t j = 0; j < wide; j += LANES) {
-            vector d[SIDE], to[SIDE];
-            for (int r = 0; r < m + 2; r++) d[r] = load(&dealt[r][i][j]);
-            winograd_input(m, to, d);
-            for (int r = 0; r < m + 2; r++) store(&dealt[r][i][j], to[r]);
-        }
-    }
-    for (int r = 0; r < m + 2; r++) { /* rows */
-        for (int64_t j = 0; j < piece->count; j += LANES) {
-            vector d[SIDE], to[SIDE];
-            for (int s = 0; s < m + 2; s++) d[s] = load(&dealt[r][s % m][j + s / m]);
-            winograd_input(m, to, d);
-            for (int s = 0; s < m + 2; s++) store(&result[r * (m + 2) + s][j], to[s]);
+    UNROLLED
+    for (int r = 0; r < SIDE; r++) {
+        if (r >= m + 2) continue;
+        vector line[SIDE];
+        winograd_input(m, line, half[r]);
+        UNROLLED
+        for (int s = 0; s < SIDE; s++) {
+            if (s < m + 2) store(to + (r * (m + 2) + s) * step + c, line[s]);
         }
     }
 }
 
-void winograd_patches_cpu(void *context, int64_t index, int thread)
+/* All channels of a tile; those behind the last whole vector through a copy. */
+static inline __attribute__((always_inline)) void transform_tile(const int m, const winograd *all,
+                                                                 const element *const *at, element *to)
 {
-    const winograd *all = context;
+    int64_t channels = all->forward->v.c, whole = channels / LANES * LANES;
+    for (int64_t c = 0; c < whole; c += LANES) transform_patch(m, at, c, to, all->patch_step);
+    if (whole == channels) return;
+    element part[SIDE * SIDE][LANES] = {{0}};
+    const element *from[SIDE * SIDE];
+    for (int i = 0; i < all->points; i++) {
+        memcpy(part[i], at[i] + whole, (size_t)(channels - whole) * sizeof *part[i]);
+        from[i] = part[i];
+    }
+    transform_patch(m, from, 0, to + whole, all->patch_step);
+}
+
+/* Functions of their own, so that each has all registers. */
+static __attribute__((noinline)) void transform_2(const winograd *all, const element *const *at, element *to)
+{
+    transform_tile(2, all, at, to);
+}
+
+static __attribute__((noinline)) void transform_4(const winograd *all, const element *const *at, element *to)
+{
+    transform_tile(4, all, at, to);
+}
+
+void winograd_patches_cpu(const winograd *all, int64_t group, int64_t first, int64_t count, element *transformed)
+{
     const convolution *v = &all->forward->v;
-    element result[WINOGRAD_SIDE * WINOGRAD_SIDE][WINOGRAD_LINE];
-    int64_t end = all->first + all->count;
-    (void)thread;
-    for (int64_t tile = all->first; tile < end;) {
-        winograd_piece piece = winograd_piece_at(all, tile, end);
-        const element *x = all->forward->x + ((piece.image * v->groups + all->group) * v->c + index) * v->h * v->w;
-        if (all->m == 2) {
-            transform_piece(2, result, v, x, &piece);
-        } else {
-            transform_piece(4, result, v, x, &piece);
-        }
-        for (int64_t done = 0, run; done < piece.count; done += run) {
-            int64_t column = tile - all->first + done;
-            run = cpu_min(winograd_run(all, column), piece.count - done);
-            for (int t = 0; t < all->points; t++) {
-                element *to = winograd_place(all, all->patches, v->c, t, index, column);
-                memcpy(to, &result[t][done], (size_t)run * sizeof *to);
+    int64_t pixel = v->groups * v->c, side = all->m + 2;
+    const element *at[SIDE * SIDE];
+    for (int64_t i = 0; i < count; i++) {
+        winograd_place place = winograd_at(all, first + i);
+        int64_t top = place.p - v->before[0], left = place.q - v->before[1];
+        const element *x = all->forward->x + place.image * v->h * v->w * pixel + group * v->c;
+        for (int64_t r = 0; r < side; r++) {
+            bool inside = top + r >= 0 && top + r < v->h;
+            for (int64_t s = 0; s < side; s++) {
+                bool is_there = inside && left + s >= 0 && left + s < v->w;
+                at[r * side + s] = is_there ? x + ((top + r) * v->w + left + s) * pixel : all->zeros;
             }
         }
-        tile += piece.count;
+        if (all->m == 2)
+            transform_2(all, at, transformed + i * all->channels);
+        else
+            transform_4(all, at, transformed + i * all->channels);
     }
 }

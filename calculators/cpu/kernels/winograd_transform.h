@@ -49,6 +49,24 @@ static inline __attribute__((always_inline)) void winograd_filter(const int m, v
     to[5] = g[2];
 }
 
+/* G g G^T of a vector of filters or channels: taps[i], 9 of them, to point t's place, to + t * step. */
+static inline __attribute__((always_inline)) void winograd_transform_filter(const int m, element *to, int64_t step,
+                                                                            element taps[9][LANES])
+{
+    vector half[WINOGRAD_SIDE][3];
+    for (int s = 0; s < 3; s++) {
+        vector g[3], column[WINOGRAD_SIDE];
+        for (int r = 0; r < 3; r++) g[r] = load(taps[3 * r + s]);
+        winograd_filter(m, column, g);
+        for (int i = 0; i < m + 2; i++) half[i][s] = column[i];
+    }
+    for (int i = 0; i < m + 2; i++) {
+        vector line[WINOGRAD_SIDE];
+        winograd_filter(m, line, half[i]);
+        for (int j = 0; j < m + 2; j++) store(to + (i * (m + 2) + j) * step, line[j]);
+    }
+}
+
 /* to = A^T d: m outputs of m + 2 products. */
 static inline __attribute__((always_inline)) void winograd_output(const int m, vector *to, const vector *d)
 {
@@ -62,66 +80,6 @@ static inline __attribute__((always_inline)) void winograd_output(const int m, v
     to[1] = b + 2 * e;
     to[2] = a + 4 * c;
     to[3] = b + 8 * e + d[5];
-}
-
-static inline vector unzip_even(vector a, vector b)
-{
-#if SDLF_LANES == 16
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-#elif SDLF_LANES == 8
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
-#elif SDLF_LANES == 4
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6);
-#else
-    return __builtin_shufflevector(a, b, 0, 2);
-#endif
-}
-
-static inline vector unzip_odd(vector a, vector b)
-{
-#if SDLF_LANES == 16
-    return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
-#elif SDLF_LANES == 8
-    return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
-#elif SDLF_LANES == 4
-    return __builtin_shufflevector(a, b, 1, 3, 5, 7);
-#else
-    return __builtin_shufflevector(a, b, 1, 3);
-#endif
-}
-
-/* m vectors of a line, element after element, become m vectors of every m-th element: to[i] has elements i, i + m, i + 2m ... */
-static inline __attribute__((always_inline)) void winograd_deal(const int m, vector *to, const element *line)
-{
-    vector v[WINOGRAD_OUTPUTS];
-    for (int i = 0; i < m; i++) v[i] = load(line + i * LANES);
-    vector even = unzip_even(v[0], v[1]), odd = unzip_odd(v[0], v[1]);
-    if (m == 2) {
-        to[0] = even;
-        to[1] = odd;
-        return;
-    }
-    vector more_even = unzip_even(v[2], v[3]), more_odd = unzip_odd(v[2], v[3]);
-    to[0] = unzip_even(even, more_even);
-    to[1] = unzip_even(odd, more_odd);
-    to[2] = unzip_odd(even, more_even);
-    to[3] = unzip_odd(odd, more_odd);
-}
-
-/* The way back: m vectors of every m-th element become a line. */
-static inline __attribute__((always_inline)) void winograd_collect(const int m, element *line, const vector *from)
-{
-    if (m == 2) {
-        store(line, zip_low(from[0], from[1]));
-        store(line + LANES, zip_high(from[0], from[1]));
-        return;
-    }
-    vector even_low = zip_low(from[0], from[2]), even_high = zip_high(from[0], from[2]);
-    vector odd_low = zip_low(from[1], from[3]), odd_high = zip_high(from[1], from[3]);
-    store(line, zip_low(even_low, odd_low));
-    store(line + LANES, zip_high(even_low, odd_low));
-    store(line + 2 * LANES, zip_low(even_high, odd_high));
-    store(line + 3 * LANES, zip_high(even_high, odd_high));
 }
 
 #endif

@@ -46,8 +46,8 @@ static void rungs_are_the_calculators(void)
     CHECK_EQUAL(whole(im2col, "work_bytes"), whole(conv, "bytes") + 2 * 4 * 2 * 27 * 72);
     const json_t *winograd = find(json_object_get(conv, "rungs"), "rung", "winograd-4x4");
     CHECK(whole(winograd, "work_flops") != whole(conv, "flops"));
-    CHECK_EQUAL(whole(winograd, "prepared_bytes") % (36 * 5 * 4),
-                0); /* 36 numbers for each filter and padded channel */
+    CHECK_EQUAL(whole(winograd, "prepared_bytes") % (36 * 3 * 4),
+                0); /* 36 numbers for each channel and padded filter */
     CHECK(whole(winograd, "prepared_bytes") >= 36 * 5 * 3 * 4);
     CHECK_EQUAL(whole(im2col, "prepared_bytes"), 0);
     CHECK_CLOSE(number(json_array_get(json_object_get(conv, "rungs"), 0), "speed_up"), 1, 1e-9);
@@ -58,7 +58,7 @@ static void refusals_say_why(void)
 {
     const program *p = SDLF(0, "bench", "conv", "--shape", "1x4x9x9", "--kernel", "4x3x3", "--stride", "2x1", QUICK);
     CHECK_SAYS(p, "1x4x9x9, 4 of 3x3, stride 2x1");
-    CHECK_SAYS(p, "takes 3x3 windows with stride 1 and no dilation");
+    CHECK_SAYS(p, "takes 3x3 windows, stride 1, no dilation; activations that are channels last");
     CHECK_SAYS(p, "0 of 1");
     json_t *report = CAPTURE_JSON(conv_bench.run, "--shape", "1x4x9x9", "--kernel", "4x3x3", "--stride", "2", QUICK,
                                   "--rung", "naive", "--rung", "winograd-2x2", "--json", "-");
@@ -66,7 +66,8 @@ static void refusals_say_why(void)
     CHECK_EQUAL(json_array_size(json_object_get(conv, "rungs")), 2);
     const json_t *refused = find(json_object_get(conv, "rungs"), "rung", "winograd-2x2");
     CHECK(json_is_false(json_object_get(refused, "ran")));
-    CHECK_TEXT(json_string_value(json_object_get(refused, "why")), "takes 3x3 windows with stride 1 and no dilation");
+    CHECK_TEXT(json_string_value(json_object_get(refused, "why")),
+               "takes 3x3 windows, stride 1, no dilation; activations that are channels last");
     json_decref(report);
 }
 
