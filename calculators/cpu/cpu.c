@@ -160,11 +160,11 @@ static int64_t resample_workspace(const sdlf_calculator *calculator, const sdlf_
 
 static const char *const gemm_algorithms[] = {"auto", "built-in", "library", "tall", NULL};
 
+/* Of convolutions. */
 static bool likes_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    (void)calculator;
-    (void)operation;
-    return true; /* vectors of channels, in every convolution */
+    const sdlf_kernel_slot *kernel = find_kernel(calculator, operation);
+    return kernel && kernel->likes_channels_last(calculator, operation);
 }
 
 const sdlf_calculator_class sdlf_cpu_calculator_class =

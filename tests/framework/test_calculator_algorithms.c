@@ -60,6 +60,36 @@ static void algorithms_are_described(void)
     sdlf_calculator_close(cpu);
 }
 
+/* Row-major or channels last, and by which algorithm: where filters do not fill a vector it depends on what patches cost. */
+static void few_filters_stay_row_major(void)
+{
+    static const struct {
+        int64_t c, side, k;
+        int stride;
+        bool last;
+        const char *row_major;
+    } conv[] = {
+        {3, 31, 1, 1, false, "direct"},  {3, 63, 1, 1, false, "im2col"},  {3, 31, 1, 3, true, "im2col"},
+        {3, 63, 1, 3, false, "im2col"},  {3, 255, 1, 2, false, "im2col"}, {3, 127, 1, 2, true, "im2col"},
+        {512, 14, 2, 1, true, "direct"}, {3, 224, 64, 1, true, "im2col"}, {1, 28, 32, 1, false, "im2col"},
+        {64, 56, 64, 2, true, "im2col"},
+    };
+    sdlf_calculator *cpu = NULL;
+    CHECK_OK(sdlf_calculator_open(&cpu, "cpu", NULL));
+    for (size_t i = 0; i < sizeof conv / sizeof conv[0]; i++) {
+        int64_t c = conv[i].c, side = conv[i].side, k = conv[i].k, out = (side - 1) / conv[i].stride + 1;
+        sdlf_operation o = {.kind = SDLF_CONV2D_FORWARD,
+                            .in = {sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, c, side, side), NULL),
+                                   sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(k, c, 3, 3), NULL)},
+                            .out = {sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, k, out, out), NULL)},
+                            .conv2d = {.window = {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}, .groups = 1}};
+        for (int axis = 0; axis < 2; axis++) o.conv2d.window.stride[axis] = conv[i].stride;
+        CHECK_EQUAL(sdlf_calculator_likes_channels_last(cpu, &o), conv[i].last);
+        CHECK_TEXT(sdlf_calculator_algorithm(cpu, &o), conv[i].row_major);
+    }
+    sdlf_calculator_close(cpu);
+}
+
 /* Of every calculator: each algorithm of a convolution has a note, and "auto" takes one that takes the operation and does not
  * wait to be asked for. */
 static void check_automatic(sdlf_calculator *calculator, sdlf_operation operation)
@@ -119,6 +149,7 @@ static void what_auto_takes_is_told(void)
 int main(void)
 {
     RUN(algorithms_are_described);
+    RUN(few_filters_stay_row_major);
     RUN(what_auto_takes_is_told);
     return test_summary();
 }

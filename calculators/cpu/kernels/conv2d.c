@@ -24,6 +24,12 @@ static bool is_direct(const convolution *v, int algorithm)
     return algorithm == DIRECT;
 }
 
+static bool is_direct_forward(const convolution *v, int algorithm)
+{
+    if (algorithm == AUTO) return direct_takes_cpu(v) && direct_pays_forward_cpu(v);
+    return algorithm == DIRECT;
+}
+
 /* im2col takes everything; direct was asked for by name. */
 static bool supports(const convolution *v, int algorithm)
 {
@@ -49,10 +55,20 @@ int conv2d_automatic_cpu(const sdlf_calculator *calculator, const sdlf_operation
                                  forward || input_wanted ? &operation->in[1] : &operation->out[0]);
     (void)calculator;
     if (forward && conv2d_is_last_cpu(operation)) return conv2d_last_automatic_cpu(operation, &v);
-    return is_depthwise(&v, AUTO) || is_direct(&v, AUTO) ? DIRECT : IM2COL;
+    bool direct = forward ? is_direct_forward(&v, AUTO) : is_direct(&v, AUTO);
+    return is_depthwise(&v, AUTO) || direct ? DIRECT : IM2COL;
 }
 
 /* ---- forward ---- */
+
+/* Small images of one channel, which lies last as it is: what could be gained is lost on results. */
+bool conv2d_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
+    (void)calculator;
+    if (operation->algorithm != AUTO) return true; /* the others: see what takes channels last */
+    return conv2d_last_pays_cpu(&v) && !(v.c == 1 && direct_takes_cpu(&v));
+}
 
 /* Weights of activations that are channels last, laid out anew. */
 int64_t conv2d_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -74,7 +90,7 @@ int64_t conv2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sd
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
     if (conv2d_is_last_cpu(operation)) return bytes_of(calculator, conv2d_last_space_cpu(operation, &v));
     if (is_depthwise(&v, operation->algorithm) || operation->algorithm == CPU_CONV2D_NAIVE) return 0;
-    bool direct = is_direct(&v, operation->algorithm);
+    bool direct = is_direct_forward(&v, operation->algorithm);
     return bytes_of(calculator, direct ? direct_forward_space_cpu(&v, NULL) : im2col_forward_space_cpu(&v));
 }
 
@@ -101,7 +117,7 @@ sdlf_status conv2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation
         conv2d_naive_forward_cpu(cpu_from(calculator), &forward);
     } else if (is_depthwise(&forward.v, operation->algorithm)) {
         depthwise_forward_cpu(cpu_from(calculator), &forward);
-    } else if (is_direct(&forward.v, operation->algorithm)) {
+    } else if (is_direct_forward(&forward.v, operation->algorithm)) {
         direct_forward_cpu(cpu_from(calculator), &forward, NULL, operation->workspace.data);
     } else {
         im2col_forward_cpu(cpu_from(calculator), &forward, operation->workspace.data);

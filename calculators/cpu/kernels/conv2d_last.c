@@ -7,6 +7,8 @@
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/winograd.h"
 
+enum { FEW_SUMS = 6 };
+
 static bool may_be_last(const sdlf_tensor *tensor)
 {
     return !sdlf_tensor_present(tensor) || sdlf_tensor_is_channels_last(tensor);
@@ -39,6 +41,15 @@ static last_way way_of(const sdlf_operation *operation, const convolution *v)
     if (operation->algorithm == CPU_CONV2D_AUTO && winograd_takes_cpu(v) && winograd_pays_cpu(v))
         return (last_way){WINOGRAD, 2};
     return (last_way){.kernel = IMPLICIT};
+}
+
+bool conv2d_last_pays_cpu(const convolution *v)
+{
+    bool strides = v->stride[0] > 1 || v->stride[1] > 1, overlaps = v->stride[0] < v->r && v->stride[1] < v->s;
+    if (v->c == 1 && v->k == 1 && v->groups > 1) return depthwise_last_takes_cpu(v);
+    if (v->k >= LANES) return true;
+    if (!strides) return v->r_s > 1 && (v->c > LANES || v->c * v->k > FEW_SUMS * LANES);
+    return v->c * v->k > 4 || v->p_q < (overlaps ? 8192 : 400);
 }
 
 int conv2d_last_automatic_cpu(const sdlf_operation *operation, const convolution *v)

@@ -25,6 +25,13 @@ bool direct_pays_cpu(const convolution *v)
     return 2 * v->k >= cpu_round_up(v->k, LANES) && v->taps >= 8;
 }
 
+bool direct_pays_forward_cpu(const convolution *v)
+{
+    bool small =
+        v->n * v->p_q <= 1024; /* too little to share: elsewhere each image is one task here, and several in im2col */
+    return v->r_s > 1 && ((small && v->taps >= 25) || (v->taps >= 18 && direct_pays_cpu(v)));
+}
+
 direct_image direct_input_image_cpu(const convolution *v)
 {
     return (direct_image){.channels = v->c,

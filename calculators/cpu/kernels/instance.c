@@ -12,6 +12,7 @@ const cpu_instance instance_cpu = {
             [SDLF_CONV2D_FORWARD] = {.run = conv2d_forward_cpu,
                                      .supports = conv2d_forward_supports_cpu,
                                      .automatic = conv2d_automatic_cpu,
+                                     .likes_channels_last = conv2d_likes_channels_last_cpu,
                                      .workspace = conv2d_forward_workspace_cpu,
                                      .prepared = conv2d_prepared_cpu,
                                      .prepare = conv2d_prepare_cpu},
