@@ -17,7 +17,8 @@ const char *const cpu_conv2d_algorithms[] = {
     [CPU_CONV2D_ALGORITHMS] = NULL,
 };
 
-static const char winograd_takes[] = "3x3 windows, stride 1, no dilation; activations that are channels last";
+static const char winograd_takes[] =
+    "3x3 windows, stride 1, no dilation, not depthwise; activations that are channels last";
 
 const sdlf_algorithm_note cpu_conv2d_notes[CPU_CONV2D_ALGORITHMS] = {
     [CPU_CONV2D_AUTO] = {.summary = "what a plan takes by itself"},

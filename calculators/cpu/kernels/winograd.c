@@ -16,7 +16,8 @@ enum {
 
 bool winograd_takes_cpu(const convolution *v)
 {
-    return v->r == 3 && v->s == 3 && v->stride[0] == 1 && v->stride[1] == 1 && v->dilation[0] == 1 &&
+    bool depthwise = v->c == 1 && v->groups > 1;
+    return !depthwise && v->r == 3 && v->s == 3 && v->stride[0] == 1 && v->stride[1] == 1 && v->dilation[0] == 1 &&
            v->dilation[1] == 1;
 }
 

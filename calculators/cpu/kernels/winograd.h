@@ -21,7 +21,7 @@
 
 #include "calculators/cpu/kernels/im2col.h"
 
-/* 3x3 windows with stride 1 and no dilation; any padding, groups and sizes. */
+/* 3x3 windows with stride 1 and no dilation; any padding and sizes, groups of more than one channel. */
 bool winograd_takes_cpu(const convolution *v);
 
 /* Is it faster than an implicit product? Of what it takes, with m = 2. */

@@ -58,7 +58,7 @@ static void refusals_say_why(void)
 {
     const program *p = SDLF(0, "bench", "conv", "--shape", "1x4x9x9", "--kernel", "4x3x3", "--stride", "2x1", QUICK);
     CHECK_SAYS(p, "1x4x9x9, 4 of 3x3, stride 2x1");
-    CHECK_SAYS(p, "takes 3x3 windows, stride 1, no dilation; activations that are channels last");
+    CHECK_SAYS(p, "takes 3x3 windows, stride 1, no dilation, not depthwise; activations that are channels last");
     CHECK_SAYS(p, "0 of 1");
     json_t *report = CAPTURE_JSON(conv_bench.run, "--shape", "1x4x9x9", "--kernel", "4x3x3", "--stride", "2", QUICK,
                                   "--rung", "naive", "--rung", "winograd-2x2", "--json", "-");
@@ -67,7 +67,7 @@ static void refusals_say_why(void)
     const json_t *refused = find(json_object_get(conv, "rungs"), "rung", "winograd-2x2");
     CHECK(json_is_false(json_object_get(refused, "ran")));
     CHECK_TEXT(json_string_value(json_object_get(refused, "why")),
-               "takes 3x3 windows, stride 1, no dilation; activations that are channels last");
+               "takes 3x3 windows, stride 1, no dilation, not depthwise; activations that are channels last");
     json_decref(report);
 }
 
