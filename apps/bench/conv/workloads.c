@@ -142,7 +142,7 @@ static const struct {
     {"vgg16", "the 13 convolutions of VGG16, 9 shapes, images of 224x224", 224, 16, make_vgg16},
     {"mobilenetv2", "the 52 convolutions of MobileNetV2, pointwise and depthwise, images of 224x224", 224, 1,
      make_mobilenetv2},
-    {"networks", "all layers of these three networks", 0, 16, make_networks},
+    {"networks", "all layers of simple_cnn, VGG16 and MobileNetV2", 0, 16, make_networks},
 };
 enum { WORKLOADS = sizeof workloads / sizeof workloads[0] };
 
