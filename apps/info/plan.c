@@ -161,9 +161,13 @@ static void print_memory(const terminal *out, const sdlf_memory_info *memory)
     table_print(t, out, 2);
     table_free(t);
     if (memory->unshared > memory->arena) {
-        printf(
-            "  Activations, gradients and workspaces share their memory by lifetime; apart they would take %s bytes.\n",
+        char text[160];
+        snprintf(
+            text, sizeof text,
+            "Activations, gradients and workspaces share their memory by lifetime; apart they would take %s bytes.",
             number_count(memory->unshared).text);
+        fputs("  ", out->file);
+        report_wrapped(out, text, 2);
     }
 }
 

@@ -1,7 +1,9 @@
 /* The lines that begin a command's output. */
 #include "apps/output/report.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <sdlf/version.h>
@@ -29,10 +31,17 @@ const char *report_cuda(void)
     return NULL;
 }
 
+void report_wrapped(const terminal *out, const char *text, int at)
+{
+    wrap_print(out->file, text, at, at, out->interactive ? out->width : INT_MAX);
+}
+
 void report_header(const terminal *out, sdlf_calculator *const *calculators, int count)
 {
-    fprintf(out->file, "%ssdlf %s%s  ", terminal_escape(out, TERMINAL_BOLD), SDLF_VERSION,
-            terminal_escape(out, TERMINAL_PLAIN));
+    char *line = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&line, &size);
+    if (!file) return;
     for (int i = 0; i < count; i++) {
         bool described = !calculators[i];
         for (int j = 0; j < i; j++) described = described || calculators[j] == calculators[i];
@@ -40,9 +49,14 @@ void report_header(const terminal *out, sdlf_calculator *const *calculators, int
         char text[256] = "";
         const sdlf_calculator_class *type = calculators[i]->type;
         if (type->describe) type->describe(calculators[i], text, sizeof text);
-        fprintf(out->file, "%s: %s; ", type->name, text);
+        fprintf(file, "%s: %s; ", type->name, text);
     }
-    fprintf(out->file, "%s%s\n", report_cuda() ? "" : "built without CUDA; ", report_build());
+    fprintf(file, "%s%s", report_cuda() ? "" : "built without CUDA; ", report_build());
+    int at = (int)strlen("sdlf " SDLF_VERSION "  ");
+    fprintf(out->file, "%ssdlf %s%s  ", terminal_escape(out, TERMINAL_BOLD), SDLF_VERSION,
+            terminal_escape(out, TERMINAL_PLAIN));
+    report_wrapped(out, fclose(file) == 0 ? line : "", at);
+    free(line);
 }
 
 void report_data(const terminal *out, const sdlf_dataset *train, const sdlf_dataset *test)

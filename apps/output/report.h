@@ -31,6 +31,9 @@ void report_network(const terminal *out, const report_subject *subject);
 /* A label of the left margin, in bold where there is colour: "data   ". */
 void report_label(const terminal *out, const char *label);
 
+/* Words that begin `at` columns from the left, wrapped at a terminal's width; in a file one line. */
+void report_wrapped(const terminal *out, const char *text, int at);
+
 /* What the columns above mean, in faint letters where there is colour, wrapped at 100 columns at the most. */
 void report_note(const terminal *out, const char *text);
 

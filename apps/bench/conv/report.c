@@ -211,8 +211,9 @@ static void print_matrix(const terminal *out, const lab *l)
         table_cell(t, "%s", best >= 0 ? l->rung[best].name : "");
         if (compares) table_cell(t, "%s", isnan(of[1] / of[0]) ? "" : number_ratio(of[1] / of[0]).text);
     }
-    fprintf(out->file, "\n%s%s%s  %s\n", terminal_escape(out, TERMINAL_BOLD), l->workload.name,
-            terminal_escape(out, TERMINAL_PLAIN), l->workload.about);
+    fprintf(out->file, "\n%s%s%s  ", terminal_escape(out, TERMINAL_BOLD), l->workload.name,
+            terminal_escape(out, TERMINAL_PLAIN));
+    report_wrapped(out, l->workload.about, (int)strlen(l->workload.name) + 2);
     table_print(t, out, 2);
     table_free(t);
 }
