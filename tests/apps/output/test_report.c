@@ -34,7 +34,8 @@ static void lines_fit_a_terminal(void)
     CHECK(widest(p.out) <= WIDTH);
     p = (program){.columns = WIDTH}; /* a file has whole lines */
     program_run(&p, words);
-    CHECK(strstr(p.out, "Activations, gradients and workspaces share their memory by lifetime; apart they would") != NULL);
+    CHECK(strstr(p.out, "Activations, gradients and workspaces share their memory by lifetime; apart they would") !=
+          NULL);
     CHECK(widest(p.out) > WIDTH);
 }
 
