@@ -109,7 +109,7 @@ static sdlf_status replace_target(atomic_file *file)
     if (rename(file->temporary, file->target) == 0) {
         free(file->temporary);
         file->temporary = NULL;
-        return sync_folder(file);
+        return SDLF_OK;
     }
     if (errno != EBUSY) return io_error("replace", file->target);
     /* a mount point: nothing can take its place. What it should hold must be found under its name whatever happens */
@@ -190,22 +190,50 @@ sdlf_status atomic_file_write(atomic_file *file, const void *bytes, size_t count
     return SDLF_OK;
 }
 
-sdlf_status atomic_file_commit(atomic_file *file)
+/* Write everything through to the disk and close the file; the lock on its temporary name goes on in another descriptor, until it has
+ * its own. */
+static sdlf_status settle(atomic_file *file, int *lock)
 {
     assert(file->descriptor >= 0);
     sdlf_status status = SDLF_OK;
     if (file->temporary != NULL && fsync(file->descriptor) != 0) status = io_error("sync", file->target);
     int descriptor = file->descriptor;
-    int lock = file->temporary != NULL ? fcntl(descriptor, F_DUPFD_CLOEXEC, 0) : -1; /* until it has another name */
+    *lock = file->temporary != NULL ? fcntl(descriptor, F_DUPFD_CLOEXEC, 0) : -1;
     file->descriptor = -1;
     if (close(descriptor) != 0 && status == SDLF_OK) status = io_error("close", file->target);
-    if (file->temporary != NULL && status == SDLF_OK) {
-        status = replace_target(file);
-        if (status == SDLF_OK) remove_leftovers(file);
-    }
-    if (lock >= 0) close(lock);
-    atomic_file_abandon(file);
     return status;
+}
+
+/* Files that are settled take their places, one right behind the other, unless something failed. */
+static sdlf_status place(sdlf_status status, atomic_file *const *files, const int *locks, int count)
+{
+    bool placed[2] = {false};
+    for (int i = 0; i < count && status == SDLF_OK; i++) {
+        placed[i] = files[i]->temporary != NULL;
+        if (placed[i]) status = replace_target(files[i]);
+    }
+    for (int i = 0; i < count; i++) {
+        if (placed[i] && status == SDLF_OK) status = sync_folder(files[i]);
+        if (placed[i] && status == SDLF_OK) remove_leftovers(files[i]);
+        if (locks[i] >= 0) close(locks[i]);
+        atomic_file_abandon(files[i]);
+    }
+    return status;
+}
+
+sdlf_status atomic_file_commit(atomic_file *file)
+{
+    int lock;
+    sdlf_status status = settle(file, &lock);
+    return place(status, &file, &lock, 1);
+}
+
+sdlf_status atomic_file_commit_both(atomic_file *first, atomic_file *second)
+{
+    int locks[2] = {-1, -1};
+    sdlf_status status = settle(first, &locks[0]);
+    if (status == SDLF_OK) status = settle(second, &locks[1]);
+    return place(status, (atomic_file *[]){first, second}, locks, 2);
 }
 
 void atomic_file_abandon(atomic_file *file)

@@ -34,6 +34,10 @@ sdlf_status atomic_file_write(atomic_file *file, const void *bytes, size_t count
 /* Make the file what was written. Ends it, also after a failure; the message tells of a temporary file that stays. */
 sdlf_status atomic_file_commit(atomic_file *file);
 
+/* The same for two files that belong together: both are on the disk before the first takes its place, and the second follows at once. So
+ * a full disk or a path that cannot be written leaves both as they were; a process that is killed between the two renames does not. */
+sdlf_status atomic_file_commit_both(atomic_file *first, atomic_file *second);
+
 /* Remove the temporary file and end. */
 void atomic_file_abandon(atomic_file *file);
 

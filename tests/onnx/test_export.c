@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <sdlf/sdlf.h>
 
@@ -207,6 +208,27 @@ static void weights_may_lie_outside(void)
     sdlf_model_free(model);
 }
 
+/* Weights without their graph are nothing: where the graph cannot be written, those of before stay. */
+static void neither_file_comes_alone(void)
+{
+    static const char before[] = "weights of another day";
+    char path[512], outside[600], text[64] = "";
+    snprintf(path, sizeof path, "%s", test_path("folder.onnx")); /* a folder in the graph's place */
+    snprintf(outside, sizeof outside, "%s.data", path);
+    mkdir(path, 0700);
+    test_write_file(outside, before, sizeof before - 1);
+    sdlf_model *model = export_case_model(NULL, "lenet5");
+    CHECK_FAILS(sdlf_model_to_onnx(model, path, &(sdlf_onnx_export_options){.external_data = true}, NULL),
+                SDLF_ERROR_IO, "is a folder");
+    FILE *file = fopen(outside, "rb");
+    if (CHECK(file != NULL)) {
+        text[fread(text, 1, sizeof text - 1, file)] = '\0';
+        fclose(file);
+    }
+    CHECK_TEXT(text, before);
+    sdlf_model_free(model);
+}
+
 /* ---- memory ---- */
 
 static sdlf_status export_again(void *model)
@@ -239,6 +261,7 @@ int main(void)
     RUN(trained_on_and_back);
     RUN(says_what_it_is);
     RUN(weights_may_lie_outside);
+    RUN(neither_file_comes_alone);
     RUN(every_allocation);
     return test_summary();
 }

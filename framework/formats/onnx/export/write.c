@@ -45,22 +45,28 @@ static void append(ProtobufCBuffer *buffer, size_t size, const uint8_t *bytes)
     to->used += size;
 }
 
-static sdlf_status write_message(const Onnx__ModelProto *model, const char *path)
+/* `outside`, where it is not NULL, has its weights: what is open of it is ended, with the message's file or without. */
+static sdlf_status write_message(const Onnx__ModelProto *model, const char *path, atomic_file *outside)
 {
     sink *to = malloc(sizeof *to);
-    if (to == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory writing '%s'", path);
+    if (to == NULL) {
+        if (outside != NULL) atomic_file_abandon(outside);
+        return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory writing '%s'", path);
+    }
     to->base.append = append;
-    to->status = SDLF_OK;
     to->used = 0;
-    sdlf_status status = atomic_file_open(&to->file, path);
-    if (status == SDLF_OK) {
+    to->status = atomic_file_open(&to->file, path);
+    bool opened = to->status == SDLF_OK;
+    if (opened) {
         protobuf_c_message_pack_to_buffer(&model->base, &to->base);
         flush(to);
-        status = to->status;
-        if (status == SDLF_OK)
-            status = atomic_file_commit(&to->file);
-        else
-            atomic_file_abandon(&to->file);
+    }
+    sdlf_status status = to->status;
+    if (status == SDLF_OK) {
+        status = outside != NULL ? atomic_file_commit_both(outside, &to->file) : atomic_file_commit(&to->file);
+    } else {
+        if (opened) atomic_file_abandon(&to->file);
+        if (outside != NULL) atomic_file_abandon(outside);
     }
     free(to);
     return status;
@@ -106,30 +112,29 @@ static sdlf_status write_padding(atomic_file *file, int64_t *at)
     return more > 0 ? atomic_file_write(file, zeros, (size_t)more) : SDLF_OK;
 }
 
-/* All weights but the smallest, each at a page of its own. Their tensors then refer to them. */
-static sdlf_status write_outside(onnx_export *e, const char *path, int64_t *bytes)
+/* All weights but the smallest, each at a page of its own. Their tensors then refer to them. The file is left to be committed with the
+ * message, without which it is nothing. */
+static sdlf_status write_outside(onnx_export *e, const char *path, atomic_file *file, int64_t *bytes)
 {
     size_t size = strlen(path) + sizeof ".data";
     char *outside = onnx_arena_take(&e->arena, size);
     if (outside == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory writing '%s'", path);
     snprintf(outside, size, "%s.data", path);
     const char *slash = strrchr(outside, '/'), *name = slash != NULL ? slash + 1 : outside;
-    atomic_file file;
     int64_t at = 0;
-    sdlf_status status = atomic_file_open(&file, outside);
+    sdlf_status status = atomic_file_open(file, outside);
     if (status != SDLF_OK) return status;
     for (size_t i = 0; i < e->graph.n_initializer && status == SDLF_OK; i++) {
         Onnx__TensorProto *tensor = e->graph.initializer[i];
         if (tensor->raw_data.len < SMALL) continue;
-        status = write_padding(&file, &at);
-        if (status == SDLF_OK) status = atomic_file_write(&file, tensor->raw_data.data, tensor->raw_data.len);
+        status = write_padding(file, &at);
+        if (status == SDLF_OK) status = atomic_file_write(file, tensor->raw_data.data, tensor->raw_data.len);
         if (status == SDLF_OK && !refer(e, tensor, name, at))
             status = sdlf_fail(SDLF_ERROR_MEMORY, "out of memory writing '%s'", outside);
         at += (int64_t)tensor->raw_data.len;
     }
     *bytes = at;
-    if (status == SDLF_OK) return atomic_file_commit(&file);
-    atomic_file_abandon(&file);
+    if (status != SDLF_OK) atomic_file_abandon(file);
     return status;
 }
 
@@ -175,13 +180,17 @@ sdlf_status export_write(onnx_export *e, const char *path, bool external, sdlf_o
     sdlf_status status = add_normalization(e, &model, &normalization);
     if (status != SDLF_OK) return status;
     /* a message holds 2 GB at most; what is larger has its weights outside */
+    atomic_file file, *outside = NULL;
     if (external || protobuf_c_message_get_packed_size(&model.base) > MESSAGE_LIMIT) {
-        status = write_outside(e, path, &result->external_bytes);
+        outside = &file;
+        status = write_outside(e, path, outside, &result->external_bytes);
         if (status != SDLF_OK) return status;
     }
     size_t size = protobuf_c_message_get_packed_size(&model.base);
-    if (size > MESSAGE_LIMIT)
+    if (size > MESSAGE_LIMIT) {
+        if (outside != NULL) atomic_file_abandon(outside);
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "'%s' would have %zu bytes: ONNX files have 2 GB at most", path, size);
+    }
     result->bytes = (int64_t)size;
-    return write_message(&model, path);
+    return write_message(&model, path, outside);
 }
