@@ -168,6 +168,14 @@ static const geometry depthwise[] = {
     {2, 44, 29, 30, 44, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 44},
 };
 
+/* Depthwise, forward: planes enough to fill a large device with runs of them. */
+static const geometry planes[] = {
+    {24, 480, 7, 7, 480, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 480},
+    {24, 472, 14, 14, 472, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 472},
+    {12, 236, 14, 14, 236, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 236},
+    {12, 236, 28, 28, 236, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 236},
+};
+
 /* Enough pixels to fill a large device with the largest tiles. */
 static const geometry filling[] = {
     {9, 4, 64, 64, 128, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
@@ -238,6 +246,8 @@ void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
     }
     for (size_t i = 0; i < sizeof filling_forward / sizeof filling_forward[0]; i++)
         forward(&devices.sink, &filling_forward[i], t, true, false, SDLF_RELU);
+    for (size_t i = 0; i < sizeof planes / sizeof planes[0] && t == SDLF_FLOAT32; i++)
+        forward(&devices.sink, &planes[i], t, true, i % 2 == 0, SDLF_RELU);
     for (int combination = 0; combination < 4 * KERNEL_EPILOGUES; combination++) {
         forward(sink, &geometries[1], t, combination & 1, combination & 2, combination / 4);
         forward(sink, &geometries[6], t, combination & 1, combination & 2, combination / 4);
