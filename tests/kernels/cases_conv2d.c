@@ -150,6 +150,8 @@ static const geometry geometries[] = {
     {1, 5, 3, 3, 2, {3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},     /* one output of 3x3 */
     {3, 2, 6, 131, 3, {3, 3}, {1, 1}, {1, 1}, {1, 0}, {0, 1}, 1},   /* a wide image */
     {2, 530, 3, 5, 9, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* more channels than a product takes at once */
+    {3, 3, 21, 40, 40, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},  /* a first layer whose lines are fours */
+    {2, 2, 22, 39, 70, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1},  /* the same, strides */
 };
 
 /* Depthwise: rectangles of pixels of every width, and lines and paddings that none of them suits. */

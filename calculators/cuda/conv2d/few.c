@@ -24,6 +24,7 @@ sdlf_status conv2d_few_cuda(sdlf_calculator *calculator, const sdlf_operation *o
 {
     cuda_conv2d g = cuda_conv2d_geometry(op);
     if (sdlf_tensor_count(&op->out[0]) == 0) return SDLF_OK;
+    if (cuda_few_warps_takes(calculator, op)) return conv2d_few_warps_cuda(calculator, op);
     return has_few_filters(&g) ? conv2d_few_filters_cuda(calculator, op) : conv2d_few_channels_cuda(calculator, op);
 }
 

@@ -15,8 +15,10 @@ bool cuda_few_takes(const sdlf_calculator *calculator, const sdlf_operation *ope
 sdlf_kernel conv2d_few_cuda;
 
 /* What it is made of: many filters (conv2d/few_channels.cu), where shared memory has room for the block, and up to FEW_FILTERS
- * (conv2d/few_filters.cu). */
+ * (conv2d/few_filters.cu); 3x3 windows over up to 3 channels in modes with tensor cores (conv2d/few_warps.cu). */
 sdlf_kernel conv2d_few_channels_cuda, conv2d_few_filters_cuda;
+sdlf_kernel conv2d_few_warps_cuda;
+bool cuda_few_warps_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool cuda_few_channels_fit(const sdlf_calculator *calculator, const cuda_conv2d *g, sdlf_dtype dtype);
 
 /* The same over channels that lie last: 3x3, stride 1 or 2, up to FEW_LAST_CHANNELS channels, filters a multiple of 4, float32. Up to
