@@ -16,6 +16,7 @@ const char *const conv2d_algorithms_cuda[] = {
     [CUDA_CONV2D_IM2COL] = "im2col",
     [CUDA_CONV2D_TWO_STEP] = "two-step",
     [CUDA_CONV2D_POINTWISE] = "pointwise",
+    [CUDA_CONV2D_POINTWISE_WARPS] = "pointwise-warps",
     [CUDA_CONV2D_IMPLICIT] = "implicit-gemm",
     [CUDA_CONV2D_FEW] = "few-channels",
     [CUDA_CONV2D_DEPTHWISE] = "depthwise",
@@ -54,6 +55,10 @@ const sdlf_algorithm_note conv2d_notes_cuda[CUDA_CONV2D_ALGORITHMS] = {
                               .takes = "matrices up to the sizes of cuBLAS"},
     [CUDA_CONV2D_POINTWISE] = {.summary = "the product alone, several warps to a sum: the image is the matrix",
                                .takes = "windows of 1x1 without padding"},
+    [CUDA_CONV2D_POINTWISE_WARPS] =
+        {.summary = "the same by warps that read the image straight into registers, weights ready in shared memory",
+         .takes =
+             "1x1 with stride 1, channels in eights, planes of fours or 49; fp32, tf32; on compute capability 9.0"},
     [CUDA_CONV2D_IMPLICIT] = {.summary = "a product that gathers its patches from the image; tensor cores but in fp32",
                               .takes = "windows of up to 31 rows and columns together"},
     [CUDA_CONV2D_FEW] = {.summary =

@@ -4,6 +4,7 @@
 #include "calculators/cuda/conv2d/few.h"
 #include "calculators/cuda/conv2d/patch.h"
 #include "calculators/cuda/conv2d/pointwise.h"
+#include "calculators/cuda/conv2d/pointwise_warps.h"
 #include "calculators/cuda/conv2d/winograd.h"
 #include "calculators/cuda/gemm/factors.h"
 
@@ -13,6 +14,7 @@ enum {
     TILED = CUDA_CONV2D_TILED,
     TWO_STEP = CUDA_CONV2D_TWO_STEP,
     POINTWISE = CUDA_CONV2D_POINTWISE,
+    POINTWISE_WARPS = CUDA_CONV2D_POINTWISE_WARPS,
     IMPLICIT = CUDA_CONV2D_IMPLICIT,
     FEW = CUDA_CONV2D_FEW,
     DEPTHWISE = CUDA_CONV2D_DEPTHWISE,
@@ -39,13 +41,56 @@ enum {
  * cuBLAS is worth the rounding of its factors to 16 bits. Other convolutions so large are patches anyway. */
 enum { LARGE_EXPANSION = 200000000, EXPANSION = 4, LARGE_RESULTS = 1 << 22 };
 
+/* 1x1 convolutions by warps that read the image themselves. In fp32: FLOPs from which these have enough to do, and above which cuBLAS's larger
+ * tiles save more, but with so many filters where lines are whole quads. In tf32: filters up to which memory decides, with as many pixels; and
+ * what is between, sums of so many times as many channels over so few pixels that patches leave multiprocessors without a tile. */
+enum {
+    WARPS_LEAST = 100000000,
+    WARPS_LARGE = 1400000000,
+    WARPS_MANY_FILTERS = 256,
+    WARPS_FEW_FILTERS = 32,
+    WARPS_MANY_PIXELS = 3000,
+    WARPS_FILTERS = 160,
+    WARPS_REDUCTION = 3,
+    WARPS_SHORT_FILTERS = 64, /* up to which sums may be shorter than WARPS_DEPTH_LEAST */
+    WARPS_DEPTH_LEAST = 512,
+    WARPS_DEPTH_MOST = 960,
+    WARPS_PIXELS_LEAST = 1024,
+    WARPS_PIXELS_MOST = 8192
+};
+
 /* ---- row-major ---- */
+
+/* In fp32, and in tf32 of what is bound by memory (not of many filters, which tensor cores' fragments hold badly). */
+static bool suits_warps(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
+{
+    int64_t flops = 2 * sdlf_tensor_count(&op->out[0]) * g->channels;
+    bool quads = g->height * g->width % 4 == 0;
+    bool exact = ((const cuda_calculator *)calculator)->math == SDLF_MATH_FP32;
+    bool large = flops >= WARPS_LEAST && (flops <= WARPS_LARGE || (quads && g->filters >= WARPS_MANY_FILTERS));
+    bool thin = g->filters <= WARPS_FEW_FILTERS && g->channels >= g->filters &&
+                g->batch * g->height * g->width >= WARPS_MANY_PIXELS;
+    return (exact ? large : thin) && cuda_pointwise_warps_takes(calculator, op);
+}
+
+/* In tf32, where the image could lie channels last, too. */
+static bool prefers_warps(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
+{
+    int64_t pixels = g->batch * g->height * g->width;
+    if (((const cuda_calculator *)calculator)->math != SDLF_MATH_TF32) return false;
+    if (g->filters <= WARPS_FEW_FILTERS || g->filters > WARPS_FILTERS) return false;
+    if (g->channels < WARPS_REDUCTION * g->filters || g->channels >= WARPS_DEPTH_MOST) return false;
+    if (g->filters > WARPS_SHORT_FILTERS && g->channels < WARPS_DEPTH_LEAST) return false;
+    if (pixels < WARPS_PIXELS_LEAST || pixels > WARPS_PIXELS_MOST) return false;
+    return cuda_pointwise_warps_takes(calculator, op);
+}
 
 /* A 1x1 convolution: by the kernel whose warps share sums where results are few, else by cuBLAS, which has tensor cores for
  * doubles and larger tiles; a pass more for bias and activation counted. AUTO: it is none. */
 static int pointwise_forward_rung(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
 {
     if (!cuda_pointwise_takes(calculator, op)) return AUTO;
+    if (suits_warps(calculator, op, g)) return POINTWISE_WARPS;
     if (!cuda_is_pointwise(g) || !cuda_conv2d_takes(calculator, op, TWO_STEP)) return POINTWISE; /* a stride */
     int64_t results = sdlf_tensor_count(&op->out[0]);
     bool few = op->out[0].dtype == SDLF_FLOAT32 ? results <= 1 << 19 : results <= 1 << 14 && g->channels <= 640;
@@ -78,6 +123,7 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
     int64_t pixels = g->batch * g->out_height * g->out_width;
     bool suits = exact || is_small(calculator, op, g, ROW_POINTWISE);
     if (cuda_few_takes(calculator, op) && (g->filters <= FEW_FILTERS || (suits && depth <= FEW_DEPTH))) return FEW;
+    if (!exact && prefers_warps(calculator, op, g)) return POINTWISE_WARPS;
     if (!suits) return AUTO;
     int rung = pointwise_forward_rung(calculator, op, g);
     bool moves = rung == TWO_STEP && cuda_has_half_factors(((const cuda_calculator *)calculator)->math) &&
@@ -105,6 +151,7 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
  *   few-channels   forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
  *                  what counts is that the image comes once. In every mode where up to 4 channels are 100 MFLOP at most, or
  *                  sums are of less than 32 numbers
+ *   pointwise-warps 1x1 forward without a stride: suits_warps and prefers_warps, above
  *   pointwise      1x1 forward in fp32 and float64: up to 2^19 results (float64: 2^14, sums of 640), or a stride; two-step,
  *                  which needs no columns then, for more. In every mode where it is 45 MFLOP at most, or has less than 64
  *                  channels (but two-step in fp16 and bf16 from 2^22 results on). Gradients of these in every mode: cuBLAS
@@ -144,5 +191,6 @@ bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sd
     bool expands = cuda_is_pointwise(&g) && g.filters >= EXPANSION * g.channels &&
                    sdlf_operation_cost(op).flops > LARGE_EXPANSION &&
                    ((const cuda_calculator *)calculator)->math == SDLF_MATH_TF32;
+    if (!wanted && prefers_warps(calculator, op, &g)) return false;
     return wanted || expands || !is_small(calculator, op, &g, SMALL_POINTWISE);
 }

@@ -5,6 +5,7 @@
 #include "calculators/cuda/conv2d/implicit.h"
 #include "calculators/cuda/conv2d/patch.h"
 #include "calculators/cuda/conv2d/pointwise.h"
+#include "calculators/cuda/conv2d/pointwise_warps.h"
 #include "calculators/cuda/conv2d/winograd.h"
 
 enum {
@@ -13,6 +14,7 @@ enum {
     TILED = CUDA_CONV2D_TILED,
     TWO_STEP = CUDA_CONV2D_TWO_STEP,
     POINTWISE = CUDA_CONV2D_POINTWISE,
+    POINTWISE_WARPS = CUDA_CONV2D_POINTWISE_WARPS,
     IMPLICIT = CUDA_CONV2D_IMPLICIT,
     FEW = CUDA_CONV2D_FEW,
     DEPTHWISE = CUDA_CONV2D_DEPTHWISE,
@@ -138,6 +140,11 @@ static const struct algorithm {
                    .forward = pointwise_forward,
                    .backward_input = conv2d_backward_input_two_step_cuda,
                    .backward_weights = conv2d_backward_weights_two_step_cuda},
+    [POINTWISE_WARPS] = {.takes = cuda_pointwise_warps_takes,
+                         .workspace = conv2d_pointwise_warps_workspace_cuda,
+                         .forward = conv2d_pointwise_warps_cuda,
+                         .prepared = cuda_pointwise_warps_prepared,
+                         .prepare = conv2d_pointwise_warps_prepare_cuda},
     [TILED] = {.takes = cuda_tiled_takes,
                .workspace = conv2d_tiled_workspace_cuda,
                .forward = conv2d_tiled_cuda,
