@@ -34,6 +34,7 @@ PARTS = {
     "vgg16-cuda": (60, ["--workload", "vgg16", *CUDA]),
     "vgg16-cuda-tf32": (60, ["--workload", "vgg16", "--math", "tf32", *CUDA]),
     "mobilenetv2-cuda": (60, ["--workload", "mobilenetv2", *CUDA]),
+    "mobilenetv2-cuda-32": (90, ["--workload", "mobilenetv2", "--batch", "32", "--no-check", *CUDA]),
     "mobilenetv2-cuda-tf32-32": (90, ["--workload", "mobilenetv2", "--math", "tf32", "--batch", "32", "--no-check", *CUDA]),
     "study-cuda": (60, ["--workload", "study", *CUDA]),
     "comparison-cuda": (240, ["--no-check", "--seconds", "0.006", "--each", "--torch"]),
