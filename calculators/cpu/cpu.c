@@ -160,6 +160,14 @@ static int64_t resample_workspace(const sdlf_calculator *calculator, const sdlf_
 
 static const char *const gemm_algorithms[] = {"auto", "built-in", "library", "tall", NULL};
 
+/* Whole blocks are taken where vectors of channels pay. */
+static bool always(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    (void)operation;
+    return true;
+}
+
 /* Of convolutions. */
 static bool likes_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
@@ -199,6 +207,7 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                                          .work = cpu_conv2d_work,
                                          .automatic = automatic,
                                          .channels_last = true,
+                                         .mixed = true,
                                          .likes_channels_last = likes_channels_last,
                                          .prepared = prepared,
                                          .prepare = prepare},
@@ -214,6 +223,13 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                                                   .algorithms = cpu_conv2d_algorithms,
                                                   .notes = cpu_conv2d_notes,
                                                   .automatic = automatic},
+                [SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD] = {.run = run,
+                                                           .supports = supports,
+                                                           .workspace = workspace,
+                                                           .channels_last = true,
+                                                           .likes_channels_last = always,
+                                                           .prepared = prepared,
+                                                           .prepare = prepare},
                 [SDLF_CONV2D_RELU_MAX_POOL_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_MAX_POOL2D_FORWARD] =

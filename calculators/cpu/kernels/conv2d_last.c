@@ -75,9 +75,17 @@ static void pack(const cpu_calculator *cpu, last_way way, element *packed, const
     }
 }
 
+/* Is x row-major, and more than one channel of more than one pixel, where y is channels last? */
+static bool reads_row_major(const sdlf_operation *operation)
+{
+    return !sdlf_tensor_is_channels_last(&operation->in[0]) && sdlf_tensor_is_contiguous(&operation->in[0]);
+}
+
 bool conv2d_last_supports_cpu(const sdlf_operation *operation, const convolution *v)
 {
     bool named = operation->algorithm == CPU_CONV2D_AUTO || operation->algorithm == CPU_CONV2D_IMPLICIT;
+    if (reads_row_major(operation) && may_be_last(&operation->in[3]) && may_be_last(&operation->out[0]))
+        return named && implicit_takes_row_major_cpu(v) && way_of(operation, v).kernel == IMPLICIT;
     if (!can_be_last(operation)) return false;
     if (cpu_conv2d_winograd(operation->algorithm)) return winograd_takes_cpu(v);
     return named && (depthwise_last_takes_cpu(v) || implicit_takes_cpu(v));
@@ -89,7 +97,7 @@ im2col_space conv2d_last_space_cpu(const sdlf_operation *operation, const convol
     last_way way = way_of(operation, v);
     im2col_space space = {0};
     if (way.kernel == WINOGRAD) space = winograd_space_cpu(v, way.m);
-    if (way.kernel == IMPLICIT) space.shared = implicit_scratch_size_cpu(v);
+    if (way.kernel == IMPLICIT) space.shared = implicit_scratch_size_cpu(v, reads_row_major(operation));
     if (!sdlf_tensor_present(&operation->prepared)) space.shared += cpu_round_up(packed_size(way, v), LANES);
     return space;
 }
@@ -109,7 +117,7 @@ void conv2d_last_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *op
     switch (way.kernel) {
     case DEPTHWISE: depthwise_last_forward_cpu(cpu, forward, packed); break;
     case WINOGRAD: winograd_forward_cpu(cpu, forward, way.m, packed, scratch); break;
-    default: implicit_forward_cpu(cpu, forward, packed, scratch);
+    default: implicit_forward_cpu(cpu, forward, packed, scratch, reads_row_major(operation));
     }
 }
 

@@ -32,6 +32,16 @@ typedef struct context {
     int64_t inside_first, inside_last; /* columns whose windows lie inside the image's width */
 } context;
 
+static context context_of(const convolution_forward *forward, const element *packed)
+{
+    const convolution *v = &forward->v;
+    context all = {.forward = forward, .packed = packed, .blocks = 1};
+    int64_t last = v->w - (v->s - 1) * v->dilation[1] + v->before[1]; /* left + reach < w */
+    all.inside_first = cpu_min(v->q, cpu_divide_up(v->before[1], v->stride[1]));
+    all.inside_last = last <= 0 ? 0 : cpu_min(v->q, cpu_divide_up(last, v->stride[1]));
+    return all;
+}
+
 /* `pixels` neighbouring outputs of a row; of their window the rows [top, bottom) and columns [left, right) count. */
 typedef struct strip {
     const element *x; /* what the window's first position reads for the first pixel */
@@ -56,13 +66,11 @@ static inline __attribute__((always_inline)) void sum_strip(const int pixels, co
             for (int i = 0; i < pixels; i++) sum[i] += load(x + i * s->pixel_step) * weight;
         }
     }
-    vector low = broadcast(activation->function == SDLF_CLIP ? (element)activation->low : 0);
-    vector high = broadcast((element)activation->high);
+    element low, high;
+    bool clamped = activation_clamps(activation, &low, &high) && activation->function != SDLF_IDENTITY;
     for (int i = 0; i < pixels; i++) {
         if (s->residual) sum[i] += load(s->residual + i * v->groups + c);
-        if (activation->function == SDLF_RELU || activation->function == SDLF_CLIP)
-            sum[i] = choose(sum[i] < low, low, sum[i]);
-        if (activation->function == SDLF_CLIP) sum[i] = choose(sum[i] > high, high, sum[i]);
+        if (clamped) sum[i] = clamp_lanes(sum[i], broadcast(low), broadcast(high));
         store(s->y + i * v->groups + c, sum[i]);
     }
 }
@@ -119,8 +127,15 @@ static void compute_one(const convolution *v, const strip *s, const sdlf_activat
     compute_strip(1, v, s, activation);
 }
 
-/* Row p of image n, the channels of one block: whole vectors, and of the last block what is left behind them. */
-static void compute_row(const context *all, int64_t n, int64_t p, int64_t block)
+/* Where an image is: x begins with its row `first`, y and residual with row p of the outputs. */
+typedef struct row_place {
+    const element *x, *residual;
+    element *y;
+    int64_t first;
+} row_place;
+
+/* Row p of an image, the channels of one block: whole vectors, and of the last block what is left behind them. */
+static void compute_row(const context *all, const row_place *at, int64_t p, int64_t block)
 {
     const convolution_forward *forward = all->forward;
     const convolution *v = &forward->v;
@@ -136,12 +151,12 @@ static void compute_row(const context *all, int64_t n, int64_t p, int64_t block)
     s.top = top >= 0 ? 0 : cpu_min(v->r, cpu_divide_up(-top, v->dilation[0]));
     s.bottom = top >= v->h ? s.top : cpu_max(s.top, cpu_min(v->r, cpu_divide_up(v->h - top, v->dilation[0])));
     for (int64_t q = 0; q < v->q;) {
-        int64_t left = q * v->stride[1] - v->before[1], out = ((n * v->p + p) * v->q + q) * channels;
+        int64_t left = q * v->stride[1] - v->before[1], out = q * channels;
         bool inside = q >= all->inside_first && q < all->inside_last;
         int64_t pixels = inside ? all->inside_last - q : 1;
-        s.x = forward->x + ((n * v->h + top) * v->w + left) * channels;
-        s.y = forward->y + out;
-        s.residual = forward->residual ? forward->residual + out : NULL;
+        s.x = at->x + ((top - at->first) * v->w + left) * channels;
+        s.y = at->y + out;
+        s.residual = at->residual ? at->residual + out : NULL;
         s.left = left >= 0 ? 0 : cpu_min(v->s, cpu_divide_up(-left, v->dilation[1]));
         s.right = left >= v->w ? s.left : cpu_max(s.left, cpu_min(v->s, cpu_divide_up(v->w - left, v->dilation[1])));
         if (pixels >= STRIP) {
@@ -164,20 +179,30 @@ static void compute_rows(void *argument, int64_t index, int thread)
     int64_t tasks = cpu_divide_up(v->p, all->rows_per_task), block = index % all->blocks, rows = index / all->blocks;
     int64_t n = rows / tasks, first = rows % tasks * all->rows_per_task;
     (void)thread;
-    for (int64_t p = first; p < cpu_min(first + all->rows_per_task, v->p); p++) compute_row(all, n, p, block);
+    for (int64_t p = first; p < cpu_min(first + all->rows_per_task, v->p); p++) {
+        const convolution_forward *forward = all->forward;
+        int64_t out = (n * v->p + p) * v->q * v->groups;
+        row_place at = {.x = forward->x + n * v->h * v->w * v->groups,
+                        .residual = forward->residual ? forward->residual + out : NULL,
+                        .y = forward->y + out};
+        compute_row(all, &at, p, block);
+    }
+}
+
+void depthwise_last_row_cpu(const convolution_forward *forward, const element *packed, const element *x, int64_t first,
+                            int64_t p, element *y)
+{
+    context all = context_of(forward, packed);
+    compute_row(&all, &(row_place){.x = x, .first = first, .y = y}, p, 0);
 }
 
 void depthwise_last_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed)
 {
     const convolution *v = &forward->v;
-    context all = {.forward = forward, .packed = packed};
+    context all = context_of(forward, packed);
     all.rows_per_task = cpu_max(1, TASK_FLOPS / cpu_max(1, 2 * v->q * v->groups * v->r_s));
     all.rows_per_task = cpu_min(all.rows_per_task, cpu_max(1, v->p / 8));
     int64_t tasks = v->n * cpu_divide_up(v->p, all.rows_per_task);
     all.blocks = tasks % 2 == 1 && tasks < 16 && v->groups >= 2 * LANES ? 2 : 1; /* halves, for two threads */
-    int64_t reach = (v->s - 1) * v->dilation[1];
-    all.inside_first = cpu_min(v->q, cpu_divide_up(v->before[1], v->stride[1]));
-    int64_t last = v->w - reach + v->before[1]; /* left + reach < w */
-    all.inside_last = last <= 0 ? 0 : cpu_min(v->q, cpu_divide_up(last, v->stride[1]));
     cpu_parallel_near(cpu, tasks * all.blocks, 8 * convolution_time(v), compute_rows, &all);
 }

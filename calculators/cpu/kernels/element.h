@@ -8,6 +8,9 @@
 
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
 
 #include "calculators/cpu/cpu.h"
 
@@ -57,6 +60,28 @@ typedef int64_t lanes_mask __attribute__((vector_size(SDLF_VECTOR_BYTES)));
 static inline vector choose(lanes_mask mask, vector yes, vector no)
 {
     return (vector)(((lanes_mask)yes & mask) | ((lanes_mask)no & ~mask));
+}
+
+/* x, but no less than low and no more than high; NaN stays. x86's minimum and maximum give their second operand where one is NaN:
+ * two instructions, where comparisons of GCC and Clang make six. */
+static inline vector clamp_lanes(vector x, vector low, vector high)
+{
+#if defined(__AVX512F__) && SDLF_VECTOR_BYTES == 64 && SDLF_LANES == 16
+    return (vector)_mm512_min_ps((__m512)high, _mm512_max_ps((__m512)low, (__m512)x));
+#elif defined(__AVX512F__) && SDLF_VECTOR_BYTES == 64
+    return (vector)_mm512_min_pd((__m512d)high, _mm512_max_pd((__m512d)low, (__m512d)x));
+#elif defined(__AVX__) && SDLF_VECTOR_BYTES == 32 && SDLF_LANES == 8
+    return (vector)_mm256_min_ps((__m256)high, _mm256_max_ps((__m256)low, (__m256)x));
+#elif defined(__AVX__) && SDLF_VECTOR_BYTES == 32
+    return (vector)_mm256_min_pd((__m256d)high, _mm256_max_pd((__m256d)low, (__m256d)x));
+#elif defined(__SSE2__) && SDLF_VECTOR_BYTES == 16 && SDLF_LANES == 4
+    return (vector)_mm_min_ps((__m128)high, _mm_max_ps((__m128)low, (__m128)x));
+#elif defined(__SSE2__) && SDLF_VECTOR_BYTES == 16
+    return (vector)_mm_min_pd((__m128d)high, _mm_max_pd((__m128d)low, (__m128d)x));
+#else
+    x = choose(x < low, low, x);
+    return choose(x > high, high, x);
+#endif
 }
 
 /* The lanes' sum, in pairs: the same order on every run. */

@@ -56,10 +56,15 @@ static bool takes_rows(const convolution *v)
     return v->groups == 1 && v->c < FEW_CHANNELS && v->dilation[1] == 1 && v->s > 1;
 }
 
-int64_t implicit_scratch_size_cpu(const convolution *v)
+bool implicit_takes_row_major_cpu(const convolution *v)
+{
+    return takes_rows(v) && implicit_takes_cpu(v);
+}
+
+int64_t implicit_scratch_size_cpu(const convolution *v, bool row_major)
 {
     int64_t zeros = cpu_round_up(v->c, LANES);
-    return zeros + (takes_rows(v) && has_padding(v) ? v->n * reached(v, 0) * reached(v, 1) * v->c : 0);
+    return zeros + (takes_rows(v) && (row_major || has_padding(v)) ? v->n * reached(v, 0) * reached(v, 1) * v->c : 0);
 }
 
 /* ---- the padded copy ---- */
@@ -69,6 +74,7 @@ typedef struct padding {
     const element *x;
     element *to;
     int64_t height, width;
+    bool row_major; /* x is; the copy is channels last */
 } padding;
 
 static void pad_row(void *argument, int64_t index, int thread)
@@ -85,7 +91,14 @@ static void pad_row(void *argument, int64_t index, int thread)
     int64_t columns = cpu_min(v->w, all->width - v->before[1]), left = cpu_min(v->before[1], all->width);
     columns = cpu_max(columns, 0);
     memset(to, 0, (size_t)(left * v->c) * sizeof *to);
-    memcpy(to + left * v->c, all->x + (image * v->h + h) * v->w * v->c, (size_t)(columns * v->c) * sizeof *to);
+    if (all->row_major) {
+        for (int64_t c = 0; c < v->c; c++) {
+            const element *x = all->x + ((image * v->c + c) * v->h + h) * v->w;
+            for (int64_t w = 0; w < columns; w++) to[(left + w) * v->c + c] = x[w];
+        }
+    } else {
+        memcpy(to + left * v->c, all->x + (image * v->h + h) * v->w * v->c, (size_t)(columns * v->c) * sizeof *to);
+    }
     memset(to + (left + columns) * v->c, 0, (size_t)((all->width - left - columns) * v->c) * sizeof *to);
 }
 
@@ -219,7 +232,7 @@ bool implicit_takes_cpu(const convolution *v)
 }
 
 void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed,
-                          element *scratch)
+                          element *scratch, bool row_major)
 {
     const convolution *v = &forward->v;
     context all = {.forward = forward,
@@ -239,14 +252,15 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
     all.run = all.rows ? v->s * v->c : v->c;
     all.chunks = chunks_of(v, &all.p);
     memset(scratch, 0, (size_t)cpu_round_up(v->c, LANES) * sizeof *scratch);
-    if (all.rows && has_padding(v)) {
+    if (all.rows && (row_major || has_padding(v))) {
         all.height = reached(v, 0);
         all.width = reached(v, 1);
         padding copy = {.v = v,
                         .x = forward->x,
                         .to = scratch + cpu_round_up(v->c, LANES),
                         .height = all.height,
-                        .width = all.width};
+                        .width = all.width,
+                        .row_major = row_major};
         all.image = copy.to;
         all.before[0] = all.before[1] = 0;
         cpu_parallel_near_exact(cpu, v->n * all.height, cpu_time_of_elements(v->n * all.height * all.width * v->c),

@@ -25,9 +25,7 @@ static inline __attribute__((always_inline)) void finish_pixel(const int vectors
     for (int j = 0; j < PANEL_VECTORS; j++) {
         if (j >= vectors) continue;
         if (t->residual) sum[j] += load(residual + (j < vectors - 1 ? j * LANES : last));
-        if (!clamped) continue;
-        sum[j] = choose(sum[j] < low, low, sum[j]); /* NaN passes */
-        sum[j] = choose(sum[j] > high, high, sum[j]);
+        if (clamped) sum[j] = clamp_lanes(sum[j], low, high);
     }
     UNROLLED
     for (int j = 0; j < PANEL_VECTORS; j++) {

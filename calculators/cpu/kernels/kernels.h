@@ -24,6 +24,9 @@ sdlf_kernel conv2d_prepare_cpu, conv2d_forward_cpu, conv2d_backward_input_cpu, c
 supports_function conv2d_relu_max_pool_forward_supports_cpu;
 int conv2d_automatic_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation);
 supports_function conv2d_likes_channels_last_cpu;
+sdlf_kernel conv2d_inverted_cpu, conv2d_inverted_prepare_cpu;
+supports_function conv2d_inverted_supports_cpu;
+workspace_function conv2d_inverted_workspace_cpu, conv2d_inverted_prepared_cpu;
 supports_function conv2d_forward_supports_cpu, conv2d_backward_input_supports_cpu, conv2d_backward_weights_supports_cpu;
 workspace_function conv2d_prepared_cpu, conv2d_forward_workspace_cpu, conv2d_backward_input_workspace_cpu,
     conv2d_backward_weights_workspace_cpu;

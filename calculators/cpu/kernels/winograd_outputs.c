@@ -69,10 +69,7 @@ static inline __attribute__((always_inline)) void finish_vector(const int m, con
                 residual = part;
             }
             if (residual) value += load(residual);
-            if (o->clamped) {
-                value = choose(value < o->low, o->low, value); /* NaN passes */
-                value = choose(value > o->high, o->high, value);
-            }
+            if (o->clamped) value = clamp_lanes(value, o->low, o->high);
             if (count == LANES) {
                 store(y, value);
             } else {
