@@ -56,6 +56,7 @@ cuda_patch cuda_patch_problem(const sdlf_operation *op)
         p.tap_sides[i] = g.window.size[i];
     }
     p.steps = is_thin(op) ? divide_up(p.taps, 8) : divide_up(g.channels, PATCH_CHANNELS) * p.taps;
+    p.chunks = p.steps / p.taps;
     p.splits = 1;
     p.quads = p.channels % 4 == 0; /* unless x lies elsewhere */
     p.fours = p.filters % 4 == 0;  /* unless y does */

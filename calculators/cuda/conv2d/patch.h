@@ -59,6 +59,7 @@ typedef struct cuda_patch {
     int source_step[2]; /* pixels of x between neighbours in the patch */
     int pixel_step[2];  /* places in the patch between neighbouring pixels of y */
     int tap_step[2];    /* places in the patch between neighbouring taps */
+    int chunks;         /* of PATCH_CHANNELS channels */
     int patches;        /* in shared memory at a time */
     int patch_bytes;
     int steps, splits;
@@ -71,6 +72,7 @@ typedef struct cuda_patch {
     bool early;  /* x was there when this kernel started, and nobody needs what y replaces; of tiles of single warps */
     bool pools;  /* y is the largest of each 2x2 results, with ReLU; of boxes in tf32 */
     int plane;   /* where y has pooled results and is row-major: numbers of one of its planes; else 0 */
+    int lead;    /* steps that a block's first group is ahead of the second, of boxes */
 } cuda_patch;
 
 /* A tile's size, and how many steps' weights are in shared memory at a time. */

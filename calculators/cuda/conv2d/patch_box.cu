@@ -13,10 +13,12 @@ static bool make_map(CUtensorMap *map, const cuda_patch &p, int group_pixels)
     return make_box_map(map, x);
 }
 
+/* Blocks that are alone on a multiprocessor have registers for another warp, which brings a ring of weights for the second group. */
 template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, int LINES, int BLOCKS, bool THROUGH = false>
 static sdlf_status launch_tile(sdlf_calculator *base, const cuda_patch &p, const cuda_patch_launch &how)
 {
-    using product = patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, STAGES, LINES, THROUGH>;
+    constexpr int RINGS = FILTER_GROUPS == 2 && BLOCKS == 1 ? 2 : 1;
+    using product = patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, STAGES, LINES, THROUGH>;
     const cuda_calculator *calculator = cuda_calculator_from(base);
     auto kernel = patch_box_kernel<product, BLOCKS>;
     CUtensorMap map = {};

@@ -133,7 +133,7 @@ int64_t cuda_patch_shared(const cuda_patch *p, int number, int weight_bytes)
     if (boxes && p->direct) /* two turns of 8 pixels of so many lines, in rows of 68 floats for 64 filters */
         product += (int64_t)tile->filters / 64 * divide_up(tile->across, 8) * 2 * 8 * tile->lines * 68 * 4;
     if (boxes)
-        return (product > results ? product : results) + 8 * (2 * stages + 2 * PATCH_SLOTS) + 128 + 4 * p->taps + 1024;
+        return (product > results ? product : results) + 8 * (4 * stages + 2 * PATCH_SLOTS) + 256 + 4 * p->taps + 1024;
     int64_t barriers = tile->groups ? 8 * (4 * stages + 2) + 1024 : 128;
     return (product > results ? product : results) + 4 * (int64_t)p->patch_pixels + 4 * PATCH_TAPS + barriers;
 }

@@ -171,6 +171,14 @@ static bool is_direct(const cuda_patch *p, int number, bool quick)
     return quick && p->splits == 1 && (tile->patches == 0 || (tile->across > 0 && p->fours));
 }
 
+/* Where a block makes several tiles, one group's results leave while the other multiplies. */
+static int lead_of(const cuda_calculator *calculator, const cuda_patch *p)
+{
+    enum { FEW = 18 }; /* steps of a tile, of which a half is the end of another */
+    if (!p->direct || p->taps == 1 || cuda_patch_blocks(p) <= calculator->multiprocessors) return 0;
+    return p->steps <= FEW ? FEW / 2 : FEW / 6;
+}
+
 int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thin)
 {
     int best_tile = -1, best_splits = 1, bytes = cuda_patch_weight_bytes(calculator->math);
@@ -198,5 +206,6 @@ int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thi
     cuda_patch_cut(p, best_tile, false, bytes);
     p->splits = best_splits;
     p->direct = is_direct(p, best_tile, quick);
+    p->lead = lead_of(calculator, p);
     return best_tile;
 }
