@@ -84,7 +84,7 @@ static bool reads_row_major(const sdlf_operation *operation)
 bool conv2d_last_supports_cpu(const sdlf_operation *operation, const convolution *v)
 {
     bool named = operation->algorithm == CPU_CONV2D_AUTO || operation->algorithm == CPU_CONV2D_IMPLICIT;
-    if (reads_row_major(operation) && may_be_last(&operation->in[3]) && may_be_last(&operation->out[0]))
+    if (sdlf_operation_is_mixed(operation) && reads_row_major(operation))
         return named && implicit_takes_row_major_cpu(v) && way_of(operation, v).kernel == IMPLICIT;
     if (!can_be_last(operation)) return false;
     if (cpu_conv2d_winograd(operation->algorithm)) return winograd_takes_cpu(v);
@@ -121,8 +121,16 @@ void conv2d_last_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *op
     }
 }
 
+/* One filter on images that may be taken as row-major: weights made ready would turn them. */
+static bool stays_row_major(const sdlf_operation *operation, const convolution *v)
+{
+    return operation->algorithm == CPU_CONV2D_AUTO && v->groups * v->k == 1 && v->p_q > 1 &&
+           !sdlf_operation_is_channels_last(operation) && !conv2d_last_pays_cpu(v);
+}
+
 int64_t conv2d_last_prepared_size_cpu(const sdlf_operation *operation, const convolution *v)
 {
+    if (stays_row_major(operation, v)) return 0;
     return conv2d_last_supports_cpu(operation, v) ? packed_size(way_of(operation, v), v) : 0;
 }
 

@@ -20,8 +20,8 @@ bool implicit_takes_row_major_cpu(const convolution *v);
 int64_t implicit_packed_size_cpu(const convolution *v);
 void implicit_pack_cpu(const cpu_calculator *cpu, element *packed, const convolution *v, const element *w);
 
-/* The forward pass; residual and y are channels last, and so is x, unless it is row_major. `packed` are the laid out weights, forward->w is not read. Scratch
- * space in elements, shared by all threads. */
+/* The forward pass; residual and y are channels last, and so is x, unless it is row_major. `packed` are the laid out weights,
+ * forward->w is not read. Scratch space in elements, shared by all threads. */
 int64_t implicit_scratch_size_cpu(const convolution *v, bool row_major);
 void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed,
                           element *scratch, bool row_major);
