@@ -8,7 +8,10 @@
 
 #include "testing.h"
 
-enum { NOTHING = 0, THREADS = 3, OPERANDS = 8 };
+enum { NOTHING = 0, OPERANDS = 8 };
+
+static const int threads[] = {1, 2, 3, 32}; /* of 32, each has a task of its own */
+enum { CALCULATORS = sizeof threads / sizeof threads[0], MANY = CALCULATORS - 1 };
 
 typedef struct geometry {
     int64_t n, c, h, w, m, k;
@@ -132,8 +135,8 @@ static void check_geometry(const geometry *g, sdlf_calculator *reference, sdlf_c
         float *found = result_of(cpu[0], o, way & 1, way & 2), difference = 0;
         for (int64_t i = 0; i < count; i++) difference = fmaxf(difference, fabsf(found[i] - expected[i]));
         CHECK(largest > 0 && difference <= 3e-6f * largest);
-        for (int threads = 1; threads < THREADS; threads++) {
-            float *again = result_of(cpu[threads], o, way & 1, way & 2);
+        for (int other = 1; other < CALCULATORS; other++) {
+            float *again = result_of(cpu[other], o, way & 1, way & 2);
             CHECK(memcmp(found, again, (size_t)count * sizeof *found) == 0);
             free(again);
         }
@@ -143,15 +146,26 @@ static void check_geometry(const geometry *g, sdlf_calculator *reference, sdlf_c
     free(expected);
 }
 
+/* Each of many has something to do, and room for that alone. */
+static void threads_take_fewer_rows_each(sdlf_calculator *const *cpu)
+{
+    sdlf_operation o = operation_of(&geometries[2]);
+    int64_t one = sdlf_calculator_workspace(cpu[0], &o), room = sdlf_calculator_workspace(cpu[1], &o) - one;
+    CHECK(room > 0 && sdlf_calculator_workspace(cpu[MANY], &o) - one < 24 * room);
+    for (int i = 0; i < OPERANDS; i++) free(o.in[i].data);
+    free(o.out[0].data);
+}
+
 static void large_blocks_are_one(void)
 {
-    sdlf_calculator *reference = NULL, *cpu[THREADS] = {NULL};
+    sdlf_calculator *reference = NULL, *cpu[CALCULATORS] = {NULL};
     CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
-    for (int i = 0; i < THREADS; i++)
-        CHECK_OK(sdlf_calculator_open(&cpu[i], "cpu", &(sdlf_calculator_options){.threads = i + 1}));
+    for (int i = 0; i < CALCULATORS; i++)
+        CHECK_OK(sdlf_calculator_open(&cpu[i], "cpu", &(sdlf_calculator_options){.threads = threads[i]}));
     for (size_t i = 0; i < sizeof geometries / sizeof geometries[0]; i++)
         check_geometry(&geometries[i], reference, cpu);
-    for (int i = 0; i < THREADS; i++) sdlf_calculator_close(cpu[i]);
+    threads_take_fewer_rows_each(cpu);
+    for (int i = 0; i < CALCULATORS; i++) sdlf_calculator_close(cpu[i]);
     sdlf_calculator_close(reference);
 }
 

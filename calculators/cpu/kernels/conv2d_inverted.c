@@ -12,7 +12,7 @@
 #include "calculators/cpu/kernels/interleave.h"
 #include "calculators/cpu/kernels/kernels.h"
 
-enum { LEAST_BETWEEN = 1 << 20, TASKS = 8 }; /* bytes; of an image */
+enum { LEAST_BETWEEN = 1 << 20, TASKS = 8 }; /* bytes of an image; its tasks */
 
 /* One of the 1x1 convolutions: its sizes, weights, and what follows. */
 typedef struct pointwise {
@@ -41,7 +41,14 @@ static pointwise pointwise_of(int64_t c, int64_t k)
     return one;
 }
 
-static block block_of(const sdlf_operation *o)
+/* Tasks of an image: TASKS, or more, so that all threads have as many. */
+static int64_t tasks_of(const cpu_calculator *cpu, const convolution *v)
+{
+    int64_t threads = cpu_divide_up(cpu->threads, cpu_max(1, v->n)); /* of an image */
+    return cpu_max(1, cpu_min(cpu_round_up(TASKS, threads), v->p));
+}
+
+static block block_of(const sdlf_calculator *calculator, const sdlf_operation *o)
 {
     int64_t m = o->in[1].shape.dim[0], c = o->in[0].shape.dim[1];
     sdlf_tensor between = {.shape = o->in[0].shape};
@@ -50,7 +57,7 @@ static block block_of(const sdlf_operation *o)
     b.expands = sdlf_tensor_present(&o->in[3]);
     b.expand = pointwise_of(c, m);
     b.project = pointwise_of(m, o->out[0].shape.dim[1]);
-    b.tasks = cpu_max(1, cpu_min(TASKS, b.v.p));
+    b.tasks = tasks_of(cpu_from_const(calculator), &b.v);
     b.reached = cpu_min(b.v.h, (cpu_divide_up(b.v.p, b.tasks) - 1) * b.v.stride[0] + (b.v.r - 1) * b.v.dilation[0] + 1);
     b.each = cpu_round_up(((b.expands ? b.reached * b.v.w : 0) + b.v.q) * m, LANES);
     return b;
@@ -64,9 +71,8 @@ static bool is_last(const sdlf_operation *o)
 
 bool conv2d_inverted_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *o)
 {
-    block b = block_of(o);
+    block b = block_of(calculator, o);
     int64_t between = b.v.groups * (b.expands ? b.v.h * b.v.w : b.v.p_q);
-    (void)calculator;
     return depthwise_last_takes_cpu(&b.v) && b.v.n > 0 && b.v.p_q > 0 && b.project.v.k > 0 && b.expand.v.c > 0 &&
            between * (int64_t)sizeof(element) >= LEAST_BETWEEN;
 }
@@ -97,21 +103,20 @@ static void pack(const cpu_calculator *cpu, const block *b, const sdlf_operation
 
 int64_t conv2d_inverted_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *o)
 {
-    block b = block_of(o);
-    (void)calculator;
+    block b = block_of(calculator, o);
     return packed_size(&b) * (int64_t)sizeof(element);
 }
 
 sdlf_status conv2d_inverted_prepare_cpu(sdlf_calculator *calculator, const sdlf_operation *o)
 {
-    block b = block_of(o);
+    block b = block_of(calculator, o);
     pack(cpu_from(calculator), &b, o, o->prepared.data);
     return SDLF_OK;
 }
 
 int64_t conv2d_inverted_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *o)
 {
-    block b = block_of(o);
+    block b = block_of(calculator, o);
     int64_t size = cpu_from_const(calculator)->threads * b.each;
     int64_t outputs = sdlf_tensor_count(&o->out[0]);
     if (!sdlf_tensor_present(&o->prepared)) size += packed_size(&b);
@@ -191,7 +196,7 @@ static void turn(element *to, const element *from, int64_t n, int64_t rows, int6
 sdlf_status conv2d_inverted_cpu(sdlf_calculator *calculator, const sdlf_operation *o)
 {
     const cpu_calculator *cpu = cpu_from(calculator);
-    block b = block_of(o);
+    block b = block_of(calculator, o);
     element *scratch = o->workspace.data, *y = output(o, 0);
     const element *packed = o->prepared.data;
     int64_t n = b.v.n, pixels = b.v.h * b.v.w, c = b.expand.v.c, k = b.project.v.k, outputs = n * b.v.p_q * k;
