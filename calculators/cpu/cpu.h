@@ -6,8 +6,8 @@
  * table of kernel slots. Opening the calculator picks the widest set that this machine has (SDLF_SIMD=plain|avx2|avx512 in
  * the environment asks for one), and every operation goes to the instance of its element type.
  *
- * Determinism. Work is cut into tasks by the operands' shapes alone, never by the number of threads; each output element
- * is computed by one task, and partial sums are combined in a fixed order. So the same bits come out at any thread count. */
+ * Determinism. Each output element is computed by one task, and no sum is cut by the number of threads: its parts follow
+ * from the operands' shapes and are combined in a fixed order. So the same bits come out at any thread count. */
 #ifndef SDLF_CALCULATORS_CPU_H
 #define SDLF_CALCULATORS_CPU_H
 

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sdlf/calculator.h>
-
+#include "calculators/cpu/cpu.h"
 #include "testing.h"
 
 enum { NOTHING = 0, OPERANDS = 8 };
@@ -146,12 +145,15 @@ static void check_geometry(const geometry *g, sdlf_calculator *reference, sdlf_c
     free(expected);
 }
 
-/* Each of many has something to do, and room for that alone. */
+/* Each of many has something to do, and room for that alone. Without OpenMP there is one, whatever was asked for. */
 static void threads_take_fewer_rows_each(sdlf_calculator *const *cpu)
 {
     sdlf_operation o = operation_of(&geometries[2]);
     int64_t one = sdlf_calculator_workspace(cpu[0], &o), room = sdlf_calculator_workspace(cpu[1], &o) - one;
-    CHECK(room > 0 && sdlf_calculator_workspace(cpu[MANY], &o) - one < 24 * room);
+    if (cpu_from(cpu[MANY])->threads == 1)
+        CHECK_EQUAL(room, 0);
+    else
+        CHECK(room > 0 && sdlf_calculator_workspace(cpu[MANY], &o) - one < 24 * room);
     for (int i = 0; i < OPERANDS; i++) free(o.in[i].data);
     free(o.out[0].data);
 }
