@@ -12,12 +12,17 @@ static bool writes_parameter(const sdlf_plan *plan, const sdlf_operation *operat
     return false;
 }
 
-/* Has the step weights made ready? (Sparse matrices are data.) */
+/* Has the step weights of the model made ready? (Sparse matrices are data.) A block of convolutions has several, some of which may be
+ * data. */
 static bool has_prepared_weights(const sdlf_plan *plan, const sdlf_operation *operation)
 {
     if (!sdlf_tensor_present(&operation->prepared) || operation->in[0].layout == SDLF_CSR) return false;
-    buffer_kind kind = plan->buffers[operation->in[1].buffer].kind;
-    return kind == BUFFER_PARAMETER || kind == BUFFER_DERIVED;
+    for (int i = 1; i < SDLF_MAX_INPUTS; i++) {
+        if (!sdlf_tensor_present(&operation->in[i])) continue;
+        buffer_kind kind = plan->buffers[operation->in[i].buffer].kind;
+        if (kind == BUFFER_PARAMETER || kind == BUFFER_DERIVED) return true;
+    }
+    return false;
 }
 
 void plan_note_weights(sdlf_plan *plan)

@@ -1,4 +1,5 @@
-/* Inference on cpu: inverted residual blocks that are large enough become one operation each, with the same results. */
+/* Inference on cpu: inverted residual blocks that are large enough become one operation each, with the same results, and with the
+ * weights that the model has. */
 #include <math.h>
 
 #include "framework/plan/layouts/networks.h"
@@ -68,8 +69,78 @@ static void large_blocks_are_those_of_parts(void)
     sdlf_model_free(net);
 }
 
+/* ---- a block whose depthwise filters are data, not parameters ---- */
+
+static const sdlf_window2d filter_window = {
+    .size = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .padding_before = {1, 1}, .padding_after = {1, 1}};
+
+static sdlf_status infer_filtered(const sdlf_layer *layer, sdlf_signature *signature)
+{
+    (void)layer;
+    return sdlf_signature_add_output(signature, signature->dtype, signature->input_shape[0]);
+}
+
+static sdlf_status filter(const sdlf_layer *layer, sdlf_layer_context *context)
+{
+    (void)layer;
+    const sdlf_operation operation = {.kind = SDLF_CONV2D_FORWARD,
+                                      .in = {context->input[0], context->input[1]},
+                                      .out = {context->output[0]},
+                                      .conv2d = {.window = filter_window, .groups = HIDDEN}};
+    return sdlf_emit(context, &operation);
+}
+
+static const sdlf_layer_class filter_class = {
+    .name = "filter",
+    .minimum_inputs = 2,
+    .maximum_inputs = 2,
+    .infer = infer_filtered,
+    .forward = filter,
+};
+
+/* The filters have the batch's size, which is the number of channels. */
+static sdlf_model *filter_network(uint64_t seed)
+{
+    sdlf_model *net = sdlf_model_create("filter");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(WIDTH, EDGE, EDGE));
+    sdlf_node filters = sdlf_input(net, "filters", SDLF_FLOAT32, sdlf_shape(1, 3, 3));
+    x = sdlf_conv2d(net, x, &(sdlf_conv2d_options){.filters = HIDDEN, .kernel = {1, 1}});
+    x = sdlf_model_add(net, &filter_class, NULL, (const sdlf_node[]){x, filters}, 2);
+    sdlf_output(net, "y", sdlf_conv2d(net, x, &(sdlf_conv2d_options){.filters = WIDTH, .kernel = {1, 1}}));
+    CHECK_OK(sdlf_model_build(net, seed));
+    return net;
+}
+
+/* Its other weights are the model's, and made ready: they are old when the model has others. */
+static void other_weights_of_a_block_become_old(void)
+{
+    static float values[HIDDEN * 9];
+    const sdlf_constant filters = {.input = "filters",
+                                   .tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(HIDDEN, 1, 3, 3), values)};
+    const char *path = test_path("other.safetensors");
+    sdlf_model *net = filter_network(1), *other = filter_network(2);
+    sdlf_calculator *cpu = NULL;
+    sdlf_plan *plan = NULL;
+    CHECK_OK(sdlf_model_save(other, path));
+    CHECK_OK(sdlf_calculator_open(&cpu, "cpu", NULL));
+    const sdlf_plan_options options = {.batch = HIDDEN, .forward = cpu, .constants = &filters, .constant_count = 1};
+    if (CHECK_OK(sdlf_plan_create(&plan, net, &options))) {
+        CHECK_EQUAL(count_steps(plan, "conv2d_inverted_residual_forward"), 1);
+        CHECK(sdlf_plan_is_current(plan));
+        CHECK_OK(sdlf_model_load(net, path));
+        CHECK_FAILS(sdlf_plan_forward(plan), SDLF_ERROR_ARGUMENT, "changed since this plan took them");
+        CHECK_OK(sdlf_plan_load_parameters(plan));
+        CHECK(sdlf_plan_is_current(plan));
+    }
+    sdlf_plan_free(plan);
+    sdlf_calculator_close(cpu);
+    sdlf_model_free(other);
+    sdlf_model_free(net);
+}
+
 int main(void)
 {
     RUN(large_blocks_are_those_of_parts);
+    RUN(other_weights_of_a_block_become_old);
     return test_summary();
 }
