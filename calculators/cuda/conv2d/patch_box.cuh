@@ -19,7 +19,7 @@
 #define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_CUH
 
 #include "calculators/cuda/conv2d/patch_box_bring.cuh"
-#include "calculators/cuda/conv2d/patch_box_results.cuh"
+#include "calculators/cuda/conv2d/patch_box_parts.cuh"
 #include "calculators/cuda/wgmma_both.cuh"
 
 /* c (64,PIXELS) += a b for one product of a step; a as wgmma_factor has it, b as wgmma_rows. */
@@ -41,8 +41,8 @@ static __device__ __forceinline__ void patch_multiply_box(float (&c)[PIXELS / 8]
 }
 
 template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int STAGES, int LINES, bool THROUGH>
-struct patch_box_product : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH> {
-    using results = patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH>;
+struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH> {
+    using results = patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH>;
     using bring = patch_box_bring<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, STAGES, LINES>;
     using block = typename results::block;
     using sums = typename results::sums;
