@@ -59,6 +59,14 @@ struct box_place {
     int channel, column, row, image;
 };
 
+/* Bring a map to where copies read it. */
+static __device__ __forceinline__ void prefetch_map(const CUtensorMap *map)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+#endif
+}
+
 /* Queue the copy of a box; its bytes count for the barrier's phase (box_expect). By one thread. */
 static __device__ __forceinline__ void box_load(uint32_t shared, const CUtensorMap *map, const box_place &at,
                                                 uint32_t barrier)

@@ -23,11 +23,6 @@ static __device__ __forceinline__ void copy_bulk_to(uint32_t to, const void *fro
                  : "memory");
 }
 
-static __device__ __forceinline__ void prefetch_map(const CUtensorMap *map)
-{
-    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
-}
-
 /* ---- the product ---- */
 
 template <typename FACTOR, int GROUPS, int PIXELS, int STAGES, int ROUNDING>

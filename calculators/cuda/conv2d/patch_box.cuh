@@ -8,7 +8,7 @@
  * THROUGH: a tile is whole lines of the image, whose pixels are counted through, with a place that is no pixel behind each line (conv2d/patch_cut.c);
  * so that images whose width is no multiple of 8 leave less of a tile empty.
  *
- * One thread has patches copied, another weights, as far ahead as there is room (conv2d/patch_box_bring.cuh). All other warps multiply. A block
+ * One warp has patches copied, another weights, as far ahead as there is room (conv2d/patch_box_bring.cuh). All other warps multiply. A block
  * makes one tile after the other, and while its results leave through a small part of shared memory, the next tile's factors arrive. Two groups of
  * 64 filters have a ring of weights each, where there are registers for the warp that fills it: the first group is some steps ahead, so that its
  * results leave while the second one multiplies, and the other way round. Where blocks of a cluster share a sum, and where activations are slow
@@ -48,7 +48,7 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
     using sums = typename results::sums;
     using barriers = typename bring::barriers;
     using ring = typename bring::ring;
-    using results::GROUPS, results::WORKERS, results::THREADS, results::TILE;
+    using results::GROUPS, results::WORKERS, results::WARPS, results::THREADS, results::TILE;
     using results::ROW, results::STEP, results::PART, results::LEAVING;
     static_assert(RINGS == 1 || (RINGS == 2 && GROUPS == 2), "a group that is ahead has a ring of its own");
 
@@ -129,25 +129,27 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
         float *leaving = reinterpret_cast<float *>(shared + product);
         barriers *bar = reinterpret_cast<barriers *>(shared + work);
         int *tap_at = reinterpret_cast<int *>(bar + 1);
-        const int group = static_cast<int>(threadIdx.x) / 128;
-        const int bringer = (static_cast<int>(threadIdx.x) - WORKERS) / 32; /* 0: of patches; then of a ring */
+        /* The compiler, too, knows that it is the same in all lanes, and keeps what comes of it where a warp has a register once. */
+        const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
+        const int group = warp / 4;
         const unsigned units = static_cast<unsigned>(p.images * p.tiles_down * p.tiles_across * p.tiles_filters) *
                                static_cast<unsigned>(p.splits);
-        if (threadIdx.x < WORKERS) {
+        if (warp < WARPS) {
             bring::make_taps(p, tap_at);
             barrier_of_block<true>();
         } else {
-            bring::make_barriers(p, bar, bringer);
+            bring::make_barriers(p, bar, warp - WARPS); /* 0: of patches; then of a ring */
             barrier_of_block<false>();
         }
-        if (threadIdx.x == WORKERS) {
-            if (p.ahead_bytes > 0) prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x, gridDim.x);
+        if (warp == WARPS) {
+            if (p.ahead_bytes > 0 && threadIdx.x % 32 == 0)
+                prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x, gridDim.x);
             bring::bring_patches(p, x, patches, bar, units);
-        } else if (threadIdx.x > WORKERS && threadIdx.x % 32 == 0) {
-            const int number = bringer - 1;
+        } else if (warp > WARPS) {
+            const int number = warp - WARPS - 1;
             if (p.fresh) await_inputs();
             bring::bring_weights(p, shared + number * STAGES * STEP, &bar->weights[number], number * 64, units);
-        } else if (threadIdx.x < WORKERS) {
+        } else {
             const block b(p, blockIdx.x);
             position at = {0, 0, 0, 0};
             ring *ring = &bar->weights[RINGS > 1 ? group : 0];
@@ -177,7 +179,7 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
         }
         if (p.direct) return;
         __syncwarp();
-        if (threadIdx.x >= WORKERS) patch_await_reads<THREADS>();
+        if (warp >= WARPS) patch_await_reads<THREADS>();
         await_cluster(); /* all parts are there; a block that has a sum to itself is a cluster of one */
         await_inputs();  /* the warps that brought factors */
         const block b(p, blockIdx.x);

@@ -1,5 +1,6 @@
-/* What brings the factors of a convolution over boxes in tf32 (conv2d/patch_box.cuh) into shared memory: one thread has patches copied, another
- * the weights of each ring, as far ahead as there is room. */
+/* What brings the factors of a convolution over boxes in tf32 (conv2d/patch_box.cuh) into shared memory: one warp has patches copied, another
+ * the weights of each ring, as far ahead as there is room. A whole warp goes through the loop, and one lane of it copies: then numbers are in the
+ * registers that a warp has once, which copies take; a lane by itself needs three times as many instructions. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_BRING_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_BRING_CUH
 
@@ -73,6 +74,13 @@ struct patch_box_bring : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RIN
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
 
+    /* Nobody copies before the whole warp knows that there is room: no lane is left behind by more than a turn. */
+    static __device__ __forceinline__ void await_with_warp(uint64_t *barrier, int parity)
+    {
+        barrier_await(barrier, parity);
+        __syncwarp();
+    }
+
     static __device__ void bring_patches(const cuda_patch &p, const CUtensorMap *x, uint32_t patches, barriers *bar,
                                          unsigned units)
     {
@@ -80,29 +88,33 @@ struct patch_box_bring : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RIN
         const int remainders = p.pixel_step[0] * p.pixel_step[1], boxes = row ? PIXEL_GROUPS : remainders;
         const int rows = row ? PIXELS : boxes == 1 ? p.patch_pixels : p.patch_pixels / remainders; /* from box to box */
         const int bytes = (row ? TILE : remainders * p.patch_down * p.patch_across) * ROW;
+        const bool one = threadIdx.x % 32 == 0;
         int slot = 0, turn = 0, number = 0;
+        if (p.quads) prefetch_map(x);
         for (unsigned unit = blockIdx.x; unit < units; unit += gridDim.x, number++) {
             const block b(p, unit);
             const int h = b.row(p) * p.stride[0] - p.padding[0], w = b.column(p) * p.stride[1] - p.padding[1];
             const int end = p.splits > 1 ? (b.last - 1) / p.taps + 1 : p.chunks;
-            bar->tile[number % TILES] = {b.image, b.row(p), b.column(p), b.filter()};
-            if (number == 0) await_inputs();
+            if (one) bar->tile[number % TILES] = {b.image, b.row(p), b.column(p), b.filter()};
             for (int chunk = p.splits > 1 ? b.first / p.taps : 0; chunk < end; chunk++) {
-                if (turn > 0) barrier_await(&bar->patch_empty[slot], (turn - 1) & 1);
+                if (turn > 0) await_with_warp(&bar->patch_empty[slot], (turn - 1) & 1);
                 uint32_t full = place_of(&bar->patch_full[slot]), to = patches + slot * p.patch_bytes;
-                if (p.quads) box_expect(full, bytes);
+                if (p.quads && one) box_expect(full, bytes);
+                if (number == 0 && turn == 0 && slot == 0) await_inputs();
                 if (p.quads && boxes == 1) {
-                    box_load(to, x, {chunk * PATCH_CHANNELS, w, h, b.image}, full);
+                    if (one) box_load(to, x, {chunk * PATCH_CHANNELS, w, h, b.image}, full);
                 } else if (p.quads) {
                     for (int i = 0; i < boxes; i++) {
                         int down = row ? 0 : i / p.pixel_step[1], right = row ? i * PIXELS : i % p.pixel_step[1];
-                        box_load(to + i * rows * ROW, x, {chunk * PATCH_CHANNELS, w + right, h + down, b.image}, full);
+                        if (one)
+                            box_load(to + i * rows * ROW, x, {chunk * PATCH_CHANNELS, w + right, h + down, b.image},
+                                     full);
                     }
-                } else {
+                } else if (one) {
                     bring_slowly(p, b, to, chunk);
                     barrier_arrive(&bar->patch_full[slot]);
                 }
-                if (number == 0 && turn == 0 && slot == 0 && p.ahead_bytes == 0) let_next_start();
+                if (one && number == 0 && turn == 0 && slot == 0 && p.ahead_bytes == 0) let_next_start();
                 if (++slot == p.patches) {
                     slot = 0;
                     turn++;
@@ -120,8 +132,8 @@ struct patch_box_bring : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RIN
             const block b(p, unit);
             const char *from = p.w + b.first * pitch + (b.filter() + skipped) * ROW;
             for (int step = b.first; step < b.last; step++, from += pitch) {
-                if (turn > 0) barrier_await(&ring->empty[stage], (turn - 1) & 1);
-                copy_bulk(weights + stage * STEP, from, STEP, &ring->full[stage]);
+                if (turn > 0) await_with_warp(&ring->empty[stage], (turn - 1) & 1);
+                if (threadIdx.x % 32 == 0) copy_bulk(weights + stage * STEP, from, STEP, &ring->full[stage]);
                 if (++stage == STAGES) {
                     stage = 0;
                     turn++;
