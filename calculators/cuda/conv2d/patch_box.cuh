@@ -187,7 +187,7 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
         if (p.pools)
             results::add_pooled_parts(p, b, part);
         else
-            p.quick ? results::template add_parts<true>(p, b, part) : results::template add_parts<false>(p, b, part);
+            results::add_parts(p, b, part);
         __syncwarp();
         if (p.splits > 1) await_cluster(); /* others may still read from this block */
     }

@@ -10,6 +10,7 @@ struct patch_box_parts : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
     using results = patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH>;
     using block = typename results::block;
     using sums = typename results::sums;
+    using results::between, results::low_of, results::high_of;
     using results::FILTERS, results::TILE, results::THREADS, results::PART;
     using results::larger, results::pooled_at, results::store_pooled_four;
     using tile = patch_tile<patch_tf32, false, 16, 8, 16, 8>; /* for what does not depend on its size */
@@ -29,8 +30,8 @@ struct patch_box_parts : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
         }
     }
 
-    /* Number of a pixel of the block in y, pixel by pixel of each group; -1: it lies outside. */
-    static __device__ __forceinline__ int64_t result_of(const cuda_patch &p, const block &b, int m)
+    /* Number of a pixel of the block in y, pixel by pixel of each group; -1: it lies outside. (Numbers of y are int, conv2d/patch.c.) */
+    static __device__ __forceinline__ int result_of(const cuda_patch &p, const block &b, int m)
     {
         int row = b.row(p), column = b.column(p) + m;
         if (THROUGH) {
@@ -43,65 +44,105 @@ struct patch_box_parts : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             column = b.column(p) + m / PIXELS * 8 + m % 8;
         }
         if (row >= p.out_height || column >= p.out_width) return -1;
-        return (static_cast<int64_t>(b.image) * p.out_height + row) * p.out_width + column;
+        return (b.image * p.out_height + row) * p.out_width + column;
     }
 
-    /* Each block of the cluster adds every splits-th quad of the tile, once all parts are there, and stores it. */
-    template <bool QUICK>
-    static __device__ __forceinline__ void add_parts(const cuda_patch &p, const block &b, float *part)
+    /* Each block of the cluster adds every splits-th row of quads of the tile, once all parts are there, and stores it. A thread stays with four
+     * filters. */
+    static __device__ __noinline__ void add_slow_parts(const cuda_patch &p, const block &b, const float *part)
     {
-        constexpr int QUADS = FILTERS / 4;
-        for (int quad = static_cast<int>(threadIdx.x) + b.split * THREADS; quad < TILE * QUADS;
-             quad += THREADS * p.splits) {
-            int m = quad / QUADS, column = quad % QUADS * 4, filter = b.filter() + column;
-            int64_t pixel = result_of(p, b, m);
-            if (pixel < 0 || filter >= p.filters) continue;
-            const float4 total = patch_sum_parts(patch_address(part + m * PART + column), p.splits);
+        constexpr int QUADS = FILTERS / 4, DOWN = THREADS / QUADS;
+        const int column = static_cast<int>(threadIdx.x) % QUADS * 4, filter = b.filter() + column;
+        if (filter >= p.filters) return;
+        for (int m = static_cast<int>(threadIdx.x) / QUADS + b.split * DOWN; m < TILE; m += DOWN * p.splits) {
+            const int pixel = result_of(p, b, m), at = pixel * p.filters + filter;
+            if (pixel < 0) continue;
+            const float *from = part + m * PART + column;
+            const float4 total = patch_sum_parts(patch_address(from), p.splits);
             const float value[4] = {total.x, total.y, total.z, total.w};
-            int64_t at = pixel * p.filters + filter;
-            float out[4];
 #pragma unroll
-            for (int v = 0; v < 4; v++)
-                out[v] = filter + v < p.filters ? tile::template finish<QUICK>(p, filter + v, at + v, value[v]) : 0.0f;
-            if (p.fours) {
-                *reinterpret_cast<float4 *>(p.y + at) = make_float4(out[0], out[1], out[2], out[3]);
-            } else {
-#pragma unroll
-                for (int v = 0; v < 4; v++) {
-                    if (filter + v < p.filters) p.y[at + v] = out[v];
-                }
+            for (int v = 0; v < 4; v++) {
+                if (filter + v < p.filters) p.y[at + v] = tile::template finish<false>(p, filter + v, at + v, value[v]);
             }
         }
     }
 
-    /* The same of the largest of each 2x2, with ReLU. */
-    static __device__ __forceinline__ void add_pooled_parts(const cuda_patch &p, const block &b, float *part)
+    /* The same where activations are quick and four filters are written at once. AT_ONCE pixels' sums are asked for before the first is waited for. */
+    template <int RANKS, int AT_ONCE>
+    static __device__ __forceinline__ void add_quick_parts(const cuda_patch &p, const block &b, const float *part)
     {
-        constexpr int QUADS = FILTERS / 4, POOLED = PIXELS / 4; /* of a group */
+        constexpr int QUADS = FILTERS / 4, DOWN = THREADS / QUADS;
+        static_assert(THREADS % QUADS == 0, "a thread's filters stay");
+        const int column = static_cast<int>(threadIdx.x) % QUADS * 4, filter = b.filter() + column,
+                  step = DOWN * p.splits;
+        const float low = low_of(p.activation), high = high_of(p.activation);
+        float4 bias = {0, 0, 0, 0};
+        if (filter >= p.filters) return;
+        if (p.bias != nullptr) bias = __ldg(reinterpret_cast<const float4 *>(p.bias + filter));
+#pragma unroll 1
+        for (int m = static_cast<int>(threadIdx.x) / QUADS + b.split * DOWN; m < TILE; m += AT_ONCE * step) {
+            float4 total[AT_ONCE];
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++)
+                total[i] =
+                    patch_sum_parts<RANKS>(patch_address(part + min(m + i * step, TILE - 1) * PART + column), p.splits);
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++) {
+                const int pixel = m + i * step < TILE ? result_of(p, b, m + i * step) : -1,
+                          at = pixel * p.filters + filter;
+                if (pixel < 0) continue;
+                float4 v = {total[i].x + bias.x, total[i].y + bias.y, total[i].z + bias.z, total[i].w + bias.w};
+                if (p.residual != nullptr) {
+                    const float4 more = *reinterpret_cast<const float4 *>(p.residual + at);
+                    v = make_float4(v.x + more.x, v.y + more.y, v.z + more.z, v.w + more.w);
+                }
+                *reinterpret_cast<float4 *>(p.y + at) = make_float4(between(v.x, low, high), between(v.y, low, high),
+                                                                    between(v.z, low, high), between(v.w, low, high));
+            }
+        }
+    }
+    static __device__ __forceinline__ void add_parts(const cuda_patch &p, const block &b, const float *part)
+    {
+        if (!p.quick || !p.fours)
+            add_slow_parts(p, b, part);
+        else if (p.splits <= 4)
+            add_quick_parts<4, 2>(p, b, part);
+        else
+            add_quick_parts<PATCH_SPLITS, 1>(p, b, part);
+    }
+
+    /* The same of the largest of each 2x2, with ReLU. */
+    static __device__ __forceinline__ void add_pooled_parts(const cuda_patch &p, const block &b, const float *part)
+    {
+        constexpr int QUADS = FILTERS / 4, DOWN = THREADS / QUADS, POOLED = PIXELS / 4; /* of a group */
         const int height = p.out_height / 2, width = p.out_width / 2;
-        for (int quad = static_cast<int>(threadIdx.x) + b.split * THREADS; quad < TILE / 4 * QUADS;
-             quad += THREADS * p.splits) {
-            int m = quad / QUADS, group = m / POOLED, down = m % POOLED / 4, across = m % 4;
+        const int column = static_cast<int>(threadIdx.x) % QUADS * 4, filter = b.filter() + column;
+        float bias[4];
+#pragma unroll
+        for (int v = 0; v < 4; v++)
+            bias[v] = p.bias != nullptr && filter + v < p.filters ? __ldg(p.bias + filter + v) : 0.0f;
+#pragma unroll 1
+        for (int m = static_cast<int>(threadIdx.x) / QUADS + b.split * DOWN; m < TILE / 4; m += DOWN * p.splits) {
+            int group = m / POOLED, down = m % POOLED / 4, across = m % 4;
             int row = b.row(p) / 2 + down, place = b.column(p) / 2 + group * 4 + across;
-            int column = quad % QUADS * 4, filter = b.filter() + column;
             if (row >= height || place >= width || filter >= p.filters) continue;
             const float *from = part + (group * PIXELS + down * 16 + across * 2) * PART + column;
             float4 most = patch_sum_parts(patch_address(from), p.splits);
 #pragma unroll
-            for (int i = 1; i < 4; i++)
-                most = larger(most, patch_sum_parts(patch_address(from + (i / 2 * 8 + i % 2) * PART), p.splits));
-            const float value[4] = {most.x, most.y, most.z, most.w};
+            for (int i = 1; i < 4; i++) {
+                const float *next = from + (i / 2 * 8 + i % 2) * PART;
+                most = larger(most, patch_sum_parts(patch_address(next), p.splits));
+            }
+            most = larger(make_float4(most.x + bias[0], most.y + bias[1], most.z + bias[2], most.w + bias[3]),
+                          make_float4(0, 0, 0, 0));
             float *y = p.y + pooled_at(p, b.image, row, place, filter);
-            float out[4];
-#pragma unroll
-            for (int v = 0; v < 4; v++)
-                out[v] = filter + v < p.filters ? tile::template finish<true>(p, filter + v, 0, value[v]) : 0.0f;
             if (p.fours) {
-                store_pooled_four(p, y, make_float4(out[0], out[1], out[2], out[3]));
+                store_pooled_four(p, y, most);
             } else {
+                const float value[4] = {most.x, most.y, most.z, most.w};
 #pragma unroll
                 for (int v = 0; v < 4; v++) {
-                    if (filter + v < p.filters) y[p.plane > 0 ? v * p.plane : v] = out[v];
+                    if (filter + v < p.filters) y[p.plane > 0 ? v * p.plane : v] = value[v];
                 }
             }
         }

@@ -26,6 +26,16 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, R
         return x;
     }
 
+    static __device__ __forceinline__ float low_of(const sdlf_activation &quick)
+    {
+        if (quick.function == SDLF_CLIP) return static_cast<float>(quick.low);
+        return quick.function == SDLF_RELU ? 0.0f : -INFINITY;
+    }
+    static __device__ __forceinline__ float high_of(const sdlf_activation &quick)
+    {
+        return quick.function == SDLF_CLIP ? static_cast<float>(quick.high) : INFINITY;
+    }
+
     /* Some of a group's sums, as the products left them, into one of its two turns; to: this thread's place. */
     static __device__ __forceinline__ void leave(const sums &sum, int some, float *to)
     {
@@ -76,11 +86,7 @@ struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, R
         if (filter >= p.filters || left + pixel >= p.out_width) lines = 0;
         float4 bias = {0, 0, 0, 0};
         if (p.bias != nullptr && filter < p.filters) bias = __ldg(reinterpret_cast<const float4 *>(p.bias + filter));
-        const bool bounded = p.activation.function == SDLF_CLIP;
-        const float low = bounded                              ? static_cast<float>(p.activation.low)
-                          : p.activation.function == SDLF_RELU ? 0.0f
-                                                               : -INFINITY;
-        const float high = bounded ? static_cast<float>(p.activation.high) : INFINITY;
+        const float low = low_of(p.activation), high = high_of(p.activation);
         at = at * p.filters + filter;
         float *to = leaving + lane % 4 * 2 * LEFT + warp * 16 + lane / 4;
         const float *from = leaving + pixel * LEFT + thread % 16 * 4;

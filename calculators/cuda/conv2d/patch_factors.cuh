@@ -117,15 +117,15 @@ static __device__ __forceinline__ float4 patch_read_part(uint32_t address, int r
     return four;
 }
 
-/* The sum of the same place's numbers over the blocks of a cluster, in their order. All are asked for before the first is waited for. */
-static __device__ __forceinline__ float4 patch_sum_parts(uint32_t address, int count)
+/* The sum of the same place's numbers over the blocks of a cluster, MOST at most, in their order. All are asked for before the first is waited for. */
+template <int MOST = PATCH_SPLITS> static __device__ __forceinline__ float4 patch_sum_parts(uint32_t address, int count)
 {
     if (count == 1) return patch_read_four(address);
-    float4 part[PATCH_SPLITS], total = {0, 0, 0, 0};
+    float4 part[MOST], total = {0, 0, 0, 0};
 #pragma unroll
-    for (int rank = 0; rank < PATCH_SPLITS; rank++) part[rank] = rank < count ? patch_read_part(address, rank) : total;
+    for (int rank = 0; rank < MOST; rank++) part[rank] = rank < count ? patch_read_part(address, rank) : total;
 #pragma unroll
-    for (int rank = 0; rank < PATCH_SPLITS; rank++) {
+    for (int rank = 0; rank < MOST; rank++) {
         total.x += part[rank].x;
         total.y += part[rank].y;
         total.z += part[rank].z;
