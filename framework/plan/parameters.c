@@ -162,11 +162,15 @@ static sdlf_status prepare_weights(sdlf_plan *plan, const int *steps, int count,
     for (int i = 0; i < count && status == SDLF_OK; i++) {
         plan_step *step = &plan->steps[steps[i]];
         sdlf_operation *operation = &step->operation;
-        status = load_raw(plan, &operation->in[1], piece);
+        for (int j = 1; j < SDLF_MAX_INPUTS && status == SDLF_OK; j++) {
+            if (plan_is_made_ready(operation, j)) status = load_raw(plan, &operation->in[j], piece);
+        }
         if (status == SDLF_OK)
             status = step->calculator->type->kernel[operation->kind].prepare(step->calculator, operation);
-        if (status == SDLF_OK && taken != NULL)
-            plan_take_after(plan, taken, operation->in[1].buffer, plan->buffer_count + i);
+        for (int j = 1; j < SDLF_MAX_INPUTS && status == SDLF_OK && taken != NULL; j++) {
+            if (plan_is_made_ready(operation, j))
+                plan_take_after(plan, taken, operation->in[j].buffer, plan->buffer_count + i);
+        }
     }
     return status;
 }

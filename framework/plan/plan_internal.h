@@ -45,6 +45,7 @@ typedef struct plan_buffer {
     int data;             /* which, for BUFFER_DATA: 0 samples, 1 labels, 2 .. the constants */
     int fold;             /* which, for BUFFER_DERIVED */
     bool raw;             /* weights that are only wanted until they are made ready; with no offset: read from a file */
+    int operand;          /* where it is raw, and worked out: which operand of its steps it is */
     bool constant;        /* no step writes it: it is valid in every space from the start */
     int first_use, last_use; /* steps; first_use -1: unused */
     int alias;               /* shares the memory of this buffer (in place); -1: has its own */

@@ -1,7 +1,7 @@
 /* Weights that are wanted only until they have been made ready, in the host's memory, where every step that reads them has them in the
  * form that its kernel likes best, and so leaves them unread: those that the plan works out itself (with batch normalisation folded
  * in, or in another dtype than the model's), and those that it takes from a file. Each is worked out or read when parameters are
- * loaded, right before it is made ready; what is worked out, all in one room. On a device other plans may share them. */
+ * loaded, right before it is made ready; what is worked out, all that is the same operand in one room. On a device other plans may share them. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -24,31 +24,43 @@ static bool may_be_raw(const sdlf_plan *plan, const plan_buffer *buffer)
     return is_worked_out(buffer) || is_left_in_file(plan, buffer);
 }
 
+bool plan_is_made_ready(const sdlf_operation *op, int i)
+{
+    bool block = op->kind == SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD;
+    if (i != 1 && !(block && (i == 2 || i == 3))) return false;
+    return sdlf_tensor_present(&op->in[i]) && sdlf_tensor_present(&op->prepared) &&
+           op->in[0].layout != SDLF_CSR; /* of these, the matrix is */
+}
+
+/* What is one operand here and another there would need two rooms. */
 static void look_at_step(sdlf_plan *plan, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
-    bool made_ready = sdlf_tensor_present(&op->prepared) && op->in[0].layout != SDLF_CSR; /* of these, the matrix is */
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
-        bool ready = i == 1 && made_ready;
-        if (sdlf_tensor_present(&op->in[i]) && !ready) plan->buffers[op->in[i].buffer].raw = false;
+        if (!sdlf_tensor_present(&op->in[i])) continue;
+        plan_buffer *buffer = &plan->buffers[op->in[i].buffer];
+        bool elsewhere = buffer->operand != 0 && buffer->operand != i;
+        buffer->raw = buffer->raw && plan_is_made_ready(op, i) && !elsewhere;
+        buffer->operand = i;
     }
 }
 
 void plan_find_raw_weights(sdlf_plan *plan)
 {
-    int largest = 0;
+    int largest[SDLF_MAX_INPUTS] = {0}; /* of each operand */
     for (int i = 1; i < plan->buffer_count; i++) plan->buffers[i].raw = may_be_raw(plan, &plan->buffers[i]);
     for (int i = 0; i < plan->step_count; i++) look_at_step(plan, &plan->steps[i]);
     for (int i = 1; i < plan->buffer_count; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
-        if (buffer->raw && is_worked_out(buffer) && (largest == 0 || buffer->bytes > plan->buffers[largest].bytes))
-            largest = i;
+        int *most = &largest[buffer->operand];
+        if (buffer->raw && is_worked_out(buffer) && (*most == 0 || buffer->bytes > plan->buffers[*most].bytes))
+            *most = i;
     }
     for (int i = 1; i < plan->buffer_count; i++) {
         plan_buffer *buffer = &plan->buffers[i];
         if (!buffer->raw || !is_worked_out(buffer)) continue;
         buffer->first_use = buffer->last_use = 0; /* between runs, when nothing but outputs is there */
-        if (i != largest) buffer->alias = largest;
+        if (i != largest[buffer->operand]) buffer->alias = largest[buffer->operand];
     }
 }
 
@@ -78,8 +90,12 @@ sdlf_status plan_order_preparing(const sdlf_plan *plan, int **steps, int *count)
     }
     for (int i = 0; i < plan->step_count; i++) {
         const sdlf_operation *op = &plan->steps[i].operation;
-        if (sdlf_tensor_present(&op->prepared))
-            list[(*count)++] = (weights_of_step){.bytes = plan->buffers[op->in[1].buffer].bytes, .step = i};
+        if (!sdlf_tensor_present(&op->prepared)) continue;
+        weights_of_step *last = &list[(*count)++];
+        *last = (weights_of_step){.step = i};
+        for (int j = 1; j < SDLF_MAX_INPUTS; j++) {
+            if (plan_is_made_ready(op, j)) last->bytes += plan->buffers[op->in[j].buffer].bytes;
+        }
     }
     qsort(list, (size_t)*count, sizeof *list, larger_first);
     for (int i = 0; i < *count; i++) (*steps)[i] = list[i].step;

@@ -20,17 +20,12 @@ int plan_values_behind(const sdlf_plan *plan, const plan_buffer *buffer, int par
     return count;
 }
 
-static bool is_made_ready(const sdlf_operation *op)
-{
-    return sdlf_tensor_present(&op->prepared) && op->in[0].layout != SDLF_CSR; /* of these, the matrix is */
-}
-
 /* Mark every buffer that a step reads, or writes, as it is. */
 static void mark_read(const plan_step *step, bool *read)
 {
     const sdlf_operation *op = &step->operation;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
-        if (sdlf_tensor_present(&op->in[i]) && !(i == 1 && is_made_ready(op))) read[op->in[i].buffer] = true;
+        if (sdlf_tensor_present(&op->in[i]) && !plan_is_made_ready(op, i)) read[op->in[i].buffer] = true;
     }
     for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
         if (sdlf_tensor_present(&op->out[i])) read[op->out[i].buffer] = true;
@@ -59,9 +54,11 @@ static void find_taken(const sdlf_plan *plan, const int *steps, int count, const
     }
     for (int i = 0; i < count; i++) {
         const sdlf_operation *op = &plan->steps[steps[i]].operation;
-        const plan_buffer *buffer = is_made_ready(op) ? &plan->buffers[op->in[1].buffer] : NULL;
-        if (buffer != NULL && (buffer->raw || is_in_place(plan, buffer)))
-            note_time(plan, buffer, after, plan->buffer_count + i);
+        for (int j = 0; j < SDLF_MAX_INPUTS; j++) {
+            const plan_buffer *buffer = plan_is_made_ready(op, j) ? &plan->buffers[op->in[j].buffer] : NULL;
+            if (buffer != NULL && (buffer->raw || is_in_place(plan, buffer)))
+                note_time(plan, buffer, after, plan->buffer_count + i);
+        }
     }
     for (int i = 1; i < plan->buffer_count; i++) {
         if (read[i] && is_in_place(plan, &plan->buffers[i])) after[plan->buffers[i].parameter] = PLAN_KEEPS;

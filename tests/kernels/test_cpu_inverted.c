@@ -1,6 +1,7 @@
 /* Inverted residual blocks on cpu, which takes them as one where what lies between is large, larger than the cases of all calculators
  * are: beside reference, row-major and channels last, weights as they are and made ready, the same bits at any number of threads. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,12 @@ static const geometry geometries[] = {
     {1, 40, 4, 2050, 33, 40, 3, 1, 1, 1, true, true, SDLF_CLIP}, /* fewer rows than tasks */
     {1, 3, 130, 40, 64, 70, 3, 3, 0, 2, false, true, SDLF_RELU}, /* rows that no window reaches */
     {1, 16, 3, 5500, 20, 3, 3, 1, 4, 4, false, true, SDLF_RELU}, /* outputs of padding alone */
+    {1, 24, 28, 30, 144, 32, 3, 1, 1, 1, true, true, SDLF_RELU},
+    {1, 64, 14, 14, 384, 64, 3, 2, 1, 1, false, true, SDLF_RELU}, /* of many threads, each has panels of channels */
+    {3, 10, 7, 6, 190, 70, 3, 1, 1, 1, false, true, SDLF_SILU},   /* the same, of several images */
+    {2, 8, 9, 7, 16, 20, 5, 2, 2, 1, false, true, SDLF_SILU},     /* one vector */
+    {1, 160, 7, 7, 960, 160, 3, 1, 1, 1, true, true, SDLF_RELU},  /* weights that are large */
+    {2, 130, 1, 1, 1000, 30, 1, 1, 0, 0, false, true, SDLF_CLIP},
 };
 
 static float *numbers(int64_t count, unsigned seed)
@@ -133,7 +140,8 @@ static void check_geometry(const geometry *g, sdlf_calculator *reference, sdlf_c
     for (int way = 0; way < 4; way++) {
         float *found = result_of(cpu[0], o, way & 1, way & 2), difference = 0;
         for (int64_t i = 0; i < count; i++) difference = fmaxf(difference, fabsf(found[i] - expected[i]));
-        CHECK(largest > 0 && difference <= 3e-6f * largest);
+        if (!CHECK(largest > 0 && difference <= 3e-6f * largest))
+            printf("    %d: %g of %g, m %d\n", way, (double)difference, (double)largest, (int)g->m);
         for (int other = 1; other < CALCULATORS; other++) {
             float *again = result_of(cpu[other], o, way & 1, way & 2);
             CHECK(memcmp(found, again, (size_t)count * sizeof *found) == 0);

@@ -1,20 +1,24 @@
 /* conv2d_inverted_residual_forward: a 1x1 convolution, the depthwise one behind it and the 1x1 convolution behind that, channels last.
  * Contract: <sdlf/operation.h>.
  *
- * A task takes some rows of an image's outputs. Row by row, it expands the rows of x that the window reaches further than for the row
- * before, filters them into one row, and projects that: what lies between stays in the second-level cache. Rows that the windows of two
- * tasks reach are expanded by both. Products are implicit GEMM's tiles. 2 N M (H W C + P Q R S + P Q K) FLOPs; x and y are moved once.
- *
- * Taken where what lies between is large: else it stays in the cache anyway, and three steps are shared out more evenly. */
+ * Of large images a task takes some rows of the outputs: panel by panel of the channels between, it expands and filters them, and then
+ * projects what all panels have come to, which stays in the second-level cache. Of small images a task takes a panel, so that its weights
+ * are read once and what it expands is filtered where it was made; the projection is a second round of tasks, implicit GEMM's.
+ * 2 N M (H W C + P Q R S + P Q K) FLOPs; x and y are moved once. */
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/implicit.h"
 #include "calculators/cpu/kernels/implicit_panels.h"
 #include "calculators/cpu/kernels/interleave.h"
+#include "calculators/cpu/kernels/inverted_panel.h"
 #include "calculators/cpu/kernels/kernels.h"
 
-enum { LEAST_BETWEEN = 1 << 20, TASKS = 8 }; /* bytes of an image; its tasks */
+enum {
+    TASKS = 8,                                 /* of an image */
+    FEW_ROWS = 5,                              /* of a thread: each has to expand two more */
+    MUCH_WEIGHT = (1 << 19) / sizeof(element), /* for the second-level cache, beside what lies between */
+};
 
-/* One of the 1x1 convolutions: its sizes, weights, and what follows. */
+/* The projection: its sizes, weights, and what follows. */
 typedef struct pointwise {
     convolution v;
     implicit_panels panels;
@@ -22,21 +26,40 @@ typedef struct pointwise {
     const sdlf_activation *activation;
 } pointwise;
 
+/* What a thread keeps of the image that it was at. */
+typedef struct kept_lines {
+    int64_t image, next, made; /* the row of outputs that they are for, and the line that they lack */
+} kept_lines;
+
 typedef struct block {
-    convolution v; /* the depthwise one */
-    bool expands;
-    pointwise expand, project;
-    const element *filters, *filter_bias; /* the depthwise one's */
-    sdlf_activation filtered;
+    inverted_block between;
+    pointwise project;
+    bool rounds; /* two of them */
     const element *x, *residual;
-    element *y, *scratch;
-    int64_t tasks, reached; /* of an image; rows of x that a task reaches, at most */
-    int64_t each;           /* elements of a thread's scratch space */
+    element *y, *scratch, *filtered; /* filtered: of all images, where there are two rounds */
+    int64_t tasks, rows;             /* of an image; rows of a task, at most */
+    int64_t each, lines;             /* elements of a thread's scratch space, and of these those of a panel's lines */
+    kept_lines *kept;                /* of each thread */
 } block;
 
-static pointwise pointwise_of(int64_t c, int64_t k)
+static pointwise pointwise_of(const convolution *v, int64_t k)
 {
-    pointwise one = {.v = {.n = 1, .groups = 1, .c = c, .k = k, .r = 1, .s = 1, .r_s = 1, .taps = c}};
+    int64_t m = v->groups;
+    pointwise one = {.v = {.n = v->n,
+                           .groups = 1,
+                           .c = m,
+                           .h = v->p,
+                           .w = v->q,
+                           .k = k,
+                           .r = 1,
+                           .s = 1,
+                           .p = v->p,
+                           .q = v->q,
+                           .r_s = 1,
+                           .p_q = v->p_q,
+                           .taps = m,
+                           .stride = {1, 1},
+                           .dilation = {1, 1}}};
     one.panels = implicit_panels_of(&one.v);
     return one;
 }
@@ -48,18 +71,32 @@ static int64_t tasks_of(const cpu_calculator *cpu, const convolution *v)
     return cpu_max(1, cpu_min(cpu_round_up(TASKS, threads), v->p));
 }
 
+/* Where a thread has few rows, or all weights are more than it should read for each task: panels are shared out, if there are enough. */
+static bool takes_rounds(const cpu_calculator *cpu, const block *b)
+{
+    const convolution *v = &b->between.v;
+    int64_t weights = v->groups * (b->between.c + v->r_s + b->project.v.k), panels = b->between.panels;
+    bool few_rows = v->n * v->p < FEW_ROWS * cpu->threads;
+    return weights > MUCH_WEIGHT || (few_rows && cpu->threads > 1 && v->n * panels >= 2 * cpu->threads);
+}
+
 static block block_of(const sdlf_calculator *calculator, const sdlf_operation *o)
 {
+    const cpu_calculator *cpu = cpu_from_const(calculator);
     int64_t m = o->in[1].shape.dim[0], c = o->in[0].shape.dim[1];
     sdlf_tensor between = {.shape = o->in[0].shape};
     between.shape.dim[1] = m;
-    block b = {.v = convolution_make(&between, &o->in[1], &o->conv2d_inverted.window, (int)m)};
-    b.expands = sdlf_tensor_present(&o->in[3]);
-    b.expand = pointwise_of(c, m);
-    b.project = pointwise_of(m, o->out[0].shape.dim[1]);
-    b.tasks = tasks_of(cpu_from_const(calculator), &b.v);
-    b.reached = cpu_min(b.v.h, (cpu_divide_up(b.v.p, b.tasks) - 1) * b.v.stride[0] + (b.v.r - 1) * b.v.dilation[0] + 1);
-    b.each = cpu_round_up(((b.expands ? b.reached * b.v.w : 0) + b.v.q) * m, LANES);
+    convolution v = convolution_make(&between, &o->in[1], &o->conv2d_inverted.window, (int)m);
+    block b = {.between = inverted_block_cpu(&v, sdlf_tensor_present(&o->in[3]) ? c : 0)};
+    b.between.expanded = o->conv2d_inverted.expanded;
+    b.between.filtered = o->conv2d_inverted.filtered;
+    b.project = pointwise_of(&v, o->out[0].shape.dim[1]);
+    b.project.activation = &o->conv2d_inverted.activation;
+    b.lines = cpu_round_up(inverted_kept_size_cpu(&b.between), LANES);
+    b.rounds = takes_rounds(cpu, &b);
+    b.tasks = b.rounds ? b.between.panels : tasks_of(cpu, &v);
+    b.rows = cpu_divide_up(v.p, b.tasks);
+    b.each = b.rounds ? b.lines : cpu_round_up(b.lines * b.between.panels + b.rows * v.q * m, LANES);
     return b;
 }
 
@@ -72,33 +109,27 @@ static bool is_last(const sdlf_operation *o)
 bool conv2d_inverted_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *o)
 {
     block b = block_of(calculator, o);
-    int64_t between = b.v.groups * (b.expands ? b.v.h * b.v.w : b.v.p_q);
-    return depthwise_last_takes_cpu(&b.v) && b.v.n > 0 && b.v.p_q > 0 && b.project.v.k > 0 && b.expand.v.c > 0 &&
-           between * (int64_t)sizeof(element) >= LEAST_BETWEEN;
+    const convolution *v = &b.between.v;
+    return depthwise_last_takes_cpu(v) && v->n > 0 && v->p_q > 0 && b.project.v.k > 0 && o->in[0].shape.dim[1] > 0 &&
+           v->r <= INVERTED_MOST_LINES;
 }
 
-/* ---- weights made ready: of the three, one behind the other ---- */
+/* ---- weights made ready ---- */
 
-static int64_t expand_size(const block *b)
+static int64_t between_size(const block *b)
 {
-    return b->expands ? cpu_round_up(implicit_packed_size_cpu(&b->expand.v), LANES) : 0;
-}
-
-static int64_t filters_size(const block *b)
-{
-    return cpu_round_up(depthwise_last_packed_size_cpu(&b->v), LANES);
+    return cpu_round_up(inverted_packed_size_cpu(&b->between), LANES);
 }
 
 static int64_t packed_size(const block *b)
 {
-    return expand_size(b) + filters_size(b) + cpu_round_up(implicit_packed_size_cpu(&b->project.v), LANES);
+    return between_size(b) + cpu_round_up(implicit_packed_size_cpu(&b->project.v), LANES);
 }
 
 static void pack(const cpu_calculator *cpu, const block *b, const sdlf_operation *o, element *packed)
 {
-    if (b->expands) implicit_pack_cpu(cpu, packed, &b->expand.v, input(o, 3));
-    depthwise_last_pack_cpu(packed + expand_size(b), &b->v, input(o, 1));
-    implicit_pack_cpu(cpu, packed + expand_size(b) + filters_size(b), &b->project.v, input(o, 2));
+    inverted_pack_cpu(packed, &b->between, input(o, 3), input(o, 4), input(o, 1), input(o, 5));
+    implicit_pack_cpu(cpu, packed + between_size(b), &b->project.v, input(o, 2));
 }
 
 int64_t conv2d_inverted_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *o)
@@ -114,10 +145,21 @@ sdlf_status conv2d_inverted_prepare_cpu(sdlf_calculator *calculator, const sdlf_
     return SDLF_OK;
 }
 
+/* Elements between the two rounds, and of scratch space of the second. */
+static int64_t filtered_size(const block *b)
+{
+    return b->rounds ? cpu_round_up(b->project.v.n * b->project.v.p_q * b->project.v.c, LANES) : 0;
+}
+
+static int64_t second_size(const block *b)
+{
+    return b->rounds ? cpu_round_up(implicit_scratch_size_cpu(&b->project.v, false), LANES) : 0;
+}
+
 int64_t conv2d_inverted_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *o)
 {
     block b = block_of(calculator, o);
-    int64_t size = cpu_from_const(calculator)->threads * b.each;
+    int64_t size = cpu_from_const(calculator)->threads * b.each + filtered_size(&b) + second_size(&b);
     int64_t outputs = sdlf_tensor_count(&o->out[0]);
     if (!sdlf_tensor_present(&o->prepared)) size += packed_size(&b);
     if (!is_last(o)) size += sdlf_tensor_count(&o->in[0]) + (sdlf_tensor_present(&o->in[7]) ? 2 : 1) * outputs;
@@ -161,27 +203,34 @@ static void compute_pointwise(const pointwise *one, const element *x, const elem
     }
 }
 
+/* A panel, of a whole image; then of the next image. */
+static void compute_panel(void *argument, int64_t index, int thread)
+{
+    const block *b = argument;
+    const convolution *v = &b->between.v;
+    int64_t n = index % v->n, c = b->between.c > 0 ? b->between.c : v->groups;
+    inverted_panel_cpu(&b->between, index / v->n, b->x + n * v->h * v->w * c, b->scratch + thread * b->each,
+                       INVERTED_NONE_MADE, 0, v->p, b->filtered + n * v->p_q * v->groups);
+}
+
+/* All panels, of some rows. */
 static void compute_rows(void *argument, int64_t index, int thread)
 {
     const block *b = argument;
-    const convolution *v = &b->v;
-    int64_t n = index / b->tasks, task = index % b->tasks, c = b->expand.v.c, k = b->project.v.k;
-    int64_t first = task * v->p / b->tasks, last = (task + 1) * v->p / b->tasks;
-    int64_t top = cpu_min(v->h, cpu_max(0, first * v->stride[0] - v->before[0])), made = top;
-    element *filtered = b->scratch + thread * b->each, *expanded = filtered + v->q * v->groups;
-    const element *x = b->x + n * v->h * v->w * c;
-    convolution_forward filter = {.v = *v, .bias = b->filter_bias, .activation = b->filtered};
-    for (int64_t p = first; p < last; p++) {
-        int64_t bottom = p * v->stride[0] - v->before[0] + (v->r - 1) * v->dilation[0] + 1;
-        int64_t rows = cpu_min(v->h, bottom) - made, place = ((n * v->p + p) * v->q) * k;
-        if (b->expands && rows > 0) {
-            compute_pointwise(&b->expand, x + made * v->w * c, NULL, expanded + (made - top) * v->w * v->groups,
-                              rows * v->w);
-            made += rows;
-        }
-        depthwise_last_row_cpu(&filter, b->filters, b->expands ? expanded : x, b->expands ? top : 0, p, filtered);
-        compute_pointwise(&b->project, filtered, b->residual ? b->residual + place : NULL, b->y + place, v->q);
+    const convolution *v = &b->between.v;
+    int64_t n = index / b->tasks, task = index % b->tasks, c = b->between.c > 0 ? b->between.c : v->groups;
+    int64_t first = task * v->p / b->tasks, last = (task + 1) * v->p / b->tasks, k = b->project.v.k;
+    int64_t place = (n * v->p + first) * v->q * k, made = INVERTED_NONE_MADE;
+    element *lines = b->scratch + thread * b->each, *filtered = lines + b->lines * b->between.panels;
+    kept_lines *kept = &b->kept[thread];
+    if (kept->image == n && kept->next == first) made = kept->made;
+    *kept = (kept_lines){.image = n, .next = last};
+    for (int64_t panel = 0; panel < b->between.panels; panel++) {
+        kept->made = inverted_panel_cpu(&b->between, panel, b->x + n * v->h * v->w * c, lines + panel * b->lines, made,
+                                        first, last, filtered);
     }
+    compute_pointwise(&b->project, filtered, b->residual ? b->residual + place : NULL, b->y + place,
+                      (last - first) * v->q);
 }
 
 /* ---- row-major images: through copies ---- */
@@ -197,37 +246,49 @@ sdlf_status conv2d_inverted_cpu(sdlf_calculator *calculator, const sdlf_operatio
 {
     const cpu_calculator *cpu = cpu_from(calculator);
     block b = block_of(calculator, o);
+    const convolution *v = &b.between.v;
+    kept_lines kept[CPU_MAX_THREADS];
     element *scratch = o->workspace.data, *y = output(o, 0);
     const element *packed = o->prepared.data;
-    int64_t n = b.v.n, pixels = b.v.h * b.v.w, c = b.expand.v.c, k = b.project.v.k, outputs = n * b.v.p_q * k;
+    int64_t n = v->n, pixels = v->h * v->w, c = o->in[0].shape.dim[1], k = b.project.v.k, outputs = n * v->p_q * k;
     b.scratch = scratch;
     scratch += cpu->threads * b.each;
+    b.filtered = scratch;
+    scratch += filtered_size(&b) + second_size(&b);
     if (!sdlf_tensor_present(&o->prepared)) {
         pack(cpu, &b, o, scratch);
         packed = scratch;
         scratch += packed_size(&b);
     }
-    b.expand.packed = packed;
-    b.filters = packed + expand_size(&b);
-    b.project.packed = b.filters + filters_size(&b);
-    b.expand.bias = input(o, 4);
-    b.filter_bias = input(o, 5);
+    b.between.packed = packed;
+    b.project.packed = packed + between_size(&b);
     b.project.bias = input(o, 6);
-    b.expand.activation = &o->conv2d_inverted.expanded;
-    b.filtered = o->conv2d_inverted.filtered;
-    b.project.activation = &o->conv2d_inverted.activation;
     b.x = input(o, 0);
     b.residual = input(o, 7);
     b.y = y;
+    for (int i = 0; i < cpu->threads; i++) kept[i].next = -1;
+    b.kept = kept;
     if (!is_last(o)) {
         turn(scratch, b.x, n, c, pixels);
         b.x = scratch;
         b.y = scratch + n * pixels * c;
-        if (b.residual) turn(b.y + outputs, b.residual, n, k, b.v.p_q);
+        if (b.residual) turn(b.y + outputs, b.residual, n, k, v->p_q);
         if (b.residual) b.residual = b.y + outputs;
     }
-    int64_t flops = 2 * n * b.v.groups * ((b.expands ? pixels * c : 0) + b.v.p_q * (b.v.r_s + k));
-    cpu_parallel_near(cpu, n * b.tasks, cpu_time_of_flops(flops), compute_rows, &b);
-    if (b.y != y) turn(y, b.y, n, b.v.p_q, k);
+    int64_t flops = 2 * n * v->groups * (pixels * b.between.c + v->p_q * v->r_s);
+    if (b.rounds) {
+        convolution_forward project = {.v = b.project.v,
+                                       .x = b.filtered,
+                                       .bias = b.project.bias,
+                                       .residual = b.residual,
+                                       .y = b.y,
+                                       .activation = *b.project.activation};
+        cpu_parallel_near(cpu, n * b.tasks, cpu_time_of_flops(flops), compute_panel, &b);
+        implicit_forward_cpu(cpu, &project, b.project.packed, b.filtered + filtered_size(&b), false);
+    } else {
+        flops += 2 * n * v->groups * v->p_q * k;
+        cpu_parallel_near(cpu, n * b.tasks, cpu_time_of_flops(flops), compute_rows, &b);
+    }
+    if (b.y != y) turn(y, b.y, n, v->p_q, k);
     return SDLF_OK;
 }

@@ -37,6 +37,16 @@ static inline void store(element *to, vector v)
     memcpy(to, &v, sizeof v);
 }
 
+/* The same for what has several uses: GCC would rather read it again for each, as an operand in memory. */
+static inline vector load_once(const element *from)
+{
+    vector v = load(from);
+#ifdef __SSE2__
+    __asm__("" : "+v"(v));
+#endif
+    return v;
+}
+
 static inline vector broadcast(element x)
 {
     return x - (vector){0};

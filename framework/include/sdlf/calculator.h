@@ -77,7 +77,8 @@ typedef struct sdlf_kernel_slot {
      * bytes that they take in the form that `run` likes best (0: as they are), and the kernel that writes that form to
      * operation->prepared from that operand, with all else of the operation as it will be run. `run` does without where
      * operation->prepared is absent; what it needs of a workspace may depend on it, so ask for that afterwards. In the host's memory
-     * it leaves in[1] unread where operation->prepared is present. Optional, both or none. */
+     * it leaves in[1], of conv2d_inverted_residual all three weights, unread where operation->prepared is present. Optional, both or
+     * none. */
     int64_t (*prepared)(const sdlf_calculator *calculator, const sdlf_operation *operation);
     sdlf_kernel *prepare;
 } sdlf_kernel_slot;
