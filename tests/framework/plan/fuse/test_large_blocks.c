@@ -92,6 +92,7 @@ static sdlf_status filter(const sdlf_layer *layer, sdlf_layer_context *context)
 
 static const sdlf_layer_class filter_class = {
     .name = "filter",
+    .options_size = sizeof(const char *), /* its name */
     .minimum_inputs = 2,
     .maximum_inputs = 2,
     .infer = infer_filtered,
