@@ -125,6 +125,9 @@ static sdlf_status read_opset(onnx_file *file, const wire_reader *reader, wire_s
         onnx_unpack(&onnx__operator_set_id_proto__descriptor, reader, span, &file->arena);
     if (opset == NULL) return failed_to_unpack(file);
     bool standard = opset->domain == NULL || opset->domain[0] == '\0' || strcmp(opset->domain, "ai.onnx") == 0;
+    if (standard && file->opset != 0 && file->opset != opset->version)
+        return wire_fail(reader, span.bytes, "opset %lld, and %lld before", (long long)opset->version,
+                         (long long)file->opset);
     if (standard) file->opset = opset->version;
     return SDLF_OK;
 }
@@ -156,6 +159,7 @@ static sdlf_status read_model(onnx_file *file, wire_reader reader)
         if (field.number == METADATA && is_bytes) status = read_metadata(file, &reader, field.span);
         if (field.number == FUNCTIONS) file->has_functions = true;
         if (field.number == GRAPH && is_bytes) {
+            if (has_graph) return wire_fail(&reader, field.span.bytes, "a second graph");
             has_graph = true;
             graph = field.span;
         }

@@ -111,14 +111,29 @@ static void mark_known(onnx_import *import)
 
 /* ---- outputs ---- */
 
+/* What the file says of an output's elements must be so, as far as SDLF tells types apart: all floating ones are one to it. */
+static sdlf_status check_type(const onnx_file *file, const Onnx__ValueInfoProto *output, const onnx_value *value)
+{
+    int said = output->type != NULL && output->type->tensor_type != NULL ? output->type->tensor_type->elem_type : 0;
+    sdlf_dtype expected = onnx_type_computed(said);
+    sdlf_dtype found = value->kind == ONNX_CONSTANT ? onnx_type_computed((int)value->tensor.type) : value->flow.dtype;
+    bool same = sdlf_dtype_is_float(expected) ? sdlf_dtype_is_float(found) : expected == found;
+    if (expected == SDLF_NONE || found == SDLF_NONE || same) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: output '%s' is said to be of %s, and is of %s", file->path,
+                     text_show(value->name).text, onnx_type_name(said), sdlf_dtype_name(found));
+}
+
 static sdlf_status add_outputs(onnx_import *import)
 {
     onnx_file *file = import->file;
     if (file->output_count == 0) return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the graph has no outputs", file->path);
     for (int i = 0; i < file->output_count; i++) {
         const char *name = file->output[i]->name != NULL ? file->output[i]->name : "";
-        const onnx_value *value = onnx_value_named(import, name);
+        onnx_value *value = onnx_value_named(import, name);
         if (value == NULL) return out_of_memory(import);
+        if (value->is_output)
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: output '%s' is there twice", file->path, text_show(name).text);
+        value->is_output = true;
         onnx_flow flow = value->flow;
         if (value->kind == ONNX_CONSTANT) {
             static const Onnx__NodeProto none = ONNX__NODE_PROTO__INIT;
@@ -133,10 +148,14 @@ static sdlf_status add_outputs(onnx_import *import)
             return sdlf_fail(SDLF_ERROR_FORMAT, "%s: no node makes the graph's output '%s'", file->path,
                              text_show(name).text);
         }
+        sdlf_status status = check_type(file, file->output[i], value);
+        if (status != SDLF_OK) return status;
         if (flow.node.layer >= 0) sdlf_output(import->model, name, flow.node);
     }
     return sdlf_model_status(import->model);
 }
+
+enum { MAX_OUTPUTS = 4096 }; /* a model compares the name of each with all before it */
 
 /* Is the opset one of those that are read, or an older one whose operators, as far as the graph has them, are still the same? */
 static bool is_read(const onnx_file *file)
@@ -154,6 +173,8 @@ static sdlf_status check_file(const onnx_file *file)
     if (file->opset > ONNX_LAST_OPSET || !is_read(file))
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: it is in opset %lld; opsets %d to %d are supported", file->path,
                          (long long)file->opset, ONNX_FIRST_OPSET, ONNX_LAST_OPSET);
+    if (file->output_count > MAX_OUTPUTS)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: it has more than %d outputs", file->path, MAX_OUTPUTS);
     if (file->has_sparse) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: it has sparse weights", file->path);
     for (int i = 0; i < file->node_count; i++)
         if (file->node[i]->n_input > 4096 || file->node[i]->n_output > 4096)

@@ -41,6 +41,7 @@ typedef struct onnx_value {
     const int64_t *integers; /* of a constant: its elements, once somebody wanted them as integers */
     bool must_be_known;      /* something needs its elements while the model is made */
     bool failed;             /* what makes it could not be converted */
+    bool is_output;          /* the model has it as an output already */
 } onnx_value;
 
 /* How the elements of a constant become a parameter's. */

@@ -80,6 +80,9 @@ static sdlf_status check_node(const onnx_context *c)
         if (length >= (int)sizeof wanted || strstr(type->attributes, wanted) == NULL)
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "attribute '%s' is not supported",
                              name != NULL ? text_show(name).text : "");
+        for (size_t j = 0; j < i; j++) /* names that are known: few */
+            if (strcmp(c->node->attribute[j]->name, name) == 0)
+                return sdlf_fail(SDLF_ERROR_FORMAT, "attribute '%s' is there twice", name);
         if (c->node->attribute[i]->ref_attr_name != NULL && c->node->attribute[i]->ref_attr_name[0] != '\0')
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "attribute '%s' refers to one of a function", name);
     }
