@@ -11,7 +11,8 @@ const argument onnx_arguments[] = {
     {"batch", ARGUMENT_INT, offsetof(onnx_settings, batch), "N", .minimum = 1, .maximum = 1000000,
      .help = "size of an input's first dimension where the file leaves it open (default: 1)"},
     {"dim", ARGUMENT_LIST, offsetof(onnx_settings, dimensions), "NAME=SIZE",
-     .help = "size of another dimension that the file leaves open; may be repeated"},
+     .help = "size of another dimension that the file leaves open, by its name, or as INPUT:PLACE where it has none; "
+             "may be repeated"},
     {0},
 };
 

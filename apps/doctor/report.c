@@ -35,7 +35,10 @@ static void print_value(const char *what, const sdlf_onnx_value *value, const te
         else
             fprintf(out->file, "%" PRId64, value->shape.dim[i]);
     }
-    fprintf(out->file, "%s%s\n", value->shape.rank == 0 ? "scalar" : "",
+    fprintf(out->file, "%s%s\n",
+            !value->shape_known      ? "of a shape that the file does not say"
+            : value->shape.rank == 0 ? "scalar"
+                                     : "",
             value->must_be_known ? "  (must be known when the model is made)" : "");
 }
 
@@ -149,8 +152,8 @@ static void print_calculators(const doctor *d, const terminal *out)
 void doctor_print(const doctor *d, const terminal *out)
 {
     const sdlf_onnx_report *report = d->report;
-    fprintf(out->file, "%s: opset %" PRId64 ", %d nodes, %s of weights", d->path, report->opset, report->node_count,
-            number_bytes(report->weight_bytes).text);
+    fprintf(out->file, "%s: opset %" PRId64 ", %d %s, %s of weights", d->path, report->opset, report->node_count,
+            report->node_count == 1 ? "node" : "nodes", number_bytes(report->weight_bytes).text);
     if (report->weight_count > 0) fprintf(out->file, " (%s numbers)", number_count(report->weight_count).text);
     if (report->producer[0]) fprintf(out->file, ", made by %s", show(report->producer).text);
     fputc('\n', out->file);
@@ -168,8 +171,8 @@ static json_t *values_json(const sdlf_onnx_value *value, int count)
     json_t *list = json_array();
     for (int i = 0; i < count; i++)
         json_array_append_new(list, json_pack("{so ss so sb}", "name", json_text(value[i].name), "type", value[i].type,
-                                              "shape", json_shape(value[i].shape), "must_be_known",
-                                              (int)value[i].must_be_known));
+                                              "shape", value[i].shape_known ? json_shape(value[i].shape) : json_null(),
+                                              "must_be_known", (int)value[i].must_be_known));
     return list;
 }
 

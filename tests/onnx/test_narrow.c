@@ -11,7 +11,18 @@
 #include "onnx/bytes.h"
 #include "onnx/fixtures.h"
 
-enum { FLOAT = 1, UINT8 = 2, INT8 = 3, UINT16 = 4, INT16 = 5, INT32 = 6, INT64 = 7, UINT32 = 12, UINT64 = 13 };
+enum {
+    FLOAT = 1,
+    UINT8 = 2,
+    INT8 = 3,
+    UINT16 = 4,
+    INT16 = 5,
+    INT32 = 6,
+    INT64 = 7,
+    BOOL = 9,
+    UINT32 = 12,
+    UINT64 = 13
+};
 
 /* y = `type`(a, b) of such elements, three each (or as many as `count` says); an attribute. */
 typedef struct one_node {
@@ -149,21 +160,39 @@ static void nothing_is_known(void)
 {
     static const struct {
         const char *type;
+        int of;
         double expected;
-    } reductions[] = {{"ReduceSum", 0},        {"ReduceProd", 1},      {"ReduceMax", -INFINITY},
-                      {"ReduceMin", INFINITY}, {"ReduceL2", 0},        {"ReduceLogSum", -INFINITY},
-                      {"ReduceL1", 0},         {"ReduceSumSquare", 0}, {"ReduceLogSumExp", -INFINITY}};
+    } reductions[] = {{"ReduceSum", FLOAT, 0},
+                      {"ReduceProd", FLOAT, 1},
+                      {"ReduceMax", FLOAT, -INFINITY},
+                      {"ReduceMin", FLOAT, INFINITY},
+                      {"ReduceL2", FLOAT, 0},
+                      {"ReduceLogSum", FLOAT, -INFINITY},
+                      {"ReduceL1", FLOAT, 0},
+                      {"ReduceSumSquare", FLOAT, 0},
+                      {"ReduceLogSumExp", FLOAT, -INFINITY},
+                      {"ReduceMax", BOOL, 0},
+                      {"ReduceMin", BOOL, 1},
+                      {"ReduceMax", INT8, -128},
+                      {"ReduceMin", UINT8, 255},
+                      {"ReduceMax", INT32, -2147483648.0},
+                      {"ReduceMin", UINT32, 4294967295.0}};
     sdlf_calculator *calculator = NULL;
     CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
-    for (int i = 0; i < 9; i++) {
+    for (size_t i = 0; i < sizeof reductions / sizeof reductions[0]; i++) {
+        int of = reductions[i].of;
         sdlf_model *model = NULL;
         sdlf_plan *plan = NULL;
-        float y = NAN;
-        if (CHECK_OK(import_node(&model, &(one_node){reductions[i].type, FLOAT, 0, FLOAT, NULL, 0, false}, 0)) &&
+        sdlf_binding binding;
+        int64_t element = 0;
+        double y = NAN;
+        if (CHECK_OK(import_node(&model, &(one_node){reductions[i].type, of, 0, of, NULL, 0, false}, 0)) &&
             CHECK_OK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = calculator}))) {
             CHECK_OK(sdlf_plan_forward(plan));
-            CHECK_OK(sdlf_plan_read(plan, "y", &y));
-            if (!CHECK((double)y == reductions[i].expected)) printf("    %s: %g\n", reductions[i].type, (double)y);
+            CHECK_OK(sdlf_plan_output(plan, "y", &binding));
+            CHECK_OK(sdlf_plan_read(plan, "y", &element));
+            sdlf_convert(SDLF_FLOAT64, &y, binding.tensor.dtype, &element, 1);
+            if (!CHECK(y == reductions[i].expected)) printf("    %s: %g\n", reductions[i].type, y);
         }
         sdlf_plan_free(plan);
         sdlf_model_free(model);

@@ -48,13 +48,18 @@ static void convert_clip(onnx_context *c)
         low = onnx_known_number(c, 1, low);
         high = onnx_known_number(c, 2, high);
     }
+    if (low >= 1e30 || high <= -1e30 || isnan(low) || isnan(high)) onnx_unsupported(c, "bounds %g and %g", low, high);
     low = fmax(low, -1e30);
     high = fmin(high, 1e30);
-    if (low >= 1e30 || high <= -1e30 || isnan(low) || isnan(high)) onnx_unsupported(c, "bounds %g and %g", low, high);
     if (onnx_ok(c) && !sdlf_dtype_is_float(x.dtype)) {
         if (low > -1e30) x = bounded(c, x, 1, "max", low);
         if (high < 1e30) x = bounded(c, x, 2, "min", high);
         onnx_give(c, 0, x);
+        return;
+    }
+    if ((float)low >= (float)high) { /* all elements are the upper one, but NaN */
+        x = onnx_with_number(c, "max", x, low);
+        onnx_give(c, 0, onnx_with_number(c, "min", x, high));
         return;
     }
     if (low == 0 && high == 6)

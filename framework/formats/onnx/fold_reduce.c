@@ -31,8 +31,8 @@ static const reduction *reduction_of(const char *name)
     return &reductions[at];
 }
 
-/* Sum, product, least or largest of all elements, or along some axes; and every reduction of no elements, where a mean is none
- * and integers have no least and no largest that is not theirs. */
+/* Sum, product, least or largest of all elements, or along some axes; and every reduction of no elements, where a mean is none, and
+ * the least (largest) of integers is the largest (least) of their type, to which what is stored is cut. */
 void onnx_fold_reduce(onnx_context *c)
 {
     const onnx_tensor *from = onnx_known(c, 0);
@@ -47,9 +47,9 @@ void onnx_fold_reduce(onnx_context *c)
     }
     for (int i = 0; i < axes.count; i++) gone[onnx_axis(c, axes.item[i], x.shape.rank)] = true;
     const reduction *how = reduction_of(c->type->type);
-    bool picks = strcmp(c->type->type, "ReduceMin") == 0 || strcmp(c->type->type, "ReduceMax") == 0;
-    if (x.count == 0 && (how->mean || (picks && !x.real))) onnx_unsupported(c, "of an input without elements");
+    if (x.count == 0 && how->mean) onnx_unsupported(c, "of an input without elements");
     if (!onnx_ok(c)) return;
+    int64_t first = from->type == ONNX_BOOL && how->integer < 0 ? 0 : how->integer;
     int64_t step[SDLF_MAX_RANK], next = 1;
     sdlf_shape kept = SDLF_SCALAR;
     for (int i = x.shape.rank - 1; i >= 0; i--) {
@@ -66,7 +66,7 @@ void onnx_fold_reduce(onnx_context *c)
         if (x.real)
             y.number[i] = how->real;
         else
-            y.integer[i] = how->integer;
+            y.integer[i] = first;
     }
     int64_t index[SDLF_MAX_RANK] = {0};
     for (int64_t i = 0; i < x.count && function != NULL; i++) {

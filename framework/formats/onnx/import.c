@@ -214,6 +214,7 @@ sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx
     for (int i = 0; i < file->node_count && status == SDLF_OK; i++) status = onnx_import_node(&import, i);
     bool complete = report == NULL || report->status == SDLF_OK;
     if (status == SDLF_OK && complete) status = add_outputs(&import);
+    if (status == SDLF_OK && complete && report != NULL) onnx_report_outputs(&import);
     if (status == SDLF_OK && complete) status = model_describe(import.model);
     if (status == SDLF_OK && file->normalization[0] != '\0')
         status = normalization_json_read(&import.model->normalization, file->normalization, file->path);

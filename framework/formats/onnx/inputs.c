@@ -3,14 +3,42 @@
 #include "framework/formats/text.h"
 #include "framework/input_layer.h"
 
+#include <stdio.h>
 #include <string.h>
 
-/* Is the name of an open dimension given a size? */
-static int64_t size_of(const sdlf_onnx_options *options, const char *name)
+/* Dimension `i` of the input is open: is that what it is called? One without a name in the file is "image:2", input and place. */
+static bool is_called(const Onnx__ValueInfoProto *input, int i, const char *name)
 {
-    for (int i = 0; name != NULL && i < options->dimension_count; i++)
-        if (strcmp(options->dimensions[i].name, name) == 0) return options->dimensions[i].size;
+    const char *own = input->type->tensor_type->shape->dim[i]->dim_param;
+    if (own != NULL && own[0] != '\0') return strcmp(own, name) == 0;
+    size_t length = input->name != NULL ? strlen(input->name) : 0;
+    char place[16];
+    snprintf(place, sizeof place, ":%d", i);
+    return length > 0 && strncmp(name, input->name, length) == 0 && strcmp(name + length, place) == 0;
+}
+
+/* Is the open dimension given a size? */
+static int64_t size_of(const sdlf_onnx_options *options, const Onnx__ValueInfoProto *input, int i)
+{
+    for (int k = 0; k < options->dimension_count; k++)
+        if (is_called(input, i, options->dimensions[k].name)) return options->dimensions[k].size;
     return -1;
+}
+
+static sdlf_status fail_open(const onnx_import *import, const Onnx__ValueInfoProto *input, int i)
+{
+    const char *own = input->type->tensor_type->shape->dim[i]->dim_param, *path = import->file->path;
+    if (own != NULL && own[0] != '\0')
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT,
+            "%s: input '%s': dimension %d, '%s', is open: a model is made for sizes, so give it one, as in "
+            "--dim %s=224",
+            path, text_show(input->name).text, i, text_show(own).text, text_show(own).text);
+    return sdlf_fail(
+        SDLF_ERROR_ARGUMENT,
+        "%s: input '%s': dimension %d is open, and has no name: a model is made for sizes, so give it one, as in "
+        "--dim %s:%d=224",
+        path, text_show(input->name).text, i, text_show(input->name).text, i);
 }
 
 static sdlf_status fail(const onnx_import *import, const char *name, sdlf_status status, const char *text)
@@ -31,7 +59,7 @@ static sdlf_status read_shape(const onnx_import *import, const Onnx__ValueInfoPr
     shape->rank = (int)from->n_dim;
     for (int i = 0; i < shape->rank; i++) {
         const Onnx__Dimension *dim = from->dim[i];
-        int64_t size = dim->has_dim_value ? dim->dim_value : size_of(import->options, dim->dim_param);
+        int64_t size = dim->has_dim_value ? dim->dim_value : size_of(import->options, input, i);
         bool open = !dim->has_dim_value && size < 0;
         if (i == 0 && open && import->options->batch > 0) size = import->options->batch;
         if (i == 0 && import->options->batch == 0 && (open || size == 1)) {
@@ -41,11 +69,7 @@ static sdlf_status read_shape(const onnx_import *import, const Onnx__ValueInfoPr
         if (size < 0 && dim->has_dim_value)
             return sdlf_fail(SDLF_ERROR_FORMAT, "%s: input '%s': dimension %d is %lld", import->file->path,
                              text_show(input->name).text, i, (long long)size);
-        if (size < 0)
-            return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                             "%s: input '%s': dimension %d, '%s', is open: a model is made for sizes, so give it one",
-                             import->file->path, text_show(input->name).text, i,
-                             dim->dim_param != NULL ? text_show(dim->dim_param).text : "");
+        if (size < 0) return fail_open(import, input, i);
         shape->dim[i] = size;
     }
     return SDLF_OK;
@@ -93,10 +117,8 @@ static bool has_open_dimension(const onnx_file *file, const char *name)
     for (int i = 0; i < file->input_count; i++) {
         const Onnx__TypeProto *type = file->input[i]->type;
         const Onnx__TensorShapeProto *shape = type && type->tensor_type ? type->tensor_type->shape : NULL;
-        for (size_t k = 0; shape != NULL && k < shape->n_dim; k++) {
-            const Onnx__Dimension *dim = shape->dim[k];
-            if (!dim->has_dim_value && dim->dim_param != NULL && strcmp(dim->dim_param, name) == 0) return true;
-        }
+        for (size_t k = 0; shape != NULL && k < shape->n_dim; k++)
+            if (!shape->dim[k]->has_dim_value && is_called(file->input[i], (int)k, name)) return true;
     }
     return false;
 }

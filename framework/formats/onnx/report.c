@@ -15,11 +15,15 @@ static const char *keep(sdlf_onnx_report *report, const char *text)
     return copy != NULL ? copy : "";
 }
 
+static const Onnx__TensorShapeProto *said_shape(const Onnx__ValueInfoProto *info)
+{
+    return info->type != NULL && info->type->tensor_type != NULL ? info->type->tensor_type->shape : NULL;
+}
+
 static sdlf_shape shape_of(const Onnx__ValueInfoProto *info)
 {
     sdlf_shape shape = SDLF_SCALAR;
-    const Onnx__TensorShapeProto *from =
-        info->type != NULL && info->type->tensor_type != NULL ? info->type->tensor_type->shape : NULL;
+    const Onnx__TensorShapeProto *from = said_shape(info);
     for (size_t i = 0; from != NULL && i < from->n_dim && i < SDLF_MAX_RANK; i++)
         shape.dim[shape.rank++] = from->dim[i]->has_dim_value ? from->dim[i]->dim_value : -1;
     return shape;
@@ -32,6 +36,7 @@ static sdlf_onnx_value value_of(onnx_import *import, const Onnx__ValueInfoProto 
     return (sdlf_onnx_value){.name = keep(import->report, info->name),
                              .type = onnx_type_name(type),
                              .shape = shape_of(info),
+                             .shape_known = said_shape(info) != NULL,
                              .must_be_known = value != NULL && value->must_be_known};
 }
 
@@ -63,6 +68,23 @@ sdlf_status onnx_report_values(onnx_import *import)
     report->output = output;
     report->node = node;
     return SDLF_OK;
+}
+
+void onnx_report_outputs(onnx_import *import)
+{
+    const onnx_file *file = import->file;
+    sdlf_onnx_report *report = import->report;
+    for (int i = 0; i < report->output_count; i++) {
+        sdlf_onnx_value *output = (sdlf_onnx_value *)&report->output[i];
+        const onnx_value *value = onnx_value_named(import, file->output[i]->name);
+        if (value == NULL || value->kind == ONNX_UNMADE) continue;
+        sdlf_shape shape = value->kind == ONNX_CONSTANT ? value->tensor.shape : value->flow.shape;
+        bool open = import->batched && output->shape_known && output->shape.rank == shape.rank && shape.rank > 0 &&
+                    output->shape.dim[0] < 0 && shape.dim[0] == 1;
+        if (open) shape.dim[0] = -1;
+        output->shape = shape;
+        output->shape_known = true;
+    }
 }
 
 sdlf_status onnx_report_node(onnx_import *import, const onnx_context *c, sdlf_status status, bool waits)

@@ -7,6 +7,9 @@
 /* Inputs, outputs and sizes of the graph. */
 sdlf_status onnx_report_values(onnx_import *import);
 
+/* What the outputs turned out to be, once the model is made. */
+void onnx_report_outputs(onnx_import *import);
+
 /* A node that was converted, that failed with `status` and the thread's message, or that waits for one that failed. */
 sdlf_status onnx_report_node(onnx_import *import, const onnx_context *c, sdlf_status status, bool waits);
 

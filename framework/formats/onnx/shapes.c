@@ -51,10 +51,9 @@ static void convert_reshape(onnx_context *c)
 static void convert_flatten(onnx_context *c)
 {
     sdlf_shape from = onnx_shape(c, 0);
-    int64_t axis = onnx_integer(c, "axis", 1);
-    if (axis < 0) axis += from.rank;
+    int64_t given = onnx_integer(c, "axis", 1), axis = given < 0 ? given + from.rank : given;
     if (axis < 0 || axis > from.rank) {
-        onnx_wrong(c, "axis %lld is not one of %d dimensions", (long long)axis, from.rank);
+        onnx_wrong(c, "axis %lld is not one of %d dimensions", (long long)given, from.rank);
         return;
     }
     sdlf_shape shape = sdlf_shape(sdlf_shape_span(from, 0, (int)axis), sdlf_shape_span(from, (int)axis, from.rank));

@@ -91,7 +91,8 @@ const char *sdlf_network_builtin_summary(int index);
  * docs/onnx.md says what is read and how, docs/onnx-support.md lists every operator. Without protobuf-c in the build, these
  * return SDLF_ERROR_UNSUPPORTED. */
 
-/* The size of a dimension that the file leaves open under a name, such as "height"; one that no input has is an error. */
+/* The size of a dimension that the file leaves open under a name, such as "height", or without: "image:2", its input and place. One
+ * that no input has is an error. */
 typedef struct sdlf_onnx_dimension {
     const char *name;
     int64_t size;
@@ -135,7 +136,8 @@ typedef struct sdlf_onnx_node {
 
 typedef struct sdlf_onnx_value {
     const char *name, *type; /* "float", "int64": as the file says */
-    sdlf_shape shape;        /* -1 where it is open */
+    sdlf_shape shape;        /* -1 where it is open; of an output as it is computed, where the model could be made */
+    bool shape_known;        /* false: the file does not say it, and nothing else does */
     bool must_be_known;      /* an input whose elements the model is made from: see sdlf_onnx_options.known */
 } sdlf_onnx_value;
 

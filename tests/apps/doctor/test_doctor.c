@@ -13,7 +13,7 @@ static void doctor_says_what_is_there(void)
 {
     const program *p = SDLF(0, "doctor", fixture("residual/model.onnx"));
     CHECK_SAYS(p, "opset 13, 12 nodes");
-    CHECK_SAYS(p, "input   x  float 1x3x15x15");
+    CHECK_SAYS(p, "input   x  float 1x3x15x15\n");
     CHECK_SAYS(p, "output  mean  float 1x8x1x1");
     CHECK_SAYS(p, "BatchNormalization  1x8x8x8");
     CHECK_SAYS(p, "runs on: reference, cpu");
