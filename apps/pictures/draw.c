@@ -24,14 +24,24 @@ static void draw_greys(FILE *file, const float *values, int height, int width, i
     }
 }
 
+/* What is behind `blank` spaces, which are written with it: a line's last are not. */
+static void put_behind(FILE *file, int *blank, const char *text)
+{
+    fprintf(file, "%*s%s", *blank, "", text);
+    *blank = 0;
+}
+
 static void draw_blocks(FILE *file, const float *values, int height, int width, int indent)
 {
-    static const char *const block[] = {" ", "\u2584", "\u2580", "\u2588"};
+    static const char *const block[] = {"", "\u2584", "\u2580", "\u2588"};
     for (int y = 0; y < height; y += 2) {
-        fprintf(file, "%*s", indent, "");
+        int blank = indent;
         for (int x = 0; x < width; x++) {
             int upper = values[y * width + x] >= 128, lower = y + 1 < height && values[(y + 1) * width + x] >= 128;
-            fputs(block[2 * upper + lower], file);
+            if (upper + lower == 0)
+                blank++;
+            else
+                put_behind(file, &blank, block[2 * upper + lower]);
         }
         fputc('\n', file);
     }
@@ -42,12 +52,14 @@ static void draw_ascii(FILE *file, const float *values, int height, int width, i
 {
     static const char shade[] = " .:-=+*#%@";
     for (int y = 0; y < height; y++) {
-        fprintf(file, "%*s", indent, "");
+        int blank = indent;
         for (int x = 0; x < width; x++) {
             float value = fminf(fmaxf(values[y * width + x], 0), 255);
-            char c = shade[(int)(value / 256 * (float)(sizeof shade - 1))];
-            fputc(c, file);
-            fputc(c, file);
+            char c = shade[(int)(value / 256 * (float)(sizeof shade - 1))], both[] = {c, c, '\0'};
+            if (c == ' ')
+                blank += 2;
+            else
+                put_behind(file, &blank, both);
         }
         fputc('\n', file);
     }

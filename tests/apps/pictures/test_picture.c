@@ -145,7 +145,7 @@ static void colours(void)
 static const char *drawn(bool utf8, bool colour)
 {
     static char text[4096];
-    static const float values[] = {255, 0, 128, 255, 0, 255};
+    static const float values[] = {255, 0, 128, 255, 255, 0};
     FILE *file = tmpfile();
     terminal out = {.file = file, .utf8 = utf8, .colour = colour, .interactive = colour, .width = 80};
     draw_picture(&out, values, 3, 2, 1);
@@ -157,8 +157,8 @@ static const char *drawn(bool utf8, bool colour)
 
 static void drawing(void)
 {
-    CHECK_TEXT(drawn(false, false), " @@  \n ++@@\n   @@\n");
-    CHECK_TEXT(drawn(true, false), " \u2588\u2584\n  \u2580\n");
+    CHECK_TEXT(drawn(false, false), " @@\n ++@@\n @@\n");
+    CHECK_TEXT(drawn(true, false), " \u2588\u2584\n \u2580\n");
     CHECK(strstr(drawn(true, true), "\033[38;5;231;48;5;244m\u2580") != NULL);
     CHECK(strstr(drawn(true, true), "\033[0m\n") != NULL);
 }
