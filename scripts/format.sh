@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lay out every tracked C, header and CUDA file as .clang-format says.
+# Lay out every tracked C, C++, header and CUDA file as .clang-format says.
 #
 #   scripts/format.sh            change the files
 #   scripts/format.sh --check    change nothing; fail, naming the files, where something would change
@@ -13,7 +13,7 @@ if [ -z "$formatter" ]; then
     exit 1
 fi
 version=$("$formatter" --version | sed -E 's/.*version ([0-9]+).*/\1/')
-mapfile -d '' files < <(git ls-files -z -- '*.c' '*.h' '*.cu' '*.cuh')
+mapfile -d '' files < <(git ls-files -z -- '*.c' '*.cpp' '*.h' '*.cu' '*.cuh')
 
 case ${1:-} in
 "")

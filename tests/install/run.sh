@@ -37,12 +37,19 @@ read -ra flags <<< "$(pkg-config --cflags --libs sdlf)"
 "$compiler" "$temporary/example.c" -o "$temporary/example" "${flags[@]}"
 (cd "$temporary" && LD_LIBRARY_PATH=$libraries ./example && ls simple_cnn.safetensors)
 
-if command -v c++ > /dev/null; then
-    say "the headers in C++"
+for cxx in c++ clang++; do
+    command -v "$cxx" > /dev/null || continue
+    say "the headers in C++, by $cxx"
     read -ra flags <<< "$(pkg-config --cflags sdlf)"
-    for standard in c++11 c++17 c++20; do
-        echo '#include <sdlf/sdlf.h>' | c++ "-std=$standard" -Wall -Wextra -Werror -fsyntax-only "${flags[@]}" -x c++ -
+    for standard in c++11 c++17 c++20; do # from C++20 on GCC names every member that designated initialisers leave out
+        "$cxx" "-std=$standard" -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Werror -fsyntax-only "${flags[@]}" \
+            "$consumer/consumer.cpp"
     done
+done
+if command -v c++ > /dev/null; then
+    read -ra flags <<< "$(pkg-config --cflags --libs sdlf)"
+    c++ -std=c++17 "$consumer/consumer.cpp" -o "$temporary/consumer-c++" "${flags[@]}"
+    LD_LIBRARY_PATH=$libraries "$temporary/consumer-c++"
 fi
 
 if [ -x "$prefix/bin/sdlf" ]; then

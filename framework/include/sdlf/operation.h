@@ -27,6 +27,10 @@ extern "C" {
 #define SDLF_MAX_INPUTS  8
 #define SDLF_MAX_OUTPUTS 5
 
+#if defined(__cplusplus) && defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wnested-anon-types" /* structs in the union, without names of their own */
+#endif
 typedef struct sdlf_operation {
     sdlf_operation_kind kind;
     int algorithm; /* index into the slot's algorithms; 0 is the calculator's own choice */
@@ -144,6 +148,9 @@ typedef struct sdlf_operation {
         } clip;
     };
 } sdlf_operation;
+#if defined(__cplusplus) && defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 
 /* ---- what is known of a kind, whoever computes it ---- */
 

@@ -63,11 +63,19 @@ sdlf_optimizer sdlf_adam_make(sdlf_adam_options options);
 sdlf_optimizer sdlf_adamw_make(sdlf_adam_options options);
 sdlf_optimizer sdlf_rmsprop_make(sdlf_rmsprop_options options);
 
-/* The designated initialisers of the options: sdlf_sgd(.momentum = 0.9f); sdlf_adam(.beta1 = 0.9f) (at least one). */
+/* The designated initialisers of the options: sdlf_sgd(.momentum = 0.9f); sdlf_adam(.beta1 = 0.9f) (at least one). In C++ they are so
+ * from C++20 on, in the order of the members; before, there can be none. */
+#ifdef __cplusplus
+#define sdlf_sgd(...)     sdlf_sgd_make(sdlf_sgd_options{__VA_ARGS__})
+#define sdlf_adam(...)    sdlf_adam_make(sdlf_adam_options{__VA_ARGS__})
+#define sdlf_adamw(...)   sdlf_adamw_make(sdlf_adam_options{__VA_ARGS__})
+#define sdlf_rmsprop(...) sdlf_rmsprop_make(sdlf_rmsprop_options{__VA_ARGS__})
+#else
 #define sdlf_sgd(...)     sdlf_sgd_make((sdlf_sgd_options){__VA_ARGS__})
 #define sdlf_adam(...)    sdlf_adam_make((sdlf_adam_options){__VA_ARGS__})
 #define sdlf_adamw(...)   sdlf_adamw_make((sdlf_adam_options){__VA_ARGS__})
 #define sdlf_rmsprop(...) sdlf_rmsprop_make((sdlf_rmsprop_options){__VA_ARGS__})
+#endif
 
 const sdlf_optimizer_class *sdlf_optimizer_class_at(int index);
 const sdlf_optimizer_class *sdlf_optimizer_class_find(const char *name);
@@ -103,11 +111,25 @@ typedef struct sdlf_schedule {
     float final_divisor; /* one_cycle: default 1e4 */
 } sdlf_schedule;
 
+/* sdlf_one_cycle(.peak = 0.05f); as with optimizers, C++ has initialisers from C++20 on. */
+#ifdef __cplusplus
+inline sdlf_schedule sdlf_schedule_of(sdlf_schedule_kind kind, sdlf_schedule schedule)
+{
+    schedule.kind = kind;
+    return schedule;
+}
+#define sdlf_constant(...)   sdlf_schedule_of(SDLF_SCHEDULE_CONSTANT, sdlf_schedule{__VA_ARGS__})
+#define sdlf_step_decay(...) sdlf_schedule_of(SDLF_SCHEDULE_STEP, sdlf_schedule{__VA_ARGS__})
+#define sdlf_cosine(...)     sdlf_schedule_of(SDLF_SCHEDULE_COSINE, sdlf_schedule{__VA_ARGS__})
+#define sdlf_one_cycle(...)  sdlf_schedule_of(SDLF_SCHEDULE_ONE_CYCLE, sdlf_schedule{__VA_ARGS__})
+#define sdlf_linear(...)     sdlf_schedule_of(SDLF_SCHEDULE_LINEAR, sdlf_schedule{__VA_ARGS__})
+#else
 #define sdlf_constant(...)   ((sdlf_schedule){.kind = SDLF_SCHEDULE_CONSTANT, __VA_ARGS__})
 #define sdlf_step_decay(...) ((sdlf_schedule){.kind = SDLF_SCHEDULE_STEP, __VA_ARGS__})
 #define sdlf_cosine(...)     ((sdlf_schedule){.kind = SDLF_SCHEDULE_COSINE, __VA_ARGS__})
 #define sdlf_one_cycle(...)  ((sdlf_schedule){.kind = SDLF_SCHEDULE_ONE_CYCLE, __VA_ARGS__})
 #define sdlf_linear(...)     ((sdlf_schedule){.kind = SDLF_SCHEDULE_LINEAR, __VA_ARGS__})
+#endif
 
 /* Names in the order of the kinds, NULL-terminated. */
 extern const char *const sdlf_schedule_names[];

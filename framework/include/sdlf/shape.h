@@ -19,12 +19,22 @@ typedef struct sdlf_shape {
     int64_t dim[SDLF_MAX_RANK];
 } sdlf_shape;
 
-/* sdlf_shape(1, 28, 28): a shape from its dimensions. At most SDLF_MAX_RANK of them. */
+/* sdlf_shape(1, 28, 28): a shape from its dimensions. At most SDLF_MAX_RANK of them. SDLF_SCALAR: the shape of a scalar. */
+#ifdef __cplusplus
+#define SDLF_SCALAR     (sdlf_shape{})
+#define sdlf_shape(...) sdlf_shape_of(__VA_ARGS__)
+extern "C++" {
+template <class... dimensions> constexpr sdlf_shape sdlf_shape_of(dimensions... dim)
+{
+    static_assert(sizeof...(dim) <= SDLF_MAX_RANK, "a shape has at most SDLF_MAX_RANK dimensions");
+    return sdlf_shape{static_cast<int>(sizeof...(dim)), {static_cast<int64_t>(dim)...}};
+}
+}
+#else
+#define SDLF_SCALAR ((sdlf_shape){.rank = 0})
 #define sdlf_shape(...)                                                                                                \
     ((sdlf_shape){.rank = (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), .dim = {__VA_ARGS__}})
-
-/* The scalar shape. */
-#define SDLF_SCALAR ((sdlf_shape){.rank = 0})
+#endif
 
 /* The product of the dimensions; 1 for a scalar; -1 where a dimension is negative or the product overflows int64. */
 int64_t sdlf_shape_count(sdlf_shape shape);
