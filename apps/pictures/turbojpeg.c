@@ -33,6 +33,10 @@ sdlf_status image_decode_jpeg(image *picture, const unsigned char *bytes, size_t
         status = damaged(path, "JPEG", "it ends in its header");
         goto done;
     }
+    if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
+        status = unreadable(path, "JPEG", "its colours are those of a printer (CMYK); expected RGB or grey");
+        goto done;
+    }
     bool grey = colours == TJCS_GRAY;
     status = image_allocate(picture, width, height, grey ? 1 : 3, path);
     if (status != SDLF_OK) goto done;

@@ -111,6 +111,13 @@ static sdlf_status write_array(run_session *s, const char *name, run_file *file)
     sdlf_status status = sdlf_plan_input(s->plan, name, &binding);
     if (status != SDLF_OK) return status;
     const sdlf_tensor *input = &binding.tensor, *given = &file->tensor;
+    bool sample = input->shape.rank > 1 && given->shape.rank == input->shape.rank - 1 &&
+                  sdlf_shape_equal(given->shape, sdlf_shape_without(input->shape, 0));
+    if (sample)
+        return sdlf_fail(SDLF_ERROR_SHAPE,
+                         "%s: input '%s' takes batches, and the file has one sample without its first dimension, %s: "
+                         "expected 1x%s",
+                         file->path, name, sdlf_shape_print(given->shape).text, sdlf_shape_print(given->shape).text);
     if (!sdlf_shape_equal(given->shape, input->shape))
         return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s, and the file has %s", file->path, name,
                          sdlf_shape_print(input->shape).text, sdlf_shape_print(given->shape).text);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/output/file.h"
 #include "apps/output/number.h"
 #include "apps/run/run.h"
 #include "apps/system/memory.h"
@@ -95,9 +96,11 @@ static void show_top(const run_session *s, double *score, int64_t classes, json_
             json_array_append_new(list, json_pack("{sI so so so}", "class", (json_int_t)best, "label",
                                                   label ? json_text(label) : json_null(), "score",
                                                   json_number(raw[best]), "probability", json_number(score[best])));
-        else
+        else if (label != NULL)
             printf("  %6s  %5lld  %-10.6g  %s\n", number_percent(score[best], 1).text, (long long)best, raw[best],
-                   label ? label : "");
+                   label);
+        else
+            printf("  %6s  %5lld  %.6g\n", number_percent(score[best], 1).text, (long long)best, raw[best]);
         left[best] = NAN;
     }
     free(left);
@@ -196,6 +199,30 @@ static sdlf_status show_output(run_session *s, int index, json_t *all)
     free(value);
     free(tensor.data);
     return status;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), wanted = strlen(end);
+    return length >= wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+sdlf_status run_check_outputs(const run_session *s)
+{
+    for (int i = 0; i < s->set.outputs.count; i++) {
+        const char *path = s->output[i].path;
+        if (ends_with(path, ".pb") || ends_with(path, ".npz"))
+            return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                             "--output %s: outputs are written as arrays of NumPy: expected a name "
+                             "such as y.npy",
+                             path);
+        for (int j = 0; j < i; j++)
+            if (strcmp(path, s->output[j].path) == 0)
+                return sdlf_fail(SDLF_ERROR_ARGUMENT, "--output %s: two outputs cannot be one file", path);
+        sdlf_status status = output_file_check(path);
+        if (status != SDLF_OK) return status;
+    }
+    return SDLF_OK;
 }
 
 static sdlf_status check_names(const run_session *s)

@@ -163,7 +163,7 @@ static sdlf_status work(run_session *s, const arguments *given)
     if (status == SDLF_OK) status = inspect(s);
     if (status == SDLF_OK) status = run_open_inputs(s);
     if (status == SDLF_OK) status = run_read_labels(s);
-    for (int i = 0; i < s->set.outputs.count && status == SDLF_OK; i++) status = output_file_check(s->output[i].path);
+    if (status == SDLF_OK) status = run_check_outputs(s);
     if (status == SDLF_OK) status = make_model(s);
     if (status == SDLF_OK) status = photo_complete(&s->set.photo, sdlf_model_normalization(s->model));
     if (status == SDLF_OK) status = run_write_inputs(s);

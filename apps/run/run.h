@@ -67,4 +67,7 @@ sdlf_status run_write_inputs(run_session *s);
 sdlf_status run_read_labels(run_session *s);
 sdlf_status run_show_outputs(run_session *s);
 
+/* Can the files of --output be written, one each, as arrays? */
+sdlf_status run_check_outputs(const run_session *s);
+
 #endif

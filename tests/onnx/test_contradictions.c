@@ -81,7 +81,7 @@ static void very_many_outputs_are_refused(void)
     static unsigned char graph[COUNT * 12];
     for (int i = 0; i < COUNT; i++) {
         bytes info = {.size = 0}, one = {.size = 0};
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "o%d", i);
         bytes_text(&info, 1, name);
         bytes_message(&one, 12, &info);

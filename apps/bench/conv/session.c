@@ -66,6 +66,8 @@ sdlf_status lab_session_files(lab_session *s)
 {
     bool to_file = s->set.json && !(s->set.json[0] == '-' && s->set.json[1] == '\0');
     s->text = !s->set.json || to_file;
+    if (to_file && s->set.svg && strcmp(s->set.json, s->set.svg) == 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--json and --svg name the same file, %s", s->set.svg);
     sdlf_status status = to_file ? output_file_check(s->set.json) : SDLF_OK;
     return status == SDLF_OK && s->set.svg ? output_file_check(s->set.svg) : status;
 }

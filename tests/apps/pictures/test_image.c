@@ -116,6 +116,24 @@ static void jpeg_pictures(void)
 #endif
 }
 
+/* Pictures for printers are no colours that a network knows. */
+static void jpeg_of_four_inks(void)
+{
+#if defined SDLF_HAVE_TURBOJPEG
+    unsigned char inks[16 * 8 * 4] = {0};
+    unsigned char *bytes = NULL;
+    unsigned long size = 0;
+    tjhandle handle = tjInitCompress();
+    image picture;
+    CHECK(tjCompress2(handle, inks, 16, 0, 8, TJPF_CMYK, &bytes, &size, TJSAMP_444, 95, 0) == 0);
+    CHECK_FAILS(read_bytes(&picture, bytes, size), SDLF_ERROR_FORMAT, "of a printer (CMYK); expected RGB or grey");
+    tjFree(bytes);
+    tjDestroy(handle);
+#else
+    test_skip("built without libturbojpeg");
+#endif
+}
+
 /* ---- IDX ---- */
 
 static void idx_pictures(void)
@@ -189,6 +207,7 @@ int main(void)
     RUN(damaged_portable_maps);
     RUN(bitmaps);
     RUN(jpeg_pictures);
+    RUN(jpeg_of_four_inks);
     RUN(idx_pictures);
     RUN(no_pictures);
     RUN(without_turbojpeg);

@@ -81,6 +81,36 @@ static void run_takes_pictures(void)
 #endif
 }
 
+/* A line of the list ends with what is in it. */
+static void lists_have_no_blanks_at_their_ends(void)
+{
+    const program *p =
+        SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"), "--top", "2");
+    CHECK(strstr(p->out, " \n") == NULL && strstr(p->out, "%") != NULL);
+}
+
+static void outputs_are_arrays_in_files_of_their_own(void)
+{
+    const char *model = fixture("moves/model.onnx"), *x = fixture("moves/input_0.pb"), *w = fixture("moves/input_1.pb");
+    char same[600], tensor[600];
+    snprintf(same, sizeof same, "%s", test_path("same.npy"));
+    snprintf(tensor, sizeof tensor, "%s", test_path("y.pb"));
+    CHECK_SAYS(SDLF(2, "run", model, "--input", x, "--input", w, "--output", same, "--output", same),
+               "same.npy: two outputs cannot be one file");
+    CHECK_SAYS(SDLF(2, "run", model, "--input", x, "--input", w, "--output", tensor),
+               "y.pb: outputs are written as arrays");
+    CHECK(access(same, F_OK) != 0 && access(tensor, F_OK) != 0);
+}
+
+static void samples_without_a_batch_are_told(void)
+{
+    float x[144] = {0};
+    sdlf_tensor tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 12, 12), x);
+    CHECK_OK(sdlf_tensor_write_file(&tensor, test_path("sample.npy")));
+    CHECK_SAYS(SDLF(1, "run", fixture("small_cnn/model.onnx"), "--input", test_path("sample.npy")),
+               "one sample without its first dimension, 1x12x12: expected 1x1x12x12");
+}
+
 static void run_says_what_is_wrong(void)
 {
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx")), "input 'image', 1x1x12x12, is missing");
@@ -189,6 +219,9 @@ int main(void)
     RUN(run_gives_what_was_computed_elsewhere);
     RUN(run_lists_classes_once);
     RUN(run_takes_pictures);
+    RUN(lists_have_no_blanks_at_their_ends);
+    RUN(outputs_are_arrays_in_files_of_their_own);
+    RUN(samples_without_a_batch_are_told);
     RUN(run_says_what_is_wrong);
     RUN(run_asks_for_no_more_than_there_is);
     RUN(names_do_not_steer_the_terminal);

@@ -53,6 +53,8 @@ static void what_cannot_be(void)
     const program *p = CONV("--shape", "3x4", "--kernel", "1x3x3");
     CHECK_SAYS(p, "--shape 3x4: expected NxCxHxW, 4 whole numbers from 1 to 16,777,216 such as 1x64x56x56");
     CHECK_TEXT(p->out, "");
+    CHECK_SAYS(CONV("--workload", "simple_cnn", "--json", test_path("r"), "--svg", test_path("r")),
+               "--json and --svg name the same file");
     CHECK_SAYS(CONV("--shape", "1x3x8x8"), "--shape 1x3x8x8 needs a --kernel KxRxS");
     CHECK_SAYS(CONV("--shape", "1x3x8x8", "--kernel", "1x0x3"), "--kernel 1x0x3: expected KxRxS");
     CHECK_SAYS(CONV("--shape", "1x3x8x8", "--kernel", "1x3x3", "--stride", "0"),
