@@ -2,7 +2,7 @@
 """Compare SDLF with onnxruntime on networks for ImageNet, made here with fixed seeds, or on ONNX files of your own.
 
     scripts/compare-onnxruntime.py [--sdlf build/sdlf] [--folder FOLDER] [--dtype float32] [--calculator cpu]
-                                   [--math fp32,tf32,fp16,bf16] [--time [--threads 2] [--rounds 3]] [NAME or FILE.onnx ...]
+                                   [--math fp32,tf32,fp16,bf16] [--time | --memory] [--threads 2] [--rounds 3] [NAME or FILE.onnx ...]
 
 Names are torchvision's (vgg16, mobilenet_v2, resnet18, resnet50, squeezenet1_1, densenet121, googlenet, inception_v3,
 shufflenet_v2_x1_0, efficientnet_b0); each is exported once into FOLDER with weights drawn from seed 1 and normalisations that
@@ -10,10 +10,13 @@ have seen some noise. Both programs get the same random input; what is printed i
 output's range, in a column for each math mode. The exit status is 1 if one in fp32 is above 1e-4.
 
 With --time both are timed instead, one picture at a time, on as many threads: rounds of both in turn, of each round the median of
-the runs of some seconds, of the rounds the least. Nothing else should run meanwhile. Needs numpy, onnxruntime, and for names torch, torchvision and onnx.
+the runs of some seconds, of the rounds the least. Nothing else should run meanwhile. With --memory it is the most memory that a run of one picture takes, in MB: of
+`sdlf run`, the program with its libraries in it, and of onnxruntime without what Python takes once it has imported it; of the rounds the
+largest. Needs numpy, onnxruntime, and for names torch, torchvision and onnx.
 """
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -89,6 +92,40 @@ def compare_times(path, arguments):
     return min(ours), min(theirs)
 
 
+def most_memory(words):
+    """MB of a program at its largest, by GNU time: a child of this process would begin with what this one has."""
+    program = shutil.which("time")
+    if program is None:
+        raise comparing.Failed("--memory needs GNU time, the program /usr/bin/time")
+    with tempfile.NamedTemporaryFile("r") as told:
+        comparing.run([program, "--format", "%M", "--output", told.name, *words])
+        return int(told.read().split()[-1]) * 1024 / 1e6
+
+
+IMPORTED = "import sys, numpy, onnxruntime"
+ONE_RUN = IMPORTED + """
+options = onnxruntime.SessionOptions()
+options.log_severity_level = 3
+options.intra_op_num_threads = int(sys.argv[2])
+session = onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+session.run(None, {session.get_inputs()[0].name: numpy.load(sys.argv[3])})
+"""
+
+
+def compare_memory(path, arguments, folder):
+    """MB of both programs, of networks with one input."""
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    shape = [d if isinstance(d, int) and d > 0 else 1 for d in session.get_inputs()[0].shape]
+    del session
+    file = os.path.join(folder, "x.npy")
+    np.save(file, np.random.default_rng(7).standard_normal(shape).astype(np.float32))
+    words, threads = [arguments.sdlf, "run", path, "--input", file, "--dtype", arguments.dtype], str(arguments.threads)
+    ours = max(most_memory([*words, "--threads", threads]) for _ in range(arguments.rounds))
+    python = most_memory([sys.executable, "-c", IMPORTED])
+    theirs = max(most_memory([sys.executable, "-c", ONE_RUN, path, threads, file]) for _ in range(arguments.rounds))
+    return ours, theirs - python
+
+
 def main():
     parser = comparing.parser(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", default=imagenet.NAMES, help="torchvision's, or ONNX files")
@@ -98,15 +135,18 @@ def main():
     parser.add_argument("--math", type=comparing.one_of("fp32", "tf32", "fp16", "bf16"), metavar="MODE,...", default="fp32",
                         help="math modes, a column each")
     parser.add_argument("--time", action="store_true", help="time both programs instead")
-    parser.add_argument("--threads", type=comparing.count, metavar="N", default=2, help="of both programs, with --time")
-    parser.add_argument("--rounds", type=comparing.count, metavar="N", default=3, help="of both in turn, with --time")
+    parser.add_argument("--threads", type=comparing.count, metavar="N", default=2, help="of both programs, with --time or --memory")
+    parser.add_argument("--rounds", type=comparing.count, metavar="N", default=3, help="of both, with --time or --memory")
+    parser.add_argument("--memory", action="store_true", help="measure the most memory of both programs instead")
     arguments = parser.parse_args()
+    if arguments.time and arguments.memory:
+        parser.error("--time and --memory are one or the other")
     for name in arguments.names:
         if name.endswith(".onnx") and not os.path.exists(name):
             parser.error(f"{name}: there is no such file")
     bad = 0
-    if arguments.time:
-        print(f"{'network, ms':<28} {'SDLF':>9} {'onnxruntime':>12} {'ratio':>7}")
+    if arguments.time or arguments.memory:
+        print(f"{'network, ms' if arguments.time else 'network, MB':<28} {'SDLF':>9} {'onnxruntime':>12} {'ratio':>7}")
     else:
         print(f"{'difference / range':<28} " + " ".join(f"{math:>10}" for math in arguments.math) + f" {'range':>12}")
     for name in arguments.names:
@@ -117,6 +157,10 @@ def main():
                 print(f"{os.path.basename(path)[:-5]:<28} {1e3 * ours:>9.2f} {1e3 * theirs:>12.2f} {theirs / ours:>7.2f}", flush=True)
                 continue
             with tempfile.TemporaryDirectory() as folder:
+                if arguments.memory:
+                    ours, theirs = compare_memory(path, arguments, folder)
+                    print(f"{os.path.basename(path)[:-5]:<28} {ours:>9.1f} {theirs:>12.1f} {theirs / ours:>7.2f}", flush=True)
+                    continue
                 worst, scale = compare(path, arguments, folder)
             bad += any(w > 1e-4 for w, math in zip(worst, arguments.math) if math == "fp32")
             print(f"{os.path.basename(path)[:-5]:<28} " + " ".join(f"{w:>10.1e}" for w in worst) + f" {scale:>12.4g}", flush=True)
