@@ -87,4 +87,25 @@ static __device__ __forceinline__ void box_expect(uint32_t barrier, int bytes)
 #endif
 }
 
+/* Queue the copy of a box from shared memory to where the map says; what lies outside is left out. Then wait for those that were queued: until
+ * their shared memory was READ, or until all is written. By one thread, which a fence (fence.proxy.async) of those that wrote precedes. */
+static __device__ __forceinline__ void box_store(const CUtensorMap *map, uint32_t shared, const box_place &at)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3, %4}], [%5];" ::"l"(map),
+                 "r"(at.channel), "r"(at.column), "r"(at.row), "r"(at.image), "r"(shared)
+                 : "memory");
+#endif
+}
+template <bool READ> static __device__ __forceinline__ void boxes_stored()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    if (READ)
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    else
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+#endif
+}
+
 #endif

@@ -231,6 +231,16 @@ static const geometry filling_forward[] = {
     {33, 104, 7, 7, 168, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
 };
 
+/* The same, with more tiles than a large device has multiprocessors: some that the copy engine stores. */
+static const geometry stored[] = {
+    {8, 8, 56, 57, 252, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
+    {8, 8, 110, 115, 60, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
+    {8, 12, 31, 56, 260, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* tiles of whole lines */
+    {40, 12, 14, 14, 260, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},  /* the same, of whole images */
+    {140, 36, 13, 14, 132, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* all pixels one row */
+    {20, 36, 31, 56, 68, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
+};
+
 /* A sink that marks what it passes on. */
 typedef struct device_sink {
     kernel_sink sink;
@@ -264,6 +274,10 @@ void conv2d_cases(kernel_sink *sink, sdlf_dtype t)
     }
     for (size_t i = 0; i < sizeof filling_forward / sizeof filling_forward[0]; i++)
         forward(&devices.sink, &filling_forward[i], t, true, false, SDLF_RELU);
+    for (size_t i = 0; i < sizeof stored / sizeof stored[0] && t == SDLF_FLOAT32; i++) {
+        forward(&devices.sink, &stored[i], t, true, false, SDLF_RELU);
+        forward(&devices.sink, &stored[i], t, true, true, SDLF_CLIP);
+    }
     for (size_t i = 0; i < sizeof planes / sizeof planes[0] && t == SDLF_FLOAT32; i++)
         forward(&devices.sink, &planes[i], t, true, i % 2 == 0, SDLF_RELU);
     for (int combination = 0; combination < 4 * KERNEL_EPILOGUES; combination++) {

@@ -181,7 +181,8 @@ void conv2d_pool_cases(kernel_sink *sink, sdlf_dtype t)
     static const geometry filling[] = {
         {32, 2, 56, 56, 33, 5, 1, 2, 1, {2, 2}},    {40, 1, 56, 54, 33, 3, 1, 1, 1, {2, 2}},
         {1, 64, 37, 45, 131, 3, 1, 1, 1, {2, 2}},   {2, 32, 31, 63, 64, 5, 1, 2, 1, {2, 2}},
-        {1, 12, 130, 133, 128, 3, 1, 1, 1, {2, 2}},
+        {1, 12, 130, 133, 128, 3, 1, 1, 1, {2, 2}}, {8, 8, 56, 57, 252, 3, 1, 1, 1, {2, 2}},
+        {8, 8, 110, 115, 60, 3, 1, 1, 1, {2, 2}},
     };
     for (size_t i = 0; i < sizeof filling / sizeof filling[0]; i++)
         both_ways(sink, &filling[i], t, SDLF_TIES_SHARE, FORWARD_ON_DEVICES);

@@ -128,6 +128,7 @@ static bool is_aligned(const void *address, size_t bytes)
 static sdlf_status multiply(sdlf_calculator *base, const cuda_patch *p, const cuda_patch_launch *how)
 {
 #ifdef SDLF_HAVE_WGMMA
+    if (cuda_patch_tile_of(how->tile)->stored) return cuda_patch_box_store(base, p, how);
     if (cuda_patch_tile_of(how->tile)->across > 0) return cuda_patch_box(base, p, how);
     if (cuda_patch_tile_of(how->tile)->patches > 0) return cuda_patch_both(base, p, how);
     if (cuda_patch_tile_of(how->tile)->groups) return cuda_patch_groups(base, p, how);

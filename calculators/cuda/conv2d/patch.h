@@ -38,6 +38,9 @@ enum {
     PATCH_AHEAD = 24 << 20, /* and of more so many */
 };
 
+/* Places in shared memory for the results of so many pixels, where they leave as boxes: lines that are counted through may end with one place more. */
+#define PATCH_STAGED(pixels, through) ((through) ? (pixels) + 8 : (pixels))
+
 typedef struct cuda_patch {
     const float *x, *bias, *residual;
     const char *w; /* prepared */
@@ -83,11 +86,12 @@ typedef struct cuda_patch_tile {
     int patches; /* 0, or: both factors in shared memory, and so many patches */
     int across;  /* 0, or: patches are brought as boxes, in tf32; pixels across, but of a row; or PATCH_LINES */
     int lines;   /* of 8 pixels that leave together, of boxes */
+    bool stored; /* results leave as boxes, too */
 } cuda_patch_tile;
 
 /* Tiles by their number: those of warpgroups first, from PATCH_BOTH_TILE on with both factors in shared memory, in halves, from PATCH_BOX_TILE
- * on in tf32, brought as boxes; from PATCH_WARP_TILE on those of single warps. */
-enum { PATCH_BOTH_TILE = 6, PATCH_BOX_TILE = 13, PATCH_WARP_TILE = 24, PATCH_TILES = 32 };
+ * on in tf32, brought as boxes, from PATCH_STORE_TILE on stored as boxes, too; from PATCH_WARP_TILE on those of single warps. */
+enum { PATCH_BOTH_TILE = 6, PATCH_BOX_TILE = 13, PATCH_STORE_TILE = 24, PATCH_WARP_TILE = 28, PATCH_TILES = 36 };
 const cuda_patch_tile *cuda_patch_tile_of(int number);
 /* The number of the tile that seems fastest, and the problem cut into it; -1: none fits. */
 int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *problem, bool thin);
@@ -134,10 +138,12 @@ typedef struct cuda_patch_launch {
 sdlf_status cuda_patch_tf32(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 sdlf_status cuda_patch_fp16(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 sdlf_status cuda_patch_bf16(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
-/* The same for tiles of warpgroups (conv2d/patch_groups.cu, conv2d/patch_both.cu and conv2d/patch_box.cu, which are built for 9.0 alone). */
+/* The same for tiles of warpgroups (conv2d/patch_groups.cu, conv2d/patch_both.cu, conv2d/patch_box.cu and conv2d/patch_box_store.cu, which are built for
+ * 9.0 alone). */
 sdlf_status cuda_patch_groups(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 sdlf_status cuda_patch_both(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 sdlf_status cuda_patch_box(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
+sdlf_status cuda_patch_box_store(sdlf_calculator *calculator, const cuda_patch *problem, const cuda_patch_launch *how);
 /* Queue the preparation of w. */
 sdlf_status cuda_patch_prepare(sdlf_calculator *calculator, const cuda_patch *problem, const float *w, void *prepared,
                                bool thin);

@@ -1,17 +1,7 @@
 /* Convolution over a patch that is moved as boxes: built for compute capability 9.0a, and called on 9.0 alone. */
 #include "calculators/cuda/conv2d/patch_box.cuh"
+#include "calculators/cuda/conv2d/patch_box_map.cuh"
 #include "calculators/cuda/conv2d/patch_launch.cuh"
-
-/* A map of x, a box of which is a remainder's part of the patch, or a group's part of a row. False: there is none. */
-static bool make_map(CUtensorMap *map, const cuda_patch &p, int group_pixels)
-{
-    box_shape x = {p.x, p.images, p.height, p.width, p.channels, {1, group_pixels}, {1, 1}, true};
-    for (int i = 0; i < 2 && p.tile_down > 1; i++) {
-        x.stride[i] = p.source_step[i] * p.pixel_step[i];
-        x.size[i] = (i == 0 ? p.patch_down : p.patch_across) * x.stride[i];
-    }
-    return make_box_map(map, x);
-}
 
 /* Blocks that are alone on a multiprocessor have registers for another warp, which brings a ring of weights for the second group. */
 template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, int LINES, int BLOCKS, bool THROUGH = false>
@@ -22,7 +12,7 @@ static sdlf_status launch_tile(sdlf_calculator *base, const cuda_patch &p, const
     const cuda_calculator *calculator = cuda_calculator_from(base);
     auto kernel = patch_box_kernel<product, BLOCKS>;
     CUtensorMap map = {};
-    if (p.quads && !make_map(&map, p, PIXELS))
+    if (p.quads && !patch_box_map(&map, p, PIXELS))
         return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d over a patch: the driver makes no map of the image");
     cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(how.shared));

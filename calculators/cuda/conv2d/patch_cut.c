@@ -130,7 +130,10 @@ int64_t cuda_patch_shared(const cuda_patch *p, int number, int weight_bytes)
     int64_t product =
         (int64_t)p->patches * p->patch_bytes + (int64_t)stages * tile->filters * PATCH_CHANNELS * weight_bytes;
     int64_t results = p->direct ? 0 : (int64_t)tile->pixels * (tile->filters + 4) * 4;
-    if (boxes && p->direct) /* two turns of 8 pixels of so many lines, in rows of 68 floats for 64 filters */
+    if (tile->stored) /* 64 filters of a group's pixels, finished */
+        product +=
+            (int64_t)PATCH_STAGED(tile->pixels / divide_up(tile->across, 8), tile->across == PATCH_LINES) * 64 * 4 + 64;
+    else if (boxes && p->direct) /* two turns of 8 pixels of so many lines, in rows of 68 floats for 64 filters */
         product += (int64_t)tile->filters / 64 * divide_up(tile->across, 8) * 2 * 8 * tile->lines * 68 * 4;
     if (boxes)
         return (product > results ? product : results) + 8 * (4 * stages + 2 * PATCH_SLOTS) + 256 + 4 * p->taps + 1024;

@@ -24,51 +24,55 @@ typedef struct patch_tile {
 /* In the order in which the launchers have them (conv2d/patch_groups.cu, conv2d/patch_both.cu, conv2d/patch_mma.cuh). The last one is for
  * thin images. Boxes are for tf32 alone, the others with `patches` for halves. */
 static const patch_tile tiles[PATCH_TILES] = {
-    {{128, 128, 4, 1, true, 0, 0, 0},
+    {{128, 128, 4, 1, true, 0, 0, 0, false},
      {{0.41, 1.20, 0.31, 5.00, 1.22, 1.81, 0.06, 0.48}, {0.28, 0.53, 0.27, 5.00, 2.02, 2.18, 0.01, 0.31}}},
-    {{256, 64, 4, 1, true, 0, 0, 0},
+    {{256, 64, 4, 1, true, 0, 0, 0, false},
      {{0.68, 2.15, 0.05, 5.00, 0.50, 2.95, 0.10, 0.19}, {0.52, 1.06, 0.37, 5.00, 1.38, 4.00, 0.01, 0.10}}},
-    {{64, 128, 4, 2, true, 0, 0, 0},
+    {{64, 128, 4, 2, true, 0, 0, 0, false},
      {{0.38, 0.75, 0.12, 3.51, 2.63, 0.01, 0.02, 0.25}, {0.25, 0.25, 0.13, 3.53, 3.74, 0.18, 0.01, 0.13}}},
-    {{64, 64, 6, 2, true, 0, 0, 0},
+    {{64, 64, 6, 2, true, 0, 0, 0, false},
      {{0.34, 0.75, 0.08, 2.90, 1.37, 0.54, 0.01, 0.27}, {0.26, 0.33, 0.16, 0.81, 4.00, 1.12, 0.04, 0.12}}},
-    {{128, 64, 6, 1, true, 0, 0, 0},
+    {{128, 64, 6, 1, true, 0, 0, 0, false},
      {{0.31, 1.04, 0.05, 3.67, 1.17, 1.74, 0.18, 0.65}, {0.24, 0.59, 0.07, 0.83, 4.00, 3.42, 0.01, 0.05}}},
-    {{64, 256, 3, 1, true, 0, 0, 0},
+    {{64, 256, 3, 1, true, 0, 0, 0, false},
      {{0.44, 0.89, 0.42, 5.00, 1.90, 0.01, 0.01, 0.88}, {0.28, 0.43, 0.06, 5.00, 3.12, 0.01, 0.01, 0.81}}},
-    {{256, 64, 6, 2, true, 2, 0, 0}, {[1] = {0.53, 1.76, 0.29, 1.77, 5.00, 0.01, 0.15, 0.25}}},
-    {{256, 64, 16, 1, true, 3, 0, 0}, {[1] = {0.40, 1.52, 0.19, 4.40, 1.52, 0.01, 0.01, 0.24}}},
-    {{256, 128, 12, 1, true, 2, 0, 0}, {[1] = {0.49, 1.69, 0.45, 6.00, 1.20, 0.01, 0.01, 0.22}}},
-    {{128, 64, 12, 2, true, 2, 0, 0}, {[1] = {0.38, 1.19, 0.20, 3.73, 0.53, 0.01, 0.14, 0.10}}},
-    {{128, 64, 6, 3, true, 2, 0, 0}, {[1] = {0.43, 0.22, 0.17, 3.89, 1.58, 0.01, 0.20, 0.19}}},
-    {{128, 128, 8, 2, true, 2, 0, 0}, {[1] = {0.43, 0.26, 0.25, 0.93, 5.00, 1.50, 0.17, 0.38}}},
-    {{128, 128, 12, 1, true, 3, 0, 0}, {[1] = {0.41, 0.91, 0.17, 4.39, 0.58, 0.22, 0.02, 0.18}}},
-    {{256, 128, 6, 1, true, 2, 8, 4}, {{0.57, 0.50, 0.51, 5.32, 0.50, 4.01, 0.01, 0.00}}},
-    {{512, 64, 4, 1, true, 2, 16, 4}, {{0.56, 1.31, 0.41, 6.26, 0.50, 3.74, 0.01, 0.00}}},
-    {{224, 128, 6, 1, true, 2, 8, 4}, {{0.50, 0.49, 0.47, 4.94, 0.50, 3.82, 0.01, 0.00}}},
-    {{448, 64, 4, 1, true, 2, 16, 4}, {{0.50, 1.07, 0.11, 5.69, 0.50, 3.50, 0.01, 0.00}}},
-    {{224, 64, 3, 2, true, 2, 8, 2}, {{0.43, 0.55, 0.26, 1.88, 1.55, 3.90, 0.01, 0.09}}},
-    {{128, 128, 3, 2, true, 2, 8, 2}, {{0.49, 0.50, 0.32, 1.43, 1.39, 4.39, 0.01, 0.13}}},
-    {{128, 64, 4, 2, true, 2, 8, 2}, {{0.32, 0.36, 0.19, 1.54, 1.25, 2.52, 0.01, 0.07}}},
-    {{128, 128, 6, 1, true, 3, 8, 4}, {{0.35, 0.34, 0.23, 3.70, 0.50, 3.50, 0.01, 0.00}}},
-    {{112, 128, 3, 2, true, 2, 8, 2}, {{0.46, 0.48, 0.31, 1.54, 1.15, 3.81, 0.01, 0.10}}},
-    {{208, 128, 6, 1, true, 2, PATCH_LINES, 2}, {{0.465, 0.47, 0.44, 4.94, 0.50, 3.82, 0.01, 0.00}}},
-    {{216, 128, 6, 1, true, 2, PATCH_LINES, 3}, {{0.485, 0.47, 0.45, 4.94, 0.50, 3.82, 0.01, 0.00}}},
-    {{128, 64, 4, 2, false, 0, 0, 0},
+    {{256, 64, 6, 2, true, 2, 0, 0, false}, {[1] = {0.53, 1.76, 0.29, 1.77, 5.00, 0.01, 0.15, 0.25}}},
+    {{256, 64, 16, 1, true, 3, 0, 0, false}, {[1] = {0.40, 1.52, 0.19, 4.40, 1.52, 0.01, 0.01, 0.24}}},
+    {{256, 128, 12, 1, true, 2, 0, 0, false}, {[1] = {0.49, 1.69, 0.45, 6.00, 1.20, 0.01, 0.01, 0.22}}},
+    {{128, 64, 12, 2, true, 2, 0, 0, false}, {[1] = {0.38, 1.19, 0.20, 3.73, 0.53, 0.01, 0.14, 0.10}}},
+    {{128, 64, 6, 3, true, 2, 0, 0, false}, {[1] = {0.43, 0.22, 0.17, 3.89, 1.58, 0.01, 0.20, 0.19}}},
+    {{128, 128, 8, 2, true, 2, 0, 0, false}, {[1] = {0.43, 0.26, 0.25, 0.93, 5.00, 1.50, 0.17, 0.38}}},
+    {{128, 128, 12, 1, true, 3, 0, 0, false}, {[1] = {0.41, 0.91, 0.17, 4.39, 0.58, 0.22, 0.02, 0.18}}},
+    {{256, 128, 6, 1, true, 2, 8, 4, false}, {{0.57, 0.50, 0.51, 5.32, 0.50, 4.01, 0.01, 0.00}}},
+    {{512, 64, 4, 1, true, 2, 16, 4, false}, {{0.56, 1.31, 0.41, 6.26, 0.50, 3.74, 0.01, 0.00}}},
+    {{224, 128, 6, 1, true, 2, 8, 4, false}, {{0.50, 0.49, 0.47, 4.94, 0.50, 3.82, 0.01, 0.00}}},
+    {{448, 64, 4, 1, true, 2, 16, 4, false}, {{0.50, 1.07, 0.11, 5.69, 0.50, 3.50, 0.01, 0.00}}},
+    {{224, 64, 3, 2, true, 2, 8, 2, false}, {{0.43, 0.55, 0.26, 1.88, 1.55, 3.90, 0.01, 0.09}}},
+    {{128, 128, 3, 2, true, 2, 8, 2, false}, {{0.49, 0.50, 0.32, 1.43, 1.39, 4.39, 0.01, 0.13}}},
+    {{128, 64, 4, 2, true, 2, 8, 2, false}, {{0.32, 0.36, 0.19, 1.54, 1.25, 2.52, 0.01, 0.07}}},
+    {{128, 128, 6, 1, true, 3, 8, 4, false}, {{0.35, 0.34, 0.23, 3.70, 0.50, 3.50, 0.01, 0.00}}},
+    {{112, 128, 3, 2, true, 2, 8, 2, false}, {{0.46, 0.48, 0.31, 1.54, 1.15, 3.81, 0.01, 0.10}}},
+    {{208, 128, 6, 1, true, 2, PATCH_LINES, 2, false}, {{0.465, 0.47, 0.44, 4.94, 0.50, 3.82, 0.01, 0.00}}},
+    {{216, 128, 6, 1, true, 2, PATCH_LINES, 3, false}, {{0.485, 0.47, 0.45, 4.94, 0.50, 3.82, 0.01, 0.00}}},
+    {{224, 128, 5, 1, true, 2, 8, 0, true}, {{0.50, 0.49, 0.47, 3.74, 1.90, 3.82, 0.01, 0.00}}},
+    {{448, 64, 4, 1, true, 2, 16, 0, true}, {{0.50, 1.07, 0.11, 4.69, 1.50, 3.50, 0.01, 0.00}}},
+    {{208, 128, 6, 1, true, 2, PATCH_LINES, 0, true}, {{0.465, 0.47, 0.44, 3.74, 2.70, 3.82, 0.01, 0.00}}},
+    {{216, 128, 6, 1, true, 2, PATCH_LINES, 0, true}, {{0.485, 0.47, 0.45, 3.74, 2.70, 3.82, 0.01, 0.00}}},
+    {{128, 64, 4, 2, false, 0, 0, 0, false},
      {{0.84, 1.10, 0.47, 1.97, 3.91, 0.01, 0.01, 0.29}, {0.55, 0.53, 0.11, 1.09, 4.00, 1.77, 0.01, 0.92}}},
-    {{64, 64, 4, 3, false, 0, 0, 0},
+    {{64, 64, 4, 3, false, 0, 0, 0, false},
      {{0.59, 0.69, 0.41, 1.15, 3.15, 0.54, 0.01, 0.20}, {0.48, 0.39, 0.12, 0.93, 3.53, 1.09, 0.01, 0.35}}},
-    {{64, 32, 4, 5, false, 0, 0, 0},
+    {{64, 32, 4, 5, false, 0, 0, 0, false},
      {{0.58, 0.67, 0.46, 0.69, 2.11, 0.96, 0.01, 0.07}, {0.53, 0.62, 0.39, 0.98, 1.77, 1.10, 0.01, 0.05}}},
-    {{32, 64, 6, 4, false, 0, 0, 0},
+    {{32, 64, 6, 4, false, 0, 0, 0, false},
      {{0.50, 0.56, 0.31, 0.84, 1.78, 0.99, 0.01, 0.19}, {0.39, 0.43, 0.26, 1.07, 1.91, 1.15, 0.01, 0.05}}},
-    {{32, 64, 4, 4, false, 0, 0, 0},
+    {{32, 64, 4, 4, false, 0, 0, 0, false},
      {{0.52, 0.50, 0.36, 0.62, 2.14, 1.05, 0.01, 0.05}, {0.40, 0.44, 0.27, 1.22, 1.53, 1.15, 0.01, 0.05}}},
-    {{32, 32, 4, 6, false, 0, 0, 0},
+    {{32, 32, 4, 6, false, 0, 0, 0, false},
      {{0.48, 0.53, 0.32, 0.41, 1.57, 0.94, 0.10, 0.05}, {0.40, 0.48, 0.29, 0.53, 1.43, 1.14, 0.07, 0.05}}},
-    {{16, 64, 6, 5, false, 0, 0, 0},
+    {{16, 64, 6, 5, false, 0, 0, 0, false},
      {{0.51, 0.49, 0.23, 0.79, 1.08, 0.89, 0.11, 0.14}, {0.36, 0.42, 0.24, 0.49, 1.46, 0.96, 0.09, 0.05}}},
-    {.tile = {256, 64, 3, 1, false, 0, 0, 0}},
+    {.tile = {256, 64, 3, 1, false, 0, 0, 0, false}},
 };
 
 /* `block` of boxes where all pixels are one row, of 1x1 convolutions: a tile ends sooner. */
@@ -102,6 +106,8 @@ static bool has_groups(const cuda_calculator *calculator)
 #endif
 }
 
+static const double RESIDUAL = 7; /* of tiles of boxes that read it where they store */
+
 static double time_of(const cuda_calculator *calculator, const cuda_patch *p, int number, int64_t shared)
 {
     const cuda_patch_tile *tile = &tiles[number].tile;
@@ -114,6 +120,7 @@ static double time_of(const cuda_calculator *calculator, const cuda_patch *p, in
     double alone = p->taps > 1 ? time->alone : time->pointwise, step = time->together * at_once;
     bool row = p->taps == 1 && p->height == 1 && row_block[number] > 0;
     double block = row ? row_block[number] : time->block;
+    if (p->residual != NULL && p->direct && tile->across > 0 && !tile->stored) block += RESIDUAL;
     double steps = divide_up(p->steps, p->splits),
            megabytes = 4e-6 * ((double)p->images * p->height * p->width * p->channels +
                                (double)p->images * p->out_height * p->out_width * p->filters);
@@ -179,6 +186,13 @@ static int lead_of(const cuda_calculator *calculator, const cuda_patch *p)
     return p->steps <= FEW ? FEW / 2 : FEW / 6;
 }
 
+/* May results leave as boxes? Many tiles of two groups of pixels, whose weights are the same, wait for each other's. */
+static bool can_store(const cuda_calculator *calculator, const cuda_patch *p, int number)
+{
+    bool wide = tiles[number].tile.filters == 64 && !p->pools && p->residual == NULL;
+    return p->direct && p->plane == 0 && !(wide && cuda_patch_blocks(p) > calculator->multiprocessors * INT64_C(8));
+}
+
 int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thin)
 {
     int best_tile = -1, best_splits = 1, bytes = cuda_patch_weight_bytes(calculator->math);
@@ -194,6 +208,7 @@ int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *p, bool thi
             if (splits > 1 && (!cuda_is_built_for(calculator, 90) || p->steps < 2 * splits)) break; /* clusters */
             p->splits = splits;
             p->direct = is_direct(p, i, quick);
+            if (tiles[i].tile.stored && !can_store(calculator, p, i)) break;
             if (!fits(calculator, p, i)) continue;
             double time = time_of(calculator, p, i, cuda_patch_shared(p, i, bytes));
             if (best_tile >= 0 && time >= best) continue;
