@@ -37,7 +37,8 @@ def clip(kind, opset):
         kind_of = R.choice([np.int32, np.int64, np.int8, np.uint8])
         c.add(G.integers(0, 100, (3, 4)).astype(kind_of))
         return c.add(maybe(kind_of(20)), coin()).add(maybe(kind_of(60)), coin())
-    return c.add(x).add(maybe(np.float32(-1.5)), coin(0.8)).add(maybe(np.float32(2)), coin(0.8))
+    low, high = R.choice([(-1.5, 2), (-1.5, 2), (2, -1.5), (1, 1)])
+    return c.add(x).add(maybe(np.float32(low)), coin(0.8)).add(maybe(np.float32(high)), coin(0.8))
 
 
 def softmax(kind, opset):
