@@ -169,6 +169,48 @@ static void places_are_for_one_batch(void)
     sdlf_model_free(model);
 }
 
+/* y = x + w, both of (1,3,4): of any batch, w is added to each sample. */
+static void constants_are_one_for_all_samples(void)
+{
+    enum { SAMPLES = 3, COUNT = 12 };
+    bytes node = {.size = 0}, weight = {.size = 0}, graph = {.size = 0}, file = {.size = 0}, set = {.size = 0};
+    float w[COUNT], x[SAMPLES * COUNT], y[SAMPLES * COUNT] = {0};
+    for (int i = 0; i < COUNT; i++) w[i] = (float)(i * i);
+    for (int i = 0; i < SAMPLES * COUNT; i++) x[i] = (float)i;
+    bytes_text(&node, 1, "x");
+    bytes_text(&node, 1, "w");
+    bytes_text(&node, 2, "y");
+    bytes_text(&node, 4, "Add");
+    bytes_message(&graph, 1, &node);
+    bytes_number(&weight, 1, 1);
+    bytes_number(&weight, 1, 3);
+    bytes_number(&weight, 1, 4);
+    bytes_number(&weight, 2, 1);
+    bytes_text(&weight, 8, "w");
+    bytes_field(&weight, 9, w, sizeof w);
+    bytes_message(&graph, 5, &weight);
+    bytes_value_info(&graph, 11, "x", (const int64_t[]){1, 3, 4}, 3);
+    bytes_value_info(&graph, 12, "y", (const int64_t[]){1, 3, 4}, 3);
+    bytes_number(&set, 2, 13);
+    bytes_message(&file, 8, &set);
+    bytes_message(&file, 7, &graph);
+    test_write_file(test_path("all.onnx"), file.data, file.size);
+    sdlf_model *model = NULL;
+    sdlf_plan *plan = NULL;
+    sdlf_calculator *calculator = NULL;
+    CHECK_OK(sdlf_calculator_open(&calculator, "cpu", NULL));
+    if (CHECK_OK(sdlf_model_from_onnx(&model, test_path("all.onnx"), NULL)) &&
+        CHECK_OK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = SAMPLES, .forward = calculator}))) {
+        CHECK_OK(sdlf_plan_write(plan, "x", x));
+        CHECK_OK(sdlf_plan_forward(plan));
+        CHECK_OK(sdlf_plan_read(plan, "y", y));
+        for (int i = 0; i < SAMPLES * COUNT; i++) CHECK(!(y[i] < x[i] + w[i % COUNT]) && !(y[i] > x[i] + w[i % COUNT]));
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(model);
+    sdlf_calculator_close(calculator);
+}
+
 int main(void)
 {
     if (!onnx_available()) {
@@ -177,6 +219,7 @@ int main(void)
     }
     RUN(a_batch_of_one_is_many_or_one);
     RUN(parts_without_elements_know_no_batch);
+    RUN(constants_are_one_for_all_samples);
     RUN(the_batch_is_the_plans);
     RUN(places_are_for_one_batch);
     return test_summary();

@@ -43,10 +43,18 @@ static sdlf_binary_layer_function by_type(const onnx_context *c)
     return SDLF_LAYER_ADD;
 }
 
+/* A constant that looks like one sample, where the batch is the plan's: it is one for all of them, and stretched. */
+static bool is_for_all(const onnx_context *c, onnx_flow flow)
+{
+    if (!c->import->batched || flow.shape.rank == 0 || flow.shape.dim[0] != 1) return false;
+    return strcmp(sdlf_model_layer(c->import->model, flow.node.layer)->type->name, "value") == 0;
+}
+
 static onnx_flow apply(onnx_context *c, sdlf_binary_layer_function function, const onnx_flow *operands)
 {
     if (!onnx_ok(c)) return operands[0];
-    bool same = sdlf_shape_equal(operands[0].shape, operands[1].shape) && sdlf_dtype_is_float(operands[0].dtype);
+    bool same = sdlf_shape_equal(operands[0].shape, operands[1].shape) && sdlf_dtype_is_float(operands[0].dtype) &&
+                !is_for_all(c, operands[0]) && !is_for_all(c, operands[1]);
     if (function == SDLF_LAYER_ADD && same && sdlf_dtype_is_float(operands[1].dtype))
         return onnx_layer(c, "add", NULL, operands, 2); /* which is fused into what makes its operands */
     return onnx_layer(c, "binary", &(sdlf_binary_layer_options){.function = (int)function}, operands, 2);
