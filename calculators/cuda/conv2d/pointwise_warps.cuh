@@ -10,7 +10,8 @@
 #define SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_CUH
 
 #include "calculators/cuda/cluster.cuh"
-#include "calculators/cuda/conv2d/pointwise_warps_factors.cuh"
+#include "calculators/cuda/conv2d/pointwise_warps_fma.cuh"
+#include "calculators/cuda/conv2d/pointwise_warps_mma.cuh"
 #include "calculators/cuda/launch.cuh"
 
 /* The first step of a slice. */

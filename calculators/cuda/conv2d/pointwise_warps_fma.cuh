@@ -1,0 +1,120 @@
+/* What a warp of pointwise_warps.cuh makes on the ordinary cores. */
+#ifndef SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_FMA_CUH
+#define SDLF_CALCULATORS_CUDA_CONV2D_POINTWISE_WARPS_FMA_CUH
+
+#include "calculators/cuda/conv2d/pointwise_warps_common.cuh"
+
+/* A lane makes PIECES x WIDE pixels of 4 QUADS filters; ACROSS lanes have filters of the same pixels. Pieces are 32 / ACROSS reads apart,
+ * quads of filters 4 ACROSS. AHEAD channels are on their way. AREA: 0, or what a plane has. */
+template <int WIDE, int PIECES, int QUADS, int ACROSS, int AREA, int MOST, int BLOCKS> struct warps_fma {
+    static constexpr int LANES = 32 / ACROSS, PIXELS = WIDE * PIECES, FILTERS = 4 * QUADS;
+    static constexpr int GROUP = ACROSS * FILTERS, TILE = LANES * PIXELS, UNITS = FILTERS * PIXELS / 4;
+    static constexpr int THREADS = 32 * MOST, RESIDENT = BLOCKS, SPOTS = PIECES, KEPT = WIDE;
+    static constexpr int AHEAD = WARPS_CHANNELS / 2; /* so that a step's channels meet their registers */
+    static constexpr bool HALVES = AREA > 0;
+
+    float sum[FILTERS][PIXELS] = {};
+
+    static __device__ __forceinline__ int pixel_of(int tile, int piece)
+    {
+        return ((tile * PIECES + piece) * LANES + static_cast<int>(threadIdx.x) % LANES) * WIDE;
+    }
+
+    /* The lane's first filter; and those of its quads of results from there on, and the pieces that they are of. */
+    static __device__ __forceinline__ int lane_filter()
+    {
+        return static_cast<int>(threadIdx.x) % 32 / LANES * 4;
+    }
+
+    static __device__ __forceinline__ int filter_of(int u, int)
+    {
+        const int f = u / (PIXELS / 4);
+        return f / 4 * 4 * ACROSS + f % 4;
+    }
+
+    static __device__ __forceinline__ int spot_of(int u, int i)
+    {
+        return WIDE == 4 ? u % PIECES : u % (PIXELS / 4) * 4 + i;
+    }
+
+    __device__ __forceinline__ void run(const warps_problem &g, const warps_part &part, int tile)
+    {
+        const int area = AREA > 0 ? AREA : g.p.area;
+        const float *from[PIECES], *w = part.w + static_cast<int>(threadIdx.x) % 32 / LANES * 4;
+        bundle<float, WIDE> ring[AHEAD][PIECES];
+#pragma unroll
+        for (int i = 0; i < PIECES; i++)
+            from[i] = warps_pixel(g, pixel_of(tile, i)) + static_cast<int64_t>(part.first) * WARPS_CHANNELS * area;
+#pragma unroll
+        for (int u = 0; u < AHEAD; u++) {
+#pragma unroll
+            for (int i = 0; i < PIECES; i++) ring[u][i] = read_bundle<WIDE>(from[i] + u * area, 0);
+        }
+#pragma unroll
+        for (int i = 0; i < PIECES; i++) from[i] += AHEAD * area;
+        barrier_await(part.barrier, 0);
+#pragma unroll 1
+        for (int step = part.first; step < part.last - 1; step++) {
+            if (HALVES && step == part.first + part.early) barrier_await(part.barrier + 1, 0);
+            multiply<true>(w, ring, from, area);
+            w += WARPS_CHANNELS * GROUP;
+        }
+        if (HALVES && part.last - 1 == part.first + part.early) barrier_await(part.barrier + 1, 0);
+        multiply<false>(w, ring, from, area);
+    }
+
+    /* A step, of which the first AHEAD channels are there. MORE: another follows, whose first channels are asked for. */
+    template <bool MORE>
+    __device__ __forceinline__ void multiply(const float *w, bundle<float, WIDE> (&ring)[AHEAD][PIECES],
+                                             const float *(&from)[PIECES], int area)
+    {
+#pragma unroll
+        for (int u = 0; u < WARPS_CHANNELS; u++) {
+            float factor[FILTERS];
+#pragma unroll
+            for (int i = 0; i < QUADS; i++) {
+                const float4 four = *reinterpret_cast<const float4 *>(w + u * GROUP + i * 4 * ACROSS);
+                factor[4 * i] = four.x;
+                factor[4 * i + 1] = four.y;
+                factor[4 * i + 2] = four.z;
+                factor[4 * i + 3] = four.w;
+            }
+#pragma unroll
+            for (int f = 0; f < FILTERS; f++) {
+#pragma unroll
+                for (int i = 0; i < PIXELS; i++) sum[f][i] += factor[f] * ring[u % AHEAD][i / WIDE].at[i % WIDE];
+            }
+            if (!MORE && u + AHEAD >= WARPS_CHANNELS) continue;
+#pragma unroll
+            for (int i = 0; i < PIECES; i++) {
+                ring[u % AHEAD][i] = read_bundle<WIDE>(from[i] + (AREA > 0 ? u * AREA : 0), 0);
+                if (AREA == 0) from[i] += area;
+            }
+        }
+        if (AREA > 0) {
+#pragma unroll
+            for (int i = 0; i < PIECES; i++) from[i] += WARPS_CHANNELS * AREA;
+        }
+    }
+
+    /* Quad u: of filter u / (PIXELS / 4), 4 of its pixels. */
+    __device__ __forceinline__ float4 quad(int u) const
+    {
+        const int f = u / (PIXELS / 4), at = u % (PIXELS / 4) * 4;
+        return make_float4(sum[f][at], sum[f][at + 1], sum[f][at + 2], sum[f][at + 3]);
+    }
+
+    /* Number e of a group's weights made ready: filters of a channel beside each other. */
+    static __device__ __forceinline__ void place(int e, int &filter, int &channel)
+    {
+        filter = e % GROUP;
+        channel = e / GROUP;
+    }
+
+    static __device__ __forceinline__ float ready(float weight)
+    {
+        return weight;
+    }
+};
+
+#endif
