@@ -32,115 +32,29 @@ static const cuda_calculator *known(const sdlf_calculator *calculator)
     return (const cuda_calculator *)calculator;
 }
 
-/* m, n and k. */
-typedef struct sizes {
-    int64_t m, n, k;
-} sizes;
-
-static sizes sizes_of(const sdlf_operation *op)
-{
-    const sdlf_shape *a = &op->in[0].shape, *c = &op->out[0].shape;
-    return (sizes){c->dim[0], c->dim[1], a->dim[op->gemm.transpose_a ? 0 : 1]};
-}
-
-/* ---- what each takes ---- */
-
-/* A fully connected layer's forward pass, in float32. */
-static bool is_forward(const sdlf_operation *op)
-{
-    return op->out[0].dtype == SDLF_FLOAT32 && !op->gemm.transpose_a && op->gemm.transpose_b;
-}
-
-static bool takes_few_columns(const sdlf_operation *op)
-{
-    sizes s = sizes_of(op);
-    return is_forward(op) && s.n <= FEW_COLUMNS && s.m <= INT32_MAX;
-}
-
-static bool takes_few_rows(const cuda_calculator *calculator, const sdlf_operation *op)
-{
-    sizes s = sizes_of(op);
-    return is_forward(op) && s.m <= FEW_ROWS && s.m * s.n * 4 <= CUDA_BLAS_WORKSPACE && s.n <= INT32_MAX && s.k > 0 &&
-           s.k <= INT32_MAX && s.k % 4 == 0 && calculator->shared_most >= (s.m > 64 ? 222 : 150) << 10 &&
-           (calculator->math == SDLF_MATH_FP32 || cuda_has_tensor_cores(calculator));
-}
-
-static bool takes_sweep(const sdlf_operation *op)
-{
-    sizes s = sizes_of(op);
-    return is_forward(op) && s.m <= SWEEP_ROWS && s.n <= INT32_MAX && s.k > 0 && s.k <= INT32_MAX / SWEEP_ROWS &&
-           s.k % 8 == 0;
-}
-
-/* The copies of `few-rows` and `sweep` are of 16 bytes. Where operands do not lie so, which plans see to, another way is taken. */
-static bool lie_aligned(const sdlf_operation *op)
-{
-    return ((uintptr_t)op->in[0].data | (uintptr_t)op->in[1].data) % 16 == 0;
-}
-
-static bool takes(const cuda_calculator *calculator, const sdlf_operation *op, int algorithm)
-{
-    switch (algorithm) {
-    case GEMM_AUTO:
-    case GEMM_CUBLAS: return true;
-    case GEMM_FEW_ROWS: return takes_few_rows(calculator, op);
-    case GEMM_FEW_COLUMNS: return takes_few_columns(op);
-    case GEMM_TENSOR: return cuda_gemm_tensor_takes(calculator, op);
-    case GEMM_SWEEP: return takes_sweep(op);
-    default: return gemm_tall_takes(calculator, op, algorithm);
-    }
-}
-
-/* ---- the rule of "auto" ---- */
-
-/* In fp16 and bf16: rounding a long factor beforehand moves it three times, which does not pay where each of its numbers is
- * used seldom. Products of few blocks are better cut by cuBLAS. */
-static bool suits_tensor(const cuda_calculator *calculator, const sdlf_operation *op)
-{
-    sizes s = sizes_of(op);
-    int64_t blocks = (s.m + 127) / 128 * ((s.n + 63) / 64);
-    return s.n <= 64 && s.n > FEW_COLUMNS && blocks >= 2 * (int64_t)calculator->multiprocessors &&
-           cuda_gemm_tensor_takes(calculator, op);
-}
-
-/* In this order:
- *   resident     float32, at least 4096 rows, up to 16 columns and sums of 128, neither factor transposed, nothing behind the product
- *   vector       the same with up to 32 columns and longer sums; in float64 cublas is faster than both
- *   few-columns  a (m,k) b (n,k)^T with up to 16 columns
- *   sweep        the same with up to 4 rows: one sweep over b, which decides
- *   few-rows     the same with up to 128 rows, 64 columns or more and sums of 256 or more
- *   tensor       in fp16 and bf16, up to 64 columns and many rows
- *   cublas       everything else */
-int gemm_automatic_cuda(const sdlf_calculator *base, const sdlf_operation *op)
-{
-    const cuda_calculator *calculator = known(base);
-    sizes s = sizes_of(op);
-    const int tall = gemm_tall_choice(calculator, op);
-    if (tall != GEMM_AUTO) return tall;
-    if (takes_few_columns(op)) return GEMM_FEW_COLUMNS;
-    if (takes_sweep(op) && lie_aligned(op)) return GEMM_SWEEP;
-    if (takes_few_rows(calculator, op) && s.n >= 64 && s.k >= 256 && lie_aligned(op)) return GEMM_FEW_ROWS;
-    return suits_tensor(calculator, op) ? GEMM_TENSOR : GEMM_CUBLAS;
-}
-
 static int chosen(const sdlf_calculator *base, const sdlf_operation *op)
 {
     if (op->algorithm == GEMM_AUTO) return gemm_automatic_cuda(base, op);
     bool aligned = op->algorithm == GEMM_FEW_ROWS || op->algorithm == GEMM_SWEEP;
-    return aligned && !lie_aligned(op) ? GEMM_CUBLAS : op->algorithm;
+    return aligned && !cuda_gemm_lies_aligned(op) ? GEMM_CUBLAS : op->algorithm;
 }
 
 /* ---- the slot ---- */
 
 bool gemm_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    return takes(known(calculator), op, op->algorithm);
+    return cuda_gemm_takes(known(calculator), op, op->algorithm);
+}
+
+static bool rounds_for(const sdlf_calculator *base, const sdlf_operation *op, int algorithm)
+{
+    return cuda_gemm_rounds(known(base), op) && sdlf_tensor_count(&op->out[0]) > 0 && cuda_gemm_sizes_of(op).k > 0 &&
+           algorithm == GEMM_CUBLAS;
 }
 
 static bool rounds(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    return cuda_has_half_factors(known(base)->math) && op->out[0].dtype == SDLF_FLOAT32 &&
-           sdlf_tensor_count(&op->out[0]) > 0 && sizes_of(op).k > 0 && chosen(base, op) == GEMM_CUBLAS;
+    return rounds_for(base, op, chosen(base, op));
 }
 
 static int64_t rounded_bytes(const sdlf_tensor *factor)
@@ -158,9 +72,10 @@ int64_t gemm_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *o
 int64_t gemm_prepared_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const sdlf_math math = known(base)->math;
-    bool sweeps = chosen(base, op) == GEMM_SWEEP;
+    const int algorithm = op->algorithm == GEMM_AUTO ? cuda_gemm_choose(known(base), op, true) : chosen(base, op);
+    bool sweeps = algorithm == GEMM_SWEEP;
     if (sweeps && math == SDLF_MATH_TF32) return cuda_packed_bytes(op->in[1].shape.dim[0], op->in[1].shape.dim[1]);
-    return (sweeps && cuda_has_half_factors(math)) || rounds(base, op) ? rounded_bytes(&op->in[1]) : 0;
+    return (sweeps && cuda_has_half_factors(math)) || rounds_for(base, op, algorithm) ? rounded_bytes(&op->in[1]) : 0;
 }
 
 static cuda_factor factor_of(const sdlf_tensor *from, void *to)
@@ -237,7 +152,7 @@ static sdlf_status round_both(sdlf_calculator *base, const sdlf_operation *op, c
 static int64_t first_rows(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     enum { SIDE = 128, LEAST_TURNS = 2, MOST_TURNS = 5, SHORTEST = 512 };
-    sizes s = sizes_of(op);
+    const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
     int64_t across = (s.n + SIDE - 1) / SIDE, turn = calculator->multiprocessors;
     int64_t tiles = (s.m + SIDE - 1) / SIDE * across, turns = tiles / turn, rest = tiles % turn;
     bool simple = op->out[0].dtype == SDLF_FLOAT32 && calculator->math == SDLF_MATH_FP32 && !op->gemm.transpose_a;
@@ -249,7 +164,7 @@ static int64_t first_rows(const cuda_calculator *calculator, const sdlf_operatio
 static sdlf_status by_cublas(sdlf_calculator *base, const sdlf_operation *op)
 {
     cuda_calculator *calculator = cuda_calculator_from(base);
-    sizes s = sizes_of(op);
+    const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
     if (s.k == 0) return empty_sum(base, op);
     bool wide = op->out[0].dtype == SDLF_FLOAT64;
     cuda_blas_product product = {

@@ -1,4 +1,4 @@
-/* Ways of gemm beside cuBLAS's, for products that it is slow at (float32). */
+/* Ways of gemm beside cuBLAS's, for products that it is slow at (float32), and the choice between all. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_H
 #define SDLF_CALCULATORS_CUDA_GEMM_H
 
@@ -10,6 +10,28 @@ extern "C" {
 
 enum { FEW_ROWS = 128, FEW_COLUMNS = 16, SWEEP_ROWS = 4 };
 
+typedef struct cuda_gemm_sizes {
+    int64_t m, n, k;
+} cuda_gemm_sizes;
+
+static inline cuda_gemm_sizes cuda_gemm_sizes_of(const sdlf_operation *op)
+{
+    const int64_t *a = op->in[0].shape.dim, *c = op->out[0].shape.dim;
+    cuda_gemm_sizes sizes;
+    sizes.m = c[0];
+    sizes.n = c[1];
+    sizes.k = a[op->gemm.transpose_a ? 0 : 1];
+    return sizes;
+}
+
+/* gemm/automatic.c: does that way take the product, wherever it lies? Which one does "auto" take, if b is, or is not, constant and will be
+ * made ready? Are factors rounded before cuBLAS sees them? */
+bool cuda_gemm_takes(const cuda_calculator *calculator, const sdlf_operation *op, int algorithm);
+int cuda_gemm_choose(const cuda_calculator *calculator, const sdlf_operation *op, bool ready);
+bool cuda_gemm_rounds(const cuda_calculator *calculator, const sdlf_operation *op);
+/* The copies of few-rows and sweep are of 16 bytes. Where operands do not lie so, which plans see to, another way is taken. */
+bool cuda_gemm_lies_aligned(const sdlf_operation *op);
+
 /* a (m,k) times b (n,k) transposed, m up to FEW_ROWS; k a multiple of 4, a and b at multiples of 16 bytes. */
 sdlf_status cuda_gemm_few_rows(sdlf_calculator *base, const sdlf_operation *op);
 
@@ -19,6 +41,10 @@ typedef struct cuda_row_parts {
     int count;
     int64_t step, block, line;
 } cuda_row_parts;
+
+/* Is a product of that size one whose parts may stay, by the kernel that follows it? Beyond what "auto" takes it for, since that one saves
+ * launches. */
+bool cuda_gemm_may_leave_parts(const cuda_calculator *calculator, const sdlf_operation *op);
 
 /* The same without the end: the sum of the parts, times alpha, is what bias, residual and activation are still to be applied to. They
  * stay until the next kernel that uses the calculator's workspace. */

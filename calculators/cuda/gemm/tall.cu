@@ -8,7 +8,6 @@ enum {
     MAXIMUM_COLUMNS = 32,    /* n of the rungs that keep a row's sums in registers */
     SHARED_BYTES = 48 << 10, /* of b, which every device gives a block */
     TILE = 16,               /* inner elements of a tile of `tiled` */
-    AUTO_ROWS = 4096,        /* fewer are better spread by cuBLAS */
 };
 
 template <typename T> struct tall {
@@ -141,14 +140,6 @@ extern "C" bool gemm_tall_takes(const cuda_calculator *calculator, const sdlf_op
     int64_t tile = algorithm == GEMM_TILED ? THREADS * (TILE + 1) * size : 0;
     if (n > MAXIMUM_COLUMNS && algorithm >= GEMM_OUTER) return false;
     return n == 0 || k <= (SHARED_BYTES - tile) / size / n;
-}
-
-extern "C" int gemm_tall_choice(const cuda_calculator *calculator, const sdlf_operation *op)
-{
-    /* in double cuBLAS keeps up with the memory: 4.18 TB/s on an H200, where `resident` has 3.93 and `vector` 3.57 */
-    if (op->out[0].dtype != SDLF_FLOAT32 || op->out[0].shape.dim[0] < AUTO_ROWS) return GEMM_AUTO;
-    if (gemm_tall_takes(calculator, op, GEMM_RESIDENT)) return GEMM_RESIDENT;
-    return gemm_tall_takes(calculator, op, GEMM_VECTOR) ? GEMM_VECTOR : GEMM_AUTO;
 }
 
 extern "C" sdlf_status gemm_tall_cuda(sdlf_calculator *base, const sdlf_operation *op, int algorithm)

@@ -29,10 +29,8 @@ enum {
     GEMM_ALGORITHMS
 };
 
-/* Does one of the rungs, GEMM_BASELINE to GEMM_RESIDENT, take this product? And which is faster than cuBLAS? GEMM_AUTO:
- * none. */
+/* Does one of the rungs, GEMM_BASELINE to GEMM_RESIDENT, take this product? */
 bool gemm_tall_takes(const cuda_calculator *calculator, const sdlf_operation *operation, int algorithm);
-int gemm_tall_choice(const cuda_calculator *calculator, const sdlf_operation *operation);
 
 /* One of these rungs. */
 sdlf_status gemm_tall_cuda(sdlf_calculator *calculator, const sdlf_operation *operation, int algorithm);

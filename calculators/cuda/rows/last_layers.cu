@@ -7,6 +7,7 @@
  * and sends the gradient to all blocks (rows/last_loss.cuh). From it a thread makes dx of its numbers, and its share of w's gradient, which is
  * added up within a warp and then over the warps, in order, before w moves. What no kernel that is under way writes is read
  * before the wait for the parts, and these are on their way together: 4 rows columns bytes each. */
+#include "calculators/cuda/gemm/gemm.h"
 #include "calculators/cuda/gemm/tall.h"
 #include "calculators/cuda/rows/last_loss.cuh"
 #include "calculators/cuda/rows/last_steps.cuh"
@@ -176,7 +177,7 @@ extern "C" bool cuda_last_layers_suit(const cuda_calculator *calculator, const c
         return false;
     if (sdlf_tensor_present(&hidden->in[3]) || sdlf_tensor_present(&product->in[3]) || !product->gemm.transpose_b ||
         product->gemm.transpose_a || product->gemm.activation.function != SDLF_IDENTITY ||
-        gemm_automatic_cuda(&calculator->base, hidden) != GEMM_FEW_ROWS || hidden->algorithm != GEMM_AUTO ||
+        !cuda_gemm_may_leave_parts(calculator, hidden) || hidden->algorithm != GEMM_AUTO ||
         product->algorithm != GEMM_AUTO)
         return false;
     const last_layers made = last_layers_of(l);

@@ -1,0 +1,166 @@
+/* gemm: which products each way takes, and which of them "auto" does. docs/cuda.md has the rule for users. Limits are from every way's
+ * times on an H200. */
+#include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/gemm/gemm.h"
+#include "calculators/cuda/gemm/tall.h"
+
+/* ---- what each takes ---- */
+
+/* A fully connected layer's forward pass, in float32. */
+static bool is_forward(const sdlf_operation *op)
+{
+    return op->out[0].dtype == SDLF_FLOAT32 && !op->gemm.transpose_a && op->gemm.transpose_b;
+}
+
+static bool takes_few_columns(const sdlf_operation *op)
+{
+    const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
+    return is_forward(op) && s.n <= FEW_COLUMNS && s.m <= INT32_MAX;
+}
+
+static bool takes_few_rows(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
+    return is_forward(op) && s.m <= FEW_ROWS && s.m * s.n * 4 <= CUDA_BLAS_WORKSPACE && s.n <= INT32_MAX && s.k > 0 &&
+           s.k <= INT32_MAX && s.k % 4 == 0 && calculator->shared_most >= (s.m > 64 ? 222 : 150) << 10 &&
+           (calculator->math == SDLF_MATH_FP32 || cuda_has_tensor_cores(calculator));
+}
+
+static bool takes_sweep(const sdlf_operation *op)
+{
+    const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
+    return is_forward(op) && s.m <= SWEEP_ROWS && s.n <= INT32_MAX && s.k > 0 && s.k <= INT32_MAX / SWEEP_ROWS &&
+           s.k % 8 == 0;
+}
+
+bool cuda_gemm_lies_aligned(const sdlf_operation *op)
+{
+    return ((uintptr_t)op->in[0].data | (uintptr_t)op->in[1].data) % 16 == 0;
+}
+
+bool cuda_gemm_takes(const cuda_calculator *calculator, const sdlf_operation *op, int algorithm)
+{
+    switch (algorithm) {
+    case GEMM_AUTO:
+    case GEMM_CUBLAS: return true;
+    case GEMM_FEW_ROWS: return takes_few_rows(calculator, op);
+    case GEMM_FEW_COLUMNS: return takes_few_columns(op);
+    case GEMM_TENSOR: return cuda_gemm_tensor_takes(calculator, op);
+    case GEMM_SWEEP: return takes_sweep(op);
+    default: return gemm_tall_takes(calculator, op, algorithm);
+    }
+}
+
+/* ---- the rule of "auto" ---- */
+
+bool cuda_gemm_rounds(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    return cuda_has_half_factors(calculator->math) && op->out[0].dtype == SDLF_FLOAT32;
+}
+
+/* Tall and narrow products, straight from a's rows: `resident` at the memory's speed, `vector` where a lies in the second-level cache
+ * and rows are so many that each block of the other has several turns. GEMM_AUTO: cuBLAS is as fast. */
+static int tall_choice(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    enum { LEAST = 1024, MANY = 16384, CACHED = 48 << 20, NARROW = 16, SHORT = 64 };
+    const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
+    bool wide = op->out[0].dtype == SDLF_FLOAT64, cached = sdlf_tensor_bytes(&op->in[0]) <= CACHED;
+    bool many = s.m >= MANY && gemm_tall_takes(calculator, op, GEMM_VECTOR);
+    if (s.m < LEAST || s.k % 4 != 0) return GEMM_AUTO;
+    if (wide && !cached) return GEMM_AUTO;
+    if (wide && s.k <= NARROW && s.n <= NARROW && many) return GEMM_VECTOR;
+    if (wide && s.n > NARROW / 2 && s.k > 96) return GEMM_AUTO; /* cuBLAS's tensor cores have enough to do */
+    if (gemm_tall_takes(calculator, op, GEMM_RESIDENT)) return many && cached && !wide ? GEMM_VECTOR : GEMM_RESIDENT;
+    return many && !wide && (s.n <= NARROW || s.k <= SHORT) ? GEMM_VECTOR : GEMM_AUTO;
+}
+
+/* In fp16 and bf16: rounding a long factor beforehand moves it three times, which does not pay where each of its numbers is
+ * used seldom. Products of few blocks are better cut by cuBLAS, but for so few columns that it has no wide steps for them. */
+static bool suits_tensor(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    enum { MANY = 4096, ODD_COLUMNS = 8 };
+    const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
+    int64_t blocks = (s.m + 127) / 128 * ((s.n + 63) / 64);
+    bool odd = s.n <= ODD_COLUMNS && s.m >= MANY && is_forward(op);
+    bool many = blocks >= (s.n <= FEW_COLUMNS ? 1 : 2) * (int64_t)calculator->multiprocessors;
+    return (odd || (s.n <= 64 && many)) && cuda_gemm_tensor_takes(calculator, op);
+}
+
+/* The threads of a block share sums: of less than SHORT numbers half of them have none, which weighs where rows are many; and with 11
+ * columns and more they have fewer registers left for what is on its way. */
+static bool suits_few_columns(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    enum { SOME = 2560, MANY = 4096, MORE = 8192, MOST = 16384, SHORT = 512, LONG = 1024, NARROW = 10 };
+    const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
+    bool exact = calculator->math == SDLF_MATH_FP32;
+    if (!takes_few_columns(op)) return false;
+    if (!exact && s.n > NARROW && s.k >= SHORT) return s.m < SOME;
+    return s.m < (s.k >= LONG ? MOST : s.k >= SHORT ? MORE : MANY);
+}
+
+/* One sweep over b, 2 bytes a number where it is ready in fp16 and bf16: with more than two rows a long one takes longer than cuBLAS's
+ * product does. Beside few-columns it is for sums that give its threads enough to do. */
+static bool suits_sweep(const cuda_calculator *calculator, const sdlf_operation *op, bool ready)
+{
+    enum { ROWS = 2, LONG = 1 << 24, SUM_OF_ROW = 256 };
+    const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
+    if (!takes_sweep(op) || !cuda_gemm_lies_aligned(op) || (takes_few_columns(op) && s.k < SUM_OF_ROW * s.m))
+        return false;
+    return !ready || !cuda_gemm_rounds(calculator, op) || s.m <= ROWS || s.n * s.k < LONG;
+}
+
+static bool may_leave_parts(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
+    return takes_few_rows(calculator, op) && s.n >= 64 && s.k >= 256 && cuda_gemm_lies_aligned(op);
+}
+
+bool cuda_gemm_may_leave_parts(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    return may_leave_parts(calculator, op) && !takes_few_columns(op) && !takes_sweep(op);
+}
+
+/* Up to 16 rows are a matter of reading b, which cuBLAS does with half the bytes where it is ready in 16 bits. More are one of
+ * arithmetic: few-rows has 64 columns a block, and cuts sums so that there is a block for each multiprocessor. With more than FULL
+ * columns cuBLAS has enough blocks by itself; on the ordinary cores a part of a sum has PART numbers at least, so that short sums leave
+ * multiprocessors idle. */
+static bool suits_few_rows(const cuda_calculator *calculator, const sdlf_operation *op, bool ready)
+{
+    enum { LEAST = 16, MIDDLE = 64, FULL = 2112, PART = 256, LONG = 1 << 22, LONG_SUM = 4096, BLOCKS = 8 };
+    const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
+    bool narrow = s.m <= LEAST && s.n > FEW_COLUMNS && s.k >= PART; /* else half a block of columns at least */
+    if (!takes_few_rows(calculator, op) || !cuda_gemm_lies_aligned(op)) return false;
+    if (!narrow && !may_leave_parts(calculator, op)) return false;
+    if (cuda_gemm_rounds(calculator, op))
+        return ready ? s.m <= LEAST && s.n * s.k <= LONG : s.m <= MIDDLE || s.n * s.k > LONG;
+    if (s.m <= LEAST) return true;
+    if (s.n > FULL) return false;
+    int64_t blocks = (s.n + 63) / 64;
+    if (calculator->math != SDLF_MATH_FP32) return s.m <= MIDDLE || (s.k >= LONG_SUM && blocks >= BLOCKS);
+    int64_t parts = s.k / PART, most = calculator->multiprocessors / blocks;
+    if (parts > most) parts = most;
+    return blocks * parts * 2 > calculator->multiprocessors;
+}
+
+/* In this order:
+ *   resident     at least 1024 rows, up to 16 columns and sums of 128, neither factor transposed, nothing behind the product
+ *   vector       the same from 16,384 rows on, with up to 32 columns and longer sums: tall_choice
+ *   sweep        a (m,k) b (n,k)^T with up to 4 rows: one sweep over b, which decides
+ *   few-columns  the same with up to 16 columns, but many rows of short sums
+ *   few-rows     the same with up to 128 rows, 64 columns or more and sums of 256 or more: suits_few_rows
+ *   tensor       in fp16 and bf16, up to 64 columns and many rows
+ *   cublas       everything else */
+int cuda_gemm_choose(const cuda_calculator *calculator, const sdlf_operation *op, bool ready)
+{
+    const int tall = tall_choice(calculator, op);
+    if (tall != GEMM_AUTO) return tall;
+    if (suits_sweep(calculator, op, ready)) return GEMM_SWEEP;
+    if (suits_few_columns(calculator, op)) return GEMM_FEW_COLUMNS;
+    if (suits_few_rows(calculator, op, ready)) return GEMM_FEW_ROWS;
+    return suits_tensor(calculator, op) ? GEMM_TENSOR : GEMM_CUBLAS;
+}
+
+int gemm_automatic_cuda(const sdlf_calculator *base, const sdlf_operation *op)
+{
+    return cuda_gemm_choose((const cuda_calculator *)base, op, sdlf_tensor_present(&op->prepared));
+}
