@@ -1,0 +1,81 @@
+/* What "auto" of the cuda calculator takes where ways are far apart: a row for each branch of its rules, with the microseconds of what it
+ * takes and of what comes next, on the GPU of compute capability 9.0 that the rules are fitted to (an H200). */
+#include <stdio.h>
+
+#include <sdlf/calculator.h>
+
+#include "testing.h"
+
+enum { MODES = SDLF_MATH_COUNT + 1, DOUBLE = SDLF_MATH_COUNT /* float64 */ };
+
+/* NULL where there is no such GPU. */
+static sdlf_calculator *open_in(int mode)
+{
+    sdlf_calculator *cuda = NULL;
+    const sdlf_calculator_options options = {.math = mode == DOUBLE ? SDLF_MATH_FP32 : (sdlf_math)mode};
+    sdlf_status status = sdlf_calculator_open(&cuda, "cuda", &options);
+    if (status == SDLF_OK && test_runs_all_kernels(cuda)) return cuda;
+    test_skip(status == SDLF_OK ? "the rules are fitted to compute capability 9.0" : sdlf_error_message());
+    if (status == SDLF_OK) sdlf_calculator_close(cuda);
+    return NULL;
+}
+
+static sdlf_tensor of(int mode, sdlf_shape shape)
+{
+    return sdlf_tensor_view(mode == DOUBLE ? SDLF_FLOAT64 : SDLF_FLOAT32, shape, NULL);
+}
+
+/* ---- products ---- */
+
+static const struct gemm_choice {
+    int mode, m, n, k;
+    bool transpose_b, ready; /* is b ready? */
+    const char *taken;
+} gemms[] = {
+    {SDLF_MATH_FP32, 1, 10, 1024, true, false, "sweep"},           /* 1.2; few-columns 1.9 */
+    {SDLF_MATH_FP32, 64, 10, 1024, true, false, "few-columns"},    /* 2.1; cublas 7.5 */
+    {SDLF_MATH_FP32, 10000, 10, 128, true, false, "cublas"},       /* 6.7; few-columns 16.1 */
+    {SDLF_MATH_FP32, 64, 1024, 6272, true, false, "few-rows"},     /* 27.1; cublas 32.4 */
+    {SDLF_MATH_FP32, 96, 100, 512, true, false, "cublas"},         /* 7.0; few-rows 16.9 */
+    {SDLF_MATH_FP32, 2708, 8, 16, false, false, "resident"},       /* 2.5; cublas 7 */
+    {SDLF_MATH_FP32, 30000, 16, 128, false, false, "vector"},      /* 8.0; resident 11.4, cublas 11.4 */
+    {SDLF_MATH_FP32, 281903, 16, 128, false, false, "resident"},   /* 42.6; vector 49.3 */
+    {DOUBLE, 20000, 8, 64, false, false, "resident"},              /* 4.3; cublas 6.5 */
+    {SDLF_MATH_TF32, 10000, 16, 1024, true, false, "cublas"},      /* 12.0; few-columns 31.7 */
+    {SDLF_MATH_TF32, 96, 1000, 1280, true, false, "cublas"},       /* 8.0; few-rows 9.2 */
+    {SDLF_MATH_BF16, 10000, 10, 1024, true, false, "few-columns"}, /* 24.2; tensor 26.9 */
+    {SDLF_MATH_BF16, 60000, 3, 128, true, false, "tensor"},        /* 15.6; cublas 32.4, few-columns 87.5 */
+    {SDLF_MATH_BF16, 128, 4096, 4096, true, false, "few-rows"},    /* b rounded anew each time otherwise */
+    {SDLF_MATH_BF16, 128, 4096, 4096, true, true, "cublas"},       /* 15.7; few-rows 42.8 */
+};
+
+static void products(void)
+{
+    static char somewhere[64]; /* nothing is computed */
+    for (int mode = 0; mode < MODES; mode++) {
+        sdlf_calculator *cuda = open_in(mode);
+        if (cuda == NULL) return;
+        for (size_t i = 0; i < sizeof gemms / sizeof gemms[0]; i++) {
+            const struct gemm_choice *choice = &gemms[i];
+            if (choice->mode != mode) continue;
+            int m = choice->m, n = choice->n, k = choice->k;
+            sdlf_operation op = {
+                .kind = SDLF_GEMM,
+                .in = {of(mode, sdlf_shape(m, k)), of(mode, choice->transpose_b ? sdlf_shape(n, k) : sdlf_shape(k, n))},
+                .out = {of(mode, sdlf_shape(m, n))},
+                .gemm = {.transpose_b = choice->transpose_b, .alpha = 1}};
+            CHECK_OK(sdlf_operation_check(&op));
+            int64_t bytes = sdlf_calculator_prepared(cuda, &op);
+            if (choice->ready && CHECK(bytes > 0))
+                op.prepared = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(bytes), somewhere);
+            if (!CHECK_TEXT(sdlf_calculator_algorithm(cuda, &op), choice->taken)) printf("    row %zu\n", i);
+        }
+        sdlf_calculator_close(cuda);
+    }
+}
+
+int main(void)
+{
+    RUN(products);
+    return test_summary();
+}
