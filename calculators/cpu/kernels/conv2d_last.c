@@ -5,6 +5,7 @@
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/implicit.h"
 #include "calculators/cpu/kernels/kernels.h"
+#include "calculators/cpu/kernels/stem.h"
 #include "calculators/cpu/kernels/winograd.h"
 
 enum { FEW_SUMS = 6 };
@@ -27,9 +28,15 @@ bool conv2d_is_last_cpu(const sdlf_operation *operation)
            cpu_conv2d_winograd(operation->algorithm) != 0 || sdlf_tensor_present(&operation->prepared);
 }
 
-/* The kernels, and what they compute: see depthwise.h, winograd.h and implicit.h. */
+/* Is x row-major, and more than one channel of more than one pixel, where y is channels last? */
+static bool reads_row_major(const sdlf_operation *operation)
+{
+    return !sdlf_tensor_is_channels_last(&operation->in[0]) && sdlf_tensor_is_contiguous(&operation->in[0]);
+}
+
+/* The kernels, and what they compute: see depthwise.h, winograd.h, stem.h and implicit.h. */
 typedef struct last_way {
-    enum { DEPTHWISE, WINOGRAD, IMPLICIT } kernel;
+    enum { DEPTHWISE, WINOGRAD, STEM, IMPLICIT } kernel;
     int m; /* of Winograd's tiles */
 } last_way;
 
@@ -40,6 +47,8 @@ static last_way way_of(const sdlf_operation *operation, const convolution *v)
     if (depthwise_last_takes_cpu(v)) return (last_way){.kernel = DEPTHWISE};
     if (operation->algorithm == CPU_CONV2D_AUTO && winograd_takes_cpu(v) && winograd_pays_cpu(v))
         return (last_way){WINOGRAD, 2};
+    if (sdlf_operation_is_mixed(operation) && reads_row_major(operation) && stem_takes_cpu(v))
+        return (last_way){.kernel = STEM};
     return (last_way){.kernel = IMPLICIT};
 }
 
@@ -71,21 +80,17 @@ static void pack(const cpu_calculator *cpu, last_way way, element *packed, const
     switch (way.kernel) {
     case DEPTHWISE: depthwise_last_pack_cpu(packed, v, w); break;
     case WINOGRAD: winograd_pack_cpu(cpu, packed, v, w, way.m); break;
+    case STEM: stem_pack_cpu(packed, v, w); break;
     default: implicit_pack_cpu(cpu, packed, v, w);
     }
-}
-
-/* Is x row-major, and more than one channel of more than one pixel, where y is channels last? */
-static bool reads_row_major(const sdlf_operation *operation)
-{
-    return !sdlf_tensor_is_channels_last(&operation->in[0]) && sdlf_tensor_is_contiguous(&operation->in[0]);
 }
 
 bool conv2d_last_supports_cpu(const sdlf_operation *operation, const convolution *v)
 {
     bool named = operation->algorithm == CPU_CONV2D_AUTO || operation->algorithm == CPU_CONV2D_IMPLICIT;
     if (sdlf_operation_is_mixed(operation) && reads_row_major(operation))
-        return named && implicit_takes_row_major_cpu(v) && way_of(operation, v).kernel == IMPLICIT;
+        return named && (way_of(operation, v).kernel == STEM ||
+                         (way_of(operation, v).kernel == IMPLICIT && implicit_takes_row_major_cpu(v)));
     if (!can_be_last(operation)) return false;
     if (cpu_conv2d_winograd(operation->algorithm)) return winograd_takes_cpu(v);
     return named && (depthwise_last_takes_cpu(v) || implicit_takes_cpu(v));
@@ -97,6 +102,7 @@ im2col_space conv2d_last_space_cpu(const sdlf_operation *operation, const convol
     last_way way = way_of(operation, v);
     im2col_space space = {0};
     if (way.kernel == WINOGRAD) space = winograd_space_cpu(v, way.m);
+    if (way.kernel == STEM) space.each = stem_scratch_size_cpu(v);
     if (way.kernel == IMPLICIT) space.shared = implicit_scratch_size_cpu(v, reads_row_major(operation));
     if (!sdlf_tensor_present(&operation->prepared)) space.shared += cpu_round_up(packed_size(way, v), LANES);
     return space;
@@ -117,6 +123,7 @@ void conv2d_last_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *op
     switch (way.kernel) {
     case DEPTHWISE: depthwise_last_forward_cpu(cpu, forward, packed); break;
     case WINOGRAD: winograd_forward_cpu(cpu, forward, way.m, packed, scratch); break;
+    case STEM: stem_forward_cpu(cpu, forward, packed, scratch); break;
     default: implicit_forward_cpu(cpu, forward, packed, scratch, reads_row_major(operation));
     }
 }
