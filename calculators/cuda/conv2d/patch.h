@@ -87,11 +87,12 @@ typedef struct cuda_patch_tile {
     int across;  /* 0, or: patches are brought as boxes, in tf32; pixels across, but of a row; or PATCH_LINES */
     int lines;   /* of 8 pixels that leave together, of boxes */
     bool stored; /* results leave as boxes, too */
+    int shares;  /* 0, or: so many groups of warps take a step each in turn, of boxes */
 } cuda_patch_tile;
 
 /* Tiles by their number: those of warpgroups first, from PATCH_BOTH_TILE on with both factors in shared memory, in halves, from PATCH_BOX_TILE
  * on in tf32, brought as boxes, from PATCH_STORE_TILE on stored as boxes, too; from PATCH_WARP_TILE on those of single warps. */
-enum { PATCH_BOTH_TILE = 6, PATCH_BOX_TILE = 13, PATCH_STORE_TILE = 24, PATCH_WARP_TILE = 28, PATCH_TILES = 36 };
+enum { PATCH_BOTH_TILE = 6, PATCH_BOX_TILE = 13, PATCH_STORE_TILE = 25, PATCH_WARP_TILE = 29, PATCH_TILES = 37 };
 const cuda_patch_tile *cuda_patch_tile_of(int number);
 /* The number of the tile that seems fastest, and the problem cut into it; -1: none fits. */
 int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *problem, bool thin);

@@ -4,22 +4,23 @@
 #include "calculators/cuda/conv2d/patch_launch.cuh"
 
 /* Blocks that are alone on a multiprocessor have registers for another warp, which brings a ring of weights for the second group. */
-template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, int LINES, int BLOCKS, bool THROUGH = false>
+template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int STAGES, int LINES, int BLOCKS, bool THROUGH = false,
+          int SHARES = 1>
 static sdlf_status launch_tile(sdlf_calculator *base, const cuda_patch &p, const cuda_patch_launch &how)
 {
     constexpr int RINGS = FILTER_GROUPS == 2 && BLOCKS == 1 ? 2 : 1;
-    using product = patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, STAGES, LINES, THROUGH>;
+    using product = patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, STAGES, LINES, THROUGH, SHARES>;
     const cuda_calculator *calculator = cuda_calculator_from(base);
     auto kernel = patch_box_kernel<product, BLOCKS>;
     CUtensorMap map = {};
     if (p.quads && !patch_box_map(&map, p, PIXELS))
         return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d over a patch: the driver makes no map of the image");
-    cudaError_t error =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(how.shared));
+    const int shared = static_cast<int>(shared_alone(calculator, how.blocks, how.shared));
+    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
     if (error != cudaSuccess) return cuda_check(error, "conv2d over a patch");
     unsigned most = static_cast<unsigned>(calculator->multiprocessors) * BLOCKS;
     unsigned blocks = p.direct && how.blocks > most ? most : how.blocks;
-    launch_cluster(calculator, kernel, dim3(blocks), dim3(product::THREADS), static_cast<int>(how.shared),
+    launch_cluster(calculator, kernel, dim3(blocks), dim3(product::THREADS), shared,
                    dim3(static_cast<unsigned>(p.splits)), p, map);
     return cuda_check_launch("conv2d over a patch");
 }
@@ -39,6 +40,7 @@ extern "C" sdlf_status cuda_patch_box(sdlf_calculator *calculator, const cuda_pa
     case 7: return launch_tile<2, 1, 128, 6, 4, 1>(calculator, p, *how);
     case 8: return launch_tile<2, 1, 112, 3, 2, 2>(calculator, p, *how);
     case 9: return launch_tile<2, 1, 208, 6, 2, 1, true>(calculator, p, *how);
-    default: return launch_tile<2, 1, 216, 6, 3, 1, true>(calculator, p, *how);
+    case 10: return launch_tile<2, 1, 216, 6, 3, 1, true>(calculator, p, *how);
+    default: return launch_tile<1, 1, 112, 8, 2, 2, false, 2>(calculator, p, *how);
     }
 }

@@ -12,7 +12,9 @@
  * makes one tile after the other, and while its results leave through a small part of shared memory, the next tile's factors arrive. Two groups of
  * 64 filters have a ring of weights each, where there are registers for the warp that fills it: the first group is some steps ahead, so that its
  * results leave while the second one multiplies, and the other way round. Where blocks of a cluster share a sum, and where activations are slow
- * to make, results take the place of the factors, and the block has one tile.
+ * to make, results take the place of the factors, and the block has one tile. So it is with SHARES > 1: that many times as many groups, each of
+ * which takes every SHARES-th step, so that tensor cores are busy while a group's instructions between two steps run; their sums meet in shared
+ * memory.
  *
  * The copy engine rounds pixels to tf32 on their way; weights were rounded when they were made ready. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_CUH
@@ -40,10 +42,11 @@ static __device__ __forceinline__ void patch_multiply_box(float (&c)[PIXELS / 8]
         wgmma_tf32_both_112(c, a, b);
 }
 
-template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int STAGES, int LINES, bool THROUGH>
-struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH> {
-    using results = patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH>;
-    using bring = patch_box_bring<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, STAGES, LINES>;
+template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int STAGES, int LINES, bool THROUGH,
+          int SHARES = 1>
+struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH, SHARES> {
+    using results = patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH, SHARES>;
+    using bring = patch_box_bring<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, STAGES, LINES, SHARES>;
     using block = typename results::block;
     using sums = typename results::sums;
     using barriers = typename bring::barriers;
@@ -51,6 +54,8 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
     using results::GROUPS, results::WORKERS, results::WARPS, results::THREADS, results::TILE;
     using results::ROW, results::STEP, results::PART, results::LEAVING;
     static_assert(RINGS == 1 || (RINGS == 2 && GROUPS == 2), "a group that is ahead has a ring of its own");
+    static_assert(SHARES == 1 || (RINGS == 1 && STAGES > SHARES),
+                  "a share keeps a step's weights until its next one's are there");
 
     /* Of two groups the first begins `lead` steps before the second: the one arrives when it is so far, the other awaits that. */
     static __device__ __forceinline__ void arrive_ahead()
@@ -77,15 +82,31 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
         if (patch) barrier_arrive(&bar->patch_empty[slot]);
     }
 
+    static __device__ __forceinline__ void advance_patch(const cuda_patch &p, position &at)
+    {
+        if (++at.slot == p.patches) {
+            at.slot = 0;
+            at.turn++;
+        }
+    }
+
+    /* Every SHARES-th step of a tile, from `share` on. Each share reads every patch, but where a block begins behind a patch's first tap: windows have
+     * no fewer taps than there are shares. */
     static __device__ __forceinline__ void multiply(const cuda_patch &p, const block &b, sums &sum, position &at,
-                                                    uint32_t filters, uint32_t patches, const int *tap_at,
+                                                    int share, uint32_t filters, uint32_t patches, const int *tap_at,
                                                     barriers *bar, ring *ring, int lead)
     {
         const int group_bytes = THROUGH || p.tile_down == 1 ? 8 * ROW : p.patch_across * ROW;
-        int tap = b.tap, stage_before = 0, slot_before = 0;
-        bool fresh = true, over = false; /* a patch begins; the step before was its patch's last */
+        int tap = b.tap + share, stage_before = 0, slot_before = 0;
+        bool fresh = true, over = false;   /* a patch begins; the step before was its patch's last */
+        if (SHARES > 1 && tap >= p.taps) { /* the first patch is other shares' alone */
+            barrier_await(&bar->patch_full[at.slot], at.turn & 1);
+            if (threadIdx.x % 32 == 0) barrier_arrive(&bar->patch_empty[at.slot]);
+            tap -= p.taps;
+            advance_patch(p, at);
+        }
 #pragma unroll 1
-        for (int number = b.first; number < b.last; number++) {
+        for (int number = b.first + share; number < b.last; number += SHARES) {
             if (fresh) barrier_await(&bar->patch_full[at.slot], at.turn & 1);
             uint64_t pixels = wgmma_rows(patches + at.slot * p.patch_bytes + tap_at[tap] * ROW, group_bytes);
             uint64_t rows = wgmma_factor(filters + at.stage * STEP, ROW);
@@ -96,25 +117,25 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
                 patch_multiply_box<PIXELS>(sum, rows + inner * 2, pixels + inner * 2);
             wgmma_commit();
             wgmma_await<1>();
-            if (number > b.first) release(bar, ring, stage_before, slot_before, over);
+            if (number >= b.first + SHARES) release(bar, ring, stage_before, slot_before, over);
             if (RINGS > 1 && --lead == 0) arrive_ahead();
             stage_before = at.stage;
             slot_before = at.slot;
-            if (++at.stage == STAGES) {
-                at.stage = 0;
+            at.stage += SHARES;
+            if (at.stage >= STAGES) {
+                at.stage -= STAGES;
                 at.phase ^= 1;
             }
-            over = fresh = ++tap == p.taps;
-            if (fresh || number == b.last - 1) { /* a tile ends with its patch, read to its last tap or not */
-                tap = 0;
-                if (++at.slot == p.patches) {
-                    at.slot = 0;
-                    at.turn++;
-                }
-            }
+            tap += SHARES;
+            over = fresh = tap >= p.taps;
+            if (over) tap -= p.taps;
+            if (over || number == b.last - 1)
+                advance_patch(p, at); /* a tile ends with its patch, read to its last tap or not */
         }
         wgmma_await<0>();
-        release(bar, ring, stage_before, slot_before, true);
+        if (SHARES == 1)
+            release(bar, ring, stage_before, slot_before,
+                    true); /* shares have one tile: nothing comes in their place */
     }
 
     /* ---- the block ---- */
@@ -125,18 +146,19 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
         char *shared = memory + (1024 - patch_address(memory) % 1024) % 1024;
         const int product = RINGS * STAGES * STEP + p.patches * p.patch_bytes;
         const uint32_t filters = patch_address(shared), patches = filters + RINGS * STAGES * STEP;
-        const int work = p.direct ? product + GROUPS * LEAVING * 4 : max(product, TILE * PART * 4);
+        const int work = p.direct ? product + GROUPS * LEAVING * 4 : max(product, SHARES * TILE * PART * 4);
         float *leaving = reinterpret_cast<float *>(shared + product);
         barriers *bar = reinterpret_cast<barriers *>(shared + work);
         int *tap_at = reinterpret_cast<int *>(bar + 1);
         /* The compiler, too, knows that it is the same in all lanes, and keeps what comes of it where a warp has a register once. */
         const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
-        const int group = warp / 4;
+        const int group = warp / 4 % GROUPS; /* of its share */
         const unsigned units = static_cast<unsigned>(p.images * p.tiles_down * p.tiles_across * p.tiles_filters) *
                                static_cast<unsigned>(p.splits);
         if (warp < WARPS) {
             bring::make_taps(p, tap_at);
             barrier_of_block<true>();
+            if (SHARES > 1) even_barriers<false>();
         } else {
             bring::make_barriers(p, bar, warp - WARPS); /* 0: of patches; then of a ring */
             barrier_of_block<false>();
@@ -151,7 +173,8 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             bring::bring_weights(p, shared + number * STAGES * STEP, &bar->weights[number], number * 64, units);
         } else {
             const block b(p, blockIdx.x);
-            position at = {0, 0, 0, 0};
+            const int share = SHARES > 1 ? warp / (WARPS / SHARES) : 0;
+            position at = {share, 0, 0, 0};
             ring *ring = &bar->weights[RINGS > 1 ? group : 0];
             const uint32_t rows = filters + (RINGS > 1 ? group * STAGES * STEP : group / PIXEL_GROUPS * 64 * ROW);
             const uint32_t pixels = patches + group % PIXEL_GROUPS * (p.tile_down == 1 ? PIXELS : 8) * ROW;
@@ -163,9 +186,9 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             }
             for (unsigned unit = blockIdx.x; unit < units; unit += gridDim.x, number++) {
                 sums sum = {};
-                multiply(p, b, sum, at, rows, pixels, tap_at, bar, ring, lead);
+                multiply(p, b, sum, at, share, rows, pixels, tap_at, bar, ring, lead);
                 lead = 0;
-                if (p.direct) {
+                if (SHARES == 1 && p.direct) {
                     const int4 tile_at = bar->tile[number % bring::TILES];
                     if (p.pools)
                         results::store_pooled(p, tile_at, sum, leaving + group * LEAVING, group);
@@ -173,13 +196,16 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
                         results::store_results(p, tile_at, sum, leaving + group * LEAVING, group);
                 } else { /* the block's only tile */
                     patch_await_reads<THREADS>();
-                    results::put_part(sum, reinterpret_cast<float *>(shared), group);
+                    results::put_share(p, sum, reinterpret_cast<float *>(shared), share, group);
                 }
             }
         }
         if (p.direct) return;
         __syncwarp();
-        if (warp >= WARPS) patch_await_reads<THREADS>();
+        if (warp >= WARPS) {
+            if (SHARES > 1) even_barriers<true>();
+            for (int i = 0; i < (p.splits > 1 ? SHARES : 1); i++) patch_await_reads<THREADS>();
+        }
         await_cluster(); /* all parts are there; a block that has a sum to itself is a cluster of one */
         await_inputs();  /* the warps that brought factors */
         const block b(p, blockIdx.x);
@@ -200,6 +226,16 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             asm volatile("barrier.sync 0, %0;" ::"n"(THREADS) : "memory");
         else
             asm volatile("barrier.arrive 0, %0;" ::"n"(THREADS) : "memory");
+    }
+
+    /* The other way round, long after: so all warps pass as many barriers before they read each other's sums, which is how race checkers tell what
+     * comes after what. */
+    template <bool WAITS> static __device__ __forceinline__ void even_barriers()
+    {
+        if (WAITS)
+            asm volatile("barrier.sync 14, %0;" ::"n"(THREADS) : "memory");
+        else
+            asm volatile("barrier.arrive 14, %0;" ::"n"(THREADS) : "memory");
     }
 };
 

@@ -1,6 +1,6 @@
 /* What brings the factors of a convolution over boxes in tf32 (conv2d/patch_box.cuh) into shared memory: one warp has patches copied, another
  * the weights of each ring, as far ahead as there is room. A whole warp goes through the loop, and one lane of it copies: then numbers are in the
- * registers that a warp has once, which copies take; a lane by itself needs three times as many instructions. */
+ * registers that a warp has once, which copies take. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_BRING_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_BOX_BRING_CUH
 
@@ -8,9 +8,9 @@
 #include "calculators/cuda/conv2d/patch_box_tile.cuh"
 #include "calculators/cuda/wgmma.cuh"
 
-template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int STAGES, int LINES>
-struct patch_box_bring : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES> {
-    using shape = patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES>;
+template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int STAGES, int LINES, int SHARES = 1>
+struct patch_box_bring : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, SHARES> {
+    using shape = patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, SHARES>;
     using block = typename shape::block;
     using shape::FILTERS, shape::ROW, shape::STEP, shape::TILE, shape::WARPS, shape::WORKERS;
 
@@ -39,7 +39,7 @@ struct patch_box_bring : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RIN
             barrier_init(&bar->patch_empty[lane], WARPS);
         } else if (number > 0 && lane < STAGES) {
             barrier_init(&bar->weights[number - 1].full[lane], 1);
-            barrier_init(&bar->weights[number - 1].empty[lane], WARPS / RINGS);
+            barrier_init(&bar->weights[number - 1].empty[lane], WARPS / SHARES / RINGS);
         }
         barriers_made();
         __syncwarp();

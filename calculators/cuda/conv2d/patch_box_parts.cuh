@@ -5,9 +5,9 @@
 
 #include "calculators/cuda/conv2d/patch_box_results.cuh"
 
-template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int LINES, bool THROUGH>
-struct patch_box_parts : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH> {
-    using results = patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH>;
+template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int LINES, bool THROUGH, int SHARES = 1>
+struct patch_box_parts : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH, SHARES> {
+    using results = patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, THROUGH, SHARES>;
     using block = typename results::block;
     using sums = typename results::sums;
     using results::between, results::low_of, results::high_of;
@@ -15,7 +15,8 @@ struct patch_box_parts : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
     using results::larger, results::pooled_at, results::store_pooled_four;
     using tile = patch_tile<patch_tf32, false, 16, 8, 16, 8>; /* for what does not depend on its size */
 
-    /* Leave this block's part in its shared memory, pixel by pixel; nobody reads patches or weights any more. */
+    /* Leave this block's part in its shared memory, pixel by pixel, or add to what is there; nobody reads patches or weights any more. */
+    template <bool ADDS = false>
     static __device__ __forceinline__ void put_part(const sums &sum, float *part, int group)
     {
         const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32 % 4;
@@ -23,11 +24,48 @@ struct patch_box_parts : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
                     warp * 16 + lane / 4;
 #pragma unroll
         for (int j = 0; j < PIXELS / 8; j++) {
-            at[j * 8 * PART] = sum[j][0];
-            at[(j * 8 + 1) * PART] = sum[j][1];
-            at[j * 8 * PART + 8] = sum[j][2];
-            at[(j * 8 + 1) * PART + 8] = sum[j][3];
+#pragma unroll
+            for (int v = 0; v < 4; v++) {
+                float *to = at + (j * 8 + v % 2) * PART + v / 2 * 8;
+                *to = ADDS ? *to + sum[j][v] : sum[j][v];
+            }
         }
+    }
+
+    /* Leave what a share has where others read it: beside the other shares' sums, or, where other blocks read them, added to those, in the
+     * shares' order. */
+    static __device__ __forceinline__ void put_share(const cuda_patch &p, const sums &sum, float *part, int share,
+                                                     int group)
+    {
+        if (p.splits == 1) {
+            put_part(sum, part + share * TILE * PART, group);
+            return;
+        }
+        if (share == 0) put_part(sum, part, group);
+#pragma unroll
+        for (int next = 1; next < SHARES; next++) {
+            patch_await_reads<THREADS>();
+            if (share == next) put_part<true>(sum, part, group);
+        }
+    }
+
+    /* Four neighbouring sums of all shares of this block's steps, in their order. */
+    static __device__ __forceinline__ float4 sum_shares(const float *part)
+    {
+        float4 total = *reinterpret_cast<const float4 *>(part);
+#pragma unroll
+        for (int share = 1; share < SHARES; share++) {
+            float4 more = *reinterpret_cast<const float4 *>(part + share * TILE * PART);
+            total = make_float4(total.x + more.x, total.y + more.y, total.z + more.z, total.w + more.w);
+        }
+        return total;
+    }
+
+    /* The same of all blocks of a cluster, RANKS at most. */
+    template <int RANKS> static __device__ __forceinline__ float4 sum_parts(const cuda_patch &p, const float *part)
+    {
+        if (SHARES > 1 && (RANKS == 1 || p.splits == 1)) return sum_shares(part);
+        return patch_sum_parts<RANKS>(patch_address(part), p.splits);
     }
 
     /* Number of a pixel of the block in y, pixel by pixel of each group; -1: it lies outside. (Numbers of y are int, conv2d/patch.c.) */
@@ -58,7 +96,7 @@ struct patch_box_parts : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             const int pixel = result_of(p, b, m), at = pixel * p.filters + filter;
             if (pixel < 0) continue;
             const float *from = part + m * PART + column;
-            const float4 total = patch_sum_parts(patch_address(from), p.splits);
+            const float4 total = sum_parts<PATCH_SPLITS>(p, from);
             const float value[4] = {total.x, total.y, total.z, total.w};
 #pragma unroll
             for (int v = 0; v < 4; v++) {
@@ -84,8 +122,7 @@ struct patch_box_parts : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             float4 total[AT_ONCE];
 #pragma unroll
             for (int i = 0; i < AT_ONCE; i++)
-                total[i] =
-                    patch_sum_parts<RANKS>(patch_address(part + min(m + i * step, TILE - 1) * PART + column), p.splits);
+                total[i] = sum_parts<RANKS>(p, part + min(m + i * step, TILE - 1) * PART + column);
 #pragma unroll
             for (int i = 0; i < AT_ONCE; i++) {
                 const int pixel = m + i * step < TILE ? result_of(p, b, m + i * step) : -1,
@@ -105,6 +142,8 @@ struct patch_box_parts : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
     {
         if (!p.quick || !p.fours)
             add_slow_parts(p, b, part);
+        else if (SHARES > 1 && p.splits == 1)
+            add_quick_parts<1, 4>(p, b, part);
         else if (p.splits <= 4)
             add_quick_parts<4, 2>(p, b, part);
         else
@@ -127,11 +166,11 @@ struct patch_box_parts : patch_box_results<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             int row = b.row(p) / 2 + down, place = b.column(p) / 2 + group * 4 + across;
             if (row >= height || place >= width || filter >= p.filters) continue;
             const float *from = part + (group * PIXELS + down * 16 + across * 2) * PART + column;
-            float4 most = patch_sum_parts(patch_address(from), p.splits);
+            float4 most = sum_parts<PATCH_SPLITS>(p, from);
 #pragma unroll
             for (int i = 1; i < 4; i++) {
                 const float *next = from + (i / 2 * 8 + i % 2) * PART;
-                most = larger(most, patch_sum_parts(patch_address(next), p.splits));
+                most = larger(most, sum_parts<PATCH_SPLITS>(p, next));
             }
             most = larger(make_float4(most.x + bias[0], most.y + bias[1], most.z + bias[2], most.w + bias[3]),
                           make_float4(0, 0, 0, 0));

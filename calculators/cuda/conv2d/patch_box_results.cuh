@@ -5,9 +5,9 @@
 
 #include "calculators/cuda/conv2d/patch_box_tile.cuh"
 
-template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int LINES, bool THROUGH>
-struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES> {
-    using shape = patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES>;
+template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int LINES, bool THROUGH, int SHARES = 1>
+struct patch_box_results : patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, SHARES> {
+    using shape = patch_box_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS, LINES, SHARES>;
     using block = typename shape::block;
     using sums = typename shape::sums;
     using shape::SOME, shape::LEFT;

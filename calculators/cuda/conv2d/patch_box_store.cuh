@@ -213,7 +213,7 @@ struct patch_box_stored : patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
         for (unsigned unit = blockIdx.x; unit < units; unit += gridDim.x, phase ^= 1) {
             const block b(p, unit);
             sums sum = {};
-            base::multiply(p, b, sum, at, rows, pixels, tap_at, bar, ring, lead);
+            base::multiply(p, b, sum, at, 0, rows, pixels, tap_at, bar, ring, lead);
             lead = 0;
             const finish last(p, b.filter() + group / PIXEL_GROUPS * 64 + filter);
             barrier_await(&turn->free[group], phase);

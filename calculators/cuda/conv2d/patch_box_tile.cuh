@@ -4,8 +4,9 @@
 
 #include "calculators/cuda/conv2d/patch.cuh"
 
-template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int LINES> struct patch_box_tile {
-    static constexpr int GROUPS = FILTER_GROUPS * PIXEL_GROUPS, WORKERS = 128 * GROUPS, WARPS = WORKERS / 32;
+template <int FILTER_GROUPS, int PIXEL_GROUPS, int PIXELS, int RINGS, int LINES, int SHARES = 1> struct patch_box_tile {
+    static constexpr int GROUPS = FILTER_GROUPS * PIXEL_GROUPS; /* of each share of the steps */
+    static constexpr int WORKERS = 128 * GROUPS * SHARES, WARPS = WORKERS / 32;
     static constexpr int THREADS = WORKERS + 32 + 32 * RINGS; /* one warp for patches, one for each ring of weights */
     static constexpr int FILTERS = 64 * FILTER_GROUPS, TILE = PIXELS * PIXEL_GROUPS;
     static constexpr int ROW = PATCH_CHANNELS * 4, STEP = FILTERS / RINGS * ROW /* of a ring */, PART = FILTERS + 4;

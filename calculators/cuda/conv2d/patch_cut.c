@@ -129,7 +129,8 @@ int64_t cuda_patch_shared(const cuda_patch *p, int number, int weight_bytes)
     int stages = tile->stages;
     int64_t product =
         (int64_t)p->patches * p->patch_bytes + (int64_t)stages * tile->filters * PATCH_CHANNELS * weight_bytes;
-    int64_t results = p->direct ? 0 : (int64_t)tile->pixels * (tile->filters + 4) * 4;
+    int64_t results =
+        p->direct ? 0 : (int64_t)tile->pixels * (tile->filters + 4) * 4 * (tile->shares > 1 ? tile->shares : 1);
     if (tile->stored) /* 64 filters of a group's pixels, finished */
         product +=
             (int64_t)PATCH_STAGED(tile->pixels / divide_up(tile->across, 8), tile->across == PATCH_LINES) * 64 * 4 + 64;

@@ -1,8 +1,9 @@
 /* Convolution over a patch: the tile that a problem is cut into, and how many blocks share a tile's sum.
  *
  * "auto" estimates the time of each tile with each number of blocks, and takes the least. The estimate has eight numbers a tile, fitted
- * to 7,000 times measured on an H200, of layers of VGG16, ResNet-18 and MobileNetV2 at batch 1, 8 and 32; what it takes is within a tenth of
- * the fastest, all layers together. It depends on shapes, mode and the device alone. */
+ * to 7,000 times measured on an H200, of layers of VGG16, ResNet-18 and MobileNetV2 at batch 1, 8 and 32, those of boxes to 5,000 others; what it takes
+ * is within a tenth of the fastest, all layers together. It depends on shapes, mode and the device alone.
+ */
 #include "calculators/cuda/conv2d/patch.h"
 
 /* Microseconds. A multiprocessor has several blocks at a time; while they fit, more of them take longer where they share what is
@@ -24,59 +25,60 @@ typedef struct patch_tile {
 /* In the order in which the launchers have them (conv2d/patch_groups.cu, conv2d/patch_both.cu, conv2d/patch_mma.cuh). The last one is for
  * thin images. Boxes are for tf32 alone, the others with `patches` for halves. */
 static const patch_tile tiles[PATCH_TILES] = {
-    {{128, 128, 4, 1, true, 0, 0, 0, false},
+    {{128, 128, 4, 1, true, 0, 0, 0, false, 0},
      {{0.41, 1.20, 0.31, 5.00, 1.22, 1.81, 0.06, 0.48}, {0.28, 0.53, 0.27, 5.00, 2.02, 2.18, 0.01, 0.31}}},
-    {{256, 64, 4, 1, true, 0, 0, 0, false},
+    {{256, 64, 4, 1, true, 0, 0, 0, false, 0},
      {{0.68, 2.15, 0.05, 5.00, 0.50, 2.95, 0.10, 0.19}, {0.52, 1.06, 0.37, 5.00, 1.38, 4.00, 0.01, 0.10}}},
-    {{64, 128, 4, 2, true, 0, 0, 0, false},
+    {{64, 128, 4, 2, true, 0, 0, 0, false, 0},
      {{0.38, 0.75, 0.12, 3.51, 2.63, 0.01, 0.02, 0.25}, {0.25, 0.25, 0.13, 3.53, 3.74, 0.18, 0.01, 0.13}}},
-    {{64, 64, 6, 2, true, 0, 0, 0, false},
+    {{64, 64, 6, 2, true, 0, 0, 0, false, 0},
      {{0.34, 0.75, 0.08, 2.90, 1.37, 0.54, 0.01, 0.27}, {0.26, 0.33, 0.16, 0.81, 4.00, 1.12, 0.04, 0.12}}},
-    {{128, 64, 6, 1, true, 0, 0, 0, false},
+    {{128, 64, 6, 1, true, 0, 0, 0, false, 0},
      {{0.31, 1.04, 0.05, 3.67, 1.17, 1.74, 0.18, 0.65}, {0.24, 0.59, 0.07, 0.83, 4.00, 3.42, 0.01, 0.05}}},
-    {{64, 256, 3, 1, true, 0, 0, 0, false},
+    {{64, 256, 3, 1, true, 0, 0, 0, false, 0},
      {{0.44, 0.89, 0.42, 5.00, 1.90, 0.01, 0.01, 0.88}, {0.28, 0.43, 0.06, 5.00, 3.12, 0.01, 0.01, 0.81}}},
-    {{256, 64, 6, 2, true, 2, 0, 0, false}, {[1] = {0.53, 1.76, 0.29, 1.77, 5.00, 0.01, 0.15, 0.25}}},
-    {{256, 64, 16, 1, true, 3, 0, 0, false}, {[1] = {0.40, 1.52, 0.19, 4.40, 1.52, 0.01, 0.01, 0.24}}},
-    {{256, 128, 12, 1, true, 2, 0, 0, false}, {[1] = {0.49, 1.69, 0.45, 6.00, 1.20, 0.01, 0.01, 0.22}}},
-    {{128, 64, 12, 2, true, 2, 0, 0, false}, {[1] = {0.38, 1.19, 0.20, 3.73, 0.53, 0.01, 0.14, 0.10}}},
-    {{128, 64, 6, 3, true, 2, 0, 0, false}, {[1] = {0.43, 0.22, 0.17, 3.89, 1.58, 0.01, 0.20, 0.19}}},
-    {{128, 128, 8, 2, true, 2, 0, 0, false}, {[1] = {0.43, 0.26, 0.25, 0.93, 5.00, 1.50, 0.17, 0.38}}},
-    {{128, 128, 12, 1, true, 3, 0, 0, false}, {[1] = {0.41, 0.91, 0.17, 4.39, 0.58, 0.22, 0.02, 0.18}}},
-    {{256, 128, 6, 1, true, 2, 8, 4, false}, {{0.57, 0.50, 0.51, 5.32, 0.50, 4.01, 0.01, 0.00}}},
-    {{512, 64, 4, 1, true, 2, 16, 4, false}, {{0.56, 1.31, 0.41, 6.26, 0.50, 3.74, 0.01, 0.00}}},
-    {{224, 128, 6, 1, true, 2, 8, 4, false}, {{0.50, 0.49, 0.47, 4.94, 0.50, 3.82, 0.01, 0.00}}},
-    {{448, 64, 4, 1, true, 2, 16, 4, false}, {{0.50, 1.07, 0.11, 5.69, 0.50, 3.50, 0.01, 0.00}}},
-    {{224, 64, 3, 2, true, 2, 8, 2, false}, {{0.43, 0.55, 0.26, 1.88, 1.55, 3.90, 0.01, 0.09}}},
-    {{128, 128, 3, 2, true, 2, 8, 2, false}, {{0.49, 0.50, 0.32, 1.43, 1.39, 4.39, 0.01, 0.13}}},
-    {{128, 64, 4, 2, true, 2, 8, 2, false}, {{0.32, 0.36, 0.19, 1.54, 1.25, 2.52, 0.01, 0.07}}},
-    {{128, 128, 6, 1, true, 3, 8, 4, false}, {{0.35, 0.34, 0.23, 3.70, 0.50, 3.50, 0.01, 0.00}}},
-    {{112, 128, 3, 2, true, 2, 8, 2, false}, {{0.46, 0.48, 0.31, 1.54, 1.15, 3.81, 0.01, 0.10}}},
-    {{208, 128, 6, 1, true, 2, PATCH_LINES, 2, false}, {{0.465, 0.47, 0.44, 4.94, 0.50, 3.82, 0.01, 0.00}}},
-    {{216, 128, 6, 1, true, 2, PATCH_LINES, 3, false}, {{0.485, 0.47, 0.45, 4.94, 0.50, 3.82, 0.01, 0.00}}},
-    {{224, 128, 5, 1, true, 2, 8, 0, true}, {{0.50, 0.49, 0.47, 3.74, 1.90, 3.82, 0.01, 0.00}}},
-    {{448, 64, 4, 1, true, 2, 16, 0, true}, {{0.50, 1.07, 0.11, 4.69, 1.50, 3.50, 0.01, 0.00}}},
-    {{208, 128, 6, 1, true, 2, PATCH_LINES, 0, true}, {{0.465, 0.47, 0.44, 3.74, 2.70, 3.82, 0.01, 0.00}}},
-    {{216, 128, 6, 1, true, 2, PATCH_LINES, 0, true}, {{0.485, 0.47, 0.45, 3.74, 2.70, 3.82, 0.01, 0.00}}},
-    {{128, 64, 4, 2, false, 0, 0, 0, false},
+    {{256, 64, 6, 2, true, 2, 0, 0, false, 0}, {[1] = {0.53, 1.76, 0.29, 1.77, 5.00, 0.01, 0.15, 0.25}}},
+    {{256, 64, 16, 1, true, 3, 0, 0, false, 0}, {[1] = {0.40, 1.52, 0.19, 4.40, 1.52, 0.01, 0.01, 0.24}}},
+    {{256, 128, 12, 1, true, 2, 0, 0, false, 0}, {[1] = {0.49, 1.69, 0.45, 6.00, 1.20, 0.01, 0.01, 0.22}}},
+    {{128, 64, 12, 2, true, 2, 0, 0, false, 0}, {[1] = {0.38, 1.19, 0.20, 3.73, 0.53, 0.01, 0.14, 0.10}}},
+    {{128, 64, 6, 3, true, 2, 0, 0, false, 0}, {[1] = {0.43, 0.22, 0.17, 3.89, 1.58, 0.01, 0.20, 0.19}}},
+    {{128, 128, 8, 2, true, 2, 0, 0, false, 0}, {[1] = {0.43, 0.26, 0.25, 0.93, 5.00, 1.50, 0.17, 0.38}}},
+    {{128, 128, 12, 1, true, 3, 0, 0, false, 0}, {[1] = {0.41, 0.91, 0.17, 4.39, 0.58, 0.22, 0.02, 0.18}}},
+    {{256, 128, 6, 1, true, 2, 8, 4, false, 0}, {{0.571, 0.699, 0.571, 4.63, 0.11, 1.89, 0.14, 0.059}}},
+    {{512, 64, 4, 1, true, 2, 16, 4, false, 0}, {{0.569, 0.891, 0.569, 4.98, 0.01, 2.82, 0.07, 0.046}}},
+    {{224, 128, 6, 1, true, 2, 8, 4, false, 0}, {{0.490, 0.548, 0.490, 3.61, 0.51, 2.50, 0.09, 0.077}}},
+    {{448, 64, 4, 1, true, 2, 16, 4, false, 0}, {{0.489, 0.829, 0.012, 4.83, 0.20, 2.54, 0.04, 0.048}}},
+    {{224, 64, 3, 2, true, 2, 8, 2, false, 0}, {{0.247, 0.613, 0.247, 3.06, 0.24, 1.80, 0.01, 0.067}}},
+    {{128, 128, 3, 2, true, 2, 8, 2, false, 0}, {{0.284, 0.487, 0.284, 2.96, 0.01, 2.25, 0.01, 0.079}}},
+    {{128, 64, 4, 2, true, 2, 8, 2, false, 0}, {{0.167, 0.220, 0.143, 1.74, 1.28, 1.42, 0.01, 0.083}}},
+    {{128, 128, 6, 1, true, 3, 8, 4, false, 0}, {{0.283, 0.283, 0.283, 2.19, 0.90, 1.94, 0.04, 0.086}}},
+    {{112, 128, 3, 2, true, 2, 8, 2, false, 0}, {{0.253, 0.270, 0.253, 2.62, 0.19, 2.10, 0.02, 0.066}}},
+    {{208, 128, 6, 1, true, 2, PATCH_LINES, 2, false, 0}, {{0.461, 0.461, 0.461, 5.23, 0.01, 2.01, 0.01, 0.005}}},
+    {{216, 128, 6, 1, true, 2, PATCH_LINES, 3, false, 0}, {{0.481, 0.481, 0.481, 5.48, 0.01, 1.67, 0.01, 0.005}}},
+    {{112, 64, 8, 2, true, 2, 8, 2, false, 2}, {{0.125, 0.125, 0.125, 2.59, 0.64, 1.06, 0.09, 0.120}}},
+    {{224, 128, 5, 1, true, 2, 8, 0, true, 0}, {{0.490, 0.548, 0.490, 2.70, 4.20, 2.50, 0.09, 0.005}}},
+    {{448, 64, 4, 1, true, 2, 16, 0, true, 0}, {{0.489, 0.829, 0.012, 3.00, 2.40, 2.54, 0.04, 0.070}}},
+    {{208, 128, 6, 1, true, 2, PATCH_LINES, 0, true, 0}, {{0.461, 0.461, 0.461, 1.90, 4.50, 2.01, 0.01, 0.020}}},
+    {{216, 128, 6, 1, true, 2, PATCH_LINES, 0, true, 0}, {{0.481, 0.481, 0.481, 1.20, 4.50, 1.67, 0.01, 0.050}}},
+    {{128, 64, 4, 2, false, 0, 0, 0, false, 0},
      {{0.84, 1.10, 0.47, 1.97, 3.91, 0.01, 0.01, 0.29}, {0.55, 0.53, 0.11, 1.09, 4.00, 1.77, 0.01, 0.92}}},
-    {{64, 64, 4, 3, false, 0, 0, 0, false},
+    {{64, 64, 4, 3, false, 0, 0, 0, false, 0},
      {{0.59, 0.69, 0.41, 1.15, 3.15, 0.54, 0.01, 0.20}, {0.48, 0.39, 0.12, 0.93, 3.53, 1.09, 0.01, 0.35}}},
-    {{64, 32, 4, 5, false, 0, 0, 0, false},
+    {{64, 32, 4, 5, false, 0, 0, 0, false, 0},
      {{0.58, 0.67, 0.46, 0.69, 2.11, 0.96, 0.01, 0.07}, {0.53, 0.62, 0.39, 0.98, 1.77, 1.10, 0.01, 0.05}}},
-    {{32, 64, 6, 4, false, 0, 0, 0, false},
+    {{32, 64, 6, 4, false, 0, 0, 0, false, 0},
      {{0.50, 0.56, 0.31, 0.84, 1.78, 0.99, 0.01, 0.19}, {0.39, 0.43, 0.26, 1.07, 1.91, 1.15, 0.01, 0.05}}},
-    {{32, 64, 4, 4, false, 0, 0, 0, false},
+    {{32, 64, 4, 4, false, 0, 0, 0, false, 0},
      {{0.52, 0.50, 0.36, 0.62, 2.14, 1.05, 0.01, 0.05}, {0.40, 0.44, 0.27, 1.22, 1.53, 1.15, 0.01, 0.05}}},
-    {{32, 32, 4, 6, false, 0, 0, 0, false},
+    {{32, 32, 4, 6, false, 0, 0, 0, false, 0},
      {{0.48, 0.53, 0.32, 0.41, 1.57, 0.94, 0.10, 0.05}, {0.40, 0.48, 0.29, 0.53, 1.43, 1.14, 0.07, 0.05}}},
-    {{16, 64, 6, 5, false, 0, 0, 0, false},
+    {{16, 64, 6, 5, false, 0, 0, 0, false, 0},
      {{0.51, 0.49, 0.23, 0.79, 1.08, 0.89, 0.11, 0.14}, {0.36, 0.42, 0.24, 0.49, 1.46, 0.96, 0.09, 0.05}}},
-    {.tile = {256, 64, 3, 1, false, 0, 0, 0, false}},
+    {.tile = {256, 64, 3, 1, false, 0, 0, 0, false, 0}},
 };
 
 /* `block` of boxes where all pixels are one row, of 1x1 convolutions: a tile ends sooner. */
-static const double row_block[PATCH_TILES] = {[PATCH_BOX_TILE] = 5.59, 3.34, 4.36, 3.77, 1.77, 1.37, 1.06, 3.45, 1.09};
+static const double row_block[PATCH_TILES] = {[PATCH_BOX_TILE] = 3.73, 3.69, 2.75, 3.07, 2.12, 2.27, 1.20, 1.72, 2.04};
 
 const cuda_patch_tile *cuda_patch_tile_of(int number)
 {
@@ -114,7 +116,9 @@ static double time_of(const cuda_calculator *calculator, const cuda_patch *p, in
     const patch_time *time = &tiles[number].time[calculator->math != SDLF_MATH_TF32];
     int64_t blocks = cuda_patch_blocks(p), room = (calculator->shared_most + 1024) / (shared + 1024);
     int fit = room < tile->blocks ? (int)room : tile->blocks;
-    int load = divide_up(blocks, calculator->multiprocessors); /* blocks of the busiest multiprocessor */
+    int places = calculator->multiprocessors; /* each with a block to itself */
+    if (tile->across > 0 && p->splits > 1) places = p->splits * cuda_clusters_at_once(calculator, p->splits, 1);
+    int load = divide_up(blocks, places); /* blocks of the busiest multiprocessor */
     double at_once = load < fit ? load : fit, turns = load / at_once;
     if (p->splits > 1) turns = divide_up(blocks / p->splits, cuda_clusters_expected(calculator, p->splits, fit));
     double alone = p->taps > 1 ? time->alone : time->pointwise, step = time->together * at_once;
@@ -167,6 +171,7 @@ static bool suits(const cuda_calculator *calculator, const cuda_patch *p, int nu
     bool as_is = tile->across > 0; /* boxes are moved as they are; what is halved is rounded on its way */
     if (tile->patches > 0 && as_is != (calculator->math == SDLF_MATH_TF32)) return false;
     if (tile->patches > 0 && !p->quads && !p->pools) return false;
+    if (p->taps < tile->shares) return false; /* a share would pass patches over */
     if (p->pools && (!as_is || tile->across == PATCH_LINES)) return false;
     return p->filters_padded % tile->filters == 0; /* a step's weights are copied whole */
 }
@@ -175,7 +180,7 @@ static bool suits(const cuda_calculator *calculator, const cuda_patch *p, int nu
 static bool is_direct(const cuda_patch *p, int number, bool quick)
 {
     const cuda_patch_tile *tile = &tiles[number].tile;
-    return quick && p->splits == 1 && (tile->patches == 0 || (tile->across > 0 && p->fours));
+    return quick && p->splits == 1 && tile->shares == 0 && (tile->patches == 0 || (tile->across > 0 && p->fours));
 }
 
 /* Where a block makes several tiles, one group's results leave while the other multiplies. */
