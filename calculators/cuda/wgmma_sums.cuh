@@ -11,11 +11,12 @@
     ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"                                                \
     "%48,%49,%50,%51,%52,%53,%54,%55"
 #define WGMMA_NAMES_128 WGMMA_NAMES_112 ",%56,%57,%58,%59,%60,%61,%62,%63"
-#define WGMMA_NAMES_208                                                                                                \
+#define WGMMA_NAMES_200                                                                                                \
     WGMMA_NAMES_128                                                                                                    \
     ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,"                                                \
     "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,"                                                 \
-    "%96,%97,%98,%99,%100,%101,%102,%103"
+    "%96,%97,%98,%99"
+#define WGMMA_NAMES_208 WGMMA_NAMES_200 ",%100,%101,%102,%103"
 #define WGMMA_NAMES_216 WGMMA_NAMES_208 ",%104,%105,%106,%107"
 #define WGMMA_NAMES_224 WGMMA_NAMES_216 ",%108,%109,%110,%111"
 #define WGMMA_NAMES_256                                                                                                \
@@ -30,7 +31,8 @@
 #define WGMMA_SUMS_64(c)  WGMMA_TILES_8(c, 0)
 #define WGMMA_SUMS_112(c) WGMMA_SUMS_64(c), WGMMA_TILES_4(c, 8), WGMMA_TILES_2(c, 12)
 #define WGMMA_SUMS_128(c) WGMMA_SUMS_64(c), WGMMA_TILES_8(c, 8)
-#define WGMMA_SUMS_208(c) WGMMA_SUMS_128(c), WGMMA_TILES_8(c, 16), WGMMA_TILES_2(c, 24)
+#define WGMMA_SUMS_200(c) WGMMA_SUMS_128(c), WGMMA_TILES_8(c, 16), WGMMA_TILE(c, 24)
+#define WGMMA_SUMS_208(c) WGMMA_SUMS_200(c), WGMMA_TILE(c, 25)
 #define WGMMA_SUMS_216(c) WGMMA_SUMS_208(c), WGMMA_TILE(c, 26)
 #define WGMMA_SUMS_224(c) WGMMA_SUMS_216(c), WGMMA_TILE(c, 27)
 #define WGMMA_SUMS_256(c) WGMMA_SUMS_224(c), WGMMA_TILES_4(c, 28)

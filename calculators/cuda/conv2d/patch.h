@@ -33,6 +33,8 @@ enum {
     PATCH_BOX = 256,     /* pixels of a box along an axis, at most, and of a step between those that are copied */
     PATCH_BOX_STEP = 8,
     PATCH_LINES = 1, /* tiles of whole lines, one behind the other */
+    PATCH_FIRST =
+        208, /* pixels of the first of two groups that share such a tile: a line is between them, and one at least the second's */
     PATCH_AHEAD_LEAST =
         16 << 20, /* bytes of what others read, of which a part is brought into the L2 cache: less comes soon enough, */
     PATCH_AHEAD = 24 << 20, /* and of more so many */
@@ -92,7 +94,7 @@ typedef struct cuda_patch_tile {
 
 /* Tiles by their number: those of warpgroups first, from PATCH_BOTH_TILE on with both factors in shared memory, in halves, from PATCH_BOX_TILE
  * on in tf32, brought as boxes, from PATCH_STORE_TILE on stored as boxes, too; from PATCH_WARP_TILE on those of single warps. */
-enum { PATCH_BOTH_TILE = 6, PATCH_BOX_TILE = 13, PATCH_STORE_TILE = 25, PATCH_WARP_TILE = 29, PATCH_TILES = 37 };
+enum { PATCH_BOTH_TILE = 6, PATCH_BOX_TILE = 13, PATCH_STORE_TILE = 25, PATCH_WARP_TILE = 30, PATCH_TILES = 38 };
 const cuda_patch_tile *cuda_patch_tile_of(int number);
 /* The number of the tile that seems fastest, and the problem cut into it; -1: none fits. */
 int cuda_patch_choose(const cuda_calculator *calculator, cuda_patch *problem, bool thin);

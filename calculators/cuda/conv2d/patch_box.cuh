@@ -36,6 +36,8 @@ static __device__ __forceinline__ void patch_multiply_box(float (&c)[PIXELS / 8]
         wgmma_tf32_both_216(c, a, b);
     else if constexpr (PIXELS == 208)
         wgmma_tf32_both_208(c, a, b);
+    else if constexpr (PIXELS == 200)
+        wgmma_tf32_both_200(c, a, b);
     else if constexpr (PIXELS == 128)
         wgmma_tf32_both_128(c, a, b);
     else
@@ -91,9 +93,11 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
     }
 
     /* Every SHARES-th step of a tile, from `share` on. Each share reads every patch, but where a block begins behind a patch's first tap: windows have
-     * no fewer taps than there are shares. */
-    static __device__ __forceinline__ void multiply(const cuda_patch &p, const block &b, sums &sum, position &at,
-                                                    int share, uint32_t filters, uint32_t patches, const int *tap_at,
+     * no fewer taps than there are shares. N: pixels of this group. */
+    template <int N = PIXELS>
+    static __device__ __forceinline__ void multiply(const cuda_patch &p, const block &b, float (&sum)[N / 8][4],
+                                                    position &at, int share, uint32_t filters, uint32_t patches,
+                                                    const int *tap_at,
                                                     barriers *bar, ring *ring, int lead)
     {
         const int group_bytes = THROUGH || p.tile_down == 1 ? 8 * ROW : p.patch_across * ROW;
@@ -113,8 +117,7 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             barrier_await(&ring->full[at.stage], at.phase);
             wgmma_begin();
 #pragma unroll
-            for (int inner = 0; inner < 4; inner++)
-                patch_multiply_box<PIXELS>(sum, rows + inner * 2, pixels + inner * 2);
+            for (int inner = 0; inner < 4; inner++) patch_multiply_box<N>(sum, rows + inner * 2, pixels + inner * 2);
             wgmma_commit();
             wgmma_await<1>();
             if (number >= b.first + SHARES) release(bar, ring, stage_before, slot_before, over);

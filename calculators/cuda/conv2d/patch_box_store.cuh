@@ -21,8 +21,9 @@ struct patch_box_stored : patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
     using base::GROUPS, base::WARPS, base::ROW, base::STEP;
 
     static constexpr int RINGS = FILTER_GROUPS;
-    static constexpr int THREADS = base::THREADS + 32;               /* a warp that stores */
-    static constexpr int HALF = PATCH_STAGED(PIXELS, THROUGH) * ROW; /* bytes of 32 filters of a tile */
+    static constexpr int THREADS = base::THREADS + 32; /* a warp that stores */
+    static constexpr int HALF =
+        PATCH_STAGED(PIXELS, THROUGH &&PIXEL_GROUPS == 1) * ROW; /* bytes of 32 filters of a tile */
     static_assert(THROUGH || HALF / 4 % 1024 == 0, "boxes of pooled results begin at multiples of 1024");
 
     /* The staging area is `free` for a group's next results, the residual in it; it is `full` of them. A phase of each is a tile. */
@@ -66,15 +67,16 @@ struct patch_box_stored : patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
     static constexpr uint32_t NEXT = 2 << 4;
 
     /* filter: this thread's first of the group's 64. ADDED: the area has what is added. */
-    template <bool ADDED>
-    static __device__ __forceinline__ void stage_results(const finish &last, const sums &sum, uint32_t area, int filter)
+    template <bool ADDED, int N>
+    static __device__ __forceinline__ void stage_results(const finish &last, const float (&sum)[N][4], uint32_t area,
+                                                         int filter)
     {
         uint32_t at[4];
 #pragma unroll
         for (int v = 0; v < 4; v++)
             at[v] = place_of(area, HALF, static_cast<int>(threadIdx.x) % 4 * 2 + v % 2, filter) ^ v / 2 * NEXT;
 #pragma unroll
-        for (int j = 0; j < PIXELS / 8; j++) {
+        for (int j = 0; j < N; j++) {
             float more[4] = {0, 0, 0, 0};
             if (ADDED) {
 #pragma unroll
@@ -152,6 +154,23 @@ struct patch_box_stored : patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
         if (one) boxes_stored<false>();
     }
 
+    static __device__ __forceinline__ void make_barriers(const cuda_patch &p, barriers *bar, turns *turn, int *tap_at,
+                                                         int warp)
+    {
+        if (warp < WARPS) {
+            bring::make_taps(p, tap_at);
+        } else if (warp <= WARPS + RINGS) {
+            bring::make_barriers(p, bar, warp - WARPS);
+        } else if (threadIdx.x % 32 == 0) {
+            for (int i = 0; i < GROUPS; i++) {
+                barrier_init(&turn->full[i], 128);
+                barrier_init(&turn->free[i], 1);
+            }
+            barriers_made();
+        }
+        __syncthreads();
+    }
+
     static __device__ void run(const cuda_patch &p, const CUtensorMap *x, const CUtensorMap *y,
                                const CUtensorMap *residual)
     {
@@ -167,18 +186,7 @@ struct patch_box_stored : patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
                                      0);                    /* to the compiler, too, the same in all lanes */
         const int group = warp / 4, bringer = warp - WARPS; /* 0: of patches; then of a ring; the last one stores */
         const unsigned units = static_cast<unsigned>(p.images * p.tiles_down * p.tiles_across * p.tiles_filters);
-        if (bringer < 0) {
-            bring::make_taps(p, tap_at);
-        } else if (bringer <= RINGS) {
-            bring::make_barriers(p, bar, bringer);
-        } else if (threadIdx.x % 32 == 0) {
-            for (int i = 0; i < GROUPS; i++) {
-                barrier_init(&turn->full[i], 128);
-                barrier_init(&turn->free[i], 1);
-            }
-            barriers_made();
-        }
-        __syncthreads();
+        make_barriers(p, bar, turn, tap_at, warp);
         if (bringer == 0) {
             if (p.ahead_bytes > 0 && threadIdx.x % 32 == 0)
                 prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x, gridDim.x);
