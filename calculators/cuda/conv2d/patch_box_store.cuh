@@ -60,9 +60,9 @@ struct patch_box_stored : patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
     }
     /* Where a filter of the group's 64 stands in a row of an area with rows for so many bytes of 32 filters. That of the filter 8 further on, which
      * is a thread's other one, differs in a bit of the chunk: NEXT. */
-    static __device__ __forceinline__ uint32_t place_of(uint32_t area, int half, int row, int filter)
+    static __device__ __forceinline__ uint32_t place_of(uint32_t area, int half_bytes, int row, int filter)
     {
-        return area + filter / 32 * half + row * ROW + ((filter % 32 / 4 ^ row % 8) << 4) + filter % 4 * 4;
+        return area + filter / 32 * half_bytes + row * ROW + ((filter % 32 / 4 ^ row % 8) << 4) + filter % 4 * 4;
     }
     static constexpr uint32_t NEXT = 2 << 4;
 
@@ -121,7 +121,7 @@ struct patch_box_stored : patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
                                  turns *turn, unsigned units)
     {
         const bool one = threadIdx.x % 32 == 0, line = p.tile_down == 1;
-        const int half = p.pools ? HALF / 4 : HALF, down_by = p.pools ? 2 : 1;
+        const int half_bytes = p.pools ? HALF / 4 : HALF, down_by = p.pools ? 2 : 1;
         const int rows = THROUGH ? p.tile_down * p.patch_across : PIXELS;
         int phase = 0;
         prefetch_map(y);
@@ -139,14 +139,14 @@ struct patch_box_stored : patch_box_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
                 if (p.residual != nullptr && one) {
                     box_expect(free, 2 * rows * ROW);
                     box_load(area, residual, first, free);
-                    box_load(area + half, residual, second, free);
+                    box_load(area + half_bytes, residual, second, free);
                 } else if (one) {
                     barrier_arrive(&turn->free[group]);
                 }
                 bring::await_with_warp(&turn->full[group], phase);
                 if (one) {
                     box_store(y, area, first);
-                    box_store(y, area + half, second);
+                    box_store(y, area + half_bytes, second);
                     boxes_stored<true>();
                 }
             }
