@@ -97,8 +97,7 @@ struct patch_box_product : patch_box_parts<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
     template <int N = PIXELS>
     static __device__ __forceinline__ void multiply(const cuda_patch &p, const block &b, float (&sum)[N / 8][4],
                                                     position &at, int share, uint32_t filters, uint32_t patches,
-                                                    const int *tap_at,
-                                                    barriers *bar, ring *ring, int lead)
+                                                    const int *tap_at, barriers *bar, ring *ring, int lead)
     {
         const int group_bytes = THROUGH || p.tile_down == 1 ? 8 * ROW : p.patch_across * ROW;
         int tap = b.tap + share, stage_before = 0, slot_before = 0;

@@ -74,7 +74,8 @@ template <int FIRST, int SECOND, int STAGES> struct patch_box_wide : patch_box_s
         for (unsigned unit = blockIdx.x; unit < units; unit += gridDim.x, phase ^= 1) {
             const block b(p, unit);
             float sum[N / 8][4] = {};
-            base::template multiply<N>(p, b, sum, at, 0, filters, patches + first * ROW, tap_at, bar, &bar->weights[0], 0);
+            base::template multiply<N>(p, b, sum, at, 0, filters, patches + first * ROW, tap_at, bar, &bar->weights[0],
+                                       0);
             const typename stored::finish last(p, b.filter() + filter);
             barrier_await(&turn->free[group], phase);
             stored::template stage_results<false>(last, sum, area, filter);
