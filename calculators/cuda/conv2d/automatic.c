@@ -1,136 +1,182 @@
 /* The convolution that "auto" takes, and whether it likes channels last. docs/cuda.md has the rule for users. */
-#include "calculators/cuda/conv2d/automatic.h"
-
+#include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/conv2d/boxes.h"
 #include "calculators/cuda/conv2d/few.h"
-#include "calculators/cuda/conv2d/implicit.h"
 #include "calculators/cuda/conv2d/patch.h"
 #include "calculators/cuda/conv2d/pointwise.h"
+#include "calculators/cuda/conv2d/pointwise_warps.h"
 #include "calculators/cuda/conv2d/winograd.h"
 #include "calculators/cuda/gemm/factors.h"
 
-/* Numbers of a sum up to which few-channels is taken, and pixels of one channel up to which strips of them are faster. */
-enum { FEW_DEPTH = 160, SINGLE_CHANNEL_PIXELS = 8192 };
+enum {
+    AUTO = CUDA_CONV2D_AUTO,
+    DIRECT = CUDA_CONV2D_DIRECT,
+    TILED = CUDA_CONV2D_TILED,
+    TWO_STEP = CUDA_CONV2D_TWO_STEP,
+    POINTWISE = CUDA_CONV2D_POINTWISE,
+    POINTWISE_WARPS = CUDA_CONV2D_POINTWISE_WARPS,
+    IMPLICIT = CUDA_CONV2D_IMPLICIT,
+    FEW = CUDA_CONV2D_FEW,
+    DEPTHWISE = CUDA_CONV2D_DEPTHWISE,
+    WINOGRAD_FUSED = CUDA_CONV2D_WINOGRAD_FUSED,
+    WINOGRAD_2 = CUDA_CONV2D_WINOGRAD_2,
+    PATCH = CUDA_CONV2D_PATCH,
+    BOXES = CUDA_CONV2D_BOXES,
+};
 
-/* In fp32, with bias or activation: pixels up to which one kernel for three is what counts in a network, if not in a loop of the same
- * convolution, but for long sums. */
-enum { LEAN_PIXELS = 1024, LEAN_DEPTH = 4096 };
+/* Numbers of a sum up to which few-channels is taken. */
+enum { FEW_DEPTH = 160 };
 
-/* FLOPs up to which tensor cores save nothing of thin images, and numbers of a thin image's sum below which these are bound by memory whatever
- * computes them. */
-enum { SMALL_THIN = 100000000, THIN_DEPTH = 32 };
+/* FLOPs up to which tensor cores save nothing: of thin images, of 1x1 convolutions, and of these where they cannot have channels last; and
+ * numbers of a thin image's sum, and channels of a 1x1 convolution, below which these are bound by memory whatever computes them. */
+enum {
+    SMALL_THIN = 100000000,
+    THIN_DEPTH = 32,
+    SMALL_POINTWISE = 25000000,
+    ROW_POINTWISE = 45000000,
+    FEW_POINTWISE = 64
+};
 
-/* 1x1 convolutions of few channels: FLOPs from which, in tf32, those into four times as many are faster as patches. Other convolutions so
- * large are patches anyway. */
-enum { LARGE_EXPANSION = 60000000, EXPANSION = 4 };
+/* 1x1 convolutions of few channels: FLOPs from which, in tf32, those into four times as many are faster as patches, and results from which
+ * cuBLAS is worth the rounding of its factors to 16 bits. Other convolutions so large are patches anyway. */
+enum { LARGE_EXPANSION = 200000000, EXPANSION = 4, LARGE_RESULTS = 1 << 22 };
 
-cuda_conv2d_asked cuda_conv2d_ask(const sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    const sdlf_math math = ((const cuda_calculator *)calculator)->math;
-    cuda_conv2d_asked a = {.calculator = calculator, .op = op, .g = cuda_conv2d_geometry(op)};
-    const cuda_conv2d *g = &a.g;
-    a.area = g->out_height * g->out_width;
-    a.pixels = g->batch * a.area;
-    a.depth = g->group_channels * g->window.size[0] * g->window.size[1];
-    a.results = a.pixels * g->filters;
-    a.flops = 2 * a.results * a.depth;
-    a.wide = op->out[0].dtype == SDLF_FLOAT64;
-    a.exact = a.wide || math == SDLF_MATH_FP32;
-    a.half = !a.wide && cuda_has_half_factors(math);
-    a.finishes =
-        op->kind == SDLF_CONV2D_FORWARD && (sdlf_tensor_present(&op->in[2]) || sdlf_tensor_present(&op->in[3]) ||
-                                            op->conv2d.activation.function != SDLF_IDENTITY);
-    a.quads = a.area % 4 == 0;
-    return a;
-}
-
-static bool takes(const cuda_conv2d_asked *a, int algorithm)
-{
-    return cuda_conv2d_takes(a->calculator, a->op, algorithm);
-}
+/* 1x1 convolutions by warps that read the image themselves. In fp32: FLOPs from which these have enough to do, and above which cuBLAS's larger
+ * tiles save more, but with so many filters where lines are whole quads. In tf32: filters up to which memory decides, with as many pixels; and
+ * what is between, sums of so many times as many channels over so few pixels that patches leave multiprocessors without a tile. */
+enum {
+    WARPS_LEAST = 100000000,
+    WARPS_LARGE = 1400000000,
+    WARPS_MANY_FILTERS = 256,
+    WARPS_FEW_FILTERS = 32,
+    WARPS_MANY_PIXELS = 3000,
+    WARPS_FILTERS = 160,
+    WARPS_REDUCTION = 3,
+    WARPS_SHORT_FILTERS = 64, /* up to which sums may be shorter than WARPS_DEPTH_LEAST */
+    WARPS_DEPTH_LEAST = 512,
+    WARPS_DEPTH_MOST = 960,
+    WARPS_PIXELS_LEAST = 1024,
+    WARPS_PIXELS_MOST = 8192
+};
 
 /* ---- row-major ---- */
 
-/* In modes with tensor cores: are the kernels without them as fast? */
-static bool is_small(const cuda_conv2d_asked *a)
+/* In fp32, and in tf32 of what is bound by memory (not of many filters, which tensor cores' fragments hold badly). */
+static bool suits_warps(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
 {
-    if (a->g.channels <= PATCH_THIN && cuda_few_takes(a->calculator, a->op))
-        return a->flops <= SMALL_THIN || a->depth < THIN_DEPTH || a->g.filters <= FEW_FILTERS;
-    return cuda_pointwise_takes(a->calculator, a->op) && cuda_pointwise_is_small(a->g.channels, a->flops);
+    int64_t flops = 2 * sdlf_tensor_count(&op->out[0]) * g->channels;
+    bool quads = g->height * g->width % 4 == 0;
+    bool exact = ((const cuda_calculator *)calculator)->math == SDLF_MATH_FP32;
+    bool large = flops >= WARPS_LEAST && (flops <= WARPS_LARGE || (quads && g->filters >= WARPS_MANY_FILTERS));
+    bool thin = g->filters <= WARPS_FEW_FILTERS && g->channels >= g->filters &&
+                g->batch * g->height * g->width >= WARPS_MANY_PIXELS;
+    return (exact ? large : thin) && cuda_pointwise_warps_takes(calculator, op);
 }
 
-/* Up to 3 filters; short sums, where these are exact anyway or tensor cores would save nothing. */
-static bool suits_few(const cuda_conv2d_asked *a)
+/* In tf32, where the image could lie channels last, too. */
+static bool prefers_warps(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
 {
-    if (!cuda_few_takes(a->calculator, a->op)) return false;
-    return a->g.filters <= FEW_FILTERS || ((a->exact || is_small(a)) && a->depth <= FEW_DEPTH);
+    int64_t pixels = g->batch * g->height * g->width;
+    if (((const cuda_calculator *)calculator)->math != SDLF_MATH_TF32) return false;
+    if (g->filters <= WARPS_FEW_FILTERS || g->filters > WARPS_FILTERS) return false;
+    if (g->channels < WARPS_REDUCTION * g->filters || g->channels >= WARPS_DEPTH_MOST) return false;
+    if (g->filters > WARPS_SHORT_FILTERS && g->channels < WARPS_DEPTH_LEAST) return false;
+    if (pixels < WARPS_PIXELS_LEAST || pixels > WARPS_PIXELS_MOST) return false;
+    return cuda_pointwise_warps_takes(calculator, op);
 }
 
-static bool suits_winograd(const cuda_conv2d_asked *a)
+/* A 1x1 convolution: by the kernel whose warps share sums where results are few, else by cuBLAS, which has tensor cores for
+ * doubles and larger tiles; a pass more for bias and activation counted. AUTO: it is none. */
+static int pointwise_forward_rung(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g)
 {
-    return a->exact && cuda_winograd_2_takes(a->calculator, a->op) && a->g.channels >= 16 && a->g.filters >= 16;
+    if (!cuda_pointwise_takes(calculator, op)) return AUTO;
+    if (suits_warps(calculator, op, g)) return POINTWISE_WARPS;
+    if (!cuda_is_pointwise(g) || !cuda_conv2d_takes(calculator, op, TWO_STEP)) return POINTWISE; /* a stride */
+    int64_t results = sdlf_tensor_count(&op->out[0]);
+    bool few = op->out[0].dtype == SDLF_FLOAT32 ? results <= 1 << 19 : results <= 1 << 14 && g->channels <= 640;
+    return few ? POINTWISE : TWO_STEP;
 }
 
-bool cuda_prefers_two_step(const cuda_conv2d_asked *a)
+bool cuda_pointwise_is_small(int64_t channels, int64_t flops)
 {
-    const cuda_calculator *calculator = (const cuda_calculator *)a->calculator;
-    if (a->g.groups != 1 || !takes(a, TWO_STEP)) return false;
-    return !takes(a, IMPLICIT) || cuda_two_step_clocks(calculator, a->op) < cuda_implicit_clocks(calculator, a->op);
+    return flops <= SMALL_POINTWISE || channels < FEW_POINTWISE;
 }
 
-static int forward(const cuda_conv2d_asked *a)
+/* In modes with tensor cores, of row-major operands: are the kernels without them as fast? 1x1 convolutions of up to `pointwise`
+ * FLOPs are. */
+static bool is_small(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g,
+                     int64_t pointwise)
 {
-    if (suits_few(a)) return a->g.channels == 1 && a->pixels <= SINGLE_CHANNEL_PIXELS ? DEPTHWISE : FEW;
-    if (suits_winograd(a)) {
-        bool fused = cuda_winograd_fused_takes(a->calculator, a->op) && !cuda_winograd_prefers_steps(a->op);
+    bool thin = g->channels <= PATCH_THIN && cuda_few_takes(calculator, op);
+    if (!thin && !cuda_pointwise_takes(calculator, op)) return false;
+    int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
+    int64_t flops = 2 * sdlf_tensor_count(&op->out[0]) * depth;
+    if (thin) return flops <= SMALL_THIN || depth < THIN_DEPTH || g->filters <= FEW_FILTERS;
+    return flops <= pointwise || cuda_pointwise_is_small(g->channels, flops);
+}
+
+/* Forward, in IEEE single or double precision (where tensor cores round the factors, implicit GEMM is faster but for single
+ * filters and small problems); AUTO: none of these. */
+static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation *op, const cuda_conv2d *g, bool exact)
+{
+    int64_t depth = g->group_channels * g->window.size[0] * g->window.size[1];
+    int64_t pixels = g->batch * g->out_height * g->out_width;
+    bool suits = exact || is_small(calculator, op, g, ROW_POINTWISE);
+    if (cuda_few_takes(calculator, op) && (g->filters <= FEW_FILTERS || (suits && depth <= FEW_DEPTH))) return FEW;
+    if (!exact && prefers_warps(calculator, op, g)) return POINTWISE_WARPS;
+    if (!suits) return AUTO;
+    int rung = pointwise_forward_rung(calculator, op, g);
+    bool moves = rung == TWO_STEP && cuda_has_half_factors(((const cuda_calculator *)calculator)->math) &&
+                 sdlf_tensor_count(&op->out[0]) < LARGE_RESULTS;
+    if (!exact) return moves ? AUTO : rung; /* rounding both factors first would move them three times */
+    if (rung != AUTO) return rung;
+    if (cuda_winograd_2_takes(calculator, op) && g->channels >= 16 && g->filters >= 16) {
+        bool fused = cuda_winograd_fused_takes(calculator, op) && !cuda_winograd_prefers_steps(op);
         return fused ? WINOGRAD_FUSED : WINOGRAD_2;
     }
-    bool lean = a->exact && !a->wide && a->finishes && a->pixels <= LEAN_PIXELS && a->depth < LEAN_DEPTH;
-    return !lean && cuda_prefers_two_step(a) ? TWO_STEP : AUTO;
-}
-
-static int backward(const cuda_conv2d_asked *a)
-{
-    bool weights = a->op->kind == SDLF_CONV2D_BACKWARD_WEIGHTS;
-    bool single = weights && a->g.channels == 1 && (a->exact || a->pixels <= SINGLE_CHANNEL_PIXELS);
-    if (single && takes(a, DEPTHWISE)) return DEPTHWISE;
-    if (weights && !a->wide && a->g.channels <= PATCH_THIN) return AUTO; /* taps do not fill a tile of cuBLAS's */
-    return cuda_prefers_two_step(a) ? TWO_STEP : AUTO;
+    bool single = op->out[0].dtype == SDLF_FLOAT32;
+    if (single && g->groups == 1 && pixels <= 1024 && depth >= 4096 && cuda_conv2d_takes(calculator, op, TWO_STEP))
+        return TWO_STEP;
+    return AUTO;
 }
 
 /* ---- the rule ---- */
 
 /* Channels last: depthwise where groups are channels, few-channels where 3x3 windows have up to 4, boxes where it takes
- * them, else patch. Liked for what is not small (below), and in tf32 for more than 60 MFLOP with four times as many filters as channels.
+ * them, else patch. Liked for what is not small (below), and in tf32 for more than 200 MFLOP with four times as many filters as channels.
  *
  * Row-major, in this order:
  *   depthwise      several groups of one channel with up to 4 filters: each number is used R S times or little more, so
  *                  that memory decides, and products would be of matrices with that many rows
- *   1x1            conv2d/automatic_pointwise.c
  *   few-channels   forward, up to 3 filters, or, in fp32 and float64, sums of up to 160: there is next to no product, and
  *                  what counts is that the image comes once. In every mode where up to 4 channels are 100 MFLOP at most, or
- *                  sums are of less than 32 numbers. Of one channel, up to 8,192 pixels, depthwise; its gradient in fp32 and float64 too
+ *                  sums are of less than 32 numbers
+ *   pointwise-warps 1x1 forward without a stride: suits_warps and prefers_warps, above
+ *   pointwise      1x1 forward in fp32 and float64: up to 2^19 results (float64: 2^14, sums of 640), or a stride; two-step,
+ *                  which needs no columns then, for more. In every mode where it is 45 MFLOP at most, or has less than 64
+ *                  channels (but two-step in fp16 and bf16 from 2^22 results on). Gradients of these in every mode: cuBLAS
+ *                  reads both factors in wide steps, which implicit GEMM, one number a lane, does not
  *   winograd-2x2   3x3 forward in fp32 with stride 1 and 16 channels and filters or more: 2.25 times fewer multiplications,
  *                  and about as exact as the others; in steps where cuda_winograd_prefers_steps
- *   two-step       where cuBLAS's products, which are faster in large tiles and with long sums, make up for columns, by the estimates of
- *                  conv2d/two_step_clocks.c and of conv2d/implicit.c
+ *   two-step       forward in fp32 with up to 1024 pixels and sums of 4096 or more: columns are few, and what is left is a
+ *                  plain product with a long sum
  *   implicit-gemm  everything else, down to the smallest: it has tiles for few filters, cuts long sums into parts, needs
  *                  no columns in memory, and adds bias, residual and activation on the way out
  *   tiled          windows of more than 31 rows and columns together, which implicit-gemm does not take
  *   direct         sizes that none of the others can count */
 int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    const cuda_conv2d_asked a = cuda_conv2d_ask(calculator, op);
+    cuda_conv2d g = cuda_conv2d_geometry(op);
     if (sdlf_operation_is_channels_last(op)) {
-        if (a.g.group_channels == 1 && a.g.groups > 1) return DEPTHWISE;
+        if (g.group_channels == 1 && g.groups > 1) return DEPTHWISE;
         return cuda_few_last_takes(calculator, op) ? FEW : cuda_boxes_takes(calculator, op) ? BOXES : PATCH;
     }
-    if (a.g.groups > 1 && a.g.group_filters <= 4 && takes(&a, DEPTHWISE)) return DEPTHWISE;
-    int chosen = cuda_is_unpadded_pointwise(&a)    ? cuda_pointwise_automatic(&a)
-                 : op->kind == SDLF_CONV2D_FORWARD ? forward(&a)
-                                                   : backward(&a);
+    if (g.groups > 1 && g.group_filters <= 4 && cuda_conv2d_takes(calculator, op, DEPTHWISE)) return DEPTHWISE;
+    if (op->kind != SDLF_CONV2D_FORWARD && cuda_conv2d_takes(calculator, op, POINTWISE)) return POINTWISE;
+    bool exact = op->out[0].dtype == SDLF_FLOAT64 || ((const cuda_calculator *)calculator)->math == SDLF_MATH_FP32;
+    int chosen = op->kind == SDLF_CONV2D_FORWARD ? exact_forward(calculator, op, &g, exact) : AUTO;
     if (chosen != AUTO) return chosen;
-    if (takes(&a, IMPLICIT)) return IMPLICIT;
+    if (cuda_conv2d_takes(calculator, op, IMPLICIT)) return IMPLICIT;
     return cuda_tiled_takes(calculator, op) ? TILED : DIRECT;
 }
 
@@ -141,9 +187,10 @@ bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sd
     sdlf_operation turned = sdlf_operation_channels_last(op);
     bool wanted = op->algorithm == PATCH || op->algorithm == BOXES;
     if ((op->algorithm != AUTO && !wanted) || !cuda_patch_takes(calculator, &turned)) return false;
-    if (wanted) return true;
-    const cuda_conv2d_asked a = cuda_conv2d_ask(calculator, op);
-    bool expands = cuda_is_pointwise(&a.g) && a.g.filters >= EXPANSION * a.g.channels && a.flops > LARGE_EXPANSION &&
-                   !a.exact && !a.half;
-    return !cuda_pointwise_prefers_warps(&a) && (expands || !is_small(&a));
+    cuda_conv2d g = cuda_conv2d_geometry(op);
+    bool expands = cuda_is_pointwise(&g) && g.filters >= EXPANSION * g.channels &&
+                   sdlf_operation_cost(op).flops > LARGE_EXPANSION &&
+                   ((const cuda_calculator *)calculator)->math == SDLF_MATH_TF32;
+    if (!wanted && prefers_warps(calculator, op, &g)) return false;
+    return wanted || expands || !is_small(calculator, op, &g, SMALL_POINTWISE);
 }

@@ -61,8 +61,6 @@ sdlf_kernel conv2d_forward_direct_cuda, conv2d_backward_input_direct_cuda, conv2
 bool cuda_is_pointwise(const cuda_conv2d *g);
 sdlf_kernel conv2d_forward_two_step_cuda, conv2d_backward_input_two_step_cuda, conv2d_backward_weights_two_step_cuda;
 int64_t conv2d_two_step_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-/* The time that they are estimated to take, of one group, in clocks of the device (conv2d/two_step_clocks.c). */
-double cuda_two_step_clocks(const cuda_calculator *calculator, const sdlf_operation *operation);
 
 /* The lower rungs of the ladder in docs/convolution.md, a file each, forward alone. */
 sdlf_kernel conv2d_naive_cuda, conv2d_padded_cuda, conv2d_finer_cuda, conv2d_shared_cuda, conv2d_register_cuda;

@@ -177,7 +177,7 @@ static double clocks_of(const cuda_calculator *calculator, const cuda_implicit *
 }
 
 /* The tile, and p->splits: what seems fastest. Depends on shapes, math and the device alone. */
-static int choose(const cuda_calculator *calculator, cuda_implicit *p, sdlf_dtype dtype, double *least)
+static int choose(const cuda_calculator *calculator, cuda_implicit *p, sdlf_dtype dtype)
 {
     static const int splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
     int64_t bytes = p->result_count * (int64_t)sdlf_dtype_size(dtype), steps = divide_up(p->depth, IMPLICIT_DEPTH);
@@ -197,7 +197,6 @@ static int choose(const cuda_calculator *calculator, cuda_implicit *p, sdlf_dtyp
         }
     }
     cut(p, best_tile, best_splits);
-    *least = best;
     return best_tile;
 }
 
@@ -220,25 +219,8 @@ int64_t cuda_implicit_workspace(const cuda_implicit *p, sdlf_dtype dtype)
 int64_t conv2d_implicit_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     cuda_implicit p = cuda_implicit_of(op);
-    double clocks;
-    choose((const cuda_calculator *)calculator, &p, op->out[0].dtype, &clocks);
+    choose((const cuda_calculator *)calculator, &p, op->out[0].dtype);
     return cuda_implicit_workspace(&p, op->out[0].dtype);
-}
-
-/* What `choose` compares is less than what is measured, by the more, the faster products are. Backward input has w' to make before, and
- * where windows leave phases without a tap these have nothing to do, while one has all. */
-double cuda_implicit_clocks(const cuda_calculator *calculator, const sdlf_operation *op)
-{
-    static const double more[SDLF_MATH_COUNT] = {
-        [SDLF_MATH_FP32] = 1.18, [SDLF_MATH_TF32] = 1.78, [SDLF_MATH_FP16] = 2.1, [SDLF_MATH_BF16] = 2.1};
-    const double exchange = 10000, idle = 2;
-    const sdlf_dtype dtype = op->out[0].dtype;
-    cuda_implicit p = cuda_implicit_of(op);
-    double clocks;
-    choose(calculator, &p, dtype, &clocks);
-    clocks *= dtype == SDLF_FLOAT64 ? 1.03 : more[calculator->math];
-    if (p.taps[0] * p.taps[1] < p.phases[0] * p.phases[1]) clocks *= idle;
-    return p.transposed ? clocks + exchange : clocks;
 }
 
 /* May a be read in steps of 4 numbers? */
@@ -303,8 +285,7 @@ static sdlf_status multiply(sdlf_calculator *base, const cuda_implicit *p, sdlf_
 sdlf_status conv2d_implicit_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
     cuda_implicit p = cuda_implicit_of(op);
-    double clocks;
-    int tile = choose(cuda_calculator_from(calculator), &p, op->out[0].dtype, &clocks);
+    int tile = choose(cuda_calculator_from(calculator), &p, op->out[0].dtype);
     cuda_epilogue epilogue = cuda_implicit_bind(&p, op);
     sdlf_status status = cuda_implicit_begin(calculator, &p, op);
     if (status == SDLF_OK) status = multiply(calculator, &p, op->out[0].dtype, tile);

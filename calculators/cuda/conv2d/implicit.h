@@ -67,8 +67,6 @@ typedef struct cuda_implicit {
 bool cuda_implicit_counts(const sdlf_operation *operation);
 /* That, and a window that implicit GEMM takes? */
 bool cuda_implicit_takes(const sdlf_operation *operation);
-/* The time that it is estimated to take, in clocks of the device. */
-double cuda_implicit_clocks(const cuda_calculator *calculator, const sdlf_operation *operation);
 /* The product of an operation; whoever computes it sets row_tiles, column_tiles and splits. */
 cuda_implicit cuda_implicit_of(const sdlf_operation *operation);
 int64_t cuda_implicit_workspace(const cuda_implicit *problem, sdlf_dtype dtype);

@@ -172,8 +172,7 @@ bool cuda_winograd_prefers_steps(const sdlf_operation *op)
     static const int64_t cache = INT64_C(32) << 20;
     const int64_t *w = op->in[1].shape.dim;
     int64_t bytes = WINOGRAD_POINTS * tiles_of(op, STEPS_2) * (w[0] + w[1]) * (int64_t)sizeof(float);
-    bool idle = 2 * w[0] <= WINOGRAD_FILTERS; /* half of a block of the one kernel */
-    return w[0] * w[1] >= 80 * (w[0] + w[1]) || bytes <= cache || idle;
+    return w[0] * w[1] >= 80 * (w[0] + w[1]) || bytes <= cache;
 }
 
 static int64_t steps_workspace(const sdlf_operation *op, form how)
