@@ -12,12 +12,14 @@ static bool writes_parameter(const sdlf_plan *plan, const sdlf_operation *operat
     return false;
 }
 
-/* Has the step weights of the model made ready? (Sparse matrices are data.) A block of convolutions has several, some of which may be
- * data. */
+/* Has the step weights of the model made ready? (Sparse matrices are data.) Joined convolutions have several, with their biases, some of
+ * which may be data; others have in[1] alone. */
 static bool has_prepared_weights(const sdlf_plan *plan, const sdlf_operation *operation)
 {
     if (!sdlf_tensor_present(&operation->prepared) || operation->in[0].layout == SDLF_CSR) return false;
-    for (int i = 1; i < SDLF_MAX_INPUTS; i++) {
+    bool joined = operation->kind == SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD ||
+                  operation->kind == SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD;
+    for (int i = 1; i < (joined ? SDLF_MAX_INPUTS : 2); i++) {
         if (!sdlf_tensor_present(&operation->in[i])) continue;
         buffer_kind kind = plan->buffers[operation->in[i].buffer].kind;
         if (kind == BUFFER_PARAMETER || kind == BUFFER_DERIVED) return true;

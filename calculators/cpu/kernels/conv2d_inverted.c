@@ -266,7 +266,7 @@ sdlf_status conv2d_inverted_cpu(sdlf_calculator *calculator, const sdlf_operatio
     b.x = input(o, 0);
     b.residual = input(o, 7);
     b.y = y;
-    for (int i = 0; i < cpu->threads; i++) kept[i].next = -1;
+    for (int i = 0; i < cpu->threads; i++) kept[i] = (kept_lines){.next = -1};
     b.kept = kept;
     if (!is_last(o)) {
         turn(scratch, b.x, n, c, pixels);
