@@ -107,7 +107,8 @@ static inline int cuda_clusters_expected(const cuda_calculator *calculator, int 
     int most = cuda_clusters_at_once(calculator, size, fit);
     return size > 2 && most > 15 ? most * 15 / 16 : most;
 }
-/* Blocks that may have a multiprocessor each do (shared_alone): in clusters of more than two they would leave gaps. */
+/* In halves, blocks that may have a multiprocessor each do (shared_alone), but not in clusters of more than two, which would leave gaps. Boxes in
+ * tf32 do in all clusters (conv2d/patch_box.cu): that is faster there. */
 static inline bool cuda_patch_is_alone(const cuda_patch *problem)
 {
     return problem->splits <= 2;
