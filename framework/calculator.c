@@ -100,6 +100,7 @@ bool sdlf_calculator_supports(const sdlf_calculator *calculator, const sdlf_oper
     if (calculator == NULL || operation == NULL) return false;
     const sdlf_kernel_slot *slot = slot_of(calculator, operation);
     if (!slot || !has_algorithm(slot, operation->algorithm)) return false;
+    if (!slot->storage && sdlf_operation_storage(operation) != SDLF_NONE) return false;
     if (!slot->channels_last && sdlf_operation_is_channels_last(operation)) return false;
     if (!slot->mixed && sdlf_operation_is_mixed(operation)) return false;
     return !slot->supports || slot->supports(calculator, operation);
@@ -117,6 +118,12 @@ bool sdlf_calculator_likes_channels_last(const sdlf_calculator *calculator, cons
     if (calculator == NULL || operation == NULL) return false;
     const sdlf_kernel_slot *slot = slot_of(calculator, operation);
     return slot && slot->channels_last && slot->likes_channels_last && slot->likes_channels_last(calculator, operation);
+}
+
+sdlf_dtype sdlf_calculator_storage(const sdlf_calculator *calculator)
+{
+    if (calculator == NULL || calculator->type->storage == NULL) return SDLF_NONE;
+    return calculator->type->storage(calculator);
 }
 
 int64_t sdlf_calculator_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation)

@@ -152,20 +152,85 @@ sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation)
     return turned;
 }
 
+/* Operand i of inputs and outputs, counted through. */
+static sdlf_tensor *operand_at(sdlf_operation *operation, int i)
+{
+    return i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
+}
+
+sdlf_dtype sdlf_operation_storage(const sdlf_operation *operation)
+{
+    if (operation == NULL) return SDLF_NONE;
+    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    for (int i = 0; type != NULL && i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+        const sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
+        if (type->storage >> i & 1 && (operand->dtype == SDLF_FLOAT16 || operand->dtype == SDLF_BFLOAT16))
+            return operand->dtype;
+    }
+    return SDLF_NONE;
+}
+
+sdlf_operation sdlf_operation_stored(const sdlf_operation *operation, sdlf_dtype dtype)
+{
+    if (operation == NULL) return (sdlf_operation){0};
+    sdlf_operation stored = *operation;
+    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+        sdlf_tensor *operand = operand_at(&stored, i);
+        if (!(type->storage >> i & 1) || !sdlf_tensor_present(operand)) continue;
+        operand->dtype = dtype;
+        if (type->channels_last != 0 && operand->shape.rank == 4) *operand = sdlf_tensor_channels_last(*operand);
+    }
+    return stored;
+}
+
+/* The operation with float32 in place of 16-bit storage, for checks that know one floating type. */
+static sdlf_status widen(const sdlf_operation *operation, const sdlf_operation_class *type, sdlf_operation *wide)
+{
+    sdlf_dtype storage = sdlf_operation_storage(operation);
+    *wide = *operation;
+    for (int i = 0; storage != SDLF_NONE && i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+        sdlf_tensor *operand = operand_at(wide, i);
+        if (!(type->storage >> i & 1) || !sdlf_tensor_present(operand)) continue;
+        if (operand->dtype != storage)
+            return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' is %s, expected %s as another operand", type->name,
+                             i < SDLF_MAX_INPUTS ? type->in[i].name : type->out[i - SDLF_MAX_INPUTS].name,
+                             sdlf_dtype_name(operand->dtype), sdlf_dtype_name(storage));
+        operand->dtype = SDLF_FLOAT32;
+    }
+    return SDLF_OK;
+}
+
+/* Which operands have to be channels last: all of those where one is, and in 16-bit storage the weights too. */
+static unsigned channels_last_operands(const sdlf_operation *operation, const sdlf_operation_class *type)
+{
+    if (type->channels_last != 0 && sdlf_operation_storage(operation) != SDLF_NONE) {
+        unsigned images = 0;
+        for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+            const sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
+            if (operand->shape.rank == 4) images |= 1u << i;
+        }
+        return type->storage & images;
+    }
+    return sdlf_operation_is_channels_last(operation) ? type->channels_last : 0;
+}
+
 sdlf_status sdlf_operation_check(const sdlf_operation *operation)
 {
     SDLF_REQUIRE(operation);
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
     if (!type) return sdlf_fail(SDLF_ERROR_ARGUMENT, "%d is no kind of operation", (int)operation->kind);
-    unsigned any = type->any_strides, last = sdlf_operation_is_channels_last(operation) ? type->channels_last : 0;
+    unsigned any = type->any_strides, last = channels_last_operands(operation, type);
     sdlf_status status =
         check_operands(type->name, type->in, operation->in, SDLF_MAX_INPUTS, any, last, type->stays_row_major);
     if (status == SDLF_OK) {
         status = check_operands(type->name, type->out, operation->out, SDLF_MAX_OUTPUTS, any >> SDLF_MAX_INPUTS,
                                 last >> SDLF_MAX_INPUTS, type->stays_row_major >> SDLF_MAX_INPUTS);
     }
+    sdlf_operation wide;
+    if (status == SDLF_OK) status = widen(operation, type, &wide);
     if (status != SDLF_OK) return status;
-    return sdlf_fail_context(type->check(operation), "%s", type->name);
+    return sdlf_fail_context(type->check(&wide), "%s", type->name);
 }
 
 /* What is broadcast is read once. */

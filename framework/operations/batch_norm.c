@@ -46,6 +46,8 @@ const sdlf_operation_class sdlf_batch_norm2d_forward_operation = {
             {.name = "saved_inverse_std"},
             {.name = "running_mean", .updated = true},
             {.name = "running_variance", .updated = true}},
+    .turning = SDLF_TURNS_ROWS,
+    .storage = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_forward,
     .flops = forward_flops,
 };
@@ -74,6 +76,7 @@ const sdlf_operation_class sdlf_batch_norm2d_infer_operation = {
     .may_alias = 1u << 0,
     .epilogue = offsetof(sdlf_operation, batch_norm.activation),
     .turning = SDLF_TURNS_ROWS,
+    .storage = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_infer,
     .flops = infer_flops,
 };
@@ -101,6 +104,8 @@ const sdlf_operation_class sdlf_batch_norm2d_backward_operation = {
     .name = "batch_norm2d_backward",
     .in = {{.name = "x"}, {.name = "scale"}, {.name = "saved_mean"}, {.name = "saved_inverse_std"}, {.name = "dy"}},
     .out = {{.name = "dx", .optional = true}, {.name = "dscale"}, {.name = "dshift"}},
+    .turning = SDLF_TURNS_ROWS,
+    .storage = 1u << 0 | 1u << 4 | 1u << SDLF_MAX_INPUTS,
     .check = check_backward,
     .flops = backward_flops,
 };

@@ -50,6 +50,7 @@ const sdlf_operation_class sdlf_max_pool2d_forward_operation = {
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
     .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
+    .storage = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_max_pool2d_forward,
     .flops = flops_of_output,
 };
@@ -73,6 +74,8 @@ const sdlf_operation_class sdlf_max_pool2d_backward_operation = {
     .name = "max_pool2d_backward",
     .in = {{.name = "x"}, {.name = "y"}, {.name = "dy"}},
     .out = {{.name = "dx"}},
+    .channels_last = 1u << 0 | 1u << 1 | 1u << 2 | 1u << SDLF_MAX_INPUTS,
+    .storage = 1u << 0 | 1u << 1 | 1u << 2 | 1u << SDLF_MAX_INPUTS,
     .check = check_max_pool2d_backward,
     .flops = max_pool2d_backward_flops,
 };
@@ -97,6 +100,7 @@ const sdlf_operation_class sdlf_avg_pool2d_forward_operation = {
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
     .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
+    .storage = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_avg_pool2d_forward,
     .flops = flops_of_output,
 };
@@ -112,6 +116,8 @@ const sdlf_operation_class sdlf_avg_pool2d_backward_operation = {
     .name = "avg_pool2d_backward",
     .in = {{.name = "dy"}},
     .out = {{.name = "dx"}},
+    .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
+    .storage = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_avg_pool2d_backward,
     .flops = flops_of_gradient,
 };
@@ -143,6 +149,7 @@ const sdlf_operation_class sdlf_global_avg_pool2d_forward_operation = {
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
     .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
+    .storage = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_global_forward,
     .flops = global_forward_flops,
 };
@@ -156,5 +163,7 @@ const sdlf_operation_class sdlf_global_avg_pool2d_backward_operation = {
     .name = "global_avg_pool2d_backward",
     .in = {{.name = "dy"}},
     .out = {{.name = "dx"}},
+    .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
+    .storage = 1u << 0 | 1u << SDLF_MAX_INPUTS,
     .check = check_global_backward,
 };

@@ -71,6 +71,8 @@ typedef struct sdlf_kernel_slot {
     /* And is that the faster way for this one, so that plans for inference should bring them so? Asked with operands that are
      * row-major. Optional; NULL: it is not. */
     bool (*likes_channels_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);
+    /* Does `run` take operands in 16-bit storage, where the kind's contract allows it? `supports` says which. False: none. */
+    bool storage;
 
     /* Constant weights, operand in[1] (or the matrix in[0], where that is sparse; of conv2d_pointwise_depthwise and
      * conv2d_inverted_residual all weights and biases, which plans join where they are constant), made ready once for all runs: the
@@ -142,6 +144,10 @@ struct sdlf_calculator_class {
     sdlf_status (*download)(sdlf_calculator *calculator, void *host, const void *from, int64_t bytes);
     sdlf_status (*synchronize)(sdlf_calculator *calculator); /* wait for all that is queued */
 
+    /* The type in which plans for training should store activations and their gradients: SDLF_FLOAT16, SDLF_BFLOAT16, or SDLF_NONE for
+     * the plan's own. Optional; NULL: SDLF_NONE. */
+    sdlf_dtype (*storage)(const sdlf_calculator *calculator);
+
     /* Bytes of its memory, free and in all. Optional; NULL: not known. */
     sdlf_status (*memory_info)(sdlf_calculator *calculator, int64_t *available, int64_t *total);
 
@@ -196,6 +202,7 @@ bool sdlf_calculator_supports(const sdlf_calculator *calculator, const sdlf_oper
 int64_t sdlf_calculator_workspace(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t sdlf_calculator_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool sdlf_calculator_likes_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_dtype sdlf_calculator_storage(const sdlf_calculator *calculator);
 
 /* Check and compute one operation outside a plan; takes a temporary workspace where the kernel needs one. */
 sdlf_status sdlf_calculator_run(sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -171,7 +171,7 @@ typedef struct sdlf_cost {
 typedef enum sdlf_turning {
     SDLF_TURNS_NOT = 0,
     SDLF_TURNS_ELEMENTS, /* it goes element by element, inputs broadcast: as (N,H,W,C) */
-    SDLF_TURNS_ROWS,     /* it goes by channels, and in[1] and those behind have a number for each: as (N H W, C) */
+    SDLF_TURNS_ROWS, /* it goes by channels: operands of `storage` as (N H W, C), the others have a number for each channel */
 } sdlf_turning;
 
 typedef struct sdlf_operation_class {
@@ -182,6 +182,7 @@ typedef struct sdlf_operation_class {
     unsigned any_strides;     /* bit i: in[i] may have any strides; bit SDLF_MAX_INPUTS + i: out[i] */
     unsigned channels_last;   /* bits as in any_strides: may be channels last, together */
     unsigned stays_row_major; /* of these: may be row-major where others are channels last */
+    unsigned storage;         /* bits as in any_strides: may be stored in 16 bits, together (operations/kinds.h) */
     sdlf_turning turning;
     size_t epilogue; /* offsetof(sdlf_operation, ...) the sdlf_activation that out[0] goes through; 0: it has none */
     /* Do dtypes, shapes and options fit together? Called once, when a plan is built; kernels rely on it. */
@@ -207,6 +208,12 @@ bool sdlf_operation_is_channels_last(const sdlf_operation *operation);
 bool sdlf_operation_is_mixed(const sdlf_operation *operation);
 /* The operation with all operands channels last that may be so. Its memory stays where it was: bind it anew. */
 sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation);
+
+/* SDLF_FLOAT16 or SDLF_BFLOAT16 where operands are stored so; else SDLF_NONE. */
+sdlf_dtype sdlf_operation_storage(const sdlf_operation *operation);
+/* The operation with all operands stored as that type that may be so, channels last where its kind has them. Its memory stays where it
+ * was: bind it anew. */
+sdlf_operation sdlf_operation_stored(const sdlf_operation *operation, sdlf_dtype dtype);
 
 sdlf_cost sdlf_operation_cost(const sdlf_operation *operation);
 
