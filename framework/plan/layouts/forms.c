@@ -12,8 +12,9 @@ bool layout_is_image(const sdlf_tensor *tensor)
 static sdlf_tensor whole(const layout_pass *p, int buffer, bool last)
 {
     const layout_forms *form = &p->form[buffer];
-    sdlf_tensor tensor = sdlf_tensor_view(p->plan->buffers[buffer].dtype, form->shape, NULL);
-    tensor.buffer = last ? form->last : buffer;
+    int at = last ? form->last : buffer;
+    sdlf_tensor tensor = sdlf_tensor_view(p->plan->buffers[at].dtype, form->shape, NULL);
+    tensor.buffer = at;
     return last ? sdlf_tensor_channels_last(tensor) : tensor;
 }
 
@@ -33,8 +34,9 @@ bool layout_restride(const layout_pass *p, sdlf_tensor *tensor)
         if (dim > 0 && index + (spread ? dim : 1) > from.shape.dim[axis]) return false;
         part.stride[axis] = dim > 1 && part.stride[axis] == 0 ? 0 : to.stride[axis];
     }
-    part.offset = offset * size;
+    part.offset = offset * (int64_t)sdlf_dtype_size(to.dtype);
     part.buffer = to.buffer;
+    part.dtype = to.dtype;
     *tensor = part;
     return true;
 }
@@ -64,10 +66,14 @@ bool layout_is_last(const layout_pass *p, const sdlf_tensor *tensor)
 sdlf_status layout_add_last(layout_pass *p, int buffer, sdlf_shape shape)
 {
     layout_forms *form = &p->form[buffer];
-    const plan_buffer *original = &p->plan->buffers[buffer];
+    const plan_buffer original = p->plan->buffers[buffer];
+    bool stored = p->storage != SDLF_NONE && original.dtype == SDLF_FLOAT32;
+    sdlf_dtype dtype = stored ? p->storage : original.dtype;
+    int64_t size = (int64_t)sdlf_dtype_size(original.dtype),
+            bytes = original.bytes / size * (int64_t)sdlf_dtype_size(dtype);
     form->shape = shape;
-    bool same = shape.dim[1] == 1 || shape.dim[2] * shape.dim[3] == 1;
-    form->last = same ? buffer : plan_new_buffer(p->plan, BUFFER_ARENA, original->dtype, original->bytes);
+    bool same = !stored && (shape.dim[1] == 1 || shape.dim[2] * shape.dim[3] == 1);
+    form->last = same ? buffer : plan_new_buffer(p->plan, BUFFER_ARENA, dtype, bytes);
     return form->last != 0 ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its list of buffers");
 }
 

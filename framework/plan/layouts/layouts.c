@@ -1,12 +1,13 @@
-/* The pass that chooses layouts, for inference: activations lie channels last where a calculator's convolutions like that, and
- * stay so through whatever can follow; conversions stand where the two meet.
+/* The pass that chooses layouts. Inference: activations lie channels last where a calculator's convolutions like that, and
+ * stay so through whatever can follow; conversions stand where the two meet. Training: the same, and in 16 bits, for calculators that
+ * have a type for it (sdlf_calculator_storage); weights of convolutions are converted in every step, parameters stay as they are.
  *
  * Steps are walked in their order. A convolution whose calculator says so takes and makes activations that are channels last, and so does
  * every other one of that calculator that can where those have half of its FLOPs or more (votes.c); other kinds follow where an
  * input lies that way already:
  *     pooling                             has kernels for both
  *     activation, add, binary, select     go element by element: channels last (N,C,H,W) is row-major (N,H,W,C) to them
- *     batch_norm2d_infer                  sees a row-major (N H W, C)
+ *     batch_norm2d                        sees a row-major (N H W, C)
  *     copy                                takes any strides; joining channels, say
  * A kernel may take row-major images and make such as are channels last, where its calculator says so (`mixed`).
  * Everything else, and the world outside, gets row-major activations. What lies channels last has a buffer of its own beside
@@ -15,16 +16,35 @@
 
 #include <stdlib.h>
 
+/* The operands that lie channels last, as bits of a class: of kinds with kernels for it; in 16 bits with their weights. */
+static unsigned operands_last(const layout_pass *p, const sdlf_operation *op)
+{
+    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    return p->storage != SDLF_NONE && type->channels_last != 0 ? type->storage : type->channels_last;
+}
+
+/* Outputs that lie so can be made; and there is one, or none of them is asked to. */
+static bool outputs_can_be_made(const layout_pass *p, const sdlf_operation *op, unsigned operands)
+{
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
+        bool asked = operands >> (SDLF_MAX_INPUTS + i) & 1 && sdlf_tensor_present(&op->out[i]);
+        if (asked && !layout_can_be_made(p, &op->out[i])) return false;
+    }
+    return true;
+}
+
 /* Convolution and pooling: kernels for both forms. */
 static bool takes_last(const layout_pass *p, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
     const sdlf_kernel_slot *slot = &step->calculator->type->kernel[op->kind];
-    unsigned operands = sdlf_operation_class_of(op->kind)->channels_last;
-    bool wanted = slot->likes_channels_last && layout_turns_all(p->votes, step->calculator);
+    unsigned operands = operands_last(p, op);
+    bool stored = p->storage != SDLF_NONE, wanted = stored && layout_stores(p->votes, step->calculator, p->storage);
+    if (stored && !wanted) return false;
+    if (!stored) wanted = slot->likes_channels_last && layout_turns_all(p->votes, step->calculator);
     if (!wanted && layout_turns(p->votes, step->calculator))
         wanted = sdlf_calculator_likes_channels_last(step->calculator, op);
-    if (operands == 0 || !slot->channels_last || !layout_can_be_made(p, &op->out[0])) return false;
+    if (operands == 0 || !slot->channels_last || !outputs_can_be_made(p, op, operands)) return false;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         if (!(operands >> i & 1) || !sdlf_tensor_present(&op->in[i])) continue;
         if (!layout_can_be_last(p, &op->in[i])) return false;
@@ -35,25 +55,49 @@ static bool takes_last(const layout_pass *p, const plan_step *step)
                 return false;
         }
     }
-    sdlf_operation turned = sdlf_operation_channels_last(op);
+    sdlf_operation turned = stored ? sdlf_operation_stored(op, p->storage) : sdlf_operation_channels_last(op);
     return wanted && sdlf_calculator_supports(step->calculator, &turned);
 }
 
 /* May in[0] stay row-major, as it is? */
 static bool reads_row_major(const layout_pass *p, const plan_step *step)
 {
-    bool allowed = sdlf_operation_class_of(step->operation.kind)->stays_row_major & 1u;
+    bool allowed = p->storage == SDLF_NONE && sdlf_operation_class_of(step->operation.kind)->stays_row_major & 1u;
     sdlf_operation mixed = sdlf_operation_channels_last(&step->operation);
     mixed.in[0] = step->operation.in[0];
     return allowed && !layout_is_last(p, &mixed.in[0]) && sdlf_operation_is_mixed(&mixed) &&
            sdlf_calculator_supports(step->calculator, &mixed);
 }
 
+/* Outputs, once the inputs have their forms; then the step itself, and what others than steps read of it. */
+static sdlf_status append_turned(layout_pass *p, plan_step *step, unsigned operands,
+                                 sdlf_tensor (*view)(sdlf_tensor tensor))
+{
+    sdlf_operation *op = &step->operation;
+    int written[SDLF_MAX_OUTPUTS] = {0};
+    for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
+        sdlf_tensor *out = &op->out[i];
+        if (!sdlf_tensor_present(out)) continue;
+        if (!(operands >> (SDLF_MAX_INPUTS + i) & 1)) {
+            p->form[out->buffer].written = true;
+            continue;
+        }
+        written[i] = out->buffer;
+        sdlf_status status = layout_make_last(p, out);
+        if (status != SDLF_OK) return status;
+        if (view != NULL) *out = view(*out);
+    }
+    sdlf_status status = plan_append_step(p->plan, step);
+    for (int i = 0; i < SDLF_MAX_OUTPUTS && status == SDLF_OK; i++) {
+        if (written[i] != 0) status = layout_settle_output(p, step, written[i]);
+    }
+    return status;
+}
+
 static sdlf_status convert_kernel(layout_pass *p, plan_step *step)
 {
     sdlf_operation *op = &step->operation;
-    unsigned operands = sdlf_operation_class_of(op->kind)->channels_last;
-    int written = op->out[0].buffer;
+    unsigned operands = operands_last(p, op);
     if (reads_row_major(p, step)) operands &= ~1u;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         sdlf_tensor *in = &op->in[i];
@@ -62,9 +106,7 @@ static sdlf_status convert_kernel(layout_pass *p, plan_step *step)
             operands >> i & 1 ? layout_need_last(p, step, in) : layout_need_row_major(p, step, in->buffer);
         if (status != SDLF_OK) return status;
     }
-    sdlf_status status = layout_make_last(p, &op->out[0]);
-    if (status == SDLF_OK) status = plan_append_step(p->plan, step);
-    return status == SDLF_OK ? layout_settle_output(p, step, written) : status;
+    return append_turned(p, step, operands, NULL);
 }
 
 /* Is the operand one of the output's shape, not a broadcast one? */
@@ -77,25 +119,6 @@ static bool is_full(const sdlf_tensor *operand, const sdlf_tensor *out)
     return true;
 }
 
-static bool follows_turned(const layout_pass *p, const plan_step *step)
-{
-    const sdlf_operation *op = &step->operation;
-    sdlf_turning turning = sdlf_operation_class_of(op->kind)->turning;
-    bool wanted = false;
-    if (turning == SDLF_TURNS_NOT || !layout_can_be_made(p, &op->out[0])) return false;
-    for (int i = 0; i < (turning == SDLF_TURNS_ROWS ? 1 : SDLF_MAX_INPUTS); i++) {
-        const sdlf_tensor *in = &op->in[i];
-        if (!sdlf_tensor_present(in)) continue;
-        if (is_full(in, &op->out[0])) {
-            if (!layout_can_be_last(p, in)) return false;
-            wanted = wanted || layout_is_last(p, in);
-        } else if (!layout_is_image(in)) {
-            return false;
-        }
-    }
-    return wanted;
-}
-
 /* As rows of channels, (N H W, C). */
 static sdlf_tensor channel_rows(sdlf_tensor tensor)
 {
@@ -103,24 +126,63 @@ static sdlf_tensor channel_rows(sdlf_tensor tensor)
     return sdlf_tensor_reshape(behind, sdlf_shape(sdlf_shape_span(behind.shape, 0, 3), behind.shape.dim[3]));
 }
 
+/* The operands of a kind that turns that are images, as bits of a class: all, or those that have no number a channel. */
+static unsigned operands_turned(const sdlf_operation_class *type)
+{
+    return type->turning == SDLF_TURNS_ROWS ? type->storage : ~0u;
+}
+
+/* In 16 bits: does its calculator take it so? (In the plan's dtype a kernel sees nothing new.) */
+static bool turned_is_taken(const layout_pass *p, const plan_step *step)
+{
+    if (p->storage == SDLF_NONE) return true;
+    const sdlf_operation_class *type = sdlf_operation_class_of(step->operation.kind);
+    sdlf_operation turned = sdlf_operation_stored(&step->operation, p->storage);
+    for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
+        sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &turned.in[i] : &turned.out[i - SDLF_MAX_INPUTS];
+        if (!(type->storage >> i & 1) || !layout_is_image(operand)) continue;
+        *operand = sdlf_tensor_channels_last(*operand);
+        *operand = type->turning == SDLF_TURNS_ROWS ? channel_rows(*operand) : layout_channels_behind(*operand);
+    }
+    return type->storage != 0 && layout_stores(p->votes, step->calculator, p->storage) &&
+           sdlf_calculator_supports(step->calculator, &turned);
+}
+
+static bool follows_turned(const layout_pass *p, const plan_step *step)
+{
+    const sdlf_operation *op = &step->operation;
+    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    bool wanted = false, rows = type->turning == SDLF_TURNS_ROWS;
+    if (type->turning == SDLF_TURNS_NOT || !layout_can_be_made(p, &op->out[0])) return false;
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
+        const sdlf_tensor *in = &op->in[i];
+        if (!sdlf_tensor_present(in) || (rows && !(type->storage >> i & 1))) continue;
+        if (is_full(in, &op->out[0])) {
+            if (!layout_can_be_last(p, in)) return false;
+            wanted = wanted || layout_is_last(p, in);
+        } else if (!layout_is_image(in)) {
+            return false;
+        }
+    }
+    return wanted && turned_is_taken(p, step);
+}
+
 static sdlf_status convert_turned(layout_pass *p, plan_step *step)
 {
     sdlf_operation *op = &step->operation;
-    bool rows = sdlf_operation_class_of(op->kind)->turning == SDLF_TURNS_ROWS;
+    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    unsigned images = operands_turned(type);
+    sdlf_tensor (*view)(sdlf_tensor) = type->turning == SDLF_TURNS_ROWS ? channel_rows : layout_channels_behind;
     const sdlf_tensor out = op->out[0];
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         sdlf_tensor *in = &op->in[i];
         if (!sdlf_tensor_present(in)) continue;
-        bool image = !rows || i == 0, full = image && is_full(in, &out);
+        bool image = images >> i & 1, full = image && is_full(in, &out);
         sdlf_status status = full ? layout_need_last(p, step, in) : layout_need_row_major(p, step, in->buffer);
         if (status != SDLF_OK) return status;
-        if (image) *in = rows ? channel_rows(*in) : layout_channels_behind(*in);
+        if (image) *in = view(*in);
     }
-    sdlf_status status = layout_make_last(p, &op->out[0]);
-    if (status != SDLF_OK) return status;
-    op->out[0] = rows ? channel_rows(op->out[0]) : layout_channels_behind(op->out[0]);
-    status = plan_append_step(p->plan, step);
-    return status == SDLF_OK ? layout_settle_output(p, step, out.buffer) : status;
+    return append_turned(p, step, images, view);
 }
 
 /* ---- all steps ---- */
@@ -146,7 +208,9 @@ static sdlf_status convert_step(layout_pass *p, plan_step step)
 static sdlf_status convert_steps(sdlf_plan *plan, const layout_votes *votes)
 {
     int buffers = plan->buffer_count;
+    int forward = plan->forward_steps;
     layout_pass p = {.plan = plan, .old = plan->steps, .old_count = plan->step_count, .votes = votes};
+    p.storage = layout_storage(votes);
     p.form = calloc((size_t)buffers, sizeof *p.form);
     if (p.form == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     sdlf_status status = plan_uses_make(&p.uses, p.old, p.old_count, buffers);
@@ -157,8 +221,11 @@ static sdlf_status convert_steps(sdlf_plan *plan, const layout_votes *votes)
     for (int i = 0; i < buffers; i++) p.form[i].row_major = true;
     plan->steps = NULL;
     plan->step_count = plan->step_capacity = 0;
-    for (int i = 0; i < p.old_count && status == SDLF_OK; i++) status = convert_step(&p, p.old[i]);
-    plan->forward_steps = plan->step_count;
+    for (int i = 0; i < p.old_count && status == SDLF_OK; i++) {
+        if (i == forward) plan->forward_steps = plan->step_count;
+        status = convert_step(&p, p.old[i]);
+    }
+    if (forward == p.old_count) plan->forward_steps = plan->step_count;
     plan_uses_release(&p.uses);
     free(p.form);
     free(p.old);
@@ -172,6 +239,7 @@ sdlf_status plan_choose_layouts(sdlf_plan *plan)
     bool turns = false;
     for (int i = 0; status == SDLF_OK && votes[i].calculator != NULL; i++)
         turns = turns || layout_turns(votes, votes[i].calculator);
+    if (plan->options.mode == SDLF_TRAIN) turns = status == SDLF_OK && layout_storage(votes) != SDLF_NONE;
     if (status == SDLF_OK && turns) status = convert_steps(plan, votes);
     free(votes);
     return status;

@@ -6,9 +6,10 @@
 
 /* The forms that a buffer's content exists in. */
 typedef struct layout_forms {
-    bool row_major;   /* in the buffer itself */
-    bool written;     /* there, by a step: its other writers, if there are, write there too */
-    int last;         /* the buffer that holds it channels last; its own where both are the same; 0: none */
+    bool row_major; /* in the buffer itself, in the plan's dtype */
+    bool written;   /* there, by a step: its other writers, if there are, write there too */
+    int last; /* the buffer that holds it channels last, in 16 bits where the pass has a storage type; its own where both forms
+                       * are the same; 0: none */
     sdlf_shape shape; /* with `last`: (N,C,H,W) of the whole content */
 } layout_forms;
 
@@ -17,6 +18,7 @@ typedef struct layout_votes {
     const sdlf_calculator *calculator; /* NULL: behind the last */
     int likers;
     double liked, asked;
+    sdlf_dtype storage; /* training: what it would store activations as; SDLF_NONE in inference */
 } layout_votes;
 
 /* A list of them, the caller's to free; empty where the plan keeps its layouts. */
@@ -26,6 +28,9 @@ bool layout_turns(const layout_votes *votes, const sdlf_calculator *calculator);
 /* And is it done to all that can? Where those that like it have half of the FLOPs or more, the few others are not worth conversions
  * around each of them. */
 bool layout_turns_all(const layout_votes *votes, const sdlf_calculator *calculator);
+/* Training: the type in which the steps of these calculators store activations; SDLF_NONE: that of the plan. */
+sdlf_dtype layout_storage(const layout_votes *votes);
+bool layout_stores(const layout_votes *votes, const sdlf_calculator *calculator, sdlf_dtype storage);
 
 typedef struct layout_pass {
     sdlf_plan *plan;
@@ -34,6 +39,7 @@ typedef struct layout_pass {
     plan_uses uses;     /* of buffers, by the old steps */
     layout_forms *form; /* of each buffer that they use */
     const layout_votes *votes;
+    sdlf_dtype storage; /* of what lies channels last; SDLF_NONE: the plan's dtype */
 } layout_pass;
 
 /* Dense, of rank 4? */
