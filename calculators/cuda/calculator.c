@@ -285,6 +285,7 @@ const sdlf_calculator_class sdlf_cuda_calculator_class = {
     .open = open_cuda,
     .close = close_cuda,
     .describe = describe_cuda,
+    .storage = storage_cuda,
     CUDA_METHODS,
     .kernel = {CUDA_SLOTS},
 };

@@ -7,6 +7,7 @@
 #include "calculators/cuda/conv2d/inverted.h"
 #include "calculators/cuda/conv2d/pair.h"
 #include "calculators/cuda/cuda.h"
+#include "calculators/cuda/storage16/storage16.h"
 #include "calculators/cuda/together.h"
 #include "calculators/matmul.h"
 
@@ -45,6 +46,10 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
 
 /* The kernels. */
 /* clang-format off */
+#define CUDA_POOL_SLOT(kernel) \
+    {.run = kernel, .channels_last = true, .storage = true, .supports = pool2d_supports_cuda}
+#define CUDA_NORM_SLOT(kernel) \
+    {.run = kernel, .storage = true, .supports = batch_norm2d_supports_cuda, .workspace = batch_norm2d_workspace_cuda}
 #define CUDA_SLOTS \
     [SDLF_FILL] = {.run = fill_cuda}, \
     [SDLF_COPY] = {.run = copy_cuda}, \
@@ -64,9 +69,10 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
                        .prepared = spmm_csr_prepared_cuda, \
                        .prepare = spmm_csr_prepare_cuda}, \
     [SDLF_REDUCE] = {.run = reduce_cuda, .workspace = reduce_workspace_cuda}, \
-    [SDLF_ADD] = {.run = add_cuda}, \
+    [SDLF_ADD] = {.run = add_cuda, .storage = true, .supports = elements_support_cuda}, \
     [SDLF_CONV2D_FORWARD] = {.run = conv2d_cuda, \
         .channels_last = true, \
+        .storage = true, \
         .mixed = true, \
         .likes_channels_last = conv2d_likes_channels_last_cuda, \
         .supports = conv2d_supports_cuda, \
@@ -78,6 +84,8 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
         .prepared = conv2d_prepared_cuda, \
         .prepare = conv2d_prepare_cuda}, \
     [SDLF_CONV2D_BACKWARD_INPUT] = {.run = conv2d_cuda, \
+        .channels_last = true, \
+        .storage = true, \
         .supports = conv2d_supports_cuda, \
         .workspace = conv2d_workspace_cuda, \
         .algorithms = conv2d_algorithms_cuda, \
@@ -85,6 +93,8 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
         .work = conv2d_work_cuda, \
         .automatic = conv2d_automatic_cuda}, \
     [SDLF_CONV2D_BACKWARD_WEIGHTS] = {.run = conv2d_cuda, \
+        .channels_last = true, \
+        .storage = true, \
         .supports = conv2d_supports_cuda, \
         .workspace = conv2d_workspace_cuda, \
         .algorithms = conv2d_algorithms_cuda, \
@@ -114,19 +124,19 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
                                                .workspace = conv2d_inverted_workspace_cuda, \
                                                .prepared = conv2d_inverted_prepared_cuda, \
                                                .prepare = conv2d_inverted_prepare_cuda}, \
-    [SDLF_MAX_POOL2D_FORWARD] = {.run = max_pool2d_forward_cuda, .channels_last = true}, \
-    [SDLF_MAX_POOL2D_BACKWARD] = {.run = max_pool2d_backward_cuda}, \
-    [SDLF_AVG_POOL2D_FORWARD] = {.run = avg_pool2d_forward_cuda, .channels_last = true}, \
-    [SDLF_AVG_POOL2D_BACKWARD] = {.run = avg_pool2d_backward_cuda}, \
-    [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = {.run = global_avg_pool2d_forward_cuda, .channels_last = true}, \
-    [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = {.run = global_avg_pool2d_backward_cuda}, \
-    [SDLF_ACTIVATION_FORWARD] = {.run = activation_forward_cuda}, \
-    [SDLF_ACTIVATION_BACKWARD] = {.run = activation_backward_cuda}, \
+    [SDLF_MAX_POOL2D_FORWARD] = CUDA_POOL_SLOT(max_pool2d_forward_cuda), \
+    [SDLF_MAX_POOL2D_BACKWARD] = CUDA_POOL_SLOT(max_pool2d_backward_cuda), \
+    [SDLF_AVG_POOL2D_FORWARD] = CUDA_POOL_SLOT(avg_pool2d_forward_cuda), \
+    [SDLF_AVG_POOL2D_BACKWARD] = CUDA_POOL_SLOT(avg_pool2d_backward_cuda), \
+    [SDLF_GLOBAL_AVG_POOL2D_FORWARD] = CUDA_POOL_SLOT(global_avg_pool2d_forward_cuda), \
+    [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = CUDA_POOL_SLOT(global_avg_pool2d_backward_cuda), \
+    [SDLF_ACTIVATION_FORWARD] = {.run = activation_forward_cuda, .storage = true, .supports = elements_support_cuda}, \
+    [SDLF_ACTIVATION_BACKWARD] = {.run = activation_backward_cuda, .storage = true, .supports = elements_support_cuda}, \
     [SDLF_DROPOUT_FORWARD] = {.run = dropout_forward_cuda}, \
     [SDLF_DROPOUT_BACKWARD] = {.run = dropout_backward_cuda}, \
-    [SDLF_BATCH_NORM2D_FORWARD] = {.run = batch_norm2d_forward_cuda, .workspace = batch_norm2d_workspace_cuda}, \
+    [SDLF_BATCH_NORM2D_FORWARD] = CUDA_NORM_SLOT(batch_norm2d_forward_cuda), \
     [SDLF_BATCH_NORM2D_INFER] = {.run = batch_norm2d_infer_cuda}, \
-    [SDLF_BATCH_NORM2D_BACKWARD] = {.run = batch_norm2d_backward_cuda, .workspace = batch_norm2d_workspace_cuda}, \
+    [SDLF_BATCH_NORM2D_BACKWARD] = CUDA_NORM_SLOT(batch_norm2d_backward_cuda), \
     [SDLF_SOFTMAX_FORWARD] = {.run = softmax_forward_cuda}, \
     [SDLF_SOFTMAX_BACKWARD] = {.run = softmax_backward_cuda}, \
     [SDLF_LOG_SOFTMAX_FORWARD] = {.run = log_softmax_forward_cuda}, \

@@ -1,0 +1,50 @@
+/* Convolutions in 16-bit storage, channels last: implicit GEMM by the tensor cores of compute capability 9.0 (engine/mainloop.cuh).
+ *
+ * A convolution here has x (N,H,W,C), w (K,R,S,C) and y (N,P,Q,K) in memory, all bfloat16 or all float16, C and K multiples of 8 (x and w
+ * with other C are packed to the next multiple first), one group, sums in float32. Its gradient by the weights is float32, row-major
+ * (K,C,R,S). */
+#ifndef SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_H
+#define SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_H
+
+#include "calculators/cuda/cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The numbers of a convolution, and its operands' addresses: of a kind's three tensors the output is written. */
+typedef struct engine_conv2d {
+    sdlf_dtype dtype; /* of x, w, y: SDLF_BFLOAT16 or SDLF_FLOAT16 */
+    int64_t n, h, w, c, k, p, q;
+    int r, s, stride[2], padding[2], dilation[2]; /* padding: before */
+    const void *bias;                             /* (K) float32 or NULL */
+    const void *residual;                         /* as y, or NULL */
+    sdlf_activation activation;
+    void *x, *weights, *y;
+    float *dw;
+    void *workspace;
+} engine_conv2d;
+
+/* Are there kernels for this device in this build? */
+static inline bool engine_is_there(const cuda_calculator *calculator)
+{
+    return calculator->capability == 90 && calculator->kernels == 90;
+}
+
+/* Does the engine take it? By its numbers only. */
+bool engine_takes_forward(const cuda_calculator *calculator, const engine_conv2d *conv);
+bool engine_takes_backward_input(const cuda_calculator *calculator, const engine_conv2d *conv);
+bool engine_takes_backward_weights(const cuda_calculator *calculator, const engine_conv2d *conv);
+
+int64_t engine_forward_workspace(const cuda_calculator *calculator, const engine_conv2d *conv);
+int64_t engine_backward_weights_workspace(const cuda_calculator *calculator, const engine_conv2d *conv);
+
+/* y = act(conv(x, weights) + bias + residual); x = the gradient by x, of y = dy; dw = that by the weights. */
+sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2d *conv);
+sdlf_status engine_backward_input(const cuda_calculator *calculator, const engine_conv2d *conv);
+sdlf_status engine_backward_weights(const cuda_calculator *calculator, const engine_conv2d *conv);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,207 @@
+/* Forward and gradient by the input: operands, classes and tile configurations of engine/conv2d_image.cuh. */
+#include "calculators/cuda/engine/conv2d_image.cuh"
+
+#include "calculators/cuda/engine/conv2d.h"
+#include "calculators/cuda/engine/pack.h"
+
+/* Elements of a row of the reduction that a load brings: as many as there are channels, of 16, 32 and 64. */
+static int chunk_of(int64_t channels)
+{
+    return channels <= 16 ? 16 : channels <= 32 ? 32 : 64;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* ---- classes ---- */
+
+static bool forward_class(image_class *of, const engine_conv2d *conv, int chunk, const void *x, int64_t channels)
+{
+    const int64_t in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q};
+    const int size[2] = {conv->r, conv->s};
+    im2col_shape image = {x, conv->n, conv->h, conv->w, channels, {}, {}, {}};
+    for (int i = 0; i < 2; i++) {
+        of->taps[i] = size[i];
+        of->tap_offset[i] = conv->dilation[i];
+        of->first[i] = 0;
+        of->step[i] = 1;
+        of->lower[i] = image.lower[i] = -conv->padding[i];
+        of->stride[i] = image.stride[i] = conv->stride[i];
+        image.upper[i] = static_cast<int>((out[i] - 1) * conv->stride[i] - conv->padding[i] - (in[i] - 1));
+        of->count[i] = divider<int32_t>(out[i]);
+        of->start[i] = 0;
+        of->spread[i] = 1;
+    }
+    of->pixels = static_cast<int>(conv->n * conv->p * conv->q);
+    return make_im2col_map(&of->read, conv->dtype, image, chunk, 128);
+}
+
+/* Pixels whose row and column are `at` modulo the stride: dx pixel at + stride i reads dy at pixel i + (at + padding - r) / stride for
+ * every r that makes this whole. */
+static bool backward_class(image_class *of, const engine_conv2d *conv, int chunk, const int at[2])
+{
+    const int64_t in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q};
+    const int size[2] = {conv->r, conv->s};
+    im2col_shape image = {conv->y, conv->n, conv->p, conv->q, conv->k, {}, {}, {1, 1}};
+    int64_t pixels = conv->n;
+    for (int i = 0; i < 2; i++) {
+        const int stride = conv->stride[i], first = (at[i] + conv->padding[i]) % stride;
+        const int64_t count = ceil_div(in[i] - at[i], stride);
+        of->taps[i] = first < size[i] ? static_cast<int>(ceil_div(size[i] - first, stride)) : 0;
+        const int last = of->taps[i] > 0 ? of->taps[i] - 1 : 0;
+        of->tap_offset[i] = conv->dilation[i];
+        of->first[i] = first + stride * last;
+        of->step[i] = -stride;
+        of->lower[i] = image.lower[i] = (at[i] + conv->padding[i] - first) / stride - last * conv->dilation[i];
+        of->stride[i] = 1;
+        image.upper[i] = static_cast<int>(count - out[i] + of->lower[i]);
+        of->count[i] = divider<int32_t>(count);
+        of->start[i] = at[i];
+        of->spread[i] = stride;
+        pixels *= count;
+    }
+    of->pixels = static_cast<int>(pixels);
+    return make_im2col_map(&of->read, conv->dtype, image, chunk, 128);
+}
+
+/* ---- what it takes ---- */
+
+static bool fits_box(int64_t corner)
+{
+    return corner >= -128 && corner <= 127;
+}
+
+static bool takes(const cuda_calculator *calculator, const engine_conv2d *conv)
+{
+    const int64_t most = INT32_MAX - 256, in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q};
+    const int size[2] = {conv->r, conv->s};
+    for (int i = 0; i < 2; i++) {
+        const int64_t reach = static_cast<int64_t>(conv->dilation[i]) * (size[i] - 1);
+        if (conv->stride[i] > 8 || reach > 255 || !fits_box(-conv->padding[i])) return false;
+        if (!fits_box((out[i] - 1) * conv->stride[i] - conv->padding[i] - (in[i] - 1))) return false;
+    }
+    const int64_t x = conv->n * conv->h * conv->w, y = conv->n * conv->p * conv->q;
+    return engine_is_there(calculator) && conv->k % 8 == 0 && x > 0 && y > 0 && x <= most && y <= most && conv->c > 0 &&
+           conv->k > 0 && conv->c <= most && conv->k <= most;
+}
+
+bool engine_takes_forward(const cuda_calculator *calculator, const engine_conv2d *conv)
+{
+    return takes(calculator, conv);
+}
+
+bool engine_takes_backward_input(const cuda_calculator *calculator, const engine_conv2d *conv)
+{
+    const int size[2] = {conv->r, conv->s};
+    for (int i = 0; i < 2; i++) {
+        if (conv->stride[i] > 2 || (conv->stride[i] > 1 && conv->dilation[i] > 1)) return false;
+        if (!fits_box(conv->padding[i] - static_cast<int64_t>(conv->dilation[i]) * (size[i] - 1))) return false;
+    }
+    return takes(calculator, conv) && conv->c % 8 == 0;
+}
+
+/* ---- launches ---- */
+
+template <typename T, int DGRAD>
+static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d *conv, image_params *params, int chunk,
+                          int64_t tiles)
+{
+    const char *what = DGRAD ? "conv2d_backward_input" : "conv2d_forward";
+    sdlf_status status = SDLF_OK;
+    auto run = [&](auto columns, auto width) {
+        using work = image_product<T, columns.value, width.value, DGRAD>;
+        params->column_tiles = static_cast<int>(ceil_div(params->channels, work::BN));
+        const int64_t filters = conv->k, taps = static_cast<int64_t>(conv->r) * conv->s;
+        const int64_t channels = DGRAD ? conv->c : engine_packed_channels(conv->c);
+        tiled_shape weights = {
+            conv->weights, 3, {channels, taps, filters}, {work::CHUNK_B, 1, DGRAD ? chunk : work::BN}};
+        if (!make_tiled_map(&params->weights, conv->dtype, weights))
+            status = sdlf_fail(SDLF_ERROR_DEVICE, "%s: the driver refuses a tensor map", what);
+        else
+            status = engine_launch<work>(calculator, tiles * params->column_tiles, *params, what);
+    };
+    auto by_width = [&](auto columns) {
+        if (chunk == 64)
+            run(columns, std::integral_constant<int, 64>());
+        else if (chunk == 32)
+            run(columns, std::integral_constant<int, 32>());
+        else
+            run(columns, std::integral_constant<int, 16>());
+    };
+    if (params->channels > 64)
+        by_width(std::integral_constant<int, 128>());
+    else
+        by_width(std::integral_constant<int, 64>());
+    return status;
+}
+
+template <int DGRAD>
+static sdlf_status launch_typed(const cuda_calculator *calculator, const engine_conv2d *conv, image_params *params,
+                                int chunk)
+{
+    int64_t tiles = 0;
+    for (int i = 0; i < params->classes; i++) {
+        params->of[i].tiles = static_cast<int>(ceil_div(params->of[i].pixels, 128));
+        tiles += params->of[i].tiles;
+    }
+    if (conv->dtype == SDLF_BFLOAT16) return launch<__nv_bfloat16, DGRAD>(calculator, conv, params, chunk, tiles);
+    return launch<__half, DGRAD>(calculator, conv, params, chunk, tiles);
+}
+
+static sdlf_status refused(const char *what)
+{
+    return sdlf_fail(SDLF_ERROR_DEVICE, "%s: the driver refuses a tensor map", what);
+}
+
+int64_t engine_forward_workspace(const cuda_calculator *, const engine_conv2d *conv)
+{
+    return engine_pack_bytes(conv->c, conv->n * conv->h * conv->w) +
+           engine_pack_bytes(conv->c, conv->k * conv->r * conv->s);
+}
+
+sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2d *given)
+{
+    engine_conv2d conv = *given;
+    const int64_t channels = engine_packed_channels(conv.c), pixels = conv.n * conv.h * conv.w;
+    char *space = static_cast<char *>(conv.workspace);
+    sdlf_status status = engine_pack(calculator, &conv.x, space, conv.c, pixels);
+    space += engine_pack_bytes(conv.c, pixels);
+    if (status == SDLF_OK) status = engine_pack(calculator, &conv.weights, space, conv.c, conv.k * conv.r * conv.s);
+    if (status != SDLF_OK) return status;
+    const int chunk = chunk_of(channels);
+    image_params params = {};
+    params.classes = 1;
+    params.chunks = static_cast<int>(ceil_div(channels, chunk));
+    params.filter_width = conv.s;
+    params.channels = static_cast<int>(conv.k);
+    params.height = static_cast<int>(conv.p);
+    params.width = static_cast<int>(conv.q);
+    params.bias = static_cast<const float *>(conv.bias);
+    params.residual = conv.residual;
+    params.result = conv.y;
+    params.activation = conv.activation;
+    if (!forward_class(&params.of[0], &conv, chunk, conv.x, channels)) return refused("conv2d_forward");
+    return launch_typed<0>(calculator, &conv, &params, chunk);
+}
+
+sdlf_status engine_backward_input(const cuda_calculator *calculator, const engine_conv2d *conv)
+{
+    const int chunk = chunk_of(conv->k);
+    image_params params = {};
+    params.chunks = static_cast<int>(ceil_div(conv->k, chunk));
+    params.filter_width = conv->s;
+    params.channels = static_cast<int>(conv->c);
+    params.height = static_cast<int>(conv->h);
+    params.width = static_cast<int>(conv->w);
+    params.result = conv->x;
+    for (int i = 0; i < conv->stride[0]; i++) {
+        for (int j = 0; j < conv->stride[1]; j++) {
+            const int at[2] = {i, j};
+            if (i >= conv->h || j >= conv->w) continue;
+            if (!backward_class(&params.of[params.classes++], conv, chunk, at)) return refused("conv2d_backward_input");
+        }
+    }
+    return launch_typed<1>(calculator, conv, &params, chunk);
+}

@@ -1,0 +1,127 @@
+/* Convolutions whose result is an image: forward (fprop) and the gradient by the input (dgrad), as implicit GEMM. Rows of the tile are
+ * pixels of the result, columns its channels; the reduction goes over taps of the filter and, within a tap, over the channels of the
+ * image that is read, CHUNK at a time.
+ *
+ * The gradient by the input of a convolution of stride s falls into s x s classes of pixels, by their row and column modulo s: a class is
+ * a convolution of stride 1 with every s-th tap, from the last to the first. So both are lists of classes; forward has one. */
+#ifndef SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_IMAGE_CUH
+#define SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_IMAGE_CUH
+
+#include "calculators/cuda/divider.cuh"
+#include "calculators/cuda/engine/mainloop.cuh"
+
+enum { IMAGE_CLASSES = 4 }; /* strides of 2 x 2 */
+
+/* A class of the result's pixels; pairs are of height and width. */
+struct image_class {
+    CUtensorMap read;          /* im2col over the image that is read */
+    int tiles;                 /* of BM pixels */
+    int pixels;                /* N count[0] count[1] */
+    int taps[2];               /* of the filter that the class sees; a product of 0: its pixels are 0 */
+    int tap_offset[2];         /* pixels of the image that is read from a tap to the next */
+    int first[2], step[2];     /* row and column of the filter of a tap: first + step tap */
+    int lower[2], stride[2];   /* base pixel of result pixel i: lower + stride i */
+    divider<int32_t> count[2]; /* pixels of the class in an image */
+    int start[2], spread[2];   /* where pixel i of the class lies in the result: start + spread i */
+};
+
+struct image_params {
+    image_class of[IMAGE_CLASSES];
+    CUtensorMap weights;               /* (channels of x, taps, filters), tiled */
+    int classes, column_tiles, chunks; /* chunks of channels of the image that is read */
+    int filter_width;
+    int channels, height, width; /* of the result */
+    const float *bias;
+    const void *residual;
+    void *result;
+    sdlf_activation activation;
+};
+
+template <typename T, int COLUMNS, int CHUNK, int DGRAD> struct image_product {
+    using Element = T;
+    using Params = image_params;
+    /* forward reads filters as they lie, channels of x within a tap; backward the reduction goes over filters */
+    static constexpr int BM = 128, BN = COLUMNS, CHUNK_A = CHUNK, CHUNK_B = DGRAD ? 64 : CHUNK, MN_A = 0, MN_B = DGRAD;
+    static constexpr int STAGES = BN == 128 ? 3 : 4, PARTS = ENGINE_K / CHUNK;
+
+    struct Place {
+        int part, row, column, steps; /* class, first pixel, first channel */
+        int w, h, n;                  /* base pixel */
+    };
+
+    static __device__ __forceinline__ Place place(const Params &p)
+    {
+        Place at = {};
+        int tile = static_cast<int>(blockIdx.x) / p.column_tiles;
+        at.column = (static_cast<int>(blockIdx.x) - tile * p.column_tiles) * BN;
+        while (at.part + 1 < p.classes && tile >= p.of[at.part].tiles) tile -= p.of[at.part++].tiles;
+        const image_class &of = p.of[at.part];
+        at.row = tile * BM;
+        int i, j;
+        at.n = divide(divide(at.row, of.count[1], j), of.count[0], i);
+        at.h = of.lower[0] + of.stride[0] * i;
+        at.w = of.lower[1] + of.stride[1] * j;
+        at.steps = (of.taps[0] * of.taps[1] * p.chunks + PARTS - 1) / PARTS;
+        return at;
+    }
+
+    static __device__ __forceinline__ void load(const Params &p, const Place &at, int step, uint32_t a, uint32_t b,
+                                                uint32_t barrier)
+    {
+        const image_class &of = p.of[at.part];
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+            const int number = step * PARTS + part;
+            int tap = number / p.chunks, chunk = number - tap * p.chunks;
+            if (tap >= of.taps[0] * of.taps[1]) { /* beyond the last: channels that do not exist */
+                tap = 0;
+                chunk = p.chunks;
+            }
+            const int i = tap / of.taps[1], j = tap - i * of.taps[1];
+            const int filter = (of.first[0] + of.step[0] * i) * p.filter_width + of.first[1] + of.step[1] * j;
+            tma_load_im2col(a + part * BM * CHUNK * 2, &of.read, barrier, chunk * CHUNK, at.w, at.h, at.n,
+                            of.tap_offset[1] * j, of.tap_offset[0] * i);
+            if (!DGRAD) {
+                tma_load_3d(b + part * BN * CHUNK * 2, &p.weights, barrier, chunk * CHUNK, filter, at.column);
+                continue;
+            }
+#pragma unroll
+            for (int c = 0; c < BN; c += 64)
+                tma_load_3d(b + c * ENGINE_K * 2 + part * CHUNK * 64 * 2, &p.weights, barrier, at.column + c, filter,
+                            chunk * CHUNK);
+        }
+    }
+
+    /* 8 channels of a pixel a thread. */
+    static __device__ __forceinline__ void finish(const Params &p, const Place &at, const float *sums, int thread)
+    {
+        constexpr int ACROSS = BN / 8;
+        const image_class &of = p.of[at.part];
+        const int across = thread % ACROSS * 8, channel = at.column + across;
+        if (channel >= p.channels) return;
+        float bias[8] = {};
+        if (p.bias != nullptr) {
+            for (int v = 0; v < 8; v++) bias[v] = p.bias[channel + v];
+        }
+        for (int r = thread / ACROSS; r < BM && at.row + r < of.pixels; r += CONSUMERS / ACROSS) {
+            int i, j;
+            const int n = divide(divide(at.row + r, of.count[1], j), of.count[0], i);
+            const int h = of.start[0] + of.spread[0] * i, w = of.start[1] + of.spread[1] * j;
+            const int64_t pixel = (static_cast<int64_t>(n) * p.height + h) * p.width + w;
+            const int64_t to = pixel * p.channels + channel;
+            const float *from = sums + r * (BN + ENGINE_PAD) + across;
+            float value[8];
+            alignas(16) T stored[8];
+            for (int v = 0; v < 8; v++) value[v] = from[v] + bias[v];
+            if (p.residual != nullptr) {
+                *reinterpret_cast<uint4 *>(stored) =
+                    *reinterpret_cast<const uint4 *>(static_cast<const T *>(p.residual) + to);
+                for (int v = 0; v < 8; v++) value[v] += static_cast<float>(stored[v]);
+            }
+            for (int v = 0; v < 8; v++) stored[v] = static_cast<T>(activate_often(p.activation, value[v]));
+            *reinterpret_cast<uint4 *>(static_cast<T *>(p.result) + to) = *reinterpret_cast<const uint4 *>(stored);
+        }
+    }
+};
+
+#endif

@@ -1,0 +1,134 @@
+/* Gradient by the weights: operands and splits of engine/conv2d_weights.cuh, and the sum over the splits. */
+#include "calculators/cuda/engine/conv2d_weights.cuh"
+
+#include "calculators/cuda/engine/conv2d.h"
+#include "calculators/cuda/engine/pack.h"
+
+enum { SUM_THREADS = 256, LEAST_STEPS = 8 };
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* How the product is cut into blocks: two for each multiprocessor where there is work for so many. */
+typedef struct weights_cut {
+    int chunk, rows; /* channels of a column part, filters of a tile */
+    int64_t channels, chunks, row_tiles, column_tiles, steps, splits, steps_each;
+} weights_cut;
+
+static weights_cut cut_of(const cuda_calculator *calculator, const engine_conv2d *conv)
+{
+    weights_cut cut = {};
+    cut.channels = engine_packed_channels(conv->c);
+    cut.chunk = cut.channels <= 16 ? 16 : cut.channels <= 32 ? 32 : 64;
+    cut.rows = conv->k <= 64 ? 64 : 128;
+    cut.chunks = ceil_div(cut.channels, cut.chunk);
+    cut.row_tiles = ceil_div(conv->k, cut.rows);
+    cut.column_tiles = ceil_div(cut.chunks * conv->r * conv->s, 128 / cut.chunk);
+    cut.steps = ceil_div(conv->n * conv->p * conv->q, ENGINE_K);
+    cut.splits = 2 * calculator->multiprocessors / (cut.row_tiles * cut.column_tiles);
+    if (cut.splits > cut.steps / LEAST_STEPS) cut.splits = cut.steps / LEAST_STEPS;
+    if (cut.splits < 1) cut.splits = 1;
+    cut.steps_each = ceil_div(cut.steps, cut.splits);
+    cut.splits = ceil_div(cut.steps, cut.steps_each);
+    return cut;
+}
+
+static int64_t sum_bytes(const weights_cut &cut, const engine_conv2d *conv)
+{
+    return cut.splits * conv->k * conv->r * conv->s * cut.channels * static_cast<int64_t>(sizeof(float));
+}
+
+bool engine_takes_backward_weights(const cuda_calculator *calculator, const engine_conv2d *conv)
+{
+    return engine_takes_forward(calculator, conv);
+}
+
+int64_t engine_backward_weights_workspace(const cuda_calculator *calculator, const engine_conv2d *conv)
+{
+    return sum_bytes(cut_of(calculator, conv), conv) + engine_pack_bytes(conv->c, conv->n * conv->h * conv->w);
+}
+
+/* sums (splits, filters, taps, packed) -> dw (filters, channels, taps): a thread an element of dw. */
+static __global__ void __launch_bounds__(SUM_THREADS)
+    add_splits(const float *sums, float *dw, int64_t count, int64_t split, int splits, divider<int32_t> taps,
+               divider<int32_t> channels, int packed)
+{
+    await_kernels();
+    for (int64_t i = grid_first(); i < count; i += grid_step()) {
+        int tap, c;
+        const int filter = divide(divide(static_cast<int32_t>(i), taps, tap), channels, c);
+        const float *from = sums + (static_cast<int64_t>(filter) * taps.number + tap) * packed + c;
+        float sum = 0;
+        for (int s = 0; s < splits; s++) sum += from[s * split];
+        dw[i] = sum;
+    }
+}
+
+template <typename T>
+static sdlf_status launch(const cuda_calculator *calculator, const weights_cut &cut, const weights_params &params)
+{
+    sdlf_status status = SDLF_OK;
+    const int64_t blocks = cut.row_tiles * cut.column_tiles * cut.splits;
+    auto run = [&](auto rows, auto chunk) {
+        status = engine_launch<weights_product<T, rows.value, chunk.value>>(calculator, blocks, params,
+                                                                            "conv2d_backward_weights");
+    };
+    auto by_chunk = [&](auto rows) {
+        if (cut.chunk == 64)
+            run(rows, std::integral_constant<int, 64>());
+        else if (cut.chunk == 32)
+            run(rows, std::integral_constant<int, 32>());
+        else
+            run(rows, std::integral_constant<int, 16>());
+    };
+    if (cut.rows == 64)
+        by_chunk(std::integral_constant<int, 64>());
+    else
+        by_chunk(std::integral_constant<int, 128>());
+    return status;
+}
+
+sdlf_status engine_backward_weights(const cuda_calculator *calculator, const engine_conv2d *conv)
+{
+    const weights_cut cut = cut_of(calculator, conv);
+    void *x = conv->x;
+    sdlf_status status = engine_pack(calculator, &x, static_cast<char *>(conv->workspace) + sum_bytes(cut, conv),
+                                     conv->c, conv->n * conv->h * conv->w);
+    if (status != SDLF_OK) return status;
+    const int64_t in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q},
+                  taps = static_cast<int64_t>(conv->r) * conv->s;
+    weights_params params = {};
+    im2col_shape image = {x, conv->n, conv->h, conv->w, cut.channels, {}, {}, {}};
+    for (int i = 0; i < 2; i++) {
+        params.dilation[i] = conv->dilation[i];
+        params.lower[i] = image.lower[i] = -conv->padding[i];
+        params.stride[i] = image.stride[i] = conv->stride[i];
+        image.upper[i] = static_cast<int>((out[i] - 1) * conv->stride[i] - conv->padding[i] - (in[i] - 1));
+        params.count[i] = divider<int32_t>(out[i]);
+    }
+    params.row_tiles = static_cast<int>(cut.row_tiles);
+    params.column_tiles = static_cast<int>(cut.column_tiles);
+    params.splits = static_cast<int>(cut.splits);
+    params.steps_each = static_cast<int>(cut.steps_each);
+    params.steps = static_cast<int>(cut.steps);
+    params.filters = static_cast<int>(conv->k);
+    params.channels = static_cast<int>(cut.channels);
+    params.taps = static_cast<int>(taps);
+    params.filter_width = conv->s;
+    params.chunks = static_cast<int>(cut.chunks);
+    params.sums = static_cast<float *>(conv->workspace);
+    const tiled_shape dy = {conv->y, 2, {conv->k, conv->n * conv->p * conv->q, 1}, {64, ENGINE_K, 1}};
+    if (!make_im2col_map(&params.x, conv->dtype, image, cut.chunk, ENGINE_K) ||
+        !make_tiled_map(&params.dy, conv->dtype, dy))
+        return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d_backward_weights: the driver refuses a tensor map");
+    status = conv->dtype == SDLF_BFLOAT16 ? launch<__nv_bfloat16>(calculator, cut, params)
+                                          : launch<__half>(calculator, cut, params);
+    if (status != SDLF_OK) return status;
+    const int64_t count = conv->k * conv->c * taps;
+    launch_overlapped(calculator, add_splits, cuda_blocks(calculator, count, SUM_THREADS), SUM_THREADS, 0, params.sums,
+                      conv->dw, count, conv->k * taps * cut.channels, params.splits, divider<int32_t>(taps),
+                      divider<int32_t>(conv->c), params.channels);
+    return cuda_check_launch("conv2d_backward_weights");
+}

@@ -1,0 +1,86 @@
+/* The gradient of a convolution by its weights (wgrad), as implicit GEMM: rows of the tile are filters, columns are (tap, channel), CHUNK
+ * channels of a tap at a time, and the reduction goes over the pixels of dy. Both operands are MN-major: pixels are rows in memory.
+ *
+ * The reduction is split over blocks (split-K); each leaves its sums in the workspace, (split, K, taps, channels), and a second kernel adds
+ * them in order and lays them out (K,C,R,S). */
+#ifndef SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_WEIGHTS_CUH
+#define SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_WEIGHTS_CUH
+
+#include "calculators/cuda/divider.cuh"
+#include "calculators/cuda/engine/mainloop.cuh"
+
+struct weights_params {
+    CUtensorMap x;                                          /* im2col, 64 pixels */
+    CUtensorMap dy;                                         /* (filters, pixels), tiled */
+    int row_tiles, column_tiles, splits, steps_each, steps; /* k-steps of 64 pixels */
+    int filters, channels, taps, filter_width, chunks;      /* chunks of channels of a tap */
+    int dilation[2], lower[2], stride[2];
+    divider<int32_t> count[2]; /* P, Q */
+    float *sums;
+};
+
+template <typename T, int ROWS, int CHUNK> struct weights_product {
+    using Element = T;
+    using Params = weights_params;
+    static constexpr int BM = ROWS, BN = 128, CHUNK_A = 64, CHUNK_B = CHUNK, MN_A = 1, MN_B = 1;
+    static constexpr int STAGES = BM == 128 ? 3 : 4;
+
+    struct Place {
+        int row, chunk, split, first, steps;
+    };
+
+    static __device__ __forceinline__ Place place(const Params &p)
+    {
+        Place at;
+        int tile = static_cast<int>(blockIdx.x);
+        const int column = tile % p.column_tiles;
+        tile /= p.column_tiles;
+        at.row = tile % p.row_tiles * BM;
+        at.chunk = column * (BN / CHUNK);
+        at.split = tile / p.row_tiles;
+        at.first = at.split * p.steps_each;
+        at.steps = min(p.steps_each, p.steps - at.first);
+        return at;
+    }
+
+    static __device__ __forceinline__ void load(const Params &p, const Place &at, int step, uint32_t a, uint32_t b,
+                                                uint32_t barrier)
+    {
+        const int pixel = (at.first + step) * ENGINE_K;
+        int i, j;
+        const int n = divide(divide(pixel, p.count[1], j), p.count[0], i);
+        const int h = p.lower[0] + p.stride[0] * i, w = p.lower[1] + p.stride[1] * j;
+#pragma unroll
+        for (int r = 0; r < BM; r += 64) tma_load_2d(a + r * ENGINE_K * 2, &p.dy, barrier, at.row + r, pixel);
+#pragma unroll
+        for (int part = 0; part < BN / CHUNK; part++) {
+            const int number = at.chunk + part;
+            int tap = number / p.chunks, chunk = number - tap * p.chunks;
+            if (tap >= p.taps) { /* beyond the last: channels that do not exist */
+                tap = 0;
+                chunk = p.chunks;
+            }
+            const int r = tap / p.filter_width, s = tap - r * p.filter_width;
+            tma_load_im2col(b + part * ENGINE_K * CHUNK * 2, &p.x, barrier, chunk * CHUNK, w, h, n, p.dilation[1] * s,
+                            p.dilation[0] * r);
+        }
+    }
+
+    /* 8 channels of a tap of a filter a thread. */
+    static __device__ __forceinline__ void finish(const Params &p, const Place &at, const float *sums, int thread)
+    {
+        constexpr int ACROSS = BN / 8;
+        const int across = thread % ACROSS * 8, number = at.chunk + across / CHUNK;
+        const int tap = number / p.chunks, channel = (number - tap * p.chunks) * CHUNK + across % CHUNK;
+        if (tap >= p.taps || channel >= p.channels) return;
+        for (int r = thread / ACROSS; r < BM && at.row + r < p.filters; r += CONSUMERS / ACROSS) {
+            const int64_t filter = static_cast<int64_t>(at.split) * p.filters + at.row + r;
+            float *to = p.sums + (filter * p.taps + tap) * p.channels + channel;
+            const float4 *from = reinterpret_cast<const float4 *>(sums + r * (BN + ENGINE_PAD) + across);
+            reinterpret_cast<float4 *>(to)[0] = from[0];
+            reinterpret_cast<float4 *>(to)[1] = from[1];
+        }
+    }
+};
+
+#endif

@@ -1,0 +1,146 @@
+/* TMA: tensor maps for 16-bit operands, and the loads that bring tiles of them into shared memory (compute capability 9.0 and newer).
+ *
+ * Every map loads rows of CHUNK consecutive elements (16, 32 or 64: 32, 64 or 128 bytes), swizzled over those bytes as wgmma.cuh reads
+ * them. What lies outside of the tensor reads as 0. Addresses of tiles in shared memory are multiples of 1024 bytes.
+ * After the CUDA driver API's "Tensor Map Object Management" and PTX's cp.async.bulk.tensor. */
+#ifndef SDLF_CALCULATORS_CUDA_ENGINE_TMA_CUH
+#define SDLF_CALCULATORS_CUDA_ENGINE_TMA_CUH
+
+#include <cuda.h>
+
+#include "calculators/cuda/kernels.cuh"
+
+/* An image operand (N,H,W,C) seen by im2col: base pixels run over [lower, last side - 1 + upper] along H and W in steps of `stride`, W
+ * fastest, then H, then N; a load names a base pixel and the offset of a filter's tap from it. */
+struct im2col_shape {
+    const void *data;                        /* a multiple of 16 bytes */
+    int64_t images, height, width, channels; /* channels a multiple of 8 */
+    int lower[2], upper[2], stride[2];       /* of H and W; lower and upper in [-128, 127], stride at most 8 */
+};
+
+/* A matrix or a stack of them, row-major: dim[0] is innermost. */
+struct tiled_shape {
+    const void *data;
+    int rank; /* 2 or 3 */
+    int64_t dim[3];
+    int box[3]; /* elements of a load; box[0] is CHUNK */
+};
+
+static inline void *tma_entry(const char *name)
+{
+    void *found = nullptr;
+    cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+    cudaError_t error = cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
+#else
+    cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result);
+#endif
+    return error == cudaSuccess && result == cudaDriverEntryPointSuccess ? found : nullptr;
+}
+
+static inline CUtensorMapSwizzle tma_swizzle(int chunk)
+{
+    return chunk == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
+           : chunk == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
+                         : CU_TENSOR_MAP_SWIZZLE_32B;
+}
+
+static inline CUtensorMapDataType tma_type(sdlf_dtype dtype)
+{
+    return dtype == SDLF_BFLOAT16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+}
+
+/* False: the driver has no such maps, or refuses this one. */
+static inline bool make_im2col_map(CUtensorMap *map, sdlf_dtype dtype, const im2col_shape &of, int chunk, int pixels)
+{
+    typedef CUresult encoder(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
+                             const cuuint64_t *, const int *, const int *, cuuint32_t, cuuint32_t, const cuuint32_t *,
+                             CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                             CUtensorMapFloatOOBfill);
+    encoder *encode = reinterpret_cast<encoder *>(tma_entry("cuTensorMapEncodeIm2col"));
+    if (encode == nullptr) return false;
+    const cuuint64_t c = static_cast<cuuint64_t>(of.channels), w = static_cast<cuuint64_t>(of.width);
+    const cuuint64_t h = static_cast<cuuint64_t>(of.height), n = static_cast<cuuint64_t>(of.images);
+    const cuuint64_t dims[4] = {c, w, h, n}, strides[3] = {2 * c, 2 * c * w, 2 * c * w * h};
+    const int lower[2] = {of.lower[1], of.lower[0]}, upper[2] = {of.upper[1], of.upper[0]};
+    const cuuint32_t steps[4] = {1, static_cast<cuuint32_t>(of.stride[1]), static_cast<cuuint32_t>(of.stride[0]), 1};
+    return encode(map, tma_type(dtype), 4, const_cast<void *>(of.data), dims, strides, lower, upper,
+                  static_cast<cuuint32_t>(chunk), static_cast<cuuint32_t>(pixels), steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                  tma_swizzle(chunk), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+static inline bool make_tiled_map(CUtensorMap *map, sdlf_dtype dtype, const tiled_shape &of)
+{
+    typedef CUresult encoder(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
+                             const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave,
+                             CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+    encoder *encode = reinterpret_cast<encoder *>(tma_entry("cuTensorMapEncodeTiled"));
+    if (encode == nullptr) return false;
+    cuuint64_t dims[3], strides[2], stride = 2;
+    cuuint32_t box[3];
+    const cuuint32_t steps[3] = {1, 1, 1};
+    for (int i = 0; i < of.rank; i++) {
+        dims[i] = static_cast<cuuint64_t>(of.dim[i]);
+        box[i] = static_cast<cuuint32_t>(of.box[i]);
+        stride *= dims[i];
+        if (i + 1 < of.rank) strides[i] = stride;
+    }
+    return encode(map, tma_type(dtype), static_cast<cuuint32_t>(of.rank), const_cast<void *>(of.data), dims, strides,
+                  box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, tma_swizzle(of.box[0]), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+/* ---- on the device: each by one thread; the bytes count for the barrier's phase ---- */
+
+static __device__ __forceinline__ void tma_prefetch(const CUtensorMap *map)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+#endif
+}
+
+/* Arrive at a barrier, whose phase then lasts until so many bytes have been loaded. */
+static __device__ __forceinline__ void tma_expect(uint32_t barrier, int bytes)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+#endif
+}
+
+/* Channels c .. of the pixels that the taps at (r, s) from base pixel (n, h, w) and those behind it see. */
+static __device__ __forceinline__ void tma_load_im2col(uint32_t shared, const CUtensorMap *map, uint32_t barrier, int c,
+                                                       int w, int h, int n, int s, int r)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4, %5}], [%6], {%7, %8};" ::"r"(shared),
+                 "l"(map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(barrier), "h"(static_cast<uint16_t>(s)),
+                 "h"(static_cast<uint16_t>(r))
+                 : "memory");
+#endif
+}
+
+static __device__ __forceinline__ void tma_load_2d(uint32_t shared, const CUtensorMap *map, uint32_t barrier, int x,
+                                                   int y)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3}], [%4];" ::"r"(shared),
+                 "l"(map), "r"(x), "r"(y), "r"(barrier)
+                 : "memory");
+#endif
+}
+
+static __device__ __forceinline__ void tma_load_3d(uint32_t shared, const CUtensorMap *map, uint32_t barrier, int x,
+                                                   int y, int z)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(shared),
+                 "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier)
+                 : "memory");
+#endif
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* Products of a warpgroup (wgmma.mma_async m64nNk16) of 16-bit operands that both lie in shared memory, summed in float32: compute
+ * capability 9.0a. Either operand is K-major (rows of the reduction's elements) or MN-major (rows of the result's).
+ *
+ * Shared memory as engine/tma.cuh loads it: rows of CHUNK elements, eight rows an atom.
+ *   K-major   rows of M (or N), CHUNK of K in each: the product's 16 of K are an offset within the rows
+ *   MN-major  rows of K, CHUNK of M (or N) in each; the next CHUNK stands `chunk_bytes` further: the product's 16 of K are 16 rows */
+#ifndef SDLF_CALCULATORS_CUDA_ENGINE_WGMMA16_CUH
+#define SDLF_CALCULATORS_CUDA_ENGINE_WGMMA16_CUH
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "calculators/cuda/wgmma.cuh"
+
+template <int CHUNK> static __device__ __forceinline__ uint64_t smem_descriptor(uint32_t address, int chunk_bytes)
+{
+    constexpr uint64_t SWIZZLE = CHUNK == 64 ? 1 : CHUNK == 32 ? 2 : 3, ATOM = 8 * 2 * CHUNK;
+    return static_cast<uint64_t>(address >> 4 & 0x3fff) | static_cast<uint64_t>(chunk_bytes >> 4 & 0x3fff) << 16 |
+           (ATOM >> 4) << 32 | SWIZZLE << 62;
+}
+
+/* c (64,N) += a b; MN_A, MN_B: 1 where that operand is MN-major. */
+template <typename T, int N, int MN_A, int MN_B> struct wgmma16;
+
+#ifdef SDLF_HAS_WGMMA
+#define WGMMA16(T, TYPE, N, A, B)                                                                                      \
+    template <int MN_A, int MN_B> struct wgmma16<T, N, MN_A, MN_B> {                                                   \
+        static __device__ __forceinline__ void run(float (&c)[N / 8][4], uint64_t a, uint64_t b)                       \
+        {                                                                                                              \
+            asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"                                                  \
+                         "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" WGMMA_NAMES_##N          \
+                         "}, %" #A ", %" #B ", add, 1, 1, %" WGMMA16_NEXT_##N "; }"                                    \
+                         : WGMMA_SUMS_##N(c)                                                                           \
+                         : "l"(a), "l"(b), "n"(MN_A), "n"(MN_B));                                                      \
+        }                                                                                                              \
+    };
+#define WGMMA16_NEXT_64  "34, %35"
+#define WGMMA16_NEXT_128 "66, %67"
+#define WGMMA16_NEXT_256 "130, %131"
+WGMMA16(__nv_bfloat16, "bf16", 64, 32, 33)
+WGMMA16(__nv_bfloat16, "bf16", 128, 64, 65)
+WGMMA16(__nv_bfloat16, "bf16", 256, 128, 129)
+WGMMA16(__half, "f16", 64, 32, 33)
+WGMMA16(__half, "f16", 128, 64, 65)
+WGMMA16(__half, "f16", 256, 128, 129)
+#else
+template <typename T, int N, int MN_A, int MN_B> struct wgmma16 {
+    static __device__ __forceinline__ void run(float (&c)[N / 8][4], uint64_t a, uint64_t b)
+    {
+        wgmma_is_missing(c, a, b);
+    }
+};
+#endif
+
+#endif

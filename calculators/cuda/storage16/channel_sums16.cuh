@@ -1,0 +1,90 @@
+/* Two sums over each column of a matrix (M,C) in 16-bit storage, C a multiple of 8, whatever is added: a thread has 8 neighbouring
+ * columns of every ROWS-th row of its block's part, in float32; the rows of a block are added in shared memory, and the parts' sums, in
+ * the workspace, by the last block of a group of columns, in double and in order. So the bits depend on the shape only. */
+#ifndef SDLF_CALCULATORS_CUDA_STORAGE16_CHANNEL_SUMS16_CUH
+#define SDLF_CALCULATORS_CUDA_STORAGE16_CHANNEL_SUMS16_CUH
+
+#include "calculators/cuda/storage16/vector16.cuh"
+
+enum { SUMS16_THREADS = 256, SUMS16_PARTS = 256 };
+
+struct sums16_cut {
+    int64_t rows, channels;
+    int across;        /* threads along the columns; 8 across columns are a group */
+    int groups, parts; /* the grid */
+    int64_t rows_each; /* of a part */
+};
+
+static inline sums16_cut sums16_cut_of(int64_t rows, int64_t channels)
+{
+    sums16_cut cut = {rows, channels, 32, 0, 0, 0};
+    while (cut.across / 2 * VECTOR16 >= channels) cut.across /= 2;
+    const int64_t columns = cut.across * VECTOR16, lines = SUMS16_THREADS / cut.across;
+    cut.groups = static_cast<int>((channels + columns - 1) / columns);
+    int64_t parts = (rows + 4 * lines - 1) / (4 * lines), most = 1056 / cut.groups + 1;
+    if (most > SUMS16_PARTS) most = SUMS16_PARTS;
+    if (parts > most) parts = most;
+    cut.rows_each = (rows + parts - 1) / parts;
+    cut.parts = static_cast<int>((rows + cut.rows_each - 1) / cut.rows_each);
+    return cut;
+}
+
+static inline int64_t sums16_bytes(const sums16_cut &cut)
+{
+    return cut.parts * cut.channels * static_cast<int64_t>(sizeof(float2));
+}
+
+/* Values.add(row, first column / 8, sums): adds what an 8 of columns of a row has. finish(channel, double2 sums) for every channel.
+ * tickets: one a group, of the calculator's. Grid: groups, parts. */
+template <typename Values, typename Finish>
+static __global__ void __launch_bounds__(SUMS16_THREADS)
+    sum_columns16(const Values values, const Finish finish, float2 *partial, unsigned *tickets, const sums16_cut cut)
+{
+    __shared__ float2 shared[SUMS16_THREADS * VECTOR16];
+    await_kernels();
+    const int lane = static_cast<int>(threadIdx.x) % cut.across, line = static_cast<int>(threadIdx.x) / cut.across;
+    const int lines = SUMS16_THREADS / cut.across;
+    const int64_t vector = static_cast<int64_t>(blockIdx.x) * cut.across + lane;
+    const int64_t first = blockIdx.y * cut.rows_each, end = min(first + cut.rows_each, cut.rows);
+    float2 sums[VECTOR16] = {};
+    if (vector * VECTOR16 < cut.channels) {
+#pragma unroll 2
+        for (int64_t row = first + line; row < end; row += lines) values.add(row, vector, sums);
+    }
+#pragma unroll
+    for (int v = 0; v < VECTOR16; v++) shared[(line * VECTOR16 + v) * cut.across + lane] = sums[v];
+    __syncthreads();
+    const int columns = cut.across * VECTOR16, column = static_cast<int>(threadIdx.x);
+    const int64_t channel =
+        static_cast<int64_t>(blockIdx.x) * columns + column % cut.across * VECTOR16 + column / cut.across;
+    if (column < columns && channel < cut.channels) {
+        float2 sum = {};
+        for (int l = 0; l < lines; l++) {
+            const float2 more = shared[l * columns + column];
+            sum.x += more.x;
+            sum.y += more.y;
+        }
+        partial[blockIdx.y * cut.channels + channel] = sum;
+    }
+    if (!take_ticket(tickets + blockIdx.x, cut.parts)) return;
+    if (column >= columns || channel >= cut.channels) return;
+    double2 all = {};
+#pragma unroll 8
+    for (int part = 0; part < cut.parts; part++) {
+        const float2 more = __ldcg(&partial[part * cut.channels + channel]);
+        all.x += static_cast<double>(more.x);
+        all.y += static_cast<double>(more.y);
+    }
+    finish.take(channel, all);
+}
+
+template <typename Values, typename Finish>
+static void launch_sums16(const cuda_calculator *calculator, const sums16_cut &cut, const Values &values,
+                          const Finish &finish, void *workspace)
+{
+    launch_overlapped(calculator, sum_columns16<Values, Finish>,
+                      dim3(static_cast<unsigned>(cut.groups), static_cast<unsigned>(cut.parts)), dim3(SUMS16_THREADS),
+                      0, values, finish, static_cast<float2 *>(workspace), calculator->tickets, cut);
+}
+
+#endif

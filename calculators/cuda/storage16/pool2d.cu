@@ -1,0 +1,266 @@
+/* Pooling of images (N,H,W,C) in 16-bit storage, C a multiple of 8: a thread 8 channels of a pixel of what it writes. Backward gathers:
+ * an input pixel visits the windows that hold it, so that no atomics are needed. Padding never wins, NaN does. */
+#include "calculators/cuda/divider.cuh"
+#include "calculators/cuda/pool2d/pool2d.cuh"
+#include "calculators/cuda/storage16/storage16.h"
+#include "calculators/cuda/storage16/vector16.cuh"
+
+enum { THREADS = 256 };
+
+struct pool16 {
+    pooling<int64_t> windows;
+    divider<int64_t> vectors; /* of 8 channels */
+    int64_t count;            /* threads' work */
+    bool maximum;
+};
+
+/* Taps of window p along an axis that lie inside. */
+static __device__ __forceinline__ int taps_inside(const pooling<int64_t> &g, int axis, int64_t p)
+{
+    int inside = 0;
+    for (int64_t r = 0; r < g.size[axis]; r++) {
+        const int64_t at = p * g.stride[axis] + r * g.dilation[axis] - g.before[axis];
+        inside += at >= 0 && at < g.in[axis];
+    }
+    return inside;
+}
+
+static __device__ __forceinline__ float divisor(const pooling<int64_t> &g, int64_t p, int64_t q)
+{
+    if (g.count_padding) return static_cast<float>(g.size[0] * g.size[1]);
+    return static_cast<float>(taps_inside(g, 0, p) * taps_inside(g, 1, q));
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) pool_forward16(const T *x, T *y, const pool16 of)
+{
+    const pooling<int64_t> &g = of.windows;
+    await_kernels();
+    for (int64_t e = grid_first(); e < of.count; e += grid_step()) {
+        int64_t vector, pixel = divide(e, of.vectors, vector);
+        const pool_place<int64_t> at(pixel, g.by_out);
+        float8 result;
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++) result.at[v] = of.maximum ? -INFINITY : 0;
+        for (int64_t r = 0; r < g.size[0]; r++) {
+            const int64_t h = at.row * g.stride[0] + r * g.dilation[0] - g.before[0];
+            if (h < 0 || h >= g.in[0]) continue;
+            for (int64_t s = 0; s < g.size[1]; s++) {
+                const int64_t w = at.column * g.stride[1] + s * g.dilation[1] - g.before[1];
+                if (w < 0 || w >= g.in[1]) continue;
+                const float8 value = load16(x, ((at.plane * g.in[0] + h) * g.in[1] + w) * of.vectors.number + vector);
+#pragma unroll
+                for (int v = 0; v < VECTOR16; v++) {
+                    if (!of.maximum)
+                        result.at[v] += value.at[v];
+                    else if (value.at[v] > result.at[v] || value.at[v] != value.at[v])
+                        result.at[v] = value.at[v];
+                }
+            }
+        }
+        const float by = of.maximum ? 1.0f : divisor(g, at.row, at.column);
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++) result.at[v] /= by;
+        store16(y, e, result);
+    }
+}
+
+static __device__ __forceinline__ bool same(float a, float b)
+{
+    return a == b || (a != a && b != b);
+}
+
+/* Of each channel: how many of the window's elements are its maximum, and is one of them before (h, w)? */
+template <typename T>
+static __device__ __forceinline__ void count_ties(const T *x, const pooling<int64_t> &g, int64_t vectors,
+                                                  int64_t vector, int64_t plane, const int64_t (&window)[2],
+                                                  const int64_t (&own)[2], const float8 &largest,
+                                                  float (&ties)[VECTOR16], unsigned &before)
+{
+    before = 0;
+    for (int64_t r = 0; r < g.size[0]; r++) {
+        const int64_t h = window[0] * g.stride[0] + r * g.dilation[0] - g.before[0];
+        if (h < 0 || h >= g.in[0]) continue;
+        for (int64_t s = 0; s < g.size[1]; s++) {
+            const int64_t w = window[1] * g.stride[1] + s * g.dilation[1] - g.before[1];
+            if (w < 0 || w >= g.in[1]) continue;
+            const float8 value = load16(x, ((plane * g.in[0] + h) * g.in[1] + w) * vectors + vector);
+            const bool earlier = h < own[0] || (h == own[0] && w < own[1]);
+#pragma unroll
+            for (int v = 0; v < VECTOR16; v++) {
+                const bool tied = same(value.at[v], largest.at[v]);
+                ties[v] += tied ? 1.0f : 0.0f;
+                before |= static_cast<unsigned>(tied && earlier) << v;
+            }
+        }
+    }
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    max_pool_backward16(const T *x, const T *y, const T *dy, T *dx, const pool16 of)
+{
+    const pooling<int64_t> &g = of.windows;
+    await_kernels();
+    for (int64_t e = grid_first(); e < of.count; e += grid_step()) {
+        int64_t vector, pixel = divide(e, of.vectors, vector);
+        const pool_place<int64_t> at(pixel, g.by_in);
+        const pool_windows<int64_t> down(g, 0, at.row), right(g, 1, at.column);
+        const float8 own = load16(x, e);
+        float8 sum = {};
+        for (int64_t p = down.last; p >= down.first; p--) {
+            for (int64_t q = right.last; q >= right.first; q--) {
+                if (!pool_holds(g, 0, p, at.row) || !pool_holds(g, 1, q, at.column)) continue;
+                const int64_t window = ((at.plane * g.out[0] + p) * g.out[1] + q) * of.vectors.number + vector;
+                const float8 largest = load16(y, window);
+                bool wins = false;
+#pragma unroll
+                for (int v = 0; v < VECTOR16; v++) wins = wins || same(own.at[v], largest.at[v]);
+                if (!wins) continue;
+                const float8 gradient = load16(dy, window);
+                float ties[VECTOR16] = {};
+                unsigned before;
+                count_ties(x, g, of.vectors.number, vector, at.plane, {p, q}, {at.row, at.column}, largest, ties,
+                           before);
+#pragma unroll
+                for (int v = 0; v < VECTOR16; v++) {
+                    if (!same(own.at[v], largest.at[v]) || (g.first && before >> v & 1)) continue;
+                    sum.at[v] += gradient.at[v] * (1.0f / (g.first ? 1.0f : ties[v]));
+                }
+            }
+        }
+        store16(dx, e, sum);
+    }
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) avg_pool_backward16(const T *dy, T *dx, const pool16 of)
+{
+    const pooling<int64_t> &g = of.windows;
+    await_kernels();
+    for (int64_t e = grid_first(); e < of.count; e += grid_step()) {
+        int64_t vector, pixel = divide(e, of.vectors, vector);
+        const pool_place<int64_t> at(pixel, g.by_in);
+        const pool_windows<int64_t> down(g, 0, at.row), right(g, 1, at.column);
+        float8 sum = {};
+        for (int64_t p = down.first; p <= down.last; p++) {
+            for (int64_t q = right.first; q <= right.last; q++) {
+                if (!pool_holds(g, 0, p, at.row) || !pool_holds(g, 1, q, at.column)) continue;
+                const float8 gradient =
+                    load16(dy, ((at.plane * g.out[0] + p) * g.out[1] + q) * of.vectors.number + vector);
+                const float by = divisor(g, p, q);
+#pragma unroll
+                for (int v = 0; v < VECTOR16; v++) sum.at[v] += gradient.at[v] / by;
+            }
+        }
+        store16(dx, e, sum);
+    }
+}
+
+static pool16 pool_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y, const sdlf_tensor &written)
+{
+    return {pooling_of<int64_t>(op, x, y), divider<int64_t>(x.shape.dim[1] / VECTOR16),
+            sdlf_tensor_count(&written) / VECTOR16, op->kind == SDLF_MAX_POOL2D_FORWARD};
+}
+
+sdlf_status pool2d_forward_storage16(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    const pool16 of = pool_of(op, op->in[0], op->out[0], op->out[0]);
+    with_storage(op->in[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        launch_overlapped(calculator, pool_forward16<T>, cuda_blocks(calculator, of.count, THREADS), THREADS, 0,
+                          data_of<T>(op->in[0]), data_of<T>(op->out[0]), of);
+    });
+    return cuda_check_launch("pooling");
+}
+
+sdlf_status pool2d_backward_storage16(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    const bool maximum = op->kind == SDLF_MAX_POOL2D_BACKWARD;
+    const pool16 of = pool_of(op, op->out[0], op->in[maximum ? 1 : 0], op->out[0]);
+    with_storage(op->in[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const unsigned blocks = cuda_blocks(calculator, of.count, THREADS);
+        if (maximum)
+            launch_overlapped(calculator, max_pool_backward16<T>, blocks, THREADS, 0, data_of<T>(op->in[0]),
+                              data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->out[0]), of);
+        else
+            launch_overlapped(calculator, avg_pool_backward16<T>, blocks, THREADS, 0, data_of<T>(op->in[0]),
+                              data_of<T>(op->out[0]), of);
+    });
+    return cuda_check_launch("pooling");
+}
+
+/* ---- global averages ---- */
+
+/* A block an image and 8 times LANES channels: SHARES threads share the pixels of each 8, whose sums are added in order. */
+enum { LANES = 8, SHARES = THREADS / LANES };
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    global_average16(const T *x, T *y, int64_t area, int vectors, int groups)
+{
+    __shared__ float8 part[SHARES][LANES];
+    await_kernels();
+    const int lane = static_cast<int>(threadIdx.x) % LANES, share = static_cast<int>(threadIdx.x) / LANES;
+    const int64_t image = blockIdx.x / groups, vector = static_cast<int64_t>(blockIdx.x) % groups * LANES + lane;
+    float8 sum = {};
+    for (int64_t i = share; vector < vectors && i < area; i += SHARES) {
+        const float8 value = load16(x, (image * area + i) * vectors + vector);
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++) sum.at[v] += value.at[v];
+    }
+    part[share][lane] = sum;
+    __syncthreads();
+    if (share != 0 || vector >= vectors) return;
+    for (int i = 1; i < SHARES; i++) {
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++) sum.at[v] += part[i][lane].at[v];
+    }
+#pragma unroll
+    for (int v = 0; v < VECTOR16; v++) sum.at[v] /= static_cast<float>(area);
+    store16(y, image * vectors + vector, sum);
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    global_average_backward16(const T *dy, T *dx, int64_t count, divider<int64_t> vectors, divider<int64_t> area)
+{
+    await_kernels();
+    for (int64_t e = grid_first(); e < count; e += grid_step()) {
+        int64_t vector, rest, pixel = divide(e, vectors, vector), image = divide(pixel, area, rest);
+        float8 gradient = load16(dy, image * vectors.number + vector);
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++) gradient.at[v] /= static_cast<float>(area.number);
+        store16(dx, e, gradient);
+    }
+}
+
+sdlf_status global_avg_pool2d_forward_storage16(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    const sdlf_shape shape = op->in[0].shape;
+    const int vectors = static_cast<int>(shape.dim[1] / VECTOR16), groups = (vectors + LANES - 1) / LANES;
+    with_storage(op->in[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        launch_overlapped(calculator, global_average16<T>, static_cast<unsigned>(shape.dim[0] * groups), THREADS, 0,
+                          data_of<T>(op->in[0]), data_of<T>(op->out[0]), shape.dim[2] * shape.dim[3], vectors, groups);
+    });
+    return cuda_check_launch("global_avg_pool2d_forward");
+}
+
+sdlf_status global_avg_pool2d_backward_storage16(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    const sdlf_shape shape = op->out[0].shape;
+    const int64_t count = sdlf_tensor_count(&op->out[0]) / VECTOR16;
+    with_storage(op->in[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        launch_overlapped(calculator, global_average_backward16<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
+                          data_of<T>(op->in[0]), data_of<T>(op->out[0]), count,
+                          divider<int64_t>(shape.dim[1] / VECTOR16), divider<int64_t>(shape.dim[2] * shape.dim[3]));
+    });
+    return cuda_check_launch("global_avg_pool2d_backward");
+}

@@ -1,0 +1,121 @@
+/* 16-bit storage in the cuda calculator: which operations there are kernels for, and convolutions as the engine takes them. */
+#include "calculators/cuda/storage16/storage16.h"
+
+#include "calculators/cuda/conv2d/conv2d.h"
+#include "calculators/cuda/engine/conv2d.h"
+#include "calculators/cuda/engine/pack.h"
+
+sdlf_dtype storage_cuda(const sdlf_calculator *base)
+{
+    const cuda_calculator *calculator = (const cuda_calculator *)base;
+    return calculator->math == SDLF_MATH_BF16 && engine_is_there(calculator) ? SDLF_BFLOAT16 : SDLF_NONE;
+}
+
+/* ---- convolution ---- */
+
+static engine_conv2d convolution(const sdlf_operation *op)
+{
+    const cuda_conv2d g = cuda_conv2d_geometry(op);
+    const sdlf_tensor *x, *w, *y;
+    cuda_conv2d_operands(op, &x, &w, &y);
+    engine_conv2d conv = {
+        .dtype = x->dtype,
+        .n = g.batch,
+        .h = g.height,
+        .w = g.width,
+        .c = g.channels,
+        .k = g.filters,
+        .p = g.out_height,
+        .q = g.out_width,
+        .r = g.window.size[0],
+        .s = g.window.size[1],
+        .x = x->data,
+        .weights = w->data,
+        .y = y->data,
+        .workspace = op->workspace.data,
+    };
+    for (int i = 0; i < 2; i++) {
+        conv.stride[i] = g.window.stride[i];
+        conv.padding[i] = g.window.padding_before[i];
+        conv.dilation[i] = g.window.dilation[i];
+    }
+    if (op->kind == SDLF_CONV2D_FORWARD) {
+        conv.bias = op->in[2].data;
+        conv.residual = op->in[3].data;
+        conv.activation = op->conv2d.activation;
+    } else if (op->kind == SDLF_CONV2D_BACKWARD_WEIGHTS) {
+        conv.weights = NULL;
+        conv.dw = w->data;
+    }
+    return conv;
+}
+
+bool conv2d_supports_storage16(const sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = (const cuda_calculator *)base;
+    if (op->algorithm != 0 || op->conv2d.groups != 1) return false;
+    const engine_conv2d conv = convolution(op);
+    switch (op->kind) {
+    case SDLF_CONV2D_FORWARD: return engine_takes_forward(calculator, &conv);
+    case SDLF_CONV2D_BACKWARD_INPUT: return engine_takes_backward_input(calculator, &conv);
+    default: return engine_takes_backward_weights(calculator, &conv);
+    }
+}
+
+int64_t conv2d_workspace_storage16(const sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = (const cuda_calculator *)base;
+    const engine_conv2d conv = convolution(op);
+    switch (op->kind) {
+    case SDLF_CONV2D_FORWARD: return engine_forward_workspace(calculator, &conv);
+    case SDLF_CONV2D_BACKWARD_INPUT: return 0;
+    default: break;
+    }
+    const int64_t weights = engine_backward_weights_workspace(calculator, &conv);
+    const int64_t bias = sdlf_tensor_present(&op->out[1]) ? bias_gradient_workspace_storage16(op) : 0;
+    return weights > bias ? weights : bias;
+}
+
+sdlf_status conv2d_storage16(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    const engine_conv2d conv = convolution(op);
+    switch (op->kind) {
+    case SDLF_CONV2D_FORWARD: return engine_forward(calculator, &conv);
+    case SDLF_CONV2D_BACKWARD_INPUT: return engine_backward_input(calculator, &conv);
+    default: break;
+    }
+    sdlf_status status = engine_backward_weights(calculator, &conv);
+    return status == SDLF_OK && sdlf_tensor_present(&op->out[1]) ? bias_gradient_storage16(base, op) : status;
+}
+
+/* ---- the others: eight neighbouring elements a thread ---- */
+
+static bool is_multiple(int64_t count)
+{
+    return count > 0 && count % 8 == 0;
+}
+
+bool batch_norm2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    (void)calculator;
+    const sdlf_tensor *x = &op->in[0];
+    if (sdlf_operation_storage(op) == SDLF_NONE) return true;
+    return x->shape.rank == 2 && x->shape.dim[0] > 0 && is_multiple(x->shape.dim[1]);
+}
+
+bool elements_support_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    (void)calculator;
+    return sdlf_operation_storage(op) == SDLF_NONE || is_multiple(sdlf_tensor_count(&op->out[0]));
+}
+
+bool pool2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+{
+    (void)calculator;
+    bool backward = op->kind == SDLF_MAX_POOL2D_BACKWARD || op->kind == SDLF_AVG_POOL2D_BACKWARD ||
+                    op->kind == SDLF_GLOBAL_AVG_POOL2D_BACKWARD;
+    if (sdlf_operation_storage(op) == SDLF_NONE) return !backward || !sdlf_operation_is_channels_last(op);
+    return is_multiple(op->out[0].shape.dim[1]) && sdlf_tensor_count(&op->in[0]) > 0 &&
+           sdlf_tensor_count(&op->out[0]) > 0;
+}
