@@ -45,10 +45,11 @@ static inline bool copy_tiling_of(copy_tiling &t, const strided<2> &at)
     return true;
 }
 
-template <typename Bits>
-static __global__ void __launch_bounds__(TILE_SIDE *TILE_LINES) copy_tiles(const Bits *x, Bits *y, copy_tiling t)
+/* From and To: bits of one size, or floating types, of which one is made the other. */
+template <typename From, typename To>
+static __global__ void __launch_bounds__(TILE_SIDE *TILE_LINES) copy_tiles(const From *x, To *y, copy_tiling t)
 {
-    __shared__ Bits tile[TILE_SIDE][TILE_SIDE + 1];
+    __shared__ From tile[TILE_SIDE][TILE_SIDE + 1];
     await_kernels();
     for (int64_t block = blockIdx.x; block < t.tiles * t.places; block += gridDim.x) {
         int64_t place[2], index = block % t.tiles;
@@ -65,17 +66,18 @@ static __global__ void __launch_bounds__(TILE_SIDE *TILE_LINES) copy_tiles(const
 #pragma unroll
         for (int line = threadIdx.y; line < TILE_SIDE; line += TILE_LINES) {
             int64_t w = u0 + line;
-            if (w < t.along_x && v < t.along_y) y[place[1] + w * t.y_step + v] = tile[threadIdx.x][line];
+            if (w < t.along_x && v < t.along_y)
+                y[place[1] + w * t.y_step + v] = static_cast<To>(tile[threadIdx.x][line]);
         }
         __syncthreads();
     }
 }
 
-template <typename Bits>
-static void copy_tiles_launch(const cuda_calculator *calculator, const Bits *x, Bits *y, const copy_tiling &t)
+template <typename From, typename To>
+static void copy_tiles_launch(const cuda_calculator *calculator, const From *x, To *y, const copy_tiling &t)
 {
     int64_t blocks = t.tiles * t.places, most = INT64_C(8) * calculator->multiprocessors * 8;
-    launch_overlapped(calculator, copy_tiles<Bits>, static_cast<unsigned>(blocks < most ? blocks : most),
+    launch_overlapped(calculator, copy_tiles<From, To>, static_cast<unsigned>(blocks < most ? blocks : most),
                       dim3(TILE_SIDE, TILE_LINES), 0, x, y, t);
 }
 

@@ -218,6 +218,78 @@ static void copy_bits(const cuda_calculator *calculator, const sdlf_tensor &x, c
     });
 }
 
+/* ---- between float32 and 16 bits: what plans do whose activations are stored so ---- */
+
+template <typename From, typename To>
+static __global__ void convert_floats(const From *x, To *y, strided<2> at, int64_t count)
+{
+    await_kernels();
+    for (int64_t i = grid_first(); i < count; i += grid_step()) {
+        int64_t place[2];
+        strided_places(at, static_cast<uint32_t>(i), place);
+        y[place[1]] = static_cast<To>(x[place[0]]);
+    }
+}
+
+/* Four neighbours a thread; count: of them. */
+template <typename From, typename To> static __global__ void convert_fours(const From *x, To *y, int64_t count)
+{
+    struct alignas(4 * sizeof(From)) from_four {
+        From at[4];
+    };
+    struct alignas(4 * sizeof(To)) to_four {
+        To at[4];
+    };
+    await_kernels();
+    for (int64_t i = grid_first(); i < count; i += grid_step()) {
+        const from_four from = reinterpret_cast<const from_four *>(x)[i];
+        to_four to;
+#pragma unroll
+        for (int v = 0; v < 4; v++) to.at[v] = static_cast<To>(from.at[v]);
+        reinterpret_cast<to_four *>(y)[i] = to;
+    }
+}
+
+template <typename From, typename To>
+static void launch_conversion(const cuda_calculator *calculator, const From *x, To *y, const strided<2> &at,
+                              int64_t count)
+{
+    copy_tiling tiling;
+    const bool is_run = at.rank == 1 && at.stride[0][0] == 1 && at.stride[1][0] == 1 && count % 4 == 0 &&
+                        reinterpret_cast<uintptr_t>(x) % (4 * sizeof(From)) == 0 &&
+                        reinterpret_cast<uintptr_t>(y) % (4 * sizeof(To)) == 0;
+    if (is_run)
+        launch_overlapped(calculator, convert_fours<From, To>, cuda_blocks(calculator, count / 4, THREADS), THREADS, 0,
+                          x, y, count / 4);
+    else if (copy_tiling_of(tiling, at))
+        copy_tiles_launch(calculator, x, y, tiling);
+    else
+        launch_overlapped(calculator, convert_floats<From, To>, cuda_blocks(calculator, count, THREADS), THREADS, 0, x,
+                          y, at, count);
+}
+
+/* False: it is another conversion. */
+static bool convert_storage(const cuda_calculator *calculator, const sdlf_tensor &x, const sdlf_tensor &y,
+                            const strided<2> &at, int64_t count)
+{
+    const bool narrows = x.dtype == SDLF_FLOAT32;
+    const sdlf_dtype narrow = narrows ? y.dtype : x.dtype;
+    if (count > INT32_MAX || (!narrows && y.dtype != SDLF_FLOAT32)) return false;
+    if (narrow != SDLF_FLOAT16 && narrow != SDLF_BFLOAT16) return false;
+    auto with = [&](auto zero) {
+        using T = decltype(zero);
+        if (narrows)
+            launch_conversion(calculator, static_cast<const float *>(x.data), static_cast<T *>(y.data), at, count);
+        else
+            launch_conversion(calculator, static_cast<const T *>(x.data), static_cast<float *>(y.data), at, count);
+    };
+    if (narrow == SDLF_BFLOAT16)
+        with(__nv_bfloat16());
+    else
+        with(__half());
+    return true;
+}
+
 extern "C" sdlf_status copy_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
@@ -232,7 +304,7 @@ extern "C" sdlf_status copy_cuda(sdlf_calculator *base, const sdlf_operation *op
     const strided<2> at = strided_of<2>(y.shape, operand);
     if (x.dtype == y.dtype)
         copy_bits(calculator, x, y, at);
-    else
+    else if (!convert_storage(calculator, x, y, at, count))
         with_index(count, [&](auto index) {
             convert<decltype(index)><<<cuda_blocks(calculator, count, THREADS), THREADS, 0, calculator->stream>>>(
                 x.dtype, x.data, y.dtype, y.data, at, count);

@@ -23,6 +23,7 @@ static cudnn_kept *find(const sdlf_calculator *calculator, const sdlf_operation 
 /* Everything; this makes the descriptors, before the plan runs. */
 bool batch_norm2d_supports_cudnn(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
+    if (sdlf_batch_norm2d_is_fused(op)) return false;
     find(calculator, op);
     return true;
 }

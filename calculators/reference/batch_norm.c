@@ -18,13 +18,14 @@ static int64_t value_of(const sdlf_tensor *x, int64_t c, int64_t v)
     return (v / area * x->shape.dim[1] + c) * area + v % area;
 }
 
-/* y = (x - mean) inverse_std scale + shift;  running = (1 - momentum) running + momentum statistic */
+/* y = act((x - mean) inverse_std scale + shift + residual);  running = (1 - momentum) running + momentum statistic */
 sdlf_status batch_norm2d_forward_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
     const sdlf_tensor *x = &operation->in[0], *scale = &operation->in[1], *shift = &operation->in[2];
     const sdlf_tensor *y = &operation->out[0], *saved_mean = &operation->out[1], *saved_inverse = &operation->out[2];
     const sdlf_tensor *running_mean = &operation->out[3], *running_variance = &operation->out[4];
+    const sdlf_tensor *residual = &operation->in[3];
     double epsilon = (double)operation->batch_norm.epsilon, momentum = (double)operation->batch_norm.momentum;
     int64_t channels = x->shape.dim[1], n = x->shape.dim[0] * area_of(x);
     for (int64_t c = 0; c < channels; c++) {
@@ -38,7 +39,9 @@ sdlf_status batch_norm2d_forward_reference(sdlf_calculator *calculator, const sd
         double variance = squares / (double)n, inverse = 1 / sqrt(variance + epsilon);
         for (int64_t v = 0; v < n; v++) {
             int64_t e = value_of(x, c, v);
-            put(y, e, (get(x, e) - mean) * inverse * get(scale, c) + get(shift, c));
+            double normal = (get(x, e) - mean) * inverse * get(scale, c) + get(shift, c);
+            if (sdlf_tensor_present(residual)) normal += get(residual, e);
+            put(y, e, activate_reference(&operation->batch_norm.activation, normal));
         }
         put(saved_mean, c, mean);
         put(saved_inverse, c, inverse);
@@ -64,28 +67,39 @@ sdlf_status batch_norm2d_infer_reference(sdlf_calculator *calculator, const sdlf
     return SDLF_OK;
 }
 
-/* With xhat = (x - mean) inverse_std: dshift = sum dy, dscale = sum dy xhat,
- * dx = scale inverse_std (dy - dshift / n - xhat dscale / n) */
+/* g = dy act'(y) */
+static double gradient(const sdlf_operation *operation, int64_t e)
+{
+    const sdlf_tensor *y = &operation->in[5];
+    double dy = get(&operation->in[4], e);
+    return sdlf_tensor_present(y) ? dy * activation_slope_reference(&operation->batch_norm.activation, get(y, e)) : dy;
+}
+
+/* With xhat = (x - mean) inverse_std: dshift = sum g, dscale = sum g xhat,
+ * dx = scale inverse_std (g - dshift / n - xhat dscale / n), dresidual = g */
 sdlf_status batch_norm2d_backward_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
-    const sdlf_tensor *x = &operation->in[0], *scale = &operation->in[1], *dy = &operation->in[4];
+    const sdlf_tensor *x = &operation->in[0], *scale = &operation->in[1];
     const sdlf_tensor *saved_mean = &operation->in[2], *saved_inverse = &operation->in[3];
     const sdlf_tensor *dx = &operation->out[0], *dscale = &operation->out[1], *dshift = &operation->out[2];
+    const sdlf_tensor *dresidual = &operation->out[3];
     int64_t channels = x->shape.dim[1], n = x->shape.dim[0] * area_of(x);
     for (int64_t c = 0; c < channels; c++) {
         double mean = get(saved_mean, c), inverse = get(saved_inverse, c), sum = 0, product = 0;
         for (int64_t v = 0; v < n; v++) {
             int64_t e = value_of(x, c, v);
-            sum += get(dy, e);
-            product += get(dy, e) * (get(x, e) - mean) * inverse;
+            sum += gradient(operation, e);
+            product += gradient(operation, e) * (get(x, e) - mean) * inverse;
         }
         put(dshift, c, sum);
         put(dscale, c, product);
-        for (int64_t v = 0; sdlf_tensor_present(dx) && v < n; v++) {
+        for (int64_t v = 0; v < n; v++) {
             int64_t e = value_of(x, c, v);
-            double normal = (get(x, e) - mean) * inverse;
-            put(dx, e, get(scale, c) * inverse * (get(dy, e) - sum / (double)n - normal * product / (double)n));
+            double g = gradient(operation, e), normal = (get(x, e) - mean) * inverse;
+            if (sdlf_tensor_present(dresidual)) put(dresidual, e, g);
+            if (sdlf_tensor_present(dx))
+                put(dx, e, get(scale, c) * inverse * (g - sum / (double)n - normal * product / (double)n));
         }
     }
     return SDLF_OK;

@@ -10,6 +10,14 @@ static sdlf_shape expect_channels(sdlf_check *check, const sdlf_tensor *x)
     return sdlf_shape(x->shape.dim[1]);
 }
 
+bool sdlf_batch_norm2d_is_fused(const sdlf_operation *operation)
+{
+    if (operation == NULL || operation->kind == SDLF_BATCH_NORM2D_INFER) return false;
+    bool forward = operation->kind == SDLF_BATCH_NORM2D_FORWARD;
+    return operation->batch_norm.activation.function != SDLF_IDENTITY ||
+           sdlf_tensor_present(forward ? &operation->in[3] : &operation->out[3]);
+}
+
 static void expect_values(sdlf_check *check, const sdlf_tensor *x)
 {
     int64_t channels = x->shape.dim[1];
@@ -25,8 +33,10 @@ static sdlf_status check_forward(const sdlf_operation *operation)
     sdlf_shape channels = expect_channels(&check, x);
     expect_values(&check, x);
     for (int i = 1; i <= 2; i++) sdlf_expect_operand(&check, &operation->in[i], x->dtype, channels);
+    sdlf_expect_operand(&check, &operation->in[3], x->dtype, x->shape);
     sdlf_expect_operand(&check, &operation->out[0], x->dtype, x->shape);
     for (int i = 1; i <= 4; i++) sdlf_expect_operand(&check, &operation->out[i], x->dtype, channels);
+    sdlf_expect_activation(&check, &operation->batch_norm.activation);
     sdlf_expect_between(&check, "epsilon", (double)operation->batch_norm.epsilon, 0, 1e30);
     sdlf_expect_between(&check, "momentum", (double)operation->batch_norm.momentum, 0, 1);
     return check.status;
@@ -40,14 +50,16 @@ static int64_t forward_flops(const sdlf_operation *operation)
 
 const sdlf_operation_class sdlf_batch_norm2d_forward_operation = {
     .name = "batch_norm2d_forward",
-    .in = {{.name = "x"}, {.name = "scale"}, {.name = "shift"}},
+    .in = {{.name = "x"}, {.name = "scale"}, {.name = "shift"}, {.name = "residual", .optional = true}},
     .out = {{.name = "y"},
             {.name = "saved_mean"},
             {.name = "saved_inverse_std"},
             {.name = "running_mean", .updated = true},
             {.name = "running_variance", .updated = true}},
+    .may_alias = 1u << 3,
+    .epilogue = offsetof(sdlf_operation, batch_norm.activation),
     .turning = SDLF_TURNS_ROWS,
-    .storage = 1u << 0 | 1u << SDLF_MAX_INPUTS,
+    .storage = 1u << 0 | 1u << 3 | 1u << SDLF_MAX_INPUTS,
     .check = check_forward,
     .flops = forward_flops,
 };
@@ -88,9 +100,16 @@ static sdlf_status check_backward(const sdlf_operation *operation)
     sdlf_shape channels = expect_channels(&check, x);
     expect_values(&check, x);
     for (int i = 1; i <= 3; i++) sdlf_expect_operand(&check, &operation->in[i], x->dtype, channels);
-    sdlf_expect_operand(&check, &operation->in[4], x->dtype, x->shape);
+    const sdlf_activation *activation = &operation->batch_norm.activation;
+    for (int i = 4; i <= 5; i++) sdlf_expect_operand(&check, &operation->in[i], x->dtype, x->shape);
     sdlf_expect_operand(&check, &operation->out[0], x->dtype, x->shape);
     for (int i = 1; i <= 2; i++) sdlf_expect_operand(&check, &operation->out[i], x->dtype, channels);
+    sdlf_expect_operand(&check, &operation->out[3], x->dtype, x->shape);
+    sdlf_expect_activation(&check, activation);
+    sdlf_expect(&check, sdlf_tensor_present(&operation->in[5]) == (activation->function != SDLF_IDENTITY),
+                "operand 'y' belongs to an activation: both or none");
+    sdlf_expect(&check, !sdlf_activation_reads_input(activation->function),
+                "the slope of this activation is not worked out from its output");
     return check.status;
 }
 
@@ -102,10 +121,18 @@ static int64_t backward_flops(const sdlf_operation *operation)
 
 const sdlf_operation_class sdlf_batch_norm2d_backward_operation = {
     .name = "batch_norm2d_backward",
-    .in = {{.name = "x"}, {.name = "scale"}, {.name = "saved_mean"}, {.name = "saved_inverse_std"}, {.name = "dy"}},
-    .out = {{.name = "dx", .optional = true}, {.name = "dscale"}, {.name = "dshift"}},
+    .in = {{.name = "x"},
+           {.name = "scale"},
+           {.name = "saved_mean"},
+           {.name = "saved_inverse_std"},
+           {.name = "dy"},
+           {.name = "y", .optional = true}},
+    .out = {{.name = "dx", .optional = true},
+            {.name = "dscale"},
+            {.name = "dshift"},
+            {.name = "dresidual", .optional = true}},
     .turning = SDLF_TURNS_ROWS,
-    .storage = 1u << 0 | 1u << 4 | 1u << SDLF_MAX_INPUTS,
+    .storage = 1u << 0 | 1u << 4 | 1u << 5 | 1u << SDLF_MAX_INPUTS | 1u << (SDLF_MAX_INPUTS + 3),
     .check = check_backward,
     .flops = backward_flops,
 };

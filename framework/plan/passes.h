@@ -11,6 +11,8 @@ sdlf_status plan_check_support(sdlf_plan *plan);
 sdlf_status plan_choose(sdlf_plan *plan);
 sdlf_status plan_choose_layouts(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pool_last(sdlf_plan *plan); /* after layouts */
+sdlf_status
+plan_fuse_stored(sdlf_plan *plan); /* training, after layouts: epilogues that kernels have for 16-bit storage only */
 sdlf_status plan_place(sdlf_plan *plan);
 sdlf_status plan_lay_out(sdlf_plan *plan);
 void plan_find_raw_weights(sdlf_plan *plan); /* part of it: lifetimes are known */
@@ -67,6 +69,7 @@ sdlf_status plan_fuse_conv_pair(sdlf_plan *plan);
 sdlf_status plan_fuse_feed(sdlf_plan *plan);
 sdlf_status plan_fuse_loss(sdlf_plan *plan);
 sdlf_status plan_fuse_updates(sdlf_plan *plan);
+sdlf_status plan_fuse_norm_backward(sdlf_plan *plan);
 
 /* ---- words for buffers ---- */
 

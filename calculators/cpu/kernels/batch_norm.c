@@ -105,6 +105,12 @@ static void forward_channels(void *context, int64_t index, int thread)
     }
 }
 
+bool batch_norm2d_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    (void)calculator;
+    return !sdlf_batch_norm2d_is_fused(operation);
+}
+
 sdlf_status batch_norm2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     batch_norm_context norm = context_of(operation);

@@ -43,6 +43,7 @@ sdlf_kernel binary_cpu, binary_backward_cpu, arg_reduce_cpu, gather_backward_cpu
 sdlf_kernel resample_cpu, resample_backward_cpu, normalize_forward_cpu, normalize_backward_cpu;
 workspace_function resample_workspace_cpu;
 sdlf_kernel batch_norm2d_forward_cpu, batch_norm2d_infer_cpu, batch_norm2d_backward_cpu;
+bool batch_norm2d_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel softmax_forward_cpu, softmax_backward_cpu, log_softmax_forward_cpu, log_softmax_backward_cpu;
 workspace_function softmax_workspace_cpu;
 sdlf_kernel softmax_cross_entropy_forward_cpu, softmax_cross_entropy_backward_cpu;

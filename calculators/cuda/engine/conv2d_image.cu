@@ -155,21 +155,40 @@ static sdlf_status refused(const char *what)
     return sdlf_fail(SDLF_ERROR_DEVICE, "%s: the driver refuses a tensor map", what);
 }
 
-int64_t engine_forward_workspace(const cuda_calculator *, const engine_conv2d *conv)
+int64_t engine_forward_workspace(const cuda_calculator *, const engine_conv2d *given)
 {
-    return engine_pack_bytes(conv->c, conv->n * conv->h * conv->w) +
-           engine_pack_bytes(conv->c, conv->k * conv->r * conv->s);
+    const engine_conv2d conv = engine_unfolds(given) ? engine_unfolded(given) : *given;
+    const int64_t image =
+        engine_unfolds(given) ? engine_unfold_bytes(given) : engine_pack_bytes(conv.c, conv.n * conv.h * conv.w);
+    return image + engine_pack_bytes(conv.c, conv.k * conv.r * conv.s);
+}
+
+/* Let x and the weights be what TMA can read. */
+static sdlf_status pack_operands(const cuda_calculator *calculator, const engine_conv2d *given, engine_conv2d *conv)
+{
+    char *space = static_cast<char *>(given->workspace);
+    const int64_t pixels = given->n * given->h * given->w;
+    sdlf_status status = SDLF_OK;
+    *conv = *given;
+    if (engine_unfolds(given)) {
+        *conv = engine_unfolded(given);
+        conv->x = space;
+        status = engine_unfold(calculator, given, space);
+        space += engine_unfold_bytes(given);
+    } else {
+        status = engine_pack(calculator, &conv->x, space, given->c, pixels);
+        space += engine_pack_bytes(given->c, pixels);
+    }
+    if (status != SDLF_OK) return status;
+    return engine_pack(calculator, &conv->weights, space, conv->c, conv->k * conv->r * conv->s);
 }
 
 sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2d *given)
 {
-    engine_conv2d conv = *given;
-    const int64_t channels = engine_packed_channels(conv.c), pixels = conv.n * conv.h * conv.w;
-    char *space = static_cast<char *>(conv.workspace);
-    sdlf_status status = engine_pack(calculator, &conv.x, space, conv.c, pixels);
-    space += engine_pack_bytes(conv.c, pixels);
-    if (status == SDLF_OK) status = engine_pack(calculator, &conv.weights, space, conv.c, conv.k * conv.r * conv.s);
+    engine_conv2d conv;
+    sdlf_status status = pack_operands(calculator, given, &conv);
     if (status != SDLF_OK) return status;
+    const int64_t channels = engine_packed_channels(conv.c);
     const int chunk = chunk_of(channels);
     image_params params = {};
     params.classes = 1;

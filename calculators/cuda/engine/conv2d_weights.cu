@@ -45,24 +45,35 @@ bool engine_takes_backward_weights(const cuda_calculator *calculator, const engi
     return engine_takes_forward(calculator, conv);
 }
 
-int64_t engine_backward_weights_workspace(const cuda_calculator *calculator, const engine_conv2d *conv)
+int64_t engine_backward_weights_workspace(const cuda_calculator *calculator, const engine_conv2d *given)
 {
-    return sum_bytes(cut_of(calculator, conv), conv) + engine_pack_bytes(conv->c, conv->n * conv->h * conv->w);
+    const engine_conv2d conv = engine_unfolds(given) ? engine_unfolded(given) : *given;
+    const int64_t image =
+        engine_unfolds(given) ? engine_unfold_bytes(given) : engine_pack_bytes(conv.c, conv.n * conv.h * conv.w);
+    return sum_bytes(cut_of(calculator, &conv), &conv) + image;
 }
 
-/* sums (splits, filters, taps, packed) -> dw (filters, channels, taps): a thread an element of dw. */
-static __global__ void __launch_bounds__(SUM_THREADS)
-    add_splits(const float *sums, float *dw, int64_t count, int64_t split, int splits, divider<int32_t> taps,
-               divider<int32_t> channels, int packed)
+/* Sums of a filter are `row` numbers, taps `step` of them apart: (splits, filters, taps, channels and what they were packed to) ->
+ * dw (filters, channels, taps). A thread an element of dw. */
+struct split_sums {
+    const float *from;
+    float *dw;
+    int64_t count, split; /* elements of dw; numbers of a split */
+    int splits, row, step;
+    divider<int32_t> taps, channels;
+};
+
+static __global__ void __launch_bounds__(SUM_THREADS) add_splits(const split_sums sums)
 {
     await_kernels();
-    for (int64_t i = grid_first(); i < count; i += grid_step()) {
+    for (int64_t i = grid_first(); i < sums.count; i += grid_step()) {
         int tap, c;
-        const int filter = divide(divide(static_cast<int32_t>(i), taps, tap), channels, c);
-        const float *from = sums + (static_cast<int64_t>(filter) * taps.number + tap) * packed + c;
+        const int filter = divide(divide(static_cast<int32_t>(i), sums.taps, tap), sums.channels, c);
+        const float *from = sums.from + static_cast<int64_t>(filter) * sums.row + tap * sums.step + c;
         float sum = 0;
-        for (int s = 0; s < splits; s++) sum += from[s * split];
-        dw[i] = sum;
+#pragma unroll 4
+        for (int s = 0; s < sums.splits; s++) sum += from[s * sums.split];
+        sums.dw[i] = sum;
     }
 }
 
@@ -90,12 +101,19 @@ static sdlf_status launch(const cuda_calculator *calculator, const weights_cut &
     return status;
 }
 
-sdlf_status engine_backward_weights(const cuda_calculator *calculator, const engine_conv2d *conv)
+sdlf_status engine_backward_weights(const cuda_calculator *calculator, const engine_conv2d *given)
 {
+    const bool unfolds = engine_unfolds(given);
+    const engine_conv2d seen = unfolds ? engine_unfolded(given) : *given, *conv = &seen;
     const weights_cut cut = cut_of(calculator, conv);
-    void *x = conv->x;
-    sdlf_status status = engine_pack(calculator, &x, static_cast<char *>(conv->workspace) + sum_bytes(cut, conv),
-                                     conv->c, conv->n * conv->h * conv->w);
+    void *x = given->x, *image_space = static_cast<char *>(conv->workspace) + sum_bytes(cut, conv);
+    sdlf_status status;
+    if (unfolds) {
+        x = image_space;
+        status = engine_unfold(calculator, given, x);
+    } else {
+        status = engine_pack(calculator, &x, image_space, conv->c, conv->n * conv->h * conv->w);
+    }
     if (status != SDLF_OK) return status;
     const int64_t in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q},
                   taps = static_cast<int64_t>(conv->r) * conv->s;
@@ -126,9 +144,16 @@ sdlf_status engine_backward_weights(const cuda_calculator *calculator, const eng
     status = conv->dtype == SDLF_BFLOAT16 ? launch<__nv_bfloat16>(calculator, cut, params)
                                           : launch<__half>(calculator, cut, params);
     if (status != SDLF_OK) return status;
-    const int64_t count = conv->k * conv->c * taps;
-    launch_overlapped(calculator, add_splits, cuda_blocks(calculator, count, SUM_THREADS), SUM_THREADS, 0, params.sums,
-                      conv->dw, count, conv->k * taps * cut.channels, params.splits, divider<int32_t>(taps),
-                      divider<int32_t>(conv->c), params.channels);
+    split_sums sums = {};
+    sums.from = params.sums;
+    sums.dw = given->dw;
+    sums.count = conv->k * conv->c * taps;
+    sums.splits = params.splits;
+    sums.row = static_cast<int>(taps * cut.channels);
+    sums.split = conv->k * sums.row;
+    sums.step = static_cast<int>(unfolds ? given->c : cut.channels);
+    sums.taps = divider<int32_t>(static_cast<int64_t>(given->r) * given->s);
+    sums.channels = divider<int32_t>(given->c);
+    launch_overlapped(calculator, add_splits, cuda_blocks(calculator, sums.count, SUM_THREADS), SUM_THREADS, 0, sums);
     return cuda_check_launch("conv2d_backward_weights");
 }

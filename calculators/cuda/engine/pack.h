@@ -1,8 +1,11 @@
-/* Rows of channels that TMA cannot read, because they are no multiple of 8: a copy of them with zeros behind each row. */
+/* Operands that TMA cannot read, because their rows of channels are no multiple of 8 elements: copies of them that it can.
+ *
+ * Packed: rows with zeros behind each. Unfolded (im2col), for images of fewer than 8 channels: a row a pixel of the result, of all elements
+ * that its window sees, (R,S,C), so that the convolution is one of 1x1 on R S C channels and wastes nothing on channels of zeros. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_PACK_H
 #define SDLF_CALCULATORS_CUDA_ENGINE_PACK_H
 
-#include "calculators/cuda/cuda.h"
+#include "calculators/cuda/engine/conv2d.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,8 +23,20 @@ static inline int64_t engine_pack_bytes(int64_t channels, int64_t rows)
     return channels % 8 == 0 ? 0 : (rows * engine_packed_channels(channels) * 2 + 63) / 64 * 64;
 }
 
-/* Where a copy is needed, make it at `to` and let *rows_data point to it. */
+/* Where a copy is needed, make it at `to` and let *data point to it. */
 sdlf_status engine_pack(const cuda_calculator *calculator, void **data, void *to, int64_t channels, int64_t rows);
+
+/* Is the image of this convolution unfolded? */
+static inline bool engine_unfolds(const engine_conv2d *conv)
+{
+    return conv->c < 8;
+}
+
+/* The convolution of 1x1 over the unfolded image, whose operands are still conv's; and the bytes of that image. */
+engine_conv2d engine_unfolded(const engine_conv2d *conv);
+int64_t engine_unfold_bytes(const engine_conv2d *conv);
+/* Make it at `to`. */
+sdlf_status engine_unfold(const cuda_calculator *calculator, const engine_conv2d *conv, void *to);
 
 #ifdef __cplusplus
 }

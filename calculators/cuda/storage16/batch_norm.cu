@@ -1,6 +1,7 @@
 /* batch_norm2d of x (M,C) in 16-bit storage, for training: one kernel sums (channel_sums16.cuh) and works out what follows from the sums,
- * a second applies it, a thread 8 channels of every so many rows. Forward moves x twice and y once, backward x and dy twice and dx once. The variance
- * is that of x less the channel's first number, so that a large mean cancels beforehand. */
+ * a second applies it, a thread 8 channels of every so many rows. Forward moves x twice, y and residual once; backward x, dy and y twice, dx
+ * and dresidual once. The variance is that of x less the channel's first number, so that a large mean cancels beforehand. */
+#include "calculators/cuda/activation.cuh"
 #include "calculators/cuda/storage16/channel_sums16.cuh"
 #include "calculators/cuda/storage16/storage16.h"
 
@@ -17,14 +18,15 @@ struct rows16 {
     int vectors; /* of 8 channels */
 };
 
-template <typename Body> static __global__ void __launch_bounds__(THREADS) for_rows16(const Body body, const rows16 of)
+template <typename Body>
+static __global__ void __launch_bounds__(THREADS, Body::BLOCKS) for_rows16(const Body body, const rows16 of)
 {
     await_kernels();
     const int64_t thread = grid_first(), lines = grid_step() / of.vectors, line = thread / of.vectors;
     if (line >= lines) return;
     const int vector = static_cast<int>(thread - line * of.vectors);
     const typename Body::channel_numbers numbers = body.read(vector);
-#pragma unroll 4
+#pragma unroll Body::UNROLL
     for (int64_t row = line; row < of.rows; row += lines) body.run(numbers, row * of.vectors + vector);
 }
 
@@ -32,7 +34,9 @@ template <typename Body>
 static void launch_rows16(const cuda_calculator *calculator, int64_t rows, int64_t channels, const Body &body)
 {
     const rows16 of = {rows, static_cast<int>(channels / VECTOR16)};
-    int64_t blocks = cuda_blocks(calculator, rows * of.vectors, THREADS), least = (of.vectors + THREADS - 1) / THREADS;
+    const int64_t least = (of.vectors + THREADS - 1) / THREADS, most = calculator->multiprocessors * Body::BLOCKS;
+    int64_t blocks = (rows * of.vectors + Body::UNROLL * THREADS - 1) / (Body::UNROLL * THREADS);
+    if (blocks > most) blocks = most;
     if (blocks < least) blocks = least;
     launch_overlapped(calculator, for_rows16<Body>, dim3(static_cast<unsigned>(blocks)), dim3(THREADS), 0, body, of);
 }
@@ -40,14 +44,21 @@ static void launch_rows16(const cuda_calculator *calculator, int64_t rows, int64
 /* ---- forward ---- */
 
 template <typename T> struct first_moments16 {
+    static constexpr int UNROLL = 4;
     const T *x;
-    int64_t vectors;
-    __device__ __forceinline__ void add(int64_t row, int64_t vector, float2 (&sums)[VECTOR16]) const
+    struct channel_numbers {
+        float8 origin;
+    };
+    __device__ __forceinline__ channel_numbers read(int vector) const
     {
-        const float8 value = load16(x, row * vectors + vector), origin = load16(x, vector);
+        return {load16(x, vector)};
+    }
+    __device__ __forceinline__ void add(const channel_numbers &c, int64_t i, float2 (&sums)[VECTOR16]) const
+    {
+        const float8 value = load16(x, i);
 #pragma unroll
         for (int v = 0; v < VECTOR16; v++) {
-            const float distance = value.at[v] - origin.at[v];
+            const float distance = value.at[v] - c.origin.at[v];
             sums[v].x += distance;
             sums[v].y += distance * distance;
         }
@@ -72,12 +83,15 @@ template <typename T> struct statistics16 {
     }
 };
 
+/* y = act(factor x + offset + residual) */
 template <typename T> struct apply_forward16 {
-    const T *x;
+    static constexpr int UNROLL = 4, BLOCKS = 3;
+    const T *x, *residual; /* NULL: none */
     const float *scale, *shift, *mean, *inverse;
     T *y;
+    sdlf_activation activation;
     struct channel_numbers {
-        float mean[VECTOR16], factor[VECTOR16], shift[VECTOR16];
+        float factor[VECTOR16], offset[VECTOR16];
     };
     __device__ __forceinline__ channel_numbers read(int vector) const
     {
@@ -85,17 +99,18 @@ template <typename T> struct apply_forward16 {
 #pragma unroll
         for (int v = 0; v < VECTOR16; v++) {
             const int at = vector * VECTOR16 + v;
-            c.mean[v] = mean[at];
             c.factor[v] = inverse[at] * scale[at];
-            c.shift[v] = shift[at];
+            c.offset[v] = shift[at] - mean[at] * c.factor[v];
         }
         return c;
     }
     __device__ __forceinline__ void run(const channel_numbers &c, int64_t i) const
     {
-        float8 value = load16(x, i);
+        float8 value = load16(x, i), more = {};
+        if (residual != nullptr) more = load16(residual, i);
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) value.at[v] = (value.at[v] - c.mean[v]) * c.factor[v] + c.shift[v];
+        for (int v = 0; v < VECTOR16; v++)
+            value.at[v] = activate_often(activation, value.at[v] * c.factor[v] + c.offset[v] + more.at[v]);
         store16(y, i, value);
     }
 };
@@ -116,49 +131,78 @@ sdlf_status batch_norm2d_forward_storage16(sdlf_calculator *base, const sdlf_ope
                                             static_cast<double>(rows),
                                             static_cast<double>(op->batch_norm.epsilon),
                                             static_cast<double>(op->batch_norm.momentum)};
-        launch_sums16(calculator, sums16_cut_of(rows, channels), first_moments16<T>{x, channels / VECTOR16}, statistics,
-                      op->workspace.data);
+        launch_sums16(calculator, sums16_cut_of(rows, channels), first_moments16<T>{x}, statistics, op->workspace.data);
         launch_rows16(calculator, rows, channels,
-                      apply_forward16<T>{x, data_of<float>(op->in[1]), data_of<float>(op->in[2]), mean, inverse,
-                                         data_of<T>(op->out[0])});
+                      apply_forward16<T>{x, optional<T>(op->in[3]), data_of<float>(op->in[1]),
+                                         data_of<float>(op->in[2]), mean, inverse, data_of<T>(op->out[0]),
+                                         op->batch_norm.activation});
     });
     return cuda_check_launch("batch_norm2d_forward");
 }
 
 /* ---- backward ---- */
 
-template <typename T> struct gradient_moments16 {
-    const T *x, *dy;
-    const float *mean, *inverse;
-    int64_t vectors;
-    __device__ __forceinline__ void add(int64_t row, int64_t vector, float2 (&sums)[VECTOR16]) const
+/* g = dy act'(y), 8 at a time. */
+template <typename T> struct gradient16 {
+    const T *dy, *y; /* y: NULL where there is no activation */
+    sdlf_activation activation;
+    __device__ __forceinline__ float8 read(int64_t i) const
     {
-        const float8 value = load16(x, row * vectors + vector), gradient = load16(dy, row * vectors + vector);
+        float8 gradient = load16(dy, i);
+        if (y == nullptr) return gradient;
+        const float8 result = load16(y, i);
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++) gradient.at[v] *= activation_slope(activation, result.at[v]);
+        return gradient;
+    }
+};
+
+template <typename T> struct gradient_moments16 {
+    static constexpr int UNROLL = 2;
+    const T *x;
+    gradient16<T> of;
+    const float *mean;
+    struct channel_numbers {
+        float mean[VECTOR16];
+    };
+    __device__ __forceinline__ channel_numbers read(int vector) const
+    {
+        channel_numbers c;
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++) c.mean[v] = mean[vector * VECTOR16 + v];
+        return c;
+    }
+    __device__ __forceinline__ void add(const channel_numbers &c, int64_t i, float2 (&sums)[VECTOR16]) const
+    {
+        const float8 value = load16(x, i), gradient = of.read(i);
 #pragma unroll
         for (int v = 0; v < VECTOR16; v++) {
-            const float distance = value.at[v] - mean[vector * VECTOR16 + v];
             sums[v].x += gradient.at[v];
-            sums[v].y += gradient.at[v] * distance * inverse[vector * VECTOR16 + v];
+            sums[v].y += gradient.at[v] * (value.at[v] - c.mean[v]);
         }
     }
 };
 
 struct gradients16 {
+    const float *inverse;
     float *dscale, *dshift;
     __device__ __forceinline__ void take(int64_t c, double2 sum) const
     {
         dshift[c] = static_cast<float>(sum.x);
-        dscale[c] = static_cast<float>(sum.y);
+        dscale[c] = static_cast<float>(sum.y * static_cast<double>(inverse[c]));
     }
 };
 
+/* dx = factor g + slope x + offset */
 template <typename T> struct apply_backward16 {
-    const T *x, *dy;
+    static constexpr int UNROLL = 2, BLOCKS = 3;
+    const T *x;
+    gradient16<T> of;
     const float *scale, *mean, *inverse, *dscale, *dshift;
-    T *dx;
-    float share; /* 1 / rows */
+    T *dx, *dresidual; /* NULL: not wanted */
+    float share;       /* 1 / rows */
     struct channel_numbers {
-        float mean[VECTOR16], factor[VECTOR16], of_distance[VECTOR16], of_shift[VECTOR16];
+        float factor[VECTOR16], slope[VECTOR16], offset[VECTOR16];
     };
     __device__ __forceinline__ channel_numbers read(int vector) const
     {
@@ -166,21 +210,21 @@ template <typename T> struct apply_backward16 {
 #pragma unroll
         for (int v = 0; v < VECTOR16; v++) {
             const int at = vector * VECTOR16 + v;
-            c.mean[v] = mean[at];
             c.factor[v] = scale[at] * inverse[at];
-            c.of_distance[v] = inverse[at] * share * dscale[at];
-            c.of_shift[v] = share * dshift[at];
+            c.slope[v] = -c.factor[v] * inverse[at] * share * dscale[at];
+            c.offset[v] = -c.factor[v] * share * dshift[at] - c.slope[v] * mean[at];
         }
         return c;
     }
     __device__ __forceinline__ void run(const channel_numbers &c, int64_t i) const
     {
         const float8 value = load16(x, i);
-        float8 gradient = load16(dy, i);
+        float8 gradient = of.read(i);
+        if (dresidual != nullptr) store16(dresidual, i, gradient);
+        if (dx == nullptr) return;
 #pragma unroll
         for (int v = 0; v < VECTOR16; v++)
-            gradient.at[v] =
-                c.factor[v] * (gradient.at[v] - c.of_shift[v] - (value.at[v] - c.mean[v]) * c.of_distance[v]);
+            gradient.at[v] = c.factor[v] * gradient.at[v] + (c.slope[v] * value.at[v] + c.offset[v]);
         store16(dx, i, gradient);
     }
 };
@@ -193,14 +237,15 @@ sdlf_status batch_norm2d_backward_storage16(sdlf_calculator *base, const sdlf_op
     float *dscale = data_of<float>(op->out[1]), *dshift = data_of<float>(op->out[2]);
     with_storage(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        const T *x = data_of<T>(op->in[0]), *dy = data_of<T>(op->in[4]);
-        launch_sums16(calculator, sums16_cut_of(rows, channels),
-                      gradient_moments16<T>{x, dy, mean, inverse, channels / VECTOR16}, gradients16{dscale, dshift},
-                      op->workspace.data);
-        if (!sdlf_tensor_present(&op->out[0])) return;
+        const T *x = data_of<T>(op->in[0]);
+        const gradient16<T> of = {data_of<T>(op->in[4]), optional<T>(op->in[5]), op->batch_norm.activation};
+        T *dx = optional<T>(op->out[0]), *dresidual = optional<T>(op->out[3]);
+        launch_sums16(calculator, sums16_cut_of(rows, channels), gradient_moments16<T>{x, of, mean},
+                      gradients16{inverse, dscale, dshift}, op->workspace.data);
+        if (dx == nullptr && dresidual == nullptr) return;
         launch_rows16(calculator, rows, channels,
-                      apply_backward16<T>{x, dy, data_of<float>(op->in[1]), mean, inverse, dscale, dshift,
-                                          data_of<T>(op->out[0]), static_cast<float>(1.0 / static_cast<double>(rows))});
+                      apply_backward16<T>{x, of, data_of<float>(op->in[1]), mean, inverse, dscale, dshift, dx,
+                                          dresidual, static_cast<float>(1.0 / static_cast<double>(rows))});
     });
     return cuda_check_launch("batch_norm2d_backward");
 }

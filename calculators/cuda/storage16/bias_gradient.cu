@@ -3,11 +3,17 @@
 #include "calculators/cuda/storage16/storage16.h"
 
 template <typename T> struct gradient_values16 {
+    static constexpr int UNROLL = 4;
     const T *dy;
-    int64_t vectors;
-    __device__ __forceinline__ void add(int64_t row, int64_t vector, float2 (&sums)[VECTOR16]) const
+    struct channel_numbers {
+    };
+    __device__ __forceinline__ channel_numbers read(int) const
     {
-        const float8 gradient = load16(dy, row * vectors + vector);
+        return {};
+    }
+    __device__ __forceinline__ void add(const channel_numbers &, int64_t i, float2 (&sums)[VECTOR16]) const
+    {
+        const float8 gradient = load16(dy, i);
 #pragma unroll
         for (int v = 0; v < VECTOR16; v++) sums[v].x += gradient.at[v];
     }
@@ -37,7 +43,7 @@ sdlf_status bias_gradient_storage16(sdlf_calculator *base, const sdlf_operation 
     const sdlf_tensor &dy = op->in[1];
     with_storage(dy.dtype, [&](auto zero) {
         using T = decltype(zero);
-        launch_sums16(calculator, cut_of(dy), gradient_values16<T>{data_of<T>(dy), dy.shape.dim[1] / VECTOR16},
+        launch_sums16(calculator, cut_of(dy), gradient_values16<T>{data_of<T>(dy)},
                       bias_sum16{data_of<float>(op->out[1])}, op->workspace.data);
     });
     return cuda_check_launch("conv2d_backward_weights: bias");

@@ -6,7 +6,7 @@
 
 #include "calculators/cuda/storage16/vector16.cuh"
 
-enum { SUMS16_THREADS = 256, SUMS16_PARTS = 256 };
+enum { SUMS16_THREADS = 256, SUMS16_BLOCKS = 4, SUMS16_PARTS = 512 };
 
 struct sums16_cut {
     int64_t rows, channels;
@@ -21,8 +21,7 @@ static inline sums16_cut sums16_cut_of(int64_t rows, int64_t channels)
     while (cut.across / 2 * VECTOR16 >= channels) cut.across /= 2;
     const int64_t columns = cut.across * VECTOR16, lines = SUMS16_THREADS / cut.across;
     cut.groups = static_cast<int>((channels + columns - 1) / columns);
-    int64_t parts = (rows + 4 * lines - 1) / (4 * lines), most = 1056 / cut.groups + 1;
-    if (most > SUMS16_PARTS) most = SUMS16_PARTS;
+    int64_t parts = (rows + 8 * lines - 1) / (8 * lines), most = SUMS16_PARTS / cut.groups + 1;
     if (parts > most) parts = most;
     cut.rows_each = (rows + parts - 1) / parts;
     cut.parts = static_cast<int>((rows + cut.rows_each - 1) / cut.rows_each);
@@ -34,30 +33,33 @@ static inline int64_t sums16_bytes(const sums16_cut &cut)
     return cut.parts * cut.channels * static_cast<int64_t>(sizeof(float2));
 }
 
-/* Values.add(row, first column / 8, sums): adds what an 8 of columns of a row has. finish(channel, double2 sums) for every channel.
- * tickets: one a group, of the calculator's. Grid: groups, parts. */
+/* Values: read(vector) gives what it wants of 8 columns once, add(numbers, element / 8, sums) adds what an 8 of columns of a row has.
+ * finish.take(channel, double2 sums) for every channel. tickets: one a group, of the calculator's. Grid: groups, parts. */
 template <typename Values, typename Finish>
-static __global__ void __launch_bounds__(SUMS16_THREADS)
+static __global__ void __launch_bounds__(SUMS16_THREADS, SUMS16_BLOCKS)
     sum_columns16(const Values values, const Finish finish, float2 *partial, unsigned *tickets, const sums16_cut cut)
 {
-    __shared__ float2 shared[SUMS16_THREADS * VECTOR16];
+    __shared__ alignas(16) float2 shared[SUMS16_THREADS * VECTOR16];
+    double2 *quarters = reinterpret_cast<double2 *>(shared);
     await_kernels();
     const int lane = static_cast<int>(threadIdx.x) % cut.across, line = static_cast<int>(threadIdx.x) / cut.across;
-    const int lines = SUMS16_THREADS / cut.across;
-    const int64_t vector = static_cast<int64_t>(blockIdx.x) * cut.across + lane;
+    const int lines = SUMS16_THREADS / cut.across, vectors = static_cast<int>(cut.channels / VECTOR16);
+    const int vector = static_cast<int>(blockIdx.x) * cut.across + lane;
     const int64_t first = blockIdx.y * cut.rows_each, end = min(first + cut.rows_each, cut.rows);
     float2 sums[VECTOR16] = {};
-    if (vector * VECTOR16 < cut.channels) {
-#pragma unroll 2
-        for (int64_t row = first + line; row < end; row += lines) values.add(row, vector, sums);
+    if (vector < vectors) {
+        const typename Values::channel_numbers numbers = values.read(vector);
+#pragma unroll Values::UNROLL
+        for (int64_t row = first + line; row < end; row += lines) values.add(numbers, row * vectors + vector, sums);
     }
 #pragma unroll
     for (int v = 0; v < VECTOR16; v++) shared[(line * VECTOR16 + v) * cut.across + lane] = sums[v];
     __syncthreads();
-    const int columns = cut.across * VECTOR16, column = static_cast<int>(threadIdx.x);
-    const int64_t channel =
-        static_cast<int64_t>(blockIdx.x) * columns + column % cut.across * VECTOR16 + column / cut.across;
-    if (column < columns && channel < cut.channels) {
+    const int columns = cut.across * VECTOR16, column = static_cast<int>(threadIdx.x) % columns;
+    const int share = static_cast<int>(threadIdx.x) / columns, shares = SUMS16_THREADS / columns;
+    const int channel = static_cast<int>(blockIdx.x) * columns + column % cut.across * VECTOR16 + column / cut.across;
+    const bool mine = channel < cut.channels;
+    if (share == 0 && mine) {
         float2 sum = {};
         for (int l = 0; l < lines; l++) {
             const float2 more = shared[l * columns + column];
@@ -67,13 +69,19 @@ static __global__ void __launch_bounds__(SUMS16_THREADS)
         partial[blockIdx.y * cut.channels + channel] = sum;
     }
     if (!take_ticket(tickets + blockIdx.x, cut.parts)) return;
-    if (column >= columns || channel >= cut.channels) return;
     double2 all = {};
 #pragma unroll 8
-    for (int part = 0; part < cut.parts; part++) {
+    for (int part = share; mine && part < cut.parts; part += shares) {
         const float2 more = __ldcg(&partial[part * cut.channels + channel]);
         all.x += static_cast<double>(more.x);
         all.y += static_cast<double>(more.y);
+    }
+    quarters[threadIdx.x] = all;
+    __syncthreads();
+    if (share != 0 || !mine) return;
+    for (int s = 1; s < shares; s++) {
+        all.x += quarters[s * columns + column].x;
+        all.y += quarters[s * columns + column].y;
     }
     finish.take(channel, all);
 }

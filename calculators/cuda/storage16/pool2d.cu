@@ -7,46 +7,46 @@
 
 enum { THREADS = 256 };
 
-struct pool16 {
-    pooling<int64_t> windows;
-    divider<int64_t> vectors; /* of 8 channels */
-    int64_t count;            /* threads' work */
+template <typename Index> struct pool16 {
+    pooling<Index> windows;
+    divider<Index> vectors; /* of 8 channels */
+    int64_t count;          /* threads' work */
     bool maximum;
 };
 
 /* Taps of window p along an axis that lie inside. */
-static __device__ __forceinline__ int taps_inside(const pooling<int64_t> &g, int axis, int64_t p)
+template <typename Index> static __device__ __forceinline__ int taps_inside(const pooling<Index> &g, int axis, Index p)
 {
     int inside = 0;
-    for (int64_t r = 0; r < g.size[axis]; r++) {
-        const int64_t at = p * g.stride[axis] + r * g.dilation[axis] - g.before[axis];
+    for (Index r = 0; r < g.size[axis]; r++) {
+        const Index at = p * g.stride[axis] + r * g.dilation[axis] - g.before[axis];
         inside += at >= 0 && at < g.in[axis];
     }
     return inside;
 }
 
-static __device__ __forceinline__ float divisor(const pooling<int64_t> &g, int64_t p, int64_t q)
+template <typename Index> static __device__ __forceinline__ float divisor(const pooling<Index> &g, Index p, Index q)
 {
     if (g.count_padding) return static_cast<float>(g.size[0] * g.size[1]);
     return static_cast<float>(taps_inside(g, 0, p) * taps_inside(g, 1, q));
 }
 
-template <typename T>
-static __global__ void __launch_bounds__(THREADS) pool_forward16(const T *x, T *y, const pool16 of)
+template <typename T, typename Index>
+static __global__ void __launch_bounds__(THREADS) pool_forward16(const T *x, T *y, const pool16<Index> of)
 {
-    const pooling<int64_t> &g = of.windows;
+    const pooling<Index> &g = of.windows;
     await_kernels();
     for (int64_t e = grid_first(); e < of.count; e += grid_step()) {
-        int64_t vector, pixel = divide(e, of.vectors, vector);
-        const pool_place<int64_t> at(pixel, g.by_out);
+        Index vector, pixel = divide(static_cast<Index>(e), of.vectors, vector);
+        const pool_place<Index> at(pixel, g.by_out);
         float8 result;
 #pragma unroll
         for (int v = 0; v < VECTOR16; v++) result.at[v] = of.maximum ? -INFINITY : 0;
-        for (int64_t r = 0; r < g.size[0]; r++) {
-            const int64_t h = at.row * g.stride[0] + r * g.dilation[0] - g.before[0];
+        for (Index r = 0; r < g.size[0]; r++) {
+            const Index h = at.row * g.stride[0] + r * g.dilation[0] - g.before[0];
             if (h < 0 || h >= g.in[0]) continue;
-            for (int64_t s = 0; s < g.size[1]; s++) {
-                const int64_t w = at.column * g.stride[1] + s * g.dilation[1] - g.before[1];
+            for (Index s = 0; s < g.size[1]; s++) {
+                const Index w = at.column * g.stride[1] + s * g.dilation[1] - g.before[1];
                 if (w < 0 || w >= g.in[1]) continue;
                 const float8 value = load16(x, ((at.plane * g.in[0] + h) * g.in[1] + w) * of.vectors.number + vector);
 #pragma unroll
@@ -71,18 +71,17 @@ static __device__ __forceinline__ bool same(float a, float b)
 }
 
 /* Of each channel: how many of the window's elements are its maximum, and is one of them before (h, w)? */
-template <typename T>
-static __device__ __forceinline__ void count_ties(const T *x, const pooling<int64_t> &g, int64_t vectors,
-                                                  int64_t vector, int64_t plane, const int64_t (&window)[2],
-                                                  const int64_t (&own)[2], const float8 &largest,
-                                                  float (&ties)[VECTOR16], unsigned &before)
+template <typename T, typename Index>
+static __device__ __forceinline__ void count_ties(const T *x, const pooling<Index> &g, Index vectors, Index vector,
+                                                  Index plane, const Index (&window)[2], const Index (&own)[2],
+                                                  const float8 &largest, float (&ties)[VECTOR16], unsigned &before)
 {
     before = 0;
-    for (int64_t r = 0; r < g.size[0]; r++) {
-        const int64_t h = window[0] * g.stride[0] + r * g.dilation[0] - g.before[0];
+    for (Index r = 0; r < g.size[0]; r++) {
+        const Index h = window[0] * g.stride[0] + r * g.dilation[0] - g.before[0];
         if (h < 0 || h >= g.in[0]) continue;
-        for (int64_t s = 0; s < g.size[1]; s++) {
-            const int64_t w = window[1] * g.stride[1] + s * g.dilation[1] - g.before[1];
+        for (Index s = 0; s < g.size[1]; s++) {
+            const Index w = window[1] * g.stride[1] + s * g.dilation[1] - g.before[1];
             if (w < 0 || w >= g.in[1]) continue;
             const float8 value = load16(x, ((plane * g.in[0] + h) * g.in[1] + w) * vectors + vector);
             const bool earlier = h < own[0] || (h == own[0] && w < own[1]);
@@ -96,22 +95,22 @@ static __device__ __forceinline__ void count_ties(const T *x, const pooling<int6
     }
 }
 
-template <typename T>
+template <typename T, typename Index>
 static __global__ void __launch_bounds__(THREADS)
-    max_pool_backward16(const T *x, const T *y, const T *dy, T *dx, const pool16 of)
+    max_pool_backward16(const T *x, const T *y, const T *dy, T *dx, const pool16<Index> of)
 {
-    const pooling<int64_t> &g = of.windows;
+    const pooling<Index> &g = of.windows;
     await_kernels();
     for (int64_t e = grid_first(); e < of.count; e += grid_step()) {
-        int64_t vector, pixel = divide(e, of.vectors, vector);
-        const pool_place<int64_t> at(pixel, g.by_in);
-        const pool_windows<int64_t> down(g, 0, at.row), right(g, 1, at.column);
+        Index vector, pixel = divide(static_cast<Index>(e), of.vectors, vector);
+        const pool_place<Index> at(pixel, g.by_in);
+        const pool_windows<Index> down(g, 0, at.row), right(g, 1, at.column);
         const float8 own = load16(x, e);
         float8 sum = {};
-        for (int64_t p = down.last; p >= down.first; p--) {
-            for (int64_t q = right.last; q >= right.first; q--) {
+        for (Index p = down.last; p >= down.first; p--) {
+            for (Index q = right.last; q >= right.first; q--) {
                 if (!pool_holds(g, 0, p, at.row) || !pool_holds(g, 1, q, at.column)) continue;
-                const int64_t window = ((at.plane * g.out[0] + p) * g.out[1] + q) * of.vectors.number + vector;
+                const Index window = ((at.plane * g.out[0] + p) * g.out[1] + q) * of.vectors.number + vector;
                 const float8 largest = load16(y, window);
                 bool wins = false;
 #pragma unroll
@@ -133,18 +132,18 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <typename T>
-static __global__ void __launch_bounds__(THREADS) avg_pool_backward16(const T *dy, T *dx, const pool16 of)
+template <typename T, typename Index>
+static __global__ void __launch_bounds__(THREADS) avg_pool_backward16(const T *dy, T *dx, const pool16<Index> of)
 {
-    const pooling<int64_t> &g = of.windows;
+    const pooling<Index> &g = of.windows;
     await_kernels();
     for (int64_t e = grid_first(); e < of.count; e += grid_step()) {
-        int64_t vector, pixel = divide(e, of.vectors, vector);
-        const pool_place<int64_t> at(pixel, g.by_in);
-        const pool_windows<int64_t> down(g, 0, at.row), right(g, 1, at.column);
+        Index vector, pixel = divide(static_cast<Index>(e), of.vectors, vector);
+        const pool_place<Index> at(pixel, g.by_in);
+        const pool_windows<Index> down(g, 0, at.row), right(g, 1, at.column);
         float8 sum = {};
-        for (int64_t p = down.first; p <= down.last; p++) {
-            for (int64_t q = right.first; q <= right.last; q++) {
+        for (Index p = down.first; p <= down.last; p++) {
+            for (Index q = right.first; q <= right.last; q++) {
                 if (!pool_holds(g, 0, p, at.row) || !pool_holds(g, 1, q, at.column)) continue;
                 const float8 gradient =
                     load16(dy, ((at.plane * g.out[0] + p) * g.out[1] + q) * of.vectors.number + vector);
@@ -157,20 +156,30 @@ static __global__ void __launch_bounds__(THREADS) avg_pool_backward16(const T *d
     }
 }
 
-static pool16 pool_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y, const sdlf_tensor &written)
+template <typename Index>
+static pool16<Index> pool_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y,
+                             const sdlf_tensor &written)
 {
-    return {pooling_of<int64_t>(op, x, y), divider<int64_t>(x.shape.dim[1] / VECTOR16),
+    return {pooling_of<Index>(op, x, y), divider<Index>(x.shape.dim[1] / VECTOR16),
             sdlf_tensor_count(&written) / VECTOR16, op->kind == SDLF_MAX_POOL2D_FORWARD};
+}
+
+/* Call function(zero of the element type, index zero). */
+template <typename Function>
+static void with_pool16(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y, Function function)
+{
+    with_storage(x.dtype, [&](auto zero) { with_pool_index(op, x, y, [&](auto index) { function(zero, index); }); });
 }
 
 sdlf_status pool2d_forward_storage16(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    const pool16 of = pool_of(op, op->in[0], op->out[0], op->out[0]);
-    with_storage(op->in[0].dtype, [&](auto zero) {
+    const sdlf_tensor &x = op->in[0], &y = op->out[0];
+    with_pool16(op, x, y, [&](auto zero, auto index) {
         using T = decltype(zero);
-        launch_overlapped(calculator, pool_forward16<T>, cuda_blocks(calculator, of.count, THREADS), THREADS, 0,
-                          data_of<T>(op->in[0]), data_of<T>(op->out[0]), of);
+        const auto of = pool_of<decltype(index)>(op, x, y, y);
+        launch_overlapped(calculator, pool_forward16<T, decltype(index)>, cuda_blocks(calculator, of.count, THREADS),
+                          THREADS, 0, data_of<T>(x), data_of<T>(y), of);
     });
     return cuda_check_launch("pooling");
 }
@@ -179,16 +188,18 @@ sdlf_status pool2d_backward_storage16(sdlf_calculator *base, const sdlf_operatio
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const bool maximum = op->kind == SDLF_MAX_POOL2D_BACKWARD;
-    const pool16 of = pool_of(op, op->out[0], op->in[maximum ? 1 : 0], op->out[0]);
-    with_storage(op->in[0].dtype, [&](auto zero) {
+    const sdlf_tensor &dx = op->out[0], &y = op->in[maximum ? 1 : 0];
+    with_pool16(op, dx, y, [&](auto zero, auto index) {
         using T = decltype(zero);
+        using Index = decltype(index);
+        const auto of = pool_of<Index>(op, dx, y, dx);
         const unsigned blocks = cuda_blocks(calculator, of.count, THREADS);
         if (maximum)
-            launch_overlapped(calculator, max_pool_backward16<T>, blocks, THREADS, 0, data_of<T>(op->in[0]),
-                              data_of<T>(op->in[1]), data_of<T>(op->in[2]), data_of<T>(op->out[0]), of);
+            launch_overlapped(calculator, max_pool_backward16<T, Index>, blocks, THREADS, 0, data_of<T>(op->in[0]),
+                              data_of<T>(y), data_of<T>(op->in[2]), data_of<T>(dx), of);
         else
-            launch_overlapped(calculator, avg_pool_backward16<T>, blocks, THREADS, 0, data_of<T>(op->in[0]),
-                              data_of<T>(op->out[0]), of);
+            launch_overlapped(calculator, avg_pool_backward16<T, Index>, blocks, THREADS, 0, data_of<T>(y),
+                              data_of<T>(dx), of);
     });
     return cuda_check_launch("pooling");
 }

@@ -100,7 +100,7 @@ bool batch_norm2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_op
 {
     (void)calculator;
     const sdlf_tensor *x = &op->in[0];
-    if (sdlf_operation_storage(op) == SDLF_NONE) return true;
+    if (sdlf_operation_storage(op) == SDLF_NONE) return !sdlf_batch_norm2d_is_fused(op);
     return x->shape.rank == 2 && x->shape.dim[0] > 0 && is_multiple(x->shape.dim[1]);
 }
 

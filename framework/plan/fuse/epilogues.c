@@ -2,6 +2,8 @@
  * between is never stored. Works while training too, since the backward pass of an activation needs only its output. */
 #include "framework/plan/passes.h"
 
+#include <string.h>
+
 /* The one step that reads what step i writes, if nothing else uses that buffer and the two run on one calculator. */
 static int sole_reader(const sdlf_plan *plan, int i)
 {
@@ -61,6 +63,16 @@ static sdlf_status fuse_log_softmax(sdlf_plan *plan, int i)
     return sdlf_calculator_supports(step->calculator, &fused) ? merge(plan, i, reader, &fused) : SDLF_OK;
 }
 
+/* The operand that is added to the result before its activation; -1: the kind has none. */
+static int residual_of(const sdlf_operation *op)
+{
+    const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
+    for (int i = 0; type->in[i].name != NULL; i++) {
+        if (strcmp(type->in[i].name, "residual") == 0) return i;
+    }
+    return -1;
+}
+
 /* y = conv(x) + r. The fused operation runs where the addition stood, when r is sure to be there. Forward only: in the
  * backward pass the weights that a product reads may have been updated by then. */
 static sdlf_status fuse_residual(sdlf_plan *plan, int i)
@@ -68,8 +80,8 @@ static sdlf_status fuse_residual(sdlf_plan *plan, int i)
     const plan_step *step = &plan->steps[i];
     sdlf_operation fused = step->operation;
     sdlf_activation *activation = sdlf_operation_epilogue(&fused);
-    if (fused.kind != SDLF_CONV2D_FORWARD && fused.kind != SDLF_GEMM) return SDLF_OK;
-    const int residual = 3; /* the operand of both kinds */
+    const int residual = residual_of(&fused);
+    if (residual < 0 || activation == NULL) return SDLF_OK;
     if (activation->function != SDLF_IDENTITY || sdlf_tensor_present(&fused.in[residual])) return SDLF_OK;
     int reader = sole_reader(plan, i);
     if (reader < 0 || plan->steps[reader].operation.kind != SDLF_ADD) return SDLF_OK;

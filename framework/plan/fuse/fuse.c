@@ -14,6 +14,7 @@ sdlf_status plan_fuse(sdlf_plan *plan)
         plan_fuse_conv_pair,     /* of what is left */
         plan_fuse_feed,          /* labels with the batch's indices */
         plan_fuse_loss,          /* forward and backward */
+        plan_fuse_norm_backward, /* with the activation behind it */
         plan_fuse_updates,       /* after conv_pool, whose backward pass takes its updates in */
     };
     sdlf_status status = SDLF_OK;
@@ -24,5 +25,21 @@ sdlf_status plan_fuse(sdlf_plan *plan)
     }
     plan_uses_release(&plan->uses);
     plan_settle_groups(plan);
+    return status;
+}
+
+sdlf_status plan_fuse_stored(sdlf_plan *plan)
+{
+    if (plan->options.mode != SDLF_TRAIN || plan->options.no_fusion || plan->options.keep_activations) return SDLF_OK;
+    static sdlf_status (*const rules[])(sdlf_plan *) = {plan_fuse_epilogues, plan_fuse_norm_backward};
+    sdlf_status status = SDLF_OK;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0] && status == SDLF_OK; i++) {
+        status = plan_find_uses(plan);
+        if (status == SDLF_OK) status = rules[i](plan);
+        plan_remove_dead_steps(plan);
+    }
+    plan_uses_release(&plan->uses);
+    plan_settle_groups(plan);
+    for (int i = 0; i < plan->step_count; i++) plan->steps[i].cost = sdlf_operation_cost(&plan->steps[i].operation);
     return status;
 }

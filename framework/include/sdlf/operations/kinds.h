@@ -186,19 +186,22 @@ typedef enum sdlf_operation_kind {
     /* ---- normalisation ---- */
 
     /* batch_norm2d_forward (training): with mean and biased variance v over N,H,W of each channel,
-     * y = (x - mean) / sqrt(v + epsilon) scale + shift; saves mean and 1 / sqrt(v + epsilon); updates
+     * y = act((x - mean) / sqrt(v + epsilon) scale + shift + residual); saves mean and 1 / sqrt(v + epsilon); updates
      * running = (1 - momentum) running + momentum (mean; v n / (n - 1), n = N H W; v itself if n = 1).
-     * x is (N,C,H,W) or (N,C).
-     *   in: x, scale (C), shift (C)   out: y, saved_mean (C), saved_inverse_std (C), running_mean! (C), running_variance! (C) */
+     * x is (N,C,H,W) or (N,C). y may alias residual.
+     *   in: x, scale (C), shift (C), residual? (x's shape)
+     *   out: y, saved_mean (C), saved_inverse_std (C), running_mean! (C), running_variance! (C) */
     SDLF_BATCH_NORM2D_FORWARD,
 
     /* batch_norm2d_infer: y = act((x - mean) / sqrt(variance + epsilon) scale + shift). y may alias x.
      *   in: x, scale (C), shift (C), mean (C), variance (C)   out: y */
     SDLF_BATCH_NORM2D_INFER,
 
-    /* batch_norm2d_backward: with xhat = (x - mean) inverse_std: dshift = sum dy; dscale = sum dy xhat;
-     * dx = scale inverse_std (dy - dshift / n - xhat dscale / n).
-     *   in: x, scale (C), saved_mean (C), saved_inverse_std (C), dy   out: dx?, dscale (C), dshift (C) */
+    /* batch_norm2d_backward: with xhat = (x - mean) inverse_std and g = dy act'(y), act' worked out from the forward output y:
+     * dshift = sum g; dscale = sum g xhat; dx = scale inverse_std (g - dshift / n - xhat dscale / n); dresidual = g. y is there if
+     * and only if there is an activation.
+     *   in: x, scale (C), saved_mean (C), saved_inverse_std (C), dy, y? (x's shape)
+     *   out: dx?, dscale (C), dshift (C), dresidual? (x's shape) */
     SDLF_BATCH_NORM2D_BACKWARD,
 
     /* ---- softmax and loss ---- */
