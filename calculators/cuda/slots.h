@@ -47,7 +47,7 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
 /* The kernels. */
 /* clang-format off */
 #define CUDA_POOL_SLOT(kernel) \
-    {.run = kernel, .channels_last = true, .storage = true, .supports = pool2d_supports_cuda}
+    {.run = kernel, .channels_last = true, .storage = true, .supports = pool2d_supports_cuda, .workspace = pool2d_workspace_cuda}
 #define CUDA_NORM_SLOT(kernel) \
     {.run = kernel, .storage = true, .supports = batch_norm2d_supports_cuda, .workspace = batch_norm2d_workspace_cuda}
 #define CUDA_SLOTS \

@@ -1,18 +1,26 @@
 /* batch_norm2d of x (M,C) in 16-bit storage, for training: one kernel sums (channel_sums16.cuh) and works out what follows from the sums,
  * a second applies it, a thread 8 channels of every so many rows. Forward moves x twice, y and residual once; backward x, dy and y twice, dx
  * and dresidual once. The variance is that of x less the channel's first number, so that a large mean cancels beforehand. */
-#include "calculators/cuda/activation.cuh"
 #include "calculators/cuda/storage16/channel_sums16.cuh"
 #include "calculators/cuda/storage16/storage16.h"
 
 enum { THREADS = 256 };
+
+bool batch_norm2d_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
+{
+    const sdlf_tensor &x = op->in[0];
+    if (sdlf_operation_storage(op) == SDLF_NONE) return !sdlf_batch_norm2d_is_fused(op);
+    return x.shape.rank == 2 && x.shape.dim[0] > 0 && x.shape.dim[1] > 0 && x.shape.dim[1] % VECTOR16 == 0 &&
+           is_line_activation(op->batch_norm.activation);
+}
 
 int64_t batch_norm2d_workspace_storage16(const sdlf_calculator *, const sdlf_operation *op)
 {
     return sums16_bytes(sums16_cut_of(op->in[0].shape.dim[0], op->in[0].shape.dim[1]));
 }
 
-/* A grid of threads, each with an 8 of channels and every so many rows: so numbers of channels are read once. */
+/* A grid of threads, each with an 8 of channels and every so many rows: so numbers of channels are read once. UNROLL rows are loaded before
+ * the first is used. */
 struct rows16 {
     int64_t rows;
     int vectors; /* of 8 channels */
@@ -26,8 +34,17 @@ static __global__ void __launch_bounds__(THREADS, Body::BLOCKS) for_rows16(const
     if (line >= lines) return;
     const int vector = static_cast<int>(thread - line * of.vectors);
     const typename Body::channel_numbers numbers = body.read(vector);
-#pragma unroll Body::UNROLL
-    for (int64_t row = line; row < of.rows; row += lines) body.run(numbers, row * of.vectors + vector);
+    for (int64_t row = line; row < of.rows; row += Body::UNROLL * lines) {
+        typename Body::loaded in[Body::UNROLL];
+#pragma unroll
+        for (int u = 0; u < Body::UNROLL; u++) {
+            if (row + u * lines < of.rows) in[u] = body.load((row + u * lines) * of.vectors + vector);
+        }
+#pragma unroll
+        for (int u = 0; u < Body::UNROLL; u++) {
+            if (row + u * lines < of.rows) body.run(numbers, in[u], (row + u * lines) * of.vectors + vector);
+        }
+    }
 }
 
 template <typename Body>
@@ -44,7 +61,7 @@ static void launch_rows16(const cuda_calculator *calculator, int64_t rows, int64
 /* ---- forward ---- */
 
 template <typename T> struct first_moments16 {
-    static constexpr int UNROLL = 4;
+    static constexpr int UNROLL = 4, BLOCKS = 4;
     const T *x;
     struct channel_numbers {
         float8 origin;
@@ -53,9 +70,14 @@ template <typename T> struct first_moments16 {
     {
         return {load16(x, vector)};
     }
-    __device__ __forceinline__ void add(const channel_numbers &c, int64_t i, float2 (&sums)[VECTOR16]) const
+    typedef uint4 loaded;
+    __device__ __forceinline__ loaded load(int64_t i) const
     {
-        const float8 value = load16(x, i);
+        return load_bits16(x, i);
+    }
+    __device__ __forceinline__ void add(const channel_numbers &c, const loaded &in, float2 (&sums)[VECTOR16]) const
+    {
+        const float8 value = unpack16<T>(in);
 #pragma unroll
         for (int v = 0; v < VECTOR16; v++) {
             const float distance = value.at[v] - c.origin.at[v];
@@ -89,7 +111,7 @@ template <typename T> struct apply_forward16 {
     const T *x, *residual; /* NULL: none */
     const float *scale, *shift, *mean, *inverse;
     T *y;
-    sdlf_activation activation;
+    line_activation activation;
     struct channel_numbers {
         float factor[VECTOR16], offset[VECTOR16];
     };
@@ -104,13 +126,20 @@ template <typename T> struct apply_forward16 {
         }
         return c;
     }
-    __device__ __forceinline__ void run(const channel_numbers &c, int64_t i) const
+    struct loaded {
+        uint4 x, residual;
+    };
+    __device__ __forceinline__ loaded load(int64_t i) const
     {
-        float8 value = load16(x, i), more = {};
-        if (residual != nullptr) more = load16(residual, i);
+        return {load_bits16(x, i), load_bits16(residual, i)};
+    }
+    __device__ __forceinline__ void run(const channel_numbers &c, const loaded &in, int64_t i) const
+    {
+        float8 value = unpack16<T>(in.x);
+        const float8 more = unpack16<T>(in.residual);
 #pragma unroll
         for (int v = 0; v < VECTOR16; v++)
-            value.at[v] = activate_often(activation, value.at[v] * c.factor[v] + c.offset[v] + more.at[v]);
+            value.at[v] = activation.value(value.at[v] * c.factor[v] + c.offset[v] + more.at[v]);
         store16(y, i, value);
     }
 };
@@ -135,31 +164,38 @@ sdlf_status batch_norm2d_forward_storage16(sdlf_calculator *base, const sdlf_ope
         launch_rows16(calculator, rows, channels,
                       apply_forward16<T>{x, optional<T>(op->in[3]), data_of<float>(op->in[1]),
                                          data_of<float>(op->in[2]), mean, inverse, data_of<T>(op->out[0]),
-                                         op->batch_norm.activation});
+                                         line_activation_of(op->batch_norm.activation)});
     });
     return cuda_check_launch("batch_norm2d_forward");
 }
 
 /* ---- backward ---- */
 
-/* g = dy act'(y), 8 at a time. */
+/* x and g = dy act'(y), 8 at a time. */
 template <typename T> struct gradient16 {
-    const T *dy, *y; /* y: NULL where there is no activation */
-    sdlf_activation activation;
-    __device__ __forceinline__ float8 read(int64_t i) const
+    const T *x, *dy, *y; /* y: NULL where there is no activation */
+    line_activation activation;
+    struct loaded {
+        uint4 x, dy, y;
+    };
+    __device__ __forceinline__ loaded load(int64_t i) const
     {
-        float8 gradient = load16(dy, i);
+        return {load_bits16(x, i), load_bits16(dy, i), load_bits16(y, i)};
+    }
+    __device__ __forceinline__ float8 gradient(const loaded &in) const
+    {
+        float8 gradient = unpack16<T>(in.dy);
         if (y == nullptr) return gradient;
-        const float8 result = load16(y, i);
+        const float8 result = unpack16<T>(in.y);
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) gradient.at[v] *= activation_slope(activation, result.at[v]);
+        for (int v = 0; v < VECTOR16; v++) gradient.at[v] *= activation.derivative(result.at[v]);
         return gradient;
     }
 };
 
 template <typename T> struct gradient_moments16 {
-    static constexpr int UNROLL = 2;
-    const T *x;
+    static constexpr int UNROLL = 2, BLOCKS = 3;
+    typedef typename gradient16<T>::loaded loaded;
     gradient16<T> of;
     const float *mean;
     struct channel_numbers {
@@ -172,9 +208,13 @@ template <typename T> struct gradient_moments16 {
         for (int v = 0; v < VECTOR16; v++) c.mean[v] = mean[vector * VECTOR16 + v];
         return c;
     }
-    __device__ __forceinline__ void add(const channel_numbers &c, int64_t i, float2 (&sums)[VECTOR16]) const
+    __device__ __forceinline__ loaded load(int64_t i) const
     {
-        const float8 value = load16(x, i), gradient = of.read(i);
+        return of.load(i);
+    }
+    __device__ __forceinline__ void add(const channel_numbers &c, const loaded &in, float2 (&sums)[VECTOR16]) const
+    {
+        const float8 value = unpack16<T>(in.x), gradient = of.gradient(in);
 #pragma unroll
         for (int v = 0; v < VECTOR16; v++) {
             sums[v].x += gradient.at[v];
@@ -195,8 +235,8 @@ struct gradients16 {
 
 /* dx = factor g + slope x + offset */
 template <typename T> struct apply_backward16 {
-    static constexpr int UNROLL = 2, BLOCKS = 3;
-    const T *x;
+    static constexpr int UNROLL = 2, BLOCKS = 2;
+    typedef typename gradient16<T>::loaded loaded;
     gradient16<T> of;
     const float *scale, *mean, *inverse, *dscale, *dshift;
     T *dx, *dresidual; /* NULL: not wanted */
@@ -216,10 +256,14 @@ template <typename T> struct apply_backward16 {
         }
         return c;
     }
-    __device__ __forceinline__ void run(const channel_numbers &c, int64_t i) const
+    __device__ __forceinline__ loaded load(int64_t i) const
     {
-        const float8 value = load16(x, i);
-        float8 gradient = of.read(i);
+        return of.load(i);
+    }
+    __device__ __forceinline__ void run(const channel_numbers &c, const loaded &in, int64_t i) const
+    {
+        const float8 value = unpack16<T>(in.x);
+        float8 gradient = of.gradient(in);
         if (dresidual != nullptr) store16(dresidual, i, gradient);
         if (dx == nullptr) return;
 #pragma unroll
@@ -237,15 +281,15 @@ sdlf_status batch_norm2d_backward_storage16(sdlf_calculator *base, const sdlf_op
     float *dscale = data_of<float>(op->out[1]), *dshift = data_of<float>(op->out[2]);
     with_storage(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        const T *x = data_of<T>(op->in[0]);
-        const gradient16<T> of = {data_of<T>(op->in[4]), optional<T>(op->in[5]), op->batch_norm.activation};
+        const gradient16<T> of = {data_of<T>(op->in[0]), data_of<T>(op->in[4]), optional<T>(op->in[5]),
+                                  line_activation_of(op->batch_norm.activation)};
         T *dx = optional<T>(op->out[0]), *dresidual = optional<T>(op->out[3]);
-        launch_sums16(calculator, sums16_cut_of(rows, channels), gradient_moments16<T>{x, of, mean},
+        launch_sums16(calculator, sums16_cut_of(rows, channels), gradient_moments16<T>{of, mean},
                       gradients16{inverse, dscale, dshift}, op->workspace.data);
         if (dx == nullptr && dresidual == nullptr) return;
         launch_rows16(calculator, rows, channels,
-                      apply_backward16<T>{x, of, data_of<float>(op->in[1]), mean, inverse, dscale, dshift, dx,
-                                          dresidual, static_cast<float>(1.0 / static_cast<double>(rows))});
+                      apply_backward16<T>{of, data_of<float>(op->in[1]), mean, inverse, dscale, dshift, dx, dresidual,
+                                          static_cast<float>(1.0 / static_cast<double>(rows))});
     });
     return cuda_check_launch("batch_norm2d_backward");
 }

@@ -3,7 +3,7 @@
 #include "calculators/cuda/storage16/storage16.h"
 
 template <typename T> struct gradient_values16 {
-    static constexpr int UNROLL = 4;
+    static constexpr int UNROLL = 4, BLOCKS = 4;
     const T *dy;
     struct channel_numbers {
     };
@@ -11,9 +11,14 @@ template <typename T> struct gradient_values16 {
     {
         return {};
     }
-    __device__ __forceinline__ void add(const channel_numbers &, int64_t i, float2 (&sums)[VECTOR16]) const
+    typedef uint4 loaded;
+    __device__ __forceinline__ loaded load(int64_t i) const
     {
-        const float8 gradient = load16(dy, i);
+        return load_bits16(dy, i);
+    }
+    __device__ __forceinline__ void add(const channel_numbers &, const loaded &in, float2 (&sums)[VECTOR16]) const
+    {
+        const float8 gradient = unpack16<T>(in);
 #pragma unroll
         for (int v = 0; v < VECTOR16; v++) sums[v].x += gradient.at[v];
     }

@@ -6,7 +6,7 @@
 
 #include "calculators/cuda/storage16/vector16.cuh"
 
-enum { SUMS16_THREADS = 256, SUMS16_BLOCKS = 4, SUMS16_PARTS = 512 };
+enum { SUMS16_THREADS = 256, SUMS16_PARTS = 512 };
 
 struct sums16_cut {
     int64_t rows, channels;
@@ -33,10 +33,11 @@ static inline int64_t sums16_bytes(const sums16_cut &cut)
     return cut.parts * cut.channels * static_cast<int64_t>(sizeof(float2));
 }
 
-/* Values: read(vector) gives what it wants of 8 columns once, add(numbers, element / 8, sums) adds what an 8 of columns of a row has.
+/* Values: read(vector) gives what it wants of 8 columns once; load(element / 8) what it reads of an 8 of columns of a row, UNROLL rows ahead,
+ * so that many loads are under way; add(numbers, loaded, sums) adds what these give.
  * finish.take(channel, double2 sums) for every channel. tickets: one a group, of the calculator's. Grid: groups, parts. */
 template <typename Values, typename Finish>
-static __global__ void __launch_bounds__(SUMS16_THREADS, SUMS16_BLOCKS)
+static __global__ void __launch_bounds__(SUMS16_THREADS, Values::BLOCKS)
     sum_columns16(const Values values, const Finish finish, float2 *partial, unsigned *tickets, const sums16_cut cut)
 {
     __shared__ alignas(16) float2 shared[SUMS16_THREADS * VECTOR16];
@@ -49,8 +50,17 @@ static __global__ void __launch_bounds__(SUMS16_THREADS, SUMS16_BLOCKS)
     float2 sums[VECTOR16] = {};
     if (vector < vectors) {
         const typename Values::channel_numbers numbers = values.read(vector);
-#pragma unroll Values::UNROLL
-        for (int64_t row = first + line; row < end; row += lines) values.add(numbers, row * vectors + vector, sums);
+        for (int64_t row = first + line; row < end; row += Values::UNROLL * lines) {
+            typename Values::loaded in[Values::UNROLL];
+#pragma unroll
+            for (int u = 0; u < Values::UNROLL; u++) {
+                if (row + u * lines < end) in[u] = values.load((row + u * lines) * vectors + vector);
+            }
+#pragma unroll
+            for (int u = 0; u < Values::UNROLL; u++) {
+                if (row + u * lines < end) values.add(numbers, in[u], sums);
+            }
+        }
     }
 #pragma unroll
     for (int v = 0; v < VECTOR16; v++) shared[(line * VECTOR16 + v) * cut.across + lane] = sums[v];

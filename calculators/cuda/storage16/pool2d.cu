@@ -70,34 +70,59 @@ static __device__ __forceinline__ bool same(float a, float b)
     return a == b || (a != a && b != b);
 }
 
-/* Of each channel: how many of the window's elements are its maximum, and is one of them before (h, w)? */
+/* What a window gives to each element that attains its maximum, dy / how many there are; or dy, and which tap is the first of them. */
+struct pool_shares {
+    float *share;    /* as y */
+    uint16_t *first; /* as y; NULL: all share */
+};
+
+/* Maximum, backward, in two kernels; the first goes over windows. */
 template <typename T, typename Index>
-static __device__ __forceinline__ void count_ties(const T *x, const pooling<Index> &g, Index vectors, Index vector,
-                                                  Index plane, const Index (&window)[2], const Index (&own)[2],
-                                                  const float8 &largest, float (&ties)[VECTOR16], unsigned &before)
+static __global__ void __launch_bounds__(THREADS)
+    share_gradient16(const T *x, const T *y, const T *dy, const pool_shares to, int64_t count, const pool16<Index> of)
 {
-    before = 0;
-    for (Index r = 0; r < g.size[0]; r++) {
-        const Index h = window[0] * g.stride[0] + r * g.dilation[0] - g.before[0];
-        if (h < 0 || h >= g.in[0]) continue;
-        for (Index s = 0; s < g.size[1]; s++) {
-            const Index w = window[1] * g.stride[1] + s * g.dilation[1] - g.before[1];
-            if (w < 0 || w >= g.in[1]) continue;
-            const float8 value = load16(x, ((plane * g.in[0] + h) * g.in[1] + w) * vectors + vector);
-            const bool earlier = h < own[0] || (h == own[0] && w < own[1]);
+    const pooling<Index> &g = of.windows;
+    await_kernels();
+    for (int64_t e = grid_first(); e < count; e += grid_step()) {
+        Index vector, pixel = divide(static_cast<Index>(e), of.vectors, vector);
+        const pool_place<Index> at(pixel, g.by_out);
+        const float8 largest = load16(y, e), gradient = load16(dy, e);
+        float ties[VECTOR16] = {};
+        int first[VECTOR16] = {};
+        for (Index r = 0; r < g.size[0]; r++) {
+            const Index h = at.row * g.stride[0] + r * g.dilation[0] - g.before[0];
+            if (h < 0 || h >= g.in[0]) continue;
+            for (Index s = 0; s < g.size[1]; s++) {
+                const Index w = at.column * g.stride[1] + s * g.dilation[1] - g.before[1];
+                if (w < 0 || w >= g.in[1]) continue;
+                const float8 value = load16(x, ((at.plane * g.in[0] + h) * g.in[1] + w) * of.vectors.number + vector);
+                const int tap = static_cast<int>(r * g.size[1] + s);
 #pragma unroll
-            for (int v = 0; v < VECTOR16; v++) {
-                const bool tied = same(value.at[v], largest.at[v]);
-                ties[v] += tied ? 1.0f : 0.0f;
-                before |= static_cast<unsigned>(tied && earlier) << v;
+                for (int v = 0; v < VECTOR16; v++) {
+                    const bool tied = same(value.at[v], largest.at[v]);
+                    if (tied && ties[v] == 0) first[v] = tap;
+                    ties[v] += tied ? 1.0f : 0.0f;
+                }
             }
         }
+        float share[VECTOR16];
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++) share[v] = g.first ? gradient.at[v] : gradient.at[v] / ties[v];
+        float4 *shares = reinterpret_cast<float4 *>(to.share) + 2 * e;
+        shares[0] = make_float4(share[0], share[1], share[2], share[3]);
+        shares[1] = make_float4(share[4], share[5], share[6], share[7]);
+        if (to.first == nullptr) continue;
+        alignas(16) uint16_t taps[VECTOR16];
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++) taps[v] = static_cast<uint16_t>(first[v]);
+        reinterpret_cast<uint4 *>(to.first)[e] = *reinterpret_cast<const uint4 *>(taps);
     }
 }
 
+/* The second goes over the input: which of the windows that hold a pixel give it something? */
 template <typename T, typename Index>
 static __global__ void __launch_bounds__(THREADS)
-    max_pool_backward16(const T *x, const T *y, const T *dy, T *dx, const pool16<Index> of)
+    max_pool_backward16(const T *x, const T *y, const pool_shares from, T *dx, const pool16<Index> of)
 {
     const pooling<Index> &g = of.windows;
     await_kernels();
@@ -112,20 +137,23 @@ static __global__ void __launch_bounds__(THREADS)
                 if (!pool_holds(g, 0, p, at.row) || !pool_holds(g, 1, q, at.column)) continue;
                 const Index window = ((at.plane * g.out[0] + p) * g.out[1] + q) * of.vectors.number + vector;
                 const float8 largest = load16(y, window);
-                bool wins = false;
+                const float4 *shares = reinterpret_cast<const float4 *>(from.share) + 2 * static_cast<int64_t>(window);
+                const float4 low = shares[0], high = shares[1];
+                const float share[VECTOR16] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+                unsigned wins = 0;
 #pragma unroll
-                for (int v = 0; v < VECTOR16; v++) wins = wins || same(own.at[v], largest.at[v]);
-                if (!wins) continue;
-                const float8 gradient = load16(dy, window);
-                float ties[VECTOR16] = {};
-                unsigned before;
-                count_ties(x, g, of.vectors.number, vector, at.plane, {p, q}, {at.row, at.column}, largest, ties,
-                           before);
+                for (int v = 0; v < VECTOR16; v++) wins |= static_cast<unsigned>(same(own.at[v], largest.at[v])) << v;
+                if (from.first != nullptr) {
+                    alignas(16) uint16_t taps[VECTOR16];
+                    *reinterpret_cast<uint4 *>(taps) = reinterpret_cast<const uint4 *>(from.first)[window];
+                    const Index r = (at.row + g.before[0] - p * g.stride[0]) / g.dilation[0];
+                    const Index s = (at.column + g.before[1] - q * g.stride[1]) / g.dilation[1];
+                    const int tap = static_cast<int>(r * g.size[1] + s);
 #pragma unroll
-                for (int v = 0; v < VECTOR16; v++) {
-                    if (!same(own.at[v], largest.at[v]) || (g.first && before >> v & 1)) continue;
-                    sum.at[v] += gradient.at[v] * (1.0f / (g.first ? 1.0f : ties[v]));
+                    for (int v = 0; v < VECTOR16; v++) wins &= ~(static_cast<unsigned>(taps[v] != tap) << v);
                 }
+#pragma unroll
+                for (int v = 0; v < VECTOR16; v++) sum.at[v] += wins >> v & 1 ? share[v] : 0.0f;
             }
         }
         store16(dx, e, sum);
@@ -184,6 +212,13 @@ sdlf_status pool2d_forward_storage16(sdlf_calculator *base, const sdlf_operation
     return cuda_check_launch("pooling");
 }
 
+int64_t pool2d_workspace_cuda(const sdlf_calculator *, const sdlf_operation *op)
+{
+    if (sdlf_operation_storage(op) == SDLF_NONE || op->kind != SDLF_MAX_POOL2D_BACKWARD) return 0;
+    const int64_t tap = op->pool2d.ties == SDLF_TIES_FIRST ? sizeof(uint16_t) : 0;
+    return sdlf_tensor_count(&op->in[1]) * (static_cast<int64_t>(sizeof(float)) + tap);
+}
+
 sdlf_status pool2d_backward_storage16(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
@@ -194,12 +229,18 @@ sdlf_status pool2d_backward_storage16(sdlf_calculator *base, const sdlf_operatio
         using Index = decltype(index);
         const auto of = pool_of<Index>(op, dx, y, dx);
         const unsigned blocks = cuda_blocks(calculator, of.count, THREADS);
-        if (maximum)
-            launch_overlapped(calculator, max_pool_backward16<T, Index>, blocks, THREADS, 0, data_of<T>(op->in[0]),
-                              data_of<T>(y), data_of<T>(op->in[2]), data_of<T>(dx), of);
-        else
+        const int64_t windows = sdlf_tensor_count(&y) / VECTOR16;
+        pool_shares shares = {static_cast<float *>(op->workspace.data), nullptr};
+        if (of.windows.first) shares.first = reinterpret_cast<uint16_t *>(shares.share + windows * VECTOR16);
+        if (!maximum) {
             launch_overlapped(calculator, avg_pool_backward16<T, Index>, blocks, THREADS, 0, data_of<T>(y),
                               data_of<T>(dx), of);
+            return;
+        }
+        launch_overlapped(calculator, share_gradient16<T, Index>, cuda_blocks(calculator, windows, THREADS), THREADS, 0,
+                          data_of<T>(op->in[0]), data_of<T>(y), data_of<T>(op->in[2]), shares, windows, of);
+        launch_overlapped(calculator, max_pool_backward16<T, Index>, blocks, THREADS, 0, data_of<T>(op->in[0]),
+                          data_of<T>(y), shares, data_of<T>(dx), of);
     });
     return cuda_check_launch("pooling");
 }

@@ -96,14 +96,6 @@ static bool is_multiple(int64_t count)
     return count > 0 && count % 8 == 0;
 }
 
-bool batch_norm2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
-{
-    (void)calculator;
-    const sdlf_tensor *x = &op->in[0];
-    if (sdlf_operation_storage(op) == SDLF_NONE) return !sdlf_batch_norm2d_is_fused(op);
-    return x->shape.rank == 2 && x->shape.dim[0] > 0 && is_multiple(x->shape.dim[1]);
-}
-
 bool elements_support_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;

@@ -29,6 +29,7 @@ sdlf_kernel batch_norm2d_forward_storage16, batch_norm2d_backward_storage16;
 bool elements_support_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel add_storage16, activation_forward_storage16, activation_backward_storage16;
 bool pool2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t pool2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel pool2d_forward_storage16, pool2d_backward_storage16;
 sdlf_kernel global_avg_pool2d_forward_storage16, global_avg_pool2d_backward_storage16;
 

@@ -31,6 +31,12 @@ template <typename T> static __device__ __forceinline__ uint4 pack16(const float
     return *reinterpret_cast<const uint4 *>(stored);
 }
 
+/* Elements 8 i to 8 i + 7 as they lie, of memory that may be absent; x is a multiple of 16 bytes. */
+template <typename T> static __device__ __forceinline__ uint4 load_bits16(const T *x, int64_t i)
+{
+    return x != nullptr ? reinterpret_cast<const uint4 *>(x)[i] : uint4{};
+}
+
 /* Elements 8 i to 8 i + 7; x is a multiple of 16 bytes. */
 template <typename T> static __device__ __forceinline__ float8 load16(const T *x, int64_t i)
 {
@@ -40,6 +46,38 @@ template <typename T> static __device__ __forceinline__ float8 load16(const T *x
 template <typename T> static __device__ __forceinline__ void store16(T *y, int64_t i, const float8 &values)
 {
     reinterpret_cast<uint4 *>(y)[i] = pack16<T>(values);
+}
+
+/* Activations that are straight lines: f(x) = clamp(x < 0 ? slope x : x, low, high), without calls, so that loads stay ahead. */
+struct line_activation {
+    float low, high, slope;
+    __device__ __forceinline__ float value(float x) const
+    {
+        return clamp(x < 0 ? slope * x : x, low, high);
+    }
+    /* f'(x) from y = f(x). */
+    __device__ __forceinline__ float derivative(float y) const
+    {
+        return y > low && y < high ? (y > 0 ? 1.0f : slope) : 0.0f;
+    }
+};
+
+static inline bool is_line_activation(const sdlf_activation &activation)
+{
+    return activation.function == SDLF_IDENTITY || activation.function == SDLF_RELU ||
+           activation.function == SDLF_CLIP || (activation.function == SDLF_LEAKY_RELU && activation.slope > 0);
+}
+
+static inline line_activation line_activation_of(const sdlf_activation &activation)
+{
+    line_activation made = {-INFINITY, INFINITY, 1};
+    if (activation.function == SDLF_RELU) made.low = 0;
+    if (activation.function == SDLF_LEAKY_RELU) made.slope = activation.slope;
+    if (activation.function == SDLF_CLIP) {
+        made.low = activation.low;
+        made.high = activation.high;
+    }
+    return made;
 }
 
 /* The element type of 16-bit storage, as a type: with_storage(dtype, [&](auto zero) { using T = decltype(zero); ... }). */
