@@ -87,7 +87,10 @@ sdlf_status global_avg_pool2d_backward_reference(sdlf_calculator *calculator, co
 {
     (void)calculator;
     const sdlf_tensor *dy = &operation->in[0], *dx = &operation->out[0];
-    int64_t area = dx->shape.dim[2] * dx->shape.dim[3], count = sdlf_tensor_count(dx);
-    for (int64_t e = 0; e < count; e++) put(dx, e, get(dy, e / area) / (double)area);
+    int64_t width = dx->shape.dim[3], area = dx->shape.dim[2] * width, count = sdlf_tensor_count(dx);
+    for (int64_t e = 0; e < count; e++) {
+        int64_t plane = e / area, i = e % area;
+        put(dx, at_plane(dx, plane, i / width, i % width), get(dy, at_plane(dy, plane, 0, 0)) / (double)area);
+    }
     return SDLF_OK;
 }

@@ -43,18 +43,25 @@ static inline char *element_address(const sdlf_tensor *tensor, int64_t index)
     return (char *)tensor->data + offset * (int64_t)sdlf_dtype_size(tensor->dtype);
 }
 
-/* Element `i` of a float32 or float64 tensor without gaps. All arithmetic in between is float64. */
+/* Element `i` of a floating tensor without gaps. All arithmetic in between is float64. */
 static inline double get(const sdlf_tensor *tensor, int64_t i)
 {
-    return tensor->dtype == SDLF_FLOAT32 ? (double)((const float *)tensor->data)[i] : ((const double *)tensor->data)[i];
+    double value;
+    switch (tensor->dtype) {
+    case SDLF_FLOAT32: return (double)((const float *)tensor->data)[i];
+    case SDLF_FLOAT64: return ((const double *)tensor->data)[i];
+    default: /* 16-bit storage */
+        sdlf_convert(SDLF_FLOAT64, &value, tensor->dtype, (const char *)tensor->data + 2 * i, 1);
+        return value;
+    }
 }
 
 static inline void put(const sdlf_tensor *tensor, int64_t i, double value)
 {
-    if (tensor->dtype == SDLF_FLOAT32) {
-        ((float *)tensor->data)[i] = (float)value;
-    } else {
-        ((double *)tensor->data)[i] = value;
+    switch (tensor->dtype) {
+    case SDLF_FLOAT32: ((float *)tensor->data)[i] = (float)value; break;
+    case SDLF_FLOAT64: ((double *)tensor->data)[i] = value; break;
+    default: sdlf_convert(tensor->dtype, (char *)tensor->data + 2 * i, SDLF_FLOAT64, &value, 1); break;
     }
 }
 

@@ -7,7 +7,7 @@
 
 static const sdlf_shape *shapes(int *count)
 {
-    static sdlf_shape all[7];
+    static sdlf_shape all[10];
     all[0] = sdlf_shape(1, 1, 1, 1);
     all[1] = sdlf_shape(2, 3, 5, 7);
     all[2] = sdlf_shape(4, 17, 3, 3);
@@ -15,7 +15,10 @@ static const sdlf_shape *shapes(int *count)
     all[4] = sdlf_shape(1, 5);
     all[5] = sdlf_shape(1, 2, 13, 17);
     all[6] = sdlf_shape(33, 35);
-    *count = 7;
+    all[7] = sdlf_shape(129, 40); /* channels in eights from here on: 16-bit storage */
+    all[8] = sdlf_shape(1, 8);
+    all[9] = sdlf_shape(700, 264);
+    *count = 10;
     return all;
 }
 
@@ -58,6 +61,38 @@ static void backward(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, bool dx)
     kernel_emit(sink, &made, "%s%s", sdlf_shape_print(shape).text, dx ? " dx" : " without dx");
 }
 
+/* With a residual and an activation: what training fuses. */
+static void forward_fused(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, bool residual, int activation,
+                          bool aliased)
+{
+    kernel_case made = {.operation = describe(SDLF_BATCH_NORM2D_FORWARD, t, shape), .aliased = aliased, .alias = 3};
+    for (int i = 1; i <= 4; i++) made.operation.out[i] = made.operation.in[1];
+    if (residual) made.operation.in[3] = made.operation.in[0];
+    made.operation.batch_norm.activation = kernel_activation[activation];
+    made.out[4].values = VALUES_POSITIVE;
+    made.tolerance = 80;
+    kernel_emit(sink, &made, "%s%s%s", sdlf_shape_print(shape).text, residual ? " residual" : "",
+                kernel_activation_name[activation]);
+}
+
+static void backward_fused(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, int activation, bool dx, bool dresidual)
+{
+    kernel_case made = {.operation = describe(SDLF_BATCH_NORM2D_BACKWARD, t, shape)};
+    const sdlf_tensor x = made.operation.in[0], c = made.operation.in[1], none = {.dtype = SDLF_NONE};
+    made.operation.in[3] = c;
+    made.operation.in[4] = x;
+    if (activation != SDLF_IDENTITY) made.operation.in[5] = x;
+    made.operation.out[0] = dx ? x : none;
+    made.operation.out[1] = made.operation.out[2] = c;
+    if (dresidual) made.operation.out[3] = x;
+    made.operation.batch_norm.activation = kernel_activation[activation];
+    made.in[3].values = VALUES_POSITIVE;
+    made.in[5].values = VALUES_GRID; /* zeros, too */
+    made.tolerance = 4 * (double)(sdlf_shape_count(shape) / shape.dim[1]) + 64;
+    kernel_emit(sink, &made, "%s%s%s%s", sdlf_shape_print(shape).text, kernel_activation_name[activation],
+                dx ? " dx" : " without dx", dresidual ? " dresidual" : "");
+}
+
 void batch_norm_cases(kernel_sink *sink, sdlf_dtype t)
 {
     int count;
@@ -71,6 +106,12 @@ void batch_norm_cases(kernel_sink *sink, sdlf_dtype t)
         }
         backward(sink, t, all[i], true);
         backward(sink, t, all[i], false);
+        for (int activation = SDLF_IDENTITY; activation <= SDLF_LEAKY_RELU; activation++) {
+            forward_fused(sink, t, all[i], true, activation, activation == SDLF_RELU);
+            forward_fused(sink, t, all[i], false, activation, false);
+            backward_fused(sink, t, all[i], activation, true, true);
+            backward_fused(sink, t, all[i], activation, activation != SDLF_CLIP, activation == SDLF_CLIP);
+        }
     }
 }
 

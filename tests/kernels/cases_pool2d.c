@@ -24,6 +24,8 @@ static const geometry geometries[] = {
     {1, 2, 3, 3, {{7, 7}, {1, 1}, {1, 1}, {3, 3}, {3, 3}}, false},   /* larger than the input */
     {1, 2, 4, 4, {{2, 2}, {2, 2}, {1, 1}, {2, 2}, {2, 2}}, true},
     {2, 67, 7, 5, {{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}}, false}, /* many channels */
+    {2, 72, 9, 8, {{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}}, false}, /* in eights */
+    {1, 8, 9, 9, {{2, 3}, {1, 2}, {3, 2}, {1, 2}, {2, 1}}, false},  /* the same, dilation */
 };
 
 static kernel_case pool(sdlf_operation_kind kind, const geometry *g)

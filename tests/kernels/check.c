@@ -63,6 +63,8 @@ bool kernel_may_stay_in_parts(const sdlf_operation *operation)
     case SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD:
     case SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD:
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD: return true;
+    case SDLF_BATCH_NORM2D_FORWARD:
+    case SDLF_BATCH_NORM2D_BACKWARD: return sdlf_batch_norm2d_is_fused(operation);
     case SDLF_CONV2D_RELU_MAX_POOL_FORWARD: return !sdlf_tensor_present(&operation->out[1]); /* inference: no mask */
     case SDLF_GEMM_BACKWARD_SGD:
         return sdlf_tensor_present(&operation->out[3]) || operation->gemm_backward.activation.function != SDLF_IDENTITY;
@@ -83,6 +85,7 @@ static bool must_be_supported(const machine *m, const sdlf_operation *operation)
     if (strcmp(m->type->name, "cpu") != 0 || kernel_may_stay_in_parts(operation) || mixes_layouts(operation))
         return false;
     sdlf_dtype t = kernel_dtype(operation);
+    if (sdlf_operation_storage(operation) != SDLF_NONE) return false;
     if (t == SDLF_FLOAT64) return is_forward(operation->kind);
     return t == SDLF_FLOAT32 || operation->kind == SDLF_COPY || operation->kind == SDLF_FILL;
 }
@@ -116,7 +119,8 @@ static void check_algorithm(machine *m, const kernel_case *made, const kernel_im
         }
     }
     kernel_images_free(&first);
-    if (!once) {
+    bool stored = sdlf_operation_storage(&made->operation) != SDLF_NONE; /* begins at multiples of 16 bytes */
+    if (!once && !stored) {
         snprintf(who, sizeof who, "%s (%s, operands off their alignment%s%s)", m->type->name, sdlf_math_name(m->math),
                  names ? ", " : "", names ? names[algorithm] : "");
         kernel_run(&found, made, given, algorithm, m->calculator[m->calculator[1] ? 1 : 0], 1, false, who);
@@ -138,12 +142,13 @@ void kernel_check_on(machine *m, const kernel_case *described, const kernel_imag
                      const kernel_images *expected)
 {
     const sdlf_kernel_slot *slot = &m->type->kernel[described->operation.kind];
-    if (m->math != SDLF_MATH_FP32 && !has_factors(described->operation.kind)) return;
+    bool stored = sdlf_operation_storage(&described->operation) != SDLF_NONE;
+    if (m->math != SDLF_MATH_FP32 && (stored || !has_factors(described->operation.kind))) return;
     if (has_its_own_way(m, described)) return;
     kernel_case held = *described, *made = &held;
     held.one_block = m->one_block;
     if (kernel_dtype(&made->operation) == SDLF_FLOAT32) held.rounding = rounding_of(m->math);
-    m->cases[made->operation.kind]++;
+    m->cases[made->operation.kind] += !stored;
     if (!slot->run) return; /* told once, in the summary */
     sdlf_operation asked = given != NULL ? kernel_bind(made, given) : made->operation;
     /* a mode is about factors in float32: of float64 it is enough to see that it changes nothing */
@@ -158,7 +163,7 @@ void kernel_check_on(machine *m, const kernel_case *described, const kernel_imag
             if (given != NULL) check_algorithm(m, made, given, algorithm, expected);
             if (algorithm < KERNEL_ALGORITHMS) m->ran[made->operation.kind][algorithm] = true;
         } else if (algorithm == 0) {
-            m->unsupported[made->operation.kind]++;
+            m->unsupported[made->operation.kind] += !stored;
             if (must_be_supported(m, &asked)) kernel_fail(made, m->type->name, "not supported");
         }
     }

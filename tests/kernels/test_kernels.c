@@ -70,7 +70,7 @@ static bool is_for_any(const checker *c, const kernel_case *made)
     return false;
 }
 
-static void check_case(kernel_sink *sink, const kernel_case *made)
+static void check_one(kernel_sink *sink, const kernel_case *made)
 {
     checker *c = (checker *)sink;
     int64_t number = c->turn.emitted++;
@@ -102,6 +102,38 @@ static void check_case(kernel_sink *sink, const kernel_case *made)
     c->failures[made->operation.kind] += kernel_failures() - failures;
     if (c->failures[made->operation.kind] >= PATIENCE) {
         printf("further cases of %s are left out\n", sdlf_operation_class_of(made->operation.kind)->name);
+    }
+}
+
+/* Is there another calculator than reference that takes the operation? */
+static bool is_taken(const checker *c, const sdlf_operation *operation)
+{
+    for (int i = 0; i < c->machine_count; i++) {
+        const machine *m = &c->machines[i];
+        if (strcmp(m->type->name, "reference") != 0 && sdlf_calculator_supports(m->calculator[0], operation))
+            return true;
+    }
+    return false;
+}
+
+/* A case, and the same in 16-bit storage where a calculator has that. */
+static void check_case(kernel_sink *sink, const kernel_case *made)
+{
+    static const sdlf_dtype storage[] = {SDLF_BFLOAT16, SDLF_FLOAT16};
+    const checker *c = (const checker *)sink;
+    const sdlf_operation *operation = &made->operation;
+    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    check_one(sink, made);
+    for (int i = 0; i < 2 && type->storage != 0; i++) {
+        kernel_case stored = *made;
+        if (kernel_dtype(operation) != SDLF_FLOAT32 || sdlf_operation_is_channels_last(operation)) return;
+        if (made->tolerance == 0 && operation->kind != SDLF_MAX_POOL2D_FORWARD)
+            stored.tolerance = 1; /* rounded twice */
+        stored.operation = sdlf_operation_stored(operation, storage[i]);
+        if (!is_taken(c, &stored.operation)) continue;
+        size_t length = strlen(made->name);
+        snprintf(stored.name + length, sizeof stored.name - length, " %s", sdlf_dtype_name(storage[i]));
+        check_one(sink, &stored);
     }
 }
 

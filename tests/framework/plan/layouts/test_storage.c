@@ -1,0 +1,149 @@
+/* Plans for training that store activations in 16 bits: on `reference`, which is made to ask for it, the training goes as in float32,
+ * the steps are those that were expected, and an arena takes about half. */
+#include <math.h>
+
+#include "framework/plan/layouts/networks.h"
+#include "testing.h"
+
+enum { CLASSES = 5, STEPS = 12 };
+
+static sdlf_dtype wanted = SDLF_BFLOAT16;
+
+static sdlf_dtype storage_wanted(const sdlf_calculator *calculator)
+{
+    (void)calculator;
+    return wanted;
+}
+
+/* Normalised convolutions with a residual connection that is read twice more, pooling, groups, joined channels, an activation whose slope
+ * needs its input, a product of rows. */
+static sdlf_model *network(void)
+{
+    sdlf_model *net = sdlf_model_create("stored");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(CHANNELS, SIDE, SIDE));
+    x = sdlf_relu(net, sdlf_batch_norm2d(net, conv(net, x, "stem", 8, 3, 1), NULL));
+    sdlf_node y = sdlf_batch_norm2d(net, conv(net, x, "body", 8, 3, 1), NULL);
+    x = sdlf_relu(net, sdlf_add(net, y, x));
+    sdlf_node wide = sdlf_relu6(net, sdlf_batch_norm2d(net, conv(net, x, "wide", 16, 1, 1), NULL));
+    sdlf_node deep =
+        sdlf_unary(net, conv(net, wide, "deep", 16, 3, 16), &(sdlf_unary_options){.function = SDLF_UNARY_SILU});
+    sdlf_node joined = sdlf_concat(net, (sdlf_node[]){deep, x}, 2, NULL);
+    joined = sdlf_max_pool2d(net, joined, &(sdlf_pool2d_options){.window = {3, 3}, .stride = {2, 2}});
+    joined = sdlf_avg_pool2d(net, joined, &(sdlf_pool2d_options){.window = {2, 2}});
+    sdlf_node rows = sdlf_fully_connected(net, joined, &(sdlf_fully_connected_options){.units = CLASSES});
+    sdlf_output(net, "class", sdlf_softmax(net, rows));
+    CHECK_OK(sdlf_model_build(net, 1));
+    return net;
+}
+
+typedef struct training {
+    double loss[STEPS];
+    int64_t arena;
+    int stored[SDLF_OPERATION_COUNT], all[SDLF_OPERATION_COUNT]; /* steps of each kind: in 16 bits; in all */
+} training;
+
+static void look_at(const sdlf_plan *plan, training *seen)
+{
+    seen->arena = sdlf_plan_memory(plan).arena;
+    for (int i = 0; i < plan->step_count; i++) {
+        const sdlf_operation *op = &plan->steps[i].operation;
+        seen->all[op->kind]++;
+        seen->stored[op->kind] += sdlf_operation_storage(op) != SDLF_NONE;
+        CHECK_OK(sdlf_operation_check(op));
+    }
+}
+
+/* Train on the same images again and again. */
+static void train(const sdlf_plan_options *options, training *seen)
+{
+    static float image[4 * IMAGE];
+    const int32_t labels[4] = {0, 3, 1, 4};
+    sdlf_model *net = network();
+    sdlf_plan *plan = NULL;
+    fill_random(image, 4 * CHANNELS * SIDE * SIDE, 7);
+    *seen = (training){.arena = 0};
+    CHECK_OK(sdlf_plan_create(&plan, net, options));
+    for (int step = 0; step < STEPS && plan != NULL; step++) {
+        sdlf_metrics metrics = {0};
+        CHECK_OK(sdlf_plan_write(plan, "image", image));
+        CHECK_OK(sdlf_plan_write(plan, "labels", labels));
+        CHECK_OK(sdlf_plan_step(plan, 0.05f));
+        CHECK_OK(sdlf_plan_metrics(plan, &metrics));
+        CHECK_OK(sdlf_plan_clear_metrics(plan));
+        seen->loss[step] = metrics.loss_sum / metrics.samples;
+    }
+    if (plan != NULL) look_at(plan, seen);
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+}
+
+static void training_goes_as_in_float32(void)
+{
+    static const sdlf_dtype types[] = {SDLF_BFLOAT16, SDLF_FLOAT16};
+    static training exact, found;
+    sdlf_calculator *reference = NULL;
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    sdlf_calculator_class storing = *reference->type;
+    const sdlf_calculator_class *plain = reference->type;
+    storing.storage = storage_wanted;
+    sdlf_plan_options options = {
+        .mode = SDLF_TRAIN, .batch = 4, .forward = reference, .optimizer = sdlf_sgd(.momentum = 0.9f)};
+    train(&options, &exact);
+    CHECK_EQUAL(exact.stored[SDLF_CONV2D_FORWARD], 0);
+    reference->type = &storing;
+    for (int i = 0; i < 2; i++) {
+        wanted = types[i];
+        train(&options, &found);
+        double tolerance =
+            types[i] == SDLF_BFLOAT16 ? 0.03 : 0.004; /* a few roundings of numbers about 1, that steps amplify */
+        for (int step = 0; step < STEPS; step++)
+            CHECK_CLOSE(found.loss[step], exact.loss[step], tolerance * (1 + exact.loss[0]));
+        CHECK(found.loss[STEPS - 1] < 0.7 * found.loss[0]);
+        CHECK_EQUAL(found.stored[SDLF_CONV2D_FORWARD], 4);
+        CHECK_EQUAL(found.stored[SDLF_CONV2D_BACKWARD_INPUT], 3);
+        CHECK_EQUAL(found.stored[SDLF_CONV2D_BACKWARD_WEIGHTS], 4);
+        CHECK_EQUAL(found.stored[SDLF_BATCH_NORM2D_FORWARD], 3);
+        CHECK_EQUAL(found.stored[SDLF_BATCH_NORM2D_BACKWARD], 3);
+        CHECK_EQUAL(found.all[SDLF_ACTIVATION_FORWARD], exact.all[SDLF_ACTIVATION_FORWARD]);
+        CHECK_EQUAL(found.stored[SDLF_MAX_POOL2D_BACKWARD], 1);
+        CHECK_EQUAL(found.stored[SDLF_GEMM], 0);
+        CHECK(found.arena < exact.arena * 3 / 4);
+    }
+    options.no_fusion = true;
+    train(&options, &found);
+    CHECK_EQUAL(found.stored[SDLF_CONV2D_FORWARD], 0);
+    reference->type = plain;
+    sdlf_calculator_close(reference);
+}
+
+/* Forward in 16 bits on one calculator, backward in float32 on another: what crosses is converted. */
+static void calculators_meet(void)
+{
+    static training exact, found;
+    sdlf_calculator *storing = NULL, *cpu = NULL;
+    CHECK_OK(sdlf_calculator_open(&storing, "reference", NULL));
+    CHECK_OK(sdlf_calculator_open(&cpu, "cpu", NULL));
+    sdlf_calculator_class type = *storing->type;
+    const sdlf_calculator_class *plain = storing->type;
+    sdlf_plan_options options = {
+        .mode = SDLF_TRAIN, .batch = 4, .forward = storing, .backward = cpu, .optimizer = sdlf_sgd(.momentum = 0.9f)};
+    train(&options, &exact);
+    type.storage = storage_wanted;
+    storing->type = &type;
+    wanted = SDLF_FLOAT16;
+    train(&options, &found);
+    for (int step = 0; step < STEPS; step++)
+        CHECK_CLOSE(found.loss[step], exact.loss[step], 0.004 * (1 + exact.loss[0]));
+    CHECK_EQUAL(found.stored[SDLF_CONV2D_FORWARD], 4);
+    CHECK_EQUAL(found.stored[SDLF_CONV2D_BACKWARD_WEIGHTS], 0);
+    storing->type = plain;
+    sdlf_calculator_close(storing);
+    sdlf_calculator_close(cpu);
+}
+
+int main(void)
+{
+    RUN(training_goes_as_in_float32);
+    RUN(calculators_meet);
+    return test_summary();
+}
