@@ -95,9 +95,11 @@ static inline sdlf_operation normalization(sdlf_operation_kind kind)
     sdlf_tensor x = t(sdlf_shape(N, C, H, W)), c = t(sdlf_shape(C));
     sdlf_operation o = {.kind = kind, .in = {x, c, c}, .out = {x}, .batch_norm = {.epsilon = 1e-5f, .momentum = 0.1f}};
     switch (kind) {
-    case SDLF_BATCH_NORM2D_FORWARD: o.out[1] = c, o.out[2] = c, o.out[3] = c, o.out[4] = c; break;
+    case SDLF_BATCH_NORM2D_FORWARD: o.in[3] = x, o.out[1] = c, o.out[2] = c, o.out[3] = c, o.out[4] = c; break;
     case SDLF_BATCH_NORM2D_INFER: o.in[3] = c, o.in[4] = c; break;
-    default: o.in[3] = c, o.in[4] = x, o.out[1] = c, o.out[2] = c;
+    default:
+        o.in[3] = c, o.in[4] = x, o.in[5] = x, o.out[1] = c, o.out[2] = c, o.out[3] = x;
+        o.batch_norm.activation.function = SDLF_RELU;
     }
     return o;
 }

@@ -17,7 +17,7 @@ struct sums16_cut {
 
 static inline sums16_cut sums16_cut_of(int64_t rows, int64_t channels)
 {
-    sums16_cut cut = {rows, channels, 32, 0, 0, 0};
+    sums16_cut cut = {rows, channels, 8, 0, 0, 0};
     while (cut.across / 2 * VECTOR16 >= channels) cut.across /= 2;
     const int64_t columns = cut.across * VECTOR16, lines = SUMS16_THREADS / cut.across;
     cut.groups = static_cast<int>((channels + columns - 1) / columns);
@@ -80,7 +80,7 @@ static __global__ void __launch_bounds__(SUMS16_THREADS, Values::BLOCKS)
     }
     if (!take_ticket(tickets + blockIdx.x, cut.parts)) return;
     double2 all = {};
-#pragma unroll 8
+#pragma unroll 16
     for (int part = share; mine && part < cut.parts; part += shares) {
         const float2 more = __ldcg(&partial[part * cut.channels + channel]);
         all.x += static_cast<double>(more.x);

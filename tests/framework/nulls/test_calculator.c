@@ -19,6 +19,7 @@ static void calculators(void)
     GIVES(sdlf_calculator_prepared(reference, NULL), 0);
     GIVES(sdlf_calculator_likes_channels_last(NULL, &operation), false);
     GIVES(sdlf_calculator_likes_channels_last(reference, NULL), false);
+    GIVES(sdlf_calculator_storage(NULL), SDLF_NONE);
     REFUSED(sdlf_calculator_run(NULL, &operation), "calculator");
     REFUSED(sdlf_calculator_run(reference, NULL), "operation");
     GIVES(sdlf_calculator_algorithm(NULL, &operation), NULL);
@@ -38,6 +39,9 @@ static void operations(void)
 {
     REFUSED(sdlf_operation_check(NULL), "operation");
     GIVES(sdlf_operation_is_channels_last(NULL), false);
+    GIVES(sdlf_operation_storage(NULL), SDLF_NONE);
+    GIVES(sdlf_operation_stored(NULL, SDLF_BFLOAT16).kind, SDLF_FILL);
+    GIVES(sdlf_batch_norm2d_is_fused(NULL), false);
     GIVES(sdlf_operation_is_mixed(NULL), false);
     GIVES(sdlf_tensor_present(&sdlf_operation_channels_last(NULL).out[0]), false);
     GIVES(sdlf_operation_cost(NULL).flops, 0);
