@@ -2,6 +2,7 @@
 #include "testing.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Operations that a calculator may lack and still compute every network: plans leave them in their parts. */
@@ -62,6 +63,32 @@ sdlf_calculator *test_open(const char *name)
     sdlf_calculator *calculator = NULL;
     CHECK_OK(sdlf_calculator_open(&calculator, name, NULL));
     return calculator;
+}
+
+/* SDLF_SIMD is how a program chooses them (calculators/cpu/cpu.h). */
+static void put_level(const char *level)
+{
+    if (level != NULL) setenv("SDLF_SIMD", level, 1);
+    if (level == NULL) unsetenv("SDLF_SIMD");
+}
+
+bool test_set_level(const char *level)
+{
+    static char started[32], before[32]; /* empty: none was asked for */
+    static bool known;
+    const char *now = getenv("SDLF_SIMD");
+    snprintf(before, sizeof before, "%s", now != NULL ? now : "");
+    if (!known) memcpy(started, before, sizeof started);
+    known = true;
+    put_level(level != NULL ? level : *started ? started : NULL);
+    sdlf_calculator *cpu = NULL;
+    sdlf_status status = sdlf_calculator_open(&cpu, "cpu", NULL);
+    sdlf_calculator_close(cpu);
+    if (status == SDLF_OK) return true;
+    printf("not tested: %s\n", sdlf_error_message());
+    CHECK(status == SDLF_ERROR_UNSUPPORTED || status == SDLF_ERROR_ARGUMENT); /* lacked, or of another machine family */
+    put_level(*before ? before : NULL);
+    return false;
 }
 
 bool test_runs_all_kernels(const sdlf_calculator *calculator)

@@ -83,6 +83,10 @@ const sdlf_calculator_class *test_guarded_class(void);
 /* The calculator of that name, with default options; the caller's. NULL after a failed check. */
 sdlf_calculator *test_open(const char *name);
 
+/* Let "cpu" be opened with these vector instructions from now on: plain, avx2, avx512; NULL: those that the program was started for. False
+ * where this machine lacks them, which is said once a call; then nothing has changed. */
+bool test_set_level(const char *level);
+
 /* Does a calculator's CUDA device have what every kernel wants? Some are for compute capability 9.0 alone, and others want more shared
  * memory than smaller devices have. Any other calculator has all. */
 bool test_runs_all_kernels(const sdlf_calculator *calculator);

@@ -222,16 +222,14 @@ static void check_level(const char *level)
 {
     static const int threads[3] = {1, 2, 3};
     sdlf_calculator *cpu[3] = {NULL}, *reference = NULL;
-    setenv("SDLF_SIMD", level, 1);
-    bool opened = true;
-    for (int i = 0; i < 3 && opened; i++) {
-        sdlf_status status = sdlf_calculator_open(&cpu[i], "cpu", &(sdlf_calculator_options){.threads = threads[i]});
-        CHECK(status == SDLF_OK || status == SDLF_ERROR_UNSUPPORTED || status == SDLF_ERROR_ARGUMENT);
-        opened = status == SDLF_OK;
-    }
-    if (!opened) {
+    if (!test_set_level(level)) {
         test_skip(sdlf_error_message());
-    } else if (CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL))) {
+        return;
+    }
+    bool opened = true;
+    for (int i = 0; i < 3; i++)
+        opened &= CHECK_OK(sdlf_calculator_open(&cpu[i], "cpu", &(sdlf_calculator_options){.threads = threads[i]}));
+    if (opened && CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL))) {
         for (int i = 0; example_at(i).name; i++) {
             example made = example_at(i);
             sdlf_operation operation = made.operation;
@@ -243,7 +241,7 @@ static void check_level(const char *level)
     }
     sdlf_calculator_close(reference);
     for (int i = 0; i < 3; i++) sdlf_calculator_close(cpu[i]);
-    unsetenv("SDLF_SIMD");
+    test_set_level(NULL);
 }
 
 static void plain_agrees(void)
@@ -264,9 +262,10 @@ static void avx512_agrees(void)
 static void unknown_levels_are_refused(void)
 {
     sdlf_calculator *cpu = NULL;
+    test_set_level("plain");
     setenv("SDLF_SIMD", "mmx", 1);
     CHECK_FAILS(sdlf_calculator_open(&cpu, "cpu", NULL), SDLF_ERROR_ARGUMENT, "mmx");
-    unsetenv("SDLF_SIMD");
+    CHECK(test_set_level(NULL));
 }
 
 int main(void)

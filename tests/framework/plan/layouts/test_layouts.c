@@ -1,6 +1,7 @@
 /* Plans for inference whose activations lie channels last: the same results as row-major ones, through all that follows and all
  * that does not. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "framework/plan/layouts/networks.h"
@@ -116,10 +117,11 @@ static void results_are_those_of_rows(void)
     }
 }
 
-/* On cpu, where convolutions like it: all but that of one pixel are so, and conversions stand at the edges alone: the picture
- * out, the rows that the product reads (convolutions of few channels read an image as it is); and around a join whose first part is row-major: the other part, the whole and what
- * comes of it. The other copies join (3 and 2) and take a part (1). */
-static void conversions_stand_at_the_edges(void)
+/* On cpu, where convolutions like it: all but that of one pixel are channels last, and conversions stand only at the edges: the picture
+ * out, the rows that the product reads (convolutions of few channels may read an image as it is); and around a join whose first part is
+ * row-major: the other part, and what comes of it. The other copies join (3 and 2) and take a part (1). `converted`: whether
+ * the convolution after that join wants its image channels last; Winograd's, which pays where vectors are short, does. */
+static void check_edges(int converted)
 {
     sdlf_calculator *cpu = NULL;
     sdlf_plan *plan = NULL;
@@ -132,11 +134,25 @@ static void conversions_stand_at_the_edges(void)
         CHECK_EQUAL(count_kind(plan, SDLF_MAX_POOL2D_FORWARD, true), 1);
         CHECK_EQUAL(count_kind(plan, SDLF_AVG_POOL2D_FORWARD, true), 1);
         CHECK_EQUAL(count_kind(plan, SDLF_GLOBAL_AVG_POOL2D_FORWARD, true), 2);
-        CHECK_EQUAL(count_kind(plan, SDLF_COPY, false), 2 + 2 + 3 + 2 + 1);
+        CHECK_EQUAL(count_kind(plan, SDLF_COPY, false), 2 + 2 + converted + 3 + 2 + 1);
     }
     sdlf_plan_free(plan);
     sdlf_model_free(net);
     sdlf_calculator_close(cpu);
+}
+
+static void conversions_stand_at_the_edges(void)
+{
+    static const struct {
+        const char *level;
+        int converted;
+    } levels[] = {{"plain", 1}, {"avx2", 1}, {"avx512", 0}};
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        if (!test_set_level(levels[i].level)) continue;
+        printf("    at %s\n", levels[i].level);
+        check_edges(levels[i].converted);
+    }
+    test_set_level(NULL);
 }
 
 /* Weights that were made ready are made ready again when parameters are loaded. */
