@@ -167,17 +167,16 @@ static sdlf_status run_epoch(sdlf_trainer *trainer)
                              : sdlf_loader_seek(trainer->loader, trainer->epoch, trainer->epoch_step);
     trainer->collected = trainer->epoch_step;
     while (status == SDLF_OK && trainer->epoch_step < trainer->steps) {
-        if (atomic_load(&trainer->stop_wanted)) {
-            status = fed ? sdlf_trainer_finish_slices(trainer) : SDLF_OK;
-            if (status != SDLF_OK) return status;
-            trainer->seconds = before + sdlf_clock() - start;
-            if (trainer->epoch_step < trainer->steps) return stop(trainer);
-            break; /* it was the epoch's last steps that were waited for */
-        }
+        bool stopping = atomic_load(&trainer->stop_wanted);
         rate = learning_rate(trainer);
-        status = fed ? sdlf_trainer_run_slice(trainer) : run_step(trainer, rate);
+        if (stopping)
+            status = fed ? sdlf_trainer_finish_slices(trainer) : SDLF_OK;
+        else
+            status = fed ? sdlf_trainer_run_slice(trainer) : run_step(trainer, rate);
         if (status != SDLF_OK) return status;
         trainer->seconds = before + sdlf_clock() - start;
+        if (stopping && trainer->epoch_step < trainer->steps)
+            return stop(trainer); /* else the epoch's last steps were queued */
         sdlf_progress progress = progress_of(trainer, rate);
         report(trainer, &progress);
     }

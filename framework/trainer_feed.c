@@ -46,7 +46,7 @@ sdlf_feed sdlf_trainer_tail_feed(const sdlf_trainer *trainer, const sdlf_feed *f
 sdlf_status sdlf_trainer_prepare_feed(sdlf_trainer *trainer)
 {
     trainer->rates = malloc((size_t)trainer->steps * sizeof *trainer->rates);
-    trainer->slices.size = FIRST_SLICE;
+    trainer->slices = (trainer_slices){.clock = sdlf_clock, .size = FIRST_SLICE};
     if (trainer->rates != NULL) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory for the rates of %lld steps", (long long)trainer->steps);
 }
@@ -76,11 +76,12 @@ sdlf_status sdlf_trainer_begin_fed_epoch(sdlf_trainer *trainer)
         .epoch = trainer->epoch,
     };
     trainer->slices = (trainer_slices){
+        .clock = trainer->slices.clock,
         .size = trainer->slices.size,
         .queued = epoch.first,
         .before = trainer->metrics,
         .first = epoch.first,
-        .begun = sdlf_clock(),
+        .begun = trainer->slices.clock(),
     };
     sdlf_status status = sdlf_plan_begin_epoch(trainer->full, &epoch);
     if (status == SDLF_OK) status = sdlf_plan_clear_metrics(trainer->full);
@@ -134,7 +135,7 @@ static sdlf_status finish_slice(sdlf_trainer *trainer)
     slices->count--;
     for (int i = 0; i < slices->count; i++) slices->end[i] = slices->end[i + 1];
     slices->size =
-        sdlf_trainer_slice_size(slices->size, trainer->epoch_step - slices->first, sdlf_clock() - slices->begun);
+        sdlf_trainer_slice_size(slices->size, trainer->epoch_step - slices->first, slices->clock() - slices->begun);
     status = sdlf_trainer_check_loss(trainer, metrics.loss_sum);
     trainer->metrics.loss_sum = slices->before.loss_sum + metrics.loss_sum;
     trainer->metrics.correct = slices->before.correct + metrics.correct;

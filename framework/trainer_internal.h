@@ -14,6 +14,7 @@ enum { TRAINER_MAX_CALCULATORS = 8, TRAINER_SLICES = 8 };
 
 /* Steps that plans with a feed have queued, in slices with a look at the results behind each (trainer_feed.c). */
 typedef struct trainer_slices {
+    double (*clock)(void);       /* sdlf_clock; tests have others, so that sizes do not depend on the machine's load */
     int64_t size;                /* steps of the next */
     int64_t queued;              /* steps of the epoch that are queued */
     int64_t end[TRAINER_SLICES]; /* of the slices whose results are not here yet, oldest first */

@@ -117,7 +117,8 @@ static void resuming_changes_nothing(void)
     synthetic_release(&data);
 }
 
-/* Stopped when all of an epoch is queued: that is waited for, the epoch is done with its time in full, and the next has no step. */
+/* Stopped when all of an epoch is queued: that is waited for and told, the epoch is done with its time in full, and the next has no
+ * step. */
 static void a_queued_epoch_is_finished(void)
 {
     double loss;
@@ -127,8 +128,8 @@ static void a_queued_epoch_is_finished(void)
     sdlf_trainer_options options = options_on("guarded", 4, &seen);
     sdlf_model *model = synthetic_model();
     CHECK_FAILS(train(model, &data, &options), SDLF_ERROR_INTERRUPTED, "after step 0 of 38 in epoch 2 of 2");
-    CHECK(seen.stopped_at > 0 && seen.stopped_at < 38 && seen.calls == 1);
-    CHECK(seen.step_seconds > 0 && seen.epoch_seconds > seen.step_seconds);
+    CHECK(seen.stopped_at > 0 && seen.stopped_at < 38 && seen.calls == 2);
+    CHECK(seen.stop_seconds > 0 && seen.epoch_seconds > seen.stop_seconds);
     seen.stop_after = 0;
     options.resume = true;
     CHECK_OK(train(model, &data, &options));

@@ -3,6 +3,7 @@
 #define SDLF_TESTS_WATCHED_TRAINING_H
 
 #include "framework/synthetic.h"
+#include "framework/trainer_internal.h"
 
 enum { SAMPLES = 150 };
 
@@ -11,15 +12,17 @@ typedef struct watcher {
     int calls, stop_after; /* 0: never */
     int64_t stopped_at;
     double loss;
-    double step_seconds, epoch_seconds; /* of the last of each */
+    double stop_seconds, epoch_seconds; /* when it was stopped, and of the last epoch */
+    double (*clock)(void);              /* that slices are sized by (trainer_internal.h); NULL: the machine's */
 } watcher;
 
 static inline void watch(const sdlf_progress *progress, void *user)
 {
     watcher *seen = user;
     seen->loss = progress->loss;
-    *(progress->event == SDLF_PROGRESS_STEP ? &seen->step_seconds : &seen->epoch_seconds) = progress->seconds;
+    if (progress->event == SDLF_PROGRESS_EPOCH) seen->epoch_seconds = progress->seconds;
     if (progress->event != SDLF_PROGRESS_STEP || ++seen->calls != seen->stop_after) return;
+    seen->stop_seconds = progress->seconds;
     seen->stopped_at = progress->step;
     sdlf_trainer_stop(seen->trainer);
 }
@@ -44,6 +47,7 @@ static inline sdlf_status train(sdlf_model *model, const sdlf_dataset *data, con
 {
     watcher *seen = options->user;
     sdlf_status status = sdlf_trainer_create(&seen->trainer, model, data, data, options);
+    if (status == SDLF_OK && seen->clock != NULL) seen->trainer->slices.clock = seen->clock;
     if (status == SDLF_OK) status = sdlf_trainer_run(seen->trainer);
     sdlf_trainer_free(seen->trainer);
     return status;
