@@ -16,13 +16,17 @@
 
 #include "testing.h"
 
-static const double patience = 60; /* seconds that a program may take */
+/* Of a pipe, where that can be chosen. Who is not read waits after so much: a program does not end while a test that looks at what it
+ * does waits for a processor. */
+enum { PIPE_BYTES = 4096 };
 
-static double now(void)
+static bool make_pipe(int ends[2])
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+    if (pipe(ends) != 0) return false;
+#ifdef F_SETPIPE_SZ
+    (void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
+#endif
+    return true;
 }
 
 static void limit(int resource, long bytes)
@@ -60,13 +64,12 @@ void program_start(program *p, const char *const *words)
     p->out_used = p->err_used = 0;
     p->out[0] = p->err[0] = '\0';
     struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)(p->columns > 0 ? p->columns : 100)};
-    bool made = p->terminal ? openpty(&out[0], &out[1], NULL, NULL, &size) == 0 : pipe(out) == 0;
-    made = made && (p->errors_terminal ? openpty(&err[0], &err[1], NULL, NULL, &size) == 0 : pipe(err) == 0);
+    bool made = p->terminal ? openpty(&out[0], &out[1], NULL, NULL, &size) == 0 : make_pipe(out);
+    made = made && (p->errors_terminal ? openpty(&err[0], &err[1], NULL, NULL, &size) == 0 : make_pipe(err));
     if (!made) {
         perror("pipe");
         exit(1);
     }
-    p->started = now();
     p->process = fork();
     if (p->process == 0) become_sdlf(p, words, out[1], err[1]);
     close(out[1]);
@@ -88,12 +91,12 @@ static void take(int *pipe, char *text, size_t *used)
     text[*used] = '\0';
 }
 
-/* Read for at most `seconds`. False: both pipes are closed. */
-static bool read_some(program *p, double seconds)
+/* Read what there is, or wait for it: for so many milliseconds, -1: as long as it takes. False: both pipes are closed. */
+static bool read_some(program *p, int milliseconds)
 {
     struct pollfd wait[2] = {{.fd = p->pipe[0], .events = POLLIN}, {.fd = p->pipe[1], .events = POLLIN}};
     if (p->pipe[0] < 0 && p->pipe[1] < 0) return false;
-    if (poll(wait, 2, (int)(1000 * seconds)) <= 0) return true;
+    if (poll(wait, 2, milliseconds) <= 0) return true;
     if (wait[0].revents) take(&p->pipe[0], p->out, &p->out_used);
     if (wait[1].revents) take(&p->pipe[1], p->err, &p->err_used);
     return true;
@@ -102,19 +105,31 @@ static bool read_some(program *p, double seconds)
 bool program_wait_for(program *p, const char *text)
 {
     while (!strstr(p->out, text) && !strstr(p->err, text)) {
-        if (now() - p->started > patience || !read_some(p, 0.05)) return false;
+        if (!read_some(p, -1)) return false;
     }
     return true;
+}
+
+/* Processor time that it has had; -1: it has ended. */
+static double computed(const program *p)
+{
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(p->process, &clock) != 0 || clock_gettime(clock, &time) != 0) return -1;
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+void program_compute(program *p, double seconds)
+{
+    double begun = computed(p), now = begun;
+    while (now >= 0 && now < begun + seconds && read_some(p, 10)) now = computed(p);
 }
 
 void program_finish(program *p)
 {
     int status;
-    while (read_some(p, 0.05)) {
-        if (now() - p->started > patience) kill(p->process, SIGKILL);
-    }
+    while (read_some(p, -1)) continue;
     while (waitpid(p->process, &status, 0) < 0 && errno == EINTR) continue;
-    p->seconds = now() - p->started;
     p->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     p->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }

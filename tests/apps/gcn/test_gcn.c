@@ -240,7 +240,7 @@ static void cora_is_classified(void)
     char specification[4200];
     snprintf(specification, sizeof specification, "planetoid:%s", folder);
     double sum = 0;
-    for (int seed = 1; seed <= 3; seed++) { /* a program each: it has a minute */
+    for (int seed = 1; seed <= 3; seed++) {
         char number_of[16];
         snprintf(number_of, sizeof number_of, "%d", seed);
         const program *p = SDLF(0, "gcn", "train", "--graph", specification, "--seed", number_of, "--json");

@@ -52,27 +52,28 @@ static void termination_saves_too(void)
     SDLF(0, "eval", "--weights", out, CALCULATOR);
 }
 
-/* The weights that one run of four epochs ends with are those of a run that was stopped somewhere in the middle. */
+/* The weights that one run ends with are those of a run that was stopped somewhere in the middle. */
 static void stopped_and_resumed_is_never_stopped(void)
 {
     const char *whole = test_path("whole.safetensors"), *parts = test_path("parts.safetensors");
     char expected[16], pattern[64];
-    const program *p = SDLF(0, "train", SHORT, "--epochs", "40", "--out", whole, "--no-test");
-    const char *last = strstr(p->out, "epoch 40/40");
+    const program *p = SDLF(0, "train", SHORT, "--epochs", "100", "--out", whole, "--no-test");
+    const char *last = strstr(p->out, "epoch 100/100");
     last = last ? strstr(last, "weights ") : NULL;
     if (!CHECK(last != NULL)) return;
     snprintf(expected, sizeof expected, "%.8s", last + strlen("weights "));
 
     static program stopped;
     stopped = (program){.code = 0};
-    program_start(&stopped, (const char *const[]){"train", SHORT, "--epochs", "40", "--out", parts, "--no-test", NULL});
-    program_wait_for(&stopped, "epoch  3/40");
+    program_start(&stopped,
+                  (const char *const[]){"train", SHORT, "--epochs", "100", "--out", parts, "--no-test", NULL});
+    CHECK(program_wait_for(&stopped, "epoch   3/100")); /* it cannot say all that follows before somebody reads on */
     kill(stopped.process, SIGINT);
     program_finish(&stopped);
     CHECK_EQUAL(stopped.code, 130);
     p = SDLF(0, "train", "--resume", parts, "--no-test", CALCULATOR);
     snprintf(pattern, sizeof pattern, "weights %s", expected);
-    const char *end = strstr(p->out, "epoch 40/40");
+    const char *end = strstr(p->out, "epoch 100/100");
     CHECK(end != NULL && strstr(end, pattern) != NULL);
 }
 
@@ -103,9 +104,9 @@ static void the_second_one_ends_at_once(void)
     program_start(&p, (const char *const[]){"train", "--net", "simple_cnn", "--data", "digits:4000", "--batch", "2000",
                                             CALCULATOR, "--out", test_path("never.safetensors"), NULL});
     CHECK(program_wait_for(&p, "allocated now"));
-    nap(0.3);
+    program_compute(&p, 0.3);
     kill(p.process, SIGINT);
-    nap(0.2);
+    CHECK(program_wait_for(&p, "once more ends it at once")); /* two that come together are one */
     kill(p.process, SIGINT);
     program_finish(&p);
     CHECK_EQUAL(p.code, -1);

@@ -47,7 +47,8 @@ static void killed_while_writing(void)
     test_write_file(path, block, sizeof block);
     uint32_t random = 12345;
     int leftovers = 0; /* how often a temporary file was there when its process was killed */
-    for (int round = 0; round < 30; round++) {
+    for (int round = 0; round < 30 || leftovers == 0;
+         round++) { /* on a busy machine many are killed before they write */
         fflush(stdout);
         pid_t child = fork();
         if (child == 0) write_for_ever(path);
@@ -61,7 +62,6 @@ static void killed_while_writing(void)
         CHECK(is_whole(path));
         leftovers += files_in(folder) > 1;
     }
-    CHECK(leftovers > 0);
     CHECK_OK(write_text(path, "after all"));
     CHECK_TEXT(text_of(path), "after all");
     CHECK_EQUAL(files_in(folder), 1);
