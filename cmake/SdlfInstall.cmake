@@ -12,11 +12,7 @@ install(EXPORT sdlf-targets NAMESPACE sdlf:: DESTINATION "${package_folder}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/framework/include/sdlf" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h")
 install(FILES "${PROJECT_BINARY_DIR}/include/sdlf/version.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sdlf)
-if(TARGET sdlf_program)
-    file(RELATIVE_PATH library_folder "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
-    set_target_properties(sdlf_program PROPERTIES INSTALL_RPATH "$ORIGIN/${library_folder}")
-    install(TARGETS sdlf_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+install(TARGETS sdlf_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # find_package(sdlf)
 set(dependencies "")

@@ -5,7 +5,8 @@ set -euo pipefail
 
 build=$1
 compiler=$2
-consumer=$(cd "$(dirname "$0")/consumer" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+consumer=$here/consumer
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 
@@ -20,6 +21,9 @@ if grep -rIl "$build\|$temporary/first" "$prefix/include" "$libraries/cmake" "$l
     echo "these installed files name the build folder or the first prefix" && exit 1
 fi
 
+say "what was installed"
+bash "$here/../cmake/search_paths.sh" "$prefix"
+
 say "a program that uses find_package"
 cmake -S "$consumer" -B "$temporary/find_package" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$compiler" > /dev/null
 cmake --build "$temporary/find_package"
@@ -32,7 +36,7 @@ read -ra flags <<< "$(pkg-config --cflags --libs sdlf)"
 LD_LIBRARY_PATH=$libraries "$temporary/consumer"
 
 say "the program of the README, on fewer digits"
-sed -n '/^```c example.c/,/^```$/p' "$(dirname "$0")/../../README.md" | sed '/^```/d; s/"digits"/"digits:640"/' > "$temporary/example.c"
+sed -n '/^```c example.c/,/^```$/p' "$here/../../README.md" | sed '/^```/d; s/"digits"/"digits:640"/' > "$temporary/example.c"
 read -ra flags <<< "$(pkg-config --cflags --libs sdlf)"
 "$compiler" "$temporary/example.c" -o "$temporary/example" "${flags[@]}"
 (cd "$temporary" && LD_LIBRARY_PATH=$libraries ./example && ls simple_cnn.safetensors)
@@ -52,7 +56,13 @@ if command -v c++ > /dev/null; then
     LD_LIBRARY_PATH=$libraries "$temporary/consumer-c++"
 fi
 
-if [ -x "$prefix/bin/sdlf" ]; then
-    say "the installed program"
-    "$prefix/bin/sdlf" --version
-fi
+say "the installed programs, in a folder with a library that nobody asked for"
+cat > "$temporary/planted.c" << 'END'
+#include <stdlib.h>
+static void __attribute__((constructor)) planted(void) { _Exit(99); }
+END
+mkdir "$temporary/planted"
+for name in $(readelf -d "$prefix/bin/sdlf" "$build/sdlf" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc|ld-linux.*)\.so' | sort -u); do
+    "$compiler" -shared -fPIC "$temporary/planted.c" -o "$temporary/planted/$name" "-Wl,-soname,$name"
+done
+(cd "$temporary/planted" && "$prefix/bin/sdlf" --version && "$build/sdlf" --version)
