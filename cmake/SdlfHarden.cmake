@@ -1,0 +1,48 @@
+# What makes a mistake in memory harder to exploit, in every program and shared library of this build and in none that uses it:
+# position-independent programs, relocations that are read-only once the program runs, canaries on stacks, and calls of the C
+# library that know the size of what they write to (FORTIFY; for files that are optimised, not beside sanitizers, and not where
+# the compiler or CMAKE_C_FLAGS choose a level themselves).
+
+option(SDLF_HARDEN "Stack protector, FORTIFY, position-independent programs, full RELRO" ON)
+if(NOT SDLF_HARDEN)
+    sdlf_summary("hardening" "off (SDLF_HARDEN)")
+    return()
+endif()
+
+set(SDLF_FORTIFY "") # the level that SDLF chooses
+if(NOT SDLF_SANITIZE)
+    include(CheckCSourceCompiles)
+    include(CMakePushCheckState)
+    cmake_push_check_state(RESET)
+    set(CMAKE_REQUIRED_QUIET ON)
+    set(CMAKE_TRY_COMPILE_CONFIGURATION "${CMAKE_BUILD_TYPE}") # with the flags of this build
+    foreach(level 3 2)
+        unset(SDLF_HAVE_FORTIFY CACHE) # flags may be others than last time
+        check_c_source_compiles("
+            #ifdef _FORTIFY_SOURCE
+            #error has been chosen
+            #endif
+            #define _FORTIFY_SOURCE ${level}
+            #include <stdlib.h>
+            #if __USE_FORTIFY_LEVEL != ${level}
+            #error not supported
+            #endif
+            int main(void) { return 0; }" SDLF_HAVE_FORTIFY)
+        if(SDLF_HAVE_FORTIFY)
+            set(SDLF_FORTIFY ${level})
+            add_compile_options($<$<COMPILE_LANGUAGE:C>:-D_FORTIFY_SOURCE=${level}>)
+            break()
+        endif()
+    endforeach()
+    unset(CMAKE_TRY_COMPILE_CONFIGURATION)
+    cmake_pop_check_state()
+endif()
+
+add_compile_options($<$<COMPILE_LANGUAGE:C>:-fstack-protector-strong> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fstack-protector-strong>)
+add_link_options(LINKER:-z,relro LINKER:-z,now $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie>)
+
+set(found "stack protector, PIE, RELRO, BIND_NOW")
+if(SDLF_FORTIFY)
+    string(APPEND found ", FORTIFY ${SDLF_FORTIFY}")
+endif()
+sdlf_summary("hardening" "${found}")
