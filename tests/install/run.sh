@@ -22,18 +22,20 @@ if grep -rIl "$build\|$temporary/first" "$prefix/include" "$libraries/cmake" "$l
 fi
 
 say "what was installed"
+library=$(find "$libraries" -maxdepth 1 -name 'libsdlf.a' -o -maxdepth 1 -name 'libsdlf.so')
+bash "$here/symbols.sh" "$prefix/include" "$library" "$compiler"
 bash "$here/../cmake/search_paths.sh" "$prefix"
 
 say "a program that uses find_package"
 cmake -S "$consumer" -B "$temporary/find_package" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$compiler" > /dev/null
 cmake --build "$temporary/find_package"
-"$temporary/find_package/consumer"
+(cd "$temporary" && find_package/consumer)
 
 say "a program that uses pkg-config"
 export PKG_CONFIG_PATH=$libraries/pkgconfig
 read -ra flags <<< "$(pkg-config --cflags --libs sdlf)"
-"$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror "$consumer/consumer.c" -o "$temporary/consumer" "${flags[@]}"
-LD_LIBRARY_PATH=$libraries "$temporary/consumer"
+"$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror "$consumer/consumer.c" "$consumer/own_names.c" -o "$temporary/consumer" "${flags[@]}"
+(cd "$temporary" && LD_LIBRARY_PATH=$libraries ./consumer)
 
 say "the program of the README, on fewer digits"
 sed -n '/^```c example.c/,/^```$/p' "$here/../../README.md" | sed '/^```/d; s/"digits"/"digits:640"/' > "$temporary/example.c"

@@ -1,5 +1,5 @@
 /* A program outside the tree, on the installed headers and library: it makes a network, runs it on every calculator of the
- * build, and reads a network file, so that all that the library needs must be linked. */
+ * build, reads a network file and writes one of C, so that all that the library needs must be linked. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +32,17 @@ static sdlf_status run(const char *calculator_name, float scores[3])
     return status;
 }
 
+static sdlf_status write_c(void)
+{
+    sdlf_model *model = NULL;
+    sdlf_status status = sdlf_network_parse(&model, text, strlen(text), "consumer");
+    if (status == SDLF_OK) status = sdlf_model_build(model, 1);
+    if (status == SDLF_OK) status = sdlf_model_to_c(model, "tiny.c", NULL, NULL);
+    if (status != SDLF_OK) fprintf(stderr, "%s\n", sdlf_error_message());
+    sdlf_model_free(model);
+    return status;
+}
+
 int main(void)
 {
     printf("sdlf %s\n", SDLF_VERSION);
@@ -47,5 +58,5 @@ int main(void)
         for (int j = 0; j < 3; j++)
             if (!(fabsf(scores[j] - expected[j]) < 1e-5f)) return 1;
     }
-    return 0;
+    return write_c() != SDLF_OK;
 }
