@@ -1,4 +1,4 @@
-# Installation: library, headers, program, CMake package and pkg-config file. What a user of the static library must link
+# Installation: library, headers, programs, CMake package and pkg-config file. What a user of the static library must link
 # beside it was collected by sdlf_exports (SdlfDependencies.cmake); a shared library brings its own.
 
 include(CMakePackageConfigHelpers)
@@ -13,6 +13,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/framework/include/sdlf" DESTINATION ${C
     FILES_MATCHING PATTERN "*.h")
 install(FILES "${PROJECT_BINARY_DIR}/include/sdlf/version.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sdlf)
 install(TARGETS sdlf_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(PROGRAMS scripts/get-mnist.sh DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME sdlf-get-mnist) # which messages name
 
 # find_package(sdlf)
 set(dependencies "")

@@ -50,7 +50,7 @@ static sdlf_status find_file(char path[PATH_SIZE], source from, sdlf_split split
 
 static sdlf_status not_found(source from, sdlf_split split, const char *kind, int rank)
 {
-    static const char help[] = "scripts/get-mnist.sh downloads MNIST into a folder";
+    static const char help[] = "sdlf-get-mnist (scripts/get-mnist.sh of SDLF's sources) downloads MNIST into a folder";
     const char *stem = split == SDLF_SPLIT_TRAIN ? "train" : "t10k";
     if (from.joint[0] == '/')
         return sdlf_fail(SDLF_ERROR_IO,

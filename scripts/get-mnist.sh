@@ -2,6 +2,7 @@
 # Download MNIST's four files into a folder, and check them.
 #
 #   scripts/get-mnist.sh [options] [FOLDER]      FOLDER is data/mnist if none is named
+#   sdlf-get-mnist [options] [FOLDER]            the same, where SDLF is installed
 #
 #   --mirror PLACE      take the files from here instead: a URL, or a folder of this machine; may be repeated
 #                       (SDLF_MNIST_MIRROR, if set, names one too)

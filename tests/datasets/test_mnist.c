@@ -188,7 +188,7 @@ static void says_what_it_looked_for(void)
     const char *folder = make_folder();
     CHECK_FAILS(open_set(&dataset, folder, "", SDLF_SPLIT_TRAIN), SDLF_ERROR_IO,
                 "lacks a file: looked for train-labels-idx1-ubyte and train-labels.idx1-ubyte, with and without .gz; "
-                "scripts/get-mnist.sh");
+                "sdlf-get-mnist (scripts/get-mnist.sh");
     write_idx(folder, "t10k-labels-idx1-ubyte", sdlf_shape(TEST_COUNT), digits);
     CHECK_FAILS(open_set(&dataset, folder, "", SDLF_SPLIT_TEST), SDLF_ERROR_IO,
                 "looked for t10k-images-idx3-ubyte and ");
@@ -198,7 +198,7 @@ static void says_what_it_looked_for(void)
     CHECK_FAILS(sdlf_dataset_check(name, SDLF_SPLIT_TRAIN), SDLF_ERROR_IO, "looked for train-labels-idx1-ubyte and ");
     CHECK_FAILS(sdlf_dataset_open(&dataset, "mnist:/no/such/place", SDLF_SPLIT_TEST), SDLF_ERROR_IO,
                 "mnist: there is no folder '/no/such/place', nor files that begin with '/no/such/place-t10k-labels'; "
-                "scripts/get-mnist.sh");
+                "sdlf-get-mnist (scripts/get-mnist.sh");
     char longest[6000];
     memset(longest, 'a', sizeof longest);
     memcpy(longest, "mnist:", 6);

@@ -68,3 +68,13 @@ for name in $(readelf -d "$prefix/bin/sdlf" "$build/sdlf" | sed -n 's/.*(NEEDED)
     "$compiler" -shared -fPIC "$temporary/planted.c" -o "$temporary/planted/$name" "-Wl,-soname,$name"
 done
 (cd "$temporary/planted" && "$prefix/bin/sdlf" --version && "$build/sdlf" --version)
+
+say "a script that a message names is installed"
+message=$("$prefix/bin/sdlf" train --data mnist:/no/such/folder 2>&1 || true)
+printf '%s\n' "$message"
+command=$(grep -oE 'sdlf-[a-z-]+' <<< "$message")
+"$prefix/bin/$command" --help | grep -F "$command"
+for script in $(grep -aoE 'scripts/[a-z-]+\.(sh|py)' "$prefix/bin/sdlf" | sort -u); do
+    script=$(basename "$script")
+    [ -x "$prefix/bin/sdlf-${script%.*}" ] || { echo "the program names $script, which is not installed" && exit 1; }
+done
