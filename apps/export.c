@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <sdlf/sdlf.h>
 
@@ -25,7 +26,7 @@ typedef struct settings {
 static const argument table_of_arguments[] = {
     {.name = "Options", .type = ARGUMENT_HEADING},
     {"out", ARGUMENT_TEXT, offsetof(settings, out), "FILE", .required = true, .letter = 'o',
-     .help = "the file to write: MODEL.onnx, or with --c NET.c"},
+     .help = "the file to write; its extension says what: .onnx or .c"},
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .help = "the weights, as an option"},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
      .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
@@ -37,7 +38,7 @@ static const argument table_of_arguments[] = {
      .help = "put the weights into FILE.data beside it, as is done for models of more than 2 GB"},
     {.name = "C", .type = ARGUMENT_HEADING},
     {"c", ARGUMENT_FLAG, offsetof(settings, c),
-     .help = "write one file of C99 that runs the network and needs no library"},
+     .help = "write one file of C99 that runs the network and needs no library, as a FILE.c already says"},
     {"name", ARGUMENT_TEXT, offsetof(settings, name), "NAME",
      .help = "what its names begin with: NAME_run (default: the network's name)"},
     {"max-parameters", ARGUMENT_INT, offsetof(settings, maximum), "N", .minimum = 1, .maximum = 1e12,
@@ -74,21 +75,32 @@ static sdlf_status take_operand(session *s, const char *word)
     return SDLF_OK;
 }
 
+/* The name decides: FILE.onnx or FILE.c. A device or a pipe has no such name, and takes ONNX, or C with --c. */
+static sdlf_status choose_format(settings *set)
+{
+    struct stat at;
+    const char *out = set->out;
+    if (ends_in(out, ".c")) {
+        set->c = true;
+        return SDLF_OK;
+    }
+    if (ends_in(out, ".onnx")) {
+        return set->c ? sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' is a name for ONNX, and --c asks for C: FILE.c", out)
+                      : SDLF_OK;
+    }
+    if (stat(out, &at) == 0 && !S_ISREG(at.st_mode)) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s': expected the name of a file that ends in .onnx or .c%s", out,
+                     ends_in(out, ".safetensors") ? "; safetensors files are what is exported" : "");
+}
+
 static sdlf_status check_options(const session *s, const arguments *given)
 {
     static const char *const of_onnx[] = {"opset", "external-data"}, *const of_c[] = {"name", "max-parameters"};
-    const char *out = s->set.out;
     for (int i = 0; i < 2; i++) {
         const char *wrong = s->set.c ? of_onnx[i] : of_c[i];
         if (arguments_given(given, wrong))
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for %s", wrong, s->set.c ? "ONNX files" : "C: add --c");
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for %s", wrong, s->set.c ? "ONNX files" : "C: -o FILE.c");
     }
-    if (!s->set.c && ends_in(out, ".c"))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' looks like C, and ONNX would be written: add --c", out);
-    if (s->set.c && ends_in(out, ".onnx"))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' looks like ONNX, and C would be written: leave --c out", out);
-    if (ends_in(out, ".safetensors"))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' looks like weights, which would be written over", out);
     if (!s->weights && !s->set.net)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "weights are missing: a safetensors file, as train writes it");
     return SDLF_OK;
@@ -227,15 +239,14 @@ static int run(int count, char **words)
         .command = "export",
         .synopsis = "WEIGHTS -o FILE [options]",
         .text =
-            "Write a network with its weights as an ONNX file, which other programs run, or as one file of C. Weights "
-            "are "
-            "a safetensors file, as train writes it; an ONNX or JSON file can stand in their place. What only training "
-            "needs is left out.",
+            "Write a network with its weights as an ONNX file, which other programs run, or as one file of C; the "
+            "extension of FILE says which. Weights are a safetensors file, as train writes it; an ONNX or JSON file "
+            "can stand in their place. What only training needs is left out.",
         .parts = parts,
         .operands_maximum = 1,
         .examples = "  sdlf export simple_cnn.safetensors -o simple_cnn.onnx\n"
                     "  sdlf export finetuned.safetensors --net model.onnx -o finetuned.onnx --opset 20\n"
-                    "  sdlf export --c lenet5.safetensors -o lenet5.c\n",
+                    "  sdlf export lenet5.safetensors -o lenet5.c\n",
     };
     switch (arguments_read(&given, &usage, count, words, &s.set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;
@@ -244,6 +255,7 @@ static int run(int count, char **words)
     }
     s.weights = s.set.weights;
     sdlf_status status = given.operand_count > 0 ? take_operand(&s, given.operand[0]) : SDLF_OK;
+    if (status == SDLF_OK) status = choose_format(&s.set);
     if (status == SDLF_OK) status = check_options(&s, &given);
     if (status == SDLF_OK) status = write_model(&s);
     int code = command_conclude("export", status);

@@ -52,17 +52,33 @@ static void writes_c(void)
     CHECK(contains(path, "_run(const float *input, float *output)")); /* the old file is still there */
 }
 
+/* Neither ONNX nor C gets into a file of another name. */
+static void the_name_decides(void)
+{
+    static const char *const others[] = {"x.json", "x.svg", "x.pt", "x", "onnx"};
+    char path[600];
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        snprintf(path, sizeof path, "%s", test_path(others[i]));
+        CHECK_SAYS(SDLF(2, "export", weights, "-o", path), "expected the name of a file that ends in .onnx or .c");
+        CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", path), "that ends in .onnx or .c");
+        CHECK(access(path, F_OK) != 0);
+    }
+    snprintf(path, sizeof path, "%s", test_path("named.c"));
+    CHECK_SAYS(SDLF(0, "export", weights, "-o", path), "small_run");
+    CHECK(contains(path, "small_run(const float *input, float *output)"));
+    SDLF(0, "export", "--c", weights, "-o", "/dev/null");
+}
+
 static void says_what_is_wrong(void)
 {
     CHECK_SAYS(SDLF(2, "export", weights), "--out FILE is missing");
     CHECK_SAYS(SDLF(2, "export", "-o", test_path("x.onnx")), "weights are missing");
-    CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.c")), "looks like C, and ONNX would be written: add --c");
-    CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", test_path("x.onnx")), "looks like ONNX");
-    CHECK_SAYS(SDLF(2, "export", weights, "-o", weights), "looks like weights");
-    CHECK_SAYS(SDLF(2, "export", weights, "-o", "-"), "'-': expected the name of a file (one of that name is ./-)");
+    CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", test_path("x.onnx")), "a name for ONNX, and --c asks for C");
+    CHECK_SAYS(SDLF(2, "export", weights, "-o", weights), "safetensors files are what is exported");
+    CHECK_SAYS(SDLF(2, "export", weights, "-o", "-"), "'-': expected the name of a file that ends in .onnx or .c");
     CHECK_SAYS(SDLF(1, "export", weights, "-o", test_path("none/x.onnx")), "is not there");
     CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", test_path("x.c"), "--opset", "18"), "--opset is for ONNX");
-    CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.onnx"), "--name", "x"), "--name is for C: add --c");
+    CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.onnx"), "--name", "x"), "--name is for C: -o FILE.c");
     CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.onnx"), "--opset", "9"), "--opset 9: expected");
     CHECK_SAYS(SDLF(2, "export", weights, "--weights", weights, "-o", test_path("x.onnx")), "weights twice");
     CHECK_SAYS(SDLF(2, "export", "a.onnx", "--net", "lenet5", "-o", test_path("x.onnx")), "two networks");
@@ -172,6 +188,7 @@ int main(void)
 {
     RUN(make_weights);
     RUN(writes_c);
+    RUN(the_name_decides);
     RUN(says_what_is_wrong);
     RUN(a_full_disk_is_survived);
     if (available()) {
