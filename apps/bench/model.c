@@ -159,13 +159,18 @@ static void print_text(const session *s, const terminal *out)
 {
     sdlf_memory_info memory = sdlf_plan_memory(s->plan);
     sdlf_cost cost = report_plan_cost(s->plan);
-    printf("model  %s  %s of parameters, ready in %s; %s to run\n", s->path, number_bytes(memory.parameters).text,
-           number_duration(s->load_seconds).text, number_bytes(memory.arena).text);
-    printf("run    %s, %s, %.1f GFLOP/s\n", number_duration(s->seconds).text,
-           number_scaled((double)cost.flops, "FLOP").text, rate(cost.flops, s->seconds));
+    char *text =
+        memory_print("%s  %s of parameters, ready in %s; %s to run", s->path, number_bytes(memory.parameters).text,
+                     number_duration(s->load_seconds).text, number_bytes(memory.arena).text);
+    report_label(out, "model");
+    report_wrapped(out, text, (int)strlen("model  "));
+    free(text);
+    report_label(out, "run");
+    printf("%s, %s, %.1f GFLOP/s\n", number_duration(s->seconds).text, number_scaled((double)cost.flops, "FLOP").text,
+           rate(cost.flops, s->seconds));
     if (!s->layers) return;
     putchar('\n');
-    table *t = table_create("layer|output|calculator|>ms|>share|>GFLOP/s|>GB/s");
+    table *t = table_create("layer|output|on|>ms|>share|>GFLOP/s|->GB/s");
     double total = 0;
     for (int i = 0; i < sdlf_plan_layer_count(s->plan); i++) total += sdlf_plan_layer_info(s->plan, i).forward_seconds;
     for (int i = 0; i < sdlf_plan_layer_count(s->plan); i++) {

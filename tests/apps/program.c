@@ -162,6 +162,20 @@ bool program_check_says(const char *file, int line, const program *p, const char
     return says;
 }
 
+int program_widest(const program *p)
+{
+    int most = 0, columns = 0;
+    for (const char *text = p->out; *text; text++) {
+        if (*text == '\033') {
+            text += strcspn(text, "mK");
+            continue;
+        }
+        columns = *text == '\n' || *text == '\r' ? 0 : columns + 1;
+        if (columns > most) most = columns;
+    }
+    return most;
+}
+
 const char *small_network(void)
 {
     static const char text[] =

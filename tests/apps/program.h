@@ -45,6 +45,9 @@ const program *sdlf_run(const char *file, int line, int code, const char *const 
 #define CHECK_SAYS(program, text) program_check_says(__FILE__, __LINE__, (program), (text))
 bool program_check_says(const char *file, int line, const program *program, const char *text);
 
+/* Columns of the widest line of its output, without escape sequences. */
+int program_widest(const program *program);
+
 /* A network that trains in no time, in a file of this test's folder. */
 const char *small_network(void);
 

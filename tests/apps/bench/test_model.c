@@ -42,8 +42,30 @@ static void bench_knows_models(void)
     CHECK_SAYS(SDLF(2, "bench", "--net", fixture("small_cnn/model.onnx"), weights), "unknown option '--net'");
 }
 
+/* Wide shapes and long names of layers, in a file with a long name. */
+static void tables_fit_a_terminal(void)
+{
+    enum { WIDTH = 80 };
+    static const char net[] =
+        "{\"name\": \"wide\", \"input\": {\"name\": \"image\", \"shape\": [1, 28, 28]}, \"layers\": ["
+        "{\"type\": \"conv2d\", \"name\": \"the_first_convolution_of_the_network\", \"filters\": 10, \"kernel\": 3},"
+        "{\"type\": \"fully_connected\", \"units\": 10}, {\"type\": \"softmax\"}]}\n";
+    static program p;
+    char path[600], weights[600];
+    snprintf(path, sizeof path, "%s", test_path("wide.json"));
+    snprintf(weights, sizeof weights, "%s", test_path("weights_in_a_file_with_a_long_name.safetensors"));
+    test_write_file(path, net, sizeof net - 1);
+    SDLF(0, "train", "--net", path, "--data", "digits:100", "--epochs", "1", "--out", weights);
+    p = (program){.terminal = true, .columns = WIDTH};
+    program_run(&p, (const char *const[]){"bench", "model", weights, "--batch", "1000", "--repeats", "3", NULL});
+    CHECK_EQUAL(p.code, 0);
+    CHECK_SAYS(&p, "1000x10x26x26");
+    if (!CHECK(program_widest(&p) <= WIDTH)) printf("%s", p.out);
+}
+
 int main(void)
 {
+    RUN(tables_fit_a_terminal);
     if (!onnx_available()) {
         RUN(no_onnx);
         return test_summary();

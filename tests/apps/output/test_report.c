@@ -6,21 +6,6 @@
 
 #include "apps/program.h"
 
-/* Columns of the widest line of a terminal's output, without escape sequences; its lines end with CR and LF. */
-static int widest(const char *text)
-{
-    int most = 0, columns = 0;
-    for (; *text; text++) {
-        if (*text == '\033') {
-            text += strcspn(text, "mK");
-            continue;
-        }
-        columns = *text == '\n' || *text == '\r' ? 0 : columns + 1;
-        if (columns > most) most = columns;
-    }
-    return most;
-}
-
 static void lines_fit_a_terminal(void)
 {
     enum { WIDTH = 80 };
@@ -31,12 +16,12 @@ static void lines_fit_a_terminal(void)
     program_run(&p, words);
     CHECK_EQUAL(p.code, 0);
     CHECK(strstr(p.out, "bytes.") != NULL);
-    CHECK(widest(p.out) <= WIDTH);
+    CHECK(program_widest(&p) <= WIDTH);
     p = (program){.columns = WIDTH}; /* a file has whole lines */
     program_run(&p, words);
     CHECK(strstr(p.out, "Activations, gradients and workspaces share their memory by lifetime; apart they would") !=
           NULL);
-    CHECK(widest(p.out) > WIDTH);
+    CHECK(program_widest(&p) > WIDTH);
 }
 
 int main(void)
