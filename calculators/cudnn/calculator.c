@@ -35,8 +35,18 @@ static void close_cudnn(sdlf_calculator *base)
     close_cuda(base);
 }
 
+/* cuDNN's products of bfloat16 want tensors of that type, and SDLF's are float32: it would compute in tf32 whatever the mode's name. */
+static sdlf_status check_math(const sdlf_calculator_options *options)
+{
+    if (options == NULL || options->math != SDLF_MATH_BF16) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                     "cuDNN computes float32 tensors in fp32, tf32 or fp16, not in bf16; 'cuda' has bf16");
+}
+
 static sdlf_status open_cudnn(sdlf_calculator *base, const sdlf_calculator_options *options)
 {
+    sdlf_status wrong = check_math(options);
+    if (wrong != SDLF_OK) return wrong;
     sdlf_status status = open_cuda(base, options);
     if (status != SDLF_OK) return status;
     cudnn_calculator *calculator = cudnn_calculator_from(base);

@@ -134,10 +134,21 @@ static void a_gpu_that_is_there(void)
     CHECK_SAYS(SDLF(2, "info", "--net", "mlp", "--calculator", "cuda", "--device", "900"), "no CUDA device 900");
 }
 
+/* With and without a GPU: cuDNN has no bf16 for tensors of float32, and nothing is computed under that name. */
+static void bf16_is_not_cudnns(void)
+{
+    if (!is_built_in("cudnn")) {
+        test_skip("this build has no cudnn");
+        return;
+    }
+    check_one_line(SDLF(1, "train", SMALL, "--no-save", "--calculator", "cudnn", "--math", "bf16"), "not in bf16");
+}
+
 int main(void)
 {
     RUN(choices_that_are_none);
     RUN(a_gpu_that_is_not_there);
     RUN(a_gpu_that_is_there);
+    RUN(bf16_is_not_cudnns);
     return test_summary();
 }
