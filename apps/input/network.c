@@ -55,7 +55,9 @@ sdlf_status network_read(sdlf_model **model, const char *net)
             SDLF_ERROR_ARGUMENT,
             "--net %s: expected a network's name, FILE.json or FILE.onnx; a safetensors file holds weights", net);
     }
-    return is_file(net) ? sdlf_network_read(model, net) : unknown_network(net);
+    if (!is_file(net)) return unknown_network(net);
+    sdlf_status status = file_form_refuse_other(net, "a network, in a JSON or an ONNX file");
+    return status == SDLF_OK ? sdlf_network_read(model, net) : status;
 }
 
 sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed)
@@ -81,8 +83,10 @@ static sdlf_status open_weights(sdlf_model **model, const char *weights, const c
     if (file_form_of(weights) == FILE_FORM_JSON)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "%s: expected weights, in a safetensors or an ONNX file; a JSON file has none", weights);
+    sdlf_status status = file_form_refuse_other(weights, "weights, in a safetensors or an ONNX file");
+    if (status != SDLF_OK) return status;
     if (!net) return to_take ? sdlf_model_open_to_take(model, weights) : sdlf_model_open_to_run(model, weights);
-    sdlf_status status = network_open(model, net, 1);
+    status = network_open(model, net, 1);
     if (status == SDLF_OK) status = sdlf_model_load(*model, weights);
     if (status != SDLF_OK) {
         sdlf_model_free(*model);

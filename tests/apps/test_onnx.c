@@ -60,6 +60,41 @@ static void networks_of_any_form(void)
     CHECK_SAYS(SDLF(1, "parity", "--batch", "2", "--net", one, "--data", "digits:60"), "fewer classes");
 }
 
+/* Files of another kind, whatever they are called, are said to be no models; what a model consists of is not spoken of. */
+static void files_that_are_no_models(void)
+{
+    static const char text[] = "root:x:0:0:root:/root:/bin/bash\n", picture[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+    char plain[600], named[600], png[600], out[600];
+    snprintf(plain, sizeof plain, "%s", test_path("passwd"));
+    snprintf(named, sizeof named, "%s", test_path("passwd.onnx"));
+    snprintf(png, sizeof png, "%s", test_path("picture.onnx"));
+    snprintf(out, sizeof out, "%s", test_path("out.onnx"));
+    test_write_file(plain, text, sizeof text - 1);
+    test_write_file(named, text, sizeof text - 1);
+    test_write_file(png, picture, sizeof picture - 1);
+    const char *const doctor[] = {"doctor", NULL}, *const run[] = {"run", NULL},
+                      *const bench[] = {"bench", "model", NULL}, *const net[] = {"info", "--net", NULL},
+                      *const weights[] = {"info", "--weights", NULL}, *const export[] = {"export", "-o", out, NULL},
+                      *const eval[] = {"eval", "--weights", NULL};
+    const char *const *const commands[] = {doctor, run, bench, net, weights, export, eval};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        const char *words[6] = {NULL};
+        int count = 0;
+        while (commands[i][count]) words[count] = commands[i][count], count++;
+        words[count] = named;
+        CHECK_SAYS(sdlf_run(__FILE__, __LINE__, 1, words),
+                   "not an ONNX model: byte 0: expected 0x08, with which a model's version begins, found 0x72 ('r')");
+        words[count] = png;
+        CHECK_SAYS(sdlf_run(__FILE__, __LINE__, 1, words), "not an ONNX model");
+        words[count] = plain;
+        CHECK_SAYS(sdlf_run(__FILE__, __LINE__, 1, words),
+                   commands[i] == doctor ? "not an ONNX model"
+                   : commands[i] == net
+                       ? "expected a network, in a JSON or an ONNX file, found 'root:x:0:0:r' at byte 0"
+                       : "expected weights, in a safetensors or an ONNX file, found 'root:x:0:0:r'");
+    }
+}
+
 int main(void)
 {
     if (!onnx_available()) {
@@ -67,5 +102,6 @@ int main(void)
         return test_summary();
     }
     RUN(networks_of_any_form);
+    RUN(files_that_are_no_models);
     return test_summary();
 }

@@ -3,6 +3,7 @@
 #include "framework/formats/onnx/file.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,6 +125,7 @@ static sdlf_status read_opset(onnx_file *file, const wire_reader *reader, wire_s
     const Onnx__OperatorSetIdProto *opset =
         onnx_unpack(&onnx__operator_set_id_proto__descriptor, reader, span, &file->arena);
     if (opset == NULL) return failed_to_unpack(file);
+    file->is_model = true;
     bool standard = opset->domain == NULL || opset->domain[0] == '\0' || strcmp(opset->domain, "ai.onnx") == 0;
     if (standard && file->opset != 0 && file->opset != opset->version)
         return wire_fail(reader, span.bytes, "opset %lld, and %lld before", (long long)opset->version,
@@ -152,7 +154,10 @@ static sdlf_status read_model(onnx_file *file, wire_reader reader)
         if (status != SDLF_OK) return status;
         if (field.number == 0) break;
         bool is_bytes = field.type == WIRE_BYTES;
-        if (field.number == IR_VERSION && field.type == WIRE_VARINT) file->ir_version = (int64_t)field.value;
+        if (field.number == IR_VERSION && field.type == WIRE_VARINT) {
+            file->ir_version = (int64_t)field.value;
+            file->is_model = true;
+        }
         if (field.number == PRODUCER) status = keep_text(file, &reader, &file->producer, &field);
         if (field.number == PRODUCER_VERSION) status = keep_text(file, &reader, &file->producer_version, &field);
         if (field.number == OPSET_IMPORT && is_bytes) status = read_opset(file, &reader, field.span);
@@ -160,7 +165,7 @@ static sdlf_status read_model(onnx_file *file, wire_reader reader)
         if (field.number == FUNCTIONS) file->has_functions = true;
         if (field.number == GRAPH && is_bytes) {
             if (has_graph) return wire_fail(&reader, field.span.bytes, "a second graph");
-            has_graph = true;
+            has_graph = file->is_model = true;
             graph = field.span;
         }
         if (status != SDLF_OK) return status;
@@ -168,6 +173,22 @@ static sdlf_status read_model(onnx_file *file, wire_reader reader)
     if (!has_graph)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: there is no graph in it: an ONNX model was expected", file->path);
     return read_graph(file, wire_inside(&reader, graph, "GraphProto"));
+}
+
+enum { BEGINNING = IR_VERSION << 3 | WIRE_VARINT };
+
+/* A file of another kind is not told what is wrong within a model. Every program writes the version of the format first. */
+static sdlf_status refuse_other_files(const onnx_file *file, const wire_reader *reader, sdlf_status status)
+{
+    if (status != SDLF_ERROR_FORMAT || file->is_model) return status;
+    if (wire_need(reader, (wire_span){reader->file, 1}) != SDLF_OK) return SDLF_ERROR_IO;
+    uint8_t found = reader->file[0];
+    char letter[8] = "";
+    if (found > ' ' && found < 0x7F) snprintf(letter, sizeof letter, " ('%c')", found);
+    return sdlf_fail(
+        SDLF_ERROR_FORMAT,
+        "%s: not an ONNX model: byte 0: expected 0x%02x, with which a model's version begins, found 0x%02x%s",
+        file->path, BEGINNING, found, letter);
 }
 
 static sdlf_status check_model(const onnx_file *file)
@@ -188,7 +209,8 @@ static sdlf_status read_bytes(onnx_file *file, const uint8_t *bytes, uint64_t si
     wire_reader reader = {
         .path = file->path, .file = bytes, .at = bytes, .end = bytes + size, .message = "ModelProto", .map = map};
     sdlf_status status = read_model(file, reader);
-    return status == SDLF_OK ? check_model(file) : status;
+    if (status == SDLF_OK) status = check_model(file);
+    return refuse_other_files(file, &reader, status);
 }
 
 static void begin(onnx_file *file, const char *path)

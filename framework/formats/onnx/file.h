@@ -21,6 +21,7 @@ typedef struct onnx_file {
     Onnx__ValueInfoProto **input, **output;
     int input_count, output_count;
     bool has_functions, has_sparse;
+    bool is_model; /* a version, an operator set or a graph was found: it is no file of another kind */
 } onnx_file;
 
 /* Open and read a model. Nothing of the weights is looked at but where they are. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT

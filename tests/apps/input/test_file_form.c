@@ -42,10 +42,28 @@ static void pipes_are_left_alone(void)
     CHECK_EQUAL(file_form_of(path), FILE_FORM_ONNX);
 }
 
+static void other_files_are_refused(void)
+{
+    const char *path = test_path("picture");
+    test_write_file(path, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);
+    CHECK_FAILS(file_form_refuse_other(path, "a model"), SDLF_ERROR_FORMAT,
+                "expected a model, found 89 50 4e 47 0d 0a 1a 0a 00 00 00 0d at byte 0");
+    test_write_file(path, "text\n", 5);
+    CHECK_FAILS(file_form_refuse_other(path, "a model"), SDLF_ERROR_FORMAT, "expected a model, found 'text' at byte 0");
+    test_write_file(path, "\1", 1);
+    CHECK_FAILS(file_form_refuse_other(path, "a model"), SDLF_ERROR_FORMAT, "expected a model, found 01 at byte 0");
+    test_write_file(path, "{", 1);
+    CHECK_OK(file_form_refuse_other(path, "a model"));
+    test_write_file(path, "", 0);
+    CHECK_OK(file_form_refuse_other(path, "a model"));
+    CHECK_OK(file_form_refuse_other(test_path("absent"), "a model"));
+}
+
 int main(void)
 {
     RUN(content_comes_first);
     RUN(else_the_name);
     RUN(pipes_are_left_alone);
+    RUN(other_files_are_refused);
     return test_summary();
 }
