@@ -1,4 +1,5 @@
-/* Nearest words: the Damerau-Levenshtein distance (insertions, deletions, changes, and exchanges of neighbours). */
+/* Nearest words: those that other frameworks have for the same, then the Damerau-Levenshtein distance (insertions, deletions, changes,
+ * and exchanges of neighbours). */
 #include <sdlf/suggest.h>
 
 #include <limits.h>
@@ -8,9 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/aliases.h"
+
 enum {
     LONGEST = 40,
     ROOT = 4, /* "convolution" is meant for "conv2d" */
+    MEANT = -1,
+    ABBREVIATED = 0,
+    NONE = INT_MAX,
 };
 
 static int smaller(int a, int b)
@@ -68,23 +74,44 @@ static bool contains(const char *word, const char *candidate)
     return letter(word[length - part - 1]) == '-' && agree(word + length - part, candidate, part);
 }
 
-/* How far the candidate is from the word, and -1 where it is none. An abbreviation is nearest. Of letters that are wrong, one
- * may be in a short word and a third in a long one; words that begin alike are nearer. */
+/* Are they the same but for case and what stands between words? */
+static bool same(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        a += strspn(a, "-_");
+        b += strspn(b, "-_");
+        if (*a == '\0' || letter(*a) != letter(*b)) return *a == *b;
+    }
+}
+
+/* "nn.Linear" is Linear. Is it the candidate, or somebody's word for it? */
+static bool means(const char *word, const char *candidate)
+{
+    const char *dot = strrchr(word, '.'), *last = dot != NULL ? dot + 1 : word;
+    if (same(last, candidate)) return true;
+    for (const sdlf_alias *alias = sdlf_aliases; alias->written != NULL; alias++)
+        if (strcmp(alias->meant, candidate) == 0 && same(last, alias->written)) return true;
+    return false;
+}
+
+/* How far the candidate is from the word, and NONE where it is too far. Nearest is one that means the same, then comes an abbreviation.
+ * Of letters that are wrong, one may be in a short word and a third in a long one; words that begin alike are nearer. */
 static int rank_of(const char *word, const char *candidate)
 {
     size_t length = strlen(word);
-    if (length >= 3 && agree(word, candidate, length)) return 0;
+    if (means(word, candidate)) return MEANT;
+    if (length >= 3 && agree(word, candidate, length)) return ABBREVIATED;
     int distance = distance_between(word, candidate), limit = length < 6 ? 1 : (int)length / 3;
     if (distance <= limit) return 4 * distance - smaller(common_prefix(word, candidate), 3);
     if (contains(word, candidate)) return 6;
-    return common_prefix(word, candidate) >= ROOT ? 7 : -1;
+    return common_prefix(word, candidate) >= ROOT ? 7 : NONE;
 }
 
 void sdlf_suggest(sdlf_suggestion *s, const char *candidate)
 {
     if (s == NULL || s->word == NULL || candidate == NULL) return;
     int rank = rank_of(s->word, candidate), difference = abs((int)strlen(s->word) - (int)strlen(candidate));
-    if (rank < 0) return;
+    if (rank == NONE) return;
     if (s->best && (s->rank < rank || (s->rank == rank && s->difference <= difference))) return;
     s->best = candidate;
     s->rank = rank;

@@ -116,6 +116,28 @@ static sdlf_status read_inputs(const network_graph *graph, int position, const s
 
 /* ---- layers ---- */
 
+/* A layer of nearly that name; or one that computes several functions, such as gelu, with the function. */
+static sdlf_suggestion_text suggest_type(const char *word)
+{
+    sdlf_suggestion near = {.word = word}, function = {.word = word};
+    const sdlf_layer_class *type, *owner = NULL;
+    sdlf_suggest(&near, sdlf_input_layer_class.name);
+    for (int i = 0; (type = sdlf_layer_class_at(i)) != NULL; i++) {
+        sdlf_suggest(&near, type->name);
+        for (const sdlf_field *field = type->fields; field != NULL && field->name != NULL; field++) {
+            if (field->type != SDLF_FIELD_CHOICE || strcmp(field->name, "function") != 0) continue;
+            const char *before = function.best;
+            for (int j = 0; field->choices[j] != NULL; j++) sdlf_suggest(&function, field->choices[j]);
+            if (function.best != before) owner = type;
+        }
+    }
+    if (owner == NULL || (near.best != NULL && near.rank <= function.rank)) return sdlf_suggestion_print(&near);
+    sdlf_suggestion_text text;
+    snprintf(text.text, sizeof text.text, " (did you mean '%s' with \"function\": \"%s\"?)", owner->name,
+             function.best);
+    return text;
+}
+
 static sdlf_status find_type(const network_graph *graph, const network_item *item, const sdlf_layer_class **type)
 {
     *type = &sdlf_input_layer_class;
@@ -127,11 +149,9 @@ static sdlf_status find_type(const network_graph *graph, const network_item *ite
     *type = sdlf_layer_class_find(json_string_value(name));
     if (*type != NULL) return SDLF_OK;
     int count = 0;
-    sdlf_suggestion near = {.word = json_string_value(name)};
-    sdlf_suggest(&near, sdlf_input_layer_class.name);
-    for (; sdlf_layer_class_at(count) != NULL; count++) sdlf_suggest(&near, sdlf_layer_class_at(count)->name);
+    while (sdlf_layer_class_at(count) != NULL) count++;
     return network_fail(graph->file, &place, "unknown layer type %s%s; 'sdlf info' lists all %d",
-                        network_show(name).text, sdlf_suggestion_print(&near).text, count + 1);
+                        network_show(name).text, suggest_type(json_string_value(name)).text, count + 1);
 }
 
 /* Append the layer, saying that it comes from its line. */

@@ -7,6 +7,8 @@
 #include <sdlf/sdlf.h>
 
 #include "apps/program.h"
+#include "framework/aliases.h"
+#include "framework/layer_words.h"
 
 static const char *const commands[] = {"train", "eval", "predict", "info", "bench", "parity"};
 
@@ -102,6 +104,52 @@ static void wrong_usage_is_said(void)
     CHECK_WRONG("--calculator is about a plan, and needs --net", "info", "--json", "--calculator", "cpu");
 }
 
+/* Words of other programs. */
+static void what_others_call_it_is_understood(void)
+{
+    CHECK_WRONG("unknown option '--lr' (did you mean '--learning-rate'?)", "train", "--lr", "0.1");
+    CHECK_WRONG("unknown option '--lr' (did you mean '--learning-rate'?)", "train", "--lr=0.1");
+    CHECK_WRONG("unknown option '--batch-size' (did you mean '--batch'?)", "train", "--batch-size", "32");
+    CHECK_WRONG("unknown option '--batch_size' (did you mean '--batch'?)", "bench", "--batch_size", "32");
+    CHECK_WRONG("unknown option '--optim' (did you mean '--optimizer'?)", "train", "--optim", "adam");
+    CHECK_WRONG("unknown option '--num-epochs' (did you mean '--epochs'?)", "train", "--num-epochs", "3");
+    CHECK_WRONG("unknown option '--output' (did you mean '--out'?)", "train", "--output", "x");
+    CHECK_WRONG("unknown option '--gpu' (did you mean '--calculator'?)", "train", "--gpu");
+    CHECK_WRONG("unknown option '--wd' (did you mean '--weight-decay'?)", "train", "--wd", "0.1");
+    CHECK_WRONG("unknown option '--model' (did you mean '--net'?)", "train", "--model", "mlp");
+    CHECK_WRONG("unknown option '--workers' (did you mean '--threads'?)", "eval", "--workers", "2");
+    CHECK_WRONG("--calculator gpu: expected one of", "train", "--calculator", "gpu");
+    CHECK_WRONG("there is no command 'test' (did you mean 'eval'?)", "test");
+    CHECK_WRONG("there is no network 'LeNet-5' and no such file (did you mean 'lenet5'?)", "train", "--net", "LeNet-5");
+    const char *path = test_path("torch.json");
+    static const char net[] = "{\"input\": {\"name\": \"x\", \"shape\": [4]}, \"layers\": [{\"type\": \"gelu\"}]}",
+                      field[] = "{\"input\": {\"name\": \"x\", \"shape\": [4]}, \"layers\": ["
+                                "{\"type\": \"fully_connected\", \"out_features\": 3}]}";
+    test_write_file(path, net, sizeof net - 1);
+    CHECK_SAYS(SDLF(1, "info", "--net", path), "(did you mean 'unary' with \"function\": \"gelu\"?)");
+    test_write_file(path, field, sizeof field - 1);
+    CHECK_SAYS(SDLF(1, "info", "--net", path), "unknown field 'out_features' (did you mean 'units'?)");
+}
+
+/* No alias means an option that is no more: each stands in some help text, or is a layer's. */
+static void aliases_mean_what_there_is(void)
+{
+    static const char *const helps[] = {"train", "eval", "run", "export"};
+    static char all[4 * PROGRAM_TEXT];
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof helps / sizeof helps[0]; i++)
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s", SDLF(0, helps[i], "--help")->out);
+    snprintf(all + used, sizeof all - used, "%s", SDLF(0, "--help")->out);
+    for (const sdlf_alias *alias = sdlf_aliases; alias->written != NULL; alias++) {
+        char option[64], word[64], calculator[64];
+        snprintf(option, sizeof option, "--%s ", alias->meant);
+        snprintf(word, sizeof word, "  %s ", alias->meant);
+        snprintf(calculator, sizeof calculator, " %s,", alias->meant);
+        bool is_there = strstr(all, option) || strstr(all, word) || strstr(all, calculator);
+        if (!CHECK(is_there || is_of_a_layer(alias->meant))) printf("  %s\n", alias->meant);
+    }
+}
+
 static void options_that_do_not_go_together(void)
 {
     CHECK_WRONG("--beta1 is an option of adam, adamw, and the optimizer is sgd", "train", "--beta1", "0.9");
@@ -142,6 +190,8 @@ int main(void)
     RUN(help_is_narrow);
     RUN(help_lists_what_there_is);
     RUN(wrong_usage_is_said);
+    RUN(what_others_call_it_is_understood);
+    RUN(aliases_mean_what_there_is);
     RUN(options_that_do_not_go_together);
     return test_summary();
 }

@@ -1,7 +1,13 @@
 /* Words that are near to what somebody wrote. */
 #include "testing.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include <sdlf/sdlf.h>
+
+#include "framework/aliases.h"
+#include "framework/layer_words.h"
 
 static const char *suggested(const char *word)
 {
@@ -45,6 +51,22 @@ static void layers_are_suggested(void)
         {"MaxPool2d", "max_pool2d"},
         {"BatchNorm2d", "batch_norm2d"},
         {"ReLU", "relu"},
+        {"Linear", "fully_connected"},
+        {"nn.Linear", "fully_connected"},
+        {"Dense", "fully_connected"},
+        {"Conv2D", "conv2d"},
+        {"ConvTranspose2d", "conv_transpose2d"},
+        {"maxpool", "max_pool2d"},
+        {"MaxPooling2D", "max_pool2d"},
+        {"AvgPool2d", "avg_pool2d"},
+        {"AdaptiveAvgPool2d", "global_avg_pool2d"},
+        {"BatchNorm", "batch_norm2d"},
+        {"BatchNormalization", "batch_norm2d"},
+        {"LayerNorm", "layer_norm"},
+        {"Dropout", "dropout"},
+        {"Flatten", "flatten"},
+        {"Concatenate", "concat"},
+        {"CrossEntropyLoss", "softmax_cross_entropy"},
         {"rely", "relu"},
         {"fullyconnected", "fully_connected"},
         {"LogSoftmax", "log_softmax"},
@@ -61,6 +83,32 @@ static void layers_are_suggested(void)
     }
 }
 
+/* Aliases of layers' words are written as they are compared, and mean what there is; the program's are tested with the program. */
+static void aliases_mean_something(void)
+{
+    int of_layers = 0;
+    for (const sdlf_alias *alias = sdlf_aliases; alias->written != NULL; alias++) {
+        sdlf_suggestion near = {.word = alias->written};
+        sdlf_suggest(&near, alias->meant);
+        CHECK_TEXT(near.best, alias->meant);
+        if (!CHECK(strpbrk(alias->written, "-_ABCDEFGHIJKLMNOPQRSTUVWXYZ") == NULL)) printf("  %s\n", alias->written);
+        of_layers += is_of_a_layer(alias->meant);
+    }
+    CHECK(of_layers > 60);
+}
+
+static void meaning_counts_more_than_letters(void)
+{
+    sdlf_suggestion near = {.word = "gpu"};
+    sdlf_suggest(&near, "gpus");
+    sdlf_suggest(&near, "calculator");
+    CHECK_TEXT(near.best, "calculator");
+    near = (sdlf_suggestion){.word = "Max-Pool2D"};
+    sdlf_suggest(&near, "max_pool2");
+    sdlf_suggest(&near, "max_pool2d");
+    CHECK_TEXT(near.best, "max_pool2d");
+}
+
 static void the_text_is_an_end_of_a_message(void)
 {
     sdlf_suggestion near = {.word = "rely"};
@@ -73,6 +121,8 @@ int main(void)
 {
     RUN(near_words_are_suggested);
     RUN(layers_are_suggested);
+    RUN(aliases_mean_something);
+    RUN(meaning_counts_more_than_letters);
     RUN(the_text_is_an_end_of_a_message);
     return test_summary();
 }

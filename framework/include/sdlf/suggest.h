@@ -13,7 +13,8 @@ typedef struct sdlf_suggestion {
     int rank, difference; /* its: the smaller the nearer; of equal ranks, the one whose length is nearer counts */
 } sdlf_suggestion;
 
-/* Begin with {.word = word}, then offer every candidate. Case, and which of '-' and '_' stands between words, count for nothing. */
+/* Begin with {.word = word}, then offer every candidate. Case, and what of '-' and '_' stands between words, count for nothing. Nearest of
+ * all is what the word means in other frameworks, "fully_connected" for "Linear" (framework/aliases.c). */
 void sdlf_suggest(sdlf_suggestion *suggestion, const char *candidate);
 
 /* " (did you mean 'relu'?)", or nothing. */
