@@ -36,6 +36,12 @@ static sdlf_status complete_float(const sdlf_field *field, float *value)
     return inside ? SDLF_OK : out_of_range(field, "", (double)*value);
 }
 
+static sdlf_status complete_double(const sdlf_field *field, double *value)
+{
+    if (*value == 0 && field->zero_means_default) *value = field->fallback;
+    return *value >= field->minimum && *value <= field->maximum ? SDLF_OK : out_of_range(field, "", *value);
+}
+
 static sdlf_status complete_choice(const sdlf_field *field, const int *value)
 {
     char names[256] = "";
@@ -71,6 +77,7 @@ sdlf_status sdlf_fields_complete(const sdlf_field *fields, void *options)
         case SDLF_FIELD_INT: status = complete_int(field, "", member); break;
         case SDLF_FIELD_PAIR: status = complete_pair(field, member); break;
         case SDLF_FIELD_FLOAT: status = complete_float(field, member); break;
+        case SDLF_FIELD_DOUBLE: status = complete_double(field, member); break;
         case SDLF_FIELD_BOOL: break;
         case SDLF_FIELD_CHOICE: status = complete_choice(field, member); break;
         case SDLF_FIELD_SHAPE: status = complete_shape(field, member); break;
@@ -87,6 +94,7 @@ static bool equal(sdlf_field_type type, const void *a, const void *b)
     case SDLF_FIELD_CHOICE: return ints[0][0] == ints[1][0];
     case SDLF_FIELD_PAIR: return ints[0][0] == ints[1][0] && ints[0][1] == ints[1][1];
     case SDLF_FIELD_FLOAT: return *(const float *)a == *(const float *)b;
+    case SDLF_FIELD_DOUBLE: return *(const double *)a == *(const double *)b;
     case SDLF_FIELD_BOOL: return *(const bool *)a == *(const bool *)b;
     case SDLF_FIELD_SHAPE: return sdlf_shape_equal(*(const sdlf_shape *)a, *(const sdlf_shape *)b);
     }

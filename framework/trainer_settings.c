@@ -2,7 +2,7 @@
  *
  *   {"optimizer":{"type":"sgd","momentum":0.9,...},"schedule":{"type":"one_cycle","peak":0.05,...},
  *    "trainer":{"clip_norm":0,"label_smoothing":0},"augment":{"shift":2,...,"seed":"1"},"math":"fp32"}
- * Numbers have nine digits, which tell any two floats apart. */
+ * Numbers have 17 digits, which tell any two doubles apart. */
 #include "framework/trainer_internal.h"
 
 #include <inttypes.h>
@@ -90,6 +90,7 @@ static json_t *fields_to_json(const sdlf_field *fields, const char *type, const 
         const void *member = (const char *)options + field->offset;
         json_t *value = NULL;
         if (field->type == SDLF_FIELD_FLOAT) value = json_real((double)*(const float *)member);
+        if (field->type == SDLF_FIELD_DOUBLE) value = json_real(*(const double *)member);
         if (field->type == SDLF_FIELD_INT) value = json_integer(*(const int *)member);
         if (field->type == SDLF_FIELD_BOOL) value = json_boolean(*(const bool *)member);
         failed |= json_object_set_new(object, field->name, value);
@@ -114,7 +115,7 @@ sdlf_status sdlf_trainer_write_settings(const sdlf_trainer_options *options, cha
     failed |= json_object_set_new(root, "trainer", fields_to_json(trainer_fields, NULL, options));
     failed |= json_object_set_new(root, "augment", augment);
     failed |= json_object_set_new(root, "math", json_string(sdlf_math_name(options->math)));
-    if (failed == 0) printed = json_text_print(root, JSON_COMPACT | JSON_REAL_PRECISION(9), NULL);
+    if (failed == 0) printed = json_text_print(root, JSON_COMPACT | JSON_REAL_PRECISION(17), NULL);
     json_decref(root);
     sdlf_status status = SDLF_OK;
     if (printed == NULL)
@@ -147,6 +148,8 @@ static sdlf_status fields_from_json(const json_t *root, const char *where, const
         void *member = (char *)options + field->offset;
         if (field->type == SDLF_FIELD_FLOAT && json_is_number(value))
             *(float *)member = (float)json_number_value(value);
+        else if (field->type == SDLF_FIELD_DOUBLE && json_is_number(value))
+            *(double *)member = json_number_value(value);
         else if (field->type == SDLF_FIELD_INT && json_is_integer(value) && json_integer_value(value) >= INT32_MIN &&
                  json_integer_value(value) <= INT32_MAX)
             *(int *)member = (int)json_integer_value(value);

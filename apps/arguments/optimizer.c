@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Plain gradient descent is seldom what anyone wants. */
-static const float usual_momentum = 0.9f;
+static const double usual_momentum = 0.9;
 static const char usual_momentum_help[] = "; 0.9 for sgd unless given";
 
 static bool has_usual_momentum(const sdlf_optimizer_class *type, const sdlf_field *field)
@@ -101,6 +101,7 @@ static void store(sdlf_optimizer *optimizer, const sdlf_field *field, double num
     void *member = optimizer->options.bytes + field->offset;
     switch (field->type) {
     case SDLF_FIELD_FLOAT: *(float *)member = (float)number; break;
+    case SDLF_FIELD_DOUBLE: *(double *)member = number; break;
     case SDLF_FIELD_INT: *(int *)member = (int)number; break;
     case SDLF_FIELD_BOOL: *(bool *)member = flag; break;
     case SDLF_FIELD_PAIR:

@@ -188,7 +188,7 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
 {
     terminal out = terminal_of(stdout);
     bool text = !s->set.json;
-    s->optimizer = sdlf_sgd(.momentum = 0.9f);
+    s->optimizer = sdlf_sgd(.momentum = 0.9);
     sdlf_status status = read_batches(s);
     if (status == SDLF_OK) status = network_open(model, s->set.net, 1);
     if (status == SDLF_OK) status = sdlf_dataset_check(s->set.data, SDLF_SPLIT_TRAIN);

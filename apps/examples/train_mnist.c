@@ -68,7 +68,7 @@ int main(int count, char **words)
         status = sdlf_trainer_create(&trainer, net, train, test,
                                      &(sdlf_trainer_options){.batch = 64,
                                                              .epochs = 2,
-                                                             .optimizer = sdlf_sgd(.momentum = 0.9f),
+                                                             .optimizer = sdlf_sgd(.momentum = 0.9),
                                                              .schedule = sdlf_one_cycle(.peak = 0.05f),
                                                              .callback = show});
     }

@@ -31,7 +31,7 @@ static sdlf_status make_plans(gcn_training *s, uint64_t seed)
                                  .mode = SDLF_TRAIN,
                                  .forward = s->calculator,
                                  .no_fusion = s->set.no_fusion,
-                                 .optimizer = sdlf_adam(.weight_decay = (float)s->set.decay),
+                                 .optimizer = sdlf_adam(.weight_decay = s->set.decay),
                                  .seed = seed,
                                  .constants = constants,
                                  .constant_count = 4};

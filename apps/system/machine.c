@@ -90,7 +90,7 @@ sdlf_status machine_check_training(sdlf_calculator *host, sdlf_model *model, int
     sdlf_status status = sdlf_plan_measure(
         &memory, model,
         &(sdlf_plan_options){
-            .batch = batch, .mode = SDLF_TRAIN, .forward = host, .optimizer = sdlf_sgd(.momentum = 0.9f)});
+            .batch = batch, .mode = SDLF_TRAIN, .forward = host, .optimizer = sdlf_sgd(.momentum = 0.9)});
     if (status != SDLF_OK) return status;
     return machine_check_memory(&alone, memory.arena + memory.parameters + memory.states, "a smaller --batch");
 }

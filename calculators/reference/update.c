@@ -45,8 +45,8 @@ sdlf_status adam_update_reference(sdlf_calculator *calculator, const sdlf_operat
     (void)calculator;
     const sdlf_tensor *w = &operation->out[0], *m = &operation->out[1], *v = &operation->out[2];
     double rate = get(&operation->in[1], 0), t = (double)*(const int64_t *)operation->in[3].data + 1;
-    double beta1 = (double)operation->adam.beta1, beta2 = (double)operation->adam.beta2;
-    double correction1 = 1 - pow(beta1, t), correction2 = 1 - pow(beta2, t), decay = (double)operation->adam.decay;
+    double beta1 = operation->adam.beta1, beta2 = operation->adam.beta2;
+    double correction1 = 1 - pow(beta1, t), correction2 = 1 - pow(beta2, t), decay = operation->adam.decay;
     bool decoupled = operation->adam.decoupled;
     int64_t count = sdlf_tensor_count(w);
     for (int64_t e = 0; e < count; e++) {
@@ -55,7 +55,7 @@ sdlf_status adam_update_reference(sdlf_calculator *calculator, const sdlf_operat
         double first = beta1 * get(m, e) + (1 - beta1) * g, second = beta2 * get(v, e) + (1 - beta2) * g * g;
         put(m, e, first);
         put(v, e, second);
-        double root = sqrt(second / correction2) + (double)operation->adam.epsilon;
+        double root = sqrt(second / correction2) + operation->adam.epsilon;
         put(w, e, weight - rate * (first / correction1) / root);
     }
     return SDLF_OK;
@@ -66,15 +66,15 @@ sdlf_status rmsprop_update_reference(sdlf_calculator *calculator, const sdlf_ope
 {
     (void)calculator;
     const sdlf_tensor *w = &operation->out[0], *v = &operation->out[1], *b = &operation->out[2];
-    double rate = get(&operation->in[1], 0), rho = (double)operation->rmsprop.rho;
+    double rate = get(&operation->in[1], 0), rho = operation->rmsprop.rho;
     int64_t count = sdlf_tensor_count(w);
     for (int64_t e = 0; e < count; e++) {
-        double g = gradient(operation, e, (double)operation->rmsprop.decay);
+        double g = gradient(operation, e, operation->rmsprop.decay);
         double square = rho * get(v, e) + (1 - rho) * g * g;
-        double step = g / (sqrt(square) + (double)operation->rmsprop.epsilon);
+        double step = g / (sqrt(square) + operation->rmsprop.epsilon);
         put(v, e, square);
         if (sdlf_tensor_present(b)) {
-            step = (double)operation->rmsprop.momentum * get(b, e) + step;
+            step = operation->rmsprop.momentum * get(b, e) + step;
             put(b, e, step);
         }
         put(w, e, get(w, e) - rate * step);

@@ -9,7 +9,8 @@
 
 static bool is_number(const sdlf_field *field)
 {
-    return field->type == SDLF_FIELD_INT || field->type == SDLF_FIELD_PAIR || field->type == SDLF_FIELD_FLOAT;
+    return field->type == SDLF_FIELD_INT || field->type == SDLF_FIELD_PAIR || field->type == SDLF_FIELD_FLOAT ||
+           field->type == SDLF_FIELD_DOUBLE;
 }
 
 void network_default_options(void *options, const sdlf_layer_class *type)
@@ -19,6 +20,8 @@ void network_default_options(void *options, const sdlf_layer_class *type)
         if (!is_number(field) || !field->zero_means_default) continue;
         if (field->type == SDLF_FIELD_FLOAT)
             *(float *)member = (float)field->fallback;
+        else if (field->type == SDLF_FIELD_DOUBLE)
+            *(double *)member = field->fallback;
         else
             for (int i = 0; i < (field->type == SDLF_FIELD_PAIR ? 2 : 1); i++)
                 ((int *)member)[i] = (int)field->fallback;
@@ -55,6 +58,7 @@ static expectation expect(const sdlf_field *field)
                  field->minimum, field->maximum, zero);
         break;
     case SDLF_FIELD_FLOAT:
+    case SDLF_FIELD_DOUBLE:
         snprintf(e.text, sizeof e.text, "a number from %.9g to %.9g%s", field->minimum, field->maximum, zero);
         break;
     case SDLF_FIELD_BOOL: snprintf(e.text, sizeof e.text, "true or false"); break;
@@ -102,6 +106,13 @@ static bool read_float(const sdlf_field *field, const json_t *value, float *numb
     return *number != 0 || !field->zero_means_default;
 }
 
+static bool read_double(const sdlf_field *field, const json_t *value, double *number)
+{
+    if (!json_is_number(value) || !in_range(field, json_number_value(value))) return false;
+    *number = json_number_value(value);
+    return true;
+}
+
 static bool read_choice(const sdlf_field *field, const json_t *value, int *choice)
 {
     if (!json_is_string(value)) return false;
@@ -132,6 +143,7 @@ static bool read_value(const sdlf_field *field, const json_t *value, void *membe
     case SDLF_FIELD_INT: return read_int(field, value, member);
     case SDLF_FIELD_PAIR: return read_pair(field, value, member);
     case SDLF_FIELD_FLOAT: return read_float(field, value, member);
+    case SDLF_FIELD_DOUBLE: return read_double(field, value, member);
     case SDLF_FIELD_BOOL: *(bool *)member = json_is_true(value); return json_is_boolean(value);
     case SDLF_FIELD_CHOICE: return read_choice(field, value, member);
     case SDLF_FIELD_SHAPE: return read_shape(field, value, member);

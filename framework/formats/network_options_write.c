@@ -44,6 +44,7 @@ static json_t *value_json(const sdlf_field *field, const void *member)
     case SDLF_FIELD_INT: return json_integer(*(const int *)member);
     case SDLF_FIELD_PAIR: return pair_json(member);
     case SDLF_FIELD_FLOAT: return float_json(*(const float *)member);
+    case SDLF_FIELD_DOUBLE: return json_real(*(const double *)member);
     case SDLF_FIELD_BOOL: return json_boolean(*(const bool *)member);
     case SDLF_FIELD_CHOICE: return json_string(field->choices[*(const int *)member]);
     case SDLF_FIELD_SHAPE: return shape_json(member);

@@ -46,10 +46,10 @@ static sdlf_status check_adam(const sdlf_operation *operation)
 {
     sdlf_check check = expect_update(operation);
     sdlf_expect_operand(&check, &operation->in[3], SDLF_INT64, sdlf_shape(1));
-    sdlf_expect_below(&check, "beta1", (double)operation->adam.beta1, 0, 1);
-    sdlf_expect_below(&check, "beta2", (double)operation->adam.beta2, 0, 1);
-    sdlf_expect_between(&check, "epsilon", (double)operation->adam.epsilon, 0, 1e30);
-    sdlf_expect_between(&check, "decay", (double)operation->adam.decay, 0, 1e30);
+    sdlf_expect_below(&check, "beta1", operation->adam.beta1, 0, 1);
+    sdlf_expect_below(&check, "beta2", operation->adam.beta2, 0, 1);
+    sdlf_expect_between(&check, "epsilon", operation->adam.epsilon, 0, 1e30);
+    sdlf_expect_between(&check, "decay", operation->adam.decay, 0, 1e30);
     return check.status;
 }
 
@@ -69,10 +69,10 @@ const sdlf_operation_class sdlf_adam_update_operation = {
 static sdlf_status check_rmsprop(const sdlf_operation *operation)
 {
     sdlf_check check = expect_update(operation);
-    sdlf_expect_below(&check, "rho", (double)operation->rmsprop.rho, 0, 1);
-    sdlf_expect_between(&check, "epsilon", (double)operation->rmsprop.epsilon, 0, 1e30);
-    sdlf_expect_below(&check, "momentum", (double)operation->rmsprop.momentum, 0, 1);
-    sdlf_expect_between(&check, "decay", (double)operation->rmsprop.decay, 0, 1e30);
+    sdlf_expect_below(&check, "rho", operation->rmsprop.rho, 0, 1);
+    sdlf_expect_between(&check, "epsilon", operation->rmsprop.epsilon, 0, 1e30);
+    sdlf_expect_below(&check, "momentum", operation->rmsprop.momentum, 0, 1);
+    sdlf_expect_between(&check, "decay", operation->rmsprop.decay, 0, 1e30);
     sdlf_expect(&check, operation->rmsprop.momentum == 0 || sdlf_tensor_present(&operation->out[2]),
                 "momentum needs operand 'b'");
     return check.status;

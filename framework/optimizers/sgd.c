@@ -6,7 +6,7 @@
 
 static const sdlf_field fields[] = {
     {.name = "momentum",
-     .type = SDLF_FIELD_FLOAT,
+     .type = SDLF_FIELD_DOUBLE,
      .offset = offsetof(sdlf_sgd_options, momentum),
      .maximum = 0.999999,
      .help = "share of the last update that is kept"},
@@ -15,7 +15,7 @@ static const sdlf_field fields[] = {
      .offset = offsetof(sdlf_sgd_options, nesterov),
      .help = "look ahead along the momentum"},
     {.name = "weight_decay",
-     .type = SDLF_FIELD_FLOAT,
+     .type = SDLF_FIELD_DOUBLE,
      .offset = offsetof(sdlf_sgd_options, weight_decay),
      .maximum = 10,
      .help = "pull of the weights towards zero"},
@@ -31,9 +31,9 @@ static void update(const sdlf_optimizer *optimizer, bool decay, sdlf_operation *
 {
     const sdlf_sgd_options *options = &optimizer->options.sgd;
     operation->kind = SDLF_SGD_UPDATE;
-    operation->sgd.momentum = options->momentum;
+    operation->sgd.momentum = (float)options->momentum;
     operation->sgd.nesterov = options->nesterov;
-    operation->sgd.decay = decay ? options->weight_decay : 0;
+    operation->sgd.decay = decay ? (float)options->weight_decay : 0;
 }
 
 const sdlf_optimizer_class sdlf_sgd_class = {

@@ -8,6 +8,7 @@ typedef struct options {
     const char *name;
     int count, pair[2], choice;
     float share;
+    double exact;
     bool flag;
     sdlf_shape shape;
 } options;
@@ -31,6 +32,13 @@ static const sdlf_field fields[] = {
      .maximum = 0.9,
      .fallback = 0.1,
      .zero_means_default = true},
+    {.name = "exact",
+     .type = SDLF_FIELD_DOUBLE,
+     .offset = offsetof(options, exact),
+     .minimum = 0.01,
+     .maximum = 0.99,
+     .fallback = 0.1,
+     .zero_means_default = true},
     {.name = "flag", .type = SDLF_FIELD_BOOL, .offset = offsetof(options, flag)},
     {.name = "shape", .type = SDLF_FIELD_SHAPE, .offset = offsetof(options, shape), .minimum = -1, .maximum = 100},
     {.name = NULL},
@@ -44,6 +52,7 @@ static void defaults_are_filled_in(void)
     CHECK_EQUAL(found.pair[0], 3);
     CHECK_EQUAL(found.pair[1], 5);
     CHECK(found.share == 0.1f);
+    CHECK(found.exact == 0.1);
 }
 
 static void check_fails(options found, const char *text)
@@ -53,6 +62,8 @@ static void check_fails(options found, const char *text)
 
 static void ranges_are_checked(void)
 {
+    check_fails((options){.count = 1, .exact = 0.995}, "exact: expected 0.01 to 0.99, found 0.995");
+    check_fails((options){.count = 1, .exact = (double)NAN}, "exact");
     check_fails((options){.count = 0}, "count: expected 1 to 9, found 0");
     check_fails((options){.count = 10}, "count: expected 1 to 9, found 10");
     check_fails((options){.count = 1, .pair = {1, -3}}, "pair (horizontal): expected -2 to 8, found -3");

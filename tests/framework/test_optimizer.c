@@ -29,9 +29,9 @@ static void defaults_are_filled_in(void)
 {
     sdlf_optimizer adam = sdlf_adam(.beta1 = 0), rmsprop = sdlf_rmsprop(.momentum = 0);
     CHECK_OK(sdlf_optimizer_complete(&adam));
-    CHECK(adam.options.adam.beta1 == 0.9f && adam.options.adam.beta2 == 0.999f && adam.options.adam.epsilon == 1e-8f);
+    CHECK(adam.options.adam.beta1 == 0.9 && adam.options.adam.beta2 == 0.999 && adam.options.adam.epsilon == 1e-8);
     CHECK_OK(sdlf_optimizer_complete(&rmsprop));
-    CHECK(rmsprop.options.rmsprop.rho == 0.99f && rmsprop.options.rmsprop.epsilon == 1e-8f);
+    CHECK(rmsprop.options.rmsprop.rho == 0.99 && rmsprop.options.rmsprop.epsilon == 1e-8);
 }
 
 /* Less where the batch is small, for descent alone; never more. */
@@ -68,13 +68,13 @@ static void updates_are_described(void)
 {
     sdlf_operation sgd = describe(sdlf_sgd(.momentum = 0.9f, .nesterov = true, .weight_decay = 0.1f), true);
     CHECK(sgd.kind == SDLF_SGD_UPDATE && sgd.sgd.momentum == 0.9f && sgd.sgd.nesterov && sgd.sgd.decay == 0.1f);
-    sdlf_operation adam = describe(sdlf_adam(.beta2 = 0.99f, .weight_decay = 0.1f), true);
-    CHECK(adam.kind == SDLF_ADAM_UPDATE && adam.adam.beta1 == 0.9f && adam.adam.beta2 == 0.99f);
-    CHECK(!adam.adam.decoupled && adam.adam.decay == 0.1f);
+    sdlf_operation adam = describe(sdlf_adam(.beta2 = 0.99, .weight_decay = 0.1), true);
+    CHECK(adam.kind == SDLF_ADAM_UPDATE && adam.adam.beta1 == 0.9 && adam.adam.beta2 == 0.99);
+    CHECK(!adam.adam.decoupled && adam.adam.decay == 0.1);
     sdlf_operation adamw = describe(sdlf_adamw(.weight_decay = 0.1f), true);
     CHECK(adamw.adam.decoupled && adamw.adam.decay == 0.1f);
     sdlf_operation rmsprop = describe(sdlf_rmsprop(.momentum = 0.5f, .weight_decay = 0.1f), true);
-    CHECK(rmsprop.kind == SDLF_RMSPROP_UPDATE && rmsprop.rmsprop.rho == 0.99f && rmsprop.rmsprop.momentum == 0.5f);
+    CHECK(rmsprop.kind == SDLF_RMSPROP_UPDATE && rmsprop.rmsprop.rho == 0.99 && rmsprop.rmsprop.momentum == 0.5f);
     CHECK(rmsprop.rmsprop.decay == 0.1f);
 }
 

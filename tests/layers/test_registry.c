@@ -22,6 +22,7 @@ static size_t field_size(sdlf_field_type type)
     switch (type) {
     case SDLF_FIELD_PAIR: return 2 * sizeof(int);
     case SDLF_FIELD_FLOAT: return sizeof(float);
+    case SDLF_FIELD_DOUBLE: return sizeof(double);
     case SDLF_FIELD_BOOL: return sizeof(bool);
     case SDLF_FIELD_SHAPE: return sizeof(sdlf_shape);
     default: return sizeof(int);

@@ -77,6 +77,7 @@ static inline void fixture_options(const json_t *object, const sdlf_field *field
         if (!CHECK(field->name != NULL)) continue;
         void *member = (char *)options + field->offset;
         if (field->type == SDLF_FIELD_FLOAT) *(float *)member = (float)json_number_value(value);
+        if (field->type == SDLF_FIELD_DOUBLE) *(double *)member = json_number_value(value);
         if (field->type == SDLF_FIELD_INT) *(int *)member = (int)json_integer_value(value);
         if (field->type == SDLF_FIELD_BOOL) *(bool *)member = json_is_true(value);
     }

@@ -163,7 +163,7 @@ sdlf_status placement_measure(placement_row *row, sdlf_model *model, const sdlf_
         .backward = row->backward,
         .placement = placement,
         .placement_count = count,
-        .optimizer = sdlf_sgd(.momentum = 0.9f),
+        .optimizer = sdlf_sgd(.momentum = 0.9),
         .feed = &feed,
         .no_fusion = row->algorithm[0] != '\0',
         .conv_algorithm = row->algorithm[0] ? row->algorithm : NULL,

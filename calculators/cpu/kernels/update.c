@@ -76,8 +76,8 @@ static void adam(void *context, int64_t index, int thread)
     const element *g = part.g;
     element *w = part.w, *m = part.s, *v = part.t;
     element beta1 = (element)part.operation->adam.beta1, beta2 = (element)part.operation->adam.beta2;
-    element rest1 = (element)(1 - (double)part.operation->adam.beta1);
-    element rest2 = (element)(1 - (double)part.operation->adam.beta2);
+    element rest1 = (element)(1 - part.operation->adam.beta1);
+    element rest2 = (element)(1 - part.operation->adam.beta2);
     element epsilon = (element)part.operation->adam.epsilon, decay = (element)part.operation->adam.decay;
     bool decoupled = part.operation->adam.decoupled;
     element added_decay = decoupled ? 0 : decay, kept = decoupled ? 1 - part.rate * decay : 1;
@@ -96,8 +96,8 @@ static void adam(void *context, int64_t index, int thread)
 sdlf_status adam_update_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     double t = (double)*(const int64_t *)operation->in[3].data + 1;
-    update all = {.first_correction = (element)(1 / (1 - pow((double)operation->adam.beta1, t))),
-                  .second_correction = (element)(1 / (1 - pow((double)operation->adam.beta2, t)))};
+    update all = {.first_correction = (element)(1 / (1 - pow(operation->adam.beta1, t))),
+                  .second_correction = (element)(1 / (1 - pow(operation->adam.beta2, t)))};
     return run_update(calculator, operation, adam, &all);
 }
 
@@ -106,7 +106,7 @@ static void rmsprop(void *context, int64_t index, int thread)
     update part = part_of(context, index);
     const element *g = part.g;
     element *w = part.w, *v = part.s, *b = part.t;
-    element rho = (element)part.operation->rmsprop.rho, rest = (element)(1 - (double)part.operation->rmsprop.rho);
+    element rho = (element)part.operation->rmsprop.rho, rest = (element)(1 - part.operation->rmsprop.rho);
     element epsilon = (element)part.operation->rmsprop.epsilon, decay = (element)part.operation->rmsprop.decay;
     element momentum = (element)part.operation->rmsprop.momentum, rate = part.rate, scale = part.scale;
     (void)thread;

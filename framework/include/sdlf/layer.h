@@ -26,6 +26,7 @@ typedef enum sdlf_field_type {
     SDLF_FIELD_BOOL,   /* bool */
     SDLF_FIELD_CHOICE, /* int, an index into choices */
     SDLF_FIELD_SHAPE,  /* sdlf_shape */
+    SDLF_FIELD_DOUBLE, /* double */
 } sdlf_field_type;
 
 typedef struct sdlf_field {

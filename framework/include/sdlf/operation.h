@@ -137,11 +137,11 @@ typedef struct sdlf_operation {
         } random;          /* low, high; or mean, deviation */
         sdlf_sgd_rule sgd; /* sgd_update */
         struct {
-            float beta1, beta2, epsilon, decay;
+            double beta1, beta2, epsilon, decay;
             bool decoupled;
         } adam;
         struct {
-            float rho, epsilon, momentum, decay;
+            double rho, epsilon, momentum, decay;
         } rmsprop;
         struct {
             float max_norm;

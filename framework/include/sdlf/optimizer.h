@@ -1,4 +1,4 @@
-/* Optimisers and learning-rate schedules: small values, made by calls that read like sdlf_sgd(.momentum = 0.9f). */
+/* Optimisers and learning-rate schedules: small values, made by calls that read like sdlf_sgd(.momentum = 0.9). */
 #ifndef SDLF_OPTIMIZER_H
 #define SDLF_OPTIMIZER_H
 
@@ -10,24 +10,26 @@ extern "C" {
 
 /* ---- optimisers ---- */
 
+/* Numbers are doubles: of 0.99 as a float, 1 - 0.99 is off by 1e-6 of itself, which a plan in float64 shows, and RMSprop's first steps
+ * enlarge. */
 typedef struct sdlf_sgd_options {
-    float momentum; /* in [0, 1); default 0: none */
+    double momentum; /* in [0, 1); default 0: none */
     bool nesterov;
-    float weight_decay; /* default 0 */
+    double weight_decay; /* default 0 */
 } sdlf_sgd_options;
 
 typedef struct sdlf_adam_options {
-    float beta1;        /* default 0.9 */
-    float beta2;        /* default 0.999 */
-    float epsilon;      /* default 1e-8 */
-    float weight_decay; /* default 0; adam adds it to the gradient, adamw shrinks the weights by it */
+    double beta1;        /* default 0.9 */
+    double beta2;        /* default 0.999 */
+    double epsilon;      /* default 1e-8 */
+    double weight_decay; /* default 0; adam adds it to the gradient, adamw shrinks the weights by it */
 } sdlf_adam_options;
 
 typedef struct sdlf_rmsprop_options {
-    float rho;      /* default 0.99 */
-    float epsilon;  /* default 1e-8 */
-    float momentum; /* default 0 */
-    float weight_decay;
+    double rho;      /* default 0.99 */
+    double epsilon;  /* default 1e-8 */
+    double momentum; /* default 0 */
+    double weight_decay;
 } sdlf_rmsprop_options;
 
 typedef struct sdlf_optimizer_class sdlf_optimizer_class;
@@ -63,7 +65,7 @@ sdlf_optimizer sdlf_adam_make(sdlf_adam_options options);
 sdlf_optimizer sdlf_adamw_make(sdlf_adam_options options);
 sdlf_optimizer sdlf_rmsprop_make(sdlf_rmsprop_options options);
 
-/* The designated initialisers of the options: sdlf_sgd(.momentum = 0.9f); sdlf_adam(.beta1 = 0.9f) (at least one). In C++ they are so
+/* The designated initialisers of the options: sdlf_sgd(.momentum = 0.9); sdlf_adam(.beta1 = 0.9) (at least one). In C++ they are so
  * from C++20 on, in the order of the members; before, there can be none. */
 #ifdef __cplusplus
 #define sdlf_sgd(...)     sdlf_sgd_make(sdlf_sgd_options{__VA_ARGS__})

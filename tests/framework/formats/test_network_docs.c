@@ -38,7 +38,8 @@ static void print_values(FILE *out, const sdlf_field *field)
     switch (field->type) {
     case SDLF_FIELD_INT: print_range(out, "integer", field); break;
     case SDLF_FIELD_PAIR: print_range(out, "one or two integers", field); break;
-    case SDLF_FIELD_FLOAT: print_range(out, "number", field); break;
+    case SDLF_FIELD_FLOAT:
+    case SDLF_FIELD_DOUBLE: print_range(out, "number", field); break;
     case SDLF_FIELD_BOOL: fprintf(out, "`true` or `false`"); break;
     case SDLF_FIELD_CHOICE:
         for (int i = 0; field->choices[i] != NULL; i++)
@@ -50,7 +51,8 @@ static void print_values(FILE *out, const sdlf_field *field)
 
 static void print_default(FILE *out, const sdlf_field *field)
 {
-    bool number = field->type == SDLF_FIELD_INT || field->type == SDLF_FIELD_PAIR || field->type == SDLF_FIELD_FLOAT;
+    bool number = field->type == SDLF_FIELD_INT || field->type == SDLF_FIELD_PAIR || field->type == SDLF_FIELD_FLOAT ||
+                  field->type == SDLF_FIELD_DOUBLE;
     bool list = field->type == SDLF_FIELD_SHAPE;
     if (!field->zero_means_default && (list || (number && field->minimum > 0)))
         fprintf(out, "required");

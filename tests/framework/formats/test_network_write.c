@@ -158,6 +158,7 @@ static void set_odd_options(const sdlf_layer_class *type, void *options)
         case SDLF_FIELD_FLOAT:
             *(float *)member = (float)(field->minimum + (field->maximum - field->minimum) / 3);
             break;
+        case SDLF_FIELD_DOUBLE: *(double *)member = field->minimum + (field->maximum - field->minimum) / 3; break;
         case SDLF_FIELD_BOOL: *(bool *)member = true; break;
         case SDLF_FIELD_CHOICE: *(int *)member = 1; break;
         case SDLF_FIELD_SHAPE: *(sdlf_shape *)member = sdlf_shape(3, 5); break;
