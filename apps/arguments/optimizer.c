@@ -2,6 +2,7 @@
 #include "apps/arguments/optimizer.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -110,6 +111,31 @@ static void store(sdlf_optimizer *optimizer, const sdlf_field *field, double num
     }
 }
 
+static double number_of(const sdlf_optimizer *optimizer, const sdlf_field *field)
+{
+    const void *member = optimizer->options.bytes + field->offset;
+    switch (field->type) {
+    case SDLF_FIELD_FLOAT: return (double)*(const float *)member;
+    case SDLF_FIELD_DOUBLE: return *(const double *)member;
+    case SDLF_FIELD_INT: return *(const int *)member;
+    case SDLF_FIELD_BOOL: return *(const bool *)member;
+    default: return (double)NAN;
+    }
+}
+
+/* --decay-all without a decay would do nothing. */
+static sdlf_status check_decay(const sdlf_optimizer *optimizer, const optimizer_rows *rows, const arguments *a)
+{
+    const sdlf_field *decay = find_field(optimizer->type, "weight_decay");
+    for (int i = 0; i < rows->count; i++) {
+        bool asked = strcmp(rows->text[i].field, "decay_all") == 0 && arguments_given(a, rows->text[i].name);
+        if (asked && decay != NULL && number_of(optimizer, decay) == 0)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is about a decay, and needs --weight-decay",
+                             rows->text[i].name);
+    }
+    return SDLF_OK;
+}
+
 sdlf_status optimizer_from_arguments(sdlf_optimizer *optimizer, bool keep, const optimizer_rows *rows,
                                      const optimizer_settings *settings, const arguments *a)
 {
@@ -125,7 +151,8 @@ sdlf_status optimizer_from_arguments(sdlf_optimizer *optimizer, bool keep, const
         if (!field) return foreign_option(rows, i, optimizer);
         store(optimizer, field, settings->value[i].number, settings->value[i].flag);
     }
-    return sdlf_optimizer_complete(optimizer);
+    sdlf_status status = sdlf_optimizer_complete(optimizer);
+    return status == SDLF_OK ? check_decay(optimizer, rows, a) : status;
 }
 
 sdlf_status optimizer_check_absent(const optimizer_rows *rows, const arguments *a)

@@ -35,7 +35,11 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_DOUBLE,
      .offset = offsetof(sdlf_adam_options, weight_decay),
      .maximum = 10,
-     .help = "pull of the weights towards zero"},
+     .help = "pull of the weights towards zero, biases and normalisations left out"},
+    {.name = "decay_all",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_adam_options, decay_all),
+     .help = "weight decay of biases and normalisations, too"},
     {.name = NULL},
 };
 
@@ -52,7 +56,7 @@ static void update(const sdlf_optimizer *optimizer, bool decay, sdlf_operation *
     operation->adam.beta1 = options->beta1;
     operation->adam.beta2 = options->beta2;
     operation->adam.epsilon = options->epsilon;
-    operation->adam.decay = decay ? options->weight_decay : 0;
+    operation->adam.decay = decay || options->decay_all ? options->weight_decay : 0;
     operation->adam.decoupled = optimizer->type == &sdlf_adamw_class;
 }
 

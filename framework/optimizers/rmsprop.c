@@ -30,7 +30,11 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_DOUBLE,
      .offset = offsetof(sdlf_rmsprop_options, weight_decay),
      .maximum = 10,
-     .help = "pull of the weights towards zero"},
+     .help = "pull of the weights towards zero, biases and normalisations left out"},
+    {.name = "decay_all",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_rmsprop_options, decay_all),
+     .help = "weight decay of biases and normalisations, too"},
     {.name = NULL},
 };
 
@@ -46,7 +50,7 @@ static void update(const sdlf_optimizer *optimizer, bool decay, sdlf_operation *
     operation->rmsprop.rho = options->rho;
     operation->rmsprop.epsilon = options->epsilon;
     operation->rmsprop.momentum = options->momentum;
-    operation->rmsprop.decay = decay ? options->weight_decay : 0;
+    operation->rmsprop.decay = decay || options->decay_all ? options->weight_decay : 0;
 }
 
 const sdlf_optimizer_class sdlf_rmsprop_class = {

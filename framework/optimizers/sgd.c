@@ -18,7 +18,11 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_DOUBLE,
      .offset = offsetof(sdlf_sgd_options, weight_decay),
      .maximum = 10,
-     .help = "pull of the weights towards zero"},
+     .help = "pull of the weights towards zero, biases and normalisations left out"},
+    {.name = "decay_all",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_sgd_options, decay_all),
+     .help = "weight decay of biases and normalisations, too"},
     {.name = NULL},
 };
 
@@ -33,7 +37,7 @@ static void update(const sdlf_optimizer *optimizer, bool decay, sdlf_operation *
     operation->kind = SDLF_SGD_UPDATE;
     operation->sgd.momentum = (float)options->momentum;
     operation->sgd.nesterov = options->nesterov;
-    operation->sgd.decay = decay ? (float)options->weight_decay : 0;
+    operation->sgd.decay = decay || options->decay_all ? (float)options->weight_decay : 0;
 }
 
 const sdlf_optimizer_class sdlf_sgd_class = {

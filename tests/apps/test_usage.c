@@ -153,6 +153,7 @@ static void aliases_mean_what_there_is(void)
 static void options_that_do_not_go_together(void)
 {
     CHECK_WRONG("--beta1 is an option of adam, adamw, and the optimizer is sgd", "train", "--beta1", "0.9");
+    CHECK_WRONG("--decay-all is about a decay, and needs --weight-decay", "train", "--decay-all");
     CHECK_WRONG("--gamma has no meaning for --schedule cosine", "train", "--schedule", "cosine", "--gamma", "0.5");
     CHECK_WRONG("there is no network 'simple_cn' and no such file (did you mean 'simple_cnn'?)", "train", "--net",
                 "simple_cn");

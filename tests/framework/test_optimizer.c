@@ -80,6 +80,10 @@ static void updates_are_described(void)
 
 static void what_does_not_decay_is_spared(void)
 {
+    CHECK(describe(sdlf_sgd(.weight_decay = 0.5, .decay_all = true), false).sgd.decay == 0.5f);
+    CHECK(describe(sdlf_adam(.weight_decay = 0.5, .decay_all = true), false).adam.decay == 0.5);
+    CHECK(describe(sdlf_adamw(.weight_decay = 0.5, .decay_all = true), false).adam.decay == 0.5);
+    CHECK(describe(sdlf_rmsprop(.weight_decay = 0.5, .decay_all = true), false).rmsprop.decay == 0.5);
     CHECK(describe(sdlf_sgd(.weight_decay = 0.1f), false).sgd.decay == 0);
     CHECK(describe(sdlf_adam(.weight_decay = 0.1f), false).adam.decay == 0);
     CHECK(describe(sdlf_adamw(.weight_decay = 0.1f), false).adam.decay == 0);

@@ -93,6 +93,9 @@ static void other_options_are_refused_on_resuming(void)
     other.optimizer.options.sgd.momentum = 0.8f;
     CHECK_FAILS(train(model, &data, NULL, &other), SDLF_ERROR_ARGUMENT, "sgd momentum is not what");
     other = options;
+    other.optimizer.options.sgd.decay_all = true;
+    CHECK_FAILS(train(model, &data, NULL, &other), SDLF_ERROR_ARGUMENT, "sgd decay_all is not what");
+    other = options;
     other.schedule.peak = 0.2f;
     CHECK_FAILS(train(model, &data, NULL, &other), SDLF_ERROR_ARGUMENT, "schedule peak");
     other = options;

@@ -10,12 +10,16 @@ extern "C" {
 
 /* ---- optimisers ---- */
 
-/* Numbers are doubles: of 0.99 as a float, 1 - 0.99 is off by 1e-6 of itself, which a plan in float64 shows, and RMSprop's first steps
+/* Weight decay pulls weights towards zero, and leaves out biases, scales and shifts of normalisations, and what a layer wants left out
+ * (sdlf_parameter_spec.decay), unless decay_all is set: then every parameter decays, as with PyTorch's optimisers.
+ *
+ * Numbers are doubles: of 0.99 as a float, 1 - 0.99 is off by 1e-6 of itself, which a plan in float64 shows, and RMSprop's first steps
  * enlarge. */
 typedef struct sdlf_sgd_options {
     double momentum; /* in [0, 1); default 0: none */
     bool nesterov;
     double weight_decay; /* default 0 */
+    bool decay_all;
 } sdlf_sgd_options;
 
 typedef struct sdlf_adam_options {
@@ -23,6 +27,7 @@ typedef struct sdlf_adam_options {
     double beta2;        /* default 0.999 */
     double epsilon;      /* default 1e-8 */
     double weight_decay; /* default 0; adam adds it to the gradient, adamw shrinks the weights by it */
+    bool decay_all;
 } sdlf_adam_options;
 
 typedef struct sdlf_rmsprop_options {
@@ -30,6 +35,7 @@ typedef struct sdlf_rmsprop_options {
     double epsilon;  /* default 1e-8 */
     double momentum; /* default 0 */
     double weight_decay;
+    bool decay_all;
 } sdlf_rmsprop_options;
 
 typedef struct sdlf_optimizer_class sdlf_optimizer_class;
@@ -56,7 +62,8 @@ struct sdlf_optimizer_class {
     int (*state_count)(const sdlf_optimizer *optimizer);
 
     /* Fill in kind and options of the update of one parameter; operands are bound by the plan in this order:
-     * in: g, rate, scale?, step (where the kind has it); out: w, state[0], ... `decay` says whether weight decay applies. */
+     * in: g, rate, scale?, step (where the kind has it); out: w, state[0], ... `decay` says whether weight decay
+     * applies to this parameter by its spec. */
     void (*update)(const sdlf_optimizer *optimizer, bool decay, sdlf_operation *operation);
 };
 
