@@ -155,6 +155,16 @@ sdlf_status optimizer_from_arguments(sdlf_optimizer *optimizer, bool keep, const
     return status == SDLF_OK ? check_decay(optimizer, rows, a) : status;
 }
 
+void optimizer_to_arguments(const sdlf_optimizer *optimizer, const optimizer_rows *rows, optimizer_settings *settings)
+{
+    settings->name = optimizer->type->name;
+    for (int i = 0; i < rows->count; i++) {
+        const sdlf_field *field = find_field(optimizer->type, rows->text[i].field);
+        settings->value[i].number = field ? number_of(optimizer, field) : (double)NAN;
+        settings->value[i].flag = field && settings->value[i].number != 0;
+    }
+}
+
 sdlf_status optimizer_check_absent(const optimizer_rows *rows, const arguments *a)
 {
     const char *name = arguments_given(a, "optimizer") ? "optimizer" : NULL;

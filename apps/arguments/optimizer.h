@@ -38,6 +38,9 @@ void optimizer_rows_make_short(optimizer_rows *rows);
 sdlf_status optimizer_from_arguments(sdlf_optimizer *optimizer, bool keep, const optimizer_rows *rows,
                                      const optimizer_settings *settings, const arguments *arguments);
 
+/* The other way round: the values that the optimiser has; NaN of options that are not its. */
+void optimizer_to_arguments(const sdlf_optimizer *optimizer, const optimizer_rows *rows, optimizer_settings *settings);
+
 /* For what trains nothing: SDLF_ERROR_ARGUMENT where --optimizer or one of its options was given. */
 sdlf_status optimizer_check_absent(const optimizer_rows *rows, const arguments *arguments);
 

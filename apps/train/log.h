@@ -1,6 +1,7 @@
 /* The log of a training run: JSON, one object a line, each flushed, so that a program can follow it.
  *
- *     {"event":"start", ...}  what is trained, on what, how
+ *     {"event":"start", ...}  what is trained, on what, how: with every option of the command, "learning_rate" for --learning-rate,
+ *                             as it is in effect; null: not given, or of no meaning for this optimiser or schedule
  *     {"event":"step", ...}   now and then within an epoch
  *     {"event":"epoch", ...}  after each epoch, with the test's figures
  *     {"event":"end", ...}    how it ended, with the final evaluation if there was one */
@@ -9,6 +10,7 @@
 
 #include <sdlf/trainer.h>
 
+#include "apps/arguments/arguments.h"
 #include "apps/output/json.h"
 
 typedef struct training_log {
@@ -28,6 +30,8 @@ typedef struct training_log_start {
     const sdlf_dataset *train, *test;
     const sdlf_trainer_options *options;
     int64_t memory;
+    const command_usage *usage; /* every option of the command is in the line, with the value in `settings` */
+    const void *settings;       /* what `usage` describes, with what is trained with */
 } training_log_start;
 void training_log_begin(training_log *log, const training_log_start *start);
 

@@ -1,6 +1,9 @@
 /* How a network is trained. */
 #include "apps/train/options.h"
 
+#include <assert.h>
+#include <math.h>
+
 const argument training_arguments[] = {
     {.name = "Training", .type = ARGUMENT_HEADING},
     {"epochs", ARGUMENT_INT, offsetof(training, epochs), "N", .minimum = 1, .maximum = 100000, .fallback = "3",
@@ -50,51 +53,88 @@ const argument augmentation_arguments[] = {
     {0},
 };
 
-/* Options that make sense for some schedules only. */
-static sdlf_status check_schedule(const arguments *a, sdlf_schedule_kind kind)
+/* Where an option goes: both ways, so that what a log says is what was trained with. */
+typedef struct binding {
+    const char *option;
+    size_t member; /* of `training`: int64_t, int or double */
+    size_t to;     /* of sdlf_trainer_options */
+    enum { TO_INT, TO_INT64, TO_CHOICE, TO_FLOAT } type;
+    unsigned schedules; /* those that it has a meaning for; 0: all */
+} binding;
+
+#define KIND(name) (1u << SDLF_SCHEDULE_##name)
+
+static const binding bindings[] = {
+    {"epochs", offsetof(training, epochs), offsetof(sdlf_trainer_options, epochs), TO_INT, 0},
+    {"batch", offsetof(training, batch), offsetof(sdlf_trainer_options, batch), TO_INT64, 0},
+    {"seed", offsetof(training, seed), offsetof(sdlf_trainer_options, seed), TO_INT64, 0},
+    {"label-smoothing", offsetof(training, label_smoothing), offsetof(sdlf_trainer_options, label_smoothing), TO_FLOAT,
+     0},
+    {"clip-norm", offsetof(training, clip_norm), offsetof(sdlf_trainer_options, clip_norm), TO_FLOAT, 0},
+    {"schedule", offsetof(training, schedule), offsetof(sdlf_trainer_options, schedule.kind), TO_CHOICE, 0},
+    {"learning-rate", offsetof(training, learning_rate), offsetof(sdlf_trainer_options, schedule.peak), TO_FLOAT, 0},
+    {"warmup", offsetof(training, warmup), offsetof(sdlf_trainer_options, schedule.warmup), TO_FLOAT, 0},
+    {"final-rate", offsetof(training, final_rate), offsetof(sdlf_trainer_options, schedule.final), TO_FLOAT,
+     KIND(COSINE) | KIND(LINEAR)},
+    {"gamma", offsetof(training, gamma), offsetof(sdlf_trainer_options, schedule.gamma), TO_FLOAT, KIND(STEP)},
+    {"every", offsetof(training, every), offsetof(sdlf_trainer_options, schedule.every), TO_INT, KIND(STEP)},
+    {"start-divisor", offsetof(training, start_divisor), offsetof(sdlf_trainer_options, schedule.start_divisor),
+     TO_FLOAT, KIND(ONE_CYCLE)},
+    {"final-divisor", offsetof(training, final_divisor), offsetof(sdlf_trainer_options, schedule.final_divisor),
+     TO_FLOAT, KIND(ONE_CYCLE)},
+    {"augment-shift", offsetof(training, shift), offsetof(sdlf_trainer_options, augment.shift), TO_FLOAT, 0},
+    {"augment-rotate", offsetof(training, rotate), offsetof(sdlf_trainer_options, augment.rotate), TO_FLOAT, 0},
+    {"augment-scale", offsetof(training, scale), offsetof(sdlf_trainer_options, augment.scale), TO_FLOAT, 0},
+    {"augment-elastic", offsetof(training, elastic), offsetof(sdlf_trainer_options, augment.elastic), TO_FLOAT, 0},
+};
+enum { BINDINGS = sizeof bindings / sizeof bindings[0] };
+
+static_assert(sizeof(sdlf_schedule_kind) == sizeof(int), "a choice is an int");
+
+static bool has_meaning(const binding *b, sdlf_schedule_kind kind)
 {
-    static const struct {
-        const char *name;
-        unsigned kinds;
-    } owner[] = {
-        {"final-rate", 1u << SDLF_SCHEDULE_COSINE | 1u << SDLF_SCHEDULE_LINEAR},
-        {"gamma", 1u << SDLF_SCHEDULE_STEP},
-        {"every", 1u << SDLF_SCHEDULE_STEP},
-        {"start-divisor", 1u << SDLF_SCHEDULE_ONE_CYCLE},
-        {"final-divisor", 1u << SDLF_SCHEDULE_ONE_CYCLE},
-    };
-    for (size_t i = 0; i < sizeof owner / sizeof owner[0]; i++) {
-        if (!arguments_given(a, owner[i].name) || owner[i].kinds >> kind & 1) continue;
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s has no meaning for --schedule %s", owner[i].name,
-                         sdlf_schedule_names[kind]);
+    return b->schedules == 0 || (b->schedules >> kind & 1) != 0;
+}
+
+static void copy_to_trainer(const binding *b, const training *t, sdlf_trainer_options *options)
+{
+    const void *from = (const char *)t + b->member;
+    void *to = (char *)options + b->to;
+    switch (b->type) {
+    case TO_INT: *(int *)to = (int)*(const int64_t *)from; break;
+    case TO_INT64: *(int64_t *)to = *(const int64_t *)from; break;
+    case TO_CHOICE: *(int *)to = *(const int *)from; break;
+    case TO_FLOAT: *(float *)to = (float)*(const double *)from; break;
     }
-    return SDLF_OK;
+}
+
+static void copy_from_trainer(const binding *b, training *t, const sdlf_trainer_options *options)
+{
+    bool known = has_meaning(b, options->schedule.kind);
+    const void *from = (const char *)options + b->to;
+    void *to = (char *)t + b->member;
+    switch (b->type) {
+    case TO_INT: *(int64_t *)to = known ? *(const int *)from : 0; break;
+    case TO_INT64: *(int64_t *)to = *(const int64_t *)from; break;
+    case TO_CHOICE: *(int *)to = *(const int *)from; break;
+    case TO_FLOAT: *(double *)to = known ? (double)*(const float *)from : (double)NAN; break;
+    }
 }
 
 sdlf_status training_to_trainer(const training *t, const arguments *a, bool resumed, sdlf_trainer_options *options)
 {
     /* what was not given keeps the checkpoint's value */
-    bool all = !resumed;
-    if (all || arguments_given(a, "epochs")) options->epochs = (int)t->epochs;
-    if (all || arguments_given(a, "batch")) options->batch = t->batch;
-    if (all || arguments_given(a, "seed")) options->seed = (uint64_t)t->seed;
-    if (all || arguments_given(a, "label-smoothing")) options->label_smoothing = (float)t->label_smoothing;
-    if (all || arguments_given(a, "clip-norm")) options->clip_norm = (float)t->clip_norm;
+    for (int i = 0; i < BINDINGS; i++)
+        if (!resumed || arguments_given(a, bindings[i].option)) copy_to_trainer(&bindings[i], t, options);
+    for (int i = 0; i < BINDINGS; i++) {
+        if (!arguments_given(a, bindings[i].option) || has_meaning(&bindings[i], options->schedule.kind)) continue;
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s has no meaning for --schedule %s", bindings[i].option,
+                         sdlf_schedule_names[options->schedule.kind]);
+    }
+    return SDLF_OK;
+}
 
-    sdlf_schedule *schedule = &options->schedule;
-    if (all || arguments_given(a, "schedule")) schedule->kind = (sdlf_schedule_kind)t->schedule;
-    if (all || arguments_given(a, "learning-rate")) schedule->peak = (float)t->learning_rate;
-    if (all || arguments_given(a, "warmup")) schedule->warmup = (float)t->warmup;
-    if (all || arguments_given(a, "final-rate")) schedule->final = (float)t->final_rate;
-    if (all || arguments_given(a, "gamma")) schedule->gamma = (float)t->gamma;
-    if (all || arguments_given(a, "every")) schedule->every = (int)t->every;
-    if (all || arguments_given(a, "start-divisor")) schedule->start_divisor = (float)t->start_divisor;
-    if (all || arguments_given(a, "final-divisor")) schedule->final_divisor = (float)t->final_divisor;
-
-    sdlf_augmentation *augment = &options->augment;
-    if (all || arguments_given(a, "augment-shift")) augment->shift = (float)t->shift;
-    if (all || arguments_given(a, "augment-rotate")) augment->rotate = (float)t->rotate;
-    if (all || arguments_given(a, "augment-scale")) augment->scale = (float)t->scale;
-    if (all || arguments_given(a, "augment-elastic")) augment->elastic = (float)t->elastic;
-    return check_schedule(a, schedule->kind);
+void training_from_trainer(training *t, const sdlf_trainer_options *options)
+{
+    for (int i = 0; i < BINDINGS; i++) copy_from_trainer(&bindings[i], t, options);
 }

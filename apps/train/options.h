@@ -23,4 +23,7 @@ extern const argument training_arguments[], schedule_arguments[], augmentation_a
 sdlf_status training_to_trainer(const training *training, const arguments *arguments, bool resumed,
                                 sdlf_trainer_options *options);
 
+/* The other way round, of options that are complete: what is trained with. Of another schedule: NaN, or 0. */
+void training_from_trainer(training *training, const sdlf_trainer_options *options);
+
 #endif

@@ -43,7 +43,7 @@ static sdlf_status choose_output(train_session *s)
 /* The model, and the options that a checkpoint brings. */
 static sdlf_status open_model(train_session *s)
 {
-    const train_settings *set = &s->set;
+    train_settings *set = &s->set;
     if (!set->resume) return network_read(&s->model, set->net); /* the trainer's seed builds it */
     if (arguments_given(&s->given, "net")) {
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net has no place beside --resume: %s brings its network", set->resume);
@@ -61,6 +61,7 @@ static sdlf_status open_model(train_session *s)
                          set->resume);
     }
     s->options.resume = true;
+    set->net = NULL;
     return sdlf_fail_context(sdlf_trainer_restore_options(&s->options, state), "%s", set->resume);
 }
 
@@ -78,6 +79,10 @@ static sdlf_status collect_options(train_session *s)
     if (arguments_given(&s->given, "device-data")) s->options.device_data = s->set.device_data * 1000000;
     if (s->options.schedule.peak == 0)
         s->options.schedule.peak = sdlf_optimizer_rate(&s->options.optimizer, s->options.batch);
+    status = sdlf_schedule_complete(&s->options.schedule);
+    if (status != SDLF_OK) return status;
+    training_from_trainer(&s->set.training, &s->options);
+    optimizer_to_arguments(&s->options.optimizer, &s->optimizers, &s->set.optimizer);
     const sdlf_training_state *state = sdlf_model_training_state(s->model);
     if (resumed && state->epoch >= s->options.epochs) {
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s has had its %d epoch%s; --epochs %d would add as many again",
@@ -170,9 +175,13 @@ static sdlf_status create_trainer(train_session *s)
                                                   .note = note});
         fflush(stdout);
     }
-    training_log_begin(
-        &s->log, &(training_log_start){
-                     .model = s->model, .train = s->train, .test = s->test, .options = &s->options, .memory = memory});
+    training_log_begin(&s->log, &(training_log_start){.model = s->model,
+                                                      .train = s->train,
+                                                      .test = s->test,
+                                                      .options = &s->options,
+                                                      .memory = memory,
+                                                      .usage = s->given.usage,
+                                                      .settings = &s->set});
     return SDLF_OK;
 }
 

@@ -154,18 +154,24 @@ static void old_weights_are_not_written_over_by_default(void)
     CHECK_SAYS(&p, "small.safetensors is there already; go on from it with --resume");
 }
 
+/* The first line of a log; NULL where there is none. */
+static json_t *start_of(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    if (!CHECK(file != NULL)) return NULL;
+    json_t *start = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL);
+    fclose(file);
+    CHECK_TEXT(json_string_value(json_object_get(start, "event")), "start");
+    return start;
+}
+
 /* The rate that a run begins with, by its log. */
 static double rate_with(const char *batch, const char *optimizer)
 {
     const char *path = test_path("rate.jsonl");
     SDLF(0, "train", "--net", small_network(), "--data", "digits:100", "--no-test", "--epochs", "1", "--no-save",
          "--batch", batch, "--optimizer", optimizer, "--log", path);
-    json_t *start = NULL;
-    FILE *file = fopen(path, "r");
-    if (CHECK(file != NULL)) {
-        start = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL);
-        fclose(file);
-    }
+    json_t *start = start_of(path);
     double rate = json_number_value(json_object_get(start, "learning_rate"));
     json_decref(start);
     return rate;
@@ -215,6 +221,71 @@ static void logs_json_lines(void)
     CHECK_EQUAL(steps, 4); /* 10 steps an epoch: the 4th and 8th of each */
     CHECK_EQUAL(epochs, 2);
     CHECK_EQUAL(ends, 1);
+}
+
+/* Each option that --help lists, so that a new one cannot be left out. */
+static void the_log_names_every_option(void)
+{
+    const char *path = test_path("options.jsonl");
+    SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--log", path);
+    json_t *start = start_of(path);
+    const program *p = SDLF(0, "train", "--help");
+    int count = 0;
+    for (const char *at = p->out; (at = strstr(at, "--")) != NULL;) {
+        bool begins_line = strncmp(at - 3, "\n  ", 3) == 0 || (at[-2] == ',' && strncmp(at - 7, "\n  -", 4) == 0);
+        at += 2;
+        char key[64];
+        snprintf(key, sizeof key, "%.*s", (int)strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789-"), at);
+        for (char *c = key; *c; c++) *c = *c == '-' ? '_' : *c;
+        if (!begins_line) continue;
+        count++;
+        if (!CHECK(json_object_get(start, key) != NULL)) printf("  %s\n", key);
+    }
+    CHECK(count > 45);
+    json_decref(start);
+}
+
+static void check_number(const json_t *start, const char *key, double expected)
+{
+    const json_t *value = json_object_get(start, key);
+    if (!CHECK(json_is_number(value)) || !CHECK_CLOSE(json_number_value(value), expected, 1e-6 * expected))
+        printf("  %s\n", key);
+}
+
+/* What was given, what holds by default, and what a checkpoint has brought. */
+static void the_log_says_what_was_trained_with(void)
+{
+    const char *weights = test_path("logged.safetensors"), *first = test_path("first.jsonl"),
+               *second = test_path("second.jsonl");
+    SDLF(0, "train", SMALL, OPTIONS, "--decay-all", "--epochs", "1", "--out", weights, "--log", first);
+    SDLF(0, "train", "--resume", weights, "--epochs", "2", "--calculator", "reference", "--log", second);
+    const char *const paths[] = {first, second};
+    for (int i = 0; i < 2; i++) {
+        json_t *start = start_of(paths[i]);
+        check_number(start, "batch", 48);
+        check_number(start, "weight_decay", 0.01);
+        check_number(start, "beta2", 0.999);
+        check_number(start, "every", 2);
+        check_number(start, "gamma", 0.1);
+        check_number(start, "label_smoothing", 0.1);
+        check_number(start, "clip_norm", 1);
+        check_number(start, "augment_shift", 2);
+        check_number(start, "learning_rate", 0.01);
+        CHECK_TEXT(json_string_value(json_object_get(start, "optimizer")), "adamw");
+        CHECK_TEXT(json_string_value(json_object_get(start, "schedule")), "step");
+        CHECK_TEXT(json_string_value(json_object_get(start, "forward")), "reference");
+        CHECK(json_is_true(json_object_get(start, "decay_all")));
+        CHECK(json_is_null(json_object_get(start, "momentum")) &&
+              json_is_null(json_object_get(start, "start_divisor")));
+        json_decref(start);
+    }
+    SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--log", first);
+    json_t *start = start_of(first);
+    check_number(start, "momentum", 0.9);
+    check_number(start, "warmup", 0.3);
+    check_number(start, "start_divisor", 25);
+    CHECK(json_is_null(json_object_get(start, "clip_norm")) && json_is_null(json_object_get(start, "beta1")));
+    json_decref(start);
 }
 
 static void evaluates_what_was_trained(void)
@@ -273,6 +344,8 @@ int main(void)
     RUN(old_weights_are_not_written_over_by_default);
     RUN(small_batches_take_smaller_rates);
     RUN(logs_json_lines);
+    RUN(the_log_names_every_option);
+    RUN(the_log_says_what_was_trained_with);
     RUN(evaluates_what_was_trained);
     RUN(draws_on_a_terminal);
     return test_summary();
