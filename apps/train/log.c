@@ -88,10 +88,10 @@ void training_log_begin(training_log *log, const training_log_start *start)
     json_t *line = json_pack("{ss ss so so so}", "event", "start", "version", SDLF_VERSION, "network",
                              json_text(sdlf_model_name(start->model)), "data", json_text(start->train->name), "sample",
                              json_shape(sdlf_shape_without(start->train->samples.shape, 0)));
-    json_t *more = json_pack("{sI sI sI sI so}", "train", (json_int_t)start->train->samples.shape.dim[0], "test",
+    json_t *more = json_pack("{sI sI sI sI so so}", "train", (json_int_t)start->train->samples.shape.dim[0], "test",
                              (json_int_t)(start->test ? start->test->samples.shape.dim[0] : 0), "parameters",
                              (json_int_t)sdlf_model_trainable_count(start->model), "memory", (json_int_t)start->memory,
-                             "checkpoint", json_text(start->options->checkpoint));
+                             "checkpoint", json_text(start->options->checkpoint), "own_options", json_text(start->own));
     if (line) json_object_update_new(line, more);
     if (line) add_options(line, start->usage, start->settings);
     write_line(log, line);

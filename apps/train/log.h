@@ -30,6 +30,7 @@ typedef struct training_log_start {
     const sdlf_dataset *train, *test;
     const sdlf_trainer_options *options;
     int64_t memory;
+    const char *own;            /* the options that the network brings; NULL: none */
     const command_usage *usage; /* every option of the command is in the line, with the value in `settings` */
     const void *settings;       /* what `usage` describes, with what is trained with */
 } training_log_start;

@@ -10,6 +10,7 @@
 #include "apps/output/quote.h"
 #include "apps/output/report.h"
 #include "apps/system/memory.h"
+#include "apps/train/own.h"
 
 /* "simple_cnn" becomes "simple_cnn.safetensors"; of ASCII's characters, those that are no plain letters become '_'. */
 static char *default_path(const sdlf_model *model)
@@ -81,8 +82,8 @@ static sdlf_status collect_options(train_session *s)
         s->options.schedule.peak = sdlf_optimizer_rate(&s->options.optimizer, s->options.batch);
     status = sdlf_schedule_complete(&s->options.schedule);
     if (status != SDLF_OK) return status;
-    training_from_trainer(&s->set.training, &s->options);
-    optimizer_to_arguments(&s->options.optimizer, &s->optimizers, &s->set.optimizer);
+    status = own_options_take(s);
+    if (status != SDLF_OK) return status;
     const sdlf_training_state *state = sdlf_model_training_state(s->model);
     if (resumed && state->epoch >= s->options.epochs) {
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s has had its %d epoch%s; --epochs %d would add as many again",
@@ -173,6 +174,12 @@ static sdlf_status create_trainer(train_session *s)
                                                   .batch = s->options.batch < samples ? s->options.batch : samples,
                                                   .memory = memory,
                                                   .note = note});
+        if (s->own) {
+            char *text = memory_print("%s's own %s", sdlf_model_name(s->model), s->own);
+            report_label(&s->out, "with");
+            report_wrapped(&s->out, text, (int)strlen("with   "));
+            free(text);
+        }
         fflush(stdout);
     }
     training_log_begin(&s->log, &(training_log_start){.model = s->model,
@@ -181,6 +188,7 @@ static sdlf_status create_trainer(train_session *s)
                                                       .options = &s->options,
                                                       .memory = memory,
                                                       .usage = s->given.usage,
+                                                      .own = s->own,
                                                       .settings = &s->set});
     return SDLF_OK;
 }
@@ -231,4 +239,5 @@ void train_session_release(train_session *s)
     sdlf_dataset_free(s->test);
     sdlf_model_free(s->model);
     free(s->out_path);
+    free(s->own);
 }

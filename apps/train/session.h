@@ -31,6 +31,8 @@ typedef struct train_session {
     sdlf_model *model;
     sdlf_dataset *train, *test;
     sdlf_trainer_options options;
+    char *
+        own; /* owned; the options that the network brings, "--batch 32 ..."; NULL: it brings none, or some were given */
     sdlf_trainer *trainer;
     char *out_path; /* owned; NULL: nothing is kept */
     training_log log;

@@ -15,21 +15,25 @@ typedef struct goal {
     const char *network;
     sdlf_trainer_options options;
     int seeds;
+    bool own;        /* as sdlf_network_builtin_training says */
     double accuracy; /* percent: the best epoch's, or the mean of the last over several seeds */
 } goal;
 
 static const goal goals[] = {
-    {"simple_cnn", {.batch = 64, .epochs = 1, .schedule = {.kind = SDLF_SCHEDULE_ONE_CYCLE}}, 1, 98.5},
-    {"simple_cnn", {.batch = 64, .epochs = 5, .schedule = {.kind = SDLF_SCHEDULE_ONE_CYCLE}}, 1, 99.0},
+    {"simple_cnn", {.batch = 64, .epochs = 1, .schedule = {.kind = SDLF_SCHEDULE_ONE_CYCLE}}, 1, false, 98.5},
+    {"simple_cnn", {.batch = 64, .epochs = 5, .schedule = {.kind = SDLF_SCHEDULE_ONE_CYCLE}}, 1, false, 99.0},
     {"simple_cnn",
      {.batch = 64, .epochs = 5, .math = SDLF_MATH_TF32, .schedule = {.kind = SDLF_SCHEDULE_ONE_CYCLE}},
      1,
+     false,
      99.0},
-    {"lenet5", {.batch = 64, .epochs = 10, .schedule = {.kind = SDLF_SCHEDULE_ONE_CYCLE}}, 1, 99.0},
+    {"lenet5", {.batch = 64, .epochs = 10, .schedule = {.kind = SDLF_SCHEDULE_ONE_CYCLE}}, 1, false, 99.0},
     {"fast_cnn",
      {.batch = 32, .epochs = 1, .label_smoothing = 0.1f, .schedule = {.kind = SDLF_SCHEDULE_ONE_CYCLE, .peak = 0.06f}},
      10,
+     false,
      98.93},
+    {"fast_cnn", {.epochs = 1}, 10, true, 99.0},
 };
 
 static void keep_best(const sdlf_progress *progress, void *user)
@@ -44,7 +48,8 @@ static double train(const goal *g, const char *calculator, uint64_t seed, const 
 {
     double best = 0;
     sdlf_trainer_options options = g->options;
-    options.optimizer = sdlf_sgd(.momentum = 0.9f);
+    options.optimizer = sdlf_sgd(.momentum = 0.9);
+    if (g->own) CHECK(sdlf_network_builtin_training(&options, g->network));
     options.forward = calculator;
     options.seed = seed;
     options.callback = keep_best;

@@ -62,6 +62,11 @@ typedef struct sdlf_trainer_options {
     void *user;
 } sdlf_trainer_options;
 
+/* How a built-in network is best trained, of MNIST's pictures at least: sets batch, optimizer, schedule, label_smoothing and augment to what
+ * is known to suit it, and leaves the rest. False, and nothing set, for networks of which nothing better than the defaults is known, and for
+ * those that are not built in. With these, fast_cnn reaches 99% of MNIST's test half in one epoch. */
+bool sdlf_network_builtin_training(sdlf_trainer_options *options, const char *name);
+
 /* Make everything ready: plans for full and for last batches, an inference plan for testing, loaders. All memory that
  * training will use is allocated here. `test` may be NULL; `options` may be NULL: all defaults. Model and data sets are
  * borrowed; a model has one trainer at a time.

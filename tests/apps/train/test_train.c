@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <sdlf/sdlf.h>
+
 #include "apps/program.h"
 
 #define SMALL "--net", small_network(), "--data", "digits:600,3", "--calculator", "reference"
@@ -288,6 +290,40 @@ static void the_log_says_what_was_trained_with(void)
     json_decref(start);
 }
 
+/* fast_cnn's own options hold where none of theirs is given; the log says which they are. */
+static void a_network_brings_its_options(void)
+{
+    const char *path = test_path("own.jsonl"), *weights = test_path("own.safetensors");
+#define FAST "train", "--net", "fast_cnn", "--data", "digits:200", "--no-test"
+    const program *p = SDLF(0, FAST, "--epochs", "1", "--seed", "3", "--out", weights, "--log", path);
+    json_t *start = start_of(path);
+    sdlf_trainer_options own = {.batch = 0};
+    CHECK(sdlf_network_builtin_training(&own, "fast_cnn"));
+    check_number(start, "batch", (double)own.batch);
+    check_number(start, "learning_rate", (double)own.schedule.peak);
+    check_number(start, "label_smoothing", (double)own.label_smoothing);
+    check_number(start, "weight_decay", own.optimizer.options.sgd.weight_decay);
+    check_number(start, "augment_shift", (double)own.augment.shift);
+    CHECK(json_is_string(json_object_get(start, "own_options")));
+    CHECK_SAYS(p, "with   fast_cnn's own --batch ");
+    CHECK_SAYS(p, json_string_value(json_object_get(start, "own_options")));
+    json_decref(start);
+
+    SDLF(0, FAST, "--epochs", "1", "--no-save", "--log", path, "--batch",
+         "64"); /* one of them: all are the usual ones */
+    start = start_of(path);
+    check_number(start, "learning_rate", 0.05);
+    CHECK(json_is_null(json_object_get(start, "own_options")));
+    CHECK_CLOSE(json_number_value(json_object_get(start, "weight_decay")), 0, 0);
+    json_decref(start);
+
+    SDLF(0, "train", "--resume", weights, "--epochs", "2", "--no-test", "--log", path); /* the checkpoint brings them */
+    SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--log", path);
+    start = start_of(path);
+    CHECK(json_is_null(json_object_get(start, "own_options")));
+    json_decref(start);
+}
+
 static void evaluates_what_was_trained(void)
 {
     const char *out = test_path("eval.safetensors");
@@ -346,6 +382,7 @@ int main(void)
     RUN(logs_json_lines);
     RUN(the_log_names_every_option);
     RUN(the_log_says_what_was_trained_with);
+    RUN(a_network_brings_its_options);
     RUN(evaluates_what_was_trained);
     RUN(draws_on_a_terminal);
     return test_summary();

@@ -160,6 +160,14 @@ static void evaluations(void)
     sdlf_calculator_close(reference);
 }
 
+static void own_training(void)
+{
+    sdlf_trainer_options options = {.batch = 0};
+    CHECK(!sdlf_network_builtin_training(NULL, "fast_cnn"));
+    CHECK(!sdlf_network_builtin_training(&options, NULL));
+    CHECK_EQUAL(options.batch, 0);
+}
+
 int main(void)
 {
     RUN(data_sets);
@@ -169,5 +177,6 @@ int main(void)
     RUN(a_data_set_without_samples);
     RUN(a_data_set_without_memory);
     RUN(evaluations);
+    RUN(own_training);
     return test_summary();
 }

@@ -1,0 +1,36 @@
+/* What built-in networks bring for their training. */
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "testing.h"
+
+static void a_network_may_bring_its_own(void)
+{
+    sdlf_trainer_options options = {.epochs = 7, .seed = 5, .forward = "reference", .clip_norm = 2};
+    CHECK(sdlf_network_builtin_training(&options, "fast_cnn"));
+    CHECK_EQUAL(options.epochs, 7); /* what is no matter of the network is left */
+    CHECK_EQUAL((int64_t)options.seed, 5);
+    CHECK_TEXT(options.forward, "reference");
+    CHECK(options.clip_norm == 2);
+    CHECK_OK(sdlf_optimizer_complete(&options.optimizer));
+    CHECK_OK(sdlf_schedule_complete(&options.schedule));
+    CHECK(options.batch > 0 && options.schedule.peak > 0 && options.optimizer.options.sgd.weight_decay > 0);
+}
+
+static void others_bring_nothing(void)
+{
+    const sdlf_trainer_options none = {.epochs = 3};
+    sdlf_trainer_options options;
+    memcpy(&options, &none, sizeof options);
+    CHECK(!sdlf_network_builtin_training(&options, "simple_cnn"));
+    CHECK(!sdlf_network_builtin_training(&options, "fast_cnn.json"));
+    CHECK(memcmp(&options, &none, sizeof options) == 0);
+}
+
+int main(void)
+{
+    RUN(a_network_may_bring_its_own);
+    RUN(others_bring_nothing);
+    return test_summary();
+}
