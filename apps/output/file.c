@@ -1,7 +1,6 @@
 /* The file that a long run will write at its end. */
 #include "apps/output/file.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,43 +47,12 @@ static char *folder_behind(const char *path)
 sdlf_status output_file_check(const char *path)
 {
     struct stat at;
-    char *folder = folder_of(path);
-    char *probe = memory_print("%s/.sdlf-can-write-XXXXXX", folder);
-    sdlf_status status = SDLF_OK;
     size_t length = strlen(path);
-    if (strcmp(path, "-") == 0) {
-        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "'-': expected the name of a file (one of that name is ./-)");
-        goto done;
-    }
-    bool exists = stat(path, &at) == 0;
-    if (length == 0 || path[length - 1] == '/' || (exists && S_ISDIR(at.st_mode))) {
-        status = sdlf_fail(SDLF_ERROR_IO, "%s: expected the name of a file, found a folder", path);
-        goto done;
-    }
-    if (exists && access(path, W_OK) != 0) {
-        status = sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': %s", path, strerror(errno));
-        goto done;
-    }
-    if (exists && !S_ISREG(at.st_mode)) goto done;      /* a device or a pipe is written to as it is */
-    if (lstat(path, &at) == 0 && S_ISLNK(at.st_mode)) { /* what counts is the folder that it leads to */
-        status = sdlf_can_write_file(path);
-        goto done;
-    }
-    if (stat(folder, &at) != 0) {
-        status = sdlf_fail(SDLF_ERROR_IO, "%s: the folder %s is not there (%s)", path, folder, strerror(errno));
-        goto done;
-    }
-    int file = mkstemp(probe);
-    if (file < 0) {
-        status = sdlf_fail(SDLF_ERROR_IO, "%s: the folder %s takes no new file (%s)", path, folder, strerror(errno));
-        goto done;
-    }
-    close(file);
-    unlink(probe);
-done:
-    free(probe);
-    free(folder);
-    return status;
+    if (strcmp(path, "-") == 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "'-': expected the name of a file (one of that name is ./-)");
+    if (length == 0 || path[length - 1] == '/' || (stat(path, &at) == 0 && S_ISDIR(at.st_mode)))
+        return sdlf_fail(SDLF_ERROR_IO, "%s: expected the name of a file, found a folder", path);
+    return sdlf_can_write_file(path);
 }
 
 sdlf_status output_file_check_weights(const char *path)

@@ -8,8 +8,8 @@
 
 #include <sdlf/status.h>
 
-/* Is `path` a place for a file: not a folder, in a folder that is there and takes a new file now (one is made and removed), not a
- * file that may not be written? A device or a pipe needs no new file. Errors: SDLF_ERROR_IO with the path, the reason and what to do. */
+/* Is `path` a place for a file: not a folder, in a folder that is there and takes a new file now, not a file that may not be written?
+ * sdlf_can_write_file, for names from a command line. Errors: SDLF_ERROR_IO with the path and the reason; SDLF_ERROR_ARGUMENT for "-". */
 sdlf_status output_file_check(const char *path);
 
 /* The same for weights, which become a safetensors file whatever it is called: names of other forms are refused, too,

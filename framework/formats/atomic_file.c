@@ -57,42 +57,67 @@ static char *resolve(const char *path)
     return strdup(buffer);
 }
 
-/* The folder that holds `path`, for syncing it after the rename. Opened before anything is written, so that a missing
- * folder is told early and so that committing needs no memory. */
+/* The folder that holds the target; the caller's. NULL: no memory. */
+static char *folder_of(const char *target)
+{
+    const char *slash = strrchr(target, '/');
+    if (slash == NULL) return strdup(".");
+    char *folder = strdup(target);
+    if (folder != NULL) folder[slash == target ? 1 : slash - target] = '\0';
+    return folder;
+}
+
+/* Opened before anything is written, so that a missing folder is told early and so that committing needs no memory. */
 static sdlf_status open_folder(atomic_file *file)
 {
-    const char *slash = strrchr(file->target, '/');
-    size_t length = slash == NULL ? 1 : slash == file->target ? 1 : (size_t)(slash - file->target);
-    char *folder = malloc(length + 1);
+    char *folder = folder_of(file->target);
     if (folder == NULL) return out_of_memory();
-    memcpy(folder, slash == NULL ? "." : file->target, length);
-    folder[length] = '\0';
     sdlf_status status = SDLF_OK;
     file->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     /* a folder may be writable without being readable; it is not synced then */
     if (file->folder < 0 && errno != EACCES)
-        status = sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': folder '%s': %s", file->target, folder, strerror(errno));
+        status = sdlf_fail(SDLF_ERROR_IO, "%s: the folder %s %s (%s)", file->target, folder,
+                           errno == ENOENT || errno == ENOTDIR ? "is not there" : "cannot be opened", strerror(errno));
     free(folder);
     return status;
 }
 
-static sdlf_status open_temporary(atomic_file *file, bool exists, mode_t mode)
+static const char *name_of(const char *target)
 {
-    sdlf_status status = open_folder(file);
-    if (status != SDLF_OK) return status;
-    size_t size = strlen(file->target) + 48;
+    const char *slash = strrchr(target, '/');
+    return slash != NULL ? slash + 1 : target;
+}
+
+/* Owner, group and mode of the file to be replaced, as far as this process may give them. Where the group cannot be kept, its
+ * members are strangers, and what the file's own group may do beyond what everybody may is not given to them. */
+static void take_after(int file, const struct stat *old)
+{
+    mode_t mode = old->st_mode & 0777;
+    if (fchown(file, old->st_uid, old->st_gid) != 0 && fchown(file, (uid_t)-1, old->st_gid) != 0)
+        mode &= ~(mode_t)S_IRWXG | (mode & S_IRWXO) << 3;
+    (void)fchmod(file, mode); /* some file systems have no permissions to set */
+}
+
+/* `old` is NULL for a file that is not there yet. */
+static sdlf_status open_temporary(atomic_file *file, const struct stat *old)
+{
+    size_t folder = (size_t)(name_of(file->target) - file->target), size = folder + LEFTOVER_NAME_SIZE;
     file->temporary = malloc(size);
     if (file->temporary == NULL) return out_of_memory();
+    memcpy(file->temporary, file->target, folder);
     for (int attempt = 0; attempt < TEMPORARY_ATTEMPTS; attempt++) {
-        snprintf(file->temporary, size, "%s.sdlf-tmp-%ld-%d", file->target, (long)getpid(), attempt);
-        file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        leftover_files_name(file->temporary + folder, file->target + folder, attempt);
+        file->descriptor =
+            open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, old != NULL ? S_IRUSR | S_IWUSR : 0666);
         if (file->descriptor < 0 && errno != EEXIST) break;
         if (file->descriptor >= 0 && leftover_files_lock(file->descriptor, file->temporary)) break;
         if (file->descriptor >= 0) close(file->descriptor);
         file->descriptor = -1;
     }
-    if (file->descriptor < 0) return io_error("create", file->temporary);
-    if (exists) (void)fchmod(file->descriptor, mode & 0777); /* some file systems have no permissions to set */
+    if (file->descriptor < 0)
+        return sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': its folder takes no new file (%s)", file->target,
+                         strerror(errno));
+    if (old != NULL) take_after(file->descriptor, old);
     return SDLF_OK;
 }
 
@@ -130,8 +155,7 @@ static sdlf_status replace_target(atomic_file *file)
 /* Of the target, which is whole by now. */
 static void remove_leftovers(const atomic_file *file)
 {
-    const char *slash = strrchr(file->target, '/');
-    if (file->folder >= 0) leftover_files_remove(file->folder, slash != NULL ? slash + 1 : file->target);
+    if (file->folder >= 0) leftover_files_remove(file->folder, name_of(file->target));
 }
 
 /* Close and free everything; the temporary file stays. */
@@ -144,32 +168,62 @@ static void release(atomic_file *file)
     *file = (atomic_file){.descriptor = -1, .folder = -1};
 }
 
-sdlf_status atomic_file_open(atomic_file *file, const char *path)
+/* What is at the target? *in_place: it is no regular file, and is written to as it is. */
+static sdlf_status look(atomic_file *file, const char *path, struct stat *old, bool *exists, bool *in_place)
 {
     *file = (atomic_file){.descriptor = -1, .folder = -1};
     if (path == NULL || path[0] == '\0') return sdlf_fail(SDLF_ERROR_ARGUMENT, "the path of a file to write is empty");
     file->target = resolve(path);
     if (file->target == NULL) return out_of_memory();
+    *exists = stat(file->target, old) == 0;
+    *in_place = *exists && !S_ISREG(old->st_mode);
+    if (*exists && S_ISDIR(old->st_mode)) return sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': it is a folder", path);
+    if (*exists) /* renaming would get past the file's write protection */
+        return access(file->target, W_OK) == 0 ? SDLF_OK : io_error("write", file->target);
+    if (errno == ENOENT) {
+        struct stat link;
+        if (lstat(file->target, &link) != 0 || !S_ISLNK(link.st_mode)) return SDLF_OK;
+        errno = ELOOP; /* more links than are followed: renaming would put the file in the last one's place */
+    }
+    return io_error("write", path);
+}
 
-    struct stat old, link;
-    bool exists = stat(file->target, &old) == 0;
-    bool is_link = !exists && lstat(file->target, &link) == 0 &&
-                   S_ISLNK(link.st_mode); /* a circle, or more than can be followed */
-    sdlf_status status = SDLF_OK;
-    if (exists && S_ISDIR(old.st_mode)) {
-        status = sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': it is a folder", path);
-    } else if (is_link) {
-        errno = ELOOP;
-        status = io_error("write", path); /* renaming would put the file in the link's place */
-    } else if (exists && !S_ISREG(old.st_mode)) {
+sdlf_status atomic_file_open(atomic_file *file, const char *path)
+{
+    struct stat old;
+    bool exists, in_place;
+    sdlf_status status = look(file, path, &old, &exists, &in_place);
+    if (status == SDLF_OK && in_place) {
         file->descriptor = open(file->target, O_WRONLY | O_CLOEXEC);
         if (file->descriptor < 0) status = io_error("open", file->target);
-    } else if (exists && access(file->target, W_OK) != 0) {
-        status = io_error("write", file->target); /* renaming would get past the file's write protection */
-    } else {
-        status = open_temporary(file, exists, exists ? old.st_mode : 0);
+    } else if (status == SDLF_OK) {
+        status = open_folder(file);
+        if (status == SDLF_OK) status = open_temporary(file, exists ? &old : NULL);
     }
     if (status != SDLF_OK) release(file);
+    return status;
+}
+
+/* Does the folder take a file without a name? Where the file system has no such files: no. */
+static bool takes_nameless(const char *target)
+{
+    char *folder = folder_of(target);
+    int file = folder != NULL ? open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR) : -1;
+    free(folder);
+    return file >= 0 && close(file) == 0;
+}
+
+sdlf_status atomic_file_check(const char *path)
+{
+    atomic_file file;
+    struct stat old;
+    bool exists, in_place;
+    sdlf_status status = look(&file, path, &old, &exists, &in_place);
+    bool done = status != SDLF_OK || in_place || takes_nameless(file.target);
+    release(&file);
+    if (done) return status;
+    status = atomic_file_open(&file, path); /* says what is wrong, if anything is */
+    if (status == SDLF_OK) atomic_file_abandon(&file);
     return status;
 }
 

@@ -1,13 +1,17 @@
 /* A file that appears whole or not at all.
  *
- * Bytes go to a temporary file beside the target, "TARGET.sdlf-tmp-PID-N". Committing writes it through to the disk, renames it
- * over the target and writes the folder through. Until the rename the target is what it was: a full disk, an error or a
+ * Bytes go to a temporary file in the target's folder (leftover_files.h has its name). Committing writes it through to the disk,
+ * renames it over the target and writes the folder through. Until the rename the target is what it was: a full disk, an error or a
  * killed process leaves an old file whole. A killed process leaves its temporary file too, until the same target is next written.
  *
- * A target that is a symbolic link keeps being one: the file it points to is replaced, or made. An existing file's permissions are
- * kept. A target that is no regular file (/dev/null, a pipe) is written to directly, since renaming would replace it. Over a
- * mount point (a single file that a container is given) nothing can be renamed: the whole temporary file is copied over it,
- * and stays where that fails on the way, so that one of the two is whole at any time. */
+ * What takes the place of an existing file has its permissions, and its owner and group where this process may give files away
+ * (root may) or is in that group; else they are the process's, and the group's members may do what everybody may. Access control
+ * lists and extended attributes are not kept. The file is a new one: other hard links keep the old content.
+ *
+ * A target that is a symbolic link keeps being one: the file it points to is replaced, or made. A target that is no regular file
+ * (/dev/null, a pipe) is written to directly, since renaming would replace it. Over a mount point (a single file that a container
+ * is given) nothing can be renamed: the whole temporary file is copied over it, and stays where that fails on the way, so that one
+ * of the two is whole at any time. */
 #ifndef SDLF_FORMATS_ATOMIC_FILE_H
 #define SDLF_FORMATS_ATOMIC_FILE_H
 
@@ -40,5 +44,9 @@ sdlf_status atomic_file_commit_both(atomic_file *first, atomic_file *second);
 
 /* Remove the temporary file and end. */
 void atomic_file_abandon(atomic_file *file);
+
+/* Would atomic_file_open succeed? Leaves nothing behind, even when killed, where the file system has files without names (O_TMPFILE);
+ * elsewhere a file is opened and abandoned. A target that is no regular file is not opened. */
+sdlf_status atomic_file_check(const char *path);
 
 #endif

@@ -3,10 +3,38 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "framework/formats/content_hash.h"
+
+static const char infix[] = ".sdlf-tmp-";
+
+enum { STEM = 96, HASH = 17 /* '-' and 16 digits */ };
+
+/* What the name of each temporary file of `name` begins with. */
+static void make_stem(char stem[STEM + 1], const char *name)
+{
+    size_t length = strlen(name), kept = STEM - HASH;
+    if (length <= STEM) {
+        memcpy(stem, name, length + 1);
+        return;
+    }
+    while (kept > 0 && ((unsigned char)name[kept] & 0xC0) == 0x80) kept--; /* inside a character */
+    memcpy(stem, name, kept);
+    snprintf(stem + kept, HASH + 1, "-%016" PRIx64, content_hash(0, name, length));
+}
+
+void leftover_files_name(char temporary[LEFTOVER_NAME_SIZE], const char *name, int n)
+{
+    char stem[STEM + 1];
+    make_stem(stem, name);
+    snprintf(temporary, LEFTOVER_NAME_SIZE, "%s%s%ld-%d", stem, infix, (long)getpid(), n);
+}
 
 static bool is_same_file(const struct stat *a, const struct stat *b)
 {
@@ -20,12 +48,12 @@ bool leftover_files_lock(int file, const char *path)
     return fstat(file, &ours) == 0 && lstat(path, &there) == 0 && is_same_file(&ours, &there);
 }
 
-/* "NAME.sdlf-tmp-PID-N"? */
-static bool is_temporary_of(const char *found, const char *name)
+/* "STEM.sdlf-tmp-PID-N"? */
+static bool is_temporary_of(const char *found, const char *stem)
 {
-    static const char digits[] = "0123456789", infix[] = ".sdlf-tmp-";
-    size_t length = strlen(name);
-    if (strncmp(found, name, length) != 0 || strncmp(found + length, infix, sizeof infix - 1) != 0) return false;
+    static const char digits[] = "0123456789";
+    size_t length = strlen(stem);
+    if (strncmp(found, stem, length) != 0 || strncmp(found + length, infix, sizeof infix - 1) != 0) return false;
     const char *process = found + length + sizeof infix - 1;
     size_t first = strspn(process, digits);
     if (first == 0 || process[first] != '-') return false;
@@ -54,8 +82,10 @@ void leftover_files_remove(int folder, const char *name)
         if (listed >= 0) close(listed);
         return;
     }
+    char stem[STEM + 1];
+    make_stem(stem, name);
     for (const struct dirent *entry; (entry = readdir(names)) != NULL;) {
-        if (is_temporary_of(entry->d_name, name)) remove_leftover(folder, entry->d_name);
+        if (is_temporary_of(entry->d_name, stem)) remove_leftover(folder, entry->d_name);
     }
     closedir(names);
 }

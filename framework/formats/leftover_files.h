@@ -1,4 +1,5 @@
-/* Temporary files that killed processes have left beside a file: "FILE.sdlf-tmp-PID-N" (atomic_file.h).
+/* Temporary files that killed processes have left beside a file: "FILE.sdlf-tmp-PID-N" (atomic_file.h). Names have an end: of a FILE of
+ * more than 96 bytes its first 79 at most stand there, whole characters of UTF-8, then '-' and 16 hexadecimal digits of the name's hash.
  *
  * A process that writes one holds a lock on it (flock), which goes when the process does, however that ends, on whichever machine. So what
  * can be locked is nobody's. On file systems without locks nothing is taken away. Where locks reach no further than a machine (NFS
@@ -8,6 +9,11 @@
 #define SDLF_FORMATS_LEFTOVER_FILES_H
 
 #include <stdbool.h>
+
+enum { LEFTOVER_NAME_SIZE = 160 };
+
+/* The name of a temporary file of the file called `name`, this process's n-th. */
+void leftover_files_name(char temporary[LEFTOVER_NAME_SIZE], const char *name, int n);
 
 /* Lock a temporary file that was just made, in that folder under that name. False: between the two somebody took it for a leftover; it
  * is to be closed, and another to be made. */

@@ -1,8 +1,6 @@
 /* A whole file from memory, and whether it could be written. */
 #include <sdlf/formats.h>
 
-#include <sys/stat.h>
-
 #include "framework/formats/atomic_file.h"
 #include "framework/require.h"
 
@@ -22,10 +20,5 @@ sdlf_status sdlf_write_file(const char *path, const void *bytes, size_t count)
 sdlf_status sdlf_can_write_file(const char *path)
 {
     SDLF_REQUIRE(path);
-    struct stat at;
-    if (stat(path, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode)) return SDLF_OK;
-    atomic_file file;
-    sdlf_status status = atomic_file_open(&file, path);
-    if (status == SDLF_OK) atomic_file_abandon(&file);
-    return status;
+    return atomic_file_check(path);
 }

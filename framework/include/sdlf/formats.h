@@ -234,8 +234,7 @@ sdlf_status sdlf_tensor_write_file(const sdlf_tensor *tensor, const char *path);
  * regular file (a pipe, /dev/null) is written to directly. Errors: SDLF_ERROR_IO, SDLF_ERROR_ARGUMENT (no path), SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_write_file(const char *path, const void *bytes, size_t count);
 
-/* Could a file be written there, or replaced, links followed? Begins one beside it and takes it away again; what is no regular file is
- * not touched, and taken to be fit. To ask before long work. Errors as of sdlf_write_file. */
+/* Could a file be written there, or replaced, links followed? Leaves nothing behind; what is no regular file is not touched. To ask before long work. Errors as of sdlf_write_file. */
 sdlf_status sdlf_can_write_file(const char *path);
 
 #ifdef __cplusplus
