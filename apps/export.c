@@ -35,7 +35,7 @@ static const argument table_of_arguments[] = {
     {"opset", ARGUMENT_INT, offsetof(settings, opset), "N", .minimum = 17, .maximum = 22,
      .help = "the version of ONNX's operators (default: 17, or the lowest that the network's layers can be said in)"},
     {"external-data", ARGUMENT_FLAG, offsetof(settings, external),
-     .help = "put the weights into FILE.data beside it, as is done for models of more than 2 GB"},
+     .help = "put the weights into a file beside it, FILE.HASH.data, as is done for models of more than 2 GB"},
     {.name = "C", .type = ARGUMENT_HEADING},
     {"c", ARGUMENT_FLAG, offsetof(settings, c),
      .help = "write one file of C99 that runs the network and needs no library, as a FILE.c already says"},
@@ -158,7 +158,7 @@ static void print_onnx(const session *s, const terminal *out)
     report_label(out, "saved");
     printf("%s (%s", s->set.out, number_bytes(s->onnx.bytes).text);
     if (s->onnx.external_bytes > 0)
-        printf(", and %s in %s.data", number_bytes(s->onnx.external_bytes).text, s->set.out);
+        printf(", and %s in %s", number_bytes(s->onnx.external_bytes).text, s->onnx.external_file);
     printf("): opset %d, %s nodes, %s parameters%s\n", s->onnx.opset, number_count(s->onnx.node_count).text,
            number_count(s->onnx.parameter_count).text, s->onnx.fixed_batch ? ", a batch of 1 alone" : "");
 }
@@ -193,9 +193,11 @@ static sdlf_status print_json(const session *s)
     json_t *more =
         s->set.c ? json_pack("{ss sI sI sI}", "name", s->c.name, "parameters", (json_int_t)s->c.parameter_count,
                              "bytes", (json_int_t)s->c.bytes, "scratch_bytes", (json_int_t)s->c.scratch_bytes)
-                 : json_pack("{si si sI sI sI sb}", "opset", s->onnx.opset, "nodes", s->onnx.node_count, "parameters",
-                             (json_int_t)s->onnx.parameter_count, "bytes", (json_int_t)s->onnx.bytes, "external_bytes",
-                             (json_int_t)s->onnx.external_bytes, "fixed_batch", s->onnx.fixed_batch);
+                 : json_pack("{si si sI sI sI so sb}", "opset", s->onnx.opset, "nodes", s->onnx.node_count,
+                             "parameters", (json_int_t)s->onnx.parameter_count, "bytes", (json_int_t)s->onnx.bytes,
+                             "external_bytes", (json_int_t)s->onnx.external_bytes, "external_file",
+                             json_text(s->onnx.external_bytes > 0 ? s->onnx.external_file : NULL), "fixed_batch",
+                             s->onnx.fixed_batch);
     const sdlf_normalization *n = sdlf_model_normalization(s->model);
     json_t *normalization =
         n->known ? json_pack("{so so}", "mean", json_number((double)n->mean), "scale", json_number((double)n->scale))

@@ -152,12 +152,6 @@ static sdlf_status replace_target(atomic_file *file)
     return status;
 }
 
-/* Of the target, which is whole by now. */
-static void remove_leftovers(const atomic_file *file)
-{
-    if (file->folder >= 0) leftover_files_remove(file->folder, name_of(file->target));
-}
-
 /* Close and free everything; the temporary file stays. */
 static void release(atomic_file *file)
 {
@@ -258,36 +252,23 @@ static sdlf_status settle(atomic_file *file, int *lock)
     return status;
 }
 
-/* Files that are settled take their places, one right behind the other, unless something failed. */
-static sdlf_status place(sdlf_status status, atomic_file *const *files, const int *locks, int count)
+sdlf_status atomic_file_commit_locked(atomic_file *file, int *lock)
 {
-    bool placed[2] = {false};
-    for (int i = 0; i < count && status == SDLF_OK; i++) {
-        placed[i] = files[i]->temporary != NULL;
-        if (placed[i]) status = replace_target(files[i]);
-    }
-    for (int i = 0; i < count; i++) {
-        if (placed[i] && status == SDLF_OK) status = sync_folder(files[i]);
-        if (placed[i] && status == SDLF_OK) remove_leftovers(files[i]);
-        if (locks[i] >= 0) close(locks[i]);
-        atomic_file_abandon(files[i]);
-    }
+    sdlf_status status = settle(file, lock);
+    bool placed = status == SDLF_OK && file->temporary != NULL;
+    if (placed) status = replace_target(file);
+    if (placed && status == SDLF_OK) status = sync_folder(file);
+    if (placed && status == SDLF_OK && file->folder >= 0) leftover_files_remove(file->folder, name_of(file->target));
+    atomic_file_abandon(file);
     return status;
 }
 
 sdlf_status atomic_file_commit(atomic_file *file)
 {
     int lock;
-    sdlf_status status = settle(file, &lock);
-    return place(status, &file, &lock, 1);
-}
-
-sdlf_status atomic_file_commit_both(atomic_file *first, atomic_file *second)
-{
-    int locks[2] = {-1, -1};
-    sdlf_status status = settle(first, &locks[0]);
-    if (status == SDLF_OK) status = settle(second, &locks[1]);
-    return place(status, (atomic_file *[]){first, second}, locks, 2);
+    sdlf_status status = atomic_file_commit_locked(file, &lock);
+    if (lock >= 0) close(lock);
+    return status;
 }
 
 void atomic_file_abandon(atomic_file *file)

@@ -38,9 +38,9 @@ sdlf_status atomic_file_write(atomic_file *file, const void *bytes, size_t count
 /* Make the file what was written. Ends it, also after a failure; the message tells of a temporary file that stays. */
 sdlf_status atomic_file_commit(atomic_file *file);
 
-/* The same for two files that belong together: both are on the disk before the first takes its place, and the second follows at once. So
- * a full disk or a path that cannot be written leaves both as they were; a process that is killed between the two renames does not. */
-sdlf_status atomic_file_commit_both(atomic_file *first, atomic_file *second);
+/* The same, and the file stays locked (leftover_files.h) until *lock is closed, which is the caller's to do, also after a failure; -1:
+ * there is no lock. */
+sdlf_status atomic_file_commit_locked(atomic_file *file, int *lock);
 
 /* Remove the temporary file and end. */
 void atomic_file_abandon(atomic_file *file);

@@ -48,8 +48,49 @@ bool leftover_files_lock(int file, const char *path)
     return fstat(file, &ours) == 0 && lstat(path, &there) == 0 && is_same_file(&ours, &there);
 }
 
+int leftover_files_hold(const char *path)
+{
+    for (;;) {
+        struct stat locked, there;
+        int file = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (file < 0) return -1;
+        bool held = fstat(file, &locked) == 0 && S_ISREG(locked.st_mode) && flock(file, LOCK_EX) == 0;
+        if (held && lstat(path, &there) == 0 && is_same_file(&locked, &there)) return file;
+        int reason = errno;
+        close(file);
+        if (!held && reason != EINTR) return -1;
+    }
+}
+
+/* Remove one, unless a process has it. Its name may have become another file's by the time that it is locked. */
+static void remove_one(int folder, const char *found, leftover_files_test *is_left, void *context)
+{
+    struct stat locked, there;
+    /* for writing, without which some file systems lock nothing; never through a link, and not waiting for a pipe */
+    int file = openat(folder, found, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return;
+    if (fstat(file, &locked) == 0 && S_ISREG(locked.st_mode) && flock(file, LOCK_EX | LOCK_NB) == 0 &&
+        fstatat(folder, found, &there, AT_SYMLINK_NOFOLLOW) == 0 && is_same_file(&locked, &there) &&
+        is_left(found, context))
+        (void)unlinkat(folder, found, 0);
+    close(file);
+}
+
+void leftover_files_remove_if(int folder, leftover_files_test *is_left, void *context)
+{
+    int listed = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* with a position of its own */
+    DIR *names = listed >= 0 ? fdopendir(listed) : NULL;
+    if (names == NULL) {
+        if (listed >= 0) close(listed);
+        return;
+    }
+    for (const struct dirent *entry; (entry = readdir(names)) != NULL;)
+        if (is_left(entry->d_name, context)) remove_one(folder, entry->d_name, is_left, context);
+    closedir(names);
+}
+
 /* "STEM.sdlf-tmp-PID-N"? */
-static bool is_temporary_of(const char *found, const char *stem)
+static bool is_temporary_of(const char *found, void *stem)
 {
     static const char digits[] = "0123456789";
     size_t length = strlen(stem);
@@ -61,31 +102,9 @@ static bool is_temporary_of(const char *found, const char *stem)
     return second > 0 && process[first + 1 + second] == '\0';
 }
 
-/* Remove one, unless a process has it. Its name may have become another file's by the time that it is locked. */
-static void remove_leftover(int folder, const char *found)
-{
-    struct stat locked, there;
-    /* for writing, without which some file systems lock nothing; never through a link, and not waiting for a pipe */
-    int file = openat(folder, found, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) return;
-    if (fstat(file, &locked) == 0 && S_ISREG(locked.st_mode) && flock(file, LOCK_EX | LOCK_NB) == 0 &&
-        fstatat(folder, found, &there, AT_SYMLINK_NOFOLLOW) == 0 && is_same_file(&locked, &there))
-        (void)unlinkat(folder, found, 0);
-    close(file);
-}
-
 void leftover_files_remove(int folder, const char *name)
 {
-    int listed = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* with a position of its own */
-    DIR *names = listed >= 0 ? fdopendir(listed) : NULL;
-    if (names == NULL) {
-        if (listed >= 0) close(listed);
-        return;
-    }
     char stem[STEM + 1];
     make_stem(stem, name);
-    for (const struct dirent *entry; (entry = readdir(names)) != NULL;) {
-        if (is_temporary_of(entry->d_name, stem)) remove_leftover(folder, entry->d_name);
-    }
-    closedir(names);
+    leftover_files_remove_if(folder, is_temporary_of, stem);
 }

@@ -19,6 +19,14 @@ void leftover_files_name(char temporary[LEFTOVER_NAME_SIZE], const char *name, i
  * is to be closed, and another to be made. */
 bool leftover_files_lock(int file, const char *path);
 
+/* Lock the regular file that has this name for as long as the descriptor is open, waiting for whoever has it; -1: there is none, or there
+ * are no locks. Meanwhile nobody removes what has the name, or takes its place, of those who lock it for that. */
+int leftover_files_hold(const char *path);
+
+/* Remove the regular files in `folder` that no process has locked and that `is_left` says: it is asked before and while the file is locked. */
+typedef bool leftover_files_test(const char *name, void *context);
+void leftover_files_remove_if(int folder, leftover_files_test *is_left, void *context);
+
 /* Remove the leftovers of the file called `name` in `folder`. Failures change nothing: the next file that is written tries again. */
 void leftover_files_remove(int folder, const char *name);
 

@@ -115,7 +115,7 @@ static bool available(void)
 
 static void writes_onnx(void)
 {
-    char path[600];
+    char path[600], outside[300];
     snprintf(path, sizeof path, "%s", test_path("net.onnx"));
     const program *p = SDLF(0, "export", weights, "-o", path);
     CHECK_SAYS(p, "opset 17");
@@ -128,7 +128,12 @@ static void writes_onnx(void)
     json_decref(json);
     CHECK_SAYS(SDLF(0, "doctor", path), "opset 21");
     p = SDLF(0, "export", weights, "-o", path, "--external-data");
-    CHECK_SAYS(p, "net.onnx.data");
+    CHECK_SAYS(p, " kB in net.onnx.");
+    p = SDLF(0, "export", weights, "-o", path, "--external-data", "--json");
+    json = json_loads(p->out, 0, NULL);
+    snprintf(outside, sizeof outside, "%s", json_string_value(json_object_get(json, "external_file")));
+    json_decref(json);
+    CHECK(access(test_path(outside), R_OK) == 0);
     CHECK_SAYS(SDLF(0, "doctor", path), "runs on: reference, cpu");
     CHECK_SAYS(SDLF(0, "export", "--net", "lenet5", "-o", path), "untrained");
     CHECK_SAYS(SDLF(1, "export", weights, "-o", "/dev/full"), "No space left on device");

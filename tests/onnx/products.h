@@ -10,7 +10,7 @@ static const sdlf_onnx_options leaving = {.leave_weights = true};
 
 enum { SIDE = 1024, LAYERS = 4, WEIGHTS = LAYERS * SIDE * SIDE * (int)sizeof(float) };
 
-/* ONNX, with its weights beside it, "NAME.data", where that is wanted. */
+/* ONNX, with its weights beside it, where that is wanted (outside.h). */
 static inline const char *write_products(const char *name, bool outside)
 {
     const char *path = test_path(name);

@@ -9,6 +9,7 @@
 #include <sdlf/sdlf.h>
 
 #include "framework/plan/networks.h"
+#include "onnx/outside.h"
 #include "onnx/products.h"
 
 static int open_files(void)
@@ -185,7 +186,9 @@ static void a_file_that_changes_is_told(void)
         sdlf_plan *plan = NULL;
         sdlf_plan_options options = {.batch = 1, .forward = calculator, .take_parameters = true};
         CHECK_OK(sdlf_model_from_onnx(&model, path, &leaving));
-        make_change(what, outside ? test_path("changed.onnx.data") : path);
+        char weights[600];
+        CHECK_EQUAL(outside_files(path, weights), outside);
+        make_change(what, outside ? weights : path);
         if (why[what] == NULL) {
             CHECK_OK(sdlf_plan_create(&plan, model, &options));
         } else {

@@ -165,7 +165,7 @@ void sdlf_onnx_report_free(sdlf_onnx_report *report);
 /* How a model is written as ONNX. */
 typedef struct sdlf_onnx_export_options {
     int opset;          /* 17 to 22; 0: the lowest of these that all its layers can be said in */
-    bool external_data; /* weights go into a file beside it, PATH.data; beyond 2 GB they do so by themselves */
+    bool external_data; /* weights go into a file beside it, PATH.HASH.data; beyond 2 GB they do so by themselves */
 } sdlf_onnx_export_options;
 
 /* What was written. */
@@ -173,11 +173,13 @@ typedef struct sdlf_onnx_exported {
     int opset, node_count;
     int64_t parameter_count;       /* elements of the model's parameters */
     int64_t bytes, external_bytes; /* of the file, and of the one beside it; 0: there is none */
+    char external_file[256];       /* the name of that one, without a folder; "": there is none */
     bool fixed_batch;              /* the network allows no batch but 1; else the batch is open, as "N" */
 } sdlf_onnx_exported;
 
 /* Write a model that is built as an ONNX file, which computes what a plan for inference does: losses are left out, and what
- * only they read. docs/onnx.md says what becomes of each layer. The file is written as sdlf_model_save does. `options`
+ * only they read. docs/onnx.md says what becomes of each layer. The file is written as sdlf_model_save does. One
+ * with weights beside it is replaced together with them; weights of an earlier export to this path are removed then. `options`
  * and `result` may be NULL. Errors: SDLF_ERROR_UNSUPPORTED with the layer, its class, and why ONNX, or the opset that was
  * asked for, cannot say it; SDLF_ERROR_ARGUMENT; SDLF_ERROR_IO; SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_model_to_onnx(const sdlf_model *model, const char *path, const sdlf_onnx_export_options *options,

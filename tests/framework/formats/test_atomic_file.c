@@ -55,40 +55,6 @@ static void abandoned_leaves_the_old(void)
     CHECK_TEXT(text_of(path), "old");
 }
 
-static sdlf_status write_both(const char *first, const char *second, const char *text)
-{
-    atomic_file one, two;
-    sdlf_status status = atomic_file_open(&one, first);
-    if (status != SDLF_OK) return status;
-    status = atomic_file_open(&two, second);
-    if (status != SDLF_OK) {
-        atomic_file_abandon(&one);
-        return status;
-    }
-    status = atomic_file_write(&one, text, strlen(text));
-    if (status == SDLF_OK) status = atomic_file_write(&two, text, strlen(text));
-    if (status == SDLF_OK) return atomic_file_commit_both(&one, &two);
-    atomic_file_abandon(&one);
-    atomic_file_abandon(&two);
-    return status;
-}
-
-static void two_come_together(void)
-{
-    const char *folder = make_folder("both");
-    char one[512], two[512];
-    snprintf(one, sizeof one, "%s", test_path("both/one"));
-    snprintf(two, sizeof two, "%s", test_path("both/two"));
-    CHECK_OK(write_both(one, two, "first"));
-    CHECK_OK(write_both(one, two, "second"));
-    CHECK_TEXT(text_of(one), "second");
-    CHECK_TEXT(text_of(two), "second");
-    CHECK_EQUAL(files_in(folder), 2);
-    CHECK_OK(write_both("/dev/null", one, "third")); /* one of them is written directly */
-    CHECK_TEXT(text_of(one), "third");
-    CHECK_EQUAL(files_in(folder), 2);
-}
-
 static void link_stays_a_link(void)
 {
     make_folder("links");
@@ -258,7 +224,6 @@ int main(void)
     RUN(writes_and_replaces);
     RUN(path_without_a_folder);
     RUN(abandoned_leaves_the_old);
-    RUN(two_come_together);
     RUN(link_stays_a_link);
     RUN(link_to_nothing_stays_a_link);
     RUN(links_in_a_circle_are_refused);

@@ -66,7 +66,9 @@ sdlf_status export_prepare(onnx_export *e);
 /* The graph's inputs and outputs. */
 void export_inputs(onnx_export *e);
 void export_outputs(onnx_export *e);
-/* Write the graph. Fills in result->bytes. */
+/* A pair of texts; the key is borrowed. NULL: no memory. */
+Onnx__StringStringEntryProto *export_entry(onnx_export *e, const char *key, const char *value);
+/* Write the graph. Fills in the bytes and the file beside it. */
 sdlf_status export_write(onnx_export *e, const char *path, bool external, sdlf_onnx_exported *result);
 
 /* ---- failing ---- */
