@@ -53,7 +53,8 @@ static sdlf_status take_text(text_reader *header, char *text, size_t size, const
     char quote = header->at < header->end ? *header->at : '\0';
     if (quote != '\'' && quote != '"') return malformed(header, expected);
     const char *first = header->at + 1, *last = memchr(first, quote, (size_t)(header->end - first));
-    if (last == NULL || (size_t)(last - first) >= size) return malformed(header, expected);
+    if (last == NULL || (size_t)(last - first) >= size || memchr(first, '\0', (size_t)(last - first)) != NULL)
+        return malformed(header, expected);
     memcpy(text, first, (size_t)(last - first));
     text[last - first] = '\0';
     header->at = last + 1;

@@ -81,8 +81,7 @@ static sdlf_status export_to(const char *path, uint64_t seed, bool outside)
 {
     sdlf_model *net = make(seed);
     sdlf_onnx_exported result;
-    sdlf_status status =
-        sdlf_model_to_onnx(net, path, &(sdlf_onnx_export_options){.external_data = outside}, &result);
+    sdlf_status status = sdlf_model_to_onnx(net, path, &(sdlf_onnx_export_options){.external_data = outside}, &result);
     if (status == SDLF_OK) CHECK((result.external_file[0] != '\0') == outside);
     sdlf_model_free(net);
     return status;

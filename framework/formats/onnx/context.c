@@ -88,15 +88,15 @@ onnx_word onnx_text(onnx_context *c, const char *name, const char *fallback)
 {
     onnx_word word;
     const Onnx__AttributeProto *attribute = typed(c, name, TYPE_STRING);
-    size_t length = attribute != NULL ? attribute->s.len : 0;
+    const char *text = attribute != NULL ? (const char *)attribute->s.data : fallback;
+    size_t length = attribute != NULL ? attribute->s.len : strlen(fallback);
     if (length >= sizeof word.text) {
         onnx_wrong(c, "attribute '%s' has %zu bytes of text", name, length);
         length = 0;
     }
-    snprintf(word.text, sizeof word.text, "%.*s", attribute != NULL ? (int)length : 31,
-             attribute != NULL ? (const char *)attribute->s.data : fallback);
-    for (char *at = word.text; *at != '\0'; at++)
-        if (*at < ' ' || *at > '~') *at = '?'; /* it may end in a message */
+    for (size_t i = 0; i < length; i++) /* it may end in a message */
+        word.text[i] = text[i] < ' ' || text[i] > '~' ? '?' : text[i];
+    word.text[length] = '\0';
     return word;
 }
 

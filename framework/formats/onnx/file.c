@@ -31,7 +31,7 @@ static sdlf_status out_of_memory(const onnx_file *file)
 static sdlf_status keep_text(onnx_file *file, const wire_reader *reader, const char **text, const wire_field *field)
 {
     if (field->type != WIRE_BYTES) return SDLF_OK;
-    sdlf_status status = wire_need(reader, field->span);
+    sdlf_status status = wire_need_text(reader, field->span);
     if (status != SDLF_OK) return status;
     *text = onnx_arena_text(&file->arena, (const char *)field->span.bytes, (size_t)field->span.size);
     return *text != NULL ? SDLF_OK : out_of_memory(file);

@@ -165,7 +165,7 @@ static sdlf_status look(contents *c, bool name_alone)
             status = read_field(c, &field);
             if (status != SDLF_OK) return status;
         } else if (field.number == NAME && field.type == WIRE_BYTES) {
-            status = wire_need(&reader, field.span);
+            status = wire_need_text(&reader, field.span);
             if (status != SDLF_OK) return status;
             c->tensor->name = onnx_arena_text(c->arena, (const char *)field.span.bytes, (size_t)field.span.size);
             if (c->tensor->name == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", reader.path);

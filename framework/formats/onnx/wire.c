@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 sdlf_status wire_fail(const wire_reader *reader, const uint8_t *at, const char *format, ...)
 {
@@ -28,6 +29,14 @@ wire_reader wire_inside(const wire_reader *outer, wire_span span, const char *me
 sdlf_status wire_need(const wire_reader *reader, wire_span span)
 {
     return reader->map != NULL ? onnx_map_need(reader->map, span.bytes, span.size) : SDLF_OK;
+}
+
+sdlf_status wire_need_text(const wire_reader *reader, wire_span span)
+{
+    sdlf_status status = wire_need(reader, span);
+    const uint8_t *zero = status == SDLF_OK && span.size > 0 ? memchr(span.bytes, 0, (size_t)span.size) : NULL;
+    if (zero == NULL) return status;
+    return wire_fail(reader, zero, "a byte 0 in a text");
 }
 
 /* The next `most` bytes, or as many as there are. */

@@ -37,6 +37,10 @@ wire_reader wire_inside(const wire_reader *outer, wire_span span, const char *me
 /* What a span points at may be looked at after this alone. Errors: SDLF_ERROR_IO. */
 sdlf_status wire_need(const wire_reader *reader, wire_span span);
 
+/* The same for a text, which a byte 0 in it would end too early: two names could be one then, and a path another. Errors: also
+ * SDLF_ERROR_FORMAT. */
+sdlf_status wire_need_text(const wire_reader *reader, wire_span span);
+
 /* The next field. The bytes of its span may not be there yet. Errors: SDLF_ERROR_FORMAT with file, byte and what was expected. */
 sdlf_status wire_next(wire_reader *reader, wire_field *field);
 

@@ -74,7 +74,10 @@ static void refuses_bad_files(void)
         CHECK_FAILS(npy_parse(&tensor, file, size, "bad.npy"), SDLF_ERROR_FORMAT, cases[i].message);
         CHECK(!sdlf_tensor_present(&tensor));
     }
-    size_t size = make(file, "{'descr': '<f4', 'fortran_order': False, 'shape': (6,)}", six, sizeof six);
+    size_t size = make(file, "{'descr': '<f4#', 'fortran_order': False, 'shape': (6,)}", six, sizeof six);
+    *(unsigned char *)memchr(file, '#', size) = '\0'; /* no end of a text */
+    CHECK_FAILS(npy_parse(&tensor, file, size, "bad.npy"), SDLF_ERROR_FORMAT, "expected 'descr' in quotes");
+    size = make(file, "{'descr': '<f4', 'fortran_order': False, 'shape': (6,)}", six, sizeof six);
     for (size_t cut = 0; cut < size; cut++) {
         unsigned char *part = malloc(cut + 1); /* so that a sanitizer sees a byte too many */
         if (!CHECK(part != NULL)) return;

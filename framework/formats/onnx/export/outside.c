@@ -151,7 +151,8 @@ static void let_go(int lock)
 
 sdlf_status export_outside_commit(export_outside *outside, atomic_file *graph, const char *path)
 {
-    int there = -1, weights = -1, ours = -1; /* locks: of weights that are there already, of new ones, of the new graph */
+    int there = -1, weights = -1,
+        ours = -1; /* locks: of weights that are there already, of new ones, of the new graph */
     struct stat before;
     bool was = stat(path, &before) == 0, made = false;
     sdlf_status status = SDLF_OK;
