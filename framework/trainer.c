@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "framework/clock.h"
 #include "framework/require.h"
@@ -112,9 +113,18 @@ static sdlf_status run_step(sdlf_trainer *trainer, float rate)
 
 /* ---- epochs ---- */
 
+/* Write the checkpoint. What disks refuse may pass: it is tried three times, within half a second. */
 static sdlf_status save(sdlf_trainer *trainer)
 {
-    return trainer->checkpoint != NULL ? sdlf_model_save_checkpoint(trainer->model, trainer->checkpoint) : SDLF_OK;
+    static const long pauses[] = {100000000, 400000000}; /* nanoseconds */
+    if (trainer->checkpoint == NULL) return SDLF_OK;
+    sdlf_status status = sdlf_model_save_checkpoint(trainer->model, trainer->checkpoint);
+    for (size_t i = 0; i < sizeof pauses / sizeof pauses[0] && status == SDLF_ERROR_IO; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = pauses[i]}, NULL);
+        status = sdlf_model_save_checkpoint(trainer->model, trainer->checkpoint);
+    }
+    trainer->unsaved = status != SDLF_OK;
+    return status;
 }
 
 /* Between two steps: leave everything so that training can go on from here. */
@@ -155,7 +165,12 @@ static sdlf_status finish_epoch(sdlf_trainer *trainer, float rate)
     trainer->seconds = 0;
     sdlf_trainer_note_state(trainer);
     report(trainer, &progress);
-    return save(trainer);
+    status = save(trainer);
+    if (status != SDLF_ERROR_IO) return status;
+    if (trainer->epoch == trainer->options.epochs) return SDLF_OK; /* sdlf_trainer_run has the last word */
+    progress.event = SDLF_PROGRESS_UNSAVED;
+    report(trainer, &progress);
+    return SDLF_OK;
 }
 
 static sdlf_status run_epoch(sdlf_trainer *trainer)
@@ -188,5 +203,5 @@ sdlf_status sdlf_trainer_run(sdlf_trainer *trainer)
     SDLF_REQUIRE(trainer);
     sdlf_status status = SDLF_OK;
     while (status == SDLF_OK && trainer->epoch < trainer->options.epochs) status = run_epoch(trainer);
-    return status;
+    return status == SDLF_OK && trainer->unsaved ? save(trainer) : status;
 }

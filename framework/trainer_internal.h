@@ -51,6 +51,7 @@ struct sdlf_trainer {
     int64_t collected;       /* of these, those whose results are in `metrics` */
     sdlf_metrics metrics;    /* of the epoch under way */
     double seconds;          /* spent on it by this trainer */
+    bool unsaved;            /* the last try to write the checkpoint failed */
     atomic_bool stop_wanted; /* set by sdlf_trainer_stop */
 };
 

@@ -187,6 +187,8 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     if (options->checkpoint != NULL) {
         trainer->checkpoint = strdup(options->checkpoint);
         if (trainer->checkpoint == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory");
+        sdlf_status writable = sdlf_can_write_file(trainer->checkpoint);
+        if (writable != SDLF_OK) return writable;
     }
     snprintf(trainer->data, sizeof trainer->data, "%s",
              options->data != NULL ? options->data : sdlf_dataset_title(train));

@@ -100,6 +100,11 @@ void training_log_begin(training_log *log, const training_log_start *start)
 void training_log_progress(training_log *log, const sdlf_progress *now)
 {
     if (!log->file) return;
+    if (now->event == SDLF_PROGRESS_UNSAVED) {
+        write_line(log, json_pack("{ss si so}", "event", "unsaved", "epoch", now->epoch, "message",
+                                  json_text(sdlf_error_message())));
+        return;
+    }
     bool epoch = now->event == SDLF_PROGRESS_EPOCH;
     if (!epoch && (log->every == 0 || now->step % log->every != 0)) return;
     json_t *line =

@@ -65,7 +65,8 @@ typedef struct showing {
     progress progress;
     double seconds, test_seconds; /* of the epochs of this run */
     int epochs;                   /* how many those are */
-    sdlf_progress last;           /* what the callback was told last */
+    int kept, kept_before; /* the epoch whose checkpoint is written last, and the one before; 0: of none of this run */
+    sdlf_progress last;    /* what the callback was told last */
 } showing;
 
 static void on_progress(const sdlf_progress *now, void *user)
@@ -74,10 +75,17 @@ static void on_progress(const sdlf_progress *now, void *user)
     show->last = *now;
     if (now->event == SDLF_PROGRESS_EPOCH) {
         show->epochs++;
+        show->kept_before = show->kept;
+        show->kept = now->epoch; /* unless something else comes */
         show->seconds += now->seconds;
         if (isfinite(now->test_seconds)) show->test_seconds += now->test_seconds;
     }
-    if (!show->session.set.quiet) progress_show(&show->progress, now);
+    if (now->event == SDLF_PROGRESS_UNSAVED) {
+        show->kept = show->kept_before;
+        terminal_warning("train", "%s; training goes on, and saves after the next epoch", sdlf_error_message());
+    } else if (!show->session.set.quiet) {
+        progress_show(&show->progress, now);
+    }
     training_log_progress(&show->session.log, now);
 }
 
@@ -152,18 +160,15 @@ static int stopped(const showing *show)
     return COMMAND_SIGNAL + interrupt_signal();
 }
 
-/* The run failed: say why, and what is left. Out of space or memory right after an epoch, it was that epoch's checkpoint
- * that could not be written. */
+/* The run failed: say why, and what is left. Right after the last epoch, it was its checkpoint that could not be written. */
 static int failed(const showing *show, sdlf_status status)
 {
     const train_session *s = &show->session;
     terminal_error("train", "%s", sdlf_error_message());
-    bool after_epoch = show->epochs > 0 && show->last.event == SDLF_PROGRESS_EPOCH;
+    bool after_epoch = show->last.event == SDLF_PROGRESS_EPOCH;
     bool unsaved = after_epoch && (status == SDLF_ERROR_IO || status == SDLF_ERROR_MEMORY);
-    if (s->out_path && show->epochs > unsaved) {
-        int epoch = after_epoch && !unsaved ? show->last.epoch : show->last.epoch - 1;
-        fprintf(stderr, "%s still has what there was after epoch %d.\n", s->out_path, epoch);
-    }
+    int kept = unsaved ? show->kept_before : show->kept;
+    if (s->out_path && kept > 0) fprintf(stderr, "%s still has what there was after epoch %d.\n", s->out_path, kept);
     return COMMAND_FAILED;
 }
 

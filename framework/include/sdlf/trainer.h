@@ -12,9 +12,11 @@ extern "C" {
 
 typedef struct sdlf_trainer sdlf_trainer;
 
-/* What happened, told to the callback. Epochs count from 1. Numbers that are not known yet are NaN. */
+/* What happened, told to the callback: a step, or an epoch with its test, is done; or the checkpoint of the epoch that was told of last
+ * could not be written (sdlf_error_message says why), and training goes on with the earlier one as it was. Epochs count from 1. Numbers
+ * that are not known yet are NaN. */
 typedef struct sdlf_progress {
-    enum { SDLF_PROGRESS_STEP, SDLF_PROGRESS_EPOCH } event; /* a step, or an epoch with its test, is done */
+    enum { SDLF_PROGRESS_STEP, SDLF_PROGRESS_EPOCH, SDLF_PROGRESS_UNSAVED } event;
     int epoch, epochs;
     int64_t step, steps;             /* within the epoch */
     int64_t samples;                 /* of this epoch, so far */
@@ -80,12 +82,13 @@ bool sdlf_network_builtin_training(sdlf_trainer_options *options, const char *na
  * epochs are done: the schedule is then that of the longer training.
  *
  * Errors: options out of range, shapes that disagree with the data (samples' shape, number of classes), a training state
- * that is missing or does not fit, memory. */
+ * that is missing or does not fit, a checkpoint that cannot be written there, memory. */
 sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,
                                 const sdlf_dataset *test, const sdlf_trainer_options *options);
 void sdlf_trainer_free(sdlf_trainer *trainer);
 
-/* Train to the end. SDLF_ERROR_NUMERIC: the loss became NaN or infinite (the message says at which step; the model keeps
+/* Train to the end. A checkpoint that cannot be written is tried again, at once and after each epoch; SDLF_ERROR_IO: the last one could
+ * not be written. The model has it all, and calling sdlf_trainer_run again tries once more. SDLF_ERROR_NUMERIC: the loss became NaN or infinite (the message says at which step; the model keeps
  * the parameters of that step, or, where a device holds them, those of the last epoch's end, and no training state; an
  * earlier checkpoint is left as it is). SDLF_ERROR_INTERRUPTED: sdlf_trainer_stop was called; the training state is in the
  * model and in the checkpoint, if one is wanted, and calling sdlf_trainer_run again goes on. */
