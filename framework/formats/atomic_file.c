@@ -99,14 +99,14 @@ static void take_after(int file, const struct stat *old)
 }
 
 /* `old` is NULL for a file that is not there yet. */
-static sdlf_status open_temporary(atomic_file *file, const struct stat *old)
+static sdlf_status open_temporary(atomic_file *file, const struct stat *old, const char *kin)
 {
     size_t folder = (size_t)(name_of(file->target) - file->target), size = folder + LEFTOVER_NAME_SIZE;
     file->temporary = malloc(size);
     if (file->temporary == NULL) return out_of_memory();
     memcpy(file->temporary, file->target, folder);
     for (int attempt = 0; attempt < TEMPORARY_ATTEMPTS; attempt++) {
-        leftover_files_name(file->temporary + folder, file->target + folder, attempt);
+        leftover_files_name(file->temporary + folder, kin != NULL ? kin : file->target + folder, attempt);
         file->descriptor =
             open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, old != NULL ? S_IRUSR | S_IWUSR : 0666);
         if (file->descriptor < 0 && errno != EEXIST) break;
@@ -182,7 +182,7 @@ static sdlf_status look(atomic_file *file, const char *path, struct stat *old, b
     return io_error("write", path);
 }
 
-sdlf_status atomic_file_open(atomic_file *file, const char *path)
+sdlf_status atomic_file_open_with(atomic_file *file, const char *path, const char *kin)
 {
     struct stat old;
     bool exists, in_place;
@@ -192,10 +192,15 @@ sdlf_status atomic_file_open(atomic_file *file, const char *path)
         if (file->descriptor < 0) status = io_error("open", file->target);
     } else if (status == SDLF_OK) {
         status = open_folder(file);
-        if (status == SDLF_OK) status = open_temporary(file, exists ? &old : NULL);
+        if (status == SDLF_OK) status = open_temporary(file, exists ? &old : NULL, kin);
     }
     if (status != SDLF_OK) release(file);
     return status;
+}
+
+sdlf_status atomic_file_open(atomic_file *file, const char *path)
+{
+    return atomic_file_open_with(file, path, NULL);
 }
 
 /* Does the folder take a file without a name? Where the file system has no such files: no. */

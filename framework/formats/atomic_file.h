@@ -32,6 +32,10 @@ typedef struct atomic_file {
  * below is SDLF_ERROR_IO with the path and the system's reason, or SDLF_ERROR_MEMORY. */
 sdlf_status atomic_file_open(atomic_file *file, const char *path);
 
+/* The same, with a temporary file that is called as one of `kin` would be, a name in the target's folder, and so goes with that file's
+ * leftovers. */
+sdlf_status atomic_file_open_with(atomic_file *file, const char *path, const char *kin);
+
 /* Append bytes. After a failure the file can only be abandoned. */
 sdlf_status atomic_file_write(atomic_file *file, const void *bytes, size_t count);
 

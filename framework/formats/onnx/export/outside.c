@@ -23,6 +23,13 @@ static sdlf_status out_of_memory(const char *path)
     return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory writing '%s'", path);
 }
 
+/* Of "FOLDER/" before a path's last part. */
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (size_t)(slash - path) + 1 : 0;
+}
+
 static bool goes_outside(const Onnx__TensorProto *tensor)
 {
     return tensor->raw_data.len >= SMALL;
@@ -76,9 +83,8 @@ sdlf_status export_outside_write(export_outside *outside, onnx_export *e, const 
     char *text = onnx_arena_take(&e->arena, size);
     if (text == NULL) return out_of_memory(path);
     snprintf(text, size, "%s.%0*" PRIx64 "%s", path, DIGITS, hash_weights(&e->graph), ending);
-    const char *slash = strrchr(text, '/');
-    *outside = (export_outside){.path = text, .name = slash != NULL ? slash + 1 : text};
-    sdlf_status status = atomic_file_open(&outside->file, text);
+    *outside = (export_outside){.path = text, .name = text + folder_length(path)};
+    sdlf_status status = atomic_file_open_with(&outside->file, text, path + folder_length(path));
     if (status != SDLF_OK) return status;
     for (size_t i = 0; i < e->graph.n_initializer && status == SDLF_OK; i++) {
         Onnx__TensorProto *tensor = e->graph.initializer[i];
@@ -124,13 +130,13 @@ static bool is_left(const char *name, void *context)
 /* A failure changes nothing: the next export tries again. */
 static void remove_old_weights(const char *path, const char *kept, int graph)
 {
-    const char *slash = strrchr(path, '/');
-    size_t length = slash != NULL ? (size_t)(slash - path) + 1 : 0;
+    size_t length = folder_length(path);
     placed now = {.path = path, .base = path + length, .kept = kept, .graph = graph};
     char *home = length > 0 ? strndup(path, length) : NULL;
     int folder = length == 0 || home != NULL ? open(home != NULL ? home : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (folder >= 0) {
         leftover_files_remove_if(folder, is_left, &now);
+        leftover_files_remove(folder, now.base); /* of weights; those of a graph that is a link lie elsewhere */
         close(folder);
     }
     free(home);
