@@ -16,7 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include <sdlf/machine.h>
 
 enum { CLASS_COUNT = 10, TRAIN_COUNT = 60000, TRAIN_PER_TEST = 6, MAX_THREADS = 16, IMAGES_PER_THREAD = 256 };
 
@@ -74,8 +75,8 @@ static void *draw_part(void *argument)
 /* Each thread takes a run of images; a part whose thread cannot be started is drawn here. */
 static void draw_all(const part *all, int64_t count)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    int64_t threads = processors < 1 ? 1 : processors > MAX_THREADS ? MAX_THREADS : processors;
+    int64_t threads = sdlf_machine_processors();
+    if (threads > MAX_THREADS) threads = MAX_THREADS;
     if (threads > 1 + count / IMAGES_PER_THREAD) threads = 1 + count / IMAGES_PER_THREAD;
     part parts[MAX_THREADS];
     pthread_t thread[MAX_THREADS];
@@ -134,13 +135,12 @@ static sdlf_status read_argument(const char *argument, uint64_t *count, uint64_t
     return SDLF_OK;
 }
 
-/* Refuse what cannot fit: a system that hands out more memory than it has would end the program later, without a word. */
+/* Refuse what cannot fit, before it is drawn. */
 static sdlf_status check_memory(int64_t bytes, int64_t count)
 {
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    if (pages <= 0 || page <= 0 || bytes / page < pages) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_MEMORY, "digits: %" PRId64 " images take %.1f GB; this machine has %.1f GB of memory",
-                     count, (double)bytes * 1e-9, (double)pages * (double)page * 1e-9);
+    char what[64];
+    snprintf(what, sizeof what, "digits: %" PRId64 " images", count);
+    return sdlf_machine_check(bytes, what);
 }
 
 /* ---- the class ---- */

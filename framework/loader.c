@@ -6,9 +6,9 @@
  * Three slots: one in use, one ready, one being made. Where the process may use a single core, a thread would only
  * take turns with the caller's; batches are then made when they are asked for. */
 #include <sdlf/dataset.h>
+#include <sdlf/machine.h>
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "framework/batch_maker.h"
@@ -24,12 +24,6 @@ struct sdlf_loader {
     bool prefetching;
     sdlf_prefetch prefetch;
 };
-
-static bool single_core(void)
-{
-    cpu_set_t usable;
-    return sched_getaffinity(0, sizeof usable, &usable) == 0 && CPU_COUNT(&usable) == 1;
-}
 
 /* Item `number` of the queue; runs on the prefetch thread. */
 static sdlf_status make_item(void *context, int64_t number, int slot)
@@ -47,7 +41,7 @@ sdlf_status sdlf_loader_create(sdlf_loader **loader, const sdlf_dataset *dataset
     SDLF_REQUIRE(options);
     sdlf_loader *made = calloc(1, sizeof *made);
     if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory");
-    bool prefetching = !options->no_prefetch && !single_core();
+    bool prefetching = !options->no_prefetch && sdlf_machine_processors() > 1;
     sdlf_status status = sdlf_batch_maker_init(&made->maker, dataset, options);
     for (int i = 0; i < (prefetching ? SLOTS : 1) && status == SDLF_OK; i++) {
         status = sdlf_batch_create(&made->slot[i], &made->maker);

@@ -2,11 +2,11 @@
 #include "framework/model_internal.h"
 
 #include <assert.h>
+#include <sdlf/machine.h>
 #include <sdlf/random.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "framework/initializer.h"
@@ -129,19 +129,20 @@ sdlf_status model_infer_layer(sdlf_model *model, int index, sdlf_signature *sign
     return SDLF_OK;
 }
 
-/* Add the bytes of a layer's parameters to `total`. More than the machine's memory is refused before any is allocated:
- * systems that promise memory they do not have would end the process later instead. */
-static sdlf_status count_parameters(const sdlf_layer *layer, const sdlf_signature *signature, double *total)
+/* Add the bytes of a layer's parameters to `total`. More than this process can have is refused before any is allocated:
+ * systems that promise memory they do not have would end the process later instead. What it has may be these very parameters. */
+static sdlf_status count_parameters(const sdlf_layer *layer, const sdlf_signature *signature,
+                                    const sdlf_machine *machine, double *total)
 {
-    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     for (int i = 0; i < signature->parameter_count; i++)
         *total += (double)sdlf_shape_count(signature->parameter[i].shape) * sizeof(float);
-    if (memory <= 0 || *total <= memory) return SDLF_OK;
+    double memory = (double)machine->available + (double)machine->held;
+    if (*total <= memory) return SDLF_OK;
     return sdlf_fail(
         SDLF_ERROR_MEMORY,
-        "model: the parameters up to layer '%s' (%s) take %.4g GB, but this machine has %.4g GB of memory%s%s",
-        layer->name, layer->type->name, *total * 1e-9, memory * 1e-9, layer->origin != NULL ? "; at " : "",
-        layer->origin != NULL ? layer->origin : "");
+        "model: the parameters up to layer '%s' (%s) take %.4g GB, and %.4g GB of memory can be had (%s)%s%s",
+        layer->name, layer->type->name, *total * 1e-9, memory * 1e-9, machine->available_by,
+        layer->origin != NULL ? "; at " : "", layer->origin != NULL ? layer->origin : "");
 }
 
 sdlf_status model_infer(sdlf_model *model)
@@ -150,10 +151,12 @@ sdlf_status model_infer(sdlf_model *model)
     if (status != SDLF_OK) return status;
     if (model->layer_count == 0) return sdlf_fail(SDLF_ERROR_ARGUMENT, "model '%s' has no layers", model->name);
     double bytes = 0;
+    sdlf_machine machine;
+    status = sdlf_machine_look(&machine);
     for (int i = 0; i < model->layer_count && status == SDLF_OK; i++) {
         sdlf_signature signature;
         status = model_infer_layer(model, i, &signature);
-        if (status == SDLF_OK) status = count_parameters(&model->layers[i].layer, &signature, &bytes);
+        if (status == SDLF_OK) status = count_parameters(&model->layers[i].layer, &signature, &machine, &bytes);
     }
     for (int i = 0; i < model->output_count && status == SDLF_OK; i++) {
         sdlf_node node = model->outputs[i].node;

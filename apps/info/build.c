@@ -1,6 +1,5 @@
 /* sdlf info: what was built in. */
 #include <stdio.h>
-#include <unistd.h>
 
 #include <sdlf/sdlf.h>
 
@@ -9,7 +8,6 @@
 #include "apps/output/number.h"
 #include "apps/output/report.h"
 #include "apps/output/wrap.h"
-#include "apps/system/machine.h"
 
 /* How many lines a calculator gets: one for each of its devices, and one where it has none. */
 static int line_count(const sdlf_calculator_class *type)
@@ -30,11 +28,6 @@ static bool describe(const char *name, int device, char *text, size_t size)
     if (calculator->type->describe) calculator->type->describe(calculator, text, size);
     sdlf_calculator_close(calculator);
     return true;
-}
-
-static long processors(void)
-{
-    return sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* The registries of one kind of thing after the other: names and what they are. */
@@ -90,7 +83,7 @@ static void print_row(const terminal *out, const char *name, const char *text)
     wrap_print(stdout, text, at, at, out->width);
 }
 
-void info_print_build(const terminal *out)
+void info_print_build(const terminal *out, const sdlf_machine *here)
 {
     char text[256];
     printf("%ssdlf %s%s\n", terminal_escape(out, TERMINAL_BOLD), SDLF_VERSION, terminal_escape(out, TERMINAL_PLAIN));
@@ -100,9 +93,12 @@ void info_print_build(const terminal *out)
     print_row(out, "compiler", BUILD_COMPILER);
     print_row(out, "flags", BUILD_FLAGS);
     print_row(out, "CUDA", report_cuda() ? report_cuda() : "not in this build");
-    snprintf(text, sizeof text, "%s, %ld processors, %s of memory", BUILD_SYSTEM, processors(),
-             number_bytes(machine_memory()).text);
+    snprintf(text, sizeof text, "%s, %d %s to run on", BUILD_SYSTEM, here->processors,
+             here->processors == 1 ? "processor" : "processors");
     print_row(out, "machine", text);
+    snprintf(text, sizeof text, "%s can be had now (%s), of %s at most", number_bytes(here->available).text,
+             here->available_by, number_bytes(here->memory).text);
+    print_row(out, "memory", text);
 
     print_heading(out, "Calculators");
     const sdlf_calculator_class *type;
@@ -129,7 +125,7 @@ void info_print_build(const terminal *out)
     putchar('\n');
 }
 
-json_t *info_build_json(void)
+json_t *info_build_json(const sdlf_machine *here)
 {
     json_t *calculators = json_array();
     const sdlf_calculator_class *type;
@@ -142,10 +138,11 @@ json_t *info_build_json(void)
         }
     }
     json_t *result =
-        json_pack("{ss ss ss ss ss ss ss? ss sI sI so}", "version", SDLF_VERSION, "build", BUILD_TYPE, "checks",
-                  BUILD_CHECKS, "library", BUILD_LIBRARY, "compiler", BUILD_COMPILER, "flags", BUILD_FLAGS, "cuda",
-                  report_cuda(), "system", BUILD_SYSTEM, "processors", (json_int_t)processors(), "memory",
-                  (json_int_t)machine_memory(), "calculators", calculators);
+        json_pack("{ss ss ss ss ss ss ss? ss si sI ss sI ss so}", "version", SDLF_VERSION, "build", BUILD_TYPE,
+                  "checks", BUILD_CHECKS, "library", BUILD_LIBRARY, "compiler", BUILD_COMPILER, "flags", BUILD_FLAGS,
+                  "cuda", report_cuda(), "system", BUILD_SYSTEM, "processors", here->processors, "memory",
+                  (json_int_t)here->memory, "memory_by", here->memory_by, "available", (json_int_t)here->available,
+                  "available_by", here->available_by, "calculators", calculators);
     for (int r = 0; r < REGISTRY_COUNT; r++) {
         json_t *names = json_array();
         entry e;

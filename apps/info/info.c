@@ -50,8 +50,11 @@ static const argument plan_arguments[] = {
 
 static sdlf_status show_build(const settings *set, const terminal *out)
 {
-    if (set->json) return json_print_result(info_build_json());
-    info_print_build(out);
+    sdlf_machine here;
+    sdlf_status status = sdlf_machine_look(&here);
+    if (status != SDLF_OK) return status;
+    if (set->json) return json_print_result(info_build_json(&here));
+    info_print_build(out, &here);
     return SDLF_OK;
 }
 

@@ -2,14 +2,16 @@
 #ifndef SDLF_APPS_INFO_INFO_H
 #define SDLF_APPS_INFO_INFO_H
 
+#include <sdlf/machine.h>
 #include <sdlf/plan.h>
 
 #include "apps/output/json.h"
 #include "apps/output/terminal.h"
 
-/* What was built in: compiler, flags, calculators and what they run on, layers, data sets, networks, optimisers. */
-void info_print_build(const terminal *out);
-json_t *info_build_json(void);
+/* What was built in: compiler, flags, calculators and what they run on, layers, data sets, networks, optimisers; and what there is to run
+ * it on. */
+void info_print_build(const terminal *out, const sdlf_machine *here);
+json_t *info_build_json(const sdlf_machine *here);
 
 /* A network's plan: its layers (and, if `steps`, every operation), and the memory it takes. */
 typedef struct info_plan {

@@ -3,7 +3,8 @@
 
 #include <assert.h>
 #include <string.h>
-#include <unistd.h>
+
+#include <sdlf/machine.h>
 
 #include "apps/output/number.h"
 
@@ -66,21 +67,16 @@ const char *machine_calculator_name(int index)
     return index < count ? sdlf_calculator_class_at(index)->name : sdlf_calculator_left_out(index - count, &reason);
 }
 
-int64_t machine_memory(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 ? (int64_t)pages * page : 0;
-}
-
 sdlf_status machine_check_memory(const machine *m, int64_t bytes, const char *what)
 {
     for (int i = 0; i < m->count; i++) {
         if (!sdlf_calculator_is_on_host(m->calculator[i])) return SDLF_OK;
     }
-    int64_t memory = machine_memory();
-    if (memory == 0 || bytes <= memory) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_MEMORY, "%s are needed and this machine has %s; %s needs less",
-                     number_bytes(bytes).text, number_bytes(memory).text, what);
+    sdlf_machine here;
+    sdlf_status status = sdlf_machine_look(&here);
+    if (status != SDLF_OK || bytes - here.held <= here.available) return status;
+    return sdlf_fail(SDLF_ERROR_MEMORY, "%s are needed and %s can be had (%s); %s needs less", number_bytes(bytes).text,
+                     number_bytes(here.available + here.held).text, here.available_by, what);
 }
 
 sdlf_status machine_check_training(sdlf_calculator *host, sdlf_model *model, int64_t batch)

@@ -4,7 +4,9 @@
 
 #ifdef _OPENMP
 #include <omp.h>
+#include <sdlf/machine.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #endif
 
 /* A hand-over costs a few microseconds, and far more where other programs want the processors too. */
@@ -100,7 +102,12 @@ int cpu_threads_choose(int wanted)
 {
 #ifdef _OPENMP
     if (wanted > 0) return wanted;
-    int available = omp_get_max_threads(); /* OMP_NUM_THREADS, or the processors that this process may run on */
+    int available =
+        omp_get_max_threads(); /* what the user or the program asked OpenMP for; or the processors of its affinity, */
+    if (getenv("OMP_NUM_THREADS") == NULL) { /* which quotas of containers do not change */
+        int processors = sdlf_machine_processors();
+        if (processors < available) available = processors;
+    }
     return available < CPU_MAX_THREADS ? available : CPU_MAX_THREADS;
 #else
     (void)wanted;

@@ -7,6 +7,7 @@
 #include <sdlf/formats.h>
 #include <sdlf/graph.h>
 #include <sdlf/layers.h>
+#include <sdlf/machine.h>
 #include <sdlf/model.h>
 #include <sdlf/optimizer.h>
 #include <sdlf/plan.h>

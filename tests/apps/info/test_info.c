@@ -35,6 +35,7 @@ static void build(void)
     if (!CHECK(json_is_object(info))) return;
     CHECK_TEXT(json_string_value(json_object_get(info, "version")), SDLF_VERSION);
     CHECK(integer(info, "processors") >= 1);
+    CHECK(integer(info, "available") > 0 && integer(info, "available") <= integer(info, "memory"));
     CHECK(json_array_size(json_object_get(info, "calculators")) >= 1);
     CHECK(json_array_size(json_object_get(info, "schedules")) == SDLF_SCHEDULE_COUNT);
     json_decref(info);
@@ -122,7 +123,7 @@ static void bench(void)
     CHECK_SAYS(p, "max_pool2d");
     CHECK_SAYS(SDLF(0, BENCH, "--steps", "10"), "worked out from 10 of 32 steps");
     CHECK_SAYS(SDLF(0, BENCH, "--mode", "infer"), "pass   ");
-    CHECK_SAYS(SDLF(1, BENCH, "--copy-size", "1TB"), "this machine has");
+    CHECK_SAYS(SDLF(1, BENCH, "--copy-size", "1TB"), "can be had");
 
     json_t *json = json_loads(SDLF(0, BENCH, "--json")->out, 0, NULL);
     check_bench(json, true);

@@ -60,6 +60,12 @@ static void optimizers_and_schedules(void)
     GIVES(sdlf_schedule_rate(NULL, 0, 1, 1), 0);
 }
 
+static void machine(void)
+{
+    REFUSED(sdlf_machine_look(NULL), "machine");
+    CHECK_OK(sdlf_machine_check(0, NULL)); /* the name may be left out */
+}
+
 static void suggestions(void)
 {
     sdlf_suggestion near = {.word = "rely"}, nothing = {.word = NULL};
@@ -76,6 +82,7 @@ int main(void)
     RUN(calculators);
     RUN(operations);
     RUN(optimizers_and_schedules);
+    RUN(machine);
     RUN(suggestions);
     return test_summary();
 }
