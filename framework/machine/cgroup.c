@@ -6,6 +6,8 @@
 
 #include "framework/machine/lines.h"
 
+static const int64_t no_limit = INT64_MAX / 2;
+
 typedef struct search {
     const char *root;
     cgroup_limits limits;
@@ -49,11 +51,17 @@ static bool number_of(const group *g, const char *name, int64_t *number)
 /* Memory that would be given back before the limit hurts: files that are cached. */
 static int64_t cached(const group *g, const char *active, const char *inactive)
 {
+    line_reader reader;
     char path[PATH_BYTES];
     int64_t sum = 0, bytes;
-    if (!file_of(g, "memory.stat", path)) return 0;
-    if (number_behind(g->root, path, active, &bytes)) sum = bytes;
-    if (number_behind(g->root, path, inactive, &bytes) && bytes <= INT64_MAX - sum) sum += bytes;
+    size_t lengths[] = {strlen(active), strlen(inactive)};
+    if (!file_of(g, "memory.stat", path) || !lines_open(&reader, g->root, path)) return 0;
+    for (const char *line; (line = lines_next(&reader)) != NULL;)
+        for (int i = 0; i < 2; i++)
+            if (strncmp(line, i == 0 ? active : inactive, lengths[i]) == 0 &&
+                number_at(line + lengths[i], &bytes, NULL) && bytes <= INT64_MAX - sum)
+                sum += bytes;
+    lines_close(&reader);
     return sum;
 }
 
@@ -61,7 +69,8 @@ static void look_at_memory(const group *g, bool unified, cgroup_limits *limits)
 {
     int64_t limit, used;
     if (!number_of(g, unified ? "memory.max" : "memory.limit_in_bytes", &limit)) return; /* "max" */
-    if (limit == 0) return; /* in which nothing would run: a file that lies */
+    if (limit == 0) return;       /* in which nothing would run: a file that lies */
+    if (limit > no_limit) return; /* version 1's way of saying so */
     lower(&limits->memory, limit);
     int64_t left = limit;
     if (number_of(g, unified ? "memory.current" : "memory.usage_in_bytes", &used)) {

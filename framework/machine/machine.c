@@ -72,7 +72,8 @@ static void limit_by_ulimit(sdlf_machine *machine, const char *root, const char 
     if (number_behind(root, "/proc/self/limits", name, &most)) limit(machine, most, most > used ? most - used : 0, by);
 }
 
-static sdlf_status look_at_memory(sdlf_machine *machine, const char *root, const char *asked)
+static sdlf_status look_at_memory(sdlf_machine *machine, const char *root, const char *asked,
+                                  const cgroup_limits *group)
 {
     statm used = read_statm(root);
     int64_t most;
@@ -84,9 +85,8 @@ static sdlf_status look_at_memory(sdlf_machine *machine, const char *root, const
         limit(machine, most, most > machine->held ? most - machine->held : 0, "SDLF_MEMORY");
         return SDLF_OK;
     }
-    cgroup_limits group = cgroup_read(root);
     limit_by_machine(machine, root);
-    limit(machine, group.memory, group.available, "the memory limit of its control group");
+    limit(machine, group->memory, group->available, "the memory limit of its control group");
     limit_by_ulimit(machine, root, "Max address space ", pages(used.size), "its limit of address space, ulimit -v");
     limit_by_ulimit(machine, root, "Max data size ", pages(used.data), "its limit of data, ulimit -d");
     return SDLF_OK;
@@ -119,8 +119,9 @@ sdlf_status machine_look(sdlf_machine *machine, const char *root, const char *as
 {
     *machine =
         (sdlf_machine){.memory = INT64_MAX, .memory_by = "nothing", .available = INT64_MAX, .available_by = "nothing"};
-    machine->processors = count_processors(cgroup_read(root).processors);
-    return look_at_memory(machine, root, asked);
+    cgroup_limits group = cgroup_read(root);
+    machine->processors = count_processors(group.processors);
+    return look_at_memory(machine, root, asked, &group);
 }
 
 sdlf_status sdlf_machine_look(sdlf_machine *machine)
