@@ -15,6 +15,7 @@
 
 #include <sdlf/dataset.h>
 
+#include "framework/formats/budget.h"
 #include "framework/formats/byte_stream.h"
 
 enum { IDX_UNSIGNED_BYTE = 0x08 };
@@ -109,6 +110,16 @@ static sdlf_status check_size(const sdlf_byte_stream *stream, sdlf_shape shape)
     return SDLF_OK;
 }
 
+/* A gzip file may become a thousand times as large: not without being asked for. */
+static sdlf_status check_budget(const sdlf_byte_stream *stream, sdlf_shape shape)
+{
+    read_budget budget;
+    if (!stream->compressed) return SDLF_OK;
+    sdlf_status status = read_budget_make(&budget, stream->size, 0);
+    if (status == SDLF_OK) status = read_budget_check(&budget, sdlf_shape_count(shape), "its elements");
+    return sdlf_fail_context(status, "%s", stream->name);
+}
+
 static sdlf_status read_tensor(sdlf_tensor *tensor, sdlf_byte_stream *stream)
 {
     int rank = 0;
@@ -118,10 +129,9 @@ static sdlf_status read_tensor(sdlf_tensor *tensor, sdlf_byte_stream *stream)
     sdlf_status status = read_magic(stream, &rank);
     if (status == SDLF_OK) status = read_shape(stream, rank, &shape);
     if (status == SDLF_OK) status = check_size(stream, shape);
+    if (status == SDLF_OK) status = check_budget(stream, shape);
+    if (status == SDLF_OK) status = read_tensor_create(tensor, SDLF_UINT8, shape, stream->name);
     if (status != SDLF_OK) return status;
-
-    status = sdlf_tensor_create(tensor, NULL, SDLF_UINT8, shape);
-    if (status != SDLF_OK) return sdlf_fail_context(status, "%s", stream->name);
     status = read_exactly(stream, tensor->data, (size_t)sdlf_tensor_count(tensor), "elements");
     if (status == SDLF_OK) status = sdlf_byte_stream_read(stream, &beyond, 1, &found);
     if (status == SDLF_OK && found > 0) {

@@ -97,7 +97,8 @@ static sdlf_status end_edge(edge_reader *reader)
     if (most > reader->largest)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s:%" PRId64 ": expected nodes from 0 to %" PRId64 ", found %" PRId64,
                          reader->name, reader->line, reader->largest, most);
-    return edges_add(reader->list, reader->from, reader->number);
+    sdlf_status status = edges_add(reader->list, reader->from, reader->number);
+    return status == SDLF_OK ? status : sdlf_fail_context(status, "%s:%" PRId64, reader->name, reader->line);
 }
 
 /* One byte that is no part of a number's inside. */
@@ -177,10 +178,11 @@ static sdlf_status take_end(edge_reader *reader)
 sdlf_status edge_list_read(edges *list, int64_t *declared, int64_t largest, sdlf_byte_stream *stream)
 {
     edge_reader reader = {.name = stream->name, .list = list, .line = 1, .largest = largest};
+    sdlf_status status = read_budget_make(&list->budget, stream->size, 0);
+    if (status != SDLF_OK) return status;
     unsigned char *block = malloc(BLOCK);
     if (block == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: no memory to read it", stream->name);
     size_t found = BLOCK;
-    sdlf_status status = SDLF_OK;
     while (status == SDLF_OK && found == BLOCK) {
         status = sdlf_byte_stream_read(stream, block, BLOCK, &found);
         if (status == SDLF_OK) status = take_block(&reader, block, block + found);

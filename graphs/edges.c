@@ -15,6 +15,7 @@ sdlf_status edges_reserve(edges *list, int64_t count)
 {
     if (count <= list->capacity) return SDLF_OK;
     if (count > INT64_MAX / 16) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for %" PRId64 " edges", count);
+    if (!read_budget_take(&list->budget, 16 * (count - list->capacity))) return read_budget_fail(&list->budget);
     int64_t *from = realloc(list->from, (size_t)count * sizeof *from);
     if (from != NULL) list->from = from;
     int64_t *to = from != NULL ? realloc(list->to, (size_t)count * sizeof *to) : NULL;
@@ -191,7 +192,8 @@ sdlf_status edges_number_nodes(edges *list, int64_t declared, int64_t *node_coun
         smallest = low < smallest ? low : smallest;
     }
     /* a number of nodes that has nothing to do with the edges is not believed */
-    bool believable = declared > 0 && declared <= INT32_MAX && declared / 64 <= list->count + (1 << 14);
+    bool believable = declared > 0 && declared <= INT32_MAX && declared / 64 <= list->count + (1 << 14) &&
+                      read_budget_check(&list->budget, 2 * 8 * declared, "nodes") == SDLF_OK; /* numbers, rows */
     if (believable && largest < declared) {
         *node_count = declared;
         return SDLF_OK;

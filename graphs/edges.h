@@ -4,10 +4,13 @@
 
 #include <sdlf/graph.h>
 
+#include "framework/formats/budget.h"
+
 /* Zeroed storage is an empty list. Nodes have whatever numbers the source gives them. */
 typedef struct edges {
     int64_t *from, *to; /* owned */
     int64_t count, capacity;
+    read_budget budget; /* of the file that they come from; zeroed: of none */
 } edges;
 
 void edges_release(edges *list);

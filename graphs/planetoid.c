@@ -25,6 +25,7 @@ typedef struct text {
     char *bytes; /* owned, with a 0 behind */
     char *at;
     int64_t line;
+    read_budget budget;
 } text;
 
 static void release_text(text *t)
@@ -37,6 +38,8 @@ static sdlf_status read_all(text *t, sdlf_byte_stream *stream)
 {
     size_t capacity = 1 << 16, count = 0;
     for (;;) {
+        if (!read_budget_take(&t->budget, (int64_t)(capacity - count)))
+            return sdlf_fail_context(read_budget_fail(&t->budget), "%s", t->path);
         char *larger = realloc(t->bytes, capacity + 1);
         if (larger == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: no memory to read it", t->path);
         t->bytes = larger;
@@ -71,7 +74,8 @@ static sdlf_status open_text(text *t, const char *folder, const char *file)
     sdlf_byte_stream stream;
     sdlf_status status = sdlf_byte_stream_open(&stream, t->path);
     if (status != SDLF_OK) return status;
-    status = read_all(t, &stream);
+    status = read_budget_make(&t->budget, stream.size, 0);
+    if (status == SDLF_OK) status = read_all(t, &stream);
     sdlf_byte_stream_release(&stream);
     return status;
 }
@@ -187,6 +191,15 @@ static sdlf_status read_features_line(const text *t, char *line, float *row, int
     }
 }
 
+/* A row for each node, most of it zeros that the file does not have. */
+static sdlf_status create_features(sdlf_graph *graph, const text *t, int64_t columns)
+{
+    int64_t bytes = graph->node_count <= INT64_MAX / 4 / columns ? 4 * graph->node_count * columns : INT64_MAX;
+    sdlf_status status = read_budget_check(&t->budget, bytes, "its features");
+    if (status != SDLF_OK) return sdlf_fail_context(status, "%s", t->path);
+    return read_tensor_create(&graph->features, SDLF_FLOAT32, sdlf_shape(graph->node_count, columns), t->path);
+}
+
 static sdlf_status read_features(sdlf_graph *graph, const char *folder)
 {
     int64_t columns = 0;
@@ -210,9 +223,8 @@ static sdlf_status read_features(sdlf_graph *graph, const char *folder)
                                t.path, graph->node_count, node);
         if (status == SDLF_OK && columns == 0)
             status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected features, found none", t.path);
+        if (status == SDLF_OK && round == 0) status = create_features(graph, &t, columns);
         release_text(&t);
-        if (status != SDLF_OK || round == 1) continue;
-        status = sdlf_tensor_create(&graph->features, NULL, SDLF_FLOAT32, sdlf_shape(graph->node_count, columns));
     }
     return status;
 }

@@ -16,7 +16,9 @@ enum { MAX_TEXT = 16 << 20 };
 static sdlf_status parse_json(json_t **root, const network_text *file)
 {
     json_error_t error;
-    sdlf_status status = json_text_parse(root, file->text, file->length, &error);
+    sdlf_status status = json_text_check(file->text, file->length);
+    if (status != SDLF_OK) return sdlf_fail_context(status, "%s", file->origin);
+    status = json_text_parse(root, file->text, file->length, &error);
     if (status == SDLF_ERROR_MEMORY) return sdlf_fail(status, "%s: out of memory parsing it", file->origin);
     if (status != SDLF_OK)
         return sdlf_fail(status, "%s:%d: not JSON: %s (column %d)", file->origin, error.line,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "framework/formats/atomic_file.h"
+#include "framework/formats/budget.h"
 #include "framework/formats/little_endian.h"
 #include "framework/formats/npy_header.h"
 
@@ -143,8 +144,7 @@ sdlf_status npy_take(npy_file *file, void *values)
 /* All of an open file, in a tensor of its own; closes it. */
 static sdlf_status take_all(npy_file *file, sdlf_tensor *tensor)
 {
-    sdlf_status status = sdlf_tensor_create(tensor, NULL, file->tensor.dtype, file->tensor.shape);
-    if (status != SDLF_OK) sdlf_fail_context(status, "%s", file->name);
+    sdlf_status status = read_tensor_create(tensor, file->tensor.dtype, file->tensor.shape, file->name);
     if (status == SDLF_OK) status = npy_take(file, tensor->data);
     if (status != SDLF_OK) sdlf_tensor_release(tensor, NULL);
     npy_close(file);

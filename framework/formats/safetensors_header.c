@@ -13,7 +13,9 @@
 static sdlf_status parse_json(json_t **json, const char *text, size_t length, const char *path)
 {
     json_error_t error;
-    sdlf_status status = json_text_parse(json, text, length, &error);
+    sdlf_status status = json_text_check(text, length);
+    if (status != SDLF_OK) return sdlf_fail_context(status, "%s: a header of %zu bytes", path, length);
+    status = json_text_parse(json, text, length, &error);
     if (status == SDLF_ERROR_MEMORY)
         return sdlf_fail(status, "%s: out of memory for a header of %zu bytes", path, length);
     if (status != SDLF_OK)

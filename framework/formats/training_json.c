@@ -95,7 +95,9 @@ static void wrong(reader *from, const char *key, const char *expected)
 static sdlf_status parse(json_t **object, const char *text, const char *path, const char *what)
 {
     json_error_t error;
-    sdlf_status status = json_text_parse(object, text, strlen(text), &error);
+    sdlf_status status = json_text_check(text, strlen(text));
+    if (status != SDLF_OK) return sdlf_fail_context(status, "%s: %s in its metadata", path, what);
+    status = json_text_parse(object, text, strlen(text), &error);
     if (status == SDLF_ERROR_MEMORY) return sdlf_fail(status, "%s: out of memory reading %s", path, what);
     if (status != SDLF_OK)
         return sdlf_fail(status, "%s: %s in its metadata is not JSON: %s", path, what, text_show(error.text).text);

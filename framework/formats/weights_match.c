@@ -39,7 +39,8 @@ static void tell_networks(char *text, size_t size, const safetensors_file *file,
     const char *network = safetensors_metadata(&file->header, WEIGHTS_NETWORK);
     json_error_t error;
     json_t *root = NULL;
-    if (network == NULL || json_text_parse(&root, network, strlen(network), &error) != SDLF_OK) return;
+    if (network == NULL || json_text_check(network, strlen(network)) != SDLF_OK) return;
+    if (json_text_parse(&root, network, strlen(network), &error) != SDLF_OK) return;
     const char *name = json_string_value(json_object_get(root, "name"));
     if (name != NULL && strcmp(name, model->name) != 0)
         snprintf(text, size, "; the file holds weights of '%s', this network is '%s'", text_show(name).text,

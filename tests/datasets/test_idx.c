@@ -226,6 +226,28 @@ static void survives_failing_allocations(void)
     free(gzip.data);
 }
 
+/* 500 kB of gzip may hold 500 MB, and the header says that these do: more than reading so small a file may take. */
+static void what_gzip_may_become_is_bounded(void)
+{
+    enum { STORED = 500000 };
+    sdlf_tensor tensor;
+    idx_bytes some = idx_make(sdlf_shape(STORED), NULL);
+    uint32_t noise = 1;
+    for (size_t i = 8; i < some.size; i++) some.data[i] = (unsigned char)((noise = noise * 1664525 + 1013904223) >> 24);
+    memcpy(some.data + 4, (unsigned char[]){0x18, 0, 0, 0}, 4); /* 400 MB */
+    idx_bytes gzip = idx_gzip(some.data, some.size);
+    test_reset_peak();
+    int64_t before = test_live_bytes();
+    CHECK_FAILS(sdlf_idx_parse(&tensor, gzip.data, gzip.size, "t.gz"), SDLF_ERROR_MEMORY,
+                "t.gz: its elements: 402.7 MB, more than the 1");
+    CHECK(test_peak_bytes() - before < 1 << 20);
+    CHECK(setenv("SDLF_READ_MEMORY", "1G", 1) == 0);
+    CHECK_FAILS(sdlf_idx_parse(&tensor, gzip.data, gzip.size, "t.gz"), SDLF_ERROR_FORMAT, "elements");
+    CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
+    free(some.data);
+    free(gzip.data);
+}
+
 int main(void)
 {
     RUN(reads_plain_and_gzip);
@@ -237,5 +259,6 @@ int main(void)
     RUN(is_not_taken_in_by_gzip_bombs);
     RUN(says_why_a_file_cannot_be_opened);
     RUN(survives_failing_allocations);
+    RUN(what_gzip_may_become_is_bounded);
     return test_summary();
 }

@@ -162,6 +162,31 @@ static void files_are_read(void)
     CHECK_FAILS(sdlf_graph_open(&graph, "snip:x"), SDLF_ERROR_ARGUMENT, "known are: snap, planetoid, rmat, uniform");
 }
 
+/* Gzip makes a line of a hundredth of a byte: edges and nodes are bounded by what is stored. */
+static void what_a_list_may_become_is_bounded(void)
+{
+    const char *path = test_path("bomb.txt.gz");
+    char line[2 + 4 * 5000] = "";
+    for (size_t i = 0; i + 4 < sizeof line; i += 4) memcpy(line + i, "1 2\n", 5);
+    gzFile file = gzopen(path, "wb");
+    for (int i = 0; i < 100; i++) CHECK(gzwrite(file, line, (unsigned)strlen(line)) > 0);
+    CHECK(gzclose(file) == Z_OK);
+    sdlf_graph *graph;
+    char specification[4200];
+    snprintf(specification, sizeof specification, "snap:%s", path);
+    if (CHECK_OK(sdlf_graph_open(&graph, specification))) CHECK_TEXT(show(graph), "1||");
+    sdlf_graph_free(graph);
+    CHECK(setenv("SDLF_READ_MEMORY", "4M", 1) == 0);
+    CHECK_FAILS(sdlf_graph_open(&graph, specification), SDLF_ERROR_MEMORY,
+                ":262145: more than the 4.2 MB of memory that reading a file of ");
+    test_write_file(path, "# Nodes: 1000000\n0 1\n", 21);
+    if (CHECK_OK(sdlf_graph_open(&graph, specification))) CHECK_EQUAL(graph->node_count, 2); /* not believed */
+    sdlf_graph_free(graph);
+    CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
+    if (CHECK_OK(sdlf_graph_open(&graph, specification))) CHECK_EQUAL(graph->node_count, 1000000);
+    sdlf_graph_free(graph);
+}
+
 static sdlf_status parse_again(void *text)
 {
     sdlf_graph graph;
@@ -205,5 +230,6 @@ int main(void)
     RUN(files_are_read);
     RUN(survives_lack_of_memory);
     RUN(a_web_graph);
+    RUN(what_a_list_may_become_is_bounded);
     return test_summary();
 }

@@ -126,7 +126,7 @@ static void a_weight_does_not_stay_in_the_file(void)
     onnx_file file;
     sdlf_model *model;
     int pieces = 0;
-    CHECK_OK(onnx_file_open(&file, write_model("model.onnx", false, true)));
+    CHECK_OK(onnx_file_open(&file, write_model("model.onnx", false, true), 0));
     CHECK_OK(onnx_import_run(&model, &file, NULL, NULL, true));
     for (uint64_t i = 0; i <= (file.map.size - 1) >> 16; i++) pieces += file.map.there[i];
     CHECK_EQUAL(pieces, 1);
@@ -141,7 +141,7 @@ static void a_file_that_becomes_shorter_is_told(void)
         onnx_file file;
         sdlf_model *model;
         const char *path = write_model("cut.onnx", transposed, transposed);
-        CHECK_OK(onnx_file_open(&file, path));
+        CHECK_OK(onnx_file_open(&file, path, 0));
         CHECK(truncate(path, 100000) == 0);
         CHECK(onnx_import_run(&model, &file, NULL, NULL, true) == SDLF_ERROR_IO);
         CHECK(model == NULL);

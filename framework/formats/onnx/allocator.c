@@ -38,8 +38,12 @@ void *onnx_unpack(const ProtobufCMessageDescriptor *type, const wire_reader *aro
     if (wire_need(around, span) != SDLF_OK) return NULL;
     if (check_texts(type, wire_inside(around, span, type->short_name)) != SDLF_OK) return NULL;
     void *message = protobuf_c_message_unpack(type, &allocator, (size_t)span.size, span.bytes);
-    if (message == NULL)
+    if (message != NULL) return message;
+    if (arena->budget != NULL && arena->budget->refused)
+        sdlf_fail_context(read_budget_fail(arena->budget), "%s: byte %td: %s of %llu bytes", around->path,
+                          span.bytes - around->file, type->short_name, (unsigned long long)span.size);
+    else
         wire_fail(around, span.bytes, "these %llu bytes are no %s, or memory is out", (unsigned long long)span.size,
                   type->short_name);
-    return message;
+    return NULL;
 }

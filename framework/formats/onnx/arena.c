@@ -16,8 +16,12 @@ struct onnx_arena_block {
 
 static struct onnx_arena_block *add_block(onnx_arena *arena, size_t size)
 {
+    if (!read_budget_take(arena->budget, (int64_t)size)) return NULL;
     struct onnx_arena_block *block = calloc(1, sizeof *block + size);
-    if (block == NULL) return NULL;
+    if (block == NULL) {
+        read_budget_give_back(arena->budget, (int64_t)size);
+        return NULL;
+    }
     block->size = size;
     block->older = arena->block;
     arena->block = block;
@@ -53,6 +57,7 @@ void onnx_arena_release(onnx_arena *arena)
 {
     while (arena->block != NULL) {
         struct onnx_arena_block *older = arena->block->older;
+        read_budget_give_back(arena->budget, (int64_t)arena->block->size);
         free(arena->block);
         arena->block = older;
     }

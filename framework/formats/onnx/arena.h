@@ -4,11 +4,14 @@
 
 #include <stddef.h>
 
+#include "framework/formats/budget.h"
+
 typedef struct onnx_arena {
     struct onnx_arena_block *block; /* the newest; NULL: empty, which is how an arena begins */
+    read_budget *budget;            /* that blocks are taken from; NULL: there is no limit */
 } onnx_arena;
 
-/* `size` zeroed bytes, aligned for any type; NULL when memory is out. */
+/* `size` zeroed bytes, aligned for any type; NULL when memory is out, or the budget is. */
 void *onnx_arena_take(onnx_arena *arena, size_t size);
 
 /* `count` elements of `size` bytes; NULL also where the product overflows. */

@@ -42,7 +42,7 @@ void onnx_wrong(onnx_context *c, const char *format, ...)
 
 void onnx_no_memory(onnx_context *c)
 {
-    if (c->status == SDLF_OK) c->status = sdlf_fail(SDLF_ERROR_MEMORY, "out of memory");
+    if (c->status == SDLF_OK) c->status = read_budget_fail(&c->import->file->budget);
 }
 
 /* ---- attributes ---- */

@@ -24,6 +24,16 @@ void onnx_folder_release(onnx_folder *folder)
     }
 }
 
+int64_t onnx_folder_bytes(const onnx_folder *folder)
+{
+    uint64_t bytes = 0;
+    for (const onnx_external *file = folder->files; file != NULL; file = file->next) {
+        if (file->map.size > (uint64_t)INT64_MAX - bytes) return INT64_MAX;
+        bytes += file->map.size;
+    }
+    return (int64_t)bytes;
+}
+
 sdlf_status onnx_folder_check(const onnx_folder *folder)
 {
     for (const onnx_external *file = folder->files; file != NULL; file = file->next) {

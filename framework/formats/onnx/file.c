@@ -25,7 +25,7 @@ enum { MAX_ITEMS = 1 << 20 }; /* nodes, weights: no network comes near, and a pl
 
 static sdlf_status out_of_memory(const onnx_file *file)
 {
-    return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory reading the model", file->path);
+    return sdlf_fail_context(read_budget_fail(&file->budget), "%s", file->path);
 }
 
 static sdlf_status keep_text(onnx_file *file, const wire_reader *reader, const char **text, const wire_field *field)
@@ -75,9 +75,10 @@ static sdlf_status read_initializer(onnx_file *file, const wire_reader *reader, 
     return SDLF_OK;
 }
 
-/* The message is there; the status is the disk's where that is to blame. */
+/* The message is there; the status is the disk's, or the budget's, where that is to blame. */
 static sdlf_status failed_to_unpack(const onnx_file *file)
 {
+    if (file->budget.refused) return SDLF_ERROR_MEMORY;
     return file->map.failed ? SDLF_ERROR_IO : SDLF_ERROR_FORMAT;
 }
 
@@ -216,12 +217,14 @@ static sdlf_status read_bytes(onnx_file *file, const uint8_t *bytes, uint64_t si
 static void begin(onnx_file *file, const char *path)
 {
     *file = (onnx_file){.path = path, .producer = "", .producer_version = "", .graph_name = "", .normalization = ""};
+    file->arena.budget = file->blocks.budget = &file->budget;
 }
 
-sdlf_status onnx_file_open(onnx_file *file, const char *path)
+sdlf_status onnx_file_open(onnx_file *file, const char *path, int64_t read_memory)
 {
     begin(file, path);
     sdlf_status status = onnx_map_open(&file->map, path);
+    if (status == SDLF_OK) status = read_budget_make(&file->budget, (int64_t)file->map.size, read_memory);
     if (status != SDLF_OK) return status;
     const char *slash = strrchr(path, '/');
     size_t length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
@@ -230,11 +233,13 @@ sdlf_status onnx_file_open(onnx_file *file, const char *path)
     return read_bytes(file, file->map.bytes, file->map.size, &file->map);
 }
 
-sdlf_status onnx_file_parse(onnx_file *file, const void *bytes, size_t size, const char *name, const char *folder)
+sdlf_status onnx_file_parse(onnx_file *file, const void *bytes, size_t size, const char *name, const char *folder,
+                            int64_t read_memory)
 {
     begin(file, name);
     file->folder.path = folder;
-    return read_bytes(file, bytes, size, NULL);
+    sdlf_status status = read_budget_make(&file->budget, (int64_t)size, read_memory);
+    return status == SDLF_OK ? read_bytes(file, bytes, size, NULL) : status;
 }
 
 sdlf_status onnx_file_check(const onnx_file *file)
@@ -247,5 +252,6 @@ void onnx_file_close(onnx_file *file)
 {
     onnx_folder_release(&file->folder);
     onnx_map_close(&file->map);
+    onnx_blocks_release(&file->blocks);
     onnx_arena_release(&file->arena);
 }

@@ -2,12 +2,15 @@
 #ifndef SDLF_FORMATS_ONNX_FILE_H
 #define SDLF_FORMATS_ONNX_FILE_H
 
+#include "framework/formats/onnx/block.h"
 #include "framework/formats/onnx/onnx.pb-c.h"
 #include "framework/formats/onnx/tensor.h"
 
 typedef struct onnx_file {
     const char *path;
-    onnx_arena arena; /* of everything below */
+    read_budget budget;
+    onnx_arena arena;   /* of everything below */
+    onnx_blocks blocks; /* of constants that are worked out */
     onnx_map map;
     onnx_folder folder;
     int64_t ir_version, opset;
@@ -24,12 +27,14 @@ typedef struct onnx_file {
     bool is_model; /* a version, an operator set or a graph was found: it is no file of another kind */
 } onnx_file;
 
-/* Open and read a model. Nothing of the weights is looked at but where they are. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT
- * with file and byte, SDLF_ERROR_UNSUPPORTED, SDLF_ERROR_MEMORY. In every case onnx_file_close gives back what was taken. */
-sdlf_status onnx_file_open(onnx_file *file, const char *path);
+/* Open and read a model, with a budget of `read_memory` (0: budget.h's). Nothing of the weights is looked at but where they are. The file
+ * stays where it is. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT with file and byte, SDLF_ERROR_UNSUPPORTED, SDLF_ERROR_MEMORY. In every
+ * case onnx_file_close gives back what was taken. */
+sdlf_status onnx_file_open(onnx_file *file, const char *path, int64_t read_memory);
 
 /* The same from memory (borrowed until closed). External data are looked for in `folder`, and refused if that is NULL. */
-sdlf_status onnx_file_parse(onnx_file *file, const void *bytes, size_t size, const char *name, const char *folder);
+sdlf_status onnx_file_parse(onnx_file *file, const void *bytes, size_t size, const char *name, const char *folder,
+                            int64_t read_memory);
 
 /* SDLF_ERROR_IO if elements were wanted, of it or of a file beside it, that could not be read. */
 sdlf_status onnx_file_check(const onnx_file *file);

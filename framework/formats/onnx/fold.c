@@ -4,19 +4,32 @@
 #include <math.h>
 #include <string.h>
 
+/* Memory for `count` elements. */
+static void take_elements(onnx_context *c, onnx_tensor *tensor)
+{
+    tensor->block = onnx_block_take(&c->import->file->blocks, (size_t)tensor->count * onnx_type_size(tensor->type));
+    if (tensor->block != NULL)
+        tensor->data = onnx_block_bytes(tensor->block);
+    else
+        onnx_no_memory(c);
+}
+
 onnx_tensor onnx_new_tensor(onnx_context *c, onnx_type type, sdlf_shape shape)
 {
     onnx_tensor tensor = {.name = "", .type = type, .shape = shape, .count = sdlf_shape_count(shape)};
     if (!onnx_ok(c)) return tensor;
-    if (tensor.count < 0 || tensor.count > ONNX_FOLD_LIMIT || c->import->folded + tensor.count > ONNX_FOLD_TOTAL) {
-        onnx_unsupported(c, "working out a constant of shape %s: more than %d elements, or than %d over all nodes",
-                         sdlf_shape_print(shape).text, ONNX_FOLD_LIMIT, ONNX_FOLD_TOTAL);
+    if (tensor.count < 0 || tensor.count > ONNX_FOLD_LIMIT) {
+        onnx_unsupported(c, "working out a constant of shape %s: one of at most %d elements is worked out",
+                         sdlf_shape_print(shape).text, ONNX_FOLD_LIMIT);
         tensor.count = 0;
-        return tensor;
+    } else if (tensor.count > ONNX_FOLD_TOTAL - c->import->folded) {
+        onnx_unsupported(c, "working out a constant of shape %s: at most %d elements are worked out for one model",
+                         sdlf_shape_print(shape).text, ONNX_FOLD_TOTAL);
+        tensor.count = 0;
+    } else {
+        c->import->folded += tensor.count;
+        take_elements(c, &tensor);
     }
-    c->import->folded += tensor.count;
-    tensor.data = onnx_arena_array(&c->import->file->arena, (size_t)tensor.count, onnx_type_size(type));
-    if (tensor.data == NULL) onnx_no_memory(c);
     return tensor;
 }
 
@@ -35,9 +48,7 @@ onnx_tensor onnx_new_weight(onnx_context *c, onnx_type type, sdlf_shape shape)
     import->weights += tensor.count;
     tensor.data = &zero;
     tensor.uniform = !import->fills && tensor.count > ONNX_FOLD_LIMIT;
-    if (!tensor.uniform)
-        tensor.data = onnx_arena_array(&import->file->arena, (size_t)tensor.count, onnx_type_size(type));
-    if (tensor.data == NULL) onnx_no_memory(c);
+    if (!tensor.uniform) take_elements(c, &tensor);
     return tensor;
 }
 

@@ -5,10 +5,12 @@
 
 #include "framework/formats/onnx/import.h"
 
-/* Elements of a folded constant that is computed, not only seen differently; and of all those of a model. */
+/* Elements of a folded constant that is computed, not only seen differently; and of all those of a model, which bounds the time. What
+ * their memory takes counts against the file's budget. */
 enum { ONNX_FOLD_LIMIT = 1 << 22, ONNX_FOLD_TOTAL = 1 << 25 };
 
-/* A new tensor with memory for its elements in the file's arena. Fails, with NULL data, where there are too many. */
+/* A new tensor with memory for its elements: the node's, and of those whom it is given to (onnx_give_constant, onnx_fill_with). Fails,
+ * with NULL data, where there are too many, before any is worked out. */
 onnx_tensor onnx_new_tensor(onnx_context *c, onnx_type type, sdlf_shape shape);
 
 /* The same for a weight that is worked out from another, of any size: all of them together may have as many elements as the

@@ -11,7 +11,7 @@
 
 static sdlf_status out_of_memory(const onnx_import *import)
 {
-    return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory making a model of it", import->file->path);
+    return sdlf_fail_context(read_budget_fail(&import->file->budget), "%s", import->file->path);
 }
 
 onnx_value *onnx_value_named(onnx_import *import, const char *name)
@@ -66,7 +66,7 @@ static sdlf_status link_nodes(onnx_import *import)
             if (node->input[i][0] == '\0') continue;
             onnx_value *value = onnx_value_named(import, node->input[i]);
             if (value == NULL) return out_of_memory(import);
-            value->readers++;
+            value->unread = ++value->readers;
             value->reader = n;
         }
         for (size_t i = 0; i < node->n_output; i++) {
@@ -83,7 +83,7 @@ static sdlf_status link_nodes(onnx_import *import)
     for (int i = 0; i < file->output_count; i++) {
         onnx_value *value = onnx_value_named(import, file->output[i]->name != NULL ? file->output[i]->name : "");
         if (value == NULL) return out_of_memory(import);
-        value->readers++;
+        value->unread = ++value->readers;
     }
     return SDLF_OK;
 }
@@ -142,6 +142,7 @@ static sdlf_status add_outputs(onnx_import *import)
                 onnx_unsupported(&c, "it has no elements, in each of a batch that is the plan's to choose");
             flow = value->tensor.count == 0 ? onnx_empty_output(&c, &value->tensor)
                                             : onnx_constant_layer(&c, &value->tensor);
+            onnx_blocks_end_node(&file->blocks);
             if (c.status != SDLF_OK)
                 return sdlf_fail_context(c.status, "%s: output '%s'", file->path, text_show(name).text);
         } else if (value->kind == ONNX_UNMADE && !value->failed) {
@@ -192,6 +193,19 @@ static sdlf_status prepare(onnx_import *import)
     return status;
 }
 
+/* What its parameters take follows from the file, which need not be as large: a weight may be many layers', a constant one number. */
+static sdlf_status check_parameters(const onnx_import *import)
+{
+    onnx_file *file = import->file;
+    int64_t bytes = 0;
+    read_budget_add_stored(&file->budget, onnx_folder_bytes(&file->folder));
+    for (int i = 0; i < import->model->parameter_count; i++) {
+        int64_t count = sdlf_shape_count(import->model->parameters[i].spec.shape), size = sizeof(float);
+        bytes = count <= (INT64_MAX - bytes) / size ? bytes + count * size : INT64_MAX;
+    }
+    return sdlf_fail_context(read_budget_check(&file->budget, bytes, "its parameters"), "%s", file->path);
+}
+
 sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx_options *options,
                             sdlf_onnx_report *report, bool fill)
 {
@@ -216,6 +230,14 @@ sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx
     if (status == SDLF_OK && complete) status = add_outputs(&import);
     if (status == SDLF_OK && complete && report != NULL) onnx_report_outputs(&import);
     if (status == SDLF_OK && complete) status = model_describe(import.model);
+    if (status == SDLF_OK && complete) {
+        status = check_parameters(&import);
+        if (status != SDLF_OK && report != NULL) {
+            onnx_report_failure(report, status);
+            complete = false;
+            status = SDLF_OK;
+        }
+    }
     if (status == SDLF_OK && file->normalization[0] != '\0')
         status = normalization_json_read(&import.model->normalization, file->normalization, file->path);
     bool leave = import.options->leave_weights;

@@ -46,6 +46,12 @@ static sdlf_status fail(const onnx_import *import, const char *name, sdlf_status
     return sdlf_fail(status, "%s: input '%s' %s", import->file->path, text_show(name).text, text);
 }
 
+static sdlf_status out_of_memory(const onnx_import *import, const char *name)
+{
+    return sdlf_fail_context(read_budget_fail(&import->file->budget), "%s: input '%s'", import->file->path,
+                             text_show(name).text);
+}
+
 /* The shape as the file has it, open dimensions filled in. `batched`: the first one is the plan's to choose. */
 static sdlf_status read_shape(const onnx_import *import, const Onnx__ValueInfoProto *input, sdlf_shape *shape,
                               bool *batched)
@@ -105,8 +111,7 @@ static sdlf_status add_layer(onnx_import *import, const Onnx__ValueInfoProto *in
         if (status == SDLF_ERROR_ARGUMENT) status = SDLF_ERROR_FORMAT; /* the file's, not a caller's */
         return sdlf_fail_context(status, "%s", import->file->path);
     }
-    if (!onnx_names_put(&import->layers, input->name, node.layer))
-        return fail(import, input->name, SDLF_ERROR_MEMORY, "took the last memory");
+    if (!onnx_names_put(&import->layers, input->name, node.layer)) return out_of_memory(import, input->name);
     value->kind = ONNX_FLOW;
     value->flow = (onnx_flow){node, signature.output_dtype[0], signature.output_shape[0]};
     return SDLF_OK;
@@ -157,7 +162,7 @@ static sdlf_status make_known(const onnx_import *import, onnx_value *value)
         if (import->options->leave_weights && data != NULL) {
             size_t bytes = (size_t)sdlf_tensor_bytes(&known->tensor);
             void *copy = onnx_arena_take(&import->file->arena, bytes + 1);
-            if (copy == NULL) return fail(import, value->name, SDLF_ERROR_MEMORY, "took the last memory");
+            if (copy == NULL) return out_of_memory(import, value->name);
             data = memcpy(copy, data, bytes);
         }
         value->kind = ONNX_CONSTANT;
@@ -181,7 +186,7 @@ sdlf_status onnx_import_inputs(onnx_import *import)
         if (input->name == NULL || input->name[0] == '\0')
             return sdlf_fail(SDLF_ERROR_FORMAT, "%s: input %d has no name", file->path, i);
         onnx_value *value = onnx_value_named(import, input->name);
-        if (value == NULL) return fail(import, input->name, SDLF_ERROR_MEMORY, "took the last memory");
+        if (value == NULL) return out_of_memory(import, input->name);
         sdlf_status status = value->kind == ONNX_CONSTANT ? SDLF_OK : make_known(import, value);
         if (status != SDLF_OK) return status;
         if (value->kind == ONNX_CONSTANT) continue;

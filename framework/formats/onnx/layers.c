@@ -128,6 +128,7 @@ void onnx_fill_with(onnx_context *c, onnx_flow flow, const char *parameter, onnx
         import->fill = larger;
         import->fill_capacity = capacity;
     }
+    onnx_block_hold(fill.tensor.block);
     fill.layer = flow.node.layer;
     fill.parameter = parameter;
     import->fill[import->fill_count++] = fill;
@@ -145,6 +146,7 @@ void onnx_give(onnx_context *c, int output, onnx_flow flow)
 void onnx_give_constant(onnx_context *c, int output, const onnx_tensor *tensor)
 {
     if (!onnx_ok(c) || output >= c->output_count || c->output[output] == NULL) return;
+    onnx_block_hold(tensor->block);
     c->output[output]->kind = ONNX_CONSTANT;
     c->output[output]->tensor = *tensor;
     c->output[output]->flow = no_flow;

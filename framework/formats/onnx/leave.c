@@ -83,6 +83,7 @@ static void forget_file(onnx_file *file, const weights_left *left, int count)
         fill->tensor.data = memcpy(to, fill->tensor.data, size);
         to += size;
     }
+    onnx_blocks_release(&file->blocks);
     onnx_arena_release(&file->arena);
     onnx_map_forget(&file->map);
     *file = (onnx_file){.path = file->path, .arena = kept, .map = file->map, .folder = {.files = file->folder.files}};

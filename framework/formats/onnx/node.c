@@ -19,8 +19,7 @@ static sdlf_status gather_inputs(onnx_context *c, bool *waits)
     const Onnx__NodeProto *node = c->node;
     c->input = onnx_arena_array(&c->import->file->arena, node->n_input + 1, sizeof(void *));
     c->output = onnx_arena_array(&c->import->file->arena, node->n_output + 1, sizeof(void *));
-    if (c->input == NULL || c->output == NULL)
-        return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory making a model of it", c->import->file->path);
+    if (c->input == NULL || c->output == NULL) return read_budget_fail(&c->import->file->budget);
     for (size_t i = 0; i < node->n_output; i++)
         if (node->output[i][0] != '\0') c->output[i] = onnx_value_named(c->import, node->output[i]);
     c->output_count = (int)node->n_output;
@@ -144,6 +143,25 @@ static bool is_absorbed(const onnx_context *c)
     return c->output_count > 0 && c->output[0] != NULL && c->output[0]->kind != ONNX_UNMADE;
 }
 
+/* Constants that no node reads any more let go what they lie in, and so does what the node has made for itself. */
+static void let_go(onnx_context *c)
+{
+    onnx_blocks *blocks = &c->import->file->blocks;
+    for (int i = 0; c->input != NULL && i < c->input_count; i++) {
+        onnx_value *value = c->input[i];
+        if (value == NULL || --value->unread > 0 || value->kind != ONNX_CONSTANT) continue;
+        onnx_block_drop(blocks, value->tensor.block);
+        value->tensor.block = NULL;
+    }
+    for (int i = 0; c->output != NULL && i < c->output_count; i++) {
+        onnx_value *value = c->output[i];
+        if (value == NULL || value->unread > 0 || value->kind != ONNX_CONSTANT) continue;
+        onnx_block_drop(blocks, value->tensor.block);
+        value->tensor.block = NULL;
+    }
+    onnx_blocks_end_node(blocks);
+}
+
 sdlf_status onnx_import_node(onnx_import *import, int position)
 {
     onnx_context c = {.import = import,
@@ -156,6 +174,7 @@ sdlf_status onnx_import_node(onnx_import *import, int position)
     if (status == SDLF_OK && !done) status = find_operator(&c);
     if (status == SDLF_OK && !waits && !done) status = check_node(&c);
     if (status == SDLF_OK && !waits && !done) status = convert(&c);
+    let_go(&c);
     if (status != SDLF_OK) {
         const char *type = c.node->op_type != NULL ? c.node->op_type : "?", *name = c.node->name;
         bool named = name != NULL && name[0] != '\0';

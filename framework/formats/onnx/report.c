@@ -55,7 +55,7 @@ sdlf_status onnx_report_values(onnx_import *import)
     sdlf_onnx_value *output = onnx_arena_array(report->memory, (size_t)file->output_count + 1, sizeof *output);
     sdlf_onnx_node *node = onnx_arena_array(report->memory, (size_t)file->node_count + 1, sizeof *node);
     if (input == NULL || output == NULL || node == NULL)
-        return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", file->path);
+        return sdlf_fail_context(read_budget_fail(&file->budget), "%s", file->path);
     for (int i = 0; i < file->input_count; i++) {
         const char *name = file->input[i]->name;
         int index = name != NULL ? onnx_names_find(&import->names, name) : -1;
@@ -121,6 +121,7 @@ static sdlf_status inspect(sdlf_onnx_report **result, onnx_file *file, sdlf_stat
     if (status == SDLF_OK && arena == NULL) status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", file->path);
     if (status == SDLF_OK) {
         report->memory = arena;
+        arena->budget = &file->budget;
         report->ir_version = file->ir_version;
         report->opset = file->opset;
         report->file_bytes = (int64_t)file->map.size;
@@ -131,6 +132,7 @@ static sdlf_status inspect(sdlf_onnx_report **result, onnx_file *file, sdlf_stat
         onnx_report_failure(report, made);
         if (made == SDLF_ERROR_MEMORY) status = made;
     }
+    if (arena != NULL) arena->budget = NULL; /* which goes with the file */
     onnx_file_close(file);
     if (status == SDLF_OK) {
         *result = report;
@@ -143,20 +145,25 @@ static sdlf_status inspect(sdlf_onnx_report **result, onnx_file *file, sdlf_stat
     return status;
 }
 
+static int64_t read_memory(const sdlf_onnx_options *options)
+{
+    return options != NULL ? options->read_memory : 0;
+}
+
 sdlf_status sdlf_onnx_inspect(sdlf_onnx_report **report, const char *path, const sdlf_onnx_options *options)
 {
     SDLF_REQUIRE(report);
     *report = NULL;
     SDLF_REQUIRE(path);
     onnx_file file;
-    return inspect(report, &file, onnx_file_open(&file, path), options);
+    return inspect(report, &file, onnx_file_open(&file, path, read_memory(options)), options);
 }
 
 sdlf_status onnx_inspect_bytes(sdlf_onnx_report **report, const void *bytes, size_t size, const char *name,
                                const char *folder, const sdlf_onnx_options *options)
 {
     onnx_file file;
-    return inspect(report, &file, onnx_file_parse(&file, bytes, size, name, folder), options);
+    return inspect(report, &file, onnx_file_parse(&file, bytes, size, name, folder, read_memory(options)), options);
 }
 
 void sdlf_onnx_report_free(sdlf_onnx_report *report)

@@ -5,6 +5,7 @@
 #include <sdlf/tensor.h>
 
 #include "framework/formats/onnx/arena.h"
+#include "framework/formats/onnx/block.h"
 #include "framework/formats/onnx/map.h"
 #include "framework/formats/onnx/wire.h"
 
@@ -55,10 +56,11 @@ typedef struct onnx_tensor {
     onnx_type type;
     sdlf_shape shape; /* may hold no elements: a dimension may be 0 */
     int64_t count;
-    const void *data; /* `count` elements, row-major, little endian, at any address; borrowed */
-    onnx_map *map;    /* they are still in a file: onnx_tensor_load brings them; NULL: they are there */
-    bool uniform;     /* there is one element, which stands for all `count` */
-    bool batched;     /* there is none, in each of as many samples as the plan's batch has */
+    const void *data;  /* `count` elements, row-major, little endian, at any address; borrowed */
+    onnx_block *block; /* that they lie in, where they were worked out */
+    onnx_map *map;     /* they are still in a file: onnx_tensor_load brings them; NULL: they are there */
+    bool uniform;      /* there is one element, which stands for all `count` */
+    bool batched;      /* there is none, in each of as many samples as the plan's batch has */
 } onnx_tensor;
 
 /* Where tensors outside of the model's file may be. */
@@ -67,6 +69,8 @@ typedef struct onnx_folder {
     struct onnx_external *files;
 } onnx_folder;
 void onnx_folder_release(onnx_folder *folder);
+/* Bytes of its files that were opened. */
+int64_t onnx_folder_bytes(const onnx_folder *folder);
 /* SDLF_ERROR_IO if elements of one of its files could not be read. */
 sdlf_status onnx_folder_check(const onnx_folder *folder);
 

@@ -41,6 +41,11 @@ static sdlf_status fail(const contents *c, const char *text)
     return wire_fail(&c->reader, c->reader.at, "tensor '%s': %s", c->tensor->name, text);
 }
 
+static sdlf_status out_of_memory(const contents *c)
+{
+    return sdlf_fail_context(read_budget_fail(c->arena->budget), "%s", c->reader.path);
+}
+
 static sdlf_status add_dimension(contents *c, uint64_t value)
 {
     sdlf_shape *shape = &c->tensor->shape;
@@ -112,6 +117,7 @@ static sdlf_status read_external(contents *c, wire_span span)
 {
     const Onnx__StringStringEntryProto *entry =
         onnx_unpack(&onnx__string_string_entry_proto__descriptor, &c->reader, span, c->arena);
+    if (entry == NULL && c->arena->budget != NULL && c->arena->budget->refused) return SDLF_ERROR_MEMORY;
     if (entry == NULL) return c->reader.map != NULL && c->reader.map->failed ? SDLF_ERROR_IO : SDLF_ERROR_FORMAT;
     if (entry->key == NULL || entry->value == NULL) return SDLF_OK;
     if (strcmp(entry->key, "location") == 0) c->location = entry->value;
@@ -168,7 +174,7 @@ static sdlf_status look(contents *c, bool name_alone)
             status = wire_need_text(&reader, field.span);
             if (status != SDLF_OK) return status;
             c->tensor->name = onnx_arena_text(c->arena, (const char *)field.span.bytes, (size_t)field.span.size);
-            if (c->tensor->name == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", reader.path);
+            if (c->tensor->name == NULL) return out_of_memory(c);
         }
     }
 }
@@ -226,7 +232,7 @@ static sdlf_status find_typed(contents *c)
         return SDLF_OK;
     }
     uint8_t *data = onnx_arena_array(c->arena, (size_t)tensor->count, onnx_type_size(tensor->type));
-    if (data == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", c->reader.path);
+    if (data == NULL) return out_of_memory(c);
     tensor->data = data;
     return decode(c, data);
 }

@@ -118,6 +118,10 @@ typedef struct sdlf_onnx_options {
      * SDLF_ERROR_IO; one that was replaced or removed does not matter. Until then the model is good for that alone: values of its
      * parameters are absent, and sdlf_model_status is SDLF_ERROR_ARGUMENT. */
     bool leave_weights;
+    /* Bytes of memory that the file may become while it is read, beside what it stores as such, and that its parameters may take. 0:
+     * SDLF_READ_MEMORY of the environment, or 128 MB and 32 times the file's size, half of what the process can still have at
+     * most. More is SDLF_ERROR_MEMORY. */
+    int64_t read_memory;
 } sdlf_onnx_options;
 
 /* Read an ONNX model (opset 7 to 22), with its weights, as a model that is built. The model is the caller's. `options` may

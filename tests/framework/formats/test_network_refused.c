@@ -183,8 +183,7 @@ static void absurd_sizes(void)
 {
     static const bad_file files[] = {
         {"{\"input\": {\"shape\": [16777216]}, \"layers\": [\n{\"type\": \"fully_connected\", \"units\": 16777216}]}",
-         "model: the parameters up to layer 'fully_connected' (fully_connected) take 1.126e+06 GB, but this machine "
-         "has "},
+         "model: the parameters up to layer 'fully_connected' (fully_connected) take 1.126e+06 GB, and "},
     };
     REFUSE(files, SDLF_ERROR_MEMORY);
     static const bad_file shapes[] = {

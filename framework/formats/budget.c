@@ -1,0 +1,86 @@
+/* What reading a file may take. See budget.h. */
+#include "framework/formats/budget.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <sdlf/machine.h>
+
+#include "framework/machine/size.h"
+
+enum { LEAST = 128 << 20, TIMES = 32 };
+
+static int64_t proportionate(int64_t stored)
+{
+    return stored <= (INT64_MAX - LEAST) / TIMES ? LEAST + TIMES * stored : INT64_MAX;
+}
+
+sdlf_status read_budget_make(read_budget *budget, int64_t stored, int64_t asked)
+{
+    const char *set = getenv("SDLF_READ_MEMORY");
+    sdlf_machine machine;
+    *budget = (read_budget){.stored = stored};
+    sdlf_status status = sdlf_machine_look(&machine);
+    if (status != SDLF_OK) return status;
+    if (asked <= 0 && set != NULL && !size_read(set, &asked))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "SDLF_READ_MEMORY is '%.40s': expected bytes, or a size such as 512M or 4G", set);
+    budget->set = asked > 0;
+    budget->most = budget->set ? asked : proportionate(stored);
+    budget->limit = budget->most;
+    if (!budget->set && machine.available / 2 < budget->limit) budget->limit = machine.available / 2;
+    return SDLF_OK;
+}
+
+void read_budget_add_stored(read_budget *budget, int64_t bytes)
+{
+    budget->stored = bytes <= INT64_MAX - budget->stored ? budget->stored + bytes : INT64_MAX;
+    if (!budget->set) budget->most = proportionate(budget->stored);
+}
+
+bool read_budget_take(read_budget *budget, int64_t bytes)
+{
+    if (budget == NULL) return true;
+    if (budget->most > 0 && bytes > budget->limit - budget->taken) {
+        budget->refused = true;
+        return false;
+    }
+    budget->taken += bytes;
+    return true;
+}
+
+void read_budget_give_back(read_budget *budget, int64_t bytes)
+{
+    if (budget != NULL) budget->taken -= bytes;
+}
+
+static sdlf_status fail(const read_budget *budget, const char *what, int64_t limit)
+{
+    return sdlf_fail(SDLF_ERROR_MEMORY,
+                     "%smore than the %s of memory that reading a file of %s may take%s; SDLF_READ_MEMORY sets another "
+                     "limit",
+                     what, size_show(limit).text, size_show(budget->stored).text,
+                     limit < budget->most ? ", half of what can be had" : "");
+}
+
+sdlf_status read_budget_fail(const read_budget *budget)
+{
+    if (budget == NULL || !budget->refused) return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory");
+    return fail(budget, "", budget->limit);
+}
+
+sdlf_status read_budget_check(const read_budget *budget, int64_t bytes, const char *what)
+{
+    if (budget->most == 0 || bytes <= budget->most) return SDLF_OK;
+    char text[160];
+    snprintf(text, sizeof text, "%s: %s, ", what, size_show(bytes).text);
+    return fail(budget, text, budget->most);
+}
+
+sdlf_status read_tensor_create(sdlf_tensor *tensor, sdlf_dtype dtype, sdlf_shape shape, const char *name)
+{
+    sdlf_tensor wanted = sdlf_tensor_view(dtype, shape, NULL);
+    sdlf_status status = sdlf_machine_check(sdlf_tensor_bytes(&wanted), name);
+    if (status != SDLF_OK) return status;
+    return sdlf_fail_context(sdlf_tensor_create(tensor, NULL, dtype, shape), "%s", name);
+}
