@@ -13,8 +13,8 @@
 #include "framework/formats/text.h"
 #include "framework/require.h"
 
-/* Longer files are refused. */
-enum { MAX_TEXT = 16 << 20 };
+/* Longer files, lines and lists are refused. */
+enum { MAX_TEXT = 16 << 20, MAX_LINE = 4096, MAX_CHOICES = 1 << 15 };
 
 static const char first_line[] = "sdlf plan file 1";
 
@@ -59,6 +59,9 @@ static sdlf_status read_choice(reader *r, sdlf_choices *choices, char *line, con
     if (equals == NULL || equals == line || strchr(equals + 1, '=') != NULL)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s:%d: expected 'OPERATION = ALGORITHM', found '%s'", r->path, r->line,
                          text_show(line).text);
+    if (sdlf_choices_count(choices) == MAX_CHOICES)
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s:%d: expected at most %d choices, found more", r->path, r->line,
+                         MAX_CHOICES);
     *equals = '\0';
     const char *operation = trim(line), *algorithm = trim(equals + 1);
     if (*operation == '\0' || *algorithm == '\0' || strchr(algorithm, ' ') != NULL)
@@ -96,6 +99,9 @@ static sdlf_status read_text(sdlf_choices *choices, char *text, size_t length, c
         next = strchr(line, '\n');
         if (next != NULL) *next++ = '\0';
         r.line++;
+        if (strlen(line) > MAX_LINE)
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s:%d: expected at most %d bytes in a line, found %zu", r.path, r.line,
+                             MAX_LINE, strlen(line));
         sdlf_status status = read_line(&r, choices, line);
         if (status != SDLF_OK) return status;
     }

@@ -201,6 +201,28 @@ static void broken_files_say_where(void)
     sdlf_choices_free(choices);
 }
 
+/* Files that are long in every way: too many choices, which take their time to be sorted, and lines that each choice would copy. */
+static void long_files_are_refused(void)
+{
+    enum { MOST = 1 << 15, LONG = 5000 };
+    char *text = malloc(MOST * 16 + LONG + 100), *at = text;
+    sdlf_choices *choices = sdlf_choices_create();
+    at += sprintf(at, "sdlf plan file 1\n[cpu: a]\n");
+    for (int i = 0; i < MOST; i++) at += sprintf(at, "%d = y\n", i);
+    CHECK_OK(sdlf_choices_parse(choices, text, (size_t)(at - text), "f"));
+    CHECK_EQUAL(sdlf_choices_count(choices), MOST);
+    at += sprintf(at, "x = y\n");
+    CHECK_FAILS(sdlf_choices_parse(choices, text, (size_t)(at - text), "f"), SDLF_ERROR_FORMAT,
+                "f:32771: expected at most 32768 choices, found more");
+    at = text + sprintf(text, "sdlf plan file 1\n[cpu: ");
+    memset(at, 'a', LONG);
+    strcpy(at + LONG, "]\nx = y\n");
+    CHECK_FAILS(sdlf_choices_parse(choices, text, strlen(text), "f"), SDLF_ERROR_FORMAT,
+                "f:2: expected at most 4096 bytes in a line, found 5007");
+    sdlf_choices_free(choices);
+    free(text);
+}
+
 static sdlf_status choose_and_plan(void *argument)
 {
     bench *b = argument;
@@ -232,5 +254,6 @@ int main(void)
     RUN(files_hold_them_in_order);
     RUN(broken_files_say_where);
     RUN(memory_may_run_out);
+    RUN(long_files_are_refused);
     return test_summary();
 }
