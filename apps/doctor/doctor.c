@@ -7,6 +7,7 @@
 #include "apps/arguments/onnx.h"
 #include "apps/command.h"
 #include "apps/input/file_form.h"
+#include "apps/system/machine.h"
 
 static const char *const dtype_names[] = {"float32", "float64", NULL};
 
@@ -34,6 +35,11 @@ static void add_cost(doctor_calculator *entry, const sdlf_plan *plan)
     }
 }
 
+int64_t doctor_memory(const doctor_calculator *entry)
+{
+    return entry->memory.arena + entry->memory.parameters + entry->memory.output;
+}
+
 /* Would it run there? A plan is outlined, which decides everything and allocates nothing. */
 static void try_calculator(doctor *d, doctor_calculator *entry)
 {
@@ -44,15 +50,27 @@ static void try_calculator(doctor *d, doctor_calculator *entry)
     if (status == SDLF_OK)
         status = sdlf_plan_outline(&plan, d->report->model,
                                    &(sdlf_plan_options){.batch = 1, .forward = calculator, .dtype = d->dtype});
-    entry->runs = status == SDLF_OK;
+    entry->planned = status == SDLF_OK;
     if (status == SDLF_OK) {
+        const machine alone = {.calculator = {calculator}, .count = 1};
         entry->memory = sdlf_plan_memory(plan);
         add_cost(entry, plan);
-    } else {
+        status = machine_check_memory(&alone, doctor_memory(entry), "a smaller --batch or --dim");
+    }
+    entry->runs = status == SDLF_OK;
+    if (status != SDLF_OK) {
         snprintf(entry->reason, sizeof entry->reason, "%s", sdlf_error_message());
     }
     sdlf_plan_free(plan);
     sdlf_calculator_close(calculator);
+}
+
+/* No calculator runs it. Where one could but for memory, that is the reason. */
+static sdlf_status fail_everywhere(const doctor *d)
+{
+    for (int i = 0; i < d->calculator_count; i++)
+        if (d->calculator[i].planned) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: %s", d->path, d->calculator[i].reason);
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: no calculator of this build runs it", d->path);
 }
 
 static sdlf_status examine(const settings *set, onnx_settings *onnx, const char *path, const terminal *out)
@@ -64,12 +82,15 @@ static sdlf_status examine(const settings *set, onnx_settings *onnx, const char 
                          "%s: expected an ONNX file, found safetensors; 'sdlf info --weights FILE' lists its network, "
                          "'sdlf export' writes it as ONNX",
                          path);
+    sdlf_machine here;
     sdlf_status status = onnx_settings_complete(onnx, &options);
+    if (status == SDLF_OK) status = sdlf_machine_look(&here);
     if (status == SDLF_OK) status = sdlf_onnx_inspect(&report, path, &options);
     if (status != SDLF_OK) return status;
     doctor d = {.path = path,
                 .report = report,
                 .dtype = set->dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32,
+                .machine = here,
                 .every_node = set->nodes};
     const sdlf_calculator_class *type;
     bool runs = false;
@@ -86,7 +107,7 @@ static sdlf_status examine(const settings *set, onnx_settings *onnx, const char 
     if (status == SDLF_OK && report->status != SDLF_OK)
         status = sdlf_fail(report->status, "%s", report->message);
     else if (status == SDLF_OK && !runs)
-        status = sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: no calculator of this build runs it", path);
+        status = fail_everywhere(&d);
     sdlf_onnx_report_free(report);
     return status;
 }

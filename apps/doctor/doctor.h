@@ -10,19 +10,24 @@
 /* One calculator, and whether it can run the model. */
 typedef struct doctor_calculator {
     const char *name;
-    bool here; /* it could be opened */
-    bool runs;
-    char reason[400]; /* why not */
+    bool here;    /* it could be opened */
+    bool planned; /* it can compute everything, in so much memory: */
     sdlf_memory_info memory;
+    bool runs;        /* which there is */
+    char reason[400]; /* why not */
     sdlf_cost cost;
 } doctor_calculator;
 
 enum { DOCTOR_CALCULATORS = 16 };
 
+/* What running it takes: the plan, its parameters, and a copy of its largest output. */
+int64_t doctor_memory(const doctor_calculator *entry);
+
 typedef struct doctor {
     const char *path;
     const sdlf_onnx_report *report;
     sdlf_dtype dtype;
+    sdlf_machine machine;
     bool every_node;
     doctor_calculator calculator[DOCTOR_CALCULATORS];
     int calculator_count;

@@ -112,7 +112,7 @@ static void print_memory(const doctor *d, const terminal *out)
 {
     const doctor_calculator *first = NULL;
     for (int i = 0; i < d->calculator_count && first == NULL; i++)
-        if (d->calculator[i].runs) first = &d->calculator[i];
+        if (d->calculator[i].planned) first = &d->calculator[i];
     if (first == NULL) return;
     int64_t parameters = parameter_bytes(d->report->model);
     fprintf(out->file, "\n%s a run in %s; memory, beside %s of parameters",
@@ -121,12 +121,16 @@ static void print_memory(const doctor *d, const terminal *out)
     const char *between = ": ";
     for (int i = 0; i < d->calculator_count; i++) {
         const doctor_calculator *entry = &d->calculator[i];
-        if (!entry->runs) continue;
+        if (!entry->planned) continue;
         fprintf(out->file, "%s%s on %s", between,
                 number_bytes(entry->memory.arena + entry->memory.parameters - parameters).text, entry->name);
         between = ", ";
     }
-    fputc('\n', out->file);
+    if (first->memory.output_name != NULL)
+        fprintf(out->file, "; %s for output %s", number_bytes(first->memory.output).text,
+                show(first->memory.output_name).text);
+    fprintf(out->file, "\n%s of memory can be had here (%s)\n",
+            number_bytes(d->machine.available + d->machine.held).text, d->machine.available_by);
 }
 
 static void print_calculators(const doctor *d, const terminal *out)
@@ -196,10 +200,11 @@ static json_t *calculators_json(const doctor *d)
     for (int i = 0; i < d->calculator_count; i++) {
         const doctor_calculator *entry = &d->calculator[i];
         json_array_append_new(
-            list, json_pack("{ss sb sb so sI sI sI}", "name", entry->name, "here", (int)entry->here, "runs",
-                            (int)entry->runs, "reason", entry->runs ? json_null() : json_text(entry->reason), "flops",
-                            (json_int_t)entry->cost.flops, "bytes_to_run", (json_int_t)entry->memory.arena,
-                            "parameter_bytes", (json_int_t)entry->memory.parameters));
+            list,
+            json_pack("{ss sb sb so sI sI sI sI}", "name", entry->name, "here", (int)entry->here, "runs",
+                      (int)entry->runs, "reason", entry->runs ? json_null() : json_text(entry->reason), "flops",
+                      (json_int_t)entry->cost.flops, "bytes_to_run", (json_int_t)entry->memory.arena, "parameter_bytes",
+                      (json_int_t)entry->memory.parameters, "output_bytes", (json_int_t)entry->memory.output));
     }
     return list;
 }
@@ -208,12 +213,13 @@ json_t *doctor_json(const doctor *d)
 {
     const sdlf_onnx_report *report = d->report;
     bool good = report->status == SDLF_OK;
-    return json_pack("{so sI sI sI sI sI so so so so so sb so so}", "file", json_text(d->path), "ir_version",
+    return json_pack("{so sI sI sI sI sI so so so so so sb so sI ss so}", "file", json_text(d->path), "ir_version",
                      (json_int_t)report->ir_version, "opset", (json_int_t)report->opset, "file_bytes",
                      (json_int_t)report->file_bytes, "weight_bytes", (json_int_t)report->weight_bytes, "weights",
                      (json_int_t)report->weight_count, "producer", json_text(report->producer), "graph",
                      json_text(report->graph), "inputs", values_json(report->input, report->input_count), "outputs",
                      values_json(report->output, report->output_count), "nodes", nodes_json(report), "convertible",
-                     (int)good, "reason", good ? json_null() : json_text(report->message), "calculators",
-                     calculators_json(d));
+                     (int)good, "reason", good ? json_null() : json_text(report->message), "available",
+                     (json_int_t)(d->machine.available + d->machine.held), "available_by", d->machine.available_by,
+                     "calculators", calculators_json(d));
 }

@@ -75,6 +75,7 @@ static sdlf_status show_plan(settings *set, const terminal *out, sdlf_plan_optio
     info_plan info = {.model = model, .options = options, .steps = set->steps, .timed = set->time};
     sdlf_status status = execution_complete(&set->execution, model);
     if (status == SDLF_OK) status = execution_to_plan(&set->execution, &calculators, options);
+    if (status == SDLF_OK) status = sdlf_machine_look(&info.here);
     if (status == SDLF_OK) status = sdlf_plan_measure(&info.memory, model, options);
     if (status == SDLF_OK) {
         status = machine_check_memory(&calculators, info.memory.arena + info.memory.parameters + info.memory.states,

@@ -19,6 +19,7 @@ typedef struct info_plan {
     const sdlf_plan *plan;
     const sdlf_plan_options *options;
     sdlf_memory_info memory;
+    sdlf_machine here; /* what there is */
     bool steps;
     bool timed; /* by sdlf_plan_time */
 } info_plan;

@@ -136,8 +136,9 @@ static void print_steps(const terminal *out, const sdlf_plan *plan, bool timed)
     table_free(t);
 }
 
-static void print_memory(const terminal *out, const sdlf_memory_info *memory)
+static void print_memory(const terminal *out, const sdlf_memory_info *memory, const sdlf_machine *here)
 {
+    char text[200];
     table *t = table_create("memory|>bytes|");
     const struct {
         const char *what;
@@ -160,8 +161,11 @@ static void print_memory(const terminal *out, const sdlf_memory_info *memory)
     table_cell(t, "%s", number_bytes(total).text);
     table_print(t, out, 2);
     table_free(t);
+    snprintf(text, sizeof text, "%s of the host's memory can be had (%s).",
+             number_bytes(here->available + here->held).text, here->available_by);
+    fputs("  ", out->file);
+    report_wrapped(out, text, 2);
     if (memory->unshared > memory->arena) {
-        char text[160];
         snprintf(
             text, sizeof text,
             "Activations, gradients and workspaces share their memory by lifetime; apart they would take %s bytes.",
@@ -189,7 +193,7 @@ void info_print_plan(const terminal *out, const info_plan *p)
         print_steps(out, p->plan, p->timed);
         putchar('\n');
     }
-    print_memory(out, &p->memory);
+    print_memory(out, &p->memory, &p->here);
 }
 
 static json_t *layer_json(const sdlf_layer_info *info)
@@ -224,9 +228,10 @@ json_t *info_plan_json(const info_plan *p)
         sdlf_step_info info = sdlf_plan_step_info(p->plan, i);
         json_array_append_new(steps, step_json(&info, p->timed));
     }
-    json_t *memory = json_pack("{sI sI sI sI}", "arena", (json_int_t)p->memory.arena, "arena_without_reuse",
+    json_t *memory = json_pack("{sI sI sI sI sI ss}", "arena", (json_int_t)p->memory.arena, "arena_without_reuse",
                                (json_int_t)p->memory.unshared, "parameters", (json_int_t)p->memory.parameters, "states",
-                               (json_int_t)p->memory.states);
+                               (json_int_t)p->memory.states, "available",
+                               (json_int_t)(p->here.available + p->here.held), "available_by", p->here.available_by);
     return json_pack("{ss so sI ss sI so so so so}", "version", SDLF_VERSION, "network",
                      json_text(sdlf_model_name(p->model)), "batch", (json_int_t)p->options->batch, "mode",
                      p->options->mode == SDLF_TRAIN ? "train" : "infer", "parameters",

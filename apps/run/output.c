@@ -107,11 +107,19 @@ static void show_top(const run_session *s, double *score, int64_t classes, json_
     free(raw);
 }
 
-static void show_tops(const run_session *s, const sdlf_tensor *tensor, double *value, json_t *object)
+/* Elements first .. first + count - 1 of a tensor, as double. */
+static void take_values(const sdlf_tensor *tensor, int64_t first, int64_t count, double *value)
+{
+    const char *from = (const char *)tensor->data + (size_t)first * sdlf_dtype_size(tensor->dtype);
+    sdlf_convert(SDLF_FLOAT64, value, tensor->dtype, from, count);
+}
+
+static void show_tops(const run_session *s, const sdlf_tensor *tensor, json_t *object)
 {
     int64_t count = sdlf_tensor_count(tensor), samples = tensor->shape.rank > 1 ? tensor->shape.dim[0] : 1;
     int64_t classes = samples > 0 ? count / samples : 0;
     json_t *all = object != NULL ? json_array() : NULL;
+    double *value = memory_allocate((size_t)classes * sizeof *value);
     if (s->label_count > 0 && s->label_count != classes && sdlf_model_output_count(s->model) == 1)
         terminal_warning("run", "%s: names: %s, classes: %s; they may be another model's", s->set.labels,
                          number_count(s->label_count).text, number_count(classes).text);
@@ -119,21 +127,28 @@ static void show_tops(const run_session *s, const sdlf_tensor *tensor, double *v
         json_t *list = object != NULL ? json_array() : NULL;
         if (object == NULL && n < s->set.inputs.count && samples == s->set.inputs.count)
             terminal_print_name(stdout, s->input[n].path);
-        show_top(s, value + n * classes, classes, list);
+        take_values(tensor, n * classes, classes, value);
+        show_top(s, value, classes, list);
         if (list != NULL) json_array_append_new(all, list);
     }
+    free(value);
     if (object != NULL) json_object_set_new(object, "top", all);
 }
 
-static void summarise(const char *name, const sdlf_tensor *tensor, const double *value, json_t *object)
+static void summarise(const char *name, const sdlf_tensor *tensor, json_t *object)
 {
     int64_t count = sdlf_tensor_count(tensor);
-    double low = INFINITY, high = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        low = fmin(low, value[i]);
-        high = fmax(high, value[i]);
-        sum += value[i];
+    double low = INFINITY, high = -INFINITY, sum = 0, value[SMALL];
+    for (int64_t first = 0; first < count; first += SMALL) {
+        int64_t length = count - first < SMALL ? count - first : SMALL;
+        take_values(tensor, first, length, value);
+        for (int64_t i = 0; i < length; i++) {
+            low = fmin(low, value[i]);
+            high = fmax(high, value[i]);
+            sum += value[i];
+        }
     }
+    take_values(tensor, 0, count < SMALL ? count : SMALL, value); /* the first again */
     if (object == NULL) {
         printf("%s  %s %s  ", name, sdlf_dtype_name(tensor->dtype), sdlf_shape_print(tensor->shape).text);
         if (count == 0) {
@@ -178,25 +193,21 @@ static sdlf_status show_output(run_session *s, int index, json_t *all)
     sdlf_binding binding;
     sdlf_status status = sdlf_plan_output(s->plan, name, &binding);
     if (status != SDLF_OK) return status;
-    int64_t count = sdlf_tensor_count(&binding.tensor);
     sdlf_tensor tensor = sdlf_tensor_view(binding.tensor.dtype, binding.tensor.shape,
                                           memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor) + 1));
-    double *value = memory_allocate((size_t)count * sizeof *value + 1);
     status = sdlf_plan_read(s->plan, name, tensor.data);
     if (status == SDLF_OK) {
-        sdlf_convert(SDLF_FLOAT64, value, tensor.dtype, tensor.data, count);
         json_t *object = all != NULL ? json_pack("{so ss so}", "name", json_text(name), "dtype",
                                                  sdlf_dtype_name(tensor.dtype), "shape", json_shape(tensor.shape))
                                      : NULL;
         char *shown = memory_copy_text(name);
         terminal_clean(shown);
-        if (object != NULL || s->set.top == 0) summarise(shown, &tensor, value, object);
+        if (object != NULL || s->set.top == 0) summarise(shown, &tensor, object);
         free(shown);
-        if (s->set.top > 0) show_tops(s, &tensor, value, object);
+        if (s->set.top > 0) show_tops(s, &tensor, object);
         if (object != NULL) json_array_append_new(all, object);
         status = write_files(s, index, name, &tensor);
     }
-    free(value);
     free(tensor.data);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "apps/run/run.h"
 #include "apps/output/live.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "apps/command.h"
 #include "apps/input/network.h"
 #include "apps/output/file.h"
+#include "apps/output/number.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 
@@ -85,6 +87,21 @@ static sdlf_status open_onnx(run_session *s, int64_t batch, const sdlf_onnx_know
     return sdlf_model_from_onnx(&s->model, s->model_path, &options);
 }
 
+/* The plan, and a copy of one output after the other. */
+static sdlf_status check_memory(run_session *s, const sdlf_memory_info *memory)
+{
+    const char *name = memory->output_name != NULL ? memory->output_name : "";
+    sdlf_status status =
+        machine_check_memory(&s->machine, memory->arena + memory->parameters + memory->output, "a smaller --batch");
+    char shown[100];
+    snprintf(shown, sizeof shown, "%s", name);
+    terminal_clean(shown);
+    if (status != SDLF_ERROR_MEMORY) return status;
+    return sdlf_fail_context(status, "%s to run it, %s of parameters and %s for output '%s', its largest",
+                             number_bytes(memory->arena).text, number_bytes(memory->parameters).text,
+                             number_bytes(memory->output).text, shown);
+}
+
 static sdlf_status make_plan(run_session *s, sdlf_calculator *calculator, int64_t batch)
 {
     sdlf_plan_options options = {.batch = batch,
@@ -93,8 +110,7 @@ static sdlf_status make_plan(run_session *s, sdlf_calculator *calculator, int64_
                                  .take_parameters = true};
     sdlf_memory_info memory;
     sdlf_status status = sdlf_plan_measure(&memory, s->model, &options);
-    if (status == SDLF_OK)
-        status = machine_check_memory(&s->machine, memory.arena + memory.parameters, "a smaller --batch");
+    if (status == SDLF_OK) status = check_memory(s, &memory);
     return status == SDLF_OK ? sdlf_plan_create(&s->plan, s->model, &options) : status;
 }
 

@@ -1,7 +1,12 @@
 /* The binding pass: arenas are allocated, every operand gets its address, parameters and constants are loaded. */
 #include "framework/plan/passes.h"
 
+#include <sdlf/machine.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "framework/heap.h"
+#include "framework/machine/size.h"
 
 /* ---- memory ---- */
 
@@ -17,6 +22,39 @@ static sdlf_status allocate_arena(sdlf_plan *plan, plan_space *space)
     }
     return sdlf_fail_context(status, "plan of '%s', batch %lld: %.1f MB in the memory of %s", plan->model->name,
                              (long long)plan->options.batch, (double)space->bytes / 1e6, space->name);
+}
+
+/* The largest of what lies in the arenas of the host; 0: nothing does. */
+static int largest_buffer(const sdlf_plan *plan)
+{
+    int largest = 0;
+    for (int i = 1; i < plan->buffer_count; i++) {
+        const plan_buffer *buffer = &plan->buffers[i];
+        bool here = buffer->first_use >= 0 && buffer->offset >= 0 && plan_is_host_space(plan, buffer->space);
+        if (here && (largest == 0 || buffer->bytes > plan->buffers[largest].bytes)) largest = i;
+    }
+    return largest;
+}
+
+/* Of the host's memory; a device's is its own to refuse. Where there is not enough, the message says what takes most of it. */
+static sdlf_status check_memory(const sdlf_plan *plan)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < plan->space_count; i++)
+        if (plan_is_host_space(plan, i)) bytes += plan->spaces[i].bytes;
+    char what[400];
+    int length =
+        snprintf(what, sizeof what, "plan of '%.80s', batch %lld", plan->model->name, (long long)plan->options.batch);
+    sdlf_status status = sdlf_machine_check(bytes, what);
+    int largest = status == SDLF_ERROR_MEMORY ? largest_buffer(plan) : 0;
+    plan_words *words = largest > 0 ? plan_name_buffers(plan) : NULL;
+    if (words != NULL && words[largest].name != NULL) {
+        snprintf(what + length, sizeof what - (size_t)length, ", with %s for the %s%.160s",
+                 size_show(plan->buffers[largest].bytes).text, words[largest].what, words[largest].name);
+        status = sdlf_machine_check(bytes, what);
+    }
+    free(words);
+    return status;
 }
 
 /* One in each space at the most. */
@@ -119,6 +157,8 @@ sdlf_status plan_bind(sdlf_plan *plan)
         status = sdlf_model_require_states(plan->model, wanted > present ? wanted : present);
         if (status != SDLF_OK) return status;
     }
+    status = check_memory(plan);
+    if (status != SDLF_OK) return status;
     for (int i = 0; i < plan->space_count; i++) {
         status = allocate_arena(plan, &plan->spaces[i]);
         if (status != SDLF_OK) return status;

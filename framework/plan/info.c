@@ -67,5 +67,13 @@ sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan)
         memory.arena -= bytes;
         memory.unshared -= bytes;
     }
+    for (int i = 0; i < plan->model->output_count; i++) {
+        const model_output *output = &plan->model->outputs[i];
+        const plan_node *node = &plan->nodes[output->node.layer];
+        int64_t bytes = sdlf_tensor_bytes(&plan->values[node->first_value + output->node.output].tensor);
+        if (memory.output_name != NULL && bytes <= memory.output) continue;
+        memory.output = bytes;
+        memory.output_name = output->name;
+    }
     return memory;
 }

@@ -239,10 +239,12 @@ int sdlf_plan_layer_of(const sdlf_plan *plan, const char *layer);
 
 /* Exact bytes. */
 typedef struct sdlf_memory_info {
-    int64_t arena;      /* what the plan allocates: activations, gradients, workspaces, weights in other forms */
-    int64_t unshared;   /* what `arena` would be if nothing were reused */
-    int64_t parameters; /* the model's values, and the plan's copies of them */
-    int64_t states;     /* optimiser states, and copies */
+    int64_t arena;           /* what the plan allocates: activations, gradients, workspaces, weights in other forms */
+    int64_t unshared;        /* what `arena` would be if nothing were reused */
+    int64_t parameters;      /* the model's values, and the plan's copies of them */
+    int64_t states;          /* optimiser states, and copies */
+    int64_t output;          /* the model's largest output, which whoever reads it has room for, too */
+    const char *output_name; /* that one's; the model's. NULL: there is none */
 } sdlf_memory_info;
 sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan);
 
