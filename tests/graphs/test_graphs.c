@@ -205,6 +205,19 @@ static void bad_citations_are_told(void)
     CHECK_FAILS(sdlf_graph_open(&graph, "planetoid:/no/such/folder"), SDLF_ERROR_IO, "labels.txt");
 }
 
+/* A line names any column, and every node has all of them. */
+static void features_of_nothing_are_bounded(void)
+{
+    sdlf_graph *graph;
+    write_citations("features.txt", "0:1 16000000:0.5\n\n1:-2\n");
+    CHECK_FAILS(
+        sdlf_graph_open(&graph, citations()), SDLF_ERROR_MEMORY,
+        "features.txt: its features: 192.0 MB, more than the 134.2 MB of memory that reading a file of 23 bytes");
+    CHECK(setenv("SDLF_READ_MEMORY", "20", 1) == 0);
+    CHECK_FAILS(sdlf_graph_open(&graph, citations()), SDLF_ERROR_MEMORY, "labels.txt: more than the 20 bytes");
+    CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
+}
+
 static sdlf_status open_again(void *specification)
 {
     sdlf_graph *graph;
@@ -233,6 +246,7 @@ int main(void)
     RUN(citations_are_read);
     RUN(commas_elsewhere_do_not_matter);
     RUN(bad_citations_are_told);
+    RUN(features_of_nothing_are_bounded);
     RUN(survives_lack_of_memory);
     return test_summary();
 }
