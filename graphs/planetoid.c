@@ -38,10 +38,9 @@ static sdlf_status read_all(text *t, sdlf_byte_stream *stream)
 {
     size_t capacity = 1 << 16, count = 0;
     for (;;) {
-        if (!read_budget_take(&t->budget, (int64_t)(capacity - count)))
-            return sdlf_fail_context(read_budget_fail(&t->budget), "%s", t->path);
-        char *larger = realloc(t->bytes, capacity + 1);
-        if (larger == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: no memory to read it", t->path);
+        bool may = read_budget_take(&t->budget, (int64_t)(capacity - count));
+        char *larger = may ? realloc(t->bytes, capacity + 1) : NULL;
+        if (larger == NULL) return sdlf_fail_context(read_budget_fail(&t->budget), "%s", t->path);
         t->bytes = larger;
         size_t found;
         sdlf_status status = sdlf_byte_stream_read(stream, t->bytes + count, capacity - count, &found);
@@ -195,8 +194,8 @@ static sdlf_status read_features_line(const text *t, char *line, float *row, int
 static sdlf_status create_features(sdlf_graph *graph, const text *t, int64_t columns)
 {
     int64_t bytes = graph->node_count <= INT64_MAX / 4 / columns ? 4 * graph->node_count * columns : INT64_MAX;
-    sdlf_status status = read_budget_check(&t->budget, bytes, "its features");
-    if (status != SDLF_OK) return sdlf_fail_context(status, "%s", t->path);
+    sdlf_status status = sdlf_fail_context(read_budget_check(&t->budget, bytes, "its features"), "%s", t->path);
+    if (status != SDLF_OK) return status;
     return read_tensor_create(&graph->features, SDLF_FLOAT32, sdlf_shape(graph->node_count, columns), t->path);
 }
 
