@@ -104,7 +104,7 @@ sdlf_status photo_read(float *sample, sdlf_shape shape, const char *path, const 
     for (int64_t i = 0; i < rows * columns; i++)
         for (int64_t c = 0; c < channels; c++) {
             int64_t colour = s->order == 1 ? channels - 1 - c : c;
-            double value = ((double)pixels[i * channels + colour] / 255 - s->mean_of[colour]) / s->std_of[colour];
+            double value = ((double)pixels[colour * rows * columns + i] / 255 - s->mean_of[colour]) / s->std_of[colour];
             sample[first ? c * rows * columns + i : i * channels + c] = (float)value;
         }
     free(pixels);

@@ -8,7 +8,7 @@
 const char *const picture_choice_names[] = {"auto", "yes", "no", NULL};
 
 static const float ink = 0.25f;            /* of the brightest: a pixel that belongs to the digit */
-static const float digit_part = 20.f / 28; /* of the sample's side: the digit's longer side */
+static const double digit_part = 20. / 28; /* of the sample's side: the digit's longer side */
 static const float faintest = 30;          /* brightest value that is still worth stretching to 255 */
 
 /* One channel in floats. */
@@ -23,33 +23,35 @@ static float at(const plane *p, int x, int y)
     return inside ? p->value[(size_t)y * (size_t)p->width + (size_t)x] : 0;
 }
 
-/* The mean over a rectangle in pixel coordinates, parts of pixels counted as such; black outside. */
-static float mean_over(const plane *p, float left, float top, float right, float bottom)
+/* The mean over a rectangle in pixel coordinates, parts of pixels counted as such; black outside, which nothing is added up for: the
+ * rectangles of a sample hardly overlap, so that all of them together take time linear in the picture. */
+static float mean_over(const plane *p, double left, double top, double right, double bottom)
 {
-    float sum = 0;
-    for (int y = (int)floorf(top); (float)y < bottom; y++) {
-        float high = fminf(bottom, (float)y + 1) - fmaxf(top, (float)y);
-        for (int x = (int)floorf(left); (float)x < right; x++) {
-            float wide = fminf(right, (float)x + 1) - fmaxf(left, (float)x);
-            sum += high * wide * at(p, x, y);
-        }
+    int first = (int)fmax(floor(left), 0), last = (int)fmin(ceil(right), p->width);
+    int low = (int)fmin(ceil(bottom), p->height);
+    double sum = 0;
+    for (int y = (int)fmax(floor(top), 0); y < low; y++) {
+        const float *row = p->value + (size_t)y * (size_t)p->width;
+        double high = fmin(bottom, y + 1) - fmax(top, y), line = 0;
+        for (int x = first; x < last; x++) line += (fmin(right, x + 1) - fmax(left, x)) * (double)row[x];
+        sum += high * line;
     }
-    return sum / ((right - left) * (bottom - top));
+    return (float)(sum / ((right - left) * (bottom - top)));
 }
 
 /* What part of an image a sample shows: `scale` source pixels for one of the sample's, around this middle. */
 typedef struct view {
-    float scale, middle_x, middle_y;
+    double scale, middle_x, middle_y;
 } view;
 
 /* Averages over a square of `scale`, at least of one pixel, which is linear interpolation where the image grows. */
 static void show(float *sample, int height, int width, const plane *p, view v)
 {
-    float half = fmaxf(v.scale, 1) / 2;
+    double half = fmax(v.scale, 1) / 2;
     for (int y = 0; y < height; y++) {
         for (int x = 0; x < width; x++) {
-            float cx = v.middle_x + v.scale * ((float)x + 0.5f - 0.5f * (float)width);
-            float cy = v.middle_y + v.scale * ((float)y + 0.5f - 0.5f * (float)height);
+            double cx = v.middle_x + v.scale * (x + 0.5 - 0.5 * width);
+            double cy = v.middle_y + v.scale * (y + 0.5 - 0.5 * height);
             sample[y * width + x] = mean_over(p, cx - half, cy - half, cx + half, cy + half);
         }
     }
@@ -57,9 +59,9 @@ static void show(float *sample, int height, int width, const plane *p, view v)
 
 static view whole(const plane *p, int height, int width)
 {
-    return (view){.scale = fmaxf((float)p->width / (float)width, (float)p->height / (float)height),
-                  .middle_x = 0.5f * (float)p->width,
-                  .middle_y = 0.5f * (float)p->height};
+    return (view){.scale = fmax((double)p->width / width, (double)p->height / height),
+                  .middle_x = 0.5 * p->width,
+                  .middle_y = 0.5 * p->height};
 }
 
 static float brightest(const float *value, size_t count)
@@ -132,9 +134,9 @@ static bool find_digit(const plane *p, int height, int width, view *v)
         }
     }
     if (mass <= 0) return false;
-    float longer = (float)(right - left > bottom - top ? right - left + 1 : bottom - top + 1);
-    float side = digit_part * (float)(height < width ? height : width);
-    *v = (view){.scale = longer / side, .middle_x = (float)(sum_x / mass), .middle_y = (float)(sum_y / mass)};
+    double longer = right - left > bottom - top ? right - left + 1 : bottom - top + 1;
+    double side = digit_part * (height < width ? height : width);
+    *v = (view){.scale = longer / side, .middle_x = sum_x / mass, .middle_y = sum_y / mass};
     return true;
 }
 

@@ -127,6 +127,24 @@ static void odd_pictures_do_no_harm(void)
     }
 }
 
+/* A line of two million pixels lies in a square of 4 * 10^12, nearly all of it outside of the picture: were that looked at, this would
+ * take hours. */
+static void work_is_linear_in_pixels(void)
+{
+    enum { LONG = 2000000 };
+    for (int upright = 0; upright < 2; upright++) {
+        image picture = with_bar(upright ? 1 : LONG, upright ? LONG : 1, 0, 0, 0, 0, 1, 1);
+        memset(picture.pixels, 200, LONG / 2);
+        prepare(&picture, (picture_options){PICTURE_NO, PICTURE_NO});
+        double sum = 0;
+        for (int i = 0; i < SIDE * SIDE; i++) sum += (double)sample[i];
+        CHECK_CLOSE(sum, 200.0 * LONG / 2 / LONG * SIDE * SIDE / LONG, 1e-6);
+        prepare(&(image){.width = picture.width, .height = picture.height, .channels = 1, .pixels = calloc(LONG, 1)},
+                automatic);
+        CHECK_CLOSE((double)sample[SIDE * SIDE / 2], 0, 0);
+    }
+}
+
 static void colours(void)
 {
     uint8_t pixels[SIDE * SIDE * 3];
@@ -171,6 +189,7 @@ int main(void)
     RUN(uneven_light_is_seen_through);
     RUN(whole_pictures_keep_their_shape);
     RUN(odd_pictures_do_no_harm);
+    RUN(work_is_linear_in_pixels);
     RUN(colours);
     RUN(drawing);
     return test_summary();

@@ -1,6 +1,7 @@
 /* Pictures at another size. */
 #include "testing.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "apps/pictures/resample.h"
@@ -38,9 +39,49 @@ static void weights_are_a_triangle(void)
     for (int i = 0; i < 16; i++) CHECK_CLOSE((double)out[i], twice[i], 1e-3);
 }
 
+/* Channels lie behind each other, and a picture that grows in one direction and shrinks in the other is no different from others. */
+static void channels_and_directions(void)
+{
+    uint8_t pixels[4 * 3] = {10, 20, 30, 10, 20, 30, 50, 60, 70, 50, 60, 70}; /* 2 wide, 2 high: two rows */
+    image picture = {.width = 2, .height = 2, .channels = 3, .pixels = pixels};
+    float out[3 * 5];
+    resample(out, 1, 5, 3, &picture, 0, 0, 2, 2);
+    for (int c = 0; c < 3; c++)
+        for (int x = 0; x < 5; x++) CHECK_CLOSE((double)out[5 * c + x], 30 + 10 * c, 1e-4);
+    resample(out, 5, 1, 3, &picture, 0, 0, 2, 2);
+    for (int c = 0; c < 3; c++) {
+        CHECK_CLOSE((double)out[5 * c], 10 + 10 * c, 1e-4);
+        CHECK_CLOSE((double)out[5 * c + 2], 30 + 10 * c, 1e-4);
+        CHECK_CLOSE((double)out[5 * c + 4], 50 + 10 * c, 1e-4);
+    }
+}
+
+/* A line of 16 million pixels, much wider or higher than the line: were each of the other direction's pixels made from all of it, this
+ * would take hours. */
+static void work_is_linear_in_pixels(void)
+{
+    enum { LONG = 1 << 24, OTHER = 60000 };
+    image picture = {.width = 1, .height = LONG, .channels = 1, .pixels = malloc(LONG)};
+    float *out = malloc(2 * OTHER * sizeof *out);
+    memset(picture.pixels, 200, LONG / 2);
+    memset(picture.pixels + LONG / 2, 100, LONG / 2);
+    resample(out, 2, OTHER, 1, &picture, 0, 0, LONG, 1);
+    CHECK(out[0] > 175 && out[OTHER] < 125);
+    CHECK_CLOSE((double)out[OTHER - 1], (double)out[0], 1e-3);
+    picture.width = LONG;
+    picture.height = 1;
+    resample(out, OTHER, 2, 1, &picture, 0, 0, 1, LONG);
+    CHECK(out[0] > 175 && out[1] < 125);
+    CHECK_CLOSE((double)out[2 * OTHER - 2], (double)out[0], 1e-3);
+    free(out);
+    free(picture.pixels);
+}
+
 int main(void)
 {
     RUN(resampling_keeps_what_is_even);
     RUN(weights_are_a_triangle);
+    RUN(channels_and_directions);
+    RUN(work_is_linear_in_pixels);
     return test_summary();
 }
