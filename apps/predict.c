@@ -1,6 +1,5 @@
 /* sdlf predict: say what is in pictures. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "apps/output/json.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/scores.h"
 #include "apps/pictures/draw.h"
 #include "apps/pictures/image.h"
 #include "apps/pictures/picture.h"
@@ -66,8 +66,10 @@ typedef struct session {
     const char *input, *output;
     sdlf_shape shape; /* of a sample */
     int class_count;
-    float *sample, *probability;
-    int *order; /* classes, likeliest first */
+    float *sample, *score;
+    double *probability;
+    int *order; /* the likeliest classes, as many as are shown */
+    int shown;
     json_t *results;
     bool index_given;
 } session;
@@ -120,6 +122,7 @@ static sdlf_status check_network(session *s)
         return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network gives %s %s, and classes were expected", s->set.weights,
                          sdlf_dtype_name(output.tensor.dtype), sdlf_shape_print(output.tensor.shape).text);
     s->class_count = (int)classes;
+    s->shown = classes < s->set.top ? (int)classes : (int)s->set.top;
     return SDLF_OK;
 }
 
@@ -130,28 +133,22 @@ static sdlf_status prepare(session *s, int pictures)
     if (status == SDLF_OK) status = check_network(s);
     if (status != SDLF_OK) return status;
     s->sample = memory_allocate((size_t)sdlf_shape_count(s->shape) * sizeof *s->sample);
+    s->score = memory_allocate((size_t)s->class_count * sizeof *s->score);
     s->probability = memory_allocate((size_t)s->class_count * sizeof *s->probability);
-    s->order = memory_allocate((size_t)s->class_count * sizeof *s->order);
+    s->order = memory_allocate((size_t)s->shown * sizeof *s->order);
     return SDLF_OK;
 }
 
-/* What the last layer left becomes probabilities: those of softmax, the logarithms of log_softmax, else logits. */
-static void make_probabilities(session *s)
+/* By insertion, likeliest first, the lower of equals first: few are shown. */
+static void find_likeliest(session *s)
 {
-    const sdlf_layer *last = sdlf_model_layer(s->model, sdlf_model_output(s->model, 0).layer);
-    if (strcmp(last->type->name, "softmax") == 0) return;
-    float most = -INFINITY, sum = 0;
-    for (int i = 0; i < s->class_count; i++) most = fmaxf(most, s->probability[i]);
-    for (int i = 0; i < s->class_count; i++) sum += s->probability[i] = expf(s->probability[i] - most);
-    for (int i = 0; i < s->class_count; i++) s->probability[i] /= sum;
-}
-
-/* Insertion, likeliest first, the lower of equals first: there are few classes. */
-static void sort_classes(session *s)
-{
+    int found = 0;
     for (int i = 0; i < s->class_count; i++) {
-        int at = i;
-        for (; at > 0 && s->probability[s->order[at - 1]] < s->probability[i]; at--) s->order[at] = s->order[at - 1];
+        int at = found;
+        while (at > 0 && s->probability[s->order[at - 1]] < s->probability[i]) at--;
+        if (at == s->shown) continue;
+        if (found < s->shown) found++;
+        memmove(s->order + at + 1, s->order + at, (size_t)(found - 1 - at) * sizeof *s->order);
         s->order[at] = i;
     }
 }
@@ -174,10 +171,13 @@ static sdlf_status classify(session *s, const char *path)
     free(input);
     if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
-    if (status == SDLF_OK) status = sdlf_plan_read(s->plan, s->output, s->probability);
+    if (status == SDLF_OK) status = sdlf_plan_read(s->plan, s->output, s->score);
     if (status != SDLF_OK) return status;
-    make_probabilities(s);
-    sort_classes(s);
+    for (int i = 0; i < s->class_count; i++) s->probability[i] = (double)s->score[i];
+    status = scores_check(s->probability, s->class_count);
+    if (status != SDLF_OK) return sdlf_fail_context(status, "%s", path);
+    scores_to_probabilities(s->probability, s->class_count);
+    find_likeliest(s);
     return SDLF_OK;
 }
 
@@ -189,7 +189,7 @@ static void print_text(const session *s, const char *path, int width)
     printf("%-*s", width + (int)strlen(shown) - terminal_columns(shown), shown);
     free(shown);
     if (s->index_given) printf("  %" PRId64, s->set.index);
-    for (int i = 0; i < s->set.top && i < s->class_count; i++) {
+    for (int i = 0; i < s->shown; i++) {
         printf("   %s%d%s  %6s", i == 0 ? terminal_escape(&s->out, TERMINAL_BOLD) : "", s->order[i],
                i == 0 ? terminal_escape(&s->out, TERMINAL_PLAIN) : "",
                number_percent(s->probability[s->order[i]], 1).text);
@@ -274,6 +274,7 @@ static int run(int count, char **words)
     }
     int code = predict(&s, &given);
     free(s.sample);
+    free(s.score);
     free(s.probability);
     free(s.order);
     sdlf_plan_free(s.plan);

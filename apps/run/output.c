@@ -6,6 +6,7 @@
 
 #include "apps/output/file.h"
 #include "apps/output/number.h"
+#include "apps/output/scores.h"
 #include "apps/run/run.h"
 #include "apps/system/memory.h"
 
@@ -54,22 +55,6 @@ static const char *label_of(const run_session *s, int64_t class)
     return class < s->label_count ? s->label[class] : NULL;
 }
 
-/* Scores as probabilities: as they are where they are some already, else their softmax. */
-static void make_probabilities(double *value, int64_t count)
-{
-    double sum = 0, most = -INFINITY;
-    bool inside = true;
-    for (int64_t i = 0; i < count; i++) {
-        inside = inside && value[i] >= 0 && value[i] <= 1;
-        sum += value[i];
-        most = fmax(most, value[i]);
-    }
-    if (inside && fabs(sum - 1) < 1e-3) return;
-    sum = 0;
-    for (int64_t i = 0; i < count; i++) sum += value[i] = exp(value[i] - most);
-    for (int64_t i = 0; i < count; i++) value[i] /= sum;
-}
-
 /* The largest of those that are left, which are numbers; -1: none is. */
 static int64_t largest(const double *value, int64_t count)
 {
@@ -88,7 +73,7 @@ static void show_top(const run_session *s, double *score, int64_t classes, json_
         raw[i] = score[i];
         left[i] = isnan(score[i]) ? -INFINITY : score[i];
     }
-    make_probabilities(score, classes);
+    scores_to_probabilities(score, classes);
     for (int64_t i = 0; i < s->set.top && i < classes; i++) {
         int64_t best = largest(left, classes);
         const char *label = label_of(s, best);
@@ -114,7 +99,14 @@ static void take_values(const sdlf_tensor *tensor, int64_t first, int64_t count,
     sdlf_convert(SDLF_FLOAT64, value, tensor->dtype, from, count);
 }
 
-static void show_tops(const run_session *s, const sdlf_tensor *tensor, json_t *object)
+/* Scores that are no numbers are shown, and make the run fail at its end. */
+static void note_scores(run_session *s, const char *name, const double *score, int64_t classes)
+{
+    if (s->not_finite != NULL || scores_check(score, classes) == SDLF_OK) return;
+    s->not_finite = memory_print("output '%s': %s", name, sdlf_error_message());
+}
+
+static void show_tops(run_session *s, const char *name, const sdlf_tensor *tensor, json_t *object)
 {
     int64_t count = sdlf_tensor_count(tensor), samples = tensor->shape.rank > 1 ? tensor->shape.dim[0] : 1;
     int64_t classes = samples > 0 ? count / samples : 0;
@@ -128,6 +120,7 @@ static void show_tops(const run_session *s, const sdlf_tensor *tensor, json_t *o
         if (object == NULL && n < s->set.inputs.count && samples == s->set.inputs.count)
             terminal_print_name(stdout, s->input[n].path);
         take_values(tensor, n * classes, classes, value);
+        note_scores(s, name, value, classes);
         show_top(s, value, classes, list);
         if (list != NULL) json_array_append_new(all, list);
     }
@@ -138,6 +131,7 @@ static void show_tops(const run_session *s, const sdlf_tensor *tensor, json_t *o
 static void summarise(const char *name, const sdlf_tensor *tensor, json_t *object)
 {
     int64_t count = sdlf_tensor_count(tensor);
+    int64_t finite = 0;
     double low = INFINITY, high = -INFINITY, sum = 0, value[SMALL];
     for (int64_t first = 0; first < count; first += SMALL) {
         int64_t length = count - first < SMALL ? count - first : SMALL;
@@ -146,6 +140,7 @@ static void summarise(const char *name, const sdlf_tensor *tensor, json_t *objec
             low = fmin(low, value[i]);
             high = fmax(high, value[i]);
             sum += value[i];
+            finite += isfinite(value[i]);
         }
     }
     take_values(tensor, 0, count < SMALL ? count : SMALL, value); /* the first again */
@@ -159,7 +154,10 @@ static void summarise(const char *name, const sdlf_tensor *tensor, json_t *objec
             puts("no element is a number");
             return;
         }
-        printf("from %.6g to %.6g, mean %.6g\n ", low, high, sum / (double)count);
+        printf("from %.6g to %.6g, mean %.6g", low, high, sum / (double)count);
+        if (finite < count)
+            printf("; %s of %s not finite", number_count(count - finite).text, number_count(count).text);
+        fputs("\n ", stdout);
         for (int64_t i = 0; i < count && i < SHOWN; i++) printf(" %.6g", value[i]);
         puts(count > SHOWN ? " ..." : "");
         return;
@@ -203,8 +201,8 @@ static sdlf_status show_output(run_session *s, int index, json_t *all)
         char *shown = memory_copy_text(name);
         terminal_clean(shown);
         if (object != NULL || s->set.top == 0) summarise(shown, &tensor, object);
+        if (s->set.top > 0) show_tops(s, shown, &tensor, object);
         free(shown);
-        if (s->set.top > 0) show_tops(s, &tensor, object);
         if (object != NULL) json_array_append_new(all, object);
         status = write_files(s, index, name, &tensor);
     }
@@ -260,7 +258,9 @@ sdlf_status run_show_outputs(run_session *s)
     json_t *all = s->set.json ? json_array() : NULL;
     sdlf_status status = check_names(s);
     for (int i = 0; i < sdlf_model_output_count(s->model) && status == SDLF_OK; i++) status = show_output(s, i, all);
-    if (status == SDLF_OK && all != NULL) return json_print_result(all);
-    if (status != SDLF_OK) json_decref(all);
-    return status;
+    if (status == SDLF_OK && all != NULL)
+        status = json_print_result(all);
+    else
+        json_decref(all);
+    return status == SDLF_OK && s->not_finite != NULL ? sdlf_fail(SDLF_ERROR_NUMERIC, "%s", s->not_finite) : status;
 }

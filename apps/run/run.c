@@ -197,6 +197,7 @@ static void release(run_session *s)
     for (int i = 0; i < s->text_count; i++) free(s->text[i]);
     for (int i = 0; i < s->label_count; i++) free(s->label[i]);
     free(s->label);
+    free(s->not_finite);
     onnx_settings_release(&s->set.onnx);
     sdlf_plan_free(s->plan);
     sdlf_model_free(s->model);

@@ -52,6 +52,7 @@ typedef struct run_session {
     int64_t batch; /* of the plan */
     char **label;
     int label_count;
+    char *not_finite; /* what is wrong with the scores; NULL: nothing is */
 } run_session;
 
 /* Options of pictures are refused where every input is an array. */
@@ -63,8 +64,8 @@ sdlf_status run_read_array(run_file *file);
 void run_close_inputs(run_session *s);
 /* Everything into the plan's inputs. */
 sdlf_status run_write_inputs(run_session *s);
-/* What came out: files, and text or JSON. */
 sdlf_status run_read_labels(run_session *s);
+/* What came out: files, and text or JSON. SDLF_ERROR_NUMERIC, once all is there, where classes are wanted and scores are not finite. */
 sdlf_status run_show_outputs(run_session *s);
 
 /* Can the files of --output be written, one each, as arrays? */

@@ -156,6 +156,23 @@ static void bad_pictures(void)
     CHECK_SAYS(SDLF(1, "predict", "--weights", single[0], CALCULATOR, single[0]), "not a safetensors file");
 }
 
+/* One weight that is no number, in the last layer: every output is none, and no class is the likeliest. */
+static void outputs_that_are_not_finite(void)
+{
+    const char *path = test_path("nan.safetensors");
+    sdlf_model *model = NULL;
+    if (!CHECK_OK(sdlf_model_open(&model, weights))) return;
+    const sdlf_parameter *bias = sdlf_model_parameter(model, sdlf_model_parameter_count(model) - 1);
+    *(float *)bias->value.data = NAN;
+    CHECK_OK(sdlf_model_save(model, path));
+    sdlf_model_free(model);
+    for (int json = 0; json < 2; json++) {
+        const program *p = SDLF(1, "predict", "--weights", path, CALCULATOR, single[0], json ? "--json" : "--top=3");
+        CHECK_SAYS(p, "0.picture: the network's outputs are not finite: 10 of 10 are NaN or infinite");
+        CHECK_TEXT(p->out, json ? "[]\n" : "");
+    }
+}
+
 int main(void)
 {
     if (!HAVE_TURBOJPEG) puts("PGM files are not tested: built without libturbojpeg");
@@ -164,5 +181,6 @@ int main(void)
     RUN(text_lines_up);
     RUN(pictures_are_drawn);
     RUN(bad_pictures);
+    RUN(outputs_that_are_not_finite);
     return test_summary();
 }

@@ -36,15 +36,16 @@ static void run_gives_what_was_computed_elsewhere(void)
     json_decref(json);
 }
 
-/* Scores that are no numbers: every class once, none with a probability. */
+/* Scores that are no numbers: every class once, none with a probability, and a failure in the end. */
 static void run_lists_classes_once(void)
 {
     float x[144];
     for (int i = 0; i < 144; i++) x[i] = NAN;
     sdlf_tensor tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 1, 12, 12), x);
     CHECK_OK(sdlf_tensor_write_file(&tensor, test_path("nan.npy")));
-    const program *p = SDLF(0, "run", "--json", "--top", "3", fixture("small_cnn/model.onnx"), "--input",
+    const program *p = SDLF(1, "run", "--json", "--top", "3", fixture("small_cnn/model.onnx"), "--input",
                             test_path("nan.npy"), "--calculator", "reference");
+    CHECK_SAYS(p, "the network's outputs are not finite: 10 of 10 are NaN or infinite");
     json_t *json = json_loads(p->out, 0, NULL);
     json_t *top = json_array_get(json_object_get(json_array_get(json, 0), "top"), 0);
     CHECK_EQUAL((int64_t)json_array_size(top), 3);
@@ -207,7 +208,10 @@ static void odd_names_and_numbers(void)
     CHECK_EQUAL(p.code, 0);
     CHECK(access(test_path("a=b.npy"), R_OK) == 0);
     CHECK_SAYS(&p, "y  float32 1x2  no element is a number");
-    CHECK_SAYS(SDLF(0, "run", path, "--input", input, "--top", "1"), "two?lines.npy\n");
+    CHECK_SAYS(SDLF(1, "run", path, "--input", input, "--top", "1"), "two?lines.npy\n");
+    x[0] = 0;
+    CHECK_OK(sdlf_tensor_write_file(&tensor, input));
+    CHECK_SAYS(SDLF(0, "run", path, "--input", input), "from 0 to 0, mean nan; 1 of 2 not finite");
 }
 
 int main(void)
