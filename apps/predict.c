@@ -8,6 +8,7 @@
 
 #include "apps/arguments/arguments.h"
 #include "apps/command.h"
+#include "apps/input/labels.h"
 #include "apps/input/network.h"
 #include "apps/output/json.h"
 #include "apps/output/number.h"
@@ -15,16 +16,16 @@
 #include "apps/output/scores.h"
 #include "apps/pictures/draw.h"
 #include "apps/pictures/image.h"
-#include "apps/pictures/picture.h"
+#include "apps/pictures/preprocess.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
 #include "apps/system/memory.h"
 
 typedef struct settings {
-    const char *weights, *net, *calculator;
+    const char *weights, *net, *label_file, *calculator;
     int64_t top, index;
     machine_choice choice;
-    int invert, fit;
+    preprocess_settings preprocess;
     bool draw, json;
 } settings;
 
@@ -36,11 +37,8 @@ static const argument predict_arguments[] = {
      .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
     {"top", ARGUMENT_INT, offsetof(settings, top), "N", .minimum = 1, .maximum = 1000, .fallback = "1",
      .help = "classes to print, likeliest first"},
+    {"labels", ARGUMENT_TEXT, offsetof(settings, label_file), "FILE", .help = "names of the classes, one a line"},
     {"draw", ARGUMENT_FLAG, offsetof(settings, draw), .help = "draw each picture as the network sees it"},
-    {"invert", ARGUMENT_CHOICE, offsetof(settings, invert), "WHEN", .choices = picture_choice_names, .fallback = "auto",
-     .help = "exchange black and white; auto: where the border is light"},
-    {"fit", ARGUMENT_CHOICE, offsetof(settings, fit), "WHEN", .choices = picture_choice_names, .fallback = "auto",
-     .help = "cut the digit out, scale and centre it; auto: where the size is not the network's own"},
     {"index", ARGUMENT_INT, offsetof(settings, index), "N", .minimum = 0, .maximum = 2e9, .fallback = "0",
      .help = "which picture of an IDX file, from 0"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
@@ -64,12 +62,13 @@ typedef struct session {
     sdlf_model *model;
     sdlf_plan *plan;
     const char *input, *output;
-    sdlf_shape shape; /* of a sample */
+    preprocess_frame frame; /* of a sample */
     int class_count;
-    float *sample, *score;
+    float *pixels, *sample, *score;
     double *probability;
     int *order; /* the likeliest classes, as many as are shown */
     int shown;
+    labels labels;
     json_t *results;
     bool index_given;
 } session;
@@ -109,11 +108,11 @@ static sdlf_status check_network(session *s)
                          s->set.weights, sdlf_model_input_count(s->model));
     s->input = sdlf_model_layer(s->model, sdlf_model_input(s->model, 0).layer)->name;
     s->output = sdlf_model_output_name(s->model, 0);
-    s->shape = network_sample_shape(s->model);
+    sdlf_shape shape = network_sample_shape(s->model);
     sdlf_status status = sdlf_plan_input(s->plan, s->input, &input);
     if (status == SDLF_OK) status = sdlf_plan_output(s->plan, s->output, &output);
     if (status != SDLF_OK) return sdlf_fail_context(status, "%s", s->set.weights);
-    if (input.tensor.dtype != SDLF_FLOAT32 || sdlf_tensor_count(&input.tensor) != sdlf_shape_count(s->shape))
+    if (input.tensor.dtype != SDLF_FLOAT32 || sdlf_tensor_count(&input.tensor) != sdlf_shape_count(shape))
         return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its input '%s' takes %s %s, and one picture of float32 was expected",
                          s->set.weights, s->input, sdlf_dtype_name(input.tensor.dtype),
                          sdlf_shape_print(input.tensor.shape).text);
@@ -123,16 +122,23 @@ static sdlf_status check_network(session *s)
                          sdlf_dtype_name(output.tensor.dtype), sdlf_shape_print(output.tensor.shape).text);
     s->class_count = (int)classes;
     s->shown = classes < s->set.top ? (int)classes : (int)s->set.top;
-    return SDLF_OK;
+    return sdlf_fail_context(preprocess_frame_of(&s->frame, shape, &s->set.preprocess), "%s", s->set.weights);
 }
 
 static sdlf_status prepare(session *s, int pictures)
 {
-    sdlf_status status = network_open_to_take(&s->model, s->set.weights, s->set.net);
+    sdlf_status status = preprocess_check(&s->set.preprocess);
+    if (status == SDLF_OK) status = labels_read(&s->labels, s->set.label_file);
+    if (status == SDLF_OK) status = network_open_to_take(&s->model, s->set.weights, s->set.net);
     if (status == SDLF_OK) status = make_plan(s, pictures);
     if (status == SDLF_OK) status = check_network(s);
+    if (status == SDLF_OK)
+        status = preprocess_complete(&s->set.preprocess, sdlf_model_normalization(s->model), s->set.weights);
     if (status != SDLF_OK) return status;
-    s->sample = memory_allocate((size_t)sdlf_shape_count(s->shape) * sizeof *s->sample);
+    labels_warn(&s->labels, s->class_count, "predict");
+    size_t values = (size_t)s->frame.channels * (size_t)s->frame.rows * (size_t)s->frame.columns;
+    s->pixels = memory_allocate(values * sizeof *s->pixels);
+    s->sample = memory_allocate(values * sizeof *s->sample);
     s->score = memory_allocate((size_t)s->class_count * sizeof *s->score);
     s->probability = memory_allocate((size_t)s->class_count * sizeof *s->probability);
     s->order = memory_allocate((size_t)s->shown * sizeof *s->order);
@@ -155,20 +161,8 @@ static void find_likeliest(session *s)
 
 static sdlf_status classify(session *s, const char *path)
 {
-    image file = {0};
-    sdlf_status status = image_read(&file, path, s->set.index);
-    if (status != SDLF_OK) return status;
-    const picture_options options = {(picture_choice)s->set.invert, (picture_choice)s->set.fit};
-    status = picture_prepare(s->sample, s->shape, &file, &options);
-    image_release(&file);
-    if (status != SDLF_OK) return status;
-
-    const sdlf_normalization *normal = sdlf_model_normalization(s->model);
-    int64_t count = sdlf_shape_count(s->shape);
-    float *input = memory_allocate((size_t)count * sizeof *input);
-    for (int64_t i = 0; i < count; i++) input[i] = (s->sample[i] - normal->mean) * normal->scale;
-    status = sdlf_plan_write(s->plan, s->input, input);
-    free(input);
+    sdlf_status status = preprocess_read(s->sample, s->pixels, s->frame, path, s->set.index, &s->set.preprocess);
+    if (status == SDLF_OK) status = sdlf_plan_write(s->plan, s->input, s->sample);
     if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
     if (status == SDLF_OK) status = sdlf_plan_read(s->plan, s->output, s->score);
@@ -190,22 +184,25 @@ static void print_text(const session *s, const char *path, int width)
     free(shown);
     if (s->index_given) printf("  %" PRId64, s->set.index);
     for (int i = 0; i < s->shown; i++) {
+        const char *label = labels_name(&s->labels, s->order[i]);
         printf("   %s%d%s  %6s", i == 0 ? terminal_escape(&s->out, TERMINAL_BOLD) : "", s->order[i],
                i == 0 ? terminal_escape(&s->out, TERMINAL_PLAIN) : "",
                number_percent(s->probability[s->order[i]], 1).text);
+        if (label) printf("  %s", label);
     }
     putchar('\n');
-    if (s->set.draw) draw_picture(&s->out, s->sample, (int)s->shape.dim[1], (int)s->shape.dim[2], 2);
+    if (s->set.draw) draw_picture(&s->out, s->pixels, s->frame.rows, s->frame.columns, 2);
 }
 
 static void add_json(const session *s, const char *path)
 {
     json_t *probabilities = json_array();
+    const char *label = labels_name(&s->labels, s->order[0]);
     for (int i = 0; i < s->class_count; i++) json_array_append_new(probabilities, json_number(s->probability[i]));
-    json_array_append_new(s->results,
-                          json_pack("{so sI si so so}", "file", json_text(path), "index", (json_int_t)s->set.index,
-                                    "class", s->order[0], "probability", json_number(s->probability[s->order[0]]),
-                                    "probabilities", probabilities));
+    json_array_append_new(
+        s->results, json_pack("{so sI si so so so}", "file", json_text(path), "index", (json_int_t)s->set.index,
+                              "class", s->order[0], "label", label ? json_text(label) : json_null(), "probability",
+                              json_number(s->probability[s->order[0]]), "probabilities", probabilities));
 }
 
 /* A picture that cannot be read does not keep the others from being looked at. */
@@ -251,13 +248,18 @@ static int run(int count, char **words)
 {
     session s = {.out = terminal_of(stdout)};
     arguments given;
-    static const argument_part parts[] = {
-        {predict_arguments, 0}, {machine_arguments, offsetof(settings, choice)}, {output_arguments, 0}, {0}};
+    static const argument_part parts[] = {{predict_arguments, 0},
+                                          {machine_arguments, offsetof(settings, choice)},
+                                          {output_arguments, 0},
+                                          {preprocess_arguments, offsetof(settings, preprocess)},
+                                          {0}};
     static const command_usage usage = {
         .command = "predict",
         .synopsis = "--weights FILE [options] PICTURE...",
-        .text = "Say what is in pictures: their likeliest class and its probability. A photograph of dark ink on light "
-                "paper will do: a digit is cut out, turned into light ink on black, scaled and centred.",
+        .text = "Say what is in pictures: their likeliest class and its probability. Pictures are preprocessed as in "
+                "training, where the model's file says how that was, or as --preprocess says. For networks that take "
+                "grey a photograph of dark ink on light paper will do: a digit is cut out, turned into light ink on "
+                "black, scaled and centred.",
         .epilogue = epilogue,
         .parts = parts,
         .operands_minimum = 1,
@@ -265,7 +267,8 @@ static int run(int count, char **words)
         .operand_name = "a picture",
         .examples = "  sdlf predict --weights simple_cnn.safetensors seven.png\n"
                     "  sdlf predict --weights lenet5.safetensors --draw --top 3 *.png\n"
-                    "  sdlf predict --weights lenet5.safetensors --index 7 images-idx3-ubyte\n",
+                    "  sdlf predict --weights lenet5.safetensors --index 7 images-idx3-ubyte\n"
+                    "  sdlf predict --weights mobilenetv2.onnx --preprocess tf --top 5 cat.jpg\n",
     };
     switch (arguments_read(&given, &usage, count, words, &s.set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;
@@ -273,6 +276,8 @@ static int run(int count, char **words)
     case ARGUMENTS_OK: break;
     }
     int code = predict(&s, &given);
+    labels_release(&s.labels);
+    free(s.pixels);
     free(s.sample);
     free(s.score);
     free(s.probability);

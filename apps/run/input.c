@@ -22,7 +22,7 @@ sdlf_status run_check_pictures(const run_session *s, const arguments *given)
     if (s->set.inputs.count == 0) return SDLF_OK; /* what is missing is said later */
     for (int i = 0; i < s->set.inputs.count; i++)
         if (!is_tensor(s->input[i].path)) return SDLF_OK;
-    for (const argument *row = photo_arguments; row->name != NULL; row++) {
+    for (const argument *row = preprocess_arguments; row->name != NULL; row++) {
         if (row->type == ARGUMENT_HEADING || !arguments_given(given, row->name)) continue;
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is about pictures, and %s is none", row->name, s->input[0].path);
     }
@@ -143,10 +143,16 @@ static sdlf_status write_pictures(run_session *s, const char *name, const int *w
                          "input '%s' is %s, which does not hold %d picture%s, as what '%s' is taken for (arrays are "
                          "files that end in .npy or .pb)",
                          name, sdlf_shape_print(shape).text, count, count == 1 ? "" : "s", s->input[which[0]].path);
+    preprocess_frame frame;
+    status = preprocess_complete(&s->set.preprocess, sdlf_model_normalization(s->model), s->model_path);
+    if (status == SDLF_OK) status = preprocess_frame_of(&frame, sdlf_shape_without(shape, 0), &s->set.preprocess);
+    if (status != SDLF_OK) return status;
     int64_t size = sdlf_shape_span(shape, 1, 4);
     float *samples = memory_allocate((size_t)(size * count) * sizeof *samples);
+    float *pixels = memory_allocate((size_t)size * sizeof *pixels);
     for (int i = 0; i < count && status == SDLF_OK; i++)
-        status = photo_read(samples + i * size, sdlf_shape_without(shape, 0), s->input[which[i]].path, &s->set.photo);
+        status = preprocess_read(samples + i * size, pixels, frame, s->input[which[i]].path, 0, &s->set.preprocess);
+    free(pixels);
     sdlf_tensor batch = sdlf_tensor_view(SDLF_FLOAT32, shape, samples);
     if (status == SDLF_OK) status = write_values(s, name, &batch);
     free(samples);

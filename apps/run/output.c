@@ -1,5 +1,4 @@
 /* What comes out of a model that was run. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,49 +10,6 @@
 #include "apps/system/memory.h"
 
 enum { SHOWN = 8, SMALL = 4096 };
-
-sdlf_status run_read_labels(run_session *s)
-{
-    if (s->set.labels == NULL) return SDLF_OK;
-    FILE *file = fopen(s->set.labels, "r");
-    if (file == NULL) return sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", s->set.labels, strerror(errno));
-    char *line = NULL;
-    size_t size = 0;
-    ssize_t length;
-    int capacity = 0;
-    bool text = true;
-    while (text && (length = getline(&line, &size, file)) >= 0 && s->label_count < 1 << 20) {
-        text = memchr(line, 0, (size_t)length) == NULL;
-        while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r')) line[--length] = '\0';
-        if (s->label_count == capacity) {
-            capacity = capacity > 0 ? 2 * capacity : 1024;
-            s->label = realloc(s->label, (size_t)capacity * sizeof *s->label);
-            if (s->label == NULL) {
-                s->label_count = 0;
-                break;
-            }
-        }
-        s->label[s->label_count] = memory_copy_text(line);
-        terminal_clean(s->label[s->label_count++]);
-    }
-    bool failed = ferror(file) != 0;
-    int reason = errno;
-    free(line);
-    fclose(file);
-    if (failed)
-        return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", s->set.labels,
-                         reason == EISDIR ? "it is a folder" : strerror(reason));
-    if (!text)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %d holds a byte 0: expected the names of classes, one a line",
-                         s->set.labels, s->label_count);
-    return s->label != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_FORMAT, "%s: there are no labels in it", s->set.labels);
-}
-
-/* The name of a class; NULL where the file has none. */
-static const char *label_of(const run_session *s, int64_t class)
-{
-    return class < s->label_count ? s->label[class] : NULL;
-}
 
 /* The largest of those that are left, which are numbers; -1: none is. */
 static int64_t largest(const double *value, int64_t count)
@@ -76,7 +32,7 @@ static void show_top(const run_session *s, double *score, int64_t classes, json_
     scores_to_probabilities(score, classes);
     for (int64_t i = 0; i < s->set.top && i < classes; i++) {
         int64_t best = largest(left, classes);
-        const char *label = label_of(s, best);
+        const char *label = labels_name(&s->labels, best);
         if (list != NULL)
             json_array_append_new(list, json_pack("{sI so so so}", "class", (json_int_t)best, "label",
                                                   label ? json_text(label) : json_null(), "score",
@@ -112,9 +68,7 @@ static void show_tops(run_session *s, const char *name, const sdlf_tensor *tenso
     int64_t classes = samples > 0 ? count / samples : 0;
     json_t *all = object != NULL ? json_array() : NULL;
     double *value = memory_allocate((size_t)classes * sizeof *value);
-    if (s->label_count > 0 && s->label_count != classes && sdlf_model_output_count(s->model) == 1)
-        terminal_warning("run", "%s: names: %s, classes: %s; they may be another model's", s->set.labels,
-                         number_count(s->label_count).text, number_count(classes).text);
+    if (sdlf_model_output_count(s->model) == 1) labels_warn(&s->labels, classes, "run");
     for (int64_t n = 0; n < samples; n++) {
         json_t *list = object != NULL ? json_array() : NULL;
         if (object == NULL && n < s->set.inputs.count && samples == s->set.inputs.count)

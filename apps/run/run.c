@@ -24,7 +24,7 @@ static const argument run_arguments[] = {
      .help = "write an output as a .npy array; may be repeated"},
     {"top", ARGUMENT_INT, offsetof(run_settings, top), "N", .minimum = 0, .maximum = 1000, .fallback = "0",
      .help = "print the N likeliest classes of each sample"},
-    {"labels", ARGUMENT_TEXT, offsetof(run_settings, labels), "FILE",
+    {"labels", ARGUMENT_TEXT, offsetof(run_settings, label_file), "FILE",
      .help = "names of the classes, one a line; prints 5 of them unless --top says how many"},
     {"dtype", ARGUMENT_CHOICE, offsetof(run_settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
      .help = "the type of floating numbers"},
@@ -173,15 +173,13 @@ static sdlf_status work(run_session *s, const arguments *given)
 {
     split_files(s, s->input, &s->set.inputs);
     split_files(s, s->output, &s->set.outputs);
-    photo_settings checked = s->set.photo; /* before anything long */
-    sdlf_status status = photo_complete(&checked, NULL);
+    sdlf_status status = preprocess_check(&s->set.preprocess); /* before anything long */
     if (status == SDLF_OK) status = run_check_pictures(s, given);
     if (status == SDLF_OK) status = inspect(s);
     if (status == SDLF_OK) status = run_open_inputs(s);
-    if (status == SDLF_OK) status = run_read_labels(s);
+    if (status == SDLF_OK) status = labels_read(&s->labels, s->set.label_file);
     if (status == SDLF_OK) status = run_check_outputs(s);
     if (status == SDLF_OK) status = make_model(s);
-    if (status == SDLF_OK) status = photo_complete(&s->set.photo, sdlf_model_normalization(s->model));
     if (status == SDLF_OK) status = run_write_inputs(s);
     if (status == SDLF_OK) live_say("%s on %s", s->model_path, s->set.calculator);
     if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
@@ -195,8 +193,7 @@ static void release(run_session *s)
 {
     run_close_inputs(s); /* after a failure */
     for (int i = 0; i < s->text_count; i++) free(s->text[i]);
-    for (int i = 0; i < s->label_count; i++) free(s->label[i]);
-    free(s->label);
+    labels_release(&s->labels);
     free(s->not_finite);
     onnx_settings_release(&s->set.onnx);
     sdlf_plan_free(s->plan);
@@ -214,19 +211,20 @@ static int run(int count, char **words)
                                           {machine_arguments, offsetof(run_settings, choice)},
                                           {onnx_arguments, offsetof(run_settings, onnx)},
                                           {output_arguments, 0},
-                                          {photo_arguments, offsetof(run_settings, photo)},
+                                          {preprocess_arguments, offsetof(run_settings, preprocess)},
                                           {0}};
     static const command_usage usage = {
         .command = "run",
         .synopsis = "[options] MODEL",
         .text =
             "Run a model, from an ONNX or a safetensors file, on inputs from files: say what comes out, or write it to "
-            "files. Pictures are scaled, cut and normalised as networks for ImageNet want them.",
+            "files. Pictures are preprocessed as in training, where the model's file says how that was, or as "
+            "--preprocess says.",
         .parts = parts,
         .operands_minimum = 1,
         .operands_maximum = 1,
         .operand_name = "a model",
-        .examples = "  sdlf run mobilenetv2.onnx --input cat.jpg --normalize signed --top 5 --labels labels.txt\n"
+        .examples = "  sdlf run mobilenetv2.onnx --input cat.jpg --preprocess tf --top 5\n"
                     "  sdlf run model.onnx --input x=x.npy --input mask=m.npy --output y=y.npy\n",
     };
     switch (arguments_read(&given, &usage, count, words, &s.set)) {
@@ -235,7 +233,7 @@ static int run(int count, char **words)
     case ARGUMENTS_OK: break;
     }
     s.model_path = given.operand[0];
-    if (s.set.labels && !arguments_given(&given, "top")) s.set.top = 5;
+    if (s.set.label_file && !arguments_given(&given, "top")) s.set.top = 5;
     sdlf_status status = work(&s, &given);
     int code = command_conclude("run", status);
     release(&s);

@@ -6,20 +6,21 @@
 
 #include "apps/arguments/arguments.h"
 #include "apps/arguments/onnx.h"
+#include "apps/input/labels.h"
 #include "apps/output/json.h"
 #include "apps/output/terminal.h"
-#include "apps/pictures/photo.h"
+#include "apps/pictures/preprocess.h"
 #include "apps/system/machine.h"
 
 typedef struct run_settings {
     argument_list inputs, outputs;
     int64_t top;
-    const char *labels, *calculator;
+    const char *label_file, *calculator;
     int dtype;
     bool json;
     machine_choice choice;
     onnx_settings onnx;
-    photo_settings photo;
+    preprocess_settings preprocess;
 } run_settings;
 
 /* A file for an input or an output: NAME=FILE, or FILE alone. */
@@ -50,8 +51,7 @@ typedef struct run_session {
     char *text[2 * ARGUMENT_LIST_MAX];
     int text_count;
     int64_t batch; /* of the plan */
-    char **label;
-    int label_count;
+    labels labels;
     char *not_finite; /* what is wrong with the scores; NULL: nothing is */
 } run_session;
 
@@ -64,7 +64,6 @@ sdlf_status run_read_array(run_file *file);
 void run_close_inputs(run_session *s);
 /* Everything into the plan's inputs. */
 sdlf_status run_write_inputs(run_session *s);
-sdlf_status run_read_labels(run_session *s);
 /* What came out: files, and text or JSON. SDLF_ERROR_NUMERIC, once all is there, where classes are wanted and scores are not finite. */
 sdlf_status run_show_outputs(run_session *s);
 

@@ -123,9 +123,9 @@ static void options_that_could_do_nothing(void)
     CHECK_FIRST(2, "--own-activations is about the backward pass, and float64", "parity", "--net", "mlp", "--dtype",
                 "float64", "--own-activations");
     CHECK_FIRST(2, "--draw and --json contradict each other", "predict", "--weights", "/none", "--draw", "--json", "x");
-    static const char *const of_pictures[][2] = {{"--fit", "crop"},    {"--crop", "0.5"}, {"--normalize", "unit"},
-                                                 {"--mean", "0.5"},    {"--std", "0.5"},  {"--layout", "nchw"},
-                                                 {"--channels", "bgr"}};
+    static const char *const of_pictures[][2] = {{"--fit", "crop"},     {"--crop", "0.5"},  {"--preprocess", "unit"},
+                                                 {"--mean", "0.5"},     {"--std", "0.5"},   {"--layout", "nchw"},
+                                                 {"--channels", "bgr"}, {"--invert", "yes"}};
     for (size_t i = 0; i < sizeof of_pictures / sizeof of_pictures[0]; i++) {
         char text[64];
         snprintf(text, sizeof text, "%s is about pictures, and ", of_pictures[i][0]);

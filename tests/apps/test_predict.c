@@ -10,6 +10,7 @@
 #include <sdlf/sdlf.h>
 
 #include "apps/program.h"
+#include "onnx/fixtures.h"
 
 #define CALCULATOR "--calculator", "reference"
 
@@ -173,6 +174,75 @@ static void outputs_that_are_not_finite(void)
     }
 }
 
+/* What SDLF trained says in its files how pictures are normalised, the ONNX ones too; a network that does not has to be told. */
+static void files_say_how_pictures_are_normalised(void)
+{
+    char onnx[512];
+    snprintf(onnx, sizeof onnx, "%s", test_path("small.onnx"));
+    const char *const known[] = {"predict", "--weights", onnx, CALCULATOR, "--json", single[0], single[1], NULL};
+    if (onnx_available()) {
+        SDLF(0, "export", weights, "-o", onnx);
+        const program *p = sdlf_run(__FILE__, __LINE__, 0, known);
+        for (int i = 0; i < 2; i++) check_entry(p, (size_t)i, i);
+    }
+    sdlf_model *model = NULL;
+    const char *path = test_path("silent.safetensors");
+    char mean[32], std[32];
+    if (!CHECK_OK(sdlf_model_open(&model, weights))) return;
+    const sdlf_normalization own = *sdlf_model_normalization(model);
+    *sdlf_model_normalization(model) = (sdlf_normalization){.scale = 1};
+    CHECK_OK(sdlf_model_save(model, path));
+    sdlf_model_free(model);
+    const program *p = SDLF(2, "predict", "--weights", path, CALCULATOR, single[0]);
+    CHECK_SAYS(p,
+               "silent.safetensors: the file does not say how its pictures are preprocessed: expected --preprocess ");
+    CHECK_TEXT(p->out, "");
+    snprintf(mean, sizeof mean, "%.9g", (double)own.mean / 255);
+    snprintf(std, sizeof std, "%.9g", 1 / (255 * (double)own.scale));
+    check_entry(SDLF(0, "predict", "--weights", path, CALCULATOR, "--json", "--mean", mean, "--std", std, single[2]), 0,
+                2);
+    SDLF(0, "predict", "--weights", path, CALCULATOR, "--preprocess", "none", single[0]);
+}
+
+static void classes_have_names(void)
+{
+    const char *names = test_path("names");
+    char label[32], text[] = "n0\nn1\nn2\nn3\nn4\nn5\nn6\nn7\nn8\nn9\n";
+    test_write_file(names, text, sizeof text - 1);
+    snprintf(label, sizeof label, "%%  n%d\n", likeliest(expected[0]));
+    CHECK_SAYS(SDLF(0, "predict", "--weights", weights, CALCULATOR, "--labels", names, single[0]), label);
+    CHECK_SAYS(SDLF(0, "predict", "--weights", weights, CALCULATOR, "--labels", names, "--json", single[0]),
+               "\"label\": \"n");
+}
+
+/* A network that was trained on ImageNet, elsewhere, knows what is in three pictures, but not without having them as it had them then. */
+static void a_network_for_imagenet(void)
+{
+    static const struct {
+        const char *file;
+        int class; /* of 1001; the first three of them are told in TOP3.txt of the data */
+    } pictures[] = {{"images/cat.jpg", 282}, {"images/dog.jpg", 250}, {"images/hot_dog.jpg", 935}};
+    const char *packed = test_data("onnx/mobilenetv2/mobilenetv2_1.0_224_fp32.onnx.gz");
+    if (packed == NULL || !onnx_available() || !HAVE_TURBOJPEG) {
+        test_skip("there is no network in SDLF_DATA, or it or its pictures cannot be read");
+        return;
+    }
+    char command[2048], onnx[512], path[1024];
+    snprintf(onnx, sizeof onnx, "%s", test_path("mobilenetv2.onnx"));
+    snprintf(command, sizeof command, "gzip -dc '%s' > '%s'", packed, onnx);
+    if (!CHECK(system(command) == 0)) return;
+    for (size_t i = 0; i < sizeof pictures / sizeof pictures[0]; i++) {
+        const char *picture = test_data(pictures[i].file);
+        if (picture == NULL) continue;
+        snprintf(path, sizeof path, "%s", picture);
+        CHECK_SAYS(SDLF(2, "predict", "--weights", onnx, path), "expected --preprocess imagenet, tf, unit or none");
+        const program *p = SDLF(0, "predict", "--weights", onnx, "--preprocess", "tf", "--json", path);
+        json_t *results = json_loads(p->out, 0, NULL);
+        CHECK_EQUAL(json_integer_value(json_object_get(json_array_get(results, 0), "class")), pictures[i].class);
+        json_decref(results);
+    }
+}
+
 int main(void)
 {
     if (!HAVE_TURBOJPEG) puts("PGM files are not tested: built without libturbojpeg");
@@ -182,5 +252,8 @@ int main(void)
     RUN(pictures_are_drawn);
     RUN(bad_pictures);
     RUN(outputs_that_are_not_finite);
+    RUN(files_say_how_pictures_are_normalised);
+    RUN(classes_have_names);
+    RUN(a_network_for_imagenet);
     return test_summary();
 }

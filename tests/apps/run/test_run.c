@@ -69,14 +69,17 @@ static void run_takes_pictures(void)
     const char *labels = test_path("labels.txt");
     test_write_file(labels, "zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", 50);
     const program *p = SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", path, "--input", path, "--top", "10",
-                            "--labels", labels, "--normalize", "unit");
+                            "--labels", labels, "--preprocess", "unit");
     CHECK_SAYS(p, "seven");
     CHECK_SAYS(p, "ramp.pgm");
     CHECK(strstr(p->err, "warning") == NULL);
     test_write_file(labels, "zero\none\ntwo\n", 13);
-    p = SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", path, "--labels", labels);
+    p = SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", path, "--labels", labels, "--mean", "0", "--std",
+             "1");
     CHECK_SAYS(p, "labels.txt: names: 3, classes: 10; they may be another model's");
     CHECK_SAYS(p, "%"); /* classes are asked for by naming them */
+    CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--input", path),
+               "model.onnx: the file does not say how its pictures are preprocessed: expected --preprocess");
 #else
     test_skip("this build reads no PGM pictures");
 #endif

@@ -1,0 +1,63 @@
+/* Preprocessing: a picture becomes the sample that a network was trained to see. How, the model's file says (sdlf_normalization), or the
+ * command line; where neither does, no picture is read, since a network answers anything to a sample that was made another way. */
+#ifndef SDLF_APPS_PICTURES_PREPROCESS_H
+#define SDLF_APPS_PICTURES_PREPROCESS_H
+
+#include <sdlf/model.h>
+#include <sdlf/shape.h>
+
+#include "apps/arguments/arguments.h"
+
+typedef enum preprocess_kind {
+    PREPROCESS_AUTO = 0, /* as the file says */
+    PREPROCESS_IMAGENET, /* 0 to 1, then by ImageNet's mean and deviation: what torchvision's networks take */
+    PREPROCESS_TF,       /* -1 to 1: x / 127.5 - 1 */
+    PREPROCESS_UNIT,     /* 0 to 1 */
+    PREPROCESS_NONE,     /* 0 to 255 */
+} preprocess_kind;
+
+typedef enum preprocess_fit {
+    PREPROCESS_FIT_AUTO = 0,
+    PREPROCESS_CROP,    /* the middle, in the network's proportions */
+    PREPROCESS_STRETCH, /* all of it, in the network's proportions */
+    PREPROCESS_WHOLE,   /* all of it in its own proportions, in the middle of black */
+    PREPROCESS_DIGIT,   /* picture.h */
+} preprocess_fit;
+
+typedef enum preprocess_layout { PREPROCESS_LAYOUT_AUTO = 0, PREPROCESS_NCHW, PREPROCESS_NHWC } preprocess_layout;
+typedef enum preprocess_order { PREPROCESS_RGB = 0, PREPROCESS_BGR } preprocess_order;
+
+typedef struct preprocess_settings {
+    int kind, fit, invert, layout, order; /* of the enums above; invert: a picture_choice */
+    double crop;                          /* of the shorter side, the part that is kept */
+    const char *mean, *std;               /* text: numbers with commas; NULL: what `kind` says */
+    /* filled by preprocess_complete: */
+    double mean_of[3], std_of[3]; /* of samples from 0 to 1 */
+    bool as_in_training;          /* they are the file's */
+} preprocess_settings;
+
+/* --preprocess, --fit and the others, in a struct preprocess_settings. */
+extern const argument preprocess_arguments[];
+
+/* Are --mean and --std numbers? To ask before anything long. Errors: SDLF_ERROR_ARGUMENT. */
+sdlf_status preprocess_check(const preprocess_settings *settings);
+
+/* Settle what "auto" stands for; `own` is what the model's file says. Errors: SDLF_ERROR_ARGUMENT where neither `path`, the model, says how
+ * samples are normalised nor the settings do: the message names the options. */
+sdlf_status preprocess_complete(preprocess_settings *settings, const sdlf_normalization *own, const char *path);
+
+/* What a shape of samples means: (C,H,W), or (H,W,C) if not `first`, with C = 1 or 3. */
+typedef struct preprocess_frame {
+    int channels, rows, columns;
+    bool first;
+} preprocess_frame;
+
+/* Errors: SDLF_ERROR_SHAPE of anything else. */
+sdlf_status preprocess_frame_of(preprocess_frame *frame, sdlf_shape shape, const preprocess_settings *settings);
+
+/* Read picture `index` of the file at `path` as one sample into `sample`. `pixels` has room for as many numbers
+ * and gets them as they were before they were normalised: (C,H,W), 0 to 255. Errors: those of image_read, SDLF_ERROR_MEMORY. */
+sdlf_status preprocess_read(float *sample, float *pixels, preprocess_frame frame, const char *path, int64_t index,
+                            const preprocess_settings *settings);
+
+#endif
