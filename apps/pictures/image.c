@@ -10,6 +10,8 @@
 #include <sdlf/dataset.h>
 
 #include "apps/pictures/decode.h"
+#include "apps/pictures/exif.h"
+#include "apps/pictures/turn.h"
 
 /* A file of more bytes is no picture that fits IMAGE_MAX_PIXELS. */
 enum { MAX_FILE = 1 << 29 };
@@ -89,6 +91,12 @@ static bool begins(const unsigned char *bytes, size_t size, const char *magic, s
     return size >= length && memcmp(bytes, magic, length) == 0;
 }
 
+/* Turned as the camera says that it was held. */
+static sdlf_status upright(image *picture, sdlf_status decoded, int orientation, const char *path)
+{
+    return decoded == SDLF_OK ? sdlf_fail_context(image_turn(picture, orientation), "%s", path) : decoded;
+}
+
 static sdlf_status decode(image *picture, const unsigned char *bytes, size_t size, const char *path, int64_t index)
 {
     /* 0, 0, unsigned bytes, rank; or gzip, which only IDX files come in */
@@ -96,8 +104,10 @@ static sdlf_status decode(image *picture, const unsigned char *bytes, size_t siz
     if (index != 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: there is no picture %" PRId64 ": only IDX files hold several", path,
                          index);
-    if (begins(bytes, size, "\x89PNG", 4)) return image_decode_png(picture, bytes, size, path);
-    if (begins(bytes, size, "\xff\xd8", 2)) return image_decode_jpeg(picture, bytes, size, path);
+    if (begins(bytes, size, "\x89PNG", 4))
+        return upright(picture, image_decode_png(picture, bytes, size, path), exif_in_png(bytes, size), path);
+    if (begins(bytes, size, "\xff\xd8", 2))
+        return upright(picture, image_decode_jpeg(picture, bytes, size, path), exif_in_jpeg(bytes, size), path);
     if (begins(bytes, size, "BM", 2)) return image_decode_bmp(picture, bytes, size, path);
     if (size >= 2 && bytes[0] == 'P' && strchr("2356", bytes[1]) != NULL && bytes[1] != '\0')
         return image_decode_pnm(picture, bytes, size, path);

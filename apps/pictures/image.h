@@ -1,8 +1,8 @@
 /* Pictures from files: PNG through libpng; JPEG, BMP, PGM and PPM through libturbojpeg; IDX through the framework.
  *
  * What a file is says its content, not its name. Grey PNG, grey JPEG, PGM and most IDX pictures have one channel, all
- * others three; transparent parts show white paper; samples of 16 bits become 8. Pictures of more than IMAGE_MAX_PIXELS are refused before
- * memory is taken. */
+ * others three; transparent parts show white paper; samples of 16 bits become 8. JPEG and PNG pictures stand as their Exif data say that
+ * the camera was held. Pictures of more than IMAGE_MAX_PIXELS are refused before memory is taken. */
 #ifndef SDLF_APPS_PICTURES_IMAGE_H
 #define SDLF_APPS_PICTURES_IMAGE_H
 

@@ -1,0 +1,14 @@
+/* The search for a picture's orientation on any bytes: one of the eight, whatever they are. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "apps/pictures/exif.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int jpeg = exif_in_jpeg(data, size), png = exif_in_png(data, size);
+    if (jpeg < 1 || jpeg > 8 || png < 1 || png > 8) abort();
+    return 0;
+}
