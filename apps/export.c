@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <sdlf/sdlf.h>
 
@@ -14,6 +15,7 @@
 #include "apps/output/json.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/stream.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 
@@ -75,7 +77,7 @@ static sdlf_status take_operand(session *s, const char *word)
     return SDLF_OK;
 }
 
-/* The name decides: FILE.onnx or FILE.c. A device or a pipe has no such name, and takes ONNX, or C with --c. */
+/* The name decides: FILE.onnx or FILE.c. Standard output, a device or a pipe has no such name, and takes ONNX, or C with --c. */
 static sdlf_status choose_format(settings *set)
 {
     struct stat at;
@@ -88,7 +90,7 @@ static sdlf_status choose_format(settings *set)
         return set->c ? sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' is a name for ONNX, and --c asks for C: FILE.c", out)
                       : SDLF_OK;
     }
-    if (stat(out, &at) == 0 && !S_ISREG(at.st_mode)) return SDLF_OK;
+    if (output_is_stream(out) || (stat(out, &at) == 0 && !S_ISREG(at.st_mode))) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s': expected the name of a file that ends in .onnx or .c%s", out,
                      ends_in(out, ".safetensors") ? "; safetensors files are what is exported" : "");
 }
@@ -101,6 +103,11 @@ static sdlf_status check_options(const session *s, const arguments *given)
         if (arguments_given(given, wrong))
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for %s", wrong, s->set.c ? "ONNX files" : "C: -o FILE.c");
     }
+    if (output_is_standard(s->set.out) && s->set.json)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--json and --out -: standard output takes one of the two");
+    if (output_is_stream(s->set.out) && s->set.external)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--external-data and --out %s: a second file lies beside a regular one",
+                         s->set.out);
     if (!s->weights && !s->set.net)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "weights are missing: a safetensors file, as train writes it");
     return SDLF_OK;
@@ -210,25 +217,36 @@ static sdlf_status print_json(const session *s)
 
 /* ---- the command ---- */
 
+static sdlf_status write_file(session *s, const char *path)
+{
+    if (s->set.c)
+        return sdlf_model_to_c(s->model, path,
+                               &(sdlf_c_export_options){.name = s->set.name, .max_parameters = s->set.maximum}, &s->c);
+    sdlf_status status = sdlf_model_to_onnx(
+        s->model, path, &(sdlf_onnx_export_options){.opset = (int)s->set.opset, .external_data = s->set.external},
+        &s->onnx);
+    if (status != SDLF_OK || s->onnx.external_bytes == 0 || !output_is_stream(s->set.out)) return status;
+    char *beside = memory_print("%s.data", path);
+    unlink(beside);
+    free(beside);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: weights of more than 2 GB go into a second file beside a regular one",
+                     s->set.out);
+}
+
 static sdlf_status write_model(session *s)
 {
     sdlf_status status = open_model(s);
-    if (status == SDLF_OK) status = output_file_check(s->set.out);
+    if (status == SDLF_OK) status = output_stream_check(s->set.out);
     if (status != SDLF_OK) return status;
+    output_stream out;
     interrupt_waits(); /* until the file is whole, lest half of it stay under another name */
-    if (s->set.c) {
-        status =
-            sdlf_model_to_c(s->model, s->set.out,
-                            &(sdlf_c_export_options){.name = s->set.name, .max_parameters = s->set.maximum}, &s->c);
-    } else {
-        status = sdlf_model_to_onnx(
-            s->model, s->set.out,
-            &(sdlf_onnx_export_options){.opset = (int)s->set.opset, .external_data = s->set.external}, &s->onnx);
-    }
+    status = output_stream_open(&out, s->set.out);
+    if (status == SDLF_OK) status = write_file(s, out.path);
+    status = output_stream_close(&out, status);
     interrupt_stops(NULL);
     if (status != SDLF_OK) return status;
     if (s->set.json) return print_json(s);
-    print_text(s);
+    if (!output_is_standard(s->set.out)) print_text(s);
     return SDLF_OK;
 }
 

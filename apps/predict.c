@@ -225,6 +225,7 @@ static int predict(session *s, const arguments *given)
     for (; looked_at < given->operand_count && interrupt_signal() == 0; looked_at++) {
         int i = looked_at;
         status = classify(s, given->operand[i]);
+        if (status == SDLF_ERROR_INTERRUPTED) break;
         if (status != SDLF_OK) {
             command_conclude("predict", status);
             code = COMMAND_FAILED;

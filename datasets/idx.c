@@ -148,6 +148,9 @@ static sdlf_status read_tensor(sdlf_tensor *tensor, sdlf_byte_stream *stream)
 
 sdlf_status sdlf_idx_parse(sdlf_tensor *tensor, const void *bytes, size_t size, const char *name)
 {
+    if (tensor == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_idx_parse: tensor is NULL");
+    if (bytes == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_idx_parse: bytes is NULL");
+    if (name == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_idx_parse: name is NULL");
     sdlf_byte_stream stream;
     *tensor = (sdlf_tensor){0};
     sdlf_status status = sdlf_byte_stream_wrap(&stream, bytes, size, name);

@@ -104,7 +104,8 @@ sdlf_status execution_complete(execution *e, const sdlf_model *model)
     if (!e->plan_file) return SDLF_OK;
     e->choices = sdlf_choices_create();
     if (!e->choices) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for a plan file");
-    if (access(e->plan_file, F_OK) != 0) return output_file_check(e->plan_file); /* before its races are run */
+    if (access(e->plan_file, F_OK) != 0 || output_is_stream(e->plan_file))
+        return output_file_check(e->plan_file); /* before its races are run */
     return sdlf_choices_read(e->choices, e->plan_file);
 }
 

@@ -11,6 +11,7 @@
 
 #include "apps/output/number.h"
 #include "apps/system/memory.h"
+#include "apps/system/pipe.h"
 
 /* The folder that a path lies in; the caller's to free. */
 static char *folder_of(const char *path)
@@ -44,12 +45,24 @@ static char *folder_behind(const char *path)
     return folder;
 }
 
+bool output_is_standard(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+bool output_is_stream(const char *path)
+{
+    struct stat at;
+    return output_is_standard(path) || (stat(path, &at) == 0 && S_ISFIFO(at.st_mode));
+}
+
 sdlf_status output_file_check(const char *path)
 {
     struct stat at;
     size_t length = strlen(path);
-    if (strcmp(path, "-") == 0)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "'-': expected the name of a file (one of that name is ./-)");
+    if (output_is_stream(path))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: expected a file that can be replaced as a whole, found %s", path,
+                         output_is_standard(path) ? "standard output (a file of that name is ./-)" : "a pipe");
     if (length == 0 || path[length - 1] == '/' || (stat(path, &at) == 0 && S_ISDIR(at.st_mode)))
         return sdlf_fail(SDLF_ERROR_IO, "%s: expected the name of a file, found a folder", path);
     return sdlf_can_write_file(path);
@@ -72,17 +85,17 @@ sdlf_status output_file_check_weights(const char *path)
 
 sdlf_status output_file_write(const char *path, bool (*print)(FILE *file, const void *subject), const void *subject)
 {
-    if (strcmp(path, "-") == 0) {
-        if (print(stdout, subject) && !ferror(stdout)) return SDLF_OK;
-        return sdlf_fail(SDLF_ERROR_IO, "not all of the output could be written");
-    }
     char *text = NULL;
     size_t length = 0;
     FILE *file = open_memstream(&text, &length);
     bool printed = file && print(file, subject) && !ferror(file);
     if (file) printed = fclose(file) == 0 && printed;
-    sdlf_status status = printed ? sdlf_write_file(path, text, length)
-                                 : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for what it will hold", path);
+    sdlf_status status = SDLF_OK;
+    fflush(stdout); /* what was printed comes first */
+    if (!printed)
+        status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for what it will hold", path);
+    else
+        status = output_is_stream(path) ? pipe_write(path, text, length) : sdlf_write_file(path, text, length);
     free(text);
     return status;
 }

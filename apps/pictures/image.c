@@ -1,47 +1,19 @@
 #include "apps/pictures/image.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sdlf/dataset.h>
 
+#include "apps/input/bytes.h"
 #include "apps/pictures/decode.h"
 #include "apps/pictures/exif.h"
 #include "apps/pictures/turn.h"
 
 /* A file of more bytes is no picture that fits IMAGE_MAX_PIXELS. */
 enum { MAX_FILE = 1 << 29 };
-
-static sdlf_status read_bytes(unsigned char **bytes, size_t *size, const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
-    sdlf_status status = SDLF_OK;
-    size_t capacity = 0;
-    while (status == SDLF_OK && !feof(file)) {
-        if (*size == capacity) {
-            capacity = capacity > 0 ? 2 * capacity : 65536;
-            unsigned char *larger = realloc(*bytes, capacity);
-            if (larger == NULL) {
-                status = sdlf_fail(SDLF_ERROR_MEMORY, "out of memory reading '%s'", path);
-                break;
-            }
-            *bytes = larger;
-        }
-        *size += fread(*bytes + *size, 1, capacity - *size, file);
-        if (ferror(file))
-            status = sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", path,
-                               errno == EISDIR ? "it is a folder" : strerror(errno));
-        if (*size > MAX_FILE)
-            status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: more than %d bytes: no picture", path, MAX_FILE);
-    }
-    fclose(file);
-    return status;
-}
 
 sdlf_status image_allocate(image *picture, int64_t width, int64_t height, int channels, const char *path)
 {
@@ -61,10 +33,10 @@ sdlf_status image_allocate(image *picture, int64_t width, int64_t height, int ch
 }
 
 /* Picture `index` of (N,H,W) or (N,C,H,W) with 1 or 3 channels, or the only one of (H,W). */
-static sdlf_status read_idx(image *picture, const char *path, int64_t index)
+static sdlf_status read_idx(image *picture, const unsigned char *bytes, size_t size, const char *path, int64_t index)
 {
     sdlf_tensor tensor;
-    sdlf_status status = sdlf_idx_read(&tensor, path);
+    sdlf_status status = sdlf_idx_parse(&tensor, bytes, size, path);
     if (status != SDLF_OK) return status;
     int rank = tensor.shape.rank;
     int64_t count = rank > 2 ? tensor.shape.dim[0] : 1, channels = rank == 4 ? tensor.shape.dim[1] : 1;
@@ -100,7 +72,8 @@ static sdlf_status upright(image *picture, sdlf_status decoded, int orientation,
 static sdlf_status decode(image *picture, const unsigned char *bytes, size_t size, const char *path, int64_t index)
 {
     /* 0, 0, unsigned bytes, rank; or gzip, which only IDX files come in */
-    if (begins(bytes, size, "\0\0\x08", 3) || begins(bytes, size, "\x1f\x8b", 2)) return read_idx(picture, path, index);
+    if (begins(bytes, size, "\0\0\x08", 3) || begins(bytes, size, "\x1f\x8b", 2))
+        return read_idx(picture, bytes, size, path, index);
     if (index != 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: there is no picture %" PRId64 ": only IDX files hold several", path,
                          index);
@@ -120,7 +93,7 @@ sdlf_status image_read(image *picture, const char *path, int64_t index)
     memset(picture, 0, sizeof *picture);
     unsigned char *bytes = NULL;
     size_t size = 0;
-    sdlf_status status = read_bytes(&bytes, &size, path);
+    sdlf_status status = input_read(&bytes, &size, path, MAX_FILE);
     if (status == SDLF_OK) status = decode(picture, bytes, size, path, index);
     free(bytes);
     if (status != SDLF_OK) image_release(picture);

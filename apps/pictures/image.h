@@ -19,7 +19,7 @@ typedef struct image {
 } image;
 
 /* Read picture `index` of a file; only IDX files have others than 0. The image is the caller's: image_release. Errors, with
- * the file's name: SDLF_ERROR_IO, SDLF_ERROR_FORMAT (damaged, or no picture), SDLF_ERROR_ARGUMENT (no such index),
+ * the file's name: those of input_read, SDLF_ERROR_FORMAT (damaged, or no picture), SDLF_ERROR_ARGUMENT (no such index),
  * SDLF_ERROR_UNSUPPORTED (this build lacks the library), SDLF_ERROR_MEMORY. */
 sdlf_status image_read(image *picture, const char *path, int64_t index);
 void image_release(image *picture);

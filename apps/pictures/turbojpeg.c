@@ -3,8 +3,12 @@
 
 #if defined SDLF_HAVE_TURBOJPEG
 
+#include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <turbojpeg.h>
 
@@ -49,11 +53,34 @@ done:
     return status;
 }
 
-/* Let the library read the file, whose size was checked. */
-static sdlf_status load(image *picture, const char *path, int channels, const char *format)
+/* A file in memory, which has a name as long as it is open. */
+static int file_of(const unsigned char *bytes, size_t size)
 {
+    int file = memfd_create("picture", MFD_CLOEXEC);
+    while (file >= 0 && size > 0) {
+        ssize_t count = write(file, bytes, size);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) {
+            close(file);
+            return -1;
+        }
+        bytes += count;
+        size -= (size_t)count;
+    }
+    return file;
+}
+
+/* The library reads these formats from files alone: it gets one of the very bytes whose size was checked. */
+static sdlf_status load(image *picture, const unsigned char *bytes, size_t size, const char *path, int channels,
+                        const char *format)
+{
+    char name[32];
     int width = 0, height = 0, pixels = channels == 1 ? TJPF_GRAY : TJPF_RGB;
-    unsigned char *loaded = tjLoadImage(path, &width, 1, &height, &pixels, 0);
+    int file = file_of(bytes, size);
+    if (file < 0) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for its decoder: %s", path, strerror(errno));
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    unsigned char *loaded = tjLoadImage(name, &width, 1, &height, &pixels, 0);
+    close(file);
     if (loaded == NULL) return unreadable(path, format, tjGetErrorStr2(NULL));
     sdlf_status status = image_allocate(picture, width, height, channels, path);
     if (status == SDLF_OK) memcpy(picture->pixels, loaded, (size_t)width * (size_t)height * (size_t)channels);
@@ -82,7 +109,7 @@ sdlf_status image_decode_bmp(image *picture, const unsigned char *bytes, size_t 
     int64_t width = little_endian(bytes + 18, old ? 2 : 4),
             height = little_endian(bytes + (old ? 20 : 22), old ? 2 : 4);
     sdlf_status status = check_size(width, height < 0 ? -height : height, path); /* negative: rows from the top */
-    return status == SDLF_OK ? load(picture, path, 3, "BMP") : status;
+    return status == SDLF_OK ? load(picture, bytes, size, path, 3, "BMP") : status;
 }
 
 /* The next number of a header, in which white space and comments separate numbers; -1 if there is none. Of one that is too
@@ -109,7 +136,7 @@ sdlf_status image_decode_pnm(image *picture, const unsigned char *bytes, size_t 
     int64_t width = next_number(bytes, size, &at), height = next_number(bytes, size, &at);
     if (width < 0 || height < 0) return damaged(path, format, "its header has no width and height");
     sdlf_status status = check_size(width, height, path);
-    return status == SDLF_OK ? load(picture, path, grey ? 1 : 3, format) : status;
+    return status == SDLF_OK ? load(picture, bytes, size, path, grey ? 1 : 3, format) : status;
 }
 
 #else

@@ -6,6 +6,7 @@
 #include "apps/output/file.h"
 #include "apps/output/number.h"
 #include "apps/output/scores.h"
+#include "apps/output/stream.h"
 #include "apps/run/run.h"
 #include "apps/system/memory.h"
 
@@ -134,7 +135,11 @@ static sdlf_status write_files(const run_session *s, int index, const char *name
         const run_file *file = &s->output[i];
         bool mine = file->name != NULL ? strcmp(file->name, name) == 0 : unnamed == index;
         unnamed += file->name == NULL;
-        if (mine) status = sdlf_tensor_write_file(tensor, file->path);
+        if (!mine) continue;
+        output_stream out;
+        status = output_stream_open(&out, file->path);
+        if (status == SDLF_OK) status = sdlf_tensor_write_file(tensor, out.path);
+        status = output_stream_close(&out, status);
     }
     return status;
 }
@@ -154,7 +159,8 @@ static sdlf_status show_output(run_session *s, int index, json_t *all)
                                      : NULL;
         char *shown = memory_copy_text(name);
         terminal_clean(shown);
-        if (object != NULL || s->set.top == 0) summarise(shown, &tensor, object);
+        bool arrays = run_prints_array(s); /* and nothing else */
+        if (object != NULL || (s->set.top == 0 && !arrays)) summarise(shown, &tensor, object);
         if (s->set.top > 0) show_tops(s, shown, &tensor, object);
         free(shown);
         if (object != NULL) json_array_append_new(all, object);
@@ -170,8 +176,18 @@ static bool ends_with(const char *text, const char *end)
     return length >= wanted && strcmp(text + length - wanted, end) == 0;
 }
 
+bool run_prints_array(const run_session *s)
+{
+    for (int i = 0; i < s->set.outputs.count; i++)
+        if (output_is_standard(s->output[i].path)) return true;
+    return false;
+}
+
 sdlf_status run_check_outputs(const run_session *s)
 {
+    if (run_prints_array(s) && (s->set.json || s->set.top > 0))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--output - and --%s: standard output takes one of the two",
+                         s->set.json ? "json" : "top");
     for (int i = 0; i < s->set.outputs.count; i++) {
         const char *path = s->output[i].path;
         if (ends_with(path, ".pb") || ends_with(path, ".npz"))
@@ -182,7 +198,7 @@ sdlf_status run_check_outputs(const run_session *s)
         for (int j = 0; j < i; j++)
             if (strcmp(path, s->output[j].path) == 0)
                 return sdlf_fail(SDLF_ERROR_ARGUMENT, "--output %s: two outputs cannot be one file", path);
-        sdlf_status status = output_file_check(path);
+        sdlf_status status = output_stream_check(path);
         if (status != SDLF_OK) return status;
     }
     return SDLF_OK;

@@ -67,6 +67,9 @@ sdlf_status run_write_inputs(run_session *s);
 /* What came out: files, and text or JSON. SDLF_ERROR_NUMERIC, once all is there, where classes are wanted and scores are not finite. */
 sdlf_status run_show_outputs(run_session *s);
 
+/* Does an array go to standard output, which then takes nothing else? */
+bool run_prints_array(const run_session *s);
+
 /* Can the files of --output be written, one each, as arrays? */
 sdlf_status run_check_outputs(const run_session *s);
 

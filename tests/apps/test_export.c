@@ -75,7 +75,8 @@ static void says_what_is_wrong(void)
     CHECK_SAYS(SDLF(2, "export", "-o", test_path("x.onnx")), "weights are missing");
     CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", test_path("x.onnx")), "a name for ONNX, and --c asks for C");
     CHECK_SAYS(SDLF(2, "export", weights, "-o", weights), "safetensors files are what is exported");
-    CHECK_SAYS(SDLF(2, "export", weights, "-o", "-"), "'-': expected the name of a file that ends in .onnx or .c");
+    CHECK_SAYS(SDLF(2, "export", weights, "-o", "-", "--json"), "standard output takes one of the two");
+    CHECK_SAYS(SDLF(2, "export", weights, "-o", "-", "--external-data"), "a second file lies beside a regular one");
     CHECK_SAYS(SDLF(1, "export", weights, "-o", test_path("none/x.onnx")), "is not there");
     CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", test_path("x.c"), "--opset", "18"), "--opset is for ONNX");
     CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.onnx"), "--name", "x"), "--name is for C: -o FILE.c");

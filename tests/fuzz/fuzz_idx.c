@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sdlf/dataset.h>
+
 #include "datasets/idx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,6 +9,7 @@
 #include "apps/bench/conv/rungs.h"
 #include "apps/output/file.h"
 #include "apps/output/live.h"
+#include "apps/output/stream.h"
 #include "apps/system/interrupt.h"
 
 /* Options of the one form do not go with the other. */
@@ -64,12 +65,12 @@ static const char *usual_calculator(const lab_settings *set)
 
 sdlf_status lab_session_files(lab_session *s)
 {
-    bool to_file = s->set.json && !(s->set.json[0] == '-' && s->set.json[1] == '\0');
-    s->text = !s->set.json || to_file;
-    if (to_file && s->set.svg && strcmp(s->set.json, s->set.svg) == 0)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--json and --svg name the same file, %s", s->set.svg);
-    sdlf_status status = to_file ? output_file_check(s->set.json) : SDLF_OK;
-    return status == SDLF_OK && s->set.svg ? output_file_check(s->set.svg) : status;
+    const char *json = s->set.json, *svg = s->set.svg;
+    s->text = !(json && output_is_standard(json)) && !(svg && output_is_standard(svg));
+    if (json && svg && strcmp(json, svg) == 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--json and --svg name the same file, %s", svg);
+    sdlf_status status = json ? output_stream_check(json) : SDLF_OK;
+    return status == SDLF_OK && svg ? output_stream_check(svg) : status;
 }
 
 sdlf_status lab_session_open(lab_session *s, const arguments *given)

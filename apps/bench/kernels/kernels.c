@@ -14,6 +14,7 @@
 #include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/stream.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
 #include "apps/system/memory.h"
@@ -103,10 +104,9 @@ static sdlf_status open_all(session *s)
     report->dtype = set->dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32;
     report->math = sdlf_math_name((sdlf_math)set->choice.math);
     report->calculator = set->calculator;
-    bool to_file = set->json && strcmp(set->json, "-") != 0;
-    s->text = !set->json || to_file;
+    s->text = !set->json || !output_is_standard(set->json);
     sdlf_status status = check_operations(s);
-    if (status == SDLF_OK && to_file) status = output_file_check(set->json);
+    if (status == SDLF_OK && set->json) status = output_stream_check(set->json);
     if (status == SDLF_OK) status = machine_open(&s->machine, set->calculator, &s->calculator);
     if (status == SDLF_OK) status = machine_check_choice(&s->machine);
     if (status == SDLF_OK) status = machine_check_memory(&s->machine, 2 * set->copy_size, "a smaller --copy-size");

@@ -13,6 +13,7 @@
 #include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/output/stream.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
 
@@ -56,6 +57,7 @@ typedef struct session {
     sdlf_dataset *data;
     placement_report report;
     int measured; /* rows */
+    bool text;    /* is the table wanted? */
     terminal out;
 } session;
 
@@ -121,7 +123,7 @@ static sdlf_status run_experiment(session *s, int64_t batch, int64_t iterations,
             snprintf(e->row[i].missing, sizeof e->row[i].missing, "stopped before");
     }
     if (status == SDLF_OK && s->measured == 0) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "no row was timed");
-    if (status == SDLF_OK && !s->set.json) placement_print(&s->out, e);
+    if (status == SDLF_OK && s->text) placement_print(&s->out, e);
     return status;
 }
 
@@ -134,16 +136,20 @@ static sdlf_status run_experiments(session *s, sdlf_model *model)
 
 static sdlf_status bench_all(session *s, sdlf_model **model)
 {
+    bool chart = s->set.svg && output_is_standard(s->set.svg); /* and nothing else */
+    s->text = !s->set.json && !chart;
+    if (s->set.json && chart)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--json and --svg -: standard output takes one of the two");
     sdlf_status status = network_open(model, s->set.net, 1);
     if (status == SDLF_OK) status = sdlf_dataset_check(s->set.data, SDLF_SPLIT_TRAIN);
     if (status == SDLF_OK) status = open_calculators(s); /* last: the device is there in some builds alone */
-    if (status == SDLF_OK && s->set.svg) status = output_file_check(s->set.svg);
-    if (status == SDLF_OK && !s->set.json) report_header(&s->out, s->machine.calculator, s->machine.count);
+    if (status == SDLF_OK && s->set.svg) status = output_stream_check(s->set.svg);
+    if (status == SDLF_OK && s->text) report_header(&s->out, s->machine.calculator, s->machine.count);
     fflush(stdout);
     if (status == SDLF_OK) status = sdlf_dataset_open(&s->data, s->set.data, SDLF_SPLIT_TRAIN);
     if (status == SDLF_OK) status = samples_check(*model, s->data);
     if (status != SDLF_OK) return status;
-    if (!s->set.json) {
+    if (s->text) {
         report_data(&s->out, s->data, NULL);
         report_network(&s->out, &(report_subject){.model = *model, .note = ""});
         fflush(stdout);
@@ -157,8 +163,8 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     interrupt_waits();
     status = run_experiments(s, *model);
     if (status != SDLF_OK) return status;
-    if (!s->set.json) placement_print_notes(&s->out, &s->report);
-    interrupt_say(!s->set.json, "; rows that it came before have no time");
+    if (s->text) placement_print_notes(&s->out, &s->report);
+    interrupt_say(s->text, "; rows that it came before have no time");
     if (s->set.json) status = json_print_measured(placement_json(&s->report));
     return status == SDLF_OK && s->set.svg ? placement_draw(&s->report, s->set.svg) : status;
 }

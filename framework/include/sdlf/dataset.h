@@ -44,6 +44,8 @@ const sdlf_dataset_class *sdlf_dataset_class_at(int index);
 /* Read one IDX file, plain or gzip, of unsigned bytes: a host tensor (uint8) of its shape, which the caller releases
  * with sdlf_tensor_release(tensor, NULL). Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT (file and byte), SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_idx_read(sdlf_tensor *tensor, const char *path);
+/* The same from memory; `name` stands for the file in messages. */
+sdlf_status sdlf_idx_parse(sdlf_tensor *tensor, const void *bytes, size_t size, const char *name);
 
 /* ---- loader ---- */
 

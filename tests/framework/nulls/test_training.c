@@ -12,6 +12,9 @@ static void data_sets(void)
     DOES_NOTHING(sdlf_dataset_free(NULL));
     REFUSED(sdlf_idx_read(NULL, test_path("x")), "tensor");
     REFUSED(sdlf_idx_read(&tensor, NULL), "path");
+    REFUSED(sdlf_idx_parse(NULL, "", 0, "x"), "tensor");
+    REFUSED(sdlf_idx_parse(&tensor, NULL, 0, "x"), "bytes");
+    REFUSED(sdlf_idx_parse(&tensor, "", 0, NULL), "name");
 }
 
 static void loaders(void)

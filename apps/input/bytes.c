@@ -1,0 +1,58 @@
+/* Whole files in memory. */
+#include "apps/input/bytes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apps/system/pipe.h"
+
+/* Up to `size` bytes; none: the end. */
+static sdlf_status read_some(int file, void *bytes, size_t size, size_t *found, const char *path)
+{
+    for (;;) {
+        if (!pipe_wait_to_read(file)) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "%s was not read to its end", path);
+        ssize_t count = read(file, bytes, size);
+        if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+        *found = count < 0 ? 0 : (size_t)count;
+        if (count >= 0) return SDLF_OK;
+        return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", path,
+                         errno == EISDIR ? "it is a folder" : strerror(errno));
+    }
+}
+
+static sdlf_status read_all(int file, unsigned char **bytes, size_t *size, const char *path, size_t limit)
+{
+    size_t capacity = 0, found = 0;
+    do {
+        if (*size == capacity) {
+            capacity = capacity > 0 ? 2 * capacity : 65536;
+            unsigned char *larger = realloc(*bytes, capacity);
+            if (larger == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory reading '%s'", path);
+            *bytes = larger;
+        }
+        sdlf_status status = read_some(file, *bytes + *size, capacity - *size, &found, path);
+        if (status != SDLF_OK) return status;
+        *size += found;
+        if (*size > limit)
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected at most %zu bytes, found more", path, limit);
+    } while (found > 0);
+    return SDLF_OK;
+}
+
+sdlf_status input_read(unsigned char **bytes, size_t *size, const char *path, size_t limit)
+{
+    *bytes = NULL;
+    *size = 0;
+    /* a named pipe is opened without waiting for whoever fills it, who is waited for below */
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) return sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
+    sdlf_status status = read_all(file, bytes, size, path, limit);
+    close(file);
+    if (status == SDLF_OK) return SDLF_OK;
+    free(*bytes);
+    *bytes = NULL;
+    return status;
+}

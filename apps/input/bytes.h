@@ -1,0 +1,14 @@
+/* Whole files in memory. */
+#ifndef SDLF_APPS_INPUT_BYTES_H
+#define SDLF_APPS_INPUT_BYTES_H
+
+#include <stddef.h>
+
+#include <sdlf/status.h>
+
+/* Read all of `path`, which may be a pipe, into `bytes`, which the caller frees. Somebody else may take long to fill a pipe, so that a
+ * signal ends the wait. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT (more than `limit` bytes), SDLF_ERROR_MEMORY, SDLF_ERROR_INTERRUPTED
+ * (after interrupt_waits; before it, a signal ends the program). */
+sdlf_status input_read(unsigned char **bytes, size_t *size, const char *path, size_t limit);
+
+#endif
