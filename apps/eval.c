@@ -26,9 +26,9 @@ typedef struct settings {
 
 static const argument table_of_arguments[] = {
     {.name = "Options", .type = ARGUMENT_HEADING},
-    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .required = true,
-     .help = "a safetensors file, as train writes it, or an ONNX file"},
-    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
+    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
+     .required = true, .help = "a safetensors file, as train writes it, or an ONNX file"},
+    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET",
      .help = "the data set; its test half is used (default: what the weights were trained on, or digits)"},

@@ -27,10 +27,12 @@ typedef struct settings {
 
 static const argument table_of_arguments[] = {
     {.name = "Options", .type = ARGUMENT_HEADING},
-    {"out", ARGUMENT_TEXT, offsetof(settings, out), "FILE", .required = true, .letter = 'o',
-     .help = "the file to write; its extension says what: .onnx or .c"},
-    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .help = "the weights, as an option"},
-    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
+    {"out", ARGUMENT_TEXT, offsetof(settings, out), "FILE", .standard = ARGUMENT_STANDARD_OUTPUT, .required = true,
+     .letter = 'o',
+     .help = "the file to write; its extension says what: .onnx or .c; to standard output goes ONNX, or C with --c"},
+    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
+     .help = "the weights, as an option"},
+    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {.name = "ONNX", .type = ARGUMENT_HEADING},
@@ -264,6 +266,7 @@ static int run(int count, char **words)
             "can stand in their place. What only training needs is left out.",
         .parts = parts,
         .operands_maximum = 1,
+        .operands_standard = ARGUMENT_STANDARD_INPUT,
         .examples = "  sdlf export simple_cnn.safetensors -o simple_cnn.onnx\n"
                     "  sdlf export finetuned.safetensors --net model.onnx -o finetuned.onnx --opset 20\n"
                     "  sdlf export lenet5.safetensors -o lenet5.c\n",

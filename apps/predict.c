@@ -31,13 +31,14 @@ typedef struct settings {
 
 static const argument predict_arguments[] = {
     {.name = "Options", .type = ARGUMENT_HEADING},
-    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .required = true,
-     .help = "a safetensors file, as train writes it, or an ONNX file"},
-    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
+    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
+     .required = true, .help = "a safetensors file, as train writes it, or an ONNX file"},
+    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
     {"top", ARGUMENT_INT, offsetof(settings, top), "N", .minimum = 1, .maximum = 1000, .fallback = "1",
      .help = "classes to print, likeliest first"},
-    {"labels", ARGUMENT_TEXT, offsetof(settings, label_file), "FILE", .help = "names of the classes, one a line"},
+    {"labels", ARGUMENT_TEXT, offsetof(settings, label_file), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
+     .help = "names of the classes, one a line"},
     {"draw", ARGUMENT_FLAG, offsetof(settings, draw), .help = "draw each picture as the network sees it"},
     {"index", ARGUMENT_INT, offsetof(settings, index), "N", .minimum = 0, .maximum = 2e9, .fallback = "0",
      .help = "which picture of an IDX file, from 0"},
@@ -266,6 +267,7 @@ static int run(int count, char **words)
         .operands_minimum = 1,
         .operands_maximum = 1 << 20,
         .operand_name = "a picture",
+        .operands_standard = ARGUMENT_STANDARD_INPUT,
         .examples = "  sdlf predict --weights simple_cnn.safetensors seven.png\n"
                     "  sdlf predict --weights lenet5.safetensors --draw --top 3 *.png\n"
                     "  sdlf predict --weights lenet5.safetensors --index 7 images-idx3-ubyte\n"

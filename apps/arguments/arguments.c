@@ -9,6 +9,7 @@
 #include <sdlf/suggest.h>
 
 #include "apps/arguments/value.h"
+#include "apps/input/bytes.h"
 #include "apps/output/terminal.h"
 
 arguments_outcome arguments_wrong(const char *command, const char *format, ...)
@@ -65,6 +66,32 @@ static arguments_outcome unknown_option(const command_usage *usage, const char *
     return arguments_wrong(usage->command, "unknown option '--%s'", name);
 }
 
+/* Where `place` holds "-": may it? Standard input is read when all words have been understood. */
+static arguments_outcome note_standard(arguments *a, argument_standard standard, const char *option, const char **place)
+{
+    if (strcmp(*place, "-") != 0 || standard == ARGUMENT_STANDARD_OUTPUT) return ARGUMENTS_OK;
+    if (standard == ARGUMENT_NO_STANDARD)
+        return arguments_wrong(a->usage->command,
+                               "%s%s'-' would be standard input or output, which cannot be used here (a file of that "
+                               "name is ./-)",
+                               option, *option ? " " : "");
+    if (a->from_standard && a->from_standard != place && strcmp(*a->from_standard, "-") == 0)
+        return arguments_wrong(a->usage->command, "'-' stands for two inputs, and standard input can be read once");
+    a->from_standard = place;
+    return ARGUMENTS_OK;
+}
+
+/* Of an option that has been stored, if it is a text. */
+static arguments_outcome note_option(arguments *a, const argument *row, void *member)
+{
+    char option[80];
+    snprintf(option, sizeof option, "--%s", row->name);
+    if (row->type == ARGUMENT_TEXT) return note_standard(a, row->standard, option, member);
+    if (row->type != ARGUMENT_LIST) return ARGUMENTS_OK;
+    argument_list *list = member;
+    return note_standard(a, row->standard, option, &list->item[list->count - 1]);
+}
+
 /* One option: row `index`, with the value that stands in its own word, or NULL. Moves *at past a value of its own. */
 static arguments_outcome read_option(arguments *a, int index, const char *value, int count, char **words, int *at,
                                      void *settings)
@@ -97,7 +124,7 @@ static arguments_outcome read_option(arguments *a, int index, const char *value,
         return arguments_wrong(command, "--%s %s: expected %s%s", row->name, *value ? value : "''",
                                argument_expected(row).text, sdlf_suggestion_print(&near).text);
     }
-    return ARGUMENTS_OK;
+    return note_option(a, row, member);
 }
 
 /* --name value or --name=value */
@@ -129,7 +156,7 @@ static arguments_outcome read_short(arguments *a, int count, char **words, int *
 
 arguments_outcome arguments_read(arguments *a, const command_usage *usage, int count, char **words, void *settings)
 {
-    *a = (arguments){.usage = usage, .operand = words};
+    *a = (arguments){.usage = usage, .operand = (const char **)words};
     const argument *row;
     size_t offset;
     for (int i = 0; (row = arguments_row(usage, i, &offset)); i++) {
@@ -144,7 +171,10 @@ arguments_outcome arguments_read(arguments *a, const command_usage *usage, int c
                 return arguments_wrong(usage->command, "unexpected '%s'%s", word,
                                        usage->operands_maximum == 0 ? ": there are options alone" : "");
             }
-            a->operand[a->operand_count++] = word;
+            a->operand[a->operand_count] = word;
+            arguments_outcome outcome = note_standard(a, usage->operands_standard, "", &a->operand[a->operand_count]);
+            if (outcome != ARGUMENTS_OK) return outcome;
+            a->operand_count++;
         } else if (strcmp(word, "--") == 0) {
             options_over = true;
         } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
@@ -164,5 +194,8 @@ arguments_outcome arguments_read(arguments *a, const command_usage *usage, int c
     if (a->operand_count < usage->operands_minimum) {
         return arguments_wrong(usage->command, "%s is missing", usage->operand_name);
     }
+    bool wanted = a->from_standard && strcmp(*a->from_standard, "-") == 0; /* a later value may have taken its place */
+    if (wanted && input_take_standard(a->from_standard) != SDLF_OK)
+        return arguments_wrong(usage->command, "%s", sdlf_error_message());
     return ARGUMENTS_OK;
 }

@@ -31,6 +31,13 @@ typedef enum argument_type {
     ARGUMENT_LIST,    /* argument_list; may be given more than once */
 } argument_type;
 
+/* What "-" stands for. Where it cannot, it is refused: a file of that name is "./-". */
+typedef enum argument_standard {
+    ARGUMENT_NO_STANDARD = 0,
+    ARGUMENT_STANDARD_INPUT, /* read to its end, and the value is the name of a file that holds it (input/bytes.h); once in a command */
+    ARGUMENT_STANDARD_OUTPUT, /* the value is "-" */
+} argument_standard;
+
 typedef struct argument {
     const char *name; /* "batch" for --batch; NULL ends a table */
     argument_type type;
@@ -45,6 +52,8 @@ typedef struct argument {
     const char *(*names)(int index); /* NULL past the end */
     char letter;                     /* 'o' for -o; 0: none */
     const char *alone; /* the value of an option at the end or in front of another; NULL: it must have one */
+    argument_standard
+        standard; /* of ARGUMENT_TEXT, and ARGUMENT_LIST, of which NAME=- is the command's to understand */
 } argument;
 
 enum { ARGUMENT_LIST_MAX = 64 };
@@ -67,17 +76,19 @@ typedef struct command_usage {
     const argument_part *parts;
     int operands_minimum, operands_maximum;
     const char *operand_name; /* "an image" */
-    void (*epilogue)(void);   /* prints more help; may be NULL */
-    const char *examples;     /* lines */
+    argument_standard operands_standard;
+    void (*epilogue)(void); /* prints more help; may be NULL */
+    const char *examples;   /* lines */
 } command_usage;
 
 /* What was on the command line, beside the values that went into the settings. */
 enum { ARGUMENTS_MAX = 96 };
 typedef struct arguments {
     const command_usage *usage;
-    char **operand; /* words that are no options, in order; borrowed from argv */
+    const char **operand; /* words that are no options, in order; borrowed from argv */
     int operand_count;
-    bool given[ARGUMENTS_MAX]; /* by row, over all parts */
+    const char **from_standard; /* the value that is standard input; NULL: none */
+    bool given[ARGUMENTS_MAX];  /* by row, over all parts */
 } arguments;
 
 typedef enum arguments_outcome { ARGUMENTS_OK = 0, ARGUMENTS_HELP, ARGUMENTS_WRONG } arguments_outcome;

@@ -29,8 +29,8 @@ static const int64_t usual_batches[] = {16, 64, 128, 1024};
 
 static const argument epoch_arguments[] = {
     {.name = "What is timed", .type = ARGUMENT_HEADING},
-    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .fallback = "simple_cnn",
-     .help = "a network from the list below, FILE.json or FILE.onnx"},
+    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
+     .fallback = "simple_cnn", .help = "a network from the list below, FILE.json or FILE.onnx"},
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET", .fallback = "digits", .help = "the data of the epoch"},
     {"batch", ARGUMENT_LIST, offsetof(settings, batch), "N",
      .help = "samples a step; may be repeated (default: 16, 64, 128 and 1024 in turn)"},

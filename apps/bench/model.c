@@ -231,6 +231,7 @@ static int run(int count, char **words)
         .operands_minimum = 1,
         .operands_maximum = 1,
         .operand_name = "a model",
+        .operands_standard = ARGUMENT_STANDARD_INPUT,
         .examples = "  sdlf bench mobilenetv2.onnx\n"
                     "  sdlf bench model --dtype float64 --threads 1 mobilenetv2.onnx\n",
     };

@@ -31,9 +31,10 @@ typedef struct settings {
 
 static const argument bench_arguments[] = {
     {.name = "What is timed", .type = ARGUMENT_HEADING},
-    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .fallback = "simple_cnn",
-     .help = "a network from the list below, FILE.json or FILE.onnx"},
-    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .help = "the network that a weights file brings"},
+    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
+     .fallback = "simple_cnn", .help = "a network from the list below, FILE.json or FILE.onnx"},
+    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
+     .help = "the network that a weights file brings"},
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET", .fallback = "digits", .help = "the data of the epoch"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000, .fallback = "64",
      .help = "samples a step"},

@@ -128,6 +128,7 @@ static int run(int count, char **words)
         .operands_minimum = 1,
         .operands_maximum = 1,
         .operand_name = "an ONNX file",
+        .operands_standard = ARGUMENT_STANDARD_INPUT,
         .examples = "  sdlf doctor mobilenetv2.onnx\n"
                     "  sdlf doctor --dim height=224 --dim width=224 --json model.onnx\n",
     };

@@ -21,7 +21,7 @@ static const argument what_arguments[] = {
     {"features", ARGUMENT_INT, offsetof(gcn_infer_settings, features), "N", .minimum = 1, .maximum = 16777216,
      .fallback = "128", .help = "features of a node, drawn at random; planetoid: has its own"},
     {"features-file", ARGUMENT_TEXT, offsetof(gcn_infer_settings, features_file), "FILE.npy",
-     .help = "features from a file instead: (nodes, N) float32 or float64"},
+     .standard = ARGUMENT_STANDARD_INPUT, .help = "features from a file instead: (nodes, N) float32 or float64"},
     {"hidden", ARGUMENT_INT, offsetof(gcn_infer_settings, hidden), "N", .minimum = 1, .maximum = 65536,
      .fallback = "16", .help = "outputs of a node"},
     {"dtype", ARGUMENT_CHOICE, offsetof(gcn_infer_settings, dtype), "TYPE", .choices = dtype_names, .fallback = "f64",

@@ -31,9 +31,9 @@ typedef struct settings {
 
 static const argument plan_arguments[] = {
     {.name = "A network's plan", .type = ARGUMENT_HEADING},
-    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
+    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "a network from the list below, FILE.json or FILE.onnx"},
-    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE",
+    {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "the network that a weights file brings: safetensors or ONNX"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000, .fallback = "64",
      .help = "samples a step"},

@@ -1,10 +1,12 @@
-/* Whole files in memory. */
+/* Whole files in memory, and standard input in a file's place. */
 #include "apps/input/bytes.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "apps/system/pipe.h"
@@ -54,5 +56,46 @@ sdlf_status input_read(unsigned char **bytes, size_t *size, const char *path, si
     if (status == SDLF_OK) return SDLF_OK;
     free(*bytes);
     *bytes = NULL;
+    return status;
+}
+
+#define FILE_NAME "sdlf-standard-input"
+
+/* The system says so of the file: no state of ours. */
+static bool is_taken(void)
+{
+    static const char link[] = "/memfd:" FILE_NAME;
+    char found[sizeof link];
+    return readlink("/proc/self/fd/0", found, sizeof found) >= (ssize_t)(sizeof link - 1) &&
+           memcmp(found, link, sizeof link - 1) == 0;
+}
+
+static sdlf_status copy_to(int file)
+{
+    unsigned char bytes[65536];
+    for (size_t found = 1; found > 0;) {
+        sdlf_status status = read_some(STDIN_FILENO, bytes, sizeof bytes, &found, INPUT_STANDARD);
+        if (status != SDLF_OK) return status;
+        for (size_t done = 0; done < found;) {
+            ssize_t count = write(file, bytes + done, found - done);
+            if (count < 0 && errno != EINTR)
+                return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory for standard input: %s", strerror(errno));
+            if (count > 0) done += (size_t)count;
+        }
+    }
+    return SDLF_OK;
+}
+
+sdlf_status input_take_standard(const char **path)
+{
+    if (is_taken())
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "'-' stands for two inputs, and standard input can be read once");
+    int file = memfd_create(FILE_NAME, MFD_CLOEXEC);
+    if (file < 0) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for standard input: %s", strerror(errno));
+    sdlf_status status = copy_to(file);
+    if (status == SDLF_OK && dup2(file, STDIN_FILENO) < 0)
+        status = sdlf_fail(SDLF_ERROR_IO, "cannot take standard input: %s", strerror(errno));
+    close(file);
+    if (status == SDLF_OK) *path = INPUT_STANDARD;
     return status;
 }

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "apps/input/bytes.h"
 #include "apps/run/run.h"
 #include "apps/system/memory.h"
 
@@ -12,16 +14,31 @@ static bool ends_with(const char *text, const char *end)
     return length >= wanted && strcmp(text + length - wanted, end) == 0;
 }
 
-static bool is_tensor(const char *path)
+/* By its name; standard input has none that says it. */
+static bool is_array(const char *path)
 {
-    return ends_with(path, ".npy") || ends_with(path, ".pb");
+    static const char magic[] = "\x93NUMPY";
+    char begin[sizeof magic - 1];
+    if (strcmp(path, INPUT_STANDARD) != 0) return ends_with(path, ".npy") || ends_with(path, ".pb");
+    return pread(STDIN_FILENO, begin, sizeof begin, 0) == (ssize_t)sizeof begin &&
+           memcmp(begin, magic, sizeof begin) == 0;
+}
+
+sdlf_status run_take_standard(run_session *s)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < s->set.inputs.count && status == SDLF_OK; i++) {
+        if (strcmp(s->input[i].path, "-") == 0) status = input_take_standard(&s->input[i].path); /* NAME=- */
+        s->input[i].is_array = is_array(s->input[i].path);
+    }
+    return status;
 }
 
 sdlf_status run_check_pictures(const run_session *s, const arguments *given)
 {
     if (s->set.inputs.count == 0) return SDLF_OK; /* what is missing is said later */
     for (int i = 0; i < s->set.inputs.count; i++)
-        if (!is_tensor(s->input[i].path)) return SDLF_OK;
+        if (!s->input[i].is_array) return SDLF_OK;
     for (const argument *row = preprocess_arguments; row->name != NULL; row++) {
         if (row->type == ARGUMENT_HEADING || !arguments_given(given, row->name)) continue;
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is about pictures, and %s is none", row->name, s->input[0].path);
@@ -43,7 +60,7 @@ sdlf_status run_open_inputs(run_session *s)
     s->batch = s->set.onnx.batch > 0 ? s->set.onnx.batch : 1;
     for (int i = 0; i < s->set.inputs.count && status == SDLF_OK; i++) {
         run_file *file = &s->input[i];
-        if (is_tensor(file->path))
+        if (file->is_array)
             status = sdlf_tensor_file_open(&file->array, file->path);
         else
             pictures++;
@@ -201,7 +218,7 @@ sdlf_status run_write_inputs(run_session *s)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s', %s, is missing: give it with --input %s=FILE", name,
                              sdlf_shape_print(binding.tensor.shape).text, name);
         }
-        if (s->input[which[0]].array == NULL)
+        if (!s->input[which[0]].is_array)
             status = write_pictures(s, name, which, count);
         else if (count > 1)
             status = sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s' is given %d times", name, count);

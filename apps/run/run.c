@@ -18,13 +18,13 @@ static const char *const dtype_names[] = {"float32", "float64", NULL};
 
 static const argument run_arguments[] = {
     {.name = "Options", .type = ARGUMENT_HEADING},
-    {"input", ARGUMENT_LIST, offsetof(run_settings, inputs), "[NAME=]FILE",
+    {"input", ARGUMENT_LIST, offsetof(run_settings, inputs), "[NAME=]FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "a picture, a .npy array or a .pb tensor; may be repeated, for several inputs or for a batch of pictures"},
-    {"output", ARGUMENT_LIST, offsetof(run_settings, outputs), "[NAME=]FILE",
+    {"output", ARGUMENT_LIST, offsetof(run_settings, outputs), "[NAME=]FILE", .standard = ARGUMENT_STANDARD_OUTPUT,
      .help = "write an output as a .npy array; may be repeated"},
     {"top", ARGUMENT_INT, offsetof(run_settings, top), "N", .minimum = 0, .maximum = 1000, .fallback = "0",
      .help = "print the N likeliest classes of each sample"},
-    {"labels", ARGUMENT_TEXT, offsetof(run_settings, label_file), "FILE",
+    {"labels", ARGUMENT_TEXT, offsetof(run_settings, label_file), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "names of the classes, one a line; prints 5 of them unless --top says how many"},
     {"dtype", ARGUMENT_CHOICE, offsetof(run_settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
      .help = "the type of floating numbers"},
@@ -174,6 +174,7 @@ static sdlf_status work(run_session *s, const arguments *given)
     split_files(s, s->input, &s->set.inputs);
     split_files(s, s->output, &s->set.outputs);
     sdlf_status status = preprocess_check(&s->set.preprocess); /* before anything long */
+    if (status == SDLF_OK) status = run_take_standard(s);
     if (status == SDLF_OK) status = run_check_pictures(s, given);
     if (status == SDLF_OK) status = inspect(s);
     if (status == SDLF_OK) status = run_open_inputs(s);
@@ -224,6 +225,7 @@ static int run(int count, char **words)
         .operands_minimum = 1,
         .operands_maximum = 1,
         .operand_name = "a model",
+        .operands_standard = ARGUMENT_STANDARD_INPUT,
         .examples = "  sdlf run mobilenetv2.onnx --input cat.jpg --preprocess tf --top 5\n"
                     "  sdlf run model.onnx --input x=x.npy --input mask=m.npy --output y=y.npy\n",
     };

@@ -27,7 +27,8 @@ typedef struct run_settings {
 typedef struct run_file {
     const char *name; /* NULL: not named */
     const char *path;
-    sdlf_tensor_file *array; /* of an input that is no picture; NULL: a picture */
+    bool is_array;           /* of an input: else it is a picture */
+    sdlf_tensor_file *array; /* open, of such an input */
     sdlf_tensor tensor;      /* what it is; with elements where the model is made from them, or a pipe had them */
 } run_file;
 
@@ -55,6 +56,8 @@ typedef struct run_session {
     char *not_finite; /* what is wrong with the scores; NULL: nothing is */
 } run_session;
 
+/* What stands in the place of "-", and which inputs are arrays. */
+sdlf_status run_take_standard(run_session *s);
 /* Options of pictures are refused where every input is an array. */
 sdlf_status run_check_pictures(const run_session *s, const arguments *given);
 /* Open the arrays among the inputs, which say how large the batch is. */

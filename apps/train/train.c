@@ -26,8 +26,8 @@ static const argument data_arguments[] = {
     {"device-data", ARGUMENT_INT, offsetof(train_settings, device_data), "MB", .minimum = 1, .maximum = 1e9,
      .help =
          "training data that a GPU may hold; more is brought to it batch by batch (default: what there is room for)"},
-    {"net", ARGUMENT_TEXT, offsetof(train_settings, net), "NAME", .fallback = "simple_cnn",
-     .help = "a network from the list below, FILE.json or FILE.onnx"},
+    {"net", ARGUMENT_TEXT, offsetof(train_settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
+     .fallback = "simple_cnn", .help = "a network from the list below, FILE.json or FILE.onnx"},
     {0},
 };
 

@@ -45,8 +45,7 @@ static void become_sdlf(const program *p, const char *const *words, int out, int
     for (; words[count - 1] && count < MOST - 1; count++) argv[count] = (char *)words[count - 1];
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
-    int nothing = open("/dev/null", O_RDONLY);
-    dup2(nothing, STDIN_FILENO);
+    dup2(open(p->input ? p->input : "/dev/null", O_RDONLY), STDIN_FILENO);
     for (int i = 3; i < 64; i++) close(i);
     signal(SIGPIPE, SIG_DFL); /* whatever the tests were started with */
     limit(RLIMIT_FSIZE, p->file_size_limit);

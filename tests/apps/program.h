@@ -16,6 +16,7 @@ typedef struct program {
     long file_size_limit; /* bytes that a file may have: a disk that fills up */
     long memory_limit;    /* bytes of address space */
     const char *folder;   /* to run in */
+    const char *input;    /* the file that is standard input; NULL: an empty one */
     /* what came of it */
     int code;   /* exit code; -1: it ended by a signal, or never began */
     int signal; /* that signal */

@@ -63,11 +63,12 @@ static const argument what_arguments[] = {
 
 static const argument output_arguments[] = {
     {.name = "Output", .type = ARGUMENT_HEADING},
-    {"from", ARGUMENT_TEXT, offsetof(lab_settings, from), "FILE",
+    {"from", ARGUMENT_TEXT, offsetof(lab_settings, from), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "measure nothing: show what --json wrote, or its rungs that --rung names"},
-    {"json", ARGUMENT_TEXT, offsetof(lab_settings, json), "FILE", .alone = "-",
+    {"json", ARGUMENT_TEXT, offsetof(lab_settings, json), "FILE", .standard = ARGUMENT_STANDARD_OUTPUT, .alone = "-",
      .help = "print JSON; with FILE, write it there beside the table"},
-    {"svg", ARGUMENT_TEXT, offsetof(lab_settings, svg), "FILE", .help = "draw a roofline chart, too"},
+    {"svg", ARGUMENT_TEXT, offsetof(lab_settings, svg), "FILE", .standard = ARGUMENT_STANDARD_OUTPUT,
+     .help = "draw a roofline chart, too"},
     {0},
 };
 

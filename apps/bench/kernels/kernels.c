@@ -54,7 +54,7 @@ static const argument what_arguments[] = {
 
 static const argument output_arguments[] = {
     {.name = "Output", .type = ARGUMENT_HEADING},
-    {"json", ARGUMENT_TEXT, offsetof(settings, json), "FILE", .alone = "-",
+    {"json", ARGUMENT_TEXT, offsetof(settings, json), "FILE", .standard = ARGUMENT_STANDARD_OUTPUT, .alone = "-",
      .help = "print JSON; with FILE, write it there beside the table"},
     {0},
 };

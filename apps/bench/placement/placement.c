@@ -26,8 +26,8 @@ typedef struct settings {
 
 static const argument placement_arguments[] = {
     {.name = "What is timed", .type = ARGUMENT_HEADING},
-    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .fallback = "simple_cnn",
-     .help = "a network from the list below, FILE.json or FILE.onnx"},
+    {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
+     .fallback = "simple_cnn", .help = "a network from the list below, FILE.json or FILE.onnx"},
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET", .fallback = "digits", .help = "what it is trained on"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000,
      .help = "samples a step (default: an experiment with 16, then one with 1,024)"},
@@ -45,7 +45,8 @@ static const argument placement_arguments[] = {
 
 static const argument output_arguments[] = {
     {.name = "Output", .type = ARGUMENT_HEADING},
-    {"svg", ARGUMENT_TEXT, offsetof(settings, svg), "FILE", .help = "draw a chart, too"},
+    {"svg", ARGUMENT_TEXT, offsetof(settings, svg), "FILE", .standard = ARGUMENT_STANDARD_OUTPUT,
+     .help = "draw a chart, too"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {0},
 };

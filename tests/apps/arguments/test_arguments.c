@@ -37,7 +37,8 @@ static const argument own[] = {
     {"colour", ARGUMENT_CHOICE, offsetof(settings, colour), "C", .choices = colours, .help = "h"},
     {"shape", ARGUMENT_NAME, offsetof(settings, shape), "S", .names = shape_name, .help = "h"},
     {"out", ARGUMENT_TEXT, offsetof(settings, out), "FILE", .help = "h", .letter = 'o'},
-    {"report", ARGUMENT_TEXT, offsetof(settings, report), "FILE", .help = "h", .alone = "-"},
+    {"report", ARGUMENT_TEXT, offsetof(settings, report), "FILE", .help = "h", .alone = "-",
+     .standard = ARGUMENT_STANDARD_OUTPUT},
     {"quiet", ARGUMENT_FLAG, offsetof(settings, quiet), .help = "h", .letter = 'q'},
     {"place", ARGUMENT_LIST, offsetof(settings, place), "P", .help = "h"},
     {0},
@@ -120,6 +121,18 @@ static void letters_stand_for_names(void)
     CHECK_WRONG("--out needs a value, found the option '--quiet'", "-o", "--quiet");
     CHECK_WRONG("--quiet takes no value, found 'uick'", "-quick");
     CHECK_WRONG("unknown option '-x'", "-x", "y");
+}
+
+/* Where "-" stands for nothing, it is no file's name either. */
+static void standard_streams(void)
+{
+    CHECK_WRONG("--out '-' would be standard input or output, which cannot be used here", "--out", "-");
+    CHECK_WRONG("--out '-' would be standard input or output, which cannot be used here", "-o-");
+    CHECK_WRONG("--place '-' would be standard input or output, which cannot be used here", "--place", "a", "--place",
+                "-");
+    CHECK_EQUAL(READ("--out", "./-", "--report", "-"), ARGUMENTS_OK);
+    CHECK_TEXT(set.out, "./-");
+    CHECK_TEXT(set.report, "-");
 }
 
 static void a_value_may_be_left_out(void)
@@ -223,6 +236,7 @@ int main(void)
 {
     RUN(values_arrive);
     RUN(letters_stand_for_names);
+    RUN(standard_streams);
     RUN(a_value_may_be_left_out);
     RUN(defaults_arrive);
     RUN(sizes_have_units);
