@@ -184,7 +184,7 @@ sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const 
         keep_error(model, status);
         return no_node;
     }
-    model_free_parameters(model);
+    model->built = false; /* what the layers before have keeps its values */
     model_enter_name(model, model->layer_count);
     return (sdlf_node){.layer = model->layer_count++, .output = 0};
 }
@@ -221,6 +221,12 @@ sdlf_node sdlf_sparse_input(sdlf_model *model, const char *name)
     if (model == NULL || !has_name(model, name, __func__)) return no_node;
     sdlf_input_options options = {.name = name, .dtype = SDLF_FLOAT32, .sparse = true};
     return sdlf_model_add(model, &sdlf_input_layer_class, &options, NULL, 0);
+}
+
+void sdlf_model_clear_outputs(sdlf_model *model)
+{
+    if (model == NULL) return;
+    while (model->output_count > 0) free(model->outputs[--model->output_count].name);
 }
 
 void sdlf_output(sdlf_model *model, const char *name, sdlf_node node)

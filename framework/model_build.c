@@ -1,15 +1,9 @@
-/* Inferring a model's shapes and making its parameters. */
+/* Inferring a model's shapes. */
 #include "framework/model_internal.h"
 
-#include <assert.h>
 #include <sdlf/machine.h>
-#include <sdlf/random.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
-
-#include "framework/initializer.h"
 
 /* Sparse matrices stand where the layer takes them, and nowhere else. */
 static sdlf_status check_sparse(const sdlf_layer_class *type, const sdlf_signature *signature)
@@ -60,49 +54,6 @@ sdlf_status model_layer_infer(const sdlf_layer *layer, int position, const sdlf_
         status = SDLF_ERROR_FORMAT; /* the file's, not a caller's */
     return sdlf_fail(status, "layer %d '%s' (%s): %s%s%s", position, layer->name, layer->type->name,
                      sdlf_error_message(), from, at);
-}
-
-void model_free_parameters(sdlf_model *model)
-{
-    for (int i = 0; i < model->parameter_count; i++) {
-        sdlf_parameter *parameter = &model->parameters[i];
-        free(parameter->name);
-        sdlf_tensor_release(&parameter->value, NULL);
-        for (int s = 0; s < 3; s++) sdlf_tensor_release(&parameter->state[s], NULL);
-    }
-    free(model->parameters);
-    model_close_source(model);
-    model->parameters = NULL;
-    model->parameter_count = model->parameter_capacity = 0;
-    model->built = false;
-}
-
-/* Append the parameters of one layer, without values. */
-static sdlf_status add_parameters(sdlf_model *model, int index, const sdlf_signature *signature)
-{
-    model_layer *entry = &model->layers[index];
-    entry->first_parameter = model->parameter_count;
-    entry->parameter_count = signature->parameter_count;
-    if (signature->parameter_count == 0) return SDLF_OK;
-    int count = model->parameter_count + signature->parameter_count;
-    if (count > model->parameter_capacity) {
-        int capacity = 2 * count;
-        sdlf_parameter *parameters = realloc(model->parameters, (size_t)capacity * sizeof *parameters);
-        if (parameters == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory for %d parameters", capacity);
-        model->parameters = parameters;
-        model->parameter_capacity = capacity;
-    }
-    for (int i = 0; i < signature->parameter_count; i++) {
-        const sdlf_parameter_spec *spec = &signature->parameter[i];
-        sdlf_parameter *parameter = &model->parameters[model->parameter_count];
-        *parameter = (sdlf_parameter){.spec = *spec, .layer = index};
-        size_t length = strlen(entry->layer.name) + strlen(spec->name) + 2;
-        parameter->name = malloc(length);
-        if (parameter->name == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory for a parameter's name");
-        snprintf(parameter->name, length, "%s.%s", entry->layer.name, spec->name);
-        model->parameter_count++; /* from here on model_free_parameters cleans up */
-    }
-    return SDLF_OK;
 }
 
 sdlf_status model_infer_layer(sdlf_model *model, int index, sdlf_signature *signature)
@@ -166,132 +117,4 @@ sdlf_status model_infer(sdlf_model *model)
                                model->outputs[i].name, node.output, source->layer.name, source->output_count);
     }
     return status;
-}
-
-sdlf_status model_describe(sdlf_model *model)
-{
-    sdlf_status status = model_infer(model);
-    if (status != SDLF_OK) return status;
-    if (model->users > 0)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                         "network '%s': its parameters are in use by %d plan%s, free %s before they "
-                         "are made anew",
-                         model->name, model->users, model->users > 1 ? "s" : "", model->users > 1 ? "them" : "it");
-    model_free_parameters(model);
-    for (int i = 0; i < model->layer_count && status == SDLF_OK; i++) {
-        sdlf_signature signature;
-        status = model_infer_layer(model, i, &signature);
-        if (status == SDLF_OK) status = add_parameters(model, i, &signature);
-    }
-    if (status != SDLF_OK) model_free_parameters(model);
-    return status;
-}
-
-sdlf_status model_allocate(sdlf_model *model, const uint64_t *seed)
-{
-    for (int i = 0; i < model->parameter_count; i++) {
-        sdlf_parameter *parameter = &model->parameters[i];
-        sdlf_status status = sdlf_tensor_create(&parameter->value, NULL, SDLF_FLOAT32, parameter->spec.shape);
-        if (status == SDLF_OK && seed != NULL)
-            status = sdlf_initialize(&parameter->value, &parameter->spec, *seed, sdlf_parameter_stream(i));
-        if (status != SDLF_OK) {
-            status = sdlf_fail_context(status, "parameter %s", parameter->name);
-            model_free_parameters(model);
-            return status;
-        }
-    }
-    model->built = true;
-    return SDLF_OK;
-}
-
-sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed)
-{
-    if (model == NULL) return sdlf_model_status(NULL);
-    sdlf_status status = model_describe(model);
-    return status == SDLF_OK ? model_allocate(model, &seed) : status;
-}
-
-int sdlf_model_parameter_count(const sdlf_model *model)
-{
-    if (model == NULL) return 0;
-    return model->parameter_count;
-}
-
-sdlf_parameter *sdlf_model_parameter(sdlf_model *model, int index)
-{
-    if (model == NULL) return NULL;
-    return index >= 0 && index < model->parameter_count ? &model->parameters[index] : NULL;
-}
-
-sdlf_parameter *sdlf_model_find_parameter(sdlf_model *model, const char *name)
-{
-    if (model == NULL || name == NULL) return NULL;
-    int index = model_find_parameter(model, name);
-    return index >= 0 ? &model->parameters[index] : NULL;
-}
-
-sdlf_status sdlf_model_require_states(sdlf_model *model, int count)
-{
-    if (model == NULL) return sdlf_model_status(NULL);
-    assert(count >= 0 && count <= 3);
-    for (int i = 0; i < model->parameter_count && model->state_users > 0; i++) {
-        const sdlf_parameter *parameter = &model->parameters[i];
-        for (int s = count; s < 3; s++)
-            if (sdlf_tensor_present(&parameter->state[s]))
-                return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                                 "network '%s' is being trained: the optimiser state of %s is in use "
-                                 "by a plan, free that first",
-                                 model->name, parameter->name);
-    }
-    for (int i = 0; i < model->parameter_count; i++) {
-        sdlf_parameter *parameter = &model->parameters[i];
-        int wanted = parameter->spec.trainable ? count : 0;
-        for (int s = wanted; s < 3; s++) sdlf_tensor_release(&parameter->state[s], NULL);
-        for (int s = 0; s < wanted; s++) {
-            if (sdlf_tensor_present(&parameter->state[s])) continue;
-            sdlf_status status = sdlf_tensor_create(&parameter->state[s], NULL, SDLF_FLOAT32, parameter->spec.shape);
-            if (status != SDLF_OK) return sdlf_fail_context(status, "optimiser state of %s", parameter->name);
-            memset(parameter->state[s].data, 0, (size_t)sdlf_tensor_bytes(&parameter->state[s]));
-        }
-    }
-    return SDLF_OK;
-}
-
-void model_start_using(sdlf_model *model, bool states)
-{
-    model->users++;
-    model->state_users += states;
-}
-
-void model_note_change(sdlf_model *model)
-{
-    atomic_fetch_add_explicit(&model->changes, 1, memory_order_relaxed);
-}
-
-void model_stop_using(sdlf_model *model, bool states)
-{
-    model->users--;
-    model->state_users -= states;
-}
-
-int64_t sdlf_model_trainable_count(const sdlf_model *model)
-{
-    if (model == NULL) return 0;
-    int64_t count = 0;
-    for (int i = 0; i < model->parameter_count; i++) {
-        const sdlf_parameter_spec *spec = &model->parameters[i].spec;
-        if (spec->trainable) count += sdlf_shape_count(spec->shape);
-    }
-    return count;
-}
-
-uint32_t sdlf_model_hash(const sdlf_model *model)
-{
-    if (model == NULL) return 0;
-    uLong hash = crc32_z(0, NULL, 0);
-    for (int i = 0; i < model->parameter_count; i++) {
-        const sdlf_tensor *value = &model->parameters[i].value;
-        if (sdlf_tensor_present(value)) hash = crc32_z(hash, value->data, (z_size_t)sdlf_tensor_bytes(value));
-    }
-    return (uint32_t)hash;
 }

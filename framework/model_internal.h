@@ -50,6 +50,7 @@ struct sdlf_model {
     int output_count;
     sdlf_parameter *parameters;
     int parameter_count, parameter_capacity;
+    int described;                 /* the layers, from the first on, whose parameters are listed */
     atomic_uint_least64_t changes; /* how often the library has changed values of parameters, here or on a device */
     int users, state_users;        /* plans that hold addresses of the parameters; of these, such as update them */
     bool built;
@@ -74,7 +75,7 @@ sdlf_status model_reserve_name(sdlf_model *model);
 void model_enter_name(sdlf_model *model, int layer);
 void model_remove_last_name(sdlf_model *model);
 
-/* ---- inference and parameters (model_build.c) ---- */
+/* ---- inference (model_build.c) ---- */
 
 /* Infer one layer's signature from its inputs' shapes and dtypes (already filled in), and put the layer's name, position
  * and the layer its first input comes from around an error. `producer` may be NULL. */
@@ -88,10 +89,22 @@ sdlf_status model_infer_layer(sdlf_model *model, int index, sdlf_signature *sign
  * sdlf_model_build; parameters that take more than the machine's memory are SDLF_ERROR_MEMORY. */
 sdlf_status model_infer(sdlf_model *model);
 
-/* The two halves of sdlf_model_build: list the parameters, without values; then allocate them all, initialised from *seed,
- * or undefined without one. Whoever stops in between calls model_free_parameters. */
+/* ---- parameters (model_parameters.c) ---- */
+
+/* The two halves of sdlf_model_build: list the parameters that are not listed yet (of a model that is built: all of them anew), without
+ * values; then give values to those that have none, initialised from *seed, or undefined without one. After a failure, and for
+ * whoever stops in between, model_truncate_parameters has things as they were. */
 sdlf_status model_describe(sdlf_model *model);
 sdlf_status model_allocate(sdlf_model *model, const uint64_t *seed);
+
+/* How many parameters, from the first on, have values. */
+int model_valued_count(const sdlf_model *model);
+
+/* Free the parameters from number `count` on, with which a layer's own begin; the model is then not built. */
+void model_truncate_parameters(sdlf_model *model, int count);
+
+/* Free all of them (before they are made anew). */
+void model_free_parameters(sdlf_model *model);
 
 /* A plan takes addresses of the parameters, and of the optimiser's states too where it updates them; and is done with them.
  * Meanwhile neither may be freed. */
@@ -128,8 +141,5 @@ void model_close_source(sdlf_model *model);
  * building kept. */
 void model_drop_last(sdlf_model *model);
 void model_forget_error(sdlf_model *model);
-
-/* Free the parameters (before they are made anew). */
-void model_free_parameters(sdlf_model *model);
 
 #endif

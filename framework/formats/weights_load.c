@@ -122,13 +122,16 @@ static sdlf_status load(sdlf_model *model, const safetensors_file *file, bool bl
     return status;
 }
 
-/* Load into a model that is built now if it was not; after a failure it is as it was. */
+/* Load into a model that is built now if it was not; after a failure it is as it was. Beside parameters that have values already, all
+ * are given memory first, and keep what they have until the file is known to be good. */
 static sdlf_status build_and_load(sdlf_model *model, const safetensors_file *file, bool with_states)
 {
     if (model->built) return load(model, file, false, with_states);
+    int valued = model_valued_count(model);
     sdlf_status status = model_describe(model);
-    if (status == SDLF_OK) status = load(model, file, true, with_states);
-    if (status != SDLF_OK) model_free_parameters(model);
+    if (status == SDLF_OK && valued > 0) status = model_allocate(model, NULL);
+    if (status == SDLF_OK) status = load(model, file, valued == 0, with_states);
+    if (status != SDLF_OK) model_truncate_parameters(model, valued);
     return status;
 }
 

@@ -89,11 +89,13 @@ static sdlf_status check_options(sdlf_plan_options *options)
     return status == SDLF_OK ? sdlf_optimizer_complete(&options->optimizer) : status;
 }
 
-/* Parameters without values. */
-static sdlf_status describe(sdlf_model *model, bool outline)
+/* Parameters whose values are drawn where the plan keeps them; beside some that have values, here. */
+static sdlf_status describe(sdlf_model *model, const sdlf_plan_options *options, bool outline)
 {
+    uint64_t seed = options->seed != 0 ? options->seed : 1;
+    bool some = model_valued_count(model) > 0;
     sdlf_status status = model_describe(model);
-    return status == SDLF_OK && !outline ? model_allocate(model, NULL) : status;
+    return status == SDLF_OK && !outline ? model_allocate(model, some ? &seed : NULL) : status;
 }
 
 /* Values that were read for a plan that could not be made are in their file as before. */
@@ -113,7 +115,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     if (status == SDLF_OK && complete.take_parameters && !outline && model->users > 0)
         status = sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: the parameters of '%s' cannot be taken: another plan uses them",
                            model->name);
-    if (status == SDLF_OK && !model->built) status = describe(model, outline);
+    if (status == SDLF_OK && !model->built) status = describe(model, &complete, outline);
     if (status != SDLF_OK) return status;
     sdlf_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
@@ -146,10 +148,11 @@ sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_pla
     *plan = NULL;
     if (model == NULL) return sdlf_model_status(NULL);
     SDLF_REQUIRE(options);
-    bool draws = !model->built;
+    bool builds = !model->built;
+    int valued = builds ? model_valued_count(model) : 0;
     sdlf_status status = make_plan(plan, model, options, false);
     if (status == SDLF_OK) {
-        (*plan)->draws = draws;
+        (*plan)->draws = builds && valued == 0;
         status = plan_bind(*plan);
         (*plan)->draws = false;
     }
@@ -164,12 +167,12 @@ sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_pla
     bool taken = *plan != NULL && (*plan)->taken;
     sdlf_plan_free(*plan);
     *plan = NULL;
-    if (draws && model->built)
-        model_free_parameters(model); /* taken ones too: the next plan draws them all */
-    else if (model->source.file != NULL)
+    if (model->source.file != NULL)
         leave_values(model);
-    else if (taken)
+    else if (taken && !(builds && valued == 0))
         model_give_away(model);
+    else if (builds && model->built)
+        model_truncate_parameters(model, valued); /* the next plan draws the rest, and those of them that were taken */
     return status;
 }
 

@@ -35,6 +35,10 @@ sdlf_node sdlf_sparse_input(sdlf_model *model, const char *name);
 /* Declare a result of the model. `name` is copied. */
 void sdlf_output(sdlf_model *model, const char *name, sdlf_node node);
 
+/* Forget the results declared so far, before others take their place: a model from a file gets another head so. A model without any has
+ * its last layer's. */
+void sdlf_model_clear_outputs(sdlf_model *model);
+
 /* Append a layer of any class. `options` (borrowed, copied) is the class's options struct or NULL for all defaults. */
 sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const void *options, const sdlf_node *inputs,
                          int input_count);
@@ -54,9 +58,12 @@ typedef struct sdlf_normalization {
 sdlf_normalization *sdlf_model_normalization(sdlf_model *model);
 
 /* Infer every shape once (for a batch of 1), make the parameters and initialise them from `seed`. If nobody has called it, the
- * first plan builds the model, from its own seed. Calling it again draws new parameters. Errors: the first error of
- * building, shapes that do not fit, memory; SDLF_ERROR_ARGUMENT while a plan of the model exists (adding a layer is the same
- * error then). */
+ * first plan builds the model, from its own seed. Calling it again draws new parameters.
+ *
+ * A model that has been built, or came from a file, takes more layers: its parameters keep their values and optimiser states, the model
+ * has to be built again, and then only the parameters of the layers that came after are drawn. (The array of sdlf_parameter moves:
+ * pointers into it are no good then.) After a failure the parameters are as they were. Errors: the first error of building, shapes that
+ * do not fit, memory; SDLF_ERROR_ARGUMENT while a plan of the model exists (adding a layer is the same error then). */
 sdlf_status sdlf_model_build(sdlf_model *model, uint64_t seed);
 
 /* ---- looking ----

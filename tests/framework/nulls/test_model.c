@@ -19,6 +19,7 @@ static void no_model(void)
     GIVES(is_none(sdlf_sparse_input(NULL, "x")), true);
     GIVES(is_none(sdlf_model_add(NULL, relu, NULL, &somewhere, 1)), true);
     DOES_NOTHING(sdlf_output(NULL, "y", somewhere));
+    DOES_NOTHING(sdlf_model_clear_outputs(NULL));
     DOES_NOTHING(sdlf_model_set_origin(NULL, "here"));
     DOES_NOTHING(sdlf_model_free(NULL));
     NO_MODEL(sdlf_model_status(NULL));
