@@ -7,6 +7,9 @@
 #include <sdlf/formats.h>
 #include <sdlf/model.h>
 
+/* A batch that no network has somewhere in its shapes by chance: what differs from a batch of 1 depends on the batch. */
+enum { MODEL_OTHER_BATCH = 1009 };
+
 /* One layer of the graph. Outputs are known after model_infer, parameters after sdlf_model_build. */
 typedef struct model_layer {
     sdlf_layer layer; /* name, origin and options are owned */

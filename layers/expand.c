@@ -1,4 +1,4 @@
-/* expand: x broadcast with a shape: axes are matched from the last one on, and where one side has 1 or no axis the other's size
+/* expand: x broadcast with a shape, or with the plan's batch and a shape: axes are matched from the last one on, and where one side has 1 or no axis the other's size
  * is taken. dx is the sum of dy over what was stretched. */
 #include "layers/views.h"
 
@@ -9,12 +9,21 @@ static const sdlf_field fields[] = {
      .minimum = 1,
      .maximum = INT32_MAX,
      .help = "what to broadcast with, the batch included"},
+    {.name = "samples",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_expand_options, samples),
+     .help = "the shape is one sample's: the batch comes before it"},
     {.name = NULL},
 };
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 {
-    sdlf_shape wanted = ((const sdlf_expand_options *)layer->options)->shape, x = signature->input_shape[0], y;
+    const sdlf_expand_options *options = layer->options;
+    sdlf_shape wanted = options->shape, x = signature->input_shape[0], y;
+    if (options->samples && wanted.rank == SDLF_MAX_RANK)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s has rank %d: at most %d dimensions beside the batch",
+                         sdlf_shape_print(wanted).text, wanted.rank, SDLF_MAX_RANK - 1);
+    if (options->samples) wanted = sdlf_shape_prepend(signature->batch, wanted);
     if (!sdlf_shape_broadcast(&y, x, wanted))
         return sdlf_fail(SDLF_ERROR_SHAPE, "its input %s cannot be broadcast with %s", sdlf_shape_print(x).text,
                          sdlf_shape_print(wanted).text);

@@ -1,7 +1,7 @@
-/* fully_connected: y = x weight^T + bias.
+/* fully_connected: y = x weight^T + bias of rows x, which begin at an axis: at the first behind the batch, or, of tokens, at the last.
  *
- *   x (N, ...) read as (N,I), weight (U,I), bias (U) -> y (N,U)
- *   dx = dy weight; dweight = dy^T x; dbias = the sum of dy over n. */
+ *   x (N, ..., I1, I2, ...) read as (M,I), weight (U,I), bias (U) -> y (N, ..., U)
+ *   dx = dy weight; dweight = dy^T x; dbias = the sum of dy over the M rows. */
 #include "layers/layers_internal.h"
 
 static const sdlf_field fields[] = {
@@ -20,8 +20,24 @@ static const sdlf_field fields[] = {
      .offset = offsetof(sdlf_fully_connected_options, initializer),
      .choices = sdlf_initializer_names,
      .help = "how the weight starts; he_uniform by default"},
+    {.name = "axis",
+     .type = SDLF_FIELD_INT,
+     .offset = offsetof(sdlf_fully_connected_options, axis),
+     .minimum = -SDLF_MAX_RANK,
+     .maximum = SDLF_MAX_RANK - 1,
+     .fallback = 1,
+     .zero_means_default = true,
+     .help = "where the inputs of an output begin; -1: with the last axis, for each token by itself"},
     {.name = NULL},
 };
+
+/* Where a row begins; -1: the axis is not behind the batch. */
+static int row_axis(const sdlf_layer *layer, sdlf_shape x)
+{
+    int axis = ((const sdlf_fully_connected_options *)layer->options)->axis;
+    if (axis < 0) axis += x.rank;
+    return axis >= 1 && axis < x.rank ? axis : -1;
+}
 
 static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 {
@@ -31,8 +47,15 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
         return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input (N, ...), found %s", sdlf_shape_print(x).text);
     sdlf_status status = sdlf_layer_check_float(signature, 0);
     if (status != SDLF_OK) return status;
-    int64_t inputs = sdlf_shape_span(x, 1, x.rank), units = options->units;
-    status = sdlf_signature_add_output(signature, signature->dtype, sdlf_shape(x.dim[0], units));
+    int axis = row_axis(layer, x);
+    if (axis < 0)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "axis %d is not one of its input %s behind the batch", options->axis,
+                         sdlf_shape_print(x).text);
+    int64_t inputs = sdlf_shape_span(x, axis, x.rank), units = options->units;
+    sdlf_shape y = {.rank = axis + 1};
+    for (int i = 0; i < axis; i++) y.dim[i] = x.dim[i];
+    y.dim[axis] = units;
+    status = sdlf_signature_add_output(signature, signature->dtype, y);
     if (status != SDLF_OK) return status;
     int kind = options->initializer == SDLF_INIT_DEFAULT ? SDLF_INIT_HE_UNIFORM : options->initializer;
     status = sdlf_signature_add_parameter(signature, (sdlf_parameter_spec){.name = "weight",
@@ -49,21 +72,21 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
                        .name = "bias", .shape = sdlf_shape(units), .initializer = SDLF_INIT_ZERO, .trainable = true});
 }
 
-/* (N, ...) seen as (N,I); an absent tensor stays absent. */
-static sdlf_tensor rows(sdlf_tensor tensor)
+/* What has rows of so many elements, as a matrix; an absent tensor stays absent. */
+static sdlf_tensor rows(sdlf_tensor tensor, int64_t length)
 {
     if (!sdlf_tensor_present(&tensor)) return tensor;
-    return sdlf_tensor_reshape(tensor,
-                               sdlf_shape(tensor.shape.dim[0], sdlf_shape_span(tensor.shape, 1, tensor.shape.rank)));
+    return sdlf_tensor_reshape(tensor, sdlf_shape(sdlf_tensor_count(&tensor) / length, length));
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     const sdlf_fully_connected_options *options = layer->options;
+    sdlf_tensor weight = context->parameter[0];
     sdlf_operation operation = {
         .kind = SDLF_GEMM,
-        .in = {rows(context->input[0]), context->parameter[0]},
-        .out = {context->output[0]},
+        .in = {rows(context->input[0], weight.shape.dim[1]), weight},
+        .out = {rows(context->output[0], weight.shape.dim[0])},
         .gemm = {.transpose_b = true, .alpha = 1},
     };
     if (!options->no_bias) operation.in[2] = context->parameter[1];
@@ -73,7 +96,8 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     const sdlf_fully_connected_options *options = layer->options;
-    sdlf_tensor dy = context->output_gradient[0];
+    int64_t units = context->parameter[0].shape.dim[0], inputs = context->parameter[0].shape.dim[1];
+    sdlf_tensor dy = rows(context->output_gradient[0], units);
     sdlf_operation bias = {
         .kind = SDLF_REDUCE,
         .in = {dy},
@@ -81,14 +105,14 @@ static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context
     };
     sdlf_operation weight = {
         .kind = SDLF_GEMM,
-        .in = {dy, rows(context->input[0])},
+        .in = {dy, rows(context->input[0], inputs)},
         .out = {context->parameter_gradient[0]},
         .gemm = {.transpose_a = true, .alpha = 1},
     };
     sdlf_operation input = {
         .kind = SDLF_GEMM,
         .in = {dy, context->parameter[0]},
-        .out = {rows(context->input_gradient[0])},
+        .out = {rows(context->input_gradient[0], inputs)},
         .gemm = {.alpha = 1},
     };
     sdlf_status status = SDLF_OK;

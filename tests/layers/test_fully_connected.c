@@ -11,6 +11,11 @@ static void shapes_follow(void)
     sdlf_fully_connected_options options = {.units = 7};
     check_output(build, &options, sdlf_shape(12), sdlf_shape(7));
     check_output(build, &options, sdlf_shape(3, 4, 5), sdlf_shape(7));
+    options.axis = -1;
+    check_output(build, &options, sdlf_shape(12), sdlf_shape(7));
+    check_output(build, &options, sdlf_shape(3, 4, 5), sdlf_shape(3, 4, 7));
+    options.axis = 2;
+    check_output(build, &options, sdlf_shape(3, 4, 5), sdlf_shape(3, 7));
 }
 
 static void parameters_follow(void)
@@ -34,6 +39,10 @@ static void nonsense_is_refused(void)
                   "expected an input (N, ...), found 1");
     check_refused(build, &(sdlf_fully_connected_options){.units = 5, .initializer = 77}, sdlf_shape(4),
                   SDLF_ERROR_ARGUMENT, "initializer: expected 0 to 9 (default, zero, one, he_uniform");
+    check_refused(build, &(sdlf_fully_connected_options){.units = 5, .axis = 2}, sdlf_shape(4), SDLF_ERROR_SHAPE,
+                  "axis 2 is not one of its input 1x4 behind the batch");
+    check_refused(build, &(sdlf_fully_connected_options){.units = 5, .axis = -2}, sdlf_shape(4), SDLF_ERROR_SHAPE,
+                  "axis -2 is not one");
     check_integers_refused(build, &(sdlf_fully_connected_options){.units = 5}, sdlf_shape(4));
 }
 
@@ -48,6 +57,14 @@ static void gradients_match(void)
          .build = build,
          .options = &(sdlf_fully_connected_options){.units = 4, .no_bias = true},
          .input = {sdlf_shape(2, 2, 3, 4)}},
+        {.what = "tokens",
+         .build = build,
+         .options = &(sdlf_fully_connected_options){.units = 4, .axis = -1},
+         .input = {sdlf_shape(2, 3, 5)}},
+        {.what = "rows of two axes, no bias",
+         .build = build,
+         .options = &(sdlf_fully_connected_options){.units = 3, .axis = 2, .no_bias = true},
+         .input = {sdlf_shape(2, 3, 2, 3)}},
         {.what = "one unit",
          .build = build,
          .options = &(sdlf_fully_connected_options){.units = 1},

@@ -203,6 +203,8 @@ static void nonsense_is_refused(void)
                   SDLF_ERROR_SHAPE, "expected 3 sizes before and after");
     check_refused(build_pad, &(sdlf_pad_options){.before = {2, {0, -2}}, .after = {2, {0, -1}}}, sdlf_shape(3),
                   SDLF_ERROR_SHAPE, "leaves nothing of axis 1");
+    check_refused(build_expand, &(sdlf_expand_options){.shape = {8, {1, 1, 1, 1, 1, 1, 1, 3}}, .samples = true},
+                  sdlf_shape(3), SDLF_ERROR_SHAPE, "at most 7 dimensions beside the batch");
     check_refused(build_expand, &(sdlf_expand_options){.shape = sdlf_shape(4, 2)}, sdlf_shape(3), SDLF_ERROR_SHAPE,
                   "1x3 cannot be broadcast with 4x2");
     check_refused(build_tile, &(sdlf_tile_options){.repeats = sdlf_shape(2)}, sdlf_shape(3), SDLF_ERROR_SHAPE,
@@ -234,6 +236,15 @@ static sdlf_node build_stretched(sdlf_model *model, const sdlf_node *x, const vo
     return y;
 }
 
+/* A value that is trained, once for each sample beside what is its own. */
+static sdlf_node build_for_samples(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    sdlf_node value =
+        sdlf_value(model, &(sdlf_value_options){.name = "value", .shape = sdlf_shape(1, 3), .trainable = true});
+    sdlf_node parts[] = {x[0], sdlf_expand(model, value, options)};
+    return sdlf_concat(model, parts, 2, NULL);
+}
+
 static void gradients_match(void)
 {
     const layer_case cases[] = {
@@ -251,6 +262,10 @@ static void gradients_match(void)
          .options = &(sdlf_pad_options){.before = {3, {0, 1, 0}}, .after = {3, {0, 2, 1}}, .value = 0.5f},
          .input = {sdlf_shape(2, 3, 4)}},
         {.what = "expand", .build = build_stretched, .input = {sdlf_shape(2, 3)}},
+        {.what = "expand to samples",
+         .build = build_for_samples,
+         .options = &(sdlf_expand_options){.shape = {1, {3}}, .samples = true},
+         .input = {sdlf_shape(3, 2)}},
         {.what = "tile",
          .build = build_tile,
          .options = &(sdlf_tile_options){.repeats = {4, {1, 2, 1, 3}}},

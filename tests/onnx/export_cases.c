@@ -51,6 +51,8 @@ static void products(sdlf_model *net)
     sdlf_node turned = sdlf_value(net, &(sdlf_value_options){.name = "turned", .shape = sdlf_shape(6, 4)});
     sdlf_node vector = sdlf_value(net, &(sdlf_value_options){.name = "vector", .shape = sdlf_shape(4)});
     give(net, sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 9}));
+    give(net, sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.name = "tokens", .units = 9, .axis = -1}));
+    give(net, sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 9, .axis = 2, .no_bias = true}));
     give(net, sdlf_fully_connected(net, row, &(sdlf_fully_connected_options){.units = 5, .no_bias = true}));
     give(net, sdlf_matmul(net, x, right, NULL));
     give(net, sdlf_matmul(net, x, turned, &(sdlf_matmul_options){.transpose_b = true}));

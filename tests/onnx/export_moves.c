@@ -70,6 +70,9 @@ void export_expansions(sdlf_model *net)
     give(net, value);
     give(net, x);
     give(net, x);
+    sdlf_node token = sdlf_value(net, &(sdlf_value_options){.name = "token", .shape = sdlf_shape(1, 2, 1)});
+    token = sdlf_expand(net, token, &(sdlf_expand_options){.shape = sdlf_shape(2, 1), .samples = true});
+    give(net, sdlf_concat(net, (const sdlf_node[]){token, x}, 2, NULL));
 }
 
 void export_wrapped(sdlf_model *net)

@@ -95,7 +95,7 @@ static void a_batch_of_one_is_many_or_one(void)
     static const one_node nodes[] = {
         {.type = "Gather", .attribute = "axis", .inputs = {"i"}, .fixed = true},
         {.type = "Gather", .attribute = "axis", .value = 1, .inputs = {"i"}},
-        {.type = "Flatten", .attribute = "axis", .value = 0, .fixed = true},
+        {.type = "Flatten", .attribute = "axis", .value = 0},
         {.type = "Flatten", .attribute = "axis", .value = 1},
         {.type = "Slice", .inputs = {"start", "end", "axes"}, .weights = {0, 1, 0}, .fixed = true},
         {.type = "Slice", .inputs = {"start", "end", "axes"}, .weights = {0, -1, 1}},
@@ -107,7 +107,7 @@ static void a_batch_of_one_is_many_or_one(void)
          .weights = {-1, INT64_MIN, 0, -1},
          .fixed = true},
         {.type = "Slice", .inputs = {"start", "end", "axes", "steps"}, .weights = {0, INT64_MAX, 1, 2}},
-        {.type = "Unsqueeze", .inputs = {"axes"}, .weights = {0}, .fixed = true},
+        {.type = "Unsqueeze", .inputs = {"axes"}, .weights = {0}},
         {.type = "Unsqueeze", .inputs = {"axes"}, .weights = {1}},
         {.type = "Split", .attribute = "axis", .inputs = {"parts"}, .weights = {1}, .fixed = true},
         {.type = "Split", .attribute = "axis", .value = 1, .inputs = {"parts"}, .weights = {3}},

@@ -43,18 +43,11 @@ static sdlf_binary_layer_function by_type(const onnx_context *c)
     return SDLF_LAYER_ADD;
 }
 
-/* A constant that looks like one sample, where the batch is the plan's: it is one for all of them, and stretched. */
-static bool is_for_all(const onnx_context *c, onnx_flow flow)
-{
-    if (!c->import->batched || flow.shape.rank == 0 || flow.shape.dim[0] != 1) return false;
-    return strcmp(sdlf_model_layer(c->import->model, flow.node.layer)->type->name, "value") == 0;
-}
-
 static onnx_flow apply(onnx_context *c, sdlf_binary_layer_function function, const onnx_flow *operands)
 {
     if (!onnx_ok(c)) return operands[0];
     bool same = sdlf_shape_equal(operands[0].shape, operands[1].shape) && sdlf_dtype_is_float(operands[0].dtype) &&
-                !is_for_all(c, operands[0]) && !is_for_all(c, operands[1]);
+                onnx_batch_axis(c, operands[0]) == onnx_batch_axis(c, operands[1]); /* or one is for all samples */
     if (function == SDLF_LAYER_ADD && same && sdlf_dtype_is_float(operands[1].dtype))
         return onnx_layer(c, "add", NULL, operands, 2); /* which is fused into what makes its operands */
     return onnx_layer(c, "binary", &(sdlf_binary_layer_options){.function = (int)function}, operands, 2);
@@ -190,6 +183,15 @@ static void convert_where(onnx_context *c)
     onnx_give(c, 0, onnx_layer(c, "select", NULL, operands, 3));
 }
 
+/* Of shapes. The remainder has the divisor's sign, or with fmod the dividend's, which matters to integers that are negative. */
+static void fold_mod(onnx_context *c)
+{
+    bool real = sdlf_dtype_is_float(onnx_type_dtype(onnx_known(c, 0)->type));
+    if (onnx_integer(c, "fmod", 0) != real)
+        onnx_unsupported(c, "attribute 'fmod' of %s", real ? "0 for floats" : "1 for integers");
+    if (onnx_ok(c)) onnx_fold_binary(c);
+}
+
 #define TWO_INPUTS  .minimum_inputs = 2, .maximum_inputs = 2, .attributes = " ", .convert = convert_binary
 #define MANY_INPUTS .minimum_inputs = 1, .maximum_inputs = 4096, .attributes = " ", .convert = convert_many
 
@@ -198,6 +200,7 @@ const onnx_operator onnx_binary_operators[] = {
     {.type = "Sub", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
     {.type = "Mul", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
     {.type = "Div", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
+    {.type = "Mod", .since = 10, .minimum_inputs = 2, .maximum_inputs = 2, .attributes = " fmod ", .fold = fold_mod},
     {.type = "Pow",
      .since = 7,
      .minimum_inputs = 2,

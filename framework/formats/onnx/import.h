@@ -72,7 +72,9 @@ typedef struct onnx_import {
     int64_t weights; /* those that stand for weights of the file's, which are not counted there */
     int64_t limit;   /* of these: as many as the file's weights have, and some more */
     bool batched;    /* the first dimension of an input is the plan's to choose */
-    bool fills;      /* parameters get their values: unless so, large constants are only outlined */
+    void *batches;   /* where it lies in every layer's outputs (batch.c) */
+    int batch_capacity;
+    bool fills; /* parameters get their values: unless so, large constants are only outlined */
 } onnx_import;
 
 typedef struct onnx_operator onnx_operator;
@@ -212,8 +214,6 @@ int onnx_axis(onnx_context *c, int64_t axis, int rank);
 onnx_flow onnx_layer(onnx_context *c, const char *type, const void *options, const onnx_flow *inputs, int input_count);
 /* Another output of the layer that made `flow`. */
 onnx_flow onnx_layer_output(onnx_context *c, onnx_flow flow, int output);
-/* `flow` under another shape; the batch stays one where it can. */
-onnx_flow onnx_reshape(onnx_context *c, onnx_flow flow, sdlf_shape shape);
 /* The parameter of the layer that made `flow` is to hold these elements. */
 void onnx_fill_with(onnx_context *c, onnx_flow flow, const char *parameter, onnx_fill fill);
 /* A constant as a layer of its own. */
@@ -231,10 +231,31 @@ onnx_flow onnx_reduce(onnx_context *c, onnx_flow x, sdlf_reduce_function functio
 onnx_flow onnx_cast(onnx_context *c, onnx_flow x, sdlf_dtype dtype);
 /* Integers of a byte, and bools, as floats, which hold them exactly; anything else as it is. */
 onnx_flow onnx_small_as_float(onnx_context *c, onnx_flow x);
-/* integers.c: are these int8, uint8, int32 or int64? */
-bool onnx_is_integer(onnx_flow x);
+
+/* ---- the batch (batch.c) ---- */
+
+/* Where the plan's batch lies in a value. */
+typedef struct onnx_batch {
+    int axis;       /* -1: nowhere */
+    int64_t inside; /* elements of that axis in front of it, for a batch of 1: 3 in (3 N, ...), 1 in (N 3, ...) */
+} onnx_batch;
+/* Find that for the outputs of a layer. False: out of memory. */
+bool onnx_batch_note(onnx_import *import, int layer);
+onnx_batch onnx_batch_of(const onnx_context *c, onnx_flow x);
+int onnx_batch_axis(const onnx_context *c, onnx_flow x);
+/* x under another shape, whose axis `axis` has the batch (-1: none); where that would mix samples, it is for the batch that the model is
+ * made for and no other. */
+onnx_flow onnx_reshape_batch(onnx_context *c, onnx_flow x, sdlf_shape shape, int axis);
+/* The same where nobody says which axis that is, or where one is told that may be it (-1: none). */
+onnx_flow onnx_reshape(onnx_context *c, onnx_flow x, sdlf_shape shape);
+onnx_flow onnx_reshape_told(onnx_context *c, onnx_flow x, sdlf_shape shape, int told);
 /* x, for the batch that the model is made for and no other: where an operator tells the samples of a batch apart. */
 onnx_flow onnx_batch_fixed(onnx_context *c, onnx_flow x);
+
+/* ---- operators ---- */
+
+/* integers.c: are these int8, uint8, int32 or int64? */
+bool onnx_is_integer(onnx_flow x);
 /* Relu, Neg or Abs, as the node says. */
 onnx_flow onnx_integer_function(onnx_context *c, onnx_flow x);
 /* onnx_reduce of int32 or int64; means are cut off toward zero. */

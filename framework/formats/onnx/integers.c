@@ -10,11 +10,6 @@ bool onnx_is_integer(onnx_flow x)
     return x.dtype == SDLF_INT32 || x.dtype == SDLF_INT64 || x.dtype == SDLF_INT8 || x.dtype == SDLF_UINT8;
 }
 
-onnx_flow onnx_batch_fixed(onnx_context *c, onnx_flow x)
-{
-    return onnx_layer(c, "reshape", &(sdlf_reshape_options){.shape = x.shape, .whole = true}, &x, 1);
-}
-
 onnx_flow onnx_integer_function(onnx_context *c, onnx_flow x)
 {
     const char *type = c->type->type;
@@ -69,11 +64,12 @@ onnx_flow onnx_reduce_integers(onnx_context *c, onnx_flow x, sdlf_reduce_functio
     for (int i = 0; i < (axes.rank > 0 ? axes.rank : x.shape.rank); i++)
         gone[axes.rank > 0 ? (axes.dim[i] < 0 ? axes.dim[i] + x.shape.rank : axes.dim[i]) : i] = true;
     sdlf_shape kept = SDLF_SCALAR;
+    int batch = onnx_batch_axis(c, x);
     for (int i = 0; i < x.shape.rank && onnx_ok(c); i++) {
         if (!gone[i] || keep) kept.dim[kept.rank++] = gone[i] ? 1 : x.shape.dim[i];
         if (!gone[i]) continue;
         count *= x.shape.dim[i];
-        if (i == 0) x = onnx_batch_fixed(c, x); /* what is folded is as long as it is now */
+        if (i == batch) x = onnx_batch_fixed(c, x); /* what is folded is as long as it is now */
         x = fold_axis(c, x, i, functions[function]);
     }
     if (function == SDLF_REDUCE_LAYER_MEAN && count > 1 << 24) onnx_unsupported(c, "a mean of more than 2^24 integers");

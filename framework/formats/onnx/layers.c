@@ -68,6 +68,10 @@ static onnx_flow add(onnx_context *c, const sdlf_layer_class *type, void *option
         c->status = status == SDLF_ERROR_MEMORY ? status : SDLF_ERROR_UNSUPPORTED;
         return no_flow;
     }
+    if (!onnx_batch_note(c->import, node.layer)) {
+        onnx_no_memory(c);
+        return no_flow;
+    }
     c->layers++;
     return (onnx_flow){node, signature.output_dtype[0], signature.output_shape[0]};
 }
@@ -100,15 +104,6 @@ onnx_flow onnx_layer_output(onnx_context *c, onnx_flow flow, int output)
         return no_flow;
     }
     return (onnx_flow){{flow.node.layer, output}, layer->output_dtype[output], layer->output_shape[output]};
-}
-
-onnx_flow onnx_reshape(onnx_context *c, onnx_flow flow, sdlf_shape shape)
-{
-    if (!onnx_ok(c) || sdlf_shape_equal(flow.shape, shape)) return flow;
-    bool whole = flow.shape.rank == 0 || shape.rank == 0 || flow.shape.dim[0] != shape.dim[0];
-    return onnx_layer(c, "reshape",
-                      &(sdlf_reshape_options){.shape = whole ? shape : sdlf_shape_without(shape, 0), .whole = whole},
-                      &flow, 1);
 }
 
 /* ---- parameters ---- */

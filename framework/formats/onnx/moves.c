@@ -7,12 +7,12 @@
 
 /* ---- Transpose ---- */
 
-/* Does the order only move dimensions of 1, so that the elements stay where they are? */
-static bool is_still(sdlf_shape shape, const int *order)
+/* Does the order only move dimensions of 1, other than the batch, so that the elements stay where they are? */
+static bool is_still(sdlf_shape shape, const int *order, int batch)
 {
     int last = -1;
     for (int i = 0; i < shape.rank; i++) {
-        if (shape.dim[order[i]] == 1) continue;
+        if (shape.dim[order[i]] == 1 && order[i] != batch) continue;
         if (order[i] < last) return false;
         last = order[i];
     }
@@ -29,10 +29,13 @@ static sdlf_shape permuted(sdlf_shape shape, const int *order)
 onnx_flow onnx_transpose(onnx_context *c, onnx_flow x, const int *order)
 {
     sdlf_transpose_options options = {.order = {.rank = x.shape.rank}};
-    bool first_stays = x.shape.rank > 0 && order[0] == 0; /* else a batch would end up elsewhere */
+    int batch = onnx_batch_axis(c, x), axis = -1;
     if (!onnx_ok(c) || x.shape.rank < 2) return x;
-    if (first_stays && is_still(x.shape, order)) return onnx_reshape(c, x, permuted(x.shape, order));
-    for (int i = 0; i < x.shape.rank; i++) options.order.dim[i] = order[i];
+    for (int i = 0; i < x.shape.rank; i++) {
+        options.order.dim[i] = order[i];
+        if (order[i] == batch) axis = i;
+    }
+    if (is_still(x.shape, order, batch)) return onnx_reshape_batch(c, x, permuted(x.shape, order), axis);
     return onnx_layer(c, "transpose", &options, &x, 1);
 }
 

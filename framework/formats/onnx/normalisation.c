@@ -40,7 +40,7 @@ static void convert_softmax(onnx_context *c)
     sdlf_shape shape = x.shape;
     bool rows = c->opset < 13;
     int axis = onnx_axis(c, onnx_integer(c, "axis", rows ? 1 : -1), shape.rank);
-    if (axis == 0) x = onnx_batch_fixed(c, x);
+    if (axis == onnx_batch_axis(c, x)) x = onnx_batch_fixed(c, x);
     if (!onnx_ok(c)) return;
     sdlf_shape seen = shape;
     if (rows && sdlf_shape_span(shape, axis, shape.rank) != shape.dim[axis]) {

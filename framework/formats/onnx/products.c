@@ -1,25 +1,25 @@
 /* Gemm and MatMul. With a constant second factor they are fully connected layers, whose weight can be trained. */
 #include "framework/formats/onnx/import.h"
 
-/* One number, or one for each of `units`: what a fully connected layer's bias can be filled from. */
+/* One number for each of `units`: what a fully connected layer's bias can be filled from. */
 static bool is_bias(const onnx_tensor *tensor, int64_t units)
 {
-    if (tensor->count == 1) return true;
     return tensor->count == units && tensor->shape.rank >= 1 && tensor->shape.dim[tensor->shape.rank - 1] == units;
 }
 
-/* x (M,K) times the constant, (K,N) or, transposed, (N,K). */
+/* x (...,K) times the constant, (K,N) or, transposed, (N,K). */
 static onnx_flow fully_connected(onnx_context *c, onnx_flow x, const onnx_tensor *weight, bool transposed, float alpha,
                                  const onnx_tensor *bias, float beta)
 {
     int64_t inner = weight->shape.dim[transposed ? 1 : 0], units = weight->shape.dim[transposed ? 0 : 1];
-    if (inner != x.shape.dim[1] || units < 1 || units > INT32_MAX)
+    int rank = x.shape.rank;
+    if (inner != x.shape.dim[rank - 1] || units < 1 || units > INT32_MAX)
         onnx_wrong(c, "its factors are %s and %s%s", sdlf_shape_print(x.shape).text,
                    sdlf_shape_print(weight->shape).text, transposed ? ", transposed" : "");
-    onnx_flow y = onnx_layer(c, "fully_connected",
-                             &(sdlf_fully_connected_options){.units = (int)units, .no_bias = bias == NULL}, &x, 1);
+    sdlf_fully_connected_options options = {.units = (int)units, .no_bias = bias == NULL, .axis = rank > 2 ? -1 : 0};
+    onnx_flow y = onnx_layer(c, "fully_connected", &options, &x, 1);
     onnx_fill_with(c, y, "weight", (onnx_fill){.tensor = *weight, .transpose = !transposed, .scale = alpha});
-    if (bias != NULL) onnx_fill_with(c, y, "bias", (onnx_fill){.tensor = *bias, .repeat = true, .scale = beta});
+    if (bias != NULL) onnx_fill_with(c, y, "bias", (onnx_fill){.tensor = *bias, .scale = beta});
     return y;
 }
 
@@ -73,12 +73,7 @@ static void convert_matmul(onnx_context *c)
     }
     const onnx_tensor *weight = onnx_known(c, 1), *bias = onnx_constant_behind(c, "Add", &behind);
     if (bias != NULL && !(bias->shape.rank <= a.rank && is_bias(bias, b.dim[1]))) bias = NULL;
-    onnx_flow x = onnx_in(c, 0);
-    if (a.rank > 2) x = onnx_reshape(c, x, sdlf_shape(sdlf_shape_span(a, 0, a.rank - 1), a.dim[a.rank - 1]));
-    onnx_flow y = fully_connected(c, x, weight, false, 1, bias, 1);
-    sdlf_shape shape = a;
-    shape.dim[a.rank - 1] = b.dim[1];
-    y = onnx_reshape(c, y, shape);
+    onnx_flow y = fully_connected(c, onnx_in(c, 0), weight, false, 1, bias, 1);
     onnx_give(c, 0, y);
     if (bias != NULL) onnx_absorb(c, behind, y);
 }

@@ -4,8 +4,8 @@
 
 #include "framework/formats/onnx/fold.h"
 
-/* Output 0 is input 0 under that shape. */
-static void give_as(onnx_context *c, sdlf_shape shape)
+/* Output 0 is input 0 under that shape, whose axis `axis` has the batch, if any; or, of a guess, may have it. */
+static void give_as(onnx_context *c, sdlf_shape shape, int axis, bool guess)
 {
     if (!onnx_ok(c)) return;
     if (sdlf_shape_count(shape) < 0 || sdlf_shape_count(shape) != sdlf_shape_count(onnx_shape(c, 0))) {
@@ -18,8 +18,14 @@ static void give_as(onnx_context *c, sdlf_shape shape)
         tensor.shape = shape;
         onnx_give_constant(c, 0, &tensor);
     } else {
-        onnx_give(c, 0, onnx_reshape(c, onnx_in(c, 0), shape));
+        onnx_flow x = onnx_in(c, 0);
+        onnx_give(c, 0, guess ? onnx_reshape_told(c, x, shape, axis) : onnx_reshape_batch(c, x, shape, axis));
     }
+}
+
+static int batch_axis(onnx_context *c)
+{
+    return onnx_is_constant(c, 0) ? -1 : onnx_batch_axis(c, onnx_in(c, 0));
 }
 
 static void convert_reshape(onnx_context *c)
@@ -45,7 +51,7 @@ static void convert_reshape(onnx_context *c)
         shape.dim[i] = dim == -1 ? 1 : dim;
     }
     if (open >= 0 && sdlf_shape_count(shape) > 0) shape.dim[open] = sdlf_shape_count(from) / sdlf_shape_count(shape);
-    give_as(c, shape);
+    give_as(c, shape, open, true);
 }
 
 static void convert_flatten(onnx_context *c)
@@ -57,10 +63,8 @@ static void convert_flatten(onnx_context *c)
         return;
     }
     sdlf_shape shape = sdlf_shape(sdlf_shape_span(from, 0, (int)axis), sdlf_shape_span(from, (int)axis, from.rank));
-    if (axis == 0 && onnx_ok(c) && !onnx_is_constant(c, 0)) /* the samples of a batch become one */
-        onnx_give(c, 0, onnx_reshape(c, onnx_batch_fixed(c, onnx_in(c, 0)), shape));
-    else
-        give_as(c, shape);
+    int batch = batch_axis(c);
+    give_as(c, shape, batch < 0 ? -1 : batch >= axis, false);
 }
 
 /* The axes: an attribute before opset 13, an input since. count -1: none are given. */
@@ -77,9 +81,13 @@ static void convert_squeeze(onnx_context *c)
     bool gone[SDLF_MAX_RANK] = {false};
     for (int i = 0; axes.count < 0 && i < from.rank; i++) gone[i] = from.dim[i] == 1;
     for (int i = 0; i < axes.count && onnx_ok(c); i++) gone[onnx_axis(c, axes.item[i], from.rank)] = true;
-    for (int i = 0; i < from.rank && onnx_ok(c); i++)
-        if (!gone[i]) shape.dim[shape.rank++] = from.dim[i];
-    give_as(c, shape);
+    int batch = batch_axis(c), axis = -1;
+    for (int i = 0; i < from.rank && onnx_ok(c); i++) {
+        if (gone[i]) continue;
+        if (i == batch) axis = shape.rank;
+        shape.dim[shape.rank++] = from.dim[i];
+    }
+    give_as(c, shape, axis, false);
 }
 
 static void convert_unsqueeze(onnx_context *c)
@@ -100,16 +108,17 @@ static void convert_unsqueeze(onnx_context *c)
         if (!onnx_ok(c)) return;
         added[axis] = true;
     }
-    for (int i = 0, next = 0; i < shape.rank; i++) shape.dim[i] = added[i] ? 1 : from.dim[next++];
-    if (added[0] && from.rank > 0 && !onnx_is_constant(c, 0)) /* the samples of a batch become rows of one */
-        onnx_give(c, 0, onnx_reshape(c, onnx_batch_fixed(c, onnx_in(c, 0)), shape));
-    else
-        give_as(c, shape);
+    int batch = batch_axis(c), axis = -1;
+    for (int i = 0, next = 0; i < shape.rank; i++) {
+        if (!added[i] && next == batch) axis = i;
+        shape.dim[i] = added[i] ? 1 : from.dim[next++];
+    }
+    give_as(c, shape, axis, false);
 }
 
 static void convert_identity(onnx_context *c)
 {
-    give_as(c, onnx_shape(c, 0));
+    give_as(c, onnx_shape(c, 0), batch_axis(c), false);
 }
 
 const onnx_operator onnx_shape_operators[] = {

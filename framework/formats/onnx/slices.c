@@ -37,6 +37,18 @@ static void fold_concat(onnx_context *c)
     onnx_give_constant(c, 0, &whole);
 }
 
+/* A part that is one for all samples, beside others that each sample has of its own: repeated for every one. */
+static void spread(onnx_context *c, onnx_flow *part, int count, int axis)
+{
+    bool batched = false;
+    for (int i = 0; i < count; i++) batched = batched || onnx_batch_axis(c, part[i]) == 0;
+    for (int i = 0; i < count && batched && axis != 0 && onnx_ok(c); i++) {
+        if (onnx_batch_axis(c, part[i]) >= 0 || part[i].shape.dim[0] != 1) continue;
+        sdlf_expand_options options = {.shape = sdlf_shape_without(part[i].shape, 0), .samples = true};
+        part[i] = onnx_layer(c, "expand", &options, &part[i], 1);
+    }
+}
+
 /* Parts without elements add nothing, and are no layers. */
 static void convert_concat(onnx_context *c)
 {
@@ -46,6 +58,7 @@ static void convert_concat(onnx_context *c)
     if (part == NULL) onnx_no_memory(c);
     for (int i = 0; i < c->input_count && onnx_ok(c); i++)
         if (!(onnx_is_constant(c, i) && c->input[i]->tensor.count == 0)) part[count++] = onnx_in(c, i);
+    if (onnx_ok(c)) spread(c, part, count, axis);
     if (onnx_ok(c)) onnx_give(c, 0, onnx_join(c, part, count, axis));
 }
 
@@ -56,7 +69,13 @@ typedef struct ranges {
     int64_t start[SDLF_MAX_RANK], count[SDLF_MAX_RANK], step[SDLF_MAX_RANK];
 } ranges;
 
-/* `one_sample`: it is of the first axis, and says how many there are; then other batches do not fit. */
+/* The axis of input 0 that has the plan's batch; -1: none. */
+static int batch_axis(onnx_context *c)
+{
+    return onnx_is_constant(c, 0) ? -1 : onnx_batch_axis(c, onnx_in(c, 0));
+}
+
+/* `one_sample`: it is of the batch's axis, and says how many there are; then other batches do not fit. */
 static void give_ranges(onnx_context *c, int output, const ranges *range, bool one_sample)
 {
     sdlf_shape shape = onnx_shape(c, 0), taken = shape;
@@ -76,7 +95,7 @@ static void give_ranges(onnx_context *c, int output, const ranges *range, bool o
     if (onnx_ok(c) && sdlf_shape_count(taken) == 0) { /* of nothing everything is known */
         const onnx_value *x = c->input[0];
         onnx_type type = x->narrow != ONNX_UNDEFINED ? x->narrow : onnx_type_of(x->flow.dtype);
-        bool batched = c->import->batched && shape.dim[0] == 1;
+        bool batched = onnx_batch_axis(c, x->flow) == 0;
         if (batched && one_sample)
             onnx_unsupported(c, "it takes none of a batch of 1, and another batch is the plan's to choose");
         onnx_give_constant(c, output,
@@ -145,11 +164,12 @@ static void convert_slice(onnx_context *c)
                    steps.count, shape.rank);
     ranges range = all_of(shape);
     bool one_sample = false;
+    int batch = batch_axis(c);
     for (int i = 0; i < starts.count && onnx_ok(c); i++) {
         int axis = axes.count >= 0 ? onnx_axis(c, axes.item[i], shape.rank) : i;
         int64_t step = steps.count >= 0 ? steps.item[i] : 1;
         bool everything = ends.item[i] >= INT32_MAX && starts.item[i] == 0 && step == 1;
-        one_sample = one_sample || (axis == 0 && !everything && shape.dim[0] == 1);
+        one_sample = one_sample || (axis == batch && !everything && shape.dim[axis] == 1);
         if (step == 0) onnx_wrong(c, "a step of 0");
         if (onnx_ok(c)) set_range(&range, axis, shape.dim[axis], starts.item[i], ends.item[i], step);
     }
@@ -172,6 +192,7 @@ static void convert_split(onnx_context *c)
         return;
     }
     ranges range = all_of(shape);
+    int batch = batch_axis(c);
     for (int i = 0; i < c->output_count && onnx_ok(c); i++) {
         int64_t count = split.count >= 0 ? split.item[i] : clamp(length - at, 0, part);
         if (count < 0 || count > length - at) {
@@ -180,7 +201,7 @@ static void convert_split(onnx_context *c)
         }
         range.start[axis] = at;
         range.count[axis] = count;
-        give_ranges(c, i, &range, axis == 0 && split.count >= 0);
+        give_ranges(c, i, &range, axis == batch && split.count >= 0);
         at += count;
     }
     if (onnx_ok(c) && at != length)

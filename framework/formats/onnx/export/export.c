@@ -102,6 +102,7 @@ static void write_layer(onnx_export *e, int position)
     e->now = layer;
     e->position = position;
     e->steps = 0;
+    e->named = false;
     export_writer *writer = export_writer_find(layer->layer.type->name);
     if (layer->layer.type->is_loss)
         export_refuse(e, "losses are left out, but something reads this one");

@@ -48,6 +48,7 @@ typedef struct onnx_export {
     int64_t parameter_count; /* elements of the model's parameters in it */
     const model_layer *now;  /* the layer that is being written */
     int position, steps;     /* its position, and how many steps it has so far */
+    bool named;              /* one of these has its name */
     sdlf_status status;
 } onnx_export;
 
@@ -118,6 +119,8 @@ void export_node(onnx_export *e, const char *type, const char *const *inputs, co
 /* A node before it; the name of its one result. */
 const char *export_step(onnx_export *e, const char *type, const char *const *inputs,
                         const export_attribute *attributes);
+/* One that has the layer's name, instead of the node that gives the outputs. */
+const char *export_main_step(onnx_export *e, const char *type, const char *const *inputs);
 /* Of one or two inputs, without attributes. */
 const char *export_step1(onnx_export *e, const char *type, const char *x);
 const char *export_step2(onnx_export *e, const char *type, const char *a, const char *b);

@@ -108,22 +108,36 @@ static void add_node(onnx_export *e, const char *type, const char *name, const c
     if (!ok) export_no_memory(e);
 }
 
-void export_node(onnx_export *e, const char *type, const char *const *inputs, const export_attribute *attributes)
-{
-    const export_layer *layer = &e->layer[e->position];
-    size_t count = (size_t)e->now->output_count;
-    while (count > 1 && !layer->wanted[count - 1]) count--;
-    add_node(e, type, e->now->layer.name, inputs, layer->value, count, attributes);
-}
-
-const char *export_step(onnx_export *e, const char *type, const char *const *inputs, const export_attribute *attributes)
+/* "LAYER/1", "LAYER/2", ... */
+static const char *step_name(onnx_export *e)
 {
     char wanted[512];
     if (!export_ok(e)) return "";
     snprintf(wanted, sizeof wanted, "%.480s/%d", e->now->layer.name, ++e->steps);
     const char *name = export_name(e, wanted);
-    if (name == NULL) return "";
+    return name != NULL ? name : "";
+}
+
+void export_node(onnx_export *e, const char *type, const char *const *inputs, const export_attribute *attributes)
+{
+    const export_layer *layer = &e->layer[e->position];
+    size_t count = (size_t)e->now->output_count;
+    while (count > 1 && !layer->wanted[count - 1]) count--;
+    add_node(e, type, e->named ? step_name(e) : e->now->layer.name, inputs, layer->value, count, attributes);
+}
+
+const char *export_step(onnx_export *e, const char *type, const char *const *inputs, const export_attribute *attributes)
+{
+    const char *name = step_name(e);
     add_node(e, type, name, inputs, &name, 1, attributes);
+    return name;
+}
+
+const char *export_main_step(onnx_export *e, const char *type, const char *const *inputs)
+{
+    const char *name = step_name(e);
+    add_node(e, type, e->now->layer.name, inputs, &name, 1, NULL);
+    e->named = true;
     return name;
 }
 

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "framework/input_layer.h"
+
 void export_flatten(onnx_export *e)
 {
     export_node(e, "Flatten", (const char *const[]){export_in(e, 0), NULL},
@@ -103,10 +105,29 @@ void export_pad(onnx_export *e)
                 (const export_attribute[]){export_word("mode", modes[options->mode]), {0}});
 }
 
+/* The plan's batch, as a list of one: the first dimension of an input that has it. */
+static const char *batch(onnx_export *e)
+{
+    for (int i = 0; i < e->model->layer_count && !e->fixed_batch; i++) {
+        const export_layer *layer = &e->layer[i];
+        bool open = layer->live && e->model->layers[i].layer.type == &sdlf_input_layer_class &&
+                    layer->wide[0].rank > 0 && layer->wide[0].dim[0] == MODEL_OTHER_BATCH;
+        if (!open) continue;
+        return export_step(e, "Shape", (const char *const[]){layer->value[0], NULL},
+                           (const export_attribute[]){export_integer("start", 0), export_integer("end", 1), {0}});
+    }
+    export_needs_fixed_batch(e);
+    return export_shape(e, sdlf_shape(1));
+}
+
 void export_expand(onnx_export *e)
 {
     const sdlf_expand_options *options = export_options(e);
-    export_node(e, "Expand", (const char *const[]){export_in(e, 0), export_shape(e, options->shape), NULL}, NULL);
+    const char *shape = export_shape(e, options->shape);
+    if (options->samples)
+        shape = export_step(e, "Concat", (const char *const[]){batch(e), shape, NULL},
+                            (const export_attribute[]){export_integer("axis", 0), {0}});
+    export_node(e, "Expand", (const char *const[]){export_in(e, 0), shape, NULL}, NULL);
 }
 
 void export_tile(onnx_export *e)

@@ -7,9 +7,6 @@
 #include "framework/formats/text.h"
 #include "framework/input_layer.h"
 
-/* A batch that no network has somewhere in its shapes by chance. */
-enum { WIDE = 1009 };
-
 static bool is_loss(const onnx_export *e, sdlf_node node)
 {
     return e->model->layers[node.layer].layer.type->is_loss;
@@ -57,7 +54,7 @@ static void mark_live(onnx_export *e)
 static bool infer_wide(onnx_export *e, int index)
 {
     const model_layer *layer = &e->model->layers[index];
-    sdlf_signature signature = {.batch = WIDE, .input_count = layer->input_count, .dtype = SDLF_FLOAT32};
+    sdlf_signature signature = {.batch = MODEL_OTHER_BATCH, .input_count = layer->input_count, .dtype = SDLF_FLOAT32};
     for (int i = 0; i < layer->input_count; i++) {
         sdlf_node node = layer->inputs[i];
         const model_layer *from = &e->model->layers[node.layer];

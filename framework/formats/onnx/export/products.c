@@ -78,10 +78,30 @@ void export_global_avg_pool2d(onnx_export *e)
 
 /* ---- products ---- */
 
+/* Of tokens: a product of matrices, whose right one has a column for each unit. The product is what has the layer's name, by which its
+ * weights are found again. */
+static void tokens(onnx_export *e, const char *x)
+{
+    const char *bias = export_parameter(e, "bias"),
+               *weight = export_step1(e, "Transpose", export_parameter(e, "weight"));
+    const char *const factors[] = {x, weight, NULL};
+    if (bias == NULL)
+        export_node(e, "MatMul", factors, NULL);
+    else
+        export_node(e, "Add", (const char *const[]){export_main_step(e, "MatMul", factors), bias, NULL}, NULL);
+}
+
 void export_fully_connected(onnx_export *e)
 {
     const char *x = export_in(e, 0);
-    if (export_in_shape(e, 0).rank != 2) x = export_step1(e, "Flatten", x);
+    sdlf_shape rows = {.rank = export_out_shape(e).rank};
+    bool flat = rows.rank == export_in_shape(e, 0).rank;
+    if (rows.rank > 2) {
+        rows.dim[rows.rank - 1] = -1; /* and 0 before: as it is */
+        tokens(e, flat ? x : export_step2(e, "Reshape", x, export_shape(e, rows)));
+        return;
+    }
+    if (!flat) x = export_step1(e, "Flatten", x);
     export_node(e, "Gemm", (const char *const[]){x, export_parameter(e, "weight"), export_parameter(e, "bias"), NULL},
                 (const export_attribute[]){export_integer("transB", 1), {0}});
 }

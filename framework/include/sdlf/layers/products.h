@@ -9,12 +9,13 @@ extern "C" {
 #endif
 
 /* y = x weight^T + bias. Input (N, ...), flattened to (N,I); output (N,units); parameters weight (units,I), bias (units).
- * Default initialisation: he_uniform, bias zero. */
+ * Default initialisation: he_uniform, bias zero. With an axis, what stands before it stays: of tokens (N,T,C), -1 gives (N,T,units). */
 typedef struct sdlf_fully_connected_options {
     const char *name;
     int units; /* required */
     bool no_bias;
     int initializer; /* sdlf_initializer_kind of the weight */
+    int axis;        /* the first of the axes that become I, default 1; negative ones count from the end */
 } sdlf_fully_connected_options;
 sdlf_node sdlf_fully_connected(sdlf_model *model, sdlf_node x, const sdlf_fully_connected_options *options);
 

@@ -59,10 +59,12 @@ typedef struct sdlf_pad_options {
 } sdlf_pad_options;
 sdlf_node sdlf_pad(sdlf_model *model, sdlf_node x, const sdlf_pad_options *options);
 
-/* Broadcast with a shape, the batch included: where one of the two has 1 or no axis, the other's size is taken. */
+/* Broadcast with a shape, the batch included: where one of the two has 1 or no axis, the other's size is taken. With `samples` the shape is
+ * that of one sample, and the plan's batch comes before it: so a value becomes one for each sample. */
 typedef struct sdlf_expand_options {
     const char *name;
     sdlf_shape shape;
+    bool samples;
 } sdlf_expand_options;
 sdlf_node sdlf_expand(sdlf_model *model, sdlf_node x, const sdlf_expand_options *options);
 
