@@ -28,6 +28,7 @@ static void release_layer(model_layer *entry)
     free((char *)entry->layer.name);
     free((char *)entry->layer.origin);
     free((void *)entry->layer.options);
+    free(entry->frozen);
     free(entry->inputs);
 }
 

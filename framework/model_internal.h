@@ -20,6 +20,8 @@ typedef struct model_layer {
     sdlf_dtype output_dtype[SDLF_MAX_LAYER_OUTPUTS];
     bool output_sparse[SDLF_MAX_LAYER_OUTPUTS];
     int first_parameter, parameter_count;
+    char *
+        frozen; /* " weight bias ": parameters that training leaves alone, though it could change them; NULL: none. Owned */
     int next_number; /* where search begins for a free N in "NAME_N", with this layer's name; 0: at 2 */
 } model_layer;
 
@@ -99,6 +101,13 @@ sdlf_status model_infer(sdlf_model *model);
  * whoever stops in between, model_truncate_parameters has things as they were. */
 sdlf_status model_describe(sdlf_model *model);
 sdlf_status model_allocate(sdlf_model *model, const uint64_t *seed);
+
+/* Have training leave the parameter of that name ("weight") alone; whether the layer has one is told when parameters are listed. */
+sdlf_status model_freeze(sdlf_model *model, int layer, const char *parameter);
+
+bool model_is_frozen(const model_layer *layer, const char *parameter);
+/* SDLF_ERROR_ARGUMENT where it has been said of a parameter that the layer does not have. */
+sdlf_status model_check_frozen(const model_layer *layer, const sdlf_signature *signature);
 
 /* How many parameters, from the first on, have values. */
 int model_valued_count(const sdlf_model *model);

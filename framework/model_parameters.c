@@ -50,7 +50,8 @@ static sdlf_status add_parameters(sdlf_model *model, int index, const sdlf_signa
     model_layer *entry = &model->layers[index];
     entry->first_parameter = model->parameter_count;
     entry->parameter_count = signature->parameter_count;
-    if (signature->parameter_count == 0) return SDLF_OK;
+    sdlf_status status = model_check_frozen(entry, signature);
+    if (status != SDLF_OK || signature->parameter_count == 0) return status;
     int count = model->parameter_count + signature->parameter_count;
     if (count > model->parameter_capacity) {
         int capacity = 2 * count;
@@ -63,6 +64,7 @@ static sdlf_status add_parameters(sdlf_model *model, int index, const sdlf_signa
         const sdlf_parameter_spec *spec = &signature->parameter[i];
         sdlf_parameter *parameter = &model->parameters[model->parameter_count];
         *parameter = (sdlf_parameter){.spec = *spec, .layer = index};
+        if (model_is_frozen(entry, spec->name)) parameter->spec.trainable = false;
         size_t length = strlen(entry->layer.name) + strlen(spec->name) + 2;
         parameter->name = malloc(length);
         if (parameter->name == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory for a parameter's name");

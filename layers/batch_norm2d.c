@@ -81,12 +81,15 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     const sdlf_batch_norm2d_options *options = layer->options;
+    bool wanted = sdlf_tensor_present(&context->input_gradient[0]);
+    for (int i = WEIGHT; i <= BIAS; i++) wanted = wanted || sdlf_tensor_present(&context->parameter_gradient[i]);
+    if (!wanted) return SDLF_OK;
     return sdlf_emit(context, &(sdlf_operation){
                                   .kind = SDLF_BATCH_NORM2D_BACKWARD,
                                   .in = {context->input[0], context->parameter[WEIGHT], context->saved[SAVED_MEAN],
                                          context->saved[SAVED_INVERSE_STD], context->output_gradient[0]},
-                                  .out = {context->input_gradient[0], context->parameter_gradient[WEIGHT],
-                                          context->parameter_gradient[BIAS]},
+                                  .out = {context->input_gradient[0], sdlf_layer_gradient(context, WEIGHT),
+                                          sdlf_layer_gradient(context, BIAS)},
                                   .batch_norm = {.epsilon = options->epsilon, .momentum = options->momentum},
                               });
 }

@@ -21,6 +21,13 @@ sdlf_status sdlf_layer_check_rank(const sdlf_signature *signature, int index, in
     return sdlf_layer_check_float(signature, index);
 }
 
+sdlf_tensor sdlf_layer_gradient(sdlf_layer_context *context, int parameter)
+{
+    const sdlf_tensor *like = &context->parameter[parameter];
+    if (sdlf_tensor_present(&context->parameter_gradient[parameter])) return context->parameter_gradient[parameter];
+    return sdlf_scratch(context, like->dtype, like->shape);
+}
+
 sdlf_window2d sdlf_layer_window(const int size[2], const int stride[2], const int dilation[2], const int padding[2],
                                 const int extra[2])
 {

@@ -143,6 +143,7 @@ static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context
         .conv2d = {.window = window_of(options), .groups = options->groups},
     };
     if (!options->no_bias) weights.out[1] = context->parameter_gradient[1];
+    if (sdlf_tensor_present(&weights.out[1])) weights.out[0] = sdlf_layer_gradient(context, 0);
     sdlf_status status = sdlf_emit(context, &weights);
     return status == SDLF_OK ? sdlf_emit(context, &input) : status;
 }

@@ -73,4 +73,7 @@ sdlf_window2d sdlf_layer_window(const int size[2], const int stride[2], const in
 sdlf_status sdlf_layer_window_output(const sdlf_window2d *window, sdlf_shape input, const char *what,
                                      int64_t output[2]);
 
+/* Where an operation writes a parameter's gradient that it cannot leave out: the gradient, or, of a frozen parameter, a scratch tensor. */
+sdlf_tensor sdlf_layer_gradient(sdlf_layer_context *context, int parameter);
+
 #endif

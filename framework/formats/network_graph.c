@@ -8,6 +8,7 @@
 
 #include "framework/formats/network_options.h"
 #include "framework/input_layer.h"
+#include "framework/model_internal.h"
 
 typedef struct item_label {
     char text[176];
@@ -165,10 +166,28 @@ static sdlf_status append(network_graph *graph, const network_item *item, const 
     return sdlf_model_status(graph->model);
 }
 
+/* The names of parameters that training leaves alone. */
+static sdlf_status read_frozen(network_graph *graph, int position, const char *label)
+{
+    const network_item *item = &graph->items[position];
+    const json_t *list = json_object_get(item->json, "frozen");
+    const json_place place = {&item->place, "frozen", 0};
+    sdlf_status status = SDLF_OK;
+    for (size_t i = 0; i < json_array_size(list) && status == SDLF_OK; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        if (name == NULL || name[0] == '\0' || strchr(name, ' ') != NULL) break;
+        status = model_freeze(graph->model, position, name);
+        if (status == SDLF_OK && i + 1 == json_array_size(list)) return SDLF_OK;
+    }
+    if (status != SDLF_OK || list == NULL || (json_is_array(list) && json_array_size(list) == 0)) return status;
+    return network_fail(graph->file, &place, "%s: 'frozen' must be a list of parameters such as [\"weight\"], found %s",
+                        label, network_show(list).text);
+}
+
 sdlf_status network_graph_add_item(network_graph *graph, int position)
 {
     static const char *const input_keywords[] = {"name", NULL}, *const layer_keywords[] = {"type", "name", "inputs",
-                                                                                           NULL};
+                                                                                           "frozen", NULL};
     const network_item *item = &graph->items[position];
     const sdlf_layer_class *type = NULL;
     sdlf_status status = find_type(graph, item, &type);
@@ -192,6 +211,7 @@ sdlf_status network_graph_add_item(network_graph *graph, int position)
                                                     .keywords = item->is_input ? input_keywords : layer_keywords});
     if (status == SDLF_OK) status = read_inputs(graph, position, type, label.text, nodes, &count);
     if (status == SDLF_OK) status = append(graph, item, type, options, nodes, count);
+    if (status == SDLF_OK && !item->is_input) status = read_frozen(graph, position, label.text);
     free(options);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "framework/formats/network_options.h"
 #include "framework/formats/text.h"
 #include "framework/input_layer.h"
+#include "framework/model_internal.h"
 #include "framework/require.h"
 
 /* Text that grows. */
@@ -79,6 +80,19 @@ static bool add_inputs(json_t *object, const sdlf_model *model, int position)
     return json_object_set_new(object, "inputs", list) == 0 && ok;
 }
 
+/* " weight bias " as a list. */
+static bool add_frozen(json_t *object, const char *names)
+{
+    json_t *list = NULL;
+    bool ok = true;
+    for (const char *at = names; ok && at != NULL && at[1] != '\0'; at = strchr(at + 1, ' ')) {
+        if (list == NULL) list = json_array();
+        ok = json_array_append_new(list, json_stringn(at + 1, strcspn(at + 1, " "))) == 0;
+    }
+    if (list == NULL && ok) return true;
+    return json_object_set_new(object, "frozen", list) == 0 && ok;
+}
+
 /* One input or layer; the first `leading` of the model are inputs that stand outside the list of layers. */
 static json_t *item_json(const sdlf_model *model, int position, int leading)
 {
@@ -90,6 +104,7 @@ static json_t *item_json(const sdlf_model *model, int position, int leading)
     if (!is_input(model, position) && !takes_the_one_before(model, position, leading))
         ok = ok && add_inputs(object, model, position);
     ok = ok && network_write_options(object, layer->type, layer->options);
+    if (ok) ok = add_frozen(object, model->layers[position].frozen);
     if (ok) return object;
     json_decref(object);
     return NULL;

@@ -102,6 +102,11 @@ sdlf_parameter *sdlf_model_find_parameter(sdlf_model *model, const char *name);
  * are kept as they are. Errors: memory; SDLF_ERROR_ARGUMENT where one that would be freed may be in use by a training plan. */
 sdlf_status sdlf_model_require_states(sdlf_model *model, int count);
 
+/* Have training leave a parameter alone ("conv2d.weight"), or change it again; also a value (sdlf_value) of floats, whatever its options said.
+ * Files that carry the network keep that. Errors: SDLF_ERROR_ARGUMENT where the model has no such parameter, or nothing trains it
+ * (running statistics, integers), and while a plan of the model exists. */
+sdlf_status sdlf_model_freeze(sdlf_model *model, const char *parameter, bool frozen);
+
 /* Scalars in the model's parameters that training changes. */
 int64_t sdlf_model_trainable_count(const sdlf_model *model);
 

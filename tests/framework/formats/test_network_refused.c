@@ -114,7 +114,7 @@ static void bad_options(void)
     static const bad_file files[] = {
         {CONV("\"filters\": 6, \"kernal\": 5"),
          "net.json:4: layer 'c1' (conv2d): unknown field 'kernal' (did you mean 'kernel'?); it has type, "
-         "name, inputs, filters, kernel, stride, "},
+         "name, inputs, frozen, filters, kernel, stride, "},
         {CONV("\"filters\": 6"),
          "net.json:3: layer 'c1' (conv2d): 'kernel' is missing; it must be an integer from 1 to 65535, or two of them"},
         {CONV("\"kernel\": 6"),

@@ -25,6 +25,7 @@ static void no_model(void)
     NO_MODEL(sdlf_model_status(NULL));
     NO_MODEL(sdlf_model_build(NULL, 1));
     NO_MODEL(sdlf_model_require_states(NULL, 1));
+    NO_MODEL(sdlf_model_freeze(NULL, "conv2d.weight", true));
     GIVES(sdlf_model_normalization(NULL), no_normalization);
     GIVES(sdlf_model_layer_count(NULL), 0);
     GIVES(sdlf_model_layer(NULL, 0), NULL);
@@ -150,6 +151,7 @@ static void names(void)
     CHECK_OK(sdlf_model_build(net, 1));
     GIVES(sdlf_model_find_parameter(net, NULL), NULL);
     GIVES(sdlf_layer_class_find(NULL), NULL);
+    REFUSED(sdlf_model_freeze(net, NULL, true), "parameter");
     DOES_NOTHING(sdlf_model_set_origin(net, NULL)); /* from nowhere */
     CHECK_OK(sdlf_model_status(net));
     sdlf_model_free(net);
