@@ -2,8 +2,10 @@
 """Make the small ONNX models under tests/onnx/fixtures, with inputs and the outputs that onnxruntime computes.
 
     scripts/make-onnx-fixtures.py [FOLDER [NAME ...]]
+    scripts/make-onnx-fixtures.py --training [FOLDER [NAME ...]]
 
-Needs the packages onnx, onnxruntime and numpy. Weights are drawn from fixed seeds; each model is a few kilobytes.
+Needs the packages onnx, onnxruntime and numpy. Weights are drawn from fixed seeds; each model is a few kilobytes. With --training, those
+under tests/onnx/fixtures/training, which PyTorch exports and trains (scripts/fixtures/imported.py): needs torch and onnxscript, too.
 """
 import os
 import sys
@@ -193,6 +195,10 @@ def write(folder, name, model, sizes):
 
 
 def main():
+    if sys.argv[1:2] == ["--training"]:
+        from fixtures import imported  # torch is wanted for these alone
+        imported.write(sys.argv[2] if len(sys.argv) > 2 else os.path.join(ROOT, "training"), sys.argv[3:])
+        return
     folder = sys.argv[1] if len(sys.argv) > 1 else ROOT
     for name, make in FIXTURES.items():
         if sys.argv[2:] and name not in sys.argv[2:]:

@@ -71,7 +71,8 @@ static onnx_batch find_batch(const onnx_import *import, const model_layer *layer
         found = (onnx_batch){.axis = axis, .inside = batch.inside};
         any = true;
     }
-    if (!any && shape.dim[axis] == 1) found = (onnx_batch){.axis = axis, .inside = 1}; /* an input, or made for every sample */
+    if (!any && shape.dim[axis] == 1)
+        found = (onnx_batch){.axis = axis, .inside = 1}; /* an input, or made for every sample */
     return found;
 }
 

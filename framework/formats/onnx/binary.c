@@ -69,7 +69,7 @@ static bool is_number(onnx_context *c, int input, sdlf_shape other, double *numb
 {
     if (!onnx_is_constant(c, input)) return false;
     const onnx_tensor *tensor = onnx_known(c, input);
-    if (tensor->count != 1 || tensor->shape.rank > other.rank) return false;
+    if (tensor->count != 1 || tensor->shape.rank > other.rank || tensor->learned) return false;
     onnx_tensor_convert(tensor, 0, 1, SDLF_FLOAT64, number);
     return sdlf_dtype_is_float(onnx_type_dtype(tensor->type)) || fabs(*number) <= 1 << 24;
 }
@@ -90,6 +90,13 @@ static void convert_binary(onnx_context *c)
     }
     onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
     onnx_give(c, 0, apply(c, function, operands));
+}
+
+/* Its slopes are parameters, whatever they are called. */
+static void convert_prelu(onnx_context *c)
+{
+    if (onnx_is_constant(c, 1) && c->input[1]->is_weight) c->input[1]->tensor.learned = true;
+    convert_binary(c);
 }
 
 /* Integers to the power of floats: exactly where the exponent is whole, else as floats, cut off toward zero. */
@@ -138,6 +145,7 @@ static onnx_flow float_power(onnx_context *c, const onnx_flow *operands)
 static void convert_power(onnx_context *c)
 {
     onnx_type types[2] = {ONNX_UNDEFINED, ONNX_UNDEFINED};
+    if (onnx_is_constant(c, 1)) c->input[1]->tensor.learned = false; /* of a negative base there is no gradient by it */
     for (int i = 0; i < 2; i++)
         types[i] = onnx_is_constant(c, i) ? c->input[i]->tensor.type : onnx_type_of(c->input[i]->flow.dtype);
     sdlf_dtype base = onnx_type_dtype(types[0]), exponent = onnx_type_dtype(types[1]);
@@ -208,7 +216,12 @@ const onnx_operator onnx_binary_operators[] = {
      .attributes = " ",
      .convert = convert_power,
      .fold = onnx_fold_binary},
-    {.type = "PRelu", .since = 7, TWO_INPUTS},
+    {.type = "PRelu",
+     .since = 7,
+     .minimum_inputs = 2,
+     .maximum_inputs = 2,
+     .attributes = " ",
+     .convert = convert_prelu},
     {.type = "Equal", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
     {.type = "Greater", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
     {.type = "GreaterOrEqual", .since = 12, TWO_INPUTS, .fold = onnx_fold_binary},

@@ -1,4 +1,4 @@
-/* Constants that layers read: a layer of their own, whose parameter is not trained. */
+/* Constants that layers read: a layer of their own, whose parameter is trained if it is one of the network's. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +71,10 @@ onnx_flow onnx_constant_layer(onnx_context *c, const onnx_tensor *tensor)
         return no_flow;
     }
     if (!survives(tensor)) return in_parts(c, tensor);
-    onnx_flow flow = onnx_layer(c, "value", &(sdlf_value_options){.shape = tensor->shape, .dtype = dtype}, NULL, 0);
+    sdlf_value_options options = {.shape = tensor->shape, .dtype = dtype, .trainable = tensor->learned};
+    if (tensor->learned) c->name = tensor->name;
+    onnx_flow flow = onnx_layer(c, "value", &options, NULL, 0);
+    c->name = NULL;
     onnx_fill_with(c, flow, "value", (onnx_fill){.tensor = *tensor});
     return flow;
 }

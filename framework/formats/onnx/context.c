@@ -123,6 +123,15 @@ bool onnx_is_constant(const onnx_context *c, int input)
     return onnx_has(c, input) && c->input[input]->kind == ONNX_CONSTANT;
 }
 
+bool onnx_is_trained(const onnx_context *c)
+{
+    for (int i = 0; i < c->output_count; i++)
+        if (c->output[i] != NULL && c->output[i]->must_be_known) return false;
+    for (int i = 0; i < c->input_count; i++)
+        if (onnx_is_constant(c, i) && c->input[i]->tensor.learned) return true;
+    return false;
+}
+
 static const onnx_flow no_flow = {.node = {-1, 0}, .dtype = SDLF_FLOAT32};
 
 onnx_flow onnx_in(onnx_context *c, int input)

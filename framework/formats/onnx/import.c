@@ -52,6 +52,8 @@ static sdlf_status add_weights(onnx_import *import)
                              text_show(value->name).text);
         value->kind = ONNX_CONSTANT;
         value->tensor = file->initializer[i];
+        value->tensor.learned = onnx_is_learned(import, &value->tensor);
+        value->is_weight = !import->options->leave_weights && sdlf_dtype_is_float(onnx_type_dtype(value->tensor.type));
     }
     return SDLF_OK;
 }

@@ -40,6 +40,7 @@ typedef struct onnx_value {
     int reader;         /* the last such node; -1: none */
     onnx_type narrow;   /* of a flow: the integers that it holds, in larger ones; ONNX_UNDEFINED: it is what it is */
     const int64_t *integers; /* of a constant: its elements, once somebody wanted them as integers */
+    bool is_weight;          /* the file has it, as one of floats */
     bool must_be_known;      /* something needs its elements while the model is made */
     bool failed;             /* what makes it could not be converted */
     bool is_output;          /* the model has it as an output already */
@@ -90,7 +91,8 @@ typedef struct onnx_context {
     int input_count;     /* inputs left out at the end do not count */
     onnx_value **output; /* NULL: an output that nobody wants */
     int output_count;
-    int layers; /* made so far */
+    int layers;       /* made so far */
+    const char *name; /* of the next layer; NULL: the node's */
     sdlf_status status;
 } onnx_context;
 
@@ -202,6 +204,9 @@ double onnx_known_number(onnx_context *c, int input, double fallback);
 /* Is that number, if there is one, a float or an integer that float32, which layers have for numbers, holds exactly? */
 bool onnx_is_exact_number(onnx_context *c, int input);
 bool onnx_is_constant(const onnx_context *c, int input);
+/* Is a parameter of the network among the inputs, which training reaches only if the node becomes layers? Not where the output must be
+ * known when the model is made. */
+bool onnx_is_trained(const onnx_context *c);
 /* The shape of input i, constant or not. */
 sdlf_shape onnx_shape(onnx_context *c, int input);
 
@@ -216,6 +221,10 @@ onnx_flow onnx_layer(onnx_context *c, const char *type, const void *options, con
 onnx_flow onnx_layer_output(onnx_context *c, onnx_flow flow, int output);
 /* The parameter of the layer that made `flow` is to hold these elements. */
 void onnx_fill_with(onnx_context *c, onnx_flow flow, const char *parameter, onnx_fill fill);
+/* learned.c: is a weight of the file a parameter of the network? */
+bool onnx_is_learned(const onnx_import *import, const onnx_tensor *tensor);
+/* A normalisation's scale or shift, which may be NULL; what is made up, all of it neutral (1 or 0), is not trained. */
+void onnx_fill_scale(onnx_context *c, onnx_flow y, const char *parameter, const onnx_tensor *tensor, double neutral);
 /* A constant as a layer of its own. */
 onnx_flow onnx_constant_layer(onnx_context *c, const onnx_tensor *tensor);
 /* One without elements, as an output of the graph: no other layer takes it. */

@@ -16,16 +16,17 @@ enum { MAX_NAME = 96 }; /* with a number behind it, fits in network files */
 static const char *make_name(onnx_context *c)
 {
     char name[MAX_NAME + 32];
-    const char *given = c->node->name;
+    const char *given = c->name != NULL ? c->name : c->node->name;
     bool usable = given != NULL && given[0] != '\0' && strlen(given) <= MAX_NAME && text_is_utf8(given);
     int length =
         usable ? snprintf(name, sizeof name, "%s", given)
                : snprintf(name, sizeof name, "%.40s_%d",
                           c->node->op_type != NULL && text_is_utf8(c->node->op_type) ? c->node->op_type : "constant",
                           c->position);
-    for (int number = c->layers + 1;; number++) {
+    int first = c->name != NULL ? 1 : c->layers + 1;
+    for (int number = first;; number++) {
         int tries =
-            number - c->layers; /* many nodes of one name: from then on their positions, or it would take long */
+            number - first + 1; /* many nodes of one name: from then on their positions, or it would take long */
         if (tries > 8)
             snprintf(name + length, sizeof name - (size_t)length, "/%d/%d", c->position, number);
         else if (number > 1)
@@ -72,7 +73,7 @@ static onnx_flow add(onnx_context *c, const sdlf_layer_class *type, void *option
         onnx_no_memory(c);
         return no_flow;
     }
-    c->layers++;
+    if (c->name == NULL) c->layers++;
     return (onnx_flow){node, signature.output_dtype[0], signature.output_shape[0]};
 }
 

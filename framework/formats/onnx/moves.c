@@ -61,6 +61,8 @@ static void convert_transpose(onnx_context *c)
     onnx_steps(shape, step);
     for (int i = 0; i < shape.rank; i++) moved[i] = step[order[i]];
     onnx_tensor tensor = onnx_pick(c, onnx_known(c, 0), permuted(shape, order), 0, moved);
+    tensor.learned = onnx_known(c, 0)->learned;
+    tensor.name = onnx_known(c, 0)->name;
     onnx_give_constant(c, 0, &tensor);
 }
 
@@ -84,14 +86,16 @@ static void convert_expand(onnx_context *c)
     sdlf_shape shape = onnx_broadcast(c, from, wanted);
     int64_t step[SDLF_MAX_RANK];
     if (!onnx_ok(c)) return;
-    if (onnx_is_constant(c, 0)) {
+    bool same = sdlf_shape_equal(from, shape);
+    if (onnx_is_constant(c, 0) && (!onnx_is_trained(c) || sdlf_shape_count(from) == sdlf_shape_count(shape))) {
         onnx_broadcast_steps(from, shape, step);
         onnx_tensor tensor = onnx_pick(c, onnx_known(c, 0), shape, 0, step);
+        tensor.learned = onnx_known(c, 0)->learned;
+        tensor.name = onnx_known(c, 0)->name;
         onnx_give_constant(c, 0, &tensor);
         return;
     }
     onnx_flow x = onnx_in(c, 0);
-    bool same = sdlf_shape_equal(from, shape);
     onnx_give(c, 0, same ? x : onnx_layer(c, "expand", &(sdlf_expand_options){.shape = wanted}, &x, 1));
 }
 
@@ -163,6 +167,7 @@ static void convert_cast(onnx_context *c)
         }
         onnx_numbers numbers = onnx_load_numbers(c, onnx_known(c, 0));
         onnx_tensor tensor = onnx_store_numbers(c, &numbers, (onnx_type)to);
+        tensor.learned = onnx_known(c, 0)->learned && sdlf_dtype_is_float(dtype);
         onnx_give_constant(c, 0, &tensor);
         return;
     }

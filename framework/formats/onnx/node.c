@@ -124,6 +124,8 @@ static sdlf_status convert(onnx_context *c)
 {
     const onnx_operator *type = c->type;
     bool fold = type->fold != NULL && (type->of_shape || all_constant(c));
+    if (fold && type->convert != NULL && type->fold != type->convert && !type->of_weights && onnx_is_trained(c))
+        fold = false;
     if (!fold && type->convert == NULL)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "its inputs must be known when the model is made, and are computed");
     onnx_type narrow = fold ? ONNX_UNDEFINED : onnx_narrow_check(c);

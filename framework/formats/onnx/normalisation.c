@@ -27,7 +27,10 @@ static void convert_batch_norm(onnx_context *c)
         if (tensor->count != x.shape.dim[1])
             onnx_wrong(c, "input %d is %s; one number for each of %lld channels was expected", 1 + i,
                        sdlf_shape_print(tensor->shape).text, (long long)x.shape.dim[1]);
-        onnx_fill_with(c, y, parameters[i], (onnx_fill){.tensor = *tensor});
+        if (i < 2)
+            onnx_fill_scale(c, y, parameters[i], tensor, 1 - i);
+        else
+            onnx_fill_with(c, y, parameters[i], (onnx_fill){.tensor = *tensor});
     }
     onnx_give(c, 0, onnx_reshape(c, y, x.shape));
 }

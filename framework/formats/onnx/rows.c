@@ -31,13 +31,11 @@ static onnx_flow scaled(onnx_context *c, onnx_flow x, onnx_flow scale, const onn
     return onnx_binary(c, "add", terms);
 }
 
-/* The layer's parameters from constants; a bias that is left out is 0. */
+/* The layer's parameters from constants; a bias may be left out. */
 static void fill_affine(onnx_context *c, onnx_flow y)
 {
-    onnx_fill bias = {.value = 0}; /* of an undefined type: one value for all */
-    if (onnx_has(c, 2)) bias.tensor = *onnx_known(c, 2);
-    onnx_fill_with(c, y, "weight", (onnx_fill){.tensor = *onnx_known(c, 1)});
-    onnx_fill_with(c, y, "bias", bias);
+    onnx_fill_scale(c, y, "weight", onnx_known(c, 1), 1);
+    onnx_fill_scale(c, y, "bias", onnx_has(c, 2) ? onnx_known(c, 2) : NULL, 0);
 }
 
 /* Is input i left out, or a constant with so many elements? */
@@ -112,26 +110,6 @@ void onnx_batch_norm_training(onnx_context *c)
     onnx_give(c, 2, running(c, onnx_in(c, 4), variance, momentum));
 }
 
-/* One number for each group, repeated for each of its channels. */
-static void spread_groups(onnx_context *c, int input, int64_t groups, int64_t channels)
-{
-    const onnx_tensor *tensor = onnx_known(c, input);
-    if (!onnx_ok(c) || groups < 1 || tensor->count != groups || channels % groups != 0) return;
-    onnx_tensor whole = onnx_pick(c, tensor, sdlf_shape(groups, channels / groups), 0, (const int64_t[]){1, 0});
-    whole.shape = sdlf_shape(channels);
-    if (!onnx_ok(c)) return;
-    onnx_value *value =
-        onnx_arena_take(&c->import->file->arena, sizeof *value); /* the constant may be read elsewhere, too */
-    if (value == NULL) {
-        onnx_no_memory(c);
-        return;
-    }
-    *value = *c->input[input];
-    value->tensor = whole;
-    value->flow.node.layer = -1;
-    c->input[input] = value;
-}
-
 static void convert_group_norm(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), mean, inverse;
@@ -144,14 +122,19 @@ static void convert_group_norm(onnx_context *c)
     if (groups && (count < 1 || count > INT32_MAX)) onnx_wrong(c, "attribute 'num_groups' is %lld", (long long)count);
     if (!onnx_ok(c)) return;
     int64_t channel_count = x.shape.dim[1];
-    for (int i = 1; i <= 2 && groups && c->opset < 21; i++) spread_groups(c, i, count, channel_count);
+    sdlf_shape shape = x.shape;
+    if (groups && c->opset < 21 &&
+        channel_count % count == 0) { /* one number for each group: as if those were channels */
+        x = onnx_reshape(c, x, sdlf_shape(shape.dim[0], count, sdlf_shape_span(shape, 1, shape.rank) / count));
+        channel_count = count;
+    }
     if (!onnx_ok(c)) return;
     if (onnx_is_constant(c, 1) && onnx_is_constant(c, 2) && fills(c, 1, channel_count) && fills(c, 2, channel_count) &&
         epsilon > 0) {
         onnx_flow y =
             onnx_layer(c, "group_norm", &(sdlf_group_norm_options){.groups = (int)count, .epsilon = epsilon}, &x, 1);
         if (onnx_ok(c)) fill_affine(c, y);
-        onnx_give(c, 0, y);
+        onnx_give(c, 0, onnx_reshape(c, y, shape));
         return;
     }
     if (groups) onnx_unsupported(c, "of a scale and a bias that are computed");
