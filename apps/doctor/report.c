@@ -6,6 +6,7 @@
 #include "apps/doctor/doctor.h"
 #include "apps/output/number.h"
 #include "apps/output/table.h"
+#include "apps/output/trained.h"
 #include "apps/system/memory.h"
 
 enum { NEIGHBOURS = 20000 }; /* nodes farther apart are not counted together, since that would take long */
@@ -137,6 +138,8 @@ static void print_calculators(const doctor *d, const terminal *out)
 {
     if (d->report->model == NULL) return;
     print_memory(d, out);
+    fputs("trains: ", out->file);
+    trained_print(out, d->report->model, 8);
     bool any = false;
     fputs("runs on: ", out->file);
     for (int i = 0; i < d->calculator_count; i++) {
@@ -213,13 +216,15 @@ json_t *doctor_json(const doctor *d)
 {
     const sdlf_onnx_report *report = d->report;
     bool good = report->status == SDLF_OK;
-    return json_pack("{so sI sI sI sI sI so so so so so sb so sI ss so}", "file", json_text(d->path), "ir_version",
+    json_t *parameters = report->model != NULL ? trained_json(report->model) : json_array();
+    return json_pack("{so sI sI sI sI sI so so so so so sb so so sI ss so}", "file", json_text(d->path), "ir_version",
                      (json_int_t)report->ir_version, "opset", (json_int_t)report->opset, "file_bytes",
                      (json_int_t)report->file_bytes, "weight_bytes", (json_int_t)report->weight_bytes, "weights",
                      (json_int_t)report->weight_count, "producer", json_text(report->producer), "graph",
                      json_text(report->graph), "inputs", values_json(report->input, report->input_count), "outputs",
                      values_json(report->output, report->output_count), "nodes", nodes_json(report), "convertible",
-                     (int)good, "reason", good ? json_null() : json_text(report->message), "available",
-                     (json_int_t)(d->machine.available + d->machine.held), "available_by", d->machine.available_by,
+                     (int)good, "reason", good ? json_null() : json_text(report->message), "parameters", parameters,
+                     "available", (json_int_t)(d->machine.available + d->machine.held), "available_by",
+                     d->machine.available_by,
                      "calculators", calculators_json(d));
 }

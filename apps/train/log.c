@@ -9,6 +9,7 @@
 
 #include "apps/output/classes.h"
 #include "apps/output/terminal.h"
+#include "apps/output/trained.h"
 
 sdlf_status training_log_open(training_log *log, const char *path, bool append, int64_t every)
 {
@@ -94,6 +95,7 @@ void training_log_begin(training_log *log, const training_log_start *start)
                              "checkpoint", json_text(start->options->checkpoint), "own_options", json_text(start->own));
     if (line) json_object_update_new(line, more);
     if (line) add_options(line, start->usage, start->settings);
+    if (line) json_object_set_new(line, "trained", trained_json(start->model));
     write_line(log, line);
 }
 

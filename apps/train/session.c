@@ -9,7 +9,9 @@
 #include "apps/output/file.h"
 #include "apps/output/quote.h"
 #include "apps/output/report.h"
+#include "apps/output/trained.h"
 #include "apps/system/memory.h"
+#include "apps/train/frozen.h"
 #include "apps/train/own.h"
 
 /* "simple_cnn" becomes "simple_cnn.safetensors"; of ASCII's characters, those that are no plain letters become '_'. */
@@ -180,6 +182,10 @@ static sdlf_status create_trainer(train_session *s)
             report_wrapped(&s->out, text, (int)strlen("with   "));
             free(text);
         }
+        if (trained_leaves_any(s->model)) {
+            report_label(&s->out, "trains");
+            trained_print(&s->out, s->model, 7);
+        }
         fflush(stdout);
     }
     training_log_begin(&s->log, &(training_log_start){.model = s->model,
@@ -218,7 +224,9 @@ sdlf_status train_session_prepare(train_session *s)
     if (status == SDLF_OK) status = choose_output(s);
     if (status == SDLF_OK) status = training_log_open(&s->log, s->set.log, s->set.resume != NULL, s->set.log_steps);
     if (status == SDLF_OK) status = open_machine(s, &plan);
-    if (status == SDLF_OK) status = check_memory(s, &plan);
+    if (status == SDLF_OK) status = check_memory(s, &plan); /* and from now on its parameters are listed */
+    if (status == SDLF_OK) status = frozen_apply(s->model, s->set.freeze, true, "--freeze");
+    if (status == SDLF_OK) status = frozen_apply(s->model, s->set.unfreeze, false, "--unfreeze");
     if (status != SDLF_OK) return status;
     if (!s->set.quiet) report_header(&s->out, s->machine.calculator, s->machine.count);
     fflush(stdout);

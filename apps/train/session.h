@@ -13,7 +13,7 @@
 #include "apps/train/options.h"
 
 typedef struct train_settings {
-    const char *data, *test_data, *net, *resume, *out, *log;
+    const char *data, *test_data, *net, *resume, *out, *log, *freeze, *unfreeze;
     bool no_test, no_save, confusion, quiet;
     int64_t log_steps, device_data;
     training training;

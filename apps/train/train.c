@@ -28,6 +28,10 @@ static const argument data_arguments[] = {
          "training data that a GPU may hold; more is brought to it batch by batch (default: what there is room for)"},
     {"net", ARGUMENT_TEXT, offsetof(train_settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .fallback = "simple_cnn", .help = "a network from the list below, FILE.json or FILE.onnx"},
+    {"freeze", ARGUMENT_TEXT, offsetof(train_settings, freeze), "LIST",
+     .help = "parameters to leave alone, with commas between; conv2d.* are all whose names begin so"},
+    {"unfreeze", ARGUMENT_TEXT, offsetof(train_settings, unfreeze), "LIST",
+     .help = "parameters to train that the network would leave alone"},
     {0},
 };
 

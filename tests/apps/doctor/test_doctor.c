@@ -23,7 +23,19 @@ static void doctor_says_what_is_there(void)
     CHECK_EQUAL((int64_t)json_array_size(json_object_get(json, "nodes")), 12);
     json_t *first = json_array_get(json_object_get(json, "calculators"), 0);
     CHECK(json_integer_value(json_object_get(first, "flops")) > 10000);
+    json_t *last = json_array_get(json_object_get(json, "parameters"), 0);
+    CHECK(json_is_true(json_object_get(last, "trained")) && json_is_array(json_object_get(last, "shape")));
     json_decref(json);
+}
+
+/* All that PyTorch trains, and what it does not: scales that an exporter made up, running statistics. */
+static void doctor_says_what_is_trained(void)
+{
+    const program *p = SDLF(0, "doctor", fixture("training/norms/model.onnx"));
+    CHECK_SAYS(p, "trains: 14 parameters (1,186 numbers); left alone 10: ");
+    CHECK_SAYS(p, " and 4 more\n");
+    p = SDLF(0, "doctor", fixture("training/vit/model.onnx"));
+    CHECK_SAYS(p, "trains: 20 parameters (1,197 numbers)\n");
 }
 
 /* The name of an operator is exchanged for one that does not exist; then the file is cut off. */
@@ -58,6 +70,7 @@ int main(void)
         return test_summary();
     }
     RUN(doctor_says_what_is_there);
+    RUN(doctor_says_what_is_trained);
     RUN(doctor_says_what_is_wrong);
     return test_summary();
 }

@@ -1,0 +1,11 @@
+/* --freeze and --unfreeze: parameters that training leaves alone, by name. */
+#ifndef SDLF_APPS_TRAIN_FROZEN_H
+#define SDLF_APPS_TRAIN_FROZEN_H
+
+#include <sdlf/model.h>
+
+/* Freeze (or not) the parameters of a comma-separated list; "encoder.*" are all whose names begin so, which passes over those that nothing
+ * trains. NULL: nothing to do. Errors: SDLF_ERROR_ARGUMENT for a name that fits none, after `option`. */
+sdlf_status frozen_apply(sdlf_model *model, const char *list, bool frozen, const char *option);
+
+#endif
