@@ -198,7 +198,7 @@ sdlf_status sdlf_trainer_restore_options(sdlf_trainer_options *options, const sd
     SDLF_REQUIRE(state);
     if (!state->present) return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no training state to go on from");
     json_t *root = NULL;
-    json_error_t error;
+    json_text_error error;
     sdlf_trainer_options restored = *options;
     restored.batch = state->batch;
     restored.epochs = state->epochs;
@@ -206,7 +206,7 @@ sdlf_status sdlf_trainer_restore_options(sdlf_trainer_options *options, const sd
     sdlf_status status = json_text_parse(&root, state->settings, strlen(state->settings), &error);
     if (status == SDLF_ERROR_MEMORY) return sdlf_fail(status, "training state: no memory to read the settings");
     if (status != SDLF_OK)
-        return sdlf_fail(status, "training state: settings: byte %d: %s", error.position, error.text);
+        return sdlf_fail(status, "training state: settings: byte %zu: %s", error.position, error.text);
     status = read_settings(root, &restored);
     json_decref(root);
     if (status != SDLF_OK) return status;

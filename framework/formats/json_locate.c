@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include <jansson.h>
+#include "framework/formats/json_text.h"
 
 typedef struct cursor {
     const char *at, *end;
@@ -69,8 +69,10 @@ static bool is_key(const cursor *text, const char *key)
     size_t length = (size_t)(end.at - text->at);
     if (memchr(text->at, '\\', length) == NULL)
         return length == strlen(key) + 2 && memcmp(text->at + 1, key, length - 2) == 0;
-    json_t *string = json_loadb(text->at, length, JSON_DECODE_ANY, NULL);
-    bool same = string != NULL && strcmp(json_string_value(string), key) == 0;
+    json_text_error error;
+    json_t *string = NULL;
+    bool same = json_text_parse(&string, text->at, length, &error) == SDLF_OK && json_is_string(string) &&
+                strcmp(json_string_value(string), key) == 0;
     json_decref(string);
     return same;
 }

@@ -2,8 +2,11 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "framework/formats/budget.h"
+#include "framework/formats/json_reader.h"
+#include "framework/formats/text.h"
 #include "framework/machine/size.h"
 
 /* What jansson allocates for each sign that begins something or stands between two, malloc's own share included. */
@@ -29,17 +32,109 @@ sdlf_status json_text_check(const char *text, size_t length)
     return sdlf_fail_context(read_budget_fail(&budget), "its JSON becomes %s", size_show(bytes).text);
 }
 
-sdlf_status json_text_parse(json_t **json, const char *text, size_t length, json_error_t *error)
+enum { DEPTH_MOST = 500 };
+
+/* ---- words, lists and objects ---- */
+
+static json_t *read_string_value(json_reader *r)
 {
-    /* When memory runs out inside jansson it either leaves no text or calls a good token bad. The second case shows by
-     * trying again: bad text stays bad. */
-    for (int attempt = 0; attempt < 2; attempt++) {
-        *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, error);
-        if (*json != NULL) return SDLF_OK;
-        if (error->text[0] == '\0' || json_error_code(error) == json_error_out_of_memory) return SDLF_ERROR_MEMORY;
-    }
-    return SDLF_ERROR_FORMAT;
+    char *text = json_read_string(r, "a string");
+    json_t *value = text != NULL ? json_made(r, json_string_nocheck(text)) : NULL;
+    free(text);
+    return value;
 }
+
+static json_t *read_word(json_reader *r)
+{
+    static const char *const words[] = {"true", "false", "null"};
+    for (int i = 0; i < 3; i++) {
+        size_t length = strlen(words[i]);
+        if ((size_t)(r->end - r->at) < length || memcmp(r->at, words[i], length) != 0) continue;
+        r->at += length;
+        return i == 0 ? json_true() : i == 1 ? json_false() : json_null();
+    }
+    return json_expected(r, "a value");
+}
+
+static json_t *read_value(json_reader *r);
+
+static void read_elements(json_reader *r, json_t *list)
+{
+    if (json_take(r, ']')) return;
+    do {
+        json_t *value = read_value(r);
+        if (value == NULL) return;
+        if (json_array_append_new(list, value) != 0) {
+            r->status = SDLF_ERROR_MEMORY;
+            return;
+        }
+    } while (json_take(r, ','));
+    if (!json_take(r, ']')) json_expected(r, "',' or ']'");
+}
+
+static void read_member(json_reader *r, json_t *object)
+{
+    json_skip_space(r);
+    const char *begin = r->at;
+    char *key = json_read_string(r, "a key in quotes");
+    if (key != NULL && json_object_get(object, key) != NULL) {
+        r->at = begin;
+        json_refuse(r, "the key '%s' stands twice in an object", text_show(key).text);
+    }
+    if (r->status == SDLF_OK && !json_take(r, ':')) json_expected(r, "':'");
+    json_t *value = r->status == SDLF_OK ? read_value(r) : NULL;
+    if (value != NULL && json_object_set_new_nocheck(object, key, value) != 0) r->status = SDLF_ERROR_MEMORY;
+    free(key);
+}
+
+static void read_members(json_reader *r, json_t *object)
+{
+    if (json_take(r, '}')) return;
+    do {
+        read_member(r, object);
+    } while (r->status == SDLF_OK && json_take(r, ','));
+    if (r->status == SDLF_OK && !json_take(r, '}')) json_expected(r, "',' or '}'");
+}
+
+static json_t *read_inside(json_reader *r)
+{
+    bool object = *r->at == '{';
+    if (r->depth == DEPTH_MOST) return json_refuse(r, "lists and objects are more than %d deep", DEPTH_MOST);
+    json_t *value = json_made(r, object ? json_object() : json_array());
+    if (value == NULL) return NULL;
+    r->at++;
+    r->depth++;
+    (object ? read_members : read_elements)(r, value);
+    r->depth--;
+    if (r->status == SDLF_OK) return value;
+    json_decref(value);
+    return NULL;
+}
+
+/* NULL after a failure, which r->status is then. */
+static json_t *read_value(json_reader *r)
+{
+    json_skip_space(r);
+    char first = r->at < r->end ? *r->at : '\0';
+    if (first == '{' || first == '[') return read_inside(r);
+    if (first == '"') return read_string_value(r);
+    if (first == '-' || (first >= '0' && first <= '9')) return json_read_number(r);
+    return read_word(r);
+}
+
+sdlf_status json_text_parse(json_t **json, const char *text, size_t length, json_text_error *error)
+{
+    json_reader r = {.start = text, .at = text, .end = text + length, .status = SDLF_OK, .error = error};
+    *json = read_value(&r);
+    json_skip_space(&r);
+    if (r.status == SDLF_OK && r.at < r.end) json_expected(&r, "the end");
+    if (r.status == SDLF_OK) return SDLF_OK;
+    json_decref(*json);
+    *json = NULL;
+    return r.status;
+}
+
+/* ---- printing ---- */
 
 char *json_text_print(const json_t *json, size_t flags, size_t *length)
 {

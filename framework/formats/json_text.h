@@ -1,4 +1,5 @@
-/* JSON to and from text, through jansson, with memory that is told apart from bad text. */
+/* JSON to and from text, as values of jansson. The parser is our own: where memory runs out, jansson's drops characters of strings
+ * without a word, and may end the process by an assertion. Its values and its printer say so. */
 #ifndef SDLF_FORMATS_JSON_TEXT_H
 #define SDLF_FORMATS_JSON_TEXT_H
 
@@ -12,9 +13,17 @@
  * object of two signs becomes some 250 bytes. Errors: SDLF_ERROR_MEMORY, SDLF_ERROR_ARGUMENT. */
 sdlf_status json_text_check(const char *text, size_t length);
 
-/* Parse `length` bytes; an object with the same key twice is refused. Errors, with no message stored: SDLF_ERROR_FORMAT
- * with `error` filled in, SDLF_ERROR_MEMORY. */
-sdlf_status json_text_parse(json_t **json, const char *text, size_t length, json_error_t *error);
+/* What is wrong with a text, and where: the line and the column (in bytes), from 1, and the byte, from 0. */
+typedef struct json_text_error {
+    int line, column;
+    size_t position;
+    char text[120];
+} json_text_error;
+
+/* Parse `length` bytes: one value of RFC 8259 in UTF-8. Refused beyond that: an object with the same key twice, U+0000 in a string,
+ * integers of more than 64 bits, numbers beyond a double or of more than 500 characters, and depths of more than 500. Errors, with
+ * no message stored: SDLF_ERROR_FORMAT with `error` filled in, SDLF_ERROR_MEMORY. */
+sdlf_status json_text_parse(json_t **json, const char *text, size_t length, json_text_error *error);
 
 /* The text of a value, with a final 0; free() it. `length` may be NULL. NULL when memory is out, or when a string in it is
  * no UTF-8. */

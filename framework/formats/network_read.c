@@ -15,7 +15,7 @@ enum { MAX_TEXT = 16 << 20 };
 
 static sdlf_status parse_json(json_t **root, const network_text *file)
 {
-    json_error_t error;
+    json_text_error error;
     sdlf_status status = json_text_check(file->text, file->length);
     if (status != SDLF_OK) return sdlf_fail_context(status, "%s", file->origin);
     status = json_text_parse(root, file->text, file->length, &error);

@@ -12,14 +12,14 @@
 
 static sdlf_status parse_json(json_t **json, const char *text, size_t length, const char *path)
 {
-    json_error_t error;
+    json_text_error error;
     sdlf_status status = json_text_check(text, length);
     if (status != SDLF_OK) return sdlf_fail_context(status, "%s: a header of %zu bytes", path, length);
     status = json_text_parse(json, text, length, &error);
     if (status == SDLF_ERROR_MEMORY)
         return sdlf_fail(status, "%s: out of memory for a header of %zu bytes", path, length);
     if (status != SDLF_OK)
-        return sdlf_fail(status, "%s: the header is not JSON: %s at byte %d of the file", path,
+        return sdlf_fail(status, "%s: the header is not JSON: %s at byte %zu of the file", path,
                          text_show(error.text).text, error.position + 8);
     if (json_is_object(*json)) return SDLF_OK;
     json_decref(*json);

@@ -94,7 +94,7 @@ static void wrong(reader *from, const char *key, const char *expected)
 
 static sdlf_status parse(json_t **object, const char *text, const char *path, const char *what)
 {
-    json_error_t error;
+    json_text_error error;
     sdlf_status status = json_text_check(text, strlen(text));
     if (status != SDLF_OK) return sdlf_fail_context(status, "%s: %s in its metadata", path, what);
     status = json_text_parse(object, text, strlen(text), &error);

@@ -37,7 +37,7 @@ static void tell_networks(char *text, size_t size, const safetensors_file *file,
 {
     text[0] = '\0';
     const char *network = safetensors_metadata(&file->header, WEIGHTS_NETWORK);
-    json_error_t error;
+    json_text_error error;
     json_t *root = NULL;
     if (network == NULL || json_text_check(network, strlen(network)) != SDLF_OK) return;
     if (json_text_parse(&root, network, strlen(network), &error) != SDLF_OK) return;

@@ -125,7 +125,8 @@ static void limits(void)
     free(text);
     text = repeat("{\"layers\": ", "[", 1000000, "");
     if (text != NULL)
-        CHECK_FAILS(parse(&model, text), SDLF_ERROR_FORMAT, "net.json:1: not JSON: maximum parsing depth");
+        CHECK_FAILS(parse(&model, text), SDLF_ERROR_FORMAT,
+                    "net.json:1: not JSON: lists and objects are more than 500 deep");
     free(text);
     text = repeat("{", " ", 17000000, "}");
     if (text != NULL) CHECK_FAILS(parse(&model, text), SDLF_ERROR_FORMAT, "more than the 16777216 bytes");

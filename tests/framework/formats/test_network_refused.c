@@ -23,12 +23,12 @@ static void refuse(const bad_file *files, size_t count, sdlf_status status)
 static void bad_syntax(void)
 {
     static const bad_file files[] = {
-        {"", "net.json:1: not JSON: '[' or '{' expected near end of file"},
-        {"{\n\"name\": \"x\",\n\"layers\" [\n", "net.json:3: not JSON: ':' expected near '['"},
-        {"{\n} x", "net.json:2: not JSON"},
-        {"{\"name\": \"a\",\n\"name\": \"b\"}", "net.json:2: not JSON: duplicate object key"},
+        {"", "net.json:1: not JSON: expected a value, found the end (column 1)"},
+        {"{\n\"name\": \"x\",\n\"layers\" [\n", "net.json:3: not JSON: expected ':', found '[' (column 10)"},
+        {"{\n} x", "net.json:2: not JSON: expected the end, found 'x' (column 3)"},
+        {"{\"name\": \"a\",\n\"name\": \"b\"}", "net.json:2: not JSON: the key 'name' stands twice in an object"},
         {"\n[]", "net.json:2: a network must be an object, found []"},
-        {"{\"name\": \"\xff\"}", "not JSON: unable to decode byte 0xff"},
+        {"{\"name\": \"\xff\"}", "not JSON: a string is not UTF-8 (column 10)"},
     };
     REFUSE(files, SDLF_ERROR_FORMAT);
 }
