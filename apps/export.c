@@ -155,10 +155,12 @@ static void print_normalization(const session *s, const terminal *out)
     printf("samples x go in as (x - %g) * %g\n", (double)n->mean, (double)n->scale);
 }
 
-static void print_onnx(const session *s, const terminal *out)
+/* The file is there; SDLF_ERROR_MEMORY: what it takes and gives could not be told. */
+static sdlf_status print_onnx(const session *s, const terminal *out)
 {
     sdlf_onnx_report *report = NULL;
-    if (sdlf_onnx_inspect(&report, s->set.out, NULL) == SDLF_OK) {
+    sdlf_status status = sdlf_onnx_inspect(&report, s->set.out, NULL);
+    if (status == SDLF_OK) {
         print_values(out, "in", report->input, report->input_count);
         print_normalization(s, out);
         print_values(out, "out", report->output, report->output_count);
@@ -170,6 +172,7 @@ static void print_onnx(const session *s, const terminal *out)
         printf(", and %s in %s", number_bytes(s->onnx.external_bytes).text, s->onnx.external_file);
     printf("): opset %d, %s nodes, %s parameters%s\n", s->onnx.opset, number_count(s->onnx.node_count).text,
            number_count(s->onnx.parameter_count).text, s->onnx.fixed_batch ? ", a batch of 1 alone" : "");
+    return status == SDLF_ERROR_MEMORY ? status : SDLF_OK;
 }
 
 static void print_c(const session *s, const terminal *out)
@@ -180,7 +183,7 @@ static void print_c(const session *s, const terminal *out)
            s->c.name, number_count(s->c.parameter_count).text, number_bytes(s->c.scratch_bytes).text);
 }
 
-static void print_text(const session *s)
+static sdlf_status print_text(const session *s)
 {
     terminal out = terminal_of(stdout);
     char *note = s->weights                    ? memory_print("  from %s", s->weights)
@@ -188,10 +191,9 @@ static void print_text(const session *s)
                                                : memory_print("  untrained");
     report_network(&out, &(report_subject){.model = s->model, .note = note});
     free(note);
-    if (s->set.c)
-        print_c(s, &out);
-    else
-        print_onnx(s, &out);
+    if (!s->set.c) return print_onnx(s, &out);
+    print_c(s, &out);
+    return SDLF_OK;
 }
 
 static sdlf_status print_json(const session *s)
@@ -248,8 +250,7 @@ static sdlf_status write_model(session *s)
     interrupt_stops(NULL);
     if (status != SDLF_OK) return status;
     if (s->set.json) return print_json(s);
-    if (!output_is_standard(s->set.out)) print_text(s);
-    return SDLF_OK;
+    return output_is_standard(s->set.out) ? SDLF_OK : print_text(s);
 }
 
 static int run(int count, char **words)

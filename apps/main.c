@@ -12,6 +12,7 @@
 
 #include "apps/arguments/arguments.h"
 #include "apps/command.h"
+#include "apps/output/json.h"
 #include "apps/output/terminal.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/waiting.h"
@@ -109,6 +110,7 @@ static void hold_closed_streams(void)
 int main(int count, char **words)
 {
     hold_closed_streams();
+    json_watch_memory();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow further is an error to report, not a reason to die */
     int code = run(count, words);
     if ((fflush(stdout) == 0 && !ferror(stdout)) || code != COMMAND_OK) return code;

@@ -40,12 +40,14 @@ int64_t doctor_memory(const doctor_calculator *entry)
     return entry->memory.arena + entry->memory.parameters + entry->memory.output;
 }
 
-/* Would it run there? A plan is outlined, which decides everything and allocates nothing. */
-static void try_calculator(doctor *d, doctor_calculator *entry)
+/* Would it run there? A plan is outlined, which decides everything and allocates nothing for the network. That the host's memory is
+ * out as it is made is no answer: SDLF_ERROR_MEMORY. A device may have none because others use it. */
+static sdlf_status try_calculator(doctor *d, doctor_calculator *entry)
 {
     sdlf_calculator *calculator = NULL;
     sdlf_plan *plan = NULL;
     sdlf_status status = sdlf_calculator_open(&calculator, entry->name, NULL);
+    bool device_is_full = status == SDLF_ERROR_MEMORY && entry->is_device;
     entry->here = status == SDLF_OK;
     if (status == SDLF_OK)
         status = sdlf_plan_outline(&plan, d->report->model,
@@ -63,6 +65,7 @@ static void try_calculator(doctor *d, doctor_calculator *entry)
     }
     sdlf_plan_free(plan);
     sdlf_calculator_close(calculator);
+    return status == SDLF_ERROR_MEMORY && !entry->planned && !device_is_full ? status : SDLF_OK;
 }
 
 /* No calculator runs it. Where one could but for memory, that is the reason. */
@@ -94,16 +97,14 @@ static sdlf_status examine(const settings *set, onnx_settings *onnx, const char 
                 .every_node = set->nodes};
     const sdlf_calculator_class *type;
     bool runs = false;
-    for (int i = 0; (type = sdlf_calculator_class_at(i)) != NULL && i < DOCTOR_CALCULATORS; i++) {
+    for (int i = 0; status == SDLF_OK && (type = sdlf_calculator_class_at(i)) && i < DOCTOR_CALCULATORS; i++) {
         doctor_calculator *entry = &d.calculator[d.calculator_count++];
-        *entry = (doctor_calculator){.name = type->name};
-        if (report->model != NULL) try_calculator(&d, entry);
+        *entry = (doctor_calculator){.name = type->name, .is_device = type->device_count != NULL};
+        if (report->model != NULL) status = try_calculator(&d, entry);
         runs = runs || entry->runs;
     }
-    if (!set->json)
-        doctor_print(&d, out);
-    else
-        status = json_print_result(doctor_json(&d));
+    if (status == SDLF_OK && set->json) status = json_print_result(doctor_json(&d));
+    if (status == SDLF_OK && !set->json) doctor_print(&d, out);
     if (status == SDLF_OK && report->status != SDLF_OK)
         status = sdlf_fail(report->status, "%s", report->message);
     else if (status == SDLF_OK && !runs)

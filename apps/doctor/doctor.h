@@ -10,8 +10,9 @@
 /* One calculator, and whether it can run the model. */
 typedef struct doctor_calculator {
     const char *name;
-    bool here;    /* it could be opened */
-    bool planned; /* it can compute everything, in so much memory: */
+    bool is_device; /* with memory of its own */
+    bool here;      /* it could be opened */
+    bool planned;   /* it can compute everything, in so much memory: */
     sdlf_memory_info memory;
     bool runs;        /* which there is */
     char reason[400]; /* why not */

@@ -85,18 +85,17 @@ sdlf_status output_file_check_weights(const char *path)
 
 sdlf_status output_file_write(const char *path, bool (*print)(FILE *file, const void *subject), const void *subject)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *file = open_memstream(&text, &length);
-    bool printed = file && print(file, subject) && !ferror(file);
-    if (file) printed = fclose(file) == 0 && printed;
+    memory_text text;
+    bool opened = memory_text_open(&text), printed = opened && print(text.file, subject);
+    bool whole = opened && memory_text_close(&text) && printed;
     sdlf_status status = SDLF_OK;
     fflush(stdout); /* what was printed comes first */
-    if (!printed)
+    if (!whole)
         status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for what it will hold", path);
     else
-        status = output_is_stream(path) ? pipe_write(path, text, length) : sdlf_write_file(path, text, length);
-    free(text);
+        status = output_is_stream(path) ? pipe_write(path, text.text, text.length)
+                                        : sdlf_write_file(path, text.text, text.length);
+    free(text.text);
     return status;
 }
 

@@ -9,6 +9,18 @@
 #include "apps/system/interrupt.h"
 #include "apps/system/memory.h"
 
+static void *allocate(size_t bytes)
+{
+    void *memory = malloc(bytes);
+    if (!memory) memory_exhausted();
+    return memory;
+}
+
+void json_watch_memory(void)
+{
+    json_set_alloc_funcs(allocate, free);
+}
+
 json_t *json_number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -37,13 +49,12 @@ json_t *json_text(const char *text)
 
 static bool print(json_t *value, FILE *file, size_t flags)
 {
-    if (!value) {
-        fputs("sdlf: out of memory\n", stderr);
-        exit(EXIT_FAILURE);
-    }
-    bool written = json_dumpf(value, file, flags | JSON_REAL_PRECISION(9)) == 0;
+    char *text = value ? json_dumps(value, flags | JSON_REAL_PRECISION(9)) : NULL;
+    if (!text) memory_exhausted();
     json_decref(value);
-    return fputc('\n', file) != EOF && written;
+    bool written = fputs(text, file) != EOF && fputc('\n', file) != EOF;
+    free(text);
+    return written;
 }
 
 bool json_print(json_t *value, FILE *file)

@@ -9,6 +9,10 @@
 #include <sdlf/shape.h>
 #include <sdlf/status.h>
 
+/* To be called before anything else here: from now on the program ends when jansson's memory is out. Nobody looks at what putting
+ * a value into a list returns, and jansson's parser itself does not notice everything. */
+void json_watch_memory(void);
+
 /* A number rounded to what it is good for; NaN and infinities, which JSON lacks, become null. */
 json_t *json_number(double value);
 
@@ -18,7 +22,7 @@ json_t *json_shape(sdlf_shape shape);
 /* Text that need not be UTF-8, such as a path: bytes that are none are replaced. NULL becomes null. */
 json_t *json_text(const char *text);
 
-/* Print and release; ends the program when memory is out (a NULL value says so). False where `file` did not take it. */
+/* Print and release; ends the program when memory is out. False where `file` did not take it. */
 bool json_print(json_t *value, FILE *file);
 
 /* A command's result, on standard output. Of one that measures, an object: "interrupted" is added, true where a signal has ended

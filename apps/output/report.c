@@ -11,6 +11,7 @@
 #include "apps/build.h"
 #include "apps/output/number.h"
 #include "apps/output/wrap.h"
+#include "apps/system/memory.h"
 
 const char *report_build(void)
 {
@@ -38,10 +39,8 @@ void report_wrapped(const terminal *out, const char *text, int at)
 
 void report_header(const terminal *out, sdlf_calculator *const *calculators, int count)
 {
-    char *line = NULL;
-    size_t size = 0;
-    FILE *file = open_memstream(&line, &size);
-    if (!file) return;
+    memory_text line;
+    if (!memory_text_open(&line)) memory_exhausted();
     for (int i = 0; i < count; i++) {
         bool described = !calculators[i];
         for (int j = 0; j < i; j++) described = described || calculators[j] == calculators[i];
@@ -49,14 +48,15 @@ void report_header(const terminal *out, sdlf_calculator *const *calculators, int
         char text[256] = "";
         const sdlf_calculator_class *type = calculators[i]->type;
         if (type->describe) type->describe(calculators[i], text, sizeof text);
-        fprintf(file, "%s: %s; ", type->name, text);
+        fprintf(line.file, "%s: %s; ", type->name, text);
     }
-    fprintf(file, "%s%s", report_cuda() ? "" : "built without CUDA; ", report_build());
+    fprintf(line.file, "%s%s", report_cuda() ? "" : "built without CUDA; ", report_build());
+    if (!memory_text_close(&line)) memory_exhausted();
     int at = (int)strlen("sdlf " SDLF_VERSION "  ");
     fprintf(out->file, "%ssdlf %s%s  ", terminal_escape(out, TERMINAL_BOLD), SDLF_VERSION,
             terminal_escape(out, TERMINAL_PLAIN));
-    report_wrapped(out, fclose(file) == 0 ? line : "", at);
-    free(line);
+    report_wrapped(out, line.text, at);
+    free(line.text);
 }
 
 void report_data(const terminal *out, const sdlf_dataset *train, const sdlf_dataset *test)

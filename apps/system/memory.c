@@ -6,11 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Noreturn void memory_exhausted(void)
+{
+    fputs("sdlf: error: out of memory\n", stderr);
+    exit(EXIT_FAILURE);
+}
+
 static void *checked(void *memory)
 {
-    if (memory) return memory;
-    fputs("sdlf: out of memory\n", stderr);
-    exit(EXIT_FAILURE);
+    if (!memory) memory_exhausted();
+    return memory;
 }
 
 void *memory_allocate(size_t bytes)
@@ -41,4 +46,42 @@ char *memory_print(const char *format, ...)
     vsnprintf(text, bytes, format, again);
     va_end(again);
     return text;
+}
+
+/* ---- a stream into memory ---- */
+
+static ssize_t append(void *cookie, const char *bytes, size_t count)
+{
+    memory_text *text = cookie;
+    if (text->failed) return 0;
+    if (text->length + count + 1 > text->capacity) {
+        size_t capacity = 2 * (text->length + count + 1);
+        char *larger = realloc(text->text, capacity);
+        text->failed = !larger;
+        if (!larger) return 0;
+        text->text = larger;
+        text->capacity = capacity;
+    }
+    memcpy(text->text + text->length, bytes, count);
+    text->length += count;
+    text->text[text->length] = '\0';
+    return (ssize_t)count;
+}
+
+bool memory_text_open(memory_text *text)
+{
+    *text = (memory_text){.length = 0};
+    text->file = fopencookie(text, "w", (cookie_io_functions_t){.write = append});
+    return text->file;
+}
+
+bool memory_text_close(memory_text *text)
+{
+    bool closed = fclose(text->file) == 0;
+    append(text, "", 0); /* nothing may have been printed */
+    text->file = NULL;
+    if (closed && !text->failed) return true;
+    free(text->text);
+    text->text = NULL;
+    return false;
 }
