@@ -10,6 +10,10 @@ sdlf_status onnx_tensor_read_file(sdlf_tensor *tensor, const char *path)
     onnx_tensor read;
     sdlf_status status = onnx_map_open(&map, path);
     if (status != SDLF_OK) return status;
+    if (map.size == 0) {
+        onnx_map_close(&map);
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file is empty", path);
+    }
     wire_reader reader = {.path = path,
                           .file = map.bytes,
                           .at = map.bytes,
@@ -17,7 +21,6 @@ sdlf_status onnx_tensor_read_file(sdlf_tensor *tensor, const char *path)
                           .message = "TensorProto",
                           .map = &map};
     status = read_budget_make(&budget, (int64_t)map.size, 0);
-    if (status == SDLF_OK && map.size == 0) status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file is empty", path);
     if (status == SDLF_OK) status = onnx_tensor_read(&read, reader, NULL, &arena);
     sdlf_dtype dtype = status == SDLF_OK ? onnx_type_computed(read.type) : SDLF_NONE;
     if (status == SDLF_OK && dtype == SDLF_NONE)

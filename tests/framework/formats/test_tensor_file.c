@@ -121,6 +121,20 @@ static void survives_lack_of_memory(void)
     test_every_allocation("a file of one tensor", attempt, path);
 }
 
+/* No file of any form is empty; nothing is computed from the address of no bytes, as sanitizers see. */
+static void empty_files_are_refused(void)
+{
+    static const char *const names[] = {"none.npy", "none.pb"};
+    for (int i = 0; i < 2; i++) {
+        const char *path = test_path(names[i]);
+        sdlf_tensor tensor;
+        test_write_file(path, "", 0);
+        sdlf_status status = sdlf_tensor_read_file(&tensor, path);
+        if (status == SDLF_ERROR_UNSUPPORTED && i == 1) continue; /* a build without ONNX */
+        CHECK_EQUAL(status, SDLF_ERROR_FORMAT);
+    }
+}
+
 int main(void)
 {
     RUN(what_it_is_comes_first);
@@ -128,5 +142,6 @@ int main(void)
     RUN(pipes_are_read);
     RUN(other_sizes_are_told);
     RUN(survives_lack_of_memory);
+    RUN(empty_files_are_refused);
     return test_summary();
 }
