@@ -160,6 +160,14 @@ static int64_t resample_workspace(const sdlf_calculator *calculator, const sdlf_
 
 static const char *const gemm_algorithms[] = {"auto", "built-in", "library", "tall", NULL};
 
+/* A library may end the process where memory runs out: that is a risk for those who name it. */
+static const sdlf_algorithm_note gemm_notes[] = {
+    {.summary = "what a plan takes by itself"},
+    {.summary = "tiles of c, packed operands"},
+    {.summary = "tiles of c, each by a library's product", .on_request = true},
+    {.summary = "a tall a and a narrow b, no tiles", .takes = "a that is tall, b that is narrow"},
+};
+
 /* Whole blocks are taken where vectors of channels pay. */
 static bool always(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
@@ -195,7 +203,11 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                 [SDLF_GATHER_BATCH] = {.run = run_gather},
                 [SDLF_NEXT_BATCH] = {.run = cpu_next_batch},
                 [SDLF_SHUFFLE] = {.run = cpu_shuffle, .workspace = sdlf_shuffle_workspace},
-                [SDLF_GEMM] = {.run = run, .supports = supports, .workspace = workspace, .algorithms = gemm_algorithms},
+                [SDLF_GEMM] = {.run = run,
+                               .supports = supports,
+                               .workspace = workspace,
+                               .algorithms = gemm_algorithms,
+                               .notes = gemm_notes},
                 [SDLF_SPMM_CSR] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_REDUCE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_ADD] = {.run = run, .supports = supports, .workspace = workspace},

@@ -42,8 +42,8 @@ typedef struct cpu_gemm_arguments {
 typedef struct cpu_gemm_library {
     void (*describe)(char *text, size_t size); /* "oneDNN 2.6.3" */
     bool (*load)(void);                        /* before a product is asked of it: is it there? Optional; NULL: yes */
-    void (*float32)(const cpu_gemm_arguments *arguments);
-    void (*float64)(const cpu_gemm_arguments *arguments); /* NULL: none */
+    bool (*float32)(const cpu_gemm_arguments *arguments); /* false: it had no memory, and c is undefined */
+    bool (*float64)(const cpu_gemm_arguments *arguments); /* NULL: none */
 } cpu_gemm_library;
 
 enum { CPU_MAX_THREADS = 1024 };

@@ -18,18 +18,20 @@ static void describe(char *text, size_t size)
 #endif
 }
 
-static void float32(const cpu_gemm_arguments *g)
+static bool float32(const cpu_gemm_arguments *g)
 {
     cblas_sgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans,
                 (int)g->m, (int)g->n, (int)g->k, (float)g->alpha, g->a, (int)g->lda, g->b, (int)g->ldb, (float)g->beta,
                 g->c, (int)g->ldc);
+    return true;
 }
 
-static void float64(const cpu_gemm_arguments *g)
+static bool float64(const cpu_gemm_arguments *g)
 {
     cblas_dgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans,
                 (int)g->m, (int)g->n, (int)g->k, g->alpha, g->a, (int)g->lda, g->b, (int)g->ldb, g->beta, g->c,
                 (int)g->ldc);
+    return true;
 }
 
 const cpu_gemm_library *cpu_gemm_library_of_build(void)

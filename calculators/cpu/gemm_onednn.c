@@ -1,4 +1,7 @@
-/* Matrix products of oneDNN (dnnl_sgemm, row-major like ours; float32 alone). It is loaded when a product is first wanted of it. */
+/* Matrix products of oneDNN (dnnl_sgemm, row-major like ours; float32 only). It is loaded when a product is first wanted of it.
+ *
+ * Where memory runs out as it is loaded, or as it assembles its kernels, which it does at the first product of each form, it throws an
+ * exception of C++, which ends a program of C. So no race calls it (cpu.c: on request), and it is not loaded without room to spare. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -7,35 +10,48 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include "calculators/cpu/cpu.h"
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+#include "framework/heap.h"
 
 #define TEXT(number)    #number
 #define TEXT_OF(number) TEXT(number)
 /* Of that major version the system's loader knows the place; else it is where it was when this was built. */
 #define FILE_NAME "libdnnl.so." TEXT_OF(DNNL_VERSION_MAJOR)
 
+enum { ROOM = 128 << 20 /* bytes: with what it needs it takes 120 MB of address space, and 9 of memory */ };
+
 typedef dnnl_status_t sgemm_function(char transa, char transb, dnnl_dim_t m, dnnl_dim_t n, dnnl_dim_t k, float alpha,
                                      const float *a, dnnl_dim_t lda, const float *b, dnnl_dim_t ldb, float beta,
                                      float *c, dnnl_dim_t ldc);
 
 /* Set once, and the process's: there is one oneDNN in it, as there would be one that it is linked with. */
-static sgemm_function *sgemm;
+static struct {
+    sgemm_function *sgemm;
+    int (*get_threads)(void); /* of the OpenMP that it uses: omp_get_max_threads, omp_set_num_threads; NULL: of none */
+    void (*set_threads)(int count);
+} library;
+
+static void find(void *handle, const char *name, void *function, size_t size)
+{
+    void *symbol = dlsym(handle, name);
+    memcpy(function, &symbol, size);
+}
 
 static void load_once(void)
 {
-    void *handle = dlopen(FILE_NAME, RTLD_NOW | RTLD_LOCAL);
-    if (handle == NULL) handle = dlopen(SDLF_ONEDNN_PATH, RTLD_NOW | RTLD_LOCAL);
-    void *symbol = handle != NULL ? dlsym(handle, "dnnl_sgemm") : NULL;
-    memcpy(&sgemm, &symbol, sizeof symbol);
+    void *room = sdlf_heap_allocate(ROOM);
+    sdlf_heap_free(room);
+    void *handle = room != NULL ? dlopen(FILE_NAME, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (handle == NULL && room != NULL) handle = dlopen(SDLF_ONEDNN_PATH, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL) return;
+    find(handle, "dnnl_sgemm", &library.sgemm, sizeof library.sgemm);
+    find(handle, "omp_get_max_threads", &library.get_threads, sizeof library.get_threads);
+    find(handle, "omp_set_num_threads", &library.set_threads, sizeof library.set_threads);
 }
 
 static bool load(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    return pthread_once(&once, load_once) == 0 && sgemm != NULL;
+    return pthread_once(&once, load_once) == 0 && library.sgemm != NULL;
 }
 
 static void describe(char *text, size_t size)
@@ -43,23 +59,19 @@ static void describe(char *text, size_t size)
     snprintf(text, size, "oneDNN %d.%d.%d", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH);
 }
 
-/* oneDNN asks OpenMP how many threads to use, and splits the inner dimension by that number: keep it to the calling thread.
- * Inside a parallel region it does so by itself, but a region of one thread is none. */
-static void multiply(const cpu_gemm_arguments *g)
+/* oneDNN asks OpenMP how many threads to use, and splits the inner dimension by that number: keep it to the calling thread. */
+static bool multiply(const cpu_gemm_arguments *g)
 {
-#ifdef _OPENMP
-    int threads = omp_get_max_threads();
-    omp_set_num_threads(1);
-#endif
-    sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k, (float)g->alpha, g->a, g->lda, g->b,
-          g->ldb, (float)g->beta, g->c, g->ldc);
-#ifdef _OPENMP
-    omp_set_num_threads(threads);
-#endif
+    int threads = library.get_threads != NULL ? library.get_threads() : 1;
+    if (threads > 1) library.set_threads(1);
+    dnnl_status_t status = library.sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k,
+                                         (float)g->alpha, g->a, g->lda, g->b, g->ldb, (float)g->beta, g->c, g->ldc);
+    if (threads > 1) library.set_threads(threads);
+    return status == dnnl_success;
 }
 
 const cpu_gemm_library *cpu_gemm_library_of_build(void)
 {
-    static const cpu_gemm_library library = {.describe = describe, .load = load, .float32 = multiply};
-    return &library;
+    static const cpu_gemm_library onednn = {.describe = describe, .load = load, .float32 = multiply};
+    return &onednn;
 }

@@ -142,9 +142,9 @@ sdlf_status race_run(race_result *result, sdlf_calculator *calculator, const sdl
         double seconds = 0;
         bound.algorithm = i;
         sdlf_operation tried = bound;
+        if (sdlf_calculator_note(calculator, &tried).on_request) continue; /* not even loaded */
         if (turns && !sdlf_calculator_supports(calculator, &tried)) tried = sdlf_operation_channels_last(&bound);
-        if (!sdlf_calculator_supports(calculator, &tried) || sdlf_calculator_note(calculator, &tried).on_request)
-            continue;
+        if (!sdlf_calculator_supports(calculator, &tried)) continue;
         status = try_algorithm(calculator, tried, turns, best, &seconds, &ran);
         if (!ran) continue;
         result->ran[result->count] = i;

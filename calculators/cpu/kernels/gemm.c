@@ -10,6 +10,8 @@
  *   is small, is packed once for all tasks beforehand.
  * 2 m n k FLOPs; bytes: a, b and c once each. At m = 16 the weights' bandwidth and the arithmetic weigh about the same;
  * above, arithmetic alone counts. docs/performance-gemm.md has the measurements. */
+#include <stdatomic.h>
+
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/gemm_few.h"
 #include "calculators/cpu/kernels/gemm_tall.h"
@@ -35,6 +37,7 @@ typedef struct gemm_context {
     int64_t row_tiles, tile_columns;
     element *packed, *scratch; /* scratch: scratch_size elements for each thread */
     int64_t packed_size, scratch_size, padded_rows;
+    atomic_bool library_failed;
 } gemm_context;
 
 /* Indices of the algorithms that cpu.c names. */
@@ -141,7 +144,7 @@ static void finish_tile(const gemm_context *gemm, const product *part, int64_t f
 
 /* ---- straight ---- */
 
-static void call_library(const gemm_context *gemm, const product *part)
+static void call_library(gemm_context *gemm, const product *part)
 {
     cpu_gemm_arguments arguments = {.transpose_a = gemm->operation->gemm.transpose_a,
                                     .transpose_b = gemm->operation->gemm.transpose_b,
@@ -156,7 +159,8 @@ static void call_library(const gemm_context *gemm, const product *part)
                                     .lda = gemm->operation->gemm.transpose_a ? part->a_step : part->a_row,
                                     .ldb = gemm->operation->gemm.transpose_b ? part->b_column : part->b_step,
                                     .ldc = part->c_row};
-    (IS_FLOAT ? gemm->backend->float32 : gemm->backend->float64)(&arguments);
+    if (!(IS_FLOAT ? gemm->backend->float32 : gemm->backend->float64)(&arguments))
+        atomic_store(&gemm->library_failed, true);
 }
 
 /* A task packs PRODUCT_INNER columns of a transposed a. */
@@ -172,7 +176,7 @@ static void pack_blocks(void *context, int64_t index, int thread)
 
 static void straight_tile(void *context, int64_t index, int thread)
 {
-    const gemm_context *gemm = context;
+    gemm_context *gemm = context;
     int64_t row = index % gemm->row_tiles * TILE_M, column = index / gemm->row_tiles * gemm->tile_columns;
     product part = gemm->all;
     part.m = cpu_min(TILE_M, gemm->all.m - row);
@@ -261,5 +265,7 @@ sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operatio
             cpu_parallel(cpu, cpu_divide_up(all->k, PRODUCT_INNER), all->m * all->k / 2, pack_blocks, &gemm);
         cpu_parallel(cpu, column_tiles * gemm.row_tiles, time, straight_tile, &gemm);
     }
+    if (atomic_load(&gemm.library_failed))
+        return sdlf_fail(SDLF_ERROR_MEMORY, "the library for products has no memory");
     return SDLF_OK;
 }
