@@ -10,7 +10,6 @@ typedef struct command {
     const char *name;
     const char *summary;                 /* one line for --help */
     int (*run)(int count, char **words); /* the words after the subcommand; returns an exit code */
-    bool computes;                       /* with threads, so that how they wait matters: see system/waiting.h */
 } command;
 
 extern const command train_command;

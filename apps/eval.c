@@ -167,5 +167,4 @@ static int run(int count, char **words)
     return code;
 }
 
-const command eval_command = {
-    .name = "eval", .summary = "say how good weights are on a data set", .run = run, .computes = true};
+const command eval_command = {.name = "eval", .summary = "say how good weights are on a data set", .run = run};

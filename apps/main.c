@@ -15,7 +15,6 @@
 #include "apps/output/json.h"
 #include "apps/output/terminal.h"
 #include "apps/system/interrupt.h"
-#include "apps/system/waiting.h"
 
 static const command *const commands[] = {
     &train_command, &eval_command,  &predict_command, &run_command,    &export_command,
@@ -93,7 +92,6 @@ static int run(int count, char **words)
     const command *chosen = find_command(help ? words[2] : word);
     if (!chosen) return unknown_command(help ? words[2] : word);
     if (help) return show_help(chosen, count - 2, words + 2);
-    if (chosen->computes) waiting_settle(words);
     return chosen->run(count - 2, words + 2);
 }
 

@@ -291,4 +291,4 @@ static int run(int count, char **words)
     return code;
 }
 
-const command predict_command = {.name = "predict", .summary = "say what is in pictures", .run = run, .computes = true};
+const command predict_command = {.name = "predict", .summary = "say what is in pictures", .run = run};

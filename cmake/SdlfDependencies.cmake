@@ -41,24 +41,3 @@ sdlf_require("${JANSSON_FOUND}" "jansson, a JSON library" "libjansson-dev")
 sdlf_exports(MODULE jansson CMAKE
     "find_dependency(PkgConfig)\npkg_check_modules(JANSSON QUIET IMPORTED_TARGET jansson)\nsdlf_need(JANSSON_FOUND jansson)")
 sdlf_summary("jansson" "${JANSSON_VERSION}")
-
-# SDLF_OPENMP_LIBRARIES, empty where OpenMP was not found, is what calculators/cpu links. Programs that use the installed
-# library get the runtime by its path: their compiler may be another, with another runtime.
-set(SDLF_OPENMP_LIBRARIES "")
-set(SDLF_OPENMP_RUNTIME "") # gomp, omp
-if(NOT SDLF_OPENMP)
-    sdlf_summary("OpenMP" "off (SDLF_OPENMP): the cpu calculator uses one thread")
-else()
-    find_package(OpenMP QUIET COMPONENTS C)
-    if(NOT OpenMP_C_FOUND)
-        sdlf_summary("OpenMP" "off: not found (with Clang: libomp-dev); the cpu calculator uses one thread")
-    else()
-        set(runtime "${OpenMP_C_LIB_NAMES}")
-        list(REMOVE_ITEM runtime pthread)
-        set(SDLF_OPENMP_RUNTIME "${runtime}")
-        set(SDLF_OPENMP_LIBRARIES
-            $<BUILD_INTERFACE:OpenMP::OpenMP_C> $<INSTALL_INTERFACE:${OpenMP_${runtime}_LIBRARY}>)
-        sdlf_exports(LIBRARY "${OpenMP_${runtime}_LIBRARY}" -pthread)
-        sdlf_summary("OpenMP" "${OpenMP_C_VERSION} (lib${runtime})")
-    endif()
-endif()

@@ -74,7 +74,5 @@ static int run(int count, char **words)
     return unknown_benchmark(words[0]);
 }
 
-const command bench_command = {.name = "bench",
-                               .summary = "time a network: against the machine's limits, or host against device",
-                               .run = run,
-                               .computes = true};
+const command bench_command = {
+    .name = "bench", .summary = "time a network: against the machine's limits, or host against device", .run = run};

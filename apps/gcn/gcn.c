@@ -67,5 +67,4 @@ static int run(int count, char **words)
     return COMMAND_USAGE;
 }
 
-const command gcn_command = {
-    .name = "gcn", .summary = "convolve over a graph: time it, or train on one", .run = run, .computes = true};
+const command gcn_command = {.name = "gcn", .summary = "convolve over a graph: time it, or train on one", .run = run};

@@ -167,7 +167,5 @@ static int run(int count, char **words)
     return command_conclude("info", network ? show_network(&set, &out, &optimizers, &given) : show_build(&set, &out));
 }
 
-const command info_command = {.name = "info",
-                              .summary = "say what is built in, or list a network's plan and memory",
-                              .run = run,
-                              .computes = true};
+const command info_command = {
+    .name = "info", .summary = "say what is built in, or list a network's plan and memory", .run = run};

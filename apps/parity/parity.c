@@ -233,5 +233,4 @@ static int run(int count, char **words)
     return code == COMMAND_OK && differ ? COMMAND_DIFFERENT : code;
 }
 
-const command parity_command = {
-    .name = "parity", .summary = "compare two calculators, layer by layer", .run = run, .computes = true};
+const command parity_command = {.name = "parity", .summary = "compare two calculators, layer by layer", .run = run};

@@ -243,4 +243,4 @@ static int run(int count, char **words)
 }
 
 const command run_command = {
-    .name = "run", .summary = "run a model, such as an ONNX file, on pictures or arrays", .run = run, .computes = true};
+    .name = "run", .summary = "run a model, such as an ONNX file, on pictures or arrays", .run = run};

@@ -237,5 +237,4 @@ static int run(int count, char **words)
     return code;
 }
 
-const command train_command = {
-    .name = "train", .summary = "train a network and keep its weights", .run = run, .computes = true};
+const command train_command = {.name = "train", .summary = "train a network and keep its weights", .run = run};

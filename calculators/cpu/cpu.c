@@ -1,6 +1,7 @@
 /* The cpu calculator's class: opening, memory, and the way from an operation to its kernel. See cpu.h for the plan. */
 #include "calculators/cpu/cpu.h"
 #include "calculators/cpu/conv2d_algorithms.h"
+#include "calculators/cpu/threads.h"
 #include "calculators/matmul.h"
 
 #include <inttypes.h>
@@ -21,7 +22,10 @@ static sdlf_status open_cpu(sdlf_calculator *calculator, const sdlf_calculator_o
     }
     sdlf_status status = cpu_level_choose(&cpu->level, getenv("SDLF_SIMD"));
     if (status != SDLF_OK) return status;
-    cpu->threads = cpu_threads_choose(options->threads);
+    cpu->wanted = cpu_threads_choose(options->threads);
+    status = cpu_threads_create(&cpu->pool, cpu->wanted);
+    if (status != SDLF_OK) return status;
+    cpu->threads = cpu_threads_count(cpu->pool);
     cpu->library = cpu_gemm_library_of_build();
     calculator->space = SDLF_HOST_SPACE;
     return SDLF_OK;
@@ -29,7 +33,7 @@ static sdlf_status open_cpu(sdlf_calculator *calculator, const sdlf_calculator_o
 
 static void close_cpu(sdlf_calculator *calculator)
 {
-    (void)calculator;
+    cpu_threads_free(cpu_from(calculator)->pool);
 }
 
 static void describe_cpu(const sdlf_calculator *calculator, char *text, size_t size)
@@ -37,7 +41,9 @@ static void describe_cpu(const sdlf_calculator *calculator, char *text, size_t s
     const cpu_calculator *cpu = cpu_from_const(calculator);
     char library[64] = "";
     if (cpu->library) cpu->library->describe(library, sizeof library);
-    snprintf(text, size, "%d thread%s, %s, gemm built in%s%s", cpu->threads, cpu->threads == 1 ? "" : "s",
+    char fewer[64] = "";
+    if (cpu->threads < cpu->wanted) snprintf(fewer, sizeof fewer, " (of %d, the system makes no more)", cpu->wanted);
+    snprintf(text, size, "%d thread%s%s, %s, gemm built in%s%s", cpu->threads, cpu->threads == 1 ? "" : "s", fewer,
              cpu->level->name, cpu->library ? " or " : "", library);
 }
 

@@ -50,7 +50,8 @@ enum { CPU_MAX_THREADS = 1024 };
 
 typedef struct cpu_calculator {
     sdlf_calculator base;
-    int threads;
+    int threads, wanted; /* those that there are, and how many were to be */
+    struct cpu_threads *pool;
     const cpu_level *level;
     const cpu_gemm_library *library; /* NULL: none */
 } cpu_calculator;
@@ -98,9 +99,6 @@ static inline int64_t cpu_time_of_elements(int64_t elements)
 {
     return elements / 4;
 }
-
-/* How many threads to use where `wanted` were asked for (0: as many as the process may use). One without OpenMP. */
-int cpu_threads_choose(int wanted);
 
 /* ---- instruction sets ---- */
 

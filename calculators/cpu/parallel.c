@@ -1,77 +1,86 @@
-/* Threads: the one place that knows OpenMP. */
+/* Tasks shared among the calculator's threads. */
+#include <stdatomic.h>
+
 #include "calculators/cpu/cpu.h"
 #include "calculators/cpu/denormals.h"
-
-#ifdef _OPENMP
-#include <omp.h>
-#include <sdlf/machine.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#endif
+#include "calculators/cpu/threads.h"
 
 /* A hand-over costs a few microseconds, and far more where other programs want the processors too. */
 enum { WORTH_SHARING = 20000 };
 
+static bool is_shared(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds)
+{
+    return cpu->threads > 1 && count > 1 && nanoseconds >= WORTH_SHARING;
+}
+
+typedef struct task_list {
+    _Alignas(64) atomic_llong next; /* that nobody has taken yet */
+    _Alignas(64) int64_t count;
+    cpu_task *task;
+    void *context;
+} task_list;
+
 /* Tasks are handed out one by one: their times differ, and on a shared machine the threads' speeds do too. */
+static void take_next(void *context, int thread)
+{
+    task_list *list = context;
+    for (int64_t i; (i = atomic_fetch_add_explicit(&list->next, 1, memory_order_relaxed)) < list->count;)
+        list->task(list->context, i, thread);
+}
+
 void cpu_parallel_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context)
 {
-#ifdef _OPENMP
-    if (cpu->threads > 1 && count > 1 && nanoseconds >= WORTH_SHARING) {
-#pragma omp parallel for num_threads(cpu->threads) schedule(dynamic, 1)
-        for (int64_t i = 0; i < count; i++) task(context, i, omp_get_thread_num());
+    task_list list = {.count = count, .task = task, .context = context};
+    if (is_shared(cpu, count, nanoseconds) &&
+        cpu_threads_run(cpu->pool, (int)cpu_min(cpu->threads, count), take_next, &list))
         return;
-    }
-#else
-    (void)cpu, (void)nanoseconds;
-#endif
     for (int64_t i = 0; i < count; i++) task(context, i, 0);
 }
 
-#ifdef _OPENMP
 /* One thread's run of neighbouring tasks, on a cache line of its own. */
 typedef struct task_run {
     _Alignas(64) atomic_llong next; /* that nobody has taken yet */
     int64_t end;
 } task_run;
 
-/* The thread's own run, then what is left of the others': not the last task of a thread's run, which is better done where its
- * data lie, but all of a run that has no thread. */
-static void work_through(task_run *run, int runs, cpu_task *task, void *context)
+typedef struct task_runs {
+    int count;
+    cpu_task *task;
+    void *context;
+    task_run run[CPU_MAX_THREADS];
+} task_runs;
+
+/* The thread's own run, then what is left of the others': not the last task of a run, which is better done where its data lie. */
+static void work_through(void *context, int thread)
 {
-    int thread = omp_get_thread_num(), threads = omp_get_num_threads();
-    task_run *own = &run[thread];
+    task_runs *all = context;
+    task_run *own = &all->run[thread];
     for (int64_t index; (index = atomic_fetch_add_explicit(&own->next, 1, memory_order_relaxed)) < own->end;)
-        task(context, index, thread);
-    for (int i = 1; i < runs; i++) {
-        int of = (thread + i) % runs;
-        task_run *other = &run[of];
-        while (atomic_load_explicit(&other->next, memory_order_relaxed) + (of < threads) < other->end) {
+        all->task(all->context, index, thread);
+    for (int i = 1; i < all->count; i++) {
+        task_run *other = &all->run[(thread + i) % all->count];
+        while (atomic_load_explicit(&other->next, memory_order_relaxed) + 1 < other->end) {
             int64_t index = atomic_fetch_add_explicit(&other->next, 1, memory_order_relaxed);
-            if (index < other->end) task(context, index, thread);
+            if (index < other->end) all->task(all->context, index, thread);
         }
     }
 }
-#endif
 
 /* Each thread begins with one run of neighbouring tasks, the same in every call. */
 void cpu_parallel_near_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task,
                              void *context)
 {
-#ifdef _OPENMP
-    if (cpu->threads > 1 && count > 1 && nanoseconds >= WORTH_SHARING) {
-        task_run run[CPU_MAX_THREADS];
-        int runs = (int)cpu_min(cpu->threads, count);
-        for (int i = 0; i < runs; i++) {
-            atomic_init(&run[i].next, i * count / runs);
-            run[i].end = (i + 1) * count / runs;
+    if (is_shared(cpu, count, nanoseconds)) {
+        task_runs all; /* of which only as much is written as there are runs */
+        all.count = (int)cpu_min(cpu->threads, count);
+        all.task = task;
+        all.context = context;
+        for (int i = 0; i < all.count; i++) {
+            atomic_init(&all.run[i].next, i * count / all.count);
+            all.run[i].end = (i + 1) * count / all.count;
         }
-#pragma omp parallel num_threads(runs)
-        work_through(run, runs, task, context);
-        return;
+        if (cpu_threads_run(cpu->pool, all.count, work_through, &all)) return;
     }
-#else
-    (void)cpu, (void)nanoseconds;
-#endif
     for (int64_t i = 0; i < count; i++) task(context, i, 0);
 }
 
@@ -96,21 +105,4 @@ void cpu_parallel(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds,
 void cpu_parallel_near(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context)
 {
     cpu_parallel_near_exact(cpu, count, nanoseconds, run_flushed, &(flushed_task){task, context});
-}
-
-int cpu_threads_choose(int wanted)
-{
-#ifdef _OPENMP
-    if (wanted > 0) return wanted;
-    int available =
-        omp_get_max_threads(); /* what the user or the program asked OpenMP for; or the processors of its affinity, */
-    if (getenv("OMP_NUM_THREADS") == NULL) { /* which quotas of containers do not change */
-        int processors = sdlf_machine_processors();
-        if (processors < available) available = processors;
-    }
-    return available < CPU_MAX_THREADS ? available : CPU_MAX_THREADS;
-#else
-    (void)wanted;
-    return 1;
-#endif
 }

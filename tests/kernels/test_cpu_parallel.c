@@ -35,7 +35,7 @@ static void check_once(parallel *share, const cpu_calculator *cpu, int64_t count
     for (int64_t i = 0; i < MOST; i++) *wrong += all.done[i] != (i < count);
 }
 
-/* A task that shares tasks itself: OpenMP gives the inner ones a single thread, which does what others would have begun with. */
+/* A task that shares tasks itself: the threads are busy, so that the inner ones have one. */
 static void share_again(void *context, int64_t index, int thread)
 {
     tally *outer = context;

@@ -1,0 +1,219 @@
+/* One region after the other: the caller publishes its number with the count of threads that take part, those that do take it up
+ * and count themselves out. Nobody sleeps or wakes anybody without the lock, and each side says that it will sleep before it looks
+ * for the last time whether it should. */
+#include "calculators/cpu/threads.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <sdlf/machine.h>
+
+#include "calculators/cpu/cpu.h"
+
+enum { SPINS = 5000, SPINS_CROWDED = 100 /* more threads than processors */, COUNT_BITS = 16 };
+
+typedef struct worker {
+    cpu_threads *all;
+    int index;
+    pthread_t id;
+} worker;
+
+struct cpu_threads {
+    _Alignas(64) atomic_ullong region; /* number << COUNT_BITS | threads that take part */
+    _Alignas(64) atomic_int pending;   /* of them, but for the caller */
+    _Alignas(64) atomic_int sleeping;  /* threads that wait for `begun` */
+    atomic_bool caller_sleeps;         /* for `ended` */
+    atomic_flag busy;
+    cpu_work *work; /* of the region; NULL: the end */
+    void *context;
+    pthread_mutex_t lock;
+    pthread_cond_t begun, ended;
+    pid_t process; /* that has the threads */
+    int count, spins;
+    worker worker[]; /* count - 1 */
+};
+
+/* ---- waiting ---- */
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* The region that follows the one that was seen. */
+static uint64_t next_region(cpu_threads *threads, uint64_t seen, bool took_part)
+{
+    uint64_t region = atomic_load_explicit(&threads->region, memory_order_acquire);
+    for (int i = 0; took_part && i < threads->spins && region == seen; i++) {
+        relax();
+        region = atomic_load_explicit(&threads->region, memory_order_acquire);
+    }
+    if (region != seen) return region;
+    pthread_mutex_lock(&threads->lock);
+    atomic_fetch_add(&threads->sleeping, 1);
+    while ((region = atomic_load(&threads->region)) == seen) pthread_cond_wait(&threads->begun, &threads->lock);
+    atomic_fetch_sub(&threads->sleeping, 1);
+    pthread_mutex_unlock(&threads->lock);
+    return region;
+}
+
+static void publish(cpu_threads *threads, int count, cpu_work *work, void *context)
+{
+    uint64_t number = atomic_load_explicit(&threads->region, memory_order_relaxed) >> COUNT_BITS;
+    threads->work = work;
+    threads->context = context;
+    atomic_store_explicit(&threads->pending, count - 1, memory_order_relaxed);
+    atomic_store(&threads->region, (number + 1) << COUNT_BITS | (uint64_t)count);
+    if (atomic_load(&threads->sleeping) == 0) return;
+    pthread_mutex_lock(&threads->lock);
+    pthread_cond_broadcast(&threads->begun);
+    pthread_mutex_unlock(&threads->lock);
+}
+
+static void wait_for_all(cpu_threads *threads)
+{
+    for (int i = 0; i < threads->spins; i++) {
+        if (atomic_load_explicit(&threads->pending, memory_order_acquire) == 0) return;
+        relax();
+    }
+    pthread_mutex_lock(&threads->lock);
+    atomic_store(&threads->caller_sleeps, true);
+    while (atomic_load(&threads->pending) > 0) pthread_cond_wait(&threads->ended, &threads->lock);
+    atomic_store(&threads->caller_sleeps, false);
+    pthread_mutex_unlock(&threads->lock);
+}
+
+static void count_out(cpu_threads *threads)
+{
+    if (atomic_fetch_sub(&threads->pending, 1) != 1 || !atomic_load(&threads->caller_sleeps)) return;
+    pthread_mutex_lock(&threads->lock);
+    pthread_cond_signal(&threads->ended);
+    pthread_mutex_unlock(&threads->lock);
+}
+
+/* ---- working ---- */
+
+static void *run_worker(void *argument)
+{
+    const worker *self = argument;
+    cpu_threads *threads = self->all;
+    bool takes_part = true;
+    for (uint64_t region = 0;;) {
+        region = next_region(threads, region, takes_part);
+        takes_part = self->index < (int)(region & ((1 << COUNT_BITS) - 1));
+        if (!takes_part) continue;
+        if (threads->work == NULL) return NULL;
+        threads->work(threads->context, self->index);
+        count_out(threads);
+    }
+}
+
+bool cpu_threads_run(cpu_threads *threads, int count, cpu_work *work, void *context)
+{
+    if (threads->process != getpid() || atomic_flag_test_and_set_explicit(&threads->busy, memory_order_acquire))
+        return false;
+    publish(threads, count, work, context);
+    work(context, 0);
+    wait_for_all(threads);
+    atomic_flag_clear_explicit(&threads->busy, memory_order_release);
+    return true;
+}
+
+int cpu_threads_count(const cpu_threads *threads)
+{
+    return threads->count;
+}
+
+/* ---- making them ---- */
+
+static int processors(cpu_set_t *set)
+{
+    if (sched_getaffinity(0, sizeof *set, set) == 0) return CPU_COUNT(set);
+    CPU_ZERO(set);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 && online < INT_MAX ? (int)online : 1;
+}
+
+static int choose_spins(int count, int available)
+{
+    const char *policy = getenv("OMP_WAIT_POLICY");
+    if (policy != NULL && strcasecmp(policy, "passive") == 0) return 0;
+    if (policy != NULL && strcasecmp(policy, "active") == 0) return INT_MAX;
+    return count > available ? SPINS_CROWDED : SPINS;
+}
+
+/* Each thread to the next processor of those that there are, the caller to the first. That it may not be done changes only times. */
+static void bind(const cpu_threads *threads, const cpu_set_t *set)
+{
+    const char *wish = getenv("OMP_PROC_BIND");
+    if (wish == NULL || strcasecmp(wish, "false") == 0 || CPU_COUNT(set) < threads->count) return;
+    for (int i = 0, processor = 0; i < threads->count; i++, processor++) {
+        cpu_set_t one;
+        while (!CPU_ISSET(processor, set)) processor++;
+        CPU_ZERO(&one);
+        CPU_SET(processor, &one);
+        pthread_setaffinity_np(i == 0 ? pthread_self() : threads->worker[i - 1].id, sizeof one, &one);
+    }
+}
+
+sdlf_status cpu_threads_create(cpu_threads **threads, int wanted)
+{
+    size_t size = sizeof(cpu_threads) + (size_t)(wanted - 1) * sizeof(worker);
+    cpu_threads *made = aligned_alloc(_Alignof(cpu_threads), (size + 63) / 64 * 64);
+    if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory for %d threads", wanted);
+    memset(made, 0, sizeof *made);
+    atomic_flag_clear(&made->busy);
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->begun, NULL);
+    pthread_cond_init(&made->ended, NULL);
+    cpu_set_t set;
+    int available = processors(&set);
+    made->spins = choose_spins(wanted, available);
+    made->process = getpid();
+    sigset_t every, before; /* signals are for the program's own threads */
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    for (made->count = 1; made->count < wanted; made->count++) {
+        worker *next = &made->worker[made->count - 1];
+        *next = (worker){.all = made, .index = made->count};
+        if (pthread_create(&next->id, NULL, run_worker, next) != 0) break;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    bind(made, &set);
+    *threads = made;
+    return SDLF_OK;
+}
+
+void cpu_threads_free(cpu_threads *threads)
+{
+    if (threads == NULL) return;
+    if (threads->process == getpid()) {
+        publish(threads, threads->count, NULL, NULL);
+        for (int i = 1; i < threads->count; i++) pthread_join(threads->worker[i - 1].id, NULL);
+        pthread_cond_destroy(&threads->ended);
+        pthread_cond_destroy(&threads->begun);
+        pthread_mutex_destroy(&threads->lock);
+    }
+    free(threads);
+}
+
+int cpu_threads_choose(int wanted)
+{
+    const char *variable = getenv("OMP_NUM_THREADS"); /* a list has the outermost level first */
+    long set_to = variable != NULL ? strtol(variable, NULL, 10) : 0;
+    if (wanted > 0) return wanted;
+    int64_t available = set_to > 0 ? set_to : sdlf_machine_processors();
+    return (int)cpu_min(available, CPU_MAX_THREADS);
+}
