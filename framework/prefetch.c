@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void *run(void *argument)
 {
@@ -36,7 +37,7 @@ static void *run(void *argument)
 sdlf_status sdlf_prefetch_start(sdlf_prefetch *prefetch, int slots, sdlf_prefetch_make *make, void *context)
 {
     assert(slots >= 2);
-    *prefetch = (sdlf_prefetch){.make = make, .context = context, .slots = slots};
+    *prefetch = (sdlf_prefetch){.make = make, .context = context, .slots = slots, .process = getpid()};
     pthread_mutex_init(&prefetch->lock, NULL);
     pthread_cond_init(&prefetch->made, NULL);
     pthread_cond_init(&prefetch->wanted, NULL);
@@ -54,8 +55,15 @@ sdlf_status sdlf_prefetch_start(sdlf_prefetch *prefetch, int slots, sdlf_prefetc
     return sdlf_fail(SDLF_ERROR_MEMORY, "prefetch: cannot start a thread: %s", strerror(error));
 }
 
+/* Is this process a child of the one that has the thread? The lock may have been held when it forked, for ever then. */
+static bool left_behind(const sdlf_prefetch *prefetch)
+{
+    return prefetch->process != getpid();
+}
+
 void sdlf_prefetch_stop(sdlf_prefetch *prefetch)
 {
+    if (left_behind(prefetch)) return;
     pthread_mutex_lock(&prefetch->lock);
     prefetch->stop = true;
     pthread_cond_signal(&prefetch->wanted);
@@ -77,6 +85,10 @@ static void release_held(sdlf_prefetch *prefetch)
 sdlf_status sdlf_prefetch_take(sdlf_prefetch *prefetch, int *slot)
 {
     sdlf_status status = SDLF_OK;
+    if (left_behind(prefetch))
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                         "a loader's thread stays in the process that made it: this child of fork() needs a loader of "
+                         "its own, or one with no_prefetch");
     pthread_mutex_lock(&prefetch->lock);
     release_held(prefetch);
     while (prefetch->ready == 0 && prefetch->status == SDLF_OK) pthread_cond_wait(&prefetch->made, &prefetch->lock);
@@ -95,6 +107,7 @@ sdlf_status sdlf_prefetch_take(sdlf_prefetch *prefetch, int *slot)
 
 void sdlf_prefetch_seek(sdlf_prefetch *prefetch, int64_t number)
 {
+    if (left_behind(prefetch)) return;
     pthread_mutex_lock(&prefetch->lock);
     release_held(prefetch);
     if (number != prefetch->head || prefetch->status != SDLF_OK) {
@@ -109,6 +122,7 @@ void sdlf_prefetch_seek(sdlf_prefetch *prefetch, int64_t number)
 
 void sdlf_prefetch_give_back(sdlf_prefetch *prefetch)
 {
+    if (left_behind(prefetch)) return;
     pthread_mutex_lock(&prefetch->lock);
     release_held(prefetch);
     pthread_mutex_unlock(&prefetch->lock);

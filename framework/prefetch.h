@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <sdlf/status.h>
 
@@ -19,6 +20,7 @@ typedef struct sdlf_prefetch {
     sdlf_prefetch_make *make;
     void *context;
     int slots;
+    pid_t process; /* that has the thread: a child of fork() has not */
     pthread_t thread;
     pthread_mutex_t lock;  /* guards all below */
     pthread_cond_t made;   /* an item is ready, or making failed */
@@ -36,7 +38,8 @@ typedef struct sdlf_prefetch {
 /* Start the thread at item 0, with at least two slots. Errors: SDLF_ERROR_MEMORY (the system gives no thread). */
 sdlf_status sdlf_prefetch_start(sdlf_prefetch *prefetch, int slots, sdlf_prefetch_make *make, void *context);
 
-/* Stop the thread, once it is done with the item under way. */
+/* Stop the thread, once it is done with the item under way. (In a child of fork(), which has no such thread, this and the others
+ * do nothing, and sdlf_prefetch_take fails with SDLF_ERROR_UNSUPPORTED.) */
 void sdlf_prefetch_stop(sdlf_prefetch *prefetch);
 
 /* Wait for the next item, and say which slot holds it; the slot is the caller's until the next call of any of these.

@@ -1,4 +1,8 @@
 /* The loader: what each batch holds, that it can be gone to, and that nothing is allocated. */
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "framework/loader_epochs.h"
 
 /* One epoch from its first batch: counts, shapes, and the samples in this order. */
@@ -171,6 +175,34 @@ static void refuses_bad_arguments(void)
     sdlf_loader_free(loader);
 }
 
+/* The thread that makes batches ahead is not in a child of fork(): that is said, and nothing waits for it. */
+static int use_in_child(sdlf_loader *loader)
+{
+    sdlf_batch batch;
+    alarm(20);
+    sdlf_status status = sdlf_loader_seek(loader, 1, 0);
+    if (status == SDLF_OK) status = sdlf_loader_next(loader, &batch);
+    bool told = status == SDLF_ERROR_UNSUPPORTED && strstr(sdlf_error_message(), "fork") != NULL;
+    sdlf_loader_free(loader);
+    return told ? 0 : 1;
+}
+
+static void says_so_in_a_child_of_fork(void)
+{
+    sdlf_dataset dataset = make_dataset();
+    sdlf_loader *loader = make_loader(&dataset, (sdlf_loader_options){.batch = BATCH});
+    if (loader == NULL) return;
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) _exit(use_in_child(loader));
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    sdlf_batch batch;
+    CHECK_OK(sdlf_loader_next(loader, &batch)); /* the parent goes on */
+    CHECK(batch.count == BATCH && holds(&batch, 0, 0));
+    sdlf_loader_free(loader);
+}
+
 int main(void)
 {
     RUN(gives_every_sample_in_order);
@@ -180,5 +212,6 @@ int main(void)
     RUN(survives_failing_allocations);
     RUN(can_be_freed_at_any_time);
     RUN(refuses_bad_arguments);
+    RUN(says_so_in_a_child_of_fork);
     return test_summary();
 }
