@@ -1,0 +1,229 @@
+#!/usr/bin/env bash
+# Does sdlf end well whatever fails beneath it? Each command below is run again and again, and each time another call of the C library
+# fails: the n-th allocation, or the n-th and all that follow, or the making of the n-th thread, in the program or in any library
+# (tests/faults/shim.c). A run is wrong that
+#
+#   - ends by a signal, or does not end,
+#   - succeeds with another output than the undisturbed run,
+#   - fails and says nothing,
+#   - leaves a file behind that is neither what was there before nor whole.
+#
+#   scripts/faults.sh [options] [COMMAND ...]
+#
+#   --build FOLDER   the build, with tests (default: build/release)
+#   --samples N      runs for each command and kind of failure, spread evenly over all calls; 0: every call (default: 0)
+#   --seed N         where the samples begin (default: 1)
+#   --jobs N         runs at a time (default: one for each processor)
+#   --list           only name the commands
+#
+# What was wrong is told at once, with the command that shows it again. Exit status: 0 if nothing was.
+. "$(dirname "$0")/common.sh"
+
+build=build/release samples=0 seed=1 jobs=$(processors) list=no
+commands=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --build) build=$2 && shift 2 ;;
+    --samples) samples=$2 && shift 2 ;;
+    --seed) seed=$2 && shift 2 ;;
+    --jobs) jobs=$2 && shift 2 ;;
+    --list) list=yes && shift ;;
+    -*)
+        sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+        [ "$1" = --help ] && exit 0 || exit 2
+        ;;
+    *) commands+=("$1") && shift ;;
+    esac
+done
+
+# name | the file that it writes, or - | words
+all_commands() {
+    cat << 'END'
+info | - | info --net net.json --mode train --json
+info_text | - | info --net lenet5
+train | out.safetensors | train --data digits:60 --net net.json --epochs 1 --threads 2 -o out.safetensors --log log.jsonl
+resume | whole.safetensors | train --resume whole.safetensors --epochs 2 --quiet
+eval | - | eval --weights whole.safetensors --data digits:60 --json
+predict | - | predict --weights whole.safetensors --top 2 two.png
+export_onnx | out.onnx | export whole.safetensors -o out.onnx
+export_c | out.c | export --c whole.safetensors -o out.c
+import | out.onnx | export whole.onnx -o out.onnx --json
+doctor | - | doctor whole.onnx
+doctor_json | - | doctor --json whole.onnx
+run | out.npy | run whole.onnx --input x.npy --output out.npy
+run_picture | - | run whole.safetensors --input two.png --top 3 --json
+bench | - | bench --net net.json --data digits:64 --steps 2 --repeats 1 --copy-size 1MB --json
+plan_file | plan.txt | bench --net net.json --data digits:64 --steps 2 --repeats 1 --copy-size 1MB --threads 2 --plan-file plan.txt
+conv | report.json | bench conv --shape 2x3x9x9 --kernel 4x3x3 --repeats 1 --copy-size 1MB --json report.json --svg chart.svg
+gcn_infer | - | gcn infer --graph rmat:300,2000 --features 10 --hidden 6 --repeats 1 --threads 2
+gcn_train | out.safetensors | gcn train --graph planetoid:cora --epochs 3 --out out.safetensors --json
+parity | - | parity --net net.json --batch 2 --data digits:60
+END
+}
+
+if [ "$list" = yes ]; then
+    all_commands | cut -d' ' -f1
+    exit
+fi
+
+root=$PWD
+sdlf=$(realpath "$build/sdlf")
+shim=$(realpath "$build/tests/faults/libsdlf_faults.so")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+ulimit -c 0
+
+# ---- what the commands read ----
+
+make_inputs() {
+    mkdir -p "$work/inputs/cora"
+    cd "$work/inputs"
+    cat > net.json << 'END'
+{"name": "small", "input": {"name": "image", "shape": [1, 28, 28]}, "layers": [{"type": "max_pool2d", "window": 2},
+ {"type": "conv2d", "filters": 4, "kernel": 3, "padding": 1}, {"type": "relu"}, {"type": "max_pool2d", "window": 2},
+ {"type": "dropout", "probability": 0.1}, {"type": "fully_connected", "units": 16}, {"type": "relu"},
+ {"type": "fully_connected", "units": 10}, {"type": "softmax"}]}
+END
+    cp "$root/apps/examples/pictures/two.png" .
+    "$sdlf" train --data digits:60 --net net.json --epochs 1 --quiet -o whole.safetensors > /dev/null
+    "$sdlf" export whole.safetensors -o whole.onnx > /dev/null
+    { # 784 zeros
+        printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 28, 28), }"
+        head -c 3136 /dev/zero
+    } > x.npy
+    printf 'sdlf plan file 1\n' > plan.txt
+    local i part=(train val test)
+    for ((i = 0; i < 20; i++)); do # two groups of nodes in rings
+        printf '%d\t%d\n' "$i" $(((i + 2) % 20)) >> cora/edges.txt
+        printf '%d:1 %d:1\n' $((i % 2)) $((2 + i % 5)) >> cora/features.txt
+        printf '%d\n' $((i % 2)) >> cora/labels.txt
+        printf '%d\n' "$i" >> "cora/${part[i % 3]}.txt"
+    done
+    cd "$root"
+}
+
+# A folder as a command finds it: the inputs, and what an earlier run has written.
+fresh_folder() {
+    rm -rf "$1"
+    cp -r "$work/inputs" "$1"
+    [ "$2" = - ] || [ -e "$1/$2" ] || echo "from before" > "$1/$2"
+}
+
+# ---- one run ----
+
+# attempt FOLDER FAULT WORDS...: its standard output and error come to lie beside the folder.
+attempt() {
+    local folder=$1 fault=$2
+    shift 2
+    local status=0
+    { # the shell's own word on a signal is not wanted
+        (cd "$folder" && exec timeout -k 1 60 env OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive SDLF_FAULT="$fault" \
+            SDLF_FAULT_COUNTS="$folder.counts" LD_PRELOAD="$shim" "$sdlf" "$@") > "$folder.out" 2> "$folder.err" < /dev/null || status=$?
+    } 2> /dev/null
+    return "$status"
+}
+
+# Are two outputs the same? Where two undisturbed runs differ, in times, they are as long. With fewer threads, as the commands that ask
+# for some (--threads) then have, another machine is told of.
+same() {
+    case $3,$4 in
+    exact,memory*) cmp -s "$1" "$2" ;;
+    length,memory*) [ "$(wc -l < "$1")" -eq "$(wc -l < "$2")" ] ;;
+    *) [ -s "$1" ] || ! [ -s "$2" ] ;;
+    esac
+}
+
+# What is wrong with a run that ended with this status; nothing: it is as it should be.
+judge() {
+    local folder=$1 good=$2 output=$3 status=$4 fault=$5
+    if [ "$status" -ge 124 ]; then
+        [ "$status" -eq 124 ] || [ "$status" -eq 137 ] && echo "it does not end" || echo "it ended by signal $((status - 128))"
+        return
+    fi
+    if [ "$status" -eq 0 ]; then
+        same "$folder.out" "$good.out" "$(cat "$good.out.same")" "$fault" || echo "it succeeded, and printed something else"
+        [ "$output" = - ] || same "$folder/$output" "$good/$output" "$(cat "$good.file.same")" "$fault" || echo "it succeeded with another $output"
+    else
+        [ -s "$folder.err" ] || echo "it failed with status $status and said nothing"
+        [ "$output" = - ] || cmp -s "$folder/$output" "$good.before" || cmp -s "$folder/$output" "$good/$output" ||
+            [ "$(cat "$good.file.same")" = length ] || echo "it failed and harmed $output"
+    fi
+    local left
+    left=$(cd "$folder" && find . -type f | sort | comm -23 - "$good.files" | tr '\n' ' ')
+    [ -z "$left" ] || echo "it left files behind: $left"
+}
+
+# ---- a command ----
+
+# Two undisturbed runs: what is the same in both is compared.
+undisturbed() {
+    local good=$1 output=$2
+    shift 2
+    fresh_folder "$good" "$output"
+    [ "$output" = - ] || cp "$good/$output" "$good.before"
+    fresh_folder "$good.again" "$output"
+    if ! { attempt "$good" "" "$@" && attempt "$good.again" "" "$@"; }; then
+        cat "$good".*err >&2
+        return 1
+    fi
+    cmp -s "$good.out" "$good.again.out" && echo exact > "$good.out.same" || echo length > "$good.out.same"
+    [ "$output" = - ] || { cmp -s "$good/$output" "$good.again/$output" && echo exact || echo length; } > "$good.file.same"
+    (cd "$good" && find . -type f | sort) > "$good.files"
+}
+
+# Which of so many calls fail: all, or some from the seed on.
+calls() {
+    local count=$1 step=1 first=1
+    if [ "$samples" -gt 0 ] && [ "$count" -gt "$samples" ]; then
+        step=$(((count + samples - 1) / samples))
+        first=$((1 + seed % step))
+    fi
+    seq "$first" "$step" "$count"
+}
+
+# Worker number $1: every jobs-th of the faults that lie in a file, one a line.
+worker() {
+    local number=$1 name=$2 output=$3
+    shift 3
+    local folder="$work/$name.$number" good="$work/$name.good" fault wrong status
+    while read -r fault; do
+        fresh_folder "$folder" "$output"
+        status=0
+        attempt "$folder" "$fault" "$@" || status=$?
+        echo "$status" >> "$folder.status"
+        wrong=$(judge "$folder" "$good" "$output" "$status" "$fault")
+        [ -z "$wrong" ] || printf '%s, %s failing: %s\n' "$name" "$fault" "$wrong" | tee -a "$work/wrong"
+    done < <(awk -v n="$number" -v jobs="$jobs" 'NR % jobs == n' "$work/$name.faults")
+}
+
+try_command() {
+    local name=$1 output=$2 number memory threads begun=$SECONDS
+    shift 2
+    undisturbed "$work/$name.good" "$output" "$@" || { echo "$name: it fails undisturbed" | tee -a "$work/wrong" && return; }
+    read -r memory threads < "$work/$name.good.counts"
+    {
+        calls "$memory" | sed 's/.*/memory &/'
+        calls "$memory" | sed 's/.*/memory &+/'
+        calls "$threads" | sed 's/.*/threads &/'
+        calls "$threads" | sed 's/.*/threads &+/'
+    } > "$work/$name.faults"
+    for ((number = 0; number < jobs; number++)); do worker "$number" "$name" "$output" "$@" & done
+    wait
+    cat "$work/$name".*.status 2> /dev/null | sort -n | uniq -c |
+        awk -v name="$name" -v memory="$memory" -v threads="$threads" -v s=$((SECONDS - begun)) '
+            { runs += $1; if ($2 == 0) good += $1 }
+            END { printf "%-12s %6d allocations %3d threads  %6d runs: %6d succeeded, %6d failed  %4d s\n", name, memory, threads, runs, good, runs - good, s }'
+}
+
+make_inputs
+echo "seed $seed, ${samples/#0/all} runs for each command and kind"
+: > "$work/wrong"
+while IFS='|' read -r name output words; do
+    name=${name// /} output=${output// /}
+    if [ ${#commands[@]} -gt 0 ] && [[ " ${commands[*]} " != *" $name "* ]]; then continue; fi
+    read -ra words <<< "$words"
+    try_command "$name" "$output" "${words[@]}"
+done < <(all_commands)
+count=$(wc -l < "$work/wrong")
+echo "$count wrong"
+[ "$count" -eq 0 ]
