@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -131,6 +132,25 @@ static void what_is_no_file_is_told(void)
     onnx_map_close(&map);
 }
 
+/* A file for which there is no room in the address space: that is memory, whatever the system calls it. */
+static void no_room_is_no_memory(void)
+{
+    enum { ROOM = 1 << 30 };
+    struct rlimit limit;
+    const char *path = test_path("large");
+    if (TEST_SANITIZED) {
+        test_skip("a sanitizer's own address space has no limit");
+        return;
+    }
+    test_write_file(path, "", 0);
+    CHECK(truncate(path, 2 * (off_t)ROOM) == 0 && getrlimit(RLIMIT_AS, &limit) == 0);
+    CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){ROOM, limit.rlim_max}) == 0);
+    onnx_map map;
+    sdlf_status status = onnx_map_open(&map, path);
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    CHECK_FAILS(status, SDLF_ERROR_MEMORY, "cannot find room for");
+}
+
 int main(void)
 {
     RUN(pieces_are_read_where_they_are_needed);
@@ -139,6 +159,7 @@ int main(void)
     RUN(a_file_that_is_changed_is_told);
     RUN(what_is_forgotten_is_read_again);
     RUN(what_is_no_file_is_told);
+    RUN(no_room_is_no_memory);
     return test_summary();
 }
 #endif

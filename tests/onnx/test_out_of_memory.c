@@ -9,6 +9,7 @@ static sdlf_status inspect(void *path)
     sdlf_onnx_report *report = NULL;
     sdlf_memory_info memory;
     sdlf_status status = sdlf_onnx_inspect(&report, path, NULL);
+    for (int i = 0; status == SDLF_OK && i < report->input_count; i++) CHECK(report->input[i].name[0] != '\0');
     if (status == SDLF_OK) status = report->status;
     sdlf_calculator *reference = NULL;
     if (status == SDLF_OK) status = sdlf_calculator_open(&reference, "reference", NULL);

@@ -35,6 +35,7 @@ void *onnx_arena_take(onnx_arena *arena, size_t size)
     size = (size + unit - 1) / unit * unit;
     struct onnx_arena_block *block = arena->block;
     if (block == NULL || block->size - block->used < size) block = add_block(arena, size > BLOCK ? size : BLOCK);
+    arena->exhausted = arena->exhausted || block == NULL;
     if (block == NULL) return NULL;
     void *piece = block->bytes + block->used;
     block->used += size;

@@ -2,6 +2,7 @@
 #ifndef SDLF_FORMATS_ONNX_ARENA_H
 #define SDLF_FORMATS_ONNX_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "framework/formats/budget.h"
@@ -9,6 +10,7 @@
 typedef struct onnx_arena {
     struct onnx_arena_block *block; /* the newest; NULL: empty, which is how an arena begins */
     read_budget *budget;            /* that blocks are taken from; NULL: there is no limit */
+    bool exhausted;                 /* memory was out at some time, for those who ask only at the end */
 } onnx_arena;
 
 /* `size` zeroed bytes, aligned for any type; NULL when memory is out, or the budget is. */

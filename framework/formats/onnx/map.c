@@ -17,7 +17,7 @@ static sdlf_status reserve(onnx_map *map, const char *path, uint64_t size)
 {
     void *memory = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
-        return sdlf_fail(SDLF_ERROR_IO, "cannot find room for '%s', which has %llu bytes: %s", path,
+        return sdlf_fail(SDLF_ERROR_MEMORY, "cannot find room for '%s', which has %llu bytes: %s", path,
                          (unsigned long long)size, strerror(errno));
     map->bytes = memory;
     map->size = size;

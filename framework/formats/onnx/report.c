@@ -8,6 +8,7 @@
 #include "framework/formats/text.h"
 #include "framework/require.h"
 
+/* "" where memory is out, which the arena remembers. */
 static const char *keep(sdlf_onnx_report *report, const char *text)
 {
     onnx_arena *arena = report->memory;
@@ -131,6 +132,8 @@ static sdlf_status inspect(sdlf_onnx_report **result, onnx_file *file, sdlf_stat
         sdlf_status made = onnx_import_run(&report->model, file, options, report, false);
         onnx_report_failure(report, made);
         if (made == SDLF_ERROR_MEMORY) status = made;
+        if (status == SDLF_OK && arena->exhausted)
+            status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", file->path);
     }
     if (arena != NULL) arena->budget = NULL; /* which goes with the file */
     onnx_file_close(file);
