@@ -72,10 +72,9 @@ static sdlf_status open_text(text *t, const char *folder, const char *file)
     if (t->path == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "planetoid: no memory");
     sdlf_byte_stream stream;
     sdlf_status status = sdlf_byte_stream_open(&stream, t->path);
-    if (status != SDLF_OK) return status;
-    status = read_budget_make(&t->budget, stream.size, 0);
+    if (status == SDLF_OK) status = read_budget_make(&t->budget, stream.size, 0);
     if (status == SDLF_OK) status = read_all(t, &stream);
-    sdlf_byte_stream_release(&stream);
+    sdlf_byte_stream_release(&stream); /* of which there is none after a failure */
     return status;
 }
 
@@ -193,10 +192,10 @@ static sdlf_status read_features_line(const text *t, char *line, float *row, int
 /* A row for each node, most of it zeros that the file does not have. */
 static sdlf_status create_features(sdlf_graph *graph, const text *t, int64_t columns)
 {
-    int64_t bytes = graph->node_count <= INT64_MAX / 4 / columns ? 4 * graph->node_count * columns : INT64_MAX;
-    sdlf_status status = sdlf_fail_context(read_budget_check(&t->budget, bytes, "its features"), "%s", t->path);
-    if (status != SDLF_OK) return status;
-    return read_tensor_create(&graph->features, SDLF_FLOAT32, sdlf_shape(graph->node_count, columns), t->path);
+    sdlf_shape shape = sdlf_shape(graph->node_count, columns); /* below 2^31 and 2^25 */
+    sdlf_status status = read_budget_check(&t->budget, 4 * sdlf_shape_count(shape), "its features");
+    if (status == SDLF_OK) return read_tensor_create(&graph->features, SDLF_FLOAT32, shape, t->path);
+    return sdlf_fail_context(status, "%s", t->path);
 }
 
 static sdlf_status read_features(sdlf_graph *graph, const char *folder)
