@@ -4,10 +4,11 @@
 #   scripts/measure-mnist.sh SDLF DIR [OPTION...]
 #
 # SDLF is the program, DIR the folder of the four files; options (--threads 2, --calculator cuda) go to every run. Training
-# gives the same bits at any number of threads, so that accuracies need no particular machine; times do.
+# gives the same bits at any number of threads, so that accuracies need no particular machine but for its vector instructions
+# (SDLF_SIMD); times do.
 set -euo pipefail
 
-[ $# -ge 2 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 sdlf=$1
 data=$2
 shift 2

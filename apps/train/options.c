@@ -11,7 +11,8 @@ const argument training_arguments[] = {
     {"batch", ARGUMENT_INT, offsetof(training, batch), "N", .minimum = 1, .maximum = 1000000, .fallback = "64",
      .help = "samples a step"},
     {"seed", ARGUMENT_INT, offsetof(training, seed), "N", .minimum = 1, .maximum = 9e18, .fallback = "1",
-     .help = "of first weights, order, dropout and augmentation: the same seed gives the same weights"},
+     .help = "of first weights, order, dropout and augmentation: the same seed gives the same weights, where the same "
+             "build computes with the same options, calculator and vector instructions"},
     {"label-smoothing", ARGUMENT_FLOAT, offsetof(training, label_smoothing), "X", .minimum = 0, .maximum = 0.999,
      .help = "part of each target that is spread over all classes"},
     {"clip-norm", ARGUMENT_FLOAT, offsetof(training, clip_norm), "X", .minimum = 0, .maximum = 1e6, .above = true,

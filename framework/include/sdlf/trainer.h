@@ -76,7 +76,8 @@ bool sdlf_network_builtin_training(sdlf_trainer_options *options, const char *na
  * A model that is not built is built from `seed`. One whose normalisation is not known takes that of `train`; samples are
  * normalised as the model says. Optimiser states and the training state of an earlier training are dropped, unless
  * `resume` is set: then training goes on where the model's training state says, and ends with the weights, bit for bit,
- * of training that was never interrupted. For that to hold, batch, seed, optimizer, schedule, label_smoothing, clip_norm,
+ * of training that was never interrupted, at any number of threads, on the same build, calculators (of cpu: with the same vector
+ * instructions), placement and plan options. For that to hold, batch, seed, optimizer, schedule, label_smoothing, clip_norm,
  * augment and math must be those of the state (sdlf_trainer_restore_options); another value is an error that names it.
  * `epochs` may differ where the schedule does not depend on it (constant and step, without warm-up), and may grow once all
  * epochs are done: the schedule is then that of the longer training.
