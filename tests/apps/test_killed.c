@@ -15,6 +15,7 @@
 
 #include "apps/fixtures.h"
 #include "apps/program.h"
+#include "framework/clock.h"
 
 /* ---- is a file whole? ---- */
 
@@ -86,11 +87,13 @@ static double finish(const job *j, const char *folder)
 {
     static program p;
     count_run();
+    double begun = sdlf_clock();
     program_run(&p, j->last);
+    double seconds = sdlf_clock() - begun;
     CHECK_EQUAL(p.code, 0);
     CHECK(j->is_whole(j->path));
     CHECK_EQUAL(files_in(folder), j->files);
-    return p.seconds;
+    return seconds;
 }
 
 static void kill_often(const job *j)
@@ -104,7 +107,7 @@ static void kill_often(const job *j)
     double seconds = 1.3 * finish(j, folder);
     if (j->seconds > 0) seconds = j->seconds;
     uint32_t random = 12345;
-    for (int i = 0; i < rounds; i++) {
+    for (int i = 0; i < rounds || killed == 0; i++) { /* on a busy machine the first run may have taken longer than all others */
         p = (program){.code = 0};
         count_run();
         program_start(&p, j->words[i % 2]);
@@ -117,9 +120,7 @@ static void kill_often(const job *j)
         CHECK(j->is_whole(j->path));
         left += files_in(folder) > j->files;
     }
-    printf("%s: killed %d times of %d; something was left beside it %d times\n", strrchr(j->path, '/') + 1, killed,
-           rounds, left);
-    CHECK(killed > 0);
+    printf("%s: killed %d times; something was left beside it %d times\n", strrchr(j->path, '/') + 1, killed, left);
     finish(j, folder);
 }
 
