@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <sdlf/sdlf.h>
 
@@ -230,9 +229,6 @@ static sdlf_status write_file(session *s, const char *path)
         s->model, path, &(sdlf_onnx_export_options){.opset = (int)s->set.opset, .external_data = s->set.external},
         &s->onnx);
     if (status != SDLF_OK || s->onnx.external_bytes == 0 || !output_is_stream(s->set.out)) return status;
-    char *beside = memory_print("%s.data", path);
-    unlink(beside);
-    free(beside);
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: weights of more than 2 GB go into a second file beside a regular one",
                      s->set.out);
 }

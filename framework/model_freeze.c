@@ -65,8 +65,7 @@ sdlf_status sdlf_model_freeze(sdlf_model *model, const char *parameter, bool fro
     if (model == NULL) return sdlf_model_status(NULL);
     SDLF_REQUIRE(parameter);
     int index = model_find_parameter(model, parameter);
-    if (index < 0)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no parameter '%s'", model->name, parameter);
+    if (index < 0) return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no parameter '%s'", model->name, parameter);
     if (model->users > 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' is in use by a plan: what is trained is settled by it",
                          model->name);

@@ -225,6 +225,5 @@ json_t *doctor_json(const doctor *d)
                      values_json(report->output, report->output_count), "nodes", nodes_json(report), "convertible",
                      (int)good, "reason", good ? json_null() : json_text(report->message), "parameters", parameters,
                      "available", (json_int_t)(d->machine.available + d->machine.held), "available_by",
-                     d->machine.available_by,
-                     "calculators", calculators_json(d));
+                     d->machine.available_by, "calculators", calculators_json(d));
 }

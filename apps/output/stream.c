@@ -1,6 +1,7 @@
 /* A file that the library writes by its name, where that may be standard output or a pipe. */
 #include "apps/output/stream.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -52,13 +53,22 @@ static sdlf_status send(const output_stream *s)
     return status;
 }
 
+/* With what the library has put beside the file, too: weights of a large model. */
+static void remove_folder(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;)
+        unlinkat(dirfd(entries), entry->d_name, 0); /* . and .. are no files, and stay */
+    if (entries != NULL) closedir(entries);
+    rmdir(folder);
+}
+
 sdlf_status output_stream_close(output_stream *s, sdlf_status status)
 {
     if (!s->folder) return status;
     fflush(stdout); /* what was printed comes first */
     if (status == SDLF_OK) status = send(s);
-    unlink(s->staged);
-    rmdir(s->folder);
+    remove_folder(s->folder);
     free(s->staged);
     free(s->folder);
     *s = (output_stream){.path = NULL};

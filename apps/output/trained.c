@@ -57,9 +57,9 @@ json_t *trained_json(sdlf_model *model)
     json_t *list = json_array();
     for (int i = 0; i < sdlf_model_parameter_count(model); i++) {
         const sdlf_parameter *parameter = sdlf_model_parameter(model, i);
-        json_array_append_new(list, json_pack("{so so sb}", "name", json_text(parameter->name), "shape",
-                                              json_shape(parameter->spec.shape), "trained",
-                                              (int)parameter->spec.trainable));
+        json_array_append_new(list,
+                              json_pack("{so so sb}", "name", json_text(parameter->name), "shape",
+                                        json_shape(parameter->spec.shape), "trained", (int)parameter->spec.trainable));
     }
     return list;
 }

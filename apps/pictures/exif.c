@@ -42,7 +42,8 @@ static int in_tiff(span tiff)
         if (!has(&tiff, entry, ENTRY)) return UPRIGHT;
         if (number(&tiff, entry, 2) != TAG) continue;
         uint32_t value = number(&tiff, entry + 8, 2);
-        bool sound = number(&tiff, entry + 2, 2) == SHORT && number(&tiff, entry + 4, 4) == 1 && value >= 1 && value <= 8;
+        bool sound =
+            number(&tiff, entry + 2, 2) == SHORT && number(&tiff, entry + 4, 4) == 1 && value >= 1 && value <= 8;
         return sound ? (int)value : UPRIGHT;
     }
     return UPRIGHT;

@@ -16,7 +16,8 @@ sdlf_status image_turn(image *picture, int orientation)
     size_t new_width = swapped ? height : width;
     uint8_t *turned = malloc(width * height * bytes);
     if (turned == NULL)
-        return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory to turn a picture of %dx%d", picture->width, picture->height);
+        return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory to turn a picture of %dx%d", picture->width,
+                         picture->height);
     for (size_t y = 0; y < height; y++) {
         for (size_t x = 0; x < width; x++) {
             size_t row = row_backwards ? height - 1 - y : y, column = column_backwards ? width - 1 - x : x;

@@ -10,8 +10,7 @@ static sdlf_status apply_word(sdlf_model *model, const char *word, bool frozen, 
 {
     size_t length = strlen(word);
     bool any = false, prefix = length > 0 && word[length - 1] == '*';
-    if (!prefix)
-        return sdlf_fail_context(sdlf_model_freeze(model, word, frozen), "%s", option);
+    if (!prefix) return sdlf_fail_context(sdlf_model_freeze(model, word, frozen), "%s", option);
     for (int i = 0; i < sdlf_model_parameter_count(model); i++) {
         const sdlf_parameter *parameter = sdlf_model_parameter(model, i);
         if (strncmp(parameter->name, word, length - 1) != 0) continue;

@@ -107,7 +107,8 @@ static void kill_often(const job *j)
     double seconds = 1.3 * finish(j, folder);
     if (j->seconds > 0) seconds = j->seconds;
     uint32_t random = 12345;
-    for (int i = 0; i < rounds || killed == 0; i++) { /* on a busy machine the first run may have taken longer than all others */
+    for (int i = 0; i < rounds || killed == 0;
+         i++) { /* on a busy machine the first run may have taken longer than all others */
         p = (program){.code = 0};
         count_run();
         program_start(&p, j->words[i % 2]);

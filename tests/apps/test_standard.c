@@ -120,9 +120,10 @@ static void every_option(void)
 {
     for (int i = 0; i < CASES; i++) {
         const program *p = in_a_folder(cases[i].words, NULL);
-        bool good = cases[i].meaning == OUTPUT    ? CHECK_EQUAL(p->code, 0) && CHECK(p->out[0] != '\0')
-                    : cases[i].meaning == REFUSED ? CHECK_EQUAL(p->code, 2) && CHECK_SAYS(p, "which cannot be used here")
-                                                  : CHECK(p->code == 1 || p->code == 2) && CHECK_SAYS(p, "/dev/stdin");
+        bool good = cases[i].meaning == OUTPUT ? CHECK_EQUAL(p->code, 0) && CHECK(p->out[0] != '\0')
+                    : cases[i].meaning == REFUSED
+                        ? CHECK_EQUAL(p->code, 2) && CHECK_SAYS(p, "which cannot be used here")
+                        : CHECK(p->code == 1 || p->code == 2) && CHECK_SAYS(p, "/dev/stdin");
         if (!good) printf("  sdlf %s, %s: %s\n", cases[i].command, cases[i].option, p->err);
     }
 }
@@ -189,8 +190,8 @@ static void inputs(void)
 /* What goes to standard output is that alone, and goes on from there: an array, a file of C, a model. */
 static void outputs(void)
 {
-    const program *p = in_a_folder(
-        (const char *const[]){"run", weights, CALCULATOR, "--input", picture, "--output", "-", NULL}, NULL);
+    const program *p =
+        in_a_folder((const char *const[]){"run", weights, CALCULATOR, "--input", picture, "--output", "-", NULL}, NULL);
     CHECK_EQUAL(p->code, 0);
     CHECK(p->out_used == 128 + 4 * 10 && memcmp(p->out, "\x93NUMPY", 6) == 0);
     char array[512];

@@ -21,8 +21,8 @@ static sdlf_model *make_network(void)
     x = sdlf_group_norm(net, x, &(sdlf_group_norm_options){.groups = 2});
     x = sdlf_layer_norm(net, sdlf_tanh(net, x), NULL); /* which would take a shift away again */
     x = sdlf_conv_transpose2d(net, x, &(sdlf_conv_transpose2d_options){.filters = 2, .kernel = {2, 2}});
-    sdlf_node slope = sdlf_value(
-        net, &(sdlf_value_options){.name = "slope", .shape = sdlf_shape(2, 1, 1), .trainable = true});
+    sdlf_node slope =
+        sdlf_value(net, &(sdlf_value_options){.name = "slope", .shape = sdlf_shape(2, 1, 1), .trainable = true});
     x = sdlf_binary(net, (const sdlf_node[]){x, slope}, 2, &(sdlf_binary_layer_options){.function = SDLF_LAYER_PRELU});
     x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 6});
     x = sdlf_fully_connected(net, sdlf_relu(net, x), &(sdlf_fully_connected_options){.units = 3});
@@ -150,10 +150,11 @@ static void check_file(const char *frozen, sdlf_status expected, const char *mes
 {
     char text[300];
     sdlf_model *net = NULL;
-    snprintf(text, sizeof text,
-             "{\"input\": {\"name\": \"x\", \"shape\": [3]}, \"layers\": [{\"type\": \"fully_connected\", \"units\": 2, "
-             "\"frozen\": %s}]}",
-             frozen);
+    snprintf(
+        text, sizeof text,
+        "{\"input\": {\"name\": \"x\", \"shape\": [3]}, \"layers\": [{\"type\": \"fully_connected\", \"units\": 2, "
+        "\"frozen\": %s}]}",
+        frozen);
     sdlf_status status = sdlf_network_parse(&net, text, strlen(text), "net.json");
     if (status == SDLF_OK) status = sdlf_model_build(net, 1);
     if (expected == SDLF_OK)
@@ -169,7 +170,8 @@ static void mistakes_are_told(void)
     sdlf_calculator *calculator = test_open("reference");
     sdlf_plan *plan = NULL;
     CHECK_FAILS(sdlf_model_freeze(net, "conv2d.wait", true), SDLF_ERROR_ARGUMENT, "no parameter 'conv2d.wait'");
-    CHECK_FAILS(sdlf_model_freeze(net, "batch_norm2d.running_mean", true), SDLF_ERROR_ARGUMENT, "not trained in any case");
+    CHECK_FAILS(sdlf_model_freeze(net, "batch_norm2d.running_mean", true), SDLF_ERROR_ARGUMENT,
+                "not trained in any case");
     CHECK_FAILS(sdlf_model_freeze(net, "batch_norm2d.running_mean", false), SDLF_ERROR_ARGUMENT,
                 "not trained in any case");
     CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = calculator}));

@@ -59,8 +59,8 @@ static void check_scores(const expectation *e, sdlf_model *model, sdlf_calculato
 {
     sdlf_plan *plan = NULL;
     double worst = 0, largest = 0;
-    if (!CHECK_OK(sdlf_plan_create(
-            &plan, model, &(sdlf_plan_options){.batch = batch, .forward = calculator, .dtype = dtype})))
+    if (!CHECK_OK(sdlf_plan_create(&plan, model,
+                                   &(sdlf_plan_options){.batch = batch, .forward = calculator, .dtype = dtype})))
         return;
     for (int first = 0; first + batch <= SAMPLES; first += batch) {
         double raw[SAMPLES * CLASSES], found[SAMPLES * CLASSES];
@@ -137,8 +137,9 @@ static void check(const char *folder, const char *calculator_name)
 static const struct {
     const char *name;
     int64_t trained;
-} networks[] = {{"convnext", 3733},     {"mixer", 1245}, {"vit", 1197},            {"vit_fixed", 1197},
-                {"vit_exported", 1197}, {"norms", 1186}, {"norms_exported", 1186}, {"group_scales", 1045}};
+} networks[] = {{"convnext", 3733},       {"mixer", 1245},        {"vit", 1197},
+                {"vit_fixed", 1197},      {"vit_exported", 1197}, {"norms", 1186},
+                {"norms_exported", 1186}, {"group_scales", 1045}};
 enum { COUNT = sizeof networks / sizeof networks[0] };
 
 static void what_the_network_has_is_trained(void)
@@ -226,8 +227,8 @@ static void another_head_leaves_the_weights(void)
     sdlf_calculator *calculator = test_open("cpu");
     sdlf_plan *plan = NULL;
     uint32_t hash = sdlf_model_hash(model);
-    CHECK_OK(sdlf_plan_create(&plan, model,
-                              &(sdlf_plan_options){.batch = 2, .mode = SDLF_TRAIN, .forward = calculator}));
+    CHECK_OK(
+        sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 2, .mode = SDLF_TRAIN, .forward = calculator}));
     CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[]){0, 2}));
     float images[2 * IMAGE] = {1, 2, 3};
     CHECK_OK(sdlf_plan_write(plan, "image", images));

@@ -60,8 +60,8 @@ typedef struct onnx_tensor {
     onnx_block *block; /* that they lie in, where they were worked out */
     onnx_map *map;     /* they are still in a file: onnx_tensor_load brings them; NULL: they are there */
     bool uniform;      /* there is one element, which stands for all `count` */
-    bool learned;      /* a parameter of the network, as it stands in the file or seen otherwise: training is to change it */
-    bool batched;      /* there is none, in each of as many samples as the plan's batch has */
+    bool learned; /* a parameter of the network, as it stands in the file or seen otherwise: training is to change it */
+    bool batched; /* there is none, in each of as many samples as the plan's batch has */
 } onnx_tensor;
 
 /* Where tensors outside of the model's file may be. */

@@ -110,7 +110,9 @@ static void out_of_a_png(void)
     white_corner(pixels);
     png_image png = {.version = PNG_IMAGE_VERSION, .width = 32, .height = 16, .format = PNG_FORMAT_GRAY};
     CHECK(png_image_write_to_memory(&png, bytes, &size, 0, pixels, 0, NULL) != 0);
-    enum { HEADER = 33 }; /* the signature and the first chunk; the decoder does not ask for our chunk's checksum to be right */
+    enum {
+        HEADER = 33
+    }; /* the signature and the first chunk; the decoder does not ask for our chunk's checksum to be right */
     unsigned char *end = exif_put_tiff(chunk + 8, 6, 0);
     exif_put(chunk, (unsigned long)(end - chunk - 8), 4, 0);
     memcpy(chunk + 4, "eXIf", 4);

@@ -104,7 +104,8 @@ static void a_reader_that_is_late(void)
 {
     static program p;
     p = (program){.code = 0};
-    program_start(&p, (const char *const[]){"run", weights, CALCULATOR, "--input", picture, "--output", empty_pipe, NULL});
+    program_start(&p,
+                  (const char *const[]){"run", weights, CALCULATOR, "--input", picture, "--output", empty_pipe, NULL});
     nap();
     int reader = open(empty_pipe, O_RDONLY);
     char array[4096];
