@@ -79,7 +79,7 @@ static void models_before_outputs(void)
 {
     CHECK_FIRST(1, "/none.json", "bench", "conv", "--from", "/none.json", "--svg", NOWHERE);
     if (!reads_onnx()) return;
-    CHECK_FIRST(1, "cannot open '/none.onnx'", "export", "/none.onnx", "-o", NOWHERE);
+    CHECK_FIRST(1, "cannot open '/none.onnx'", "export", "/none.onnx", "-o", NOWHERE ".onnx");
     CHECK_FIRST(1, "cannot open '/none.onnx'", "run", "/none.onnx", "--output", NOWHERE, "--labels", NOWHERE);
     CHECK_FIRST(1, "cannot open '/none.npy'", "run", MODEL, "--input", "/none.npy", "--output", NOWHERE);
     CHECK_FIRST(1, "sdlf bench model: error: cannot open '/none.onnx'", "bench", "/none.onnx");

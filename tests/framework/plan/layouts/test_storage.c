@@ -67,7 +67,7 @@ static void train(const sdlf_plan_options *options, training *seen)
         sdlf_metrics metrics = {0};
         CHECK_OK(sdlf_plan_write(plan, "image", image));
         CHECK_OK(sdlf_plan_write(plan, "labels", labels));
-        CHECK_OK(sdlf_plan_step(plan, 0.05f));
+        CHECK_OK(sdlf_plan_step(plan, 0.01f));
         CHECK_OK(sdlf_plan_metrics(plan, &metrics));
         CHECK_OK(sdlf_plan_clear_metrics(plan));
         seen->loss[step] = metrics.loss_sum / metrics.samples;
@@ -87,7 +87,7 @@ static void training_goes_as_in_float32(void)
     const sdlf_calculator_class *plain = reference->type;
     storing.storage = storage_wanted;
     sdlf_plan_options options = {
-        .mode = SDLF_TRAIN, .batch = 4, .forward = reference, .optimizer = sdlf_sgd(.momentum = 0.9f)};
+        .mode = SDLF_TRAIN, .batch = 4, .forward = reference, .optimizer = sdlf_sgd(.momentum = 0.5f)};
     train(&options, &exact);
     CHECK_EQUAL(exact.stored[SDLF_CONV2D_FORWARD], 0);
     reference->type = &storing;
@@ -126,7 +126,7 @@ static void calculators_meet(void)
     sdlf_calculator_class type = *storing->type;
     const sdlf_calculator_class *plain = storing->type;
     sdlf_plan_options options = {
-        .mode = SDLF_TRAIN, .batch = 4, .forward = storing, .backward = cpu, .optimizer = sdlf_sgd(.momentum = 0.9f)};
+        .mode = SDLF_TRAIN, .batch = 4, .forward = storing, .backward = cpu, .optimizer = sdlf_sgd(.momentum = 0.5f)};
     train(&options, &exact);
     type.storage = storage_wanted;
     storing->type = &type;
