@@ -60,6 +60,7 @@ static void every_allocation(void)
     test_every_allocation("turn", turn, NULL);
 }
 
+#if defined SDLF_HAVE_TURBOJPEG || defined SDLF_HAVE_PNG
 /* A picture of 32x16 whose corner at the top, left, is white: stored with orientation 6, it is 16x32 with the white corner at the top,
  * right; and so is it read. */
 static void check_turned(const unsigned char *bytes, size_t size)
@@ -79,6 +80,7 @@ static void white_corner(unsigned char pixels[32 * 16])
     memset(pixels, 0, 32 * 16);
     for (int y = 0; y < 8; y++) memset(pixels + 32 * y, 255, 8);
 }
+#endif
 
 static void out_of_a_jpeg(void)
 {
@@ -110,9 +112,7 @@ static void out_of_a_png(void)
     white_corner(pixels);
     png_image png = {.version = PNG_IMAGE_VERSION, .width = 32, .height = 16, .format = PNG_FORMAT_GRAY};
     CHECK(png_image_write_to_memory(&png, bytes, &size, 0, pixels, 0, NULL) != 0);
-    enum {
-        HEADER = 33
-    }; /* the signature and the first chunk; the decoder does not ask for our chunk's checksum to be right */
+    enum { HEADER = 33 }; /* the signature and the first chunk; the decoder does not check our chunk's checksum */
     unsigned char *end = exif_put_tiff(chunk + 8, 6, 0);
     exif_put(chunk, (unsigned long)(end - chunk - 8), 4, 0);
     memcpy(chunk + 4, "eXIf", 4);
