@@ -154,7 +154,8 @@ static void bad_pictures(void)
     CHECK(strstr(p->out, single[0]) != NULL);
     CHECK_SAYS(SDLF(2, "predict", "--weights", weights, CALCULATOR), "a picture is missing");
     CHECK_SAYS(SDLF(1, "predict", "--weights", weights, CALCULATOR, "--index", "99", idx), "99");
-    CHECK_SAYS(SDLF(1, "predict", "--weights", single[0], CALCULATOR, single[0]), "expected weights, in a safetensors or an ONNX file");
+    CHECK_SAYS(SDLF(1, "predict", "--weights", single[0], CALCULATOR, single[0]),
+               "expected weights, in a safetensors or an ONNX file");
 }
 
 /* One weight that is no number, in the last layer: every output is none, and no class is the likeliest. */
