@@ -81,14 +81,14 @@ template <typename T, int COLUMNS, int CHUNK, int DGRAD> struct image_product {
             const int filter = (of.first[0] + of.step[0] * i) * p.filter_width + of.first[1] + of.step[1] * j;
             tma_load_im2col(a + part * BM * CHUNK * 2, &of.read, barrier, chunk * CHUNK, at.w, at.h, at.n,
                             of.tap_offset[1] * j, of.tap_offset[0] * i);
-            if (!DGRAD) {
-                tma_load_3d(b + part * BN * CHUNK * 2, &p.weights, barrier, chunk * CHUNK, filter, at.column);
-                continue;
-            }
+            if constexpr (DGRAD) {
 #pragma unroll
-            for (int c = 0; c < BN; c += 64)
-                tma_load_3d(b + c * ENGINE_K * 2 + part * CHUNK * 64 * 2, &p.weights, barrier, at.column + c, filter,
-                            chunk * CHUNK);
+                for (int c = 0; c < BN; c += 64)
+                    tma_load_3d(b + c * ENGINE_K * 2 + part * CHUNK * 64 * 2, &p.weights, barrier, at.column + c,
+                                filter, chunk * CHUNK);
+            } else {
+                tma_load_3d(b + part * BN * CHUNK * 2, &p.weights, barrier, chunk * CHUNK, filter, at.column);
+            }
         }
     }
 
