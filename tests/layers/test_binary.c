@@ -88,6 +88,31 @@ static void shapes_follow(void)
     sdlf_model_free(model);
 }
 
+/* x and a value that is trained, of that shape: slopes, scales, positions. */
+typedef struct trained_value {
+    sdlf_binary_layer_options binary;
+    sdlf_shape shape;
+} trained_value;
+
+static sdlf_node build_trained(sdlf_model *model, const sdlf_node *x, const void *options)
+{
+    const trained_value *wanted = options;
+    sdlf_value_options value = {.name = "value", .shape = wanted->shape, .trainable = true};
+    return sdlf_binary(model, (const sdlf_node[]){x[0], sdlf_value(model, &value)}, 2, &wanted->binary);
+}
+
+static void trained_values_match(void)
+{
+    const trained_value values[] = {
+        {{.function = SDLF_LAYER_PRELU}, {3, {3, 1, 1}}},    {{.function = SDLF_LAYER_PRELU}, {3, {1, 1, 1}}},
+        {{.function = SDLF_LAYER_MULTIPLY}, {3, {3, 1, 1}}}, {{.function = SDLF_LAYER_ADD}, {4, {1, 3, 2, 4}}},
+        {{.function = SDLF_LAYER_SUBTRACT}, {1, {4}}},       {{.function = SDLF_LAYER_MULTIPLY}, {.rank = 0}},
+    };
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        check_gradients(&(layer_case){
+            .what = "with a value", .build = build_trained, .options = &values[i], .input = {sdlf_shape(2, 3, 2, 4)}});
+}
+
 static void gradients_match(void)
 {
     static const int functions[] = {SDLF_LAYER_ADD,     SDLF_LAYER_SUBTRACT, SDLF_LAYER_MULTIPLY,
@@ -131,5 +156,6 @@ int main(void)
     RUN(comparisons_are_right);
     RUN(shapes_follow);
     RUN(gradients_match);
+    RUN(trained_values_match);
     return test_summary();
 }
