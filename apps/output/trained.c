@@ -7,6 +7,7 @@
 
 #include "apps/output/number.h"
 #include "apps/output/report.h"
+#include "apps/system/memory.h"
 
 enum { NAMES = 6 }; /* told one by one */
 
@@ -32,10 +33,9 @@ static void put_name(FILE *file, const char *name)
 
 void trained_print(const terminal *out, sdlf_model *model, int at)
 {
-    char *line = NULL;
-    size_t size = 0;
-    FILE *file = open_memstream(&line, &size);
-    if (!file) return;
+    memory_text line;
+    if (!memory_text_open(&line)) memory_exhausted();
+    FILE *file = line.file;
     int count = sdlf_model_parameter_count(model), left = 0, told = 0;
     for (int i = 0; i < count; i++) left += !sdlf_model_parameter(model, i)->spec.trainable;
     fprintf(file, "%d parameter%s (%s numbers)", count - left, count - left == 1 ? "" : "s",
@@ -48,8 +48,9 @@ void trained_print(const terminal *out, sdlf_model *model, int at)
         put_name(file, parameter->name);
     }
     if (left > told) fprintf(file, " and %d more", left - told);
-    report_wrapped(out, fclose(file) == 0 ? line : "", at);
-    free(line);
+    if (!memory_text_close(&line)) memory_exhausted();
+    report_wrapped(out, line.text, at);
+    free(line.text);
 }
 
 json_t *trained_json(sdlf_model *model)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apps/system/memory.h"
+
 /* The settings say what is trained with, for the log. */
 static void write_back(train_session *s)
 {
@@ -29,21 +31,23 @@ static bool is_shaped(const train_session *s)
 /* "--batch 32 --nesterov": numbers and flags that are others than in `before`. */
 static char *print_differences(const train_session *s, const train_settings *before)
 {
-    char *text = NULL;
-    size_t size = 0, offset;
-    FILE *file = open_memstream(&text, &size);
+    memory_text text;
+    size_t offset;
+    bool begun = false;
     const argument *row;
-    for (int i = 0; file && (row = arguments_row(s->given.usage, i, &offset)); i++) {
+    if (!memory_text_open(&text)) memory_exhausted();
+    for (int i = 0; (row = arguments_row(s->given.usage, i, &offset)); i++) {
         const char *was = (const char *)before + offset + row->offset,
                    *is = (const char *)&s->set + offset + row->offset;
         bool flag = row->type == ARGUMENT_FLAG, number = row->type == ARGUMENT_INT || row->type == ARGUMENT_FLOAT;
         if ((!flag && !number) || memcmp(was, is, flag ? sizeof(bool) : sizeof(int64_t)) == 0) continue;
-        fprintf(file, "%s--%s", ftell(file) > 0 ? " " : "", row->name);
+        fprintf(text.file, "%s--%s", begun ? " " : "", row->name);
+        begun = true;
         if (number)
-            fprintf(file, " %.6g", row->type == ARGUMENT_INT ? (double)*(const int64_t *)is : *(const double *)is);
+            fprintf(text.file, " %.6g", row->type == ARGUMENT_INT ? (double)*(const int64_t *)is : *(const double *)is);
     }
-    if (file) fclose(file);
-    return text;
+    if (!memory_text_close(&text)) memory_exhausted();
+    return text.text;
 }
 
 sdlf_status own_options_take(train_session *s)
