@@ -222,8 +222,7 @@ sdlf_status sdlf_operation_check(const sdlf_operation *operation)
     if (!type) return sdlf_fail(SDLF_ERROR_ARGUMENT, "%d is no kind of operation", (int)operation->kind);
     unsigned any = type->any_strides, last = channels_last_operands(operation, type);
     unsigned stays = sdlf_operation_storage(operation) == SDLF_NONE ? type->stays_row_major : 0;
-    sdlf_status status =
-        check_operands(type->name, type->in, operation->in, SDLF_MAX_INPUTS, any, last, stays);
+    sdlf_status status = check_operands(type->name, type->in, operation->in, SDLF_MAX_INPUTS, any, last, stays);
     if (status == SDLF_OK) {
         status = check_operands(type->name, type->out, operation->out, SDLF_MAX_OUTPUTS, any >> SDLF_MAX_INPUTS,
                                 last >> SDLF_MAX_INPUTS, stays >> SDLF_MAX_INPUTS);
