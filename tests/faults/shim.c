@@ -6,7 +6,8 @@
  *     SDLF_FAULT="threads 1+"   no thread can be made
  *     SDLF_FAULT_COUNTS=FILE    at its end, the program writes "ALLOCATIONS THREADS" there
  *
- * Counted is what comes after the constructors of all libraries. Linux with the GNU C library only. */
+ * Counted is what comes after the constructors of all libraries and of the program: CUDA's runtime registers every kernel there, and has no
+ * answer to a lack of memory. Linux with the GNU C library only. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +67,31 @@ __attribute__((constructor)) static void begin(void)
     memcpy(&real_pthread_create, &symbol, sizeof symbol);
     read_fault(getenv("SDLF_FAULT"), "memory ", &memory);
     read_fault(getenv("SDLF_FAULT"), "threads ", &threads);
+}
+
+/* ---- the program's start ---- */
+
+typedef int main_function(int, char **, char **);
+static main_function *real_main;
+
+static int counted_main(int count, char **words, char **environment)
+{
     atomic_store(&counting, true);
+    return real_main(count, words, environment);
+}
+
+/* What the C library's start file calls: constructors, then main. */
+int __libc_start_main(main_function *function, int count, char **words, void (*begin)(void), void (*end)(void),
+                      void (*unload)(void), void *stack);
+
+int __libc_start_main(main_function *function, int count, char **words, void (*begin)(void), void (*end)(void),
+                      void (*unload)(void), void *stack)
+{
+    int (*start)(main_function *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
+    void *symbol = dlsym(RTLD_NEXT, "__libc_start_main");
+    memcpy(&start, &symbol, sizeof start);
+    real_main = function;
+    return start(counted_main, count, words, begin, end, unload, stack);
 }
 
 __attribute__((destructor)) static void end(void)
