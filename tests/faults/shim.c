@@ -81,17 +81,17 @@ static int counted_main(int count, char **words, char **environment)
 }
 
 /* What the C library's start file calls: constructors, then main. */
-int __libc_start_main(main_function *function, int count, char **words, void (*begin)(void), void (*end)(void),
+int __libc_start_main(main_function *function, int count, char **words, void (*prepare)(void), void (*finish)(void),
                       void (*unload)(void), void *stack);
 
-int __libc_start_main(main_function *function, int count, char **words, void (*begin)(void), void (*end)(void),
+int __libc_start_main(main_function *function, int count, char **words, void (*prepare)(void), void (*finish)(void),
                       void (*unload)(void), void *stack)
 {
     int (*start)(main_function *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
     void *symbol = dlsym(RTLD_NEXT, "__libc_start_main");
     memcpy(&start, &symbol, sizeof start);
     real_main = function;
-    return start(counted_main, count, words, begin, end, unload, stack);
+    return start(counted_main, count, words, prepare, finish, unload, stack);
 }
 
 __attribute__((destructor)) static void end(void)

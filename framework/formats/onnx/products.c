@@ -13,6 +13,7 @@ static onnx_flow fully_connected(onnx_context *c, onnx_flow x, const onnx_tensor
 {
     int64_t inner = weight->shape.dim[transposed ? 1 : 0], units = weight->shape.dim[transposed ? 0 : 1];
     int rank = x.shape.rank;
+    if (!onnx_ok(c)) return x;
     if (inner != x.shape.dim[rank - 1] || units < 1 || units > INT32_MAX)
         onnx_wrong(c, "its factors are %s and %s%s", sdlf_shape_print(x.shape).text,
                    sdlf_shape_print(weight->shape).text, transposed ? ", transposed" : "");
