@@ -37,7 +37,19 @@ typedef struct sdlf_warp_point {
 
 SDLF_INLINE bool sdlf_augmentation_wanted(const sdlf_augmentation *augment)
 {
-    return augment->shift != 0 || augment->rotate != 0 || augment->scale != 0 || augment->elastic != 0;
+    return augment->flip || augment->crop != 0 || augment->shift != 0 || augment->rotate != 0 || augment->scale != 0 ||
+           augment->elastic != 0;
+}
+
+/* The means and scales of a gather_batch: its channels', or one for all elements. */
+SDLF_INLINE sdlf_channel_normalization sdlf_gather_channels(const sdlf_operation *gather)
+{
+    sdlf_channel_normalization channels = gather->gather.channels;
+    if (channels.count > 0) return channels;
+    channels.count = 1;
+    channels.mean[0] = gather->gather.mean;
+    channels.scale[0] = gather->gather.scale;
+    return channels;
 }
 
 /* cos and sin of an angle of at most a full turn, from sums and products alone, so that no two mathematical libraries
@@ -91,6 +103,13 @@ SDLF_INLINE sdlf_warp sdlf_warp_make(const sdlf_augmentation *augment, int64_t i
         warp.centre[i] = (float)(side[i] - 1) * 0.5f;
         warp.shift[i] = sdlf_warp_draw(draw.word[2 + i], augment->shift);
         warp.cells[i] = side[i] > 1 ? (float)(SDLF_WARP_NODES - 1) / (float)(side[i] - 1) : 0.0f;
+    }
+    draw = sdlf_philox4x32(augment->seed, first + 9, SDLF_STREAM_AUGMENT, step);
+    for (int i = 0; i < 2; i++) { /* exact: below 2^24, and added to shifts of 0 */
+        int64_t places = 2 * (int64_t)augment->crop + 1,
+                place = (int64_t)((uint64_t)draw.word[i] * (uint64_t)places >> 32);
+        warp.shift[i] += (float)(place - augment->crop);
+        if (augment->flip && draw.word[2] >> 31 != 0) warp.matrix[i][1] = -warp.matrix[i][1];
     }
     for (int node = 0; warp.elastic && node < SDLF_WARP_NODES * SDLF_WARP_NODES; node++) {
         if (node % 2 == 0)

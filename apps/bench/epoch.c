@@ -195,7 +195,9 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     if (status == SDLF_OK) status = open_calculators(s); /* last: the device is there in some builds alone */
     if (status == SDLF_OK && text) report_header(&out, s->machine.calculator, s->machine.count);
     fflush(stdout);
-    if (status == SDLF_OK) status = sdlf_dataset_open(&s->data, s->set.data, SDLF_SPLIT_TRAIN);
+    if (status == SDLF_OK)
+        status = samples_open(
+            &s->data, &(samples_request){.set = s->set.data, .sample = samples_shape(*model), .command = "bench"});
     if (status == SDLF_OK) status = samples_check(*model, s->data);
     if (status != SDLF_OK) return status;
     if (text) report_data(&out, s->data, NULL);

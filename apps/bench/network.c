@@ -152,7 +152,8 @@ static sdlf_status bench_all(session *s, const optimizer_rows *optimizers, const
     if (status != SDLF_OK) return status;
     if (text) report_header(&out, s->machine.calculator, s->machine.count);
     fflush(stdout);
-    status = sdlf_dataset_open(&s->data, s->set.data, SDLF_SPLIT_TRAIN);
+    status = samples_open(
+        &s->data, &(samples_request){.set = s->set.data, .sample = samples_shape(s->model), .command = "bench"});
     if (status == SDLF_OK && text) report_data(&out, s->data, NULL);
     fflush(stdout);
     interrupt_waits();

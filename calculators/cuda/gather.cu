@@ -9,12 +9,14 @@
 enum { THREADS = 256 };
 
 template <typename X, typename T>
-static __global__ void gather_plain(const X *x, const int32_t *index, T *y, int64_t count, int64_t row, float mean,
-                                    float scale)
+static __global__ void gather_plain(const X *x, const int32_t *index, T *y, int64_t count, int64_t row, int64_t plane,
+                                    const __grid_constant__ sdlf_channel_normalization channels)
 {
     await_kernels();
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
-        X value = x[index[e / row] * row + e % row];
+        const X value = x[index[e / row] * row + e % row];
+        const int64_t c = e % row / plane;
+        const float mean = channels.mean[c], scale = channels.scale[c];
         if (sizeof(X) == sizeof(double))
             y[e] =
                 static_cast<T>((static_cast<double>(value) - static_cast<double>(mean)) * static_cast<double>(scale));
@@ -37,7 +39,8 @@ template <typename X> static __device__ float pixel(const X *plane, int64_t h, i
 
 template <typename X, typename T>
 static __global__ void gather_warped(const X *x, const int32_t *index, const int64_t *epoch, const int32_t *number,
-                                     T *y, int64_t channels, int64_t height, int64_t width, float mean, float scale,
+                                     T *y, int64_t planes, int64_t height, int64_t width,
+                                     const __grid_constant__ sdlf_channel_normalization channels,
                                      sdlf_augmentation augment)
 {
     __shared__ sdlf_warp warp;
@@ -46,14 +49,15 @@ static __global__ void gather_warped(const X *x, const int32_t *index, const int
     if (threadIdx.x == 0)
         warp = sdlf_warp_make(&augment, number != NULL ? number[image] : image, *epoch, height, width);
     __syncthreads();
-    for (int64_t e = threadIdx.x; e < channels * area; e += blockDim.x) {
-        const X *plane = x + (image * channels + e / area) * area;
+    for (int64_t e = threadIdx.x; e < planes * area; e += blockDim.x) {
+        const int64_t c = e / area, of = channels.count > 1 ? c : 0;
+        const X *plane = x + (image * planes + c) * area;
         sdlf_warp_point from = sdlf_warp_at(&warp, e % area / width, e % width);
         float value =
             sdlf_bilinear(pixel(plane, from.h, from.w, height, width), pixel(plane, from.h, from.w + 1, height, width),
                           pixel(plane, from.h + 1, from.w, height, width),
                           pixel(plane, from.h + 1, from.w + 1, height, width), from.down, from.right);
-        y[n * channels * area + e] = static_cast<T>(sdlf_normalize(value, mean, scale));
+        y[n * planes * area + e] = static_cast<T>(sdlf_normalize(value, channels.mean[of], channels.scale[of]));
     }
 }
 
@@ -62,13 +66,15 @@ template <typename X, typename T> static void gather_floats(const cuda_calculato
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
     const int32_t *index = data_of<int32_t>(op->in[1]);
     int64_t count = sdlf_tensor_count(&y), rows = y.shape.dim[0];
+    const sdlf_channel_normalization channels = sdlf_gather_channels(op);
     if (sdlf_augmentation_wanted(&op->gather.augment))
         launch_overlapped(calculator, gather_warped<X, T>, (unsigned)rows, THREADS, 0, data_of<X>(x), index,
                           data_of<int64_t>(op->in[2]), data_of<int32_t>(op->in[3]), data_of<T>(y), x.shape.dim[1],
-                          x.shape.dim[2], x.shape.dim[3], op->gather.mean, op->gather.scale, op->gather.augment);
+                          x.shape.dim[2], x.shape.dim[3], channels, op->gather.augment);
     else
         launch_overlapped(calculator, gather_plain<X, T>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
-                          data_of<X>(x), index, data_of<T>(y), count, count / rows, op->gather.mean, op->gather.scale);
+                          data_of<X>(x), index, data_of<T>(y), count, count / rows, count / rows / channels.count,
+                          channels);
 }
 
 template <typename I> static void gather_whole(const cuda_calculator *calculator, const sdlf_operation *op)

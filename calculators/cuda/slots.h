@@ -160,9 +160,9 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_NORMALIZE_BACKWARD] = {.run = normalize_backward_cuda, .workspace = normalize_backward_workspace_cuda}, \
     [SDLF_RANDOM_UNIFORM] = {.run = random_uniform_cuda, .supports = random_supports_cuda}, \
     [SDLF_RANDOM_NORMAL] = {.run = random_normal_cuda, .supports = random_supports_cuda}, \
-    [SDLF_SGD_UPDATE] = {.run = sgd_update_cuda}, \
-    [SDLF_ADAM_UPDATE] = {.run = adam_update_cuda}, \
-    [SDLF_RMSPROP_UPDATE] = {.run = rmsprop_update_cuda}, \
+    [SDLF_SGD_UPDATE] = {.run = update_cuda}, \
+    [SDLF_ADAM_UPDATE] = {.run = update_cuda}, \
+    [SDLF_RMSPROP_UPDATE] = {.run = update_cuda}, \
     [SDLF_CLIP_SCALE] = {.run = clip_scale_cuda}, \
     [SDLF_GEMM_BACKWARD_SGD] = {.run = gemm_backward_sgd_cuda, \
                                 .supports = gemm_backward_sgd_supports_cuda, \

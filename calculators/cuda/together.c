@@ -16,7 +16,8 @@ static bool draws_batch(const sdlf_operation *next, const sdlf_operation *gather
            is_same(&next->out[1], &gather->in[1]) && gather->in[0].dtype == SDLF_UINT8 &&
            gather->out[0].dtype == SDLF_FLOAT32 && next->out[1].shape.dim[0] == gather->out[0].shape.dim[0] &&
            next->out[2].dtype == SDLF_FLOAT32 && sdlf_tensor_count(&gather->out[0]) > 0 &&
-           sdlf_tensor_count(&gather->out[0]) <= INT32_MAX / 2 && !sdlf_augmentation_wanted(&gather->gather.augment);
+           sdlf_tensor_count(&gather->out[0]) <= INT32_MAX / 2 && gather->gather.channels.count == 0 &&
+           !sdlf_augmentation_wanted(&gather->gather.augment);
 }
 
 /* Its first layer, which the batch goes into. */
@@ -68,6 +69,36 @@ static sdlf_status end_step(sdlf_calculator *base, const sdlf_operation *const *
     return cuda_conv2d_pool_weights_early(base, operations[1]);
 }
 
+/* Do these updates differ in nothing but the parameter and the decay? */
+static bool are_alike(const sdlf_operation *a, const sdlf_operation *b)
+{
+    if (a->kind != b->kind || a->out[0].dtype != b->out[0].dtype) return false;
+    for (int i = 1; i < 4; i++) {
+        if (a->in[i].data != b->in[i].data) return false;
+    }
+    switch (a->kind) {
+    case SDLF_SGD_UPDATE: return a->sgd.momentum == b->sgd.momentum && a->sgd.nesterov == b->sgd.nesterov;
+    case SDLF_ADAM_UPDATE:
+        return a->adam.beta1 == b->adam.beta1 && a->adam.beta2 == b->adam.beta2 && a->adam.epsilon == b->adam.epsilon &&
+               a->adam.decoupled == b->adam.decoupled;
+    case SDLF_RMSPROP_UPDATE:
+        return a->rmsprop.rho == b->rmsprop.rho && a->rmsprop.epsilon == b->rmsprop.epsilon &&
+               a->rmsprop.momentum == b->rmsprop.momentum;
+    default: return false;
+    }
+}
+
+/* Several tensors in one launch; *done is 0 where there are no two of them. */
+static sdlf_status run_many(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)
+{
+    int conversions = cuda_count_conversions(operations, count), updates = 1;
+    while (updates < count && are_alike(operations[0], operations[updates])) updates++;
+    *done = conversions > updates ? conversions : updates > 1 ? updates : 0;
+    if (*done < 2) *done = 0;
+    if (*done == 0) return SDLF_OK;
+    return (conversions > updates ? cuda_convert_many : cuda_update_many)(base, operations, *done);
+}
+
 sdlf_status run_together_cuda(sdlf_calculator *base, const sdlf_operation *const *operations, int count, int *done)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
@@ -78,7 +109,8 @@ sdlf_status run_together_cuda(sdlf_calculator *base, const sdlf_operation *const
         sdlf_status status = gemm_backward_sgd_cuda(base, operations[0]);
         return status == SDLF_OK ? end_step(base, operations, count, done) : status;
     }
-    if (count < 4) return SDLF_OK;
+    sdlf_status many = run_many(base, operations, count, done);
+    if (many != SDLF_OK || *done > 0 || count < 4) return many;
     const cuda_last_layers last = {operations[0], operations[1], operations[2], operations[3]};
     if (!are_last_layers(&last) || !cuda_last_layers_suit(calculator, &last)) return SDLF_OK;
     cuda_row_parts parts;

@@ -11,8 +11,16 @@ extern "C" {
 sdlf_status run_together_cuda(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count,
                               int *done);
 
-/* next_batch, and gather_batch of uint8 by its indices, not augmented. */
+/* next_batch, and gather_batch of uint8 by its indices, not augmented, with one mean and scale. */
 sdlf_status cuda_draw_batch(sdlf_calculator *calculator, const sdlf_operation *next, const sdlf_operation *gather);
+
+/* How many of these, from the first on, are copies of float32 tensors to one 16-bit type, of the kind that one launch makes of several;
+ * and that launch. */
+int cuda_count_conversions(const sdlf_operation *const *operations, int count);
+sdlf_status cuda_convert_many(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count);
+
+/* sgd_update, adam_update or rmsprop_update of `count` parameters, which differ in nothing but these and the decay. */
+sdlf_status cuda_update_many(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count);
 
 /* conv2d_relu_max_pool_forward behind a kernel that writes its x and none of its other operands, and starts when all before it have ended:
  * these are read while that kernel is at work. And its backward pass, conv2d_relu_max_pool_backward or _backward_sgd, whose input's

@@ -67,12 +67,28 @@ sdlf_status batch_norm2d_infer_reference(sdlf_calculator *calculator, const sdlf
     return SDLF_OK;
 }
 
-/* g = dy act'(y) */
-static double gradient(const sdlf_operation *operation, int64_t e)
+/* act(scale xhat + shift) of an element of channel c, rounded to x's type. */
+static double result_at(const sdlf_operation *operation, int64_t e, int64_t c)
 {
-    const sdlf_tensor *y = &operation->in[5];
+    const sdlf_tensor *x = &operation->in[0];
+    double normal = (get(x, e) - get(&operation->in[2], c)) * get(&operation->in[3], c), stored[1];
+    double y = activate_reference(&operation->batch_norm.activation,
+                                  normal * get(&operation->in[1], c) + get(&operation->in[6], c));
+    sdlf_convert(x->dtype, stored, SDLF_FLOAT64, &y, 1);
+    sdlf_convert(SDLF_FLOAT64, &y, x->dtype, stored, 1);
+    return y;
+}
+
+/* g = dy act'(y), of channel c */
+static double gradient(const sdlf_operation *operation, int64_t e, int64_t c)
+{
+    const sdlf_activation *activation = &operation->batch_norm.activation;
     double dy = get(&operation->in[4], e);
-    return sdlf_tensor_present(y) ? dy * activation_slope_reference(&operation->batch_norm.activation, get(y, e)) : dy;
+    if (sdlf_tensor_present(&operation->in[5]))
+        return dy * activation_slope_reference(activation, get(&operation->in[5], e));
+    if (sdlf_tensor_present(&operation->in[6]))
+        return dy * activation_slope_reference(activation, result_at(operation, e, c));
+    return dy;
 }
 
 /* With xhat = (x - mean) inverse_std: dshift = sum g, dscale = sum g xhat,
@@ -89,14 +105,14 @@ sdlf_status batch_norm2d_backward_reference(sdlf_calculator *calculator, const s
         double mean = get(saved_mean, c), inverse = get(saved_inverse, c), sum = 0, product = 0;
         for (int64_t v = 0; v < n; v++) {
             int64_t e = value_of(x, c, v);
-            sum += gradient(operation, e);
-            product += gradient(operation, e) * (get(x, e) - mean) * inverse;
+            sum += gradient(operation, e, c);
+            product += gradient(operation, e, c) * (get(x, e) - mean) * inverse;
         }
         put(dshift, c, sum);
         put(dscale, c, product);
         for (int64_t v = 0; v < n; v++) {
             int64_t e = value_of(x, c, v);
-            double g = gradient(operation, e), normal = (get(x, e) - mean) * inverse;
+            double g = gradient(operation, e, c), normal = (get(x, e) - mean) * inverse;
             if (sdlf_tensor_present(dresidual)) put(dresidual, e, g);
             if (sdlf_tensor_present(dx))
                 put(dx, e, get(scale, c) * inverse * (g - sum / (double)n - normal * product / (double)n));

@@ -41,11 +41,12 @@ sdlf_status conv2d_forward_reference(sdlf_calculator *calculator, const sdlf_ope
 }
 
 /* dx[n,c,h,w] = sum over the filters k of c's group and over r,s of dy[n,k,p,q] w[k,c,r,s], where (p, q) is the output
- * that has (h, w) at position (r, s) of its window. */
+ * that has (h, w) at position (r, s) of its window; + residual[n,c,h,w] */
 sdlf_status conv2d_backward_input_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
     const sdlf_tensor *dy = &operation->in[0], *w = &operation->in[1], *dx = &operation->out[0];
+    const sdlf_tensor *residual = &operation->in[2];
     const sdlf_window2d *window = &operation->conv2d.window;
     const int64_t *dim = dx->shape.dim;
     int64_t group_channels = w->shape.dim[1], group_filters = w->shape.dim[0] / operation->conv2d.groups;
@@ -65,6 +66,7 @@ sdlf_status conv2d_backward_input_reference(sdlf_calculator *calculator, const s
                             }
                         }
                     }
+                    if (sdlf_tensor_present(residual)) sum += get(residual, at4(residual, n, c, row, column));
                     put(dx, at4(dx, n, c, row, column), sum);
                 }
             }

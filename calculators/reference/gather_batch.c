@@ -28,8 +28,9 @@ static void gather_warped(const sdlf_operation *operation, int64_t n, int64_t im
     const int32_t *numbers = operation->in[3].data;
     int64_t number = numbers != NULL ? numbers[image] : image;
     sdlf_warp warp = sdlf_warp_make(&operation->gather.augment, number, epoch, height, width);
+    sdlf_channel_normalization by = sdlf_gather_channels(operation);
     for (int64_t c = 0; c < channels; c++) {
-        int64_t plane = at4(x, image, c, 0, 0);
+        int64_t plane = at4(x, image, c, 0, 0), of = by.count > 1 ? c : 0;
         for (int64_t h = 0; h < height; h++) {
             for (int64_t w = 0; w < width; w++) {
                 sdlf_warp_point from = sdlf_warp_at(&warp, h, w);
@@ -37,8 +38,7 @@ static void gather_warped(const sdlf_operation *operation, int64_t n, int64_t im
                     pixel_or_background(x, plane, from.h, from.w), pixel_or_background(x, plane, from.h, from.w + 1),
                     pixel_or_background(x, plane, from.h + 1, from.w),
                     pixel_or_background(x, plane, from.h + 1, from.w + 1), from.down, from.right);
-                put(y, at4(y, n, c, h, w),
-                    (double)sdlf_normalize(pixel, operation->gather.mean, operation->gather.scale));
+                put(y, at4(y, n, c, h, w), (double)sdlf_normalize(pixel, by.mean[of], by.scale[of]));
             }
         }
     }
@@ -47,14 +47,14 @@ static void gather_warped(const sdlf_operation *operation, int64_t n, int64_t im
 static void gather_normalized(const sdlf_operation *operation, int64_t n, int64_t image, int64_t count)
 {
     const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
+    sdlf_channel_normalization by = sdlf_gather_channels(operation);
     for (int64_t e = 0; e < count; e++) {
+        int64_t c = e / (count / by.count);
+        float mean = by.mean[c], scale = by.scale[c];
         if (x->dtype == SDLF_FLOAT64) {
-            double mean = (double)operation->gather.mean, scale = (double)operation->gather.scale;
-            put(y, n * count + e, (get(x, image * count + e) - mean) * scale);
+            put(y, n * count + e, (get(x, image * count + e) - (double)mean) * (double)scale);
         } else {
-            put(y, n * count + e,
-                (double)sdlf_normalize(pixel_at(x, image * count + e), operation->gather.mean,
-                                       operation->gather.scale));
+            put(y, n * count + e, (double)sdlf_normalize(pixel_at(x, image * count + e), mean, scale));
         }
     }
 }

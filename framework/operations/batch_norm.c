@@ -102,12 +102,14 @@ static sdlf_status check_backward(const sdlf_operation *operation)
     for (int i = 1; i <= 3; i++) sdlf_expect_operand(&check, &operation->in[i], x->dtype, channels);
     const sdlf_activation *activation = &operation->batch_norm.activation;
     for (int i = 4; i <= 5; i++) sdlf_expect_operand(&check, &operation->in[i], x->dtype, x->shape);
+    sdlf_expect_operand(&check, &operation->in[6], x->dtype, channels);
     sdlf_expect_operand(&check, &operation->out[0], x->dtype, x->shape);
     for (int i = 1; i <= 2; i++) sdlf_expect_operand(&check, &operation->out[i], x->dtype, channels);
     sdlf_expect_operand(&check, &operation->out[3], x->dtype, x->shape);
     sdlf_expect_activation(&check, activation);
-    sdlf_expect(&check, sdlf_tensor_present(&operation->in[5]) == (activation->function != SDLF_IDENTITY),
-                "operand 'y' belongs to an activation: both or none");
+    bool output = sdlf_tensor_present(&operation->in[5]) || sdlf_tensor_present(&operation->in[6]);
+    sdlf_expect(&check, output == (activation->function != SDLF_IDENTITY),
+                "operand 'y', or 'shift', belongs to an activation: both or none");
     sdlf_expect(&check, !sdlf_activation_reads_input(activation->function),
                 "the slope of this activation is not worked out from its output");
     return check.status;
@@ -126,7 +128,8 @@ const sdlf_operation_class sdlf_batch_norm2d_backward_operation = {
            {.name = "saved_mean"},
            {.name = "saved_inverse_std"},
            {.name = "dy"},
-           {.name = "y", .optional = true}},
+           {.name = "y", .optional = true},
+           {.name = "shift", .optional = true}},
     .out = {{.name = "dx", .optional = true},
             {.name = "dscale"},
             {.name = "dshift"},

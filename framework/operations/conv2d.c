@@ -70,7 +70,11 @@ const sdlf_operation_class sdlf_conv2d_forward_operation = {
 
 static sdlf_status check_conv2d_backward_input(const sdlf_operation *operation)
 {
-    return check_conv2d(operation, &operation->out[0], &operation->in[1], &operation->in[0], NULL, NULL);
+    const sdlf_tensor *dx = &operation->out[0];
+    sdlf_status status = check_conv2d(operation, dx, &operation->in[1], &operation->in[0], NULL, NULL);
+    sdlf_check check = {.operation = operation, .status = status};
+    if (status == SDLF_OK) sdlf_expect_operand(&check, &operation->in[2], dx->dtype, dx->shape);
+    return check.status;
 }
 
 static int64_t conv2d_backward_input_flops(const sdlf_operation *operation)
@@ -80,10 +84,11 @@ static int64_t conv2d_backward_input_flops(const sdlf_operation *operation)
 
 const sdlf_operation_class sdlf_conv2d_backward_input_operation = {
     .name = "conv2d_backward_input",
-    .in = {{.name = "dy"}, {.name = "w"}},
+    .in = {{.name = "dy"}, {.name = "w"}, {.name = "residual", .optional = true}},
     .out = {{.name = "dx"}},
-    .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
-    .storage = 1u << 0 | 1u << 1 | 1u << SDLF_MAX_INPUTS,
+    .may_alias = 1u << 2,
+    .channels_last = 1u << 0 | 1u << 2 | 1u << SDLF_MAX_INPUTS,
+    .storage = 1u << 0 | 1u << 1 | 1u << 2 | 1u << SDLF_MAX_INPUTS,
     .check = check_conv2d_backward_input,
     .flops = conv2d_backward_input_flops,
     .print_options = print_conv2d,

@@ -42,7 +42,24 @@ enum { LARGEST_SIDE = 1 << 24 };
 
 static bool wants_augmentation(const sdlf_augmentation *augment)
 {
-    return augment->shift != 0 || augment->rotate != 0 || augment->scale != 0 || augment->elastic != 0;
+    return augment->flip || augment->crop != 0 || augment->shift != 0 || augment->rotate != 0 || augment->scale != 0 ||
+           augment->elastic != 0;
+}
+
+static void check_normalization(sdlf_check *check, const sdlf_tensor *x)
+{
+    const sdlf_operation *operation = check->operation;
+    const sdlf_channel_normalization *channels = &operation->gather.channels;
+    sdlf_expect_between(check, "mean", (double)operation->gather.mean, -1e30, 1e30);
+    sdlf_expect_between(check, "scale", (double)operation->gather.scale, -1e30, 1e30);
+    if (channels->count == 0) return;
+    bool fit = channels->count <= SDLF_NORMALIZED_CHANNELS && x->shape.rank >= 2 && x->shape.dim[1] == channels->count;
+    sdlf_expect(check, fit, "operand 'x' has shape %s, and there are means of %d channels (at most %d)",
+                sdlf_shape_print(x->shape).text, channels->count, SDLF_NORMALIZED_CHANNELS);
+    for (int c = 0; fit && c < channels->count; c++) {
+        sdlf_expect_between(check, "mean", (double)channels->mean[c], -1e30, 1e30);
+        sdlf_expect_between(check, "scale", (double)channels->scale[c], -1e30, 1e30);
+    }
 }
 
 static sdlf_status check_gather_batch(const sdlf_operation *operation)
@@ -62,12 +79,12 @@ static sdlf_status check_gather_batch(const sdlf_operation *operation)
     if (sdlf_dtype_is_float(y->dtype)) {
         sdlf_dtype t = sdlf_expect_floating(&check, y);
         if (x->dtype != SDLF_UINT8) sdlf_expect_dtype(&check, x, t);
-        sdlf_expect_between(&check, "mean", (double)operation->gather.mean, -1e30, 1e30);
-        sdlf_expect_between(&check, "scale", (double)operation->gather.scale, -1e30, 1e30);
+        check_normalization(&check, x);
     } else {
         sdlf_expect_dtype(&check, x, y->dtype);
     }
     if (wants_augmentation(augment)) {
+        sdlf_expect_between(&check, "augmentation's crop", augment->crop, 0, 1e6);
         sdlf_expect_between(&check, "augmentation's shift", (double)augment->shift, 0, 1e6);
         sdlf_expect_between(&check, "augmentation's rotate", (double)augment->rotate, 0, 360);
         sdlf_expect_below(&check, "augmentation's scale", (double)augment->scale, 0, 1);

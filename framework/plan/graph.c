@@ -180,8 +180,11 @@ static sdlf_status add_own_node(sdlf_plan *plan, const sdlf_layer *layer, const 
 }
 
 typedef struct loss_layers {
-    sdlf_layer layer[2]; /* first, so that the plan can free the whole through it */
+    sdlf_layer layer[3]; /* first, so that the plan can free the whole through it */
     sdlf_input_options labels;
+    struct {
+        const char *name;
+    } flatten;
     sdlf_softmax_cross_entropy_options loss;
 } loss_layers;
 
@@ -193,6 +196,16 @@ static int find_logits(const sdlf_plan *plan)
     const plan_node *node = &plan->nodes[output.layer];
     bool is_logits = node->layer->type->scores == SDLF_SCORES_LOGITS;
     return is_logits ? node->first_value + output.output : node->inputs[0];
+}
+
+/* Logits (N,C,1,1), of a convolution and a pooling, are seen as (N,C). */
+static sdlf_status flatten_logits(sdlf_plan *plan, const sdlf_layer *layer, int *logits)
+{
+    sdlf_shape shape = plan->values[*logits].tensor.shape;
+    if (shape.rank <= 2 || sdlf_shape_span(shape, 2, shape.rank) != 1) return SDLF_OK;
+    sdlf_status status = add_own_node(plan, layer, logits, 1);
+    if (status == SDLF_OK) *logits = plan->nodes[plan->node_count - 1].first_value;
+    return status;
 }
 
 /* A training plan of a model without a loss gets labels and the cross-entropy of its logits. */
@@ -210,6 +223,11 @@ static sdlf_status add_loss(sdlf_plan *plan)
     sdlf_status status = add_own_node(plan, &own->layer[0], NULL, 0);
     if (status != SDLF_OK) return status;
     inputs[1] = plan->nodes[plan->node_count - 1].first_value;
+    own->flatten.name = "loss.logits";
+    own->layer[2] =
+        (sdlf_layer){.type = sdlf_layer_class_find("flatten"), .name = own->flatten.name, .options = &own->flatten};
+    status = flatten_logits(plan, &own->layer[2], &inputs[0]);
+    if (status != SDLF_OK) return status;
     return add_own_node(plan, &own->layer[1], inputs, 2);
 }
 
@@ -253,17 +271,19 @@ static bool has_loss(const sdlf_plan *plan)
     return false;
 }
 
-/* Outputs of the model's layers and of two of the plan's own. */
+enum { OWN_LAYERS = 3 }; /* labels, logits as rows, loss */
+
+/* Outputs of the model's layers and of the plan's own. */
 static size_t most_values(const sdlf_model *model)
 {
-    size_t count = (size_t)2 * SDLF_MAX_LAYER_OUTPUTS;
+    size_t count = (size_t)OWN_LAYERS * SDLF_MAX_LAYER_OUTPUTS;
     for (int i = 0; i < model->layer_count; i++) count += (size_t)model->layers[i].output_count;
     return count;
 }
 
 sdlf_status plan_build_graph(sdlf_plan *plan)
 {
-    size_t count = (size_t)plan->model->layer_count + 2;
+    size_t count = (size_t)plan->model->layer_count + OWN_LAYERS;
     plan->nodes = calloc(count, sizeof *plan->nodes);
     plan->values = calloc(most_values(plan->model), sizeof *plan->values);
     if (plan->nodes == NULL || plan->values == NULL)

@@ -13,6 +13,7 @@ sdlf_status plan_choose_layouts(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pool_last(sdlf_plan *plan); /* after layouts */
 sdlf_status
 plan_fuse_stored(sdlf_plan *plan); /* training, after layouts: epilogues that kernels have for 16-bit storage only */
+sdlf_status plan_line_up_parameters(sdlf_plan *plan); /* training: small steps of parameters, side by side */
 sdlf_status plan_place(sdlf_plan *plan);
 sdlf_status plan_lay_out(sdlf_plan *plan);
 void plan_find_raw_weights(sdlf_plan *plan); /* part of it: lifetimes are known */
@@ -56,6 +57,9 @@ sdlf_status plan_replace_operation(sdlf_plan *plan, int step, const sdlf_operati
 int plan_count_readers(const sdlf_plan *plan, int buffer);
 int plan_count_writers(const sdlf_plan *plan, int buffer);
 int plan_next_reader(const sdlf_plan *plan, int buffer, int after);
+int plan_first_writer(const sdlf_plan *plan, int buffer); /* -1: none */
+/* Does a step between the two, neither included, write what the operation reads? (Looks at all of them.) */
+bool plan_writes_between(const sdlf_plan *plan, const sdlf_operation *operation, int first, int last);
 /* Put node b's line into node a's group; and, when all rules are done, let every node and step name its group's first node. */
 void plan_join_groups(sdlf_plan *plan, int a, int b);
 void plan_settle_groups(sdlf_plan *plan);
@@ -70,6 +74,8 @@ sdlf_status plan_fuse_feed(sdlf_plan *plan);
 sdlf_status plan_fuse_loss(sdlf_plan *plan);
 sdlf_status plan_fuse_updates(sdlf_plan *plan);
 sdlf_status plan_fuse_norm_backward(sdlf_plan *plan);
+sdlf_status
+plan_fuse_gradient_sums(sdlf_plan *plan); /* behind the fusion of updates, which looks for gradients by themselves */
 
 /* ---- words for buffers ---- */
 

@@ -132,6 +132,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
         plan_choose_layouts,
         plan_fuse_conv_pool_last,
         plan_fuse_stored,
+        plan_line_up_parameters,
         plan_place,
         plan_lay_out,
         plan_make_listing,

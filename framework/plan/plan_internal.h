@@ -21,7 +21,7 @@
 #include "framework/plan/running.h"
 #include "framework/plan/uses.h"
 
-enum { PLAN_MAX_SPACES = 8, PLAN_FIRST_CONSTANT = 2, PLAN_SEVERAL = 2, PLAN_JOINED = 8 };
+enum { PLAN_MAX_SPACES = 8, PLAN_FIRST_CONSTANT = 2, PLAN_SEVERAL = 2, PLAN_JOINED = 8, PLAN_ALIKE = 64 };
 
 typedef enum buffer_kind {
     BUFFER_ARENA,     /* lives from its first write to its last read */

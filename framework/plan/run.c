@@ -48,10 +48,13 @@ int plan_count_offered(const sdlf_plan *plan, int first, int last)
     const sdlf_calculator *calculator = plan->steps[first].calculator;
     bool joins = plan->options.mode == SDLF_TRAIN && !plan->options.no_fusion && !plan->options.keep_activations;
     int count = 0;
+    bool alike = true;
     if (!joins || calculator->type->run_together == NULL) return 0;
-    while (first + count < last && count < PLAN_JOINED) {
+    while (first + count < last && count < PLAN_ALIKE) {
         const plan_step *step = &plan->steps[first + count];
         if (step->calculator != calculator || step->phase == SDLF_PHASE_COPY) break;
+        alike = alike && step->operation.kind == plan->steps[first].operation.kind;
+        if (!alike && count >= PLAN_JOINED) break;
         count++;
     }
     return count;
@@ -60,7 +63,7 @@ int plan_count_offered(const sdlf_plan *plan, int first, int last)
 /* As many of the steps [first, last) as their calculator puts together; *done is 0 where that is none. */
 static sdlf_status run_together(const sdlf_plan *plan, int first, int last, int *done)
 {
-    const sdlf_operation *operations[PLAN_JOINED];
+    const sdlf_operation *operations[PLAN_ALIKE];
     sdlf_calculator *calculator = plan->steps[first].calculator;
     int count = plan_count_offered(plan, first, last);
     *done = 0;

@@ -41,7 +41,7 @@ void plan_unpin_memory(sdlf_plan *plan);
 sdlf_status plan_settle_uploads(sdlf_plan *plan);
 sdlf_status plan_run_steps(sdlf_plan *plan, int first, int last);
 /* How many of the steps [first, last), from the first on, their calculator is offered at once while training, to compute together what it
- * can: PLAN_JOINED at most, none of them a copy. 0: it puts none together. */
+ * can: PLAN_JOINED at most, or PLAN_ALIKE of one kind, none of them a copy between spaces. 0: it puts none together. */
 int plan_count_offered(const struct sdlf_plan *plan, int first, int last);
 void plan_prepare_recordings(sdlf_plan *plan);
 void plan_discard_recordings(sdlf_plan *plan);

@@ -151,6 +151,23 @@ int plan_count_writers(const sdlf_plan *plan, int buffer)
     return count_uses(plan, buffer, plan_step_writes);
 }
 
+bool plan_writes_between(const sdlf_plan *plan, const sdlf_operation *operation, int first, int last)
+{
+    for (int between = first + 1; between < last; between++) {
+        for (int in = 0; in < SDLF_MAX_INPUTS && !plan->steps[between].dead; in++) {
+            const sdlf_tensor *read = &operation->in[in];
+            if (sdlf_tensor_present(read) && plan_step_writes(&plan->steps[between], read->buffer)) return true;
+        }
+    }
+    return false;
+}
+
+int plan_first_writer(const sdlf_plan *plan, int buffer)
+{
+    int at = next_use(plan, buffer, plan_uses_first(&plan->uses, buffer), plan_step_writes);
+    return at >= 0 ? plan->uses.use[at].step : -1;
+}
+
 int plan_next_reader(const sdlf_plan *plan, int buffer, int after)
 {
     int at = plan_uses_first(&plan->uses, buffer);

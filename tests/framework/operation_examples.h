@@ -33,7 +33,7 @@ static inline sdlf_operation convolution(sdlf_operation_kind kind)
         o.in[0] = x, o.in[1] = w, o.in[2] = bias, o.in[3] = y, o.out[0] = y;
         o.conv2d.activation.function = SDLF_RELU;
         break;
-    case SDLF_CONV2D_BACKWARD_INPUT: o.in[0] = y, o.in[1] = w, o.out[0] = x; break;
+    case SDLF_CONV2D_BACKWARD_INPUT: o.in[0] = y, o.in[1] = w, o.in[2] = x, o.out[0] = x; break;
     case SDLF_CONV2D_BACKWARD_WEIGHTS: o.in[0] = x, o.in[1] = y, o.out[0] = w, o.out[1] = bias; break;
     case SDLF_CONV2D_RELU_MAX_POOL_FORWARD:
         o.in[0] = x, o.in[1] = w, o.in[2] = bias, o.out[0] = pooled, o.out[1] = mask;
@@ -98,7 +98,7 @@ static inline sdlf_operation normalization(sdlf_operation_kind kind)
     case SDLF_BATCH_NORM2D_FORWARD: o.in[3] = x, o.out[1] = c, o.out[2] = c, o.out[3] = c, o.out[4] = c; break;
     case SDLF_BATCH_NORM2D_INFER: o.in[3] = c, o.in[4] = c; break;
     default:
-        o.in[3] = c, o.in[4] = x, o.in[5] = x, o.out[1] = c, o.out[2] = c, o.out[3] = x;
+        o.in[3] = c, o.in[4] = x, o.in[5] = x, o.in[6] = c, o.out[1] = c, o.out[2] = c, o.out[3] = x;
         o.batch_norm.activation.function = SDLF_RELU;
     }
     return o;

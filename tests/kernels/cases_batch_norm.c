@@ -76,13 +76,14 @@ static void forward_fused(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, boo
                 kernel_activation_name[activation]);
 }
 
-static void backward_fused(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, int activation, bool dx, bool dresidual)
+static void backward_fused(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, int activation, bool dx, bool dresidual,
+                           bool shift)
 {
     kernel_case made = {.operation = describe(SDLF_BATCH_NORM2D_BACKWARD, t, shape)};
     const sdlf_tensor x = made.operation.in[0], c = made.operation.in[1], none = {.dtype = SDLF_NONE};
     made.operation.in[3] = c;
     made.operation.in[4] = x;
-    if (activation != SDLF_IDENTITY) made.operation.in[5] = x;
+    if (activation != SDLF_IDENTITY) made.operation.in[shift ? 6 : 5] = shift ? c : x;
     made.operation.out[0] = dx ? x : none;
     made.operation.out[1] = made.operation.out[2] = c;
     if (dresidual) made.operation.out[3] = x;
@@ -90,8 +91,8 @@ static void backward_fused(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, in
     made.in[3].values = VALUES_POSITIVE;
     made.in[5].values = VALUES_GRID; /* zeros, too */
     made.tolerance = 4 * (double)(sdlf_shape_count(shape) / shape.dim[1]) + 64;
-    kernel_emit(sink, &made, "%s%s%s%s", sdlf_shape_print(shape).text, kernel_activation_name[activation],
-                dx ? " dx" : " without dx", dresidual ? " dresidual" : "");
+    kernel_emit(sink, &made, "%s%s%s%s%s", sdlf_shape_print(shape).text, kernel_activation_name[activation],
+                dx ? " dx" : " without dx", dresidual ? " dresidual" : "", shift ? " shift" : "");
 }
 
 void batch_norm_cases(kernel_sink *sink, sdlf_dtype t)
@@ -110,8 +111,9 @@ void batch_norm_cases(kernel_sink *sink, sdlf_dtype t)
         for (int activation = SDLF_IDENTITY; activation <= SDLF_LEAKY_RELU; activation++) {
             forward_fused(sink, t, all[i], true, activation, activation == SDLF_RELU);
             forward_fused(sink, t, all[i], false, activation, false);
-            backward_fused(sink, t, all[i], activation, true, true);
-            backward_fused(sink, t, all[i], activation, activation != SDLF_CLIP, activation == SDLF_CLIP);
+            backward_fused(sink, t, all[i], activation, true, true, false);
+            backward_fused(sink, t, all[i], activation, activation != SDLF_CLIP, activation == SDLF_CLIP, false);
+            if (activation != SDLF_IDENTITY) backward_fused(sink, t, all[i], activation, true, i % 2, true);
         }
     }
 }

@@ -99,6 +99,9 @@ static void backward(kernel_sink *sink, const geometry *g, sdlf_dtype t)
     input.operation.out[0] = o.x;
     input.tolerance = (double)(g->k / g->groups * g->size[0] * g->size[1]) + 8;
     emit(sink, &input, g, "");
+    input.operation.in[2] = o.x;
+    input.tolerance += 8;
+    emit(sink, &input, g, " residual");
 
     kernel_case weights = conv2d(SDLF_CONV2D_BACKWARD_WEIGHTS, g);
     weights.operation.in[0] = o.x;
@@ -191,6 +194,23 @@ static const geometry depthwise[] = {
     {5, 36, 7, 7, 36, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 36},
     {3, 76, 15, 14, 76, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 76},
     {2, 44, 29, 30, 44, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 44},
+    {3,
+     24,
+     13,
+     11,
+     24,
+     {3, 3},
+     {1, 1},
+     {1, 1},
+     {1, 1},
+     {1, 1},
+     24}, /* channels in eights from here on: 16-bit storage */
+    {2, 144, 9, 14, 144, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 144},
+    {2, 72, 12, 9, 72, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, 72},
+    {2, 48, 10, 13, 48, {7, 7}, {1, 1}, {1, 1}, {3, 3}, {3, 3}, 48},
+    {2, 16, 12, 9, 16, {3, 5}, {1, 2}, {2, 1}, {2, 2}, {2, 2}, 16}, /* nothing symmetric */
+    {1, 200, 5, 6, 200, {3, 3}, {1, 1}, {1, 1}, {0, 0}, {1, 3}, 200},
+    {2, 8, 9, 10, 8, {1, 3}, {3, 1}, {1, 1}, {0, 1}, {0, 1}, 8},
 };
 
 /* Depthwise, forward: planes enough to fill a large device with runs of them. */

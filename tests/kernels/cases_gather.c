@@ -16,16 +16,21 @@ static kernel_case gather(sdlf_dtype from, sdlf_dtype to, sdlf_shape row, int64_
     return made;
 }
 
+static void augment_by(kernel_case *made, sdlf_augmentation augment)
+{
+    made->operation.in[2] = kernel_tensor(SDLF_INT64, sdlf_shape(1));
+    made->in[2] = (kernel_fill){VALUES_INTEGERS, 1000};
+    made->operation.gather.augment = augment;
+    made->operation.gather.augment.seed = UINT64_C(0x123456789abcdef);
+}
+
 static void warped(kernel_sink *sink, sdlf_dtype from, sdlf_dtype t, sdlf_shape row, sdlf_augmentation augment)
 {
     kernel_case made = gather(from, t, row, N);
-    made.operation.in[2] = kernel_tensor(SDLF_INT64, sdlf_shape(1));
-    made.in[2] = (kernel_fill){VALUES_INTEGERS, 1000};
-    made.operation.gather.augment = augment;
-    made.operation.gather.augment.seed = UINT64_C(0x123456789abcdef);
-    kernel_emit(sink, &made, "%s from %s shift %g rotate %g scale %g elastic %g", sdlf_shape_print(row).text,
-                sdlf_dtype_name(from), (double)augment.shift, (double)augment.rotate, (double)augment.scale,
-                (double)augment.elastic);
+    augment_by(&made, augment);
+    kernel_emit(sink, &made, "%s from %s shift %g rotate %g scale %g elastic %g crop %d flip %d",
+                sdlf_shape_print(row).text, sdlf_dtype_name(from), (double)augment.shift, (double)augment.rotate,
+                (double)augment.scale, (double)augment.elastic, augment.crop, augment.flip);
     made.operation.in[3] = kernel_tensor(SDLF_INT32, sdlf_shape(M));
     made.in[3] = (kernel_fill){VALUES_INTEGERS, 60000};
     kernel_emit(sink, &made, "%s from %s of numbered images", sdlf_shape_print(row).text, sdlf_dtype_name(from));
@@ -49,10 +54,39 @@ static void shuffle_cases(kernel_sink *sink)
     }
 }
 
+/* A mean and a scale for each channel, with and without augmentation. */
+static void channel_cases(kernel_sink *sink, sdlf_dtype t)
+{
+    const sdlf_shape rows[] = {sdlf_shape(3, 7, 13), sdlf_shape(1, 5, 4), sdlf_shape(SDLF_NORMALIZED_CHANNELS, 2, 3)};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (int augmented = 0; augmented < 2; augmented++) {
+            kernel_case made = gather(SDLF_UINT8, t, rows[i], N);
+            sdlf_channel_normalization *channels = &made.operation.gather.channels;
+            channels->count = (int)rows[i].dim[0];
+            for (int c = 0; c < channels->count; c++) {
+                channels->mean[c] = 3.5f + (float)c;
+                channels->scale[c] = 1 / (60.0f + (float)(7 * c));
+            }
+            if (augmented) augment_by(&made, (sdlf_augmentation){.flip = true, .crop = 2});
+            kernel_emit(sink, &made, "%s normalised by channel%s", sdlf_shape_print(rows[i]).text,
+                        augmented ? ", augmented" : "");
+        }
+    }
+}
+
 void gather_cases(kernel_sink *sink, sdlf_dtype t)
 {
-    static const sdlf_augmentation augmentations[] = {{.shift = 2},      {.rotate = 15},          {.scale = 0.2f},
-                                                      {.elastic = 1.5f}, {1.5f, 360, 0.3f, 2, 0}, {40, 0, 0, 0, 0}};
+    static const sdlf_augmentation augmentations[] = {
+        {.shift = 2},
+        {.rotate = 15},
+        {.scale = 0.2f},
+        {.elastic = 1.5f},
+        {.shift = 1.5f, .rotate = 360, .scale = 0.3f, .elastic = 2},
+        {.shift = 40},
+        {.flip = true},
+        {.crop = 4},
+        {.flip = true, .crop = 1, .rotate = 10},
+    };
     const sdlf_shape rows[] = {sdlf_shape(1, 28, 28), sdlf_shape(3, 7, 13), sdlf_shape(1, 1, 1), sdlf_shape(2, 1, 9)};
     for (int i = 0; i < 4; i++) {
         kernel_case made = gather(SDLF_UINT8, t, rows[i], N);
@@ -63,7 +97,9 @@ void gather_cases(kernel_sink *sink, sdlf_dtype t)
             warped(sink, SDLF_UINT8, t, rows[i], augmentations[a]);
         }
         warped(sink, t, t, rows[i], augmentations[4]);
+        warped(sink, t, t, rows[i], augmentations[6]);
     }
+    channel_cases(sink, t);
     kernel_case labels = gather(SDLF_INT32, SDLF_INT32, SDLF_SCALAR, N);
     kernel_emit(sink, &labels, "labels");
     kernel_case bytes = gather(SDLF_UINT8, SDLF_UINT8, sdlf_shape(3, 5), 17);
@@ -98,7 +134,8 @@ void gather_bench(kernel_sink *sink, sdlf_dtype t)
     kernel_emit(sink, &made, "1024 of 1x28x28");
     made.operation.in[2] = kernel_tensor(SDLF_INT64, sdlf_shape(1));
     made.in[2] = (kernel_fill){VALUES_INTEGERS, 1000};
-    made.operation.gather.augment = (sdlf_augmentation){2, 10, 0.1f, 1, 1};
+    made.operation.gather.augment =
+        (sdlf_augmentation){.shift = 2, .rotate = 10, .scale = 0.1f, .elastic = 1, .seed = 1};
     kernel_emit(sink, &made, "1024 of 1x28x28, augmented");
     kernel_case order = shuffled(60000);
     if (t == SDLF_FLOAT32) kernel_emit(sink, &order, "of 60,000");

@@ -25,11 +25,12 @@ sdlf_tensor sequence_numbers(sequence *s, sdlf_shape shape, float scale)
 static void place(sdlf_calculator *calculator, sequence_operand *o, int number)
 {
     sdlf_tensor tensor = sdlf_tensor_view(o->dtype, o->shape, NULL);
-    int64_t count = sdlf_tensor_count(&tensor), bytes = count * (int64_t)sdlf_dtype_size(o->dtype);
+    int64_t count = sdlf_tensor_count(&tensor), bytes = count * 8; /* of any type */
     float *made = o->from == NULL ? malloc((size_t)bytes) : NULL;
     for (int64_t i = 0; made != NULL && i < count; i++) {
         uint32_t word = sdlf_philox4x32(11, (uint64_t)i, (uint32_t)number, 0).word[0];
         made[i] = (float)((double)word * 0x1p-31 - 1) * o->scale;
+        if (o->positive) made[i] = fabsf(made[i]);
     }
     o->binding = test_tensor(calculator, o->dtype, o->shape, o->from != NULL ? o->from : made);
     o->found = malloc((size_t)bytes);

@@ -4,7 +4,7 @@
 
 #include "testing.h"
 
-enum { SEQUENCE_OPERANDS = 24, SEQUENCE_OPERATIONS = 5 };
+enum { SEQUENCE_OPERANDS = 360, SEQUENCE_OPERATIONS = 80 };
 
 /* An operand by its number, and what it holds before. */
 typedef struct sequence_operand {
@@ -13,6 +13,7 @@ typedef struct sequence_operand {
     const void *from; /* NULL: random numbers of float32 */
     float scale;
     bool exact, written; /* compared bit for bit; compared at all */
+    bool positive;       /* of random numbers: from 0 on */
     double off;          /* by how much of the largest number they may be off; 0: a few units of the last place */
     sdlf_binding binding;
     void *found;

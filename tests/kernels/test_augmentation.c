@@ -81,11 +81,12 @@ static void check_warp(sdlf_augmentation augment, int image, int64_t epoch)
 
 static void pixels_are_read_where_the_contract_says(void)
 {
-    static const sdlf_augmentation kinds[] = {{.shift = 3, .seed = 1},
-                                              {.rotate = 40, .seed = 2},
-                                              {.scale = 0.3f, .seed = 3},
-                                              {.elastic = 2.5f, .seed = 4},
-                                              {2, 20, 0.15f, 1.5f, UINT64_C(0xabcdef0123456789)}};
+    static const sdlf_augmentation kinds[] = {
+        {.shift = 3, .seed = 1},
+        {.rotate = 40, .seed = 2},
+        {.scale = 0.3f, .seed = 3},
+        {.elastic = 2.5f, .seed = 4},
+        {.shift = 2, .rotate = 20, .scale = 0.15f, .elastic = 1.5f, .seed = UINT64_C(0xabcdef0123456789)}};
     for (int i = 0; i < 5; i++) {
         for (int image = 0; image < IMAGES; image++) check_warp(kinds[i], image, 7 * i + image);
     }

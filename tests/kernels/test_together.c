@@ -209,10 +209,92 @@ static void the_last_layers_are_one(void)
     for_calculators(last_all);
 }
 
+/* ---- many parameters ---- */
+
+static sdlf_operation update(sequence *s, sdlf_operation_kind kind, int number, const sdlf_tensor shared[3])
+{
+    static const int64_t counts[] = {1, 7, 64, 1000, 1024, 1025, 9000};
+    sdlf_shape shape = sdlf_shape(counts[number % 7]);
+    double decay = number % 2 * 0.01;
+    sdlf_operation op = {.kind = kind, .in = {sequence_numbers(s, shape, 1), shared[0], shared[1]}};
+    bool adam = kind == SDLF_ADAM_UPDATE;
+    if (adam) op.in[3] = shared[2];
+    int states = kind == SDLF_SGD_UPDATE ? 2 : 3;
+    for (int i = 0; i < states; i++) {
+        op.out[i] = sequence_numbers(s, shape, 1);
+        s->operand[op.out[i].buffer].exact = true;
+        s->operand[op.out[i].buffer].positive = i > 0;
+    }
+    if (kind == SDLF_SGD_UPDATE)
+        op.sgd = (sdlf_sgd_rule){.momentum = 0.9f, .nesterov = true, .decay = (float)decay};
+    else if (adam)
+        op.adam.beta1 = 0.9, op.adam.beta2 = 0.99, op.adam.epsilon = 1e-8, op.adam.decay = decay;
+    else
+        op.rmsprop.rho = 0.9, op.rmsprop.epsilon = 1e-8, op.rmsprop.momentum = 0.5, op.rmsprop.decay = decay;
+    return op;
+}
+
+static void updates(sdlf_calculator *calculator, sdlf_operation_kind kind, int count, bool scaled)
+{
+    const float rate = 0.1f, scale = 0.25f;
+    const int64_t step = 3;
+    const sdlf_shape one = sdlf_shape(1);
+    sequence *s = calloc(1, sizeof *s);
+    sdlf_tensor shared[3] = {sequence_add(s, (sequence_operand){SDLF_FLOAT32, one, .from = &rate}),
+                             {.dtype = SDLF_NONE},
+                             sequence_add(s, (sequence_operand){SDLF_INT64, one, .from = &step})};
+    if (scaled) shared[1] = sequence_add(s, (sequence_operand){SDLF_FLOAT32, one, .from = &scale});
+    for (int i = 0; i < count; i++) s->operation[s->count++] = update(s, kind, i, shared);
+    sequence_compare(s, calculator, 2, count);
+    free(s);
+}
+
+static void updates_all(sdlf_calculator *calculator)
+{
+    static const sdlf_operation_kind kinds[] = {SDLF_SGD_UPDATE, SDLF_ADAM_UPDATE, SDLF_RMSPROP_UPDATE};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        updates(calculator, kinds[i], 2, true);
+        updates(calculator, kinds[i], SEQUENCE_OPERATIONS, false); /* more than a launch takes */
+    }
+}
+
+static void updates_are_one(void)
+{
+    for_calculators(updates_all);
+}
+
+/* Weights (K,C,R,S) to 16 bits, (K,R,S,C), as plans for training have them. */
+static void weights_all(sdlf_calculator *calculator)
+{
+    static const int64_t sizes[][4] = {{16, 3, 3, 3}, {64, 16, 1, 1}, {8, 24, 5, 3}, {1, 1, 1, 1}, {40, 8, 7, 7}};
+    for (int half = 0; half < 2; half++) {
+        sequence *s = calloc(1, sizeof *s);
+        for (int i = 0; i < 70; i++) {
+            const int64_t *n = sizes[i % 5];
+            sdlf_tensor x =
+                sequence_add(s, (sequence_operand){SDLF_FLOAT32, sdlf_shape(n[0], n[2], n[3], n[1]), .scale = 1});
+            const int64_t stride[] = {n[1] * n[2] * n[3], n[3], 1, n[2] * n[3]};
+            for (int axis = 0; axis < 4; axis++) x.stride[axis] = stride[axis];
+            sdlf_tensor y = sequence_add(s, (sequence_operand){half ? SDLF_FLOAT16 : SDLF_BFLOAT16, x.shape, .scale = 1,
+                                                               .exact = true, .written = true});
+            s->operation[s->count++] = (sdlf_operation){.kind = SDLF_COPY, .in = {x}, .out = {y}};
+        }
+        sequence_compare(s, calculator, 1, s->count);
+        free(s);
+    }
+}
+
+static void weights_become_16_bits_as_one(void)
+{
+    for_calculators(weights_all);
+}
+
 int main(int argc, char **argv)
 {
     if (!read_options(argc, argv)) return 2;
     RUN(a_batch_is_drawn);
     RUN(the_last_layers_are_one);
+    RUN(updates_are_one);
+    RUN(weights_become_16_bits_as_one);
     return test_summary();
 }

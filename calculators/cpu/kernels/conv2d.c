@@ -149,7 +149,7 @@ bool conv2d_backward_input_supports_cpu(const sdlf_calculator *calculator, const
 {
     convolution_backward backward = input_gradient(operation);
     (void)calculator;
-    return supports(&backward.v, operation->algorithm);
+    return !sdlf_tensor_present(&operation->in[2]) && supports(&backward.v, operation->algorithm);
 }
 
 sdlf_status conv2d_backward_input_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)

@@ -16,23 +16,30 @@ typedef struct gather_context {
     element *y;
     int64_t images, images_per_task, count, height, width, epoch;
     bool augmented;
-    float mean, scale;
+    sdlf_channel_normalization channels; /* one, for all elements, where the operation has none */
 } gather_context;
+
+/* `count` elements from x[first] on, all of one mean and scale. */
+static void normalize_run(const gather_context *gather, element *y, int64_t first, int64_t count, float mean,
+                          float scale)
+{
+    if (gather->bytes) {
+        const uint8_t *x = gather->bytes + first;
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = (element)sdlf_normalize((float)x[i], mean, scale);
+    } else {
+        const element *x = gather->elements + first, centre = (element)mean, factor = (element)scale;
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = (x[i] - centre) * factor;
+    }
+}
 
 static void normalize_image(const gather_context *gather, element *y, int64_t image)
 {
-    if (gather->bytes) {
-        const uint8_t *x = gather->bytes + image * gather->count;
-#pragma omp simd
-        for (int64_t i = 0; i < gather->count; i++) {
-            y[i] = (element)sdlf_normalize((float)x[i], gather->mean, gather->scale);
-        }
-    } else {
-        const element *x = gather->elements + image * gather->count, mean = (element)gather->mean;
-        element scale = (element)gather->scale;
-#pragma omp simd
-        for (int64_t i = 0; i < gather->count; i++) y[i] = (x[i] - mean) * scale;
-    }
+    const sdlf_channel_normalization *channels = &gather->channels;
+    int64_t run = gather->count / channels->count;
+    for (int c = 0; c < channels->count; c++)
+        normalize_run(gather, y + c * run, image * gather->count + c * run, run, channels->mean[c], channels->scale[c]);
 }
 
 /* ---- augmentation ---- */
@@ -44,9 +51,12 @@ static inline float pixel_or_background(const gather_context *gather, int64_t pl
     return gather->bytes ? (float)gather->bytes[at] : (float)gather->elements[at];
 }
 
-static void warp_run(const gather_context *gather, element *y, int64_t plane, const sdlf_warp_point *from,
-                     int64_t count)
+static void warp_run(const gather_context *gather, element *y, int64_t image, int64_t plane,
+                     const sdlf_warp_point *from, int64_t count)
 {
+    int64_t channel = gather->channels.count > 1 ? plane / (gather->height * gather->width) : 0;
+    float mean = gather->channels.mean[channel], scale = gather->channels.scale[channel];
+    plane += image * gather->count;
     float block[WARP_BLOCK];
     for (int64_t i = 0; i < count; i++) {
         int64_t h = from[i].h, w = from[i].w;
@@ -54,7 +64,7 @@ static void warp_run(const gather_context *gather, element *y, int64_t plane, co
                                  pixel_or_background(gather, plane, h + 1, w),
                                  pixel_or_background(gather, plane, h + 1, w + 1), from[i].down, from[i].right);
     }
-    for (int64_t i = 0; i < count; i++) y[i] = (element)sdlf_normalize(block[i], gather->mean, gather->scale);
+    for (int64_t i = 0; i < count; i++) y[i] = (element)sdlf_normalize(block[i], mean, scale);
 }
 
 static void warp_image(const gather_context *gather, element *y, int64_t image)
@@ -70,7 +80,7 @@ static void warp_image(const gather_context *gather, element *y, int64_t image)
 #pragma omp simd
             for (int64_t i = 0; i < some; i++) from[i] = sdlf_warp_at(&warp, h, first + i);
             for (int64_t plane = 0; plane < gather->count; plane += height * width) {
-                warp_run(gather, y + plane + h * width + first, image * gather->count + plane, from, some);
+                warp_run(gather, y + plane + h * width + first, image, plane, from, some);
             }
         }
     }
@@ -100,8 +110,7 @@ sdlf_status gather_batch_cpu(sdlf_calculator *calculator, const sdlf_operation *
                              .count = sdlf_shape_span(x->shape, 1, x->shape.rank),
                              .epoch = sdlf_tensor_present(epoch) ? *(const int64_t *)epoch->data : 0,
                              .augmented = sdlf_augmentation_wanted(&operation->gather.augment),
-                             .mean = operation->gather.mean,
-                             .scale = operation->gather.scale};
+                             .channels = sdlf_gather_channels(operation)};
     if (gather.images == 0 || gather.count == 0) return SDLF_OK;
     if (gather.augmented) {
         gather.height = x->shape.dim[2];

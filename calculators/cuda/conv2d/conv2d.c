@@ -210,6 +210,7 @@ bool cuda_conv2d_takes(const sdlf_calculator *calculator, const sdlf_operation *
 bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     if (sdlf_operation_storage(op) != SDLF_NONE) return conv2d_supports_storage16(calculator, op);
+    if (op->kind == SDLF_CONV2D_BACKWARD_INPUT && sdlf_tensor_present(&op->in[2])) return false;
     const struct algorithm *algorithm = chosen(calculator, op);
     if (kernel_of(algorithm, op->kind) == NULL) return false;
     if (sdlf_operation_is_channels_last(op))

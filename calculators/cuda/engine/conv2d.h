@@ -18,7 +18,7 @@ typedef struct engine_conv2d {
     int64_t n, h, w, c, k, p, q;
     int r, s, stride[2], padding[2], dilation[2]; /* padding: before */
     const void *bias;                             /* (K) float32 or NULL */
-    const void *residual;                         /* as y, or NULL */
+    const void *residual;                         /* as the image that is written, or NULL */
     sdlf_activation activation;
     void *x, *weights, *y;
     float *dw;
@@ -39,7 +39,7 @@ bool engine_takes_backward_weights(const cuda_calculator *calculator, const engi
 int64_t engine_forward_workspace(const cuda_calculator *calculator, const engine_conv2d *conv);
 int64_t engine_backward_weights_workspace(const cuda_calculator *calculator, const engine_conv2d *conv);
 
-/* y = act(conv(x, weights) + bias + residual); x = the gradient by x, of y = dy; dw = that by the weights. */
+/* y = act(conv(x, weights) + bias + residual); x = the gradient by x, of y = dy, + residual; dw = that by the weights. */
 sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2d *conv);
 sdlf_status engine_backward_input(const cuda_calculator *calculator, const engine_conv2d *conv);
 sdlf_status engine_backward_weights(const cuda_calculator *calculator, const engine_conv2d *conv);

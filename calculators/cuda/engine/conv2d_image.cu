@@ -214,6 +214,7 @@ sdlf_status engine_backward_input(const cuda_calculator *calculator, const engin
     params.channels = static_cast<int>(conv->c);
     params.height = static_cast<int>(conv->h);
     params.width = static_cast<int>(conv->w);
+    params.residual = conv->residual;
     params.result = conv->x;
     for (int i = 0; i < conv->stride[0]; i++) {
         for (int j = 0; j < conv->stride[1]; j++) {

@@ -3,8 +3,9 @@
 
 #include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/engine/pack.h"
+#include "calculators/cuda/engine/splits.h"
 
-enum { SUM_THREADS = 256, LEAST_STEPS = 8 };
+enum { LEAST_STEPS = 8 };
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -51,30 +52,6 @@ int64_t engine_backward_weights_workspace(const cuda_calculator *calculator, con
     const int64_t image =
         engine_unfolds(given) ? engine_unfold_bytes(given) : engine_pack_bytes(conv.c, conv.n * conv.h * conv.w);
     return sum_bytes(cut_of(calculator, &conv), &conv) + image;
-}
-
-/* Sums of a filter are `row` numbers, taps `step` of them apart: (splits, filters, taps, channels and what they were packed to) ->
- * dw (filters, channels, taps). A thread an element of dw. */
-struct split_sums {
-    const float *from;
-    float *dw;
-    int64_t count, split; /* elements of dw; numbers of a split */
-    int splits, row, step;
-    divider<int32_t> taps, channels;
-};
-
-static __global__ void __launch_bounds__(SUM_THREADS) add_splits(const split_sums sums)
-{
-    await_kernels();
-    for (int64_t i = grid_first(); i < sums.count; i += grid_step()) {
-        int tap, c;
-        const int filter = divide(divide(static_cast<int32_t>(i), sums.taps, tap), sums.channels, c);
-        const float *from = sums.from + static_cast<int64_t>(filter) * sums.row + tap * sums.step + c;
-        float sum = 0;
-#pragma unroll 4
-        for (int s = 0; s < sums.splits; s++) sum += from[s * sums.split];
-        sums.dw[i] = sum;
-    }
 }
 
 template <typename T>
@@ -144,16 +121,15 @@ sdlf_status engine_backward_weights(const cuda_calculator *calculator, const eng
     status = conv->dtype == SDLF_BFLOAT16 ? launch<__nv_bfloat16>(calculator, cut, params)
                                           : launch<__half>(calculator, cut, params);
     if (status != SDLF_OK) return status;
-    split_sums sums = {};
+    engine_splits sums = {};
     sums.from = params.sums;
     sums.dw = given->dw;
-    sums.count = conv->k * conv->c * taps;
     sums.splits = params.splits;
-    sums.row = static_cast<int>(taps * cut.channels);
-    sums.split = conv->k * sums.row;
-    sums.step = static_cast<int>(unfolds ? given->c : cut.channels);
-    sums.taps = divider<int32_t>(static_cast<int64_t>(given->r) * given->s);
-    sums.channels = divider<int32_t>(given->c);
-    launch_overlapped(calculator, add_splits, cuda_blocks(calculator, sums.count, SUM_THREADS), SUM_THREADS, 0, sums);
+    sums.filters = static_cast<int>(conv->k);
+    sums.taps = params.taps;
+    sums.packed = params.channels;
+    sums.channels = static_cast<int>(conv->c);
+    sums.folded = unfolds ? static_cast<int>(given->c) : 0;
+    engine_add_splits(calculator, sums);
     return cuda_check_launch("conv2d_backward_weights");
 }

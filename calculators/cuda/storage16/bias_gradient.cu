@@ -3,7 +3,7 @@
 #include "calculators/cuda/storage16/storage16.h"
 
 template <typename T> struct gradient_values16 {
-    static constexpr int UNROLL = 4, BLOCKS = 4;
+    static constexpr int UNROLL = 4;
     const T *dy;
     struct channel_numbers {
     };

@@ -1,12 +1,13 @@
 /* Two sums over each column of a matrix (M,C) in 16-bit storage, C a multiple of 8, whatever is added: a thread has 8 neighbouring
- * columns of every ROWS-th row of its block's part, in float32; the rows of a block are added in shared memory, and the parts' sums, in
- * the workspace, by the last block of a group of columns, in double and in order. So the bits depend on the shape only. */
+ * columns of every so many rows of its block's part, in float32; the threads of a warp are added by shuffles, the warps of a block in shared
+ * memory, and the parts' sums, in the workspace, by the last block of a group of columns, in double and in order. So the bits depend on the
+ * shape only. All blocks are under way at once on the GPUs that there are kernels for, one on each multiprocessor: what the last one adds is little. */
 #ifndef SDLF_CALCULATORS_CUDA_STORAGE16_CHANNEL_SUMS16_CUH
 #define SDLF_CALCULATORS_CUDA_STORAGE16_CHANNEL_SUMS16_CUH
 
 #include "calculators/cuda/storage16/vector16.cuh"
 
-enum { SUMS16_THREADS = 256, SUMS16_PARTS = 512 };
+enum { SUMS16_THREADS = 768, SUMS16_WARPS = SUMS16_THREADS / 32, SUMS16_BLOCKS = 132 };
 
 struct sums16_cut {
     int64_t rows, channels;
@@ -21,8 +22,8 @@ static inline sums16_cut sums16_cut_of(int64_t rows, int64_t channels)
     while (cut.across / 2 * VECTOR16 >= channels) cut.across /= 2;
     const int64_t columns = cut.across * VECTOR16, lines = SUMS16_THREADS / cut.across;
     cut.groups = static_cast<int>((channels + columns - 1) / columns);
-    int64_t parts = (rows + 8 * lines - 1) / (8 * lines), most = SUMS16_PARTS / cut.groups + 1;
-    if (parts > most) parts = most;
+    int64_t parts = (rows + 4 * lines - 1) / (4 * lines), most = SUMS16_BLOCKS / cut.groups;
+    if (parts > most) parts = most > 1 ? most : 1;
     cut.rows_each = (rows + parts - 1) / parts;
     cut.parts = static_cast<int>((rows + cut.rows_each - 1) / cut.rows_each);
     return cut;
@@ -37,11 +38,11 @@ static inline int64_t sums16_bytes(const sums16_cut &cut)
  * so that many loads are under way; add(numbers, loaded, sums) adds what these give.
  * finish.take(channel, double2 sums) for every channel. tickets: one a group, of the calculator's. Grid: groups, parts. */
 template <typename Values, typename Finish>
-static __global__ void __launch_bounds__(SUMS16_THREADS, Values::BLOCKS)
+static __global__ void __launch_bounds__(SUMS16_THREADS, 1)
     sum_columns16(const Values values, const Finish finish, float2 *partial, unsigned *tickets, const sums16_cut cut)
 {
-    __shared__ alignas(16) float2 shared[SUMS16_THREADS * VECTOR16];
-    double2 *quarters = reinterpret_cast<double2 *>(shared);
+    __shared__ alignas(16) double2 shares_of[SUMS16_THREADS]; /* first the sums of the warps */
+    float2 *warps = reinterpret_cast<float2 *>(shares_of);
     await_kernels();
     const int lane = static_cast<int>(threadIdx.x) % cut.across, line = static_cast<int>(threadIdx.x) / cut.across;
     const int lines = SUMS16_THREADS / cut.across, vectors = static_cast<int>(cut.channels / VECTOR16);
@@ -62,8 +63,18 @@ static __global__ void __launch_bounds__(SUMS16_THREADS, Values::BLOCKS)
             }
         }
     }
+    for (int step = cut.across; step < 32; step *= 2) {
 #pragma unroll
-    for (int v = 0; v < VECTOR16; v++) shared[(line * VECTOR16 + v) * cut.across + lane] = sums[v];
+        for (int v = 0; v < VECTOR16; v++) {
+            sums[v].x += __shfl_xor_sync(0xffffffffu, sums[v].x, step);
+            sums[v].y += __shfl_xor_sync(0xffffffffu, sums[v].y, step);
+        }
+    }
+    if (static_cast<int>(threadIdx.x) % 32 < cut.across) {
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++)
+            warps[(static_cast<int>(threadIdx.x) / 32 * VECTOR16 + v) * cut.across + lane] = sums[v];
+    }
     __syncthreads();
     const int columns = cut.across * VECTOR16, column = static_cast<int>(threadIdx.x) % columns;
     const int share = static_cast<int>(threadIdx.x) / columns, shares = SUMS16_THREADS / columns;
@@ -71,8 +82,9 @@ static __global__ void __launch_bounds__(SUMS16_THREADS, Values::BLOCKS)
     const bool mine = channel < cut.channels;
     if (share == 0 && mine) {
         float2 sum = {};
-        for (int l = 0; l < lines; l++) {
-            const float2 more = shared[l * columns + column];
+#pragma unroll
+        for (int w = 0; w < SUMS16_WARPS; w++) {
+            const float2 more = warps[w * columns + column];
             sum.x += more.x;
             sum.y += more.y;
         }
@@ -86,12 +98,12 @@ static __global__ void __launch_bounds__(SUMS16_THREADS, Values::BLOCKS)
         all.x += static_cast<double>(more.x);
         all.y += static_cast<double>(more.y);
     }
-    quarters[threadIdx.x] = all;
+    shares_of[threadIdx.x] = all;
     __syncthreads();
     if (share != 0 || !mine) return;
     for (int s = 1; s < shares; s++) {
-        all.x += quarters[s * columns + column].x;
-        all.y += quarters[s * columns + column].y;
+        all.x += shares_of[s * columns + column].x;
+        all.y += shares_of[s * columns + column].y;
     }
     finish.take(channel, all);
 }

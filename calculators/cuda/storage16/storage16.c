@@ -43,7 +43,9 @@ static engine_conv2d convolution(const sdlf_operation *op)
         conv.bias = op->in[2].data;
         conv.residual = op->in[3].data;
         conv.activation = op->conv2d.activation;
-    } else if (op->kind == SDLF_CONV2D_BACKWARD_WEIGHTS) {
+    } else if (op->kind == SDLF_CONV2D_BACKWARD_INPUT) {
+        conv.residual = op->in[2].data;
+    } else {
         conv.weights = NULL;
         conv.dw = w->data;
     }
@@ -53,7 +55,8 @@ static engine_conv2d convolution(const sdlf_operation *op)
 bool conv2d_supports_storage16(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
-    if (op->algorithm != 0 || op->conv2d.groups != 1) return false;
+    if (op->algorithm != 0) return false;
+    if (op->conv2d.groups != 1) return engine_is_there(calculator) && depthwise_supports_storage16(op);
     const engine_conv2d conv = convolution(op);
     switch (op->kind) {
     case SDLF_CONV2D_FORWARD: return engine_takes_forward(calculator, &conv);
@@ -66,27 +69,35 @@ int64_t conv2d_workspace_storage16(const sdlf_calculator *base, const sdlf_opera
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     const engine_conv2d conv = convolution(op);
+    const bool depthwise = op->conv2d.groups != 1;
     switch (op->kind) {
-    case SDLF_CONV2D_FORWARD: return engine_forward_workspace(calculator, &conv);
+    case SDLF_CONV2D_FORWARD: return depthwise ? 0 : engine_forward_workspace(calculator, &conv);
     case SDLF_CONV2D_BACKWARD_INPUT: return 0;
     default: break;
     }
-    const int64_t weights = engine_backward_weights_workspace(calculator, &conv);
+    const int64_t weights =
+        depthwise ? depthwise_workspace_storage16(op) : engine_backward_weights_workspace(calculator, &conv);
     const int64_t bias = sdlf_tensor_present(&op->out[1]) ? bias_gradient_workspace_storage16(op) : 0;
     return weights > bias ? weights : bias;
 }
 
-sdlf_status conv2d_storage16(sdlf_calculator *base, const sdlf_operation *op)
+static sdlf_status run_convolution(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const engine_conv2d conv = convolution(op);
+    if (op->conv2d.groups != 1) return depthwise_storage16(base, op);
     switch (op->kind) {
     case SDLF_CONV2D_FORWARD: return engine_forward(calculator, &conv);
     case SDLF_CONV2D_BACKWARD_INPUT: return engine_backward_input(calculator, &conv);
-    default: break;
+    default: return engine_backward_weights(calculator, &conv);
     }
-    sdlf_status status = engine_backward_weights(calculator, &conv);
-    return status == SDLF_OK && sdlf_tensor_present(&op->out[1]) ? bias_gradient_storage16(base, op) : status;
+}
+
+sdlf_status conv2d_storage16(sdlf_calculator *base, const sdlf_operation *op)
+{
+    sdlf_status status = run_convolution(base, op);
+    bool bias = op->kind == SDLF_CONV2D_BACKWARD_WEIGHTS && sdlf_tensor_present(&op->out[1]);
+    return status == SDLF_OK && bias ? bias_gradient_storage16(base, op) : status;
 }
 
 /* ---- the others: eight neighbouring elements a thread ---- */

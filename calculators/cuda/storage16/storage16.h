@@ -12,7 +12,11 @@ extern "C" {
 /* The type that plans for training store activations as: bfloat16 in bf16 on compute capability 9.0, else none. */
 sdlf_dtype storage_cuda(const sdlf_calculator *calculator);
 
-/* All convolution kinds, by the engine (engine/conv2d.h). */
+/* Depthwise convolution of all three kinds (groups = C = K), C a multiple of 8; without the bias's gradient. */
+bool depthwise_supports_storage16(const sdlf_operation *operation);
+int64_t depthwise_workspace_storage16(const sdlf_operation *operation);
+sdlf_kernel depthwise_storage16;
+/* All convolution kinds: depthwise, or of one group by the engine (engine/conv2d.h). */
 bool conv2d_supports_storage16(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_workspace_storage16(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel conv2d_storage16;

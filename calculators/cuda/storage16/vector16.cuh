@@ -5,6 +5,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <cstring>
+
 #include "calculators/cuda/kernels.cuh"
 
 enum { VECTOR16 = 8 };
@@ -61,6 +63,50 @@ struct line_activation {
         return y > low && y < high ? (y > 0 ? 1.0f : slope) : 0.0f;
     }
 };
+
+/* A float32 as an integer of the same order, and back. */
+static inline int32_t order_of_float(float x)
+{
+    int32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits >= 0 ? bits : INT32_MIN - bits;
+}
+
+static inline float float_of_order(int32_t order)
+{
+    const int32_t bits = order >= 0 ? order : INT32_MIN - order;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* The float32 numbers that are within low and high, neither included, once they are clamped to these and rounded to T, as forward stores
+ * them: from `first` to `last`. */
+struct rounded_range {
+    float first, last;
+    __device__ __forceinline__ bool has(float x) const
+    {
+        return x >= first && x <= last;
+    }
+};
+
+template <typename T> static rounded_range rounded_range_of(float low, float high)
+{
+    /* the first number of which `is_beyond` is true; infinity is the last there is */
+    auto first = [&](auto is_beyond) {
+        int64_t below = order_of_float(-INFINITY) - INT64_C(1), beyond = order_of_float(INFINITY) + INT64_C(1);
+        while (beyond - below > 1) {
+            const int64_t middle = below + (beyond - below) / 2;
+            float value = float_of_order(static_cast<int32_t>(middle));
+            value = value < low ? low : value > high ? high : value;
+            (is_beyond(static_cast<float>(static_cast<T>(value))) ? beyond : below) = middle;
+        }
+        return beyond;
+    };
+    const int64_t begin = first([&](float x) { return x > low; }), end = first([&](float x) { return x >= high; });
+    if (begin >= end) return {INFINITY, -INFINITY};
+    return {float_of_order(static_cast<int32_t>(begin)), float_of_order(static_cast<int32_t>(end - 1))};
+}
 
 static inline bool is_line_activation(const sdlf_activation &activation)
 {

@@ -72,7 +72,8 @@ static sdlf_status check_feed(const sdlf_plan *plan)
 static bool is_augmented(const sdlf_plan *plan)
 {
     const sdlf_augmentation *augment = &plan->feed.feed.augment;
-    return augment->shift != 0 || augment->rotate != 0 || augment->scale != 0 || augment->elastic != 0;
+    return augment->flip || augment->crop != 0 || augment->shift != 0 || augment->rotate != 0 || augment->scale != 0 ||
+           augment->elastic != 0;
 }
 
 bool plan_holds_data(const sdlf_plan *plan)
@@ -171,6 +172,7 @@ sdlf_status plan_lower_gather(sdlf_plan *plan, int index)
     if (samples) {
         gather.gather.mean = feed->feed.mean;
         gather.gather.scale = feed->feed.scale;
+        gather.gather.channels = feed->feed.channels;
         gather.gather.augment = feed->feed.augment;
         if (is_augmented(plan)) gather.in[2] = feed->epoch;
         gather.in[3] = feed->number;

@@ -17,11 +17,19 @@ static int sole_reader(const sdlf_plan *plan, int i)
     return reader;
 }
 
+/* What an operation that goes element by element has at `content`, as the result `like` that it reads lies: its shape, in its layout. */
+static sdlf_tensor in_the_form_of(const sdlf_tensor *like, const sdlf_tensor *content)
+{
+    sdlf_tensor made = sdlf_tensor_reshape(*content, like->shape);
+    if (sdlf_tensor_is_channels_last(like) && sdlf_tensor_is_contiguous(content))
+        for (int axis = 0; axis < like->shape.rank; axis++) made.stride[axis] = like->stride[axis];
+    return made;
+}
+
 /* Let `made` write where `result` wrote, keeping its own shape. */
 static void write_to(sdlf_operation *made, const sdlf_operation *result)
 {
-    sdlf_shape shape = made->out[0].shape;
-    made->out[0] = sdlf_tensor_reshape(result->out[0], shape);
+    made->out[0] = in_the_form_of(&made->out[0], &result->out[0]);
 }
 
 /* Step `kept` does what step `gone` did too. */
@@ -73,25 +81,36 @@ static int residual_of(const sdlf_operation *op)
     return -1;
 }
 
-/* y = conv(x) + r. The fused operation runs where the addition stood, when r is sure to be there. Forward only: in the
- * backward pass the weights that a product reads may have been updated by then. */
+/* y = conv(x) + r, and so gradients. The fused operation runs where the addition stood, when r is sure to be there;
+ * not where what it reads is written in between, as weights are by their updates. */
 static sdlf_status fuse_residual(sdlf_plan *plan, int i)
 {
     const plan_step *step = &plan->steps[i];
     sdlf_operation fused = step->operation;
     sdlf_activation *activation = sdlf_operation_epilogue(&fused);
     const int residual = residual_of(&fused);
-    if (residual < 0 || activation == NULL) return SDLF_OK;
-    if (activation->function != SDLF_IDENTITY || sdlf_tensor_present(&fused.in[residual])) return SDLF_OK;
+    if (residual < 0 || sdlf_tensor_present(&fused.in[residual])) return SDLF_OK;
+    if (activation != NULL && activation->function != SDLF_IDENTITY) return SDLF_OK;
     int reader = sole_reader(plan, i);
     if (reader < 0 || plan->steps[reader].operation.kind != SDLF_ADD) return SDLF_OK;
+    if (plan_writes_between(plan, &step->operation, i, reader)) return SDLF_OK;
     const sdlf_operation *add = &plan->steps[reader].operation;
+    if (activation == NULL && add->add.activation.function != SDLF_IDENTITY) return SDLF_OK;
     bool first = add->in[0].buffer == step->operation.out[0].buffer;
     if (add->in[0].buffer == add->in[1].buffer) return SDLF_OK;
-    fused.in[residual] = sdlf_tensor_reshape(add->in[first ? 1 : 0], fused.out[0].shape);
-    *activation = add->add.activation;
+    fused.in[residual] = in_the_form_of(&fused.out[0], &add->in[first ? 1 : 0]);
+    if (activation != NULL) *activation = add->add.activation;
     write_to(&fused, add);
     return sdlf_calculator_supports(step->calculator, &fused) ? merge(plan, reader, i, &fused) : SDLF_OK;
+}
+
+sdlf_status plan_fuse_gradient_sums(sdlf_plan *plan)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = plan->forward_steps; i < plan->step_count && status == SDLF_OK; i++) {
+        if (!plan->steps[i].dead) status = fuse_residual(plan, i);
+    }
+    return status;
 }
 
 sdlf_status plan_fuse_epilogues(sdlf_plan *plan)

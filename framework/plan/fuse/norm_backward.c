@@ -2,7 +2,8 @@
  *
  *   activation_backward y,dy -> g;  batch_norm2d_backward x,..,g -> dx,..
  *
- * becomes batch_norm2d_backward x,..,dy,y -> dx,..,g, without g where nothing else reads it (a residual connection does). */
+ * becomes batch_norm2d_backward x,..,dy,y -> dx,..,g, without g where nothing else reads it (a residual connection does); and without y where
+ * the normalisation made it of x alone and the calculator works it out again instead of reading it. */
 #include "framework/plan/passes.h"
 
 /* The batch normalisation that reads what step `i` writes, on the same calculator; -1: none. */
@@ -21,17 +22,17 @@ static int norm_behind(const sdlf_plan *plan, int i)
     return -1;
 }
 
-/* Is one of the step's inputs made behind step `i`? (Between the two there is little.) */
-static bool waits_for_others(const sdlf_plan *plan, int i, int step)
+/* The shift by which a normalisation in the forward pass made y of x and nothing else; absent: something else made it. */
+static sdlf_tensor shift_behind(const sdlf_plan *plan, const sdlf_operation *fused)
 {
-    const sdlf_operation *op = &plan->steps[step].operation;
-    for (int between = i + 1; between < step; between++) {
-        for (int in = 0; in < SDLF_MAX_INPUTS && !plan->steps[between].dead; in++) {
-            if (sdlf_tensor_present(&op->in[in]) && plan_step_writes(&plan->steps[between], op->in[in].buffer))
-                return true;
-        }
-    }
-    return false;
+    const sdlf_tensor *y = &fused->in[5], none = {.dtype = SDLF_NONE};
+    int norm = plan_first_writer(plan, y->buffer);
+    if (norm < 0 || plan_count_writers(plan, y->buffer) != 1) return none;
+    const sdlf_operation *op = &plan->steps[norm].operation;
+    bool same = op->kind == SDLF_BATCH_NORM2D_FORWARD && !sdlf_tensor_present(&op->in[3]) &&
+                op->out[1].buffer == fused->in[2].buffer &&
+                op->batch_norm.activation.function == fused->batch_norm.activation.function;
+    return same ? op->in[2] : none;
 }
 
 static sdlf_status fuse(sdlf_plan *plan, int i)
@@ -47,11 +48,17 @@ static sdlf_status fuse(sdlf_plan *plan, int i)
     fused.in[4] = sdlf_tensor_reshape(slope->in[1], shape);
     fused.in[5] = sdlf_tensor_reshape(slope->in[0], shape);
     fused.batch_norm.activation = slope->activation;
+    sdlf_operation without_y = fused;
+    without_y.in[6] = shift_behind(plan, &fused);
+    without_y.in[5] = (sdlf_tensor){.dtype = SDLF_NONE};
+    if (sdlf_tensor_present(&without_y.in[6]) && sdlf_operation_check(&without_y) == SDLF_OK &&
+        sdlf_calculator_supports(plan->steps[i].calculator, &without_y))
+        fused = without_y;
     if (sdlf_operation_check(&fused) != SDLF_OK || !sdlf_calculator_supports(plan->steps[i].calculator, &fused))
         return SDLF_OK;
     /* where the normalisation stood, unless somebody reads g before */
     bool early = plan_next_reader(plan, slope->out[0].buffer, i) != norm;
-    if (early && waits_for_others(plan, i, norm)) return SDLF_OK;
+    if (early && plan_writes_between(plan, &plan->steps[norm].operation, i, norm)) return SDLF_OK;
     int kept = early ? i : norm, gone = early ? norm : i, node = plan->steps[norm].node;
     plan_join_groups(plan, node, plan->steps[i].node);
     plan->steps[gone].dead = true;

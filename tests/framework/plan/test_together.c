@@ -11,7 +11,7 @@ enum { BATCH = 4, STEPS = 3, MOST_WEIGHTS = 4096 };
 /* ---- a calculator that puts pairs together ---- */
 
 static sdlf_operation_kind pair[2];
-static int offered, most_offered, taken;
+static int offered, most_offered, most_alike, taken;
 static bool breaks;
 
 /* Operations that are offered at once: where one writes what is another tensor's memory; and where that is because an
@@ -55,6 +55,9 @@ static sdlf_status run_pair(sdlf_calculator *calculator, const sdlf_operation *c
 {
     offered++;
     if (count > most_offered) most_offered = count;
+    int alike = 0;
+    while (alike < count && operations[alike]->kind == pair[0]) alike++;
+    if (alike > most_alike) most_alike = alike;
     *done = 0;
     for (int i = 0; i < count * count; i++) {
         if (i / count != i % count) count_overlaps(operations[i / count], operations[i % count], operations, count);
@@ -79,15 +82,14 @@ static sdlf_calculator *open_pairing(sdlf_operation_kind first, sdlf_operation_k
     pairing.run_together = run_pair;
     calculator->type = &pairing;
     pair[0] = first, pair[1] = second;
-    offered = most_offered = taken = overlaps = in_place = 0;
+    offered = most_offered = most_alike = taken = overlaps = in_place = 0;
     breaks = false;
     return calculator;
 }
 
 /* All weights, one after the other, after a few steps; the first must fail where a pair breaks. */
-static int train(const sdlf_plan_options *options, float *weights)
+static int train_network(sdlf_model *net, const sdlf_plan_options *options, float *weights)
 {
-    sdlf_model *net = small_cnn();
     sdlf_plan *plan = NULL;
     int count = 0;
     float image[BATCH * 36];
@@ -109,6 +111,11 @@ static int train(const sdlf_plan_options *options, float *weights)
     sdlf_plan_free(plan);
     sdlf_model_free(net);
     return count;
+}
+
+static int train(const sdlf_plan_options *options, float *weights)
+{
+    return train_network(small_cnn(), options, weights);
 }
 
 /* ---- tests ---- */
@@ -228,6 +235,34 @@ static void what_is_never_offered_shares_memory(void)
     sdlf_calculator_close(host);
 }
 
+static sdlf_model *deep(void)
+{
+    sdlf_model *net = sdlf_model_create("deep");
+    sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(1, 6, 6));
+    for (int i = 0; i < 10; i++)
+        x = sdlf_relu(net, sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 6}));
+    sdlf_output(net, "class", sdlf_softmax(net, x));
+    return net;
+}
+
+/* Updates of small parameters come last, one behind the other, more of them than are offered of several kinds; the weights are those of
+ * updates in their places. */
+static void updates_are_offered_as_one(void)
+{
+    float together[MOST_WEIGHTS], alone[MOST_WEIGHTS];
+    sdlf_calculator *calculator = open_pairing(SDLF_ADAM_UPDATE, SDLF_ADAM_UPDATE);
+    if (calculator == NULL) return;
+    const sdlf_plan_options options = {
+        .batch = BATCH, .mode = SDLF_TRAIN, .forward = calculator, .optimizer = sdlf_adam(0)};
+    int count = train_network(deep(), &options, together);
+    CHECK_EQUAL(most_alike, 20);
+    CHECK_EQUAL(overlaps, 0);
+    pairing.run_together = NULL;
+    CHECK_EQUAL(train_network(deep(), &options, alone), count);
+    CHECK(memcmp(together, alone, (size_t)count * sizeof(float)) == 0);
+    sdlf_calculator_close(calculator);
+}
+
 static void unfused_plans_put_nothing_together(void)
 {
     float weights[MOST_WEIGHTS];
@@ -272,6 +307,7 @@ int main(void)
     RUN(what_is_offered_shares_no_memory);
     RUN(what_is_offered_is_written_over_by_its_readers);
     RUN(what_is_never_offered_shares_memory);
+    RUN(updates_are_offered_as_one);
     RUN(unfused_plans_put_nothing_together);
     RUN(pairs_stay_on_one_calculator);
     RUN(a_broken_pair_says_where);

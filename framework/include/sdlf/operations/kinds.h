@@ -36,7 +36,8 @@ typedef enum sdlf_operation_kind {
      *   in: x   out: y */
     SDLF_COPY,
 
-    /* gather_batch: y[n] = (x[index[n]] - gather.mean) * gather.scale, after the augmentation that gather.augment asks for.
+    /* gather_batch: y[n] = (x[index[n]] - mean) * scale, after the augmentation that gather.augment asks for. mean and scale are
+     * gather.mean and gather.scale, or, where gather.channels has as many as axis 1, those of the channel.
      * Where x and y are integers, nothing is normalised or augmented.
      *   in: x (M, ...) uint8 or T, index (N) int32, epoch? (1) int64, number? (M) int32   out: y (N, ...)
      * index[n] lies in [0, M) (whoever draws it sees to that). Augmentation needs x (M,C,H,W) and epoch; image i of the
@@ -90,8 +91,8 @@ typedef enum sdlf_operation_kind {
      * may stay row-major. */
     SDLF_CONV2D_FORWARD,
 
-    /* conv2d_backward_input: dx = the gradient of the sum above by x.
-     *   in: dy (N,K,P,Q), w (K,C/G,R,S)   out: dx (N,C,H,W) */
+    /* conv2d_backward_input: dx = the gradient of the sum above by x, + residual: what other readers of x give. dx may alias it.
+     *   in: dy (N,K,P,Q), w (K,C/G,R,S), residual? (N,C,H,W)   out: dx (N,C,H,W) */
     SDLF_CONV2D_BACKWARD_INPUT,
 
     /* conv2d_backward_weights: dw and db; db[k] = sum over n,p,q of dy.
@@ -199,9 +200,9 @@ typedef enum sdlf_operation_kind {
     SDLF_BATCH_NORM2D_INFER,
 
     /* batch_norm2d_backward: with xhat = (x - mean) inverse_std and g = dy act'(y), act' worked out from the forward output y:
-     * dshift = sum g; dscale = sum g xhat; dx = scale inverse_std (g - dshift / n - xhat dscale / n); dresidual = g. y is there if
-     * and only if there is an activation.
-     *   in: x, scale (C), saved_mean (C), saved_inverse_std (C), dy, y? (x's shape)
+     * dshift = sum g; dscale = sum g xhat; dx = scale inverse_std (g - dshift / n - xhat dscale / n); dresidual = g. If and only if there
+     * is an activation, y is there, or shift, by which y = act(scale xhat + shift), rounded to x's type; or both.
+     *   in: x, scale (C), saved_mean (C), saved_inverse_std (C), dy, y? (x's shape), shift? (C)
      *   out: dx?, dscale (C), dshift (C), dresidual? (x's shape) */
     SDLF_BATCH_NORM2D_BACKWARD,
 

@@ -1,0 +1,87 @@
+/* Copies of float32 tensors to 16 bits, many in one launch (multi_tensor.cuh): weights (K,C,R,S) as (K,R,S,C), the type and layout that
+ * convolutions in 16-bit storage read. A block reads a run of channels of one filter, with all of their taps, and turns it in shared memory. */
+#include "calculators/cuda/multi_tensor.cuh"
+#include "calculators/cuda/strided.cuh"
+#include "calculators/cuda/together.h"
+
+/* x (filters, channels, taps) -> y (filters, taps, channels), both contiguous. */
+template <typename T> struct converted {
+    const float *x;
+    T *y;
+    int64_t count;                 /* as many as there are blocks for: LIST_PIECE each */
+    int channels, taps, run, runs; /* run: channels of a block; runs: of a filter */
+};
+
+struct convert_common {
+};
+
+template <typename T>
+static __global__ void __launch_bounds__(LIST_THREADS)
+    convert_tensors(const __grid_constant__ tensor_list<converted<T>, convert_common> list)
+{
+    __shared__ float turned[2 * LIST_PIECE]; /* [tap][channel], a channel's place more than there are */
+    await_kernels();
+    const int tensor = list.mine(), block = static_cast<int>(blockIdx.x) - list.first[tensor];
+    const converted<T> of = list.of[tensor];
+    const int filter = block / of.runs, first = (block - filter * of.runs) * of.run;
+    const int channels = min(of.run, of.channels - first), count = channels * of.taps, line = channels + 1;
+    const int64_t begin = static_cast<int64_t>(filter) * of.channels * of.taps;
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += LIST_THREADS) {
+        const int c = i / of.taps, tap = i - c * of.taps;
+        turned[tap * line + c] = of.x[begin + static_cast<int64_t>(first) * of.taps + i];
+    }
+    __syncthreads();
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += LIST_THREADS) {
+        const int tap = i / channels, c = i - tap * channels;
+        of.y[begin + static_cast<int64_t>(tap) * of.channels + first + c] = static_cast<T>(turned[tap * line + c]);
+    }
+}
+
+/* False: it is another kind of copy. */
+template <typename T> static bool describe(const sdlf_operation *op, converted<T> *made)
+{
+    const sdlf_tensor *x = &op->in[0], *y = &op->out[0], *const operand[] = {x, y};
+    if (op->kind != SDLF_COPY || x->dtype != SDLF_FLOAT32 || !sdlf_tensor_is_contiguous(y)) return false;
+    if (y->dtype != SDLF_BFLOAT16 && y->dtype != SDLF_FLOAT16) return false;
+    const strided<2> at = strided_of<2>(y->shape, operand);
+    const int64_t count = sdlf_tensor_count(y), *stride = at.stride[0] + (at.rank > 2 ? at.rank - 2 : 0);
+    const int64_t taps = at.rank > 1 ? at.dim[at.rank - 2] : 1, channels = at.rank > 0 ? at.dim[at.rank - 1] : 1;
+    bool turned = at.rank < 2 || (stride[0] == 1 && stride[1] == taps);
+    if (at.rank == 1) turned = stride[0] == 1;
+    if (at.rank == 3) turned = turned && at.stride[0][0] == taps * channels;
+    if (!turned || at.rank > 3 || taps > LIST_PIECE || channels > INT32_MAX - LIST_PIECE) return false;
+    *made = {data_of<float>(*x), data_of<T>(*y), 0, static_cast<int>(channels), static_cast<int>(taps), 0, 0};
+    made->run = LIST_PIECE / made->taps;
+    made->runs = (made->channels + made->run - 1) / made->run;
+    if (count > 0) made->count = count / (taps * channels) * made->runs * LIST_PIECE;
+    return made->count / LIST_PIECE <= INT32_MAX / 2;
+}
+
+extern "C" int cuda_count_conversions(const sdlf_operation *const *operations, int count)
+{
+    int alike = 0;
+    converted<__half> made;
+    while (alike < count && operations[alike]->out[0].dtype == operations[0]->out[0].dtype &&
+           describe(operations[alike], &made))
+        alike++;
+    return alike;
+}
+
+extern "C" sdlf_status cuda_convert_many(sdlf_calculator *base, const sdlf_operation *const *operations, int count)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    auto launch = [&](auto zero) {
+        using T = decltype(zero);
+        launch_lists(calculator, convert_tensors<T>, tensor_list<converted<T>, convert_common>(), operations, count,
+                     [](const sdlf_operation *op) {
+                         converted<T> made = {};
+                         describe(op, &made);
+                         return made;
+                     });
+    };
+    if (operations[0]->out[0].dtype == SDLF_BFLOAT16)
+        launch(__nv_bfloat16());
+    else
+        launch(__half());
+    return cuda_check_launch("copies to 16 bits");
+}

@@ -1,0 +1,85 @@
+/* The sum over the splits of a gradient by weights (engine/splits.h). Reads every number once, and writes dw once.
+ *
+ * A block has 32 channels of up to SUM_LINES lines: a line is a tap of a filter, 8 threads read it, and its splits are shared out to `lanes`
+ * threads, whose sums are added in order. dw is written channel by channel from shared memory. */
+#include "calculators/cuda/engine/splits.h"
+
+#include <algorithm>
+
+#include "calculators/cuda/kernels.cuh"
+
+enum { SUM_THREADS = 256, SUM_LINES = SUM_THREADS / 8, SUM_CHANNELS = 32 };
+
+struct split_sums : engine_splits {
+    int64_t split; /* numbers of one */
+    int lanes;     /* a power of 2 up to SUM_LINES */
+    int filters_each,
+        taps_each; /* of a block: SUM_LINES lines at most, where there are several filters all of their taps */
+};
+
+static __device__ __forceinline__ float4 add4(float4 a, float4 b)
+{
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+static __global__ void __launch_bounds__(SUM_THREADS) add_splits(const split_sums sums)
+{
+    __shared__ float4 line_sums[SUM_LINES][8];
+    __shared__ float tile[SUM_LINES][SUM_CHANNELS + 1];
+    await_kernels();
+    const int across = static_cast<int>(threadIdx.x) % 8, thread_line = static_cast<int>(threadIdx.x) / 8;
+    const int lane = thread_line % sums.lanes, at_once = SUM_LINES / sums.lanes;
+    const int filter = static_cast<int>(blockIdx.x) * sums.filters_each;
+    const int first_channel = static_cast<int>(blockIdx.y) * SUM_CHANNELS, channel = first_channel + across * 4;
+    const int first_tap = static_cast<int>(blockIdx.z) * sums.taps_each;
+    const int taps = min(sums.taps_each, sums.taps - first_tap);
+    const int lines = min(sums.filters_each, sums.filters - filter) * taps;
+    const float *from = sums.from + (static_cast<int64_t>(filter) * sums.taps + first_tap) * sums.packed + channel;
+    for (int begin = 0; begin < lines; begin += at_once) {
+        const int line = begin + thread_line / sums.lanes;
+        const bool is_there = line < lines && channel < sums.packed;
+        const float *mine = from + static_cast<int64_t>(line) * sums.packed;
+        float4 sum = {};
+#pragma unroll 8
+        for (int s = lane; is_there && s < sums.splits; s += sums.lanes)
+            sum = add4(sum, *reinterpret_cast<const float4 *>(mine + s * sums.split));
+        line_sums[thread_line][across] = sum;
+        __syncthreads();
+        if (lane == 0 && is_there) {
+            for (int l = 1; l < sums.lanes; l++) sum = add4(sum, line_sums[thread_line + l][across]);
+            float *to = &tile[line][across * 4];
+            to[0] = sum.x;
+            to[1] = sum.y;
+            to[2] = sum.z;
+            to[3] = sum.w;
+        }
+        __syncthreads();
+    }
+    for (int i = static_cast<int>(threadIdx.x); i < SUM_CHANNELS * lines; i += SUM_THREADS) {
+        const int f = i / (SUM_CHANNELS * taps), c = (i - f * SUM_CHANNELS * taps) / taps;
+        const int tap = i - (f * SUM_CHANNELS + c) * taps, column = first_channel + c;
+        if (column >= sums.channels) continue;
+        int64_t to = static_cast<int64_t>(column) * sums.taps + first_tap + tap;
+        if (sums.folded > 0) to = column % sums.folded * (sums.channels / sums.folded) + column / sums.folded;
+        sums.dw[static_cast<int64_t>(filter + f) * sums.channels * sums.taps + to] = tile[f * taps + tap][c];
+    }
+}
+
+void engine_add_splits(const cuda_calculator *calculator, const engine_splits &given)
+{
+    split_sums sums = {};
+    static_cast<engine_splits &>(sums) = given;
+    sums.split = static_cast<int64_t>(sums.filters) * sums.taps * sums.packed;
+    sums.lanes = 1;
+    while (sums.lanes < SUM_LINES && sums.lanes * 4 < sums.splits) sums.lanes *= 2;
+    /* as many blocks as fill the device, and no smaller ones */
+    const int groups = (sums.channels + SUM_CHANNELS - 1) / SUM_CHANNELS;
+    const int64_t all = static_cast<int64_t>(sums.filters) * sums.taps * groups;
+    const int64_t lines = std::min<int64_t>(std::max<int64_t>(all / (4 * calculator->multiprocessors), 1), SUM_LINES);
+    sums.taps_each = static_cast<int>(std::min<int64_t>(sums.taps, lines));
+    sums.filters_each = sums.taps_each < sums.taps ? 1 : static_cast<int>(lines / sums.taps);
+    const dim3 blocks(static_cast<unsigned>((sums.filters + sums.filters_each - 1) / sums.filters_each),
+                      static_cast<unsigned>(groups),
+                      static_cast<unsigned>((sums.taps + sums.taps_each - 1) / sums.taps_each));
+    launch_overlapped(calculator, add_splits, blocks, SUM_THREADS, 0, sums);
+}

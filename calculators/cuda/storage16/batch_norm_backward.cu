@@ -1,0 +1,189 @@
+/* The gradient of batch_norm2d of x (M,C) in 16-bit storage: one kernel sums (channel_sums16.cuh), a second applies it (rows16.cuh). Moves x
+ * and dy twice, dx and dresidual once; and y twice where an activation's slope is not worked out from x, bit for bit as forward had y. */
+#include "calculators/cuda/storage16/channel_sums16.cuh"
+#include "calculators/cuda/storage16/rows16.cuh"
+#include "calculators/cuda/storage16/storage16.h"
+
+/* Where an activation's slope comes from: there is none; from y; from y, and it is 0 or 1; from x, as batch_norm.cu makes y of it, and it is
+ * 0 or 1. */
+enum slope_source { NO_SLOPE, SLOPE_OF_Y, STEP_OF_Y, STEP_OF_X };
+
+/* g = dy act'(y), 8 at a time. */
+template <typename T, slope_source SOURCE> struct gradient16 {
+    const T *x, *dy, *y;
+    line_activation activation;
+    rounded_range of_x; /* values of x, normalised, where the slope is 1 */
+    const float *scale, *shift, *mean, *inverse;
+    struct loaded {
+        uint4 x, dy, y;
+    };
+    struct line {
+        float factor[SOURCE == STEP_OF_X ? VECTOR16 : 1], offset[SOURCE == STEP_OF_X ? VECTOR16 : 1];
+    };
+    __device__ __forceinline__ line read(int vector) const
+    {
+        line c = {};
+        if constexpr (SOURCE == STEP_OF_X) {
+#pragma unroll
+            for (int v = 0; v < VECTOR16; v++) {
+                const int at = vector * VECTOR16 + v;
+                c.factor[v] = inverse[at] * scale[at];
+                c.offset[v] = fmaf(-mean[at], c.factor[v], shift[at]);
+            }
+        }
+        return c;
+    }
+    __device__ __forceinline__ loaded load(int64_t i) const
+    {
+        constexpr bool reads_y = SOURCE == SLOPE_OF_Y || SOURCE == STEP_OF_Y;
+        return {load_bits16(x, i), load_bits16(dy, i), reads_y ? load_bits16(y, i) : uint4{}};
+    }
+    static __device__ __forceinline__ float8 unpack(uint4 bits)
+    {
+        return unpack16<T>(bits);
+    }
+    __device__ __forceinline__ float8 gradient(const line &c, const loaded &in, const float8 &value) const
+    {
+        float8 gradient = unpack16<T>(in.dy);
+        const float8 result = unpack16<T>(in.y);
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++) {
+            if constexpr (SOURCE == SLOPE_OF_Y) gradient.at[v] *= activation.derivative(result.at[v]);
+            if constexpr (SOURCE == STEP_OF_Y)
+                gradient.at[v] =
+                    result.at[v] > activation.low && result.at[v] < activation.high ? gradient.at[v] : 0.0f;
+            if constexpr (SOURCE == STEP_OF_X)
+                gradient.at[v] = of_x.has(fmaf(value.at[v], c.factor[v], c.offset[v])) ? gradient.at[v] : 0.0f;
+        }
+        return gradient;
+    }
+};
+
+template <typename Gradient> struct gradient_moments16 {
+    static constexpr int UNROLL = 2;
+    typedef typename Gradient::loaded loaded;
+    Gradient of;
+    const float *mean;
+    struct channel_numbers {
+        float mean[VECTOR16];
+        typename Gradient::line line;
+    };
+    __device__ __forceinline__ channel_numbers read(int vector) const
+    {
+        channel_numbers c;
+        c.line = of.read(vector);
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++) c.mean[v] = mean[vector * VECTOR16 + v];
+        return c;
+    }
+    __device__ __forceinline__ loaded load(int64_t i) const
+    {
+        return of.load(i);
+    }
+    __device__ __forceinline__ void add(const channel_numbers &c, const loaded &in, float2 (&sums)[VECTOR16]) const
+    {
+        const float8 value = Gradient::unpack(in.x), gradient = of.gradient(c.line, in, value);
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++) {
+            sums[v].x += gradient.at[v];
+            sums[v].y += gradient.at[v] * (value.at[v] - c.mean[v]);
+        }
+    }
+};
+
+struct gradients16 {
+    const float *inverse;
+    float *dscale, *dshift;
+    __device__ __forceinline__ void take(int64_t c, double2 sum) const
+    {
+        dshift[c] = static_cast<float>(sum.x);
+        dscale[c] = static_cast<float>(sum.y * static_cast<double>(inverse[c]));
+    }
+};
+
+/* dx = factor g + slope x + offset */
+template <typename T, typename Gradient> struct apply_backward16 {
+    static constexpr int UNROLL = 2, BLOCKS = 2;
+    typedef typename Gradient::loaded loaded;
+    Gradient of;
+    const float *scale, *mean, *inverse, *dscale, *dshift;
+    T *dx, *dresidual; /* NULL: not wanted */
+    float share;       /* 1 / rows */
+    struct channel_numbers {
+        float factor[VECTOR16], slope[VECTOR16], offset[VECTOR16];
+        typename Gradient::line line;
+    };
+    __device__ __forceinline__ channel_numbers read(int vector) const
+    {
+        channel_numbers c;
+        c.line = of.read(vector);
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++) {
+            const int at = vector * VECTOR16 + v;
+            c.factor[v] = scale[at] * inverse[at];
+            c.slope[v] = -c.factor[v] * inverse[at] * share * dscale[at];
+            c.offset[v] = -c.factor[v] * share * dshift[at] - c.slope[v] * mean[at];
+        }
+        return c;
+    }
+    __device__ __forceinline__ loaded load(int64_t i) const
+    {
+        return of.load(i);
+    }
+    __device__ __forceinline__ void run(const channel_numbers &c, const loaded &in, int64_t i) const
+    {
+        const float8 value = unpack16<T>(in.x);
+        float8 gradient = of.gradient(c.line, in, value);
+        if (dresidual != nullptr) store16(dresidual, i, gradient);
+        if (dx == nullptr) return;
+#pragma unroll
+        for (int v = 0; v < VECTOR16; v++)
+            gradient.at[v] = c.factor[v] * gradient.at[v] + (c.slope[v] * value.at[v] + c.offset[v]);
+        store16(dx, i, gradient);
+    }
+};
+
+template <typename T, slope_source SOURCE>
+static void launch(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    using gradient = gradient16<T, SOURCE>;
+    const int64_t rows = op->in[0].shape.dim[0], channels = op->in[0].shape.dim[1];
+    const float *scale = data_of<float>(op->in[1]), *mean = data_of<float>(op->in[2]);
+    const float *inverse = data_of<float>(op->in[3]);
+    float *dscale = data_of<float>(op->out[1]), *dshift = data_of<float>(op->out[2]);
+    const line_activation activation = line_activation_of(op->batch_norm.activation);
+    const gradient of = {data_of<T>(op->in[0]),
+                         data_of<T>(op->in[4]),
+                         optional<T>(op->in[5]),
+                         activation,
+                         rounded_range_of<T>(activation.low, activation.high),
+                         scale,
+                         optional<float>(op->in[6]),
+                         mean,
+                         inverse};
+    T *dx = optional<T>(op->out[0]), *dresidual = optional<T>(op->out[3]);
+    launch_sums16(calculator, sums16_cut_of(rows, channels), gradient_moments16<gradient>{of, mean},
+                  gradients16{inverse, dscale, dshift}, op->workspace.data);
+    if (dx == nullptr && dresidual == nullptr) return;
+    launch_rows16(calculator, rows, channels,
+                  apply_backward16<T, gradient>{of, scale, mean, inverse, dscale, dshift, dx, dresidual,
+                                                static_cast<float>(1.0 / static_cast<double>(rows))});
+}
+
+sdlf_status batch_norm2d_backward_storage16(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    const bool is_step = line_activation_of(op->batch_norm.activation).slope == 1;
+    with_storage(op->in[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        if (sdlf_tensor_present(&op->in[6]))
+            launch<T, STEP_OF_X>(calculator, op);
+        else if (!sdlf_tensor_present(&op->in[5]))
+            launch<T, NO_SLOPE>(calculator, op);
+        else if (is_step)
+            launch<T, STEP_OF_Y>(calculator, op);
+        else
+            launch<T, SLOPE_OF_Y>(calculator, op);
+    });
+    return cuda_check_launch("batch_norm2d_backward");
+}

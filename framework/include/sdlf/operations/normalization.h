@@ -1,0 +1,14 @@
+/* How raw samples become a network's input: (x - mean) * scale, with one mean and scale for all elements, or, for images (N,C,H,W), with
+ * those of each channel. */
+#ifndef SDLF_OPERATIONS_NORMALIZATION_H
+#define SDLF_OPERATIONS_NORMALIZATION_H
+
+enum { SDLF_NORMALIZED_CHANNELS = 16 };
+
+/* Means and scales of channels; `count` 0: there are none, and one mean and scale stand for all. */
+typedef struct sdlf_channel_normalization {
+    int count; /* the samples' channels, up to SDLF_NORMALIZED_CHANNELS */
+    float mean[SDLF_NORMALIZED_CHANNELS], scale[SDLF_NORMALIZED_CHANNELS];
+} sdlf_channel_normalization;
+
+#endif
