@@ -7,7 +7,9 @@
 
 #include "apps/arguments/arguments.h"
 #include "apps/command.h"
+#include "apps/input/labels.h"
 #include "apps/input/network.h"
+#include "apps/input/samples.h"
 #include "apps/output/classes.h"
 #include "apps/output/json.h"
 #include "apps/output/live.h"
@@ -21,7 +23,7 @@ typedef struct settings {
     const char *weights, *net, *data, *calculator;
     int64_t batch;
     machine_choice choice;
-    bool train_half, confusion, json;
+    bool train_half, strict, confusion, json;
 } settings;
 
 static const argument table_of_arguments[] = {
@@ -33,6 +35,7 @@ static const argument table_of_arguments[] = {
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET",
      .help = "the data set; its test half is used (default: what the weights were trained on, or digits)"},
     {"train-half", ARGUMENT_FLAG, offsetof(settings, train_half), .help = "use the half that is for training"},
+    {"strict", ARGUMENT_FLAG, offsetof(settings, strict), .help = "refuse pictures that cannot be read"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000,
      .help = "samples a step (default: a fitting number)"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
@@ -63,7 +66,9 @@ static sdlf_status find_data(session *s, bool open)
     const char *known = sdlf_model_training_state(s->model)->data;
     const char *data = s->set.data ? s->set.data : *known ? known : "digits";
     sdlf_split split = s->set.train_half ? SDLF_SPLIT_TRAIN : SDLF_SPLIT_TEST;
-    sdlf_status status = open ? sdlf_dataset_open(&s->data, data, split) : sdlf_dataset_check(data, split);
+    samples_request request = {
+        .set = data, .split = split, .sample = samples_shape(s->model), .strict = s->set.strict, .command = "eval"};
+    sdlf_status status = open ? samples_open(&s->data, &request) : sdlf_dataset_check(data, split);
     return s->set.data ? status : sdlf_fail_context(status, "the data of %s (--data names another)", s->set.weights);
 }
 
@@ -80,13 +85,16 @@ static sdlf_status check_memory(const session *s)
 static void print_text(const session *s, const terminal *out)
 {
     const sdlf_evaluation *e = &s->evaluation;
+    labels names = {.path = NULL};
+    labels_of_model(&names, s->model);
     putchar('\n');
-    classes_print(out, e);
+    classes_print(out, e, &names);
     putchar('\n');
     if (s->set.confusion) {
-        classes_print_confusion(out, e);
+        classes_print_confusion(out, e, &names);
         putchar('\n');
     }
+    labels_release(&names);
     report_label(out, s->set.train_half ? "train" : "test");
     printf("%s  %s of %s right  loss %s\n", number_percent((double)e->correct / (double)e->samples, 2).text,
            number_count(e->correct).text, number_count(e->samples).text, number_loss(e->loss, 4).text);
@@ -102,7 +110,10 @@ static sdlf_status print_json(const session *s)
     json_t *result = json_pack("{ss so so so ss}", "version", SDLF_VERSION, "weights", json_text(s->set.weights),
                                "network", json_text(sdlf_model_name(s->model)), "data", json_text(s->data->name),
                                "calculator", s->calculator->type->name);
-    if (result) json_object_update_new(result, classes_json(&s->evaluation));
+    labels names = {.path = NULL};
+    labels_of_model(&names, s->model);
+    if (result) json_object_update_new(result, classes_json(&s->evaluation, &names));
+    labels_release(&names);
     return json_print_measured(result);
 }
 

@@ -149,9 +149,16 @@ static void print_values(const terminal *out, const char *label, const sdlf_onnx
 static void print_normalization(const session *s, const terminal *out)
 {
     const sdlf_normalization *n = sdlf_model_normalization(s->model);
-    if (!n->known || (n->mean == 0 && n->scale == 1)) return;
+    if (!n->known || (n->channels.count == 0 && n->mean == 0 && n->scale == 1)) return;
     report_label(out, "");
-    printf("samples x go in as (x - %g) * %g\n", (double)n->mean, (double)n->scale);
+    if (n->channels.count == 0) {
+        printf("samples x go in as (x - %g) * %g\n", (double)n->mean, (double)n->scale);
+        return;
+    }
+    printf("samples x go in as (x - mean) * scale, channel by channel:");
+    for (int i = 0; i < n->channels.count; i++)
+        printf("%s mean %g, scale %g", i > 0 ? ";" : "", (double)n->channels.mean[i], (double)n->channels.scale[i]);
+    putchar('\n');
 }
 
 /* The file is there; SDLF_ERROR_MEMORY: what it takes and gives could not be told. */
@@ -195,6 +202,25 @@ static sdlf_status print_text(const session *s)
     return SDLF_OK;
 }
 
+/* A number, or, of channels, an array. */
+static json_t *json_numbers(const float *number, int count)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < count; i++) json_array_append_new(array, json_number((double)number[i]));
+    return array;
+}
+
+static json_t *json_normalization(const session *s)
+{
+    const sdlf_normalization *n = sdlf_model_normalization(s->model);
+    if (!n->known) return json_null();
+    int channels = n->channels.count;
+    if (channels == 0)
+        return json_pack("{so so}", "mean", json_number((double)n->mean), "scale", json_number((double)n->scale));
+    return json_pack("{so so}", "mean", json_numbers(n->channels.mean, channels), "scale",
+                     json_numbers(n->channels.scale, channels));
+}
+
 static sdlf_status print_json(const session *s)
 {
     json_t *result = json_pack("{ss so so so ss}", "version", SDLF_VERSION, "weights", json_text(s->weights), "network",
@@ -208,12 +234,8 @@ static sdlf_status print_json(const session *s)
                              "external_bytes", (json_int_t)s->onnx.external_bytes, "external_file",
                              json_text(s->onnx.external_bytes > 0 ? s->onnx.external_file : NULL), "fixed_batch",
                              s->onnx.fixed_batch);
-    const sdlf_normalization *n = sdlf_model_normalization(s->model);
-    json_t *normalization =
-        n->known ? json_pack("{so so}", "mean", json_number((double)n->mean), "scale", json_number((double)n->scale))
-                 : json_null();
     if (result && more) json_object_update(result, more);
-    if (result) json_object_set_new(result, "normalization", normalization);
+    if (result) json_object_set_new(result, "normalization", json_normalization(s));
     json_decref(more);
     return json_print_result(result);
 }

@@ -15,7 +15,6 @@
 #include "apps/output/report.h"
 #include "apps/output/scores.h"
 #include "apps/pictures/draw.h"
-#include "apps/pictures/image.h"
 #include "apps/pictures/preprocess.h"
 #include "apps/system/interrupt.h"
 #include "apps/system/machine.h"
@@ -38,7 +37,7 @@ static const argument predict_arguments[] = {
     {"top", ARGUMENT_INT, offsetof(settings, top), "N", .minimum = 1, .maximum = 1000, .fallback = "1",
      .help = "classes to print, likeliest first"},
     {"labels", ARGUMENT_TEXT, offsetof(settings, label_file), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
-     .help = "names of the classes, one a line"},
+     .help = "names of the classes, one a line (default: those that the file carries)"},
     {"draw", ARGUMENT_FLAG, offsetof(settings, draw), .help = "draw each picture as the network sees it"},
     {"index", ARGUMENT_INT, offsetof(settings, index), "N", .minimum = 0, .maximum = 2e9, .fallback = "0",
      .help = "which picture of an IDX file, from 0"},
@@ -136,6 +135,7 @@ static sdlf_status prepare(session *s, int pictures)
     if (status == SDLF_OK)
         status = preprocess_complete(&s->set.preprocess, sdlf_model_normalization(s->model), s->set.weights);
     if (status != SDLF_OK) return status;
+    if (s->set.label_file == NULL) labels_of_model(&s->labels, s->model);
     labels_warn(&s->labels, s->class_count, "predict");
     size_t values = (size_t)s->frame.channels * (size_t)s->frame.rows * (size_t)s->frame.columns;
     s->pixels = memory_allocate(values * sizeof *s->pixels);
@@ -243,7 +243,7 @@ static int predict(session *s, const arguments *given)
 
 static void epilogue(void)
 {
-    printf("\nPictures are files of %s.\n", image_formats());
+    printf("\nPictures are files of %s.\n", sdlf_image_formats());
 }
 
 static int run(int count, char **words)

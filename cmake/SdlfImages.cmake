@@ -1,17 +1,23 @@
-# The libraries that read pictures, behind the target sdlf_image_libraries. Where one is absent or turned off, the program
-# still builds; reading such a picture then fails with a message that names the library.
+# The libraries that decode images. Where one is absent or turned off, decoding such an image fails with a message that names it.
 option(SDLF_PNG "Read PNG pictures, where libpng is found" ON)
 option(SDLF_TURBOJPEG "Read JPEG, BMP, PGM and PPM pictures, where libturbojpeg is found" ON)
 
+# Tests write such files, by sdlf_image_libraries.
 add_library(sdlf_image_libraries INTERFACE)
+function(sdlf_decode_with name library)
+    target_link_libraries(sdlf PRIVATE ${library})
+    target_compile_definitions(sdlf PRIVATE SDLF_HAVE_${name})
+    target_link_libraries(sdlf_image_libraries INTERFACE ${library})
+    target_compile_definitions(sdlf_image_libraries INTERFACE SDLF_HAVE_${name})
+endfunction()
 
 set(PNG_FOUND OFF)
 if(SDLF_PNG)
     find_package(PNG 1.6 QUIET)
 endif()
 if(PNG_FOUND)
-    target_link_libraries(sdlf_image_libraries INTERFACE PNG::PNG)
-    target_compile_definitions(sdlf_image_libraries INTERFACE SDLF_HAVE_PNG)
+    sdlf_decode_with(PNG PNG::PNG)
+    sdlf_exports(CMAKE "find_dependency(PNG)" MODULE libpng)
     sdlf_summary("PNG" "${PNG_VERSION_STRING}")
 elseif(SDLF_PNG)
     sdlf_summary("PNG" "off: libpng was not found (libpng-dev)")
@@ -24,8 +30,9 @@ if(SDLF_TURBOJPEG)
     pkg_check_modules(TURBOJPEG QUIET IMPORTED_TARGET libturbojpeg)
 endif()
 if(TURBOJPEG_FOUND)
-    target_link_libraries(sdlf_image_libraries INTERFACE PkgConfig::TURBOJPEG)
-    target_compile_definitions(sdlf_image_libraries INTERFACE SDLF_HAVE_TURBOJPEG)
+    sdlf_decode_with(TURBOJPEG PkgConfig::TURBOJPEG)
+    sdlf_exports(MODULE libturbojpeg CMAKE
+        "find_dependency(PkgConfig)\npkg_check_modules(TURBOJPEG QUIET IMPORTED_TARGET libturbojpeg)\nsdlf_need(TURBOJPEG_FOUND libturbojpeg)")
     sdlf_summary("JPEG, PGM" "libturbojpeg ${TURBOJPEG_VERSION}")
 elseif(SDLF_TURBOJPEG)
     sdlf_summary("JPEG, PGM" "off: libturbojpeg was not found (libturbojpeg0-dev)")

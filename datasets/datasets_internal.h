@@ -7,6 +7,15 @@
 
 extern const sdlf_dataset_class sdlf_digits_dataset_class;
 extern const sdlf_dataset_class sdlf_mnist_dataset_class;
+extern const sdlf_dataset_class sdlf_folder_dataset_class;
+extern const sdlf_dataset_class sdlf_cifar10_dataset_class, sdlf_cifar100_dataset_class;
+extern const sdlf_dataset_class sdlf_npy_dataset_class;
+
+/* Normalise each channel by its own mean and deviation over the samples, uint8, which are there. */
+void sdlf_dataset_measure(sdlf_dataset *dataset);
+
+/* "KIND (PLACE)". Errors: SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_dataset_name(sdlf_dataset *dataset, const char *kind, const char *place);
 
 /* Mean and deviation of a pixel over MNIST's training images (0.1307 and 0.3081 of full white). Constants, not measured
  * from the data that is read: a network that was trained on one such set then sees another in the same units. */

@@ -11,7 +11,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +18,9 @@
 
 #include <sdlf/machine.h>
 
-enum { CLASS_COUNT = 10, TRAIN_COUNT = 60000, TRAIN_PER_TEST = 6, MAX_THREADS = 16, IMAGES_PER_THREAD = 256 };
+#include "framework/parallel.h"
+
+enum { CLASS_COUNT = 10, TRAIN_COUNT = 60000, TRAIN_PER_TEST = 6, IMAGES_PER_PART = 256 };
 
 /* Image numbers are int32 where an epoch is shuffled. */
 static const uint64_t max_count = INT32_MAX;
@@ -54,43 +55,22 @@ void digit_draw(uint8_t *pixels, uint64_t seed, sdlf_split split, int64_t image)
 
 /* ---- all images, on several threads ---- */
 
-typedef struct part {
+typedef struct drawing {
     uint8_t *samples;
     int32_t *labels;
     uint64_t seed;
     sdlf_split split;
-    int64_t first, last;
-} part;
+    int64_t count;
+} drawing;
 
-static void *draw_part(void *argument)
+static void draw_part(void *context, int64_t part)
 {
-    const part *p = argument;
-    for (int64_t i = p->first; i < p->last; i++) {
-        p->labels[i] = digit_label(p->seed, p->split, i);
-        digit_draw(p->samples + i * DIGIT_PIXELS, p->seed, p->split, i);
+    const drawing *d = context;
+    int64_t first = part * IMAGES_PER_PART;
+    for (int64_t i = first; i < first + IMAGES_PER_PART && i < d->count; i++) {
+        d->labels[i] = digit_label(d->seed, d->split, i);
+        digit_draw(d->samples + i * DIGIT_PIXELS, d->seed, d->split, i);
     }
-    return NULL;
-}
-
-/* Each thread takes a run of images; a part whose thread cannot be started is drawn here. */
-static void draw_all(const part *all, int64_t count)
-{
-    int64_t threads = sdlf_machine_processors();
-    if (threads > MAX_THREADS) threads = MAX_THREADS;
-    if (threads > 1 + count / IMAGES_PER_THREAD) threads = 1 + count / IMAGES_PER_THREAD;
-    part parts[MAX_THREADS];
-    pthread_t thread[MAX_THREADS];
-    bool started[MAX_THREADS] = {false};
-    for (int t = 0; t < threads; t++) {
-        parts[t] = *all;
-        parts[t].first = count * t / threads;
-        parts[t].last = count * (t + 1) / threads;
-        if (t > 0) started[t] = pthread_create(&thread[t], NULL, draw_part, &parts[t]) == 0;
-    }
-    for (int t = 0; t < threads; t++)
-        if (!started[t]) draw_part(&parts[t]);
-    for (int t = 0; t < threads; t++)
-        if (started[t]) pthread_join(thread[t], NULL);
 }
 
 /* ---- the argument ---- */
@@ -163,7 +143,8 @@ static sdlf_status check(const char *argument, sdlf_split split)
     return read_request(argument, split, &count, &seed);
 }
 
-static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split split)
+static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split split,
+                        const sdlf_dataset_options *options)
 {
     int64_t count;
     uint64_t seed;
@@ -176,14 +157,17 @@ static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split 
     if (!dataset->name) return sdlf_fail(SDLF_ERROR_MEMORY, "digits: no memory for the name");
     memcpy(dataset->name, name, (size_t)length + 1);
     sdlf_shape shape = sdlf_shape(count, 1, DIGIT_SIDE, DIGIT_SIDE);
-    status = sdlf_tensor_create(&dataset->samples, NULL, SDLF_UINT8, shape);
-    if (status == SDLF_OK) status = sdlf_tensor_create(&dataset->labels, NULL, SDLF_INT32, sdlf_shape(count));
-    if (status != SDLF_OK) return sdlf_fail_context(status, "digits");
     dataset->class_count = CLASS_COUNT;
     dataset->mean = SDLF_HANDWRITING_MEAN;
     dataset->scale = SDLF_HANDWRITING_SCALE;
-    part all = {.samples = dataset->samples.data, .labels = dataset->labels.data, .seed = seed, .split = split};
-    draw_all(&all, count);
+    dataset->samples = sdlf_tensor_view(SDLF_UINT8, shape, NULL);
+    dataset->labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), NULL);
+    if (options->outline) return SDLF_OK;
+    status = sdlf_tensor_create(&dataset->samples, NULL, SDLF_UINT8, shape);
+    if (status == SDLF_OK) status = sdlf_tensor_create(&dataset->labels, NULL, SDLF_INT32, sdlf_shape(count));
+    if (status != SDLF_OK) return sdlf_fail_context(status, "digits");
+    drawing all = {dataset->samples.data, dataset->labels.data, seed, split, count};
+    parallel_for((count + IMAGES_PER_PART - 1) / IMAGES_PER_PART, options->threads, draw_part, &all);
     return SDLF_OK;
 }
 

@@ -120,15 +120,20 @@ static sdlf_status check_budget(const sdlf_byte_stream *stream, sdlf_shape shape
     return sdlf_fail_context(status, "%s", stream->name);
 }
 
-static sdlf_status read_tensor(sdlf_tensor *tensor, sdlf_byte_stream *stream)
+static sdlf_status read_header(sdlf_byte_stream *stream, sdlf_shape *shape)
 {
     int rank = 0;
+    sdlf_status status = read_magic(stream, &rank);
+    if (status == SDLF_OK) status = read_shape(stream, rank, shape);
+    return status == SDLF_OK ? check_size(stream, *shape) : status;
+}
+
+static sdlf_status read_tensor(sdlf_tensor *tensor, sdlf_byte_stream *stream)
+{
     size_t found = 0;
     unsigned char beyond;
     sdlf_shape shape = {0};
-    sdlf_status status = read_magic(stream, &rank);
-    if (status == SDLF_OK) status = read_shape(stream, rank, &shape);
-    if (status == SDLF_OK) status = check_size(stream, shape);
+    sdlf_status status = read_header(stream, &shape);
     if (status == SDLF_OK) status = check_budget(stream, shape);
     if (status == SDLF_OK) status = read_tensor_create(tensor, SDLF_UINT8, shape, stream->name);
     if (status != SDLF_OK) return status;
@@ -169,6 +174,19 @@ sdlf_status sdlf_idx_read(sdlf_tensor *tensor, const char *path)
     sdlf_status status = sdlf_byte_stream_open(&stream, path);
     if (status != SDLF_OK) return status;
     status = read_tensor(tensor, &stream);
+    sdlf_byte_stream_release(&stream);
+    return status;
+}
+
+sdlf_status sdlf_idx_read_outline(sdlf_tensor *tensor, const char *path)
+{
+    sdlf_byte_stream stream;
+    sdlf_shape shape = {0};
+    *tensor = (sdlf_tensor){0};
+    sdlf_status status = sdlf_byte_stream_open(&stream, path);
+    if (status != SDLF_OK) return status;
+    status = read_header(&stream, &shape);
+    if (status == SDLF_OK) *tensor = sdlf_tensor_view(SDLF_UINT8, shape, NULL);
     sdlf_byte_stream_release(&stream);
     return status;
 }

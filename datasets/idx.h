@@ -2,10 +2,15 @@
 #ifndef SDLF_DATASETS_IDX_H
 #define SDLF_DATASETS_IDX_H
 
+#include <sdlf/tensor.h>
+
 /* Bytes of an IDX header: magic, and four for each dimension. */
 static inline int sdlf_idx_header_size(int rank)
 {
     return 4 + 4 * rank;
 }
+
+/* sdlf_idx_read without the elements: a view without memory. */
+sdlf_status sdlf_idx_read_outline(sdlf_tensor *tensor, const char *path);
 
 #endif

@@ -2,7 +2,7 @@
  * one's own with pictures of any size and up to 256 classes).
  *
  * Files, plain or gzip: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte,
- * with or without .gz; "." may stand before "idx", and "test" for "t10k". `mnist:DIR/PREFIX` finds files whose names begin
+ * with or without .gz; "." may stand before "idx", and "test" for "t10k". Images of several channels (M,C,H,W) have "idx4" for "idx3". `mnist:DIR/PREFIX` finds files whose names begin
  * with "PREFIX-", such as EMNIST's emnist-letters-train-images-idx3-ubyte.gz. `mnist` alone is `mnist:data/mnist`.
  *
  * Classes are numbered from 0 without a gap: there are at least 10, and one more for each following label that the training
@@ -62,16 +62,16 @@ static sdlf_status not_found(source from, sdlf_split split, const char *kind, in
 }
 
 /* Find and read a file, and see that it has the rank its name promises. Where there is none: an error, or, if it is
- * optional, an absent tensor. */
+ * optional, an absent tensor. An outline has a shape and no elements. */
 static sdlf_status read_file(sdlf_tensor *tensor, char path[PATH_SIZE], source from, sdlf_split split, int rank,
-                             bool optional)
+                             bool optional, bool outline)
 {
     const char *kind = rank == 1 ? "labels" : "images";
     *tensor = (sdlf_tensor){0};
     sdlf_status status = find_file(path, from, split, kind, rank);
     if (status != SDLF_OK) return status;
     if (path[0] == '\0') return optional ? SDLF_OK : not_found(from, split, kind, rank);
-    status = sdlf_idx_read(tensor, path);
+    status = outline ? sdlf_idx_read_outline(tensor, path) : sdlf_idx_read(tensor, path);
     if (status == SDLF_OK && tensor->shape.rank != rank) {
         status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: byte 3: expected a rank of %d (%s), found %d", path, rank, kind,
                            tensor->shape.rank);
@@ -98,7 +98,7 @@ static sdlf_status find_class_count(int *count, source from, sdlf_split split, c
     sdlf_tensor training = {0};
     *count = count_classes(labels);
     if (split == SDLF_SPLIT_TRAIN) return SDLF_OK;
-    sdlf_status status = read_file(&training, path, from, SDLF_SPLIT_TRAIN, 1, true);
+    sdlf_status status = read_file(&training, path, from, SDLF_SPLIT_TRAIN, 1, true, false);
     if (status != SDLF_OK || !sdlf_tensor_present(&training)) return status;
     *count = count_classes(&training);
     sdlf_tensor_release(&training, NULL);
@@ -128,7 +128,7 @@ static sdlf_status convert_labels(sdlf_dataset *dataset, const sdlf_tensor *byte
 static sdlf_status load_labels(sdlf_dataset *dataset, char path[PATH_SIZE], source from, sdlf_split split)
 {
     sdlf_tensor bytes;
-    sdlf_status status = read_file(&bytes, path, from, split, 1, false);
+    sdlf_status status = read_file(&bytes, path, from, split, 1, false, false);
     if (status != SDLF_OK) return status;
     status = find_class_count(&dataset->class_count, from, split, &bytes);
     if (status == SDLF_OK) status = convert_labels(dataset, &bytes, path);
@@ -136,10 +136,19 @@ static sdlf_status load_labels(sdlf_dataset *dataset, char path[PATH_SIZE], sour
     return status;
 }
 
-static sdlf_status load_images(sdlf_dataset *dataset, const char *labels_path, source from, sdlf_split split)
+/* Grey images (M,H,W), or, where there are none, images of several channels (M,C,H,W). */
+static sdlf_status read_images(sdlf_tensor *images, char path[PATH_SIZE], source from, sdlf_split split, bool outline)
+{
+    sdlf_status status = read_file(images, path, from, split, 3, true, outline);
+    if (status == SDLF_OK && path[0] == '\0') status = read_file(images, path, from, split, 4, true, outline);
+    return status == SDLF_OK && path[0] == '\0' ? not_found(from, split, "images", 3) : status;
+}
+
+static sdlf_status load_images(sdlf_dataset *dataset, const char *labels_path, source from, sdlf_split split,
+                               bool outline)
 {
     char path[PATH_SIZE];
-    sdlf_status status = read_file(&dataset->samples, path, from, split, 3, false);
+    sdlf_status status = read_images(&dataset->samples, path, from, split, outline);
     if (status != SDLF_OK) return status;
     sdlf_shape shape = dataset->samples.shape;
     int64_t labels = dataset->labels.shape.dim[0];
@@ -152,7 +161,9 @@ static sdlf_status load_images(sdlf_dataset *dataset, const char *labels_path, s
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: byte 4: expected at most %d images, found %" PRId64, path, INT32_MAX,
                          shape.dim[0]);
     }
-    dataset->samples = sdlf_tensor_reshape(dataset->samples, sdlf_shape(shape.dim[0], 1, shape.dim[1], shape.dim[2]));
+    if (shape.rank == 3)
+        dataset->samples =
+            sdlf_tensor_reshape(dataset->samples, sdlf_shape(shape.dim[0], 1, shape.dim[1], shape.dim[2]));
     return SDLF_OK;
 }
 
@@ -167,30 +178,27 @@ static source source_of(const char *argument)
 /* Are both files there? */
 static sdlf_status check(const char *argument, sdlf_split split)
 {
-    static const char *const kinds[] = {[1] = "labels", [3] = "images"}; /* by rank */
     char path[PATH_SIZE];
     source from = source_of(argument);
-    for (int rank = 1; rank <= 3; rank += 2) {
-        sdlf_status status = find_file(path, from, split, kinds[rank], rank);
-        if (status != SDLF_OK) return status;
-        if (path[0] == '\0') return not_found(from, split, kinds[rank], rank);
-    }
-    return SDLF_OK;
+    sdlf_status status = find_file(path, from, split, "labels", 1);
+    if (status == SDLF_OK && path[0] == '\0') return not_found(from, split, "labels", 1);
+    if (status == SDLF_OK) status = find_file(path, from, split, "images", 3);
+    if (status == SDLF_OK && path[0] == '\0') status = find_file(path, from, split, "images", 4);
+    return status == SDLF_OK && path[0] == '\0' ? not_found(from, split, "images", 3) : status;
 }
 
-static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split split)
+static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split split,
+                        const sdlf_dataset_options *options)
 {
     char labels_path[PATH_SIZE];
     source from = source_of(argument);
 
-    size_t size = strlen(from.argument) + sizeof "mnist ()";
-    dataset->name = malloc(size);
-    if (dataset->name == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "mnist: no memory for a name of %zu bytes", size);
-    snprintf(dataset->name, size, "mnist (%s)", from.argument);
     dataset->mean = SDLF_HANDWRITING_MEAN;
     dataset->scale = SDLF_HANDWRITING_SCALE;
-    sdlf_status status = load_labels(dataset, labels_path, from, split);
-    if (status == SDLF_OK) status = load_images(dataset, labels_path, from, split);
+    sdlf_status status = sdlf_dataset_name(dataset, "mnist", from.argument);
+    if (status == SDLF_OK) status = load_labels(dataset, labels_path, from, split);
+    if (status == SDLF_OK) status = load_images(dataset, labels_path, from, split, options->outline);
+    if (status == SDLF_OK && dataset->samples.shape.dim[1] > 1 && !options->outline) sdlf_dataset_measure(dataset);
     return status;
 }
 

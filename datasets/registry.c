@@ -1,10 +1,23 @@
 /* The data sets that are known by name. */
 #include "datasets/datasets_internal.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 static const sdlf_dataset_class *const classes[] = {
-    &sdlf_digits_dataset_class,
-    &sdlf_mnist_dataset_class,
+    &sdlf_digits_dataset_class,  &sdlf_mnist_dataset_class,    &sdlf_folder_dataset_class,
+    &sdlf_cifar10_dataset_class, &sdlf_cifar100_dataset_class, &sdlf_npy_dataset_class,
 };
+
+sdlf_status sdlf_dataset_name(sdlf_dataset *dataset, const char *kind, const char *place)
+{
+    size_t size = strlen(kind) + strlen(place) + sizeof " ()";
+    dataset->name = malloc(size);
+    if (dataset->name == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: no memory for a name of %zu bytes", kind, size);
+    snprintf(dataset->name, size, "%s (%s)", kind, place);
+    return SDLF_OK;
+}
 
 const sdlf_dataset_class *sdlf_dataset_class_at(int index)
 {

@@ -36,7 +36,10 @@ static sdlf_status prepare_gather(sdlf_batch_maker *maker)
     maker->gather = (sdlf_operation){
         .kind = SDLF_GATHER_BATCH,
         .in = {dataset->samples, [2] = sdlf_tensor_view(SDLF_INT64, sdlf_shape(1), &maker->epoch)},
-        .gather = {.mean = dataset->mean, .scale = dataset->scale, .augment = maker->options.augment},
+        .gather = {.mean = dataset->mean,
+                   .scale = dataset->scale,
+                   .channels = dataset->channels,
+                   .augment = maker->options.augment},
     };
     if (maker->options.augment.seed == 0) maker->gather.gather.augment.seed = maker->options.seed;
 

@@ -76,12 +76,31 @@ static sdlf_status check_labels(const sdlf_dataset *dataset)
     return SDLF_OK;
 }
 
+/* Where both know the names of classes, these must be the same, in the same order. */
+static sdlf_status check_names(const sdlf_model *model, const sdlf_dataset *dataset)
+{
+    const model_classes *known = &model->classes;
+    bool named = dataset->class_names != NULL && known->count == dataset->class_count;
+    for (int i = 0; named && i < known->count; i++)
+        if (strcmp(known->name[i], dataset->class_names[i]) != 0)
+            return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': its class %d is '%s', but that of %s is '%s'",
+                             model->name, i, known->name[i], sdlf_dataset_title(dataset), dataset->class_names[i]);
+    return SDLF_OK;
+}
+
 /* A scale that nobody has set would make every sample the same. */
 static sdlf_status check_scale(const sdlf_model *model, const sdlf_dataset *dataset)
 {
     bool known = model->normalization.known;
+    const sdlf_channel_normalization *channels = known ? &model->normalization.channels : &dataset->channels;
     double mean = (double)(known ? model->normalization.mean : dataset->mean);
     double scale = (double)(known ? model->normalization.scale : dataset->scale);
+    for (int c = 0; c < channels->count && c < SDLF_NORMALIZED_CHANNELS;
+         c++) { /* the last is told of, unless one is wrong */
+        mean = (double)channels->mean[c];
+        scale = (double)channels->scale[c];
+        if (!isfinite(mean) || !isfinite(scale) || scale == 0) break;
+    }
     if (isfinite(mean) && isfinite(scale) && scale != 0) return SDLF_OK;
     return sdlf_fail(
         SDLF_ERROR_ARGUMENT,
@@ -122,5 +141,6 @@ sdlf_status sdlf_classifier_find(sdlf_classifier *classifier, const sdlf_model *
     if (status == SDLF_OK) status = check_samples(model, samples, dataset);
     if (status != SDLF_OK) return status;
     classifier->samples = samples->layer.name;
-    return find_output(classifier, model, dataset);
+    status = find_output(classifier, model, dataset);
+    return status == SDLF_OK ? check_names(model, dataset) : status;
 }

@@ -39,6 +39,13 @@ const char *sdlf_dataset_title(const sdlf_dataset *dataset)
     return dataset->name != NULL ? dataset->name : "without a name";
 }
 
+void sdlf_dataset_normalize_as(sdlf_dataset *dataset, const sdlf_normalization *normalization)
+{
+    dataset->mean = normalization->mean;
+    dataset->scale = normalization->scale;
+    dataset->channels = normalization->channels;
+}
+
 sdlf_status sdlf_dataset_check_parts(const sdlf_dataset *dataset)
 {
     int64_t count = dataset->samples.shape.dim[0];
@@ -83,11 +90,9 @@ sdlf_status sdlf_dataset_check(const char *specification, sdlf_split split)
     return status == SDLF_OK && type->check != NULL ? type->check(argument, split) : status;
 }
 
-sdlf_status sdlf_dataset_open(sdlf_dataset **dataset, const char *specification, sdlf_split split)
+static sdlf_status open_dataset(sdlf_dataset **dataset, const char *specification, sdlf_split split,
+                                const sdlf_dataset_options *options)
 {
-    SDLF_REQUIRE(dataset);
-    *dataset = NULL;
-    SDLF_REQUIRE(specification);
     const sdlf_dataset_class *type;
     const char *argument;
     sdlf_status status = find(&type, &argument, specification, split);
@@ -95,7 +100,7 @@ sdlf_status sdlf_dataset_open(sdlf_dataset **dataset, const char *specification,
     sdlf_dataset *made = calloc(1, sizeof *made);
     if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "data set '%s': no memory", specification);
     made->type = type;
-    status = type->load(made, argument, split);
+    status = type->load(made, argument, split, options);
     if (status == SDLF_OK && !is_complete(made)) {
         status =
             sdlf_fail(SDLF_ERROR_SHAPE,
@@ -112,11 +117,31 @@ sdlf_status sdlf_dataset_open(sdlf_dataset **dataset, const char *specification,
     return SDLF_OK;
 }
 
+sdlf_status sdlf_dataset_open(sdlf_dataset **dataset, const char *specification, sdlf_split split)
+{
+    SDLF_REQUIRE(dataset);
+    *dataset = NULL;
+    SDLF_REQUIRE(specification);
+    return open_dataset(dataset, specification, split, &(sdlf_dataset_options){0});
+}
+
+sdlf_status sdlf_dataset_open_with(sdlf_dataset **dataset, const char *specification, sdlf_split split,
+                                   const sdlf_dataset_options *options)
+{
+    SDLF_REQUIRE(dataset);
+    *dataset = NULL;
+    SDLF_REQUIRE(specification);
+    return open_dataset(dataset, specification, split, options != NULL ? options : &(sdlf_dataset_options){0});
+}
+
 void sdlf_dataset_free(sdlf_dataset *dataset)
 {
     if (dataset == NULL) return;
     sdlf_tensor_release(&dataset->samples, NULL);
     sdlf_tensor_release(&dataset->labels, NULL);
+    for (int i = 0; dataset->class_names != NULL && i < dataset->class_count; i++) free(dataset->class_names[i]);
+    free(dataset->class_names);
+    free(dataset->unread_why);
     free(dataset->name);
     free(dataset);
 }

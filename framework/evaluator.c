@@ -71,10 +71,7 @@ sdlf_status sdlf_evaluator_create(sdlf_evaluator **evaluator, sdlf_model *model,
     sdlf_evaluator *made = calloc(1, sizeof *made);
     if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory");
     made->data = *dataset;
-    if (model->normalization.known) {
-        made->data.mean = model->normalization.mean;
-        made->data.scale = model->normalization.scale;
-    }
+    if (model->normalization.known) sdlf_dataset_normalize_as(&made->data, &model->normalization);
     made->batch = options->batch < count ? options->batch : count;
     made->sample_count = sdlf_shape_span(dataset->samples.shape, 1, dataset->samples.shape.rank);
     sdlf_status status = prepare(made, model, options);

@@ -38,6 +38,7 @@ void sdlf_model_free(sdlf_model *model)
     model_free_parameters(model);
     for (int i = 0; i < model->layer_count; i++) release_layer(&model->layers[i]);
     for (int i = 0; i < model->output_count; i++) free(model->outputs[i].name);
+    model_release_classes(&model->classes);
     free(model->layers);
     free(model->names.layer);
     free(model->outputs);

@@ -45,6 +45,12 @@ typedef struct model_source {
     void *file; /* NULL: every parameter has its values */
 } model_source;
 
+/* Names of classes, owned. */
+typedef struct model_classes {
+    char **name;
+    int count;
+} model_classes;
+
 struct sdlf_model {
     char *name;
     char *origin; /* of the layers added next */
@@ -64,6 +70,7 @@ struct sdlf_model {
     sdlf_status status; /* the first error made while building, and its message */
     char *message;
     sdlf_normalization normalization;
+    model_classes classes;
     sdlf_training_state training_state;
 };
 
@@ -79,6 +86,12 @@ char *model_choose_name(sdlf_model *model, const sdlf_layer_class *type, const c
 sdlf_status model_reserve_name(sdlf_model *model);
 void model_enter_name(sdlf_model *model, int layer);
 void model_remove_last_name(sdlf_model *model);
+
+/* ---- classes (model_classes.c) ---- */
+
+void model_release_classes(model_classes *classes);
+/* They are the model's from now on, in place of those before. */
+void model_take_classes(sdlf_model *model, model_classes *classes);
 
 /* ---- inference (model_build.c) ---- */
 

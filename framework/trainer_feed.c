@@ -29,6 +29,7 @@ sdlf_feed sdlf_trainer_make_feed(const sdlf_trainer *trainer)
         .label_data = trainer->train.labels,
         .mean = trainer->train.mean,
         .scale = trainer->train.scale,
+        .channels = trainer->train.channels,
         .augment = trainer->options.augment,
         .seed = trainer->options.seed,
     };

@@ -32,6 +32,15 @@ static const sdlf_field trainer_fields[] = {
 };
 
 static const sdlf_field augment_fields[] = {
+    {.name = "flip",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_augmentation, flip),
+     .help = "left and right exchanged, of half of the images"},
+    {.name = "crop",
+     .type = SDLF_FIELD_INT,
+     .offset = offsetof(sdlf_augmentation, crop),
+     .maximum = 1000,
+     .help = "pixels"},
     {.name = "shift",
      .type = SDLF_FIELD_FLOAT,
      .offset = offsetof(sdlf_augmentation, shift),

@@ -163,6 +163,8 @@ static sdlf_status prepare_model(sdlf_trainer *trainer, const sdlf_dataset *trai
     sdlf_model *model = trainer->model;
     sdlf_normalization *normalization = sdlf_model_normalization(model);
     sdlf_status status = model->built ? SDLF_OK : model_infer(model);
+    if (status == SDLF_OK && train->class_names != NULL && !trainer->options.resume)
+        status = sdlf_model_set_classes(model, (const char *const *)train->class_names, train->class_count);
     if (status == SDLF_OK) status = sdlf_classifier_find(&trainer->classifier, model, train);
     if (status != SDLF_OK) return status;
     if (trainer->options.label_smoothing > 0 && trainer->classifier.labels != NULL)
@@ -171,9 +173,9 @@ static sdlf_status prepare_model(sdlf_trainer *trainer, const sdlf_dataset *trai
                          "'%s' has one: give it there",
                          sdlf_model_name(model));
     if (!normalization->known)
-        *normalization = (sdlf_normalization){.mean = train->mean, .scale = train->scale, .known = true};
-    trainer->train.mean = normalization->mean;
-    trainer->train.scale = normalization->scale;
+        *normalization = (sdlf_normalization){
+            .mean = train->mean, .scale = train->scale, .channels = train->channels, .fit = train->fit, .known = true};
+    sdlf_dataset_normalize_as(&trainer->train, normalization);
     trainer->labels = trainer->classifier.labels != NULL ? trainer->classifier.labels : "labels";
     if (trainer->options.resume) return sdlf_trainer_take_state(trainer);
     sdlf_model_training_state(model)->present = false;

@@ -45,6 +45,17 @@ sdlf_status labels_read(labels *l, const char *path)
     return l->count > 0 ? SDLF_OK : sdlf_fail(SDLF_ERROR_FORMAT, "%s: there are no labels in it", path);
 }
 
+void labels_of_model(labels *l, const sdlf_model *model)
+{
+    *l = (labels){.count = sdlf_model_class_count(model)};
+    if (l->count == 0) return;
+    l->name = memory_allocate((size_t)l->count * sizeof *l->name);
+    for (int i = 0; i < l->count; i++) {
+        l->name[i] = memory_copy_text(sdlf_model_class_name(model, i));
+        terminal_clean(l->name[i]);
+    }
+}
+
 void labels_release(labels *l)
 {
     for (int i = 0; i < l->count; i++) free(l->name[i]);
@@ -59,7 +70,7 @@ const char *labels_name(const labels *l, int64_t class)
 
 void labels_warn(const labels *l, int64_t classes, const char *command)
 {
-    if (l->count == 0 || l->count == classes) return;
+    if (l->path == NULL || l->count == classes) return;
     terminal_warning(command, "%s: names: %s, classes: %s; they may be another model's", l->path,
                      number_count(l->count).text, number_count(classes).text);
 }

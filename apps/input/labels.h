@@ -1,13 +1,13 @@
-/* Names of classes, one a line of a text file. */
+/* Names of classes: one a line of a text file, or those that a model carries. */
 #ifndef SDLF_APPS_INPUT_LABELS_H
 #define SDLF_APPS_INPUT_LABELS_H
 
 #include <stdint.h>
 
-#include <sdlf/status.h>
+#include <sdlf/model.h>
 
 typedef struct labels {
-    const char *path; /* NULL: there are none */
+    const char *path; /* NULL: of no file */
     char **name;      /* cleaned for terminals */
     int count;
 } labels;
@@ -17,7 +17,10 @@ typedef struct labels {
 sdlf_status labels_read(labels *labels, const char *path);
 void labels_release(labels *labels);
 
-/* The name of a class; NULL where the file has none. */
+/* The names that the model carries, which may be none; end with labels_release, too. */
+void labels_of_model(labels *labels, const sdlf_model *model);
+
+/* The name of a class; NULL where there is none. */
 const char *labels_name(const labels *labels, int64_t class);
 
 /* Warn where there are not as many names as classes: they may be another model's. */

@@ -11,7 +11,7 @@
 #include "apps/output/terminal.h"
 #include "apps/output/wrap.h"
 
-static bool is_builtin(const char *name)
+bool network_is_builtin(const char *name)
 {
     const char *known;
     for (int i = 0; (known = sdlf_network_builtin_name(i)); i++) {
@@ -48,7 +48,7 @@ static sdlf_status unknown_network(const char *net)
 sdlf_status network_read(sdlf_model **model, const char *net)
 {
     *model = NULL;
-    if (is_builtin(net)) return sdlf_network_builtin(model, net);
+    if (network_is_builtin(net)) return sdlf_network_builtin(model, net);
     if (network_is_onnx(net)) return sdlf_model_from_onnx(model, net, NULL);
     if (file_form_of(net) == FILE_FORM_SAFETENSORS) {
         return sdlf_fail(

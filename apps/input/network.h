@@ -4,6 +4,9 @@
 
 #include <sdlf/formats.h>
 
+/* Is it the name of a network that comes with SDLF? */
+bool network_is_builtin(const char *net);
+
 /* --net NAME, --net FILE.json or --net FILE.onnx. The model is the caller's; of an ONNX file it has its weights, else none yet. Errors:
  * SDLF_ERROR_ARGUMENT with the names there are; what reading the file says. */
 sdlf_status network_read(sdlf_model **model, const char *net);

@@ -6,7 +6,53 @@
 
 #include <sdlf/random.h>
 
+#include "apps/input/network.h"
+#include "apps/output/live.h"
+#include "apps/output/number.h"
+#include "apps/output/terminal.h"
 #include "apps/system/memory.h"
+
+static void show_progress(void *context, int64_t done, int64_t count)
+{
+    (void)context;
+    if (done % 16 == 0) live_say("reading picture %s of %s", number_count(done).text, number_count(count).text);
+}
+
+static sdlf_dataset_options options_of(const samples_request *request)
+{
+    sdlf_dataset_options options = {.strict = request->strict, .progress = show_progress};
+    if (request->sample.rank == 3) {
+        options.channels = (int)request->sample.dim[0];
+        options.height = (int)request->sample.dim[1];
+        options.width = (int)request->sample.dim[2];
+    }
+    return options;
+}
+
+sdlf_status samples_open(sdlf_dataset **data, const samples_request *request)
+{
+    sdlf_dataset_options options = options_of(request);
+    sdlf_status status = sdlf_dataset_open_with(data, request->set, request->split, &options);
+    live_clear();
+    if (status != SDLF_OK || (*data)->unread == 0) return status;
+    terminal_warning(request->command, "%s: %s file%s cannot be read and %s left out; the first: %s", (*data)->name,
+                     number_count((*data)->unread).text, (*data)->unread == 1 ? "" : "s",
+                     (*data)->unread == 1 ? "is" : "are", (*data)->unread_why);
+    return status;
+}
+
+sdlf_status samples_outline(sdlf_dataset **data, const samples_request *request)
+{
+    sdlf_dataset_options options = options_of(request);
+    options.outline = true;
+    return sdlf_dataset_open_with(data, request->set, request->split, &options);
+}
+
+sdlf_shape samples_shape(const sdlf_model *model)
+{
+    sdlf_shape shape = network_sample_shape(model);
+    return shape.rank == 3 && (shape.dim[0] == 1 || shape.dim[0] == 3) ? shape : SDLF_SCALAR;
+}
 
 /* The input that the model's own loss reads its labels from, or the one that the plan adds. */
 static const char *labels_of(const sdlf_model *model)
@@ -27,6 +73,7 @@ sdlf_feed samples_feed(sdlf_model *model, const sdlf_dataset *data)
         .label_data = data->labels,
         .mean = known->known ? known->mean : data->mean,
         .scale = known->known ? known->scale : data->scale,
+        .channels = known->known ? known->channels : data->channels,
     };
     for (int i = 0; i < sdlf_model_input_count(model) && !feed.samples; i++) {
         const char *name = sdlf_model_layer(model, sdlf_model_input(model, i).layer)->name;
@@ -87,6 +134,7 @@ sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset
     sdlf_dataset normalized = *data; /* a view */
     normalized.mean = feed.mean;
     normalized.scale = feed.scale;
+    normalized.channels = feed.channels;
     sdlf_loader *loader = NULL;
     sdlf_batch batch = {.count = 0};
     status = sdlf_loader_create(&loader, &normalized, &(sdlf_loader_options){.batch = count, .no_prefetch = true});

@@ -6,6 +6,23 @@
 #include <sdlf/dataset.h>
 #include <sdlf/plan.h>
 
+/* Open a data set. Pictures are brought to `sample` (C,H,W) where the set has some of any size (folder); a scalar: they stay as they are.
+ * Ones that cannot be read are left out with a warning of `command`, or, if `strict`, are an error. What takes long is shown. */
+typedef struct samples_request {
+    const char *set; /* "folder:flowers" */
+    sdlf_split split;
+    sdlf_shape sample;
+    bool strict;
+    const char *command;
+} samples_request;
+sdlf_status samples_open(sdlf_dataset **data, const samples_request *request);
+
+/* The same for what is known without the pictures: shapes and classes. */
+sdlf_status samples_outline(sdlf_dataset **data, const samples_request *request);
+
+/* The pictures that the model's first input takes, (C,H,W); a scalar: it takes none. */
+sdlf_shape samples_shape(const sdlf_model *model);
+
 /* What a training plan of this model needs to draw its batches from the data, which are borrowed, as are the names of the
  * model's inputs. Samples are normalised as the model says, or, where it does not, as the data set does. */
 sdlf_feed samples_feed(sdlf_model *model, const sdlf_dataset *data);

@@ -36,27 +36,39 @@ static class_figures figures_of(const sdlf_evaluation *e, int label)
     return f;
 }
 
-void classes_print(const terminal *out, const sdlf_evaluation *e)
+/* "3", or, with a name, "3 cat". */
+static void class_cell(table *t, const labels *names, int label)
 {
-    table *t = table_create(">class|>samples|>precision|>recall|>mistaken for|>times");
+    const char *name = labels_name(names, label);
+    table_cell(t, "%d%s%s", label, name ? " " : "", name ? name : "");
+}
+
+void classes_print(const terminal *out, const sdlf_evaluation *e, const labels *names)
+{
+    bool named = names->count > 0;
+    table *t = table_create(named ? "class|>samples|>precision|>recall|mistaken for|>times"
+                                  : ">class|>samples|>precision|>recall|>mistaken for|>times");
     for (int label = 0; label < e->class_count; label++) {
         class_figures f = figures_of(e, label);
-        table_cell(t, "%d", label);
+        class_cell(t, names, label);
         table_cell(t, "%s", number_count(f.count).text);
         table_cell(t, "%s", number_percent(f.precision, 2).text);
         table_cell(t, "%s", number_percent(f.recall, 2).text);
         bool mistaken = f.mistaken_for >= 0;
-        table_cell(t, "%s", mistaken ? number_count(f.mistaken_for).text : "");
+        if (mistaken)
+            class_cell(t, names, f.mistaken_for);
+        else
+            table_cell(t, "%s", "");
         table_cell(t, "%s", mistaken ? number_count(cell(e, label, f.mistaken_for)).text : "");
     }
     table_print(t, out, 2);
     table_free(t);
 }
 
-void classes_print_confusion(const terminal *out, const sdlf_evaluation *e)
+void classes_print_confusion(const terminal *out, const sdlf_evaluation *e, const labels *names)
 {
-    char headings[2048] = ">true";
-    size_t used = 5;
+    char headings[2048];
+    size_t used = (size_t)snprintf(headings, sizeof headings, "%strue", names->count > 0 ? "" : ">");
     for (int label = 0; label < e->class_count && used < sizeof headings; label++) {
         used += (size_t)snprintf(headings + used, sizeof headings - used, "|>%d", label);
     }
@@ -64,7 +76,7 @@ void classes_print_confusion(const terminal *out, const sdlf_evaluation *e)
                *plain = terminal_escape(out, TERMINAL_PLAIN);
     table *t = table_create(headings);
     for (int truth = 0; truth < e->class_count; truth++) {
-        table_cell(t, "%d", truth);
+        class_cell(t, names, truth);
         for (int predicted = 0; predicted < e->class_count; predicted++) {
             int64_t count = cell(e, truth, predicted);
             if (count == 0) {
@@ -79,13 +91,15 @@ void classes_print_confusion(const terminal *out, const sdlf_evaluation *e)
     table_free(t);
 }
 
-json_t *classes_json(const sdlf_evaluation *e)
+json_t *classes_json(const sdlf_evaluation *e, const labels *names)
 {
     json_t *classes = json_array(), *confusion = json_array();
     for (int label = 0; label < e->class_count; label++) {
         class_figures f = figures_of(e, label);
+        const char *name = labels_name(names, label);
         json_array_append_new(classes,
-                              json_pack("{si sI sI sI so so}", "class", label, "samples", (json_int_t)f.count, "called",
+                              json_pack("{si so sI sI sI so so}", "class", label, "name",
+                                        name ? json_text(name) : json_null(), "samples", (json_int_t)f.count, "called",
                                         (json_int_t)f.called, "correct", (json_int_t)f.correct, "precision",
                                         json_number(f.precision), "recall", json_number(f.recall)));
         json_t *row = json_array();

@@ -4,17 +4,18 @@
 
 #include <sdlf/trainer.h>
 
+#include "apps/input/labels.h"
 #include "apps/output/json.h"
 #include "apps/output/terminal.h"
 
 /* One row a class: samples of it, precision (of what was called so, how much was), recall (of what was so, how much was
  * called so), and what it is most often taken for. */
-void classes_print(const terminal *out, const sdlf_evaluation *evaluation);
+void classes_print(const terminal *out, const sdlf_evaluation *evaluation, const labels *names);
 
 /* Rows are the true classes, columns the predicted ones. */
-void classes_print_confusion(const terminal *out, const sdlf_evaluation *evaluation);
+void classes_print_confusion(const terminal *out, const sdlf_evaluation *evaluation, const labels *names);
 
-/* {"accuracy", "correct", "samples", "loss", "seconds", "classes": [...], "confusion": [[...]]} */
-json_t *classes_json(const sdlf_evaluation *evaluation);
+/* {"accuracy", "correct", "samples", "loss", "seconds", "classes": [{"class", "name", ...}, ...], "confusion": [[...]]} */
+json_t *classes_json(const sdlf_evaluation *evaluation, const labels *names);
 
 #endif

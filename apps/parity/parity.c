@@ -115,7 +115,8 @@ static sdlf_status open_data(session *s)
         name = sdlf_shape_equal(shape, sdlf_shape(1, 28, 28)) ? "digits" : "random";
     }
     if (strcmp(name, "random") == 0) return SDLF_OK;
-    sdlf_status status = sdlf_dataset_open(&s->data, name, SDLF_SPLIT_TRAIN);
+    sdlf_status status = samples_open(
+        &s->data, &(samples_request){.set = name, .sample = samples_shape(s->model[0]), .command = "parity"});
     if (status != SDLF_OK || s->set.data || samples_fit(s->model[0], s->data)) return status;
     sdlf_dataset_free(s->data);
     s->data = NULL;

@@ -141,7 +141,7 @@ static bool find_digit(const plane *p, int height, int width, view *v)
 }
 
 /* Luminance (channel < 0) or one channel of the image. */
-static void fill(plane *p, const image *source, int channel)
+static void fill(plane *p, const sdlf_image *source, int channel)
 {
     size_t count = (size_t)p->width * (size_t)p->height;
     for (size_t i = 0; i < count; i++) {
@@ -179,7 +179,7 @@ static void prepare_grey(float *sample, int height, int width, plane *p, const p
     for (size_t i = 0; i < count; i++) sample[i] *= 255 / most; /* thin strokes fade when they shrink */
 }
 
-sdlf_status picture_prepare(float *sample, sdlf_shape shape, const image *source, const picture_options *options)
+sdlf_status picture_prepare(float *sample, sdlf_shape shape, const sdlf_image *source, const picture_options *options)
 {
     if (shape.rank != 3 || (shape.dim[0] != 1 && shape.dim[0] != 3)) {
         return sdlf_fail(SDLF_ERROR_SHAPE, "the network takes samples of %s; pictures are 1xHxW or 3xHxW",

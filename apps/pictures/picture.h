@@ -7,7 +7,7 @@
 
 #include <sdlf/shape.h>
 
-#include "apps/pictures/image.h"
+#include <sdlf/image.h>
 
 typedef enum picture_choice { PICTURE_AUTO = 0, PICTURE_YES, PICTURE_NO } picture_choice;
 extern const char *const picture_choice_names[];
@@ -20,6 +20,6 @@ typedef struct picture_options {
 /* Turn `source` into one sample (C,H,W), C = 1 or 3, as floats from 0 to 255 in `sample` (room for the shape's count). Without
  * fitting, the whole image is scaled to the largest that fits, in the middle of black. Errors: SDLF_ERROR_SHAPE (a network
  * that takes no pictures), SDLF_ERROR_MEMORY. */
-sdlf_status picture_prepare(float *sample, sdlf_shape shape, const image *source, const picture_options *options);
+sdlf_status picture_prepare(float *sample, sdlf_shape shape, const sdlf_image *source, const picture_options *options);
 
 #endif

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/pictures/image.h"
-#include "apps/pictures/picture.h"
-#include "apps/pictures/resample.h"
+#include <sdlf/image.h>
 
-static const char *const kind_names[] = {"auto", "imagenet", "tf", "unit", "none", NULL};
+#include "apps/input/bytes.h"
+#include "apps/pictures/picture.h"
+
+const char *const preprocess_kind_names[] = {"auto", "imagenet", "cifar10", "tf", "unit", "none", NULL};
 static const char *const fit_names[] = {"auto", "crop", "stretch", "whole", "digit", NULL};
 static const char *const layout_names[] = {"auto", "nchw", "nhwc", NULL};
 static const char *const order_names[] = {"rgb", "bgr", NULL};
@@ -17,12 +18,14 @@ static const char *const order_names[] = {"rgb", "bgr", NULL};
 /* Of samples from 0 to 1, by preprocess_kind. */
 static const double means[][3] = {
     [PREPROCESS_IMAGENET] = {0.485, 0.456, 0.406},
+    [PREPROCESS_CIFAR10] = {0.4914, 0.4822, 0.4465},
     [PREPROCESS_TF] = {0.5, 0.5, 0.5},
     [PREPROCESS_UNIT] = {0, 0, 0},
     [PREPROCESS_NONE] = {0, 0, 0},
 };
 static const double deviations[][3] = {
     [PREPROCESS_IMAGENET] = {0.229, 0.224, 0.225},
+    [PREPROCESS_CIFAR10] = {0.2470, 0.2435, 0.2616},
     [PREPROCESS_TF] = {0.5, 0.5, 0.5},
     [PREPROCESS_UNIT] = {1, 1, 1},
     [PREPROCESS_NONE] = {1 / 255.0, 1 / 255.0, 1 / 255.0},
@@ -30,10 +33,11 @@ static const double deviations[][3] = {
 
 const argument preprocess_arguments[] = {
     {.name = "Pictures", .type = ARGUMENT_HEADING},
-    {"preprocess", ARGUMENT_CHOICE, offsetof(preprocess_settings, kind), "KIND", .choices = kind_names,
+    {"preprocess", ARGUMENT_CHOICE, offsetof(preprocess_settings, kind), "KIND", .choices = preprocess_kind_names,
      .fallback = "auto",
      .help =
          "how samples are normalised. imagenet: 0 to 1, then by ImageNet's mean and deviation, as torchvision does; "
+         "cifar10: the same by CIFAR-10's; "
          "tf: -1 to 1; unit: 0 to 1; none: 0 to 255; auto: as in training, which the model's file must say"},
     {"mean", ARGUMENT_TEXT, offsetof(preprocess_settings, mean), "R,G,B",
      .help = "another mean, of samples from 0 to 1"},
@@ -83,9 +87,25 @@ sdlf_status preprocess_check(const preprocess_settings *s)
     return status == SDLF_OK ? read_numbers(unused, s->std, "std", true) : status;
 }
 
+sdlf_status preprocess_normalization(sdlf_channel_normalization *channels, preprocess_kind kind, int64_t count)
+{
+    bool same = means[kind][0] == means[kind][1] && deviations[kind][0] == deviations[kind][1];
+    if (count < 1 || count > SDLF_NORMALIZED_CHANNELS || (count != 3 && !same))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s has a mean for each of 3 channels, and samples have %lld",
+                         preprocess_kind_names[kind], (long long)count);
+    channels->count = (int)count;
+    for (int i = 0; i < channels->count; i++) {
+        int c = i < 3 ? i : 0;
+        channels->mean[i] = (float)(255 * means[kind][c]);
+        channels->scale[i] = (float)(1 / (255 * deviations[kind][c]));
+    }
+    return SDLF_OK;
+}
+
 sdlf_status preprocess_complete(preprocess_settings *s, const sdlf_normalization *own, const char *path)
 {
-    bool known = own->known && own->scale != 0;
+    const sdlf_channel_normalization *channels = &own->channels;
+    bool known = own->known && (channels->count > 0 || own->scale != 0);
     if (!known && s->kind == PREPROCESS_AUTO && (s->mean == NULL || s->std == NULL))
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "%s: the file does not say how its pictures are preprocessed: expected --preprocess imagenet, "
@@ -93,8 +113,15 @@ sdlf_status preprocess_complete(preprocess_settings *s, const sdlf_normalization
                          path);
     s->as_in_training = known && s->kind == PREPROCESS_AUTO;
     for (int i = 0; i < 3; i++) { /* the file's are of samples from 0 to 255 */
-        s->mean_of[i] = s->as_in_training ? (double)own->mean / 255 : means[s->kind][i];
-        s->std_of[i] = s->as_in_training ? 1 / (255 * (double)own->scale) : deviations[s->kind][i];
+        int c = i < channels->count ? i : 0;
+        double mean = (double)(channels->count > 0 ? channels->mean[c] : own->mean);
+        double scale = (double)(channels->count > 0 ? channels->scale[c] : own->scale);
+        s->mean_of[i] = s->as_in_training ? mean / 255 : means[s->kind][i];
+        s->std_of[i] = s->as_in_training ? 1 / (255 * scale) : deviations[s->kind][i];
+    }
+    if (s->as_in_training && s->fit == PREPROCESS_FIT_AUTO && own->fit != SDLF_FIT_WHOLE) {
+        s->fit = own->fit == SDLF_FIT_CROP ? PREPROCESS_CROP : PREPROCESS_STRETCH;
+        s->crop = 1; /* as data sets do */
     }
     sdlf_status status = read_numbers(s->mean_of, s->mean, "mean", false);
     return status == SDLF_OK ? read_numbers(s->std_of, s->std, "std", true) : status;
@@ -124,7 +151,7 @@ sdlf_status preprocess_frame_of(preprocess_frame *frame, sdlf_shape shape, const
 }
 
 /* The part that is shown fills the frame. */
-static void cut(float *pixels, preprocess_frame frame, const image *picture, const preprocess_settings *s)
+static sdlf_status cut(float *pixels, preprocess_frame frame, const sdlf_image *picture, const preprocess_settings *s)
 {
     double height = picture->height, width = picture->width;
     if (s->fit != PREPROCESS_STRETCH) { /* the largest part of the network's proportions, and of it the middle */
@@ -132,20 +159,19 @@ static void cut(float *pixels, preprocess_frame frame, const image *picture, con
         height = scale * frame.rows * s->crop;
         width = scale * frame.columns * s->crop;
     }
-    resample(pixels, frame.rows, frame.columns, frame.channels, picture, (picture->height - height) / 2,
-             (picture->width - width) / 2, height, width);
+    sdlf_status status = sdlf_image_resize(pixels, frame.rows, frame.columns, frame.channels, picture,
+                                           (picture->height - height) / 2, (picture->width - width) / 2, height, width);
     size_t count = (size_t)frame.channels * (size_t)frame.rows * (size_t)frame.columns;
     for (size_t i = 0; s->invert == PICTURE_YES && i < count; i++) pixels[i] = 255 - pixels[i];
+    return status;
 }
 
-static sdlf_status fit(float *pixels, preprocess_frame frame, const image *picture, const preprocess_settings *s)
+static sdlf_status fit(float *pixels, preprocess_frame frame, const sdlf_image *picture, const preprocess_settings *s)
 {
     bool automatic = s->fit == PREPROCESS_FIT_AUTO;
     bool grey = frame.channels == 1;
-    if (s->fit == PREPROCESS_CROP || s->fit == PREPROCESS_STRETCH || (automatic && !grey && !s->as_in_training)) {
-        cut(pixels, frame, picture, s);
-        return SDLF_OK;
-    }
+    if (s->fit == PREPROCESS_CROP || s->fit == PREPROCESS_STRETCH || (automatic && !grey && !s->as_in_training))
+        return cut(pixels, frame, picture, s);
     bool digit = s->fit == PREPROCESS_DIGIT;
     picture_options options = {.invert = (picture_choice)s->invert,
                                .fit = automatic && grey ? PICTURE_AUTO
@@ -167,13 +193,25 @@ static void normalize(float *sample, const float *pixels, preprocess_frame frame
     }
 }
 
+/* The decoded picture of a file, or of a pipe, for which a signal ends the wait. */
+static sdlf_status read_picture(sdlf_image *picture, const char *path, int64_t index)
+{
+    enum { MAX_FILE = 1 << 29 };
+    unsigned char *bytes = NULL;
+    size_t size = 0;
+    sdlf_status status = input_read(&bytes, &size, path, MAX_FILE);
+    if (status == SDLF_OK) status = sdlf_image_decode(picture, bytes, size, path, index);
+    free(bytes);
+    return status;
+}
+
 sdlf_status preprocess_read(float *sample, float *pixels, preprocess_frame frame, const char *path, int64_t index,
                             const preprocess_settings *s)
 {
-    image picture = {0};
-    sdlf_status status = image_read(&picture, path, index);
+    sdlf_image picture = {0};
+    sdlf_status status = read_picture(&picture, path, index);
     if (status == SDLF_OK) status = fit(pixels, frame, &picture, s);
-    image_release(&picture);
+    sdlf_image_release(&picture);
     if (status == SDLF_OK) normalize(sample, pixels, frame, s);
     return status;
 }

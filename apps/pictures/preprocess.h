@@ -11,6 +11,7 @@
 typedef enum preprocess_kind {
     PREPROCESS_AUTO = 0, /* as the file says */
     PREPROCESS_IMAGENET, /* 0 to 1, then by ImageNet's mean and deviation: what torchvision's networks take */
+    PREPROCESS_CIFAR10,  /* 0 to 1, then by CIFAR-10's */
     PREPROCESS_TF,       /* -1 to 1: x / 127.5 - 1 */
     PREPROCESS_UNIT,     /* 0 to 1 */
     PREPROCESS_NONE,     /* 0 to 255 */
@@ -45,6 +46,11 @@ sdlf_status preprocess_check(const preprocess_settings *settings);
 /* Settle what "auto" stands for; `own` is what the model's file says. Errors: SDLF_ERROR_ARGUMENT where neither `path`, the model, says how
  * samples are normalised nor the settings do: the message names the options. */
 sdlf_status preprocess_complete(preprocess_settings *settings, const sdlf_normalization *own, const char *path);
+
+/* The same for samples of a data set with so many channels, 0 to 255; not PREPROCESS_AUTO. Errors: SDLF_ERROR_ARGUMENT where there is no mean
+ * for each channel. */
+sdlf_status preprocess_normalization(sdlf_channel_normalization *channels, preprocess_kind kind, int64_t count);
+extern const char *const preprocess_kind_names[];
 
 /* What a shape of samples means: (C,H,W), or (H,W,C) if not `first`, with C = 1 or 3. */
 typedef struct preprocess_frame {

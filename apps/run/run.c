@@ -181,6 +181,7 @@ static sdlf_status work(run_session *s, const arguments *given)
     if (status == SDLF_OK) status = labels_read(&s->labels, s->set.label_file);
     if (status == SDLF_OK) status = run_check_outputs(s);
     if (status == SDLF_OK) status = make_model(s);
+    if (status == SDLF_OK && s->set.label_file == NULL) labels_of_model(&s->labels, s->model);
     if (status == SDLF_OK) status = run_write_inputs(s);
     if (status == SDLF_OK) live_say("%s on %s", s->model_path, s->set.calculator);
     if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);

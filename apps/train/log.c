@@ -85,6 +85,7 @@ static void add_options(json_t *line, const command_usage *usage, const void *se
 
 void training_log_begin(training_log *log, const training_log_start *start)
 {
+    log->model = start->model;
     if (!log->file) return;
     json_t *line = json_pack("{ss ss so so so}", "event", "start", "version", SDLF_VERSION, "network",
                              json_text(sdlf_model_name(start->model)), "data", json_text(start->train->name), "sample",
@@ -129,6 +130,9 @@ void training_log_end(training_log *log, sdlf_status status, const sdlf_evaluati
     if (!log->file) return;
     json_t *line = json_pack("{ss ss}", "event", "end", "status", sdlf_status_name(status));
     if (line && status != SDLF_OK) json_object_set_new(line, "message", json_text(sdlf_error_message()));
-    if (line && evaluation) json_object_set_new(line, "test", classes_json(evaluation));
+    labels names = {.path = NULL};
+    if (evaluation) labels_of_model(&names, log->model);
+    if (line && evaluation) json_object_set_new(line, "test", classes_json(evaluation, &names));
+    labels_release(&names);
     write_line(log, line);
 }

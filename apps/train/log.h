@@ -17,8 +17,9 @@
 typedef struct training_log {
     FILE *file; /* NULL: no log is kept */
     const char *path;
-    int64_t every; /* steps between two "step" lines; 0: none */
-    bool failed;   /* a line could not be written; it was said */
+    int64_t every;           /* steps between two "step" lines; 0: none */
+    bool failed;             /* a line could not be written; it was said */
+    const sdlf_model *model; /* that it begins with; borrowed */
 } training_log;
 
 /* Open `path` for writing, or at its end if `append`. A NULL path keeps no log. */

@@ -43,6 +43,9 @@ const argument schedule_arguments[] = {
 
 const argument augmentation_arguments[] = {
     {.name = "Augmentation: random changes of each picture, drawn anew in each epoch", .type = ARGUMENT_HEADING},
+    {"augment-flip", ARGUMENT_FLAG, offsetof(training, flip), .help = "exchange left and right, of half of them"},
+    {"augment-crop", ARGUMENT_INT, offsetof(training, crop), "PIXELS", .minimum = 0, .maximum = 1000,
+     .help = "move it by whole pixels, at most so many, as if cropped from the picture with a black border"},
     {"augment-shift", ARGUMENT_FLOAT, offsetof(training, shift), "PIXELS", .minimum = 0, .maximum = 1000,
      .help = "at most so far, down or up and to either side"},
     {"augment-rotate", ARGUMENT_FLOAT, offsetof(training, rotate), "DEGREES", .minimum = 0, .maximum = 180,
@@ -57,9 +60,9 @@ const argument augmentation_arguments[] = {
 /* Where an option goes: both ways, so that what a log says is what was trained with. */
 typedef struct binding {
     const char *option;
-    size_t member; /* of `training`: int64_t, int or double */
+    size_t member; /* of `training`: bool, int64_t, int or double */
     size_t to;     /* of sdlf_trainer_options */
-    enum { TO_INT, TO_INT64, TO_CHOICE, TO_FLOAT } type;
+    enum { TO_BOOL, TO_INT, TO_INT64, TO_CHOICE, TO_FLOAT } type;
     unsigned schedules; /* those that it has a meaning for; 0: all */
 } binding;
 
@@ -83,6 +86,8 @@ static const binding bindings[] = {
      TO_FLOAT, KIND(ONE_CYCLE)},
     {"final-divisor", offsetof(training, final_divisor), offsetof(sdlf_trainer_options, schedule.final_divisor),
      TO_FLOAT, KIND(ONE_CYCLE)},
+    {"augment-flip", offsetof(training, flip), offsetof(sdlf_trainer_options, augment.flip), TO_BOOL, 0},
+    {"augment-crop", offsetof(training, crop), offsetof(sdlf_trainer_options, augment.crop), TO_INT, 0},
     {"augment-shift", offsetof(training, shift), offsetof(sdlf_trainer_options, augment.shift), TO_FLOAT, 0},
     {"augment-rotate", offsetof(training, rotate), offsetof(sdlf_trainer_options, augment.rotate), TO_FLOAT, 0},
     {"augment-scale", offsetof(training, scale), offsetof(sdlf_trainer_options, augment.scale), TO_FLOAT, 0},
@@ -102,6 +107,7 @@ static void copy_to_trainer(const binding *b, const training *t, sdlf_trainer_op
     const void *from = (const char *)t + b->member;
     void *to = (char *)options + b->to;
     switch (b->type) {
+    case TO_BOOL: *(bool *)to = *(const bool *)from; break;
     case TO_INT: *(int *)to = (int)*(const int64_t *)from; break;
     case TO_INT64: *(int64_t *)to = *(const int64_t *)from; break;
     case TO_CHOICE: *(int *)to = *(const int *)from; break;
@@ -115,6 +121,7 @@ static void copy_from_trainer(const binding *b, training *t, const sdlf_trainer_
     const void *from = (const char *)options + b->to;
     void *to = (char *)t + b->member;
     switch (b->type) {
+    case TO_BOOL: *(bool *)to = *(const bool *)from; break;
     case TO_INT: *(int64_t *)to = known ? *(const int *)from : 0; break;
     case TO_INT64: *(int64_t *)to = *(const int64_t *)from; break;
     case TO_CHOICE: *(int *)to = *(const int *)from; break;

@@ -14,6 +14,8 @@ typedef struct training {
     double learning_rate, final_rate, warmup, gamma, start_divisor, final_divisor;
     int64_t every;
     double shift, rotate, scale, elastic;
+    int64_t crop;
+    bool flip;
 } training;
 
 extern const argument training_arguments[], schedule_arguments[], augmentation_arguments[];

@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "apps/input/network.h"
+#include "apps/input/samples.h"
 #include "apps/output/file.h"
 #include "apps/output/quote.h"
 #include "apps/output/report.h"
 #include "apps/output/trained.h"
+#include "apps/pictures/preprocess.h"
 #include "apps/system/memory.h"
 #include "apps/train/frozen.h"
 #include "apps/train/own.h"
@@ -43,11 +45,79 @@ static sdlf_status choose_output(train_session *s)
     return set->out ? output_file_check_weights(s->out_path) : output_file_check(s->out_path);
 }
 
+/* Pictures are brought to what the model takes. */
+static sdlf_status take_shape(train_session *s, const char *file)
+{
+    s->sample = samples_shape(s->model);
+    if (!s->set.size) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--size %s: %s takes samples of %s, and pictures are scaled to these",
+                     s->set.size, file, sdlf_shape_print(network_sample_shape(s->model)).text);
+}
+
+/* What is trained on, before it is read: for its shape and classes. */
+static sdlf_status outline(const train_session *s, sdlf_dataset **data)
+{
+    return samples_outline(data, &(samples_request){.set = s->set.data, .sample = s->sample});
+}
+
+/* "224" or "240x320": height and width of colour pictures. */
+static sdlf_status read_size(sdlf_shape *sample, const char *text)
+{
+    enum { LARGEST = 65535 };
+    char *end;
+    long height = strtol(text, &end, 10), width = height;
+    bool good = end != text;
+    if (good && *end == 'x') {
+        const char *second = end + 1;
+        width = strtol(second, &end, 10);
+        good = end != second;
+    }
+    if (!good || *end != '\0' || height < 1 || width < 1 || height > LARGEST || width > LARGEST)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--size %s: expected one number or HEIGHTxWIDTH, of 1 to %d", text,
+                         LARGEST);
+    *sample = sdlf_shape(3, height, width);
+    return SDLF_OK;
+}
+
+/* --net: a built-in network is made for the data. */
+static sdlf_status open_network(train_session *s)
+{
+    const train_settings *set = &s->set;
+    if (!network_is_builtin(set->net)) {
+        sdlf_status status = network_read(&s->model, set->net);
+        return status == SDLF_OK ? take_shape(s, set->net) : status;
+    }
+    sdlf_dataset *data = NULL;
+    sdlf_status status = set->size ? read_size(&s->sample, set->size) : SDLF_OK;
+    if (status == SDLF_OK) status = outline(s, &data);
+    if (status != SDLF_OK) return status;
+    status =
+        sdlf_network_builtin_for(&s->model, set->net, sdlf_shape_without(data->samples.shape, 0), data->class_count);
+    sdlf_dataset_free(data);
+    return status;
+}
+
+/* --from: a model with its weights, and a head for the data's classes. */
+static sdlf_status open_from(train_session *s)
+{
+    train_settings *set = &s->set;
+    sdlf_dataset *data = NULL;
+    sdlf_status status = network_open_weights(&s->model, set->from, NULL);
+    set->net = NULL;
+    if (status == SDLF_OK) status = take_shape(s, set->from);
+    if (status == SDLF_OK) status = outline(s, &data);
+    if (status != SDLF_OK) return status;
+    status = sdlf_model_replace_head(s->model, data->class_count, (uint64_t)set->training.seed);
+    sdlf_dataset_free(data);
+    return sdlf_fail_context(status, "--from %s", set->from);
+}
+
 /* The model, and the options that a checkpoint brings. */
 static sdlf_status open_model(train_session *s)
 {
     train_settings *set = &s->set;
-    if (!set->resume) return network_read(&s->model, set->net); /* the trainer's seed builds it */
+    if (set->from) return open_from(s);
+    if (!set->resume) return open_network(s); /* the trainer's seed builds it */
     if (arguments_given(&s->given, "net")) {
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net has no place beside --resume: %s brings its network", set->resume);
     }
@@ -63,6 +133,8 @@ static sdlf_status open_model(train_session *s)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s holds weights and no training state: there is nothing to resume",
                          set->resume);
     }
+    status = take_shape(s, set->resume);
+    if (status != SDLF_OK) return status;
     s->options.resume = true;
     set->net = NULL;
     return sdlf_fail_context(sdlf_trainer_restore_options(&s->options, state), "%s", set->resume);
@@ -95,9 +167,26 @@ static sdlf_status collect_options(train_session *s)
 }
 
 /* What is opened, or, before anything long, only looked for. */
-static sdlf_status take_data(sdlf_dataset **dataset, const char *name, sdlf_split split, bool open)
+static sdlf_status take_data(const train_session *s, sdlf_dataset **dataset, const char *name, sdlf_split split,
+                             bool open)
 {
-    return open ? sdlf_dataset_open(dataset, name, split) : sdlf_dataset_check(name, split);
+    if (!open) return sdlf_dataset_check(name, split);
+    return samples_open(
+        dataset, &(samples_request){
+                     .set = name, .split = split, .sample = s->sample, .strict = s->set.strict, .command = "train"});
+}
+
+/* --normalize, unless the network says already how its samples are. */
+static sdlf_status normalize(train_session *s)
+{
+    const char *file = s->set.from ? s->set.from : s->set.resume;
+    if (s->set.normalize == PREPROCESS_AUTO) return SDLF_OK;
+    if (sdlf_model_normalization(s->model)->known)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--normalize %s: %s says how its samples are normalised",
+                         preprocess_kind_names[s->set.normalize], file ? file : sdlf_model_name(s->model));
+    return sdlf_fail_context(preprocess_normalization(&s->train->channels, (preprocess_kind)s->set.normalize,
+                                                      s->train->samples.shape.dim[1]),
+                             "--normalize");
 }
 
 /* A checkpoint says what it was trained on; --data says otherwise. */
@@ -107,9 +196,9 @@ static sdlf_status find_data(train_session *s, bool open)
     const sdlf_training_state *state = sdlf_model_training_state(s->model);
     bool from_state = s->options.resume && !arguments_given(&s->given, "data") && state->data[0];
     const char *data = from_state ? state->data : set->data;
-    sdlf_status status = take_data(&s->train, data, SDLF_SPLIT_TRAIN, open);
+    sdlf_status status = take_data(s, &s->train, data, SDLF_SPLIT_TRAIN, open);
     if (status == SDLF_OK && !set->no_test) {
-        status = take_data(&s->test, set->test_data ? set->test_data : data, SDLF_SPLIT_TEST, open);
+        status = take_data(s, &s->test, set->test_data ? set->test_data : data, SDLF_SPLIT_TEST, open);
         status = sdlf_fail_context(status, "what is tested on (--no-test does without)");
     }
     if (from_state) status = sdlf_fail_context(status, "the data of %s (--data names another)", set->resume);
@@ -202,6 +291,9 @@ static sdlf_status create_trainer(train_session *s)
 static sdlf_status check_contradictions(const train_session *s)
 {
     const train_settings *set = &s->set;
+    if (set->from && (set->resume || arguments_given(&s->given, "net")))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--from %s brings its network: --%s has no place beside it", set->from,
+                         set->resume ? "resume" : "net");
     if (set->no_save && set->out)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--out %s and --no-save contradict each other", set->out);
     if (set->no_test && set->test_data)
@@ -231,6 +323,7 @@ sdlf_status train_session_prepare(train_session *s)
     if (!s->set.quiet) report_header(&s->out, s->machine.calculator, s->machine.count);
     fflush(stdout);
     status = find_data(s, true);
+    if (status == SDLF_OK) status = normalize(s);
     if (status != SDLF_OK) return status;
     if (!s->set.quiet) report_data(&s->out, s->train, s->test);
     fflush(stdout);

@@ -13,8 +13,9 @@
 #include "apps/train/options.h"
 
 typedef struct train_settings {
-    const char *data, *test_data, *net, *resume, *out, *log, *freeze, *unfreeze;
-    bool no_test, no_save, confusion, quiet;
+    const char *data, *test_data, *size, *net, *from, *resume, *out, *log, *freeze, *unfreeze;
+    bool strict, no_test, no_save, confusion, quiet;
+    int normalize; /* preprocess_kind; PREPROCESS_AUTO: as measured */
     int64_t log_steps, device_data;
     training training;
     execution execution;
@@ -29,6 +30,7 @@ typedef struct train_session {
     terminal out;
     machine machine;
     sdlf_model *model;
+    sdlf_shape sample; /* (C,H,W) that pictures are brought to; a scalar: they stay as they are */
     sdlf_dataset *train, *test;
     sdlf_trainer_options options;
     char *

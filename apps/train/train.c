@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "apps/command.h"
+#include "apps/input/labels.h"
 #include "apps/input/network.h"
 #include "apps/output/classes.h"
 #include "apps/output/file.h"
@@ -12,6 +13,7 @@
 #include "apps/output/quote.h"
 #include "apps/output/report.h"
 #include "apps/output/wrap.h"
+#include "apps/pictures/preprocess.h"
 #include "apps/system/interrupt.h"
 #include "apps/train/progress.h"
 #include "apps/train/session.h"
@@ -22,14 +24,27 @@ static const argument data_arguments[] = {
      .help = "what to learn, see below"},
     {"test-data", ARGUMENT_TEXT, offsetof(train_settings, test_data), "SET",
      .help = "what to test on (default: the test half of --data)"},
+    {"size", ARGUMENT_TEXT, offsetof(train_settings, size), "HxW",
+     .help = "what pictures of a folder are scaled to, 224 or 240x320 (default: the network's input, or their own, "
+             "which must be the same for all)"},
+    {"normalize", ARGUMENT_CHOICE, offsetof(train_settings, normalize), "KIND", .choices = preprocess_kind_names,
+     .fallback = "auto",
+     .help = "mean and deviation of the channels: those that the network's file says, else the data's own (auto); "
+             "imagenet, cifar10, tf, unit and none as for predict"},
+    {"strict", ARGUMENT_FLAG, offsetof(train_settings, strict), .help = "refuse pictures that cannot be read"},
     {"no-test", ARGUMENT_FLAG, offsetof(train_settings, no_test), .help = "do not test after each epoch"},
     {"device-data", ARGUMENT_INT, offsetof(train_settings, device_data), "MB", .minimum = 1, .maximum = 1e9,
      .help =
          "training data that a GPU may hold; more is brought to it batch by batch (default: what there is room for)"},
     {"net", ARGUMENT_TEXT, offsetof(train_settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
-     .fallback = "simple_cnn", .help = "a network from the list below, FILE.json or FILE.onnx"},
+     .fallback = "simple_cnn",
+     .help = "a network from the list below, made for the data's shape and classes, FILE.json or FILE.onnx"},
+    {"from", ARGUMENT_TEXT, offsetof(train_settings, from), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
+     .help = "begin with the network and weights of a safetensors or ONNX file (transfer learning); where the data "
+             "have another number of classes, its last layer is made anew"},
     {"freeze", ARGUMENT_TEXT, offsetof(train_settings, freeze), "LIST",
-     .help = "parameters to leave alone, with commas between; conv2d.* are all whose names begin so"},
+     .help = "parameters to leave alone, with commas between; conv2d.* are all whose names begin so, and trunk all "
+             "but those of the layer that makes the scores"},
     {"unfreeze", ARGUMENT_TEXT, offsetof(train_settings, unfreeze), "LIST",
      .help = "parameters to train that the network would leave alone"},
     {0},
@@ -113,13 +128,16 @@ static void print_summary(const showing *show, const sdlf_evaluation *evaluation
 {
     const train_session *s = &show->session;
     if (evaluation) {
+        labels names;
+        labels_of_model(&names, s->model);
         putchar('\n');
-        classes_print(&s->out, evaluation);
+        classes_print(&s->out, evaluation, &names);
         putchar('\n');
         if (s->set.confusion) {
-            classes_print_confusion(&s->out, evaluation);
+            classes_print_confusion(&s->out, evaluation, &names);
             putchar('\n');
         }
+        labels_release(&names);
         report_label(&s->out, "test");
         printf("%s  %s of %s right  loss %s\n",
                number_percent((double)evaluation->correct / (double)evaluation->samples, 2).text,
@@ -219,6 +237,8 @@ static int run(int count, char **words)
         .epilogue = epilogue,
         .examples = "  sdlf train\n"
                     "  sdlf train --data mnist:/data --net lenet5 --epochs 10\n"
+                    "  sdlf train --data folder:flowers --size 64 --net resnet18 --augment-flip\n"
+                    "  sdlf train --data folder:flowers --from mobilenetv2.onnx --freeze trunk\n"
                     "  sdlf train --resume lenet5.safetensors --epochs 20\n"
                     "  sdlf train --optimizer adamw --weight-decay 0.01 --schedule cosine\n",
     };

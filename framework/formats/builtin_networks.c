@@ -1,14 +1,41 @@
-/* The networks that come with SDLF: for pictures 1x28x28 of ten classes, such as MNIST's. */
+/* The networks that come with SDLF: for images of any size and any number of classes. */
 #include <sdlf/formats.h>
 
 #include <stdio.h>
 #include <string.h>
 
-#include <sdlf/layers.h>
 #include <sdlf/suggest.h>
 
+#include "framework/formats/builtin_networks.h"
 #include "framework/model_internal.h"
 #include "framework/require.h"
+
+sdlf_node network_conv_bn(sdlf_model *net, sdlf_node x, const network_conv *o)
+{
+    x = sdlf_conv2d(net, x,
+                    &(sdlf_conv2d_options){.name = o->conv,
+                                           .filters = o->filters,
+                                           .kernel = {o->kernel, o->kernel},
+                                           .stride = {o->stride, o->stride},
+                                           .padding = {o->kernel / 2, o->kernel / 2},
+                                           .groups = o->groups > 0 ? o->groups : 1,
+                                           .no_bias = !o->bias,
+                                           .initializer = SDLF_INIT_HE_NORMAL});
+    return sdlf_batch_norm2d(net, x, &(sdlf_batch_norm2d_options){.name = o->norm});
+}
+
+sdlf_node network_fully_connected(sdlf_model *net, sdlf_node x, const char *name, int units)
+{
+    return sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.name = name, .units = units});
+}
+
+bool network_is_small(sdlf_shape sample)
+{
+    enum { SMALL = 64 };
+    return sample.dim[1] <= SMALL || sample.dim[2] <= SMALL;
+}
+
+/* ---- networks for small images ---- */
 
 static sdlf_node conv(sdlf_model *net, sdlf_node x, int filters, int kernel, int padding)
 {
@@ -24,54 +51,68 @@ static sdlf_node pool(sdlf_model *net, sdlf_node x)
 
 static sdlf_node fully_connected(sdlf_model *net, sdlf_node x, int units)
 {
-    return sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = units});
+    return network_fully_connected(net, x, NULL, units);
 }
 
-static sdlf_node simple_cnn(sdlf_model *net, sdlf_node x)
+static sdlf_node simple_cnn(sdlf_model *net, sdlf_node x, sdlf_shape sample, int classes)
 {
+    (void)sample;
     x = pool(net, conv(net, x, 32, 5, 2));
     x = sdlf_relu(net, fully_connected(net, x, 1024));
-    return fully_connected(net, x, 10);
+    return fully_connected(net, x, classes);
 }
 
 /* LeNet-5 (LeCun, Bottou, Bengio, Haffner: Gradient-based learning applied to document recognition, 1998) as it is built
  * today: ReLU for tanh, max-pooling for averages, full connections between maps, softmax for radial units. */
-static sdlf_node lenet5(sdlf_model *net, sdlf_node x)
+static sdlf_node lenet5(sdlf_model *net, sdlf_node x, sdlf_shape sample, int classes)
 {
+    (void)sample;
     x = pool(net, conv(net, x, 6, 5, 2));
     x = pool(net, conv(net, x, 16, 5, 0));
     x = sdlf_relu(net, fully_connected(net, x, 120));
     x = sdlf_relu(net, fully_connected(net, x, 84));
-    return fully_connected(net, x, 10);
+    return fully_connected(net, x, classes);
 }
 
-static sdlf_node mlp(sdlf_model *net, sdlf_node x)
+static sdlf_node mlp(sdlf_model *net, sdlf_node x, sdlf_shape sample, int classes)
 {
+    (void)sample;
     x = sdlf_relu(net, fully_connected(net, x, 256));
     x = sdlf_relu(net, fully_connected(net, x, 128));
-    return fully_connected(net, x, 10);
+    return fully_connected(net, x, classes);
 }
 
 /* The smallest that reaches 99% of MNIST in one epoch, trained as sdlf_network_builtin_training says. */
-static sdlf_node fast_cnn(sdlf_model *net, sdlf_node x)
+static sdlf_node fast_cnn(sdlf_model *net, sdlf_node x, sdlf_shape sample, int classes)
 {
+    (void)sample;
     x = pool(net, conv(net, x, 16, 5, 0));
     x = pool(net, conv(net, x, 32, 5, 0));
     x = sdlf_relu(net, fully_connected(net, x, 128));
-    return fully_connected(net, x, 10);
+    return fully_connected(net, x, classes);
 }
+
+/* ---- all of them ---- */
 
 static const struct {
     const char *name, *summary;
-    sdlf_node (*logits)(sdlf_model *net, sdlf_node image);
+    network_logits *logits;
+    int channels, side; /* of an image, unless another shape is asked for */
+    int least;          /* pixels of a side */
 } networks[] = {
-    {"simple_cnn", "conv 5x5x32, max-pool, 1024 units: a wide hidden layer", simple_cnn},
-    {"lenet5", "two convolutions and three small layers: the classic", lenet5},
-    {"mlp", "784-256-128-10: no convolution", mlp},
-    {"fast_cnn", "two small convolutions, 128 units: 99% of MNIST in one epoch, by its own training settings",
-     fast_cnn},
+    {"simple_cnn", "conv 5x5x32, max-pool, 1024 units: a wide hidden layer", simple_cnn, 1, 28, 2},
+    {"lenet5", "two convolutions and three small layers: the classic", lenet5, 1, 28, 12},
+    {"mlp", "256 and 128 hidden units: no convolution", mlp, 1, 28, 1},
+    {"fast_cnn", "two small convolutions, 128 units: 99% of MNIST in one epoch, by its own training settings", fast_cnn,
+     1, 28, 16},
+    {"resnet20", "the residual network for CIFAR-10, 16 to 64 channels", network_resnet20, 3, 32, 1},
+    {"resnet18", "residual, 64 to 512 channels; images up to 64 pixels keep their resolution at first",
+     network_resnet18, 3, 32, 1},
+    {"resnet50", "the same with bottlenecks, 256 to 2048 channels", network_resnet50, 3, 32, 1},
+    {"vgg11_bn", "eight 3x3 convolutions with batch normalisation, 64 to 512 channels", network_vgg11_bn, 3, 32, 32},
+    {"mobilenet_v2", "inverted residuals with depthwise convolutions, few operations", network_mobilenet_v2, 3, 32, 1},
 };
-enum { NETWORK_COUNT = sizeof networks / sizeof networks[0] };
+enum { NETWORK_COUNT = sizeof networks / sizeof networks[0], CLASSES = 10 };
 
 const char *sdlf_network_builtin_name(int index)
 {
@@ -96,21 +137,57 @@ static sdlf_status unknown(const char *name)
                      sdlf_suggestion_print(&near).text, known);
 }
 
-sdlf_status sdlf_network_builtin(sdlf_model **model, const char *name)
+static sdlf_status find(int *index, const char *name)
 {
-    SDLF_REQUIRE(model);
-    *model = NULL;
-    SDLF_REQUIRE(name);
-    int index = 0;
-    while (index < NETWORK_COUNT && strcmp(networks[index].name, name) != 0) index++;
-    if (index == NETWORK_COUNT) return unknown(name);
-    sdlf_model *net = sdlf_model_create(name);
-    sdlf_node image = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(1, 28, 28));
-    sdlf_output(net, "class", sdlf_softmax(net, networks[index].logits(net, image)));
+    *index = 0;
+    while (*index < NETWORK_COUNT && strcmp(networks[*index].name, name) != 0) ++*index;
+    return *index < NETWORK_COUNT ? SDLF_OK : unknown(name);
+}
+
+static sdlf_status check(int index, sdlf_shape sample, int classes)
+{
+    int least = networks[index].least;
+    bool fits = sample.rank == 3 && sample.dim[0] >= 1 && sample.dim[1] >= least && sample.dim[2] >= least;
+    if (fits && classes >= 2) return SDLF_OK;
+    return sdlf_fail(
+        SDLF_ERROR_SHAPE,
+        "network '%s' tells 2 classes or more apart, in samples CxHxW of %dx%d pixels or more, found %d in "
+        "samples %s",
+        networks[index].name, least, least, classes, sdlf_shape_print(sample).text);
+}
+
+static sdlf_status make(sdlf_model **model, int index, sdlf_shape sample, int classes)
+{
+    sdlf_model *net = sdlf_model_create(networks[index].name);
+    sdlf_node image = sdlf_input(net, "image", SDLF_FLOAT32, sample);
+    sdlf_output(net, "class", sdlf_softmax(net, networks[index].logits(net, image, sample, classes)));
     sdlf_status status = net != NULL ? model_infer(net) : sdlf_model_status(net);
     if (status == SDLF_OK)
         *model = net;
     else
         sdlf_model_free(net);
     return status;
+}
+
+sdlf_status sdlf_network_builtin(sdlf_model **model, const char *name)
+{
+    int index;
+    SDLF_REQUIRE(model);
+    *model = NULL;
+    SDLF_REQUIRE(name);
+    sdlf_status status = find(&index, name);
+    if (status != SDLF_OK) return status;
+    int side = networks[index].side;
+    return make(model, index, sdlf_shape(networks[index].channels, side, side), CLASSES);
+}
+
+sdlf_status sdlf_network_builtin_for(sdlf_model **model, const char *name, sdlf_shape sample, int classes)
+{
+    int index;
+    SDLF_REQUIRE(model);
+    *model = NULL;
+    SDLF_REQUIRE(name);
+    sdlf_status status = find(&index, name);
+    if (status == SDLF_OK) status = check(index, sample, classes);
+    return status == SDLF_OK ? make(model, index, sample, classes) : status;
 }

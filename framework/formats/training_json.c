@@ -65,16 +65,51 @@ sdlf_status training_json_write(char **text, const sdlf_training_state *state)
     return print(text, object, ok);
 }
 
+static const char *const fits[] = {
+    [SDLF_FIT_WHOLE] = "whole", [SDLF_FIT_CROP] = "crop", [SDLF_FIT_STRETCH] = "stretch"};
+
+/* One number, or a list where channels have their own. */
+static json_t *numbers_json(float one, const float *each, int count)
+{
+    if (count == 0) return json_real((double)one);
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++) {
+        if (json_array_append_new(list, json_real((double)each[i])) == 0) continue;
+        json_decref(list);
+        return NULL;
+    }
+    return list;
+}
+
 sdlf_status normalization_json_write(char **text, const sdlf_normalization *normalization)
 {
+    const sdlf_channel_normalization *channels = &normalization->channels;
     *text = NULL;
-    if (!isfinite(normalization->mean) || !isfinite(normalization->scale))
-        return sdlf_fail(SDLF_ERROR_NUMERIC, "the normalisation must be finite, found mean %g and scale %g",
-                         (double)normalization->mean, (double)normalization->scale);
+    if (channels->count < 0 || channels->count > SDLF_NORMALIZED_CHANNELS)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "the normalisation of %d channels: expected at most %d", channels->count,
+                         SDLF_NORMALIZED_CHANNELS);
+    for (int i = 0; i == 0 || i < channels->count; i++) {
+        double mean = (double)(channels->count > 0 ? channels->mean[i] : normalization->mean);
+        double scale = (double)(channels->count > 0 ? channels->scale[i] : normalization->scale);
+        if (!isfinite(mean) || !isfinite(scale))
+            return sdlf_fail(SDLF_ERROR_NUMERIC, "the normalisation must be finite, found mean %g and scale %g", mean,
+                             scale);
+    }
     json_t *object = json_object();
-    bool ok = json_object_set_new(object, "mean", json_real((double)normalization->mean)) == 0 &&
-              json_object_set_new(object, "scale", json_real((double)normalization->scale)) == 0;
+    bool ok =
+        json_object_set_new(object, "mean", numbers_json(normalization->mean, channels->mean, channels->count)) == 0 &&
+        json_object_set_new(object, "scale", numbers_json(normalization->scale, channels->scale, channels->count)) == 0;
+    if (ok && normalization->fit != SDLF_FIT_WHOLE)
+        ok = json_object_set_new(object, "fit", json_string(fits[normalization->fit])) == 0;
     return print(text, object, ok);
+}
+
+sdlf_status classes_json_write(char **text, const model_classes *classes)
+{
+    json_t *list = json_array();
+    bool ok = list != NULL;
+    for (int i = 0; i < classes->count && ok; i++) ok = json_array_append_new(list, shown_json(classes->name[i])) == 0;
+    return print(text, list, ok);
 }
 
 /* ---- reading ---- */
@@ -176,16 +211,84 @@ sdlf_status training_json_read(sdlf_training_state *state, const char *text, con
     return from.status;
 }
 
+/* A number, or a list of `count` numbers, which the first list sets. */
+static void read_numbers(reader *from, const char *key, float *one, float *each, int *count)
+{
+    json_t *value = json_object_get(from->object, key);
+    size_t size = json_array_size(value);
+    if (from->status != SDLF_OK) return;
+    if (!json_is_array(value)) {
+        if (*count > 0)
+            wrong(from, key, "a list as long as the other");
+        else
+            *one = read_float(from, key);
+        return;
+    }
+    if (size < 1 || size > SDLF_NORMALIZED_CHANNELS || (*count > 0 && size != (size_t)*count)) {
+        wrong(from, key, "a list of 1 to 16 numbers, as long as the other");
+        return;
+    }
+    *count = (int)size;
+    for (size_t i = 0; i < size; i++) {
+        double number = json_number_value(json_array_get(value, i));
+        if (!json_is_number(json_array_get(value, i)) || !(fabs(number) <= FLT_MAX)) {
+            wrong(from, key, "a list of finite numbers");
+            return;
+        }
+        each[i] = (float)number;
+    }
+}
+
+static sdlf_fit read_fit(reader *from)
+{
+    const json_t *value = json_object_get(from->object, "fit");
+    if (from->status != SDLF_OK || value == NULL) return SDLF_FIT_WHOLE;
+    for (size_t i = 0; json_is_string(value) && i < sizeof fits / sizeof fits[0]; i++)
+        if (strcmp(json_string_value(value), fits[i]) == 0) return (sdlf_fit)i;
+    wrong(from, "fit", "whole, crop or stretch");
+    return SDLF_FIT_WHOLE;
+}
+
 sdlf_status normalization_json_read(sdlf_normalization *normalization, const char *text, const char *path)
 {
     json_t *object = NULL;
     reader from = {.path = path, .what = "the normalisation"};
     from.status = parse(&object, text, path, from.what);
     from.object = object;
-    sdlf_normalization found = {.known = true};
-    found.mean = read_float(&from, "mean");
-    found.scale = read_float(&from, "scale");
+    sdlf_normalization found = {.known = true, .scale = 1};
+    read_numbers(&from, "mean", &found.mean, found.channels.mean, &found.channels.count);
+    if (from.status == SDLF_OK && found.channels.count > 0 && !json_is_array(json_object_get(object, "scale")))
+        wrong(&from, "scale", "a list as long as the other");
+    int scales = found.channels.count;
+    read_numbers(&from, "scale", &found.scale, found.channels.scale, &scales);
+    if (from.status == SDLF_OK && scales != found.channels.count) wrong(&from, "mean", "a list as long as the other");
+    found.fit = read_fit(&from);
     json_decref(object);
     if (from.status == SDLF_OK) *normalization = found;
     return from.status;
+}
+
+sdlf_status classes_json_read(model_classes *classes, const char *text, const char *path)
+{
+    json_t *list = NULL;
+    sdlf_status status = parse(&list, text, path, "the names of classes");
+    if (status == SDLF_OK && !json_is_array(list))
+        status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: the names of classes in its metadata: expected a list", path);
+    model_classes found = {.name = status == SDLF_OK ? calloc(json_array_size(list) + 1, sizeof *found.name) : NULL};
+    if (status == SDLF_OK && found.name == NULL) status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", path);
+    for (size_t i = 0; status == SDLF_OK && i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        if (name == NULL)
+            status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: the names of classes in its metadata: expected strings", path);
+        else if ((found.name[i] = strdup(name)) == NULL)
+            status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", path);
+        else
+            found.count++;
+    }
+    json_decref(list);
+    if (status == SDLF_OK)
+        *classes = found;
+    else
+        model_release_classes(&found);
+    return status;
 }

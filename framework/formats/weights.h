@@ -5,9 +5,10 @@
 #include "framework/formats/safetensors.h"
 #include "framework/model_internal.h"
 
-/* Metadata: the network as JSON, how pictures are normalised, and the training state. */
+/* Metadata: the network as JSON, how pictures are normalised, the names of the classes, and the training state. */
 #define WEIGHTS_NETWORK       "sdlf.network"
 #define WEIGHTS_NORMALIZATION "sdlf.normalization"
+#define WEIGHTS_CLASSES       "sdlf.classes"
 #define WEIGHTS_TRAINING      "sdlf.training"
 
 /* Optimiser state S of parameter NAME is tensor "optimizer.S.NAME". */
@@ -26,6 +27,7 @@ typedef struct loaded_weights {
     loaded_parameter *parameters; /* as many as the model has */
     int state_count;              /* optimiser states of each trainable parameter */
     sdlf_normalization normalization;
+    model_classes classes; /* owned, until the model takes them */
     sdlf_training_state training;
 } loaded_weights;
 
@@ -33,7 +35,7 @@ typedef struct loaded_weights {
  * its shape and a floating type, and the trainable ones have equally many states. Errors: SDLF_ERROR_FORMAT. */
 sdlf_status weights_match(loaded_weights *weights, const sdlf_model *model);
 
-/* Read the metadata's normalisation and training state. */
+/* Read the metadata's normalisation, classes and training state. */
 sdlf_status weights_read_metadata(loaded_weights *weights);
 
 /* Make the network that the file carries; the model is the caller's. */

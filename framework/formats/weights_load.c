@@ -36,10 +36,13 @@ sdlf_status weights_read_metadata(loaded_weights *weights)
 {
     const safetensors_header *header = &weights->file->header;
     const char *normalization = safetensors_metadata(header, WEIGHTS_NORMALIZATION);
+    const char *classes = safetensors_metadata(header, WEIGHTS_CLASSES);
     const char *training = safetensors_metadata(header, WEIGHTS_TRAINING);
     sdlf_status status = SDLF_OK;
     if (normalization != NULL)
         status = normalization_json_read(&weights->normalization, normalization, weights->file->path);
+    if (classes != NULL && status == SDLF_OK)
+        status = classes_json_read(&weights->classes, classes, weights->file->path);
     if (training != NULL && status == SDLF_OK)
         status = training_json_read(&weights->training, training, weights->file->path);
     return status;
@@ -69,7 +72,7 @@ static sdlf_status make_states(sdlf_model *model, int wanted)
     return sdlf_fail(status, "%s", message);
 }
 
-static void take_over(sdlf_model *model, const loaded_weights *weights)
+static void take_over(sdlf_model *model, loaded_weights *weights)
 {
     for (int i = 0; i < model->parameter_count; i++) {
         sdlf_parameter *parameter = &model->parameters[i];
@@ -86,6 +89,7 @@ static void take_over(sdlf_model *model, const loaded_weights *weights)
     }
     model_note_change(model);
     if (weights->normalization.known) model->normalization = weights->normalization;
+    if (weights->classes.count > 0) model_take_classes(model, &weights->classes);
     model->training_state = weights->training;
 }
 
@@ -93,6 +97,7 @@ static void release(loaded_weights *weights, const sdlf_model *model, bool blank
 {
     for (int i = 0; i < model->parameter_count; i++)
         for (int slot = blank ? 1 : 0; slot < WEIGHTS_SLOTS; slot++) free(weights->parameters[i].values[slot]);
+    model_release_classes(&weights->classes);
     free(weights->parameters);
 }
 

@@ -40,6 +40,10 @@ static sdlf_status make_metadata(json_t **metadata, sdlf_model *model, const cha
         status = normalization_json_write(&text, &model->normalization);
         if (status == SDLF_OK) status = add_metadata(*metadata, WEIGHTS_NORMALIZATION, text, path);
     }
+    if (status == SDLF_OK && model->classes.count > 0) {
+        status = classes_json_write(&text, &model->classes);
+        if (status == SDLF_OK) status = add_metadata(*metadata, WEIGHTS_CLASSES, text, path);
+    }
     if (status == SDLF_OK && training && model->training_state.present) {
         status = training_json_write(&text, &model->training_state);
         if (status == SDLF_OK) status = add_metadata(*metadata, WEIGHTS_TRAINING, text, path);

@@ -38,6 +38,7 @@ static const struct {
     {"train", "data", REFUSED, {"train", "--data", "-"}},
     {"train", "test-data", REFUSED, {"train", "--test-data", "-"}},
     {"train", "net", INPUT, {"train", "--net", "-", "--no-save"}},
+    {"train", "from", INPUT, {"train", "--from", "-", "--no-save"}},
     {"train", "plan-file", REFUSED, {"train", "--plan-file", "-"}},
     {"train", "out", REFUSED, {"train", "-o", "-"}},
     {"train", "resume", REFUSED, {"train", "--resume", "-"}},

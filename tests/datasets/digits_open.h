@@ -10,7 +10,7 @@
 static inline sdlf_status open_digits(sdlf_dataset *dataset, const char *argument, sdlf_split split)
 {
     *dataset = (sdlf_dataset){.type = &sdlf_digits_dataset_class};
-    return sdlf_digits_dataset_class.load(dataset, argument, split);
+    return sdlf_digits_dataset_class.load(dataset, argument, split, &(sdlf_dataset_options){0});
 }
 
 static inline void close_digits(sdlf_dataset *dataset)

@@ -246,6 +246,25 @@ static void reads_the_real_files(void)
     }
 }
 
+static void images_of_several_channels(void)
+{
+    const char *folder = make_folder();
+    sdlf_dataset *data = NULL;
+    write_idx(folder, "train-images-idx4-ubyte", sdlf_shape(TRAIN_COUNT, 3, 2, 5), NULL);
+    write_idx(folder, "train-labels-idx1-ubyte", sdlf_shape(TRAIN_COUNT), digits);
+    char specification[1024];
+    snprintf(specification, sizeof specification, "mnist:%s", folder);
+    CHECK_OK(sdlf_dataset_check(specification, SDLF_SPLIT_TRAIN));
+    if (!CHECK_OK(open_set(&data, folder, "", SDLF_SPLIT_TRAIN))) return;
+    CHECK(sdlf_shape_equal(data->samples.shape, sdlf_shape(TRAIN_COUNT, 3, 2, 5)));
+    double sum = 0;
+    for (int n = 0; n < TRAIN_COUNT; n++)
+        for (int i = 0; i < 10; i++) sum += idx_element(n * 30 + 20 + i);
+    CHECK_EQUAL(data->channels.count, 3);
+    CHECK_CLOSE(data->channels.mean[2], sum / (10 * TRAIN_COUNT), 1e-4);
+    sdlf_dataset_free(data);
+}
+
 int main(void)
 {
     RUN(reads_every_spelling);
@@ -257,5 +276,6 @@ int main(void)
     RUN(says_what_it_looked_for);
     RUN(survives_failing_allocations);
     RUN(reads_the_real_files);
+    RUN(images_of_several_channels);
     return test_summary();
 }

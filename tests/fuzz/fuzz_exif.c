@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "apps/pictures/exif.h"
+#include "datasets/images/exif.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

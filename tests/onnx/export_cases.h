@@ -14,6 +14,9 @@ typedef struct export_case {
 
 extern const export_case export_cases[]; /* ends with a row without name */
 
+/* Built-in networks that `reference` computes in a moment; NULL ends them. */
+extern const char *const export_builtin[];
+
 /* The model of a case or, where that is NULL, the built-in network; its parameters are drawn, statistics too. NULL: it failed,
  * sdlf_error_message says why. */
 sdlf_model *export_case_model(const export_case *from, const char *builtin);

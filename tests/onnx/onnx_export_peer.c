@@ -69,9 +69,8 @@ int main(int count, char **words)
     }
     int opset = atoi(words[2]);
     sdlf_status status = SDLF_OK;
-    const char *name;
-    for (int i = 0; (name = sdlf_network_builtin_name(i)) != NULL && status == SDLF_OK; i++)
-        status = run(words[1], name, export_case_model(NULL, name), opset);
+    for (int i = 0; export_builtin[i] != NULL && status == SDLF_OK; i++)
+        status = run(words[1], export_builtin[i], export_case_model(NULL, export_builtin[i]), opset);
     if (status == SDLF_OK) status = run_trained(words[1], opset);
     for (const export_case *at = export_cases; at->name != NULL && status == SDLF_OK; at++)
         if (opset == 0 || opset >= at->opset) status = run(words[1], at->name, export_case_model(at, NULL), opset);

@@ -106,14 +106,17 @@ static void no_layer_is_missing(void)
 /* Parameters keep names and values, bit for bit. */
 static void built_in_networks_come_back(void)
 {
-    for (int i = 0; sdlf_network_builtin_name(i) != NULL; i++) {
+    for (int i = 0; export_builtin[i] != NULL; i++) {
         const char *path = test_path("network.onnx");
-        goes_round(NULL, sdlf_network_builtin_name(i), 0);
-        sdlf_model *model = export_case_model(NULL, sdlf_network_builtin_name(i)), *again = NULL;
+        goes_round(NULL, export_builtin[i], 0);
+        sdlf_model *model = export_case_model(NULL, export_builtin[i]), *again = NULL;
         sdlf_onnx_exported result;
         CHECK_OK(sdlf_model_to_onnx(model, path, NULL, &result));
         if (CHECK_OK(sdlf_model_from_onnx(&again, path, NULL))) {
-            CHECK_EQUAL(result.parameter_count, sdlf_model_trainable_count(model));
+            int64_t count = 0; /* with running statistics */
+            for (int p = 0; p < sdlf_model_parameter_count(model); p++)
+                count += sdlf_tensor_count(&sdlf_model_parameter(model, p)->value);
+            CHECK_EQUAL(result.parameter_count, count);
             CHECK_EQUAL(sdlf_model_hash(again), sdlf_model_hash(model));
             CHECK_TEXT(sdlf_model_name(again), sdlf_model_name(model));
             for (int p = 0; p < sdlf_model_parameter_count(model); p++)

@@ -98,7 +98,13 @@ static void print_head(c_export *e)
         print_argument(e, true, i, c_at(e, node.layer)->layer.name, node);
     }
     for (int i = 0; i < e->output_count; i++) print_argument(e, false, i, e->output_name[i], e->output[i]);
-    if (n->known && (n->mean != 0 || n->scale != 1))
+    if (n->known && n->channels.count > 0) {
+        c_print(e, " *\n * The network was trained on samples x as (x - mean) * scale: do so before. Of the channels "
+                   "in turn:\n");
+        for (int i = 0; i < n->channels.count; i++)
+            c_print(e, " *   mean %s, scale %s\n", c_number(n->channels.mean[i]).text,
+                    c_number(n->channels.scale[i]).text);
+    } else if (n->known && (n->mean != 0 || n->scale != 1))
         c_print(e, " *\n * The network was trained on samples x as (x - %s) * %s: do so before.\n",
                 c_number(n->mean).text, c_number(n->scale).text);
     c_print(e,

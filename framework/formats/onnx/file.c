@@ -142,6 +142,8 @@ static sdlf_status read_metadata(onnx_file *file, const wire_reader *reader, wir
     if (entry == NULL) return failed_to_unpack(file);
     if (entry->key != NULL && entry->value != NULL && strcmp(entry->key, WEIGHTS_NORMALIZATION) == 0)
         file->normalization = entry->value;
+    if (entry->key != NULL && entry->value != NULL && strcmp(entry->key, WEIGHTS_CLASSES) == 0)
+        file->classes = entry->value;
     return SDLF_OK;
 }
 
@@ -216,7 +218,8 @@ static sdlf_status read_bytes(onnx_file *file, const uint8_t *bytes, uint64_t si
 
 static void begin(onnx_file *file, const char *path)
 {
-    *file = (onnx_file){.path = path, .producer = "", .producer_version = "", .graph_name = "", .normalization = ""};
+    *file = (onnx_file){
+        .path = path, .producer = "", .producer_version = "", .graph_name = "", .normalization = "", .classes = ""};
     file->arena.budget = file->blocks.budget = &file->budget;
 }
 

@@ -15,7 +15,7 @@ typedef struct onnx_file {
     onnx_folder folder;
     int64_t ir_version, opset;
     const char *producer, *producer_version, *graph_name; /* "" where the file is silent */
-    const char *normalization;                            /* metadata of that name, JSON; "" where there is none */
+    const char *normalization, *classes;                  /* metadata of these names, JSON; "" where there is none */
     Onnx__NodeProto **node;
     int node_count;
     onnx_tensor *initializer;

@@ -242,6 +242,9 @@ sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx
     }
     if (status == SDLF_OK && file->normalization[0] != '\0')
         status = normalization_json_read(&import.model->normalization, file->normalization, file->path);
+    model_classes classes = {.count = 0};
+    if (status == SDLF_OK && file->classes[0] != '\0') status = classes_json_read(&classes, file->classes, file->path);
+    if (status == SDLF_OK && classes.count > 0) model_take_classes(import.model, &classes);
     bool leave = import.options->leave_weights;
     if (status == SDLF_OK && complete && fill && !leave) status = onnx_fill_parameters(&import);
     if (status == SDLF_OK) status = onnx_file_check(file);

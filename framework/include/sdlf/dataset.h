@@ -4,6 +4,7 @@
 #define SDLF_DATASET_H
 
 #include <sdlf/calculator.h>
+#include <sdlf/model.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,21 +21,41 @@ typedef struct sdlf_dataset {
     sdlf_tensor samples; /* (M,C,H,W) uint8, host memory, owned */
     sdlf_tensor labels;  /* (M) int32, host memory, owned; each in [0, class_count) */
     int class_count;
-    float mean, scale; /* how a loader normalises: (x - mean) * scale */
+    float mean, scale; /* how a loader normalises, (x - mean) * scale, where channels.count is 0 */
+    sdlf_channel_normalization channels;
+    char **class_names; /* class_count names, owned (an array, and each); NULL: they are numbers */
+    sdlf_fit fit;       /* how pictures were brought to the samples' size */
+    int64_t unread;     /* files that could not be read and were left out */
+    char *unread_why;   /* of the first of them, owned: the message; NULL: there is none */
 } sdlf_dataset;
+
+/* What is wanted of a data set; zeroed: as its files are. */
+typedef struct sdlf_dataset_options {
+    int channels, height, width; /* of a sample, for sets of pictures of any size (folder); 0: as the files are */
+    bool outline;                /* shapes, classes and names are enough: samples.data and labels.data may be NULL */
+    bool strict;                 /* a picture that cannot be read is an error, and not left out */
+    int threads;                 /* that make the samples, which do not depend on it; 0: one for each processor */
+    /* Called on any of these threads, one call at a time, when `done` of `count` pictures are read. Optional. */
+    void (*progress)(void *context, int64_t done, int64_t count);
+    void *progress_context;
+} sdlf_dataset_options;
 
 struct sdlf_dataset_class {
     const char *name;    /* "mnist": what stands before the colon of `mnist:DIR` */
     const char *summary; /* one line with the argument's form */
-    /* Load a split. `argument` is what stood after the colon, or NULL. Fills name, samples, labels, class_count, mean and
-     * scale of a zeroed dataset; sdlf_dataset_free releases whatever it filled, also after a failure. */
-    sdlf_status (*load)(sdlf_dataset *dataset, const char *argument, sdlf_split split);
+    /* Load a split. `argument` is what stood after the colon, or NULL. Fills name, samples, labels, class_count, the
+     * normalisation and what else it knows of a zeroed dataset; sdlf_dataset_free releases whatever it filled, also after a failure. */
+    sdlf_status (*load)(sdlf_dataset *dataset, const char *argument, sdlf_split split,
+                        const sdlf_dataset_options *options);
     /* What can be said against an argument before anything is read or drawn; fails as `load` would. Optional; NULL: nothing can. */
     sdlf_status (*check)(const char *argument, sdlf_split split);
 };
 
 /* Open "NAME" or "NAME:ARGUMENT". The dataset is the caller's. Errors name the file and the byte at fault. */
 sdlf_status sdlf_dataset_open(sdlf_dataset **dataset, const char *specification, sdlf_split split);
+/* The same with options (NULL: none). */
+sdlf_status sdlf_dataset_open_with(sdlf_dataset **dataset, const char *specification, sdlf_split split,
+                                   const sdlf_dataset_options *options);
 void sdlf_dataset_free(sdlf_dataset *dataset);
 /* Would it open, as far as can be told without reading or drawing it: is the name known, the argument well-formed, are the
  * files there? For programs that have other things to prepare first. Errors: those of sdlf_dataset_open. */

@@ -49,13 +49,34 @@ void sdlf_model_set_origin(sdlf_model *model, const char *origin);
 /* The first error made while building; SDLF_OK if none. Sets the message. */
 sdlf_status sdlf_model_status(const sdlf_model *model);
 
+/* How a picture of another size becomes a sample: all of it, scaled, in the middle of black; its middle, in the sample's proportions; or
+ * all of it stretched into these. */
+typedef enum sdlf_fit { SDLF_FIT_WHOLE = 0, SDLF_FIT_CROP, SDLF_FIT_STRETCH } sdlf_fit;
+
 /* How raw samples become the model's input: (x - mean) * scale. A trainer sets it from its data set; weights files carry
  * it, so that a prediction treats its pictures as training did. (0, 1) until set. */
 typedef struct sdlf_normalization {
-    float mean, scale;
+    float mean, scale;                   /* where channels.count is 0 */
+    sdlf_channel_normalization channels; /* of inputs (N,C,H,W) */
+    sdlf_fit fit;
     bool known;
 } sdlf_normalization;
 sdlf_normalization *sdlf_model_normalization(sdlf_model *model);
+
+/* Names of the classes that the model tells apart, in the order of its scores; kept in weights files and in ONNX exports. `names` (count
+ * of them, UTF-8) are copied; a count of 0 forgets them. Errors: SDLF_ERROR_ARGUMENT (a name that is NULL), SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_model_set_classes(sdlf_model *model, const char *const *names, int count);
+int sdlf_model_class_count(const sdlf_model *model);                   /* names; 0: none are known */
+const char *sdlf_model_class_name(const sdlf_model *model, int index); /* NULL: it has none */
+
+/* Give a classifier another number of classes: the layer that makes its scores, the last with parameters on the way to output 0, gets as
+ * many units (fully_connected) or filters (conv2d), with parameters drawn from `seed`, which training changes; all other parameters keep
+ * their values. Nothing is changed where it has that many. Names of classes are forgotten. The model is built, without plans. Errors:
+ * SDLF_ERROR_UNSUPPORTED (it ends otherwise), SDLF_ERROR_SHAPE (what follows takes no other number), SDLF_ERROR_ARGUMENT (not built, plans,
+ * fewer than 2 classes), SDLF_ERROR_MEMORY; the model is then only to be freed. */
+sdlf_status sdlf_model_replace_head(sdlf_model *model, int classes, uint64_t seed);
+/* The position of that layer; -1: it ends otherwise. */
+int sdlf_model_head(const sdlf_model *model);
 
 /* Infer every shape once (for a batch of 1), make the parameters and initialise them from `seed`. If nobody has called it, the
  * first plan builds the model, from its own seed. Calling it again draws new parameters.

@@ -5,6 +5,7 @@
  *
  *   <sdlf/operations/kinds.h>         the kinds, each with its contract: shapes, formula, what may alias
  *   <sdlf/operations/elementwise.h>   functions of elements: activations, and those of two operands
+ *   <sdlf/operations/normalization.h> how raw samples become a network's input
  *   <sdlf/operations/indexing.h>      along one axis: reductions, picking, resampling
  *   <sdlf/operations/window.h>        sliding windows: convolution and pooling
  *   <sdlf/operations/augmentation.h>  random changes of images
@@ -16,6 +17,7 @@
 #include <sdlf/operations/elementwise.h>
 #include <sdlf/operations/indexing.h>
 #include <sdlf/operations/kinds.h>
+#include <sdlf/operations/normalization.h>
 #include <sdlf/operations/update.h>
 #include <sdlf/operations/window.h>
 #include <sdlf/tensor.h>
@@ -46,7 +48,8 @@ typedef struct sdlf_operation {
             double value;
         } fill;
         struct {
-            float mean, scale;
+            float mean, scale; /* where channels.count is 0 */
+            sdlf_channel_normalization channels;
             sdlf_augmentation augment;
         } gather;
         struct {

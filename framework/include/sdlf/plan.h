@@ -35,7 +35,8 @@ typedef struct sdlf_feed {
     const char *samples, *labels;
     sdlf_tensor sample_data; /* (M, ...) uint8 or the plan's dtype, host memory; borrowed for the plan's life */
     sdlf_tensor label_data;  /* (M) int32, likewise */
-    float mean, scale;
+    float mean, scale;       /* where channels.count is 0 */
+    sdlf_channel_normalization channels;
     sdlf_augmentation augment;
     uint64_t seed; /* of the orders that the plan makes itself: see sdlf_epoch */
     int64_t skip;  /* samples at their beginning that are another plan's */

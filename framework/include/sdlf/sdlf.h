@@ -6,6 +6,7 @@
 #include <sdlf/dataset.h>
 #include <sdlf/formats.h>
 #include <sdlf/graph.h>
+#include <sdlf/image.h>
 #include <sdlf/layers.h>
 #include <sdlf/machine.h>
 #include <sdlf/model.h>

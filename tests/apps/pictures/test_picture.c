@@ -15,15 +15,16 @@ static float sample[3 * SIDE * SIDE];
 static const picture_options automatic = {PICTURE_AUTO, PICTURE_AUTO};
 
 /* A grey picture of one value, with a bar of another on it. The pixels are the caller's. */
-static image with_bar(int width, int height, int ground, int ink, int left, int top, int right, int bottom)
+static sdlf_image with_bar(int width, int height, int ground, int ink, int left, int top, int right, int bottom)
 {
-    image made = {.width = width, .height = height, .channels = 1, .pixels = malloc((size_t)width * (size_t)height)};
+    sdlf_image made = {
+        .width = width, .height = height, .channels = 1, .pixels = malloc((size_t)width * (size_t)height)};
     memset(made.pixels, ground, (size_t)width * (size_t)height);
     for (int y = top; y < bottom; y++) memset(made.pixels + y * width + left, ink, (size_t)(right - left));
     return made;
 }
 
-static void prepare(image *picture, picture_options options)
+static void prepare(sdlf_image *picture, picture_options options)
 {
     CHECK_OK(picture_prepare(sample, sdlf_shape(1, SIDE, SIDE), picture, &options));
     free(picture->pixels);
@@ -32,7 +33,7 @@ static void prepare(image *picture, picture_options options)
 /* What MNIST itself looks like goes through unchanged. */
 static void own_size_stays(void)
 {
-    image picture = with_bar(SIDE, SIDE, 0, 200, 3, 4, 6, 20);
+    sdlf_image picture = with_bar(SIDE, SIDE, 0, 200, 3, 4, 6, 20);
     picture.pixels[10 * SIDE + 20] = 37;
     prepare(&picture, automatic);
     CHECK_CLOSE(sample[5 * SIDE + 4], 200, 1e-3);
@@ -43,7 +44,7 @@ static void own_size_stays(void)
 
 static void light_paper_becomes_dark(void)
 {
-    image picture = with_bar(SIDE, SIDE, 255, 55, 3, 4, 6, 20);
+    sdlf_image picture = with_bar(SIDE, SIDE, 255, 55, 3, 4, 6, 20);
     prepare(&picture, automatic);
     CHECK_CLOSE(sample[5 * SIDE + 4], 200, 1e-3);
     CHECK_CLOSE(sample[0], 0, 0);
@@ -58,7 +59,7 @@ static void light_paper_becomes_dark(void)
 /* A big photograph of a small bar in a corner: the bar's longer side becomes 20 pixels, its middle the middle. */
 static void digits_are_cut_out(void)
 {
-    image picture = with_bar(400, 300, 210, 40, 250, 20, 270, 100);
+    sdlf_image picture = with_bar(400, 300, 210, 40, 250, 20, 270, 100);
     prepare(&picture, automatic);
     double mass = 0, x_sum = 0, y_sum = 0;
     int top = SIDE, bottom = -1;
@@ -84,7 +85,7 @@ static void digits_are_cut_out(void)
 /* Paper that is darker on one side than the ink is on the other. */
 static void uneven_light_is_seen_through(void)
 {
-    image picture = with_bar(400, 300, 0, 0, 0, 0, 1, 1);
+    sdlf_image picture = with_bar(400, 300, 0, 0, 0, 0, 1, 1);
     for (int y = 0; y < 300; y++) {
         for (int x = 0; x < 400; x++) {
             bool ink = x >= 60 && x < 80 && y >= 100 && y < 180;
@@ -102,7 +103,7 @@ static void uneven_light_is_seen_through(void)
 /* Without fitting, the whole picture is shown, with black above and below where it is wide. */
 static void whole_pictures_keep_their_shape(void)
 {
-    image picture = with_bar(56, 28, 0, 100, 0, 0, 56, 28);
+    sdlf_image picture = with_bar(56, 28, 0, 100, 0, 0, 56, 28);
     prepare(&picture, (picture_options){PICTURE_NO, PICTURE_NO});
     CHECK_CLOSE(sample[14 * SIDE], 100, 1e-3);
     CHECK_CLOSE(sample[14 * SIDE + 27], 100, 1e-3);
@@ -118,7 +119,7 @@ static void odd_pictures_do_no_harm(void)
     static const int sizes[][2] = {{1, 1}, {1, 300}, {300, 1}, {2, 2}, {29, 28}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         for (int value = 0; value <= 255; value += 51) {
-            image picture = with_bar(sizes[i][0], sizes[i][1], value, value, 0, 0, 1, 1);
+            sdlf_image picture = with_bar(sizes[i][0], sizes[i][1], value, value, 0, 0, 1, 1);
             prepare(&picture, automatic);
             bool sound = true;
             for (int at = 0; at < SIDE * SIDE; at++) sound = sound && sample[at] >= 0 && sample[at] <= 256;
@@ -133,14 +134,15 @@ static void work_is_linear_in_pixels(void)
 {
     enum { LONG = 2000000 };
     for (int upright = 0; upright < 2; upright++) {
-        image picture = with_bar(upright ? 1 : LONG, upright ? LONG : 1, 0, 0, 0, 0, 1, 1);
+        sdlf_image picture = with_bar(upright ? 1 : LONG, upright ? LONG : 1, 0, 0, 0, 0, 1, 1);
         memset(picture.pixels, 200, LONG / 2);
         prepare(&picture, (picture_options){PICTURE_NO, PICTURE_NO});
         double sum = 0;
         for (int i = 0; i < SIDE * SIDE; i++) sum += (double)sample[i];
         CHECK_CLOSE(sum, 200.0 * LONG / 2 / LONG * SIDE * SIDE / LONG, 1e-6);
-        prepare(&(image){.width = picture.width, .height = picture.height, .channels = 1, .pixels = calloc(LONG, 1)},
-                automatic);
+        prepare(
+            &(sdlf_image){.width = picture.width, .height = picture.height, .channels = 1, .pixels = calloc(LONG, 1)},
+            automatic);
         CHECK_CLOSE((double)sample[SIDE * SIDE / 2], 0, 0);
     }
 }
@@ -149,7 +151,7 @@ static void colours(void)
 {
     uint8_t pixels[SIDE * SIDE * 3];
     for (size_t i = 0; i < sizeof pixels; i++) pixels[i] = (uint8_t)(i % 3 == 0 ? 100 : i % 3 == 1 ? 50 : 10);
-    image picture = {.width = SIDE, .height = SIDE, .channels = 3, .pixels = pixels};
+    sdlf_image picture = {.width = SIDE, .height = SIDE, .channels = 3, .pixels = pixels};
     CHECK_OK(picture_prepare(sample, sdlf_shape(1, SIDE, SIDE), &picture, &automatic));
     CHECK_CLOSE(sample[100], 0.299 * 100 + 0.587 * 50 + 0.114 * 10, 1e-3);
     CHECK_OK(picture_prepare(sample, sdlf_shape(3, SIDE, SIDE), &picture, &automatic));

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "apps/pictures/picture_bytes.h"
+#include "datasets/images/picture_bytes.h"
 
 static const sdlf_normalization own = {.mean = 51, .scale = 1 / 102.0f, .known = true};
 static const sdlf_normalization unknown = {.mean = 0, .scale = 1};

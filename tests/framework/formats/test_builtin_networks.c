@@ -6,6 +6,8 @@
 
 #include <sdlf/formats.h>
 
+#include "framework/model_internal.h"
+
 static void sizes(void)
 {
     static const struct {
@@ -16,8 +18,14 @@ static void sizes(void)
         {"lenet5", 26 * 6 + (25 * 6 + 1) * 16 + (5 * 5 * 16 + 1) * 120 + 121 * 84 + 85 * 10},
         {"mlp", 785 * 256 + 257 * 128 + 129 * 10},
         {"fast_cnn", 26 * 16 + (25 * 16 + 1) * 32 + (4 * 4 * 32 + 1) * 128 + 129 * 10},
+        {"resnet20", 272474}, /* the paper's 0.27 million, and the shortcuts' convolutions */
+        {"resnet18", 11173962},
+        {"resnet50", 23520842},
+        {"vgg11_bn", 9231114},
+        {"mobilenet_v2", 2236682},
     };
-    for (int i = 0; i < 4; i++) {
+    enum { COUNT = sizeof expected / sizeof expected[0] };
+    for (int i = 0; i < COUNT; i++) {
         sdlf_model *model;
         CHECK_TEXT(sdlf_network_builtin_name(i), expected[i].name);
         CHECK(strlen(sdlf_network_builtin_summary(i)) > 10);
@@ -31,7 +39,49 @@ static void sizes(void)
         CHECK(sdlf_shape_equal(shape, sdlf_shape(1, 10)));
         sdlf_model_free(model);
     }
-    CHECK(sdlf_network_builtin_name(4) == NULL && sdlf_network_builtin_summary(-1) == NULL);
+    CHECK(sdlf_network_builtin_name(COUNT) == NULL && sdlf_network_builtin_summary(-1) == NULL);
+}
+
+static int64_t size_for(const char *name, sdlf_shape sample, int classes)
+{
+    sdlf_model *model;
+    if (!CHECK_OK(sdlf_network_builtin_for(&model, name, sample, classes))) return 0;
+    CHECK_OK(model_describe(model)); /* without values, which may be hundreds of millions */
+    int64_t count = sdlf_model_trainable_count(model);
+    sdlf_shape shape = sdlf_model_node_shape(model, sdlf_model_output(model, 0));
+    CHECK(sdlf_shape_equal(shape, sdlf_shape(1, classes)));
+    sdlf_model_free(model);
+    return count;
+}
+
+/* As torchvision counts them. */
+static void sizes_for_imagenet(void)
+{
+    const sdlf_shape sample = sdlf_shape(3, 224, 224);
+    CHECK_EQUAL(size_for("resnet18", sample, 1000), 11689512);
+    CHECK_EQUAL(size_for("resnet50", sample, 1000), 25557032);
+    CHECK_EQUAL(size_for("mobilenet_v2", sample, 1000), 3504872);
+    CHECK_EQUAL(size_for("vgg11_bn", sample, 1000), 132868840);
+}
+
+static void other_shapes(void)
+{
+    static const char *const names[] = {"simple_cnn", "lenet5",   "mlp",      "fast_cnn",    "resnet20",
+                                        "resnet18",   "resnet50", "vgg11_bn", "mobilenet_v2"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        CHECK(size_for(names[i], sdlf_shape(1, 32, 40), 3) > 0);
+        CHECK(size_for(names[i], sdlf_shape(5, 75, 33), 2) > 0);
+    }
+    sdlf_model *model;
+    CHECK_FAILS(sdlf_network_builtin_for(&model, "vgg11_bn", sdlf_shape(3, 32, 31), 10), SDLF_ERROR_SHAPE,
+                "network 'vgg11_bn' tells 2 classes or more apart, in samples CxHxW of 32x32 pixels or more, found 10 "
+                "in samples 3x32x31");
+    CHECK(model == NULL);
+    CHECK(size_for("lenet5", sdlf_shape(1, 12, 12), 2) > 0 && size_for("fast_cnn", sdlf_shape(1, 16, 16), 2) > 0);
+    CHECK(size_for("resnet50", sdlf_shape(1, 1, 1), 2) > 0 && size_for("mobilenet_v2", sdlf_shape(1, 1, 1), 2) > 0);
+    CHECK_FAILS(sdlf_network_builtin_for(&model, "fast_cnn", sdlf_shape(1, 15, 16), 10), SDLF_ERROR_SHAPE, "16x16");
+    CHECK_FAILS(sdlf_network_builtin_for(&model, "mlp", sdlf_shape(7), 10), SDLF_ERROR_SHAPE, "samples 7");
+    CHECK_FAILS(sdlf_network_builtin_for(&model, "mlp", sdlf_shape(1, 1, 1), 1), SDLF_ERROR_SHAPE, "found 1 in");
 }
 
 static void files_hold_them(void)
@@ -56,7 +106,8 @@ static void unknown_names(void)
     sdlf_model *model;
     CHECK_FAILS(
         sdlf_network_builtin(&model, "lenet"), SDLF_ERROR_ARGUMENT,
-        "unknown network 'lenet' (did you mean 'lenet5'?); the built-in ones are simple_cnn, lenet5, mlp, fast_cnn");
+        "unknown network 'lenet' (did you mean 'lenet5'?); the built-in ones are simple_cnn, lenet5, mlp, fast_cnn, "
+        "resnet20, resnet18, resnet50, vgg11_bn, mobilenet_v2");
     CHECK(model == NULL);
     CHECK_FAILS(sdlf_network_builtin(&model, ""), SDLF_ERROR_ARGUMENT, "unknown network ''");
 }
@@ -77,6 +128,8 @@ static void every_allocation(void)
 int main(void)
 {
     RUN(sizes);
+    RUN(sizes_for_imagenet);
+    RUN(other_shapes);
     RUN(files_hold_them);
     RUN(unknown_names);
     RUN(every_allocation);

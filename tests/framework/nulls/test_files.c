@@ -39,6 +39,8 @@ static void networks(void)
     REFUSED(sdlf_network_write(net, NULL), "text");
     REFUSED(sdlf_network_builtin(NULL, "mlp"), "model");
     REFUSED(sdlf_network_builtin(&made, NULL), "name");
+    REFUSED(sdlf_network_builtin_for(NULL, "mlp", sdlf_shape(1, 28, 28), 10), "model");
+    REFUSED(sdlf_network_builtin_for(&made, NULL, sdlf_shape(1, 28, 28), 10), "name");
     sdlf_model_free(net);
 }
 

@@ -26,6 +26,11 @@ static void no_model(void)
     NO_MODEL(sdlf_model_build(NULL, 1));
     NO_MODEL(sdlf_model_require_states(NULL, 1));
     NO_MODEL(sdlf_model_freeze(NULL, "conv2d.weight", true));
+    NO_MODEL(sdlf_model_replace_head(NULL, 3, 1));
+    GIVES(sdlf_model_head(NULL), -1);
+    NO_MODEL(sdlf_model_set_classes(NULL, (const char *const[]){"a"}, 1));
+    GIVES(sdlf_model_class_count(NULL), 0);
+    GIVES(sdlf_model_class_name(NULL, 0), NULL);
     GIVES(sdlf_model_normalization(NULL), no_normalization);
     GIVES(sdlf_model_layer_count(NULL), 0);
     GIVES(sdlf_model_layer(NULL, 0), NULL);
@@ -152,6 +157,7 @@ static void names(void)
     GIVES(sdlf_model_find_parameter(net, NULL), NULL);
     GIVES(sdlf_layer_class_find(NULL), NULL);
     REFUSED(sdlf_model_freeze(net, NULL, true), "parameter");
+    REFUSED(sdlf_model_set_classes(net, NULL, 1), "names");
     DOES_NOTHING(sdlf_model_set_origin(net, NULL)); /* from nowhere */
     CHECK_OK(sdlf_model_status(net));
     sdlf_model_free(net);

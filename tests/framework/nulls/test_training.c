@@ -8,6 +8,10 @@ static void data_sets(void)
     REFUSED(sdlf_dataset_open(NULL, "digits", SDLF_SPLIT_TEST), "dataset");
     REFUSED(sdlf_dataset_open(&data, NULL, SDLF_SPLIT_TEST), "specification");
     CHECK(data == NULL);
+    REFUSED(sdlf_dataset_open_with(NULL, "digits", SDLF_SPLIT_TEST, NULL), "dataset");
+    REFUSED(sdlf_dataset_open_with(&data, NULL, SDLF_SPLIT_TEST, NULL), "specification");
+    CHECK_OK(sdlf_dataset_open_with(&data, "digits:10", SDLF_SPLIT_TEST, NULL));
+    sdlf_dataset_free(data);
     REFUSED(sdlf_dataset_check(NULL, SDLF_SPLIT_TEST), "specification");
     DOES_NOTHING(sdlf_dataset_free(NULL));
     REFUSED(sdlf_idx_read(NULL, test_path("x")), "tensor");
@@ -15,6 +19,23 @@ static void data_sets(void)
     REFUSED(sdlf_idx_parse(NULL, "", 0, "x"), "tensor");
     REFUSED(sdlf_idx_parse(&tensor, NULL, 0, "x"), "bytes");
     REFUSED(sdlf_idx_parse(&tensor, "", 0, NULL), "name");
+}
+
+static void images(void)
+{
+    float out[3];
+    uint8_t pixel = 7;
+    sdlf_image image, one = {1, 1, 1, &pixel};
+    REFUSED(sdlf_image_decode(NULL, "", 0, "x", 0), "image");
+    REFUSED(sdlf_image_decode(&image, NULL, 0, "x", 0), "bytes");
+    REFUSED(sdlf_image_decode(&image, "", 0, NULL, 0), "name");
+    REFUSED(sdlf_image_read(NULL, test_path("x"), 0), "image");
+    REFUSED(sdlf_image_read(&image, NULL, 0), "path");
+    DOES_NOTHING(sdlf_image_release(NULL));
+    REFUSED(sdlf_image_resize(NULL, 1, 1, 3, &one, 0, 0, 1, 1), "out");
+    REFUSED(sdlf_image_resize(out, 1, 1, 3, NULL, 0, 0, 1, 1), "image");
+    REFUSED(sdlf_image_resize(out, 1, 1, 3, &(sdlf_image){.width = 1, .height = 1, .channels = 1}, 0, 0, 1, 1),
+            "image->pixels");
 }
 
 static void loaders(void)
@@ -174,6 +195,7 @@ static void own_training(void)
 int main(void)
 {
     RUN(data_sets);
+    RUN(images);
     RUN(loaders);
     RUN(graphs);
     RUN(trainers);

@@ -91,25 +91,30 @@ Onnx__StringStringEntryProto *export_entry(onnx_export *e, const char *key, cons
 }
 
 /* Whoever runs the model must treat its input as training did: the same text as in a weights file. */
-static sdlf_status add_normalization(onnx_export *e, Onnx__ModelProto *model, Onnx__StringStringEntryProto **place)
+static sdlf_status add_metadata(onnx_export *e, Onnx__ModelProto *model, Onnx__StringStringEntryProto *place[2])
 {
-    char *text = NULL;
-    if (!e->model->normalization.known) return SDLF_OK;
-    sdlf_status status = normalization_json_write(&text, &e->model->normalization);
-    if (status == SDLF_OK && (*place = export_entry(e, WEIGHTS_NORMALIZATION, text)) == NULL)
-        status = sdlf_fail(SDLF_ERROR_MEMORY, "out of memory for the graph of model '%s'", e->model->name);
-    free(text);
-    if (status != SDLF_OK) return status;
+    sdlf_status status = SDLF_OK;
     model->metadata_props = place;
-    model->n_metadata_props = 1;
-    return SDLF_OK;
+    for (int which = 0; which < 2 && status == SDLF_OK; which++) {
+        bool classes = which == 1;
+        char *text = NULL;
+        if (classes ? e->model->classes.count == 0 : !e->model->normalization.known) continue;
+        status = classes ? classes_json_write(&text, &e->model->classes)
+                         : normalization_json_write(&text, &e->model->normalization);
+        if (status != SDLF_OK) return status;
+        place[model->n_metadata_props] = export_entry(e, classes ? WEIGHTS_CLASSES : WEIGHTS_NORMALIZATION, text);
+        if (place[model->n_metadata_props++] == NULL)
+            status = sdlf_fail(SDLF_ERROR_MEMORY, "out of memory for the graph of model '%s'", e->model->name);
+        free(text);
+    }
+    return status;
 }
 
 sdlf_status export_write(onnx_export *e, const char *path, bool external, sdlf_onnx_exported *result)
 {
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
     Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT, *opsets[] = {&opset};
-    Onnx__StringStringEntryProto *normalization = NULL;
+    Onnx__StringStringEntryProto *metadata[2] = {NULL};
     if (!host_is_little_endian())
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "ONNX files are written on little-endian machines alone");
     model.has_ir_version = true;
@@ -122,7 +127,7 @@ sdlf_status export_write(onnx_export *e, const char *path, bool external, sdlf_o
     opset.version = e->opset;
     model.opset_import = opsets;
     model.n_opset_import = 1;
-    sdlf_status status = add_normalization(e, &model, &normalization);
+    sdlf_status status = add_metadata(e, &model, metadata);
     if (status != SDLF_OK) return status;
     /* a message holds 2 GB at most; what is larger has its weights outside */
     export_outside outside = {.path = NULL};

@@ -1,0 +1,263 @@
+/* folder: pictures in a subfolder for each class, of any size and in any format of <sdlf/image.h>.
+ *
+ *     DIR/roses/1.jpg, DIR/tulips/a.png, ...              every fifth picture or so is for testing
+ *     DIR/train/roses/1.jpg, DIR/test/roses/9.jpg, ...    or val, valid, validation
+ *
+ * The subfolders' names, sorted, are the classes'. The middle of a picture, in the samples' proportions, is scaled to their size, which
+ * is that of the pictures where none is asked for. Samples have three channels unless one is asked for. Files that are no pictures are
+ * left out and counted, or, if that is asked for, refused. Each channel is normalised by its mean and deviation over the training
+ * pictures. */
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/image.h>
+#include <sdlf/machine.h>
+
+#include "datasets/datasets_internal.h"
+#include "datasets/folder_files.h"
+#include "framework/formats/budget.h"
+#include "framework/formats/text.h"
+#include "framework/parallel.h"
+
+enum { COLOURS = 3, LARGEST_SIDE = 65535, PATH_SIZE = 8192, MESSAGE_SIZE = 512 };
+
+/* ---- one picture ---- */
+
+static sdlf_status read_picture(sdlf_image *picture, const char *folder, const folder_file *file)
+{
+    char path[PATH_SIZE];
+    if (snprintf(path, sizeof path, "%s/%s", folder, file->path) >= PATH_SIZE)
+        return sdlf_fail(SDLF_ERROR_IO, "%s: the path is longer than %d bytes", file->path, PATH_SIZE - 1);
+    return sdlf_image_read(picture, path, 0);
+}
+
+/* The middle of the picture in the proportions of the sample (C,H,W), scaled to its size. `scratch` has room for its elements. */
+static sdlf_status fill_sample(uint8_t *sample, float *scratch, const sdlf_image *picture, sdlf_shape shape)
+{
+    int channels = (int)shape.dim[0], rows = (int)shape.dim[1], columns = (int)shape.dim[2];
+    double scale = fmin((double)picture->height / rows, (double)picture->width / columns);
+    double height = scale * rows, width = scale * columns;
+    sdlf_status status = sdlf_image_resize(scratch, rows, columns, channels, picture, (picture->height - height) / 2,
+                                           (picture->width - width) / 2, height, width);
+    int64_t count = sdlf_shape_count(shape);
+    for (int64_t i = 0; status == SDLF_OK && i < count; i++)
+        sample[i] = (uint8_t)fminf(fmaxf(scratch[i] + 0.5f, 0), 255);
+    return status;
+}
+
+/* ---- all pictures ---- */
+
+/* The first failure, in the order of the pictures. */
+typedef struct failure {
+    int64_t picture, count; /* of failures */
+    sdlf_status status;
+    char message[MESSAGE_SIZE];
+} failure;
+
+typedef struct decoding {
+    const char *folder;
+    const folder_files *files;
+    const sdlf_dataset_options *options;
+    sdlf_shape shape; /* of a sample */
+    bool any_size;    /* pictures of another size are scaled */
+    uint8_t *samples;
+    bool *is_read;
+    pthread_mutex_t lock;  /* guards what follows */
+    failure unread, fatal; /* of a picture that can be left out; of the work as a whole */
+    int64_t done;
+} decoding;
+
+static sdlf_status check_size(const decoding *d, const sdlf_image *picture, const folder_file *file)
+{
+    if (d->any_size || (picture->height == d->shape.dim[1] && picture->width == d->shape.dim[2])) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_SHAPE,
+                     "%s/%s: %dx%d pixels (height x width), others have %dx%d; pictures of several sizes need one that "
+                     "they are scaled to (--size)",
+                     d->folder, file->path, picture->height, picture->width, (int)d->shape.dim[1],
+                     (int)d->shape.dim[2]);
+}
+
+static void note(failure *f, int64_t picture, sdlf_status status)
+{
+    if (f->count++ > 0 && f->picture < picture) return;
+    f->picture = picture;
+    f->status = status;
+    snprintf(f->message, sizeof f->message, "%s", sdlf_error_message());
+}
+
+static void decode(void *context, int64_t i)
+{
+    decoding *d = context;
+    const folder_file *file = &d->files->file[i];
+    sdlf_image picture = {0};
+    int64_t size = sdlf_shape_count(d->shape);
+    float *scratch = malloc((size_t)size * sizeof *scratch);
+    sdlf_status status =
+        scratch != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for a picture", d->folder);
+    bool fatal = true;
+    if (status == SDLF_OK) {
+        status = read_picture(&picture, d->folder, file);
+        fatal = d->options->strict || status == SDLF_ERROR_MEMORY;
+    }
+    if (status == SDLF_OK) {
+        fatal = true;
+        status = check_size(d, &picture, file);
+    }
+    if (status == SDLF_OK) status = fill_sample(d->samples + i * size, scratch, &picture, d->shape);
+    sdlf_image_release(&picture);
+    free(scratch);
+    d->is_read[i] = status == SDLF_OK;
+    pthread_mutex_lock(&d->lock);
+    if (status != SDLF_OK) note(fatal ? &d->fatal : &d->unread, i, status);
+    d->done++;
+    if (d->options->progress != NULL) d->options->progress(d->options->progress_context, d->done, d->files->count);
+    pthread_mutex_unlock(&d->lock);
+}
+
+static sdlf_status none_can_be_read(const folder_files *files, const char *why)
+{
+    return sdlf_fail(SDLF_ERROR_FORMAT, "none of %" PRId64 " pictures can be read; %s", files->count, why);
+}
+
+/* Close the gaps that unread pictures leave, and see that every class has some left. */
+static sdlf_status close_gaps(sdlf_dataset *dataset, const decoding *d, bool training)
+{
+    int64_t size = sdlf_shape_count(d->shape), kept = 0;
+    int32_t *labels = dataset->labels.data;
+    int64_t *of_class = calloc((size_t)dataset->class_count, sizeof *of_class);
+    if (of_class == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", d->folder);
+    for (int64_t i = 0; i < d->files->count; i++) {
+        if (!d->is_read[i]) continue;
+        labels[kept] = d->files->file[i].class_index;
+        of_class[labels[kept]]++;
+        if (kept != i) memcpy(d->samples + kept * size, d->samples + i * size, (size_t)size);
+        kept++;
+    }
+    dataset->samples.shape.dim[0] = dataset->labels.shape.dim[0] = kept;
+    int empty = dataset->class_count;
+    for (int i = dataset->class_count - 1; training && d->unread.count > 0 && i >= 0; i--)
+        if (of_class[i] == 0) empty = i;
+    free(of_class);
+    if (kept > 0 && empty == dataset->class_count) return SDLF_OK;
+    if (kept == 0) return none_can_be_read(d->files, d->unread.message);
+    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: no picture of the class '%s' can be read; %s", d->folder,
+                     text_show(dataset->class_names[empty]).text, d->unread.message);
+}
+
+static sdlf_status decode_all(sdlf_dataset *dataset, decoding *d, bool training)
+{
+    sdlf_status status = read_tensor_create(&dataset->samples, SDLF_UINT8, dataset->samples.shape, d->folder);
+    if (status == SDLF_OK) status = read_tensor_create(&dataset->labels, SDLF_INT32, dataset->labels.shape, d->folder);
+    if (status != SDLF_OK) return status;
+    d->samples = dataset->samples.data;
+    d->is_read = calloc((size_t)d->files->count, sizeof *d->is_read);
+    if (d->is_read == NULL || pthread_mutex_init(&d->lock, NULL) != 0) {
+        free(d->is_read);
+        return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", d->folder);
+    }
+    parallel_for(d->files->count, d->options->threads, decode, d);
+    pthread_mutex_destroy(&d->lock);
+    if (d->fatal.count > 0)
+        status = sdlf_fail(d->fatal.status, "%s", d->fatal.message);
+    else
+        status = close_gaps(dataset, d, training);
+    free(d->is_read);
+    dataset->unread = d->unread.count;
+    if (status == SDLF_OK && d->unread.count > 0 && (dataset->unread_why = strdup(d->unread.message)) == NULL)
+        status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", d->folder);
+    return status;
+}
+
+/* ---- the class ---- */
+
+/* The size of the first picture that can be read. */
+static sdlf_status find_size(sdlf_shape *shape, const char *folder, const folder_files *files)
+{
+    char first[MESSAGE_SIZE];
+    for (int64_t i = 0; i < files->count; i++) {
+        sdlf_image picture = {0};
+        sdlf_status status = read_picture(&picture, folder, &files->file[i]);
+        shape->dim[1] = picture.height;
+        shape->dim[2] = picture.width;
+        sdlf_image_release(&picture);
+        if (status == SDLF_OK || status == SDLF_ERROR_MEMORY) return status;
+        if (i == 0) snprintf(first, sizeof first, "%s", sdlf_error_message());
+    }
+    return none_can_be_read(files, first);
+}
+
+static sdlf_status check_options(const sdlf_dataset_options *options)
+{
+    bool sized = options->height > 0;
+    if (options->height < 0 || options->width < 0 || sized != (options->width > 0) || options->height > LARGEST_SIDE ||
+        options->width > LARGEST_SIDE)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "folder: samples of %dx%d pixels: expected 1 to %d both ways",
+                         options->height, options->width, LARGEST_SIDE);
+    if (options->channels == 0 || options->channels == 1 || options->channels == COLOURS) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "folder: pictures have 1 channel or 3, and %d are wanted", options->channels);
+}
+
+static sdlf_status load_files(sdlf_dataset *dataset, const char *folder, const folder_files *files, bool training,
+                              const sdlf_dataset_options *options)
+{
+    decoding d = {.folder = folder, .files = files, .options = options, .any_size = options->height > 0};
+    d.shape = sdlf_shape(options->channels > 0 ? options->channels : COLOURS, options->height, options->width);
+    sdlf_status status = d.any_size ? SDLF_OK : find_size(&d.shape, folder, files);
+    if (status != SDLF_OK) return status;
+    dataset->samples =
+        sdlf_tensor_view(SDLF_UINT8, sdlf_shape(files->count, d.shape.dim[0], d.shape.dim[1], d.shape.dim[2]), NULL);
+    dataset->labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(files->count), NULL);
+    if (options->outline) return SDLF_OK;
+    status = decode_all(dataset, &d, training);
+    if (status == SDLF_OK) sdlf_dataset_measure(dataset);
+    return status;
+}
+
+static sdlf_status check_argument(const char *argument)
+{
+    if (argument != NULL && *argument != '\0') return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                     "folder: expected folder:DIR, a folder with a subfolder of pictures for each class");
+}
+
+static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split split,
+                        const sdlf_dataset_options *options)
+{
+    folder_files files = {.count = 0};
+    sdlf_status status = check_argument(argument);
+    if (status == SDLF_OK) status = check_options(options);
+    if (status == SDLF_OK) status = sdlf_dataset_name(dataset, "folder", argument);
+    if (status != SDLF_OK) return status;
+    status = folder_list(&files, argument, split);
+    if (status == SDLF_OK) {
+        dataset->class_names = files.class_names;
+        dataset->class_count = files.class_count;
+        dataset->fit = SDLF_FIT_CROP;
+        files.class_names = NULL;
+        files.class_count = 0;
+        status = load_files(dataset, argument, &files, split == SDLF_SPLIT_TRAIN, options);
+    }
+    folder_files_release(&files);
+    return status;
+}
+
+static sdlf_status check(const char *argument, sdlf_split split)
+{
+    folder_files files = {.count = 0};
+    sdlf_status status = check_argument(argument);
+    if (status == SDLF_OK) status = folder_list(&files, argument, split);
+    folder_files_release(&files);
+    return status;
+}
+
+const sdlf_dataset_class sdlf_folder_dataset_class = {
+    .name = "folder",
+    .summary =
+        "folder:DIR, pictures in a subfolder for each class (DIR/roses/1.jpg), or in DIR/train/... and DIR/test/...",
+    .load = load,
+    .check = check,
+};

@@ -1,0 +1,17 @@
+/* The decoders behind image.h. Each takes the `size` bytes of a whole file; `path` begins messages. */
+#ifndef SDLF_DATASETS_IMAGES_DECODE_H
+#define SDLF_DATASETS_IMAGES_DECODE_H
+
+#include <stddef.h>
+
+#include <sdlf/image.h>
+
+sdlf_status image_decode_png(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path);
+sdlf_status image_decode_jpeg(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path);
+sdlf_status image_decode_bmp(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path);
+sdlf_status image_decode_pnm(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path);
+
+/* Check a size and take the memory for its pixels. */
+sdlf_status image_allocate(sdlf_image *picture, int64_t width, int64_t height, int channels, const char *path);
+
+#endif

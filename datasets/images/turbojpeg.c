@@ -1,0 +1,169 @@
+/* JPEG, BMP, PGM and PPM, through libturbojpeg. */
+#include "datasets/images/decode.h"
+
+#if defined SDLF_HAVE_TURBOJPEG
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <turbojpeg.h>
+
+static sdlf_status damaged(const char *path, const char *format, const char *reason)
+{
+    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: damaged %s: %s", path, format, reason);
+}
+
+/* The library's own words: the file may be damaged, or of a kind that the library does not read. */
+static sdlf_status unreadable(const char *path, const char *format, const char *reason)
+{
+    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: cannot read this %s: %s", path, format, reason);
+}
+
+sdlf_status image_decode_jpeg(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path)
+{
+    tjhandle handle = tjInitDecompress();
+    if (handle == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for its decoder", path);
+    int width = 0, height = 0, sampling = 0, colours = 0;
+    sdlf_status status = SDLF_OK;
+    if (tjDecompressHeader3(handle, bytes, size, &width, &height, &sampling, &colours) != 0) {
+        status = unreadable(path, "JPEG", tjGetErrorStr2(handle));
+        goto done;
+    }
+    if (width < 1 || height < 1) { /* a stream of tables without a picture is no error to the library */
+        status = damaged(path, "JPEG", "it ends in its header");
+        goto done;
+    }
+    if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
+        status = unreadable(path, "JPEG", "its colours are those of a printer (CMYK); expected RGB or grey");
+        goto done;
+    }
+    bool grey = colours == TJCS_GRAY;
+    status = image_allocate(picture, width, height, grey ? 1 : 3, path);
+    if (status != SDLF_OK) goto done;
+    /* a warning means that part of the picture is missing or made up */
+    if (tjDecompress2(handle, bytes, size, picture->pixels, width, 0, height, grey ? TJPF_GRAY : TJPF_RGB,
+                      TJFLAG_STOPONWARNING) != 0)
+        status = unreadable(path, "JPEG", tjGetErrorStr2(handle));
+done:
+    tjDestroy(handle);
+    return status;
+}
+
+/* A file in memory, which has a name as long as it is open. */
+static int file_of(const unsigned char *bytes, size_t size)
+{
+    int file = memfd_create("picture", MFD_CLOEXEC);
+    while (file >= 0 && size > 0) {
+        ssize_t count = write(file, bytes, size);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) {
+            close(file);
+            return -1;
+        }
+        bytes += count;
+        size -= (size_t)count;
+    }
+    return file;
+}
+
+/* The library reads these formats from files alone: it gets one of the very bytes whose size was checked. */
+static sdlf_status load(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path, int channels,
+                        const char *format)
+{
+    char name[32];
+    int width = 0, height = 0, pixels = channels == 1 ? TJPF_GRAY : TJPF_RGB;
+    int file = file_of(bytes, size);
+    if (file < 0) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for its decoder: %s", path, strerror(errno));
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    unsigned char *loaded = tjLoadImage(name, &width, 1, &height, &pixels, 0);
+    close(file);
+    if (loaded == NULL) return unreadable(path, format, tjGetErrorStr2(NULL));
+    sdlf_status status = image_allocate(picture, width, height, channels, path);
+    if (status == SDLF_OK) memcpy(picture->pixels, loaded, (size_t)width * (size_t)height * (size_t)channels);
+    tjFree(loaded);
+    return status;
+}
+
+static sdlf_status check_size(int64_t width, int64_t height, const char *path)
+{
+    if (width >= 1 && height >= 1 && width <= SDLF_IMAGE_MAX_PIXELS && height <= SDLF_IMAGE_MAX_PIXELS / width)
+        return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the picture is %lldx%lld; it may have 1 to %lld pixels", path,
+                     (long long)width, (long long)height, (long long)SDLF_IMAGE_MAX_PIXELS);
+}
+
+static int64_t little_endian(const unsigned char *bytes, int count)
+{
+    uint32_t value = 0;
+    for (int i = count - 1; i >= 0; i--) value = value << 8 | bytes[i];
+    return count == 4 ? (int64_t)(int32_t)value : (int64_t)value;
+}
+
+sdlf_status image_decode_bmp(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path)
+{
+    if (size < 26) return damaged(path, "BMP", "it ends in its header");
+    bool old = little_endian(bytes + 14, 4) == 12; /* the header of OS/2 has sizes of 16 bits */
+    int64_t width = little_endian(bytes + 18, old ? 2 : 4),
+            height = little_endian(bytes + (old ? 20 : 22), old ? 2 : 4);
+    sdlf_status status = check_size(width, height < 0 ? -height : height, path); /* negative: rows from the top */
+    return status == SDLF_OK ? load(picture, bytes, size, path, 3, "BMP") : status;
+}
+
+/* The next number of a header, in which white space and comments separate numbers; -1 if there is none. Of one that is too
+ * large for a picture's side, the digits behind do not count. */
+static int64_t next_number(const unsigned char *bytes, size_t size, size_t *at)
+{
+    while (*at < size && (strchr(" \t\r\n\v\f", bytes[*at]) != NULL || bytes[*at] == '#')) {
+        if (bytes[*at] == '#')
+            while (*at < size && bytes[*at] != '\n') ++*at;
+        else
+            ++*at;
+    }
+    int64_t number = -1;
+    for (; *at < size && bytes[*at] >= '0' && bytes[*at] <= '9'; ++*at)
+        if (number <= SDLF_IMAGE_MAX_PIXELS) number = (number < 0 ? 0 : 10 * number) + (bytes[*at] - '0');
+    return number;
+}
+
+sdlf_status image_decode_pnm(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path)
+{
+    bool grey = bytes[1] == '2' || bytes[1] == '5';
+    const char *format = grey ? "PGM" : "PPM";
+    size_t at = 2;
+    int64_t width = next_number(bytes, size, &at), height = next_number(bytes, size, &at);
+    if (width < 0 || height < 0) return damaged(path, format, "its header has no width and height");
+    sdlf_status status = check_size(width, height, path);
+    return status == SDLF_OK ? load(picture, bytes, size, path, grey ? 1 : 3, format) : status;
+}
+
+#else
+
+static sdlf_status unsupported(const char *path, const char *format)
+{
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                     "%s: this build reads no %s: it was made without libturbojpeg (libturbojpeg0-dev)", path, format);
+}
+
+sdlf_status image_decode_jpeg(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path)
+{
+    (void)picture, (void)bytes, (void)size;
+    return unsupported(path, "JPEG");
+}
+
+sdlf_status image_decode_bmp(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path)
+{
+    (void)picture, (void)bytes, (void)size;
+    return unsupported(path, "BMP");
+}
+
+sdlf_status image_decode_pnm(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path)
+{
+    (void)picture, (void)bytes, (void)size;
+    return unsupported(path, "PGM or PPM");
+}
+
+#endif

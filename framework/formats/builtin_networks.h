@@ -1,0 +1,26 @@
+/* The built-in networks: what makes the logits of each from images (N,C,H,W), and what they are put together from. */
+#ifndef SDLF_FORMATS_BUILTIN_NETWORKS_H
+#define SDLF_FORMATS_BUILTIN_NETWORKS_H
+
+#include <sdlf/layers.h>
+
+/* `sample` is (C,H,W). */
+typedef sdlf_node network_logits(sdlf_model *net, sdlf_node image, sdlf_shape sample, int classes);
+
+network_logits network_resnet20, network_resnet18, network_resnet50; /* builtin_resnets.c */
+network_logits network_vgg11_bn, network_mobilenet_v2;               /* builtin_features.c */
+
+/* A square convolution without bias, padded to keep the size at stride 1, and its batch normalisation, with these names. */
+typedef struct network_conv {
+    const char *conv, *norm;
+    int filters, kernel, stride, groups; /* groups 0: 1 */
+    bool bias;
+} network_conv;
+sdlf_node network_conv_bn(sdlf_model *net, sdlf_node x, const network_conv *options);
+
+sdlf_node network_fully_connected(sdlf_model *net, sdlf_node x, const char *name, int units);
+
+/* Do images of this size keep their resolution in the first layers? Networks for ImageNet's 224x224 pixels take small images so. */
+bool network_is_small(sdlf_shape sample);
+
+#endif

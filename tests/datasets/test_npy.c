@@ -1,0 +1,143 @@
+/* The npy data set: two arrays that the test writes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/dataset.h>
+
+#include "testing.h"
+
+enum { IMAGES = 4 };
+
+/* A file of version 1.0 with this type and shape ("(4,)"), and so many bytes, each its own number. */
+static void write_array(const char *name, const char *type, const char *shape, const void *data, size_t size)
+{
+    char header[128], text[119];
+    unsigned char counted[4096];
+    for (size_t i = 0; i < sizeof counted; i++) counted[i] = (unsigned char)i;
+    int length = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", type, shape);
+    memset(header, ' ', sizeof header);
+    memcpy(header, "\x93NUMPY\x01\x00\x76\x00", 10);
+    memcpy(header + 10, text, (size_t)length);
+    header[127] = '\n';
+    unsigned char *bytes = malloc(sizeof header + size);
+    if (bytes == NULL) abort();
+    memcpy(bytes, header, sizeof header);
+    memcpy(bytes + sizeof header, data != NULL ? data : counted, size);
+    test_write_file(test_path(name), bytes, sizeof header + size);
+    free(bytes);
+}
+
+static sdlf_status open_it(sdlf_dataset **data, bool outline)
+{
+    char specification[2048], images[1024];
+    snprintf(images, sizeof images, "%s", test_path("images.npy"));
+    snprintf(specification, sizeof specification, "npy:%s,%s", images, test_path("labels.npy"));
+    return sdlf_dataset_open_with(data, specification, SDLF_SPLIT_TRAIN, &(sdlf_dataset_options){.outline = outline});
+}
+
+static void check_images(const char *shape, size_t size, sdlf_shape wanted, int second)
+{
+    sdlf_dataset *data = NULL;
+    write_array("images.npy", "|u1", shape, NULL, size);
+    if (!CHECK_OK(open_it(&data, false))) return;
+    CHECK(sdlf_shape_equal(data->samples.shape, wanted));
+    const uint8_t *pixel = data->samples.data;
+    CHECK(pixel[0] == 0 && pixel[1] == second);
+    CHECK_EQUAL(data->channels.count, wanted.dim[1]);
+    sdlf_dataset_free(data);
+    if (CHECK_OK(open_it(&data, true)))
+        CHECK(data->samples.data == NULL && sdlf_shape_equal(data->samples.shape, wanted));
+    sdlf_dataset_free(data);
+}
+
+static void images_of_every_layout(void)
+{
+    const int32_t labels[IMAGES] = {2, 0, 1, 2};
+    write_array("labels.npy", "<i4", "(4,)", labels, sizeof labels);
+    check_images("(4, 5, 6)", 120, sdlf_shape(IMAGES, 1, 5, 6), 1);
+    check_images("(4, 5, 6, 3)", 360, sdlf_shape(IMAGES, 3, 5, 6), 3);
+    check_images("(4, 3, 5, 6)", 360, sdlf_shape(IMAGES, 3, 5, 6), 1);
+    check_images("(4, 5, 6, 1)", 120, sdlf_shape(IMAGES, 1, 5, 6), 1);
+    check_images("(4, 3, 5, 2)", 120, sdlf_shape(IMAGES, 2, 3, 5), 2); /* both could be meant */
+}
+
+static void labels_of_every_type(void)
+{
+    const uint8_t bytes[IMAGES] = {7, 0, 1, 2};
+    const int32_t ints[IMAGES] = {7, 0, 1, 2};
+    const int64_t longs[IMAGES] = {7, 0, 1, 2};
+    const struct {
+        const char *type;
+        const void *data;
+        size_t size;
+    } cases[] = {{"|u1", bytes, sizeof bytes}, {"<i4", ints, sizeof ints}, {"<i8", longs, sizeof longs}};
+    write_array("images.npy", "|u1", "(4, 2, 2)", NULL, 16);
+    for (int i = 0; i < 3; i++) {
+        sdlf_dataset *data = NULL;
+        write_array("labels.npy", cases[i].type, "(4,)", cases[i].data, cases[i].size);
+        if (!CHECK_OK(open_it(&data, false))) continue;
+        for (int k = 0; k < IMAGES; k++) CHECK_EQUAL(((const int32_t *)data->labels.data)[k], ints[k]);
+        CHECK_EQUAL(data->class_count, 8);
+        sdlf_dataset_free(data);
+    }
+}
+
+static void refused(const char *words)
+{
+    sdlf_dataset *data = NULL;
+    CHECK_FAILS(open_it(&data, false), SDLF_ERROR_FORMAT, words);
+    CHECK(data == NULL);
+}
+
+static void wrong_arrays(void)
+{
+    const int32_t labels[IMAGES] = {2, 0, -1, 2};
+    const float reals[IMAGES] = {0};
+    sdlf_dataset *data = NULL;
+    CHECK_FAILS(sdlf_dataset_open(&data, "npy:images.npy", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT,
+                "npy: expected npy:IMAGES,LABELS, found 'npy:images.npy'");
+    CHECK_FAILS(sdlf_dataset_open(&data, "npy", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "found 'npy:'");
+    CHECK_FAILS(sdlf_dataset_check("npy:/not/there,x", SDLF_SPLIT_TRAIN), SDLF_ERROR_IO, "/not/there");
+    write_array("images.npy", "|u1", "(4, 2, 2)", NULL, 16);
+    write_array("labels.npy", "<i4", "(4,)", labels, sizeof labels);
+    refused("labels.npy: label 2: expected 0 to 1048575, found -1");
+    write_array("labels.npy", "<f4", "(4,)", reals, sizeof reals);
+    refused("labels.npy: expected 4 labels, one for each image, uint8, int32 or int64, found float32 of (4)");
+    write_array("labels.npy", "|u1", "(3,)", NULL, 3);
+    refused("found uint8 of (3)");
+    write_array("images.npy", "<f4", "(4, 1, 1)", reals, sizeof reals);
+    refused(
+        "images.npy: expected images, uint8 of (N,H,W), (N,H,W,C) or (N,C,H,W) with 1 to 4 channels, found float32");
+    write_array("images.npy", "|u1", "(4, 5, 5, 5)", NULL, 500);
+    refused("found uint8 of (4x5x5x5)");
+    write_array("images.npy", "|u1", "(16,)", NULL, 16);
+    refused("found uint8 of (16)");
+    write_array("images.npy", "|u1", "(4, 2, 2)", NULL, 15);
+    refused("images.npy");
+}
+
+static sdlf_status open_and_close(void *unused)
+{
+    (void)unused;
+    sdlf_dataset *data = NULL;
+    sdlf_status status = open_it(&data, false);
+    sdlf_dataset_free(data);
+    return status;
+}
+
+static void no_allocation_is_unchecked(void)
+{
+    write_array("images.npy", "|u1", "(4, 2, 2, 3)", NULL, 48);
+    write_array("labels.npy", "|u1", "(4,)", NULL, 4);
+    test_every_allocation("npy", open_and_close, NULL);
+}
+
+int main(void)
+{
+    RUN(images_of_every_layout);
+    RUN(labels_of_every_type);
+    RUN(wrong_arrays);
+    RUN(no_allocation_is_unchecked);
+    return test_summary();
+}
