@@ -128,10 +128,29 @@ static sdlf_status sync_folder(const atomic_file *file)
     return io_error("sync the folder of", file->target);
 }
 
+/* Rename the temporary file over the target while a lock is held on what has the name, or to a name that nothing has: so whoever locks a
+ * file, looks whether it still has its name, and removes that (leftover_files.h) never removes ours. Zero, or -1 as rename has it. */
+static int rename_locked(const atomic_file *file)
+{
+    enum { ATTEMPTS = 1000 }; /* what cannot be locked is replaced as it is */
+    int replaced = -1;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        replaced = leftover_files_hold(file->target);
+        if (replaced >= 0) break;
+        if (renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->target, RENAME_NOREPLACE) == 0) return 0;
+        if (errno == EINVAL || errno == ENOSYS) break; /* this file system, or Linux, cannot */
+        if (errno != EEXIST) return -1;
+    }
+    int result = rename(file->temporary, file->target), reason = errno;
+    if (replaced >= 0) close(replaced);
+    errno = reason;
+    return result;
+}
+
 /* Put the temporary file in the target's place, and forget its name once it is there. */
 static sdlf_status replace_target(atomic_file *file)
 {
-    if (rename(file->temporary, file->target) == 0) {
+    if ((file->has_kin ? rename_locked(file) : rename(file->temporary, file->target)) == 0) {
         free(file->temporary);
         file->temporary = NULL;
         return SDLF_OK;
@@ -172,8 +191,10 @@ static sdlf_status look(atomic_file *file, const char *path, struct stat *old, b
     *exists = stat(file->target, old) == 0;
     *in_place = *exists && !S_ISREG(old->st_mode);
     if (*exists && S_ISDIR(old->st_mode)) return sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': it is a folder", path);
-    if (*exists) /* renaming would get past the file's write protection */
-        return access(file->target, W_OK) == 0 ? SDLF_OK : io_error("write", file->target);
+    /* renaming would get past the file's write protection */
+    if (*exists && access(file->target, W_OK) == 0) return SDLF_OK;
+    if (*exists && errno != ENOENT) return io_error("write", file->target);
+    *exists = *exists && errno != ENOENT; /* another process has removed it since */
     if (errno == ENOENT) {
         struct stat link;
         if (lstat(file->target, &link) != 0 || !S_ISLNK(link.st_mode)) return SDLF_OK;
@@ -191,6 +212,7 @@ sdlf_status atomic_file_open_with(atomic_file *file, const char *path, const cha
         file->descriptor = open(file->target, O_WRONLY | O_CLOEXEC);
         if (file->descriptor < 0) status = io_error("open", file->target);
     } else if (status == SDLF_OK) {
+        file->has_kin = kin != NULL;
         status = open_folder(file);
         if (status == SDLF_OK) status = open_temporary(file, exists ? &old : NULL, kin);
     }

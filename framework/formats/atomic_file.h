@@ -15,6 +15,7 @@
 #ifndef SDLF_FORMATS_ATOMIC_FILE_H
 #define SDLF_FORMATS_ATOMIC_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ typedef struct atomic_file {
     int descriptor;
     int folder; /* the target's folder, opened to be synced; -1 when it may not be read, or with no temporary */
     uint64_t written;
+    bool has_kin;
 } atomic_file;
 
 /* Start a file. On success end it with commit or abandon; after a failure there is nothing to end. Every failure here and
@@ -33,7 +35,7 @@ typedef struct atomic_file {
 sdlf_status atomic_file_open(atomic_file *file, const char *path);
 
 /* The same, with a temporary file that is called as one of `kin` would be, a name in the target's folder, and so goes with that file's
- * leftovers. */
+ * leftovers. Committing waits for whoever has locked a file with the target's name (leftover_files.h). */
 sdlf_status atomic_file_open_with(atomic_file *file, const char *path, const char *kin);
 
 /* Append bytes. After a failure the file can only be abandoned. */

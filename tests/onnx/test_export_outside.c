@@ -23,6 +23,8 @@ static pid_t other;
 
 int __real_rename(const char *old, const char *new);
 int __wrap_rename(const char *old, const char *new);
+int __real_renameat2(int old_folder, const char *old, int new_folder, const char *new, unsigned flags);
+int __wrap_renameat2(int old_folder, const char *old, int new_folder, const char *new, unsigned flags);
 int __real_unlinkat(int folder, const char *name, int flags);
 int __wrap_unlinkat(int folder, const char *name, int flags);
 
@@ -43,18 +45,30 @@ static void wait_for_other(void)
     other_when = NEVER;
 }
 
-int __wrap_rename(const char *old, const char *new)
+static bool rename_fails(void)
 {
     rename_count++;
     if (rename_count == rename_kills_at) raise(SIGKILL);
-    if (rename_count == rename_fails_at) {
-        errno = EIO;
-        return -1;
-    }
+    errno = EIO;
+    return rename_count == rename_fails_at;
+}
+
+int __wrap_rename(const char *old, const char *new)
+{
+    if (rename_fails()) return -1;
     bool graph = rename_count == 2;
     if (graph && other_when == BEFORE_GRAPH) start_other(), wait_for_other();
     int result = __real_rename(old, new);
     if (graph && other_when == BEHIND_GRAPH) start_other(), wait_for_other();
+    return result;
+}
+
+/* Of weights to a name that nothing has. */
+int __wrap_renameat2(int old_folder, const char *old, int new_folder, const char *new, unsigned flags)
+{
+    if (rename_fails()) return -1;
+    int result = __real_renameat2(old_folder, old, new_folder, new, flags);
+    if (result != 0) rename_count--; /* another try follows */
     return result;
 }
 
@@ -249,7 +263,11 @@ static void two_meet(void)
 static void export_for_ever(const char *path, uint64_t seed)
 {
     for (;; seed = 3 - seed)
-        if (export_to(path, seed, true) != SDLF_OK) _exit(1);
+        if (export_to(path, seed, true) != SDLF_OK) {
+            printf("%s\n", sdlf_error_message());
+            fflush(stdout);
+            _exit(1);
+        }
 }
 
 /* Several export to one name, some are killed on the way. Who reads meanwhile finds one of the two networks, or weights that have just been

@@ -157,14 +157,12 @@ static void let_go(int lock)
 
 sdlf_status export_outside_commit(export_outside *outside, atomic_file *graph, const char *path)
 {
-    int there = -1, weights = -1,
-        ours = -1; /* locks: of weights that are there already, of new ones, of the new graph */
+    int weights = -1, ours = -1; /* locks: of the new weights, of the new graph */
     struct stat before;
     bool was = stat(path, &before) == 0, made = false;
     sdlf_status status = SDLF_OK;
     if (outside->path != NULL) {
-        there = leftover_files_hold(outside->path);
-        made = there < 0 && access(outside->path, F_OK) != 0;
+        made = access(outside->path, F_OK) != 0;
         status = atomic_file_commit_locked(&outside->file, &weights);
     }
     if (status == SDLF_OK)
@@ -173,7 +171,6 @@ sdlf_status export_outside_commit(export_outside *outside, atomic_file *graph, c
         atomic_file_abandon(graph);
     if (status == SDLF_OK && ours >= 0) remove_old_weights(path, outside->name, ours);
     if (status != SDLF_OK && made && is_same(was, &before, path)) unlink(outside->path);
-    let_go(there);
     let_go(weights);
     let_go(ours);
     return status;
