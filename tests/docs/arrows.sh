@@ -25,6 +25,7 @@ may framework/plan 'framework/([a-z_]+\.h|machine/|plan/)'
 may layers 'layers/'
 may datasets 'datasets/|framework/(parallel|require)\.h|framework/formats/(budget|byte_stream|npy|read_file|text)\.h'
 may graphs 'graphs/|framework/formats/(budget|byte_stream)\.h'
+may python 'nothing'
 may apps 'apps/'
 may apps/examples 'nothing'
 

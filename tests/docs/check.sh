@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$1"
 sdlf=$2
 failed=0
-documents=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md)
+documents=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md docs/guides/*.md)
 
 wrong() {
     printf '%s\n' "$1"

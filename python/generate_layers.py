@@ -1,0 +1,159 @@
+"""Write sdlf/layers.py and sdlf/nn.py from the layer classes of the library: python python/generate_layers.py [--check]
+
+Run it after a layer class or an option was added; a test runs it with --check.
+"""
+
+import sys
+import textwrap
+from pathlib import Path
+
+from sdlf import _sdlf
+
+TYPES = {"int": "int", "pair": "Pair", "float": "float", "bool": "bool", "choice": "str", "shape": "Sequence[int]"}
+CAMEL = {"fully_connected": "Linear", "relu": "ReLU", "relu6": "ReLU6", "leaky_relu": "LeakyReLU", "lrn": "LRN",
+         "softmax_cross_entropy": "SoftmaxCrossEntropy"}
+FIRST = {"fully_connected": "units", "max_pool2d": "window", "avg_pool2d": "window", "dropout": "probability"}  # may be given without its name
+
+LAYERS_HEAD = '''"""Layers as functions on nodes, as the C interface has them. Made by python/generate_layers.py.
+
+Each takes the nodes that it reads, and returns the node that it makes. An option left out has its default. `name` is the layer's, unique in
+its model; left out, the layer is named after its class. Shapes include the batch N as axis 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import _sdlf
+from ._add import Pair, add_layer, add_source
+
+Node = _sdlf.Node
+'''
+NN_HEAD = '''"""Layers as objects, for lists: Model.sequential(shape, [Conv2d(filters=32, kernel=3), ReLU(), ...]). Made by python/generate_layers.py.
+
+An object is called with the nodes that the function of sdlf.layers takes, and adds a layer each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import layers
+from ._add import Layer, Pair
+
+'''
+
+
+def camel(name):
+    return CAMEL.get(name) or "".join(part.capitalize() for part in name.split("_"))
+
+
+def inputs_of(layer):
+    low, high = layer["minimum_inputs"], layer["maximum_inputs"]
+    if high == 0:
+        return ["model"]
+    if high == 1:
+        return ["x"]
+    return ["a", "b"] if low == high == 2 else ["*inputs"]
+
+
+def options_of(layer):
+    return [dict(field, word=field["name"]) for field in layer["fields"]]
+
+
+def describe(layer, options):
+    lines = [layer["summary"][0].upper() + layer["summary"][1:] + "."]
+    for o in options:
+        text = o["help"] or o["type"]
+        if o["choices"]:
+            text += ": " + ", ".join(o["choices"])
+        if o["default"] not in (None, 0):
+            text += f" (default {o['default']:g})"
+        lines.append(f"{o['word']}: {text}")
+    return lines
+
+
+def docstring(lines, indent):
+    wrapped = []
+    for line in lines[1:]:
+        wrapped += textwrap.wrap(line, 120 - indent, subsequent_indent="    ")
+    pad = " " * indent
+    if not wrapped:
+        return f'{pad}"""{lines[0]}"""'
+    return f'{pad}"""{lines[0]}\n\n' + "\n".join(pad + line for line in wrapped) + f'\n{pad}"""'
+
+
+def parameters(options, star, first):
+    words = [f"{o['word']}: {TYPES[o['type']]} | None = None" for o in options]
+    if first:
+        words.sort(key=lambda w: not w.startswith(first + ":"))
+        return [words[0], "*"] + words[1:] + ["name: str | None = None"]
+    return (["*"] if star else []) + words + ["name: str | None = None"]
+
+
+def filled(items, indent):
+    """Items with commas between them, as many on a line as there is room for."""
+    lines = [""]
+    for item in items:
+        if lines[-1] and indent + len(lines[-1]) + len(item) + 2 > 120:
+            lines.append("")
+        lines[-1] += (" " if lines[-1] else "") + item + ","
+    return "\n".join(" " * indent + line for line in lines)
+
+
+def signature(head, words, tail, indent):
+    one = head + ", ".join(words) + tail
+    if indent + len(one) <= 120:
+        return " " * indent + one
+    return " " * indent + head + "\n" + filled(words, indent + 4) + "\n" + " " * indent + tail
+
+
+def call(head, options, tail, indent):
+    items = [f'"{o["name"]}": {o["word"]}' for o in options]
+    one = head + "{" + ", ".join(items) + "}" + tail
+    if indent + len(one) <= 120:
+        return " " * indent + one
+    return " " * indent + head + "{\n" + filled(items, indent + 4) + "\n" + " " * indent + "}" + tail
+
+
+def function(layer):
+    inputs, options = inputs_of(layer), options_of(layer)
+    typed = {"model": ["model: _sdlf.Model"], "*inputs": ["*inputs: Node"]}.get(inputs[0], [f"{i}: Node" for i in inputs])
+    words = typed + parameters(options, inputs[0] != "*inputs", None)
+    given = "inputs" if inputs[0] == "*inputs" else "(" + ", ".join(inputs) + ("," if len(inputs) == 1 else "") + ")"
+    adding = "add_source" if inputs[0] == "model" else "add_layer"
+    given = "model" if inputs[0] == "model" else given
+    return "\n".join([
+        signature(f"def {layer['name']}(", words, ") -> Node:", 0),
+        docstring(describe(layer, options), 4),
+        call(f'return {adding}("{layer["name"]}", {given}, name, ', options, ")", 4),
+    ])
+
+
+def object_class(layer):
+    options = options_of(layer)
+    words = ["self"] + parameters(options, True, FIRST.get(layer["name"]))
+    return "\n".join([
+        f"class {camel(layer['name'])}(Layer):",
+        docstring(describe(layer, options), 4) + "\n",
+        signature("def __init__(", words, "):", 4),
+        call(f"super().__init__(layers.{layer['name']}, name, ", options, ")", 8),
+    ])
+
+
+def main():
+    classes = [c for c in _sdlf.layer_classes()]
+    here = Path(__file__).parent / "sdlf"
+    texts = {
+        "layers.py": LAYERS_HEAD + "\n\n" + "\n\n\n".join(function(c) for c in classes) + "\n",
+        "nn.py": NN_HEAD + "\n" + "\n\n\n".join(object_class(c) for c in classes if c["minimum_inputs"] > 0) + "\n",
+    }
+    old = [name for name, text in texts.items() if not (here / name).exists() or (here / name).read_text() != text]
+    if "--check" in sys.argv[1:]:
+        sys.exit(f"{', '.join(old)}: not as the library's layer classes are; run python {sys.argv[0]}" if old else 0)
+    for name in old:
+        (here / name).write_text(texts[name])
+
+
+if __name__ == "__main__":
+    main()

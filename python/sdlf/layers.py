@@ -1,0 +1,492 @@
+"""Layers as functions on nodes, as the C interface has them. Made by python/generate_layers.py.
+
+Each takes the nodes that it reads, and returns the node that it makes. An option left out has its default. `name` is the layer's, unique in
+its model; left out, the layer is named after its class. Shapes include the batch N as axis 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import _sdlf
+from ._add import Pair, add_layer, add_source
+
+Node = _sdlf.Node
+
+
+def conv2d(
+    x: Node, *, filters: int | None = None, kernel: Pair | None = None, stride: Pair | None = None,
+    padding: Pair | None = None, padding_extra: Pair | None = None, dilation: Pair | None = None,
+    groups: int | None = None, no_bias: bool | None = None, initializer: str | None = None, name: str | None = None,
+) -> Node:
+    """2-D convolution with groups, stride, padding and dilation.
+
+    filters: output channels
+    kernel: height and width of the kernel
+    stride: steps between windows (default 1)
+    padding: zeros around the image
+    padding_extra: more zeros below and right; fewer if negative
+    dilation: distance between the kernel's elements (default 1)
+    groups: groups of channels; as many as channels: depthwise (default 1)
+    no_bias: leave the bias out
+    initializer: how the weight starts; he_uniform by default: default, zero, one, he_uniform, he_normal,
+        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal
+    """
+    return add_layer("conv2d", (x,), name, {
+        "filters": filters, "kernel": kernel, "stride": stride, "padding": padding, "padding_extra": padding_extra,
+        "dilation": dilation, "groups": groups, "no_bias": no_bias, "initializer": initializer,
+    })
+
+
+def max_pool2d(
+    x: Node, *, window: Pair | None = None, stride: Pair | None = None, padding: Pair | None = None,
+    padding_extra: Pair | None = None, dilation: Pair | None = None, ties: str | None = None, name: str | None = None,
+) -> Node:
+    """The largest value of each window.
+
+    window: height and width of the window
+    stride: steps between windows; the window by default
+    padding: a border that never wins
+    padding_extra: more border below and right; less if negative
+    dilation: distance between the window's elements (default 1)
+    ties: who gets the gradient of equal maxima: share, first
+    """
+    return add_layer("max_pool2d", (x,), name, {
+        "window": window, "stride": stride, "padding": padding, "padding_extra": padding_extra, "dilation": dilation,
+        "ties": ties,
+    })
+
+
+def avg_pool2d(
+    x: Node, *, window: Pair | None = None, stride: Pair | None = None, padding: Pair | None = None,
+    padding_extra: Pair | None = None, count_padding: bool | None = None, name: str | None = None,
+) -> Node:
+    """The mean of each window.
+
+    window: height and width of the window
+    stride: steps between windows; the window by default
+    padding: a border of zeros
+    padding_extra: more border below and right; less if negative
+    count_padding: the border counts in the mean
+    """
+    return add_layer("avg_pool2d", (x,), name, {
+        "window": window, "stride": stride, "padding": padding, "padding_extra": padding_extra,
+        "count_padding": count_padding,
+    })
+
+
+def global_avg_pool2d(x: Node, *, name: str | None = None) -> Node:
+    """The mean of each channel."""
+    return add_layer("global_avg_pool2d", (x,), name, {})
+
+
+def fully_connected(
+    x: Node, *, units: int | None = None, no_bias: bool | None = None, initializer: str | None = None,
+    axis: int | None = None, name: str | None = None,
+) -> Node:
+    """Each output a weighted sum of all inputs.
+
+    units: outputs of a sample
+    no_bias: leave the bias out
+    initializer: how the weight starts; he_uniform by default: default, zero, one, he_uniform, he_normal,
+        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal
+    axis: where the inputs of an output begin; -1: with the last axis, for each token by itself (default 1)
+    """
+    return add_layer("fully_connected", (x,), name, {
+        "units": units, "no_bias": no_bias, "initializer": initializer, "axis": axis,
+    })
+
+
+def graph_conv(
+    *inputs: Node, units: int | None = None, no_bias: bool | None = None, no_decay: bool | None = None,
+    initializer: str | None = None, name: str | None = None,
+) -> Node:
+    """Each node a weighted sum over its neighbours, times a matrix.
+
+    units: outputs of a node
+    no_bias: leave the bias out
+    no_decay: weight decay leaves the weight alone
+    initializer: how the weight starts; xavier_uniform by default: default, zero, one, he_uniform, he_normal,
+        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal
+    """
+    return add_layer("graph_conv", inputs, name, {
+        "units": units, "no_bias": no_bias, "no_decay": no_decay, "initializer": initializer,
+    })
+
+
+def batch_norm2d(
+    x: Node, *, epsilon: float | None = None, momentum: float | None = None, name: str | None = None,
+) -> Node:
+    """Each channel normalised, scaled and shifted.
+
+    epsilon: added to the variance (default 1e-05)
+    momentum: weight of the newest batch in the running statistics (default 0.1)
+    """
+    return add_layer("batch_norm2d", (x,), name, {"epsilon": epsilon, "momentum": momentum})
+
+
+def dropout(x: Node, *, probability: float | None = None, name: str | None = None) -> Node:
+    """Zeroes elements at random while training.
+
+    probability: share of the elements that become zero
+    """
+    return add_layer("dropout", (x,), name, {"probability": probability})
+
+
+def relu(x: Node, *, name: str | None = None) -> Node:
+    """Max(x, 0)."""
+    return add_layer("relu", (x,), name, {})
+
+
+def relu6(x: Node, *, name: str | None = None) -> Node:
+    """Min(max(x, 0), 6)."""
+    return add_layer("relu6", (x,), name, {})
+
+
+def clip(x: Node, *, low: float | None = None, high: float | None = None, name: str | None = None) -> Node:
+    """Min(max(x, low), high).
+
+    low: smallest output
+    high: largest output
+    """
+    return add_layer("clip", (x,), name, {"low": low, "high": high})
+
+
+def leaky_relu(x: Node, *, slope: float | None = None, name: str | None = None) -> Node:
+    """X, or slope x where x is negative.
+
+    slope: slope of the negative side (default 0.01)
+    """
+    return add_layer("leaky_relu", (x,), name, {"slope": slope})
+
+
+def sigmoid(x: Node, *, name: str | None = None) -> Node:
+    """1 / (1 + exp(-x))."""
+    return add_layer("sigmoid", (x,), name, {})
+
+
+def tanh(x: Node, *, name: str | None = None) -> Node:
+    """Hyperbolic tangent."""
+    return add_layer("tanh", (x,), name, {})
+
+
+def unary(
+    x: Node, *, function: str | None = None, alpha: float | None = None, beta: float | None = None,
+    name: str | None = None,
+) -> Node:
+    """A function of each element.
+
+    function: what is computed of each element: silu, hard_swish, elu, selu, celu, gelu, gelu_tanh, mish, softplus,
+        softsign, hard_sigmoid, erf, sqrt, exp, log, abs, negate, reciprocal, floor, ceil, round
+    alpha: of elu, celu (1), selu (1.6732632), hard_sigmoid (0.2); 0 stands for these
+    beta: of selu (1.050701), hard_sigmoid (0.5); 0 stands for these
+    """
+    return add_layer("unary", (x,), name, {"function": function, "alpha": alpha, "beta": beta})
+
+
+def flatten(x: Node, *, name: str | None = None) -> Node:
+    """Each sample as one row."""
+    return add_layer("flatten", (x,), name, {})
+
+
+def reshape(x: Node, *, shape: Sequence[int] | None = None, whole: bool | None = None, name: str | None = None) -> Node:
+    """Each sample under another shape.
+
+    shape: shape of one sample; a -1 is worked out
+    whole: shape is the whole output's, batch and all
+    """
+    return add_layer("reshape", (x,), name, {"shape": shape, "whole": whole})
+
+
+def add(a: Node, b: Node, *, name: str | None = None) -> Node:
+    """Elementwise sum of two inputs."""
+    return add_layer("add", (a, b), name, {})
+
+
+def concat(*inputs: Node, axis: int | None = None, name: str | None = None) -> Node:
+    """Inputs joined along an axis.
+
+    axis: axis to join along; -1 is the last (default 1)
+    """
+    return add_layer("concat", inputs, name, {"axis": axis})
+
+
+def binary(
+    *inputs: Node, function: str | None = None, scalar: float | None = None, scalar_first: bool | None = None,
+    name: str | None = None,
+) -> Node:
+    """A function of two inputs, broadcast, or of one and a number.
+
+    function: what is computed of each pair: add, subtract, multiply, divide, power, minimum, maximum, prelu, equal,
+        less, less_equal, greater, greater_equal, and, or, xor
+    scalar: with one input: the other operand
+    scalar_first: with one input: scalar op x instead of x op scalar
+    """
+    return add_layer("binary", inputs, name, {"function": function, "scalar": scalar, "scalar_first": scalar_first})
+
+
+def select(*inputs: Node, name: str | None = None) -> Node:
+    """One of two inputs, element by element, as a condition says."""
+    return add_layer("select", inputs, name, {})
+
+
+def reduce(
+    x: Node, *, function: str | None = None, axes: Sequence[int] | None = None, keep: bool | None = None,
+    name: str | None = None,
+) -> Node:
+    """Some axes folded to one number.
+
+    function: what is made of the elements: sum, mean, max, min, product, l1, l2, sum_squares, log_sum, log_sum_exp
+    axes: axes that are folded, 0 being the batch, -1 the last; left out: all
+    keep: the axes stay, with 1 element each
+    """
+    return add_layer("reduce", (x,), name, {"function": function, "axes": axes, "keep": keep})
+
+
+def arg_reduce(
+    x: Node, *, axis: int | None = None, smallest: bool | None = None, last: bool | None = None,
+    keep: bool | None = None, name: str | None = None,
+) -> Node:
+    """Where the largest element along an axis is.
+
+    axis: axis to search along; -1 is the last (default 1)
+    smallest: the smallest instead of the largest
+    last: of equal ones the last instead of the first
+    keep: the axis stays, with 1 element
+    """
+    return add_layer("arg_reduce", (x,), name, {"axis": axis, "smallest": smallest, "last": last, "keep": keep})
+
+
+def gather(a: Node, b: Node, *, axis: int | None = None, name: str | None = None) -> Node:
+    """Elements picked by their indices along an axis.
+
+    axis: axis to pick along; -1 is the last (default 1)
+    """
+    return add_layer("gather", (a, b), name, {"axis": axis})
+
+
+def matmul(
+    a: Node, b: Node, *, transpose_a: bool | None = None, transpose_b: bool | None = None, name: str | None = None,
+) -> Node:
+    """Products of matrices.
+
+    transpose_a: the left matrices are turned first
+    transpose_b: the right matrices are turned first
+    """
+    return add_layer("matmul", (a, b), name, {"transpose_a": transpose_a, "transpose_b": transpose_b})
+
+
+def conv_transpose2d(
+    x: Node, *, filters: int | None = None, kernel: Pair | None = None, stride: Pair | None = None,
+    padding: Pair | None = None, padding_extra: Pair | None = None, output_padding: Pair | None = None,
+    dilation: Pair | None = None, groups: int | None = None, no_bias: bool | None = None, name: str | None = None,
+) -> Node:
+    """Transposed 2-D convolution.
+
+    filters: output channels
+    kernel: height and width of the kernel
+    stride: distance between the kernel's places in the output (default 1)
+    padding: rows and columns cut off around the output
+    padding_extra: more cut off below and right; less if negative
+    output_padding: rows and columns added below and right, fewer than the stride
+    dilation: distance between the kernel's elements (default 1)
+    groups: groups of channels (default 1)
+    no_bias: leave the bias out
+    """
+    return add_layer("conv_transpose2d", (x,), name, {
+        "filters": filters, "kernel": kernel, "stride": stride, "padding": padding, "padding_extra": padding_extra,
+        "output_padding": output_padding, "dilation": dilation, "groups": groups, "no_bias": no_bias,
+    })
+
+
+def layer_norm(x: Node, *, axis: int | None = None, epsilon: float | None = None, name: str | None = None) -> Node:
+    """Each sample's last axes normalised, scaled and shifted.
+
+    axis: first of the axes that are normalised; -1 is the last (default -1)
+    epsilon: added to the variance (default 1e-05)
+    """
+    return add_layer("layer_norm", (x,), name, {"axis": axis, "epsilon": epsilon})
+
+
+def group_norm(x: Node, *, groups: int | None = None, epsilon: float | None = None, name: str | None = None) -> Node:
+    """Groups of channels, or single ones, normalised, scaled and shifted.
+
+    groups: groups of channels; 0: as many as channels
+    epsilon: added to the variance (default 1e-05)
+    """
+    return add_layer("group_norm", (x,), name, {"groups": groups, "epsilon": epsilon})
+
+
+def lrn(
+    x: Node, *, size: int | None = None, alpha: float | None = None, beta: float | None = None,
+    bias: float | None = None, name: str | None = None,
+) -> Node:
+    """Each element divided by a mean over neighbouring channels.
+
+    size: channels that are looked at, half of them before
+    alpha: weight of the mean square (default 0.0001)
+    beta: exponent (default 0.75)
+    bias: added to it (default 1)
+    """
+    return add_layer("lrn", (x,), name, {"size": size, "alpha": alpha, "beta": beta, "bias": bias})
+
+
+def top_k(
+    x: Node, *, k: int | None = None, axis: int | None = None, smallest: bool | None = None, name: str | None = None,
+) -> Node:
+    """The largest elements along an axis, and where they are.
+
+    k: how many
+    axis: axis to search along; -1 is the last (default -1)
+    smallest: the smallest instead of the largest
+    """
+    return add_layer("top_k", (x,), name, {"k": k, "axis": axis, "smallest": smallest})
+
+
+def resize(
+    x: Node, *, axes: Sequence[int] | None = None, sizes: Sequence[int] | None = None, scale: float | None = None,
+    mode: str | None = None, coordinates: str | None = None, rounding: str | None = None, cubic: float | None = None,
+    start: float | None = None, end: float | None = None, extrapolates: bool | None = None,
+    outside: float | None = None, antialias: bool | None = None, exclude_outside: bool | None = None,
+    name: str | None = None,
+) -> Node:
+    """Axes enlarged or shrunk.
+
+    axes: axes that are resized, 0 being the batch, -1 the last; left out: all from 2 on
+    sizes: what becomes of each; left out: scale says
+    scale: what all of them are stretched by
+    mode: what an element is made of: nearest, linear, cubic
+    coordinates: where it lies in the input: half_pixel, align_corners, asymmetric, pytorch_half_pixel,
+        half_pixel_symmetric, crop
+    rounding: which element is nearest: half_down, half_up, down, up
+    cubic: parameter of Keys's kernel (default -0.75)
+    start: crop: where it begins, as a part of the axis
+    end: crop: where it ends (default 1)
+    extrapolates: what lies outside of the input is `outside`, not its last element
+    outside: what it is then
+    antialias: shrinking looks at all elements that it leaves out
+    exclude_outside: elements beyond the ends weigh nothing
+    """
+    return add_layer("resize", (x,), name, {
+        "axes": axes, "sizes": sizes, "scale": scale, "mode": mode, "coordinates": coordinates, "rounding": rounding,
+        "cubic": cubic, "start": start, "end": end, "extrapolates": extrapolates, "outside": outside,
+        "antialias": antialias, "exclude_outside": exclude_outside,
+    })
+
+
+def value(
+    model: _sdlf.Model, *, shape: Sequence[int] | None = None, dtype: str | None = None, trainable: bool | None = None,
+    name: str | None = None,
+) -> Node:
+    """A value that belongs to the network.
+
+    shape: shape of the value, which has no batch
+    dtype: element type; float is the network's own: float, int32, int64, uint8, int8, bool
+    trainable: training changes it; floats alone
+    """
+    return add_source("value", model, name, {"shape": shape, "dtype": dtype, "trainable": trainable})
+
+
+def cast(x: Node, *, dtype: str | None = None, name: str | None = None) -> Node:
+    """Another element type.
+
+    dtype: element type of the output; float is the network's own: float, int32, int64, uint8, int8, bool
+    """
+    return add_layer("cast", (x,), name, {"dtype": dtype})
+
+
+def transpose(x: Node, *, order: Sequence[int] | None = None, name: str | None = None) -> Node:
+    """Axes in another order.
+
+    order: input axis of each output axis, 0 being the batch; left out, they are reversed
+    """
+    return add_layer("transpose", (x,), name, {"order": order})
+
+
+def slice(
+    x: Node, *, axes: Sequence[int] | None = None, start: Sequence[int] | None = None, end: Sequence[int] | None = None,
+    step: Sequence[int] | None = None, name: str | None = None,
+) -> Node:
+    """A part along some axes.
+
+    axes: axes that are cut, 0 being the batch, -1 the last
+    start: first index along each
+    end: index along each that is no longer taken
+    step: distance between what is taken, not 0; left out: 1
+    """
+    return add_layer("slice", (x,), name, {"axes": axes, "start": start, "end": end, "step": step})
+
+
+def pad(
+    x: Node, *, before: Sequence[int] | None = None, after: Sequence[int] | None = None, value: float | None = None,
+    mode: str | None = None, name: str | None = None,
+) -> Node:
+    """A border around some axes.
+
+    before: elements before each axis, the batch first; negative: so many fewer
+    after: elements behind each axis
+    value: what they are, if constant
+    mode: a constant, or how x goes on: constant, edge, reflect, wrap
+    """
+    return add_layer("pad", (x,), name, {"before": before, "after": after, "value": value, "mode": mode})
+
+
+def expand(
+    x: Node, *, shape: Sequence[int] | None = None, samples: bool | None = None, name: str | None = None,
+) -> Node:
+    """Broadcast to a larger shape.
+
+    shape: what to broadcast with, the batch included
+    samples: the shape is one sample's: the batch comes before it
+    """
+    return add_layer("expand", (x,), name, {"shape": shape, "samples": samples})
+
+
+def tile(x: Node, *, repeats: Sequence[int] | None = None, name: str | None = None) -> Node:
+    """Repeated along its axes.
+
+    repeats: times along each axis, the batch first
+    """
+    return add_layer("tile", (x,), name, {"repeats": repeats})
+
+
+def depth_to_space(x: Node, *, block: int | None = None, mode: str | None = None, name: str | None = None) -> Node:
+    """Blocks of pixels from channels.
+
+    block: side of a block of pixels
+    mode: order of the channels: block, then channel (dcr), or channel, then block (crd): dcr, crd
+    """
+    return add_layer("depth_to_space", (x,), name, {"block": block, "mode": mode})
+
+
+def space_to_depth(x: Node, *, block: int | None = None, mode: str | None = None, name: str | None = None) -> Node:
+    """Channels from blocks of pixels.
+
+    block: side of a block of pixels
+    mode: order of the channels: block, then channel (dcr), or channel, then block (crd): dcr, crd
+    """
+    return add_layer("space_to_depth", (x,), name, {"block": block, "mode": mode})
+
+
+def softmax(x: Node, *, axis: int | None = None, name: str | None = None) -> Node:
+    """Probabilities along an axis.
+
+    axis: axis of the classes; -1 is the last (default 1)
+    """
+    return add_layer("softmax", (x,), name, {"axis": axis})
+
+
+def log_softmax(x: Node, *, axis: int | None = None, name: str | None = None) -> Node:
+    """Logarithms of probabilities along an axis.
+
+    axis: axis of the classes; -1 is the last (default 1)
+    """
+    return add_layer("log_softmax", (x,), name, {"axis": axis})
+
+
+def softmax_cross_entropy(*inputs: Node, smoothing: float | None = None, name: str | None = None) -> Node:
+    """Mean cross-entropy of logits against labels: a loss.
+
+    smoothing: share of the target that is spread over all classes
+    """
+    return add_layer("softmax_cross_entropy", inputs, name, {"smoothing": smoothing})

@@ -1,0 +1,178 @@
+"""Model: a network with its parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _sdlf
+from .table import Table
+
+
+class Parameters(Mapping):
+    """A model's parameters by name, "conv2d.weight": read-only float32 arrays over the model's own memory. Setting one copies
+    the values into it."""
+
+    def __init__(self, model: Model):
+        self._model = model
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._model._parameter(name)
+
+    def __setitem__(self, name: str, value: np.ndarray) -> None:
+        self._model._set_parameter(name, value)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._model._parameter_names())
+
+    def __len__(self) -> int:
+        return len(self._model._parameter_names())
+
+    def info(self, name: str) -> dict[str, Any]:
+        """Shape, layer, and whether training changes it and weight decay applies."""
+        return self._model._parameter_info(name)
+
+    def __repr__(self) -> str:
+        return f"<parameters of '{self._model.name}': {len(self)}>"
+
+
+class Model(_sdlf.Model):
+    """A network: layers and their parameters. It knows no batch size and no device; running it makes a plan for both.
+
+    Made by layers (`input`, sdlf.layers, `output`), of a list (`sequential`), of a file (`open`, `from_onnx`), or built in (`builtin`).
+    A model that runs or trains in one thread is not to be changed in another; different models are independent.
+    """
+
+    # ---- making ----
+
+    @classmethod
+    def _adopt(cls, made: _sdlf.Model) -> Model:
+        model = cls()
+        model._take(made)
+        return model
+
+    @classmethod
+    def sequential(cls, shape: Sequence[int], layers: Sequence[Any], name: str = "model", seed: int = 1) -> Model:
+        """A chain of layers of sdlf.nn on one input "x" of that shape (without the batch), built from the seed.
+
+        The result is called "y".
+        """
+        model = cls(name)
+        node = model.input("x", shape)
+        for layer in layers:
+            node = layer(node)
+        model.output("y", node)
+        model.build(seed)
+        return model
+
+    @classmethod
+    def open(cls, path: str | os.PathLike) -> Model:
+        """A model of a file: ONNX (.onnx), a network without weights (.json), else weights that carry their network (.safetensors)."""
+        path = os.fspath(path)
+        if path.endswith(".onnx"):
+            return cls.from_onnx(path)
+        if path.endswith(".json"):
+            return cls._adopt(_sdlf.Model._read_network(path))
+        return cls._adopt(_sdlf.Model._open(path))
+
+    @classmethod
+    def from_onnx(
+        cls,
+        path: str | os.PathLike,
+        batch: int = 0,
+        dimensions: Mapping[str, int] | None = None,
+        known: Mapping[str, np.ndarray] | None = None,
+    ) -> Model:
+        """A model of an ONNX file, with its weights.
+
+        batch: 0 leaves the first dimension of inputs to the plan; more fixes it. dimensions: sizes of other open dimensions by their
+        names. known: inputs whose values are constants.
+        """
+        return cls._adopt(_sdlf.Model._from_onnx(os.fspath(path), batch, dict(dimensions or {}), dict(known or {})))
+
+    @classmethod
+    def builtin(cls, name: str, sample: Sequence[int] | None = None, classes: int = 10) -> Model:
+        """A network that comes with SDLF, "resnet18" say, for samples (C,H,W) of so many classes."""
+        return cls._adopt(_sdlf.Model._builtin(name, sample, classes))
+
+    @classmethod
+    def from_json(cls, text: str) -> Model:
+        """A network, without weights, of the text of a network file."""
+        return cls._adopt(_sdlf.Model._parse(text))
+
+    # ---- files ----
+
+    def save(self, path: str | os.PathLike, checkpoint: bool = False) -> None:
+        """Write weights and network (safetensors); with `checkpoint` the state of training, too. The file appears whole or not at all."""
+        self._save(os.fspath(path), checkpoint)
+
+    def load(self, path: str | os.PathLike) -> None:
+        """Read the weights of a safetensors file into this model; every parameter must be there."""
+        self._load(os.fspath(path))
+
+    def to_onnx(self, path: str | os.PathLike, opset: int = 0, external_data: bool = False) -> dict[str, Any]:
+        """Write an ONNX file; what was written. opset 0: the lowest that can say it."""
+        return self._to_onnx(os.fspath(path), opset, external_data)
+
+    def to_c(self, path: str | os.PathLike, name: str | None = None) -> None:
+        """Write the network as one file of C99."""
+        self._to_c(os.fspath(path), name)
+
+    # ---- running ----
+
+    def use(self, calculator: str = "cpu", *, threads: int = 0, device: int = 0, math: str = "fp32") -> Model:
+        """What `run` computes with from now on; threads 0: all. Returns the model."""
+        self._use(calculator, threads, device, math)
+        return self
+
+    def plan(
+        self,
+        batch: int,
+        mode: str = "infer",
+        *,
+        dtype: str = "float32",
+        calculator: str = "cpu",
+        backward: str | None = None,
+        threads: int = 0,
+        device: int = 0,
+        math: str = "fp32",
+        keep_activations: bool = False,
+        gradients_only: bool = False,
+        no_fusion: bool = False,
+        optimizer: Any = None,
+        clip_norm: float = 0,
+        label_smoothing: float = 0,
+        seed: int = 0,
+    ) -> _sdlf.Plan:
+        """A plan: the model made ready for one batch size, to run ("infer") or to train step by step ("train").
+
+        While it lives, the model takes no more layers.
+        """
+        return _sdlf._plan(self, batch, mode, dtype, calculator, backward, threads, device, math, keep_activations, gradients_only,
+                           no_fusion, optimizer, clip_norm, label_smoothing, seed)
+
+    # ---- looking ----
+
+    @property
+    def parameters(self) -> Parameters:
+        """Parameters by name."""
+        return Parameters(self)
+
+    def info(self) -> Table:
+        """A table of the layers: name, type, inputs, shape for one sample, parameters."""
+        rows = [
+            (layer["name"], layer["type"], ", ".join(layer["inputs"]), "x".join(map(str, layer["shape"])), layer["parameters"])
+            for layer in self._layers
+        ]
+        total = sum(row[-1] for row in rows)
+        return Table(("layer", "type", "inputs", "shape", "parameters"), rows, f"{self.name}: {total:,} parameters, "
+                     f"{self.trainable_count:,} trainable")
+
+    def __repr__(self) -> str:
+        return f"<sdlf.Model '{self.name}': {len(self._layers)} layers, inputs {self.inputs}, outputs {self.outputs}>"
+
+    def _repr_html_(self) -> str:
+        return self.info()._repr_html_()

@@ -1,0 +1,95 @@
+"""Optimisers, and schedules of the learning rate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Named:
+    """A class of the library by name, with its options."""
+
+    name = ""
+
+    def __init__(self, **options: Any):
+        self.options = {key: value for key, value in options.items() if value is not None}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.options.items())})"
+
+
+class SGD(Named):
+    """Stochastic gradient descent. decay_all: biases and scales of normalisations decay, too."""
+
+    name = "sgd"
+
+    def __init__(self, momentum: float = 0, nesterov: bool = False, weight_decay: float = 0, decay_all: bool = False):
+        super().__init__(momentum=momentum, nesterov=nesterov, weight_decay=weight_decay, decay_all=decay_all)
+
+
+class Adam(Named):
+    """Adam; weight decay is added to the gradient."""
+
+    name = "adam"
+
+    def __init__(self, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, weight_decay: float = 0, decay_all: bool = False):
+        super().__init__(beta1=beta1, beta2=beta2, epsilon=epsilon, weight_decay=weight_decay, decay_all=decay_all)
+
+
+class AdamW(Adam):
+    """Adam; weight decay shrinks the weights."""
+
+    name = "adamw"
+
+
+class RMSprop(Named):
+    """RMSprop; rho is PyTorch's alpha."""
+
+    name = "rmsprop"
+
+    def __init__(self, rho: float = 0.99, epsilon: float = 1e-8, momentum: float = 0, weight_decay: float = 0, decay_all: bool = False):
+        super().__init__(rho=rho, epsilon=epsilon, momentum=momentum, weight_decay=weight_decay, decay_all=decay_all)
+
+
+class Constant(Named):
+    """One learning rate; 0: the optimiser's own suggestion. warmup: the part of all steps over which it rises from 0."""
+
+    name = "constant"
+
+    def __init__(self, peak: float = 0, warmup: float = 0):
+        super().__init__(peak=peak, warmup=warmup)
+
+
+class StepDecay(Named):
+    """The rate times gamma every so many epochs."""
+
+    name = "step"
+
+    def __init__(self, peak: float = 0, gamma: float = 0.1, every: int = 1, warmup: float = 0):
+        super().__init__(peak=peak, gamma=gamma, every=every, warmup=warmup)
+
+
+class Cosine(Named):
+    """From peak to final along half a cosine."""
+
+    name = "cosine"
+
+    def __init__(self, peak: float = 0, final: float = 0, warmup: float = 0):
+        super().__init__(peak=peak, final=final, warmup=warmup)
+
+
+class Linear(Named):
+    """From peak to final along a line."""
+
+    name = "linear"
+
+    def __init__(self, peak: float = 0, final: float = 0, warmup: float = 0):
+        super().__init__(peak=peak, final=final, warmup=warmup)
+
+
+class OneCycle(Named):
+    """Up to peak over `warmup` of the steps, then down to peak / final_divisor."""
+
+    name = "one_cycle"
+
+    def __init__(self, peak: float = 0, warmup: float = 0.3, start_divisor: float = 25, final_divisor: float = 1e4):
+        super().__init__(peak=peak, warmup=warmup, start_divisor=start_divisor, final_divisor=final_divisor)

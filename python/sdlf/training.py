@@ -1,0 +1,172 @@
+"""Trainer and evaluation."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import _sdlf
+from .data import Dataset, as_dataset
+from .model import Model
+from .optim import Named
+from .table import Table
+
+
+def _is_live() -> bool:
+    """May a line be written over: in a terminal, or in a notebook's cell?"""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+class ProgressLine:
+    """A callback that shows one line, which is written over where that is possible, and a line for each epoch."""
+
+    def __init__(self) -> None:
+        self._last = 0.0
+        self._width = 0
+
+    def __call__(self, progress: dict[str, Any]) -> None:
+        if progress["event"] == "unsaved":
+            self._write(f"warning: {progress['message']}", end="\n")
+        elif progress["event"] == "epoch":
+            self._write(self._text(progress), end="\n")
+        elif _is_live() and time.monotonic() - self._last > 0.1:
+            self._last = time.monotonic()
+            done = progress["step"] / max(progress["steps"], 1)
+            self._write(f"{self._text(progress)}  {done:4.0%}", end="\r")
+
+    @staticmethod
+    def _text(progress: dict[str, Any]) -> str:
+        text = f"epoch {progress['epoch']}/{progress['epochs']}  loss {progress['loss']:.4f}  accuracy {progress['accuracy']:.2%}"
+        if not math.isnan(progress["test_accuracy"]):
+            text += f"  test {progress['test_accuracy']:.2%}"
+        if progress["seconds"] > 0:
+            text += f"  {progress['samples'] / progress['seconds']:,.0f} samples/s"
+        return text
+
+    def _write(self, text: str, end: str) -> None:
+        sys.stderr.write(text.ljust(self._width) + end)
+        sys.stderr.flush()
+        self._width = len(text) if end == "\r" else 0
+
+
+@dataclass
+class History:
+    """What a training came to: a dictionary for each epoch."""
+
+    epochs: list[dict[str, Any]] = field(default_factory=list)
+    finished: bool = False
+    """False: it was asked to stop."""
+
+    def __getitem__(self, key: str) -> list:
+        """One figure of all epochs: "loss", "accuracy", "test_loss", "test_accuracy", "seconds", ..."""
+        return [epoch[key] for epoch in self.epochs]
+
+    def table(self) -> Table:
+        columns = ("epoch", "loss", "accuracy", "test_loss", "test_accuracy", "seconds")
+        return Table(columns, [tuple(epoch[c] for c in columns) for epoch in self.epochs])
+
+    def __repr__(self) -> str:
+        return repr(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+class Trainer:
+    """Epochs over a data set.
+
+    train, test: a Dataset, or a pair (samples, labels) of arrays. callbacks: each is called with a dictionary after steps and epochs
+    ("event" is "step" or "epoch"; "loss", "accuracy", "test_accuracy", ...); one that returns True ends the training. progress: show a line.
+    augment: a dictionary of flip, crop, shift, rotate, scale, elastic. checkpoint: a file that is written after each epoch; resume: go on
+    from the state that the model came with (`Model.open` of a checkpoint).
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        train: Any,
+        test: Any = None,
+        *,
+        batch: int = 64,
+        epochs: int = 1,
+        seed: int = 1,
+        optimizer: Named | None = None,
+        schedule: Named | None = None,
+        label_smoothing: float = 0,
+        clip_norm: float = 0,
+        augment: dict[str, Any] | None = None,
+        calculator: str | None = None,
+        backward: str | None = None,
+        threads: int = 0,
+        device: int = 0,
+        math: str = "fp32",
+        checkpoint: str | os.PathLike | None = None,
+        resume: bool = False,
+        callbacks: Sequence[Callable[[dict[str, Any]], Any]] = (),
+        progress: bool = True,
+    ):
+        self.history = History()
+        self._callbacks = list(callbacks) + ([ProgressLine()] if progress else [])
+        words = dict(
+            augment or {}, batch=batch, epochs=epochs, seed=seed, optimizer=optimizer, schedule=schedule, label_smoothing=label_smoothing,
+            clip_norm=clip_norm, calculator=calculator, backward=backward, threads=threads, device=device, math=math,
+            checkpoint=os.fspath(checkpoint) if checkpoint is not None else None, resume=resume)
+        unknown = set(augment or {}) - {"flip", "crop", "shift", "rotate", "scale", "elastic"}
+        if unknown:
+            raise TypeError(f"augment has no '{sorted(unknown)[0]}'; it has: flip, crop, shift, rotate, scale, elastic")
+        self._trainer = _sdlf._trainer(model, as_dataset(train), as_dataset(test) if test is not None else None, words)
+
+    def _tell(self, progress: dict[str, Any]) -> bool:
+        if progress["event"] == "epoch":
+            self.history.epochs.append(progress)
+        stop = False
+        for callback in self._callbacks:
+            stop = callback(progress) is True or stop
+        return stop
+
+    def run(self) -> History:
+        """Train to the end, or to where a callback or `stop` ends it; calling it again then goes on. Ctrl-C stops it after a step,
+        leaves the model as it is by then, and is raised."""
+        self.history.finished = self._trainer.run(self._tell)
+        return self.history
+
+    def stop(self) -> None:
+        """Ask a running training to stop after the current step; from any thread."""
+        self._trainer.stop()
+
+    @property
+    def memory(self) -> int:
+        """Bytes that it holds, without the data sets."""
+        return self._trainer.memory
+
+
+@dataclass
+class Evaluation:
+    """How a model does on a data set. confusion: (true, predicted) int64."""
+
+    samples: int
+    correct: int
+    loss: float
+    seconds: float
+    confusion: np.ndarray
+
+    @property
+    def accuracy(self) -> float:
+        return self.correct / self.samples if self.samples else 0.0
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self.accuracy:.2%} of {self.samples:,} samples, loss {self.loss:.4f})"
+
+
+def evaluate(
+    model: Model, data: Any, *, batch: int = 0, calculator: str = "cpu", threads: int = 0, device: int = 0, math: str = "fp32"
+) -> Evaluation:
+    """Accuracy, loss and confusion over a Dataset or a pair (samples, labels)."""
+    return Evaluation(*_sdlf._evaluate(model, as_dataset(data), calculator, threads, device, math, batch))

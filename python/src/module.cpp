@@ -1,0 +1,60 @@
+/* The extension module sdlf._sdlf: the C library's objects as Python's. The package around it (python/sdlf) has what is pleasant to use. */
+#include "common.h"
+
+static nb::dict describe_field(const sdlf_field *field)
+{
+    static const char *const types[] = {"int", "pair", "float", "bool", "choice", "shape", "float"};
+    nb::dict d;
+    d["name"] = field->name;
+    d["type"] = types[field->type];
+    d["help"] = field->help ? field->help : "";
+    d["default"] = field->zero_means_default ? nb::cast(field->fallback) : nb::none();
+    nb::list choices;
+    for (int i = 0; field->type == SDLF_FIELD_CHOICE && field->choices[i] != nullptr; i++)
+        choices.append(field->choices[i]);
+    d["choices"] = nb::tuple(choices);
+    return d;
+}
+
+static nb::list describe_fields(const sdlf_field *fields)
+{
+    nb::list all;
+    for (; fields != nullptr && fields->name != nullptr; fields++) all.append(describe_field(fields));
+    return all;
+}
+
+static nb::list layer_classes()
+{
+    nb::list all;
+    const sdlf_layer_class *type;
+    for (int i = 0; (type = sdlf_layer_class_at(i)) != nullptr; i++) {
+        nb::dict d;
+        d["name"] = type->name;
+        d["summary"] = type->summary;
+        d["minimum_inputs"] = type->minimum_inputs;
+        d["maximum_inputs"] = type->maximum_inputs;
+        d["fields"] = describe_fields(type->fields);
+        all.append(d);
+    }
+    return all;
+}
+
+static nb::list calculators()
+{
+    nb::list all;
+    const sdlf_calculator_class *type;
+    for (int i = 0; (type = sdlf_calculator_class_at(i)) != nullptr; i++) all.append(type->name);
+    return all;
+}
+
+NB_MODULE(_sdlf, module)
+{
+    module.doc() = "The C library, as sdlf uses it.";
+    module.attr("__version__") = SDLF_VERSION;
+    bind_errors(module);
+    bind_model(module);
+    bind_plan(module);
+    bind_training(module);
+    module.def("layer_classes", &layer_classes, "Every layer class with its options.");
+    module.def("calculators", &calculators, "Names of the calculators of this build.");
+}

@@ -1,0 +1,164 @@
+"""Data sets, Trainer, evaluation."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import sdlf
+from sdlf import nn, optim
+
+
+def make():
+    return sdlf.Model.sequential(
+        (1, 8, 8), [nn.Conv2d(filters=4, kernel=3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(3)])
+
+
+def test_training_on_arrays(separable):
+    seen, model = [], make()
+    trainer = sdlf.Trainer(model, separable, separable, batch=32, epochs=6, optimizer=optim.Adam(), schedule=optim.OneCycle(0.02),
+                           callbacks=[seen.append], progress=False)
+    history = trainer.run()
+    assert history.finished and len(history.epochs) == 6 and history["loss"][-1] < history["loss"][0]
+    assert history["test_accuracy"][-1] > 0.95
+    assert {"step", "epoch"} == {p["event"] for p in seen}
+    assert "test_accuracy" in repr(history) and trainer.memory > 0
+    result = sdlf.evaluate(model, separable)
+    assert result.accuracy == history["test_accuracy"][-1] and result.confusion.sum() == 300 and "of 300" in repr(result)
+    samples, labels = separable
+    x = samples.astype(np.float32) / 255
+    assert (model(x).argmax(1) == labels).mean() == result.accuracy
+
+
+def test_float_samples_are_the_bytes_normalised(separable):
+    samples, labels = separable
+    hashes = []
+    for data in (separable, (samples.astype(np.float32) / np.float32(255), labels)):
+        model = make()
+        sdlf.Trainer(model, data, batch=50, epochs=2, progress=False).run()
+        hashes.append(model.parameters["conv2d.weight"].copy())
+    np.testing.assert_allclose(hashes[0], hashes[1], rtol=1e-3, atol=1e-5)
+
+
+def test_same_seed_same_weights(separable):
+    hashes = set()
+    for _ in range(2):
+        model = make()
+        sdlf.Trainer(model, separable, batch=32, epochs=2, augment={"flip": True, "crop": 1}, progress=False, threads=2).run()
+        hashes.add(model.hash())
+    assert len(hashes) == 1
+
+
+def test_a_callback_stops_and_training_goes_on(separable):
+    whole, model = make(), make()
+    sdlf.Trainer(whole, separable, batch=32, epochs=3, progress=False).run()
+    stops = iter([False] * 12 + [True] + [False] * 1000)
+    trainer = sdlf.Trainer(model, separable, batch=32, epochs=3, progress=False, callbacks=[lambda p: next(stops)])
+    assert not trainer.run().finished
+    assert model.hash() != whole.hash()
+    assert trainer.run().finished
+    assert model.hash() == whole.hash()
+
+
+def test_checkpoints(separable, tmp_path):
+    whole = make()
+    sdlf.Trainer(whole, separable, batch=32, epochs=3, progress=False).run()
+    path = tmp_path / "run.safetensors"
+    trainer = sdlf.Trainer(make(), separable, batch=32, epochs=3, progress=False, checkpoint=path,
+                           callbacks=[lambda p: p["event"] == "epoch" and p["epoch"] == 2])
+    assert not trainer.run().finished
+    resumed = sdlf.Model.open(path)
+    sdlf.Trainer(resumed, separable, batch=32, epochs=3, progress=False, resume=True).run()
+    assert resumed.hash() == whole.hash()
+
+
+def test_exceptions_of_callbacks_are_raised(separable):
+    def bad(progress):
+        raise RuntimeError("of mine")
+
+    with pytest.raises(RuntimeError, match="of mine"):
+        sdlf.Trainer(make(), separable, progress=False, callbacks=[bad]).run()
+
+
+def test_ctrl_c(separable):
+    script = """
+import numpy as np, sdlf
+from sdlf import nn
+x = np.zeros((2000, 1, 28, 28), np.uint8)
+model = sdlf.Model.sequential((1, 28, 28), [nn.Conv2d(filters=16, kernel=3), nn.Flatten(), nn.Linear(10)])
+trainer = sdlf.Trainer(model, (x, np.arange(2000) % 10), epochs=10000, progress=False,
+                       callbacks=[lambda p: print("step", flush=True) if p["step"] == 1 and p["epoch"] == 1 else None])
+try:
+    trainer.run()
+except KeyboardInterrupt:
+    print("stopped", trainer.history.finished, flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "step\n"
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0 and output == "stopped False\n"
+
+
+def test_other_threads_run_meanwhile(separable):
+    """A thread of Python's makes progress while another trains."""
+    counts = []
+    trainer = sdlf.Trainer(make(), separable, epochs=30, progress=False)
+    thread = threading.Thread(target=lambda: counts.append(trainer.run().finished))
+    thread.start()
+    passes = 0
+    while thread.is_alive():
+        passes += 1
+        time.sleep(0)
+    thread.join()
+    assert counts == [True] and passes > 0
+
+
+def test_progress_line(separable, capsys):
+    sdlf.Trainer(make(), separable, separable, epochs=2).run()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2 and lines[0].startswith("epoch 1/2  loss ") and "samples/s" in lines[1]
+
+
+def test_data_sets(separable):
+    samples, labels = separable
+    data = sdlf.Dataset.from_arrays(samples, labels, classes=["low", "middle", "high"], normalization=(20, 60))
+    assert len(data) == 300 and data.class_count == 3 and data.classes == ["low", "middle", "high"]
+    assert data.samples.ctypes.data == samples.ctypes.data
+    np.testing.assert_array_equal(data.labels, labels)
+    digits = sdlf.Dataset.open("digits", "test")
+    assert digits.samples.shape[1:] == (1, 28, 28) and digits.class_count == 10
+    for wrong, message in [
+        ((samples, labels[:-1]), "expected 300 of them"), ((samples, labels - 1), "from -1"), ((samples, labels.astype(float)), "integers"),
+        ((samples.astype(np.int16), labels), "element type"), ((samples.astype(np.float64), labels), "uint8 or float32")]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            sdlf.Dataset.from_arrays(*wrong)
+    with pytest.raises(sdlf.ArgumentError, match="0 to 1"):
+        sdlf.Dataset.from_arrays(samples, labels, classes=2)
+    with pytest.raises(TypeError, match="pair"):
+        sdlf.Trainer(make(), samples)
+    with pytest.raises(sdlf.Error):
+        sdlf.Dataset.open("cifar10:/nowhere")
+
+
+def test_options_that_there_are_not(separable):
+    with pytest.raises(TypeError, match="augment has no 'flipp'"):
+        sdlf.Trainer(make(), separable, augment={"flipp": True})
+    with pytest.raises(sdlf.Error):
+        sdlf.Trainer(make(), separable, batch=-1)
+    with pytest.raises(sdlf.Error):
+        sdlf.Trainer(make(), (np.zeros((10, 1, 9, 9), np.uint8), np.zeros(10, int)))
+
+
+@pytest.mark.skipif("SDLF_DATA" not in os.environ, reason="SDLF_DATA is not set: no real data")
+def test_mnist():
+    folder = os.path.join(os.environ["SDLF_DATA"], "mnist")
+    train, test = (sdlf.Dataset.open(f"mnist:{folder}", split) for split in ("train", "test"))
+    model = sdlf.Model.builtin("simple_cnn")
+    history = sdlf.Trainer(model, train, test, epochs=1, optimizer=optim.SGD(momentum=0.9), progress=False).run()
+    assert history["test_accuracy"][0] > 0.95
