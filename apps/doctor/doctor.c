@@ -99,7 +99,8 @@ static sdlf_status examine(const settings *set, onnx_settings *onnx, const char 
     bool runs = false;
     for (int i = 0; status == SDLF_OK && (type = sdlf_calculator_class_at(i)) && i < DOCTOR_CALCULATORS; i++) {
         doctor_calculator *entry = &d.calculator[d.calculator_count++];
-        *entry = (doctor_calculator){.name = type->name, .is_device = type->device_count != NULL};
+        *entry = (doctor_calculator){.name = type->name,
+                                     .is_device = type->device_count != NULL && type->device_count() > 0};
         if (report->model != NULL) status = try_calculator(&d, entry);
         runs = runs || entry->runs;
     }

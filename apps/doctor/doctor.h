@@ -10,7 +10,7 @@
 /* One calculator, and whether it can run the model. */
 typedef struct doctor_calculator {
     const char *name;
-    bool is_device; /* with memory of its own */
+    bool is_device; /* with memory of its own, of which this machine has one */
     bool here;      /* it could be opened */
     bool planned;   /* it can compute everything, in so much memory: */
     sdlf_memory_info memory;

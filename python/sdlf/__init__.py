@@ -12,28 +12,24 @@ Shapes are row-major, (N,C,H,W) for images. Errors are exceptions below `sdlf.Er
 """
 
 from . import layers, nn, optim
-from ._sdlf import (
+from ._sdlf import Node, Plan, __version__, calculators
+from .data import Dataset
+from .errors import (
     ArgumentError,
     DeviceError,
     Error,
     FileError,
     FormatError,
-    Interrupted,
-    Node,
     NumericError,
     OutOfMemoryError,
-    Plan,
     ShapeError,
     UnsupportedError,
-    __version__,
-    calculators,
 )
-from .data import Dataset
 from .model import Model
 from .training import Evaluation, History, Trainer, evaluate
 
 __all__ = [
-    "ArgumentError", "Dataset", "DeviceError", "Error", "Evaluation", "FileError", "FormatError", "History", "Interrupted", "Model", "Node",
+    "ArgumentError", "Dataset", "DeviceError", "Error", "Evaluation", "FileError", "FormatError", "History", "Model", "Node",
     "NumericError", "OutOfMemoryError", "Plan", "ShapeError", "Trainer", "UnsupportedError", "__version__", "calculators", "evaluate", "layers",
     "nn", "optim",
 ]

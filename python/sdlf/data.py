@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,10 +29,14 @@ def from_arrays(
     classes: how many, or their names; None: the largest label and one. normalization: (means, deviations) of the samples, one of all or
     one of each channel; None: bytes are divided by 255, floats stay.
     """
-    names = list(classes) if classes is not None and not isinstance(classes, int) else []
-    if normalization is not None:
-        normalization = tuple([float(v) for v in (values if hasattr(values, "__iter__") else [values])] for values in normalization)
-    return _sdlf._dataset_of_arrays(samples, labels, classes if isinstance(classes, int) else 0, names, normalization)
+    count, names = 0, []
+    if hasattr(classes, "__index__") and not isinstance(classes, bool):
+        count = operator.index(classes)
+        if count < 1:
+            raise ValueError(f"classes: expected at least 1, found {count}")
+    elif classes is not None:
+        names = list(classes)
+    return _sdlf._dataset_of_arrays(samples, labels, count, names, normalization)
 
 
 def as_dataset(data: Any) -> Dataset:

@@ -1,4 +1,4 @@
-"""Layers as functions on nodes, as the C interface has them. Made by python/generate_layers.py.
+"""Layers as functions on nodes, as the C interface has them. Made by python/tools/generate_layers.py.
 
 Each takes the nodes that it reads, and returns the node that it makes. An option left out has its default. `name` is the layer's, unique in
 its model; left out, the layer is named after its class. Shapes include the batch N as axis 0.

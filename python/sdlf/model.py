@@ -50,7 +50,8 @@ class Model(_sdlf.Model):
 
     @classmethod
     def _adopt(cls, made: _sdlf.Model) -> Model:
-        model = cls()
+        model = cls.__new__(cls)
+        _sdlf.Model.__init__(model)
         model._take(made)
         return model
 

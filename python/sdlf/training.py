@@ -83,7 +83,7 @@ class Trainer:
     """Epochs over a data set.
 
     train, test: a Dataset, or a pair (samples, labels) of arrays. callbacks: each is called with a dictionary after steps and epochs
-    ("event" is "step" or "epoch"; "loss", "accuracy", "test_accuracy", ...); one that returns True ends the training. progress: show a line.
+    ("event" is "step" or "epoch"; "loss", "accuracy", "test_accuracy", ...); one that returns a true value ends the training. progress: show a line.
     augment: a dictionary of flip, crop, shift, rotate, scale, elastic. checkpoint: a file that is written after each epoch; resume: go on
     from the state that the model came with (`Model.open` of a checkpoint).
     """
@@ -128,7 +128,7 @@ class Trainer:
             self.history.epochs.append(progress)
         stop = False
         for callback in self._callbacks:
-            stop = callback(progress) is True or stop
+            stop = bool(callback(progress)) or stop
         return stop
 
     def run(self) -> History:

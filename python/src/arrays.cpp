@@ -1,7 +1,5 @@
 #include "common.h"
 
-#include <cstring>
-
 namespace
 {
 
@@ -34,12 +32,12 @@ nb::dlpack::dtype to_dlpack(sdlf_dtype dtype)
     throw nb::type_error("a tensor without an element type");
 }
 
+} // namespace
+
 std::string class_of(nb::handle object)
 {
     return nb::cast<std::string>(nb::handle(reinterpret_cast<PyObject *>(Py_TYPE(object.ptr()))).attr("__name__"));
 }
-
-} // namespace
 
 host_array to_host_array(nb::handle object, const std::string &what)
 {
@@ -86,7 +84,8 @@ sdlf_shape to_shape(nb::handle dimensions, const std::string &what)
     std::vector<int64_t> all;
     if (!nb::try_cast(dimensions, all))
         throw nb::type_error((what + ": expected a tuple of integers, found " + class_of(dimensions)).c_str());
-    if (all.size() > SDLF_MAX_RANK) throw status_error(SDLF_ERROR_SHAPE, what + ": at most 8 axes can be had");
+    if (all.size() > SDLF_MAX_RANK)
+        throw status_error(SDLF_ERROR_SHAPE, what + ": at most " + std::to_string(SDLF_MAX_RANK) + " axes can be had");
     shape.rank = static_cast<int>(all.size());
     std::copy(all.begin(), all.end(), shape.dim);
     return shape;
@@ -122,87 +121,16 @@ static nb::object wrap(sdlf_dtype dtype, const sdlf_shape &shape, const int64_t 
         nb::rv_policy::reference);
 }
 
-new_array make_array(sdlf_dtype dtype, const sdlf_shape &shape)
+new_array make_array(sdlf_dtype dtype, const sdlf_shape &shape, const int64_t *stride)
 {
     int64_t count = sdlf_shape_count(shape);
     size_t bytes = (count > 0 ? static_cast<size_t>(count) : 0) * sdlf_dtype_size(dtype);
     void *data = ::operator new(bytes > 0 ? bytes : 1, std::align_val_t(64));
     nb::capsule owner(data, [](void *p) noexcept { ::operator delete(p, std::align_val_t(64)); });
-    return {wrap(dtype, shape, nullptr, data, owner, true), data};
+    return {wrap(dtype, shape, stride, data, owner, true), data};
 }
 
 nb::object view_array(const sdlf_tensor &tensor, nb::handle owner, bool writable)
 {
     return wrap(tensor.dtype, tensor.shape, tensor.stride, tensor.data, owner, writable);
-}
-
-/* ---- options ---- */
-
-template <class T> static void put(const sdlf_field *field, void *options, T value)
-{
-    std::memcpy(static_cast<char *>(options) + field->offset, &value, sizeof value);
-}
-
-template <class T> static T value_of(nb::handle word, const std::string &what, const char *expected)
-{
-    T value;
-    if (!nb::try_cast(word, value))
-        throw nb::type_error((what + ": expected " + expected + ", found " + class_of(word)).c_str());
-    return value;
-}
-
-static int choice_of(const sdlf_field *field, nb::handle word, const std::string &what)
-{
-    std::string name = value_of<std::string>(word, what, "a name"), known;
-    for (int i = 0; field->choices[i] != nullptr; i++) {
-        if (name == field->choices[i]) return i;
-        known += (i > 0 ? ", " : "") + std::string(field->choices[i]);
-    }
-    throw nb::value_error((what + ": '" + name + "' is none of " + known).c_str());
-}
-
-static void fill_field(const sdlf_field *field, void *options, nb::handle word, const std::string &what)
-{
-    switch (field->type) {
-    case SDLF_FIELD_INT: put(field, options, value_of<int>(word, what, "an integer")); break;
-    case SDLF_FIELD_FLOAT: put(field, options, value_of<float>(word, what, "a number")); break;
-    case SDLF_FIELD_DOUBLE: put(field, options, value_of<double>(word, what, "a number")); break;
-    case SDLF_FIELD_BOOL: put(field, options, value_of<bool>(word, what, "True or False")); break;
-    case SDLF_FIELD_CHOICE: put(field, options, choice_of(field, word, what)); break;
-    case SDLF_FIELD_SHAPE: put(field, options, to_shape(word, what)); break;
-    case SDLF_FIELD_PAIR: {
-        struct {
-            int value[2];
-        } pair;
-        int both;
-        if (nb::try_cast(word, both)) {
-            pair.value[0] = pair.value[1] = both;
-        } else {
-            std::vector<int> two = value_of<std::vector<int>>(word, what, "an integer, or two (vertical, horizontal)");
-            if (two.size() != 2) throw nb::value_error((what + ": expected two integers").c_str());
-            pair.value[0] = two[0];
-            pair.value[1] = two[1];
-        }
-        put(field, options, pair);
-        break;
-    }
-    }
-}
-
-void fill_options(const sdlf_field *fields, void *options, const nb::dict &words, const char *type)
-{
-    for (auto [key, value] : words) {
-        std::string name = nb::cast<std::string>(key);
-        const sdlf_field *field = fields;
-        while (field->name != nullptr && name != field->name) field++;
-        if (field->name == nullptr) {
-            std::string known;
-            for (const sdlf_field *f = fields; f->name != nullptr; f++)
-                known += (f != fields ? ", " : "") + std::string(f->name);
-            throw nb::type_error(
-                (std::string(type) + " has no option '" + name + "'; it has: " + (known.empty() ? "none" : known))
-                    .c_str());
-        }
-        if (!value.is_none()) fill_field(field, options, value, std::string(type) + "." + name);
-    }
 }

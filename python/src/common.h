@@ -45,6 +45,7 @@ using host_array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
 /* `what` names the array in messages. Throws a TypeError for what is no array, or lies on a device. */
 host_array to_host_array(nb::handle object, const std::string &what);
+std::string class_of(nb::handle object); /* the name of its class, for messages */
 sdlf_dtype dtype_of(const host_array &array, const std::string &what);
 sdlf_shape shape_of(const host_array &array, const std::string &what);
 sdlf_shape to_shape(nb::handle dimensions, const std::string &what);
@@ -58,12 +59,25 @@ struct new_array {
     nb::object object;
     void *data;
 };
-new_array make_array(sdlf_dtype dtype, const sdlf_shape &shape);
+new_array make_array(sdlf_dtype dtype, const sdlf_shape &shape, const int64_t *stride = nullptr);
 
 /* A NumPy array over memory that lives as long as `owner`. */
 nb::object view_array(const sdlf_tensor &tensor, nb::handle owner, bool writable);
 
 /* ---- options: structs that a table of fields describes ---- */
+
+template <class T> T value_of(nb::handle word, const std::string &what, const char *expected)
+{
+    T value;
+    if (!nb::try_cast(word, value))
+        throw nb::type_error((what + ": expected " + expected + ", found " + class_of(word)).c_str());
+    return value;
+}
+
+/* One integer for both, or two: vertical, horizontal. */
+std::pair<int, int> pair_of(nb::handle word, const std::string &what);
+
+sdlf_math math_of(const std::string &name);
 
 /* Puts each keyword into the struct; `type` names it in messages ("conv2d"). Throws a TypeError for a keyword that no field has, and a
  * ValueError for a choice that there is not. */
@@ -81,9 +95,9 @@ struct model_handle {
     }
     model_handle(const model_handle &) = delete;
     sdlf_model *model;
-    std::recursive_mutex
-        mutex;                 /* held while the model is changed or looked at, never while waiting for Python's lock */
-    std::atomic<int> views{0}; /* arrays over values of its parameters */
+    std::recursive_mutex mutex; /* held while the model is changed or used; waited for without Python's lock alone */
+    std::atomic<int> views{0};  /* arrays over values of its parameters */
+    std::atomic<int> plans{0};  /* of it, trainers too */
     std::atomic<uint64_t> version{0}; /* of the values, as far as Python has changed them */
 };
 
@@ -97,6 +111,14 @@ struct calculator_handle {
     }
     calculator_handle(const calculator_handle &) = delete;
     sdlf_calculator *calculator;
+    std::mutex mutex; /* of one that is not on the host, whose work is for one thread at a time */
+};
+
+/* Holds the calculators (the second may be NULL) that are not on the host. Locks are taken in this order: a plan's, calculators', the
+ * model's; none is waited for with Python's lock. */
+struct device_lock {
+    device_lock(const std::shared_ptr<calculator_handle> &a, const std::shared_ptr<calculator_handle> &b);
+    std::unique_lock<std::mutex> first, second;
 };
 
 /* Call without Python's lock, one thread at a time. */
@@ -105,6 +127,15 @@ template <class mutex, class function> auto alone(mutex &lock, function &&call)
     nb::gil_scoped_release released;
     std::lock_guard<mutex> locked(lock);
     return call();
+}
+
+/* The same for what ends an object, which may happen with Python's lock or without. */
+template <class function> void alone_at_end(std::recursive_mutex &lock, function &&call)
+{
+    std::optional<nb::gil_scoped_release> released;
+    if (PyGILState_Check()) released.emplace();
+    std::lock_guard<std::recursive_mutex> locked(lock);
+    call();
 }
 
 struct plan_object;
@@ -138,18 +169,31 @@ struct node_object {
 
 std::vector<std::string> input_names(const sdlf_model *model);
 
-/* Model.run and Model.use: plan.cpp. */
+/* Throws where there are plans of it, beside those that it keeps itself; these are forgotten. */
+void require_no_plans(model_object &m, const char *action);
+
+/* Throws where arrays over its parameters are in use, which `action` would free. */
+void require_no_views(const model_object &m, const char *action);
+
+/* Model.run and Model.use: run.cpp. */
 nb::object run_model(model_object &m, nb::args positional, nb::kwargs named);
 void use_calculator(model_object &m, const std::string &calculator, int threads, int device, const std::string &math);
 
+/* One that is open already is used again. */
 std::shared_ptr<calculator_handle> open_calculator(const std::string &name, int threads, int device,
                                                    const std::string &math);
 sdlf_optimizer to_optimizer(nb::handle object);
 sdlf_schedule to_schedule(nb::handle object);
 
-void bind_errors(nb::module_ &module);
+/* (means, deviations), one of all or one of each channel. */
+void read_normalization(nb::handle object, float &mean, float &scale, sdlf_channel_normalization &channels);
+
+void bind_errors();
 void bind_model(nb::module_ &module);
+void bind_files(nb::class_<model_object> &type);
+void bind_parameters(nb::class_<model_object> &type);
 void bind_plan(nb::module_ &module);
-void bind_training(nb::module_ &module);
+void bind_dataset(nb::module_ &module);
+void bind_trainer(nb::module_ &module);
 
 #endif

@@ -51,10 +51,11 @@ NB_MODULE(_sdlf, module)
 {
     module.doc() = "The C library, as sdlf uses it.";
     module.attr("__version__") = SDLF_VERSION;
-    bind_errors(module);
+    bind_errors();
     bind_model(module);
     bind_plan(module);
-    bind_training(module);
+    bind_dataset(module);
+    bind_trainer(module);
     module.def("layer_classes", &layer_classes, "Every layer class with its options.");
     module.def("calculators", &calculators, "Names of the calculators of this build.");
 }

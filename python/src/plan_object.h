@@ -4,9 +4,10 @@
 
 #include "common.h"
 
-struct plan_input {
+/* An input or a result. */
+struct plan_binding {
     std::string name;
-    sdlf_binding binding;
+    sdlf_binding binding; /* without a tensor: an input that nothing depends on */
 };
 
 struct plan_object {
@@ -17,13 +18,19 @@ struct plan_object {
     int64_t batch = 0;
     uint64_t version = 0; /* of the model's values that it has */
     std::mutex mutex;     /* held while it runs */
-    std::vector<plan_input> inputs, outputs;
+    std::vector<plan_binding> inputs, outputs;
 
     plan_object() = default;
     plan_object(const plan_object &) = delete;
-    ~plan_object()
+    ~plan_object();
+
+    /* Call without Python's lock, alone with this plan and its devices. */
+    template <class function> auto alone(function &&call)
     {
-        sdlf_plan_free(plan);
+        nb::gil_scoped_release released;
+        std::lock_guard<std::mutex> locked(mutex);
+        device_lock devices(forward, backward);
+        return call();
     }
 
     /* The weights of the model as it is now. */
@@ -33,5 +40,8 @@ struct plan_object {
 std::shared_ptr<plan_object> make_plan(const std::shared_ptr<model_handle> &model, sdlf_plan_options options,
                                        std::shared_ptr<calculator_handle> forward,
                                        std::shared_ptr<calculator_handle> backward);
+
+nb::object run_plan(plan_object &p, nb::args positional, nb::kwargs named);
+nb::object step_plan(plan_object &p, float rate, nb::args positional, nb::kwargs named);
 
 #endif

@@ -1,6 +1,6 @@
-"""Write sdlf/layers.py and sdlf/nn.py from the layer classes of the library: python python/generate_layers.py [--check]
+"""Write sdlf/layers.py and sdlf/nn.py from the layer classes of the library: python python/tools/generate_layers.py [--check]
 
-Run it after a layer class or an option was added; a test runs it with --check.
+Run it after a layer class or an option was added; CI runs it with --check.
 """
 
 import sys
@@ -14,7 +14,7 @@ CAMEL = {"fully_connected": "Linear", "relu": "ReLU", "relu6": "ReLU6", "leaky_r
          "softmax_cross_entropy": "SoftmaxCrossEntropy"}
 FIRST = {"fully_connected": "units", "max_pool2d": "window", "avg_pool2d": "window", "dropout": "probability"}  # may be given without its name
 
-LAYERS_HEAD = '''"""Layers as functions on nodes, as the C interface has them. Made by python/generate_layers.py.
+LAYERS_HEAD = '''"""Layers as functions on nodes, as the C interface has them. Made by python/tools/generate_layers.py.
 
 Each takes the nodes that it reads, and returns the node that it makes. An option left out has its default. `name` is the layer's, unique in
 its model; left out, the layer is named after its class. Shapes include the batch N as axis 0.
@@ -29,7 +29,7 @@ from ._add import Pair, add_layer, add_source
 
 Node = _sdlf.Node
 '''
-NN_HEAD = '''"""Layers as objects, for lists: Model.sequential(shape, [Conv2d(filters=32, kernel=3), ReLU(), ...]). Made by python/generate_layers.py.
+NN_HEAD = '''"""Layers as objects, for lists: Model.sequential(shape, [Conv2d(filters=32, kernel=3), ReLU(), ...]). Made by python/tools/generate_layers.py.
 
 An object is called with the nodes that the function of sdlf.layers takes, and adds a layer each time.
 """
@@ -142,8 +142,8 @@ def object_class(layer):
 
 
 def main():
-    classes = [c for c in _sdlf.layer_classes()]
-    here = Path(__file__).parent / "sdlf"
+    classes = _sdlf.layer_classes()
+    here = Path(__file__).parents[1] / "sdlf"
     texts = {
         "layers.py": LAYERS_HEAD + "\n\n" + "\n\n\n".join(function(c) for c in classes) + "\n",
         "nn.py": NN_HEAD + "\n" + "\n\n\n".join(object_class(c) for c in classes if c["minimum_inputs"] > 0) + "\n",

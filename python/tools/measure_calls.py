@@ -1,4 +1,4 @@
-"""What a call from Python costs: python python/measure_calls.py [MODEL.onnx [THREADS]]
+"""What a call from Python costs: python python/tools/measure_calls.py [MODEL.onnx [THREADS]]
 
 Times one linear layer by the library's forward pass alone, by a plan's run, and by a model's run; and a model's run beside onnxruntime's,
 in turns, where a file is given and onnxruntime is installed. The best of nine rounds, in microseconds.

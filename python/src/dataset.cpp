@@ -1,0 +1,121 @@
+/* Dataset: opened from files, or around arrays. */
+#include "dataset_object.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace
+{
+
+std::shared_ptr<dataset_object> open_dataset(const std::string &specification, const std::string &split,
+                                             nb::object size, int channels, bool strict)
+{
+    if (split != "train" && split != "test")
+        throw nb::value_error(("split '" + split + "' is neither train nor test").c_str());
+    sdlf_dataset_options options = {};
+    if (!size.is_none()) {
+        std::tie(options.height, options.width) = pair_of(size, "size");
+    }
+    options.channels = channels;
+    options.strict = strict;
+    std::shared_ptr<dataset_object> made = std::make_shared<dataset_object>();
+    sdlf_status status;
+    {
+        nb::gil_scoped_release released;
+        status = sdlf_dataset_open_with(&made->opened, specification.c_str(),
+                                        split == "test" ? SDLF_SPLIT_TEST : SDLF_SPLIT_TRAIN, &options);
+    }
+    check(status);
+    return made;
+}
+
+/* Smallest and largest label. */
+std::pair<int64_t, int64_t> range_of(const std::vector<int64_t> &labels)
+{
+    std::pair<int64_t, int64_t> range = {labels[0], labels[0]};
+    for (int64_t label : labels) {
+        range.first = std::min(range.first, label);
+        range.second = std::max(range.second, label);
+    }
+    return range;
+}
+
+std::shared_ptr<dataset_object> dataset_of_arrays(nb::handle samples, nb::handle labels, int class_count,
+                                                  const std::vector<std::string> &names, nb::object normalization)
+{
+    std::shared_ptr<dataset_object> made = std::make_shared<dataset_object>();
+    made->samples = to_host_array(samples, "samples");
+    made->labels = to_host_array(labels, "labels");
+    sdlf_shape shape = shape_of(made->samples, "samples"), counted = shape_of(made->labels, "labels");
+    sdlf_dtype dtype = dtype_of(made->samples, "samples"), type = dtype_of(made->labels, "labels");
+    if (shape.rank < 2)
+        throw status_error(SDLF_ERROR_SHAPE,
+                           "samples: expected (N,...), found " + std::string(sdlf_shape_print(shape).text));
+    if (dtype != SDLF_UINT8 && dtype != SDLF_FLOAT32)
+        throw nb::type_error("samples: expected uint8 or float32 (.astype('float32'))");
+    if (counted.rank != 1 || counted.dim[0] != shape.dim[0] || counted.dim[0] == 0)
+        throw status_error(SDLF_ERROR_SHAPE, "labels: expected " + std::to_string(shape.dim[0]) + " of them, found " +
+                                                 sdlf_shape_print(counted).text);
+    if (sdlf_dtype_is_float(type) || type == SDLF_BOOL)
+        throw nb::type_error("labels: expected integers, the classes from 0 on");
+    std::vector<int64_t> wide(static_cast<size_t>(counted.dim[0]));
+    sdlf_convert(SDLF_INT64, wide.data(), type, made->labels.data(), counted.dim[0]);
+    std::pair<int64_t, int64_t> range = range_of(wide);
+    if (class_count == 0)
+        class_count = !names.empty() ? static_cast<int>(names.size())
+                                     : static_cast<int>(std::min<int64_t>(range.second, INT32_MAX - 1)) + 1;
+    if (range.first < 0 || range.second >= class_count)
+        throw status_error(SDLF_ERROR_ARGUMENT, "labels: they go from " + std::to_string(range.first) + " to " +
+                                                    std::to_string(range.second) + "; expected 0 to " +
+                                                    std::to_string(class_count - 1));
+    if (!names.empty() && static_cast<int>(names.size()) != class_count)
+        throw status_error(SDLF_ERROR_ARGUMENT, "classes: expected " + std::to_string(class_count) + " names, found " +
+                                                    std::to_string(names.size()));
+    made->narrow.resize(wide.size());
+    for (size_t i = 0; i < wide.size(); i++) made->narrow[i] = static_cast<int32_t>(wide[i]);
+    sdlf_dataset &d = made->own;
+    d.samples = sdlf_tensor_view(dtype, shape, const_cast<void *>(made->samples.data()));
+    d.labels = sdlf_tensor_view(SDLF_INT32, counted, made->narrow.data());
+    d.class_count = class_count;
+    d.scale = dtype == SDLF_UINT8 ? 1.0f / 255 : 1;
+    if (!normalization.is_none()) read_normalization(normalization, d.mean, d.scale, d.channels);
+    made->names = names;
+    for (std::string &name : made->names) made->name_pointers.push_back(name.data());
+    if (!names.empty()) d.class_names = made->name_pointers.data();
+    return made;
+}
+
+nb::list class_names(const dataset_object &d)
+{
+    nb::list names;
+    for (int i = 0; d.get()->class_names != nullptr && i < d.get()->class_count; i++)
+        names.append(d.get()->class_names[i]);
+    return names;
+}
+
+} // namespace
+
+void bind_dataset(nb::module_ &module)
+{
+    nb::class_<dataset_object>(module, "Dataset", "Samples and their classes.")
+        .def("__len__", [](const dataset_object &d) { return d.get()->labels.shape.dim[0]; })
+        .def_prop_ro(
+            "samples",
+            [](const std::shared_ptr<dataset_object> &d) { return view_array(d->get()->samples, nb::cast(d), false); },
+            "(N,C,H,W) uint8, or as the arrays were; read-only.")
+        .def_prop_ro(
+            "labels",
+            [](const std::shared_ptr<dataset_object> &d) { return view_array(d->get()->labels, nb::cast(d), false); },
+            "(N) int32; read-only.")
+        .def_prop_ro("class_count", [](const dataset_object &d) { return d.get()->class_count; })
+        .def_prop_ro("classes", &class_names, "Names of the classes; [] where they are numbers.")
+        .def_prop_ro("name",
+                     [](const dataset_object &d) { return std::string(d.get()->name ? d.get()->name : "arrays"); })
+        .def_prop_ro(
+            "unread", [](const dataset_object &d) { return d.get()->unread; },
+            "Files that could not be read and were left out.");
+    module.def("_open_dataset", &open_dataset, nb::arg("specification"), nb::arg("split"), nb::arg("size").none(),
+               nb::arg("channels"), nb::arg("strict"));
+    module.def("_dataset_of_arrays", &dataset_of_arrays, nb::arg("samples"), nb::arg("labels"), nb::arg("class_count"),
+               nb::arg("names"), nb::arg("normalization").none());
+}

@@ -1,0 +1,202 @@
+/* Trainer, and evaluation. */
+#include "dataset_object.h"
+
+#include <cstring>
+#include <utility>
+
+namespace
+{
+
+struct trainer_object {
+    std::shared_ptr<model_handle> model;
+    std::shared_ptr<dataset_object> train, test;
+    nb::object callback; /* while it runs: one that is kept could hold us, which Python's collector does not see */
+    std::exception_ptr raised; /* by the callback, or Ctrl-C */
+    sdlf_trainer *trainer = nullptr;
+    std::mutex mutex;
+    trainer_object() = default;
+    trainer_object(const trainer_object &) = delete;
+    ~trainer_object()
+    {
+        if (trainer == nullptr) return;
+        alone_at_end(model->mutex, [&] { sdlf_trainer_free(trainer); });
+        model->plans--;
+    }
+};
+
+nb::dict to_dict(const sdlf_progress *p)
+{
+    static const char *const events[] = {"step", "epoch", "unsaved"};
+    nb::dict d;
+    d["event"] = events[p->event];
+    d["epoch"] = p->epoch;
+    d["epochs"] = p->epochs;
+    d["step"] = p->step;
+    d["steps"] = p->steps;
+    d["samples"] = p->samples;
+    d["loss"] = p->loss;
+    d["accuracy"] = p->accuracy;
+    d["test_loss"] = p->test_loss;
+    d["test_accuracy"] = p->test_accuracy;
+    d["seconds"] = p->seconds;
+    d["learning_rate"] = p->learning_rate;
+    d["weights"] = p->weights;
+    if (p->event == sdlf_progress::SDLF_PROGRESS_UNSAVED) d["message"] = sdlf_error_message();
+    return d;
+}
+
+/* On the thread that trains, which has not Python's lock. What Python raises stops the training, and is raised where it was begun. */
+void tell(const sdlf_progress *progress, void *user)
+{
+    trainer_object &t = *static_cast<trainer_object *>(user);
+    nb::gil_scoped_acquire held;
+    if (t.raised) return;
+    try {
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        if (!t.callback.is_none() && nb::cast<bool>(t.callback(to_dict(progress)))) sdlf_trainer_stop(t.trainer);
+    } catch (...) { /* nothing may be thrown through the library */
+        t.raised = std::current_exception();
+        sdlf_trainer_stop(t.trainer);
+    }
+}
+
+std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<dataset_object> &train,
+                                       const std::shared_ptr<dataset_object> &test, nb::dict words)
+{
+    std::shared_ptr<trainer_object> made = std::make_shared<trainer_object>();
+    sdlf_trainer_options options = {};
+    std::string forward, backward, checkpoint;
+    for (auto [key, value] : words) {
+        std::string word = nb::cast<std::string>(key);
+        if (value.is_none()) continue;
+        if (word == "batch")
+            options.batch = value_of<int64_t>(value, word, "an integer");
+        else if (word == "epochs")
+            options.epochs = value_of<int>(value, word, "an integer");
+        else if (word == "seed")
+            options.seed = value_of<uint64_t>(value, word, "an integer from 0 on");
+        else if (word == "optimizer")
+            options.optimizer = to_optimizer(value);
+        else if (word == "schedule")
+            options.schedule = to_schedule(value);
+        else if (word == "label_smoothing")
+            options.label_smoothing = value_of<float>(value, word, "a number");
+        else if (word == "clip_norm")
+            options.clip_norm = value_of<float>(value, word, "a number");
+        else if (word == "flip")
+            options.augment.flip = value_of<bool>(value, word, "True or False");
+        else if (word == "crop")
+            options.augment.crop = value_of<int>(value, word, "an integer");
+        else if (word == "shift")
+            options.augment.shift = value_of<float>(value, word, "a number");
+        else if (word == "rotate")
+            options.augment.rotate = value_of<float>(value, word, "a number");
+        else if (word == "scale")
+            options.augment.scale = value_of<float>(value, word, "a number");
+        else if (word == "elastic")
+            options.augment.elastic = value_of<float>(value, word, "a number");
+        else if (word == "calculator")
+            forward = value_of<std::string>(value, word, "a name");
+        else if (word == "backward")
+            backward = value_of<std::string>(value, word, "a name");
+        else if (word == "threads")
+            options.threads = value_of<int>(value, word, "an integer");
+        else if (word == "device")
+            options.device = value_of<int>(value, word, "an integer");
+        else if (word == "math")
+            options.math = math_of(value_of<std::string>(value, word, "a name"));
+        else if (word == "checkpoint")
+            checkpoint = value_of<std::string>(value, word, "a path");
+        else if (word == "resume")
+            options.resume = value_of<bool>(value, word, "True or False");
+        else
+            throw nb::type_error(("Trainer has no option '" + word + "'").c_str());
+    }
+    for (auto [name, zero] : {std::pair<const char *, bool>{"batch", options.batch == 0},
+                              {"epochs", options.epochs == 0},
+                              {"seed", options.seed == 0}})
+        if (zero && words.contains(name))
+            throw nb::value_error((std::string(name) + ": expected at least 1, found 0").c_str());
+    if (!forward.empty()) options.forward = forward.c_str();
+    if (!backward.empty()) options.backward = backward.c_str();
+    if (!checkpoint.empty()) options.checkpoint = checkpoint.c_str();
+    made->model = m.handle;
+    made->train = train;
+    made->test = test;
+    options.callback = tell;
+    options.user = made.get();
+    m.forget_plans();
+    check(alone(m.handle->mutex, [&] {
+        return sdlf_trainer_create(&made->trainer, m.get(), train->get(), test ? test->get() : nullptr, &options);
+    }));
+    m.handle->plans++;
+    return made;
+}
+
+/* True: it came to its end; false: it was asked to stop. */
+bool run(trainer_object &t, nb::object callback)
+{
+    std::unique_lock<std::mutex> locked(t.mutex, std::try_to_lock);
+    if (!locked) throw status_error(SDLF_ERROR_ARGUMENT, "this trainer is running in another thread");
+    t.raised = nullptr;
+    t.callback = callback;
+    sdlf_status status;
+    {
+        nb::gil_scoped_release released;
+        status = sdlf_trainer_run(t.trainer);
+        t.model->version++;
+    }
+    t.callback.reset();
+    if (t.raised) std::rethrow_exception(std::exchange(t.raised, nullptr));
+    if (status == SDLF_ERROR_INTERRUPTED) return false;
+    check(status);
+    return true;
+}
+
+/* ---- evaluation ---- */
+
+struct watch {
+    std::optional<nb::python_error> raised;
+};
+
+bool go_on(void *user)
+{
+    watch &w = *static_cast<watch *>(user);
+    nb::gil_scoped_acquire held;
+    if (PyErr_CheckSignals() == 0) return true;
+    w.raised.emplace();
+    return false;
+}
+
+nb::tuple evaluate(model_object &m, const std::shared_ptr<dataset_object> &data, const std::string &calculator,
+                   int threads, int device, const std::string &math, int64_t batch)
+{
+    std::shared_ptr<calculator_handle> opened = open_calculator(calculator, threads, device, math);
+    sdlf_evaluation e = {};
+    watch watched;
+    check(alone(m.handle->mutex, [&] {
+        return sdlf_evaluate_while(&e, m.get(), data->get(), opened->calculator, batch, go_on, &watched);
+    }));
+    if (watched.raised) {
+        sdlf_evaluation_release(&e);
+        throw std::move(*watched.raised);
+    }
+    sdlf_shape shape = sdlf_shape(e.class_count, e.class_count);
+    new_array confusion = make_array(SDLF_INT64, shape);
+    std::memcpy(confusion.data, e.confusion, static_cast<size_t>(sdlf_shape_count(shape)) * sizeof(int64_t));
+    nb::tuple result = nb::make_tuple(e.samples, e.correct, e.loss, e.seconds, confusion.object);
+    sdlf_evaluation_release(&e);
+    return result;
+}
+
+} // namespace
+
+void bind_trainer(nb::module_ &module)
+{
+    nb::class_<trainer_object>(module, "_Trainer")
+        .def("run", &run, nb::arg("callback").none())
+        .def("stop", [](trainer_object &t) { sdlf_trainer_stop(t.trainer); })
+        .def_prop_ro("memory", [](const trainer_object &t) { return sdlf_trainer_memory(t.trainer); });
+    module.def("_trainer", &create, nb::arg("model"), nb::arg("train"), nb::arg("test").none(), nb::arg("words"));
+    module.def("_evaluate", &evaluate);
+}
