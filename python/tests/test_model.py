@@ -3,6 +3,7 @@
 import gc
 import os
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -132,6 +133,73 @@ def test_new_head_and_more_layers(small):
     np.testing.assert_array_equal(small.parameters["conv.weight"], kept)
 
 
+def test_results_stay_while_there_is_a_plan(small):
+    plan = small.plan(1, keep_activations=True)
+    for change in (small.clear_outputs, lambda: small.input("z", (3,)), lambda: small.output("z", None), lambda: small.freeze("conv.bias")):
+        with pytest.raises((sdlf.ArgumentError, TypeError)):
+            change()
+    assert plan(np.zeros((1, 1, 8, 8), np.float32)).shape == (1, 3)
+    del plan
+    small.save("/dev/null")  # nothing of it has spoiled the model
+
+
+def test_outputs_that_there_are_not():
+    model = sdlf.Model()
+    x = model.input("x", (3,))
+    for index in (-1, 4, 1000):
+        with pytest.raises(IndexError):
+            x.output(index)
+    model.output("y", x)
+    with pytest.raises(sdlf.ArgumentError, match="'y' already"):
+        model.output("y", x)
+    model.build()
+
+
+def test_inputs_that_nothing_depends_on():
+    model = sdlf.Model()
+    model.input("a", (2,))
+    model.output("y", layers.relu(model.input("b", (3,))))
+    model.build()
+    x, y = np.zeros((4, 2), np.float32), np.ones((4, 3), np.float32)
+    for result in (model(x, y), model(b=y), model(a=x, b=y)):
+        np.testing.assert_array_equal(result, y)
+    with pytest.raises(TypeError, match="'b' is missing"):
+        model(a=x)
+
+
+def test_a_model_that_refers_to_its_nodes_is_collected():
+    class Net(sdlf.Model):
+        pass
+
+    gone = []
+    net = Net("net")
+    net.x = net.input("x", (3,))
+    weakref.finalize(net, gone.append, True)
+    del net
+    gc.collect()
+    assert gone == [True]
+
+
+def test_subclasses_with_arguments_of_their_own(small, tmp_path):
+    class Net(sdlf.Model):
+        def __init__(self, width):
+            super().__init__("net")
+            self.width = width
+
+    small.save(tmp_path / "net.safetensors")
+    assert isinstance(Net.open(tmp_path / "net.safetensors"), Net) and Net(3).width == 3
+
+
+def test_zero_that_would_be_a_default():
+    x = sdlf.Model().input("x", (3, 8, 8))
+    with pytest.raises(ValueError, match="conv2d.stride: 0 cannot be asked for; left out, it is 1"):
+        layers.conv2d(x, filters=1, kernel=1, stride=0)
+    with pytest.raises(ValueError, match="leaky_relu.slope"):
+        layers.leaky_relu(x, slope=0)
+    layers.dropout(x, probability=0.5)
+    layers.conv2d(x, filters=1, kernel=1, padding=0, no_bias=False)
+
+
 def test_files(small, tmp_path):
     x = np.random.default_rng(2).standard_normal((3, 1, 8, 8)).astype(np.float32)
     expected = small(x)
@@ -197,12 +265,13 @@ def test_two_models_in_two_threads():
 
 
 def test_one_model_in_several_threads(small):
-    x = np.random.default_rng(3).standard_normal((4, 1, 8, 8)).astype(np.float32)
-    expected, wrong = [small(x[:n]) for n in range(1, 5)], []
+    sizes = 6  # more than the plans that are kept
+    x = np.random.default_rng(3).standard_normal((sizes, 1, 8, 8)).astype(np.float32)
+    expected, wrong = [small(x[:n]) for n in range(1, sizes + 1)], []
 
     def work():
         for i in range(300):
-            n = i % 4 + 1
+            n = i % sizes + 1
             if not np.array_equal(small(x[:n]), expected[n - 1]):
                 wrong.append(i)
 
@@ -212,6 +281,7 @@ def test_one_model_in_several_threads(small):
     for t in threads:
         t.join()
     assert not wrong
+    small.build(5)  # no plan was left behind
 
 
 def memory():

@@ -105,18 +105,40 @@ except KeyboardInterrupt:
     assert process.returncode == 0 and output == "stopped False\n"
 
 
-def test_other_threads_run_meanwhile(separable):
-    """A thread of Python's makes progress while another trains."""
-    counts = []
-    trainer = sdlf.Trainer(make(), separable, epochs=30, progress=False)
-    thread = threading.Thread(target=lambda: counts.append(trainer.run().finished))
+def test_other_threads_run_meanwhile():
+    """Between two steps, which the training thread tells of, another thread of Python's makes progress."""
+    passes, between = [0], []
+    x = np.zeros((40, 3, 32, 32), np.uint8)
+    model = sdlf.Model.builtin("resnet20")
+    trainer = sdlf.Trainer(model, (x, np.arange(40) % 10), batch=20, epochs=3, progress=False, callbacks=[lambda p: between.append(passes[0])])
+    thread = threading.Thread(target=trainer.run)
     thread.start()
-    passes = 0
     while thread.is_alive():
-        passes += 1
-        time.sleep(0)
+        passes[0] += 1
+        time.sleep(0.0001)
     thread.join()
-    assert counts == [True] and passes > 0
+    assert any(after - before > 3 for before, after in zip(between, between[1:]))
+
+
+def test_weights_are_set_while_another_thread_evaluates(separable):
+    model, stop = make(), threading.Event()
+
+    def change():
+        while not stop.is_set():
+            model.parameters["fully_connected.bias"] = np.zeros(3)
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    for _ in range(5):
+        assert sdlf.evaluate(model, separable, batch=10).samples == 300
+    stop.set()
+    thread.join(timeout=60)
+    assert not thread.is_alive()
+
+
+def test_callbacks_say_stop_by_any_true_value(separable):
+    trainer = sdlf.Trainer(make(), separable, epochs=100, progress=False, callbacks=[lambda p: np.float32(1) < 2])
+    assert not trainer.run().finished
 
 
 def test_progress_line(separable, capsys):
@@ -140,6 +162,11 @@ def test_data_sets(separable):
             sdlf.Dataset.from_arrays(*wrong)
     with pytest.raises(sdlf.ArgumentError, match="0 to 1"):
         sdlf.Dataset.from_arrays(samples, labels, classes=2)
+    assert sdlf.Dataset.from_arrays(samples, labels, classes=np.int64(5)).class_count == 5
+    with pytest.raises(ValueError, match="at least 1"):
+        sdlf.Dataset.from_arrays(samples, labels, classes=0)
+    with pytest.raises(ValueError, match="9223372036854775807"):
+        sdlf.Dataset.from_arrays(samples, np.where(labels == 0, 2**63 - 1, labels), classes=3)
     with pytest.raises(TypeError, match="pair"):
         sdlf.Trainer(make(), samples)
     with pytest.raises(sdlf.Error):
@@ -151,6 +178,12 @@ def test_options_that_there_are_not(separable):
         sdlf.Trainer(make(), separable, augment={"flipp": True})
     with pytest.raises(sdlf.Error):
         sdlf.Trainer(make(), separable, batch=-1)
+    for wrong in ({"epochs": 2.5}, {"seed": -1}, {"batch": 2**70}, {"schedule": optim.StepDecay(every=1.5)}):
+        with pytest.raises(TypeError, match=next(iter(wrong)) if "schedule" not in wrong else "every"):
+            sdlf.Trainer(make(), separable, **wrong)
+    for word in ("epochs", "batch", "seed"):
+        with pytest.raises(ValueError, match=f"{word}: expected at least 1, found 0"):
+            sdlf.Trainer(make(), separable, **{word: 0})
     with pytest.raises(sdlf.Error):
         sdlf.Trainer(make(), (np.zeros((10, 1, 9, 9), np.uint8), np.zeros(10, int)))
 
