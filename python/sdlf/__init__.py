@@ -12,8 +12,8 @@ Shapes are row-major, (N,C,H,W) for images. Errors are exceptions below `sdlf.Er
 """
 
 from . import layers, nn, optim
-from ._sdlf import Node, Plan, __version__, calculators
-from .data import Dataset
+from ._sdlf import Dataset, Node, Plan, calculators
+from ._sdlf import version as __version__
 from .errors import (
     ArgumentError,
     DeviceError,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import _sdlf
-from .data import Dataset, as_dataset
+from ._sdlf import Dataset
 from .model import Model
 from .optim import Named
 from .table import Table
@@ -79,6 +79,15 @@ class History:
         return self.table()._repr_html_()
 
 
+def _as_dataset(data: Any) -> Dataset:
+    """What a Trainer takes as data: a Dataset, or a pair (samples, labels)."""
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, (tuple, list)) and len(data) == 2:
+        return Dataset.from_arrays(*data)
+    raise TypeError(f"expected a Dataset or a pair (samples, labels), found {type(data).__name__}")
+
+
 class Trainer:
     """Epochs over a data set.
 
@@ -121,7 +130,7 @@ class Trainer:
         unknown = set(augment or {}) - {"flip", "crop", "shift", "rotate", "scale", "elastic"}
         if unknown:
             raise TypeError(f"augment has no '{sorted(unknown)[0]}'; it has: flip, crop, shift, rotate, scale, elastic")
-        self._trainer = _sdlf._trainer(model, as_dataset(train), as_dataset(test) if test is not None else None, words)
+        self._trainer = _sdlf._trainer(model, _as_dataset(train), _as_dataset(test) if test is not None else None, words)
 
     def _tell(self, progress: dict[str, Any]) -> bool:
         if progress["event"] == "epoch":
@@ -169,4 +178,4 @@ def evaluate(
     model: Model, data: Any, *, batch: int = 0, calculator: str = "cpu", threads: int = 0, device: int = 0, math: str = "fp32"
 ) -> Evaluation:
     """Accuracy, loss and confusion over a Dataset or a pair (samples, labels)."""
-    return Evaluation(*_sdlf._evaluate(model, as_dataset(data), calculator, threads, device, math, batch))
+    return Evaluation(*_sdlf._evaluate(model, _as_dataset(data), calculator, threads, device, math, batch))

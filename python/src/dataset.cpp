@@ -40,9 +40,23 @@ std::pair<int64_t, int64_t> range_of(const std::vector<int64_t> &labels)
     return range;
 }
 
-std::shared_ptr<dataset_object> dataset_of_arrays(nb::handle samples, nb::handle labels, int class_count,
-                                                  const std::vector<std::string> &names, nb::object normalization)
+/* How many classes there are, 0: not said; and their names, if these are what was said. */
+std::pair<int, std::vector<std::string>> read_classes(nb::handle classes)
 {
+    const char *expected = "how many, or their names";
+    int count = 0;
+    if (classes.is_none()) return {0, {}};
+    if (nb::isinstance<nb::bool_>(classes) || nb::isinstance<nb::str>(classes))
+        throw nb::type_error((std::string("classes: expected ") + expected + ", found " + class_of(classes)).c_str());
+    if (!nb::try_cast(classes, count)) return {0, value_of<std::vector<std::string>>(classes, "classes", expected)};
+    if (count < 1) throw nb::value_error(("classes: expected at least 1, found " + std::to_string(count)).c_str());
+    return {count, {}};
+}
+
+std::shared_ptr<dataset_object> dataset_of_arrays(nb::handle samples, nb::handle labels, nb::object classes,
+                                                  nb::object normalization)
+{
+    auto [class_count, names] = read_classes(classes);
     std::shared_ptr<dataset_object> made = std::make_shared<dataset_object>();
     made->samples = to_host_array(samples, "samples");
     made->labels = to_host_array(labels, "labels");
@@ -113,9 +127,21 @@ void bind_dataset(nb::module_ &module)
                      [](const dataset_object &d) { return std::string(d.get()->name ? d.get()->name : "arrays"); })
         .def_prop_ro(
             "unread", [](const dataset_object &d) { return d.get()->unread; },
-            "Files that could not be read and were left out.");
-    module.def("_open_dataset", &open_dataset, nb::arg("specification"), nb::arg("split"), nb::arg("size").none(),
-               nb::arg("channels"), nb::arg("strict"));
-    module.def("_dataset_of_arrays", &dataset_of_arrays, nb::arg("samples"), nb::arg("labels"), nb::arg("class_count"),
-               nb::arg("names"), nb::arg("normalization").none());
+            "Files that could not be read and were left out.")
+        .def_static("open", &open_dataset, nb::arg("specification"), nb::arg("split") = "train", nb::kw_only(),
+                    nb::arg("size") = nb::none(), nb::arg("channels") = 0, nb::arg("strict") = false,
+                    "Open \"mnist:DIR\", \"folder:DIR\", \"cifar10:DIR\", ... as `sdlf train --data` does; `split` is "
+                    "\"train\" or "
+                    "\"test\".\n\nsize, channels: of the samples, for pictures of any size; None and 0: as they are. "
+                    "strict: a file "
+                    "that cannot be read is an error.")
+        .def_static(
+            "from_arrays", &dataset_of_arrays, nb::arg("samples"), nb::arg("labels"), nb::kw_only(),
+            nb::arg("classes") = nb::none(), nb::arg("normalization") = nb::none(),
+            "A data set of arrays: samples (N,...) uint8 or float32, which are not copied where they are row-major, "
+            "and "
+            "integer labels (N).\n\nclasses: how many, or their names; None: the largest label and one. normalization: "
+            "(means, deviations) of the samples, one of all or one of each channel; None: bytes are divided by 255, "
+            "floats "
+            "stay.");
 }

@@ -231,12 +231,13 @@ void bind_model(nb::module_ &module)
             },
             nb::arg("name") = "model")
         .def("_take", [](model_object &m, const model_object &other) { m.handle = other.handle; })
-        .def("run", &run_model,
+        .def("run", &run_model, nb::sig("def run(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any"),
              "The result for arrays in the order of the inputs, or by their names; a dictionary where there are "
              "several results. Axis 0 "
              "of the first input is the batch; plans of the last four batch sizes are kept. Other threads run "
              "meanwhile.")
-        .def("__call__", &run_model)
+        .def("__call__", &run_model,
+             nb::sig("def __call__(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any"))
         .def("_use", &use_calculator)
         .def("_add", &add_layer, nb::arg("type"), nb::arg("inputs"), nb::arg("name").none(), nb::arg("options"),
              nb::arg("origin"))

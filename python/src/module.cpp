@@ -50,7 +50,7 @@ static nb::list calculators()
 NB_MODULE(_sdlf, module)
 {
     module.doc() = "The C library, as sdlf uses it.";
-    module.attr("__version__") = SDLF_VERSION;
+    module.attr("version") = SDLF_VERSION;
     bind_errors();
     bind_model(module);
     bind_plan(module);

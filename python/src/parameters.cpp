@@ -77,7 +77,7 @@ nb::dict parameter_info(const model_object &m, const std::string &name)
 void bind_parameters(nb::class_<model_object> &type)
 {
     type.def("_parameter_names", &parameter_names)
-        .def("_parameter", &parameter)
+        .def("_parameter", &parameter, nb::sig("def _parameter(self, name: str) -> numpy.ndarray"))
         .def("_set_parameter", &set_parameter)
         .def("_parameter_info", &parameter_info)
         .def(

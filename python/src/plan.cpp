@@ -200,10 +200,11 @@ std::shared_ptr<plan_object> create(model_object &m, int64_t batch, const std::s
 void bind_plan(nb::module_ &module)
 {
     nb::class_<plan_object>(module, "Plan", "A model made ready to run for one batch size.")
-        .def("run", &run_plan,
+        .def("run", &run_plan, nb::sig("def run(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any"),
              "Forward pass: arrays in the order of the inputs, or by their names; the result, or a dictionary of "
              "results.")
-        .def("__call__", &run_plan)
+        .def("__call__", &run_plan,
+             nb::sig("def __call__(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any"))
         .def("step", &step_plan, nb::arg("learning_rate"), nb::arg("args"), nb::arg("kwargs"),
              "One training step: forward, backward, update.")
         .def("backward", &backward, "Gradients of the last run, of a plan with gradients_only.")
