@@ -1,11 +1,13 @@
-"""The code of docs/guides/python.md runs."""
+"""The code of docs/guides/python.md and of the notebook runs."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "python.md"
+NOTEBOOK = Path(__file__).parents[1] / "examples" / "digits.ipynb"
 BLOCKS = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.M | re.S)
 
 
@@ -19,3 +21,14 @@ def test_code(block, tmp_path, monkeypatch):
     names = {}
     exec(compile(block, str(GUIDE), "exec"), names)
     assert names["scores"].shape == (1, 10)
+
+
+def test_notebook(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), f"{NOTEBOOK.name} {cell['id']}", "exec"), names)
+    assert names["result"].accuracy > 0.9
+    assert "is taken for" in capsys.readouterr().out
+    assert "<table>" in names["model"]._repr_html_() and "<td>2</td>" in names["history"]._repr_html_()

@@ -87,8 +87,10 @@ def test_exceptions_of_callbacks_are_raised(separable):
 
 def test_ctrl_c(separable):
     script = """
+import signal
 import numpy as np, sdlf
 from sdlf import nn
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells have a process in the background ignore
 x = np.zeros((2000, 1, 28, 28), np.uint8)
 model = sdlf.Model.sequential((1, 28, 28), [nn.Conv2d(filters=16, kernel=3), nn.Flatten(), nn.Linear(10)])
 trainer = sdlf.Trainer(model, (x, np.arange(2000) % 10), epochs=10000, progress=False,
