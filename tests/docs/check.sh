@@ -51,12 +51,12 @@ help_of() {
     printf '%s\n' "${texts[$1]}"
 }
 
-# Command lines: "sdlf COMMAND [NAME] ... --option".
+# Command lines: "sdlf COMMAND [NAME] ... --option"; "from sdlf import ..." is Python.
 commands() {
     local from=$1 line word second option
     while read -r line; do
         read -r _ word second _ <<< "$line"
-        case $word in COMMAND | help | program | plan | --help | --version | -h | "") continue ;; esac
+        case $word in import | COMMAND | help | program | plan | --help | --version | -h | "") continue ;; esac
         [ -n "$(help_of "$word")" ] || { wrong "$from: there is no command: $line" && continue; }
         case $word-$second in
         bench-*.onnx) word="bench model" ;;
