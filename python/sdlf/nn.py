@@ -12,19 +12,7 @@ from ._add import Layer, Pair
 
 
 class Conv2d(Layer):
-    """2-D convolution with groups, stride, padding and dilation.
-
-    filters: output channels
-    kernel: height and width of the kernel
-    stride: steps between windows (default 1)
-    padding: zeros around the image
-    padding_extra: more zeros below and right; fewer if negative
-    dilation: distance between the kernel's elements (default 1)
-    groups: groups of channels; as many as channels: depthwise (default 1)
-    no_bias: leave the bias out
-    initializer: how the weight starts; he_uniform by default: default, zero, one, he_uniform, he_normal,
-        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal
-    """
+    """2-D convolution with groups, stride, padding and dilation. layers.conv2d says what its options are."""
 
     def __init__(
         self, *, filters: int | None = None, kernel: Pair | None = None, stride: Pair | None = None,
@@ -38,15 +26,7 @@ class Conv2d(Layer):
 
 
 class MaxPool2d(Layer):
-    """The largest value of each window.
-
-    window: height and width of the window
-    stride: steps between windows; the window by default
-    padding: a border that never wins
-    padding_extra: more border below and right; less if negative
-    dilation: distance between the window's elements (default 1)
-    ties: who gets the gradient of equal maxima: share, first
-    """
+    """The largest value of each window. layers.max_pool2d says what its options are."""
 
     def __init__(
         self, window: Pair | None = None, *, stride: Pair | None = None, padding: Pair | None = None,
@@ -60,14 +40,7 @@ class MaxPool2d(Layer):
 
 
 class AvgPool2d(Layer):
-    """The mean of each window.
-
-    window: height and width of the window
-    stride: steps between windows; the window by default
-    padding: a border of zeros
-    padding_extra: more border below and right; less if negative
-    count_padding: the border counts in the mean
-    """
+    """The mean of each window. layers.avg_pool2d says what its options are."""
 
     def __init__(
         self, window: Pair | None = None, *, stride: Pair | None = None, padding: Pair | None = None,
@@ -80,21 +53,14 @@ class AvgPool2d(Layer):
 
 
 class GlobalAvgPool2d(Layer):
-    """The mean of each channel."""
+    """The mean of each channel. layers.global_avg_pool2d says what its options are."""
 
     def __init__(self, *, name: str | None = None):
         super().__init__(layers.global_avg_pool2d, name, {})
 
 
 class Linear(Layer):
-    """Each output a weighted sum of all inputs.
-
-    units: outputs of a sample
-    no_bias: leave the bias out
-    initializer: how the weight starts; he_uniform by default: default, zero, one, he_uniform, he_normal,
-        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal
-    axis: where the inputs of an output begin; -1: with the last axis, for each token by itself (default 1)
-    """
+    """Each output a weighted sum of all inputs. layers.fully_connected says what its options are."""
 
     def __init__(
         self, units: int | None = None, *, no_bias: bool | None = None, initializer: str | None = None,
@@ -106,14 +72,7 @@ class Linear(Layer):
 
 
 class GraphConv(Layer):
-    """Each node a weighted sum over its neighbours, times a matrix.
-
-    units: outputs of a node
-    no_bias: leave the bias out
-    no_decay: weight decay leaves the weight alone
-    initializer: how the weight starts; xavier_uniform by default: default, zero, one, he_uniform, he_normal,
-        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal
-    """
+    """Each node a weighted sum over its neighbours, times a matrix. layers.graph_conv says what its options are."""
 
     def __init__(
         self, *, units: int | None = None, no_bias: bool | None = None, no_decay: bool | None = None,
@@ -125,83 +84,63 @@ class GraphConv(Layer):
 
 
 class BatchNorm2d(Layer):
-    """Each channel normalised, scaled and shifted.
-
-    epsilon: added to the variance (default 1e-05)
-    momentum: weight of the newest batch in the running statistics (default 0.1)
-    """
+    """Each channel normalised, scaled and shifted. layers.batch_norm2d says what its options are."""
 
     def __init__(self, *, epsilon: float | None = None, momentum: float | None = None, name: str | None = None):
         super().__init__(layers.batch_norm2d, name, {"epsilon": epsilon, "momentum": momentum})
 
 
 class Dropout(Layer):
-    """Zeroes elements at random while training.
-
-    probability: share of the elements that become zero
-    """
+    """Zeroes elements at random while training. layers.dropout says what its options are."""
 
     def __init__(self, probability: float | None = None, *, name: str | None = None):
         super().__init__(layers.dropout, name, {"probability": probability})
 
 
 class ReLU(Layer):
-    """Max(x, 0)."""
+    """Max(x, 0). layers.relu says what its options are."""
 
     def __init__(self, *, name: str | None = None):
         super().__init__(layers.relu, name, {})
 
 
 class ReLU6(Layer):
-    """Min(max(x, 0), 6)."""
+    """Min(max(x, 0), 6). layers.relu6 says what its options are."""
 
     def __init__(self, *, name: str | None = None):
         super().__init__(layers.relu6, name, {})
 
 
 class Clip(Layer):
-    """Min(max(x, low), high).
-
-    low: smallest output
-    high: largest output
-    """
+    """Min(max(x, low), high). layers.clip says what its options are."""
 
     def __init__(self, *, low: float | None = None, high: float | None = None, name: str | None = None):
         super().__init__(layers.clip, name, {"low": low, "high": high})
 
 
 class LeakyReLU(Layer):
-    """X, or slope x where x is negative.
-
-    slope: slope of the negative side (default 0.01)
-    """
+    """X, or slope x where x is negative. layers.leaky_relu says what its options are."""
 
     def __init__(self, *, slope: float | None = None, name: str | None = None):
         super().__init__(layers.leaky_relu, name, {"slope": slope})
 
 
 class Sigmoid(Layer):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)). layers.sigmoid says what its options are."""
 
     def __init__(self, *, name: str | None = None):
         super().__init__(layers.sigmoid, name, {})
 
 
 class Tanh(Layer):
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent. layers.tanh says what its options are."""
 
     def __init__(self, *, name: str | None = None):
         super().__init__(layers.tanh, name, {})
 
 
 class Unary(Layer):
-    """A function of each element.
-
-    function: what is computed of each element: silu, hard_swish, elu, selu, celu, gelu, gelu_tanh, mish, softplus,
-        softsign, hard_sigmoid, erf, sqrt, exp, log, abs, negate, reciprocal, floor, ceil, round
-    alpha: of elu, celu (1), selu (1.6732632), hard_sigmoid (0.2); 0 stands for these
-    beta: of selu (1.050701), hard_sigmoid (0.5); 0 stands for these
-    """
+    """A function of each element. layers.unary says what its options are."""
 
     def __init__(
         self, *, function: str | None = None, alpha: float | None = None, beta: float | None = None,
@@ -211,48 +150,35 @@ class Unary(Layer):
 
 
 class Flatten(Layer):
-    """Each sample as one row."""
+    """Each sample as one row. layers.flatten says what its options are."""
 
     def __init__(self, *, name: str | None = None):
         super().__init__(layers.flatten, name, {})
 
 
 class Reshape(Layer):
-    """Each sample under another shape.
-
-    shape: shape of one sample; a -1 is worked out
-    whole: shape is the whole output's, batch and all
-    """
+    """Each sample under another shape. layers.reshape says what its options are."""
 
     def __init__(self, *, shape: Sequence[int] | None = None, whole: bool | None = None, name: str | None = None):
         super().__init__(layers.reshape, name, {"shape": shape, "whole": whole})
 
 
 class Add(Layer):
-    """Elementwise sum of two inputs."""
+    """Elementwise sum of two inputs. layers.add says what its options are."""
 
     def __init__(self, *, name: str | None = None):
         super().__init__(layers.add, name, {})
 
 
 class Concat(Layer):
-    """Inputs joined along an axis.
-
-    axis: axis to join along; -1 is the last (default 1)
-    """
+    """Inputs joined along an axis. layers.concat says what its options are."""
 
     def __init__(self, *, axis: int | None = None, name: str | None = None):
         super().__init__(layers.concat, name, {"axis": axis})
 
 
 class Binary(Layer):
-    """A function of two inputs, broadcast, or of one and a number.
-
-    function: what is computed of each pair: add, subtract, multiply, divide, power, minimum, maximum, prelu, equal,
-        less, less_equal, greater, greater_equal, and, or, xor
-    scalar: with one input: the other operand
-    scalar_first: with one input: scalar op x instead of x op scalar
-    """
+    """A function of two inputs, broadcast, or of one and a number. layers.binary says what its options are."""
 
     def __init__(
         self, *, function: str | None = None, scalar: float | None = None, scalar_first: bool | None = None,
@@ -262,19 +188,14 @@ class Binary(Layer):
 
 
 class Select(Layer):
-    """One of two inputs, element by element, as a condition says."""
+    """One of two inputs, element by element, as a condition says. layers.select says what its options are."""
 
     def __init__(self, *, name: str | None = None):
         super().__init__(layers.select, name, {})
 
 
 class Reduce(Layer):
-    """Some axes folded to one number.
-
-    function: what is made of the elements: sum, mean, max, min, product, l1, l2, sum_squares, log_sum, log_sum_exp
-    axes: axes that are folded, 0 being the batch, -1 the last; left out: all
-    keep: the axes stay, with 1 element each
-    """
+    """Some axes folded to one number. layers.reduce says what its options are."""
 
     def __init__(
         self, *, function: str | None = None, axes: Sequence[int] | None = None, keep: bool | None = None,
@@ -284,13 +205,7 @@ class Reduce(Layer):
 
 
 class ArgReduce(Layer):
-    """Where the largest element along an axis is.
-
-    axis: axis to search along; -1 is the last (default 1)
-    smallest: the smallest instead of the largest
-    last: of equal ones the last instead of the first
-    keep: the axis stays, with 1 element
-    """
+    """Where the largest element along an axis is. layers.arg_reduce says what its options are."""
 
     def __init__(
         self, *, axis: int | None = None, smallest: bool | None = None, last: bool | None = None,
@@ -300,39 +215,21 @@ class ArgReduce(Layer):
 
 
 class Gather(Layer):
-    """Elements picked by their indices along an axis.
-
-    axis: axis to pick along; -1 is the last (default 1)
-    """
+    """Elements picked by their indices along an axis. layers.gather says what its options are."""
 
     def __init__(self, *, axis: int | None = None, name: str | None = None):
         super().__init__(layers.gather, name, {"axis": axis})
 
 
 class Matmul(Layer):
-    """Products of matrices.
-
-    transpose_a: the left matrices are turned first
-    transpose_b: the right matrices are turned first
-    """
+    """Products of matrices. layers.matmul says what its options are."""
 
     def __init__(self, *, transpose_a: bool | None = None, transpose_b: bool | None = None, name: str | None = None):
         super().__init__(layers.matmul, name, {"transpose_a": transpose_a, "transpose_b": transpose_b})
 
 
 class ConvTranspose2d(Layer):
-    """Transposed 2-D convolution.
-
-    filters: output channels
-    kernel: height and width of the kernel
-    stride: distance between the kernel's places in the output (default 1)
-    padding: rows and columns cut off around the output
-    padding_extra: more cut off below and right; less if negative
-    output_padding: rows and columns added below and right, fewer than the stride
-    dilation: distance between the kernel's elements (default 1)
-    groups: groups of channels (default 1)
-    no_bias: leave the bias out
-    """
+    """Transposed 2-D convolution. layers.conv_transpose2d says what its options are."""
 
     def __init__(
         self, *, filters: int | None = None, kernel: Pair | None = None, stride: Pair | None = None,
@@ -346,35 +243,21 @@ class ConvTranspose2d(Layer):
 
 
 class LayerNorm(Layer):
-    """Each sample's last axes normalised, scaled and shifted.
-
-    axis: first of the axes that are normalised; -1 is the last (default -1)
-    epsilon: added to the variance (default 1e-05)
-    """
+    """Each sample's last axes normalised, scaled and shifted. layers.layer_norm says what its options are."""
 
     def __init__(self, *, axis: int | None = None, epsilon: float | None = None, name: str | None = None):
         super().__init__(layers.layer_norm, name, {"axis": axis, "epsilon": epsilon})
 
 
 class GroupNorm(Layer):
-    """Groups of channels, or single ones, normalised, scaled and shifted.
-
-    groups: groups of channels; 0: as many as channels
-    epsilon: added to the variance (default 1e-05)
-    """
+    """Groups of channels, or single ones, normalised, scaled and shifted. layers.group_norm says what its options are."""
 
     def __init__(self, *, groups: int | None = None, epsilon: float | None = None, name: str | None = None):
         super().__init__(layers.group_norm, name, {"groups": groups, "epsilon": epsilon})
 
 
 class LRN(Layer):
-    """Each element divided by a mean over neighbouring channels.
-
-    size: channels that are looked at, half of them before
-    alpha: weight of the mean square (default 0.0001)
-    beta: exponent (default 0.75)
-    bias: added to it (default 1)
-    """
+    """Each element divided by a mean over neighbouring channels. layers.lrn says what its options are."""
 
     def __init__(
         self, *, size: int | None = None, alpha: float | None = None, beta: float | None = None,
@@ -384,12 +267,7 @@ class LRN(Layer):
 
 
 class TopK(Layer):
-    """The largest elements along an axis, and where they are.
-
-    k: how many
-    axis: axis to search along; -1 is the last (default -1)
-    smallest: the smallest instead of the largest
-    """
+    """The largest elements along an axis, and where they are. layers.top_k says what its options are."""
 
     def __init__(
         self, *, k: int | None = None, axis: int | None = None, smallest: bool | None = None, name: str | None = None,
@@ -398,23 +276,7 @@ class TopK(Layer):
 
 
 class Resize(Layer):
-    """Axes enlarged or shrunk.
-
-    axes: axes that are resized, 0 being the batch, -1 the last; left out: all from 2 on
-    sizes: what becomes of each; left out: scale says
-    scale: what all of them are stretched by
-    mode: what an element is made of: nearest, linear, cubic
-    coordinates: where it lies in the input: half_pixel, align_corners, asymmetric, pytorch_half_pixel,
-        half_pixel_symmetric, crop
-    rounding: which element is nearest: half_down, half_up, down, up
-    cubic: parameter of Keys's kernel (default -0.75)
-    start: crop: where it begins, as a part of the axis
-    end: crop: where it ends (default 1)
-    extrapolates: what lies outside of the input is `outside`, not its last element
-    outside: what it is then
-    antialias: shrinking looks at all elements that it leaves out
-    exclude_outside: elements beyond the ends weigh nothing
-    """
+    """Axes enlarged or shrunk. layers.resize says what its options are."""
 
     def __init__(
         self, *, axes: Sequence[int] | None = None, sizes: Sequence[int] | None = None, scale: float | None = None,
@@ -431,33 +293,21 @@ class Resize(Layer):
 
 
 class Cast(Layer):
-    """Another element type.
-
-    dtype: element type of the output; float is the network's own: float, int32, int64, uint8, int8, bool
-    """
+    """Another element type. layers.cast says what its options are."""
 
     def __init__(self, *, dtype: str | None = None, name: str | None = None):
         super().__init__(layers.cast, name, {"dtype": dtype})
 
 
 class Transpose(Layer):
-    """Axes in another order.
-
-    order: input axis of each output axis, 0 being the batch; left out, they are reversed
-    """
+    """Axes in another order. layers.transpose says what its options are."""
 
     def __init__(self, *, order: Sequence[int] | None = None, name: str | None = None):
         super().__init__(layers.transpose, name, {"order": order})
 
 
 class Slice(Layer):
-    """A part along some axes.
-
-    axes: axes that are cut, 0 being the batch, -1 the last
-    start: first index along each
-    end: index along each that is no longer taken
-    step: distance between what is taken, not 0; left out: 1
-    """
+    """A part along some axes. layers.slice says what its options are."""
 
     def __init__(
         self, *, axes: Sequence[int] | None = None, start: Sequence[int] | None = None,
@@ -467,13 +317,7 @@ class Slice(Layer):
 
 
 class Pad(Layer):
-    """A border around some axes.
-
-    before: elements before each axis, the batch first; negative: so many fewer
-    after: elements behind each axis
-    value: what they are, if constant
-    mode: a constant, or how x goes on: constant, edge, reflect, wrap
-    """
+    """A border around some axes. layers.pad says what its options are."""
 
     def __init__(
         self, *, before: Sequence[int] | None = None, after: Sequence[int] | None = None, value: float | None = None,
@@ -483,73 +327,49 @@ class Pad(Layer):
 
 
 class Expand(Layer):
-    """Broadcast to a larger shape.
-
-    shape: what to broadcast with, the batch included
-    samples: the shape is one sample's: the batch comes before it
-    """
+    """Broadcast to a larger shape. layers.expand says what its options are."""
 
     def __init__(self, *, shape: Sequence[int] | None = None, samples: bool | None = None, name: str | None = None):
         super().__init__(layers.expand, name, {"shape": shape, "samples": samples})
 
 
 class Tile(Layer):
-    """Repeated along its axes.
-
-    repeats: times along each axis, the batch first
-    """
+    """Repeated along its axes. layers.tile says what its options are."""
 
     def __init__(self, *, repeats: Sequence[int] | None = None, name: str | None = None):
         super().__init__(layers.tile, name, {"repeats": repeats})
 
 
 class DepthToSpace(Layer):
-    """Blocks of pixels from channels.
-
-    block: side of a block of pixels
-    mode: order of the channels: block, then channel (dcr), or channel, then block (crd): dcr, crd
-    """
+    """Blocks of pixels from channels. layers.depth_to_space says what its options are."""
 
     def __init__(self, *, block: int | None = None, mode: str | None = None, name: str | None = None):
         super().__init__(layers.depth_to_space, name, {"block": block, "mode": mode})
 
 
 class SpaceToDepth(Layer):
-    """Channels from blocks of pixels.
-
-    block: side of a block of pixels
-    mode: order of the channels: block, then channel (dcr), or channel, then block (crd): dcr, crd
-    """
+    """Channels from blocks of pixels. layers.space_to_depth says what its options are."""
 
     def __init__(self, *, block: int | None = None, mode: str | None = None, name: str | None = None):
         super().__init__(layers.space_to_depth, name, {"block": block, "mode": mode})
 
 
 class Softmax(Layer):
-    """Probabilities along an axis.
-
-    axis: axis of the classes; -1 is the last (default 1)
-    """
+    """Probabilities along an axis. layers.softmax says what its options are."""
 
     def __init__(self, *, axis: int | None = None, name: str | None = None):
         super().__init__(layers.softmax, name, {"axis": axis})
 
 
 class LogSoftmax(Layer):
-    """Logarithms of probabilities along an axis.
-
-    axis: axis of the classes; -1 is the last (default 1)
-    """
+    """Logarithms of probabilities along an axis. layers.log_softmax says what its options are."""
 
     def __init__(self, *, axis: int | None = None, name: str | None = None):
         super().__init__(layers.log_softmax, name, {"axis": axis})
 
 
 class SoftmaxCrossEntropy(Layer):
-    """Mean cross-entropy of logits against labels: a loss.
-
-    smoothing: share of the target that is spread over all classes
-    """
+    """Mean cross-entropy of logits against labels: a loss. layers.softmax_cross_entropy says what its options are."""
 
     def __init__(self, *, smoothing: float | None = None, name: str | None = None):
         super().__init__(layers.softmax_cross_entropy, name, {"smoothing": smoothing})

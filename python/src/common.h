@@ -129,15 +129,6 @@ template <class mutex, class function> auto alone(mutex &lock, function &&call)
     return call();
 }
 
-/* The same for what ends an object, which may happen with Python's lock or without. */
-template <class function> void alone_at_end(std::recursive_mutex &lock, function &&call)
-{
-    std::optional<nb::gil_scoped_release> released;
-    if (PyGILState_Check()) released.emplace();
-    std::lock_guard<std::recursive_mutex> locked(lock);
-    call();
-}
-
 struct plan_object;
 
 /* A model as Python has it: with plans for the batches that it was last run with. */

@@ -53,11 +53,13 @@ std::shared_ptr<plan_object> make_plan(const std::shared_ptr<model_handle> &mode
 plan_object::~plan_object()
 {
     if (model == nullptr) return;
-    if (plan != nullptr)
-        alone_at_end(model->mutex, [&] {
-            device_lock devices(forward, backward);
-            sdlf_plan_free(plan);
-        });
+    if (plan != nullptr) {
+        std::optional<nb::gil_scoped_release> released;
+        if (PyGILState_Check()) released.emplace();
+        device_lock devices(forward, backward);
+        std::lock_guard<std::recursive_mutex> locked(model->mutex);
+        sdlf_plan_free(plan);
+    }
     model->plans--;
 }
 

@@ -19,7 +19,10 @@ struct trainer_object {
     ~trainer_object()
     {
         if (trainer == nullptr) return;
-        alone_at_end(model->mutex, [&] { sdlf_trainer_free(trainer); });
+        std::optional<nb::gil_scoped_release> released; /* this may happen with Python's lock or without */
+        if (PyGILState_Check()) released.emplace();
+        std::lock_guard<std::recursive_mutex> locked(model->mutex);
+        sdlf_trainer_free(trainer);
         model->plans--;
     }
 };
@@ -174,9 +177,14 @@ nb::tuple evaluate(model_object &m, const std::shared_ptr<dataset_object> &data,
     std::shared_ptr<calculator_handle> opened = open_calculator(calculator, threads, device, math);
     sdlf_evaluation e = {};
     watch watched;
-    check(alone(m.handle->mutex, [&] {
-        return sdlf_evaluate_while(&e, m.get(), data->get(), opened->calculator, batch, go_on, &watched);
-    }));
+    sdlf_status status;
+    {
+        nb::gil_scoped_release released;
+        device_lock devices(opened, nullptr);
+        std::lock_guard<std::recursive_mutex> locked(m.handle->mutex);
+        status = sdlf_evaluate_while(&e, m.get(), data->get(), opened->calculator, batch, go_on, &watched);
+    }
+    check(status);
     if (watched.raised) {
         sdlf_evaluation_release(&e);
         throw std::move(*watched.raised);

@@ -135,7 +135,7 @@ def object_class(layer):
     words = ["self"] + parameters(options, True, FIRST.get(layer["name"]))
     return "\n".join([
         f"class {camel(layer['name'])}(Layer):",
-        docstring(describe(layer, options), 4) + "\n",
+        docstring([f"{describe(layer, options)[0]} layers.{layer['name']} says what its options are."], 4) + "\n",
         signature("def __init__(", words, "):", 4),
         call(f"super().__init__(layers.{layer['name']}, name, ", options, ")", 8),
     ])
