@@ -158,6 +158,23 @@ static sdlf_tensor *operand_at(sdlf_operation *operation, int i)
     return i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
 }
 
+/* Of kinds whose images may be channels last: are float32 weights so too, by their strides? (Of one row and column they lie the same either way, and the
+ * strides still tell.) */
+static bool has_stored_weights(const sdlf_operation *operation, const sdlf_operation_class *type)
+{
+    unsigned weights = type != NULL && type->channels_last != 0 ? type->storage & ~type->channels_last : 0;
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
+        const sdlf_tensor *operand = &operation->in[i];
+        if (!(weights >> i & 1) || operand->dtype != SDLF_FLOAT32 || operand->layout != SDLF_DENSE) continue;
+        const sdlf_tensor row_major = sdlf_tensor_view(SDLF_FLOAT32, operand->shape, NULL);
+        bool same = true;
+        for (int axis = 0; axis < operand->shape.rank; axis++)
+            same = same && operand->stride[axis] == row_major.stride[axis];
+        if (!same && sdlf_tensor_is_channels_last(operand)) return true;
+    }
+    return false;
+}
+
 sdlf_dtype sdlf_operation_storage(const sdlf_operation *operation)
 {
     if (operation == NULL) return SDLF_NONE;
@@ -167,7 +184,7 @@ sdlf_dtype sdlf_operation_storage(const sdlf_operation *operation)
         if (type->storage >> i & 1 && (operand->dtype == SDLF_FLOAT16 || operand->dtype == SDLF_BFLOAT16))
             return operand->dtype;
     }
-    return SDLF_NONE;
+    return has_stored_weights(operation, type) ? SDLF_FLOAT32 : SDLF_NONE;
 }
 
 sdlf_operation sdlf_operation_stored(const sdlf_operation *operation, sdlf_dtype dtype)

@@ -1,6 +1,6 @@
 /* y = act(a + b). A thread an element, striding; moves three tensors once. */
 #include "calculators/cuda/kernels.cuh"
-#include "calculators/cuda/storage16/storage16.h"
+#include "calculators/cuda/nhwc/nhwc.h"
 
 enum { THREADS = 256 };
 
@@ -12,7 +12,7 @@ static __global__ void add(const T *a, const T *b, T *y, int64_t count, sdlf_act
 
 extern "C" sdlf_status add_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return add_storage16(base, op);
+    if (sdlf_operation_storage(op) != SDLF_NONE) return add_nhwc(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     int64_t count = sdlf_tensor_count(&op->out[0]);
     if (count == 0) return SDLF_OK;

@@ -1,6 +1,7 @@
-/* Copies of float32 tensors to 16 bits, many in one launch (multi_tensor.cuh): weights (K,C,R,S) as (K,R,S,C), the type and layout that
- * convolutions in 16-bit storage read. A block reads a run of channels of one filter, with all of their taps, and turns it in shared memory. */
+/* Copies of float32 tensors, many in one launch (multi_tensor.cuh): weights (K,C,R,S) as (K,R,S,C), in the type that convolutions
+ * channels last read. A block reads a run of channels of one filter, with all of their taps, and turns it in shared memory. */
 #include "calculators/cuda/multi_tensor.cuh"
+#include "calculators/cuda/nhwc/vector8.cuh"
 #include "calculators/cuda/strided.cuh"
 #include "calculators/cuda/together.h"
 
@@ -42,13 +43,14 @@ template <typename T> static bool describe(const sdlf_operation *op, converted<T
 {
     const sdlf_tensor *x = &op->in[0], *y = &op->out[0], *const operand[] = {x, y};
     if (op->kind != SDLF_COPY || x->dtype != SDLF_FLOAT32 || !sdlf_tensor_is_contiguous(y)) return false;
-    if (y->dtype != SDLF_BFLOAT16 && y->dtype != SDLF_FLOAT16) return false;
+    if (y->dtype != SDLF_BFLOAT16 && y->dtype != SDLF_FLOAT16 && y->dtype != SDLF_FLOAT32) return false;
     const strided<2> at = strided_of<2>(y->shape, operand);
     const int64_t count = sdlf_tensor_count(y), *stride = at.stride[0] + (at.rank > 2 ? at.rank - 2 : 0);
     const int64_t taps = at.rank > 1 ? at.dim[at.rank - 2] : 1, channels = at.rank > 0 ? at.dim[at.rank - 1] : 1;
     bool turned = at.rank < 2 || (stride[0] == 1 && stride[1] == taps);
     if (at.rank == 1) turned = stride[0] == 1;
     if (at.rank == 3) turned = turned && at.stride[0][0] == taps * channels;
+    if (y->dtype == SDLF_FLOAT32 && (at.rank != 3 || taps == 1)) return false;
     if (!turned || at.rank > 3 || taps > LIST_PIECE || channels > INT32_MAX - LIST_PIECE) return false;
     *made = {data_of<float>(*x), data_of<T>(*y), 0, static_cast<int>(channels), static_cast<int>(taps), 0, 0};
     made->run = LIST_PIECE / made->taps;
@@ -79,9 +81,6 @@ extern "C" sdlf_status cuda_convert_many(sdlf_calculator *base, const sdlf_opera
                          return made;
                      });
     };
-    if (operations[0]->out[0].dtype == SDLF_BFLOAT16)
-        launch(__nv_bfloat16());
-    else
-        launch(__half());
-    return cuda_check_launch("copies to 16 bits");
+    with_storage(operations[0]->out[0].dtype, launch);
+    return cuda_check_launch("conversions of weights");
 }

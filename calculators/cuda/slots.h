@@ -7,7 +7,7 @@
 #include "calculators/cuda/conv2d/inverted.h"
 #include "calculators/cuda/conv2d/pair.h"
 #include "calculators/cuda/cuda.h"
-#include "calculators/cuda/storage16/storage16.h"
+#include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/together.h"
 #include "calculators/matmul.h"
 

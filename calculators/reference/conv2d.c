@@ -107,7 +107,9 @@ sdlf_status conv2d_backward_weights_reference(sdlf_calculator *calculator, const
     for (int64_t k = 0; sdlf_tensor_present(db) && k < dim[1]; k++) {
         double sum = 0;
         for (int64_t n = 0; n < dim[0]; n++) {
-            for (int64_t i = 0; i < dim[2] * dim[3]; i++) sum += get(dy, at4(dy, n, k, 0, 0) + i);
+            for (int64_t p = 0; p < dim[2]; p++) {
+                for (int64_t q = 0; q < dim[3]; q++) sum += get(dy, at4(dy, n, k, p, q));
+            }
         }
         put(db, k, sum);
     }

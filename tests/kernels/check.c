@@ -97,6 +97,13 @@ static bool has_its_own_way(const machine *m, const kernel_case *made)
     return strcmp(m->type->name, "cudnn") == 0 && made->operation.kind == SDLF_SOFTMAX_FORWARD && made->infinite;
 }
 
+/* Operands that begin at multiples of 16 bytes: those of channels-last training, and what is fused for it. */
+static bool begins_aligned(const sdlf_operation *operation)
+{
+    bool backward = sdlf_operation_is_channels_last(operation) && !is_forward(operation->kind);
+    return sdlf_operation_storage(operation) != SDLF_NONE || backward || sdlf_batch_norm2d_is_fused(operation);
+}
+
 static void check_algorithm(machine *m, const kernel_case *made, const kernel_images *given, int algorithm,
                             const kernel_images *expected)
 {
@@ -120,8 +127,7 @@ static void check_algorithm(machine *m, const kernel_case *made, const kernel_im
         }
     }
     kernel_images_free(&first);
-    bool stored = sdlf_operation_storage(&made->operation) != SDLF_NONE; /* begins at multiples of 16 bytes */
-    if (!once && !stored) {
+    if (!once && !begins_aligned(&made->operation)) {
         snprintf(who, sizeof who, "%s (%s, operands off their alignment%s%s)", m->type->name, sdlf_math_name(m->math),
                  names ? ", " : "", names ? names[algorithm] : "");
         kernel_run(&found, made, given, algorithm, m->calculator[m->calculator[1] ? 1 : 0], 1, false, who);
@@ -143,8 +149,9 @@ void kernel_check_on(machine *m, const kernel_case *described, const kernel_imag
                      const kernel_images *expected)
 {
     const sdlf_kernel_slot *slot = &m->type->kernel[described->operation.kind];
-    bool stored = sdlf_operation_storage(&described->operation) != SDLF_NONE;
-    if (m->math != SDLF_MATH_FP32 && (stored || !has_factors(described->operation.kind))) return;
+    const sdlf_dtype storage = sdlf_operation_storage(&described->operation);
+    bool stored = storage != SDLF_NONE;
+    if (m->math != SDLF_MATH_FP32 && ((stored && storage != SDLF_FLOAT32) || !has_factors(described->operation.kind))) return;
     if (has_its_own_way(m, described)) return;
     kernel_case held = *described, *made = &held;
     held.one_block = m->one_block;

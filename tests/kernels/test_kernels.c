@@ -116,15 +116,16 @@ static bool is_taken(const checker *c, const sdlf_operation *operation)
     return false;
 }
 
-/* A case, and the same in 16-bit storage where a calculator has that. */
+/* A case, and the same as training stores it, channels last and in 16 bits or with weights as the images, where a calculator has that. */
 static void check_case(kernel_sink *sink, const kernel_case *made)
 {
-    static const sdlf_dtype storage[] = {SDLF_BFLOAT16, SDLF_FLOAT16};
+    static const sdlf_dtype storage[] = {SDLF_BFLOAT16, SDLF_FLOAT16, SDLF_FLOAT32};
     const checker *c = (const checker *)sink;
     const sdlf_operation *operation = &made->operation;
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
     check_one(sink, made);
-    for (int i = 0; i < 2 && type->storage != 0; i++) {
+    int count = type->channels_last != 0 ? 3 : 2; /* float32 of other kinds is the case itself */
+    for (int i = 0; i < count && type->storage != 0; i++) {
         kernel_case stored = *made;
         if (kernel_dtype(operation) != SDLF_FLOAT32 || sdlf_operation_is_channels_last(operation)) return;
         if (made->tolerance == 0 && operation->kind != SDLF_MAX_POOL2D_FORWARD)
@@ -132,7 +133,7 @@ static void check_case(kernel_sink *sink, const kernel_case *made)
         stored.operation = sdlf_operation_stored(operation, storage[i]);
         if (!is_taken(c, &stored.operation)) continue;
         size_t length = strlen(made->name);
-        snprintf(stored.name + length, sizeof stored.name - length, " %s", sdlf_dtype_name(storage[i]));
+        snprintf(stored.name + length, sizeof stored.name - length, " %s nhwc", sdlf_dtype_name(storage[i]));
         check_one(sink, &stored);
     }
 }

@@ -7,6 +7,7 @@
 #include "calculators/cuda/conv2d/pointwise_warps.h"
 #include "calculators/cuda/conv2d/winograd.h"
 #include "calculators/cuda/gemm/factors.h"
+#include "calculators/cuda/nhwc/nhwc.h"
 
 enum {
     AUTO = CUDA_CONV2D_AUTO,
@@ -166,7 +167,7 @@ static int exact_forward(const sdlf_calculator *calculator, const sdlf_operation
  *   direct         sizes that none of the others can count */
 int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return CUDA_CONV2D_IMPLICIT;
+    if (cuda_is_nhwc(op)) return CUDA_CONV2D_IMPLICIT;
     cuda_conv2d g = cuda_conv2d_geometry(op);
     if (sdlf_operation_is_channels_last(op)) {
         if (g.group_channels == 1 && g.groups > 1) return DEPTHWISE;

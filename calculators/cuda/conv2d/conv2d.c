@@ -7,7 +7,7 @@
 #include "calculators/cuda/conv2d/pointwise.h"
 #include "calculators/cuda/conv2d/pointwise_warps.h"
 #include "calculators/cuda/conv2d/winograd.h"
-#include "calculators/cuda/storage16/storage16.h"
+#include "calculators/cuda/nhwc/nhwc.h"
 
 /* ---- what each takes ---- */
 
@@ -209,7 +209,7 @@ bool cuda_conv2d_takes(const sdlf_calculator *calculator, const sdlf_operation *
 
 bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return conv2d_supports_storage16(calculator, op);
+    if (cuda_is_nhwc(op)) return conv2d_supports_nhwc(calculator, op);
     if (op->kind == SDLF_CONV2D_BACKWARD_INPUT && sdlf_tensor_present(&op->in[2])) return false;
     const struct algorithm *algorithm = chosen(calculator, op);
     if (kernel_of(algorithm, op->kind) == NULL) return false;
@@ -220,20 +220,20 @@ bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operatio
 
 int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return conv2d_workspace_storage16(calculator, op);
+    if (cuda_is_nhwc(op)) return conv2d_workspace_nhwc(calculator, op);
     const struct algorithm *algorithm = chosen(calculator, op);
     return algorithm->workspace != NULL ? algorithm->workspace(calculator, op) : 0;
 }
 
 sdlf_status conv2d_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return conv2d_storage16(calculator, op);
+    if (cuda_is_nhwc(op)) return conv2d_nhwc(calculator, op);
     return kernel_of(chosen(calculator, op), op->kind)(calculator, op);
 }
 
 int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return 0;
+    if (cuda_is_nhwc(op)) return 0;
     const struct algorithm *algorithm = chosen(calculator, op);
     return algorithm->prepared != NULL ? algorithm->prepared(calculator, op) : 0;
 }

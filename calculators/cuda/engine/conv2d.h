@@ -1,7 +1,7 @@
-/* Convolutions in 16-bit storage, channels last: implicit GEMM by the tensor cores of compute capability 9.0 (engine/mainloop.cuh).
+/* Convolutions channels last: implicit GEMM by the tensor cores of compute capability 9.0 (engine/mainloop.cuh).
  *
- * A convolution here has x (N,H,W,C), w (K,R,S,C) and y (N,P,Q,K) in memory, all bfloat16 or all float16, C and K multiples of 8 (x and w
- * with other C are packed to the next multiple first), one group, sums in float32. Its gradient by the weights is float32, row-major
+ * A convolution here has x (N,H,W,C), w (K,R,S,C) and y (N,P,Q,K) in memory, all bfloat16, all float16, or all float32 whose products are in
+ * tf32; C and K multiples of 8 (x and w with other C are packed to the next multiple first), one group, sums in float32. Its gradient by the weights is float32, row-major
  * (K,C,R,S). */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_H
 #define SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_H
@@ -14,7 +14,7 @@ extern "C" {
 
 /* The numbers of a convolution, and its operands' addresses: of a kind's three tensors the output is written. */
 typedef struct engine_conv2d {
-    sdlf_dtype dtype; /* of x, w, y: SDLF_BFLOAT16 or SDLF_FLOAT16 */
+    sdlf_dtype dtype; /* of x, w, y: SDLF_BFLOAT16, SDLF_FLOAT16 or SDLF_FLOAT32 */
     int64_t n, h, w, c, k, p, q;
     int r, s, stride[2], padding[2], dilation[2]; /* padding: before */
     const void *bias;                             /* (K) float32 or NULL */
@@ -37,6 +37,7 @@ bool engine_takes_backward_input(const cuda_calculator *calculator, const engine
 bool engine_takes_backward_weights(const cuda_calculator *calculator, const engine_conv2d *conv);
 
 int64_t engine_forward_workspace(const cuda_calculator *calculator, const engine_conv2d *conv);
+int64_t engine_backward_input_workspace(const engine_conv2d *conv);
 int64_t engine_backward_weights_workspace(const cuda_calculator *calculator, const engine_conv2d *conv);
 
 /* y = act(conv(x, weights) + bias + residual); x = the gradient by x, of y = dy, + residual; dw = that by the weights. */

@@ -1,13 +1,16 @@
 /* Forward and gradient by the input: operands, classes and tile configurations of engine/conv2d_image.cuh. */
 #include "calculators/cuda/engine/conv2d_image.cuh"
 
+#include <utility>
+
 #include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/engine/pack.h"
 
-/* Elements of a row of the reduction that a load brings: as many as there are channels, of 16, 32 and 64. */
-static int chunk_of(int64_t channels)
+/* Bytes of a row of the reduction that a load brings: as many as there are channels, of 32, 64 and 128. */
+static int chunk_bytes_of(const engine_conv2d *conv, int64_t channels)
 {
-    return channels <= 16 ? 16 : channels <= 32 ? 32 : 64;
+    const int64_t bytes = channels * static_cast<int64_t>(sdlf_dtype_size(conv->dtype));
+    return bytes <= 32 ? 32 : bytes <= 64 ? 64 : 128;
 }
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -105,8 +108,8 @@ bool engine_takes_backward_input(const cuda_calculator *calculator, const engine
 /* ---- launches ---- */
 
 template <typename T, int DGRAD>
-static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d *conv, image_params *params, int chunk,
-                          int64_t tiles)
+static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d *conv, image_params *params,
+                          int chunk_bytes, int64_t tiles)
 {
     const char *what = DGRAD ? "conv2d_backward_input" : "conv2d_forward";
     sdlf_status status = SDLF_OK;
@@ -116,19 +119,20 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
         const int64_t filters = conv->k, taps = static_cast<int64_t>(conv->r) * conv->s;
         const int64_t channels = DGRAD ? conv->c : engine_packed_channels(conv->c);
         tiled_shape weights = {
-            conv->weights, 3, {channels, taps, filters}, {work::CHUNK_B, 1, DGRAD ? chunk : work::BN}};
+            conv->weights, 3, {channels, taps, filters}, {work::CHUNK_B, 1, work::MN_B ? work::CHUNK : work::BN}};
+        if (DGRAD && !work::MN_B) std::swap(weights.dim[0], weights.dim[2]);
         if (!make_tiled_map(&params->weights, conv->dtype, weights))
             status = sdlf_fail(SDLF_ERROR_DEVICE, "%s: the driver refuses a tensor map", what);
         else
             status = engine_launch<work>(calculator, tiles * params->column_tiles, *params, what);
     };
     auto by_width = [&](auto columns) {
-        if (chunk == 64)
+        if (chunk_bytes == 128)
+            run(columns, std::integral_constant<int, 128>());
+        else if (chunk_bytes == 64)
             run(columns, std::integral_constant<int, 64>());
-        else if (chunk == 32)
-            run(columns, std::integral_constant<int, 32>());
         else
-            run(columns, std::integral_constant<int, 16>());
+            run(columns, std::integral_constant<int, 32>());
     };
     if (params->channels > 64)
         by_width(std::integral_constant<int, 128>());
@@ -139,15 +143,18 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
 
 template <int DGRAD>
 static sdlf_status launch_typed(const cuda_calculator *calculator, const engine_conv2d *conv, image_params *params,
-                                int chunk)
+                                int chunk_bytes)
 {
     int64_t tiles = 0;
     for (int i = 0; i < params->classes; i++) {
         params->of[i].tiles = static_cast<int>(ceil_div(params->of[i].pixels, 128));
         tiles += params->of[i].tiles;
     }
-    if (conv->dtype == SDLF_BFLOAT16) return launch<__nv_bfloat16, DGRAD>(calculator, conv, params, chunk, tiles);
-    return launch<__half, DGRAD>(calculator, conv, params, chunk, tiles);
+    sdlf_status status = SDLF_OK;
+    with_storage(conv->dtype, [&](auto zero) {
+        status = launch<decltype(zero), DGRAD>(calculator, conv, params, chunk_bytes, tiles);
+    });
+    return status;
 }
 
 static sdlf_status refused(const char *what)
@@ -159,8 +166,8 @@ int64_t engine_forward_workspace(const cuda_calculator *, const engine_conv2d *g
 {
     const engine_conv2d conv = engine_unfolds(given) ? engine_unfolded(given) : *given;
     const int64_t image =
-        engine_unfolds(given) ? engine_unfold_bytes(given) : engine_pack_bytes(conv.c, conv.n * conv.h * conv.w);
-    return image + engine_pack_bytes(conv.c, conv.k * conv.r * conv.s);
+        engine_unfolds(given) ? engine_unfold_bytes(given) : engine_pack_bytes(&conv, conv.n * conv.h * conv.w);
+    return image + engine_pack_bytes(&conv, conv.k * conv.r * conv.s);
 }
 
 /* Let x and the weights be what TMA can read. */
@@ -176,11 +183,11 @@ static sdlf_status pack_operands(const cuda_calculator *calculator, const engine
         status = engine_unfold(calculator, given, space);
         space += engine_unfold_bytes(given);
     } else {
-        status = engine_pack(calculator, &conv->x, space, given->c, pixels);
-        space += engine_pack_bytes(given->c, pixels);
+        status = engine_pack(calculator, conv, &conv->x, space, pixels);
+        space += engine_pack_bytes(given, pixels);
     }
     if (status != SDLF_OK) return status;
-    return engine_pack(calculator, &conv->weights, space, conv->c, conv->k * conv->r * conv->s);
+    return engine_pack(calculator, conv, &conv->weights, space, conv->k * conv->r * conv->s);
 }
 
 sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2d *given)
@@ -189,7 +196,8 @@ sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2
     sdlf_status status = pack_operands(calculator, given, &conv);
     if (status != SDLF_OK) return status;
     const int64_t channels = engine_packed_channels(conv.c);
-    const int chunk = chunk_of(channels);
+    const int chunk_bytes = chunk_bytes_of(&conv, channels);
+    const int chunk = chunk_bytes / static_cast<int>(sdlf_dtype_size(conv.dtype));
     image_params params = {};
     params.classes = 1;
     params.chunks = static_cast<int>(ceil_div(channels, chunk));
@@ -202,12 +210,25 @@ sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2
     params.result = conv.y;
     params.activation = conv.activation;
     if (!forward_class(&params.of[0], &conv, chunk, conv.x, channels)) return refused("conv2d_forward");
-    return launch_typed<0>(calculator, &conv, &params, chunk);
+    return launch_typed<0>(calculator, &conv, &params, chunk_bytes);
 }
 
-sdlf_status engine_backward_input(const cuda_calculator *calculator, const engine_conv2d *conv)
+int64_t engine_backward_input_workspace(const engine_conv2d *conv)
 {
-    const int chunk = chunk_of(conv->k);
+    return conv->dtype == SDLF_FLOAT32 ? conv->k * conv->r * conv->s * conv->c * static_cast<int64_t>(sizeof(float)) : 0;
+}
+
+sdlf_status engine_backward_input(const cuda_calculator *calculator, const engine_conv2d *given)
+{
+    engine_conv2d made = *given;
+    const engine_conv2d *conv = &made;
+    if (conv->dtype == SDLF_FLOAT32) { /* tf32 is multiplied K-major only */
+        sdlf_status status = engine_transpose_filters(calculator, given, static_cast<float *>(given->workspace));
+        if (status != SDLF_OK) return status;
+        made.weights = given->workspace;
+    }
+    const int chunk_bytes = chunk_bytes_of(conv, conv->k);
+    const int chunk = chunk_bytes / static_cast<int>(sdlf_dtype_size(conv->dtype));
     image_params params = {};
     params.chunks = static_cast<int>(ceil_div(conv->k, chunk));
     params.filter_width = conv->s;
@@ -223,5 +244,5 @@ sdlf_status engine_backward_input(const cuda_calculator *calculator, const engin
             if (!backward_class(&params.of[params.classes++], conv, chunk, at)) return refused("conv2d_backward_input");
         }
     }
-    return launch_typed<1>(calculator, conv, &params, chunk);
+    return launch_typed<1>(calculator, conv, &params, chunk_bytes);
 }

@@ -9,6 +9,7 @@
 
 #include "calculators/cuda/divider.cuh"
 #include "calculators/cuda/engine/mainloop.cuh"
+#include "calculators/cuda/nhwc/vector8.cuh"
 
 enum { IMAGE_CLASSES = 4 }; /* strides of 2 x 2 */
 
@@ -27,7 +28,7 @@ struct image_class {
 
 struct image_params {
     image_class of[IMAGE_CLASSES];
-    CUtensorMap weights;               /* (channels of x, taps, filters), tiled */
+    CUtensorMap weights; /* (channels of x, taps, filters), tiled; where the reduction's must be innermost, (filters, taps, channels) */
     int classes, column_tiles, chunks; /* chunks of channels of the image that is read */
     int filter_width;
     int channels, height, width; /* of the result */
@@ -37,12 +38,14 @@ struct image_params {
     sdlf_activation activation;
 };
 
-template <typename T, int COLUMNS, int CHUNK, int DGRAD> struct image_product {
+template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_product {
     using Element = T;
     using Params = image_params;
-    /* forward reads filters as they lie, channels of x within a tap; backward the reduction goes over filters */
-    static constexpr int BM = 128, BN = COLUMNS, CHUNK_A = CHUNK, CHUNK_B = DGRAD ? 64 : CHUNK, MN_A = 0, MN_B = DGRAD;
-    static constexpr int STAGES = BN == 128 ? 3 : 4, PARTS = ENGINE_K / CHUNK;
+    /* forward reads filters as they lie, channels of x within a tap; backward the reduction goes over filters: of 16 bits as they lie, too */
+    static constexpr int SIZE = sizeof(T), CHUNK = CHUNK_BYTES / SIZE, K = K_BYTES / SIZE;
+    static constexpr int BM = 128, BN = COLUMNS, MN_A = 0, MN_B = DGRAD && SIZE == 2;
+    static constexpr int CHUNK_A = CHUNK, CHUNK_B = MN_B ? 64 : CHUNK;
+    static constexpr int STAGES = BN == 128 ? 3 : 4, PARTS = K / CHUNK;
 
     struct Place {
         int part, row, column, steps; /* class, first pixel, first channel */
@@ -79,20 +82,21 @@ template <typename T, int COLUMNS, int CHUNK, int DGRAD> struct image_product {
             }
             const int i = tap / of.taps[1], j = tap - i * of.taps[1];
             const int filter = (of.first[0] + of.step[0] * i) * p.filter_width + of.first[1] + of.step[1] * j;
-            tma_load_im2col(a + part * BM * CHUNK * 2, &of.read, barrier, chunk * CHUNK, at.w, at.h, at.n,
+            tma_load_im2col(a + part * BM * CHUNK_BYTES, &of.read, barrier, chunk * CHUNK, at.w, at.h, at.n,
                             of.tap_offset[1] * j, of.tap_offset[0] * i);
-            if constexpr (DGRAD) {
+            if constexpr (MN_B) {
 #pragma unroll
                 for (int c = 0; c < BN; c += 64)
-                    tma_load_3d(b + c * ENGINE_K * 2 + part * CHUNK * 64 * 2, &p.weights, barrier, at.column + c,
+                    tma_load_3d(b + c * K_BYTES + part * CHUNK * 64 * 2, &p.weights, barrier, at.column + c,
                                 filter, chunk * CHUNK);
             } else {
-                tma_load_3d(b + part * BN * CHUNK * 2, &p.weights, barrier, chunk * CHUNK, filter, at.column);
+                tma_load_3d(b + part * BN * CHUNK_BYTES, &p.weights, barrier, chunk * CHUNK, filter, at.column);
             }
         }
     }
 
     /* 8 channels of a pixel a thread. */
+    template <int CONSUMERS>
     static __device__ __forceinline__ void finish(const Params &p, const Place &at, const float *sums, int thread)
     {
         constexpr int ACROSS = BN / 8;
@@ -110,16 +114,10 @@ template <typename T, int COLUMNS, int CHUNK, int DGRAD> struct image_product {
             const int64_t pixel = (static_cast<int64_t>(n) * p.height + h) * p.width + w;
             const int64_t to = pixel * p.channels + channel;
             const float *from = sums + r * (BN + ENGINE_PAD) + across;
-            float value[8];
-            alignas(16) T stored[8];
-            for (int v = 0; v < 8; v++) value[v] = from[v] + bias[v];
-            if (p.residual != nullptr) {
-                *reinterpret_cast<uint4 *>(stored) =
-                    *reinterpret_cast<const uint4 *>(static_cast<const T *>(p.residual) + to);
-                for (int v = 0; v < 8; v++) value[v] += static_cast<float>(stored[v]);
-            }
-            for (int v = 0; v < 8; v++) stored[v] = static_cast<T>(activate_often(p.activation, value[v]));
-            *reinterpret_cast<uint4 *>(static_cast<T *>(p.result) + to) = *reinterpret_cast<const uint4 *>(stored);
+            const float8 more = unpack8(load_bits8(static_cast<const T *>(p.residual), to / 8));
+            float8 value;
+            for (int v = 0; v < 8; v++) value.at[v] = activate_often(p.activation, from[v] + bias[v] + more.at[v]);
+            store8(static_cast<T *>(p.result), to / 8, value);
         }
     }
 };

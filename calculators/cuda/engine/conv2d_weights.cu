@@ -4,6 +4,7 @@
 #include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/engine/pack.h"
 #include "calculators/cuda/engine/splits.h"
+#include "calculators/cuda/nhwc/vector8.cuh"
 
 enum { LEAST_STEPS = 8 };
 
@@ -14,7 +15,7 @@ static int64_t ceil_div(int64_t a, int64_t b)
 
 /* How the product is cut into blocks: two for each multiprocessor where there is work for so many. */
 typedef struct weights_cut {
-    int chunk, rows; /* channels of a column part, filters of a tile */
+    int k, chunk, chunk_bytes, rows; /* pixels of a k-step; channels of a column part; filters of a tile */
     int64_t channels, chunks, row_tiles, column_tiles, steps, splits, steps_each;
 } weights_cut;
 
@@ -22,12 +23,15 @@ static weights_cut cut_of(const cuda_calculator *calculator, const engine_conv2d
 {
     weights_cut cut = {};
     cut.channels = engine_packed_channels(conv->c);
-    cut.chunk = cut.channels <= 16 ? 16 : cut.channels <= 32 ? 32 : 64;
+    const int size = static_cast<int>(sdlf_dtype_size(conv->dtype));
+    cut.k = K_BYTES / size;
+    cut.chunk_bytes = cut.channels * size <= 32 ? 32 : cut.channels * size <= 64 ? 64 : 128;
+    cut.chunk = cut.chunk_bytes / size;
     cut.rows = conv->k <= 64 ? 64 : 128;
     cut.chunks = ceil_div(cut.channels, cut.chunk);
     cut.row_tiles = ceil_div(conv->k, cut.rows);
     cut.column_tiles = ceil_div(cut.chunks * conv->r * conv->s, 128 / cut.chunk);
-    cut.steps = ceil_div(conv->n * conv->p * conv->q, ENGINE_K);
+    cut.steps = ceil_div(conv->n * conv->p * conv->q, cut.k);
     cut.splits = 2 * calculator->multiprocessors / (cut.row_tiles * cut.column_tiles);
     if (cut.splits > cut.steps / LEAST_STEPS) cut.splits = cut.steps / LEAST_STEPS;
     if (cut.splits < 1) cut.splits = 1;
@@ -50,7 +54,7 @@ int64_t engine_backward_weights_workspace(const cuda_calculator *calculator, con
 {
     const engine_conv2d conv = engine_unfolds(given) ? engine_unfolded(given) : *given;
     const int64_t image =
-        engine_unfolds(given) ? engine_unfold_bytes(given) : engine_pack_bytes(conv.c, conv.n * conv.h * conv.w);
+        engine_unfolds(given) ? engine_unfold_bytes(given) : engine_pack_bytes(&conv, conv.n * conv.h * conv.w);
     return sum_bytes(cut_of(calculator, &conv), &conv) + image;
 }
 
@@ -64,12 +68,12 @@ static sdlf_status launch(const cuda_calculator *calculator, const weights_cut &
                                                                             "conv2d_backward_weights");
     };
     auto by_chunk = [&](auto rows) {
-        if (cut.chunk == 64)
+        if (cut.chunk_bytes == 128)
+            run(rows, std::integral_constant<int, 128>());
+        else if (cut.chunk_bytes == 64)
             run(rows, std::integral_constant<int, 64>());
-        else if (cut.chunk == 32)
-            run(rows, std::integral_constant<int, 32>());
         else
-            run(rows, std::integral_constant<int, 16>());
+            run(rows, std::integral_constant<int, 32>());
     };
     if (cut.rows == 64)
         by_chunk(std::integral_constant<int, 64>());
@@ -89,7 +93,7 @@ sdlf_status engine_backward_weights(const cuda_calculator *calculator, const eng
         x = image_space;
         status = engine_unfold(calculator, given, x);
     } else {
-        status = engine_pack(calculator, &x, image_space, conv->c, conv->n * conv->h * conv->w);
+        status = engine_pack(calculator, conv, &x, image_space, conv->n * conv->h * conv->w);
     }
     if (status != SDLF_OK) return status;
     const int64_t in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q},
@@ -114,12 +118,11 @@ sdlf_status engine_backward_weights(const cuda_calculator *calculator, const eng
     params.filter_width = conv->s;
     params.chunks = static_cast<int>(cut.chunks);
     params.sums = static_cast<float *>(conv->workspace);
-    const tiled_shape dy = {conv->y, 2, {conv->k, conv->n * conv->p * conv->q, 1}, {64, ENGINE_K, 1}};
-    if (!make_im2col_map(&params.x, conv->dtype, image, cut.chunk, ENGINE_K) ||
+    const tiled_shape dy = {conv->y, 2, {conv->k, conv->n * conv->p * conv->q, 1}, {128 / static_cast<int>(sdlf_dtype_size(conv->dtype)), cut.k, 1}};
+    if (!make_im2col_map(&params.x, conv->dtype, image, cut.chunk, cut.k) ||
         !make_tiled_map(&params.dy, conv->dtype, dy))
         return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d_backward_weights: the driver refuses a tensor map");
-    status = conv->dtype == SDLF_BFLOAT16 ? launch<__nv_bfloat16>(calculator, cut, params)
-                                          : launch<__half>(calculator, cut, params);
+    with_storage(conv->dtype, [&](auto zero) { status = launch<decltype(zero)>(calculator, cut, params); });
     if (status != SDLF_OK) return status;
     engine_splits sums = {};
     sums.from = params.sums;

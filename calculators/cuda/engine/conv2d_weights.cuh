@@ -10,19 +10,20 @@
 #include "calculators/cuda/engine/mainloop.cuh"
 
 struct weights_params {
-    CUtensorMap x;                                          /* im2col, 64 pixels */
+    CUtensorMap x;                                          /* im2col, K pixels */
     CUtensorMap dy;                                         /* (filters, pixels), tiled */
-    int row_tiles, column_tiles, splits, steps_each, steps; /* k-steps of 64 pixels */
+    int row_tiles, column_tiles, splits, steps_each, steps; /* k-steps of K pixels */
     int filters, channels, taps, filter_width, chunks;      /* chunks of channels of a tap */
     int dilation[2], lower[2], stride[2];
     divider<int32_t> count[2]; /* P, Q */
     float *sums;
 };
 
-template <typename T, int ROWS, int CHUNK> struct weights_product {
+template <typename T, int ROWS, int CHUNK_BYTES> struct weights_product {
     using Element = T;
     using Params = weights_params;
-    static constexpr int BM = ROWS, BN = 128, CHUNK_A = 64, CHUNK_B = CHUNK, MN_A = 1, MN_B = 1;
+    static constexpr int SIZE = sizeof(T), CHUNK = CHUNK_BYTES / SIZE, K = K_BYTES / SIZE;
+    static constexpr int BM = ROWS, BN = 128, CHUNK_A = 128 / SIZE, CHUNK_B = CHUNK, MN_A = 1, MN_B = 1;
     static constexpr int STAGES = BM == 128 ? 3 : 4;
 
     struct Place {
@@ -46,12 +47,12 @@ template <typename T, int ROWS, int CHUNK> struct weights_product {
     static __device__ __forceinline__ void load(const Params &p, const Place &at, int step, uint32_t a, uint32_t b,
                                                 uint32_t barrier)
     {
-        const int pixel = (at.first + step) * ENGINE_K;
+        const int pixel = (at.first + step) * K;
         int i, j;
         const int n = divide(divide(pixel, p.count[1], j), p.count[0], i);
         const int h = p.lower[0] + p.stride[0] * i, w = p.lower[1] + p.stride[1] * j;
 #pragma unroll
-        for (int r = 0; r < BM; r += 64) tma_load_2d(a + r * ENGINE_K * 2, &p.dy, barrier, at.row + r, pixel);
+        for (int r = 0; r < BM; r += CHUNK_A) tma_load_2d(a + r * K_BYTES, &p.dy, barrier, at.row + r, pixel);
 #pragma unroll
         for (int part = 0; part < BN / CHUNK; part++) {
             const int number = at.chunk + part;
@@ -61,12 +62,13 @@ template <typename T, int ROWS, int CHUNK> struct weights_product {
                 chunk = p.chunks;
             }
             const int r = tap / p.filter_width, s = tap - r * p.filter_width;
-            tma_load_im2col(b + part * ENGINE_K * CHUNK * 2, &p.x, barrier, chunk * CHUNK, w, h, n, p.dilation[1] * s,
+            tma_load_im2col(b + part * K * CHUNK_BYTES, &p.x, barrier, chunk * CHUNK, w, h, n, p.dilation[1] * s,
                             p.dilation[0] * r);
         }
     }
 
     /* 8 channels of a tap of a filter a thread. */
+    template <int CONSUMERS>
     static __device__ __forceinline__ void finish(const Params &p, const Place &at, const float *sums, int thread)
     {
         constexpr int ACROSS = BN / 8;

@@ -1,51 +1,56 @@
-/* The mainloop of all products in 16 bits: a block computes a tile BM x BN of c = a b, 64 of the reduction a k-step. A producer warp
- * loads tiles of both operands by TMA into a ring of stages; two consumer warpgroups multiply them (wgmma) as they come and then run the
- * epilogue. Two blocks share a multiprocessor, so that one's epilogue runs beside the other's mainloop. Compute capability 9.0a.
+/* The mainloop of all products: a block computes a tile BM x BN of c = a b, 128 bytes of the reduction a k-step. A producer warp
+ * loads tiles of both operands by TMA into a ring of stages; two consumer warpgroups multiply them as they come and then run the
+ * epilogue: by wgmma, or, where both operands are MN-major in tf32, which wgmma does not take, by mma.sync (engine/mma_tf32.cuh). Two blocks share a multiprocessor, so that one's epilogue runs beside the other's mainloop. Compute capability 9.0a.
  *
  * What is loaded and where sums go is the Work's:
  *   Element, BM, BN, CHUNK_A, CHUNK_B, MN_A, MN_B, STAGES    types and constants; see wgmma16.cuh. BM is 64 or 128
  *   Params                                                    the kernel's parameter; tensor maps first
  *   Place, place(params)                                      which tile this block computes; Place.steps k-steps
  *   load(params, place, step, a, b, barrier)                  queue the loads of a k-step: STAGE_BYTES, absent elements as 0
- *   finish(params, place, sums, thread)                       the epilogue of CONSUMERS threads; row r of the tile's sums at
+ *   finish<CONSUMERS>(params, place, sums, thread)            the epilogue of so many threads; row r of the tile's sums at
  *                                                             sums + r (BN + ENGINE_PAD), float32, in shared memory */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_MAINLOOP_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_MAINLOOP_CUH
 
+#include "calculators/cuda/engine/mma_tf32.cuh"
 #include "calculators/cuda/engine/tma.cuh"
 #include "calculators/cuda/engine/wgmma16.cuh"
 
-enum { ENGINE_K = 64, CONSUMERS = 256, ENGINE_THREADS = CONSUMERS + 32, ENGINE_PAD = 8 };
+enum { K_BYTES = 128, ENGINE_PAD = 8 };
 
 template <typename Work> struct engine_sizes {
-    static constexpr int A_BYTES = Work::BM * ENGINE_K * 2, B_BYTES = Work::BN * ENGINE_K * 2;
+    static constexpr int A_BYTES = Work::BM * K_BYTES, B_BYTES = Work::BN * K_BYTES;
     static constexpr int STAGE_BYTES = A_BYTES + B_BYTES, RING_BYTES = Work::STAGES * STAGE_BYTES;
     static constexpr int SUM_BYTES = Work::BM * (Work::BN + ENGINE_PAD) * 4;
     static constexpr int SHARED = (RING_BYTES > SUM_BYTES ? RING_BYTES : SUM_BYTES) + 1024; /* 1024: to align it */
     /* two warpgroups side by side where the tile has rows for one only */
     static constexpr int WN = Work::BM == 64 ? Work::BN / 2 : Work::BN;
+    static constexpr bool BY_MMA = sizeof(typename Work::Element) == 4 && Work::MN_A;
+    static constexpr int CONSUMERS = BY_MMA ? 128 : 256, THREADS = CONSUMERS + 32;
 };
 
-/* The descriptor of an operand's rows (of M or N) from `row` on, for 16 of the k-step's reduction. `rows` are the tile's. */
-template <int CHUNK, int MN_MAJOR>
-static __device__ __forceinline__ uint64_t operand_descriptor(uint32_t tile, int rows, int row, int k16)
+/* The descriptor of an operand's rows (of M or N) from `row` on, for 32 bytes of the k-step's reduction. `rows` are the tile's. */
+template <typename T, int CHUNK, int MN_MAJOR>
+static __device__ __forceinline__ uint64_t operand_descriptor(uint32_t tile, int rows, int row, int part)
 {
-    if (MN_MAJOR) { /* [rows / CHUNK][ENGINE_K][CHUNK] */
-        constexpr int CHUNK_BYTES = ENGINE_K * CHUNK * 2;
-        return smem_descriptor<CHUNK>(tile + row / CHUNK * CHUNK_BYTES + k16 * 16 * CHUNK * 2, CHUNK_BYTES);
+    constexpr int ROW = CHUNK * static_cast<int>(sizeof(T));
+    if (MN_MAJOR) { /* [rows / CHUNK][64 of K][CHUNK] */
+        constexpr int CHUNK_BYTES = K_BYTES / static_cast<int>(sizeof(T)) * ROW;
+        return smem_descriptor<ROW>(tile + row / CHUNK * CHUNK_BYTES + part * 16 * ROW, CHUNK_BYTES);
     }
-    /* [ENGINE_K / CHUNK][rows][CHUNK] */
-    const int chunk = k16 * 16 / CHUNK, within = k16 * 16 % CHUNK;
-    return smem_descriptor<CHUNK>(tile + (chunk * rows + row) * CHUNK * 2 + within * 2, 16);
+    /* [K / CHUNK][rows][CHUNK] */
+    const int chunk = part * 32 / ROW, within = part * 32 % ROW;
+    return smem_descriptor<ROW>(tile + (chunk * rows + row) * ROW + within, 16);
 }
 
 template <typename Work>
-static __global__ void __launch_bounds__(ENGINE_THREADS, 2)
+static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     engine_product(const __grid_constant__ typename Work::Params p)
 {
 #ifdef SDLF_HAS_WGMMA
     using sizes = engine_sizes<Work>;
-    constexpr int STAGES = Work::STAGES, WN = sizes::WN;
+    using Element = typename Work::Element;
+    constexpr int STAGES = Work::STAGES, WN = sizes::WN, CONSUMERS = sizes::CONSUMERS;
     extern __shared__ uint8_t unaligned[];
     __shared__ uint64_t full[STAGES], empty[STAGES];
     const uint32_t start = static_cast<uint32_t>(__cvta_generic_to_shared(unaligned));
@@ -78,42 +83,59 @@ static __global__ void __launch_bounds__(ENGINE_THREADS, 2)
         return;
     }
 
-    const int group = warp / 4, row = Work::BM == 128 ? 64 * group : 0, column = Work::BM == 64 ? WN * group : 0;
-    float c[WN / 8][4];
+    float *sums = reinterpret_cast<float *>(unaligned + (ring - start));
+    int stage = 0, parity = 0;
+    if constexpr (sizes::BY_MMA) {
+        mma_tile<Work::BM, Work::CHUNK_B> tile(warp);
+        for (int step = 0; step < at.steps; step++) {
+            const uint32_t a = ring + stage * sizes::STAGE_BYTES;
+            barrier_await(&full[stage], parity);
+            tile.multiply(a, a + sizes::A_BYTES);
+            __syncwarp();
+            if (threadIdx.x % 32 == 0) barrier_arrive(&empty[stage]);
+            if (++stage == STAGES) {
+                stage = 0;
+                parity ^= 1;
+            }
+        }
+        barrier_of_threads(CONSUMERS); /* the ring's memory is free: all that was loaded has been multiplied */
+        tile.store(sums, Work::BN + ENGINE_PAD);
+    } else {
+        const int group = warp / 4, row = Work::BM == 128 ? 64 * group : 0, column = Work::BM == 64 ? WN * group : 0;
+        float c[WN / 8][4];
 #pragma unroll
-    for (int j = 0; j < WN / 8; j++) c[j][0] = c[j][1] = c[j][2] = c[j][3] = 0;
-    int stage = 0, parity = 0, before = 0;
-    for (int step = 0; step < at.steps; step++) {
-        const uint32_t a = ring + stage * sizes::STAGE_BYTES, b = a + sizes::A_BYTES;
-        barrier_await(&full[stage], parity);
-        wgmma_begin();
+        for (int j = 0; j < WN / 8; j++) c[j][0] = c[j][1] = c[j][2] = c[j][3] = 0;
+        int before = 0;
+        for (int step = 0; step < at.steps; step++) {
+            const uint32_t a = ring + stage * sizes::STAGE_BYTES, b = a + sizes::A_BYTES;
+            barrier_await(&full[stage], parity);
+            wgmma_begin();
 #pragma unroll
-        for (int k = 0; k < ENGINE_K / 16; k++)
-            wgmma16<typename Work::Element, WN, Work::MN_A, Work::MN_B>::run(
-                c, operand_descriptor<Work::CHUNK_A, Work::MN_A>(a, Work::BM, row, k),
-                operand_descriptor<Work::CHUNK_B, Work::MN_B>(b, Work::BN, column, k));
-        wgmma_commit();
-        wgmma_await<1>();
-        if (step > 0 && threadIdx.x % 32 == 0) barrier_arrive(&empty[before]);
-        before = stage;
-        if (++stage == STAGES) {
-            stage = 0;
-            parity ^= 1;
+            for (int k = 0; k < K_BYTES / 32; k++)
+                wgmma16<Element, WN, Work::MN_A, Work::MN_B>::run(
+                    c, operand_descriptor<Element, Work::CHUNK_A, Work::MN_A>(a, Work::BM, row, k),
+                    operand_descriptor<Element, Work::CHUNK_B, Work::MN_B>(b, Work::BN, column, k));
+            wgmma_commit();
+            wgmma_await<1>();
+            if (step > 0 && threadIdx.x % 32 == 0) barrier_arrive(&empty[before]);
+            before = stage;
+            if (++stage == STAGES) {
+                stage = 0;
+                parity ^= 1;
+            }
+        }
+        wgmma_await<0>();
+        barrier_of_threads(CONSUMERS);
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        float *to = sums + (row + warp % 4 * 16 + lane / 4) * (Work::BN + ENGINE_PAD) + column + lane % 4 * 2;
+#pragma unroll
+        for (int j = 0; j < WN / 8; j++) {
+            *reinterpret_cast<float2 *>(to + 8 * j) = make_float2(c[j][0], c[j][1]);
+            *reinterpret_cast<float2 *>(to + 8 * (Work::BN + ENGINE_PAD) + 8 * j) = make_float2(c[j][2], c[j][3]);
         }
     }
-    wgmma_await<0>();
-    barrier_of_threads(CONSUMERS); /* the ring's memory is free: all that was loaded has been multiplied */
-
-    float *sums = reinterpret_cast<float *>(unaligned + (ring - start));
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    float *to = sums + (row + warp % 4 * 16 + lane / 4) * (Work::BN + ENGINE_PAD) + column + lane % 4 * 2;
-#pragma unroll
-    for (int j = 0; j < WN / 8; j++) {
-        *reinterpret_cast<float2 *>(to + 8 * j) = make_float2(c[j][0], c[j][1]);
-        *reinterpret_cast<float2 *>(to + 8 * (Work::BN + ENGINE_PAD) + 8 * j) = make_float2(c[j][2], c[j][3]);
-    }
     barrier_of_threads(CONSUMERS);
-    Work::finish(p, at, sums, static_cast<int>(threadIdx.x));
+    Work::template finish<CONSUMERS>(p, at, sums, static_cast<int>(threadIdx.x));
 #endif
 }
 
@@ -125,7 +147,7 @@ static sdlf_status engine_launch(const cuda_calculator *calculator, int64_t bloc
     constexpr int SHARED = engine_sizes<Work>::SHARED;
     sdlf_status status = allow_shared(engine_product<Work>, SHARED);
     if (status != SDLF_OK) return status;
-    launch_overlapped(calculator, engine_product<Work>, dim3(static_cast<unsigned>(blocks)), dim3(ENGINE_THREADS),
+    launch_overlapped(calculator, engine_product<Work>, dim3(static_cast<unsigned>(blocks)), dim3(engine_sizes<Work>::THREADS),
                       SHARED, params);
     return cuda_check_launch(what);
 }

@@ -1,31 +1,69 @@
-/* Packing and unfolding (engine/pack.h). A thread 8 elements of the copy; the copy is written once, and what is read stays in caches. */
+/* Packing, transposing and unfolding (engine/pack.h). A thread 8 elements of the copy; the copy is written once, and what is read stays in caches. */
 #include "calculators/cuda/engine/pack.h"
 
 #include "calculators/cuda/divider.cuh"
+#include "calculators/cuda/nhwc/vector8.cuh"
 
 enum { THREADS = 256 };
 
-static __global__ void pack_rows(const uint16_t *from, uint4 *to, int64_t count, int channels, int across)
+template <typename T>
+static __global__ void pack_rows(const T *from, T *to, int64_t count, int channels, int across)
 {
     await_kernels();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         const int64_t row = i / across;
         const int first = static_cast<int>(i - row * across) * 8;
-        alignas(16) uint16_t values[8];
-        for (int v = 0; v < 8; v++) values[v] = first + v < channels ? from[row * channels + first + v] : uint16_t(0);
-        to[i] = *reinterpret_cast<const uint4 *>(values);
+        float8 values;
+        for (int v = 0; v < 8; v++)
+            values.at[v] = first + v < channels ? static_cast<float>(from[row * channels + first + v]) : 0.0f;
+        store8(to, i, values);
     }
 }
 
-sdlf_status engine_pack(const cuda_calculator *calculator, void **data, void *to, int64_t channels, int64_t rows)
+sdlf_status engine_pack(const cuda_calculator *calculator, const engine_conv2d *conv, void **data, void *to, int64_t rows)
 {
-    if (channels % 8 == 0) return SDLF_OK;
-    const int across = static_cast<int>(engine_packed_channels(channels) / 8);
-    launch_overlapped(calculator, pack_rows, cuda_blocks(calculator, rows * across, THREADS), THREADS, 0,
-                      static_cast<const uint16_t *>(*data), static_cast<uint4 *>(to), rows * across,
-                      static_cast<int>(channels), across);
+    if (conv->c % 8 == 0) return SDLF_OK;
+    const int across = static_cast<int>(engine_packed_channels(conv->c) / 8);
+    with_storage(conv->dtype, [&](auto zero) {
+        using T = decltype(zero);
+        launch_overlapped(calculator, pack_rows<T>, cuda_blocks(calculator, rows * across, THREADS), THREADS, 0,
+                          static_cast<const T *>(*data), static_cast<T *>(to), rows * across,
+                          static_cast<int>(conv->c), across);
+    });
     *data = to;
     return cuda_check_launch("packing of channels");
+}
+
+/* ---- transposing ---- */
+
+enum { TILE = 32, TILE_ROWS = THREADS / TILE };
+
+/* A block TILE x TILE of the filters and channels of a tap, through shared memory. */
+static __global__ void transpose_filters(const float *from, float *to, int filters, int taps, int channels)
+{
+    __shared__ float tile[TILE][TILE + 1];
+    const int across = static_cast<int>(threadIdx.x) % TILE, down = static_cast<int>(threadIdx.x) / TILE;
+    const int channel = static_cast<int>(blockIdx.x) * TILE, filter = static_cast<int>(blockIdx.y) * TILE;
+    const int64_t tap = blockIdx.z;
+    await_kernels();
+    for (int i = down; i < TILE; i += TILE_ROWS) {
+        if (filter + i < filters && channel + across < channels)
+            tile[i][across] = from[((filter + i) * static_cast<int64_t>(taps) + tap) * channels + channel + across];
+    }
+    __syncthreads();
+    for (int i = down; i < TILE; i += TILE_ROWS) {
+        if (channel + i < channels && filter + across < filters)
+            to[((channel + i) * static_cast<int64_t>(taps) + tap) * filters + filter + across] = tile[across][i];
+    }
+}
+
+sdlf_status engine_transpose_filters(const cuda_calculator *calculator, const engine_conv2d *conv, float *to)
+{
+    const dim3 blocks(static_cast<unsigned>((conv->c + TILE - 1) / TILE), static_cast<unsigned>((conv->k + TILE - 1) / TILE),
+                      static_cast<unsigned>(conv->r * conv->s));
+    launch_overlapped(calculator, transpose_filters, blocks, dim3(THREADS), 0, static_cast<const float *>(conv->weights),
+                      to, static_cast<int>(conv->k), conv->r * conv->s, static_cast<int>(conv->c));
+    return cuda_check_launch("transposing of filters");
 }
 
 /* ---- unfolding ---- */
@@ -36,24 +74,26 @@ struct unfolding {
     divider<int32_t> rows, columns, filter_width, by_channels; /* P, Q, S, C */
 };
 
-static __global__ void unfold_pixels(const uint16_t *x, uint4 *to, int64_t count, divider<int32_t> across,
+template <typename T>
+static __global__ void unfold_pixels(const T *x, T *to, int64_t count, divider<int32_t> across,
                                      const unfolding g)
 {
     await_kernels();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         int vector, p, q, s, c;
         const int n = divide(divide(divide(static_cast<int32_t>(i), across, vector), g.columns, q), g.rows, p);
-        alignas(16) uint16_t values[8];
+        float8 values;
 #pragma unroll
         for (int v = 0; v < 8; v++) {
             const int tap = divide(vector * 8 + v, g.by_channels, c), r = divide(tap, g.filter_width, s);
             const int h = p * g.stride[0] + r * g.dilation[0] - g.padding[0];
             const int w = q * g.stride[1] + s * g.dilation[1] - g.padding[1];
             const bool inside = tap < g.taps && h >= 0 && h < g.height && w >= 0 && w < g.width;
-            values[v] =
-                inside ? x[((static_cast<int64_t>(n) * g.height + h) * g.width + w) * g.channels + c] : uint16_t(0);
+            values.at[v] =
+                inside ? static_cast<float>(x[((static_cast<int64_t>(n) * g.height + h) * g.width + w) * g.channels + c])
+                       : 0.0f;
         }
-        to[i] = *reinterpret_cast<const uint4 *>(values);
+        store8(to, i, values);
     }
 }
 
@@ -71,7 +111,7 @@ engine_conv2d engine_unfolded(const engine_conv2d *conv)
 int64_t engine_unfold_bytes(const engine_conv2d *conv)
 {
     const int64_t row = engine_packed_channels(conv->c * conv->r * conv->s);
-    return (conv->n * conv->p * conv->q * row * 2 + 63) / 64 * 64;
+    return (conv->n * conv->p * conv->q * row * static_cast<int64_t>(sdlf_dtype_size(conv->dtype)) + 63) / 64 * 64;
 }
 
 sdlf_status engine_unfold(const cuda_calculator *calculator, const engine_conv2d *conv, void *to)
@@ -92,8 +132,10 @@ sdlf_status engine_unfold(const cuda_calculator *calculator, const engine_conv2d
     g.columns = divider<int32_t>(conv->q);
     g.filter_width = divider<int32_t>(conv->s);
     g.by_channels = divider<int32_t>(conv->c);
-    launch_overlapped(calculator, unfold_pixels, cuda_blocks(calculator, count, THREADS), THREADS, 0,
-                      static_cast<const uint16_t *>(conv->x), static_cast<uint4 *>(to), count, divider<int32_t>(across),
-                      g);
+    with_storage(conv->dtype, [&](auto zero) {
+        using T = decltype(zero);
+        launch_overlapped(calculator, unfold_pixels<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
+                          static_cast<const T *>(conv->x), static_cast<T *>(to), count, divider<int32_t>(across), g);
+    });
     return cuda_check_launch("unfolding of an image");
 }

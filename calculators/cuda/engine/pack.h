@@ -1,4 +1,5 @@
-/* Operands that TMA cannot read, because their rows of channels are no multiple of 8 elements: copies of them that it can.
+/* Operands that TMA cannot read, because their rows of channels are no multiple of 8 elements, or that tensor cores cannot multiply: copies of
+ * them that these can.
  *
  * Packed: rows with zeros behind each. Unfolded (im2col), for images of fewer than 8 channels: a row a pixel of the result, of all elements
  * that its window sees, (R,S,C), so that the convolution is one of 1x1 on R S C channels and wastes nothing on channels of zeros. */
@@ -17,14 +18,18 @@ static inline int64_t engine_packed_channels(int64_t channels)
     return (channels + 7) / 8 * 8;
 }
 
-/* Bytes of the copy of `rows` rows of 16-bit elements, a multiple of 64; 0: none is needed. */
-static inline int64_t engine_pack_bytes(int64_t channels, int64_t rows)
+/* Bytes of the copy of `rows` rows of conv's channels, a multiple of 64; 0: none is needed. */
+static inline int64_t engine_pack_bytes(const engine_conv2d *conv, int64_t rows)
 {
-    return channels % 8 == 0 ? 0 : (rows * engine_packed_channels(channels) * 2 + 63) / 64 * 64;
+    const int64_t size = (int64_t)sdlf_dtype_size(conv->dtype);
+    return conv->c % 8 == 0 ? 0 : (rows * engine_packed_channels(conv->c) * size + 63) / 64 * 64;
 }
 
 /* Where a copy is needed, make it at `to` and let *data point to it. */
-sdlf_status engine_pack(const cuda_calculator *calculator, void **data, void *to, int64_t channels, int64_t rows);
+sdlf_status engine_pack(const cuda_calculator *calculator, const engine_conv2d *conv, void **data, void *to, int64_t rows);
+
+/* Weights (K,R,S,C) as (C,R,S,K), float32. */
+sdlf_status engine_transpose_filters(const cuda_calculator *calculator, const engine_conv2d *conv, float *to);
 
 /* Is the image of this convolution unfolded? */
 static inline bool engine_unfolds(const engine_conv2d *conv)

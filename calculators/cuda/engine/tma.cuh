@@ -1,7 +1,7 @@
-/* TMA: tensor maps for 16-bit operands, and the loads that bring tiles of them into shared memory (compute capability 9.0 and newer).
+/* TMA: tensor maps for operands of bfloat16, float16 and float32, and the loads that bring tiles of them into shared memory (compute
+ * capability 9.0 and newer). float32 is rounded to tf32, to nearest, as it is loaded.
  *
- * Every map loads rows of CHUNK consecutive elements (16, 32 or 64: 32, 64 or 128 bytes), swizzled over those bytes as wgmma.cuh reads
- * them. What lies outside of the tensor reads as 0. Addresses of tiles in shared memory are multiples of 1024 bytes.
+ * Every map loads rows of CHUNK consecutive elements (32, 64 or 128 bytes), swizzled over those bytes as wgmma16.cuh reads them. What lies outside of the tensor reads as 0. Addresses of tiles in shared memory are multiples of 1024 bytes.
  * After the CUDA driver API's "Tensor Map Object Management" and PTX's cp.async.bulk.tensor. */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_TMA_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_TMA_CUH
@@ -14,7 +14,7 @@
  * fastest, then H, then N; a load names a base pixel and the offset of a filter's tap from it. */
 struct im2col_shape {
     const void *data;                        /* a multiple of 16 bytes */
-    int64_t images, height, width, channels; /* channels a multiple of 8 */
+    int64_t images, height, width, channels; /* a pixel is a multiple of 16 bytes */
     int lower[2], upper[2], stride[2];       /* of H and W; lower and upper in [-128, 127], stride at most 8 */
 };
 
@@ -38,16 +38,18 @@ static inline void *tma_entry(const char *name)
     return error == cudaSuccess && result == cudaDriverEntryPointSuccess ? found : nullptr;
 }
 
-static inline CUtensorMapSwizzle tma_swizzle(int chunk)
+static inline CUtensorMapSwizzle tma_swizzle(int64_t bytes)
 {
-    return chunk == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
-           : chunk == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
+    return bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+           : bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                          : CU_TENSOR_MAP_SWIZZLE_32B;
 }
 
 static inline CUtensorMapDataType tma_type(sdlf_dtype dtype)
 {
-    return dtype == SDLF_BFLOAT16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    return dtype == SDLF_BFLOAT16  ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+           : dtype == SDLF_FLOAT16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                   : CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
 }
 
 /* False: the driver has no such maps, or refuses this one. */
@@ -61,12 +63,13 @@ static inline bool make_im2col_map(CUtensorMap *map, sdlf_dtype dtype, const im2
     if (encode == nullptr) return false;
     const cuuint64_t c = static_cast<cuuint64_t>(of.channels), w = static_cast<cuuint64_t>(of.width);
     const cuuint64_t h = static_cast<cuuint64_t>(of.height), n = static_cast<cuuint64_t>(of.images);
-    const cuuint64_t dims[4] = {c, w, h, n}, strides[3] = {2 * c, 2 * c * w, 2 * c * w * h};
+    const cuuint64_t size = sdlf_dtype_size(dtype), pixel = size * c;
+    const cuuint64_t dims[4] = {c, w, h, n}, strides[3] = {pixel, pixel * w, pixel * w * h};
     const int lower[2] = {of.lower[1], of.lower[0]}, upper[2] = {of.upper[1], of.upper[0]};
     const cuuint32_t steps[4] = {1, static_cast<cuuint32_t>(of.stride[1]), static_cast<cuuint32_t>(of.stride[0]), 1};
     return encode(map, tma_type(dtype), 4, const_cast<void *>(of.data), dims, strides, lower, upper,
                   static_cast<cuuint32_t>(chunk), static_cast<cuuint32_t>(pixels), steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                  tma_swizzle(chunk), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                  tma_swizzle(chunk * static_cast<int64_t>(size)), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
@@ -77,7 +80,8 @@ static inline bool make_tiled_map(CUtensorMap *map, sdlf_dtype dtype, const tile
                              CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
     encoder *encode = reinterpret_cast<encoder *>(tma_entry("cuTensorMapEncodeTiled"));
     if (encode == nullptr) return false;
-    cuuint64_t dims[3], strides[2], stride = 2;
+    const cuuint64_t size = sdlf_dtype_size(dtype);
+    cuuint64_t dims[3], strides[2], stride = size;
     cuuint32_t box[3];
     const cuuint32_t steps[3] = {1, 1, 1};
     for (int i = 0; i < of.rank; i++) {
@@ -87,7 +91,8 @@ static inline bool make_tiled_map(CUtensorMap *map, sdlf_dtype dtype, const tile
         if (i + 1 < of.rank) strides[i] = stride;
     }
     return encode(map, tma_type(dtype), static_cast<cuuint32_t>(of.rank), const_cast<void *>(of.data), dims, strides,
-                  box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, tma_swizzle(of.box[0]), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                  box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, tma_swizzle(of.box[0] * static_cast<int64_t>(size)),
+                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 

@@ -1,8 +1,8 @@
-/* Products of a warpgroup (wgmma.mma_async m64nNk16) of 16-bit operands that both lie in shared memory, summed in float32: compute
- * capability 9.0a. Either operand is K-major (rows of the reduction's elements) or MN-major (rows of the result's).
+/* Products of a warpgroup (wgmma.mma_async m64nNk16, of tf32 m64nNk8) of operands that both lie in shared memory, summed in float32:
+ * compute capability 9.0a. An operand is K-major (rows of the reduction's elements) or, of 16 bits, MN-major (rows of the result's).
  *
  * Shared memory as engine/tma.cuh loads it: rows of CHUNK elements, eight rows an atom.
- *   K-major   rows of M (or N), CHUNK of K in each: the product's 16 of K are an offset within the rows
+ *   K-major   rows of M (or N), CHUNK of K in each: the product's 32 bytes of K are an offset within the rows
  *   MN-major  rows of K, CHUNK of M (or N) in each; the next CHUNK stands `chunk_bytes` further: the product's 16 of K are 16 rows */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_WGMMA16_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_WGMMA16_CUH
@@ -12,9 +12,9 @@
 
 #include "calculators/cuda/wgmma.cuh"
 
-template <int CHUNK> static __device__ __forceinline__ uint64_t smem_descriptor(uint32_t address, int chunk_bytes)
+template <int ROW_BYTES> static __device__ __forceinline__ uint64_t smem_descriptor(uint32_t address, int chunk_bytes)
 {
-    constexpr uint64_t SWIZZLE = CHUNK == 64 ? 1 : CHUNK == 32 ? 2 : 3, ATOM = 8 * 2 * CHUNK;
+    constexpr uint64_t SWIZZLE = ROW_BYTES == 128 ? 1 : ROW_BYTES == 64 ? 2 : 3, ATOM = 8 * ROW_BYTES;
     return static_cast<uint64_t>(address >> 4 & 0x3fff) | static_cast<uint64_t>(chunk_bytes >> 4 & 0x3fff) << 16 |
            (ATOM >> 4) << 32 | SWIZZLE << 62;
 }
@@ -43,6 +43,19 @@ WGMMA16(__nv_bfloat16, "bf16", 256, 128, 129)
 WGMMA16(__half, "f16", 64, 32, 33)
 WGMMA16(__half, "f16", 128, 64, 65)
 WGMMA16(__half, "f16", 256, 128, 129)
+#define WGMMA_TF32(N, A, B)                                                                                            \
+    template <> struct wgmma16<float, N, 0, 0> {                                                                       \
+        static __device__ __forceinline__ void run(float (&c)[N / 8][4], uint64_t a, uint64_t b)                       \
+        {                                                                                                              \
+            asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"                                                  \
+                         "wgmma.mma_async.sync.aligned.m64n" #N "k8.f32.tf32.tf32 {" WGMMA_NAMES_##N "}, %" #A         \
+                         ", %" #B ", add, 1, 1; }"                                                                     \
+                         : WGMMA_SUMS_##N(c)                                                                           \
+                         : "l"(a), "l"(b));                                                                            \
+        }                                                                                                              \
+    };
+WGMMA_TF32(64, 32, 33)
+WGMMA_TF32(128, 64, 65)
 #else
 template <typename T, int N, int MN_A, int MN_B> struct wgmma16 {
     static __device__ __forceinline__ void run(float (&c)[N / 8][4], uint64_t a, uint64_t b)

@@ -4,7 +4,7 @@
 #include "calculators/cuda/pool2d/halves.h"
 #include "calculators/cuda/pool2d/last.h"
 #include "calculators/cuda/pool2d/pool2d.cuh"
-#include "calculators/cuda/storage16/storage16.h"
+#include "calculators/cuda/nhwc/nhwc.h"
 
 enum { THREADS = 256, WARP = 32 };
 
@@ -96,7 +96,7 @@ static __global__ void global_avg_pool_backward(const T *dy, T *dx, int64_t coun
 
 extern "C" sdlf_status avg_pool2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return pool2d_forward_storage16(base, op);
+    if (cuda_is_nhwc(op)) return pool2d_forward_nhwc(base, op);
     if (sdlf_operation_is_channels_last(op)) return pool2d_last_cuda(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
@@ -118,7 +118,7 @@ extern "C" sdlf_status avg_pool2d_forward_cuda(sdlf_calculator *base, const sdlf
 
 extern "C" sdlf_status avg_pool2d_backward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return pool2d_backward_storage16(base, op);
+    if (cuda_is_nhwc(op)) return pool2d_backward_nhwc(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &dy = op->in[0], &dx = op->out[0];
     int64_t count = sdlf_tensor_count(&dx);
@@ -140,7 +140,7 @@ extern "C" sdlf_status avg_pool2d_backward_cuda(sdlf_calculator *base, const sdl
 
 extern "C" sdlf_status global_avg_pool2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return global_avg_pool2d_forward_storage16(base, op);
+    if (cuda_is_nhwc(op)) return global_avg_pool2d_forward_nhwc(base, op);
     if (sdlf_operation_is_channels_last(op)) return global_avg_pool2d_last_cuda(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0];
@@ -156,7 +156,7 @@ extern "C" sdlf_status global_avg_pool2d_forward_cuda(sdlf_calculator *base, con
 
 extern "C" sdlf_status global_avg_pool2d_backward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return global_avg_pool2d_backward_storage16(base, op);
+    if (cuda_is_nhwc(op)) return global_avg_pool2d_backward_nhwc(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &dx = op->out[0];
     int64_t area = dx.shape.dim[2] * dx.shape.dim[3], count = sdlf_tensor_count(&dx);

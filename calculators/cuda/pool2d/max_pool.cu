@@ -5,7 +5,7 @@
 #include "calculators/cuda/pool2d/halves.h"
 #include "calculators/cuda/pool2d/last.h"
 #include "calculators/cuda/pool2d/pool2d.cuh"
-#include "calculators/cuda/storage16/storage16.h"
+#include "calculators/cuda/nhwc/nhwc.h"
 
 enum { THREADS = 256 };
 
@@ -86,7 +86,7 @@ static __global__ void max_pool_backward(const T *x, const T *y, const T *dy, T 
 
 extern "C" sdlf_status max_pool2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return pool2d_forward_storage16(base, op);
+    if (cuda_is_nhwc(op)) return pool2d_forward_nhwc(base, op);
     if (sdlf_operation_is_channels_last(op)) return pool2d_last_cuda(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
@@ -108,7 +108,7 @@ extern "C" sdlf_status max_pool2d_forward_cuda(sdlf_calculator *base, const sdlf
 
 extern "C" sdlf_status max_pool2d_backward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return pool2d_backward_storage16(base, op);
+    if (cuda_is_nhwc(op)) return pool2d_backward_nhwc(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->in[1];
     int64_t count = sdlf_tensor_count(&x);

@@ -3,7 +3,7 @@
  * number, so that a large mean cancels beforehand. Inference: one such pass. */
 #include "calculators/cuda/bundle.cuh"
 #include "calculators/cuda/rows/channel_sums.cuh"
-#include "calculators/cuda/storage16/storage16.h"
+#include "calculators/cuda/nhwc/nhwc.h"
 
 enum { THREADS = 256 };
 
@@ -19,8 +19,9 @@ static channel_cut cut_of(const sdlf_tensor &x)
 
 extern "C" int64_t batch_norm2d_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return batch_norm2d_workspace_storage16(base, op);
-    return channel_sums_bytes(cut_of(op->in[0]));
+    const int64_t nhwc = batch_norm2d_is_nhwc(op) ? batch_norm2d_workspace_nhwc(base, op) : 0;
+    if (op->in[0].dtype != SDLF_FLOAT32 && op->in[0].dtype != SDLF_FLOAT64) return nhwc;
+    return std::max(nhwc, channel_sums_bytes(cut_of(op->in[0])));
 }
 
 /* ---- training, forward ---- */
@@ -74,7 +75,7 @@ static __global__ void apply_forward(const T *x, const T *scale, const T *shift,
 
 extern "C" sdlf_status batch_norm2d_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return batch_norm2d_forward_storage16(base, op);
+    if (batch_norm2d_is_nhwc(op)) return batch_norm2d_forward_nhwc(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0];
     const channel_cut cut = cut_of(x);
@@ -191,7 +192,7 @@ static __global__ void apply_backward(backward_operands<T> of, int64_t count, di
 
 extern "C" sdlf_status batch_norm2d_backward_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return batch_norm2d_backward_storage16(base, op);
+    if (batch_norm2d_is_nhwc(op)) return batch_norm2d_backward_nhwc(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0];
     const channel_cut cut = cut_of(x);

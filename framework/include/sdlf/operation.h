@@ -215,7 +215,8 @@ sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation);
 /* Does a batch_norm2d of training do anything beside normalising: is there a residual, an activation or a gradient of either? */
 bool sdlf_batch_norm2d_is_fused(const sdlf_operation *operation);
 
-/* SDLF_FLOAT16 or SDLF_BFLOAT16 where operands are stored so; else SDLF_NONE. */
+/* SDLF_FLOAT16 or SDLF_BFLOAT16 where operands are stored so; SDLF_FLOAT32 where weights are float32 and channels last, as the images beside
+ * them; else SDLF_NONE. */
 sdlf_dtype sdlf_operation_storage(const sdlf_operation *operation);
 /* The operation with all operands stored as that type that may be so, channels last where its kind has them. Its memory stays where it
  * was: bind it anew. */

@@ -69,10 +69,11 @@ sdlf_status layout_add_last(layout_pass *p, int buffer, sdlf_shape shape)
     const plan_buffer original = p->plan->buffers[buffer];
     bool stored = p->storage != SDLF_NONE && original.dtype == SDLF_FLOAT32;
     sdlf_dtype dtype = stored ? p->storage : original.dtype;
+    bool converted = dtype != original.dtype;
     int64_t size = (int64_t)sdlf_dtype_size(original.dtype),
             bytes = original.bytes / size * (int64_t)sdlf_dtype_size(dtype);
     form->shape = shape;
-    bool same = !stored && (shape.dim[1] == 1 || shape.dim[2] * shape.dim[3] == 1);
+    bool same = !converted && (shape.dim[1] == 1 || shape.dim[2] * shape.dim[3] == 1);
     form->last = same ? buffer : plan_new_buffer(p->plan, BUFFER_ARENA, dtype, bytes);
     return form->last != 0 ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its list of buffers");
 }

@@ -1,13 +1,13 @@
-/* Pooling of images (N,H,W,C) in 16-bit storage, C a multiple of 8: a thread 8 channels of a pixel of what it writes. Backward gathers:
+/* Pooling of images (N,H,W,C), C a multiple of 8: a thread 8 channels of a pixel of what it writes. Backward gathers:
  * an input pixel visits the windows that hold it, so that no atomics are needed. Padding never wins, NaN does. */
 #include "calculators/cuda/divider.cuh"
 #include "calculators/cuda/pool2d/pool2d.cuh"
-#include "calculators/cuda/storage16/storage16.h"
-#include "calculators/cuda/storage16/vector16.cuh"
+#include "calculators/cuda/nhwc/nhwc.h"
+#include "calculators/cuda/nhwc/vector8.cuh"
 
 enum { THREADS = 256 };
 
-template <typename Index> struct pool16 {
+template <typename Index> struct pool_nhwc {
     pooling<Index> windows;
     divider<Index> vectors; /* of 8 channels */
     int64_t count;          /* threads' work */
@@ -32,7 +32,7 @@ template <typename Index> static __device__ __forceinline__ float divisor(const 
 }
 
 template <typename T, typename Index>
-static __global__ void __launch_bounds__(THREADS) pool_forward16(const T *x, T *y, const pool16<Index> of)
+static __global__ void __launch_bounds__(THREADS) pool_forward_nhwc(const T *x, T *y, const pool_nhwc<Index> of)
 {
     const pooling<Index> &g = of.windows;
     await_kernels();
@@ -41,16 +41,16 @@ static __global__ void __launch_bounds__(THREADS) pool_forward16(const T *x, T *
         const pool_place<Index> at(pixel, g.by_out);
         float8 result;
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) result.at[v] = of.maximum ? -INFINITY : 0;
+        for (int v = 0; v < VECTOR; v++) result.at[v] = of.maximum ? -INFINITY : 0;
         for (Index r = 0; r < g.size[0]; r++) {
             const Index h = at.row * g.stride[0] + r * g.dilation[0] - g.before[0];
             if (h < 0 || h >= g.in[0]) continue;
             for (Index s = 0; s < g.size[1]; s++) {
                 const Index w = at.column * g.stride[1] + s * g.dilation[1] - g.before[1];
                 if (w < 0 || w >= g.in[1]) continue;
-                const float8 value = load16(x, ((at.plane * g.in[0] + h) * g.in[1] + w) * of.vectors.number + vector);
+                const float8 value = load8(x, ((at.plane * g.in[0] + h) * g.in[1] + w) * of.vectors.number + vector);
 #pragma unroll
-                for (int v = 0; v < VECTOR16; v++) {
+                for (int v = 0; v < VECTOR; v++) {
                     if (!of.maximum)
                         result.at[v] += value.at[v];
                     else if (value.at[v] > result.at[v] || value.at[v] != value.at[v])
@@ -60,8 +60,8 @@ static __global__ void __launch_bounds__(THREADS) pool_forward16(const T *x, T *
         }
         const float by = of.maximum ? 1.0f : divisor(g, at.row, at.column);
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) result.at[v] /= by;
-        store16(y, e, result);
+        for (int v = 0; v < VECTOR; v++) result.at[v] /= by;
+        store8(y, e, result);
     }
 }
 
@@ -79,42 +79,42 @@ struct pool_shares {
 /* Maximum, backward, in two kernels; the first goes over windows. */
 template <typename T, typename Index>
 static __global__ void __launch_bounds__(THREADS)
-    share_gradient16(const T *x, const T *y, const T *dy, const pool_shares to, int64_t count, const pool16<Index> of)
+    share_gradient_nhwc(const T *x, const T *y, const T *dy, const pool_shares to, int64_t count, const pool_nhwc<Index> of)
 {
     const pooling<Index> &g = of.windows;
     await_kernels();
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         Index vector, pixel = divide(static_cast<Index>(e), of.vectors, vector);
         const pool_place<Index> at(pixel, g.by_out);
-        const float8 largest = load16(y, e), gradient = load16(dy, e);
-        float ties[VECTOR16] = {};
-        int first[VECTOR16] = {};
+        const float8 largest = load8(y, e), gradient = load8(dy, e);
+        float ties[VECTOR] = {};
+        int first[VECTOR] = {};
         for (Index r = 0; r < g.size[0]; r++) {
             const Index h = at.row * g.stride[0] + r * g.dilation[0] - g.before[0];
             if (h < 0 || h >= g.in[0]) continue;
             for (Index s = 0; s < g.size[1]; s++) {
                 const Index w = at.column * g.stride[1] + s * g.dilation[1] - g.before[1];
                 if (w < 0 || w >= g.in[1]) continue;
-                const float8 value = load16(x, ((at.plane * g.in[0] + h) * g.in[1] + w) * of.vectors.number + vector);
+                const float8 value = load8(x, ((at.plane * g.in[0] + h) * g.in[1] + w) * of.vectors.number + vector);
                 const int tap = static_cast<int>(r * g.size[1] + s);
 #pragma unroll
-                for (int v = 0; v < VECTOR16; v++) {
+                for (int v = 0; v < VECTOR; v++) {
                     const bool tied = same(value.at[v], largest.at[v]);
                     if (tied && ties[v] == 0) first[v] = tap;
                     ties[v] += tied ? 1.0f : 0.0f;
                 }
             }
         }
-        float share[VECTOR16];
+        float share[VECTOR];
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) share[v] = g.first ? gradient.at[v] : gradient.at[v] / ties[v];
+        for (int v = 0; v < VECTOR; v++) share[v] = g.first ? gradient.at[v] : gradient.at[v] / ties[v];
         float4 *shares = reinterpret_cast<float4 *>(to.share) + 2 * e;
         shares[0] = make_float4(share[0], share[1], share[2], share[3]);
         shares[1] = make_float4(share[4], share[5], share[6], share[7]);
         if (to.first == nullptr) continue;
-        alignas(16) uint16_t taps[VECTOR16];
+        alignas(16) uint16_t taps[VECTOR];
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) taps[v] = static_cast<uint16_t>(first[v]);
+        for (int v = 0; v < VECTOR; v++) taps[v] = static_cast<uint16_t>(first[v]);
         reinterpret_cast<uint4 *>(to.first)[e] = *reinterpret_cast<const uint4 *>(taps);
     }
 }
@@ -122,7 +122,7 @@ static __global__ void __launch_bounds__(THREADS)
 /* The second goes over the input: which of the windows that hold a pixel give it something? */
 template <typename T, typename Index>
 static __global__ void __launch_bounds__(THREADS)
-    max_pool_backward16(const T *x, const T *y, const pool_shares from, T *dx, const pool16<Index> of)
+    max_pool_backward_nhwc(const T *x, const T *y, const pool_shares from, T *dx, const pool_nhwc<Index> of)
 {
     const pooling<Index> &g = of.windows;
     await_kernels();
@@ -130,38 +130,38 @@ static __global__ void __launch_bounds__(THREADS)
         Index vector, pixel = divide(static_cast<Index>(e), of.vectors, vector);
         const pool_place<Index> at(pixel, g.by_in);
         const pool_windows<Index> down(g, 0, at.row), right(g, 1, at.column);
-        const float8 own = load16(x, e);
+        const float8 own = load8(x, e);
         float8 sum = {};
         for (Index p = down.last; p >= down.first; p--) {
             for (Index q = right.last; q >= right.first; q--) {
                 if (!pool_holds(g, 0, p, at.row) || !pool_holds(g, 1, q, at.column)) continue;
                 const Index window = ((at.plane * g.out[0] + p) * g.out[1] + q) * of.vectors.number + vector;
-                const float8 largest = load16(y, window);
+                const float8 largest = load8(y, window);
                 const float4 *shares = reinterpret_cast<const float4 *>(from.share) + 2 * static_cast<int64_t>(window);
                 const float4 low = shares[0], high = shares[1];
-                const float share[VECTOR16] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+                const float share[VECTOR] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
                 unsigned wins = 0;
 #pragma unroll
-                for (int v = 0; v < VECTOR16; v++) wins |= static_cast<unsigned>(same(own.at[v], largest.at[v])) << v;
+                for (int v = 0; v < VECTOR; v++) wins |= static_cast<unsigned>(same(own.at[v], largest.at[v])) << v;
                 if (from.first != nullptr) {
-                    alignas(16) uint16_t taps[VECTOR16];
+                    alignas(16) uint16_t taps[VECTOR];
                     *reinterpret_cast<uint4 *>(taps) = reinterpret_cast<const uint4 *>(from.first)[window];
                     const Index r = (at.row + g.before[0] - p * g.stride[0]) / g.dilation[0];
                     const Index s = (at.column + g.before[1] - q * g.stride[1]) / g.dilation[1];
                     const int tap = static_cast<int>(r * g.size[1] + s);
 #pragma unroll
-                    for (int v = 0; v < VECTOR16; v++) wins &= ~(static_cast<unsigned>(taps[v] != tap) << v);
+                    for (int v = 0; v < VECTOR; v++) wins &= ~(static_cast<unsigned>(taps[v] != tap) << v);
                 }
 #pragma unroll
-                for (int v = 0; v < VECTOR16; v++) sum.at[v] += wins >> v & 1 ? share[v] : 0.0f;
+                for (int v = 0; v < VECTOR; v++) sum.at[v] += wins >> v & 1 ? share[v] : 0.0f;
             }
         }
-        store16(dx, e, sum);
+        store8(dx, e, sum);
     }
 }
 
 template <typename T, typename Index>
-static __global__ void __launch_bounds__(THREADS) avg_pool_backward16(const T *dy, T *dx, const pool16<Index> of)
+static __global__ void __launch_bounds__(THREADS) avg_pool_backward_nhwc(const T *dy, T *dx, const pool_nhwc<Index> of)
 {
     const pooling<Index> &g = of.windows;
     await_kernels();
@@ -174,39 +174,39 @@ static __global__ void __launch_bounds__(THREADS) avg_pool_backward16(const T *d
             for (Index q = right.first; q <= right.last; q++) {
                 if (!pool_holds(g, 0, p, at.row) || !pool_holds(g, 1, q, at.column)) continue;
                 const float8 gradient =
-                    load16(dy, ((at.plane * g.out[0] + p) * g.out[1] + q) * of.vectors.number + vector);
+                    load8(dy, ((at.plane * g.out[0] + p) * g.out[1] + q) * of.vectors.number + vector);
                 const float by = divisor(g, p, q);
 #pragma unroll
-                for (int v = 0; v < VECTOR16; v++) sum.at[v] += gradient.at[v] / by;
+                for (int v = 0; v < VECTOR; v++) sum.at[v] += gradient.at[v] / by;
             }
         }
-        store16(dx, e, sum);
+        store8(dx, e, sum);
     }
 }
 
 template <typename Index>
-static pool16<Index> pool_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y,
+static pool_nhwc<Index> pool_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y,
                              const sdlf_tensor &written)
 {
-    return {pooling_of<Index>(op, x, y), divider<Index>(x.shape.dim[1] / VECTOR16),
-            sdlf_tensor_count(&written) / VECTOR16, op->kind == SDLF_MAX_POOL2D_FORWARD};
+    return {pooling_of<Index>(op, x, y), divider<Index>(x.shape.dim[1] / VECTOR),
+            sdlf_tensor_count(&written) / VECTOR, op->kind == SDLF_MAX_POOL2D_FORWARD};
 }
 
 /* Call function(zero of the element type, index zero). */
 template <typename Function>
-static void with_pool16(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y, Function function)
+static void with_pool(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y, Function function)
 {
     with_storage(x.dtype, [&](auto zero) { with_pool_index(op, x, y, [&](auto index) { function(zero, index); }); });
 }
 
-sdlf_status pool2d_forward_storage16(sdlf_calculator *base, const sdlf_operation *op)
+sdlf_status pool2d_forward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0], &y = op->out[0];
-    with_pool16(op, x, y, [&](auto zero, auto index) {
+    with_pool(op, x, y, [&](auto zero, auto index) {
         using T = decltype(zero);
         const auto of = pool_of<decltype(index)>(op, x, y, y);
-        launch_overlapped(calculator, pool_forward16<T, decltype(index)>, cuda_blocks(calculator, of.count, THREADS),
+        launch_overlapped(calculator, pool_forward_nhwc<T, decltype(index)>, cuda_blocks(calculator, of.count, THREADS),
                           THREADS, 0, data_of<T>(x), data_of<T>(y), of);
     });
     return cuda_check_launch("pooling");
@@ -214,32 +214,32 @@ sdlf_status pool2d_forward_storage16(sdlf_calculator *base, const sdlf_operation
 
 int64_t pool2d_workspace_cuda(const sdlf_calculator *, const sdlf_operation *op)
 {
-    if (sdlf_operation_storage(op) == SDLF_NONE || op->kind != SDLF_MAX_POOL2D_BACKWARD) return 0;
+    if (!cuda_is_nhwc(op) || op->kind != SDLF_MAX_POOL2D_BACKWARD) return 0;
     const int64_t tap = op->pool2d.ties == SDLF_TIES_FIRST ? sizeof(uint16_t) : 0;
     return sdlf_tensor_count(&op->in[1]) * (static_cast<int64_t>(sizeof(float)) + tap);
 }
 
-sdlf_status pool2d_backward_storage16(sdlf_calculator *base, const sdlf_operation *op)
+sdlf_status pool2d_backward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const bool maximum = op->kind == SDLF_MAX_POOL2D_BACKWARD;
     const sdlf_tensor &dx = op->out[0], &y = op->in[maximum ? 1 : 0];
-    with_pool16(op, dx, y, [&](auto zero, auto index) {
+    with_pool(op, dx, y, [&](auto zero, auto index) {
         using T = decltype(zero);
         using Index = decltype(index);
         const auto of = pool_of<Index>(op, dx, y, dx);
         const unsigned blocks = cuda_blocks(calculator, of.count, THREADS);
-        const int64_t windows = sdlf_tensor_count(&y) / VECTOR16;
+        const int64_t windows = sdlf_tensor_count(&y) / VECTOR;
         pool_shares shares = {static_cast<float *>(op->workspace.data), nullptr};
-        if (of.windows.first) shares.first = reinterpret_cast<uint16_t *>(shares.share + windows * VECTOR16);
+        if (of.windows.first) shares.first = reinterpret_cast<uint16_t *>(shares.share + windows * VECTOR);
         if (!maximum) {
-            launch_overlapped(calculator, avg_pool_backward16<T, Index>, blocks, THREADS, 0, data_of<T>(y),
+            launch_overlapped(calculator, avg_pool_backward_nhwc<T, Index>, blocks, THREADS, 0, data_of<T>(y),
                               data_of<T>(dx), of);
             return;
         }
-        launch_overlapped(calculator, share_gradient16<T, Index>, cuda_blocks(calculator, windows, THREADS), THREADS, 0,
+        launch_overlapped(calculator, share_gradient_nhwc<T, Index>, cuda_blocks(calculator, windows, THREADS), THREADS, 0,
                           data_of<T>(op->in[0]), data_of<T>(y), data_of<T>(op->in[2]), shares, windows, of);
-        launch_overlapped(calculator, max_pool_backward16<T, Index>, blocks, THREADS, 0, data_of<T>(op->in[0]),
+        launch_overlapped(calculator, max_pool_backward_nhwc<T, Index>, blocks, THREADS, 0, data_of<T>(op->in[0]),
                           data_of<T>(y), shares, data_of<T>(dx), of);
     });
     return cuda_check_launch("pooling");
@@ -252,7 +252,7 @@ enum { LANES = 8, SHARES = THREADS / LANES };
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    global_average16(const T *x, T *y, int64_t area, int vectors, int groups)
+    global_average(const T *x, T *y, int64_t area, int vectors, int groups)
 {
     __shared__ float8 part[SHARES][LANES];
     await_kernels();
@@ -260,59 +260,59 @@ static __global__ void __launch_bounds__(THREADS)
     const int64_t image = blockIdx.x / groups, vector = static_cast<int64_t>(blockIdx.x) % groups * LANES + lane;
     float8 sum = {};
     for (int64_t i = share; vector < vectors && i < area; i += SHARES) {
-        const float8 value = load16(x, (image * area + i) * vectors + vector);
+        const float8 value = load8(x, (image * area + i) * vectors + vector);
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) sum.at[v] += value.at[v];
+        for (int v = 0; v < VECTOR; v++) sum.at[v] += value.at[v];
     }
     part[share][lane] = sum;
     __syncthreads();
     if (share != 0 || vector >= vectors) return;
     for (int i = 1; i < SHARES; i++) {
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) sum.at[v] += part[i][lane].at[v];
+        for (int v = 0; v < VECTOR; v++) sum.at[v] += part[i][lane].at[v];
     }
 #pragma unroll
-    for (int v = 0; v < VECTOR16; v++) sum.at[v] /= static_cast<float>(area);
-    store16(y, image * vectors + vector, sum);
+    for (int v = 0; v < VECTOR; v++) sum.at[v] /= static_cast<float>(area);
+    store8(y, image * vectors + vector, sum);
 }
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    global_average_backward16(const T *dy, T *dx, int64_t count, divider<int64_t> vectors, divider<int64_t> area)
+    global_average_backward(const T *dy, T *dx, int64_t count, divider<int64_t> vectors, divider<int64_t> area)
 {
     await_kernels();
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         int64_t vector, rest, pixel = divide(e, vectors, vector), image = divide(pixel, area, rest);
-        float8 gradient = load16(dy, image * vectors.number + vector);
+        float8 gradient = load8(dy, image * vectors.number + vector);
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) gradient.at[v] /= static_cast<float>(area.number);
-        store16(dx, e, gradient);
+        for (int v = 0; v < VECTOR; v++) gradient.at[v] /= static_cast<float>(area.number);
+        store8(dx, e, gradient);
     }
 }
 
-sdlf_status global_avg_pool2d_forward_storage16(sdlf_calculator *base, const sdlf_operation *op)
+sdlf_status global_avg_pool2d_forward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_shape shape = op->in[0].shape;
-    const int vectors = static_cast<int>(shape.dim[1] / VECTOR16), groups = (vectors + LANES - 1) / LANES;
+    const int vectors = static_cast<int>(shape.dim[1] / VECTOR), groups = (vectors + LANES - 1) / LANES;
     with_storage(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        launch_overlapped(calculator, global_average16<T>, static_cast<unsigned>(shape.dim[0] * groups), THREADS, 0,
+        launch_overlapped(calculator, global_average<T>, static_cast<unsigned>(shape.dim[0] * groups), THREADS, 0,
                           data_of<T>(op->in[0]), data_of<T>(op->out[0]), shape.dim[2] * shape.dim[3], vectors, groups);
     });
     return cuda_check_launch("global_avg_pool2d_forward");
 }
 
-sdlf_status global_avg_pool2d_backward_storage16(sdlf_calculator *base, const sdlf_operation *op)
+sdlf_status global_avg_pool2d_backward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_shape shape = op->out[0].shape;
-    const int64_t count = sdlf_tensor_count(&op->out[0]) / VECTOR16;
+    const int64_t count = sdlf_tensor_count(&op->out[0]) / VECTOR;
     with_storage(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        launch_overlapped(calculator, global_average_backward16<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
+        launch_overlapped(calculator, global_average_backward<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
                           data_of<T>(op->in[0]), data_of<T>(op->out[0]), count,
-                          divider<int64_t>(shape.dim[1] / VECTOR16), divider<int64_t>(shape.dim[2] * shape.dim[3]));
+                          divider<int64_t>(shape.dim[1] / VECTOR), divider<int64_t>(shape.dim[2] * shape.dim[3]));
     });
     return cuda_check_launch("global_avg_pool2d_backward");
 }

@@ -1,54 +1,54 @@
-/* Depthwise convolution in 16-bit storage, channels last: x (N,H,W,C), w (C,R,S), y (N,P,Q,C), C a multiple of 8, sums in float32. It moves
+/* Depthwise convolution, channels last: x (N,H,W,C), w (C,R,S), y (N,P,Q,C), C a multiple of 8, sums in float32. It moves
  * its images once; what neighbouring threads read again comes from caches.
  *
  * Forward and gradient by the input: a thread has 8 channels of RUN neighbouring pixels of the result; a block has the same few channels
  * of many such runs, and their weights, as float32, in shared memory. The gradient by the input of stride 1 is a convolution with the
  * weights from the last to the first; of other strides a thread looks for the taps that reach its pixel. Filters of 3x3 and 5x5 have code of their own. */
-#include "calculators/cuda/storage16/depthwise.cuh"
+#include "calculators/cuda/nhwc/depthwise.cuh"
 
 #include <utility>
 
 enum { THREADS = 256, RUN = 4, MOST_VECTORS = 16, MOST_TAPS = 64 };
 
 /* The weights of the block's channels: shared[tap][across * 8]. */
-template <typename T> static __device__ void bring_weights(const depthwise16 &g, float *shared, int first)
+template <typename T> static __device__ void bring_weights(const depthwise_conv &g, float *shared, int first)
 {
-    const int taps = g.size[0] * g.size[1], channels = g.across * VECTOR16;
+    const int taps = g.size[0] * g.size[1], channels = g.across * VECTOR;
     for (int i = static_cast<int>(threadIdx.x); i < taps * channels; i += THREADS) {
-        const int tap = i / channels, c = first * VECTOR16 + i - tap * channels;
+        const int tap = i / channels, c = first * VECTOR + i - tap * channels;
         const int from = g.flipped ? taps - 1 - tap : tap;
-        shared[i] = c < g.vectors * VECTOR16
+        shared[i] = c < g.vectors * VECTOR
                         ? static_cast<float>(static_cast<const T *>(g.w)[static_cast<int64_t>(c) * taps + from])
                         : 0.0f;
     }
 }
 
 template <typename T>
-static __device__ __forceinline__ void finish(const depthwise16 &g, float8 sum, int vector, int64_t to)
+static __device__ __forceinline__ void finish(const depthwise_conv &g, float8 sum, int vector, int64_t to)
 {
     if (g.bias != nullptr) {
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) sum.at[v] += g.bias[vector * VECTOR16 + v];
+        for (int v = 0; v < VECTOR; v++) sum.at[v] += g.bias[vector * VECTOR + v];
     }
     if (g.residual != nullptr) {
-        const float8 more = load16(static_cast<const T *>(g.residual), to);
+        const float8 more = load8(static_cast<const T *>(g.residual), to);
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) sum.at[v] += more.at[v];
+        for (int v = 0; v < VECTOR; v++) sum.at[v] += more.at[v];
     }
 #pragma unroll
-    for (int v = 0; v < VECTOR16; v++) sum.at[v] = activate_often(g.activation, sum.at[v]);
-    store16(static_cast<T *>(g.y), to, sum);
+    for (int v = 0; v < VECTOR; v++) sum.at[v] = activate_often(g.activation, sum.at[v]);
+    store8(static_cast<T *>(g.y), to, sum);
 }
 
 static __device__ __forceinline__ void multiply(float8 &sum, const float8 &x, const float *w)
 {
 #pragma unroll
-    for (int v = 0; v < VECTOR16; v++) sum.at[v] = fmaf(x.at[v], w[v], sum.at[v]);
+    for (int v = 0; v < VECTOR; v++) sum.at[v] = fmaf(x.at[v], w[v], sum.at[v]);
 }
 
 /* SIZE x SIZE taps of one stride both ways, without gaps; SIZE 0: any. */
 template <typename T, int SIZE, int STRIDE>
-static __global__ void __launch_bounds__(THREADS) depthwise_image(const __grid_constant__ depthwise16 g)
+static __global__ void __launch_bounds__(THREADS) depthwise_image(const __grid_constant__ depthwise_conv g)
 {
     extern __shared__ float4 weights[];
     float *shared = reinterpret_cast<float *>(weights);
@@ -62,7 +62,7 @@ static __global__ void __launch_bounds__(THREADS) depthwise_image(const __grid_c
     const int height = SIZE > 0 ? SIZE : g.size[0], width = SIZE > 0 ? SIZE : g.size[1];
     const int down = SIZE > 0 ? STRIDE : g.stride[0], right = SIZE > 0 ? STRIDE : g.stride[1];
     const int row_gap = SIZE > 0 ? 1 : g.dilation[0], gap = SIZE > 0 ? 1 : g.dilation[1];
-    const float *w = shared + mine * VECTOR16;
+    const float *w = shared + mine * VECTOR;
     for (int64_t run = blockIdx.y * lines + line; run < g.runs; run += gridDim.y * lines) {
         int q, p;
         const int n = divide(divide(static_cast<int32_t>(run), g.run_columns, q), g.run_rows, p);
@@ -76,29 +76,29 @@ static __global__ void __launch_bounds__(THREADS) depthwise_image(const __grid_c
             const int64_t row = (static_cast<int64_t>(n) * g.height + h) * g.width;
             auto pixel = [&](int at) {
                 return at >= 0 && at < g.width
-                           ? load_bits16(static_cast<const T *>(g.x), (row + at) * g.vectors + vector)
-                           : uint4{};
+                           ? load_bits8(static_cast<const T *>(g.x), (row + at) * g.vectors + vector)
+                           : bits8<T>{};
             };
             if constexpr (SIZE > 0) {
                 constexpr int SEEN = (RUN - 1) * STRIDE + SIZE;
-                uint4 seen[SEEN];
+                bits8<T> seen[SEEN];
 #pragma unroll
                 for (int i = 0; i < SEEN; i++) seen[i] = pixel(left + i);
 #pragma unroll
                 for (int i = 0; i < SEEN; i++) {
-                    const float8 x = unpack16<T>(seen[i]);
+                    const float8 x = unpack8<T>(seen[i]);
 #pragma unroll
                     for (int o = 0; o < RUN; o++) {
                         if (i - o * STRIDE >= 0 && i - o * STRIDE < SIZE)
-                            multiply(sum[o], x, w + (r * SIZE + i - o * STRIDE) * g.across * VECTOR16);
+                            multiply(sum[o], x, w + (r * SIZE + i - o * STRIDE) * g.across * VECTOR);
                     }
                 }
             } else {
                 for (int s = 0; s < width; s++) {
 #pragma unroll
                     for (int o = 0; o < RUN; o++)
-                        multiply(sum[o], unpack16<T>(pixel(left + o * right + s * gap)),
-                                 w + (r * width + s) * g.across * VECTOR16);
+                        multiply(sum[o], unpack8<T>(pixel(left + o * right + s * gap)),
+                                 w + (r * width + s) * g.across * VECTOR);
                 }
             }
         }
@@ -112,7 +112,7 @@ static __global__ void __launch_bounds__(THREADS) depthwise_image(const __grid_c
 
 /* The gradient by the input, of any stride: g.x is dy, g.y dx; a run is one pixel. */
 template <typename T>
-static __global__ void __launch_bounds__(THREADS) depthwise_spread(const __grid_constant__ depthwise16 g)
+static __global__ void __launch_bounds__(THREADS) depthwise_spread(const __grid_constant__ depthwise_conv g)
 {
     extern __shared__ float4 weights[];
     float *shared = reinterpret_cast<float *>(weights);
@@ -134,8 +134,8 @@ static __global__ void __launch_bounds__(THREADS) depthwise_spread(const __grid_
                 const int from_left = w + g.padding[1] - s * g.dilation[1], q = from_left / g.stride[1];
                 if (from_left < 0 || q * g.stride[1] != from_left || q >= g.width) continue;
                 const int64_t at = ((static_cast<int64_t>(n) * g.height + p) * g.width + q) * g.vectors + vector;
-                multiply(sum, load16(static_cast<const T *>(g.x), at),
-                         shared + (r * g.size[1] + s) * g.across * VECTOR16 + mine * VECTOR16);
+                multiply(sum, load8(static_cast<const T *>(g.x), at),
+                         shared + (r * g.size[1] + s) * g.across * VECTOR + mine * VECTOR);
             }
         }
         finish<T>(g, sum, vector, run * g.vectors + vector);
@@ -145,30 +145,30 @@ static __global__ void __launch_bounds__(THREADS) depthwise_spread(const __grid_
 /* ---- launching ---- */
 
 template <typename T>
-static void launch_image(const cuda_calculator *calculator, depthwise16 g, void (*kernel)(depthwise16), int run)
+static void launch_image(const cuda_calculator *calculator, depthwise_conv g, void (*kernel)(depthwise_conv), int run)
 {
-    g.across = depthwise16_across(g.vectors, MOST_VECTORS);
+    g.across = depthwise_conv_across(g.vectors, MOST_VECTORS);
     g.run_columns = divider<int32_t>((g.columns + run - 1) / run);
     g.run_rows = divider<int32_t>(g.rows);
     g.runs = static_cast<int64_t>(g.batch) * g.rows * ((g.columns + run - 1) / run);
     const int64_t lines = THREADS / g.across, groups = (g.vectors + g.across - 1) / g.across;
     int64_t blocks = (g.runs + lines - 1) / lines, most = 8 * calculator->multiprocessors / groups + 1;
     if (blocks > most) blocks = most;
-    const int shared = g.size[0] * g.size[1] * g.across * VECTOR16 * static_cast<int>(sizeof(float));
+    const int shared = g.size[0] * g.size[1] * g.across * VECTOR * static_cast<int>(sizeof(float));
     launch_overlapped(calculator, kernel, dim3(static_cast<unsigned>(groups), static_cast<unsigned>(blocks)),
                       dim3(THREADS), shared, g);
 }
 
-template <typename T> static void (*image_kernel(const depthwise16 &g))(depthwise16)
+template <typename T> static void (*image_kernel(const depthwise_conv &g))(depthwise_conv)
 {
-    if (depthwise16_is_square(g, 3, 1)) return depthwise_image<T, 3, 1>;
-    if (depthwise16_is_square(g, 3, 2)) return depthwise_image<T, 3, 2>;
-    if (depthwise16_is_square(g, 5, 1)) return depthwise_image<T, 5, 1>;
-    if (depthwise16_is_square(g, 5, 2)) return depthwise_image<T, 5, 2>;
+    if (depthwise_conv_is_square(g, 3, 1)) return depthwise_image<T, 3, 1>;
+    if (depthwise_conv_is_square(g, 3, 2)) return depthwise_image<T, 3, 2>;
+    if (depthwise_conv_is_square(g, 5, 1)) return depthwise_image<T, 5, 1>;
+    if (depthwise_conv_is_square(g, 5, 2)) return depthwise_image<T, 5, 2>;
     return depthwise_image<T, 0, 1>;
 }
 
-template <typename T> static void backward_input(const cuda_calculator *calculator, depthwise16 g)
+template <typename T> static void backward_input(const cuda_calculator *calculator, depthwise_conv g)
 {
     std::swap(g.height, g.rows);
     std::swap(g.width, g.columns);
@@ -181,28 +181,28 @@ template <typename T> static void backward_input(const cuda_calculator *calculat
     launch_image<T>(calculator, g, image_kernel<T>(g), RUN);
 }
 
-bool depthwise_supports_storage16(const sdlf_operation *op)
+bool depthwise_supports_nhwc(const sdlf_operation *op)
 {
     const cuda_conv2d conv = cuda_conv2d_geometry(op);
     const int64_t most = INT32_MAX - THREADS, pixels = conv.batch * conv.height * conv.width;
-    return conv.channels == op->conv2d.groups && conv.filters == conv.channels && conv.channels % VECTOR16 == 0 &&
+    return conv.channels == op->conv2d.groups && conv.filters == conv.channels && conv.channels % VECTOR == 0 &&
            pixels > 0 && pixels <= most && conv.batch * conv.out_height * conv.out_width > 0 &&
            conv.batch * conv.out_height * conv.out_width <= most && conv.channels <= most &&
            static_cast<int64_t>(conv.window.size[0]) * conv.window.size[1] <= MOST_TAPS;
 }
 
-int64_t depthwise_workspace_storage16(const sdlf_operation *op)
+int64_t depthwise_workspace_nhwc(const sdlf_operation *op)
 {
     if (op->kind != SDLF_CONV2D_BACKWARD_WEIGHTS) return 0;
-    return depthwise_weights_workspace(depthwise16_of(op));
+    return depthwise_weights_workspace(depthwise_conv_of(op));
 }
 
-sdlf_status depthwise_storage16(sdlf_calculator *base, const sdlf_operation *op)
+sdlf_status depthwise_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor *x, *w, *y;
     cuda_conv2d_operands(op, &x, &w, &y);
-    depthwise16 g = depthwise16_of(op);
+    depthwise_conv g = depthwise_conv_of(op);
     with_storage(x->dtype, [&](auto zero) {
         using T = decltype(zero);
         g.w = w->data;

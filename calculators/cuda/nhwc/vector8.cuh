@@ -1,6 +1,6 @@
-/* Operands in 16-bit storage: eight of them at a time as float32, and the type behind a dtype. */
-#ifndef SDLF_CALCULATORS_CUDA_STORAGE16_VECTOR16_CUH
-#define SDLF_CALCULATORS_CUDA_STORAGE16_VECTOR16_CUH
+/* Operands of bfloat16, float16 or float32, eight neighbouring elements at a time as float32, and the type behind a dtype. */
+#ifndef SDLF_CALCULATORS_CUDA_NHWC_VECTOR_CUH
+#define SDLF_CALCULATORS_CUDA_NHWC_VECTOR_CUH
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -9,45 +9,50 @@
 
 #include "calculators/cuda/kernels.cuh"
 
-enum { VECTOR16 = 8 };
+enum { VECTOR = 8 };
 
 struct float8 {
-    float at[VECTOR16];
+    float at[VECTOR];
 };
 
-template <typename T> static __device__ __forceinline__ float8 unpack16(uint4 bits)
+/* Eight elements as they lie: 16 bytes, or 32. */
+template <typename T> struct bits8 {
+    uint4 word[sizeof(T) / 2];
+};
+
+template <typename T> static __device__ __forceinline__ float8 unpack8(const bits8<T> &bits)
 {
-    alignas(16) T stored[VECTOR16];
+    alignas(16) T stored[VECTOR];
     float8 values;
-    *reinterpret_cast<uint4 *>(stored) = bits;
+    *reinterpret_cast<bits8<T> *>(stored) = bits;
 #pragma unroll
-    for (int v = 0; v < VECTOR16; v++) values.at[v] = static_cast<float>(stored[v]);
+    for (int v = 0; v < VECTOR; v++) values.at[v] = static_cast<float>(stored[v]);
     return values;
 }
 
-template <typename T> static __device__ __forceinline__ uint4 pack16(const float8 &values)
+template <typename T> static __device__ __forceinline__ bits8<T> pack8(const float8 &values)
 {
-    alignas(16) T stored[VECTOR16];
+    alignas(16) T stored[VECTOR];
 #pragma unroll
-    for (int v = 0; v < VECTOR16; v++) stored[v] = static_cast<T>(values.at[v]);
-    return *reinterpret_cast<const uint4 *>(stored);
+    for (int v = 0; v < VECTOR; v++) stored[v] = static_cast<T>(values.at[v]);
+    return *reinterpret_cast<const bits8<T> *>(stored);
 }
 
 /* Elements 8 i to 8 i + 7 as they lie, of memory that may be absent; x is a multiple of 16 bytes. */
-template <typename T> static __device__ __forceinline__ uint4 load_bits16(const T *x, int64_t i)
+template <typename T> static __device__ __forceinline__ bits8<T> load_bits8(const T *x, int64_t i)
 {
-    return x != nullptr ? reinterpret_cast<const uint4 *>(x)[i] : uint4{};
+    return x != nullptr ? reinterpret_cast<const bits8<T> *>(x)[i] : bits8<T>{};
 }
 
 /* Elements 8 i to 8 i + 7; x is a multiple of 16 bytes. */
-template <typename T> static __device__ __forceinline__ float8 load16(const T *x, int64_t i)
+template <typename T> static __device__ __forceinline__ float8 load8(const T *x, int64_t i)
 {
-    return unpack16<T>(reinterpret_cast<const uint4 *>(x)[i]);
+    return unpack8(reinterpret_cast<const bits8<T> *>(x)[i]);
 }
 
-template <typename T> static __device__ __forceinline__ void store16(T *y, int64_t i, const float8 &values)
+template <typename T> static __device__ __forceinline__ void store8(T *y, int64_t i, const float8 &values)
 {
-    reinterpret_cast<uint4 *>(y)[i] = pack16<T>(values);
+    reinterpret_cast<bits8<T> *>(y)[i] = pack8<T>(values);
 }
 
 /* Activations that are straight lines: f(x) = clamp(x < 0 ? slope x : x, low, high), without calls, so that loads stay ahead. */
@@ -126,13 +131,15 @@ static inline line_activation line_activation_of(const sdlf_activation &activati
     return made;
 }
 
-/* The element type of 16-bit storage, as a type: with_storage(dtype, [&](auto zero) { using T = decltype(zero); ... }). */
+/* The element type of a storage type, as a type: with_storage(dtype, [&](auto zero) { using T = decltype(zero); ... }). */
 template <typename Function> static void with_storage(sdlf_dtype dtype, Function function)
 {
     if (dtype == SDLF_BFLOAT16)
         function(__nv_bfloat16());
-    else
+    else if (dtype == SDLF_FLOAT16)
         function(__half());
+    else
+        function(0.0f);
 }
 
 static inline bool is_aligned16(const void *address)

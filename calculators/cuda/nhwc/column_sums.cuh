@@ -1,35 +1,35 @@
-/* Two sums over each column of a matrix (M,C) in 16-bit storage, C a multiple of 8, whatever is added: a thread has 8 neighbouring
+/* Two sums over each column of a matrix (M,C), C a multiple of 8, whatever is added: a thread has 8 neighbouring
  * columns of every so many rows of its block's part, in float32; the threads of a warp are added by shuffles, the warps of a block in shared
  * memory, and the parts' sums, in the workspace, by the last block of a group of columns, in double and in order. So the bits depend on the
  * shape only. All blocks are under way at once on the GPUs that there are kernels for, one on each multiprocessor: what the last one adds is little. */
-#ifndef SDLF_CALCULATORS_CUDA_STORAGE16_CHANNEL_SUMS16_CUH
-#define SDLF_CALCULATORS_CUDA_STORAGE16_CHANNEL_SUMS16_CUH
+#ifndef SDLF_CALCULATORS_CUDA_NHWC_CHANNEL_SUMS_CUH
+#define SDLF_CALCULATORS_CUDA_NHWC_CHANNEL_SUMS_CUH
 
-#include "calculators/cuda/storage16/vector16.cuh"
+#include "calculators/cuda/nhwc/vector8.cuh"
 
-enum { SUMS16_THREADS = 768, SUMS16_WARPS = SUMS16_THREADS / 32, SUMS16_BLOCKS = 132 };
+enum { SUMS_THREADS = 768, SUMS_WARPS = SUMS_THREADS / 32, SUMS_BLOCKS = 132 };
 
-struct sums16_cut {
+struct sums_cut {
     int64_t rows, channels;
     int across;        /* threads along the columns; 8 across columns are a group */
     int groups, parts; /* the grid */
     int64_t rows_each; /* of a part */
 };
 
-static inline sums16_cut sums16_cut_of(int64_t rows, int64_t channels)
+static inline sums_cut sums_cut_of(int64_t rows, int64_t channels)
 {
-    sums16_cut cut = {rows, channels, 8, 0, 0, 0};
-    while (cut.across / 2 * VECTOR16 >= channels) cut.across /= 2;
-    const int64_t columns = cut.across * VECTOR16, lines = SUMS16_THREADS / cut.across;
+    sums_cut cut = {rows, channels, 8, 0, 0, 0};
+    while (cut.across / 2 * VECTOR >= channels) cut.across /= 2;
+    const int64_t columns = cut.across * VECTOR, lines = SUMS_THREADS / cut.across;
     cut.groups = static_cast<int>((channels + columns - 1) / columns);
-    int64_t parts = (rows + 4 * lines - 1) / (4 * lines), most = SUMS16_BLOCKS / cut.groups;
+    int64_t parts = (rows + 4 * lines - 1) / (4 * lines), most = SUMS_BLOCKS / cut.groups;
     if (parts > most) parts = most > 1 ? most : 1;
     cut.rows_each = (rows + parts - 1) / parts;
     cut.parts = static_cast<int>((rows + cut.rows_each - 1) / cut.rows_each);
     return cut;
 }
 
-static inline int64_t sums16_bytes(const sums16_cut &cut)
+static inline int64_t sums_bytes(const sums_cut &cut)
 {
     return cut.parts * cut.channels * static_cast<int64_t>(sizeof(float2));
 }
@@ -38,17 +38,17 @@ static inline int64_t sums16_bytes(const sums16_cut &cut)
  * so that many loads are under way; add(numbers, loaded, sums) adds what these give.
  * finish.take(channel, double2 sums) for every channel. tickets: one a group, of the calculator's. Grid: groups, parts. */
 template <typename Values, typename Finish>
-static __global__ void __launch_bounds__(SUMS16_THREADS, 1)
-    sum_columns16(const Values values, const Finish finish, float2 *partial, unsigned *tickets, const sums16_cut cut)
+static __global__ void __launch_bounds__(SUMS_THREADS, 1)
+    sum_columns(const Values values, const Finish finish, float2 *partial, unsigned *tickets, const sums_cut cut)
 {
-    __shared__ alignas(16) double2 shares_of[SUMS16_THREADS]; /* first the sums of the warps */
+    __shared__ alignas(16) double2 shares_of[SUMS_THREADS]; /* first the sums of the warps */
     float2 *warps = reinterpret_cast<float2 *>(shares_of);
     await_kernels();
     const int lane = static_cast<int>(threadIdx.x) % cut.across, line = static_cast<int>(threadIdx.x) / cut.across;
-    const int lines = SUMS16_THREADS / cut.across, vectors = static_cast<int>(cut.channels / VECTOR16);
+    const int lines = SUMS_THREADS / cut.across, vectors = static_cast<int>(cut.channels / VECTOR);
     const int vector = static_cast<int>(blockIdx.x) * cut.across + lane;
     const int64_t first = blockIdx.y * cut.rows_each, end = min(first + cut.rows_each, cut.rows);
-    float2 sums[VECTOR16] = {};
+    float2 sums[VECTOR] = {};
     if (vector < vectors) {
         const typename Values::channel_numbers numbers = values.read(vector);
         for (int64_t row = first + line; row < end; row += Values::UNROLL * lines) {
@@ -65,25 +65,25 @@ static __global__ void __launch_bounds__(SUMS16_THREADS, 1)
     }
     for (int step = cut.across; step < 32; step *= 2) {
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) {
+        for (int v = 0; v < VECTOR; v++) {
             sums[v].x += __shfl_xor_sync(0xffffffffu, sums[v].x, step);
             sums[v].y += __shfl_xor_sync(0xffffffffu, sums[v].y, step);
         }
     }
     if (static_cast<int>(threadIdx.x) % 32 < cut.across) {
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++)
-            warps[(static_cast<int>(threadIdx.x) / 32 * VECTOR16 + v) * cut.across + lane] = sums[v];
+        for (int v = 0; v < VECTOR; v++)
+            warps[(static_cast<int>(threadIdx.x) / 32 * VECTOR + v) * cut.across + lane] = sums[v];
     }
     __syncthreads();
-    const int columns = cut.across * VECTOR16, column = static_cast<int>(threadIdx.x) % columns;
-    const int share = static_cast<int>(threadIdx.x) / columns, shares = SUMS16_THREADS / columns;
-    const int channel = static_cast<int>(blockIdx.x) * columns + column % cut.across * VECTOR16 + column / cut.across;
+    const int columns = cut.across * VECTOR, column = static_cast<int>(threadIdx.x) % columns;
+    const int share = static_cast<int>(threadIdx.x) / columns, shares = SUMS_THREADS / columns;
+    const int channel = static_cast<int>(blockIdx.x) * columns + column % cut.across * VECTOR + column / cut.across;
     const bool mine = channel < cut.channels;
     if (share == 0 && mine) {
         float2 sum = {};
 #pragma unroll
-        for (int w = 0; w < SUMS16_WARPS; w++) {
+        for (int w = 0; w < SUMS_WARPS; w++) {
             const float2 more = warps[w * columns + column];
             sum.x += more.x;
             sum.y += more.y;
@@ -109,11 +109,11 @@ static __global__ void __launch_bounds__(SUMS16_THREADS, 1)
 }
 
 template <typename Values, typename Finish>
-static void launch_sums16(const cuda_calculator *calculator, const sums16_cut &cut, const Values &values,
+static void launch_sums(const cuda_calculator *calculator, const sums_cut &cut, const Values &values,
                           const Finish &finish, void *workspace)
 {
-    launch_overlapped(calculator, sum_columns16<Values, Finish>,
-                      dim3(static_cast<unsigned>(cut.groups), static_cast<unsigned>(cut.parts)), dim3(SUMS16_THREADS),
+    launch_overlapped(calculator, sum_columns<Values, Finish>,
+                      dim3(static_cast<unsigned>(cut.groups), static_cast<unsigned>(cut.parts)), dim3(SUMS_THREADS),
                       0, values, finish, static_cast<float2 *>(workspace), calculator->tickets, cut);
 }
 

@@ -1,32 +1,33 @@
-/* The gradient of batch_norm2d of x (M,C) in 16-bit storage: one kernel sums (channel_sums16.cuh), a second applies it (rows16.cuh). Moves x
+/* The gradient of batch_norm2d of x (M,C), C a multiple of 8: one kernel sums (column_sums.cuh), a second applies it (for_rows.cuh). Moves x
  * and dy twice, dx and dresidual once; and y twice where an activation's slope is not worked out from x, bit for bit as forward had y. */
-#include "calculators/cuda/storage16/channel_sums16.cuh"
-#include "calculators/cuda/storage16/rows16.cuh"
-#include "calculators/cuda/storage16/storage16.h"
+#include "calculators/cuda/nhwc/column_sums.cuh"
+#include "calculators/cuda/nhwc/for_rows.cuh"
+#include "calculators/cuda/nhwc/nhwc.h"
 
 /* Where an activation's slope comes from: there is none; from y; from y, and it is 0 or 1; from x, as batch_norm.cu makes y of it, and it is
  * 0 or 1. */
 enum slope_source { NO_SLOPE, SLOPE_OF_Y, STEP_OF_Y, STEP_OF_X };
 
 /* g = dy act'(y), 8 at a time. */
-template <typename T, slope_source SOURCE> struct gradient16 {
+template <typename T, slope_source SOURCE> struct gradient_nhwc {
+    static constexpr int UNROLL = 4 / sizeof(T);
     const T *x, *dy, *y;
     line_activation activation;
     rounded_range of_x; /* values of x, normalised, where the slope is 1 */
     const float *scale, *shift, *mean, *inverse;
     struct loaded {
-        uint4 x, dy, y;
+        bits8<T> x, dy, y;
     };
     struct line {
-        float factor[SOURCE == STEP_OF_X ? VECTOR16 : 1], offset[SOURCE == STEP_OF_X ? VECTOR16 : 1];
+        float factor[SOURCE == STEP_OF_X ? VECTOR : 1], offset[SOURCE == STEP_OF_X ? VECTOR : 1];
     };
     __device__ __forceinline__ line read(int vector) const
     {
         line c = {};
         if constexpr (SOURCE == STEP_OF_X) {
 #pragma unroll
-            for (int v = 0; v < VECTOR16; v++) {
-                const int at = vector * VECTOR16 + v;
+            for (int v = 0; v < VECTOR; v++) {
+                const int at = vector * VECTOR + v;
                 c.factor[v] = inverse[at] * scale[at];
                 c.offset[v] = fmaf(-mean[at], c.factor[v], shift[at]);
             }
@@ -36,18 +37,18 @@ template <typename T, slope_source SOURCE> struct gradient16 {
     __device__ __forceinline__ loaded load(int64_t i) const
     {
         constexpr bool reads_y = SOURCE == SLOPE_OF_Y || SOURCE == STEP_OF_Y;
-        return {load_bits16(x, i), load_bits16(dy, i), reads_y ? load_bits16(y, i) : uint4{}};
+        return {load_bits8(x, i), load_bits8(dy, i), reads_y ? load_bits8(y, i) : bits8<T>{}};
     }
-    static __device__ __forceinline__ float8 unpack(uint4 bits)
+    static __device__ __forceinline__ float8 unpack(const bits8<T> &bits)
     {
-        return unpack16<T>(bits);
+        return unpack8<T>(bits);
     }
     __device__ __forceinline__ float8 gradient(const line &c, const loaded &in, const float8 &value) const
     {
-        float8 gradient = unpack16<T>(in.dy);
-        const float8 result = unpack16<T>(in.y);
+        float8 gradient = unpack8<T>(in.dy);
+        const float8 result = unpack8<T>(in.y);
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) {
+        for (int v = 0; v < VECTOR; v++) {
             if constexpr (SOURCE == SLOPE_OF_Y) gradient.at[v] *= activation.derivative(result.at[v]);
             if constexpr (SOURCE == STEP_OF_Y)
                 gradient.at[v] =
@@ -59,13 +60,13 @@ template <typename T, slope_source SOURCE> struct gradient16 {
     }
 };
 
-template <typename Gradient> struct gradient_moments16 {
-    static constexpr int UNROLL = 2;
+template <typename Gradient> struct gradient_moments_nhwc {
+    static constexpr int UNROLL = Gradient::UNROLL;
     typedef typename Gradient::loaded loaded;
     Gradient of;
     const float *mean;
     struct channel_numbers {
-        float mean[VECTOR16];
+        float mean[VECTOR];
         typename Gradient::line line;
     };
     __device__ __forceinline__ channel_numbers read(int vector) const
@@ -73,25 +74,25 @@ template <typename Gradient> struct gradient_moments16 {
         channel_numbers c;
         c.line = of.read(vector);
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) c.mean[v] = mean[vector * VECTOR16 + v];
+        for (int v = 0; v < VECTOR; v++) c.mean[v] = mean[vector * VECTOR + v];
         return c;
     }
     __device__ __forceinline__ loaded load(int64_t i) const
     {
         return of.load(i);
     }
-    __device__ __forceinline__ void add(const channel_numbers &c, const loaded &in, float2 (&sums)[VECTOR16]) const
+    __device__ __forceinline__ void add(const channel_numbers &c, const loaded &in, float2 (&sums)[VECTOR]) const
     {
         const float8 value = Gradient::unpack(in.x), gradient = of.gradient(c.line, in, value);
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) {
+        for (int v = 0; v < VECTOR; v++) {
             sums[v].x += gradient.at[v];
             sums[v].y += gradient.at[v] * (value.at[v] - c.mean[v]);
         }
     }
 };
 
-struct gradients16 {
+struct gradients_nhwc {
     const float *inverse;
     float *dscale, *dshift;
     __device__ __forceinline__ void take(int64_t c, double2 sum) const
@@ -102,15 +103,15 @@ struct gradients16 {
 };
 
 /* dx = factor g + slope x + offset */
-template <typename T, typename Gradient> struct apply_backward16 {
-    static constexpr int UNROLL = 2, BLOCKS = 2;
+template <typename T, typename Gradient> struct apply_backward_nhwc {
+    static constexpr int UNROLL = Gradient::UNROLL, BLOCKS = 2;
     typedef typename Gradient::loaded loaded;
     Gradient of;
     const float *scale, *mean, *inverse, *dscale, *dshift;
     T *dx, *dresidual; /* NULL: not wanted */
     float share;       /* 1 / rows */
     struct channel_numbers {
-        float factor[VECTOR16], slope[VECTOR16], offset[VECTOR16];
+        float factor[VECTOR], slope[VECTOR], offset[VECTOR];
         typename Gradient::line line;
     };
     __device__ __forceinline__ channel_numbers read(int vector) const
@@ -118,8 +119,8 @@ template <typename T, typename Gradient> struct apply_backward16 {
         channel_numbers c;
         c.line = of.read(vector);
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) {
-            const int at = vector * VECTOR16 + v;
+        for (int v = 0; v < VECTOR; v++) {
+            const int at = vector * VECTOR + v;
             c.factor[v] = scale[at] * inverse[at];
             c.slope[v] = -c.factor[v] * inverse[at] * share * dscale[at];
             c.offset[v] = -c.factor[v] * share * dshift[at] - c.slope[v] * mean[at];
@@ -132,21 +133,21 @@ template <typename T, typename Gradient> struct apply_backward16 {
     }
     __device__ __forceinline__ void run(const channel_numbers &c, const loaded &in, int64_t i) const
     {
-        const float8 value = unpack16<T>(in.x);
+        const float8 value = unpack8<T>(in.x);
         float8 gradient = of.gradient(c.line, in, value);
-        if (dresidual != nullptr) store16(dresidual, i, gradient);
+        if (dresidual != nullptr) store8(dresidual, i, gradient);
         if (dx == nullptr) return;
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++)
+        for (int v = 0; v < VECTOR; v++)
             gradient.at[v] = c.factor[v] * gradient.at[v] + (c.slope[v] * value.at[v] + c.offset[v]);
-        store16(dx, i, gradient);
+        store8(dx, i, gradient);
     }
 };
 
 template <typename T, slope_source SOURCE>
 static void launch(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    using gradient = gradient16<T, SOURCE>;
+    using gradient = gradient_nhwc<T, SOURCE>;
     const int64_t rows = op->in[0].shape.dim[0], channels = op->in[0].shape.dim[1];
     const float *scale = data_of<float>(op->in[1]), *mean = data_of<float>(op->in[2]);
     const float *inverse = data_of<float>(op->in[3]);
@@ -162,15 +163,15 @@ static void launch(const cuda_calculator *calculator, const sdlf_operation *op)
                          mean,
                          inverse};
     T *dx = optional<T>(op->out[0]), *dresidual = optional<T>(op->out[3]);
-    launch_sums16(calculator, sums16_cut_of(rows, channels), gradient_moments16<gradient>{of, mean},
-                  gradients16{inverse, dscale, dshift}, op->workspace.data);
+    launch_sums(calculator, sums_cut_of(rows, channels), gradient_moments_nhwc<gradient>{of, mean},
+                  gradients_nhwc{inverse, dscale, dshift}, op->workspace.data);
     if (dx == nullptr && dresidual == nullptr) return;
-    launch_rows16(calculator, rows, channels,
-                  apply_backward16<T, gradient>{of, scale, mean, inverse, dscale, dshift, dx, dresidual,
+    launch_rows(calculator, rows, channels,
+                  apply_backward_nhwc<T, gradient>{of, scale, mean, inverse, dscale, dshift, dx, dresidual,
                                                 static_cast<float>(1.0 / static_cast<double>(rows))});
 }
 
-sdlf_status batch_norm2d_backward_storage16(sdlf_calculator *base, const sdlf_operation *op)
+sdlf_status batch_norm2d_backward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const bool is_step = line_activation_of(op->batch_norm.activation).slope == 1;

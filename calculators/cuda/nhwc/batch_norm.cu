@@ -1,44 +1,56 @@
-/* batch_norm2d of x (M,C) in 16-bit storage, for training: one kernel sums (channel_sums16.cuh) and works out what follows from the sums,
- * a second applies it (rows16.cuh). Moves x twice, y and residual once. The variance is that of x less the channel's first number, so that a large mean cancels beforehand. */
-#include "calculators/cuda/storage16/channel_sums16.cuh"
-#include "calculators/cuda/storage16/rows16.cuh"
-#include "calculators/cuda/storage16/storage16.h"
+/* batch_norm2d of x (M,C), C a multiple of 8, for training: one kernel sums (column_sums.cuh) and works out what follows from the sums,
+ * a second applies it (for_rows.cuh). Moves x twice, y and residual once. The variance is that of x less the channel's first number, so that a large mean cancels beforehand. */
+#include "calculators/cuda/nhwc/column_sums.cuh"
+#include "calculators/cuda/nhwc/for_rows.cuh"
+#include "calculators/cuda/nhwc/nhwc.h"
 
-bool batch_norm2d_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
+static bool takes(const sdlf_operation *op)
 {
     const sdlf_tensor &x = op->in[0];
-    if (sdlf_operation_storage(op) == SDLF_NONE) return !sdlf_batch_norm2d_is_fused(op);
-    return x.shape.rank == 2 && x.shape.dim[0] > 0 && x.shape.dim[1] > 0 && x.shape.dim[1] % VECTOR16 == 0 &&
+    return x.dtype != SDLF_FLOAT64 && x.shape.rank == 2 && x.shape.dim[0] > 0 && x.shape.dim[1] > 0 && x.shape.dim[1] % VECTOR == 0 &&
            is_line_activation(op->batch_norm.activation) &&
            (op->kind != SDLF_BATCH_NORM2D_BACKWARD || !sdlf_tensor_present(&op->in[6]) ||
             line_activation_of(op->batch_norm.activation).slope == 1);
 }
 
-int64_t batch_norm2d_workspace_storage16(const sdlf_calculator *, const sdlf_operation *op)
+bool batch_norm2d_is_nhwc(const sdlf_operation *op)
 {
-    return sums16_bytes(sums16_cut_of(op->in[0].shape.dim[0], op->in[0].shape.dim[1]));
+    bool aligned = true;
+    for (const sdlf_tensor *operand : {&op->in[0], &op->in[3], &op->in[4], &op->out[0]})
+        aligned = aligned && (!sdlf_tensor_present(operand) || is_aligned16(operand->data));
+    return takes(op) && (aligned || sdlf_batch_norm2d_is_fused(op) || op->in[0].dtype != SDLF_FLOAT32);
 }
 
-template <typename T> struct first_moments16 {
-    static constexpr int UNROLL = 6;
+bool batch_norm2d_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
+{
+    return takes(op) || (sdlf_operation_storage(op) == SDLF_NONE && !sdlf_batch_norm2d_is_fused(op));
+}
+
+int64_t batch_norm2d_workspace_nhwc(const sdlf_calculator *, const sdlf_operation *op)
+{
+    return sums_bytes(sums_cut_of(op->in[0].shape.dim[0], op->in[0].shape.dim[1]));
+}
+
+template <typename T> struct first_moments_nhwc {
+    static constexpr int UNROLL = 12 / sizeof(T);
     const T *x;
     struct channel_numbers {
         float8 origin;
     };
     __device__ __forceinline__ channel_numbers read(int vector) const
     {
-        return {load16(x, vector)};
+        return {load8(x, vector)};
     }
-    typedef uint4 loaded;
+    typedef bits8<T> loaded;
     __device__ __forceinline__ loaded load(int64_t i) const
     {
-        return load_bits16(x, i);
+        return load_bits8(x, i);
     }
-    __device__ __forceinline__ void add(const channel_numbers &c, const loaded &in, float2 (&sums)[VECTOR16]) const
+    __device__ __forceinline__ void add(const channel_numbers &c, const loaded &in, float2 (&sums)[VECTOR]) const
     {
-        const float8 value = unpack16<T>(in);
+        const float8 value = unpack8<T>(in);
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) {
+        for (int v = 0; v < VECTOR; v++) {
             const float distance = value.at[v] - c.origin.at[v];
             sums[v].x += distance;
             sums[v].y += distance * distance;
@@ -46,7 +58,7 @@ template <typename T> struct first_moments16 {
     }
 };
 
-template <typename T> struct statistics16 {
+template <typename T> struct statistics_nhwc {
     const T *x;
     float *saved_mean, *saved_inverse, *running_mean, *running_variance;
     double rows, epsilon, momentum;
@@ -65,45 +77,45 @@ template <typename T> struct statistics16 {
 };
 
 /* y = act(factor x + offset + residual) */
-template <typename T> struct apply_forward16 {
-    static constexpr int UNROLL = 4, BLOCKS = 3;
+template <typename T> struct apply_forward_nhwc {
+    static constexpr int UNROLL = 8 / sizeof(T), BLOCKS = 3;
     const T *x, *residual; /* NULL: none */
     const float *scale, *shift, *mean, *inverse;
     T *y;
     line_activation activation;
     struct channel_numbers {
-        float factor[VECTOR16], offset[VECTOR16];
+        float factor[VECTOR], offset[VECTOR];
     };
     __device__ __forceinline__ channel_numbers read(int vector) const
     {
         channel_numbers c;
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++) {
-            const int at = vector * VECTOR16 + v;
+        for (int v = 0; v < VECTOR; v++) {
+            const int at = vector * VECTOR + v;
             c.factor[v] = inverse[at] * scale[at];
             c.offset[v] = fmaf(-mean[at], c.factor[v], shift[at]);
         }
         return c;
     }
     struct loaded {
-        uint4 x, residual;
+        bits8<T> x, residual;
     };
     __device__ __forceinline__ loaded load(int64_t i) const
     {
-        return {load_bits16(x, i), load_bits16(residual, i)};
+        return {load_bits8(x, i), load_bits8(residual, i)};
     }
     __device__ __forceinline__ void run(const channel_numbers &c, const loaded &in, int64_t i) const
     {
-        float8 value = unpack16<T>(in.x);
-        const float8 more = unpack16<T>(in.residual);
+        float8 value = unpack8<T>(in.x);
+        const float8 more = unpack8<T>(in.residual);
 #pragma unroll
-        for (int v = 0; v < VECTOR16; v++)
+        for (int v = 0; v < VECTOR; v++)
             value.at[v] = activation.value(fmaf(value.at[v], c.factor[v], c.offset[v]) + more.at[v]);
-        store16(y, i, value);
+        store8(y, i, value);
     }
 };
 
-sdlf_status batch_norm2d_forward_storage16(sdlf_calculator *base, const sdlf_operation *op)
+sdlf_status batch_norm2d_forward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const int64_t rows = op->in[0].shape.dim[0], channels = op->in[0].shape.dim[1];
@@ -111,7 +123,7 @@ sdlf_status batch_norm2d_forward_storage16(sdlf_calculator *base, const sdlf_ope
     with_storage(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         const T *x = data_of<T>(op->in[0]);
-        const statistics16<T> statistics = {x,
+        const statistics_nhwc<T> statistics = {x,
                                             mean,
                                             inverse,
                                             data_of<float>(op->out[3]),
@@ -119,9 +131,9 @@ sdlf_status batch_norm2d_forward_storage16(sdlf_calculator *base, const sdlf_ope
                                             static_cast<double>(rows),
                                             static_cast<double>(op->batch_norm.epsilon),
                                             static_cast<double>(op->batch_norm.momentum)};
-        launch_sums16(calculator, sums16_cut_of(rows, channels), first_moments16<T>{x}, statistics, op->workspace.data);
-        launch_rows16(calculator, rows, channels,
-                      apply_forward16<T>{x, optional<T>(op->in[3]), data_of<float>(op->in[1]),
+        launch_sums(calculator, sums_cut_of(rows, channels), first_moments_nhwc<T>{x}, statistics, op->workspace.data);
+        launch_rows(calculator, rows, channels,
+                      apply_forward_nhwc<T>{x, optional<T>(op->in[3]), data_of<float>(op->in[1]),
                                          data_of<float>(op->in[2]), mean, inverse, data_of<T>(op->out[0]),
                                          line_activation_of(op->batch_norm.activation)});
     });

@@ -1,9 +1,9 @@
-/* The gradient of a depthwise convolution by its weights in 16-bit storage: a thread has 2 channels of runs of RUN pixels of dy, and a sum for
+/* The gradient of a depthwise convolution by its weights, channels last: a thread has 2 channels of runs of RUN pixels of dy, and a sum for
  * each tap; a block adds up its threads' and leaves them in the workspace, (splits, taps, C), for engine_add_splits. Filters of 3x3 and 5x5
  * and one stride have code of their own; of others a block has one tap. Moves x and dy once (or once a tap); what is read again comes from
  * caches. */
 #include "calculators/cuda/engine/splits.h"
-#include "calculators/cuda/storage16/depthwise.cuh"
+#include "calculators/cuda/nhwc/depthwise.cuh"
 
 enum { THREADS = 256, RUN = 4, MOST_PAIRS = 32, SPLIT_BLOCKS = 792 };
 
@@ -27,12 +27,12 @@ static __device__ __forceinline__ void add_product(float2 &sum, float2 a, float2
 /* g.x is x, g.y dy. SIZE x SIZE sums a thread, of one stride both ways; SIZE 0: one, of tap blockIdx.z. g.across: pairs of a block. */
 template <typename T, int SIZE, int STRIDE>
 static __global__ void __launch_bounds__(THREADS)
-    depthwise_weights(const __grid_constant__ depthwise16 g, float *splits)
+    depthwise_weights(const __grid_constant__ depthwise_conv g, float *splits)
 {
     constexpr int TAPS = SIZE > 0 ? SIZE * SIZE : 1, SEEN = SIZE > 0 ? (RUN - 1) * STRIDE + SIZE : RUN;
     __shared__ float2 added[THREADS];
     const int lines = THREADS / g.across, line = static_cast<int>(threadIdx.x) / g.across;
-    const int lane = static_cast<int>(threadIdx.x) - line * g.across, pairs = g.vectors * VECTOR16 / 2;
+    const int lane = static_cast<int>(threadIdx.x) - line * g.across, pairs = g.vectors * VECTOR / 2;
     const int mine = static_cast<int>(blockIdx.x) * g.across + lane, taps = g.size[0] * g.size[1];
     const int first_tap = static_cast<int>(blockIdx.z), tap_row = SIZE > 0 ? 0 : first_tap / g.size[1];
     const int tap_column = SIZE > 0 ? 0 : first_tap - tap_row * g.size[1];
@@ -86,41 +86,41 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static int across_of(const depthwise16 &g)
+static int across_of(const depthwise_conv &g)
 {
-    return depthwise16_across(g.vectors * VECTOR16 / 2, MOST_PAIRS);
+    return depthwise_conv_across(g.vectors * VECTOR / 2, MOST_PAIRS);
 }
 
-static int splits_of(const depthwise16 &g)
+static int splits_of(const depthwise_conv &g)
 {
     const int across = across_of(g), lines = THREADS / across;
     const int64_t runs = static_cast<int64_t>(g.batch) * g.rows * ((g.columns + RUN - 1) / RUN), least = 4 * lines;
-    const int64_t groups = (g.vectors * VECTOR16 / 2 + across - 1) / across;
+    const int64_t groups = (g.vectors * VECTOR / 2 + across - 1) / across;
     int64_t splits = (runs + least - 1) / least, most = SPLIT_BLOCKS / groups;
     if (splits > most) splits = most > 1 ? most : 1;
     return static_cast<int>(splits);
 }
 
-int64_t depthwise_weights_workspace(const depthwise16 &g)
+int64_t depthwise_weights_workspace(const depthwise_conv &g)
 {
-    return static_cast<int64_t>(splits_of(g)) * g.size[0] * g.size[1] * g.vectors * VECTOR16 *
+    return static_cast<int64_t>(splits_of(g)) * g.size[0] * g.size[1] * g.vectors * VECTOR *
            static_cast<int64_t>(sizeof(float));
 }
 
-template <typename T> static void (*weights_kernel(const depthwise16 &g))(depthwise16, float *)
+template <typename T> static void (*weights_kernel(const depthwise_conv &g))(depthwise_conv, float *)
 {
-    if (depthwise16_is_square(g, 3, 1)) return depthwise_weights<T, 3, 1>;
-    if (depthwise16_is_square(g, 3, 2)) return depthwise_weights<T, 3, 2>;
-    if (depthwise16_is_square(g, 5, 1)) return depthwise_weights<T, 5, 1>;
-    if (depthwise16_is_square(g, 5, 2)) return depthwise_weights<T, 5, 2>;
+    if (depthwise_conv_is_square(g, 3, 1)) return depthwise_weights<T, 3, 1>;
+    if (depthwise_conv_is_square(g, 3, 2)) return depthwise_weights<T, 3, 2>;
+    if (depthwise_conv_is_square(g, 5, 1)) return depthwise_weights<T, 5, 1>;
+    if (depthwise_conv_is_square(g, 5, 2)) return depthwise_weights<T, 5, 2>;
     return depthwise_weights<T, 0, 1>;
 }
 
 template <typename T>
-void depthwise_weights_launch(const cuda_calculator *calculator, const depthwise16 &given, float *splits, float *dw)
+void depthwise_weights_launch(const cuda_calculator *calculator, const depthwise_conv &given, float *splits, float *dw)
 {
-    depthwise16 g = given;
-    const int pairs = g.vectors * VECTOR16 / 2, taps = g.size[0] * g.size[1], count = splits_of(g);
+    depthwise_conv g = given;
+    const int pairs = g.vectors * VECTOR / 2, taps = g.size[0] * g.size[1], count = splits_of(g);
     const auto kernel = weights_kernel<T>(g);
     g.across = across_of(g);
     g.run_columns = divider<int32_t>((g.columns + RUN - 1) / RUN);
@@ -132,5 +132,6 @@ void depthwise_weights_launch(const cuda_calculator *calculator, const depthwise
     engine_add_splits(calculator, {splits, dw, count, 1, taps, 2 * pairs, 2 * pairs, 0});
 }
 
-template void depthwise_weights_launch<__nv_bfloat16>(const cuda_calculator *, const depthwise16 &, float *, float *);
-template void depthwise_weights_launch<__half>(const cuda_calculator *, const depthwise16 &, float *, float *);
+template void depthwise_weights_launch<__nv_bfloat16>(const cuda_calculator *, const depthwise_conv &, float *, float *);
+template void depthwise_weights_launch<__half>(const cuda_calculator *, const depthwise_conv &, float *, float *);
+template void depthwise_weights_launch<float>(const cuda_calculator *, const depthwise_conv &, float *, float *);

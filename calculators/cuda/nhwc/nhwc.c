@@ -1,5 +1,6 @@
-/* 16-bit storage in the cuda calculator: which operations there are kernels for, and convolutions as the engine takes them. */
-#include "calculators/cuda/storage16/storage16.h"
+/* Images channels last in the cuda calculator, in 16 bits and in training: which operations there are kernels for, and convolutions as the engine
+ * takes them. */
+#include "calculators/cuda/nhwc/nhwc.h"
 
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/engine/conv2d.h"
@@ -8,7 +9,22 @@
 sdlf_dtype storage_cuda(const sdlf_calculator *base)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
-    return calculator->math == SDLF_MATH_BF16 && engine_is_there(calculator) ? SDLF_BFLOAT16 : SDLF_NONE;
+    if (!engine_is_there(calculator)) return SDLF_NONE;
+    return calculator->math == SDLF_MATH_BF16   ? SDLF_BFLOAT16
+           : calculator->math == SDLF_MATH_TF32 ? SDLF_FLOAT32
+                                                : SDLF_NONE;
+}
+
+static bool is_forward(const sdlf_operation *op)
+{
+    return op->kind == SDLF_CONV2D_FORWARD || op->kind == SDLF_MAX_POOL2D_FORWARD ||
+           op->kind == SDLF_AVG_POOL2D_FORWARD || op->kind == SDLF_GLOBAL_AVG_POOL2D_FORWARD;
+}
+
+bool cuda_is_nhwc(const sdlf_operation *op)
+{
+    if (sdlf_operation_storage(op) != SDLF_NONE) return true;
+    return op->in[0].dtype == SDLF_FLOAT32 && !is_forward(op) && sdlf_operation_is_channels_last(op);
 }
 
 /* ---- convolution ---- */
@@ -52,11 +68,11 @@ static engine_conv2d convolution(const sdlf_operation *op)
     return conv;
 }
 
-bool conv2d_supports_storage16(const sdlf_calculator *base, const sdlf_operation *op)
+bool conv2d_supports_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
-    if (op->algorithm != 0) return false;
-    if (op->conv2d.groups != 1) return engine_is_there(calculator) && depthwise_supports_storage16(op);
+    if (op->algorithm != 0 || (op->in[0].dtype == SDLF_FLOAT32 && calculator->math != SDLF_MATH_TF32)) return false;
+    if (op->conv2d.groups != 1) return engine_is_there(calculator) && depthwise_supports_nhwc(op);
     const engine_conv2d conv = convolution(op);
     switch (op->kind) {
     case SDLF_CONV2D_FORWARD: return engine_takes_forward(calculator, &conv);
@@ -65,19 +81,19 @@ bool conv2d_supports_storage16(const sdlf_calculator *base, const sdlf_operation
     }
 }
 
-int64_t conv2d_workspace_storage16(const sdlf_calculator *base, const sdlf_operation *op)
+int64_t conv2d_workspace_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     const engine_conv2d conv = convolution(op);
     const bool depthwise = op->conv2d.groups != 1;
     switch (op->kind) {
     case SDLF_CONV2D_FORWARD: return depthwise ? 0 : engine_forward_workspace(calculator, &conv);
-    case SDLF_CONV2D_BACKWARD_INPUT: return 0;
+    case SDLF_CONV2D_BACKWARD_INPUT: return depthwise ? 0 : engine_backward_input_workspace(&conv);
     default: break;
     }
     const int64_t weights =
-        depthwise ? depthwise_workspace_storage16(op) : engine_backward_weights_workspace(calculator, &conv);
-    const int64_t bias = sdlf_tensor_present(&op->out[1]) ? bias_gradient_workspace_storage16(op) : 0;
+        depthwise ? depthwise_workspace_nhwc(op) : engine_backward_weights_workspace(calculator, &conv);
+    const int64_t bias = sdlf_tensor_present(&op->out[1]) ? bias_gradient_workspace_nhwc(op) : 0;
     return weights > bias ? weights : bias;
 }
 
@@ -85,7 +101,7 @@ static sdlf_status run_convolution(sdlf_calculator *base, const sdlf_operation *
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const engine_conv2d conv = convolution(op);
-    if (op->conv2d.groups != 1) return depthwise_storage16(base, op);
+    if (op->conv2d.groups != 1) return depthwise_nhwc(base, op);
     switch (op->kind) {
     case SDLF_CONV2D_FORWARD: return engine_forward(calculator, &conv);
     case SDLF_CONV2D_BACKWARD_INPUT: return engine_backward_input(calculator, &conv);
@@ -93,11 +109,11 @@ static sdlf_status run_convolution(sdlf_calculator *base, const sdlf_operation *
     }
 }
 
-sdlf_status conv2d_storage16(sdlf_calculator *base, const sdlf_operation *op)
+sdlf_status conv2d_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 {
     sdlf_status status = run_convolution(base, op);
     bool bias = op->kind == SDLF_CONV2D_BACKWARD_WEIGHTS && sdlf_tensor_present(&op->out[1]);
-    return status == SDLF_OK && bias ? bias_gradient_storage16(base, op) : status;
+    return status == SDLF_OK && bias ? bias_gradient_nhwc(base, op) : status;
 }
 
 /* ---- the others: eight neighbouring elements a thread ---- */
@@ -116,9 +132,7 @@ bool elements_support_cuda(const sdlf_calculator *calculator, const sdlf_operati
 bool pool2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     (void)calculator;
-    bool backward = op->kind == SDLF_MAX_POOL2D_BACKWARD || op->kind == SDLF_AVG_POOL2D_BACKWARD ||
-                    op->kind == SDLF_GLOBAL_AVG_POOL2D_BACKWARD;
-    if (sdlf_operation_storage(op) == SDLF_NONE) return !backward || !sdlf_operation_is_channels_last(op);
+    if (!cuda_is_nhwc(op)) return is_forward(op) || !sdlf_operation_is_channels_last(op);
     return is_multiple(op->out[0].shape.dim[1]) && sdlf_tensor_count(&op->in[0]) > 0 &&
            sdlf_tensor_count(&op->out[0]) > 0;
 }

@@ -1,13 +1,13 @@
-/* What the kernels of depthwise convolution in 16-bit storage share: its numbers. Pairs are of height and width. */
-#ifndef SDLF_CALCULATORS_CUDA_STORAGE16_DEPTHWISE_CUH
-#define SDLF_CALCULATORS_CUDA_STORAGE16_DEPTHWISE_CUH
+/* What the kernels of depthwise convolution channels last share: its numbers. Pairs are of height and width. */
+#ifndef SDLF_CALCULATORS_CUDA_NHWC_DEPTHWISE_CUH
+#define SDLF_CALCULATORS_CUDA_NHWC_DEPTHWISE_CUH
 
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/divider.cuh"
-#include "calculators/cuda/storage16/storage16.h"
-#include "calculators/cuda/storage16/vector16.cuh"
+#include "calculators/cuda/nhwc/nhwc.h"
+#include "calculators/cuda/nhwc/vector8.cuh"
 
-struct depthwise16 {
+struct depthwise_conv {
     int batch, height, width, rows, columns, vectors; /* of the image that is read; of the result; 8 channels each */
     int size[2], stride[2], padding[2], dilation[2];
     const float *bias; /* NULL: none */
@@ -19,16 +19,16 @@ struct depthwise16 {
     divider<int32_t> run_columns, run_rows;
 };
 
-static inline depthwise16 depthwise16_of(const sdlf_operation *op)
+static inline depthwise_conv depthwise_conv_of(const sdlf_operation *op)
 {
     const cuda_conv2d conv = cuda_conv2d_geometry(op);
-    depthwise16 g = {};
+    depthwise_conv g = {};
     g.batch = static_cast<int>(conv.batch);
     g.height = static_cast<int>(conv.height);
     g.width = static_cast<int>(conv.width);
     g.rows = static_cast<int>(conv.out_height);
     g.columns = static_cast<int>(conv.out_width);
-    g.vectors = static_cast<int>(conv.channels / VECTOR16);
+    g.vectors = static_cast<int>(conv.channels / VECTOR);
     for (int i = 0; i < 2; i++) {
         g.size[i] = conv.window.size[i];
         g.stride[i] = conv.window.stride[i];
@@ -46,14 +46,14 @@ static inline depthwise16 depthwise16_of(const sdlf_operation *op)
 }
 
 /* Does it have size x size taps without gaps, and this stride both ways? */
-static inline bool depthwise16_is_square(const depthwise16 &g, int size, int stride)
+static inline bool depthwise_conv_is_square(const depthwise_conv &g, int size, int stride)
 {
     return g.size[0] == size && g.size[1] == size && g.stride[0] == stride && g.stride[1] == stride &&
            g.dilation[0] == 1 && g.dilation[1] == 1;
 }
 
 /* Of `count` columns up to `most` a block, so many that the last block of a row of them lacks least; few only where there are few. */
-static inline int depthwise16_across(int count, int most)
+static inline int depthwise_conv_across(int count, int most)
 {
     int best = 1, least = count;
     for (int across = 1; across <= most && across <= count; across++) {
@@ -64,8 +64,8 @@ static inline int depthwise16_across(int count, int most)
 }
 
 /* The gradient by the weights; x and dy as g.x and g.y. */
-int64_t depthwise_weights_workspace(const depthwise16 &g);
+int64_t depthwise_weights_workspace(const depthwise_conv &g);
 template <typename T>
-void depthwise_weights_launch(const cuda_calculator *calculator, const depthwise16 &g, float *splits, float *dw);
+void depthwise_weights_launch(const cuda_calculator *calculator, const depthwise_conv &g, float *splits, float *dw);
 
 #endif

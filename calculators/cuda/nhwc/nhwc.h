@@ -1,0 +1,46 @@
+/* Kernels for images channels last: in 16-bit storage, and in float32 in training (operations/kinds.h). The slots of the cuda calculator call them where
+ * cuda_is_nhwc says so. batch_norm2d and element-by-element kinds see images under other shapes, row-major. Operands begin at multiples of 16 bytes. */
+#ifndef SDLF_CALCULATORS_CUDA_NHWC_H
+#define SDLF_CALCULATORS_CUDA_NHWC_H
+
+#include "calculators/cuda/cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The type that plans for training store activations as, channels last, on compute capability 9.0: bfloat16 in bf16, float32 in tf32; else none. */
+sdlf_dtype storage_cuda(const sdlf_calculator *calculator);
+/* Of convolutions and pooling: do these kernels compute it? 16 bits, weights channels last, or a gradient of images that are. */
+bool cuda_is_nhwc(const sdlf_operation *operation);
+
+/* Depthwise convolution of all three kinds (groups = C = K), C a multiple of 8; without the bias's gradient. */
+bool depthwise_supports_nhwc(const sdlf_operation *operation);
+int64_t depthwise_workspace_nhwc(const sdlf_operation *operation);
+sdlf_kernel depthwise_nhwc;
+/* All convolution kinds: depthwise, or of one group by the engine (engine/conv2d.h). */
+bool conv2d_supports_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t conv2d_workspace_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_kernel conv2d_nhwc;
+/* db of conv2d_backward_weights: sums of dy. */
+sdlf_kernel bias_gradient_nhwc;
+int64_t bias_gradient_workspace_nhwc(const sdlf_operation *operation);
+
+/* x (M,C), C a multiple of 8: in 16 bits, and in float32 with whatever is fused, or where operands happen to be aligned. */
+bool batch_norm2d_is_nhwc(const sdlf_operation *operation);
+bool batch_norm2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t batch_norm2d_workspace_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_kernel batch_norm2d_forward_nhwc, batch_norm2d_backward_nhwc;
+
+/* A multiple of 8 elements, of channels in pooling. */
+bool elements_support_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_kernel add_nhwc, activation_forward_nhwc, activation_backward_nhwc;
+bool pool2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+int64_t pool2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_kernel pool2d_forward_nhwc, pool2d_backward_nhwc;
+sdlf_kernel global_avg_pool2d_forward_nhwc, global_avg_pool2d_backward_nhwc;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
