@@ -120,10 +120,10 @@ bool sdlf_calculator_likes_channels_last(const sdlf_calculator *calculator, cons
     return slot && slot->channels_last && slot->likes_channels_last && slot->likes_channels_last(calculator, operation);
 }
 
-sdlf_dtype sdlf_calculator_storage(const sdlf_calculator *calculator)
+sdlf_dtype sdlf_calculator_storage(const sdlf_calculator *calculator, bool training, int64_t batch)
 {
     if (calculator == NULL || calculator->type->storage == NULL) return SDLF_NONE;
-    return calculator->type->storage(calculator);
+    return calculator->type->storage(calculator, training, batch);
 }
 
 int64_t sdlf_calculator_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation)

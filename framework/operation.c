@@ -209,6 +209,7 @@ static sdlf_status widen(const sdlf_operation *operation, const sdlf_operation_c
     for (int i = 0; storage != SDLF_NONE && i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
         sdlf_tensor *operand = operand_at(wide, i);
         if (!(type->storage >> i & 1) || !sdlf_tensor_present(operand)) continue;
+        if (type->float32_beside >> i & 1 && operand->dtype == SDLF_FLOAT32) continue;
         if (operand->dtype != storage)
             return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' is %s, expected %s as another operand", type->name,
                              i < SDLF_MAX_INPUTS ? type->in[i].name : type->out[i - SDLF_MAX_INPUTS].name,
@@ -218,14 +219,16 @@ static sdlf_status widen(const sdlf_operation *operation, const sdlf_operation_c
     return SDLF_OK;
 }
 
-/* Which operands have to be channels last: all of those where one is, and in 16-bit storage the weights too. */
+/* Which operands have to be channels last: all of those where one is, and the weights too where these are stored as the images. */
 static unsigned channels_last_operands(const sdlf_operation *operation, const sdlf_operation_class *type)
 {
-    if (type->channels_last != 0 && sdlf_operation_storage(operation) != SDLF_NONE) {
+    sdlf_dtype storage = sdlf_operation_storage(operation);
+    if (type->channels_last != 0 && storage != SDLF_NONE) {
         unsigned images = 0;
         for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
             const sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &operation->in[i] : &operation->out[i - SDLF_MAX_INPUTS];
-            if (operand->shape.rank == 4) images |= 1u << i;
+            bool beside = type->float32_beside >> i & 1 && operand->dtype != storage;
+            if (operand->shape.rank == 4 && !beside) images |= 1u << i;
         }
         return type->storage & images;
     }

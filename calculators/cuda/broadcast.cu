@@ -1,4 +1,6 @@
 /* binary, binary_backward, select. A thread an element, striding; moves each operand once. */
+#include "calculators/cuda/arithmetic.cuh"
+#include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/strided.cuh"
 #include "calculators/integer_power.h"
 
@@ -18,20 +20,6 @@ template <typename Function> static void with_number(sdlf_dtype dtype, Function 
 }
 
 /* ---- y = a op b ---- */
-
-template <typename T> static __device__ T arithmetic(sdlf_binary_function function, T a, T b)
-{
-    switch (function) {
-    case SDLF_BINARY_ADD: return a + b;
-    case SDLF_BINARY_SUBTRACT: return a - b;
-    case SDLF_BINARY_MULTIPLY: return a * b;
-    case SDLF_BINARY_DIVIDE: return a / b;
-    case SDLF_BINARY_POWER: return pow(a, b);
-    case SDLF_BINARY_MINIMUM: return a < b || a != a ? a : b;
-    case SDLF_BINARY_MAXIMUM: return a > b || a != a ? a : b;
-    default: return a < T(0) ? b * a : a; /* prelu */
-    }
-}
 
 /* In 64 bits, of which the result keeps the low ones. */
 static __device__ int64_t integer_arithmetic(sdlf_binary_function function, int64_t a, int64_t b)
@@ -105,6 +93,7 @@ template <typename T> static T number_of(sdlf_dtype dtype, double scalar)
 
 extern "C" sdlf_status binary_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
+    if (sdlf_operation_storage(op) != SDLF_NONE) return binary_nhwc_cuda(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor *const operand[2] = {&op->in[0], &op->in[1]};
     const bool has_a = sdlf_tensor_present(operand[0]), has_b = sdlf_tensor_present(operand[1]);

@@ -135,7 +135,7 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_DROPOUT_FORWARD] = {.run = dropout_forward_cuda}, \
     [SDLF_DROPOUT_BACKWARD] = {.run = dropout_backward_cuda}, \
     [SDLF_BATCH_NORM2D_FORWARD] = CUDA_NORM_SLOT(batch_norm2d_forward_cuda), \
-    [SDLF_BATCH_NORM2D_INFER] = {.run = batch_norm2d_infer_cuda}, \
+    [SDLF_BATCH_NORM2D_INFER] = {.run = batch_norm2d_infer_cuda, .storage = true, .supports = batch_norm2d_infer_supports_cuda}, \
     [SDLF_BATCH_NORM2D_BACKWARD] = CUDA_NORM_SLOT(batch_norm2d_backward_cuda), \
     [SDLF_SOFTMAX_FORWARD] = {.run = softmax_forward_cuda}, \
     [SDLF_SOFTMAX_BACKWARD] = {.run = softmax_backward_cuda}, \
@@ -144,7 +144,7 @@ void discard_cuda(sdlf_calculator *calculator, void *recording);
     [SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD] = {.run = softmax_cross_entropy_forward_cuda, \
                                             .workspace = softmax_cross_entropy_forward_workspace_cuda}, \
     [SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD] = {.run = softmax_cross_entropy_backward_cuda}, \
-    [SDLF_BINARY] = {.run = binary_cuda}, \
+    [SDLF_BINARY] = {.run = binary_cuda, .storage = true, .supports = binary_supports_cuda}, \
     [SDLF_BINARY_BACKWARD] = {.run = binary_backward_cuda}, \
     [SDLF_SELECT] = {.run = select_cuda}, \
     [SDLF_ARG_REDUCE] = {.run = arg_reduce_cuda, .workspace = arg_reduce_workspace_cuda}, \

@@ -126,7 +126,7 @@ const sdlf_calculator_class sdlf_reference_calculator_class = {
             [SDLF_LOG_SOFTMAX_BACKWARD] = {.run = log_softmax_backward_reference},
             [SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD] = {.run = softmax_cross_entropy_forward_reference},
             [SDLF_SOFTMAX_CROSS_ENTROPY_BACKWARD] = {.run = softmax_cross_entropy_backward_reference},
-            [SDLF_BINARY] = {.run = binary_reference},
+            [SDLF_BINARY] = {.run = binary_reference, .storage = true},
             [SDLF_BINARY_BACKWARD] = {.run = binary_backward_reference},
             [SDLF_SELECT] = {.run = select_reference},
             [SDLF_ARG_REDUCE] = {.run = arg_reduce_reference},

@@ -53,6 +53,8 @@ const sdlf_operation_class sdlf_binary_operation = {
     .may_alias = 1u << 0 | 1u << 1,
     .any_strides = 1u << 0 | 1u << 1,
     .turning = SDLF_TURNS_ELEMENTS,
+    .storage = 1u << 0 | 1u << 1 | 1u << SDLF_MAX_INPUTS,
+    .float32_beside = 1u << 0 | 1u << 1,
     .check = check_binary,
 };
 

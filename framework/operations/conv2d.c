@@ -62,6 +62,7 @@ const sdlf_operation_class sdlf_conv2d_forward_operation = {
     .channels_last = 1u << 0 | 1u << 3 | 1u << SDLF_MAX_INPUTS,
     .stays_row_major = 1u << 0,
     .storage = 1u << 0 | 1u << 1 | 1u << 3 | 1u << SDLF_MAX_INPUTS,
+    .float32_beside = 1u << 1,
     .epilogue = offsetof(sdlf_operation, conv2d.activation),
     .check = check_conv2d_forward,
     .flops = conv2d_forward_flops,

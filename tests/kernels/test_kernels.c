@@ -131,9 +131,16 @@ static void check_case(kernel_sink *sink, const kernel_case *made)
         if (made->tolerance == 0 && operation->kind != SDLF_MAX_POOL2D_FORWARD)
             stored.tolerance = 1; /* rounded twice */
         stored.operation = sdlf_operation_stored(operation, storage[i]);
-        if (!is_taken(c, &stored.operation)) continue;
         size_t length = strlen(made->name);
+        bool taken = is_taken(c, &stored.operation);
         snprintf(stored.name + length, sizeof stored.name - length, " %s nhwc", sdlf_dtype_name(storage[i]));
+        if (taken) check_one(sink, &stored);
+        if (type->float32_beside == 0 || storage[i] == SDLF_FLOAT32) continue;
+        for (int j = 1; j < SDLF_MAX_INPUTS; j++) {
+            if (type->float32_beside >> j & 1) stored.operation.in[j] = operation->in[j];
+        }
+        if (!is_taken(c, &stored.operation)) continue;
+        snprintf(stored.name + length, sizeof stored.name - length, " %s beside float32", sdlf_dtype_name(storage[i]));
         check_one(sink, &stored);
     }
 }

@@ -233,12 +233,13 @@ sdlf_status conv2d_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 
 int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    if (cuda_is_nhwc(op)) return 0;
+    if (cuda_is_nhwc(op)) return op->kind == SDLF_CONV2D_FORWARD ? conv2d_prepared_nhwc(op) : 0;
     const struct algorithm *algorithm = chosen(calculator, op);
     return algorithm->prepared != NULL ? algorithm->prepared(calculator, op) : 0;
 }
 
 sdlf_status conv2d_prepare_cuda(sdlf_calculator *calculator, const sdlf_operation *op)
 {
+    if (cuda_is_nhwc(op)) return conv2d_prepare_nhwc(calculator, op);
     return chosen(calculator, op)->prepare(calculator, op);
 }

@@ -21,6 +21,7 @@ typedef struct engine_conv2d {
     const void *residual;                         /* as the image that is written, or NULL */
     sdlf_activation activation;
     void *x, *weights, *y;
+    const void *prepared; /* forward: weights as engine_prepare makes them, or NULL */
     float *dw;
     void *workspace;
 } engine_conv2d;
@@ -39,6 +40,10 @@ bool engine_takes_backward_weights(const cuda_calculator *calculator, const engi
 int64_t engine_forward_workspace(const cuda_calculator *calculator, const engine_conv2d *conv);
 int64_t engine_backward_input_workspace(const engine_conv2d *conv);
 int64_t engine_backward_weights_workspace(const cuda_calculator *calculator, const engine_conv2d *conv);
+
+/* Weights made ready for forward: the bytes, and the kernel that makes them of float32 ones, row-major (K,C,R,S). */
+int64_t engine_prepared(const engine_conv2d *conv);
+sdlf_status engine_prepare(const cuda_calculator *calculator, const engine_conv2d *conv, const float *weights, void *to);
 
 /* y = act(conv(x, weights) + bias + residual); x = the gradient by x, of y = dy, + residual; dw = that by the weights. */
 sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2d *conv);

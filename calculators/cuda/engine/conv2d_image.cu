@@ -167,7 +167,7 @@ int64_t engine_forward_workspace(const cuda_calculator *, const engine_conv2d *g
     const engine_conv2d conv = engine_unfolds(given) ? engine_unfolded(given) : *given;
     const int64_t image =
         engine_unfolds(given) ? engine_unfold_bytes(given) : engine_pack_bytes(&conv, conv.n * conv.h * conv.w);
-    return image + engine_pack_bytes(&conv, conv.k * conv.r * conv.s);
+    return image + (conv.prepared != nullptr ? 0 : engine_pack_bytes(&conv, conv.k * conv.r * conv.s));
 }
 
 /* Let x and the weights be what TMA can read. */
@@ -187,6 +187,10 @@ static sdlf_status pack_operands(const cuda_calculator *calculator, const engine
         space += engine_pack_bytes(given, pixels);
     }
     if (status != SDLF_OK) return status;
+    if (conv->prepared != nullptr) {
+        conv->weights = const_cast<void *>(conv->prepared);
+        return SDLF_OK;
+    }
     return engine_pack(calculator, conv, &conv->weights, space, conv->k * conv->r * conv->s);
 }
 

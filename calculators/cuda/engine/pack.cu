@@ -66,6 +66,45 @@ sdlf_status engine_transpose_filters(const cuda_calculator *calculator, const en
     return cuda_check_launch("transposing of filters");
 }
 
+/* ---- weights made ready ---- */
+
+/* An element of the filters that are made a thread: lines of (tap, channel), `group` a tap, zeros behind the last channel and tap. */
+template <typename T>
+static __global__ void prepare_filters(const float *from, T *to, int64_t count, int line, int group, int taps, int channels)
+{
+    await_kernels();
+    for (int64_t i = grid_first(); i < count; i += grid_step()) {
+        const int64_t filter = i / line;
+        const int at = static_cast<int>(i - filter * line), tap = at / group, channel = at - tap * group;
+        const bool is_there = tap < taps && channel < channels;
+        to[i] = static_cast<T>(is_there ? from[(filter * channels + channel) * taps + tap] : 0.0f);
+    }
+}
+
+static int64_t prepared_line(const engine_conv2d *conv)
+{
+    const int64_t taps = static_cast<int64_t>(conv->r) * conv->s;
+    return engine_unfolds(conv) ? engine_packed_channels(conv->c * taps) : engine_packed_channels(conv->c) * taps;
+}
+
+int64_t engine_prepared(const engine_conv2d *conv)
+{
+    return conv->k * prepared_line(conv) * static_cast<int64_t>(sdlf_dtype_size(conv->dtype));
+}
+
+sdlf_status engine_prepare(const cuda_calculator *calculator, const engine_conv2d *conv, const float *weights, void *to)
+{
+    const int64_t line = prepared_line(conv), count = conv->k * line;
+    const int64_t group = engine_unfolds(conv) ? conv->c : engine_packed_channels(conv->c);
+    with_storage(conv->dtype, [&](auto zero) {
+        using T = decltype(zero);
+        launch_overlapped(calculator, prepare_filters<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0, weights,
+                          static_cast<T *>(to), count, static_cast<int>(line), static_cast<int>(group),
+                          conv->r * conv->s, static_cast<int>(conv->c));
+    });
+    return cuda_check_launch("weights of conv2d made ready");
+}
+
 /* ---- unfolding ---- */
 
 struct unfolding {

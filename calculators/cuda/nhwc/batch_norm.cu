@@ -115,6 +115,49 @@ template <typename T> struct apply_forward_nhwc {
     }
 };
 
+bool batch_norm2d_infer_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
+{
+    return sdlf_operation_storage(op) == SDLF_NONE || takes(op);
+}
+
+/* Of running statistics, beside apply_forward. */
+template <typename T> struct apply_infer_nhwc : apply_forward_nhwc<T> {
+    const float *variance;
+    float epsilon;
+    __device__ __forceinline__ typename apply_forward_nhwc<T>::channel_numbers read(int vector) const
+    {
+        typename apply_forward_nhwc<T>::channel_numbers c;
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) {
+            const int at = vector * VECTOR + v;
+            c.factor[v] = this->scale[at] / sqrtf(variance[at] + epsilon);
+            c.offset[v] = fmaf(-this->mean[at], c.factor[v], this->shift[at]);
+        }
+        return c;
+    }
+};
+
+sdlf_status batch_norm2d_infer_nhwc(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    with_storage(op->in[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        apply_infer_nhwc<T> apply;
+        apply.x = data_of<T>(op->in[0]);
+        apply.residual = nullptr;
+        apply.scale = data_of<float>(op->in[1]);
+        apply.shift = data_of<float>(op->in[2]);
+        apply.mean = data_of<float>(op->in[3]);
+        apply.inverse = nullptr;
+        apply.y = data_of<T>(op->out[0]);
+        apply.activation = line_activation_of(op->batch_norm.activation);
+        apply.variance = data_of<float>(op->in[4]);
+        apply.epsilon = op->batch_norm.epsilon;
+        launch_rows(calculator, op->in[0].shape.dim[0], op->in[0].shape.dim[1], apply);
+    });
+    return cuda_check_launch("batch_norm2d_infer");
+}
+
 sdlf_status batch_norm2d_forward_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);

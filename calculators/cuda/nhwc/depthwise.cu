@@ -197,7 +197,7 @@ int64_t depthwise_workspace_nhwc(const sdlf_operation *op)
     return depthwise_weights_workspace(depthwise_conv_of(op));
 }
 
-sdlf_status depthwise_nhwc(sdlf_calculator *base, const sdlf_operation *op)
+sdlf_status depthwise_nhwc(sdlf_calculator *base, const sdlf_operation *op, const void *prepared)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor *x, *w, *y;
@@ -205,7 +205,7 @@ sdlf_status depthwise_nhwc(sdlf_calculator *base, const sdlf_operation *op)
     depthwise_conv g = depthwise_conv_of(op);
     with_storage(x->dtype, [&](auto zero) {
         using T = decltype(zero);
-        g.w = w->data;
+        g.w = prepared != nullptr ? prepared : w->data;
         if (op->kind == SDLF_CONV2D_FORWARD) {
             g.x = x->data;
             g.y = y->data;

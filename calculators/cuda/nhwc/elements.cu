@@ -1,7 +1,9 @@
 /* Element-by-element kinds in 16 bits: a thread 8 elements, striding. Moves every operand once. */
 #include "calculators/cuda/activation.cuh"
+#include "calculators/cuda/arithmetic.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/nhwc/vector8.cuh"
+#include "calculators/cuda/strided.cuh"
 
 enum { THREADS = 256 };
 
@@ -40,6 +42,73 @@ static __global__ void activate_backward_nhwc(const T *by, const T *dy, T *dx, i
         for (int v = 0; v < VECTOR; v++) gradient.at[v] *= activation_slope(activation, from.at[v]);
         store8(dx, i, gradient);
     }
+}
+
+/* An operand of binary: 16 bits as the result lies; float32 of any strides; a number. Eight elements, which are neighbours along the innermost axis. */
+template <typename T> struct binary_operand {
+    const T *stored;
+    const float *any;
+    int64_t step; /* of `any`, along that axis */
+    float number;
+    __device__ __forceinline__ float8 at(int64_t i, int64_t place) const
+    {
+        if (stored != nullptr) return load8(stored, i);
+        float8 values;
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) values.at[v] = any != nullptr ? any[place + v * step] : number;
+        return values;
+    }
+};
+
+template <typename T, typename Index>
+static __global__ void binary_nhwc(const binary_operand<T> a, const binary_operand<T> b, T *y, const strided<2> at,
+                                   int64_t count, sdlf_binary_function function)
+{
+    await_kernels();
+    for (int64_t i = grid_first(); i < count; i += grid_step()) {
+        int64_t place[2];
+        strided_places(at, static_cast<Index>(i * VECTOR), place);
+        float8 value = a.at(i, place[0]);
+        const float8 other = b.at(i, place[1]);
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) value.at[v] = arithmetic(function, value.at[v], other.at[v]);
+        store8(y, i, value);
+    }
+}
+
+bool binary_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
+{
+    const sdlf_tensor &y = op->out[0];
+    if (sdlf_operation_storage(op) == SDLF_NONE) return true;
+    bool taken = op->binary.function < SDLF_BINARY_EQUAL && y.shape.rank > 0 && sdlf_tensor_count(&y) > 0 &&
+                 y.shape.dim[y.shape.rank - 1] % VECTOR == 0 && y.dtype != SDLF_FLOAT32;
+    for (int i = 0; i < 2; i++)
+        taken = taken && (op->in[i].dtype == SDLF_FLOAT32 || !sdlf_tensor_present(&op->in[i]) ||
+                          sdlf_tensor_is_contiguous(&op->in[i]));
+    return taken;
+}
+
+sdlf_status binary_nhwc_cuda(sdlf_calculator *base, const sdlf_operation *op)
+{
+    const cuda_calculator *calculator = cuda_calculator_from(base);
+    const sdlf_tensor *const operand[2] = {&op->in[0], &op->in[1]};
+    const strided<2> at = strided_of<2>(op->out[0].shape, operand);
+    const int64_t count = sdlf_tensor_count(&op->out[0]);
+    with_storage(op->out[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        auto made = [&](int k) {
+            const sdlf_tensor &x = *operand[k];
+            const bool any = x.dtype == SDLF_FLOAT32;
+            return binary_operand<T>{any ? nullptr : optional<T>(x), any ? data_of<float>(x) : nullptr,
+                                     at.rank > 0 ? at.stride[k][at.rank - 1] : 0, static_cast<float>(op->binary.scalar)};
+        };
+        with_index(count, [&](auto index) {
+            launch_overlapped(calculator, binary_nhwc<T, decltype(index)>,
+                              cuda_blocks(calculator, count / VECTOR, THREADS), THREADS, 0, made(0), made(1),
+                              data_of<T>(op->out[0]), at, count / VECTOR, op->binary.function);
+        });
+    });
+    return cuda_check_launch("binary");
 }
 
 sdlf_status add_nhwc(sdlf_calculator *base, const sdlf_operation *op)

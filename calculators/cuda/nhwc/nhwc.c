@@ -6,10 +6,18 @@
 #include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/engine/pack.h"
 
-sdlf_dtype storage_cuda(const sdlf_calculator *base)
+/* Below this batch an image's rows are too few tiles for the device: kernels for single images are faster. */
+enum { LEAST_IMAGES = 16 };
+
+sdlf_dtype storage_cuda(const sdlf_calculator *base, bool training, int64_t batch)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     if (!engine_is_there(calculator)) return SDLF_NONE;
+    if (!training)
+        return batch < LEAST_IMAGES                   ? SDLF_NONE
+               : calculator->math == SDLF_MATH_FP16   ? SDLF_FLOAT16
+               : calculator->math == SDLF_MATH_BF16 ? SDLF_BFLOAT16
+                                                      : SDLF_NONE;
     return calculator->math == SDLF_MATH_BF16   ? SDLF_BFLOAT16
            : calculator->math == SDLF_MATH_TF32 ? SDLF_FLOAT32
                                                 : SDLF_NONE;
@@ -68,6 +76,44 @@ static engine_conv2d convolution(const sdlf_operation *op)
     return conv;
 }
 
+/* Forward: are the weights float32 beside images in 16 bits? Then they are made ready: an operation that has none of these does it itself. */
+static bool converts_weights(const sdlf_operation *op)
+{
+    return op->kind == SDLF_CONV2D_FORWARD && op->in[1].dtype != op->in[0].dtype;
+}
+
+/* Weights of a depthwise convolution stay in their order: one long line. */
+static engine_conv2d weights_of(const sdlf_operation *op)
+{
+    engine_conv2d conv = convolution(op);
+    if (op->conv2d.groups == 1) return conv;
+    conv.c = conv.k * conv.r * conv.s;
+    conv.k = conv.r = conv.s = 1;
+    return conv;
+}
+
+int64_t conv2d_prepared_nhwc(const sdlf_operation *op)
+{
+    const engine_conv2d conv = weights_of(op);
+    return converts_weights(op) ? engine_prepared(&conv) : 0;
+}
+
+static int64_t space_for_weights(const sdlf_operation *op)
+{
+    return (conv2d_prepared_nhwc(op) + 63) / 64 * 64;
+}
+
+static sdlf_status prepare(sdlf_calculator *base, const sdlf_operation *op, void *to)
+{
+    const engine_conv2d conv = weights_of(op);
+    return engine_prepare(cuda_calculator_from(base), &conv, op->in[1].data, to);
+}
+
+sdlf_status conv2d_prepare_nhwc(sdlf_calculator *base, const sdlf_operation *op)
+{
+    return prepare(base, op, op->prepared.data);
+}
+
 bool conv2d_supports_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
@@ -84,10 +130,12 @@ bool conv2d_supports_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
 int64_t conv2d_workspace_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
-    const engine_conv2d conv = convolution(op);
-    const bool depthwise = op->conv2d.groups != 1;
+    engine_conv2d conv = convolution(op);
+    const bool depthwise = op->conv2d.groups != 1, here = converts_weights(op) && !sdlf_tensor_present(&op->prepared);
+    if (converts_weights(op)) conv.prepared = op; /* whatever it is, it is not packed */
     switch (op->kind) {
-    case SDLF_CONV2D_FORWARD: return depthwise ? 0 : engine_forward_workspace(calculator, &conv);
+    case SDLF_CONV2D_FORWARD:
+        return (depthwise ? 0 : engine_forward_workspace(calculator, &conv)) + (here ? space_for_weights(op) : 0);
     case SDLF_CONV2D_BACKWARD_INPUT: return depthwise ? 0 : engine_backward_input_workspace(&conv);
     default: break;
     }
@@ -100,8 +148,17 @@ int64_t conv2d_workspace_nhwc(const sdlf_calculator *base, const sdlf_operation 
 static sdlf_status run_convolution(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
-    const engine_conv2d conv = convolution(op);
-    if (op->conv2d.groups != 1) return depthwise_nhwc(base, op);
+    engine_conv2d conv = convolution(op);
+    const void *weights = op->prepared.data;
+    if (converts_weights(op) && !sdlf_tensor_present(&op->prepared)) {
+        char *space = op->workspace.data;
+        sdlf_status status = prepare(base, op, space);
+        if (status != SDLF_OK) return status;
+        weights = space;
+        conv.workspace = space + space_for_weights(op);
+    }
+    if (op->conv2d.groups != 1) return depthwise_nhwc(base, op, converts_weights(op) ? weights : NULL);
+    if (converts_weights(op)) conv.prepared = weights;
     switch (op->kind) {
     case SDLF_CONV2D_FORWARD: return engine_forward(calculator, &conv);
     case SDLF_CONV2D_BACKWARD_INPUT: return engine_backward_input(calculator, &conv);

@@ -9,19 +9,22 @@
 extern "C" {
 #endif
 
-/* The type that plans for training store activations as, channels last, on compute capability 9.0: bfloat16 in bf16, float32 in tf32; else none. */
-sdlf_dtype storage_cuda(const sdlf_calculator *calculator);
+/* The type that plans store activations as, channels last, on compute capability 9.0: that of the math mode; in fp16 in inference only, and there of more
+ * than a few images. Else none. */
+sdlf_dtype storage_cuda(const sdlf_calculator *calculator, bool training, int64_t batch);
 /* Of convolutions and pooling: do these kernels compute it? 16 bits, weights channels last, or a gradient of images that are. */
 bool cuda_is_nhwc(const sdlf_operation *operation);
 
 /* Depthwise convolution of all three kinds (groups = C = K), C a multiple of 8; without the bias's gradient. */
 bool depthwise_supports_nhwc(const sdlf_operation *operation);
 int64_t depthwise_workspace_nhwc(const sdlf_operation *operation);
-sdlf_kernel depthwise_nhwc;
+/* prepared: weights (C,R,S) in the images' type, NULL: the operation's own. */
+sdlf_status depthwise_nhwc(sdlf_calculator *calculator, const sdlf_operation *operation, const void *prepared);
 /* All convolution kinds: depthwise, or of one group by the engine (engine/conv2d.h). */
 bool conv2d_supports_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_workspace_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
-sdlf_kernel conv2d_nhwc;
+int64_t conv2d_prepared_nhwc(const sdlf_operation *operation);
+sdlf_kernel conv2d_nhwc, conv2d_prepare_nhwc;
 /* db of conv2d_backward_weights: sums of dy. */
 sdlf_kernel bias_gradient_nhwc;
 int64_t bias_gradient_workspace_nhwc(const sdlf_operation *operation);
@@ -30,9 +33,12 @@ int64_t bias_gradient_workspace_nhwc(const sdlf_operation *operation);
 bool batch_norm2d_is_nhwc(const sdlf_operation *operation);
 bool batch_norm2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t batch_norm2d_workspace_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
-sdlf_kernel batch_norm2d_forward_nhwc, batch_norm2d_backward_nhwc;
+bool batch_norm2d_infer_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_kernel batch_norm2d_forward_nhwc, batch_norm2d_backward_nhwc, batch_norm2d_infer_nhwc;
 
 /* A multiple of 8 elements, of channels in pooling. */
+bool binary_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+sdlf_kernel binary_nhwc_cuda;
 bool elements_support_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel add_nhwc, activation_forward_nhwc, activation_backward_nhwc;
 bool pool2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -124,6 +124,7 @@ static __global__ void batch_norm_infer(const T *x, const T *scale, const T *shi
 
 extern "C" sdlf_status batch_norm2d_infer_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
+    if (sdlf_operation_storage(op) != SDLF_NONE) return batch_norm2d_infer_nhwc(base, op);
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const sdlf_tensor &x = op->in[0];
     int64_t count = sdlf_tensor_count(&x);

@@ -1,6 +1,7 @@
 /* The pass that chooses layouts. Inference: activations lie channels last where a calculator's convolutions like that, and
- * stay so through whatever can follow; conversions stand where the two meet. Training: the same, and in 16 bits, for calculators that
- * have a type for it (sdlf_calculator_storage); weights of convolutions are converted in every step, parameters stay as they are.
+ * stay so through whatever can follow; conversions stand where the two meet. Where a calculator has a type to store activations in
+ * (sdlf_calculator_storage), in training and inference: the same, in that type; weights of convolutions are converted in every step of training, and
+ * made ready once in inference; parameters stay as they are.
  *
  * Steps are walked in their order. A convolution whose calculator says so takes and makes activations that are channels last, and so does
  * every other one of that calculator that can where those have half of its FLOPs or more (votes.c); other kinds follow where an
@@ -16,11 +17,12 @@
 
 #include <stdlib.h>
 
-/* The operands that lie channels last, as bits of a class: of kinds with kernels for it; in 16 bits with their weights. */
+/* The operands that lie channels last, as bits of a class: of kinds with kernels for it; in training with their weights. */
 static unsigned operands_last(const layout_pass *p, const sdlf_operation *op)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
-    return p->storage != SDLF_NONE && type->channels_last != 0 ? type->storage : type->channels_last;
+    bool weights = p->storage != SDLF_NONE && type->channels_last != 0 && p->plan->options.mode == SDLF_TRAIN;
+    return weights ? type->storage : type->channels_last;
 }
 
 /* Outputs that lie so can be made; and there is one, or none of them is asked to. */
@@ -55,7 +57,7 @@ static bool takes_last(const layout_pass *p, const plan_step *step)
                 return false;
         }
     }
-    sdlf_operation turned = stored ? sdlf_operation_stored(op, p->storage) : sdlf_operation_channels_last(op);
+    sdlf_operation turned = stored ? layout_stored(p->plan, op, p->storage) : sdlf_operation_channels_last(op);
     return wanted && sdlf_calculator_supports(step->calculator, &turned);
 }
 
@@ -141,6 +143,10 @@ static bool turned_is_taken(const layout_pass *p, const plan_step *step)
     for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
         sdlf_tensor *operand = i < SDLF_MAX_INPUTS ? &turned.in[i] : &turned.out[i - SDLF_MAX_INPUTS];
         if (!(type->storage >> i & 1) || !layout_is_image(operand)) continue;
+        if (type->float32_beside >> i & 1 && !is_full(operand, &step->operation.out[0])) {
+            *operand = layout_channels_behind(step->operation.in[i]);
+            continue;
+        }
         *operand = sdlf_tensor_channels_last(*operand);
         *operand = type->turning == SDLF_TURNS_ROWS ? channel_rows(*operand) : layout_channels_behind(*operand);
     }

@@ -18,7 +18,7 @@ typedef struct layout_votes {
     const sdlf_calculator *calculator; /* NULL: behind the last */
     int likers;
     double liked, asked;
-    sdlf_dtype storage; /* training: what it would store activations as; SDLF_NONE in inference */
+    sdlf_dtype storage; /* what it would store activations as; SDLF_NONE: the plan's dtype */
 } layout_votes;
 
 /* A list of them, the caller's to free; empty where the plan keeps its layouts. */
@@ -28,7 +28,9 @@ bool layout_turns(const layout_votes *votes, const sdlf_calculator *calculator);
 /* And is it done to all that can? Where those that like it have half of the FLOPs or more, the few others are not worth conversions
  * around each of them. */
 bool layout_turns_all(const layout_votes *votes, const sdlf_calculator *calculator);
-/* Training: the type in which the steps of these calculators store activations; SDLF_NONE: that of the plan. */
+/* The operation as it is with its images stored so; weights that inference keeps are as they were, and made ready. */
+sdlf_operation layout_stored(const sdlf_plan *plan, const sdlf_operation *operation, sdlf_dtype storage);
+/* The type in which the steps of these calculators store activations; SDLF_NONE: that of the plan. */
 sdlf_dtype layout_storage(const layout_votes *votes);
 bool layout_stores(const layout_votes *votes, const sdlf_calculator *calculator, sdlf_dtype storage);
 

@@ -3,6 +3,7 @@
 #include "framework/plan/layouts/layouts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static layout_votes *votes_of(layout_votes *votes, const sdlf_calculator *calculator)
 {
@@ -11,21 +12,33 @@ static layout_votes *votes_of(layout_votes *votes, const sdlf_calculator *calcul
     return votes;
 }
 
-/* In training a calculator stores in 16 bits what its kernels take so; of convolutions and pooling that is asked. */
-static void count_stored(layout_votes *votes, const plan_step *step)
+sdlf_operation layout_stored(const sdlf_plan *plan, const sdlf_operation *operation, sdlf_dtype storage)
+{
+    const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
+    sdlf_operation stored = sdlf_operation_stored(operation, storage);
+    for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
+        bool weights = type->channels_last != 0 && type->float32_beside >> i & 1;
+        if (weights && plan->options.mode == SDLF_INFER) stored.in[i] = operation->in[i];
+    }
+    return stored;
+}
+
+/* Does a calculator store what its kernels take so? Of convolutions and pooling that is asked. */
+static void count_stored(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(step->operation.kind);
-    votes->storage = sdlf_calculator_storage(step->calculator);
+    votes->storage = sdlf_calculator_storage(step->calculator, plan->options.mode == SDLF_TRAIN, plan->options.batch);
     if (votes->storage == SDLF_NONE || type->storage == 0 || type->channels_last == 0) return;
-    sdlf_operation stored = sdlf_operation_stored(&step->operation, votes->storage);
+    sdlf_operation stored = layout_stored(plan, &step->operation, votes->storage);
     bool takes = sdlf_calculator_supports(step->calculator, &stored);
     votes->likers += takes;
     votes->asked += (double)step->cost.flops;
     if (takes) votes->liked += (double)step->cost.flops;
 }
 
-static void count_step(layout_votes *votes, const plan_step *step)
+static void count_step(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
 {
+    (void)plan;
     const sdlf_operation *op = &step->operation;
     const sdlf_kernel_slot *slot = &step->calculator->type->kernel[op->kind];
     sdlf_operation turned = sdlf_operation_channels_last(op);
@@ -37,6 +50,12 @@ static void count_step(layout_votes *votes, const plan_step *step)
     if (likes) votes->liked += (double)step->cost.flops;
 }
 
+static void count_all(const sdlf_plan *plan, layout_votes *votes,
+                      void (*count)(const sdlf_plan *plan, layout_votes *votes, const plan_step *step))
+{
+    for (int i = 0; i < plan->step_count; i++) count(plan, votes_of(votes, plan->steps[i].calculator), &plan->steps[i]);
+}
+
 sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes)
 {
     const sdlf_plan_options *options = &plan->options;
@@ -44,11 +63,10 @@ sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes)
     *votes = calloc(most + 1, sizeof **votes);
     if (*votes == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     if (options->no_fusion || options->keep_activations) return SDLF_OK;
-    if (options->mode == SDLF_TRAIN && options->dtype != SDLF_FLOAT32) return SDLF_OK;
-    for (int i = 0; i < plan->step_count; i++) {
-        layout_votes *of = votes_of(*votes, plan->steps[i].calculator);
-        (options->mode == SDLF_TRAIN ? count_stored : count_step)(of, &plan->steps[i]);
-    }
+    if (options->dtype == SDLF_FLOAT32) count_all(plan, *votes, count_stored);
+    if (options->mode == SDLF_TRAIN || layout_storage(*votes) != SDLF_NONE) return SDLF_OK;
+    memset(*votes, 0, (most + 1) * sizeof **votes);
+    count_all(plan, *votes, count_step);
     return SDLF_OK;
 }
 

@@ -9,9 +9,11 @@ enum { CLASSES = 5, STEPS = 12 };
 
 static sdlf_dtype wanted = SDLF_BFLOAT16;
 
-static sdlf_dtype storage_wanted(const sdlf_calculator *calculator)
+static sdlf_dtype storage_wanted(const sdlf_calculator *calculator, bool training, int64_t batch)
 {
     (void)calculator;
+    (void)training;
+    (void)batch;
     return wanted;
 }
 
@@ -116,6 +118,42 @@ static void training_goes_as_in_float32(void)
     sdlf_calculator_close(reference);
 }
 
+/* Inference: activations in 16 bits, weights as they are. */
+static void inference_stores_too(void)
+{
+    static float image[4 * IMAGE], found[2][4 * CLASSES];
+    sdlf_calculator *reference = NULL;
+    sdlf_model *net = network();
+    int stored[SDLF_OPERATION_COUNT] = {0};
+    fill_random(image, 4 * CHANNELS * SIDE * SIDE, 7);
+    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
+    sdlf_calculator_class storing = *reference->type;
+    const sdlf_calculator_class *plain = reference->type;
+    storing.storage = storage_wanted;
+    wanted = SDLF_FLOAT16;
+    for (int i = 0; i < 2; i++) {
+        sdlf_plan *plan = NULL;
+        reference->type = i == 0 ? plain : &storing;
+        CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 4, .forward = reference}));
+        CHECK_OK(sdlf_plan_write(plan, "image", image));
+        CHECK_OK(sdlf_plan_forward(plan));
+        CHECK_OK(sdlf_plan_read(plan, "class", found[i]));
+        for (int s = 0; i == 1 && plan != NULL && s < plan->step_count; s++) {
+            const sdlf_operation *op = &plan->steps[s].operation;
+            CHECK_OK(sdlf_operation_check(op));
+            stored[op->kind] += sdlf_operation_storage(op) != SDLF_NONE;
+            if (op->kind == SDLF_CONV2D_FORWARD) CHECK_EQUAL(op->in[1].dtype, SDLF_FLOAT32);
+        }
+        sdlf_plan_free(plan);
+    }
+    for (int i = 0; i < 4 * CLASSES; i++) CHECK_CLOSE(found[1][i], found[0][i], 0.004);
+    CHECK_EQUAL(stored[SDLF_CONV2D_FORWARD], 2); /* the others are one operation, which has no storage type */
+    CHECK_EQUAL(stored[SDLF_MAX_POOL2D_FORWARD], 1);
+    reference->type = plain;
+    sdlf_calculator_close(reference);
+    sdlf_model_free(net);
+}
+
 /* Forward in 16 bits on one calculator, backward in float32 on another: what crosses is converted. */
 static void calculators_meet(void)
 {
@@ -144,6 +182,7 @@ static void calculators_meet(void)
 int main(void)
 {
     RUN(training_goes_as_in_float32);
+    RUN(inference_stores_too);
     RUN(calculators_meet);
     return test_summary();
 }
