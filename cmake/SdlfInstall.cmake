@@ -11,7 +11,6 @@ install(TARGETS sdlf EXPORT sdlf-targets
 install(EXPORT sdlf-targets NAMESPACE sdlf:: DESTINATION "${package_folder}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/framework/include/sdlf" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h")
-install(FILES "${PROJECT_BINARY_DIR}/include/sdlf/version.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sdlf)
 install(TARGETS sdlf_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(PROGRAMS scripts/get-mnist.sh DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME sdlf-get-mnist) # which messages name
 

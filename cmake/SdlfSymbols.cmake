@@ -19,6 +19,12 @@ list(TRANSFORM names REPLACE "[(]|\\[" "")
 list(REMOVE_DUPLICATES names)
 list(LENGTH names count)
 
+# A static library is linked whole into one object (below), but for the sections that nothing uses, if it is linked with --gc-sections: so
+# each function has one of its own, which --unique keeps apart from those of other functions of its name. A shared library's files are
+# compiled alike, so that a compiler's cache has them for both.
+target_compile_options(sdlf_build_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-ffunction-sections -fdata-sections>)
+set_target_properties(sdlf PROPERTIES DEFINE_SYMBOL "")
+
 set(SDLF_INTERNALS $<TARGET_FILE:sdlf>)
 if(BUILD_SHARED_LIBS)
     list(JOIN names "; " text)
@@ -42,9 +48,6 @@ endif()
 if(missing)
     sdlf_summary("symbols" "${count} public; others are visible, too: ${missing}")
 else()
-    # one object is linked whole, but for the sections that nothing uses, if it is linked with --gc-sections: so each function
-    # has one of its own, which --unique keeps apart from those of other functions of its name
-    target_compile_options(sdlf_build_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-ffunction-sections -fdata-sections>)
     list(JOIN names "\n" text)
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/sdlf.symbols" CONTENT "${text}\n" @ONLY)
     string(TOUPPER "${CMAKE_BUILD_TYPE}" type)

@@ -20,6 +20,8 @@
  * does waits for a processor. */
 enum { PIPE_BYTES = 4096 };
 
+const char *const program_path = SDLF_PROGRAM;
+
 static bool make_pipe(int ends[2])
 {
     if (pipe(ends) != 0) return false;
@@ -51,7 +53,7 @@ static void become_sdlf(const program *p, const char *const *words, int out, int
     limit(RLIMIT_FSIZE, p->file_size_limit);
     limit(RLIMIT_AS, p->memory_limit);
     if (p->folder && chdir(p->folder) != 0) _exit(126);
-    execv(SDLF_PROGRAM, argv);
+    execv(program_path, argv);
     _exit(127);
 }
 

@@ -27,6 +27,9 @@ typedef struct program {
     size_t out_used, err_used;
 } program;
 
+/* The path of this build's `sdlf`, for a command of one's own. */
+extern const char *const program_path;
+
 /* Run `sdlf` with these words (NULL-terminated) to its end, however long that takes: how soon depends on what else the machine does.
  * One that hangs ends with the test, at CTest's limit. */
 void program_run(program *program, const char *const *words);

@@ -236,7 +236,7 @@ static void full_disks(void)
 static void standard_output_that_is_full(void)
 {
     char command[1024];
-    snprintf(command, sizeof command, "'%s' --help > /dev/full 2> '%s'; test $? = 1", SDLF_PROGRAM, test_path("said"));
+    snprintf(command, sizeof command, "'%s' --help > /dev/full 2> '%s'; test $? = 1", program_path, test_path("said"));
     CHECK(system(command) == 0);
 }
 
@@ -247,7 +247,7 @@ static void standard_streams_that_are_closed(void)
     char command[2048];
     snprintf(command, sizeof command,
              "'%s' train --net '%s' --data digits:200 --epochs 1 --no-save --log '%s' >&- 2>&- <&-; test $? = 1",
-             SDLF_PROGRAM, small_network(), log);
+             program_path, small_network(), log);
     CHECK(system(command) == 0);
     snprintf(command, sizeof command, "test -s '%s' && ! grep -v '^{\"event\":.*}$' '%s'", log, log);
     CHECK(system(command) == 0);

@@ -215,8 +215,8 @@ static void outputs(void)
     p = in_a_folder((const char *const[]){"run", saved, "--input", "-", NULL}, array); /* an array, by what is in it */
     CHECK_SAYS(p, "y  float32 1x10");
     char command[2048];
-    snprintf(command, sizeof command, "'%s' export '%s' -o - | '%s' predict --weights - '%s' > '%s'", SDLF_PROGRAM,
-             weights, SDLF_PROGRAM, picture, test_path("piped"));
+    snprintf(command, sizeof command, "'%s' export '%s' -o - | '%s' predict --weights - '%s' > '%s'", program_path,
+             weights, program_path, picture, test_path("piped"));
     CHECK(system(command) == 0);
 }
 

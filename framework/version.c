@@ -1,0 +1,7 @@
+/* The version of the library that runs. */
+#include <sdlf/version.h>
+
+const char *sdlf_version(void)
+{
+    return SDLF_VERSION;
+}
