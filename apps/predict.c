@@ -65,6 +65,7 @@ typedef struct session {
     preprocess_frame frame; /* of a sample */
     int class_count;
     float *pixels, *sample, *score;
+    int64_t sample_bytes;
     double *probability;
     int *order; /* the likeliest classes, as many as are shown */
     int shown;
@@ -140,6 +141,7 @@ static sdlf_status prepare(session *s, int pictures)
     size_t values = (size_t)s->frame.channels * (size_t)s->frame.rows * (size_t)s->frame.columns;
     s->pixels = memory_allocate(values * sizeof *s->pixels);
     s->sample = memory_allocate(values * sizeof *s->sample);
+    s->sample_bytes = (int64_t)(values * sizeof *s->sample);
     s->score = memory_allocate((size_t)s->class_count * sizeof *s->score);
     s->probability = memory_allocate((size_t)s->class_count * sizeof *s->probability);
     s->order = memory_allocate((size_t)s->shown * sizeof *s->order);
@@ -163,10 +165,11 @@ static void find_likeliest(session *s)
 static sdlf_status classify(session *s, const char *path)
 {
     sdlf_status status = preprocess_read(s->sample, s->pixels, s->frame, path, s->set.index, &s->set.preprocess);
-    if (status == SDLF_OK) status = sdlf_plan_write(s->plan, s->input, s->sample);
+    if (status == SDLF_OK) status = sdlf_plan_write(s->plan, s->input, s->sample, SDLF_FLOAT32, s->sample_bytes);
     if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
-    if (status == SDLF_OK) status = sdlf_plan_read(s->plan, s->output, s->score);
+    if (status == SDLF_OK)
+        status = sdlf_plan_read(s->plan, s->output, s->score, SDLF_FLOAT32, s->class_count * (int64_t)sizeof *s->score);
     if (status != SDLF_OK) return status;
     for (int i = 0; i < s->class_count; i++) s->probability[i] = (double)s->score[i];
     status = scores_check(s->probability, s->class_count);

@@ -1,22 +1,12 @@
-/* The calculators of this build, in the order in which listings show them. */
+/* The calculators of this build, in the order in which listings show them, for framework/calculator_classes.c. */
 #include "calculators/registry.h"
 
-static const sdlf_calculator_class *const classes[] = {
-    &sdlf_reference_calculator_class,
-    &sdlf_cpu_calculator_class,
-#ifdef SDLF_HAVE_CUDA
-    &sdlf_cuda_calculator_class,
-#endif
-#ifdef SDLF_HAVE_CUDNN
-    &sdlf_cudnn_calculator_class,
-#endif
+const sdlf_calculator_class *const sdlf_builtin_calculators[] = {
+#define SDLF_CALCULATOR(class) &class,
+#include "calculators/list.h"
+#undef SDLF_CALCULATOR
+    NULL,
 };
-
-const sdlf_calculator_class *sdlf_calculator_class_at(int index)
-{
-    int count = (int)(sizeof classes / sizeof classes[0]);
-    return index >= 0 && index < count ? classes[index] : NULL;
-}
 
 const sdlf_calculator_class *sdlf_calculator_class_usual(void)
 {

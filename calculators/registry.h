@@ -1,12 +1,14 @@
-/* Every calculator class of this build. Adding one: its declaration here, its line in registry.c. */
+/* Every calculator class of this build. Adding one: its line in list.h. */
 #ifndef SDLF_CALCULATORS_REGISTRY_H
 #define SDLF_CALCULATORS_REGISTRY_H
 
 #include <sdlf/calculator.h>
 
-extern const sdlf_calculator_class sdlf_reference_calculator_class;
-extern const sdlf_calculator_class sdlf_cpu_calculator_class;
-extern const sdlf_calculator_class sdlf_cuda_calculator_class;  /* in builds with CUDA */
-extern const sdlf_calculator_class sdlf_cudnn_calculator_class; /* in builds with CUDA and cuDNN */
+#define SDLF_CALCULATOR(class) extern const sdlf_calculator_class class;
+#include "calculators/list.h"
+#undef SDLF_CALCULATOR
+
+/* All of them, and NULL. */
+extern const sdlf_calculator_class *const sdlf_builtin_calculators[];
 
 #endif

@@ -11,8 +11,15 @@ install(TARGETS sdlf EXPORT sdlf-targets
 install(EXPORT sdlf-targets NAMESPACE sdlf:: DESTINATION "${package_folder}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/framework/include/sdlf" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h")
-install(TARGETS sdlf_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(PROGRAMS scripts/get-mnist.sh DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME sdlf-get-mnist) # which messages name
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/sdlf)
+if(SDLF_BUILD_PROGRAM)
+    install(TARGETS sdlf_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(PROGRAMS scripts/get-mnist.sh DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME sdlf-get-mnist) # which messages name
+endif()
+if(PROJECT_IS_TOP_LEVEL) # the last installation of this build folder
+    add_custom_target(uninstall COMMAND "${CMAKE_COMMAND}" "-DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt"
+        -P "${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake" VERBATIM)
+endif()
 
 # find_package(sdlf)
 set(dependencies "")

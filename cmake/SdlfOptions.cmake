@@ -5,12 +5,16 @@ set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON) # a program's shared library may have the static one in it
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES) # a project around it has its own
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
     set_property(CACHE CMAKE_BUILD_TYPE PROPERTY STRINGS Release Debug RelWithDebInfo MinSizeRel)
 endif()
 
-option(BUILD_SHARED_LIBS "Build a shared library instead of a static one" OFF)
+if(PROJECT_IS_TOP_LEVEL)
+    option(BUILD_SHARED_LIBS "Build a shared library instead of a static one" OFF)
+endif()
+option(SDLF_BUILD_PROGRAM "Build the program sdlf and the examples" ${PROJECT_IS_TOP_LEVEL})
+option(SDLF_INSTALL "Install the library, its headers and the program" ${PROJECT_IS_TOP_LEVEL})
 # Tests reach functions that a shared library does not export.
 if(PROJECT_IS_TOP_LEVEL AND NOT BUILD_SHARED_LIBS)
     set(tests_default ON)
@@ -23,12 +27,19 @@ option(SDLF_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer
 option(SDLF_FUZZ "Build the libFuzzer targets (Clang only)" OFF)
 option(SDLF_PYTHON_PACKAGE "Build the extension module of the Python package (needs nanobind)" OFF)
 option(SDLF_ONNX "Read ONNX models, where protobuf-c is found" ON)
-set(SDLF_CUDA AUTO CACHE STRING "CUDA language: AUTO (where nvcc is found), ON (or fail), OFF")
+set(cuda_default OFF) # in a project around it, CUDA is only there when asked for
+if(PROJECT_IS_TOP_LEVEL)
+    set(cuda_default AUTO)
+endif()
+set(SDLF_CUDA ${cuda_default} CACHE STRING "CUDA language: AUTO (where nvcc is found), ON (or fail), OFF")
 set_property(CACHE SDLF_CUDA PROPERTY STRINGS AUTO ON OFF)
 
 if(SDLF_BUILD_TESTS AND BUILD_SHARED_LIBS)
     message(FATAL_ERROR "SDLF_BUILD_TESTS needs the static library: tests reach functions that a shared one hides. "
                         "Turn BUILD_SHARED_LIBS or SDLF_BUILD_TESTS off.")
+endif()
+if(SDLF_BUILD_TESTS AND NOT SDLF_BUILD_PROGRAM)
+    message(FATAL_ERROR "SDLF_BUILD_TESTS needs the program, which tests run: turn SDLF_BUILD_PROGRAM on or SDLF_BUILD_TESTS off.")
 endif()
 if(SDLF_FUZZ AND NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "SDLF_FUZZ needs Clang, whose libFuzzer it uses; this compiler is ${CMAKE_C_COMPILER_ID}. "

@@ -6,12 +6,18 @@
 # installation from the start. For ../lib to be right in the build folder, a shared build has the layout of the installation
 # there, in stage/, and build/PRESET/sdlf is a link into it.
 
-set_target_properties(sdlf sdlf_program PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
+set(programs "")
+if(SDLF_BUILD_PROGRAM)
+    set(programs sdlf_program)
+endif()
+set_target_properties(sdlf ${programs} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
 if(BUILD_SHARED_LIBS)
     set(stage "${PROJECT_BINARY_DIR}/stage")
     file(RELATIVE_PATH library_folder "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
     set_target_properties(sdlf PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${stage}${CMAKE_INSTALL_FULL_LIBDIR}")
-    set_target_properties(sdlf_program PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${stage}${CMAKE_INSTALL_FULL_BINDIR}"
-        INSTALL_RPATH "$ORIGIN/${library_folder}")
-    file(CREATE_LINK "${stage}${CMAKE_INSTALL_FULL_BINDIR}/sdlf" "${PROJECT_BINARY_DIR}/sdlf" SYMBOLIC)
+    if(SDLF_BUILD_PROGRAM)
+        set_target_properties(sdlf_program PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${stage}${CMAKE_INSTALL_FULL_BINDIR}"
+            INSTALL_RPATH "$ORIGIN/${library_folder}")
+        file(CREATE_LINK "${stage}${CMAKE_INSTALL_FULL_BINDIR}/sdlf" "${PROJECT_BINARY_DIR}/sdlf" SYMBOLIC)
+    endif()
 endif()

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/calculator_inherit.h"
 #include "framework/require.h"
 
 static const sdlf_calculator_class *find_class(const char *name)
@@ -62,8 +63,13 @@ sdlf_status sdlf_calculator_open(sdlf_calculator **calculator, const char *name,
     sdlf_calculator *made = calloc(1, type->size);
     if (!made) return sdlf_fail(SDLF_ERROR_MEMORY, "calculator '%s': no memory for %zu bytes", name, type->size);
     made->type = type;
-    sdlf_status status = type->open(made, options);
+    sdlf_status status = type->inherits != NULL ? calculator_inherit(made, type, options) : SDLF_OK;
+    if (status == SDLF_OK) {
+        status = made->type->open(made, options);
+        if (status == SDLF_OK && (status = calculator_check_inherited(made)) != SDLF_OK) made->type->close(made);
+    }
     if (status != SDLF_OK) {
+        calculator_disinherit(made);
         free(made);
         return sdlf_fail_context(status, "calculator '%s'", name);
     }
@@ -75,6 +81,7 @@ void sdlf_calculator_close(sdlf_calculator *calculator)
 {
     if (!calculator) return;
     calculator->type->close(calculator);
+    calculator_disinherit(calculator);
     free(calculator);
 }
 

@@ -127,10 +127,12 @@ static sdlf_status run_batch(sdlf_evaluator *evaluator, const sdlf_batch *batch)
         memset((char *)evaluator->samples + filled, 0, (size_t)bytes_of_samples(evaluator) - filled);
         samples = evaluator->samples;
     }
-    sdlf_status status = sdlf_plan_write(evaluator->plan, evaluator->classifier.samples, samples);
+    sdlf_status status = sdlf_plan_write(evaluator->plan, evaluator->classifier.samples, samples, SDLF_FLOAT32,
+                                         bytes_of_samples(evaluator));
     if (status == SDLF_OK) status = sdlf_plan_forward(evaluator->plan);
-    return status == SDLF_OK ? sdlf_plan_read(evaluator->plan, evaluator->classifier.output, evaluator->scores)
-                             : status;
+    if (status != SDLF_OK) return status;
+    return sdlf_plan_read(evaluator->plan, evaluator->classifier.output, evaluator->scores, SDLF_FLOAT32,
+                          bytes_of_scores(evaluator));
 }
 
 sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evaluation, sdlf_go_on *go_on, void *user)

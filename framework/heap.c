@@ -1,12 +1,32 @@
-/* Aligned memory of the C heap. */
+/* Aligned memory of the C heap, or of the program's allocator. */
 #include "framework/heap.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <sdlf/memory.h>
+
+#include "framework/require.h"
+
+static sdlf_allocator allocator; /* all NULL: the C heap */
+static atomic_llong in_use;      /* blocks */
+
+sdlf_status sdlf_set_allocator(const sdlf_allocator *wanted)
+{
+    long long blocks = atomic_load(&in_use);
+    if (wanted != NULL) SDLF_REQUIRE(wanted->allocate);
+    if (wanted != NULL) SDLF_REQUIRE(wanted->release);
+    if (blocks > 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_set_allocator: %lld blocks of the allocator before are in use",
+                         blocks);
+    allocator = wanted != NULL ? *wanted : (sdlf_allocator){.allocate = NULL};
+    return SDLF_OK;
+}
 
 /* Ask for huge pages under large blocks: weights are walked along columns, each row on a page of its own, and the rows that a
  * sparse product fetches lie anywhere. On small pages, address translation would cost more than the arithmetic. A refusal
@@ -32,14 +52,17 @@ void *sdlf_heap_allocate(int64_t bytes)
     /* aligned_alloc wants a multiple of the alignment */
     size_t blocks = ((size_t)bytes + SDLF_HEAP_ALIGNMENT - 1) / SDLF_HEAP_ALIGNMENT;
     size_t size = (blocks ? blocks : 1) * SDLF_HEAP_ALIGNMENT;
-    void *memory = aligned_alloc(SDLF_HEAP_ALIGNMENT, size);
-    prefer_huge_pages(memory, size);
+    void *memory = allocator.allocate != NULL ? allocator.allocate(size, SDLF_HEAP_ALIGNMENT, allocator.user)
+                                              : aligned_alloc(SDLF_HEAP_ALIGNMENT, size);
+    if (memory == NULL) return NULL;
+    atomic_fetch_add(&in_use, 1);
+    if (allocator.allocate == NULL) prefer_huge_pages(memory, size);
     return memory;
 }
 
 void sdlf_heap_discard(void *memory, int64_t bytes)
 {
-    if (memory == NULL || bytes <= 0) return;
+    if (memory == NULL || bytes <= 0 || allocator.allocate != NULL) return; /* whose pages those are, its owner knows */
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t first = ((uintptr_t)memory + page - 1) / page * page,
               last = ((uintptr_t)memory + (size_t)bytes) / page * page;
@@ -59,5 +82,10 @@ void sdlf_heap_trim(void)
 
 void sdlf_heap_free(void *memory)
 {
-    free(memory);
+    if (memory == NULL) return;
+    atomic_fetch_sub(&in_use, 1);
+    if (allocator.release != NULL)
+        allocator.release(memory, allocator.user);
+    else
+        free(memory);
 }

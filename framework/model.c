@@ -109,6 +109,15 @@ static bool has_name(sdlf_model *model, const char *name, const char *function)
     return false;
 }
 
+/* Plans have been made of it: then it keeps its outputs, and the wish to change them is an error of the model's. */
+static bool has_plans(sdlf_model *model)
+{
+    if (model->users == 0) return false;
+    keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' is in use by a plan: its outputs stay as they are",
+                                model->name));
+    return true;
+}
+
 static sdlf_status check_inputs(const sdlf_model *model, const sdlf_layer_class *type, const sdlf_node *inputs,
                                 int input_count)
 {
@@ -227,13 +236,14 @@ sdlf_node sdlf_sparse_input(sdlf_model *model, const char *name)
 
 void sdlf_model_clear_outputs(sdlf_model *model)
 {
-    if (model == NULL) return;
+    if (model == NULL || has_plans(model)) return;
     while (model->output_count > 0) free(model->outputs[--model->output_count].name);
 }
 
 void sdlf_output(sdlf_model *model, const char *name, sdlf_node node)
 {
     if (model == NULL || model->status != SDLF_OK || !has_name(model, name, __func__)) return;
+    if (has_plans(model)) return;
     if (node.layer < 0 || node.layer >= model->layer_count) {
         keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "output '%s' is no node of this model", name));
         return;

@@ -142,7 +142,8 @@ sdlf_parameter *sdlf_model_find_parameter(sdlf_model *model, const char *name)
 sdlf_status sdlf_model_require_states(sdlf_model *model, int count)
 {
     if (model == NULL) return sdlf_model_status(NULL);
-    assert(count >= 0 && count <= 3);
+    if (count < 0 || count > 3)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "sdlf_model_require_states: %d states, expected 0 to 3", count);
     for (int i = 0; i < model->parameter_count && model->state_users > 0; i++) {
         const sdlf_parameter *parameter = &model->parameters[i];
         for (int s = count; s < 3; s++)

@@ -1,7 +1,6 @@
 /* Shapes: counting with overflow checks, comparing, printing. */
 #include <sdlf/shape.h>
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -26,7 +25,7 @@ int64_t sdlf_shape_count(sdlf_shape shape)
 
 int64_t sdlf_shape_span(sdlf_shape shape, int first, int last)
 {
-    assert(first >= 0 && last <= shape.rank);
+    if (first < 0 || last > shape.rank || shape.rank > SDLF_MAX_RANK) return 0;
     uint64_t product = 1; /* wraps where an empty shape's other sizes are anything */
     for (int i = first; i < last; i++) product *= (uint64_t)shape.dim[i];
     return (int64_t)product;
@@ -43,7 +42,7 @@ bool sdlf_shape_equal(sdlf_shape a, sdlf_shape b)
 
 sdlf_shape sdlf_shape_prepend(int64_t dim, sdlf_shape shape)
 {
-    assert(shape.rank >= 0 && shape.rank < SDLF_MAX_RANK);
+    if (shape.rank < 0 || shape.rank >= SDLF_MAX_RANK) return (sdlf_shape){.rank = 0};
     sdlf_shape result = {.rank = shape.rank + 1, .dim = {dim}};
     for (int i = 0; i < shape.rank; i++) result.dim[i + 1] = shape.dim[i];
     return result;
@@ -51,7 +50,7 @@ sdlf_shape sdlf_shape_prepend(int64_t dim, sdlf_shape shape)
 
 sdlf_shape sdlf_shape_without(sdlf_shape shape, int axis)
 {
-    assert(axis >= 0 && axis < shape.rank);
+    if (axis < 0 || axis >= shape.rank || shape.rank > SDLF_MAX_RANK) return (sdlf_shape){.rank = 0};
     sdlf_shape result = {.rank = shape.rank - 1};
     for (int i = 0, to = 0; i < shape.rank; i++) {
         if (i != axis) result.dim[to++] = shape.dim[i];

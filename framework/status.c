@@ -5,12 +5,33 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The one thread-local of the library: a message belongs to the thread whose call failed. */
+/* A message belongs to the thread whose call failed. */
 static _Thread_local char message[1024] = "no error";
 
 const char *sdlf_error_message(void)
 {
     return message;
+}
+
+static sdlf_message_function *told;
+static void *told_user;
+static _Thread_local bool telling;
+
+void sdlf_set_message_function(sdlf_message_function *function, void *user)
+{
+    told = function;
+    told_user = user;
+}
+
+static void tell(sdlf_status status)
+{
+    if (told == NULL || telling) return;
+    char kept[sizeof message]; /* what the function does may fail, too, and leave a message of its own */
+    memcpy(kept, message, sizeof kept);
+    telling = true;
+    told(status, kept, told_user);
+    telling = false;
+    memcpy(message, kept, sizeof kept);
 }
 
 const char *sdlf_status_name(sdlf_status status)
@@ -38,6 +59,7 @@ sdlf_status sdlf_fail(sdlf_status status, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     memcpy(message, text, sizeof message);
+    tell(status);
     return status;
 }
 
@@ -52,5 +74,6 @@ sdlf_status sdlf_fail_context(sdlf_status status, const char *format, ...)
     if (length < 0 || (size_t)length >= sizeof text - 2) return status;
     snprintf(text + length, sizeof text - (size_t)length, ": %.*s", (int)(sizeof text - (size_t)length - 3), message);
     memcpy(message, text, sizeof message);
+    tell(status);
     return status;
 }

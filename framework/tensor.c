@@ -5,7 +5,6 @@
 #include "framework/heap.h"
 #include "framework/require.h"
 
-#include <assert.h>
 #include <inttypes.h>
 
 sdlf_tensor sdlf_tensor_view(sdlf_dtype dtype, sdlf_shape shape, void *data)
@@ -166,18 +165,25 @@ bool sdlf_tensor_is_contiguous(const sdlf_tensor *tensor)
 
 sdlf_tensor sdlf_tensor_reshape(sdlf_tensor tensor, sdlf_shape shape)
 {
-    assert(tensor.layout == SDLF_DENSE && sdlf_tensor_is_contiguous(&tensor));
-    assert(sdlf_shape_count(shape) == sdlf_tensor_count(&tensor));
+    bool fits = tensor.layout == SDLF_DENSE && sdlf_tensor_is_contiguous(&tensor) &&
+                sdlf_shape_count(shape) == sdlf_tensor_count(&tensor);
+    if (!fits) return (sdlf_tensor){.dtype = SDLF_NONE};
     sdlf_tensor result = sdlf_tensor_view(tensor.dtype, shape, tensor.data);
     result.buffer = tensor.buffer;
     result.offset = tensor.offset;
     return result;
 }
 
+static bool has_axis(const sdlf_tensor *tensor, int axis)
+{
+    return tensor->layout == SDLF_DENSE && axis >= 0 && axis < tensor->shape.rank && axis < SDLF_MAX_RANK;
+}
+
 sdlf_tensor sdlf_tensor_narrow(sdlf_tensor tensor, int axis, int64_t start, int64_t length)
 {
-    assert(tensor.layout == SDLF_DENSE && axis >= 0 && axis < tensor.shape.rank);
-    assert(start >= 0 && length >= 0 && start + length <= tensor.shape.dim[axis]);
+    bool fits = has_axis(&tensor, axis) && start >= 0 && length >= 0 && start <= tensor.shape.dim[axis] &&
+                length <= tensor.shape.dim[axis] - start;
+    if (!fits) return (sdlf_tensor){.dtype = SDLF_NONE};
     int64_t skipped = start * tensor.stride[axis] * (int64_t)sdlf_dtype_size(tensor.dtype);
     tensor.shape.dim[axis] = length;
     tensor.offset += skipped;
@@ -187,8 +193,7 @@ sdlf_tensor sdlf_tensor_narrow(sdlf_tensor tensor, int axis, int64_t start, int6
 
 sdlf_tensor sdlf_tensor_transpose(sdlf_tensor tensor, int axis_a, int axis_b)
 {
-    assert(tensor.layout == SDLF_DENSE && axis_a >= 0 && axis_a < tensor.shape.rank && axis_b >= 0 &&
-           axis_b < tensor.shape.rank);
+    if (!has_axis(&tensor, axis_a) || !has_axis(&tensor, axis_b)) return (sdlf_tensor){.dtype = SDLF_NONE};
     int64_t dim = tensor.shape.dim[axis_a], stride = tensor.stride[axis_a];
     tensor.shape.dim[axis_a] = tensor.shape.dim[axis_b];
     tensor.stride[axis_a] = tensor.stride[axis_b];
@@ -216,7 +221,7 @@ bool sdlf_tensor_is_channels_last(const sdlf_tensor *tensor)
 
 sdlf_tensor sdlf_tensor_channels_last(sdlf_tensor tensor)
 {
-    assert(tensor.layout == SDLF_DENSE && tensor.shape.rank == 4);
+    if (tensor.layout != SDLF_DENSE || tensor.shape.rank != 4) return (sdlf_tensor){.dtype = SDLF_NONE};
     int64_t stride = 1;
     for (int i = 0; i < 4; i++) {
         tensor.stride[innermost_first[i]] = stride;
@@ -228,12 +233,12 @@ sdlf_tensor sdlf_tensor_channels_last(sdlf_tensor tensor)
 sdlf_tensor sdlf_tensor_broadcast(sdlf_tensor tensor, sdlf_shape shape)
 {
     int missing = shape.rank - tensor.shape.rank;
-    assert(missing >= 0);
+    if (missing < 0 || shape.rank > SDLF_MAX_RANK || tensor.shape.rank < 0) return (sdlf_tensor){.dtype = SDLF_NONE};
     sdlf_tensor result = tensor;
     result.shape = shape;
     for (int axis = 0; axis < shape.rank; axis++) {
         int64_t dim = axis < missing ? 1 : tensor.shape.dim[axis - missing];
-        assert(dim == shape.dim[axis] || dim == 1);
+        if (dim != shape.dim[axis] && dim != 1) return (sdlf_tensor){.dtype = SDLF_NONE};
         result.stride[axis] = dim == shape.dim[axis] && axis >= missing ? tensor.stride[axis - missing] : 0;
     }
     return result;

@@ -90,6 +90,11 @@ sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan)
     return SDLF_OK;
 }
 
+static sdlf_status write_tensor(sdlf_plan *plan, const char *input, const sdlf_tensor *tensor)
+{
+    return sdlf_plan_write(plan, input, tensor->data, tensor->dtype, sdlf_tensor_bytes(tensor));
+}
+
 static sdlf_status run_step(sdlf_trainer *trainer, float rate)
 {
     sdlf_batch batch;
@@ -98,8 +103,8 @@ static sdlf_status run_step(sdlf_trainer *trainer, float rate)
     sdlf_plan *plan = batch.count == trainer->batch ? trainer->full : trainer->tail;
     if (sdlf_plan_step_number(plan) != steps_done(trainer))
         status = sdlf_plan_set_step_number(plan, steps_done(trainer)); /* the plans take turns */
-    if (status == SDLF_OK) status = sdlf_plan_write(plan, trainer->classifier.samples, batch.samples.data);
-    if (status == SDLF_OK) status = sdlf_plan_write(plan, trainer->labels, batch.labels.data);
+    if (status == SDLF_OK) status = write_tensor(plan, trainer->classifier.samples, &batch.samples);
+    if (status == SDLF_OK) status = write_tensor(plan, trainer->labels, &batch.labels);
     if (status == SDLF_OK) status = sdlf_plan_step(plan, rate);
     if (status != SDLF_OK) return status;
     trainer->epoch_step++;

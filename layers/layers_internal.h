@@ -4,49 +4,12 @@
 
 #include <sdlf/layers.h>
 
-extern const sdlf_layer_class sdlf_add_class;
-extern const sdlf_layer_class sdlf_arg_reduce_class;
-extern const sdlf_layer_class sdlf_avg_pool2d_class;
-extern const sdlf_layer_class sdlf_batch_norm2d_class;
-extern const sdlf_layer_class sdlf_binary_class;
-extern const sdlf_layer_class sdlf_cast_class;
-extern const sdlf_layer_class sdlf_clip_class;
-extern const sdlf_layer_class sdlf_concat_class;
-extern const sdlf_layer_class sdlf_conv2d_class;
-extern const sdlf_layer_class sdlf_conv_transpose2d_class;
-extern const sdlf_layer_class sdlf_depth_to_space_class;
-extern const sdlf_layer_class sdlf_dropout_class;
-extern const sdlf_layer_class sdlf_expand_class;
-extern const sdlf_layer_class sdlf_flatten_class;
-extern const sdlf_layer_class sdlf_fully_connected_class;
-extern const sdlf_layer_class sdlf_gather_class;
-extern const sdlf_layer_class sdlf_global_avg_pool2d_class;
-extern const sdlf_layer_class sdlf_graph_conv_class;
-extern const sdlf_layer_class sdlf_group_norm_class;
-extern const sdlf_layer_class sdlf_layer_norm_class;
-extern const sdlf_layer_class sdlf_leaky_relu_class;
-extern const sdlf_layer_class sdlf_log_softmax_class;
-extern const sdlf_layer_class sdlf_lrn_class;
-extern const sdlf_layer_class sdlf_matmul_class;
-extern const sdlf_layer_class sdlf_max_pool2d_class;
-extern const sdlf_layer_class sdlf_pad_class;
-extern const sdlf_layer_class sdlf_reduce_class;
-extern const sdlf_layer_class sdlf_relu6_class;
-extern const sdlf_layer_class sdlf_relu_class;
-extern const sdlf_layer_class sdlf_reshape_class;
-extern const sdlf_layer_class sdlf_resize_class;
-extern const sdlf_layer_class sdlf_select_class;
-extern const sdlf_layer_class sdlf_sigmoid_class;
-extern const sdlf_layer_class sdlf_slice_class;
-extern const sdlf_layer_class sdlf_softmax_class;
-extern const sdlf_layer_class sdlf_softmax_cross_entropy_class;
-extern const sdlf_layer_class sdlf_space_to_depth_class;
-extern const sdlf_layer_class sdlf_tanh_class;
-extern const sdlf_layer_class sdlf_tile_class;
-extern const sdlf_layer_class sdlf_top_k_class;
-extern const sdlf_layer_class sdlf_transpose_class;
-extern const sdlf_layer_class sdlf_unary_class;
-extern const sdlf_layer_class sdlf_value_class;
+#define SDLF_LAYER(class) extern const sdlf_layer_class class;
+#include "layers/list.h"
+#undef SDLF_LAYER
+
+/* All of them, and NULL. */
+extern const sdlf_layer_class *const sdlf_builtin_layers[];
 
 /* The options of a layer that has none but its name. */
 typedef struct sdlf_plain_options {

@@ -117,6 +117,20 @@ bool test_upload(const sdlf_binding *binding, const void *host)
     return true;
 }
 
+sdlf_status test_plan_write(sdlf_plan *plan, const char *input, const void *host)
+{
+    sdlf_binding binding = {.calculator = NULL};
+    if (sdlf_plan_input(plan, input, &binding) != SDLF_OK) binding.tensor = (sdlf_tensor){.dtype = SDLF_NONE};
+    return sdlf_plan_write(plan, input, host, binding.tensor.dtype, sdlf_tensor_bytes(&binding.tensor));
+}
+
+sdlf_status test_plan_read(sdlf_plan *plan, const char *output, void *host)
+{
+    sdlf_binding binding = {.calculator = NULL};
+    if (sdlf_plan_output(plan, output, &binding) != SDLF_OK) binding.tensor = (sdlf_tensor){.dtype = SDLF_NONE};
+    return sdlf_plan_read(plan, output, host, binding.tensor.dtype, sdlf_tensor_bytes(&binding.tensor));
+}
+
 sdlf_binding test_tensor(sdlf_calculator *calculator, sdlf_dtype dtype, sdlf_shape shape, const void *host)
 {
     sdlf_binding made = {.calculator = calculator};

@@ -106,6 +106,10 @@ int64_t test_guarded_interruptions(void);
 bool test_download(const sdlf_binding *binding, void *host);
 bool test_upload(const sdlf_binding *binding, const void *host);
 
+/* sdlf_plan_write and _read of host memory that the test knows to hold what the input or output does. */
+sdlf_status test_plan_write(sdlf_plan *plan, const char *input, const void *host);
+sdlf_status test_plan_read(sdlf_plan *plan, const char *output, void *host);
+
 /* A tensor in the calculator's memory with the values at `host` (NULL: undefined ones), for operations outside of plans.
  * Its binding's tensor goes back with test_release. */
 sdlf_binding test_tensor(sdlf_calculator *calculator, sdlf_dtype dtype, sdlf_shape shape, const void *host);

@@ -82,7 +82,7 @@ static sdlf_status fill_inputs(const session *s)
         }
         char *values = memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor));
         draw(&binding.tensor, values);
-        status = sdlf_plan_write(s->plan, name, values);
+        status = sdlf_plan_write(s->plan, name, values, binding.tensor.dtype, sdlf_tensor_bytes(&binding.tensor));
         free(values);
     }
     return status;

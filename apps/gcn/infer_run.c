@@ -106,7 +106,8 @@ static sdlf_status check_output(gcn_inference *s)
 {
     int64_t rows = s->graph->node_count, width = s->set.hidden;
     sdlf_status status = sdlf_tensor_create(&s->output, NULL, s->dtype, sdlf_shape(rows, width));
-    if (status == SDLF_OK) status = sdlf_plan_read(s->plan, "y", s->output.data);
+    if (status == SDLF_OK)
+        status = sdlf_plan_read(s->plan, "y", s->output.data, s->dtype, sdlf_tensor_bytes(&s->output));
     if (status != SDLF_OK) return status;
     s->checksum = (uint32_t)crc32_z(crc32_z(0, NULL, 0), s->output.data, (z_size_t)sdlf_tensor_bytes(&s->output));
     s->largest = -(double)INFINITY;

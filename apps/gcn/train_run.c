@@ -59,7 +59,9 @@ static sdlf_status evaluate(gcn_training *s, gcn_outcome *result)
         if (status == SDLF_OK) status = sdlf_plan_load_parameters(s->inference);
     }
     if (status == SDLF_OK) status = sdlf_plan_forward(s->inference);
-    if (status == SDLF_OK) status = sdlf_plan_read(s->inference, "class", s->log_p);
+    if (status == SDLF_OK)
+        status = sdlf_plan_read(s->inference, "class", s->log_p, SDLF_FLOAT32,
+                                s->graph->node_count * s->graph->class_count * (int64_t)sizeof *s->log_p);
     if (status != SDLF_OK) return status;
     const int32_t *labels = s->graph->labels.data;
     const uint8_t *parts = s->graph->parts.data;

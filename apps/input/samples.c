@@ -95,7 +95,7 @@ static sdlf_status write_samples(sdlf_plan *plan, const char *input, const sdlf_
     }
     void *converted = memory_allocate((size_t)sdlf_tensor_bytes(wanted) + 1);
     sdlf_convert(wanted->dtype, converted, SDLF_FLOAT32, batch->samples.data, sdlf_tensor_count(wanted));
-    status = sdlf_plan_write(plan, input, converted);
+    status = sdlf_plan_write(plan, input, converted, wanted->dtype, sdlf_tensor_bytes(wanted));
     free(converted);
     return status;
 }
@@ -147,7 +147,9 @@ sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset
         status = sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has no input for samples", sdlf_model_name(model));
     }
     if (status == SDLF_OK) status = write_samples(plan, feed.samples, &batch);
-    if (status == SDLF_OK && mode == SDLF_TRAIN) status = sdlf_plan_write(plan, feed.labels, batch.labels.data);
+    if (status == SDLF_OK && mode == SDLF_TRAIN)
+        status =
+            sdlf_plan_write(plan, feed.labels, batch.labels.data, batch.labels.dtype, sdlf_tensor_bytes(&batch.labels));
     sdlf_loader_free(loader);
     return status;
 }
@@ -167,7 +169,7 @@ static sdlf_status write_random(sdlf_plan *plan, const char *input, int64_t clas
         drawn[i] = sdlf_dtype_is_float(dtype) ? 2 * (double)sdlf_uniform_from_word(word) - 1 : (double)(i % classes);
     }
     sdlf_convert(dtype, values, SDLF_FLOAT64, drawn, count);
-    status = sdlf_plan_write(plan, input, values);
+    status = sdlf_plan_write(plan, input, values, dtype, sdlf_tensor_bytes(&binding.tensor));
     free(values);
     free(drawn);
     return status;

@@ -113,10 +113,11 @@ static sdlf_status write_values(run_session *s, const char *name, const sdlf_ten
     sdlf_binding binding;
     sdlf_status status = sdlf_plan_input(s->plan, name, &binding);
     if (status != SDLF_OK) return status;
-    if (from->dtype == binding.tensor.dtype) return sdlf_plan_write(s->plan, name, from->data);
+    if (from->dtype == binding.tensor.dtype)
+        return sdlf_plan_write(s->plan, name, from->data, from->dtype, sdlf_tensor_bytes(from));
     void *values = memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor) + 1);
     sdlf_convert(binding.tensor.dtype, values, from->dtype, from->data, sdlf_tensor_count(from));
-    status = sdlf_plan_write(s->plan, name, values);
+    status = sdlf_plan_write(s->plan, name, values, binding.tensor.dtype, sdlf_tensor_bytes(&binding.tensor));
     free(values);
     return status;
 }

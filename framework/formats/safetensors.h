@@ -48,7 +48,9 @@ const char *safetensors_metadata(const safetensors_header *header, const char *k
 typedef struct safetensors_file {
     char *path; /* owned */
     int descriptor;
-    file_stamp stamp; /* as it was opened */
+    const unsigned char *bytes; /* in memory instead, borrowed; NULL: in the file */
+    uint64_t size;              /* of these */
+    file_stamp stamp;           /* as it was opened */
     uint64_t data_start;
     safetensors_header header;
 } safetensors_file;
@@ -56,6 +58,8 @@ typedef struct safetensors_file {
 /* Open a file and check its whole header. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY; nothing is left to
  * close then. */
 sdlf_status safetensors_open(safetensors_file *file, const char *path);
+/* The same from memory, which is borrowed until it is closed; `name` stands for the path in messages. */
+sdlf_status safetensors_open_memory(safetensors_file *file, const void *bytes, size_t size, const char *name);
 void safetensors_close(safetensors_file *file);
 
 /* SDLF_ERROR_IO if somebody has written to the file since it was opened: what was read may be neither the old nor the new. */

@@ -15,6 +15,10 @@
 static sdlf_status read_at(const safetensors_file *file, void *bytes, size_t count, uint64_t offset)
 {
     char *at = bytes;
+    if (file->bytes != NULL) { /* what is read lies in what read_header has checked */
+        if (count > 0) memcpy(at, file->bytes + offset, count);
+        return SDLF_OK;
+    }
     while (count > 0) {
         ssize_t done = pread(file->descriptor, at, count, (off_t)offset);
         if (done < 0 && errno == EINTR) continue;
@@ -33,13 +37,13 @@ static sdlf_status read_at(const safetensors_file *file, void *bytes, size_t cou
 static sdlf_status read_lengths(safetensors_file *file, uint64_t *size, uint64_t *header_length)
 {
     struct stat information;
-    if (fstat(file->descriptor, &information) != 0)
+    if (file->bytes == NULL && fstat(file->descriptor, &information) != 0)
         return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", file->path, strerror(errno));
-    if (!S_ISREG(information.st_mode))
+    if (file->bytes == NULL && !S_ISREG(information.st_mode))
         return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': it is %s", file->path,
                          S_ISDIR(information.st_mode) ? "a folder" : "no regular file");
-    file->stamp = file_stamp_take(&information);
-    *size = (uint64_t)information.st_size;
+    if (file->bytes == NULL) file->stamp = file_stamp_take(&information);
+    *size = file->bytes != NULL ? file->size : (uint64_t)information.st_size;
     if (*size < 10)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: a safetensors file has at least 10 bytes, this one has %" PRIu64,
                          file->path, *size);
@@ -85,6 +89,15 @@ sdlf_status safetensors_open(safetensors_file *file, const char *path)
     sdlf_status status = file->descriptor >= 0
                              ? read_header(file)
                              : sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
+    if (status != SDLF_OK) safetensors_close(file);
+    return status;
+}
+
+sdlf_status safetensors_open_memory(safetensors_file *file, const void *bytes, size_t size, const char *name)
+{
+    *file = (safetensors_file){.descriptor = -1, .bytes = bytes, .size = size, .path = strdup(name)};
+    if (file->path == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory for a name");
+    sdlf_status status = read_header(file);
     if (status != SDLF_OK) safetensors_close(file);
     return status;
 }

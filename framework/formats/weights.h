@@ -39,6 +39,9 @@ sdlf_status weights_match(loaded_weights *weights, const sdlf_model *model);
 sdlf_status weights_read_metadata(loaded_weights *weights);
 
 /* Make the network that the file carries; the model is the caller's. */
+/* sdlf_model_open of a file that is in memory, borrowed until it returns. */
+sdlf_status weights_open_memory(sdlf_model **model, const void *bytes, size_t size, const char *name);
+
 sdlf_status weights_open_network(sdlf_model **model, const safetensors_file *file);
 
 #endif

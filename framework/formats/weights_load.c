@@ -168,21 +168,32 @@ sdlf_status weights_open_network(sdlf_model **model, const safetensors_file *fil
     return sdlf_network_parse(model, network, strlen(network), origin);
 }
 
-static sdlf_status open_file(sdlf_model **model, const char *path, bool with_states)
+/* Make the model of a file that is open, and close it. */
+static sdlf_status make_model(sdlf_model **model, safetensors_file *file, bool with_states)
 {
-    *model = NULL;
-    safetensors_file file;
-    sdlf_status status = safetensors_open(&file, path);
-    if (status != SDLF_OK) return status;
     sdlf_model *made = NULL;
-    status = weights_open_network(&made, &file);
-    if (status == SDLF_OK) status = build_and_load(made, &file, with_states);
-    safetensors_close(&file);
+    sdlf_status status = weights_open_network(&made, file);
+    if (status == SDLF_OK) status = build_and_load(made, file, with_states);
+    safetensors_close(file);
     if (status == SDLF_OK)
         *model = made;
     else
         sdlf_model_free(made);
     return status;
+}
+
+static sdlf_status open_file(sdlf_model **model, const char *path, bool with_states)
+{
+    safetensors_file file;
+    sdlf_status status = safetensors_open(&file, path);
+    return status == SDLF_OK ? make_model(model, &file, with_states) : status;
+}
+
+sdlf_status weights_open_memory(sdlf_model **model, const void *bytes, size_t size, const char *name)
+{
+    safetensors_file file;
+    sdlf_status status = safetensors_open_memory(&file, bytes, size, name);
+    return status == SDLF_OK ? make_model(model, &file, true) : status;
 }
 
 sdlf_status sdlf_model_open(sdlf_model **model, const char *path)

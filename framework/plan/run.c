@@ -1,6 +1,7 @@
 /* Running a plan: its steps in order, and data in and out. Nothing here allocates. */
 #include "framework/plan/plan_internal.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "framework/input_layer.h"
@@ -191,7 +192,17 @@ sdlf_status sdlf_plan_output(sdlf_plan *plan, const char *name, sdlf_binding *bi
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no output '%s'", plan->model->name, name);
 }
 
-sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host)
+/* Is that what the caller's memory holds? */
+static sdlf_status check_host(const sdlf_tensor *tensor, const char *what, const char *name, sdlf_dtype dtype,
+                              int64_t bytes)
+{
+    if (dtype == tensor->dtype && bytes == sdlf_tensor_bytes(tensor)) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_SHAPE, "%s '%s' is %s %s, %" PRId64 " bytes; found %s, %" PRId64 " bytes", what, name,
+                     sdlf_dtype_name(tensor->dtype), sdlf_shape_print(tensor->shape).text, sdlf_tensor_bytes(tensor),
+                     sdlf_dtype_name(dtype), bytes);
+}
+
+sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host, sdlf_dtype dtype, int64_t bytes)
 {
     SDLF_REQUIRE(plan);
     SDLF_REQUIRE(input);
@@ -201,19 +212,22 @@ sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host
     if (status != SDLF_OK) return status;
     if (plan->buffers[binding.tensor.buffer].kind == BUFFER_DATA)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s' is constant in this plan", input);
-    return plan_upload(plan, binding.tensor.buffer, 0, host, sdlf_tensor_bytes(&binding.tensor));
+    status = check_host(&binding.tensor, "input", input, dtype, bytes);
+    if (status != SDLF_OK) return status;
+    return plan_upload(plan, binding.tensor.buffer, 0, host, bytes);
 }
 
-sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host)
+sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host, sdlf_dtype dtype, int64_t bytes)
 {
     SDLF_REQUIRE(plan);
     SDLF_REQUIRE(output);
     SDLF_REQUIRE(host);
     sdlf_binding binding;
     sdlf_status status = sdlf_plan_output(plan, output, &binding);
+    if (status == SDLF_OK) status = check_host(&binding.tensor, "output", output, dtype, bytes);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(plan);
     if (status != SDLF_OK) return status;
-    return plan_download(plan, binding.tensor.buffer, 0, host, sdlf_tensor_bytes(&binding.tensor));
+    return plan_download(plan, binding.tensor.buffer, 0, host, bytes);
 }
 
 sdlf_status sdlf_plan_activation(sdlf_plan *plan, const char *layer, bool gradient, sdlf_binding *binding)

@@ -65,12 +65,14 @@ sdlf_status write_one(plan_object &p, const given &g)
 {
     const sdlf_tensor &to = g.input->binding.tensor;
     if (g.dtype == SDLF_NONE) return SDLF_OK;
-    if (g.dtype == to.dtype) return sdlf_plan_write(p.plan, g.input->name.c_str(), g.array.data());
+    if (g.dtype == to.dtype)
+        return sdlf_plan_write(p.plan, g.input->name.c_str(), g.array.data(), g.dtype,
+                               static_cast<int64_t>(g.array.nbytes()));
     int64_t count = sdlf_tensor_count(&to);
     std::vector<std::max_align_t> converted(
         static_cast<size_t>(count) * sdlf_dtype_size(to.dtype) / sizeof(std::max_align_t) + 1);
     sdlf_convert(to.dtype, converted.data(), g.dtype, g.array.data(), count);
-    return sdlf_plan_write(p.plan, g.input->name.c_str(), converted.data());
+    return sdlf_plan_write(p.plan, g.input->name.c_str(), converted.data(), to.dtype, sdlf_tensor_bytes(&to));
 }
 
 /* Write the inputs, compute, read the results: one array, or a dictionary of several. */
@@ -88,7 +90,8 @@ nb::object compute(plan_object &p, const nb::args &positional, const nb::kwargs 
         for (size_t i = 0; i < arrays.size() && status == SDLF_OK; i++) status = write_one(p, arrays[i]);
         if (status == SDLF_OK) status = work();
         for (size_t i = 0; i < results.size() && status == SDLF_OK; i++)
-            status = sdlf_plan_read(p.plan, p.outputs[i].name.c_str(), results[i].data);
+            status = sdlf_plan_read(p.plan, p.outputs[i].name.c_str(), results[i].data,
+                                    p.outputs[i].binding.tensor.dtype, sdlf_tensor_bytes(&p.outputs[i].binding.tensor));
         return status;
     }));
     if (!want_results) return nb::none();

@@ -68,9 +68,9 @@ static void compute_expected(const sdlf_dataset *set)
     for (int i = 0; i < COUNT * PIXELS; i++) {
         input[i] = ((float)((const uint8_t *)set->samples.data)[i] - normal->mean) * normal->scale;
     }
-    CHECK_OK(sdlf_plan_write(plan, "image", input));
+    CHECK_OK(test_plan_write(plan, "image", input));
     CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(sdlf_plan_read(plan, "output", expected));
+    CHECK_OK(test_plan_read(plan, "output", expected));
     sdlf_plan_free(plan);
     sdlf_calculator_close(calculator);
     sdlf_model_free(model);

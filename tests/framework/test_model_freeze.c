@@ -51,10 +51,10 @@ static void step(sdlf_model *net, sdlf_calculator *calculator, float clip)
                                  .clip_norm = clip,
                                  .optimizer = sdlf_sgd(.momentum = 0.9f)};
     if (!CHECK_OK(sdlf_plan_create(&plan, net, &options))) return;
-    CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[]){0, 2, 1}));
+    CHECK_OK(test_plan_write(plan, "labels", (int32_t[]){0, 2, 1}));
     double wide[BATCH * IMAGE];
     sdlf_convert(SDLF_FLOAT64, wide, SDLF_FLOAT32, image, BATCH * IMAGE);
-    CHECK_OK(sdlf_plan_write(plan, "image", wide));
+    CHECK_OK(test_plan_write(plan, "image", wide));
     CHECK_OK(sdlf_plan_step(plan, 0.1f));
     CHECK_OK(sdlf_plan_store_parameters(plan));
     sdlf_plan_free(plan);

@@ -101,9 +101,9 @@ static void predict(sdlf_model *model, sdlf_calculator *calculator, float out[5]
     fill_random(image, 64, 4);
     CHECK_OK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = calculator}));
     if (plan == NULL) return;
-    CHECK_OK(sdlf_plan_write(plan, "image", image));
+    CHECK_OK(test_plan_write(plan, "image", image));
     CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(sdlf_plan_read(plan, "class", out));
+    CHECK_OK(test_plan_read(plan, "class", out));
     sdlf_plan_free(plan);
 }
 
@@ -122,8 +122,8 @@ static void the_first_plan_builds(const char *name)
     predict(model, calculator, before);
     uint32_t hash = sdlf_model_hash(model);
     fill_random(image, 4 * 64, 5);
-    CHECK_OK(sdlf_plan_write(plan, "image", image));
-    CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[]){0, 1, 2, 4}));
+    CHECK_OK(test_plan_write(plan, "image", image));
+    CHECK_OK(test_plan_write(plan, "labels", (int32_t[]){0, 1, 2, 4}));
     CHECK_OK(sdlf_plan_step(plan, 0.1f));
     CHECK_OK(sdlf_plan_store_parameters(plan));
     sdlf_plan_free(plan);

@@ -176,8 +176,8 @@ static void check_plan(const char *calculator_name, sdlf_optimizer optimizer, vo
         bias[index] = (float)now.value[2 + index];
     }
     CHECK_OK(sdlf_plan_load_parameters(plan));
-    CHECK_OK(sdlf_plan_write(plan, "x", (const float[]){(float)x}));
-    CHECK_OK(sdlf_plan_write(plan, "labels", (const int32_t[]){0}));
+    CHECK_OK(test_plan_write(plan, "x", (const float[]){(float)x}));
+    CHECK_OK(test_plan_write(plan, "labels", (const int32_t[]){0}));
     for (int step = 0; step < 4; step++) {
         CHECK_OK(sdlf_plan_step(plan, (float)rate));
         update(&now, (double)clip_norm);

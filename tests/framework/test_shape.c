@@ -46,6 +46,18 @@ static void adds_and_removes_axes(void)
     CHECK(sdlf_shape_equal(sdlf_shape_without(sdlf_shape(2, 3, 4), 2), sdlf_shape(2, 3)));
 }
 
+static void axes_that_are_not_there_give_nothing(void)
+{
+    sdlf_shape full = sdlf_shape(1, 2, 3, 4, 5, 6, 7, 8), wrong = {.rank = 9};
+    CHECK_EQUAL(sdlf_shape_prepend(9, full).rank, 0);
+    CHECK_EQUAL(sdlf_shape_without(sdlf_shape(2, 3), 2).rank, 0);
+    CHECK_EQUAL(sdlf_shape_without(sdlf_shape(2, 3), -1).rank, 0);
+    CHECK_EQUAL(sdlf_shape_without(wrong, 8).rank, 0);
+    CHECK_EQUAL(sdlf_shape_span(full, -1, 2), 0);
+    CHECK_EQUAL(sdlf_shape_span(full, 0, 9), 0);
+    CHECK_EQUAL(sdlf_shape_span(wrong, 0, 9), 0);
+}
+
 static void broadcasts(void)
 {
     sdlf_shape common;
@@ -73,6 +85,7 @@ int main(void)
     RUN(spans_a_range_of_axes);
     RUN(compares);
     RUN(adds_and_removes_axes);
+    RUN(axes_that_are_not_there_give_nothing);
     RUN(broadcasts);
     RUN(prints);
     return test_summary();

@@ -88,6 +88,28 @@ static void reshaping_keeps_place_and_buffer(void)
     CHECK_EQUAL(shaped.stride[0], 6);
 }
 
+static void views_that_do_not_fit_are_absent(void)
+{
+    float values[6] = {0};
+    sdlf_tensor t = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(2, 3), values), turned = sdlf_tensor_transpose(t, 0, 1);
+    const sdlf_tensor wrong[] = {
+        sdlf_tensor_reshape(t, sdlf_shape(7)),
+        sdlf_tensor_reshape(turned, sdlf_shape(6)),
+        sdlf_tensor_narrow(t, 2, 0, 1),
+        sdlf_tensor_narrow(t, -1, 0, 1),
+        sdlf_tensor_narrow(t, 1, 2, 2),
+        sdlf_tensor_narrow(t, 1, INT64_MAX, 2),
+        sdlf_tensor_narrow(t, 1, -1, 2),
+        sdlf_tensor_narrow(t, 1, 0, -1),
+        sdlf_tensor_transpose(t, 0, 2),
+        sdlf_tensor_transpose(t, -1, 1),
+        sdlf_tensor_channels_last(t),
+        sdlf_tensor_broadcast(t, sdlf_shape(3)),
+        sdlf_tensor_broadcast(t, sdlf_shape(4, 3)),
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) CHECK(!sdlf_tensor_present(&wrong[i]));
+}
+
 static void host_tensors_come_from_the_heap(void)
 {
     int64_t live = test_live_allocations();
@@ -147,6 +169,7 @@ int main(void)
     RUN(broadcasting_reads_again);
     RUN(sides_of_one_may_have_any_stride);
     RUN(reshaping_keeps_place_and_buffer);
+    RUN(views_that_do_not_fit_are_absent);
     RUN(host_tensors_come_from_the_heap);
     RUN(empty_tensors_can_be_created);
     RUN(impossible_tensors_are_refused);

@@ -23,6 +23,7 @@ fi
 
 say "what was installed"
 library=$(find "$libraries" -maxdepth 1 -name 'libsdlf.a' -o -maxdepth 1 -name 'libsdlf.so')
+cmp "$prefix/share/licenses/sdlf/LICENSE" "$here/../../LICENSE"
 bash "$here/symbols.sh" "$prefix/include" "$library" "$compiler"
 bash "$here/../cmake/search_paths.sh" "$prefix"
 
@@ -42,6 +43,10 @@ sed -n '/^```c example.c/,/^```$/p' "$here/../../README.md" | sed '/^```/d; s/"d
 read -ra flags <<< "$(pkg-config --cflags --libs sdlf)"
 "$compiler" "$temporary/example.c" -o "$temporary/example" "${flags[@]}"
 (cd "$temporary" && LD_LIBRARY_PATH=$libraries ./example && ls simple_cnn.safetensors)
+
+say "an example with a layer and a calculator of its own"
+"$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror "$here/../../apps/examples/extend.c" -o "$temporary/extend" "${flags[@]}"
+(cd "$temporary" && LD_LIBRARY_PATH=$libraries ./extend | tee extend.out && grep -qE '^[1-9][0-9]+ products' extend.out)
 
 for cxx in c++ clang++; do
     command -v "$cxx" > /dev/null || continue
@@ -68,6 +73,13 @@ for name in $(readelf -d "$prefix/bin/sdlf" "$build/sdlf" | sed -n 's/.*(NEEDED)
     "$compiler" -shared -fPIC "$temporary/planted.c" -o "$temporary/planted/$name" "-Wl,-soname,$name"
 done
 (cd "$temporary/planted" && "$prefix/bin/sdlf" --version && "$build/sdlf" --version)
+
+say "what is installed can be removed"
+cmake --install "$build" --prefix "$temporary/removed" > /dev/null
+touch "$temporary/removed/include/kept.h"
+cmake -DMANIFEST="$build/install_manifest.txt" -P "$here/../../cmake/uninstall.cmake" > /dev/null 2>&1
+left=$(cd "$temporary/removed" && find . ! -type d -o -name sdlf)
+[ "$left" = ./include/kept.h ] || { printf 'left of an installation:\n%s\n' "$left" && exit 1; }
 
 say "a script that a message names is installed"
 message=$("$prefix/bin/sdlf" train --data mnist:/no/such/folder 2>&1 || true)

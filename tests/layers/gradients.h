@@ -106,8 +106,8 @@ static inline sdlf_plan *case_plan(const layer_case *c, sdlf_model *model, sdlf_
         narrow[n * batch + n] = 1;
         labels[n] = (int32_t)(n % 3);
     }
-    CHECK_OK(sdlf_plan_write(plan, "eye", dtype == SDLF_FLOAT64 ? (void *)eye : (void *)narrow));
-    CHECK_OK(sdlf_plan_write(plan, "labels", labels));
+    CHECK_OK(test_plan_write(plan, "eye", dtype == SDLF_FLOAT64 ? (void *)eye : (void *)narrow));
+    CHECK_OK(test_plan_write(plan, "labels", labels));
     free(eye);
     free(narrow);
     free(labels);
@@ -122,7 +122,7 @@ static inline double loss_now(sdlf_plan *plan)
     CHECK_OK(sdlf_plan_load_parameters(plan));
     CHECK_OK(sdlf_plan_set_step_number(plan, 0)); /* the same elements dropped */
     CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(sdlf_plan_read(plan, "loss", &loss));
+    CHECK_OK(test_plan_read(plan, "loss", &loss));
     return loss;
 }
 

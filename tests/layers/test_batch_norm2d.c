@@ -58,8 +58,8 @@ static void check_statistics(const char *calculator_name)
     sdlf_output(model, "y", x);
     CHECK_OK(sdlf_plan_create(&training, model,
                               &(sdlf_plan_options){.batch = 4, .mode = SDLF_TRAIN, .forward = calculator}));
-    CHECK_OK(sdlf_plan_write(training, "x", (const float[]){1, 10, 2, 10, 3, 10, 6, 10}));
-    CHECK_OK(sdlf_plan_write(training, "labels", (const int32_t[]){0, 1, 0, 1}));
+    CHECK_OK(test_plan_write(training, "x", (const float[]){1, 10, 2, 10, 3, 10, 6, 10}));
+    CHECK_OK(test_plan_write(training, "labels", (const int32_t[]){0, 1, 0, 1}));
     CHECK_OK(sdlf_plan_step(training, 0));
     CHECK_OK(sdlf_plan_store_parameters(training));
     const float *mean = sdlf_model_find_parameter(model, "n.running_mean")->value.data;
@@ -70,9 +70,9 @@ static void check_statistics(const char *calculator_name)
     CHECK_CLOSE(variance[1], 0.75, 1e-6);
     CHECK_OK(sdlf_plan_create(&inference, model, &(sdlf_plan_options){.batch = 1, .forward = calculator}));
     float y[2];
-    CHECK_OK(sdlf_plan_write(inference, "x", (const float[]){2, 3}));
+    CHECK_OK(test_plan_write(inference, "x", (const float[]){2, 3}));
     CHECK_OK(sdlf_plan_forward(inference));
-    CHECK_OK(sdlf_plan_read(inference, "y", y));
+    CHECK_OK(test_plan_read(inference, "y", y));
     CHECK_CLOSE(y[0], (2 - 0.75) / sqrt(0.75 + 0.25 * 14 / 3 + 1e-3), 1e-6);
     CHECK_CLOSE(y[1], (3 - 2.5) / sqrt(0.75 + 1e-3), 1e-6);
     sdlf_plan_free(inference);
@@ -109,9 +109,9 @@ static void check_folding(const char *calculator_name, bool reshaped)
         sdlf_plan *plan = NULL;
         sdlf_plan_options options = {.batch = 2, .forward = calculator, .no_fusion = no_fusion};
         CHECK_OK(sdlf_plan_create(&plan, model, &options));
-        CHECK_OK(sdlf_plan_write(plan, "x", x));
+        CHECK_OK(test_plan_write(plan, "x", x));
         CHECK_OK(sdlf_plan_forward(plan));
-        CHECK_OK(sdlf_plan_read(plan, "y", y[no_fusion]));
+        CHECK_OK(test_plan_read(plan, "y", y[no_fusion]));
         sdlf_plan_free(plan);
     }
     for (int e = 0; e < 12; e++) CHECK_CLOSE(y[0][e], y[1][e], 1e-5);

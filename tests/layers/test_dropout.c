@@ -49,7 +49,7 @@ static void drop(sdlf_plan *plan, int64_t step, float *y)
 {
     CHECK_OK(sdlf_plan_set_step_number(plan, step));
     CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(sdlf_plan_read(plan, "y", y));
+    CHECK_OK(test_plan_read(plan, "y", y));
 }
 
 enum { COUNT = 4000 };
@@ -65,8 +65,8 @@ static void check_masks(const char *calculator_name, float *x, float *y, float *
     sdlf_plan_options options = {.batch = 1, .mode = SDLF_TRAIN, .forward = calculator, .keep_activations = true};
     CHECK_OK(sdlf_plan_create(&training, model, &options));
     for (int e = 0; e < COUNT; e++) x[e] = 1;
-    CHECK_OK(sdlf_plan_write(training, "x", x));
-    CHECK_OK(sdlf_plan_write(training, "labels", (const int32_t[]){0}));
+    CHECK_OK(test_plan_write(training, "x", x));
+    CHECK_OK(test_plan_write(training, "labels", (const int32_t[]){0}));
     drop(training, 0, y);
     int dropped = 0, changed = 0;
     for (int e = 0; e < COUNT; e++) {
@@ -80,7 +80,7 @@ static void check_masks(const char *calculator_name, float *x, float *y, float *
     drop(training, 0, again);
     CHECK(memcmp(y, again, COUNT * sizeof *y) == 0);
     CHECK_OK(sdlf_plan_create(&inference, model, &(sdlf_plan_options){.batch = 1, .forward = calculator}));
-    CHECK_OK(sdlf_plan_write(inference, "x", x));
+    CHECK_OK(test_plan_write(inference, "x", x));
     drop(inference, 0, y);
     CHECK(memcmp(x, y, COUNT * sizeof *y) == 0);
     sdlf_plan_free(inference);

@@ -26,15 +26,15 @@ static void run_on(const sdlf_calculator_class *type)
     float y[4];
     char nothing = 'n';
     CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 2, .forward = calculator}));
-    CHECK_OK(sdlf_plan_write(plan, "x", x));
+    CHECK_OK(test_plan_write(plan, "x", x));
     for (int run = 0; run < 3; run++) CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(sdlf_plan_read(plan, "y", y));
+    CHECK_OK(test_plan_read(plan, "y", y));
     CHECK(y[0] == 0 && y[1] == 2 && y[2] == 3 && y[3] == 0);
     CHECK_OK(sdlf_plan_output(plan, "nothing", &binding));
     CHECK_TEXT(sdlf_shape_print(binding.tensor.shape).text, "0x3");
     CHECK_EQUAL(binding.tensor.dtype, SDLF_INT64);
     CHECK(binding.calculator == calculator);
-    CHECK_OK(sdlf_plan_read(plan, "nothing", &nothing));
+    CHECK_OK(test_plan_read(plan, "nothing", &nothing));
     CHECK_EQUAL(nothing, 'n');
     CHECK_EQUAL(sdlf_model_parameter_count(net), 0);
     sdlf_plan_free(plan);
@@ -57,7 +57,7 @@ static void alone(void)
     CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = calculator}));
     CHECK_EQUAL(sdlf_plan_step_count(plan), 0);
     CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(sdlf_plan_read(plan, "nothing", &(char){0}));
+    CHECK_OK(test_plan_read(plan, "nothing", &(char){0}));
     sdlf_plan_free(plan);
     sdlf_calculator_close(calculator);
     sdlf_model_free(net);

@@ -164,7 +164,7 @@ static void constants_are_checked(void)
                 "no memory");
     const sdlf_constant both[2] = {dense, good};
     if (CHECK_OK(make_plan(&plan, model, calculator, both, 2, false))) {
-        CHECK_FAILS(sdlf_plan_write(plan, "x", x), SDLF_ERROR_ARGUMENT, "constant");
+        CHECK_FAILS(test_plan_write(plan, "x", x), SDLF_ERROR_ARGUMENT, "constant");
         sdlf_binding binding;
         CHECK_OK(sdlf_plan_input(plan, "x", &binding));
         CHECK(binding.tensor.data == x); /* read where it lies */
@@ -189,14 +189,14 @@ static void inference_agrees(void)
             sdlf_plan *plan;
             bool fixed = variant & 1, no_fusion = variant & 2;
             if (!CHECK_OK(make_plan(&plan, model, calculator, list, fixed ? 2 : 1, no_fusion))) continue;
-            if (!fixed) CHECK_OK(sdlf_plan_write(plan, "x", x));
+            if (!fixed) CHECK_OK(test_plan_write(plan, "x", x));
             for (int run = 0; run < 3; run++) CHECK_OK(sdlf_plan_forward(plan)); /* recorded in the second */
-            CHECK_OK(sdlf_plan_read(plan, "y", found));
+            CHECK_OK(test_plan_read(plan, "y", found));
             if (i == 0 && variant == 0) memcpy(expected, found, sizeof expected);
             for (int e = 0; e < NODES * 6; e++) CHECK_CLOSE(found[e], expected[e], 2e-6);
             CHECK_EQUAL(sdlf_plan_step_count(plan), no_fusion ? 3 : 2);
             CHECK_OK(sdlf_plan_time_together(plan, 2, 3)); /* recorded by itself */
-            CHECK_OK(sdlf_plan_read(plan, "y", found));
+            CHECK_OK(test_plan_read(plan, "y", found));
             for (int e = 0; e < NODES * 6; e++) CHECK_CLOSE(found[e], expected[e], 2e-6);
             sdlf_plan_free(plan);
         }
@@ -226,7 +226,7 @@ static void nan_stays_in_its_rows(void)
             for (int no_fusion = 0; no_fusion < 2; no_fusion++) {
                 if (!CHECK_OK(make_plan(&plan, model, calculator, list, 2, no_fusion))) continue;
                 CHECK_OK(sdlf_plan_forward(plan));
-                CHECK_OK(sdlf_plan_read(plan, "y", y));
+                CHECK_OK(test_plan_read(plan, "y", y));
                 for (int e = 0; e < NODES * units; e++) CHECK_EQUAL(isnan(y[e]) != 0, reached[e / units]);
                 sdlf_plan_free(plan);
             }
@@ -259,7 +259,7 @@ static void placements_agree(void)
                                                                    .constants = list,
                                                                    .constant_count = 2});
         if (!CHECK_OK(status)) return;
-        CHECK_OK(sdlf_plan_write(plan, "labels", labels));
+        CHECK_OK(test_plan_write(plan, "labels", labels));
         for (int step = 0; step < 3; step++) CHECK_OK(sdlf_plan_step(plan, 0.1f));
         CHECK_OK(sdlf_plan_store_parameters(plan));
         memcpy(weights[placement], sdlf_model_parameter(model, 0)->value.data, sizeof weights[0]);

@@ -21,9 +21,9 @@ static sdlf_shape run(const sdlf_resize_options *options, float *y)
     if (sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 2, .forward = reference}) == SDLF_OK &&
         CHECK_OK(sdlf_plan_output(plan, "y", &binding))) {
         shape = binding.tensor.shape;
-        CHECK_OK(sdlf_plan_write(plan, "x", x));
+        CHECK_OK(test_plan_write(plan, "x", x));
         CHECK_OK(sdlf_plan_forward(plan));
-        CHECK_OK(sdlf_plan_read(plan, "y", y));
+        CHECK_OK(test_plan_read(plan, "y", y));
     }
     sdlf_plan_free(plan);
     sdlf_model_free(net);
@@ -103,9 +103,9 @@ static void integers_are_picked(void)
     sdlf_plan *plan = NULL;
     int32_t y[8] = {0};
     if (CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = reference}))) {
-        CHECK_OK(sdlf_plan_write(plan, "x", (int32_t[]){7, -9}));
+        CHECK_OK(test_plan_write(plan, "x", (int32_t[]){7, -9}));
         CHECK_OK(sdlf_plan_forward(plan));
-        CHECK_OK(sdlf_plan_read(plan, "y", y));
+        CHECK_OK(test_plan_read(plan, "y", y));
         for (int i = 0; i < 8; i++) CHECK_EQUAL(y[i], i % 4 < 2 ? 7 : -9);
     }
     sdlf_plan_free(plan);

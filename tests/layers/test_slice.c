@@ -21,9 +21,9 @@ static int run(const sdlf_slice_options *options, sdlf_shape shape, const float 
     CHECK(status == SDLF_OK || status == SDLF_ERROR_SHAPE);
     if (status == SDLF_OK && CHECK_OK(sdlf_plan_output(plan, "y", &binding))) {
         count = (int)sdlf_tensor_count(&binding.tensor);
-        CHECK_OK(sdlf_plan_write(plan, "x", x));
+        CHECK_OK(test_plan_write(plan, "x", x));
         CHECK_OK(sdlf_plan_forward(plan));
-        CHECK_OK(sdlf_plan_read(plan, "y", y));
+        CHECK_OK(test_plan_read(plan, "y", y));
     }
     sdlf_plan_free(plan);
     sdlf_model_free(net);

@@ -55,20 +55,20 @@ static void check_loss(const char *calculator_name, float smoothing)
     sdlf_output(model, "cost", build(model, &x, &(sdlf_softmax_cross_entropy_options){.smoothing = smoothing}));
     CHECK_OK(
         sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 2, .mode = SDLF_TRAIN, .forward = calculator}));
-    CHECK_OK(sdlf_plan_write(plan, "x", logits));
-    CHECK_OK(sdlf_plan_write(plan, "labels", (const int32_t[]){2, 1}));
+    CHECK_OK(test_plan_write(plan, "x", logits));
+    CHECK_OK(test_plan_write(plan, "labels", (const int32_t[]){2, 1}));
     for (int pass = 1; pass <= 2; pass++) {
         CHECK_OK(sdlf_plan_forward(plan));
-        CHECK_OK(sdlf_plan_read(plan, "cost", &loss));
+        CHECK_OK(test_plan_read(plan, "cost", &loss));
         CHECK_CLOSE(loss, expected_loss((double)smoothing), 1e-6);
         CHECK_OK(sdlf_plan_metrics(plan, &metrics));
         CHECK_CLOSE(metrics.loss_sum, 2 * pass * expected_loss((double)smoothing), 1e-5);
         CHECK(metrics.samples == 2 * pass && metrics.correct == 1 * pass); /* of equal logits the first counts */
     }
     CHECK_OK(sdlf_plan_clear_metrics(plan));
-    CHECK_OK(sdlf_plan_write(plan, "labels", (const int32_t[]){2, 3}));
+    CHECK_OK(test_plan_write(plan, "labels", (const int32_t[]){2, 3}));
     CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(sdlf_plan_read(plan, "cost", &loss));
+    CHECK_OK(test_plan_read(plan, "cost", &loss));
     CHECK_OK(sdlf_plan_metrics(plan, &metrics));
     CHECK(isnan(loss) && isnan(metrics.loss_sum)); /* a label that is none */
     sdlf_plan_free(plan);
@@ -117,11 +117,11 @@ static void weights_leave_rows_out(void)
     if (!CHECK_OK(sdlf_plan_create(&plan, model,
                                    &(sdlf_plan_options){.batch = ROWS, .mode = SDLF_TRAIN, .forward = calculator})))
         return;
-    CHECK_OK(sdlf_plan_write(plan, "x", x));
-    CHECK_OK(sdlf_plan_write(plan, "labels", labels));
-    CHECK_OK(sdlf_plan_write(plan, "weights", weights));
+    CHECK_OK(test_plan_write(plan, "x", x));
+    CHECK_OK(test_plan_write(plan, "labels", labels));
+    CHECK_OK(test_plan_write(plan, "weights", weights));
     CHECK_OK(sdlf_plan_step(plan, 0));
-    CHECK_OK(sdlf_plan_read(plan, "loss", &loss));
+    CHECK_OK(test_plan_read(plan, "loss", &loss));
     sdlf_metrics metrics;
     CHECK_OK(sdlf_plan_metrics(plan, &metrics));
     CHECK_EQUAL((int64_t)metrics.samples, 2);

@@ -149,7 +149,8 @@ static sdlf_status write_inputs(export_run_values *values, sdlf_model *model, sd
         const sdlf_tensor *given = like != NULL ? export_run_input(like, name) : input;
         if (given == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no input '%s'", name);
         if (like == NULL) status = make_input(input, plan, name, i);
-        if (status == SDLF_OK) status = sdlf_plan_write(plan, name, given->data);
+        if (status == SDLF_OK)
+            status = sdlf_plan_write(plan, name, given->data, given->dtype, sdlf_tensor_bytes(given));
     }
     return status;
 }
@@ -165,7 +166,9 @@ static sdlf_status read_outputs(export_run_values *values, sdlf_model *model, sd
         status = sdlf_plan_output(plan, name, &binding);
         if (status == SDLF_OK)
             status = sdlf_tensor_create(&values->output[i], NULL, binding.tensor.dtype, binding.tensor.shape);
-        if (status == SDLF_OK) status = sdlf_plan_read(plan, name, values->output[i].data);
+        if (status == SDLF_OK)
+            status = sdlf_plan_read(plan, name, values->output[i].data, binding.tensor.dtype,
+                                    sdlf_tensor_bytes(&binding.tensor));
     }
     return status;
 }

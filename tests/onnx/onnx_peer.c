@@ -110,7 +110,8 @@ static sdlf_status write_inputs(const peer *p)
         void *values = malloc((size_t)sdlf_tensor_bytes(&binding.tensor) + 1);
         if (values == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory");
         sdlf_convert(binding.tensor.dtype, values, p->input[i].dtype, p->input[i].data, count);
-        status = sdlf_plan_write(p->plan, p->report->input[i].name, values);
+        status = sdlf_plan_write(p->plan, p->report->input[i].name, values, binding.tensor.dtype,
+                                 sdlf_tensor_bytes(&binding.tensor));
         free(values);
     }
     return status;
@@ -157,7 +158,8 @@ static sdlf_status check_output(peer *p, const char *folder, int number)
     else if (!both_float && expected.dtype != binding.tensor.dtype)
         status = sdlf_fail(SDLF_ERROR_SHAPE, "%s is of %s, and %s was expected", name,
                            sdlf_dtype_name(binding.tensor.dtype), sdlf_dtype_name(expected.dtype));
-    if (status == SDLF_OK) status = sdlf_plan_read(p->plan, name, raw);
+    if (status == SDLF_OK)
+        status = sdlf_plan_read(p->plan, name, raw, binding.tensor.dtype, sdlf_tensor_bytes(&binding.tensor));
     if (status == SDLF_OK) {
         sdlf_convert(SDLF_FLOAT64, found, binding.tensor.dtype, raw, count);
         sdlf_convert(SDLF_FLOAT64, wanted, expected.dtype, expected.data, count);

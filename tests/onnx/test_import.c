@@ -48,7 +48,7 @@ static void run_model(const char *path, const char *folder, const char *calculat
         int64_t count = sdlf_tensor_count(&tensor);
         void *values = malloc((size_t)count * 8);
         sdlf_convert(dtype, values, SDLF_FLOAT32, tensor.data, count);
-        CHECK_OK(sdlf_plan_write(plan, sdlf_model_layer(model, sdlf_model_input(model, i).layer)->name, values));
+        CHECK_OK(test_plan_write(plan, sdlf_model_layer(model, sdlf_model_input(model, i).layer)->name, values));
         free(values);
         sdlf_tensor_release(&tensor, NULL);
     }

@@ -36,7 +36,7 @@ static void write_inputs(sdlf_plan *plan, const sdlf_model *model)
         if (sdlf_dtype_is_float(binding.tensor.dtype))
             sdlf_convert(binding.tensor.dtype, values, SDLF_FLOAT32, numbers, count);
         free(numbers);
-        CHECK_OK(sdlf_plan_write(plan, name, values));
+        CHECK_OK(test_plan_write(plan, name, values));
         free(values);
     }
 }
@@ -71,7 +71,7 @@ static char *run(sdlf_calculator *calculator, sdlf_calculator *other, const char
         if (!CHECK_OK(sdlf_plan_output(plan, name, &binding))) continue;
         size_t bytes = (size_t)sdlf_tensor_bytes(&binding.tensor);
         all = realloc(all, *size + bytes + 1);
-        CHECK_OK(sdlf_plan_read(plan, name, all + *size));
+        CHECK_OK(test_plan_read(plan, name, all + *size));
         *size += bytes;
     }
     sdlf_plan_free(plan);

@@ -50,7 +50,7 @@ static void write_images(sdlf_plan *plan, const expectation *e, sdlf_dtype dtype
 {
     double values[SAMPLES * IMAGE]; /* room for either type */
     sdlf_convert(dtype, values, SDLF_FLOAT64, e->image + first * IMAGE, count * IMAGE);
-    CHECK_OK(sdlf_plan_write(plan, "image", values));
+    CHECK_OK(test_plan_write(plan, "image", values));
 }
 
 /* The scores of all samples, `batch` at a time, next to those that are expected. */
@@ -66,7 +66,7 @@ static void check_scores(const expectation *e, sdlf_model *model, sdlf_calculato
         double raw[SAMPLES * CLASSES], found[SAMPLES * CLASSES];
         write_images(plan, e, dtype, first, batch);
         CHECK_OK(sdlf_plan_forward(plan));
-        CHECK_OK(sdlf_plan_read(plan, "class", raw));
+        CHECK_OK(test_plan_read(plan, "class", raw));
         sdlf_convert(SDLF_FLOAT64, found, dtype, raw, batch * CLASSES);
         for (int i = 0; i < batch * CLASSES; i++) {
             worst = fmax(worst, fabs(found[i] - expected[first * CLASSES + i]));
@@ -92,11 +92,11 @@ static void train(const expectation *e, sdlf_model *model, sdlf_calculator *calc
                                                         .optimizer = sdlf_sgd(.momentum = 0.9f)})))
         return;
     write_images(plan, e, dtype, 0, SAMPLES);
-    CHECK_OK(sdlf_plan_write(plan, "labels", e->labels));
+    CHECK_OK(test_plan_write(plan, "labels", e->labels));
     for (int i = 0; i < STEPS; i++) {
         double raw = 0, loss = 0;
         CHECK_OK(sdlf_plan_step(plan, 0.05f));
-        CHECK_OK(sdlf_plan_read(plan, "loss", &raw));
+        CHECK_OK(test_plan_read(plan, "loss", &raw));
         sdlf_convert(SDLF_FLOAT64, &loss, dtype, &raw, 1);
         if (!CHECK(fabs(loss - e->losses[i]) <= (wide ? 1e-6 : 1e-5) * e->losses[i]))
             printf("    %s on %s, %s, step %d: loss %.9g, expected %.9g\n", e->folder, calculator->type->name,
@@ -229,9 +229,9 @@ static void another_head_leaves_the_weights(void)
     uint32_t hash = sdlf_model_hash(model);
     CHECK_OK(
         sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 2, .mode = SDLF_TRAIN, .forward = calculator}));
-    CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[]){0, 2}));
+    CHECK_OK(test_plan_write(plan, "labels", (int32_t[]){0, 2}));
     float images[2 * IMAGE] = {1, 2, 3};
-    CHECK_OK(sdlf_plan_write(plan, "image", images));
+    CHECK_OK(test_plan_write(plan, "image", images));
     CHECK_OK(sdlf_plan_step(plan, 0.1f));
     CHECK_OK(sdlf_plan_store_parameters(plan));
     CHECK(sdlf_model_hash(model) != hash);

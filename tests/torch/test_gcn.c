@@ -109,7 +109,7 @@ static void check_step(const gcn *g, sdlf_calculator *calculator, bool no_fusion
     if (!CHECK_OK(sdlf_plan_create(&plan, model, &options))) goto done;
     CHECK_OK(sdlf_plan_step(plan, 0));
     CHECK_OK(sdlf_plan_synchronize(plan));
-    CHECK_OK(sdlf_plan_read(plan, "loss", &loss));
+    CHECK_OK(test_plan_read(plan, "loss", &loss));
     CHECK_CLOSE(loss, fixture_number(g->fixture, "loss", NAN), 1e-6);
     const char *key;
     json_t *value;
@@ -123,7 +123,7 @@ static void check_step(const gcn *g, sdlf_calculator *calculator, bool no_fusion
     options.gradients_only = false;
     if (!CHECK_OK(sdlf_plan_create(&inference, model, &options))) goto done;
     CHECK_OK(sdlf_plan_forward(inference));
-    CHECK_OK(sdlf_plan_read(inference, "y", values));
+    CHECK_OK(test_plan_read(inference, "y", values));
     fixture_close(json_object_get(g->fixture, "output"), values, NODES * CLASSES, absolute, relative, what, "output");
 done:
     sdlf_plan_free(inference);

@@ -40,8 +40,8 @@ static void write_inputs(const json_t *c, sdlf_plan *plan, bool training)
         eye[n * batch + n] = 1;
         labels[n] = (int32_t)json_integer_value(json_array_get(json_object_get(c, "labels"), (size_t)n));
     }
-    CHECK_OK(sdlf_plan_write(plan, "eye", eye));
-    if (training) CHECK_OK(sdlf_plan_write(plan, "labels", labels));
+    CHECK_OK(test_plan_write(plan, "eye", eye));
+    if (training) CHECK_OK(test_plan_write(plan, "labels", labels));
     free(eye);
     free(labels);
 }
@@ -51,7 +51,7 @@ static void check_output(const json_t *c, sdlf_plan *plan, const char *what)
     sdlf_binding binding;
     float *values = malloc(ROOM * sizeof *values);
     if (CHECK_OK(sdlf_plan_output(plan, "y", &binding)) && CHECK(sdlf_tensor_count(&binding.tensor) <= ROOM)) {
-        CHECK_OK(sdlf_plan_read(plan, "y", values));
+        CHECK_OK(test_plan_read(plan, "y", values));
         fixture_close(json_object_get(c, "output"), values, sdlf_tensor_count(&binding.tensor), absolute, relative,
                       what, "output");
     }
@@ -63,7 +63,7 @@ static void check_gradients(const json_t *c, sdlf_plan *plan, sdlf_model *model,
     const char *key;
     json_t *value;
     float loss = 0, *values = malloc(ROOM * sizeof *values);
-    CHECK_OK(sdlf_plan_read(plan, "loss", &loss));
+    CHECK_OK(test_plan_read(plan, "loss", &loss));
     CHECK_CLOSE(loss, fixture_number(c, "loss", NAN), 1e-6);
     json_object_foreach(json_object_get(c, "gradients"), key, value)
     {

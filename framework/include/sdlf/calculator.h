@@ -1,7 +1,13 @@
 /* Calculator: HOW operations are computed, on one kind of hardware.
  *
  * A calculator class is a const table: how to open and close it, its memory, and one slot for each kind of operation. A
- * calculator knows tensors and operations; it knows nothing of layers, models, plans or files. */
+ * calculator knows tensors and operations; it knows nothing of layers, models, plans or files.
+ *
+ * Threads: one thread at a time uses a calculator, and with it the plans on it; several calculators, of one class too, work in several
+ * threads. Classes and their list may be read, and added to, from any thread.
+ * Ownership: a calculator is the caller's, to be closed after the plans and tensors that use it. Classes are borrowed for as long as
+ * the process lives.
+ * Errors: a status with a message (status.h); SDLF_ERROR_DEVICE where a device is at fault. */
 #ifndef SDLF_CALCULATOR_H
 #define SDLF_CALCULATOR_H
 
@@ -28,9 +34,10 @@ const char *sdlf_math_name(sdlf_math math);
 sdlf_math sdlf_math_from_name(const char *name);
 
 typedef struct sdlf_calculator_options {
-    int threads;    /* 0: as many as the process may use */
-    int device;     /* ordinal of the device, for calculators that have several */
-    sdlf_math math; /* calculators without a choice compute in fp32 whatever is asked */
+    int threads;       /* 0: as many as the process may use */
+    int device;        /* ordinal of the device, for calculators that have several */
+    sdlf_math math;    /* calculators without a choice compute in fp32 whatever is asked */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_calculator_options;
 
 /* Compute one operation. Operands are bound, checked (sdlf_operation_check) and accepted by the slot's `supports`. A
@@ -83,6 +90,8 @@ typedef struct sdlf_kernel_slot {
      * none. */
     int64_t (*prepared)(const sdlf_calculator *calculator, const sdlf_operation *operation);
     sdlf_kernel *prepare;
+
+    void *reserved[2]; /* zero, so that members can be added without breaking what was compiled before */
 } sdlf_kernel_slot;
 
 /* Queues: for devices that transfer memory while they compute, and a host that does not wait for either.
@@ -125,6 +134,12 @@ struct sdlf_calculator_class {
     const char *summary; /* one line for --help */
     size_t size;         /* of the object whose first member is an sdlf_calculator */
     bool has_math;       /* does it compute otherwise in another math mode? False: fp32, whatever is asked */
+
+    /* The class, already registered, that computes the kinds for which this one has no `run`, in the same memory: one of its own is opened
+     * with each calculator of this class, with the same options. What else is missing here (`open`, `close`, `describe`, the functions of
+     * memory, `synchronize`) is its, too. It must not queue its work: of the library's, "reference" and "cpu" do not. Optional; NULL: none.
+     * The calculator's `type` is then a table made by sdlf_calculator_open, in which all slots are filled. */
+    const char *inherits;
 
     /* How many devices of its kind this machine has, for sdlf_calculator_options.device to choose from: 0 .. count - 1.
      * Optional; NULL: it has none to choose from, and takes no notice of the option. */
@@ -170,6 +185,9 @@ struct sdlf_calculator_class {
     sdlf_status (*run_together)(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count,
                                 int *done);
 
+    void *reserved[4]; /* zero, so that members can be added without breaking what was compiled before */
+
+    /* The last member, because it grows with the kinds of operations: sdlf_register_calculator knows with how many a table was compiled. */
     sdlf_kernel_slot kernel[SDLF_OPERATION_COUNT];
 };
 
@@ -180,6 +198,7 @@ struct sdlf_calculator {
     /* Calculators whose `space` is equal share memory: no copies are needed between them. Owned by the calculator, set by
      * open. */
     const char *space;
+    sdlf_calculator *inherited; /* the library's: what computes the kinds that are inherited */
 };
 
 /* Open the calculator class of that name. options may be NULL. The object is the caller's; close it with
@@ -191,6 +210,17 @@ void sdlf_calculator_close(sdlf_calculator *calculator);
 
 /* Registered classes, in order; NULL past the end. */
 const sdlf_calculator_class *sdlf_calculator_class_at(int index);
+
+/* Make a class of the program's own known by its name, behind those of the library. Any thread may call it, at any time. The table is
+ * borrowed for as long as the process lives. Registering the same table again does nothing. Errors: SDLF_ERROR_ARGUMENT (a name that is
+ * no lower-case word or is taken, a member that is missing, a class to inherit from that is not there: the message says which),
+ * SDLF_ERROR_UNSUPPORTED (the program was compiled with the headers of a newer library), SDLF_ERROR_MEMORY (64 are registered
+ * already). `size` is that of the table as it was compiled: sdlf_register_calculator gives it. */
+sdlf_status sdlf_register_calculator_sized(const sdlf_calculator_class *type, size_t size);
+static inline sdlf_status sdlf_register_calculator(const sdlf_calculator_class *type)
+{
+    return sdlf_register_calculator_sized(type, sizeof(sdlf_calculator_class));
+}
 
 /* The class that computes where nobody names one: the fastest of those in the host's memory. */
 const sdlf_calculator_class *sdlf_calculator_class_usual(void);

@@ -1,5 +1,10 @@
 /* Dataset: samples and labels in host memory. Loader: batches of them, shuffled, augmented, normalised, made ahead of time
- * on a thread of its own. */
+ * on a thread of its own.
+ *
+ * Threads: a data set that is open does not change, and any thread may read it; one thread at a time uses a loader.
+ * Ownership: a data set and a loader are the caller's; a loader borrows its data set, and what it hands out is its own until the next
+ * call.
+ * Errors: a status with a message (status.h) that names the file and the byte. */
 #ifndef SDLF_DATASET_H
 #define SDLF_DATASET_H
 
@@ -77,7 +82,8 @@ typedef struct sdlf_loader_options {
     bool shuffle;              /* a new order each epoch: see sdlf_shuffle_order */
     sdlf_augmentation augment; /* where its seed is 0, `seed` is used */
     uint64_t seed;
-    bool no_prefetch; /* make each batch when it is asked for, on the caller's thread */
+    bool no_prefetch;  /* make each batch when it is asked for, on the caller's thread */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_loader_options;
 
 /* A batch in host memory, valid until the next call. The last of an epoch may be shorter (`count` < batch). */

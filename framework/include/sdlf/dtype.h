@@ -1,4 +1,8 @@
-/* Element types of tensors. */
+/* Element types of tensors.
+ *
+ * Threads: all functions may be called from any thread.
+ * Ownership: texts that are returned are the library's, for good.
+ * Errors: none; an unknown type has no size and the name "unknown". */
 #ifndef SDLF_DTYPE_H
 #define SDLF_DTYPE_H
 

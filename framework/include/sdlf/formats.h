@@ -1,4 +1,9 @@
-/* Files: weights (safetensors), networks (JSON), models of other frameworks (ONNX). */
+/* Files: weights (safetensors), networks (JSON), models of other frameworks (ONNX).
+ *
+ * Threads: functions work on what they are given: one thread at a time for each model and each file that is written.
+ * Ownership: what is read is the caller's to free; paths and options are borrowed until the call returns.
+ * Errors: a status with a message (status.h) that names the file and the byte or line: SDLF_ERROR_IO, SDLF_ERROR_FORMAT,
+ * SDLF_ERROR_UNSUPPORTED. A file that cannot be written whole is left as it was. */
 #ifndef SDLF_FORMATS_H
 #define SDLF_FORMATS_H
 
@@ -127,12 +132,23 @@ typedef struct sdlf_onnx_options {
      * SDLF_READ_MEMORY of the environment, or 128 MB and 32 times the file's size, half of what the process can still have at
      * most. More is SDLF_ERROR_MEMORY. */
     int64_t read_memory;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_onnx_options;
 
 /* Read an ONNX model (opset 7 to 22), with its weights, as a model that is built. The model is the caller's. `options` may
  * be NULL. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT with the file and the byte or node at fault; SDLF_ERROR_UNSUPPORTED
  * with the operator, attribute or type that SDLF lacks; SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_model_from_onnx(sdlf_model **model, const char *path, const sdlf_onnx_options *options);
+
+/* ---- either kind, from memory ---- */
+
+/* Make a model of the content of a weights file that carries its network (as sdlf_model_open) or of an ONNX file (as sdlf_model_from_onnx;
+ * `options`, which may be NULL, are for it alone, and leave_weights is not heeded): which of the two it is, its first bytes say. The bytes
+ * are borrowed until the call returns; `name` stands for the file in messages (NULL: "model"). The model is the caller's; NULL after a
+ * failure. Errors: those of the two, and SDLF_ERROR_FORMAT for what is neither. Weights that an ONNX file keeps in another file are
+ * SDLF_ERROR_FORMAT. */
+sdlf_status sdlf_model_from_memory(sdlf_model **model, const void *bytes, size_t size, const char *name,
+                                   const sdlf_onnx_options *options);
 
 /* One node of an ONNX graph, and what became of it. */
 typedef struct sdlf_onnx_node {
@@ -175,6 +191,7 @@ void sdlf_onnx_report_free(sdlf_onnx_report *report);
 typedef struct sdlf_onnx_export_options {
     int opset;          /* 17 to 22; 0: the lowest of these that all its layers can be said in */
     bool external_data; /* weights go into a file beside it, PATH.HASH.data; beyond 2 GB they do so by themselves */
+    void *reserved[4];  /* zero: room for members to come */
 } sdlf_onnx_export_options;
 
 /* What was written. */
@@ -199,6 +216,7 @@ sdlf_status sdlf_model_to_onnx(const sdlf_model *model, const char *path, const 
 typedef struct sdlf_c_export_options {
     const char *name;       /* before every name in the file, an identifier; NULL: made of the model's name */
     int64_t max_parameters; /* a larger network is refused; 0: SDLF_C_EXPORT_PARAMETERS */
+    void *reserved[4];      /* zero: room for members to come */
 } sdlf_c_export_options;
 
 /* Compilers take some hundred bytes of memory for each number of a list. */

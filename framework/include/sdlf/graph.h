@@ -1,4 +1,8 @@
-/* Graphs in host memory: from edge lists, citation data or drawn at random; and the matrices that are made of them. */
+/* Graphs in host memory: from edge lists, citation data or drawn at random; and the matrices that are made of them.
+ *
+ * Threads: a graph that is loaded does not change, and any thread may read it.
+ * Ownership: graphs and matrices are the caller's to free.
+ * Errors: a status with a message (status.h) that names the file and the line. */
 #ifndef SDLF_GRAPH_H
 #define SDLF_GRAPH_H
 

@@ -5,7 +5,9 @@
  * transparent parts show white paper; samples of 16 bits become 8. JPEG and PNG images are turned upright by their Exif orientation.
  * Images of more than SDLF_IMAGE_MAX_PIXELS are refused before memory is taken.
  *
- * Threads: functions may be called from any thread, on different images at the same time. */
+ * Threads: functions may be called from any thread, on different images at the same time.
+ * Ownership: pixels are the caller's to release.
+ * Errors: a status with a message (status.h) that names the file. */
 #ifndef SDLF_IMAGE_H
 #define SDLF_IMAGE_H
 

@@ -4,7 +4,14 @@
  * forward and the backward pass consist of. It names no calculator, allocates no memory and loops over no elements: it
  * describes, once, when a plan is built; the plan binds memory and runs what was described.
  *
- * To add a class: one file in layers/, one line in layers/registry.c. docs/add-a-layer.md walks through one. */
+ * To add a class: one file in layers/, one line in layers/list.h; or, from outside the tree, sdlf_register_layer. docs/add-a-layer.md
+ * walks through one.
+ *
+ * Threads: classes are constant tables: their functions may be called from several threads, for different models. The list may be read,
+ * and added to, from any thread.
+ * Ownership: classes and the strings in them are borrowed for as long as the process lives; options are copied by the model.
+ * Errors: `infer`, `forward` and `backward` return a status whose message begins with what is wrong (sdlf_fail); the layer's name is
+ * put before it. */
 #ifndef SDLF_LAYER_H
 #define SDLF_LAYER_H
 
@@ -176,6 +183,8 @@ struct sdlf_layer_class {
 
     /* What output 0 is, where it is a score for each class. Other than logits: input 0 is the logits. */
     sdlf_scores scores;
+
+    void *reserved[4]; /* zero, so that members can be added without breaking what was compiled before */
 };
 
 struct sdlf_layer {
@@ -188,6 +197,12 @@ struct sdlf_layer {
 /* Registered layer classes: by position (NULL past the end) and by name (NULL if unknown). */
 const sdlf_layer_class *sdlf_layer_class_at(int index);
 const sdlf_layer_class *sdlf_layer_class_find(const char *name);
+
+/* Make a class of the program's own known by its name: to network files, to sdlf_model_open and to listings, behind those of the library.
+ * Any thread may call it, at any time. The table is borrowed for as long as the process lives. Registering the same table again does
+ * nothing. Errors: SDLF_ERROR_ARGUMENT (a name that is no lower-case word or is taken, a member that is missing or out of range: the
+ * message says which), SDLF_ERROR_MEMORY (64 are registered already). */
+sdlf_status sdlf_register_layer(const sdlf_layer_class *type);
 
 #ifdef __cplusplus
 }

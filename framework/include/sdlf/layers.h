@@ -17,7 +17,11 @@
  *   (float32, or float64 in a plan that asks for it) unless a layer says otherwise.
  * - Nothing is checked at once: the first error is kept in the model and reported when it is built (see model.h), so calls can
  *   be chained. Errors: SDLF_ERROR_ARGUMENT for options out of range, SDLF_ERROR_SHAPE for inputs that do not fit.
- * - Each has the gradient of its formula, unless it says that none passes. layers/NAME.c has both. */
+ * - Each has the gradient of its formula, unless it says that none passes. layers/NAME.c has both.
+ *
+ * Threads: one thread at a time works on a model.
+ * Ownership: options and names are copied; nodes are values.
+ * Errors: kept in the model, as said above; no call fails by itself. */
 #ifndef SDLF_LAYERS_H
 #define SDLF_LAYERS_H
 

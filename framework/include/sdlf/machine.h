@@ -1,4 +1,8 @@
-/* What this process may use of the machine: in a container, under a batch system or after ulimit that is less than the machine has. */
+/* What this process may use of the machine: in a container, under a batch system or after ulimit that is less than the machine has.
+ *
+ * Threads: all functions may be called from any thread.
+ * Ownership: nothing is allocated; texts are the library's.
+ * Errors: what the system does not tell counts as no limit. */
 #ifndef SDLF_MACHINE_H
 #define SDLF_MACHINE_H
 

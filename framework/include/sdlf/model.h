@@ -1,5 +1,12 @@
 /* Model: a directed acyclic graph of layers with named parameters. It knows no batch size, no calculator, no memory
- * layout: those are a plan's. Nodes are added in topological order by construction. */
+ * layout: those are a plan's. Nodes are added in topological order by construction.
+ *
+ * Threads: one thread at a time works on a model, and makes or frees plans of it; plans for inference that have been made may run in
+ * several threads. Different models need no care.
+ * Ownership: a model is the caller's (sdlf_model_free); what it is given is copied, and what it returns is its own until it is changed
+ * or freed, unless a declaration says otherwise.
+ * Errors: of functions with a status, in it, with a message (status.h); of those that append layers, kept in the model: the first is
+ * what sdlf_model_status and whatever uses the model return. */
 #ifndef SDLF_MODEL_H
 #define SDLF_MODEL_H
 
@@ -32,11 +39,12 @@ sdlf_node sdlf_input(sdlf_model *model, const char *name, sdlf_dtype dtype, sdlf
  * plan is told which (sdlf_plan_options.constants), since the number of its elements is not the model's. */
 sdlf_node sdlf_sparse_input(sdlf_model *model, const char *name);
 
-/* Declare a result of the model. `name` is copied. */
+/* Declare a result of the model. `name` is copied. SDLF_ERROR_ARGUMENT, kept in the model, while a plan of the model exists: a plan has
+ * places for the outputs that it was made with. */
 void sdlf_output(sdlf_model *model, const char *name, sdlf_node node);
 
 /* Forget the results declared so far, before others take their place: a model from a file gets another head so. A model without any has
- * its last layer's. */
+ * its last layer's. The same error while a plan of the model exists. */
 void sdlf_model_clear_outputs(sdlf_model *model);
 
 /* Append a layer of any class. `options` (borrowed, copied) is the class's options struct or NULL for all defaults. */

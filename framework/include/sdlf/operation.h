@@ -9,7 +9,11 @@
  *   <sdlf/operations/indexing.h>      along one axis: reductions, picking, resampling
  *   <sdlf/operations/window.h>        sliding windows: convolution and pooling
  *   <sdlf/operations/augmentation.h>  random changes of images
- *   <sdlf/operations/update.h>        how weights follow their gradient */
+ *   <sdlf/operations/update.h>        how weights follow their gradient
+ *
+ * Threads: operations are values, classes constant: all functions may be called from any thread.
+ * Ownership: an operation borrows the memory of its operands; classes and texts are the library's.
+ * Errors: sdlf_operation_check says what is wrong with an operation (status.h); the rest does not fail. */
 #ifndef SDLF_OPERATION_H
 #define SDLF_OPERATION_H
 

@@ -1,4 +1,8 @@
-/* Optimisers and learning-rate schedules: small values, made by calls that read like sdlf_sgd(.momentum = 0.9). */
+/* Optimisers and learning-rate schedules: small values, made by calls that read like sdlf_sgd(.momentum = 0.9).
+ *
+ * Threads: values: all functions may be called from any thread.
+ * Ownership: nothing is allocated; names are the library's.
+ * Errors: members out of range are told by what takes the value: sdlf_plan_create, sdlf_trainer_create. */
 #ifndef SDLF_OPTIMIZER_H
 #define SDLF_OPTIMIZER_H
 

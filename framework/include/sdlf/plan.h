@@ -6,7 +6,14 @@
  *
  * A plan borrows its model and its calculators, which must outlive it; while it exists, the model takes no layers and no new
  * parameters. Where a calculator shares the host's memory, the
- * model's parameters are used in place; elsewhere the plan holds copies (see sdlf_plan_store_parameters). */
+ * model's parameters are used in place; elsewhere the plan holds copies (see sdlf_plan_store_parameters).
+ *
+ * Threads: one thread at a time uses a plan, or any of the plans that have a calculator in common with it. Plans of different models on
+ * calculators of their own may be made and run in different threads; plans of one model, if all are for inference, may run in different
+ * threads.
+ * Ownership: a plan is the caller's (sdlf_plan_free). Options are read before sdlf_plan_create returns, but for what is said to be
+ * borrowed for longer. Bindings and texts are the plan's.
+ * Errors: a status with a message (status.h) that names the layer and the operation. */
 #ifndef SDLF_PLAN_H
 #define SDLF_PLAN_H
 
@@ -42,6 +49,7 @@ typedef struct sdlf_feed {
     int64_t skip;  /* samples at their beginning that are another plan's */
     int staged; /* 0: a device holds all data. Else it holds this many batches, up to SDLF_MAX_STAGED, and the host brings
                       the next ones while it computes. Where the plan computes in the host's memory, no data are moved */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_feed;
 enum { SDLF_MAX_STAGED = 8 };
 
@@ -107,6 +115,7 @@ typedef struct sdlf_plan_options {
     const char *gemm_algorithm;
     sdlf_choices
         *choices; /* borrowed until sdlf_plan_create returns, and added to; NULL: calculators follow their own rules */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_plan_options;
 
 /* The plan is the caller's; free with sdlf_plan_free (accepts NULL). A training plan minimises the model's loss layers; to
@@ -128,9 +137,11 @@ typedef struct sdlf_binding {
 sdlf_status sdlf_plan_input(sdlf_plan *plan, const char *name, sdlf_binding *binding);
 sdlf_status sdlf_plan_output(sdlf_plan *plan, const char *name, sdlf_binding *binding);
 
-/* Copy a whole input from, or a whole output to, host memory of the tensor's own dtype. Constants are not written. */
-sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host);
-sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host);
+/* Copy a whole input from, or a whole output to, host memory: `bytes` bytes of elements of `dtype`, as many as sdlf_plan_input and
+ * sdlf_plan_output say. Constants are not written. Errors: SDLF_ERROR_SHAPE where the type or the number of bytes is another one (the message
+ * has both). */
+sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host, sdlf_dtype dtype, int64_t bytes);
+sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host, sdlf_dtype dtype, int64_t bytes);
 
 /* The forward pass (and, for a training plan, nothing else). Not for a plan with a feed. */
 sdlf_status sdlf_plan_forward(sdlf_plan *plan);
@@ -273,6 +284,7 @@ typedef struct sdlf_timing {
     int together;      /* 0: as sdlf_plan_time; else as sdlf_plan_time_together */
     sdlf_go_on *go_on; /* asked before each run of a step; once it says false, medians are of what was run. NULL: yes */
     void *user;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_timing;
 sdlf_status sdlf_plan_time_with(sdlf_plan *plan, const sdlf_timing *timing);
 

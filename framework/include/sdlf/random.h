@@ -9,7 +9,11 @@
  *
  * cuRAND's Philox is the same function: these are the words of curand4 after curand_init(seed, stream + 2^32 step, 4 index). Kernels do not
  * call it, so that one arithmetic serves every calculator, with and without CUDA, and because the floats that cuRAND makes of
- * its words are others, and other on other hardware: its uniform numbers lie in (0, 1], its normal ones take a library's logarithm. */
+ * its words are others, and other on other hardware: its uniform numbers lie in (0, 1], its normal ones take a library's logarithm.
+ *
+ * Threads: pure functions, for any thread.
+ * Ownership: values.
+ * Errors: none. */
 #ifndef SDLF_RANDOM_H
 #define SDLF_RANDOM_H
 

@@ -1,4 +1,10 @@
-/* SDLF, the Simple Deep Learning Framework: everything. */
+/* SDLF, the Simple Deep Learning Framework: everything.
+ *
+ * Threads: as each header says: objects that have nothing in common may be used in different threads, and one object in one thread at a
+ * time.
+ * Ownership: what a function creates, opens or reads is the caller's, to be freed, closed or released; NULL is accepted there.
+ * Errors: a status, and a message for the calling thread (status.h). The library never prints, never exits, and never aborts over what
+ * a caller gives it. */
 #ifndef SDLF_SDLF_H
 #define SDLF_SDLF_H
 
@@ -9,6 +15,7 @@
 #include <sdlf/image.h>
 #include <sdlf/layers.h>
 #include <sdlf/machine.h>
+#include <sdlf/memory.h>
 #include <sdlf/model.h>
 #include <sdlf/optimizer.h>
 #include <sdlf/plan.h>

@@ -1,4 +1,8 @@
-/* Shapes: up to SDLF_MAX_RANK dimensions, outermost first. */
+/* Shapes: up to SDLF_MAX_RANK dimensions, outermost first.
+ *
+ * Threads: shapes are values; all functions may be called from any thread.
+ * Ownership: nothing is allocated.
+ * Errors: no function fails: of arguments out of range comes an empty shape (a rank of 0). */
 #ifndef SDLF_SHAPE_H
 #define SDLF_SHAPE_H
 
@@ -39,7 +43,7 @@ template <class... dimensions> constexpr sdlf_shape sdlf_shape_of(dimensions... 
 /* The product of the dimensions; 1 for a scalar; -1 where a dimension is negative or the product overflows int64. */
 int64_t sdlf_shape_count(sdlf_shape shape);
 
-/* Product of dim[first] .. dim[last - 1]; 1 for an empty range. The shape must be valid (sdlf_shape_count >= 0). */
+/* Product of dim[first] .. dim[last - 1]; 1 for an empty range; 0 where there are no such dimensions. The shape must be valid (sdlf_shape_count >= 0). */
 int64_t sdlf_shape_span(sdlf_shape shape, int first, int last);
 
 bool sdlf_shape_equal(sdlf_shape a, sdlf_shape b);
@@ -48,7 +52,7 @@ bool sdlf_shape_equal(sdlf_shape a, sdlf_shape b);
  * `common`, which may be NULL, is as it was. */
 bool sdlf_shape_broadcast(sdlf_shape *common, sdlf_shape a, sdlf_shape b);
 
-/* `shape` with one more dimension in front, or with dimension `axis` taken away. */
+/* `shape` with one more dimension in front, or with dimension `axis` taken away; a scalar (rank 0), where it has as many as it may, or no such axis. */
 sdlf_shape sdlf_shape_prepend(int64_t dim, sdlf_shape shape);
 sdlf_shape sdlf_shape_without(sdlf_shape shape, int axis);
 

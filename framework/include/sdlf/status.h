@@ -9,7 +9,11 @@
  *   would have made is NULL then. A model that is NULL is SDLF_ERROR_MEMORY: sdlf_model_create gives that when memory is out;
  * - a function without gives nothing: 0, false, NULL, an absent tensor or node; one that returns nothing does nothing;
  * - those that free, close and release accept NULL.
- * What a class's functions and kernels get has been checked; so have the arguments of inline functions. */
+ * What a class's functions and kernels get has been checked; so have the arguments of inline functions.
+ *
+ * Threads: any function may be called from any thread at any time; the message belongs to the thread whose call failed.
+ * Ownership: texts that are returned are the library's.
+ * Errors: none of these functions fails. */
 #ifndef SDLF_STATUS_H
 #define SDLF_STATUS_H
 
@@ -37,6 +41,13 @@ typedef bool sdlf_go_on(void *user);
 
 /* The calling thread's last message; never NULL, valid until this thread's next failing call. */
 const char *sdlf_error_message(void);
+
+/* For programs that keep a log: be told of each message when it is made, in the thread whose call fails, and again when a caller puts its
+ * context before it; the last one is what sdlf_error_message says. The library may still deal with what went wrong, and succeed. `message`
+ * is good until the function returns. It may call the library; of failures in there it is not told. NULL: be told no more. To be set
+ * while no other thread is in the library. */
+typedef void sdlf_message_function(sdlf_status status, const char *message, void *user);
+void sdlf_set_message_function(sdlf_message_function *function, void *user);
 
 /* A short lower-case name of a status, such as "shape". */
 const char *sdlf_status_name(sdlf_status status);

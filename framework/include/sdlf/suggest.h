@@ -1,5 +1,9 @@
 /* "Did you mean ...?": of the words that could stand somewhere, the one that is nearest to what somebody wrote there. For messages of
- * layers, data sets, formats and programs. */
+ * layers, data sets, formats and programs.
+ *
+ * Threads: a suggestion is a value: one thread at a time uses one.
+ * Ownership: words are borrowed for as long as the suggestion is used.
+ * Errors: none. */
 #ifndef SDLF_SUGGEST_H
 #define SDLF_SUGGEST_H
 

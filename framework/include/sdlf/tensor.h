@@ -1,7 +1,12 @@
 /* Tensor: a shape, a dtype, strides, and memory that one calculator owns.
  *
  * sdlf_tensor is a small value: copy it freely. Most tensors are views of memory that belongs to a plan, a model or a
- * dataset; only those made by sdlf_tensor_create own theirs and are given back with sdlf_tensor_release. */
+ * dataset; only those made by sdlf_tensor_create own theirs and are given back with sdlf_tensor_release.
+ *
+ * Threads: tensors are values, and their functions may be called from any thread; the memory that they point to is guarded by whoever
+ * writes it.
+ * Ownership: views borrow memory; what sdlf_tensor_create has made is the caller's until sdlf_tensor_release.
+ * Errors: a status with a message (status.h) from what allocates or copies; of arguments out of range a view is an absent tensor. */
 #ifndef SDLF_TENSOR_H
 #define SDLF_TENSOR_H
 
@@ -47,7 +52,7 @@ int64_t sdlf_tensor_bytes(const sdlf_tensor *tensor);
 bool sdlf_tensor_is_contiguous(const sdlf_tensor *tensor);
 
 /* Views of dense tensors; none copies. Reshape wants a contiguous tensor and an equal count. Narrow keeps `length` indices from `start`
- * along `axis`. Transpose exchanges two axes. Both arguments are the caller's responsibility (asserted). */
+ * along `axis`. Transpose exchanges two axes. Of arguments that do not fit, the view is an absent tensor (sdlf_tensor_present). */
 sdlf_tensor sdlf_tensor_reshape(sdlf_tensor tensor, sdlf_shape shape);
 sdlf_tensor sdlf_tensor_narrow(sdlf_tensor tensor, int axis, int64_t start, int64_t length);
 sdlf_tensor sdlf_tensor_transpose(sdlf_tensor tensor, int axis_a, int axis_b);
@@ -56,11 +61,11 @@ sdlf_tensor sdlf_tensor_transpose(sdlf_tensor tensor, int axis_a, int axis_b);
  * by side. The shape is the same, the strides tell. (Dimensions of size 1 may have any stride, so that a tensor with one
  * channel, or of 1x1 pixels, is both row-major and channels last.) */
 bool sdlf_tensor_is_channels_last(const sdlf_tensor *tensor);
-/* The tensor of that shape over the same memory, whose content is another one then. Rank 4 (asserted). */
+/* The tensor of that shape over the same memory, whose content is another one then; absent, where the rank is not 4. */
 sdlf_tensor sdlf_tensor_channels_last(sdlf_tensor tensor);
 
 /* The tensor seen under a shape that it broadcasts to: axes are matched from the last one on, and where it has 1 or no axis
- * it is read again and again (stride 0). */
+ * it is read again and again (stride 0). Absent, where it does not broadcast to it. */
 sdlf_tensor sdlf_tensor_broadcast(sdlf_tensor tensor, sdlf_shape shape);
 
 /* ---- sparse matrices ----

@@ -1,4 +1,9 @@
-/* Trainer: epochs over a data set, with metrics, callbacks, stopping and resuming. */
+/* Trainer: epochs over a data set, with metrics, callbacks, stopping and resuming.
+ *
+ * Threads: one thread at a time uses a trainer; it has threads of its own, for batches and for saving, none of which calls back.
+ * Callbacks come from the thread that calls sdlf_trainer_run.
+ * Ownership: a trainer is the caller's (sdlf_trainer_free); model, data sets and options are borrowed for its life.
+ * Errors: a status with a message (status.h). */
 #ifndef SDLF_TRAINER_H
 #define SDLF_TRAINER_H
 
@@ -62,6 +67,7 @@ typedef struct sdlf_trainer_options {
     bool resume;                /* go on from the training state found in the model: see sdlf_trainer_create */
     sdlf_progress_callback *callback;
     void *user;
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_trainer_options;
 
 /* How a built-in network is best trained, of MNIST's pictures at least: sets batch, optimizer, schedule, label_smoothing and augment to what

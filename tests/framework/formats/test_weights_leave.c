@@ -28,13 +28,13 @@ static bool run(sdlf_calculator *calculator, const char *path, sdlf_dtype dtype,
     memset(y, 0, 2 * CLASSES * sizeof *y);
     for (int again = 0; again < 2 && made; again++) {
         bool single = dtype == SDLF_FLOAT32;
-        CHECK_OK(sdlf_plan_write(plan, "a", single ? (void *)narrow : (void *)wide));
-        CHECK_OK(sdlf_plan_write(plan, "b", single ? (void *)(narrow + A) : (void *)(wide + A)));
+        CHECK_OK(test_plan_write(plan, "a", single ? (void *)narrow : (void *)wide));
+        CHECK_OK(test_plan_write(plan, "b", single ? (void *)(narrow + A) : (void *)(wide + A)));
         CHECK_OK(sdlf_plan_forward(plan));
         CHECK_OK(sdlf_plan_load_parameters(plan));
     }
-    if (made) CHECK_OK(sdlf_plan_read(plan, "class", y));
-    if (made) CHECK_OK(sdlf_plan_read(plan, "side", y + CLASSES));
+    if (made) CHECK_OK(test_plan_read(plan, "class", y));
+    if (made) CHECK_OK(test_plan_read(plan, "side", y + CLASSES));
     sdlf_plan_free(plan);
     sdlf_model_free(model);
     return made;

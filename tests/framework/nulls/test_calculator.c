@@ -31,6 +31,10 @@ static void calculators(void)
     GIVES(sdlf_calculator_shares_memory(NULL, reference), false);
     GIVES(sdlf_calculator_shares_memory(reference, NULL), false);
     GIVES(sdlf_calculator_is_on_host(NULL), false);
+    REFUSED(sdlf_register_calculator_sized(NULL, sizeof(sdlf_calculator_class)), "type");
+    CHECK_EQUAL(sdlf_register_calculator(NULL), SDLF_ERROR_ARGUMENT);
+    DOES_NOTHING(sdlf_set_message_function(NULL, NULL));
+    CHECK_OK(sdlf_set_allocator(NULL)); /* the heap's */
     GIVES(sdlf_math_from_name(NULL), SDLF_MATH_COUNT);
     sdlf_calculator_close(reference);
 }

@@ -13,6 +13,9 @@ static void weights(void)
     REFUSED(sdlf_model_save_checkpoint(net, NULL), "path");
     NO_MODEL(sdlf_model_load(NULL, test_path("w.safetensors")));
     REFUSED(sdlf_model_load(net, NULL), "path");
+    sdlf_model *none;
+    REFUSED(sdlf_model_from_memory(NULL, "x", 1, NULL, NULL), "model");
+    REFUSED(sdlf_model_from_memory(&none, NULL, 1, NULL, NULL), "bytes");
     REFUSED(sdlf_model_open(NULL, test_path("w.safetensors")), "model");
     REFUSED(sdlf_model_open(&made, NULL), "path");
     CHECK(made == NULL);

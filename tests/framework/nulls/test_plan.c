@@ -58,8 +58,8 @@ static void no_plan(void)
     bool passed;
     REFUSED(sdlf_plan_input(NULL, "image", &binding), "plan");
     REFUSED(sdlf_plan_output(NULL, "class", &binding), "plan");
-    REFUSED(sdlf_plan_write(NULL, "image", number), "plan");
-    REFUSED(sdlf_plan_read(NULL, "class", number), "plan");
+    REFUSED(sdlf_plan_write(NULL, "image", number, SDLF_FLOAT32, 4), "plan");
+    REFUSED(sdlf_plan_read(NULL, "class", number, SDLF_FLOAT32, 4), "plan");
     REFUSED(sdlf_plan_forward(NULL), "plan");
     REFUSED(sdlf_plan_backward(NULL), "plan");
     REFUSED(sdlf_plan_step(NULL, 0.1f), "plan");
@@ -103,10 +103,10 @@ static void a_plan_without_the_rest(void)
     REFUSED(sdlf_plan_input(plan, "image", NULL), "binding");
     REFUSED(sdlf_plan_output(plan, NULL, &binding), "name");
     REFUSED(sdlf_plan_output(plan, "class", NULL), "binding");
-    REFUSED(sdlf_plan_write(plan, NULL, image), "input");
-    REFUSED(sdlf_plan_write(plan, "image", NULL), "host");
-    REFUSED(sdlf_plan_read(plan, NULL, class), "output");
-    REFUSED(sdlf_plan_read(plan, "class", NULL), "host");
+    REFUSED(sdlf_plan_write(plan, NULL, image, SDLF_FLOAT32, 4), "input");
+    REFUSED(sdlf_plan_write(plan, "image", NULL, SDLF_FLOAT32, 4), "host");
+    REFUSED(sdlf_plan_read(plan, NULL, class, SDLF_FLOAT32, 4), "output");
+    REFUSED(sdlf_plan_read(plan, "class", NULL, SDLF_FLOAT32, 4), "host");
     REFUSED(sdlf_plan_begin_epoch(plan, NULL), "epoch");
     REFUSED(sdlf_plan_metrics(plan, NULL), "metrics");
     REFUSED(sdlf_plan_mark_passed(plan, NULL), "passed");
@@ -116,7 +116,7 @@ static void a_plan_without_the_rest(void)
     REFUSED(sdlf_plan_gradient(plan, NULL, &binding), "parameter");
     REFUSED(sdlf_plan_gradient(plan, "conv2d.weight", NULL), "binding");
     GIVES(sdlf_plan_layer_of(plan, NULL), -1);
-    CHECK_OK(sdlf_plan_write(plan, "image", image));
+    CHECK_OK(test_plan_write(plan, "image", image));
     CHECK_OK(sdlf_plan_forward(plan));
     sdlf_plan_free(plan);
     sdlf_model_free(net);

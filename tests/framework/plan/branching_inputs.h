@@ -20,15 +20,15 @@ static inline void write_images(sdlf_plan *plan, sdlf_dtype dtype)
     fill_random(b, B, 12);
     for (int i = 0; i < A; i++) a64[i] = a[i];
     for (int i = 0; i < B; i++) b64[i] = b[i];
-    CHECK_OK(sdlf_plan_write(plan, "a", dtype == SDLF_FLOAT32 ? (void *)a : (void *)a64));
-    CHECK_OK(sdlf_plan_write(plan, "b", dtype == SDLF_FLOAT32 ? (void *)b : (void *)b64));
+    CHECK_OK(test_plan_write(plan, "a", dtype == SDLF_FLOAT32 ? (void *)a : (void *)a64));
+    CHECK_OK(test_plan_write(plan, "b", dtype == SDLF_FLOAT32 ? (void *)b : (void *)b64));
 }
 
 /* And what it reads in training alone. */
 static inline void write_inputs(sdlf_plan *plan, sdlf_dtype dtype)
 {
     write_images(plan, dtype);
-    CHECK_OK(sdlf_plan_write(plan, "labels", labels));
+    CHECK_OK(test_plan_write(plan, "labels", labels));
 }
 
 #endif

@@ -23,8 +23,8 @@ static void train(sdlf_plan *plan)
     float images[2 * IMAGE];
     const int32_t labels[2] = {1, 2};
     fill_random(images, 2 * IMAGE, 3);
-    CHECK_OK(sdlf_plan_write(plan, "image", images));
-    CHECK_OK(sdlf_plan_write(plan, "labels", labels));
+    CHECK_OK(test_plan_write(plan, "image", images));
+    CHECK_OK(test_plan_write(plan, "labels", labels));
     CHECK_OK(sdlf_plan_step(plan, 0.5f));
 }
 
@@ -32,9 +32,9 @@ static void infer(sdlf_plan *plan, float *scores)
 {
     float image[IMAGE];
     fill_random(image, IMAGE, 8);
-    CHECK_OK(sdlf_plan_write(plan, "image", image));
+    CHECK_OK(test_plan_write(plan, "image", image));
     CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(sdlf_plan_read(plan, "class", scores));
+    CHECK_OK(test_plan_read(plan, "class", scores));
 }
 
 /* Does the plan's result differ from that of a plan that is made now? */
@@ -147,7 +147,7 @@ static void reading_makes_nothing_old(void)
     CHECK_OK(sdlf_plan_backward(gradients));
     CHECK(sdlf_plan_is_current(wide));
     CHECK_OK(sdlf_plan_forward(wide));
-    CHECK_OK(sdlf_plan_read(wide, "class", scores));
+    CHECK_OK(test_plan_read(wide, "class", scores));
     sdlf_plan_free(wide);
     sdlf_plan_free(gradients);
     sdlf_model_free(net);

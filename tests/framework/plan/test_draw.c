@@ -37,10 +37,10 @@ static void run(sdlf_plan_options options, bool built, uint32_t *hash, double ou
         fill_random(a, 50, 3);
         for (int i = 0; i < 50; i++) wide[i] = (double)a[i];
         bool is_wide = options.dtype == SDLF_FLOAT64;
-        CHECK_OK(sdlf_plan_write(plan, "a", is_wide ? (const void *)wide : a));
-        if (options.mode == SDLF_TRAIN) CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[]){1}));
+        CHECK_OK(test_plan_write(plan, "a", is_wide ? (const void *)wide : a));
+        if (options.mode == SDLF_TRAIN) CHECK_OK(test_plan_write(plan, "labels", (int32_t[]){1}));
         CHECK_OK(sdlf_plan_forward(plan));
-        CHECK_OK(sdlf_plan_read(plan, options.mode == SDLF_TRAIN ? "loss" : "class", is_wide ? (void *)out : narrow));
+        CHECK_OK(test_plan_read(plan, options.mode == SDLF_TRAIN ? "loss" : "class", is_wide ? (void *)out : narrow));
         for (int i = 0; i < 3 && !is_wide; i++) out[i] = (double)narrow[i];
     }
     sdlf_plan_free(plan);

@@ -13,7 +13,7 @@ static double loss_of(sdlf_plan *plan)
     double loss = NAN;
     CHECK_OK(sdlf_plan_load_parameters(plan)); /* the plan computes in double on copies */
     CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(sdlf_plan_read(plan, "loss", &loss));
+    CHECK_OK(test_plan_read(plan, "loss", &loss));
     return loss;
 }
 
@@ -74,11 +74,11 @@ static void train_a_little(const char *name, bool no_fusion, sdlf_model *net, fl
     if (plan != NULL) {
         float image[4 * 36];
         fill_random(image, 144, 21);
-        CHECK_OK(sdlf_plan_write(plan, "image", image));
-        CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[]){0, 1, 2, 1}));
+        CHECK_OK(test_plan_write(plan, "image", image));
+        CHECK_OK(test_plan_write(plan, "labels", (int32_t[]){0, 1, 2, 1}));
         for (int i = 0; i < 3; i++) {
             CHECK_OK(sdlf_plan_step(plan, 0.1f));
-            CHECK_OK(sdlf_plan_read(plan, "loss", &loss[i]));
+            CHECK_OK(test_plan_read(plan, "loss", &loss[i]));
         }
         CHECK_OK(sdlf_plan_store_parameters(plan));
     }

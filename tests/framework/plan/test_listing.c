@@ -95,8 +95,8 @@ static void backward_takes_what_it_finds(void)
     sdlf_plan_options options = {
         .batch = 2, .mode = SDLF_TRAIN, .forward = host, .keep_activations = true, .gradients_only = true};
     CHECK_OK(sdlf_plan_create(&plan, net, &options));
-    CHECK_OK(sdlf_plan_write(plan, "image", image));
-    CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[]){0, 1}));
+    CHECK_OK(test_plan_write(plan, "image", image));
+    CHECK_OK(test_plan_write(plan, "labels", (int32_t[]){0, 1}));
     CHECK_OK(sdlf_plan_forward(plan));
     CHECK_OK(sdlf_plan_backward(plan));
     CHECK_OK(sdlf_plan_gradient(plan, "fully_connected_2.weight", &gradient));

@@ -43,10 +43,10 @@ static void the_host_waits_before_it_writes(void)
                                                        .placement_count = on_device,
                                                        .no_fusion = true}));
         for (int i = 0; i < 3; i++) {
-            CHECK_OK(sdlf_plan_write(plan, "x", x));
+            CHECK_OK(test_plan_write(plan, "x", x));
             CHECK_OK(sdlf_plan_forward(plan));
         }
-        CHECK_OK(sdlf_plan_read(plan, "sum", sum[on_device]));
+        CHECK_OK(test_plan_read(plan, "sum", sum[on_device]));
         sdlf_plan_free(plan);
     }
     CHECK(memcmp(sum[0], sum[1], BATCH * SIDE * sizeof *x) == 0);
@@ -87,8 +87,8 @@ static uint32_t train(sdlf_calculator *forward, sdlf_calculator *backward)
     options.batch = BATCH / 2;
     CHECK_OK(sdlf_plan_create(&plan[1], net, &options));
     for (int i = 0; i < 4 && plan[1] != NULL; i++) {
-        CHECK_OK(sdlf_plan_write(plan[i % 2], "x", x));
-        CHECK_OK(sdlf_plan_write(plan[i % 2], "labels", labels));
+        CHECK_OK(test_plan_write(plan[i % 2], "x", x));
+        CHECK_OK(test_plan_write(plan[i % 2], "labels", labels));
         CHECK_OK(sdlf_plan_step(plan[i % 2], 0.05f));
     }
     uint32_t hash = sdlf_model_hash(net);

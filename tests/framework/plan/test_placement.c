@@ -20,11 +20,11 @@ static uint32_t train(sdlf_plan_options options, float *loss)
         fill_random(a, 150, 11);
         fill_random(b, 75, 12);
         for (int i = 0; i < 4; i++) {
-            CHECK_OK(sdlf_plan_write(plan, "a", a));
-            CHECK_OK(sdlf_plan_write(plan, "b", b));
-            CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[]){2, 0, 1}));
+            CHECK_OK(test_plan_write(plan, "a", a));
+            CHECK_OK(test_plan_write(plan, "b", b));
+            CHECK_OK(test_plan_write(plan, "labels", (int32_t[]){2, 0, 1}));
             CHECK_OK(sdlf_plan_step(plan, 0.1f));
-            CHECK_OK(sdlf_plan_read(plan, "loss", loss));
+            CHECK_OK(test_plan_read(plan, "loss", loss));
             sum += 3 * (double)*loss;
         }
         sdlf_metrics metrics;
@@ -139,8 +139,8 @@ static void copies_are_counted(void)
     if (plan != NULL) {
         float image[72];
         fill_random(image, 72, 1);
-        CHECK_OK(sdlf_plan_write(plan, "image", image));
-        CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[]){0, 1}));
+        CHECK_OK(test_plan_write(plan, "image", image));
+        CHECK_OK(test_plan_write(plan, "labels", (int32_t[]){0, 1}));
         uploads = downloads = 0;
         uploaded = downloaded = 0;
         CHECK_OK(sdlf_plan_step(plan, 0.1f));

@@ -75,11 +75,11 @@ static void inference_gives_probabilities(void)
         double image64[2 * 36];
         fill_random(image, 72, 5);
         for (int i = 0; i < 72; i++) image64[i] = image[i];
-        CHECK_OK(sdlf_plan_write(plan, "image", d == 0 ? (void *)image : (void *)image64));
+        CHECK_OK(test_plan_write(plan, "image", d == 0 ? (void *)image : (void *)image64));
         CHECK_OK(sdlf_plan_forward(plan));
         double p64[6];
         float p32[6];
-        CHECK_OK(sdlf_plan_read(plan, "class", d == 0 ? (void *)p32 : (void *)p64));
+        CHECK_OK(test_plan_read(plan, "class", d == 0 ? (void *)p32 : (void *)p64));
         for (int i = 0; d == 0 && i < 6; i++) p64[i] = p32[i];
         CHECK_CLOSE(p64[0] + p64[1] + p64[2], 1, 1e-6);
         CHECK_CLOSE(p64[3] + p64[4] + p64[5], 1, 1e-6);
@@ -172,16 +172,16 @@ static void plans_share_the_model(void)
         float image[108], before[3], after[3];
         int32_t labels[3] = {0, 1, 2};
         fill_random(image, 108, 3);
-        CHECK_OK(sdlf_plan_write(infer, "image", image));
+        CHECK_OK(test_plan_write(infer, "image", image));
         CHECK_OK(sdlf_plan_forward(infer));
-        CHECK_OK(sdlf_plan_read(infer, "class", before));
-        CHECK_OK(sdlf_plan_write(train, "image", image));
-        CHECK_OK(sdlf_plan_write(train, "labels", labels));
+        CHECK_OK(test_plan_read(infer, "class", before));
+        CHECK_OK(test_plan_write(train, "image", image));
+        CHECK_OK(test_plan_write(train, "labels", labels));
         uint32_t hash = sdlf_model_hash(net);
         CHECK_OK(sdlf_plan_step(train, 0.5f));
         CHECK(sdlf_model_hash(net) != hash);
         CHECK_OK(sdlf_plan_forward(infer));
-        CHECK_OK(sdlf_plan_read(infer, "class", after));
+        CHECK_OK(test_plan_read(infer, "class", after));
         CHECK(memcmp(before, after, sizeof before) != 0);
         hash = sdlf_model_hash(net);
         CHECK_OK(sdlf_plan_time(train, 3)); /* timing leaves no trace */
@@ -190,7 +190,7 @@ static void plans_share_the_model(void)
         for (int i = 0; i < sdlf_plan_step_count(train); i++) seconds += sdlf_plan_step_info(train, i).seconds;
         CHECK(seconds > 0);
         CHECK_OK(sdlf_plan_time_together(infer, 2, 3));
-        CHECK_OK(sdlf_plan_read(infer, "class", before));
+        CHECK_OK(test_plan_read(infer, "class", before));
         CHECK(memcmp(before, after, sizeof before) == 0);
         for (int i = 0; i < sdlf_plan_step_count(infer); i++) CHECK(sdlf_plan_step_info(infer, i).seconds > 0);
         CHECK_FAILS(sdlf_plan_time_together(infer, 2, 0), SDLF_ERROR_ARGUMENT, "at least 1");

@@ -46,10 +46,10 @@ static void run(sdlf_plan *plan, sdlf_dtype dtype, double *y)
     for (int i = 0; i < VALUES; i++) wide[i] = (double)narrow[i];
     CHECK_OK(sdlf_plan_load_parameters(plan));
     for (int again = 0; again < 2; again++) { /* the first run writes over the room */
-        CHECK_OK(sdlf_plan_write(plan, "x", dtype == SDLF_FLOAT32 ? (void *)narrow : (void *)wide));
+        CHECK_OK(test_plan_write(plan, "x", dtype == SDLF_FLOAT32 ? (void *)narrow : (void *)wide));
         CHECK_OK(sdlf_plan_forward(plan));
     }
-    CHECK_OK(sdlf_plan_read(plan, "y", dtype == SDLF_FLOAT32 ? (void *)narrow : (void *)y));
+    CHECK_OK(test_plan_read(plan, "y", dtype == SDLF_FLOAT32 ? (void *)narrow : (void *)y));
     for (int i = 0; i < VALUES && dtype == SDLF_FLOAT32; i++) y[i] = (double)narrow[i];
 }
 

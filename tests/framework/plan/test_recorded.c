@@ -85,9 +85,9 @@ static void timing_leaves_outputs_alone(void)
         const sdlf_plan_options options = {.batch = 2, .forward = calculator, .no_fusion = true};
         if (CHECK_OK(sdlf_plan_create(&plan, net, &options))) {
             for (int run = 0; run < 2; run++) {
-                CHECK_OK(sdlf_plan_write(plan, "image", image));
+                CHECK_OK(test_plan_write(plan, "image", image));
                 CHECK_OK(run == 0 ? sdlf_plan_forward(plan) : sdlf_plan_time(plan, 3));
-                CHECK_OK(sdlf_plan_read(plan, "class", found[run]));
+                CHECK_OK(test_plan_read(plan, "class", found[run]));
             }
             CHECK(memcmp(found[0], found[1], sizeof found[0]) == 0);
             for (int s = 0; s < sdlf_plan_step_count(plan); s++) CHECK(sdlf_plan_step_info(plan, s).seconds > 0);
@@ -134,10 +134,10 @@ static void inference_is_the_same_too(void)
             sdlf_plan_options options = {.batch = 2, .forward = calculator, .no_recording = recorded == 0};
             if (!CHECK_OK(sdlf_plan_create(&plan, net, &options))) continue;
             for (int run = 0; run < 4; run++) {
-                CHECK_OK(sdlf_plan_write(plan, "image", image));
+                CHECK_OK(test_plan_write(plan, "image", image));
                 CHECK_OK(sdlf_plan_forward(plan));
             }
-            CHECK_OK(sdlf_plan_read(plan, "class", found[recorded]));
+            CHECK_OK(test_plan_read(plan, "class", found[recorded]));
             sdlf_plan_free(plan);
         }
         CHECK(memcmp(found[0], found[1], sizeof found[0]) == 0);

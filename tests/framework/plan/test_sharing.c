@@ -18,14 +18,14 @@ static void inference_uploads_parameters_once(void)
         CHECK_EQUAL(sdlf_plan_memory(second).parameters, values);
         float image[72], one[6], two[3];
         fill_random(image, 72, 1);
-        CHECK_OK(sdlf_plan_write(first, "image", image));
-        CHECK_OK(sdlf_plan_write(second, "image", image + 36));
+        CHECK_OK(test_plan_write(first, "image", image));
+        CHECK_OK(test_plan_write(second, "image", image + 36));
         uploaded = 0;
         CHECK_OK(sdlf_plan_forward(first));
         CHECK_OK(sdlf_plan_forward(second));
         CHECK_EQUAL(uploaded, 0);
-        CHECK_OK(sdlf_plan_read(first, "class", one));
-        CHECK_OK(sdlf_plan_read(second, "class", two));
+        CHECK_OK(test_plan_read(first, "class", one));
+        CHECK_OK(test_plan_read(second, "class", two));
         for (int i = 0; i < 3; i++) CHECK_CLOSE(two[i], one[3 + i], 1e-6);
     }
     sdlf_plan_free(second);
@@ -49,19 +49,19 @@ static void sharing_never_shows_old_parameters(void)
     options.share = plan;
     CHECK_OK(sdlf_plan_create(&sharing, net, &options));
     if (plan != NULL && sharing != NULL) {
-        CHECK_OK(sdlf_plan_write(plan, "image", image));
-        CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[]){1}));
+        CHECK_OK(test_plan_write(plan, "image", image));
+        CHECK_OK(test_plan_write(plan, "labels", (int32_t[]){1}));
         CHECK_OK(sdlf_plan_step(plan, 0.5f));
         CHECK_OK(sdlf_plan_store_parameters(plan));
         CHECK_OK(sdlf_plan_load_parameters(sharing));
         options.share = NULL;
         CHECK_OK(sdlf_plan_create(&own, net, &options));
-        CHECK_OK(sdlf_plan_write(sharing, "image", image));
+        CHECK_OK(test_plan_write(sharing, "image", image));
         CHECK_OK(sdlf_plan_forward(sharing));
-        CHECK_OK(sdlf_plan_read(sharing, "class", shown));
-        CHECK_OK(sdlf_plan_write(own, "image", image));
+        CHECK_OK(test_plan_read(sharing, "class", shown));
+        CHECK_OK(test_plan_write(own, "image", image));
         CHECK_OK(sdlf_plan_forward(own));
-        CHECK_OK(sdlf_plan_read(own, "class", expected));
+        CHECK_OK(test_plan_read(own, "class", expected));
         for (int i = 0; i < 3; i++) CHECK_CLOSE(shown[i], expected[i], 0);
     }
     sdlf_plan_free(own);
@@ -86,8 +86,8 @@ static uint32_t train_in_turns(sdlf_calculator *device, bool timed)
     options.share = plans[0];
     CHECK_OK(sdlf_plan_create(&plans[1], net, &options));
     for (int i = 0; plans[0] != NULL && plans[1] != NULL && i < 3; i++) {
-        CHECK_OK(sdlf_plan_write(plans[i % 2], "image", image));
-        CHECK_OK(sdlf_plan_write(plans[i % 2], "labels", (int32_t[]){1, 2}));
+        CHECK_OK(test_plan_write(plans[i % 2], "image", image));
+        CHECK_OK(test_plan_write(plans[i % 2], "labels", (int32_t[]){1, 2}));
         CHECK_OK(sdlf_plan_step(plans[i % 2], 0.1f));
         if (i == 1 && timed) CHECK_OK(sdlf_plan_time(plans[1], 2));
     }
@@ -147,8 +147,8 @@ static void plans_of_one_model_keep_their_states(void)
     options.optimizer = sdlf_sgd(.momentum = 0);
     CHECK_OK(sdlf_plan_create(&plain, net, &options));
     if (adam != NULL) {
-        CHECK_OK(sdlf_plan_write(adam, "image", image));
-        CHECK_OK(sdlf_plan_write(adam, "labels", (int32_t[]){1}));
+        CHECK_OK(test_plan_write(adam, "image", image));
+        CHECK_OK(test_plan_write(adam, "labels", (int32_t[]){1}));
         CHECK_OK(sdlf_plan_step(adam, 0.01f));
         for (int i = 0; i < sdlf_model_parameter_count(net); i++) {
             const sdlf_parameter *parameter = sdlf_model_parameter(net, i);

@@ -46,9 +46,9 @@ static void run(sdlf_plan *plan, sdlf_dtype dtype, double *y)
     memset(y, 0, CLASSES * sizeof *y);
     fill_random(narrow, VALUES, 7);
     for (int i = 0; i < VALUES; i++) wide[i] = (double)narrow[i];
-    CHECK_OK(sdlf_plan_write(plan, "x", dtype == SDLF_FLOAT32 ? (void *)narrow : (void *)wide));
+    CHECK_OK(test_plan_write(plan, "x", dtype == SDLF_FLOAT32 ? (void *)narrow : (void *)wide));
     CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(sdlf_plan_read(plan, "y", y));
+    CHECK_OK(test_plan_read(plan, "y", y));
 }
 
 static void compare(sdlf_calculator *calculator, sdlf_dtype dtype)

@@ -54,9 +54,9 @@ static void run(sdlf_calculator *calculator, sdlf_model *net, sdlf_dtype dtype, 
     for (int i = 0; i < NODES * FEATURES; i++) wide[i] = (double)narrow[i];
     memset(y, 0, OUT * sizeof *y);
     if (CHECK_OK(sdlf_plan_create(&plan, net, &options))) {
-        CHECK_OK(sdlf_plan_write(plan, "x", dtype == SDLF_FLOAT32 ? (void *)narrow : (void *)wide));
+        CHECK_OK(test_plan_write(plan, "x", dtype == SDLF_FLOAT32 ? (void *)narrow : (void *)wide));
         for (int again = 0; again < 2; again++) CHECK_OK(sdlf_plan_forward(plan));
-        CHECK_OK(sdlf_plan_read(plan, "y", y));
+        CHECK_OK(test_plan_read(plan, "y", y));
     }
     sdlf_plan_free(plan);
     sdlf_model_free(net);

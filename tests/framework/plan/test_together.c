@@ -95,8 +95,8 @@ static int train_network(sdlf_model *net, const sdlf_plan_options *options, floa
     float image[BATCH * 36];
     for (int i = 0; i < BATCH * 36; i++) image[i] = (float)(i % 11) * 0.1f;
     if (CHECK_OK(sdlf_plan_create(&plan, net, options))) {
-        CHECK_OK(sdlf_plan_write(plan, "image", image));
-        CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[BATCH]){0, 1, 2, 1}));
+        CHECK_OK(test_plan_write(plan, "image", image));
+        CHECK_OK(test_plan_write(plan, "labels", (int32_t[BATCH]){0, 1, 2, 1}));
         for (int i = 0; i < STEPS && !breaks; i++) CHECK_OK(sdlf_plan_step(plan, 0.05f));
         if (breaks) CHECK_FAILS(sdlf_plan_step(plan, 0.05f), SDLF_ERROR_DEVICE, "a pair broke");
         CHECK_OK(sdlf_plan_store_parameters(plan));

@@ -21,19 +21,19 @@ static void training_learns(sdlf_model *net, const char *calculator_name, bool n
         float image[4 * 36];
         int32_t labels[4] = {0, 1, 2, 1};
         fill_random(image, 144, 7);
-        CHECK_OK(sdlf_plan_write(plan, "image", image));
-        CHECK_OK(sdlf_plan_write(plan, "labels", labels));
+        CHECK_OK(test_plan_write(plan, "image", image));
+        CHECK_OK(test_plan_write(plan, "labels", labels));
         float first = 0, last = 0;
         int64_t before = 0;
         for (int step = 0; step < 60; step++) {
             CHECK_OK(sdlf_plan_step(plan, 0.02f));
             if (step == 0) {
-                CHECK_OK(sdlf_plan_read(plan, "loss", &first));
+                CHECK_OK(test_plan_read(plan, "loss", &first));
                 before = test_allocations();
             }
         }
         CHECK_EQUAL(test_allocations(), before); /* steps allocate nothing */
-        CHECK_OK(sdlf_plan_read(plan, "loss", &last));
+        CHECK_OK(test_plan_read(plan, "loss", &last));
         CHECK(last < 0.6f * first);
         sdlf_metrics metrics;
         CHECK_OK(sdlf_plan_metrics(plan, &metrics));
@@ -88,8 +88,8 @@ static void nothing_grows_over_a_thousand_steps(void)
     CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 4, .mode = SDLF_TRAIN, .forward = cpu}));
     float image[4 * 36];
     fill_random(image, 144, 9);
-    if (plan != NULL) CHECK_OK(sdlf_plan_write(plan, "image", image));
-    if (plan != NULL) CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[]){0, 1, 2, 1}));
+    if (plan != NULL) CHECK_OK(test_plan_write(plan, "image", image));
+    if (plan != NULL) CHECK_OK(test_plan_write(plan, "labels", (int32_t[]){0, 1, 2, 1}));
     long before = 0;
     int64_t live = 0;
     for (int step = 0; plan != NULL && step < 1050; step++) {

@@ -22,9 +22,10 @@ static sdlf_status run(const char *calculator_name, float scores[3])
     if (status == SDLF_OK) status = sdlf_calculator_open(&calculator, calculator_name, NULL);
     if (status == SDLF_OK)
         status = sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = calculator});
-    if (status == SDLF_OK) status = sdlf_plan_write(plan, "x", x);
+    if (status == SDLF_OK) status = sdlf_plan_write(plan, "x", x, SDLF_FLOAT32, sizeof x);
     if (status == SDLF_OK) status = sdlf_plan_forward(plan);
-    if (status == SDLF_OK) status = sdlf_plan_read(plan, sdlf_model_output_name(model, 0), scores);
+    if (status == SDLF_OK)
+        status = sdlf_plan_read(plan, sdlf_model_output_name(model, 0), scores, SDLF_FLOAT32, 3 * sizeof *scores);
     if (status != SDLF_OK) fprintf(stderr, "%s: %s\n", calculator_name, sdlf_error_message());
     sdlf_plan_free(plan);
     sdlf_calculator_close(calculator);

@@ -37,9 +37,9 @@ static void networks()
     options.batch = 1;
     options.forward = calculator;
     if (status == SDLF_OK) status = sdlf_plan_create(&plan, model, &options);
-    if (status == SDLF_OK) status = sdlf_plan_write(plan, "x", x);
+    if (status == SDLF_OK) status = sdlf_plan_write(plan, "x", x, SDLF_FLOAT32, sizeof x);
     if (status == SDLF_OK) status = sdlf_plan_forward(plan);
-    if (status == SDLF_OK) status = sdlf_plan_read(plan, "y", y);
+    if (status == SDLF_OK) status = sdlf_plan_read(plan, "y", y, SDLF_FLOAT32, sizeof y);
     sdlf_plan_free(plan);
     sdlf_calculator_close(calculator);
     sdlf_model_free(model);

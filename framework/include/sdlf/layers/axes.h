@@ -1,5 +1,9 @@
 /* Layers that work along axes: reductions, picking, resizing. Negative axes count from the end: -1 is the last. The batch is axis 0.
- * See layers.h for what holds for every layer. */
+ * See layers.h for what holds for every layer.
+ *
+ * Threads: one thread at a time works on a model.
+ * Ownership: options are copied.
+ * Errors: kept in the model (layers.h). */
 #ifndef SDLF_LAYERS_AXES_H
 #define SDLF_LAYERS_AXES_H
 

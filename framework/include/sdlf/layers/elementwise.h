@@ -1,5 +1,9 @@
 /* Layers that go element by element. Where there are several inputs, they are broadcast as in numpy: axes are matched from the last one
- * on, and 1 or no axis stands for any size. A gradient is summed over what was broadcast. See layers.h for what holds for every layer. */
+ * on, and 1 or no axis stands for any size. A gradient is summed over what was broadcast. See layers.h for what holds for every layer.
+ *
+ * Threads: one thread at a time works on a model.
+ * Ownership: options are copied.
+ * Errors: kept in the model (layers.h). */
 #ifndef SDLF_LAYERS_ELEMENTWISE_H
 #define SDLF_LAYERS_ELEMENTWISE_H
 

@@ -1,6 +1,10 @@
 /* Layers that normalise. The variance that they divide by is that of the elements themselves (squared deviations over their number);
  * the one that batch_norm2d keeps for inference is the unbiased one (over their number less one). Parameters are those of each
- * channel. See layers.h for what holds for every layer. */
+ * channel. See layers.h for what holds for every layer.
+ *
+ * Threads: one thread at a time works on a model.
+ * Ownership: options are copied.
+ * Errors: kept in the model (layers.h). */
 #ifndef SDLF_LAYERS_NORMALIZE_H
 #define SDLF_LAYERS_NORMALIZE_H
 

@@ -1,4 +1,8 @@
-/* Layers that multiply matrices. See layers.h for what holds for every layer. */
+/* Layers that multiply matrices. See layers.h for what holds for every layer.
+ *
+ * Threads: one thread at a time works on a model.
+ * Ownership: options are copied.
+ * Errors: kept in the model (layers.h). */
 #ifndef SDLF_LAYERS_PRODUCTS_H
 #define SDLF_LAYERS_PRODUCTS_H
 

@@ -1,5 +1,9 @@
 /* Layers that change the shape and the order of elements, of any element type. Axes count from 0, the batch; negative ones from the
- * end. See layers.h for what holds for every layer. */
+ * end. See layers.h for what holds for every layer.
+ *
+ * Threads: one thread at a time works on a model.
+ * Ownership: options are copied.
+ * Errors: kept in the model (layers.h). */
 #ifndef SDLF_LAYERS_SHAPES_H
 #define SDLF_LAYERS_SHAPES_H
 

@@ -1,4 +1,8 @@
-/* Values of a network's own, and their element types. See layers.h for what holds for every layer. */
+/* Values of a network's own, and their element types. See layers.h for what holds for every layer.
+ *
+ * Threads: one thread at a time works on a model.
+ * Ownership: options are copied.
+ * Errors: kept in the model (layers.h). */
 #ifndef SDLF_LAYERS_VALUES_H
 #define SDLF_LAYERS_VALUES_H
 

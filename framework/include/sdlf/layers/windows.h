@@ -2,7 +2,11 @@
  *
  * Pairs are vertical, then horizontal. The output of a window over H rows has
  * P = (H + padding above and below - dilation (size - 1) - 1) / stride + 1, rounded down, and Q likewise. A window that fits nowhere
- * is SDLF_ERROR_SHAPE. See layers.h for what holds for every layer. */
+ * is SDLF_ERROR_SHAPE. See layers.h for what holds for every layer.
+ *
+ * Threads: one thread at a time works on a model.
+ * Ownership: options are copied.
+ * Errors: kept in the model (layers.h). */
 #ifndef SDLF_LAYERS_WINDOWS_H
 #define SDLF_LAYERS_WINDOWS_H
 

@@ -1,4 +1,8 @@
-/* Random changes of training images, an option of the kind `gather_batch`. */
+/* Random changes of training images, an option of the kind `gather_batch`.
+ *
+ * Threads: declarations only.
+ * Ownership: values.
+ * Errors: ranges are checked by what takes them. */
 #ifndef SDLF_OPERATIONS_AUGMENTATION_H
 #define SDLF_OPERATIONS_AUGMENTATION_H
 

@@ -1,5 +1,9 @@
 /* Functions of elements: what the kinds `activation_forward`, `activation_backward` and every epilogue can apply.
- * <sdlf/operations/kinds.h> says what the kinds do with them. */
+ * <sdlf/operations/kinds.h> says what the kinds do with them.
+ *
+ * Threads: declarations only.
+ * Ownership: values.
+ * Errors: ranges are checked by what takes them. */
 #ifndef SDLF_OPERATIONS_ELEMENTWISE_H
 #define SDLF_OPERATIONS_ELEMENTWISE_H
 

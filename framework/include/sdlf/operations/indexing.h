@@ -1,5 +1,9 @@
 /* Options of the kinds that work along one axis: reductions, picking, resampling. <sdlf/operations/kinds.h> says what the kinds
- * do with them. Everywhere x is seen as (outer, L, inner), L being the axis that the options name. */
+ * do with them. Everywhere x is seen as (outer, L, inner), L being the axis that the options name.
+ *
+ * Threads: declarations only.
+ * Ownership: values.
+ * Errors: ranges are checked by what takes them. */
 #ifndef SDLF_OPERATIONS_INDEXING_H
 #define SDLF_OPERATIONS_INDEXING_H
 

@@ -22,7 +22,11 @@
  *   so that a recorded sequence can be replayed without being built again.
  *
  * Letters: N batch, C channels, H W height and width, K output channels, R S kernel height and width, P Q output height
- * and width, G groups. */
+ * and width, G groups.
+ *
+ * Threads: declarations only.
+ * Ownership: an operation borrows the memory of its operands.
+ * Errors: a kernel fails for reasons of its device only: what it gets has been checked. */
 #ifndef SDLF_OPERATIONS_KINDS_H
 #define SDLF_OPERATIONS_KINDS_H
 

@@ -1,5 +1,9 @@
 /* How raw samples become a network's input: (x - mean) * scale, with one mean and scale for all elements, or, for images (N,C,H,W), with
- * those of each channel. */
+ * those of each channel.
+ *
+ * Threads: declarations only.
+ * Ownership: values.
+ * Errors: ranges are checked by what takes them. */
 #ifndef SDLF_OPERATIONS_NORMALIZATION_H
 #define SDLF_OPERATIONS_NORMALIZATION_H
 

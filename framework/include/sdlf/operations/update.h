@@ -1,4 +1,8 @@
-/* How weights follow their gradient: what `sgd_update` and the operations that end in it share. */
+/* How weights follow their gradient: what `sgd_update` and the operations that end in it share.
+ *
+ * Threads: declarations only.
+ * Ownership: values.
+ * Errors: ranges are checked by what takes them. */
 #ifndef SDLF_OPERATIONS_UPDATE_H
 #define SDLF_OPERATIONS_UPDATE_H
 

@@ -1,4 +1,8 @@
-/* Sliding windows: what convolution and pooling share. */
+/* Sliding windows: what convolution and pooling share.
+ *
+ * Threads: functions of values, which may be called from any thread.
+ * Ownership: values.
+ * Errors: ranges are checked by what takes them. */
 #ifndef SDLF_OPERATIONS_WINDOW_H
 #define SDLF_OPERATIONS_WINDOW_H
 

@@ -36,8 +36,8 @@ static uint32_t train_by_writing(sdlf_calculator *calculator, sdlf_metrics *metr
             batch_labels[n] = labels[sample];
             for (int i = 0; i < AREA; i++) batch[n * AREA + i] = ((float)samples[sample * AREA + i] - 100) * 0.01f;
         }
-        CHECK_OK(sdlf_plan_write(plan, "image", batch));
-        CHECK_OK(sdlf_plan_write(plan, "labels", batch_labels));
+        CHECK_OK(test_plan_write(plan, "image", batch));
+        CHECK_OK(test_plan_write(plan, "labels", batch_labels));
         CHECK_OK(sdlf_plan_step(plan, rates[step]));
     }
     if (plan != NULL) {

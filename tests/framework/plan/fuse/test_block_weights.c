@@ -31,9 +31,9 @@ static void run(sdlf_plan *plan, float *y)
 {
     float x[VALUES];
     fill_random(x, VALUES, 7);
-    CHECK_OK(sdlf_plan_write(plan, "x", x));
+    CHECK_OK(test_plan_write(plan, "x", x));
     CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(sdlf_plan_read(plan, "y", y));
+    CHECK_OK(test_plan_read(plan, "y", y));
 }
 
 static void a_model_gives_all_three_away(void)

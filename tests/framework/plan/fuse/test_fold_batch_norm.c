@@ -35,7 +35,7 @@ static void check_folding(const char *name)
             unsigned char bytes[BATCH * 3 * sizeof(double)];
             const char *outputs[2] = {"class", "side"};
             for (int o = 0; o < 2; o++) {
-                CHECK_OK(sdlf_plan_read(plan, outputs[o], bytes));
+                CHECK_OK(test_plan_read(plan, outputs[o], bytes));
                 sdlf_convert(SDLF_FLOAT64, &result[fused][o * BATCH * 3], dtype, bytes, BATCH * 3);
             }
             sdlf_plan_free(plan);
@@ -69,11 +69,11 @@ static void pooling_of_single_elements_goes(void)
     CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = reference}));
     CHECK(count_steps(plan, "max_pool2d_forward") == 0);
     CHECK_EQUAL(count_steps(plan, "avg_pool2d_forward"), 1);
-    CHECK_OK(sdlf_plan_write(plan, "x", image));
+    CHECK_OK(test_plan_write(plan, "x", image));
     CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(sdlf_plan_read(plan, "all", found));
+    CHECK_OK(test_plan_read(plan, "all", found));
     for (int i = 0; i < 8; i++) CHECK_CLOSE(found[i], image[i] > 0 ? image[i] : 0, 0);
-    CHECK_OK(sdlf_plan_read(plan, "some", found));
+    CHECK_OK(test_plan_read(plan, "some", found));
     for (int i = 0; i < 4; i++) CHECK_CLOSE(found[i], image[2 * i] > 0 ? image[2 * i] : 0, 0);
     sdlf_plan_free(plan);
     sdlf_model_free(net);

@@ -97,16 +97,16 @@ static void train(sdlf_model *net, const sdlf_plan_options *options, double loss
     double image64[BATCH * SIDE * SIDE];
     fill_random(image, BATCH * SIDE * SIDE, 31);
     for (int i = 0; i < BATCH * SIDE * SIDE; i++) image64[i] = (double)image[i];
-    CHECK_OK(sdlf_plan_write(plan, "image", wide ? (void *)image64 : (void *)image));
-    CHECK_OK(sdlf_plan_write(plan, "labels", (int32_t[BATCH]){0, 1, 2, 1, 0}));
+    CHECK_OK(test_plan_write(plan, "image", wide ? (void *)image64 : (void *)image));
+    CHECK_OK(test_plan_write(plan, "labels", (int32_t[BATCH]){0, 1, 2, 1, 0}));
     if (strcmp(sdlf_model_name(net), "weighted") == 0) {
         float weights[BATCH] = {0.25f, 0, 0.5f, 0.125f, 1};
         double weights64[BATCH] = {0.25, 0, 0.5, 0.125, 1};
-        CHECK_OK(sdlf_plan_write(plan, "weights", wide ? (void *)weights64 : (void *)weights));
+        CHECK_OK(test_plan_write(plan, "weights", wide ? (void *)weights64 : (void *)weights));
     }
     for (int i = 0; i < STEPS; i++) {
         CHECK_OK(sdlf_plan_step(plan, 0.05f));
-        CHECK_OK(sdlf_plan_read(plan, "loss", wide ? (void *)&loss[i] : (void *)&loss32));
+        CHECK_OK(test_plan_read(plan, "loss", wide ? (void *)&loss[i] : (void *)&loss32));
         if (!wide) loss[i] = (double)loss32;
     }
     CHECK_OK(sdlf_plan_store_parameters(plan));

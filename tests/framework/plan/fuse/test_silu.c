@@ -36,9 +36,9 @@ static void a_gate_in_two_operations_is_one(void)
                 &plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = calculator, .no_fusion = parts != 0}));
             if (plan != NULL) {
                 CHECK_EQUAL(count_steps(plan, "binary"), parts ? 3 : 1);
-                CHECK_OK(sdlf_plan_write(plan, "image", image));
+                CHECK_OK(test_plan_write(plan, "image", image));
                 CHECK_OK(sdlf_plan_forward(plan));
-                CHECK_OK(sdlf_plan_read(plan, "y", found[parts]));
+                CHECK_OK(test_plan_read(plan, "y", found[parts]));
             }
             sdlf_plan_free(plan);
         }

@@ -52,7 +52,7 @@ static void run(sdlf_plan *plan, sdlf_dtype dtype, results *found)
     static double wide[IMAGE];
     fill_random(image, IMAGE, 5);
     for (int i = 0; i < IMAGE; i++) wide[i] = (double)image[i];
-    CHECK_OK(sdlf_plan_write(plan, "image", dtype == SDLF_FLOAT32 ? (void *)image : (void *)wide));
+    CHECK_OK(test_plan_write(plan, "image", dtype == SDLF_FLOAT32 ? (void *)image : (void *)wide));
     CHECK_OK(sdlf_plan_forward(plan));
     for (int i = 0; i < OUTPUTS; i++) {
         sdlf_binding output;
@@ -61,7 +61,7 @@ static void run(sdlf_plan *plan, sdlf_dtype dtype, results *found)
         bool fits = found->count[i] <= MOST;
         CHECK(fits);
         if (!fits) continue;
-        CHECK_OK(sdlf_plan_read(plan, outputs[i], dtype == SDLF_FLOAT32 ? (void *)values : (void *)found->value[i]));
+        CHECK_OK(test_plan_read(plan, outputs[i], dtype == SDLF_FLOAT32 ? (void *)values : (void *)found->value[i]));
         for (int64_t e = 0; e < found->count[i] && dtype == SDLF_FLOAT32; e++) found->value[i][e] = (double)values[e];
     }
 }

@@ -47,11 +47,11 @@ static void compute(sdlf_model *net, const char *name, sdlf_dtype dtype, double 
         &plan, net,
         &(sdlf_plan_options){.batch = BATCH, .dtype = dtype, .forward = calculator, .no_fusion = reference}));
     if (plan != NULL) {
-        CHECK_OK(sdlf_plan_write(plan, "image", dtype == SDLF_FLOAT32 ? (void *)image : (void *)wide));
+        CHECK_OK(test_plan_write(plan, "image", dtype == SDLF_FLOAT32 ? (void *)image : (void *)wide));
         CHECK_OK(sdlf_plan_forward(plan));
         CHECK_OK(sdlf_plan_output(plan, "out", &output));
         *count = sdlf_tensor_count(&output.tensor);
-        CHECK_OK(sdlf_plan_read(plan, "out", dtype == SDLF_FLOAT32 ? (void *)narrow : (void *)values));
+        CHECK_OK(test_plan_read(plan, "out", dtype == SDLF_FLOAT32 ? (void *)narrow : (void *)values));
         for (int64_t e = 0; e < *count && dtype == SDLF_FLOAT32; e++) values[e] = (double)narrow[e];
     }
     sdlf_plan_free(plan);

@@ -67,8 +67,8 @@ static void train(const sdlf_plan_options *options, training *seen)
     CHECK_OK(sdlf_plan_create(&plan, net, options));
     for (int step = 0; step < STEPS && plan != NULL; step++) {
         sdlf_metrics metrics = {0};
-        CHECK_OK(sdlf_plan_write(plan, "image", image));
-        CHECK_OK(sdlf_plan_write(plan, "labels", labels));
+        CHECK_OK(test_plan_write(plan, "image", image));
+        CHECK_OK(test_plan_write(plan, "labels", labels));
         CHECK_OK(sdlf_plan_step(plan, 0.01f));
         CHECK_OK(sdlf_plan_metrics(plan, &metrics));
         CHECK_OK(sdlf_plan_clear_metrics(plan));

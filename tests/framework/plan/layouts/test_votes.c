@@ -107,9 +107,9 @@ static void run_pooled(sdlf_model *net, sdlf_calculator *device, int fusion, flo
     CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_RELU_MAX_POOL_FORWARD, true), fusion);
     CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, false), 2 - fusion);
     CHECK_EQUAL(count_kind(plan, SDLF_MAX_POOL2D_FORWARD, false), 2 - fusion);
-    CHECK_OK(sdlf_plan_write(plan, "image", image));
+    CHECK_OK(test_plan_write(plan, "image", image));
     CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(sdlf_plan_read(plan, "last", last));
+    CHECK_OK(test_plan_read(plan, "last", last));
     sdlf_plan_free(plan);
 }
 
@@ -176,9 +176,9 @@ static void run_turning(sdlf_model *net, bool mixed, int copies, float *rows)
         CHECK_EQUAL(turns, copies);
         CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, true), 1);
         CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_RELU_MAX_POOL_FORWARD, true), 1);
-        CHECK_OK(sdlf_plan_write(plan, "image", image));
+        CHECK_OK(test_plan_write(plan, "image", image));
         CHECK_OK(sdlf_plan_forward(plan));
-        CHECK_OK(sdlf_plan_read(plan, "rows", rows));
+        CHECK_OK(test_plan_read(plan, "rows", rows));
     }
     sdlf_plan_free(plan);
     free(device);

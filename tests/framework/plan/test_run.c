@@ -1,0 +1,80 @@
+/* What goes in and out of a plan: the caller says what its memory holds. While a plan is there, the model keeps its outputs. */
+#include <sdlf/sdlf.h>
+
+#include "testing.h"
+
+typedef struct made {
+    sdlf_model *model;
+    sdlf_node last;
+    sdlf_calculator *calculator;
+    sdlf_plan *plan;
+} made;
+
+static made make(sdlf_dtype dtype)
+{
+    made m = {.model = sdlf_model_create("small"), .calculator = test_open("cpu")};
+    m.last = sdlf_relu(m.model, sdlf_input(m.model, "x", SDLF_FLOAT32, sdlf_shape(3)));
+    sdlf_output(m.model, "y", m.last);
+    CHECK_OK(
+        sdlf_plan_create(&m.plan, m.model, &(sdlf_plan_options){.batch = 2, .dtype = dtype, .forward = m.calculator}));
+    return m;
+}
+
+static void release(made *m)
+{
+    sdlf_plan_free(m->plan);
+    sdlf_calculator_close(m->calculator);
+    sdlf_model_free(m->model);
+}
+
+static void type_and_size_are_checked(void)
+{
+    made m = make(SDLF_FLOAT32);
+    float x[6] = {-1, 2, -3, 4, -5, 6}, y[6] = {0};
+    CHECK_FAILS(sdlf_plan_write(m.plan, "x", x, SDLF_FLOAT64, sizeof x), SDLF_ERROR_SHAPE,
+                "input 'x' is float32 2x3, 24 bytes; found float64, 24 bytes");
+    CHECK_FAILS(sdlf_plan_write(m.plan, "x", x, SDLF_FLOAT32, 12), SDLF_ERROR_SHAPE, "found float32, 12 bytes");
+    CHECK_FAILS(sdlf_plan_write(m.plan, "x", x, SDLF_FLOAT32, -24), SDLF_ERROR_SHAPE, "found float32, -24 bytes");
+    CHECK_OK(sdlf_plan_write(m.plan, "x", x, SDLF_FLOAT32, sizeof x));
+    CHECK_OK(sdlf_plan_forward(m.plan));
+    CHECK_FAILS(sdlf_plan_read(m.plan, "y", y, SDLF_INT32, sizeof y), SDLF_ERROR_SHAPE,
+                "output 'y' is float32 2x3, 24 bytes; found int32, 24 bytes");
+    CHECK_FAILS(sdlf_plan_read(m.plan, "y", y, SDLF_FLOAT32, sizeof y + 4), SDLF_ERROR_SHAPE, "28 bytes");
+    CHECK_OK(sdlf_plan_read(m.plan, "y", y, SDLF_FLOAT32, sizeof y));
+    for (int i = 0; i < 6; i++) CHECK_CLOSE(y[i], x[i] > 0 ? x[i] : 0, 0);
+    release(&m);
+    m = make(SDLF_FLOAT64);
+    CHECK_FAILS(sdlf_plan_write(m.plan, "x", x, SDLF_FLOAT32, sizeof x), SDLF_ERROR_SHAPE,
+                "input 'x' is float64 2x3, 48 bytes; found float32, 24 bytes");
+    release(&m);
+}
+
+static void outputs_stay_while_a_plan_is_there(void)
+{
+    made m = make(SDLF_FLOAT32);
+    sdlf_output(m.model, "more", m.last);
+    CHECK_FAILS(sdlf_model_status(m.model), SDLF_ERROR_ARGUMENT,
+                "network 'small' is in use by a plan: its outputs stay as they are");
+    CHECK_EQUAL(sdlf_model_output_count(m.model), 1);
+    release(&m);
+    m = make(SDLF_FLOAT32);
+    sdlf_model_clear_outputs(m.model);
+    CHECK_FAILS(sdlf_model_status(m.model), SDLF_ERROR_ARGUMENT, "its outputs stay as they are");
+    CHECK_EQUAL(sdlf_model_output_count(m.model), 1);
+    release(&m);
+    m = make(SDLF_FLOAT32);
+    sdlf_plan_free(m.plan);
+    m.plan = NULL;
+    sdlf_model_clear_outputs(m.model);
+    sdlf_output(m.model, "more", m.last);
+    CHECK_OK(sdlf_model_status(m.model));
+    CHECK_EQUAL(sdlf_model_output_count(m.model), 1);
+    release(&m);
+}
+
+int main(void)
+{
+    RUN(type_and_size_are_checked);
+    RUN(outputs_stay_while_a_plan_is_there);
+    return test_summary();
+}
