@@ -32,6 +32,11 @@ awk '
     inside && path != "" { print > path }
 ' "$page"
 
+# "It takes 2 new files, ... in 6 others": so many sources does the page make, and so many does it change.
+said=$(grep -oE '^It takes [0-9]+ new files|\bin [0-9]+ others' "$page" | grep -oE '[0-9]+' | xargs)
+found="$(grep -cE '^```(c|cmake) ' "$page") $(grep -c '^+++ ' changes.patch)"
+[ "$said" = "$found" ] || { echo "$page says of new and changed files '$said', and has '$found'" && exit 1; }
+
 if [ -f changes.patch ]; then
     patch --strip 1 --fuzz 2 --no-backup-if-mismatch < changes.patch
 fi
