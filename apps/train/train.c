@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "apps/arguments/effective.h"
 #include "apps/command.h"
 #include "apps/input/labels.h"
 #include "apps/input/network.h"
@@ -60,9 +61,16 @@ static const argument output_arguments[] = {
     {"log", ARGUMENT_TEXT, offsetof(train_settings, log), "FILE",
      .help = "write a JSON object a line: start, steps, epochs, end (with --resume: after what is there)"},
     {"log-steps", ARGUMENT_INT, offsetof(train_settings, log_steps), "N", .minimum = 0, .maximum = 1e9,
-     .fallback = "50", .help = "steps between two lines in the log; 0: epochs alone"},
+     .fallback = "50", .help = "steps between two lines in the log, or values for TensorBoard; 0: epochs alone"},
+    {"tensorboard", ARGUMENT_TEXT, offsetof(train_settings, tensorboard), "DIR",
+     .help = "write an event file there: curves, options, samples, the network's graph and the confusion matrix; "
+             "'tensorboard --logdir DIR' shows it"},
+    {"histograms", ARGUMENT_FLAG, offsetof(train_settings, histograms),
+     .help = "with --tensorboard: how each parameter's values are spread, after each epoch"},
     {"confusion", ARGUMENT_FLAG, offsetof(train_settings, confusion), .help = "print the confusion matrix at the end"},
     {"quiet", ARGUMENT_FLAG, offsetof(train_settings, quiet), .help = "print errors alone"},
+    {"dry-run", ARGUMENT_FLAG, offsetof(train_settings, dry_run),
+     .help = "check everything, print what would be trained and the one command that says it all, and write nothing"},
     {0},
 };
 
@@ -106,6 +114,7 @@ static void on_progress(const sdlf_progress *now, void *user)
         progress_show(&show->progress, now);
     }
     training_log_progress(&show->session.log, now);
+    training_board_progress(&show->session.board, now);
 }
 
 /* "saved  simple_cnn.safetensors (25.7 MB); continue with --resume simple_cnn.safetensors" */
@@ -161,6 +170,7 @@ static int finish(showing *show)
     bool evaluated = status == SDLF_OK && s->test;
     if (status != SDLF_OK) terminal_error("train", "the last test: %s", sdlf_error_message());
     training_log_end(&s->log, status, evaluated ? &evaluation : NULL);
+    training_board_end(&s->board, status, evaluated ? &evaluation : NULL);
     if (!s->set.quiet) {
         print_summary(show, evaluated ? &evaluation : NULL);
         if (s->out_path) say_saved(s, true);
@@ -194,6 +204,16 @@ static int failed(const showing *show, sdlf_status status)
     return COMMAND_FAILED;
 }
 
+/* --dry-run: the run as one command, which holds what the network and the checkpoint brought too. */
+static int say_command(train_session *s)
+{
+    s->set.dry_run = false;
+    char *words = arguments_command(s->given.usage, &s->set);
+    puts(words);
+    free(words);
+    return COMMAND_OK;
+}
+
 static int train(showing *show)
 {
     train_session *s = &show->session;
@@ -201,6 +221,7 @@ static int train(showing *show)
     s->options.user = show;
     sdlf_status status = train_session_prepare(s);
     if (status != SDLF_OK) return command_conclude("train", status);
+    if (s->set.dry_run) return say_command(s);
     show->progress = progress_begin(&s->out, s->test != NULL);
     interrupt_stops(s->trainer);
     status = sdlf_trainer_run(s->trainer);
@@ -208,6 +229,7 @@ static int train(showing *show)
     progress_end(&show->progress);
     if (status == SDLF_OK) return finish(show);
     training_log_end(&s->log, status, NULL);
+    training_board_end(&s->board, status, NULL);
     if (status == SDLF_ERROR_INTERRUPTED && interrupt_signal() != 0) return stopped(show);
     return failed(show, status);
 }
@@ -239,6 +261,7 @@ static int run(int count, char **words)
                     "  sdlf train --data mnist:/data --net lenet5 --epochs 10\n"
                     "  sdlf train --data folder:flowers --size 64 --net resnet18 --augment-flip\n"
                     "  sdlf train --data folder:flowers --from mobilenetv2.onnx --freeze trunk\n"
+                    "  sdlf train --epochs 10 --log run.jsonl --tensorboard runs/first\n"
                     "  sdlf train --resume lenet5.safetensors --epochs 20\n"
                     "  sdlf train --optimizer adamw --weight-decay 0.01 --schedule cosine\n",
     };
