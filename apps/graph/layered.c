@@ -78,7 +78,8 @@ static sdlf_status make_items(const layered *g, sheet *s)
     int64_t bends = 0;
     for (int e = 0; e < g->edge_count; e++) bends += bends_of(g, s, e);
     if (bends > BENDS_MOST)
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "the graph cannot be drawn: its edges pass %lld ranks, and %d can be followed",
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                         "the graph cannot be drawn: its edges pass %lld ranks, and %d can be followed",
                          (long long)bends, BENDS_MOST);
     s->count = g->node_count + (int)bends;
     s->item = memory_resize(s->item, (size_t)(s->count + 1) * sizeof *s->item);
@@ -89,7 +90,8 @@ static sdlf_status make_items(const layered *g, sheet *s)
                             .weight = node ? node_weight : 1};
     }
     int segments = g->edge_count + (int)bends, next = g->node_count, k = 0;
-    int *upper = memory_allocate((size_t)(segments + 1) * sizeof *upper), *lower = memory_allocate((size_t)(segments + 1) * sizeof *lower);
+    int *upper = memory_allocate((size_t)(segments + 1) * sizeof *upper),
+        *lower = memory_allocate((size_t)(segments + 1) * sizeof *lower);
     for (int e = 0; e < g->edge_count; e++) {
         int at = g->edge[e].from, count = bends_of(g, s, e);
         for (int b = 0; b < count; b++, next++) {
@@ -121,13 +123,17 @@ static void make_rows(sheet *s)
         for (int k = s->row_first[r]; k < s->row_first[r + 1]; k++) s->item[s->row[k]].place = k - s->row_first[r];
 }
 
-/* The mean of what `value` says of the neighbours on one side; the item's own without any. */
+/* The mean over the neighbours on one side: of their places, or of where they are, where bends count less. The item's own without any. */
 static double mean_of(const sheet *s, int i, bool above, double own, bool places)
 {
     const int *list = above ? s->above : s->below, *first = above ? s->above_first : s->below_first;
-    double sum = 0;
-    for (int k = first[i]; k < first[i + 1]; k++) sum += places ? s->item[list[k]].place : s->item[list[k]].x;
-    return first[i + 1] > first[i] ? sum / (first[i + 1] - first[i]) : own;
+    double sum = 0, weight = 0;
+    for (int k = first[i]; k < first[i + 1]; k++) {
+        const item *other = &s->item[list[k]];
+        sum += places ? other->place : other->weight * other->x;
+        weight += places ? 1 : other->weight;
+    }
+    return weight > 0 ? sum / weight : own;
 }
 
 static void order_row(sheet *s, int rank, bool above)
@@ -200,7 +206,8 @@ static void place_rows(sheet *s)
 static void fill_in(layered *g, const sheet *s)
 {
     double least = 1e300, greatest = -1e300, at = 0;
-    double *top = memory_allocate((size_t)(s->rank_count + 1) * sizeof *top), *height = memory_allocate((size_t)(s->rank_count + 1) * sizeof *height);
+    double *top = memory_allocate((size_t)(s->rank_count + 1) * sizeof *top),
+           *height = memory_allocate((size_t)(s->rank_count + 1) * sizeof *height);
     for (int i = 0; i < s->count; i++) {
         const item *one = &s->item[i];
         if (one->x - one->width / 2 < least) least = one->x - one->width / 2;
@@ -215,7 +222,8 @@ static void fill_in(layered *g, const sheet *s)
     g->height = g->node_count > 0 ? at - rank_gap : 0;
     for (int i = 0; i < g->node_count; i++) {
         g->node[i].x = s->item[i].x - least;
-        g->node[i].y = top[s->item[i].rank] + height[s->item[i].rank] / 2;
+        g->node[i].y = top[s->item[i].rank] + g->node[i].height / 2;
+        g->node[i].bottom = top[s->item[i].rank] + height[s->item[i].rank];
     }
     int next = g->node_count;
     for (int e = 0; e < g->edge_count; e++) {

@@ -8,6 +8,7 @@
 typedef struct layered_node {
     double width, height; /* given */
     double x, y;          /* of its middle: filled in */
+    double bottom;        /* of the tallest node of its rank, which edges pass before they bend: filled in */
 } layered_node;
 
 typedef struct layered_edge {
@@ -15,7 +16,7 @@ typedef struct layered_edge {
     /* filled in: the x where the edge crosses each rank between the two, from the top, and where those ranks lie. Owned. */
     struct {
         double x, top, bottom;
-    } *bend;
+    } * bend;
     int bend_count;
 } layered_edge;
 

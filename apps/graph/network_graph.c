@@ -91,7 +91,8 @@ static void make_boxes(network_graph *g)
     g->box = memory_allocate((size_t)(layers + 1) * sizeof *g->box);
     g->box_of = memory_allocate((size_t)(layers + 1) * sizeof *g->box_of);
     for (int i = 0; i < layers; i++)
-        for (int k = 0; k < sdlf_model_layer_input_count(g->model, i); k++) readers[sdlf_model_layer_input(g->model, i, k).layer]++;
+        for (int k = 0; k < sdlf_model_layer_input_count(g->model, i); k++)
+            readers[sdlf_model_layer_input(g->model, i, k).layer]++;
     for (int i = 0; i < layers; i++) {
         if (is_hidden(g, i)) continue;
         int from = 0, above = drawn_inputs(g, i, 0, &from);
@@ -124,11 +125,13 @@ static char *name_of(const sdlf_layer *layer)
 static char *detail_of(const network_graph *g, const box *b)
 {
     sdlf_shape shape = shape_of(g, b->layer[0]);
-    const char *text = shape.rank > 1 ? sdlf_shape_print(sdlf_shape_without(shape, 0)).text : sdlf_shape_print(shape).text;
+    const char *text =
+        shape.rank > 1 ? sdlf_shape_print(sdlf_shape_without(shape, 0)).text : sdlf_shape_print(shape).text;
     char *copy = memory_copy_text(text);
     int64_t parameters = 0;
     for (int i = 0; i < b->count; i++) parameters += g->parameters[b->layer[i]];
-    char *detail = parameters > 0 ? memory_print("%s, %s parameters", copy, number_count(parameters).text) : memory_copy_text(copy);
+    char *detail = parameters > 0 ? memory_print("%s, %s parameters", copy, number_count(parameters).text)
+                                  : memory_copy_text(copy);
     free(copy);
     return detail;
 }
@@ -236,7 +239,8 @@ static void print_box(FILE *file, const network_graph *g, int i, bool links)
     fputs("</text>", file);
     free(detail);
     if (output) {
-        fprintf(file, "<text class=\"detail\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\">output: ", n->x, top + n->height + 16);
+        fprintf(file, "<text class=\"detail\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\">output: ", n->x,
+                top + n->height + 16);
         xml_text(file, output);
         fputs("</text>", file);
     }
@@ -248,7 +252,8 @@ static void print_edge(FILE *file, const layered *layout, const layered_edge *ed
 {
     const layered_node *from = &layout->node[edge->from], *to = &layout->node[edge->to];
     double x = from->x, y = from->y + from->height / 2;
-    fprintf(file, "<path d=\"M%.1f %.1f", x, y);
+    fprintf(file, "<path d=\"M%.1f %.1f V%.1f", x, y, from->bottom);
+    y = from->bottom;
     for (int i = 0; i <= edge->bend_count; i++) {
         bool last = i == edge->bend_count;
         double next_x = last ? to->x : edge->bend[i].x, next_y = last ? to->y - to->height / 2 : edge->bend[i].top;
@@ -263,15 +268,19 @@ static void print_edge(FILE *file, const layered *layout, const layered_edge *ed
 
 static const char own_style[] =
     "<style>\n"
-    "svg{--paper:#ffffff;--ink:#1c2330;--dim:#5a6474;--line:#8a94a6;--given:#e3e7ee;--learns:#d5e5fa;--joins:#fbe6c8;--changes:#f3f4f6}\n"
+    "svg{--paper:#ffffff;--ink:#1c2330;--dim:#5a6474;--line:#8a94a6;--given:#e3e7ee;--learns:#d5e5fa;--joins:#fbe6c8;--"
+    "changes:#f3f4f6}\n"
     "@media(prefers-color-scheme:dark){svg{--paper:#14181f;--ink:#e7ebf2;--dim:#a3adbd;--line:#76829a;--given:#2b3340;"
     "--learns:#1d3a5f;--joins:#54401c;--changes:#222832}}\n"
     "</style>\n";
 static const char style[] =
     "<style>\n"
-    ".net text{font:11.5px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:var(--ink)}.net .name{font-weight:600}\n"
-    ".net .detail{fill:var(--dim);font-weight:400}.net rect{stroke:var(--line);fill:var(--changes)}.net .given rect{fill:var(--given)}\n"
-    ".net .learns rect{fill:var(--learns)}.net .joins rect{fill:var(--joins)}.net .result rect{stroke:var(--ink);stroke-width:2}\n"
+    ".net text{font:11.5px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:var(--ink)}.net "
+    ".name{font-weight:600}\n"
+    ".net .detail{fill:var(--dim);font-weight:400}.net rect{stroke:var(--line);fill:var(--changes)}.net .given "
+    "rect{fill:var(--given)}\n"
+    ".net .learns rect{fill:var(--learns)}.net .joins rect{fill:var(--joins)}.net .result "
+    "rect{stroke:var(--ink);stroke-width:2}\n"
     ".net path{fill:none;stroke:var(--line);stroke-width:1.4}.net marker path{fill:var(--line);stroke:none}\n"
     "</style>\n";
 
@@ -280,19 +289,22 @@ void network_graph_print(FILE *file, const network_graph *g, bool links)
     const layered *layout = &g->layout;
     double width = layout->width + 2 * MARGIN, height = layout->height + 2 * MARGIN + LINE;
     fprintf(file,
-            "<svg class=\"net\" xmlns=\"http://www.w3.org/2000/svg\" %s width=\"%.0f\" height=\"%.0f\" viewBox=\"%d %d %.0f %.0f\" "
+            "<svg class=\"net\" xmlns=\"http://www.w3.org/2000/svg\" %s width=\"%.0f\" height=\"%.0f\" viewBox=\"%d %d "
+            "%.0f %.0f\" "
             "aria-labelledby=\"net-title\">\n<title id=\"net-title\">Network ",
             links ? "role=\"group\"" : "role=\"img\"", width, height, -MARGIN, -MARGIN, width, height);
     xml_text(file, sdlf_model_name(g->model));
     fprintf(file, ": %d layers, from its inputs at the top to its outputs</title>\n", sdlf_model_layer_count(g->model));
     if (!links) fputs(own_style, file);
     fputs(style, file);
-    fputs("<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\">"
+    fputs("<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
+          "orient=\"auto\">"
           "<path d=\"M0 0L8 4L0 8z\"/></marker></defs>\n",
           file);
     if (!links)
-        fprintf(file, "<rect x=\"%d\" y=\"%d\" width=\"%.0f\" height=\"%.0f\" style=\"fill:var(--paper);stroke:none\"/>\n", -MARGIN, -MARGIN,
-                width, height);
+        fprintf(file,
+                "<rect x=\"%d\" y=\"%d\" width=\"%.0f\" height=\"%.0f\" style=\"fill:var(--paper);stroke:none\"/>\n",
+                -MARGIN, -MARGIN, width, height);
     for (int e = 0; e < layout->edge_count; e++) print_edge(file, layout, &layout->edge[e]);
     for (int i = 0; i < layout->node_count; i++) print_box(file, g, i, links);
     fputs("</svg>\n", file);

@@ -26,7 +26,8 @@ sdlf_status png_write(png_picture *picture, const unsigned char *pixels, int hei
 {
     (void)pixels;
     *picture = (png_picture){.bytes = NULL};
-    return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "this build cannot make the picture of %dx%d: it has no libpng", height, width);
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "this build cannot make the picture of %dx%d: it has no libpng", height,
+                     width);
 }
 #endif
 

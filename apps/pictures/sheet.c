@@ -16,7 +16,8 @@ typedef struct canvas {
 
 static canvas canvas_of(int height, int width, unsigned char grey)
 {
-    canvas c = {.height = height, .width = width, .pixels = memory_allocate((size_t)3 * (size_t)height * (size_t)width)};
+    canvas c = {
+        .height = height, .width = width, .pixels = memory_allocate((size_t)3 * (size_t)height * (size_t)width)};
     memset(c.pixels, grey, (size_t)3 * (size_t)height * (size_t)width);
     return c;
 }
@@ -24,7 +25,8 @@ static canvas canvas_of(int height, int width, unsigned char grey)
 static void fill(const canvas *c, int top, int left, int side, const unsigned char colour[3])
 {
     for (int y = top; y < top + side; y++)
-        for (int x = left; x < left + side; x++) memcpy(c->pixels + 3 * ((size_t)y * (size_t)c->width + (size_t)x), colour, 3);
+        for (int x = left; x < left + side; x++)
+            memcpy(c->pixels + 3 * ((size_t)y * (size_t)c->width + (size_t)x), colour, 3);
 }
 
 static sdlf_status canvas_finish(canvas *c, png_picture *picture)

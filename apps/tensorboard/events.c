@@ -89,7 +89,8 @@ sdlf_status event_file_open(event_file **file, const char *folder, const char *c
     gethostname(host, sizeof host - 1);
     for (char *c = host; *c; c++) *c = *c == '/' ? '_' : *c;
     event_file *f = memory_allocate(sizeof *f);
-    f->path = memory_print("%s/events.out.tfevents.%010lld.%s.%ld.sdlf", folder, (long long)now(), host, (long)getpid());
+    f->path =
+        memory_print("%s/events.out.tfevents.%010lld.%s.%ld.sdlf", folder, (long long)now(), host, (long)getpid());
     f->command = memory_copy_text(command);
     f->file = fopen(f->path, "ab");
     if (!f->file) {
@@ -202,7 +203,8 @@ static void put_infos(message *experiment, const json_t *parameters, const char 
     enum { PARAMETER_INFO = 4, METRIC_INFO = 5, NAME = 1, TAG = 2, TYPE = 4 };
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)parameters, key, value) {
+    json_object_foreach((json_t *)parameters, key, value)
+    {
         if (kind_of(value) == 0) continue;
         message info = {.bytes = NULL};
         message_text(&info, NAME, key);
@@ -226,7 +228,8 @@ void event_parameters(event_file *file, const json_t *parameters, const char *co
     put_hparams(file, "_hparams_/experiment", HPARAMS_EXPERIMENT, &experiment);
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)parameters, key, value) {
+    json_object_foreach((json_t *)parameters, key, value)
+    {
         if (kind_of(value) == 0) continue;
         message entry = {.bytes = NULL}, inner = {.bytes = NULL};
         if (json_is_string(value)) message_text(&inner, STRING, json_string_value(value));

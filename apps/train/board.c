@@ -35,13 +35,15 @@ static void put_picture(training_board *board, const char *tag, int64_t step, sd
 }
 
 /* What a loader made of samples, normalised, as bytes again. */
-static void restore_pixels(unsigned char *pixels, const float *values, const sdlf_dataset *data, sdlf_shape sample, int count)
+static void restore_pixels(unsigned char *pixels, const float *values, const sdlf_dataset *data, sdlf_shape sample,
+                           int count)
 {
     int64_t plane = sample.dim[1] * sample.dim[2];
     for (int64_t i = 0; i < count * sample.dim[0] * plane; i++) {
         int64_t channel = i / plane % sample.dim[0];
         bool own = data->channels.count > 0;
-        float mean = own ? data->channels.mean[channel] : data->mean, scale = own ? data->channels.scale[channel] : data->scale;
+        float mean = own ? data->channels.mean[channel] : data->mean,
+              scale = own ? data->channels.scale[channel] : data->scale;
         float value = roundf(values[i] / scale + mean);
         pixels[i] = (unsigned char)(value < 0 ? 0 : value > 255 ? 255 : value);
     }
@@ -51,11 +53,10 @@ static sdlf_status draw_augmented(png_picture *picture, const training_log_start
 {
     sdlf_loader *loader = NULL;
     sdlf_batch batch;
-    sdlf_status status = sdlf_loader_create(&loader, start->train,
-                                            &(sdlf_loader_options){.batch = count,
-                                                                   .augment = start->options->augment,
-                                                                   .seed = start->options->seed,
-                                                                   .no_prefetch = true});
+    sdlf_status status = sdlf_loader_create(
+        &loader, start->train,
+        &(sdlf_loader_options){
+            .batch = count, .augment = start->options->augment, .seed = start->options->seed, .no_prefetch = true});
     if (status == SDLF_OK) status = sdlf_loader_next(loader, &batch);
     if (status == SDLF_OK) {
         unsigned char *pixels = memory_allocate((size_t)(count * sdlf_shape_count(sample)));
@@ -88,9 +89,10 @@ static void put_samples(training_board *board, const training_log_start *start)
 /* The options of the run, without what says where it is written. */
 static json_t *hyper_parameters(const training_log_start *start)
 {
-    static const char *const no_hyper_parameters[] = {"event", "version", "checkpoint", "own_options", "command", "out",
-                                                      "resume", "log", "log_steps", "tensorboard", "histograms", "quiet",
-                                                      "no_save", "confusion", "dry_run", "sample", "trained"};
+    static const char *const no_hyper_parameters[] = {
+        "event",   "version",   "checkpoint", "own_options", "command",    "out",
+        "resume",  "log",       "log_steps",  "tensorboard", "histograms", "quiet",
+        "no_save", "confusion", "dry_run",    "sample",      "trained"};
     json_t *line = training_log_start_json(start);
     for (size_t i = 0; i < sizeof no_hyper_parameters / sizeof *no_hyper_parameters; i++)
         json_object_del(line, no_hyper_parameters[i]);

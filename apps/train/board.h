@@ -8,11 +8,11 @@
 #include "apps/train/log.h"
 
 typedef struct training_board {
-    event_file *file;   /* NULL: none is written */
-    int64_t every;      /* steps between two values within an epoch; 0: none */
-    bool histograms;    /* of parameters, after each epoch */
-    sdlf_model *model;  /* borrowed, from training_board_begin on */
-    int64_t step;       /* the last, over all epochs */
+    event_file *file;  /* NULL: none is written */
+    int64_t every;     /* steps between two values within an epoch; 0: none */
+    bool histograms;   /* of parameters, after each epoch */
+    sdlf_model *model; /* borrowed, from training_board_begin on */
+    int64_t step;      /* the last, over all epochs */
 } training_board;
 
 /* A NULL folder: nothing is written. */

@@ -89,9 +89,18 @@ static void a_run_writes_its_events(void)
          "--augment-shift", "2", "--tensorboard", folder, "--log-steps", "4");
     size_t length;
     char *bytes = read_only_file(folder, &length);
-    static const char *const tags[] = {"brain.Event:2", "loss/train", "accuracy/test", "learning_rate", "samples_per_second",
-                                       "samples/first", "samples/augmented", "confusion", "_hparams_/experiment",
-                                       "_hparams_/session_start_info", "_hparams_/session_end_info", "max_pool2d"};
+    static const char *const tags[] = {"brain.Event:2",
+                                       "loss/train",
+                                       "accuracy/test",
+                                       "learning_rate",
+                                       "samples_per_second",
+                                       "samples/first",
+                                       "samples/augmented",
+                                       "confusion",
+                                       "_hparams_/experiment",
+                                       "_hparams_/session_start_info",
+                                       "_hparams_/session_end_info",
+                                       "max_pool2d"};
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
         if (!CHECK(holds(bytes, length, tags[i]))) fprintf(stderr, "no %s\n", tags[i]);
     }
@@ -107,7 +116,8 @@ static void a_run_writes_its_events(void)
 
 static void says_what_is_wrong(void)
 {
-    CHECK_SAYS(SDLF(2, "train", "--histograms"), "--histograms are written for TensorBoard, and need --tensorboard DIR");
+    CHECK_SAYS(SDLF(2, "train", "--histograms"),
+               "--histograms are written for TensorBoard, and need --tensorboard DIR");
     const char *file = test_path("file");
     test_write_file(file, "x", 1);
     CHECK_SAYS(SDLF(1, "train", "--no-save", "--tensorboard", file), "expected a folder, or a place for one");
