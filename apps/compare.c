@@ -107,12 +107,13 @@ static void print_epochs(const terminal *out, const run_log *runs, int count)
 static json_t *run_json(const run_log *run)
 {
     run_figures f = run_figures_of(run);
-    return json_pack("{so si so so so so so si so so so so}", "run", json_text(run->name), "epochs", f.epochs, "loss",
-                     json_number(f.loss), "accuracy", json_number(f.accuracy), "test_loss", json_number(f.test_loss),
-                     "test_accuracy", json_number(f.test_accuracy), "best_accuracy", json_number(f.best_accuracy),
-                     "best_epoch", f.best_epoch, "seconds", json_number(f.seconds), "samples_per_second",
-                     json_number(f.samples_per_second), "weights", json_text(f.weights), "command",
-                     json_incref(json_object_get(run->start, "command") ? json_object_get(run->start, "command") : json_null()));
+    return json_pack(
+        "{so si so so so so so si so so so so}", "run", json_text(run->name), "epochs", f.epochs, "loss",
+        json_number(f.loss), "accuracy", json_number(f.accuracy), "test_loss", json_number(f.test_loss),
+        "test_accuracy", json_number(f.test_accuracy), "best_accuracy", json_number(f.best_accuracy), "best_epoch",
+        f.best_epoch, "seconds", json_number(f.seconds), "samples_per_second", json_number(f.samples_per_second),
+        "weights", json_text(f.weights), "command",
+        json_incref(json_object_get(run->start, "command") ? json_object_get(run->start, "command") : json_null()));
 }
 
 static sdlf_status print_json(const run_log *runs, int count)
@@ -158,7 +159,8 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "compare",
         .synopsis = "[options] RUN.jsonl...",
-        .text = "Say how training runs differ, by the logs that 'sdlf train --log' wrote: the options in which they do, and "
+        .text = "Say how training runs differ, by the logs that 'sdlf train --log' wrote: the options in which they "
+                "do, and "
                 "how each went. Of one log: all of its options.",
         .parts = parts,
         .operands_minimum = 1,
@@ -179,4 +181,5 @@ static int run(int count, char **words)
     return code;
 }
 
-const command compare_command = {.name = "compare", .summary = "say how training runs differ, by their logs", .run = run};
+const command compare_command = {
+    .name = "compare", .summary = "say how training runs differ, by their logs", .run = run};

@@ -30,12 +30,14 @@ static sdlf_status take_line(run_log *run, json_t *line, const char *path, long 
 {
     const char *event = json_string_value(json_object_get(line, "event"));
     if (!event)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s:%ld: expected an object with \"event\", as 'sdlf train --log' writes it", path, number);
+        return sdlf_fail(SDLF_ERROR_FORMAT,
+                         "%s:%ld: expected an object with \"event\", as 'sdlf train --log' writes it", path, number);
     if (strcmp(event, "start") == 0) {
         json_decref(run->start);
         run->start = json_incref(line);
     } else if (!run->start) {
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s:%ld: expected the event \"start\" first, found \"%.40s\"", path, number, event);
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s:%ld: expected the event \"start\" first, found \"%.40s\"", path, number,
+                         event);
     } else if (strcmp(event, "step") == 0) {
         json_array_append(run->steps, line);
     } else if (strcmp(event, "epoch") == 0) {
@@ -61,11 +63,12 @@ sdlf_status run_log_read(run_log *run, const char *path)
         json_t *line = json_loadb(text, (size_t)length, 0, &error);
         if (!line && text[length - 1] != '\n') break; /* it is being written */
         status = line ? take_line(run, line, path, number)
-                      : sdlf_fail(SDLF_ERROR_FORMAT, "%s:%ld: expected a JSON object: %s, at byte %d of the line", path, number, error.text,
-                                  error.position);
+                      : sdlf_fail(SDLF_ERROR_FORMAT, "%s:%ld: expected a JSON object: %s, at byte %d of the line", path,
+                                  number, error.text, error.position);
         json_decref(line);
     }
-    if (status == SDLF_OK && ferror(file)) status = sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", path, strerror(errno));
+    if (status == SDLF_OK && ferror(file))
+        status = sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", path, strerror(errno));
     free(text);
     fclose(file);
     if (status == SDLF_OK && !run->start)
@@ -91,11 +94,13 @@ double run_number(const json_t *line, const char *key)
 
 run_figures run_figures_of(const run_log *run)
 {
-    run_figures f = {.loss = NAN, .accuracy = NAN, .test_loss = NAN, .test_accuracy = NAN, .best_accuracy = NAN, .weights = ""};
+    run_figures f = {
+        .loss = NAN, .accuracy = NAN, .test_loss = NAN, .test_accuracy = NAN, .best_accuracy = NAN, .weights = ""};
     size_t i;
     json_t *epoch;
     double samples = 0;
-    json_array_foreach(run->epochs, i, epoch) {
+    json_array_foreach(run->epochs, i, epoch)
+    {
         f.loss = run_number(epoch, "loss");
         f.accuracy = run_number(epoch, "accuracy");
         f.test_loss = run_number(epoch, "test_loss");
@@ -118,8 +123,9 @@ run_figures run_figures_of(const run_log *run)
 
 static bool is_told_elsewhere(const char *key)
 {
-    static const char *const keys[] = {"event",     "trained",     "command", "own_options", "out",     "checkpoint", "log",
-                                       "log_steps", "tensorboard", "quiet",   "confusion",   "no_save", "dry_run",    "resume"};
+    static const char *const keys[] = {"event",      "trained", "command",   "own_options", "out",
+                                       "checkpoint", "log",     "log_steps", "tensorboard", "quiet",
+                                       "confusion",  "no_save", "dry_run",   "resume"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(keys[i], key) == 0) return true;
     return false;
@@ -159,8 +165,10 @@ run_difference *run_differences(const run_log *runs, int run_count, int *count)
     for (int r = 0; r < run_count; r++) {
         const char *key;
         json_t *value;
-        json_object_foreach(runs[r].start, key, value) {
-            bool wanted = run_count == 1 ? !json_is_null(value) && !json_is_false(value) : !all_equal(runs, run_count, key);
+        json_object_foreach(runs[r].start, key, value)
+        {
+            bool wanted =
+                run_count == 1 ? !json_is_null(value) && !json_is_false(value) : !all_equal(runs, run_count, key);
             if (!wanted || is_told_elsewhere(key) || is_listed(list, *count, key)) continue;
             list = memory_resize(list, (size_t)(*count + 1) * sizeof *list);
             run_difference *difference = &list[(*count)++];

@@ -24,7 +24,7 @@ double run_number(const json_t *line, const char *key);
 
 /* How it went, by its epochs; NaN where that is not known. */
 typedef struct run_figures {
-    int epochs; /* done */
+    int epochs;                                      /* done */
     double loss, accuracy, test_loss, test_accuracy; /* of the last epoch */
     double best_accuracy;                            /* of the tests */
     int best_epoch;

@@ -45,7 +45,8 @@ static void a_log_says_the_command_that_repeats_it(void)
     CHECK_OK(run_log_read(&run, path));
     const char *words = json_string_value(json_object_get(run.start, "command"));
     if (CHECK(words != NULL)) {
-        CHECK(strstr(words, " --optimizer adamw") && strstr(words, " --weight-decay 0.02") && strstr(words, " --seed 9"));
+        CHECK(strstr(words, " --optimizer adamw") && strstr(words, " --weight-decay 0.02") &&
+              strstr(words, " --seed 9"));
         CHECK(strstr(words, " --batch") == NULL); /* is the default */
         char command[4096], line[256];
         snprintf(command, sizeof command, "%s %s", SDLF_PROGRAM, words + strlen("sdlf"));
