@@ -10,6 +10,8 @@ typedef struct command {
     const char *name;
     const char *summary;                 /* one line for --help */
     int (*run)(int count, char **words); /* the words after the subcommand; returns an exit code */
+    const char *(*part)(
+        int index); /* names of what it is made of: "conv" of "bench conv"; NULL past the end. Optional */
 } command;
 
 extern const command train_command;

@@ -103,7 +103,8 @@ static void print_axes(FILE *file, const chart *c, const range *x, const range *
 {
     for (int i = 0; is_within(y, tick_of(y, i)); i++) {
         double v = tick_of(y, i);
-        fprintf(file, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT, WIDTH - RIGHT, down(y, v), down(y, v));
+        fprintf(file, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT, WIDTH - RIGHT,
+                down(y, v), down(y, v));
         fprintf(file, "<text text-anchor=\"end\" x=\"%d\" y=\"%.1f\">", LEFT - 6, down(y, v) + 4);
         print_value(file, c, c->percent && fabs(v - 1) < 1e-9 ? 1 : v, true);
         fputs("</text>\n", file);
@@ -114,8 +115,10 @@ static void print_axes(FILE *file, const chart *c, const range *x, const range *
         print_value(file, c, v, false);
         fputs("</text>\n", file);
     }
-    fprintf(file, "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>", LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM, HEIGHT - BOTTOM);
-    fprintf(file, "<text class=\"label\" text-anchor=\"middle\" x=\"%d\" y=\"%d\">", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8);
+    fprintf(file, "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>", LEFT, WIDTH - RIGHT,
+            HEIGHT - BOTTOM, HEIGHT - BOTTOM);
+    fprintf(file, "<text class=\"label\" text-anchor=\"middle\" x=\"%d\" y=\"%d\">", (LEFT + WIDTH - RIGHT) / 2,
+            HEIGHT - 8);
     xml_text(file, c->across);
     fprintf(file, "</text><text class=\"label\" x=\"4\" y=\"18\">");
     xml_text(file, c->up);
@@ -136,7 +139,8 @@ static void print_line(FILE *file, const chart *c, const chart_line *l, const ra
     fputs("\"/>\n", file);
     for (int i = 0; i < l->count && l->count <= MARKED; i++) {
         if (!isfinite(l->y[i]) || !isfinite(l->x[i])) continue;
-        fprintf(file, "<circle class=\"mark c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\"><title>", l->colour, across(x, l->x[i]), down(y, l->y[i]));
+        fprintf(file, "<circle class=\"mark c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\"><title>", l->colour,
+                across(x, l->x[i]), down(y, l->y[i]));
         xml_text(file, l->name);
         fprintf(file, ", %s %.4g: ", c->across, l->x[i]);
         if (c->percent)
@@ -177,8 +181,9 @@ void chart_print(FILE *file, const chart *c)
     fputs("</svg><ul class=\"legend\">", file);
     for (int i = 0; i < c->count; i++) {
         const chart_line *l = &c->line[i];
-        fprintf(file, "<li><svg viewBox=\"0 0 26 8\" aria-hidden=\"true\"><path class=\"line c%d%s\" d=\"M0 4H26\"/></svg>", l->colour,
-                l->dashed ? " dashed" : "");
+        fprintf(file,
+                "<li><svg viewBox=\"0 0 26 8\" aria-hidden=\"true\"><path class=\"line c%d%s\" d=\"M0 4H26\"/></svg>",
+                l->colour, l->dashed ? " dashed" : "");
         xml_text(file, l->name);
         fputs("</li>", file);
     }

@@ -38,8 +38,8 @@ static sdlf_status check_shapes(court *c, judgement *j, sdlf_model *model, const
 {
     sdlf_binding input, output;
     if (sdlf_model_input_count(model) != 1)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has %d inputs, and one for samples was expected", sdlf_model_name(model),
-                         sdlf_model_input_count(model));
+        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has %d inputs, and one for samples was expected",
+                         sdlf_model_name(model), sdlf_model_input_count(model));
     c->input = sdlf_model_layer(model, sdlf_model_input(model, 0).layer)->name;
     c->output = sdlf_model_output_name(model, 0);
     sdlf_status status = sdlf_plan_input(c->plan, c->input, &input);
@@ -47,12 +47,14 @@ static sdlf_status check_shapes(court *c, judgement *j, sdlf_model *model, const
     if (status != SDLF_OK) return status;
     c->values = sdlf_shape_count(sdlf_shape_without(data->samples.shape, 0));
     if (input.tensor.dtype != SDLF_FLOAT32 || sdlf_tensor_count(&input.tensor) != c->batch * c->values)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' takes samples of %s, and the data has %s", sdlf_model_name(model),
-                         sdlf_shape_print(input.tensor.shape).text, sdlf_shape_print(data->samples.shape).text);
+        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' takes samples of %s, and the data has %s",
+                         sdlf_model_name(model), sdlf_shape_print(input.tensor.shape).text,
+                         sdlf_shape_print(data->samples.shape).text);
     int64_t classes = sdlf_tensor_count(&output.tensor) / c->batch;
     if (output.tensor.dtype != SDLF_FLOAT32 || classes < data->class_count || classes > 1 << 16)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' gives %s %s, and scores of %d classes were expected", sdlf_model_name(model),
-                         sdlf_dtype_name(output.tensor.dtype), sdlf_shape_print(output.tensor.shape).text, data->class_count);
+        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' gives %s %s, and scores of %d classes were expected",
+                         sdlf_model_name(model), sdlf_dtype_name(output.tensor.dtype),
+                         sdlf_shape_print(output.tensor.shape).text, data->class_count);
     j->evaluation.class_count = (int)classes;
     return SDLF_OK;
 }
@@ -82,7 +84,9 @@ static sdlf_status judge_sample(court *c, judgement *j, const float *score, int 
     e->correct += best == truth;
     c->loss_sum -= log(fmax(c->probability[truth], 1e-30));
     if (best != truth)
-        keep_mistake(c, j, (mistake){.sample = e->samples, .truth = truth, .taken_for = best, .probability = c->probability[best]});
+        keep_mistake(
+            c, j,
+            (mistake){.sample = e->samples, .truth = truth, .taken_for = best, .probability = c->probability[best]});
     e->samples++;
     return SDLF_OK;
 }
@@ -111,7 +115,8 @@ sdlf_status judge(judgement *j, sdlf_model *model, const sdlf_dataset *data, sdl
     *j = (judgement){.worst_count = 0};
     court c = {.batch = data->samples.shape.dim[0] < BATCH ? data->samples.shape.dim[0] : BATCH, .most = most};
     sdlf_dataset view = view_of(model, data);
-    sdlf_status status = sdlf_plan_create(&c.plan, model, &(sdlf_plan_options){.batch = c.batch, .forward = calculator});
+    sdlf_status status =
+        sdlf_plan_create(&c.plan, model, &(sdlf_plan_options){.batch = c.batch, .forward = calculator});
     if (status == SDLF_OK) status = check_shapes(&c, j, model, data);
     if (status == SDLF_OK) status = sdlf_loader_create(&c.loader, &view, &(sdlf_loader_options){.batch = c.batch});
     if (status == SDLF_OK) {

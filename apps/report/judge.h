@@ -19,7 +19,8 @@ typedef struct judgement {
 /* Run the model over the data, with its first output; the largest score, the first of equals, is what a sample is taken for. At most `most`
  * mistakes are kept. Where a signal comes, the figures are of the samples seen so far. Errors: shapes that do not fit, scores that are no
  * numbers, those of sdlf_plan_create. End with judgement_release, whatever the status. */
-sdlf_status judge(judgement *judgement, sdlf_model *model, const sdlf_dataset *data, sdlf_calculator *calculator, int most);
+sdlf_status judge(judgement *judgement, sdlf_model *model, const sdlf_dataset *data, sdlf_calculator *calculator,
+                  int most);
 void judgement_release(judgement *judgement);
 
 #endif

@@ -23,10 +23,10 @@ typedef struct page {
     const sdlf_dataset *data;
     const labels *names;
     const judgement *judgement;
-    const json_t *test;      /* as classes_json makes it; of the model, or of the last run that has one */
-    const char *test_of;     /* whose it is */
-    const sdlf_plan *plan;   /* timed */
-    int64_t batch;           /* the plan's */
+    const json_t *test;    /* as classes_json makes it; of the model, or of the last run that has one */
+    const char *test_of;   /* whose it is */
+    const sdlf_plan *plan; /* timed */
+    int64_t batch;         /* the plan's */
     const ceilings *ceilings;
     const network_graph *graph;
 } page;

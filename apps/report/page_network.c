@@ -12,7 +12,8 @@ enum { BAR = 120, FILTERS = 64 };
 static void print_graph(FILE *file, const page *p)
 {
     fputs("<h2 id=\"network\">Network</h2>\n<p>", file);
-    fprintf(file, "%s parameters that training changes.%s</p>\n", number_count(sdlf_model_trainable_count(p->model)).text,
+    fprintf(file, "%s parameters that training changes.%s</p>\n",
+            number_count(sdlf_model_trainable_count(p->model)).text,
             p->plan ? " Each layer leads to its row below." : "");
     fputs("<div class=\"view\" tabindex=\"0\" role=\"region\" aria-label=\"Graph of the network\">\n", file);
     network_graph_print(file, p->graph, p->plan != NULL);
@@ -23,7 +24,8 @@ static void print_graph(FILE *file, const page *p)
 static void print_anchors(FILE *file, const page *p, int row)
 {
     for (int i = 0; i < sdlf_model_layer_count(p->model); i++)
-        if (sdlf_plan_layer_of(p->plan, sdlf_model_layer(p->model, i)->name) == row) fprintf(file, "<span id=\"layer-%d\"></span>", i);
+        if (sdlf_plan_layer_of(p->plan, sdlf_model_layer(p->model, i)->name) == row)
+            fprintf(file, "<span id=\"layer-%d\"></span>", i);
 }
 
 static void print_row(FILE *file, const page *p, int row, double longest)
@@ -41,7 +43,8 @@ static void print_row(FILE *file, const page *p, int row, double longest)
     page_number(file, seconds > 0 ? number_fixed(1e3 * seconds, 3).text : "");
     page_number(file, seconds > 0 ? number_fixed(1e3 * floor, 3).text : "");
     page_number(file, seconds > 0 ? number_percent(floor / seconds, 0).text : "");
-    fprintf(file, "<td><span class=\"bar\" style=\"width:%.0fpx\"></span></td></tr>\n", longest > 0 ? BAR * seconds / longest : 0);
+    fprintf(file, "<td><span class=\"bar\" style=\"width:%.0fpx\"></span></td></tr>\n",
+            longest > 0 ? BAR * seconds / longest : 0);
 }
 
 static void print_layers(FILE *file, const page *p)
@@ -52,13 +55,16 @@ static void print_layers(FILE *file, const page *p)
         if (seconds > longest) longest = seconds;
     }
     fprintf(file,
-            "<h2 id=\"layers\">Layers</h2>\n<p>A pass of %s samples for inference on %s. The floor is the least time that a layer's FLOPs or bytes take at "
+            "<h2 id=\"layers\">Layers</h2>\n<p>A pass of %s samples for inference on %s. The floor is the least time "
+            "that a layer's FLOPs or bytes take at "
             "this machine's measured %s and %s; a layer whose data stay in a cache can be below it.</p>\n",
             number_count(p->batch).text, p->ceilings->calculator, number_scaled(p->ceilings->flops, "FLOP/s").text,
             number_scaled(p->ceilings->bytes, "B/s").text);
     print_anchors(file, p, -1);
-    fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Layers\"><table><thead><tr><th>layer</th><th>type</th><th>output</th>"
-          "<th class=\"n\">parameters</th><th class=\"n\">MFLOP</th><th class=\"n\">ms</th><th class=\"n\">floor ms</th><th class=\"n\">of floor</th>"
+    fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+          "aria-label=\"Layers\"><table><thead><tr><th>layer</th><th>type</th><th>output</th>"
+          "<th class=\"n\">parameters</th><th class=\"n\">MFLOP</th><th class=\"n\">ms</th><th class=\"n\">floor "
+          "ms</th><th class=\"n\">of floor</th>"
           "<th>time</th></tr></thead><tbody>\n",
           file);
     for (int i = 0; i < sdlf_plan_layer_count(p->plan); i++) print_row(file, p, i, longest);

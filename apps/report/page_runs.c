@@ -19,9 +19,12 @@ static const char *percent(double part)
 
 static void print_figures(FILE *file, const page *p)
 {
-    fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table><caption>How each run ended</caption><thead><tr>"
-          "<th>run</th><th class=\"n\">epochs</th><th class=\"n\">loss</th><th class=\"n\">accuracy</th><th class=\"n\">test loss</th>"
-          "<th class=\"n\">test accuracy</th><th class=\"n\">best</th><th class=\"n\">time</th><th class=\"n\">samples/s</th><th>weights</th>"
+    fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table><caption>How each run "
+          "ended</caption><thead><tr>"
+          "<th>run</th><th class=\"n\">epochs</th><th class=\"n\">loss</th><th class=\"n\">accuracy</th><th "
+          "class=\"n\">test loss</th>"
+          "<th class=\"n\">test accuracy</th><th class=\"n\">best</th><th class=\"n\">time</th><th "
+          "class=\"n\">samples/s</th><th>weights</th>"
           "</tr></thead><tbody>\n",
           file);
     for (int i = 0; i < p->run_count; i++) {
@@ -50,7 +53,8 @@ static double place_of(const json_t *line)
 }
 
 /* What lines hold, over epochs; "speed" is worked out. */
-static void add_line(chart *c, const run_log *run, int colour, const char *key, const char *suffix, bool within, bool dashed)
+static void add_line(chart *c, const run_log *run, int colour, const char *key, const char *suffix, bool within,
+                     bool dashed)
 {
     char *name = memory_print("%s%s", run->name, suffix);
     chart_line *line = chart_add(c, name, colour % COLOURS, dashed);
@@ -58,7 +62,8 @@ static void add_line(chart *c, const run_log *run, int colour, const char *key, 
     const json_t *lines = within && json_array_size(run->steps) > 0 ? run->steps : run->epochs;
     for (size_t i = 0; i < json_array_size(lines); i++) {
         const json_t *one = json_array_get(lines, i);
-        chart_point(line, place_of(one), key ? run_number(one, key) : run_number(one, "samples") / run_number(one, "seconds"));
+        chart_point(line, place_of(one),
+                    key ? run_number(one, key) : run_number(one, "samples") / run_number(one, "seconds"));
     }
 }
 
@@ -94,7 +99,9 @@ static void print_options(FILE *file, const page *p)
     fputs("<h2 id=\"options\">Options</h2>\n", file);
     if (count == 0) fputs("<p>No option differs.</p>\n", file);
     if (count > 0) {
-        fprintf(file, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Options\"><table><caption>%s</caption><thead><tr><th>option</th>",
+        fprintf(file,
+                "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+                "aria-label=\"Options\"><table><caption>%s</caption><thead><tr><th>option</th>",
                 p->run_count > 1 ? "The options in which the runs differ" : "What the run was trained with");
         for (int k = 0; k < p->run_count; k++) {
             fputs("<th>", file);

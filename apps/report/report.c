@@ -41,8 +41,8 @@ static const argument report_arguments[] = {
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 65536, .fallback = "16",
      .help = "samples of the pass whose layers are timed"},
     {"no-time", ARGUMENT_FLAG, offsetof(settings, no_time), .help = "time no layer"},
-    {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name, .fallback = "cpu",
-     .help = "what computes"},
+    {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
+     .fallback = "cpu", .help = "what computes"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: all)"},
     {0},
@@ -73,7 +73,8 @@ static sdlf_status read_operands(session *s, const arguments *given)
         file_form form = file_form_of(path);
         if (form == FILE_FORM_ONNX || form == FILE_FORM_SAFETENSORS) {
             if (s->weights)
-                return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s and %s: a report is of one model, and of any number of runs", s->weights, path);
+                return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s and %s: a report is of one model, and of any number of runs",
+                                 s->weights, path);
             s->weights = path;
             continue;
         }
@@ -90,7 +91,8 @@ static sdlf_status open_data(session *s)
     const char *set = s->set.data ? s->set.data : *known ? known : NULL;
     if (!set) return SDLF_OK;
     sdlf_status status = samples_open(
-        &s->data, &(samples_request){.set = set, .split = SDLF_SPLIT_TEST, .sample = samples_shape(s->model), .command = "report"});
+        &s->data, &(samples_request){
+                      .set = set, .split = SDLF_SPLIT_TEST, .sample = samples_shape(s->model), .command = "report"});
     return s->set.data ? status : sdlf_fail_context(status, "the data of %s (--data names another)", s->weights);
 }
 
@@ -114,7 +116,9 @@ static sdlf_status time_layers(session *s)
     sdlf_plan_options options = {.batch = s->set.batch, .forward = s->calculator};
     sdlf_memory_info memory;
     sdlf_status status = sdlf_plan_measure(&memory, s->model, &options);
-    if (status == SDLF_OK) status = machine_check_memory(&s->machine, memory.arena + memory.parameters + 2 * (int64_t)COPY_BYTES, "a smaller --batch");
+    if (status == SDLF_OK)
+        status = machine_check_memory(&s->machine, memory.arena + memory.parameters + 2 * (int64_t)COPY_BYTES,
+                                      "a smaller --batch");
     if (status == SDLF_OK) status = ceilings_measure(&s->ceilings, s->calculator, SDLF_FLOAT32, COPY_BYTES);
     if (status == SDLF_OK) status = sdlf_plan_create(&s->plan, s->model, &options);
     if (status == SDLF_OK) status = samples_write_random(s->plan, s->model, SDLF_INFER, 1);
@@ -204,8 +208,10 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "report",
         .synopsis = "[options] RUN.jsonl... [MODEL]",
-        .text = "Make one page of training runs and of a model, to be opened in a browser, sent and printed: curves, the options in which the "
-                "runs differ, confusion and mistakes, the network's graph, and each layer's time beside its floor. It is one file, and asks "
+        .text = "Make one page of training runs and of a model, to be opened in a browser, sent and printed: curves, "
+                "the options in which the "
+                "runs differ, confusion and mistakes, the network's graph, and each layer's time beside its floor. It "
+                "is one file, and asks "
                 "nothing of a network.",
         .parts = parts,
         .operands_minimum = 1,

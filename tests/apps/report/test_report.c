@@ -21,9 +21,10 @@ static void trains(void)
     snprintf(log_path, sizeof log_path, "%s", test_path("run.jsonl"));
     snprintf(other_path, sizeof other_path, "%s", test_path("a<b.jsonl"));
     snprintf(weights, sizeof weights, "%s", test_path("lenet5.safetensors"));
-    SDLF(0, "train", "--net", "lenet5", "--data", "digits:600,3", "--epochs", "2", "--quiet", "--log", log_path, "--out", weights);
-    SDLF(0, "train", "--net", small_network(), "--data", "digits:600,3", "--epochs", "1", "--quiet", "--log", other_path, "--no-save", "--batch",
-         "32");
+    SDLF(0, "train", "--net", "lenet5", "--data", "digits:600,3", "--epochs", "2", "--quiet", "--log", log_path,
+         "--out", weights);
+    SDLF(0, "train", "--net", small_network(), "--data", "digits:600,3", "--epochs", "1", "--quiet", "--log",
+         other_path, "--no-save", "--batch", "32");
 }
 
 /* The whole file; the caller's. */
@@ -49,11 +50,21 @@ static void shows_runs_and_a_model(void)
     const program *p = SDLF(0, "report", log_path, other_path, weights, "-o", path, "--mistakes", "5");
     CHECK_SAYS(p, "report.html (");
     char *page = contents(path);
-    static const char *const parts[] = {"<!DOCTYPE html>",     "<h2 id=\"runs\">",     "<figcaption>Loss</figcaption>",
-                                        "Learning rate",       "<h2 id=\"options\">",  "<td>batch</td><td>64</td><td>32</td>",
-                                        "sdlf train --data",   "<h2 id=\"classes\">",  "class=\"heat\"",
-                                        "<h2 id=\"mistakes\">", "<h2 id=\"network\">", "<h2 id=\"layers\">",
-                                        "First filters",       "a&lt;b",               "role=\"img\" aria-label=\"Loss"};
+    static const char *const parts[] = {"<!DOCTYPE html>",
+                                        "<h2 id=\"runs\">",
+                                        "<figcaption>Loss</figcaption>",
+                                        "Learning rate",
+                                        "<h2 id=\"options\">",
+                                        "<td>batch</td><td>64</td><td>32</td>",
+                                        "sdlf train --data",
+                                        "<h2 id=\"classes\">",
+                                        "class=\"heat\"",
+                                        "<h2 id=\"mistakes\">",
+                                        "<h2 id=\"network\">",
+                                        "<h2 id=\"layers\">",
+                                        "First filters",
+                                        "a&lt;b",
+                                        "role=\"img\" aria-label=\"Loss"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (!CHECK(strstr(page, parts[i]) != NULL)) fprintf(stderr, "no %s\n", parts[i]);
     }
@@ -81,7 +92,8 @@ static void shows_what_there_is(void)
     CHECK(strstr(p->out, "id=\"network\"") == NULL);
     p = SDLF(0, "report", weights, "--out", "-", "--no-time", "--mistakes", "0");
     CHECK_SAYS(p, "<h2 id=\"network\">");
-    CHECK(strstr(p->out, "id=\"layers\"") == NULL && strstr(p->out, "href=\"#layer-") == NULL && strstr(p->out, "id=\"mistakes\"") == NULL);
+    CHECK(strstr(p->out, "id=\"layers\"") == NULL && strstr(p->out, "href=\"#layer-") == NULL &&
+          strstr(p->out, "id=\"mistakes\"") == NULL);
     p = SDLF(0, "report", fixture("small_cnn/model.onnx"), "--out", "-", "--no-time"); /* no data are known */
     CHECK_SAYS(p, "<h2 id=\"network\">");
     CHECK(strstr(p->out, "id=\"classes\"") == NULL);
@@ -90,7 +102,8 @@ static void shows_what_there_is(void)
 static void says_what_is_wrong(void)
 {
     CHECK_SAYS(SDLF(2, "report", weights, weights, "-o", "-"), "a report is of one model");
-    CHECK_SAYS(SDLF(2, "report", log_path, "--data", "digits", "-o", "-"), "--data digits is for judging a model, and none is given");
+    CHECK_SAYS(SDLF(2, "report", log_path, "--data", "digits", "-o", "-"),
+               "--data digits is for judging a model, and none is given");
     CHECK_SAYS(SDLF(1, "report", log_path, "-o", test_path("none/report.html")), "none/report.html");
     CHECK_SAYS(SDLF(1, "report", weights, "--data", "folder:/nowhere", "-o", "-"), "/nowhere");
 }
@@ -128,7 +141,8 @@ static void judges_as_evaluate_does(void)
 /* RFC 4648, 10. */
 static void base64_is_the_standards(void)
 {
-    static const char *const pairs[][2] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}, {"\xff\xfe", "//4="}};
+    static const char *const pairs[][2] = {{"", ""},        {"f", "Zg=="},          {"fo", "Zm8="},
+                                           {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}, {"\xff\xfe", "//4="}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         char text[32] = "";
         FILE *file = fmemopen(text, sizeof text, "w");
