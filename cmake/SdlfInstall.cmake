@@ -5,15 +5,15 @@ include(CMakePackageConfigHelpers)
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/sdlf")
 
 install(TARGETS sdlf EXPORT sdlf-targets
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(EXPORT sdlf-targets NAMESPACE sdlf:: DESTINATION "${package_folder}")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/framework/include/sdlf" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT dev
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
+install(EXPORT sdlf-targets NAMESPACE sdlf:: DESTINATION "${package_folder}" COMPONENT dev)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/framework/include/sdlf" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
     FILES_MATCHING PATTERN "*.h")
-install(FILES "${PROJECT_BINARY_DIR}/include/sdlf/version.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sdlf)
-install(TARGETS sdlf_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(PROGRAMS scripts/get-mnist.sh DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME sdlf-get-mnist) # which messages name
+install(FILES "${PROJECT_BINARY_DIR}/include/sdlf/version.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sdlf COMPONENT dev)
+install(TARGETS sdlf_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+install(PROGRAMS scripts/get-mnist.sh DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program RENAME sdlf-get-mnist) # which messages name
 
 # find_package(sdlf)
 set(dependencies "")
@@ -24,7 +24,7 @@ configure_package_config_file(cmake/sdlf-config.cmake.in sdlf-config.cmake INSTA
 # Before 1.0 a minor version may change the interface.
 write_basic_package_version_file(sdlf-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/sdlf-config.cmake" "${PROJECT_BINARY_DIR}/sdlf-config-version.cmake"
-    DESTINATION "${package_folder}")
+    DESTINATION "${package_folder}" COMPONENT dev)
 
 # pkg-config sdlf: with the static library alone, everything is public, so that no --static is needed
 set(modules "")
@@ -39,4 +39,4 @@ list(JOIN libraries " " libraries)
 file(RELATIVE_PATH prefix_from_pc "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
 configure_file(cmake/sdlf.pc.in sdlf.pc @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/sdlf.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES "${PROJECT_BINARY_DIR}/sdlf.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
