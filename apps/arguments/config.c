@@ -14,8 +14,9 @@
 static void add(config_words *w, char *word)
 {
     w->word = memory_resize(w->word, (size_t)(w->count + 2) * sizeof *w->word);
-    w->word[w->count++] = word;
-    w->word[w->count] = NULL;
+    w->owned = memory_resize(w->owned, (size_t)(w->count + 2) * sizeof *w->owned);
+    w->word[w->count] = w->owned[w->count] = word;
+    w->word[++w->count] = NULL;
 }
 
 static char *trim(char *text)
@@ -33,8 +34,9 @@ static sdlf_status add_line(config_words *w, char *line, const char *path, long 
     size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_");
     char *rest = trim(text + length);
     if (length == 0 || text[0] == '-' || (*rest != '=' && *rest != '\0'))
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s:%ld: expected 'name = value' with an option's name, or the name of a flag, found '%.60s'", path,
-                         number, text);
+        return sdlf_fail(SDLF_ERROR_FORMAT,
+                         "%s:%ld: expected 'name = value' with an option's name, or the name of a flag, found '%.60s'",
+                         path, number, text);
     for (size_t i = 0; i < length; i++) text[i] = text[i] == '_' ? '-' : text[i];
     if (*rest == '\0')
         add(w, memory_print("--%.*s", (int)length, text));
@@ -57,7 +59,8 @@ static sdlf_status add_file(config_words *w, const char *path)
         else
             status = add_line(w, line, path, number);
     }
-    if (status == SDLF_OK && ferror(file)) status = sdlf_fail(SDLF_ERROR_IO, "the options of '%s' cannot be read: %s", path, strerror(errno));
+    if (status == SDLF_OK && ferror(file))
+        status = sdlf_fail(SDLF_ERROR_IO, "the options of '%s' cannot be read: %s", path, strerror(errno));
     free(line);
     fclose(file);
     return status;
@@ -91,7 +94,8 @@ sdlf_status config_expand(config_words *w, int count, char *const *words, int fr
 
 void config_release(config_words *w)
 {
-    for (int i = 0; i < w->count; i++) free(w->word[i]);
+    for (int i = 0; i < w->count; i++) free(w->owned[i]);
+    free(w->owned);
     free(w->word);
     *w = (config_words){.count = 0};
 }

@@ -10,9 +10,9 @@
 
 #include <sdlf/status.h>
 
-/* Words in the place of those given. config_release frees them. */
+/* Words in the place of those given, to be read and moved about. config_release frees them. */
 typedef struct config_words {
-    char **word;
+    char **word, **owned; /* the same, of which the second stays in order */
     int count;
 } config_words;
 

@@ -8,6 +8,7 @@
 #include "apps/output/base64.h"
 #include "apps/output/xml.h"
 #include "apps/pictures/sheet.h"
+#include "apps/system/memory.h"
 
 static const char style[] =
     ":root{color-scheme:light "
@@ -73,7 +74,10 @@ void page_number(FILE *file, const char *text)
 void page_picture(FILE *file, const unsigned char *samples, sdlf_shape sample, int count, const char *alt)
 {
     png_picture picture;
-    if (!sheet_shows(sample) || sheet_write(&picture, samples, sample, count) != SDLF_OK) return;
+    if (!sheet_shows(sample)) return;
+    sdlf_status status = sheet_write(&picture, samples, sample, count);
+    if (status == SDLF_ERROR_MEMORY) memory_exhausted();
+    if (status != SDLF_OK) return; /* a build without libpng */
     fprintf(file, "<img width=\"%d\" height=\"%d\" alt=\"", picture.width, picture.height);
     xml_text(file, alt);
     fputs("\" src=\"data:image/png;base64,", file);
