@@ -33,7 +33,8 @@ typedef struct settings {
 static const argument sweep_arguments[] = {
     {.name = "Options", .type = ARGUMENT_HEADING},
     {"try", ARGUMENT_LIST, offsetof(settings, tries), "NAME=VALUES", .required = true,
-     .help = "an option of 'sdlf train' with values, batch=32,64, or, with --random, a range, epochs=2..5 or learning-rate=log:1e-3..1e-1; once for each "
+     .help = "an option of 'sdlf train' with values, batch=32,64, or, with --random, a range, epochs=2..5 or "
+             "learning-rate=log:1e-3..1e-1; once for each "
              "option, and every value is tried with all of the others"},
     {"random", ARGUMENT_INT, offsetof(settings, random), "N", .minimum = 1, .maximum = COMBINATIONS_MOST,
      .help = "draw so many combinations (default: all of them)"},
@@ -73,7 +74,8 @@ static sdlf_status read_axes(session *s)
         axis *a = &s->axes[s->axis_count];
         status = axis_read(a, s->set.tries.item[s->axis_count]);
         if (status == SDLF_OK && a->count == 0 && s->set.random == 0)
-            status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--try %s: a range is drawn from, and needs --random N", s->set.tries.item[s->axis_count]);
+            status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--try %s: a range is drawn from, and needs --random N",
+                               s->set.tries.item[s->axis_count]);
     }
     return status;
 }
@@ -84,7 +86,9 @@ static sdlf_status make_combinations(session *s)
     int64_t count = 1;
     for (int i = 0; i < s->axis_count && s->set.random == 0; i++) {
         count *= s->axes[i].count;
-        if (count > COMBINATIONS_MOST) return sdlf_fail(SDLF_ERROR_ARGUMENT, "more than %d combinations: --random N draws some", COMBINATIONS_MOST);
+        if (count > COMBINATIONS_MOST)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "more than %d combinations: --random N draws some",
+                             COMBINATIONS_MOST);
     }
     if (s->set.random > 0) count = s->set.random;
     s->count = (int)count;
@@ -148,8 +152,8 @@ static sdlf_status keep_words(const session *s)
     if (file) fclose(file);
     sdlf_status status = SDLF_OK;
     if (length > 0 && strncmp(line, text.text, sizeof line - 1) != 0)
-        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "%s holds another sweep, of '%.*s'; --folder DIR names another place", s->set.folder,
-                           (int)strcspn(line, "\n"), line);
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "%s holds another sweep, of '%.*s'; --folder DIR names another place",
+                           s->set.folder, (int)strcspn(line, "\n"), line);
     else if (length == 0)
         status = sdlf_write_file(path, text.text, text.length);
     free(path);
@@ -253,12 +257,15 @@ static sdlf_status print_json(const session *s)
     for (int c = 0; c < s->count; c++) {
         const combination *one = &s->all[c];
         json_t *options = json_object();
-        for (int i = 0; i < s->axis_count; i++) json_object_set_new(options, s->axes[i].option, json_text(one->value[i]));
-        json_array_append_new(list, json_pack("{so si si so so so so}", "options", options, "runs", one->runs, "failed", one->failed, "accuracy",
-                                              json_number(mean_of(one)), "deviation", json_number(deviation_of(one)), "best",
-                                              json_number(one->best), "seconds", json_number(one->runs > 0 ? one->seconds / one->runs : NAN)));
+        for (int i = 0; i < s->axis_count; i++)
+            json_object_set_new(options, s->axes[i].option, json_text(one->value[i]));
+        json_array_append_new(list, json_pack("{so si si so so so so}", "options", options, "runs", one->runs, "failed",
+                                              one->failed, "accuracy", json_number(mean_of(one)), "deviation",
+                                              json_number(deviation_of(one)), "best", json_number(one->best), "seconds",
+                                              json_number(one->runs > 0 ? one->seconds / one->runs : NAN)));
     }
-    return json_print_measured(json_pack("{so si si so}", "folder", json_text(s->set.folder), "made", s->made, "kept", s->kept, "combinations", list));
+    return json_print_measured(json_pack("{so si si so}", "folder", json_text(s->set.folder), "made", s->made, "kept",
+                                         s->kept, "combinations", list));
 }
 
 static void print_commands(const session *s)
@@ -303,8 +310,10 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "sweep",
         .synopsis = "--try NAME=VALUES... [options] [-- TRAIN_OPTION...]",
-        .text = "Train with every combination of the values given, or with some that are drawn, each with several seeds, and say how well each does: the "
-                "mean of the last test's accuracy, its deviation, the best. What follows '--' goes to every 'sdlf train'. A sweep that was stopped goes "
+        .text = "Train with every combination of the values given, or with some that are drawn, each with several "
+                "seeds, and say how well each does: the "
+                "mean of the last test's accuracy, its deviation, the best. What follows '--' goes to every 'sdlf "
+                "train'. A sweep that was stopped goes "
                 "on where it was.",
         .parts = parts,
         .operands_maximum = WORDS_MOST,
@@ -327,4 +336,5 @@ static int run(int count, char **words)
     return code;
 }
 
-const command sweep_command = {.name = "sweep", .summary = "train with many combinations of options, as one table", .run = run};
+const command sweep_command = {
+    .name = "sweep", .summary = "train with many combinations of options, as one table", .run = run};

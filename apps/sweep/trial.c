@@ -62,10 +62,13 @@ sdlf_status trial_run(trial *t)
         _exit(COMMAND_FAILED);
     }
     int how = 0;
-    while (waitpid(child, &how, 0) < 0 && errno == EINTR) continue; /* the child has the signal too, and keeps what there is */
+    while (waitpid(child, &how, 0) < 0 && errno == EINTR)
+        continue; /* the child has the signal too, and keeps what there is */
     t->code = WIFEXITED(how) ? WEXITSTATUS(how) : COMMAND_SIGNAL + WTERMSIG(how);
-    if (t->code == COMMAND_USAGE) return sdlf_fail(SDLF_ERROR_ARGUMENT, "the training run was refused; the words after '--' go to 'sdlf train'");
+    if (t->code == COMMAND_USAGE)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "the training run was refused; the words after '--' go to 'sdlf train'");
     if (t->code > COMMAND_SIGNAL || interrupt_signal() != 0)
-        return sdlf_fail(SDLF_ERROR_INTERRUPTED, "a training run was ended by a signal; the same command goes on with the others");
+        return sdlf_fail(SDLF_ERROR_INTERRUPTED,
+                         "a training run was ended by a signal; the same command goes on with the others");
     return SDLF_OK;
 }

@@ -7,10 +7,10 @@
 #include <sdlf/status.h>
 
 typedef struct trial {
-    char *log;     /* where it is told; owned */
-    char **words;  /* what 'sdlf' is called with, NULL-terminated; owned, and each */
+    char *log;    /* where it is told; owned */
+    char **words; /* what 'sdlf' is called with, NULL-terminated; owned, and each */
     int count;
-    int code;      /* how it ended */
+    int code; /* how it ended */
 } trial;
 
 /* "train" and these words; then trial_add. */

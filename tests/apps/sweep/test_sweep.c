@@ -11,11 +11,13 @@
 
 static void lists_all_combinations(void)
 {
-    const program *p = SDLF(0, "sweep", "--try", "batch=32,64", "--try", "optimizer=sgd,adam", "--seeds", "2", "--list", "--", "--net", "lenet5");
+    const program *p = SDLF(0, "sweep", "--try", "batch=32,64", "--try", "optimizer=sgd,adam", "--seeds", "2", "--list",
+                            "--", "--net", "lenet5");
     int lines = 0;
     for (const char *c = p->out; *c; c++) lines += *c == '\n';
     CHECK_EQUAL(lines, 8);
-    CHECK_SAYS(p, "sdlf train --net lenet5 --log=sweep/batch=32,optimizer=sgd,seed=1.jsonl --no-save --quiet --batch=32 --optimizer=sgd --seed=1\n");
+    CHECK_SAYS(p, "sdlf train --net lenet5 --log=sweep/batch=32,optimizer=sgd,seed=1.jsonl --no-save --quiet "
+                  "--batch=32 --optimizer=sgd --seed=1\n");
     CHECK_SAYS(p, "--batch=64 --optimizer=adam --seed=2\n");
 }
 
