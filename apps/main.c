@@ -20,7 +20,7 @@
 static const command *const commands[] = {
     &train_command,   &eval_command,   &predict_command, &run_command,    &export_command,
     &info_command,    &bench_command,  &gcn_command,     &parity_command, &doctor_command,
-    &compare_command, &report_command, &sweep_command,
+    &compare_command, &report_command, &sweep_command,   &serve_command,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 

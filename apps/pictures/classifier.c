@@ -70,7 +70,8 @@ sdlf_status classifier_open(classifier *c, const classifier_request *request, pr
     sdlf_status status = network_open_to_take(&c->model, request->weights, request->net);
     if (status == SDLF_OK) status = make_plan(c);
     if (status == SDLF_OK) status = check_network(c);
-    if (status == SDLF_OK) status = preprocess_complete(preprocess, sdlf_model_normalization(c->model), request->weights);
+    if (status == SDLF_OK)
+        status = preprocess_complete(preprocess, sdlf_model_normalization(c->model), request->weights);
     if (status != SDLF_OK) return status;
     size_t values = (size_t)c->frame.channels * (size_t)c->frame.rows * (size_t)c->frame.columns;
     c->pixels = memory_allocate(values * sizeof *c->pixels);
