@@ -13,6 +13,7 @@
 #include "apps/arguments/arguments.h"
 #include "apps/arguments/config.h"
 #include "apps/command.h"
+#include "apps/info/info.h"
 #include "apps/output/json.h"
 #include "apps/output/terminal.h"
 #include "apps/system/interrupt.h"
@@ -33,7 +34,7 @@ static void print_help(FILE *file)
     for (int i = 0; i < COMMAND_COUNT; i++) {
         fprintf(file, "  %s%-8s%s  %s\n", bold, commands[i]->name, plain, commands[i]->summary);
     }
-    fputs("\n'sdlf COMMAND --help' lists a command's options, 'sdlf --version' the version.\n"
+    fputs("\n'sdlf COMMAND --help' lists a command's options, 'sdlf --version [--json]' the version.\n"
           "\nA first run, without any file:\n"
           "  sdlf train                                  keeps simple_cnn.safetensors\n"
           "  sdlf eval --weights simple_cnn.safetensors  says how good it is\n"
@@ -120,6 +121,8 @@ static int run(int count, char **words)
         return COMMAND_USAGE;
     }
     const char *word = words[1];
+    if (strcmp(word, "--version") == 0 && count == 3 && strcmp(words[2], "--json") == 0)
+        return command_conclude(NULL, json_print_result(info_version_json()));
     if (strcmp(word, "--version") == 0) {
         puts("sdlf " SDLF_VERSION);
         return COMMAND_OK;

@@ -28,16 +28,17 @@ typedef struct incoming {
     int refused; /* a code; 0: it may be answered */
 } incoming;
 
-static enum MHD_Result send_body(struct MHD_Connection *connection, int code, const char *type, char *body, size_t length)
+static enum MHD_Result send_body(struct MHD_Connection *connection, int code, const char *type, char *body,
+                                 size_t length)
 {
     static const char *const headers[][2] = {
         {"Cache-Control", "no-store"},
         {"X-Content-Type-Options", "nosniff"},
         {"Referrer-Policy", "no-referrer"},
         {"Cross-Origin-Resource-Policy", "same-origin"},
-        {"Content-Security-Policy",
-         "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'; frame-ancestors 'none'; "
-         "base-uri 'none'; form-action 'none'"},
+        {"Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data: "
+                                    "blob:; connect-src 'self'; frame-ancestors 'none'; "
+                                    "base-uri 'none'; form-action 'none'"},
     };
     struct MHD_Response *response = MHD_create_response_from_buffer(length, body, MHD_RESPMEM_MUST_FREE);
     if (!response) {
@@ -45,7 +46,8 @@ static enum MHD_Result send_body(struct MHD_Connection *connection, int code, co
         return MHD_NO;
     }
     MHD_add_response_header(response, "Content-Type", type);
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) MHD_add_response_header(response, headers[i][0], headers[i][1]);
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        MHD_add_response_header(response, headers[i][0], headers[i][1]);
     enum MHD_Result result = MHD_queue_response(connection, (unsigned)code, response);
     MHD_destroy_response(response);
     return result;
@@ -105,8 +107,8 @@ static void take(incoming *in, const char *data, size_t size)
 }
 
 /* Called when the headers are there, for each part of the body, and at its end. */
-static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url, const char *method, const char *version,
-                                  const char *data, size_t *size, void **state)
+static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url, const char *method,
+                                  const char *version, const char *data, size_t *size, void **state)
 {
     (void)version;
     http_server *s = user;
@@ -126,10 +128,13 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     }
     if (in->refused) return refuse(connection, in->refused);
     http_answer answer = {.code = 404};
-    const http_request request = {
-        .path = url + 2 + strlen(s->token), .post = strcmp(method, "POST") == 0, .body = in->bytes, .length = in->length};
+    const http_request request = {.path = url + 2 + strlen(s->token),
+                                  .post = strcmp(method, "POST") == 0,
+                                  .body = in->bytes,
+                                  .length = in->length};
     s->answer(&answer, &request, s->user);
-    return answer.body ? send_body(connection, answer.code, answer.type, answer.body, answer.length) : refuse(connection, answer.code);
+    return answer.body ? send_body(connection, answer.code, answer.type, answer.body, answer.length)
+                       : refuse(connection, answer.code);
 }
 
 static void on_end(void *user, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode code)
@@ -166,13 +171,16 @@ sdlf_status http_open(http_server **server, int port, http_answerer *answer, voi
     s->answer = answer;
     s->user = user;
     sdlf_status status = make_token(s->token);
-    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in here = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
     if (status == SDLF_OK) {
-        s->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER,
-                                     say_nothing, NULL, MHD_OPTION_SOCK_ADDR, &here, MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS,
-                                     MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_SECONDS, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
-                                     MHD_OPTION_END);
-        if (!s->daemon) status = sdlf_fail(SDLF_ERROR_IO, "127.0.0.1:%d cannot be listened on: %s", port, strerror(errno));
+        s->daemon =
+            MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, s,
+                             MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_SOCK_ADDR, &here,
+                             MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+                             (unsigned)HTTP_SECONDS, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
+        if (!s->daemon)
+            status = sdlf_fail(SDLF_ERROR_IO, "127.0.0.1:%d cannot be listened on: %s", port, strerror(errno));
     }
     if (status != SDLF_OK) {
         free(s);

@@ -37,8 +37,8 @@ static const argument serve_arguments[] = {
      .help = "of 127.0.0.1; 0: a free one"},
     {"labels", ARGUMENT_TEXT, offsetof(settings, label_file), "FILE",
      .help = "names of the classes, one a line (default: those that the file carries)"},
-    {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name, .fallback = "cpu",
-     .help = "what computes"},
+    {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
+     .fallback = "cpu", .help = "what computes"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: as many as pay)"},
     {0},
@@ -97,7 +97,9 @@ static json_t *planes_json(const float *values, int64_t planes, int64_t rows, in
 
 static void add_layer(json_t *list, const char *layer, const char *shape, json_t *png)
 {
-    if (png) json_array_append_new(list, json_pack("{so so so}", "layer", json_text(layer), "shape", shape ? json_text(shape) : json_null(), "png", png));
+    if (png)
+        json_array_append_new(list, json_pack("{so so so}", "layer", json_text(layer), "shape",
+                                              shape ? json_text(shape) : json_null(), "png", png));
 }
 
 /* What the first layers make of the picture: convolutions and poolings, whose outputs are pictures themselves. */
@@ -105,14 +107,18 @@ static json_t *layers_json(const session *s)
 {
     const classifier *c = &s->classifier;
     json_t *list = json_array();
-    add_layer(list, "the picture", NULL, planes_json(c->pixels, c->frame.channels, c->frame.rows, c->frame.columns, true));
+    add_layer(list, "the picture", NULL,
+              planes_json(c->pixels, c->frame.channels, c->frame.rows, c->frame.columns, true));
     for (int i = 0; i < sdlf_model_layer_count(c->model) && json_array_size(list) <= LAYERS; i++) {
         const sdlf_layer *layer = sdlf_model_layer(c->model, i);
         sdlf_shape shape = sdlf_model_node_shape(c->model, (sdlf_node){.layer = i});
         sdlf_binding binding;
         bool shows = strstr(layer->type->name, "conv2d") || strstr(layer->type->name, "pool2d");
-        if (!shows || shape.rank != 4 || shape.dim[2] < 2 || sdlf_plan_activation(c->plan, layer->name, false, &binding) != SDLF_OK) continue;
-        if (binding.tensor.dtype != SDLF_FLOAT32 || sdlf_tensor_count(&binding.tensor) != sdlf_shape_count(shape)) continue;
+        if (!shows || shape.rank != 4 || shape.dim[2] < 2 ||
+            sdlf_plan_activation(c->plan, layer->name, false, &binding) != SDLF_OK)
+            continue;
+        if (binding.tensor.dtype != SDLF_FLOAT32 || sdlf_tensor_count(&binding.tensor) != sdlf_shape_count(shape))
+            continue;
         if (binding.calculator && !sdlf_calculator_is_on_host(binding.calculator)) continue;
         add_layer(list, layer->name, sdlf_shape_print(sdlf_shape_without(shape, 0)).text,
                   planes_json(binding.tensor.data, shape.dim[1], shape.dim[2], shape.dim[3], false));
@@ -139,7 +145,8 @@ static json_t *classes_json_of(const session *s)
 static void classify(session *s, http_answer *answer, const http_request *request)
 {
     sdlf_image picture = {0};
-    sdlf_status status = sdlf_image_decode(&picture, request->body ? request->body : (const unsigned char *)"", request->length, "the picture", 0);
+    sdlf_status status = sdlf_image_decode(&picture, request->body ? request->body : (const unsigned char *)"",
+                                           request->length, "the picture", 0);
     if (status == SDLF_OK) status = classifier_look(&s->classifier, &picture, "the picture");
     sdlf_image_release(&picture);
     if (status == SDLF_OK)
@@ -176,7 +183,8 @@ static sdlf_status serve(session *s)
     interrupt_waits();
     status = http_open(&s->server, (int)s->set.port, on_request, s);
     if (status != SDLF_OK) return status;
-    printf("http://127.0.0.1:%d/%s/\nOpen this address in a browser on this machine; Ctrl-C ends.\n", http_port(s->server), http_token(s->server));
+    printf("http://127.0.0.1:%d/%s/\nOpen this address in a browser on this machine; Ctrl-C ends.\n",
+           http_port(s->server), http_token(s->server));
     fflush(stdout);
     while (interrupt_signal() == 0) nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     http_close(s->server);
@@ -194,8 +202,10 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "serve",
         .synopsis = "--weights FILE [options]",
-        .text = "Show a page in the browser of this machine: draw on it or drop a picture, and see what the network takes it for, and what its first "
-                "layers make of it. The page is on 127.0.0.1, at an address with a token that nobody else knows, until Ctrl-C.",
+        .text = "Show a page in the browser of this machine: draw on it or drop a picture, and see what the network "
+                "takes it for, and what its first "
+                "layers make of it. The page is on 127.0.0.1, at an address with a token that nobody else knows, until "
+                "Ctrl-C.",
         .parts = parts,
         .examples = "  sdlf serve --weights lenet5.safetensors\n"
                     "  sdlf serve --weights mobilenetv2.onnx --preprocess imagenet --port 8000\n",
@@ -211,4 +221,5 @@ static int run(int count, char **words)
     return code;
 }
 
-const command serve_command = {.name = "serve", .summary = "show a page to draw on, with what a network makes of it", .run = run};
+const command serve_command = {
+    .name = "serve", .summary = "show a page to draw on, with what a network makes of it", .run = run};

@@ -27,7 +27,8 @@ static char token[64], weights[512];
 static const char *ask(const void *bytes, size_t length)
 {
     static char answer[1 << 21];
-    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in here = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int connection = socket(AF_INET, SOCK_STREAM, 0);
     setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_sec = 60}, sizeof(struct timeval));
     answer[0] = '\0';
@@ -39,17 +40,21 @@ static const char *ask(const void *bytes, size_t length)
     }
     shutdown(connection, SHUT_WR);
     size_t used = 0;
-    for (ssize_t count; used + 1 < sizeof answer && (count = recv(connection, answer + used, sizeof answer - 1 - used, 0)) > 0;) used += (size_t)count;
+    for (ssize_t count;
+         used + 1 < sizeof answer && (count = recv(connection, answer + used, sizeof answer - 1 - used, 0)) > 0;)
+        used += (size_t)count;
     answer[used] = '\0';
     close(connection);
     return answer;
 }
 
 /* METHOD /PATH with the host and one more header line; a body. */
-static const char *request(const char *method, const char *path, const char *host, const char *more, const void *body, size_t length)
+static const char *request(const char *method, const char *path, const char *host, const char *more, const void *body,
+                           size_t length)
 {
     char *text = malloc(4096 + length);
-    int head = snprintf(text, 4096, "%s %s HTTP/1.1\r\nHost: %s\r\n%sContent-Length: %zu\r\nConnection: close\r\n\r\n", method, path, host, more, length);
+    int head = snprintf(text, 4096, "%s %s HTTP/1.1\r\nHost: %s\r\n%sContent-Length: %zu\r\nConnection: close\r\n\r\n",
+                        method, path, host, more, length);
     if (length > 0) memcpy(text + head, body, length);
     const char *answer = ask(text, (size_t)head + length);
     free(text);
@@ -106,7 +111,8 @@ static void classifies_pictures(void)
     char *bytes = malloc(1 << 20);
     size_t length = file ? fread(bytes, 1, 1 << 20, file) : 0;
     if (file) fclose(file);
-    const char *answer = request("POST", path_to("classify"), host(), "", bytes, length), *body = strstr(answer, "\r\n\r\n");
+    const char *answer = request("POST", path_to("classify"), host(), "", bytes, length),
+               *body = strstr(answer, "\r\n\r\n");
     CHECK(says(answer, "HTTP/1.1 200"));
     json_t *result = json_loads(body ? body + 4 : "", 0, NULL), *classes = json_object_get(result, "classes");
     CHECK_EQUAL((int64_t)json_array_size(classes), 10);
@@ -132,10 +138,12 @@ static void refuses_what_is_not_its_own(void)
     CHECK(says(request("GET", path_to("../../etc/passwd"), host(), "", NULL, 0), "HTTP/1.1 404"));
     CHECK(says(request("GET", path_to("classify"), host(), "", NULL, 0), "HTTP/1.1 404"));
     CHECK(says(request("GET", path_to(""), "evil.example", "", NULL, 0), "HTTP/1.1 403"));
-    CHECK(says(request("POST", path_to("classify"), host(), "Origin: http://evil.example\r\n", "x", 1), "HTTP/1.1 403"));
+    CHECK(
+        says(request("POST", path_to("classify"), host(), "Origin: http://evil.example\r\n", "x", 1), "HTTP/1.1 403"));
     CHECK(says(request("POST", path_to("classify"), host(), "Sec-Fetch-Site: cross-site\r\n", "x", 1), "HTTP/1.1 403"));
     snprintf(origin, sizeof origin, "Origin: http://%s\r\n", host());
-    CHECK(says(request("POST", path_to("classify"), host(), origin, "x", 1), "HTTP/1.1 400")); /* its own page, and no picture */
+    CHECK(says(request("POST", path_to("classify"), host(), origin, "x", 1),
+               "HTTP/1.1 400")); /* its own page, and no picture */
     CHECK(says(request("DELETE", path_to(""), host(), "", NULL, 0), "HTTP/1.1 405"));
     CHECK(says(request("PUT", path_to("classify"), host(), "", "x", 1), "HTTP/1.1 405"));
 }
@@ -143,12 +151,15 @@ static void refuses_what_is_not_its_own(void)
 static void bodies_have_a_limit(void)
 {
     char text[512];
-    int length = snprintf(text, sizeof text, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 99999999999\r\n\r\n", path_to("classify"), host());
+    int length = snprintf(text, sizeof text, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 99999999999\r\n\r\n",
+                          path_to("classify"), host());
     CHECK(says(ask(text, (size_t)length), "HTTP/1.1 413"));
     /* one that does not say its length */
     enum { CHUNK = 1 << 20, CHUNKS = 20 };
     char *all = malloc(512 + (size_t)CHUNKS * (CHUNK + 32));
-    size_t used = (size_t)snprintf(all, 512, "POST %s HTTP/1.1\r\nHost: %s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n", path_to("classify"), host());
+    size_t used = (size_t)snprintf(
+        all, 512, "POST %s HTTP/1.1\r\nHost: %s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n",
+        path_to("classify"), host());
     for (int i = 0; i < CHUNKS; i++) {
         used += (size_t)sprintf(all + used, "%x\r\n", CHUNK);
         memset(all + used, 'x', CHUNK);
@@ -164,7 +175,8 @@ static void bodies_have_a_limit(void)
 static void lives_through_nonsense(void)
 {
     char text[600];
-    int whole = snprintf(text, sizeof text, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 5\r\n\r\nab", path_to("classify"), host());
+    int whole = snprintf(text, sizeof text, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 5\r\n\r\nab",
+                         path_to("classify"), host());
     for (int length = 0; length < whole; length += 7) ask(text, (size_t)length);
     unsigned seed = 1;
     for (int i = 0; i < 40; i++) {
