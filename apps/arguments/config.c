@@ -47,6 +47,10 @@ static sdlf_status add_line(config_words *w, char *line, const char *path, long 
 
 static sdlf_status add_file(config_words *w, const char *path)
 {
+    if (strcmp(path, "-") == 0)
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT,
+            "--config '-' would be standard input, which cannot be used here (a file of that name is ./-)");
     FILE *file = fopen(path, "r");
     if (!file) return sdlf_fail(SDLF_ERROR_IO, "the options of '%s' cannot be read: %s", path, strerror(errno));
     char *line = NULL;
