@@ -62,8 +62,8 @@ sdlf_status sdlf_dataset_check_parts(const sdlf_dataset *dataset)
 static bool is_complete(const sdlf_dataset *dataset)
 {
     const sdlf_tensor *samples = &dataset->samples, *labels = &dataset->labels;
-    return dataset->name != NULL && dataset->class_count > 0 && samples->dtype == SDLF_UINT8 &&
-           samples->shape.rank == 4 && labels->dtype == SDLF_INT32 && labels->shape.rank == 1 &&
+    return dataset->name != NULL && dataset->class_count > 0 &&
+           (samples->dtype == SDLF_UINT8 || samples->dtype == SDLF_FLOAT32) && samples->shape.rank >= 2 && labels->dtype == SDLF_INT32 && labels->shape.rank == 1 &&
            labels->shape.dim[0] == samples->shape.dim[0] && labels->shape.dim[0] > 0;
 }
 
@@ -104,7 +104,7 @@ static sdlf_status open_dataset(sdlf_dataset **dataset, const char *specificatio
     if (status == SDLF_OK && !is_complete(made)) {
         status =
             sdlf_fail(SDLF_ERROR_SHAPE,
-                      "data set '%s': expected samples (M,C,H,W) uint8 and labels (M) int32, M at least 1, found "
+                      "data set '%s': expected samples (M,...) uint8 or float32 and labels (M) int32, M at least 1, found "
                       "%s %s and %s %s",
                       specification, sdlf_dtype_name(made->samples.dtype), sdlf_shape_print(made->samples.shape).text,
                       sdlf_dtype_name(made->labels.dtype), sdlf_shape_print(made->labels.shape).text);

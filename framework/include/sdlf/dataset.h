@@ -18,7 +18,7 @@ typedef enum sdlf_split { SDLF_SPLIT_TRAIN = 0, SDLF_SPLIT_TEST } sdlf_split;
 typedef struct sdlf_dataset {
     const sdlf_dataset_class *type;
     char *name;          /* "digits (procedural, seed 1)", "mnist (DIR)"; NULL in a program's own: "without a name" */
-    sdlf_tensor samples; /* (M,C,H,W) uint8, host memory, owned */
+    sdlf_tensor samples; /* (M,C,H,W) or (M,F), uint8 or float32, host memory, owned */
     sdlf_tensor labels;  /* (M) int32, host memory, owned; each in [0, class_count) */
     int class_count;
     float mean, scale; /* how a loader normalises, (x - mean) * scale, where channels.count is 0 */
