@@ -53,9 +53,10 @@ sdlf_status sdlf_dataset_check_parts(const sdlf_dataset *dataset)
         return sdlf_fail(SDLF_ERROR_SHAPE, "data set %s: expected int32 labels of shape %lld, found %s %s",
                          sdlf_dataset_title(dataset), (long long)count, sdlf_dtype_name(dataset->labels.dtype),
                          sdlf_shape_print(dataset->labels.shape).text);
-    if (dataset->samples.data != NULL && dataset->labels.data != NULL) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: %s.data is NULL", sdlf_dataset_title(dataset),
-                     dataset->samples.data == NULL ? "samples" : "labels");
+    bool samples = dataset->samples.data != NULL || dataset->read != NULL;
+    if (samples && dataset->labels.data != NULL) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: %s", sdlf_dataset_title(dataset),
+                     samples ? "labels.data is NULL" : "samples.data is NULL, and there is no read");
 }
 
 /* Did the class fill in what it promises? Everything else relies on it. */
@@ -143,5 +144,6 @@ void sdlf_dataset_free(sdlf_dataset *dataset)
     free(dataset->class_names);
     free(dataset->unread_why);
     free(dataset->name);
+    if (dataset->free_context != NULL) dataset->free_context(dataset->read_context);
     free(dataset);
 }

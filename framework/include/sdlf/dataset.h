@@ -15,6 +15,11 @@ typedef struct sdlf_dataset_class sdlf_dataset_class;
 /* Which half of a data set that comes in two. */
 typedef enum sdlf_split { SDLF_SPLIT_TRAIN = 0, SDLF_SPLIT_TEST } sdlf_split;
 
+/* Write sample `index` to `to`: as many elements as samples.shape says without its first dimension, of samples.dtype. Called by loaders on
+ * their threads, several at once where there are several loaders or `readers`. The same index must give the same
+ * sample. Another status than SDLF_OK ends the loading with the message that sdlf_fail left. */
+typedef sdlf_status sdlf_sample_reader(void *context, int64_t index, void *to);
+
 typedef struct sdlf_dataset {
     const sdlf_dataset_class *type;
     char *name;          /* "digits (procedural, seed 1)", "mnist (DIR)"; NULL in a program's own: "without a name" */
@@ -27,6 +32,10 @@ typedef struct sdlf_dataset {
     sdlf_fit fit;       /* how pictures were brought to the samples' size */
     int64_t unread;     /* files that could not be read and were left out */
     char *unread_why;   /* of the first of them, owned: the message; NULL: there is none */
+    sdlf_sample_reader *read; /* makes samples that are not in memory: samples.data is NULL then; NULL: they are */
+    void *read_context;
+    int readers; /* threads of a loader that call it at once; 0: one */
+    void (*free_context)(void *context); /* called by sdlf_dataset_free; optional */
 } sdlf_dataset;
 
 /* What is wanted of a data set; zeroed: as its files are. */
