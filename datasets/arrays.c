@@ -53,8 +53,8 @@ static sdlf_status check_numbers(const sdlf_tensor *samples, const char *name)
     for (int64_t i = 0; samples->dtype == SDLF_FLOAT32 && i < count; i++)
         if (!isfinite(x[i]))
             return sdlf_fail(SDLF_ERROR_FORMAT,
-                             "%s: sample %" PRId64 ", element %" PRId64 ": expected a finite float32 number, found %g", name,
-                             i / size, i % size, (double)x[i]);
+                             "%s: sample %" PRId64 ", element %" PRId64 ": expected a finite float32 number, found %g",
+                             name, i / size, i % size, (double)x[i]);
     return SDLF_OK;
 }
 
@@ -66,8 +66,7 @@ static sdlf_status take_elements(sdlf_tensor *lying, npy_file *file, sdlf_dtype 
     if (status == SDLF_OK && file->tensor.dtype == dtype) return npy_take(file, lying->data);
     if (status == SDLF_OK) status = read_tensor_create(&found, file->tensor.dtype, file->tensor.shape, file->name);
     if (status == SDLF_OK) status = npy_take(file, found.data);
-    if (status == SDLF_OK)
-        sdlf_convert(dtype, lying->data, found.dtype, found.data, sdlf_tensor_count(&found));
+    if (status == SDLF_OK) sdlf_convert(dtype, lying->data, found.dtype, found.data, sdlf_tensor_count(&found));
     sdlf_tensor_release(&found, NULL);
     return status;
 }
@@ -78,19 +77,18 @@ sdlf_status arrays_take_samples(sdlf_dataset *dataset, npy_file *file, bool outl
     sdlf_shape shape = shape_of(file->tensor.shape, &behind);
     sdlf_dtype dtype = file->tensor.dtype == SDLF_UINT8 ? SDLF_UINT8 : SDLF_FLOAT32;
     if (shape.rank == 0 || sdlf_shape_count(shape) == 0 || shape.dim[0] > INT32_MAX)
-        return sdlf_fail(SDLF_ERROR_FORMAT,
-                         "%s: expected images (N,H,W), (N,H,W,C) or (N,C,H,W) with 1 to %d channels, or rows (N,F), found %s "
-                         "of (%s)",
-                         file->name, MOST_CHANNELS, sdlf_dtype_name(file->tensor.dtype),
-                         sdlf_shape_print(file->tensor.shape).text);
+        return sdlf_fail(
+            SDLF_ERROR_FORMAT,
+            "%s: expected images (N,H,W), (N,H,W,C) or (N,C,H,W) with 1 to %d channels, or rows (N,F), found %s "
+            "of (%s)",
+            file->name, MOST_CHANNELS, sdlf_dtype_name(file->tensor.dtype), sdlf_shape_print(file->tensor.shape).text);
     dataset->samples = sdlf_tensor_view(dtype, shape, NULL);
     if (outline) return SDLF_OK;
     sdlf_tensor lying = {0};
     sdlf_status status = take_elements(&lying, file, dtype);
     if (status == SDLF_OK && behind && shape.dim[1] > 1) {
         status = read_tensor_create(&dataset->samples, dtype, shape, file->name);
-        if (status == SDLF_OK)
-            channels_to_planes(dataset->samples.data, lying.data, shape, sdlf_dtype_size(dtype));
+        if (status == SDLF_OK) channels_to_planes(dataset->samples.data, lying.data, shape, sdlf_dtype_size(dtype));
         sdlf_tensor_release(&lying, NULL);
     } else if (status == SDLF_OK) {
         dataset->samples = sdlf_tensor_view(dtype, shape, lying.data); /* which it owns from now on */
@@ -109,8 +107,8 @@ static sdlf_status read_labels(sdlf_dataset *dataset, npy_file *file, int64_t co
     const int64_t *labels = found.data;
     for (int64_t i = 0; status == SDLF_OK && i < count; i++) {
         if (labels[i] < 0 || labels[i] >= MOST_CLASSES)
-            status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: label %" PRId64 ": expected 0 to %d, found %" PRId64, file->name, i,
-                               MOST_CLASSES - 1, labels[i]);
+            status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: label %" PRId64 ": expected 0 to %d, found %" PRId64, file->name,
+                               i, MOST_CLASSES - 1, labels[i]);
         else if (labels[i] >= dataset->class_count)
             dataset->class_count = (int)labels[i] + 1;
         if (status == SDLF_OK && to != NULL) to[i] = (int32_t)labels[i];
@@ -129,8 +127,8 @@ static bool are_labels(const sdlf_tensor *found)
 static sdlf_status no_labels(const npy_file *file, int64_t count)
 {
     return sdlf_fail(SDLF_ERROR_FORMAT,
-                     "%s: expected %" PRId64 " labels, one for each image, uint8, int32 or int64, found %s of (%s)", file->name,
-                     count, sdlf_dtype_name(file->tensor.dtype), sdlf_shape_print(file->tensor.shape).text);
+                     "%s: expected %" PRId64 " labels, one for each image, uint8, int32 or int64, found %s of (%s)",
+                     file->name, count, sdlf_dtype_name(file->tensor.dtype), sdlf_shape_print(file->tensor.shape).text);
 }
 
 sdlf_status arrays_take_labels(sdlf_dataset *dataset, npy_file *file)

@@ -58,8 +58,8 @@ static sdlf_status find_label(csv_table *t, char **names)
         t->label = number - 1;
         return SDLF_OK;
     }
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: label=%s: expected the name of a column or a number of 1 to %" PRId64, t->name,
-                     text_show(wanted).text, t->columns);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: label=%s: expected the name of a column or a number of 1 to %" PRId64,
+                     t->name, text_show(wanted).text, t->columns);
 }
 
 /* Rows and columns, which all rows must have. */
@@ -69,15 +69,18 @@ static sdlf_status count(csv_table *t, csv_text text)
     for (t->rows = 0; status == SDLF_OK && csv_next_row(&text); t->rows++) {
         int64_t cells = 0, line = text.line;
         char *cell;
-        for (size_t length; status == SDLF_OK && text.in_row; cells++) status = csv_take_cell(&text, &cell, &length, false);
+        for (size_t length; status == SDLF_OK && text.in_row; cells++)
+            status = csv_take_cell(&text, &cell, &length, false);
         if (status != SDLF_OK) return status;
         if (t->rows == 0) t->columns = cells;
         if (cells != t->columns || cells > MOST_COLUMNS)
-            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %" PRId64 ": expected %" PRId64 " columns, as in the first row, found %" PRId64,
+            return sdlf_fail(SDLF_ERROR_FORMAT,
+                             "%s: line %" PRId64 ": expected %" PRId64 " columns, as in the first row, found %" PRId64,
                              t->name, line, t->columns < MOST_COLUMNS ? t->columns : MOST_COLUMNS, cells);
     }
     if (t->rows > 0 && t->columns >= 2 && t->rows <= INT32_MAX) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected rows of numbers and a label, found %" PRId64 " rows of %" PRId64 " columns", t->name,
+    return sdlf_fail(SDLF_ERROR_FORMAT,
+                     "%s: expected rows of numbers and a label, found %" PRId64 " rows of %" PRId64 " columns", t->name,
                      t->rows, t->columns);
 }
 
@@ -125,8 +128,9 @@ static sdlf_status take_number(const csv_table *t, const char *cell, int64_t lin
         *to = (float)number;
         return SDLF_OK;
     }
-    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %" PRId64 ", column %" PRId64 "%s%s: expected a number, found '%s'", t->name, line,
-                     column + 1, t->header ? " " : "", t->header ? text_show(t->column[column]).text : "", text_show(cell).text);
+    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %" PRId64 ", column %" PRId64 "%s%s: expected a number, found '%s'",
+                     t->name, line, column + 1, t->header ? " " : "",
+                     t->header ? text_show(t->column[column]).text : "", text_show(cell).text);
 }
 
 /* Does this row belong to the half? */
@@ -165,7 +169,9 @@ static sdlf_status take_rows(sdlf_dataset *dataset, csv_table *t, csv_text text,
         for (size_t length; again.in_row;) (void)csv_take_cell(&again, &cell, &length, false);
     }
     if (kept == 0)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: too few rows, %" PRId64 ", to set some apart for the %s; csv:FILE,all takes all for both halves",
+        return sdlf_fail(SDLF_ERROR_FORMAT,
+                         "%s: too few rows, %" PRId64
+                         ", to set some apart for the %s; csv:FILE,all takes all for both halves",
                          t->name, t->rows, split == SDLF_SPLIT_TEST ? "test" : "training");
     sdlf_status status = read_tensor_create(&dataset->samples, SDLF_FLOAT32, sdlf_shape(kept, size), t->name);
     if (status == SDLF_OK) status = read_tensor_create(&dataset->labels, SDLF_INT32, sdlf_shape(kept), t->name);
@@ -202,14 +208,17 @@ static sdlf_status name_classes(sdlf_dataset *dataset, const csv_table *t, char 
     for (int64_t i = 0; i < t->rows; i++)
         if (i == 0 || strcmp(sorted[i], sorted[names - 1]) != 0) sorted[names++] = sorted[i];
     if (names > MOST_CLASSES || names > t->rows / 2 + 1)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: column %" PRId64 " holds %" PRId64 " different labels in %" PRId64 " rows; label=COLUMN names another",
+        return sdlf_fail(SDLF_ERROR_FORMAT,
+                         "%s: column %" PRId64 " holds %" PRId64 " different labels in %" PRId64
+                         " rows; label=COLUMN names another",
                          t->name, t->label + 1, names, t->rows);
     dataset->class_names = calloc((size_t)names, sizeof *dataset->class_names);
     if (dataset->class_names == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);
     dataset->class_count = (int)names;
     for (int64_t i = 0; i < names; i++) {
         if (sorted[i][0] == '\0' || !text_is_utf8(sorted[i]))
-            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: label '%s': expected a name in UTF-8", t->name, text_show(sorted[i]).text);
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: label '%s': expected a name in UTF-8", t->name,
+                             text_show(sorted[i]).text);
         dataset->class_names[i] = strdup(sorted[i]);
         if (dataset->class_names[i] == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);
     }
@@ -229,14 +238,15 @@ static sdlf_status take_labels(sdlf_dataset *dataset, const csv_table *t)
     if (!numbers) {
         dataset->class_count = 0;
         char **sorted = malloc((size_t)t->rows * sizeof *sorted);
-        status = sorted != NULL ? name_classes(dataset, t, sorted) : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);
+        status = sorted != NULL ? name_classes(dataset, t, sorted)
+                                : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);
         free(sorted);
     }
     for (int64_t i = 0; i < t->rows && status == SDLF_OK; i++) {
         if (!t->kept[i]) continue;
         char **named = numbers ? NULL
-                               : bsearch(&t->cell[i], dataset->class_names, (size_t)dataset->class_count, sizeof *dataset->class_names,
-                                         compare_names);
+                               : bsearch(&t->cell[i], dataset->class_names, (size_t)dataset->class_count,
+                                         sizeof *dataset->class_names, compare_names);
         *to++ = (int32_t)(numbers ? class_number(t->cell[i]) : named - dataset->class_names);
     }
     return status;
@@ -248,9 +258,11 @@ static sdlf_status shape_samples(sdlf_dataset *dataset, const csv_table *t)
     if (sample.rank == 0) return SDLF_OK;
     int64_t found = dataset->samples.shape.dim[1], kept = dataset->samples.shape.dim[0];
     if (sdlf_shape_count(sample) != found)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: shape=%s takes %" PRId64 " numbers, and a row has %" PRId64 " beside its label", t->name,
+        return sdlf_fail(SDLF_ERROR_FORMAT,
+                         "%s: shape=%s takes %" PRId64 " numbers, and a row has %" PRId64 " beside its label", t->name,
                          sdlf_shape_print(sample).text, sdlf_shape_count(sample), found);
-    dataset->samples = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(kept, sample.dim[0], sample.dim[1], sample.dim[2]), dataset->samples.data);
+    dataset->samples = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(kept, sample.dim[0], sample.dim[1], sample.dim[2]),
+                                        dataset->samples.data);
     return SDLF_OK;
 }
 
@@ -344,7 +356,8 @@ static sdlf_status check(const char *argument, sdlf_split split)
 
 const sdlf_dataset_class sdlf_csv_dataset_class = {
     .name = "csv",
-    .summary = "csv:FILE, a table of numbers with a label in each row; csv:FILE,label=COLUMN says in which column, shape=1x28x28 that rows "
+    .summary = "csv:FILE, a table of numbers with a label in each row; csv:FILE,label=COLUMN says in which column, "
+               "shape=1x28x28 that rows "
                "are pictures, all that both halves are all rows",
     .load = load,
     .check = check,

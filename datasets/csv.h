@@ -33,7 +33,8 @@ bool csv_number(const char *cell, double *number);
 /* ---- the data set ---- */
 
 typedef struct csv_options {
-    const char *label; /* name or number, from 1, of the column with the labels; NULL: the one that is named so, else the last */
+    const char *
+        label; /* name or number, from 1, of the column with the labels; NULL: the one that is named so, else the last */
     sdlf_shape sample; /* of a sample; a scalar: the row of numbers */
     bool all;          /* both halves are all rows */
 } csv_options;

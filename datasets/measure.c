@@ -4,47 +4,73 @@
 
 #include <math.h>
 
-/* The values of a channel lie in runs of `area`, one in each sample. */
-typedef struct channel_view {
-    const sdlf_tensor *samples;
-    int64_t first, size, area; /* element of a sample; elements of a sample; of them, the channel's */
-} channel_view;
-
-static double value_at(const channel_view *v, int64_t n, int64_t i)
+/* One shade only: there is nothing to scale. */
+static void normalise(sdlf_channel_normalization *made, int channel, double mean, double variance, double least)
 {
-    int64_t at = n * v->size + v->first + i;
-    return v->samples->dtype == SDLF_UINT8 ? (double)((const uint8_t *)v->samples->data)[at]
-                                           : (double)((const float *)v->samples->data)[at];
+    made->mean[channel] = (float)mean;
+    made->scale[channel] = variance > least ? (float)(1 / sqrt(variance)) : 1;
 }
 
-static void measure_bytes(const channel_view *v, double *mean, double *variance)
+/* ---- bytes ---- */
+
+void sdlf_dataset_add_sums(dataset_sums *sums, const uint8_t *sample, int channels, int64_t area)
 {
-    int64_t samples = v->samples->shape.dim[0], count = samples * v->area;
-    uint64_t sum = 0, squares = 0;
-    for (int64_t n = 0; n < samples; n++) {
-        const uint8_t *plane = (const uint8_t *)v->samples->data + n * v->size + v->first;
-        for (int64_t i = 0; i < v->area; i++) {
-            sum += plane[i];
-            squares += (uint64_t)plane[i] * plane[i];
+    for (int c = 0; c < channels; c++) {
+        uint64_t sum = 0, squares = 0;
+        for (int64_t i = 0; i < area; i++) {
+            uint64_t x = sample[c * area + i];
+            sum += x;
+            squares += x * x;
         }
+        sums->sum[c] += sum;
+        sums->squares[c] += squares;
     }
-    *mean = (double)sum / (double)count;
-    *variance = (double)squares / (double)count - *mean * *mean;
+    sums->count += area;
+    sums->channels = channels;
 }
 
-static void measure_floats(const channel_view *v, double *mean, double *variance)
+void sdlf_dataset_join_sums(dataset_sums *sums, const dataset_sums *more)
 {
-    int64_t samples = v->samples->shape.dim[0], count = samples * v->area;
-    double sum = 0, squares = 0;
-    for (int64_t n = 0; n < samples; n++)
-        for (int64_t i = 0; i < v->area; i++) sum += value_at(v, n, i);
-    *mean = sum / (double)count;
-    for (int64_t n = 0; n < samples; n++)
-        for (int64_t i = 0; i < v->area; i++) {
-            double away = value_at(v, n, i) - *mean;
-            squares += away * away;
-        }
-    *variance = squares / (double)count;
+    for (int c = 0; c < more->channels; c++) {
+        sums->sum[c] += more->sum[c];
+        sums->squares[c] += more->squares[c];
+    }
+    sums->count += more->count;
+    if (more->channels > 0) sums->channels = more->channels;
+}
+
+void sdlf_dataset_measure_sums(sdlf_dataset *dataset, const dataset_sums *sums)
+{
+    for (int c = 0; c < sums->channels; c++) {
+        double mean = (double)sums->sum[c] / (double)sums->count;
+        normalise(&dataset->channels, c, mean, (double)sums->squares[c] / (double)sums->count - mean * mean, 1e-6);
+    }
+    dataset->channels.count = sums->channels;
+    dataset->mean = 0;
+    dataset->scale = 1;
+}
+
+/* ---- floats ---- */
+
+static void measure_floats(sdlf_dataset *dataset, int channels, int64_t size)
+{
+    int64_t samples = dataset->samples.shape.dim[0], area = size / channels;
+    for (int c = 0; c < channels; c++) {
+        const float *first = (const float *)dataset->samples.data + c * area;
+        double sum = 0, squares = 0, count = (double)(samples * area);
+        for (int64_t n = 0; n < samples; n++)
+            for (int64_t i = 0; i < area; i++) sum += (double)first[n * size + i];
+        double mean = sum / count;
+        for (int64_t n = 0; n < samples; n++)
+            for (int64_t i = 0; i < area; i++) {
+                double away = (double)first[n * size + i] - mean;
+                squares += away * away;
+            }
+        normalise(&dataset->channels, c, mean, squares / count, 1e-12 * mean * mean + 1e-30);
+    }
+    dataset->channels.count = channels;
+    dataset->mean = 0;
+    dataset->scale = 1;
 }
 
 void sdlf_dataset_measure(sdlf_dataset *dataset)
@@ -53,17 +79,16 @@ void sdlf_dataset_measure(sdlf_dataset *dataset)
     bool single = shape.dim[1] > SDLF_NORMALIZED_CHANNELS;
     int channels = single ? 1 : (int)shape.dim[1];
     int64_t size = sdlf_shape_span(shape, 1, shape.rank);
-    sdlf_channel_normalization *made = &dataset->channels;
-    for (int c = 0; c < channels; c++) {
-        channel_view view = {.samples = &dataset->samples, .size = size, .area = size / channels, .first = c * (size / channels)};
-        double mean, variance;
-        bool bytes = dataset->samples.dtype == SDLF_UINT8;
-        (bytes ? measure_bytes : measure_floats)(&view, &mean, &variance);
-        made->mean[c] = (float)mean;
-        /* one shade only: there is nothing to scale */
-        made->scale[c] = variance > (bytes ? 1e-6 : 1e-12 * mean * mean + 1e-30) ? (float)(1 / sqrt(variance)) : 1;
+    if (dataset->samples.dtype == SDLF_UINT8) {
+        dataset_sums sums = {.count = 0};
+        for (int64_t n = 0; n < shape.dim[0]; n++)
+            sdlf_dataset_add_sums(&sums, (const uint8_t *)dataset->samples.data + n * size, channels, size / channels);
+        sdlf_dataset_measure_sums(dataset, &sums);
+    } else {
+        measure_floats(dataset, channels, size);
     }
-    made->count = single ? 0 : channels;
-    dataset->mean = single ? made->mean[0] : 0;
-    dataset->scale = single ? made->scale[0] : 1;
+    if (!single) return;
+    dataset->mean = dataset->channels.mean[0];
+    dataset->scale = dataset->channels.scale[0];
+    dataset->channels.count = 0;
 }

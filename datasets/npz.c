@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "datasets/arrays.h"
-#include "datasets/npz.h"
 #include "datasets/datasets_internal.h"
+#include "datasets/npz.h"
 #include "framework/formats/budget.h"
 #include "framework/formats/text.h"
 
@@ -29,7 +29,8 @@ static const struct {
     {{"train_x", "train_y"}, {"test_x", "test_y"}},
 };
 
-static const pair pairs[] = {{"x", "y"}, {"X", "y"}, {"images", "labels"}, {"samples", "labels"}, {"data", "labels"}, {"data", "target"}};
+static const pair pairs[] = {{"x", "y"},         {"X", "y"},        {"images", "labels"}, {"samples", "labels"},
+                             {"data", "labels"}, {"data", "target"}};
 
 static bool find_array(const zip_archive *archive, const char *name, zip_entry *entry)
 {
@@ -60,7 +61,8 @@ static void list_arrays(const zip_archive *archive, char *list)
 
 typedef sdlf_status array_use(sdlf_dataset *dataset, npy_file *file, void *context);
 
-static sdlf_status use_array(sdlf_dataset *dataset, const zip_archive *archive, const char *name, array_use *use, void *context)
+static sdlf_status use_array(sdlf_dataset *dataset, const zip_archive *archive, const char *name, array_use *use,
+                             void *context)
 {
     zip_entry entry;
     zip_stream stream;
@@ -69,7 +71,8 @@ static sdlf_status use_array(sdlf_dataset *dataset, const zip_archive *archive, 
     if (!find_array(archive, name, &entry)) {
         char list[LIST_SIZE];
         list_arrays(archive, list);
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: there is no array '%s'; there are: %s", archive->name, text_show(name).text, list);
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: there is no array '%s'; there are: %s", archive->name,
+                         text_show(name).text, list);
     }
     sdlf_status status = zip_stream_open(&stream, archive, &entry);
     if (status != SDLF_OK) return status;
@@ -116,10 +119,11 @@ static sdlf_status choose(const zip_archive *archive, sdlf_split split, pair *wa
     }
     char list[LIST_SIZE];
     list_arrays(archive, list);
-    return sdlf_fail(SDLF_ERROR_FORMAT,
-                     "%s: expected the arrays x_train, y_train, x_test and y_test, or x and y, or images and labels, found %s; "
-                     "npz:FILE,IMAGES,LABELS names others",
-                     archive->name, list);
+    return sdlf_fail(
+        SDLF_ERROR_FORMAT,
+        "%s: expected the arrays x_train, y_train, x_test and y_test, or x and y, or images and labels, found %s; "
+        "npz:FILE,IMAGES,LABELS names others",
+        archive->name, list);
 }
 
 sdlf_status npz_take(sdlf_dataset *dataset, const zip_archive *archive, const char *images, const char *labels,
@@ -195,8 +199,9 @@ static sdlf_status check(const char *argument, sdlf_split split)
 
 const sdlf_dataset_class sdlf_npz_dataset_class = {
     .name = "npz",
-    .summary = "npz:FILE, the arrays x_train, y_train, x_test and y_test of an archive of NumPy's, or x and y, or images and "
-               "labels; npz:FILE,IMAGES,LABELS names others",
+    .summary =
+        "npz:FILE, the arrays x_train, y_train, x_test and y_test of an archive of NumPy's, or x and y, or images and "
+        "labels; npz:FILE,IMAGES,LABELS names others",
     .load = load,
     .check = check,
 };

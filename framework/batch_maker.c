@@ -168,8 +168,8 @@ static void read_sample(void *context, int64_t i)
     reading *r = context;
     const sdlf_dataset *dataset = r->maker->dataset;
     size_t bytes = (size_t)(sdlf_tensor_bytes(&r->maker->read) / r->maker->read.shape.dim[0]);
-    sdlf_status status =
-        dataset->read(dataset->read_context, r->maker->order[r->start + i], (char *)r->maker->read.data + (size_t)i * bytes);
+    sdlf_status status = dataset->read(dataset->read_context, r->maker->order[r->start + i],
+                                       (char *)r->maker->read.data + (size_t)i * bytes);
     if (status == SDLF_OK) return;
     pthread_mutex_lock(&r->lock);
     if (r->status == SDLF_OK || i < r->failed) {

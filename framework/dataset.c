@@ -64,8 +64,9 @@ static bool is_complete(const sdlf_dataset *dataset)
 {
     const sdlf_tensor *samples = &dataset->samples, *labels = &dataset->labels;
     return dataset->name != NULL && dataset->class_count > 0 &&
-           (samples->dtype == SDLF_UINT8 || samples->dtype == SDLF_FLOAT32) && samples->shape.rank >= 2 && labels->dtype == SDLF_INT32 && labels->shape.rank == 1 &&
-           labels->shape.dim[0] == samples->shape.dim[0] && labels->shape.dim[0] > 0;
+           (samples->dtype == SDLF_UINT8 || samples->dtype == SDLF_FLOAT32) && samples->shape.rank >= 2 &&
+           labels->dtype == SDLF_INT32 && labels->shape.rank == 1 && labels->shape.dim[0] == samples->shape.dim[0] &&
+           labels->shape.dim[0] > 0;
 }
 
 /* The class that a specification names, and its argument. */
@@ -103,12 +104,12 @@ static sdlf_status open_dataset(sdlf_dataset **dataset, const char *specificatio
     made->type = type;
     status = type->load(made, argument, split, options);
     if (status == SDLF_OK && !is_complete(made)) {
-        status =
-            sdlf_fail(SDLF_ERROR_SHAPE,
-                      "data set '%s': expected samples (M,...) uint8 or float32 and labels (M) int32, M at least 1, found "
-                      "%s %s and %s %s",
-                      specification, sdlf_dtype_name(made->samples.dtype), sdlf_shape_print(made->samples.shape).text,
-                      sdlf_dtype_name(made->labels.dtype), sdlf_shape_print(made->labels.shape).text);
+        status = sdlf_fail(
+            SDLF_ERROR_SHAPE,
+            "data set '%s': expected samples (M,...) uint8 or float32 and labels (M) int32, M at least 1, found "
+            "%s %s and %s %s",
+            specification, sdlf_dtype_name(made->samples.dtype), sdlf_shape_print(made->samples.shape).text,
+            sdlf_dtype_name(made->labels.dtype), sdlf_shape_print(made->labels.shape).text);
     }
     if (status != SDLF_OK) {
         sdlf_dataset_free(made);

@@ -114,7 +114,8 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
 /* On a device the training data are resident if there is room, else staged; what is read sample by sample comes from a loader. */
 static sdlf_status choose_plans(sdlf_trainer *trainer, const sdlf_dataset *test, const sdlf_plan_options *options)
 {
-    if (sdlf_calculator_is_on_host(options->forward) || trainer->train.read != NULL) return make_plans(trainer, test, *options, NULL);
+    if (sdlf_calculator_is_on_host(options->forward) || trainer->train.read != NULL)
+        return make_plans(trainer, test, *options, NULL);
     sdlf_feed feed = sdlf_trainer_make_feed(trainer);
     feed.staged = STAGED;
     sdlf_status status = SDLF_ERROR_MEMORY;

@@ -171,9 +171,13 @@ static sdlf_status take_data(const train_session *s, sdlf_dataset **dataset, con
                              bool open)
 {
     if (!open) return sdlf_dataset_check(name, split);
-    return samples_open(
-        dataset, &(samples_request){
-                     .set = name, .split = split, .sample = s->sample, .strict = s->set.strict, .command = "train"});
+    return samples_open(dataset, &(samples_request){.set = name,
+                                                    .split = split,
+                                                    .sample = s->sample,
+                                                    .strict = s->set.strict,
+                                                    .workers = s->set.workers,
+                                                    .cache = s->set.cache,
+                                                    .command = "train"});
 }
 
 /* --normalize, unless the network says already how its samples are. */

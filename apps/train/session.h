@@ -16,7 +16,7 @@ typedef struct train_settings {
     const char *data, *test_data, *size, *net, *from, *resume, *out, *log, *freeze, *unfreeze;
     bool strict, no_test, no_save, confusion, quiet;
     int normalize; /* preprocess_kind; PREPROCESS_AUTO: as measured */
-    int64_t log_steps, device_data;
+    int64_t log_steps, device_data, workers, cache;
     training training;
     execution execution;
     optimizer_settings optimizer;

@@ -32,6 +32,12 @@ static const argument data_arguments[] = {
      .help = "mean and deviation of the channels: those that the network's file says, else the data's own (auto); "
              "imagenet, cifar10, tf, unit and none as for predict"},
     {"strict", ARGUMENT_FLAG, offsetof(train_settings, strict), .help = "refuse pictures that cannot be read"},
+    {"workers", ARGUMENT_INT, offsetof(train_settings, workers), "N", .minimum = 1, .maximum = 64,
+     .help = "threads that decode pictures of a folder (default: one for each processor)"},
+    {"cache", ARGUMENT_INT, offsetof(train_settings, cache), "MB", .minimum = 1, .maximum = 1e9,
+     .help = "decoded pictures of a folder to keep in memory, for each half; others are decoded whenever they are "
+             "needed (default: "
+             "all are kept)"},
     {"no-test", ARGUMENT_FLAG, offsetof(train_settings, no_test), .help = "do not test after each epoch"},
     {"device-data", ARGUMENT_INT, offsetof(train_settings, device_data), "MB", .minimum = 1, .maximum = 1e9,
      .help =

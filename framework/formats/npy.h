@@ -14,7 +14,8 @@ typedef struct npy_file {
     int descriptor;     /* -1: bytes come from `read`, or lie in memory: */
     const char *bytes;  /* what is left of them; borrowed */
     size_t left;
-    sdlf_status (*read)(void *context, void *bytes, size_t count, size_t *found); /* fewer than `count` at the end only */
+    sdlf_status (*read)(void *context, void *bytes, size_t count,
+                        size_t *found); /* fewer than `count` at the end only */
     void *context;
 } npy_file;
 

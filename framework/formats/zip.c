@@ -12,12 +12,12 @@
 #include "framework/formats/zip_bytes.h"
 
 enum {
-    END = 22,                   /* bytes of the end record, without its comment */
-    END64 = 56,                 /* of Zip64's */
-    LOCATOR = 20,               /* of what says where that is */
-    CENTRAL = 46,               /* of an entry in the directory, without names */
-    MOST_COMMENT = 65535,       /* of the archive */
-    MOST_DIRECTORY = 64 << 20,  /* bytes */
+    END = 22,                  /* bytes of the end record, without its comment */
+    END64 = 56,                /* of Zip64's */
+    LOCATOR = 20,              /* of what says where that is */
+    CENTRAL = 46,              /* of an entry in the directory, without names */
+    MOST_COMMENT = 65535,      /* of the archive */
+    MOST_DIRECTORY = 64 << 20, /* bytes */
 };
 
 sdlf_status zip_fail(const zip_archive *archive, int64_t byte, const char *what)
@@ -58,7 +58,8 @@ static sdlf_status find_end(const zip_archive *archive, int64_t *at, unsigned ch
     if (bytes == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", archive->name);
     sdlf_status status = zip_bytes_at(archive, archive->size - tail, bytes, (size_t)tail);
     int64_t i = tail - END;
-    while (status == SDLF_OK && i >= 0 && !(memcmp(bytes + i, "PK\5\6", 4) == 0 && i + END + zip_u16(bytes + i + 20) == tail))
+    while (status == SDLF_OK && i >= 0 &&
+           !(memcmp(bytes + i, "PK\5\6", 4) == 0 && i + END + zip_u16(bytes + i + 20) == tail))
         i--;
     if (status == SDLF_OK && i < 0)
         status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: not a ZIP archive, as .npz files are, or cut short: no end record",
@@ -82,7 +83,8 @@ static sdlf_status find_end64(const zip_archive *archive, int64_t end, directory
     if (status == SDLF_OK && memcmp(record, "PK\6\6", 4) != 0)
         status = zip_fail(archive, at, "expected Zip64's end record");
     if (status == SDLF_OK)
-        *place = (directory_place){.at = zip_i64(record + 48), .size = zip_i64(record + 40), .count = zip_i64(record + 32)};
+        *place =
+            (directory_place){.at = zip_i64(record + 48), .size = zip_i64(record + 40), .count = zip_i64(record + 32)};
     return status;
 }
 
@@ -181,7 +183,8 @@ static sdlf_status take_directory(zip_archive *archive)
     for (zip_entry entry; zip_next(archive, &at, &entry);) archive->count++;
     if (at == archive->directory_size && archive->count == place.count) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_FORMAT,
-                     "%s: byte %" PRId64 ": expected entry %" PRId64 " of %" PRId64 " in the archive's directory, found something else",
+                     "%s: byte %" PRId64 ": expected entry %" PRId64 " of %" PRId64
+                     " in the archive's directory, found something else",
                      archive->name, place.at + (int64_t)at, archive->count, place.count);
 }
 
@@ -195,8 +198,9 @@ sdlf_status zip_open(zip_archive *archive, const char *path)
         return status;
     }
     archive->size = (int64_t)about.st_size;
-    sdlf_status status = S_ISREG(about.st_mode) ? take_directory(archive)
-                                                : sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': it is no regular file", path);
+    sdlf_status status = S_ISREG(about.st_mode)
+                             ? take_directory(archive)
+                             : sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': it is no regular file", path);
     if (status != SDLF_OK) zip_close(archive);
     return status;
 }

@@ -73,7 +73,8 @@ static sdlf_status inflate_some(zip_stream *stream, void *bytes, size_t count, s
         int result = inflate(&stream->zlib, Z_NO_FLUSH);
         *found += most - stream->zlib.avail_out;
         if (result == Z_MEM_ERROR) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", stream->name);
-        if (result == Z_BUF_ERROR || (result == Z_OK && stream->zlib.avail_in == 0 && stream->left == 0 && stream->zlib.avail_out > 0))
+        if (result == Z_BUF_ERROR ||
+            (result == Z_OK && stream->zlib.avail_in == 0 && stream->left == 0 && stream->zlib.avail_out > 0))
             return damaged(stream, "it ends in the middle");
         if (result != Z_OK && result != Z_STREAM_END)
             return damaged(stream, stream->zlib.msg != NULL ? stream->zlib.msg : "it cannot be unpacked");
@@ -95,8 +96,8 @@ sdlf_status zip_stream_read(void *context, void *bytes, size_t count, size_t *fo
     }
     stream->given += (int64_t)*found;
     if ((int64_t)*found > rest || (*found < count && (int64_t)*found != rest))
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected %" PRId64 " bytes, found %s", stream->name, stream->entry.size,
-                         (int64_t)*found > rest ? "more" : "fewer");
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected %" PRId64 " bytes, found %s", stream->name,
+                         stream->entry.size, (int64_t)*found > rest ? "more" : "fewer");
     if (*found < count && stream->crc != stream->entry.crc)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected a content of checksum %08x, found %08x", stream->name,
                          (unsigned)stream->entry.crc, (unsigned)stream->crc);

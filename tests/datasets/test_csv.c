@@ -58,7 +58,8 @@ static void numbers_are_classes(void)
         CHECK_EQUAL(((const int32_t *)data->labels.data)[0], 3);
     }
     sdlf_dataset_free(data);
-    CHECK_FAILS(open_as(&data, ",shape=1x2x3,all", SDLF_SPLIT_TEST), SDLF_ERROR_FORMAT, "shape=1x2x3 takes 6 numbers, and a row has 4");
+    CHECK_FAILS(open_as(&data, ",shape=1x2x3,all", SDLF_SPLIT_TEST), SDLF_ERROR_FORMAT,
+                "shape=1x2x3 takes 6 numbers, and a row has 4");
     CHECK_FAILS(open_as(&data, ",shape=4,all", SDLF_SPLIT_TEST), SDLF_ERROR_ARGUMENT, "expected CxHxW");
 }
 
@@ -105,7 +106,8 @@ static void wrong_tables(void)
     refused("1,2,x\n4,1e99,y\n", ",all", "line 2, column 2: expected a number, found '1e99'");
     refused("1,2,x\n\"4,2,y\n", ",all", "line 2: a quote that is not closed");
     refused("1,2,x\n\"4\"5,2,y\n", ",all", "line 2: expected ',' or the line's end behind a quote");
-    refused("1,0.5\n2,0.25\n3,0.75\n4,0.1\n", ",all", "column 2 holds 4 different labels in 4 rows; label=COLUMN names another");
+    refused("1,0.5\n2,0.25\n3,0.75\n4,0.1\n", ",all",
+            "column 2 holds 4 different labels in 4 rows; label=COLUMN names another");
     refused("1,a\n2,\n3,a\n", ",all", "label '': expected a name in UTF-8");
     test_write_file(test_path("a.csv"), "1,2\n3,\0\n", 8);
     CHECK_FAILS(open_as(&data, ",all", SDLF_SPLIT_TRAIN), SDLF_ERROR_FORMAT, "line 2: a byte of 0: this is no text");
@@ -114,7 +116,8 @@ static void wrong_tables(void)
     sdlf_dataset_free(data);
     CHECK_FAILS(open_as(&data, "", first ? SDLF_SPLIT_TEST : SDLF_SPLIT_TRAIN), SDLF_ERROR_FORMAT,
                 "too few rows, 1, to set some apart for the t");
-    CHECK_FAILS(open_as(&data, ",label=age,all", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "label=age: expected the name of a column or a number of 1 to 3");
+    CHECK_FAILS(open_as(&data, ",label=age,all", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT,
+                "label=age: expected the name of a column or a number of 1 to 3");
     CHECK_FAILS(sdlf_dataset_open(&data, "csv", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "found 'csv:'");
     CHECK_FAILS(sdlf_dataset_check("csv:/not/there,all", SDLF_SPLIT_TRAIN), SDLF_ERROR_IO, "/not/there");
 }

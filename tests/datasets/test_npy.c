@@ -97,7 +97,8 @@ static void numbers_of_every_type(void)
     write_array("labels.npy", "|u1", "(4,)", NULL, 4);
     for (int i = 0; i < 6; i++) {
         sdlf_dataset *data = NULL;
-        write_array("images.npy", cases[i / 2].type, i % 2 ? "(4, 2)" : "(4, 1, 1, 2)", cases[i / 2].data, cases[i / 2].size);
+        write_array("images.npy", cases[i / 2].type, i % 2 ? "(4, 2)" : "(4, 1, 1, 2)", cases[i / 2].data,
+                    cases[i / 2].size);
         if (!CHECK_OK(open_it(&data, false))) continue;
         CHECK(data->samples.dtype == SDLF_FLOAT32 &&
               sdlf_shape_equal(data->samples.shape, i % 2 ? sdlf_shape(4, 2) : sdlf_shape(4, 2, 1, 1)));

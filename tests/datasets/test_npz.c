@@ -11,7 +11,8 @@ enum { ROOM = 8192 };
 static zip_made zip;
 static const zip_lies deflated = {.deflated = true};
 
-static void add_array(const char *name, const char *type, const char *shape, const void *data, size_t size, zip_lies lies)
+static void add_array(const char *name, const char *type, const char *shape, const void *data, size_t size,
+                      zip_lies lies)
 {
     unsigned char bytes[ROOM];
     if (size + 128 > sizeof bytes) abort();
@@ -46,7 +47,8 @@ static void halves(zip_lies lies)
     write_zip();
     for (int outline = 0; outline < 2; outline++) {
         sdlf_dataset *train = NULL, *test = NULL;
-        if (CHECK_OK(open_as(&train, "", SDLF_SPLIT_TRAIN, outline)) && CHECK_OK(open_as(&test, "", SDLF_SPLIT_TEST, outline))) {
+        if (CHECK_OK(open_as(&train, "", SDLF_SPLIT_TRAIN, outline)) &&
+            CHECK_OK(open_as(&test, "", SDLF_SPLIT_TEST, outline))) {
             CHECK(sdlf_shape_equal(train->samples.shape, sdlf_shape(4, 1, 2, 2)));
             CHECK(sdlf_shape_equal(test->samples.shape, sdlf_shape(2, 1, 2, 2)));
             CHECK_EQUAL(train->class_count, 5); /* which only the other half has */
@@ -87,7 +89,8 @@ static void names_and_pairs(void)
     sdlf_dataset_free(data);
     CHECK_FAILS(open_as(&data, ",images,not", SDLF_SPLIT_TRAIN, false), SDLF_ERROR_FORMAT,
                 "there is no array 'not'; there are: images.npy, labels.npy, other.npy");
-    CHECK_FAILS(open_as(&data, ",images", SDLF_SPLIT_TRAIN, false), SDLF_ERROR_ARGUMENT, "expected npz:FILE or npz:FILE,IMAGES,LABELS");
+    CHECK_FAILS(open_as(&data, ",images", SDLF_SPLIT_TRAIN, false), SDLF_ERROR_ARGUMENT,
+                "expected npz:FILE or npz:FILE,IMAGES,LABELS");
     CHECK_FAILS(sdlf_dataset_open(&data, "npz", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "found 'npz:'");
     CHECK_FAILS(sdlf_dataset_check("npz:/not/there", SDLF_SPLIT_TRAIN), SDLF_ERROR_IO, "/not/there");
 }
@@ -100,7 +103,8 @@ static void refused(const char *words)
 }
 
 /* x as told, and labels that are sound. */
-static void refused_x(const char *type, const char *shape, const void *data, size_t size, zip_lies lies, const char *words)
+static void refused_x(const char *type, const char *shape, const void *data, size_t size, zip_lies lies,
+                      const char *words)
 {
     add_array("x.npy", type, shape, data, size, lies);
     add_array("y.npy", "<i8", "(2,)", more, sizeof more, deflated);
@@ -111,10 +115,14 @@ static void refused_x(const char *type, const char *shape, const void *data, siz
 static void arrays_that_are_none(void)
 {
     const float nan[2] = {1, NAN};
-    refused_x("|O", "(2, 1)", bytes, 16, deflated, "x.npy: .npy header: Python objects, a pickle that may run any program");
-    refused_x("<f4", "(2, 1)", nan, 8, deflated, "x.npy: sample 1, element 0: expected a finite float32 number, found nan");
-    refused_x("<f4", "(2,)", rows, 8, deflated, "x.npy: expected images (N,H,W), (N,H,W,C) or (N,C,H,W) with 1 to 4 channels, or rows");
-    refused_x("<f4", "(3, 1)", rows, 12, deflated, "y.npy: expected 3 labels, one for each image, uint8, int32 or int64, found int64 of (2)");
+    refused_x("|O", "(2, 1)", bytes, 16, deflated,
+              "x.npy: .npy header: Python objects, a pickle that may run any program");
+    refused_x("<f4", "(2, 1)", nan, 8, deflated,
+              "x.npy: sample 1, element 0: expected a finite float32 number, found nan");
+    refused_x("<f4", "(2,)", rows, 8, deflated,
+              "x.npy: expected images (N,H,W), (N,H,W,C) or (N,C,H,W) with 1 to 4 channels, or rows");
+    refused_x("<f4", "(3, 1)", rows, 12, deflated,
+              "y.npy: expected 3 labels, one for each image, uint8, int32 or int64, found int64 of (2)");
     refused_x("<f4", "(2, 200)", rows, 8, deflated, "x.npy: .npy: float32 of shape 2x200 takes 1600 bytes, found 8");
     zip_add(&zip, "z.pkl", "cos\nsystem\n", 11, deflated);
     write_zip();
@@ -129,11 +137,15 @@ static void arrays_that_are_none(void)
 static void entries_that_lie(void)
 {
     refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.crc_change = 1}, "x.npy: expected a content of checksum");
-    refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.deflated = true, .crc_change = 1}, "x.npy: expected a content of checksum");
+    refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.deflated = true, .crc_change = 1},
+              "x.npy: expected a content of checksum");
     refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.flags = 1}, "x.npy: cannot be read: it is encrypted");
-    refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.method = 12}, "x.npy: cannot be read: it is packed otherwise than by deflate");
-    refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.size = 4000000000u}, "its size is more than its bytes can be unpacked to");
-    refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.deflated = true, .size = 137}, "x.npy: .npy: float32 of shape 2x1 takes 8 bytes, found 9");
+    refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.method = 12},
+              "x.npy: cannot be read: it is packed otherwise than by deflate");
+    refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.size = 4000000000u},
+              "its size is more than its bytes can be unpacked to");
+    refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.deflated = true, .size = 137},
+              "x.npy: .npy: float32 of shape 2x1 takes 8 bytes, found 9");
     refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.deflated = true, .method = 0, .size = 135}, "found 7");
 }
 
@@ -188,7 +200,8 @@ static void damaged_archives(void)
     for (size_t i = 0; i < whole.size; i++) {
         whole.bytes[i] ^= 0x41;
         test_write_file(test_path("a.npz"), whole.bytes, whole.size);
-        if (open_as(&data, "", SDLF_SPLIT_TRAIN, false) == SDLF_OK) CHECK(sdlf_shape_equal(data->samples.shape, sdlf_shape(2, 1)));
+        if (open_as(&data, "", SDLF_SPLIT_TRAIN, false) == SDLF_OK)
+            CHECK(sdlf_shape_equal(data->samples.shape, sdlf_shape(2, 1)));
         sdlf_dataset_free(data);
         whole.bytes[i] ^= 0x41;
     }

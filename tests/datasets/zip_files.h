@@ -40,7 +40,9 @@ static inline void zip_add(zip_made *zip, const char *name, const void *content,
         z.avail_in = (uInt)size;
         z.next_out = packed;
         z.avail_out = (uInt)(size + 1024);
-        if (deflateInit2(&z, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK || deflate(&z, Z_FINISH) != Z_STREAM_END) abort();
+        if (deflateInit2(&z, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK ||
+            deflate(&z, Z_FINISH) != Z_STREAM_END)
+            abort();
         stored = z.total_out;
         deflateEnd(&z);
     }

@@ -73,7 +73,8 @@ static void a_failure_is_told(void)
 static sdlf_status create_and_free(void *context)
 {
     sdlf_loader *loader = NULL;
-    sdlf_status status = sdlf_loader_create(&loader, context, &(sdlf_loader_options){.batch = BATCH, .no_prefetch = true});
+    sdlf_status status =
+        sdlf_loader_create(&loader, context, &(sdlf_loader_options){.batch = BATCH, .no_prefetch = true});
     sdlf_loader_free(loader);
     return status;
 }

@@ -28,13 +28,13 @@ typedef struct sdlf_dataset {
     int class_count;
     float mean, scale; /* how a loader normalises, (x - mean) * scale, where channels.count is 0 */
     sdlf_channel_normalization channels;
-    char **class_names; /* class_count names, owned (an array, and each); NULL: they are numbers */
-    sdlf_fit fit;       /* how pictures were brought to the samples' size */
-    int64_t unread;     /* files that could not be read and were left out */
-    char *unread_why;   /* of the first of them, owned: the message; NULL: there is none */
+    char **class_names;       /* class_count names, owned (an array, and each); NULL: they are numbers */
+    sdlf_fit fit;             /* how pictures were brought to the samples' size */
+    int64_t unread;           /* files that could not be read and were left out */
+    char *unread_why;         /* of the first of them, owned: the message; NULL: there is none */
     sdlf_sample_reader *read; /* makes samples that are not in memory: samples.data is NULL then; NULL: they are */
     void *read_context;
-    int readers; /* threads of a loader that call it at once; 0: one */
+    int readers;                         /* threads of a loader that call it at once; 0: one */
     void (*free_context)(void *context); /* called by sdlf_dataset_free; optional */
 } sdlf_dataset;
 
@@ -44,6 +44,8 @@ typedef struct sdlf_dataset_options {
     bool outline;                /* shapes, classes and names are enough: samples.data and labels.data may be NULL */
     bool strict;                 /* a picture that cannot be read is an error, and not left out */
     int threads;                 /* that make the samples, which do not depend on it; 0: one for each processor */
+    int64_t
+        cache; /* bytes of samples to keep in memory, of sets that read the others when they are needed (folder); 0: all are kept */
     /* Called on any of these threads, one call at a time, when `done` of `count` pictures are read. Optional. */
     void (*progress)(void *context, int64_t done, int64_t count);
     void *progress_context;
