@@ -71,6 +71,9 @@ sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options)
     if (options->seed == 0) options->seed = 1;
     if ((unsigned)options->math >= SDLF_MATH_COUNT)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: there is no math mode %d", (int)options->math);
+    if ((unsigned)options->keep >= SDLF_KEEP_COUNT || options->patience < 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: keep %d, patience %d: expected one of sdlf_keep, and 0 or more",
+                         (int)options->keep, options->patience);
     if (options->augment.seed == 0) options->augment.seed = options->seed;
     if (options->batch < 1 || options->batch > MAXIMUM_BATCH)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: batch: expected 1 to %d, found %" PRId64, MAXIMUM_BATCH,

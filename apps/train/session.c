@@ -151,6 +151,8 @@ static sdlf_status collect_options(train_session *s)
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
     if (status != SDLF_OK) return status;
     execution_to_trainer(&s->set.execution, &s->options);
+    s->options.keep = (sdlf_keep)s->set.keep;
+    s->options.patience = (int)s->set.patience;
     if (arguments_given(&s->given, "device-data")) s->options.device_data = s->set.device_data * 1000000;
     if (s->options.schedule.peak == 0)
         s->options.schedule.peak = sdlf_optimizer_rate(&s->options.optimizer, s->options.batch);
@@ -300,6 +302,9 @@ static sdlf_status check_contradictions(const train_session *s)
                          set->resume ? "resume" : "net");
     if (set->no_save && set->out)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--out %s and --no-save contradict each other", set->out);
+    if (set->no_test && (set->keep != SDLF_KEEP_LAST || set->patience > 0))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--no-test and --%s contradict each other: tests tell epochs apart",
+                         set->patience > 0 ? "patience" : "keep");
     if (set->no_test && set->test_data)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--test-data %s and --no-test contradict each other", set->test_data);
     if (set->confusion && (set->no_test || set->quiet))
