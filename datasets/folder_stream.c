@@ -19,8 +19,8 @@ sdlf_status folder_stream_create(folder_stream **stream, const char *folder, fol
     made->kept = calloc((size_t)files->count, sizeof *made->kept);
     if (made->folder == NULL || made->kept == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", folder);
     if (room > 0) {
-        sdlf_status status = read_tensor_create(
-            &made->cache, SDLF_UINT8, sdlf_shape(room, shape.dim[0], shape.dim[1], shape.dim[2]), folder);
+        sdlf_status status = read_tensor_create(&made->cache, SDLF_UINT8,
+                                                sdlf_shape(room, shape.dim[0], shape.dim[1], shape.dim[2]), folder);
         if (status != SDLF_OK) return status;
     }
     made->files = *files;

@@ -11,9 +11,9 @@
 typedef struct folder_stream {
     char *folder; /* owned, with all that follows */
     folder_files files;
-    sdlf_shape shape;       /* of a sample (C,H,W) */
-    sdlf_tensor cache;      /* (room, C, H, W) uint8 */
-    _Atomic int64_t used;   /* of its places */
+    sdlf_shape shape;         /* of a sample (C,H,W) */
+    sdlf_tensor cache;        /* (room, C, H, W) uint8 */
+    _Atomic int64_t used;     /* of its places */
     _Atomic(uint8_t *) *kept; /* of each picture: its place in the cache, NULL: it has none */
 } folder_stream;
 

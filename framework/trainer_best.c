@@ -79,7 +79,8 @@ sdlf_status sdlf_trainer_note_best(sdlf_trainer *trainer, const sdlf_evaluation 
     best->state = *sdlf_model_training_state(trainer->model);
     if (best->values == NULL) return SDLF_OK;
     if (exchange(trainer->model, NULL, false) != best->bytes)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: the model's parameters are others than when the trainer was made");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "trainer: the model's parameters are others than when the trainer was made");
     exchange(trainer->model, best->values, false);
     return SDLF_OK;
 }

@@ -51,16 +51,16 @@ struct sdlf_trainer {
     sdlf_loader *loader; /* NULL: the plans draw their own batches */
     float *rates;        /* of an epoch, for plans that draw their own batches */
     trainer_slices slices;
-    sdlf_plan *full;         /* for batches of `batch` */
-    sdlf_plan *tail;         /* for an epoch's last, smaller batch; NULL: there is none */
-    sdlf_evaluator *test;    /* NULL: no test set */
-    int64_t batch;           /* the batch asked for, or the whole data set if that is smaller */
-    int64_t steps;           /* of an epoch */
-    int64_t epoch;           /* epochs done */
-    int64_t epoch_step;      /* steps done of the epoch under way */
-    int64_t collected;       /* of these, those whose results are in `metrics` */
-    sdlf_metrics metrics;    /* of the epoch under way */
-    double seconds;          /* spent on it by this trainer */
+    sdlf_plan *full;      /* for batches of `batch` */
+    sdlf_plan *tail;      /* for an epoch's last, smaller batch; NULL: there is none */
+    sdlf_evaluator *test; /* NULL: no test set */
+    int64_t batch;        /* the batch asked for, or the whole data set if that is smaller */
+    int64_t steps;        /* of an epoch */
+    int64_t epoch;        /* epochs done */
+    int64_t epoch_step;   /* steps done of the epoch under way */
+    int64_t collected;    /* of these, those whose results are in `metrics` */
+    sdlf_metrics metrics; /* of the epoch under way */
+    double seconds;       /* spent on it by this trainer */
     trainer_best best;
     bool unsaved;            /* the last try to write the checkpoint failed */
     atomic_bool stop_wanted; /* set by sdlf_trainer_stop */

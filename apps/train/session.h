@@ -17,7 +17,7 @@ typedef struct train_settings {
     bool strict, no_test, no_save, confusion, quiet;
     int keep;         /* sdlf_keep */
     int64_t patience; /* epochs; 0: without end */
-    int normalize; /* preprocess_kind; PREPROCESS_AUTO: as measured */
+    int normalize;    /* preprocess_kind; PREPROCESS_AUTO: as measured */
     int64_t log_steps, device_data, workers, cache;
     training training;
     execution execution;

@@ -107,7 +107,8 @@ static void on_progress(const sdlf_progress *now, void *user)
     if (now->event == SDLF_PROGRESS_EPOCH) {
         show->epochs++;
         show->kept_before = show->kept;
-        if (show->session.set.keep == SDLF_KEEP_LAST || now->best) show->kept = now->epoch; /* unless something else comes */
+        if (show->session.set.keep == SDLF_KEEP_LAST || now->best)
+            show->kept = now->epoch; /* unless something else comes */
         show->seconds += now->seconds;
         if (isfinite(now->test_seconds)) show->test_seconds += now->test_seconds;
     }

@@ -9,10 +9,12 @@ enum { COUNT = 40, BATCH = 7 };
 static void check_same(const sdlf_dataset *held, const sdlf_dataset *streamed)
 {
     sdlf_loader *loader[2] = {NULL, NULL};
-    const sdlf_loader_options options = {.batch = BATCH, .shuffle = true, .seed = 3, .augment = {.flip = true, .crop = 1}};
+    const sdlf_loader_options options = {
+        .batch = BATCH, .shuffle = true, .seed = 3, .augment = {.flip = true, .crop = 1}};
     CHECK(sdlf_shape_equal(held->samples.shape, streamed->samples.shape));
     CHECK(memcmp(&held->channels, &streamed->channels, sizeof held->channels) == 0);
-    if (CHECK_OK(sdlf_loader_create(&loader[0], held, &options)) && CHECK_OK(sdlf_loader_create(&loader[1], streamed, &options))) {
+    if (CHECK_OK(sdlf_loader_create(&loader[0], held, &options)) &&
+        CHECK_OK(sdlf_loader_create(&loader[1], streamed, &options))) {
         for (int i = 0; i < 2 * (int)sdlf_loader_batches(loader[0]); i++) {
             sdlf_batch batch[2];
             for (int k = 0; k < 2; k++) {
@@ -20,7 +22,8 @@ static void check_same(const sdlf_dataset *held, const sdlf_dataset *streamed)
                 if (!CHECK_OK(sdlf_loader_next(loader[k], &batch[k]))) goto done;
             }
             CHECK(batch[0].count == batch[1].count && batch[0].count > 0);
-            CHECK(memcmp(batch[0].samples.data, batch[1].samples.data, (size_t)sdlf_tensor_bytes(&batch[0].samples)) == 0);
+            CHECK(memcmp(batch[0].samples.data, batch[1].samples.data, (size_t)sdlf_tensor_bytes(&batch[0].samples)) ==
+                  0);
             CHECK(memcmp(batch[0].labels.data, batch[1].labels.data, (size_t)sdlf_tensor_bytes(&batch[0].labels)) == 0);
         }
     }
@@ -36,7 +39,8 @@ static void streamed_is_held(void)
     sdlf_dataset *held = NULL, *streamed = NULL;
     if (!CHECK_OK(open_it(&held, SDLF_SPLIT_TRAIN, &(sdlf_dataset_options){.height = 4, .width = 5}))) return;
     for (int i = 0; i < 8; i++) {
-        const sdlf_dataset_options options = {.height = 4, .width = 5, .cache = caches[i / 2], .threads = i % 2 ? 3 : 1};
+        const sdlf_dataset_options options = {
+            .height = 4, .width = 5, .cache = caches[i / 2], .threads = i % 2 ? 3 : 1};
         if (!CHECK_OK(open_it(&streamed, SDLF_SPLIT_TRAIN, &options))) continue;
         CHECK((streamed->samples.data != NULL) == (i / 2 == 3)); /* there is room for all */
         CHECK_EQUAL(streamed->unread, held->unread);
@@ -65,8 +69,10 @@ static void files_that_change(void)
             if (torn) test_write_file(path_of(name), "torn", 4);
         }
         sdlf_status status = sdlf_loader_create(&loader, data, &(sdlf_loader_options){.batch = BATCH});
-        for (bool more = true; status == SDLF_OK && more; more = batch.count > 0) status = sdlf_loader_next(loader, &batch);
-        CHECK_FAILS(status, torn ? SDLF_ERROR_FORMAT : SDLF_ERROR_IO, "which could be read when the data set was opened");
+        for (bool more = true; status == SDLF_OK && more; more = batch.count > 0)
+            status = sdlf_loader_next(loader, &batch);
+        CHECK_FAILS(status, torn ? SDLF_ERROR_FORMAT : SDLF_ERROR_IO,
+                    "which could be read when the data set was opened");
         CHECK(strstr(sdlf_error_message(), ".JPG") != NULL);
         sdlf_loader_free(loader);
         sdlf_dataset_free(data);

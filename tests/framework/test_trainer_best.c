@@ -40,7 +40,8 @@ static int best_of(const epochs_seen *e, sdlf_keep keep, int epochs)
 {
     int best = 1;
     for (int i = 2; i <= epochs; i++) {
-        bool better = e->accuracy[i] > e->accuracy[best] || (e->accuracy[i] == e->accuracy[best] && e->loss[i] < e->loss[best]);
+        bool better =
+            e->accuracy[i] > e->accuracy[best] || (e->accuracy[i] == e->accuracy[best] && e->loss[i] < e->loss[best]);
         if (keep == SDLF_KEEP_BEST_LOSS) better = e->loss[i] < e->loss[best];
         if (better) best = i;
     }

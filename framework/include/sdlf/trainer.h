@@ -63,10 +63,11 @@ typedef struct sdlf_trainer_options {
     sdlf_choices *choices;      /* likewise: added to by sdlf_trainer_create */
     const char *data;           /* noted in checkpoints: what to open the data set with; default: its name */
     const char *checkpoint;     /* save here after each epoch and when stopped; NULL: never */
-    sdlf_keep keep; /* best: the checkpoint is written only after epochs that are better than all before, and in the end the
+    sdlf_keep
+        keep; /* best: the checkpoint is written only after epochs that are better than all before, and in the end the
                        model has that epoch's parameters and training state. Needs a test set */
-    int patience;   /* end after so many epochs without a better test; 0: never. Needs a test set */
-    bool resume;                /* go on from the training state found in the model: see sdlf_trainer_create */
+    int patience; /* end after so many epochs without a better test; 0: never. Needs a test set */
+    bool resume;  /* go on from the training state found in the model: see sdlf_trainer_create */
     sdlf_progress_callback *callback;
     void *user;
 } sdlf_trainer_options;
