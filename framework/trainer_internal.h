@@ -40,7 +40,7 @@ struct sdlf_trainer {
     sdlf_trainer_options options; /* complete; its strings and its placement are not used after creation */
     char *checkpoint;             /* owned; NULL: none wanted */
     char data[256];               /* name of the data set */
-    char settings[1024];          /* JSON */
+    char settings[2048];          /* JSON */
     sdlf_calculator *calculators[TRAINER_MAX_CALCULATORS]; /* owned, each class once */
     int calculator_count;
     sdlf_data_place data_place; /* not SDLF_DATA_LOADED: the plans draw their own batches, and there is no loader */

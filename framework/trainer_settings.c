@@ -61,6 +61,39 @@ static const sdlf_field augment_fields[] = {
      .offset = offsetof(sdlf_augmentation, elastic),
      .maximum = 1000,
      .help = "pixels"},
+    {.name = "flip_alternate",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_augmentation, flip_alternate),
+     .help = "left and right exchanged in every second epoch of an image"},
+    {.name = "reflect",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_augmentation, reflect),
+     .help = "the mirror image beyond the edges"},
+    {.name = "resized_crop",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_augmentation, resized_crop),
+     .maximum = 1,
+     .help = "smallest share of the area that is enlarged"},
+    {.name = "cutout",
+     .type = SDLF_FIELD_INT,
+     .offset = offsetof(sdlf_augmentation, cutout),
+     .maximum = 1000,
+     .help = "pixels"},
+    {.name = "brightness",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_augmentation, brightness),
+     .maximum = 1,
+     .help = "factors of 1 +- so much"},
+    {.name = "contrast",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_augmentation, contrast),
+     .maximum = 1,
+     .help = "factors of 1 +- so much"},
+    {.name = "saturation",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_augmentation, saturation),
+     .maximum = 1,
+     .help = "factors of 1 +- so much"},
     {.name = NULL},
 };
 
@@ -158,6 +191,7 @@ static sdlf_status fields_from_json(const json_t *root, const char *where, const
     for (const sdlf_field *field = fields; field->name != NULL; field++) {
         const json_t *value = json_object_get(object, field->name);
         void *member = (char *)options + field->offset;
+        if (value == NULL && fields == augment_fields) continue; /* the checkpoint is older than the kind */
         if (field->type == SDLF_FIELD_FLOAT && json_is_number(value))
             *(float *)member = (float)json_number_value(value);
         else if (field->type == SDLF_FIELD_DOUBLE && json_is_number(value))

@@ -43,7 +43,8 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     }
     if (!sdlf_shape_equal(signature->input_shape[0], signature->input_shape[1]))
         return sdlf_fail(SDLF_ERROR_SHAPE, "expected targets of shape %s, as what is compared with them, found %s",
-                         sdlf_shape_print(signature->input_shape[0]).text, sdlf_shape_print(signature->input_shape[1]).text);
+                         sdlf_shape_print(signature->input_shape[0]).text,
+                         sdlf_shape_print(signature->input_shape[1]).text);
     return sdlf_signature_add_output(signature, signature->dtype, sdlf_shape(1));
 }
 
@@ -98,10 +99,8 @@ static sdlf_status terms(const sdlf_layer *layer, sdlf_layer_context *context, s
 static sdlf_status add_metric(sdlf_layer_context *context, int at, sdlf_tensor value, double factor)
 {
     sdlf_tensor sum = sdlf_tensor_narrow(context->metrics, 0, at, 1);
-    sdlf_operation add = {.kind = SDLF_BINARY,
-                          .in = {sum},
-                          .out = {sum},
-                          .binary = {.function = SDLF_BINARY_ADD, .scalar = factor}};
+    sdlf_operation add = {
+        .kind = SDLF_BINARY, .in = {sum}, .out = {sum}, .binary = {.function = SDLF_BINARY_ADD, .scalar = factor}};
     if (!sdlf_tensor_present(&value)) return sdlf_emit(context, &add);
     sdlf_tensor wide = sdlf_scratch(context, SDLF_FLOAT64, sdlf_shape(1));
     sdlf_tensor scaled = sdlf_scratch(context, SDLF_FLOAT64, sdlf_shape(1));
@@ -115,14 +114,16 @@ static sdlf_status add_metric(sdlf_layer_context *context, int at, sdlf_tensor v
 static sdlf_status share_right(sdlf_layer_context *context, sdlf_tensor share)
 {
     sdlf_tensor x = flat(context->input[0]), t = flat(context->input[1]), right = scratch(context);
-    sdlf_tensor above[2], differ = sdlf_scratch(context, SDLF_BOOL, x.shape), equal = sdlf_scratch(context, SDLF_BOOL, x.shape);
+    sdlf_tensor above[2], differ = sdlf_scratch(context, SDLF_BOOL, x.shape),
+                          equal = sdlf_scratch(context, SDLF_BOOL, x.shape);
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < 2 && status == SDLF_OK; i++) {
         above[i] = sdlf_scratch(context, SDLF_BOOL, x.shape);
-        status = sdlf_emit(context, &(sdlf_operation){.kind = SDLF_BINARY,
-                                                      .in = {{.dtype = SDLF_NONE}, i == 0 ? x : t},
-                                                      .out = {above[i]},
-                                                      .binary = {.function = SDLF_BINARY_LESS, .scalar = i == 0 ? 0 : 0.5}});
+        status =
+            sdlf_emit(context, &(sdlf_operation){.kind = SDLF_BINARY,
+                                                 .in = {{.dtype = SDLF_NONE}, i == 0 ? x : t},
+                                                 .out = {above[i]},
+                                                 .binary = {.function = SDLF_BINARY_LESS, .scalar = i == 0 ? 0 : 0.5}});
     }
     if (status == SDLF_OK) status = sdlf_layer_binary(context, SDLF_BINARY_XOR, above[0], above[1], differ);
     if (status == SDLF_OK)
@@ -131,7 +132,8 @@ static sdlf_status share_right(sdlf_layer_context *context, sdlf_tensor share)
                                                       .out = {equal},
                                                       .binary = {.function = SDLF_BINARY_XOR, .scalar = 1}});
     if (status == SDLF_OK) status = sdlf_layer_copy(context, equal, right);
-    return status == SDLF_OK ? sdlf_layer_reduce(context, right, 1, x.shape.dim[0], 1, SDLF_REDUCE_MEAN, share) : status;
+    return status == SDLF_OK ? sdlf_layer_reduce(context, right, 1, x.shape.dim[0], 1, SDLF_REDUCE_MEAN, share)
+                             : status;
 }
 
 static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
@@ -143,7 +145,8 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
     target_loss kind = kind_of(layer);
     sdlf_status status = terms(layer, context, l);
     if (status == SDLF_OK)
-        status = sdlf_layer_reduce(context, l, 1, count, 1, kind == MSE ? SDLF_REDUCE_SUM_SQUARES : SDLF_REDUCE_SUM, sum);
+        status =
+            sdlf_layer_reduce(context, l, 1, count, 1, kind == MSE ? SDLF_REDUCE_SUM_SQUARES : SDLF_REDUCE_SUM, sum);
     if (status == SDLF_OK) status = sdlf_layer_scale(context, sum, 1 / (double)count, loss);
     if (status != SDLF_OK || !sdlf_tensor_present(&context->metrics)) return status;
     status = add_metric(context, 0, loss, samples);

@@ -39,9 +39,11 @@ static void check_loss(const char *calculator_name, const loss_kind *kind)
     float loss = 0;
     CHECK_OK(sdlf_calculator_open(&calculator, calculator_name, NULL));
     sdlf_model *model = sdlf_model_create("loss");
-    sdlf_node in[2] = {sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(COLUMNS)), sdlf_input(model, "t", SDLF_FLOAT32, sdlf_shape(COLUMNS))};
+    sdlf_node in[2] = {sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(COLUMNS)),
+                       sdlf_input(model, "t", SDLF_FLOAT32, sdlf_shape(COLUMNS))};
     sdlf_output(model, "cost", build(model, in, kind));
-    if (CHECK_OK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = ROWS, .mode = SDLF_TRAIN, .forward = calculator}))) {
+    if (CHECK_OK(sdlf_plan_create(&plan, model,
+                                  &(sdlf_plan_options){.batch = ROWS, .mode = SDLF_TRAIN, .forward = calculator}))) {
         CHECK_OK(sdlf_plan_write(plan, "x", x));
         CHECK_OK(sdlf_plan_write(plan, "t", t));
         for (int pass = 1; pass <= 2; pass++) {
@@ -76,9 +78,11 @@ static void large_logits(void)
         float loss = 0;
         CHECK_OK(sdlf_calculator_open(&calculator, test_calculator_class_at(i)->name, NULL));
         sdlf_model *model = sdlf_model_create("loss");
-        sdlf_node in[2] = {sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(1)), sdlf_input(model, "t", SDLF_FLOAT32, sdlf_shape(1))};
+        sdlf_node in[2] = {sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(1)),
+                           sdlf_input(model, "t", SDLF_FLOAT32, sdlf_shape(1))};
         sdlf_output(model, "cost", sdlf_bce_with_logits(model, in[0], in[1]));
-        if (CHECK_OK(sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 2, .mode = SDLF_TRAIN, .forward = calculator}))) {
+        if (CHECK_OK(sdlf_plan_create(&plan, model,
+                                      &(sdlf_plan_options){.batch = 2, .mode = SDLF_TRAIN, .forward = calculator}))) {
             CHECK_OK(sdlf_plan_write(plan, "x", x));
             CHECK_OK(sdlf_plan_write(plan, "t", t));
             CHECK_OK(sdlf_plan_forward(plan));
