@@ -47,6 +47,10 @@ static const sdlf_layer_class *const classes[] = {
     &sdlf_softmax_class,
     &sdlf_log_softmax_class,
     &sdlf_softmax_cross_entropy_class,
+    &sdlf_mse_class,
+    &sdlf_mae_class,
+    &sdlf_huber_class,
+    &sdlf_bce_with_logits_class,
 };
 
 const sdlf_layer_class *sdlf_layer_class_at(int index)

@@ -77,9 +77,10 @@ void training_log_progress(training_log *log, const sdlf_progress *now)
     if (line && epoch) {
         char weights[16];
         snprintf(weights, sizeof weights, "%08x", now->weights);
-        json_object_update_new(line, json_pack("{so so so ss}", "test_loss", json_number(now->test_loss),
-                                               "test_accuracy", json_number(now->test_accuracy), "test_seconds",
-                                               json_number(now->test_seconds), "weights", weights));
+        json_object_update_new(line,
+                               json_pack("{so so so ss sb}", "test_loss", json_number(now->test_loss), "test_accuracy",
+                                         json_number(now->test_accuracy), "test_seconds",
+                                         json_number(now->test_seconds), "weights", weights, "best", (int)now->best));
     }
     write_line(log, line);
 }

@@ -151,6 +151,8 @@ static sdlf_status collect_options(train_session *s)
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
     if (status != SDLF_OK) return status;
     execution_to_trainer(&s->set.execution, &s->options);
+    s->options.keep = (sdlf_keep)s->set.keep;
+    s->options.patience = (int)s->set.patience;
     if (arguments_given(&s->given, "device-data")) s->options.device_data = s->set.device_data * 1000000;
     if (s->options.schedule.peak == 0)
         s->options.schedule.peak = sdlf_optimizer_rate(&s->options.optimizer, s->options.batch);
@@ -171,9 +173,13 @@ static sdlf_status take_data(const train_session *s, sdlf_dataset **dataset, con
                              bool open)
 {
     if (!open) return sdlf_dataset_check(name, split);
-    return samples_open(
-        dataset, &(samples_request){
-                     .set = name, .split = split, .sample = s->sample, .strict = s->set.strict, .command = "train"});
+    return samples_open(dataset, &(samples_request){.set = name,
+                                                    .split = split,
+                                                    .sample = s->sample,
+                                                    .strict = s->set.strict,
+                                                    .workers = s->set.workers,
+                                                    .cache = s->set.cache,
+                                                    .command = "train"});
 }
 
 /* --normalize, unless the network says already how its samples are. */
@@ -298,6 +304,9 @@ static sdlf_status check_contradictions(const train_session *s)
                          set->resume ? "resume" : "net");
     if (set->no_save && set->out)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--out %s and --no-save contradict each other", set->out);
+    if (set->no_test && (set->keep != SDLF_KEEP_LAST || set->patience > 0))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--no-test and --%s contradict each other: tests tell epochs apart",
+                         set->patience > 0 ? "patience" : "keep");
     if (set->no_test && set->test_data)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--test-data %s and --no-test contradict each other", set->test_data);
     if (set->confusion && (set->no_test || set->quiet))

@@ -16,8 +16,10 @@
 typedef struct train_settings {
     const char *data, *test_data, *size, *net, *from, *resume, *out, *log, *tensorboard, *freeze, *unfreeze;
     bool strict, no_test, no_save, confusion, quiet, histograms, dry_run;
-    int normalize; /* preprocess_kind; PREPROCESS_AUTO: as measured */
-    int64_t log_steps, device_data;
+    int keep;         /* sdlf_keep */
+    int64_t patience; /* epochs; 0: without end */
+    int normalize;    /* preprocess_kind; PREPROCESS_AUTO: as measured */
+    int64_t log_steps, device_data, workers, cache;
     training training;
     execution execution;
     optimizer_settings optimizer;

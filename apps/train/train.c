@@ -33,6 +33,12 @@ static const argument data_arguments[] = {
      .help = "mean and deviation of the channels: those that the network's file says, else the data's own (auto); "
              "imagenet, cifar10, tf, unit and none as for predict"},
     {"strict", ARGUMENT_FLAG, offsetof(train_settings, strict), .help = "refuse pictures that cannot be read"},
+    {"workers", ARGUMENT_INT, offsetof(train_settings, workers), "N", .minimum = 1, .maximum = 64,
+     .help = "threads that decode pictures of a folder (default: one for each processor)"},
+    {"cache", ARGUMENT_INT, offsetof(train_settings, cache), "MB", .minimum = 1, .maximum = 1e9,
+     .help = "decoded pictures of a folder to keep in memory, for each half; others are decoded whenever they are "
+             "needed (default: "
+             "all are kept)"},
     {"no-test", ARGUMENT_FLAG, offsetof(train_settings, no_test), .help = "do not test after each epoch"},
     {"device-data", ARGUMENT_INT, offsetof(train_settings, device_data), "MB", .minimum = 1, .maximum = 1e9,
      .help =
@@ -51,12 +57,18 @@ static const argument data_arguments[] = {
     {0},
 };
 
+static const char *const keep_names[] = {"last", "best", "best-loss", NULL}; /* sdlf_keep */
+
 static const argument output_arguments[] = {
     {.name = "Output", .type = ARGUMENT_HEADING},
     {"out", ARGUMENT_TEXT, offsetof(train_settings, out), "FILE", .letter = 'o',
      .help = "keep weights and training state here after each epoch (default: NETWORK.safetensors, if there is none)"},
     {"resume", ARGUMENT_TEXT, offsetof(train_settings, resume), "FILE",
      .help = "go on where FILE stopped, with its network, data and options; --epochs adds some when all are done"},
+    {"keep", ARGUMENT_CHOICE, offsetof(train_settings, keep), "WHICH", .choices = keep_names, .fallback = "last",
+     .help = "the epoch whose weights are kept: the last, or the one of the best test, by accuracy or by loss"},
+    {"patience", ARGUMENT_INT, offsetof(train_settings, patience), "N", .minimum = 1, .maximum = 100000,
+     .help = "stop after N epochs without a better test (default: go on to the last epoch)"},
     {"no-save", ARGUMENT_FLAG, offsetof(train_settings, no_save), .help = "keep nothing"},
     {"log", ARGUMENT_TEXT, offsetof(train_settings, log), "FILE",
      .help = "write a JSON object a line: start, steps, epochs, end (with --resume: after what is there)"},
@@ -103,7 +115,8 @@ static void on_progress(const sdlf_progress *now, void *user)
     if (now->event == SDLF_PROGRESS_EPOCH) {
         show->epochs++;
         show->kept_before = show->kept;
-        show->kept = now->epoch; /* unless something else comes */
+        if (show->session.set.keep == SDLF_KEEP_LAST || now->best)
+            show->kept = now->epoch; /* unless something else comes */
         show->seconds += now->seconds;
         if (isfinite(now->test_seconds)) show->test_seconds += now->test_seconds;
     }
@@ -133,6 +146,22 @@ static void say_saved(const train_session *s, bool finished)
     free(name);
 }
 
+/* Where epochs were told apart: which was the best, and whether that ended the training. */
+static void print_best(const showing *show)
+{
+    const train_session *s = &show->session;
+    double loss, accuracy;
+    int best = sdlf_trainer_best_epoch(s->trainer, &loss, &accuracy);
+    if (best == 0) return;
+    report_label(&s->out, "best");
+    printf("epoch %d of %d, test %s, loss %s", best, s->options.epochs, number_percent(accuracy, 2).text,
+           number_loss(loss, 4).text);
+    if (show->last.epoch < s->options.epochs)
+        printf("; stopped after epoch %d, %d without a better one", show->last.epoch, s->options.patience);
+    if (s->set.keep == SDLF_KEEP_LAST && best != show->last.epoch) printf("; kept: epoch %d", show->last.epoch);
+    putchar('\n');
+}
+
 static void print_summary(const showing *show, const sdlf_evaluation *evaluation)
 {
     const train_session *s = &show->session;
@@ -153,6 +182,7 @@ static void print_summary(const showing *show, const sdlf_evaluation *evaluation
                number_count(evaluation->correct).text, number_count(evaluation->samples).text,
                number_loss(evaluation->loss, 4).text);
     }
+    print_best(show);
     report_label(&s->out, "time");
     printf("%s for %d epoch%s", number_duration(show->seconds).text, show->epochs, show->epochs == 1 ? "" : "s");
     if (show->test_seconds > 0) printf(" and %s for testing", number_duration(show->test_seconds).text);
@@ -173,7 +203,8 @@ static int finish(showing *show)
     training_board_end(&s->board, status, evaluated ? &evaluation : NULL);
     if (!s->set.quiet) {
         print_summary(show, evaluated ? &evaluation : NULL);
-        if (s->out_path) say_saved(s, true);
+        bool done = sdlf_model_training_state(s->model)->epoch == s->options.epochs;
+        if (s->out_path) say_saved(s, done);
     }
     sdlf_evaluation_release(&evaluation);
     return status == SDLF_OK ? COMMAND_OK : COMMAND_FAILED;

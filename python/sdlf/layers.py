@@ -490,3 +490,26 @@ def softmax_cross_entropy(*inputs: Node, smoothing: float | None = None, name: s
     smoothing: share of the target that is spread over all classes
     """
     return add_layer("softmax_cross_entropy", inputs, name, {"smoothing": smoothing})
+
+
+def mse(a: Node, b: Node, *, name: str | None = None) -> Node:
+    """Mean squared difference from float targets: a loss."""
+    return add_layer("mse", (a, b), name, {})
+
+
+def mae(a: Node, b: Node, *, name: str | None = None) -> Node:
+    """Mean absolute difference from float targets: a loss."""
+    return add_layer("mae", (a, b), name, {})
+
+
+def huber(a: Node, b: Node, *, delta: float | None = None, name: str | None = None) -> Node:
+    """Huber loss against float targets: squared where small, linear beyond.
+
+    delta: difference from which on the loss is linear (default 1)
+    """
+    return add_layer("huber", (a, b), name, {"delta": delta})
+
+
+def bce_with_logits(a: Node, b: Node, *, name: str | None = None) -> Node:
+    """Binary cross-entropy of logits against targets from 0 to 1: a loss."""
+    return add_layer("bce_with_logits", (a, b), name, {})
