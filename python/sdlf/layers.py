@@ -177,7 +177,8 @@ def unary(
     """A function of each element.
 
     function: what is computed of each element: silu, hard_swish, elu, selu, celu, gelu, gelu_tanh, mish, softplus,
-        softsign, hard_sigmoid, erf, sqrt, exp, log, abs, negate, reciprocal, floor, ceil, round
+        softsign, hard_sigmoid, erf, sqrt, exp, log, abs, negate, reciprocal, floor, ceil, round, sin, cos, tan, asin,
+        acos, atan, sinh, cosh, asinh, acosh, atanh, sign
     alpha: of elu, celu (1), selu (1.6732632), hard_sigmoid (0.2); 0 stands for these
     beta: of selu (1.050701), hard_sigmoid (0.5); 0 stands for these
     """
@@ -217,8 +218,9 @@ def binary(
 ) -> Node:
     """A function of two inputs, broadcast, or of one and a number.
 
-    function: what is computed of each pair: add, subtract, multiply, divide, power, minimum, maximum, prelu, equal,
-        less, less_equal, greater, greater_equal, and, or, xor
+    function: what is computed of each pair: add, subtract, multiply, divide, power, minimum, maximum, prelu, remainder,
+        modulo, bit_and, bit_or, bit_xor, shift_left, shift_right, equal, less, less_equal, greater, greater_equal, and,
+        or, xor
     scalar: with one input: the other operand
     scalar_first: with one input: scalar op x instead of x op scalar
     """
