@@ -6,9 +6,9 @@
 
 static inline bool sdlf_augmentation_wanted(const sdlf_augmentation *augment)
 {
-    return augment->flip || augment->flip_alternate || augment->crop != 0 || augment->shift != 0 || augment->rotate != 0 ||
-           augment->scale != 0 || augment->elastic != 0 || augment->resized_crop != 0 || augment->cutout != 0 ||
-           augment->brightness != 0 || augment->contrast != 0 || augment->saturation != 0;
+    return augment->flip || augment->flip_alternate || augment->crop != 0 || augment->shift != 0 ||
+           augment->rotate != 0 || augment->scale != 0 || augment->elastic != 0 || augment->resized_crop != 0 ||
+           augment->cutout != 0 || augment->brightness != 0 || augment->contrast != 0 || augment->saturation != 0;
 }
 
 #endif
