@@ -10,6 +10,8 @@ typedef struct command {
     const char *name;
     const char *summary;                 /* one line for --help */
     int (*run)(int count, char **words); /* the words after the subcommand; returns an exit code */
+    const char *(*part)(
+        int index); /* names of what it is made of: "conv" of "bench conv"; NULL past the end. Optional */
 } command;
 
 extern const command train_command;
@@ -22,6 +24,10 @@ extern const command parity_command;
 extern const command doctor_command;
 extern const command run_command;
 extern const command export_command;
+extern const command compare_command;
+extern const command report_command;
+extern const command sweep_command;
+extern const command serve_command;
 
 /* Exit codes. A command that a signal interrupted returns 128 and the signal's number: 130 for Ctrl-C. COMMAND_DIFFERENT is
  * for commands that compare: they did, and found a difference. */

@@ -24,6 +24,7 @@ typedef struct settings {
     int64_t batch;
     machine_choice choice;
     bool train_half, strict, confusion, json;
+    int64_t workers, cache;
 } settings;
 
 static const argument table_of_arguments[] = {
@@ -36,6 +37,11 @@ static const argument table_of_arguments[] = {
      .help = "the data set; its test half is used (default: what the weights were trained on, or digits)"},
     {"train-half", ARGUMENT_FLAG, offsetof(settings, train_half), .help = "use the half that is for training"},
     {"strict", ARGUMENT_FLAG, offsetof(settings, strict), .help = "refuse pictures that cannot be read"},
+    {"workers", ARGUMENT_INT, offsetof(settings, workers), "N", .minimum = 1, .maximum = 64,
+     .help = "threads that decode pictures of a folder (default: one for each processor)"},
+    {"cache", ARGUMENT_INT, offsetof(settings, cache), "MB", .minimum = 1, .maximum = 1e9,
+     .help = "decoded pictures of a folder to keep in memory; others are decoded when they are needed (default: all "
+             "are kept)"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000,
      .help = "samples a step (default: a fitting number)"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
@@ -66,8 +72,13 @@ static sdlf_status find_data(session *s, bool open)
     const char *known = sdlf_model_training_state(s->model)->data;
     const char *data = s->set.data ? s->set.data : *known ? known : "digits";
     sdlf_split split = s->set.train_half ? SDLF_SPLIT_TRAIN : SDLF_SPLIT_TEST;
-    samples_request request = {
-        .set = data, .split = split, .sample = samples_shape(s->model), .strict = s->set.strict, .command = "eval"};
+    samples_request request = {.set = data,
+                               .split = split,
+                               .sample = samples_shape(s->model),
+                               .strict = s->set.strict,
+                               .workers = s->set.workers,
+                               .cache = s->set.cache,
+                               .command = "eval"};
     sdlf_status status = open ? samples_open(&s->data, &request) : sdlf_dataset_check(data, split);
     return s->set.data ? status : sdlf_fail_context(status, "the data of %s (--data names another)", s->set.weights);
 }

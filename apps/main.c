@@ -11,14 +11,17 @@
 #include <sdlf/version.h>
 
 #include "apps/arguments/arguments.h"
+#include "apps/arguments/config.h"
 #include "apps/command.h"
+#include "apps/info/info.h"
 #include "apps/output/json.h"
 #include "apps/output/terminal.h"
 #include "apps/system/interrupt.h"
 
 static const command *const commands[] = {
-    &train_command, &eval_command,  &predict_command, &run_command,    &export_command,
-    &info_command,  &bench_command, &gcn_command,     &parity_command, &doctor_command,
+    &train_command,   &eval_command,   &predict_command, &run_command,    &export_command,
+    &info_command,    &bench_command,  &gcn_command,     &parity_command, &doctor_command,
+    &compare_command, &report_command, &sweep_command,   &serve_command,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
@@ -31,7 +34,7 @@ static void print_help(FILE *file)
     for (int i = 0; i < COMMAND_COUNT; i++) {
         fprintf(file, "  %s%-8s%s  %s\n", bold, commands[i]->name, plain, commands[i]->summary);
     }
-    fputs("\n'sdlf COMMAND --help' lists a command's options, 'sdlf --version' the version.\n"
+    fputs("\n'sdlf COMMAND --help' lists a command's options, 'sdlf --version [--json]' the version.\n"
           "\nA first run, without any file:\n"
           "  sdlf train                                  keeps simple_cnn.safetensors\n"
           "  sdlf eval --weights simple_cnn.safetensors  says how good it is\n"
@@ -43,6 +46,21 @@ static void print_help(FILE *file)
           "  3    parity: compared, and found different\n"
           "  128+ stopped by a signal, whose number is added: 130 for Ctrl-C\n",
           file);
+}
+
+/* The page sdlf(1); the commands have pages of their own. */
+static void print_manual(void)
+{
+    puts(".TH SDLF 1 \"\" \"sdlf " SDLF_VERSION
+         "\" \"SDLF\"\n.SH NAME\nsdlf \\- train, time and run neural networks\n.SH SYNOPSIS\n"
+         ".B sdlf\nCOMMAND [options]\n.SH COMMANDS");
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        printf(".TP\n.BR sdlf\\-%s (1)\n%s\n", commands[i]->name, commands[i]->summary);
+    puts(".SH DESCRIPTION\nA first run, without any file:\n.PP\n.nf\n"
+         "  sdlf train                                      keeps simple_cnn.safetensors\n"
+         "  sdlf eval \\-\\-weights simple_cnn.safetensors      says how good it is\n.fi\n.PP\n"
+         "Options are written \\-\\-name value or \\-\\-name=value; a value given twice counts once, the last. @FILE "
+         "reads options from a file.");
 }
 
 static const command *find_command(const char *name)
@@ -73,6 +91,29 @@ static int show_help(const command *chosen, int count, char **words)
     return chosen->run(count, words);
 }
 
+/* "sdlf complete WORD...": what could stand as the last word, for the completions of shells. */
+static int complete(int count, char **words)
+{
+    const command *chosen = count > 1 ? find_command(words[0]) : NULL;
+    if (!chosen) {
+        const char *begun = count > 0 ? words[0] : "";
+        for (int i = 0; i < COMMAND_COUNT && count < 2; i++)
+            if (strncmp(commands[i]->name, begun, strlen(begun)) == 0)
+                printf("%s\t%s\n", commands[i]->name, commands[i]->summary);
+        return COMMAND_OK;
+    }
+    const char *name;
+    for (int i = 0; chosen->part && (name = chosen->part(i)); i++) {
+        if (count == 2 && strncmp(name, words[1], strlen(words[1])) == 0) printf("%s\t\n", name);
+        if (count == 2 || strcmp(name, words[1]) != 0) continue;
+        words[0] = words[1];
+        words[1] = (char[]){"--complete"};
+        return chosen->run(count, words);
+    }
+    words[0] = (char[]){"--complete"};
+    return chosen->run(count, words);
+}
+
 static int run(int count, char **words)
 {
     if (count < 2) {
@@ -80,10 +121,17 @@ static int run(int count, char **words)
         return COMMAND_USAGE;
     }
     const char *word = words[1];
+    if (strcmp(word, "--version") == 0 && count == 3 && strcmp(words[2], "--json") == 0)
+        return command_conclude(NULL, json_print_result(info_version_json()));
     if (strcmp(word, "--version") == 0) {
         puts("sdlf " SDLF_VERSION);
         return COMMAND_OK;
     }
+    if (strcmp(word, "--help=man") == 0) {
+        print_manual();
+        return COMMAND_OK;
+    }
+    if (strcmp(word, "complete") == 0) return complete(count - 2, words + 2);
     bool help = strcmp(word, "help") == 0;
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || (help && count == 2)) {
         print_help(stdout);
@@ -92,7 +140,12 @@ static int run(int count, char **words)
     const command *chosen = find_command(help ? words[2] : word);
     if (!chosen) return unknown_command(help ? words[2] : word);
     if (help) return show_help(chosen, count - 2, words + 2);
-    return chosen->run(count - 2, words + 2);
+    config_words expanded;
+    sdlf_status status = config_expand(&expanded, count, words, 2);
+    int code =
+        status == SDLF_OK ? chosen->run(expanded.count - 2, expanded.word + 2) : command_conclude(chosen->name, status);
+    config_release(&expanded);
+    return code;
 }
 
 /* The first file opened would take the number of a stream that was closed, and get what is printed: let something stand there

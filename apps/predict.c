@@ -9,11 +9,9 @@
 #include "apps/arguments/arguments.h"
 #include "apps/command.h"
 #include "apps/input/labels.h"
-#include "apps/input/network.h"
 #include "apps/output/json.h"
 #include "apps/output/number.h"
-#include "apps/output/report.h"
-#include "apps/output/scores.h"
+#include "apps/pictures/classifier.h"
 #include "apps/pictures/draw.h"
 #include "apps/pictures/preprocess.h"
 #include "apps/system/interrupt.h"
@@ -53,20 +51,10 @@ static const argument output_arguments[] = {
     {0},
 };
 
-static const double worth_threads = 1e9; /* FLOPs */
-
 typedef struct session {
     settings set;
     terminal out;
-    machine machine;
-    sdlf_model *model;
-    sdlf_plan *plan;
-    const char *input, *output;
-    preprocess_frame frame; /* of a sample */
-    int class_count;
-    float *pixels, *sample, *score;
-    int64_t sample_bytes;
-    double *probability;
+    classifier classifier;
     int *order; /* the likeliest classes, as many as are shown */
     int shown;
     labels labels;
@@ -74,109 +62,29 @@ typedef struct session {
     bool index_given;
 } session;
 
-static sdlf_status open_calculator(session *s, int threads, sdlf_calculator **calculator)
-{
-    machine_close(&s->machine);
-    s->machine.choice = s->set.choice;
-    s->machine.choice.threads = threads;
-    sdlf_status status = machine_open(&s->machine, s->set.calculator, calculator);
-    return status == SDLF_OK ? machine_check_choice(&s->machine) : status;
-}
-
-/* A plan for one picture at a time: it takes the least memory and begins the soonest. On one thread, unless it was said how many, or
- * there is so much to compute that starting others pays. */
-static sdlf_status make_plan(session *s, int pictures)
-{
-    int threads = (int)s->set.choice.threads;
-    sdlf_plan_options options = {.batch = 1, .take_parameters = true};
-    sdlf_status status = open_calculator(s, threads > 0 ? threads : 1, &options.forward);
-    if (status == SDLF_OK && threads == 0 && sdlf_calculator_is_on_host(options.forward)) {
-        sdlf_plan *outline = NULL;
-        status = sdlf_plan_outline(&outline, s->model, &options);
-        double flops = status == SDLF_OK ? (double)report_plan_cost(outline).flops * pictures : 0;
-        sdlf_plan_free(outline);
-        if (flops > worth_threads) status = open_calculator(s, 0, &options.forward);
-    }
-    return status == SDLF_OK ? sdlf_plan_create(&s->plan, s->model, &options) : status;
-}
-
-/* One picture goes in and a list of scores comes out? Files from elsewhere may have anything. */
-static sdlf_status check_network(session *s)
-{
-    sdlf_binding input, output;
-    if (sdlf_model_input_count(s->model) != 1)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network has %d inputs, and one for a picture was expected",
-                         s->set.weights, sdlf_model_input_count(s->model));
-    s->input = sdlf_model_layer(s->model, sdlf_model_input(s->model, 0).layer)->name;
-    s->output = sdlf_model_output_name(s->model, 0);
-    sdlf_shape shape = network_sample_shape(s->model);
-    sdlf_status status = sdlf_plan_input(s->plan, s->input, &input);
-    if (status == SDLF_OK) status = sdlf_plan_output(s->plan, s->output, &output);
-    if (status != SDLF_OK) return sdlf_fail_context(status, "%s", s->set.weights);
-    if (input.tensor.dtype != SDLF_FLOAT32 || sdlf_tensor_count(&input.tensor) != sdlf_shape_count(shape))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its input '%s' takes %s %s, and one picture of float32 was expected",
-                         s->set.weights, s->input, sdlf_dtype_name(input.tensor.dtype),
-                         sdlf_shape_print(input.tensor.shape).text);
-    int64_t classes = sdlf_tensor_count(&output.tensor);
-    if (output.tensor.dtype != SDLF_FLOAT32 || output.tensor.shape.rank < 2 || classes < 1 || classes > 1 << 24)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network gives %s %s, and classes were expected", s->set.weights,
-                         sdlf_dtype_name(output.tensor.dtype), sdlf_shape_print(output.tensor.shape).text);
-    s->class_count = (int)classes;
-    s->shown = classes < s->set.top ? (int)classes : (int)s->set.top;
-    return sdlf_fail_context(preprocess_frame_of(&s->frame, shape, &s->set.preprocess), "%s", s->set.weights);
-}
-
 static sdlf_status prepare(session *s, int pictures)
 {
+    const classifier_request request = {.weights = s->set.weights,
+                                        .net = s->set.net,
+                                        .calculator = s->set.calculator,
+                                        .choice = s->set.choice,
+                                        .pictures = pictures};
     sdlf_status status = preprocess_check(&s->set.preprocess);
     if (status == SDLF_OK) status = labels_read(&s->labels, s->set.label_file);
-    if (status == SDLF_OK) status = network_open_to_take(&s->model, s->set.weights, s->set.net);
-    if (status == SDLF_OK) status = make_plan(s, pictures);
-    if (status == SDLF_OK) status = check_network(s);
-    if (status == SDLF_OK)
-        status = preprocess_complete(&s->set.preprocess, sdlf_model_normalization(s->model), s->set.weights);
+    if (status == SDLF_OK) status = classifier_open(&s->classifier, &request, &s->set.preprocess);
     if (status != SDLF_OK) return status;
-    if (s->set.label_file == NULL) labels_of_model(&s->labels, s->model);
-    labels_warn(&s->labels, s->class_count, "predict");
-    size_t values = (size_t)s->frame.channels * (size_t)s->frame.rows * (size_t)s->frame.columns;
-    s->pixels = memory_allocate(values * sizeof *s->pixels);
-    s->sample = memory_allocate(values * sizeof *s->sample);
-    s->sample_bytes = (int64_t)(values * sizeof *s->sample);
-    s->score = memory_allocate((size_t)s->class_count * sizeof *s->score);
-    s->probability = memory_allocate((size_t)s->class_count * sizeof *s->probability);
+    if (s->set.label_file == NULL) labels_of_model(&s->labels, s->classifier.model);
+    labels_warn(&s->labels, s->classifier.class_count, "predict");
+    s->shown = s->classifier.class_count < s->set.top ? s->classifier.class_count : (int)s->set.top;
     s->order = memory_allocate((size_t)s->shown * sizeof *s->order);
     return SDLF_OK;
 }
 
-/* By insertion, likeliest first, the lower of equals first: few are shown. */
-static void find_likeliest(session *s)
-{
-    int found = 0;
-    for (int i = 0; i < s->class_count; i++) {
-        int at = found;
-        while (at > 0 && s->probability[s->order[at - 1]] < s->probability[i]) at--;
-        if (at == s->shown) continue;
-        if (found < s->shown) found++;
-        memmove(s->order + at + 1, s->order + at, (size_t)(found - 1 - at) * sizeof *s->order);
-        s->order[at] = i;
-    }
-}
-
 static sdlf_status classify(session *s, const char *path)
 {
-    sdlf_status status = preprocess_read(s->sample, s->pixels, s->frame, path, s->set.index, &s->set.preprocess);
-    if (status == SDLF_OK) status = sdlf_plan_write(s->plan, s->input, s->sample, SDLF_FLOAT32, s->sample_bytes);
-    if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
-    if (status == SDLF_OK) status = sdlf_plan_synchronize(s->plan);
-    if (status == SDLF_OK)
-        status = sdlf_plan_read(s->plan, s->output, s->score, SDLF_FLOAT32, s->class_count * (int64_t)sizeof *s->score);
-    if (status != SDLF_OK) return status;
-    for (int i = 0; i < s->class_count; i++) s->probability[i] = (double)s->score[i];
-    status = scores_check(s->probability, s->class_count);
-    if (status != SDLF_OK) return sdlf_fail_context(status, "%s", path);
-    scores_to_probabilities(s->probability, s->class_count);
-    find_likeliest(s);
-    return SDLF_OK;
+    sdlf_status status = classifier_read(&s->classifier, path, s->set.index);
+    if (status == SDLF_OK) classifier_order(&s->classifier, s->order, s->shown);
+    return status;
 }
 
 /* "seven.png   7   99.8%   1   0.1%" */
@@ -191,22 +99,24 @@ static void print_text(const session *s, const char *path, int width)
         const char *label = labels_name(&s->labels, s->order[i]);
         printf("   %s%d%s  %6s", i == 0 ? terminal_escape(&s->out, TERMINAL_BOLD) : "", s->order[i],
                i == 0 ? terminal_escape(&s->out, TERMINAL_PLAIN) : "",
-               number_percent(s->probability[s->order[i]], 1).text);
+               number_percent(s->classifier.probability[s->order[i]], 1).text);
         if (label) printf("  %s", label);
     }
     putchar('\n');
-    if (s->set.draw) draw_picture(&s->out, s->pixels, s->frame.rows, s->frame.columns, 2);
+    if (s->set.draw)
+        draw_picture(&s->out, s->classifier.pixels, s->classifier.frame.rows, s->classifier.frame.columns, 2);
 }
 
 static void add_json(const session *s, const char *path)
 {
     json_t *probabilities = json_array();
     const char *label = labels_name(&s->labels, s->order[0]);
-    for (int i = 0; i < s->class_count; i++) json_array_append_new(probabilities, json_number(s->probability[i]));
+    for (int i = 0; i < s->classifier.class_count; i++)
+        json_array_append_new(probabilities, json_number(s->classifier.probability[i]));
     json_array_append_new(
         s->results, json_pack("{so sI si so so so}", "file", json_text(path), "index", (json_int_t)s->set.index,
                               "class", s->order[0], "label", label ? json_text(label) : json_null(), "probability",
-                              json_number(s->probability[s->order[0]]), "probabilities", probabilities));
+                              json_number(s->classifier.probability[s->order[0]]), "probabilities", probabilities));
 }
 
 /* A picture that cannot be read does not keep the others from being looked at. */
@@ -283,14 +193,8 @@ static int run(int count, char **words)
     }
     int code = predict(&s, &given);
     labels_release(&s.labels);
-    free(s.pixels);
-    free(s.sample);
-    free(s.score);
-    free(s.probability);
     free(s.order);
-    sdlf_plan_free(s.plan);
-    sdlf_model_free(s.model);
-    machine_close(&s.machine);
+    classifier_release(&s.classifier);
     return code;
 }
 

@@ -5,16 +5,16 @@ include(CMakePackageConfigHelpers)
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/sdlf")
 
 install(TARGETS sdlf EXPORT sdlf-targets
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(EXPORT sdlf-targets NAMESPACE sdlf:: DESTINATION "${package_folder}")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/framework/include/sdlf" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT dev
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
+install(EXPORT sdlf-targets NAMESPACE sdlf:: DESTINATION "${package_folder}" COMPONENT dev)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/framework/include/sdlf" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
     FILES_MATCHING PATTERN "*.h")
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/sdlf)
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/sdlf COMPONENT license) # packages have it among their documents
 if(SDLF_BUILD_PROGRAM)
-    install(TARGETS sdlf_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    install(PROGRAMS scripts/get-mnist.sh DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME sdlf-get-mnist) # which messages name
+    install(TARGETS sdlf_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+    install(PROGRAMS scripts/get-mnist.sh DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program RENAME sdlf-get-mnist) # which messages name
 endif()
 if(PROJECT_IS_TOP_LEVEL) # the last installation of this build folder
     add_custom_target(uninstall COMMAND "${CMAKE_COMMAND}" "-DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt"
@@ -30,7 +30,7 @@ configure_package_config_file(cmake/sdlf-config.cmake.in sdlf-config.cmake INSTA
 # Before 1.0 a minor version may change the interface.
 write_basic_package_version_file(sdlf-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/sdlf-config.cmake" "${PROJECT_BINARY_DIR}/sdlf-config-version.cmake"
-    DESTINATION "${package_folder}")
+    DESTINATION "${package_folder}" COMPONENT dev)
 
 # pkg-config sdlf: with the static library alone, everything is public, so that no --static is needed
 set(modules "")
@@ -45,4 +45,4 @@ list(JOIN libraries " " libraries)
 file(RELATIVE_PATH prefix_from_pc "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
 configure_file(cmake/sdlf.pc.in sdlf.pc @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/sdlf.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES "${PROJECT_BINARY_DIR}/sdlf.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)

@@ -9,10 +9,27 @@ extern const sdlf_dataset_class sdlf_digits_dataset_class;
 extern const sdlf_dataset_class sdlf_mnist_dataset_class;
 extern const sdlf_dataset_class sdlf_folder_dataset_class;
 extern const sdlf_dataset_class sdlf_cifar10_dataset_class, sdlf_cifar100_dataset_class;
-extern const sdlf_dataset_class sdlf_npy_dataset_class;
+extern const sdlf_dataset_class sdlf_npy_dataset_class, sdlf_npz_dataset_class, sdlf_csv_dataset_class;
 
-/* Normalise each channel by its own mean and deviation over the samples, uint8, which are there. */
+/* Normalise each channel, dimension 1, by its own mean and deviation over the samples, uint8 or float32, which are there; more channels
+ * than SDLF_NORMALIZED_CHANNELS all by one. */
 void sdlf_dataset_measure(sdlf_dataset *dataset);
+
+/* Sums over bytes, exact, so that no order of adding matters: channel by channel. Zeroed: of none. */
+typedef struct dataset_sums {
+    uint64_t sum[SDLF_NORMALIZED_CHANNELS], squares[SDLF_NORMALIZED_CHANNELS];
+    int64_t count; /* of each channel */
+    int channels;
+} dataset_sums;
+/* Of one sample more: `channels` planes of `area` bytes. */
+void sdlf_dataset_add_sums(dataset_sums *sums, const uint8_t *sample, int channels, int64_t area);
+void sdlf_dataset_join_sums(dataset_sums *sums, const dataset_sums *more);
+/* Normalise each channel by what the sums say. */
+void sdlf_dataset_measure_sums(sdlf_dataset *dataset, const dataset_sums *sums);
+
+/* Is what has this name, of `length` bytes, for testing, where a set does not say? FNV-1a (64 bits) of it, modulo 5, is 0 there: other
+ * samples may come and go. */
+bool sdlf_dataset_is_for_test(const char *name, size_t length);
 
 /* "KIND (PLACE)". Errors: SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_dataset_name(sdlf_dataset *dataset, const char *kind, const char *place);

@@ -6,9 +6,9 @@
  * The subfolders' names, sorted, are the classes'. The middle of a picture, in the samples' proportions, is scaled to their size, which
  * is that of the pictures where none is asked for. Samples have three channels unless one is asked for. Files that are no pictures are
  * left out and counted, or, if that is asked for, refused. Each channel is normalised by its mean and deviation over the training
- * pictures. */
+ * pictures. With a cache (sdlf_dataset_options.cache) that is smaller than all samples, these are read once when the set is opened, for what
+ * has just been said, and again whenever one is needed that the cache does not hold. */
 #include <inttypes.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,36 +18,12 @@
 #include <sdlf/machine.h>
 
 #include "datasets/datasets_internal.h"
-#include "datasets/folder_files.h"
+#include "datasets/folder_stream.h"
 #include "framework/formats/budget.h"
 #include "framework/formats/text.h"
 #include "framework/parallel.h"
 
-enum { COLOURS = 3, LARGEST_SIDE = 65535, PATH_SIZE = 8192, MESSAGE_SIZE = 512 };
-
-/* ---- one picture ---- */
-
-static sdlf_status read_picture(sdlf_image *picture, const char *folder, const folder_file *file)
-{
-    char path[PATH_SIZE];
-    if (snprintf(path, sizeof path, "%s/%s", folder, file->path) >= PATH_SIZE)
-        return sdlf_fail(SDLF_ERROR_IO, "%s: the path is longer than %d bytes", file->path, PATH_SIZE - 1);
-    return sdlf_image_read(picture, path, 0);
-}
-
-/* The middle of the picture in the proportions of the sample (C,H,W), scaled to its size. `scratch` has room for its elements. */
-static sdlf_status fill_sample(uint8_t *sample, float *scratch, const sdlf_image *picture, sdlf_shape shape)
-{
-    int channels = (int)shape.dim[0], rows = (int)shape.dim[1], columns = (int)shape.dim[2];
-    double scale = fmin((double)picture->height / rows, (double)picture->width / columns);
-    double height = scale * rows, width = scale * columns;
-    sdlf_status status = sdlf_image_resize(scratch, rows, columns, channels, picture, (picture->height - height) / 2,
-                                           (picture->width - width) / 2, height, width);
-    int64_t count = sdlf_shape_count(shape);
-    for (int64_t i = 0; status == SDLF_OK && i < count; i++)
-        sample[i] = (uint8_t)fminf(fmaxf(scratch[i] + 0.5f, 0), 255);
-    return status;
-}
+enum { COLOURS = 3, LARGEST_SIDE = 65535, MESSAGE_SIZE = 512 };
 
 /* ---- all pictures ---- */
 
@@ -65,10 +41,12 @@ typedef struct decoding {
     sdlf_shape shape; /* of a sample */
     bool any_size;    /* pictures of another size are scaled */
     uint8_t *samples;
+    folder_stream *stream; /* NULL: all samples are kept in `samples` */
     bool *is_read;
     pthread_mutex_t lock;  /* guards what follows */
     failure unread, fatal; /* of a picture that can be left out; of the work as a whole */
     int64_t done;
+    dataset_sums sums; /* of a stream's samples */
 } decoding;
 
 static sdlf_status check_size(const decoding *d, const sdlf_image *picture, const folder_file *file)
@@ -89,30 +67,40 @@ static void note(failure *f, int64_t picture, sdlf_status status)
     snprintf(f->message, sizeof f->message, "%s", sdlf_error_message());
 }
 
+/* Read a picture as sample `i`; *fatal: it is not to be left out. */
+static sdlf_status decode_sample(const decoding *d, int64_t i, uint8_t *sample, bool *fatal)
+{
+    const folder_file *file = &d->files->file[i];
+    sdlf_image picture = {0};
+    sdlf_status status = folder_read_picture(&picture, d->folder, file);
+    *fatal = d->options->strict || status == SDLF_ERROR_MEMORY;
+    if (status == SDLF_OK) {
+        *fatal = true;
+        status = check_size(d, &picture, file);
+    }
+    if (status == SDLF_OK) status = folder_fill_sample(sample, &picture, d->shape);
+    sdlf_image_release(&picture);
+    return status;
+}
+
 static void decode(void *context, int64_t i)
 {
     decoding *d = context;
-    const folder_file *file = &d->files->file[i];
-    sdlf_image picture = {0};
     int64_t size = sdlf_shape_count(d->shape);
-    float *scratch = malloc((size_t)size * sizeof *scratch);
-    sdlf_status status =
-        scratch != NULL ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for a picture", d->folder);
     bool fatal = true;
-    if (status == SDLF_OK) {
-        status = read_picture(&picture, d->folder, file);
-        fatal = d->options->strict || status == SDLF_ERROR_MEMORY;
+    dataset_sums sums = {.count = 0};
+    uint8_t *sample = d->stream != NULL ? malloc((size_t)size) : d->samples + i * size;
+    sdlf_status status = sample != NULL ? decode_sample(d, i, sample, &fatal)
+                                        : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for a picture", d->folder);
+    if (status == SDLF_OK && d->stream != NULL) {
+        sdlf_dataset_add_sums(&sums, sample, (int)d->shape.dim[0], size / d->shape.dim[0]);
+        folder_stream_keep(d->stream, i, sample);
     }
-    if (status == SDLF_OK) {
-        fatal = true;
-        status = check_size(d, &picture, file);
-    }
-    if (status == SDLF_OK) status = fill_sample(d->samples + i * size, scratch, &picture, d->shape);
-    sdlf_image_release(&picture);
-    free(scratch);
+    if (d->stream != NULL) free(sample);
     d->is_read[i] = status == SDLF_OK;
     pthread_mutex_lock(&d->lock);
     if (status != SDLF_OK) note(fatal ? &d->fatal : &d->unread, i, status);
+    sdlf_dataset_join_sums(&d->sums, &sums);
     d->done++;
     if (d->options->progress != NULL) d->options->progress(d->options->progress_context, d->done, d->files->count);
     pthread_mutex_unlock(&d->lock);
@@ -134,7 +122,7 @@ static sdlf_status close_gaps(sdlf_dataset *dataset, const decoding *d, bool tra
         if (!d->is_read[i]) continue;
         labels[kept] = d->files->file[i].class_index;
         of_class[labels[kept]]++;
-        if (kept != i) memcpy(d->samples + kept * size, d->samples + i * size, (size_t)size);
+        if (d->stream == NULL && kept != i) memcpy(d->samples + kept * size, d->samples + i * size, (size_t)size);
         kept++;
     }
     dataset->samples.shape.dim[0] = dataset->labels.shape.dim[0] = kept;
@@ -142,7 +130,10 @@ static sdlf_status close_gaps(sdlf_dataset *dataset, const decoding *d, bool tra
     for (int i = dataset->class_count - 1; training && d->unread.count > 0 && i >= 0; i--)
         if (of_class[i] == 0) empty = i;
     free(of_class);
-    if (kept > 0 && empty == dataset->class_count) return SDLF_OK;
+    if (kept > 0 && empty == dataset->class_count) {
+        if (d->stream != NULL) folder_stream_close_gaps(d->stream, d->is_read);
+        return SDLF_OK;
+    }
     if (kept == 0) return none_can_be_read(d->files, d->unread.message);
     return sdlf_fail(SDLF_ERROR_FORMAT, "%s: no picture of the class '%s' can be read; %s", d->folder,
                      text_show(dataset->class_names[empty]).text, d->unread.message);
@@ -150,7 +141,9 @@ static sdlf_status close_gaps(sdlf_dataset *dataset, const decoding *d, bool tra
 
 static sdlf_status decode_all(sdlf_dataset *dataset, decoding *d, bool training)
 {
-    sdlf_status status = read_tensor_create(&dataset->samples, SDLF_UINT8, dataset->samples.shape, d->folder);
+    sdlf_status status = SDLF_OK;
+    if (d->stream == NULL)
+        status = read_tensor_create(&dataset->samples, SDLF_UINT8, dataset->samples.shape, d->folder);
     if (status == SDLF_OK) status = read_tensor_create(&dataset->labels, SDLF_INT32, dataset->labels.shape, d->folder);
     if (status != SDLF_OK) return status;
     d->samples = dataset->samples.data;
@@ -180,7 +173,7 @@ static sdlf_status find_size(sdlf_shape *shape, const char *folder, const folder
     char first[MESSAGE_SIZE];
     for (int64_t i = 0; i < files->count; i++) {
         sdlf_image picture = {0};
-        sdlf_status status = read_picture(&picture, folder, &files->file[i]);
+        sdlf_status status = folder_read_picture(&picture, folder, &files->file[i]);
         shape->dim[1] = picture.height;
         shape->dim[2] = picture.width;
         sdlf_image_release(&picture);
@@ -201,7 +194,19 @@ static sdlf_status check_options(const sdlf_dataset_options *options)
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "folder: pictures have 1 channel or 3, and %d are wanted", options->channels);
 }
 
-static sdlf_status load_files(sdlf_dataset *dataset, const char *folder, const folder_files *files, bool training,
+/* From now on samples are read as they are needed. */
+static sdlf_status begin_stream(sdlf_dataset *dataset, decoding *d, folder_files *files)
+{
+    sdlf_status status = folder_stream_create(&d->stream, d->folder, files, d->shape, d->options->cache);
+    dataset->read = folder_stream_read;
+    dataset->read_context = d->stream;
+    dataset->free_context = folder_stream_free;
+    dataset->readers = d->options->threads > 0 ? d->options->threads : (int)sdlf_machine_processors();
+    if (d->stream != NULL) d->files = &d->stream->files;
+    return status;
+}
+
+static sdlf_status load_files(sdlf_dataset *dataset, const char *folder, folder_files *files, bool training,
                               const sdlf_dataset_options *options)
 {
     decoding d = {.folder = folder, .files = files, .options = options, .any_size = options->height > 0};
@@ -212,8 +217,11 @@ static sdlf_status load_files(sdlf_dataset *dataset, const char *folder, const f
         sdlf_tensor_view(SDLF_UINT8, sdlf_shape(files->count, d.shape.dim[0], d.shape.dim[1], d.shape.dim[2]), NULL);
     dataset->labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(files->count), NULL);
     if (options->outline) return SDLF_OK;
-    status = decode_all(dataset, &d, training);
-    if (status == SDLF_OK) sdlf_dataset_measure(dataset);
+    bool streams = options->cache > 0 && options->cache < sdlf_tensor_bytes(&dataset->samples);
+    if (streams) status = begin_stream(dataset, &d, files);
+    if (status == SDLF_OK) status = decode_all(dataset, &d, training);
+    if (status == SDLF_OK && streams) sdlf_dataset_measure_sums(dataset, &d.sums);
+    if (status == SDLF_OK && !streams) sdlf_dataset_measure(dataset);
     return status;
 }
 

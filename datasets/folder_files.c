@@ -10,9 +10,10 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "datasets/datasets_internal.h"
 #include "framework/formats/text.h"
 
-enum { PATH_SIZE = 4096, MOST_CLASSES = 1 << 16, TEST_PART = 5 };
+enum { PATH_SIZE = 4096, MOST_CLASSES = 1 << 16 };
 
 static const char *const endings[] = {".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".pnm"};
 static const char *const test_names[] = {"test", "val", "valid", "validation"};
@@ -213,21 +214,13 @@ static sdlf_status check_classes(const folder_files *files, const char *train, c
     return status;
 }
 
-/* Does a picture belong to the test split? FNV-1a (64 bits) of its path from the folder with the classes on, modulo 5, is 0 there:
- * other pictures may come and go. */
-static bool is_for_test(const char *path)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (; *path != '\0'; path++) hash = (hash ^ (unsigned char)*path) * UINT64_C(0x100000001b3);
-    return hash % TEST_PART == 0;
-}
-
 static sdlf_status divide(folder_files *files, const char *folder, size_t prefix, sdlf_split split)
 {
     int64_t kept = 0;
     for (int64_t i = 0; i < files->count; i++) {
         folder_file *file = &files->file[i];
-        if (is_for_test(file->path + prefix) == (split == SDLF_SPLIT_TEST))
+        const char *name = file->path + prefix; /* from the folder with the classes on */
+        if (sdlf_dataset_is_for_test(name, strlen(name)) == (split == SDLF_SPLIT_TEST))
             files->file[kept++] = *file;
         else
             free(file->path);

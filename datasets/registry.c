@@ -6,9 +6,17 @@
 #include <string.h>
 
 static const sdlf_dataset_class *const classes[] = {
-    &sdlf_digits_dataset_class,  &sdlf_mnist_dataset_class,    &sdlf_folder_dataset_class,
-    &sdlf_cifar10_dataset_class, &sdlf_cifar100_dataset_class, &sdlf_npy_dataset_class,
+    &sdlf_digits_dataset_class,   &sdlf_mnist_dataset_class, &sdlf_folder_dataset_class, &sdlf_cifar10_dataset_class,
+    &sdlf_cifar100_dataset_class, &sdlf_npy_dataset_class,   &sdlf_npz_dataset_class,    &sdlf_csv_dataset_class,
 };
+
+bool sdlf_dataset_is_for_test(const char *name, size_t length)
+{
+    enum { PART = 5 };
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+    return hash % PART == 0;
+}
 
 sdlf_status sdlf_dataset_name(sdlf_dataset *dataset, const char *kind, const char *place)
 {

@@ -2,9 +2,12 @@
 #include "framework/batch_maker.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "framework/classifier.h"
+#include "framework/parallel.h"
 
 static sdlf_status open_calculator(sdlf_calculator **calculator)
 {
@@ -24,7 +27,13 @@ static void bind(sdlf_batch_maker *maker, int64_t start, int64_t count, void *sa
 {
     sdlf_shape shape = maker->dataset->samples.shape;
     shape.dim[0] = count;
-    maker->gather.in[1] = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), maker->order + start);
+    sdlf_tensor numbers = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), maker->order + start);
+    maker->gather.in[1] = numbers;
+    if (maker->dataset->read != NULL) { /* the gather picks from those that are read, in their order */
+        maker->gather.in[0] = sdlf_tensor_view(maker->read.dtype, shape, maker->read.data);
+        maker->gather.in[1] = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), maker->places);
+        maker->gather.in[3] = numbers;
+    }
     maker->gather.out[0] = sdlf_tensor_view(SDLF_FLOAT32, shape, samples);
 }
 
@@ -62,6 +71,20 @@ static sdlf_status prepare_gather(sdlf_batch_maker *maker)
     return SDLF_OK;
 }
 
+/* Room for the samples of a batch, where they are read. */
+static sdlf_status prepare_reading(sdlf_batch_maker *maker)
+{
+    if (maker->dataset->read == NULL) return SDLF_OK;
+    sdlf_shape shape = maker->dataset->samples.shape;
+    shape.dim[0] = maker->options.batch;
+    sdlf_status status = sdlf_tensor_create(&maker->read, NULL, maker->dataset->samples.dtype, shape);
+    if (status != SDLF_OK) return sdlf_fail_context(status, "loader");
+    maker->places = malloc((size_t)shape.dim[0] * sizeof *maker->places);
+    if (maker->places == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory");
+    for (int64_t i = 0; i < shape.dim[0]; i++) maker->places[i] = (int32_t)i;
+    return SDLF_OK;
+}
+
 static sdlf_status allocate_order(sdlf_batch_maker *maker)
 {
     int64_t samples = maker->dataset->samples.shape.dim[0];
@@ -91,7 +114,8 @@ sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *d
     int64_t samples = dataset->samples.shape.dim[0];
     if (maker->options.batch > samples) maker->options.batch = samples;
     maker->batches = (samples - 1) / maker->options.batch + 1;
-    status = open_calculator(&maker->calculator);
+    status = prepare_reading(maker);
+    if (status == SDLF_OK) status = open_calculator(&maker->calculator);
     if (status == SDLF_OK) status = prepare_gather(maker);
     if (status != SDLF_OK) goto fail;
     return SDLF_OK;
@@ -104,6 +128,8 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
 {
     if (maker->workspace != NULL) maker->calculator->type->deallocate(maker->calculator, maker->workspace);
     sdlf_calculator_close(maker->calculator);
+    sdlf_tensor_release(&maker->read, NULL);
+    free(maker->places);
     free(maker->keys);
     free(maker->order);
     *maker = (sdlf_batch_maker){.epoch = -1};
@@ -126,6 +152,43 @@ void sdlf_batch_release(sdlf_batch *batch)
     sdlf_tensor_release(&batch->labels, NULL);
 }
 
+/* ---- reading samples that are not in memory ---- */
+
+typedef struct reading {
+    const sdlf_batch_maker *maker;
+    int64_t start;
+    pthread_mutex_t lock; /* guards what follows: the first failure, in the batch's order */
+    int64_t failed;
+    sdlf_status status;
+    char message[512];
+} reading;
+
+static void read_sample(void *context, int64_t i)
+{
+    reading *r = context;
+    const sdlf_dataset *dataset = r->maker->dataset;
+    size_t bytes = (size_t)(sdlf_tensor_bytes(&r->maker->read) / r->maker->read.shape.dim[0]);
+    sdlf_status status = dataset->read(dataset->read_context, r->maker->order[r->start + i],
+                                       (char *)r->maker->read.data + (size_t)i * bytes);
+    if (status == SDLF_OK) return;
+    pthread_mutex_lock(&r->lock);
+    if (r->status == SDLF_OK || i < r->failed) {
+        r->failed = i;
+        r->status = status;
+        snprintf(r->message, sizeof r->message, "%s", sdlf_error_message()); /* that thread's */
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+static sdlf_status read_samples(const sdlf_batch_maker *maker, int64_t start, int64_t count)
+{
+    reading r = {.maker = maker, .start = start, .lock = PTHREAD_MUTEX_INITIALIZER};
+    if (maker->dataset->read == NULL) return SDLF_OK;
+    parallel_for(count, maker->dataset->readers > 0 ? maker->dataset->readers : 1, read_sample, &r);
+    pthread_mutex_destroy(&r.lock);
+    return r.status == SDLF_OK ? SDLF_OK : sdlf_fail(r.status, "%s", r.message);
+}
+
 sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_t index, sdlf_batch *batch)
 {
     const sdlf_dataset *dataset = maker->dataset;
@@ -145,7 +208,8 @@ sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_
     for (int64_t i = 0; i < count; i++) to[i] = label[maker->order[start + i]];
 
     const sdlf_calculator_class *type = maker->calculator->type;
-    sdlf_status status = type->kernel[SDLF_GATHER_BATCH].run(maker->calculator, &maker->gather);
+    sdlf_status status = read_samples(maker, start, count);
+    if (status == SDLF_OK) status = type->kernel[SDLF_GATHER_BATCH].run(maker->calculator, &maker->gather);
     if (status == SDLF_OK) status = type->synchronize(maker->calculator);
     return sdlf_fail_context(status, "loader: epoch %" PRId64 ", batch %" PRId64, epoch, index);
 }

@@ -53,18 +53,20 @@ sdlf_status sdlf_dataset_check_parts(const sdlf_dataset *dataset)
         return sdlf_fail(SDLF_ERROR_SHAPE, "data set %s: expected int32 labels of shape %lld, found %s %s",
                          sdlf_dataset_title(dataset), (long long)count, sdlf_dtype_name(dataset->labels.dtype),
                          sdlf_shape_print(dataset->labels.shape).text);
-    if (dataset->samples.data != NULL && dataset->labels.data != NULL) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: %s.data is NULL", sdlf_dataset_title(dataset),
-                     dataset->samples.data == NULL ? "samples" : "labels");
+    bool samples = dataset->samples.data != NULL || dataset->read != NULL;
+    if (samples && dataset->labels.data != NULL) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: %s", sdlf_dataset_title(dataset),
+                     samples ? "labels.data is NULL" : "samples.data is NULL, and there is no read");
 }
 
 /* Did the class fill in what it promises? Everything else relies on it. */
 static bool is_complete(const sdlf_dataset *dataset)
 {
     const sdlf_tensor *samples = &dataset->samples, *labels = &dataset->labels;
-    return dataset->name != NULL && dataset->class_count > 0 && samples->dtype == SDLF_UINT8 &&
-           samples->shape.rank == 4 && labels->dtype == SDLF_INT32 && labels->shape.rank == 1 &&
-           labels->shape.dim[0] == samples->shape.dim[0] && labels->shape.dim[0] > 0;
+    return dataset->name != NULL && dataset->class_count > 0 &&
+           (samples->dtype == SDLF_UINT8 || samples->dtype == SDLF_FLOAT32) && samples->shape.rank >= 2 &&
+           labels->dtype == SDLF_INT32 && labels->shape.rank == 1 && labels->shape.dim[0] == samples->shape.dim[0] &&
+           labels->shape.dim[0] > 0;
 }
 
 /* The class that a specification names, and its argument. */
@@ -102,12 +104,12 @@ static sdlf_status open_dataset(sdlf_dataset **dataset, const char *specificatio
     made->type = type;
     status = type->load(made, argument, split, options);
     if (status == SDLF_OK && !is_complete(made)) {
-        status =
-            sdlf_fail(SDLF_ERROR_SHAPE,
-                      "data set '%s': expected samples (M,C,H,W) uint8 and labels (M) int32, M at least 1, found "
-                      "%s %s and %s %s",
-                      specification, sdlf_dtype_name(made->samples.dtype), sdlf_shape_print(made->samples.shape).text,
-                      sdlf_dtype_name(made->labels.dtype), sdlf_shape_print(made->labels.shape).text);
+        status = sdlf_fail(
+            SDLF_ERROR_SHAPE,
+            "data set '%s': expected samples (M,...) uint8 or float32 and labels (M) int32, M at least 1, found "
+            "%s %s and %s %s",
+            specification, sdlf_dtype_name(made->samples.dtype), sdlf_shape_print(made->samples.shape).text,
+            sdlf_dtype_name(made->labels.dtype), sdlf_shape_print(made->labels.shape).text);
     }
     if (status != SDLF_OK) {
         sdlf_dataset_free(made);
@@ -143,5 +145,6 @@ void sdlf_dataset_free(sdlf_dataset *dataset)
     free(dataset->class_names);
     free(dataset->unread_why);
     free(dataset->name);
+    if (dataset->free_context != NULL) dataset->free_context(dataset->read_context);
     free(dataset);
 }

@@ -220,6 +220,36 @@ static void store_integers(sdlf_dtype to, char *destination, const int64_t *wide
     }
 }
 
+/* Floats to integers of a byte, toward zero, saturating; NaN becomes 0. Without branches, for vectors. */
+static int32_t byte_of(float value, float low, float high)
+{
+    float number = value == value ? value : 0;
+    float raised = number > low ? number : low;
+    return (int32_t)(raised < high ? raised : high);
+}
+
+/* What networks of quantised numbers convert all the time, without the way through wider numbers. False: anything else. */
+static bool convert_directly(sdlf_dtype to, void *destination, sdlf_dtype from, const void *source, int64_t count)
+{
+    if (from == SDLF_FLOAT32 && (to == SDLF_UINT8 || to == SDLF_INT8)) {
+        const float *x = source, low = to == SDLF_UINT8 ? 0 : INT8_MIN, high = to == SDLF_UINT8 ? UINT8_MAX : INT8_MAX;
+        uint8_t *y = destination; /* of int8 the low bits are the number */
+        for (int64_t i = 0; i < count; i++) y[i] = (uint8_t)byte_of(x[i], low, high);
+        return true;
+    }
+    if (to != SDLF_FLOAT32) return false;
+    float *y = destination;
+    if (from == SDLF_UINT8) {
+        for (int64_t i = 0; i < count; i++) y[i] = ((const uint8_t *)source)[i];
+        return true;
+    }
+    if (from == SDLF_INT8) {
+        for (int64_t i = 0; i < count; i++) y[i] = ((const int8_t *)source)[i];
+        return true;
+    }
+    return false;
+}
+
 void sdlf_convert(sdlf_dtype to, void *destination, sdlf_dtype from, const void *source, int64_t count)
 {
     if (destination == NULL || source == NULL) return;
@@ -229,6 +259,7 @@ void sdlf_convert(sdlf_dtype to, void *destination, sdlf_dtype from, const void 
         if (destination != source) memcpy(destination, source, (size_t)(count * to_size));
         return;
     }
+    if (convert_directly(to, destination, from, source, count)) return;
     for (int64_t first = 0; first < count; first += BLOCK) {
         int64_t length = count - first < BLOCK ? count - first : BLOCK;
         char *out = (char *)destination + first * to_size;

@@ -116,6 +116,8 @@ int64_t sdlf_loader_memory(const sdlf_loader *loader)
     int64_t sample = sdlf_shape_span(shape, 1, shape.rank) * (int64_t)sizeof(float) + (int64_t)sizeof(int32_t);
     int64_t bytes = (loader->prefetching ? SLOTS : 1) * maker->options.batch * sample;
     bytes += shape.dim[0] * (int64_t)(sizeof *maker->order + (maker->keys != NULL ? sizeof *maker->keys : 0));
+    if (maker->places != NULL)
+        bytes += sdlf_tensor_bytes(&maker->read) + maker->options.batch * (int64_t)sizeof *maker->places;
     if (maker->workspace != NULL) bytes += sdlf_tensor_bytes(&maker->gather.workspace);
     return bytes;
 }

@@ -141,13 +141,16 @@ static sdlf_status stop(sdlf_trainer *trainer)
     if (status == SDLF_OK) status = sdlf_plan_store_parameters(trainer->full);
     if (status != SDLF_OK) return status;
     sdlf_trainer_note_state(trainer);
-    status = save(trainer);
+    bool better_kept = trainer->options.keep != SDLF_KEEP_LAST && trainer->best.epoch > 0;
+    status = better_kept ? SDLF_OK : save(trainer);
     if (status != SDLF_OK) return status;
     atomic_store(&trainer->stop_wanted, false);
     return sdlf_fail(SDLF_ERROR_INTERRUPTED,
                      "training was stopped after step %" PRId64 " of %" PRId64 " in epoch %" PRId64 " of %d%s%s",
                      trainer->epoch_step, trainer->steps, trainer->epoch + 1, trainer->options.epochs,
-                     trainer->checkpoint != NULL ? "; its state is in " : "",
+                     trainer->checkpoint == NULL ? ""
+                     : better_kept               ? "; the best epoch is in "
+                                                 : "; its state is in ",
                      trainer->checkpoint != NULL ? trainer->checkpoint : "");
 }
 
@@ -169,7 +172,12 @@ static sdlf_status finish_epoch(sdlf_trainer *trainer, float rate)
     trainer->metrics = (sdlf_metrics){.samples = 0};
     trainer->seconds = 0;
     sdlf_trainer_note_state(trainer);
+    bool told_apart = trainer->options.keep != SDLF_KEEP_LAST || trainer->options.patience > 0;
+    if (told_apart) status = sdlf_trainer_note_best(trainer, &test);
+    if (status != SDLF_OK) return status;
+    progress.best = trainer->best.is_new;
     report(trainer, &progress);
+    if (trainer->options.keep != SDLF_KEEP_LAST && !trainer->best.is_new) return SDLF_OK; /* a better one is kept */
     status = save(trainer);
     if (status != SDLF_ERROR_IO) return status;
     if (trainer->epoch == trainer->options.epochs) return SDLF_OK; /* sdlf_trainer_run has the last word */
@@ -207,6 +215,8 @@ sdlf_status sdlf_trainer_run(sdlf_trainer *trainer)
 {
     SDLF_REQUIRE(trainer);
     sdlf_status status = SDLF_OK;
-    while (status == SDLF_OK && trainer->epoch < trainer->options.epochs) status = run_epoch(trainer);
+    while (status == SDLF_OK && trainer->epoch < trainer->options.epochs && sdlf_trainer_is_patient(trainer))
+        status = run_epoch(trainer);
+    if (status == SDLF_OK) status = sdlf_trainer_take_best(trainer);
     return status == SDLF_OK && trainer->unsaved ? save(trainer) : status;
 }

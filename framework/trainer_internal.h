@@ -25,12 +25,22 @@ typedef struct trainer_slices {
     double begun;        /* when that was */
 } trainer_slices;
 
+/* The best epoch so far (trainer_best.c). */
+typedef struct trainer_best {
+    int epoch; /* from 1; 0: none */
+    double loss, accuracy;
+    bool is_new; /* the epoch that was tested last is this one */
+    sdlf_training_state state;
+    char *values; /* of all parameters and states, owned; NULL: they are not kept */
+    int64_t bytes;
+} trainer_best;
+
 struct sdlf_trainer {
     sdlf_model *model;
     sdlf_trainer_options options; /* complete; its strings and its placement are not used after creation */
     char *checkpoint;             /* owned; NULL: none wanted */
     char data[256];               /* name of the data set */
-    char settings[1024];          /* JSON */
+    char settings[2048];          /* JSON */
     sdlf_calculator *calculators[TRAINER_MAX_CALCULATORS]; /* owned, each class once */
     int calculator_count;
     sdlf_data_place data_place; /* not SDLF_DATA_LOADED: the plans draw their own batches, and there is no loader */
@@ -41,16 +51,17 @@ struct sdlf_trainer {
     sdlf_loader *loader; /* NULL: the plans draw their own batches */
     float *rates;        /* of an epoch, for plans that draw their own batches */
     trainer_slices slices;
-    sdlf_plan *full;         /* for batches of `batch` */
-    sdlf_plan *tail;         /* for an epoch's last, smaller batch; NULL: there is none */
-    sdlf_evaluator *test;    /* NULL: no test set */
-    int64_t batch;           /* the batch asked for, or the whole data set if that is smaller */
-    int64_t steps;           /* of an epoch */
-    int64_t epoch;           /* epochs done */
-    int64_t epoch_step;      /* steps done of the epoch under way */
-    int64_t collected;       /* of these, those whose results are in `metrics` */
-    sdlf_metrics metrics;    /* of the epoch under way */
-    double seconds;          /* spent on it by this trainer */
+    sdlf_plan *full;      /* for batches of `batch` */
+    sdlf_plan *tail;      /* for an epoch's last, smaller batch; NULL: there is none */
+    sdlf_evaluator *test; /* NULL: no test set */
+    int64_t batch;        /* the batch asked for, or the whole data set if that is smaller */
+    int64_t steps;        /* of an epoch */
+    int64_t epoch;        /* epochs done */
+    int64_t epoch_step;   /* steps done of the epoch under way */
+    int64_t collected;    /* of these, those whose results are in `metrics` */
+    sdlf_metrics metrics; /* of the epoch under way */
+    double seconds;       /* spent on it by this trainer */
+    trainer_best best;
     bool unsaved;            /* the last try to write the checkpoint failed */
     atomic_bool stop_wanted; /* set by sdlf_trainer_stop */
 };
@@ -90,6 +101,18 @@ sdlf_status sdlf_trainer_finish_slices(sdlf_trainer *trainer);
 sdlf_status sdlf_trainer_check_loss(sdlf_trainer *trainer, double loss_sum);
 /* Add up what the plan's steps did since the last time, and see that the loss is a number. */
 sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan);
+
+/* ---- the best epoch ---- */
+
+/* Once the test's evaluator is there. Errors: SDLF_ERROR_ARGUMENT (no test set), SDLF_ERROR_MEMORY, those of a test. */
+sdlf_status sdlf_trainer_prepare_best(sdlf_trainer *trainer);
+void sdlf_trainer_release_best(sdlf_trainer *trainer);
+/* After an epoch, with the model's parameters and state noted: is it the best? Then it is kept. */
+sdlf_status sdlf_trainer_note_best(sdlf_trainer *trainer, const sdlf_evaluation *test);
+/* May training go on? */
+bool sdlf_trainer_is_patient(const sdlf_trainer *trainer);
+/* The model's parameters and state become the best epoch's. */
+sdlf_status sdlf_trainer_take_best(sdlf_trainer *trainer);
 
 /* ---- state ---- */
 

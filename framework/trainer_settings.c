@@ -61,6 +61,39 @@ static const sdlf_field augment_fields[] = {
      .offset = offsetof(sdlf_augmentation, elastic),
      .maximum = 1000,
      .help = "pixels"},
+    {.name = "flip_alternate",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_augmentation, flip_alternate),
+     .help = "left and right exchanged in every second epoch of an image"},
+    {.name = "reflect",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_augmentation, reflect),
+     .help = "the mirror image beyond the edges"},
+    {.name = "resized_crop",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_augmentation, resized_crop),
+     .maximum = 1,
+     .help = "smallest share of the area that is enlarged"},
+    {.name = "cutout",
+     .type = SDLF_FIELD_INT,
+     .offset = offsetof(sdlf_augmentation, cutout),
+     .maximum = 1000,
+     .help = "pixels"},
+    {.name = "brightness",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_augmentation, brightness),
+     .maximum = 1,
+     .help = "factors of 1 +- so much"},
+    {.name = "contrast",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_augmentation, contrast),
+     .maximum = 1,
+     .help = "factors of 1 +- so much"},
+    {.name = "saturation",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_augmentation, saturation),
+     .maximum = 1,
+     .help = "factors of 1 +- so much"},
     {.name = NULL},
 };
 
@@ -71,6 +104,9 @@ sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options)
     if (options->seed == 0) options->seed = 1;
     if ((unsigned)options->math >= SDLF_MATH_COUNT)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: there is no math mode %d", (int)options->math);
+    if ((unsigned)options->keep >= SDLF_KEEP_COUNT || options->patience < 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: keep %d, patience %d: expected one of sdlf_keep, and 0 or more",
+                         (int)options->keep, options->patience);
     if (options->augment.seed == 0) options->augment.seed = options->seed;
     if (options->batch < 1 || options->batch > MAXIMUM_BATCH)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: batch: expected 1 to %d, found %" PRId64, MAXIMUM_BATCH,
@@ -155,6 +191,7 @@ static sdlf_status fields_from_json(const json_t *root, const char *where, const
     for (const sdlf_field *field = fields; field->name != NULL; field++) {
         const json_t *value = json_object_get(object, field->name);
         void *member = (char *)options + field->offset;
+        if (value == NULL && fields == augment_fields) continue; /* the checkpoint is older than the kind */
         if (field->type == SDLF_FIELD_FLOAT && json_is_number(value))
             *(float *)member = (float)json_number_value(value);
         else if (field->type == SDLF_FIELD_DOUBLE && json_is_number(value))

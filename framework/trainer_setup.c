@@ -27,6 +27,7 @@ void sdlf_trainer_free(sdlf_trainer *trainer)
     if (trainer == NULL) return;
     sdlf_loader_free(trainer->loader);
     sdlf_trainer_release_feed(trainer);
+    sdlf_trainer_release_best(trainer);
     free_plans(trainer);
     for (int index = 0; index < trainer->calculator_count; index++) sdlf_calculator_close(trainer->calculators[index]);
     free(trainer->checkpoint);
@@ -111,10 +112,11 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
     return bytes <= available - memory.arena - memory.parameters - memory.states;
 }
 
-/* On a device the training data are resident if there is room, else staged. */
+/* On a device the training data are resident if there is room, else staged; what is read sample by sample comes from a loader. */
 static sdlf_status choose_plans(sdlf_trainer *trainer, const sdlf_dataset *test, const sdlf_plan_options *options)
 {
-    if (sdlf_calculator_is_on_host(options->forward)) return make_plans(trainer, test, *options, NULL);
+    if (sdlf_calculator_is_on_host(options->forward) || trainer->train.read != NULL)
+        return make_plans(trainer, test, *options, NULL);
     sdlf_feed feed = sdlf_trainer_make_feed(trainer);
     feed.staged = STAGED;
     sdlf_status status = SDLF_ERROR_MEMORY;
@@ -201,6 +203,7 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     sdlf_status status = sdlf_trainer_write_settings(options, trainer->settings, sizeof trainer->settings);
     if (status == SDLF_OK) status = prepare_model(trainer, train);
     if (status == SDLF_OK) status = prepare_plans(trainer, test);
+    if (status == SDLF_OK) status = sdlf_trainer_prepare_best(trainer);
     if (status != SDLF_OK) return status;
     if (trainer->data_place != SDLF_DATA_LOADED) return sdlf_trainer_prepare_feed(trainer);
     return sdlf_loader_create(
@@ -253,6 +256,7 @@ int64_t sdlf_trainer_memory(const sdlf_trainer *trainer)
     if (trainer == NULL) return 0;
     sdlf_memory_info full = sdlf_plan_memory(trainer->full);
     int64_t bytes = full.parameters + full.states + full.arena;
+    bytes += trainer->best.bytes;
     if (trainer->loader != NULL) bytes += sdlf_loader_memory(trainer->loader);
     if (trainer->tail != NULL) bytes += sdlf_plan_memory(trainer->tail).arena;
     if (trainer->test != NULL) bytes += sdlf_evaluator_memory(trainer->test);

@@ -2,9 +2,10 @@
  * <sdlf/operations/elementwise.h>), summed over what was broadcast. Comparisons and logic give bool and have none. */
 #include "layers/views.h"
 
-static const char *const functions[] = {"add",           "subtract", "multiply", "divide", "power",      "minimum",
-                                        "maximum",       "prelu",    "equal",    "less",   "less_equal", "greater",
-                                        "greater_equal", "and",      "or",       "xor",    NULL};
+static const char *const functions[] = {"add",     "subtract",      "multiply",    "divide", "power",   "minimum",
+                                        "maximum", "prelu",         "remainder",   "modulo", "bit_and", "bit_or",
+                                        "bit_xor", "shift_left",    "shift_right", "equal",  "less",    "less_equal",
+                                        "greater", "greater_equal", "and",         "or",     "xor",     NULL};
 
 static const sdlf_field fields[] = {
     {.name = "function",
@@ -43,6 +44,13 @@ static sdlf_binary_function function_of(const sdlf_layer *layer)
         [SDLF_LAYER_MINIMUM] = SDLF_BINARY_MINIMUM,
         [SDLF_LAYER_MAXIMUM] = SDLF_BINARY_MAXIMUM,
         [SDLF_LAYER_PRELU] = SDLF_BINARY_PRELU,
+        [SDLF_LAYER_REMAINDER] = SDLF_BINARY_REMAINDER,
+        [SDLF_LAYER_MODULO] = SDLF_BINARY_MODULO,
+        [SDLF_LAYER_BIT_AND] = SDLF_BINARY_BIT_AND,
+        [SDLF_LAYER_BIT_OR] = SDLF_BINARY_BIT_OR,
+        [SDLF_LAYER_BIT_XOR] = SDLF_BINARY_BIT_XOR,
+        [SDLF_LAYER_SHIFT_LEFT] = SDLF_BINARY_SHIFT_LEFT,
+        [SDLF_LAYER_SHIFT_RIGHT] = SDLF_BINARY_SHIFT_RIGHT,
         [SDLF_LAYER_EQUAL] = SDLF_BINARY_EQUAL,
         [SDLF_LAYER_LESS] = SDLF_BINARY_LESS,
         [SDLF_LAYER_LESS_EQUAL] = SDLF_BINARY_LESS_EQUAL,
@@ -70,6 +78,10 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
                              sdlf_shape_print(signature->input_shape[0]).text,
                              sdlf_shape_print(signature->input_shape[1]).text);
     }
+    bool bits = options->function >= SDLF_LAYER_BIT_AND && !compares;
+    if (bits && sdlf_dtype_is_float(dtype))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s takes integers, found %s", functions[options->function],
+                         sdlf_dtype_name(dtype));
     if (logic != (dtype == SDLF_BOOL) && (logic || !compares))
         return sdlf_fail(SDLF_ERROR_SHAPE, "%s does not take %s", functions[options->function], sdlf_dtype_name(dtype));
     return sdlf_signature_add_output(signature, compares ? SDLF_BOOL : dtype, y);

@@ -5,10 +5,11 @@
 #include "layers/activation.h"
 
 /* In the order of sdlf_unary_function, which is that of sdlf_activation_function from silu on. */
-static const char *const functions[] = {"silu",      "hard_swish", "elu",      "selu",     "celu",         "gelu",
-                                        "gelu_tanh", "mish",       "softplus", "softsign", "hard_sigmoid", "erf",
-                                        "sqrt",      "exp",        "log",      "abs",      "negate",       "reciprocal",
-                                        "floor",     "ceil",       "round",    NULL};
+static const char *const functions[] = {"silu", "hard_swish", "elu",      "selu",         "celu",  "gelu", "gelu_tanh",
+                                        "mish", "softplus",   "softsign", "hard_sigmoid", "erf",   "sqrt", "exp",
+                                        "log",  "abs",        "negate",   "reciprocal",   "floor", "ceil", "round",
+                                        "sin",  "cos",        "tan",      "asin",         "acos",  "atan", "sinh",
+                                        "cosh", "asinh",      "acosh",    "atanh",        "sign",  NULL};
 _Static_assert((int)SDLF_ACTIVATION_FUNCTION_COUNT - (int)SDLF_SILU == (int)SDLF_UNARY_FUNCTION_COUNT,
                "a function is missing");
 

@@ -3,7 +3,7 @@
 
     scripts/make-onnx-corpus.py [--limit 1500]
 
-The models are the ONNX project's node tests (package onnx 1.17) of the operators that SDLF converts, the smallest ones of each, with
+The models are the ONNX project's node tests (package onnx) of the operators that SDLF converts, the smallest ones of each, with
 every input but the first made a weight, so that the code behind "must be known" is reached; and, of each operator, one more that
 is changed in one place, with a fixed seed: a number of an attribute or a dimension that is extreme, an input left out, an opset
 from before, the elements of a weight somewhere else. The dictionary has the names of operators and attributes as they lie in a
@@ -117,13 +117,14 @@ def change(model, draw):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--limit", type=int, default=1500, help="bytes of the largest model that is taken")
+    parser.add_argument("--data", default=NODES, help="the folder of the node tests, which onnx-conformance.py --data fills")
     arguments = parser.parse_args()
     operators, attributes = tables()
     write_dictionary(operators, attributes)
     for path in glob.glob(os.path.join(CORPUS, "test_*.onnx")):
         os.remove(path)
     found = {}
-    for folder in sorted(glob.glob(os.path.join(NODES, "test_*"))):
+    for folder in sorted(glob.glob(os.path.join(arguments.data, "test_*"))):
         if not os.path.exists(os.path.join(folder, "model.onnx")):
             continue
         model = with_weights(folder)

@@ -39,11 +39,12 @@ class Graph:
         self.nodes.append(helper.make_node(kind, inputs, [output, *more], name=output + "_node", **attributes))
         return output
 
-    def model(self, name, inputs, outputs, opset):
+    def model(self, name, inputs, outputs, opset, functions=()):
         graph = helper.make_graph(self.nodes, name, [helper.make_tensor_value_info(*i) for i in inputs],
                                   [helper.make_tensor_value_info(*o) for o in outputs], self.weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="sdlf-fixtures")
-        model.ir_version = 8
+        opsets = [helper.make_opsetid("", opset)] + [helper.make_opsetid("own", 1)] * bool(functions)
+        model = helper.make_model(graph, opset_imports=opsets, producer_name="sdlf-fixtures", functions=functions)
+        model.ir_version = 8 if opset < 20 else 10
         onnx.checker.check_model(model)
         return model
 
@@ -171,7 +172,111 @@ def integers():
                    [("y", FLOAT, [None] * 4), ("sums", FLOAT, [None] * 2), ("places", FLOAT, [None] * 4)], 13), {"N": 1}
 
 
-FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "rows": rows, "external": external, "volume": volume, "integers": integers}
+def recurrent():
+    """LSTM with peepholes, GRU and RNN, one after the other, in every direction, some rows ending early."""
+    g = Graph(8)
+    g.constant("lengths", [5, 3, 4], np.int32)
+    g.node("Transpose", ["x"], "t", perm=[1, 0, 2])
+    g.node("LSTM", ["t", g.weight("w1", 2, 16, 3), g.weight("r1", 2, 16, 4), g.weight("b1", 2, 32), "lengths", g.weight("h1", 2, 3, 4),
+                    g.weight("c1", 2, 3, 4), g.weight("p1", 2, 12)], "y1", "", "cells", hidden_size=4, direction="bidirectional")
+    g.node("Transpose", ["y1"], "y2", perm=[0, 2, 1, 3])
+    g.node("Reshape", ["y2", g.constant("joined", [0, 0, -1])], "y3")
+    g.node("GRU", ["y3", g.weight("w2", 1, 12, 8), g.weight("r2", 1, 12, 4), g.weight("b2", 1, 24)], "y4", hidden_size=4,
+           direction="reverse", linear_before_reset=1)
+    g.node("Squeeze", ["y4", g.constant("one", [1])], "y5")
+    g.node("RNN", ["y5", g.weight("w3", 1, 5, 4), g.weight("r3", 1, 5, 5)], "", "last", hidden_size=5, activations=["Relu"])
+    return g.model("recurrent", [("x", FLOAT, [3, 5, 3])], [("y5", FLOAT, [5, 3, 4]), ("cells", FLOAT, [2, 3, 4]), ("last", FLOAT, [1, 3, 5])],
+                   18), {}
+
+
+def attention():
+    """A block of a decoder: RMSNormalization, rotary embeddings, grouped heads, a causal mask, a product by Einsum."""
+    g = Graph(9)
+    g.node("RMSNormalization", ["x", g.weight("scale", 16, offset=1)], "n")
+    g.node("MatMul", ["n", g.weight("wq", 16, 16)], "q")
+    g.node("MatMul", ["n", g.weight("wk", 16, 8)], "k")
+    g.node("MatMul", ["n", g.weight("wv", 16, 8)], "v")
+    g.constant("angles", np.outer(np.arange(6), [1, 0.1]), np.float32)
+    g.node("Cos", ["angles"], "cos")
+    g.node("Sin", ["angles"], "sin")
+    g.constant("places", [[0, 1, 2, 3, 4]])
+    g.node("RotaryEmbedding", ["q", "cos", "sin", "places"], "qr", num_heads=4)
+    g.node("RotaryEmbedding", ["k", "cos", "sin", "places"], "kr", num_heads=2)
+    g.node("Attention", ["qr", "kr", "v"], "a", q_num_heads=4, kv_num_heads=2, is_causal=1)
+    g.node("Einsum", ["a", g.weight("wo", 16, 2, 8)], "e", equation="bsi,ihd->bshd")
+    g.node("Reshape", ["e", g.constant("shape", [0, 0, 16])], "r")
+    g.node("Swish", ["r"], "y")
+    return g.model("attention", [("x", FLOAT, ["N", 5, 16])], [("y", FLOAT, ["N", 5, 16])], 24), {"N": 1}
+
+
+def indices():
+    """What picks and puts by indices, and the masks that go with it."""
+    g = Graph(10)
+    g.node("TopK", ["x", g.constant("three", [3])], "largest", "which", axis=1)
+    g.node("GatherElements", ["x", "which"], "picked", axis=1)
+    g.node("ScatterElements", ["x", "which", "picked"], "put", axis=1, reduction="add")
+    g.node("GatherND", ["put", g.constant("rows", [[[0, 1], [3, -1]]])], "few")
+    g.node("ScatterND", ["put", g.constant("places", [[1], [2]]), g.weight("rows2", 2, 5)], "changed")
+    g.node("CumSum", ["changed", g.constant("axis", 1)], "sums", exclusive=1)
+    g.node("Trilu", ["sums"], "upper")
+    g.node("ArgMax", ["x"], "best", axis=1, keepdims=0)
+    g.node("OneHot", ["best", g.constant("depth", 5), g.constant("values", [0.5, 2], np.float32)], "hot")
+    g.node("Mod", ["which", g.constant("two", 2)], "odd")
+    g.node("Cast", ["odd"], "odds", to=FLOAT)
+    g.node("ReverseSequence", ["upper", g.constant("lengths", [1, 5, 3, 2])], "turned", batch_axis=0, time_axis=1)
+    g.node("Mul", ["turned", "hot"], "y")
+    return g.model("indices", [("x", FLOAT, [4, 5])], [("y", FLOAT, [4, 5]), ("few", FLOAT, [1, 2]), ("odds", FLOAT, [4, 3])], 18), {}
+
+
+def branches():
+    """Functions of the model's own that call each other, a branch that follows from a shape, a loop with a state and with rows."""
+    g = Graph(11)
+    own = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    leaky = helper.make_node("LeakyRelu", ["double"], ["y"])
+    leaky.attribute.append(onnx.AttributeProto(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT))
+    one = helper.make_function("own", "One", ["x"], ["y"], [helper.make_node("Add", ["x", "x"], ["double"]), leaky], own, ["slope"])
+    two = helper.make_function("own", "Two", ["x"], ["y"], [helper.make_node("One", ["x"], ["h"], domain="own", slope=0.3),
+                                                             helper.make_node("One", ["h"], ["y"], domain="own", slope=0.1)], own)
+    g.node("Two", ["x"], "f", domain="own")
+    g.node("Shape", ["f"], "shape")
+    g.node("Gather", ["shape", g.constant("last", 1)], "width")
+    g.node("Equal", ["width", g.constant("three", 3)], "is_three")
+    value = [helper.make_tensor_value_info("r", FLOAT, [2, 3])]
+    yes = helper.make_graph([helper.make_node("Mul", ["f", "f"], ["r"])], "yes", [], value)
+    no = helper.make_graph([helper.make_node("Neg", ["f"], ["r"])], "no", [], value)
+    g.node("If", ["is_three"], "i", then_branch=yes, else_branch=no)
+    body = helper.make_graph([helper.make_node("Mul", ["state", g.weight("w", 2, 3)], ["product"]), helper.make_node("Cast", ["turn"], ["number"], to=FLOAT),
+                              helper.make_node("Add", ["product", "number"], ["next"]), helper.make_node("Identity", ["on"], ["still"]),
+                              helper.make_node("Identity", ["next"], ["row"])], "body",
+                             [helper.make_tensor_value_info("turn", INT64, []), helper.make_tensor_value_info("on", TensorProto.BOOL, []),
+                              helper.make_tensor_value_info("state", FLOAT, [2, 3])],
+                             [helper.make_tensor_value_info("still", TensorProto.BOOL, []), helper.make_tensor_value_info("next", FLOAT, [2, 3]),
+                              helper.make_tensor_value_info("row", FLOAT, [2, 3])])
+    g.node("Loop", [g.constant("turns", 4), g.constant("true", True, bool), "i"], "y", "z", body=body)
+    return g.model("branches", [("x", FLOAT, [2, 3])], [("y", FLOAT, [2, 3]), ("z", FLOAT, [4, 2, 3])], 18, [one, two]), {}
+
+
+def quantised():
+    """Products of integers of a byte, long enough that float32 does not hold every sum."""
+    g = Graph(12)
+    g.node("DynamicQuantizeLinear", ["x"], "q", "scale", "zero")
+    g.constant("w", g.random.integers(-128, 128, (300, 7)), np.int8)
+    g.node("MatMulInteger", ["q", "w", "zero", g.constant("wz", [1, -2, 3, 0, 0, 5, 7], np.int8)], "sums")
+    g.node("Cast", ["sums"], "floats", to=FLOAT)
+    g.node("Mul", ["floats", "scale"], "y")
+    g.node("Reshape", ["q", g.constant("image", [1, 50, 4, 3])], "pixels")
+    g.constant("k", g.random.integers(0, 256, (6, 50, 3, 3)), np.uint8)
+    g.constant("kz", 100, np.uint8)
+    g.node("ConvInteger", ["pixels", "k", "zero", "kz"], "filtered", pads=[1, 1, 1, 1])
+    g.node("Cast", ["filtered"], "z", to=FLOAT)
+    g.node("QLinearConv", ["pixels", "scale", "zero", "k", g.constant("ks1", 0.01, np.float32), "kz", g.constant("ys", 0.7, np.float32), g.constant("yz", 120, np.uint8),
+                           g.constant("bias", g.random.integers(-9000, 9000, 6), np.int32)], "c", strides=[2, 1])
+    g.node("Cast", ["c"], "c1", to=FLOAT)
+    return g.model("quantised", [("x", FLOAT, [2, 300])], [("y", FLOAT, [2, 7]), ("z", FLOAT, [1, 6, 4, 3]), ("c1", FLOAT, [1, 6, 1, 1])], 18), {}
+
+
+FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "rows": rows, "external": external, "volume": volume, "integers": integers,
+            "recurrent": recurrent, "attention": attention, "indices": indices, "branches": branches, "quantised": quantised}
 
 
 def write(folder, name, model, sizes):
@@ -184,7 +289,9 @@ def write(folder, name, model, sizes):
     else:
         onnx.save(model, file)
     random = np.random.default_rng(100)
-    session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
     feed = {}
     for i, value in enumerate(session.get_inputs()):
         shape = [sizes.get(d, d) for d in value.shape]

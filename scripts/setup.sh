@@ -10,8 +10,8 @@
 
 # The first name that the distribution has is taken: "a|b".
 required=(build-essential cmake ninja-build pkg-config zlib1g-dev libjansson-dev)
-# Each switches a feature on: fast matrix products, PNG pictures, JPEG pictures, ONNX models (two packages).
-optional=(libdnnl-dev libpng-dev libturbojpeg0-dev protobuf-c-compiler libprotobuf-c-dev)
+# Each switches a feature on: fast matrix products, PNG pictures, JPEG pictures, ONNX models (two packages), a page to draw on.
+optional=(libdnnl-dev libpng-dev libturbojpeg0-dev protobuf-c-compiler libprotobuf-c-dev libmicrohttpd-dev)
 developer=(git ccache clang "libclang-rt-dev|libclang-rt-14-dev" "clang-format-14|clang-format" python3-venv)
 
 install=yes
@@ -51,7 +51,7 @@ choose() {
 
 if ! command -v apt-get > /dev/null || ! command -v dpkg-query > /dev/null; then
     echo "This is no Debian or Ubuntu: nothing is installed. SDLF needs a C11 compiler, CMake 3.22, Ninja, pkg-config,"
-    echo "zlib and jansson; it makes use of oneDNN, libpng, libturbojpeg and protobuf-c where they are found."
+    echo "zlib and jansson; it makes use of oneDNN, libpng, libturbojpeg, protobuf-c and libmicrohttpd where they are found."
     exit 0
 fi
 

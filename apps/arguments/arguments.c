@@ -163,6 +163,10 @@ arguments_outcome arguments_read(arguments *a, const command_usage *usage, int c
         assert(i < ARGUMENTS_MAX);
         if (row->fallback) argument_store(row, row->fallback, (char *)settings + offset + row->offset);
     }
+    if (count > 0 && strcmp(words[0], "--complete") == 0) {
+        arguments_complete(usage, count - 1, words + 1);
+        return ARGUMENTS_HELP;
+    }
     bool options_over = false;
     for (int at = 0; at < count; at++) {
         char *word = words[at];
@@ -177,6 +181,9 @@ arguments_outcome arguments_read(arguments *a, const command_usage *usage, int c
             a->operand_count++;
         } else if (strcmp(word, "--") == 0) {
             options_over = true;
+        } else if (strcmp(word, "--help=man") == 0) {
+            arguments_manual(usage);
+            return ARGUMENTS_HELP;
         } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
             arguments_help(usage);
             return ARGUMENTS_HELP;

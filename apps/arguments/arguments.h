@@ -108,6 +108,11 @@ const argument *arguments_row(const command_usage *usage, int index, size_t *off
 /* Print the help text on standard output. */
 void arguments_help(const command_usage *usage);
 
+/* The same as a manual page, in roff ("--help=man"); and what could stand as the last of these words, for a shell ("--complete" in front of
+ * them): see complete.c. */
+void arguments_manual(const command_usage *usage);
+void arguments_complete(const command_usage *usage, int count, char **words);
+
 /* "sdlf COMMAND: error: ..." and where help is found, on standard error. Returns ARGUMENTS_WRONG. */
 arguments_outcome arguments_wrong(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

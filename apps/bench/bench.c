@@ -74,5 +74,12 @@ static int run(int count, char **words)
     return unknown_benchmark(words[0]);
 }
 
-const command bench_command = {
-    .name = "bench", .summary = "time a network: against the machine's limits, or host against device", .run = run};
+static const char *part(int index)
+{
+    return index < BENCH_COUNT ? benches[index]->name : NULL;
+}
+
+const command bench_command = {.part = part,
+                               .name = "bench",
+                               .summary = "time a network: against the machine's limits, or host against device",
+                               .run = run};

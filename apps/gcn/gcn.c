@@ -57,6 +57,8 @@ static int run(int count, char **words)
         fputs("\n'sdlf gcn NAME --help' lists the options.\n", file);
         return count == 0 ? COMMAND_USAGE : COMMAND_OK;
     }
+    if (strncmp(words[0], "--complete", 10) == 0 || strcmp(words[0], "--help=man") == 0)
+        return COMMAND_OK; /* nothing by itself */
     sdlf_suggestion s = {.word = words[0]};
     for (int i = 0; i < WAYS; i++) {
         if (strcmp(ways[i]->name, words[0]) == 0) return ways[i]->run(count - 1, words + 1);
@@ -67,4 +69,10 @@ static int run(int count, char **words)
     return COMMAND_USAGE;
 }
 
-const command gcn_command = {.name = "gcn", .summary = "convolve over a graph: time it, or train on one", .run = run};
+static const char *part(int index)
+{
+    return index < WAYS ? ways[index]->name : NULL;
+}
+
+const command gcn_command = {
+    .part = part, .name = "gcn", .summary = "convolve over a graph: time it, or train on one", .run = run};

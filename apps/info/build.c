@@ -1,5 +1,7 @@
 /* sdlf info: what was built in. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <sdlf/sdlf.h>
 
@@ -8,6 +10,7 @@
 #include "apps/output/number.h"
 #include "apps/output/report.h"
 #include "apps/output/wrap.h"
+#include "apps/system/memory.h"
 
 /* How many lines a calculator gets: one for each of its devices, and one where it has none. */
 static int line_count(const sdlf_calculator_class *type)
@@ -153,4 +156,23 @@ json_t *info_build_json(const sdlf_machine *here)
     for (int i = 0; sdlf_schedule_names[i]; i++) json_array_append_new(schedules, json_string(sdlf_schedule_names[i]));
     json_object_set_new(result, "schedules", schedules);
     return result;
+}
+
+json_t *info_version_json(void)
+{
+    json_t *libraries = json_array();
+    char *rows = memory_copy_text(BUILD_LINKED);
+    for (char *row = rows, *next; row && *row; row = next) {
+        next = strchr(row, ';');
+        if (next) *next++ = '\0';
+        char *version = strchr(row, '|'), *licence = version ? strchr(version + 1, '|') : NULL;
+        if (!licence) continue;
+        *version++ = *licence++ = '\0';
+        json_array_append_new(libraries, json_pack("{ss so so}", "name", row, "version",
+                                                   *version ? json_text(version) : json_null(), "licence",
+                                                   *licence ? json_text(licence) : json_null()));
+    }
+    free(rows);
+    return json_pack("{ss ss ss ss ss so}", "version", SDLF_VERSION, "licence", "MIT", "build", BUILD_TYPE, "compiler",
+                     BUILD_COMPILER, "system", BUILD_SYSTEM, "libraries", libraries);
 }

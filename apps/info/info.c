@@ -1,5 +1,6 @@
 /* sdlf info: what is in this program, and what a network will do before it does it. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <sdlf/sdlf.h>
@@ -8,9 +9,11 @@
 #include "apps/arguments/execution.h"
 #include "apps/arguments/optimizer.h"
 #include "apps/command.h"
+#include "apps/graph/network_graph.h"
 #include "apps/info/info.h"
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
+#include "apps/output/file.h"
 #include "apps/output/json.h"
 #include "apps/output/report.h"
 #include "apps/system/interrupt.h"
@@ -21,10 +24,10 @@ static const char *const mode_names[] = {"infer", "train", NULL}; /* in the orde
 enum { TIMES = 5 }; /* runs of a plan whose steps are timed */
 
 typedef struct settings {
-    const char *net, *weights;
+    const char *net, *weights, *graph;
     int64_t batch;
     int mode;
-    bool steps, time, json;
+    bool steps, time, json, json_network;
     execution execution;
     optimizer_settings optimizer;
 } settings;
@@ -45,6 +48,10 @@ static const argument plan_arguments[] = {
          "run the plan a few times, and say how long each layer, each copy between memories and, with --steps, each "
          "operation takes"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
+    {"json-network", ARGUMENT_FLAG, offsetof(settings, json_network),
+     .help = "print the network file of this network, and nothing else"},
+    {"graph", ARGUMENT_TEXT, offsetof(settings, graph), "FILE.svg", .standard = ARGUMENT_STANDARD_OUTPUT,
+     .help = "draw the network as a graph of its layers, and do nothing else"},
     {0},
 };
 
@@ -103,6 +110,33 @@ static sdlf_status show_plan(settings *set, const terminal *out, sdlf_plan_optio
     return status;
 }
 
+/* --json-network */
+static sdlf_status print_network(const sdlf_model *model)
+{
+    char *text = NULL;
+    sdlf_status status = sdlf_network_write(model, &text);
+    if (status != SDLF_OK) return status;
+    puts(text);
+    free(text);
+    return SDLF_OK;
+}
+
+static bool print_graph(FILE *file, const void *graph)
+{
+    network_graph_print(file, graph, false);
+    return !ferror(file);
+}
+
+/* --graph */
+static sdlf_status draw_network(sdlf_model *model, const char *path)
+{
+    network_graph *graph = NULL;
+    sdlf_status status = network_graph_make(&graph, model);
+    if (status == SDLF_OK) status = output_file_write(path, print_graph, graph);
+    network_graph_free(graph);
+    return status;
+}
+
 static sdlf_status show_network(settings *set, const terminal *out, const optimizer_rows *optimizers,
                                 const arguments *given)
 {
@@ -114,7 +148,10 @@ static sdlf_status show_network(settings *set, const terminal *out, const optimi
         status = optimizer_check_absent(optimizers, given);
     else if (status == SDLF_OK)
         status = optimizer_from_arguments(&options.optimizer, false, optimizers, &set->optimizer, given);
-    if (status == SDLF_OK) status = show_plan(set, out, &options, model);
+    bool other = set->json_network || set->graph;
+    if (status == SDLF_OK && set->graph) status = draw_network(model, set->graph);
+    if (status == SDLF_OK && set->json_network) status = print_network(model);
+    if (status == SDLF_OK && !other) status = show_plan(set, out, &options, model);
     sdlf_model_free(model);
     return status;
 }
@@ -150,12 +187,18 @@ static int run(int count, char **words)
         .examples = "  sdlf info\n"
                     "  sdlf info --net simple_cnn --batch 1024\n"
                     "  sdlf info --weights lenet5.safetensors --mode infer --batch 1 --steps\n"
+                    "  sdlf info --weights model.onnx --graph model.svg\n"
+                    "  sdlf info --net resnet18 --json-network > mine.json\n"
                     "  sdlf info --net simple_cnn --forward cuda --backward cpu --time\n",
     };
     switch (arguments_read(&given, &usage, count, words, &set)) {
     case ARGUMENTS_HELP: return COMMAND_OK;
     case ARGUMENTS_WRONG: return COMMAND_USAGE;
     case ARGUMENTS_OK: break;
+    }
+    if (set.graph && set.json_network) {
+        arguments_wrong("info", "--graph and --json-network contradict each other");
+        return COMMAND_USAGE;
     }
     terminal out = terminal_of(stdout);
     bool network = set.net || set.weights;

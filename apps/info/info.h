@@ -13,6 +13,9 @@
 void info_print_build(const terminal *out, const sdlf_machine *here);
 json_t *info_build_json(const sdlf_machine *here);
 
+/* sdlf --version --json: version, compiler, and the libraries in the program or beside it with their licences (SPDX); null: not known. */
+json_t *info_version_json(void);
+
 /* A network's plan: its layers (and, if `steps`, every operation), and the memory it takes. */
 typedef struct info_plan {
     const sdlf_model *model;

@@ -20,7 +20,10 @@ static void show_progress(void *context, int64_t done, int64_t count)
 
 static sdlf_dataset_options options_of(const samples_request *request)
 {
-    sdlf_dataset_options options = {.strict = request->strict, .progress = show_progress};
+    sdlf_dataset_options options = {.strict = request->strict,
+                                    .threads = (int)request->workers,
+                                    .cache = request->cache * 1000000,
+                                    .progress = show_progress};
     if (request->sample.rank == 3) {
         options.channels = (int)request->sample.dim[0];
         options.height = (int)request->sample.dim[1];

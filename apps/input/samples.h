@@ -13,6 +13,8 @@ typedef struct samples_request {
     sdlf_split split;
     sdlf_shape sample;
     bool strict;
+    int64_t workers,
+        cache; /* threads that decode, 0: one for each processor; megabytes of decoded samples to keep, 0: all */
     const char *command;
 } samples_request;
 sdlf_status samples_open(sdlf_dataset **data, const samples_request *request);

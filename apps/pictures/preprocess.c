@@ -205,13 +205,20 @@ static sdlf_status read_picture(sdlf_image *picture, const char *path, int64_t i
     return status;
 }
 
+sdlf_status preprocess_image(float *sample, float *pixels, preprocess_frame frame, const sdlf_image *picture,
+                             const preprocess_settings *s)
+{
+    sdlf_status status = fit(pixels, frame, picture, s);
+    if (status == SDLF_OK) normalize(sample, pixels, frame, s);
+    return status;
+}
+
 sdlf_status preprocess_read(float *sample, float *pixels, preprocess_frame frame, const char *path, int64_t index,
                             const preprocess_settings *s)
 {
     sdlf_image picture = {0};
     sdlf_status status = read_picture(&picture, path, index);
-    if (status == SDLF_OK) status = fit(pixels, frame, &picture, s);
+    if (status == SDLF_OK) status = preprocess_image(sample, pixels, frame, &picture, s);
     sdlf_image_release(&picture);
-    if (status == SDLF_OK) normalize(sample, pixels, frame, s);
     return status;
 }

@@ -3,6 +3,7 @@
 #ifndef SDLF_APPS_PICTURES_PREPROCESS_H
 #define SDLF_APPS_PICTURES_PREPROCESS_H
 
+#include <sdlf/image.h>
 #include <sdlf/model.h>
 #include <sdlf/shape.h>
 
@@ -65,5 +66,8 @@ sdlf_status preprocess_frame_of(preprocess_frame *frame, sdlf_shape shape, const
  * and gets them as they were before they were normalised: (C,H,W), 0 to 255. Errors: those of image_read, SDLF_ERROR_MEMORY. */
 sdlf_status preprocess_read(float *sample, float *pixels, preprocess_frame frame, const char *path, int64_t index,
                             const preprocess_settings *settings);
+/* The same of a picture that is decoded. */
+sdlf_status preprocess_image(float *sample, float *pixels, preprocess_frame frame, const sdlf_image *picture,
+                             const preprocess_settings *settings);
 
 #endif

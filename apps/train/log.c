@@ -2,11 +2,12 @@
 #include "apps/train/log.h"
 
 #include <errno.h>
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <sdlf/version.h>
 
+#include "apps/arguments/effective.h"
 #include "apps/output/classes.h"
 #include "apps/output/terminal.h"
 #include "apps/output/trained.h"
@@ -34,59 +35,8 @@ static void write_line(training_log *log, json_t *line)
     terminal_warning("train", "the log %s could not be written (%s); training goes on", log->path, strerror(errno));
 }
 
-/* A number outside of its range was not given: a 0 that means none. */
-static bool is_given(const argument *row, double value)
+json_t *training_log_start_json(const training_log_start *start)
 {
-    return value >= row->minimum && value <= row->maximum && !(row->above && value == row->minimum);
-}
-
-static json_t *list_json(const argument_list *list)
-{
-    json_t *array = json_array();
-    for (int i = 0; i < list->count; i++) json_array_append_new(array, json_text(list->item[i]));
-    return array;
-}
-
-static json_t *option_json(const argument *row, const void *member)
-{
-    switch (row->type) {
-    case ARGUMENT_FLAG: return json_boolean(*(const bool *)member);
-    case ARGUMENT_INT:
-    case ARGUMENT_SIZE: {
-        int64_t value = *(const int64_t *)member;
-        return is_given(row, (double)value) ? json_integer((json_int_t)value) : json_null();
-    }
-    case ARGUMENT_FLOAT: {
-        double value = *(const double *)member;
-        return is_given(row, value) ? json_number(value) : json_null();
-    }
-    case ARGUMENT_NAME:
-    case ARGUMENT_TEXT: return json_text(*(const char *const *)member);
-    case ARGUMENT_CHOICE: return json_text(row->choices[*(const int *)member]);
-    case ARGUMENT_LIST: return list_json(member);
-    case ARGUMENT_HEADING: break;
-    }
-    return json_null();
-}
-
-/* Every option that the line does not have yet: "clip_norm" of --clip-norm. */
-static void add_options(json_t *line, const command_usage *usage, const void *settings)
-{
-    const argument *row;
-    size_t offset;
-    for (int i = 0; (row = arguments_row(usage, i, &offset)); i++) {
-        char key[64];
-        snprintf(key, sizeof key, "%s", row->name);
-        for (char *c = key; *c; c++) *c = *c == '-' ? '_' : *c;
-        if (row->type == ARGUMENT_HEADING || json_object_get(line, key)) continue;
-        json_object_set_new(line, key, option_json(row, (const char *)settings + offset + row->offset));
-    }
-}
-
-void training_log_begin(training_log *log, const training_log_start *start)
-{
-    log->model = start->model;
-    if (!log->file) return;
     json_t *line = json_pack("{ss ss so so so}", "event", "start", "version", SDLF_VERSION, "network",
                              json_text(sdlf_model_name(start->model)), "data", json_text(start->train->name), "sample",
                              json_shape(sdlf_shape_without(start->train->samples.shape, 0)));
@@ -95,9 +45,18 @@ void training_log_begin(training_log *log, const training_log_start *start)
                              (json_int_t)sdlf_model_trainable_count(start->model), "memory", (json_int_t)start->memory,
                              "checkpoint", json_text(start->options->checkpoint), "own_options", json_text(start->own));
     if (line) json_object_update_new(line, more);
-    if (line) add_options(line, start->usage, start->settings);
+    if (line) arguments_add_json(line, start->usage, start->settings);
     if (line) json_object_set_new(line, "trained", trained_json(start->model));
-    write_line(log, line);
+    char *command = arguments_command(start->usage, start->settings);
+    if (line) json_object_set_new(line, "command", json_text(command));
+    free(command);
+    return line;
+}
+
+void training_log_begin(training_log *log, const training_log_start *start)
+{
+    log->model = start->model;
+    if (log->file) write_line(log, training_log_start_json(start));
 }
 
 void training_log_progress(training_log *log, const sdlf_progress *now)
@@ -118,9 +77,10 @@ void training_log_progress(training_log *log, const sdlf_progress *now)
     if (line && epoch) {
         char weights[16];
         snprintf(weights, sizeof weights, "%08x", now->weights);
-        json_object_update_new(line, json_pack("{so so so ss}", "test_loss", json_number(now->test_loss),
-                                               "test_accuracy", json_number(now->test_accuracy), "test_seconds",
-                                               json_number(now->test_seconds), "weights", weights));
+        json_object_update_new(line,
+                               json_pack("{so so so ss sb}", "test_loss", json_number(now->test_loss), "test_accuracy",
+                                         json_number(now->test_accuracy), "test_seconds",
+                                         json_number(now->test_seconds), "weights", weights, "best", (int)now->best));
     }
     write_line(log, line);
 }

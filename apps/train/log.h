@@ -36,6 +36,9 @@ typedef struct training_log_start {
     const command_usage *usage; /* every option of the command is in the line, with the value in `settings` */
     const void *settings;       /* what `usage` describes, with what is trained with */
 } training_log_start;
+
+/* The line of event "start", for others that show a run too; "command" is the one that repeats it. */
+json_t *training_log_start_json(const training_log_start *start);
 void training_log_begin(training_log *log, const training_log_start *start);
 
 /* What a trainer's callback is told. */

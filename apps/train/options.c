@@ -44,6 +44,10 @@ const argument schedule_arguments[] = {
 const argument augmentation_arguments[] = {
     {.name = "Augmentation: random changes of each picture, drawn anew in each epoch", .type = ARGUMENT_HEADING},
     {"augment-flip", ARGUMENT_FLAG, offsetof(training, flip), .help = "exchange left and right, of half of them"},
+    {"augment-flip-alternate", ARGUMENT_FLAG, offsetof(training, flip_alternate),
+     .help = "exchange left and right in every second epoch of each, instead of by chance"},
+    {"augment-reflect", ARGUMENT_FLAG, offsetof(training, reflect),
+     .help = "beyond its edges is its mirror image, and not black"},
     {"augment-crop", ARGUMENT_INT, offsetof(training, crop), "PIXELS", .minimum = 0, .maximum = 1000,
      .help = "move it by whole pixels, at most so many, as if cropped from the picture with a black border"},
     {"augment-shift", ARGUMENT_FLOAT, offsetof(training, shift), "PIXELS", .minimum = 0, .maximum = 1000,
@@ -54,6 +58,16 @@ const argument augmentation_arguments[] = {
      .help = "0.1: to between 0.9 and 1.1 of its size"},
     {"augment-elastic", ARGUMENT_FLOAT, offsetof(training, elastic), "PIXELS", .minimum = 0, .maximum = 1000,
      .help = "bend it, moving no point further than this"},
+    {"augment-resized-crop", ARGUMENT_FLOAT, offsetof(training, resized_crop), "X", .minimum = 0, .maximum = 1,
+     .help = "enlarge a random part of it, of X of its area at least, in proportions changed by 3/4 to 4/3"},
+    {"augment-cutout", ARGUMENT_INT, offsetof(training, cutout), "PIXELS", .minimum = 0, .maximum = 1000,
+     .help = "erase a square of this side somewhere in it"},
+    {"augment-brightness", ARGUMENT_FLOAT, offsetof(training, brightness), "X", .minimum = 0, .maximum = 1,
+     .help = "0.2: darker or brighter by factors of 0.8 to 1.2"},
+    {"augment-contrast", ARGUMENT_FLOAT, offsetof(training, contrast), "X", .minimum = 0, .maximum = 1,
+     .help = "the same for the distance from the mean"},
+    {"augment-saturation", ARGUMENT_FLOAT, offsetof(training, saturation), "X", .minimum = 0, .maximum = 1,
+     .help = "the same for the distance from grey, of three channels"},
     {0},
 };
 
@@ -92,6 +106,17 @@ static const binding bindings[] = {
     {"augment-rotate", offsetof(training, rotate), offsetof(sdlf_trainer_options, augment.rotate), TO_FLOAT, 0},
     {"augment-scale", offsetof(training, scale), offsetof(sdlf_trainer_options, augment.scale), TO_FLOAT, 0},
     {"augment-elastic", offsetof(training, elastic), offsetof(sdlf_trainer_options, augment.elastic), TO_FLOAT, 0},
+    {"augment-flip-alternate", offsetof(training, flip_alternate),
+     offsetof(sdlf_trainer_options, augment.flip_alternate), TO_BOOL, 0},
+    {"augment-reflect", offsetof(training, reflect), offsetof(sdlf_trainer_options, augment.reflect), TO_BOOL, 0},
+    {"augment-resized-crop", offsetof(training, resized_crop), offsetof(sdlf_trainer_options, augment.resized_crop),
+     TO_FLOAT, 0},
+    {"augment-cutout", offsetof(training, cutout), offsetof(sdlf_trainer_options, augment.cutout), TO_INT, 0},
+    {"augment-brightness", offsetof(training, brightness), offsetof(sdlf_trainer_options, augment.brightness), TO_FLOAT,
+     0},
+    {"augment-contrast", offsetof(training, contrast), offsetof(sdlf_trainer_options, augment.contrast), TO_FLOAT, 0},
+    {"augment-saturation", offsetof(training, saturation), offsetof(sdlf_trainer_options, augment.saturation), TO_FLOAT,
+     0},
 };
 enum { BINDINGS = sizeof bindings / sizeof bindings[0] };
 

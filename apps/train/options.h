@@ -14,8 +14,9 @@ typedef struct training {
     double learning_rate, final_rate, warmup, gamma, start_divisor, final_divisor;
     int64_t every;
     double shift, rotate, scale, elastic;
-    int64_t crop;
-    bool flip;
+    double resized_crop, brightness, contrast, saturation;
+    int64_t crop, cutout;
+    bool flip, flip_alternate, reflect;
 } training;
 
 extern const argument training_arguments[], schedule_arguments[], augmentation_arguments[];

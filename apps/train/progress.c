@@ -91,7 +91,8 @@ static void finish_epoch(progress *p, const sdlf_progress *now)
         fprintf(p->out.file, "  test %s%6s%s", terminal_escape(&p->out, TERMINAL_BOLD),
                 number_percent(now->test_accuracy, 2).text, terminal_escape(&p->out, TERMINAL_PLAIN));
     }
-    fprintf(p->out.file, "  %6s  weights %08x\n", number_duration(now->seconds).text, now->weights);
+    fprintf(p->out.file, "  %6s  weights %08x%s\n", number_duration(now->seconds).text, now->weights,
+            now->best ? "  best" : "");
     fflush(p->out.file);
 }
 

@@ -151,6 +151,8 @@ static sdlf_status collect_options(train_session *s)
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
     if (status != SDLF_OK) return status;
     execution_to_trainer(&s->set.execution, &s->options);
+    s->options.keep = (sdlf_keep)s->set.keep;
+    s->options.patience = (int)s->set.patience;
     if (arguments_given(&s->given, "device-data")) s->options.device_data = s->set.device_data * 1000000;
     if (s->options.schedule.peak == 0)
         s->options.schedule.peak = sdlf_optimizer_rate(&s->options.optimizer, s->options.batch);
@@ -171,9 +173,13 @@ static sdlf_status take_data(const train_session *s, sdlf_dataset **dataset, con
                              bool open)
 {
     if (!open) return sdlf_dataset_check(name, split);
-    return samples_open(
-        dataset, &(samples_request){
-                     .set = name, .split = split, .sample = s->sample, .strict = s->set.strict, .command = "train"});
+    return samples_open(dataset, &(samples_request){.set = name,
+                                                    .split = split,
+                                                    .sample = s->sample,
+                                                    .strict = s->set.strict,
+                                                    .workers = s->set.workers,
+                                                    .cache = s->set.cache,
+                                                    .command = "train"});
 }
 
 /* --normalize, unless the network says already how its samples are. */
@@ -202,7 +208,7 @@ static sdlf_status find_data(train_session *s, bool open)
         status = sdlf_fail_context(status, "what is tested on (--no-test does without)");
     }
     if (from_state) status = sdlf_fail_context(status, "the data of %s (--data names another)", set->resume);
-    s->options.data = data;
+    s->options.data = s->set.data = data;
     return status;
 }
 
@@ -249,7 +255,7 @@ static sdlf_status create_trainer(train_session *s)
 {
     s->options.checkpoint = s->out_path;
     sdlf_status status = sdlf_trainer_create(&s->trainer, s->model, s->train, s->test, &s->options);
-    if (status == SDLF_OK) status = execution_keep_choices(&s->set.execution);
+    if (status == SDLF_OK && !s->set.dry_run) status = execution_keep_choices(&s->set.execution);
     if (status != SDLF_OK) return status;
     if (!s->set.quiet) execution_warn(&s->set.execution, sdlf_trainer_plan(s->trainer), "train");
     int64_t memory = sdlf_trainer_memory(s->trainer);
@@ -277,14 +283,16 @@ static sdlf_status create_trainer(train_session *s)
         }
         fflush(stdout);
     }
-    training_log_begin(&s->log, &(training_log_start){.model = s->model,
-                                                      .train = s->train,
-                                                      .test = s->test,
-                                                      .options = &s->options,
-                                                      .memory = memory,
-                                                      .usage = s->given.usage,
-                                                      .own = s->own,
-                                                      .settings = &s->set});
+    const training_log_start start = {.model = s->model,
+                                      .train = s->train,
+                                      .test = s->test,
+                                      .options = &s->options,
+                                      .memory = memory,
+                                      .usage = s->given.usage,
+                                      .own = s->own,
+                                      .settings = &s->set};
+    training_log_begin(&s->log, &start);
+    training_board_begin(&s->board, &start);
     return SDLF_OK;
 }
 
@@ -296,14 +304,27 @@ static sdlf_status check_contradictions(const train_session *s)
                          set->resume ? "resume" : "net");
     if (set->no_save && set->out)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--out %s and --no-save contradict each other", set->out);
+    if (set->no_test && (set->keep != SDLF_KEEP_LAST || set->patience > 0))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--no-test and --%s contradict each other: tests tell epochs apart",
+                         set->patience > 0 ? "patience" : "keep");
     if (set->no_test && set->test_data)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--test-data %s and --no-test contradict each other", set->test_data);
     if (set->confusion && (set->no_test || set->quiet))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--confusion and --%s contradict each other",
                          set->no_test ? "no-test" : "quiet");
-    if (arguments_given(&s->given, "log-steps") && !set->log)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--log-steps is about a log, and needs --log FILE");
+    if (arguments_given(&s->given, "log-steps") && !set->log && !set->tensorboard)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--log-steps is about a log, and needs --log FILE or --tensorboard DIR");
+    if (set->histograms && !set->tensorboard)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--histograms are written for TensorBoard, and need --tensorboard DIR");
     return SDLF_OK;
+}
+
+static sdlf_status open_records(train_session *s)
+{
+    const train_settings *set = &s->set;
+    sdlf_status status = training_log_open(&s->log, set->log, set->resume != NULL, set->log_steps);
+    return status == SDLF_OK ? training_board_open(&s->board, set->tensorboard, set->log_steps, set->histograms)
+                             : status;
 }
 
 sdlf_status train_session_prepare(train_session *s)
@@ -314,7 +335,7 @@ sdlf_status train_session_prepare(train_session *s)
     if (status == SDLF_OK) status = collect_options(s);
     if (status == SDLF_OK) status = find_data(s, false);
     if (status == SDLF_OK) status = choose_output(s);
-    if (status == SDLF_OK) status = training_log_open(&s->log, s->set.log, s->set.resume != NULL, s->set.log_steps);
+    if (status == SDLF_OK && !s->set.dry_run) status = open_records(s);
     if (status == SDLF_OK) status = open_machine(s, &plan);
     if (status == SDLF_OK) status = check_memory(s, &plan); /* and from now on its parameters are listed */
     if (status == SDLF_OK) status = frozen_apply(s->model, s->set.freeze, true, "--freeze");
@@ -333,6 +354,7 @@ sdlf_status train_session_prepare(train_session *s)
 void train_session_release(train_session *s)
 {
     training_log_close(&s->log);
+    training_board_close(&s->board);
     sdlf_trainer_free(s->trainer);
     machine_close(&s->machine);
     execution_release(&s->set.execution);

@@ -9,14 +9,17 @@
 #include "apps/arguments/optimizer.h"
 #include "apps/output/terminal.h"
 #include "apps/system/machine.h"
+#include "apps/train/board.h"
 #include "apps/train/log.h"
 #include "apps/train/options.h"
 
 typedef struct train_settings {
-    const char *data, *test_data, *size, *net, *from, *resume, *out, *log, *freeze, *unfreeze;
-    bool strict, no_test, no_save, confusion, quiet;
-    int normalize; /* preprocess_kind; PREPROCESS_AUTO: as measured */
-    int64_t log_steps, device_data;
+    const char *data, *test_data, *size, *net, *from, *resume, *out, *log, *tensorboard, *freeze, *unfreeze;
+    bool strict, no_test, no_save, confusion, quiet, histograms, dry_run;
+    int keep;         /* sdlf_keep */
+    int64_t patience; /* epochs; 0: without end */
+    int normalize;    /* preprocess_kind; PREPROCESS_AUTO: as measured */
+    int64_t log_steps, device_data, workers, cache;
     training training;
     execution execution;
     optimizer_settings optimizer;
@@ -38,6 +41,7 @@ typedef struct train_session {
     sdlf_trainer *trainer;
     char *out_path; /* owned; NULL: nothing is kept */
     training_log log;
+    training_board board;
 } train_session;
 
 /* Open and check everything that `set` and `given` ask for, and create the trainer, whose callback stands in `options`. The

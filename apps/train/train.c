@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "apps/arguments/effective.h"
 #include "apps/command.h"
 #include "apps/input/labels.h"
 #include "apps/input/network.h"
@@ -32,6 +33,12 @@ static const argument data_arguments[] = {
      .help = "mean and deviation of the channels: those that the network's file says, else the data's own (auto); "
              "imagenet, cifar10, tf, unit and none as for predict"},
     {"strict", ARGUMENT_FLAG, offsetof(train_settings, strict), .help = "refuse pictures that cannot be read"},
+    {"workers", ARGUMENT_INT, offsetof(train_settings, workers), "N", .minimum = 1, .maximum = 64,
+     .help = "threads that decode pictures of a folder (default: one for each processor)"},
+    {"cache", ARGUMENT_INT, offsetof(train_settings, cache), "MB", .minimum = 1, .maximum = 1e9,
+     .help = "decoded pictures of a folder to keep in memory, for each half; others are decoded whenever they are "
+             "needed (default: "
+             "all are kept)"},
     {"no-test", ARGUMENT_FLAG, offsetof(train_settings, no_test), .help = "do not test after each epoch"},
     {"device-data", ARGUMENT_INT, offsetof(train_settings, device_data), "MB", .minimum = 1, .maximum = 1e9,
      .help =
@@ -50,19 +57,32 @@ static const argument data_arguments[] = {
     {0},
 };
 
+static const char *const keep_names[] = {"last", "best", "best-loss", NULL}; /* sdlf_keep */
+
 static const argument output_arguments[] = {
     {.name = "Output", .type = ARGUMENT_HEADING},
     {"out", ARGUMENT_TEXT, offsetof(train_settings, out), "FILE", .letter = 'o',
      .help = "keep weights and training state here after each epoch (default: NETWORK.safetensors, if there is none)"},
     {"resume", ARGUMENT_TEXT, offsetof(train_settings, resume), "FILE",
      .help = "go on where FILE stopped, with its network, data and options; --epochs adds some when all are done"},
+    {"keep", ARGUMENT_CHOICE, offsetof(train_settings, keep), "WHICH", .choices = keep_names, .fallback = "last",
+     .help = "the epoch whose weights are kept: the last, or the one of the best test, by accuracy or by loss"},
+    {"patience", ARGUMENT_INT, offsetof(train_settings, patience), "N", .minimum = 1, .maximum = 100000,
+     .help = "stop after N epochs without a better test (default: go on to the last epoch)"},
     {"no-save", ARGUMENT_FLAG, offsetof(train_settings, no_save), .help = "keep nothing"},
     {"log", ARGUMENT_TEXT, offsetof(train_settings, log), "FILE",
      .help = "write a JSON object a line: start, steps, epochs, end (with --resume: after what is there)"},
     {"log-steps", ARGUMENT_INT, offsetof(train_settings, log_steps), "N", .minimum = 0, .maximum = 1e9,
-     .fallback = "50", .help = "steps between two lines in the log; 0: epochs alone"},
+     .fallback = "50", .help = "steps between two lines in the log, or values for TensorBoard; 0: epochs alone"},
+    {"tensorboard", ARGUMENT_TEXT, offsetof(train_settings, tensorboard), "DIR",
+     .help = "write an event file there: curves, options, samples, the network's graph and the confusion matrix; "
+             "'tensorboard --logdir DIR' shows it"},
+    {"histograms", ARGUMENT_FLAG, offsetof(train_settings, histograms),
+     .help = "with --tensorboard: how each parameter's values are spread, after each epoch"},
     {"confusion", ARGUMENT_FLAG, offsetof(train_settings, confusion), .help = "print the confusion matrix at the end"},
     {"quiet", ARGUMENT_FLAG, offsetof(train_settings, quiet), .help = "print errors alone"},
+    {"dry-run", ARGUMENT_FLAG, offsetof(train_settings, dry_run),
+     .help = "check everything, print what would be trained and the one command that says it all, and write nothing"},
     {0},
 };
 
@@ -95,7 +115,8 @@ static void on_progress(const sdlf_progress *now, void *user)
     if (now->event == SDLF_PROGRESS_EPOCH) {
         show->epochs++;
         show->kept_before = show->kept;
-        show->kept = now->epoch; /* unless something else comes */
+        if (show->session.set.keep == SDLF_KEEP_LAST || now->best)
+            show->kept = now->epoch; /* unless something else comes */
         show->seconds += now->seconds;
         if (isfinite(now->test_seconds)) show->test_seconds += now->test_seconds;
     }
@@ -106,6 +127,7 @@ static void on_progress(const sdlf_progress *now, void *user)
         progress_show(&show->progress, now);
     }
     training_log_progress(&show->session.log, now);
+    training_board_progress(&show->session.board, now);
 }
 
 /* "saved  simple_cnn.safetensors (25.7 MB); continue with --resume simple_cnn.safetensors" */
@@ -122,6 +144,22 @@ static void say_saved(const train_session *s, bool finished)
     if (finished) printf(" --epochs %d", 2 * s->options.epochs);
     putchar('\n');
     free(name);
+}
+
+/* Where epochs were told apart: which was the best, and whether that ended the training. */
+static void print_best(const showing *show)
+{
+    const train_session *s = &show->session;
+    double loss, accuracy;
+    int best = sdlf_trainer_best_epoch(s->trainer, &loss, &accuracy);
+    if (best == 0) return;
+    report_label(&s->out, "best");
+    printf("epoch %d of %d, test %s, loss %s", best, s->options.epochs, number_percent(accuracy, 2).text,
+           number_loss(loss, 4).text);
+    if (show->last.epoch < s->options.epochs)
+        printf("; stopped after epoch %d, %d without a better one", show->last.epoch, s->options.patience);
+    if (s->set.keep == SDLF_KEEP_LAST && best != show->last.epoch) printf("; kept: epoch %d", show->last.epoch);
+    putchar('\n');
 }
 
 static void print_summary(const showing *show, const sdlf_evaluation *evaluation)
@@ -144,6 +182,7 @@ static void print_summary(const showing *show, const sdlf_evaluation *evaluation
                number_count(evaluation->correct).text, number_count(evaluation->samples).text,
                number_loss(evaluation->loss, 4).text);
     }
+    print_best(show);
     report_label(&s->out, "time");
     printf("%s for %d epoch%s", number_duration(show->seconds).text, show->epochs, show->epochs == 1 ? "" : "s");
     if (show->test_seconds > 0) printf(" and %s for testing", number_duration(show->test_seconds).text);
@@ -161,9 +200,11 @@ static int finish(showing *show)
     bool evaluated = status == SDLF_OK && s->test;
     if (status != SDLF_OK) terminal_error("train", "the last test: %s", sdlf_error_message());
     training_log_end(&s->log, status, evaluated ? &evaluation : NULL);
+    training_board_end(&s->board, status, evaluated ? &evaluation : NULL);
     if (!s->set.quiet) {
         print_summary(show, evaluated ? &evaluation : NULL);
-        if (s->out_path) say_saved(s, true);
+        bool done = sdlf_model_training_state(s->model)->epoch == s->options.epochs;
+        if (s->out_path) say_saved(s, done);
     }
     sdlf_evaluation_release(&evaluation);
     return status == SDLF_OK ? COMMAND_OK : COMMAND_FAILED;
@@ -194,6 +235,16 @@ static int failed(const showing *show, sdlf_status status)
     return COMMAND_FAILED;
 }
 
+/* --dry-run: the run as one command, which holds what the network and the checkpoint brought too. */
+static int say_command(train_session *s)
+{
+    s->set.dry_run = false;
+    char *words = arguments_command(s->given.usage, &s->set);
+    puts(words);
+    free(words);
+    return COMMAND_OK;
+}
+
 static int train(showing *show)
 {
     train_session *s = &show->session;
@@ -201,6 +252,7 @@ static int train(showing *show)
     s->options.user = show;
     sdlf_status status = train_session_prepare(s);
     if (status != SDLF_OK) return command_conclude("train", status);
+    if (s->set.dry_run) return say_command(s);
     show->progress = progress_begin(&s->out, s->test != NULL);
     interrupt_stops(s->trainer);
     status = sdlf_trainer_run(s->trainer);
@@ -208,6 +260,7 @@ static int train(showing *show)
     progress_end(&show->progress);
     if (status == SDLF_OK) return finish(show);
     training_log_end(&s->log, status, NULL);
+    training_board_end(&s->board, status, NULL);
     if (status == SDLF_ERROR_INTERRUPTED && interrupt_signal() != 0) return stopped(show);
     return failed(show, status);
 }
@@ -239,6 +292,7 @@ static int run(int count, char **words)
                     "  sdlf train --data mnist:/data --net lenet5 --epochs 10\n"
                     "  sdlf train --data folder:flowers --size 64 --net resnet18 --augment-flip\n"
                     "  sdlf train --data folder:flowers --from mobilenetv2.onnx --freeze trunk\n"
+                    "  sdlf train --epochs 10 --log run.jsonl --tensorboard runs/first\n"
                     "  sdlf train --resume lenet5.safetensors --epochs 20\n"
                     "  sdlf train --optimizer adamw --weight-decay 0.01 --schedule cosine\n",
     };

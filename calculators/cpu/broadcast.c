@@ -3,7 +3,7 @@
  * Integers are widened to 64 bits in blocks, where they wrap around as they should; the low bits go back. Moves each
  * operand once. */
 #include "calculators/cpu/strided.h"
-#include "calculators/integer_power.h"
+#include "calculators/integer_functions.h"
 
 #include <string.h>
 
@@ -44,6 +44,13 @@ static void compute(int64_t *y, const int64_t *a, const int64_t *b, int64_t coun
         case SDLF_BINARY_POWER: y[i] = sdlf_integer_power(a[i], b[i]); break;
         case SDLF_BINARY_MINIMUM: y[i] = a[i] < b[i] ? a[i] : b[i]; break;
         case SDLF_BINARY_MAXIMUM: y[i] = a[i] > b[i] ? a[i] : b[i]; break;
+        case SDLF_BINARY_REMAINDER: y[i] = sdlf_integer_remainder(a[i], b[i]); break;
+        case SDLF_BINARY_MODULO: y[i] = sdlf_integer_modulo(a[i], b[i]); break;
+        case SDLF_BINARY_BIT_AND: y[i] = a[i] & b[i]; break;
+        case SDLF_BINARY_BIT_OR: y[i] = a[i] | b[i]; break;
+        case SDLF_BINARY_BIT_XOR: y[i] = a[i] ^ b[i]; break;
+        case SDLF_BINARY_SHIFT_LEFT: y[i] = sdlf_integer_shift_left(a[i], b[i]); break;
+        case SDLF_BINARY_SHIFT_RIGHT: y[i] = sdlf_integer_shift_right(a[i], b[i]); break;
         case SDLF_BINARY_EQUAL: y[i] = a[i] == b[i]; break;
         case SDLF_BINARY_LESS: y[i] = a[i] < b[i]; break;
         case SDLF_BINARY_LESS_EQUAL: y[i] = a[i] <= b[i]; break;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { TASK_BYTES = 1 << 16 };
+enum { TASK_BYTES = 1 << 16, OUTPUT_BLOCK = 256 };
 
 typedef struct gathering {
     const char *x;
@@ -60,18 +60,41 @@ typedef struct resampling {
     const char *x;
     char *y;
     sdlf_resample_options options;
-    int64_t length, outputs, row, rows, rows_per_task;
+    int64_t length, outputs, row, outer, outer_per_task, blocks;
 } resampling;
 
+/* Rows of `row` bytes, those that the indices name. */
+static void pick_rows(char *y, const char *x, const int64_t *index, int64_t count, int64_t row)
+{
+    switch (row) {
+    case 1:
+        for (int64_t i = 0; i < count; i++) y[i] = x[index[i]];
+        break;
+    case 4:
+        for (int64_t i = 0; i < count; i++) memcpy(y + i * 4, x + index[i] * 4, 4);
+        break;
+    case 8:
+        for (int64_t i = 0; i < count; i++) memcpy(y + i * 8, x + index[i] * 8, 8);
+        break;
+    default:
+        for (int64_t i = 0; i < count; i++) memcpy(y + i * row, x + index[i] * row, (size_t)row);
+        break;
+    }
+}
+
+/* A task: some outer indices, one block of outputs. Where these come from is worked out once for all of them. */
 static void resample_rows(void *context, int64_t task, int thread)
 {
     const resampling *r = context;
-    int64_t last = cpu_min((task + 1) * r->rows_per_task, r->rows);
+    int64_t first = task % r->blocks * OUTPUT_BLOCK, count = cpu_min(OUTPUT_BLOCK, r->outputs - first);
+    int64_t outer = task / r->blocks * r->outer_per_task, last = cpu_min(outer + r->outer_per_task, r->outer);
+    int64_t index[OUTPUT_BLOCK];
     (void)thread;
-    for (int64_t row = task * r->rows_per_task; row < last; row++) {
-        sdlf_resample_taps taps = sdlf_resample_at(&r->options, r->length, r->outputs, row % r->outputs);
-        memcpy(r->y + row * r->row, r->x + (row / r->outputs * r->length + taps.first) * r->row, (size_t)r->row);
-    }
+    for (int64_t i = 0; i < count; i++)
+        index[i] = sdlf_resample_at(&r->options, r->length, r->outputs, first + i).first;
+    for (; outer < last; outer++)
+        pick_rows(r->y + (outer * r->outputs + first) * r->row, r->x + outer * r->length * r->row, index, count,
+                  r->row);
 }
 
 bool cpu_resample_moves(const sdlf_operation *operation)
@@ -91,8 +114,10 @@ sdlf_status cpu_resample(sdlf_calculator *calculator, const sdlf_operation *oper
                     .outputs = y->shape.dim[axis],
                     .row = sdlf_shape_span(x->shape, axis + 1, x->shape.rank) * (int64_t)sdlf_dtype_size(x->dtype)};
     if (sdlf_tensor_count(y) == 0) return SDLF_OK;
-    r.rows = sdlf_shape_span(x->shape, 0, axis) * r.outputs;
-    r.rows_per_task = cpu_max(1, TASK_BYTES / 8 / r.row);
-    cpu_parallel_exact(cpu_from(calculator), cpu_divide_up(r.rows, r.rows_per_task), 20 * r.rows, resample_rows, &r);
+    r.outer = sdlf_shape_span(x->shape, 0, axis);
+    r.blocks = cpu_divide_up(r.outputs, OUTPUT_BLOCK);
+    r.outer_per_task = cpu_max(1, TASK_BYTES / (r.row * cpu_min(r.outputs, OUTPUT_BLOCK)));
+    int64_t tasks = cpu_divide_up(r.outer, r.outer_per_task) * r.blocks;
+    cpu_parallel_exact(cpu_from(calculator), tasks, sdlf_tensor_count(y) + 20 * r.outputs, resample_rows, &r);
     return SDLF_OK;
 }

@@ -4,6 +4,24 @@
 
 #include "calculators/cuda/kernels.cuh"
 
+/* Slopes of the C library's functions; in float64, as squares of x may overflow. */
+static __device__ __noinline__ double library_slope(sdlf_activation_function function, double x)
+{
+    switch (function) {
+    case SDLF_SIN: return cos(x);
+    case SDLF_COS: return -sin(x);
+    case SDLF_ASIN: return 1 / sqrt(1 - x * x);
+    case SDLF_ACOS: return -1 / sqrt(1 - x * x);
+    case SDLF_ATAN: return 1 / (1 + x * x);
+    case SDLF_SINH: return cosh(x);
+    case SDLF_COSH: return sinh(x);
+    case SDLF_ASINH: return 1 / sqrt(x * x + 1);
+    case SDLF_ACOSH: return 1 / sqrt(x * x - 1);
+    case SDLF_ATANH: return 1 / (1 - x * x);
+    default: return 1;
+    }
+}
+
 /* The functions that convolutional networks have rarely: a call, so that others need not pay for them. */
 template <typename T> static __device__ __noinline__ T activation_slope_rarely(sdlf_activation activation, T v)
 {
@@ -37,10 +55,13 @@ template <typename T> static __device__ __noinline__ T activation_slope_rarely(s
     case SDLF_ABS: return v > T(0) ? T(1) : v < T(0) ? T(-1) : T(0);
     case SDLF_NEGATE: return T(-1);
     case SDLF_RECIPROCAL: return -v * v;
+    case SDLF_TAN: return T(1) + v * v;
     case SDLF_FLOOR:
     case SDLF_CEIL:
-    case SDLF_ROUND: return T(0);
-    default: return T(1);
+    case SDLF_ROUND:
+    case SDLF_SIGN: return T(0);
+    case SDLF_IDENTITY: return T(1);
+    default: return T(library_slope(activation.function, double(v)));
     }
 }
 

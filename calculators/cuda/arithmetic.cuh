@@ -4,6 +4,13 @@
 
 #include "calculators/cuda/kernels.cuh"
 
+/* What a / b, rounded down, leaves. */
+template <typename T> static __device__ T modulo(T a, T b)
+{
+    const T rest = fmod(a, b);
+    return rest != T(0) && (rest < T(0)) != (b < T(0)) ? rest + b : rest;
+}
+
 template <typename T> static __device__ T arithmetic(sdlf_binary_function function, T a, T b)
 {
     switch (function) {
@@ -14,7 +21,9 @@ template <typename T> static __device__ T arithmetic(sdlf_binary_function functi
     case SDLF_BINARY_POWER: return pow(a, b);
     case SDLF_BINARY_MINIMUM: return a < b || a != a ? a : b;
     case SDLF_BINARY_MAXIMUM: return a > b || a != a ? a : b;
-    default: return a < T(0) ? b * a : a; /* prelu */
+    case SDLF_BINARY_PRELU: return a < T(0) ? b * a : a;
+    case SDLF_BINARY_REMAINDER: return fmod(a, b);
+    default: return modulo(a, b);
     }
 }
 

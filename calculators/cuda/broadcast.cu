@@ -2,7 +2,7 @@
 #include "calculators/cuda/arithmetic.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/strided.cuh"
-#include "calculators/integer_power.h"
+#include "calculators/integer_functions.h"
 
 enum { THREADS = 256 };
 
@@ -32,6 +32,13 @@ static __device__ int64_t integer_arithmetic(sdlf_binary_function function, int6
     case SDLF_BINARY_DIVIDE: return b == 0 ? 0 : b == -1 ? static_cast<int64_t>(0 - s) : a / b;
     case SDLF_BINARY_POWER: return sdlf_integer_power(a, b);
     case SDLF_BINARY_MINIMUM: return a < b ? a : b;
+    case SDLF_BINARY_REMAINDER: return sdlf_integer_remainder(a, b);
+    case SDLF_BINARY_MODULO: return sdlf_integer_modulo(a, b);
+    case SDLF_BINARY_BIT_AND: return a & b;
+    case SDLF_BINARY_BIT_OR: return a | b;
+    case SDLF_BINARY_BIT_XOR: return a ^ b;
+    case SDLF_BINARY_SHIFT_LEFT: return sdlf_integer_shift_left(a, b);
+    case SDLF_BINARY_SHIFT_RIGHT: return sdlf_integer_shift_right(a, b);
     default: return a > b ? a : b;
     }
 }
@@ -130,6 +137,8 @@ static __device__ void derivatives(sdlf_binary_function function, T a, T b, bool
     case SDLF_BINARY_MINIMUM: *by_a = a < b ? T(1) : a == b ? T(0.5) : T(0), *by_b = T(1) - *by_a; break;
     case SDLF_BINARY_MAXIMUM: *by_a = a > b ? T(1) : a == b ? T(0.5) : T(0), *by_b = T(1) - *by_a; break;
     case SDLF_BINARY_PRELU: *by_a = a < T(0) ? b : T(1), *by_b = a < T(0) ? a : T(0); break;
+    case SDLF_BINARY_REMAINDER: *by_b = -trunc(a / b); break;
+    case SDLF_BINARY_MODULO: *by_b = -floor(a / b); break;
     default: break;
     }
 }

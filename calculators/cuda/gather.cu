@@ -32,9 +32,23 @@ static __global__ void gather_integers(const I *x, const int32_t *index, I *y, i
     for (int64_t e = grid_first(); e < count; e += grid_step()) y[e] = x[index[e / row] * row + e % row];
 }
 
-template <typename X> static __device__ float pixel(const X *plane, int64_t h, int64_t w, int64_t height, int64_t width)
+template <typename X>
+static __device__ float pixel(const X *plane, int64_t h, int64_t w, int64_t height, int64_t width, bool reflect)
 {
-    return h < 0 || h >= height || w < 0 || w >= width ? 0.0f : static_cast<float>(plane[h * width + w]);
+    h = sdlf_warp_source(h, height, reflect);
+    w = sdlf_warp_source(w, width, reflect);
+    return h < 0 || w < 0 ? 0.0f : static_cast<float>(plane[h * width + w]);
+}
+
+/* Between the four pixels around a point. */
+template <typename X>
+static __device__ float value_at(const X *plane, const sdlf_warp_point &from, int64_t height, int64_t width,
+                                 bool reflect)
+{
+    return sdlf_bilinear(pixel(plane, from.h, from.w, height, width, reflect),
+                         pixel(plane, from.h, from.w + 1, height, width, reflect),
+                         pixel(plane, from.h + 1, from.w, height, width, reflect),
+                         pixel(plane, from.h + 1, from.w + 1, height, width, reflect), from.down, from.right);
 }
 
 template <typename X, typename T>
@@ -51,13 +65,19 @@ static __global__ void gather_warped(const X *x, const int32_t *index, const int
     __syncthreads();
     for (int64_t e = threadIdx.x; e < planes * area; e += blockDim.x) {
         const int64_t c = e / area, of = channels.count > 1 ? c : 0;
-        const X *plane = x + (image * planes + c) * area;
-        sdlf_warp_point from = sdlf_warp_at(&warp, e % area / width, e % width);
-        float value =
-            sdlf_bilinear(pixel(plane, from.h, from.w, height, width), pixel(plane, from.h, from.w + 1, height, width),
-                          pixel(plane, from.h + 1, from.w, height, width),
-                          pixel(plane, from.h + 1, from.w + 1, height, width), from.down, from.right);
-        y[n * planes * area + e] = static_cast<T>(sdlf_normalize(value, channels.mean[of], channels.scale[of]));
+        const int64_t h = e % area / width, w = e % width;
+        const X *picture = x + image * planes * area;
+        const sdlf_warp_point from = sdlf_warp_at(&warp, h, w);
+        float value = value_at(picture + c * area, from, height, width, warp.reflect);
+        if (warp.tinted) { /* which depends on all three channels */
+            const float grey = planes == 3 ? sdlf_grey(value_at(picture, from, height, width, warp.reflect),
+                                                       value_at(picture + area, from, height, width, warp.reflect),
+                                                       value_at(picture + 2 * area, from, height, width, warp.reflect))
+                                           : value;
+            value = sdlf_warp_tint(&warp, value, grey, channels.mean[of]);
+        }
+        value = sdlf_normalize(value, channels.mean[of], channels.scale[of]);
+        y[n * planes * area + e] = static_cast<T>(sdlf_warp_erases(&warp, h, w) ? 0.0f : value);
     }
 }
 

@@ -103,6 +103,18 @@ template <typename T> static __device__ __noinline__ T activate_rarely(const sdl
     case SDLF_FLOOR: return floor(x);
     case SDLF_CEIL: return ceil(x);
     case SDLF_ROUND: return rint(x);
+    case SDLF_SIN: return sin(x);
+    case SDLF_COS: return cos(x);
+    case SDLF_TAN: return tan(x);
+    case SDLF_ASIN: return asin(x);
+    case SDLF_ACOS: return acos(x);
+    case SDLF_ATAN: return atan(x);
+    case SDLF_SINH: return sinh(x);
+    case SDLF_COSH: return cosh(x);
+    case SDLF_ASINH: return asinh(x);
+    case SDLF_ACOSH: return acosh(x);
+    case SDLF_ATANH: return atanh(x);
+    case SDLF_SIGN: return x > T(0) ? T(1) : x < T(0) ? T(-1) : x;
     default: return x;
     }
 }

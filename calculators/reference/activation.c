@@ -63,6 +63,18 @@ double activate_reference(const sdlf_activation *activation, double x)
     case SDLF_FLOOR: return floor(x);
     case SDLF_CEIL: return ceil(x);
     case SDLF_ROUND: return rint(x); /* the rounding mode is the default: ties to even */
+    case SDLF_SIN: return sin(x);
+    case SDLF_COS: return cos(x);
+    case SDLF_TAN: return tan(x);
+    case SDLF_ASIN: return asin(x);
+    case SDLF_ACOS: return acos(x);
+    case SDLF_ATAN: return atan(x);
+    case SDLF_SINH: return sinh(x);
+    case SDLF_COSH: return cosh(x);
+    case SDLF_ASINH: return asinh(x);
+    case SDLF_ACOSH: return acosh(x);
+    case SDLF_ATANH: return atanh(x);
+    case SDLF_SIGN: return x > 0 ? 1 : x < 0 ? -1 : x; /* NaN stays */
     default: return x;
     }
 }
@@ -82,6 +94,16 @@ static double derivative_from_input(sdlf_activation_function function, double x)
     case SDLF_MISH: t = tanh(softplus(x)); return t + x * (1 - t * t) * s;
     case SDLF_ERF: return root_of_2_by_pi * 2 * root_of_half * exp(-x * x);
     case SDLF_LOG: return 1 / x;
+    case SDLF_SIN: return cos(x);
+    case SDLF_COS: return -sin(x);
+    case SDLF_ASIN: return 1 / sqrt(1 - x * x);
+    case SDLF_ACOS: return -1 / sqrt(1 - x * x);
+    case SDLF_ATAN: return 1 / (1 + x * x);
+    case SDLF_SINH: return cosh(x);
+    case SDLF_COSH: return sinh(x);
+    case SDLF_ASINH: return 1 / sqrt(x * x + 1);
+    case SDLF_ACOSH: return 1 / sqrt(x * x - 1);
+    case SDLF_ATANH: return 1 / (1 - x * x);
     default: return x > 0 ? 1 : x < 0 ? -1 : 0; /* abs */
     }
 }
@@ -107,9 +129,11 @@ double activation_slope_reference(const sdlf_activation *activation, double v)
     case SDLF_EXP: return v;
     case SDLF_NEGATE: return -1;
     case SDLF_RECIPROCAL: return -v * v;
+    case SDLF_TAN: return 1 + v * v;
     case SDLF_FLOOR:
     case SDLF_CEIL:
-    case SDLF_ROUND: return 0;
+    case SDLF_ROUND:
+    case SDLF_SIGN: return 0;
     default: return 1;
     }
 }

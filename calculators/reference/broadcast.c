@@ -1,5 +1,5 @@
 /* binary, binary_backward, select: element by element over operands of any strides. */
-#include "calculators/integer_power.h"
+#include "calculators/integer_functions.h"
 #include "calculators/reference/reference.h"
 
 #include <math.h>
@@ -25,6 +25,13 @@ static int64_t integer_at(const sdlf_tensor *x, int64_t e, sdlf_dtype dtype, dou
     return value;
 }
 
+/* What a / b, rounded down, leaves. */
+static double modulo(double a, double b)
+{
+    double rest = fmod(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 static double of_reals(sdlf_binary_function function, double a, double b)
 {
     switch (function) {
@@ -36,6 +43,8 @@ static double of_reals(sdlf_binary_function function, double a, double b)
     case SDLF_BINARY_MINIMUM: return isnan(a) || a < b ? a : b;
     case SDLF_BINARY_MAXIMUM: return isnan(a) || a > b ? a : b;
     case SDLF_BINARY_PRELU: return a < 0 ? b * a : a;
+    case SDLF_BINARY_REMAINDER: return fmod(a, b);
+    case SDLF_BINARY_MODULO: return modulo(a, b);
     case SDLF_BINARY_EQUAL: return a == b;
     case SDLF_BINARY_LESS: return a < b;
     default: return a <= b;
@@ -53,6 +62,13 @@ static int64_t of_integers(sdlf_binary_function function, int64_t a, int64_t b)
     case SDLF_BINARY_POWER: return sdlf_integer_power(a, b);
     case SDLF_BINARY_MINIMUM: return a < b ? a : b;
     case SDLF_BINARY_MAXIMUM: return a > b ? a : b;
+    case SDLF_BINARY_REMAINDER: return sdlf_integer_remainder(a, b);
+    case SDLF_BINARY_MODULO: return sdlf_integer_modulo(a, b);
+    case SDLF_BINARY_BIT_AND: return a & b;
+    case SDLF_BINARY_BIT_OR: return a | b;
+    case SDLF_BINARY_BIT_XOR: return a ^ b;
+    case SDLF_BINARY_SHIFT_LEFT: return sdlf_integer_shift_left(a, b);
+    case SDLF_BINARY_SHIFT_RIGHT: return sdlf_integer_shift_right(a, b);
     case SDLF_BINARY_EQUAL: return a == b;
     case SDLF_BINARY_LESS: return a < b;
     case SDLF_BINARY_LESS_EQUAL: return a <= b;
@@ -102,6 +118,8 @@ static void derivatives(sdlf_binary_function function, double a, double b, doubl
     case SDLF_BINARY_MINIMUM: *by_a = a < b ? 1 : a == b ? 0.5 : 0, *by_b = 1 - *by_a; break;
     case SDLF_BINARY_MAXIMUM: *by_a = a > b ? 1 : a == b ? 0.5 : 0, *by_b = 1 - *by_a; break;
     case SDLF_BINARY_PRELU: *by_a = a < 0 ? b : 1, *by_b = a < 0 ? a : 0; break;
+    case SDLF_BINARY_REMAINDER: *by_b = -trunc(a / b); break;
+    case SDLF_BINARY_MODULO: *by_b = -floor(a / b); break;
     default: break;
     }
 }

@@ -12,12 +12,34 @@ static float pixel_at(const sdlf_tensor *x, int64_t i)
     return x->dtype == SDLF_UINT8 ? (float)((const uint8_t *)x->data)[i] : (float)get(x, i);
 }
 
-/* Pixel (h, w) of the plane that starts at element `plane`; the background 0 outside. */
-static float pixel_or_background(const sdlf_tensor *x, int64_t plane, int64_t h, int64_t w)
+/* Pixel (h, w) of the plane that starts at element `plane`; outside its mirror image, or the background 0. */
+static float pixel_or_background(const sdlf_tensor *x, int64_t plane, int64_t h, int64_t w, bool reflect)
 {
-    int64_t height = x->shape.dim[2], width = x->shape.dim[3];
-    if (h < 0 || h >= height || w < 0 || w >= width) return 0;
-    return pixel_at(x, plane + h * width + w);
+    h = sdlf_warp_source(h, x->shape.dim[2], reflect);
+    w = sdlf_warp_source(w, x->shape.dim[3], reflect);
+    return h < 0 || w < 0 ? 0 : pixel_at(x, plane + h * x->shape.dim[3] + w);
+}
+
+/* Between the four pixels around a point of channel `c`. */
+static float value_at(const sdlf_tensor *x, int64_t image, int64_t c, sdlf_warp_point from, bool reflect)
+{
+    int64_t plane = at4(x, image, c, 0, 0);
+    return sdlf_bilinear(pixel_or_background(x, plane, from.h, from.w, reflect),
+                         pixel_or_background(x, plane, from.h, from.w + 1, reflect),
+                         pixel_or_background(x, plane, from.h + 1, from.w, reflect),
+                         pixel_or_background(x, plane, from.h + 1, from.w + 1, reflect), from.down, from.right);
+}
+
+/* The same in other colours, which depend on all three channels. */
+static float tinted_at(const sdlf_tensor *x, int64_t image, int64_t c, sdlf_warp_point from, const sdlf_warp *warp,
+                       float mean)
+{
+    float value = value_at(x, image, c, from, warp->reflect), grey = value;
+    if (!warp->tinted) return value;
+    if (x->shape.dim[1] == 3)
+        grey = sdlf_grey(value_at(x, image, 0, from, warp->reflect), value_at(x, image, 1, from, warp->reflect),
+                         value_at(x, image, 2, from, warp->reflect));
+    return sdlf_warp_tint(warp, value, grey, mean);
 }
 
 static void gather_warped(const sdlf_operation *operation, int64_t n, int64_t image)
@@ -30,15 +52,12 @@ static void gather_warped(const sdlf_operation *operation, int64_t n, int64_t im
     sdlf_warp warp = sdlf_warp_make(&operation->gather.augment, number, epoch, height, width);
     sdlf_channel_normalization by = sdlf_gather_channels(operation);
     for (int64_t c = 0; c < channels; c++) {
-        int64_t plane = at4(x, image, c, 0, 0), of = by.count > 1 ? c : 0;
+        int64_t of = by.count > 1 ? c : 0;
         for (int64_t h = 0; h < height; h++) {
             for (int64_t w = 0; w < width; w++) {
-                sdlf_warp_point from = sdlf_warp_at(&warp, h, w);
-                float pixel = sdlf_bilinear(
-                    pixel_or_background(x, plane, from.h, from.w), pixel_or_background(x, plane, from.h, from.w + 1),
-                    pixel_or_background(x, plane, from.h + 1, from.w),
-                    pixel_or_background(x, plane, from.h + 1, from.w + 1), from.down, from.right);
-                put(y, at4(y, n, c, h, w), (double)sdlf_normalize(pixel, by.mean[of], by.scale[of]));
+                float pixel = tinted_at(x, image, c, sdlf_warp_at(&warp, h, w), &warp, by.mean[of]);
+                float normalized = sdlf_normalize(pixel, by.mean[of], by.scale[of]);
+                put(y, at4(y, n, c, h, w), sdlf_warp_erases(&warp, h, w) ? 0 : (double)normalized);
             }
         }
     }

@@ -98,11 +98,11 @@ static const struct {
     const char *name, *summary;
     network_logits *logits;
     int channels, side; /* of an image, unless another shape is asked for */
-    int least;          /* pixels of a side */
+    int least;          /* pixels of a side; 0: samples of any shape, rows of numbers too */
 } networks[] = {
     {"simple_cnn", "conv 5x5x32, max-pool, 1024 units: a wide hidden layer", simple_cnn, 1, 28, 2},
     {"lenet5", "two convolutions and three small layers: the classic", lenet5, 1, 28, 12},
-    {"mlp", "256 and 128 hidden units: no convolution", mlp, 1, 28, 1},
+    {"mlp", "256 and 128 hidden units: no convolution", mlp, 1, 28, 0},
     {"fast_cnn", "two small convolutions, 128 units: 99% of MNIST in one epoch, by its own training settings", fast_cnn,
      1, 28, 16},
     {"resnet20", "the residual network for CIFAR-10, 16 to 64 channels", network_resnet20, 3, 32, 1},
@@ -147,7 +147,8 @@ static sdlf_status find(int *index, const char *name)
 static sdlf_status check(int index, sdlf_shape sample, int classes)
 {
     int least = networks[index].least;
-    bool fits = sample.rank == 3 && sample.dim[0] >= 1 && sample.dim[1] >= least && sample.dim[2] >= least;
+    bool any = networks[index].least == 0 && sample.rank >= 1;
+    bool fits = any || (sample.rank == 3 && sample.dim[0] >= 1 && sample.dim[1] >= least && sample.dim[2] >= least);
     if (fits && classes >= 2) return SDLF_OK;
     return sdlf_fail(
         SDLF_ERROR_SHAPE,

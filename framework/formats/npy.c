@@ -20,6 +20,11 @@
 static sdlf_status take_bytes(npy_file *file, void *to, size_t count, size_t *found)
 {
     *found = 0;
+    if (file->read != NULL) {
+        sdlf_status status = file->read(file->context, to, count, found);
+        file->left -= *found < file->left ? *found : file->left;
+        return status;
+    }
     if (file->descriptor < 0) {
         *found = count < file->left ? count : file->left;
         if (*found > 0) memcpy(to, file->bytes, *found);
@@ -121,6 +126,13 @@ sdlf_status npy_open(npy_file *file, const char *path)
     sdlf_status status = look(file);
     if (status != SDLF_OK) npy_close(file);
     return status;
+}
+
+sdlf_status npy_open_from(npy_file *file, const char *name, size_t size,
+                          sdlf_status (*read)(void *context, void *bytes, size_t count, size_t *found), void *context)
+{
+    *file = (npy_file){.name = name, .descriptor = -1, .left = size, .read = read, .context = context};
+    return look(file);
 }
 
 void npy_close(npy_file *file)

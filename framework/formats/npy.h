@@ -11,15 +11,22 @@
 typedef struct npy_file {
     const char *name;   /* borrowed */
     sdlf_tensor tensor; /* without memory */
-    int descriptor;     /* -1: the file lies in memory: */
-    const char *bytes;  /* what is left of it; borrowed */
+    int descriptor;     /* -1: bytes come from `read`, or lie in memory: */
+    const char *bytes;  /* what is left of them; borrowed */
     size_t left;
+    sdlf_status (*read)(void *context, void *bytes, size_t count,
+                        size_t *found); /* fewer than `count` at the end only */
+    void *context;
 } npy_file;
 
 /* Open a file, a pipe too, and read its header. After a failure there is nothing to close. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT
  * with the file, what was expected and what was found; SDLF_ERROR_MEMORY. */
 sdlf_status npy_open(npy_file *file, const char *path);
 void npy_close(npy_file *file);
+
+/* The same of `size` bytes that come from `read`. */
+sdlf_status npy_open_from(npy_file *file, const char *name, size_t size,
+                          sdlf_status (*read)(void *context, void *bytes, size_t count, size_t *found), void *context);
 
 /* Read the elements, once, to memory for all of them. */
 sdlf_status npy_take(npy_file *file, void *values);

@@ -94,6 +94,11 @@ static sdlf_status take_type(text_reader *header, sdlf_dtype *dtype)
         if (strcmp(types[i].code, code) == 0) *dtype = types[i].dtype;
     }
     if (*dtype != SDLF_NONE) return SDLF_OK;
+    if (code[0] != '\0' && code[1] == 'O')
+        return sdlf_fail(
+            SDLF_ERROR_FORMAT,
+            "%s: .npy header: Python objects, a pickle that may run any program: expected an array of numbers",
+            header->name);
     return sdlf_fail(SDLF_ERROR_FORMAT,
                      "%s: .npy header: element type '%s', expected <f2, <f4, <f8, |u1, |i1, |b1, <i4 or <i8",
                      header->name, code);

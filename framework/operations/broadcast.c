@@ -10,9 +10,10 @@ static bool is_comparison(sdlf_binary_function function)
 static bool takes(sdlf_binary_function function, sdlf_dtype dtype)
 {
     if (function >= SDLF_BINARY_AND) return dtype == SDLF_BOOL;
+    bool bits = function >= SDLF_BINARY_BIT_AND && !is_comparison(function);
     switch (dtype) {
     case SDLF_FLOAT32:
-    case SDLF_FLOAT64: return true;
+    case SDLF_FLOAT64: return !bits;
     case SDLF_UINT8:
     case SDLF_INT8:
     case SDLF_INT32:
@@ -63,7 +64,8 @@ static sdlf_status check_binary_backward(const sdlf_operation *operation)
     const sdlf_tensor *dy = &operation->in[2];
     sdlf_check check = {.operation = operation};
     expect_function(&check);
-    sdlf_expect(&check, !is_comparison(operation->binary.function), "a comparison has no gradient");
+    sdlf_expect(&check, operation->binary.function < SDLF_BINARY_BIT_AND,
+                "a comparison or a function of bits has no gradient");
     sdlf_dtype t = sdlf_expect_floating(&check, dy);
     for (int i = 0; i < 2; i++) {
         sdlf_expect_operand(&check, &operation->in[i], t, dy->shape);

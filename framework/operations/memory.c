@@ -1,4 +1,5 @@
 /* fill, copy, gather_batch, next_batch, shuffle: filling and moving elements. Contracts: <sdlf/operation.h>. */
+#include "framework/operations/augmented.h"
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
@@ -40,12 +41,6 @@ const sdlf_operation_class sdlf_copy_operation = {
 /* Of an image that is warped: beyond it a float32 no longer tells one pixel from the next. */
 enum { LARGEST_SIDE = 1 << 24 };
 
-static bool wants_augmentation(const sdlf_augmentation *augment)
-{
-    return augment->flip || augment->crop != 0 || augment->shift != 0 || augment->rotate != 0 || augment->scale != 0 ||
-           augment->elastic != 0;
-}
-
 static void check_normalization(sdlf_check *check, const sdlf_tensor *x)
 {
     const sdlf_operation *operation = check->operation;
@@ -83,12 +78,17 @@ static sdlf_status check_gather_batch(const sdlf_operation *operation)
     } else {
         sdlf_expect_dtype(&check, x, y->dtype);
     }
-    if (wants_augmentation(augment)) {
+    if (sdlf_augmentation_wanted(augment)) {
         sdlf_expect_between(&check, "augmentation's crop", augment->crop, 0, 1e6);
         sdlf_expect_between(&check, "augmentation's shift", (double)augment->shift, 0, 1e6);
         sdlf_expect_between(&check, "augmentation's rotate", (double)augment->rotate, 0, 360);
         sdlf_expect_below(&check, "augmentation's scale", (double)augment->scale, 0, 1);
         sdlf_expect_between(&check, "augmentation's elastic", (double)augment->elastic, 0, 1e6);
+        sdlf_expect_between(&check, "augmentation's resized_crop", (double)augment->resized_crop, 0, 1);
+        sdlf_expect_between(&check, "augmentation's cutout", augment->cutout, 0, 1e6);
+        sdlf_expect_between(&check, "augmentation's brightness", (double)augment->brightness, 0, 1);
+        sdlf_expect_between(&check, "augmentation's contrast", (double)augment->contrast, 0, 1);
+        sdlf_expect_between(&check, "augmentation's saturation", (double)augment->saturation, 0, 1);
         sdlf_expect_rank(&check, x, 4);
         sdlf_expect(&check, x->shape.dim[2] <= LARGEST_SIDE && x->shape.dim[3] <= LARGEST_SIDE,
                     "operand 'x' has shape %s: augmentation takes sides up to %d", sdlf_shape_print(x->shape).text,

@@ -177,7 +177,8 @@ def unary(
     """A function of each element.
 
     function: what is computed of each element: silu, hard_swish, elu, selu, celu, gelu, gelu_tanh, mish, softplus,
-        softsign, hard_sigmoid, erf, sqrt, exp, log, abs, negate, reciprocal, floor, ceil, round
+        softsign, hard_sigmoid, erf, sqrt, exp, log, abs, negate, reciprocal, floor, ceil, round, sin, cos, tan, asin,
+        acos, atan, sinh, cosh, asinh, acosh, atanh, sign
     alpha: of elu, celu (1), selu (1.6732632), hard_sigmoid (0.2); 0 stands for these
     beta: of selu (1.050701), hard_sigmoid (0.5); 0 stands for these
     """
@@ -217,8 +218,9 @@ def binary(
 ) -> Node:
     """A function of two inputs, broadcast, or of one and a number.
 
-    function: what is computed of each pair: add, subtract, multiply, divide, power, minimum, maximum, prelu, equal,
-        less, less_equal, greater, greater_equal, and, or, xor
+    function: what is computed of each pair: add, subtract, multiply, divide, power, minimum, maximum, prelu, remainder,
+        modulo, bit_and, bit_or, bit_xor, shift_left, shift_right, equal, less, less_equal, greater, greater_equal, and,
+        or, xor
     scalar: with one input: the other operand
     scalar_first: with one input: scalar op x instead of x op scalar
     """
@@ -490,3 +492,26 @@ def softmax_cross_entropy(*inputs: Node, smoothing: float | None = None, name: s
     smoothing: share of the target that is spread over all classes
     """
     return add_layer("softmax_cross_entropy", inputs, name, {"smoothing": smoothing})
+
+
+def mse(a: Node, b: Node, *, name: str | None = None) -> Node:
+    """Mean squared difference from float targets: a loss."""
+    return add_layer("mse", (a, b), name, {})
+
+
+def mae(a: Node, b: Node, *, name: str | None = None) -> Node:
+    """Mean absolute difference from float targets: a loss."""
+    return add_layer("mae", (a, b), name, {})
+
+
+def huber(a: Node, b: Node, *, delta: float | None = None, name: str | None = None) -> Node:
+    """Huber loss against float targets: squared where small, linear beyond.
+
+    delta: difference from which on the loss is linear (default 1)
+    """
+    return add_layer("huber", (a, b), name, {"delta": delta})
+
+
+def bce_with_logits(a: Node, b: Node, *, name: str | None = None) -> Node:
+    """Binary cross-entropy of logits against targets from 0 to 1: a loss."""
+    return add_layer("bce_with_logits", (a, b), name, {})

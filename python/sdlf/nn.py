@@ -373,3 +373,31 @@ class SoftmaxCrossEntropy(Layer):
 
     def __init__(self, *, smoothing: float | None = None, name: str | None = None):
         super().__init__(layers.softmax_cross_entropy, name, {"smoothing": smoothing})
+
+
+class MSE(Layer):
+    """Mean squared difference from float targets: a loss. layers.mse says what its options are."""
+
+    def __init__(self, *, name: str | None = None):
+        super().__init__(layers.mse, name, {})
+
+
+class MAE(Layer):
+    """Mean absolute difference from float targets: a loss. layers.mae says what its options are."""
+
+    def __init__(self, *, name: str | None = None):
+        super().__init__(layers.mae, name, {})
+
+
+class Huber(Layer):
+    """Huber loss against float targets: squared where small, linear beyond. layers.huber says what its options are."""
+
+    def __init__(self, *, delta: float | None = None, name: str | None = None):
+        super().__init__(layers.huber, name, {"delta": delta})
+
+
+class BCEWithLogits(Layer):
+    """Binary cross-entropy of logits against targets from 0 to 1: a loss. layers.bce_with_logits says what its options are."""
+
+    def __init__(self, *, name: str | None = None):
+        super().__init__(layers.bce_with_logits, name, {})

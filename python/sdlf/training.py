@@ -88,12 +88,16 @@ def _as_dataset(data: Any) -> Dataset:
     raise TypeError(f"expected a Dataset or a pair (samples, labels), found {type(data).__name__}")
 
 
+AUGMENTATIONS = ("flip", "flip_alternate", "reflect", "crop", "shift", "rotate", "scale", "elastic", "resized_crop", "cutout", "brightness",
+                 "contrast", "saturation")
+
+
 class Trainer:
     """Epochs over a data set.
 
     train, test: a Dataset, or a pair (samples, labels) of arrays. callbacks: each is called with a dictionary after steps and epochs
     ("event" is "step" or "epoch"; "loss", "accuracy", "test_accuracy", ...); one that returns a true value ends the training. progress: show a line.
-    augment: a dictionary of flip, crop, shift, rotate, scale, elastic. checkpoint: a file that is written after each epoch; resume: go on
+    augment: a dictionary of the members of `AUGMENTATIONS`. checkpoint: a file that is written after each epoch; resume: go on
     from the state that the model came with (`Model.open` of a checkpoint).
     """
 
@@ -127,9 +131,9 @@ class Trainer:
             augment or {}, batch=batch, epochs=epochs, seed=seed, optimizer=optimizer, schedule=schedule, label_smoothing=label_smoothing,
             clip_norm=clip_norm, calculator=calculator, backward=backward, threads=threads, device=device, math=math,
             checkpoint=os.fspath(checkpoint) if checkpoint is not None else None, resume=resume)
-        unknown = set(augment or {}) - {"flip", "crop", "shift", "rotate", "scale", "elastic"}
+        unknown = set(augment or {}) - set(AUGMENTATIONS)
         if unknown:
-            raise TypeError(f"augment has no '{sorted(unknown)[0]}'; it has: flip, crop, shift, rotate, scale, elastic")
+            raise TypeError(f"augment has no '{sorted(unknown)[0]}'; it has: {', '.join(AUGMENTATIONS)}")
         self._trainer = _sdlf._trainer(model, _as_dataset(train), _as_dataset(test) if test is not None else None, words)
 
     def _tell(self, progress: dict[str, Any]) -> bool:

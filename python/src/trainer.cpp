@@ -98,6 +98,20 @@ std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<da
             options.augment.scale = value_of<float>(value, word, "a number");
         else if (word == "elastic")
             options.augment.elastic = value_of<float>(value, word, "a number");
+        else if (word == "flip_alternate")
+            options.augment.flip_alternate = value_of<bool>(value, word, "True or False");
+        else if (word == "reflect")
+            options.augment.reflect = value_of<bool>(value, word, "True or False");
+        else if (word == "resized_crop")
+            options.augment.resized_crop = value_of<float>(value, word, "a number");
+        else if (word == "cutout")
+            options.augment.cutout = value_of<int>(value, word, "an integer");
+        else if (word == "brightness")
+            options.augment.brightness = value_of<float>(value, word, "a number");
+        else if (word == "contrast")
+            options.augment.contrast = value_of<float>(value, word, "a number");
+        else if (word == "saturation")
+            options.augment.saturation = value_of<float>(value, word, "a number");
         else if (word == "calculator")
             forward = value_of<std::string>(value, word, "a name");
         else if (word == "backward")

@@ -32,11 +32,25 @@ const sdlf_activation kernel_activation[KERNEL_ACTIVATIONS] = {
     {.function = SDLF_FLOOR},
     {.function = SDLF_CEIL},
     {.function = SDLF_ROUND},
+    {.function = SDLF_SIN},
+    {.function = SDLF_COS},
+    {.function = SDLF_TAN},
+    {.function = SDLF_ASIN},
+    {.function = SDLF_ACOS},
+    {.function = SDLF_ATAN},
+    {.function = SDLF_SINH},
+    {.function = SDLF_COSH},
+    {.function = SDLF_ASINH},
+    {.function = SDLF_ACOSH},
+    {.function = SDLF_ATANH},
+    {.function = SDLF_SIGN},
 };
 const char *const kernel_activation_name[KERNEL_ACTIVATIONS] = {
-    "",      " relu", " clip", " leaky_relu", " sigmoid", " tanh",       " silu",     " hard_swish",   " elu",
-    " selu", " celu", " gelu", " gelu_tanh",  " mish",    " softplus",   " softsign", " hard_sigmoid", " erf",
-    " sqrt", " exp",  " log",  " abs",        " negate",  " reciprocal", " floor",    " ceil",         " round",
+    "",       " relu",  " clip", " leaky_relu", " sigmoid", " tanh",       " silu",     " hard_swish",   " elu",
+    " selu",  " celu",  " gelu", " gelu_tanh",  " mish",    " softplus",   " softsign", " hard_sigmoid", " erf",
+    " sqrt",  " exp",   " log",  " abs",        " negate",  " reciprocal", " floor",    " ceil",         " round",
+    " sin",   " cos",   " tan",  " asin",       " acos",    " atan",       " sinh",     " cosh",         " asinh",
+    " acosh", " atanh", " sign",
 };
 
 sdlf_dtype kernel_dtype(const sdlf_operation *operation)

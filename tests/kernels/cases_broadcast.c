@@ -4,8 +4,9 @@
 #include "kernels.h"
 
 static const char *const names[SDLF_BINARY_FUNCTION_COUNT] = {
-    "add",   "subtract", "multiply", "divide",     "power", "minimum", "maximum",
-    "prelu", "equal",    "less",     "less_equal", "and",   "or",      "xor",
+    "add",         "subtract",  "multiply", "divide",     "power",  "minimum", "maximum",
+    "prelu",       "remainder", "modulo",   "bit_and",    "bit_or", "bit_xor", "shift_left",
+    "shift_right", "equal",     "less",     "less_equal", "and",    "or",      "xor",
 };
 
 typedef enum way { WHOLE, ROWS, COLUMNS, SCALAR, TURNED, NUMBER_SECOND, NUMBER_FIRST, WAYS } way;

@@ -6,13 +6,15 @@
 
 static bool has_exponential(int activation)
 {
-    return activation >= SDLF_SIGMOID && activation != SDLF_HARD_SWISH && activation < SDLF_ABS;
+    bool rare = activation >= SDLF_SIN && activation < SDLF_SIGN;
+    return rare || (activation >= SDLF_SIGMOID && activation != SDLF_HARD_SWISH && activation < SDLF_ABS);
 }
 
 /* Functions that want, or are steep near, numbers that are not positive. */
 static kernel_values values_for(int activation)
 {
     bool positive = activation == SDLF_SQRT || activation == SDLF_LOG || activation == SDLF_RECIPROCAL;
+    if (activation == SDLF_ACOSH) return VALUES_OFFSET;
     return positive ? VALUES_POSITIVE : VALUES_UNIFORM;
 }
 
@@ -88,6 +90,8 @@ static void activation_cases(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
             made.operation.kind = SDLF_ACTIVATION_BACKWARD;
             made.operation.in[1] = x;
             made.in[0].values = values_for(activation);
+            if (activation >= SDLF_SIN && activation < SDLF_SIGN)
+                made.tolerance = 256; /* squares of x nearly cancel near the ends of the function */
             made.alias = 1;
             made.prepare = activate_first;
             kernel_emit(sink, &made, "%s%s", sdlf_shape_print(shape).text, kernel_activation_name[activation]);

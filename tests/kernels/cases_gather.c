@@ -28,9 +28,13 @@ static void warped(kernel_sink *sink, sdlf_dtype from, sdlf_dtype t, sdlf_shape 
 {
     kernel_case made = gather(from, t, row, N);
     augment_by(&made, augment);
-    kernel_emit(sink, &made, "%s from %s shift %g rotate %g scale %g elastic %g crop %d flip %d",
+    kernel_emit(sink, &made,
+                "%s from %s shift %g rotate %g scale %g elastic %g crop %d flip %d%s reflect %d resized %g "
+                "cutout %d colours %g %g %g",
                 sdlf_shape_print(row).text, sdlf_dtype_name(from), (double)augment.shift, (double)augment.rotate,
-                (double)augment.scale, (double)augment.elastic, augment.crop, augment.flip);
+                (double)augment.scale, (double)augment.elastic, augment.crop, augment.flip,
+                augment.flip_alternate ? " alternate" : "", augment.reflect, (double)augment.resized_crop,
+                augment.cutout, (double)augment.brightness, (double)augment.contrast, (double)augment.saturation);
     made.operation.in[3] = kernel_tensor(SDLF_INT32, sdlf_shape(M));
     made.in[3] = (kernel_fill){VALUES_INTEGERS, 60000};
     kernel_emit(sink, &made, "%s from %s of numbered images", sdlf_shape_print(row).text, sdlf_dtype_name(from));
@@ -67,7 +71,8 @@ static void channel_cases(kernel_sink *sink, sdlf_dtype t)
                 channels->mean[c] = 3.5f + (float)c;
                 channels->scale[c] = 1 / (60.0f + (float)(7 * c));
             }
-            if (augmented) augment_by(&made, (sdlf_augmentation){.flip = true, .crop = 2});
+            if (augmented)
+                augment_by(&made, (sdlf_augmentation){.flip = true, .crop = 2, .contrast = 0.5f, .saturation = 0.5f});
             kernel_emit(sink, &made, "%s normalised by channel%s", sdlf_shape_print(rows[i]).text,
                         augmented ? ", augmented" : "");
         }
@@ -86,6 +91,13 @@ void gather_cases(kernel_sink *sink, sdlf_dtype t)
         {.flip = true},
         {.crop = 4},
         {.flip = true, .crop = 1, .rotate = 10},
+        {.flip_alternate = true, .crop = 3, .reflect = true},
+        {.shift = 40, .rotate = 30, .reflect = true},
+        {.resized_crop = 0.25f, .flip = true},
+        {.cutout = 3},
+        {.cutout = 40, .shift = 1},
+        {.brightness = 0.4f, .contrast = 0.4f, .saturation = 0.4f},
+        {.saturation = 1, .rotate = 20, .resized_crop = 0.5f, .cutout = 2, .reflect = true},
     };
     const sdlf_shape rows[] = {sdlf_shape(1, 28, 28), sdlf_shape(3, 7, 13), sdlf_shape(1, 1, 1), sdlf_shape(2, 1, 9)};
     for (int i = 0; i < 4; i++) {

@@ -151,7 +151,8 @@ void kernel_check_on(machine *m, const kernel_case *described, const kernel_imag
     const sdlf_kernel_slot *slot = &m->type->kernel[described->operation.kind];
     const sdlf_dtype storage = sdlf_operation_storage(&described->operation);
     bool stored = storage != SDLF_NONE;
-    if (m->math != SDLF_MATH_FP32 && ((stored && storage != SDLF_FLOAT32) || !has_factors(described->operation.kind))) return;
+    if (m->math != SDLF_MATH_FP32 && ((stored && storage != SDLF_FLOAT32) || !has_factors(described->operation.kind)))
+        return;
     if (has_its_own_way(m, described)) return;
     kernel_case held = *described, *made = &held;
     held.one_block = m->one_block;

@@ -102,6 +102,49 @@ static void turns_are_turns(void)
     }
 }
 
+/* Reflected borders, alternate flips, parts that stay inside, holes and colours, as the contract says. */
+static void newer_kinds(void)
+{
+    static const int64_t mirrored[] = {2, 1, 0, 1, 2, 3, 2, 1, 0, 1}; /* of -2 ... 7, four wide */
+    for (int64_t i = 0; i < 10; i++) {
+        CHECK_EQUAL(sdlf_warp_source(i - 2, 4, true), mirrored[i]);
+        CHECK_EQUAL(sdlf_warp_source(i - 2, 4, false), i >= 2 && i < 6 ? i - 2 : -1);
+        CHECK_EQUAL(sdlf_warp_source(i - 2, 1, true), 0);
+    }
+    int flipped[2] = {0, 0}, smaller = 0, holes = 0;
+    for (int64_t image = 0; image < 200; image++) {
+        bool before = false;
+        for (int64_t epoch = 0; epoch < 4; epoch++) {
+            sdlf_warp warp =
+                sdlf_warp_make(&(sdlf_augmentation){.flip_alternate = true, .seed = 3}, image, epoch, 8, 8);
+            bool flip = warp.matrix[1][1] < 0;
+            CHECK(epoch == 0 || flip != before);
+            before = flip;
+            flipped[epoch % 2] += flip;
+        }
+        sdlf_warp part = sdlf_warp_make(&(sdlf_augmentation){.resized_crop = 0.3f, .seed = 3}, image, 1, 20, 30);
+        for (int corner = 0; corner < 4; corner++) {
+            sdlf_warp_point from = sdlf_warp_at(&part, corner / 2 * 19, corner % 2 * 29);
+            CHECK((float)from.h + from.down > -1e-3f && (float)from.h + from.down < 19.001f);
+            CHECK((float)from.w + from.right > -1e-3f && (float)from.w + from.right < 29.001f);
+        }
+        float area = part.matrix[0][0] * part.matrix[1][1];
+        CHECK(area > 0.25f && area <= 1);
+        smaller += area < 0.65f;
+        sdlf_warp hole = sdlf_warp_make(&(sdlf_augmentation){.cutout = 3, .seed = 3}, image, 1, 9, 9);
+        int erased = 0;
+        for (int i = 0; i < 81; i++) erased += sdlf_warp_erases(&hole, i / 9, i % 9);
+        CHECK(erased == 9 || erased == 6 || erased == 4); /* at an edge, in a corner */
+        holes += erased == 9;
+    }
+    CHECK(flipped[0] + flipped[1] == 400 && flipped[0] > 140 && flipped[0] < 260);
+    CHECK(smaller > 60 && smaller < 140);
+    CHECK(holes > 80 && holes < 160); /* (7 / 9)^2 of them */
+    const sdlf_warp tint = {.tinted = true, .brightness = 1.5f, .contrast = 0.5f, .saturation = 0};
+    CHECK_CLOSE(sdlf_warp_tint(&tint, 10, 40, 20), 40, 1e-6); /* 20 + (40 1.5 - 20) 0.5 */
+    CHECK_CLOSE(sdlf_grey(100, 100, 100), 100, 1e-4);
+}
+
 /* Nothing random wanted: the pixels themselves. */
 static void no_augmentation_reads_the_pixels(void)
 {
@@ -122,6 +165,7 @@ int main(void)
     CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
     RUN(pixels_are_read_where_the_contract_says);
     RUN(turns_are_turns);
+    RUN(newer_kinds);
     RUN(no_augmentation_reads_the_pixels);
     sdlf_calculator_close(reference);
     return test_summary();

@@ -39,6 +39,18 @@ static void activations(void)
         {{.function = SDLF_FLOOR}, 3, 0},
         {{.function = SDLF_CEIL}, 3, 0},
         {{.function = SDLF_ROUND}, 3, 0},
+        {{.function = SDLF_SIN}, 2, 0},
+        {{.function = SDLF_COS}, 2, 0},
+        {{.function = SDLF_TAN}, 1, 0},
+        {{.function = SDLF_ASIN}, 0.9, 0},
+        {{.function = SDLF_ACOS}, 0.9, 0},
+        {{.function = SDLF_ATAN}, 2, 0},
+        {{.function = SDLF_SINH}, 2, 0},
+        {{.function = SDLF_COSH}, 2, 0},
+        {{.function = SDLF_ASINH}, 2, 0},
+        {{.function = SDLF_ACOSH}, 1, 2.5},
+        {{.function = SDLF_ATANH}, 0.9, 0},
+        {{.function = SDLF_SIGN}, 3, 0},
     };
     CHECK_EQUAL(sizeof cases / sizeof cases[0], SDLF_ACTIVATION_FUNCTION_COUNT);
     for (uint64_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -38,6 +38,18 @@ static double expected(const sdlf_unary_options *options, double v)
     case SDLF_UNARY_RECIPROCAL: return 1 / v;
     case SDLF_UNARY_FLOOR: return floor(v);
     case SDLF_UNARY_CEIL: return ceil(v);
+    case SDLF_UNARY_SIN: return sin(v);
+    case SDLF_UNARY_COS: return cos(v);
+    case SDLF_UNARY_TAN: return tan(v);
+    case SDLF_UNARY_ASIN: return asin(v);
+    case SDLF_UNARY_ACOS: return acos(v);
+    case SDLF_UNARY_ATAN: return atan(v);
+    case SDLF_UNARY_SINH: return sinh(v);
+    case SDLF_UNARY_COSH: return cosh(v);
+    case SDLF_UNARY_ASINH: return asinh(v);
+    case SDLF_UNARY_ACOSH: return acosh(v);
+    case SDLF_UNARY_ATANH: return atanh(v);
+    case SDLF_UNARY_SIGN: return v > 0 ? 1 : -1;
     default: return v == 2.5 ? 2 : v == -1.5 ? -2 : v == 0.5 ? 0 : round(v); /* to even */
     }
 }
@@ -94,7 +106,7 @@ static void options_are_checked(void)
     check_output(build, NULL, sdlf_shape(2, 3), sdlf_shape(2, 3));
     check_integers_refused(build, NULL, sdlf_shape(2, 3));
     check_refused(build, &(sdlf_unary_options){.function = SDLF_UNARY_FUNCTION_COUNT}, sdlf_shape(3),
-                  SDLF_ERROR_ARGUMENT, "function: expected 0 to 20");
+                  SDLF_ERROR_ARGUMENT, "function: expected 0 to 32");
 }
 
 /* In inference the convolution applies it; while training x must stay, and so the two stay apart. */

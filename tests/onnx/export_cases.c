@@ -87,9 +87,12 @@ static void functions(sdlf_model *net)
 {
     sdlf_node x = number(net, image(net, 2, 5, 7), SDLF_LAYER_MULTIPLY, 4, false);
     sdlf_node positive = number(net, function(net, x, SDLF_UNARY_ABS), SDLF_LAYER_ADD, 0.5f, false);
+    sdlf_node small = number(net, sdlf_tanh(net, x), SDLF_LAYER_MULTIPLY, 0.75f, false);
+    sdlf_node large = number(net, positive, SDLF_LAYER_ADD, 1, false);
     for (int f = 0; f < SDLF_UNARY_FUNCTION_COUNT; f++) {
         bool root = f == SDLF_UNARY_SQRT || f == SDLF_UNARY_LOG || f == SDLF_UNARY_RECIPROCAL;
-        give(net, function(net, root ? positive : x, f));
+        bool ends = f == SDLF_UNARY_ASIN || f == SDLF_UNARY_ACOS || f == SDLF_UNARY_ATANH;
+        give(net, function(net, root ? positive : ends ? small : f == SDLF_UNARY_ACOSH ? large : x, f));
     }
     give(net, sdlf_unary(net, x, &(sdlf_unary_options){.function = SDLF_UNARY_ELU, .alpha = 0.4f}));
     give(net, sdlf_unary(net, x, &(sdlf_unary_options){.function = SDLF_UNARY_SELU, .alpha = 1.2f, .beta = 0.7f}));
@@ -103,7 +106,7 @@ static void pairs(sdlf_model *net)
     sdlf_node x = image(net, 3, 4, 5), row = sdlf_input(net, "row", SDLF_FLOAT32, sdlf_shape(1, 1, 5));
     sdlf_node slope = sdlf_value(net, &(sdlf_value_options){.name = "slope", .shape = sdlf_shape(3, 1, 1)});
     sdlf_node positive = number(net, function(net, x, SDLF_UNARY_ABS), SDLF_LAYER_ADD, 0.5f, false);
-    for (int f = 0; f < SDLF_LAYER_EQUAL; f++) {
+    for (int f = 0; f < SDLF_LAYER_BIT_AND; f++) {
         give(net, pair(net, f == SDLF_LAYER_POWER ? positive : x, f == SDLF_LAYER_DIVIDE ? positive : row, f));
         give(net, number(net, f == SDLF_LAYER_POWER ? positive : x, f, 1.75f, false));
         give(net, number(net, f == SDLF_LAYER_DIVIDE ? positive : x, f, 0.75f, true));

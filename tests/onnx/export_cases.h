@@ -26,7 +26,7 @@ sdlf_model *export_case_trained(const char *path);
 
 /* A run of a model: its inputs and outputs in host memory, by their names, which are the model's. An input that nobody reads is
  * absent; a sparse one is a dense matrix here. */
-enum { EXPORT_CASE_MOST = 64 };
+enum { EXPORT_CASE_MOST = 128 };
 typedef struct export_run_values {
     sdlf_tensor input[EXPORT_CASE_MOST], output[EXPORT_CASE_MOST];
     const char *input_name[EXPORT_CASE_MOST], *output_name[EXPORT_CASE_MOST];

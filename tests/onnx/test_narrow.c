@@ -140,10 +140,22 @@ static void quantised_values_saturate(void)
               (const double[]){2, 2, 2}, (const double[]){131070, 0, 2});
 }
 
+/* Sums, differences and products wrap around as the type itself does. */
+static void arithmetic_wraps_around(void)
+{
+    const double a[] = {32767, -32768, 300}, b[] = {1, 1, 300}, c[] = {65535, 0, 300}, d[] = {1, 1, 300},
+                 e[] = {4294967295.0, 0, 70000}, f[] = {1, 1, 70000};
+    check_run(&(one_node){"Add", INT16, INT16, INT16, NULL, 0, false}, a, b, (const double[]){-32768, -32767, 600});
+    check_run(&(one_node){"Mul", INT16, INT16, INT16, NULL, 0, false}, a, b, (const double[]){32767, -32768, 24464});
+    check_run(&(one_node){"Sub", UINT16, UINT16, UINT16, NULL, 0, false}, c, d, (const double[]){65534, 65535, 0});
+    check_run(&(one_node){"Mul", UINT32, UINT32, UINT32, NULL, 0, false}, e, f,
+              (const double[]){4294967295.0, 0, 605032704});
+}
+
 static void what_could_leave_it_is_refused(void)
 {
     sdlf_model *model = NULL;
-    CHECK_FAILS(import_node(&model, &(one_node){"Add", INT16, INT16, INT16, NULL, 0, false}, 3), SDLF_ERROR_UNSUPPORTED,
+    CHECK_FAILS(import_node(&model, &(one_node){"Abs", INT16, 0, INT16, NULL, 0, false}, 3), SDLF_ERROR_UNSUPPORTED,
                 "of int16, whose range its result could leave");
     CHECK_FAILS(import_node(&model, &(one_node){"Pow", UINT16, FLOAT, UINT16, NULL, 0, false}, 3),
                 SDLF_ERROR_UNSUPPORTED, "of uint16, whose range its result could leave");
@@ -235,6 +247,7 @@ int main(void)
     RUN(large_exponents);
     RUN(smaller_integers_keep_low_bits);
     RUN(quantised_values_saturate);
+    RUN(arithmetic_wraps_around);
     RUN(what_could_leave_it_is_refused);
     RUN(nothing_is_known);
     RUN(nothing_comes_out);

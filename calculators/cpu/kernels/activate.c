@@ -70,6 +70,22 @@ static inline element logarithm(element x)
     return IS_FLOAT ? (element)logf((float)x) : (element)log((double)x);
 }
 
+/* Functions of the C library, from SDLF_SIN on, as it has them. */
+static const struct {
+    float (*of_float)(float);
+    double (*of_double)(double);
+} library[] = {
+    {sinf, sin},   {cosf, cos},   {tanf, tan},     {asinf, asin},   {acosf, acos},   {atanf, atan},
+    {sinhf, sinh}, {coshf, cosh}, {asinhf, asinh}, {acoshf, acosh}, {atanhf, atanh},
+};
+
+static void call_library(element *y, const element *x, int64_t count, sdlf_activation_function function)
+{
+    for (int64_t i = 0; i < count; i++)
+        y[i] = IS_FLOAT ? (element)library[function - SDLF_SIN].of_float((float)x[i])
+                        : (element)library[function - SDLF_SIN].of_double((double)x[i]);
+}
+
 void activate_cpu(element *y, const element *x, int64_t count, const sdlf_activation *activation)
 {
     element low = (element)activation->low, high = (element)activation->high, slope = (element)activation->slope;
@@ -177,6 +193,21 @@ void activate_cpu(element *y, const element *x, int64_t count, const sdlf_activa
     case SDLF_ROUND:
 #pragma omp simd
         for (int64_t i = 0; i < count; i++) y[i] = nearest(x[i]);
+        break;
+    case SDLF_SIN:
+    case SDLF_COS:
+    case SDLF_TAN:
+    case SDLF_ASIN:
+    case SDLF_ACOS:
+    case SDLF_ATAN:
+    case SDLF_SINH:
+    case SDLF_COSH:
+    case SDLF_ASINH:
+    case SDLF_ACOSH:
+    case SDLF_ATANH: call_library(y, x, count, activation->function); break;
+    case SDLF_SIGN:
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) y[i] = x[i] > 0 ? 1 : x[i] < 0 ? -1 : x[i]; /* NaN stays */
         break;
     default:
         if (y != x) memcpy(y, x, (size_t)count * sizeof *y);

@@ -48,6 +48,26 @@ static inline element square_of_distance(element y)
     return rest * rest;
 }
 
+/* Slopes of the functions from SDLF_SIN on; v is x, of tan y. */
+static element rare_slope(sdlf_activation_function function, element v)
+{
+    double x = (double)v, slope;
+    switch (function) {
+    case SDLF_SIN: slope = cos(x); break;
+    case SDLF_COS: slope = -sin(x); break;
+    case SDLF_TAN: slope = 1 + x * x; break;
+    case SDLF_ASIN: slope = 1 / sqrt(1 - x * x); break;
+    case SDLF_ACOS: slope = -1 / sqrt(1 - x * x); break;
+    case SDLF_ATAN: slope = 1 / (1 + x * x); break;
+    case SDLF_SINH: slope = cosh(x); break;
+    case SDLF_COSH: slope = sinh(x); break;
+    case SDLF_ASINH: slope = 1 / sqrt(x * x + 1); break;
+    case SDLF_ACOSH: slope = 1 / sqrt(x * x - 1); break;
+    default: slope = 1 / (1 - x * x); break; /* atanh */
+    }
+    return (element)slope;
+}
+
 void activation_gradient_cpu(element *dx, const element *v, const element *dy, int64_t count,
                              const sdlf_activation *activation)
 {
@@ -149,7 +169,21 @@ void activation_gradient_cpu(element *dx, const element *v, const element *dy, i
         break;
     case SDLF_FLOOR:
     case SDLF_CEIL:
-    case SDLF_ROUND: memset(dx, 0, (size_t)count * sizeof *dx); break;
+    case SDLF_ROUND:
+    case SDLF_SIGN: memset(dx, 0, (size_t)count * sizeof *dx); break;
+    case SDLF_SIN:
+    case SDLF_COS:
+    case SDLF_TAN:
+    case SDLF_ASIN:
+    case SDLF_ACOS:
+    case SDLF_ATAN:
+    case SDLF_SINH:
+    case SDLF_COSH:
+    case SDLF_ASINH:
+    case SDLF_ACOSH:
+    case SDLF_ATANH:
+        for (int64_t i = 0; i < count; i++) dx[i] = dy[i] * rare_slope(activation->function, v[i]);
+        break;
     default:
         if (dx != dy) memcpy(dx, dy, (size_t)count * sizeof *dx);
         break;

@@ -29,6 +29,23 @@ static inline element logarithm(element a)
     return IS_FLOAT ? (element)logf((float)a) : (element)log((double)a);
 }
 
+static inline element remainder_of(element a, element b)
+{
+    return IS_FLOAT ? (element)fmodf((float)a, (float)b) : (element)fmod((double)a, (double)b);
+}
+
+/* What a / b, rounded down, leaves. */
+static inline element modulo(element a, element b)
+{
+    element rest = remainder_of(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+static inline element rounded_down(element a)
+{
+    return IS_FLOAT ? (element)floorf((float)a) : (element)floor((double)a);
+}
+
 /* ---- y = a op b; a_step and b_step are 0 or 1, and constants where this is inlined ---- */
 
 static inline __attribute__((always_inline)) void arithmetic(element *y, const element *a, int64_t a_step,
@@ -69,6 +86,12 @@ static inline __attribute__((always_inline)) void arithmetic(element *y, const e
     case SDLF_BINARY_PRELU:
 #pragma omp simd
         for (int64_t i = 0; i < count; i++) y[i] = a[i * a_step] < 0 ? b[i * b_step] * a[i * a_step] : a[i * a_step];
+        break;
+    case SDLF_BINARY_REMAINDER:
+        for (int64_t i = 0; i < count; i++) y[i] = remainder_of(a[i * a_step], b[i * b_step]);
+        break;
+    case SDLF_BINARY_MODULO:
+        for (int64_t i = 0; i < count; i++) y[i] = modulo(a[i * a_step], b[i * b_step]);
         break;
     default:
         for (int64_t i = 0; i < count; i++) y[i] = power(a[i * a_step], b[i * b_step]);
@@ -135,6 +158,8 @@ static void backward_block(const binary *all, int64_t at, const element *a, int6
         case SDLF_BINARY_MINIMUM: by_a = s < t ? 1 : s == t ? half : 0, by_b = 1 - by_a; break;
         case SDLF_BINARY_MAXIMUM: by_a = s > t ? 1 : s == t ? half : 0, by_b = 1 - by_a; break;
         case SDLF_BINARY_PRELU: by_a = s < 0 ? t : 1, by_b = s < 0 ? s : 0; break;
+        case SDLF_BINARY_REMAINDER: by_b = s / t < 0 ? rounded_down(-s / t) : -rounded_down(s / t); break;
+        case SDLF_BINARY_MODULO: by_b = -rounded_down(s / t); break;
         default: break;
         }
         if (all->da) all->da[at + i] = all->dy[at + i] * by_a;

@@ -44,27 +44,51 @@ static void normalize_image(const gather_context *gather, element *y, int64_t im
 
 /* ---- augmentation ---- */
 
-static inline float pixel_or_background(const gather_context *gather, int64_t plane, int64_t h, int64_t w)
+static inline float pixel_or_background(const gather_context *gather, int64_t plane, int64_t h, int64_t w, bool reflect)
 {
-    if (h < 0 || h >= gather->height || w < 0 || w >= gather->width) return 0;
+    h = sdlf_warp_source(h, gather->height, reflect);
+    w = sdlf_warp_source(w, gather->width, reflect);
+    if (h < 0 || w < 0) return 0;
     int64_t at = plane + h * gather->width + w;
     return gather->bytes ? (float)gather->bytes[at] : (float)gather->elements[at];
 }
 
-static void warp_run(const gather_context *gather, element *y, int64_t image, int64_t plane,
-                     const sdlf_warp_point *from, int64_t count)
+/* The values of a plane, which begins at this element of x, at these points. */
+static void read_run(const gather_context *gather, float *value, int64_t plane, const sdlf_warp_point *from,
+                     int64_t count, bool reflect)
+{
+    for (int64_t i = 0; i < count; i++) {
+        int64_t h = from[i].h, w = from[i].w;
+        value[i] = sdlf_bilinear(
+            pixel_or_background(gather, plane, h, w, reflect), pixel_or_background(gather, plane, h, w + 1, reflect),
+            pixel_or_background(gather, plane, h + 1, w, reflect),
+            pixel_or_background(gather, plane, h + 1, w + 1, reflect), from[i].down, from[i].right);
+    }
+}
+
+/* The brightness of the pixels of three planes there. */
+static void read_grey(const gather_context *gather, float *grey, int64_t image, const sdlf_warp_point *from,
+                      int64_t count, bool reflect)
+{
+    float value[3][WARP_BLOCK];
+    for (int c = 0; c < 3; c++)
+        read_run(gather, value[c], image * gather->count + c * gather->height * gather->width, from, count, reflect);
+    for (int64_t i = 0; i < count; i++) grey[i] = sdlf_grey(value[0][i], value[1][i], value[2][i]);
+}
+
+/* Row h of the output, from column `first` on, in one plane. `grey` NULL: there is no such thing. */
+static void warp_run(const gather_context *gather, const sdlf_warp *warp, element *y, int64_t image, int64_t plane,
+                     const sdlf_warp_point *from, const float *grey, int64_t h, int64_t first, int64_t count)
 {
     int64_t channel = gather->channels.count > 1 ? plane / (gather->height * gather->width) : 0;
     float mean = gather->channels.mean[channel], scale = gather->channels.scale[channel];
-    plane += image * gather->count;
     float block[WARP_BLOCK];
-    for (int64_t i = 0; i < count; i++) {
-        int64_t h = from[i].h, w = from[i].w;
-        block[i] = sdlf_bilinear(pixel_or_background(gather, plane, h, w), pixel_or_background(gather, plane, h, w + 1),
-                                 pixel_or_background(gather, plane, h + 1, w),
-                                 pixel_or_background(gather, plane, h + 1, w + 1), from[i].down, from[i].right);
-    }
+    read_run(gather, block, image * gather->count + plane, from, count, warp->reflect);
+    for (int64_t i = 0; warp->tinted && i < count; i++)
+        block[i] = sdlf_warp_tint(warp, block[i], grey ? grey[i] : block[i], mean);
     for (int64_t i = 0; i < count; i++) y[i] = (element)sdlf_normalize(block[i], mean, scale);
+    for (int64_t w = cpu_max(first, warp->hole[1][0]); w < cpu_min(first + count, warp->hole[1][1]); w++)
+        if (sdlf_warp_erases(warp, h, w)) y[w - first] = 0;
 }
 
 static void warp_image(const gather_context *gather, element *y, int64_t image)
@@ -79,8 +103,12 @@ static void warp_image(const gather_context *gather, element *y, int64_t image)
             int64_t some = cpu_min(WARP_BLOCK, width - first);
 #pragma omp simd
             for (int64_t i = 0; i < some; i++) from[i] = sdlf_warp_at(&warp, h, first + i);
+            float grey[WARP_BLOCK];
+            bool coloured = warp.tinted && gather->count == 3 * height * width;
+            if (coloured) read_grey(gather, grey, image, from, some, warp.reflect);
             for (int64_t plane = 0; plane < gather->count; plane += height * width) {
-                warp_run(gather, y + plane + h * width + first, image, plane, from, some);
+                warp_run(gather, &warp, y + plane + h * width + first, image, plane, from, coloured ? grey : NULL, h,
+                         first, some);
             }
         }
     }

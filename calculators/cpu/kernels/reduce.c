@@ -10,6 +10,9 @@
 /* Inner elements that a task takes at once, and elements of x that it reads at least. */
 enum { INNER_BLOCK = 1024, CHUNK_ELEMENTS = 1 << 15 };
 
+/* Numbers that are reduced side by side where an axis is the last: as many as hide what one step takes. */
+enum { STRIPE = 64 };
+
 typedef struct reduction {
     const element *x;
     element *y, *partial; /* partial: (outer, chunks, inner) */
@@ -66,31 +69,6 @@ static element start_of(sdlf_reduction function)
     }
 }
 
-/* One contiguous run to one number. */
-static element reduce_run(const element *x, int64_t count, sdlf_reduction function)
-{
-    vector part = {0};
-    element result = start_of(function);
-    int64_t i = 0;
-    switch (function) {
-    case SDLF_REDUCE_MAX:
-        for (; i < count; i++) result = maximum(result, x[i]);
-        return result;
-    case SDLF_REDUCE_MIN:
-        for (; i < count; i++) result = minimum(result, x[i]);
-        return result;
-    case SDLF_REDUCE_PRODUCT:
-        for (; i < count; i++) result *= x[i];
-        return result;
-    case SDLF_REDUCE_SUM_SQUARES:
-        for (; i + LANES <= count; i += LANES) part += load(x + i) * load(x + i);
-        result = sum_lanes(part);
-        for (; i < count; i++) result += x[i] * x[i];
-        return result;
-    default: return sum_run(x, count);
-    }
-}
-
 /* `rows` rows of `width` elements, `stride` apart, to one row. */
 static void reduce_rows(element *y, const element *x, int64_t rows, int64_t stride, int64_t width,
                         sdlf_reduction function)
@@ -120,6 +98,48 @@ static void reduce_rows(element *y, const element *x, int64_t rows, int64_t stri
             for (int64_t i = 0; i < width; i++) y[i] += x[i];
             break;
         }
+    }
+}
+
+/* The same of a run, seen as rows of STRIPE: the largest (or smallest, or the product) of every STRIPE-th element first. */
+static element reduce_stripes(const element *x, int64_t count, sdlf_reduction function)
+{
+    element stripe[STRIPE], result;
+    int64_t rows = count / STRIPE;
+    reduce_rows(stripe, x, rows, STRIPE, STRIPE, function);
+    reduce_rows(&result, stripe, STRIPE, 1, 1, function);
+    for (const element *rest = x + rows * STRIPE; rest < x + count; rest++) {
+        element both[] = {result, *rest};
+        reduce_rows(&result, both, 2, 1, 1, function);
+    }
+    return result;
+}
+
+/* One contiguous run to one number. */
+static element reduce_run(const element *x, int64_t count, sdlf_reduction function)
+{
+    if (count >= 2 * STRIPE &&
+        (function == SDLF_REDUCE_MAX || function == SDLF_REDUCE_MIN || function == SDLF_REDUCE_PRODUCT))
+        return reduce_stripes(x, count, function);
+    vector part = {0};
+    element result = start_of(function);
+    int64_t i = 0;
+    switch (function) {
+    case SDLF_REDUCE_MAX:
+        for (; i < count; i++) result = maximum(result, x[i]);
+        return result;
+    case SDLF_REDUCE_MIN:
+        for (; i < count; i++) result = minimum(result, x[i]);
+        return result;
+    case SDLF_REDUCE_PRODUCT:
+        for (; i < count; i++) result *= x[i];
+        return result;
+    case SDLF_REDUCE_SUM_SQUARES:
+        for (; i + LANES <= count; i += LANES) part += load(x + i) * load(x + i);
+        result = sum_lanes(part);
+        for (; i < count; i++) result += x[i] * x[i];
+        return result;
+    default: return sum_run(x, count);
     }
 }
 

@@ -219,7 +219,8 @@ sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2
 
 int64_t engine_backward_input_workspace(const engine_conv2d *conv)
 {
-    return conv->dtype == SDLF_FLOAT32 ? conv->k * conv->r * conv->s * conv->c * static_cast<int64_t>(sizeof(float)) : 0;
+    return conv->dtype == SDLF_FLOAT32 ? conv->k * conv->r * conv->s * conv->c * static_cast<int64_t>(sizeof(float))
+                                       : 0;
 }
 
 sdlf_status engine_backward_input(const cuda_calculator *calculator, const engine_conv2d *given)

@@ -28,7 +28,8 @@ struct image_class {
 
 struct image_params {
     image_class of[IMAGE_CLASSES];
-    CUtensorMap weights; /* (channels of x, taps, filters), tiled; where the reduction's must be innermost, (filters, taps, channels) */
+    CUtensorMap
+        weights; /* (channels of x, taps, filters), tiled; where the reduction's must be innermost, (filters, taps, channels) */
     int classes, column_tiles, chunks; /* chunks of channels of the image that is read */
     int filter_width;
     int channels, height, width; /* of the result */
@@ -87,8 +88,8 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
             if constexpr (MN_B) {
 #pragma unroll
                 for (int c = 0; c < BN; c += 64)
-                    tma_load_3d(b + c * K_BYTES + part * CHUNK * 64 * 2, &p.weights, barrier, at.column + c,
-                                filter, chunk * CHUNK);
+                    tma_load_3d(b + c * K_BYTES + part * CHUNK * 64 * 2, &p.weights, barrier, at.column + c, filter,
+                                chunk * CHUNK);
             } else {
                 tma_load_3d(b + part * BN * CHUNK_BYTES, &p.weights, barrier, chunk * CHUNK, filter, at.column);
             }

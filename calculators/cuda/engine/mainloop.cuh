@@ -147,8 +147,8 @@ static sdlf_status engine_launch(const cuda_calculator *calculator, int64_t bloc
     constexpr int SHARED = engine_sizes<Work>::SHARED;
     sdlf_status status = allow_shared(engine_product<Work>, SHARED);
     if (status != SDLF_OK) return status;
-    launch_overlapped(calculator, engine_product<Work>, dim3(static_cast<unsigned>(blocks)), dim3(engine_sizes<Work>::THREADS),
-                      SHARED, params);
+    launch_overlapped(calculator, engine_product<Work>, dim3(static_cast<unsigned>(blocks)),
+                      dim3(engine_sizes<Work>::THREADS), SHARED, params);
     return cuda_check_launch(what);
 }
 

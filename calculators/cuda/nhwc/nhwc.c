@@ -14,10 +14,10 @@ sdlf_dtype storage_cuda(const sdlf_calculator *base, bool training, int64_t batc
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     if (!engine_is_there(calculator)) return SDLF_NONE;
     if (!training)
-        return batch < LEAST_IMAGES                   ? SDLF_NONE
-               : calculator->math == SDLF_MATH_FP16   ? SDLF_FLOAT16
+        return batch < LEAST_IMAGES                 ? SDLF_NONE
+               : calculator->math == SDLF_MATH_FP16 ? SDLF_FLOAT16
                : calculator->math == SDLF_MATH_BF16 ? SDLF_BFLOAT16
-                                                      : SDLF_NONE;
+                                                    : SDLF_NONE;
     return calculator->math == SDLF_MATH_BF16   ? SDLF_BFLOAT16
            : calculator->math == SDLF_MATH_TF32 ? SDLF_FLOAT32
                                                 : SDLF_NONE;

@@ -37,6 +37,18 @@ static const struct {
     [SDLF_FLOOR] = {"floorf(v)", NO_NUMBERS},
     [SDLF_CEIL] = {"ceilf(v)", NO_NUMBERS},
     [SDLF_ROUND] = {"rintf(v)", NO_NUMBERS},
+    [SDLF_SIN] = {"sinf(v)", NO_NUMBERS},
+    [SDLF_COS] = {"cosf(v)", NO_NUMBERS},
+    [SDLF_TAN] = {"tanf(v)", NO_NUMBERS},
+    [SDLF_ASIN] = {"asinf(v)", NO_NUMBERS},
+    [SDLF_ACOS] = {"acosf(v)", NO_NUMBERS},
+    [SDLF_ATAN] = {"atanf(v)", NO_NUMBERS},
+    [SDLF_SINH] = {"sinhf(v)", NO_NUMBERS},
+    [SDLF_COSH] = {"coshf(v)", NO_NUMBERS},
+    [SDLF_ASINH] = {"asinhf(v)", NO_NUMBERS},
+    [SDLF_ACOSH] = {"acoshf(v)", NO_NUMBERS},
+    [SDLF_ATANH] = {"atanhf(v)", NO_NUMBERS},
+    [SDLF_SIGN] = {"v > 0 ? 1 : v < 0 ? -1 : v", NO_NUMBERS},
 };
 
 void c_print_activation(c_export *e, const c_step *step)
@@ -74,6 +86,8 @@ static const char *formula_of_floats(sdlf_binary_function function)
     case SDLF_BINARY_MINIMUM: return "a != a || a < b ? a : b";
     case SDLF_BINARY_MAXIMUM: return "a != a || a > b ? a : b";
     case SDLF_BINARY_PRELU: return "a < 0 ? b * a : a";
+    case SDLF_BINARY_REMAINDER: return "fmodf(a, b)";
+    case SDLF_BINARY_MODULO: return "fmodf(a, b) != 0 && (fmodf(a, b) < 0) != (b < 0) ? fmodf(a, b) + b : fmodf(a, b)";
     case SDLF_BINARY_EQUAL: return "a == b";
     case SDLF_BINARY_LESS: return "a < b";
     case SDLF_BINARY_LESS_EQUAL: return "a <= b";
@@ -95,6 +109,20 @@ static const char *formula_of_integers(sdlf_binary_function function, sdlf_dtype
     case SDLF_BINARY_POWER: return "(T)integer_power(a, b)";
     case SDLF_BINARY_MINIMUM: return "a < b ? a : b";
     case SDLF_BINARY_MAXIMUM: return "a > b ? a : b";
+    case SDLF_BINARY_REMAINDER:
+        return dtype == SDLF_UINT8 ? "b == 0 ? 0 : (T)(a % b)" : "b == 0 || b == -1 ? 0 : (T)(a % b)";
+    case SDLF_BINARY_MODULO:
+        if (dtype == SDLF_UINT8) return "b == 0 ? 0 : (T)(a % b)";
+        return "b == 0 || b == -1 ? 0 : a % b != 0 && (a % b < 0) != (b < 0) ? (T)(a % b + b) : (T)(a % b)";
+    case SDLF_BINARY_BIT_AND: return "(T)(a & b)";
+    case SDLF_BINARY_BIT_OR: return "(T)(a | b)";
+    case SDLF_BINARY_BIT_XOR: return "(T)(a ^ b)";
+    case SDLF_BINARY_SHIFT_LEFT:
+        if (dtype == SDLF_UINT8) return "b > 63 ? 0 : (T)((uint64_t)a << b)";
+        return "b < 0 || b > 63 ? 0 : (T)((uint64_t)a << b)";
+    case SDLF_BINARY_SHIFT_RIGHT:
+        if (dtype == SDLF_UINT8) return "b > 7 ? 0 : (T)(a >> b)";
+        return "(T)((int64_t)a >> (b < 0 || b > 63 ? 63 : b))";
     default: return formula_of_floats(function);
     }
 }

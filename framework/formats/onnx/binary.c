@@ -24,6 +24,13 @@ static const struct {
     {"And", "and", SDLF_LAYER_AND},
     {"Or", "or", SDLF_LAYER_OR},
     {"Xor", "xor", SDLF_LAYER_XOR},
+    {"BitwiseAnd", "bit_and", SDLF_LAYER_BIT_AND},
+    {"BitwiseOr", "bit_or", SDLF_LAYER_BIT_OR},
+    {"BitwiseXor", "bit_xor", SDLF_LAYER_BIT_XOR},
+    {"Mod", "modulo", SDLF_LAYER_MODULO},
+    {"", "remainder", SDLF_LAYER_REMAINDER},
+    {"", "shift_left", SDLF_LAYER_SHIFT_LEFT},
+    {"", "shift_right", SDLF_LAYER_SHIFT_RIGHT},
     {"Sum", "add", SDLF_LAYER_ADD},
     {"Mean", "add", SDLF_LAYER_ADD},
 };
@@ -74,6 +81,28 @@ static bool is_number(onnx_context *c, int input, sdlf_shape other, double *numb
     return sdlf_dtype_is_float(onnx_type_dtype(tensor->type)) || fabs(*number) <= 1 << 24;
 }
 
+static onnx_flow number_like(onnx_context *c, onnx_flow x, double number)
+{
+    onnx_numbers one = onnx_new_numbers(c, false, SDLF_SCALAR);
+    if (!onnx_ok(c)) return x;
+    one.integer[0] = (int64_t)number;
+    onnx_tensor tensor = onnx_store_numbers(c, &one, onnx_type_of(x.dtype));
+    return onnx_constant_layer(c, &tensor);
+}
+
+/* Integers that are computed in larger ones wrap around as their own type does: the bits beyond it are dropped. */
+static onnx_flow wrapped(onnx_context *c, onnx_flow y)
+{
+    onnx_type type = onnx_narrow_input(c, 0);
+    sdlf_binary_layer_function function = by_type(c);
+    bool leaves = function == SDLF_LAYER_ADD || function == SDLF_LAYER_SUBTRACT || function == SDLF_LAYER_MULTIPLY ||
+                  function == SDLF_LAYER_DIVIDE;
+    if (type == ONNX_UNDEFINED || !leaves) return y;
+    if (type == ONNX_INT16) return onnx_with_number(c, "div", onnx_with_number(c, "mul", y, 65536), 65536);
+    onnx_flow bits[] = {y, number_like(c, y, type == ONNX_UINT16 ? 65535 : 4294967295.0)};
+    return onnx_binary(c, "bit_and", bits);
+}
+
 static void convert_binary(onnx_context *c)
 {
     sdlf_binary_layer_function function = by_type(c);
@@ -81,15 +110,16 @@ static void convert_binary(onnx_context *c)
     double number;
     bool second = is_number(c, 1, onnx_shape(c, 0), &number) && !onnx_is_constant(c, 0);
     bool first = !second && is_number(c, 0, onnx_shape(c, 1), &number) && !onnx_is_constant(c, 1);
-    if (second || first) {
+    bool fits = !(second || first) || (number >= -3.4e38 && number <= 3.4e38); /* what the layer's option takes */
+    if (fits && (second || first)) {
         onnx_flow x = onnx_in(c, second ? 0 : 1);
         options.scalar = (float)number;
         options.scalar_first = first;
-        onnx_give(c, 0, onnx_layer(c, "binary", &options, &x, 1));
+        onnx_give(c, 0, wrapped(c, onnx_layer(c, "binary", &options, &x, 1)));
         return;
     }
     onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
-    onnx_give(c, 0, apply(c, function, operands));
+    onnx_give(c, 0, wrapped(c, apply(c, function, operands)));
 }
 
 /* Its slopes are parameters, whatever they are called. */
@@ -191,13 +221,43 @@ static void convert_where(onnx_context *c)
     onnx_give(c, 0, onnx_layer(c, "select", NULL, operands, 3));
 }
 
-/* Of shapes. The remainder has the divisor's sign, or with fmod the dividend's, which matters to integers that are negative. */
-static void fold_mod(onnx_context *c)
+/* The remainder has the divisor's sign, or with fmod the dividend's. */
+static void convert_mod(onnx_context *c)
 {
-    bool real = sdlf_dtype_is_float(onnx_type_dtype(onnx_known(c, 0)->type));
-    if (onnx_integer(c, "fmod", 0) != real)
-        onnx_unsupported(c, "attribute 'fmod' of %s", real ? "0 for floats" : "1 for integers");
-    if (onnx_ok(c)) onnx_fold_binary(c);
+    onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
+    bool fmod = onnx_integer(c, "fmod", 0) != 0;
+    onnx_give(c, 0, apply(c, fmod ? SDLF_LAYER_REMAINDER : SDLF_LAYER_MODULO, operands));
+}
+
+/* The largest number of an unsigned type; -1 of one with a sign. */
+static double all_bits(onnx_context *c, onnx_flow x)
+{
+    switch (onnx_narrow_input(c, 0)) {
+    case ONNX_UINT16: return 65535;
+    case ONNX_UINT32: return 4294967295.0;
+    default: return x.dtype == SDLF_UINT8 ? 255 : -1;
+    }
+}
+
+static void convert_bitwise_not(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0), operands[] = {number_like(c, x, all_bits(c, x)), x};
+    onnx_give(c, 0, onnx_binary(c, "sub", operands));
+}
+
+/* Of integers that are computed in larger ones the bits beyond their own are dropped. */
+static void convert_bit_shift(onnx_context *c)
+{
+    onnx_word direction = onnx_text(c, "direction", "");
+    bool left = strcmp(direction.text, "LEFT") == 0;
+    if (!left && strcmp(direction.text, "RIGHT") != 0) onnx_wrong(c, "attribute 'direction' is '%s'", direction.text);
+    onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
+    onnx_flow y = onnx_binary(c, left ? "shift_left" : "shift_right", operands);
+    if (left && onnx_narrow_input(c, 0) != ONNX_UNDEFINED) {
+        onnx_flow bits[] = {y, number_like(c, y, all_bits(c, y))};
+        y = onnx_binary(c, "bit_and", bits);
+    }
+    onnx_give(c, 0, y);
 }
 
 #define TWO_INPUTS  .minimum_inputs = 2, .maximum_inputs = 2, .attributes = " ", .convert = convert_binary
@@ -208,7 +268,27 @@ const onnx_operator onnx_binary_operators[] = {
     {.type = "Sub", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
     {.type = "Mul", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
     {.type = "Div", .since = 7, TWO_INPUTS, .fold = onnx_fold_binary},
-    {.type = "Mod", .since = 10, .minimum_inputs = 2, .maximum_inputs = 2, .attributes = " fmod ", .fold = fold_mod},
+    {.type = "Mod",
+     .since = 10,
+     .minimum_inputs = 2,
+     .maximum_inputs = 2,
+     .attributes = " fmod ",
+     .convert = convert_mod},
+    {.type = "BitwiseAnd", .since = 18, TWO_INPUTS},
+    {.type = "BitwiseOr", .since = 18, TWO_INPUTS},
+    {.type = "BitwiseXor", .since = 18, TWO_INPUTS},
+    {.type = "BitwiseNot",
+     .since = 18,
+     .minimum_inputs = 1,
+     .maximum_inputs = 1,
+     .attributes = " ",
+     .convert = convert_bitwise_not},
+    {.type = "BitShift",
+     .since = 11,
+     .minimum_inputs = 2,
+     .maximum_inputs = 2,
+     .attributes = " direction ",
+     .convert = convert_bit_shift},
     {.type = "Pow",
      .since = 7,
      .minimum_inputs = 2,

@@ -30,16 +30,13 @@ static onnx_flow conv_image(onnx_context *c, onnx_flow x, const onnx_window *win
     return onnx_as_before(c, y, x.shape.rank);
 }
 
-static void convert_conv(onnx_context *c)
+onnx_flow onnx_convolve(onnx_context *c, onnx_flow x, const onnx_tensor *weight, const onnx_tensor *bias)
 {
-    const onnx_tensor *weight = onnx_known(c, 1), *bias = onnx_has(c, 2) ? onnx_known(c, 2) : NULL;
-    onnx_flow x = onnx_in(c, 0);
-    const Onnx__NodeProto *behind = NULL;
-    if (!onnx_ok(c)) return;
+    if (!onnx_ok(c)) return x;
     if (weight->shape.rank != x.shape.rank || weight->count == 0) {
         onnx_wrong(c, "its weight is %s and its input %s", sdlf_shape_print(weight->shape).text,
                    sdlf_shape_print(x.shape).text);
-        return;
+        return x;
     }
     onnx_window window = onnx_window_of(c, x.shape, &weight->shape.dim[2]);
     int64_t groups = onnx_integer(c, "group", 1), filters = weight->shape.dim[0];
@@ -47,18 +44,32 @@ static void convert_conv(onnx_context *c)
         weight->shape.dim[1] * groups != x.shape.dim[1]) {
         onnx_wrong(c, "its weight %s with %lld groups does not fit its input %s", sdlf_shape_print(weight->shape).text,
                    (long long)groups, sdlf_shape_print(x.shape).text);
-        return;
+        return x;
     }
     if (bias != NULL && (bias->count != filters || bias->shape.rank != 1)) {
         onnx_wrong(c, "its bias is %s; %lld numbers were expected", sdlf_shape_print(bias->shape).text,
                    (long long)filters);
-        return;
+        return x;
     }
-    if (bias == NULL) bias = onnx_constant_behind(c, "Add", &behind);
-    if (behind != NULL && (bias == NULL || !is_channel_bias(bias, x.shape.rank, filters))) bias = NULL;
     sdlf_conv2d_options options = {.filters = (int)filters, .groups = (int)groups, .no_bias = bias == NULL};
-    onnx_flow y = x.shape.rank == 5 ? onnx_volume_conv(c, x, &window, options, weight, bias)
-                                    : conv_image(c, x, &window, options, weight, bias);
+    return x.shape.rank == 5 ? onnx_volume_conv(c, x, &window, options, weight, bias)
+                             : conv_image(c, x, &window, options, weight, bias);
+}
+
+static void convert_conv(onnx_context *c)
+{
+    const onnx_tensor *weight = onnx_known(c, 1), *bias = onnx_has(c, 2) ? onnx_known(c, 2) : NULL;
+    onnx_flow x = onnx_in(c, 0);
+    const Onnx__NodeProto *behind = NULL;
+    onnx_tensor row;
+    if (bias == NULL && onnx_ok(c)) bias = onnx_constant_behind(c, "Add", &behind);
+    if (behind != NULL && (bias == NULL || !is_channel_bias(bias, x.shape.rank, weight->shape.dim[0]))) bias = NULL;
+    if (behind != NULL && bias != NULL) {
+        row = *bias;
+        row.shape = sdlf_shape(row.count);
+        bias = &row;
+    }
+    onnx_flow y = onnx_convolve(c, x, weight, bias);
     onnx_give(c, 0, y);
     if (behind != NULL && bias != NULL) onnx_absorb(c, behind, y);
 }

@@ -135,6 +135,20 @@ static sdlf_status read_opset(onnx_file *file, const wire_reader *reader, wire_s
     return SDLF_OK;
 }
 
+enum { MAX_FUNCTIONS = 4096 };
+
+static sdlf_status read_function(onnx_file *file, const wire_reader *reader, wire_span span)
+{
+    if (file->function == NULL) file->function = onnx_arena_array(&file->arena, MAX_FUNCTIONS, sizeof(void *));
+    if (file->function == NULL) return out_of_memory(file);
+    if (file->function_count == MAX_FUNCTIONS)
+        return wire_fail(reader, span.bytes, "more than %d functions", MAX_FUNCTIONS);
+    Onnx__FunctionProto *function = onnx_unpack(&onnx__function_proto__descriptor, reader, span, &file->arena);
+    if (function == NULL) return failed_to_unpack(file);
+    file->function[file->function_count++] = function;
+    return SDLF_OK;
+}
+
 static sdlf_status read_metadata(onnx_file *file, const wire_reader *reader, wire_span span)
 {
     const Onnx__StringStringEntryProto *entry =
@@ -165,7 +179,7 @@ static sdlf_status read_model(onnx_file *file, wire_reader reader)
         if (field.number == PRODUCER_VERSION) status = keep_text(file, &reader, &file->producer_version, &field);
         if (field.number == OPSET_IMPORT && is_bytes) status = read_opset(file, &reader, field.span);
         if (field.number == METADATA && is_bytes) status = read_metadata(file, &reader, field.span);
-        if (field.number == FUNCTIONS) file->has_functions = true;
+        if (field.number == FUNCTIONS && is_bytes) status = read_function(file, &reader, field.span);
         if (field.number == GRAPH && is_bytes) {
             if (has_graph) return wire_fail(&reader, field.span.bytes, "a second graph");
             has_graph = file->is_model = true;
@@ -175,7 +189,35 @@ static sdlf_status read_model(onnx_file *file, wire_reader reader)
     }
     if (!has_graph)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: there is no graph in it: an ONNX model was expected", file->path);
-    return read_graph(file, wire_inside(&reader, graph, "GraphProto"));
+    sdlf_status status = read_graph(file, wire_inside(&reader, graph, "GraphProto"));
+    return status == SDLF_OK ? onnx_functions_inline(file) : status;
+}
+
+sdlf_status onnx_file_read_branch(onnx_file *file, const void *bytes, size_t size, onnx_branch *branch)
+{
+    onnx_file whole = *file; /* the graph's own part of it makes room for the branch */
+    wire_reader reader = {
+        .path = file->path, .file = bytes, .at = bytes, .end = (const uint8_t *)bytes + size, .message = "GraphProto"};
+    file->node_count = file->initializer_count = file->input_count = file->output_count = 0;
+    sdlf_status status = read_graph(file, reader);
+    branch->node = file->node;
+    branch->node_count = file->node_count;
+    branch->initializer = file->initializer;
+    branch->initializer_count = file->initializer_count;
+    branch->input = file->input;
+    branch->input_count = file->input_count;
+    branch->output = file->output;
+    branch->output_count = file->output_count;
+    file->node = whole.node;
+    file->node_count = whole.node_count;
+    file->initializer = whole.initializer;
+    file->initializer_count = whole.initializer_count;
+    file->input = whole.input;
+    file->input_count = whole.input_count;
+    file->output = whole.output;
+    file->output_count = whole.output_count;
+    file->graph_name = whole.graph_name;
+    return status;
 }
 
 enum { BEGINNING = IR_VERSION << 3 | WIRE_VARINT };

@@ -23,7 +23,9 @@ typedef struct onnx_file {
     int64_t initializer_bytes;
     Onnx__ValueInfoProto **input, **output;
     int input_count, output_count;
-    bool has_functions, has_sparse;
+    Onnx__FunctionProto **function; /* of the model's own */
+    int function_count;
+    bool has_sparse;
     bool is_model; /* a version, an operator set or a graph was found: it is no file of another kind */
 } onnx_file;
 
@@ -35,6 +37,23 @@ sdlf_status onnx_file_open(onnx_file *file, const char *path, int64_t read_memor
 /* The same from memory (borrowed until closed). External data are looked for in `folder`, and refused if that is NULL. */
 sdlf_status onnx_file_parse(onnx_file *file, const void *bytes, size_t size, const char *name, const char *folder,
                             int64_t read_memory);
+
+/* A graph in an attribute of a node. */
+typedef struct onnx_branch {
+    const Onnx__AttributeProto *attribute;
+    Onnx__NodeProto **node;
+    int node_count;
+    onnx_tensor *initializer;
+    int initializer_count;
+    Onnx__ValueInfoProto **input, **output;
+    int input_count, output_count;
+} onnx_branch;
+
+/* Read it from its bytes; what it points at is in the file's arena. Errors as above. */
+sdlf_status onnx_file_read_branch(onnx_file *file, const void *bytes, size_t size, onnx_branch *branch);
+
+/* functions.c: nodes in the place of calls of the model's own functions. */
+sdlf_status onnx_functions_inline(onnx_file *file);
 
 /* SDLF_ERROR_IO if elements were wanted, of it or of a file beside it, that could not be read. */
 sdlf_status onnx_file_check(const onnx_file *file);

@@ -33,6 +33,7 @@ static sdlf_status make_values(onnx_import *import)
     const onnx_file *file = import->file;
     size_t count = (size_t)file->initializer_count + (size_t)file->input_count + (size_t)file->output_count;
     for (int i = 0; i < file->node_count; i++) count += file->node[i]->n_input + file->node[i]->n_output;
+    count += onnx_branches_names(import);
     if (count > INT32_MAX) return out_of_memory(import);
     import->value = onnx_arena_array(&import->file->arena, count, sizeof *import->value);
     import->value_capacity = (int)count;
@@ -87,7 +88,7 @@ static sdlf_status link_nodes(onnx_import *import)
         if (value == NULL) return out_of_memory(import);
         value->unread = ++value->readers;
     }
-    return SDLF_OK;
+    return onnx_branches_link(import) ? SDLF_OK : out_of_memory(import);
 }
 
 /* From the last node to the first: what must be known, and what that is worked out from. */
@@ -188,7 +189,8 @@ static sdlf_status check_file(const onnx_file *file)
 /* Steps that end an import even where a report is wanted. */
 static sdlf_status prepare(onnx_import *import)
 {
-    sdlf_status status = make_values(import);
+    sdlf_status status = onnx_branches_read(import);
+    if (status == SDLF_OK) status = make_values(import);
     if (status == SDLF_OK) status = add_weights(import);
     if (status == SDLF_OK) status = link_nodes(import);
     if (status == SDLF_OK) mark_known(import);

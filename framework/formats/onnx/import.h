@@ -71,10 +71,13 @@ typedef struct onnx_import {
     int fill_count, fill_capacity;
     int64_t folded;  /* elements of constants that were worked out */
     int64_t weights; /* those that stand for weights of the file's, which are not counted there */
+    int64_t run;     /* what folding by running has taken (fold_run.c) */
     int64_t limit;   /* of these: as many as the file's weights have, and some more */
     bool batched;    /* the first dimension of an input is the plan's to choose */
     void *batches;   /* where it lies in every layer's outputs (batch.c) */
     int batch_capacity;
+    onnx_branch *branch; /* graphs inside of nodes */
+    int branch_count;
     bool fills; /* parameters get their values: unless so, large constants are only outlined */
 } onnx_import;
 
@@ -130,13 +133,25 @@ extern const onnx_operator onnx_resize_operators[];
 extern const onnx_operator onnx_top_k_operators[];
 extern const onnx_operator onnx_quantize_operators[];
 extern const onnx_operator onnx_constant_operators[];
+extern const onnx_operator onnx_condition_operators[];
+extern const onnx_operator onnx_mask_operators[];
+extern const onnx_operator onnx_einsum_operators[];
+extern const onnx_operator onnx_attention_operators[];
+extern const onnx_operator onnx_index_operators[];
+extern const onnx_operator onnx_grid_operators[];
+extern const onnx_operator onnx_signal_operators[];
+extern const onnx_operator onnx_branch_operators[];
+extern const onnx_operator onnx_scatter_operators[];
+extern const onnx_operator onnx_recurrent_operators[];
+extern const onnx_operator onnx_loss_operators[];
+extern const onnx_operator onnx_integer_product_operators[];
 
 /* The row for that name and opset; NULL: none. `other` says why: a row of that name for other opsets, or NULL. */
 const onnx_operator *onnx_operator_find(const char *type, int opset, const onnx_operator **other);
 /* Row `index` of all tables; NULL past the end. */
 const onnx_operator *onnx_operator_at(int index);
 
-enum { ONNX_FIRST_OPSET = 7, ONNX_LAST_OPSET = 22 };
+enum { ONNX_FIRST_OPSET = 7, ONNX_LAST_OPSET = 28 };
 
 /* ---- the import as a whole ---- */
 
@@ -155,6 +170,13 @@ onnx_value *onnx_value_named(onnx_import *import, const char *name);
 
 /* node.c: make layers or constants of node number `position`. A report takes a failure; without one it ends the import. */
 sdlf_status onnx_import_node(onnx_import *import, int position);
+/* The same of a node inside of node `position`; its failure is that node's. */
+sdlf_status onnx_import_inner(onnx_import *import, const Onnx__NodeProto *node, int position);
+
+/* branches.c: read the graphs inside of nodes; how many names they have; and have what they read stay. False: memory is out. */
+sdlf_status onnx_branches_read(onnx_import *import);
+size_t onnx_branches_names(const onnx_import *import);
+bool onnx_branches_link(onnx_import *import);
 /* Is its operator one of the standard's own? */
 bool onnx_is_standard(const Onnx__NodeProto *node);
 
@@ -271,6 +293,8 @@ onnx_flow onnx_integer_function(onnx_context *c, onnx_flow x);
 onnx_flow onnx_reduce_integers(onnx_context *c, onnx_flow x, sdlf_reduce_function function, sdlf_shape axes, bool keep);
 /* 1 where an element of int32 or int64 is the largest (or smallest) along the axis, else 0; as floats. */
 onnx_flow onnx_equal_to_best(onnx_context *c, onnx_flow x, int axis, bool smallest);
+/* fold_run.c: work the node out, all of whose inputs are constant. False: it could not be, and nothing was made. */
+bool onnx_fold_by_running(onnx_context *c);
 /* BatchNormalization with training_mode: by the statistics of the batch, with the running ones as outputs. */
 void onnx_batch_norm_training(onnx_context *c);
 /* How options name a dtype (0: floats), or -1: no layer makes it. */

@@ -15,6 +15,10 @@ onnx_flow onnx_integer_function(onnx_context *c, onnx_flow x)
     const char *type = c->type->type;
     onnx_flow negative = {.node = {-1, 0}};
     if (strcmp(type, "Relu") == 0) return onnx_with_number(c, "max", x, 0);
+    if (strcmp(type, "Sign") == 0) {
+        x = onnx_with_number(c, "min", x, 1);
+        return x.dtype == SDLF_UINT8 ? x : onnx_with_number(c, "max", x, -1);
+    }
     if (strcmp(type, "Neg") == 0 || strcmp(type, "Abs") == 0)
         negative = onnx_layer(
             c, "binary", &(sdlf_binary_layer_options){.function = SDLF_LAYER_SUBTRACT, .scalar_first = true}, &x, 1);

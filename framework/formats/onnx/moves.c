@@ -156,9 +156,18 @@ static onnx_flow low_bits(onnx_context *c, onnx_flow x, sdlf_dtype to)
     return onnx_binary(c, "sub", parts);
 }
 
+/* What it is cast to: an attribute, or what input 1 of CastLike is of. */
+static int64_t target_of(onnx_context *c)
+{
+    if (strcmp(c->type->type, "CastLike") != 0) return onnx_integer(c, "to", 0);
+    if (onnx_is_constant(c, 1)) return c->input[1]->tensor.type;
+    if (onnx_narrow_input(c, 1) != ONNX_UNDEFINED) return onnx_narrow_input(c, 1);
+    return onnx_has(c, 1) ? onnx_type_of(c->input[1]->flow.dtype) : ONNX_UNDEFINED;
+}
+
 static void convert_cast(onnx_context *c)
 {
-    int64_t to = onnx_integer(c, "to", 0);
+    int64_t to = target_of(c);
     sdlf_dtype dtype = to > 0 && to < ONNX_TYPE_COUNT ? onnx_type_dtype((int)to) : SDLF_NONE;
     if (onnx_is_constant(c, 0)) {
         if (onnx_type_size(to < 0 || to >= ONNX_TYPE_COUNT ? 0 : (int)to) == 0) {
@@ -219,7 +228,14 @@ const onnx_operator onnx_move_operators[] = {
      .since = 6,
      .minimum_inputs = 1,
      .maximum_inputs = 1,
-     .attributes = " saturate to ",
+     .attributes = " round_mode saturate to ",
+     .convert = convert_cast,
+     .fold = convert_cast},
+    {.type = "CastLike",
+     .since = 15,
+     .minimum_inputs = 2,
+     .maximum_inputs = 2,
+     .attributes = " round_mode saturate ",
      .convert = convert_cast,
      .fold = convert_cast},
     {.type = NULL},

@@ -7,9 +7,11 @@
 #include "framework/formats/onnx/import.h"
 
 /* Elements come out as they went in, or as a bound of their type. */
-static const char keep[] = " Clip Concat DepthToSpace Dropout Expand Flatten Gather Identity Max Min Pad ReduceMax "
-                           "ReduceMin Relu Reshape Slice "
-                           "SpaceToDepth Split Squeeze Tile TopK Transpose Unsqueeze Where ";
+static const char keep[] =
+    " Add BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Clip Compress Concat DepthToSpace Div Dropout Expand "
+    "Flatten Gather GatherElements GatherND Identity Max Min Mod Mul Pad ReduceMax "
+    "ReduceMin Relu Reshape ReverseSequence Slice Sub "
+    "SpaceToDepth Split Squeeze Tile TopK Transpose Trilu Unsqueeze Where ";
 /* The result is of another type. */
 static const char read[] = " ArgMax ArgMin Cast DequantizeLinear Equal Greater GreaterOrEqual Less LessOrEqual Pow "
                            "QuantizeLinear Shape Size ";

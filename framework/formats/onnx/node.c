@@ -126,6 +126,9 @@ static sdlf_status convert(onnx_context *c)
     bool fold = type->fold != NULL && (type->of_shape || all_constant(c));
     if (fold && type->convert != NULL && type->fold != type->convert && !type->of_weights && onnx_is_trained(c))
         fold = false;
+    if (!fold && type->fold == NULL && !onnx_is_trained(c) && c->input_count > 0 && all_constant(c) &&
+        onnx_fold_by_running(c))
+        return SDLF_OK;
     if (!fold && type->convert == NULL)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "its inputs must be known when the model is made, and are computed");
     onnx_type narrow = fold ? ONNX_UNDEFINED : onnx_narrow_check(c);
@@ -162,6 +165,20 @@ static void let_go(onnx_context *c)
         value->tensor.block = NULL;
     }
     onnx_blocks_end_node(blocks);
+}
+
+sdlf_status onnx_import_inner(onnx_import *import, const Onnx__NodeProto *node, int position)
+{
+    onnx_context c = {.import = import, .node = node, .position = position, .opset = (int)import->file->opset};
+    bool waits = false;
+    sdlf_status status = gather_inputs(&c, &waits);
+    if (status == SDLF_OK && waits) status = sdlf_fail(SDLF_ERROR_UNSUPPORTED, "it waits for what could not be made");
+    if (status == SDLF_OK) status = find_operator(&c);
+    if (status == SDLF_OK) status = check_node(&c);
+    if (status == SDLF_OK) status = convert(&c);
+    onnx_blocks_end_node(&import->file->blocks);
+    if (status == SDLF_OK) return SDLF_OK;
+    return sdlf_fail_context(status, "inside of it: %s", text_show(node->op_type != NULL ? node->op_type : "?").text);
 }
 
 sdlf_status onnx_import_node(onnx_import *import, int position)

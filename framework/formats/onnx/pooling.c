@@ -158,6 +158,26 @@ static void convert_average_pool(onnx_context *c)
     onnx_give(c, 0, over(c, x, &window, onnx_integer(c, "count_include_pad", 0) != 0, mean_image));
 }
 
+/* The root of the sum of powers: of a mean, with zeros in the place of the padding. */
+static void convert_lp_pool(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0);
+    int64_t p = onnx_integer(c, "p", 2), elements = 1;
+    onnx_window window = onnx_window_of(c, x.shape, NULL);
+    if (p < 1 || p > 1 << 24) onnx_wrong(c, "attribute 'p' is %lld", (long long)p);
+    int axes = x.shape.rank - 2;
+    x = onnx_layer(c, "unary", &(sdlf_unary_options){.function = SDLF_UNARY_ABS}, &x, 1);
+    if (p > 1) x = onnx_with_number(c, "pow", x, (double)p);
+    for (int i = 0; i < axes && onnx_ok(c); i++) {
+        int at = ONNX_AXES - axes + i;
+        x = onnx_pad_axis(c, x, 2 + i, window.before[at], window.after[at], 0);
+        window.before[at] = window.after[at] = window.added[at] = 0;
+        elements *= window.size[at];
+    }
+    onnx_flow y = onnx_with_number(c, "mul", over(c, x, &window, true, mean_image), (double)elements);
+    onnx_give(c, 0, p > 1 ? onnx_with_number(c, "pow", y, 1.0 / (double)p) : y);
+}
+
 /* The result of a global pooling, (N,C,1,1), with as many ones as x had dimensions. */
 static onnx_flow as_global(onnx_context *c, onnx_flow y, int rank)
 {
@@ -185,6 +205,12 @@ const onnx_operator onnx_pooling_operators[] = {
      .maximum_inputs = 1,
      .attributes = " auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides ",
      .convert = convert_average_pool},
+    {.type = "LpPool",
+     .since = 2,
+     .minimum_inputs = 1,
+     .maximum_inputs = 1,
+     .attributes = " auto_pad ceil_mode dilations kernel_shape p pads strides ",
+     .convert = convert_lp_pool},
     {.type = "GlobalAveragePool",
      .since = 1,
      .from_first = true,

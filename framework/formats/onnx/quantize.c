@@ -92,6 +92,27 @@ static onnx_type target_of(onnx_context *c)
     return type == 0 ? ONNX_UINT8 : type > 0 && type < ONNX_TYPE_COUNT ? (onnx_type)type : ONNX_UNDEFINED;
 }
 
+/* x divided by the scale, or times it: one number that is known is the layer's. */
+static onnx_flow with_scale(onnx_context *c, const char *function, onnx_flow y, sdlf_shape x)
+{
+    if (onnx_is_constant(c, 1) && onnx_known(c, 1)->count == 1 && !onnx_known(c, 1)->learned) {
+        double scale = onnx_known_number(c, 1, 1);
+        if (scale > 0 && scale < 3e38) return onnx_with_number(c, function, y, scale);
+    }
+    onnx_flow operands[] = {y, along_axis(c, 1, x)};
+    return onnx_binary(c, function, operands);
+}
+
+/* Zero points of 0 change nothing. */
+static bool is_all_zero(onnx_context *c, int input)
+{
+    if (!onnx_is_constant(c, input) || onnx_known(c, input)->count > 4096) return false;
+    onnx_list list = onnx_known_integers(c, input);
+    for (int i = 0; i < list.count; i++)
+        if (list.item[i] != 0) return false;
+    return list.count > 0;
+}
+
 /* y = saturate(round(x / scale) + zero point), ties to even */
 static void convert_quantize(onnx_context *c)
 {
@@ -100,10 +121,9 @@ static void convert_quantize(onnx_context *c)
     bool wide = type == ONNX_INT16 || type == ONNX_UINT16; /* held in int32, which does not saturate there */
     double low = 0, high = 0;
     if (!wide && type != ONNX_UINT8 && type != ONNX_INT8) onnx_unsupported(c, "to %s", onnx_type_name(type));
-    onnx_flow quotient[] = {onnx_cast(c, x, SDLF_FLOAT32), along_axis(c, 1, x.shape)};
-    onnx_flow y = onnx_binary(c, "div", quotient);
+    onnx_flow y = with_scale(c, "div", onnx_cast(c, x, SDLF_FLOAT32), x.shape);
     y = onnx_layer(c, "unary", &(sdlf_unary_options){.function = SDLF_UNARY_ROUND}, &y, 1);
-    if (onnx_has(c, 2)) {
+    if (onnx_has(c, 2) && !is_all_zero(c, 2)) {
         onnx_flow sum[] = {y, onnx_cast(c, along_axis(c, 2, x.shape), SDLF_FLOAT32)};
         y = onnx_binary(c, "add", sum);
     }
@@ -118,12 +138,11 @@ static void convert_dequantize(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
     onnx_flow y = onnx_cast(c, x, SDLF_FLOAT32);
-    if (onnx_has(c, 2)) {
+    if (onnx_has(c, 2) && !is_all_zero(c, 2)) {
         onnx_flow difference[] = {y, onnx_cast(c, along_axis(c, 2, x.shape), SDLF_FLOAT32)};
         y = onnx_binary(c, "sub", difference);
     }
-    onnx_flow factors[] = {y, along_axis(c, 1, x.shape)};
-    onnx_give(c, 0, onnx_binary(c, "mul", factors));
+    onnx_give(c, 0, with_scale(c, "mul", y, x.shape));
 }
 
 /* ---- constants ---- */
@@ -228,7 +247,7 @@ const onnx_operator onnx_quantize_operators[] = {
      .since = 10,
      .minimum_inputs = 2,
      .maximum_inputs = 3,
-     .attributes = " axis block_size ",
+     .attributes = " axis block_size output_dtype ",
      .convert = convert_dequantize,
      .fold = fold_dequantize,
      .of_weights = true},

@@ -1,4 +1,4 @@
-/* LayerNormalization, InstanceNormalization, GroupNormalization, LRN. With constant scales and biases they are layers, whose
+/* LayerNormalization, RMSNormalization, MeanVarianceNormalization, InstanceNormalization, GroupNormalization, LRN, LpNormalization. With constant scales and biases they are layers, whose
  * parameters can be trained; with computed ones they are put together from arithmetic. */
 #include <string.h>
 
@@ -144,6 +144,48 @@ static void convert_group_norm(onnx_context *c)
     onnx_give(c, 0, scaled(c, y, channels(c, 1, x.shape.rank), &shift));
 }
 
+/* x / sqrt(mean of squares + epsilon) scale, over the axis and those behind it. */
+static void convert_rms_norm(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0), twice[] = {x, x};
+    int axis = onnx_axis(c, onnx_integer(c, "axis", -1), x.shape.rank);
+    sdlf_shape axes = SDLF_SCALAR;
+    for (int i = axis; i < x.shape.rank && onnx_ok(c); i++) axes.dim[axes.rank++] = i;
+    onnx_flow mean = onnx_reduce(c, onnx_binary(c, "mul", twice), SDLF_REDUCE_LAYER_MEAN, axes, true);
+    onnx_flow sum = onnx_with_number(c, "add", mean, (double)onnx_real(c, "epsilon", 1e-5f));
+    onnx_flow factors[] = {x, onnx_with_number(c, "pow", sum, -0.5)};
+    onnx_give(c, 0, scaled(c, onnx_binary(c, "mul", factors), onnx_in(c, 1), NULL));
+}
+
+static sdlf_shape axes_of(onnx_context *c, int rank, sdlf_shape fallback)
+{
+    onnx_list list = onnx_integers(c, "axes");
+    sdlf_shape axes = {.rank = list.count > SDLF_MAX_RANK ? SDLF_MAX_RANK : list.count};
+    if (list.count < 0) return fallback;
+    for (int i = 0; i < axes.rank; i++) axes.dim[i] = onnx_axis(c, list.item[i], rank);
+    return axes;
+}
+
+static void convert_mean_variance(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0), mean, inverse;
+    sdlf_shape axes = axes_of(c, x.shape.rank, sdlf_shape(0, 2, 3));
+    onnx_give(c, 0, normalised(c, x, axes, 1e-9, &mean, &inverse));
+}
+
+/* x over the sum of its magnitudes, or the root of that of its squares, along an axis; 0 stays 0. */
+static void convert_lp_norm(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0);
+    int64_t p = onnx_integer(c, "p", 2);
+    int axis = onnx_axis(c, onnx_integer(c, "axis", -1), x.shape.rank);
+    if (p != 1 && p != 2) onnx_wrong(c, "attribute 'p' is %lld", (long long)p);
+    onnx_flow norm = onnx_reduce(c, x, p == 1 ? SDLF_REDUCE_LAYER_L1 : SDLF_REDUCE_LAYER_L2, sdlf_shape(axis), true);
+    onnx_flow none = onnx_cast(c, onnx_with_number(c, "equal", norm, 0), SDLF_FLOAT32), terms[] = {norm, none};
+    onnx_flow factors[] = {x, onnx_binary(c, "add", terms)};
+    onnx_give(c, 0, onnx_binary(c, "div", factors));
+}
+
 static void convert_lrn(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
@@ -178,6 +220,24 @@ const onnx_operator onnx_row_operators[] = {
      .known = 6,
      .attributes = " epsilon num_groups stash_type ",
      .convert = convert_group_norm},
+    {.type = "RMSNormalization",
+     .since = 23,
+     .minimum_inputs = 2,
+     .maximum_inputs = 2,
+     .attributes = " axis epsilon stash_type ",
+     .convert = convert_rms_norm},
+    {.type = "MeanVarianceNormalization",
+     .since = 9,
+     .minimum_inputs = 1,
+     .maximum_inputs = 1,
+     .attributes = " axes ",
+     .convert = convert_mean_variance},
+    {.type = "LpNormalization",
+     .since = 1,
+     .minimum_inputs = 1,
+     .maximum_inputs = 1,
+     .attributes = " axis p ",
+     .convert = convert_lp_norm},
     {.type = "LRN",
      .since = 1,
      .minimum_inputs = 1,

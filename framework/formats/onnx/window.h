@@ -38,6 +38,9 @@ onnx_flow onnx_volume_conv_transpose(onnx_context *c, onnx_flow x, const onnx_wi
                                      sdlf_conv_transpose2d_options options, const int64_t *added,
                                      const onnx_tensor *weight, const onnx_tensor *bias);
 
+/* The node's convolution of x with that weight and a bias of one number for each filter, or NULL (convolution.c). */
+onnx_flow onnx_convolve(onnx_context *c, onnx_flow x, const onnx_tensor *weight, const onnx_tensor *bias);
+
 /* Elements start, start + step, ... along an axis, `count` of them. */
 onnx_flow onnx_take(onnx_context *c, onnx_flow x, int axis, int64_t start, int64_t count, int64_t step);
 /* So many elements of `value` before and behind along an axis; negative: so many fewer. */

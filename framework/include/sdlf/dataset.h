@@ -20,18 +20,27 @@ typedef struct sdlf_dataset_class sdlf_dataset_class;
 /* Which half of a data set that comes in two. */
 typedef enum sdlf_split { SDLF_SPLIT_TRAIN = 0, SDLF_SPLIT_TEST } sdlf_split;
 
+/* Write sample `index` to `to`: as many elements as samples.shape says without its first dimension, of samples.dtype. Called by loaders on
+ * their threads, several at once where there are several loaders or `readers`. The same index must give the same
+ * sample. Another status than SDLF_OK ends the loading with the message that sdlf_fail left. */
+typedef sdlf_status sdlf_sample_reader(void *context, int64_t index, void *to);
+
 typedef struct sdlf_dataset {
     const sdlf_dataset_class *type;
     char *name;          /* "digits (procedural, seed 1)", "mnist (DIR)"; NULL in a program's own: "without a name" */
-    sdlf_tensor samples; /* (M,C,H,W) uint8, host memory, owned */
+    sdlf_tensor samples; /* (M,C,H,W) or (M,F), uint8 or float32, host memory, owned */
     sdlf_tensor labels;  /* (M) int32, host memory, owned; each in [0, class_count) */
     int class_count;
     float mean, scale; /* how a loader normalises, (x - mean) * scale, where channels.count is 0 */
     sdlf_channel_normalization channels;
-    char **class_names; /* class_count names, owned (an array, and each); NULL: they are numbers */
-    sdlf_fit fit;       /* how pictures were brought to the samples' size */
-    int64_t unread;     /* files that could not be read and were left out */
-    char *unread_why;   /* of the first of them, owned: the message; NULL: there is none */
+    char **class_names;       /* class_count names, owned (an array, and each); NULL: they are numbers */
+    sdlf_fit fit;             /* how pictures were brought to the samples' size */
+    int64_t unread;           /* files that could not be read and were left out */
+    char *unread_why;         /* of the first of them, owned: the message; NULL: there is none */
+    sdlf_sample_reader *read; /* makes samples that are not in memory: samples.data is NULL then; NULL: they are */
+    void *read_context;
+    int readers;                         /* threads of a loader that call it at once; 0: one */
+    void (*free_context)(void *context); /* called by sdlf_dataset_free; optional */
 } sdlf_dataset;
 
 /* What is wanted of a data set; zeroed: as its files are. */
@@ -40,6 +49,8 @@ typedef struct sdlf_dataset_options {
     bool outline;                /* shapes, classes and names are enough: samples.data and labels.data may be NULL */
     bool strict;                 /* a picture that cannot be read is an error, and not left out */
     int threads;                 /* that make the samples, which do not depend on it; 0: one for each processor */
+    int64_t
+        cache; /* bytes of samples to keep in memory, of sets that read the others when they are needed (folder); 0: all are kept */
     /* Called on any of these threads, one call at a time, when `done` of `count` pictures are read. Optional. */
     void (*progress)(void *context, int64_t done, int64_t count);
     void *progress_context;

@@ -30,7 +30,7 @@ typedef struct sdlf_training_state {
     int epochs; /* that were asked for: the schedule depends on it */
     char optimizer[24];
     char data[256];      /* name of the data set; told to the user, not enforced */
-    char settings[1024]; /* the trainer's own JSON: optimiser, schedule, clipping, smoothing, augmentation, math */
+    char settings[2048]; /* the trainer's own JSON: optimiser, schedule, clipping, smoothing, augmentation, math */
 } sdlf_training_state;
 
 /* The training state that was loaded with the model's weights, or that the trainer last left there; for reading and for

@@ -7,7 +7,7 @@
  *   <sdlf/layers/axes.h>         reduce, arg_reduce, top_k, gather, resize, softmax, log_softmax
  *   <sdlf/layers/shapes.h>       flatten, reshape, transpose, concat, slice, pad, expand, tile, depth_to_space, space_to_depth
  *   <sdlf/layers/values.h>       value, cast
- *   <sdlf/layers/loss.h>         softmax_cross_entropy
+ *   <sdlf/layers/loss.h>         softmax_cross_entropy, mse, mae, huber, bce_with_logits
  *
  * What holds for all of them:
  * - Each takes the nodes it reads and returns the node it makes; output i > 0 of a layer is the node {layer, i}.

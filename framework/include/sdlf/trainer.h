@@ -31,6 +31,7 @@ typedef struct sdlf_progress {
     double test_seconds;             /* of that test, and of bringing the weights to it */
     float learning_rate;
     uint32_t weights; /* sdlf_model_hash, after an epoch */
+    bool best;        /* after an epoch, where epochs are told apart (keep, patience): it has the best test so far */
 } sdlf_progress;
 
 typedef void sdlf_progress_callback(const sdlf_progress *progress, void *user);
@@ -40,6 +41,9 @@ typedef struct sdlf_trainer_placement {
     const char *layer;
     const char *forward, *backward;
 } sdlf_trainer_placement;
+
+/* What a training leaves: the last epoch, or the one whose test was best, by accuracy (of equals, by loss) or by loss. */
+typedef enum sdlf_keep { SDLF_KEEP_LAST = 0, SDLF_KEEP_BEST_ACCURACY, SDLF_KEEP_BEST_LOSS, SDLF_KEEP_COUNT } sdlf_keep;
 
 typedef struct sdlf_trainer_options {
     int64_t batch; /* default 64 */
@@ -64,7 +68,11 @@ typedef struct sdlf_trainer_options {
     sdlf_choices *choices;      /* likewise: added to by sdlf_trainer_create */
     const char *data;           /* noted in checkpoints: what to open the data set with; default: its name */
     const char *checkpoint;     /* save here after each epoch and when stopped; NULL: never */
-    bool resume;                /* go on from the training state found in the model: see sdlf_trainer_create */
+    sdlf_keep
+        keep; /* best: the checkpoint is written only after epochs that are better than all before, and in the end the
+                       model has that epoch's parameters and training state. Needs a test set */
+    int patience; /* end after so many epochs without a better test; 0: never. Needs a test set */
+    bool resume;  /* go on from the training state found in the model: see sdlf_trainer_create */
     sdlf_progress_callback *callback;
     void *user;
     void *reserved[4]; /* zero: room for members to come */
@@ -86,7 +94,7 @@ bool sdlf_network_builtin_training(sdlf_trainer_options *options, const char *na
  * instructions), placement and plan options. For that to hold, batch, seed, optimizer, schedule, label_smoothing, clip_norm,
  * augment and math must be those of the state (sdlf_trainer_restore_options); another value is an error that names it.
  * `epochs` may differ where the schedule does not depend on it (constant and step, without warm-up), and may grow once all
- * epochs are done: the schedule is then that of the longer training.
+ * epochs are done: the schedule is then that of the longer training. Where the best epoch was kept, training goes on from that one.
  *
  * Errors: options out of range, shapes that disagree with the data (samples' shape, number of classes), a training state
  * that is missing or does not fit, a checkpoint that cannot be written there, memory. */
@@ -94,12 +102,15 @@ sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const
                                 const sdlf_dataset *test, const sdlf_trainer_options *options);
 void sdlf_trainer_free(sdlf_trainer *trainer);
 
-/* Train to the end. A checkpoint that cannot be written is tried again, at once and after each epoch; SDLF_ERROR_IO: the last one could
+/* Train to the end, or to the end of the patience. A checkpoint that cannot be written is tried again, at once and after each epoch; SDLF_ERROR_IO: the last one could
  * not be written. The model has it all, and calling sdlf_trainer_run again tries once more. SDLF_ERROR_NUMERIC: the loss became NaN or infinite (the message says at which step; the model keeps
  * the parameters of that step, or, where a device holds them, those of the last epoch's end, and no training state; an
  * earlier checkpoint is left as it is). SDLF_ERROR_INTERRUPTED: sdlf_trainer_stop was called; the training state is in the
  * model and in the checkpoint, if one is wanted, and calling sdlf_trainer_run again goes on. */
 sdlf_status sdlf_trainer_run(sdlf_trainer *trainer);
+
+/* The epoch, from 1, whose test was best so far, and that test (NULL: not wanted); 0: there is none, or epochs are not told apart. */
+int sdlf_trainer_best_epoch(const sdlf_trainer *trainer, double *test_loss, double *test_accuracy);
 
 /* Ask a running trainer to stop after the current step, or, where a device draws its own batches, after those that are queued
  * (less than a second of them, once the trainer knows how long steps take). Safe from a signal handler and from other threads. */

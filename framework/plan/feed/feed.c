@@ -3,6 +3,7 @@
  *
  * Where the data set lives elsewhere, a ring of a few batches stands for it (stage.c), and the order walks round the ring: to
  * the steps nothing is different. */
+#include "framework/operations/augmented.h"
 #include "framework/plan/passes.h"
 
 #include <string.h>
@@ -71,9 +72,7 @@ static sdlf_status check_feed(const sdlf_plan *plan)
 
 static bool is_augmented(const sdlf_plan *plan)
 {
-    const sdlf_augmentation *augment = &plan->feed.feed.augment;
-    return augment->flip || augment->crop != 0 || augment->shift != 0 || augment->rotate != 0 || augment->scale != 0 ||
-           augment->elastic != 0;
+    return sdlf_augmentation_wanted(&plan->feed.feed.augment);
 }
 
 bool plan_holds_data(const sdlf_plan *plan)

@@ -6,6 +6,7 @@ sdlf_status plan_fuse(sdlf_plan *plan)
 {
     if (plan->options.no_fusion || plan->options.keep_activations) return SDLF_OK;
     static sdlf_status (*const rules[])(sdlf_plan *) = {
+        plan_fuse_values,        /* constants are parameters from then on */
         plan_fold_batch_norm,    /* first: what is folded away can be fused further */
         plan_fuse_conv_pool,     /* before epilogues, which would take its ReLU */
         plan_fuse_silu,          /* before epilogues, which take it in */

@@ -169,6 +169,18 @@ static void steps_are_timed(void)
     SDLF(2, "info", "--time");
 }
 
+/* --version --json: what is linked, with licences. */
+static void libraries_are_named(void)
+{
+    json_t *said = json_loads(SDLF(0, "--version", "--json")->out, 0, NULL),
+           *first = json_array_get(json_object_get(said, "libraries"), 0);
+    CHECK_TEXT(json_string_value(json_object_get(said, "version")), SDLF_VERSION);
+    CHECK_TEXT(json_string_value(json_object_get(first, "name")), "zlib");
+    CHECK_TEXT(json_string_value(json_object_get(first, "licence")), "Zlib");
+    CHECK(json_is_string(json_object_get(first, "version")));
+    json_decref(said);
+}
+
 /* Where a plan copies between memories: the network's pooling on a device. */
 static void copies_are_listed(void)
 {
@@ -207,6 +219,7 @@ int main(void)
     RUN(steps_are_timed);
     RUN(copies_are_listed);
     RUN(build);
+    RUN(libraries_are_named);
     RUN(plan);
     RUN(optimizers_change_the_memory);
     RUN(bench);

@@ -272,7 +272,8 @@ static void the_log_names_every_option(void)
         char key[64];
         snprintf(key, sizeof key, "%.*s", (int)strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789-"), at);
         for (char *c = key; *c; c++) *c = *c == '-' ? '_' : *c;
-        if (!begins_line) continue;
+        if (!begins_line || strcmp(key, "config") == 0 || strcmp(key, "help") == 0)
+            continue; /* what every command takes */
         count++;
         if (!CHECK(json_object_get(start, key) != NULL)) printf("  %s\n", key);
     }

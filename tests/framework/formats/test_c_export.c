@@ -106,7 +106,8 @@ static void functions_of_elements(void)
     piece[count++] = sdlf_model_add(net, softmax, &(sdlf_softmax_options){.axis = -1}, &x, 1);
     piece[count++] = sdlf_softmax(net, x);
     sdlf_output(net, "first", sdlf_concat(net, piece, 13, &(sdlf_concat_options){.axis = 2}));
-    sdlf_output(net, "second", sdlf_concat(net, piece + 13, count - 13, NULL));
+    sdlf_output(net, "second", sdlf_concat(net, piece + 13, 13, NULL));
+    sdlf_output(net, "third", sdlf_concat(net, piece + 26, count - 26, NULL));
     sdlf_output(net, "x", positive);
     runs_as_the_model(net);
 }

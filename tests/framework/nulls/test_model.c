@@ -76,6 +76,10 @@ static void no_model_for_layers(void)
     GIVES(is_none(sdlf_select(NULL, x, x, x)), true);
     GIVES(is_none(sdlf_softmax_cross_entropy(NULL, x, x, NULL)), true);
     GIVES(is_none(sdlf_softmax_cross_entropy_weighted(NULL, x, x, x, NULL)), true);
+    GIVES(is_none(sdlf_mse(NULL, x, x)), true);
+    GIVES(is_none(sdlf_mae(NULL, x, x)), true);
+    GIVES(is_none(sdlf_huber(NULL, x, x, NULL)), true);
+    GIVES(is_none(sdlf_bce_with_logits(NULL, x, x)), true);
     GIVES(is_none(sdlf_batch_norm2d(NULL, x, NULL)), true);
     GIVES(is_none(sdlf_layer_norm(NULL, x, NULL)), true);
     GIVES(is_none(sdlf_group_norm(NULL, x, NULL)), true);

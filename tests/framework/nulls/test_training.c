@@ -103,6 +103,7 @@ static void trainers(void)
     REFUSED(sdlf_trainer_restore_options(NULL, sdlf_model_training_state(net)), "options");
     REFUSED(sdlf_trainer_restore_options(&options, NULL), "state");
     GIVES(sdlf_trainer_memory(NULL), 0);
+    GIVES(sdlf_trainer_best_epoch(NULL, NULL, NULL), 0);
     GIVES(sdlf_trainer_data_place(NULL, &space), SDLF_DATA_LOADED);
     GIVES(sdlf_trainer_data_place(NULL, NULL), SDLF_DATA_LOADED);
     GIVES(sdlf_trainer_plan(NULL), NULL);

@@ -106,6 +106,18 @@ void export_unary(onnx_export *e)
         [SDLF_UNARY_FLOOR] = "Floor",
         [SDLF_UNARY_CEIL] = "Ceil",
         [SDLF_UNARY_ROUND] = "Round",
+        [SDLF_UNARY_SIN] = "Sin",
+        [SDLF_UNARY_COS] = "Cos",
+        [SDLF_UNARY_TAN] = "Tan",
+        [SDLF_UNARY_ASIN] = "Asin",
+        [SDLF_UNARY_ACOS] = "Acos",
+        [SDLF_UNARY_ATAN] = "Atan",
+        [SDLF_UNARY_SINH] = "Sinh",
+        [SDLF_UNARY_COSH] = "Cosh",
+        [SDLF_UNARY_ASINH] = "Asinh",
+        [SDLF_UNARY_ACOSH] = "Acosh",
+        [SDLF_UNARY_ATANH] = "Atanh",
+        [SDLF_UNARY_SIGN] = "Sign",
     };
     int function = ((const sdlf_unary_options *)export_options(e))->function;
     const char *x = export_in(e, 0);

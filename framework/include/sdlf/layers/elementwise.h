@@ -56,6 +56,18 @@ typedef enum sdlf_unary_function {
     SDLF_UNARY_FLOOR,
     SDLF_UNARY_CEIL,
     SDLF_UNARY_ROUND, /* ties to even */
+    SDLF_UNARY_SIN,
+    SDLF_UNARY_COS,
+    SDLF_UNARY_TAN,
+    SDLF_UNARY_ASIN,
+    SDLF_UNARY_ACOS,
+    SDLF_UNARY_ATAN,
+    SDLF_UNARY_SINH,
+    SDLF_UNARY_COSH,
+    SDLF_UNARY_ASINH,
+    SDLF_UNARY_ACOSH,
+    SDLF_UNARY_ATANH,
+    SDLF_UNARY_SIGN, /* -1, 0 or 1 */
     SDLF_UNARY_FUNCTION_COUNT
 } sdlf_unary_function;
 typedef struct sdlf_unary_options {
@@ -86,7 +98,14 @@ typedef enum sdlf_binary_layer_function {
     SDLF_LAYER_POWER,
     SDLF_LAYER_MINIMUM,
     SDLF_LAYER_MAXIMUM,
-    SDLF_LAYER_PRELU, /* a, or b a where a is negative */
+    SDLF_LAYER_PRELU,     /* a, or b a where a is negative */
+    SDLF_LAYER_REMAINDER, /* what a quotient cut off toward zero leaves: it has a's sign */
+    SDLF_LAYER_MODULO,    /* what a quotient rounded down leaves: it has b's sign */
+    SDLF_LAYER_BIT_AND,   /* of integers, as those up to shift_right */
+    SDLF_LAYER_BIT_OR,
+    SDLF_LAYER_BIT_XOR,
+    SDLF_LAYER_SHIFT_LEFT,
+    SDLF_LAYER_SHIFT_RIGHT,
     SDLF_LAYER_EQUAL,
     SDLF_LAYER_LESS,
     SDLF_LAYER_LESS_EQUAL,

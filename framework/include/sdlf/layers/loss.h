@@ -1,4 +1,4 @@
-/* The loss of classifiers. See layers.h for what holds for every layer.
+/* Losses. See layers.h for what holds for every layer.
  *
  * Threads: one thread at a time works on a model.
  * Ownership: options are copied.
@@ -25,6 +25,19 @@ sdlf_node sdlf_softmax_cross_entropy(sdlf_model *model, sdlf_node logits, sdlf_n
  * a mask over labelled nodes is 1 / (their number) at each of them. */
 sdlf_node sdlf_softmax_cross_entropy_weighted(sdlf_model *model, sdlf_node logits, sdlf_node labels, sdlf_node weights,
                                               const sdlf_softmax_cross_entropy_options *options);
+
+/* Losses against float targets of the same shape (N,...), means over all elements; with d = x - t:
+ *   mse: d^2   mae: |d|   huber: d^2 / 2 where |d| < delta, else delta (|d| - delta / 2)
+ *   bce_with_logits: -t log s(x) - (1 - t) log(1 - s(x)), s(x) = 1 / (1 + exp(-x)): one target from 0 to 1 for each label, of which a
+ *     sample may have several. Its metrics count as right a sample's share of labels for which x > 0 just where t > 1/2. */
+typedef struct sdlf_huber_options {
+    const char *name;
+    float delta; /* default 1 */
+} sdlf_huber_options;
+sdlf_node sdlf_mse(sdlf_model *model, sdlf_node x, sdlf_node targets);
+sdlf_node sdlf_mae(sdlf_model *model, sdlf_node x, sdlf_node targets);
+sdlf_node sdlf_huber(sdlf_model *model, sdlf_node x, sdlf_node targets, const sdlf_huber_options *options);
+sdlf_node sdlf_bce_with_logits(sdlf_model *model, sdlf_node logits, sdlf_node targets);
 
 #ifdef __cplusplus
 }

@@ -42,6 +42,18 @@ typedef enum sdlf_activation_function {
     SDLF_FLOOR,        /* 0 */
     SDLF_CEIL,         /* 0 */
     SDLF_ROUND,        /* to the nearest integer, ties to even; 0 */
+    SDLF_SIN,          /* cos(x)                                                                                 (x) */
+    SDLF_COS,          /* -sin(x)                                                                                (x) */
+    SDLF_TAN,          /* 1 + y^2 */
+    SDLF_ASIN,         /* 1 / sqrt(1 - x^2)                                                                      (x) */
+    SDLF_ACOS,         /* -1 / sqrt(1 - x^2)                                                                     (x) */
+    SDLF_ATAN,         /* 1 / (1 + x^2)                                                                          (x) */
+    SDLF_SINH,         /* cosh(x)                                                                                (x) */
+    SDLF_COSH,         /* sinh(x)                                                                                (x) */
+    SDLF_ASINH,        /* 1 / sqrt(x^2 + 1)                                                                      (x) */
+    SDLF_ACOSH,        /* 1 / sqrt(x^2 - 1)                                                                      (x) */
+    SDLF_ATANH,        /* 1 / (1 - x^2)                                                                          (x) */
+    SDLF_SIGN,         /* -1, 0 or 1; 0 */
     SDLF_ACTIVATION_FUNCTION_COUNT
 } sdlf_activation_function;
 
@@ -63,7 +75,17 @@ static inline bool sdlf_activation_reads_input(sdlf_activation_function function
     case SDLF_MISH:
     case SDLF_ERF:
     case SDLF_LOG:
-    case SDLF_ABS: return true;
+    case SDLF_ABS:
+    case SDLF_SIN:
+    case SDLF_COS:
+    case SDLF_ASIN:
+    case SDLF_ACOS:
+    case SDLF_ATAN:
+    case SDLF_SINH:
+    case SDLF_COSH:
+    case SDLF_ASINH:
+    case SDLF_ACOSH:
+    case SDLF_ATANH: return true;
     default: return false;
     }
 }
@@ -71,18 +93,25 @@ static inline bool sdlf_activation_reads_input(sdlf_activation_function function
 /* Functions of two elements of one type. Integers wrap around; what they divide is truncated toward zero, and divided by 0 it
  * is 0; so is a negative power, but of 1 and -1. Then the derivatives by a and b that binary_backward multiplies dy with. */
 typedef enum sdlf_binary_function {
-    SDLF_BINARY_ADD,        /* a + b;          1, 1 */
-    SDLF_BINARY_SUBTRACT,   /* a - b;          1, -1 */
-    SDLF_BINARY_MULTIPLY,   /* a b;            b, a */
-    SDLF_BINARY_DIVIDE,     /* a / b;          1 / b, -a / b^2 */
-    SDLF_BINARY_POWER,      /* a^b;            b a^(b - 1), a^b log a (0 where a = 0) */
-    SDLF_BINARY_MINIMUM,    /* NaN wins;       1 for the smaller, 1/2 each where they are equal */
-    SDLF_BINARY_MAXIMUM,    /* NaN wins;       1 for the larger, 1/2 each where they are equal */
-    SDLF_BINARY_PRELU,      /* a < 0 ? b a : a; a < 0 ? b : 1, a < 0 ? a : 0. Floats alone */
-    SDLF_BINARY_EQUAL,      /* from here on y is bool, and there is no derivative */
-    SDLF_BINARY_LESS,       /* a < b */
-    SDLF_BINARY_LESS_EQUAL, /* a <= b */
-    SDLF_BINARY_AND,        /* from here on a and b are bool too */
+    SDLF_BINARY_ADD,       /* a + b;          1, 1 */
+    SDLF_BINARY_SUBTRACT,  /* a - b;          1, -1 */
+    SDLF_BINARY_MULTIPLY,  /* a b;            b, a */
+    SDLF_BINARY_DIVIDE,    /* a / b;          1 / b, -a / b^2 */
+    SDLF_BINARY_POWER,     /* a^b;            b a^(b - 1), a^b log a (0 where a = 0) */
+    SDLF_BINARY_MINIMUM,   /* NaN wins;       1 for the smaller, 1/2 each where they are equal */
+    SDLF_BINARY_MAXIMUM,   /* NaN wins;       1 for the larger, 1/2 each where they are equal */
+    SDLF_BINARY_PRELU,     /* a < 0 ? b a : a; a < 0 ? b : 1, a < 0 ? a : 0. Floats alone */
+    SDLF_BINARY_REMAINDER, /* a - b trunc(a / b), of a's sign; 1, -trunc(a / b). Of integers it is 0 where b is */
+    SDLF_BINARY_MODULO,    /* a - b floor(a / b), of b's sign; 1, -floor(a / b). Of integers it is 0 where b is */
+    SDLF_BINARY_BIT_AND,   /* of integers only, as those up to shift_right */
+    SDLF_BINARY_BIT_OR,
+    SDLF_BINARY_BIT_XOR,
+    SDLF_BINARY_SHIFT_LEFT,  /* a 2^b, of which the low bits are kept; 0 unless 0 <= b < 64 */
+    SDLF_BINARY_SHIFT_RIGHT, /* floor(a / 2^b); as if b were 63 unless 0 <= b < 64 */
+    SDLF_BINARY_EQUAL,       /* from here on y is bool, and there is no derivative */
+    SDLF_BINARY_LESS,        /* a < b */
+    SDLF_BINARY_LESS_EQUAL,  /* a <= b */
+    SDLF_BINARY_AND,         /* from here on a and b are bool too */
     SDLF_BINARY_OR,
     SDLF_BINARY_XOR,
     SDLF_BINARY_FUNCTION_COUNT

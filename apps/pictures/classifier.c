@@ -1,0 +1,137 @@
+/* See classifier.h. */
+#include "apps/pictures/classifier.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/input/network.h"
+#include "apps/output/report.h"
+#include "apps/output/scores.h"
+#include "apps/system/memory.h"
+
+static const double worth_threads = 1e9; /* FLOPs */
+
+static sdlf_status open_calculator(classifier *c, int threads, sdlf_calculator **calculator)
+{
+    machine_close(&c->machine);
+    c->machine.choice = c->request.choice;
+    c->machine.choice.threads = threads;
+    sdlf_status status = machine_open(&c->machine, c->request.calculator, calculator);
+    return status == SDLF_OK ? machine_check_choice(&c->machine) : status;
+}
+
+/* A plan for one picture at a time: it takes the least memory and begins the soonest. On one thread, unless it was said how many, or
+ * there is so much to compute that starting others pays. */
+static sdlf_status make_plan(classifier *c)
+{
+    int threads = (int)c->request.choice.threads;
+    sdlf_plan_options options = {.batch = 1, .take_parameters = true, .keep_activations = c->request.keep_activations};
+    sdlf_status status = open_calculator(c, threads > 0 ? threads : 1, &options.forward);
+    if (status == SDLF_OK && threads == 0 && sdlf_calculator_is_on_host(options.forward)) {
+        sdlf_plan *outline = NULL;
+        status = sdlf_plan_outline(&outline, c->model, &options);
+        double flops = status == SDLF_OK ? (double)report_plan_cost(outline).flops * c->request.pictures : 0;
+        sdlf_plan_free(outline);
+        if (flops > worth_threads) status = open_calculator(c, 0, &options.forward);
+    }
+    return status == SDLF_OK ? sdlf_plan_create(&c->plan, c->model, &options) : status;
+}
+
+/* One picture goes in and a list of scores comes out? Files from elsewhere may have anything. */
+static sdlf_status check_network(classifier *c)
+{
+    sdlf_binding input, output;
+    if (sdlf_model_input_count(c->model) != 1)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network has %d inputs, and one for a picture was expected",
+                         c->request.weights, sdlf_model_input_count(c->model));
+    c->input = sdlf_model_layer(c->model, sdlf_model_input(c->model, 0).layer)->name;
+    c->output = sdlf_model_output_name(c->model, 0);
+    sdlf_shape shape = network_sample_shape(c->model);
+    sdlf_status status = sdlf_plan_input(c->plan, c->input, &input);
+    if (status == SDLF_OK) status = sdlf_plan_output(c->plan, c->output, &output);
+    if (status != SDLF_OK) return sdlf_fail_context(status, "%s", c->request.weights);
+    if (input.tensor.dtype != SDLF_FLOAT32 || sdlf_tensor_count(&input.tensor) != sdlf_shape_count(shape))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its input '%s' takes %s %s, and one picture of float32 was expected",
+                         c->request.weights, c->input, sdlf_dtype_name(input.tensor.dtype),
+                         sdlf_shape_print(input.tensor.shape).text);
+    int64_t classes = sdlf_tensor_count(&output.tensor);
+    if (output.tensor.dtype != SDLF_FLOAT32 || output.tensor.shape.rank < 2 || classes < 1 || classes > 1 << 24)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network gives %s %s, and classes were expected", c->request.weights,
+                         sdlf_dtype_name(output.tensor.dtype), sdlf_shape_print(output.tensor.shape).text);
+    c->class_count = (int)classes;
+    return sdlf_fail_context(preprocess_frame_of(&c->frame, shape, c->preprocess), "%s", c->request.weights);
+}
+
+sdlf_status classifier_open(classifier *c, const classifier_request *request, preprocess_settings *preprocess)
+{
+    *c = (classifier){.request = *request, .preprocess = preprocess};
+    sdlf_status status = network_open_to_take(&c->model, request->weights, request->net);
+    if (status == SDLF_OK) status = make_plan(c);
+    if (status == SDLF_OK) status = check_network(c);
+    if (status == SDLF_OK)
+        status = preprocess_complete(preprocess, sdlf_model_normalization(c->model), request->weights);
+    if (status != SDLF_OK) return status;
+    size_t values = (size_t)c->frame.channels * (size_t)c->frame.rows * (size_t)c->frame.columns;
+    c->pixels = memory_allocate(values * sizeof *c->pixels);
+    c->sample = memory_allocate(values * sizeof *c->sample);
+    c->score = memory_allocate((size_t)c->class_count * sizeof *c->score);
+    c->probability = memory_allocate((size_t)c->class_count * sizeof *c->probability);
+    return SDLF_OK;
+}
+
+void classifier_release(classifier *c)
+{
+    free(c->pixels);
+    free(c->sample);
+    free(c->score);
+    free(c->probability);
+    sdlf_plan_free(c->plan);
+    sdlf_model_free(c->model);
+    machine_close(&c->machine);
+}
+
+/* What the network says of `sample`. */
+static sdlf_status compute(classifier *c, const char *name)
+{
+    int64_t values = (int64_t)c->frame.channels * c->frame.rows * c->frame.columns;
+    sdlf_status status =
+        sdlf_plan_write(c->plan, c->input, c->sample, SDLF_FLOAT32, values * (int64_t)sizeof *c->sample);
+    if (status == SDLF_OK) status = sdlf_plan_forward(c->plan);
+    if (status == SDLF_OK) status = sdlf_plan_synchronize(c->plan);
+    if (status == SDLF_OK)
+        status = sdlf_plan_read(c->plan, c->output, c->score, SDLF_FLOAT32, c->class_count * (int64_t)sizeof *c->score);
+    if (status != SDLF_OK) return status;
+    for (int i = 0; i < c->class_count; i++) c->probability[i] = (double)c->score[i];
+    status = scores_check(c->probability, c->class_count);
+    if (status != SDLF_OK) return sdlf_fail_context(status, "%s", name);
+    scores_to_probabilities(c->probability, c->class_count);
+    return SDLF_OK;
+}
+
+sdlf_status classifier_read(classifier *c, const char *path, int64_t index)
+{
+    sdlf_status status = preprocess_read(c->sample, c->pixels, c->frame, path, index, c->preprocess);
+    return status == SDLF_OK ? compute(c, path) : status;
+}
+
+sdlf_status classifier_look(classifier *c, const sdlf_image *picture, const char *name)
+{
+    sdlf_status status = preprocess_image(c->sample, c->pixels, c->frame, picture, c->preprocess);
+    return status == SDLF_OK ? compute(c, name) : status;
+}
+
+/* By insertion: few are wanted. */
+void classifier_order(const classifier *c, int *order, int count)
+{
+    int found = 0;
+    for (int i = 0; i < c->class_count; i++) {
+        int at = found;
+        while (at > 0 && c->probability[order[at - 1]] < c->probability[i]) at--;
+        if (at == count) continue;
+        if (found < count) found++;
+        memmove(order + at + 1, order + at, (size_t)(found - 1 - at) * sizeof *order);
+        order[at] = i;
+    }
+}

@@ -1,0 +1,46 @@
+/* A network that says what is in pictures, one at a time: opened, with a plan, and with what its pictures are preprocessed by. */
+#ifndef SDLF_APPS_PICTURES_CLASSIFIER_H
+#define SDLF_APPS_PICTURES_CLASSIFIER_H
+
+#include <sdlf/image.h>
+#include <sdlf/plan.h>
+
+#include "apps/pictures/preprocess.h"
+#include "apps/system/machine.h"
+
+typedef struct classifier_request {
+    const char *weights, *net; /* --weights and --net */
+    const char *calculator;
+    machine_choice choice;
+    int pictures;          /* how many there will be, for how many threads pay */
+    bool keep_activations; /* the plan has every layer's output after a picture */
+} classifier_request;
+
+typedef struct classifier {
+    classifier_request request;
+    machine machine;
+    sdlf_model *model;
+    sdlf_plan *plan;
+    const char *input, *output;
+    preprocess_settings *preprocess; /* borrowed; completed by the model's */
+    preprocess_frame frame;          /* of a sample */
+    int class_count;
+    float *pixels; /* of the last picture, as they were before they were normalised: (C,H,W), 0 to 255 */
+    float *sample, *score;
+    double *probability; /* of the last picture, class_count of them */
+} classifier;
+
+/* Errors: files that are none, networks that take no picture or give no classes, pictures of which nobody knows how they are normalised.
+ * End with classifier_release, whatever the status. */
+sdlf_status classifier_open(classifier *classifier, const classifier_request *request, preprocess_settings *preprocess);
+void classifier_release(classifier *classifier);
+
+/* What is in the picture of a file, or in one that is decoded: `probability`. Errors: those of reading; SDLF_ERROR_NUMERIC of scores that are no
+ * numbers. */
+sdlf_status classifier_read(classifier *classifier, const char *path, int64_t index);
+sdlf_status classifier_look(classifier *classifier, const sdlf_image *picture, const char *name);
+
+/* The likeliest classes, in order, the lower of equals first: `count` of them into `order`. */
+void classifier_order(const classifier *classifier, int *order, int count);
+
+#endif

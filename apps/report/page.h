@@ -1,0 +1,49 @@
+/* The page of sdlf report: HTML with its style and pictures inside, without scripts, which asks nothing of a network. */
+#ifndef SDLF_APPS_REPORT_PAGE_H
+#define SDLF_APPS_REPORT_PAGE_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include <sdlf/dataset.h>
+#include <sdlf/plan.h>
+
+#include "apps/graph/network_graph.h"
+#include "apps/input/labels.h"
+#include "apps/report/judge.h"
+#include "apps/runs/run_log.h"
+#include "apps/timing/ceilings.h"
+
+/* What a page shows; what is not there, NULL or 0, has no section. All borrowed. */
+typedef struct page {
+    const run_log *runs;
+    int run_count;
+    sdlf_model *model;
+    const char *weights; /* the file that the model is of */
+    const sdlf_dataset *data;
+    const labels *names;
+    const judgement *judgement;
+    const json_t *test;    /* as classes_json makes it; of the model, or of the last run that has one */
+    const char *test_of;   /* whose it is */
+    const sdlf_plan *plan; /* timed */
+    int64_t batch;         /* the plan's */
+    const ceilings *ceilings;
+    const network_graph *graph;
+} page;
+
+/* False where the file did not take it. `subject` is a page. */
+bool page_print(FILE *file, const void *subject);
+
+/* The sections, in this order. */
+void page_print_runs(FILE *file, const page *page);    /* figures, curves, options, commands */
+void page_print_classes(FILE *file, const page *page); /* confusion, classes, mistakes */
+void page_print_network(FILE *file, const page *page); /* graph, layers with their times, first filters */
+
+/* A cell of a table: text, or of a column of numbers. */
+void page_cell(FILE *file, const char *text);
+void page_number(FILE *file, const char *text);
+
+/* Pixels as an <img>. What is no picture is left out. */
+void page_picture(FILE *file, const unsigned char *samples, sdlf_shape sample, int count, const char *alt);
+
+#endif

@@ -1,0 +1,138 @@
+/* Training: how the runs went, as a table and as curves, and how their options differ. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "apps/output/number.h"
+#include "apps/output/xml.h"
+#include "apps/report/chart.h"
+#include "apps/report/page.h"
+#include "apps/system/memory.h"
+
+enum { COLOURS = 8 };
+
+static const char *percent(double part)
+{
+    static number_text text;
+    text = number_percent(part, 2);
+    return text.text;
+}
+
+static void print_figures(FILE *file, const page *p)
+{
+    fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table><caption>How each run "
+          "ended</caption><thead><tr>"
+          "<th>run</th><th class=\"n\">epochs</th><th class=\"n\">loss</th><th class=\"n\">accuracy</th><th "
+          "class=\"n\">test loss</th>"
+          "<th class=\"n\">test accuracy</th><th class=\"n\">best</th><th class=\"n\">time</th><th "
+          "class=\"n\">samples/s</th><th>weights</th>"
+          "</tr></thead><tbody>\n",
+          file);
+    for (int i = 0; i < p->run_count; i++) {
+        run_figures f = run_figures_of(&p->runs[i]);
+        fputs("<tr>", file);
+        page_cell(file, p->runs[i].name);
+        page_number(file, number_count(f.epochs).text);
+        page_number(file, isfinite(f.loss) ? number_loss(f.loss, 4).text : "-");
+        page_number(file, percent(f.accuracy));
+        page_number(file, isfinite(f.test_loss) ? number_loss(f.test_loss, 4).text : "-");
+        page_number(file, percent(f.test_accuracy));
+        page_number(file, percent(f.best_accuracy));
+        page_number(file, number_duration(f.seconds).text);
+        page_number(file, number_fixed(f.samples_per_second, 0).text);
+        page_cell(file, f.weights);
+        fputs("</tr>\n", file);
+    }
+    fputs("</tbody></table></div>\n", file);
+}
+
+/* Where in the run a line was written, in epochs. */
+static double place_of(const json_t *line)
+{
+    double step = run_number(line, "step"), steps = run_number(line, "steps"), epoch = run_number(line, "epoch");
+    return isfinite(step) && steps > 0 ? epoch - 1 + step / steps : epoch;
+}
+
+/* What lines hold, over epochs; "speed" is worked out. */
+static void add_line(chart *c, const run_log *run, int colour, const char *key, const char *suffix, bool within,
+                     bool dashed)
+{
+    char *name = memory_print("%s%s", run->name, suffix);
+    chart_line *line = chart_add(c, name, colour % COLOURS, dashed);
+    free(name);
+    const json_t *lines = within && json_array_size(run->steps) > 0 ? run->steps : run->epochs;
+    for (size_t i = 0; i < json_array_size(lines); i++) {
+        const json_t *one = json_array_get(lines, i);
+        chart_point(line, place_of(one),
+                    key ? run_number(one, key) : run_number(one, "samples") / run_number(one, "seconds"));
+    }
+}
+
+static void print_curves(FILE *file, const page *p)
+{
+    chart loss = {.title = "Loss", .across = "epoch", .up = "loss"};
+    chart accuracy = {.title = "Accuracy", .across = "epoch", .up = "right", .percent = true};
+    chart rate = {.title = "Learning rate", .across = "epoch", .up = "rate"};
+    chart speed = {.title = "Speed", .across = "epoch", .up = "samples a second"};
+    for (int i = 0; i < p->run_count; i++) {
+        const run_log *run = &p->runs[i];
+        bool tested = isfinite(run_figures_of(run).test_loss);
+        add_line(&loss, run, i, "loss", tested ? ", training" : "", false, false);
+        if (tested) add_line(&loss, run, i, "test_loss", ", test", false, true);
+        add_line(&accuracy, run, i, "accuracy", tested ? ", training" : "", false, false);
+        if (tested) add_line(&accuracy, run, i, "test_accuracy", ", test", false, true);
+        add_line(&rate, run, i, "learning_rate", "", true, false);
+        add_line(&speed, run, i, NULL, "", false, false);
+    }
+    chart *all[] = {&loss, &accuracy, &rate, &speed};
+    fputs("<div class=\"charts\">\n", file);
+    for (int i = 0; i < 4; i++) {
+        chart_print(file, all[i]);
+        chart_release(all[i]);
+    }
+    fputs("</div>\n", file);
+}
+
+static void print_options(FILE *file, const page *p)
+{
+    int count;
+    run_difference *list = run_differences(p->runs, p->run_count, &count);
+    fputs("<h2 id=\"options\">Options</h2>\n", file);
+    if (count == 0) fputs("<p>No option differs.</p>\n", file);
+    if (count > 0) {
+        fprintf(file,
+                "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+                "aria-label=\"Options\"><table><caption>%s</caption><thead><tr><th>option</th>",
+                p->run_count > 1 ? "The options in which the runs differ" : "What the run was trained with");
+        for (int k = 0; k < p->run_count; k++) {
+            fputs("<th>", file);
+            xml_text(file, p->runs[k].name);
+            fputs("</th>", file);
+        }
+        fputs("</tr></thead><tbody>\n", file);
+    }
+    for (int i = 0; i < count; i++) {
+        fputs("<tr>", file);
+        page_cell(file, list[i].option);
+        for (int k = 0; k < p->run_count; k++) page_cell(file, list[i].value[k]);
+        fputs("</tr>\n", file);
+    }
+    if (count > 0) fputs("</tbody></table></div>\n", file);
+    run_differences_free(list, count, p->run_count);
+    for (int i = 0; i < p->run_count; i++) {
+        const char *words = json_string_value(json_object_get(p->runs[i].start, "command"));
+        if (!words) continue;
+        fputs("<h3>", file);
+        xml_text(file, p->runs[i].name);
+        fputs(" again</h3><pre><code>", file);
+        xml_text(file, words);
+        fputs("</code></pre>\n", file);
+    }
+}
+
+void page_print_runs(FILE *file, const page *p)
+{
+    fputs("<h2 id=\"runs\">Training</h2>\n", file);
+    print_figures(file, p);
+    print_curves(file, p);
+    print_options(file, p);
+}

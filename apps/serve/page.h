@@ -1,0 +1,7 @@
+/* The page of sdlf serve; CMake makes C of page.html and page.js. */
+#ifndef SDLF_APPS_SERVE_PAGE_H
+#define SDLF_APPS_SERVE_PAGE_H
+
+extern const char serve_page_html[], serve_page_js[];
+
+#endif

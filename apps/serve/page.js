@@ -1,0 +1,86 @@
+'use strict';
+const canvas = document.getElementById('canvas'), pen = canvas.getContext('2d'), said = document.getElementById('said');
+let drawing = false, asking = false, again = null;
+
+function clear() {
+  pen.fillStyle = '#000';
+  pen.fillRect(0, 0, canvas.width, canvas.height);
+}
+function element(name, parent, text) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  parent.append(made);
+  return made;
+}
+function show(answer) {
+  const classes = document.getElementById('classes'), layers = document.getElementById('layers');
+  classes.replaceChildren();
+  layers.replaceChildren();
+  const best = answer.classes[0];
+  said.textContent = 'Most likely ' + best.name + ', ' + (100 * best.probability).toFixed(1) + '%.';
+  for (const one of answer.classes) {
+    const row = element('tr', classes);
+    element('td', row, one.name);
+    element('td', row, (100 * one.probability).toFixed(1) + '%');
+    element('span', element('td', row)).className = 'bar';
+    row.querySelector('.bar').style.width = 100 * one.probability + '%';
+  }
+  for (const one of answer.layers) {
+    element('div', layers, one.layer + (one.shape ? ', ' + one.shape : ''));
+    const picture = element('img', layers);
+    picture.src = 'data:image/png;base64,' + one.png;
+    picture.alt = 'Values of ' + one.layer;
+  }
+}
+/* One request at a time; the latest picture is asked about when the answer is there. */
+async function ask(picture) {
+  if (asking) { again = picture; return; }
+  asking = true;
+  try {
+    const reply = await fetch('classify', {method: 'POST', body: picture});
+    const answer = await reply.json();
+    if (answer.error) said.textContent = answer.error; else show(answer);
+  } catch (problem) {
+    said.textContent = 'The program does not answer: has it ended?';
+  }
+  asking = false;
+  if (again) { const next = again; again = null; ask(next); }
+}
+function askAboutCanvas() { canvas.toBlob(ask, 'image/png'); }
+function place(event) {
+  const box = canvas.getBoundingClientRect();
+  return [(event.clientX - box.left) * canvas.width / box.width, (event.clientY - box.top) * canvas.height / box.height];
+}
+canvas.addEventListener('pointerdown', event => {
+  drawing = true;
+  canvas.setPointerCapture(event.pointerId);
+  pen.lineWidth = 20;
+  pen.lineCap = pen.lineJoin = 'round';
+  pen.strokeStyle = '#fff';
+  pen.beginPath();
+  pen.moveTo(...place(event));
+  pen.lineTo(...place(event));
+  pen.stroke();
+});
+canvas.addEventListener('pointermove', event => {
+  if (!drawing) return;
+  pen.lineTo(...place(event));
+  pen.stroke();
+  askAboutCanvas();
+});
+canvas.addEventListener('pointerup', () => { drawing = false; askAboutCanvas(); });
+document.getElementById('clear').addEventListener('click', () => {
+  clear();
+  said.textContent = 'Nothing drawn yet.';
+  document.getElementById('classes').replaceChildren();
+  document.getElementById('layers').replaceChildren();
+});
+document.getElementById('file').addEventListener('change', event => { if (event.target.files[0]) ask(event.target.files[0]); });
+document.addEventListener('dragover', event => { event.preventDefault(); canvas.classList.add('over'); });
+document.addEventListener('dragleave', () => canvas.classList.remove('over'));
+document.addEventListener('drop', event => {
+  event.preventDefault();
+  canvas.classList.remove('over');
+  if (event.dataTransfer.files[0]) ask(event.dataTransfer.files[0]);
+});
+clear();

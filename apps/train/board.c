@@ -1,0 +1,144 @@
+/* See board.h. */
+#include "apps/train/board.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/output/terminal.h"
+#include "apps/pictures/sheet.h"
+#include "apps/system/memory.h"
+
+enum { SAMPLES = 64, LARGE_SAMPLES = 16, LARGE = 64 /* pixels */ };
+
+sdlf_status training_board_open(training_board *board, const char *folder, int64_t every, bool histograms)
+{
+    *board = (training_board){.every = every, .histograms = histograms};
+    return folder ? sdlf_fail_context(event_file_open(&board->file, folder, "train"), "--tensorboard") : SDLF_OK;
+}
+
+void training_board_close(training_board *board)
+{
+    event_file_close(board->file);
+    board->file = NULL;
+}
+
+/* A picture that could not be made is left out, and told. */
+static void put_picture(training_board *board, const char *tag, int64_t step, sdlf_status status, png_picture *picture)
+{
+    if (status != SDLF_OK) {
+        terminal_warning("train", "--tensorboard: %s is left out: %s", tag, sdlf_error_message());
+        return;
+    }
+    event_image(board->file, tag, step, picture);
+    png_release(picture);
+}
+
+/* What a loader made of samples, normalised, as bytes again. */
+static void restore_pixels(unsigned char *pixels, const float *values, const sdlf_dataset *data, sdlf_shape sample,
+                           int count)
+{
+    int64_t plane = sample.dim[1] * sample.dim[2];
+    for (int64_t i = 0; i < count * sample.dim[0] * plane; i++) {
+        int64_t channel = i / plane % sample.dim[0];
+        bool own = data->channels.count > 0;
+        float mean = own ? data->channels.mean[channel] : data->mean,
+              scale = own ? data->channels.scale[channel] : data->scale;
+        float value = roundf(values[i] / scale + mean);
+        pixels[i] = (unsigned char)(value < 0 ? 0 : value > 255 ? 255 : value);
+    }
+}
+
+static sdlf_status draw_augmented(png_picture *picture, const training_log_start *start, sdlf_shape sample, int count)
+{
+    sdlf_loader *loader = NULL;
+    sdlf_batch batch;
+    sdlf_status status = sdlf_loader_create(
+        &loader, start->train,
+        &(sdlf_loader_options){
+            .batch = count, .augment = start->options->augment, .seed = start->options->seed, .no_prefetch = true});
+    if (status == SDLF_OK) status = sdlf_loader_next(loader, &batch);
+    if (status == SDLF_OK) {
+        unsigned char *pixels = memory_allocate((size_t)(count * sdlf_shape_count(sample)));
+        restore_pixels(pixels, batch.samples.data, start->train, sample, count);
+        status = sheet_write(picture, pixels, sample, count);
+        free(pixels);
+    }
+    sdlf_loader_free(loader);
+    return status;
+}
+
+static bool augments(const sdlf_augmentation *a)
+{
+    return a->flip || a->crop > 0 || a->shift > 0 || a->rotate > 0 || a->scale > 0 || a->elastic > 0;
+}
+
+static void put_samples(training_board *board, const training_log_start *start)
+{
+    const sdlf_tensor *all = &start->train->samples;
+    sdlf_shape sample = sdlf_shape_without(all->shape, 0);
+    if (!sheet_shows(sample)) return;
+    int most = sample.dim[1] > LARGE || sample.dim[2] > LARGE ? LARGE_SAMPLES : SAMPLES;
+    int count = all->shape.dim[0] < most ? (int)all->shape.dim[0] : most;
+    png_picture picture;
+    put_picture(board, "samples/first", 0, sheet_write(&picture, all->data, sample, count), &picture);
+    if (augments(&start->options->augment))
+        put_picture(board, "samples/augmented", 0, draw_augmented(&picture, start, sample, count), &picture);
+}
+
+/* The options of the run, without what says where it is written. */
+static json_t *hyper_parameters(const training_log_start *start)
+{
+    static const char *const no_hyper_parameters[] = {
+        "event",   "version",   "checkpoint", "own_options", "command",    "out",
+        "resume",  "log",       "log_steps",  "tensorboard", "histograms", "quiet",
+        "no_save", "confusion", "dry_run",    "sample",      "trained"};
+    json_t *line = training_log_start_json(start);
+    for (size_t i = 0; i < sizeof no_hyper_parameters / sizeof *no_hyper_parameters; i++)
+        json_object_del(line, no_hyper_parameters[i]);
+    return line;
+}
+
+void training_board_begin(training_board *board, const training_log_start *start)
+{
+    static const char *const metrics[] = {"accuracy/test", "loss/test", "accuracy/train", "loss/train", NULL};
+    board->model = start->model;
+    if (!board->file) return;
+    json_t *parameters = hyper_parameters(start);
+    event_parameters(board->file, parameters, start->test ? metrics : metrics + 2);
+    json_decref(parameters);
+    event_graph(board->file, start->model);
+    put_samples(board, start);
+}
+
+void training_board_progress(training_board *board, const sdlf_progress *now)
+{
+    bool epoch = now->event == SDLF_PROGRESS_EPOCH;
+    board->step = (int64_t)(now->epoch - 1) * now->steps + now->step;
+    if (!board->file || now->event == SDLF_PROGRESS_UNSAVED) return;
+    if (!epoch && (board->every == 0 || now->step % board->every != 0)) return;
+    event_file *file = board->file;
+    int64_t at = board->step;
+    event_scalar(file, "loss/train", at, now->loss);
+    event_scalar(file, "accuracy/train", at, now->accuracy);
+    event_scalar(file, "learning_rate", at, (double)now->learning_rate);
+    if (now->seconds > 0) event_scalar(file, "samples_per_second", at, (double)now->samples / now->seconds);
+    if (!epoch) return;
+    event_scalar(file, "loss/test", at, now->test_loss);
+    event_scalar(file, "accuracy/test", at, now->test_accuracy);
+    for (int i = 0; board->histograms && i < sdlf_model_parameter_count(board->model); i++) {
+        const sdlf_parameter *parameter = sdlf_model_parameter(board->model, i);
+        event_histogram(file, parameter->name, at, parameter->value.data, sdlf_tensor_count(&parameter->value));
+    }
+}
+
+void training_board_end(training_board *board, sdlf_status status, const sdlf_evaluation *evaluation)
+{
+    if (!board->file) return;
+    if (evaluation) {
+        png_picture picture;
+        sdlf_status drawn = sheet_write_confusion(&picture, evaluation->confusion, evaluation->class_count);
+        put_picture(board, "confusion", board->step, drawn, &picture);
+    }
+    event_ended(board->file, status == SDLF_OK);
+}

@@ -1,0 +1,92 @@
+# Packages: cpack -G DEB and -G TGZ, of what install() puts in the components library, dev and program. Of one state of the tree they are the
+# same bytes every time: their dates are SOURCE_DATE_EPOCH, or the last commit's.
+
+set(CPACK_PACKAGE_NAME sdlf)
+set(CPACK_PACKAGE_VENDOR "SDLF")
+set(SDLF_PACKAGE_CONTACT "The SDLF authors <sdlf@noreply.invalid>" CACHE STRING "Whom packages name as their maintainer")
+set(CPACK_PACKAGE_CONTACT "${SDLF_PACKAGE_CONTACT}")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Simple Deep Learning Framework")
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_CHECKSUM SHA256)
+set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_PACKAGE_FILE_NAME "sdlf-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}")
+set(CPACK_ARCHIVE_COMPONENT_INSTALL OFF) # one archive of all
+set(CPACK_COMPONENTS_ALL program dev)
+
+# Debian's packages: the program, what builds need, and the shared library where there is one
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER "${CPACK_PACKAGE_CONTACT}")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME sdlf)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "train, time and run neural networks
+ The sdlf program trains networks on pictures, runs and times ONNX models, and
+ reports what it sees, on CPUs and, where it was built for them, on GPUs.")
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME libsdlf-dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_COMPONENT_DEV_DESCRIPTION "deep learning in C: headers and library
+ What programs that use the Simple Deep Learning Framework are built with:
+ headers, the library to link, a CMake package and a pkg-config file.")
+if(BUILD_SHARED_LIBS)
+    list(APPEND CPACK_COMPONENTS_ALL library)
+    set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libsdlf0)
+    set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+    set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
+    # Not CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS, which calls ldconfig in scripts: dpkg does it by a trigger.
+    file(WRITE "${PROJECT_BINARY_DIR}/package/shlibs" "libsdlf 0 libsdlf0 (>= ${PROJECT_VERSION})\n")
+    file(WRITE "${PROJECT_BINARY_DIR}/package/triggers" "activate-noawait ldconfig\n")
+    set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/package/shlibs;${PROJECT_BINARY_DIR}/package/triggers")
+    set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "deep learning in C: the shared library
+ The library of the Simple Deep Learning Framework, for programs that use it.")
+    get_target_property(library_folder sdlf LIBRARY_OUTPUT_DIRECTORY)
+    set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${library_folder}")
+    set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "libsdlf0 (= ${PROJECT_VERSION})")
+    set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libsdlf0 (= ${PROJECT_VERSION})")
+else()
+    set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "zlib1g-dev, libjansson-dev") # and what else the build has found
+    get_property(modules GLOBAL PROPERTY SDLF_EXPORT_MODULES)
+    foreach(pair libpng:libpng-dev libturbojpeg:libturbojpeg0-dev libprotobuf-c:libprotobuf-c-dev)
+        string(REGEX MATCH "^([^:]+):(.+)$" pair "${pair}")
+        if("${CMAKE_MATCH_1}" IN_LIST modules)
+            string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", ${CMAKE_MATCH_2}")
+        endif()
+    endforeach()
+endif()
+
+# What every package of Debian's has beside it
+find_program(SDLF_GZIP gzip)
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC) # of SOURCE_DATE_EPOCH, where it is set
+if(NOT DEFINED ENV{SOURCE_DATE_EPOCH})
+    execute_process(COMMAND git -C "${PROJECT_SOURCE_DIR}" log -1 --format=%cd "--date=format-local:%a, %d %b %Y %H:%M:%S +0000"
+        OUTPUT_VARIABLE committed OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE code)
+    if(code EQUAL 0 AND committed)
+        set(date "${committed}")
+    endif()
+endif()
+file(WRITE "${PROJECT_BINARY_DIR}/package/changelog"
+    "sdlf (${PROJECT_VERSION}) unstable; urgency=medium\n\n  * Version ${PROJECT_VERSION}; see CHANGELOG.md in the sources.\n\n"
+    " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
+set(changelog "${PROJECT_BINARY_DIR}/package/changelog")
+if(SDLF_GZIP)
+    execute_process(COMMAND "${SDLF_GZIP}" -9nf "${changelog}" COMMAND_ERROR_IS_FATAL ANY)
+    string(APPEND changelog ".gz")
+endif()
+file(READ "${PROJECT_SOURCE_DIR}/LICENSE" license)
+file(WRITE "${PROJECT_BINARY_DIR}/package/copyright" "The Simple Deep Learning Framework, SDLF ${PROJECT_VERSION}\n\n${license}")
+foreach(pair program:sdlf dev:libsdlf-dev library:libsdlf0)
+    string(REPLACE ":" ";" pair "${pair}")
+    list(GET pair 0 component)
+    list(GET pair 1 package)
+    if(component STREQUAL "library" AND NOT BUILD_SHARED_LIBS)
+        continue()
+    endif()
+    install(FILES "${PROJECT_BINARY_DIR}/package/copyright" "${changelog}" DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package}
+        COMPONENT ${component})
+endforeach()
+
+include(CPack)

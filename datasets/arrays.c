@@ -1,0 +1,146 @@
+/* Samples and labels from arrays of NumPy's. See arrays.h. */
+#include "datasets/arrays.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "framework/formats/budget.h"
+
+enum { MOST_CHANNELS = 4, MOST_CLASSES = 1 << 20 };
+
+bool arrays_split(char **first, char **second, const char *argument)
+{
+    *first = argument != NULL ? strdup(argument) : NULL;
+    char *comma = *first != NULL ? strchr(*first, ',') : NULL;
+    bool good = comma != NULL && comma != *first && comma[1] != '\0';
+    if (good) {
+        *comma = '\0';
+        *second = comma + 1;
+    }
+    return good;
+}
+
+/* ---- samples ---- */
+
+/* (N,C,H,W) or (N,F) of the array's shape; rank 0: it holds no samples. */
+static sdlf_shape shape_of(sdlf_shape found, bool *channels_behind)
+{
+    const int64_t *dim = found.dim;
+    *channels_behind = found.rank == 4 && dim[3] >= 1 && dim[3] <= MOST_CHANNELS;
+    if (found.rank == 2) return found;
+    if (found.rank == 3) return sdlf_shape(dim[0], 1, dim[1], dim[2]);
+    if (*channels_behind) return sdlf_shape(dim[0], dim[3], dim[1], dim[2]);
+    bool before = found.rank == 4 && dim[1] >= 1 && dim[1] <= MOST_CHANNELS;
+    return before ? found : SDLF_SCALAR;
+}
+
+static void channels_to_planes(char *to, const char *from, sdlf_shape shape, size_t size)
+{
+    int64_t area = shape.dim[2] * shape.dim[3], channels = shape.dim[1];
+    for (int64_t n = 0; n < shape.dim[0]; n++)
+        for (int64_t c = 0; c < channels; c++)
+            for (int64_t i = 0; i < area; i++)
+                memcpy(to + (size_t)((n * channels + c) * area + i) * size,
+                       from + (size_t)((n * area + i) * channels + c) * size, size);
+}
+
+static sdlf_status check_numbers(const sdlf_tensor *samples, const char *name)
+{
+    const float *x = samples->data;
+    int64_t count = sdlf_tensor_count(samples), size = count / samples->shape.dim[0];
+    for (int64_t i = 0; samples->dtype == SDLF_FLOAT32 && i < count; i++)
+        if (!isfinite(x[i]))
+            return sdlf_fail(SDLF_ERROR_FORMAT,
+                             "%s: sample %" PRId64 ", element %" PRId64 ": expected a finite float32 number, found %g",
+                             name, i / size, i % size, (double)x[i]);
+    return SDLF_OK;
+}
+
+/* The elements as they lie in the file, with the type that samples have. */
+static sdlf_status take_elements(sdlf_tensor *lying, npy_file *file, sdlf_dtype dtype)
+{
+    sdlf_tensor found = {0};
+    sdlf_status status = read_tensor_create(lying, dtype, file->tensor.shape, file->name);
+    if (status == SDLF_OK && file->tensor.dtype == dtype) return npy_take(file, lying->data);
+    if (status == SDLF_OK) status = read_tensor_create(&found, file->tensor.dtype, file->tensor.shape, file->name);
+    if (status == SDLF_OK) status = npy_take(file, found.data);
+    if (status == SDLF_OK) sdlf_convert(dtype, lying->data, found.dtype, found.data, sdlf_tensor_count(&found));
+    sdlf_tensor_release(&found, NULL);
+    return status;
+}
+
+sdlf_status arrays_take_samples(sdlf_dataset *dataset, npy_file *file, bool outline)
+{
+    bool behind;
+    sdlf_shape shape = shape_of(file->tensor.shape, &behind);
+    sdlf_dtype dtype = file->tensor.dtype == SDLF_UINT8 ? SDLF_UINT8 : SDLF_FLOAT32;
+    if (shape.rank == 0 || sdlf_shape_count(shape) == 0 || shape.dim[0] > INT32_MAX)
+        return sdlf_fail(
+            SDLF_ERROR_FORMAT,
+            "%s: expected images (N,H,W), (N,H,W,C) or (N,C,H,W) with 1 to %d channels, or rows (N,F), found %s "
+            "of (%s)",
+            file->name, MOST_CHANNELS, sdlf_dtype_name(file->tensor.dtype), sdlf_shape_print(file->tensor.shape).text);
+    dataset->samples = sdlf_tensor_view(dtype, shape, NULL);
+    if (outline) return SDLF_OK;
+    sdlf_tensor lying = {0};
+    sdlf_status status = take_elements(&lying, file, dtype);
+    if (status == SDLF_OK && behind && shape.dim[1] > 1) {
+        status = read_tensor_create(&dataset->samples, dtype, shape, file->name);
+        if (status == SDLF_OK) channels_to_planes(dataset->samples.data, lying.data, shape, sdlf_dtype_size(dtype));
+        sdlf_tensor_release(&lying, NULL);
+    } else if (status == SDLF_OK) {
+        dataset->samples = sdlf_tensor_view(dtype, shape, lying.data); /* which it owns from now on */
+    } else {
+        sdlf_tensor_release(&lying, NULL);
+    }
+    return status == SDLF_OK ? check_numbers(&dataset->samples, file->name) : status;
+}
+
+/* ---- labels ---- */
+
+static sdlf_status read_labels(sdlf_dataset *dataset, npy_file *file, int64_t count, int32_t *to)
+{
+    sdlf_tensor found = {0};
+    sdlf_status status = take_elements(&found, file, SDLF_INT64);
+    const int64_t *labels = found.data;
+    for (int64_t i = 0; status == SDLF_OK && i < count; i++) {
+        if (labels[i] < 0 || labels[i] >= MOST_CLASSES)
+            status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: label %" PRId64 ": expected 0 to %d, found %" PRId64, file->name,
+                               i, MOST_CLASSES - 1, labels[i]);
+        else if (labels[i] >= dataset->class_count)
+            dataset->class_count = (int)labels[i] + 1;
+        if (status == SDLF_OK && to != NULL) to[i] = (int32_t)labels[i];
+    }
+    sdlf_tensor_release(&found, NULL);
+    return status;
+}
+
+static bool are_labels(const sdlf_tensor *found)
+{
+    sdlf_dtype t = found->dtype;
+    bool whole = t == SDLF_UINT8 || t == SDLF_INT8 || t == SDLF_INT32 || t == SDLF_INT64;
+    return whole && (found->shape.rank == 1 || (found->shape.rank == 2 && found->shape.dim[1] == 1));
+}
+
+static sdlf_status no_labels(const npy_file *file, int64_t count)
+{
+    return sdlf_fail(SDLF_ERROR_FORMAT,
+                     "%s: expected %" PRId64 " labels, one for each image, uint8, int32 or int64, found %s of (%s)",
+                     file->name, count, sdlf_dtype_name(file->tensor.dtype), sdlf_shape_print(file->tensor.shape).text);
+}
+
+sdlf_status arrays_take_labels(sdlf_dataset *dataset, npy_file *file)
+{
+    int64_t count = dataset->samples.shape.dim[0];
+    if (!are_labels(&file->tensor) || file->tensor.shape.dim[0] != count) return no_labels(file, count);
+    sdlf_status status = read_tensor_create(&dataset->labels, SDLF_INT32, sdlf_shape(count), file->name);
+    return status == SDLF_OK ? read_labels(dataset, file, count, dataset->labels.data) : status;
+}
+
+sdlf_status arrays_count_classes(sdlf_dataset *dataset, npy_file *file)
+{
+    if (!are_labels(&file->tensor)) return no_labels(file, file->tensor.shape.rank > 0 ? file->tensor.shape.dim[0] : 1);
+    return read_labels(dataset, file, file->tensor.shape.dim[0], NULL);
+}

@@ -1,0 +1,23 @@
+/* Data sets that are arrays in NumPy's format, whatever file they are in. */
+#ifndef SDLF_DATASETS_ARRAYS_H
+#define SDLF_DATASETS_ARRAYS_H
+
+#include <sdlf/dataset.h>
+
+#include "framework/formats/npy.h"
+
+/* The samples, of an array whose elements are still to come: images (N,H,W), (N,H,W,C) or (N,C,H,W) with 1 to 4 channels, of which the last
+ * is taken where both could be meant, or rows of numbers (N,F). Bytes stay bytes; other numbers become float32, and must be finite.
+ * `outline`: the shape alone. Errors: SDLF_ERROR_FORMAT with the file's name, and those of reading. */
+sdlf_status arrays_take_samples(sdlf_dataset *dataset, npy_file *file, bool outline);
+
+/* The labels (N) or (N,1), whole numbers from 0, one for each sample; raises class_count to what they need. */
+sdlf_status arrays_take_labels(sdlf_dataset *dataset, npy_file *file);
+
+/* Raises class_count to what other labels, which are not kept, need. */
+sdlf_status arrays_count_classes(sdlf_dataset *dataset, npy_file *file);
+
+/* "A,B" split in one block, which the caller frees: *first; false: there is no comma with something on both sides. */
+bool arrays_split(char **first, char **second, const char *argument);
+
+#endif

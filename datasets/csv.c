@@ -1,0 +1,364 @@
+/* csv: rows of numbers, of which one column is the label.
+ *
+ *     csv:FILE[,label=COLUMN][,shape=CxHxW][,all]
+ *
+ * A first row of which at most half are numbers names the columns. Labels that are all whole numbers from 0 are the classes; others are names, sorted.
+ * A fifth of the rows are for testing, those whose text sdlf_dataset_is_for_test picks, so that equal rows stay together; with `all`
+ * both halves are all rows. */
+#include "datasets/csv.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "datasets/datasets_internal.h"
+#include "framework/formats/budget.h"
+#include "framework/formats/read_file.h"
+#include "framework/formats/text.h"
+
+enum { MOST_CLASSES = 1 << 20, MOST_COLUMNS = 1 << 20 };
+
+typedef struct csv_table {
+    const char *name;
+    const csv_options *options;
+    int64_t rows, columns; /* without the header */
+    int64_t label;         /* column */
+    bool header;
+    char **column; /* names, owned (an array; the names lie in the text); of a header */
+    char **cell;   /* labels of the rows that are kept and of the others, owned likewise */
+    bool *kept;
+} csv_table;
+
+/* ---- the shape of the table ---- */
+
+/* The column that the label is in; `names` NULL: there is no header. */
+static sdlf_status find_label(csv_table *t, char **names)
+{
+    static const char *const usual[] = {"label", "class", "target", "y"};
+    const char *wanted = t->options->label;
+    t->label = t->columns - 1;
+    for (int64_t i = 0; names != NULL && wanted != NULL && i < t->columns; i++)
+        if (strcmp(names[i], wanted) == 0) {
+            t->label = i;
+            return SDLF_OK;
+        }
+    for (size_t k = 0; names != NULL && wanted == NULL && k < sizeof usual / sizeof usual[0]; k++)
+        for (int64_t i = 0; i < t->columns; i++)
+            if (strcasecmp(names[i], usual[k]) == 0) {
+                t->label = i;
+                return SDLF_OK;
+            }
+    if (wanted == NULL) return SDLF_OK;
+    char *end;
+    long long number = strtoll(wanted, &end, 10);
+    if (end != wanted && *end == '\0' && number >= 1 && number <= t->columns) {
+        t->label = number - 1;
+        return SDLF_OK;
+    }
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: label=%s: expected the name of a column or a number of 1 to %" PRId64,
+                     t->name, text_show(wanted).text, t->columns);
+}
+
+/* Rows and columns, which all rows must have. */
+static sdlf_status count(csv_table *t, csv_text text)
+{
+    sdlf_status status = SDLF_OK;
+    for (t->rows = 0; status == SDLF_OK && csv_next_row(&text); t->rows++) {
+        int64_t cells = 0, line = text.line;
+        char *cell;
+        for (size_t length; status == SDLF_OK && text.in_row; cells++)
+            status = csv_take_cell(&text, &cell, &length, false);
+        if (status != SDLF_OK) return status;
+        if (t->rows == 0) t->columns = cells;
+        if (cells != t->columns || cells > MOST_COLUMNS)
+            return sdlf_fail(SDLF_ERROR_FORMAT,
+                             "%s: line %" PRId64 ": expected %" PRId64 " columns, as in the first row, found %" PRId64,
+                             t->name, line, t->columns < MOST_COLUMNS ? t->columns : MOST_COLUMNS, cells);
+    }
+    if (t->rows > 0 && t->columns >= 2 && t->rows <= INT32_MAX) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_FORMAT,
+                     "%s: expected rows of numbers and a label, found %" PRId64 " rows of %" PRId64 " columns", t->name,
+                     t->rows, t->columns);
+}
+
+/* The first row: names, where at most half of its cells are numbers. */
+static sdlf_status take_header(csv_table *t, csv_text *text)
+{
+    double number;
+    csv_text first = *text;
+    t->column = calloc((size_t)t->columns, sizeof *t->column);
+    if (t->column == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);
+    sdlf_status status = SDLF_OK;
+    int64_t numbers = 0;
+    csv_next_row(&first);
+    csv_text begin = first;
+    for (int64_t i = 0; i < t->columns && status == SDLF_OK; i++) {
+        char *cell;
+        char copy[64] = "";
+        size_t length;
+        status = csv_take_cell(&first, &cell, &length, false);
+        bool quoted = *cell == '"';
+        if (!quoted && length < sizeof copy) memcpy(copy, cell, length);
+        numbers += !quoted && csv_number(copy, &number);
+    }
+    t->header = numbers <= (t->columns - 1) / 2;
+    first = begin;
+    for (int64_t i = 0; t->header && i < t->columns && status == SDLF_OK; i++) {
+        size_t length;
+        status = csv_take_cell(&first, &t->column[i], &length, true);
+    }
+    if (status != SDLF_OK) return status;
+    if (t->header) {
+        *text = first;
+        t->rows--;
+    }
+    if (t->rows == 0) return sdlf_fail(SDLF_ERROR_FORMAT, "%s: no rows follow the names of the columns", t->name);
+    return find_label(t, t->header ? t->column : NULL);
+}
+
+/* ---- rows ---- */
+
+static sdlf_status take_number(const csv_table *t, const char *cell, int64_t line, int64_t column, float *to)
+{
+    double number = NAN;
+    if (csv_number(cell, &number) && isfinite((float)number)) {
+        *to = (float)number;
+        return SDLF_OK;
+    }
+    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %" PRId64 ", column %" PRId64 "%s%s: expected a number, found '%s'",
+                     t->name, line, column + 1, t->header ? " " : "",
+                     t->header ? text_show(t->column[column]).text : "", text_show(cell).text);
+}
+
+/* Does this row belong to the half? */
+static bool wanted(const csv_table *t, const csv_text *text, sdlf_split split)
+{
+    const char *end = memchr(text->at, '\n', (size_t)(text->end - text->at));
+    size_t length = (size_t)((end != NULL ? end : text->end) - text->at);
+    if (length > 0 && text->at[length - 1] == '\r') length--;
+    return t->options->all || sdlf_dataset_is_for_test(text->at, length) == (split == SDLF_SPLIT_TEST);
+}
+
+static sdlf_status take_row(csv_table *t, csv_text *text, int64_t row, float *to)
+{
+    int64_t line = text->line;
+    for (int64_t i = 0; i < t->columns; i++) {
+        char *cell;
+        size_t length;
+        sdlf_status status = csv_take_cell(text, &cell, &length, true);
+        if (status == SDLF_OK && i == t->label) t->cell[row] = cell;
+        if (status == SDLF_OK && i != t->label && to != NULL) status = take_number(t, cell, line, i, to++);
+        if (status != SDLF_OK) return status;
+    }
+    return SDLF_OK;
+}
+
+/* The numbers of the half's rows, and the labels of all. */
+static sdlf_status take_rows(sdlf_dataset *dataset, csv_table *t, csv_text text, sdlf_split split)
+{
+    int64_t kept = 0, size = t->columns - 1;
+    csv_text again = text;
+    for (int64_t row = 0; row < t->rows; row++) { /* how many there are: nothing is changed yet */
+        csv_next_row(&again);
+        t->kept[row] = wanted(t, &again, split);
+        kept += t->kept[row];
+        char *cell;
+        for (size_t length; again.in_row;) (void)csv_take_cell(&again, &cell, &length, false);
+    }
+    if (kept == 0)
+        return sdlf_fail(SDLF_ERROR_FORMAT,
+                         "%s: too few rows, %" PRId64
+                         ", to set some apart for the %s; csv:FILE,all takes all for both halves",
+                         t->name, t->rows, split == SDLF_SPLIT_TEST ? "test" : "training");
+    sdlf_status status = read_tensor_create(&dataset->samples, SDLF_FLOAT32, sdlf_shape(kept, size), t->name);
+    if (status == SDLF_OK) status = read_tensor_create(&dataset->labels, SDLF_INT32, sdlf_shape(kept), t->name);
+    float *to = dataset->samples.data;
+    for (int64_t row = 0; row < t->rows && status == SDLF_OK; row++) {
+        csv_next_row(&text);
+        status = take_row(t, &text, row, t->kept[row] ? to : NULL);
+        if (t->kept[row]) to += size;
+    }
+    return status;
+}
+
+/* ---- labels ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The class that a label says by its number; -1: it is no such number. */
+static int64_t class_number(const char *label)
+{
+    double number;
+    bool whole = csv_number(label, &number) && number >= 0 && number < MOST_CLASSES && number == floor(number);
+    return whole ? (int64_t)number : -1;
+}
+
+/* The names that occur, sorted, each once. */
+static sdlf_status name_classes(sdlf_dataset *dataset, const csv_table *t, char **sorted)
+{
+    int64_t names = 0;
+    memcpy(sorted, t->cell, (size_t)t->rows * sizeof *sorted);
+    qsort(sorted, (size_t)t->rows, sizeof *sorted, compare_names);
+    for (int64_t i = 0; i < t->rows; i++)
+        if (i == 0 || strcmp(sorted[i], sorted[names - 1]) != 0) sorted[names++] = sorted[i];
+    if (names > MOST_CLASSES || names > t->rows / 2 + 1)
+        return sdlf_fail(SDLF_ERROR_FORMAT,
+                         "%s: column %" PRId64 " holds %" PRId64 " different labels in %" PRId64
+                         " rows; label=COLUMN names another",
+                         t->name, t->label + 1, names, t->rows);
+    dataset->class_names = calloc((size_t)names, sizeof *dataset->class_names);
+    if (dataset->class_names == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);
+    dataset->class_count = (int)names;
+    for (int64_t i = 0; i < names; i++) {
+        if (sorted[i][0] == '\0' || !text_is_utf8(sorted[i]))
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: label '%s': expected a name in UTF-8", t->name,
+                             text_show(sorted[i]).text);
+        dataset->class_names[i] = strdup(sorted[i]);
+        if (dataset->class_names[i] == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);
+    }
+    return SDLF_OK;
+}
+
+static sdlf_status take_labels(sdlf_dataset *dataset, const csv_table *t)
+{
+    bool numbers = true;
+    int32_t *to = dataset->labels.data;
+    for (int64_t i = 0; i < t->rows; i++) {
+        int64_t number = class_number(t->cell[i]);
+        numbers = numbers && number >= 0;
+        if (number >= dataset->class_count) dataset->class_count = (int)number + 1;
+    }
+    sdlf_status status = SDLF_OK;
+    if (!numbers) {
+        dataset->class_count = 0;
+        char **sorted = malloc((size_t)t->rows * sizeof *sorted);
+        status = sorted != NULL ? name_classes(dataset, t, sorted)
+                                : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);
+        free(sorted);
+    }
+    for (int64_t i = 0; i < t->rows && status == SDLF_OK; i++) {
+        if (!t->kept[i]) continue;
+        char **named = numbers ? NULL
+                               : bsearch(&t->cell[i], dataset->class_names, (size_t)dataset->class_count,
+                                         sizeof *dataset->class_names, compare_names);
+        *to++ = (int32_t)(numbers ? class_number(t->cell[i]) : named - dataset->class_names);
+    }
+    return status;
+}
+
+static sdlf_status shape_samples(sdlf_dataset *dataset, const csv_table *t)
+{
+    sdlf_shape sample = t->options->sample;
+    if (sample.rank == 0) return SDLF_OK;
+    int64_t found = dataset->samples.shape.dim[1], kept = dataset->samples.shape.dim[0];
+    if (sdlf_shape_count(sample) != found)
+        return sdlf_fail(SDLF_ERROR_FORMAT,
+                         "%s: shape=%s takes %" PRId64 " numbers, and a row has %" PRId64 " beside its label", t->name,
+                         sdlf_shape_print(sample).text, sdlf_shape_count(sample), found);
+    dataset->samples = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(kept, sample.dim[0], sample.dim[1], sample.dim[2]),
+                                        dataset->samples.data);
+    return SDLF_OK;
+}
+
+sdlf_status csv_take(sdlf_dataset *dataset, char *bytes, size_t size, const char *name, const csv_options *options,
+                     sdlf_split split)
+{
+    csv_text text = csv_begin(bytes, size, name);
+    csv_table t = {.name = name, .options = options};
+    sdlf_status status = count(&t, text);
+    if (status == SDLF_OK) status = take_header(&t, &text);
+    if (status != SDLF_OK) goto done;
+    t.cell = calloc((size_t)t.rows, sizeof *t.cell);
+    t.kept = calloc((size_t)t.rows, sizeof *t.kept);
+    status = t.cell != NULL && t.kept != NULL ? take_rows(dataset, &t, text, split)
+                                              : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", name);
+    if (status == SDLF_OK) status = take_labels(dataset, &t);
+    if (status == SDLF_OK) status = shape_samples(dataset, &t);
+done:
+    free(t.kept);
+    free(t.cell);
+    free(t.column);
+    return status;
+}
+
+/* ---- the argument ---- */
+
+static bool read_shape(sdlf_shape *shape, const char *text)
+{
+    char *end = (char *)(uintptr_t)text;
+    *shape = sdlf_shape(0, 0, 0);
+    for (int i = 0; i < 3; i++) {
+        shape->dim[i] = strtol(text, &end, 10);
+        if (end == text || shape->dim[i] < 1 || shape->dim[i] > 65535 || *end != (i < 2 ? 'x' : '\0')) return false;
+        text = end + 1;
+    }
+    return true;
+}
+
+/* FILE and what stands behind it, from the last comma on; *path is the caller's. */
+static sdlf_status read_argument(char **path, csv_options *options, const char *argument)
+{
+    *options = (csv_options){.sample = SDLF_SCALAR};
+    *path = argument != NULL ? strdup(argument) : NULL;
+    if (argument != NULL && *path == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "csv: out of memory");
+    for (char *comma; *path != NULL && (comma = strrchr(*path, ',')) != NULL; *comma = '\0') {
+        if (strcmp(comma + 1, "all") == 0)
+            options->all = true;
+        else if (strncmp(comma + 1, "label=", 6) == 0)
+            options->label = comma + 7;
+        else if (strncmp(comma + 1, "shape=", 6) == 0 && read_shape(&options->sample, comma + 7))
+            continue;
+        else if (strncmp(comma + 1, "shape=", 6) == 0)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "csv: %s: expected CxHxW, as in shape=1x28x28", comma + 1);
+        else
+            break;
+    }
+    if (*path != NULL && **path != '\0') return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "csv: expected csv:FILE[,label=COLUMN][,shape=CxHxW][,all], found 'csv:%s'",
+                     argument != NULL ? argument : "");
+}
+
+static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split split,
+                        const sdlf_dataset_options *dataset_options)
+{
+    char *path, *bytes = NULL;
+    size_t size = 0;
+    csv_options options;
+    (void)dataset_options; /* its shape and classes are known when it is read */
+    sdlf_status status = read_argument(&path, &options, argument);
+    if (status == SDLF_OK) status = sdlf_dataset_name(dataset, "csv", path);
+    if (status == SDLF_OK) status = read_file(&bytes, &size, path, SIZE_MAX / 4);
+    if (status == SDLF_OK) status = csv_take(dataset, bytes, size, path, &options, split);
+    if (status == SDLF_OK) sdlf_dataset_measure(dataset);
+    free(bytes);
+    free(path);
+    return status;
+}
+
+static sdlf_status check(const char *argument, sdlf_split split)
+{
+    char *path;
+    csv_options options;
+    (void)split;
+    sdlf_status status = read_argument(&path, &options, argument);
+    FILE *file = status == SDLF_OK ? fopen(path, "r") : NULL;
+    if (status == SDLF_OK && file == NULL) status = sdlf_fail(SDLF_ERROR_IO, "cannot open '%s'", path);
+    if (file != NULL) fclose(file);
+    free(path);
+    return status;
+}
+
+const sdlf_dataset_class sdlf_csv_dataset_class = {
+    .name = "csv",
+    .summary = "csv:FILE, a table of numbers with a label in each row; csv:FILE,label=COLUMN says in which column, "
+               "shape=1x28x28 that rows "
+               "are pictures, all that both halves are all rows",
+    .load = load,
+    .check = check,
+};

@@ -1,0 +1,228 @@
+/* MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv: products of integers of a byte, as exact as the standard's in int32.
+ *
+ * Differences from zero points are at most 255 in magnitude, and float32 holds every integer up to 2^24: sums of products stay exact as long
+ * as their terms cannot add up to more. Longer ones are cut: matrices along what is summed over, weights of convolutions into their upper
+ * and lower four bits; the parts are added up in int32. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "framework/formats/onnx/compose.h"
+
+enum { EXACT = 1 << 24, LARGEST = 255 };
+
+static bool is_byte(sdlf_dtype dtype)
+{
+    return dtype == SDLF_UINT8 || dtype == SDLF_INT8;
+}
+
+/* Input i, which has one number, or one for each row (column) of the last two axes. */
+static onnx_flow along(onnx_context *c, int input, bool rows, int rank)
+{
+    onnx_flow x = onnx_cast(c, onnx_in(c, input), SDLF_FLOAT32);
+    if (!onnx_ok(c) || sdlf_shape_count(x.shape) == 1) return onnx_reshape(c, x, SDLF_SCALAR);
+    if (rows && x.shape.rank == 1 && rank > 1) return onnx_split_axis(c, x, 0, x.shape.dim[0]);
+    return x;
+}
+
+/* x - zero point, as floats. */
+static onnx_flow centred(onnx_context *c, int input, int zero, bool rows)
+{
+    onnx_flow x = onnx_in(c, input);
+    if (onnx_ok(c) && !is_byte(x.dtype)) onnx_unsupported(c, "of %s", sdlf_dtype_name(x.dtype));
+    int rank = x.shape.rank;
+    x = onnx_cast(c, x, SDLF_FLOAT32);
+    return onnx_has(c, zero) ? onnx_two(c, "sub", x, along(c, zero, rows, rank)) : x;
+}
+
+/* ---- matrices ---- */
+
+/* a b in int32. */
+static onnx_flow product(onnx_context *c, onnx_flow a, onnx_flow b)
+{
+    const int64_t most = EXACT / (LARGEST * LARGEST);
+    if (!onnx_ok(c)) return a;
+    int last = a.shape.rank - 1, first = b.shape.rank > 1 ? b.shape.rank - 2 : 0;
+    int64_t length = last >= 0 ? a.shape.dim[last] : 0;
+    if (last < 0 || b.shape.rank < 1 || length != b.shape.dim[first] || length < 1)
+        onnx_wrong(c, "its factors are %s and %s", sdlf_shape_print(a.shape).text, sdlf_shape_print(b.shape).text);
+    onnx_flow sum = a;
+    for (int64_t at = 0; at < length && onnx_ok(c); at += most) {
+        int64_t count = length - at < most ? length - at : most;
+        onnx_flow x = onnx_take(c, a, last, at, count, 1), y = onnx_take(c, b, first, at, count, 1);
+        onnx_flow part = onnx_cast(c, onnx_product(c, x, y, false), SDLF_INT32);
+        sum = at == 0 ? part : onnx_two(c, "add", sum, part);
+    }
+    return sum;
+}
+
+static void convert_matmul_integer(onnx_context *c)
+{
+    onnx_give(c, 0, product(c, centred(c, 0, 2, true), centred(c, 1, 3, false)));
+}
+
+/* saturate(round(x / scale) + zero point), in the zero point's type; `scale` is taken into x already. */
+static void give_quantised(onnx_context *c, onnx_flow x, int zero)
+{
+    onnx_flow y = onnx_in(c, zero);
+    if (onnx_ok(c) && (!is_byte(y.dtype) || sdlf_shape_count(y.shape) != 1))
+        onnx_unsupported(c, "to %s, zero points of shape %s", sdlf_dtype_name(y.dtype), sdlf_shape_print(y.shape).text);
+    sdlf_dtype dtype = y.dtype;
+    y = onnx_reshape(c, onnx_cast(c, y, SDLF_FLOAT32), SDLF_SCALAR);
+    x = onnx_two(c, "add", onnx_function(c, SDLF_UNARY_ROUND, x), y);
+    onnx_give(c, 0, onnx_cast(c, x, dtype)); /* which saturates */
+}
+
+static void convert_qlinear_matmul(onnx_context *c)
+{
+    onnx_flow sum = onnx_cast(c, product(c, centred(c, 0, 2, true), centred(c, 3, 5, false)), SDLF_FLOAT32);
+    int rank = onnx_shape(c, 0).rank;
+    onnx_flow scale = onnx_two(c, "mul", along(c, 1, true, rank), along(c, 4, false, rank));
+    scale = onnx_two(c, "div", scale, onnx_reshape(c, onnx_in(c, 6), SDLF_SCALAR));
+    give_quantised(c, onnx_two(c, "mul", sum, scale), 7);
+}
+
+/* ---- convolutions ---- */
+
+/* The weight less its zero points, one or one for each filter, as floats; and the largest sum of magnitudes of a filter. */
+static onnx_tensor centred_weight(onnx_context *c, int input, int zero, double *largest)
+{
+    const onnx_tensor *weight = onnx_known(c, input), *point = onnx_has(c, zero) ? onnx_known(c, zero) : NULL;
+    onnx_tensor result = {.name = ""};
+    if (onnx_ok(c) && !is_byte(onnx_type_dtype(weight->type)))
+        onnx_unsupported(c, "of a weight of %s", onnx_type_name(weight->type));
+    if (onnx_ok(c) &&
+        (weight->shape.rank < 3 || (point != NULL && point->count != 1 && point->count != weight->shape.dim[0])))
+        onnx_wrong(c, "its weight is %s", sdlf_shape_print(weight->shape).text);
+    if (!onnx_ok(c)) return result;
+    result = onnx_new_weight(c, ONNX_FLOAT, weight->shape);
+    int64_t filters = weight->shape.dim[0], each = filters > 0 ? weight->count / filters : 0;
+    *largest = 0;
+    for (int64_t f = 0; f < filters && onnx_ok(c) && !result.uniform; f++) {
+        float *to = (float *)result.data + f * each, centre = 0;
+        double sum = 0;
+        if (point != NULL) onnx_tensor_convert(point, point->count > 1 ? f : 0, 1, SDLF_FLOAT32, &centre);
+        onnx_tensor_convert(weight, f * each, each, SDLF_FLOAT32, to);
+        for (int64_t i = 0; i < each; i++) {
+            to[i] -= centre;
+            sum += (double)fabsf(to[i]);
+        }
+        *largest = fmax(*largest, sum);
+    }
+    return result;
+}
+
+/* The upper bits, by which 16 is multiplied, or the lower four. */
+static onnx_tensor bits_of(onnx_context *c, const onnx_tensor *weight, bool upper, double *largest)
+{
+    onnx_tensor part = onnx_new_weight(c, ONNX_FLOAT, weight->shape);
+    int64_t filters = weight->shape.dim[0], each = weight->count / filters;
+    *largest = 0;
+    for (int64_t f = 0; f < filters && onnx_ok(c) && !part.uniform; f++) {
+        double sum = 0;
+        for (int64_t i = f * each; i < (f + 1) * each; i++) {
+            float whole = ((const float *)weight->data)[i], high = floorf(whole / 16);
+            float value = upper ? high : whole - 16 * high;
+            ((float *)part.data)[i] = value;
+            sum += (double)fabsf(value);
+        }
+        *largest = fmax(*largest, sum);
+    }
+    return part;
+}
+
+/* x times the weight in int32. */
+static onnx_flow convolution(onnx_context *c, onnx_flow x, int input, int zero)
+{
+    double largest = 0, upper = 0, lower = 0;
+    onnx_tensor weight = centred_weight(c, input, zero, &largest);
+    if (!onnx_ok(c)) return x;
+    if (largest * LARGEST <= EXACT) return onnx_cast(c, onnx_convolve(c, x, &weight, NULL), SDLF_INT32);
+    onnx_tensor high = bits_of(c, &weight, true, &upper), low = bits_of(c, &weight, false, &lower);
+    if (onnx_ok(c) && fmax(upper, lower) * LARGEST > EXACT)
+        onnx_unsupported(c, "filters whose magnitudes add up to %g: float32 does not hold every sum", largest);
+    if (!onnx_ok(c)) return x;
+    onnx_flow sum = onnx_cast(c, onnx_convolve(c, x, &high, NULL), SDLF_INT32);
+    sum = onnx_with_number(c, "mul", sum, 16);
+    return onnx_two(c, "add", sum, onnx_cast(c, onnx_convolve(c, x, &low, NULL), SDLF_INT32));
+}
+
+static void convert_conv_integer(onnx_context *c)
+{
+    onnx_give(c, 0, convolution(c, centred(c, 0, 2, false), 1, 3));
+}
+
+/* One number, or one for each filter of x, (N, filters, ...). */
+static onnx_flow of_filters(onnx_context *c, int input, int rank)
+{
+    onnx_flow x = onnx_in(c, input);
+    sdlf_shape shape = {.rank = rank - 1};
+    if (!onnx_ok(c) || sdlf_shape_count(x.shape) == 1) return onnx_reshape(c, x, SDLF_SCALAR);
+    for (int i = 0; i < shape.rank; i++) shape.dim[i] = i == 0 ? sdlf_shape_count(x.shape) : 1;
+    return onnx_reshape(c, x, shape);
+}
+
+static void convert_qlinear_conv(onnx_context *c)
+{
+    onnx_flow sum = convolution(c, centred(c, 0, 2, false), 3, 5);
+    int rank = sum.shape.rank;
+    if (onnx_has(c, 8)) sum = onnx_two(c, "add", sum, of_filters(c, 8, rank));
+    onnx_flow scale = onnx_two(c, "mul", onnx_reshape(c, onnx_in(c, 1), SDLF_SCALAR), of_filters(c, 4, rank));
+    scale = onnx_two(c, "div", scale, onnx_reshape(c, onnx_in(c, 6), SDLF_SCALAR));
+    give_quantised(c, onnx_two(c, "mul", onnx_cast(c, sum, SDLF_FLOAT32), scale), 7);
+}
+
+/* ---- DynamicQuantizeLinear ---- */
+
+static void convert_dynamic(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0);
+    if (!onnx_ok(c)) return;
+    onnx_flow low = onnx_with_number(c, "min", onnx_reduce(c, x, SDLF_REDUCE_LAYER_MIN, SDLF_SCALAR, false), 0);
+    onnx_flow high = onnx_with_number(c, "max", onnx_reduce(c, x, SDLF_REDUCE_LAYER_MAX, SDLF_SCALAR, false), 0);
+    onnx_flow scale = onnx_with_number(c, "div", onnx_two(c, "sub", high, low), 255);
+    onnx_flow zero = onnx_two(c, "div", onnx_with_number(c, "mul", low, -1), scale);
+    zero = onnx_cast(c, onnx_function(c, SDLF_UNARY_ROUND, zero), SDLF_UINT8); /* which saturates */
+    onnx_flow y = onnx_function(c, SDLF_UNARY_ROUND, onnx_two(c, "div", x, scale));
+    onnx_give(c, 0, onnx_cast(c, onnx_two(c, "add", y, onnx_cast(c, zero, SDLF_FLOAT32)), SDLF_UINT8));
+    onnx_give(c, 1, scale);
+    onnx_give(c, 2, zero);
+}
+
+#define CONVOLUTION " auto_pad dilations group kernel_shape pads strides "
+
+const onnx_operator onnx_integer_product_operators[] = {
+    {.type = "MatMulInteger",
+     .since = 10,
+     .minimum_inputs = 2,
+     .maximum_inputs = 4,
+     .attributes = " ",
+     .convert = convert_matmul_integer},
+    {.type = "QLinearMatMul",
+     .since = 10,
+     .minimum_inputs = 8,
+     .maximum_inputs = 8,
+     .attributes = " ",
+     .convert = convert_qlinear_matmul},
+    {.type = "ConvInteger",
+     .since = 10,
+     .minimum_inputs = 2,
+     .maximum_inputs = 4,
+     .known = 1u << 1 | 1u << 3,
+     .attributes = CONVOLUTION,
+     .convert = convert_conv_integer},
+    {.type = "QLinearConv",
+     .since = 10,
+     .minimum_inputs = 8,
+     .maximum_inputs = 9,
+     .known = 1u << 3 | 1u << 5,
+     .attributes = CONVOLUTION,
+     .convert = convert_qlinear_conv},
+    {.type = "DynamicQuantizeLinear",
+     .since = 11,
+     .minimum_inputs = 1,
+     .maximum_inputs = 1,
+     .attributes = " ",
+     .convert = convert_dynamic},
+    {.type = NULL},
+};

@@ -1,0 +1,168 @@
+/* Fourier transforms as products with a matrix of cosines and sines, and the windows that go with them: DFT, STFT, HannWindow,
+ * HammingWindow, BlackmanWindow. */
+#include <math.h>
+#include <string.h>
+
+#include "framework/formats/onnx/compose.h"
+
+static const double pi = 3.14159265358979323846;
+
+/* ---- windows ---- */
+
+static void fold_window(onnx_context *c)
+{
+    static const struct {
+        const char *type;
+        double a, b, d;
+    } windows[] = {
+        {"HannWindow", 0.5, 0.5, 0}, {"HammingWindow", 25.0 / 46, 21.0 / 46, 0}, {"BlackmanWindow", 0.42, 0.5, 0.08}};
+    double size = onnx_known_number(c, 0, 0);
+    bool periodic = onnx_integer(c, "periodic", 1) != 0;
+    int64_t type = onnx_integer(c, "output_datatype", ONNX_FLOAT);
+    if (onnx_ok(c) && !(size >= 1 && size <= ONNX_FOLD_LIMIT)) onnx_wrong(c, "a window of %g", size);
+    if (type < 1 || type >= ONNX_TYPE_COUNT || !sdlf_dtype_is_float(onnx_type_dtype((int)type)))
+        onnx_unsupported(c, "a window that is not of floats");
+    if (!onnx_ok(c)) return;
+    int at = 0;
+    while (strcmp(windows[at].type, c->type->type) != 0) at++;
+    onnx_numbers window = onnx_new_numbers(c, true, sdlf_shape((int64_t)size));
+    for (int64_t i = 0; i < window.count; i++) {
+        double turn = 2 * pi * (double)i / (periodic ? size : size > 1 ? size - 1 : 1);
+        window.number[i] = windows[at].a - windows[at].b * cos(turn) + windows[at].d * cos(2 * turn);
+    }
+    onnx_tensor tensor = onnx_store_numbers(c, &window, (onnx_type)type);
+    onnx_give_constant(c, 0, &tensor);
+}
+
+/* ---- transforms ---- */
+
+/* (length, outputs) cosines, or sines, of 2 pi k n / length, times a factor. */
+static onnx_flow waves(onnx_context *c, int64_t length, int64_t outputs, bool sines, double factor)
+{
+    onnx_tensor tensor = onnx_new_tensor(c, ONNX_DOUBLE, sdlf_shape(length, outputs));
+    for (int64_t i = 0; i < length && onnx_ok(c); i++)
+        for (int64_t k = 0; k < outputs; k++) {
+            double turn = 2 * pi * (double)(i * k % length) / (double)length;
+            ((double *)tensor.data)[i * outputs + k] = factor * (sines ? sin(turn) : cos(turn));
+        }
+    return onnx_constant_layer(c, &tensor);
+}
+
+/* x (..., length, 1 or 2), real or with imaginary parts, transformed along the axis before the last; real: (..., outputs, 2). */
+static onnx_flow transform(onnx_context *c, onnx_flow x, int64_t outputs, bool inverse)
+{
+    int last = x.shape.rank - 1;
+    int64_t length = onnx_ok(c) ? x.shape.dim[last - 1] : 1;
+    bool complex = onnx_ok(c) && x.shape.dim[last] == 2;
+    double factor = inverse ? 1 / (double)length : 1, sign = inverse ? 1 : -1;
+    if (!onnx_ok(c)) return x;
+    if (length > 1 << 11)
+        onnx_unsupported(c, "a transform of %lld elements: at most %d are taken", (long long)length, 1 << 11);
+    onnx_flow re = onnx_join_axes(c, onnx_take(c, x, last, 0, 1, 1), last - 1, last);
+    onnx_flow im = complex ? onnx_join_axes(c, onnx_take(c, x, last, 1, 1, 1), last - 1, last) : re;
+    onnx_flow cosines = waves(c, length, outputs, false, factor),
+              sines = waves(c, length, outputs, true, sign * factor);
+    onnx_flow parts[2] = {onnx_product(c, re, cosines, false), onnx_product(c, re, sines, false)};
+    if (complex) {
+        parts[0] = onnx_two(c, "sub", parts[0], onnx_product(c, im, sines, false));
+        parts[1] = onnx_two(c, "add", parts[1], onnx_product(c, im, cosines, false));
+    }
+    for (int i = 0; i < 2; i++) parts[i] = onnx_split_axis(c, parts[i], last - 1, outputs);
+    return onnx_join(c, parts, 2, last);
+}
+
+/* x with an axis moved to the place before the last, or back. */
+static onnx_flow moved(onnx_context *c, onnx_flow x, int axis)
+{
+    int order[SDLF_MAX_RANK], place = x.shape.rank - 2;
+    for (int i = 0; i < x.shape.rank; i++) order[i] = i;
+    order[axis] = place;
+    order[place] = axis;
+    return onnx_transpose(c, x, order);
+}
+
+static void convert_dft(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0);
+    bool inverse = onnx_integer(c, "inverse", 0) != 0, half = onnx_integer(c, "onesided", 0) != 0;
+    if (onnx_ok(c) && (x.shape.rank < 3 - 1 || x.shape.dim[x.shape.rank - 1] > 2))
+        onnx_wrong(c, "its input is %s", sdlf_shape_print(x.shape).text);
+    int64_t wanted = c->opset < 20 ? onnx_integer(c, "axis", 1) : (int64_t)onnx_known_number(c, 2, -2);
+    int axis = onnx_axis(c, wanted, x.shape.rank);
+    if (onnx_ok(c) && axis == x.shape.rank - 1) onnx_wrong(c, "axis %d holds real and imaginary parts", axis);
+    if (!onnx_ok(c)) return;
+    if (inverse && half) onnx_unsupported(c, "the inverse of half a transform");
+    double length = onnx_known_number(c, 1, (double)x.shape.dim[axis]);
+    if (onnx_ok(c) && !(length >= 1 && length <= 1 << 11)) onnx_unsupported(c, "a transform of %g elements", length);
+    if (!onnx_ok(c)) return;
+    if (axis == onnx_batch_axis(c, x)) x = onnx_batch_fixed(c, x);
+    int64_t count = (int64_t)length, there = x.shape.dim[axis];
+    x = there < count ? onnx_pad_axis(c, x, axis, 0, count - there, 0) : onnx_take(c, x, axis, 0, count, 1);
+    onnx_give(c, 0, moved(c, transform(c, moved(c, x, axis), half ? count / 2 + 1 : count, inverse), axis));
+}
+
+/* Frames of the signal, (N, samples, 1 or 2), each times the window. */
+static void convert_stft(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0);
+    double step = onnx_known_number(c, 1, 0);
+    double size = onnx_known_number(c, 3, onnx_has(c, 2) ? (double)sdlf_shape_count(onnx_shape(c, 2)) : 0);
+    if (onnx_ok(c) &&
+        (x.shape.rank != 3 || !(step >= 1 && step < INT32_MAX) || !(size >= 1 && size <= (double)x.shape.dim[1])))
+        onnx_wrong(c, "frames of %g elements every %g of a signal %s", size, step, sdlf_shape_print(x.shape).text);
+    if (!onnx_ok(c)) return;
+    int64_t length = (int64_t)size, every = (int64_t)step, frames = (x.shape.dim[1] - length) / every + 1;
+    onnx_flow places =
+        onnx_two(c, "add", onnx_count_up(c, 0, every, frames, 0, 2), onnx_count_up(c, 0, 1, length, 1, 2));
+    onnx_flow parts = onnx_gather(c, x, places, 1); /* (N, frames, length, 1 or 2) */
+    if (onnx_has(c, 2)) {
+        onnx_flow window = onnx_in(c, 2);
+        if (onnx_ok(c) && (window.shape.rank != 1 || window.shape.dim[0] > length))
+            onnx_wrong(c, "its window is %s", sdlf_shape_print(window.shape).text);
+        if (!onnx_ok(c)) return;
+        int64_t missing = length - window.shape.dim[0];
+        window = onnx_pad_axis(c, window, 0, missing / 2, missing - missing / 2, 0);
+        parts = onnx_two(c, "mul", parts, onnx_split_axis(c, window, 0, length));
+    }
+    bool half = onnx_integer(c, "onesided", 1) != 0;
+    onnx_give(c, 0, transform(c, parts, half ? length / 2 + 1 : length, false));
+}
+
+const onnx_operator onnx_signal_operators[] = {
+    {.type = "HannWindow",
+     .since = 17,
+     .minimum_inputs = 1,
+     .maximum_inputs = 1,
+     .known = 1,
+     .attributes = " output_datatype periodic ",
+     .fold = fold_window},
+    {.type = "HammingWindow",
+     .since = 17,
+     .minimum_inputs = 1,
+     .maximum_inputs = 1,
+     .known = 1,
+     .attributes = " output_datatype periodic ",
+     .fold = fold_window},
+    {.type = "BlackmanWindow",
+     .since = 17,
+     .minimum_inputs = 1,
+     .maximum_inputs = 1,
+     .known = 1,
+     .attributes = " output_datatype periodic ",
+     .fold = fold_window},
+    {.type = "DFT",
+     .since = 17,
+     .minimum_inputs = 1,
+     .maximum_inputs = 3,
+     .known = 6,
+     .attributes = " axis inverse onesided ",
+     .convert = convert_dft},
+    {.type = "STFT",
+     .since = 17,
+     .minimum_inputs = 2,
+     .maximum_inputs = 4,
+     .known = 10,
+     .attributes = " onesided ",
+     .convert = convert_stft},
+    {.type = NULL},
+};

@@ -1,0 +1,14 @@
+/* Is anything random wanted of an image? */
+#ifndef SDLF_OPERATIONS_AUGMENTED_H
+#define SDLF_OPERATIONS_AUGMENTED_H
+
+#include <sdlf/operation.h>
+
+static inline bool sdlf_augmentation_wanted(const sdlf_augmentation *augment)
+{
+    return augment->flip || augment->flip_alternate || augment->crop != 0 || augment->shift != 0 ||
+           augment->rotate != 0 || augment->scale != 0 || augment->elastic != 0 || augment->resized_crop != 0 ||
+           augment->cutout != 0 || augment->brightness != 0 || augment->contrast != 0 || augment->saturation != 0;
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* Inference: what a layer `value` gives is its parameter, read where it lies. Else every run would copy it: the whole table of an
+ * embedding, of which a gather then reads some rows. */
+#include "framework/plan/passes.h"
+
+/* Whole, in the order that elements lie in. */
+static bool is_whole(const sdlf_plan *plan, const sdlf_tensor *x)
+{
+    return x->offset == 0 && sdlf_tensor_is_contiguous(x) && plan_covers_buffer(plan, x);
+}
+
+static bool is_copy_of_parameter(const sdlf_plan *plan, const plan_step *step)
+{
+    const sdlf_tensor *from = &step->operation.in[0], *to = &step->operation.out[0];
+    return step->operation.kind == SDLF_COPY && plan->buffers[from->buffer].kind == BUFFER_PARAMETER &&
+           plan->buffers[to->buffer].kind == BUFFER_ARENA && from->dtype == to->dtype &&
+           sdlf_shape_equal(from->shape, to->shape) && is_whole(plan, from) && is_whole(plan, to) &&
+           plan_count_writers(plan, to->buffer) == 1;
+}
+
+static sdlf_status read_parameter(sdlf_plan *plan, int step)
+{
+    int copy = plan->steps[step].operation.out[0].buffer, parameter = plan->steps[step].operation.in[0].buffer;
+    sdlf_status status = SDLF_OK;
+    for (int reader = plan_next_reader(plan, copy, step); reader >= 0 && status == SDLF_OK;
+         reader = plan_next_reader(plan, copy, reader)) {
+        sdlf_operation operation = plan->steps[reader].operation;
+        for (int i = 0; i < SDLF_MAX_INPUTS; i++)
+            if (sdlf_tensor_present(&operation.in[i]) && operation.in[i].buffer == copy)
+                operation.in[i].buffer = parameter;
+        status = plan_replace_operation(plan, reader, &operation);
+    }
+    plan->steps[step].dead = status == SDLF_OK;
+    return status;
+}
+
+sdlf_status plan_fuse_values(sdlf_plan *plan)
+{
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; plan->options.mode == SDLF_INFER && i < plan->step_count && status == SDLF_OK; i++)
+        if (!plan->steps[i].dead && is_copy_of_parameter(plan, &plan->steps[i])) status = read_parameter(plan, i);
+    return status;
+}

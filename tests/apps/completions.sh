@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# What shells offer: commands, options, values, files. zsh and fish where they are there.
+#
+#   completions.sh SDLF FOLDER      the sdlf program, the folder with the scripts
+set -euo pipefail
+sdlf=$1
+here=$2
+PATH=$(dirname "$sdlf"):$PATH
+cd "$(mktemp -d)"
+touch "a file.png"
+
+expect() { # expect WHAT FOUND EXPECTED
+    [ "$2" = "$3" ] || { printf '%s: expected "%s", found "%s"\n' "$1" "$3" "$2" && exit 1; }
+}
+
+complete() { :; } # what the script does outside of a shell that completes
+compopt() { :; }
+. "$here/sdlf.bash"
+offers() { # of the last of these words
+    COMP_WORDS=("$@")
+    COMP_CWORD=$(($# - 1))
+    _sdlf
+    printf '%s\n' "${COMPREPLY[*]}"
+}
+expect "a command" "$(offers sdlf tra)" "train"
+expect "an option" "$(offers sdlf train --augment-r)" "--augment-rotate"
+expect "an option of all" "$(offers sdlf info --conf)" "--config"
+expect "a choice" "$(offers sdlf train --schedule lin)" "linear"
+expect "an optimiser" "$(offers sdlf train --net x --optimizer adamw)" "adamw"
+expect "a benchmark" "$(offers sdlf bench place)" "placement"
+expect "an option of a benchmark" "$(offers sdlf bench conv --sha)" "--shape"
+expect "a file" "$(offers sdlf predict "a ")" "a file.png"
+expect "a file for an option" "$(offers sdlf predict --weights "a ")" "a file.png"
+expect "nothing" "$(offers sdlf train --epochs "")" ""
+expect "an unknown command" "$(offers sdlf nothing --o)" ""
+
+if command -v fish > /dev/null; then
+    fish -n "$here/sdlf.fish"
+    expect "fish: an option" "$(HOME=$PWD fish --no-config -c "source $here/sdlf.fish; complete -C 'sdlf train --augment-r'" | cut -f1)" "--augment-rotate"
+else
+    echo "There is no fish: its completion was not tried."
+fi
+if command -v zsh > /dev/null; then zsh -n "$here/_sdlf"; else echo "There is no zsh: its completion was not tried."; fi
+echo "Commands, options, values and files are offered."

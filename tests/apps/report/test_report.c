@@ -1,0 +1,186 @@
+/* sdlf report: what is on the page, that it asks nothing of a network, and what cannot be shown. */
+#include "testing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/fixtures.h"
+#include "apps/output/base64.h"
+#include "apps/program.h"
+#include "apps/report/chart.h"
+#include "apps/report/judge.h"
+
+static char log_path[512], other_path[512], weights[512];
+
+static void trains(void)
+{
+    snprintf(log_path, sizeof log_path, "%s", test_path("run.jsonl"));
+    snprintf(other_path, sizeof other_path, "%s", test_path("a<b.jsonl"));
+    snprintf(weights, sizeof weights, "%s", test_path("lenet5.safetensors"));
+    SDLF(0, "train", "--net", "lenet5", "--data", "digits:600,3", "--epochs", "2", "--quiet", "--log", log_path,
+         "--out", weights);
+    SDLF(0, "train", "--net", small_network(), "--data", "digits:600,3", "--epochs", "1", "--quiet", "--log",
+         other_path, "--no-save", "--batch", "32");
+}
+
+/* The whole file; the caller's. */
+static char *contents(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *text = calloc(1, 1 << 22);
+    if (file) CHECK(fread(text, 1, (1 << 22) - 1, file) > 0);
+    if (file) fclose(file);
+    return text;
+}
+
+static int count_of(const char *text, const char *what)
+{
+    int count = 0;
+    for (; (text = strstr(text, what)); text++) count++;
+    return count;
+}
+
+static void shows_runs_and_a_model(void)
+{
+    const char *path = test_path("report.html");
+    const program *p = SDLF(0, "report", log_path, other_path, weights, "-o", path, "--mistakes", "5");
+    CHECK_SAYS(p, "report.html (");
+    char *page = contents(path);
+    static const char *const parts[] = {"<!DOCTYPE html>",
+                                        "<h2 id=\"runs\">",
+                                        "<figcaption>Loss</figcaption>",
+                                        "Learning rate",
+                                        "<h2 id=\"options\">",
+                                        "<td>batch</td><td>64</td><td>32</td>",
+                                        "sdlf train --data",
+                                        "<h2 id=\"classes\">",
+                                        "class=\"heat\"",
+                                        "<h2 id=\"mistakes\">",
+                                        "<h2 id=\"network\">",
+                                        "<h2 id=\"layers\">",
+                                        "First filters",
+                                        "a&lt;b",
+                                        "role=\"img\" aria-label=\"Loss"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!CHECK(strstr(page, parts[i]) != NULL)) fprintf(stderr, "no %s\n", parts[i]);
+    }
+    CHECK(strstr(page, "a<b") == NULL);
+    CHECK_EQUAL(count_of(page, ", was taken for"), 5);
+    CHECK_EQUAL(count_of(page, "<img "), count_of(page, " alt=\""));
+    /* nothing is fetched, nothing runs */
+    CHECK(strstr(page, "<script") == NULL && strstr(page, "<link") == NULL && strstr(page, "src=\"http") == NULL);
+    CHECK_EQUAL(count_of(page, "http"), count_of(page, "http-equiv") + count_of(page, "http://www.w3.org/2000/svg"));
+    CHECK(strstr(page, "default-src 'none'") != NULL);
+    /* every link in the page leads somewhere */
+    for (const char *at = page; (at = strstr(at, "href=\"#")); at++) {
+        char name[64], target[80];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 7, "\""), at + 7);
+        snprintf(target, sizeof target, "id=\"%s\"", name);
+        if (!CHECK(strstr(page, target) != NULL)) fprintf(stderr, "nothing has %s\n", target);
+    }
+    free(page);
+}
+
+static void shows_what_there_is(void)
+{
+    const program *p = SDLF(0, "report", log_path, "--out", "-");
+    CHECK_SAYS(p, "<h2 id=\"classes\">"); /* the log holds the last test */
+    CHECK(strstr(p->out, "id=\"network\"") == NULL);
+    p = SDLF(0, "report", weights, "--out", "-", "--no-time", "--mistakes", "0");
+    CHECK_SAYS(p, "<h2 id=\"network\">");
+    CHECK(strstr(p->out, "id=\"layers\"") == NULL && strstr(p->out, "href=\"#layer-") == NULL &&
+          strstr(p->out, "id=\"mistakes\"") == NULL);
+    p = SDLF(0, "report", fixture("small_cnn/model.onnx"), "--out", "-", "--no-time"); /* no data are known */
+    CHECK_SAYS(p, "<h2 id=\"network\">");
+    CHECK(strstr(p->out, "id=\"classes\"") == NULL);
+}
+
+static void says_what_is_wrong(void)
+{
+    CHECK_SAYS(SDLF(2, "report", weights, weights, "-o", "-"), "a report is of one model");
+    CHECK_SAYS(SDLF(2, "report", log_path, "--data", "digits", "-o", "-"),
+               "--data digits is for judging a model, and none is given");
+    CHECK_SAYS(SDLF(1, "report", log_path, "-o", test_path("none/report.html")), "none/report.html");
+    CHECK_SAYS(SDLF(1, "report", weights, "--data", "folder:/nowhere", "-o", "-"), "/nowhere");
+}
+
+/* The counts are those of sdlf_evaluate. */
+static void judges_as_evaluate_does(void)
+{
+    sdlf_model *model = NULL;
+    sdlf_dataset *data = NULL;
+    sdlf_calculator *calculator = test_open("reference");
+    sdlf_evaluation expected = {0};
+    judgement found;
+    CHECK_OK(sdlf_model_open(&model, weights));
+    CHECK_OK(sdlf_dataset_open(&data, "digits:600,3", SDLF_SPLIT_TEST));
+    CHECK_OK(sdlf_evaluate(&expected, model, data, calculator, 0));
+    CHECK_OK(judge(&found, model, data, calculator, 7));
+    CHECK_EQUAL(found.evaluation.samples, expected.samples);
+    CHECK_EQUAL(found.evaluation.correct, expected.correct);
+    CHECK_CLOSE(found.evaluation.loss, expected.loss, 1e-5);
+    CHECK(memcmp(found.evaluation.confusion, expected.confusion, sizeof(int64_t) * 100) == 0);
+    CHECK_EQUAL(found.worst_count, 7);
+    const int32_t *label = data->labels.data;
+    for (int i = 0; i < found.worst_count; i++) {
+        CHECK_EQUAL(found.worst[i].truth, label[found.worst[i].sample]);
+        CHECK(found.worst[i].taken_for != found.worst[i].truth);
+        CHECK(i == 0 || found.worst[i].probability <= found.worst[i - 1].probability);
+    }
+    judgement_release(&found);
+    sdlf_evaluation_release(&expected);
+    sdlf_dataset_free(data);
+    sdlf_model_free(model);
+    sdlf_calculator_close(calculator);
+}
+
+/* RFC 4648, 10. */
+static void base64_is_the_standards(void)
+{
+    static const char *const pairs[][2] = {{"", ""},        {"f", "Zg=="},          {"fo", "Zm8="},
+                                           {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}, {"\xff\xfe", "//4="}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char text[32] = "";
+        FILE *file = fmemopen(text, sizeof text, "w");
+        base64_print(file, pairs[i][0], strlen(pairs[i][0]));
+        fclose(file);
+        CHECK_TEXT(text, pairs[i][1]);
+    }
+}
+
+static void charts_take_any_numbers(void)
+{
+    CHECK_CLOSE(chart_step(1, 5), 0.2, 1e-12);
+    CHECK_CLOSE(chart_step(70, 5), 20, 1e-9);
+    static const double values[] = {NAN, 1e300, -1e-300, 5, INFINITY, 0.5};
+    for (int from = 0; from < 6; from++)
+        for (int to = from; to <= 6; to++) {
+            chart c = {.title = "t", .across = "x", .up = "y", .percent = from % 2 == 0};
+            chart_line *line = chart_add(&c, "l", 0, false);
+            for (int i = from; i < to; i++) chart_point(line, i, values[i]);
+            char *text = NULL;
+            size_t length;
+            FILE *file = open_memstream(&text, &length);
+            chart_print(file, &c);
+            fclose(file);
+            CHECK(strstr(text, "nan") == NULL && length < 20000);
+            free(text);
+            chart_release(&c);
+        }
+}
+
+int main(void)
+{
+    RUN(trains);
+    RUN(shows_runs_and_a_model);
+    RUN(shows_what_there_is);
+    RUN(says_what_is_wrong);
+    RUN(judges_as_evaluate_does);
+    RUN(base64_is_the_standards);
+    RUN(charts_take_any_numbers);
+    return test_summary();
+}

@@ -1,0 +1,114 @@
+/* sdlf compare, and the reading of logs: what differs, what went how, what is no log. */
+#include "testing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/program.h"
+#include "apps/runs/run_log.h"
+
+#define SMALL "train", "--net", small_network(), "--data", "digits:600,3", "--no-save", "--quiet"
+
+static void says_what_differs(void)
+{
+    char a[512], b[512];
+    snprintf(a, sizeof a, "%s", test_path("a.jsonl"));
+    snprintf(b, sizeof b, "%s", test_path("b.jsonl"));
+    SDLF(0, SMALL, "--epochs", "2", "--log", a);
+    SDLF(0, SMALL, "--epochs", "1", "--batch", "32", "--log", b, "--no-test");
+    const program *p = SDLF(0, "compare", a, b, "--epochs");
+    CHECK_SAYS(p, "  option ");
+    CHECK_SAYS(p, "  batch          64       32");
+    CHECK(strstr(p->out, "optimizer ") == NULL); /* is the same */
+    CHECK_SAYS(p, "  epoch ");
+    p = SDLF(0, "compare", a, a);
+    CHECK_SAYS(p, "No option differs.");
+    p = SDLF(0, "compare", a);
+    CHECK_SAYS(p, "  optimizer ");
+    p = SDLF(0, "compare", a, b, "--json");
+    json_t *all = json_loads(p->out, 0, NULL);
+    json_t *batch = json_object_get(json_object_get(all, "options"), "batch"), *runs = json_object_get(all, "runs");
+    CHECK_EQUAL(json_integer_value(json_array_get(batch, 0)), 64);
+    CHECK_EQUAL(json_integer_value(json_array_get(batch, 1)), 32);
+    CHECK_EQUAL(json_integer_value(json_object_get(json_array_get(runs, 0), "epochs")), 2);
+    CHECK(json_is_null(json_object_get(json_array_get(runs, 1), "test_accuracy")));
+    json_decref(all);
+}
+
+/* The command in a log trains the same weights. */
+static void a_log_says_the_command_that_repeats_it(void)
+{
+    const char *path = test_path("once.jsonl");
+    SDLF(0, SMALL, "--epochs", "1", "--optimizer", "adamw", "--weight-decay", "0.02", "--seed", "9", "--log", path);
+    run_log run;
+    CHECK_OK(run_log_read(&run, path));
+    const char *words = json_string_value(json_object_get(run.start, "command"));
+    if (CHECK(words != NULL)) {
+        CHECK(strstr(words, " --optimizer adamw") && strstr(words, " --weight-decay 0.02") &&
+              strstr(words, " --seed 9"));
+        CHECK(strstr(words, " --batch") == NULL); /* is the default */
+        char command[4096], line[256];
+        snprintf(command, sizeof command, "%s %s", SDLF_PROGRAM, words + strlen("sdlf"));
+        FILE *pipe = popen(command, "r");
+        while (pipe && fgets(line, sizeof line, pipe)) continue;
+        CHECK_EQUAL(pipe ? pclose(pipe) : -1, 0);
+        run_log again;
+        CHECK_OK(run_log_read(&again, path));
+        CHECK_TEXT(run_figures_of(&again).weights, run_figures_of(&run).weights);
+        run_log_release(&again);
+    }
+    run_log_release(&run);
+}
+
+static void check_refused(const char *text, const char *message)
+{
+    const char *path = test_path("wrong.jsonl");
+    test_write_file(path, text, strlen(text));
+    run_log run;
+    CHECK_FAILS(run_log_read(&run, path), SDLF_ERROR_FORMAT, message);
+    run_log_release(&run);
+}
+
+static void refuses_what_is_no_log(void)
+{
+    check_refused("", "it is empty");
+    check_refused("{}\n", "wrong.jsonl:1: expected an object with \"event\"");
+    check_refused("{\"event\":\"epoch\"}\n", "expected the event \"start\" first, found \"epoch\"");
+    check_refused("{\"event\":\"start\"}\nno\n", "wrong.jsonl:2: expected a JSON object");
+    check_refused("[1]\n", "expected an object");
+    CHECK_SAYS(SDLF(1, "compare", test_path("absent.jsonl")), "cannot open");
+    CHECK_SAYS(SDLF(2, "compare"), "the log of a run is missing");
+}
+
+/* Values of other types than train writes; a last line that is being written; a run that went on. */
+static void takes_logs_as_they_are(void)
+{
+    static const char text[] = "{\"event\":\"start\",\"batch\":[1],\"net\":null}\n"
+                               "{\"event\":\"epoch\",\"epoch\":\"one\",\"loss\":[]}\n"
+                               "{\"event\":\"start\",\"batch\":8}\n"
+                               "{\"event\":\"epoch\",\"epoch\":1,\"loss\":2.5,\"test_accuracy\":0.5}\n"
+                               "{\"event\":\"epoch\",\"epoch\":1,\"loss\":1.5,\"test_accuracy\":0.25}\n"
+                               "{\"event\":\"epo";
+    const char *path = test_path("other.jsonl");
+    test_write_file(path, text, sizeof text - 1);
+    run_log run;
+    CHECK_OK(run_log_read(&run, path));
+    CHECK_TEXT(run.name, "other");
+    run_figures f = run_figures_of(&run);
+    CHECK_EQUAL(f.epochs, 2);
+    CHECK_CLOSE(f.loss, 1.5, 0);
+    CHECK_CLOSE(f.best_accuracy, 0.25, 0);
+    CHECK(isnan(f.samples_per_second));
+    CHECK(run.end == NULL);
+    run_log_release(&run);
+}
+
+int main(void)
+{
+    RUN(says_what_differs);
+    RUN(a_log_says_the_command_that_repeats_it);
+    RUN(refuses_what_is_no_log);
+    RUN(takes_logs_as_they_are);
+    return test_summary();
+}

@@ -1,0 +1,107 @@
+/* A folder whose pictures are read when they are needed: the samples of one that is held, with any cache and any number of threads. */
+#include <unistd.h>
+
+#include "datasets/folder_pictures.h"
+
+enum { COUNT = 40, BATCH = 7 };
+
+/* Do loaders of both give the same batches, over two epochs? */
+static void check_same(const sdlf_dataset *held, const sdlf_dataset *streamed)
+{
+    sdlf_loader *loader[2] = {NULL, NULL};
+    const sdlf_loader_options options = {
+        .batch = BATCH, .shuffle = true, .seed = 3, .augment = {.flip = true, .crop = 1}};
+    CHECK(sdlf_shape_equal(held->samples.shape, streamed->samples.shape));
+    CHECK(memcmp(&held->channels, &streamed->channels, sizeof held->channels) == 0);
+    if (CHECK_OK(sdlf_loader_create(&loader[0], held, &options)) &&
+        CHECK_OK(sdlf_loader_create(&loader[1], streamed, &options))) {
+        for (int i = 0; i < 2 * (int)sdlf_loader_batches(loader[0]); i++) {
+            sdlf_batch batch[2];
+            for (int k = 0; k < 2; k++) {
+                if (i == sdlf_loader_batches(loader[0])) CHECK_OK(sdlf_loader_seek(loader[k], 1, 0));
+                if (!CHECK_OK(sdlf_loader_next(loader[k], &batch[k]))) goto done;
+            }
+            CHECK(batch[0].count == batch[1].count && batch[0].count > 0);
+            CHECK(memcmp(batch[0].samples.data, batch[1].samples.data, (size_t)sdlf_tensor_bytes(&batch[0].samples)) ==
+                  0);
+            CHECK(memcmp(batch[0].labels.data, batch[1].labels.data, (size_t)sdlf_tensor_bytes(&batch[0].labels)) == 0);
+        }
+    }
+done:
+    for (int k = 0; k < 2; k++) sdlf_loader_free(loader[k]);
+}
+
+static void streamed_is_held(void)
+{
+    static const int64_t caches[] = {1, 3 * 4 * 5, 10 * 3 * 4 * 5, 1000 * 3 * 4 * 5};
+    two_classes(COUNT, 8, 9);
+    test_write_file(path_of("a/005.png"), "no picture", 10); /* left out of both */
+    sdlf_dataset *held = NULL, *streamed = NULL;
+    if (!CHECK_OK(open_it(&held, SDLF_SPLIT_TRAIN, &(sdlf_dataset_options){.height = 4, .width = 5}))) return;
+    for (int i = 0; i < 8; i++) {
+        const sdlf_dataset_options options = {
+            .height = 4, .width = 5, .cache = caches[i / 2], .threads = i % 2 ? 3 : 1};
+        if (!CHECK_OK(open_it(&streamed, SDLF_SPLIT_TRAIN, &options))) continue;
+        CHECK((streamed->samples.data != NULL) == (i / 2 == 3)); /* there is room for all */
+        CHECK_EQUAL(streamed->unread, held->unread);
+        check_same(held, streamed);
+        sdlf_dataset_free(streamed);
+    }
+    sdlf_dataset_free(held);
+}
+
+/* Files that vanish, or are no pictures any more, when their turn comes. */
+static void files_that_change(void)
+{
+    two_classes(COUNT, 4, 5);
+    for (int torn = 0; torn < 2; torn++) {
+        sdlf_dataset *data = NULL;
+        sdlf_loader *loader = NULL;
+        sdlf_batch batch = {.count = 0};
+        if (!CHECK_OK(open_it(&data, SDLF_SPLIT_TRAIN, &(sdlf_dataset_options){.cache = 1}))) return;
+        char name[64];
+        for (int i = 0; i < COUNT; i++) {
+            snprintf(name, sizeof name, "b/%03d.JPG", i);
+            if (torn)
+                picture(name, 4, 5, 50 + i);
+            else
+                CHECK(unlink(path_of(name)) == 0);
+            if (torn) test_write_file(path_of(name), "torn", 4);
+        }
+        sdlf_status status = sdlf_loader_create(&loader, data, &(sdlf_loader_options){.batch = BATCH});
+        for (bool more = true; status == SDLF_OK && more; more = batch.count > 0)
+            status = sdlf_loader_next(loader, &batch);
+        CHECK_FAILS(status, torn ? SDLF_ERROR_FORMAT : SDLF_ERROR_IO,
+                    "which could be read when the data set was opened");
+        CHECK(strstr(sdlf_error_message(), ".JPG") != NULL);
+        sdlf_loader_free(loader);
+        sdlf_dataset_free(data);
+        for (int i = 0; i < COUNT; i++) {
+            snprintf(name, sizeof name, "b/%03d.JPG", i);
+            picture(name, 4, 5, 50 + i);
+        }
+    }
+}
+
+static sdlf_status open_and_close(void *unused)
+{
+    (void)unused;
+    sdlf_dataset *data = NULL;
+    sdlf_status status = open_it(&data, SDLF_SPLIT_TRAIN, &(sdlf_dataset_options){.cache = 100, .threads = 1});
+    sdlf_dataset_free(data);
+    return status;
+}
+
+static void no_allocation_is_unchecked(void)
+{
+    two_classes(5, 4, 5);
+    test_every_allocation("folder", open_and_close, NULL);
+}
+
+int main(void)
+{
+    RUN(streamed_is_held);
+    RUN(files_that_change);
+    RUN(no_allocation_is_unchecked);
+    return test_summary();
+}

@@ -1,0 +1,96 @@
+/* Data sets whose samples are read one by one: the same batches as from memory, whoever reads. */
+#include "framework/loader_epochs.h"
+
+/* What the reader is given: where the samples are, and from which on it fails. */
+typedef struct source {
+    const sdlf_dataset *data;
+    int64_t fails_at;
+} source;
+
+static sdlf_status read_one(void *context, int64_t index, void *to)
+{
+    const source *s = context;
+    if (index == s->fails_at) return sdlf_fail(SDLF_ERROR_IO, "sample %d is gone", (int)index);
+    size_t size = (size_t)(sdlf_tensor_bytes(&s->data->samples) / s->data->samples.shape.dim[0]);
+    memcpy(to, (const char *)s->data->samples.data + (size_t)index * size, size);
+    return SDLF_OK;
+}
+
+static sdlf_dataset reading(const source *s, int readers)
+{
+    sdlf_dataset data = *s->data;
+    data.samples.data = NULL;
+    data.read = read_one;
+    data.read_context = (void *)(uintptr_t)s;
+    data.readers = readers;
+    return data;
+}
+
+static void batches_are_those_from_memory(void)
+{
+    sdlf_dataset memory = make_dataset();
+    source s = {.data = &memory, .fails_at = -1};
+    sdlf_loader_options options = {.batch = BATCH, .shuffle = true, .seed = 4, .augment = all_augmentation};
+    make_epochs(&memory, options);
+    for (int variant = 0; variant < 6; variant++) {
+        sdlf_dataset data = reading(&s, variant / 2 * 2);
+        options.no_prefetch = variant % 2;
+        sdlf_loader *loader = make_loader(&data, options);
+        if (loader == NULL) return;
+        for (int epoch = 0; epoch < EPOCHS; epoch++) {
+            CHECK_OK(sdlf_loader_seek(loader, epoch, 0));
+            for (int b = 0; b < BATCHES; b++) {
+                sdlf_batch batch;
+                CHECK_OK(sdlf_loader_next(loader, &batch));
+                CHECK(is_kept(&batch, &epochs_kept[epoch][b]));
+            }
+        }
+        CHECK(sdlf_loader_memory(loader) > BATCH * PIXELS);
+        sdlf_loader_free(loader);
+    }
+}
+
+static void a_failure_is_told(void)
+{
+    sdlf_dataset memory = make_dataset();
+    source s = {.data = &memory, .fails_at = 25};
+    for (int readers = 1; readers < 5; readers++) {
+        sdlf_dataset data = reading(&s, readers);
+        sdlf_loader *loader = make_loader(&data, (sdlf_loader_options){.batch = BATCH});
+        sdlf_batch batch;
+        if (loader == NULL) return;
+        for (int b = 0; b < 2; b++) CHECK_OK(sdlf_loader_next(loader, &batch));
+        CHECK_FAILS(sdlf_loader_next(loader, &batch), SDLF_ERROR_IO, "sample 25 is gone");
+        sdlf_loader_free(loader);
+    }
+    sdlf_dataset none = memory;
+    sdlf_loader *loader = NULL;
+    none.samples.data = NULL;
+    CHECK_FAILS(sdlf_loader_create(&loader, &none, &(sdlf_loader_options){.batch = 1}), SDLF_ERROR_ARGUMENT,
+                "samples.data is NULL, and there is no read");
+}
+
+static sdlf_status create_and_free(void *context)
+{
+    sdlf_loader *loader = NULL;
+    sdlf_status status =
+        sdlf_loader_create(&loader, context, &(sdlf_loader_options){.batch = BATCH, .no_prefetch = true});
+    sdlf_loader_free(loader);
+    return status;
+}
+
+static void no_allocation_is_unchecked(void)
+{
+    sdlf_dataset memory = make_dataset();
+    source s = {.data = &memory, .fails_at = -1};
+    sdlf_dataset data = reading(&s, 1);
+    test_every_allocation("loader", create_and_free, &data);
+}
+
+int main(void)
+{
+    RUN(batches_are_those_from_memory);
+    RUN(a_failure_is_told);
+    RUN(no_allocation_is_unchecked);
+    return test_summary();
+}
