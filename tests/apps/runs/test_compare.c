@@ -49,7 +49,7 @@ static void a_log_says_the_command_that_repeats_it(void)
               strstr(words, " --seed 9"));
         CHECK(strstr(words, " --batch") == NULL); /* is the default */
         char command[4096], line[256];
-        snprintf(command, sizeof command, "%s %s", SDLF_PROGRAM, words + strlen("sdlf"));
+        snprintf(command, sizeof command, "%s %s", program_path, words + strlen("sdlf"));
         FILE *pipe = popen(command, "r");
         while (pipe && fgets(line, sizeof line, pipe)) continue;
         CHECK_EQUAL(pipe ? pclose(pipe) : -1, 0);
