@@ -151,11 +151,16 @@ void kernel_check_on(machine *m, const kernel_case *described, const kernel_imag
     const sdlf_kernel_slot *slot = &m->type->kernel[described->operation.kind];
     const sdlf_dtype storage = sdlf_operation_storage(&described->operation);
     bool stored = storage != SDLF_NONE;
-    if (m->math != SDLF_MATH_FP32 && ((stored && storage != SDLF_FLOAT32) || !has_factors(described->operation.kind))) return;
+    if (m->math != SDLF_MATH_FP32 && ((stored && storage != SDLF_FLOAT32) || !has_factors(described->operation.kind)))
+        return;
     if (has_its_own_way(m, described)) return;
     kernel_case held = *described, *made = &held;
     held.one_block = m->one_block;
     if (kernel_dtype(&made->operation) == SDLF_FLOAT32) held.rounding = rounding_of(m->math);
+    if (stored && has_factors(described->operation.kind) && described->operation.in[1].dtype == SDLF_FLOAT32)
+        held.rounding = rounding_of(storage == SDLF_FLOAT32   ? m->math
+                                    : storage == SDLF_FLOAT16 ? SDLF_MATH_FP16
+                                                              : SDLF_MATH_BF16);
     m->cases[made->operation.kind] += !stored;
     if (!slot->run) return; /* told once, in the summary */
     sdlf_operation asked = given != NULL ? kernel_bind(made, given) : made->operation;

@@ -43,7 +43,8 @@ int64_t engine_backward_weights_workspace(const cuda_calculator *calculator, con
 
 /* Weights made ready for forward: the bytes, and the kernel that makes them of float32 ones, row-major (K,C,R,S). */
 int64_t engine_prepared(const engine_conv2d *conv);
-sdlf_status engine_prepare(const cuda_calculator *calculator, const engine_conv2d *conv, const float *weights, void *to);
+sdlf_status engine_prepare(const cuda_calculator *calculator, const engine_conv2d *conv, const float *weights,
+                           void *to);
 
 /* y = act(conv(x, weights) + bias + residual); x = the gradient by x, of y = dy, + residual; dw = that by the weights. */
 sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2d *conv);

@@ -118,7 +118,10 @@ sdlf_status engine_backward_weights(const cuda_calculator *calculator, const eng
     params.filter_width = conv->s;
     params.chunks = static_cast<int>(cut.chunks);
     params.sums = static_cast<float *>(conv->workspace);
-    const tiled_shape dy = {conv->y, 2, {conv->k, conv->n * conv->p * conv->q, 1}, {128 / static_cast<int>(sdlf_dtype_size(conv->dtype)), cut.k, 1}};
+    const tiled_shape dy = {conv->y,
+                            2,
+                            {conv->k, conv->n * conv->p * conv->q, 1},
+                            {128 / static_cast<int>(sdlf_dtype_size(conv->dtype)), cut.k, 1}};
     if (!make_im2col_map(&params.x, conv->dtype, image, cut.chunk, cut.k) ||
         !make_tiled_map(&params.dy, conv->dtype, dy))
         return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d_backward_weights: the driver refuses a tensor map");

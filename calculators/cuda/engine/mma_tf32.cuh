@@ -26,9 +26,12 @@ template <int WIDTH> struct mma_operand {
     /* Element `eights` * 8 further along M (or N), pixel k_eights * 8 further along K. */
     __device__ __forceinline__ uint32_t load(int eights, int odd, int k_eights) const
     {
-        const uint32_t within = static_cast<uint32_t>(eights * 8 % WIDTH / 4) << 4, rows = eights * 8 / WIDTH * WIDTH * 128;
+        const uint32_t within = static_cast<uint32_t>(eights * 8 % WIDTH / 4) << 4,
+                       rows = eights * 8 / WIDTH * WIDTH * 128;
         uint32_t value;
-        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"((at[odd] ^ within) + rows + k_eights * 8 * WIDTH * 4));
+        asm volatile("ld.shared.u32 %0, [%1];"
+                     : "=r"(value)
+                     : "r"((at[odd] ^ within) + rows + k_eights * 8 * WIDTH * 4));
         return value;
     }
 };

@@ -6,8 +6,7 @@
 
 enum { THREADS = 256 };
 
-template <typename T>
-static __global__ void pack_rows(const T *from, T *to, int64_t count, int channels, int across)
+template <typename T> static __global__ void pack_rows(const T *from, T *to, int64_t count, int channels, int across)
 {
     await_kernels();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
@@ -20,15 +19,16 @@ static __global__ void pack_rows(const T *from, T *to, int64_t count, int channe
     }
 }
 
-sdlf_status engine_pack(const cuda_calculator *calculator, const engine_conv2d *conv, void **data, void *to, int64_t rows)
+sdlf_status engine_pack(const cuda_calculator *calculator, const engine_conv2d *conv, void **data, void *to,
+                        int64_t rows)
 {
     if (conv->c % 8 == 0) return SDLF_OK;
     const int across = static_cast<int>(engine_packed_channels(conv->c) / 8);
     with_storage(conv->dtype, [&](auto zero) {
         using T = decltype(zero);
         launch_overlapped(calculator, pack_rows<T>, cuda_blocks(calculator, rows * across, THREADS), THREADS, 0,
-                          static_cast<const T *>(*data), static_cast<T *>(to), rows * across,
-                          static_cast<int>(conv->c), across);
+                          static_cast<const T *>(*data), static_cast<T *>(to), rows * across, static_cast<int>(conv->c),
+                          across);
     });
     *data = to;
     return cuda_check_launch("packing of channels");
@@ -59,10 +59,11 @@ static __global__ void transpose_filters(const float *from, float *to, int filte
 
 sdlf_status engine_transpose_filters(const cuda_calculator *calculator, const engine_conv2d *conv, float *to)
 {
-    const dim3 blocks(static_cast<unsigned>((conv->c + TILE - 1) / TILE), static_cast<unsigned>((conv->k + TILE - 1) / TILE),
-                      static_cast<unsigned>(conv->r * conv->s));
-    launch_overlapped(calculator, transpose_filters, blocks, dim3(THREADS), 0, static_cast<const float *>(conv->weights),
-                      to, static_cast<int>(conv->k), conv->r * conv->s, static_cast<int>(conv->c));
+    const dim3 blocks(static_cast<unsigned>((conv->c + TILE - 1) / TILE),
+                      static_cast<unsigned>((conv->k + TILE - 1) / TILE), static_cast<unsigned>(conv->r * conv->s));
+    launch_overlapped(calculator, transpose_filters, blocks, dim3(THREADS), 0,
+                      static_cast<const float *>(conv->weights), to, static_cast<int>(conv->k), conv->r * conv->s,
+                      static_cast<int>(conv->c));
     return cuda_check_launch("transposing of filters");
 }
 
@@ -70,7 +71,8 @@ sdlf_status engine_transpose_filters(const cuda_calculator *calculator, const en
 
 /* An element of the filters that are made a thread: lines of (tap, channel), `group` a tap, zeros behind the last channel and tap. */
 template <typename T>
-static __global__ void prepare_filters(const float *from, T *to, int64_t count, int line, int group, int taps, int channels)
+static __global__ void prepare_filters(const float *from, T *to, int64_t count, int line, int group, int taps,
+                                       int channels)
 {
     await_kernels();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
@@ -114,8 +116,7 @@ struct unfolding {
 };
 
 template <typename T>
-static __global__ void unfold_pixels(const T *x, T *to, int64_t count, divider<int32_t> across,
-                                     const unfolding g)
+static __global__ void unfold_pixels(const T *x, T *to, int64_t count, divider<int32_t> across, const unfolding g)
 {
     await_kernels();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
@@ -129,8 +130,9 @@ static __global__ void unfold_pixels(const T *x, T *to, int64_t count, divider<i
             const int w = q * g.stride[1] + s * g.dilation[1] - g.padding[1];
             const bool inside = tap < g.taps && h >= 0 && h < g.height && w >= 0 && w < g.width;
             values.at[v] =
-                inside ? static_cast<float>(x[((static_cast<int64_t>(n) * g.height + h) * g.width + w) * g.channels + c])
-                       : 0.0f;
+                inside
+                    ? static_cast<float>(x[((static_cast<int64_t>(n) * g.height + h) * g.width + w) * g.channels + c])
+                    : 0.0f;
         }
         store8(to, i, values);
     }

@@ -26,7 +26,8 @@ static inline int64_t engine_pack_bytes(const engine_conv2d *conv, int64_t rows)
 }
 
 /* Where a copy is needed, make it at `to` and let *data point to it. */
-sdlf_status engine_pack(const cuda_calculator *calculator, const engine_conv2d *conv, void **data, void *to, int64_t rows);
+sdlf_status engine_pack(const cuda_calculator *calculator, const engine_conv2d *conv, void **data, void *to,
+                        int64_t rows);
 
 /* Weights (K,R,S,C) as (C,R,S,K), float32. */
 sdlf_status engine_transpose_filters(const cuda_calculator *calculator, const engine_conv2d *conv, float *to);

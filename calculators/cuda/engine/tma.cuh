@@ -92,8 +92,7 @@ static inline bool make_tiled_map(CUtensorMap *map, sdlf_dtype dtype, const tile
     }
     return encode(map, tma_type(dtype), static_cast<cuuint32_t>(of.rank), const_cast<void *>(of.data), dims, strides,
                   box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, tma_swizzle(of.box[0] * static_cast<int64_t>(size)),
-                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
 /* ---- on the device: each by one thread; the bytes count for the barrier's phase ---- */

@@ -48,8 +48,8 @@ WGMMA16(__half, "f16", 256, 128, 129)
         static __device__ __forceinline__ void run(float (&c)[N / 8][4], uint64_t a, uint64_t b)                       \
         {                                                                                                              \
             asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"                                                  \
-                         "wgmma.mma_async.sync.aligned.m64n" #N "k8.f32.tf32.tf32 {" WGMMA_NAMES_##N "}, %" #A         \
-                         ", %" #B ", add, 1, 1; }"                                                                     \
+                         "wgmma.mma_async.sync.aligned.m64n" #N "k8.f32.tf32.tf32 {" WGMMA_NAMES_##N                   \
+                         "}, %" #A ", %" #B ", add, 1, 1; }"                                                           \
                          : WGMMA_SUMS_##N(c)                                                                           \
                          : "l"(a), "l"(b));                                                                            \
         }                                                                                                              \

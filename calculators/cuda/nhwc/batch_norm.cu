@@ -7,8 +7,8 @@
 static bool takes(const sdlf_operation *op)
 {
     const sdlf_tensor &x = op->in[0];
-    return x.dtype != SDLF_FLOAT64 && x.shape.rank == 2 && x.shape.dim[0] > 0 && x.shape.dim[1] > 0 && x.shape.dim[1] % VECTOR == 0 &&
-           is_line_activation(op->batch_norm.activation) &&
+    return x.dtype != SDLF_FLOAT64 && x.shape.rank == 2 && x.shape.dim[0] > 0 && x.shape.dim[1] > 0 &&
+           x.shape.dim[1] % VECTOR == 0 && is_line_activation(op->batch_norm.activation) &&
            (op->kind != SDLF_BATCH_NORM2D_BACKWARD || !sdlf_tensor_present(&op->in[6]) ||
             line_activation_of(op->batch_norm.activation).slope == 1);
 }
@@ -167,18 +167,18 @@ sdlf_status batch_norm2d_forward_nhwc(sdlf_calculator *base, const sdlf_operatio
         using T = decltype(zero);
         const T *x = data_of<T>(op->in[0]);
         const statistics_nhwc<T> statistics = {x,
-                                            mean,
-                                            inverse,
-                                            data_of<float>(op->out[3]),
-                                            data_of<float>(op->out[4]),
-                                            static_cast<double>(rows),
-                                            static_cast<double>(op->batch_norm.epsilon),
-                                            static_cast<double>(op->batch_norm.momentum)};
+                                               mean,
+                                               inverse,
+                                               data_of<float>(op->out[3]),
+                                               data_of<float>(op->out[4]),
+                                               static_cast<double>(rows),
+                                               static_cast<double>(op->batch_norm.epsilon),
+                                               static_cast<double>(op->batch_norm.momentum)};
         launch_sums(calculator, sums_cut_of(rows, channels), first_moments_nhwc<T>{x}, statistics, op->workspace.data);
         launch_rows(calculator, rows, channels,
-                      apply_forward_nhwc<T>{x, optional<T>(op->in[3]), data_of<float>(op->in[1]),
-                                         data_of<float>(op->in[2]), mean, inverse, data_of<T>(op->out[0]),
-                                         line_activation_of(op->batch_norm.activation)});
+                    apply_forward_nhwc<T>{x, optional<T>(op->in[3]), data_of<float>(op->in[1]),
+                                          data_of<float>(op->in[2]), mean, inverse, data_of<T>(op->out[0]),
+                                          line_activation_of(op->batch_norm.activation)});
     });
     return cuda_check_launch("batch_norm2d_forward");
 }

@@ -164,11 +164,11 @@ static void launch(const cuda_calculator *calculator, const sdlf_operation *op)
                          inverse};
     T *dx = optional<T>(op->out[0]), *dresidual = optional<T>(op->out[3]);
     launch_sums(calculator, sums_cut_of(rows, channels), gradient_moments_nhwc<gradient>{of, mean},
-                  gradients_nhwc{inverse, dscale, dshift}, op->workspace.data);
+                gradients_nhwc{inverse, dscale, dshift}, op->workspace.data);
     if (dx == nullptr && dresidual == nullptr) return;
     launch_rows(calculator, rows, channels,
-                  apply_backward_nhwc<T, gradient>{of, scale, mean, inverse, dscale, dshift, dx, dresidual,
-                                                static_cast<float>(1.0 / static_cast<double>(rows))});
+                apply_backward_nhwc<T, gradient>{of, scale, mean, inverse, dscale, dshift, dx, dresidual,
+                                                 static_cast<float>(1.0 / static_cast<double>(rows))});
 }
 
 sdlf_status batch_norm2d_backward_nhwc(sdlf_calculator *base, const sdlf_operation *op)

@@ -48,8 +48,8 @@ sdlf_status bias_gradient_nhwc(sdlf_calculator *base, const sdlf_operation *op)
     const sdlf_tensor &dy = op->in[1];
     with_storage(dy.dtype, [&](auto zero) {
         using T = decltype(zero);
-        launch_sums(calculator, cut_of(dy), gradient_values<T>{data_of<T>(dy)},
-                      bias_sum{data_of<float>(op->out[1])}, op->workspace.data);
+        launch_sums(calculator, cut_of(dy), gradient_values<T>{data_of<T>(dy)}, bias_sum{data_of<float>(op->out[1])},
+                    op->workspace.data);
     });
     return cuda_check_launch("conv2d_backward_weights: bias");
 }

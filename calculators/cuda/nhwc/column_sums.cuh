@@ -110,11 +110,11 @@ static __global__ void __launch_bounds__(SUMS_THREADS, 1)
 
 template <typename Values, typename Finish>
 static void launch_sums(const cuda_calculator *calculator, const sums_cut &cut, const Values &values,
-                          const Finish &finish, void *workspace)
+                        const Finish &finish, void *workspace)
 {
     launch_overlapped(calculator, sum_columns<Values, Finish>,
-                      dim3(static_cast<unsigned>(cut.groups), static_cast<unsigned>(cut.parts)), dim3(SUMS_THREADS),
-                      0, values, finish, static_cast<float2 *>(workspace), calculator->tickets, cut);
+                      dim3(static_cast<unsigned>(cut.groups), static_cast<unsigned>(cut.parts)), dim3(SUMS_THREADS), 0,
+                      values, finish, static_cast<float2 *>(workspace), calculator->tickets, cut);
 }
 
 #endif

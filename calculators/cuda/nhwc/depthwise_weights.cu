@@ -132,6 +132,7 @@ void depthwise_weights_launch(const cuda_calculator *calculator, const depthwise
     engine_add_splits(calculator, {splits, dw, count, 1, taps, 2 * pairs, 2 * pairs, 0});
 }
 
-template void depthwise_weights_launch<__nv_bfloat16>(const cuda_calculator *, const depthwise_conv &, float *, float *);
+template void depthwise_weights_launch<__nv_bfloat16>(const cuda_calculator *, const depthwise_conv &, float *,
+                                                      float *);
 template void depthwise_weights_launch<__half>(const cuda_calculator *, const depthwise_conv &, float *, float *);
 template void depthwise_weights_launch<float>(const cuda_calculator *, const depthwise_conv &, float *, float *);

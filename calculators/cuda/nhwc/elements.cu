@@ -32,7 +32,8 @@ template <typename T> static __global__ void activate_nhwc(const T *x, T *y, int
 }
 
 template <typename T>
-static __global__ void activate_backward_nhwc(const T *by, const T *dy, T *dx, int64_t count, sdlf_activation activation)
+static __global__ void activate_backward_nhwc(const T *by, const T *dy, T *dx, int64_t count,
+                                              sdlf_activation activation)
 {
     await_kernels();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
@@ -100,7 +101,8 @@ sdlf_status binary_nhwc_cuda(sdlf_calculator *base, const sdlf_operation *op)
             const sdlf_tensor &x = *operand[k];
             const bool any = x.dtype == SDLF_FLOAT32;
             return binary_operand<T>{any ? nullptr : optional<T>(x), any ? data_of<float>(x) : nullptr,
-                                     at.rank > 0 ? at.stride[k][at.rank - 1] : 0, static_cast<float>(op->binary.scalar)};
+                                     at.rank > 0 ? at.stride[k][at.rank - 1] : 0,
+                                     static_cast<float>(op->binary.scalar)};
         };
         with_index(count, [&](auto index) {
             launch_overlapped(calculator, binary_nhwc<T, decltype(index)>,

@@ -43,8 +43,7 @@ static void launch_rows(const cuda_calculator *calculator, int64_t rows, int64_t
     int64_t blocks = (rows * of.vectors + Body::UNROLL * ROWS_THREADS - 1) / (Body::UNROLL * ROWS_THREADS);
     if (blocks > most) blocks = most;
     if (blocks < least) blocks = least;
-    launch_overlapped(calculator, for_rows<Body>, dim3(static_cast<unsigned>(blocks)), dim3(ROWS_THREADS), 0, body,
-                      of);
+    launch_overlapped(calculator, for_rows<Body>, dim3(static_cast<unsigned>(blocks)), dim3(ROWS_THREADS), 0, body, of);
 }
 
 #endif

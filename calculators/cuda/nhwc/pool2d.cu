@@ -1,9 +1,9 @@
 /* Pooling of images (N,H,W,C), C a multiple of 8: a thread 8 channels of a pixel of what it writes. Backward gathers:
  * an input pixel visits the windows that hold it, so that no atomics are needed. Padding never wins, NaN does. */
 #include "calculators/cuda/divider.cuh"
-#include "calculators/cuda/pool2d/pool2d.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/nhwc/vector8.cuh"
+#include "calculators/cuda/pool2d/pool2d.cuh"
 
 enum { THREADS = 256 };
 
@@ -79,7 +79,8 @@ struct pool_shares {
 /* Maximum, backward, in two kernels; the first goes over windows. */
 template <typename T, typename Index>
 static __global__ void __launch_bounds__(THREADS)
-    share_gradient_nhwc(const T *x, const T *y, const T *dy, const pool_shares to, int64_t count, const pool_nhwc<Index> of)
+    share_gradient_nhwc(const T *x, const T *y, const T *dy, const pool_shares to, int64_t count,
+                        const pool_nhwc<Index> of)
 {
     const pooling<Index> &g = of.windows;
     await_kernels();
@@ -186,10 +187,10 @@ static __global__ void __launch_bounds__(THREADS) avg_pool_backward_nhwc(const T
 
 template <typename Index>
 static pool_nhwc<Index> pool_of(const sdlf_operation *op, const sdlf_tensor &x, const sdlf_tensor &y,
-                             const sdlf_tensor &written)
+                                const sdlf_tensor &written)
 {
-    return {pooling_of<Index>(op, x, y), divider<Index>(x.shape.dim[1] / VECTOR),
-            sdlf_tensor_count(&written) / VECTOR, op->kind == SDLF_MAX_POOL2D_FORWARD};
+    return {pooling_of<Index>(op, x, y), divider<Index>(x.shape.dim[1] / VECTOR), sdlf_tensor_count(&written) / VECTOR,
+            op->kind == SDLF_MAX_POOL2D_FORWARD};
 }
 
 /* Call function(zero of the element type, index zero). */
@@ -237,8 +238,8 @@ sdlf_status pool2d_backward_nhwc(sdlf_calculator *base, const sdlf_operation *op
                               data_of<T>(dx), of);
             return;
         }
-        launch_overlapped(calculator, share_gradient_nhwc<T, Index>, cuda_blocks(calculator, windows, THREADS), THREADS, 0,
-                          data_of<T>(op->in[0]), data_of<T>(y), data_of<T>(op->in[2]), shares, windows, of);
+        launch_overlapped(calculator, share_gradient_nhwc<T, Index>, cuda_blocks(calculator, windows, THREADS), THREADS,
+                          0, data_of<T>(op->in[0]), data_of<T>(y), data_of<T>(op->in[2]), shares, windows, of);
         launch_overlapped(calculator, max_pool_backward_nhwc<T, Index>, blocks, THREADS, 0, data_of<T>(op->in[0]),
                           data_of<T>(y), shares, data_of<T>(dx), of);
     });
@@ -311,8 +312,8 @@ sdlf_status global_avg_pool2d_backward_nhwc(sdlf_calculator *base, const sdlf_op
     with_storage(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         launch_overlapped(calculator, global_average_backward<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
-                          data_of<T>(op->in[0]), data_of<T>(op->out[0]), count,
-                          divider<int64_t>(shape.dim[1] / VECTOR), divider<int64_t>(shape.dim[2] * shape.dim[3]));
+                          data_of<T>(op->in[0]), data_of<T>(op->out[0]), count, divider<int64_t>(shape.dim[1] / VECTOR),
+                          divider<int64_t>(shape.dim[2] * shape.dim[3]));
     });
     return cuda_check_launch("global_avg_pool2d_backward");
 }

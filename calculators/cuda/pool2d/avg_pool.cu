@@ -1,10 +1,10 @@
 /* avg_pool2d and global_avg_pool2d. A thread an output (forward) or an input (backward, which gathers: no atomics); global
  * averages take a warp a channel. Every tensor is moved once, but for overlapping windows, which hit the cache. */
 #include "calculators/cuda/bundle.cuh"
+#include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/pool2d/halves.h"
 #include "calculators/cuda/pool2d/last.h"
 #include "calculators/cuda/pool2d/pool2d.cuh"
-#include "calculators/cuda/nhwc/nhwc.h"
 
 enum { THREADS = 256, WARP = 32 };
 

@@ -2,10 +2,10 @@
  * coalesce. Moves 4 (NCHW + NCPQ) bytes. Backward gathers: a thread an input element visits the windows that hold it, and no
  * atomics are needed; windows that do not overlap are visited once each, and those of
  * 2x2 that tile the planes have kernels of their own (pool2d/halves.h). Padding never wins, NaN does. */
+#include "calculators/cuda/nhwc/nhwc.h"
 #include "calculators/cuda/pool2d/halves.h"
 #include "calculators/cuda/pool2d/last.h"
 #include "calculators/cuda/pool2d/pool2d.cuh"
-#include "calculators/cuda/nhwc/nhwc.h"
 
 enum { THREADS = 256 };
 

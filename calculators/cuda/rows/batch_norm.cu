@@ -2,8 +2,8 @@
  * pass, a thread four elements where planes allow it, applies it: x is read twice. The variance is that of x less the channel's first
  * number, so that a large mean cancels beforehand. Inference: one such pass. */
 #include "calculators/cuda/bundle.cuh"
-#include "calculators/cuda/rows/channel_sums.cuh"
 #include "calculators/cuda/nhwc/nhwc.h"
+#include "calculators/cuda/rows/channel_sums.cuh"
 
 enum { THREADS = 256 };
 
