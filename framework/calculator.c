@@ -127,10 +127,10 @@ bool sdlf_calculator_likes_channels_last(const sdlf_calculator *calculator, cons
     return slot && slot->channels_last && slot->likes_channels_last && slot->likes_channels_last(calculator, operation);
 }
 
-sdlf_dtype sdlf_calculator_storage(const sdlf_calculator *calculator, bool training, int64_t batch)
+sdlf_dtype sdlf_calculator_storage(const sdlf_calculator *calculator, const sdlf_operation *operation, bool training)
 {
-    if (calculator == NULL || calculator->type->storage == NULL) return SDLF_NONE;
-    return calculator->type->storage(calculator, training, batch);
+    if (calculator == NULL || operation == NULL || calculator->type->storage == NULL) return SDLF_NONE;
+    return calculator->type->storage(calculator, operation, training);
 }
 
 int64_t sdlf_calculator_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation)

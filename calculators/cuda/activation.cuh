@@ -10,14 +10,14 @@ static __device__ __noinline__ double library_slope(sdlf_activation_function fun
     switch (function) {
     case SDLF_SIN: return cos(x);
     case SDLF_COS: return -sin(x);
-    case SDLF_ASIN: return 1 / sqrt(1 - x * x);
-    case SDLF_ACOS: return -1 / sqrt(1 - x * x);
+    case SDLF_ASIN: return 1 / sqrt((1 - x) * (1 + x));
+    case SDLF_ACOS: return -1 / sqrt((1 - x) * (1 + x));
     case SDLF_ATAN: return 1 / (1 + x * x);
     case SDLF_SINH: return cosh(x);
     case SDLF_COSH: return sinh(x);
     case SDLF_ASINH: return 1 / sqrt(x * x + 1);
-    case SDLF_ACOSH: return 1 / sqrt(x * x - 1);
-    case SDLF_ATANH: return 1 / (1 - x * x);
+    case SDLF_ACOSH: return 1 / sqrt((x - 1) * (x + 1));
+    case SDLF_ATANH: return 1 / ((1 - x) * (1 + x));
     default: return 1;
     }
 }

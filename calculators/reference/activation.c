@@ -96,14 +96,14 @@ static double derivative_from_input(sdlf_activation_function function, double x)
     case SDLF_LOG: return 1 / x;
     case SDLF_SIN: return cos(x);
     case SDLF_COS: return -sin(x);
-    case SDLF_ASIN: return 1 / sqrt(1 - x * x);
-    case SDLF_ACOS: return -1 / sqrt(1 - x * x);
+    case SDLF_ASIN: return 1 / sqrt((1 - x) * (1 + x));
+    case SDLF_ACOS: return -1 / sqrt((1 - x) * (1 + x));
     case SDLF_ATAN: return 1 / (1 + x * x);
     case SDLF_SINH: return cosh(x);
     case SDLF_COSH: return sinh(x);
     case SDLF_ASINH: return 1 / sqrt(x * x + 1);
-    case SDLF_ACOSH: return 1 / sqrt(x * x - 1);
-    case SDLF_ATANH: return 1 / (1 - x * x);
+    case SDLF_ACOSH: return 1 / sqrt((x - 1) * (x + 1));
+    case SDLF_ATANH: return 1 / ((1 - x) * (1 + x));
     default: return x > 0 ? 1 : x < 0 ? -1 : 0; /* abs */
     }
 }

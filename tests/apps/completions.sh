@@ -23,7 +23,7 @@ offers() { # of the last of these words
     printf '%s\n' "${COMPREPLY[*]}"
 }
 expect "a command" "$(offers sdlf tra)" "train"
-expect "an option" "$(offers sdlf train --augment-r)" "--augment-rotate"
+expect "an option" "$(offers sdlf train --augment-ro)" "--augment-rotate"
 expect "an option of all" "$(offers sdlf info --conf)" "--config"
 expect "a choice" "$(offers sdlf train --schedule lin)" "linear"
 expect "an optimiser" "$(offers sdlf train --net x --optimizer adamw)" "adamw"
@@ -36,7 +36,7 @@ expect "an unknown command" "$(offers sdlf nothing --o)" ""
 
 if command -v fish > /dev/null; then
     fish -n "$here/sdlf.fish"
-    expect "fish: an option" "$(HOME=$PWD fish --no-config -c "source $here/sdlf.fish; complete -C 'sdlf train --augment-r'" | cut -f1)" "--augment-rotate"
+    expect "fish: an option" "$(HOME=$PWD fish --no-config -c "source $here/sdlf.fish; complete -C 'sdlf train --augment-ro'" | cut -f1)" "--augment-rotate"
 else
     echo "There is no fish: its completion was not tried."
 fi

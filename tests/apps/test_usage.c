@@ -117,7 +117,7 @@ static void what_others_call_it_is_understood(void)
     CHECK_WRONG("unknown option '--gpu' (did you mean '--calculator'?)", "train", "--gpu");
     CHECK_WRONG("unknown option '--wd' (did you mean '--weight-decay'?)", "train", "--wd", "0.1");
     CHECK_WRONG("unknown option '--model' (did you mean '--net'?)", "train", "--model", "mlp");
-    CHECK_WRONG("unknown option '--workers' (did you mean '--threads'?)", "eval", "--workers", "2");
+    CHECK_WRONG("unknown option '--workers' (did you mean '--threads'?)", "predict", "--workers", "2");
     CHECK_WRONG("--calculator gpu: expected one of", "train", "--calculator", "gpu");
     CHECK_WRONG("there is no command 'test' (did you mean 'eval'?)", "test");
     CHECK_WRONG("there is no network 'LeNet-5' and no such file (did you mean 'lenet5'?)", "train", "--net", "LeNet-5");

@@ -49,6 +49,7 @@ static kernel_case of(sdlf_binary_function function, sdlf_dtype dtype, way how)
 static void binary_cases(kernel_sink *sink, sdlf_dtype t)
 {
     for (int function = 0; function < SDLF_BINARY_AND; function++) {
+        if (function >= SDLF_BINARY_BIT_AND && function < SDLF_BINARY_EQUAL) continue; /* of integers only */
         for (int how = 0; how < WAYS; how++) {
             kernel_case made = of((sdlf_binary_function)function, t, (way)how);
             const char *type = sdlf_dtype_name(t);
@@ -77,7 +78,7 @@ static void integer_cases(kernel_sink *sink)
 
 static void backward_cases(kernel_sink *sink, sdlf_dtype t)
 {
-    for (int function = 0; function < SDLF_BINARY_EQUAL; function++) {
+    for (int function = 0; function < SDLF_BINARY_BIT_AND; function++) {
         for (int how = 0; how < WAYS; how++) {
             for (int wanted = 1; wanted < 4; wanted++) {
                 kernel_case made = of((sdlf_binary_function)function, t, (way)how);

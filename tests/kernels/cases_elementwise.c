@@ -90,8 +90,6 @@ static void activation_cases(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
             made.operation.kind = SDLF_ACTIVATION_BACKWARD;
             made.operation.in[1] = x;
             made.in[0].values = values_for(activation);
-            if (activation >= SDLF_SIN && activation < SDLF_SIGN)
-                made.tolerance = 256; /* squares of x nearly cancel near the ends of the function */
             made.alias = 1;
             made.prepare = activate_first;
             kernel_emit(sink, &made, "%s%s", sdlf_shape_print(shape).text, kernel_activation_name[activation]);

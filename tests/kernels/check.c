@@ -157,6 +157,10 @@ void kernel_check_on(machine *m, const kernel_case *described, const kernel_imag
     kernel_case held = *described, *made = &held;
     held.one_block = m->one_block;
     if (kernel_dtype(&made->operation) == SDLF_FLOAT32) held.rounding = rounding_of(m->math);
+    if (stored && has_factors(described->operation.kind) && described->operation.in[1].dtype == SDLF_FLOAT32)
+        held.rounding = rounding_of(storage == SDLF_FLOAT32   ? m->math
+                                    : storage == SDLF_FLOAT16 ? SDLF_MATH_FP16
+                                                              : SDLF_MATH_BF16);
     m->cases[made->operation.kind] += !stored;
     if (!slot->run) return; /* told once, in the summary */
     sdlf_operation asked = given != NULL ? kernel_bind(made, given) : made->operation;

@@ -195,6 +195,11 @@ static void with_loss(sdlf_model *net)
     x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 4});
     sdlf_output(net, "scores", x);
     sdlf_output(net, "loss", sdlf_softmax_cross_entropy(net, x, labels, NULL));
+    sdlf_node targets = sdlf_input(net, "targets", SDLF_FLOAT32, sdlf_shape(4));
+    sdlf_output(net, "mse", sdlf_mse(net, x, targets));
+    sdlf_output(net, "mae", sdlf_mae(net, x, targets));
+    sdlf_output(net, "huber", sdlf_huber(net, x, targets, NULL));
+    sdlf_output(net, "bce", sdlf_bce_with_logits(net, x, targets));
 }
 
 const export_case export_cases[] = {

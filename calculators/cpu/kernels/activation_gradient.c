@@ -56,14 +56,14 @@ static element rare_slope(sdlf_activation_function function, element v)
     case SDLF_SIN: slope = cos(x); break;
     case SDLF_COS: slope = -sin(x); break;
     case SDLF_TAN: slope = 1 + x * x; break;
-    case SDLF_ASIN: slope = 1 / sqrt(1 - x * x); break;
-    case SDLF_ACOS: slope = -1 / sqrt(1 - x * x); break;
+    case SDLF_ASIN: slope = 1 / sqrt((1 - x) * (1 + x)); break;
+    case SDLF_ACOS: slope = -1 / sqrt((1 - x) * (1 + x)); break;
     case SDLF_ATAN: slope = 1 / (1 + x * x); break;
     case SDLF_SINH: slope = cosh(x); break;
     case SDLF_COSH: slope = sinh(x); break;
     case SDLF_ASINH: slope = 1 / sqrt(x * x + 1); break;
-    case SDLF_ACOSH: slope = 1 / sqrt(x * x - 1); break;
-    default: slope = 1 / (1 - x * x); break; /* atanh */
+    case SDLF_ACOSH: slope = 1 / sqrt((x - 1) * (x + 1)); break;
+    default: slope = 1 / ((1 - x) * (1 + x)); break; /* atanh */
     }
     return (element)slope;
 }

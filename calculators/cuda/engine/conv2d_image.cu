@@ -1,6 +1,7 @@
 /* Forward and gradient by the input: operands, classes and tile configurations of engine/conv2d_image.cuh. */
 #include "calculators/cuda/engine/conv2d_image.cuh"
 
+#include <algorithm>
 #include <utility>
 
 #include "calculators/cuda/engine/conv2d.h"
@@ -107,6 +108,18 @@ bool engine_takes_backward_input(const cuda_calculator *calculator, const engine
 
 /* ---- launches ---- */
 
+enum { MOST_SPLITS = 8, LEAST_STEPS = 4 };
+
+/* Blocks of a cluster that share the reduction of each of so many tiles: while all of them are under way at once, and each has some k-steps. */
+static int cluster_of(const cuda_calculator *calculator, int64_t tiles, int64_t steps)
+{
+    int cluster = 1;
+    while (2 * cluster <= MOST_SPLITS && cluster * tiles <= calculator->multiprocessors &&
+           steps >= 2 * cluster * LEAST_STEPS)
+        cluster *= 2;
+    return cluster;
+}
+
 template <typename T, int DGRAD>
 static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d *conv, image_params *params,
                           int chunk_bytes, int64_t tiles)
@@ -116,6 +129,11 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
     auto run = [&](auto columns, auto width) {
         using work = image_product<T, columns.value, width.value, DGRAD>;
         params->column_tiles = static_cast<int>(ceil_div(params->channels, work::BN));
+        int64_t steps = 0;
+        for (int i = 0; i < params->classes; i++)
+            steps =
+                std::max<int64_t>(steps, params->of[i].taps[0] * params->of[i].taps[1] * params->chunks / work::PARTS);
+        params->cluster = cluster_of(calculator, tiles * params->column_tiles, steps);
         const int64_t filters = conv->k, taps = static_cast<int64_t>(conv->r) * conv->s;
         const int64_t channels = DGRAD ? conv->c : engine_packed_channels(conv->c);
         tiled_shape weights = {
@@ -124,7 +142,8 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
         if (!make_tiled_map(&params->weights, conv->dtype, weights))
             status = sdlf_fail(SDLF_ERROR_DEVICE, "%s: the driver refuses a tensor map", what);
         else
-            status = engine_launch<work>(calculator, tiles * params->column_tiles, *params, what);
+            status = engine_launch<work>(calculator, tiles * params->column_tiles * params->cluster, *params, what,
+                                         params->cluster);
     };
     auto by_width = [&](auto columns) {
         if (chunk_bytes == 128)

@@ -31,6 +31,7 @@ struct image_params {
     CUtensorMap
         weights; /* (channels of x, taps, filters), tiled; where the reduction's must be innermost, (filters, taps, channels) */
     int classes, column_tiles, chunks; /* chunks of channels of the image that is read */
+    int cluster;                       /* blocks that share a tile's reduction (split-K), and then its rows */
     int filter_width;
     int channels, height, width; /* of the result */
     const float *bias;
@@ -47,17 +48,21 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
     static constexpr int BM = 128, BN = COLUMNS, MN_A = 0, MN_B = DGRAD && SIZE == 2;
     static constexpr int CHUNK_A = CHUNK, CHUNK_B = MN_B ? 64 : CHUNK;
     static constexpr int STAGES = BN == 128 ? 3 : 4, PARTS = K / CHUNK;
+    static constexpr bool CLUSTERED = true;
 
     struct Place {
-        int part, row, column, steps; /* class, first pixel, first channel */
-        int w, h, n;                  /* base pixel */
+        int part, row, column;  /* class, first pixel, first channel */
+        int rank, first, steps; /* in the cluster; the block's first k-step, and how many it has */
+        int w, h, n;            /* base pixel */
     };
 
     static __device__ __forceinline__ Place place(const Params &p)
     {
         Place at = {};
-        int tile = static_cast<int>(blockIdx.x) / p.column_tiles;
-        at.column = (static_cast<int>(blockIdx.x) - tile * p.column_tiles) * BN;
+        const int number = static_cast<int>(blockIdx.x) / p.cluster;
+        int tile = number / p.column_tiles;
+        at.rank = static_cast<int>(blockIdx.x) - number * p.cluster;
+        at.column = (number - tile * p.column_tiles) * BN;
         while (at.part + 1 < p.classes && tile >= p.of[at.part].tiles) tile -= p.of[at.part++].tiles;
         const image_class &of = p.of[at.part];
         at.row = tile * BM;
@@ -65,7 +70,10 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
         at.n = divide(divide(at.row, of.count[1], j), of.count[0], i);
         at.h = of.lower[0] + of.stride[0] * i;
         at.w = of.lower[1] + of.stride[1] * j;
-        at.steps = (of.taps[0] * of.taps[1] * p.chunks + PARTS - 1) / PARTS;
+        const int steps = (of.taps[0] * of.taps[1] * p.chunks + PARTS - 1) / PARTS;
+        const int each = (steps + p.cluster - 1) / p.cluster;
+        at.first = at.rank * each;
+        at.steps = min(each, steps - at.first);
         return at;
     }
 
@@ -75,7 +83,7 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
         const image_class &of = p.of[at.part];
 #pragma unroll
         for (int part = 0; part < PARTS; part++) {
-            const int number = step * PARTS + part;
+            const int number = (at.first + step) * PARTS + part;
             int tap = number / p.chunks, chunk = number - tap * p.chunks;
             if (tap >= of.taps[0] * of.taps[1]) { /* beyond the last: channels that do not exist */
                 tap = 0;
@@ -96,11 +104,17 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
         }
     }
 
+    static __device__ __forceinline__ float4 sum_of(const float *from, int cluster)
+    {
+        return cluster > 1 ? add_blocks(from, cluster) : *reinterpret_cast<const float4 *>(from);
+    }
+
     /* 8 channels of a pixel a thread. */
     template <int CONSUMERS>
     static __device__ __forceinline__ void finish(const Params &p, const Place &at, const float *sums, int thread)
     {
         constexpr int ACROSS = BN / 8;
+        const int rows = BM / p.cluster, end = min((at.rank + 1) * rows, p.of[at.part].pixels - at.row);
         const image_class &of = p.of[at.part];
         const int across = thread % ACROSS * 8, channel = at.column + across;
         if (channel >= p.channels) return;
@@ -108,16 +122,18 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
         if (p.bias != nullptr) {
             for (int v = 0; v < 8; v++) bias[v] = p.bias[channel + v];
         }
-        for (int r = thread / ACROSS; r < BM && at.row + r < of.pixels; r += CONSUMERS / ACROSS) {
+        for (int r = at.rank * rows + thread / ACROSS; r < end; r += CONSUMERS / ACROSS) {
             int i, j;
             const int n = divide(divide(at.row + r, of.count[1], j), of.count[0], i);
             const int h = of.start[0] + of.spread[0] * i, w = of.start[1] + of.spread[1] * j;
             const int64_t pixel = (static_cast<int64_t>(n) * p.height + h) * p.width + w;
             const int64_t to = pixel * p.channels + channel;
             const float *from = sums + r * (BN + ENGINE_PAD) + across;
+            const float4 low = sum_of(from, p.cluster), high = sum_of(from + 4, p.cluster);
+            const float sum[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
             const float8 more = unpack8(load_bits8(static_cast<const T *>(p.residual), to / 8));
             float8 value;
-            for (int v = 0; v < 8; v++) value.at[v] = activate_often(p.activation, from[v] + bias[v] + more.at[v]);
+            for (int v = 0; v < 8; v++) value.at[v] = activate_often(p.activation, sum[v] + bias[v] + more.at[v]);
             store8(static_cast<T *>(p.result), to / 8, value);
         }
     }

@@ -4,14 +4,17 @@
  *
  * What is loaded and where sums go is the Work's:
  *   Element, BM, BN, CHUNK_A, CHUNK_B, MN_A, MN_B, STAGES    types and constants; see wgmma16.cuh. BM is 64 or 128
+ *   CLUSTERED                                                 do the params.cluster blocks of a cluster share a tile's reduction?
  *   Params                                                    the kernel's parameter; tensor maps first
  *   Place, place(params)                                      which tile this block computes; Place.steps k-steps
  *   load(params, place, step, a, b, barrier)                  queue the loads of a k-step: STAGE_BYTES, absent elements as 0
  *   finish<CONSUMERS>(params, place, sums, thread)            the epilogue of so many threads; row r of the tile's sums at
- *                                                             sums + r (BN + ENGINE_PAD), float32, in shared memory */
+ *                                                             sums + r (BN + ENGINE_PAD), float32, in shared memory; of a cluster, the
+ *                                                             block's own, which cluster.cuh adds up */
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_MAINLOOP_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_MAINLOOP_CUH
 
+#include "calculators/cuda/cluster.cuh"
 #include "calculators/cuda/engine/mma_tf32.cuh"
 #include "calculators/cuda/engine/tma.cuh"
 #include "calculators/cuda/engine/wgmma16.cuh"
@@ -135,20 +138,30 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
         }
     }
     barrier_of_threads(CONSUMERS);
+    if constexpr (Work::CLUSTERED) {
+        if (p.cluster > 1) await_cluster();
+    }
     Work::template finish<CONSUMERS>(p, at, sums, static_cast<int>(threadIdx.x));
+    if constexpr (Work::CLUSTERED) {
+        __syncwarp();
+        if (p.cluster > 1) { /* others read this block's sums */
+            arrive_having_read();
+            wait_for_cluster();
+        }
+    }
 #endif
 }
 
-/* Launch `blocks` of them. */
+/* Launch `blocks` of them, in clusters of so many. */
 template <typename Work>
 static sdlf_status engine_launch(const cuda_calculator *calculator, int64_t blocks, const typename Work::Params &params,
-                                 const char *what)
+                                 const char *what, int cluster = 1)
 {
     constexpr int SHARED = engine_sizes<Work>::SHARED;
     sdlf_status status = allow_shared(engine_product<Work>, SHARED);
     if (status != SDLF_OK) return status;
-    launch_overlapped(calculator, engine_product<Work>, dim3(static_cast<unsigned>(blocks)),
-                      dim3(engine_sizes<Work>::THREADS), SHARED, params);
+    launch_cluster(calculator, engine_product<Work>, dim3(static_cast<unsigned>(blocks)),
+                   dim3(engine_sizes<Work>::THREADS), SHARED, dim3(static_cast<unsigned>(cluster)), params);
     return cuda_check_launch(what);
 }
 

@@ -6,21 +6,30 @@
 #include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/engine/pack.h"
 
-/* Below this batch an image's rows are too few tiles for the device: kernels for single images are faster. */
-enum { LEAST_IMAGES = 16 };
+/* Inference: images from which on the engine's tiles fill the device, where a tap's sum is all there is and elsewhere; and their width up to which it is
+ * faster in 3x3 convolutions than kernels that keep a part of the image in shared memory for all taps (measured on an H200, docs/cuda.md). */
+enum { LEAST_IMAGES_1X1 = 4, LEAST_IMAGES = 16, MOST_WIDTH_3X3 = 55 };
 
-sdlf_dtype storage_cuda(const sdlf_calculator *base, bool training, int64_t batch)
+static bool suits_inference(const sdlf_operation *op)
+{
+    const int64_t images = op->in[0].shape.dim[0], width = op->out[0].shape.dim[3];
+    if (op->kind != SDLF_CONV2D_FORWARD) return images >= LEAST_IMAGES_1X1;
+    const int64_t taps = op->in[1].shape.dim[2] * op->in[1].shape.dim[3];
+    bool halo = taps == 9 && op->conv2d.window.stride[0] == 1 && op->conv2d.groups == 1;
+    if (halo && width > MOST_WIDTH_3X3) return false;
+    return images >= (taps == 1 ? LEAST_IMAGES_1X1 : LEAST_IMAGES);
+}
+
+sdlf_dtype storage_cuda(const sdlf_calculator *base, const sdlf_operation *op, bool training)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
-    if (!engine_is_there(calculator)) return SDLF_NONE;
-    if (!training)
-        return batch < LEAST_IMAGES                 ? SDLF_NONE
-               : calculator->math == SDLF_MATH_FP16 ? SDLF_FLOAT16
-               : calculator->math == SDLF_MATH_BF16 ? SDLF_BFLOAT16
-                                                    : SDLF_NONE;
-    return calculator->math == SDLF_MATH_BF16   ? SDLF_BFLOAT16
-           : calculator->math == SDLF_MATH_TF32 ? SDLF_FLOAT32
-                                                : SDLF_NONE;
+    if (!engine_is_there(calculator) || (!training && !suits_inference(op))) return SDLF_NONE;
+    switch (calculator->math) {
+    case SDLF_MATH_BF16: return SDLF_BFLOAT16;
+    case SDLF_MATH_FP16: return training ? SDLF_NONE : SDLF_FLOAT16;
+    case SDLF_MATH_TF32: return training ? SDLF_FLOAT32 : SDLF_NONE;
+    default: return SDLF_NONE;
+    }
 }
 
 static bool is_forward(const sdlf_operation *op)

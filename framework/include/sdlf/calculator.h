@@ -159,10 +159,10 @@ struct sdlf_calculator_class {
     sdlf_status (*download)(sdlf_calculator *calculator, void *host, const void *from, int64_t bytes);
     sdlf_status (*synchronize)(sdlf_calculator *calculator); /* wait for all that is queued */
 
-    /* The type in which plans of that batch, for training or for inference, should store activations and, in training, their gradients, channels last where there are
+    /* The type in which plans that consist of convolutions and pooling like this one, for training or for inference, should store activations and, in training, their gradients, channels last where there are
      * images: SDLF_FLOAT16, SDLF_BFLOAT16, in training also SDLF_FLOAT32; SDLF_NONE: the plan's own, laid out as kernels like it. Optional;
      * NULL: SDLF_NONE. */
-    sdlf_dtype (*storage)(const sdlf_calculator *calculator, bool training, int64_t batch);
+    sdlf_dtype (*storage)(const sdlf_calculator *calculator, const sdlf_operation *operation, bool training);
 
     /* Bytes of its memory, free and in all. Optional; NULL: not known. */
     sdlf_status (*memory_info)(sdlf_calculator *calculator, int64_t *available, int64_t *total);
@@ -233,7 +233,7 @@ bool sdlf_calculator_supports(const sdlf_calculator *calculator, const sdlf_oper
 int64_t sdlf_calculator_workspace(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t sdlf_calculator_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool sdlf_calculator_likes_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation);
-sdlf_dtype sdlf_calculator_storage(const sdlf_calculator *calculator, bool training, int64_t batch);
+sdlf_dtype sdlf_calculator_storage(const sdlf_calculator *calculator, const sdlf_operation *operation, bool training);
 
 /* Check and compute one operation outside a plan; takes a temporary workspace where the kernel needs one. */
 sdlf_status sdlf_calculator_run(sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -23,16 +23,18 @@ sdlf_operation layout_stored(const sdlf_plan *plan, const sdlf_operation *operat
     return stored;
 }
 
-/* Does a calculator store what its kernels take so? Of convolutions and pooling that is asked. */
+/* A calculator is asked for convolutions and pooling; what it would store otherwise counts where its kernels take it so. */
 static void count_stored(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
 {
     const sdlf_operation_class *type = sdlf_operation_class_of(step->operation.kind);
-    votes->storage = sdlf_calculator_storage(step->calculator, plan->options.mode == SDLF_TRAIN, plan->options.batch);
-    if (votes->storage == SDLF_NONE || type->storage == 0 || type->channels_last == 0) return;
-    sdlf_operation stored = layout_stored(plan, &step->operation, votes->storage);
+    if (type->storage == 0 || type->channels_last == 0) return;
+    votes->asked += (double)step->cost.flops;
+    sdlf_dtype storage = sdlf_calculator_storage(step->calculator, &step->operation, plan->options.mode == SDLF_TRAIN);
+    if (storage == SDLF_NONE) return;
+    votes->storage = storage;
+    sdlf_operation stored = layout_stored(plan, &step->operation, storage);
     bool takes = sdlf_calculator_supports(step->calculator, &stored);
     votes->likers += takes;
-    votes->asked += (double)step->cost.flops;
     if (takes) votes->liked += (double)step->cost.flops;
 }
 

@@ -19,7 +19,7 @@ static void calculators(void)
     GIVES(sdlf_calculator_prepared(reference, NULL), 0);
     GIVES(sdlf_calculator_likes_channels_last(NULL, &operation), false);
     GIVES(sdlf_calculator_likes_channels_last(reference, NULL), false);
-    GIVES(sdlf_calculator_storage(NULL, true, 1), SDLF_NONE);
+    GIVES(sdlf_calculator_storage(NULL, NULL, true), SDLF_NONE);
     REFUSED(sdlf_calculator_run(NULL, &operation), "calculator");
     REFUSED(sdlf_calculator_run(reference, NULL), "operation");
     GIVES(sdlf_calculator_algorithm(NULL, &operation), NULL);

@@ -9,11 +9,11 @@ enum { CLASSES = 5, STEPS = 12 };
 
 static sdlf_dtype wanted = SDLF_BFLOAT16;
 
-static sdlf_dtype storage_wanted(const sdlf_calculator *calculator, bool training, int64_t batch)
+static sdlf_dtype storage_wanted(const sdlf_calculator *calculator, const sdlf_operation *operation, bool training)
 {
     (void)calculator;
+    (void)operation;
     (void)training;
-    (void)batch;
     return wanted;
 }
 
