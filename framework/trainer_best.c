@@ -47,7 +47,7 @@ sdlf_status sdlf_trainer_prepare_best(sdlf_trainer *trainer)
     }
     if (!trainer->options.resume || trainer->epoch == 0 || trainer->epoch_step > 0) return SDLF_OK;
     /* what training goes on from is the best so far */
-    sdlf_evaluation test;
+    sdlf_evaluation test = {.confusion = NULL};
     sdlf_status status = sdlf_evaluator_run(trainer->test, &test, NULL, NULL);
     return status == SDLF_OK ? sdlf_trainer_note_best(trainer, &test) : status;
 }
