@@ -80,13 +80,14 @@ static bool mixes_layouts(const sdlf_operation *operation)
            sdlf_tensor_is_channels_last(&operation->in[0]) != sdlf_tensor_is_channels_last(&operation->out[0]);
 }
 
-/* What cpu may not refuse. Storage types are asked of nobody but copy and fill. */
+/* What cpu may not refuse. Storage types are asked of nobody but copy and fill, nor are gradients of images channels last. */
 static bool must_be_supported(const machine *m, const sdlf_operation *operation)
 {
     if (strcmp(m->type->name, "cpu") != 0 || kernel_may_stay_in_parts(operation) || mixes_layouts(operation))
         return false;
     sdlf_dtype t = kernel_dtype(operation);
-    if (sdlf_operation_storage(operation) != SDLF_NONE) return false;
+    bool backward = sdlf_operation_is_channels_last(operation) && !is_forward(operation->kind);
+    if (sdlf_operation_storage(operation) != SDLF_NONE || backward) return false;
     if (t == SDLF_FLOAT64) return is_forward(operation->kind);
     return t == SDLF_FLOAT32 || operation->kind == SDLF_COPY || operation->kind == SDLF_FILL;
 }

@@ -89,7 +89,9 @@ static void compare(sdlf_calculator *calculator, sdlf_calculator *other, const c
         char *expected = run(calculator, second, path, dtype, false, &expected_size);
         char *found = run(calculator, second, path, dtype, true, &found_size);
         CHECK_EQUAL((int64_t)found_size, (int64_t)expected_size);
-        CHECK(expected != NULL && found != NULL && found_size > 0 && memcmp(found, expected, found_size) == 0);
+        if (!CHECK(expected != NULL && found != NULL && found_size > 0 && memcmp(found, expected, found_size) == 0))
+            printf("    %s on %s, %s%s\n", path, calculator->type->name, sdlf_dtype_name(dtype),
+                   second ? ", with another" : "");
         free(expected);
         free(found);
     }
