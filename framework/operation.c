@@ -194,7 +194,7 @@ sdlf_operation sdlf_operation_stored(const sdlf_operation *operation, sdlf_dtype
     const sdlf_operation_class *type = sdlf_operation_class_of(operation->kind);
     for (int i = 0; i < SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS; i++) {
         sdlf_tensor *operand = operand_at(&stored, i);
-        if (!(type->storage >> i & 1) || !sdlf_tensor_present(operand)) continue;
+        if (!(type->storage >> i & 1) || operand->dtype != SDLF_FLOAT32) continue;
         operand->dtype = dtype;
         if (type->channels_last != 0 && operand->shape.rank == 4) *operand = sdlf_tensor_channels_last(*operand);
     }

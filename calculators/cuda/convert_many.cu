@@ -59,12 +59,27 @@ template <typename T> static bool describe(const sdlf_operation *op, converted<T
     return made->count / LIST_PIECE <= INT32_MAX / 2;
 }
 
+/* Does the operation read what one of those before it writes? */
+static bool reads_result(const sdlf_operation *const *before, int count, const sdlf_operation *op)
+{
+    const sdlf_tensor &x = op->in[0];
+    int64_t last = 0;
+    for (int axis = 0; axis < x.shape.rank; axis++) last += (x.shape.dim[axis] - 1) * x.stride[axis];
+    const char *from = static_cast<const char *>(x.data),
+               *end = from + (last + 1) * static_cast<int64_t>(sizeof(float));
+    for (int i = 0; i < count; i++) {
+        const char *to = static_cast<const char *>(before[i]->out[0].data);
+        if (from < to + sdlf_tensor_bytes(&before[i]->out[0]) && to < end) return true;
+    }
+    return false;
+}
+
 extern "C" int cuda_count_conversions(const sdlf_operation *const *operations, int count)
 {
     int alike = 0;
     converted<__half> made;
     while (alike < count && operations[alike]->out[0].dtype == operations[0]->out[0].dtype &&
-           describe(operations[alike], &made))
+           describe(operations[alike], &made) && !reads_result(operations, alike, operations[alike]))
         alike++;
     return alike;
 }

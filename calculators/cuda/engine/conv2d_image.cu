@@ -87,8 +87,9 @@ static bool takes(const cuda_calculator *calculator, const engine_conv2d *conv)
         if (!fits_box((out[i] - 1) * conv->stride[i] - conv->padding[i] - (in[i] - 1))) return false;
     }
     const int64_t x = conv->n * conv->h * conv->w, y = conv->n * conv->p * conv->q;
-    return engine_is_there(calculator) && conv->k % 8 == 0 && x > 0 && y > 0 && x <= most && y <= most && conv->c > 0 &&
-           conv->k > 0 && conv->c <= most && conv->k <= most;
+    const int64_t across = engine_unfolds(conv) ? engine_packed_channels(conv->c * conv->r * conv->s) / 8 : 1;
+    return engine_is_there(calculator) && conv->k % 8 == 0 && x > 0 && y > 0 && x <= most && y <= most / across &&
+           conv->c > 0 && conv->k > 0 && conv->c <= most && conv->k <= most;
 }
 
 bool engine_takes_forward(const cuda_calculator *calculator, const engine_conv2d *conv)

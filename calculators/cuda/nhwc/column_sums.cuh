@@ -1,9 +1,9 @@
 /* Two sums over each column of a matrix (M,C), C a multiple of 8, whatever is added: a thread has 8 neighbouring
  * columns of every so many rows of its block's part, in float32; the threads of a warp are added by shuffles, the warps of a block in shared
  * memory, and the parts' sums, in the workspace, by the last block of a group of columns, in double and in order. So the bits depend on the
- * shape only. All blocks are under way at once on the GPUs that there are kernels for, one on each multiprocessor: what the last one adds is little. */
-#ifndef SDLF_CALCULATORS_CUDA_NHWC_CHANNEL_SUMS_CUH
-#define SDLF_CALCULATORS_CUDA_NHWC_CHANNEL_SUMS_CUH
+ * shape only. On 132 multiprocessors all blocks are under way at once, one on each: what the last one adds is little. */
+#ifndef SDLF_CALCULATORS_CUDA_NHWC_COLUMN_SUMS_CUH
+#define SDLF_CALCULATORS_CUDA_NHWC_COLUMN_SUMS_CUH
 
 #include "calculators/cuda/nhwc/vector8.cuh"
 

@@ -1,6 +1,6 @@
 /* Operands of bfloat16, float16 or float32, eight neighbouring elements at a time as float32, and the type behind a dtype. */
-#ifndef SDLF_CALCULATORS_CUDA_NHWC_VECTOR_CUH
-#define SDLF_CALCULATORS_CUDA_NHWC_VECTOR_CUH
+#ifndef SDLF_CALCULATORS_CUDA_NHWC_VECTOR8_CUH
+#define SDLF_CALCULATORS_CUDA_NHWC_VECTOR8_CUH
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

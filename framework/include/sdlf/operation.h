@@ -223,7 +223,7 @@ bool sdlf_batch_norm2d_is_fused(const sdlf_operation *operation);
 /* SDLF_FLOAT16 or SDLF_BFLOAT16 where operands are stored so; SDLF_FLOAT32 where weights are float32 and channels last, as the images beside
  * them; else SDLF_NONE. */
 sdlf_dtype sdlf_operation_storage(const sdlf_operation *operation);
-/* The operation with all operands stored as that type that may be so, channels last where its kind has them. Its memory stays where it
+/* The operation with all float32 operands stored as that type that may be so, channels last where its kind has them. Its memory stays where it
  * was: bind it anew. */
 sdlf_operation sdlf_operation_stored(const sdlf_operation *operation, sdlf_dtype dtype);
 

@@ -15,7 +15,8 @@
  *   float32. In convolution and pooling all operands stored in 16 bits are channels last: w is (K,R,S,C/G) in memory. Operands in
  *   16-bit storage begin at a multiple of 16 bytes. w of a forward convolution, and an operand of binary, may be float32 beside others in
  *   16 bits (`float32_beside`), laid out as it would be in float32.
- * - float32 training channels last: where w of a convolution lies (K,R,S,C/G) in float32, so do its images (N,H,W,C).
+ * - float32 training channels last: where w of a convolution lies (K,R,S,C/G) in float32, so do its images (N,H,W,C). Its operands, those of
+ *   gradients of images channels last, and those of a fused batch_norm2d of rows begin at a multiple of 16 bytes, too.
  * - T stands for float32 or float64, one type within an operation. Forward kinds exist for both; backward and update
  *   kinds exist for both on `reference` and at least for float32 elsewhere.
  * - Scalars that change from step to step (the step's number, the learning rate) are operands in the calculator's memory,
