@@ -22,7 +22,7 @@ typedef struct zip_lies {
     uint32_t size, crc_change; /* unpacked size to claim, 0: the true one */
 } zip_lies;
 
-static inline void zip_put(unsigned char *to, size_t *at, uint32_t value, int bytes)
+static inline void zip_put(unsigned char *to, size_t *at, uint64_t value, int bytes)
 {
     for (int i = 0; i < bytes; i++) to[(*at)++] = (unsigned char)(value >> 8 * i);
 }
