@@ -67,14 +67,6 @@ static void a_file_that_is_there_comes_next(void)
     CHECK_TEXT(p.out, "");
 }
 
-/* A build without ONNX files says that of each of them. */
-static bool reads_onnx(void)
-{
-    static program p; /* too large for the stack of some */
-    program_run(&p, (const char *const[]){"doctor", MODEL, NULL});
-    return strstr(p.err, "reads no ONNX files") == NULL;
-}
-
 static void models_before_outputs(void)
 {
     CHECK_FIRST(1, "/none.json", "bench", "conv", "--from", "/none.json", "--svg", NOWHERE);

@@ -46,6 +46,10 @@ static int count_of(const char *text, const char *what)
 
 static void shows_runs_and_a_model(void)
 {
+#if !defined SDLF_HAVE_PNG
+    test_skip("built without libpng");
+    return;
+#endif
     const char *path = test_path("report.html");
     const program *p = SDLF(0, "report", log_path, other_path, weights, "-o", path, "--mistakes", "5");
     CHECK_SAYS(p, "report.html (");
@@ -94,6 +98,7 @@ static void shows_what_there_is(void)
     CHECK_SAYS(p, "<h2 id=\"network\">");
     CHECK(strstr(p->out, "id=\"layers\"") == NULL && strstr(p->out, "href=\"#layer-") == NULL &&
           strstr(p->out, "id=\"mistakes\"") == NULL);
+    if (!reads_onnx()) return;
     p = SDLF(0, "report", fixture("small_cnn/model.onnx"), "--out", "-", "--no-time"); /* no data are known */
     CHECK_SAYS(p, "<h2 id=\"network\">");
     CHECK(strstr(p->out, "id=\"classes\"") == NULL);
