@@ -125,9 +125,12 @@ static int64_t *known_places(onnx_context *c)
     return onnx_ok(c) ? numbers.integer : NULL;
 }
 
-static int64_t wrapped(int64_t index, int64_t length)
+/* An index of a dimension, counted from its end if it is negative; 0 after it was refused. */
+static int64_t checked_index(onnx_context *c, int64_t index, int64_t length)
 {
-    return index < 0 ? index + length : index;
+    if (index >= -length && index < length) return index < 0 ? index + length : index;
+    onnx_wrong(c, "index %lld of a dimension of %lld", (long long)index, (long long)length);
+    return 0;
 }
 
 /* ---- ScatterND ---- */
@@ -152,7 +155,7 @@ static void convert_scatter_nd(onnx_context *c)
         int64_t *places = known_places(c);
         for (int64_t m = 0; m < s.count && onnx_ok(c); m++) {
             int64_t place = 0;
-            for (int i = 0; i < depth; i++) place += wrapped(places[m * depth + i], size[i]) * step[i];
+            for (int i = 0; i < depth; i++) place += checked_index(c, places[m * depth + i], size[i]) * step[i];
             places[m] = place;
         }
         s.known = places;
@@ -186,7 +189,7 @@ static void convert_scatter_elements(onnx_context *c)
         int64_t rest = 0;
         for (int i = 0; i < x.rank; i++) rest += i == axis ? 0 : at[i] * step[i];
         ((int64_t *)offset.data)[m] = rest;
-        if (places != NULL) places[m] = wrapped(places[m], x.dim[axis]) * step[axis] + rest;
+        if (places != NULL) places[m] = checked_index(c, places[m], x.dim[axis]) * step[axis] + rest;
         for (int i = x.rank - 1; i >= 0 && ++at[i] == index.dim[i]; i--) at[i] = 0;
     }
     s.known = places;
