@@ -90,27 +90,41 @@ static void forward(kernel_sink *sink, const geometry *g, sdlf_dtype t, bool bia
     forward_of(sink, g, o, " channels last but x", bias, residual, activation);
 }
 
-static void backward(kernel_sink *sink, const geometry *g, sdlf_dtype t)
+static void backward_of(kernel_sink *sink, const geometry *g, operands o, const char *layout)
 {
-    operands o = operands_of(g, t);
+    char text[64];
     kernel_case input = conv2d(SDLF_CONV2D_BACKWARD_INPUT, g);
     input.operation.in[0] = o.y;
     input.operation.in[1] = o.w;
     input.operation.out[0] = o.x;
     input.tolerance = (double)(g->k / g->groups * g->size[0] * g->size[1]) + 8;
-    emit(sink, &input, g, "");
+    emit(sink, &input, g, layout);
     input.operation.in[2] = o.x;
     input.tolerance += 8;
-    emit(sink, &input, g, " residual");
+    snprintf(text, sizeof text, "%s residual", layout);
+    emit(sink, &input, g, text);
+    input.aliased = true;
+    input.alias = 2;
+    emit(sink, &input, g, text);
 
     kernel_case weights = conv2d(SDLF_CONV2D_BACKWARD_WEIGHTS, g);
     weights.operation.in[0] = o.x;
     weights.operation.in[1] = o.y;
     weights.operation.out[0] = o.w;
     weights.tolerance = (double)(g->n * o.y.shape.dim[2] * o.y.shape.dim[3]) + 8;
-    emit(sink, &weights, g, "");
+    emit(sink, &weights, g, layout);
     weights.operation.out[1] = o.bias;
-    emit(sink, &weights, g, " db");
+    snprintf(text, sizeof text, "%s db", layout);
+    emit(sink, &weights, g, text);
+}
+
+static void backward(kernel_sink *sink, const geometry *g, sdlf_dtype t)
+{
+    operands o = operands_of(g, t);
+    backward_of(sink, g, o, "");
+    o.x = sdlf_tensor_channels_last(o.x);
+    o.y = sdlf_tensor_channels_last(o.y);
+    backward_of(sink, g, o, " channels last");
 }
 
 static const geometry geometries[] = {

@@ -1,11 +1,12 @@
 /* batch_norm2d: forward, infer, backward. Contracts: <sdlf/operation.h>.
  *
- * x is (N,C,S) with S = H W, or S = 1. Training walks each channel in one task: the sums of a channel are added up image
- * by image, in double, in order. A channel's N runs of S elements are read two or three times; where a channel fits the
- * second-level cache x moves through memory once. With S = 1 a task takes a block of channels, so that rows are contiguous. */
+ * x is (N,C,S) with S = H W. Training walks each channel in one task: the sums of a channel are added up image by image, in double, in
+ * order. A channel's N runs of S elements are read two or three times; where a channel fits the second-level cache x moves through
+ * memory once. With S = 1, rows of channels, see batch_norm_rows.h; in inference a task then takes a block of channels. */
 #include <math.h>
 
 #include "calculators/cpu/kernels/activate.h"
+#include "calculators/cpu/kernels/batch_norm_rows.h"
 #include "calculators/cpu/kernels/kernels.h"
 
 /* Channels of a task where S = 1. */
@@ -34,32 +35,19 @@ static batch_norm_context context_of(const sdlf_operation *operation)
     return norm;
 }
 
-/* sums[j] += sum over the run that belongs to channel first + j of image n. One channel: a run of S elements. */
-static void add_sums(double *sums, const element *x, int64_t s, int64_t channels)
+/* The sum over a run of (x - centre)^2 */
+static double sum_squares(const element *x, element mean, int64_t s)
 {
-    if (s > 1) {
-        sums[0] += (double)sum_run(x, s);
-    } else {
-        for (int64_t j = 0; j < channels; j++) sums[j] += (double)x[j];
+    vector part[2] = {{0}}, centre = broadcast(mean);
+    int64_t i = 0;
+    for (; i + 2 * LANES <= s; i += 2 * LANES) {
+        vector a = load(x + i) - centre, b = load(x + i + LANES) - centre;
+        part[0] += a * a;
+        part[1] += b * b;
     }
-}
-
-static void add_squares(double *sums, const element *x, const double *mean, int64_t s, int64_t channels)
-{
-    if (s > 1) {
-        vector part[2] = {{0}}, centre = broadcast((element)mean[0]);
-        int64_t i = 0;
-        for (; i + 2 * LANES <= s; i += 2 * LANES) {
-            vector a = load(x + i) - centre, b = load(x + i + LANES) - centre;
-            part[0] += a * a;
-            part[1] += b * b;
-        }
-        element sum = sum_lanes(part[0] + part[1]);
-        for (; i < s; i++) sum += square(x[i] - (element)mean[0]);
-        sums[0] += (double)sum;
-    } else {
-        for (int64_t j = 0; j < channels; j++) sums[j] += ((double)x[j] - mean[j]) * ((double)x[j] - mean[j]);
-    }
+    element sum = sum_lanes(part[0] + part[1]);
+    for (; i < s; i++) sum += square(x[i] - mean);
+    return (double)sum;
 }
 
 /* y = (x - centre) factor + offset */
@@ -76,51 +64,54 @@ static void scale_run(element *y, const element *x, const element *centre, const
     }
 }
 
-static void forward_channels(void *context, int64_t index, int thread)
+static void forward_channel(void *context, int64_t c, int thread)
 {
     const batch_norm_context *norm = context;
-    int64_t first = index * norm->block, channels = cpu_min(norm->block, norm->c - first);
-    int64_t step = norm->c * norm->s, start = first * norm->s;
-    double count = (double)(norm->n * norm->s), mean[CHANNEL_BLOCK] = {0}, variance[CHANNEL_BLOCK] = {0};
-    element factor[CHANNEL_BLOCK];
+    int64_t step = norm->c * norm->s;
+    const element *x = norm->x + c * norm->s;
+    double count = (double)(norm->n * norm->s), mean = 0, variance = 0;
     (void)thread;
-    for (int64_t n = 0; n < norm->n; n++) add_sums(mean, norm->x + n * step + start, norm->s, channels);
-    for (int64_t j = 0; j < channels; j++) mean[j] /= count;
-    for (int64_t n = 0; n < norm->n; n++) add_squares(variance, norm->x + n * step + start, mean, norm->s, channels);
-    for (int64_t j = 0; j < channels; j++) {
-        int64_t c = first + j;
-        double biased = variance[j] / count, unbiased = count > 1 ? variance[j] / (count - 1) : biased;
-        double inverse = 1 / sqrt(biased + norm->epsilon);
-        norm->saved_mean[c] = (element)mean[j];
-        norm->saved_inverse[c] = (element)inverse;
-        norm->running_mean[c] =
-            (element)((1 - norm->momentum) * (double)norm->running_mean[c] + norm->momentum * mean[j]);
-        norm->running_variance[c] =
-            (element)((1 - norm->momentum) * (double)norm->running_variance[c] + norm->momentum * unbiased);
-        factor[j] = (element)(inverse * (double)norm->scale[c]);
-    }
-    for (int64_t n = 0; n < norm->n; n++) {
-        scale_run(norm->y + n * step + start, norm->x + n * step + start, norm->saved_mean + first, factor,
-                  norm->shift + first, norm->s, channels);
-    }
+    for (int64_t n = 0; n < norm->n; n++) mean += (double)sum_run(x + n * step, norm->s);
+    mean /= count;
+    for (int64_t n = 0; n < norm->n; n++) variance += sum_squares(x + n * step, (element)mean, norm->s);
+    double biased = variance / count, unbiased = count > 1 ? variance / (count - 1) : biased;
+    double inverse = 1 / sqrt(biased + norm->epsilon);
+    norm->saved_mean[c] = (element)mean;
+    norm->saved_inverse[c] = (element)inverse;
+    norm->running_mean[c] = (element)((1 - norm->momentum) * (double)norm->running_mean[c] + norm->momentum * mean);
+    norm->running_variance[c] =
+        (element)((1 - norm->momentum) * (double)norm->running_variance[c] + norm->momentum * unbiased);
+    element factor = (element)(inverse * (double)norm->scale[c]);
+    for (int64_t n = 0; n < norm->n; n++)
+        scale_run(norm->y + n * step + c * norm->s, x + n * step, norm->saved_mean + c, &factor, norm->shift + c,
+                  norm->s, 1);
 }
 
 bool batch_norm2d_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
-    return !sdlf_batch_norm2d_is_fused(operation);
+    return batch_norm_rows_takes_cpu(operation) || !sdlf_batch_norm2d_is_fused(operation);
+}
+
+int64_t batch_norm2d_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    return batch_norm_rows_takes_cpu(operation) ? batch_norm_rows_workspace_cpu(calculator, operation) : 0;
 }
 
 sdlf_status batch_norm2d_forward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     batch_norm_context norm = context_of(operation);
+    if (batch_norm_rows_takes_cpu(operation)) {
+        batch_norm_rows_forward_cpu(cpu_from(calculator), operation);
+        return SDLF_OK;
+    }
     norm.shift = input(operation, 2);
     norm.saved_mean = output(operation, 1);
     norm.saved_inverse = output(operation, 2);
     norm.running_mean = output(operation, 3);
     norm.running_variance = output(operation, 4);
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(norm.c, norm.block),
-                 cpu_time_of_elements(3 * norm.n * norm.c * norm.s), forward_channels, &norm);
+    cpu_parallel(cpu_from(calculator), norm.c, cpu_time_of_elements(3 * norm.n * norm.c * norm.s), forward_channel,
+                 &norm);
     return SDLF_OK;
 }
 
@@ -164,23 +155,18 @@ sdlf_status batch_norm2d_infer_cpu(sdlf_calculator *calculator, const sdlf_opera
     return SDLF_OK;
 }
 
-/* sums[j] += sum over the run of dy (x - mean) */
-static void add_products(double *sums, const element *x, const element *dy, const element *mean, int64_t s,
-                         int64_t channels)
+/* The sum over a run of dy (x - mean) */
+static double sum_products(const element *x, const element *dy, element mean, int64_t s)
 {
-    if (s > 1) {
-        vector part[2] = {{0}}, centre = broadcast(mean[0]);
-        int64_t i = 0;
-        for (; i + 2 * LANES <= s; i += 2 * LANES) {
-            part[0] += load(dy + i) * (load(x + i) - centre);
-            part[1] += load(dy + i + LANES) * (load(x + i + LANES) - centre);
-        }
-        element sum = sum_lanes(part[0] + part[1]);
-        for (; i < s; i++) sum += dy[i] * (x[i] - mean[0]);
-        sums[0] += (double)sum;
-    } else {
-        for (int64_t j = 0; j < channels; j++) sums[j] += (double)dy[j] * (double)(x[j] - mean[j]);
+    vector part[2] = {{0}}, centre = broadcast(mean);
+    int64_t i = 0;
+    for (; i + 2 * LANES <= s; i += 2 * LANES) {
+        part[0] += load(dy + i) * (load(x + i) - centre);
+        part[1] += load(dy + i + LANES) * (load(x + i + LANES) - centre);
     }
+    element sum = sum_lanes(part[0] + part[1]);
+    for (; i < s; i++) sum += dy[i] * (x[i] - mean);
+    return (double)sum;
 }
 
 /* dx = by dy + (x - mean) slope + offset */
@@ -191,42 +177,41 @@ static void backward_run(element *dx, const element *dy, const element *x, eleme
     for (int64_t i = 0; i < count; i++) dx[i] = by * dy[i] + (x[i] - mean) * slope + offset;
 }
 
-static void backward_channels(void *context, int64_t index, int thread)
+static void backward_channel(void *context, int64_t c, int thread)
 {
     const batch_norm_context *norm = context;
-    int64_t first = index * norm->block, channels = cpu_min(norm->block, norm->c - first);
-    int64_t step = norm->c * norm->s, start = first * norm->s;
-    double count = (double)(norm->n * norm->s), sum[CHANNEL_BLOCK] = {0}, product[CHANNEL_BLOCK] = {0};
+    int64_t step = norm->c * norm->s, start = c * norm->s;
+    double count = (double)(norm->n * norm->s), sum = 0, product = 0, inverse = (double)norm->saved_inverse[c];
+    double by = (double)norm->scale[c] * inverse;
     (void)thread;
     for (int64_t n = 0; n < norm->n; n++) {
-        add_sums(sum, norm->dy + n * step + start, norm->s, channels);
-        add_products(product, norm->x + n * step + start, norm->dy + n * step + start, norm->mean + first, norm->s,
-                     channels);
+        int64_t at = n * step + start;
+        sum += (double)sum_run(norm->dy + at, norm->s);
+        product += sum_products(norm->x + at, norm->dy + at, norm->mean[c], norm->s);
     }
-    for (int64_t j = 0; j < channels; j++) {
-        int64_t c = first + j;
-        double inverse = (double)norm->saved_inverse[c], by = (double)norm->scale[c] * inverse;
-        norm->dshift[c] = (element)sum[j];
-        norm->dscale[c] = (element)(product[j] * inverse);
-        if (!norm->y) continue;
-        element slope = (element)(-by * inverse * inverse * product[j] / count),
-                offset = (element)(-by * sum[j] / count);
-        for (int64_t n = 0; n < norm->n; n++) {
-            int64_t at = n * step + start + j * norm->s;
-            backward_run(norm->y + at, norm->dy + at, norm->x + at, norm->mean[c], (element)by, slope, offset, norm->s);
-        }
+    norm->dshift[c] = (element)sum;
+    norm->dscale[c] = (element)(product * inverse);
+    if (!norm->y) return;
+    element slope = (element)(-by * inverse * inverse * product / count), offset = (element)(-by * sum / count);
+    for (int64_t n = 0; n < norm->n; n++) {
+        int64_t at = n * step + start;
+        backward_run(norm->y + at, norm->dy + at, norm->x + at, norm->mean[c], (element)by, slope, offset, norm->s);
     }
 }
 
 sdlf_status batch_norm2d_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     batch_norm_context norm = context_of(operation);
+    if (batch_norm_rows_takes_cpu(operation)) {
+        batch_norm_rows_backward_cpu(cpu_from(calculator), operation);
+        return SDLF_OK;
+    }
     norm.mean = input(operation, 2);
     norm.saved_inverse = operation->in[3].data;
     norm.dy = input(operation, 4);
     norm.dscale = output(operation, 1);
     norm.dshift = output(operation, 2);
-    cpu_parallel(cpu_from(calculator), cpu_divide_up(norm.c, norm.block),
-                 cpu_time_of_elements(4 * norm.n * norm.c * norm.s), backward_channels, &norm);
+    cpu_parallel(cpu_from(calculator), norm.c, cpu_time_of_elements(4 * norm.n * norm.c * norm.s), backward_channel,
+                 &norm);
     return SDLF_OK;
 }

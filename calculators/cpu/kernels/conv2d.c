@@ -1,6 +1,7 @@
 /* conv2d_forward, conv2d_backward_input, conv2d_backward_weights: which algorithm. Contracts: <sdlf/operation.h>. */
 #include "calculators/cpu/conv2d_algorithms.h"
 #include "calculators/cpu/kernels/conv2d_last.h"
+#include "calculators/cpu/kernels/conv2d_last_backward.h"
 #include "calculators/cpu/kernels/conv2d_naive.h"
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/kernels.h"
@@ -55,6 +56,7 @@ int conv2d_automatic_cpu(const sdlf_calculator *calculator, const sdlf_operation
                                  forward || input_wanted ? &operation->in[1] : &operation->out[0]);
     (void)calculator;
     if (forward && conv2d_is_last_cpu(operation)) return conv2d_last_automatic_cpu(operation, &v);
+    if (sdlf_operation_is_channels_last(operation)) return CPU_CONV2D_AUTO;
     bool direct = forward ? is_direct_forward(&v, AUTO) : is_direct(&v, AUTO);
     return is_depthwise(&v, AUTO) || direct ? DIRECT : IM2COL;
 }
@@ -68,6 +70,21 @@ bool conv2d_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdl
     (void)calculator;
     if (operation->algorithm != AUTO) return true; /* the others: see what takes channels last */
     return conv2d_last_pays_cpu(&v) && !(v.c == 1 && direct_takes_cpu(&v));
+}
+
+/* The gradients: vectors run over what the products' columns are, channels of dx and filters of dw. */
+bool conv2d_backward_input_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    convolution v = of_operation(operation, &operation->out[0], &operation->in[1]);
+    (void)calculator;
+    return operation->algorithm == AUTO && (depthwise_takes(&v) ? v.groups : v.c) >= LANES;
+}
+
+bool conv2d_backward_weights_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    convolution v = of_operation(operation, &operation->in[0], &operation->out[0]);
+    (void)calculator;
+    return operation->algorithm == AUTO && (depthwise_takes(&v) ? v.groups : v.k) >= LANES;
 }
 
 /* Weights of activations that are channels last, laid out anew. */
@@ -139,6 +156,8 @@ static convolution_backward input_gradient(const sdlf_operation *operation)
 int64_t conv2d_backward_input_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution_backward backward = input_gradient(operation);
+    if (sdlf_operation_is_channels_last(operation))
+        return bytes_of(calculator, conv2d_last_input_space_cpu(&backward.v));
     if (is_depthwise(&backward.v, operation->algorithm)) return 0;
     bool direct = is_direct(&backward.v, operation->algorithm);
     return bytes_of(calculator,
@@ -149,6 +168,8 @@ bool conv2d_backward_input_supports_cpu(const sdlf_calculator *calculator, const
 {
     convolution_backward backward = input_gradient(operation);
     (void)calculator;
+    if (sdlf_operation_is_channels_last(operation))
+        return operation->algorithm == AUTO && conv2d_last_input_takes_cpu(&backward.v);
     return !sdlf_tensor_present(&operation->in[2]) && supports(&backward.v, operation->algorithm);
 }
 
@@ -156,7 +177,9 @@ sdlf_status conv2d_backward_input_cpu(sdlf_calculator *calculator, const sdlf_op
 {
     convolution_backward backward = input_gradient(operation);
     const cpu_calculator *cpu = cpu_from(calculator);
-    if (is_depthwise(&backward.v, operation->algorithm)) {
+    if (sdlf_operation_is_channels_last(operation)) {
+        conv2d_last_input_cpu(cpu, &backward, input(operation, 2), operation->workspace.data);
+    } else if (is_depthwise(&backward.v, operation->algorithm)) {
         depthwise_backward_cpu(cpu, &backward);
     } else if (is_direct(&backward.v, operation->algorithm)) {
         direct_backward_cpu(cpu, &backward, NULL, operation->workspace.data);
@@ -180,6 +203,8 @@ static convolution_backward weights_gradient(const sdlf_operation *operation)
 int64_t conv2d_backward_weights_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution_backward backward = weights_gradient(operation);
+    if (sdlf_operation_is_channels_last(operation))
+        return bytes_of(calculator, conv2d_last_weights_space_cpu(&backward.v));
     if (is_depthwise(&backward.v, operation->algorithm)) return 0;
     bool direct = is_direct(&backward.v, operation->algorithm);
     return bytes_of(calculator, direct ? direct_backward_space_cpu(&backward, NULL)
@@ -190,6 +215,8 @@ bool conv2d_backward_weights_supports_cpu(const sdlf_calculator *calculator, con
 {
     convolution_backward backward = weights_gradient(operation);
     (void)calculator;
+    if (sdlf_operation_is_channels_last(operation))
+        return operation->algorithm == AUTO && conv2d_last_weights_takes_cpu(&backward.v);
     return supports(&backward.v, operation->algorithm);
 }
 
@@ -197,14 +224,19 @@ sdlf_status conv2d_backward_weights_cpu(sdlf_calculator *calculator, const sdlf_
 {
     convolution_backward backward = weights_gradient(operation);
     const cpu_calculator *cpu = cpu_from(calculator);
-    if (is_depthwise(&backward.v, operation->algorithm)) {
+    bool last = sdlf_operation_is_channels_last(operation), biased = sdlf_tensor_present(&operation->out[1]);
+    if (last) {
+        conv2d_last_weights_cpu(cpu, &backward, operation->workspace.data);
+    } else if (is_depthwise(&backward.v, operation->algorithm)) {
         depthwise_backward_cpu(cpu, &backward);
     } else if (is_direct(&backward.v, operation->algorithm)) {
         direct_backward_cpu(cpu, &backward, NULL, operation->workspace.data);
     } else {
         im2col_backward_weights_cpu(cpu, &backward.v, backward.x, backward.dy, backward.dw, operation->workspace.data);
     }
-    if (sdlf_tensor_present(&operation->out[1])) {
+    if (biased && last) {
+        conv2d_last_bias_cpu(cpu, &backward.v, backward.dy, output(operation, 1));
+    } else if (biased) {
         convolution_backward_bias_cpu(cpu, &backward.v, backward.dy, output(operation, 1));
     }
     return SDLF_OK;

@@ -40,13 +40,19 @@ typedef struct last_way {
     int m; /* of Winograd's tiles */
 } last_way;
 
+static last_way automatic_way(const convolution *v)
+{
+    if (depthwise_last_takes_cpu(v)) return (last_way){.kernel = DEPTHWISE};
+    if (winograd_takes_cpu(v) && winograd_pays_cpu(v)) return (last_way){WINOGRAD, 2};
+    return (last_way){.kernel = IMPLICIT};
+}
+
 static last_way way_of(const sdlf_operation *operation, const convolution *v)
 {
     int m = cpu_conv2d_winograd(operation->algorithm);
     if (m > 0) return (last_way){WINOGRAD, m};
-    if (depthwise_last_takes_cpu(v)) return (last_way){.kernel = DEPTHWISE};
-    if (operation->algorithm == CPU_CONV2D_AUTO && winograd_takes_cpu(v) && winograd_pays_cpu(v))
-        return (last_way){WINOGRAD, 2};
+    last_way way = automatic_way(v);
+    if (way.kernel == DEPTHWISE || (way.kernel == WINOGRAD && operation->algorithm == CPU_CONV2D_AUTO)) return way;
     if (sdlf_operation_is_mixed(operation) && reads_row_major(operation) && stem_takes_cpu(v))
         return (last_way){.kernel = STEM};
     return (last_way){.kernel = IMPLICIT};
@@ -97,25 +103,22 @@ bool conv2d_last_supports_cpu(const sdlf_operation *operation, const convolution
 }
 
 /* Scratch space, and the laid out weights where they were not made ready. */
-im2col_space conv2d_last_space_cpu(const sdlf_operation *operation, const convolution *v)
+static im2col_space space_of(last_way way, const convolution *v, bool row_major, bool prepared)
 {
-    last_way way = way_of(operation, v);
     im2col_space space = {0};
     if (way.kernel == WINOGRAD) space = winograd_space_cpu(v, way.m);
     if (way.kernel == STEM) space.each = stem_scratch_size_cpu(v);
-    if (way.kernel == IMPLICIT) space.shared = implicit_scratch_size_cpu(v, reads_row_major(operation));
-    if (!sdlf_tensor_present(&operation->prepared)) space.shared += cpu_round_up(packed_size(way, v), LANES);
+    if (way.kernel == IMPLICIT) space.shared = implicit_scratch_size_cpu(v, row_major);
+    if (!prepared) space.shared += cpu_round_up(packed_size(way, v), LANES);
     return space;
 }
 
-void conv2d_last_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation,
-                             const convolution_forward *forward)
+/* `packed` are the weights made ready; NULL: forward->w are laid out in scratch. */
+static void run(const cpu_calculator *cpu, last_way way, const convolution_forward *forward, const element *packed,
+                element *scratch, bool row_major)
 {
     const convolution *v = &forward->v;
-    last_way way = way_of(operation, v);
-    const element *packed = operation->prepared.data;
-    element *scratch = operation->workspace.data;
-    if (!sdlf_tensor_present(&operation->prepared)) {
+    if (packed == NULL) {
         pack(cpu, way, scratch, v, forward->w);
         packed = scratch;
         scratch += cpu_round_up(packed_size(way, v), LANES);
@@ -124,8 +127,36 @@ void conv2d_last_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *op
     case DEPTHWISE: depthwise_last_forward_cpu(cpu, forward, packed); break;
     case WINOGRAD: winograd_forward_cpu(cpu, forward, way.m, packed, scratch); break;
     case STEM: stem_forward_cpu(cpu, forward, packed, scratch); break;
-    default: implicit_forward_cpu(cpu, forward, packed, scratch, reads_row_major(operation));
+    default: implicit_forward_cpu(cpu, forward, packed, scratch, row_major);
     }
+}
+
+im2col_space conv2d_last_space_cpu(const sdlf_operation *operation, const convolution *v)
+{
+    bool prepared = sdlf_tensor_present(&operation->prepared);
+    return space_of(way_of(operation, v), v, reads_row_major(operation), prepared);
+}
+
+void conv2d_last_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation,
+                             const convolution_forward *forward)
+{
+    run(cpu, way_of(operation, &forward->v), forward, operation->prepared.data, operation->workspace.data,
+        reads_row_major(operation));
+}
+
+bool conv2d_last_takes_cpu(const convolution *v)
+{
+    return depthwise_last_takes_cpu(v) || implicit_takes_cpu(v);
+}
+
+im2col_space conv2d_last_unprepared_space_cpu(const convolution *v)
+{
+    return space_of(automatic_way(v), v, false, false);
+}
+
+void conv2d_last_unprepared_cpu(const cpu_calculator *cpu, const convolution_forward *forward, element *scratch)
+{
+    run(cpu, automatic_way(&forward->v), forward, NULL, scratch, false);
 }
 
 /* One filter on images that may be taken as row-major: weights made ready would turn them. */

@@ -29,4 +29,10 @@ im2col_space conv2d_last_space_cpu(const sdlf_operation *operation, const convol
 void conv2d_last_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation,
                              const convolution_forward *forward);
 
+/* What "auto" takes of a convolution all of whose activations are channels last, by itself: can it be done, scratch space, and doing
+ * it. forward->w is row-major. */
+bool conv2d_last_takes_cpu(const convolution *v);
+im2col_space conv2d_last_unprepared_space_cpu(const convolution *v);
+void conv2d_last_unprepared_cpu(const cpu_calculator *cpu, const convolution_forward *forward, element *scratch);
+
 #endif

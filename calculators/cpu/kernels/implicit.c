@@ -48,12 +48,13 @@ static int64_t reached(const convolution *v, int axis)
 
 static bool has_padding(const convolution *v)
 {
-    return v->before[0] > 0 || v->before[1] > 0 || reached(v, 0) > v->h || reached(v, 1) > v->w;
+    return v->before[0] != 0 || v->before[1] != 0 || reached(v, 0) > v->h || reached(v, 1) > v->w;
 }
 
 static bool takes_rows(const convolution *v)
 {
-    return v->groups == 1 && v->c < FEW_CHANNELS && v->dilation[1] == 1 && v->s > 1;
+    bool cuts = v->before[0] < 0 || v->before[1] < 0;
+    return v->groups == 1 && v->c < FEW_CHANNELS && v->dilation[1] == 1 && v->s > 1 && !cuts;
 }
 
 bool implicit_takes_row_major_cpu(const convolution *v)

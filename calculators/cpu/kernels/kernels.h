@@ -23,7 +23,8 @@ workspace_function reduce_workspace_cpu;
 sdlf_kernel conv2d_prepare_cpu, conv2d_forward_cpu, conv2d_backward_input_cpu, conv2d_backward_weights_cpu;
 supports_function conv2d_relu_max_pool_forward_supports_cpu;
 int conv2d_automatic_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation);
-supports_function conv2d_likes_channels_last_cpu;
+supports_function conv2d_likes_channels_last_cpu, conv2d_backward_input_likes_channels_last_cpu,
+    conv2d_backward_weights_likes_channels_last_cpu;
 sdlf_kernel conv2d_inverted_cpu, conv2d_inverted_prepare_cpu;
 supports_function conv2d_inverted_supports_cpu;
 workspace_function conv2d_inverted_workspace_cpu, conv2d_inverted_prepared_cpu;
@@ -43,7 +44,8 @@ sdlf_kernel binary_cpu, binary_backward_cpu, arg_reduce_cpu, gather_backward_cpu
 sdlf_kernel resample_cpu, resample_backward_cpu, normalize_forward_cpu, normalize_backward_cpu;
 workspace_function resample_workspace_cpu;
 sdlf_kernel batch_norm2d_forward_cpu, batch_norm2d_infer_cpu, batch_norm2d_backward_cpu;
-bool batch_norm2d_supports_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation);
+supports_function batch_norm2d_supports_cpu;
+workspace_function batch_norm2d_workspace_cpu;
 sdlf_kernel softmax_forward_cpu, softmax_backward_cpu, log_softmax_forward_cpu, log_softmax_backward_cpu;
 workspace_function softmax_workspace_cpu;
 sdlf_kernel softmax_cross_entropy_forward_cpu, softmax_cross_entropy_backward_cpu;

@@ -245,7 +245,6 @@ sdlf_status plan_choose_layouts(sdlf_plan *plan)
     bool turns = false;
     for (int i = 0; status == SDLF_OK && votes[i].calculator != NULL; i++)
         turns = turns || layout_turns(votes, votes[i].calculator);
-    if (plan->options.mode == SDLF_TRAIN) turns = status == SDLF_OK && layout_storage(votes) != SDLF_NONE;
     if (status == SDLF_OK && turns) status = convert_steps(plan, votes);
     free(votes);
     return status;

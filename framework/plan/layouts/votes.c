@@ -52,6 +52,27 @@ static void count_step(const sdlf_plan *plan, layout_votes *votes, const plan_st
     if (likes) votes->liked += (double)step->cost.flops;
 }
 
+/* In training everything that computes is asked: gradients are two thirds of a convolution, and the rest of the network pays for
+ * conversions too. */
+static void count_trained(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
+{
+    (void)plan;
+    sdlf_operation turned = sdlf_operation_channels_last(&step->operation);
+    bool likes = sdlf_calculator_likes_channels_last(step->calculator, &step->operation) &&
+                 sdlf_calculator_supports(step->calculator, &turned);
+    votes->asked += (double)step->cost.flops;
+    votes->likers += likes;
+    if (likes) votes->liked += (double)step->cost.flops;
+}
+
+/* Only all of its operations turn in training, and only where that is most of the work. */
+static void settle_trained(layout_votes *votes)
+{
+    for (; votes->calculator != NULL; votes++) {
+        if (3 * votes->liked < 2 * votes->asked) votes->likers = 0;
+    }
+}
+
 static void count_all(const sdlf_plan *plan, layout_votes *votes,
                       void (*count)(const sdlf_plan *plan, layout_votes *votes, const plan_step *step))
 {
@@ -66,9 +87,10 @@ sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes)
     if (*votes == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     if (options->no_fusion || options->keep_activations) return SDLF_OK;
     if (options->dtype == SDLF_FLOAT32) count_all(plan, *votes, count_stored);
-    if (options->mode == SDLF_TRAIN || layout_storage(*votes) != SDLF_NONE) return SDLF_OK;
+    if (layout_storage(*votes) != SDLF_NONE) return SDLF_OK;
     memset(*votes, 0, (most + 1) * sizeof **votes);
-    count_all(plan, *votes, count_step);
+    count_all(plan, *votes, options->mode == SDLF_TRAIN ? count_trained : count_step);
+    if (options->mode == SDLF_TRAIN) settle_trained(*votes);
     return SDLF_OK;
 }
 

@@ -1,0 +1,182 @@
+/* conv2d_backward_input, channels last: as convolutions of dy. See conv2d_last_backward.h.
+ *
+ * With stride 1 the gradient by the input is a convolution of dy, with the filters turned around and the channels of x as its filters.
+ * With stride t the pixels of dx whose indices leave the same remainder of t are reached by the same taps: each such phase
+ * is a convolution of dy with these, with stride 1. So the forward kernels (implicit GEMM, Winograd, depthwise) compute it, and nothing is
+ * multiplied that is 0. A phase's pixels are computed side by side and then spread over dx; with one phase they are written to dx. */
+#include "calculators/cpu/kernels/conv2d_last.h"
+#include "calculators/cpu/kernels/conv2d_last_backward.h"
+
+enum { MOST_PHASES = 16 }; /* more of them are small: patches do as well */
+
+/* Along one axis: dx at first + i step, i < count, reads dy from i - before on, `taps` of them; tap m has w's first_tap - m tap_step. */
+typedef struct phase_axis {
+    int64_t first, step, count, taps, before, first_tap, tap_step;
+} phase_axis;
+
+typedef struct phase {
+    phase_axis axis[2];
+    convolution v; /* of dy */
+} phase;
+
+static phase_axis axis_of(const convolution *v, int axis, int64_t first)
+{
+    int64_t size = axis == 0 ? v->h : v->w, window = axis == 0 ? v->r : v->s, stride = v->stride[axis];
+    int64_t least = (first + v->before[axis]) % stride; /* the first tap that reaches these pixels */
+    phase_axis a = {.first = first, .step = stride, .count = cpu_divide_up(size - first, stride), .tap_step = stride};
+    a.taps = least < window ? cpu_divide_up(window - least, stride) : 0;
+    a.first_tap = least + (a.taps - 1) * stride;
+    a.before = (a.taps - 1) * v->dilation[axis] - (first + v->before[axis] - least) / stride;
+    return a;
+}
+
+static phase phase_of(const convolution *v, int64_t index)
+{
+    phase part = {.axis = {axis_of(v, 0, index / v->stride[1]), axis_of(v, 1, index % v->stride[1])}};
+    const phase_axis *a = part.axis;
+    part.v = (convolution){.n = v->n,
+                           .groups = v->groups,
+                           .c = v->k,
+                           .h = v->p,
+                           .w = v->q,
+                           .k = v->c,
+                           .r = a[0].taps,
+                           .s = a[1].taps,
+                           .p = a[0].count,
+                           .q = a[1].count,
+                           .r_s = a[0].taps * a[1].taps,
+                           .p_q = a[0].count * a[1].count,
+                           .taps = v->k * a[0].taps * a[1].taps,
+                           .stride = {1, 1},
+                           .dilation = {v->dilation[0], v->dilation[1]},
+                           .before = {a[0].before, a[1].before}};
+    return part;
+}
+
+/* A stride that leaves no pixel to a phase has no such phase. */
+static int64_t phases_of(const convolution *v)
+{
+    return v->stride[0] * v->stride[1];
+}
+
+static bool is_empty(const phase *part)
+{
+    return part->axis[0].count <= 0 || part->axis[1].count <= 0;
+}
+
+bool conv2d_last_input_takes_cpu(const convolution *v)
+{
+    if (phases_of(v) > MOST_PHASES) return false;
+    for (int axis = 0; axis < 2; axis++) {
+        if (v->stride[axis] > 1 && v->dilation[axis] > 1) return false;
+    }
+    for (int64_t i = 0; i < phases_of(v); i++) {
+        phase part = phase_of(v, i);
+        if (!is_empty(&part) && part.v.r_s > 0 && !conv2d_last_takes_cpu(&part.v)) return false;
+    }
+    return true;
+}
+
+typedef struct context {
+    const convolution_backward *backward;
+    const element *residual;
+    const phase *part;
+    const element *sums; /* the phase's pixels; NULL: all 0 */
+    element *turned;
+} context;
+
+/* Scratch space: the filters turned around, a phase's pixels, and what its convolution needs. */
+static int64_t turned_size(const convolution *v)
+{
+    return cpu_round_up(v->groups * v->k * v->taps, LANES);
+}
+
+static int64_t pixels_size(const convolution *v)
+{
+    if (phases_of(v) == 1) return 0;
+    phase first = phase_of(v, 0); /* the largest */
+    return cpu_round_up(v->n * first.v.p_q * v->groups * v->c, LANES);
+}
+
+im2col_space conv2d_last_input_space_cpu(const convolution *v)
+{
+    im2col_space most = {0};
+    for (int64_t i = 0; i < phases_of(v); i++) {
+        phase part = phase_of(v, i);
+        if (is_empty(&part) || part.v.r_s == 0) continue;
+        im2col_space space = conv2d_last_unprepared_space_cpu(&part.v);
+        most.each = cpu_max(most.each, space.each);
+        most.shared = cpu_max(most.shared, space.shared);
+    }
+    most.shared += turned_size(v) + pixels_size(v);
+    return most;
+}
+
+/* w (G K,C,R,S) as filters of the phase's convolution: turned (G C,K,taps). A task takes one channel of a group. */
+static void turn_filters(void *argument, int64_t index, int thread)
+{
+    const context *all = argument;
+    const convolution *v = &all->backward->v;
+    const phase_axis *a = all->part->axis;
+    int64_t group = index / v->c, c = index % v->c;
+    element *to = all->turned + index * v->k * a[0].taps * a[1].taps;
+    (void)thread;
+    for (int64_t k = 0; k < v->k; k++) {
+        const element *from = all->backward->w + (group * v->k + k) * v->taps + c * v->r_s;
+        for (int64_t r = 0; r < a[0].taps; r++) {
+            const element *row = from + (a[0].first_tap - r * a[0].tap_step) * v->s;
+            for (int64_t s = 0; s < a[1].taps; s++) *to++ = row[a[1].first_tap - s * a[1].tap_step];
+        }
+    }
+}
+
+/* A row of a phase's pixels to where they belong in dx. */
+static void spread_row(void *argument, int64_t index, int thread)
+{
+    const context *all = argument;
+    const convolution *v = &all->backward->v;
+    const phase_axis *a = all->part->axis;
+    int64_t n = index / a[0].count, h = a[0].first + index % a[0].count * a[0].step, channels = v->groups * v->c;
+    (void)thread;
+    for (int64_t i = 0; i < a[1].count; i++) {
+        int64_t to = ((n * v->h + h) * v->w + a[1].first + i * a[1].step) * channels;
+        const element *sums = all->sums ? all->sums + (index * a[1].count + i) * channels : NULL;
+        element *dx = all->backward->dx + to;
+        const element *residual = all->residual ? all->residual + to : NULL;
+        for (int64_t c = 0; c < channels; c++) dx[c] = (sums ? sums[c] : 0) + (residual ? residual[c] : 0);
+    }
+}
+
+static void compute_phase(const cpu_calculator *cpu, context *all, element *scratch)
+{
+    const convolution *v = &all->backward->v;
+    const phase *part = all->part;
+    bool whole = phases_of(v) == 1, any = part->v.r_s > 0;
+    element *pixels = scratch + turned_size(v);
+    all->turned = scratch;
+    all->sums = any ? pixels : NULL;
+    if (any) {
+        convolution_forward forward = {.v = part->v,
+                                       .x = all->backward->dy,
+                                       .w = all->turned,
+                                       .residual = whole ? all->residual : NULL,
+                                       .y = whole ? all->backward->dx : pixels,
+                                       .activation = {.function = SDLF_IDENTITY}};
+        cpu_parallel(cpu, v->groups * v->c, cpu_time_of_elements(4 * turned_size(v)), turn_filters, all);
+        conv2d_last_unprepared_cpu(cpu, &forward, pixels + pixels_size(v));
+    }
+    if (whole && any) return;
+    cpu_parallel_near(cpu, v->n * part->axis[0].count, cpu_time_of_elements(2 * v->n * part->v.p_q * v->groups * v->c),
+                      spread_row, all);
+}
+
+void conv2d_last_input_cpu(const cpu_calculator *cpu, const convolution_backward *backward, const element *residual,
+                           element *scratch)
+{
+    const convolution *v = &backward->v;
+    for (int64_t i = 0; i < phases_of(v); i++) {
+        phase part = phase_of(v, i);
+        context all = {.backward = backward, .residual = residual, .part = &part};
+        if (!is_empty(&part)) compute_phase(cpu, &all, scratch);
+    }
+}
