@@ -256,13 +256,16 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                 [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_MAX_POOL2D_FORWARD] =
                     {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
-                [SDLF_MAX_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_MAX_POOL2D_BACKWARD] =
+                    {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
                 [SDLF_AVG_POOL2D_FORWARD] =
                     {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
-                [SDLF_AVG_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_AVG_POOL2D_BACKWARD] =
+                    {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
                 [SDLF_GLOBAL_AVG_POOL2D_FORWARD] =
                     {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
-                [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
+                [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] =
+                    {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
                 [SDLF_ACTIVATION_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_ACTIVATION_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_DROPOUT_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},

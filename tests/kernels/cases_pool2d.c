@@ -4,6 +4,8 @@
  * pixels), each off by one rounding error. */
 #include "kernels.h"
 
+#include <stdio.h>
+
 typedef struct geometry {
     int64_t n, c, h, w;
     sdlf_window2d window;
@@ -49,87 +51,85 @@ static void pool_first(sdlf_calculator *calculator, const sdlf_operation *operat
     kernel_prepare(calculator, &forward);
 }
 
-static void max_pool(kernel_sink *sink, const geometry *g, sdlf_tensor x, sdlf_tensor y)
+/* The text of a case: what it is, and how its images lie. */
+static const char *said(const char *what, bool last)
+{
+    static char text[64];
+    snprintf(text, sizeof text, "%s%s", what, last ? " channels last" : "");
+    return text;
+}
+
+static void max_pool(kernel_sink *sink, const geometry *g, sdlf_tensor x, sdlf_tensor y, bool last)
 {
     kernel_case forward = pool(SDLF_MAX_POOL2D_FORWARD, g);
     forward.operation.in[0] = x;
     forward.operation.out[0] = y;
-    emit(sink, &forward, g, "");
+    emit(sink, &forward, g, said("", last));
     forward.in[0].values = VALUES_GRID_NAN;
-    emit(sink, &forward, g, " with NaN");
+    emit(sink, &forward, g, said(" with NaN", last));
 
     kernel_case backward = pool(SDLF_MAX_POOL2D_BACKWARD, g);
     backward.operation.in[0] = backward.operation.out[0] = x;
     backward.operation.in[1] = backward.operation.in[2] = y;
     backward.prepare = pool_first;
     backward.tolerance = g->window.size[0] * g->window.size[1] + 4;
-    emit(sink, &backward, g, "");
+    emit(sink, &backward, g, said("", last));
     backward.in[0].values = VALUES_GRID;
-    emit(sink, &backward, g, " with ties");
+    emit(sink, &backward, g, said(" with ties", last));
     backward.operation.pool2d.ties = SDLF_TIES_FIRST;
-    emit(sink, &backward, g, " with ties, to the first");
+    emit(sink, &backward, g, said(" with ties, to the first", last));
 }
 
-static void avg_pool(kernel_sink *sink, const geometry *g, sdlf_tensor x, sdlf_tensor y, bool count_padding)
+static void avg_pool(kernel_sink *sink, const geometry *g, sdlf_tensor x, sdlf_tensor y, bool count_padding, bool last)
 {
+    const char *what = count_padding ? " count padding" : "";
     kernel_case forward = pool(SDLF_AVG_POOL2D_FORWARD, g);
     forward.operation.in[0] = x;
     forward.operation.out[0] = y;
     forward.operation.pool2d.count_padding = count_padding;
     forward.tolerance = g->window.size[0] * g->window.size[1] + 4;
-    emit(sink, &forward, g, count_padding ? " count padding" : "");
+    emit(sink, &forward, g, said(what, last));
     kernel_case backward = forward;
     backward.operation.kind = SDLF_AVG_POOL2D_BACKWARD;
     backward.operation.in[0] = y;
     backward.operation.out[0] = x;
-    emit(sink, &backward, g, count_padding ? " count padding" : "");
+    emit(sink, &backward, g, said(what, last));
 }
 
-static void global_pool(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
+static void global_of(kernel_sink *sink, sdlf_tensor x, sdlf_tensor y, bool last)
 {
-    sdlf_tensor x = kernel_tensor(t, shape), y = kernel_tensor(t, sdlf_shape(shape.dim[0], shape.dim[1], 1, 1));
+    const char *shape = sdlf_shape_print(x.shape).text;
     kernel_case made = {.operation = {.kind = SDLF_GLOBAL_AVG_POOL2D_FORWARD, .in = {x}, .out = {y}}};
     made.tolerance = 16; /* the sum's errors are divided by the count too */
-    kernel_emit(sink, &made, "%s", sdlf_shape_print(shape).text);
-    made.operation.in[0] = sdlf_tensor_channels_last(x);
-    kernel_emit(sink, &made, "%s channels last", sdlf_shape_print(shape).text);
+    kernel_emit(sink, &made, "%s%s", shape, said("", last));
     made.operation.kind = SDLF_GLOBAL_AVG_POOL2D_BACKWARD;
     made.operation.in[0] = y;
     made.operation.out[0] = x;
     made.tolerance = 4;
     made.floor = 1e-6;
-    kernel_emit(sink, &made, "%s", sdlf_shape_print(shape).text);
+    kernel_emit(sink, &made, "%s%s", shape, said("", last));
 }
 
-/* The forward kinds once more, channels last: the text at the end of their names says so. */
-static void last_of(kernel_sink *sink, const geometry *g, sdlf_tensor x, sdlf_tensor y)
+static void global_pool(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
 {
-    kernel_case made = pool(SDLF_AVG_POOL2D_FORWARD, g);
-    made.operation.in[0] = sdlf_tensor_channels_last(x);
-    made.operation.out[0] = sdlf_tensor_channels_last(y);
-    made.tolerance = g->window.size[0] * g->window.size[1] + 4;
-    made.operation.pool2d.count_padding = true;
-    emit(sink, &made, g, " count padding channels last");
-    if (g->may_be_empty) return;
-    made.operation.pool2d.count_padding = false;
-    emit(sink, &made, g, " channels last");
-    made.operation.kind = SDLF_MAX_POOL2D_FORWARD;
-    made.tolerance = 0;
-    emit(sink, &made, g, " channels last");
-    made.in[0].values = VALUES_GRID_NAN;
-    emit(sink, &made, g, " with NaN channels last");
+    sdlf_tensor x = kernel_tensor(t, shape), y = kernel_tensor(t, sdlf_shape(shape.dim[0], shape.dim[1], 1, 1));
+    global_of(sink, x, y, false);
+    global_of(sink, sdlf_tensor_channels_last(x), y, true);
 }
 
 static void all_of(kernel_sink *sink, const geometry *g, sdlf_dtype t)
 {
     int64_t p = sdlf_window2d_output(&g->window, 0, g->h), q = sdlf_window2d_output(&g->window, 1, g->w);
-    sdlf_tensor x = kernel_tensor(t, sdlf_shape(g->n, g->c, g->h, g->w)),
-                y = kernel_tensor(t, sdlf_shape(g->n, g->c, p, q));
-    avg_pool(sink, g, x, y, true);
-    last_of(sink, g, x, y);
-    if (g->may_be_empty) return;
-    max_pool(sink, g, x, y);
-    avg_pool(sink, g, x, y, false);
+    for (int last = 0; last <= 1; last++) {
+        sdlf_tensor x = kernel_tensor(t, sdlf_shape(g->n, g->c, g->h, g->w)),
+                    y = kernel_tensor(t, sdlf_shape(g->n, g->c, p, q));
+        if (last) x = sdlf_tensor_channels_last(x);
+        if (last) y = sdlf_tensor_channels_last(y);
+        avg_pool(sink, g, x, y, true, last);
+        if (g->may_be_empty) continue;
+        max_pool(sink, g, x, y, last);
+        avg_pool(sink, g, x, y, false, last);
+    }
 }
 
 void pool2d_cases(kernel_sink *sink, sdlf_dtype t)

@@ -28,19 +28,6 @@ static pool_context context_of(const sdlf_operation *operation, const sdlf_tenso
     return pool;
 }
 
-typedef struct span {
-    int64_t start, first, last; /* positions first .. last - 1 of the window lie inside */
-} span;
-
-static inline span window_span(const sdlf_window2d *window, int axis, int64_t index, int64_t size)
-{
-    int64_t dilation = window->dilation[axis];
-    int64_t start = index * window->stride[axis] - window->padding_before[axis];
-    return (span){.start = start,
-                  .first = start >= 0 ? 0 : cpu_min(window->size[axis], cpu_divide_up(-start, dilation)),
-                  .last = start >= size ? 0 : cpu_min(window->size[axis], cpu_divide_up(size - start, dilation))};
-}
-
 static inline element window_count(const pool_context *pool, span rows, span columns)
 {
     if (pool->count_padding) return (element)((int64_t)pool->window.size[0] * pool->window.size[1]);
@@ -119,6 +106,10 @@ static void backward_planes(void *context, int64_t index, int thread)
 
 sdlf_status avg_pool2d_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    if (sdlf_operation_is_channels_last(operation)) {
+        avg_pool_last_backward_cpu(cpu_from(calculator), operation);
+        return SDLF_OK;
+    }
     pool_context pool = context_of(operation, &operation->out[0], &operation->in[0]);
     pool.window = operation->pool2d.window;
     pool.count_padding = operation->pool2d.count_padding;
@@ -170,6 +161,10 @@ static void global_backward_planes(void *context, int64_t index, int thread)
 
 sdlf_status global_avg_pool2d_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    if (sdlf_operation_is_channels_last(operation)) {
+        global_avg_pool_last_backward_cpu(cpu_from(calculator), operation);
+        return SDLF_OK;
+    }
     pool_context pool = context_of(operation, &operation->out[0], &operation->in[0]);
     cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), pool.planes * pool.h * pool.w,
                  global_backward_planes, &pool);

@@ -19,10 +19,10 @@ typedef struct context {
     int64_t count, channels, period, block; /* elements: of all, a row, a step, a block of whole steps */
     int64_t blocks, each;                   /* elements of scratch space of a thread */
     const element *x, *dy, *y_in;
-    element *y;               /* dx backward; NULL: not wanted */
-    element *slopes;          /* what the activation leaves of dy, where somebody wants it; else NULL */
-    bool activates;           /* backward: there is an activation */
-    double *sums;             /* [block][2][channel] */
+    element *y;                /* dx backward; NULL: not wanted */
+    element *slopes;           /* what the activation leaves of dy, where somebody wants it; else NULL */
+    bool activates;            /* backward: there is an activation */
+    double *sums;              /* [block][2][channel] */
     element *a, *b, *c, *mean; /* of a channel, over a period */
     element *scratch;
 } context;

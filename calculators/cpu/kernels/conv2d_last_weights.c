@@ -10,8 +10,8 @@
 
 enum {
     LEAST_TASKS = 16,
-    LEAST_VECTORS = 4,                            /* of a part */
-    MOST_SUMS = (8 << 20) / sizeof(element),      /* of all shares together, unless one is larger */
+    LEAST_VECTORS = 4,                              /* of a part */
+    MOST_SUMS = (8 << 20) / sizeof(element),        /* of all shares together, unless one is larger */
     BLOCK_ELEMENTS = (256 << 10) / sizeof(element), /* x and dy of the rows that a task walks at a time */
     BIAS_CHANNELS = 4 * LANES,
     BIAS_PIXELS = 256,

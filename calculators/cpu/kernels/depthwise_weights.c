@@ -17,9 +17,9 @@ weights_last depthwise_weights_of_cpu(const convolution *v)
 
 /* Some taps of a row of the window, along a row of outputs; `lanes` of the vector of channels are there. */
 typedef struct window_row {
-    const element *x[MOST_TAPS];       /* what each tap reads first */
+    const element *x[MOST_TAPS];               /* what each tap reads first */
     int64_t first[MOST_TAPS], last[MOST_TAPS]; /* the outputs that it reaches */
-    int64_t inside_first, inside_last; /* those that all of them reach */
+    int64_t inside_first, inside_last;         /* those that all of them reach */
     int taps;
 } window_row;
 

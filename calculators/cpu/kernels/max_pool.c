@@ -214,6 +214,10 @@ static void backward_planes(void *context, int64_t index, int thread)
 sdlf_status max_pool2d_backward_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     if (sdlf_tensor_count(&operation->in[0]) == 0) return SDLF_OK;
+    if (sdlf_operation_is_channels_last(operation)) {
+        max_pool_last_backward_cpu(cpu_from(calculator), operation);
+        return SDLF_OK;
+    }
     pool_context pool = context_of(operation, &operation->in[1]);
     pool.y = input(operation, 1);
     pool.dy = input(operation, 2);

@@ -32,18 +32,6 @@ static context context_of(const sdlf_operation *operation)
     return all;
 }
 
-typedef struct span {
-    int64_t start, first, last; /* positions first .. last - 1 of the window lie inside */
-} span;
-
-static inline span window_span(const sdlf_window2d *window, int axis, int64_t index, int64_t size)
-{
-    int64_t dilation = window->dilation[axis], start = index * window->stride[axis] - window->padding_before[axis];
-    return (span){.start = start,
-                  .first = start >= 0 ? 0 : cpu_min(window->size[axis], cpu_divide_up(-start, dilation)),
-                  .last = start >= size ? 0 : cpu_min(window->size[axis], cpu_divide_up(size - start, dilation))};
-}
-
 /* NaN wins. */
 static inline element larger(element best, element x)
 {

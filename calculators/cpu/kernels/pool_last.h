@@ -5,9 +5,27 @@
 
 #include "calculators/cpu/kernels/element.h"
 
+/* The positions of a window along an axis, and the index that the first of all would have. */
+typedef struct span {
+    int64_t start, first, last; /* positions first .. last - 1 of the window lie inside */
+} span;
+
+static inline span window_span(const sdlf_window2d *window, int axis, int64_t index, int64_t size)
+{
+    int64_t dilation = window->dilation[axis], start = index * window->stride[axis] - window->padding_before[axis];
+    return (span){.start = start,
+                  .first = start >= 0 ? 0 : cpu_min(window->size[axis], cpu_divide_up(-start, dilation)),
+                  .last = start >= size ? 0 : cpu_min(window->size[axis], cpu_divide_up(size - start, dilation))};
+}
+
 void max_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
 void avg_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
 int64_t global_avg_pool_last_space_cpu(const sdlf_operation *operation);
 void global_avg_pool_last_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
+
+/* Their gradients, with no scratch space. */
+void max_pool_last_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
+void avg_pool_last_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
+void global_avg_pool_last_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation);
 
 #endif
