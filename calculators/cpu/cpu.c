@@ -174,7 +174,7 @@ static const sdlf_algorithm_note gemm_notes[] = {
     {.summary = "a tall a and a narrow b, no tiles", .takes = "a that is tall, b that is narrow"},
 };
 
-/* Whole blocks are taken where vectors of channels pay. */
+/* Whole blocks are taken where vectors of channels pay; gradients of pooling go where those of convolutions lie. */
 static bool always(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
@@ -256,16 +256,25 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                 [SDLF_CONV2D_RELU_MAX_POOL_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_MAX_POOL2D_FORWARD] =
                     {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
-                [SDLF_MAX_POOL2D_BACKWARD] =
-                    {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
+                [SDLF_MAX_POOL2D_BACKWARD] = {.run = run,
+                                              .supports = supports,
+                                              .workspace = workspace,
+                                              .channels_last = true,
+                                              .likes_channels_last = always},
                 [SDLF_AVG_POOL2D_FORWARD] =
                     {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
-                [SDLF_AVG_POOL2D_BACKWARD] =
-                    {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
+                [SDLF_AVG_POOL2D_BACKWARD] = {.run = run,
+                                              .supports = supports,
+                                              .workspace = workspace,
+                                              .channels_last = true,
+                                              .likes_channels_last = always},
                 [SDLF_GLOBAL_AVG_POOL2D_FORWARD] =
                     {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
-                [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] =
-                    {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
+                [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = {.run = run,
+                                                     .supports = supports,
+                                                     .workspace = workspace,
+                                                     .channels_last = true,
+                                                     .likes_channels_last = always},
                 [SDLF_ACTIVATION_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_ACTIVATION_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_DROPOUT_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
