@@ -79,9 +79,12 @@ static void train(kind of, const sdlf_plan_options *options, training *seen)
 
 static void compare(sdlf_dtype dtype, double tolerance)
 {
-    const sdlf_operation_kind turned[] = {SDLF_CONV2D_FORWARD,        SDLF_CONV2D_BACKWARD_INPUT,
-                                          SDLF_CONV2D_BACKWARD_WEIGHTS, SDLF_MAX_POOL2D_FORWARD,
-                                          SDLF_MAX_POOL2D_BACKWARD,   SDLF_GLOBAL_AVG_POOL2D_FORWARD,
+    const sdlf_operation_kind turned[] = {SDLF_CONV2D_FORWARD,
+                                          SDLF_CONV2D_BACKWARD_INPUT,
+                                          SDLF_CONV2D_BACKWARD_WEIGHTS,
+                                          SDLF_MAX_POOL2D_FORWARD,
+                                          SDLF_MAX_POOL2D_BACKWARD,
+                                          SDLF_GLOBAL_AVG_POOL2D_FORWARD,
                                           SDLF_GLOBAL_AVG_POOL2D_BACKWARD};
     static training exact, found;
     sdlf_calculator *reference = NULL, *cpu = NULL;
@@ -119,7 +122,8 @@ static void training_goes_as_on_reference(void)
 static void nothing_turns_where_it_is_not_most_of_the_work(void)
 {
     static training seen;
-    const kind kinds[] = {{.filters = 3}, {.filters = WIDTH, .wide = true}}; /* fewer filters than lanes; a large product */
+    const kind kinds[] = {{.filters = 3},
+                          {.filters = WIDTH, .wide = true}}; /* fewer filters than lanes; a large product */
     sdlf_calculator *cpu = NULL;
     CHECK_OK(sdlf_calculator_open(&cpu, "cpu", NULL));
     sdlf_plan_options options = {
