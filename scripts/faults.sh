@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Does sdlf end well whatever fails beneath it? Each command below is run again and again, and each time another call of the C library
-# fails: the n-th allocation, or the n-th and all that follow, or the making of the n-th thread, in the program or in any library
-# (tests/faults/shim.c). A run is wrong that
+# fails: the n-th allocation, or the n-th and all that follow, or the making of the n-th thread, or the n-th call on a file (EIO, ENOSPC), in
+# the program or in any library (tests/faults/shim.c). A call on a file that is interrupted, or moves fewer bytes than it was asked for, changes
+# nothing. A run is wrong that
 #
 #   - ends by a signal, or does not end,
 #   - succeeds with another output than the undisturbed run,
@@ -226,22 +227,23 @@ worker() {
 }
 
 try_command() {
-    local name=$1 output=$2 number memory threads begun=$SECONDS
+    local name=$1 output=$2 number memory threads files kind begun=$SECONDS
     shift 2
     undisturbed "$work/$name.good" "$output" "$@" || { echo "$name: it fails undisturbed" | tee -a "$work/wrong" && return; }
-    read -r memory threads < "$work/$name.good.counts"
+    read -r memory threads files < "$work/$name.good.counts"
     {
         calls "$memory" | sed 's/.*/memory &/'
         calls "$memory" | sed 's/.*/memory &+/'
         calls "$threads" | sed 's/.*/threads &/'
         calls "$threads" | sed 's/.*/threads &+/'
+        for kind in EIO ENOSPC EINTR short; do calls "$files" | sed "s/.*/$kind &/"; done
     } > "$work/$name.faults"
     for ((number = 0; number < jobs; number++)); do worker "$number" "$name" "$output" "$@" & done
     wait
     cat "$work/$name".*.status 2> /dev/null | sort -n | uniq -c |
-        awk -v name="$name" -v memory="$memory" -v threads="$threads" -v s=$((SECONDS - begun)) '
+        awk -v name="$name" -v memory="$memory" -v threads="$threads" -v files="$files" -v s=$((SECONDS - begun)) '
             { runs += $1; if ($2 == 0) good += $1 }
-            END { printf "%-12s %6d allocations %3d threads  %6d runs: %6d succeeded, %6d failed  %4d s\n", name, memory, threads, runs, good, runs - good, s }'
+            END { printf "%-12s %6d allocations %3d threads %4d calls on files  %6d runs: %6d succeeded, %6d failed  %4d s\n", name, memory, threads, files, runs, good, runs - good, s }'
 }
 
 make_inputs

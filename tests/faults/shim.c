@@ -4,7 +4,10 @@
  *     SDLF_FAULT="memory 17"    the 17th allocation fails (malloc, calloc, realloc, aligned_alloc, memalign, posix_memalign, mmap)
  *     SDLF_FAULT="memory 17+"   that one and all that follow
  *     SDLF_FAULT="threads 1+"   no thread can be made
- *     SDLF_FAULT_COUNTS=FILE    at its end, the program writes "ALLOCATIONS THREADS" there
+ *     SDLF_FAULT="EIO 17"       the 17th call on a file fails with that: EIO, ENOSPC or EINTR (open, read, pread, write, pwrite, fsync,
+ *                               fdatasync, ftruncate, rename, renameat2, mkstemp; and close, which closes all the same)
+ *     SDLF_FAULT="short 17"     that one reads or writes half of what it was asked for
+ *     SDLF_FAULT_COUNTS=FILE    at its end, the program writes "ALLOCATIONS THREADS FILES" there
  *
  * Counted is what comes after the constructors of all libraries and of the program: CUDA's runtime registers every kernel there, and has no
  * answer to a lack of memory. Linux with the GNU C library only. */
@@ -12,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,7 +39,8 @@ typedef struct counter {
     bool onward;
 } counter;
 
-static counter memory, threads;
+static counter memory, threads, files;
+static int file_error; /* 0: short */
 static atomic_bool counting;
 static int (*real_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
@@ -67,6 +72,14 @@ __attribute__((constructor)) static void begin(void)
     memcpy(&real_pthread_create, &symbol, sizeof symbol);
     read_fault(getenv("SDLF_FAULT"), "memory ", &memory);
     read_fault(getenv("SDLF_FAULT"), "threads ", &threads);
+    static const struct {
+        const char *kind;
+        int error;
+    } errors[] = {{"EIO ", EIO}, {"ENOSPC ", ENOSPC}, {"EINTR ", EINTR}, {"short ", 0}};
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0] && files.first == 0; i++) {
+        file_error = errors[i].error;
+        read_fault(getenv("SDLF_FAULT"), errors[i].kind, &files);
+    }
 }
 
 /* ---- the program's start ---- */
@@ -100,7 +113,7 @@ __attribute__((destructor)) static void end(void)
     const char *path = getenv("SDLF_FAULT_COUNTS");
     int file = path != NULL ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
     if (file < 0) return;
-    dprintf(file, "%ld %ld\n", atomic_load(&memory.calls), atomic_load(&threads.calls));
+    dprintf(file, "%ld %ld %ld\n", atomic_load(&memory.calls), atomic_load(&threads.calls), atomic_load(&files.calls));
     close(file);
 }
 
@@ -154,4 +167,129 @@ void *mmap64(void *at, size_t length, int protection, int flags, int file, off64
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
     return fails(&threads) ? EAGAIN : real_pthread_create(thread, attributes, run, argument);
+}
+
+/* ---- files: their calls go to the system by number, as those here stand for the C library's ---- */
+
+/* Does this call fail, with errno? */
+static bool file_fails(void)
+{
+    if (!fails(&files) || file_error == 0) return false;
+    errno = file_error;
+    return true;
+}
+
+/* The bytes that one is to move: half of them, where it is to be short; -1: it fails. */
+static ssize_t bytes_to_move(size_t count)
+{
+    if (!fails(&files)) return (ssize_t)count;
+    if (file_error == 0) return (ssize_t)(count > 1 ? count / 2 : count);
+    errno = file_error;
+    return -1;
+}
+
+static int open_at(int folder, const char *path, int flags, mode_t mode)
+{
+    return file_fails() ? -1 : (int)syscall(SYS_openat, folder, path, flags, mode);
+}
+
+static mode_t mode_of(int flags, va_list arguments)
+{
+    return flags & (O_CREAT | __O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = mode_of(flags, arguments);
+    va_end(arguments);
+    return open_at(AT_FDCWD, path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = mode_of(flags, arguments);
+    va_end(arguments);
+    return open_at(AT_FDCWD, path, flags, mode);
+}
+
+int openat(int folder, const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = mode_of(flags, arguments);
+    va_end(arguments);
+    return open_at(folder, path, flags, mode);
+}
+
+ssize_t read(int file, void *to, size_t count)
+{
+    ssize_t some = bytes_to_move(count);
+    return some < 0 ? -1 : syscall(SYS_read, file, to, some);
+}
+
+ssize_t write(int file, const void *from, size_t count)
+{
+    ssize_t some = bytes_to_move(count);
+    return some < 0 ? -1 : syscall(SYS_write, file, from, some);
+}
+
+ssize_t pread(int file, void *to, size_t count, off_t offset)
+{
+    ssize_t some = bytes_to_move(count);
+    return some < 0 ? -1 : syscall(SYS_pread64, file, to, some, offset);
+}
+
+ssize_t pread64(int file, void *to, size_t count, off64_t offset)
+{
+    return pread(file, to, count, offset);
+}
+
+ssize_t pwrite(int file, const void *from, size_t count, off_t offset)
+{
+    ssize_t some = bytes_to_move(count);
+    return some < 0 ? -1 : syscall(SYS_pwrite64, file, from, some, offset);
+}
+
+ssize_t pwrite64(int file, const void *from, size_t count, off64_t offset)
+{
+    return pwrite(file, from, count, offset);
+}
+
+int fsync(int file)
+{
+    return file_fails() ? -1 : (int)syscall(SYS_fsync, file);
+}
+
+int fdatasync(int file)
+{
+    return file_fails() ? -1 : (int)syscall(SYS_fdatasync, file);
+}
+
+int ftruncate(int file, off_t size)
+{
+    return file_fails() ? -1 : (int)syscall(SYS_ftruncate, file, size);
+}
+
+int rename(const char *from, const char *to)
+{
+    return file_fails() ? -1 : (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    return file_fails() ? -1 : (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+}
+
+/* It is closed also where that fails, as Linux does. */
+int close(int file)
+{
+    bool wrong = file_fails();
+    int error = errno, status = (int)syscall(SYS_close, file);
+    if (!wrong) return status;
+    errno = error;
+    return -1;
 }
