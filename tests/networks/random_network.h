@@ -55,10 +55,10 @@ static inline sdlf_window2d draw_window(chance *c, sdlf_shape in, bool pools)
         window.stride[i] = i == 1 && square ? window.stride[0] : between(c, 1, 1 + draw(c, 3));
         window.dilation[i] = !pools && draw(c, 5) == 0 ? 2 : 1;
         window.padding_before[i] = window.padding_after[i] = draw(c, pools ? (window.size[i] + 1) / 2 : window.size[i]);
-        while ((window.size[i] - 1) * window.dilation[i] + 1 > size + 2 * window.padding_before[i] && window.size[i] > 1)
+        while ((window.size[i] - 1) * window.dilation[i] + 1 > size + 2 * window.padding_before[i] &&
+               window.size[i] > 1)
             window.size[i]--;
-        if (pools && window.padding_before[i] >= window.size[i])
-            window.padding_before[i] = window.padding_after[i] = 0;
+        if (pools && window.padding_before[i] >= window.size[i]) window.padding_before[i] = window.padding_after[i] = 0;
     }
     return window;
 }
@@ -108,16 +108,17 @@ static inline void add_pool(random_network *net, int at)
                              .padding = {w.padding_before[0], w.padding_before[1]},
                              .ties = largest ? draw(c, 2) : 0,
                              .count_padding = !largest && draw(c, 2)};
-    sdlf_node made = largest ? sdlf_max_pool2d(net->model, net->node[at], &o)
-                             : sdlf_avg_pool2d(net->model, net->node[at], &o);
+    sdlf_node made =
+        largest ? sdlf_max_pool2d(net->model, net->node[at], &o) : sdlf_avg_pool2d(net->model, net->node[at], &o);
     keep(net, made, in.dim[0], outputs_of(in.dim[1], &w, 0), outputs_of(in.dim[2], &w, 1));
 }
 
 /* Functions that are smooth, or have their kinks where numbers by chance are not. */
 static inline sdlf_node activated(random_network *net, sdlf_node x)
 {
-    static const int unary[] = {SDLF_UNARY_SILU,     SDLF_UNARY_HARD_SWISH, SDLF_UNARY_ELU,  SDLF_UNARY_GELU, SDLF_UNARY_MISH,
-                                SDLF_UNARY_SOFTPLUS, SDLF_UNARY_SOFTSIGN,   SDLF_UNARY_SIN, SDLF_UNARY_GELU_TANH};
+    static const int unary[] = {SDLF_UNARY_SILU,     SDLF_UNARY_HARD_SWISH, SDLF_UNARY_ELU,
+                                SDLF_UNARY_GELU,     SDLF_UNARY_MISH,       SDLF_UNARY_SOFTPLUS,
+                                SDLF_UNARY_SOFTSIGN, SDLF_UNARY_SIN,        SDLF_UNARY_GELU_TANH};
     switch (draw(&net->c, 7)) {
     case 0:
     case 1: return sdlf_relu(net->model, x);
@@ -126,9 +127,9 @@ static inline sdlf_node activated(random_network *net, sdlf_node x)
     case 4: return sdlf_tanh(net->model, x);
     case 5: return sdlf_leaky_relu(net->model, x, &(sdlf_leaky_relu_options){.slope = 0.1f});
     default:
-        return sdlf_unary(net->model, x,
-                          &(sdlf_unary_options){
-                              .function = unary[draw(&net->c, (int)(sizeof unary / sizeof unary[0]))]});
+        return sdlf_unary(
+            net->model, x,
+            &(sdlf_unary_options){.function = unary[draw(&net->c, (int)(sizeof unary / sizeof unary[0]))]});
     }
 }
 
@@ -151,8 +152,10 @@ static inline void join(random_network *net, int at)
         sdlf_node two[2] = {net->node[at], net->node[i]};
         bool same = in[i].dim[0] == in[at].dim[0];
         if (same && draw(&net->c, 3) > 0) {
-            sdlf_node sum = draw(&net->c, 4) ? sdlf_add(net->model, two[0], two[1])
-                                             : sdlf_binary(net->model, two, 2, &(sdlf_binary_layer_options){.function = SDLF_LAYER_MULTIPLY});
+            sdlf_node sum =
+                draw(&net->c, 4)
+                    ? sdlf_add(net->model, two[0], two[1])
+                    : sdlf_binary(net->model, two, 2, &(sdlf_binary_layer_options){.function = SDLF_LAYER_MULTIPLY});
             keep(net, sum, in[at].dim[0], in[at].dim[1], in[at].dim[2]);
             return;
         }
@@ -180,7 +183,8 @@ static inline void add_layer(random_network *net)
         sdlf_resize_options twice = {.scale = 2, .mode = draw(c, 2)};
         keep(net, sdlf_resize(net->model, x, &twice), in.dim[0], 2 * in.dim[1], 2 * in.dim[2]);
     } else if (kind == 13) {
-        keep(net, sdlf_dropout(net->model, x, &(sdlf_dropout_options){.probability = 0.3f}), in.dim[0], in.dim[1], in.dim[2]);
+        keep(net, sdlf_dropout(net->model, x, &(sdlf_dropout_options){.probability = 0.3f}), in.dim[0], in.dim[1],
+             in.dim[2]);
     } else {
         join(net, at);
     }
@@ -194,11 +198,15 @@ static inline random_network random_network_make(uint64_t seed)
     net.model = sdlf_model_create("random");
     net.batch = between(c, 2, MOST_SAMPLES);
     net.classes = between(c, 2, MOST_CLASSES);
-    net.input = sdlf_shape(draw(c, 2) ? between(c, 1, 4) : between(c, 1, MOST_CHANNELS), between(c, 1, MOST_SIDE), between(c, 1, MOST_SIDE));
-    keep(&net, sdlf_input(net.model, "x", SDLF_FLOAT32, net.input), net.input.dim[0], net.input.dim[1], net.input.dim[2]);
+    net.input = sdlf_shape(draw(c, 2) ? between(c, 1, 4) : between(c, 1, MOST_CHANNELS), between(c, 1, MOST_SIDE),
+                           between(c, 1, MOST_SIDE));
+    keep(&net, sdlf_input(net.model, "x", SDLF_FLOAT32, net.input), net.input.dim[0], net.input.dim[1],
+         net.input.dim[2]);
     for (int i = between(c, 1, MOST_LAYERS); i > 0; i--) add_layer(&net);
     sdlf_node rows = net.node[net.count - 1];
-    if (draw(c, 2)) rows = activated(&net, sdlf_fully_connected(net.model, rows, &(sdlf_fully_connected_options){.units = between(c, 1, 40)}));
+    if (draw(c, 2))
+        rows = activated(
+            &net, sdlf_fully_connected(net.model, rows, &(sdlf_fully_connected_options){.units = between(c, 1, 40)}));
     rows = sdlf_fully_connected(net.model, rows, &(sdlf_fully_connected_options){.units = net.classes});
     sdlf_output(net.model, "class", sdlf_softmax(net.model, rows));
     return net;

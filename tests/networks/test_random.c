@@ -25,13 +25,14 @@ typedef struct result {
     double loss[STEPS], output[MOST_SAMPLES * MOST_CLASSES];
 } result;
 
-/* How many networks were tried, trained channels last, and could not be said in ONNX. */
-static int tried, trained_last, refused_by_onnx;
+/* How many networks were tried, trained channels last, could not be said in ONNX, and differ at a kink. */
+static int tried, trained_last, refused_by_onnx, at_kinks;
 
 static void count_last(const sdlf_plan *plan)
 {
     bool last = false;
-    for (int i = 0; i < plan->step_count; i++) last = last || sdlf_operation_is_channels_last(&plan->steps[i].operation);
+    for (int i = 0; i < plan->step_count; i++)
+        last = last || sdlf_operation_is_channels_last(&plan->steps[i].operation);
     trained_last += last;
 }
 
@@ -54,10 +55,33 @@ static void run_model(sdlf_model *model, int batch, sdlf_calculator *calculator,
     sdlf_plan_options options = {
         .batch = batch, .dtype = SDLF_FLOAT64, .forward = calculator, .no_fusion = no_fusion, .seed = 3};
     if (!CHECK_OK(sdlf_plan_create(&plan, model, &options))) return;
-    to->made = CHECK_OK(test_plan_write(plan, sdlf_model_layer(model, sdlf_model_input(model, 0).layer)->name, image)) &&
-               CHECK_OK(sdlf_plan_forward(plan)) &&
-               CHECK_OK(test_plan_read(plan, sdlf_model_output_name(model, 0), to->output));
+    to->made =
+        CHECK_OK(test_plan_write(plan, sdlf_model_layer(model, sdlf_model_input(model, 0).layer)->name, image)) &&
+        CHECK_OK(sdlf_plan_forward(plan)) &&
+        CHECK_OK(test_plan_read(plan, sdlf_model_output_name(model, 0), to->output));
     sdlf_plan_free(plan);
+}
+
+static sdlf_plan_options training_options(uint64_t seed, const random_network *net, sdlf_calculator *calculator,
+                                          bool no_fusion)
+{
+    return (sdlf_plan_options){.batch = net->batch,
+                               .mode = SDLF_TRAIN,
+                               .dtype = SDLF_FLOAT64,
+                               .forward = calculator,
+                               .no_fusion = no_fusion,
+                               .seed = 3,
+                               .clip_norm = seed % 5 == 0 ? 1 : 0,
+                               .label_smoothing = seed % 3 == 0 ? 0.1f : 0,
+                               .optimizer = optimizer_of(seed)};
+}
+
+static bool train_step(sdlf_plan *plan, uint64_t seed, const random_network *net)
+{
+    int32_t labels[MOST_SAMPLES];
+    for (int i = 0; i < net->batch; i++) labels[i] = (int32_t)((seed + (uint64_t)i) % (uint64_t)net->classes);
+    return CHECK_OK(test_plan_write(plan, "x", image)) && CHECK_OK(test_plan_write(plan, "labels", labels)) &&
+           CHECK_OK(sdlf_plan_step(plan, 0.01f));
 }
 
 /* The network of a seed, trained for some steps and run; its model is the caller's then. */
@@ -65,24 +89,13 @@ static random_network train(uint64_t seed, sdlf_calculator *calculator, bool no_
 {
     random_network net = random_network_make(seed);
     sdlf_plan *plan = NULL;
-    int32_t labels[MOST_SAMPLES];
-    for (int i = 0; i < net.batch; i++) labels[i] = (int32_t)((seed + (uint64_t)i) % (uint64_t)net.classes);
-    sdlf_plan_options options = {.batch = net.batch,
-                                 .mode = SDLF_TRAIN,
-                                 .dtype = SDLF_FLOAT64,
-                                 .forward = calculator,
-                                 .no_fusion = no_fusion,
-                                 .seed = 3,
-                                 .clip_norm = seed % 5 == 0 ? 1 : 0,
-                                 .label_smoothing = seed % 3 == 0 ? 0.1f : 0,
-                                 .optimizer = optimizer_of(seed)};
+    sdlf_plan_options options = training_options(seed, &net, calculator, no_fusion);
     *to = (result){.made = false};
     bool ok = CHECK_OK(sdlf_model_build(net.model, seed)) && CHECK_OK(sdlf_plan_create(&plan, net.model, &options));
     if (ok && !no_fusion) count_last(plan);
     for (int step = 0; ok && step < STEPS; step++) {
         sdlf_metrics metrics = {0};
-        ok = CHECK_OK(test_plan_write(plan, "x", image)) && CHECK_OK(test_plan_write(plan, "labels", labels)) &&
-             CHECK_OK(sdlf_plan_step(plan, 0.01f)) && CHECK_OK(sdlf_plan_metrics(plan, &metrics)) &&
+        ok = train_step(plan, seed, &net) && CHECK_OK(sdlf_plan_metrics(plan, &metrics)) &&
              CHECK_OK(sdlf_plan_clear_metrics(plan));
         to->loss[step] = metrics.loss_sum / metrics.samples;
     }
@@ -103,14 +116,39 @@ static bool agree(const result *found, const result *expected, double tolerance,
     for (int i = 0; trained && i < STEPS; i++) {
         if (near(found->loss[i], expected->loss[i], tolerance)) continue;
         printf("    %s: loss %d is %.12g, expected %.12g\n", what, i, found->loss[i], expected->loss[i]);
-        return CHECK(!"a loss");
+        return false;
     }
     for (int i = 0; i < MOST_SAMPLES * MOST_CLASSES; i++) {
         if (near(found->output[i], expected->output[i], tolerance)) continue;
         printf("    %s: output %d is %.12g, expected %.12g\n", what, i, found->output[i], expected->output[i]);
-        return CHECK(!"an output");
+        return false;
     }
-    return CHECK(true);
+    return true;
+}
+
+/* Has the training on `reference` a value that is 0 but for its rounding? Then rounding decides which side of a kink (ReLU's, a maximum's)
+ * it lies on, and another order of additions may come to another gradient: nothing is wrong. */
+static bool stands_at_a_kink(uint64_t seed, sdlf_calculator *reference)
+{
+    random_network net = random_network_make(seed);
+    sdlf_plan *plan = NULL;
+    sdlf_plan_options options = training_options(seed, &net, reference, true);
+    bool found = false;
+    options.keep_activations = true;
+    bool ok = CHECK_OK(sdlf_model_build(net.model, seed)) && CHECK_OK(sdlf_plan_create(&plan, net.model, &options));
+    for (int step = 0; ok && step < STEPS && !found; step++) {
+        ok = train_step(plan, seed, &net);
+        for (int i = 0; i < sdlf_model_layer_count(net.model) && !found; i++) {
+            sdlf_binding at;
+            if (sdlf_plan_activation(plan, sdlf_model_layer(net.model, i)->name, false, &at) != SDLF_OK) continue;
+            const double *value = at.tensor.data;
+            for (int64_t e = 0; e < sdlf_tensor_count(&at.tensor); e++)
+                found = found || (value[e] != 0 && fabs(value[e]) < 1e-13);
+        }
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(net.model);
+    return found;
 }
 
 static void tell(uint64_t seed, const sdlf_model *model)
@@ -180,16 +218,20 @@ static void networks_agree(void)
         for (int no_fusion = 0; no_fusion <= 1; no_fusion++) {
             random_network other = train(seed, cpu, no_fusion, &found);
             ok = agree(&found, &exact, 1e-7, true, no_fusion ? "cpu, not fused" : "cpu") && ok;
-            if (!no_fusion && ok && found.made)
-                ok = returns(other.model, other.batch, cpu, &found);
+            if (!no_fusion && ok && found.made) ok = returns(other.model, other.batch, cpu, &found);
             sdlf_model_free(other.model);
         }
+        bool undecided = !ok && stands_at_a_kink(seed, reference);
         tried++;
-        if (!ok) tell(seed, model);
+        at_kinks += undecided;
+        if (!CHECK(ok || undecided)) tell(seed, model);
+        if (undecided) printf("    seed %llu: rounding decides at a kink\n", (unsigned long long)seed);
         sdlf_model_free(model);
     }
-    printf("%d networks, %d of them trained channels last, %d not to be said in ONNX\n", tried, trained_last, refused_by_onnx);
+    printf("%d networks, %d of them trained channels last, %d not to be said in ONNX\n", tried, trained_last,
+           refused_by_onnx);
     CHECK(tried < 40 || trained_last > tried / 10);
+    CHECK(at_kinks <= tried / 100);
     sdlf_calculator_close(reference);
     sdlf_calculator_close(cpu);
 }
