@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* ---- weights: safetensors ----
- * Parameters under their names, float32, little endian; optimiser states as "optimizer.0.NAME", ... The metadata holds
+ * Parameters under their names, float32, little endian; optimizer states as "optimizer.0.NAME", ... The metadata holds
  * "sdlf.network" (the network as JSON), "sdlf.normalization" (JSON) and, in a checkpoint, "sdlf.training" (JSON, below). */
 
 /* What training must know to go on bit for bit. */
@@ -30,22 +30,22 @@ typedef struct sdlf_training_state {
     int epochs; /* that were asked for: the schedule depends on it */
     char optimizer[24];
     char data[256];      /* name of the data set; told to the user, not enforced */
-    char settings[2048]; /* the trainer's own JSON: optimiser, schedule, clipping, smoothing, augmentation, math */
+    char settings[2048]; /* the trainer's own JSON: optimizer, schedule, clipping, smoothing, augmentation, math */
 } sdlf_training_state;
 
 /* The training state that was loaded with the model's weights, or that the trainer last left there; for reading and for
  * setting. Never NULL for a model that is not NULL. */
 sdlf_training_state *sdlf_model_training_state(sdlf_model *model);
 
-/* Write parameters, and with `training` the optimiser states and the training state too. The file is written under a
+/* Write parameters, and with `training` the optimizer states and the training state too. The file is written under a
  * temporary name beside the target, synced, and renamed over it: a crash or a full disk leaves an old file whole. Errors:
  * SDLF_ERROR_IO with the path and the system's reason. */
 sdlf_status sdlf_model_save(sdlf_model *model, const char *path);
 sdlf_status sdlf_model_save_checkpoint(sdlf_model *model, const char *path);
 
 /* Read parameters into a model that is built (or is built now). Every parameter must be there with its shape; float16,
- * bfloat16 and float64 are converted. Tensors that the model does not know are an error, except optimiser states. The
- * training state and the optimiser states are read too, if the file has them. After a failure the model is unchanged. */
+ * bfloat16 and float64 are converted. Tensors that the model does not know are an error, except optimizer states. The
+ * training state and the optimizer states are read too, if the file has them. After a failure the model is unchanged. */
 sdlf_status sdlf_model_load(sdlf_model *model, const char *path);
 
 /* Make the network that a weights file carries in its metadata, and load it. The model is the caller's; NULL after a failure. Errors:
@@ -53,7 +53,7 @@ sdlf_status sdlf_model_load(sdlf_model *model, const char *path);
  * SDLF_ERROR_MEMORY; those of building that network. */
 sdlf_status sdlf_model_open(sdlf_model **model, const char *path);
 
-/* The same for a model that will not be trained on: optimiser states, which may be most of the file, are left there. */
+/* The same for a model that will not be trained on: optimizer states, which may be most of the file, are left there. */
 sdlf_status sdlf_model_open_to_run(sdlf_model **model, const char *path);
 
 /* That for one plan which takes the parameters (take_parameters in plan.h): they stay in the file, which the model keeps open until then
