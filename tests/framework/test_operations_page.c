@@ -15,9 +15,11 @@ static const char head[] =
     "# Operations\n\n"
     "Written by `test_framework_operations_page --print`, in the build's folder tests/, from the tables of\n"
     "`framework/operations/`.\n\n"
-    "Layers describe themselves in these operations, and calculators compute them; formulas, shapes and options are the\n"
+    "Layers describe themselves in these operations, and calculators compute them; formulas, shapes and options are "
+    "the\n"
     "contracts of `framework/include/sdlf/operations/kinds.h`. Operands are in order: `name?` is optional, `name!` is\n"
-    "updated in place, `name*` is a sparse matrix. \"NHWC\": images may lie channels last; \"16 bits\": float16 or bfloat16\n"
+    "updated in place, `name*` is a sparse matrix. \"NHWC\": images may lie channels last; \"16 bits\": float16 or "
+    "bfloat16\n"
     "storage is in the contract.\n\n"
     "| operation | inputs | outputs | |\n|---|---|---|---|\n";
 
