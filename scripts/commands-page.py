@@ -13,8 +13,6 @@ import subprocess
 import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir)
-COMMANDS = ("train eval predict run export info bench/network bench/model bench/epoch bench/placement bench/conv bench/kernels gcn/infer gcn/train "
-            "parity doctor compare report sweep serve").split()
 SHARED = "In every command"
 HEAD = """# Commands
 
@@ -66,6 +64,25 @@ def section(words, page):
     return "\n".join(lines)
 
 
+def asked(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def commands(sdlf, *before):
+    """Every command that has a page, as words; those that only lead to others have none."""
+    for line in asked(sdlf, "complete", *before, "").split("\n"):
+        word = re.match(r"([a-z]+)\t", line)
+        if word and word.group(1) not in ("help", "complete"):
+            words = (*before, word.group(1))
+            if asked(sdlf, *words, "--help=man"):
+                yield words
+            if len(words) == 1:
+                yield from commands(sdlf, *words)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sdlf", metavar="PATH", default=os.path.join(ROOT, "build", "sdlf"), help="the program")
@@ -76,18 +93,13 @@ def main():
     if os.path.exists(arguments.page):
         with open(arguments.page, encoding="utf-8") as file:
             old = file.read()
-    sections, shared = [], None
-    for name in COMMANDS:
-        words = name.split("/")
-        done = subprocess.run([arguments.sdlf, *words, "--help=man"], capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            sections.append(section(words, done.stdout))
-            shared = shared or [rows for title, rows in parse(done.stdout)[1] if title == SHARED]
-        else:
-            kept = re.search(rf"(?ms)^## sdlf {' '.join(words)}$.*?(?=^## |\Z)", old)
-            if not kept:
-                sys.exit(f"sdlf {' '.join(words)}: {done.stderr.strip() or 'no manual page'}")
-            sections.append(kept.group(0).rstrip("\n") + "\n")
+    kept = {name: text for text, name in re.findall(r"(?ms)^(## sdlf ([a-z ]+)\n.*?)(?=^## |\Z)", old)}
+    sections, shared = dict.fromkeys(kept), None
+    for words in commands(arguments.sdlf):
+        page = asked(arguments.sdlf, *words, "--help=man")
+        sections[" ".join(words)] = section(words, page)
+        shared = shared or [rows for title, rows in parse(page)[1] if title == SHARED]
+    sections = [text or kept[name].rstrip("\n") + "\n" for name, text in sorted(sections.items())]
     text = "\n".join([HEAD] + sections + ["## In every command", ""] + table(shared[0])).rstrip("\n") + "\n"
     if text == old:
         return 0
