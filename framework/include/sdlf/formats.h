@@ -204,7 +204,7 @@ typedef struct sdlf_onnx_exported {
 } sdlf_onnx_exported;
 
 /* Write a model that is built as an ONNX file, which computes what a plan for inference does: losses are left out, and what
- * only they read. docs/guides/onnx.md says what becomes of each layer. The file is written as sdlf_model_save does. One
+ * only they read. docs/guides/onnx-export.md says what becomes of each layer. The file is written as sdlf_model_save does. One
  * with weights beside it is replaced together with them; weights of an earlier export to this path are removed then. `options`
  * and `result` may be NULL. Errors: SDLF_ERROR_UNSUPPORTED with the layer, its class, and why ONNX, or the opset that was
  * asked for, cannot say it; SDLF_ERROR_ARGUMENT; SDLF_ERROR_IO; SDLF_ERROR_MEMORY. */
