@@ -5,7 +5,7 @@
  *     digits:COUNT,SEED
  *
  * 28x28 grey levels, white on black, ten classes in equal parts; training and testing draw from different streams of random
- * numbers. docs/digits.md says how a digit is made. */
+ * numbers. docs/guides/digits.md says how a digit is made. */
 #include "datasets/digits.h"
 #include "datasets/datasets_internal.h"
 

@@ -73,10 +73,10 @@ sdlf_status sdlf_model_status(const sdlf_model *model)
             model->name);
     if (model->status == SDLF_OK) return SDLF_OK;
     if (model->given_away)
-        return sdlf_fail(model->status,
-                         "network '%s': a plan has taken its parameters (take_parameters), and is all that it is good "
-                         "for",
-                         model->name);
+        return sdlf_fail(
+            model->status,
+            "network '%s': a plan has taken its parameters (take_parameters), and only that plan can use them",
+            model->name);
     return sdlf_fail(model->status, "%s", model->message != NULL ? model->message : "out of memory");
 }
 

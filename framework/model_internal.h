@@ -131,7 +131,7 @@ void model_truncate_parameters(sdlf_model *model, int count);
 /* Free all of them (before they are made anew). */
 void model_free_parameters(sdlf_model *model);
 
-/* A plan takes addresses of the parameters, and of the optimiser's states too where it updates them; and is done with them.
+/* A plan takes addresses of the parameters, and of the optimizer's states too where it updates them; and is done with them.
  * Meanwhile neither may be freed. */
 void model_start_using(sdlf_model *model, bool states);
 void model_stop_using(sdlf_model *model, bool states);

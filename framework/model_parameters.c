@@ -149,7 +149,7 @@ sdlf_status sdlf_model_require_states(sdlf_model *model, int count)
         for (int s = count; s < 3; s++)
             if (sdlf_tensor_present(&parameter->state[s]))
                 return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                                 "network '%s' is being trained: the optimiser state of %s is in use "
+                                 "network '%s' is being trained: the optimizer state of %s is in use "
                                  "by a plan, free that first",
                                  model->name, parameter->name);
     }
@@ -160,7 +160,7 @@ sdlf_status sdlf_model_require_states(sdlf_model *model, int count)
         for (int s = 0; s < wanted; s++) {
             if (sdlf_tensor_present(&parameter->state[s])) continue;
             sdlf_status status = sdlf_tensor_create(&parameter->state[s], NULL, SDLF_FLOAT32, parameter->spec.shape);
-            if (status != SDLF_OK) return sdlf_fail_context(status, "optimiser state of %s", parameter->name);
+            if (status != SDLF_OK) return sdlf_fail_context(status, "optimizer state of %s", parameter->name);
             memset(parameter->state[s].data, 0, (size_t)sdlf_tensor_bytes(&parameter->state[s]));
         }
     }

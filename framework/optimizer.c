@@ -1,4 +1,4 @@
-/* The optimiser classes by position and by name, and the check of an optimiser's options. */
+/* The optimizer classes by position and by name, and the check of an optimizer's options. */
 #include <sdlf/optimizer.h>
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* How the built-in networks are best trained. Chosen on 10,000 of MNIST's training pictures that were kept apart (docs/program.md). */
+/* How the built-in networks are best trained. Chosen on 10,000 of MNIST's training pictures that were kept apart (docs/guides/train.md). */
 #include <sdlf/trainer.h>
 
 #include <string.h>

@@ -71,7 +71,7 @@ struct sdlf_trainer {
 /* Fill defaults in and check ranges. The strings are left alone. Errors: SDLF_ERROR_ARGUMENT names the option. */
 sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options);
 
-/* The JSON of complete options' optimiser, schedule, clipping, smoothing and augmentation. */
+/* The JSON of complete options' optimizer, schedule, clipping, smoothing and augmentation. */
 sdlf_status sdlf_trainer_write_settings(const sdlf_trainer_options *options, char *text, size_t size);
 
 /* Are complete options those that a checkpoint was trained with, as far as the weights depend on them? `finished` allows

@@ -30,7 +30,7 @@ _Static_assert(sizeof((sdlf_training_state *)0)->data == sizeof((sdlf_trainer *)
 _Static_assert(sizeof((sdlf_training_state *)0)->settings == sizeof((sdlf_trainer *)0)->settings,
                "the same room for settings");
 
-/* The optimiser's states were kept: all of them, or the step would not continue what was. */
+/* The optimizer's states were kept: all of them, or the step would not continue what was. */
 static sdlf_status check_optimizer_states(const sdlf_trainer *trainer)
 {
     const sdlf_optimizer *optimizer = &trainer->options.optimizer;

@@ -8,7 +8,7 @@ SDLF reads the networks of scripts/compare-onnxruntime.py from FOLDER (they are 
 captured graph. PyTorch runs torchvision's in float64, float32 with and without TF32, and float16, and of its ways the fastest counts:
 eager, a CUDA graph, a CUDA graph channels last, and compiled, within a CUDA graph; cuDNN may race its algorithms. Both are timed on data that lie
 on the device, five runs after each other before the host waits, the median of fifteen such. cudnn takes the algorithms that won a
-race of its own. SDLF's fp16 stores float16 where its plan says so (docs/cuda.md), with float32 sums; PyTorch's stores float16.
+race of its own. SDLF's fp16 stores float16 where its plan says so (docs/guides/cuda-storage.md), with float32 sums; PyTorch's stores float16.
 
 A line for each network, batch and mode: milliseconds of each, PyTorch's best, and its ratio to `cuda`. Needs torch and torchvision with CUDA,
 and onnx for networks that are not there yet.

@@ -10,7 +10,7 @@ SOURCE is a folder that has either
     NAME.content, NAME.cites   a line a node (its id, its features, its class, with tabs between them) and a line a citation
                       (two ids). The split is drawn: --train-per-class nodes of each class, then --validation and --test others.
 
-DIR gets edges.txt, features.txt, labels.txt, train.txt, val.txt and test.txt; docs/graph-convolution.md describes them. Nothing but Python
+DIR gets edges.txt, features.txt, labels.txt, train.txt, val.txt and test.txt; docs/guides/graph-convolution.md describes them. Nothing but Python
 is needed. The Planetoid files are pickles: of these, only numbers, lists and arrays are read, and no code in them is run.
 """
 import argparse

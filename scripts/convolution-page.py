@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draw the charts of docs/convolution.md and write its tables anew, from stored reports; nothing is measured.
+"""Draw the charts of docs/reference/convolution.md and write its tables anew, from stored reports; nothing is measured.
 
-    scripts/convolution-page.py [--sdlf build/sdlf] [--measured docs/measured] [--page docs/convolution.md] [--check]
+    scripts/convolution-page.py [--sdlf build/sdlf] [--measured docs/measured] [--page docs/reference/convolution.md] [--check]
 
 docs/measured holds what `scripts/measure-convolutions.py` left there: NAME.json is a report of `sdlf bench conv`, NAME.txt what
 `scripts/compare-convolutions.py --each` printed. In the page a table stands between two comments:
@@ -222,7 +222,7 @@ def contents(path):
 def main():
     parser = comparing.parser(__doc__)
     parser.add_argument("--measured", metavar="FOLDER", default="docs/measured", help="where the reports are")
-    parser.add_argument("--page", metavar="FILE", default="docs/convolution.md", help="the page")
+    parser.add_argument("--page", metavar="FILE", default="docs/reference/convolution.md", help="the page")
     parser.add_argument("--check", action="store_true", help="write nothing: is all of it up to date?")
     arguments = parser.parse_args()
     page, stale = contents(arguments.page), []
@@ -232,11 +232,11 @@ def main():
     if written != page:
         stale.append(arguments.page)
     with tempfile.TemporaryDirectory() as folder:
-        for name in sorted(set(re.findall(r"\(pictures/convolution-([\w-]+)\.svg\)", page))):
+        for pictures, name in sorted(set(re.findall(r"\(((?:\.\./)?pictures)/convolution-([\w-]+)\.svg\)", page))):
             report = os.path.join(arguments.measured, name + ".json")
             if not os.path.exists(report):
                 continue
-            new, old = os.path.join(folder, name + ".svg"), os.path.join(os.path.dirname(arguments.page), "pictures", f"convolution-{name}.svg")
+            new, old = os.path.join(folder, name + ".svg"), os.path.normpath(os.path.join(os.path.dirname(arguments.page), pictures, f"convolution-{name}.svg"))
             try:
                 draw(arguments.sdlf, report, new)
             except comparing.Failed as failed:

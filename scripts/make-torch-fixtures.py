@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Regenerate tests/fixtures/torch_*.json: what PyTorch computes for every layer, optimiser and schedule.
+"""Regenerate tests/fixtures/torch_*.json: what PyTorch computes for every layer, optimizer and schedule.
 
     python3 scripts/make-torch-fixtures.py [FOLDER]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure everything that docs/convolution.md shows, on this machine, in one go.
+"""Measure everything that docs/reference/convolution.md shows, on this machine, in one go.
 
     scripts/measure-convolutions.py [--sdlf build/sdlf] [--out build/convolution] [--only PART,...] [--limit 540] [--again] [--page]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Accuracies on real MNIST, as docs/performance.md lists them.
+# Accuracies on real MNIST, as docs/notebook/performance.md lists them.
 #
 #   scripts/measure-mnist.sh SDLF DIR [OPTION...]
 #

@@ -2,7 +2,7 @@
 """Run the ONNX project's own backend tests through SDLF.
 
     scripts/onnx-conformance.py --peer build/tests/onnx/onnx_peer [--calculator reference --calculator cpu]
-                                [--table docs/onnx-support.md] [--only Conv] [--list failed] [--constants]
+                                [--table docs/reference/onnx-support.md] [--only Conv] [--list failed] [--constants]
                                 [--data FOLDER] [--save FILE] [--load FILE]
 
 The tests (a model, inputs and expected outputs each) come with the package `onnx` from PyPI (`pip install onnx`), which makes them

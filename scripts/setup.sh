@@ -2,7 +2,7 @@
 # Install what building SDLF needs and is missing, on Debian and Ubuntu, as root or with sudo.
 #
 #   scripts/setup.sh           what building, testing and running need
-#   scripts/setup.sh --dev     also what .ci/run needs: ccache, Clang, its sanitizers and fuzzer, clang-format, Python environments
+#   scripts/setup.sh --dev     also what .ci/run needs: ccache, Clang, its sanitizers and fuzzer, clang-format, Doxygen, Python environments
 #   scripts/setup.sh --check   install nothing; say what is missing; fail if SDLF cannot be built
 #
 # The CUDA toolkit is never installed.
@@ -12,7 +12,7 @@
 required=(build-essential cmake ninja-build pkg-config zlib1g-dev libjansson-dev)
 # Each switches a feature on: fast matrix products, PNG pictures, JPEG pictures, ONNX models (two packages), a page to draw on.
 optional=(libdnnl-dev libpng-dev libturbojpeg0-dev protobuf-c-compiler libprotobuf-c-dev libmicrohttpd-dev)
-developer=(git ccache clang "libclang-rt-dev|libclang-rt-14-dev" "clang-format-14|clang-format" python3-venv)
+developer=(git ccache clang "libclang-rt-dev|libclang-rt-14-dev" "clang-format-14|clang-format" doxygen python3-venv)
 
 install=yes
 for argument in "$@"; do

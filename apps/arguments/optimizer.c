@@ -29,7 +29,7 @@ static const sdlf_field *find_field(const sdlf_optimizer_class *type, const char
     return NULL;
 }
 
-/* One row an option name; optimisers that share it are listed in its help and widen its range. */
+/* One row an option name; optimizers that share it are listed in its help and widen its range. */
 static void add_field(optimizer_rows *rows, const sdlf_optimizer_class *type, const sdlf_field *field)
 {
     int i = 0;
@@ -89,7 +89,7 @@ void optimizer_rows_make_short(optimizer_rows *rows)
     make_rows(rows, "momentum");
 }
 
-/* Which optimisers have this option? */
+/* Which optimizers have this option? */
 static sdlf_status foreign_option(const optimizer_rows *rows, int option, const sdlf_optimizer *optimizer)
 {
     const char *help = rows->text[option].help, *owners = strrchr(help, '(');
@@ -107,7 +107,7 @@ static void store(sdlf_optimizer *optimizer, const sdlf_field *field, double num
     case SDLF_FIELD_BOOL: *(bool *)member = flag; break;
     case SDLF_FIELD_PAIR:
     case SDLF_FIELD_CHOICE:
-    case SDLF_FIELD_SHAPE: assert(!"an optimiser's fields are numbers and flags"); break;
+    case SDLF_FIELD_SHAPE: assert(!"an optimizer's fields are numbers and flags"); break;
     }
 }
 

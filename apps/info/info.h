@@ -8,7 +8,7 @@
 #include "apps/output/json.h"
 #include "apps/output/terminal.h"
 
-/* What was built in: compiler, flags, calculators and what they run on, layers, data sets, networks, optimisers; and what there is to run
+/* What was built in: compiler, flags, calculators and what they run on, layers, data sets, networks, optimizers; and what there is to run
  * it on. */
 void info_print_build(const terminal *out, const sdlf_machine *here);
 json_t *info_build_json(const sdlf_machine *here);

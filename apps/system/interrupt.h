@@ -3,7 +3,7 @@
  *
  * Before interrupt_stops or interrupt_waits, and after interrupt_stops(NULL), a signal ends the program: while there is nothing to
  * keep. A command calls interrupt_waits when its measuring begins, has interrupt_goes_on asked, shows what there is, says with
- * interrupt_say what is missing, and lets command_conclude make the exit code. docs/program.md says what each command does. */
+ * interrupt_say what is missing, and lets command_conclude make the exit code. docs/reference/program.md says what each command does. */
 #ifndef SDLF_APPS_SYSTEM_INTERRUPT_H
 #define SDLF_APPS_SYSTEM_INTERRUPT_H
 

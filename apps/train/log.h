@@ -1,7 +1,7 @@
 /* The log of a training run: JSON, one object a line, each flushed, so that a program can follow it.
  *
  *     {"event":"start", ...}    what is trained, on what, how: with every option of the command, "learning_rate" for --learning-rate,
- *                               as it is in effect; null: not given, or of no meaning for this optimiser or schedule
+ *                               as it is in effect; null: not given, or of no meaning for this optimizer or schedule
  *     {"event":"step", ...}     now and then within an epoch
  *     {"event":"epoch", ...}    after each epoch, with the test's figures
  *     {"event":"unsaved", ...}  its checkpoint could not be written, and why

@@ -80,7 +80,7 @@ static const argument output_arguments[] = {
     {"histograms", ARGUMENT_FLAG, offsetof(train_settings, histograms),
      .help = "with --tensorboard: how each parameter's values are spread, after each epoch"},
     {"confusion", ARGUMENT_FLAG, offsetof(train_settings, confusion), .help = "print the confusion matrix at the end"},
-    {"quiet", ARGUMENT_FLAG, offsetof(train_settings, quiet), .help = "print errors alone"},
+    {"quiet", ARGUMENT_FLAG, offsetof(train_settings, quiet), .help = "print only errors"},
     {"dry-run", ARGUMENT_FLAG, offsetof(train_settings, dry_run),
      .help = "check everything, print what would be trained and the one command that says it all, and write nothing"},
     {0},

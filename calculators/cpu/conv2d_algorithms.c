@@ -3,7 +3,7 @@
  * "auto" takes a depthwise kernel (a part of "direct") where each filter reads one channel, else "direct" where images are
  * small and filters fill vectors, else "im2col". Activations that are channels last go to "winograd-2x2" where that takes them
  * and pays, else to "implicit-gemm". It never takes what runs on request: the naive one is there to be compared with, and the
- * rounding errors of "winograd-4x4" are larger than those of the others (docs/convolution.md). */
+ * rounding errors of "winograd-4x4" are larger than those of the others (docs/reference/convolution.md). */
 #include "calculators/cpu/conv2d_algorithms.h"
 
 const char *const cpu_conv2d_algorithms[] = {

@@ -1,4 +1,4 @@
-/* Optimiser updates: how a parameter w follows its gradient g. `rate` is the learning rate; with scale present, g is
+/* Optimizer updates: how a parameter w follows its gradient g. `rate` is the learning rate; with scale present, g is
  * first multiplied by scale[0]. */
 #include "calculators/reference/reference.h"
 

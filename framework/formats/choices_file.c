@@ -1,4 +1,4 @@
-/* Plan files: choices of algorithms as text. docs/plan-files.md describes the form. */
+/* Plan files: choices of algorithms as text. docs/reference/plan-files.md describes the form. */
 #include <sdlf/formats.h>
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Network files in JSON; docs/network-files.md describes the form. */
+/* Network files in JSON; docs/guides/network-files.md describes the form. */
 #include <sdlf/formats.h>
 
 #include <stdlib.h>

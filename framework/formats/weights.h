@@ -11,11 +11,11 @@
 #define WEIGHTS_CLASSES       "sdlf.classes"
 #define WEIGHTS_TRAINING      "sdlf.training"
 
-/* Optimiser state S of parameter NAME is tensor "optimizer.S.NAME". */
+/* Optimizer state S of parameter NAME is tensor "optimizer.S.NAME". */
 #define WEIGHTS_STATE  "optimizer."
 #define WEIGHTS_STATES 3
 
-/* A parameter's tensors in a file: slot 0 is its value, slot 1 + S its optimiser state S. */
+/* A parameter's tensors in a file: slot 0 is its value, slot 1 + S its optimizer state S. */
 enum { WEIGHTS_SLOTS = 1 + WEIGHTS_STATES };
 typedef struct loaded_parameter {
     const safetensors_entry *entry[WEIGHTS_SLOTS]; /* NULL: not in the file */
@@ -25,7 +25,7 @@ typedef struct loaded_parameter {
 typedef struct loaded_weights {
     const safetensors_file *file;
     loaded_parameter *parameters; /* as many as the model has */
-    int state_count;              /* optimiser states of each trainable parameter */
+    int state_count;              /* optimizer states of each trainable parameter */
     sdlf_normalization normalization;
     model_classes classes; /* owned, until the model takes them */
     sdlf_training_state training;

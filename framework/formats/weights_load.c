@@ -101,7 +101,7 @@ static void release(loaded_weights *weights, const sdlf_model *model, bool blank
     free(weights->parameters);
 }
 
-/* Have the optimiser states stay in the file. */
+/* Have the optimizer states stay in the file. */
 static void leave_states(loaded_weights *weights, const sdlf_model *model)
 {
     for (int i = 0; i < model->parameter_count; i++)

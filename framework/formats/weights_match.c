@@ -81,7 +81,7 @@ sdlf_status weights_match(loaded_weights *weights, const sdlf_model *model)
                 return fail_tensors(weights, model, "the file has no tensor for the parameter", parameter->name,
                                     parameter->spec.shape);
             if (slot > 0 && found != (slot <= wanted))
-                return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file %s optimiser state %d of parameter '%s'",
+                return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file %s optimizer state %d of parameter '%s'",
                                  weights->file->path, found ? "has an" : "has no", slot - 1,
                                  text_show(parameter->name).text);
         }

@@ -1,4 +1,4 @@
-/* The optimiser classes; one file each beside this one. */
+/* The optimizer classes; one file each beside this one. */
 #ifndef SDLF_FRAMEWORK_OPTIMIZERS_H
 #define SDLF_FRAMEWORK_OPTIMIZERS_H
 

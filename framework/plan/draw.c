@@ -1,6 +1,6 @@
 /* Starting values, of a model that nobody has built before its plan is made: every parameter is drawn where the plan keeps it, by the
  * calculator that computes there, and the model gets the numbers from there. They do not depend on who draws: the operations give
- * the same bits everywhere. Optimiser states begin with zeros.
+ * the same bits everywhere. Optimizer states begin with zeros.
  *
  * What has no calculator of its own, or is kept in another type than the model's float32, is drawn on the host and loaded. */
 #include "framework/plan/passes.h"

@@ -1,7 +1,7 @@
 /* Memory that copies between the host and a device use, pinned: a device transfers it several times faster, and a copy to
  * the device is queued without the host waiting for it. Part of binding.
  *
- * What may be pinned: the host's arena, as a whole, and the memory of parameters and optimiser states, which the model owns and
+ * What may be pinned: the host's arena, as a whole, and the memory of parameters and optimizer states, which the model owns and
  * keeps for as long as it has plans. Small buffers are not worth it. */
 #include "framework/plan/plan_internal.h"
 

@@ -28,7 +28,7 @@ typedef enum buffer_kind {
     BUFFER_PINNED,    /* keeps its place for the whole plan: inputs, outputs, loss, metrics */
     BUFFER_CONTROL,   /* a scalar that the host sets before a run; valid in every space */
     BUFFER_PARAMETER, /* a parameter's value */
-    BUFFER_STATE,     /* an optimiser state */
+    BUFFER_STATE,     /* an optimizer state */
     BUFFER_DATA,      /* a feed's samples or labels, or a constant input: as constant as parameters in inference */
     BUFFER_DERIVED,   /* computed from parameters when they are loaded (folded batch normalisation) */
     BUFFER_PREPARED,  /* weights in the form that a calculator made ready, when they are loaded */
@@ -174,7 +174,7 @@ struct sdlf_plan {
     int64_t looks; /* at entries of the tables by which passes find things: grows no faster than the steps */
 };
 
-/* Does the plan update parameters, and with them an optimiser's states? */
+/* Does the plan update parameters, and with them an optimizer's states? */
 bool plan_uses_states(const sdlf_plan *plan);
 
 /* Note what the bound plan keeps and changes; a pass that changes parameters has run; may a pass run with the weights that are

@@ -1,4 +1,4 @@
-"""Optimisers, and schedules of the learning rate."""
+"""Optimizers, and schedules of the learning rate."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RMSprop(Named):
 
 
 class Constant(Named):
-    """One learning rate; 0: the optimiser's own suggestion. warmup: the part of all steps over which it rises from 0."""
+    """One learning rate; 0: the optimizer's own suggestion. warmup: the part of all steps over which it rises from 0."""
 
     name = "constant"
 

@@ -3,7 +3,7 @@
 
 # Each tool on some of the kernel tests' cases: those that stand where its last run here ended, so that runs see ever more. Beside it the
 # programs that test what the cases do not: launches that are put together, in one math mode each, rounded factors, a sparse matrix beyond
-# 32 bits. (racecheck has no end in a minute in the last layers' kernel, which the first of these leaves out there: docs/performance.md; nor in
+# 32 bits. (racecheck has no end in a minute in the last layers' kernel, which the first of these leaves out there: docs/notebook/performance.md; nor in
 # the factors' products. synccheck's list of barriers is too short for several kernels that have them, unless it is told to make it longer.)
 step "compute-sanitizer on the kernel tests"
 sanitizer=$(cuda_tool compute-sanitizer)

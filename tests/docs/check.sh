@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$1"
 sdlf=$2
 failed=0
-documents=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md docs/guides/*.md)
+documents=(README.md CONTRIBUTING.md CHANGELOG.md docs/README.md docs/guides/*.md docs/reference/*.md docs/notebook/*.md)
 
 wrong() {
     printf '%s\n' "$1"
@@ -34,7 +34,7 @@ links() {
 # Files of the tree, by their path from its top or among the headers. The walk-throughs make files: those are not looked for.
 files() {
     local from=$1 path
-    case $from in docs/add-a-*) return ;; esac
+    case $from in docs/guides/add-a-*) return ;; esac
     while read -r path; do
         [ -e "$path" ] || [ -e "framework/include/sdlf/$path" ] || [ -e "$(dirname "$from")/$path" ] ||
             wrong "$from: there is no $path"
@@ -74,7 +74,7 @@ for document in "${documents[@]}"; do
     files "$document"
     commands "$document"
     case $document in
-    docs/*) grep -qF "($document" README.md || grep -qF "($(basename "$document")" docs/*.md || wrong "nothing links to $document" ;;
+    docs/*/*) grep -qF "(${document#docs/}" docs/README.md || wrong "docs/README.md does not list $document" ;;
     esac
 done
 [ "$failed" -eq 0 ] || { echo "$failed wrong" && exit 1; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# follow.sh PAGE C_COMPILER: do what a page of docs/ tells its reader to do, in a copy of the project.
+# follow.sh C_COMPILER PAGE...: do what pages of docs/ tell their reader to do, one after the other, in a copy of the project.
 #
-# In the page, a fenced block whose first line is
+# In the pages, a fenced block whose first line is
 #   ```LANGUAGE PATH     becomes the file PATH
 #   ```diff              is applied to the tree, where it must fit
 #   ```sh                is run, from the project's folder, after all of those; each must succeed
@@ -10,8 +10,9 @@
 # Where ccache is found, the copy is compiled as other builds are, so that most of it has been compiled before; else with few optimisations.
 set -euo pipefail
 
-page=$(realpath "$1")
-compiler=$2
+compiler=$1
+pages=()
+for page in "${@:2}"; do pages+=("$(realpath "$page")"); done
 source=$(cd "$(dirname "$0")/../.." && pwd)
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
@@ -30,12 +31,12 @@ awk '
     }
     /^```$/ { inside = 0; next }
     inside && path != "" { print > path }
-' "$page"
+' "${pages[@]}"
 
 # "It takes 2 new files, ... in 6 others": so many sources does the page make, and so many does it change.
-said=$(grep -oE '^It takes [0-9]+ new files|\bin [0-9]+ others' "$page" | grep -oE '[0-9]+' | xargs)
-found="$(grep -cE '^```(c|cmake) ' "$page") $(grep -c '^+++ ' changes.patch)"
-[ "$said" = "$found" ] || { echo "$page says of new and changed files '$said', and has '$found'" && exit 1; }
+said=$(grep -oE '^It takes [0-9]+ new files|\bin [0-9]+ others' "${pages[0]}" | grep -oE '[0-9]+' | xargs)
+found="$(cat "${pages[@]}" | grep -cE '^```(c|cmake) ') $(grep -c '^+++ ' changes.patch)"
+[ "$said" = "$found" ] || { echo "${pages[0]} says of new and changed files '$said', and has '$found'" && exit 1; }
 
 if [ -f changes.patch ]; then
     patch --strip 1 --fuzz 2 --no-backup-if-mismatch < changes.patch

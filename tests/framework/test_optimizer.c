@@ -1,4 +1,4 @@
-/* Optimisers: their options, and the operation that each describes. */
+/* Optimizers: their options, and the operation that each describes. */
 #include <math.h>
 
 #include <sdlf/sdlf.h>
@@ -109,7 +109,7 @@ static void bad_options_are_named(void)
 
 /* Two logits of one number: z = w x + b, label 0. Weights decay, biases do not. */
 typedef struct by_hand {
-    double value[4], first[4], second[4]; /* w0, w1, b0, b1; the optimiser's states */
+    double value[4], first[4], second[4]; /* w0, w1, b0, b1; the optimizer's states */
     int64_t step;
 } by_hand;
 

@@ -42,7 +42,7 @@ say "the program of the README, on fewer digits"
 sed -n '/^```c example.c/,/^```$/p' "$here/../../README.md" | sed '/^```/d; s/"digits"/"digits:640"/' > "$temporary/example.c"
 read -ra flags <<< "$(pkg-config --cflags --libs sdlf)"
 "$compiler" "$temporary/example.c" -o "$temporary/example" "${flags[@]}"
-(cd "$temporary" && LD_LIBRARY_PATH=$libraries ./example && ls simple_cnn.safetensors)
+(cd "$temporary" && LD_LIBRARY_PATH=$libraries ./example && ls lenet5.safetensors)
 
 say "an example with a layer and a calculator of its own"
 "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror "$here/../../apps/examples/extend.c" -o "$temporary/extend" "${flags[@]}"

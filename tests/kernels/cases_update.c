@@ -1,4 +1,4 @@
-/* Cases of the optimiser updates and of clip_scale.
+/* Cases of the optimizer updates and of clip_scale.
  *
  * Tolerance: each is a handful of operations on every element; 16 rounding errors, 32 where there is a root and a
  * quotient by it. The sum of squares in clip_scale: its n terms are positive, so its relative error grows slowly. */

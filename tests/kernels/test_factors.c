@@ -102,7 +102,7 @@ static int64_t wrong_ones(const job *j, int64_t depth)
     return wrong;
 }
 
-/* Algorithms that round factors in these modes; all others compute in fp32 (docs/cuda.md), cuDNN's convolutions as in tf32. */
+/* Algorithms that round factors in these modes; all others compute in fp32 (docs/guides/cuda.md), cuDNN's convolutions as in tf32. */
 static bool rounds(const sdlf_calculator *calculator, sdlf_operation_kind kind, const char *algorithm)
 {
     if (strcmp(calculator->type->name, "cudnn") == 0 && kind != SDLF_GEMM) return false;

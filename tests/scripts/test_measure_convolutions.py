@@ -68,10 +68,10 @@ def keys(value):
 
 def told(report, done):
     """Does the page tell what each key of a report is?"""
-    text = read(os.path.join(SCRIPTS, os.pardir, "docs", "convolution.md"))
+    text = read(os.path.join(SCRIPTS, os.pardir, "docs", "guides", "convolution.md"))
     missing = [key for key in sorted(keys(report)) if f"`{key}`" not in text]
     if missing:
-        sys.exit(f"docs/convolution.md says nothing of {', '.join(missing)}")
+        sys.exit(f"docs/guides/convolution.md says nothing of {', '.join(missing)}")
     expect(len(keys(report)) > 30, done)
 
 

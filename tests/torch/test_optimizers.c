@@ -1,4 +1,4 @@
-/* Trajectories of the optimisers, with and without clipping, against PyTorch's. */
+/* Trajectories of the optimizers, with and without clipping, against PyTorch's. */
 #include "torch/fixtures.h"
 
 enum { MAXIMUM_WEIGHTS = 16 };

@@ -9,7 +9,7 @@
  *   would cost as much as using them. There c^T = b^T a^T is computed: the weights are read where they lie, once, and a, which
  *   is small, is packed once for all tasks beforehand.
  * 2 m n k FLOPs; bytes: a, b and c once each. At m = 16 the weights' bandwidth and the arithmetic weigh about the same;
- * above, arithmetic alone counts. docs/performance-gemm.md has the measurements. */
+ * above, arithmetic alone counts. docs/notebook/gemm.md has the measurements. */
 #include <stdatomic.h>
 
 #include "calculators/cpu/kernels/activate.h"

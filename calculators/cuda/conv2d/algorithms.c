@@ -1,5 +1,5 @@
 /* The ways to a convolution on the GPU: names, notes and work. conv2d/conv2d.c has the rule of "auto" and what each of them takes;
- * docs/convolution.md explains them. */
+ * docs/reference/convolution.md explains them. */
 #include "calculators/cuda/conv2d/algorithms.h"
 
 #include "calculators/cuda/conv2d/conv2d.h"

@@ -1,4 +1,4 @@
-/* The convolution that "auto" takes, and whether it likes channels last. docs/cuda.md has the rule for users. */
+/* The convolution that "auto" takes, and whether it likes channels last. docs/reference/cuda-algorithms.md has the rule for users. */
 #include "calculators/cuda/conv2d/algorithms.h"
 #include "calculators/cuda/conv2d/boxes.h"
 #include "calculators/cuda/conv2d/few.h"

@@ -36,7 +36,8 @@ enum {
     PATCH_FIRST =
         208, /* pixels of the first of two groups that share such a tile: a line is between them, and one at least the second's */
     PATCH_AHEAD_LEAST =
-        16 << 20, /* bytes of what others read, of which a part is brought into the L2 cache: less comes soon enough, */
+        16
+        << 20, /* bytes of what others read, of which a part is prefetched into the L2 cache: less arrives in time, */
     PATCH_AHEAD = 24 << 20, /* and of more so many */
 };
 

@@ -1,7 +1,7 @@
 /* Convolution over a patch in fp16 and bf16, with products of warpgroups whose two factors lie in shared memory: the largest tiles, for compute
  * capability 9.0a. (conv2d/patch_box.cuh has those of tf32, whose numbers need no rounding on their way.)
  *
- * The product is turned: its rows are filters, 64 of each of GROUPS warpgroups, its columns are the tile's pixels. So one instruction has
+ * Operands are swapped: the rows of the product are filters, 64 of each of GROUPS warpgroups, its columns are the tile's pixels. So one instruction has
  * up to 256 pixels, reads them once from shared memory, and reads 64 filters beside them: as little as there is for so many products.
  *
  * A tile is 8 pixels across, or one row. 8 neighbouring pixels of a line are 8 rows of 128 bytes that follow each other in the patch, the

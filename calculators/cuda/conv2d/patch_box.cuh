@@ -1,7 +1,7 @@
 /* Convolution over a patch in tf32, with products of warpgroups whose two factors lie in shared memory, and patches that the bulk copy engine
  * brings there as boxes of x (boxes.cuh): for compute capability 9.0a.
  *
- * The product is turned: its rows are filters, 64 of each group, its columns are pixels. A tile is PIXEL_GROUPS times 8 pixels across and
+ * Operands are swapped: the rows of the product are filters, 64 of each group, its columns are pixels. A tile is PIXEL_GROUPS times 8 pixels across and
  * PIXELS / 8 lines high, or, of convolutions that are products already, one row. 8 neighbouring pixels of a line are 8 rows of 128
  * bytes that follow each other in the patch, the 8 of the next line come a line of the patch later: what a descriptor can say. A tap
  * is the same with another first row. Of strided windows, the patch holds the places of each remainder together, each a box of its own.

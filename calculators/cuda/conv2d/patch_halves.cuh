@@ -1,7 +1,7 @@
 /* What convolutions in fp16 and bf16 share whose products of warpgroups have both factors in shared memory (conv2d/patch_both.cuh, conv2d/boxes.cuh):
  * the product, numbers of a patch rounded in place, and a block's sums left in its shared memory. For compute capability 9.0a.
  *
- * The product is turned: its rows are filters, 64 of each of GROUPS warpgroups, its columns are PIXELS pixels of the tile. */
+ * Operands are swapped: the rows of the product are filters, 64 of each of GROUPS warpgroups, its columns are PIXELS pixels of the tile. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_PATCH_HALVES_CUH
 #define SDLF_CALCULATORS_CUDA_CONV2D_PATCH_HALVES_CUH
 

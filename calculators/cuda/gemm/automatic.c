@@ -1,4 +1,4 @@
-/* gemm: which products each way takes, and which of them "auto" does. docs/cuda.md has the rule for users. Limits are from every way's
+/* gemm: which products each way takes, and which of them "auto" does. docs/reference/cuda-algorithms.md has the rule for users. Limits are from every way's
  * times on an H200. */
 #include "calculators/cuda/gemm/factors.h"
 #include "calculators/cuda/gemm/gemm.h"

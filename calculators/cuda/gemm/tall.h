@@ -1,5 +1,5 @@
 /* Tall and narrow products c (m,n) = alpha a (m,k) b (k,n), m large, n and k small: the dense half of a graph convolution.
- * Each is a rung of a ladder (docs/graph-convolution.md explains them by the bytes they move); all can be chosen by name, and
+ * Each is a rung of a ladder (docs/notebook/graph-convolution.md explains them by the bytes they move); all can be chosen by name, and
  * the last is what auto takes where it fits. */
 #ifndef SDLF_CALCULATORS_CUDA_GEMM_TALL_H
 #define SDLF_CALCULATORS_CUDA_GEMM_TALL_H

@@ -7,7 +7,7 @@
 #include "calculators/cuda/engine/pack.h"
 
 /* Inference: images from which on the engine's tiles fill the device, where a tap's sum is all there is and elsewhere; and their width up to which it is
- * faster in 3x3 convolutions than kernels that keep a part of the image in shared memory for all taps (measured on an H200, docs/cuda.md). */
+ * faster in 3x3 convolutions than kernels that keep a part of the image in shared memory for all taps (measured on an H200, docs/notebook/cuda.md). */
 enum { LEAST_IMAGES_1X1 = 4, LEAST_IMAGES = 16, MOST_WIDTH_3X3 = 55 };
 
 static bool suits_inference(const sdlf_operation *op)

@@ -78,7 +78,8 @@ typedef struct sdlf_kernel_slot {
     /* And is that the faster way for this one, so that plans for inference should bring them so? Asked with operands that are
      * row-major. Optional; NULL: it is not. */
     bool (*likes_channels_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);
-    /* Does `run` take operands in 16-bit storage, where the kind's contract allows it? `supports` says which. False: none. */
+    /* Does `run` take operands in a storage type, 16 bits or float32 channels last with its weights, where the kind's contract allows it?
+     * `supports` says which. False: none. */
     bool storage;
 
     /* Constant weights, operand in[1] (or the matrix in[0], where that is sparse; of conv2d_pointwise_depthwise and
@@ -159,9 +160,9 @@ struct sdlf_calculator_class {
     sdlf_status (*download)(sdlf_calculator *calculator, void *host, const void *from, int64_t bytes);
     sdlf_status (*synchronize)(sdlf_calculator *calculator); /* wait for all that is queued */
 
-    /* The type in which plans that consist of convolutions and pooling like this one, for training or for inference, should store activations and, in training, their gradients, channels last where there are
-     * images: SDLF_FLOAT16, SDLF_BFLOAT16, in training also SDLF_FLOAT32; SDLF_NONE: the plan's own, laid out as kernels like it. Optional;
-     * NULL: SDLF_NONE. */
+    /* The type in which plans that consist of convolutions and pooling like this one, for training or for inference, should store activations
+     * and, in training, their gradients, channels last where there are images: SDLF_FLOAT16, SDLF_BFLOAT16, in training also SDLF_FLOAT32;
+     * SDLF_NONE: the plan's own, laid out as kernels like it. Optional; NULL: SDLF_NONE. */
     sdlf_dtype (*storage)(const sdlf_calculator *calculator, const sdlf_operation *operation, bool training);
 
     /* Bytes of its memory, free and in all. Optional; NULL: not known. */

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* ---- weights: safetensors ----
- * Parameters under their names, float32, little endian; optimiser states as "optimizer.0.NAME", ... The metadata holds
+ * Parameters under their names, float32, little endian; optimizer states as "optimizer.0.NAME", ... The metadata holds
  * "sdlf.network" (the network as JSON), "sdlf.normalization" (JSON) and, in a checkpoint, "sdlf.training" (JSON, below). */
 
 /* What training must know to go on bit for bit. */
@@ -30,22 +30,22 @@ typedef struct sdlf_training_state {
     int epochs; /* that were asked for: the schedule depends on it */
     char optimizer[24];
     char data[256];      /* name of the data set; told to the user, not enforced */
-    char settings[2048]; /* the trainer's own JSON: optimiser, schedule, clipping, smoothing, augmentation, math */
+    char settings[2048]; /* the trainer's own JSON: optimizer, schedule, clipping, smoothing, augmentation, math */
 } sdlf_training_state;
 
 /* The training state that was loaded with the model's weights, or that the trainer last left there; for reading and for
  * setting. Never NULL for a model that is not NULL. */
 sdlf_training_state *sdlf_model_training_state(sdlf_model *model);
 
-/* Write parameters, and with `training` the optimiser states and the training state too. The file is written under a
+/* Write parameters, and with `training` the optimizer states and the training state too. The file is written under a
  * temporary name beside the target, synced, and renamed over it: a crash or a full disk leaves an old file whole. Errors:
  * SDLF_ERROR_IO with the path and the system's reason. */
 sdlf_status sdlf_model_save(sdlf_model *model, const char *path);
 sdlf_status sdlf_model_save_checkpoint(sdlf_model *model, const char *path);
 
 /* Read parameters into a model that is built (or is built now). Every parameter must be there with its shape; float16,
- * bfloat16 and float64 are converted. Tensors that the model does not know are an error, except optimiser states. The
- * training state and the optimiser states are read too, if the file has them. After a failure the model is unchanged. */
+ * bfloat16 and float64 are converted. Tensors that the model does not know are an error, except optimizer states. The
+ * training state and the optimizer states are read too, if the file has them. After a failure the model is unchanged. */
 sdlf_status sdlf_model_load(sdlf_model *model, const char *path);
 
 /* Make the network that a weights file carries in its metadata, and load it. The model is the caller's; NULL after a failure. Errors:
@@ -53,7 +53,7 @@ sdlf_status sdlf_model_load(sdlf_model *model, const char *path);
  * SDLF_ERROR_MEMORY; those of building that network. */
 sdlf_status sdlf_model_open(sdlf_model **model, const char *path);
 
-/* The same for a model that will not be trained on: optimiser states, which may be most of the file, are left there. */
+/* The same for a model that will not be trained on: optimizer states, which may be most of the file, are left there. */
 sdlf_status sdlf_model_open_to_run(sdlf_model **model, const char *path);
 
 /* That for one plan which takes the parameters (take_parameters in plan.h): they stay in the file, which the model keeps open until then
@@ -62,7 +62,7 @@ sdlf_status sdlf_model_open_to_run(sdlf_model **model, const char *path);
 sdlf_status sdlf_model_open_to_take(sdlf_model **model, const char *path);
 
 /* ---- plan files: choices of algorithms ----
- * Lines of text, sorted; docs/plan-files.md describes the form. */
+ * Lines of text, sorted; docs/reference/plan-files.md describes the form. */
 
 /* Add the file's choices to these. No file there: nothing to add. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT with "FILE:LINE: ", and then
  * nothing has been added, but where memory ran out. */
@@ -75,7 +75,7 @@ sdlf_status sdlf_choices_parse(sdlf_choices *choices, const char *text, size_t l
 sdlf_status sdlf_choices_write(sdlf_choices *choices, const char *path);
 
 /* ---- networks: JSON ----
- * docs/network-files.md describes the form. */
+ * docs/guides/network-files.md describes the form. */
 
 /* Read a network file. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT with "FILE:LINE: " and the field. */
 sdlf_status sdlf_network_read(sdlf_model **model, const char *path);
@@ -98,7 +98,7 @@ const char *sdlf_network_builtin_name(int index);
 const char *sdlf_network_builtin_summary(int index);
 
 /* ---- models from elsewhere: ONNX ----
- * docs/onnx.md says what is read and how, docs/onnx-support.md lists every operator. Without protobuf-c in the build, these
+ * docs/guides/onnx.md says what is read and how, docs/reference/onnx-support.md lists every operator. Without protobuf-c in the build, these
  * return SDLF_ERROR_UNSUPPORTED. */
 
 /* The size of a dimension that the file leaves open under a name, such as "height", or without: "image:2", its input and place. One
@@ -204,7 +204,7 @@ typedef struct sdlf_onnx_exported {
 } sdlf_onnx_exported;
 
 /* Write a model that is built as an ONNX file, which computes what a plan for inference does: losses are left out, and what
- * only they read. docs/onnx.md says what becomes of each layer. The file is written as sdlf_model_save does. One
+ * only they read. docs/guides/onnx-export.md says what becomes of each layer. The file is written as sdlf_model_save does. One
  * with weights beside it is replaced together with them; weights of an earlier export to this path are removed then. `options`
  * and `result` may be NULL. Errors: SDLF_ERROR_UNSUPPORTED with the layer, its class, and why ONNX, or the opset that was
  * asked for, cannot say it; SDLF_ERROR_ARGUMENT; SDLF_ERROR_IO; SDLF_ERROR_MEMORY. */
@@ -232,7 +232,7 @@ typedef struct sdlf_c_exported {
 
 /* Write a model that is built as one file of C99 that needs the standard library alone, and computes what a plan for inference
  * does for a batch of 1, in float: void NAME_run(const float *input, float *output). Any layer whose operations are among
- * those of docs/c-export.md may be in it. The file is written as sdlf_model_save does. `options` and `result` may be NULL. Errors:
+ * those of docs/guides/c-export.md may be in it. The file is written as sdlf_model_save does. `options` and `result` may be NULL. Errors:
  * SDLF_ERROR_UNSUPPORTED with the layer, its class and the reason, or where there are too many parameters; SDLF_ERROR_ARGUMENT where the
  * name is no identifier; SDLF_ERROR_IO; SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_model_to_c(const sdlf_model *model, const char *path, const sdlf_c_export_options *options,

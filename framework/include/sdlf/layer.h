@@ -4,7 +4,7 @@
  * forward and the backward pass consist of. It names no calculator, allocates no memory and loops over no elements: it
  * describes, once, when a plan is built; the plan binds memory and runs what was described.
  *
- * To add a class: one file in layers/, one line in layers/list.h; or, from outside the tree, sdlf_register_layer. docs/add-a-layer.md
+ * To add a class: one file in layers/, one line in layers/list.h; or, from outside the tree, sdlf_register_layer. docs/guides/add-a-layer.md
  * walks through one.
  *
  * Threads: classes are constant tables: their functions may be called from several threads, for different models. The list may be read,

@@ -89,7 +89,7 @@ int sdlf_model_head(const sdlf_model *model);
 /* Infer every shape once (for a batch of 1), make the parameters and initialise them from `seed`. If nobody has called it, the
  * first plan builds the model, from its own seed. Calling it again draws new parameters.
  *
- * A model that has been built, or came from a file, takes more layers: its parameters keep their values and optimiser states, the model
+ * A model that has been built, or came from a file, takes more layers: its parameters keep their values and optimizer states, the model
  * has to be built again, and then only the parameters of the layers that came after are drawn. (The array of sdlf_parameter moves:
  * pointers into it are no good then.) After a failure the parameters are as they were. Errors: the first error of building, shapes that
  * do not fit, memory; SDLF_ERROR_ARGUMENT while a plan of the model exists (adding a layer is the same error then). */
@@ -120,7 +120,7 @@ typedef struct sdlf_parameter {
     sdlf_parameter_spec spec;
     int layer;            /* the layer it belongs to */
     sdlf_tensor value;    /* float32; absent (data is NULL) once a plan has taken it: take_parameters in plan.h */
-    sdlf_tensor state[3]; /* the optimiser's, float32 with the value's shape; absent until training needs them */
+    sdlf_tensor state[3]; /* the optimizer's, float32 with the value's shape; absent until training needs them */
 } sdlf_parameter;
 
 int sdlf_model_parameter_count(const sdlf_model *model);

@@ -189,8 +189,8 @@ typedef struct sdlf_operation_class {
     unsigned any_strides;     /* bit i: in[i] may have any strides; bit SDLF_MAX_INPUTS + i: out[i] */
     unsigned channels_last;   /* bits as in any_strides: may be channels last, together */
     unsigned stays_row_major; /* of these: may be row-major where others are channels last */
-    unsigned storage;         /* bits as in any_strides: may be stored in 16 bits, together (operations/kinds.h) */
-    unsigned float32_beside;  /* of these: may be float32, laid out as ever, beside others in 16 bits */
+    unsigned storage;         /* bits as in any_strides: may be in a storage type, together (operations/kinds.h) */
+    unsigned float32_beside;  /* of these: may be float32, row-major, beside others in a storage type */
     sdlf_turning turning;
     size_t epilogue; /* offsetof(sdlf_operation, ...) the sdlf_activation that out[0] goes through; 0: it has none */
     /* Do dtypes, shapes and options fit together? Called once, when a plan is built; kernels rely on it. */

@@ -1,4 +1,4 @@
-/* Optimisers and learning-rate schedules: small values, made by calls that read like sdlf_sgd(.momentum = 0.9).
+/* Optimizers and learning-rate schedules: small values, made by calls that read like sdlf_sgd(.momentum = 0.9).
  *
  * Threads: values: all functions may be called from any thread.
  * Ownership: nothing is allocated; names are the library's.
@@ -12,10 +12,10 @@
 extern "C" {
 #endif
 
-/* ---- optimisers ---- */
+/* ---- optimizers ---- */
 
 /* Weight decay pulls weights towards zero, and leaves out biases, scales and shifts of normalisations, and what a layer wants left out
- * (sdlf_parameter_spec.decay), unless decay_all is set: then every parameter decays, as with PyTorch's optimisers.
+ * (sdlf_parameter_spec.decay), unless decay_all is set: then every parameter decays, as with PyTorch's optimizers.
  *
  * Numbers are doubles: of 0.99 as a float, 1 - 0.99 is off by 1e-6 of itself, which a plan in float64 shows, and RMSprop's first steps
  * enlarge. */
@@ -95,7 +95,7 @@ const sdlf_optimizer_class *sdlf_optimizer_class_find(const char *name);
 
 /* A sensible peak rate for batches of that size: the class's learning_rate, less in proportion where the batch is smaller
  * than full_batch. A gradient over fewer samples is noisier, and descent that takes it as it is must go in smaller steps:
- * sgd's 0.05 from 64 samples on is 0.0125 at 16. Optimisers that divide by the gradient's own size need no such rule. */
+ * sgd's 0.05 from 64 samples on is 0.0125 at 16. Optimizers that divide by the gradient's own size need no such rule. */
 float sdlf_optimizer_rate(const sdlf_optimizer *optimizer, int64_t batch);
 
 /* Are the options inside their ranges? Fills defaults in. SDLF_ERROR_ARGUMENT names the option. */
@@ -115,7 +115,7 @@ typedef enum sdlf_schedule_kind {
 
 typedef struct sdlf_schedule {
     sdlf_schedule_kind kind;
-    float peak;   /* the highest rate; 0: the optimiser's own suggestion, sdlf_optimizer_rate */
+    float peak;   /* the highest rate; 0: the optimizer's own suggestion, sdlf_optimizer_rate */
     float final;  /* cosine, linear: the last rate; default 0 */
     float warmup; /* linear warm-up from 0 over this part of all steps, in [0, 1); one_cycle: its rise, default 0.3 */
     float gamma;  /* step: default 0.1 */

@@ -192,7 +192,7 @@ sdlf_status sdlf_plan_wait_mark(sdlf_plan *plan, sdlf_metrics *metrics);
 
 sdlf_status sdlf_plan_synchronize(sdlf_plan *plan);
 
-/* Bring copies of parameters (and optimiser states) that live outside the host's memory back to the model, or push the
+/* Bring copies of parameters (and optimizer states) that live outside the host's memory back to the model, or push the
  * model's values to them. A plan for inference may hold weights in forms of its own (batch normalisation folded in, laid out for its
  * kernels) in the host's memory too. So after training: store from the plan that has trained, then load into those for inference.
  * sdlf_plan_forward of one whose weights are out of date is SDLF_ERROR_ARGUMENT. That is noticed where plans, weights files or
@@ -254,7 +254,7 @@ typedef struct sdlf_memory_info {
     int64_t arena;           /* what the plan allocates: activations, gradients, workspaces, weights in other forms */
     int64_t unshared;        /* what `arena` would be if nothing were reused */
     int64_t parameters;      /* the model's values, and the plan's copies of them */
-    int64_t states;          /* optimiser states, and copies */
+    int64_t states;          /* optimizer states, and copies */
     int64_t output;          /* the model's largest output, which whoever reads it has room for, too */
     const char *output_name; /* that one's; the model's. NULL: there is none */
 } sdlf_memory_info;
@@ -270,7 +270,7 @@ sdlf_status sdlf_plan_measure(sdlf_memory_info *memory, sdlf_model *model, const
 
 /* Run `repeats` training steps with learning rate 0 (or forward passes) with a clock around every step, filling the
  * `seconds` above with medians. A feed's epoch under way is over afterwards.
- * Parameters are unchanged; optimiser states are saved before and restored after, those of a plan shared with too. Outputs of
+ * Parameters are unchanged; optimizer states are saved before and restored after, those of a plan shared with too. Outputs of
  * inference are those of the last run after it. */
 sdlf_status sdlf_plan_time(sdlf_plan *plan, int repeats);
 

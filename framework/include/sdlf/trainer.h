@@ -88,7 +88,7 @@ bool sdlf_network_builtin_training(sdlf_trainer_options *options, const char *na
  * borrowed; a model has one trainer at a time.
  *
  * A model that is not built is built from `seed`. One whose normalisation is not known takes that of `train`; samples are
- * normalised as the model says. Optimiser states and the training state of an earlier training are dropped, unless
+ * normalised as the model says. Optimizer states and the training state of an earlier training are dropped, unless
  * `resume` is set: then training goes on where the model's training state says, and ends with the weights, bit for bit,
  * of training that was never interrupted, at any number of threads, on the same build, calculators (of cpu: with the same vector
  * instructions), placement and plan options. For that to hold, batch, seed, optimizer, schedule, label_smoothing, clip_norm,
@@ -121,7 +121,7 @@ void sdlf_trainer_stop(sdlf_trainer *trainer);
  * for. Errors: SDLF_ERROR_ARGUMENT (there is no state), SDLF_ERROR_FORMAT (settings that cannot be read). */
 sdlf_status sdlf_trainer_restore_options(sdlf_trainer_options *options, const sdlf_training_state *state);
 
-/* Bytes that the trainer holds: parameters, optimiser states, the arenas of all its plans, and the loaders' batches. The
+/* Bytes that the trainer holds: parameters, optimizer states, the arenas of all its plans, and the loaders' batches. The
  * data sets are not counted. */
 int64_t sdlf_trainer_memory(const sdlf_trainer *trainer);
 

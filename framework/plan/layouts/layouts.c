@@ -134,7 +134,7 @@ static unsigned operands_turned(const sdlf_operation_class *type)
     return type->turning == SDLF_TURNS_ROWS ? type->storage : ~0u;
 }
 
-/* In 16 bits: does its calculator take it so? (In the plan's dtype a kernel sees nothing new.) */
+/* In a storage type: does its calculator take it so? (Without one a kernel sees nothing new.) */
 static bool turned_is_taken(const layout_pass *p, const plan_step *step)
 {
     if (p->storage == SDLF_NONE) return true;

@@ -8,8 +8,8 @@
 typedef struct layout_forms {
     bool row_major; /* in the buffer itself, in the plan's dtype */
     bool written;   /* there, by a step: its other writers, if there are, write there too */
-    int last; /* the buffer that holds it channels last, in 16 bits where the pass has a storage type; its own where both forms
-                       * are the same; 0: none */
+    int last; /* the buffer that holds it channels last, in the pass's storage type where it has one (16 bits, or float32 in
+                       * training); its own where both forms are the same; 0: none */
     sdlf_shape shape; /* with `last`: (N,C,H,W) of the whole content */
 } layout_forms;
 

@@ -1,5 +1,5 @@
-/* docs/network-files.md shows a network, which must be one, and lists every layer and option. The list follows from the
- * layers' own tables; this test compares.
+/* docs/guides/network-files.md shows a network, which must be one, and docs/reference/layers.md lists every layer and
+ * option. The list follows from the layers' own tables; this test compares.
  *
  *     test_framework_formats_network_docs --print
  *
@@ -92,9 +92,9 @@ static void print_layers(FILE *out)
 
 /* ---- the page ---- */
 
-static char *read_page(void)
+static char *read_page(const char *path)
 {
-    FILE *file = fopen(SDLF_SOURCE_DIR "/docs/network-files.md", "rb");
+    FILE *file = fopen(path, "rb");
     if (file == NULL) return NULL;
     enum { LIMIT = 1 << 20 };
     char *text = malloc(LIMIT);
@@ -105,7 +105,7 @@ static char *read_page(void)
 
 static void page_lists_every_layer_and_option(void)
 {
-    char *page = read_page(), *list = NULL;
+    char *page = read_page(SDLF_SOURCE_DIR "/docs/reference/layers.md"), *list = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&list, &size);
     if (!CHECK(page != NULL) || !CHECK(out != NULL)) return;
@@ -130,7 +130,7 @@ static void page_lists_every_layer_and_option(void)
 static void example_reads(void)
 {
     static const char fence[] = "```json\n{";
-    char *page = read_page();
+    char *page = read_page(SDLF_SOURCE_DIR "/docs/guides/network-files.md");
     char *begin = page != NULL ? strstr(page, fence) : NULL, *end = begin != NULL ? strstr(begin, "\n```") : NULL;
     sdlf_model *model = NULL;
     if (CHECK(end != NULL)) {

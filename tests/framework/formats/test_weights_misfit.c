@@ -79,7 +79,7 @@ static void files_that_do_not_fit(void)
     } cases[] = {
         {drop_last, NULL, NULL, "the file has no tensor for the parameter 'fc.bias' of shape 3"},
         {add_unknown, NULL, NULL, "the network has no parameter for the tensor 'extra' of shape 4"},
-        {add_lone_state, NULL, NULL, "the file has no optimiser state 0 of parameter 'conv2d.weight'"},
+        {add_lone_state, NULL, NULL, "the file has no optimizer state 0 of parameter 'conv2d.weight'"},
         {add_fourth_state, NULL, NULL, "the network has no parameter for the tensor 'optimizer.3.fc.bias'"},
         {reshape_first, NULL, NULL, "tensor 'conv2d.weight' has the shape 1x2x3x3, but the network expects 2x1x3x3"},
         {integers, NULL, NULL, "tensor 'conv2d.weight' has dtype I32, expected F32, F64, F16 or BF16"},

@@ -1,4 +1,4 @@
-/* Calculators, operations and optimisers where a pointer is NULL. */
+/* Calculators, operations and optimizers where a pointer is NULL. */
 #include "framework/nulls/nulls.h"
 
 static void calculators(void)

@@ -133,7 +133,7 @@ static void sharing_wants_the_same_calculator(void)
 
 /* ---- one model ---- */
 
-/* A second training plan with fewer optimiser states leaves the first one's alone. */
+/* A second training plan with fewer optimizer states leaves the first one's alone. */
 static void plans_of_one_model_keep_their_states(void)
 {
     sdlf_calculator *host = test_open("reference");

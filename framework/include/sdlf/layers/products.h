@@ -23,8 +23,8 @@ typedef struct sdlf_fully_connected_options {
 } sdlf_fully_connected_options;
 sdlf_node sdlf_fully_connected(sdlf_model *model, sdlf_node x, const sdlf_fully_connected_options *options);
 
-/* y = a b of two nodes: a (...,m,k), b (...,k,n), y (...,m,n). Axes before the last two are broadcast as in numpy; a vector is a
- * row on the left, a column on the right, and that axis is missing in y. */
+/* y = a b of two nodes: a (...,m,k), b (...,k,n), y (...,m,n). Axes before the last two are broadcast as in numpy;
+ * a vector is a row on the left, a column on the right, and that axis is missing in y. */
 typedef struct sdlf_matmul_options {
     const char *name;
     bool transpose_a; /* a is (...,k,m) */

@@ -318,7 +318,7 @@ typedef enum sdlf_operation_kind {
      *   in: -   out: y float */
     SDLF_RANDOM_NORMAL,
 
-    /* ---- optimiser updates. g is the gradient; `rate` the learning rate; with scale? present, g is first multiplied by
+    /* ---- optimizer updates. g is the gradient; `rate` the learning rate; with scale? present, g is first multiplied by
      * scale[0] (gradient clipping). Weight decay of sgd, rmsprop and adam: g += decay w. ---- */
 
     /* sgd_update: v = momentum v + g; w -= rate (nesterov ? g + momentum v : v). Without momentum v is absent and

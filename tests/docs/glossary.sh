@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Are the words that docs/reference/glossary.md calls SDLF's own still in the tree, where it says that they are?
+#
+#   glossary.sh FOLDER      the project's folder
+set -euo pipefail
+cd "$1"
+page=docs/reference/glossary.md
+failed=0
+words=0
+
+while IFS='|' read -r _ left _ where; do
+    folders=(framework calculators layers apps)
+    if [[ $where =~ \`([a-z0-9_/]+)\` ]]; then folders=("${BASH_REMATCH[1]}"); fi
+    while read -r word; do
+        words=$((words + 1))
+        grep -rqwE -- "$word|[a-z0-9_]*_$word|$word(_[a-z0-9_]*|s)" "${folders[@]}" || [ -n "$(find "${folders[@]}" -name "*$word*")" ] ||
+            { echo "$page: there is no $word in ${folders[*]}" && failed=1; }
+    done < <(grep -oE '`[a-z0-9_]+`' <<< "$left" | tr -d '`')
+done < <(sed -n '/^## Words of SDLF/,$p' "$page" | grep '^|' | grep -vE '^\| word |^\|---')
+
+[ "$words" -gt 30 ] || { echo "only $words words were found: this script reads the page wrongly" && exit 1; }
+[ "$failed" -eq 0 ] || exit 1
+echo "$words words are where the glossary says."

@@ -1,0 +1,74 @@
+/* docs/reference/operations.md lists every kind of operation with its operands. The list follows from the kinds' own tables; this test
+ * compares.
+ *
+ *     test_framework_operations_page --print > docs/reference/operations.md
+ */
+#include "testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sdlf/operation.h>
+
+static const char head[] =
+    "# Operations\n\n"
+    "Written by `test_framework_operations_page --print`, in the build's folder tests/, from the tables of\n"
+    "`framework/operations/`.\n\n"
+    "Layers describe themselves in these operations, and calculators compute them; formulas, shapes and options are "
+    "the\n"
+    "contracts of `framework/include/sdlf/operations/kinds.h`. Operands are in order: `name?` is optional, `name!` is\n"
+    "updated in place, `name*` is a sparse matrix. \"NHWC\": images may lie channels last; \"16 bits\": float16 or "
+    "bfloat16\n"
+    "storage is in the contract.\n\n"
+    "| operation | inputs | outputs | |\n|---|---|---|---|\n";
+
+static void print_operands(FILE *out, const sdlf_operand *operand)
+{
+    for (int i = 0; operand[i].name != NULL; i++)
+        fprintf(out, "%s`%s%s%s%s`", i > 0 ? ", " : "", operand[i].name, operand[i].optional ? "?" : "",
+                operand[i].updated ? "!" : "", operand[i].sparse ? "*" : "");
+}
+
+static void print_page(FILE *out)
+{
+    fprintf(out, "%s", head);
+    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
+        const sdlf_operation_class *type = sdlf_operation_class_of((sdlf_operation_kind)kind);
+        if (type == NULL || type->name == NULL) continue;
+        fprintf(out, "| `%s` | ", type->name);
+        print_operands(out, type->in);
+        fprintf(out, " | ");
+        print_operands(out, type->out);
+        fprintf(out, " | %s%s%s |\n", type->channels_last != 0 ? "NHWC" : "",
+                type->channels_last != 0 && type->storage != 0 ? ", " : "", type->storage != 0 ? "16 bits" : "");
+    }
+}
+
+static void page_lists_every_operation(void)
+{
+    enum { LIMIT = 1 << 18 };
+    char *page = calloc(1, LIMIT), *list = NULL;
+    size_t size = 0;
+    FILE *file = fopen(SDLF_SOURCE_DIR "/docs/reference/operations.md", "rb"), *out = open_memstream(&list, &size);
+    if (CHECK(file != NULL && out != NULL && page != NULL)) {
+        CHECK(fread(page, 1, LIMIT - 1, file) > 0);
+        print_page(out);
+        fflush(out);
+        if (!CHECK(strcmp(page, list) == 0)) printf("    docs/reference/operations.md is not what --print prints\n");
+    }
+    if (file != NULL) fclose(file);
+    if (out != NULL) fclose(out);
+    free(list);
+    free(page);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--print") == 0) {
+        print_page(stdout);
+        return 0;
+    }
+    RUN(page_lists_every_operation);
+    return test_summary();
+}
