@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "framework/classifier.h"
 #include "framework/parallel.h"
@@ -135,13 +136,22 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
     *maker = (sdlf_batch_maker){.epoch = -1};
 }
 
+/* Of the labels of so many samples. */
+static sdlf_shape labels_shape(const sdlf_batch_maker *maker, int64_t count)
+{
+    sdlf_shape shape = maker->dataset->labels.shape;
+    shape.dim[0] = count;
+    return shape;
+}
+
 sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker)
 {
     sdlf_shape shape = maker->dataset->samples.shape;
     shape.dim[0] = maker->options.batch;
     *batch = (sdlf_batch){0};
     sdlf_status status = sdlf_tensor_create(&batch->samples, NULL, SDLF_FLOAT32, shape);
-    if (status == SDLF_OK) status = sdlf_tensor_create(&batch->labels, NULL, SDLF_INT32, sdlf_shape(shape.dim[0]));
+    if (status == SDLF_OK)
+        status = sdlf_tensor_create(&batch->labels, NULL, maker->dataset->labels.dtype, labels_shape(maker, shape.dim[0]));
     if (status != SDLF_OK) sdlf_batch_release(batch);
     return sdlf_fail_context(status, "loader");
 }
@@ -201,11 +211,12 @@ sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_
     int64_t start = index * maker->options.batch, count = samples_of(maker, index);
     bind(maker, start, count, batch->samples.data);
     batch->samples = maker->gather.out[0];
-    batch->labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), batch->labels.data);
+    batch->labels = sdlf_tensor_view(dataset->labels.dtype, labels_shape(maker, count), batch->labels.data);
     batch->count = count;
-    const int32_t *label = dataset->labels.data;
-    int32_t *to = batch->labels.data;
-    for (int64_t i = 0; i < count; i++) to[i] = label[maker->order[start + i]];
+    size_t bytes = (size_t)(sdlf_tensor_bytes(&batch->labels) / count); /* of a sample's */
+    for (int64_t i = 0; i < count; i++)
+        memcpy((char *)batch->labels.data + (size_t)i * bytes,
+               (const char *)dataset->labels.data + (size_t)maker->order[start + i] * bytes, bytes);
 
     const sdlf_calculator_class *type = maker->calculator->type;
     sdlf_status status = read_samples(maker, start, count);

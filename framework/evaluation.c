@@ -2,7 +2,9 @@
 #include <sdlf/trainer.h>
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "framework/classifier.h"
 #include "framework/evaluator.h"
 #include "framework/model_internal.h"
 #include "framework/require.h"
@@ -30,10 +32,14 @@ sdlf_status sdlf_evaluate_while(sdlf_evaluation *evaluation, sdlf_model *model, 
     status = sdlf_evaluator_create(&evaluator, model, dataset, &options);
     if (status != SDLF_OK) return status;
     size_t classes = (size_t)dataset->class_count;
-    evaluation->confusion = calloc(classes * classes, sizeof *evaluation->confusion);
-    if (evaluation->confusion == NULL)
+    bool targets = sdlf_dataset_has_targets(dataset);
+    sdlf_target_figures *figures = targets ? calloc(classes, sizeof *figures) : NULL;
+    evaluation->confusion = targets ? NULL : calloc(classes * classes, sizeof *evaluation->confusion);
+    if (targets ? figures == NULL : evaluation->confusion == NULL)
         status = sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory to count %zu classes", classes);
     if (status == SDLF_OK) status = sdlf_evaluator_run(evaluator, evaluation, go_on, user);
+    if (targets && evaluation->targets != NULL) memcpy(figures, evaluation->targets, classes * sizeof *figures);
+    evaluation->targets = figures;
     if (status != SDLF_OK) sdlf_evaluation_release(evaluation);
     sdlf_evaluator_free(evaluator);
     return status;
@@ -53,5 +59,6 @@ void sdlf_evaluation_release(sdlf_evaluation *evaluation)
 {
     if (evaluation == NULL) return;
     free(evaluation->confusion);
+    free(evaluation->targets);
     *evaluation = (sdlf_evaluation){.class_count = 0};
 }

@@ -21,6 +21,8 @@ struct sdlf_evaluator {
     int64_t batch, sample_count; /* samples of a batch; elements of a sample */
     float *samples;              /* (batch, sample_count): a last batch, filled up */
     float *scores;               /* (batch, class_count) */
+    sdlf_loss loss;
+    sdlf_target_figures *targets; /* of float targets: class_count */
 };
 
 static int64_t bytes_of_samples(const sdlf_evaluator *evaluator)
@@ -40,6 +42,7 @@ void sdlf_evaluator_free(sdlf_evaluator *evaluator)
     sdlf_plan_free(evaluator->plan);
     sdlf_heap_free(evaluator->samples);
     sdlf_heap_free(evaluator->scores);
+    free(evaluator->targets);
     free(evaluator);
 }
 
@@ -58,7 +61,10 @@ static sdlf_status prepare(sdlf_evaluator *evaluator, sdlf_model *model, const s
     if (status != SDLF_OK) return status;
     evaluator->samples = sdlf_heap_allocate(bytes_of_samples(evaluator));
     evaluator->scores = sdlf_heap_allocate(bytes_of_scores(evaluator));
-    if (evaluator->samples == NULL || evaluator->scores == NULL)
+    evaluator->loss = sdlf_model_loss(model);
+    bool targets = sdlf_dataset_has_targets(&evaluator->data);
+    if (targets) evaluator->targets = calloc((size_t)evaluator->data.class_count, sizeof *evaluator->targets);
+    if (evaluator->samples == NULL || evaluator->scores == NULL || (targets && evaluator->targets == NULL))
         return sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory for batches of %lld", (long long)evaluator->batch);
     return SDLF_OK;
 }
@@ -108,6 +114,10 @@ static void count_batch(const sdlf_evaluator *evaluator, const sdlf_batch *batch
 {
     const int32_t *labels = batch->labels.data;
     int class_count = evaluator->data.class_count;
+    if (sdlf_dataset_has_targets(&evaluator->data)) {
+        sdlf_evaluation_count_targets(evaluation, evaluator->scores, batch);
+        return;
+    }
     for (int64_t n = 0; n < batch->count; n++) {
         const float *score = evaluator->scores + n * class_count;
         int predicted = predict(score, class_count);
@@ -139,7 +149,11 @@ sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evalu
 {
     double start = sdlf_clock();
     int class_count = evaluator->data.class_count;
-    *evaluation = (sdlf_evaluation){.class_count = class_count, .confusion = evaluation->confusion};
+    *evaluation = (sdlf_evaluation){.class_count = class_count,
+                                    .kind = evaluator->loss,
+                                    .confusion = evaluation->confusion,
+                                    .targets = evaluator->targets};
+    if (evaluation->targets != NULL) memset(evaluation->targets, 0, (size_t)class_count * sizeof *evaluation->targets);
     if (evaluation->confusion != NULL)
         memset(evaluation->confusion, 0, (size_t)class_count * (size_t)class_count * sizeof *evaluation->confusion);
     /* what the plan worked out from the parameters, such as folded batch normalisation, is made anew */

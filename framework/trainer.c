@@ -33,6 +33,7 @@ static float learning_rate(const sdlf_trainer *trainer)
 static sdlf_progress progress_of(const sdlf_trainer *trainer, float rate)
 {
     double samples = trainer->metrics.samples;
+    bool counts = trainer->options.loss == SDLF_LOSS_CROSS_ENTROPY || trainer->options.loss == SDLF_LOSS_BCE;
     return (sdlf_progress){
         .event = SDLF_PROGRESS_STEP,
         .epoch = (int)trainer->epoch + 1,
@@ -41,9 +42,11 @@ static sdlf_progress progress_of(const sdlf_trainer *trainer, float rate)
         .steps = trainer->steps,
         .samples = (int64_t)samples,
         .loss = samples > 0 ? trainer->metrics.loss_sum / samples : NAN,
-        .accuracy = samples > 0 ? trainer->metrics.correct / samples : NAN,
+        .accuracy = samples > 0 && counts ? trainer->metrics.correct / samples : NAN,
         .test_loss = NAN,
         .test_accuracy = NAN,
+        .test_error = NAN,
+        .waited = trainer->loader != NULL ? trainer->waited : (double)NAN,
         .seconds = trainer->seconds,
         .test_seconds = NAN,
         .learning_rate = rate,
@@ -98,13 +101,16 @@ static sdlf_status write_tensor(sdlf_plan *plan, const char *input, const sdlf_t
 static sdlf_status run_step(sdlf_trainer *trainer, float rate)
 {
     sdlf_batch batch;
+    double asked = sdlf_clock();
     sdlf_status status = sdlf_loader_next(trainer->loader, &batch);
+    trainer->waited += sdlf_clock() - asked;
     if (status != SDLF_OK) return status;
     sdlf_plan *plan = batch.count == trainer->batch ? trainer->full : trainer->tail;
     if (sdlf_plan_step_number(plan) != steps_done(trainer))
         status = sdlf_plan_set_step_number(plan, steps_done(trainer)); /* the plans take turns */
     if (status == SDLF_OK) status = write_tensor(plan, trainer->classifier.samples, &batch.samples);
     if (status == SDLF_OK) status = write_tensor(plan, trainer->labels, &batch.labels);
+    if (status == SDLF_OK && trainer->weights != NULL) status = sdlf_trainer_write_weights(trainer, plan, &batch);
     if (status == SDLF_OK) status = sdlf_plan_step(plan, rate);
     if (status != SDLF_OK) return status;
     trainer->epoch_step++;
@@ -164,13 +170,14 @@ static sdlf_status finish_epoch(sdlf_trainer *trainer, float rate)
     sdlf_progress progress = progress_of(trainer, rate);
     progress.event = SDLF_PROGRESS_EPOCH;
     progress.test_loss = test.loss;
-    progress.test_accuracy = test.samples > 0 ? (double)test.correct / (double)test.samples : NAN;
+    progress.test_accuracy = sdlf_evaluation_accuracy(&test);
+    if (trainer->options.loss != SDLF_LOSS_BCE) progress.test_error = sdlf_evaluation_rmse(&test);
     if (trainer->test != NULL) progress.test_seconds = sdlf_clock() - start;
     progress.weights = sdlf_model_hash(trainer->model);
     trainer->epoch++;
     trainer->epoch_step = 0;
     trainer->metrics = (sdlf_metrics){.samples = 0};
-    trainer->seconds = 0;
+    trainer->seconds = trainer->waited = 0;
     sdlf_trainer_note_state(trainer);
     bool told_apart = trainer->options.keep != SDLF_KEEP_LAST || trainer->options.patience > 0;
     if (told_apart) status = sdlf_trainer_note_best(trainer, &test);

@@ -49,6 +49,8 @@ struct sdlf_trainer {
     const char *labels;  /* input of the plans that takes the labels */
     sdlf_dataset train;  /* a view of the caller's, with the model's normalisation */
     sdlf_loader *loader; /* NULL: the plans draw their own batches */
+    float *class_weights; /* of each class; NULL: all are the same */
+    float *weights;       /* of a batch's samples, scratch space; NULL: they have none */
     float *rates;        /* of an epoch, for plans that draw their own batches */
     trainer_slices slices;
     sdlf_plan *full;      /* for batches of `batch` */
@@ -61,6 +63,7 @@ struct sdlf_trainer {
     int64_t collected;    /* of these, those whose results are in `metrics` */
     sdlf_metrics metrics; /* of the epoch under way */
     double seconds;       /* spent on it by this trainer */
+    double waited;        /* of these, for batches */
     trainer_best best;
     bool unsaved;            /* the last try to write the checkpoint failed */
     atomic_bool stop_wanted; /* set by sdlf_trainer_stop */
@@ -113,6 +116,14 @@ sdlf_status sdlf_trainer_note_best(sdlf_trainer *trainer, const sdlf_evaluation 
 bool sdlf_trainer_is_patient(const sdlf_trainer *trainer);
 /* The model's parameters and state become the best epoch's. */
 sdlf_status sdlf_trainer_take_best(sdlf_trainer *trainer);
+
+/* ---- weights of samples (trainer_weights.c) ---- */
+
+/* What options->class_weights says. Errors: SDLF_ERROR_ARGUMENT names what is wrong, SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_trainer_prepare_weights(sdlf_trainer *trainer);
+void sdlf_trainer_release_weights(sdlf_trainer *trainer);
+/* Those of a batch into the plan's input: each class's, divided by their sum. */
+sdlf_status sdlf_trainer_write_weights(sdlf_trainer *trainer, sdlf_plan *plan, const sdlf_batch *batch);
 
 /* ---- state ---- */
 

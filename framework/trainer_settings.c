@@ -107,6 +107,12 @@ sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options)
     if ((unsigned)options->keep >= SDLF_KEEP_COUNT || options->patience < 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: keep %d, patience %d: expected one of sdlf_keep, and 0 or more",
                          (int)options->keep, options->patience);
+    if ((unsigned)options->loss >= SDLF_LOSS_COUNT)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: there is no loss %d", (int)options->loss);
+    if (options->loss != SDLF_LOSS_CROSS_ENTROPY && (options->class_weights[0] != '\0' || options->label_smoothing > 0))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: %s is for classes, and the loss is %s",
+                         options->label_smoothing > 0 ? "label_smoothing" : "class_weights",
+                         sdlf_loss_names[options->loss]);
     if (options->augment.seed == 0) options->augment.seed = options->seed;
     if (options->batch < 1 || options->batch > MAXIMUM_BATCH)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: batch: expected 1 to %d, found %" PRId64, MAXIMUM_BATCH,
@@ -159,6 +165,10 @@ sdlf_status sdlf_trainer_write_settings(const sdlf_trainer_options *options, cha
                                                  sdlf_schedule_names[options->schedule.kind], &options->schedule));
     failed |= json_object_set_new(root, "trainer", fields_to_json(trainer_fields, NULL, options));
     failed |= json_object_set_new(root, "augment", augment);
+    if (options->loss != SDLF_LOSS_CROSS_ENTROPY)
+        failed |= json_object_set_new(root, "loss", json_string(sdlf_loss_names[options->loss]));
+    if (options->class_weights[0] != '\0')
+        failed |= json_object_set_new(root, "class_weights", json_string(options->class_weights));
     failed |= json_object_set_new(root, "math", json_string(sdlf_math_name(options->math)));
     if (failed == 0) printed = json_text_print(root, JSON_COMPACT | JSON_REAL_PRECISION(17), NULL);
     json_decref(root);
@@ -212,6 +222,20 @@ static const char *type_of(const json_t *root, const char *where)
     return json_string_value(json_object_get(json_object_get(root, where), "type"));
 }
 
+/* The loss, and the weights of classes: there only where they are not the usual ones. */
+static sdlf_status read_loss(const json_t *root, sdlf_trainer_options *options)
+{
+    const char *loss = json_string_value(json_object_get(root, "loss"));
+    const char *weights = json_string_value(json_object_get(root, "class_weights"));
+    int kind = 0;
+    while (loss != NULL && kind < SDLF_LOSS_COUNT && strcmp(loss, sdlf_loss_names[kind]) != 0) kind++;
+    if (kind == SDLF_LOSS_COUNT) return bad_settings("", "loss");
+    if (weights != NULL && strlen(weights) >= sizeof options->class_weights) return bad_settings("", "class_weights");
+    options->loss = (sdlf_loss)kind;
+    snprintf(options->class_weights, sizeof options->class_weights, "%s", weights != NULL ? weights : "");
+    return SDLF_OK;
+}
+
 static sdlf_status read_settings(const json_t *root, sdlf_trainer_options *options)
 {
     const char *schedule = type_of(root, "schedule");
@@ -230,8 +254,9 @@ static sdlf_status read_settings(const json_t *root, sdlf_trainer_options *optio
                     : json_is_string(math) ? sdlf_math_from_name(json_string_value(math))
                                            : SDLF_MATH_COUNT;
     if (options->math == SDLF_MATH_COUNT) return bad_settings("", "math");
-    sdlf_status status =
-        fields_from_json(root, "optimizer", options->optimizer.type->fields, &options->optimizer.options);
+    sdlf_status status = read_loss(root, options);
+    if (status == SDLF_OK)
+        status = fields_from_json(root, "optimizer", options->optimizer.type->fields, &options->optimizer.options);
     if (status == SDLF_OK)
         status = fields_from_json(root, "schedule", sdlf_schedule_fields(options->schedule.kind), &options->schedule);
     if (status == SDLF_OK) status = fields_from_json(root, "trainer", trainer_fields, options);
@@ -309,6 +334,9 @@ sdlf_status sdlf_trainer_compare_options(const sdlf_trainer_options *found, cons
     if (field != NULL) return differs("augment", field);
     if (wanted->augment.seed != found->augment.seed)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: augment seed is not what the checkpoint was trained with");
+    if (wanted->loss != found->loss || strcmp(wanted->class_weights, found->class_weights) != 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: the checkpoint was trained with loss %s and class weights '%s'",
+                         sdlf_loss_names[found->loss], found->class_weights);
     if (wanted->math != found->math)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: the checkpoint was trained with math %s, but %s is asked for",
                          sdlf_math_name(found->math), sdlf_math_name(wanted->math));

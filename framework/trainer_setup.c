@@ -28,6 +28,7 @@ void sdlf_trainer_free(sdlf_trainer *trainer)
     sdlf_loader_free(trainer->loader);
     sdlf_trainer_release_feed(trainer);
     sdlf_trainer_release_best(trainer);
+    sdlf_trainer_release_weights(trainer);
     free_plans(trainer);
     for (int index = 0; index < trainer->calculator_count; index++) sdlf_calculator_close(trainer->calculators[index]);
     free(trainer->checkpoint);
@@ -112,10 +113,16 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
     return bytes <= available - memory.arena - memory.parameters - memory.states;
 }
 
-/* On a device the training data are resident if there is room, else staged; what is read sample by sample comes from a loader. */
+/* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets, weights. */
+static bool must_load(const sdlf_trainer *trainer)
+{
+    return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) || trainer->weights != NULL;
+}
+
+/* On a device the training data are resident if there is room, else staged. */
 static sdlf_status choose_plans(sdlf_trainer *trainer, const sdlf_dataset *test, const sdlf_plan_options *options)
 {
-    if (sdlf_calculator_is_on_host(options->forward) || trainer->train.read != NULL)
+    if (sdlf_calculator_is_on_host(options->forward) || must_load(trainer))
         return make_plans(trainer, test, *options, NULL);
     sdlf_feed feed = sdlf_trainer_make_feed(trainer);
     feed.staged = STAGED;
@@ -145,6 +152,8 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .optimizer = wanted->optimizer,
         .clip_norm = wanted->clip_norm,
         .label_smoothing = wanted->label_smoothing,
+        .loss = wanted->loss,
+        .weighted = trainer->weights != NULL,
         .seed = wanted->seed,
         .conv_algorithm = wanted->conv_algorithm,
         .choices = wanted->choices,
@@ -174,6 +183,8 @@ static sdlf_status prepare_model(sdlf_trainer *trainer, const sdlf_dataset *trai
                          "trainer: label_smoothing is for networks without a loss layer of their own; "
                          "'%s' has one: give it there",
                          sdlf_model_name(model));
+    status = sdlf_trainer_prepare_weights(trainer);
+    if (status != SDLF_OK) return status;
     if (!normalization->known)
         *normalization = (sdlf_normalization){
             .mean = train->mean, .scale = train->scale, .channels = train->channels, .fit = train->fit, .known = true};
@@ -182,6 +193,19 @@ static sdlf_status prepare_model(sdlf_trainer *trainer, const sdlf_dataset *trai
     if (trainer->options.resume) return sdlf_trainer_take_state(trainer);
     sdlf_model_training_state(model)->present = false;
     return sdlf_model_require_states(model, 0); /* states of an earlier training are not this one's */
+}
+
+/* The loss that is asked for becomes the model's; one that the model has as a layer is the one. */
+static sdlf_status settle_loss(sdlf_trainer *trainer)
+{
+    sdlf_loss *loss = &trainer->options.loss;
+    sdlf_status status = SDLF_OK;
+    trainer->model->loss = SDLF_LOSS_CROSS_ENTROPY;
+    if (*loss != SDLF_LOSS_CROSS_ENTROPY)
+        status = sdlf_model_set_loss(trainer->model, *loss);
+    else
+        *loss = sdlf_model_loss(trainer->model);
+    return status;
 }
 
 static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, const sdlf_dataset *test)
@@ -200,7 +224,8 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     trainer->batch = options->batch < count ? options->batch : count;
     trainer->steps = (count + trainer->batch - 1) / trainer->batch;
     trainer->host_only = true;
-    sdlf_status status = sdlf_trainer_write_settings(options, trainer->settings, sizeof trainer->settings);
+    sdlf_status status = settle_loss(trainer);
+    if (status == SDLF_OK) status = sdlf_trainer_write_settings(options, trainer->settings, sizeof trainer->settings);
     if (status == SDLF_OK) status = prepare_model(trainer, train);
     if (status == SDLF_OK) status = prepare_plans(trainer, test);
     if (status == SDLF_OK) status = sdlf_trainer_prepare_best(trainer);

@@ -21,6 +21,7 @@ static void show_progress(void *context, int64_t done, int64_t count)
 static sdlf_dataset_options options_of(const samples_request *request)
 {
     sdlf_dataset_options options = {.strict = request->strict,
+                                    .targets = request->targets,
                                     .threads = (int)request->workers,
                                     .cache = request->cache * 1000000,
                                     .progress = show_progress};

@@ -12,7 +12,7 @@ typedef struct samples_request {
     const char *set; /* "folder:flowers" */
     sdlf_split split;
     sdlf_shape sample;
-    bool strict;
+    bool strict, targets; /* targets: its labels are numbers, and not classes */
     int64_t workers,
         cache; /* threads that decode, 0: one for each processor; megabytes of decoded samples to keep, 0: all */
     const char *command;

@@ -120,12 +120,13 @@ void training_board_progress(training_board *board, const sdlf_progress *now)
     event_file *file = board->file;
     int64_t at = board->step;
     event_scalar(file, "loss/train", at, now->loss);
-    event_scalar(file, "accuracy/train", at, now->accuracy);
+    if (!isnan(now->accuracy)) event_scalar(file, "accuracy/train", at, now->accuracy);
     event_scalar(file, "learning_rate", at, (double)now->learning_rate);
     if (now->seconds > 0) event_scalar(file, "samples_per_second", at, (double)now->samples / now->seconds);
     if (!epoch) return;
     event_scalar(file, "loss/test", at, now->test_loss);
-    event_scalar(file, "accuracy/test", at, now->test_accuracy);
+    if (!isnan(now->test_accuracy)) event_scalar(file, "accuracy/test", at, now->test_accuracy);
+    if (isfinite(now->test_error)) event_scalar(file, "error/test", at, now->test_error);
     for (int i = 0; board->histograms && i < sdlf_model_parameter_count(board->model); i++) {
         const sdlf_parameter *parameter = sdlf_model_parameter(board->model, i);
         event_histogram(file, parameter->name, at, parameter->value.data, sdlf_tensor_count(&parameter->value));
@@ -135,7 +136,7 @@ void training_board_progress(training_board *board, const sdlf_progress *now)
 void training_board_end(training_board *board, sdlf_status status, const sdlf_evaluation *evaluation)
 {
     if (!board->file) return;
-    if (evaluation) {
+    if (evaluation && evaluation->confusion) {
         png_picture picture;
         sdlf_status drawn = sheet_write_confusion(&picture, evaluation->confusion, evaluation->class_count);
         put_picture(board, "confusion", board->step, drawn, &picture);

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 const argument training_arguments[] = {
     {.name = "Training", .type = ARGUMENT_HEADING},
@@ -15,6 +17,11 @@ const argument training_arguments[] = {
              "build computes with the same options, calculator and vector instructions"},
     {"label-smoothing", ARGUMENT_FLOAT, offsetof(training, label_smoothing), "X", .minimum = 0, .maximum = 0.999,
      .help = "part of each target that is spread over all classes"},
+    {"loss", ARGUMENT_CHOICE, offsetof(training, loss), "NAME", .choices = sdlf_loss_names, .fallback = "cross_entropy",
+     .help = "cross_entropy tells classes apart; mse, mae and huber meet the numbers of a csv, npz or npy set, and "
+             "bce_with_logits says which of several labels, 0 or 1, hold"},
+    {"class-weights", ARGUMENT_TEXT, offsetof(training, class_weights), "LIST",
+     .help = "what samples of each class count, 1,2,0.5, or balanced: as if all classes had equally many"},
     {"clip-norm", ARGUMENT_FLOAT, offsetof(training, clip_norm), "X", .minimum = 0, .maximum = 1e6, .above = true,
      .help = "scale the gradient of a step down to this norm where it is longer"},
     {0},
@@ -76,7 +83,7 @@ typedef struct binding {
     const char *option;
     size_t member; /* of `training`: bool, int64_t, int or double */
     size_t to;     /* of sdlf_trainer_options */
-    enum { TO_BOOL, TO_INT, TO_INT64, TO_CHOICE, TO_FLOAT } type;
+    enum { TO_BOOL, TO_INT, TO_INT64, TO_CHOICE, TO_FLOAT, TO_TEXT } type; /* TO_TEXT: of CLASS_WEIGHTS bytes */
     unsigned schedules; /* those that it has a meaning for; 0: all */
 } binding;
 
@@ -88,6 +95,8 @@ static const binding bindings[] = {
     {"seed", offsetof(training, seed), offsetof(sdlf_trainer_options, seed), TO_INT64, 0},
     {"label-smoothing", offsetof(training, label_smoothing), offsetof(sdlf_trainer_options, label_smoothing), TO_FLOAT,
      0},
+    {"loss", offsetof(training, loss), offsetof(sdlf_trainer_options, loss), TO_CHOICE, 0},
+    {"class-weights", offsetof(training, class_weights), offsetof(sdlf_trainer_options, class_weights), TO_TEXT, 0},
     {"clip-norm", offsetof(training, clip_norm), offsetof(sdlf_trainer_options, clip_norm), TO_FLOAT, 0},
     {"schedule", offsetof(training, schedule), offsetof(sdlf_trainer_options, schedule.kind), TO_CHOICE, 0},
     {"learning-rate", offsetof(training, learning_rate), offsetof(sdlf_trainer_options, schedule.peak), TO_FLOAT, 0},
@@ -118,6 +127,7 @@ static const binding bindings[] = {
     {"augment-saturation", offsetof(training, saturation), offsetof(sdlf_trainer_options, augment.saturation), TO_FLOAT,
      0},
 };
+enum { CLASS_WEIGHTS = sizeof((sdlf_trainer_options *)0)->class_weights };
 enum { BINDINGS = sizeof bindings / sizeof bindings[0] };
 
 static_assert(sizeof(sdlf_schedule_kind) == sizeof(int), "a choice is an int");
@@ -137,6 +147,7 @@ static void copy_to_trainer(const binding *b, const training *t, sdlf_trainer_op
     case TO_INT64: *(int64_t *)to = *(const int64_t *)from; break;
     case TO_CHOICE: *(int *)to = *(const int *)from; break;
     case TO_FLOAT: *(float *)to = (float)*(const double *)from; break;
+    case TO_TEXT: snprintf(to, CLASS_WEIGHTS, "%s", *(const char *const *)from ? *(const char *const *)from : ""); break;
     }
 }
 
@@ -151,6 +162,7 @@ static void copy_from_trainer(const binding *b, training *t, const sdlf_trainer_
     case TO_INT64: *(int64_t *)to = *(const int64_t *)from; break;
     case TO_CHOICE: *(int *)to = *(const int *)from; break;
     case TO_FLOAT: *(double *)to = known ? (double)*(const float *)from : (double)NAN; break;
+    case TO_TEXT: *(const char **)to = *(const char *)from ? from : NULL; break; /* the options outlive it */
     }
 }
 
@@ -159,6 +171,9 @@ sdlf_status training_to_trainer(const training *t, const arguments *a, bool resu
     /* what was not given keeps the checkpoint's value */
     for (int i = 0; i < BINDINGS; i++)
         if (!resumed || arguments_given(a, bindings[i].option)) copy_to_trainer(&bindings[i], t, options);
+    if (t->class_weights != NULL && strlen(t->class_weights) >= CLASS_WEIGHTS)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--class-weights: expected fewer than %d characters, found %zu",
+                         (int)CLASS_WEIGHTS, strlen(t->class_weights));
     for (int i = 0; i < BINDINGS; i++) {
         if (!arguments_given(a, bindings[i].option) || has_meaning(&bindings[i], options->schedule.kind)) continue;
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s has no meaning for --schedule %s", bindings[i].option,

@@ -10,6 +10,8 @@
 typedef struct training {
     int64_t epochs, batch, seed;
     double label_smoothing, clip_norm;
+    int loss; /* sdlf_loss */
+    const char *class_weights;
     int schedule;
     double learning_rate, final_rate, warmup, gamma, start_divisor, final_divisor;
     int64_t every;

@@ -29,11 +29,11 @@ typedef struct sdlf_dataset {
     const sdlf_dataset_class *type;
     char *name;          /* "digits (procedural, seed 1)", "mnist (DIR)"; NULL in a program's own: "without a name" */
     sdlf_tensor samples; /* (M,C,H,W) or (M,F), uint8 or float32, host memory, owned */
-    sdlf_tensor labels;  /* (M) int32, host memory, owned; each in [0, class_count) */
-    int class_count;
+    sdlf_tensor labels;  /* host memory, owned: (M) int32, each in [0, class_count); or float targets, finite: (M,K) float32 */
+    int class_count;     /* of targets: K */
     float mean, scale; /* how a loader normalises, (x - mean) * scale, where channels.count is 0 */
     sdlf_channel_normalization channels;
-    char **class_names;       /* class_count names, owned (an array, and each); NULL: they are numbers */
+    char **class_names;       /* class_count names, owned (an array, and each), of classes or of targets; NULL: they are numbers */
     sdlf_fit fit;             /* how pictures were brought to the samples' size */
     int64_t unread;           /* files that could not be read and were left out */
     char *unread_why;         /* of the first of them, owned: the message; NULL: there is none */
@@ -47,6 +47,7 @@ typedef struct sdlf_dataset {
 typedef struct sdlf_dataset_options {
     int channels, height, width; /* of a sample, for sets of pictures of any size (folder); 0: as the files are */
     bool outline;                /* shapes, classes and names are enough: samples.data and labels.data may be NULL */
+    bool targets;                /* labels are numbers, of any set that has some (csv, npz, npy): float targets */
     bool strict;                 /* a picture that cannot be read is an error, and not left out */
     int threads;                 /* that make the samples, which do not depend on it; 0: one for each processor */
     int64_t
@@ -100,7 +101,7 @@ typedef struct sdlf_loader_options {
 /* A batch in host memory, valid until the next call. The last of an epoch may be shorter (`count` < batch). */
 typedef struct sdlf_batch {
     sdlf_tensor samples; /* (count,C,H,W) float32, normalised */
-    sdlf_tensor labels;  /* (count) int32 */
+    sdlf_tensor labels;  /* (count) int32, or (count,K) float32 */
     int64_t count;
 } sdlf_batch;
 

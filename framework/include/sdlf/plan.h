@@ -88,6 +88,9 @@ typedef struct sdlf_plan_options {
     float clip_norm;       /* training: scale the gradients to at most this total norm for the update; 0: do not. With
                                  gradients_only there is no update: the gradients stay as they are */
     float label_smoothing; /* training: of the loss that the plan adds itself, see sdlf_plan_create */
+    sdlf_loss loss;        /* training: likewise */
+    bool weighted;         /* training: likewise */
+    bool mixed;            /* training: likewise */
     /* Dropout; and, of a model that is not built yet, the parameters' starting values (0: 1), which the plan's calculators then
      * draw where they keep them: as sdlf_model_build makes them, bit for bit. */
     uint64_t seed;
@@ -120,7 +123,9 @@ typedef struct sdlf_plan_options {
 
 /* The plan is the caller's; free with sdlf_plan_free (accepts NULL). A training plan minimises the model's loss layers; to
  * a model that has none the plan (not the model) adds softmax_cross_entropy, named "loss", on the input of its final
- * softmax or log_softmax, or else on its first output, with an int32 input "labels" (N). Errors: all of the model's; an
+ * softmax or log_softmax, or else on its first output, with an int32 input "labels" (N); `weighted`, and an input "weights" (N) by which the
+ * samples' losses are multiplied and summed, instead of their mean; `mixed`, and a second loss with "second_labels" and "second_weights",
+ * which is added to it. With another `loss`, that layer is added, with an input "labels" of its output's shape and dtype. Errors: all of the model's; an
  * operation that the layer's calculator lacks (the message names both); memory (the message says how much was asked); the file
  * where weights have been left, which cannot be read or has been written to (SDLF_ERROR_IO). */
 sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_plan_options *options);

@@ -25,8 +25,10 @@ typedef struct sdlf_progress {
     int epoch, epochs;
     int64_t step, steps;             /* within the epoch */
     int64_t samples;                 /* of this epoch, so far */
-    double loss, accuracy;           /* means over this epoch so far; accuracy in [0, 1] */
-    double test_loss, test_accuracy; /* after an epoch, if there is a test set */
+    double loss, accuracy;           /* means over this epoch so far; accuracy in [0, 1], NaN of losses that have none: mse, mae, huber */
+    double test_loss, test_accuracy; /* after an epoch, if there is a test set: see sdlf_evaluation_accuracy */
+    double test_error;               /* likewise, of mse, mae and huber: the root of the mean squared difference; else NaN */
+    double waited;                   /* seconds of `seconds` in which training waited for its data; NaN: a device draws its own */
     double seconds;                  /* training time of this epoch so far, testing left out */
     double test_seconds;             /* of that test, and of bringing the weights to it */
     float learning_rate;
@@ -42,7 +44,8 @@ typedef struct sdlf_trainer_placement {
     const char *forward, *backward;
 } sdlf_trainer_placement;
 
-/* What a training leaves: the last epoch, or the one whose test was best, by accuracy (of equals, by loss) or by loss. */
+/* What a training leaves: the last epoch, or the one whose test was best, by accuracy (of equals, by loss; where a
+ * loss has no accuracy, by loss alone) or by loss. */
 typedef enum sdlf_keep { SDLF_KEEP_LAST = 0, SDLF_KEEP_BEST_ACCURACY, SDLF_KEEP_BEST_LOSS, SDLF_KEEP_COUNT } sdlf_keep;
 
 typedef struct sdlf_trainer_options {
@@ -52,6 +55,9 @@ typedef struct sdlf_trainer_options {
     sdlf_optimizer optimizer;
     sdlf_schedule schedule;
     float label_smoothing;
+    sdlf_loss loss; /* of networks without a loss layer of their own; what the data's labels must be, see dataset.h */
+    char class_weights[400]; /* cross-entropy: what samples of each class count, "1,2,0.5" or "balanced": (samples) / (classes times
+                                samples of the class); the mean over a batch is over these weights. Empty: all count the same */
     float clip_norm;
     sdlf_augmentation augment;
     const char *forward;                     /* calculator's name; default "cpu" */
@@ -136,15 +142,33 @@ const sdlf_plan *sdlf_trainer_plan(const sdlf_trainer *trainer);
 
 /* ---- evaluation ---- */
 
+/* How one of several float targets is met. */
+typedef struct sdlf_target_figures {
+    double absolute, squared; /* sums over the samples of |x - t| and (x - t)^2 */
+    double sum, sum_squares;  /* of the targets: what a constant could do */
+    int64_t hits, false_alarms, misses, rejections; /* of bce_with_logits: x > 0 and t > 1/2, and so on */
+} sdlf_target_figures;
+
 typedef struct sdlf_evaluation {
-    int class_count;
-    int64_t samples, correct;
-    double loss;        /* mean cross-entropy */
+    int class_count; /* classes, or targets of a sample */
+    sdlf_loss kind;  /* what the loss is: sdlf_model_loss */
+    int64_t samples, correct; /* correct: of the right class; of bce_with_logits, all labels right; else 0 */
+    double loss;        /* mean */
     double seconds;     /* of computing, loading included */
-    int64_t *confusion; /* [class_count * true + predicted]; owned: sdlf_evaluation_release */
+    int64_t *confusion; /* of classes: [class_count * true + predicted]; owned: sdlf_evaluation_release */
+    sdlf_target_figures *targets; /* of float targets: class_count, owned likewise */
 } sdlf_evaluation;
 
-/* Run the model over a data set, with its first output that is no loss: probabilities after softmax, logarithms of them
+/* Of classes, the share of samples that are right; of bce_with_logits, the share of labels; of other losses NaN. */
+double sdlf_evaluation_accuracy(const sdlf_evaluation *evaluation);
+/* The mean absolute difference and the root of the mean squared one, over all targets. NaN: there are none. */
+double sdlf_evaluation_mae(const sdlf_evaluation *evaluation);
+double sdlf_evaluation_rmse(const sdlf_evaluation *evaluation);
+/* bce_with_logits: 2 hits / (2 hits + false alarms + misses), the mean over the labels; a label that is neither there nor seen counts
+ * as 0. NaN: there are no labels. */
+double sdlf_evaluation_f1(const sdlf_evaluation *evaluation);
+
+/* Run the model over a data set, with its first output that is no loss: of float targets the values themselves (logits, of bce_with_logits); else probabilities after softmax, logarithms of them
  * after log_softmax, logits otherwise; the largest, the first of equals, is the prediction. Samples are normalised as the
  * model says, where it knows, else as the data set does. `batch` 0 picks one. Values that have been left in
  * a file are taken from there (see sdlf_model_open_to_take). Release with sdlf_evaluation_release. Errors:
