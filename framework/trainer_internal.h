@@ -50,6 +50,8 @@ struct sdlf_trainer {
     sdlf_dataset train;  /* a view of the caller's, with the model's normalisation */
     sdlf_loader *loader; /* NULL: the plans draw their own batches */
     float *class_weights; /* of each class; NULL: all are the same */
+    float *rate_scales;   /* of the model's parameters; NULL: all are 1 */
+    bool at_rest;         /* where the weights are averaged: the model's values are the averages */
     float *weights;       /* of a batch's samples, scratch space; NULL: they have none */
     float *rates;        /* of an epoch, for plans that draw their own batches */
     trainer_slices slices;
@@ -124,6 +126,18 @@ sdlf_status sdlf_trainer_prepare_weights(sdlf_trainer *trainer);
 void sdlf_trainer_release_weights(sdlf_trainer *trainer);
 /* Those of a batch into the plan's input: each class's, divided by their sum. */
 sdlf_status sdlf_trainer_write_weights(sdlf_trainer *trainer, sdlf_plan *plan, const sdlf_batch *batch);
+
+/* ---- learning rates of parameters (trainer_rates.c), averages of weights (trainer_average.c) ---- */
+
+/* What options->rate_scales says. Errors: SDLF_ERROR_ARGUMENT, SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_trainer_prepare_rates(sdlf_trainer *trainer);
+
+/* Once the plans are there: the average begins with the weights. */
+void sdlf_trainer_prepare_average(sdlf_trainer *trainer);
+/* Before training: the model's values, and the plans', are the weights. */
+sdlf_status sdlf_trainer_take_weights(sdlf_trainer *trainer);
+/* After it: the parameters are stored in the model, and the model's values are the averages. */
+sdlf_status sdlf_trainer_rest(sdlf_trainer *trainer);
 
 /* ---- state ---- */
 

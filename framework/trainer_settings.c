@@ -31,6 +31,24 @@ static const sdlf_field trainer_fields[] = {
     {.name = NULL},
 };
 
+/* What came later than some checkpoints, which lack them. */
+static const sdlf_field later_fields[] = {
+    {.name = "ema",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_trainer_options, ema),
+     .maximum = 0.9999999,
+     .help = "what the average of the weights keeps of itself; 0: there is none"},
+    {.name = "accumulate",
+     .type = SDLF_FIELD_INT,
+     .offset = offsetof(sdlf_trainer_options, accumulate),
+     .minimum = 1,
+     .maximum = 1 << 20,
+     .fallback = 1,
+     .zero_means_default = true,
+     .help = "batches of a step"},
+    {.name = NULL},
+};
+
 static const sdlf_field augment_fields[] = {
     {.name = "flip",
      .type = SDLF_FIELD_BOOL,
@@ -122,6 +140,8 @@ sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options)
                          options->epochs);
     sdlf_status status = sdlf_fields_complete(trainer_fields, options);
     if (status != SDLF_OK) return sdlf_fail_context(status, "trainer");
+    status = sdlf_fields_complete(later_fields, options);
+    if (status != SDLF_OK) return sdlf_fail_context(status, "trainer");
     status = sdlf_fields_complete(augment_fields, &options->augment);
     if (status != SDLF_OK) return sdlf_fail_context(status, "trainer: augment");
     status = sdlf_optimizer_complete(&options->optimizer);
@@ -165,6 +185,9 @@ sdlf_status sdlf_trainer_write_settings(const sdlf_trainer_options *options, cha
                                                  sdlf_schedule_names[options->schedule.kind], &options->schedule));
     failed |= json_object_set_new(root, "trainer", fields_to_json(trainer_fields, NULL, options));
     failed |= json_object_set_new(root, "augment", augment);
+    failed |= json_object_set_new(root, "more", fields_to_json(later_fields, NULL, options));
+    if (options->rate_scales[0] != '\0')
+        failed |= json_object_set_new(root, "rate_scales", json_string(options->rate_scales));
     if (options->loss != SDLF_LOSS_CROSS_ENTROPY)
         failed |= json_object_set_new(root, "loss", json_string(sdlf_loss_names[options->loss]));
     if (options->class_weights[0] != '\0')
@@ -201,7 +224,7 @@ static sdlf_status fields_from_json(const json_t *root, const char *where, const
     for (const sdlf_field *field = fields; field->name != NULL; field++) {
         const json_t *value = json_object_get(object, field->name);
         void *member = (char *)options + field->offset;
-        if (value == NULL && fields == augment_fields) continue; /* the checkpoint is older than the kind */
+        if (value == NULL && (fields == augment_fields || fields == later_fields)) continue; /* the checkpoint is older than the kind */
         if (field->type == SDLF_FIELD_FLOAT && json_is_number(value))
             *(float *)member = (float)json_number_value(value);
         else if (field->type == SDLF_FIELD_DOUBLE && json_is_number(value))
@@ -222,8 +245,8 @@ static const char *type_of(const json_t *root, const char *where)
     return json_string_value(json_object_get(json_object_get(root, where), "type"));
 }
 
-/* The loss, and the weights of classes: there only where they are not the usual ones. */
-static sdlf_status read_loss(const json_t *root, sdlf_trainer_options *options)
+/* What is there only where it is not the usual. */
+static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *options)
 {
     const char *loss = json_string_value(json_object_get(root, "loss"));
     const char *weights = json_string_value(json_object_get(root, "class_weights"));
@@ -231,6 +254,11 @@ static sdlf_status read_loss(const json_t *root, sdlf_trainer_options *options)
     while (loss != NULL && kind < SDLF_LOSS_COUNT && strcmp(loss, sdlf_loss_names[kind]) != 0) kind++;
     if (kind == SDLF_LOSS_COUNT) return bad_settings("", "loss");
     if (weights != NULL && strlen(weights) >= sizeof options->class_weights) return bad_settings("", "class_weights");
+    const char *scales = json_string_value(json_object_get(root, "rate_scales"));
+    if (scales != NULL && strlen(scales) >= sizeof options->rate_scales) return bad_settings("", "rate_scales");
+    snprintf(options->rate_scales, sizeof options->rate_scales, "%s", scales != NULL ? scales : "");
+    options->ema = 0;
+    options->accumulate = 1;
     options->loss = (sdlf_loss)kind;
     snprintf(options->class_weights, sizeof options->class_weights, "%s", weights != NULL ? weights : "");
     return SDLF_OK;
@@ -254,7 +282,9 @@ static sdlf_status read_settings(const json_t *root, sdlf_trainer_options *optio
                     : json_is_string(math) ? sdlf_math_from_name(json_string_value(math))
                                            : SDLF_MATH_COUNT;
     if (options->math == SDLF_MATH_COUNT) return bad_settings("", "math");
-    sdlf_status status = read_loss(root, options);
+    sdlf_status status = read_unusual(root, options);
+    if (status == SDLF_OK && json_object_get(root, "more") != NULL)
+        status = fields_from_json(root, "more", later_fields, options);
     if (status == SDLF_OK)
         status = fields_from_json(root, "optimizer", options->optimizer.type->fields, &options->optimizer.options);
     if (status == SDLF_OK)
@@ -330,6 +360,11 @@ sdlf_status sdlf_trainer_compare_options(const sdlf_trainer_options *found, cons
     if (field != NULL) return differs("schedule", field);
     field = sdlf_fields_difference(trainer_fields, found, wanted);
     if (field != NULL) return differs("option", field);
+    field = sdlf_fields_difference(later_fields, found, wanted);
+    if (field != NULL) return differs("option", field);
+    if (strcmp(wanted->rate_scales, found->rate_scales) != 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: the checkpoint was trained with learning rates scaled by '%s'",
+                         found->rate_scales);
     field = sdlf_fields_difference(augment_fields, &found->augment, &wanted->augment);
     if (field != NULL) return differs("augment", field);
     if (wanted->augment.seed != found->augment.seed)

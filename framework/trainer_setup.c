@@ -31,6 +31,7 @@ void sdlf_trainer_free(sdlf_trainer *trainer)
     sdlf_trainer_release_weights(trainer);
     free_plans(trainer);
     for (int index = 0; index < trainer->calculator_count; index++) sdlf_calculator_close(trainer->calculators[index]);
+    free(trainer->rate_scales);
     free(trainer->checkpoint);
     free(trainer);
 }
@@ -90,6 +91,7 @@ static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, s
         status = sdlf_plan_create(&trainer->tail, trainer->model, &options);
     }
     options.feed = NULL;
+    options.accumulate = false;
     if (status != SDLF_OK || test == NULL) return status;
     options.batch = trainer->batch > TEST_BATCH ? trainer->batch : TEST_BATCH;
     return sdlf_evaluator_create(&trainer->test, trainer->model, test, &options);
@@ -113,10 +115,12 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
     return bytes <= available - memory.arena - memory.parameters - memory.states;
 }
 
-/* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets, weights. */
+/* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets, weights,
+ * steps of several batches. */
 static bool must_load(const sdlf_trainer *trainer)
 {
-    return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) || trainer->weights != NULL;
+    return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) || trainer->weights != NULL ||
+           trainer->options.accumulate > 1;
 }
 
 /* On a device the training data are resident if there is room, else staged. */
@@ -139,6 +143,13 @@ static sdlf_status choose_plans(sdlf_trainer *trainer, const sdlf_dataset *test,
     return make_plans(trainer, test, *options, &feed);
 }
 
+/* Names of parameters are known once the model is built; it has the values then that the first plan would draw. */
+static sdlf_status list_rates(sdlf_trainer *trainer)
+{
+    sdlf_status status = trainer->model->built ? SDLF_OK : sdlf_model_build(trainer->model, trainer->options.seed);
+    return status == SDLF_OK ? sdlf_trainer_prepare_rates(trainer) : status;
+}
+
 static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test)
 {
     const sdlf_trainer_options *wanted = &trainer->options;
@@ -154,6 +165,8 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .label_smoothing = wanted->label_smoothing,
         .loss = wanted->loss,
         .weighted = trainer->weights != NULL,
+        .ema = (double)wanted->ema,
+        .accumulate = wanted->accumulate > 1,
         .seed = wanted->seed,
         .conv_algorithm = wanted->conv_algorithm,
         .choices = wanted->choices,
@@ -162,7 +175,9 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
     sdlf_status status = use_calculator(trainer, forward, &options.forward);
     if (status == SDLF_OK)
         status = use_calculator(trainer, wanted->backward != NULL ? wanted->backward : forward, &options.backward);
+    if (status == SDLF_OK && wanted->rate_scales[0] != '\0') status = list_rates(trainer);
     if (status == SDLF_OK) status = place_layers(trainer, placement);
+    options.rate_scales = trainer->rate_scales;
     if (status == SDLF_OK) status = choose_plans(trainer, test, &options);
     free(placement);
     return status;
@@ -222,12 +237,14 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
              options->data != NULL ? options->data : sdlf_dataset_title(train));
     trainer->train = *train;
     trainer->batch = options->batch < count ? options->batch : count;
-    trainer->steps = (count + trainer->batch - 1) / trainer->batch;
+    int64_t full = count / trainer->batch, each = options->accumulate;
+    trainer->steps = (full + each - 1) / each + (count % trainer->batch != 0);
     trainer->host_only = true;
     sdlf_status status = settle_loss(trainer);
     if (status == SDLF_OK) status = sdlf_trainer_write_settings(options, trainer->settings, sizeof trainer->settings);
     if (status == SDLF_OK) status = prepare_model(trainer, train);
     if (status == SDLF_OK) status = prepare_plans(trainer, test);
+    if (status == SDLF_OK) sdlf_trainer_prepare_average(trainer);
     if (status == SDLF_OK) status = sdlf_trainer_prepare_best(trainer);
     if (status != SDLF_OK) return status;
     if (trainer->data_place != SDLF_DATA_LOADED) return sdlf_trainer_prepare_feed(trainer);

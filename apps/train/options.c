@@ -22,6 +22,12 @@ const argument training_arguments[] = {
              "bce_with_logits says which of several labels, 0 or 1, hold"},
     {"class-weights", ARGUMENT_TEXT, offsetof(training, class_weights), "LIST",
      .help = "what samples of each class count, 1,2,0.5, or balanced: as if all classes had equally many"},
+    {"ema", ARGUMENT_FLOAT, offsetof(training, ema), "X", .minimum = 0, .maximum = 0.999999, .above = true,
+     .help = "test and keep a moving average of the weights that keeps X of itself in each step, 0.999 say"},
+    {"accumulate", ARGUMENT_INT, offsetof(training, accumulate), "N", .minimum = 1, .maximum = 1 << 20, .fallback = "1",
+     .help = "batches of a step: their gradients' mean is taken, as of one batch N times as large"},
+    {"lr-scale", ARGUMENT_TEXT, offsetof(training, rate_scales), "LIST",
+     .help = "multiply the learning rate of parameters: trunk=0.1,conv2d.*=0.5; names as for --freeze, and head"},
     {"clip-norm", ARGUMENT_FLOAT, offsetof(training, clip_norm), "X", .minimum = 0, .maximum = 1e6, .above = true,
      .help = "scale the gradient of a step down to this norm where it is longer"},
     {0},
@@ -83,7 +89,7 @@ typedef struct binding {
     const char *option;
     size_t member; /* of `training`: bool, int64_t, int or double */
     size_t to;     /* of sdlf_trainer_options */
-    enum { TO_BOOL, TO_INT, TO_INT64, TO_CHOICE, TO_FLOAT, TO_TEXT } type; /* TO_TEXT: of CLASS_WEIGHTS bytes */
+    enum { TO_BOOL, TO_INT, TO_INT64, TO_CHOICE, TO_FLOAT, TO_TEXT } type; /* TO_TEXT: of TEXT_SIZE bytes */
     unsigned schedules; /* those that it has a meaning for; 0: all */
 } binding;
 
@@ -97,6 +103,9 @@ static const binding bindings[] = {
      0},
     {"loss", offsetof(training, loss), offsetof(sdlf_trainer_options, loss), TO_CHOICE, 0},
     {"class-weights", offsetof(training, class_weights), offsetof(sdlf_trainer_options, class_weights), TO_TEXT, 0},
+    {"ema", offsetof(training, ema), offsetof(sdlf_trainer_options, ema), TO_FLOAT, 0},
+    {"accumulate", offsetof(training, accumulate), offsetof(sdlf_trainer_options, accumulate), TO_INT, 0},
+    {"lr-scale", offsetof(training, rate_scales), offsetof(sdlf_trainer_options, rate_scales), TO_TEXT, 0},
     {"clip-norm", offsetof(training, clip_norm), offsetof(sdlf_trainer_options, clip_norm), TO_FLOAT, 0},
     {"schedule", offsetof(training, schedule), offsetof(sdlf_trainer_options, schedule.kind), TO_CHOICE, 0},
     {"learning-rate", offsetof(training, learning_rate), offsetof(sdlf_trainer_options, schedule.peak), TO_FLOAT, 0},
@@ -127,7 +136,8 @@ static const binding bindings[] = {
     {"augment-saturation", offsetof(training, saturation), offsetof(sdlf_trainer_options, augment.saturation), TO_FLOAT,
      0},
 };
-enum { CLASS_WEIGHTS = sizeof((sdlf_trainer_options *)0)->class_weights };
+enum { TEXT_SIZE = sizeof((sdlf_trainer_options *)0)->class_weights };
+static_assert(TEXT_SIZE == sizeof((sdlf_trainer_options *)0)->rate_scales, "one size of texts");
 enum { BINDINGS = sizeof bindings / sizeof bindings[0] };
 
 static_assert(sizeof(sdlf_schedule_kind) == sizeof(int), "a choice is an int");
@@ -147,7 +157,7 @@ static void copy_to_trainer(const binding *b, const training *t, sdlf_trainer_op
     case TO_INT64: *(int64_t *)to = *(const int64_t *)from; break;
     case TO_CHOICE: *(int *)to = *(const int *)from; break;
     case TO_FLOAT: *(float *)to = (float)*(const double *)from; break;
-    case TO_TEXT: snprintf(to, CLASS_WEIGHTS, "%s", *(const char *const *)from ? *(const char *const *)from : ""); break;
+    case TO_TEXT: snprintf(to, TEXT_SIZE, "%s", *(const char *const *)from ? *(const char *const *)from : ""); break;
     }
 }
 
@@ -171,9 +181,12 @@ sdlf_status training_to_trainer(const training *t, const arguments *a, bool resu
     /* what was not given keeps the checkpoint's value */
     for (int i = 0; i < BINDINGS; i++)
         if (!resumed || arguments_given(a, bindings[i].option)) copy_to_trainer(&bindings[i], t, options);
-    if (t->class_weights != NULL && strlen(t->class_weights) >= CLASS_WEIGHTS)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--class-weights: expected fewer than %d characters, found %zu",
-                         (int)CLASS_WEIGHTS, strlen(t->class_weights));
+    for (int i = 0; i < BINDINGS; i++) {
+        const char *text = bindings[i].type == TO_TEXT ? *(const char *const *)((const char *)t + bindings[i].member) : NULL;
+        if (text != NULL && strlen(text) >= TEXT_SIZE)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s: expected fewer than %d characters, found %zu",
+                             bindings[i].option, (int)TEXT_SIZE, strlen(text));
+    }
     for (int i = 0; i < BINDINGS; i++) {
         if (!arguments_given(a, bindings[i].option) || has_meaning(&bindings[i], options->schedule.kind)) continue;
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s has no meaning for --schedule %s", bindings[i].option,

@@ -9,7 +9,9 @@
 
 typedef struct training {
     int64_t epochs, batch, seed;
-    double label_smoothing, clip_norm;
+    double label_smoothing, clip_norm, ema;
+    int64_t accumulate;
+    const char *rate_scales;
     int loss; /* sdlf_loss */
     const char *class_weights;
     int schedule;

@@ -146,6 +146,10 @@ int sdlf_model_parameter_count(const sdlf_model *model);
 sdlf_parameter *sdlf_model_parameter(sdlf_model *model, int index);
 sdlf_parameter *sdlf_model_find_parameter(sdlf_model *model, const char *name);
 
+/* Is parameter `index` one of those that `pattern` means: "conv2d.weight" one by its name, "conv2d.*" all whose names begin so, "trunk"
+ * all but those of the layer that makes the scores (sdlf_model_head), "head" those? */
+bool sdlf_model_parameter_matches(const sdlf_model *model, int index, const char *pattern);
+
 /* Make state[0 .. count - 1] present and zero in every trainable parameter; more than `count` are freed. Present ones
  * are kept as they are. Errors: memory; SDLF_ERROR_ARGUMENT where one that would be freed may be in use by a training plan. */
 sdlf_status sdlf_model_require_states(sdlf_model *model, int count);

@@ -87,6 +87,12 @@ typedef struct sdlf_plan_options {
     sdlf_optimizer optimizer; /* training: zeroed means plain sgd */
     float clip_norm;       /* training: scale the gradients to at most this total norm for the update; 0: do not. With
                                  gradients_only there is no update: the gradients stay as they are */
+    /* Training: a moving average of the weights, beside them: average = ema average + (1 - ema) weight after each update, in the state behind
+     * the optimizer's own (sdlf_parameter.state), where the caller puts its first value; 0: there is none. */
+    double ema;
+    const float *rate_scales; /* training: what the learning rate of each of the model's parameters is multiplied by, above 0;
+                                 borrowed until sdlf_plan_create returns; NULL: 1 */
+    bool accumulate;          /* training: see sdlf_plan_accumulate; not with a feed */
     float label_smoothing; /* training: of the loss that the plan adds itself, see sdlf_plan_create */
     sdlf_loss loss;        /* training: likewise */
     bool weighted;         /* training: likewise */
@@ -156,6 +162,11 @@ sdlf_status sdlf_plan_backward(sdlf_plan *plan);
 
 /* One training step: forward, backward, update with this learning rate; then the step's number grows by one. */
 sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate);
+
+/* A plan made to accumulate: forward and backward, and the gradients are added to those since the last update; sdlf_plan_step then takes the
+ * mean of all of them and its own. So a step can be over more samples than there is memory for. Layers see each batch by itself: statistics of
+ * batch normalisation are its own, and dropout draws the same for each batch of a step. Errors: SDLF_ERROR_ARGUMENT (another plan). */
+sdlf_status sdlf_plan_accumulate(sdlf_plan *plan);
 
 /* A plan with a feed: what an epoch draws. order[0 .. order_count - 1] are the samples in their order, rates[0 .. steps - 1]
  * the learning rates, steps = order_count / batch (a shorter rest is another plan's); `first` is the step to begin with.

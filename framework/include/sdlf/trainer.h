@@ -59,6 +59,13 @@ typedef struct sdlf_trainer_options {
     char class_weights[400]; /* cross-entropy: what samples of each class count, "1,2,0.5" or "balanced": (samples) / (classes times
                                 samples of the class); the mean over a batch is over these weights. Empty: all count the same */
     float clip_norm;
+    float ema;              /* in [0, 1); above 0: a moving average of the weights, average = ema average + (1 - ema) weight after each step, from
+                               the first ones on. It is what is tested, told apart, hashed and saved as the weights, and what the model
+                               has between runs; the weights themselves lie beside it, as the optimiser's last state */
+    int accumulate;         /* batches of a step, whose gradients' mean it takes (see sdlf_plan_accumulate); the last steps of an
+                               epoch may be of fewer; default 1 */
+    char rate_scales[400];  /* "trunk=0.1,conv2d.*=0.5": what the learning rate of parameters is multiplied by: see
+                               sdlf_model_parameter_matches; the first that matches counts. Empty: 1 */
     sdlf_augmentation augment;
     const char *forward;                     /* calculator's name; default "cpu" */
     const char *backward;                    /* default: `forward` */
