@@ -147,7 +147,8 @@ sdlf_status arrays_take_targets(sdlf_dataset *dataset, npy_file *file)
     int64_t each = found.rank > 0 ? sdlf_shape_span(found, 1, found.rank) : 0;
     if (found.rank == 0 || found.dim[0] != count || each < 1 || each > MOST_CLASSES)
         return sdlf_fail(SDLF_ERROR_FORMAT,
-                         "%s: expected float targets (%" PRId64 ") or (%" PRId64 ",K), one row for each sample, found (%s)",
+                         "%s: expected float targets (%" PRId64 ") or (%" PRId64
+                         ",K), one row for each sample, found (%s)",
                          file->name, count, count, sdlf_shape_print(found).text);
     sdlf_status status = take_elements(&dataset->labels, file, SDLF_FLOAT32);
     if (status != SDLF_OK) return status;

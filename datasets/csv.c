@@ -25,7 +25,7 @@ enum { MOST_CLASSES = 1 << 20, MOST_COLUMNS = 1 << 20 };
 typedef struct csv_table {
     const char *name;
     const csv_options *options;
-    int64_t rows, columns; /* without the header */
+    int64_t rows, columns;    /* without the header */
     int64_t label, label_end; /* columns label to label_end - 1 */
     bool targets;             /* they are numbers */
     bool header;
@@ -62,8 +62,9 @@ static sdlf_status find_wanted(csv_table *t, char **names)
                          "between them",
                          t->name, text_show(wanted).text, t->columns);
     if (last > t->label && !t->targets)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: label=%s: several columns are float targets, which want a loss: --loss mse",
-                         t->name, text_show(wanted).text);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "%s: label=%s: several columns are float targets, which want a loss: --loss mse", t->name,
+                         text_show(wanted).text);
     return last - t->label + 1 < t->columns
                ? SDLF_OK
                : sdlf_fail(SDLF_ERROR_FORMAT, "%s: label=%s leaves no column for the samples", t->name,
@@ -406,7 +407,8 @@ static sdlf_status check(const char *argument, sdlf_split split)
 
 const sdlf_dataset_class sdlf_csv_dataset_class = {
     .name = "csv",
-    .summary = "csv:FILE, a table of numbers with a label in each row; csv:FILE,label=COLUMN says in which column, label=COLUMN..COLUMN in which, of float targets, "
+    .summary = "csv:FILE, a table of numbers with a label in each row; csv:FILE,label=COLUMN says in which column, "
+               "label=COLUMN..COLUMN in which, of float targets, "
                "shape=1x28x28 that rows "
                "are pictures, all that both halves are all rows",
     .load = load,

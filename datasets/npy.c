@@ -65,7 +65,8 @@ static sdlf_status check(const char *argument, sdlf_split split)
 
 const sdlf_dataset_class sdlf_npy_dataset_class = {
     .name = "npy",
-    .summary = "npy:IMAGES,LABELS, two arrays of NumPy's: images or rows of numbers, and whole numbers or float targets",
+    .summary =
+        "npy:IMAGES,LABELS, two arrays of NumPy's: images or rows of numbers, and whole numbers or float targets",
     .load = load,
     .check = check,
 };

@@ -133,8 +133,7 @@ static sdlf_status choose(const zip_archive *archive, sdlf_split split, pair *wa
 }
 
 sdlf_status npz_take(sdlf_dataset *dataset, const zip_archive *archive, const char *images, const char *labels,
-                     sdlf_split split,
-                     const sdlf_dataset_options *options)
+                     sdlf_split split, const sdlf_dataset_options *options)
 {
     pair wanted = {images, labels};
     const char *other = NULL;

@@ -151,7 +151,8 @@ sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker)
     *batch = (sdlf_batch){0};
     sdlf_status status = sdlf_tensor_create(&batch->samples, NULL, SDLF_FLOAT32, shape);
     if (status == SDLF_OK)
-        status = sdlf_tensor_create(&batch->labels, NULL, maker->dataset->labels.dtype, labels_shape(maker, shape.dim[0]));
+        status =
+            sdlf_tensor_create(&batch->labels, NULL, maker->dataset->labels.dtype, labels_shape(maker, shape.dim[0]));
     if (status != SDLF_OK) sdlf_batch_release(batch);
     return sdlf_fail_context(status, "loader");
 }

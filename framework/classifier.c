@@ -22,9 +22,10 @@ static sdlf_status find_labels(const sdlf_model *model, const sdlf_dataset *data
                              model->name, entry->layer.name, source->layer.name);
         sdlf_shape labels_shape = source->output_shape[entry->inputs[1].output];
         if (sdlf_dataset_has_targets(dataset) && !sdlf_shape_equal(labels_shape, sdlf_shape(1, dataset->class_count)))
-            return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': its loss '%s' takes targets of %s, but %s has %d of a sample",
-                             model->name, entry->layer.name, sdlf_shape_print(labels_shape).text,
-                             sdlf_dataset_title(dataset), dataset->class_count);
+            return sdlf_fail(SDLF_ERROR_SHAPE,
+                             "network '%s': its loss '%s' takes targets of %s, but %s has %d of a sample", model->name,
+                             entry->layer.name, sdlf_shape_print(labels_shape).text, sdlf_dataset_title(dataset),
+                             dataset->class_count);
         if (classes != dataset->class_count)
             return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': its loss '%s' is over %lld classes, but %s has %d",
                              model->name, entry->layer.name, (long long)classes, sdlf_dataset_title(dataset),
@@ -152,9 +153,8 @@ static sdlf_status find_output(sdlf_classifier *classifier, const sdlf_model *mo
         classifier->scores = entry->layer.type->scores;
         if (!sdlf_dtype_is_float(entry->output_dtype[output->node.output]) || shape.rank < 2 ||
             sdlf_shape_span(shape, 1, shape.rank) != dataset->class_count)
-            return sdlf_fail(SDLF_ERROR_SHAPE,
-                             "network '%s': output '%s' gives %s %s for a sample, but %s has %d %s", model->name,
-                             output->name, sdlf_dtype_name(entry->output_dtype[output->node.output]),
+            return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': output '%s' gives %s %s for a sample, but %s has %d %s",
+                             model->name, output->name, sdlf_dtype_name(entry->output_dtype[output->node.output]),
                              sdlf_shape_print(shape.rank > 0 ? sdlf_shape_without(shape, 0) : shape).text,
                              sdlf_dataset_title(dataset), dataset->class_count,
                              sdlf_dataset_has_targets(dataset) ? "targets" : "classes");

@@ -118,15 +118,16 @@ static sdlf_status open_dataset(sdlf_dataset **dataset, const char *specificatio
     made->type = type;
     status = type->load(made, argument, split, options);
     if (status == SDLF_OK && options->targets && !sdlf_dataset_has_targets(made))
-        status = sdlf_fail(SDLF_ERROR_UNSUPPORTED, "data set '%s' has classes, and no float targets: csv, npz and npy have",
-                           specification);
+        status = sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                           "data set '%s' has classes, and no float targets: csv, npz and npy have", specification);
     if (status == SDLF_OK && !is_complete(made)) {
-        status = sdlf_fail(
-            SDLF_ERROR_SHAPE,
-            "data set '%s': expected samples (M,...) uint8 or float32 and labels (M) int32 or (M,K) float32, M at least 1, found "
-            "%s %s and %s %s",
-            specification, sdlf_dtype_name(made->samples.dtype), sdlf_shape_print(made->samples.shape).text,
-            sdlf_dtype_name(made->labels.dtype), sdlf_shape_print(made->labels.shape).text);
+        status =
+            sdlf_fail(SDLF_ERROR_SHAPE,
+                      "data set '%s': expected samples (M,...) uint8 or float32 and labels (M) int32 or (M,K) float32, "
+                      "M at least 1, found "
+                      "%s %s and %s %s",
+                      specification, sdlf_dtype_name(made->samples.dtype), sdlf_shape_print(made->samples.shape).text,
+                      sdlf_dtype_name(made->labels.dtype), sdlf_shape_print(made->labels.shape).text);
     }
     if (status != SDLF_OK) {
         sdlf_dataset_free(made);

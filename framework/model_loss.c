@@ -35,7 +35,8 @@ sdlf_status sdlf_model_set_loss(sdlf_model *model, sdlf_loss loss)
     if ((unsigned)loss >= SDLF_LOSS_COUNT) return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no loss %d", (int)loss);
     const model_layer *own = own_loss(model);
     if (own != NULL && kind_of(own->layer.type) != loss)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has a loss layer of its own, '%s' (%s), beside which %s has no place",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "network '%s' has a loss layer of its own, '%s' (%s), beside which %s has no place",
                          model->name, own->layer.name, own->layer.type->name, sdlf_loss_names[loss]);
     model->loss = loss;
     return SDLF_OK;

@@ -222,7 +222,7 @@ static sdlf_status run_epoch(sdlf_trainer *trainer)
     sdlf_status status = sdlf_trainer_take_weights(trainer);
     if (status != SDLF_OK) return status;
     status = fed ? sdlf_trainer_begin_fed_epoch(trainer)
-                             : sdlf_loader_seek(trainer->loader, trainer->epoch, first_batch(trainer, trainer->epoch_step));
+                 : sdlf_loader_seek(trainer->loader, trainer->epoch, first_batch(trainer, trainer->epoch_step));
     trainer->collected = trainer->epoch_step;
     while (status == SDLF_OK && trainer->epoch_step < trainer->steps) {
         bool stopping = atomic_load(&trainer->stop_wanted);

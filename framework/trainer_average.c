@@ -60,5 +60,5 @@ sdlf_status sdlf_trainer_rest(sdlf_trainer *trainer)
     if (status != SDLF_OK || trainer->options.ema <= 0 || trainer->at_rest) return status;
     swap_all(trainer);
     trainer->at_rest = true;
-    return SDLF_OK;
+    return sdlf_plan_load_parameters(trainer->full); /* whose copies on devices tests use */
 }

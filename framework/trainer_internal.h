@@ -46,14 +46,14 @@ struct sdlf_trainer {
     sdlf_data_place data_place; /* not SDLF_DATA_LOADED: the plans draw their own batches, and there is no loader */
     bool host_only;             /* do all calculators share the host's memory? */
     sdlf_classifier classifier;
-    const char *labels;  /* input of the plans that takes the labels */
-    sdlf_dataset train;  /* a view of the caller's, with the model's normalisation */
-    sdlf_loader *loader; /* NULL: the plans draw their own batches */
+    const char *labels;   /* input of the plans that takes the labels */
+    sdlf_dataset train;   /* a view of the caller's, with the model's normalisation */
+    sdlf_loader *loader;  /* NULL: the plans draw their own batches */
     float *class_weights; /* of each class; NULL: all are the same */
     float *rate_scales;   /* of the model's parameters; NULL: all are 1 */
     bool at_rest;         /* where the weights are averaged: the model's values are the averages */
     float *weights;       /* of a batch's samples, scratch space; NULL: they have none */
-    float *rates;        /* of an epoch, for plans that draw their own batches */
+    float *rates;         /* of an epoch, for plans that draw their own batches */
     trainer_slices slices;
     sdlf_plan *full;      /* for batches of `batch` */
     sdlf_plan *tail;      /* for an epoch's last, smaller batch; NULL: there is none */

@@ -95,11 +95,11 @@ json_t *evaluation_json(const sdlf_evaluation *e, const labels *names)
         target_figures f = figures_of(e, k);
         const char *name = labels_name(names, k);
         json_t *row = json_pack("{si so}", "target", k, "name", name ? json_text(name) : json_null());
-        json_t *more = shares ? json_pack("{sI so so so}", "samples", (json_int_t)f.there, "precision",
-                                          json_number(f.precision), "recall", json_number(f.recall), "f1",
-                                          json_number(f.f1))
-                              : json_pack("{so so so}", "mae", json_number(f.mae), "rmse", json_number(f.rmse), "r2",
-                                          json_number(f.r2));
+        json_t *more =
+            shares ? json_pack("{sI so so so}", "samples", (json_int_t)f.there, "precision", json_number(f.precision),
+                               "recall", json_number(f.recall), "f1", json_number(f.f1))
+                   : json_pack("{so so so}", "mae", json_number(f.mae), "rmse", json_number(f.rmse), "r2",
+                               json_number(f.r2));
         if (row && more) json_object_update_new(row, more);
         json_array_append_new(targets, row);
     }
@@ -107,9 +107,9 @@ json_t *evaluation_json(const sdlf_evaluation *e, const labels *names)
                                          json_number(sdlf_evaluation_f1(e)), "correct", (json_int_t)e->correct)
                              : json_pack("{so so}", "rmse", json_number(sdlf_evaluation_rmse(e)), "mae",
                                          json_number(sdlf_evaluation_mae(e)));
-    json_t *result = json_pack("{ss sI so so so}", "loss_name", sdlf_loss_names[e->kind], "samples",
-                               (json_int_t)e->samples, "loss", json_number(e->loss), "seconds",
-                               json_number(e->seconds), "targets", targets);
+    json_t *result =
+        json_pack("{ss sI so so so}", "loss_name", sdlf_loss_names[e->kind], "samples", (json_int_t)e->samples, "loss",
+                  json_number(e->loss), "seconds", json_number(e->seconds), "targets", targets);
     if (result && figures) json_object_update_new(result, figures);
     return result;
 }

@@ -26,9 +26,10 @@ typedef struct classifier {
     preprocess_frame frame;          /* of a sample */
     int class_count;
     sdlf_loss loss; /* what it was trained with */
-    float *pixels; /* of the last picture, as they were before they were normalised: (C,H,W), 0 to 255 */
+    float *pixels;  /* of the last picture, as they were before they were normalised: (C,H,W), 0 to 255 */
     float *sample, *score;
-    double *probability; /* of the last picture, class_count of them; of a network trained with mse, mae or huber the values themselves */
+    double *
+        probability; /* of the last picture, class_count of them; of a network trained with mse, mae or huber the values themselves */
 } classifier;
 
 /* Errors: files that are none, networks that take no picture or give no classes, pictures of which nobody knows how they are normalised.

@@ -90,7 +90,7 @@ typedef struct binding {
     size_t member; /* of `training`: bool, int64_t, int or double */
     size_t to;     /* of sdlf_trainer_options */
     enum { TO_BOOL, TO_INT, TO_INT64, TO_CHOICE, TO_FLOAT, TO_TEXT } type; /* TO_TEXT: of TEXT_SIZE bytes */
-    unsigned schedules; /* those that it has a meaning for; 0: all */
+    unsigned schedules;                                                    /* those that it has a meaning for; 0: all */
 } binding;
 
 #define KIND(name) (1u << SDLF_SCHEDULE_##name)
@@ -182,7 +182,8 @@ sdlf_status training_to_trainer(const training *t, const arguments *a, bool resu
     for (int i = 0; i < BINDINGS; i++)
         if (!resumed || arguments_given(a, bindings[i].option)) copy_to_trainer(&bindings[i], t, options);
     for (int i = 0; i < BINDINGS; i++) {
-        const char *text = bindings[i].type == TO_TEXT ? *(const char *const *)((const char *)t + bindings[i].member) : NULL;
+        const char *text =
+            bindings[i].type == TO_TEXT ? *(const char *const *)((const char *)t + bindings[i].member) : NULL;
         if (text != NULL && strlen(text) >= TEXT_SIZE)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s: expected fewer than %d characters, found %zu",
                              bindings[i].option, (int)TEXT_SIZE, strlen(text));

@@ -64,9 +64,8 @@ static void print_figures(char *text, size_t size, const progress *p, const sdlf
     }
     snprintf(text, size, "%3.0f%%  loss %s%s  %6s samples/s%s  %s",
              floor(100.0 * (double)now->step / (double)now->steps), number_loss(now->loss, 3).text,
-             print_accuracy(now).text,
-             number_fixed((double)(now->samples - p->first_samples) / seconds, 0).text, print_waited(now).text,
-             rest);
+             print_accuracy(now).text, number_fixed((double)(now->samples - p->first_samples) / seconds, 0).text,
+             print_waited(now).text, rest);
 }
 
 static void draw_bar(progress *p, const sdlf_progress *now)

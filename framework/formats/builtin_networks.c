@@ -150,11 +150,10 @@ static sdlf_status check(int index, sdlf_shape sample, int classes, int fewest)
     bool any = networks[index].least == 0 && sample.rank >= 1;
     bool fits = any || (sample.rank == 3 && sample.dim[0] >= 1 && sample.dim[1] >= least && sample.dim[2] >= least);
     if (fits && classes >= fewest) return SDLF_OK;
-    return sdlf_fail(
-        SDLF_ERROR_SHAPE,
-        "network '%s' gives %d scores or more, of samples CxHxW of %dx%d pixels or more, found %d in "
-        "samples %s",
-        networks[index].name, fewest, least, least, classes, sdlf_shape_print(sample).text);
+    return sdlf_fail(SDLF_ERROR_SHAPE,
+                     "network '%s' gives %d scores or more, of samples CxHxW of %dx%d pixels or more, found %d in "
+                     "samples %s",
+                     networks[index].name, fewest, least, least, classes, sdlf_shape_print(sample).text);
 }
 
 static sdlf_status make(sdlf_model **model, int index, sdlf_shape sample, int classes, bool targets)

@@ -39,7 +39,8 @@ static sdlf_status read_loss(loaded_weights *weights, const char *name)
         weights->loss = (sdlf_loss)i;
         return SDLF_OK;
     }
-    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the loss in its metadata: expected mse, mae, huber or bce_with_logits, found '%s'",
+    return sdlf_fail(SDLF_ERROR_FORMAT,
+                     "%s: the loss in its metadata: expected mse, mae, huber or bce_with_logits, found '%s'",
                      weights->file->path, text_show(name).text);
 }
 

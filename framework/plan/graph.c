@@ -249,8 +249,7 @@ static sdlf_status add_cross_entropy(sdlf_plan *plan, int logits, const char *co
     loss_layers *own = (loss_layers *)plan->loss_layers;
     int inputs[3] = {logits, 0, 0}, loss;
     sdlf_status status = add_own_input(plan, names[0], SDLF_INT32, SDLF_SCALAR, &inputs[1]);
-    if (status == SDLF_OK && weighted)
-        status = add_own_input(plan, names[1], SDLF_FLOAT32, SDLF_SCALAR, &inputs[2]);
+    if (status == SDLF_OK && weighted) status = add_own_input(plan, names[1], SDLF_FLOAT32, SDLF_SCALAR, &inputs[2]);
     return status == SDLF_OK ? add_own_layer(plan, "softmax_cross_entropy", names[2], &own->cross_entropy, inputs,
                                              weighted ? 3 : 2, &loss)
                              : status;

@@ -13,9 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int half = 0; half < 4; half++) {
         sdlf_dataset *made = calloc(1, sizeof *made);
         if (made == NULL) abort();
-        sdlf_status status =
-            npz_take(made, &archive, NULL, NULL, half % 2 == 0 ? SDLF_SPLIT_TRAIN : SDLF_SPLIT_TEST,
-                     &(sdlf_dataset_options){.targets = half >= 2});
+        sdlf_status status = npz_take(made, &archive, NULL, NULL, half % 2 == 0 ? SDLF_SPLIT_TRAIN : SDLF_SPLIT_TEST,
+                                      &(sdlf_dataset_options){.targets = half >= 2});
         if (status == SDLF_OK) {
             int64_t count = sdlf_tensor_bytes(&made->samples), sum = 0;
             const int32_t *label = made->labels.data;

@@ -29,12 +29,14 @@ typedef struct sdlf_dataset {
     const sdlf_dataset_class *type;
     char *name;          /* "digits (procedural, seed 1)", "mnist (DIR)"; NULL in a program's own: "without a name" */
     sdlf_tensor samples; /* (M,C,H,W) or (M,F), uint8 or float32, host memory, owned */
-    sdlf_tensor labels;  /* host memory, owned: (M) int32, each in [0, class_count); or float targets, finite: (M,K) float32 */
-    int class_count;     /* of targets: K */
+    sdlf_tensor
+        labels; /* host memory, owned: (M) int32, each in [0, class_count); or float targets, finite: (M,K) float32 */
+    int class_count;   /* of targets: K */
     float mean, scale; /* how a loader normalises, (x - mean) * scale, where channels.count is 0 */
     sdlf_channel_normalization channels;
-    char **class_names;       /* class_count names, owned (an array, and each), of classes or of targets; NULL: they are numbers */
-    sdlf_fit fit;             /* how pictures were brought to the samples' size */
+    char **
+        class_names; /* class_count names, owned (an array, and each), of classes or of targets; NULL: they are numbers */
+    sdlf_fit fit;    /* how pictures were brought to the samples' size */
     int64_t unread;           /* files that could not be read and were left out */
     char *unread_why;         /* of the first of them, owned: the message; NULL: there is none */
     sdlf_sample_reader *read; /* makes samples that are not in memory: samples.data is NULL then; NULL: they are */

@@ -85,14 +85,15 @@ typedef struct sdlf_plan_options {
     bool keep_activations;    /* every layer's output and gradient stays readable after a run (no reuse, no fusion) */
     bool gradients_only;      /* training: compute gradients, update nothing */
     sdlf_optimizer optimizer; /* training: zeroed means plain sgd */
-    float clip_norm;       /* training: scale the gradients to at most this total norm for the update; 0: do not. With
+    float clip_norm; /* training: scale the gradients to at most this total norm for the update; 0: do not. With
                                  gradients_only there is no update: the gradients stay as they are */
     /* Training: a moving average of the weights, beside them: average = ema average + (1 - ema) weight after each update, in the state behind
      * the optimizer's own (sdlf_parameter.state), where the caller puts its first value; 0: there is none. */
     double ema;
-    const float *rate_scales; /* training: what the learning rate of each of the model's parameters is multiplied by, above 0;
+    const float
+        *rate_scales; /* training: what the learning rate of each of the model's parameters is multiplied by, above 0;
                                  borrowed until sdlf_plan_create returns; NULL: 1 */
-    bool accumulate;          /* training: see sdlf_plan_accumulate; not with a feed */
+    bool accumulate;  /* training: see sdlf_plan_accumulate; not with a feed */
     float label_smoothing; /* training: of the loss that the plan adds itself, see sdlf_plan_create */
     sdlf_loss loss;        /* training: likewise */
     bool weighted;         /* training: likewise */

@@ -23,14 +23,15 @@ typedef struct sdlf_trainer sdlf_trainer;
 typedef struct sdlf_progress {
     enum { SDLF_PROGRESS_STEP, SDLF_PROGRESS_EPOCH, SDLF_PROGRESS_UNSAVED } event;
     int epoch, epochs;
-    int64_t step, steps;             /* within the epoch */
-    int64_t samples;                 /* of this epoch, so far */
-    double loss, accuracy;           /* means over this epoch so far; accuracy in [0, 1], NaN of losses that have none: mse, mae, huber */
+    int64_t step, steps; /* within the epoch */
+    int64_t samples;     /* of this epoch, so far */
+    double loss,
+        accuracy; /* means over this epoch so far; accuracy in [0, 1], NaN of losses that have none: mse, mae, huber */
     double test_loss, test_accuracy; /* after an epoch, if there is a test set: see sdlf_evaluation_accuracy */
-    double test_error;               /* likewise, of mse, mae and huber: the root of the mean squared difference; else NaN */
-    double waited;                   /* seconds of `seconds` in which training waited for its data; NaN: a device draws its own */
-    double seconds;                  /* training time of this epoch so far, testing left out */
-    double test_seconds;             /* of that test, and of bringing the weights to it */
+    double test_error;   /* likewise, of mse, mae and huber: the root of the mean squared difference; else NaN */
+    double waited;       /* seconds of `seconds` in which training waited for its data; NaN: a device draws its own */
+    double seconds;      /* training time of this epoch so far, testing left out */
+    double test_seconds; /* of that test, and of bringing the weights to it */
     float learning_rate;
     uint32_t weights; /* sdlf_model_hash, after an epoch */
     bool best;        /* after an epoch, where epochs are told apart (keep, patience): it has the best test so far */
@@ -56,15 +57,17 @@ typedef struct sdlf_trainer_options {
     sdlf_schedule schedule;
     float label_smoothing;
     sdlf_loss loss; /* of networks without a loss layer of their own; what the data's labels must be, see dataset.h */
-    char class_weights[400]; /* cross-entropy: what samples of each class count, "1,2,0.5" or "balanced": (samples) / (classes times
+    char class_weights
+        [400]; /* cross-entropy: what samples of each class count, "1,2,0.5" or "balanced": (samples) / (classes times
                                 samples of the class); the mean over a batch is over these weights. Empty: all count the same */
     float clip_norm;
-    float ema;              /* in [0, 1); above 0: a moving average of the weights, average = ema average + (1 - ema) weight after each step, from
+    float
+        ema; /* in [0, 1); above 0: a moving average of the weights, average = ema average + (1 - ema) weight after each step, from
                                the first ones on. It is what is tested, told apart, hashed and saved as the weights, and what the model
                                has between runs; the weights themselves lie beside it, as the optimiser's last state */
-    int accumulate;         /* batches of a step, whose gradients' mean it takes (see sdlf_plan_accumulate); the last steps of an
+    int accumulate; /* batches of a step, whose gradients' mean it takes (see sdlf_plan_accumulate); the last steps of an
                                epoch may be of fewer; default 1 */
-    char rate_scales[400];  /* "trunk=0.1,conv2d.*=0.5": what the learning rate of parameters is multiplied by: see
+    char rate_scales[400]; /* "trunk=0.1,conv2d.*=0.5": what the learning rate of parameters is multiplied by: see
                                sdlf_model_parameter_matches; the first that matches counts. Empty: 1 */
     sdlf_augmentation augment;
     const char *forward;                     /* calculator's name; default "cpu" */
@@ -151,18 +154,18 @@ const sdlf_plan *sdlf_trainer_plan(const sdlf_trainer *trainer);
 
 /* How one of several float targets is met. */
 typedef struct sdlf_target_figures {
-    double absolute, squared; /* sums over the samples of |x - t| and (x - t)^2 */
-    double sum, sum_squares;  /* of the targets: what a constant could do */
+    double absolute, squared;                       /* sums over the samples of |x - t| and (x - t)^2 */
+    double sum, sum_squares;                        /* of the targets: what a constant could do */
     int64_t hits, false_alarms, misses, rejections; /* of bce_with_logits: x > 0 and t > 1/2, and so on */
 } sdlf_target_figures;
 
 typedef struct sdlf_evaluation {
-    int class_count; /* classes, or targets of a sample */
-    sdlf_loss kind;  /* what the loss is: sdlf_model_loss */
-    int64_t samples, correct; /* correct: of the right class; of bce_with_logits, all labels right; else 0 */
-    double loss;        /* mean */
-    double seconds;     /* of computing, loading included */
-    int64_t *confusion; /* of classes: [class_count * true + predicted]; owned: sdlf_evaluation_release */
+    int class_count;              /* classes, or targets of a sample */
+    sdlf_loss kind;               /* what the loss is: sdlf_model_loss */
+    int64_t samples, correct;     /* correct: of the right class; of bce_with_logits, all labels right; else 0 */
+    double loss;                  /* mean */
+    double seconds;               /* of computing, loading included */
+    int64_t *confusion;           /* of classes: [class_count * true + predicted]; owned: sdlf_evaluation_release */
     sdlf_target_figures *targets; /* of float targets: class_count, owned likewise */
 } sdlf_evaluation;
 

@@ -32,8 +32,7 @@ static sdlf_status emit_average(sdlf_plan *plan, int index, int parameter, int s
     if (!sdlf_tensor_present(&average)) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, weight.dtype, weight.shape, &difference);
     if (status == SDLF_OK) status = plan_new_tensor(plan, BUFFER_ARENA, weight.dtype, weight.shape, &part);
-    if (status == SDLF_OK)
-        status = emit_binary(plan, index, SDLF_BINARY_SUBTRACT, weight, average, 0, difference);
+    if (status == SDLF_OK) status = emit_binary(plan, index, SDLF_BINARY_SUBTRACT, weight, average, 0, difference);
     if (status == SDLF_OK)
         status = emit_binary(plan, index, SDLF_BINARY_MULTIPLY, difference, none, 1 - plan->options.ema, part);
     return status == SDLF_OK ? emit_binary(plan, index, SDLF_BINARY_ADD, average, part, 0, average) : status;
@@ -64,10 +63,8 @@ sdlf_status plan_lower_rates(sdlf_plan *plan)
         for (int j = 0; j < i; j++)
             if (scales[j] == scales[i]) plan->rates[i] = plan->rates[j];
         if (sdlf_tensor_present(&plan->rates[i])) continue;
-        sdlf_status status =
-            plan_new_tensor(plan, BUFFER_ARENA, plan->options.dtype, sdlf_shape(1), &plan->rates[i]);
-        if (status == SDLF_OK)
-            status = emit_rate(plan, (double)scales[i], plan->rates[i]);
+        sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, plan->options.dtype, sdlf_shape(1), &plan->rates[i]);
+        if (status == SDLF_OK) status = emit_rate(plan, (double)scales[i], plan->rates[i]);
         if (status != SDLF_OK) return status;
     }
     return SDLF_OK;
