@@ -26,7 +26,10 @@ typedef struct settings {
     machine_choice choice;
     bool train_half, strict, confusion, json;
     int64_t workers, cache;
+    int tta; /* sdlf_views */
 } settings;
+
+static const char *const view_names[] = {"none", "flip", "shift", NULL}; /* sdlf_views */
 
 static const char *loss_name(int index)
 {
@@ -51,6 +54,10 @@ static const argument table_of_arguments[] = {
     {"loss", ARGUMENT_NAME, offsetof(settings, loss), "NAME", .names = loss_name,
      .help = "what the outputs are compared with, of weights that do not say (default: what the weights were trained "
              "with, or cross_entropy); others want a set with float targets"},
+    {"tta", ARGUMENT_CHOICE, offsetof(settings, tta), "VIEWS", .choices = view_names, .fallback = "none",
+     .help =
+         "test-time augmentation: average over each picture and its mirror image (flip), and these moved by a pixel "
+         "(shift)"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000,
      .help = "samples a step (default: a fitting number)"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
@@ -162,8 +169,9 @@ static sdlf_status evaluate(session *s)
     }
     interrupt_waits();
     live_say("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);
-    status =
-        sdlf_evaluate_while(&s->evaluation, s->model, s->data, s->calculator, s->set.batch, interrupt_goes_on, NULL);
+    const sdlf_evaluation_options options = {
+        .batch = s->set.batch, .views = (sdlf_views)s->set.tta, .go_on = interrupt_goes_on};
+    status = sdlf_evaluate_with(&s->evaluation, s->model, s->data, s->calculator, &options);
     live_clear();
     if (status == SDLF_OK && isnan(s->evaluation.loss))
         status =

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "framework/classifier.h"
+#include "framework/mixing.h"
 #include "framework/parallel.h"
 
 static sdlf_status open_calculator(sdlf_calculator **calculator)
@@ -109,7 +110,8 @@ sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *d
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "loader: expected a batch of at least 1 sample, found %" PRId64,
                          options->batch);
     }
-    sdlf_status status = allocate_order(maker);
+    sdlf_status status = sdlf_mixing_check(&options->mixing, sdlf_shape_without(dataset->samples.shape, 0));
+    if (status == SDLF_OK) status = allocate_order(maker);
     if (status == SDLF_OK) status = sdlf_dataset_check_parts(dataset);
     if (status != SDLF_OK) goto fail;
     int64_t samples = dataset->samples.shape.dim[0];
@@ -153,6 +155,10 @@ sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker)
     if (status == SDLF_OK)
         status =
             sdlf_tensor_create(&batch->labels, NULL, maker->dataset->labels.dtype, labels_shape(maker, shape.dim[0]));
+    bool mixed = sdlf_mixing_wanted(&maker->options.mixing) && !sdlf_dataset_has_targets(maker->dataset);
+    sdlf_shape each = sdlf_shape(maker->options.batch);
+    if (status == SDLF_OK && mixed) status = sdlf_tensor_create(&batch->second_labels, NULL, SDLF_INT32, each);
+    if (status == SDLF_OK && mixed) status = sdlf_tensor_create(&batch->shares, NULL, SDLF_FLOAT32, each);
     if (status != SDLF_OK) sdlf_batch_release(batch);
     return sdlf_fail_context(status, "loader");
 }
@@ -161,6 +167,8 @@ void sdlf_batch_release(sdlf_batch *batch)
 {
     sdlf_tensor_release(&batch->samples, NULL);
     sdlf_tensor_release(&batch->labels, NULL);
+    sdlf_tensor_release(&batch->second_labels, NULL);
+    sdlf_tensor_release(&batch->shares, NULL);
 }
 
 /* ---- reading samples that are not in memory ---- */
@@ -200,6 +208,18 @@ static sdlf_status read_samples(const sdlf_batch_maker *maker, int64_t start, in
     return r.status == SDLF_OK ? SDLF_OK : sdlf_fail(r.status, "%s", r.message);
 }
 
+static void mix(const sdlf_batch_maker *maker, int64_t epoch, int64_t start, sdlf_batch *batch)
+{
+    const sdlf_loader_options *options = &maker->options;
+    uint64_t seed = options->augment.seed != 0 ? options->augment.seed : options->seed;
+    if (!sdlf_mixing_wanted(&options->mixing)) return;
+    if (sdlf_tensor_present(&batch->shares)) {
+        batch->second_labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(batch->count), batch->second_labels.data);
+        batch->shares = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(batch->count), batch->shares.data);
+    }
+    sdlf_mix_batch(batch, &options->mixing, seed, maker->order + start, epoch);
+}
+
 sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_t index, sdlf_batch *batch)
 {
     const sdlf_dataset *dataset = maker->dataset;
@@ -223,5 +243,6 @@ sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_
     sdlf_status status = read_samples(maker, start, count);
     if (status == SDLF_OK) status = type->kernel[SDLF_GATHER_BATCH].run(maker->calculator, &maker->gather);
     if (status == SDLF_OK) status = type->synchronize(maker->calculator);
+    if (status == SDLF_OK) mix(maker, epoch, start, batch);
     return sdlf_fail_context(status, "loader: epoch %" PRId64 ", batch %" PRId64, epoch, index);
 }

@@ -1,8 +1,8 @@
 /* Batch maker: the samples and labels of any batch of any epoch, in the caller's memory.
  *
  * A batch depends on (data set, options, epoch, index) alone. The samples are gathered, augmented and normalised by one
- * gather_batch operation on a calculator of the maker's own, with one thread (sdlf_calculator_class_usual). Labels are
- * copied. */
+ * gather_batch operation on a calculator of the maker's own, with one thread (sdlf_calculator_class_usual); where that is wanted, they
+ * are mixed in pairs (mixing.h). Labels are copied. */
 #ifndef SDLF_FRAMEWORK_BATCH_MAKER_H
 #define SDLF_FRAMEWORK_BATCH_MAKER_H
 

@@ -52,8 +52,10 @@ struct sdlf_trainer {
     float *class_weights; /* of each class; NULL: all are the same */
     float *rate_scales;   /* of the model's parameters; NULL: all are 1 */
     bool at_rest;         /* where the weights are averaged: the model's values are the averages */
-    float *weights;       /* of a batch's samples, scratch space; NULL: they have none */
-    float *rates;         /* of an epoch, for plans that draw their own batches */
+    float
+        *weights; /* of a batch's samples for their labels and their second ones, scratch space; NULL: they have none */
+    bool mixed;   /* they have second labels */
+    float *rates; /* of an epoch, for plans that draw their own batches */
     trainer_slices slices;
     sdlf_plan *full;      /* for batches of `batch` */
     sdlf_plan *tail;      /* for an epoch's last, smaller batch; NULL: there is none */

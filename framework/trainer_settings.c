@@ -46,6 +46,16 @@ static const sdlf_field later_fields[] = {
      .fallback = 1,
      .zero_means_default = true,
      .help = "batches of a step"},
+    {.name = "mixup",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_trainer_options, mixing.mixup),
+     .maximum = 2,
+     .help = "of the Beta distribution of shares; 0: samples are not mixed"},
+    {.name = "cutmix",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_trainer_options, mixing.cutmix),
+     .maximum = 2,
+     .help = "of the Beta distribution of areas; 0: samples are not mixed"},
     {.name = NULL},
 };
 
@@ -260,6 +270,7 @@ static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *option
     snprintf(options->rate_scales, sizeof options->rate_scales, "%s", scales != NULL ? scales : "");
     options->ema = 0;
     options->accumulate = 1;
+    options->mixing = (sdlf_mixing){.mixup = 0};
     options->loss = (sdlf_loss)kind;
     snprintf(options->class_weights, sizeof options->class_weights, "%s", weights != NULL ? weights : "");
     return SDLF_OK;

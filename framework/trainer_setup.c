@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/mixing.h"
 #include "framework/model_internal.h"
 #include "framework/require.h"
 
@@ -116,11 +117,11 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
 }
 
 /* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets, weights,
- * steps of several batches. */
+ * steps of several batches, samples that are mixed. */
 static bool must_load(const sdlf_trainer *trainer)
 {
     return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) || trainer->weights != NULL ||
-           trainer->options.accumulate > 1;
+           trainer->options.accumulate > 1 || sdlf_mixing_wanted(&trainer->options.mixing);
 }
 
 /* On a device the training data are resident if there is room, else staged. */
@@ -165,6 +166,7 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .label_smoothing = wanted->label_smoothing,
         .loss = wanted->loss,
         .weighted = trainer->weights != NULL,
+        .mixed = trainer->mixed,
         .ema = (double)wanted->ema,
         .accumulate = wanted->accumulate > 1,
         .seed = wanted->seed,
@@ -248,10 +250,12 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     if (status == SDLF_OK) status = sdlf_trainer_prepare_best(trainer);
     if (status != SDLF_OK) return status;
     if (trainer->data_place != SDLF_DATA_LOADED) return sdlf_trainer_prepare_feed(trainer);
-    return sdlf_loader_create(
-        &trainer->loader, &trainer->train,
-        &(sdlf_loader_options){
-            .batch = trainer->batch, .shuffle = true, .augment = options->augment, .seed = options->seed});
+    return sdlf_loader_create(&trainer->loader, &trainer->train,
+                              &(sdlf_loader_options){.batch = trainer->batch,
+                                                     .shuffle = true,
+                                                     .augment = options->augment,
+                                                     .mixing = options->mixing,
+                                                     .seed = options->seed});
 }
 
 sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,

@@ -81,6 +81,11 @@ const argument augmentation_arguments[] = {
      .help = "the same for the distance from the mean"},
     {"augment-saturation", ARGUMENT_FLOAT, offsetof(training, saturation), "X", .minimum = 0, .maximum = 1,
      .help = "the same for the distance from grey, of three channels"},
+    {"mixup", ARGUMENT_FLOAT, offsetof(training, mixup), "A", .minimum = 0, .maximum = 2,
+     .help = "add another picture of the batch, and its label, in shares drawn from Beta(A, A): 0.2 or 1, say"},
+    {"cutmix", ARGUMENT_FLOAT, offsetof(training, cutmix), "A", .minimum = 0, .maximum = 2,
+     .help =
+         "put a box of another picture of the batch, and that share of its label, into it; of both, chance picks one"},
     {0},
 };
 
@@ -135,6 +140,8 @@ static const binding bindings[] = {
     {"augment-contrast", offsetof(training, contrast), offsetof(sdlf_trainer_options, augment.contrast), TO_FLOAT, 0},
     {"augment-saturation", offsetof(training, saturation), offsetof(sdlf_trainer_options, augment.saturation), TO_FLOAT,
      0},
+    {"mixup", offsetof(training, mixup), offsetof(sdlf_trainer_options, mixing.mixup), TO_FLOAT, 0},
+    {"cutmix", offsetof(training, cutmix), offsetof(sdlf_trainer_options, mixing.cutmix), TO_FLOAT, 0},
 };
 enum { TEXT_SIZE = sizeof((sdlf_trainer_options *)0)->class_weights };
 static_assert(TEXT_SIZE == sizeof((sdlf_trainer_options *)0)->rate_scales, "one size of texts");

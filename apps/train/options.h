@@ -19,6 +19,7 @@ typedef struct training {
     int64_t every;
     double shift, rotate, scale, elastic;
     double resized_crop, brightness, contrast, saturation;
+    double mixup, cutmix;
     int64_t crop, cutout;
     bool flip, flip_alternate, reflect;
 } training;

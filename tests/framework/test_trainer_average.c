@@ -240,9 +240,12 @@ static void wrong_groups_are_refused(void)
     static const struct {
         const char *list, *words;
     } wrong[] = {
-        {"h.weight", "'h.weight': expected PARAMETERS=FACTOR"}, {"h.weight=0", "with a factor above 0"},
-        {"h.weight=x", "expected PARAMETERS=FACTOR"},           {"g.*=2", "has no parameter 'g.*'"},
-        {"head=inf", "with a factor above 0"},                  {"=2", "has no parameter ''"},
+        {"h.weight", "'h.weight': expected PARAMETERS=FACTOR"},
+        {"h.weight=0", "with a factor above 0"},
+        {"h.weight=x", "expected PARAMETERS=FACTOR"},
+        {"g.*=2", "has no parameter 'g.*'"},
+        {"head=inf", "with a factor above 0"},
+        {"=2", "has no parameter ''"},
     };
     history seen = {0};
     sdlf_dataset data = synthetic_dataset(SAMPLES, 1);

@@ -112,7 +112,8 @@ static void check_loss(const char *calculator, sdlf_loss loss)
     /* a file says it too */
     sdlf_model *file = NULL;
     CHECK_OK(sdlf_model_save(model, test_path("targets.safetensors")));
-    if (CHECK_OK(sdlf_model_open(&file, test_path("targets.safetensors")))) check_figures(file, &test_rows, loss, opened);
+    if (CHECK_OK(sdlf_model_open(&file, test_path("targets.safetensors"))))
+        check_figures(file, &test_rows, loss, opened);
     sdlf_calculator_close(opened);
     sdlf_model_free(file);
     sdlf_model_free(model);
@@ -184,7 +185,8 @@ static void what_does_not_fit_is_refused(void)
     make_rows(&r, COUNT, 1, false);
     sdlf_trainer_options options = options_of(&seen, SDLF_LOSS_MSE, synthetic_calculator());
     sdlf_dataset pictures = synthetic_dataset(20, 1);
-    refuse(synthetic_model(), &pictures, options, SDLF_ERROR_SHAPE, "its loss mse is of float targets, but synthetic has");
+    refuse(synthetic_model(), &pictures, options, SDLF_ERROR_SHAPE,
+           "its loss mse is of float targets, but synthetic has");
     options.loss = SDLF_LOSS_CROSS_ENTROPY;
     refuse(linear(), &r.data, options, SDLF_ERROR_SHAPE, "its loss cross_entropy is of classes, but rows has float");
     options.loss = SDLF_LOSS_BCE;
@@ -280,8 +282,9 @@ static void lists_of_weights(void)
     uint32_t hash = trained_hash(&data, options); /* as the numbers that it means */
     int32_t counts[3] = {0, 0, 0};
     for (int n = 0; n < 40; n++) counts[((int32_t *)data.labels.data)[n]]++;
-    snprintf(options.class_weights, sizeof options.class_weights, "%.9g,%.9g,%.9g", (double)(float)(40.0 / (3 * counts[0])),
-             (double)(float)(40.0 / (3 * counts[1])), (double)(float)(40.0 / (3 * counts[2])));
+    snprintf(options.class_weights, sizeof options.class_weights, "%.9g,%.9g,%.9g",
+             (double)(float)(40.0 / (3 * counts[0])), (double)(float)(40.0 / (3 * counts[1])),
+             (double)(float)(40.0 / (3 * counts[2])));
     CHECK_EQUAL(trained_hash(&data, options), hash);
     synthetic_release(&data);
 }

@@ -91,10 +91,19 @@ sdlf_status sdlf_idx_parse(sdlf_tensor *tensor, const void *bytes, size_t size, 
 
 typedef struct sdlf_loader sdlf_loader;
 
+/* Samples of a batch that are mixed in pairs, the first with the last and so on, and their labels with them. A sample keeps the share s of
+ * itself, at least half: of its values (mixup, https://arxiv.org/abs/1710.09412), or of its area (cutmix, pictures (C,H,W), beside a box of the other's
+ * pixels; https://arxiv.org/abs/1905.04899). s = max(l, 1 - l) with l from Beta(a, a), a being the member's value, in (0, 2]; 0: not wanted. With both,
+ * chance picks one for each sample. Drawn from Philox(seed, 64 sample + attempt, SDLF_STREAM_MIX, epoch). */
+typedef struct sdlf_mixing {
+    float mixup, cutmix;
+} sdlf_mixing;
+
 typedef struct sdlf_loader_options {
     int64_t batch;             /* required */
     bool shuffle;              /* a new order each epoch: see sdlf_shuffle_order */
     sdlf_augmentation augment; /* where its seed is 0, `seed` is used */
+    sdlf_mixing mixing;
     uint64_t seed;
     bool no_prefetch;  /* make each batch when it is asked for, on the caller's thread */
     void *reserved[4]; /* zero: room for members to come */
@@ -105,6 +114,9 @@ typedef struct sdlf_batch {
     sdlf_tensor samples; /* (count,C,H,W) float32, normalised */
     sdlf_tensor labels;  /* (count) int32, or (count,K) float32 */
     int64_t count;
+    /* Where samples are mixed, of classes (float targets are mixed themselves): what each was mixed with, (count) int32, and the share that
+     * it kept of itself, (count) float32; else absent. */
+    sdlf_tensor second_labels, shares;
 } sdlf_batch;
 
 /* The loader borrows the data set; free with sdlf_loader_free (accepts NULL; joins the thread). Errors:

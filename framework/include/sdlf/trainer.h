@@ -70,6 +70,8 @@ typedef struct sdlf_trainer_options {
     char rate_scales[400]; /* "trunk=0.1,conv2d.*=0.5": what the learning rate of parameters is multiplied by: see
                                sdlf_model_parameter_matches; the first that matches counts. Empty: 1 */
     sdlf_augmentation augment;
+    sdlf_mixing
+        mixing; /* the loss is shared between the labels; what training says of loss and accuracy is by the larger share's alone */
     const char *forward;                     /* calculator's name; default "cpu" */
     const char *backward;                    /* default: `forward` */
     const sdlf_trainer_placement *placement; /* borrowed until sdlf_trainer_create returns */
@@ -189,6 +191,21 @@ sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const 
  * evaluation->samples of them. NULL: to the end. */
 sdlf_status sdlf_evaluate_while(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
                                 sdlf_calculator *calculator, int64_t batch, sdlf_go_on *go_on, void *user);
+/* Views of each sample whose scores are averaged, test-time augmentation: the sample alone; and its mirror image; or half these two, half
+ * the same moved by a pixel up and to the left, and down and to the right, with the mirror image beyond the edges. */
+typedef enum sdlf_views { SDLF_VIEWS_ONE = 0, SDLF_VIEWS_FLIP, SDLF_VIEWS_SHIFT, SDLF_VIEWS_COUNT } sdlf_views;
+
+typedef struct sdlf_evaluation_options {
+    int64_t batch;    /* 0 picks one */
+    sdlf_views views; /* of samples (C,H,W), 2x2 pixels or more */
+    sdlf_go_on *go_on;
+    void *user;
+    void *reserved[4]; /* zero: room for members to come */
+} sdlf_evaluation_options;
+
+/* sdlf_evaluate_while with options; NULL: none. */
+sdlf_status sdlf_evaluate_with(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
+                               sdlf_calculator *calculator, const sdlf_evaluation_options *options);
 void sdlf_evaluation_release(sdlf_evaluation *evaluation);
 
 #ifdef __cplusplus
