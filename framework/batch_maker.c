@@ -10,6 +10,7 @@
 #include "framework/classifier.h"
 #include "framework/mixing.h"
 #include "framework/parallel.h"
+#include "framework/trivial.h"
 
 static sdlf_status open_calculator(sdlf_calculator **calculator)
 {
@@ -31,7 +32,7 @@ static void bind(sdlf_batch_maker *maker, int64_t start, int64_t count, void *sa
     shape.dim[0] = count;
     sdlf_tensor numbers = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), maker->order + start);
     maker->gather.in[1] = numbers;
-    if (maker->dataset->read != NULL) { /* the gather picks from those that are read, in their order */
+    if (sdlf_tensor_present(&maker->read)) { /* the gather picks from those that are read, in their order */
         maker->gather.in[0] = sdlf_tensor_view(maker->read.dtype, shape, maker->read.data);
         maker->gather.in[1] = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), maker->places);
         maker->gather.in[3] = numbers;
@@ -76,13 +77,20 @@ static sdlf_status prepare_gather(sdlf_batch_maker *maker)
 /* Room for the samples of a batch, where they are read. */
 static sdlf_status prepare_reading(sdlf_batch_maker *maker)
 {
-    if (maker->dataset->read == NULL) return SDLF_OK;
+    bool trivial = maker->options.trivial;
+    if (maker->dataset->read == NULL && !trivial) return SDLF_OK;
     sdlf_shape shape = maker->dataset->samples.shape;
+    if (trivial && (shape.rank != 4 || maker->dataset->samples.dtype != SDLF_UINT8))
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT, "loader: TrivialAugment is for pictures CxHxW of bytes, and samples are %s %s",
+            sdlf_dtype_name(maker->dataset->samples.dtype), sdlf_shape_print(sdlf_shape_without(shape, 0)).text);
     shape.dim[0] = maker->options.batch;
     sdlf_status status = sdlf_tensor_create(&maker->read, NULL, maker->dataset->samples.dtype, shape);
     if (status != SDLF_OK) return sdlf_fail_context(status, "loader");
     maker->places = malloc((size_t)shape.dim[0] * sizeof *maker->places);
-    if (maker->places == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory");
+    if (trivial) maker->picture = malloc((size_t)sdlf_shape_span(shape, 1, 4));
+    if (maker->places == NULL || (trivial && maker->picture == NULL))
+        return sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory");
     for (int64_t i = 0; i < shape.dim[0]; i++) maker->places[i] = (int32_t)i;
     return SDLF_OK;
 }
@@ -133,6 +141,7 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
     sdlf_calculator_close(maker->calculator);
     sdlf_tensor_release(&maker->read, NULL);
     free(maker->places);
+    free(maker->picture);
     free(maker->keys);
     free(maker->order);
     *maker = (sdlf_batch_maker){.epoch = -1};
@@ -171,7 +180,13 @@ void sdlf_batch_release(sdlf_batch *batch)
     sdlf_tensor_release(&batch->shares, NULL);
 }
 
-/* ---- reading samples that are not in memory ---- */
+/* What augmentation and mixing draw with. */
+static uint64_t seed_of(const sdlf_batch_maker *maker)
+{
+    return maker->options.augment.seed != 0 ? maker->options.augment.seed : maker->options.seed;
+}
+
+/* ---- reading samples that are not in memory, or that are changed before they are gathered ---- */
 
 typedef struct reading {
     const sdlf_batch_maker *maker;
@@ -187,6 +202,11 @@ static void read_sample(void *context, int64_t i)
     reading *r = context;
     const sdlf_dataset *dataset = r->maker->dataset;
     size_t bytes = (size_t)(sdlf_tensor_bytes(&r->maker->read) / r->maker->read.shape.dim[0]);
+    if (dataset->read == NULL) {
+        memcpy((char *)r->maker->read.data + (size_t)i * bytes,
+               (const char *)dataset->samples.data + (size_t)r->maker->order[r->start + i] * bytes, bytes);
+        return;
+    }
     sdlf_status status = dataset->read(dataset->read_context, r->maker->order[r->start + i],
                                        (char *)r->maker->read.data + (size_t)i * bytes);
     if (status == SDLF_OK) return;
@@ -202,22 +222,26 @@ static void read_sample(void *context, int64_t i)
 static sdlf_status read_samples(const sdlf_batch_maker *maker, int64_t start, int64_t count)
 {
     reading r = {.maker = maker, .start = start, .lock = PTHREAD_MUTEX_INITIALIZER};
-    if (maker->dataset->read == NULL) return SDLF_OK;
+    if (!sdlf_tensor_present(&maker->read)) return SDLF_OK;
     parallel_for(count, maker->dataset->readers > 0 ? maker->dataset->readers : 1, read_sample, &r);
     pthread_mutex_destroy(&r.lock);
-    return r.status == SDLF_OK ? SDLF_OK : sdlf_fail(r.status, "%s", r.message);
+    if (r.status != SDLF_OK) return sdlf_fail(r.status, "%s", r.message);
+    sdlf_shape sample = sdlf_shape_without(maker->read.shape, 0);
+    for (int64_t i = 0; maker->options.trivial && i < count; i++)
+        sdlf_trivial_augment((uint8_t *)maker->read.data + i * sdlf_shape_count(sample), maker->picture, sample,
+                             seed_of(maker), maker->order[start + i], maker->epoch);
+    return SDLF_OK;
 }
 
 static void mix(const sdlf_batch_maker *maker, int64_t epoch, int64_t start, sdlf_batch *batch)
 {
     const sdlf_loader_options *options = &maker->options;
-    uint64_t seed = options->augment.seed != 0 ? options->augment.seed : options->seed;
     if (!sdlf_mixing_wanted(&options->mixing)) return;
     if (sdlf_tensor_present(&batch->shares)) {
         batch->second_labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(batch->count), batch->second_labels.data);
         batch->shares = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(batch->count), batch->shares.data);
     }
-    sdlf_mix_batch(batch, &options->mixing, seed, maker->order + start, epoch);
+    sdlf_mix_batch(batch, &options->mixing, seed_of(maker), maker->order + start, epoch);
 }
 
 sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_t index, sdlf_batch *batch)

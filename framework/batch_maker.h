@@ -17,6 +17,7 @@ typedef struct sdlf_batch_maker {
     void *workspace;       /* of the gather */
     sdlf_tensor read;      /* samples of a batch that are not in memory until they are read; owned */
     int32_t *places;       /* 0, 1, ...: where they lie there; owned */
+    uint8_t *picture;      /* of one sample, while TrivialAugment changes it; owned */
     int32_t *order;        /* of the epoch `epoch`; owned */
     uint64_t *keys;        /* scratch space of the shuffle; NULL without one */
     int64_t epoch;         /* -1: none yet; the gather reads it */

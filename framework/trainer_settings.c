@@ -46,6 +46,10 @@ static const sdlf_field later_fields[] = {
      .fallback = 1,
      .zero_means_default = true,
      .help = "batches of a step"},
+    {.name = "trivial",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_trainer_options, trivial),
+     .help = "TrivialAugment"},
     {.name = "mixup",
      .type = SDLF_FIELD_FLOAT,
      .offset = offsetof(sdlf_trainer_options, mixing.mixup),
@@ -271,6 +275,7 @@ static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *option
     options->ema = 0;
     options->accumulate = 1;
     options->mixing = (sdlf_mixing){.mixup = 0};
+    options->trivial = false;
     options->loss = (sdlf_loss)kind;
     snprintf(options->class_weights, sizeof options->class_weights, "%s", weights != NULL ? weights : "");
     return SDLF_OK;

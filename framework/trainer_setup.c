@@ -117,11 +117,11 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
 }
 
 /* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets, weights,
- * steps of several batches, samples that are mixed. */
+ * steps of several batches, samples that are mixed, TrivialAugment. */
 static bool must_load(const sdlf_trainer *trainer)
 {
     return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) || trainer->weights != NULL ||
-           trainer->options.accumulate > 1 || sdlf_mixing_wanted(&trainer->options.mixing);
+           trainer->options.accumulate > 1 || sdlf_mixing_wanted(&trainer->options.mixing) || trainer->options.trivial;
 }
 
 /* On a device the training data are resident if there is room, else staged. */
@@ -255,6 +255,7 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
                                                      .shuffle = true,
                                                      .augment = options->augment,
                                                      .mixing = options->mixing,
+                                                     .trivial = options->trivial,
                                                      .seed = options->seed});
 }
 

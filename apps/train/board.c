@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "apps/output/terminal.h"
+#include "apps/pictures/drawn.h"
 #include "apps/pictures/sheet.h"
-#include "apps/system/memory.h"
 
-enum { SAMPLES = 64, LARGE_SAMPLES = 16, LARGE = 64 /* pixels */ };
+enum { SAMPLES = 64 };
 
 sdlf_status training_board_open(training_board *board, const char *folder, int64_t every, bool histograms)
 {
@@ -34,56 +34,18 @@ static void put_picture(training_board *board, const char *tag, int64_t step, sd
     png_release(picture);
 }
 
-/* What a loader made of samples, normalised, as bytes again. */
-static void restore_pixels(unsigned char *pixels, const float *values, const sdlf_dataset *data, sdlf_shape sample,
-                           int count)
-{
-    int64_t plane = sample.dim[1] * sample.dim[2];
-    for (int64_t i = 0; i < count * sample.dim[0] * plane; i++) {
-        int64_t channel = i / plane % sample.dim[0];
-        bool own = data->channels.count > 0;
-        float mean = own ? data->channels.mean[channel] : data->mean,
-              scale = own ? data->channels.scale[channel] : data->scale;
-        float value = roundf(values[i] / scale + mean);
-        pixels[i] = (unsigned char)(value < 0 ? 0 : value > 255 ? 255 : value);
-    }
-}
-
-static sdlf_status draw_augmented(png_picture *picture, const training_log_start *start, sdlf_shape sample, int count)
-{
-    sdlf_loader *loader = NULL;
-    sdlf_batch batch;
-    sdlf_status status = sdlf_loader_create(
-        &loader, start->train,
-        &(sdlf_loader_options){
-            .batch = count, .augment = start->options->augment, .seed = start->options->seed, .no_prefetch = true});
-    if (status == SDLF_OK) status = sdlf_loader_next(loader, &batch);
-    if (status == SDLF_OK) {
-        unsigned char *pixels = memory_allocate((size_t)(count * sdlf_shape_count(sample)));
-        restore_pixels(pixels, batch.samples.data, start->train, sample, count);
-        status = sheet_write(picture, pixels, sample, count);
-        free(pixels);
-    }
-    sdlf_loader_free(loader);
-    return status;
-}
-
-static bool augments(const sdlf_augmentation *a)
-{
-    return a->flip || a->crop > 0 || a->shift > 0 || a->rotate > 0 || a->scale > 0 || a->elastic > 0;
-}
-
 static void put_samples(training_board *board, const training_log_start *start)
 {
-    const sdlf_tensor *all = &start->train->samples;
-    sdlf_shape sample = sdlf_shape_without(all->shape, 0);
-    if (!sheet_shows(sample)) return;
-    int most = sample.dim[1] > LARGE || sample.dim[2] > LARGE ? LARGE_SAMPLES : SAMPLES;
-    int count = all->shape.dim[0] < most ? (int)all->shape.dim[0] : most;
+    const sdlf_trainer_options *options = start->options;
+    int count = drawn_count(start->train, SAMPLES);
     png_picture picture;
-    put_picture(board, "samples/first", 0, sheet_write(&picture, all->data, sample, count), &picture);
-    if (augments(&start->options->augment))
-        put_picture(board, "samples/augmented", 0, draw_augmented(&picture, start, sample, count), &picture);
+    if (count == 0) return;
+    sdlf_loader_options loader = {.batch = count, .seed = options->seed};
+    put_picture(board, "samples/first", 0, drawn_sheet(&picture, start->train, loader, 0, count), &picture);
+    loader.augment = options->augment;
+    loader.mixing = options->mixing;
+    loader.trivial = options->trivial;
+    put_picture(board, "samples/augmented", 0, drawn_sheet(&picture, start->train, loader, 0, count), &picture);
 }
 
 /* The options of the run, without what says where it is written. */

@@ -81,6 +81,8 @@ const argument augmentation_arguments[] = {
      .help = "the same for the distance from the mean"},
     {"augment-saturation", ARGUMENT_FLOAT, offsetof(training, saturation), "X", .minimum = 0, .maximum = 1,
      .help = "the same for the distance from grey, of three channels"},
+    {"augment-trivial", ARGUMENT_FLAG, offsetof(training, trivial),
+     .help = "TrivialAugment, before the others: one operation of 14 on each picture, of a strength by chance"},
     {"mixup", ARGUMENT_FLOAT, offsetof(training, mixup), "A", .minimum = 0, .maximum = 2,
      .help = "add another picture of the batch, and its label, in shares drawn from Beta(A, A): 0.2 or 1, say"},
     {"cutmix", ARGUMENT_FLOAT, offsetof(training, cutmix), "A", .minimum = 0, .maximum = 2,
@@ -140,6 +142,7 @@ static const binding bindings[] = {
     {"augment-contrast", offsetof(training, contrast), offsetof(sdlf_trainer_options, augment.contrast), TO_FLOAT, 0},
     {"augment-saturation", offsetof(training, saturation), offsetof(sdlf_trainer_options, augment.saturation), TO_FLOAT,
      0},
+    {"augment-trivial", offsetof(training, trivial), offsetof(sdlf_trainer_options, trivial), TO_BOOL, 0},
     {"mixup", offsetof(training, mixup), offsetof(sdlf_trainer_options, mixing.mixup), TO_FLOAT, 0},
     {"cutmix", offsetof(training, cutmix), offsetof(sdlf_trainer_options, mixing.cutmix), TO_FLOAT, 0},
 };

@@ -21,7 +21,7 @@ typedef struct training {
     double resized_crop, brightness, contrast, saturation;
     double mixup, cutmix;
     int64_t crop, cutout;
-    bool flip, flip_alternate, reflect;
+    bool flip, flip_alternate, reflect, trivial;
 } training;
 
 extern const argument training_arguments[], schedule_arguments[], augmentation_arguments[];

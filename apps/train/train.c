@@ -8,12 +8,12 @@
 #include "apps/command.h"
 #include "apps/input/labels.h"
 #include "apps/input/network.h"
+#include "apps/input/samples.h"
 #include "apps/output/evaluation.h"
 #include "apps/output/file.h"
 #include "apps/output/number.h"
 #include "apps/output/quote.h"
 #include "apps/output/report.h"
-#include "apps/output/wrap.h"
 #include "apps/pictures/preprocess.h"
 #include "apps/system/interrupt.h"
 #include "apps/train/progress.h"
@@ -89,12 +89,7 @@ static const argument output_arguments[] = {
 static void epilogue(void)
 {
     terminal out = terminal_of(stdout);
-    printf("\n%sData sets%s\n", terminal_escape(&out, TERMINAL_BOLD), terminal_escape(&out, TERMINAL_PLAIN));
-    const sdlf_dataset_class *type;
-    for (int i = 0; (type = sdlf_dataset_class_at(i)); i++) {
-        int at = printf("  %-12s  ", type->name);
-        wrap_print(stdout, type->summary, at, at, out.width);
-    }
+    samples_print_list(&out);
     network_print_list();
 }
 

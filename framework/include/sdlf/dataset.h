@@ -99,11 +99,17 @@ typedef struct sdlf_mixing {
     float mixup, cutmix;
 } sdlf_mixing;
 
+/* TrivialAugment (https://arxiv.org/abs/2103.10158), the wide set: one operation for each picture, of a strength that is drawn, too. With the words of
+ * Philox(seed, 16 image + 13, SDLF_STREAM_AUGMENT, epoch): operation floor(14 word[0] / 2^32) of identity, shear across and down, move across and
+ * down, rotate, brightness, saturation, contrast, sharpness, posterize, solarize, autocontrast, equalize; m = floor(31 word[1] / 2^32) / 30; the
+ * sign of word[2]'s highest bit. Shears by 0.99 m, moves by 32 m pixels, rotates by 135 m degrees (the nearest pixel, black beyond the edges), blends
+ * by 1 + 0.99 m, keeps 8 - round(6 m) bits, inverts values from 255 - 255 m on. */
 typedef struct sdlf_loader_options {
     int64_t batch;             /* required */
     bool shuffle;              /* a new order each epoch: see sdlf_shuffle_order */
     sdlf_augmentation augment; /* where its seed is 0, `seed` is used */
     sdlf_mixing mixing;
+    bool trivial; /* TrivialAugment, before `augment`: see below. Samples are pictures (C,H,W) of bytes */
     uint64_t seed;
     bool no_prefetch;  /* make each batch when it is asked for, on the caller's thread */
     void *reserved[4]; /* zero: room for members to come */

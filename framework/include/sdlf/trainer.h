@@ -70,6 +70,7 @@ typedef struct sdlf_trainer_options {
     char rate_scales[400]; /* "trunk=0.1,conv2d.*=0.5": what the learning rate of parameters is multiplied by: see
                                sdlf_model_parameter_matches; the first that matches counts. Empty: 1 */
     sdlf_augmentation augment;
+    bool trivial; /* as of sdlf_loader_options */
     sdlf_mixing
         mixing; /* the loss is shared between the labels; what training says of loss and accuracy is by the larger share's alone */
     const char *forward;                     /* calculator's name; default "cpu" */
