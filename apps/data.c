@@ -37,7 +37,8 @@ static const argument data_arguments[] = {
     {"seed", ARGUMENT_INT, offsetof(settings, seed), "N", .minimum = 1, .maximum = 9e18, .fallback = "1",
      .help = "of that order and of augmentation, as of train"},
     {"test-half", ARGUMENT_FLAG, offsetof(settings, test_half), .help = "draw the half that is for testing"},
-    {"targets", ARGUMENT_FLAG, offsetof(settings, targets), .help = "labels are numbers, as train --loss mse takes them"},
+    {"targets", ARGUMENT_FLAG, offsetof(settings, targets),
+     .help = "labels are numbers, as train --loss mse takes them"},
     {"size", ARGUMENT_INT, offsetof(settings, size), "PIXELS", .minimum = 1, .maximum = 65535,
      .help = "what pictures of a folder are scaled to (default: their own, which must be the same for all)"},
     {"strict", ARGUMENT_FLAG, offsetof(settings, strict), .help = "refuse pictures that cannot be read"},
@@ -189,7 +190,8 @@ static json_t *half_json(const sdlf_dataset *data)
     int64_t *count = targets ? NULL : count_classes(data, data->class_count);
     for (int c = 0; c < data->class_count; c++) {
         const char *name = name_of(data, c);
-        json_t *row = json_pack("{si so}", targets ? "target" : "class", c, "name", name ? json_text(name) : json_null());
+        json_t *row =
+            json_pack("{si so}", targets ? "target" : "class", c, "name", name ? json_text(name) : json_null());
         spread found = targets ? spread_of(data, c) : (spread){0};
         json_t *more = targets ? json_pack("{so so so so}", "mean", json_number(found.mean), "deviation",
                                            json_number(found.deviation), "least", json_number(found.least), "most",
@@ -206,8 +208,8 @@ static json_t *half_json(const sdlf_dataset *data)
     return json_pack("{sI so ss sI so so so so}", "samples", (json_int_t)data->samples.shape.dim[0], "sample",
                      json_shape(sdlf_shape_without(data->samples.shape, 0)), "type",
                      sdlf_dtype_name(data->samples.dtype), "unread", (json_int_t)data->unread, "unread_why",
-                     json_text(data->unread_why), "mean", means, "deviation", deviations, targets ? "targets" : "classes",
-                     rows);
+                     json_text(data->unread_why), "mean", means, "deviation", deviations,
+                     targets ? "targets" : "classes", rows);
 }
 
 static sdlf_status print_json(const session *s)
@@ -234,9 +236,8 @@ static sdlf_status show(const session *s, const arguments *given)
     sdlf_status status = training_to_trainer(&s->set.training, given, true, &options);
     int count = drawn_count(data, (int)s->set.count);
     if (status == SDLF_OK && count == 0)
-        status = sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                           "--show draws pictures of 1 or 3 channels, and samples of %s are %s", data->name,
-                           sdlf_shape_print(sdlf_shape_without(data->samples.shape, 0)).text);
+        status = sdlf_fail(SDLF_ERROR_UNSUPPORTED, "--show draws pictures of 1 or 3 channels, and samples of %s are %s",
+                           data->name, sdlf_shape_print(sdlf_shape_without(data->samples.shape, 0)).text);
     bool ordered = s->set.epoch > 0;
     sdlf_loader_options loader = {.shuffle = ordered,
                                   .augment = options.augment,
@@ -254,7 +255,8 @@ static sdlf_status look(session *s, const arguments *given)
     terminal out = terminal_of(stdout);
     sdlf_status status = s->set.show && !output_is_stream(s->set.show) ? output_file_check(s->set.show) : SDLF_OK;
     if (status == SDLF_OK) status = open_half(s, SDLF_SPLIT_TRAIN);
-    if (status == SDLF_OK && open_half(s, SDLF_SPLIT_TEST) != SDLF_OK) s->missing = memory_copy_text(sdlf_error_message());
+    if (status == SDLF_OK && open_half(s, SDLF_SPLIT_TEST) != SDLF_OK)
+        s->missing = memory_copy_text(sdlf_error_message());
     if (status == SDLF_OK && s->set.show) status = show(s, given);
     if (status != SDLF_OK || (s->set.show && output_is_standard(s->set.show))) return status;
     if (s->set.json) return print_json(s);
@@ -281,8 +283,9 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "data",
         .synopsis = "[options] SET",
-        .text = "Say what is in a data set: halves, shapes, classes or float targets, mean and deviation of the channels, "
-                "files that cannot be read; and draw its samples as training gets them.",
+        .text =
+            "Say what is in a data set: halves, shapes, classes or float targets, mean and deviation of the channels, "
+            "files that cannot be read; and draw its samples as training gets them.",
         .parts = parts,
         .epilogue = epilogue,
         .operands_minimum = 1,
@@ -304,5 +307,4 @@ static int run(int count, char **words)
     return code;
 }
 
-const command data_command = {
-    .name = "data", .summary = "say what is in a data set, and draw its samples", .run = run};
+const command data_command = {.name = "data", .summary = "say what is in a data set, and draw its samples", .run = run};

@@ -122,6 +122,11 @@ static void stopping_changes_nothing(void)
     options.optimizer = sdlf_adam(.beta1 = 0.9);
     snprintf(options.rate_scales, sizeof options.rate_scales, "conv2d.*=0.5,head=2");
     check_resuming(options, 7);
+    options = base_options(NULL);
+    options.mixing = (sdlf_mixing){.mixup = 0.5f, .cutmix = 1};
+    options.trivial = true;
+    snprintf(options.class_weights, sizeof options.class_weights, "1,2,0.5");
+    check_resuming(options, 5);
 }
 
 static void the_best_epoch_keeps_its_average(void)

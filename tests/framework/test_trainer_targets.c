@@ -289,6 +289,61 @@ static void lists_of_weights(void)
     synthetic_release(&data);
 }
 
+/* ---- second labels ---- */
+
+/* The gradient by the scores' bias, sum of w (p - t) + w' (p - t'), on every calculator. */
+static void losses_of_mixed_labels_are_added(void)
+{
+    enum { N = 4 };
+    static const int32_t label[N] = {0, 1, 2, 1}, second[N] = {1, 1, 0, 2};
+    static const float weight[N] = {0.2f, 0.25f, 0.125f, 0.15f}, other[N] = {0.05f, 0, 0.125f, 0.1f};
+    float x[N * SYNTHETIC_SIDE * SYNTHETIC_SIDE];
+    const sdlf_calculator_class *type;
+    for (int i = 0; i < N * 64; i++) x[i] = (float)(i * 37 % 101) / 50 - 1;
+    for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) {
+        sdlf_model *model = sdlf_model_create("linear");
+        sdlf_node image = sdlf_input(model, "image", SDLF_FLOAT32, sdlf_shape(64));
+        sdlf_output(model, "class",
+                    sdlf_fully_connected(model, image, &(sdlf_fully_connected_options){.name = "f", .units = 3}));
+        sdlf_calculator *calculator = test_open(type->name);
+        sdlf_plan *plan = NULL;
+        sdlf_plan_options options = {
+            .batch = N, .mode = SDLF_TRAIN, .forward = calculator, .gradients_only = true, .mixed = true};
+        if (CHECK_OK(sdlf_plan_create(&plan, model, &options))) {
+            CHECK_OK(sdlf_plan_write(plan, "image", x, SDLF_FLOAT32, sizeof x));
+            CHECK_OK(sdlf_plan_write(plan, "labels", label, SDLF_INT32, sizeof label));
+            CHECK_OK(sdlf_plan_write(plan, "second_labels", second, SDLF_INT32, sizeof second));
+            CHECK_OK(sdlf_plan_write(plan, "weights", weight, SDLF_FLOAT32, sizeof weight));
+            CHECK_OK(sdlf_plan_write(plan, "second_weights", other, SDLF_FLOAT32, sizeof other));
+            CHECK_OK(sdlf_plan_forward(plan));
+            CHECK_OK(sdlf_plan_backward(plan));
+            const float *w = sdlf_model_find_parameter(model, "f.weight")->value.data;
+            const float *b = sdlf_model_find_parameter(model, "f.bias")->value.data;
+            double wanted[3] = {0, 0, 0};
+            for (int n = 0; n < N; n++) {
+                double p[3], sum = 0;
+                for (int k = 0; k < 3; k++) {
+                    p[k] = (double)b[k];
+                    for (int e = 0; e < 64; e++) p[k] += (double)w[k * 64 + e] * (double)x[n * 64 + e];
+                    sum += p[k] = exp(p[k]);
+                }
+                for (int k = 0; k < 3; k++)
+                    wanted[k] += (double)weight[n] * (p[k] / sum - (label[n] == k)) +
+                                 (double)other[n] * (p[k] / sum - (second[n] == k));
+            }
+            sdlf_binding binding;
+            float found[3];
+            CHECK_OK(sdlf_plan_gradient(plan, "f.bias", &binding));
+            CHECK_OK(sdlf_plan_synchronize(plan));
+            test_download(&binding, found);
+            for (int k = 0; k < 3; k++) CHECK_CLOSE(found[k], wanted[k], 1e-5);
+        }
+        sdlf_plan_free(plan);
+        sdlf_calculator_close(calculator);
+        sdlf_model_free(model);
+    }
+}
+
 int main(void)
 {
     RUN(every_loss_is_learnt);
@@ -298,5 +353,6 @@ int main(void)
     RUN(the_models_own_loss_counts);
     RUN(weights_are_as_copies);
     RUN(lists_of_weights);
+    RUN(losses_of_mixed_labels_are_added);
     return test_summary();
 }
