@@ -103,8 +103,7 @@ std::shared_ptr<dataset_object> dataset_of_arrays(nb::handle samples, nb::handle
         take_targets(*made, counted, type, class_count, names);
         return made;
     }
-    if (type == SDLF_BOOL)
-        throw nb::type_error("labels: expected integers, the classes from 0 on");
+    if (type == SDLF_BOOL) throw nb::type_error("labels: expected integers, the classes from 0 on");
     std::vector<int64_t> wide(static_cast<size_t>(counted.dim[0]));
     sdlf_convert(SDLF_INT64, wide.data(), type, made->labels.data(), counted.dim[0]);
     std::pair<int64_t, int64_t> range = range_of(wide);
@@ -155,19 +154,22 @@ void bind_dataset(nb::module_ &module)
         .def_prop_ro(
             "unread", [](const dataset_object &d) { return d.get()->unread; },
             "Files that could not be read and were left out.")
-        .def_static("open", &open_dataset, nb::arg("specification"), nb::arg("split") = "train", nb::kw_only(),
-                    nb::arg("size") = nb::none(), nb::arg("channels") = 0, nb::arg("strict") = false, nb::arg("targets") = false,
-                    "Open \"mnist:DIR\", \"folder:DIR\", \"cifar10:DIR\", ... as `sdlf train --data` does; `split` is "
-                    "\"train\" or "
-                    "\"test\".\n\nsize, channels: of the samples, for pictures of any size; None and 0: as they are. "
-                    "strict: a file "
-                    "that cannot be read is an error. targets: labels are numbers, float targets (csv, npz and npy sets).")
+        .def_static(
+            "open", &open_dataset, nb::arg("specification"), nb::arg("split") = "train", nb::kw_only(),
+            nb::arg("size") = nb::none(), nb::arg("channels") = 0, nb::arg("strict") = false,
+            nb::arg("targets") = false,
+            "Open \"mnist:DIR\", \"folder:DIR\", \"cifar10:DIR\", ... as `sdlf train --data` does; `split` is "
+            "\"train\" or "
+            "\"test\".\n\nsize, channels: of the samples, for pictures of any size; None and 0: as they are. "
+            "strict: a file "
+            "that cannot be read is an error. targets: labels are numbers, float targets (csv, npz and npy sets).")
         .def_static(
             "from_arrays", &dataset_of_arrays, nb::arg("samples"), nb::arg("labels"), nb::kw_only(),
             nb::arg("classes") = nb::none(), nb::arg("normalization") = nb::none(),
             "A data set of arrays: samples (N,...) uint8 or float32, which are not copied where they are row-major, "
             "and "
-            "integer labels (N), or float targets (N) or (N,...).\n\nclasses: how many, or their names; None: the largest label and one. normalization: "
+            "integer labels (N), or float targets (N) or (N,...).\n\nclasses: how many, or their names; None: the "
+            "largest label and one. normalization: "
             "(means, deviations) of the samples, one of all or one of each channel; None: bytes are divided by 255, "
             "floats "
             "stay.");

@@ -106,9 +106,11 @@ std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<da
         else if (word == "loss")
             options.loss = loss_of(value_of<std::string>(value, word, "a name"));
         else if (word == "class_weights")
-            put_text(options.class_weights, sizeof options.class_weights, word, value_of<std::string>(value, word, "a text"));
+            put_text(options.class_weights, sizeof options.class_weights, word,
+                     value_of<std::string>(value, word, "a text"));
         else if (word == "rate_scales")
-            put_text(options.rate_scales, sizeof options.rate_scales, word, value_of<std::string>(value, word, "a text"));
+            put_text(options.rate_scales, sizeof options.rate_scales, word,
+                     value_of<std::string>(value, word, "a text"));
         else if (word == "ema")
             options.ema = value_of<float>(value, word, "a number");
         else if (word == "accumulate")
@@ -255,8 +257,8 @@ nb::tuple evaluate(model_object &m, const std::shared_ptr<dataset_object> &data,
         confusion = counts.object;
     }
     nb::tuple result = nb::make_tuple(e.samples, e.correct, e.loss, e.seconds, confusion, sdlf_loss_names[e.kind],
-                                      sdlf_evaluation_accuracy(&e), sdlf_evaluation_mae(&e),
-                                      sdlf_evaluation_rmse(&e), sdlf_evaluation_f1(&e));
+                                      sdlf_evaluation_accuracy(&e), sdlf_evaluation_mae(&e), sdlf_evaluation_rmse(&e),
+                                      sdlf_evaluation_f1(&e));
     sdlf_evaluation_release(&e);
     return result;
 }

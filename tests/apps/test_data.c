@@ -52,8 +52,8 @@ static void a_sheet_is_drawn(void)
     sdlf_image image = {0};
     sdlf_dataset *data = NULL;
     snprintf(sheet, sizeof sheet, "%s", test_path("sheet.png"));
-    const program *p = SDLF(0, "data", "digits:100", "--show", sheet, "--count", "16", "--augment-flip-alternate",
-                            "--epoch", "2");
+    const program *p =
+        SDLF(0, "data", "digits:100", "--show", sheet, "--count", "16", "--augment-flip-alternate", "--epoch", "2");
     CHECK_SAYS(p, "drawn  ");
     sdlf_loader *loader = NULL;
     sdlf_batch batch = {.count = 0};

@@ -214,9 +214,9 @@ static void trivial_batches_are_the_same(void)
     for (int variant = 0; variant < 4; variant++) {
         bool trivial = variant < 3;
         other.readers = variant == 2 ? 3 : 1;
-        sdlf_loader *loader = open_loader(sets[variant % 3], (sdlf_loader_options){.trivial = trivial,
-                                                                                   .augment = {.flip = true},
-                                                                                   .no_prefetch = variant == 1});
+        sdlf_loader *loader = open_loader(
+            sets[variant % 3],
+            (sdlf_loader_options){.trivial = trivial, .augment = {.flip = true}, .no_prefetch = variant == 1});
         sdlf_batch batch;
         if (loader == NULL) return;
         CHECK_OK(sdlf_loader_seek(loader, 1, 0));

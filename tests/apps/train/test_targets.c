@@ -31,8 +31,7 @@ static void numbers_are_met(void)
 {
     char weights[1024];
     snprintf(weights, sizeof weights, "%s", test_path("r.safetensors"));
-    const program *p =
-        SDLF(0, TRAIN("--data", table("sum..diff"), "--loss", "mse", "--epochs", "4", "--out", weights));
+    const program *p = SDLF(0, TRAIN("--data", table("sum..diff"), "--loss", "mse", "--epochs", "4", "--out", weights));
     CHECK_TEXT(p->err, "");
     CHECK_SAYS(p, "test RMSE ");
     CHECK_SAYS(p, "  target");
