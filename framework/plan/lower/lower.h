@@ -40,6 +40,14 @@ sdlf_status plan_lower_means(sdlf_plan *plan);
 /* The learning rates of parameters that have their own: plan->rates. */
 sdlf_status plan_lower_rates(sdlf_plan *plan);
 
+/* One operation of the update phase, on the node's calculator: y = a op b, or, where b is absent, a op scalar. */
+sdlf_status plan_emit_binary(sdlf_plan *plan, int index, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b,
+                             double scalar, sdlf_tensor y);
+
+/* What stands in for an update, or for its rate, by the optimizer's form (forms.c). */
+sdlf_status plan_emit_orthogonal(sdlf_plan *plan, int index, const sdlf_operation *update);
+sdlf_status plan_emit_trust(sdlf_plan *plan, int index, sdlf_operation *update);
+
 /* The updates of one node's parameters, where it has gradients. */
 sdlf_status plan_emit_updates(sdlf_plan *plan, int index);
 

@@ -15,9 +15,8 @@ static sdlf_tensor state_tensor(sdlf_plan *plan, int parameter, int state)
     return tensor;
 }
 
-/* y = a op b, or, where b is absent, a op scalar. */
-static sdlf_status emit_binary(sdlf_plan *plan, int index, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b,
-                               double scalar, sdlf_tensor y)
+sdlf_status plan_emit_binary(sdlf_plan *plan, int index, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b,
+                             double scalar, sdlf_tensor y)
 {
     const sdlf_operation operation = {
         .kind = SDLF_BINARY, .in = {a, b}, .out = {y}, .binary = {.function = function, .scalar = scalar}};
@@ -32,10 +31,10 @@ static sdlf_status emit_average(sdlf_plan *plan, int index, int parameter, int s
     if (!sdlf_tensor_present(&average)) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, weight.dtype, weight.shape, &difference);
     if (status == SDLF_OK) status = plan_new_tensor(plan, BUFFER_ARENA, weight.dtype, weight.shape, &part);
-    if (status == SDLF_OK) status = emit_binary(plan, index, SDLF_BINARY_SUBTRACT, weight, average, 0, difference);
+    if (status == SDLF_OK) status = plan_emit_binary(plan, index, SDLF_BINARY_SUBTRACT, weight, average, 0, difference);
     if (status == SDLF_OK)
-        status = emit_binary(plan, index, SDLF_BINARY_MULTIPLY, difference, none, 1 - plan->options.ema, part);
-    return status == SDLF_OK ? emit_binary(plan, index, SDLF_BINARY_ADD, average, part, 0, average) : status;
+        status = plan_emit_binary(plan, index, SDLF_BINARY_MULTIPLY, difference, none, 1 - plan->options.ema, part);
+    return status == SDLF_OK ? plan_emit_binary(plan, index, SDLF_BINARY_ADD, average, part, 0, average) : status;
 }
 
 /* Before all that reads it: an update may move to where its gradient is made. */
@@ -87,7 +86,13 @@ static sdlf_status emit_update(sdlf_plan *plan, int index, int parameter)
         update.out[1 + i] = state_tensor(plan, parameter, i);
         if (!sdlf_tensor_present(&update.out[1 + i])) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     }
-    sdlf_status status = plan_emit(plan, index, SDLF_PHASE_UPDATE, node->backward, &update);
+    bool matrix = update.out[0].shape.rank >= 2, decays = plan->model->parameters[parameter].spec.decay;
+    sdlf_status status = SDLF_OK;
+    if (optimizer->type->form == SDLF_UPDATE_TRUST && decays) status = plan_emit_trust(plan, index, &update);
+    if (status == SDLF_OK && optimizer->type->form == SDLF_UPDATE_ORTHOGONAL && matrix)
+        status = plan_emit_orthogonal(plan, index, &update);
+    else if (status == SDLF_OK)
+        status = plan_emit(plan, index, SDLF_PHASE_UPDATE, node->backward, &update);
     if (status != SDLF_OK || plan->options.ema <= 0) return status;
     return emit_average(plan, index, parameter, optimizer->type->state_count(optimizer));
 }
