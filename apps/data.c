@@ -292,7 +292,7 @@ static int run(int count, char **words)
         .operands_maximum = 1,
         .operand_name = "a data set",
         .examples = "  sdlf data mnist:/data\n"
-                    "  sdlf data folder:flowers --size 64 --show sheet.png --augment-flip --augment-resized-crop 0.3\n"
+                    "  sdlf data folder:flowers --size 64 --show sheet.png --augment-flip\n"
                     "  sdlf data csv:houses.csv,label=price --targets --json\n",
     };
     switch (arguments_read(&given, &usage, count, words, &s.set)) {
