@@ -12,7 +12,8 @@ static sdlf_model *make_model(void)
     sdlf_model *model = sdlf_model_create("matrices");
     sdlf_node x = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(IN));
     x = sdlf_tanh(model, sdlf_fully_connected(model, x, &(sdlf_fully_connected_options){.name = "a", .units = HIDDEN}));
-    sdlf_output(model, "class", sdlf_fully_connected(model, x, &(sdlf_fully_connected_options){.name = "b", .units = OUT}));
+    sdlf_output(model, "class",
+                sdlf_fully_connected(model, x, &(sdlf_fully_connected_options){.name = "b", .units = OUT}));
     CHECK_OK(sdlf_model_build(model, 2));
     return model;
 }
@@ -33,9 +34,9 @@ static void gradient_of(sdlf_model *model, const char *parameter, float *gradien
     sdlf_calculator *calculator = test_open("reference");
     sdlf_plan *plan = NULL;
     sdlf_binding binding;
-    CHECK_OK(sdlf_plan_create(&plan, model,
-                              &(sdlf_plan_options){
-                                  .batch = N, .mode = SDLF_TRAIN, .forward = calculator, .gradients_only = true}));
+    CHECK_OK(sdlf_plan_create(
+        &plan, model,
+        &(sdlf_plan_options){.batch = N, .mode = SDLF_TRAIN, .forward = calculator, .gradients_only = true}));
     write_batch(plan);
     CHECK_OK(sdlf_plan_forward(plan));
     CHECK_OK(sdlf_plan_backward(plan));
