@@ -55,6 +55,10 @@ sdlf_status sdlf_evaluate_with(sdlf_evaluation *evaluation, sdlf_model *model, c
 sdlf_status sdlf_evaluate_while(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
                                 sdlf_calculator *calculator, int64_t batch, sdlf_go_on *go_on, void *user)
 {
+    SDLF_REQUIRE(evaluation);
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(dataset);
+    SDLF_REQUIRE(calculator);
     return sdlf_evaluate_with(evaluation, model, dataset, calculator,
                               &(sdlf_evaluation_options){.batch = batch, .go_on = go_on, .user = user});
 }

@@ -34,6 +34,16 @@ static void put_picture(training_board *board, const char *tag, int64_t step, sd
     png_release(picture);
 }
 
+/* Does training change samples at random? */
+static bool augments(const sdlf_trainer_options *options)
+{
+    const sdlf_augmentation *a = &options->augment;
+    bool colours = a->brightness > 0 || a->contrast > 0 || a->saturation > 0;
+    bool moves = a->flip || a->flip_alternate || a->crop > 0 || a->shift > 0 || a->rotate > 0 || a->scale > 0 ||
+                 a->elastic > 0 || a->resized_crop > 0 || a->cutout > 0;
+    return moves || colours || options->trivial || options->mixing.mixup > 0 || options->mixing.cutmix > 0;
+}
+
 static void put_samples(training_board *board, const training_log_start *start)
 {
     const sdlf_trainer_options *options = start->options;
@@ -42,6 +52,7 @@ static void put_samples(training_board *board, const training_log_start *start)
     if (count == 0) return;
     sdlf_loader_options loader = {.batch = count, .seed = options->seed};
     put_picture(board, "samples/first", 0, drawn_sheet(&picture, start->train, loader, 0, count), &picture);
+    if (!augments(options)) return;
     loader.augment = options->augment;
     loader.mixing = options->mixing;
     loader.trivial = options->trivial;

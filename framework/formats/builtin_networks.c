@@ -188,9 +188,7 @@ sdlf_status sdlf_network_builtin(sdlf_model **model, const char *name)
 static sdlf_status make_for(sdlf_model **model, const char *name, sdlf_shape sample, int scores, bool targets)
 {
     int index;
-    SDLF_REQUIRE(model);
     *model = NULL;
-    SDLF_REQUIRE(name);
     sdlf_status status = find(&index, name);
     if (status == SDLF_OK) status = check(index, sample, scores, targets ? 1 : 2);
     return status == SDLF_OK ? make(model, index, sample, scores, targets) : status;
@@ -198,10 +196,16 @@ static sdlf_status make_for(sdlf_model **model, const char *name, sdlf_shape sam
 
 sdlf_status sdlf_network_builtin_for(sdlf_model **model, const char *name, sdlf_shape sample, int classes)
 {
+    SDLF_REQUIRE(model);
+    *model = NULL;
+    SDLF_REQUIRE(name);
     return make_for(model, name, sample, classes, false);
 }
 
 sdlf_status sdlf_network_builtin_for_targets(sdlf_model **model, const char *name, sdlf_shape sample, int targets)
 {
+    SDLF_REQUIRE(model);
+    *model = NULL;
+    SDLF_REQUIRE(name);
     return make_for(model, name, sample, targets, true);
 }
