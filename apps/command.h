@@ -16,6 +16,7 @@ typedef struct command {
 
 extern const command train_command;
 extern const command eval_command;
+extern const command data_command;
 extern const command predict_command;
 extern const command info_command;
 extern const command bench_command;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <sdlf/sdlf.h>
 
@@ -10,7 +11,7 @@
 #include "apps/input/labels.h"
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
-#include "apps/output/classes.h"
+#include "apps/output/evaluation.h"
 #include "apps/output/json.h"
 #include "apps/output/live.h"
 #include "apps/output/number.h"
@@ -20,12 +21,20 @@
 #include "apps/system/memory.h"
 
 typedef struct settings {
-    const char *weights, *net, *data, *calculator;
+    const char *weights, *net, *data, *calculator, *loss;
     int64_t batch;
     machine_choice choice;
     bool train_half, strict, confusion, json;
     int64_t workers, cache;
+    int tta; /* sdlf_views */
 } settings;
+
+static const char *const view_names[] = {"none", "flip", "shift", NULL}; /* sdlf_views */
+
+static const char *loss_name(int index)
+{
+    return sdlf_loss_names[index];
+}
 
 static const argument table_of_arguments[] = {
     {.name = "Options", .type = ARGUMENT_HEADING},
@@ -42,6 +51,13 @@ static const argument table_of_arguments[] = {
     {"cache", ARGUMENT_INT, offsetof(settings, cache), "MB", .minimum = 1, .maximum = 1e9,
      .help = "decoded pictures of a folder to keep in memory; others are decoded when they are needed (default: all "
              "are kept)"},
+    {"loss", ARGUMENT_NAME, offsetof(settings, loss), "NAME", .names = loss_name,
+     .help = "what the outputs are compared with, of weights that do not say (default: what the weights were trained "
+             "with, or cross_entropy); others want a set with float targets"},
+    {"tta", ARGUMENT_CHOICE, offsetof(settings, tta), "VIEWS", .choices = view_names, .fallback = "none",
+     .help =
+         "test-time augmentation: average over each picture and its mirror image (flip), and these moved by a pixel "
+         "(shift)"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000,
      .help = "samples a step (default: a fitting number)"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
@@ -66,6 +82,15 @@ typedef struct session {
     sdlf_evaluation evaluation;
 } session;
 
+/* --loss */
+static sdlf_status set_loss(session *s)
+{
+    int kind = 0;
+    if (!s->set.loss) return SDLF_OK;
+    while (strcmp(s->set.loss, sdlf_loss_names[kind]) != 0) kind++;
+    return sdlf_fail_context(sdlf_model_set_loss(s->model, (sdlf_loss)kind), "--loss");
+}
+
 /* The data are opened, or only looked for. */
 static sdlf_status find_data(session *s, bool open)
 {
@@ -76,6 +101,7 @@ static sdlf_status find_data(session *s, bool open)
                                .split = split,
                                .sample = samples_shape(s->model),
                                .strict = s->set.strict,
+                               .targets = sdlf_model_loss(s->model) != SDLF_LOSS_CROSS_ENTROPY,
                                .workers = s->set.workers,
                                .cache = s->set.cache,
                                .command = "eval"};
@@ -98,17 +124,10 @@ static void print_text(const session *s, const terminal *out)
     const sdlf_evaluation *e = &s->evaluation;
     labels names = {.path = NULL};
     labels_of_model(&names, s->model);
-    putchar('\n');
-    classes_print(out, e, &names);
-    putchar('\n');
-    if (s->set.confusion) {
-        classes_print_confusion(out, e, &names);
-        putchar('\n');
-    }
+    evaluation_print(out, e, &names, s->set.confusion);
     labels_release(&names);
     report_label(out, s->set.train_half ? "train" : "test");
-    printf("%s  %s of %s right  loss %s\n", number_percent((double)e->correct / (double)e->samples, 2).text,
-           number_count(e->correct).text, number_count(e->samples).text, number_loss(e->loss, 4).text);
+    evaluation_print_line(e);
     report_label(out, "time");
     printf("%s  %s samples/s\n", number_duration(e->seconds).text,
            number_fixed((double)e->samples / e->seconds, 0).text);
@@ -123,7 +142,7 @@ static sdlf_status print_json(const session *s)
                                "calculator", s->calculator->type->name);
     labels names = {.path = NULL};
     labels_of_model(&names, s->model);
-    if (result) json_object_update_new(result, classes_json(&s->evaluation, &names));
+    if (result) json_object_update_new(result, evaluation_json(&s->evaluation, &names));
     labels_release(&names);
     return json_print_measured(result);
 }
@@ -135,6 +154,7 @@ static sdlf_status evaluate(session *s)
     sdlf_status status = machine_open(&s->machine, s->set.calculator, &s->calculator);
     if (status == SDLF_OK) status = machine_check_choice(&s->machine);
     if (status == SDLF_OK) status = network_open_to_take(&s->model, s->set.weights, s->set.net);
+    if (status == SDLF_OK) status = set_loss(s);
     if (status == SDLF_OK) status = find_data(s, false);
     if (status == SDLF_OK && s->set.batch > 0) status = check_memory(s);
     if (status == SDLF_OK && !s->set.json) report_header(&out, s->machine.calculator, s->machine.count);
@@ -149,8 +169,9 @@ static sdlf_status evaluate(session *s)
     }
     interrupt_waits();
     live_say("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);
-    status =
-        sdlf_evaluate_while(&s->evaluation, s->model, s->data, s->calculator, s->set.batch, interrupt_goes_on, NULL);
+    const sdlf_evaluation_options options = {
+        .batch = s->set.batch, .views = (sdlf_views)s->set.tta, .go_on = interrupt_goes_on};
+    status = sdlf_evaluate_with(&s->evaluation, s->model, s->data, s->calculator, &options);
     live_clear();
     if (status == SDLF_OK && isnan(s->evaluation.loss))
         status =

@@ -33,7 +33,7 @@ static const argument predict_arguments[] = {
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "the network, for weights that do not bring theirs: a built-in name, FILE.json or FILE.onnx"},
     {"top", ARGUMENT_INT, offsetof(settings, top), "N", .minimum = 1, .maximum = 1000, .fallback = "1",
-     .help = "classes to print, likeliest first"},
+     .help = "classes to print, likeliest first; of several labels that may hold, so many at least"},
     {"labels", ARGUMENT_TEXT, offsetof(settings, label_file), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "names of the classes, one a line (default: those that the file carries)"},
     {"draw", ARGUMENT_FLAG, offsetof(settings, draw), .help = "draw each picture as the network sees it"},
@@ -75,7 +75,8 @@ static sdlf_status prepare(session *s, int pictures)
     if (status != SDLF_OK) return status;
     if (s->set.label_file == NULL) labels_of_model(&s->labels, s->classifier.model);
     labels_warn(&s->labels, s->classifier.class_count, "predict");
-    s->shown = s->classifier.class_count < s->set.top ? s->classifier.class_count : (int)s->set.top;
+    int count = s->classifier.class_count;
+    s->shown = s->classifier.loss != SDLF_LOSS_CROSS_ENTROPY || count < s->set.top ? count : (int)s->set.top;
     s->order = memory_allocate((size_t)s->shown * sizeof *s->order);
     return SDLF_OK;
 }
@@ -83,7 +84,9 @@ static sdlf_status prepare(session *s, int pictures)
 static sdlf_status classify(session *s, const char *path)
 {
     sdlf_status status = classifier_read(&s->classifier, path, s->set.index);
-    if (status == SDLF_OK) classifier_order(&s->classifier, s->order, s->shown);
+    if (status != SDLF_OK) return status;
+    if (!classifier_gives_values(&s->classifier)) classifier_order(&s->classifier, s->order, s->shown);
+    for (int i = 0; classifier_gives_values(&s->classifier) && i < s->shown; i++) s->order[i] = i;
     return status;
 }
 
@@ -95,8 +98,15 @@ static void print_text(const session *s, const char *path, int width)
     printf("%-*s", width + (int)strlen(shown) - terminal_columns(shown), shown);
     free(shown);
     if (s->index_given) printf("  %" PRId64, s->set.index);
-    for (int i = 0; i < s->shown; i++) {
+    const double *found = s->classifier.probability;
+    int count = s->shown; /* of labels of which several may hold, those that do, or else the likeliest */
+    for (; s->classifier.loss == SDLF_LOSS_BCE && count > s->set.top && found[s->order[count - 1]] < 0.5;) count--;
+    for (int i = 0; i < count; i++) {
         const char *label = labels_name(&s->labels, s->order[i]);
+        if (classifier_gives_values(&s->classifier)) {
+            printf("   %s%s%.6g", label ? label : "", label ? " " : "", found[i]);
+            continue;
+        }
         printf("   %s%d%s  %6s", i == 0 ? terminal_escape(&s->out, TERMINAL_BOLD) : "", s->order[i],
                i == 0 ? terminal_escape(&s->out, TERMINAL_PLAIN) : "",
                number_percent(s->classifier.probability[s->order[i]], 1).text);
@@ -111,6 +121,15 @@ static void add_json(const session *s, const char *path)
 {
     json_t *probabilities = json_array();
     const char *label = labels_name(&s->labels, s->order[0]);
+    if (classifier_gives_values(&s->classifier)) {
+        json_t *values = json_array();
+        for (int i = 0; i < s->classifier.class_count; i++)
+            json_array_append_new(values, json_number(s->classifier.probability[i]));
+        json_array_append_new(s->results, json_pack("{so sI so}", "file", json_text(path), "index",
+                                                    (json_int_t)s->set.index, "values", values));
+        json_decref(probabilities);
+        return;
+    }
     for (int i = 0; i < s->classifier.class_count; i++)
         json_array_append_new(probabilities, json_number(s->classifier.probability[i]));
     json_array_append_new(
@@ -171,7 +190,8 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "predict",
         .synopsis = "--weights FILE [options] PICTURE...",
-        .text = "Say what is in pictures: their likeliest class and its probability. Pictures are preprocessed as in "
+        .text = "Say what is in pictures: their likeliest class and its probability, or all labels that hold, or the "
+                "numbers that a network was trained to meet, as its file says. Pictures are preprocessed as in "
                 "training, where the model's file says how that was, or as --preprocess says. For networks that take "
                 "grey a photograph of dark ink on light paper will do: a digit is cut out, turned into light ink on "
                 "black, scaled and centred.",

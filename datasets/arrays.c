@@ -127,8 +127,9 @@ static bool are_labels(const sdlf_tensor *found)
 static sdlf_status no_labels(const npy_file *file, int64_t count)
 {
     return sdlf_fail(SDLF_ERROR_FORMAT,
-                     "%s: expected %" PRId64 " labels, one for each image, uint8, int32 or int64, found %s of (%s)",
-                     file->name, count, sdlf_dtype_name(file->tensor.dtype), sdlf_shape_print(file->tensor.shape).text);
+                     "%s: expected %" PRId64 " labels, one for each image, uint8, int32 or int64, found %s of (%s)%s",
+                     file->name, count, sdlf_dtype_name(file->tensor.dtype), sdlf_shape_print(file->tensor.shape).text,
+                     sdlf_dtype_is_float(file->tensor.dtype) ? "; float targets want a loss: --loss mse" : "");
 }
 
 sdlf_status arrays_take_labels(sdlf_dataset *dataset, npy_file *file)
@@ -137,6 +138,23 @@ sdlf_status arrays_take_labels(sdlf_dataset *dataset, npy_file *file)
     if (!are_labels(&file->tensor) || file->tensor.shape.dim[0] != count) return no_labels(file, count);
     sdlf_status status = read_tensor_create(&dataset->labels, SDLF_INT32, sdlf_shape(count), file->name);
     return status == SDLF_OK ? read_labels(dataset, file, count, dataset->labels.data) : status;
+}
+
+sdlf_status arrays_take_targets(sdlf_dataset *dataset, npy_file *file)
+{
+    int64_t count = dataset->samples.shape.dim[0];
+    sdlf_shape found = file->tensor.shape;
+    int64_t each = found.rank > 0 ? sdlf_shape_span(found, 1, found.rank) : 0;
+    if (found.rank == 0 || found.dim[0] != count || each < 1 || each > MOST_CLASSES)
+        return sdlf_fail(SDLF_ERROR_FORMAT,
+                         "%s: expected float targets (%" PRId64 ") or (%" PRId64
+                         ",K), one row for each sample, found (%s)",
+                         file->name, count, count, sdlf_shape_print(found).text);
+    sdlf_status status = take_elements(&dataset->labels, file, SDLF_FLOAT32);
+    if (status != SDLF_OK) return status;
+    dataset->labels = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(count, each), dataset->labels.data);
+    dataset->class_count = (int)each;
+    return SDLF_OK;
 }
 
 sdlf_status arrays_count_classes(sdlf_dataset *dataset, npy_file *file)

@@ -14,6 +14,9 @@ sdlf_status arrays_take_samples(sdlf_dataset *dataset, npy_file *file, bool outl
 /* The labels (N) or (N,1), whole numbers from 0, one for each sample; raises class_count to what they need. */
 sdlf_status arrays_take_labels(sdlf_dataset *dataset, npy_file *file);
 
+/* Float targets (N) or (N,...) of any numbers, one row for each sample; class_count becomes their number in a row. */
+sdlf_status arrays_take_targets(sdlf_dataset *dataset, npy_file *file);
+
 /* Raises class_count to what other labels, which are not kept, need. */
 sdlf_status arrays_count_classes(sdlf_dataset *dataset, npy_file *file);
 

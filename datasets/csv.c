@@ -1,7 +1,8 @@
 /* csv: rows of numbers, of which one column is the label.
  *
- *     csv:FILE[,label=COLUMN][,shape=CxHxW][,all]
+ *     csv:FILE[,label=COLUMN[..COLUMN]][,shape=CxHxW][,all]
  *
+ * With several columns, or where float targets are wanted, labels are numbers.
  * A first row of which at most half are numbers names the columns. Labels that are all whole numbers from 0 are the classes; others are names, sorted.
  * A fifth of the rows are for testing, those whose text sdlf_dataset_is_for_test picks, so that equal rows stay together; with `all`
  * both halves are all rows. */
@@ -24,8 +25,9 @@ enum { MOST_CLASSES = 1 << 20, MOST_COLUMNS = 1 << 20 };
 typedef struct csv_table {
     const char *name;
     const csv_options *options;
-    int64_t rows, columns; /* without the header */
-    int64_t label;         /* column */
+    int64_t rows, columns;    /* without the header */
+    int64_t label, label_end; /* columns label to label_end - 1 */
+    bool targets;             /* they are numbers */
     bool header;
     char **column; /* names, owned (an array; the names lie in the text); of a header */
     char **cell;   /* labels of the rows that are kept and of the others, owned likewise */
@@ -34,32 +36,56 @@ typedef struct csv_table {
 
 /* ---- the shape of the table ---- */
 
+/* The column that `word` names, by its name or its number from 1; -1: none. */
+static int64_t find_column(const csv_table *t, char **names, const char *word, size_t length)
+{
+    for (int64_t i = 0; names != NULL && i < t->columns; i++)
+        if (strlen(names[i]) == length && memcmp(names[i], word, length) == 0) return i;
+    char *end;
+    long long number = strtoll(word, &end, 10);
+    return length > 0 && end == word + length && number >= 1 && number <= t->columns ? number - 1 : -1;
+}
+
+/* "COLUMN" or "COLUMN..COLUMN". */
+static sdlf_status find_wanted(csv_table *t, char **names)
+{
+    const char *wanted = t->options->label, *dots = strstr(wanted, "..");
+    int64_t last = t->label = find_column(t, names, wanted, strlen(wanted));
+    if (last < 0 && dots != NULL) {
+        t->label = find_column(t, names, wanted, (size_t)(dots - wanted));
+        last = find_column(t, names, dots + 2, strlen(dots + 2));
+    }
+    t->label_end = last + 1;
+    if (t->label < 0 || last < t->label)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "%s: label=%s: expected the name of a column or a number of 1 to %" PRId64 ", or two with .. "
+                         "between them",
+                         t->name, text_show(wanted).text, t->columns);
+    if (last > t->label && !t->targets)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "%s: label=%s: several columns are float targets, which want a loss: --loss mse", t->name,
+                         text_show(wanted).text);
+    return last - t->label + 1 < t->columns
+               ? SDLF_OK
+               : sdlf_fail(SDLF_ERROR_FORMAT, "%s: label=%s leaves no column for the samples", t->name,
+                           text_show(wanted).text);
+}
+
 /* The column that the label is in; `names` NULL: there is no header. */
 static sdlf_status find_label(csv_table *t, char **names)
 {
     static const char *const usual[] = {"label", "class", "target", "y"};
-    const char *wanted = t->options->label;
+    if (t->options->label != NULL) return find_wanted(t, names);
     t->label = t->columns - 1;
-    for (int64_t i = 0; names != NULL && wanted != NULL && i < t->columns; i++)
-        if (strcmp(names[i], wanted) == 0) {
-            t->label = i;
-            return SDLF_OK;
-        }
-    for (size_t k = 0; names != NULL && wanted == NULL && k < sizeof usual / sizeof usual[0]; k++)
+    for (size_t k = 0; names != NULL && k < sizeof usual / sizeof usual[0]; k++)
         for (int64_t i = 0; i < t->columns; i++)
             if (strcasecmp(names[i], usual[k]) == 0) {
                 t->label = i;
+                t->label_end = i + 1;
                 return SDLF_OK;
             }
-    if (wanted == NULL) return SDLF_OK;
-    char *end;
-    long long number = strtoll(wanted, &end, 10);
-    if (end != wanted && *end == '\0' && number >= 1 && number <= t->columns) {
-        t->label = number - 1;
-        return SDLF_OK;
-    }
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: label=%s: expected the name of a column or a number of 1 to %" PRId64,
-                     t->name, text_show(wanted).text, t->columns);
+    t->label_end = t->columns;
+    return SDLF_OK;
 }
 
 /* Rows and columns, which all rows must have. */
@@ -142,15 +168,17 @@ static bool wanted(const csv_table *t, const csv_text *text, sdlf_split split)
     return t->options->all || sdlf_dataset_is_for_test(text->at, length) == (split == SDLF_SPLIT_TEST);
 }
 
-static sdlf_status take_row(csv_table *t, csv_text *text, int64_t row, float *to)
+static sdlf_status take_row(csv_table *t, csv_text *text, int64_t row, float *to, float *targets)
 {
     int64_t line = text->line;
     for (int64_t i = 0; i < t->columns; i++) {
         char *cell;
         size_t length;
         sdlf_status status = csv_take_cell(text, &cell, &length, true);
-        if (status == SDLF_OK && i == t->label) t->cell[row] = cell;
-        if (status == SDLF_OK && i != t->label && to != NULL) status = take_number(t, cell, line, i, to++);
+        bool label = i >= t->label && i < t->label_end;
+        if (status == SDLF_OK && label) t->cell[row] = cell;
+        if (status == SDLF_OK && label && targets != NULL) status = take_number(t, cell, line, i, targets++);
+        if (status == SDLF_OK && !label && to != NULL) status = take_number(t, cell, line, i, to++);
         if (status != SDLF_OK) return status;
     }
     return SDLF_OK;
@@ -159,7 +187,7 @@ static sdlf_status take_row(csv_table *t, csv_text *text, int64_t row, float *to
 /* The numbers of the half's rows, and the labels of all. */
 static sdlf_status take_rows(sdlf_dataset *dataset, csv_table *t, csv_text text, sdlf_split split)
 {
-    int64_t kept = 0, size = t->columns - 1;
+    int64_t kept = 0, labels = t->label_end - t->label, size = t->columns - labels;
     csv_text again = text;
     for (int64_t row = 0; row < t->rows; row++) { /* how many there are: nothing is changed yet */
         csv_next_row(&again);
@@ -174,12 +202,15 @@ static sdlf_status take_rows(sdlf_dataset *dataset, csv_table *t, csv_text text,
                          ", to set some apart for the %s; csv:FILE,all takes all for both halves",
                          t->name, t->rows, split == SDLF_SPLIT_TEST ? "test" : "training");
     sdlf_status status = read_tensor_create(&dataset->samples, SDLF_FLOAT32, sdlf_shape(kept, size), t->name);
-    if (status == SDLF_OK) status = read_tensor_create(&dataset->labels, SDLF_INT32, sdlf_shape(kept), t->name);
-    float *to = dataset->samples.data;
+    if (status == SDLF_OK)
+        status = read_tensor_create(&dataset->labels, t->targets ? SDLF_FLOAT32 : SDLF_INT32,
+                                    t->targets ? sdlf_shape(kept, labels) : sdlf_shape(kept), t->name);
+    float *to = dataset->samples.data, *targets = t->targets ? dataset->labels.data : NULL;
     for (int64_t row = 0; row < t->rows && status == SDLF_OK; row++) {
         csv_next_row(&text);
-        status = take_row(t, &text, row, t->kept[row] ? to : NULL);
+        status = take_row(t, &text, row, t->kept[row] ? to : NULL, t->kept[row] ? targets : NULL);
         if (t->kept[row]) to += size;
+        if (t->kept[row] && targets != NULL) targets += labels;
     }
     return status;
 }
@@ -225,8 +256,28 @@ static sdlf_status name_classes(sdlf_dataset *dataset, const csv_table *t, char 
     return SDLF_OK;
 }
 
+/* The targets' names are those of their columns. */
+static sdlf_status name_targets(sdlf_dataset *dataset, const csv_table *t)
+{
+    int count = (int)(t->label_end - t->label);
+    dataset->class_count = count;
+    if (!t->header) return SDLF_OK;
+    dataset->class_names = calloc((size_t)count, sizeof *dataset->class_names);
+    for (int i = 0; dataset->class_names != NULL && i < count; i++) {
+        const char *name = t->column[t->label + i];
+        if (name[0] == '\0' || !text_is_utf8(name))
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: column '%s': expected a name in UTF-8", t->name,
+                             text_show(name).text);
+        dataset->class_names[i] = strdup(name);
+        if (dataset->class_names[i] == NULL) break;
+        if (i + 1 == count) return SDLF_OK;
+    }
+    return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", t->name);
+}
+
 static sdlf_status take_labels(sdlf_dataset *dataset, const csv_table *t)
 {
+    if (t->targets) return name_targets(dataset, t);
     bool numbers = true;
     int32_t *to = dataset->labels.data;
     for (int64_t i = 0; i < t->rows; i++) {
@@ -270,7 +321,7 @@ sdlf_status csv_take(sdlf_dataset *dataset, char *bytes, size_t size, const char
                      sdlf_split split)
 {
     csv_text text = csv_begin(bytes, size, name);
-    csv_table t = {.name = name, .options = options};
+    csv_table t = {.name = name, .options = options, .targets = options->targets};
     sdlf_status status = count(&t, text);
     if (status == SDLF_OK) status = take_header(&t, &text);
     if (status != SDLF_OK) goto done;
@@ -330,10 +381,10 @@ static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split 
     char *path, *bytes = NULL;
     size_t size = 0;
     csv_options options;
-    (void)dataset_options; /* its shape and classes are known when it is read */
     sdlf_status status = read_argument(&path, &options, argument);
     if (status == SDLF_OK) status = sdlf_dataset_name(dataset, "csv", path);
     if (status == SDLF_OK) status = read_file(&bytes, &size, path, SIZE_MAX / 4);
+    options.targets = dataset_options->targets;
     if (status == SDLF_OK) status = csv_take(dataset, bytes, size, path, &options, split);
     if (status == SDLF_OK) sdlf_dataset_measure(dataset);
     free(bytes);
@@ -357,6 +408,7 @@ static sdlf_status check(const char *argument, sdlf_split split)
 const sdlf_dataset_class sdlf_csv_dataset_class = {
     .name = "csv",
     .summary = "csv:FILE, a table of numbers with a label in each row; csv:FILE,label=COLUMN says in which column, "
+               "label=COLUMN..COLUMN in which, of float targets, "
                "shape=1x28x28 that rows "
                "are pictures, all that both halves are all rows",
     .load = load,

@@ -34,9 +34,10 @@ bool csv_number(const char *cell, double *number);
 
 typedef struct csv_options {
     const char *
-        label; /* name or number, from 1, of the column with the labels; NULL: the one that is named so, else the last */
+        label; /* name or number, from 1, of the column with the labels, or two of them with .. between; NULL: the one that is named so, else the last */
     sdlf_shape sample; /* of a sample; a scalar: the row of numbers */
     bool all;          /* both halves are all rows */
+    bool targets;      /* labels are numbers: float targets */
 } csv_options;
 
 /* Samples, labels and classes of a table of `size` bytes with a 0 behind them, which are changed. Errors: SDLF_ERROR_FORMAT with `name`,

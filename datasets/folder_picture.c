@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "datasets/folder_stream.h"
 
@@ -12,6 +13,9 @@ sdlf_status folder_read_picture(sdlf_image *picture, const char *folder, const f
     char path[PATH_SIZE];
     if (snprintf(path, sizeof path, "%s/%s", folder, file->path) >= PATH_SIZE)
         return sdlf_fail(SDLF_ERROR_IO, "%s: the path is longer than %d bytes", file->path, PATH_SIZE - 1);
+    struct stat about;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) /* a pipe would be waited for without end */
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected a file, found a pipe, a device or a socket", path);
     return sdlf_image_read(picture, path, 0);
 }
 

@@ -20,16 +20,16 @@ static sdlf_status split_argument(paths *p, const char *argument)
                      argument != NULL ? argument : "");
 }
 
-static sdlf_status take(sdlf_dataset *dataset, const paths *p, bool outline)
+static sdlf_status take(sdlf_dataset *dataset, const paths *p, const sdlf_dataset_options *options)
 {
     npy_file file;
     sdlf_status status = npy_open(&file, p->images);
     if (status != SDLF_OK) return status;
-    status = arrays_take_samples(dataset, &file, outline);
+    status = arrays_take_samples(dataset, &file, options->outline);
     npy_close(&file);
     if (status == SDLF_OK) status = npy_open(&file, p->labels);
     if (status != SDLF_OK) return status;
-    status = arrays_take_labels(dataset, &file);
+    status = options->targets ? arrays_take_targets(dataset, &file) : arrays_take_labels(dataset, &file);
     npy_close(&file);
     return status;
 }
@@ -42,7 +42,7 @@ static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split 
     sdlf_status status = split_argument(&p, argument);
     if (status != SDLF_OK) return status;
     status = sdlf_dataset_name(dataset, "npy", p.images);
-    if (status == SDLF_OK) status = take(dataset, &p, options->outline);
+    if (status == SDLF_OK) status = take(dataset, &p, options);
     if (status == SDLF_OK && !options->outline) sdlf_dataset_measure(dataset);
     free(p.images);
     return status;
@@ -65,7 +65,8 @@ static sdlf_status check(const char *argument, sdlf_split split)
 
 const sdlf_dataset_class sdlf_npy_dataset_class = {
     .name = "npy",
-    .summary = "npy:IMAGES,LABELS, two arrays of NumPy's: images or rows of numbers, and whole numbers",
+    .summary =
+        "npy:IMAGES,LABELS, two arrays of NumPy's: images or rows of numbers, and whole numbers or float targets",
     .load = load,
     .check = check,
 };

@@ -95,6 +95,12 @@ static sdlf_status use_labels(sdlf_dataset *dataset, npy_file *file, void *unuse
     return arrays_take_labels(dataset, file);
 }
 
+static sdlf_status use_targets(sdlf_dataset *dataset, npy_file *file, void *unused)
+{
+    (void)unused;
+    return arrays_take_targets(dataset, file);
+}
+
 static sdlf_status count_labels(sdlf_dataset *dataset, npy_file *file, void *unused)
 {
     (void)unused;
@@ -127,14 +133,17 @@ static sdlf_status choose(const zip_archive *archive, sdlf_split split, pair *wa
 }
 
 sdlf_status npz_take(sdlf_dataset *dataset, const zip_archive *archive, const char *images, const char *labels,
-                     sdlf_split split, bool outline)
+                     sdlf_split split, const sdlf_dataset_options *options)
 {
     pair wanted = {images, labels};
     const char *other = NULL;
+    bool outline = options->outline;
     sdlf_status status = images == NULL ? choose(archive, split, &wanted, &other) : SDLF_OK;
     if (status == SDLF_OK) status = use_array(dataset, archive, wanted.samples, use_samples, &outline);
-    if (status == SDLF_OK) status = use_array(dataset, archive, wanted.labels, use_labels, NULL);
-    if (status == SDLF_OK && other != NULL) status = use_array(dataset, archive, other, count_labels, NULL);
+    if (status == SDLF_OK)
+        status = use_array(dataset, archive, wanted.labels, options->targets ? use_targets : use_labels, NULL);
+    if (status == SDLF_OK && other != NULL && !options->targets)
+        status = use_array(dataset, archive, other, count_labels, NULL);
     return status;
 }
 
@@ -173,7 +182,7 @@ static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split 
     if (status == SDLF_OK) status = sdlf_dataset_name(dataset, "npz", p.file);
     if (status == SDLF_OK) status = zip_open(&archive, p.file);
     if (status == SDLF_OK) {
-        status = npz_take(dataset, &archive, p.images, p.labels, split, options->outline);
+        status = npz_take(dataset, &archive, p.images, p.labels, split, options);
         zip_close(&archive);
     }
     if (status == SDLF_OK && !options->outline) sdlf_dataset_measure(dataset);

@@ -5,9 +5,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "framework/classifier.h"
+#include "framework/mixing.h"
 #include "framework/parallel.h"
+#include "framework/trivial.h"
 
 static sdlf_status open_calculator(sdlf_calculator **calculator)
 {
@@ -29,7 +32,7 @@ static void bind(sdlf_batch_maker *maker, int64_t start, int64_t count, void *sa
     shape.dim[0] = count;
     sdlf_tensor numbers = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), maker->order + start);
     maker->gather.in[1] = numbers;
-    if (maker->dataset->read != NULL) { /* the gather picks from those that are read, in their order */
+    if (sdlf_tensor_present(&maker->read)) { /* the gather picks from those that are read, in their order */
         maker->gather.in[0] = sdlf_tensor_view(maker->read.dtype, shape, maker->read.data);
         maker->gather.in[1] = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), maker->places);
         maker->gather.in[3] = numbers;
@@ -74,13 +77,20 @@ static sdlf_status prepare_gather(sdlf_batch_maker *maker)
 /* Room for the samples of a batch, where they are read. */
 static sdlf_status prepare_reading(sdlf_batch_maker *maker)
 {
-    if (maker->dataset->read == NULL) return SDLF_OK;
+    bool trivial = maker->options.trivial;
+    if (maker->dataset->read == NULL && !trivial) return SDLF_OK;
     sdlf_shape shape = maker->dataset->samples.shape;
+    if (trivial && (shape.rank != 4 || maker->dataset->samples.dtype != SDLF_UINT8))
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT, "loader: TrivialAugment is for pictures CxHxW of bytes, and samples are %s %s",
+            sdlf_dtype_name(maker->dataset->samples.dtype), sdlf_shape_print(sdlf_shape_without(shape, 0)).text);
     shape.dim[0] = maker->options.batch;
     sdlf_status status = sdlf_tensor_create(&maker->read, NULL, maker->dataset->samples.dtype, shape);
     if (status != SDLF_OK) return sdlf_fail_context(status, "loader");
     maker->places = malloc((size_t)shape.dim[0] * sizeof *maker->places);
-    if (maker->places == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory");
+    if (trivial) maker->picture = malloc((size_t)sdlf_shape_span(shape, 1, 4));
+    if (maker->places == NULL || (trivial && maker->picture == NULL))
+        return sdlf_fail(SDLF_ERROR_MEMORY, "loader: no memory");
     for (int64_t i = 0; i < shape.dim[0]; i++) maker->places[i] = (int32_t)i;
     return SDLF_OK;
 }
@@ -108,7 +118,8 @@ sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *d
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "loader: expected a batch of at least 1 sample, found %" PRId64,
                          options->batch);
     }
-    sdlf_status status = allocate_order(maker);
+    sdlf_status status = sdlf_mixing_check(&options->mixing, sdlf_shape_without(dataset->samples.shape, 0));
+    if (status == SDLF_OK) status = allocate_order(maker);
     if (status == SDLF_OK) status = sdlf_dataset_check_parts(dataset);
     if (status != SDLF_OK) goto fail;
     int64_t samples = dataset->samples.shape.dim[0];
@@ -130,9 +141,18 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
     sdlf_calculator_close(maker->calculator);
     sdlf_tensor_release(&maker->read, NULL);
     free(maker->places);
+    free(maker->picture);
     free(maker->keys);
     free(maker->order);
     *maker = (sdlf_batch_maker){.epoch = -1};
+}
+
+/* Of the labels of so many samples. */
+static sdlf_shape labels_shape(const sdlf_batch_maker *maker, int64_t count)
+{
+    sdlf_shape shape = maker->dataset->labels.shape;
+    shape.dim[0] = count;
+    return shape;
 }
 
 sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker)
@@ -141,7 +161,13 @@ sdlf_status sdlf_batch_create(sdlf_batch *batch, const sdlf_batch_maker *maker)
     shape.dim[0] = maker->options.batch;
     *batch = (sdlf_batch){0};
     sdlf_status status = sdlf_tensor_create(&batch->samples, NULL, SDLF_FLOAT32, shape);
-    if (status == SDLF_OK) status = sdlf_tensor_create(&batch->labels, NULL, SDLF_INT32, sdlf_shape(shape.dim[0]));
+    if (status == SDLF_OK)
+        status =
+            sdlf_tensor_create(&batch->labels, NULL, maker->dataset->labels.dtype, labels_shape(maker, shape.dim[0]));
+    bool mixed = sdlf_mixing_wanted(&maker->options.mixing) && !sdlf_dataset_has_targets(maker->dataset);
+    sdlf_shape each = sdlf_shape(maker->options.batch);
+    if (status == SDLF_OK && mixed) status = sdlf_tensor_create(&batch->second_labels, NULL, SDLF_INT32, each);
+    if (status == SDLF_OK && mixed) status = sdlf_tensor_create(&batch->shares, NULL, SDLF_FLOAT32, each);
     if (status != SDLF_OK) sdlf_batch_release(batch);
     return sdlf_fail_context(status, "loader");
 }
@@ -150,9 +176,17 @@ void sdlf_batch_release(sdlf_batch *batch)
 {
     sdlf_tensor_release(&batch->samples, NULL);
     sdlf_tensor_release(&batch->labels, NULL);
+    sdlf_tensor_release(&batch->second_labels, NULL);
+    sdlf_tensor_release(&batch->shares, NULL);
 }
 
-/* ---- reading samples that are not in memory ---- */
+/* What augmentation and mixing draw with. */
+static uint64_t seed_of(const sdlf_batch_maker *maker)
+{
+    return maker->options.augment.seed != 0 ? maker->options.augment.seed : maker->options.seed;
+}
+
+/* ---- reading samples that are not in memory, or that are changed before they are gathered ---- */
 
 typedef struct reading {
     const sdlf_batch_maker *maker;
@@ -168,6 +202,11 @@ static void read_sample(void *context, int64_t i)
     reading *r = context;
     const sdlf_dataset *dataset = r->maker->dataset;
     size_t bytes = (size_t)(sdlf_tensor_bytes(&r->maker->read) / r->maker->read.shape.dim[0]);
+    if (dataset->read == NULL) {
+        memcpy((char *)r->maker->read.data + (size_t)i * bytes,
+               (const char *)dataset->samples.data + (size_t)r->maker->order[r->start + i] * bytes, bytes);
+        return;
+    }
     sdlf_status status = dataset->read(dataset->read_context, r->maker->order[r->start + i],
                                        (char *)r->maker->read.data + (size_t)i * bytes);
     if (status == SDLF_OK) return;
@@ -183,10 +222,26 @@ static void read_sample(void *context, int64_t i)
 static sdlf_status read_samples(const sdlf_batch_maker *maker, int64_t start, int64_t count)
 {
     reading r = {.maker = maker, .start = start, .lock = PTHREAD_MUTEX_INITIALIZER};
-    if (maker->dataset->read == NULL) return SDLF_OK;
+    if (!sdlf_tensor_present(&maker->read)) return SDLF_OK;
     parallel_for(count, maker->dataset->readers > 0 ? maker->dataset->readers : 1, read_sample, &r);
     pthread_mutex_destroy(&r.lock);
-    return r.status == SDLF_OK ? SDLF_OK : sdlf_fail(r.status, "%s", r.message);
+    if (r.status != SDLF_OK) return sdlf_fail(r.status, "%s", r.message);
+    sdlf_shape sample = sdlf_shape_without(maker->read.shape, 0);
+    for (int64_t i = 0; maker->options.trivial && i < count; i++)
+        sdlf_trivial_augment((uint8_t *)maker->read.data + i * sdlf_shape_count(sample), maker->picture, sample,
+                             seed_of(maker), maker->order[start + i], maker->epoch);
+    return SDLF_OK;
+}
+
+static void mix(const sdlf_batch_maker *maker, int64_t epoch, int64_t start, sdlf_batch *batch)
+{
+    const sdlf_loader_options *options = &maker->options;
+    if (!sdlf_mixing_wanted(&options->mixing)) return;
+    if (sdlf_tensor_present(&batch->shares)) {
+        batch->second_labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(batch->count), batch->second_labels.data);
+        batch->shares = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(batch->count), batch->shares.data);
+    }
+    sdlf_mix_batch(batch, &options->mixing, seed_of(maker), maker->order + start, epoch);
 }
 
 sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_t index, sdlf_batch *batch)
@@ -201,15 +256,17 @@ sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_
     int64_t start = index * maker->options.batch, count = samples_of(maker, index);
     bind(maker, start, count, batch->samples.data);
     batch->samples = maker->gather.out[0];
-    batch->labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), batch->labels.data);
+    batch->labels = sdlf_tensor_view(dataset->labels.dtype, labels_shape(maker, count), batch->labels.data);
     batch->count = count;
-    const int32_t *label = dataset->labels.data;
-    int32_t *to = batch->labels.data;
-    for (int64_t i = 0; i < count; i++) to[i] = label[maker->order[start + i]];
+    size_t bytes = (size_t)(sdlf_tensor_bytes(&batch->labels) / count); /* of a sample's */
+    for (int64_t i = 0; i < count; i++)
+        memcpy((char *)batch->labels.data + (size_t)i * bytes,
+               (const char *)dataset->labels.data + (size_t)maker->order[start + i] * bytes, bytes);
 
     const sdlf_calculator_class *type = maker->calculator->type;
     sdlf_status status = read_samples(maker, start, count);
     if (status == SDLF_OK) status = type->kernel[SDLF_GATHER_BATCH].run(maker->calculator, &maker->gather);
     if (status == SDLF_OK) status = type->synchronize(maker->calculator);
+    if (status == SDLF_OK) mix(maker, epoch, start, batch);
     return sdlf_fail_context(status, "loader: epoch %" PRId64 ", batch %" PRId64, epoch, index);
 }

@@ -1,8 +1,8 @@
 /* Batch maker: the samples and labels of any batch of any epoch, in the caller's memory.
  *
  * A batch depends on (data set, options, epoch, index) alone. The samples are gathered, augmented and normalised by one
- * gather_batch operation on a calculator of the maker's own, with one thread (sdlf_calculator_class_usual). Labels are
- * copied. */
+ * gather_batch operation on a calculator of the maker's own, with one thread (sdlf_calculator_class_usual); where that is wanted, they
+ * are mixed in pairs (mixing.h). Labels are copied. */
 #ifndef SDLF_FRAMEWORK_BATCH_MAKER_H
 #define SDLF_FRAMEWORK_BATCH_MAKER_H
 
@@ -17,6 +17,7 @@ typedef struct sdlf_batch_maker {
     void *workspace;       /* of the gather */
     sdlf_tensor read;      /* samples of a batch that are not in memory until they are read; owned */
     int32_t *places;       /* 0, 1, ...: where they lie there; owned */
+    uint8_t *picture;      /* of one sample, while TrivialAugment changes it; owned */
     int32_t *order;        /* of the epoch `epoch`; owned */
     uint64_t *keys;        /* scratch space of the shuffle; NULL without one */
     int64_t epoch;         /* -1: none yet; the gather reads it */

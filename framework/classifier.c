@@ -20,6 +20,12 @@ static sdlf_status find_labels(const sdlf_model *model, const sdlf_dataset *data
         if (source->layer.type != &sdlf_input_layer_class)
             return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': the labels of its loss '%s' are no input but layer '%s'",
                              model->name, entry->layer.name, source->layer.name);
+        sdlf_shape labels_shape = source->output_shape[entry->inputs[1].output];
+        if (sdlf_dataset_has_targets(dataset) && !sdlf_shape_equal(labels_shape, sdlf_shape(1, dataset->class_count)))
+            return sdlf_fail(SDLF_ERROR_SHAPE,
+                             "network '%s': its loss '%s' takes targets of %s, but %s has %d of a sample", model->name,
+                             entry->layer.name, sdlf_shape_print(labels_shape).text, sdlf_dataset_title(dataset),
+                             dataset->class_count);
         if (classes != dataset->class_count)
             return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': its loss '%s' is over %lld classes, but %s has %d",
                              model->name, entry->layer.name, (long long)classes, sdlf_dataset_title(dataset),
@@ -63,10 +69,8 @@ static sdlf_status check_samples(const sdlf_model *model, const model_layer *inp
 }
 
 /* Labels are used as indices: each must be there, and be one of the classes. */
-static sdlf_status check_labels(const sdlf_dataset *dataset)
+static sdlf_status check_classes(const sdlf_dataset *dataset)
 {
-    sdlf_status status = sdlf_dataset_check_parts(dataset);
-    if (status != SDLF_OK) return status;
     int64_t count = dataset->samples.shape.dim[0];
     const int32_t *label = dataset->labels.data;
     for (int64_t n = 0; n < count; n++)
@@ -74,6 +78,35 @@ static sdlf_status check_labels(const sdlf_dataset *dataset)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: label %lld: expected 0 to %d, found %d",
                              sdlf_dataset_title(dataset), (long long)n, dataset->class_count - 1, (int)label[n]);
     return SDLF_OK;
+}
+
+/* Targets are numbers, and those of bce_with_logits from 0 to 1. */
+static sdlf_status check_targets(const sdlf_dataset *dataset, bool shares)
+{
+    const float *target = dataset->labels.data;
+    for (int64_t i = 0; i < sdlf_tensor_count(&dataset->labels); i++) {
+        bool good = shares ? target[i] >= 0 && target[i] <= 1 : isfinite(target[i]);
+        if (good) continue;
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: sample %lld, target %lld: expected %s, found %g",
+                         sdlf_dataset_title(dataset), (long long)(i / dataset->class_count),
+                         (long long)(i % dataset->class_count), shares ? "0 to 1" : "a finite number",
+                         (double)target[i]);
+    }
+    return SDLF_OK;
+}
+
+/* Labels must be what the loss compares with. */
+static sdlf_status check_labels(const sdlf_model *model, const sdlf_dataset *dataset)
+{
+    sdlf_status status = sdlf_dataset_check_parts(dataset);
+    sdlf_loss loss = sdlf_model_loss(model);
+    bool targets = sdlf_dataset_has_targets(dataset);
+    if (status != SDLF_OK) return status;
+    if (targets == (loss == SDLF_LOSS_CROSS_ENTROPY))
+        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': its loss %s is of %s, but %s has %s", model->name,
+                         sdlf_loss_names[loss], targets ? "classes" : "float targets", sdlf_dataset_title(dataset),
+                         targets ? "float targets" : "classes");
+    return targets ? check_targets(dataset, loss == SDLF_LOSS_BCE) : check_classes(dataset);
 }
 
 /* Where both know the names of classes, these must be the same, in the same order. */
@@ -120,11 +153,11 @@ static sdlf_status find_output(sdlf_classifier *classifier, const sdlf_model *mo
         classifier->scores = entry->layer.type->scores;
         if (!sdlf_dtype_is_float(entry->output_dtype[output->node.output]) || shape.rank < 2 ||
             sdlf_shape_span(shape, 1, shape.rank) != dataset->class_count)
-            return sdlf_fail(SDLF_ERROR_SHAPE,
-                             "network '%s': output '%s' gives %s %s for a sample, but %s has %d classes", model->name,
-                             output->name, sdlf_dtype_name(entry->output_dtype[output->node.output]),
+            return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': output '%s' gives %s %s for a sample, but %s has %d %s",
+                             model->name, output->name, sdlf_dtype_name(entry->output_dtype[output->node.output]),
                              sdlf_shape_print(shape.rank > 0 ? sdlf_shape_without(shape, 0) : shape).text,
-                             sdlf_dataset_title(dataset), dataset->class_count);
+                             sdlf_dataset_title(dataset), dataset->class_count,
+                             sdlf_dataset_has_targets(dataset) ? "targets" : "classes");
         return SDLF_OK;
     }
     return SDLF_OK;
@@ -134,7 +167,7 @@ sdlf_status sdlf_classifier_find(sdlf_classifier *classifier, const sdlf_model *
 {
     const model_layer *samples = NULL;
     *classifier = (sdlf_classifier){.samples = NULL};
-    sdlf_status status = check_labels(dataset);
+    sdlf_status status = check_labels(model, dataset);
     if (status == SDLF_OK) status = check_scale(model, dataset);
     if (status == SDLF_OK) status = find_labels(model, dataset, &classifier->labels);
     if (status == SDLF_OK) status = find_samples(model, classifier->labels, &samples);

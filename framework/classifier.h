@@ -12,6 +12,9 @@ const char *sdlf_dataset_title(const sdlf_dataset *dataset);
 /* Are its samples there, and a label for each? Errors: SDLF_ERROR_SHAPE, SDLF_ERROR_ARGUMENT. */
 sdlf_status sdlf_dataset_check_parts(const sdlf_dataset *dataset);
 
+/* Are its labels float targets? */
+bool sdlf_dataset_has_targets(const sdlf_dataset *dataset);
+
 /* Have a loader of it normalise as a model says. */
 void sdlf_dataset_normalize_as(sdlf_dataset *dataset, const sdlf_normalization *normalization);
 

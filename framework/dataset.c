@@ -46,13 +46,28 @@ void sdlf_dataset_normalize_as(sdlf_dataset *dataset, const sdlf_normalization *
     dataset->channels = normalization->channels;
 }
 
+bool sdlf_dataset_has_targets(const sdlf_dataset *dataset)
+{
+    return dataset->labels.dtype == SDLF_FLOAT32;
+}
+
+/* A class for each sample, or a row of targets. */
+static bool are_labels(const sdlf_dataset *dataset)
+{
+    int64_t count = dataset->samples.shape.dim[0];
+    return sdlf_dataset_has_targets(dataset)
+               ? sdlf_shape_equal(dataset->labels.shape, sdlf_shape(count, dataset->class_count))
+               : dataset->labels.dtype == SDLF_INT32 && sdlf_shape_equal(dataset->labels.shape, sdlf_shape(count));
+}
+
 sdlf_status sdlf_dataset_check_parts(const sdlf_dataset *dataset)
 {
     int64_t count = dataset->samples.shape.dim[0];
-    if (dataset->labels.dtype != SDLF_INT32 || !sdlf_shape_equal(dataset->labels.shape, sdlf_shape(count)))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "data set %s: expected int32 labels of shape %lld, found %s %s",
-                         sdlf_dataset_title(dataset), (long long)count, sdlf_dtype_name(dataset->labels.dtype),
-                         sdlf_shape_print(dataset->labels.shape).text);
+    if (!are_labels(dataset))
+        return sdlf_fail(SDLF_ERROR_SHAPE,
+                         "data set %s: expected int32 labels of shape %lld, or float32 targets (%lld,%d), found %s %s",
+                         sdlf_dataset_title(dataset), (long long)count, (long long)count, dataset->class_count,
+                         sdlf_dtype_name(dataset->labels.dtype), sdlf_shape_print(dataset->labels.shape).text);
     bool samples = dataset->samples.data != NULL || dataset->read != NULL;
     if (samples && dataset->labels.data != NULL) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "data set %s: %s", sdlf_dataset_title(dataset),
@@ -62,11 +77,10 @@ sdlf_status sdlf_dataset_check_parts(const sdlf_dataset *dataset)
 /* Did the class fill in what it promises? Everything else relies on it. */
 static bool is_complete(const sdlf_dataset *dataset)
 {
-    const sdlf_tensor *samples = &dataset->samples, *labels = &dataset->labels;
+    const sdlf_tensor *samples = &dataset->samples;
     return dataset->name != NULL && dataset->class_count > 0 &&
            (samples->dtype == SDLF_UINT8 || samples->dtype == SDLF_FLOAT32) && samples->shape.rank >= 2 &&
-           labels->dtype == SDLF_INT32 && labels->shape.rank == 1 && labels->shape.dim[0] == samples->shape.dim[0] &&
-           labels->shape.dim[0] > 0;
+           samples->shape.dim[0] > 0 && are_labels(dataset);
 }
 
 /* The class that a specification names, and its argument. */
@@ -103,13 +117,17 @@ static sdlf_status open_dataset(sdlf_dataset **dataset, const char *specificatio
     if (made == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "data set '%s': no memory", specification);
     made->type = type;
     status = type->load(made, argument, split, options);
+    if (status == SDLF_OK && options->targets && !sdlf_dataset_has_targets(made))
+        status = sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                           "data set '%s' has classes, and no float targets: csv, npz and npy have", specification);
     if (status == SDLF_OK && !is_complete(made)) {
-        status = sdlf_fail(
-            SDLF_ERROR_SHAPE,
-            "data set '%s': expected samples (M,...) uint8 or float32 and labels (M) int32, M at least 1, found "
-            "%s %s and %s %s",
-            specification, sdlf_dtype_name(made->samples.dtype), sdlf_shape_print(made->samples.shape).text,
-            sdlf_dtype_name(made->labels.dtype), sdlf_shape_print(made->labels.shape).text);
+        status =
+            sdlf_fail(SDLF_ERROR_SHAPE,
+                      "data set '%s': expected samples (M,...) uint8 or float32 and labels (M) int32 or (M,K) float32, "
+                      "M at least 1, found "
+                      "%s %s and %s %s",
+                      specification, sdlf_dtype_name(made->samples.dtype), sdlf_shape_print(made->samples.shape).text,
+                      sdlf_dtype_name(made->labels.dtype), sdlf_shape_print(made->labels.shape).text);
     }
     if (status != SDLF_OK) {
         sdlf_dataset_free(made);

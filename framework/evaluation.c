@@ -2,16 +2,21 @@
 #include <sdlf/trainer.h>
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "framework/classifier.h"
 #include "framework/evaluator.h"
 #include "framework/model_internal.h"
 #include "framework/require.h"
 
 enum { DEFAULT_BATCH = 128 };
 
-sdlf_status sdlf_evaluate_while(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
-                                sdlf_calculator *calculator, int64_t batch, sdlf_go_on *go_on, void *user)
+sdlf_status sdlf_evaluate_with(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
+                               sdlf_calculator *calculator, const sdlf_evaluation_options *wanted)
 {
+    static const sdlf_evaluation_options none = {.batch = 0};
+    if (wanted == NULL) wanted = &none;
+    int64_t batch = wanted->batch;
     SDLF_REQUIRE(evaluation);
     if (model == NULL) return sdlf_model_status(NULL);
     SDLF_REQUIRE(dataset);
@@ -28,15 +33,34 @@ sdlf_status sdlf_evaluate_while(sdlf_evaluation *evaluation, sdlf_model *model, 
     sdlf_plan_options options = {
         .batch = batch == 0 ? DEFAULT_BATCH : batch, .forward = calculator, .take_parameters = take};
     status = sdlf_evaluator_create(&evaluator, model, dataset, &options);
-    if (status != SDLF_OK) return status;
+    if (status == SDLF_OK) status = sdlf_evaluator_set_views(evaluator, wanted->views);
+    if (status != SDLF_OK) {
+        sdlf_evaluator_free(evaluator);
+        return status;
+    }
     size_t classes = (size_t)dataset->class_count;
-    evaluation->confusion = calloc(classes * classes, sizeof *evaluation->confusion);
-    if (evaluation->confusion == NULL)
+    bool targets = sdlf_dataset_has_targets(dataset);
+    sdlf_target_figures *figures = targets ? calloc(classes, sizeof *figures) : NULL;
+    evaluation->confusion = targets ? NULL : calloc(classes * classes, sizeof *evaluation->confusion);
+    if (targets ? figures == NULL : evaluation->confusion == NULL)
         status = sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory to count %zu classes", classes);
-    if (status == SDLF_OK) status = sdlf_evaluator_run(evaluator, evaluation, go_on, user);
+    if (status == SDLF_OK) status = sdlf_evaluator_run(evaluator, evaluation, wanted->go_on, wanted->user);
+    if (targets && evaluation->targets != NULL) memcpy(figures, evaluation->targets, classes * sizeof *figures);
+    evaluation->targets = figures;
     if (status != SDLF_OK) sdlf_evaluation_release(evaluation);
     sdlf_evaluator_free(evaluator);
     return status;
+}
+
+sdlf_status sdlf_evaluate_while(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
+                                sdlf_calculator *calculator, int64_t batch, sdlf_go_on *go_on, void *user)
+{
+    SDLF_REQUIRE(evaluation);
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(dataset);
+    SDLF_REQUIRE(calculator);
+    return sdlf_evaluate_with(evaluation, model, dataset, calculator,
+                              &(sdlf_evaluation_options){.batch = batch, .go_on = go_on, .user = user});
 }
 
 sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
@@ -53,5 +77,6 @@ void sdlf_evaluation_release(sdlf_evaluation *evaluation)
 {
     if (evaluation == NULL) return;
     free(evaluation->confusion);
+    free(evaluation->targets);
     *evaluation = (sdlf_evaluation){.class_count = 0};
 }

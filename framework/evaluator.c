@@ -12,6 +12,7 @@
 #include "framework/clock.h"
 #include "framework/heap.h"
 #include "framework/model_internal.h"
+#include "framework/views.h"
 
 struct sdlf_evaluator {
     sdlf_dataset data; /* a view of the caller's, with the model's normalisation */
@@ -21,6 +22,10 @@ struct sdlf_evaluator {
     int64_t batch, sample_count; /* samples of a batch; elements of a sample */
     float *samples;              /* (batch, sample_count): a last batch, filled up */
     float *scores;               /* (batch, class_count) */
+    sdlf_views views;
+    float *view, *part; /* with several: a view of a batch, and its scores */
+    sdlf_loss loss;
+    sdlf_target_figures *targets; /* of float targets: class_count */
 };
 
 static int64_t bytes_of_samples(const sdlf_evaluator *evaluator)
@@ -40,6 +45,9 @@ void sdlf_evaluator_free(sdlf_evaluator *evaluator)
     sdlf_plan_free(evaluator->plan);
     sdlf_heap_free(evaluator->samples);
     sdlf_heap_free(evaluator->scores);
+    sdlf_heap_free(evaluator->view);
+    sdlf_heap_free(evaluator->part);
+    free(evaluator->targets);
     free(evaluator);
 }
 
@@ -58,7 +66,10 @@ static sdlf_status prepare(sdlf_evaluator *evaluator, sdlf_model *model, const s
     if (status != SDLF_OK) return status;
     evaluator->samples = sdlf_heap_allocate(bytes_of_samples(evaluator));
     evaluator->scores = sdlf_heap_allocate(bytes_of_scores(evaluator));
-    if (evaluator->samples == NULL || evaluator->scores == NULL)
+    evaluator->loss = sdlf_model_loss(model);
+    bool targets = sdlf_dataset_has_targets(&evaluator->data);
+    if (targets) evaluator->targets = calloc((size_t)evaluator->data.class_count, sizeof *evaluator->targets);
+    if (evaluator->samples == NULL || evaluator->scores == NULL || (targets && evaluator->targets == NULL))
         return sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory for batches of %lld", (long long)evaluator->batch);
     return SDLF_OK;
 }
@@ -81,6 +92,22 @@ sdlf_status sdlf_evaluator_create(sdlf_evaluator **evaluator, sdlf_model *model,
     }
     *evaluator = made;
     return SDLF_OK;
+}
+
+sdlf_status sdlf_evaluator_set_views(sdlf_evaluator *evaluator, sdlf_views views)
+{
+    sdlf_shape sample = sdlf_shape_without(evaluator->data.samples.shape, 0);
+    bool pictures = sample.rank == 3 && sample.dim[1] >= 2 && sample.dim[2] >= 2;
+    if ((unsigned)views >= SDLF_VIEWS_COUNT || (views != SDLF_VIEWS_ONE && !pictures))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "evaluation: views %d: expected one of sdlf_views, and pictures of 2x2 or more, found %s",
+                         (int)views, sdlf_shape_print(sample).text);
+    evaluator->views = views;
+    if (views == SDLF_VIEWS_ONE || evaluator->view != NULL) return SDLF_OK;
+    evaluator->view = sdlf_heap_allocate(bytes_of_samples(evaluator));
+    evaluator->part = sdlf_heap_allocate(bytes_of_scores(evaluator));
+    if (evaluator->view != NULL && evaluator->part != NULL) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory for views of %lld samples", (long long)evaluator->batch);
 }
 
 /* -log of the probability that the scores give to `label`. A probability of 0 counts as the smallest float. */
@@ -108,6 +135,10 @@ static void count_batch(const sdlf_evaluator *evaluator, const sdlf_batch *batch
 {
     const int32_t *labels = batch->labels.data;
     int class_count = evaluator->data.class_count;
+    if (sdlf_dataset_has_targets(&evaluator->data)) {
+        sdlf_evaluation_count_targets(evaluation, evaluator->scores, batch);
+        return;
+    }
     for (int64_t n = 0; n < batch->count; n++) {
         const float *score = evaluator->scores + n * class_count;
         int predicted = predict(score, class_count);
@@ -116,6 +147,33 @@ static void count_batch(const sdlf_evaluator *evaluator, const sdlf_batch *batch
         if (evaluation->confusion != NULL) evaluation->confusion[(int64_t)labels[n] * class_count + predicted]++;
     }
     evaluation->samples += batch->count;
+}
+
+/* What the network says of a batch. */
+static sdlf_status look(sdlf_evaluator *evaluator, const void *samples, float *scores)
+{
+    sdlf_status status = sdlf_plan_write(evaluator->plan, evaluator->classifier.samples, samples, SDLF_FLOAT32,
+                                         bytes_of_samples(evaluator));
+    if (status == SDLF_OK) status = sdlf_plan_forward(evaluator->plan);
+    if (status != SDLF_OK) return status;
+    return sdlf_plan_read(evaluator->plan, evaluator->classifier.output, scores, SDLF_FLOAT32,
+                          bytes_of_scores(evaluator));
+}
+
+/* The mean of what it says of the views. */
+static sdlf_status look_several(sdlf_evaluator *evaluator, const void *samples)
+{
+    sdlf_shape sample = sdlf_shape_without(evaluator->data.samples.shape, 0);
+    int64_t count = evaluator->batch * evaluator->data.class_count;
+    memset(evaluator->scores, 0, (size_t)bytes_of_scores(evaluator));
+    for (int v = 0; v < sample_view_count(evaluator->views); v++) {
+        sample_view view = sample_view_at(evaluator->views, v);
+        sample_view_make(evaluator->view, samples, evaluator->batch, sample, view);
+        sdlf_status status = look(evaluator, evaluator->view, evaluator->part);
+        if (status != SDLF_OK) return status;
+        for (int64_t i = 0; i < count; i++) evaluator->scores[i] += view.weight * evaluator->part[i];
+    }
+    return SDLF_OK;
 }
 
 static sdlf_status run_batch(sdlf_evaluator *evaluator, const sdlf_batch *batch)
@@ -127,19 +185,19 @@ static sdlf_status run_batch(sdlf_evaluator *evaluator, const sdlf_batch *batch)
         memset((char *)evaluator->samples + filled, 0, (size_t)bytes_of_samples(evaluator) - filled);
         samples = evaluator->samples;
     }
-    sdlf_status status = sdlf_plan_write(evaluator->plan, evaluator->classifier.samples, samples, SDLF_FLOAT32,
-                                         bytes_of_samples(evaluator));
-    if (status == SDLF_OK) status = sdlf_plan_forward(evaluator->plan);
-    if (status != SDLF_OK) return status;
-    return sdlf_plan_read(evaluator->plan, evaluator->classifier.output, evaluator->scores, SDLF_FLOAT32,
-                          bytes_of_scores(evaluator));
+    return evaluator->views == SDLF_VIEWS_ONE ? look(evaluator, samples, evaluator->scores)
+                                              : look_several(evaluator, samples);
 }
 
 sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evaluation, sdlf_go_on *go_on, void *user)
 {
     double start = sdlf_clock();
     int class_count = evaluator->data.class_count;
-    *evaluation = (sdlf_evaluation){.class_count = class_count, .confusion = evaluation->confusion};
+    *evaluation = (sdlf_evaluation){.class_count = class_count,
+                                    .kind = evaluator->loss,
+                                    .confusion = evaluation->confusion,
+                                    .targets = evaluator->targets};
+    if (evaluation->targets != NULL) memset(evaluation->targets, 0, (size_t)class_count * sizeof *evaluation->targets);
     if (evaluation->confusion != NULL)
         memset(evaluation->confusion, 0, (size_t)class_count * (size_t)class_count * sizeof *evaluation->confusion);
     /* what the plan worked out from the parameters, such as folded batch normalisation, is made anew */

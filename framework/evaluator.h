@@ -14,9 +14,15 @@ sdlf_status sdlf_evaluator_create(sdlf_evaluator **evaluator, sdlf_model *model,
                                   const sdlf_plan_options *options);
 void sdlf_evaluator_free(sdlf_evaluator *evaluator);
 
+/* Average over these views of each sample from now on. Errors: SDLF_ERROR_ARGUMENT (samples that are no pictures), SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_evaluator_set_views(sdlf_evaluator *evaluator, sdlf_views views);
+
 /* Classify every sample with the model's present parameters. Fills all of `evaluation` but `confusion`, which points to
- * class_count * class_count counts to be overwritten, or is NULL. `go_on`: as of sdlf_evaluate_while. */
+ * class_count * class_count counts to be overwritten, or is NULL; `targets` become the evaluator's, until it runs again. `go_on`: as of sdlf_evaluate_while. */
 sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evaluation, sdlf_go_on *go_on, void *user);
+
+/* Add a batch of float targets and of what the network says, both (count, class_count). */
+void sdlf_evaluation_count_targets(sdlf_evaluation *evaluation, const float *values, const sdlf_batch *batch);
 
 /* Bytes that it holds: arena, loader, and the batch on its way. */
 int64_t sdlf_evaluator_memory(const sdlf_evaluator *evaluator);

@@ -113,7 +113,8 @@ int64_t sdlf_loader_memory(const sdlf_loader *loader)
     if (loader == NULL) return 0;
     const sdlf_batch_maker *maker = &loader->maker;
     sdlf_shape shape = maker->dataset->samples.shape;
-    int64_t sample = sdlf_shape_span(shape, 1, shape.rank) * (int64_t)sizeof(float) + (int64_t)sizeof(int32_t);
+    int64_t sample = sdlf_shape_span(shape, 1, shape.rank) * (int64_t)sizeof(float);
+    sample += sdlf_tensor_bytes(&maker->dataset->labels) / shape.dim[0];
     int64_t bytes = (loader->prefetching ? SLOTS : 1) * maker->options.batch * sample;
     bytes += shape.dim[0] * (int64_t)(sizeof *maker->order + (maker->keys != NULL ? sizeof *maker->keys : 0));
     if (maker->places != NULL)

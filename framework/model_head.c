@@ -37,10 +37,9 @@ sdlf_status sdlf_model_replace_head(sdlf_model *model, int classes, uint64_t see
 {
     sdlf_status status = sdlf_model_status(model);
     if (status != SDLF_OK) return status;
-    if (!model->built || model->users > 0 || classes < 2)
-        return sdlf_fail(
-            SDLF_ERROR_ARGUMENT,
-            "sdlf_model_replace_head: expected a model that is built, without plans, and 2 classes or more");
+    if (!model->built || model->users > 0 || classes < 1)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "sdlf_model_replace_head: expected a model that is built, without plans, and 1 class or more");
     int head = sdlf_model_head(model);
     if (head < 0 || !is_last_with_parameters(model, head))
         return sdlf_fail(

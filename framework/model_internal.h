@@ -71,6 +71,7 @@ struct sdlf_model {
     char *message;
     sdlf_normalization normalization;
     model_classes classes;
+    sdlf_loss loss; /* where it has no loss layer */
     sdlf_training_state training_state;
 };
 

@@ -205,3 +205,15 @@ uint32_t sdlf_model_hash(const sdlf_model *model)
     }
     return (uint32_t)hash;
 }
+
+bool sdlf_model_parameter_matches(const sdlf_model *model, int index, const char *pattern)
+{
+    if (model == NULL || pattern == NULL || index < 0 || index >= model->parameter_count) return false;
+    const sdlf_parameter *parameter = &model->parameters[index];
+    int head = sdlf_model_head(model);
+    if (strcmp(pattern, "trunk") == 0 || strcmp(pattern, "head") == 0)
+        return head >= 0 && (parameter->layer == head) == (pattern[0] == 'h');
+    size_t length = strlen(pattern);
+    if (length > 0 && pattern[length - 1] == '*') return strncmp(parameter->name, pattern, length - 1) == 0;
+    return strcmp(parameter->name, pattern) == 0;
+}

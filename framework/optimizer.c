@@ -8,10 +8,7 @@
 #include "framework/require.h"
 
 static const sdlf_optimizer_class *const classes[] = {
-    &sdlf_sgd_class,
-    &sdlf_adam_class,
-    &sdlf_adamw_class,
-    &sdlf_rmsprop_class,
+    &sdlf_sgd_class, &sdlf_adam_class, &sdlf_adamw_class, &sdlf_rmsprop_class, &sdlf_muon_class, &sdlf_lars_class,
 };
 
 const sdlf_optimizer_class *sdlf_optimizer_class_at(int index)

@@ -33,6 +33,7 @@ static float learning_rate(const sdlf_trainer *trainer)
 static sdlf_progress progress_of(const sdlf_trainer *trainer, float rate)
 {
     double samples = trainer->metrics.samples;
+    bool counts = trainer->options.loss == SDLF_LOSS_CROSS_ENTROPY || trainer->options.loss == SDLF_LOSS_BCE;
     return (sdlf_progress){
         .event = SDLF_PROGRESS_STEP,
         .epoch = (int)trainer->epoch + 1,
@@ -41,9 +42,11 @@ static sdlf_progress progress_of(const sdlf_trainer *trainer, float rate)
         .steps = trainer->steps,
         .samples = (int64_t)samples,
         .loss = samples > 0 ? trainer->metrics.loss_sum / samples : NAN,
-        .accuracy = samples > 0 ? trainer->metrics.correct / samples : NAN,
+        .accuracy = samples > 0 && counts ? trainer->metrics.correct / samples : NAN,
         .test_loss = NAN,
         .test_accuracy = NAN,
+        .test_error = NAN,
+        .waited = trainer->loader != NULL ? trainer->waited : (double)NAN,
         .seconds = trainer->seconds,
         .test_seconds = NAN,
         .learning_rate = rate,
@@ -95,16 +98,40 @@ static sdlf_status write_tensor(sdlf_plan *plan, const char *input, const sdlf_t
     return sdlf_plan_write(plan, input, tensor->data, tensor->dtype, sdlf_tensor_bytes(tensor));
 }
 
-static sdlf_status run_step(sdlf_trainer *trainer, float rate)
+/* A batch to the plan that takes so many samples, which is `*plan`. */
+static sdlf_status load_batch(sdlf_trainer *trainer, sdlf_plan **plan)
 {
     sdlf_batch batch;
+    double asked = sdlf_clock();
     sdlf_status status = sdlf_loader_next(trainer->loader, &batch);
+    trainer->waited += sdlf_clock() - asked;
     if (status != SDLF_OK) return status;
-    sdlf_plan *plan = batch.count == trainer->batch ? trainer->full : trainer->tail;
-    if (sdlf_plan_step_number(plan) != steps_done(trainer))
-        status = sdlf_plan_set_step_number(plan, steps_done(trainer)); /* the plans take turns */
-    if (status == SDLF_OK) status = write_tensor(plan, trainer->classifier.samples, &batch.samples);
-    if (status == SDLF_OK) status = write_tensor(plan, trainer->labels, &batch.labels);
+    *plan = batch.count == trainer->batch ? trainer->full : trainer->tail;
+    if (sdlf_plan_step_number(*plan) != steps_done(trainer))
+        status = sdlf_plan_set_step_number(*plan, steps_done(trainer)); /* the plans take turns */
+    if (status == SDLF_OK) status = write_tensor(*plan, trainer->classifier.samples, &batch.samples);
+    if (status == SDLF_OK) status = write_tensor(*plan, trainer->labels, &batch.labels);
+    if (status == SDLF_OK && trainer->weights != NULL) status = sdlf_trainer_write_weights(trainer, *plan, &batch);
+    return status;
+}
+
+/* Where the epoch's step begins, in batches: those of full size come in groups, a shorter last one by itself. */
+static int64_t first_batch(const sdlf_trainer *trainer, int64_t step)
+{
+    int64_t full = trainer->train.samples.shape.dim[0] / trainer->batch, first = step * trainer->options.accumulate;
+    if (step == trainer->steps && trainer->tail != NULL) return full + 1;
+    return first < full ? first : full;
+}
+
+static sdlf_status run_step(sdlf_trainer *trainer, float rate)
+{
+    sdlf_plan *plan = NULL;
+    int64_t batches = first_batch(trainer, trainer->epoch_step + 1) - first_batch(trainer, trainer->epoch_step);
+    sdlf_status status = load_batch(trainer, &plan);
+    for (int64_t i = 1; i < batches && status == SDLF_OK; i++) {
+        status = sdlf_plan_accumulate(plan);
+        if (status == SDLF_OK) status = load_batch(trainer, &plan);
+    }
     if (status == SDLF_OK) status = sdlf_plan_step(plan, rate);
     if (status != SDLF_OK) return status;
     trainer->epoch_step++;
@@ -138,7 +165,7 @@ static sdlf_status stop(sdlf_trainer *trainer)
     sdlf_status status = SDLF_OK;
     if (trainer->data_place == SDLF_DATA_LOADED && trainer->epoch_step > trainer->collected)
         status = sdlf_trainer_collect(trainer, trainer->full);
-    if (status == SDLF_OK) status = sdlf_plan_store_parameters(trainer->full);
+    if (status == SDLF_OK) status = sdlf_trainer_rest(trainer);
     if (status != SDLF_OK) return status;
     sdlf_trainer_note_state(trainer);
     bool better_kept = trainer->options.keep != SDLF_KEEP_LAST && trainer->best.epoch > 0;
@@ -158,19 +185,20 @@ static sdlf_status finish_epoch(sdlf_trainer *trainer, float rate)
 {
     sdlf_evaluation test = {.loss = NAN};
     double start = sdlf_clock();
-    sdlf_status status = sdlf_plan_store_parameters(trainer->full);
+    sdlf_status status = sdlf_trainer_rest(trainer);
     if (status == SDLF_OK && trainer->test != NULL) status = sdlf_evaluator_run(trainer->test, &test, NULL, NULL);
     if (status != SDLF_OK) return status;
     sdlf_progress progress = progress_of(trainer, rate);
     progress.event = SDLF_PROGRESS_EPOCH;
     progress.test_loss = test.loss;
-    progress.test_accuracy = test.samples > 0 ? (double)test.correct / (double)test.samples : NAN;
+    progress.test_accuracy = sdlf_evaluation_accuracy(&test);
+    if (trainer->options.loss != SDLF_LOSS_BCE) progress.test_error = sdlf_evaluation_rmse(&test);
     if (trainer->test != NULL) progress.test_seconds = sdlf_clock() - start;
     progress.weights = sdlf_model_hash(trainer->model);
     trainer->epoch++;
     trainer->epoch_step = 0;
     trainer->metrics = (sdlf_metrics){.samples = 0};
-    trainer->seconds = 0;
+    trainer->seconds = trainer->waited = 0;
     sdlf_trainer_note_state(trainer);
     bool told_apart = trainer->options.keep != SDLF_KEEP_LAST || trainer->options.patience > 0;
     if (told_apart) status = sdlf_trainer_note_best(trainer, &test);
@@ -191,8 +219,10 @@ static sdlf_status run_epoch(sdlf_trainer *trainer)
     float rate = 0;
     double before = trainer->seconds, start = sdlf_clock();
     bool fed = trainer->data_place != SDLF_DATA_LOADED;
-    sdlf_status status = fed ? sdlf_trainer_begin_fed_epoch(trainer)
-                             : sdlf_loader_seek(trainer->loader, trainer->epoch, trainer->epoch_step);
+    sdlf_status status = sdlf_trainer_take_weights(trainer);
+    if (status != SDLF_OK) return status;
+    status = fed ? sdlf_trainer_begin_fed_epoch(trainer)
+                 : sdlf_loader_seek(trainer->loader, trainer->epoch, first_batch(trainer, trainer->epoch_step));
     trainer->collected = trainer->epoch_step;
     while (status == SDLF_OK && trainer->epoch_step < trainer->steps) {
         bool stopping = atomic_load(&trainer->stop_wanted);

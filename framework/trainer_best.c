@@ -63,14 +63,14 @@ static bool is_better(const sdlf_trainer *trainer, const sdlf_evaluation *test, 
     const trainer_best *best = &trainer->best;
     if (!isfinite(test->loss)) return false;
     if (best->epoch == 0) return true;
-    if (trainer->options.keep == SDLF_KEEP_BEST_LOSS) return test->loss < best->loss;
+    if (trainer->options.keep == SDLF_KEEP_BEST_LOSS || isnan(accuracy)) return test->loss < best->loss;
     return accuracy > best->accuracy || (accuracy == best->accuracy && test->loss < best->loss);
 }
 
 sdlf_status sdlf_trainer_note_best(sdlf_trainer *trainer, const sdlf_evaluation *test)
 {
     trainer_best *best = &trainer->best;
-    double accuracy = test->samples > 0 ? (double)test->correct / (double)test->samples : NAN;
+    double accuracy = sdlf_evaluation_accuracy(test);
     best->is_new = is_better(trainer, test, accuracy);
     if (!best->is_new) return SDLF_OK;
     best->epoch = (int)trainer->epoch;

@@ -46,10 +46,16 @@ struct sdlf_trainer {
     sdlf_data_place data_place; /* not SDLF_DATA_LOADED: the plans draw their own batches, and there is no loader */
     bool host_only;             /* do all calculators share the host's memory? */
     sdlf_classifier classifier;
-    const char *labels;  /* input of the plans that takes the labels */
-    sdlf_dataset train;  /* a view of the caller's, with the model's normalisation */
-    sdlf_loader *loader; /* NULL: the plans draw their own batches */
-    float *rates;        /* of an epoch, for plans that draw their own batches */
+    const char *labels;   /* input of the plans that takes the labels */
+    sdlf_dataset train;   /* a view of the caller's, with the model's normalisation */
+    sdlf_loader *loader;  /* NULL: the plans draw their own batches */
+    float *class_weights; /* of each class; NULL: all are the same */
+    float *rate_scales;   /* of the model's parameters; NULL: all are 1 */
+    bool at_rest;         /* where the weights are averaged: the model's values are the averages */
+    float
+        *weights; /* of a batch's samples for their labels and their second ones, scratch space; NULL: they have none */
+    bool mixed;   /* they have second labels */
+    float *rates; /* of an epoch, for plans that draw their own batches */
     trainer_slices slices;
     sdlf_plan *full;      /* for batches of `batch` */
     sdlf_plan *tail;      /* for an epoch's last, smaller batch; NULL: there is none */
@@ -61,6 +67,7 @@ struct sdlf_trainer {
     int64_t collected;    /* of these, those whose results are in `metrics` */
     sdlf_metrics metrics; /* of the epoch under way */
     double seconds;       /* spent on it by this trainer */
+    double waited;        /* of these, for batches */
     trainer_best best;
     bool unsaved;            /* the last try to write the checkpoint failed */
     atomic_bool stop_wanted; /* set by sdlf_trainer_stop */
@@ -113,6 +120,26 @@ sdlf_status sdlf_trainer_note_best(sdlf_trainer *trainer, const sdlf_evaluation 
 bool sdlf_trainer_is_patient(const sdlf_trainer *trainer);
 /* The model's parameters and state become the best epoch's. */
 sdlf_status sdlf_trainer_take_best(sdlf_trainer *trainer);
+
+/* ---- weights of samples (trainer_weights.c) ---- */
+
+/* What options->class_weights says. Errors: SDLF_ERROR_ARGUMENT names what is wrong, SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_trainer_prepare_weights(sdlf_trainer *trainer);
+void sdlf_trainer_release_weights(sdlf_trainer *trainer);
+/* Those of a batch into the plan's input: each class's, divided by their sum. */
+sdlf_status sdlf_trainer_write_weights(sdlf_trainer *trainer, sdlf_plan *plan, const sdlf_batch *batch);
+
+/* ---- learning rates of parameters (trainer_rates.c), averages of weights (trainer_average.c) ---- */
+
+/* What options->rate_scales says. Errors: SDLF_ERROR_ARGUMENT, SDLF_ERROR_MEMORY. */
+sdlf_status sdlf_trainer_prepare_rates(sdlf_trainer *trainer);
+
+/* Once the plans are there: the average begins with the weights. */
+void sdlf_trainer_prepare_average(sdlf_trainer *trainer);
+/* Before training: the model's values, and the plans', are the weights. */
+sdlf_status sdlf_trainer_take_weights(sdlf_trainer *trainer);
+/* After it: the parameters are stored in the model, and the model's values are the averages. */
+sdlf_status sdlf_trainer_rest(sdlf_trainer *trainer);
 
 /* ---- state ---- */
 

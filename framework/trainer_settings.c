@@ -31,6 +31,38 @@ static const sdlf_field trainer_fields[] = {
     {.name = NULL},
 };
 
+/* What came later than some checkpoints, which lack them. */
+static const sdlf_field later_fields[] = {
+    {.name = "ema",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_trainer_options, ema),
+     .maximum = 0.9999999,
+     .help = "what the average of the weights keeps of itself; 0: there is none"},
+    {.name = "accumulate",
+     .type = SDLF_FIELD_INT,
+     .offset = offsetof(sdlf_trainer_options, accumulate),
+     .minimum = 1,
+     .maximum = 1 << 20,
+     .fallback = 1,
+     .zero_means_default = true,
+     .help = "batches of a step"},
+    {.name = "trivial",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_trainer_options, trivial),
+     .help = "TrivialAugment"},
+    {.name = "mixup",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_trainer_options, mixing.mixup),
+     .maximum = 2,
+     .help = "of the Beta distribution of shares; 0: samples are not mixed"},
+    {.name = "cutmix",
+     .type = SDLF_FIELD_FLOAT,
+     .offset = offsetof(sdlf_trainer_options, mixing.cutmix),
+     .maximum = 2,
+     .help = "of the Beta distribution of areas; 0: samples are not mixed"},
+    {.name = NULL},
+};
+
 static const sdlf_field augment_fields[] = {
     {.name = "flip",
      .type = SDLF_FIELD_BOOL,
@@ -107,6 +139,12 @@ sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options)
     if ((unsigned)options->keep >= SDLF_KEEP_COUNT || options->patience < 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: keep %d, patience %d: expected one of sdlf_keep, and 0 or more",
                          (int)options->keep, options->patience);
+    if ((unsigned)options->loss >= SDLF_LOSS_COUNT)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: there is no loss %d", (int)options->loss);
+    if (options->loss != SDLF_LOSS_CROSS_ENTROPY && (options->class_weights[0] != '\0' || options->label_smoothing > 0))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: %s is for classes, and the loss is %s",
+                         options->label_smoothing > 0 ? "label_smoothing" : "class_weights",
+                         sdlf_loss_names[options->loss]);
     if (options->augment.seed == 0) options->augment.seed = options->seed;
     if (options->batch < 1 || options->batch > MAXIMUM_BATCH)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: batch: expected 1 to %d, found %" PRId64, MAXIMUM_BATCH,
@@ -115,6 +153,8 @@ sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: epochs: expected 1 to %d, found %d", MAXIMUM_EPOCHS,
                          options->epochs);
     sdlf_status status = sdlf_fields_complete(trainer_fields, options);
+    if (status != SDLF_OK) return sdlf_fail_context(status, "trainer");
+    status = sdlf_fields_complete(later_fields, options);
     if (status != SDLF_OK) return sdlf_fail_context(status, "trainer");
     status = sdlf_fields_complete(augment_fields, &options->augment);
     if (status != SDLF_OK) return sdlf_fail_context(status, "trainer: augment");
@@ -159,6 +199,13 @@ sdlf_status sdlf_trainer_write_settings(const sdlf_trainer_options *options, cha
                                                  sdlf_schedule_names[options->schedule.kind], &options->schedule));
     failed |= json_object_set_new(root, "trainer", fields_to_json(trainer_fields, NULL, options));
     failed |= json_object_set_new(root, "augment", augment);
+    failed |= json_object_set_new(root, "more", fields_to_json(later_fields, NULL, options));
+    if (options->rate_scales[0] != '\0')
+        failed |= json_object_set_new(root, "rate_scales", json_string(options->rate_scales));
+    if (options->loss != SDLF_LOSS_CROSS_ENTROPY)
+        failed |= json_object_set_new(root, "loss", json_string(sdlf_loss_names[options->loss]));
+    if (options->class_weights[0] != '\0')
+        failed |= json_object_set_new(root, "class_weights", json_string(options->class_weights));
     failed |= json_object_set_new(root, "math", json_string(sdlf_math_name(options->math)));
     if (failed == 0) printed = json_text_print(root, JSON_COMPACT | JSON_REAL_PRECISION(17), NULL);
     json_decref(root);
@@ -191,7 +238,8 @@ static sdlf_status fields_from_json(const json_t *root, const char *where, const
     for (const sdlf_field *field = fields; field->name != NULL; field++) {
         const json_t *value = json_object_get(object, field->name);
         void *member = (char *)options + field->offset;
-        if (value == NULL && fields == augment_fields) continue; /* the checkpoint is older than the kind */
+        if (value == NULL && (fields == augment_fields || fields == later_fields))
+            continue; /* the checkpoint is older than the kind */
         if (field->type == SDLF_FIELD_FLOAT && json_is_number(value))
             *(float *)member = (float)json_number_value(value);
         else if (field->type == SDLF_FIELD_DOUBLE && json_is_number(value))
@@ -212,6 +260,27 @@ static const char *type_of(const json_t *root, const char *where)
     return json_string_value(json_object_get(json_object_get(root, where), "type"));
 }
 
+/* What is there only where it is not the usual. */
+static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *options)
+{
+    const char *loss = json_string_value(json_object_get(root, "loss"));
+    const char *weights = json_string_value(json_object_get(root, "class_weights"));
+    int kind = 0;
+    while (loss != NULL && kind < SDLF_LOSS_COUNT && strcmp(loss, sdlf_loss_names[kind]) != 0) kind++;
+    if (kind == SDLF_LOSS_COUNT) return bad_settings("", "loss");
+    if (weights != NULL && strlen(weights) >= sizeof options->class_weights) return bad_settings("", "class_weights");
+    const char *scales = json_string_value(json_object_get(root, "rate_scales"));
+    if (scales != NULL && strlen(scales) >= sizeof options->rate_scales) return bad_settings("", "rate_scales");
+    snprintf(options->rate_scales, sizeof options->rate_scales, "%s", scales != NULL ? scales : "");
+    options->ema = 0;
+    options->accumulate = 1;
+    options->mixing = (sdlf_mixing){.mixup = 0};
+    options->trivial = false;
+    options->loss = (sdlf_loss)kind;
+    snprintf(options->class_weights, sizeof options->class_weights, "%s", weights != NULL ? weights : "");
+    return SDLF_OK;
+}
+
 static sdlf_status read_settings(const json_t *root, sdlf_trainer_options *options)
 {
     const char *schedule = type_of(root, "schedule");
@@ -230,8 +299,11 @@ static sdlf_status read_settings(const json_t *root, sdlf_trainer_options *optio
                     : json_is_string(math) ? sdlf_math_from_name(json_string_value(math))
                                            : SDLF_MATH_COUNT;
     if (options->math == SDLF_MATH_COUNT) return bad_settings("", "math");
-    sdlf_status status =
-        fields_from_json(root, "optimizer", options->optimizer.type->fields, &options->optimizer.options);
+    sdlf_status status = read_unusual(root, options);
+    if (status == SDLF_OK && json_object_get(root, "more") != NULL)
+        status = fields_from_json(root, "more", later_fields, options);
+    if (status == SDLF_OK)
+        status = fields_from_json(root, "optimizer", options->optimizer.type->fields, &options->optimizer.options);
     if (status == SDLF_OK)
         status = fields_from_json(root, "schedule", sdlf_schedule_fields(options->schedule.kind), &options->schedule);
     if (status == SDLF_OK) status = fields_from_json(root, "trainer", trainer_fields, options);
@@ -305,10 +377,18 @@ sdlf_status sdlf_trainer_compare_options(const sdlf_trainer_options *found, cons
     if (field != NULL) return differs("schedule", field);
     field = sdlf_fields_difference(trainer_fields, found, wanted);
     if (field != NULL) return differs("option", field);
+    field = sdlf_fields_difference(later_fields, found, wanted);
+    if (field != NULL) return differs("option", field);
+    if (strcmp(wanted->rate_scales, found->rate_scales) != 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: the checkpoint was trained with learning rates scaled by '%s'",
+                         found->rate_scales);
     field = sdlf_fields_difference(augment_fields, &found->augment, &wanted->augment);
     if (field != NULL) return differs("augment", field);
     if (wanted->augment.seed != found->augment.seed)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: augment seed is not what the checkpoint was trained with");
+    if (wanted->loss != found->loss || strcmp(wanted->class_weights, found->class_weights) != 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: the checkpoint was trained with loss %s and class weights '%s'",
+                         sdlf_loss_names[found->loss], found->class_weights);
     if (wanted->math != found->math)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "resume: the checkpoint was trained with math %s, but %s is asked for",
                          sdlf_math_name(found->math), sdlf_math_name(wanted->math));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "framework/mixing.h"
 #include "framework/model_internal.h"
 #include "framework/require.h"
 
@@ -28,8 +29,10 @@ void sdlf_trainer_free(sdlf_trainer *trainer)
     sdlf_loader_free(trainer->loader);
     sdlf_trainer_release_feed(trainer);
     sdlf_trainer_release_best(trainer);
+    sdlf_trainer_release_weights(trainer);
     free_plans(trainer);
     for (int index = 0; index < trainer->calculator_count; index++) sdlf_calculator_close(trainer->calculators[index]);
+    free(trainer->rate_scales);
     free(trainer->checkpoint);
     free(trainer);
 }
@@ -89,6 +92,7 @@ static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, s
         status = sdlf_plan_create(&trainer->tail, trainer->model, &options);
     }
     options.feed = NULL;
+    options.accumulate = false;
     if (status != SDLF_OK || test == NULL) return status;
     options.batch = trainer->batch > TEST_BATCH ? trainer->batch : TEST_BATCH;
     return sdlf_evaluator_create(&trainer->test, trainer->model, test, &options);
@@ -112,10 +116,18 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
     return bytes <= available - memory.arena - memory.parameters - memory.states;
 }
 
-/* On a device the training data are resident if there is room, else staged; what is read sample by sample comes from a loader. */
+/* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets, weights,
+ * steps of several batches, samples that are mixed, TrivialAugment. */
+static bool must_load(const sdlf_trainer *trainer)
+{
+    return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) || trainer->weights != NULL ||
+           trainer->options.accumulate > 1 || sdlf_mixing_wanted(&trainer->options.mixing) || trainer->options.trivial;
+}
+
+/* On a device the training data are resident if there is room, else staged. */
 static sdlf_status choose_plans(sdlf_trainer *trainer, const sdlf_dataset *test, const sdlf_plan_options *options)
 {
-    if (sdlf_calculator_is_on_host(options->forward) || trainer->train.read != NULL)
+    if (sdlf_calculator_is_on_host(options->forward) || must_load(trainer))
         return make_plans(trainer, test, *options, NULL);
     sdlf_feed feed = sdlf_trainer_make_feed(trainer);
     feed.staged = STAGED;
@@ -132,6 +144,13 @@ static sdlf_status choose_plans(sdlf_trainer *trainer, const sdlf_dataset *test,
     return make_plans(trainer, test, *options, &feed);
 }
 
+/* Names of parameters are known once the model is built; it has the values then that the first plan would draw. */
+static sdlf_status list_rates(sdlf_trainer *trainer)
+{
+    sdlf_status status = trainer->model->built ? SDLF_OK : sdlf_model_build(trainer->model, trainer->options.seed);
+    return status == SDLF_OK ? sdlf_trainer_prepare_rates(trainer) : status;
+}
+
 static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test)
 {
     const sdlf_trainer_options *wanted = &trainer->options;
@@ -145,6 +164,11 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .optimizer = wanted->optimizer,
         .clip_norm = wanted->clip_norm,
         .label_smoothing = wanted->label_smoothing,
+        .loss = wanted->loss,
+        .weighted = trainer->weights != NULL,
+        .mixed = trainer->mixed,
+        .ema = (double)wanted->ema,
+        .accumulate = wanted->accumulate > 1,
         .seed = wanted->seed,
         .conv_algorithm = wanted->conv_algorithm,
         .choices = wanted->choices,
@@ -153,7 +177,9 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
     sdlf_status status = use_calculator(trainer, forward, &options.forward);
     if (status == SDLF_OK)
         status = use_calculator(trainer, wanted->backward != NULL ? wanted->backward : forward, &options.backward);
+    if (status == SDLF_OK && wanted->rate_scales[0] != '\0') status = list_rates(trainer);
     if (status == SDLF_OK) status = place_layers(trainer, placement);
+    options.rate_scales = trainer->rate_scales;
     if (status == SDLF_OK) status = choose_plans(trainer, test, &options);
     free(placement);
     return status;
@@ -174,6 +200,8 @@ static sdlf_status prepare_model(sdlf_trainer *trainer, const sdlf_dataset *trai
                          "trainer: label_smoothing is for networks without a loss layer of their own; "
                          "'%s' has one: give it there",
                          sdlf_model_name(model));
+    status = sdlf_trainer_prepare_weights(trainer);
+    if (status != SDLF_OK) return status;
     if (!normalization->known)
         *normalization = (sdlf_normalization){
             .mean = train->mean, .scale = train->scale, .channels = train->channels, .fit = train->fit, .known = true};
@@ -182,6 +210,19 @@ static sdlf_status prepare_model(sdlf_trainer *trainer, const sdlf_dataset *trai
     if (trainer->options.resume) return sdlf_trainer_take_state(trainer);
     sdlf_model_training_state(model)->present = false;
     return sdlf_model_require_states(model, 0); /* states of an earlier training are not this one's */
+}
+
+/* The loss that is asked for becomes the model's; one that the model has as a layer is the one. */
+static sdlf_status settle_loss(sdlf_trainer *trainer)
+{
+    sdlf_loss *loss = &trainer->options.loss;
+    sdlf_status status = SDLF_OK;
+    trainer->model->loss = SDLF_LOSS_CROSS_ENTROPY;
+    if (*loss != SDLF_LOSS_CROSS_ENTROPY)
+        status = sdlf_model_set_loss(trainer->model, *loss);
+    else
+        *loss = sdlf_model_loss(trainer->model);
+    return status;
 }
 
 static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, const sdlf_dataset *test)
@@ -198,18 +239,24 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
              options->data != NULL ? options->data : sdlf_dataset_title(train));
     trainer->train = *train;
     trainer->batch = options->batch < count ? options->batch : count;
-    trainer->steps = (count + trainer->batch - 1) / trainer->batch;
+    int64_t full = count / trainer->batch, each = options->accumulate;
+    trainer->steps = (full + each - 1) / each + (count % trainer->batch != 0);
     trainer->host_only = true;
-    sdlf_status status = sdlf_trainer_write_settings(options, trainer->settings, sizeof trainer->settings);
+    sdlf_status status = settle_loss(trainer);
+    if (status == SDLF_OK) status = sdlf_trainer_write_settings(options, trainer->settings, sizeof trainer->settings);
     if (status == SDLF_OK) status = prepare_model(trainer, train);
     if (status == SDLF_OK) status = prepare_plans(trainer, test);
+    if (status == SDLF_OK) sdlf_trainer_prepare_average(trainer);
     if (status == SDLF_OK) status = sdlf_trainer_prepare_best(trainer);
     if (status != SDLF_OK) return status;
     if (trainer->data_place != SDLF_DATA_LOADED) return sdlf_trainer_prepare_feed(trainer);
-    return sdlf_loader_create(
-        &trainer->loader, &trainer->train,
-        &(sdlf_loader_options){
-            .batch = trainer->batch, .shuffle = true, .augment = options->augment, .seed = options->seed});
+    return sdlf_loader_create(&trainer->loader, &trainer->train,
+                              &(sdlf_loader_options){.batch = trainer->batch,
+                                                     .shuffle = true,
+                                                     .augment = options->augment,
+                                                     .mixing = options->mixing,
+                                                     .trivial = options->trivial,
+                                                     .seed = options->seed});
 }
 
 sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,

@@ -50,10 +50,15 @@ report | out.html | report whole.jsonl whole.safetensors --no-time --threads 2 -
 sweep | - | sweep --try batch=1,2 --list
 config | - | train --data digits:60 --no-save --dry-run --quiet @run.conf
 train | out.safetensors | train --data digits:60 --net net.json --epochs 1 --threads 2 -o out.safetensors --log log.jsonl
+train_targets | out.safetensors | train --data csv:t.csv,label=3..4 --loss mse --net mlp --epochs 1 --batch 4 --accumulate 2 --ema 0.9 --threads 2 --quiet -o out.safetensors
+train_mixed | out.safetensors | train --data digits:60 --net net.json --epochs 1 --threads 2 --quiet --mixup 1 --augment-trivial --class-weights balanced -o out.safetensors
 train_folder | out.safetensors | train --data folder:pictures --net mlp --epochs 1 --batch 2 --threads 2 --quiet -o out.safetensors
 train_from | out.safetensors | train --data folder:pictures --from whole.safetensors --epochs 1 --batch 2 --threads 2 --quiet -o out.safetensors
 resume | whole.safetensors | train --resume whole.safetensors --epochs 2 --quiet
 eval | - | eval --weights whole.safetensors --data digits:60 --json
+eval_views | - | eval --weights whole.safetensors --data digits:60 --tta flip --json
+data | out.png | data digits:60 --show out.png --augment-flip
+data_targets | - | data csv:t.csv --targets --json
 predict | - | predict --weights whole.safetensors --top 2 two.png
 export_onnx | out.onnx | export whole.safetensors -o out.onnx
 export_c | out.c | export --c whole.safetensors -o out.c
@@ -96,6 +101,7 @@ make_inputs() {
 END
     cp "$root/apps/examples/pictures/two.png" .
     "$sdlf" train --data digits:60 --net net.json --epochs 1 --quiet -o whole.safetensors --log whole.jsonl > /dev/null
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do echo "$i,$((i * 7 % 5)),$((i * 3 % 11)),$((i % 4))"; done > t.csv
     printf 'net = net.json\nepochs = 1\nthreads = 2\n' > run.conf
     if ! "$sdlf" export whole.safetensors -o whole.onnx > export.out 2>&1; then
         grep -q 'SDLF_ONNX=OFF' export.out || { cat export.out >&2 && exit 1; }

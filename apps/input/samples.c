@@ -10,6 +10,7 @@
 #include "apps/output/live.h"
 #include "apps/output/number.h"
 #include "apps/output/terminal.h"
+#include "apps/output/wrap.h"
 #include "apps/system/memory.h"
 
 static void show_progress(void *context, int64_t done, int64_t count)
@@ -21,6 +22,7 @@ static void show_progress(void *context, int64_t done, int64_t count)
 static sdlf_dataset_options options_of(const samples_request *request)
 {
     sdlf_dataset_options options = {.strict = request->strict,
+                                    .targets = request->targets,
                                     .threads = (int)request->workers,
                                     .cache = request->cache * 1000000,
                                     .progress = show_progress};
@@ -49,6 +51,16 @@ sdlf_status samples_outline(sdlf_dataset **data, const samples_request *request)
     sdlf_dataset_options options = options_of(request);
     options.outline = true;
     return sdlf_dataset_open_with(data, request->set, request->split, &options);
+}
+
+void samples_print_list(const terminal *out)
+{
+    fprintf(out->file, "\n%sData sets%s\n", terminal_escape(out, TERMINAL_BOLD), terminal_escape(out, TERMINAL_PLAIN));
+    const sdlf_dataset_class *type;
+    for (int i = 0; (type = sdlf_dataset_class_at(i)); i++) {
+        int at = fprintf(out->file, "  %-12s  ", type->name);
+        wrap_print(out->file, type->summary, at, at, out->width);
+    }
 }
 
 sdlf_shape samples_shape(const sdlf_model *model)

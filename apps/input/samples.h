@@ -6,13 +6,15 @@
 #include <sdlf/dataset.h>
 #include <sdlf/plan.h>
 
+#include "apps/output/terminal.h"
+
 /* Open a data set. Pictures are brought to `sample` (C,H,W) where the set has some of any size (folder); a scalar: they stay as they are.
  * Ones that cannot be read are left out with a warning of `command`, or, if `strict`, are an error. What takes long is shown. */
 typedef struct samples_request {
     const char *set; /* "folder:flowers" */
     sdlf_split split;
     sdlf_shape sample;
-    bool strict;
+    bool strict, targets; /* targets: its labels are numbers, and not classes */
     int64_t workers,
         cache; /* threads that decode, 0: one for each processor; megabytes of decoded samples to keep, 0: all */
     const char *command;
@@ -21,6 +23,9 @@ sdlf_status samples_open(sdlf_dataset **data, const samples_request *request);
 
 /* The same for what is known without the pictures: shapes and classes. */
 sdlf_status samples_outline(sdlf_dataset **data, const samples_request *request);
+
+/* Which data sets there are, for --help. */
+void samples_print_list(const terminal *out);
 
 /* The pictures that the model's first input takes, (C,H,W); a scalar: it takes none. */
 sdlf_shape samples_shape(const sdlf_model *model);

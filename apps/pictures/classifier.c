@@ -1,6 +1,7 @@
 /* See classifier.h. */
 #include "apps/pictures/classifier.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ static sdlf_status check_network(classifier *c)
         return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network gives %s %s, and classes were expected", c->request.weights,
                          sdlf_dtype_name(output.tensor.dtype), sdlf_shape_print(output.tensor.shape).text);
     c->class_count = (int)classes;
+    c->loss = sdlf_model_loss(c->model);
     return sdlf_fail_context(preprocess_frame_of(&c->frame, shape, c->preprocess), "%s", c->request.weights);
 }
 
@@ -106,7 +108,9 @@ static sdlf_status compute(classifier *c, const char *name)
     for (int i = 0; i < c->class_count; i++) c->probability[i] = (double)c->score[i];
     status = scores_check(c->probability, c->class_count);
     if (status != SDLF_OK) return sdlf_fail_context(status, "%s", name);
-    scores_to_probabilities(c->probability, c->class_count);
+    if (c->loss == SDLF_LOSS_CROSS_ENTROPY) scores_to_probabilities(c->probability, c->class_count);
+    for (int i = 0; c->loss == SDLF_LOSS_BCE && i < c->class_count; i++)
+        c->probability[i] = 1 / (1 + exp(-c->probability[i]));
     return SDLF_OK;
 }
 
@@ -120,6 +124,11 @@ sdlf_status classifier_look(classifier *c, const sdlf_image *picture, const char
 {
     sdlf_status status = preprocess_image(c->sample, c->pixels, c->frame, picture, c->preprocess);
     return status == SDLF_OK ? compute(c, name) : status;
+}
+
+bool classifier_gives_values(const classifier *c)
+{
+    return c->loss != SDLF_LOSS_CROSS_ENTROPY && c->loss != SDLF_LOSS_BCE;
 }
 
 /* By insertion: few are wanted. */

@@ -25,9 +25,11 @@ typedef struct classifier {
     preprocess_settings *preprocess; /* borrowed; completed by the model's */
     preprocess_frame frame;          /* of a sample */
     int class_count;
-    float *pixels; /* of the last picture, as they were before they were normalised: (C,H,W), 0 to 255 */
+    sdlf_loss loss; /* what it was trained with */
+    float *pixels;  /* of the last picture, as they were before they were normalised: (C,H,W), 0 to 255 */
     float *sample, *score;
-    double *probability; /* of the last picture, class_count of them */
+    double *
+        probability; /* of the last picture, class_count of them; of a network trained with mse, mae or huber the values themselves */
 } classifier;
 
 /* Errors: files that are none, networks that take no picture or give no classes, pictures of which nobody knows how they are normalised.
@@ -39,6 +41,9 @@ void classifier_release(classifier *classifier);
  * numbers. */
 sdlf_status classifier_read(classifier *classifier, const char *path, int64_t index);
 sdlf_status classifier_look(classifier *classifier, const sdlf_image *picture, const char *name);
+
+/* Does it give numbers instead of probabilities? */
+bool classifier_gives_values(const classifier *classifier);
 
 /* The likeliest classes, in order, the lower of equals first: `count` of them into `order`. */
 void classifier_order(const classifier *classifier, int *order, int count);

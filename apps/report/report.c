@@ -98,6 +98,7 @@ static sdlf_status open_data(session *s)
 
 static sdlf_status judge_model(session *s)
 {
+    if (sdlf_model_loss(s->model) != SDLF_LOSS_CROSS_ENTROPY) return SDLF_OK; /* there are no classes to tell apart */
     sdlf_status status = open_data(s);
     if (status != SDLF_OK || !s->data) return status;
     live_say("testing %s samples", number_count(s->data->samples.shape.dim[0]).text);

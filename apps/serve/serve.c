@@ -177,6 +177,10 @@ static sdlf_status serve(session *s)
     sdlf_status status = preprocess_check(&s->set.preprocess);
     if (status == SDLF_OK) status = labels_read(&s->labels, s->set.label_file);
     if (status == SDLF_OK) status = classifier_open(&s->classifier, &request, &s->set.preprocess);
+    if (status == SDLF_OK && classifier_gives_values(&s->classifier))
+        status = sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                           "%s: its network was trained with %s and gives numbers, and the page shows classes",
+                           s->set.weights, sdlf_loss_names[s->classifier.loss]);
     if (status != SDLF_OK) return status;
     if (!s->set.label_file) labels_of_model(&s->labels, s->classifier.model);
     labels_warn(&s->labels, s->classifier.class_count, "serve");

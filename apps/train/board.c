@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "apps/output/terminal.h"
+#include "apps/pictures/drawn.h"
 #include "apps/pictures/sheet.h"
-#include "apps/system/memory.h"
 
-enum { SAMPLES = 64, LARGE_SAMPLES = 16, LARGE = 64 /* pixels */ };
+enum { SAMPLES = 64 };
 
 sdlf_status training_board_open(training_board *board, const char *folder, int64_t every, bool histograms)
 {
@@ -34,56 +34,29 @@ static void put_picture(training_board *board, const char *tag, int64_t step, sd
     png_release(picture);
 }
 
-/* What a loader made of samples, normalised, as bytes again. */
-static void restore_pixels(unsigned char *pixels, const float *values, const sdlf_dataset *data, sdlf_shape sample,
-                           int count)
+/* Does training change samples at random? */
+static bool augments(const sdlf_trainer_options *options)
 {
-    int64_t plane = sample.dim[1] * sample.dim[2];
-    for (int64_t i = 0; i < count * sample.dim[0] * plane; i++) {
-        int64_t channel = i / plane % sample.dim[0];
-        bool own = data->channels.count > 0;
-        float mean = own ? data->channels.mean[channel] : data->mean,
-              scale = own ? data->channels.scale[channel] : data->scale;
-        float value = roundf(values[i] / scale + mean);
-        pixels[i] = (unsigned char)(value < 0 ? 0 : value > 255 ? 255 : value);
-    }
-}
-
-static sdlf_status draw_augmented(png_picture *picture, const training_log_start *start, sdlf_shape sample, int count)
-{
-    sdlf_loader *loader = NULL;
-    sdlf_batch batch;
-    sdlf_status status = sdlf_loader_create(
-        &loader, start->train,
-        &(sdlf_loader_options){
-            .batch = count, .augment = start->options->augment, .seed = start->options->seed, .no_prefetch = true});
-    if (status == SDLF_OK) status = sdlf_loader_next(loader, &batch);
-    if (status == SDLF_OK) {
-        unsigned char *pixels = memory_allocate((size_t)(count * sdlf_shape_count(sample)));
-        restore_pixels(pixels, batch.samples.data, start->train, sample, count);
-        status = sheet_write(picture, pixels, sample, count);
-        free(pixels);
-    }
-    sdlf_loader_free(loader);
-    return status;
-}
-
-static bool augments(const sdlf_augmentation *a)
-{
-    return a->flip || a->crop > 0 || a->shift > 0 || a->rotate > 0 || a->scale > 0 || a->elastic > 0;
+    const sdlf_augmentation *a = &options->augment;
+    bool colours = a->brightness > 0 || a->contrast > 0 || a->saturation > 0;
+    bool moves = a->flip || a->flip_alternate || a->crop > 0 || a->shift > 0 || a->rotate > 0 || a->scale > 0 ||
+                 a->elastic > 0 || a->resized_crop > 0 || a->cutout > 0;
+    return moves || colours || options->trivial || options->mixing.mixup > 0 || options->mixing.cutmix > 0;
 }
 
 static void put_samples(training_board *board, const training_log_start *start)
 {
-    const sdlf_tensor *all = &start->train->samples;
-    sdlf_shape sample = sdlf_shape_without(all->shape, 0);
-    if (!sheet_shows(sample)) return;
-    int most = sample.dim[1] > LARGE || sample.dim[2] > LARGE ? LARGE_SAMPLES : SAMPLES;
-    int count = all->shape.dim[0] < most ? (int)all->shape.dim[0] : most;
+    const sdlf_trainer_options *options = start->options;
+    int count = drawn_count(start->train, SAMPLES);
     png_picture picture;
-    put_picture(board, "samples/first", 0, sheet_write(&picture, all->data, sample, count), &picture);
-    if (augments(&start->options->augment))
-        put_picture(board, "samples/augmented", 0, draw_augmented(&picture, start, sample, count), &picture);
+    if (count == 0) return;
+    sdlf_loader_options loader = {.batch = count, .seed = options->seed};
+    put_picture(board, "samples/first", 0, drawn_sheet(&picture, start->train, loader, 0, count), &picture);
+    if (!augments(options)) return;
+    loader.augment = options->augment;
+    loader.mixing = options->mixing;
+    loader.trivial = options->trivial;
+    put_picture(board, "samples/augmented", 0, drawn_sheet(&picture, start->train, loader, 0, count), &picture);
 }
 
 /* The options of the run, without what says where it is written. */
@@ -120,12 +93,13 @@ void training_board_progress(training_board *board, const sdlf_progress *now)
     event_file *file = board->file;
     int64_t at = board->step;
     event_scalar(file, "loss/train", at, now->loss);
-    event_scalar(file, "accuracy/train", at, now->accuracy);
+    if (!isnan(now->accuracy)) event_scalar(file, "accuracy/train", at, now->accuracy);
     event_scalar(file, "learning_rate", at, (double)now->learning_rate);
     if (now->seconds > 0) event_scalar(file, "samples_per_second", at, (double)now->samples / now->seconds);
     if (!epoch) return;
     event_scalar(file, "loss/test", at, now->test_loss);
-    event_scalar(file, "accuracy/test", at, now->test_accuracy);
+    if (!isnan(now->test_accuracy)) event_scalar(file, "accuracy/test", at, now->test_accuracy);
+    if (isfinite(now->test_error)) event_scalar(file, "error/test", at, now->test_error);
     for (int i = 0; board->histograms && i < sdlf_model_parameter_count(board->model); i++) {
         const sdlf_parameter *parameter = sdlf_model_parameter(board->model, i);
         event_histogram(file, parameter->name, at, parameter->value.data, sdlf_tensor_count(&parameter->value));
@@ -135,7 +109,7 @@ void training_board_progress(training_board *board, const sdlf_progress *now)
 void training_board_end(training_board *board, sdlf_status status, const sdlf_evaluation *evaluation)
 {
     if (!board->file) return;
-    if (evaluation) {
+    if (evaluation && evaluation->confusion) {
         png_picture picture;
         sdlf_status drawn = sheet_write_confusion(&picture, evaluation->confusion, evaluation->class_count);
         put_picture(board, "confusion", board->step, drawn, &picture);

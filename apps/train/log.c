@@ -2,13 +2,14 @@
 #include "apps/train/log.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sdlf/version.h>
 
 #include "apps/arguments/effective.h"
-#include "apps/output/classes.h"
+#include "apps/output/evaluation.h"
 #include "apps/output/terminal.h"
 #include "apps/output/trained.h"
 
@@ -81,7 +82,9 @@ void training_log_progress(training_log *log, const sdlf_progress *now)
                                json_pack("{so so so ss sb}", "test_loss", json_number(now->test_loss), "test_accuracy",
                                          json_number(now->test_accuracy), "test_seconds",
                                          json_number(now->test_seconds), "weights", weights, "best", (int)now->best));
+        if (isfinite(now->test_error)) json_object_set_new(line, "test_error", json_number(now->test_error));
     }
+    if (line && isfinite(now->waited)) json_object_set_new(line, "waited", json_number(now->waited));
     write_line(log, line);
 }
 
@@ -92,7 +95,7 @@ void training_log_end(training_log *log, sdlf_status status, const sdlf_evaluati
     if (line && status != SDLF_OK) json_object_set_new(line, "message", json_text(sdlf_error_message()));
     labels names = {.path = NULL};
     if (evaluation) labels_of_model(&names, log->model);
-    if (line && evaluation) json_object_set_new(line, "test", classes_json(evaluation, &names));
+    if (line && evaluation) json_object_set_new(line, "test", evaluation_json(evaluation, &names));
     labels_release(&names);
     write_line(log, line);
 }

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 const argument training_arguments[] = {
     {.name = "Training", .type = ARGUMENT_HEADING},
@@ -15,6 +17,17 @@ const argument training_arguments[] = {
              "build computes with the same options, calculator and vector instructions"},
     {"label-smoothing", ARGUMENT_FLOAT, offsetof(training, label_smoothing), "X", .minimum = 0, .maximum = 0.999,
      .help = "part of each target that is spread over all classes"},
+    {"loss", ARGUMENT_CHOICE, offsetof(training, loss), "NAME", .choices = sdlf_loss_names, .fallback = "cross_entropy",
+     .help = "cross_entropy tells classes apart; mse, mae and huber meet the numbers of a csv, npz or npy set, and "
+             "bce_with_logits says which of several labels, 0 or 1, hold"},
+    {"class-weights", ARGUMENT_TEXT, offsetof(training, class_weights), "LIST",
+     .help = "what samples of each class count, 1,2,0.5, or balanced: as if all classes had equally many"},
+    {"ema", ARGUMENT_FLOAT, offsetof(training, ema), "X", .minimum = 0, .maximum = 0.999999, .above = true,
+     .help = "test and keep a moving average of the weights that keeps X of itself in each step, 0.999 say"},
+    {"accumulate", ARGUMENT_INT, offsetof(training, accumulate), "N", .minimum = 1, .maximum = 1 << 20, .fallback = "1",
+     .help = "batches of a step: their gradients' mean is taken, as of one batch N times as large"},
+    {"lr-scale", ARGUMENT_TEXT, offsetof(training, rate_scales), "LIST",
+     .help = "multiply the learning rate of parameters: trunk=0.1,conv2d.*=0.5; names as for --freeze, and head"},
     {"clip-norm", ARGUMENT_FLOAT, offsetof(training, clip_norm), "X", .minimum = 0, .maximum = 1e6, .above = true,
      .help = "scale the gradient of a step down to this norm where it is longer"},
     {0},
@@ -68,6 +81,13 @@ const argument augmentation_arguments[] = {
      .help = "the same for the distance from the mean"},
     {"augment-saturation", ARGUMENT_FLOAT, offsetof(training, saturation), "X", .minimum = 0, .maximum = 1,
      .help = "the same for the distance from grey, of three channels"},
+    {"augment-trivial", ARGUMENT_FLAG, offsetof(training, trivial),
+     .help = "TrivialAugment, before the others: one operation of 14 on each picture, of a strength by chance"},
+    {"mixup", ARGUMENT_FLOAT, offsetof(training, mixup), "A", .minimum = 0, .maximum = 2,
+     .help = "add another picture of the batch, and its label, in shares drawn from Beta(A, A): 0.2 or 1, say"},
+    {"cutmix", ARGUMENT_FLOAT, offsetof(training, cutmix), "A", .minimum = 0, .maximum = 2,
+     .help =
+         "put a box of another picture of the batch, and that share of its label, into it; of both, chance picks one"},
     {0},
 };
 
@@ -76,8 +96,8 @@ typedef struct binding {
     const char *option;
     size_t member; /* of `training`: bool, int64_t, int or double */
     size_t to;     /* of sdlf_trainer_options */
-    enum { TO_BOOL, TO_INT, TO_INT64, TO_CHOICE, TO_FLOAT } type;
-    unsigned schedules; /* those that it has a meaning for; 0: all */
+    enum { TO_BOOL, TO_INT, TO_INT64, TO_CHOICE, TO_FLOAT, TO_TEXT } type; /* TO_TEXT: of TEXT_SIZE bytes */
+    unsigned schedules;                                                    /* those that it has a meaning for; 0: all */
 } binding;
 
 #define KIND(name) (1u << SDLF_SCHEDULE_##name)
@@ -88,6 +108,11 @@ static const binding bindings[] = {
     {"seed", offsetof(training, seed), offsetof(sdlf_trainer_options, seed), TO_INT64, 0},
     {"label-smoothing", offsetof(training, label_smoothing), offsetof(sdlf_trainer_options, label_smoothing), TO_FLOAT,
      0},
+    {"loss", offsetof(training, loss), offsetof(sdlf_trainer_options, loss), TO_CHOICE, 0},
+    {"class-weights", offsetof(training, class_weights), offsetof(sdlf_trainer_options, class_weights), TO_TEXT, 0},
+    {"ema", offsetof(training, ema), offsetof(sdlf_trainer_options, ema), TO_FLOAT, 0},
+    {"accumulate", offsetof(training, accumulate), offsetof(sdlf_trainer_options, accumulate), TO_INT, 0},
+    {"lr-scale", offsetof(training, rate_scales), offsetof(sdlf_trainer_options, rate_scales), TO_TEXT, 0},
     {"clip-norm", offsetof(training, clip_norm), offsetof(sdlf_trainer_options, clip_norm), TO_FLOAT, 0},
     {"schedule", offsetof(training, schedule), offsetof(sdlf_trainer_options, schedule.kind), TO_CHOICE, 0},
     {"learning-rate", offsetof(training, learning_rate), offsetof(sdlf_trainer_options, schedule.peak), TO_FLOAT, 0},
@@ -117,7 +142,12 @@ static const binding bindings[] = {
     {"augment-contrast", offsetof(training, contrast), offsetof(sdlf_trainer_options, augment.contrast), TO_FLOAT, 0},
     {"augment-saturation", offsetof(training, saturation), offsetof(sdlf_trainer_options, augment.saturation), TO_FLOAT,
      0},
+    {"augment-trivial", offsetof(training, trivial), offsetof(sdlf_trainer_options, trivial), TO_BOOL, 0},
+    {"mixup", offsetof(training, mixup), offsetof(sdlf_trainer_options, mixing.mixup), TO_FLOAT, 0},
+    {"cutmix", offsetof(training, cutmix), offsetof(sdlf_trainer_options, mixing.cutmix), TO_FLOAT, 0},
 };
+enum { TEXT_SIZE = sizeof((sdlf_trainer_options *)0)->class_weights };
+static_assert(TEXT_SIZE == sizeof((sdlf_trainer_options *)0)->rate_scales, "one size of texts");
 enum { BINDINGS = sizeof bindings / sizeof bindings[0] };
 
 static_assert(sizeof(sdlf_schedule_kind) == sizeof(int), "a choice is an int");
@@ -137,6 +167,7 @@ static void copy_to_trainer(const binding *b, const training *t, sdlf_trainer_op
     case TO_INT64: *(int64_t *)to = *(const int64_t *)from; break;
     case TO_CHOICE: *(int *)to = *(const int *)from; break;
     case TO_FLOAT: *(float *)to = (float)*(const double *)from; break;
+    case TO_TEXT: snprintf(to, TEXT_SIZE, "%s", *(const char *const *)from ? *(const char *const *)from : ""); break;
     }
 }
 
@@ -151,6 +182,7 @@ static void copy_from_trainer(const binding *b, training *t, const sdlf_trainer_
     case TO_INT64: *(int64_t *)to = *(const int64_t *)from; break;
     case TO_CHOICE: *(int *)to = *(const int *)from; break;
     case TO_FLOAT: *(double *)to = known ? (double)*(const float *)from : (double)NAN; break;
+    case TO_TEXT: *(const char **)to = *(const char *)from ? from : NULL; break; /* the options outlive it */
     }
 }
 
@@ -159,6 +191,13 @@ sdlf_status training_to_trainer(const training *t, const arguments *a, bool resu
     /* what was not given keeps the checkpoint's value */
     for (int i = 0; i < BINDINGS; i++)
         if (!resumed || arguments_given(a, bindings[i].option)) copy_to_trainer(&bindings[i], t, options);
+    for (int i = 0; i < BINDINGS; i++) {
+        const char *text =
+            bindings[i].type == TO_TEXT ? *(const char *const *)((const char *)t + bindings[i].member) : NULL;
+        if (text != NULL && strlen(text) >= TEXT_SIZE)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s: expected fewer than %d characters, found %zu",
+                             bindings[i].option, (int)TEXT_SIZE, strlen(text));
+    }
     for (int i = 0; i < BINDINGS; i++) {
         if (!arguments_given(a, bindings[i].option) || has_meaning(&bindings[i], options->schedule.kind)) continue;
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s has no meaning for --schedule %s", bindings[i].option,

@@ -9,14 +9,19 @@
 
 typedef struct training {
     int64_t epochs, batch, seed;
-    double label_smoothing, clip_norm;
+    double label_smoothing, clip_norm, ema;
+    int64_t accumulate;
+    const char *rate_scales;
+    int loss; /* sdlf_loss */
+    const char *class_weights;
     int schedule;
     double learning_rate, final_rate, warmup, gamma, start_divisor, final_divisor;
     int64_t every;
     double shift, rotate, scale, elastic;
     double resized_crop, brightness, contrast, saturation;
+    double mixup, cutmix;
     int64_t crop, cutout;
-    bool flip, flip_alternate, reflect;
+    bool flip, flip_alternate, reflect, trivial;
 } training;
 
 extern const argument training_arguments[], schedule_arguments[], augmentation_arguments[];

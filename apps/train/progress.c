@@ -29,6 +29,28 @@ static int print_epoch(char *text, size_t size, const sdlf_progress *now)
     return snprintf(text, size, "epoch %*d/%s  ", digits, now->epoch, last);
 }
 
+typedef struct part {
+    char text[64];
+} part;
+
+/* "  accuracy 98.1%", of losses that have one. */
+static part print_accuracy(const sdlf_progress *now)
+{
+    part p = {""};
+    if (!isnan(now->accuracy)) snprintf(p.text, sizeof p.text, "  accuracy %5s", number_percent(now->accuracy, 1).text);
+    return p;
+}
+
+/* "  data 23%": the share of the epoch's time in which the network waited for its data, where that is worth a look. */
+static part print_waited(const sdlf_progress *now)
+{
+    static const double worth = 0.05;
+    part p = {""};
+    double waited = now->seconds > 0 ? now->waited / now->seconds : 0;
+    if (waited >= worth) snprintf(p.text, sizeof p.text, "  data %s", number_percent(fmin(waited, 1), 0).text);
+    return p;
+}
+
 /* What stands right of the bar. */
 static void print_figures(char *text, size_t size, const progress *p, const sdlf_progress *now)
 {
@@ -40,10 +62,10 @@ static void print_figures(char *text, size_t size, const progress *p, const sdlf
     } else {
         snprintf(rest, sizeof rest, "%s left", number_clock(left).text);
     }
-    snprintf(text, size, "%3.0f%%  loss %s  accuracy %5s  %6s samples/s  %s",
+    snprintf(text, size, "%3.0f%%  loss %s%s  %6s samples/s%s  %s",
              floor(100.0 * (double)now->step / (double)now->steps), number_loss(now->loss, 3).text,
-             number_percent(now->accuracy, 1).text,
-             number_fixed((double)(now->samples - p->first_samples) / seconds, 0).text, rest);
+             print_accuracy(now).text, number_fixed((double)(now->samples - p->first_samples) / seconds, 0).text,
+             print_waited(now).text, rest);
 }
 
 static void draw_bar(progress *p, const sdlf_progress *now)
@@ -85,14 +107,16 @@ static void finish_epoch(progress *p, const sdlf_progress *now)
     print_epoch(epoch, sizeof epoch, now);
     if (p->open) fputs("\r\033[K", p->out.file);
     p->open = false;
-    fprintf(p->out.file, "%sloss %s  accuracy %5s", epoch, number_loss(now->loss, 3).text,
-            number_percent(now->accuracy, 1).text);
+    fprintf(p->out.file, "%sloss %s%s", epoch, number_loss(now->loss, 3).text, print_accuracy(now).text);
+    if (isfinite(now->test_error))
+        fprintf(p->out.file, "  test RMSE %s%.4g%s", terminal_escape(&p->out, TERMINAL_BOLD), now->test_error,
+                terminal_escape(&p->out, TERMINAL_PLAIN));
     if (isfinite(now->test_accuracy)) {
         fprintf(p->out.file, "  test %s%6s%s", terminal_escape(&p->out, TERMINAL_BOLD),
                 number_percent(now->test_accuracy, 2).text, terminal_escape(&p->out, TERMINAL_PLAIN));
     }
-    fprintf(p->out.file, "  %6s  weights %08x%s\n", number_duration(now->seconds).text, now->weights,
-            now->best ? "  best" : "");
+    fprintf(p->out.file, "  %6s%s  weights %08x%s\n", number_duration(now->seconds).text, print_waited(now).text,
+            now->weights, now->best ? "  best" : "");
     fflush(p->out.file);
 }
 

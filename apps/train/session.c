@@ -54,10 +54,18 @@ static sdlf_status take_shape(train_session *s, const char *file)
                      s->set.size, file, sdlf_shape_print(network_sample_shape(s->model)).text);
 }
 
+/* Are the data's labels numbers? */
+static bool has_targets(const train_session *s)
+{
+    sdlf_loss asked = s->options.resume ? s->options.loss : (sdlf_loss)s->set.training.loss;
+    return asked != SDLF_LOSS_CROSS_ENTROPY || (s->model && sdlf_model_loss(s->model) != SDLF_LOSS_CROSS_ENTROPY);
+}
+
 /* What is trained on, before it is read: for its shape and classes. */
 static sdlf_status outline(const train_session *s, sdlf_dataset **data)
 {
-    return samples_outline(data, &(samples_request){.set = s->set.data, .sample = s->sample});
+    return samples_outline(data,
+                           &(samples_request){.set = s->set.data, .sample = s->sample, .targets = has_targets(s)});
 }
 
 /* "224" or "240x320": height and width of colour pictures. */
@@ -91,10 +99,22 @@ static sdlf_status open_network(train_session *s)
     sdlf_status status = set->size ? read_size(&s->sample, set->size) : SDLF_OK;
     if (status == SDLF_OK) status = outline(s, &data);
     if (status != SDLF_OK) return status;
-    status =
-        sdlf_network_builtin_for(&s->model, set->net, sdlf_shape_without(data->samples.shape, 0), data->class_count);
+    sdlf_shape sample = sdlf_shape_without(data->samples.shape, 0);
+    status = has_targets(s) ? sdlf_network_builtin_for_targets(&s->model, set->net, sample, data->class_count)
+                            : sdlf_network_builtin_for(&s->model, set->net, sample, data->class_count);
     sdlf_dataset_free(data);
     return status;
+}
+
+/* Float targets are met by the values, and not by a softmax of them. */
+static void drop_softmax(sdlf_model *model)
+{
+    if (sdlf_model_output_count(model) == 0) return;
+    int last = sdlf_model_output(model, 0).layer;
+    if (sdlf_model_layer(model, last)->type->scores == SDLF_SCORES_LOGITS) return;
+    sdlf_node values = sdlf_model_layer_input(model, last, 0);
+    sdlf_model_clear_outputs(model);
+    sdlf_output(model, "value", values);
 }
 
 /* --from: a model with its weights, and a head for the data's classes. */
@@ -108,6 +128,7 @@ static sdlf_status open_from(train_session *s)
     if (status == SDLF_OK) status = outline(s, &data);
     if (status != SDLF_OK) return status;
     status = sdlf_model_replace_head(s->model, data->class_count, (uint64_t)set->training.seed);
+    if (status == SDLF_OK && has_targets(s)) drop_softmax(s->model);
     sdlf_dataset_free(data);
     return sdlf_fail_context(status, "--from %s", set->from);
 }
@@ -177,6 +198,7 @@ static sdlf_status take_data(const train_session *s, sdlf_dataset **dataset, con
                                                     .split = split,
                                                     .sample = s->sample,
                                                     .strict = s->set.strict,
+                                                    .targets = has_targets(s),
                                                     .workers = s->set.workers,
                                                     .cache = s->set.cache,
                                                     .command = "train"});
@@ -218,6 +240,7 @@ static sdlf_status open_machine(train_session *s, sdlf_plan_options *plan)
     *plan = (sdlf_plan_options){.batch = s->options.batch,
                                 .mode = SDLF_TRAIN,
                                 .optimizer = s->options.optimizer,
+                                .loss = s->options.loss,
                                 .clip_norm = s->options.clip_norm};
     sdlf_status status = execution_to_plan(&s->set.execution, &s->machine, plan);
     if (status != SDLF_OK || !arguments_given(&s->given, "device-data")) return status;

@@ -8,12 +8,12 @@
 #include "apps/command.h"
 #include "apps/input/labels.h"
 #include "apps/input/network.h"
-#include "apps/output/classes.h"
+#include "apps/input/samples.h"
+#include "apps/output/evaluation.h"
 #include "apps/output/file.h"
 #include "apps/output/number.h"
 #include "apps/output/quote.h"
 #include "apps/output/report.h"
-#include "apps/output/wrap.h"
 #include "apps/pictures/preprocess.h"
 #include "apps/system/interrupt.h"
 #include "apps/train/progress.h"
@@ -89,12 +89,7 @@ static const argument output_arguments[] = {
 static void epilogue(void)
 {
     terminal out = terminal_of(stdout);
-    printf("\n%sData sets%s\n", terminal_escape(&out, TERMINAL_BOLD), terminal_escape(&out, TERMINAL_PLAIN));
-    const sdlf_dataset_class *type;
-    for (int i = 0; (type = sdlf_dataset_class_at(i)); i++) {
-        int at = printf("  %-12s  ", type->name);
-        wrap_print(stdout, type->summary, at, at, out.width);
-    }
+    samples_print_list(&out);
     network_print_list();
 }
 
@@ -154,8 +149,9 @@ static void print_best(const showing *show)
     int best = sdlf_trainer_best_epoch(s->trainer, &loss, &accuracy);
     if (best == 0) return;
     report_label(&s->out, "best");
-    printf("epoch %d of %d, test %s, loss %s", best, s->options.epochs, number_percent(accuracy, 2).text,
-           number_loss(loss, 4).text);
+    printf("epoch %d of %d, test ", best, s->options.epochs);
+    if (!isnan(accuracy)) printf("%s, ", number_percent(accuracy, 2).text);
+    printf("loss %s", number_loss(loss, 4).text);
     if (show->last.epoch < s->options.epochs)
         printf("; stopped after epoch %d, %d without a better one", show->last.epoch, s->options.patience);
     if (s->set.keep == SDLF_KEEP_LAST && best != show->last.epoch) printf("; kept: epoch %d", show->last.epoch);
@@ -168,19 +164,10 @@ static void print_summary(const showing *show, const sdlf_evaluation *evaluation
     if (evaluation) {
         labels names;
         labels_of_model(&names, s->model);
-        putchar('\n');
-        classes_print(&s->out, evaluation, &names);
-        putchar('\n');
-        if (s->set.confusion) {
-            classes_print_confusion(&s->out, evaluation, &names);
-            putchar('\n');
-        }
+        evaluation_print(&s->out, evaluation, &names, s->set.confusion);
         labels_release(&names);
         report_label(&s->out, "test");
-        printf("%s  %s of %s right  loss %s\n",
-               number_percent((double)evaluation->correct / (double)evaluation->samples, 2).text,
-               number_count(evaluation->correct).text, number_count(evaluation->samples).text,
-               number_loss(evaluation->loss, 4).text);
+        evaluation_print_line(evaluation);
     }
     print_best(show);
     report_label(&s->out, "time");

@@ -144,24 +144,27 @@ static sdlf_status find(int *index, const char *name)
     return *index < NETWORK_COUNT ? SDLF_OK : unknown(name);
 }
 
-static sdlf_status check(int index, sdlf_shape sample, int classes)
+static sdlf_status check(int index, sdlf_shape sample, int classes, int fewest)
 {
     int least = networks[index].least;
     bool any = networks[index].least == 0 && sample.rank >= 1;
     bool fits = any || (sample.rank == 3 && sample.dim[0] >= 1 && sample.dim[1] >= least && sample.dim[2] >= least);
-    if (fits && classes >= 2) return SDLF_OK;
-    return sdlf_fail(
-        SDLF_ERROR_SHAPE,
-        "network '%s' tells 2 classes or more apart, in samples CxHxW of %dx%d pixels or more, found %d in "
-        "samples %s",
-        networks[index].name, least, least, classes, sdlf_shape_print(sample).text);
+    if (fits && classes >= fewest) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_SHAPE,
+                     "network '%s' gives %d scores or more, of samples CxHxW of %dx%d pixels or more, found %d in "
+                     "samples %s",
+                     networks[index].name, fewest, least, least, classes, sdlf_shape_print(sample).text);
 }
 
-static sdlf_status make(sdlf_model **model, int index, sdlf_shape sample, int classes)
+static sdlf_status make(sdlf_model **model, int index, sdlf_shape sample, int classes, bool targets)
 {
     sdlf_model *net = sdlf_model_create(networks[index].name);
     sdlf_node image = sdlf_input(net, "image", SDLF_FLOAT32, sample);
-    sdlf_output(net, "class", sdlf_softmax(net, networks[index].logits(net, image, sample, classes)));
+    sdlf_node scores = networks[index].logits(net, image, sample, classes);
+    if (targets)
+        sdlf_output(net, "value", scores);
+    else
+        sdlf_output(net, "class", sdlf_softmax(net, scores));
     sdlf_status status = net != NULL ? model_infer(net) : sdlf_model_status(net);
     if (status == SDLF_OK)
         *model = net;
@@ -179,16 +182,30 @@ sdlf_status sdlf_network_builtin(sdlf_model **model, const char *name)
     sdlf_status status = find(&index, name);
     if (status != SDLF_OK) return status;
     int side = networks[index].side;
-    return make(model, index, sdlf_shape(networks[index].channels, side, side), CLASSES);
+    return make(model, index, sdlf_shape(networks[index].channels, side, side), CLASSES, false);
+}
+
+static sdlf_status make_for(sdlf_model **model, const char *name, sdlf_shape sample, int scores, bool targets)
+{
+    int index;
+    *model = NULL;
+    sdlf_status status = find(&index, name);
+    if (status == SDLF_OK) status = check(index, sample, scores, targets ? 1 : 2);
+    return status == SDLF_OK ? make(model, index, sample, scores, targets) : status;
 }
 
 sdlf_status sdlf_network_builtin_for(sdlf_model **model, const char *name, sdlf_shape sample, int classes)
 {
-    int index;
     SDLF_REQUIRE(model);
     *model = NULL;
     SDLF_REQUIRE(name);
-    sdlf_status status = find(&index, name);
-    if (status == SDLF_OK) status = check(index, sample, classes);
-    return status == SDLF_OK ? make(model, index, sample, classes) : status;
+    return make_for(model, name, sample, classes, false);
+}
+
+sdlf_status sdlf_network_builtin_for_targets(sdlf_model **model, const char *name, sdlf_shape sample, int targets)
+{
+    SDLF_REQUIRE(model);
+    *model = NULL;
+    SDLF_REQUIRE(name);
+    return make_for(model, name, sample, targets, true);
 }

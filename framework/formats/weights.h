@@ -5,10 +5,12 @@
 #include "framework/formats/safetensors.h"
 #include "framework/model_internal.h"
 
-/* Metadata: the network as JSON, how pictures are normalised, the names of the classes, and the training state. */
+/* Metadata: the network as JSON, how pictures are normalised, the names of the classes, the loss where it is not
+ * cross-entropy, and the training state. */
 #define WEIGHTS_NETWORK       "sdlf.network"
 #define WEIGHTS_NORMALIZATION "sdlf.normalization"
 #define WEIGHTS_CLASSES       "sdlf.classes"
+#define WEIGHTS_LOSS          "sdlf.loss"
 #define WEIGHTS_TRAINING      "sdlf.training"
 
 /* Optimizer state S of parameter NAME is tensor "optimizer.S.NAME". */
@@ -28,6 +30,7 @@ typedef struct loaded_weights {
     int state_count;              /* optimizer states of each trainable parameter */
     sdlf_normalization normalization;
     model_classes classes; /* owned, until the model takes them */
+    sdlf_loss loss;
     sdlf_training_state training;
 } loaded_weights;
 

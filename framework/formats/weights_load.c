@@ -32,17 +32,31 @@ static sdlf_status read_values(loaded_weights *weights, const sdlf_model *model,
     return SDLF_OK;
 }
 
+static sdlf_status read_loss(loaded_weights *weights, const char *name)
+{
+    for (int i = 0; i < SDLF_LOSS_COUNT; i++) {
+        if (strcmp(name, sdlf_loss_names[i]) != 0) continue;
+        weights->loss = (sdlf_loss)i;
+        return SDLF_OK;
+    }
+    return sdlf_fail(SDLF_ERROR_FORMAT,
+                     "%s: the loss in its metadata: expected mse, mae, huber or bce_with_logits, found '%s'",
+                     weights->file->path, text_show(name).text);
+}
+
 sdlf_status weights_read_metadata(loaded_weights *weights)
 {
     const safetensors_header *header = &weights->file->header;
     const char *normalization = safetensors_metadata(header, WEIGHTS_NORMALIZATION);
     const char *classes = safetensors_metadata(header, WEIGHTS_CLASSES);
+    const char *loss = safetensors_metadata(header, WEIGHTS_LOSS);
     const char *training = safetensors_metadata(header, WEIGHTS_TRAINING);
     sdlf_status status = SDLF_OK;
     if (normalization != NULL)
         status = normalization_json_read(&weights->normalization, normalization, weights->file->path);
     if (classes != NULL && status == SDLF_OK)
         status = classes_json_read(&weights->classes, classes, weights->file->path);
+    if (loss != NULL && status == SDLF_OK) status = read_loss(weights, loss);
     if (training != NULL && status == SDLF_OK)
         status = training_json_read(&weights->training, training, weights->file->path);
     return status;
@@ -90,6 +104,7 @@ static void take_over(sdlf_model *model, loaded_weights *weights)
     model_note_change(model);
     if (weights->normalization.known) model->normalization = weights->normalization;
     if (weights->classes.count > 0) model_take_classes(model, &weights->classes);
+    model->loss = weights->loss;
     model->training_state = weights->training;
 }
 

@@ -44,6 +44,10 @@ static sdlf_status make_metadata(json_t **metadata, sdlf_model *model, const cha
         status = classes_json_write(&text, &model->classes);
         if (status == SDLF_OK) status = add_metadata(*metadata, WEIGHTS_CLASSES, text, path);
     }
+    if (status == SDLF_OK && model->loss != SDLF_LOSS_CROSS_ENTROPY) {
+        text = strdup(sdlf_loss_names[model->loss]);
+        status = text != NULL ? add_metadata(*metadata, WEIGHTS_LOSS, text, path) : out_of_memory(path);
+    }
     if (status == SDLF_OK && training && model->training_state.present) {
         status = training_json_write(&text, &model->training_state);
         if (status == SDLF_OK) status = add_metadata(*metadata, WEIGHTS_TRAINING, text, path);

@@ -6,6 +6,8 @@
 
 extern const sdlf_optimizer_class sdlf_adam_class;
 extern const sdlf_optimizer_class sdlf_adamw_class;
+extern const sdlf_optimizer_class sdlf_lars_class;
+extern const sdlf_optimizer_class sdlf_muon_class;
 extern const sdlf_optimizer_class sdlf_rmsprop_class;
 extern const sdlf_optimizer_class sdlf_sgd_class;
 

@@ -147,12 +147,16 @@ bool plan_uses_states(const sdlf_plan *plan)
     return plan->options.mode == SDLF_TRAIN && !plan->options.gradients_only;
 }
 
+int plan_state_count(const sdlf_plan_options *options)
+{
+    return options->optimizer.type->state_count(&options->optimizer) + (options->ema > 0);
+}
+
 sdlf_status plan_bind(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;
     if (plan_uses_states(plan)) {
-        const sdlf_optimizer *optimizer = &plan->options.optimizer;
-        int wanted = optimizer->type->state_count(optimizer);
+        int wanted = plan_state_count(&plan->options);
         int present = present_states(plan->model); /* more than wanted: another plan may be using them */
         status = sdlf_model_require_states(plan->model, wanted > present ? wanted : present);
         if (status != SDLF_OK) return status;
@@ -183,5 +187,6 @@ sdlf_status plan_bind(sdlf_plan *plan)
     if (status == SDLF_OK) status = plan_set_control(plan, CONTROL_ONE, 1);
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, 0);
     if (status == SDLF_OK) status = sdlf_plan_clear_metrics(plan);
+    if (status == SDLF_OK) status = plan_clear_sums(plan);
     return status == SDLF_OK ? plan_warm_up(plan) : status;
 }

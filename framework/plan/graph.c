@@ -179,56 +179,120 @@ static sdlf_status add_own_node(sdlf_plan *plan, const sdlf_layer *layer, const 
     return status;
 }
 
+enum { OWN_LAYERS = 7 }; /* labels, logits as rows, weights, loss; the second labels, their weights, their loss */
+
 typedef struct loss_layers {
-    sdlf_layer layer[3]; /* first, so that the plan can free the whole through it */
-    sdlf_input_options labels;
+    sdlf_layer layer[OWN_LAYERS]; /* first, so that the plan can free the whole through it */
+    int count;
+    sdlf_input_options input[4];
+    int input_count;
     struct {
         const char *name;
-    } flatten;
-    sdlf_softmax_cross_entropy_options loss;
+    } plain[2];
+    sdlf_softmax_cross_entropy_options cross_entropy;
+    sdlf_huber_options huber;
 } loss_layers;
 
-/* The value that the loss is computed from: the model's first output, or the logits that it is made from. */
-static int find_logits(const sdlf_plan *plan)
+/* The model's first output. */
+static int find_output(const sdlf_plan *plan)
 {
     sdlf_node output =
         plan->model->output_count > 0 ? plan->model->outputs[0].node : (sdlf_node){plan->model->layer_count - 1, 0};
-    const plan_node *node = &plan->nodes[output.layer];
-    bool is_logits = node->layer->type->scores == SDLF_SCORES_LOGITS;
-    return is_logits ? node->first_value + output.output : node->inputs[0];
+    return plan->nodes[output.layer].first_value + output.output;
 }
 
-/* Logits (N,C,1,1), of a convolution and a pooling, are seen as (N,C). */
-static sdlf_status flatten_logits(sdlf_plan *plan, const sdlf_layer *layer, int *logits)
+/* The value that the loss is computed from: that output, or the logits that it is made from. */
+static int find_logits(const sdlf_plan *plan)
 {
-    sdlf_shape shape = plan->values[*logits].tensor.shape;
-    if (shape.rank <= 2 || sdlf_shape_span(shape, 2, shape.rank) != 1) return SDLF_OK;
-    sdlf_status status = add_own_node(plan, layer, logits, 1);
-    if (status == SDLF_OK) *logits = plan->nodes[plan->node_count - 1].first_value;
+    int output = find_output(plan);
+    const plan_node *node = &plan->nodes[plan->values[output].node];
+    return node->layer->type->scores == SDLF_SCORES_LOGITS ? output : node->inputs[0];
+}
+
+/* Add one more layer; *value becomes its first output. */
+static sdlf_status add_own_layer(sdlf_plan *plan, const char *type, const char *name, const void *options,
+                                 const int *inputs, int input_count, int *value)
+{
+    loss_layers *own = (loss_layers *)plan->loss_layers;
+    sdlf_layer *layer = &own->layer[own->count++];
+    bool input = input_count == 0;
+    *layer = (sdlf_layer){
+        .type = input ? &sdlf_input_layer_class : sdlf_layer_class_find(type), .name = name, .options = options};
+    sdlf_status status = add_own_node(plan, layer, inputs, input_count);
+    if (status == SDLF_OK) *value = plan->nodes[plan->node_count - 1].first_value;
     return status;
 }
 
-/* A training plan of a model without a loss gets labels and the cross-entropy of its logits. */
+static sdlf_status add_own_input(sdlf_plan *plan, const char *name, sdlf_dtype dtype, sdlf_shape shape, int *value)
+{
+    loss_layers *own = (loss_layers *)plan->loss_layers;
+    sdlf_input_options *options = &own->input[own->input_count++];
+    *options = (sdlf_input_options){.name = name, .dtype = dtype, .shape = shape};
+    return add_own_layer(plan, NULL, name, options, NULL, 0, value);
+}
+
+/* Scores (N,C,1,1), of a convolution and a pooling, are seen as (N,C); what is compared with targets, of any shape, as rows. */
+static sdlf_status flatten_scores(sdlf_plan *plan, int *scores)
+{
+    loss_layers *own = (loss_layers *)plan->loss_layers;
+    sdlf_shape shape = plan->values[*scores].tensor.shape;
+    bool classes = plan->options.loss == SDLF_LOSS_CROSS_ENTROPY;
+    if (shape.rank == 2 || (classes && (shape.rank < 2 || sdlf_shape_span(shape, 2, shape.rank) != 1))) return SDLF_OK;
+    own->plain[0].name = "loss.logits";
+    const int input = *scores;
+    return add_own_layer(plan, "flatten", own->plain[0].name, &own->plain[0], &input, 1, scores);
+}
+
+/* Cross-entropy with labels, and where they are wanted, their weights. */
+static sdlf_status add_cross_entropy(sdlf_plan *plan, int logits, const char *const *names, bool weighted)
+{
+    loss_layers *own = (loss_layers *)plan->loss_layers;
+    int inputs[3] = {logits, 0, 0}, loss;
+    sdlf_status status = add_own_input(plan, names[0], SDLF_INT32, SDLF_SCALAR, &inputs[1]);
+    if (status == SDLF_OK && weighted) status = add_own_input(plan, names[1], SDLF_FLOAT32, SDLF_SCALAR, &inputs[2]);
+    return status == SDLF_OK ? add_own_layer(plan, "softmax_cross_entropy", names[2], &own->cross_entropy, inputs,
+                                             weighted ? 3 : 2, &loss)
+                             : status;
+}
+
+/* mse, mae, huber or bce_with_logits, with targets. */
+static sdlf_status add_target_loss(sdlf_plan *plan, int scores)
+{
+    loss_layers *own = (loss_layers *)plan->loss_layers;
+    sdlf_loss kind = plan->options.loss;
+    int inputs[2] = {scores, 0}, loss;
+    sdlf_shape shape = plan->values[scores].tensor.shape;
+    own->plain[1].name = own->huber.name = "loss";
+    own->huber.delta = 1;
+    sdlf_status status = add_own_input(plan, "labels", SDLF_FLOAT32, sdlf_shape_without(shape, 0), &inputs[1]);
+    const void *options = kind == SDLF_LOSS_HUBER ? (const void *)&own->huber : &own->plain[1];
+    return status == SDLF_OK ? add_own_layer(plan, sdlf_loss_names[kind], "loss", options, inputs, 2, &loss) : status;
+}
+
+/* A training plan of a model without a loss gets labels and a loss of its scores. */
 static sdlf_status add_loss(sdlf_plan *plan)
 {
+    static const char *const first[] = {"labels", "weights", "loss"};
+    static const char *const second[] = {"second_labels", "second_weights", "second_loss"};
+    const sdlf_plan_options *options = &plan->options;
+    bool classes = options->loss == SDLF_LOSS_CROSS_ENTROPY;
+    if ((unsigned)options->loss >= SDLF_LOSS_COUNT || (!classes && (options->weighted || options->mixed)))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: loss %d%s", (int)options->loss,
+                         classes ? "" : ": expected one of sdlf_loss, without weights of classes or second labels");
     loss_layers *own = calloc(1, sizeof *own);
     if (own == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for the loss layer");
     plan->loss_layers = own->layer;
-    own->labels = (sdlf_input_options){.name = "labels", .dtype = SDLF_INT32, .shape = SDLF_SCALAR};
-    own->loss = (sdlf_softmax_cross_entropy_options){.name = "loss", .smoothing = plan->options.label_smoothing};
-    own->layer[0] = (sdlf_layer){.type = &sdlf_input_layer_class, .name = "labels", .options = &own->labels};
-    own->layer[1] =
-        (sdlf_layer){.type = sdlf_layer_class_find("softmax_cross_entropy"), .name = "loss", .options = &own->loss};
-    int inputs[2] = {find_logits(plan), 0};
-    sdlf_status status = add_own_node(plan, &own->layer[0], NULL, 0);
+    own->cross_entropy = (sdlf_softmax_cross_entropy_options){.name = "loss", .smoothing = options->label_smoothing};
+    int scores = find_logits(plan);
+    sdlf_status status = flatten_scores(plan, &scores);
     if (status != SDLF_OK) return status;
-    inputs[1] = plan->nodes[plan->node_count - 1].first_value;
-    own->flatten.name = "loss.logits";
-    own->layer[2] =
-        (sdlf_layer){.type = sdlf_layer_class_find("flatten"), .name = own->flatten.name, .options = &own->flatten};
-    status = flatten_logits(plan, &own->layer[2], &inputs[0]);
-    if (status != SDLF_OK) return status;
-    return add_own_node(plan, &own->layer[1], inputs, 2);
+    const sdlf_layer *last = plan->nodes[plan->values[find_output(plan)].node].layer;
+    if (!classes && last->type->scores != SDLF_SCORES_LOGITS)
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s is of the values themselves, and output '%s' is a %s of them",
+                         sdlf_loss_names[options->loss], last->name, last->type->name);
+    if (!classes) return add_target_loss(plan, scores);
+    status = add_cross_entropy(plan, scores, first, options->weighted || options->mixed);
+    return status == SDLF_OK && options->mixed ? add_cross_entropy(plan, scores, second, true) : status;
 }
 
 /* Mark what the wanted values depend on. */
@@ -270,8 +334,6 @@ static bool has_loss(const sdlf_plan *plan)
     }
     return false;
 }
-
-enum { OWN_LAYERS = 3 }; /* labels, logits as rows, loss */
 
 /* Outputs of the model's layers and of the plan's own. */
 static size_t most_values(const sdlf_model *model)

@@ -50,8 +50,7 @@ sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan)
     memory.arena += plan_stage_bytes(plan);
     memory.unshared += plan_stage_bytes(plan);
     int states = 0;
-    if (plan->options.mode == SDLF_TRAIN && !plan->options.gradients_only)
-        states = plan->options.optimizer.type->state_count(&plan->options.optimizer);
+    if (plan->options.mode == SDLF_TRAIN && !plan->options.gradients_only) states = plan_state_count(&plan->options);
     for (int i = 0; i < plan->model->parameter_count; i++) {
         const sdlf_parameter *parameter = &plan->model->parameters[i];
         int64_t bytes = sdlf_shape_count(parameter->spec.shape) * (int64_t)sizeof(float); /* an outline has no values */

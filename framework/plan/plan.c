@@ -41,6 +41,7 @@ void sdlf_plan_free(sdlf_plan *plan)
     free(plan->nodes);
     free(plan->folds);
     free(plan->loss_layers);
+    free(plan->rates);
     free(plan->constants);
     free(plan);
 }
@@ -83,6 +84,10 @@ static sdlf_status check_options(sdlf_plan_options *options)
     if (!(options->label_smoothing >= 0 && options->label_smoothing < 1))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: label smoothing must be in [0, 1), not %g",
                          options->label_smoothing);
+    if (!(options->ema >= 0 && options->ema < 1))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: ema must be in [0, 1), not %g", options->ema);
+    if (options->accumulate && (options->mode != SDLF_TRAIN || options->gradients_only || options->feed != NULL))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: accumulate is for training plans without a feed that update");
     if (options->take_parameters && options->mode != SDLF_INFER)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: take_parameters is for inference: training changes them");
     sdlf_status status = check_lists(options);

@@ -154,6 +154,8 @@ struct sdlf_plan {
     int parameter_buffer_base; /* buffers of the model's parameters follow each other from here */
     sdlf_tensor metrics;       /* absent when there is no softmax_cross_entropy */
     sdlf_tensor squares, clip; /* gradient clipping */
+    sdlf_tensor *rates;        /* of parameters whose rate is scaled, while they are lowered; NULL: none is */
+    int64_t accumulated;       /* batches since the last update */
     int loss_value;            /* value of the first loss; -1 */
     sdlf_layer *loss_layers;   /* the labels input and the loss that the plan added, or NULL */
     int64_t step_number;
@@ -176,12 +178,17 @@ struct sdlf_plan {
 
 /* Does the plan update parameters, and with them an optimizer's states? */
 bool plan_uses_states(const sdlf_plan *plan);
+/* How many of each parameter: the optimizer's, and the average. */
+int plan_state_count(const sdlf_plan_options *options);
 
 /* Note what the bound plan keeps and changes; a pass that changes parameters has run; may a pass run with the weights that are
  * kept? */
 void plan_note_weights(sdlf_plan *plan);
 void plan_note_changes(sdlf_plan *plan, bool forward_alone);
 sdlf_status plan_check_weights(const sdlf_plan *plan);
+
+/* The sums of a plan that accumulates become 0. */
+sdlf_status plan_clear_sums(sdlf_plan *plan);
 
 /* ---- buffers and tensors ---- */
 

@@ -116,6 +116,9 @@ sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "a training step was asked of an inference plan");
     plan_note_changes(plan, false);
     sdlf_status status = plan_set_control(plan, CONTROL_RATE, learning_rate);
+    if (status == SDLF_OK && plan->options.accumulate)
+        status = plan_set_control(plan, CONTROL_SHARE, 1.0 / (double)(plan->accumulated + 1));
+    plan->accumulated = 0;
     if (status == SDLF_OK) status = plan_run_pass(plan, &plan->step_recording, plan->step_count);
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, plan->step_number + 1);
     return status;

@@ -7,7 +7,7 @@
 struct plan_step;
 
 /* Numbers that the host sets before a run. */
-typedef enum plan_control { CONTROL_STEP, CONTROL_RATE, CONTROL_ONE, CONTROL_COUNT } plan_control;
+typedef enum plan_control { CONTROL_STEP, CONTROL_RATE, CONTROL_ONE, CONTROL_SHARE, CONTROL_COUNT } plan_control;
 
 /* The steps of a pass as one unit that the calculator replays (see calculator.h). A pass runs once step by step, so that
  * whatever libraries set up lazily is there; then it is recorded. */

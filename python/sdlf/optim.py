@@ -50,6 +50,24 @@ class RMSprop(Named):
         super().__init__(rho=rho, epsilon=epsilon, momentum=momentum, weight_decay=weight_decay, decay_all=decay_all)
 
 
+class Muon(Named):
+    """Momentum that is made orthogonal, of matrices and convolutions; Nesterov's of the rest."""
+
+    name = "muon"
+
+    def __init__(self, momentum: float = 0.95, weight_decay: float = 0, decay_all: bool = False):
+        super().__init__(momentum=momentum, weight_decay=weight_decay, decay_all=decay_all)
+
+
+class LARS(Named):
+    """SGD whose rate is adapted to each parameter's norm."""
+
+    name = "lars"
+
+    def __init__(self, momentum: float = 0.9, trust: float = 0.001, weight_decay: float = 0, decay_all: bool = False):
+        super().__init__(momentum=momentum, trust=trust, weight_decay=weight_decay, decay_all=decay_all)
+
+
 class Constant(Named):
     """One learning rate; 0: the optimizer's own suggestion. warmup: the part of all steps over which it rises from 0."""
 

@@ -43,7 +43,11 @@ class ProgressLine:
 
     @staticmethod
     def _text(progress: dict[str, Any]) -> str:
-        text = f"epoch {progress['epoch']}/{progress['epochs']}  loss {progress['loss']:.4f}  accuracy {progress['accuracy']:.2%}"
+        text = f"epoch {progress['epoch']}/{progress['epochs']}  loss {progress['loss']:.4f}"
+        if not math.isnan(progress["accuracy"]):
+            text += f"  accuracy {progress['accuracy']:.2%}"
+        if not math.isnan(progress["test_error"]):
+            text += f"  test RMSE {progress['test_error']:.4g}"
         if not math.isnan(progress["test_accuracy"]):
             text += f"  test {progress['test_accuracy']:.2%}"
         if progress["seconds"] > 0:
@@ -89,7 +93,7 @@ def _as_dataset(data: Any) -> Dataset:
 
 
 AUGMENTATIONS = ("flip", "flip_alternate", "reflect", "crop", "shift", "rotate", "scale", "elastic", "resized_crop", "cutout", "brightness",
-                 "contrast", "saturation")
+                 "contrast", "saturation", "trivial", "mixup", "cutmix")
 
 
 class Trainer:
@@ -97,7 +101,9 @@ class Trainer:
 
     train, test: a Dataset, or a pair (samples, labels) of arrays. callbacks: each is called with a dictionary after steps and epochs
     ("event" is "step" or "epoch"; "loss", "accuracy", "test_accuracy", ...); one that returns a true value ends the training. progress: show a line.
-    augment: a dictionary of the members of `AUGMENTATIONS`. checkpoint: a file that is written after each epoch; resume: go on
+    augment: a dictionary of the members of `AUGMENTATIONS`. loss: "mse", "mae", "huber" or "bce_with_logits" where labels are float targets.
+    class_weights: "balanced", or a number for each class. ema: test, and leave in the model, a moving average of the weights that keeps so much of
+    itself in each step. accumulate: batches of a step. rate_scales: factors of the learning rate by parameters, {"trunk": 0.1}. checkpoint: a file that is written after each epoch; resume: go on
     from the state that the model came with (`Model.open` of a checkpoint).
     """
 
@@ -114,6 +120,11 @@ class Trainer:
         schedule: Named | None = None,
         label_smoothing: float = 0,
         clip_norm: float = 0,
+        loss: str = "cross_entropy",
+        class_weights: str | Sequence[float] = "",
+        ema: float = 0,
+        accumulate: int = 1,
+        rate_scales: dict[str, float] | None = None,
         augment: dict[str, Any] | None = None,
         calculator: str | None = None,
         backward: str | None = None,
@@ -129,7 +140,9 @@ class Trainer:
         self._callbacks = list(callbacks) + ([ProgressLine()] if progress else [])
         words = dict(
             augment or {}, batch=batch, epochs=epochs, seed=seed, optimizer=optimizer, schedule=schedule, label_smoothing=label_smoothing,
-            clip_norm=clip_norm, calculator=calculator, backward=backward, threads=threads, device=device, math=math,
+            clip_norm=clip_norm, loss=loss, ema=ema, accumulate=accumulate,
+            class_weights=class_weights if isinstance(class_weights, str) else ",".join(f"{w:.9g}" for w in class_weights),
+            rate_scales=",".join(f"{name}={factor:.9g}" for name, factor in (rate_scales or {}).items()), calculator=calculator, backward=backward, threads=threads, device=device, math=math,
             checkpoint=os.fspath(checkpoint) if checkpoint is not None else None, resume=resume)
         unknown = set(augment or {}) - set(AUGMENTATIONS)
         if unknown:
@@ -162,24 +175,28 @@ class Trainer:
 
 @dataclass
 class Evaluation:
-    """How a model does on a data set. confusion: (true, predicted) int64."""
+    """How a model does on a data set. confusion: (true, predicted) int64, None of float targets; accuracy: of classes, or of several labels;
+    mae, rmse: of float targets; f1: of several labels. What there is not is NaN."""
 
     samples: int
     correct: int
     loss: float
     seconds: float
-    confusion: np.ndarray
-
-    @property
-    def accuracy(self) -> float:
-        return self.correct / self.samples if self.samples else 0.0
+    confusion: np.ndarray | None
+    kind: str = "cross_entropy"
+    accuracy: float = math.nan
+    mae: float = math.nan
+    rmse: float = math.nan
+    f1: float = math.nan
 
     def __repr__(self) -> str:
-        return f"Evaluation({self.accuracy:.2%} of {self.samples:,} samples, loss {self.loss:.4f})"
+        figure = f"RMSE {self.rmse:.4g}" if math.isnan(self.accuracy) else f"{self.accuracy:.2%}"
+        return f"Evaluation({figure} of {self.samples:,} samples, loss {self.loss:.4f})"
 
 
 def evaluate(
-    model: Model, data: Any, *, batch: int = 0, calculator: str = "cpu", threads: int = 0, device: int = 0, math: str = "fp32"
+    model: Model, data: Any, *, batch: int = 0, calculator: str = "cpu", threads: int = 0, device: int = 0, math: str = "fp32",
+    views: str = "one"
 ) -> Evaluation:
-    """Accuracy, loss and confusion over a Dataset or a pair (samples, labels)."""
-    return Evaluation(*_sdlf._evaluate(model, _as_dataset(data), calculator, threads, device, math, batch))
+    """Accuracy, loss and confusion over a Dataset or a pair (samples, labels). views: "flip" and "shift" average over views of each picture."""
+    return Evaluation(*_sdlf._evaluate(model, _as_dataset(data), calculator, threads, device, math, batch, views))

@@ -8,7 +8,7 @@ namespace
 {
 
 std::shared_ptr<dataset_object> open_dataset(const std::string &specification, const std::string &split,
-                                             nb::object size, int channels, bool strict)
+                                             nb::object size, int channels, bool strict, bool targets)
 {
     if (split != "train" && split != "test")
         throw nb::value_error(("split '" + split + "' is neither train nor test").c_str());
@@ -18,6 +18,7 @@ std::shared_ptr<dataset_object> open_dataset(const std::string &specification, c
     }
     options.channels = channels;
     options.strict = strict;
+    options.targets = targets;
     std::shared_ptr<dataset_object> made = std::make_shared<dataset_object>();
     sdlf_status status;
     {
@@ -53,6 +54,29 @@ std::pair<int, std::vector<std::string>> read_classes(nb::handle classes)
     return {count, {}};
 }
 
+void name_classes(dataset_object &made, const std::vector<std::string> &names)
+{
+    made.names = names;
+    for (std::string &name : made.names) made.name_pointers.push_back(name.data());
+    if (!names.empty()) made.own.class_names = made.name_pointers.data();
+}
+
+/* Float targets: a row of numbers for each sample. */
+void take_targets(dataset_object &made, sdlf_shape shape, sdlf_dtype type, int count,
+                  const std::vector<std::string> &names)
+{
+    int64_t each = sdlf_shape_span(shape, 1, shape.rank);
+    if (each < 1 || each > INT32_MAX || (count != 0 && count != each) ||
+        (!names.empty() && static_cast<int64_t>(names.size()) != each))
+        throw status_error(SDLF_ERROR_ARGUMENT, "classes: the labels are " + std::to_string(each) +
+                                                    " float targets of each sample, and as many names were expected");
+    made.targets.resize(static_cast<size_t>(sdlf_shape_count(shape)));
+    sdlf_convert(SDLF_FLOAT32, made.targets.data(), type, made.labels.data(), sdlf_shape_count(shape));
+    made.own.labels = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(shape.dim[0], each), made.targets.data());
+    made.own.class_count = static_cast<int>(each);
+    name_classes(made, names);
+}
+
 std::shared_ptr<dataset_object> dataset_of_arrays(nb::handle samples, nb::handle labels, nb::object classes,
                                                   nb::object normalization)
 {
@@ -67,11 +91,19 @@ std::shared_ptr<dataset_object> dataset_of_arrays(nb::handle samples, nb::handle
                            "samples: expected (N,...), found " + std::string(sdlf_shape_print(shape).text));
     if (dtype != SDLF_UINT8 && dtype != SDLF_FLOAT32)
         throw nb::type_error("samples: expected uint8 or float32 (.astype('float32'))");
-    if (counted.rank != 1 || counted.dim[0] != shape.dim[0] || counted.dim[0] == 0)
+    bool targets = sdlf_dtype_is_float(type) || counted.rank > 1;
+    if ((counted.rank != 1 && !targets) || counted.rank == 0 || counted.dim[0] != shape.dim[0] || counted.dim[0] == 0)
         throw status_error(SDLF_ERROR_SHAPE, "labels: expected " + std::to_string(shape.dim[0]) + " of them, found " +
                                                  sdlf_shape_print(counted).text);
-    if (sdlf_dtype_is_float(type) || type == SDLF_BOOL)
-        throw nb::type_error("labels: expected integers, the classes from 0 on");
+    sdlf_dataset &d = made->own;
+    d.samples = sdlf_tensor_view(dtype, shape, const_cast<void *>(made->samples.data()));
+    d.scale = dtype == SDLF_UINT8 ? 1.0f / 255 : 1;
+    if (!normalization.is_none()) read_normalization(normalization, d.mean, d.scale, d.channels);
+    if (targets) {
+        take_targets(*made, counted, type, class_count, names);
+        return made;
+    }
+    if (type == SDLF_BOOL) throw nb::type_error("labels: expected integers, the classes from 0 on");
     std::vector<int64_t> wide(static_cast<size_t>(counted.dim[0]));
     sdlf_convert(SDLF_INT64, wide.data(), type, made->labels.data(), counted.dim[0]);
     std::pair<int64_t, int64_t> range = range_of(wide);
@@ -87,15 +119,9 @@ std::shared_ptr<dataset_object> dataset_of_arrays(nb::handle samples, nb::handle
                                                     std::to_string(names.size()));
     made->narrow.resize(wide.size());
     for (size_t i = 0; i < wide.size(); i++) made->narrow[i] = static_cast<int32_t>(wide[i]);
-    sdlf_dataset &d = made->own;
-    d.samples = sdlf_tensor_view(dtype, shape, const_cast<void *>(made->samples.data()));
     d.labels = sdlf_tensor_view(SDLF_INT32, counted, made->narrow.data());
     d.class_count = class_count;
-    d.scale = dtype == SDLF_UINT8 ? 1.0f / 255 : 1;
-    if (!normalization.is_none()) read_normalization(normalization, d.mean, d.scale, d.channels);
-    made->names = names;
-    for (std::string &name : made->names) made->name_pointers.push_back(name.data());
-    if (!names.empty()) d.class_names = made->name_pointers.data();
+    name_classes(*made, names);
     return made;
 }
 
@@ -120,7 +146,7 @@ void bind_dataset(nb::module_ &module)
         .def_prop_ro(
             "labels",
             [](const std::shared_ptr<dataset_object> &d) { return view_array(d->get()->labels, nb::cast(d), false); },
-            "(N) int32; read-only.")
+            "(N) int32, or float targets (N,K) float32; read-only.")
         .def_prop_ro("class_count", [](const dataset_object &d) { return d.get()->class_count; })
         .def_prop_ro("classes", &class_names, "Names of the classes; [] where they are numbers.")
         .def_prop_ro("name",
@@ -128,19 +154,22 @@ void bind_dataset(nb::module_ &module)
         .def_prop_ro(
             "unread", [](const dataset_object &d) { return d.get()->unread; },
             "Files that could not be read and were left out.")
-        .def_static("open", &open_dataset, nb::arg("specification"), nb::arg("split") = "train", nb::kw_only(),
-                    nb::arg("size") = nb::none(), nb::arg("channels") = 0, nb::arg("strict") = false,
-                    "Open \"mnist:DIR\", \"folder:DIR\", \"cifar10:DIR\", ... as `sdlf train --data` does; `split` is "
-                    "\"train\" or "
-                    "\"test\".\n\nsize, channels: of the samples, for pictures of any size; None and 0: as they are. "
-                    "strict: a file "
-                    "that cannot be read is an error.")
+        .def_static(
+            "open", &open_dataset, nb::arg("specification"), nb::arg("split") = "train", nb::kw_only(),
+            nb::arg("size") = nb::none(), nb::arg("channels") = 0, nb::arg("strict") = false,
+            nb::arg("targets") = false,
+            "Open \"mnist:DIR\", \"folder:DIR\", \"cifar10:DIR\", ... as `sdlf train --data` does; `split` is "
+            "\"train\" or "
+            "\"test\".\n\nsize, channels: of the samples, for pictures of any size; None and 0: as they are. "
+            "strict: a file "
+            "that cannot be read is an error. targets: labels are numbers, float targets (csv, npz and npy sets).")
         .def_static(
             "from_arrays", &dataset_of_arrays, nb::arg("samples"), nb::arg("labels"), nb::kw_only(),
             nb::arg("classes") = nb::none(), nb::arg("normalization") = nb::none(),
             "A data set of arrays: samples (N,...) uint8 or float32, which are not copied where they are row-major, "
             "and "
-            "integer labels (N).\n\nclasses: how many, or their names; None: the largest label and one. normalization: "
+            "integer labels (N), or float targets (N) or (N,...).\n\nclasses: how many, or their names; None: the "
+            "largest label and one. normalization: "
             "(means, deviations) of the samples, one of all or one of each channel; None: bytes are divided by 255, "
             "floats "
             "stay.");

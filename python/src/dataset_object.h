@@ -10,6 +10,7 @@ struct dataset_object {
     sdlf_dataset own = {};
     host_array samples, labels;  /* of `own` */
     std::vector<int32_t> narrow; /* labels of another type */
+    std::vector<float> targets;
     std::vector<std::string> names;
     std::vector<char *> name_pointers;
     dataset_object() = default;

@@ -41,6 +41,8 @@ nb::dict to_dict(const sdlf_progress *p)
     d["accuracy"] = p->accuracy;
     d["test_loss"] = p->test_loss;
     d["test_accuracy"] = p->test_accuracy;
+    d["test_error"] = p->test_error;
+    d["waited"] = p->waited;
     d["seconds"] = p->seconds;
     d["learning_rate"] = p->learning_rate;
     d["weights"] = p->weights;
@@ -61,6 +63,23 @@ void tell(const sdlf_progress *progress, void *user)
         t.raised = std::current_exception();
         sdlf_trainer_stop(t.trainer);
     }
+}
+
+sdlf_loss loss_of(const std::string &name)
+{
+    std::string known;
+    for (int i = 0; sdlf_loss_names[i] != nullptr; i++) {
+        if (name == sdlf_loss_names[i]) return static_cast<sdlf_loss>(i);
+        known += (i > 0 ? ", " : "") + std::string(sdlf_loss_names[i]);
+    }
+    throw nb::value_error(("loss '" + name + "' is none of " + known).c_str());
+}
+
+void put_text(char *to, size_t size, const std::string &word, const std::string &text)
+{
+    if (text.size() >= size)
+        throw nb::value_error((word + ": expected fewer than " + std::to_string(size) + " characters").c_str());
+    std::memcpy(to, text.c_str(), text.size() + 1);
 }
 
 std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<dataset_object> &train,
@@ -84,6 +103,24 @@ std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<da
             options.schedule = to_schedule(value);
         else if (word == "label_smoothing")
             options.label_smoothing = value_of<float>(value, word, "a number");
+        else if (word == "loss")
+            options.loss = loss_of(value_of<std::string>(value, word, "a name"));
+        else if (word == "class_weights")
+            put_text(options.class_weights, sizeof options.class_weights, word,
+                     value_of<std::string>(value, word, "a text"));
+        else if (word == "rate_scales")
+            put_text(options.rate_scales, sizeof options.rate_scales, word,
+                     value_of<std::string>(value, word, "a text"));
+        else if (word == "ema")
+            options.ema = value_of<float>(value, word, "a number");
+        else if (word == "accumulate")
+            options.accumulate = value_of<int>(value, word, "an integer");
+        else if (word == "trivial")
+            options.trivial = value_of<bool>(value, word, "True or False");
+        else if (word == "mixup")
+            options.mixing.mixup = value_of<float>(value, word, "a number");
+        else if (word == "cutmix")
+            options.mixing.cutmix = value_of<float>(value, word, "a number");
         else if (word == "clip_norm")
             options.clip_norm = value_of<float>(value, word, "a number");
         else if (word == "flip")
@@ -186,27 +223,42 @@ bool go_on(void *user)
 }
 
 nb::tuple evaluate(model_object &m, const std::shared_ptr<dataset_object> &data, const std::string &calculator,
-                   int threads, int device, const std::string &math, int64_t batch)
+                   int threads, int device, const std::string &math, int64_t batch, const std::string &views)
 {
     std::shared_ptr<calculator_handle> opened = open_calculator(calculator, threads, device, math);
+    static const char *const names[] = {"one", "flip", "shift"};
     sdlf_evaluation e = {};
+    sdlf_evaluation_options options = {};
+    int kind = 0;
+    while (kind < SDLF_VIEWS_COUNT && views != names[kind]) kind++;
+    if (kind == SDLF_VIEWS_COUNT) throw nb::value_error(("views '" + views + "' is none of one, flip, shift").c_str());
     watch watched;
+    options.batch = batch;
+    options.views = static_cast<sdlf_views>(kind);
+    options.go_on = go_on;
+    options.user = &watched;
     sdlf_status status;
     {
         nb::gil_scoped_release released;
         device_lock devices(opened, nullptr);
         std::lock_guard<std::recursive_mutex> locked(m.handle->mutex);
-        status = sdlf_evaluate_while(&e, m.get(), data->get(), opened->calculator, batch, go_on, &watched);
+        status = sdlf_evaluate_with(&e, m.get(), data->get(), opened->calculator, &options);
     }
     check(status);
     if (watched.raised) {
         sdlf_evaluation_release(&e);
         throw std::move(*watched.raised);
     }
-    sdlf_shape shape = sdlf_shape(e.class_count, e.class_count);
-    new_array confusion = make_array(SDLF_INT64, shape);
-    std::memcpy(confusion.data, e.confusion, static_cast<size_t>(sdlf_shape_count(shape)) * sizeof(int64_t));
-    nb::tuple result = nb::make_tuple(e.samples, e.correct, e.loss, e.seconds, confusion.object);
+    nb::object confusion = nb::none();
+    if (e.confusion != nullptr) {
+        sdlf_shape shape = sdlf_shape(e.class_count, e.class_count);
+        new_array counts = make_array(SDLF_INT64, shape);
+        std::memcpy(counts.data, e.confusion, static_cast<size_t>(sdlf_shape_count(shape)) * sizeof(int64_t));
+        confusion = counts.object;
+    }
+    nb::tuple result = nb::make_tuple(e.samples, e.correct, e.loss, e.seconds, confusion, sdlf_loss_names[e.kind],
+                                      sdlf_evaluation_accuracy(&e), sdlf_evaluation_mae(&e), sdlf_evaluation_rmse(&e),
+                                      sdlf_evaluation_f1(&e));
     sdlf_evaluation_release(&e);
     return result;
 }

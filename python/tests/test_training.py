@@ -158,7 +158,7 @@ def test_data_sets(separable):
     digits = sdlf.Dataset.open("digits", "test")
     assert digits.samples.shape[1:] == (1, 28, 28) and digits.class_count == 10
     for wrong, message in [
-        ((samples, labels[:-1]), "expected 300 of them"), ((samples, labels - 1), "from -1"), ((samples, labels.astype(float)), "integers"),
+        ((samples, labels[:-1]), "expected 300 of them"), ((samples, labels - 1), "from -1"), ((samples, labels.astype(bool)), "integers"),
         ((samples.astype(np.int16), labels), "element type"), ((samples.astype(np.float64), labels), "uint8 or float32")]:
         with pytest.raises((TypeError, ValueError), match=message):
             sdlf.Dataset.from_arrays(*wrong)
@@ -197,3 +197,58 @@ def test_mnist():
     model = sdlf.Model.builtin("simple_cnn")
     history = sdlf.Trainer(model, train, test, epochs=1, optimizer=optim.SGD(momentum=0.9), progress=False).run()
     assert history["test_accuracy"][0] > 0.95
+
+
+def rows(count, seed, several=False):
+    x = np.random.default_rng(seed).uniform(-1, 1, (count, 3)).astype(np.float32)
+    t = np.stack([x[:, 0] + 2 * x[:, 1], x[:, 0] - x[:, 2]], axis=1)
+    return x, ((t > 0).astype(np.int64) if several else t)
+
+
+@pytest.mark.parametrize("loss", ["mse", "huber", "bce_with_logits"])
+def test_float_targets(loss):
+    several = loss == "bce_with_logits"
+    train, test = rows(200, 1, several), rows(80, 2, several)
+    model = sdlf.Model.sequential((3,), [nn.Linear(2)])
+    history = sdlf.Trainer(model, train, test, batch=10, epochs=20, loss=loss, optimizer=optim.Adam(), schedule=optim.Constant(0.02),
+                           progress=False).run()
+    result = sdlf.evaluate(model, test)
+    assert result.kind == loss and result.confusion is None
+    values = model(test[0])
+    assert result.mae == pytest.approx(np.abs(values - test[1]).mean(), abs=1e-5)
+    if several:
+        assert result.accuracy == pytest.approx(((values > 0) == (test[1] > 0)).mean()) and result.f1 > 0.8
+    else:
+        assert np.isnan(result.accuracy) and history["test_error"][-1] == pytest.approx(result.rmse) and result.rmse < 0.1
+    with pytest.raises(sdlf.Error, match="float targets"):
+        sdlf.Trainer(sdlf.Model.sequential((3,), [nn.Linear(2)]), train, progress=False)
+
+
+def test_names_of_targets():
+    x, t = rows(10, 1)
+    data = sdlf.Dataset.from_arrays(x, t, classes=["sum", "difference"])
+    assert data.classes == ["sum", "difference"] and data.labels.shape == (10, 2) and data.labels.dtype == np.float32
+    assert sdlf.Dataset.from_arrays(x, t[:, 0]).labels.shape == (10, 1)
+    with pytest.raises(sdlf.Error, match="2 float targets"):
+        sdlf.Dataset.from_arrays(x, t, classes=["one"])
+
+
+def test_options_of_training(separable):
+    def trained(**words):
+        model = make()
+        sdlf.Trainer(model, separable, batch=32, epochs=1, progress=False, **words).run()
+        return np.concatenate([model.parameters[name].ravel() for name in model.parameters])
+
+    plain = trained()
+    words = [dict(ema=0.9), dict(accumulate=3), dict(class_weights=[1, 2, 3]), dict(class_weights="balanced"), dict(rate_scales={"head": 2}),
+             dict(optimizer=optim.Muon()), dict(optimizer=optim.LARS()), dict(augment={"mixup": 0.5}),
+             dict(augment={"cutmix": 1.0}), dict(augment={"trivial": True})]
+    for options in words:
+        assert np.any(trained(**options) != plain) or options == dict(class_weights="balanced"), options
+    with pytest.raises(ValueError, match="none of cross_entropy"):
+        trained(loss="mape")
+    model = make()
+    sdlf.Trainer(model, separable, batch=32, epochs=2, progress=False).run()
+    assert sdlf.evaluate(model, separable, views="flip").samples == 300
+    with pytest.raises(ValueError, match="none of one, flip"):
+        sdlf.evaluate(model, separable, views="twice")

@@ -122,6 +122,49 @@ static void wrong_tables(void)
     CHECK_FAILS(sdlf_dataset_check("csv:/not/there,all", SDLF_SPLIT_TRAIN), SDLF_ERROR_IO, "/not/there");
 }
 
+static sdlf_status open_targets(sdlf_dataset **data, const char *behind)
+{
+    char specification[2048];
+    snprintf(specification, sizeof specification, "csv:%s%s", test_path("a.csv"), behind);
+    return sdlf_dataset_open_with(data, specification, SDLF_SPLIT_TRAIN, &(sdlf_dataset_options){.targets = true});
+}
+
+/* Columns `first` to `last` of rows 1 2 3 4 and 5 6 7 8.5 are targets, the others samples. */
+static void check_targets(const char *text, const char *behind, int first, int last, const char *name)
+{
+    static const float row[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8.5f}};
+    sdlf_dataset *data = NULL;
+    int count = last - first + 1;
+    write_table(text);
+    if (!CHECK_OK(open_targets(&data, behind))) return;
+    CHECK(sdlf_shape_equal(data->labels.shape, sdlf_shape(2, count)) && data->labels.dtype == SDLF_FLOAT32);
+    CHECK(sdlf_shape_equal(data->samples.shape, sdlf_shape(2, 4 - count)) && data->class_count == count);
+    for (int n = 0; n < 2; n++)
+        for (int i = 0, k = 0, j = 0; i < 4; i++) {
+            bool target = i >= first && i <= last;
+            if (target) CHECK(((const float *)data->labels.data)[n * count + k++] == row[n][i]);
+            if (!target) CHECK(((const float *)data->samples.data)[n * (4 - count) + j++] == row[n][i]);
+        }
+    if (name != NULL && CHECK(data->class_names != NULL)) CHECK_TEXT(data->class_names[0], name);
+    sdlf_dataset_free(data);
+}
+
+static void targets(void)
+{
+    static const char plain[] = "1,2,3,4\n5,6,7,8.5\n", named[] = "u,v,w,x\n1,2,3,4\n5,6,7,8.5\n";
+    sdlf_dataset *data = NULL;
+    check_targets(plain, ",all", 3, 3, NULL);
+    check_targets(plain, ",label=2..3,all", 1, 2, NULL);
+    check_targets(named, ",label=v..x,all", 1, 3, "v");
+    check_targets(named, ",label=u,all", 0, 0, "u");
+    check_targets("u,label,w,x\n1,2,3,4\n5,6,7,8.5\n", ",all", 1, 1, "label");
+    CHECK_FAILS(open_targets(&data, ",label=1..4,all"), SDLF_ERROR_FORMAT, "leaves no column for the samples");
+    CHECK_FAILS(open_targets(&data, ",label=3..2,all"), SDLF_ERROR_ARGUMENT, "or two with .. between them");
+    CHECK_FAILS(open_as(&data, ",label=1..2,all", SDLF_SPLIT_TRAIN), SDLF_ERROR_ARGUMENT, "float targets");
+    write_table("1,2,a\n3,4,5\n");
+    CHECK_FAILS(open_targets(&data, ",all"), SDLF_ERROR_FORMAT, "line 1, column 3: expected a number, found 'a'");
+}
+
 static sdlf_status open_and_close(void *unused)
 {
     (void)unused;
@@ -142,6 +185,7 @@ int main(void)
     RUN(forms);
     RUN(numbers_are_classes);
     RUN(two_halves);
+    RUN(targets);
     RUN(wrong_tables);
     RUN(no_allocation_is_unchecked);
     return test_summary();

@@ -1,4 +1,5 @@
 /* The folder data set, of pictures that the test writes. */
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "datasets/folder_pictures.h"
@@ -183,6 +184,28 @@ static void what_cannot_be_read_is_left_out_or_refused(void)
           status == SDLF_ERROR_UNSUPPORTED); /* the latter in builds without libraries for pictures */
 }
 
+/* Names in any encoding, folders and links that are called as pictures are, and pipes, which nobody waits for. */
+static void anything_may_lie_in_a_folder(void)
+{
+    sdlf_dataset *data = NULL;
+    int64_t count = 0, unread = 0;
+    two_classes(20, 5, 6);
+    picture("a/\xff\xfe\xe9.png", 5, 6, 1);
+    picture("b/two\nlines.png", 5, 6, 60);
+    folder("a/folder.png");
+    CHECK(mkfifo(path_of("b/pipe.png"), 0600) == 0);
+    CHECK(symlink("nowhere", path_of("a/link.png")) == 0);
+    for (int split = 0; split < 2; split++) {
+        if (!CHECK_OK(open_it(&data, (sdlf_split)split, NULL))) return;
+        count += data->labels.shape.dim[0];
+        unread += data->unread;
+        for (const char *c = data->unread_why; c != NULL && *c != '\0'; c++) CHECK(*c != '\n');
+        sdlf_dataset_free(data);
+    }
+    CHECK_EQUAL(count, 42);
+    CHECK_EQUAL(unread, 2);
+}
+
 static void refused_with(const sdlf_dataset_options *options, sdlf_status wanted, const char *words)
 {
     sdlf_dataset *data = NULL;
@@ -305,6 +328,7 @@ int main(void)
     RUN(threads_do_not_matter);
     RUN(an_outline_has_no_samples);
     RUN(what_cannot_be_read_is_left_out_or_refused);
+    RUN(anything_may_lie_in_a_folder);
     RUN(folders_that_hold_no_classes);
     RUN(test_classes_must_be_known);
     RUN(classes_whose_pictures_cannot_be_read);

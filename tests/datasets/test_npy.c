@@ -156,6 +156,38 @@ static void no_allocation_is_unchecked(void)
     test_every_allocation("npy", open_and_close, NULL);
 }
 
+static sdlf_status open_targets(sdlf_dataset **data)
+{
+    char specification[2048], images[1024];
+    snprintf(images, sizeof images, "%s", test_path("images.npy"));
+    snprintf(specification, sizeof specification, "npy:%s,%s", images, test_path("labels.npy"));
+    return sdlf_dataset_open_with(data, specification, SDLF_SPLIT_TRAIN, &(sdlf_dataset_options){.targets = true});
+}
+
+static void targets(void)
+{
+    static const double numbers[8] = {0.5, -1, 2, 3, 4, 5, 6, 7};
+    static const struct {
+        const char *shape;
+        int each;
+    } shapes[] = {{"(4,)", 1}, {"(4, 2)", 2}, {"(4, 2, 1)", 2}};
+    sdlf_dataset *data = NULL;
+    write_array("images.npy", "|u1", "(4, 3)", NULL, 12);
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        int count = 4 * shapes[s].each;
+        write_array("labels.npy", "<f8", shapes[s].shape, numbers, (size_t)count * sizeof *numbers);
+        if (!CHECK_OK(open_targets(&data))) continue;
+        CHECK(data->labels.dtype == SDLF_FLOAT32 && data->class_count == shapes[s].each);
+        CHECK(sdlf_shape_equal(data->labels.shape, sdlf_shape(4, shapes[s].each)));
+        for (int i = 0; i < count; i++) CHECK((double)((const float *)data->labels.data)[i] == numbers[i]);
+        sdlf_dataset_free(data);
+    }
+    write_array("labels.npy", "<f8", "(3,)", numbers, 3 * sizeof *numbers);
+    CHECK_FAILS(open_targets(&data), SDLF_ERROR_FORMAT, "expected float targets (4) or (4,K)");
+    write_array("labels.npy", "<f8", "(4,)", numbers, 4 * sizeof *numbers);
+    CHECK_FAILS(open_it(&data, false), SDLF_ERROR_FORMAT, "float targets want a loss: --loss mse");
+}
+
 int main(void)
 {
     RUN(images_of_every_layout);
@@ -163,5 +195,6 @@ int main(void)
     RUN(numbers_of_every_type);
     RUN(wrong_arrays);
     RUN(no_allocation_is_unchecked);
+    RUN(targets);
     return test_summary();
 }

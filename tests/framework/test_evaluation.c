@@ -201,7 +201,7 @@ static void bad_labels_are_refused(void)
                 "data set synthetic: label 7: expected 0 to 2, found 3");
     data.labels.shape = sdlf_shape(COUNT - 1);
     CHECK_FAILS(sdlf_evaluate(&found, model, &data, reference, 4), SDLF_ERROR_SHAPE,
-                "expected int32 labels of shape 37, found int32 36");
+                "expected int32 labels of shape 37, or float32 targets (37,3), found int32 36");
     sdlf_model_free(model);
     synthetic_release(&data);
     sdlf_calculator_close(reference);
@@ -281,6 +281,64 @@ static void it_may_end_early(void)
     sdlf_calculator_close(reference);
 }
 
+/* The mean of what the network says of the views, worked out from views that are made here. */
+static void check_views(sdlf_views views)
+{
+    static const struct {
+        bool flip;
+        int by;
+        double weight[SDLF_VIEWS_COUNT];
+    } all[] = {{false, 0, {1, 0.5, 0.25}}, {true, 0, {0, 0.5, 0.25}}, {false, -1, {0, 0, 0.125}},
+               {true, -1, {0, 0, 0.125}},  {false, 1, {0, 0, 0.125}}, {true, 1, {0, 0, 0.125}}};
+    sdlf_dataset data = synthetic_dataset(COUNT, 4);
+    sdlf_model *model = linear_model(no_head);
+    sdlf_calculator *calculator = test_open(synthetic_calculator());
+    const float *weight = sdlf_model_find_parameter(model, "f.weight")->value.data;
+    const float *bias = sdlf_model_find_parameter(model, "f.bias")->value.data;
+    const uint8_t *pixel = data.samples.data;
+    double loss = 0;
+    for (int n = 0; n < COUNT; n++) {
+        double logit[SYNTHETIC_CLASSES] = {0}, sum = 0;
+        for (size_t v = 0; v < sizeof all / sizeof all[0]; v++)
+            for (int k = 0; k < SYNTHETIC_CLASSES; k++)
+                for (int e = -1; e < PIXELS; e++) {
+                    int h = e / SYNTHETIC_SIDE - all[v].by, w = e % SYNTHETIC_SIDE;
+                    w = (all[v].flip ? SYNTHETIC_SIDE - 1 - w : w) - all[v].by;
+                    h = h < 0 ? -h : h >= SYNTHETIC_SIDE ? 2 * SYNTHETIC_SIDE - 2 - h : h;
+                    w = w < 0 ? -w : w >= SYNTHETIC_SIDE ? 2 * SYNTHETIC_SIDE - 2 - w : w;
+                    double x = e < 0 ? 1 : ((double)pixel[n * PIXELS + h * SYNTHETIC_SIDE + w] - 60) / 64;
+                    logit[k] += all[v].weight[views] * x * (double)(e < 0 ? bias[k] : weight[k * PIXELS + e]);
+                }
+        for (int k = 0; k < SYNTHETIC_CLASSES; k++) sum += exp(logit[k]);
+        loss += (log(sum) - logit[((const int32_t *)data.labels.data)[n]]) / COUNT;
+    }
+    sdlf_evaluation found;
+    if (CHECK_OK(sdlf_evaluate_with(&found, model, &data, calculator,
+                                    &(sdlf_evaluation_options){.batch = 10, .views = views})))
+        CHECK_CLOSE(found.loss, loss, 1e-4);
+    sdlf_evaluation_release(&found);
+    sdlf_calculator_close(calculator);
+    sdlf_model_free(model);
+    synthetic_release(&data);
+}
+
+static void views_are_averaged(void)
+{
+    for (int views = 0; views < SDLF_VIEWS_COUNT; views++) check_views((sdlf_views)views);
+    sdlf_dataset data = synthetic_dataset(COUNT, 4);
+    sdlf_model *model = linear_model(no_head);
+    sdlf_calculator *calculator = test_open(synthetic_calculator());
+    sdlf_evaluation none;
+    CHECK_FAILS(
+        sdlf_evaluate_with(&none, model, &data, calculator, &(sdlf_evaluation_options){.views = SDLF_VIEWS_COUNT}),
+        SDLF_ERROR_ARGUMENT, "expected one of sdlf_views");
+    CHECK_OK(sdlf_evaluate_with(&none, model, &data, calculator, NULL));
+    sdlf_evaluation_release(&none);
+    sdlf_calculator_close(calculator);
+    sdlf_model_free(model);
+    synthetic_release(&data);
+}
+
 int main(void)
 {
     RUN(outputs_of_all_kinds_agree);
@@ -292,5 +350,6 @@ int main(void)
     RUN(bad_labels_are_refused);
     RUN(weights_are_taken_from_their_file);
     RUN(memory_may_run_out);
+    RUN(views_are_averaged);
     return test_summary();
 }

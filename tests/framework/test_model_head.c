@@ -62,7 +62,7 @@ static void refused(sdlf_model *net, int classes, sdlf_status wanted, const char
 static void what_has_no_head_is_refused(void)
 {
     sdlf_model *net = classifier(false);
-    refused(net, 1, SDLF_ERROR_ARGUMENT, "2 classes");
+    refused(net, 0, SDLF_ERROR_ARGUMENT, "1 class");
     sdlf_plan *plan = NULL;
     sdlf_calculator *calculator = test_open("reference");
     CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = calculator}));

@@ -8,7 +8,7 @@
 static void classes_are_found(void)
 {
     CHECK_TEXT(sdlf_optimizer_class_at(0)->name, "sgd");
-    CHECK(sdlf_optimizer_class_at(-1) == NULL && sdlf_optimizer_class_at(4) == NULL);
+    CHECK(sdlf_optimizer_class_at(-1) == NULL && sdlf_optimizer_class_at(6) == NULL);
     for (int index = 0; sdlf_optimizer_class_at(index) != NULL; index++) {
         const sdlf_optimizer_class *type = sdlf_optimizer_class_at(index);
         CHECK(sdlf_optimizer_class_find(type->name) == type);

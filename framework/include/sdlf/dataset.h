@@ -29,12 +29,14 @@ typedef struct sdlf_dataset {
     const sdlf_dataset_class *type;
     char *name;          /* "digits (procedural, seed 1)", "mnist (DIR)"; NULL in a program's own: "without a name" */
     sdlf_tensor samples; /* (M,C,H,W) or (M,F), uint8 or float32, host memory, owned */
-    sdlf_tensor labels;  /* (M) int32, host memory, owned; each in [0, class_count) */
-    int class_count;
+    sdlf_tensor
+        labels; /* host memory, owned: (M) int32, each in [0, class_count); or float targets, finite: (M,K) float32 */
+    int class_count;   /* of targets: K */
     float mean, scale; /* how a loader normalises, (x - mean) * scale, where channels.count is 0 */
     sdlf_channel_normalization channels;
-    char **class_names;       /* class_count names, owned (an array, and each); NULL: they are numbers */
-    sdlf_fit fit;             /* how pictures were brought to the samples' size */
+    char **
+        class_names; /* class_count names, owned (an array, and each), of classes or of targets; NULL: they are numbers */
+    sdlf_fit fit;    /* how pictures were brought to the samples' size */
     int64_t unread;           /* files that could not be read and were left out */
     char *unread_why;         /* of the first of them, owned: the message; NULL: there is none */
     sdlf_sample_reader *read; /* makes samples that are not in memory: samples.data is NULL then; NULL: they are */
@@ -47,6 +49,7 @@ typedef struct sdlf_dataset {
 typedef struct sdlf_dataset_options {
     int channels, height, width; /* of a sample, for sets of pictures of any size (folder); 0: as the files are */
     bool outline;                /* shapes, classes and names are enough: samples.data and labels.data may be NULL */
+    bool targets;                /* labels are numbers, of any set that has some (csv, npz, npy): float targets */
     bool strict;                 /* a picture that cannot be read is an error, and not left out */
     int threads;                 /* that make the samples, which do not depend on it; 0: one for each processor */
     int64_t
@@ -88,10 +91,25 @@ sdlf_status sdlf_idx_parse(sdlf_tensor *tensor, const void *bytes, size_t size, 
 
 typedef struct sdlf_loader sdlf_loader;
 
+/* Samples of a batch that are mixed in pairs, the first with the last and so on, and their labels with them. A sample keeps the share s of
+ * itself, at least half: of its values (mixup, https://arxiv.org/abs/1710.09412), or of its area (cutmix, pictures (C,H,W), beside a box of the other's
+ * pixels; https://arxiv.org/abs/1905.04899). s = max(l, 1 - l) with l from Beta(a, a), a being the member's value, in (0, 2]; 0: not wanted. With both,
+ * chance picks one for each sample. Drawn from Philox(seed, 64 sample + attempt, SDLF_STREAM_MIX, epoch). */
+typedef struct sdlf_mixing {
+    float mixup, cutmix;
+} sdlf_mixing;
+
+/* TrivialAugment (https://arxiv.org/abs/2103.10158), the wide set: one operation for each picture, of a strength that is drawn, too. With the words of
+ * Philox(seed, 16 image + 13, SDLF_STREAM_AUGMENT, epoch): operation floor(14 word[0] / 2^32) of identity, shear across and down, move across and
+ * down, rotate, brightness, saturation, contrast, sharpness, posterize, solarize, autocontrast, equalize; m = floor(31 word[1] / 2^32) / 30; the
+ * sign of word[2]'s highest bit. Shears by 0.99 m, moves by 32 m pixels, rotates by 135 m degrees (the nearest pixel, black beyond the edges), blends
+ * by 1 + 0.99 m, keeps 8 - round(6 m) bits, inverts values from 255 - 255 m on. */
 typedef struct sdlf_loader_options {
     int64_t batch;             /* required */
     bool shuffle;              /* a new order each epoch: see sdlf_shuffle_order */
     sdlf_augmentation augment; /* where its seed is 0, `seed` is used */
+    sdlf_mixing mixing;
+    bool trivial; /* TrivialAugment, before `augment`: see below. Samples are pictures (C,H,W) of bytes */
     uint64_t seed;
     bool no_prefetch;  /* make each batch when it is asked for, on the caller's thread */
     void *reserved[4]; /* zero: room for members to come */
@@ -100,8 +118,11 @@ typedef struct sdlf_loader_options {
 /* A batch in host memory, valid until the next call. The last of an epoch may be shorter (`count` < batch). */
 typedef struct sdlf_batch {
     sdlf_tensor samples; /* (count,C,H,W) float32, normalised */
-    sdlf_tensor labels;  /* (count) int32 */
+    sdlf_tensor labels;  /* (count) int32, or (count,K) float32 */
     int64_t count;
+    /* Where samples are mixed, of classes (float targets are mixed themselves): what each was mixed with, (count) int32, and the share that
+     * it kept of itself, (count) float32; else absent. */
+    sdlf_tensor second_labels, shares;
 } sdlf_batch;
 
 /* The loader borrows the data set; free with sdlf_loader_free (accepts NULL; joins the thread). Errors:

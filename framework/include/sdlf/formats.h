@@ -93,6 +93,8 @@ sdlf_status sdlf_network_builtin(sdlf_model **model, const char *name);
  * 64 pixels both ways they are torchvision's (VGG's classifier at 224x224 alone), else they keep the resolution in their first layers.
  * Errors: SDLF_ERROR_SHAPE (images that are too small), too. */
 sdlf_status sdlf_network_builtin_for(sdlf_model **model, const char *name, sdlf_shape sample, int classes);
+/* The same for float targets: so many numbers from 1 on, and no softmax behind them. */
+sdlf_status sdlf_network_builtin_for_targets(sdlf_model **model, const char *name, sdlf_shape sample, int targets);
 /* Their names and one-line summaries; NULL past the end. */
 const char *sdlf_network_builtin_name(int index);
 const char *sdlf_network_builtin_summary(int index);

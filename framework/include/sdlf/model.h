@@ -77,11 +77,30 @@ sdlf_status sdlf_model_set_classes(sdlf_model *model, const char *const *names, 
 int sdlf_model_class_count(const sdlf_model *model);                   /* names; 0: none are known */
 const char *sdlf_model_class_name(const sdlf_model *model, int index); /* NULL: it has none */
 
+/* What a model's outputs are compared with: classes, by the cross-entropy of their softmax; or float targets, by one of the losses of
+ * <sdlf/layers/losses.h>: numbers (mse, mae, huber with delta 1), or which of several labels hold, each 0 or 1 (bce_with_logits). */
+typedef enum sdlf_loss {
+    SDLF_LOSS_CROSS_ENTROPY = 0,
+    SDLF_LOSS_MSE,
+    SDLF_LOSS_MAE,
+    SDLF_LOSS_HUBER,
+    SDLF_LOSS_BCE,
+    SDLF_LOSS_COUNT
+} sdlf_loss;
+
+/* Names in the order of the kinds, those of the layers ("cross_entropy" is softmax_cross_entropy), NULL-terminated. */
+extern const char *const sdlf_loss_names[];
+
+/* That of its first loss layer, or, where it has none, what sdlf_model_set_loss said: a trainer does, and weights files keep it. */
+sdlf_loss sdlf_model_loss(const sdlf_model *model);
+/* SDLF_ERROR_ARGUMENT: it has a loss layer of another kind, or there is no such kind. */
+sdlf_status sdlf_model_set_loss(sdlf_model *model, sdlf_loss loss);
+
 /* Give a classifier another number of classes: the layer that makes its scores, the last with parameters on the way to output 0, gets as
  * many units (fully_connected) or filters (conv2d), with parameters drawn from `seed`, which training changes; all other parameters keep
  * their values. Nothing is changed where it has that many. Names of classes are forgotten. The model is built, without plans. Errors:
  * SDLF_ERROR_UNSUPPORTED (it ends otherwise), SDLF_ERROR_SHAPE (what follows takes no other number), SDLF_ERROR_ARGUMENT (not built, plans,
- * fewer than 2 classes), SDLF_ERROR_MEMORY; the model is then only to be freed. */
+ * fewer than 1 class), SDLF_ERROR_MEMORY; the model is then only to be freed. */
 sdlf_status sdlf_model_replace_head(sdlf_model *model, int classes, uint64_t seed);
 /* The position of that layer; -1: it ends otherwise. */
 int sdlf_model_head(const sdlf_model *model);
@@ -126,6 +145,10 @@ typedef struct sdlf_parameter {
 int sdlf_model_parameter_count(const sdlf_model *model);
 sdlf_parameter *sdlf_model_parameter(sdlf_model *model, int index);
 sdlf_parameter *sdlf_model_find_parameter(sdlf_model *model, const char *name);
+
+/* Is parameter `index` one of those that `pattern` means: "conv2d.weight" one by its name, "conv2d.*" all whose names begin so, "trunk"
+ * all but those of the layer that makes the scores (sdlf_model_head), "head" those? */
+bool sdlf_model_parameter_matches(const sdlf_model *model, int index, const char *pattern);
 
 /* Make state[0 .. count - 1] present and zero in every trainable parameter; more than `count` are freed. Present ones
  * are kept as they are. Errors: memory; SDLF_ERROR_ARGUMENT where one that would be freed may be in use by a training plan. */

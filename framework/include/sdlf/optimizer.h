@@ -42,6 +42,23 @@ typedef struct sdlf_rmsprop_options {
     bool decay_all;
 } sdlf_rmsprop_options;
 
+/* Muon (https://kellerjordan.github.io/posts/muon): matrices, and convolutions' weights as (K, C R S), go along the orthogonal matrix nearest to their
+ * momentum, found by 5 steps of Newton and Schulz; all other parameters follow sgd with Nesterov's momentum. */
+typedef struct sdlf_muon_options {
+    double momentum;     /* default 0.95 */
+    double weight_decay; /* of matrices apart from the gradient: the weights shrink by rate times this */
+    bool decay_all;
+} sdlf_muon_options;
+
+/* LARS (https://arxiv.org/abs/1708.03888): sgd whose rate is multiplied, for each parameter that decays, by trust |w| / (|g| + weight_decay |w|).
+ * Norms below 1e-3 count as 1e-3. */
+typedef struct sdlf_lars_options {
+    double momentum; /* default 0.9 */
+    double trust;    /* default 0.001 */
+    double weight_decay;
+    bool decay_all;
+} sdlf_lars_options;
+
 typedef struct sdlf_optimizer_class sdlf_optimizer_class;
 
 /* A zeroed sdlf_optimizer is plain sgd. */
@@ -51,9 +68,18 @@ typedef struct sdlf_optimizer {
         sdlf_sgd_options sgd;
         sdlf_adam_options adam;
         sdlf_rmsprop_options rmsprop;
+        sdlf_muon_options muon;
+        sdlf_lars_options lars;
         unsigned char bytes[64];
     } options;
 } sdlf_optimizer;
+
+/* What a plan makes of an update beside the one operation, from operations that every calculator has. */
+typedef enum sdlf_update_form {
+    SDLF_UPDATE_PLAIN = 0,
+    SDLF_UPDATE_ORTHOGONAL, /* of matrices (two axes or more): muon's, instead of the operation */
+    SDLF_UPDATE_TRUST,      /* of parameters that decay: with lars' rate */
+} sdlf_update_form;
 
 struct sdlf_optimizer_class {
     const char *name;         /* "sgd" */
@@ -69,12 +95,15 @@ struct sdlf_optimizer_class {
      * in: g, rate, scale?, step (where the kind has it); out: w, state[0], ... `decay` says whether weight decay
      * applies to this parameter by its spec. */
     void (*update)(const sdlf_optimizer *optimizer, bool decay, sdlf_operation *operation);
+    sdlf_update_form form;
 };
 
 sdlf_optimizer sdlf_sgd_make(sdlf_sgd_options options);
 sdlf_optimizer sdlf_adam_make(sdlf_adam_options options);
 sdlf_optimizer sdlf_adamw_make(sdlf_adam_options options);
 sdlf_optimizer sdlf_rmsprop_make(sdlf_rmsprop_options options);
+sdlf_optimizer sdlf_muon_make(sdlf_muon_options options);
+sdlf_optimizer sdlf_lars_make(sdlf_lars_options options);
 
 /* The designated initialisers of the options: sdlf_sgd(.momentum = 0.9); sdlf_adam(.beta1 = 0.9) (at least one). In C++ they are so
  * from C++20 on, in the order of the members; before, there can be none. */
@@ -83,11 +112,15 @@ sdlf_optimizer sdlf_rmsprop_make(sdlf_rmsprop_options options);
 #define sdlf_adam(...)    sdlf_adam_make(sdlf_adam_options{__VA_ARGS__})
 #define sdlf_adamw(...)   sdlf_adamw_make(sdlf_adam_options{__VA_ARGS__})
 #define sdlf_rmsprop(...) sdlf_rmsprop_make(sdlf_rmsprop_options{__VA_ARGS__})
+#define sdlf_muon(...)    sdlf_muon_make(sdlf_muon_options{__VA_ARGS__})
+#define sdlf_lars(...)    sdlf_lars_make(sdlf_lars_options{__VA_ARGS__})
 #else
 #define sdlf_sgd(...)     sdlf_sgd_make((sdlf_sgd_options){__VA_ARGS__})
 #define sdlf_adam(...)    sdlf_adam_make((sdlf_adam_options){__VA_ARGS__})
 #define sdlf_adamw(...)   sdlf_adamw_make((sdlf_adam_options){__VA_ARGS__})
 #define sdlf_rmsprop(...) sdlf_rmsprop_make((sdlf_rmsprop_options){__VA_ARGS__})
+#define sdlf_muon(...)    sdlf_muon_make((sdlf_muon_options){__VA_ARGS__})
+#define sdlf_lars(...)    sdlf_lars_make((sdlf_lars_options){__VA_ARGS__})
 #endif
 
 const sdlf_optimizer_class *sdlf_optimizer_class_at(int index);

@@ -85,9 +85,19 @@ typedef struct sdlf_plan_options {
     bool keep_activations;    /* every layer's output and gradient stays readable after a run (no reuse, no fusion) */
     bool gradients_only;      /* training: compute gradients, update nothing */
     sdlf_optimizer optimizer; /* training: zeroed means plain sgd */
-    float clip_norm;       /* training: scale the gradients to at most this total norm for the update; 0: do not. With
+    float clip_norm; /* training: scale the gradients to at most this total norm for the update; 0: do not. With
                                  gradients_only there is no update: the gradients stay as they are */
+    /* Training: a moving average of the weights, beside them: average = ema average + (1 - ema) weight after each update, in the state behind
+     * the optimizer's own (sdlf_parameter.state), where the caller puts its first value; 0: there is none. */
+    double ema;
+    const float
+        *rate_scales; /* training: what the learning rate of each of the model's parameters is multiplied by, above 0;
+                                 borrowed until sdlf_plan_create returns; NULL: 1 */
+    bool accumulate;  /* training: see sdlf_plan_accumulate; not with a feed */
     float label_smoothing; /* training: of the loss that the plan adds itself, see sdlf_plan_create */
+    sdlf_loss loss;        /* training: likewise */
+    bool weighted;         /* training: likewise */
+    bool mixed;            /* training: likewise */
     /* Dropout; and, of a model that is not built yet, the parameters' starting values (0: 1), which the plan's calculators then
      * draw where they keep them: as sdlf_model_build makes them, bit for bit. */
     uint64_t seed;
@@ -120,7 +130,9 @@ typedef struct sdlf_plan_options {
 
 /* The plan is the caller's; free with sdlf_plan_free (accepts NULL). A training plan minimises the model's loss layers; to
  * a model that has none the plan (not the model) adds softmax_cross_entropy, named "loss", on the input of its final
- * softmax or log_softmax, or else on its first output, with an int32 input "labels" (N). Errors: all of the model's; an
+ * softmax or log_softmax, or else on its first output, with an int32 input "labels" (N); `weighted`, and an input "weights" (N) by which the
+ * samples' losses are multiplied and summed, instead of their mean; `mixed`, and a second loss with "second_labels" and "second_weights",
+ * which is added to it. With another `loss`, that layer is added, with an input "labels" of its output's shape and dtype. Errors: all of the model's; an
  * operation that the layer's calculator lacks (the message names both); memory (the message says how much was asked); the file
  * where weights have been left, which cannot be read or has been written to (SDLF_ERROR_IO). */
 sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_plan_options *options);
@@ -151,6 +163,11 @@ sdlf_status sdlf_plan_backward(sdlf_plan *plan);
 
 /* One training step: forward, backward, update with this learning rate; then the step's number grows by one. */
 sdlf_status sdlf_plan_step(sdlf_plan *plan, float learning_rate);
+
+/* A plan made to accumulate: forward and backward, and the gradients are added to those since the last update; sdlf_plan_step then takes the
+ * mean of all of them and its own. So a step can be over more samples than there is memory for. Layers see each batch by itself: statistics of
+ * batch normalisation are its own, and dropout draws the same for each batch of a step. Errors: SDLF_ERROR_ARGUMENT (another plan). */
+sdlf_status sdlf_plan_accumulate(sdlf_plan *plan);
 
 /* A plan with a feed: what an epoch draws. order[0 .. order_count - 1] are the samples in their order, rates[0 .. steps - 1]
  * the learning rates, steps = order_count / batch (a shorter rest is another plan's); `first` is the step to begin with.

@@ -23,12 +23,15 @@ typedef struct sdlf_trainer sdlf_trainer;
 typedef struct sdlf_progress {
     enum { SDLF_PROGRESS_STEP, SDLF_PROGRESS_EPOCH, SDLF_PROGRESS_UNSAVED } event;
     int epoch, epochs;
-    int64_t step, steps;             /* within the epoch */
-    int64_t samples;                 /* of this epoch, so far */
-    double loss, accuracy;           /* means over this epoch so far; accuracy in [0, 1] */
-    double test_loss, test_accuracy; /* after an epoch, if there is a test set */
-    double seconds;                  /* training time of this epoch so far, testing left out */
-    double test_seconds;             /* of that test, and of bringing the weights to it */
+    int64_t step, steps; /* within the epoch */
+    int64_t samples;     /* of this epoch, so far */
+    double loss,
+        accuracy; /* means over this epoch so far; accuracy in [0, 1], NaN of losses that have none: mse, mae, huber */
+    double test_loss, test_accuracy; /* after an epoch, if there is a test set: see sdlf_evaluation_accuracy */
+    double test_error;   /* likewise, of mse, mae and huber: the root of the mean squared difference; else NaN */
+    double waited;       /* seconds of `seconds` in which training waited for its data; NaN: a device draws its own */
+    double seconds;      /* training time of this epoch so far, testing left out */
+    double test_seconds; /* of that test, and of bringing the weights to it */
     float learning_rate;
     uint32_t weights; /* sdlf_model_hash, after an epoch */
     bool best;        /* after an epoch, where epochs are told apart (keep, patience): it has the best test so far */
@@ -42,7 +45,8 @@ typedef struct sdlf_trainer_placement {
     const char *forward, *backward;
 } sdlf_trainer_placement;
 
-/* What a training leaves: the last epoch, or the one whose test was best, by accuracy (of equals, by loss) or by loss. */
+/* What a training leaves: the last epoch, or the one whose test was best, by accuracy (of equals, by loss; where a
+ * loss has no accuracy, by loss alone) or by loss. */
 typedef enum sdlf_keep { SDLF_KEEP_LAST = 0, SDLF_KEEP_BEST_ACCURACY, SDLF_KEEP_BEST_LOSS, SDLF_KEEP_COUNT } sdlf_keep;
 
 typedef struct sdlf_trainer_options {
@@ -52,8 +56,23 @@ typedef struct sdlf_trainer_options {
     sdlf_optimizer optimizer;
     sdlf_schedule schedule;
     float label_smoothing;
+    sdlf_loss loss; /* of networks without a loss layer of their own; what the data's labels must be, see dataset.h */
+    char class_weights
+        [400]; /* cross-entropy: what samples of each class count, "1,2,0.5" or "balanced": (samples) / (classes times
+                                samples of the class); the mean over a batch is over these weights. Empty: all count the same */
     float clip_norm;
+    float
+        ema; /* in [0, 1); above 0: a moving average of the weights, average = ema average + (1 - ema) weight after each step, from
+                               the first ones on. It is what is tested, told apart, hashed and saved as the weights, and what the model
+                               has between runs; the weights themselves lie beside it, as the optimizer's last state */
+    int accumulate; /* batches of a step, whose gradients' mean it takes (see sdlf_plan_accumulate); the last steps of an
+                               epoch may be of fewer; default 1 */
+    char rate_scales[400]; /* "trunk=0.1,conv2d.*=0.5": what the learning rate of parameters is multiplied by: see
+                               sdlf_model_parameter_matches; the first that matches counts. Empty: 1 */
     sdlf_augmentation augment;
+    bool trivial; /* as of sdlf_loader_options */
+    sdlf_mixing
+        mixing; /* the loss is shared between the labels; what training says of loss and accuracy is by the larger share's alone */
     const char *forward;                     /* calculator's name; default "cpu" */
     const char *backward;                    /* default: `forward` */
     const sdlf_trainer_placement *placement; /* borrowed until sdlf_trainer_create returns */
@@ -136,15 +155,33 @@ const sdlf_plan *sdlf_trainer_plan(const sdlf_trainer *trainer);
 
 /* ---- evaluation ---- */
 
+/* How one of several float targets is met. */
+typedef struct sdlf_target_figures {
+    double absolute, squared;                       /* sums over the samples of |x - t| and (x - t)^2 */
+    double sum, sum_squares;                        /* of the targets: what a constant could do */
+    int64_t hits, false_alarms, misses, rejections; /* of bce_with_logits: x > 0 and t > 1/2, and so on */
+} sdlf_target_figures;
+
 typedef struct sdlf_evaluation {
-    int class_count;
-    int64_t samples, correct;
-    double loss;        /* mean cross-entropy */
-    double seconds;     /* of computing, loading included */
-    int64_t *confusion; /* [class_count * true + predicted]; owned: sdlf_evaluation_release */
+    int class_count;              /* classes, or targets of a sample */
+    sdlf_loss kind;               /* what the loss is: sdlf_model_loss */
+    int64_t samples, correct;     /* correct: of the right class; of bce_with_logits, all labels right; else 0 */
+    double loss;                  /* mean */
+    double seconds;               /* of computing, loading included */
+    int64_t *confusion;           /* of classes: [class_count * true + predicted]; owned: sdlf_evaluation_release */
+    sdlf_target_figures *targets; /* of float targets: class_count, owned likewise */
 } sdlf_evaluation;
 
-/* Run the model over a data set, with its first output that is no loss: probabilities after softmax, logarithms of them
+/* Of classes, the share of samples that are right; of bce_with_logits, the share of labels; of other losses NaN. */
+double sdlf_evaluation_accuracy(const sdlf_evaluation *evaluation);
+/* The mean absolute difference and the root of the mean squared one, over all targets. NaN: there are none. */
+double sdlf_evaluation_mae(const sdlf_evaluation *evaluation);
+double sdlf_evaluation_rmse(const sdlf_evaluation *evaluation);
+/* bce_with_logits: 2 hits / (2 hits + false alarms + misses), the mean over the labels; a label that is neither there nor seen counts
+ * as 0. NaN: there are no labels. */
+double sdlf_evaluation_f1(const sdlf_evaluation *evaluation);
+
+/* Run the model over a data set, with its first output that is no loss: of float targets the values themselves (logits, of bce_with_logits); else probabilities after softmax, logarithms of them
  * after log_softmax, logits otherwise; the largest, the first of equals, is the prediction. Samples are normalised as the
  * model says, where it knows, else as the data set does. `batch` 0 picks one. Values that have been left in
  * a file are taken from there (see sdlf_model_open_to_take). Release with sdlf_evaluation_release. Errors:
@@ -155,6 +192,21 @@ sdlf_status sdlf_evaluate(sdlf_evaluation *evaluation, sdlf_model *model, const 
  * evaluation->samples of them. NULL: to the end. */
 sdlf_status sdlf_evaluate_while(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
                                 sdlf_calculator *calculator, int64_t batch, sdlf_go_on *go_on, void *user);
+/* Views of each sample whose scores are averaged, test-time augmentation: the sample alone; and its mirror image; or half these two, half
+ * the same moved by a pixel up and to the left, and down and to the right, with the mirror image beyond the edges. */
+typedef enum sdlf_views { SDLF_VIEWS_ONE = 0, SDLF_VIEWS_FLIP, SDLF_VIEWS_SHIFT, SDLF_VIEWS_COUNT } sdlf_views;
+
+typedef struct sdlf_evaluation_options {
+    int64_t batch;    /* 0 picks one */
+    sdlf_views views; /* of samples (C,H,W), 2x2 pixels or more */
+    sdlf_go_on *go_on;
+    void *user;
+    void *reserved[4]; /* zero: room for members to come */
+} sdlf_evaluation_options;
+
+/* sdlf_evaluate_while with options; NULL: none. */
+sdlf_status sdlf_evaluate_with(sdlf_evaluation *evaluation, sdlf_model *model, const sdlf_dataset *dataset,
+                               sdlf_calculator *calculator, const sdlf_evaluation_options *options);
 void sdlf_evaluation_release(sdlf_evaluation *evaluation);
 
 #ifdef __cplusplus

@@ -108,6 +108,7 @@ static sdlf_status lower_backward(sdlf_plan *plan, int index)
     if (status == SDLF_OK) status = run_layer_backward(plan, index, input_gradient);
     for (int i = 0; i < node->input_count && status == SDLF_OK; i++)
         status = add_gradient(plan, index, node->inputs[i], &input_gradient[i]);
+    if (status == SDLF_OK && plan->options.accumulate) return plan_emit_sums(plan, index);
     if (status == SDLF_OK && plan->options.clip_norm <= 0 && !plan->options.gradients_only)
         status = plan_emit_updates(plan, index);
     return status;
@@ -118,15 +119,19 @@ sdlf_status plan_lower_training(sdlf_plan *plan)
     plan->gradients = calloc((size_t)plan->model->parameter_count + 1, sizeof *plan->gradients);
     if (plan->gradients == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its list of gradients");
     mark_gradients(plan);
+    sdlf_status status = plan_lower_rates(plan);
+    if (status != SDLF_OK) return status;
     for (int i = plan->node_count - 1; i >= 0; i--) {
         if (!plan->nodes[i].live || plan->nodes[i].layer->type == &sdlf_input_layer_class) continue;
-        sdlf_status status = lower_backward(plan, i);
+        status = lower_backward(plan, i);
         if (status != SDLF_OK)
             return sdlf_fail_context(status, "layer %d '%s' (%s), backward", i, plan->nodes[i].layer->name,
                                      plan->nodes[i].layer->type->name);
     }
-    if (plan->options.clip_norm <= 0 || plan->options.gradients_only) return SDLF_OK;
-    sdlf_status status = plan_lower_clipping(plan);
+    bool clipped = plan->options.clip_norm > 0, together = clipped || plan->options.accumulate;
+    if (!together || plan->options.gradients_only) return SDLF_OK;
+    if (plan->options.accumulate) status = plan_lower_means(plan);
+    if (status == SDLF_OK && clipped) status = plan_lower_clipping(plan);
     for (int i = 0; i < plan->node_count && status == SDLF_OK; i++) status = plan_emit_updates(plan, i);
     return status;
 }

@@ -32,6 +32,22 @@ sdlf_tensor plan_parameter_tensor(const sdlf_plan *plan, int parameter);
 /* Backward passes in reverse order, each with its updates. */
 sdlf_status plan_lower_training(sdlf_plan *plan);
 
+/* Accumulated gradients (accumulate.c): those of a node's parameters are added to sums, which then are the gradients; and, before the updates,
+ * the means of them, and sums of 0. */
+sdlf_status plan_emit_sums(sdlf_plan *plan, int index);
+sdlf_status plan_lower_means(sdlf_plan *plan);
+
+/* The learning rates of parameters that have their own: plan->rates. */
+sdlf_status plan_lower_rates(sdlf_plan *plan);
+
+/* One operation of the update phase, on the node's calculator: y = a op b, or, where b is absent, a op scalar. */
+sdlf_status plan_emit_binary(sdlf_plan *plan, int index, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b,
+                             double scalar, sdlf_tensor y);
+
+/* What stands in for an update, or for its rate, by the optimizer's form (forms.c). */
+sdlf_status plan_emit_orthogonal(sdlf_plan *plan, int index, const sdlf_operation *update);
+sdlf_status plan_emit_trust(sdlf_plan *plan, int index, sdlf_operation *update);
+
 /* The updates of one node's parameters, where it has gradients. */
 sdlf_status plan_emit_updates(sdlf_plan *plan, int index);
 

@@ -108,6 +108,10 @@ static void jpeg_pictures(void)
         }
         for (unsigned long cut = 2; cut < size - 2; cut += 7)
             CHECK_FAILS(read_bytes(&picture, bytes, cut), SDLF_ERROR_FORMAT, "JPEG: ");
+        unsigned long frame = 2; /* its header says another size than there is: as large as a JPEG can be */
+        while (frame + 9 < size && !(bytes[frame] == 0xff && bytes[frame + 1] == 0xc0)) frame++;
+        memcpy(bytes + frame + 5, "\xff\xdc\xff\xdc", 4);
+        CHECK_FAILS(read_bytes(&picture, bytes, size), SDLF_ERROR_FORMAT, "65500x65500");
         tjFree(bytes);
         tjDestroy(handle);
     }

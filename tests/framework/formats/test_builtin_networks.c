@@ -74,7 +74,7 @@ static void other_shapes(void)
     }
     sdlf_model *model;
     CHECK_FAILS(sdlf_network_builtin_for(&model, "vgg11_bn", sdlf_shape(3, 32, 31), 10), SDLF_ERROR_SHAPE,
-                "network 'vgg11_bn' tells 2 classes or more apart, in samples CxHxW of 32x32 pixels or more, found 10 "
+                "network 'vgg11_bn' gives 2 scores or more, of samples CxHxW of 32x32 pixels or more, found 10 "
                 "in samples 3x32x31");
     CHECK(model == NULL);
     CHECK(size_for("lenet5", sdlf_shape(1, 12, 12), 2) > 0 && size_for("fast_cnn", sdlf_shape(1, 16, 16), 2) > 0);
@@ -83,6 +83,9 @@ static void other_shapes(void)
     CHECK(size_for("mlp", sdlf_shape(7), 10) > 0);
     CHECK_FAILS(sdlf_network_builtin_for(&model, "lenet5", sdlf_shape(7), 10), SDLF_ERROR_SHAPE, "samples 7");
     CHECK_FAILS(sdlf_network_builtin_for(&model, "mlp", sdlf_shape(1, 1, 1), 1), SDLF_ERROR_SHAPE, "found 1 in");
+    if (CHECK_OK(sdlf_network_builtin_for_targets(&model, "mlp", sdlf_shape(7), 1)))
+        CHECK_TEXT(sdlf_model_output_name(model, 0), "value");
+    sdlf_model_free(model);
 }
 
 static void files_hold_them(void)

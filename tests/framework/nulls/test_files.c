@@ -42,6 +42,8 @@ static void networks(void)
     REFUSED(sdlf_network_write(net, NULL), "text");
     REFUSED(sdlf_network_builtin(NULL, "mlp"), "model");
     REFUSED(sdlf_network_builtin(&made, NULL), "name");
+    REFUSED(sdlf_network_builtin_for_targets(NULL, "mlp", sdlf_shape(4), 1), "model");
+    REFUSED(sdlf_network_builtin_for_targets(&made, NULL, sdlf_shape(4), 1), "name");
     REFUSED(sdlf_network_builtin_for(NULL, "mlp", sdlf_shape(1, 28, 28), 10), "model");
     REFUSED(sdlf_network_builtin_for(&made, NULL, sdlf_shape(1, 28, 28), 10), "name");
     sdlf_model_free(net);

@@ -63,6 +63,7 @@ static void no_plan(void)
     REFUSED(sdlf_plan_forward(NULL), "plan");
     REFUSED(sdlf_plan_backward(NULL), "plan");
     REFUSED(sdlf_plan_step(NULL, 0.1f), "plan");
+    REFUSED(sdlf_plan_accumulate(NULL), "plan");
     REFUSED(sdlf_plan_begin_epoch(NULL, &(sdlf_epoch){0}), "plan");
     REFUSED(sdlf_plan_run(NULL, 1), "plan");
     GIVES(sdlf_plan_step_number(NULL), 0);

@@ -1,4 +1,6 @@
 /* Data sets, loaders, graphs, the trainer and evaluation where a pointer is NULL. */
+#include <math.h>
+
 #include "framework/nulls/nulls.h"
 
 static void data_sets(void)
@@ -175,6 +177,12 @@ static void evaluations(void)
     NO_MODEL(sdlf_evaluate(&evaluation, NULL, data, reference, 0));
     REFUSED(sdlf_evaluate(&evaluation, net, NULL, reference, 0), "dataset");
     REFUSED(sdlf_evaluate(&evaluation, net, data, NULL, 0), "calculator");
+    REFUSED(sdlf_evaluate_with(NULL, net, data, reference, NULL), "evaluation");
+    NO_MODEL(sdlf_evaluate_with(&evaluation, NULL, data, reference, NULL));
+    REFUSED(sdlf_evaluate_with(&evaluation, net, NULL, reference, NULL), "dataset");
+    REFUSED(sdlf_evaluate_with(&evaluation, net, data, NULL, NULL), "calculator");
+    CHECK(isnan(sdlf_evaluation_accuracy(NULL)) && isnan(sdlf_evaluation_f1(NULL)));
+    CHECK(isnan(sdlf_evaluation_mae(NULL)) && isnan(sdlf_evaluation_rmse(NULL)));
     REFUSED(sdlf_evaluate_while(NULL, net, data, reference, 0, NULL, NULL), "evaluation");
     NO_MODEL(sdlf_evaluate_while(&evaluation, NULL, data, reference, 0, NULL, NULL));
     REFUSED(sdlf_evaluate_while(&evaluation, net, NULL, reference, 0, NULL, NULL), "dataset");

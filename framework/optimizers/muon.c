@@ -1,0 +1,58 @@
+/* muon: momentum that is made orthogonal (Jordan 2024), in Nesterov's form.
+ *
+ *   v = momentum v + g;   u = g + momentum v;   X = u / |u|;   five times X = 3.4445 X - 4.775 (X X') X + 2.0315 (X X')^2 X
+ *   w = (1 - rate weight_decay) w - rate sqrt(max(1, rows / columns)) X
+ *
+ * for parameters of two axes or more, as matrices of shape (first axis, all others); other parameters are sgd's (sgd.c), with Nesterov's
+ * momentum. State: v. framework/plan/lower/forms.c makes it of products and sums. */
+#include "framework/optimizers/optimizers.h"
+
+static const sdlf_field fields[] = {
+    {.name = "momentum",
+     .type = SDLF_FIELD_DOUBLE,
+     .offset = offsetof(sdlf_muon_options, momentum),
+     .maximum = 0.999999,
+     .fallback = 0.95,
+     .zero_means_default = true,
+     .help = "share of the last update that is kept"},
+    {.name = "weight_decay",
+     .type = SDLF_FIELD_DOUBLE,
+     .offset = offsetof(sdlf_muon_options, weight_decay),
+     .maximum = 10,
+     .help = "pull of the weights towards zero, biases and normalisations left out"},
+    {.name = "decay_all",
+     .type = SDLF_FIELD_BOOL,
+     .offset = offsetof(sdlf_muon_options, decay_all),
+     .help = "weight decay of biases and normalisations, too"},
+    {.name = NULL},
+};
+
+static int state_count(const sdlf_optimizer *optimizer)
+{
+    (void)optimizer;
+    return 1;
+}
+
+static void update(const sdlf_optimizer *optimizer, bool decay, sdlf_operation *operation)
+{
+    const sdlf_muon_options *options = &optimizer->options.muon;
+    operation->kind = SDLF_SGD_UPDATE;
+    operation->sgd.momentum = (float)options->momentum;
+    operation->sgd.nesterov = true;
+    operation->sgd.decay = decay || options->decay_all ? (float)options->weight_decay : 0;
+}
+
+const sdlf_optimizer_class sdlf_muon_class = {
+    .name = "muon",
+    .summary = "momentum that is made orthogonal, of matrices; Nesterov's of the rest",
+    .fields = fields,
+    .learning_rate = 0.02f,
+    .state_count = state_count,
+    .update = update,
+    .form = SDLF_UPDATE_ORTHOGONAL,
+};
+
+sdlf_optimizer sdlf_muon_make(sdlf_muon_options options)
+{
+    return (sdlf_optimizer){.type = &sdlf_muon_class, .options.muon = options};
+}

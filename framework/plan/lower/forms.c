@@ -1,0 +1,139 @@
+/* Updates that are more than one operation: muon's orthogonal steps, and lars' rates, of operations that every calculator has. */
+#include "framework/plan/lower/lower.h"
+
+#include <math.h>
+
+static const sdlf_tensor none = {.dtype = SDLF_NONE};
+
+static sdlf_status room(sdlf_plan *plan, sdlf_shape shape, sdlf_tensor *tensor)
+{
+    return plan_new_tensor(plan, BUFFER_ARENA, plan->options.dtype, shape, tensor);
+}
+
+static sdlf_status emit(sdlf_plan *plan, int index, const sdlf_operation *operation)
+{
+    return plan_emit(plan, index, SDLF_PHASE_UPDATE, plan->nodes[index].backward, operation);
+}
+
+/* A new y = a op b, or a op scalar, of a's shape. */
+static sdlf_status make(sdlf_plan *plan, int index, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b,
+                        double scalar, sdlf_tensor *y)
+{
+    sdlf_status status = room(plan, a.shape, y);
+    return status == SDLF_OK ? plan_emit_binary(plan, index, function, a, b, scalar, *y) : status;
+}
+
+/* |x| (1), and at least `least`. */
+static sdlf_status emit_norm(sdlf_plan *plan, int index, sdlf_tensor x, double least, sdlf_tensor *norm)
+{
+    sdlf_tensor squares, root;
+    sdlf_operation reduce = {.kind = SDLF_REDUCE,
+                             .in = {sdlf_tensor_reshape(x, sdlf_shape(sdlf_tensor_count(&x)))},
+                             .reduce = {.function = SDLF_REDUCE_SUM_SQUARES, .axis = 0}};
+    sdlf_operation take_root = {.kind = SDLF_ACTIVATION_FORWARD, .activation = {.function = SDLF_SQRT}};
+    sdlf_status status = room(plan, sdlf_shape(1), &squares);
+    reduce.out[0] = take_root.in[0] = squares;
+    if (status == SDLF_OK) status = emit(plan, index, &reduce);
+    if (status == SDLF_OK) status = room(plan, sdlf_shape(1), &root);
+    take_root.out[0] = root;
+    if (status == SDLF_OK) status = emit(plan, index, &take_root);
+    return status == SDLF_OK ? make(plan, index, SDLF_BINARY_MAXIMUM, root, none, least, norm) : status;
+}
+
+/* ---- lars ---- */
+
+sdlf_status plan_emit_trust(sdlf_plan *plan, int index, sdlf_operation *update)
+{
+    enum { WEIGHT, GRADIENT };
+    const double least = 1e-3;
+    const sdlf_lars_options *options = &plan->options.optimizer.options.lars;
+    sdlf_tensor norm[2], decayed, below, ratio, trusted;
+    sdlf_status status = emit_norm(plan, index, update->out[0], least, &norm[WEIGHT]);
+    if (status == SDLF_OK) status = emit_norm(plan, index, update->in[0], least, &norm[GRADIENT]);
+    if (status == SDLF_OK)
+        status = make(plan, index, SDLF_BINARY_MULTIPLY, norm[WEIGHT], none, options->weight_decay, &decayed);
+    if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_ADD, norm[GRADIENT], decayed, 0, &below);
+    if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_DIVIDE, norm[WEIGHT], below, 0, &ratio);
+    if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_MULTIPLY, ratio, none, options->trust, &trusted);
+    if (status != SDLF_OK) return status;
+    sdlf_tensor rate = update->in[1];
+    return make(plan, index, SDLF_BINARY_MULTIPLY, rate, trusted, 0, &update->in[1]);
+}
+
+/* ---- muon ---- */
+
+/* A new c = alpha op(a) op(b), of matrices. */
+static sdlf_status multiply(sdlf_plan *plan, int index, sdlf_tensor a, bool turn_a, sdlf_tensor b, bool turn_b,
+                            double alpha, sdlf_tensor *c)
+{
+    sdlf_shape shape = sdlf_shape(a.shape.dim[turn_a ? 1 : 0], b.shape.dim[turn_b ? 0 : 1]);
+    sdlf_status status = room(plan, shape, c);
+    const sdlf_operation gemm = {
+        .kind = SDLF_GEMM,
+        .in = {a, b},
+        .out = {*c},
+        .gemm = {.transpose_a = turn_a, .transpose_b = turn_b, .alpha = (float)alpha},
+    };
+    return status == SDLF_OK ? emit(plan, index, &gemm) : status;
+}
+
+/* X = 3.4445 X - 4.775 A X + 2.0315 A A X, A = X X'; where X is higher than wide the same with X' X on the other side. */
+static sdlf_status newton_schulz(sdlf_plan *plan, int index, sdlf_tensor *x)
+{
+    bool high = x->shape.dim[0] > x->shape.dim[1];
+    sdlf_tensor a, square, part, b, turned, own;
+    sdlf_status status = multiply(plan, index, *x, high, *x, !high, 1, &a);
+    if (status == SDLF_OK) status = multiply(plan, index, a, false, a, false, 2.0315, &square);
+    if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_MULTIPLY, a, none, -4.775, &part);
+    if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_ADD, square, part, 0, &b);
+    if (status == SDLF_OK) status = multiply(plan, index, high ? *x : b, false, high ? b : *x, false, 1, &turned);
+    if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_MULTIPLY, *x, none, 3.4445, &own);
+    return status == SDLF_OK ? make(plan, index, SDLF_BINARY_ADD, own, turned, 0, x) : status;
+}
+
+/* The velocity takes the gradient up; *u is what Nesterov's form makes of both. */
+static sdlf_status take_gradient(sdlf_plan *plan, int index, sdlf_tensor gradient, sdlf_tensor velocity, sdlf_tensor *u)
+{
+    double momentum = plan->options.optimizer.options.muon.momentum;
+    sdlf_tensor kept, ahead;
+    sdlf_status status = make(plan, index, SDLF_BINARY_MULTIPLY, velocity, none, momentum, &kept);
+    if (status == SDLF_OK) status = plan_emit_binary(plan, index, SDLF_BINARY_ADD, kept, gradient, 0, velocity);
+    if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_MULTIPLY, velocity, none, momentum, &ahead);
+    return status == SDLF_OK ? make(plan, index, SDLF_BINARY_ADD, gradient, ahead, 0, u) : status;
+}
+
+/* w = (1 - rate decay) w - rate scale x */
+static sdlf_status step(sdlf_plan *plan, int index, const sdlf_operation *update, sdlf_tensor w, sdlf_tensor x)
+{
+    double scale = sqrt(fmax(1, (double)w.shape.dim[0] / (double)w.shape.dim[1])), decay = (double)update->sgd.decay;
+    sdlf_tensor length, way, shrink, keep, small = w;
+    sdlf_status status = make(plan, index, SDLF_BINARY_MULTIPLY, update->in[1], none, scale, &length);
+    if (status == SDLF_OK)
+        status = make(plan, index, SDLF_BINARY_MULTIPLY, x, sdlf_tensor_broadcast(length, x.shape), 0, &way);
+    if (status == SDLF_OK && decay > 0) {
+        status = make(plan, index, SDLF_BINARY_MULTIPLY, update->in[1], none, -decay, &shrink);
+        if (status == SDLF_OK) status = make(plan, index, SDLF_BINARY_ADD, shrink, none, 1, &keep);
+        if (status == SDLF_OK)
+            status = make(plan, index, SDLF_BINARY_MULTIPLY, w, sdlf_tensor_broadcast(keep, w.shape), 0, &small);
+    }
+    return status == SDLF_OK ? plan_emit_binary(plan, index, SDLF_BINARY_SUBTRACT, small, way, 0, w) : status;
+}
+
+sdlf_status plan_emit_orthogonal(sdlf_plan *plan, int index, const sdlf_operation *update)
+{
+    enum { STEPS = 5 };
+    sdlf_shape shape = update->out[0].shape, matrix = sdlf_shape(shape.dim[0], sdlf_shape_span(shape, 1, shape.rank));
+    sdlf_tensor gradient = sdlf_tensor_reshape(update->in[0], matrix), u, norm, x;
+    sdlf_status status = SDLF_OK;
+    if (sdlf_tensor_present(&update->in[2])) {
+        sdlf_tensor clip = sdlf_tensor_broadcast(update->in[2], matrix), whole = gradient;
+        status = make(plan, index, SDLF_BINARY_MULTIPLY, whole, clip, 0, &gradient);
+    }
+    if (status == SDLF_OK)
+        status = take_gradient(plan, index, gradient, sdlf_tensor_reshape(update->out[1], matrix), &u);
+    if (status == SDLF_OK) status = emit_norm(plan, index, u, 1e-7, &norm);
+    if (status == SDLF_OK)
+        status = make(plan, index, SDLF_BINARY_DIVIDE, u, sdlf_tensor_broadcast(norm, matrix), 0, &x);
+    for (int i = 0; i < STEPS && status == SDLF_OK; i++) status = newton_schulz(plan, index, &x);
+    return status == SDLF_OK ? step(plan, index, update, sdlf_tensor_reshape(update->out[0], matrix), x) : status;
+}

@@ -1,0 +1,93 @@
+/* What samples count in the loss: by their class, and by the share of it where samples are mixed. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "framework/mixing.h"
+#include "framework/trainer_internal.h"
+
+/* (samples) / (classes times samples of the class); a class without samples has no use for its weight. */
+static void balance(float *weights, const sdlf_dataset *train)
+{
+    int64_t count = train->samples.shape.dim[0];
+    const int32_t *label = train->labels.data;
+    for (int c = 0; c < train->class_count; c++) weights[c] = 0;
+    for (int64_t n = 0; n < count; n++) weights[label[n]]++; /* exact to 2^24, and near enough beyond */
+    for (int c = 0; c < train->class_count; c++)
+        weights[c] = weights[c] > 0 ? (float)((double)count / (train->class_count * (double)weights[c])) : 1;
+}
+
+/* "1,2,0.5", as many numbers above 0 as there are classes. */
+static sdlf_status read_list(float *weights, const char *text, int classes)
+{
+    const char *at = text;
+    int count = 0;
+    for (char *end; count < classes; count++, at = end + 1) {
+        weights[count] = strtof(at, &end);
+        bool good = end != at && isfinite(weights[count]) && weights[count] > 0;
+        if (!good || *end != (count + 1 < classes ? ',' : '\0')) break;
+    }
+    if (count == classes) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                     "trainer: class_weights '%s': expected balanced, or %d numbers above 0 with commas between, found "
+                     "%d",
+                     text, classes, count);
+}
+
+/* Do steps share their loss between the labels of mixed samples? */
+static bool mixes(const sdlf_trainer *trainer)
+{
+    return sdlf_mixing_wanted(&trainer->options.mixing) && !sdlf_dataset_has_targets(&trainer->train);
+}
+
+sdlf_status sdlf_trainer_prepare_weights(sdlf_trainer *trainer)
+{
+    const char *text = trainer->options.class_weights;
+    int classes = trainer->train.class_count;
+    trainer->mixed = mixes(trainer);
+    if (text[0] == '\0' && !trainer->mixed) return SDLF_OK;
+    if (trainer->classifier.labels != NULL)
+        return sdlf_fail(
+            SDLF_ERROR_ARGUMENT, "trainer: %s for networks without a loss layer of their own; '%s' has one",
+            text[0] != '\0' ? "class_weights are" : "mixup and cutmix of classes are", sdlf_model_name(trainer->model));
+    trainer->class_weights = malloc((size_t)classes * sizeof *trainer->class_weights);
+    trainer->weights = malloc(2 * (size_t)trainer->batch * sizeof *trainer->weights);
+    if (trainer->class_weights == NULL || trainer->weights == NULL)
+        return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory for the weights of %d classes", classes);
+    for (int c = 0; c < classes; c++) trainer->class_weights[c] = 1;
+    if (text[0] == '\0') return SDLF_OK;
+    if (strcmp(text, "balanced") != 0) return read_list(trainer->class_weights, text, classes);
+    balance(trainer->class_weights, &trainer->train);
+    return SDLF_OK;
+}
+
+void sdlf_trainer_release_weights(sdlf_trainer *trainer)
+{
+    free(trainer->class_weights);
+    free(trainer->weights);
+}
+
+static sdlf_status write(sdlf_plan *plan, const char *input, const float *weights, int64_t count)
+{
+    return sdlf_plan_write(plan, input, weights, SDLF_FLOAT32, count * (int64_t)sizeof *weights);
+}
+
+sdlf_status sdlf_trainer_write_weights(sdlf_trainer *trainer, sdlf_plan *plan, const sdlf_batch *batch)
+{
+    const int32_t *label = batch->labels.data, *second = batch->second_labels.data;
+    const float *share = batch->shares.data, *of = trainer->class_weights;
+    float *own = trainer->weights, *other = own + batch->count;
+    int64_t count = batch->count;
+    double sum = 0;
+    for (int64_t n = 0; n < count; n++) {
+        own[n] = trainer->mixed ? share[n] * of[label[n]] : of[label[n]];
+        other[n] = trainer->mixed ? (1 - share[n]) * of[second[n]] : 0;
+        sum += (double)own[n] + (double)other[n];
+    }
+    for (int64_t n = 0; n < 2 * count; n++) own[n] = (float)((double)own[n] / sum);
+    sdlf_status status = write(plan, "weights", own, count);
+    if (status != SDLF_OK || !trainer->mixed) return status;
+    status = write(plan, "second_weights", other, count);
+    if (status != SDLF_OK) return status;
+    return sdlf_plan_write(plan, "second_labels", second, SDLF_INT32, sdlf_tensor_bytes(&batch->second_labels));
+}

@@ -1,0 +1,358 @@
+/* Training against float targets, and with weights of classes: what is learnt, what a test says of it, files, resuming, what is refused. */
+#include <math.h>
+#include <stdio.h>
+
+#include "framework/trainer_history.h"
+
+enum { COUNT = 50, TEST = 23 };
+
+/* Rows of three numbers u with the targets of `loss`: u0 + 2 u1 and u0 - u2; or whether each is above 0. */
+typedef struct rows {
+    float sample[COUNT][3], target[COUNT][2];
+    sdlf_dataset data;
+} rows;
+
+static void make_rows(rows *r, int count, uint64_t seed, bool several)
+{
+    static char name[] = "rows";
+    for (int n = 0; n < count; n++) {
+        sdlf_philox draw = sdlf_philox4x32(seed, (uint64_t)n, SDLF_STREAM_DATASET, 0);
+        float *u = r->sample[n], *t = r->target[n];
+        for (int i = 0; i < 3; i++) u[i] = 2 * sdlf_uniform_from_word(draw.word[i]) - 1;
+        t[0] = u[0] + 2 * u[1];
+        t[1] = u[0] - u[2];
+        for (int k = 0; several && k < 2; k++) t[k] = t[k] > 0;
+    }
+    r->data = (sdlf_dataset){.name = name,
+                             .samples = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(count, 3), r->sample),
+                             .labels = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(count, 2), r->target),
+                             .class_count = 2,
+                             .scale = 1};
+}
+
+static sdlf_model *linear(void)
+{
+    sdlf_model *model = sdlf_model_create("linear");
+    sdlf_node x = sdlf_input(model, "u", SDLF_FLOAT32, sdlf_shape(3));
+    sdlf_output(model, "value",
+                sdlf_fully_connected(model, x, &(sdlf_fully_connected_options){.name = "f", .units = 2}));
+    return model;
+}
+
+static sdlf_trainer_options options_of(history *seen, sdlf_loss loss, const char *calculator)
+{
+    return (sdlf_trainer_options){.batch = 8,
+                                  .epochs = 30,
+                                  .loss = loss,
+                                  .optimizer = sdlf_adam(.beta1 = 0.9),
+                                  .schedule = sdlf_constant(.peak = 0.05f),
+                                  .forward = calculator,
+                                  .callback = watch,
+                                  .user = seen};
+}
+
+/* What the library says of the model, worked out again. */
+static void check_figures(sdlf_model *model, const rows *test, sdlf_loss loss, sdlf_calculator *calculator)
+{
+    sdlf_evaluation found;
+    const float *w = sdlf_model_find_parameter(model, "f.weight")->value.data;
+    const float *b = sdlf_model_find_parameter(model, "f.bias")->value.data;
+    double absolute = 0, squared = 0, sum = 0;
+    int64_t right = 0, all = 0, hits[2] = {0, 0}, wrong[2] = {0, 0};
+    for (int n = 0; n < TEST; n++) {
+        int good = 0;
+        for (int k = 0; k < 2; k++) {
+            double x = (double)b[k], t = (double)test->target[n][k];
+            for (int i = 0; i < 3; i++) x += (double)w[3 * k + i] * (double)test->sample[n][i];
+            double d = fabs(x - t);
+            absolute += d;
+            squared += d * d;
+            sum += loss == SDLF_LOSS_MSE     ? d * d
+                   : loss == SDLF_LOSS_MAE   ? d
+                   : loss == SDLF_LOSS_HUBER ? (d < 1 ? d * d / 2 : d - 0.5)
+                                             : log1p(exp(x)) - x * t;
+            good += (x > 0) == (t > 0.5);
+            hits[k] += x > 0 && t > 0.5;
+            wrong[k] += (x > 0) != (t > 0.5);
+        }
+        right += good;
+        all += good == 2;
+    }
+    if (!CHECK_OK(sdlf_evaluate(&found, model, &test->data, calculator, 7))) return;
+    CHECK(found.kind == loss && found.samples == TEST && found.class_count == 2 && found.confusion == NULL);
+    CHECK_CLOSE(found.loss, sum / (2 * TEST), 1e-5);
+    CHECK_CLOSE(sdlf_evaluation_mae(&found), absolute / (2 * TEST), 1e-5);
+    CHECK_CLOSE(sdlf_evaluation_rmse(&found), sqrt(squared / (2 * TEST)), 1e-5);
+    if (loss == SDLF_LOSS_BCE) {
+        double f1 = 0;
+        for (int k = 0; k < 2; k++) f1 += 2.0 * (double)hits[k] / (2 * (double)hits[k] + (double)wrong[k]) / 2;
+        CHECK_CLOSE(sdlf_evaluation_accuracy(&found), (double)right / (2 * TEST), 1e-12);
+        CHECK_CLOSE(sdlf_evaluation_f1(&found), f1, 1e-12);
+        CHECK_EQUAL(found.correct, all);
+    } else {
+        CHECK(isnan(sdlf_evaluation_accuracy(&found)) && isnan(sdlf_evaluation_f1(&found)) && found.correct == 0);
+    }
+    sdlf_evaluation_release(&found);
+}
+
+static void check_loss(const char *calculator, sdlf_loss loss)
+{
+    rows train_rows, test_rows;
+    history seen = {0};
+    sdlf_trainer_options options = options_of(&seen, loss, calculator);
+    make_rows(&train_rows, COUNT, 1, loss == SDLF_LOSS_BCE);
+    make_rows(&test_rows, TEST, 2, loss == SDLF_LOSS_BCE);
+    sdlf_model *model = linear();
+    CHECK_OK(train(model, &train_rows.data, &test_rows.data, &options));
+    CHECK(seen.last_loss < (loss == SDLF_LOSS_BCE ? 0.2 : 0.05)); /* from 0.6 and more */
+    CHECK(loss == SDLF_LOSS_BCE ? seen.test_accuracy > 0.8 : isnan(seen.test_accuracy));
+    CHECK_EQUAL(sdlf_model_loss(model), loss);
+    sdlf_calculator *opened = test_open(calculator);
+    check_figures(model, &test_rows, loss, opened);
+    /* a file says it too */
+    sdlf_model *file = NULL;
+    CHECK_OK(sdlf_model_save(model, test_path("targets.safetensors")));
+    if (CHECK_OK(sdlf_model_open(&file, test_path("targets.safetensors"))))
+        check_figures(file, &test_rows, loss, opened);
+    sdlf_calculator_close(opened);
+    sdlf_model_free(file);
+    sdlf_model_free(model);
+}
+
+static void every_loss_is_learnt(void)
+{
+    const sdlf_calculator_class *type;
+    for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++)
+        for (int loss = SDLF_LOSS_MSE; loss < SDLF_LOSS_COUNT; loss++) check_loss(type->name, (sdlf_loss)loss);
+}
+
+static void stopping_changes_nothing(void)
+{
+    rows r;
+    history seen = {0};
+    make_rows(&r, COUNT, 1, false);
+    sdlf_trainer_options options = options_of(&seen, SDLF_LOSS_HUBER, synthetic_calculator());
+    sdlf_model *whole = linear(), *parts = linear();
+    CHECK_OK(train(whole, &r.data, NULL, &options));
+    seen = (history){.stop_after = 40};
+    CHECK_FAILS(train(parts, &r.data, NULL, &options), SDLF_ERROR_INTERRUPTED, "stopped");
+    seen.stop_after = 0;
+    options.resume = true;
+    options.loss = SDLF_LOSS_MSE;
+    CHECK_FAILS(train(parts, &r.data, NULL, &options), SDLF_ERROR_ARGUMENT, "trained with loss huber");
+    sdlf_trainer_options restored = options;
+    CHECK_OK(sdlf_trainer_restore_options(&restored, sdlf_model_training_state(parts)));
+    CHECK_EQUAL(restored.loss, SDLF_LOSS_HUBER);
+    CHECK_OK(train(parts, &r.data, NULL, &restored));
+    CHECK_EQUAL(sdlf_model_hash(parts), sdlf_model_hash(whole));
+    sdlf_model_free(parts);
+    sdlf_model_free(whole);
+}
+
+/* The best epoch of a loss without accuracy is the one of the least loss. */
+static void the_best_is_told_by_loss(void)
+{
+    rows r, t;
+    history seen = {0};
+    double loss = NAN, accuracy = 0;
+    make_rows(&r, COUNT, 1, false);
+    make_rows(&t, TEST, 2, false);
+    sdlf_trainer_options options = options_of(&seen, SDLF_LOSS_MSE, synthetic_calculator());
+    options.keep = SDLF_KEEP_BEST_ACCURACY;
+    sdlf_model *model = linear();
+    sdlf_trainer *trainer = NULL;
+    CHECK_OK(sdlf_trainer_create(&trainer, model, &r.data, &t.data, &options));
+    seen.trainer = trainer;
+    CHECK_OK(sdlf_trainer_run(trainer));
+    CHECK(sdlf_trainer_best_epoch(trainer, &loss, &accuracy) > 5 && loss < 0.01 && isnan(accuracy));
+    sdlf_trainer_free(trainer);
+    sdlf_model_free(model);
+}
+
+static void refuse(sdlf_model *model, const sdlf_dataset *data, sdlf_trainer_options options, sdlf_status status,
+                   const char *words)
+{
+    sdlf_trainer *trainer = NULL;
+    CHECK_FAILS(sdlf_trainer_create(&trainer, model, data, NULL, &options), status, words);
+    sdlf_trainer_free(trainer);
+    sdlf_model_free(model);
+}
+
+static void what_does_not_fit_is_refused(void)
+{
+    rows r;
+    history seen = {0};
+    make_rows(&r, COUNT, 1, false);
+    sdlf_trainer_options options = options_of(&seen, SDLF_LOSS_MSE, synthetic_calculator());
+    sdlf_dataset pictures = synthetic_dataset(20, 1);
+    refuse(synthetic_model(), &pictures, options, SDLF_ERROR_SHAPE,
+           "its loss mse is of float targets, but synthetic has");
+    options.loss = SDLF_LOSS_CROSS_ENTROPY;
+    refuse(linear(), &r.data, options, SDLF_ERROR_SHAPE, "its loss cross_entropy is of classes, but rows has float");
+    options.loss = SDLF_LOSS_BCE;
+    refuse(linear(), &r.data, options, SDLF_ERROR_ARGUMENT, "expected 0 to 1, found");
+    options.loss = SDLF_LOSS_COUNT;
+    refuse(linear(), &r.data, options, SDLF_ERROR_ARGUMENT, "there is no loss 5");
+    options.loss = SDLF_LOSS_MSE;
+    snprintf(options.class_weights, sizeof options.class_weights, "balanced");
+    refuse(linear(), &r.data, options, SDLF_ERROR_ARGUMENT, "class_weights is for classes, and the loss is mse");
+    options.class_weights[0] = '\0';
+    r.target[7][1] = NAN;
+    refuse(linear(), &r.data, options, SDLF_ERROR_ARGUMENT, "sample 7, target 1: expected a finite number, found nan");
+    r.target[7][1] = 0;
+    r.data.class_count = 3;
+    refuse(linear(), &r.data, options, SDLF_ERROR_SHAPE, "or float32 targets (50,3), found float32 50x2");
+    r.data.class_count = 2;
+    sdlf_model *softmax = linear();
+    sdlf_model_clear_outputs(softmax);
+    sdlf_output(softmax, "class", sdlf_softmax(softmax, (sdlf_node){.layer = 1}));
+    refuse(softmax, &r.data, options, SDLF_ERROR_SHAPE, "mse is of the values themselves, and output 'softmax' is a");
+    synthetic_release(&pictures);
+}
+
+/* A loss layer of the model's own. */
+static void the_models_own_loss_counts(void)
+{
+    rows r;
+    history seen = {0};
+    make_rows(&r, COUNT, 1, false);
+    sdlf_trainer_options options = options_of(&seen, SDLF_LOSS_CROSS_ENTROPY, synthetic_calculator());
+    sdlf_model *own = linear(), *added = linear();
+    sdlf_node t = sdlf_input(own, "t", SDLF_FLOAT32, sdlf_shape(2));
+    sdlf_mse(own, (sdlf_node){.layer = 1}, t);
+    CHECK_EQUAL(sdlf_model_loss(own), SDLF_LOSS_MSE);
+    CHECK_FAILS(sdlf_model_set_loss(own, SDLF_LOSS_MAE), SDLF_ERROR_ARGUMENT, "beside which mae has no place");
+    CHECK_OK(train(own, &r.data, NULL, &options));
+    options.loss = SDLF_LOSS_MSE;
+    CHECK_OK(train(added, &r.data, NULL, &options));
+    CHECK_EQUAL(sdlf_model_hash(own), sdlf_model_hash(added));
+    sdlf_model_free(added);
+    sdlf_model_free(own);
+}
+
+/* ---- weights of classes ---- */
+
+/* One step of all samples, against gradients of weighted losses worked out here: weight w of a class is as w times its samples. */
+static void weights_are_as_copies(void)
+{
+    history seen = {0};
+    sdlf_dataset data = synthetic_dataset(12, 3), copies = synthetic_dataset(24, 3);
+    const int32_t *label = data.labels.data;
+    int64_t pixels = SYNTHETIC_SIDE * SYNTHETIC_SIDE, count = 0;
+    for (int n = 0; n < 12; n++)
+        for (int copy = 0; copy < (label[n] == 1 ? 2 : 1); copy++, count++) {
+            memcpy((uint8_t *)copies.samples.data + count * pixels, (uint8_t *)data.samples.data + n * pixels,
+                   (size_t)pixels);
+            ((int32_t *)copies.labels.data)[count] = label[n];
+        }
+    copies.samples.shape.dim[0] = copies.labels.shape.dim[0] = count;
+    float after[2][3];
+    for (int which = 0; which < 2; which++) {
+        sdlf_trainer_options options = {.batch = 64,
+                                        .schedule = sdlf_constant(.peak = 0.5f),
+                                        .forward = synthetic_calculator(),
+                                        .callback = watch,
+                                        .user = &seen};
+        if (which == 0) snprintf(options.class_weights, sizeof options.class_weights, "1,2,1");
+        sdlf_model *model = sdlf_model_create("linear");
+        sdlf_node x = sdlf_input(model, "image", SDLF_FLOAT32, sdlf_shape(1, SYNTHETIC_SIDE, SYNTHETIC_SIDE));
+        x = sdlf_fully_connected(model, x, &(sdlf_fully_connected_options){.name = "f", .units = SYNTHETIC_CLASSES});
+        sdlf_output(model, "class", sdlf_softmax(model, x));
+        CHECK_OK(train(model, which == 0 ? &data : &copies, NULL, &options));
+        memcpy(after[which], sdlf_model_find_parameter(model, "f.bias")->value.data, sizeof after[which]);
+        sdlf_model_free(model);
+    }
+    for (int k = 0; k < 3; k++) CHECK_CLOSE(after[0][k], after[1][k], 1e-5);
+    CHECK(fabsf(after[0][0]) > 1e-3f);
+    synthetic_release(&copies);
+    synthetic_release(&data);
+}
+
+static void lists_of_weights(void)
+{
+    history seen = {0};
+    sdlf_dataset data = synthetic_dataset(40, 1);
+    static const char *const bad[] = {"1,2", "1,2,3,4", "1,x,3", "1,0,3", "1,2,inf", "balance"};
+    sdlf_trainer_options options = base_options(&seen);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        snprintf(options.class_weights, sizeof options.class_weights, "%s", bad[i]);
+        refuse(synthetic_model(), &data, options, SDLF_ERROR_ARGUMENT, "expected balanced, or 3 numbers above 0");
+    }
+    snprintf(options.class_weights, sizeof options.class_weights, "balanced");
+    uint32_t hash = trained_hash(&data, options); /* as the numbers that it means */
+    int32_t counts[3] = {0, 0, 0};
+    for (int n = 0; n < 40; n++) counts[((int32_t *)data.labels.data)[n]]++;
+    snprintf(options.class_weights, sizeof options.class_weights, "%.9g,%.9g,%.9g",
+             (double)(float)(40.0 / (3 * counts[0])), (double)(float)(40.0 / (3 * counts[1])),
+             (double)(float)(40.0 / (3 * counts[2])));
+    CHECK_EQUAL(trained_hash(&data, options), hash);
+    synthetic_release(&data);
+}
+
+/* ---- second labels ---- */
+
+/* The gradient by the scores' bias, sum of w (p - t) + w' (p - t'), on every calculator. */
+static void losses_of_mixed_labels_are_added(void)
+{
+    enum { N = 4 };
+    static const int32_t label[N] = {0, 1, 2, 1}, second[N] = {1, 1, 0, 2};
+    static const float weight[N] = {0.2f, 0.25f, 0.125f, 0.15f}, other[N] = {0.05f, 0, 0.125f, 0.1f};
+    float x[N * SYNTHETIC_SIDE * SYNTHETIC_SIDE];
+    const sdlf_calculator_class *type;
+    for (int i = 0; i < N * 64; i++) x[i] = (float)(i * 37 % 101) / 50 - 1;
+    for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) {
+        sdlf_model *model = sdlf_model_create("linear");
+        sdlf_node image = sdlf_input(model, "image", SDLF_FLOAT32, sdlf_shape(64));
+        sdlf_output(model, "class",
+                    sdlf_fully_connected(model, image, &(sdlf_fully_connected_options){.name = "f", .units = 3}));
+        sdlf_calculator *calculator = test_open(type->name);
+        sdlf_plan *plan = NULL;
+        sdlf_plan_options options = {
+            .batch = N, .mode = SDLF_TRAIN, .forward = calculator, .gradients_only = true, .mixed = true};
+        if (CHECK_OK(sdlf_plan_create(&plan, model, &options))) {
+            CHECK_OK(sdlf_plan_write(plan, "image", x, SDLF_FLOAT32, sizeof x));
+            CHECK_OK(sdlf_plan_write(plan, "labels", label, SDLF_INT32, sizeof label));
+            CHECK_OK(sdlf_plan_write(plan, "second_labels", second, SDLF_INT32, sizeof second));
+            CHECK_OK(sdlf_plan_write(plan, "weights", weight, SDLF_FLOAT32, sizeof weight));
+            CHECK_OK(sdlf_plan_write(plan, "second_weights", other, SDLF_FLOAT32, sizeof other));
+            CHECK_OK(sdlf_plan_forward(plan));
+            CHECK_OK(sdlf_plan_backward(plan));
+            const float *w = sdlf_model_find_parameter(model, "f.weight")->value.data;
+            const float *b = sdlf_model_find_parameter(model, "f.bias")->value.data;
+            double wanted[3] = {0, 0, 0};
+            for (int n = 0; n < N; n++) {
+                double p[3], sum = 0;
+                for (int k = 0; k < 3; k++) {
+                    p[k] = (double)b[k];
+                    for (int e = 0; e < 64; e++) p[k] += (double)w[k * 64 + e] * (double)x[n * 64 + e];
+                    sum += p[k] = exp(p[k]);
+                }
+                for (int k = 0; k < 3; k++)
+                    wanted[k] += (double)weight[n] * (p[k] / sum - (label[n] == k)) +
+                                 (double)other[n] * (p[k] / sum - (second[n] == k));
+            }
+            sdlf_binding binding;
+            float found[3];
+            CHECK_OK(sdlf_plan_gradient(plan, "f.bias", &binding));
+            CHECK_OK(sdlf_plan_synchronize(plan));
+            test_download(&binding, found);
+            for (int k = 0; k < 3; k++) CHECK_CLOSE(found[k], wanted[k], 1e-5);
+        }
+        sdlf_plan_free(plan);
+        sdlf_calculator_close(calculator);
+        sdlf_model_free(model);
+    }
+}
+
+int main(void)
+{
+    RUN(every_loss_is_learnt);
+    RUN(stopping_changes_nothing);
+    RUN(the_best_is_told_by_loss);
+    RUN(what_does_not_fit_is_refused);
+    RUN(the_models_own_loss_counts);
+    RUN(weights_are_as_copies);
+    RUN(lists_of_weights);
+    RUN(losses_of_mixed_labels_are_added);
+    return test_summary();
+}
