@@ -145,6 +145,9 @@ extern const onnx_operator onnx_scatter_operators[];
 extern const onnx_operator onnx_recurrent_operators[];
 extern const onnx_operator onnx_loss_operators[];
 extern const onnx_operator onnx_integer_product_operators[];
+extern const onnx_operator onnx_state_operators[];
+extern const onnx_operator onnx_col2im_operators[];
+extern const onnx_operator onnx_determinant_operators[];
 
 /* The row for that name and opset; NULL: none. `other` says why: a row of that name for other opsets, or NULL. */
 const onnx_operator *onnx_operator_find(const char *type, int opset, const onnx_operator **other);

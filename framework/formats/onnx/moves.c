@@ -214,6 +214,30 @@ static void convert_cast(onnx_context *c)
     if (narrow && onnx_ok(c) && c->output[0] != NULL) c->output[0]->narrow = (onnx_type)to;
 }
 
+/* The same bits as another type: of constants any, of what is computed integers, whose bits Cast leaves as they are. */
+static void convert_bit_cast(onnx_context *c)
+{
+    int64_t to = onnx_integer(c, "to", 0);
+    onnx_type from = onnx_narrow_input(c, 0);
+    if (onnx_is_constant(c, 0)) from = onnx_known(c, 0)->type;
+    if (from == ONNX_UNDEFINED && onnx_has(c, 0)) from = onnx_type_of(c->input[0]->flow.dtype);
+    bool known = to > 0 && to < ONNX_TYPE_COUNT;
+    if (!known || onnx_type_size((int)to) == 0 || onnx_type_size((int)to) != onnx_type_size((int)from) ||
+        onnx_type_packed((int)to) != onnx_type_packed((int)from) || to == ONNX_BOOL)
+        onnx_unsupported(c, "from %s to %s", onnx_type_name((int)from), onnx_type_name(known ? (int)to : -1));
+    if (!onnx_ok(c)) return;
+    if (onnx_is_constant(c, 0)) {
+        onnx_tensor tensor = onnx_solid(c, onnx_known(c, 0));
+        tensor.type = (onnx_type)to;
+        tensor.learned = false;
+        onnx_give_constant(c, 0, &tensor);
+        return;
+    }
+    if (sdlf_dtype_is_float(onnx_type_computed((int)to)) || sdlf_dtype_is_float(onnx_type_computed((int)from)))
+        onnx_unsupported(c, "of %s, whose bits are another plan's", onnx_type_name((int)from));
+    convert_cast(c);
+}
+
 const onnx_operator onnx_move_operators[] = {
     {.type = "Transpose",
      .since = 1,
@@ -264,5 +288,12 @@ const onnx_operator onnx_move_operators[] = {
      .attributes = " round_mode saturate ",
      .convert = convert_cast,
      .fold = convert_cast},
+    {.type = "BitCast",
+     .since = 26,
+     .minimum_inputs = 1,
+     .maximum_inputs = 1,
+     .attributes = " to ",
+     .convert = convert_bit_cast,
+     .fold = convert_bit_cast},
     {.type = NULL},
 };

@@ -16,10 +16,10 @@ static const char keep[] =
 static const char move[] = " Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Reshape "
                            "ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Unsqueeze Where ";
 /* The result is of another type. */
-static const char read[] = " ArgMax ArgMin Cast CastLike DequantizeLinear Equal Greater GreaterOrEqual Less LessOrEqual Pow "
+static const char read[] = " ArgMax ArgMin BitCast Cast CastLike DequantizeLinear Equal Greater GreaterOrEqual Less LessOrEqual Pow "
                            "QuantizeLinear Shape Size ";
 
-static const char stored_read[] = " Cast CastLike DequantizeLinear QuantizeLinear Shape Size ";
+static const char stored_read[] = " BitCast Cast CastLike DequantizeLinear QuantizeLinear Shape Size ";
 
 static bool is_in(const char *list, const char *type)
 {

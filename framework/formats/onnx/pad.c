@@ -1,4 +1,4 @@
-/* Pad: with a constant, or with the input's own elements. */
+/* Pad: with a constant, or with the input's own elements; and CenterCropPad. */
 #include <math.h>
 #include <string.h>
 
@@ -66,6 +66,26 @@ static void convert_pad(onnx_context *c)
     onnx_give(c, 0, endless ? padded_with(c, y, options.before, options.after, value) : y);
 }
 
+/* Cut off, or zeros added, on both sides alike; one more behind where that is odd. */
+static void convert_center_crop_pad(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0);
+    onnx_list size = onnx_known_integers(c, 1), axes = onnx_integers(c, "axes");
+    int rank = x.shape.rank, count = axes.count >= 0 ? axes.count : rank;
+    if (onnx_ok(c) && size.count != count) onnx_wrong(c, "%d sizes for %d axes", size.count, count);
+    for (int i = 0; i < count && onnx_ok(c); i++) {
+        int axis = onnx_axis(c, axes.count >= 0 ? axes.item[i] : i, rank);
+        if (onnx_ok(c) && (size.item[i] < 1 || size.item[i] > INT32_MAX))
+            onnx_wrong(c, "%lld elements of axis %d", (long long)size.item[i], axis);
+        if (!onnx_ok(c)) return;
+        if (size.item[i] == x.shape.dim[axis]) continue;
+        if (onnx_batch_axis(c, x) == axis) x = onnx_batch_fixed(c, x);
+        int64_t more = size.item[i] - x.shape.dim[axis];
+        x = onnx_pad_axis(c, x, axis, more / 2, more - more / 2, 0);
+    }
+    onnx_give(c, 0, x);
+}
+
 const onnx_operator onnx_pad_operators[] = {
     {.type = "Pad",
      .since = 2,
@@ -74,5 +94,12 @@ const onnx_operator onnx_pad_operators[] = {
      .known = 0xE,
      .attributes = " mode pads value ",
      .convert = convert_pad},
+    {.type = "CenterCropPad",
+     .since = 18,
+     .minimum_inputs = 2,
+     .maximum_inputs = 2,
+     .known = 2,
+     .attributes = " axes ",
+     .convert = convert_center_crop_pad},
     {.type = NULL},
 };
