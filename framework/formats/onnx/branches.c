@@ -104,6 +104,7 @@ static void bind(onnx_value *to, const onnx_value *from)
     to->tensor = from->tensor;
     to->flow = from->flow;
     to->narrow = from->narrow;
+    to->counted = from->counted;
     to->integers = NULL;
     onnx_block_hold(from->kind == ONNX_CONSTANT ? from->tensor.block : NULL);
 }
@@ -115,6 +116,7 @@ static void forget(onnx_context *c, const char *name)
     value->kind = ONNX_UNMADE;
     value->flow.node.layer = -1;
     value->narrow = ONNX_UNDEFINED;
+    value->counted.is = false;
     value->integers = NULL;
 }
 

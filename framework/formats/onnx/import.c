@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "framework/formats/onnx/fold.h"
+#include "framework/formats/onnx/counted.h"
 #include "framework/formats/onnx/report.h"
 #include "framework/formats/text.h"
 #include "framework/formats/training_json.h"
@@ -155,6 +155,10 @@ static sdlf_status add_outputs(onnx_import *import)
         sdlf_status status = check_type(file, file->output[i], value);
         if (status != SDLF_OK) return status;
         if (flow.node.layer >= 0) sdlf_output(import->model, name, flow.node);
+    }
+    for (int i = 0; i < file->output_count; i++) {
+        const char *name = file->output[i]->name != NULL ? file->output[i]->name : "";
+        onnx_counted_output(import, name, onnx_value_named(import, name));
     }
     return sdlf_model_status(import->model);
 }

@@ -29,6 +29,13 @@ typedef enum onnx_value_kind {
     ONNX_FLOW,
 } onnx_value_kind;
 
+/* That only the beginning of an axis counts (counted.h). */
+typedef struct onnx_counted {
+    bool is;
+    int axis;
+    onnx_flow length; /* how many elements of it, an int64 scalar */
+} onnx_counted;
+
 typedef struct onnx_value {
     const char *name;
     onnx_value_kind kind;
@@ -39,6 +46,7 @@ typedef struct onnx_value {
     int unread;         /* of these, how many are still to come */
     int reader;         /* the last such node; -1: none */
     onnx_type narrow;   /* of a flow: the integers that it holds, in larger ones; ONNX_UNDEFINED: it is what it is */
+    onnx_counted counted; /* of a flow */
     const int64_t *integers; /* of a constant: its elements, once somebody wanted them as integers */
     bool is_weight;          /* the file has it, as one of floats */
     bool must_be_known;      /* something needs its elements while the model is made */
@@ -145,6 +153,8 @@ extern const onnx_operator onnx_scatter_operators[];
 extern const onnx_operator onnx_recurrent_operators[];
 extern const onnx_operator onnx_loss_operators[];
 extern const onnx_operator onnx_integer_product_operators[];
+extern const onnx_operator onnx_suppression_operators[];
+extern const onnx_operator onnx_selection_operators[];
 extern const onnx_operator onnx_state_operators[];
 extern const onnx_operator onnx_col2im_operators[];
 extern const onnx_operator onnx_determinant_operators[];
