@@ -153,6 +153,8 @@ extern const onnx_operator onnx_scatter_operators[];
 extern const onnx_operator onnx_recurrent_operators[];
 extern const onnx_operator onnx_loss_operators[];
 extern const onnx_operator onnx_integer_product_operators[];
+extern const onnx_operator onnx_deform_operators[];
+extern const onnx_operator onnx_roi_operators[];
 extern const onnx_operator onnx_suppression_operators[];
 extern const onnx_operator onnx_selection_operators[];
 extern const onnx_operator onnx_state_operators[];

@@ -33,6 +33,8 @@ static const onnx_operator *const tables[] = {
     onnx_recurrent_operators,
     onnx_loss_operators,
     onnx_integer_product_operators,
+    onnx_deform_operators,
+    onnx_roi_operators,
     onnx_suppression_operators,
     onnx_selection_operators,
     onnx_state_operators,
