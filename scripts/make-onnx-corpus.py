@@ -56,7 +56,7 @@ def write_dictionary(operators, attributes):
     places = ["location", "offset", "length", "weights.bin", "../weights.bin", "/etc/passwd", "link", "missing"]
     lines = [entry(0x22, o) for o in sorted(operators)] + [entry(0x0A, a) for a in sorted(attributes)]
     lines += [entry(0x22, w) for w in words] + [entry(0x0A, p) for p in places] + [entry(0x12, p) for p in places]
-    lines += [number(0x18, e) for e in EXTREME] + [number(0x08, e) for e in EXTREME] + [number(0x10, t) for t in range(1, 17)]
+    lines += [number(0x18, e) for e in EXTREME] + [number(0x08, e) for e in EXTREME] + [number(0x10, t) for t in range(1, 27)]
     with open(os.path.join(ROOT, "tests", "fuzz", "onnx.dict"), "w", encoding="utf-8") as out:
         out.write("# Made by scripts/make-onnx-corpus.py: operators, attributes, their words and numbers, as fields of a file.\n")
         out.write("\n".join(dict.fromkeys(lines)) + "\n")
@@ -131,8 +131,9 @@ def main():
         kinds = {n.op_type for n in model.graph.node} if model is not None else set()
         if len(kinds) == 1 and kinds <= operators and model.ByteSize() <= arguments.limit:
             found.setdefault(kinds.pop(), []).append((model.ByteSize(), os.path.basename(folder), model))
-    total, draw = 0, random.Random(1)
+    total = 0
     for kind in sorted(found):
+        draw = random.Random(kind)  # so that other operators change nothing here
         models = sorted(found[kind], key=lambda m: (m[0], m[1]))
         taken = models[:: max(1, len(models) // 2)][:2]  # a small one, and one from the middle
         changed = onnx.ModelProto()

@@ -400,9 +400,18 @@ def states():
     return g.model("states", [("x", FLOAT, [2, 4, 12])], [(name, FLOAT, shape) for name, shape in outputs], 27), {}
 
 
+def open_sizes():
+    """Height and width are open, and two inputs have the same height."""
+    g = Graph(18)
+    g.node("Conv", ["x", g.weight("w", 2, 1, 3, 3)], "c", pads=[1, 1, 1, 1])
+    g.node("Add", ["c", "m"], "y")
+    return g.model("open", [("x", FLOAT, ["N", 1, "H", "W"]), ("m", FLOAT, ["N", 2, "H", 1])], [("y", FLOAT, ["N", 2, "H", "W"])], 17), {"N": 2, "H": 7, "W": 5}
+
+
 FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "rows": rows, "external": external, "volume": volume, "integers": integers,
             "recurrent": recurrent, "attention": attention, "indices": indices, "branches": branches, "quantised": quantised,
-            "selected": selected, "sampled": sampled, "stored": stored, "scanned": scanned, "states": states}
+            "selected": selected, "sampled": sampled, "stored": stored, "scanned": scanned, "states": states,
+            "open": open_sizes}
 NOT_IN_ONNXRUNTIME = ["states"] # of a newer opset: what the onnx package's own evaluator computes
 
 
