@@ -133,8 +133,9 @@ static sdlf_status open_model(session *s)
         return open_onnx(s);
     sdlf_status status = onnx_settings_fit_other(&s->set.onnx, s->set.net ? s->set.net : s->weights);
     if (status == SDLF_OK && s->set.onnx.batch > 0)
-        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--batch %lld: a network that is no ONNX file is written for every batch",
-                           (long long)s->set.onnx.batch);
+        status =
+            sdlf_fail(SDLF_ERROR_ARGUMENT, "--batch %lld: a network that is no ONNX file is written for every batch",
+                      (long long)s->set.onnx.batch);
     if (status != SDLF_OK) return status;
     if (s->weights) return network_open_weights(&s->model, s->weights, s->set.net);
     return network_open(&s->model, s->set.net, 1);
@@ -295,7 +296,8 @@ static int run(int count, char **words)
 {
     session s = {.model = NULL};
     arguments given;
-    static const argument_part parts[] = {{table_of_arguments, 0}, {sizes_heading, 0}, {onnx_arguments, offsetof(settings, onnx)}, {0}};
+    static const argument_part parts[] = {
+        {table_of_arguments, 0}, {sizes_heading, 0}, {onnx_arguments, offsetof(settings, onnx)}, {0}};
     static const command_usage usage = {
         .command = "export",
         .synopsis = "WEIGHTS -o FILE [options]",

@@ -90,7 +90,8 @@ static bool is_for(const sized_plan *one, const sdlf_onnx_shape *shapes, int cou
 static sdlf_status batch_of(const sdlf_sized_plans *plans, const sdlf_onnx_shape *shapes, int count, int64_t *batch)
 {
     sdlf_onnx_report *report = NULL;
-    sdlf_status status = sdlf_onnx_inspect(&report, plans->path, &(sdlf_onnx_options){.shapes = shapes, .shape_count = count});
+    sdlf_status status =
+        sdlf_onnx_inspect(&report, plans->path, &(sdlf_onnx_options){.shapes = shapes, .shape_count = count});
     *batch = 0;
     for (int i = 0; status == SDLF_OK && i < report->input_count; i++) {
         const sdlf_onnx_value *input = &report->input[i];
@@ -136,9 +137,9 @@ static sdlf_status make(const sdlf_sized_plans *plans, sized_plan *one, const sd
         sdlf_binding binding;
         if (sdlf_plan_input(one->plan, shapes[i].name, &binding) != SDLF_OK) continue; /* nothing depends on it */
         if (!sdlf_shape_equal(binding.tensor.shape, shapes[i].shape))
-            status = sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s, and %s was asked for", plans->path,
-                               shapes[i].name, sdlf_shape_print(binding.tensor.shape).text,
-                               sdlf_shape_print(shapes[i].shape).text);
+            status =
+                sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s, and %s was asked for", plans->path, shapes[i].name,
+                          sdlf_shape_print(binding.tensor.shape).text, sdlf_shape_print(shapes[i].shape).text);
     }
     return status;
 }

@@ -11,8 +11,9 @@ static sdlf_status read_length(sdlf_plan *plan, const model_output *output, int6
     const char *name = plan->model->outputs[output->length].name;
     sdlf_status status = sdlf_plan_read(plan, name, length, SDLF_INT64, (int64_t)sizeof *length);
     if (status != SDLF_OK || (*length >= 0 && *length <= most)) return status;
-    return sdlf_fail(SDLF_ERROR_NUMERIC, "output '%s' has at most %" PRId64 " elements along axis %d, and '%s' says %" PRId64,
-                     output->name, most, output->axis, name, *length);
+    return sdlf_fail(SDLF_ERROR_NUMERIC,
+                     "output '%s' has at most %" PRId64 " elements along axis %d, and '%s' says %" PRId64, output->name,
+                     most, output->axis, name, *length);
 }
 
 sdlf_status sdlf_plan_trim(sdlf_plan *plan, const char *output, sdlf_tensor *host)

@@ -59,7 +59,8 @@ static void run_model(const char *path, const char *folder, const char *calculat
         sdlf_binding binding;
         CHECK_OK(sdlf_tensor_read_file(&expected, in_folder(folder, "output", i)));
         CHECK_OK(sdlf_plan_output(plan, sdlf_model_output_name(model, i), &binding));
-        sdlf_tensor found = sdlf_tensor_view(dtype, binding.tensor.shape, malloc((size_t)sdlf_tensor_bytes(&binding.tensor)));
+        sdlf_tensor found =
+            sdlf_tensor_view(dtype, binding.tensor.shape, malloc((size_t)sdlf_tensor_bytes(&binding.tensor)));
         CHECK(test_download(&binding, found.data));
         CHECK_OK(sdlf_plan_trim(plan, sdlf_model_output_name(model, i), &found));
         if (CHECK(sdlf_shape_equal(found.shape, expected.shape))) check_close(&found, &expected, dtype, folder);

@@ -158,8 +158,7 @@ static void casts_wrap_around(void)
     check_run(&(one_node){"Cast", INT32, 0, UINT2, "to", UINT2, false}, y, NULL, (const double[]){0, 1, 0});
     check_run(&(one_node){"Cast", INT64, 0, INT16, "to", INT16, false}, y, NULL, (const double[]){-25536, -3, 300});
     check_run(&(one_node){"Cast", FLOAT, 0, UINT16, "to", UINT16, false}, x, NULL, (const double[]){65527, 7, 4464});
-    check_run(&(one_node){"BitCast", INT16, 0, UINT16, "to", UINT16, false}, z, NULL,
-              (const double[]){65533, 300, 0});
+    check_run(&(one_node){"BitCast", INT16, 0, UINT16, "to", UINT16, false}, z, NULL, (const double[]){65533, 300, 0});
 }
 
 /* Ties to even; what is beyond the largest is the largest, or what the type has for it. */
@@ -170,7 +169,8 @@ static void small_floats_are_rounded(void)
     check_run(&(one_node){"Cast", FLOAT, 0, E5M2FNUZ, "to", E5M2FNUZ, false}, y, NULL,
               (const double[]){57344, -20, 28});
     check_run(&(one_node){"Cast", FLOAT, 0, E2M1, "to", E2M1, false}, z, NULL, (const double[]){0, -4, 2});
-    check_run(&(one_node){"Cast", FLOAT, 0, E8M0, "to", E8M0, false}, w, NULL, (const double[]){4, 1, 0.0009765625 * 2});
+    check_run(&(one_node){"Cast", FLOAT, 0, E8M0, "to", E8M0, false}, w, NULL,
+              (const double[]){4, 1, 0.0009765625 * 2});
     check_run(&(one_node){"QuantizeLinear", FLOAT, FLOAT, E4M3FN, "output_dtype", E4M3FN, true}, y,
               (const double[]){2, 2, 2}, (const double[]){448, -10, 14});
     check_run(&(one_node){"QuantizeLinear", FLOAT, FLOAT, INT4, "output_dtype", INT4, true}, y,

@@ -13,7 +13,8 @@ static sdlf_calculator *calculator;
 /* x is (batch,1,height,width), m (batch,2,height,1). */
 static sdlf_status get(sdlf_sized_plans *plans, int64_t batch, int64_t height, int64_t width, sdlf_plan **plan)
 {
-    const sdlf_onnx_shape shapes[] = {{"m", sdlf_shape(batch, 2, height, 1)}, {"x", sdlf_shape(batch, 1, height, width)}};
+    const sdlf_onnx_shape shapes[] = {{"m", sdlf_shape(batch, 2, height, 1)},
+                                      {"x", sdlf_shape(batch, 1, height, width)}};
     return sdlf_sized_plans_get(plans, shapes, 2, plan);
 }
 
@@ -71,17 +72,21 @@ static void what_does_not_fit_is_refused(void)
     sdlf_sized_plans *plans = NULL;
     sdlf_plan *plan = NULL, *kept = NULL;
     const char *path = onnx_fixture("open", "model.onnx");
-    CHECK_FAILS(sdlf_sized_plans_create(&plans, path, &(sdlf_sized_plans_options){.calculator = calculator, .most = -1}),
-                SDLF_ERROR_ARGUMENT, "expected 1 to 4096 plans, found -1");
+    CHECK_FAILS(
+        sdlf_sized_plans_create(&plans, path, &(sdlf_sized_plans_options){.calculator = calculator, .most = -1}),
+        SDLF_ERROR_ARGUMENT, "expected 1 to 4096 plans, found -1");
     CHECK_FAILS(sdlf_sized_plans_create(&plans, path, &(sdlf_sized_plans_options){.most = 1}), SDLF_ERROR_ARGUMENT, "");
     CHECK_OK(sdlf_sized_plans_create(&plans, path, &(sdlf_sized_plans_options){.calculator = calculator, .most = 3}));
     CHECK_OK(get(plans, 2, 3, 4, &kept));
     const sdlf_onnx_shape one[] = {{"x", sdlf_shape(2, 1, 3, 4)}, {"x", sdlf_shape(2, 1, 3, 4)}},
                           differ[] = {{"x", sdlf_shape(2, 1, 3, 4)}, {"m", sdlf_shape(3, 2, 3, 1)}},
                           fixed[] = {{"x", sdlf_shape(2, 2, 3, 4)}, {"m", sdlf_shape(2, 2, 3, 1)}};
-    CHECK_FAILS(sdlf_sized_plans_get(plans, one, 2, &plan), SDLF_ERROR_ARGUMENT, "shape 1 has no name, or that of another");
-    CHECK_FAILS(sdlf_sized_plans_get(plans, differ, 2, &plan), SDLF_ERROR_SHAPE, "input 'm' is 3x2x3x1, in a batch of 2");
-    CHECK_FAILS(sdlf_sized_plans_get(plans, fixed, 2, &plan), SDLF_ERROR_SHAPE, "input 'x' is 2x1x3x4, and 2x2x3x4 was");
+    CHECK_FAILS(sdlf_sized_plans_get(plans, one, 2, &plan), SDLF_ERROR_ARGUMENT,
+                "shape 1 has no name, or that of another");
+    CHECK_FAILS(sdlf_sized_plans_get(plans, differ, 2, &plan), SDLF_ERROR_SHAPE,
+                "input 'm' is 3x2x3x1, in a batch of 2");
+    CHECK_FAILS(sdlf_sized_plans_get(plans, fixed, 2, &plan), SDLF_ERROR_SHAPE,
+                "input 'x' is 2x1x3x4, and 2x2x3x4 was");
     CHECK_OK(get(plans, 2, 3, 4, &plan));
     CHECK(plan == kept);
     CHECK_EQUAL(sdlf_sized_plans_made(plans), 1);

@@ -140,9 +140,7 @@ static void rank_line(void *context, int64_t line, int thread)
 {
     const ranking *r = context;
     int64_t to = line / r->inner * r->k * r->inner + line % r->inner;
-    heap h = {.r = r,
-              .x = r->x + line / r->inner * r->length * r->inner + line % r->inner,
-              .index = r->index + to};
+    heap h = {.r = r, .x = r->x + line / r->inner * r->length * r->inner + line % r->inner, .index = r->index + to};
     (void)thread;
     for (int64_t i = 0; i < r->k; i++) h.index[i * r->inner] = i;
     for (int64_t at = r->k / 2 - 1; at >= 0; at--) sink(&h, at, r->k, at);

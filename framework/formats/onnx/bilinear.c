@@ -18,8 +18,7 @@ onnx_taps onnx_taps_of(onnx_context *c, onnx_flow place, int64_t length, bool cl
         if (!clamped)
             there = onnx_two(c, "and", onnx_with_number(c, "greater_equal", element, 0),
                              onnx_with_number(c, "less", element, end));
-        onnx_flow weight =
-            i == 1 ? ratio : onnx_with_number(c, "add", onnx_with_number(c, "mul", ratio, -1), 1);
+        onnx_flow weight = i == 1 ? ratio : onnx_with_number(c, "add", onnx_with_number(c, "mul", ratio, -1), 1);
         taps.weight[i] = onnx_choose(c, there, weight, onnx_number(c, SDLF_FLOAT32, 0));
         element = onnx_with_number(c, "min", onnx_with_number(c, "max", element, 0), end - 1);
         taps.index[i] = onnx_cast(c, element, SDLF_INT64);

@@ -279,7 +279,8 @@ static int64_t scan_turns(onnx_context *c, int carried, int count, int *axes)
         sdlf_shape shape = onnx_shape(c, carried + i);
         axes[i] = onnx_axis(c, entry(c, "scan_input_axes", i, count), shape.rank);
         if (!onnx_ok(c)) return 0;
-        if (i > 0 && shape.dim[axes[i]] != turns) onnx_wrong(c, "its inputs %d and %d differ in length", carried, carried + i);
+        if (i > 0 && shape.dim[axes[i]] != turns)
+            onnx_wrong(c, "its inputs %d and %d differ in length", carried, carried + i);
         turns = shape.dim[axes[i]];
     }
     if (turns < 1 || turns > MOST_TURNS)
@@ -360,7 +361,8 @@ const onnx_operator onnx_branch_operators[] = {
      .since = 9, /* before, it had a batch of its own */
      .minimum_inputs = 1,
      .maximum_inputs = 4096,
-     .attributes = " body num_scan_inputs scan_input_axes scan_input_directions scan_output_axes scan_output_directions ",
+     .attributes =
+         " body num_scan_inputs scan_input_axes scan_input_directions scan_output_axes scan_output_directions ",
      .convert = convert_scan},
     {.type = NULL},
 };

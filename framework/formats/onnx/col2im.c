@@ -24,10 +24,9 @@ static lattice lattice_of(onnx_context *c)
     onnx_list image = onnx_known_integers(c, 1), block = onnx_known_integers(c, 2), pads = onnx_integers(c, "pads");
     onnx_list strides = onnx_integers(c, "strides"), dilations = onnx_integers(c, "dilations");
     lattice l = {.axes = image.count};
-    if (onnx_ok(c) && (l.axes < 1 || l.axes > MOST_AXES || block.count != l.axes ||
-                       (pads.count >= 0 && pads.count != 2 * l.axes) ||
-                       (strides.count >= 0 && strides.count != l.axes) ||
-                       (dilations.count >= 0 && dilations.count != l.axes)))
+    if (onnx_ok(c) &&
+        (l.axes < 1 || l.axes > MOST_AXES || block.count != l.axes || (pads.count >= 0 && pads.count != 2 * l.axes) ||
+         (strides.count >= 0 && strides.count != l.axes) || (dilations.count >= 0 && dilations.count != l.axes)))
         onnx_wrong(c, "an image of %d dimensions, 1 to %d are supported, and blocks of %d", l.axes, MOST_AXES,
                    block.count);
     for (int i = 0; i < l.axes && onnx_ok(c); i++) {

@@ -14,12 +14,14 @@ static bool is_in(const char *list, const char *type)
 }
 
 /* Every element by itself. */
-static const char single[] = " Abs Acos Acosh Asin Asinh Atan Atanh Cast Ceil Celu Clip Cos Cosh Elu Erf Exp Floor Gelu "
-                             "HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu "
-                             "Round Selu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh ";
+static const char single[] =
+    " Abs Acos Acosh Asin Asinh Atan Atanh Cast Ceil Celu Clip Cos Cosh Elu Erf Exp Floor Gelu "
+    "HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu "
+    "Round Selu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh ";
 /* Every element with the one beside it, once all are broadcast. */
-static const char aligned[] = " Add And BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Min "
-                              "Mod Mul Or Pow Sub Where Xor ";
+static const char aligned[] =
+    " Add And BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Min "
+    "Mod Mul Or Pow Sub Where Xor ";
 
 static void refuse(onnx_context *c, int input)
 {
@@ -38,8 +40,7 @@ static int axis_of_aligned(onnx_context *c, int input)
         const onnx_counted *other = &c->input[i]->counted;
         int at = shape.rank - from_end;
         if (shape.rank > rank) rank = shape.rank;
-        if (other->is && (other->length.node.layer != counted->length.node.layer || other->axis != at))
-            refuse(c, i);
+        if (other->is && (other->length.node.layer != counted->length.node.layer || other->axis != at)) refuse(c, i);
         if (!other->is && at >= 0 && shape.dim[at] != 1) refuse(c, i);
     }
     return rank - from_end;

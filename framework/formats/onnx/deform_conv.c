@@ -85,8 +85,10 @@ static void convert_deform_conv(onnx_context *c)
     if (onnx_batch_axis(c, x) >= 0) x = onnx_batch_fixed(c, x);
     if (onnx_batch_axis(c, offset) >= 0) offset = onnx_batch_fixed(c, offset);
     int64_t depth = d.channels / groups * d.elements, places = d.height * d.width;
-    onnx_flow columns = onnx_reshape_batch(c, columns_of(c, &d, x, offset), sdlf_shape(d.batch, groups, depth, places), -1);
-    onnx_flow y = onnx_product(c, onnx_reshape_batch(c, weight, sdlf_shape(groups, filters / groups, depth), -1), columns, false);
+    onnx_flow columns =
+        onnx_reshape_batch(c, columns_of(c, &d, x, offset), sdlf_shape(d.batch, groups, depth, places), -1);
+    onnx_flow y =
+        onnx_product(c, onnx_reshape_batch(c, weight, sdlf_shape(groups, filters / groups, depth), -1), columns, false);
     y = onnx_reshape_batch(c, y, sdlf_shape(d.batch, filters, d.height, d.width), -1);
     if (onnx_has(c, 3)) {
         onnx_flow bias = onnx_in(c, 3);

@@ -46,7 +46,10 @@ static onnx_flow without(onnx_context *c, onnx_flow x, int axis)
     if (!onnx_ok(c)) return x;
     int batch = onnx_batch_axis(c, x);
     if (batch == axis) x = onnx_batch_fixed(c, x);
-    return onnx_reshape_batch(c, x, sdlf_shape_without(x.shape, axis), batch == axis ? -1 : batch > axis ? batch - 1 : batch);
+    return onnx_reshape_batch(c, x, sdlf_shape_without(x.shape, axis),
+                              batch == axis  ? -1
+                              : batch > axis ? batch - 1
+                                             : batch);
 }
 
 static void convert_det(onnx_context *c)

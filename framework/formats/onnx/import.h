@@ -39,13 +39,13 @@ typedef struct onnx_counted {
 typedef struct onnx_value {
     const char *name;
     onnx_value_kind kind;
-    onnx_tensor tensor; /* constant */
-    onnx_flow flow;     /* flow; of a constant: its layer, once somebody wanted one */
-    int producer;       /* the node that makes it; -1: an input or a weight */
-    int readers;        /* nodes that read it, and once for an output of the graph */
-    int unread;         /* of these, how many are still to come */
-    int reader;         /* the last such node; -1: none */
-    onnx_type narrow;   /* of a flow: the integers that it holds, in larger ones; ONNX_UNDEFINED: it is what it is */
+    onnx_tensor tensor;   /* constant */
+    onnx_flow flow;       /* flow; of a constant: its layer, once somebody wanted one */
+    int producer;         /* the node that makes it; -1: an input or a weight */
+    int readers;          /* nodes that read it, and once for an output of the graph */
+    int unread;           /* of these, how many are still to come */
+    int reader;           /* the last such node; -1: none */
+    onnx_type narrow;     /* of a flow: the integers that it holds, in larger ones; ONNX_UNDEFINED: it is what it is */
     onnx_counted counted; /* of a flow */
     const int64_t *integers; /* of a constant: its elements, once somebody wanted them as integers */
     bool is_weight;          /* the file has it, as one of floats */

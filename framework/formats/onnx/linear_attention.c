@@ -66,7 +66,8 @@ static linear_attention attention_of(onnx_context *c)
     onnx_flow q = onnx_in(c, 0);
     if (onnx_ok(c) && (q.shape.rank != 3 || q.shape.dim[2] % readers != 0 || q.shape.dim[1] != a.k.shape.dim[3] ||
                        q.shape.dim[2] / readers != a.k.shape.dim[2] || a.v.shape.dim[2] != q.shape.dim[1]))
-        onnx_wrong(c, "queries %s for keys %s", sdlf_shape_print(q.shape).text, sdlf_shape_print(onnx_shape(c, 1)).text);
+        onnx_wrong(c, "queries %s for keys %s", sdlf_shape_print(q.shape).text,
+                   sdlf_shape_print(onnx_shape(c, 1)).text);
     if (!onnx_ok(c)) return a;
     q = onnx_split_axis(c, onnx_split_axis(c, q, 2, heads), 3, readers / heads);
     a.q = onnx_transpose(c, q, (const int[]){0, 2, 1, 3, 4});
@@ -103,8 +104,7 @@ static void convert_causal_conv(onnx_context *c)
     const onnx_tensor *weight = onnx_known(c, 1), *bias = onnx_has(c, 2) ? onnx_known(c, 2) : NULL;
     onnx_word activation = onnx_text(c, "activation", "none");
     bool silu = strcmp(activation.text, "silu") == 0 || strcmp(activation.text, "swish") == 0;
-    if (!silu && strcmp(activation.text, "none") != 0)
-        onnx_wrong(c, "attribute 'activation' is '%s'", activation.text);
+    if (!silu && strcmp(activation.text, "none") != 0) onnx_wrong(c, "attribute 'activation' is '%s'", activation.text);
     bool fits = onnx_ok(c) && x.shape.rank == 3 && weight->shape.rank == 3 && weight->shape.dim[0] == x.shape.dim[1] &&
                 weight->shape.dim[1] == 1 && weight->shape.dim[2] >= 1 && weight->shape.dim[2] <= INT16_MAX &&
                 weight->shape.dim[0] <= INT32_MAX && (bias == NULL || bias->count == weight->shape.dim[0]);

@@ -13,11 +13,13 @@ static const char keep[] =
     "ReduceMin Relu Reshape ReverseSequence Slice Sub "
     "SpaceToDepth Split Squeeze Tile TopK Transpose Trilu Unsqueeze Where ";
 /* Of these, those that only move elements: floats of 8 and 4 bits, and integers of 4 and 2, are for storing. */
-static const char move[] = " Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Reshape "
-                           "ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Unsqueeze Where ";
+static const char move[] =
+    " Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Reshape "
+    "ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Unsqueeze Where ";
 /* The result is of another type. */
-static const char read[] = " ArgMax ArgMin BitCast Cast CastLike DequantizeLinear Equal Greater GreaterOrEqual Less LessOrEqual Pow "
-                           "QuantizeLinear Shape Size ";
+static const char read[] =
+    " ArgMax ArgMin BitCast Cast CastLike DequantizeLinear Equal Greater GreaterOrEqual Less LessOrEqual Pow "
+    "QuantizeLinear Shape Size ";
 
 static const char stored_read[] = " BitCast Cast CastLike DequantizeLinear QuantizeLinear Shape Size ";
 

@@ -70,11 +70,16 @@ static bool range_of(onnx_type type, double *low, double *high)
     static const struct {
         onnx_type type;
         double low, high;
-    } ranges[] = {{ONNX_UINT8, 0, 255},           {ONNX_INT8, -128, 127},
-                  {ONNX_UINT16, 0, 65535},        {ONNX_INT16, -32768, 32767},
-                  {ONNX_UINT4, 0, 15},            {ONNX_INT4, -8, 7},
-                  {ONNX_UINT2, 0, 3},             {ONNX_INT2, -2, 1},
-                  {ONNX_UINT32, 0, 4294967295.0}, {ONNX_INT32, -2147483648.0, 2147483647.0}};
+    } ranges[] = {{ONNX_UINT8, 0, 255},
+                  {ONNX_INT8, -128, 127},
+                  {ONNX_UINT16, 0, 65535},
+                  {ONNX_INT16, -32768, 32767},
+                  {ONNX_UINT4, 0, 15},
+                  {ONNX_INT4, -8, 7},
+                  {ONNX_UINT2, 0, 3},
+                  {ONNX_INT2, -2, 1},
+                  {ONNX_UINT32, 0, 4294967295.0},
+                  {ONNX_INT32, -2147483648.0, 2147483647.0}};
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         if (ranges[i].type != type) continue;
         *low = ranges[i].low;
@@ -120,7 +125,8 @@ static void convert_quantize(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
     onnx_type type = target_of(c);
-    bool narrow = onnx_type_dtype((int)type) == SDLF_NONE && type != ONNX_UINT32; /* what holds it does not saturate there */
+    bool narrow =
+        onnx_type_dtype((int)type) == SDLF_NONE && type != ONNX_UINT32; /* what holds it does not saturate there */
     double low = 0, high = 0;
     if (!(narrow ? onnx_type_computed((int)type) != SDLF_NONE : type == ONNX_UINT8 || type == ONNX_INT8))
         onnx_unsupported(c, "to %s", onnx_type_name(type));

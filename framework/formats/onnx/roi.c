@@ -25,7 +25,8 @@ static void convert_roi_align(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), regions = onnx_in(c, 1), picture = onnx_cast(c, onnx_in(c, 2), SDLF_INT64);
     onnx_word mode = onnx_text(c, "mode", "avg");
-    onnx_word where = onnx_text(c, "coordinate_transformation_mode", c->opset < 16 ? "output_half_pixel" : "half_pixel");
+    onnx_word where =
+        onnx_text(c, "coordinate_transformation_mode", c->opset < 16 ? "output_half_pixel" : "half_pixel");
     bool greatest = strcmp(mode.text, "max") == 0, half = strcmp(where.text, "half_pixel") == 0;
     int64_t height = onnx_integer(c, "output_height", 1), width = onnx_integer(c, "output_width", 1);
     int64_t samples = onnx_integer(c, "sampling_ratio", 0);
@@ -33,7 +34,8 @@ static void convert_roi_align(onnx_context *c)
     if (!greatest && strcmp(mode.text, "avg") != 0) onnx_wrong(c, "attribute 'mode' is '%s'", mode.text);
     if (!half && strcmp(where.text, "output_half_pixel") != 0)
         onnx_wrong(c, "attribute 'coordinate_transformation_mode' is '%s'", where.text);
-    if (samples == 0) onnx_unsupported(c, "attribute 'sampling_ratio' is 0: how many places are read would depend on the region");
+    if (samples == 0)
+        onnx_unsupported(c, "attribute 'sampling_ratio' is 0: how many places are read would depend on the region");
     if (samples < 0 || samples > MOST_SIDE || height < 1 || height > MOST_SIDE || width < 1 || width > MOST_SIDE)
         onnx_wrong(c, "%lld places of each of %lldx%lld", (long long)samples, (long long)height, (long long)width);
     if (onnx_ok(c) && (x.shape.rank != 4 || regions.shape.rank != 2 || regions.shape.dim[1] != 4 ||

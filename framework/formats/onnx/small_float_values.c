@@ -3,8 +3,10 @@
 
 #include "framework/formats/onnx/small_floats.h"
 
-#define FORMAT(e, m, b, largest, beyond, nan) \
-    {.mantissa = (m), .bits = (e) + (m), .bias = (b), .max = (largest), .over = (beyond), .none = (nan)}
+#define FORMAT(e, m, b, largest, beyond, nan)                                                                          \
+    {                                                                                                                  \
+        .mantissa = (m), .bits = (e) + (m), .bias = (b), .max = (largest), .over = (beyond), .none = (nan)             \
+    }
 static const struct format {
     int mantissa, bits; /* `bits`: without the sign */
     int bias;

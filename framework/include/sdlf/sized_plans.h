@@ -22,7 +22,8 @@ typedef struct sdlf_sized_plans_options {
 } sdlf_sized_plans_options;
 
 /* The file is read when a plan is made; it is to stay what it is. */
-sdlf_status sdlf_sized_plans_create(sdlf_sized_plans **plans, const char *path, const sdlf_sized_plans_options *options);
+sdlf_status sdlf_sized_plans_create(sdlf_sized_plans **plans, const char *path,
+                                    const sdlf_sized_plans_options *options);
 void sdlf_sized_plans_free(sdlf_sized_plans *plans);
 
 /* *plan: for inputs of these shapes, batch and all, one that was kept or a new one, in the place of the one that was asked for longest ago where

@@ -123,7 +123,8 @@ static void open_sizes_are_the_arrays(void)
     snprintf(x, sizeof x, "%s", fixture("open/input_0.pb"));
     snprintf(m, sizeof m, "m=%s", fixture("open/input_1.pb"));
     CHECK_SAYS(SDLF(0, "run", model, "--input", x, "--input", m), "y  float32 2x2x7x5");
-    CHECK_SAYS(SDLF(1, "run", model, "--input", x, "--input", m, "--dim", "W=4"), "input 'x' is 2x1x7x4, and the file has");
+    CHECK_SAYS(SDLF(1, "run", model, "--input", x, "--input", m, "--dim", "W=4"),
+               "input 'x' is 2x1x7x4, and the file has");
     CHECK_SAYS(SDLF(2, "run", model, "--input", m), "input 'x': dimension 3, 'W', is open");
     CHECK_SAYS(SDLF(2, "run", model, "--input", m, "--dim", "W=5"), "input 'x', 2x1x7x5, is missing");
     float values[32] = {0};
