@@ -34,8 +34,9 @@ EXTREME = [0, -1, 1, 2**31 - 1, 2**31, 2**62, -2**63, 65535, 65536, 2**24 + 1]
 def tables():
     """Operators and attributes that the converters name."""
     text = "".join(open(path, encoding="utf-8").read() for path in glob.glob(os.path.join(ROOT, "framework/formats/onnx/*.c")))
-    operators = set(re.findall(r'\.type = "(\w+)"', text))
+    operators = set(re.findall(r'(?:\.type = |LEARNING\()"(\w+)"', text))
     attributes = set(" ".join(re.findall(r'\.attributes = ((?:"[^"]*"\s*)+)', text)).replace('"', " ").split())
+    attributes |= set(" ".join(re.findall(r'"( ?[a-z]\w*(?: [a-z]\w*)+ )"', text)).split())  # those that a macro has
     return operators, attributes
 
 
@@ -52,7 +53,7 @@ def write_dictionary(operators, attributes):
 
     words = ["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET", "constant", "reflect", "edge", "wrap", "nearest", "linear", "cubic",
              "half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_crop_and_resize", "floor", "ceil", "DCR", "CRD",
-             "tanh", "not_larger", "not_smaller"]
+             "tanh", "not_larger", "not_smaller", "BRANCH_LEQ", "LEAF", "SOFTMAX", "LOGISTIC", "RBF"]
     places = ["location", "offset", "length", "weights.bin", "../weights.bin", "/etc/passwd", "link", "missing"]
     lines = [entry(0x22, o) for o in sorted(operators)] + [entry(0x0A, a) for a in sorted(attributes)]
     lines += [entry(0x22, w) for w in words] + [entry(0x0A, p) for p in places] + [entry(0x12, p) for p in places]

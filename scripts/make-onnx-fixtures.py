@@ -44,6 +44,7 @@ class Graph:
         graph = helper.make_graph(self.nodes, name, [helper.make_tensor_value_info(*i) for i in inputs],
                                   [helper.make_tensor_value_info(*o) for o in outputs], self.weights)
         opsets = [helper.make_opsetid("", opset)] + [helper.make_opsetid("own", 1)] * bool(functions)
+        opsets += [helper.make_opsetid("ai.onnx.ml", 3)] * any(n.domain == "ai.onnx.ml" for n in self.nodes)
         model = helper.make_model(graph, opset_imports=opsets, producer_name="sdlf-fixtures", functions=functions)
         model.ir_version = 8 if opset < 20 else 10
         onnx.checker.check_model(model)
@@ -400,6 +401,41 @@ def states():
     return g.model("states", [("x", FLOAT, [2, 4, 12])], [(name, FLOAT, shape) for name, shape in outputs], 27), {}
 
 
+def forest(g, kind, targets, trees=4, depth=3):
+    """Attributes of an ensemble: complete trees, some of whose comparisons are leaves instead."""
+    nodes = [(t, i, i >= 2**depth - 1 or (i > 2 and g.random.random() < 0.2)) for t in range(trees) for i in range(2 ** (depth + 1) - 1)]
+    leaves = [(t, i, k) for t, i, leaf in nodes if leaf for k in range(targets)]
+    draw = lambda count: [float(v) for v in g.random.standard_normal(count).astype(np.float32)]
+    return {"nodes_treeids": [t for t, _, _ in nodes], "nodes_nodeids": [i for _, i, _ in nodes],
+            "nodes_featureids": [0 if leaf else int(g.random.integers(5)) for _, _, leaf in nodes], "nodes_values": draw(len(nodes)),
+            "nodes_modes": ["LEAF" if leaf else "BRANCH_LEQ" for _, _, leaf in nodes],
+            "nodes_truenodeids": [0 if leaf else 2 * i + 1 for _, i, leaf in nodes], "nodes_falsenodeids": [0 if leaf else 2 * i + 2 for _, i, leaf in nodes],
+            "nodes_missing_value_tracks_true": [0 if leaf else int(g.random.integers(2)) for _, _, leaf in nodes],
+            f"{kind}_treeids": [t for t, _, _ in leaves], f"{kind}_nodeids": [i for _, i, _ in leaves], f"{kind}_ids": [k for _, _, k in leaves],
+            f"{kind}_weights": draw(len(leaves))}
+
+
+def learning():
+    """Operators of ai.onnx.ml: what scikit-learn and boosted trees are exported in."""
+    g = Graph(19)
+    ml = {"domain": "ai.onnx.ml"}
+    draw = lambda count: [float(v) for v in g.random.standard_normal(count).astype(np.float32)]
+    g.node("Scaler", ["x"], "scaled", offset=draw(5), scale=draw(5), **ml)
+    g.node("Normalizer", ["scaled"], "n", norm="L2", **ml)
+    g.node("Sqrt", ["x"], "roots")  # NaN where x is negative
+    g.node("TreeEnsembleRegressor", ["roots"], "y", n_targets=2, base_values=[0.5, -1.0], aggregate_function="AVERAGE", **forest(g, "target", 2), **ml)
+    outputs = [("n", [6, 5]), ("y", [6, 2])]
+    for name, labels, targets, transform in (("three", [3, 1, 7], 3, "SOFTMAX"), ("two", [0, 1], 1, "LOGISTIC")):
+        g.node("TreeEnsembleClassifier", ["scaled"], name, name + "_scores", classlabels_int64s=labels, post_transform=transform, **forest(g, "class", targets), **ml)
+        g.node("Cast", [name], name + "_f", to=FLOAT)
+        outputs += [(name + "_f", [6]), (name + "_scores", [6, len(labels)])]
+    g.node("LinearClassifier", ["x"], "label", "l", coefficients=draw(15), intercepts=draw(3), classlabels_ints=[4, 5, 9], post_transform="SOFTMAX", **ml)
+    g.node("LinearRegressor", ["x"], "r", coefficients=draw(10), intercepts=draw(2), targets=2, **ml)
+    g.node("Imputer", ["roots"], "whole", imputed_value_floats=draw(5), replaced_value_float=float("nan"), **ml)
+    g.node("SVMRegressor", ["whole"], "s", coefficients=draw(4), support_vectors=draw(20), kernel_params=[0.3, 0.2, 3.0], kernel_type="RBF", n_supports=4, rho=[0.7], **ml)
+    return g.model("learning", [("x", FLOAT, [6, 5])], [(name, FLOAT, shape) for name, shape in outputs + [("l", [6, 3]), ("r", [6, 2]), ("s", [6, 1])]], 17), {}
+
+
 def open_sizes():
     """Height and width are open, and two inputs have the same height."""
     g = Graph(18)
@@ -410,7 +446,7 @@ def open_sizes():
 
 FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "rows": rows, "external": external, "volume": volume, "integers": integers,
             "recurrent": recurrent, "attention": attention, "indices": indices, "branches": branches, "quantised": quantised,
-            "selected": selected, "sampled": sampled, "stored": stored, "scanned": scanned, "states": states,
+            "selected": selected, "sampled": sampled, "stored": stored, "scanned": scanned, "states": states, "learning": learning,
             "open": open_sizes}
 NOT_IN_ONNXRUNTIME = ["states"] # of a newer opset: what the onnx package's own evaluator computes
 

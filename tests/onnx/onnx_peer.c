@@ -223,12 +223,12 @@ static sdlf_status run(peer *p, int count, char **words, bool *made)
     return status;
 }
 
-/* "Conv 1 to 22" for every operator, once. */
+/* "Conv 1 to 22" for every operator of the standard's own domain, once. */
 static int print_operators(void)
 {
     const onnx_operator *row;
     for (int i = 0; (row = onnx_operator_at(i)) != NULL; i++) {
-        bool first = true;
+        bool first = strchr(row->type, '.') == NULL; /* the standard's own */
         int since = row->since, until = row->until;
         const onnx_operator *other;
         for (int j = 0; (other = onnx_operator_at(j)) != NULL; j++) {

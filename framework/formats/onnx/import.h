@@ -153,6 +153,7 @@ extern const onnx_operator onnx_scatter_operators[];
 extern const onnx_operator onnx_recurrent_operators[];
 extern const onnx_operator onnx_loss_operators[];
 extern const onnx_operator onnx_integer_product_operators[];
+extern const onnx_operator onnx_learning_operators[];
 extern const onnx_operator onnx_deform_operators[];
 extern const onnx_operator onnx_roi_operators[];
 extern const onnx_operator onnx_suppression_operators[];
@@ -163,6 +164,8 @@ extern const onnx_operator onnx_determinant_operators[];
 
 /* The row for that name and opset; NULL: none. `other` says why: a row of that name for other opsets, or NULL. */
 const onnx_operator *onnx_operator_find(const char *type, int opset, const onnx_operator **other);
+/* The row for that node; those of other domains are called "ai.onnx.ml.Scaler". */
+const onnx_operator *onnx_operator_of(const Onnx__NodeProto *node, int opset, const onnx_operator **other);
 /* Row `index` of all tables; NULL past the end. */
 const onnx_operator *onnx_operator_at(int index);
 

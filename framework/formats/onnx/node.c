@@ -49,12 +49,12 @@ static sdlf_status find_operator(onnx_context *c)
 {
     const char *name = c->node->op_type;
     if (name == NULL || name[0] == '\0') return sdlf_fail(SDLF_ERROR_FORMAT, "it does not say which operator it is");
-    if (!onnx_is_standard(c->node))
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "operator %s of the domain '%s', of which SDLF has none",
-                         text_show(name).text, text_show(c->node->domain).text);
     const onnx_operator *other;
-    c->type = onnx_operator_find(name, c->opset, &other);
+    c->type = onnx_operator_of(c->node, c->opset, &other);
     if (c->type != NULL) return SDLF_OK;
+    if (!onnx_is_standard(c->node))
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF has no operator %s of the domain '%s'", text_show(name).text,
+                         text_show(c->node->domain).text);
     if (other == NULL) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF has no operator %s", text_show(name).text);
     return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF has operator %s from opset %d on, and the model is in opset %d",
                      name, other->since, c->opset);

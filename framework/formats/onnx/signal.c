@@ -118,6 +118,7 @@ static onnx_flow back_from_half(onnx_context *c, onnx_flow x, int64_t length)
 {
     int last = x.shape.rank - 1;
     int64_t terms = length / 2 + 1;
+    if (!onnx_ok(c)) return x;
     onnx_flow re = onnx_join_axes(c, onnx_take(c, x, last, 0, 1, 1), last - 1, last);
     onnx_flow im = onnx_join_axes(c, onnx_take(c, x, last, 1, 1, 1), last - 1, last);
     onnx_tensor cosines = onnx_new_tensor(c, ONNX_DOUBLE, sdlf_shape(terms, length)), sines = cosines;
@@ -138,6 +139,7 @@ static onnx_flow back_from_half(onnx_context *c, onnx_flow x, int64_t length)
 static onnx_flow moved(onnx_context *c, onnx_flow x, int axis)
 {
     int order[SDLF_MAX_RANK], place = x.shape.rank - 2;
+    if (!onnx_ok(c)) return x;
     for (int i = 0; i < x.shape.rank; i++) order[i] = i;
     order[axis] = place;
     order[place] = axis;
