@@ -7,6 +7,7 @@
 #include <sdlf/sdlf.h>
 
 #include "apps/arguments/arguments.h"
+#include "apps/arguments/onnx.h"
 #include "apps/command.h"
 #include "apps/input/file_form.h"
 #include "apps/input/network.h"
@@ -22,6 +23,7 @@ typedef struct settings {
     const char *weights, *net, *out, *name;
     int64_t opset, maximum;
     bool c, external, json;
+    onnx_settings onnx;
 } settings;
 
 static const argument table_of_arguments[] = {
@@ -48,6 +50,8 @@ static const argument table_of_arguments[] = {
      .help = "refuse larger networks, which compilers take long for (default: 2000000)"},
     {0},
 };
+
+static const argument sizes_heading[] = {{.name = "A network in an ONNX file", .type = ARGUMENT_HEADING}, {0}};
 
 typedef struct session {
     settings set;
@@ -114,8 +118,25 @@ static sdlf_status check_options(const session *s, const arguments *given)
     return SDLF_OK;
 }
 
+/* A network in an ONNX file, for the sizes that are given, with the weights of another file if there are any. */
+static sdlf_status open_onnx(session *s)
+{
+    sdlf_onnx_options options;
+    sdlf_status status = onnx_settings_complete(&s->set.onnx, &options);
+    if (status == SDLF_OK) status = sdlf_model_from_onnx(&s->model, s->set.net, &options);
+    return status == SDLF_OK && s->weights ? sdlf_model_load(s->model, s->weights) : status;
+}
+
 static sdlf_status open_model(session *s)
 {
+    if (s->set.net && network_is_onnx(s->set.net) && (s->set.onnx.batch > 0 || s->set.onnx.dimensions.count > 0))
+        return open_onnx(s);
+    sdlf_status status = onnx_settings_fit_other(&s->set.onnx, s->set.net ? s->set.net : s->weights);
+    if (status == SDLF_OK && s->set.onnx.batch > 0)
+        status =
+            sdlf_fail(SDLF_ERROR_ARGUMENT, "--batch %lld: a network that is no ONNX file is written for every batch",
+                      (long long)s->set.onnx.batch);
+    if (status != SDLF_OK) return status;
     if (s->weights) return network_open_weights(&s->model, s->weights, s->set.net);
     return network_open(&s->model, s->set.net, 1);
 }
@@ -275,7 +296,8 @@ static int run(int count, char **words)
 {
     session s = {.model = NULL};
     arguments given;
-    static const argument_part parts[] = {{table_of_arguments, 0}, {0}};
+    static const argument_part parts[] = {
+        {table_of_arguments, 0}, {sizes_heading, 0}, {onnx_arguments, offsetof(settings, onnx)}, {0}};
     static const command_usage usage = {
         .command = "export",
         .synopsis = "WEIGHTS -o FILE [options]",
@@ -302,6 +324,7 @@ static int run(int count, char **words)
     if (status == SDLF_OK) status = write_model(&s);
     int code = command_conclude("export", status);
     sdlf_model_free(s.model);
+    onnx_settings_release(&s.set.onnx);
     return code;
 }
 

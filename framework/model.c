@@ -262,5 +262,26 @@ void sdlf_output(sdlf_model *model, const char *name, sdlf_node node)
         keep_error(model, sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory for output '%s'", name));
         return;
     }
-    model->outputs[model->output_count++] = (model_output){.name = copy, .node = node};
+    model->outputs[model->output_count++] = (model_output){.name = copy, .node = node, .length = -1};
+}
+
+static int find_output(const sdlf_model *model, const char *name)
+{
+    int index = model->output_count - 1;
+    while (index >= 0 && strcmp(model->outputs[index].name, name) != 0) index--;
+    return index;
+}
+
+void sdlf_output_length(sdlf_model *model, const char *name, int axis, const char *length)
+{
+    if (model == NULL || model->status != SDLF_OK || !has_name(model, name, __func__)) return;
+    if (!has_name(model, length, __func__) || has_plans(model)) return;
+    int which = find_output(model, name), by = find_output(model, length);
+    if (which < 0 || by < 0 || which == by || axis < 0 || axis >= SDLF_MAX_RANK || model->outputs[by].length >= 0) {
+        keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "output '%s' is to be as long, along axis %d, as '%s' says",
+                                    name, axis, length));
+        return;
+    }
+    model->outputs[which].length = by;
+    model->outputs[which].axis = axis;
 }

@@ -34,6 +34,7 @@ typedef struct model_names {
 typedef struct model_output {
     char *name;
     sdlf_node node;
+    int length, axis; /* the output that says how many of its elements along the axis count; -1: all do */
 } model_output;
 
 /* Where the values of parameters are that have been left in a file: who opened it reads them. */

@@ -78,6 +78,13 @@ const char *sdlf_model_output_name(const sdlf_model *model, int index)
     return index >= 0 && index < model->output_count ? model->outputs[index].name : NULL;
 }
 
+bool sdlf_model_output_is_length(const sdlf_model *model, int index)
+{
+    for (int i = 0; model != NULL && i < model->output_count; i++)
+        if (model->outputs[i].length == index && index >= 0) return true;
+    return false;
+}
+
 sdlf_shape sdlf_model_node_shape(const sdlf_model *model, sdlf_node node)
 {
     bool known = is_layer(model, node.layer) && node.output >= 0 && node.output < SDLF_MAX_LAYER_OUTPUTS;

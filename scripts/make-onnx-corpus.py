@@ -34,8 +34,9 @@ EXTREME = [0, -1, 1, 2**31 - 1, 2**31, 2**62, -2**63, 65535, 65536, 2**24 + 1]
 def tables():
     """Operators and attributes that the converters name."""
     text = "".join(open(path, encoding="utf-8").read() for path in glob.glob(os.path.join(ROOT, "framework/formats/onnx/*.c")))
-    operators = set(re.findall(r'\.type = "(\w+)"', text))
+    operators = set(re.findall(r'(?:\.type = |LEARNING\()"(\w+)"', text))
     attributes = set(" ".join(re.findall(r'\.attributes = ((?:"[^"]*"\s*)+)', text)).replace('"', " ").split())
+    attributes |= set(" ".join(re.findall(r'"( ?[a-z]\w*(?: [a-z]\w*)+ )"', text)).split())  # those that a macro has
     return operators, attributes
 
 
@@ -52,11 +53,11 @@ def write_dictionary(operators, attributes):
 
     words = ["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET", "constant", "reflect", "edge", "wrap", "nearest", "linear", "cubic",
              "half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_crop_and_resize", "floor", "ceil", "DCR", "CRD",
-             "tanh", "not_larger", "not_smaller"]
+             "tanh", "not_larger", "not_smaller", "BRANCH_LEQ", "LEAF", "SOFTMAX", "LOGISTIC", "RBF"]
     places = ["location", "offset", "length", "weights.bin", "../weights.bin", "/etc/passwd", "link", "missing"]
     lines = [entry(0x22, o) for o in sorted(operators)] + [entry(0x0A, a) for a in sorted(attributes)]
     lines += [entry(0x22, w) for w in words] + [entry(0x0A, p) for p in places] + [entry(0x12, p) for p in places]
-    lines += [number(0x18, e) for e in EXTREME] + [number(0x08, e) for e in EXTREME] + [number(0x10, t) for t in range(1, 17)]
+    lines += [number(0x18, e) for e in EXTREME] + [number(0x08, e) for e in EXTREME] + [number(0x10, t) for t in range(1, 27)]
     with open(os.path.join(ROOT, "tests", "fuzz", "onnx.dict"), "w", encoding="utf-8") as out:
         out.write("# Made by scripts/make-onnx-corpus.py: operators, attributes, their words and numbers, as fields of a file.\n")
         out.write("\n".join(dict.fromkeys(lines)) + "\n")
@@ -131,8 +132,9 @@ def main():
         kinds = {n.op_type for n in model.graph.node} if model is not None else set()
         if len(kinds) == 1 and kinds <= operators and model.ByteSize() <= arguments.limit:
             found.setdefault(kinds.pop(), []).append((model.ByteSize(), os.path.basename(folder), model))
-    total, draw = 0, random.Random(1)
+    total = 0
     for kind in sorted(found):
+        draw = random.Random(kind)  # so that other operators change nothing here
         models = sorted(found[kind], key=lambda m: (m[0], m[1]))
         taken = models[:: max(1, len(models) // 2)][:2]  # a small one, and one from the middle
         changed = onnx.ModelProto()

@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "onnx", "fixtures")
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
@@ -43,6 +44,7 @@ class Graph:
         graph = helper.make_graph(self.nodes, name, [helper.make_tensor_value_info(*i) for i in inputs],
                                   [helper.make_tensor_value_info(*o) for o in outputs], self.weights)
         opsets = [helper.make_opsetid("", opset)] + [helper.make_opsetid("own", 1)] * bool(functions)
+        opsets += [helper.make_opsetid("ai.onnx.ml", 3)] * any(n.domain == "ai.onnx.ml" for n in self.nodes)
         model = helper.make_model(graph, opset_imports=opsets, producer_name="sdlf-fixtures", functions=functions)
         model.ir_version = 8 if opset < 20 else 10
         onnx.checker.check_model(model)
@@ -275,8 +277,178 @@ def quantised():
     return g.model("quantised", [("x", FLOAT, [2, 300])], [("y", FLOAT, [2, 7]), ("z", FLOAT, [1, 6, 4, 3]), ("c1", FLOAT, [1, 6, 1, 1])], 18), {}
 
 
+def selected():
+    """Outputs whose length depends on the input, and what is read by such indices."""
+    g = Graph(13)
+    g.node("Greater", ["x", g.constant("zero", 0, np.float32)], "positive")
+    g.node("NonZero", ["positive"], "places")
+    g.node("Transpose", ["places"], "rows", perm=[1, 0])
+    g.node("Cast", ["rows"], "nonzero", to=FLOAT)
+    g.node("Round", ["x"], "rounded")
+    g.node("Unique", ["rounded"], "unique", "first", "which", "often", sorted=1)
+    for name in ("first", "which", "often"):
+        g.node("Cast", [name], name + "_f", to=FLOAT)
+    g.node("Slice", ["positive", g.constant("s0", [0]), g.constant("s1", [1]), g.constant("s2", [0])], "top")
+    g.node("Reshape", ["top", g.constant("flat", [-1])], "condition")
+    g.node("Compress", ["x", "condition"], "compressed", axis=1)
+    # boxes around x, whose scores are x too
+    g.node("Reshape", ["x", g.constant("four", [1, -1, 4])], "corners")
+    g.node("Slice", ["corners", g.constant("b0", [0]), g.constant("b1", [2]), g.constant("b2", [2])], "low")
+    g.node("Add", ["low", g.constant("side", [1.5, 2], np.float32)], "high")
+    g.node("Concat", ["low", "high"], "boxes", axis=2)
+    g.node("Slice", ["corners", g.constant("c0", [2]), g.constant("c1", [4]), g.constant("c2", [2])], "marks")
+    g.node("Transpose", ["marks"], "scores", perm=[0, 2, 1])
+    g.node("NonMaxSuppression", ["boxes", "scores", g.constant("most", [4]), g.constant("iou", [0.3], np.float32),
+                                 g.constant("least", [-0.5], np.float32)], "chosen")
+    g.node("Cast", ["chosen"], "chosen_f", to=FLOAT)
+    g.node("Gather", ["chosen", g.constant("third", 2)], "of_box", axis=1)
+    g.node("Squeeze", ["boxes", g.constant("axis", [0])], "all")
+    g.node("Gather", ["all", "of_box"], "kept")
+    g.node("Mul", ["kept", g.constant("two", 2, np.float32)], "twice")
+    outputs = [("nonzero", ["n", 2]), ("unique", ["u"]), ("first_f", ["u"]), ("which_f", [48]), ("often_f", ["u"]), ("compressed", [4, "k"]),
+               ("chosen_f", ["c", 3]), ("twice", ["c", 4])]
+    return g.model("selected", [("x", FLOAT, [4, 12])], [(name, FLOAT, shape) for name, shape in outputs], 16), {}
+
+
+def sampled():
+    """Regions, windows that overlap or are moved, and what is put back where pooling found it."""
+    g = Graph(14)
+    g.constant("regions", [[0, 0, 7, 7], [1.5, 2, 6, 7.5], [4, -3, 20, 5]], np.float32)
+    g.constant("pictures", [0, 1, 0])
+    g.node("RoiAlign", ["x", "regions", "pictures"], "average", output_height=3, output_width=2, sampling_ratio=2, spatial_scale=0.8)
+    g.node("RoiAlign", ["x", "regions", "pictures"], "greatest", output_height=2, output_width=3, sampling_ratio=1, mode="max",
+           coordinate_transformation_mode="output_half_pixel")
+    g.weight("offsets", 2, 16, 4, 4, scale=1.5)
+    g.weight("mask", 2, 8, 4, 4)
+    g.node("DeformConv", ["x", g.weight("w", 6, 2, 2, 2), "offsets", g.weight("b", 6), "mask"], "deformed", group=2, offset_group=2, strides=[2, 2],
+           pads=[0, 1, 1, 0], kernel_shape=[2, 2])
+    g.node("MaxPool", ["x"], "pooled", "found", kernel_shape=[2, 2], strides=[2, 2])
+    g.node("MaxUnpool", ["pooled", "found"], "back", kernel_shape=[2, 2], strides=[2, 2])
+    g.node("Reshape", ["x", g.constant("blocks", [2, 16, 16])], "in_blocks")
+    g.node("Col2Im", ["in_blocks", g.constant("image", [5, 4]), g.constant("block", [2, 2])], "image_of", strides=[2, 1], dilations=[1, 2], pads=[1, 2, 2, 0])
+    g.node("Slice", ["x", g.constant("d0", [1, 2]), g.constant("d1", [6, 7]), g.constant("d2", [2, 3])], "matrices")
+    g.node("Det", ["matrices"], "det")
+    g.node("CenterCropPad", ["x", g.constant("sides", [5, 11])], "centred", axes=[2, 3])
+    outputs = [("average", [3, 4, 3, 2]), ("greatest", [3, 4, 2, 3]), ("deformed", [2, 6, 4, 4]), ("back", [2, 4, 8, 8]), ("image_of", [2, 4, 5, 4]), ("det", [2, 4]),
+               ("centred", [2, 4, 5, 11])]
+    return g.model("sampled", [("x", FLOAT, [2, 4, 8, 8])], [(name, FLOAT, shape) for name, shape in outputs], 19), {}
+
+
+def stored():
+    """Numbers of a byte and less: what they are rounded to, and weights that are stored so."""
+    g = Graph(15)
+    g.node("Mul", ["x", g.constant("spread", [0.001, 0.03, 1, 40, 300, 90000], np.float32)], "wide")
+    outputs = []
+    for name in ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ"):
+        for saturate in (0, 1) if name == "FLOAT8E5M2" else (1,):
+            own = f"{name.lower()}_{saturate}"
+            g.node("Cast", ["wide"], own, to=getattr(TensorProto, name), saturate=saturate)
+            g.node("Cast", [own], own + "_f", to=FLOAT)
+            g.node("Clip", [own + "_f", g.constant(own + "_low", -1e6, np.float32), g.constant(own + "_high", 1e6, np.float32)], own + "_y")
+            outputs.append(own + "_y")
+    g.weights.append(helper.make_tensor("q", TensorProto.INT4, [6, 3], [1, -8, 7, 0, 3, -2, 5, 5, -5, 2, 1, 0, -1, -7, 6, 4, -4, 3]))
+    g.weights.append(helper.make_tensor("e", TensorProto.FLOAT8E4M3FN, [3], [1, -0.75, 448]))
+    g.node("DequantizeLinear", ["q", g.constant("scale", [0.1, 0.2, 0.3], np.float32)], "weight", axis=1)
+    g.node("MatMul", ["x", "weight"], "product")
+    g.node("DequantizeLinear", ["e", g.constant("one", 0.5, np.float32)], "bias")
+    g.node("Add", ["product", "bias"], "y")
+    g.weights.append(helper.make_tensor("zero4", TensorProto.UINT4, [], [5]))
+    g.node("QuantizeLinear", ["x", g.constant("step", 0.3, np.float32), "zero4"], "four")
+    g.node("DequantizeLinear", ["four", "step", "zero4"], "z")
+    return g.model("stored", [("x", FLOAT, [4, 6])], [(name, FLOAT, [4, 6]) for name in outputs] + [("y", FLOAT, [4, 3]), ("z", FLOAT, [4, 6])], 21), {}
+
+
+def scanned():
+    """A body that is gone through forwards and backwards, along the second axis of what goes in and of what comes out."""
+    g = Graph(16)
+    info = lambda name, shape: helper.make_tensor_value_info(name, FLOAT, shape)
+    body = helper.make_graph([helper.make_node("Mul", ["sum", g.weight("w", 3)], ["part"]), helper.make_node("Add", ["part", "a"], ["next"]),
+                              helper.make_node("Sub", ["next", "b"], ["row"]), helper.make_node("Add", ["next", "a"], ["other"])], "body",
+                             [info("sum", [3]), info("a", [3]), info("b", [3])], [info("next", [3]), info("row", [3]), info("other", [3])])
+    g.node("Transpose", ["x"], "turned")
+    g.node("Scan", [g.constant("start", [1, 2, 3], np.float32), "x", "turned"], "y", "z", "u", body=body, num_scan_inputs=2, scan_input_axes=[0, 1],
+           scan_input_directions=[0, 1], scan_output_axes=[1, -2], scan_output_directions=[1, 0])
+    g.node("Pad", ["x", g.constant("pads", [1, 0, 0, 2]), g.constant("least", -np.inf, np.float32)], "padded")
+    g.node("Softmax", ["padded"], "s", axis=0)
+    g.node("Slice", ["s", g.constant("f0", [1]), g.constant("f1", [6]), g.constant("f2", [0])], "inner")
+    g.node("Slice", ["inner", g.constant("h0", [0]), g.constant("h1", [3]), g.constant("h2", [1])], "t")
+    g.node("Mul", ["x", g.constant("ten", 10, np.float32)], "tens")
+    g.node("Cast", ["tens"], "whole", to=INT64)
+    g.node("TopK", ["whole", g.constant("k", [2])], "top", "where", axis=0, largest=0)
+    g.node("Cast", ["top"], "top_f", to=FLOAT)
+    g.node("Cast", ["where"], "where_f", to=FLOAT)
+    return g.model("scanned", [("x", FLOAT, [5, 3])], [("y", FLOAT, [3]), ("z", FLOAT, [3, 5]), ("u", FLOAT, [5, 3]), ("t", FLOAT, [5, 3]), ("top_f", FLOAT, [2, 3]),
+                                                       ("where_f", FLOAT, [2, 3])], 16), {}
+
+
+def states():
+    """A decoder's attention and convolution with states of a fixed size; the inverse of half a transform; a matrix of mel filters."""
+    g = Graph(17)
+    for name, shape in (("state", [2, 2, 3, 3]), ("decay", [2, 4, 6]), ("beta", [2, 4, 2]), ("before", [2, 12, 2]), ("w", [12, 1, 3])):
+        g.weight(name, *shape, offset=-0.5 if name == "decay" else 0.5)
+    keys = [g.node("Slice", ["x", g.constant(f"{n}0", [6 * n]), g.constant(f"{n}1", [6 * n + 6]), g.constant(f"{n}2", [2])], f"k{n}") for n in range(2)]
+    g.node("LinearAttention", ["x", keys[0], keys[1], "state", "decay", "beta"], "y", "after", q_num_heads=4, kv_num_heads=2)
+    g.node("LinearAttention", ["x", keys[0], keys[1]], "plain", "plain_after", q_num_heads=4, kv_num_heads=2, update_rule="linear", scale=0.25)
+    g.node("Transpose", ["x"], "t", perm=[0, 2, 1])
+    g.node("CausalConvWithState", ["t", "w", "", "before"], "c", "last", activation="silu")
+    g.node("Reshape", ["x", g.constant("pairs", [2, 4, 6, 2])], "complex")
+    g.node("DFT", ["complex", g.constant("nine", 9), g.constant("second", 2)], "signal", inverse=1, onesided=1)
+    for name, value, dtype in (("filters", 5, np.int64), ("length", 22, np.int64), ("rate", 8000, np.int64), ("lower", 100, np.float32), ("upper", 3800, np.float32)):
+        g.constant(name, value, dtype)
+    g.node("MelWeightMatrix", ["filters", "length", "rate", "lower", "upper"], "mel")
+    g.node("MatMul", ["x", "mel"], "filtered")
+    outputs = [("y", [2, 4, 12]), ("after", [2, 2, 3, 3]), ("plain", [2, 4, 12]), ("c", [2, 12, 4]), ("last", [2, 12, 2]), ("signal", [2, 4, 9, 1]), ("filtered", [2, 4, 5])]
+    return g.model("states", [("x", FLOAT, [2, 4, 12])], [(name, FLOAT, shape) for name, shape in outputs], 27), {}
+
+
+def forest(g, kind, targets, trees=4, depth=3):
+    """Attributes of an ensemble: complete trees, some of whose comparisons are leaves instead."""
+    nodes = [(t, i, i >= 2**depth - 1 or (i > 2 and g.random.random() < 0.2)) for t in range(trees) for i in range(2 ** (depth + 1) - 1)]
+    leaves = [(t, i, k) for t, i, leaf in nodes if leaf for k in range(targets)]
+    draw = lambda count: [float(v) for v in g.random.standard_normal(count).astype(np.float32)]
+    return {"nodes_treeids": [t for t, _, _ in nodes], "nodes_nodeids": [i for _, i, _ in nodes],
+            "nodes_featureids": [0 if leaf else int(g.random.integers(5)) for _, _, leaf in nodes], "nodes_values": draw(len(nodes)),
+            "nodes_modes": ["LEAF" if leaf else "BRANCH_LEQ" for _, _, leaf in nodes],
+            "nodes_truenodeids": [0 if leaf else 2 * i + 1 for _, i, leaf in nodes], "nodes_falsenodeids": [0 if leaf else 2 * i + 2 for _, i, leaf in nodes],
+            "nodes_missing_value_tracks_true": [0 if leaf else int(g.random.integers(2)) for _, _, leaf in nodes],
+            f"{kind}_treeids": [t for t, _, _ in leaves], f"{kind}_nodeids": [i for _, i, _ in leaves], f"{kind}_ids": [k for _, _, k in leaves],
+            f"{kind}_weights": draw(len(leaves))}
+
+
+def learning():
+    """Operators of ai.onnx.ml: what scikit-learn and boosted trees are exported in."""
+    g = Graph(19)
+    ml = {"domain": "ai.onnx.ml"}
+    draw = lambda count: [float(v) for v in g.random.standard_normal(count).astype(np.float32)]
+    g.node("Scaler", ["x"], "scaled", offset=draw(5), scale=draw(5), **ml)
+    g.node("Normalizer", ["scaled"], "n", norm="L2", **ml)
+    g.node("Sqrt", ["x"], "roots")  # NaN where x is negative
+    g.node("TreeEnsembleRegressor", ["roots"], "y", n_targets=2, base_values=[0.5, -1.0], aggregate_function="AVERAGE", **forest(g, "target", 2), **ml)
+    outputs = [("n", [6, 5]), ("y", [6, 2])]
+    for name, labels, targets, transform in (("three", [3, 1, 7], 3, "SOFTMAX"), ("two", [0, 1], 1, "LOGISTIC")):
+        g.node("TreeEnsembleClassifier", ["scaled"], name, name + "_scores", classlabels_int64s=labels, post_transform=transform, **forest(g, "class", targets), **ml)
+        g.node("Cast", [name], name + "_f", to=FLOAT)
+        outputs += [(name + "_f", [6]), (name + "_scores", [6, len(labels)])]
+    g.node("LinearClassifier", ["x"], "label", "l", coefficients=draw(15), intercepts=draw(3), classlabels_ints=[4, 5, 9], post_transform="SOFTMAX", **ml)
+    g.node("LinearRegressor", ["x"], "r", coefficients=draw(10), intercepts=draw(2), targets=2, **ml)
+    g.node("Imputer", ["roots"], "whole", imputed_value_floats=draw(5), replaced_value_float=float("nan"), **ml)
+    g.node("SVMRegressor", ["whole"], "s", coefficients=draw(4), support_vectors=draw(20), kernel_params=[0.3, 0.2, 3.0], kernel_type="RBF", n_supports=4, rho=[0.7], **ml)
+    return g.model("learning", [("x", FLOAT, [6, 5])], [(name, FLOAT, shape) for name, shape in outputs + [("l", [6, 3]), ("r", [6, 2]), ("s", [6, 1])]], 17), {}
+
+
+def open_sizes():
+    """Height and width are open, and two inputs have the same height."""
+    g = Graph(18)
+    g.node("Conv", ["x", g.weight("w", 2, 1, 3, 3)], "c", pads=[1, 1, 1, 1])
+    g.node("Add", ["c", "m"], "y")
+    return g.model("open", [("x", FLOAT, ["N", 1, "H", "W"]), ("m", FLOAT, ["N", 2, "H", 1])], [("y", FLOAT, ["N", 2, "H", "W"])], 17), {"N": 2, "H": 7, "W": 5}
+
+
 FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "rows": rows, "external": external, "volume": volume, "integers": integers,
-            "recurrent": recurrent, "attention": attention, "indices": indices, "branches": branches, "quantised": quantised}
+            "recurrent": recurrent, "attention": attention, "indices": indices, "branches": branches, "quantised": quantised,
+            "selected": selected, "sampled": sampled, "stored": stored, "scanned": scanned, "states": states, "learning": learning,
+            "open": open_sizes}
+NOT_IN_ONNXRUNTIME = ["states"] # of a newer opset: what the onnx package's own evaluator computes
 
 
 def write(folder, name, model, sizes):
@@ -291,13 +463,16 @@ def write(folder, name, model, sizes):
     random = np.random.default_rng(100)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    if name in NOT_IN_ONNXRUNTIME:
+        session = ReferenceEvaluator(model)
+    else:
+        session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
     feed = {}
-    for i, value in enumerate(session.get_inputs()):
-        shape = [sizes.get(d, d) for d in value.shape]
+    for i, value in enumerate(model.graph.input):
+        shape = [sizes.get(d.dim_param, d.dim_value) for d in value.type.tensor_type.shape.dim]
         feed[value.name] = random.standard_normal(shape).astype(np.float32)
         onnx.save_tensor(numpy_helper.from_array(feed[value.name], value.name), os.path.join(path, f"input_{i}.pb"))
-    for i, (value, out) in enumerate(zip(session.get_outputs(), session.run(None, feed))):
+    for i, (value, out) in enumerate(zip(model.graph.output, session.run(None, feed))):
         onnx.save_tensor(numpy_helper.from_array(out, value.name), os.path.join(path, f"output_{i}.pb"))
 
 

@@ -12,7 +12,7 @@ const argument onnx_arguments[] = {
      .help = "size of an input's first dimension where the file leaves it open (default: 1)"},
     {"dim", ARGUMENT_LIST, offsetof(onnx_settings, dimensions), "NAME=SIZE",
      .help = "size of another dimension that the file leaves open, by its name, or as INPUT:PLACE where it has none; "
-             "may be repeated"},
+             "may be repeated (run takes what is not said here from its .npy files)"},
     {0},
 };
 

@@ -153,6 +153,7 @@ static sdlf_status show_output(run_session *s, int index, json_t *all)
     sdlf_tensor tensor = sdlf_tensor_view(binding.tensor.dtype, binding.tensor.shape,
                                           memory_allocate((size_t)sdlf_tensor_bytes(&binding.tensor) + 1));
     status = sdlf_plan_read(s->plan, name, tensor.data, tensor.dtype, sdlf_tensor_bytes(&tensor));
+    if (status == SDLF_OK) status = sdlf_plan_trim(s->plan, name, &tensor);
     if (status == SDLF_OK) {
         json_t *object = all != NULL ? json_pack("{so ss so}", "name", json_text(name), "dtype",
                                                  sdlf_dtype_name(tensor.dtype), "shape", json_shape(tensor.shape))
@@ -227,7 +228,8 @@ sdlf_status run_show_outputs(run_session *s)
 {
     json_t *all = s->set.json ? json_array() : NULL;
     sdlf_status status = check_names(s);
-    for (int i = 0; i < sdlf_model_output_count(s->model) && status == SDLF_OK; i++) status = show_output(s, i, all);
+    for (int i = 0; i < sdlf_model_output_count(s->model) && status == SDLF_OK; i++)
+        if (!sdlf_model_output_is_length(s->model, i)) status = show_output(s, i, all);
     if (status == SDLF_OK && all != NULL)
         status = json_print_result(all);
     else

@@ -55,6 +55,27 @@ static void split_files(run_session *s, run_file *files, const argument_list *li
     }
 }
 
+/* The input of the file that this one is for, by its name, or as the next without one; -1: none. */
+static int listed_for(const run_session *s, const run_file *file, int *unnamed)
+{
+    if (file->name == NULL) return *unnamed < s->listed_count ? (*unnamed)++ : -1;
+    for (int j = 0; j < s->listed_count; j++)
+        if (strcmp(s->listed[j].name, file->name) == 0) return j;
+    return -1;
+}
+
+/* The shapes of the arrays, which say what the file leaves open; their number. */
+static int take_shapes(const run_session *s, sdlf_onnx_shape *shapes)
+{
+    int unnamed = 0, count = 0;
+    for (int i = 0; i < s->set.inputs.count; i++) {
+        int at = listed_for(s, &s->input[i], &unnamed);
+        if (at >= 0 && s->input[i].array != NULL)
+            shapes[count++] = (sdlf_onnx_shape){s->listed[at].name, s->input[i].tensor.shape};
+    }
+    return count;
+}
+
 /* The arrays that the model is made from; read once, since a pipe has them once. */
 static sdlf_status read_known(run_session *s, sdlf_onnx_known *known, int *count)
 {
@@ -62,10 +83,8 @@ static sdlf_status read_known(run_session *s, sdlf_onnx_known *known, int *count
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < s->set.inputs.count && status == SDLF_OK; i++) {
         run_file *file = &s->input[i];
-        int at = file->name == NULL ? unnamed++ : -1;
-        for (int j = 0; at < 0 && j < s->listed_count; j++)
-            if (strcmp(s->listed[j].name, file->name) == 0) at = j;
-        if (at < 0 || at >= s->listed_count || !s->listed[at].must_be_known) continue;
+        int at = listed_for(s, file, &unnamed);
+        if (at < 0 || !s->listed[at].must_be_known) continue;
         if (file->array == NULL) continue;
         status = run_read_array(file);
         known[(*count)++] = (sdlf_onnx_known){s->listed[at].name, file->tensor};
@@ -82,6 +101,9 @@ static sdlf_status open_onnx(run_session *s, int64_t batch, const sdlf_onnx_know
     options.known = known;
     options.known_count = known_count;
     options.leave_weights = true; /* for the plan, the only one */
+    sdlf_onnx_shape shapes[ARGUMENT_LIST_MAX];
+    options.shapes = shapes;
+    options.shape_count = take_shapes(s, shapes);
     sdlf_model_free(s->model);
     s->model = NULL;
     return sdlf_model_from_onnx(&s->model, s->model_path, &options);

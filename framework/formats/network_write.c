@@ -164,8 +164,13 @@ static sdlf_status check_model(const sdlf_model *model, int leading)
     status = check_name(sdlf_model_name(model));
     for (int i = 0; i < sdlf_model_layer_count(model) && status == SDLF_OK; i++)
         status = check_name(sdlf_model_layer(model, i)->name);
-    for (int i = 0; i < sdlf_model_output_count(model) && status == SDLF_OK; i++)
+    for (int i = 0; i < sdlf_model_output_count(model) && status == SDLF_OK; i++) {
         status = check_name(sdlf_model_output_name(model, i));
+        if (status == SDLF_OK && sdlf_model_output_is_length(model, i))
+            status = sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                               "output '%s' says how long another one is, which network files do not hold",
+                               text_show(sdlf_model_output_name(model, i)).text);
+    }
     return status;
 }
 

@@ -54,14 +54,16 @@ static void run_model(const char *path, const char *folder, const char *calculat
     }
     if (status == SDLF_OK) CHECK_OK(sdlf_plan_forward(plan));
     for (int i = 0; status == SDLF_OK && i < sdlf_model_output_count(model); i++) {
+        if (sdlf_model_output_is_length(model, i)) continue;
         sdlf_tensor expected;
         sdlf_binding binding;
         CHECK_OK(sdlf_tensor_read_file(&expected, in_folder(folder, "output", i)));
         CHECK_OK(sdlf_plan_output(plan, sdlf_model_output_name(model, i), &binding));
-        CHECK(sdlf_shape_equal(binding.tensor.shape, expected.shape));
-        sdlf_tensor found = sdlf_tensor_view(dtype, expected.shape, malloc((size_t)sdlf_tensor_count(&expected) * 8));
+        sdlf_tensor found =
+            sdlf_tensor_view(dtype, binding.tensor.shape, malloc((size_t)sdlf_tensor_bytes(&binding.tensor)));
         CHECK(test_download(&binding, found.data));
-        check_close(&found, &expected, dtype, folder);
+        CHECK_OK(sdlf_plan_trim(plan, sdlf_model_output_name(model, i), &found));
+        if (CHECK(sdlf_shape_equal(found.shape, expected.shape))) check_close(&found, &expected, dtype, folder);
         free(found.data);
         sdlf_tensor_release(&expected, NULL);
     }
@@ -76,7 +78,8 @@ static void run_fixture(const char *name, const char *calculator_name, sdlf_dtyp
 }
 
 static const char *const fixtures[] = {"small_cnn", "residual",  "moves",     "rows",    "external", "volume",
-                                       "integers",  "recurrent", "attention", "indices", "branches", "quantised"};
+                                       "integers",  "recurrent", "attention", "indices", "branches", "quantised",
+                                       "selected",  "sampled",   "stored",    "scanned", "states",   "learning"};
 enum { FIXTURE_COUNT = sizeof fixtures / sizeof fixtures[0] };
 
 static void fixtures_run_everywhere(void)

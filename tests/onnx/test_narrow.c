@@ -21,7 +21,15 @@ enum {
     INT64 = 7,
     BOOL = 9,
     UINT32 = 12,
-    UINT64 = 13
+    UINT64 = 13,
+    E4M3FN = 17,
+    E5M2FNUZ = 20,
+    UINT4 = 21,
+    INT4 = 22,
+    E2M1 = 23,
+    E8M0 = 24,
+    UINT2 = 25,
+    INT2 = 26
 };
 
 /* y = `type`(a, b) of such elements, three each (or as many as `count` says); an attribute. */
@@ -51,7 +59,7 @@ static sdlf_status import_node(sdlf_model **model, const one_node *wanted, int64
     bytes_typed_info(&graph, 11, "a", wanted->a, &count, 1);
     if (wanted->b != 0) bytes_typed_info(&graph, 11, "b", wanted->b, (const int64_t[]){wanted->one ? 1 : 3}, 1);
     bytes_typed_info(&graph, 12, "y", wanted->y, NULL, 0);
-    bytes_number(&set, 2, 21);
+    bytes_number(&set, 2, 26);
     bytes_message(&file, 8, &set);
     bytes_message(&file, 7, &graph);
     test_write_file(test_path("narrow.onnx"), file.data, file.size);
@@ -140,6 +148,35 @@ static void quantised_values_saturate(void)
               (const double[]){2, 2, 2}, (const double[]){131070, 0, 2});
 }
 
+/* Integers of two bytes and less: the low bits, with the sign that these have. */
+static void casts_wrap_around(void)
+{
+    const double x[] = {-9.7, 7.9, 70000}, y[] = {40000, -3, 300}, z[] = {-3, 300, 0};
+    check_run(&(one_node){"Cast", FLOAT, 0, INT4, "to", INT4, false}, x, NULL, (const double[]){7, 7, 0});
+    check_run(&(one_node){"Cast", FLOAT, 0, UINT4, "to", UINT4, false}, x, NULL, (const double[]){7, 7, 0});
+    check_run(&(one_node){"Cast", FLOAT, 0, INT2, "to", INT2, false}, x, NULL, (const double[]){-1, -1, 0});
+    check_run(&(one_node){"Cast", INT32, 0, UINT2, "to", UINT2, false}, y, NULL, (const double[]){0, 1, 0});
+    check_run(&(one_node){"Cast", INT64, 0, INT16, "to", INT16, false}, y, NULL, (const double[]){-25536, -3, 300});
+    check_run(&(one_node){"Cast", FLOAT, 0, UINT16, "to", UINT16, false}, x, NULL, (const double[]){65527, 7, 4464});
+    check_run(&(one_node){"BitCast", INT16, 0, UINT16, "to", UINT16, false}, z, NULL, (const double[]){65533, 300, 0});
+}
+
+/* Ties to even; what is beyond the largest is the largest, or what the type has for it. */
+static void small_floats_are_rounded(void)
+{
+    const double x[] = {17, 449, -0.0009765625}, y[] = {1e30, -19, 27}, z[] = {0.25, -5, 2.5}, w[] = {3, 0.75, 1e-3};
+    check_run(&(one_node){"Cast", FLOAT, 0, E4M3FN, "to", E4M3FN, false}, x, NULL, (const double[]){16, 448, 0});
+    check_run(&(one_node){"Cast", FLOAT, 0, E5M2FNUZ, "to", E5M2FNUZ, false}, y, NULL,
+              (const double[]){57344, -20, 28});
+    check_run(&(one_node){"Cast", FLOAT, 0, E2M1, "to", E2M1, false}, z, NULL, (const double[]){0, -4, 2});
+    check_run(&(one_node){"Cast", FLOAT, 0, E8M0, "to", E8M0, false}, w, NULL,
+              (const double[]){4, 1, 0.0009765625 * 2});
+    check_run(&(one_node){"QuantizeLinear", FLOAT, FLOAT, E4M3FN, "output_dtype", E4M3FN, true}, y,
+              (const double[]){2, 2, 2}, (const double[]){448, -10, 14});
+    check_run(&(one_node){"QuantizeLinear", FLOAT, FLOAT, INT4, "output_dtype", INT4, true}, y,
+              (const double[]){2, 2, 2}, (const double[]){7, -8, 7});
+}
+
 /* Sums, differences and products wrap around as the type itself does. */
 static void arithmetic_wraps_around(void)
 {
@@ -161,10 +198,12 @@ static void what_could_leave_it_is_refused(void)
                 SDLF_ERROR_UNSUPPORTED, "of uint16, whose range its result could leave");
     CHECK_FAILS(import_node(&model, &(one_node){"Max", UINT64, UINT64, UINT64, NULL, 0, false}, 3),
                 SDLF_ERROR_UNSUPPORTED, "elements of uint64, which are not supported");
-    CHECK_FAILS(import_node(&model, &(one_node){"Cast", FLOAT, 0, UINT16, "to", UINT16, false}, 3),
-                SDLF_ERROR_UNSUPPORTED, "to uint16");
-    CHECK_FAILS(import_node(&model, &(one_node){"Abs", 17, 0, 17, NULL, 0, false}, 3), SDLF_ERROR_UNSUPPORTED,
-                "elements of float8e4m3fn, which are not supported");
+    CHECK_FAILS(import_node(&model, &(one_node){"Cast", FLOAT, 0, UINT64, "to", UINT64, false}, 3),
+                SDLF_ERROR_UNSUPPORTED, "to uint64");
+    CHECK_FAILS(import_node(&model, &(one_node){"Abs", E4M3FN, 0, E4M3FN, NULL, 0, false}, 3), SDLF_ERROR_UNSUPPORTED,
+                "of float8e4m3fn, whose range its result could leave");
+    CHECK_FAILS(import_node(&model, &(one_node){"Add", INT4, INT4, INT4, NULL, 0, false}, 3), SDLF_ERROR_UNSUPPORTED,
+                "of int4, whose range its result could leave");
 }
 
 /* The reduction of nothing is what a longer one would start from. */
@@ -248,6 +287,8 @@ int main(void)
     RUN(smaller_integers_keep_low_bits);
     RUN(quantised_values_saturate);
     RUN(arithmetic_wraps_around);
+    RUN(casts_wrap_around);
+    RUN(small_floats_are_rounded);
     RUN(what_could_leave_it_is_refused);
     RUN(nothing_is_known);
     RUN(nothing_comes_out);

@@ -93,7 +93,7 @@ sdlf_status gather_backward_cpu(sdlf_calculator *calculator, const sdlf_operatio
     return SDLF_OK;
 }
 
-/* ---- top_k: rank after rank, the first of those that stand behind the one before ---- */
+/* ---- top_k: a heap of those that stand first, which is then sorted ---- */
 
 typedef struct ranking {
     const element *x;
@@ -111,22 +111,47 @@ static inline bool stands_before(bool smallest, element b, int64_t j, element a,
     return j < i;
 }
 
+/* Indices of a line that are kept, a heap: the one that stands last is at the top. They lie where the result's will. */
+typedef struct heap {
+    const ranking *r;
+    const element *x;
+    int64_t *index; /* every `inner`-th */
+} heap;
+
+static inline bool in_front(const heap *h, int64_t a, int64_t b)
+{
+    return stands_before(h->r->smallest, h->x[a * h->r->inner], a, h->x[b * h->r->inner], b);
+}
+
+/* Index `i` into the place `at` of a heap of `size`, or below. */
+static void sink(const heap *h, int64_t at, int64_t size, int64_t i)
+{
+    int64_t inner = h->r->inner;
+    for (int64_t child = 2 * at + 1; child < size; child = 2 * at + 1) {
+        if (child + 1 < size && in_front(h, h->index[child * inner], h->index[(child + 1) * inner])) child++;
+        if (!in_front(h, i, h->index[child * inner])) break;
+        h->index[at * inner] = h->index[child * inner];
+        at = child;
+    }
+    h->index[at * inner] = i;
+}
+
 static void rank_line(void *context, int64_t line, int thread)
 {
     const ranking *r = context;
-    const element *x = r->x + line / r->inner * r->length * r->inner + line % r->inner;
-    int64_t to = line / r->inner * r->k * r->inner + line % r->inner, last = -1;
+    int64_t to = line / r->inner * r->k * r->inner + line % r->inner;
+    heap h = {.r = r, .x = r->x + line / r->inner * r->length * r->inner + line % r->inner, .index = r->index + to};
     (void)thread;
-    for (int64_t rank = 0; rank < r->k; rank++, to += r->inner) {
-        int64_t best = -1;
-        for (int64_t j = 0; j < r->length; j++) {
-            element value = x[j * r->inner];
-            if (last >= 0 && !stands_before(r->smallest, x[last * r->inner], last, value, j)) continue;
-            if (best < 0 || stands_before(r->smallest, value, j, x[best * r->inner], best)) best = j;
-        }
-        r->y[to] = x[best * r->inner];
-        r->index[to] = last = best;
+    for (int64_t i = 0; i < r->k; i++) h.index[i * r->inner] = i;
+    for (int64_t at = r->k / 2 - 1; at >= 0; at--) sink(&h, at, r->k, at);
+    for (int64_t i = r->k; i < r->length; i++)
+        if (in_front(&h, i, h.index[0])) sink(&h, 0, r->k, i);
+    for (int64_t size = r->k - 1; size > 0; size--) {
+        int64_t last = h.index[size * r->inner];
+        h.index[size * r->inner] = h.index[0];
+        sink(&h, 0, size, last);
     }
+    for (int64_t rank = 0; rank < r->k; rank++) r->y[to + rank * r->inner] = h.x[h.index[rank * r->inner] * r->inner];
 }
 
 sdlf_status top_k_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)

@@ -1,5 +1,5 @@
-/* Graphs inside of nodes: If with a condition that is known when the model is made, and Loop with a count that is. What is inside is
- * converted in the place of the node: of If one branch, of Loop the body again and again. */
+/* Graphs inside of nodes: If with a condition that is known when the model is made, Loop with a count that is, and Scan. What is inside is
+ * converted in the place of the node: of If one branch, of Loop and Scan the body again and again. */
 #include <string.h>
 
 #include "framework/formats/onnx/compose.h"
@@ -11,7 +11,8 @@ enum { MOST_BRANCHES = 4096, MOST_DEEP = 8, MOST_TURNS = 1024, FOREVER = 1 << 24
 
 static bool holds_graphs(const Onnx__NodeProto *node)
 {
-    return node->op_type != NULL && (strcmp(node->op_type, "If") == 0 || strcmp(node->op_type, "Loop") == 0);
+    return node->op_type != NULL && (strcmp(node->op_type, "If") == 0 || strcmp(node->op_type, "Loop") == 0 ||
+                                     strcmp(node->op_type, "Scan") == 0);
 }
 
 static sdlf_status read_all(onnx_import *import, Onnx__NodeProto *const *node, int count, int depth)
@@ -103,6 +104,7 @@ static void bind(onnx_value *to, const onnx_value *from)
     to->tensor = from->tensor;
     to->flow = from->flow;
     to->narrow = from->narrow;
+    to->counted = from->counted;
     to->integers = NULL;
     onnx_block_hold(from->kind == ONNX_CONSTANT ? from->tensor.block : NULL);
 }
@@ -114,6 +116,7 @@ static void forget(onnx_context *c, const char *name)
     value->kind = ONNX_UNMADE;
     value->flow.node.layer = -1;
     value->narrow = ONNX_UNDEFINED;
+    value->counted.is = false;
     value->integers = NULL;
 }
 
@@ -176,8 +179,8 @@ static void bind_number(onnx_context *c, onnx_value *value, onnx_type type, int6
     value->integers = NULL;
 }
 
-/* As a flow with one more axis in front. */
-static onnx_flow row_of(onnx_context *c, onnx_value *value)
+/* As a flow with one more axis, in front of axis `axis`, which may count from the end of what there is then. */
+static onnx_flow row_of(onnx_context *c, onnx_value *value, int64_t axis)
 {
     if (value->kind == ONNX_CONSTANT && value->flow.node.layer < 0)
         value->flow = onnx_constant_layer(c, &value->tensor);
@@ -185,8 +188,11 @@ static onnx_flow row_of(onnx_context *c, onnx_value *value)
         onnx_wrong(c, "'%s', of its graph, is made by no node of it", text_show(value->name).text);
     onnx_flow x = value->flow;
     if (!onnx_ok(c) || x.shape.rank == SDLF_MAX_RANK) return x;
-    int batch = onnx_batch_axis(c, x);
-    return onnx_reshape_batch(c, x, sdlf_shape_prepend(1, x.shape), batch < 0 ? -1 : batch + 1);
+    int batch = onnx_batch_axis(c, x), at = onnx_axis(c, axis, x.shape.rank + 1);
+    sdlf_shape shape = sdlf_shape_prepend(1, x.shape);
+    for (int i = 0; i < at; i++) shape.dim[i] = x.shape.dim[i];
+    shape.dim[at] = 1;
+    return onnx_reshape_batch(c, x, shape, batch >= at ? batch + 1 : batch);
 }
 
 static void convert_loop(onnx_context *c)
@@ -227,7 +233,7 @@ static void convert_loop(onnx_context *c)
             if (i == 0) onnx_tensor_convert(&value->tensor, 0, 1, SDLF_FLOAT64, &number);
             if (i == 0) goes_on = number > 0;
             if (i > 0 && i <= carried) bind(&state[i - 1], value);
-            if (i > carried) rows[(i - 1 - carried) * MOST_TURNS + turns] = row_of(c, value);
+            if (i > carried) rows[(i - 1 - carried) * MOST_TURNS + turns] = row_of(c, value, 0);
         }
     }
     for (int i = 0; i < carried && onnx_ok(c); i++) {
@@ -237,6 +243,100 @@ static void convert_loop(onnx_context *c)
     for (int i = 0; i < scanned && onnx_ok(c); i++) {
         if (turns == 0) onnx_unsupported(c, "no turns, and outputs that are joined from them");
         if (onnx_ok(c)) onnx_give(c, carried + i, onnx_join(c, rows + i * MOST_TURNS, turns, 0));
+    }
+}
+
+/* ---- Scan ---- */
+
+/* Entry `at` of a list of so many; 0 where the list is left out. */
+static int64_t entry(onnx_context *c, const char *name, int at, int count)
+{
+    onnx_list list = onnx_integers(c, name);
+    if (list.count >= 0 && list.count != count) onnx_wrong(c, "attribute '%s' has %d numbers", name, list.count);
+    return onnx_ok(c) && list.count == count ? list.item[at] : 0;
+}
+
+/* Element `turn` of input i along its axis, without that axis, as what the body reads. */
+static void bind_element(onnx_context *c, onnx_value *value, int input, int axis, int64_t turn)
+{
+    onnx_flow x = onnx_in(c, input);
+    if (onnx_ok(c) && onnx_batch_axis(c, x) == axis) x = onnx_batch_fixed(c, x);
+    x = onnx_take(c, x, axis, turn, 1, 1);
+    if (!onnx_ok(c)) return;
+    int batch = onnx_batch_axis(c, x);
+    x = onnx_reshape_batch(c, x, sdlf_shape_without(x.shape, axis), batch > axis ? batch - 1 : batch);
+    value->kind = ONNX_FLOW;
+    value->flow = x;
+    value->narrow = onnx_narrow_input(c, input);
+    value->integers = NULL;
+}
+
+/* How many elements the inputs that are gone through have, and the axes of these. */
+static int64_t scan_turns(onnx_context *c, int carried, int count, int *axes)
+{
+    int64_t turns = 0;
+    for (int i = 0; i < count && onnx_ok(c); i++) {
+        sdlf_shape shape = onnx_shape(c, carried + i);
+        axes[i] = onnx_axis(c, entry(c, "scan_input_axes", i, count), shape.rank);
+        if (!onnx_ok(c)) return 0;
+        if (i > 0 && shape.dim[axes[i]] != turns)
+            onnx_wrong(c, "its inputs %d and %d differ in length", carried, carried + i);
+        turns = shape.dim[axes[i]];
+    }
+    if (turns < 1 || turns > MOST_TURNS)
+        onnx_unsupported(c, "%lld turns: 1 to %d, which are unrolled, are supported", (long long)turns, MOST_TURNS);
+    return turns;
+}
+
+static void convert_scan(onnx_context *c)
+{
+    const onnx_branch *body = branch_of(c, "body");
+    int64_t elements = onnx_integer(c, "num_scan_inputs", 0);
+    if (!onnx_ok(c)) return;
+    int carried = c->input_count - (int)(elements >= 0 && elements <= c->input_count ? elements : c->input_count + 1);
+    int scanned = body->output_count - carried;
+    if (elements < 1 || carried < 0 || scanned < 0 || body->input_count != c->input_count ||
+        c->output_count > body->output_count) {
+        onnx_wrong(c, "its body has %d inputs and %d outputs, for %d inputs of which %lld are gone through",
+                   body->input_count, body->output_count, c->input_count, (long long)elements);
+        return;
+    }
+    onnx_value *state = onnx_arena_array(&c->import->file->arena, (size_t)carried + 1, sizeof *state);
+    onnx_flow *rows = onnx_arena_array(&c->import->file->arena, (size_t)(scanned + 1) * MOST_TURNS, sizeof *rows);
+    int *axes = onnx_arena_array(&c->import->file->arena, (size_t)elements, sizeof *axes);
+    if (state == NULL || rows == NULL || axes == NULL) onnx_no_memory(c);
+    int64_t turns = scan_turns(c, carried, (int)elements, axes);
+    for (int i = 0; i < c->input_count && onnx_ok(c); i++) {
+        if (!onnx_has(c, i)) onnx_wrong(c, "input %d is missing", i);
+        if (onnx_ok(c) && i < carried) bind(&state[i], c->input[i]);
+    }
+    for (int64_t turn = 0; onnx_ok(c) && turn < turns; turn++) {
+        for (int i = 0; i < body->input_count && onnx_ok(c); i++) {
+            onnx_value *value = inside(c, body->input[i]);
+            bool back = i >= carried && entry(c, "scan_input_directions", i - carried, (int)elements) == 1;
+            if (onnx_ok(c) && i < carried) bind(value, &state[i]);
+            if (onnx_ok(c) && i >= carried)
+                bind_element(c, value, i, axes[i - carried], back ? turns - 1 - turn : turn);
+        }
+        if (onnx_ok(c)) convert_inside(c, body);
+        for (int i = 0; i < body->output_count && onnx_ok(c); i++) {
+            onnx_value *value = inside(c, body->output[i]);
+            int at = i - carried;
+            if (onnx_ok(c) && at < 0) bind(&state[i], value);
+            if (!onnx_ok(c) || at < 0) continue;
+            bool back = entry(c, "scan_output_directions", at, scanned) == 1;
+            onnx_flow row = row_of(c, value, entry(c, "scan_output_axes", at, scanned));
+            rows[at * MOST_TURNS + (back ? turns - 1 - turn : turn)] = row;
+        }
+    }
+    for (int i = 0; i < carried && onnx_ok(c); i++) {
+        state[i].name = "a state";
+        give_value(c, i, &state[i]);
+    }
+    for (int i = 0; i < scanned && onnx_ok(c); i++) {
+        const onnx_flow *part = rows + i * MOST_TURNS;
+        int axis = onnx_axis(c, entry(c, "scan_output_axes", i, scanned), part->shape.rank);
+        if (onnx_ok(c)) onnx_give(c, carried + i, onnx_join(c, part, (int)turns, axis));
     }
 }
 
@@ -257,5 +357,12 @@ const onnx_operator onnx_branch_operators[] = {
      .attributes = " body ",
      .convert = convert_loop,
      .fold = convert_loop},
+    {.type = "Scan",
+     .since = 9, /* before, it had a batch of its own */
+     .minimum_inputs = 1,
+     .maximum_inputs = 4096,
+     .attributes =
+         " body num_scan_inputs scan_input_axes scan_input_directions scan_output_axes scan_output_directions ",
+     .convert = convert_scan},
     {.type = NULL},
 };

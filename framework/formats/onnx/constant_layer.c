@@ -25,7 +25,7 @@ static bool survives(const onnx_tensor *tensor)
 {
     enum { BLOCK = 256 };
     int64_t block[BLOCK];
-    if (sdlf_dtype_is_float(onnx_type_dtype(tensor->type))) return true;
+    if (sdlf_dtype_is_float(onnx_type_computed(tensor->type))) return true;
     for (int64_t i = 0; i < tensor->count; i += BLOCK) {
         int64_t length = tensor->count - i < BLOCK ? tensor->count - i : BLOCK;
         onnx_tensor_convert(tensor, i, length, SDLF_INT64, block);

@@ -132,6 +132,7 @@ static sdlf_status read_opset(onnx_file *file, const wire_reader *reader, wire_s
         return wire_fail(reader, span.bytes, "opset %lld, and %lld before", (long long)opset->version,
                          (long long)file->opset);
     if (standard) file->opset = opset->version;
+    file->has_learning = file->has_learning || (opset->domain != NULL && strcmp(opset->domain, "ai.onnx.ml") == 0);
     return SDLF_OK;
 }
 
@@ -236,8 +237,9 @@ static sdlf_status refuse_other_files(const onnx_file *file, const wire_reader *
         file->path, BEGINNING, found, letter);
 }
 
-static sdlf_status check_model(const onnx_file *file)
+static sdlf_status check_model(onnx_file *file)
 {
+    if (file->opset == 0 && file->has_learning) file->opset = 21; /* of the standard's operators it has none */
     if (file->opset == 0)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the model does not say which operator set it is written in",
                          file->path);

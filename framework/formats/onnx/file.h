@@ -26,7 +26,8 @@ typedef struct onnx_file {
     Onnx__FunctionProto **function; /* of the model's own */
     int function_count;
     bool has_sparse;
-    bool is_model; /* a version, an operator set or a graph was found: it is no file of another kind */
+    bool has_learning; /* it has operators of ai.onnx.ml */
+    bool is_model;     /* a version, an operator set or a graph was found: it is no file of another kind */
 } onnx_file;
 
 /* Open and read a model, with a budget of `read_memory` (0: budget.h's). Nothing of the weights is looked at but where they are. The file

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "framework/formats/onnx/small_floats.h"
+
 /* Memory for `count` elements. */
 static void take_elements(onnx_context *c, onnx_tensor *tensor)
 {
@@ -113,7 +115,8 @@ onnx_tensor onnx_solid(onnx_context *c, const onnx_tensor *tensor)
 
 static bool is_real(onnx_type type)
 {
-    return type == ONNX_FLOAT || type == ONNX_DOUBLE || type == ONNX_FLOAT16 || type == ONNX_BFLOAT16;
+    return type == ONNX_FLOAT || type == ONNX_DOUBLE || type == ONNX_FLOAT16 || type == ONNX_BFLOAT16 ||
+           onnx_type_is_small_float(type);
 }
 
 onnx_numbers onnx_new_numbers(onnx_context *c, bool real, sdlf_shape shape)
@@ -155,8 +158,14 @@ onnx_tensor onnx_store_numbers(onnx_context *c, const onnx_numbers *numbers, onn
                      tensor.count);
         return tensor;
     }
-    for (int64_t i = 0; i < tensor.count; i++) { /* integers of other widths: their low bytes */
+    for (int64_t i = 0; i < tensor.count; i++) { /* integers of other widths: their low bits */
+        if (onnx_type_is_small_float(type)) {
+            double number = numbers->real ? numbers->number[i] : (double)numbers->integer[i];
+            ((uint8_t *)tensor.data)[i] = onnx_small_float_encode(type, number, onnx_rounding_of(c));
+            continue;
+        }
         int64_t value = numbers->real ? onnx_to_integer(numbers->number[i]) : numbers->integer[i];
+        value = onnx_type_wrap(type, value);
         memcpy((char *)tensor.data + (size_t)i * size, &value, size);
     }
     return tensor;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "framework/formats/onnx/fold.h"
+#include "framework/formats/onnx/counted.h"
 
 enum { MOST_ELEMENTS = 1 << 20, MOST_WORK = 1 << 25 };
 
@@ -71,11 +71,16 @@ static sdlf_status take_output(onnx_context *c, const onnx_value *made, sdlf_pla
     if (status == SDLF_OK && raw == NULL) status = sdlf_fail(SDLF_ERROR_MEMORY, "out of memory");
     if (status == SDLF_OK)
         status = sdlf_plan_read(plan, name, raw, binding.tensor.dtype, sdlf_tensor_bytes(&binding.tensor));
+    sdlf_tensor found = {.data = raw};
+    if (status == SDLF_OK) {
+        found = sdlf_tensor_view(binding.tensor.dtype, binding.tensor.shape, raw);
+        status = sdlf_plan_trim(plan, name, &found);
+    }
     if (status == SDLF_OK) {
         sdlf_dtype dtype = binding.tensor.dtype;
         bool real = sdlf_dtype_is_float(dtype);
         onnx_type type = real ? float_type(c) : made->narrow != ONNX_UNDEFINED ? made->narrow : onnx_type_of(dtype);
-        onnx_numbers numbers = onnx_new_numbers(c, real, binding.tensor.shape);
+        onnx_numbers numbers = onnx_new_numbers(c, real, found.shape);
         sdlf_convert(real ? SDLF_FLOAT64 : SDLF_INT64, real ? (void *)numbers.number : (void *)numbers.integer, dtype,
                      raw, numbers.count);
         onnx_tensor tensor = onnx_store_numbers(c, &numbers, type);
@@ -94,6 +99,10 @@ static sdlf_status run(onnx_context *c, const onnx_context *own, onnx_import *im
         snprintf(name, sizeof name, "%d", i);
         if (own->output[i] != NULL && own->output[i]->kind == ONNX_FLOW)
             sdlf_output(import->model, name, own->output[i]->flow.node);
+    }
+    for (int i = 0; i < own->output_count; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        if (own->output[i] != NULL) onnx_counted_output(import, name, own->output[i]);
     }
     sdlf_status status = sdlf_model_status(import->model);
     if (status == SDLF_OK) status = model_describe(import->model);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "framework/formats/onnx/fold.h"
+#include "framework/formats/onnx/counted.h"
 #include "framework/formats/onnx/report.h"
 #include "framework/formats/text.h"
 #include "framework/formats/training_json.h"
@@ -97,8 +97,8 @@ static void mark_known(onnx_import *import)
     const onnx_file *file = import->file;
     for (int n = file->node_count - 1; n >= 0; n--) {
         const Onnx__NodeProto *node = file->node[n];
-        const onnx_operator *type = onnx_operator_find(node->op_type, (int)file->opset, NULL);
-        if (type == NULL || !onnx_is_standard(node)) continue;
+        const onnx_operator *type = onnx_operator_of(node, (int)file->opset, NULL);
+        if (type == NULL) continue;
         bool wanted = type->convert == NULL;
         for (size_t i = 0; i < node->n_output; i++) {
             const onnx_value *value = onnx_value_named(import, node->output[i]);
@@ -156,6 +156,10 @@ static sdlf_status add_outputs(onnx_import *import)
         if (status != SDLF_OK) return status;
         if (flow.node.layer >= 0) sdlf_output(import->model, name, flow.node);
     }
+    for (int i = 0; i < file->output_count; i++) {
+        const char *name = file->output[i]->name != NULL ? file->output[i]->name : "";
+        onnx_counted_output(import, name, onnx_value_named(import, name));
+    }
     return sdlf_model_status(import->model);
 }
 
@@ -166,8 +170,8 @@ static bool is_read(const onnx_file *file)
 {
     bool same = file->opset >= 1;
     for (int i = 0; i < file->node_count && same; i++) {
-        const onnx_operator *type = onnx_operator_find(file->node[i]->op_type, (int)file->opset, NULL);
-        same = type != NULL && type->from_first && onnx_is_standard(file->node[i]);
+        const onnx_operator *type = onnx_operator_of(file->node[i], (int)file->opset, NULL);
+        same = type != NULL && type->from_first;
     }
     return same || (file->opset >= ONNX_FIRST_OPSET && file->opset <= ONNX_LAST_OPSET);
 }

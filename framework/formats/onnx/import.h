@@ -29,16 +29,24 @@ typedef enum onnx_value_kind {
     ONNX_FLOW,
 } onnx_value_kind;
 
+/* That only the beginning of an axis counts (counted.h). */
+typedef struct onnx_counted {
+    bool is;
+    int axis;
+    onnx_flow length; /* how many elements of it, an int64 scalar */
+} onnx_counted;
+
 typedef struct onnx_value {
     const char *name;
     onnx_value_kind kind;
-    onnx_tensor tensor; /* constant */
-    onnx_flow flow;     /* flow; of a constant: its layer, once somebody wanted one */
-    int producer;       /* the node that makes it; -1: an input or a weight */
-    int readers;        /* nodes that read it, and once for an output of the graph */
-    int unread;         /* of these, how many are still to come */
-    int reader;         /* the last such node; -1: none */
-    onnx_type narrow;   /* of a flow: the integers that it holds, in larger ones; ONNX_UNDEFINED: it is what it is */
+    onnx_tensor tensor;   /* constant */
+    onnx_flow flow;       /* flow; of a constant: its layer, once somebody wanted one */
+    int producer;         /* the node that makes it; -1: an input or a weight */
+    int readers;          /* nodes that read it, and once for an output of the graph */
+    int unread;           /* of these, how many are still to come */
+    int reader;           /* the last such node; -1: none */
+    onnx_type narrow;     /* of a flow: the integers that it holds, in larger ones; ONNX_UNDEFINED: it is what it is */
+    onnx_counted counted; /* of a flow */
     const int64_t *integers; /* of a constant: its elements, once somebody wanted them as integers */
     bool is_weight;          /* the file has it, as one of floats */
     bool must_be_known;      /* something needs its elements while the model is made */
@@ -145,9 +153,19 @@ extern const onnx_operator onnx_scatter_operators[];
 extern const onnx_operator onnx_recurrent_operators[];
 extern const onnx_operator onnx_loss_operators[];
 extern const onnx_operator onnx_integer_product_operators[];
+extern const onnx_operator onnx_learning_operators[];
+extern const onnx_operator onnx_deform_operators[];
+extern const onnx_operator onnx_roi_operators[];
+extern const onnx_operator onnx_suppression_operators[];
+extern const onnx_operator onnx_selection_operators[];
+extern const onnx_operator onnx_state_operators[];
+extern const onnx_operator onnx_col2im_operators[];
+extern const onnx_operator onnx_determinant_operators[];
 
 /* The row for that name and opset; NULL: none. `other` says why: a row of that name for other opsets, or NULL. */
 const onnx_operator *onnx_operator_find(const char *type, int opset, const onnx_operator **other);
+/* The row for that node; those of other domains are called "ai.onnx.ml.Scaler". */
+const onnx_operator *onnx_operator_of(const Onnx__NodeProto *node, int opset, const onnx_operator **other);
 /* Row `index` of all tables; NULL past the end. */
 const onnx_operator *onnx_operator_at(int index);
 

@@ -1,5 +1,5 @@
-/* Elements picked by indices that are of more than one axis, or differ from row to row: GatherElements, GatherND, ReverseSequence,
- * Compress. Places are counted through the whole tensor, so they hold for the batch that the model is made for. */
+/* Elements picked by indices that are of more than one axis, or differ from row to row: GatherElements, GatherND,
+ * ReverseSequence. Places are counted through the whole tensor, so they hold for the batch that the model is made for. */
 #include <string.h>
 
 #include "framework/formats/onnx/compose.h"
@@ -109,25 +109,6 @@ static void convert_reverse_sequence(onnx_context *c)
     onnx_give(c, 0, onnx_gather(c, rows, row, 0));
 }
 
-/* ---- Compress ---- */
-
-/* Where the condition, which is known, is true. */
-static void convert_compress(onnx_context *c)
-{
-    onnx_flow x = onnx_in(c, 0);
-    onnx_list condition = onnx_known_integers(c, 1);
-    bool flat = !onnx_has_attribute(c, "axis");
-    int axis = flat ? 0 : onnx_axis(c, onnx_integer(c, "axis", 0), x.shape.rank), count = 0;
-    if (flat) x = onnx_flat(c, x);
-    int64_t *index = onnx_arena_array(&c->import->file->arena, 4096, sizeof *index);
-    if (index == NULL) onnx_no_memory(c);
-    if (onnx_ok(c) && condition.count > x.shape.dim[axis]) onnx_wrong(c, "a condition of %d elements", condition.count);
-    for (int i = 0; i < condition.count && onnx_ok(c); i++)
-        if (condition.item[i] != 0) index[count++] = i;
-    if (onnx_ok(c) && count == 0) onnx_unsupported(c, "a condition that is false throughout");
-    if (onnx_ok(c)) onnx_give(c, 0, onnx_gather(c, x, onnx_int64s(c, index, sdlf_shape(count)), axis));
-}
-
 const onnx_operator onnx_index_operators[] = {
     {.type = "GatherElements",
      .since = 11,
@@ -147,12 +128,5 @@ const onnx_operator onnx_index_operators[] = {
      .maximum_inputs = 2,
      .attributes = " batch_axis time_axis ",
      .convert = convert_reverse_sequence},
-    {.type = "Compress",
-     .since = 9,
-     .minimum_inputs = 2,
-     .maximum_inputs = 2,
-     .known = 2,
-     .attributes = " axis ",
-     .convert = convert_compress},
     {.type = NULL},
 };

@@ -17,12 +17,35 @@ static bool is_called(const Onnx__ValueInfoProto *input, int i, const char *name
     return length > 0 && strncmp(name, input->name, length) == 0 && strcmp(name + length, place) == 0;
 }
 
-/* Is the open dimension given a size? */
-static int64_t size_of(const sdlf_onnx_options *options, const Onnx__ValueInfoProto *input, int i)
+/* What is said of the input's shape, if that has as many dimensions, of its dimension `i`; -1: nothing. */
+static int64_t size_given(const sdlf_onnx_options *options, const Onnx__ValueInfoProto *input, int i)
 {
+    const Onnx__TensorShapeProto *shape = input->type->tensor_type->shape;
+    for (int k = 0; k < options->shape_count; k++) {
+        const sdlf_onnx_shape *given = &options->shapes[k];
+        bool is = input->name != NULL && strcmp(given->name, input->name) == 0;
+        if (is && given->shape.rank >= 0 && (size_t)given->shape.rank == shape->n_dim) return given->shape.dim[i];
+    }
+    return -1;
+}
+
+/* The size of an open dimension: as one is given to it, or its input's shape, or the shape of another input that has one of the same name;
+ * -1: nobody says it. */
+static int64_t size_of(const onnx_import *import, const Onnx__ValueInfoProto *input, int i)
+{
+    const sdlf_onnx_options *options = import->options;
     for (int k = 0; k < options->dimension_count; k++)
         if (is_called(input, i, options->dimensions[k].name)) return options->dimensions[k].size;
-    return -1;
+    int64_t size = i > 0 ? size_given(options, input, i) : -1;
+    const char *own = input->type->tensor_type->shape->dim[i]->dim_param;
+    for (int k = 0; i > 0 && size < 0 && own != NULL && own[0] != '\0' && k < import->file->input_count; k++) {
+        const Onnx__ValueInfoProto *other = import->file->input[k];
+        const Onnx__TypeProto *type = other->type;
+        const Onnx__TensorShapeProto *shape = type && type->tensor_type ? type->tensor_type->shape : NULL;
+        for (int d = 1; shape != NULL && d < (int)shape->n_dim && d < SDLF_MAX_RANK && size < 0; d++)
+            if (!shape->dim[d]->has_dim_value && is_called(other, d, own)) size = size_given(options, other, d);
+    }
+    return size;
 }
 
 static sdlf_status fail_open(const onnx_import *import, const Onnx__ValueInfoProto *input, int i)
@@ -65,7 +88,7 @@ static sdlf_status read_shape(const onnx_import *import, const Onnx__ValueInfoPr
     shape->rank = (int)from->n_dim;
     for (int i = 0; i < shape->rank; i++) {
         const Onnx__Dimension *dim = from->dim[i];
-        int64_t size = dim->has_dim_value ? dim->dim_value : size_of(import->options, input, i);
+        int64_t size = dim->has_dim_value ? dim->dim_value : size_of(import, input, i);
         bool open = !dim->has_dim_value && size < 0;
         if (i == 0 && open && import->options->batch > 0) size = import->options->batch;
         if (i == 0 && import->options->batch == 0 && (open || size == 1)) {
@@ -137,6 +160,12 @@ static sdlf_status check_options(const onnx_import *import)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: options->dimensions is NULL", import->file->path);
     if (options->known_count > 0 && options->known == NULL)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: options->known is NULL", import->file->path);
+    if (options->shape_count > 0 && options->shapes == NULL)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: options->shapes is NULL", import->file->path);
+    for (int i = 0; i < options->shape_count; i++) {
+        if (options->shapes[i].name == NULL)
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: options->shapes[%d].name is NULL", import->file->path, i);
+    }
     for (int i = 0; i < options->known_count; i++) {
         if (options->known[i].name == NULL)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: options->known[%d].name is NULL", import->file->path, i);

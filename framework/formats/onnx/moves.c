@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "framework/formats/onnx/fold.h"
+#include "framework/formats/onnx/small_floats.h"
 
 /* ---- Transpose ---- */
 
@@ -165,27 +165,77 @@ static int64_t target_of(onnx_context *c)
     return onnx_has(c, 1) ? onnx_type_of(c->input[1]->flow.dtype) : ONNX_UNDEFINED;
 }
 
-static void convert_cast(onnx_context *c)
+/* Integers, or floats cut off toward zero, as integers of a size that SDLF has not: the low bits, with the sign that these have. */
+static onnx_flow wrapped(onnx_context *c, onnx_flow x, onnx_type to)
+{
+    int bits = (int)(8 * onnx_type_size((int)to)) / onnx_type_packed((int)to);
+    sdlf_dtype held = onnx_type_computed((int)to), in = bits == 32 || x.dtype == SDLF_INT64 ? SDLF_INT64 : SDLF_INT32;
+    double half = onnx_type_wrap((int)to, -1) < 0 ? ldexp(1, bits - 1) : 0;
+    x = onnx_cast(c, x, in);
+    if (half > 0) x = onnx_with_number(c, "add", x, half);
+    x = onnx_two(c, "bit_and", x, onnx_number(c, in, ldexp(1, bits) - 1));
+    if (half > 0) x = onnx_with_number(c, "sub", x, half);
+    return onnx_cast(c, x, held);
+}
+
+static void fold_cast(onnx_context *c)
 {
     int64_t to = target_of(c);
-    sdlf_dtype dtype = to > 0 && to < ONNX_TYPE_COUNT ? onnx_type_dtype((int)to) : SDLF_NONE;
+    if (to < 0 || to >= ONNX_TYPE_COUNT || onnx_type_size((int)to) == 0) {
+        onnx_unsupported(c, "to %s", to >= 0 && to < ONNX_TYPE_COUNT ? onnx_type_name((int)to) : "an unknown type");
+        return;
+    }
+    onnx_numbers numbers = onnx_load_numbers(c, onnx_known(c, 0));
+    onnx_tensor tensor = onnx_store_numbers(c, &numbers, (onnx_type)to);
+    tensor.learned = onnx_known(c, 0)->learned && sdlf_dtype_is_float(onnx_type_dtype((int)to));
+    onnx_give_constant(c, 0, &tensor);
+}
+
+static void convert_cast(onnx_context *c)
+{
     if (onnx_is_constant(c, 0)) {
-        if (onnx_type_size(to < 0 || to >= ONNX_TYPE_COUNT ? 0 : (int)to) == 0) {
-            onnx_unsupported(c, "to %s", to >= 0 && to < ONNX_TYPE_COUNT ? onnx_type_name((int)to) : "an unknown type");
-            return;
-        }
-        onnx_numbers numbers = onnx_load_numbers(c, onnx_known(c, 0));
-        onnx_tensor tensor = onnx_store_numbers(c, &numbers, (onnx_type)to);
-        tensor.learned = onnx_known(c, 0)->learned && sdlf_dtype_is_float(dtype);
+        fold_cast(c);
+        return;
+    }
+    int64_t to = target_of(c);
+    sdlf_dtype dtype = to > 0 && to < ONNX_TYPE_COUNT ? onnx_type_computed((int)to) : SDLF_NONE;
+    if (dtype == SDLF_NONE)
+        onnx_unsupported(c, "to %s", to >= 0 && to < ONNX_TYPE_COUNT ? onnx_type_name((int)to) : "an unknown type");
+    onnx_flow x = onnx_in(c, 0);
+    if (!onnx_ok(c)) return;
+    bool narrow = onnx_type_dtype((int)to) == SDLF_NONE;
+    if (onnx_type_is_small_float((int)to))
+        x = onnx_small_float_round(c, onnx_cast(c, x, SDLF_FLOAT32), (onnx_type)to, onnx_rounding_of(c));
+    else if (narrow && onnx_narrow_input(c, 0) != (onnx_type)to)
+        x = wrapped(c, x, (onnx_type)to);
+    else if (is_integer_of(x, dtype))
+        x = low_bits(c, x, dtype);
+    onnx_give(c, 0, onnx_cast(c, x, dtype));
+    if (narrow && onnx_ok(c) && c->output[0] != NULL) c->output[0]->narrow = (onnx_type)to;
+}
+
+/* The same bits as another type: of constants any, of what is computed integers, whose bits Cast leaves as they are. */
+static void convert_bit_cast(onnx_context *c)
+{
+    int64_t to = onnx_integer(c, "to", 0);
+    onnx_type from = onnx_narrow_input(c, 0);
+    if (onnx_is_constant(c, 0)) from = onnx_known(c, 0)->type;
+    if (from == ONNX_UNDEFINED && onnx_has(c, 0)) from = onnx_type_of(c->input[0]->flow.dtype);
+    bool known = to > 0 && to < ONNX_TYPE_COUNT;
+    if (!known || onnx_type_size((int)to) == 0 || onnx_type_size((int)to) != onnx_type_size((int)from) ||
+        onnx_type_packed((int)to) != onnx_type_packed((int)from) || to == ONNX_BOOL)
+        onnx_unsupported(c, "from %s to %s", onnx_type_name((int)from), onnx_type_name(known ? (int)to : -1));
+    if (!onnx_ok(c)) return;
+    if (onnx_is_constant(c, 0)) {
+        onnx_tensor tensor = onnx_solid(c, onnx_known(c, 0));
+        tensor.type = (onnx_type)to;
+        tensor.learned = false;
         onnx_give_constant(c, 0, &tensor);
         return;
     }
-    int choice = onnx_dtype_choice(dtype);
-    if (dtype == SDLF_NONE || choice < 0)
-        onnx_unsupported(c, "to %s", to >= 0 && to < ONNX_TYPE_COUNT ? onnx_type_name((int)to) : "an unknown type");
-    onnx_flow x = onnx_in(c, 0);
-    if (onnx_ok(c) && is_integer_of(x, dtype)) x = low_bits(c, x, dtype);
-    onnx_give(c, 0, onnx_cast(c, x, dtype));
+    if (sdlf_dtype_is_float(onnx_type_computed((int)to)) || sdlf_dtype_is_float(onnx_type_computed((int)from)))
+        onnx_unsupported(c, "of %s, whose bits are another plan's", onnx_type_name((int)from));
+    convert_cast(c);
 }
 
 const onnx_operator onnx_move_operators[] = {
@@ -222,7 +272,7 @@ const onnx_operator onnx_move_operators[] = {
      .since = 1,
      .minimum_inputs = 1,
      .maximum_inputs = 1,
-     .attributes = " blocksize ",
+     .attributes = " blocksize mode ",
      .convert = convert_depth_to_space},
     {.type = "Cast",
      .since = 6,
@@ -238,5 +288,12 @@ const onnx_operator onnx_move_operators[] = {
      .attributes = " round_mode saturate ",
      .convert = convert_cast,
      .fold = convert_cast},
+    {.type = "BitCast",
+     .since = 26,
+     .minimum_inputs = 1,
+     .maximum_inputs = 1,
+     .attributes = " to ",
+     .convert = convert_bit_cast,
+     .fold = convert_bit_cast},
     {.type = NULL},
 };

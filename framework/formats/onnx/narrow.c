@@ -12,9 +12,16 @@ static const char keep[] =
     "Flatten Gather GatherElements GatherND Identity Max Min Mod Mul Pad ReduceMax "
     "ReduceMin Relu Reshape ReverseSequence Slice Sub "
     "SpaceToDepth Split Squeeze Tile TopK Transpose Trilu Unsqueeze Where ";
+/* Of these, those that only move elements: floats of 8 and 4 bits, and integers of 4 and 2, are for storing. */
+static const char move[] =
+    " Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Reshape "
+    "ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Unsqueeze Where ";
 /* The result is of another type. */
-static const char read[] = " ArgMax ArgMin Cast DequantizeLinear Equal Greater GreaterOrEqual Less LessOrEqual Pow "
-                           "QuantizeLinear Shape Size ";
+static const char read[] =
+    " ArgMax ArgMin BitCast Cast CastLike DequantizeLinear Equal Greater GreaterOrEqual Less LessOrEqual Pow "
+    "QuantizeLinear Shape Size ";
+
+static const char stored_read[] = " BitCast Cast CastLike DequantizeLinear QuantizeLinear Shape Size ";
 
 static bool is_in(const char *list, const char *type)
 {
@@ -39,9 +46,10 @@ onnx_type onnx_narrow_check(onnx_context *c)
         onnx_type narrow = onnx_narrow_input(c, i);
         if (narrow == ONNX_UNDEFINED) continue;
         found = narrow;
+        bool stored = onnx_type_is_small_float(narrow) || onnx_type_packed(narrow) > 1;
         bool base = strcmp(type, "Pow") == 0 && i == 0; /* its result is of that type */
-        if (base || !(is_in(keep, type) || is_in(read, type)))
-            onnx_unsupported(c, "of %s, whose range its result could leave: SDLF has no integers of that size",
+        if (base || !(is_in(stored ? move : keep, type) || is_in(stored ? stored_read : read, type)))
+            onnx_unsupported(c, "of %s, whose range its result could leave: SDLF has no numbers of that size",
                              onnx_type_name(narrow));
     }
     return found;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "framework/formats/onnx/fold.h"
+#include "framework/formats/onnx/counted.h"
 #include "framework/formats/onnx/report.h"
 #include "framework/formats/text.h"
 
@@ -49,12 +49,12 @@ static sdlf_status find_operator(onnx_context *c)
 {
     const char *name = c->node->op_type;
     if (name == NULL || name[0] == '\0') return sdlf_fail(SDLF_ERROR_FORMAT, "it does not say which operator it is");
-    if (!onnx_is_standard(c->node))
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "operator %s of the domain '%s', of which SDLF has none",
-                         text_show(name).text, text_show(c->node->domain).text);
     const onnx_operator *other;
-    c->type = onnx_operator_find(name, c->opset, &other);
+    c->type = onnx_operator_of(c->node, c->opset, &other);
     if (c->type != NULL) return SDLF_OK;
+    if (!onnx_is_standard(c->node))
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF has no operator %s of the domain '%s'", text_show(name).text,
+                         text_show(c->node->domain).text);
     if (other == NULL) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF has no operator %s", text_show(name).text);
     return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF has operator %s from opset %d on, and the model is in opset %d",
                      name, other->since, c->opset);
@@ -132,10 +132,12 @@ static sdlf_status convert(onnx_context *c)
     if (!fold && type->convert == NULL)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "its inputs must be known when the model is made, and are computed");
     onnx_type narrow = fold ? ONNX_UNDEFINED : onnx_narrow_check(c);
+    onnx_counted counted = onnx_counted_before(c);
     if (c->status == SDLF_OK) (fold ? type->fold : type->convert)(c);
     if (fold && !type->of_shape) check_batched(c);
     if (c->status != SDLF_OK) return c->status;
     onnx_narrow_outputs(c, narrow);
+    onnx_counted_after(c, counted);
     for (int i = 0; i < c->output_count; i++)
         if (c->output[i] != NULL && c->output[i]->kind == ONNX_UNMADE && c->output[i]->readers > 0)
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "its output %d, '%s', is not supported", i,

@@ -1,4 +1,5 @@
 /* All operators, by name and opset. */
+#include <stdio.h>
 #include <string.h>
 
 #include "framework/formats/onnx/import.h"
@@ -33,6 +34,14 @@ static const onnx_operator *const tables[] = {
     onnx_recurrent_operators,
     onnx_loss_operators,
     onnx_integer_product_operators,
+    onnx_learning_operators,
+    onnx_deform_operators,
+    onnx_roi_operators,
+    onnx_suppression_operators,
+    onnx_selection_operators,
+    onnx_state_operators,
+    onnx_col2im_operators,
+    onnx_determinant_operators,
 };
 enum { TABLE_COUNT = sizeof tables / sizeof tables[0] };
 
@@ -42,6 +51,16 @@ const onnx_operator *onnx_operator_at(int index)
         for (const onnx_operator *row = tables[t]; row->type != NULL; row++)
             if (index-- == 0) return row;
     return NULL;
+}
+
+const onnx_operator *onnx_operator_of(const Onnx__NodeProto *node, int opset, const onnx_operator **other)
+{
+    char name[96];
+    const char *type = node->op_type != NULL ? node->op_type : "";
+    if (other != NULL) *other = NULL;
+    if (onnx_is_standard(node)) return onnx_operator_find(type, opset, other);
+    int length = snprintf(name, sizeof name, "%s.%s", node->domain, type);
+    return length < (int)sizeof name ? onnx_operator_find(name, opset, other) : NULL;
 }
 
 const onnx_operator *onnx_operator_find(const char *type, int opset, const onnx_operator **other)

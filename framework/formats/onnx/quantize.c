@@ -1,9 +1,9 @@
-/* QuantizeLinear and DequantizeLinear of integers of one byte or two: with one scale, one for each index of an axis, or one for each block
+/* QuantizeLinear and DequantizeLinear of integers of up to two bytes and floats of one: with one scale, one for each index of an axis, or one for each block
  * along an axis. Constants of any integers are worked out at once, so that a weight may be stored quantised. */
 #include <math.h>
 #include <string.h>
 
-#include "framework/formats/onnx/fold.h"
+#include "framework/formats/onnx/small_floats.h"
 #include "framework/formats/onnx/window.h"
 
 /* How scales and zero points lie along x. */
@@ -70,9 +70,16 @@ static bool range_of(onnx_type type, double *low, double *high)
     static const struct {
         onnx_type type;
         double low, high;
-    } ranges[] = {{ONNX_UINT8, 0, 255},           {ONNX_INT8, -128, 127},
-                  {ONNX_UINT16, 0, 65535},        {ONNX_INT16, -32768, 32767},
-                  {ONNX_UINT32, 0, 4294967295.0}, {ONNX_INT32, -2147483648.0, 2147483647.0}};
+    } ranges[] = {{ONNX_UINT8, 0, 255},
+                  {ONNX_INT8, -128, 127},
+                  {ONNX_UINT16, 0, 65535},
+                  {ONNX_INT16, -32768, 32767},
+                  {ONNX_UINT4, 0, 15},
+                  {ONNX_INT4, -8, 7},
+                  {ONNX_UINT2, 0, 3},
+                  {ONNX_INT2, -2, 1},
+                  {ONNX_UINT32, 0, 4294967295.0},
+                  {ONNX_INT32, -2147483648.0, 2147483647.0}};
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         if (ranges[i].type != type) continue;
         *low = ranges[i].low;
@@ -118,19 +125,26 @@ static void convert_quantize(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
     onnx_type type = target_of(c);
-    bool wide = type == ONNX_INT16 || type == ONNX_UINT16; /* held in int32, which does not saturate there */
+    bool narrow =
+        onnx_type_dtype((int)type) == SDLF_NONE && type != ONNX_UINT32; /* what holds it does not saturate there */
     double low = 0, high = 0;
-    if (!wide && type != ONNX_UINT8 && type != ONNX_INT8) onnx_unsupported(c, "to %s", onnx_type_name(type));
+    if (!(narrow ? onnx_type_computed((int)type) != SDLF_NONE : type == ONNX_UINT8 || type == ONNX_INT8))
+        onnx_unsupported(c, "to %s", onnx_type_name(type));
     onnx_flow y = with_scale(c, "div", onnx_cast(c, x, SDLF_FLOAT32), x.shape);
+    if (onnx_type_is_small_float((int)type)) { /* its zero point is 0 */
+        onnx_give(c, 0, onnx_small_float_round(c, y, type, onnx_rounding_of(c)));
+        if (onnx_ok(c) && c->output[0] != NULL) c->output[0]->narrow = type;
+        return;
+    }
     y = onnx_layer(c, "unary", &(sdlf_unary_options){.function = SDLF_UNARY_ROUND}, &y, 1);
     if (onnx_has(c, 2) && !is_all_zero(c, 2)) {
         onnx_flow sum[] = {y, onnx_cast(c, along_axis(c, 2, x.shape), SDLF_FLOAT32)};
         y = onnx_binary(c, "add", sum);
     }
-    if (wide && range_of(type, &low, &high))
+    if (narrow && range_of(type, &low, &high))
         y = onnx_layer(c, "clip", &(sdlf_clip_options){.low = (float)low, .high = (float)high}, &y, 1);
     onnx_give(c, 0, onnx_cast(c, y, onnx_type_computed(type))); /* which saturates */
-    if (wide && onnx_ok(c) && c->output[0] != NULL) c->output[0]->narrow = type;
+    if (narrow && onnx_ok(c) && c->output[0] != NULL) c->output[0]->narrow = type;
 }
 
 /* y = (x - zero point) scale */
@@ -157,7 +171,8 @@ typedef struct formula {
     const onnx_numbers *scale, *zero; /* zero->count 0: there is none */
     grain grain;
     int64_t inner, size; /* elements from one index of the axis to the next; indices */
-    bool quantizes;
+    bool quantizes, to_float;
+    onnx_rounding rounding; /* to_float */
     double low, high;
 } formula;
 
@@ -169,8 +184,10 @@ static double apply(const formula *f, double x, int64_t at)
         which = index / f->grain.length;
         if (f->scale->shape.rank != 1) which = (at / (f->inner * f->size) * blocks + which) * f->inner + at % f->inner;
     }
-    double scale = f->scale->number[which], zero = f->zero->count > 0 ? (double)f->zero->integer[which] : 0;
+    double scale = f->scale->number[which], zero = 0;
+    if (f->zero->count > 0) zero = f->zero->real ? f->zero->number[which] : (double)f->zero->integer[which];
     if (!f->quantizes) return (double)((float)(x - zero) * (float)scale);
+    if (f->to_float) return (double)((float)x / (float)scale);
     double y = rint((double)((float)x / (float)scale)) + zero;
     return isnan(y) ? 0 : y < f->low ? f->low : y > f->high ? f->high : y;
 }
@@ -190,6 +207,9 @@ static void write(onnx_tensor *to, const formula *f, const onnx_tensor *x)
             sdlf_convert(SDLF_FLOAT32, out, SDLF_FLOAT64, block, length);
             continue;
         }
+        for (int64_t k = 0; k < length && f->to_float; k++)
+            ((uint8_t *)out)[k] = onnx_small_float_encode(to->type, block[k], f->rounding);
+        if (f->to_float) continue;
         sdlf_convert(SDLF_INT64, whole, SDLF_FLOAT64, block, length);
         for (int64_t k = 0; k < length; k++) memcpy(out + (size_t)k * size, &whole[k], size); /* its low bytes */
     }
@@ -199,11 +219,12 @@ static void fold(onnx_context *c, bool quantizes)
 {
     const onnx_tensor *x = onnx_known(c, 0), *scale = onnx_known(c, 1),
                       *zero = onnx_has(c, 2) ? onnx_known(c, 2) : NULL;
-    formula f = {.quantizes = quantizes};
     onnx_type type = quantizes ? target_of(c) : ONNX_FLOAT;
+    formula f = {.quantizes = quantizes, .to_float = onnx_type_is_small_float((int)type)};
+    if (f.to_float) f.rounding = onnx_rounding_of(c);
     if (!onnx_ok(c)) return;
     if (!is_float(scale->type) || is_float(x->type) != quantizes || (zero != NULL && is_float(zero->type)) ||
-        (quantizes && !range_of(type, &f.low, &f.high))) {
+        (quantizes && !f.to_float && !range_of(type, &f.low, &f.high))) {
         onnx_unsupported(c, "of %s with a scale of %s, to %s", onnx_type_name(x->type), onnx_type_name(scale->type),
                          onnx_type_name(type));
         return;

@@ -1,4 +1,4 @@
-/* ScatterND, ScatterElements, Scatter and TensorScatter: rows of a tensor replaced by, or joined with, others at given places.
+/* ScatterND, ScatterElements, Scatter, TensorScatter and MaxUnpool: rows of a tensor replaced by, or joined with, others at given places.
  *
  * For every row there is, it is worked out which update goes there, the last one if there are several. Places that are known when the
  * model is made leave a gather and a choice; of others every row is compared with every update. */
@@ -230,6 +230,52 @@ static void convert_tensor_scatter(onnx_context *c)
     onnx_give(c, 0, onnx_choose(c, has, onnx_gather_along(c, update, place, axis), x));
 }
 
+/* ---- MaxUnpool ---- */
+
+/* Each element where MaxPool found it, counted through all of its input, and zeros elsewhere. */
+static void convert_max_unpool(onnx_context *c)
+{
+    onnx_flow x = onnx_in(c, 0), place = onnx_in(c, 1);
+    onnx_list kernel = onnx_integers(c, "kernel_shape"), strides = onnx_integers(c, "strides"),
+              pads = onnx_integers(c, "pads");
+    onnx_list wanted = onnx_has(c, 2) ? onnx_known_integers(c, 2) : (onnx_list){NULL, -1};
+    int axes = x.shape.rank - 2;
+    if (onnx_ok(c) &&
+        (axes < 1 || kernel.count != axes || (strides.count >= 0 && strides.count != axes) ||
+         (pads.count >= 0 && pads.count != 2 * axes) || (wanted.count >= 0 && wanted.count != x.shape.rank) ||
+         !sdlf_shape_equal(x.shape, place.shape) || sdlf_shape_count(x.shape) < 1 || !sdlf_dtype_is_float(x.dtype)))
+        onnx_wrong(c, "its input is %s, its indices %s, and its window of %d dimensions",
+                   sdlf_shape_print(x.shape).text, sdlf_shape_print(place.shape).text, kernel.count);
+    sdlf_shape y = x.shape;
+    for (int i = 0; i < axes && onnx_ok(c); i++) {
+        int64_t step = strides.count >= 0 ? strides.item[i] : 1, size = kernel.item[i];
+        int64_t before = pads.count >= 0 ? pads.item[i] : 0, after = pads.count >= 0 ? pads.item[axes + i] : 0;
+        const int64_t most = 1 << 20;
+        bool fits = step >= 1 && step <= most && size >= 1 && size <= most && before >= 0 && before <= most &&
+                    after >= 0 && after <= most && x.shape.dim[2 + i] <= most;
+        y.dim[2 + i] = fits ? (x.shape.dim[2 + i] - 1) * step - before - after + size : 0;
+        if (y.dim[2 + i] < 1) onnx_wrong(c, "a window, stride or pad of dimension %d", i);
+    }
+    if (onnx_ok(c) && sdlf_shape_count(y) < 0) onnx_wrong(c, "an output of %s", sdlf_shape_print(y).text);
+    if (!onnx_ok(c)) return;
+    scattering s = {.rows = sdlf_shape_count(y), .inner = 1, .count = sdlf_shape_count(x.shape)};
+    check_pairs(c, &s, 1);
+    onnx_tensor zeros = onnx_new_tensor(c, ONNX_FLOAT, sdlf_shape(s.rows, 1));
+    if (!onnx_ok(c)) return;
+    memset((void *)zeros.data, 0, (size_t)s.rows * sizeof(float));
+    s.x = onnx_constant_layer(c, &zeros);
+    s.updates = onnx_reshape_batch(c, onnx_flat(c, x), sdlf_shape(s.count, 1), -1);
+    s.place = onnx_flat(c, place);
+    onnx_flow result = onnx_reshape_batch(c, scatter(c, &s), y, -1);
+    for (int i = 0; i < wanted.count && onnx_ok(c); i++) {
+        if (wanted.item[i] < y.dim[i] || wanted.item[i] > INT32_MAX)
+            onnx_wrong(c, "dimension %d is to have %lld elements, and has %lld", i, (long long)wanted.item[i],
+                       (long long)y.dim[i]);
+        if (onnx_ok(c)) result = onnx_pad_axis(c, result, i, 0, wanted.item[i] - y.dim[i], 0);
+    }
+    onnx_give(c, 0, result);
+}
+
 const onnx_operator onnx_scatter_operators[] = {
     {.type = "ScatterND",
      .since = 11,
@@ -256,5 +302,12 @@ const onnx_operator onnx_scatter_operators[] = {
      .maximum_inputs = 3,
      .attributes = " axis mode ",
      .convert = convert_tensor_scatter},
+    {.type = "MaxUnpool",
+     .since = 9,
+     .minimum_inputs = 2,
+     .maximum_inputs = 3,
+     .known = 4,
+     .attributes = " kernel_shape pads strides ",
+     .convert = convert_max_unpool},
     {.type = NULL},
 };

@@ -34,20 +34,31 @@ typedef enum onnx_type {
     ONNX_FLOAT8E5M2FNUZ,
     ONNX_UINT4,
     ONNX_INT4,
+    ONNX_FLOAT4E2M1,
+    ONNX_FLOAT8E8M0,
+    ONNX_UINT2,
+    ONNX_INT2,
     ONNX_TYPE_COUNT
 } onnx_type;
 
 /* "float", "int64", ...; "unknown type" for what is not listed. */
 const char *onnx_type_name(int type);
 
-/* Bytes of an element; 0 for strings, complex numbers and unknown types, which are not read. */
+/* Bytes of an element; 0 for strings, complex numbers and unknown types, which are not read. Those of less than a byte have one each. */
 size_t onnx_type_size(int type);
+/* How many elements share a byte in a file: 2 of 4 bits, 4 of 2 bits, else 1. */
+int onnx_type_packed(int type);
 
 /* The dtype that SDLF computes such values in, or SDLF_NONE. */
 sdlf_dtype onnx_type_dtype(int type);
-/* The same, and where SDLF has no integers of that size, the larger ones that hold them: int32 for int16 and uint16, int64 for
- * uint32. narrow.c says where they may stand. */
+/* The same, and where SDLF has nothing of that size, the larger one that holds it: int32 for int16 and uint16, int64 for uint32, int8 and
+ * uint8 for integers of 4 and 2 bits, float32 for floats of 8 and 4 bits. narrow.c says where they may stand. */
 sdlf_dtype onnx_type_computed(int type);
+/* An integer as that type has it: of the narrow ones the low bits, with the sign that these have. */
+int64_t onnx_type_wrap(int type, int64_t value);
+/* A float of 8 or 4 bits, and the value of one (small_float_values.c). */
+bool onnx_type_is_small_float(int type);
+float onnx_small_float_decode(onnx_type type, uint8_t bits);
 /* The way back: the type that a tensor of that dtype has in a file. */
 onnx_type onnx_type_of(sdlf_dtype dtype);
 

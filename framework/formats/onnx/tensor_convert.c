@@ -10,7 +10,9 @@ static int64_t widen(onnx_type type, const uint8_t *bytes)
     uint64_t bits = 0;
     memcpy(&bits, bytes, onnx_type_size(type)); /* the host is little-endian, like the file */
     switch (type) {
-    case ONNX_INT8: return (int8_t)(uint8_t)bits;
+    case ONNX_INT8:
+    case ONNX_INT4:
+    case ONNX_INT2: return (int8_t)(uint8_t)bits;
     case ONNX_INT16: return (int16_t)(uint16_t)bits;
     case ONNX_UINT64: return bits > INT64_MAX ? INT64_MAX : (int64_t)bits;
     default: return (int64_t)bits;
@@ -22,6 +24,12 @@ static void convert_block(const onnx_tensor *tensor, const uint8_t *from, int64_
     sdlf_dtype dtype = onnx_type_dtype(tensor->type);
     size_t size = onnx_type_size(tensor->type);
     int64_t block[BLOCK];
+    if (onnx_type_is_small_float(tensor->type)) {
+        float *value = (float *)block;
+        for (int64_t i = 0; i < count; i++) value[i] = onnx_small_float_decode(tensor->type, from[i]);
+        sdlf_convert(to, out, SDLF_FLOAT32, value, count);
+        return;
+    }
     if (dtype == SDLF_NONE) {
         for (int64_t i = 0; i < count; i++) block[i] = widen(tensor->type, from + (size_t)i * size);
         sdlf_convert(to, out, SDLF_INT64, block, count);

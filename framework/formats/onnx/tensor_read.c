@@ -217,12 +217,37 @@ static sdlf_status decode(contents *c, uint8_t *data)
     }
 }
 
+/* Bytes in a file, and numbers where they come one by one: some types have several elements in each. */
+static int64_t packed_count(const onnx_tensor *tensor)
+{
+    int packed = onnx_type_packed(tensor->type);
+    return tensor->count / packed + (tensor->count % packed != 0);
+}
+
+/* Elements of less than a byte, the lowest bits first, as one byte each. */
+static sdlf_status unpack(contents *c)
+{
+    onnx_tensor *tensor = c->tensor;
+    int packed = onnx_type_packed(tensor->type), bits = 8 / packed;
+    uint8_t *data = onnx_arena_array(c->arena, (size_t)tensor->count, 1);
+    const uint8_t *from = tensor->data;
+    if (data == NULL) return out_of_memory(c);
+    if (tensor->map != NULL) (void)onnx_map_need(tensor->map, from, (uint64_t)packed_count(tensor));
+    for (int64_t i = 0; i < tensor->count; i++) {
+        int element = from[i / packed] >> (i % packed * bits) & ((1 << bits) - 1);
+        data[i] = (uint8_t)onnx_type_wrap(tensor->type, element);
+    }
+    tensor->data = data;
+    tensor->map = NULL;
+    return SDLF_OK;
+}
+
 static sdlf_status find_typed(contents *c)
 {
     onnx_tensor *tensor = c->tensor;
-    if (c->elements != (uint64_t)tensor->count)
-        return wire_fail(&c->reader, c->reader.at, "tensor '%s': its shape %s has %" PRId64 " elements, found %" PRIu64,
-                         tensor->name, sdlf_shape_print(tensor->shape).text, tensor->count, c->elements);
+    if (c->elements != (uint64_t)packed_count(tensor))
+        return wire_fail(&c->reader, c->reader.at, "tensor '%s': its shape %s has %" PRId64 " numbers, found %" PRIu64,
+                         tensor->name, sdlf_shape_print(tensor->shape).text, packed_count(tensor), c->elements);
     if (c->elements > 0 && c->typed != field_of(tensor->type))
         return wire_fail(&c->reader, c->reader.at, "tensor '%s': elements of type %s in field %u", tensor->name,
                          onnx_type_name(tensor->type), c->typed);
@@ -231,7 +256,7 @@ static sdlf_status find_typed(contents *c)
         tensor->map = c->reader.map;
         return SDLF_OK;
     }
-    uint8_t *data = onnx_arena_array(c->arena, (size_t)tensor->count, onnx_type_size(tensor->type));
+    uint8_t *data = onnx_arena_array(c->arena, (size_t)packed_count(tensor), onnx_type_size(tensor->type));
     if (data == NULL) return out_of_memory(c);
     tensor->data = data;
     return decode(c, data);
@@ -240,7 +265,7 @@ static sdlf_status find_typed(contents *c)
 static sdlf_status find_elements(contents *c, onnx_folder *folder)
 {
     onnx_tensor *tensor = c->tensor;
-    uint64_t size = (uint64_t)tensor->count * onnx_type_size(tensor->type);
+    uint64_t size = (uint64_t)packed_count(tensor) * onnx_type_size(tensor->type);
     if (c->external) {
         if (c->location == NULL) return fail(c, "external data without a location");
         if (c->has_length && c->length != size)
@@ -274,5 +299,6 @@ sdlf_status onnx_tensor_read(onnx_tensor *tensor, wire_reader reader, onnx_folde
     if (tensor->count < 0 || tensor->count > INT64_MAX / 64)
         return wire_fail(&reader, reader.at, "tensor '%s': its shape %s has more elements than can be counted",
                          tensor->name, sdlf_shape_print(tensor->shape).text);
-    return find_elements(&c, folder);
+    status = find_elements(&c, folder);
+    return status == SDLF_OK && onnx_type_packed(tensor->type) > 1 ? unpack(&c) : status;
 }

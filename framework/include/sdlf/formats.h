@@ -110,6 +110,13 @@ typedef struct sdlf_onnx_dimension {
     int64_t size;
 } sdlf_onnx_dimension;
 
+/* The shape of what an input will be given, which says the sizes of the dimensions that the file leaves open, but of the first, and of
+ * all dimensions of the same name. `dimensions` go before it. */
+typedef struct sdlf_onnx_shape {
+    const char *name;
+    sdlf_shape shape;
+} sdlf_onnx_shape;
+
 /* An input of the graph whose elements are known now, and go into the model as a constant: host memory, row-major. */
 typedef struct sdlf_onnx_known {
     const char *name;
@@ -134,7 +141,9 @@ typedef struct sdlf_onnx_options {
      * SDLF_READ_MEMORY of the environment, or 128 MB and 32 times the file's size, half of what the process can still have at
      * most. More is SDLF_ERROR_MEMORY. */
     int64_t read_memory;
-    void *reserved[4]; /* zero: room for members to come */
+    const sdlf_onnx_shape *shapes;
+    int shape_count;
+    void *reserved[2]; /* zero: room for members to come */
 } sdlf_onnx_options;
 
 /* Read an ONNX model (opset 7 to 22), with its weights, as a model that is built. The model is the caller's. `options` may

@@ -43,6 +43,10 @@ sdlf_node sdlf_sparse_input(sdlf_model *model, const char *name);
  * places for the outputs that it was made with. */
 void sdlf_output(sdlf_model *model, const char *name, sdlf_node node);
 
+/* How long output `name` is depends on what the model is given: it has the most elements along `axis` that there can be, and those from the
+ * beginning on count of which output `length`, one int64, says how many. Both are outputs already. sdlf_plan_trim leaves what counts. */
+void sdlf_output_length(sdlf_model *model, const char *name, int axis, const char *length);
+
 /* Forget the results declared so far, before others take their place: a model from a file gets another head so. A model without any has
  * its last layer's. The same error while a plan of the model exists. */
 void sdlf_model_clear_outputs(sdlf_model *model);
@@ -127,6 +131,8 @@ sdlf_node sdlf_model_input(const sdlf_model *model, int index);
 int sdlf_model_output_count(const sdlf_model *model);
 sdlf_node sdlf_model_output(const sdlf_model *model, int index);
 const char *sdlf_model_output_name(const sdlf_model *model, int index);
+/* Is it there to say how long another one is (sdlf_output_length)? */
+bool sdlf_model_output_is_length(const sdlf_model *model, int index);
 
 /* Shape of a node for a batch of 1, of a model that is built: by sdlf_model_build, or by the first plan of it. */
 sdlf_shape sdlf_model_node_shape(const sdlf_model *model, sdlf_node node);

@@ -155,6 +155,11 @@ sdlf_status sdlf_plan_output(sdlf_plan *plan, const char *name, sdlf_binding *bi
 sdlf_status sdlf_plan_write(sdlf_plan *plan, const char *input, const void *host, sdlf_dtype dtype, int64_t bytes);
 sdlf_status sdlf_plan_read(sdlf_plan *plan, const char *output, void *host, sdlf_dtype dtype, int64_t bytes);
 
+/* `host` is in host memory and holds the whole output, as sdlf_plan_read has it. Where only the beginning of an axis counts
+ * (sdlf_output_length), the elements that count are moved together, row-major, and host->shape is theirs; else nothing changes.
+ * Errors: SDLF_ERROR_NUMERIC where the length is none of the axis's. */
+sdlf_status sdlf_plan_trim(sdlf_plan *plan, const char *output, sdlf_tensor *host);
+
 /* The forward pass (and, for a training plan, nothing else). Not for a plan with a feed. */
 sdlf_status sdlf_plan_forward(sdlf_plan *plan);
 

@@ -20,6 +20,7 @@
 #include <sdlf/optimizer.h>
 #include <sdlf/plan.h>
 #include <sdlf/random.h>
+#include <sdlf/sized_plans.h>
 #include <sdlf/suggest.h>
 #include <sdlf/trainer.h>
 #include <sdlf/version.h>

@@ -115,6 +115,32 @@ static void samples_without_a_batch_are_told(void)
                "one sample without its first dimension, 1x12x12: expected 1x1x12x12");
 }
 
+/* Sizes that the file leaves open are those of the arrays; of one without, --dim says them. */
+static void open_sizes_are_the_arrays(void)
+{
+    char model[600], x[600], m[608], other[608];
+    snprintf(model, sizeof model, "%s", fixture("open/model.onnx"));
+    snprintf(x, sizeof x, "%s", fixture("open/input_0.pb"));
+    snprintf(m, sizeof m, "m=%s", fixture("open/input_1.pb"));
+    CHECK_SAYS(SDLF(0, "run", model, "--input", x, "--input", m), "y  float32 2x2x7x5");
+    CHECK_SAYS(SDLF(1, "run", model, "--input", x, "--input", m, "--dim", "W=4"),
+               "input 'x' is 2x1x7x4, and the file has");
+    CHECK_SAYS(SDLF(2, "run", model, "--input", m), "input 'x': dimension 3, 'W', is open");
+    CHECK_SAYS(SDLF(2, "run", model, "--input", m, "--dim", "W=5"), "input 'x', 2x1x7x5, is missing");
+    float values[32] = {0};
+    sdlf_tensor tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(2, 2, 8, 1), values);
+    CHECK_OK(sdlf_tensor_write_file(&tensor, test_path("m.npy")));
+    snprintf(other, sizeof other, "m=%s", test_path("m.npy"));
+    CHECK_SAYS(SDLF(1, "run", model, "--input", x, "--input", other), "cannot be broadcast together");
+}
+
+/* Of an output whose length depends on the input, what counts. */
+static void outputs_have_their_length(void)
+{
+    const program *p = SDLF(0, "run", fixture("selected/model.onnx"), "--input", fixture("selected/input_0.pb"));
+    CHECK(strstr(p->out, "unique  float32 5  from -2 to 2") != NULL && strstr(p->out, ".length") == NULL);
+}
+
 static void run_says_what_is_wrong(void)
 {
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx")), "input 'image', 1x1x12x12, is missing");
@@ -229,6 +255,8 @@ int main(void)
     RUN(lists_have_no_blanks_at_their_ends);
     RUN(outputs_are_arrays_in_files_of_their_own);
     RUN(samples_without_a_batch_are_told);
+    RUN(open_sizes_are_the_arrays);
+    RUN(outputs_have_their_length);
     RUN(run_says_what_is_wrong);
     RUN(run_asks_for_no_more_than_there_is);
     RUN(names_do_not_steer_the_terminal);

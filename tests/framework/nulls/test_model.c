@@ -19,6 +19,8 @@ static void no_model(void)
     GIVES(is_none(sdlf_sparse_input(NULL, "x")), true);
     GIVES(is_none(sdlf_model_add(NULL, relu, NULL, &somewhere, 1)), true);
     DOES_NOTHING(sdlf_output(NULL, "y", somewhere));
+    DOES_NOTHING(sdlf_output_length(NULL, "y", 0, "n"));
+    GIVES(sdlf_model_output_is_length(NULL, 0), false);
     DOES_NOTHING(sdlf_model_clear_outputs(NULL));
     DOES_NOTHING(sdlf_model_set_origin(NULL, "here"));
     DOES_NOTHING(sdlf_model_free(NULL));
@@ -136,11 +138,11 @@ static void building(void)
 {
     const sdlf_layer_class *relu = sdlf_layer_class_find("relu");
     const sdlf_layer_class *no_class = NULL;
-    for (int i = 0; i < 7; i++) {
-        static const char *const expected[] = {"sdlf_input: name is NULL",       "sdlf_sparse_input: name is NULL",
-                                               "sdlf_output: name is NULL",      "sdlf_model_add: type is NULL",
-                                               "sdlf_model_add: inputs is NULL", "sdlf_model_add: inputs is NULL",
-                                               "sdlf_model_add: inputs is NULL"};
+    for (int i = 0; i < 9; i++) {
+        static const char *const expected[] = {
+            "sdlf_input: name is NULL",       "sdlf_sparse_input: name is NULL",  "sdlf_output: name is NULL",
+            "sdlf_model_add: type is NULL",   "sdlf_model_add: inputs is NULL",   "sdlf_model_add: inputs is NULL",
+            "sdlf_model_add: inputs is NULL", "sdlf_output_length: name is NULL", "sdlf_output_length: name is NULL"};
         sdlf_model *net = sdlf_model_create("net");
         sdlf_node x = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(1));
         nulls_begin(expected[i]);
@@ -151,6 +153,8 @@ static void building(void)
         if (i == 4) CHECK(is_none(sdlf_model_add(net, relu, NULL, NULL, 1)));
         if (i == 5) CHECK(is_none(sdlf_concat(net, NULL, 2, NULL)));
         if (i == 6) CHECK(is_none(sdlf_binary(net, NULL, 2, NULL)));
+        if (i == 7) sdlf_output_length(net, NULL, 0, "n");
+        if (i == 8) sdlf_output_length(net, "y", 0, NULL);
         CHECK_FAILS(sdlf_model_status(net), SDLF_ERROR_ARGUMENT, expected[i]);
         CHECK_FAILS(sdlf_model_build(net, 1), SDLF_ERROR_ARGUMENT, expected[i]);
         sdlf_model_free(net);

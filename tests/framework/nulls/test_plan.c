@@ -50,6 +50,26 @@ static void options_without_their_lists(void)
     sdlf_calculator_close(reference);
 }
 
+static void plans_for_many_sizes(void)
+{
+    sdlf_calculator *reference = test_open("reference");
+    sdlf_sized_plans *plans = NULL;
+    sdlf_plan *plan;
+    const sdlf_sized_plans_options options = {.calculator = reference};
+    REFUSED(sdlf_sized_plans_create(NULL, "net.onnx", &options), "plans");
+    REFUSED(sdlf_sized_plans_create(&plans, NULL, &options), "path");
+    REFUSED(sdlf_sized_plans_create(&plans, "net.onnx", NULL), "options");
+    REFUSED(sdlf_sized_plans_create(&plans, "net.onnx", &(sdlf_sized_plans_options){.most = 1}), "options->calculator");
+    CHECK_OK(sdlf_sized_plans_create(&plans, "net.onnx", &options)); /* which is read when a plan is made */
+    REFUSED(sdlf_sized_plans_get(NULL, NULL, 0, &plan), "plans");
+    REFUSED(sdlf_sized_plans_get(plans, NULL, 1, &plan), "shapes");
+    REFUSED(sdlf_sized_plans_get(plans, NULL, 0, NULL), "plan");
+    CHECK_EQUAL(sdlf_sized_plans_made(NULL), 0);
+    sdlf_sized_plans_free(plans);
+    DOES_NOTHING(sdlf_sized_plans_free(NULL));
+    sdlf_calculator_close(reference);
+}
+
 static void no_plan(void)
 {
     float number[8] = {0};
@@ -60,6 +80,7 @@ static void no_plan(void)
     REFUSED(sdlf_plan_output(NULL, "class", &binding), "plan");
     REFUSED(sdlf_plan_write(NULL, "image", number, SDLF_FLOAT32, 4), "plan");
     REFUSED(sdlf_plan_read(NULL, "class", number, SDLF_FLOAT32, 4), "plan");
+    REFUSED(sdlf_plan_trim(NULL, "class", &(sdlf_tensor){.data = number}), "plan");
     REFUSED(sdlf_plan_forward(NULL), "plan");
     REFUSED(sdlf_plan_backward(NULL), "plan");
     REFUSED(sdlf_plan_step(NULL, 0.1f), "plan");
@@ -108,6 +129,8 @@ static void a_plan_without_the_rest(void)
     REFUSED(sdlf_plan_write(plan, "image", NULL, SDLF_FLOAT32, 4), "host");
     REFUSED(sdlf_plan_read(plan, NULL, class, SDLF_FLOAT32, 4), "output");
     REFUSED(sdlf_plan_read(plan, "class", NULL, SDLF_FLOAT32, 4), "host");
+    REFUSED(sdlf_plan_trim(plan, NULL, &(sdlf_tensor){.data = class}), "output");
+    REFUSED(sdlf_plan_trim(plan, "class", NULL), "host");
     REFUSED(sdlf_plan_begin_epoch(plan, NULL), "epoch");
     REFUSED(sdlf_plan_metrics(plan, NULL), "metrics");
     REFUSED(sdlf_plan_mark_passed(plan, NULL), "passed");
@@ -164,6 +187,7 @@ int main(void)
 {
     RUN(making);
     RUN(options_without_their_lists);
+    RUN(plans_for_many_sizes);
     RUN(no_plan);
     RUN(a_plan_without_the_rest);
     RUN(an_epoch_without_rates);
