@@ -27,7 +27,8 @@ static void expect_bounds(sdlf_check *check, const sdlf_tensor *y, double low, d
 {
     sdlf_expect_between(check, "low", low, lowest(y->dtype), highest(y->dtype));
     sdlf_expect_between(check, "high", high, low, highest(y->dtype));
-    sdlf_expect(check, low == rint(low) && high == rint(high), "low is %g and high %g, expected whole numbers", low, high);
+    sdlf_expect(check, low == rint(low) && high == rint(high), "low is %g and high %g, expected whole numbers", low,
+                high);
 }
 
 static void expect_scale(sdlf_check *check, const char *name, double scale)

@@ -40,6 +40,7 @@ void sdlf_plan_free(sdlf_plan *plan)
     free(plan->gradients);
     free(plan->nodes);
     free(plan->folds);
+    free(plan->integers);
     free(plan->loss_layers);
     free(plan->constants);
     free(plan);

@@ -17,12 +17,9 @@ typedef struct types {
 } types;
 
 static const types all_types[] = {
-    {SDLF_UINT8, SDLF_UINT8, 0, 0, 0, 255},
-    {SDLF_UINT8, SDLF_UINT8, 131, 97, 97, 200},
-    {SDLF_INT8, SDLF_INT8, -128, 127, -128, 127},
-    {SDLF_INT8, SDLF_UINT8, 5, 128, 0, 255},
-    {SDLF_UINT8, SDLF_INT8, 255, -3, -3, 127},
-    {SDLF_UINT8, SDLF_FLOAT32, 120, 0, -INFINITY, INFINITY},
+    {SDLF_UINT8, SDLF_UINT8, 0, 0, 0, 255},       {SDLF_UINT8, SDLF_UINT8, 131, 97, 97, 200},
+    {SDLF_INT8, SDLF_INT8, -128, 127, -128, 127}, {SDLF_INT8, SDLF_UINT8, 5, 128, 0, 255},
+    {SDLF_UINT8, SDLF_INT8, 255, -3, -3, 127},    {SDLF_UINT8, SDLF_FLOAT32, 120, 0, -INFINITY, INFINITY},
     {SDLF_INT8, SDLF_FLOAT32, -7, 0, 0, 6},
 };
 enum { TYPES = sizeof all_types / sizeof all_types[0] };
@@ -54,14 +51,13 @@ static void convolution(kernel_sink *sink, const geometry *g, const types *t, bo
     kernel_case made = {.operation = {.kind = SDLF_QUANTIZED_CONV2D}, .prepare = scale_multipliers};
     sdlf_operation *o = &made.operation;
     sdlf_window2d window = window_of(g);
-    o->quantized_conv2d =
-        (sdlf_quantized_conv2d_options){window, g->groups, t->x_zero, t->y_zero, t->low, t->high};
+    o->quantized_conv2d = (sdlf_quantized_conv2d_options){window, g->groups, t->x_zero, t->y_zero, t->low, t->high};
     o->in[0] = kernel_tensor(t->x, sdlf_shape(g->n, g->c, g->h, g->w));
     o->in[1] = kernel_tensor(SDLF_INT8, sdlf_shape(g->k, g->c / g->groups, g->size[0], g->size[1]));
     if (bias) o->in[2] = kernel_tensor(SDLF_INT32, sdlf_shape(g->k));
     o->in[3] = kernel_tensor(SDLF_FLOAT32, sdlf_shape(g->k));
-    o->out[0] = kernel_tensor(t->y, sdlf_shape(g->n, g->k, sdlf_window2d_output(&window, 0, g->h),
-                                               sdlf_window2d_output(&window, 1, g->w)));
+    o->out[0] = kernel_tensor(
+        t->y, sdlf_shape(g->n, g->k, sdlf_window2d_output(&window, 0, g->h), sdlf_window2d_output(&window, 1, g->w)));
     made.in[0].values = made.in[1].values = VALUES_ANYTHING;
     made.in[2] = wild ? (kernel_fill){.values = VALUES_ANYTHING} : (kernel_fill){VALUES_INTEGERS, 3000};
     made.in[3].values = VALUES_POSITIVE;
@@ -79,16 +75,16 @@ static void convolution(kernel_sink *sink, const geometry *g, const types *t, bo
 }
 
 static const geometry geometries[] = {
-    {1, 1, 1, 1, 1, 1, {1, 1}, 1, 1, {0, 0}, {0, 0}},      {1, 3, 9, 8, 16, 1, {3, 3}, 2, 1, {1, 1}, {1, 1}},
-    {2, 3, 15, 13, 20, 1, {7, 7}, 2, 1, {3, 3}, {3, 3}},   {1, 16, 6, 5, 24, 1, {1, 1}, 1, 1, {0, 0}, {0, 0}},
-    {2, 17, 5, 7, 33, 1, {1, 1}, 1, 1, {0, 0}, {0, 0}},    {1, 64, 7, 7, 65, 1, {3, 3}, 1, 1, {1, 1}, {1, 1}},
-    {1, 8, 9, 11, 144, 1, {3, 3}, 1, 2, {2, 2}, {2, 2}},   {1, 32, 8, 9, 10, 1, {1, 1}, 2, 1, {0, 0}, {0, 0}},
-    {1, 40, 9, 8, 40, 40, {3, 3}, 1, 1, {1, 1}, {1, 1}},   {2, 32, 10, 21, 32, 32, {3, 3}, 2, 1, {0, 0}, {1, 1}},
-    {1, 19, 7, 12, 19, 19, {5, 5}, 1, 1, {2, 2}, {2, 2}},  {1, 6, 8, 8, 12, 6, {3, 3}, 1, 1, {1, 1}, {1, 1}},
-    {1, 12, 6, 7, 20, 4, {3, 3}, 1, 1, {1, 1}, {1, 1}},    {2, 8, 6, 6, 40, 2, {1, 1}, 1, 1, {0, 0}, {0, 0}},
-    {5, 50, 1, 1, 130, 1, {1, 1}, 1, 1, {0, 0}, {0, 0}},   {1, 4, 5, 40, 3, 1, {1, 5}, 1, 1, {0, 2}, {0, 2}},
-    {1, 1, 12, 12, 6, 1, {5, 5}, 1, 1, {0, 0}, {0, 0}},    {3, 20, 4, 4, 97, 1, {3, 3}, 3, 1, {1, 0}, {0, 1}},
-    {1, 300, 3, 3, 16, 1, {3, 3}, 1, 1, {1, 1}, {1, 1}},   {1, 24, 6, 6, 48, 1, {2, 2}, 2, 1, {0, 0}, {0, 0}},
+    {1, 1, 1, 1, 1, 1, {1, 1}, 1, 1, {0, 0}, {0, 0}},     {1, 3, 9, 8, 16, 1, {3, 3}, 2, 1, {1, 1}, {1, 1}},
+    {2, 3, 15, 13, 20, 1, {7, 7}, 2, 1, {3, 3}, {3, 3}},  {1, 16, 6, 5, 24, 1, {1, 1}, 1, 1, {0, 0}, {0, 0}},
+    {2, 17, 5, 7, 33, 1, {1, 1}, 1, 1, {0, 0}, {0, 0}},   {1, 64, 7, 7, 65, 1, {3, 3}, 1, 1, {1, 1}, {1, 1}},
+    {1, 8, 9, 11, 144, 1, {3, 3}, 1, 2, {2, 2}, {2, 2}},  {1, 32, 8, 9, 10, 1, {1, 1}, 2, 1, {0, 0}, {0, 0}},
+    {1, 40, 9, 8, 40, 40, {3, 3}, 1, 1, {1, 1}, {1, 1}},  {2, 32, 10, 21, 32, 32, {3, 3}, 2, 1, {0, 0}, {1, 1}},
+    {1, 19, 7, 12, 19, 19, {5, 5}, 1, 1, {2, 2}, {2, 2}}, {1, 6, 8, 8, 12, 6, {3, 3}, 1, 1, {1, 1}, {1, 1}},
+    {1, 12, 6, 7, 20, 4, {3, 3}, 1, 1, {1, 1}, {1, 1}},   {2, 8, 6, 6, 40, 2, {1, 1}, 1, 1, {0, 0}, {0, 0}},
+    {5, 50, 1, 1, 130, 1, {1, 1}, 1, 1, {0, 0}, {0, 0}},  {1, 4, 5, 40, 3, 1, {1, 5}, 1, 1, {0, 2}, {0, 2}},
+    {1, 1, 12, 12, 6, 1, {5, 5}, 1, 1, {0, 0}, {0, 0}},   {3, 20, 4, 4, 97, 1, {3, 3}, 3, 1, {1, 0}, {0, 1}},
+    {1, 300, 3, 3, 16, 1, {3, 3}, 1, 1, {1, 1}, {1, 1}},  {1, 24, 6, 6, 48, 1, {2, 2}, 2, 1, {0, 0}, {0, 0}},
 };
 
 static void elements(kernel_sink *sink, const types *t, int64_t count)
@@ -107,14 +103,14 @@ static void elements(kernel_sink *sink, const types *t, int64_t count)
         o->quantize.scale = 0.0625f, made.in[0].values = VALUES_GRID; /* many ties */
         kernel_emit(sink, &made, "%d to %s, ties", (int)count, to);
     }
-    made.operation = (sdlf_operation){.kind = SDLF_DEQUANTIZE, .in = {x}, .out = {kernel_tensor(SDLF_FLOAT32, x.shape)}};
+    made.operation =
+        (sdlf_operation){.kind = SDLF_DEQUANTIZE, .in = {x}, .out = {kernel_tensor(SDLF_FLOAT32, x.shape)}};
     o->quantize = (sdlf_quantize_options){.scale = 0.037f, .zero = t->x_zero};
     made.in[0].values = made.in[1].values = VALUES_ANYTHING;
     kernel_emit(sink, &made, "%d from %s", (int)count, from);
     if (t->y == SDLF_FLOAT32) return;
     made.operation = (sdlf_operation){.kind = SDLF_QUANTIZED_ADD, .in = {x, y}, .out = {y}};
-    o->quantized_add =
-        (sdlf_quantized_add_options){0.5f, 0.371f, t->x_zero, t->y_zero, t->y_zero, t->low, t->high};
+    o->quantized_add = (sdlf_quantized_add_options){0.5f, 0.371f, t->x_zero, t->y_zero, t->y_zero, t->low, t->high};
     kernel_emit(sink, &made, "%d %s and %s", (int)count, from, to);
     made.aliased = true, made.alias = 1;
     kernel_emit(sink, &made, "%d %s and %s, in place", (int)count, from, to);
@@ -129,11 +125,11 @@ static void pool(kernel_sink *sink, const geometry *g, const types *t, bool aver
     kernel_case made = {.operation = {.kind = SDLF_QUANTIZED_POOL2D}};
     sdlf_operation *o = &made.operation;
     sdlf_window2d window = window_of(g);
-    o->quantized_pool2d = (sdlf_quantized_pool2d_options){
-        window, average, count_padding, scale, t->x_zero, t->y_zero, t->low, t->high};
+    o->quantized_pool2d =
+        (sdlf_quantized_pool2d_options){window, average, count_padding, scale, t->x_zero, t->y_zero, t->low, t->high};
     o->in[0] = kernel_tensor(t->x, sdlf_shape(g->n, g->c, g->h, g->w));
-    o->out[0] = kernel_tensor(t->y, sdlf_shape(g->n, g->c, sdlf_window2d_output(&window, 0, g->h),
-                                               sdlf_window2d_output(&window, 1, g->w)));
+    o->out[0] = kernel_tensor(
+        t->y, sdlf_shape(g->n, g->c, sdlf_window2d_output(&window, 0, g->h), sdlf_window2d_output(&window, 1, g->w)));
     made.in[0].values = VALUES_ANYTHING;
     char name[120];
     snprintf(name, sizeof name, "%dx%dx%dx%d %s%s %dx%d s%d d%d scale %g %s to %s", (int)g->n, (int)g->c, (int)g->h,
@@ -145,8 +141,8 @@ static void pool(kernel_sink *sink, const geometry *g, const types *t, bool aver
 }
 
 static const geometry pools[] = {
-    {1, 1, 1, 1, 0, 1, {1, 1}, 1, 1, {0, 0}, {0, 0}}, {2, 70, 9, 8, 0, 1, {3, 3}, 2, 1, {1, 1}, {1, 1}},
-    {1, 5, 6, 7, 0, 1, {2, 2}, 2, 1, {0, 0}, {0, 0}}, {1, 130, 7, 7, 0, 1, {7, 7}, 1, 1, {0, 0}, {0, 0}},
+    {1, 1, 1, 1, 0, 1, {1, 1}, 1, 1, {0, 0}, {0, 0}},  {2, 70, 9, 8, 0, 1, {3, 3}, 2, 1, {1, 1}, {1, 1}},
+    {1, 5, 6, 7, 0, 1, {2, 2}, 2, 1, {0, 0}, {0, 0}},  {1, 130, 7, 7, 0, 1, {7, 7}, 1, 1, {0, 0}, {0, 0}},
     {1, 24, 9, 9, 0, 1, {3, 2}, 1, 2, {1, 0}, {1, 1}},
 };
 
@@ -154,7 +150,8 @@ void quantized_cases(kernel_sink *sink, sdlf_dtype t)
 {
     if (t != SDLF_FLOAT32) return;
     for (size_t i = 0; i < sizeof geometries / sizeof geometries[0]; i++)
-        for (int j = 0; j < TYPES; j++) convolution(sink, &geometries[i], &all_types[j], (i + (size_t)j) % 3 != 0, j == 4);
+        for (int j = 0; j < TYPES; j++)
+            convolution(sink, &geometries[i], &all_types[j], (i + (size_t)j) % 3 != 0, j == 4);
     for (int j = 0; j < TYPES; j++) {
         static const int64_t counts[] = {1, 15, 64, 1000, 40000};
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) elements(sink, &all_types[j], counts[i]);
@@ -188,5 +185,6 @@ void quantized_bench(kernel_sink *sink, sdlf_dtype t)
         {1, 320, 7, 7, 1280, 1, {1, 1}, 1, 1, {0, 0}, {0, 0}},
     };
     (void)t;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) convolution(sink, &sizes[i], &all_types[0], true, false);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        convolution(sink, &sizes[i], &all_types[0], true, false);
 }

@@ -42,8 +42,8 @@ static inline bytes narrow(ints x)
 #if defined(__AVX512F__) && SDLF_VECTOR_BYTES == 64
     return (bytes)_mm512_cvtepi32_epi8((__m512i)x);
 #elif defined(__AVX2__) && SDLF_VECTOR_BYTES == 32
-    const __m256i low = _mm256_set_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 12, 8, 4, 0, -1, -1, -1, -1, -1, -1,
-                                        -1, -1, -1, -1, -1, -1, 12, 8, 4, 0);
+    const __m256i low = _mm256_set_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 12, 8, 4, 0, -1, -1, -1, -1, -1,
+                                        -1, -1, -1, -1, -1, -1, -1, 12, 8, 4, 0);
     __m256i fours = _mm256_shuffle_epi8((__m256i)x, low);
     __m128i eight = _mm_unpacklo_epi32(_mm256_castsi256_si128(fours), _mm256_extracti128_si256(fours, 1));
     return (bytes)_mm_cvtsi128_si64(eight);

@@ -15,14 +15,14 @@ typedef struct geometry {
     const sdlf_operation *operation;
     const sdlf_window2d *window;
     int64_t n, c, h, w, k, p, q, groups;
-    int64_t unit;             /* bytes of an element of the image */
-    quantised from;           /* how x is read: flipped where elements are bytes */
-    bool depthwise;           /* a filter a channel */
-    bool joined;              /* a run is a row of the window; else one position */
-    int64_t runs, length;     /* of each, elements */
-    int64_t quads, vectors;   /* of each run; of each group's filters, or of all channels */
-    int64_t rows, columns;    /* of the image with its padding */
-    bool in_place;            /* x lies as the loops read it */
+    int64_t unit;           /* bytes of an element of the image */
+    quantised from;         /* how x is read: flipped where elements are bytes */
+    bool depthwise;         /* a filter a channel */
+    bool joined;            /* a run is a row of the window; else one position */
+    int64_t runs, length;   /* of each, elements */
+    int64_t quads, vectors; /* of each run; of each group's filters, or of all channels */
+    int64_t rows, columns;  /* of the image with its padding */
+    bool in_place;          /* x lies as the loops read it */
     bool x_last, y_last;
 } geometry;
 
@@ -114,7 +114,8 @@ static void pack(const cpu_calculator *cpu, const geometry *g, char *to)
 {
     packing all = {.g = g, .to = to};
     int64_t vectors = (g->depthwise ? 1 : g->groups) * g->vectors;
-    cpu_parallel_exact(cpu, vectors, cpu_time_of_elements(8 * sdlf_tensor_count(&g->operation->in[1])), pack_vector, &all);
+    cpu_parallel_exact(cpu, vectors, cpu_time_of_elements(8 * sdlf_tensor_count(&g->operation->in[1])), pack_vector,
+                       &all);
 }
 
 int64_t quantized_conv2d_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -331,26 +332,27 @@ sdlf_status quantized_conv2d_cpu(sdlf_calculator *calculator, const sdlf_operati
     set_numbers(&g, bias, scale, (const int32_t *)(const void *)packed);
     set_runs(&g, run);
     bool floats = operation->out[0].dtype == SDLF_FLOAT32;
-    work all = {.layer = {.image = stage(cpu, &g, (uint8_t *)space + r.image),
-                          .image_step = g.rows * g.columns * pixel,
-                          .row_step = o->window.stride[0] * g.columns * pixel,
-                          .column_step = o->window.stride[1] * pixel,
-                          .group_step = g.depthwise ? g.unit : g.length * g.unit,
-                          .run = run,
-                          .runs = g.runs,
-                          .quads = g.quads,
-                          .weights = (const int32_t *)(const void *)(packed + correction_bytes(&g)),
-                          .bias = bias,
-                          .scale = scale,
-                          .to = floats ? (rounding){.low = o->low, .high = o->high} : rounding_to(o->y_zero, o->low, o->high),
-                          .floats = floats,
-                          .y = g.y_last ? operation->out[0].data : space + r.result,
-                          .p = g.p,
-                          .q = g.q,
-                          .k = g.k,
-                          .groups = g.groups},
-                .tiles = quantized_tiles_cpu,
-                .depthwise = quantized_depthwise_cpu};
+    work all = {
+        .layer = {.image = stage(cpu, &g, (uint8_t *)space + r.image),
+                  .image_step = g.rows * g.columns * pixel,
+                  .row_step = o->window.stride[0] * g.columns * pixel,
+                  .column_step = o->window.stride[1] * pixel,
+                  .group_step = g.depthwise ? g.unit : g.length * g.unit,
+                  .run = run,
+                  .runs = g.runs,
+                  .quads = g.quads,
+                  .weights = (const int32_t *)(const void *)(packed + correction_bytes(&g)),
+                  .bias = bias,
+                  .scale = scale,
+                  .to = floats ? (rounding){.low = o->low, .high = o->high} : rounding_to(o->y_zero, o->low, o->high),
+                  .floats = floats,
+                  .y = g.y_last ? operation->out[0].data : space + r.result,
+                  .p = g.p,
+                  .q = g.q,
+                  .k = g.k,
+                  .groups = g.groups},
+        .tiles = quantized_tiles_cpu,
+        .depthwise = quantized_depthwise_cpu};
 #if SDLF_VECTOR_BYTES == 64
     if (g.unit == 1) {
         all.tiles = quantized_tiles_vnni_cpu;

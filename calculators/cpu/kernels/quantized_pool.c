@@ -9,7 +9,7 @@ typedef struct context {
     const sdlf_operation *operation;
     quantised from;
     rounding to;
-    bool last;    /* are x and y channels last? */
+    bool last;     /* are x and y channels last? */
     bool as_it_is; /* the largest needs no other scale and no bounds */
 } context;
 

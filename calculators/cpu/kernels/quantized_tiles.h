@@ -18,8 +18,8 @@ typedef struct quantized_layer {
     const uint8_t *image;
     int64_t image_step, row_step, column_step, group_step;
     /* the window */
-    const int64_t *run; /* where each begins, in bytes, from the window's beginning */
-    int64_t runs, quads; /* of each */
+    const int64_t *run;     /* where each begins, in bytes, from the window's beginning */
+    int64_t runs, quads;    /* of each */
     const int32_t *weights; /* [group][vector of filters][run][quad][lane]; depthwise [vector of channels][run][lane] */
     /* what becomes of sums: y = the integers or floats of (sum + bias) scale */
     const int32_t *bias;

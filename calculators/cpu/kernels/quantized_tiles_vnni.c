@@ -5,8 +5,8 @@
 #define SDLF_VNNI 1
 #include "calculators/cpu/kernels/quantized_loops.h"
 
-void quantized_tiles_vnni_cpu(const quantized_layer *layer, int64_t group, int64_t from, int64_t vectors,
-                              int64_t first, int64_t last)
+void quantized_tiles_vnni_cpu(const quantized_layer *layer, int64_t group, int64_t from, int64_t vectors, int64_t first,
+                              int64_t last)
 {
     all_tiles(layer, group, from, vectors, first, last);
 }

@@ -95,11 +95,20 @@ static onnx_type target_of(onnx_context *c)
 /* x divided by the scale, or times it: one number that is known is the layer's. */
 static onnx_flow with_scale(onnx_context *c, const char *function, onnx_flow y, sdlf_shape x)
 {
-    if (onnx_is_constant(c, 1) && onnx_known(c, 1)->count == 1 && !onnx_known(c, 1)->learned) {
+    if (onnx_is_constant(c, 1) && onnx_known(c, 1)->count == 1) {
         double scale = onnx_known_number(c, 1, 1);
         if (scale > 0 && scale < 3e38) return onnx_with_number(c, function, y, scale);
     }
     onnx_flow operands[] = {y, along_axis(c, 1, x)};
+    return onnx_binary(c, function, operands);
+}
+
+/* y plus or less its zero points, input 2: one number that is known is the layer's. */
+static onnx_flow with_zero(onnx_context *c, const char *function, onnx_flow y, sdlf_shape x)
+{
+    if (onnx_is_constant(c, 2) && onnx_known(c, 2)->count == 1)
+        return onnx_with_number(c, function, y, (double)onnx_known_integers(c, 2).item[0]);
+    onnx_flow operands[] = {y, onnx_cast(c, along_axis(c, 2, x), SDLF_FLOAT32)};
     return onnx_binary(c, function, operands);
 }
 
@@ -123,10 +132,7 @@ static void convert_quantize(onnx_context *c)
     if (!wide && type != ONNX_UINT8 && type != ONNX_INT8) onnx_unsupported(c, "to %s", onnx_type_name(type));
     onnx_flow y = with_scale(c, "div", onnx_cast(c, x, SDLF_FLOAT32), x.shape);
     y = onnx_layer(c, "unary", &(sdlf_unary_options){.function = SDLF_UNARY_ROUND}, &y, 1);
-    if (onnx_has(c, 2) && !is_all_zero(c, 2)) {
-        onnx_flow sum[] = {y, onnx_cast(c, along_axis(c, 2, x.shape), SDLF_FLOAT32)};
-        y = onnx_binary(c, "add", sum);
-    }
+    if (onnx_has(c, 2) && !is_all_zero(c, 2)) y = with_zero(c, "add", y, x.shape);
     if (wide && range_of(type, &low, &high))
         y = onnx_layer(c, "clip", &(sdlf_clip_options){.low = (float)low, .high = (float)high}, &y, 1);
     onnx_give(c, 0, onnx_cast(c, y, onnx_type_computed(type))); /* which saturates */
@@ -138,10 +144,7 @@ static void convert_dequantize(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
     onnx_flow y = onnx_cast(c, x, SDLF_FLOAT32);
-    if (onnx_has(c, 2) && !is_all_zero(c, 2)) {
-        onnx_flow difference[] = {y, onnx_cast(c, along_axis(c, 2, x.shape), SDLF_FLOAT32)};
-        y = onnx_binary(c, "sub", difference);
-    }
+    if (onnx_has(c, 2) && !is_all_zero(c, 2)) y = with_zero(c, "sub", y, x.shape);
     onnx_give(c, 0, with_scale(c, "mul", y, x.shape));
 }
 
