@@ -8,12 +8,15 @@
 #include <stdint.h>
 
 /* Of a product whose weights are integers: buffers that are worked out (BUFFER_DERIVED), and the parameters that they come from. With
- * weight[k][i] = integer scale_k: the integers, int8; round(bias[k] / (x_scale scale_k)), int32; and (x_scale scale_k) / y_scale. */
+ * weight[k][i] = integer scale_k: the integers, int8; round(bias[k] / (x_scale scale_k)), int32; and (x_scale scale_k) / y_scale, times
+ * what sums are multiplied by before they are quantised. */
 typedef struct plan_integers {
     int weight, bias;      /* parameters; bias may be -1 */
     int64_t filters, each; /* weights are (filters, each), or, transposed, (each, filters) */
     bool transposed;
-    float x_scale, y_scale;
+    float x_scale, y_scale, factor;
+    int factors;  /* a parameter, one number for each filter; -1: none */
+    float *scale; /* of each filter, as it was when the plan was made: where to look for it first */
     int integers, bias_sums, multipliers; /* buffers */
 } plan_integers;
 

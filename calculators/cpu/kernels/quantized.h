@@ -75,18 +75,28 @@ static inline rounding rounding_to(int zero, float low, float high)
     return (rounding){.low = low - (float)zero, .high = high - (float)zero, .zero = zero};
 }
 
+/* Within the bounds; NaN becomes low: x86's maximum gives its second operand where one is NaN. */
 static inline vector clamp_to(vector v, float low, float high)
 {
     vector least = broadcast(low), most = broadcast(high);
-    v = choose(v > least, v, least); /* NaN becomes low */
+#if defined(__AVX512F__) && SDLF_VECTOR_BYTES == 64
+    return (vector)_mm512_min_ps(_mm512_max_ps((__m512)v, (__m512)least), (__m512)most);
+#elif defined(__AVX__) && SDLF_VECTOR_BYTES == 32
+    return (vector)_mm256_min_ps(_mm256_max_ps((__m256)v, (__m256)least), (__m256)most);
+#elif defined(__SSE2__) && SDLF_VECTOR_BYTES == 16
+    return (vector)_mm_min_ps(_mm_max_ps((__m128)v, (__m128)least), (__m128)most);
+#else
+    v = choose(v > least, v, least);
     return choose(v < most, v, most);
+#endif
 }
 
 static inline bytes round_to(vector v, const rounding *to)
 {
-    const float whole = 12582912; /* 1.5 2^23 */
+    const float whole = 12582912;    /* 1.5 2^23 */
+    const int32_t bits = 0x4b400000; /* its */
     v = clamp_to(v, to->low, to->high) + broadcast(whole);
-    return narrow((ints)v - (ints)broadcast(whole) + to->zero);
+    return narrow((ints)v + (to->zero - bits));
 }
 
 /* `count` bytes, of which there may be fewer than lanes. */
@@ -105,7 +115,11 @@ static inline void store_bytes(uint8_t *to, bytes v, int64_t count)
     if (count >= LANES)
         memcpy(to, &v, LANES);
     else
+#if defined(__AVX512BW__) && defined(__AVX512VL__) && SDLF_VECTOR_BYTES == 64
+        _mm_mask_storeu_epi8(to, (__mmask16)((1u << count) - 1), (__m128i)v);
+#else
         memcpy(to, &v, (size_t)count);
+#endif
 }
 
 /* x - zero, exactly. */

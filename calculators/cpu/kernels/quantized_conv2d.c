@@ -91,7 +91,10 @@ static void pack_filter(const geometry *g, int64_t k, char *quads, int64_t lane,
             int64_t place = g->joined && !g->depthwise ? tap % size[3] * g->c + c : c;
             int64_t at = place * g->unit, quad = (run * g->quads + at / 4) * LANES + lane;
             int16_t value = w[c * taps + tap];
-            memcpy(quads + quad * 4 + at % 4, &value, (size_t)g->unit); /* little-endian: its low byte */
+            if (g->unit == 1)
+                quads[quad * 4 + at % 4] = (char)value;
+            else
+                memcpy(quads + quad * 4 + at % 4, &value, sizeof value);
             sum += (uint32_t)(int32_t)value;
         }
     }
@@ -338,6 +341,9 @@ sdlf_status quantized_conv2d_cpu(sdlf_calculator *calculator, const sdlf_operati
                   .row_step = o->window.stride[0] * g.columns * pixel,
                   .column_step = o->window.stride[1] * pixel,
                   .group_step = g.depthwise ? g.unit : g.length * g.unit,
+                  .pixel_step = pixel,
+                  .columns = o->window.dilation[1] == 1 ? o->window.size[1] : 0,
+                  .stride = o->window.stride[1],
                   .run = run,
                   .runs = g.runs,
                   .quads = g.quads,

@@ -52,10 +52,10 @@ INLINE ints load_channels(const uint8_t *from)
 #endif
 }
 
-/* Filters k .. k + count - 1 of a pixel. */
+/* Filters k .. k + count - 1 of a pixel, of sums that the bias has begun. */
 INLINE void finish(const quantized_layer *layer, ints sum, int64_t pixel, int64_t k, int64_t count)
 {
-    vector v = __builtin_convertvector(sum + load_ints(layer->bias + k), vector) * load(layer->scale + k);
+    vector v = __builtin_convertvector(sum, vector) * load(layer->scale + k);
     if (layer->floats) {
         v = clamp_to(v, layer->to.low, layer->to.high);
         memcpy((float *)layer->y + pixel * layer->k + k, &v, (size_t)cpu_min(count, LANES) * sizeof(float));
@@ -90,13 +90,14 @@ INLINE void cursor_advance(const quantized_layer *layer, cursor *c)
     if (next_image) c->p = 0;
 }
 
-enum { MOST_PIXELS = 14 };
+enum { MOST_PIXELS = 14, MOST_COLUMNS = 5 };
 
 /* A tile of `pixels` by `vectors`, both constants; `given` of the pixels are there. */
 INLINE void tile(const quantized_layer *layer, const int pixels, const int vectors, int64_t group, int64_t from,
                  cursor *at, int64_t first, int64_t given)
 {
-    const int64_t filters = layer->k / layer->groups, each = layer->runs * layer->quads * LANES;
+    const int64_t filters = layer->k / layer->groups, k = group * filters + from * LANES,
+                  each = layer->runs * layer->quads * LANES;
     const int32_t *w = layer->weights + (group * cpu_divide_up(filters, LANES) + from) * each;
     const uint8_t *x[MOST_PIXELS];
     ints sum[MOST_PIXELS][QUANTIZED_VECTORS];
@@ -104,7 +105,7 @@ INLINE void tile(const quantized_layer *layer, const int pixels, const int vecto
     {
         x[i] = at->at + group * layer->group_step;
         if (i < given - 1) cursor_advance(layer, at);
-        UNROLLED for (int j = 0; j < vectors; j++) sum[i][j] = (ints){0};
+        UNROLLED for (int j = 0; j < vectors; j++) sum[i][j] = load_ints(layer->bias + k + j * LANES);
     }
     for (int64_t run = 0; run < layer->runs; run++) {
         const int64_t start = layer->run[run], end = start + 4 * layer->quads;
@@ -118,7 +119,6 @@ INLINE void tile(const quantized_layer *layer, const int pixels, const int vecto
             }
         }
     }
-    const int64_t k = group * filters + from * LANES;
     UNROLLED for (int i = 0; i < pixels; i++)
     {
         UNROLLED for (int j = 0; j < vectors; j++)
@@ -159,38 +159,67 @@ INLINE void all_tiles(const quantized_layer *layer, int64_t group, int64_t from,
 
 /* ---- depthwise ---- */
 
-enum { DEPTHWISE_PIXELS = 8 };
-
-INLINE void depthwise_tile(const quantized_layer *layer, const uint8_t *x, const int32_t *w, int64_t pixel,
-                           int64_t given, int64_t c)
+/* `pixels` of a row, one vector of channels; columns of `size` positions, `stride` apart: constants, so that a column is read once for all
+ * pixels that it belongs to. */
+INLINE void depthwise_columns(const quantized_layer *layer, const int pixels, const int size, const int stride,
+                              const uint8_t *x, const int32_t *w, int64_t pixel, int64_t c)
 {
-    ints sum[DEPTHWISE_PIXELS];
-    UNROLLED for (int i = 0; i < DEPTHWISE_PIXELS; i++) sum[i] = (ints){0};
-    for (int64_t run = 0; run < layer->runs; run++) {
-        const ints weight = load_ints(w + run * LANES);
-        UNROLLED for (int i = 0; i < DEPTHWISE_PIXELS; i++)
+    ints sum[MOST_PIXELS];
+    const ints bias = load_ints(layer->bias + c);
+    UNROLLED for (int i = 0; i < pixels; i++) sum[i] = bias;
+    for (int64_t run = 0; run < layer->runs; run += size, w += size * LANES) {
+        ints weight[MOST_COLUMNS];
+        UNROLLED for (int s = 0; s < size; s++) weight[s] = load_ints(w + s * LANES);
+        UNROLLED for (int j = 0; j < (pixels - 1) * stride + size; j++)
         {
-            const int64_t column = i < given ? i : given - 1;
-            sum[i] = dot(sum[i], load_channels(x + layer->run[run] + column * layer->column_step), weight);
+            const ints column = load_channels(x + layer->run[run] + j * layer->pixel_step);
+            UNROLLED for (int s = 0; s < size; s++)
+            {
+                const int i = (j - s) / stride;
+                if (j >= s && i * stride == j - s && i < pixels) sum[i] = dot(sum[i], column, weight[s]);
+            }
         }
     }
-    for (int64_t i = 0; i < given; i++) finish(layer, sum[i], pixel + i, c, layer->k - c);
+    UNROLLED for (int i = 0; i < pixels; i++) finish(layer, sum[i], pixel + i, c, layer->k - c);
+}
+
+/* One pixel, any window. */
+INLINE void depthwise_pixel(const quantized_layer *layer, const uint8_t *x, const int32_t *w, int64_t pixel, int64_t c)
+{
+    ints sum = load_ints(layer->bias + c);
+    for (int64_t run = 0; run < layer->runs; run++)
+        sum = dot(sum, load_channels(x + layer->run[run]), load_ints(w + run * LANES));
+    finish(layer, sum, pixel, c, layer->k - c);
+}
+
+/* A row of pixels in tiles; the last tile may begin in the one before it. */
+INLINE void depthwise_line(const quantized_layer *layer, const int pixels, const int size, const int stride,
+                           const uint8_t *line, const int32_t *w, int64_t row, int64_t c)
+{
+    for (int64_t at = 0; at < layer->q; at += pixels) {
+        int64_t q = cpu_min(at, layer->q - pixels);
+        depthwise_columns(layer, pixels, size, stride, line + q * layer->column_step, w, row * layer->q + q, c);
+    }
 }
 
 INLINE void depthwise_row(const quantized_layer *layer, int64_t row)
 {
     const uint8_t *line = layer->image + row / layer->p * layer->image_step + row % layer->p * layer->row_step;
-    const int64_t size = layer->group_step; /* of an element */
+    const int64_t wide = 8, narrow_tile = 4, q = layer->q;
+    const bool three = layer->columns == 3 && layer->stride == 1, two = layer->columns == 3 && layer->stride == 2;
     for (int64_t c = 0; c < layer->k; c += LANES) {
         const int32_t *w = layer->weights + c * layer->runs;
-        for (int64_t q = 0; q < layer->q; q += DEPTHWISE_PIXELS) {
-            const uint8_t *x = line + q * layer->column_step + c * size;
-            int64_t given = layer->q - q;
-            if (given >= DEPTHWISE_PIXELS)
-                depthwise_tile(layer, x, w, row * layer->q + q, DEPTHWISE_PIXELS, c);
-            else
-                depthwise_tile(layer, x, w, row * layer->q + q, given, c);
-        }
+        const uint8_t *x = line + c * layer->group_step;
+        if (three && q >= wide)
+            depthwise_line(layer, 8, 3, 1, x, w, row, c);
+        else if (three && q >= narrow_tile)
+            depthwise_line(layer, 4, 3, 1, x, w, row, c);
+        else if (two && q >= narrow_tile)
+            depthwise_line(layer, 4, 3, 2, x, w, row, c);
+        else if (layer->columns == 5 && layer->stride == 1 && q >= narrow_tile)
+            depthwise_line(layer, 4, 5, 1, x, w, row, c);
+        else
+            for (int64_t i = 0; i < q; i++) depthwise_pixel(layer, x + i * layer->column_step, w, row * q + i, c);
     }
 }
 

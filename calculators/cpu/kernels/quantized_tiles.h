@@ -17,6 +17,8 @@ typedef struct quantized_layer {
     /* the padded image, and where in it pixel (n, p, q)'s window begins, in bytes */
     const uint8_t *image;
     int64_t image_step, row_step, column_step, group_step;
+    int64_t pixel_step, columns,
+        stride; /* depthwise: of the image's columns, and of the window; columns 0: it is dilated */
     /* the window */
     const int64_t *run;     /* where each begins, in bytes, from the window's beginning */
     int64_t runs, quads;    /* of each */

@@ -116,13 +116,12 @@ static sdlf_status fuse_quantize(sdlf_plan *plan, int i)
     at = writer_of(plan, &x, i);
     if (at >= 0 && with_number(&plan->steps[at].operation, SDLF_BINARY_DIVIDE, &scale, &x)) gone[count++] = at;
     bool is_signed = y->dtype == SDLF_INT8;
-    sdlf_operation fused = {.kind = SDLF_QUANTIZE,
-                            .in = {sdlf_tensor_reshape(x, y->shape)},
-                            .out = {*y},
-                            .quantize = {.scale = (float)scale,
-                                         .zero = (int)zero,
-                                         .low = is_signed ? -128 : 0,
-                                         .high = is_signed ? 127 : 255}};
+    sdlf_operation fused = {
+        .kind = SDLF_QUANTIZE,
+        .in = {sdlf_tensor_reshape(x, y->shape)},
+        .out = {*y},
+        .quantize = {
+            .scale = (float)scale, .zero = (int)zero, .low = is_signed ? -128 : 0, .high = is_signed ? 127 : 255}};
     return replace(plan, i, gone, count, &fused);
 }
 

@@ -79,6 +79,43 @@ static target find_target(const sdlf_plan *plan, int i)
                     .step = reader};
 }
 
+/* A multiplication of a product's sums before they are quantised: by a number, or by one of each filter. */
+typedef struct factor {
+    int step; /* -1: there is none */
+    double number;
+    int parameter; /* -1: the number */
+} factor;
+
+/* One number for each of axis 1, which is all of a constant parameter; -1: something else. */
+static int filters_parameter(const sdlf_plan *plan, const sdlf_tensor *x)
+{
+    const plan_buffer *buffer = &plan->buffers[x->buffer];
+    if (!sdlf_tensor_present(x) || buffer->kind != BUFFER_PARAMETER || !buffer->constant || x->shape.rank < 2 ||
+        x->offset != 0 || buffer->bytes != x->shape.dim[1] * (int64_t)sizeof(float))
+        return -1;
+    for (int i = 0; i < x->shape.rank; i++)
+        if (x->shape.dim[i] > 1 && x->stride[i] != (i == 1)) return -1;
+    return buffer->parameter;
+}
+
+static factor find_factor(const sdlf_plan *plan, int i)
+{
+    const plan_step *step = &plan->steps[i];
+    const sdlf_tensor *y = &step->operation.out[0];
+    factor f = {.step = -1, .number = 1, .parameter = -1};
+    int reader = plan_is_between(plan, y) ? plan_next_reader(plan, y->buffer, i) : -1;
+    if (reader < 0 || plan->steps[reader].calculator != step->calculator) return f;
+    const sdlf_operation *op = &plan->steps[reader].operation;
+    bool same = op->kind == SDLF_BINARY && op->in[0].buffer == y->buffer &&
+                sdlf_shape_equal(op->in[0].shape, y->shape) && sdlf_tensor_is_contiguous(&op->in[0]);
+    if (!same || op->binary.function != SDLF_BINARY_MULTIPLY) return f;
+    f.parameter = filters_parameter(plan, &op->in[1]);
+    if (sdlf_tensor_present(&op->in[1]) && f.parameter < 0) return f;
+    f.number = sdlf_tensor_present(&op->in[1]) ? 1 : op->binary.scalar;
+    f.step = reader;
+    return f;
+}
+
 /* What makes an input dies when nobody reads it any more. */
 static void release(sdlf_plan *plan, int buffer, int reader)
 {
@@ -154,7 +191,8 @@ static bool find_product(const sdlf_operation *op, product *p)
         if (op->matmul.transpose_a || op->matmul.transpose_b || rank < 2 || !sdlf_tensor_is_contiguous(&op->in[1]) ||
             sdlf_shape_count(op->in[1].shape) != b[op->in[1].shape.rank - 1] * a[rank - 1])
             return false; /* one matrix for all */
-        return as_rows(p, sdlf_shape_span(op->in[0].shape, 0, rank - 1), a[rank - 1], b[op->in[1].shape.rank - 1], true);
+        return as_rows(p, sdlf_shape_span(op->in[0].shape, 0, rank - 1), a[rank - 1], b[op->in[1].shape.rank - 1],
+                       true);
     default: return false;
     }
 }
@@ -167,15 +205,20 @@ static int parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor)
     return buffer->kind == BUFFER_PARAMETER && buffer->constant && whole ? buffer->parameter : -1;
 }
 
-static sdlf_status has_integers(sdlf_plan *plan, const plan_integers *w, bool *found)
+static sdlf_status has_integers(sdlf_plan *plan, plan_integers *w, bool *found)
 {
     sdlf_status status = model_fetch_values(plan->model, w->weight);
     const float *weight = plan->model->parameters[w->weight].value.data;
     double scale = 0;
     *found = weight != NULL && w->each > 0;
-    for (int64_t k = 0; k < w->filters && *found && status == SDLF_OK; k++)
+    if (status != SDLF_OK || !*found) return status;
+    w->scale = malloc((size_t)w->filters * sizeof *w->scale);
+    if (w->scale == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    for (int64_t k = 0; k < w->filters && *found; k++) {
         *found = plan_find_scale(weight + (w->transposed ? k : k * w->each), w->each, w->transposed ? w->filters : 1,
                                  &scale);
+        w->scale[k] = (float)scale;
+    }
     return status;
 }
 
@@ -211,7 +254,15 @@ static sdlf_status fuse_product(sdlf_plan *plan, int i)
                        .each = p.each,
                        .transposed = p.transposed,
                        .x_scale = from.scale};
-    target to = find_target(plan, i);
+    factor f = find_factor(plan, i);
+    bool plain = p.activation.function == SDLF_IDENTITY;
+    target to = find_target(plan, f.step >= 0 && plain ? f.step : i);
+    if (to.step < 0) {
+        f = (factor){.step = -1, .number = 1, .parameter = -1};
+        to.y = op->out[0];
+    }
+    w.factor = (float)f.number;
+    w.factors = f.parameter;
     if (w.weight < 0 || (has_bias && w.bias < 0) || !bound(&p.activation, &to)) return SDLF_OK;
     if (to.step < 0 && !sdlf_tensor_is_contiguous(&to.y)) return SDLF_OK;
     w.y_scale = to.scale;
@@ -224,9 +275,16 @@ static sdlf_status fuse_product(sdlf_plan *plan, int i)
     if (has_bias) fused.in[2] = sdlf_tensor_view(SDLF_INT32, sdlf_shape(p.filters), NULL);
     bool found = is_taken(plan, i, &fused);
     sdlf_status status = found ? has_integers(plan, &w, &found) : SDLF_OK;
-    if (status != SDLF_OK || !found) return status;
-    status = add_integers(plan, &w, &p, &fused);
-    return status == SDLF_OK ? replace(plan, i, &to, &fused) : status;
+    if (status == SDLF_OK && found) status = add_integers(plan, &w, &p, &fused);
+    if (status != SDLF_OK || !found) {
+        free(w.scale);
+        return status;
+    }
+    if (f.step >= 0) {
+        plan->steps[f.step].dead = true;
+        plan_join_groups(plan, plan->steps[i].node, plan->steps[f.step].node);
+    }
+    return replace(plan, i, &to, &fused);
 }
 
 /* ---- what goes element by element, and pooling ---- */
@@ -249,14 +307,12 @@ static sdlf_status fuse_sum(sdlf_plan *plan, int i)
         to = (target){op->out[0], op->quantize.scale, op->quantize.low, op->quantize.high, op->quantize.zero, -1};
     else if (to.step < 0 || !bound(&activation, &to))
         return SDLF_OK;
-    sdlf_operation fused = {.kind = SDLF_QUANTIZED_ADD,
-                            .in = {a.bytes},
-                            .out = {to.y},
-                            .quantized_add = {.a_scale = a.scale / to.scale,
-                                              .a_zero = a.zero,
-                                              .y_zero = to.zero,
-                                              .low = to.low,
-                                              .high = to.high}};
+    sdlf_operation fused = {
+        .kind = SDLF_QUANTIZED_ADD,
+        .in = {a.bytes},
+        .out = {to.y},
+        .quantized_add = {
+            .a_scale = a.scale / to.scale, .a_zero = a.zero, .y_zero = to.zero, .low = to.low, .high = to.high}};
     if (two) {
         fused.in[1] = b.bytes;
         fused.quantized_add.b_scale = b.scale / to.scale;
@@ -289,7 +345,8 @@ static sdlf_status fuse_pool(sdlf_plan *plan, int i)
                                                  .low = to.low,
                                                  .high = to.high}};
     if (global)
-        fused.quantized_pool2d.window = (sdlf_window2d){.size = {(int)dim[2], (int)dim[3]}, .stride = {1, 1}, .dilation = {1, 1}};
+        fused.quantized_pool2d.window =
+            (sdlf_window2d){.size = {(int)dim[2], (int)dim[3]}, .stride = {1, 1}, .dilation = {1, 1}};
     return is_taken(plan, i, &fused) ? replace(plan, i, &to, &fused) : SDLF_OK;
 }
 
