@@ -275,8 +275,57 @@ def quantised():
     return g.model("quantised", [("x", FLOAT, [2, 300])], [("y", FLOAT, [2, 7]), ("z", FLOAT, [1, 6, 4, 3]), ("c1", FLOAT, [1, 6, 1, 1])], 18), {}
 
 
+def qdq():
+    """A network between QuantizeLinear and DequantizeLinear, as quantisers write it: stem, depthwise, pointwise, sum, pooling, classes."""
+    g = Graph(13)
+    count = 0
+
+    def through(x, scale, zero, dtype=np.uint8):
+        nonlocal count
+        count += 1
+        s, z = g.constant(f"s{count}", scale, np.float32), g.constant(f"z{count}", zero, dtype)
+        g.node("QuantizeLinear", [x, s, z], f"q{count}")
+        g.node("DequantizeLinear", [f"q{count}", s, z], f"d{count}")
+        return f"d{count}"
+
+    def weights(x_scale, *shape, bias=True):
+        nonlocal count
+        count += 1
+        scales = (g.random.uniform(0.5, 1.5, shape[0]) * 0.4 / 127 / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+        g.constant(f"w{count}", g.random.integers(-127, 128, shape), np.int8)
+        g.constant(f"ws{count}", scales, np.float32)
+        g.constant(f"wz{count}", [0] * shape[0], np.int8)
+        g.node("DequantizeLinear", [f"w{count}", f"ws{count}", f"wz{count}"], f"wd{count}", axis=0)
+        if not bias:
+            return [f"wd{count}"]
+        g.constant(f"b{count}", g.random.integers(-2000, 2000, shape[0]), np.int32)
+        g.constant(f"bs{count}", scales * np.float32(x_scale), np.float32)
+        g.constant(f"bz{count}", [0] * shape[0], np.int32)
+        g.node("DequantizeLinear", [f"b{count}", f"bs{count}", f"bz{count}"], f"bd{count}", axis=0)
+        return [f"wd{count}", f"bd{count}"]
+
+    x = through("x", 0.03, 127)
+    g.node("Conv", [x] + weights(0.03, 8, 3, 3, 3), "c1", pads=[1, 1, 1, 1], strides=[2, 2])
+    g.node("Relu", ["c1"], "r1")
+    x = through("r1", 0.01, 0)
+    g.node("Conv", [x] + weights(0.01, 8, 1, 3, 3), "c2", pads=[1, 1, 1, 1], group=8)
+    g.node("Clip", ["c2", g.constant("low", 0.0, np.float32), g.constant("high", 6.0, np.float32)], "r2")
+    y = through("r2", 0.008, -128, np.int8)
+    g.node("Conv", [y] + weights(0.008, 8, 8, 1, 1, bias=False), "c3")
+    g.node("Add", [x, through("c3", 0.005, 10, np.int8)], "sum")
+    x = through("sum", 0.01217, 90)
+    g.node("MaxPool", [x], "p1", kernel_shape=[2, 2], strides=[2, 2])
+    x = through("p1", 0.01217, 90)
+    g.node("GlobalAveragePool", [x], "p2")
+    x = through("p2", 0.00931, 80)
+    g.node("Flatten", [x], "f")
+    x = through("f", 0.00931, 80)
+    g.node("Gemm", [x] + weights(0.00931, 5, 8), "y", transB=1)
+    return g.model("qdq", [("x", FLOAT, ["N", 3, 12, 10])], [("y", FLOAT, ["N", 5])], 13), {"N": 1}
+
+
 FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "rows": rows, "external": external, "volume": volume, "integers": integers,
-            "recurrent": recurrent, "attention": attention, "indices": indices, "branches": branches, "quantised": quantised}
+            "recurrent": recurrent, "attention": attention, "indices": indices, "branches": branches, "quantised": quantised, "qdq": qdq}
 
 
 def write(folder, name, model, sizes):
