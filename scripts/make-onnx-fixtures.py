@@ -39,10 +39,10 @@ class Graph:
         self.nodes.append(helper.make_node(kind, inputs, [output, *more], name=output + "_node", **attributes))
         return output
 
-    def model(self, name, inputs, outputs, opset, functions=()):
+    def model(self, name, inputs, outputs, opset, functions=(), domains=()):
         graph = helper.make_graph(self.nodes, name, [helper.make_tensor_value_info(*i) for i in inputs],
                                   [helper.make_tensor_value_info(*o) for o in outputs], self.weights)
-        opsets = [helper.make_opsetid("", opset)] + [helper.make_opsetid("own", 1)] * bool(functions)
+        opsets = [helper.make_opsetid("", opset)] + [helper.make_opsetid("own", 1)] * bool(functions) + [helper.make_opsetid(d, 1) for d in domains]
         model = helper.make_model(graph, opset_imports=opsets, producer_name="sdlf-fixtures", functions=functions)
         model.ir_version = 8 if opset < 20 else 10
         onnx.checker.check_model(model)
@@ -324,8 +324,34 @@ def qdq():
     return g.model("qdq", [("x", FLOAT, ["N", 3, 12, 10])], [("y", FLOAT, ["N", 5])], 13), {"N": 1}
 
 
+def qlinear():
+    """A network of QLinear operators, the standard's and com.microsoft's: convolution, sum, product, pooling, classes."""
+    g = Graph(14)
+    number = lambda name, value: g.constant(name, value, np.float32)
+    g.node("QuantizeLinear", ["x", number("xs", 0.031), g.constant("xz", 120, np.uint8)], "q")
+    g.constant("w", g.random.integers(-127, 128, (6, 3, 3, 3)), np.int8)
+    g.constant("ws", g.random.uniform(0.001, 0.002, 6), np.float32)
+    g.constant("b", g.random.integers(-2000, 2000, 6), np.int32)
+    g.node("QLinearConv", ["q", "xs", "xz", "w", "ws", g.constant("wz", [0] * 6, np.int8), number("cs", 0.0173), g.constant("cz", 90, np.uint8), "b"], "c",
+           pads=[1, 1, 1, 1])
+    g.constant("v", g.random.integers(-127, 128, (6, 1, 3, 3)), np.int8)
+    g.node("QLinearConv", ["c", "cs", "cz", "v", number("vs", 0.0031), g.constant("vz", 0, np.int8), number("ds", 0.0113), g.constant("dz", 130, np.uint8)], "d",
+           pads=[1, 1, 1, 1], group=6)
+    g.node("QLinearAdd", ["c", "cs", "cz", "d", "ds", "dz", number("es", 0.0207), g.constant("ez", 110, np.uint8)], "e", domain="com.microsoft")
+    g.node("QLinearMul", ["e", "es", "ez", "d", "ds", "dz", number("fs", 0.0231), g.constant("fz", 100, np.uint8)], "f", domain="com.microsoft")
+    g.node("QLinearGlobalAveragePool", ["f", "fs", "fz", number("gs", 0.0091), g.constant("gz", 60, np.uint8)], "g", domain="com.microsoft")
+    g.node("Reshape", ["g", g.constant("rows", [1, 6])], "h")
+    g.constant("m", g.random.integers(-127, 128, (4, 6)), np.int8)
+    g.constant("ms", g.random.uniform(0.001, 0.002, 4), np.float32)
+    g.node("QGemm", ["h", "gs", "gz", "m", "ms", g.constant("mz", [0] * 4, np.int8), g.constant("mb", g.random.integers(-9000, 9000, 4), np.int32), number("is", 0.0107),
+                     g.constant("iz", 3, np.uint8)], "i", domain="com.microsoft", transB=1)
+    g.node("DequantizeLinear", ["i", "is", "iz"], "y")
+    g.node("DequantizeLinear", ["f", "fs", "fz"], "z")
+    return g.model("qlinear", [("x", FLOAT, [1, 3, 7, 9])], [("y", FLOAT, [1, 4]), ("z", FLOAT, [1, 6, 7, 9])], 13, domains=["com.microsoft"]), {}
+
+
 FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "rows": rows, "external": external, "volume": volume, "integers": integers,
-            "recurrent": recurrent, "attention": attention, "indices": indices, "branches": branches, "quantised": quantised, "qdq": qdq}
+            "recurrent": recurrent, "attention": attention, "indices": indices, "branches": branches, "quantised": quantised, "qdq": qdq, "qlinear": qlinear}
 
 
 def write(folder, name, model, sizes):

@@ -98,7 +98,7 @@ static void mark_known(onnx_import *import)
     for (int n = file->node_count - 1; n >= 0; n--) {
         const Onnx__NodeProto *node = file->node[n];
         const onnx_operator *type = onnx_operator_find(node->op_type, (int)file->opset, NULL);
-        if (type == NULL || !onnx_is_standard(node)) continue;
+        if (type == NULL || !onnx_is_of(type, node)) continue;
         bool wanted = type->convert == NULL;
         for (size_t i = 0; i < node->n_output; i++) {
             const onnx_value *value = onnx_value_named(import, node->output[i]);

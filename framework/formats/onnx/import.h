@@ -112,6 +112,7 @@ struct onnx_operator {
     onnx_convert *fold;     /* with all inputs constant; NULL: constants become layers, too */
     bool of_weights;        /* `fold` is for constants of any size, not only for small ones */
     bool from_first; /* the standard has never changed it: it may stand in a file of an opset below ONNX_FIRST_OPSET */
+    bool microsoft;  /* of the domain com.microsoft, not the standard's */
     bool of_shape;   /* `fold` looks at shapes alone: inputs need not be constant */
 };
 
@@ -144,6 +145,7 @@ extern const onnx_operator onnx_branch_operators[];
 extern const onnx_operator onnx_scatter_operators[];
 extern const onnx_operator onnx_recurrent_operators[];
 extern const onnx_operator onnx_loss_operators[];
+extern const onnx_operator onnx_qlinear_operators[];
 extern const onnx_operator onnx_integer_product_operators[];
 
 /* The row for that name and opset; NULL: none. `other` says why: a row of that name for other opsets, or NULL. */
@@ -179,6 +181,8 @@ size_t onnx_branches_names(const onnx_import *import);
 bool onnx_branches_link(onnx_import *import);
 /* Is its operator one of the standard's own? */
 bool onnx_is_standard(const Onnx__NodeProto *node);
+/* Does the operator belong to the node's domain? */
+bool onnx_is_of(const onnx_operator *type, const Onnx__NodeProto *node);
 
 /* narrow.c: refuse integers that SDLF computes in larger ones where the operator could leave their range; and once it is converted,
  * pass on to the outputs what they are. */

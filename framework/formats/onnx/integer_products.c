@@ -34,8 +34,8 @@ static bool is_number(onnx_context *c, int input)
 /* x plus or less an integer, which is the layer's; 0 changes nothing. */
 static onnx_flow with_integer(onnx_context *c, const char *function, onnx_flow x, int input)
 {
-    int64_t number = onnx_known_integers(c, input).item[0];
-    return number != 0 ? onnx_with_number(c, function, x, (double)number) : x;
+    double number = onnx_known_number(c, input, 0);
+    return number != 0 ? onnx_with_number(c, function, x, number) : x;
 }
 
 /* x - zero point, as floats. */

@@ -13,6 +13,12 @@ bool onnx_is_standard(const Onnx__NodeProto *node)
     return node->domain == NULL || node->domain[0] == '\0' || strcmp(node->domain, "ai.onnx") == 0;
 }
 
+bool onnx_is_of(const onnx_operator *type, const Onnx__NodeProto *node)
+{
+    if (!type->microsoft) return onnx_is_standard(node);
+    return node->domain != NULL && strcmp(node->domain, "com.microsoft") == 0;
+}
+
 /* Everything that the node reads must have been made. `waits`: it has not, because of an earlier failure. */
 static sdlf_status gather_inputs(onnx_context *c, bool *waits)
 {
@@ -49,13 +55,17 @@ static sdlf_status find_operator(onnx_context *c)
 {
     const char *name = c->node->op_type;
     if (name == NULL || name[0] == '\0') return sdlf_fail(SDLF_ERROR_FORMAT, "it does not say which operator it is");
-    if (!onnx_is_standard(c->node))
+    const onnx_operator *other, *type = onnx_operator_find(name, c->opset, &other);
+    bool standard = onnx_is_standard(c->node);
+    if (type != NULL && onnx_is_of(type, c->node)) {
+        c->type = type;
+        return SDLF_OK;
+    }
+    if (!standard)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "operator %s of the domain '%s', of which SDLF has none",
                          text_show(name).text, text_show(c->node->domain).text);
-    const onnx_operator *other;
-    c->type = onnx_operator_find(name, c->opset, &other);
-    if (c->type != NULL) return SDLF_OK;
-    if (other == NULL) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF has no operator %s", text_show(name).text);
+    if (type != NULL || other == NULL || other->microsoft)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF has no operator %s", text_show(name).text);
     return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF has operator %s from opset %d on, and the model is in opset %d",
                      name, other->since, c->opset);
 }

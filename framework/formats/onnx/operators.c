@@ -33,6 +33,7 @@ static const onnx_operator *const tables[] = {
     onnx_recurrent_operators,
     onnx_loss_operators,
     onnx_integer_product_operators,
+    onnx_qlinear_operators,
 };
 enum { TABLE_COUNT = sizeof tables / sizeof tables[0] };
 

@@ -107,7 +107,7 @@ static onnx_flow with_scale(onnx_context *c, const char *function, onnx_flow y, 
 static onnx_flow with_zero(onnx_context *c, const char *function, onnx_flow y, sdlf_shape x)
 {
     if (onnx_is_constant(c, 2) && onnx_known(c, 2)->count == 1)
-        return onnx_with_number(c, function, y, (double)onnx_known_integers(c, 2).item[0]);
+        return onnx_with_number(c, function, y, onnx_known_number(c, 2, 0));
     onnx_flow operands[] = {y, onnx_cast(c, along_axis(c, 2, x), SDLF_FLOAT32)};
     return onnx_binary(c, function, operands);
 }

@@ -57,8 +57,8 @@ static sdlf_model *quantised_net(void)
     x = through(net, x, 0.01f, 127, SDLF_VALUE_UINT8);
     x = sdlf_conv2d(net, x, &(sdlf_conv2d_options){.filters = 8, .kernel = {3, 3}, .padding = {1, 1}});
     x = through(net, sdlf_relu(net, x), 0.004f, 0, SDLF_VALUE_UINT8);
-    sdlf_node y = sdlf_conv2d(
-        net, x, &(sdlf_conv2d_options){.filters = 8, .kernel = {3, 3}, .padding = {1, 1}, .groups = 8});
+    sdlf_node y =
+        sdlf_conv2d(net, x, &(sdlf_conv2d_options){.filters = 8, .kernel = {3, 3}, .padding = {1, 1}, .groups = 8});
     y = through(net, sdlf_relu6(net, y), 0.003f, -128, SDLF_VALUE_INT8);
     y = sdlf_conv2d(net, y, &(sdlf_conv2d_options){.filters = 8, .kernel = {1, 1}, .no_bias = true});
     y = through(net, y, 0.005f, 10, SDLF_VALUE_INT8);
@@ -75,8 +75,8 @@ static sdlf_model *quantised_net(void)
 static sdlf_plan *plan_of(sdlf_model *net, sdlf_calculator *calculator, bool parts, const float *image, float *y)
 {
     sdlf_plan *plan = NULL;
-    CHECK_OK(sdlf_plan_create(&plan, net,
-                              &(sdlf_plan_options){.batch = BATCH, .forward = calculator, .no_fusion = parts}));
+    CHECK_OK(
+        sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = calculator, .no_fusion = parts}));
     if (plan == NULL) return NULL;
     CHECK_OK(test_plan_write(plan, "image", image));
     CHECK_OK(sdlf_plan_forward(plan));
@@ -111,7 +111,7 @@ static void quantised_networks_run_in_integers(void)
         sdlf_plan_free(plan_of(net, calculator, true, image, parts));
         for (int i = 0; i < BATCH * CLASSES; i++) {
             CHECK_CLOSE((double)found[i], (double)parts[i], 2e-3); /* a number in the middle of two is rounded apart */
-            if (integers && compared) CHECK(found[i] == first[i]);  /* the same bits on every calculator */
+            if (integers && compared) CHECK(found[i] == first[i]); /* the same bits on every calculator */
         }
         if (integers && !compared) memcpy(first, found, sizeof first);
         compared = compared || integers;
