@@ -73,7 +73,8 @@ static onnx_tensor as_floats(onnx_context *c, int input, const onnx_tensor *scal
     if (!onnx_ok(c)) return y;
     int64_t filters = q->shape.rank > axis ? q->shape.dim[axis] : 0;
     int64_t inner = filters > 0 ? sdlf_shape_span(q->shape, axis + 1, q->shape.rank) : 1;
-    if ((scales->count != 1 && scales->count != filters) || (zeros != NULL && zeros->count != 1 && zeros->count != filters))
+    if ((scales->count != 1 && scales->count != filters) ||
+        (zeros != NULL && zeros->count != 1 && zeros->count != filters))
         onnx_wrong(c, "input %d is %s, its scale %s", input, sdlf_shape_print(q->shape).text,
                    sdlf_shape_print(scales->shape).text);
     y = onnx_new_weight(c, ONNX_FLOAT, q->shape);
