@@ -212,7 +212,7 @@ static sdlf_status run(peer *p, int count, char **words, bool *made)
     return status;
 }
 
-/* "Conv 1 to 22" for every operator, once. */
+/* "Conv 1 to 22" for every operator of the standard, once. */
 static int print_operators(void)
 {
     const onnx_operator *row;
@@ -226,7 +226,7 @@ static int print_operators(void)
             since = other->since < since ? other->since : since;
             until = until == 0 || other->until == 0 ? 0 : other->until > until ? other->until : until;
         }
-        if (!first) continue;
+        if (!first || row->microsoft) continue;
         printf("%s %d to %d\n", row->type, since < ONNX_FIRST_OPSET ? ONNX_FIRST_OPSET : since,
                until == 0 ? ONNX_LAST_OPSET : until);
     }

@@ -323,6 +323,26 @@ static sdlf_status fuse_sum(sdlf_plan *plan, int i)
     return is_taken(plan, i, &fused) ? replace(plan, i, &to, &fused) : SDLF_OK;
 }
 
+/* A pool of bytes as they are: it is copied to floats before, and back behind. */
+static target find_bytes(const sdlf_plan *plan, int i, const origin *from)
+{
+    const sdlf_tensor *y = &plan->steps[i].operation.out[0];
+    target to = {.y = *y, .scale = 1, .step = -1};
+    int reader = plan_is_between(plan, y) ? plan_next_reader(plan, y->buffer, i) : -1;
+    if (reader < 0 || plan->steps[reader].calculator != plan->steps[i].calculator) return to;
+    const sdlf_operation *op = &plan->steps[reader].operation;
+    bool same = op->kind == SDLF_COPY && op->out[0].dtype == from->bytes.dtype &&
+                sdlf_tensor_is_contiguous(&op->in[0]) && sdlf_tensor_is_contiguous(&op->out[0]) && from->scale == 1 &&
+                from->zero == 0;
+    if (!same) return to;
+    bool is_signed = op->out[0].dtype == SDLF_INT8;
+    return (target){.y = sdlf_tensor_reshape(op->out[0], y->shape),
+                    .scale = 1,
+                    .low = is_signed ? -128 : 0,
+                    .high = is_signed ? 127 : 255,
+                    .step = reader};
+}
+
 static sdlf_status fuse_pool(sdlf_plan *plan, int i)
 {
     const sdlf_operation *op = &plan->steps[i].operation;
@@ -330,7 +350,9 @@ static sdlf_status fuse_pool(sdlf_plan *plan, int i)
     if (!global && op->kind != SDLF_MAX_POOL2D_FORWARD && op->kind != SDLF_AVG_POOL2D_FORWARD) return SDLF_OK;
     origin from;
     target to = find_target(plan, i);
-    if (to.step < 0 || !find_origin(plan, &op->in[0], plan->steps[i].calculator, &from)) return SDLF_OK;
+    if (!find_origin(plan, &op->in[0], plan->steps[i].calculator, &from)) return SDLF_OK;
+    if (to.step < 0 && op->kind == SDLF_MAX_POOL2D_FORWARD) to = find_bytes(plan, i, &from);
+    if (to.step < 0) return SDLF_OK;
     const int64_t *dim = op->in[0].shape.dim;
     if (global && (dim[2] > 1 << 15 || dim[3] > 1 << 15)) return SDLF_OK;
     sdlf_operation fused = {.kind = SDLF_QUANTIZED_POOL2D,
