@@ -63,6 +63,11 @@ static const sdlf_operation_class *const classes[SDLF_OPERATION_COUNT] = {
     [SDLF_RMSPROP_UPDATE] = &sdlf_rmsprop_update_operation,
     [SDLF_CLIP_SCALE] = &sdlf_clip_scale_operation,
     [SDLF_GEMM_BACKWARD_SGD] = &sdlf_gemm_backward_sgd_operation,
+    [SDLF_QUANTIZE] = &sdlf_quantize_operation,
+    [SDLF_DEQUANTIZE] = &sdlf_dequantize_operation,
+    [SDLF_QUANTIZED_CONV2D] = &sdlf_quantized_conv2d_operation,
+    [SDLF_QUANTIZED_ADD] = &sdlf_quantized_add_operation,
+    [SDLF_QUANTIZED_POOL2D] = &sdlf_quantized_pool2d_operation,
 };
 
 const sdlf_operation_class *sdlf_operation_class_of(sdlf_operation_kind kind)

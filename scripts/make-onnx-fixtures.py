@@ -44,7 +44,7 @@ class Graph:
         graph = helper.make_graph(self.nodes, name, [helper.make_tensor_value_info(*i) for i in inputs],
                                   [helper.make_tensor_value_info(*o) for o in outputs], self.weights)
         opsets = [helper.make_opsetid("", opset)] + [helper.make_opsetid("own", 1)] * bool(functions)
-        opsets += [helper.make_opsetid("ai.onnx.ml", 3)] * any(n.domain == "ai.onnx.ml" for n in self.nodes)
+        opsets += [helper.make_opsetid(d, v) for d, v in (("ai.onnx.ml", 3), ("com.microsoft", 1)) if any(n.domain == d for n in self.nodes)]
         model = helper.make_model(graph, opset_imports=opsets, producer_name="sdlf-fixtures", functions=functions)
         model.ir_version = 8 if opset < 20 else 10
         onnx.checker.check_model(model)
@@ -444,9 +444,83 @@ def open_sizes():
     return g.model("open", [("x", FLOAT, ["N", 1, "H", "W"]), ("m", FLOAT, ["N", 2, "H", 1])], [("y", FLOAT, ["N", 2, "H", "W"])], 17), {"N": 2, "H": 7, "W": 5}
 
 
+def qdq():
+    """A network between QuantizeLinear and DequantizeLinear, as quantisers write it: stem, depthwise, pointwise, sum, pooling, classes."""
+    g = Graph(13)
+    count = 0
+
+    def through(x, scale, zero, dtype=np.uint8):
+        nonlocal count
+        count += 1
+        s, z = g.constant(f"s{count}", scale, np.float32), g.constant(f"z{count}", zero, dtype)
+        g.node("QuantizeLinear", [x, s, z], f"q{count}")
+        g.node("DequantizeLinear", [f"q{count}", s, z], f"d{count}")
+        return f"d{count}"
+
+    def weights(x_scale, *shape, bias=True):
+        nonlocal count
+        count += 1
+        scales = (g.random.uniform(0.5, 1.5, shape[0]) * 0.4 / 127 / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+        g.constant(f"w{count}", g.random.integers(-127, 128, shape), np.int8)
+        g.constant(f"ws{count}", scales, np.float32)
+        g.constant(f"wz{count}", [0] * shape[0], np.int8)
+        g.node("DequantizeLinear", [f"w{count}", f"ws{count}", f"wz{count}"], f"wd{count}", axis=0)
+        if not bias:
+            return [f"wd{count}"]
+        g.constant(f"b{count}", g.random.integers(-2000, 2000, shape[0]), np.int32)
+        g.constant(f"bs{count}", scales * np.float32(x_scale), np.float32)
+        g.constant(f"bz{count}", [0] * shape[0], np.int32)
+        g.node("DequantizeLinear", [f"b{count}", f"bs{count}", f"bz{count}"], f"bd{count}", axis=0)
+        return [f"wd{count}", f"bd{count}"]
+
+    x = through("x", 0.03, 127)
+    g.node("Conv", [x] + weights(0.03, 8, 3, 3, 3), "c1", pads=[1, 1, 1, 1], strides=[2, 2])
+    g.node("Relu", ["c1"], "r1")
+    x = through("r1", 0.01, 0)
+    g.node("Conv", [x] + weights(0.01, 8, 1, 3, 3), "c2", pads=[1, 1, 1, 1], group=8)
+    g.node("Clip", ["c2", g.constant("low", 0.0, np.float32), g.constant("high", 6.0, np.float32)], "r2")
+    y = through("r2", 0.008, -128, np.int8)
+    g.node("Conv", [y] + weights(0.008, 8, 8, 1, 1, bias=False), "c3")
+    g.node("Add", [x, through("c3", 0.005, 10, np.int8)], "sum")
+    x = through("sum", 0.01217, 90)
+    g.node("MaxPool", [x], "p1", kernel_shape=[2, 2], strides=[2, 2])
+    x = through("p1", 0.01217, 90)
+    g.node("GlobalAveragePool", [x], "p2")
+    x = through("p2", 0.00931, 80)
+    g.node("Flatten", [x], "f")
+    x = through("f", 0.00931, 80)
+    g.node("Gemm", [x] + weights(0.00931, 5, 8), "y", transB=1)
+    return g.model("qdq", [("x", FLOAT, ["N", 3, 12, 10])], [("y", FLOAT, ["N", 5])], 13), {"N": 1}
+
+
+def qlinear():
+    """A network of QLinear operators, the standard's and com.microsoft's: convolution, sum, product, pooling, classes."""
+    g = Graph(14)
+    number = lambda name, value: g.constant(name, value, np.float32)
+    g.node("QuantizeLinear", ["x", number("xs", 0.031), g.constant("xz", 120, np.uint8)], "q")
+    g.constant("w", g.random.integers(-127, 128, (6, 3, 3, 3)), np.int8)
+    g.constant("ws", g.random.uniform(0.001, 0.002, 6), np.float32)
+    g.constant("b", g.random.integers(-2000, 2000, 6), np.int32)
+    g.node("QLinearConv", ["q", "xs", "xz", "w", "ws", g.constant("wz", [0] * 6, np.int8), number("cs", 0.0173), g.constant("cz", 90, np.uint8), "b"], "c",
+           pads=[1, 1, 1, 1])
+    g.constant("v", g.random.integers(-127, 128, (6, 1, 3, 3)), np.int8)
+    g.node("QLinearConv", ["c", "cs", "cz", "v", number("vs", 0.0031), g.constant("vz", 0, np.int8), number("ds", 0.0113), g.constant("dz", 130, np.uint8)], "d",
+           pads=[1, 1, 1, 1], group=6)
+    g.node("QLinearAdd", ["c", "cs", "cz", "d", "ds", "dz", number("es", 0.0207), g.constant("ez", 110, np.uint8)], "e", domain="com.microsoft")
+    g.node("QLinearMul", ["e", "es", "ez", "d", "ds", "dz", number("fs", 0.0231), g.constant("fz", 100, np.uint8)], "f", domain="com.microsoft")
+    g.node("QLinearGlobalAveragePool", ["f", "fs", "fz", number("gs", 0.0091), g.constant("gz", 60, np.uint8)], "g", domain="com.microsoft")
+    g.node("Reshape", ["g", g.constant("rows", [1, 6])], "h")
+    g.constant("m", g.random.integers(-127, 128, (4, 6)), np.int8)
+    g.constant("ms", g.random.uniform(0.001, 0.002, 4), np.float32)
+    g.node("QGemm", ["h", "gs", "gz", "m", "ms", g.constant("mz", [0] * 4, np.int8), g.constant("mb", g.random.integers(-9000, 9000, 4), np.int32), number("is", 0.0107),
+                     g.constant("iz", 3, np.uint8)], "i", domain="com.microsoft", transB=1)
+    g.node("DequantizeLinear", ["i", "is", "iz"], "y")
+    g.node("DequantizeLinear", ["f", "fs", "fz"], "z")
+    return g.model("qlinear", [("x", FLOAT, [1, 3, 7, 9])], [("y", FLOAT, [1, 4]), ("z", FLOAT, [1, 6, 7, 9])], 13), {}
+
 FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "rows": rows, "external": external, "volume": volume, "integers": integers,
             "recurrent": recurrent, "attention": attention, "indices": indices, "branches": branches, "quantised": quantised,
-            "selected": selected, "sampled": sampled, "stored": stored, "scanned": scanned, "states": states, "learning": learning,
+            "selected": selected, "sampled": sampled, "stored": stored, "scanned": scanned, "states": states, "learning": learning, "qdq": qdq, "qlinear": qlinear,
             "open": open_sizes}
 NOT_IN_ONNXRUNTIME = ["states"] # of a newer opset: what the onnx package's own evaluator computes
 

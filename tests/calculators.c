@@ -14,6 +14,11 @@ static bool is_fusion(sdlf_operation_kind kind)
     case SDLF_CONV2D_RELU_MAX_POOL_BACKWARD_SGD:
     case SDLF_CONV2D_POINTWISE_DEPTHWISE_FORWARD:
     case SDLF_CONV2D_INVERTED_RESIDUAL_FORWARD:
+    case SDLF_QUANTIZE:
+    case SDLF_DEQUANTIZE:
+    case SDLF_QUANTIZED_CONV2D:
+    case SDLF_QUANTIZED_ADD:
+    case SDLF_QUANTIZED_POOL2D:
     case SDLF_GEMM_BACKWARD_SGD: return true;
     default: return false;
     }

@@ -85,9 +85,10 @@ static sdlf_status synchronize_cpu(sdlf_calculator *calculator)
 
 /* ---- from an operation to the kernel of its element type ---- */
 
-/* The type that an operation computes in: that of its first floating operand. */
+/* The type that an operation computes in: that of its first floating operand; quantised numbers have one only. */
 static sdlf_dtype element_type(const sdlf_operation *operation)
 {
+    if (operation->kind >= SDLF_QUANTIZE && operation->kind <= SDLF_QUANTIZED_POOL2D) return SDLF_FLOAT32;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
         if (sdlf_dtype_is_float(operation->in[i].dtype)) return operation->in[i].dtype;
     }
@@ -304,6 +305,17 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                 [SDLF_NORMALIZE_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_RANDOM_UNIFORM] = {.run = cpu_random_uniform},
                 [SDLF_RANDOM_NORMAL] = {.run = cpu_random_normal},
+                [SDLF_QUANTIZE] = {.run = run},
+                [SDLF_DEQUANTIZE] = {.run = run},
+                [SDLF_QUANTIZED_CONV2D] = {.run = run,
+                                           .workspace = workspace,
+                                           .channels_last = true,
+                                           .mixed = true,
+                                           .likes_channels_last = always,
+                                           .prepared = prepared,
+                                           .prepare = prepare},
+                [SDLF_QUANTIZED_ADD] = {.run = run},
+                [SDLF_QUANTIZED_POOL2D] = {.run = run, .channels_last = true},
                 [SDLF_SGD_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_ADAM_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_RMSPROP_UPDATE] = {.run = run, .supports = supports, .workspace = workspace},

@@ -26,6 +26,7 @@ typedef struct cpu_level {
     const char *name;
     const cpu_instance *float32, *float64;
     bool (*available)(void);
+    bool (*vnni)(void); /* and products of bytes, added in fours? */
 } cpu_level;
 
 /* Matrix products of an outside library, if this build has one: c (m,n) = alpha op(a) op(b) + beta c, row-major, with the

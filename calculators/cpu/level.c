@@ -28,15 +28,26 @@ static bool has_avx512(void)
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl");
 }
+
+static bool has_vnni(void)
+{
+    return __builtin_cpu_supports("avx512vnni");
+}
 #endif
+
+static bool never(void)
+{
+    return false;
+}
 
 /* The widest first. */
 static const cpu_level levels[] = {
 #if defined(__x86_64__)
-    {"avx512", &instance_cpu_avx512_float, &instance_cpu_avx512_double, has_avx512},
-    {"avx2", &instance_cpu_avx2_float, &instance_cpu_avx2_double, has_avx2},
+    {"avx512", &instance_cpu_avx512_float, &instance_cpu_avx512_double, has_avx512, has_vnni},
+    {"avx512-no-vnni", &instance_cpu_avx512_float, &instance_cpu_avx512_double, has_avx512, never},
+    {"avx2", &instance_cpu_avx2_float, &instance_cpu_avx2_double, has_avx2, never},
 #endif
-    {"plain", &instance_cpu_plain_float, &instance_cpu_plain_double, always},
+    {"plain", &instance_cpu_plain_float, &instance_cpu_plain_double, always, never},
 };
 
 sdlf_status cpu_level_choose(const cpu_level **level, const char *name)
@@ -50,5 +61,6 @@ sdlf_status cpu_level_choose(const cpu_level **level, const char *name)
         if (name) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "SDLF_SIMD is '%s', which this machine lacks", name);
     }
     return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                     "SDLF_SIMD is '%s', expected plain, avx2 or avx512 (those built for this machine)", name);
+                     "SDLF_SIMD is '%s', expected plain, avx2, avx512 or avx512-no-vnni (those built for this machine)",
+                     name);
 }

@@ -34,5 +34,8 @@ extern const sdlf_operation_class sdlf_normalize_forward_operation, sdlf_normali
 extern const sdlf_operation_class sdlf_random_uniform_operation, sdlf_random_normal_operation;
 extern const sdlf_operation_class sdlf_sgd_update_operation, sdlf_adam_update_operation, sdlf_rmsprop_update_operation;
 extern const sdlf_operation_class sdlf_clip_scale_operation;
+extern const sdlf_operation_class sdlf_quantize_operation, sdlf_dequantize_operation;
+extern const sdlf_operation_class sdlf_quantized_conv2d_operation, sdlf_quantized_add_operation;
+extern const sdlf_operation_class sdlf_quantized_pool2d_operation;
 
 #endif

@@ -139,7 +139,8 @@ static sdlf_status load_buffer(sdlf_plan *plan, int buffer, room *piece)
 {
     const plan_buffer *to = &plan->buffers[buffer];
     if (plan_is_copy_of_model(plan, to)) return load_values(plan, buffer, piece);
-    return to->kind == BUFFER_DERIVED && to->memory != NULL ? load_fold(plan, buffer, piece) : SDLF_OK;
+    if (to->kind != BUFFER_DERIVED || to->memory == NULL) return SDLF_OK;
+    return to->integers > 0 ? plan_load_integers(plan, buffer) : load_fold(plan, buffer, piece);
 }
 
 /* The weights that a step's are made ready from, if they are raw: into the room that they share, or where the model has its own. */

@@ -64,6 +64,13 @@ bool plan_writes_between(const sdlf_plan *plan, const sdlf_operation *operation,
 void plan_join_groups(sdlf_plan *plan, int a, int b);
 void plan_settle_groups(sdlf_plan *plan);
 
+/* Is x all of a buffer that one step writes, and one reads? */
+bool plan_is_between(const sdlf_plan *plan, const sdlf_tensor *x);
+/* Work out a buffer of a plan_integers from the model's values. */
+sdlf_status plan_load_integers(sdlf_plan *plan, int buffer);
+
+sdlf_status plan_fuse_quantize(sdlf_plan *plan);
+sdlf_status plan_fuse_quantized(sdlf_plan *plan);
 sdlf_status plan_fold_batch_norm(sdlf_plan *plan);
 sdlf_status plan_fuse_conv_pool(sdlf_plan *plan);
 sdlf_status plan_fuse_silu(sdlf_plan *plan);

@@ -40,6 +40,8 @@ void sdlf_plan_free(sdlf_plan *plan)
     free(plan->gradients);
     free(plan->nodes);
     free(plan->folds);
+    for (int i = 0; i < plan->integers_count; i++) free(plan->integers[i].scale);
+    free(plan->integers);
     free(plan->loss_layers);
     free(plan->rates);
     free(plan->constants);

@@ -18,6 +18,7 @@
 
 #include "framework/model_internal.h"
 #include "framework/plan/feed/feeding.h"
+#include "framework/plan/quantized.h"
 #include "framework/plan/running.h"
 #include "framework/plan/uses.h"
 
@@ -44,6 +45,7 @@ typedef struct plan_buffer {
     int control;          /* which, for BUFFER_CONTROL */
     int data;             /* which, for BUFFER_DATA: 0 samples, 1 labels, 2 .. the constants */
     int fold;             /* which, for BUFFER_DERIVED */
+    int integers;         /* or which of these, counted from 1; 0: a fold */
     bool raw;             /* weights that are only wanted until they are made ready; with no offset: read from a file */
     int operand;          /* where it is raw, and worked out: which operand of its steps it is */
     bool constant;        /* no step writes it: it is valid in every space from the start */
@@ -146,6 +148,8 @@ struct sdlf_plan {
     int space_count;
     plan_fold *folds;
     int fold_count;
+    plan_integers *integers;
+    int integers_count;
     int control[CONTROL_COUNT];                           /* buffers; 0: not used (buffer 0 is never a real one) */
     int control_buffers[CONTROL_COUNT * PLAN_MAX_SPACES]; /* these and their copies in other spaces */
     int control_buffer_count;

@@ -9,6 +9,12 @@ int plan_values_behind(const sdlf_plan *plan, const plan_buffer *buffer, int par
 {
     if (buffer->kind == BUFFER_PARAMETER) parameter[0] = buffer->parameter;
     if (buffer->kind != BUFFER_DERIVED) return buffer->kind == BUFFER_PARAMETER;
+    if (buffer->integers > 0) {
+        const plan_integers *w = &plan->integers[buffer->integers - 1];
+        parameter[0] = w->weight;
+        parameter[1] = buffer->source == w->bias_sums ? w->bias : buffer->source == w->multipliers ? w->factors : -1;
+        return parameter[1] >= 0 ? 2 : 1;
+    }
     const plan_fold *fold = &plan->folds[buffer->fold];
     const int part[PLAN_FOLDED] = {fold->scale,    fold->shift,
                                    fold->mean,     fold->bias,

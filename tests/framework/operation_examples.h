@@ -20,6 +20,34 @@ static inline sdlf_tensor of(sdlf_dtype dtype, sdlf_shape shape)
 static const sdlf_window2d window_3x3 = {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
 static const sdlf_window2d window_2x2 = {{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
 
+/* ---- quantised numbers ---- */
+
+static inline sdlf_operation quantised(sdlf_operation_kind kind)
+{
+    sdlf_tensor x = of(SDLF_UINT8, sdlf_shape(N, C, H, W)), y = of(SDLF_UINT8, sdlf_shape(N, C, H, W));
+    sdlf_tensor pooled = of(SDLF_UINT8, sdlf_shape(N, C, 3, 3));
+    switch (kind) {
+    case SDLF_QUANTIZE:
+        return (sdlf_operation){.kind = kind, .in = {t(x.shape)}, .out = {x}, .quantize = {0.1f, 3, 0, 255}};
+    case SDLF_DEQUANTIZE:
+        return (sdlf_operation){.kind = kind, .in = {x}, .out = {t(x.shape)}, .quantize = {.scale = 0.1f, .zero = 3}};
+    case SDLF_QUANTIZED_CONV2D:
+        return (sdlf_operation){
+            .kind = kind,
+            .in = {x, of(SDLF_INT8, sdlf_shape(K, C / 2, 3, 3)), of(SDLF_INT32, sdlf_shape(K)), t(sdlf_shape(K))},
+            .out = {of(SDLF_UINT8, sdlf_shape(N, K, H, W))},
+            .quantized_conv2d = {window_3x3, 2, 128, 1, 0, 255}};
+    case SDLF_QUANTIZED_ADD:
+        return (sdlf_operation){
+            .kind = kind, .in = {x, y}, .out = {y}, .quantized_add = {0.5f, 0.25f, 128, 0, 1, 0, 255}};
+    default:
+        return (sdlf_operation){.kind = kind,
+                                .in = {x},
+                                .out = {pooled},
+                                .quantized_pool2d = {.window = window_2x2, .scale = 1, .high = 255}};
+    }
+}
+
 /* ---- a good operation of each kind, every optional operand present ---- */
 
 static inline sdlf_operation convolution(sdlf_operation_kind kind)
@@ -235,6 +263,11 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     case SDLF_BATCH_NORM2D_FORWARD:
     case SDLF_BATCH_NORM2D_INFER:
     case SDLF_BATCH_NORM2D_BACKWARD: return normalization(kind);
+    case SDLF_QUANTIZE:
+    case SDLF_DEQUANTIZE:
+    case SDLF_QUANTIZED_CONV2D:
+    case SDLF_QUANTIZED_ADD:
+    case SDLF_QUANTIZED_POOL2D: return quantised(kind);
     case SDLF_SGD_UPDATE:
     case SDLF_ADAM_UPDATE:
     case SDLF_RMSPROP_UPDATE:

@@ -37,6 +37,46 @@ static void pools(void)
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "nothing to average");
 }
 
+static void quantised_numbers(void)
+{
+    sdlf_operation good = example(SDLF_QUANTIZE), bad = good;
+    bad.quantize.zero = 256;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "zero is 256, expected 0 to 255");
+    bad.out[0].dtype = SDLF_INT8;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "zero is 256, expected -128 to 127");
+    bad = good, bad.quantize.low = 0.5f;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "expected whole numbers");
+    bad = good, bad.quantize.low = 9, bad.quantize.high = 8;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "high is 8, expected 9 to 255");
+    bad = good, bad.quantize.scale = NAN;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "scale is nan");
+    bad = example(SDLF_DEQUANTIZE), bad.quantize.scale = INFINITY;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "scale is inf");
+
+    good = example(SDLF_QUANTIZED_CONV2D), bad = good;
+    bad.quantized_conv2d.x_zero = -1;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "x_zero is -1");
+    bad = good, bad.in[1].dtype = SDLF_UINT8;
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'w' is uint8, expected int8");
+    bad = good, bad.in[3] = t(sdlf_shape(1));
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'multiplier' has shape 1, expected 8");
+    bad = good, bad.out[0].dtype = SDLF_FLOAT32, bad.quantized_conv2d.low = -INFINITY;
+    CHECK_OK(sdlf_operation_check(&bad));
+    bad.quantized_conv2d.high = NAN;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "high nan");
+    bad = good, bad.quantized_conv2d.groups = 3;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "groups");
+
+    good = example(SDLF_QUANTIZED_ADD), bad = good;
+    bad.quantized_add.b_scale = 0;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "b_scale is 0");
+    bad.in[1] = (sdlf_tensor){0}; /* without b nobody asks */
+    CHECK_OK(sdlf_operation_check(&bad));
+    bad = example(SDLF_QUANTIZED_POOL2D), bad.quantized_pool2d.window.padding_after[1] = 2;
+    bad.out[0] = of(SDLF_UINT8, sdlf_shape(N, C, 3, 4));
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "nothing but padding");
+}
+
 static void products_and_sums(void)
 {
     sdlf_operation good = example(SDLF_GEMM), bad = good;
@@ -229,6 +269,7 @@ static void updates(void)
 int main(void)
 {
     RUN(pools);
+    RUN(quantised_numbers);
     RUN(products_and_sums);
     RUN(gathering);
     RUN(normalizing);

@@ -89,7 +89,8 @@ static bool must_be_supported(const machine *m, const sdlf_operation *operation)
     bool backward = sdlf_operation_is_channels_last(operation) && !is_forward(operation->kind);
     if (sdlf_operation_storage(operation) != SDLF_NONE || backward) return false;
     if (t == SDLF_FLOAT64) return is_forward(operation->kind);
-    return t == SDLF_FLOAT32 || operation->kind == SDLF_COPY || operation->kind == SDLF_FILL;
+    return t == SDLF_FLOAT32 || t == SDLF_UINT8 || t == SDLF_INT8 || operation->kind == SDLF_COPY ||
+           operation->kind == SDLF_FILL;
 }
 
 /* cuDNN gives the finite elements of a row that holds an infinity the probability 0, where the formula makes all of them NaN. */

@@ -21,6 +21,7 @@ const kernel_family kernel_families[KERNEL_FAMILIES] = {
     {"broadcast", broadcast_cases, broadcast_bench},
     {"indexing", indexing_cases, indexing_bench},
     {"rows", rows_cases, rows_bench},
+    {"quantized", quantized_cases, quantized_bench},
 };
 
 bool kernel_is_listed(const char *list, const char *name)

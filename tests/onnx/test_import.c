@@ -79,7 +79,7 @@ static void run_fixture(const char *name, const char *calculator_name, sdlf_dtyp
 
 static const char *const fixtures[] = {"small_cnn", "residual",  "moves",     "rows",    "external", "volume",
                                        "integers",  "recurrent", "attention", "indices", "branches", "quantised",
-                                       "selected",  "sampled",   "stored",    "scanned", "states",   "learning"};
+                                       "selected",  "sampled",   "stored",    "scanned", "states",   "learning",  "qdq",       "qlinear"};
 enum { FIXTURE_COUNT = sizeof fixtures / sizeof fixtures[0] };
 
 static void fixtures_run_everywhere(void)

@@ -18,7 +18,7 @@ typedef struct kernel_row {
     bool every; /* with every algorithm of its slot, not with auto's alone */
 } kernel_row;
 
-enum { KERNEL_ROWS = 160 };
+enum { KERNEL_ROWS = 176 };
 typedef struct kernel_rows {
     kernel_row row[KERNEL_ROWS];
     int count;
@@ -37,6 +37,7 @@ void kernel_rows_convolutions(kernel_rows *rows);
 void kernel_rows_elements(kernel_rows *rows);
 void kernel_rows_axes(kernel_rows *rows);
 void kernel_rows_networks(kernel_rows *rows);
+void kernel_rows_quantized(kernel_rows *rows);
 sdlf_tensor kernel_rows_tensor(const kernel_rows *rows, sdlf_shape shape);
 sdlf_tensor kernel_rows_image(const kernel_rows *rows);              /* (N,128,64,64), of about `elements` */
 int64_t kernel_rows_side(const kernel_rows *rows, int64_t of_whole); /* of a matrix, a multiple of 4 */

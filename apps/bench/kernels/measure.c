@@ -58,7 +58,7 @@ static bool is_positive(const sdlf_operand *operand)
 static int64_t bound_of(const sdlf_operation *op, const char *name, sdlf_dtype dtype)
 {
     if (strcmp(name, "labels") == 0) return op->in[0].shape.dim[1];
-    if (dtype == SDLF_UINT8) return 256;
+    if (dtype == SDLF_UINT8 || dtype == SDLF_INT8) return 256;
     if (dtype == SDLF_BOOL) return 2;
     if (strcmp(name, "index") != 0) return 1;
     if (op->kind == SDLF_GATHER_BATCH) return op->in[0].shape.dim[0];

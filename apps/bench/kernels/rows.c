@@ -43,4 +43,5 @@ void kernel_rows_make(kernel_rows *rows, sdlf_dtype dtype, int64_t elements)
     kernel_rows_networks(rows);
     kernel_rows_elements(rows);
     kernel_rows_axes(rows);
+    kernel_rows_quantized(rows);
 }

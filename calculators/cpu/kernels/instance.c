@@ -70,6 +70,16 @@ const cpu_instance instance_cpu = {
             [SDLF_RESAMPLE_BACKWARD] = {.run = resample_backward_cpu, .workspace = resample_workspace_cpu},
             [SDLF_NORMALIZE_FORWARD] = {.run = normalize_forward_cpu},
             [SDLF_NORMALIZE_BACKWARD] = {.run = normalize_backward_cpu},
+#if SDLF_VECTOR_BYTES / SDLF_LANES == 4
+            [SDLF_QUANTIZE] = {.run = quantize_cpu},
+            [SDLF_DEQUANTIZE] = {.run = dequantize_cpu},
+            [SDLF_QUANTIZED_CONV2D] = {.run = quantized_conv2d_cpu,
+                                       .workspace = quantized_conv2d_workspace_cpu,
+                                       .prepared = quantized_conv2d_prepared_cpu,
+                                       .prepare = quantized_conv2d_prepare_cpu},
+            [SDLF_QUANTIZED_ADD] = {.run = quantized_add_cpu},
+            [SDLF_QUANTIZED_POOL2D] = {.run = quantized_pool2d_cpu},
+#endif
             [SDLF_SGD_UPDATE] = {.run = sgd_update_cpu},
             [SDLF_ADAM_UPDATE] = {.run = adam_update_cpu},
             [SDLF_RMSPROP_UPDATE] = {.run = rmsprop_update_cpu},

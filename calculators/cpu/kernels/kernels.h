@@ -50,6 +50,11 @@ sdlf_kernel softmax_forward_cpu, softmax_backward_cpu, log_softmax_forward_cpu, 
 workspace_function softmax_workspace_cpu;
 sdlf_kernel softmax_cross_entropy_forward_cpu, softmax_cross_entropy_backward_cpu;
 workspace_function softmax_cross_entropy_forward_workspace_cpu;
+#if SDLF_VECTOR_BYTES / SDLF_LANES == 4
+sdlf_kernel quantize_cpu, dequantize_cpu, quantized_add_cpu, quantized_pool2d_cpu;
+sdlf_kernel quantized_conv2d_cpu, quantized_conv2d_prepare_cpu;
+workspace_function quantized_conv2d_workspace_cpu, quantized_conv2d_prepared_cpu;
+#endif
 sdlf_kernel sgd_update_cpu, adam_update_cpu, rmsprop_update_cpu, clip_scale_cpu;
 
 #endif

@@ -15,6 +15,9 @@ onnx_flow onnx_choose(onnx_context *c, onnx_flow condition, onnx_flow a, onnx_fl
 onnx_flow onnx_not(onnx_context *c, onnx_flow x);
 /* The product of matrices, which broadcast. */
 onnx_flow onnx_product(onnx_context *c, onnx_flow a, onnx_flow b, bool transpose_b);
+/* x (...,K) times the constant, (K,N) or, transposed, (N,K), times alpha, and the bias times beta: a layer whose weight can be trained. */
+onnx_flow onnx_fully_connected(onnx_context *c, onnx_flow x, const onnx_tensor *weight, bool transposed, float alpha,
+                               const onnx_tensor *bias, float beta);
 /* Elements of x at the indices, int32 or int64, along an axis. */
 onnx_flow onnx_gather(onnx_context *c, onnx_flow x, onnx_flow index, int axis);
 /* y[i, j, ...] = x[i, index[i, j, ...], ...], where the axis is the second one (indices.c). */

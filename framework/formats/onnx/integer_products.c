@@ -25,6 +25,19 @@ static onnx_flow along(onnx_context *c, int input, bool rows, int rank)
     return x;
 }
 
+/* Is the input one number that is known? */
+static bool is_number(onnx_context *c, int input)
+{
+    return onnx_is_constant(c, input) && onnx_known(c, input)->count == 1;
+}
+
+/* x plus or less an integer, which is the layer's; 0 changes nothing. */
+static onnx_flow with_integer(onnx_context *c, const char *function, onnx_flow x, int input)
+{
+    double number = onnx_known_number(c, input, 0);
+    return number != 0 ? onnx_with_number(c, function, x, number) : x;
+}
+
 /* x - zero point, as floats. */
 static onnx_flow centred(onnx_context *c, int input, int zero, bool rows)
 {
@@ -32,6 +45,7 @@ static onnx_flow centred(onnx_context *c, int input, int zero, bool rows)
     if (onnx_ok(c) && !is_byte(x.dtype)) onnx_unsupported(c, "of %s", sdlf_dtype_name(x.dtype));
     int rank = x.shape.rank;
     x = onnx_cast(c, x, SDLF_FLOAT32);
+    if (onnx_has(c, zero) && is_number(c, zero)) return with_integer(c, "sub", x, zero);
     return onnx_has(c, zero) ? onnx_two(c, "sub", x, along(c, zero, rows, rank)) : x;
 }
 
@@ -64,6 +78,13 @@ static void convert_matmul_integer(onnx_context *c)
 /* saturate(round(x / scale) + zero point), in the zero point's type; `scale` is taken into x already. */
 static void give_quantised(onnx_context *c, onnx_flow x, int zero)
 {
+    if (is_number(c, zero)) {
+        onnx_type type = onnx_known(c, zero)->type;
+        if (type != ONNX_UINT8 && type != ONNX_INT8) onnx_unsupported(c, "to %s", onnx_type_name(type));
+        x = with_integer(c, "add", onnx_function(c, SDLF_UNARY_ROUND, x), zero);
+        onnx_give(c, 0, onnx_cast(c, x, onnx_type_computed(type))); /* which saturates */
+        return;
+    }
     onnx_flow y = onnx_in(c, zero);
     if (onnx_ok(c) && (!is_byte(y.dtype) || sdlf_shape_count(y.shape) != 1))
         onnx_unsupported(c, "to %s, zero points of shape %s", sdlf_dtype_name(y.dtype), sdlf_shape_print(y.shape).text);
@@ -162,14 +183,59 @@ static onnx_flow of_filters(onnx_context *c, int input, int rank)
     return onnx_reshape(c, x, shape);
 }
 
+/* The convolution with its bias in float32, where that holds every sum; false: it does not, or the bias is not known. */
+static bool convolve_at_once(onnx_context *c, onnx_flow x, onnx_flow *sum)
+{
+    double largest = 0, added = 0;
+    onnx_tensor weight = centred_weight(c, 3, 5, &largest), floats = {.name = ""};
+    const onnx_tensor *bias = onnx_has(c, 8) && onnx_is_constant(c, 8) ? onnx_known(c, 8) : NULL;
+    if (!onnx_ok(c) || (onnx_has(c, 8) && bias == NULL)) return false;
+    if (bias != NULL) floats = onnx_new_weight(c, ONNX_FLOAT, bias->shape);
+    if (bias != NULL && onnx_ok(c) && !floats.uniform) {
+        float *to = (float *)floats.data;
+        onnx_tensor_convert(bias, 0, bias->count, SDLF_FLOAT32, to);
+        for (int64_t k = 0; k < bias->count; k++) added = fmax(added, fabs((double)to[k]));
+    }
+    if (!onnx_ok(c) || largest * LARGEST + added > EXACT) return false;
+    *sum = onnx_convolve(c, x, &weight, bias != NULL ? &floats : NULL);
+    return true;
+}
+
+/* Sums times x's scale and the weight's over y's, all of which are known: each product and quotient rounded to float32. */
+static onnx_flow scaled(onnx_context *c, onnx_flow sum, int rank)
+{
+    const onnx_tensor *scales = onnx_known(c, 4);
+    float x = (float)onnx_known_number(c, 1, 1), y = (float)onnx_known_number(c, 6, 1);
+    sdlf_shape shape = {.rank = rank - 1};
+    for (int i = 0; i < shape.rank; i++) shape.dim[i] = i == 0 ? scales->count : 1;
+    onnx_tensor factors = onnx_new_weight(c, ONNX_FLOAT, shape);
+    if (!onnx_ok(c) || factors.uniform) return sum;
+    float *factor = (float *)factors.data;
+    onnx_tensor_convert(scales, 0, scales->count, SDLF_FLOAT32, factor);
+    for (int64_t k = 0; k < scales->count; k++) {
+        factor[k] = x * factor[k];
+        factor[k] = factor[k] / y;
+    }
+    if (scales->count == 1) return onnx_with_number(c, "mul", sum, (double)factor[0]);
+    return onnx_two(c, "mul", sum, onnx_constant_layer(c, &factors));
+}
+
 static void convert_qlinear_conv(onnx_context *c)
 {
-    onnx_flow sum = convolution(c, centred(c, 0, 2, false), 3, 5);
-    int rank = sum.shape.rank;
-    if (onnx_has(c, 8)) sum = onnx_two(c, "add", sum, of_filters(c, 8, rank));
+    onnx_flow x = centred(c, 0, 2, false), sum = x;
+    int rank = x.shape.rank;
+    if (!convolve_at_once(c, x, &sum)) {
+        sum = convolution(c, x, 3, 5);
+        if (onnx_has(c, 8)) sum = onnx_two(c, "add", sum, of_filters(c, 8, rank));
+        sum = onnx_cast(c, sum, SDLF_FLOAT32);
+    }
+    if (onnx_ok(c) && is_number(c, 1) && is_number(c, 6) && onnx_is_constant(c, 4)) {
+        give_quantised(c, scaled(c, sum, rank), 7);
+        return;
+    }
     onnx_flow scale = onnx_two(c, "mul", onnx_reshape(c, onnx_in(c, 1), SDLF_SCALAR), of_filters(c, 4, rank));
     scale = onnx_two(c, "div", scale, onnx_reshape(c, onnx_in(c, 6), SDLF_SCALAR));
-    give_quantised(c, onnx_two(c, "mul", onnx_cast(c, sum, SDLF_FLOAT32), scale), 7);
+    give_quantised(c, onnx_two(c, "mul", sum, scale), 7);
 }
 
 /* ---- DynamicQuantizeLinear ---- */

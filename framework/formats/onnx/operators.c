@@ -42,6 +42,7 @@ static const onnx_operator *const tables[] = {
     onnx_state_operators,
     onnx_col2im_operators,
     onnx_determinant_operators,
+    onnx_qlinear_operators,
 };
 enum { TABLE_COUNT = sizeof tables / sizeof tables[0] };
 

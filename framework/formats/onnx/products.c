@@ -1,5 +1,5 @@
 /* Gemm and MatMul. With a constant second factor they are fully connected layers, whose weight can be trained. */
-#include "framework/formats/onnx/import.h"
+#include "framework/formats/onnx/compose.h"
 
 /* One number for each of `units`: what a fully connected layer's bias can be filled from. */
 static bool is_bias(const onnx_tensor *tensor, int64_t units)
@@ -8,8 +8,8 @@ static bool is_bias(const onnx_tensor *tensor, int64_t units)
 }
 
 /* x (...,K) times the constant, (K,N) or, transposed, (N,K). */
-static onnx_flow fully_connected(onnx_context *c, onnx_flow x, const onnx_tensor *weight, bool transposed, float alpha,
-                                 const onnx_tensor *bias, float beta)
+onnx_flow onnx_fully_connected(onnx_context *c, onnx_flow x, const onnx_tensor *weight, bool transposed, float alpha,
+                               const onnx_tensor *bias, float beta)
 {
     int64_t inner = weight->shape.dim[transposed ? 1 : 0], units = weight->shape.dim[transposed ? 0 : 1];
     int rank = x.shape.rank;
@@ -50,7 +50,7 @@ static void convert_gemm(onnx_context *c)
     const onnx_tensor *bias = has_c && onnx_is_constant(c, 2) ? onnx_known(c, 2) : NULL;
     int64_t units = b.dim[transpose_b ? 0 : 1];
     if (onnx_is_constant(c, 1) && alpha != 0 && (!has_c || (bias != NULL && is_bias(bias, units)))) {
-        onnx_give(c, 0, fully_connected(c, x, onnx_known(c, 1), transpose_b, alpha, bias, beta));
+        onnx_give(c, 0, onnx_fully_connected(c, x, onnx_known(c, 1), transpose_b, alpha, bias, beta));
         return;
     }
     onnx_flow factors[] = {x, onnx_in(c, 1)};
@@ -74,7 +74,7 @@ static void convert_matmul(onnx_context *c)
     }
     const onnx_tensor *weight = onnx_known(c, 1), *bias = onnx_constant_behind(c, "Add", &behind);
     if (bias != NULL && !(bias->shape.rank <= a.rank && is_bias(bias, b.dim[1]))) bias = NULL;
-    onnx_flow y = fully_connected(c, onnx_in(c, 0), weight, false, 1, bias, 1);
+    onnx_flow y = onnx_fully_connected(c, onnx_in(c, 0), weight, false, 1, bias, 1);
     onnx_give(c, 0, y);
     if (bias != NULL) onnx_absorb(c, behind, y);
 }

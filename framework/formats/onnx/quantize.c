@@ -102,11 +102,20 @@ static onnx_type target_of(onnx_context *c)
 /* x divided by the scale, or times it: one number that is known is the layer's. */
 static onnx_flow with_scale(onnx_context *c, const char *function, onnx_flow y, sdlf_shape x)
 {
-    if (onnx_is_constant(c, 1) && onnx_known(c, 1)->count == 1 && !onnx_known(c, 1)->learned) {
+    if (onnx_is_constant(c, 1) && onnx_known(c, 1)->count == 1) {
         double scale = onnx_known_number(c, 1, 1);
         if (scale > 0 && scale < 3e38) return onnx_with_number(c, function, y, scale);
     }
     onnx_flow operands[] = {y, along_axis(c, 1, x)};
+    return onnx_binary(c, function, operands);
+}
+
+/* y plus or less its zero points, input 2: one number that is known is the layer's. */
+static onnx_flow with_zero(onnx_context *c, const char *function, onnx_flow y, sdlf_shape x)
+{
+    if (onnx_is_constant(c, 2) && onnx_known(c, 2)->count == 1)
+        return onnx_with_number(c, function, y, onnx_known_number(c, 2, 0));
+    onnx_flow operands[] = {y, onnx_cast(c, along_axis(c, 2, x), SDLF_FLOAT32)};
     return onnx_binary(c, function, operands);
 }
 
@@ -137,10 +146,7 @@ static void convert_quantize(onnx_context *c)
         return;
     }
     y = onnx_layer(c, "unary", &(sdlf_unary_options){.function = SDLF_UNARY_ROUND}, &y, 1);
-    if (onnx_has(c, 2) && !is_all_zero(c, 2)) {
-        onnx_flow sum[] = {y, onnx_cast(c, along_axis(c, 2, x.shape), SDLF_FLOAT32)};
-        y = onnx_binary(c, "add", sum);
-    }
+    if (onnx_has(c, 2) && !is_all_zero(c, 2)) y = with_zero(c, "add", y, x.shape);
     if (narrow && range_of(type, &low, &high))
         y = onnx_layer(c, "clip", &(sdlf_clip_options){.low = (float)low, .high = (float)high}, &y, 1);
     onnx_give(c, 0, onnx_cast(c, y, onnx_type_computed(type))); /* which saturates */
@@ -152,10 +158,7 @@ static void convert_dequantize(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
     onnx_flow y = onnx_cast(c, x, SDLF_FLOAT32);
-    if (onnx_has(c, 2) && !is_all_zero(c, 2)) {
-        onnx_flow difference[] = {y, onnx_cast(c, along_axis(c, 2, x.shape), SDLF_FLOAT32)};
-        y = onnx_binary(c, "sub", difference);
-    }
+    if (onnx_has(c, 2) && !is_all_zero(c, 2)) y = with_zero(c, "sub", y, x.shape);
     onnx_give(c, 0, with_scale(c, "mul", y, x.shape));
 }
 

@@ -7,6 +7,7 @@
  *   <sdlf/operations/elementwise.h>   functions of elements: activations, and those of two operands
  *   <sdlf/operations/normalization.h> how raw samples become a network's input
  *   <sdlf/operations/indexing.h>      along one axis: reductions, picking, resampling
+ *   <sdlf/operations/quantization.h>  numbers of one byte that stand for others
  *   <sdlf/operations/window.h>        sliding windows: convolution and pooling
  *   <sdlf/operations/augmentation.h>  random changes of images
  *   <sdlf/operations/update.h>        how weights follow their gradient
@@ -22,6 +23,7 @@
 #include <sdlf/operations/indexing.h>
 #include <sdlf/operations/kinds.h>
 #include <sdlf/operations/normalization.h>
+#include <sdlf/operations/quantization.h>
 #include <sdlf/operations/update.h>
 #include <sdlf/operations/window.h>
 #include <sdlf/tensor.h>
@@ -153,6 +155,10 @@ typedef struct sdlf_operation {
         struct {
             float max_norm;
         } clip;
+        sdlf_quantize_options quantize; /* dequantize's too */
+        sdlf_quantized_conv2d_options quantized_conv2d;
+        sdlf_quantized_add_options quantized_add;
+        sdlf_quantized_pool2d_options quantized_pool2d;
     };
 } sdlf_operation;
 #if defined(__cplusplus) && defined(__clang__)

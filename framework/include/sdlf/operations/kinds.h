@@ -348,6 +348,37 @@ typedef enum sdlf_operation_kind {
      *   in: x (N,I), dy (N,U), rate (1) T   out: w! (U,I), v!? (U,I), dx? (N,I), b!? (U), bv!? (U) */
     SDLF_GEMM_BACKWARD_SGD,
 
+    /* ---- quantised numbers. Q is uint8 or int8, each operand its own; an element q stands for (q - zero) scale. Sums are
+     * of integers in int32, modulo 2^32; all else is computed in float32, each operation rounded. round() goes to the nearest
+     * integer, ties to even; clamp() to [low, high], within y's type, a NaN to low. ---- */
+
+    /* quantize: y = clamp(round(x / scale) + zero), options in `quantize`.
+     *   in: x float32   out: y Q */
+    SDLF_QUANTIZE,
+
+    /* dequantize: y = (x - zero) scale; zero and scale in `quantize`, whose low and high have no part.
+     *   in: x Q   out: y float32 */
+    SDLF_DEQUANTIZE,
+
+    /* quantized_conv2d: y[n,k,p,q] = clamp(round(s multiplier[k]) + y_zero), where s is
+     *   bias[k] + the sum over c,r,s of (x[n, ...] - x_zero) w[k,c,r,s], windows, groups and letters as in conv2d_forward;
+     * outside of x the difference is 0. Into float32 there is no rounding and no zero: y = clamp(s multiplier[k]). A product of
+     * matrices (M,C) and (K,C), the second one transposed, is the convolution of (M,C,1,1) with (K,C,1,1).
+     *   in: x (N,C,H,W) Q, w (K,C/G,R,S) int8, bias? (K) int32, multiplier (K) float32   out: y (N,K,P,Q) Q or float32
+     * 2 N K P Q (C/G) R S operations. Row-major or channels last; beside a y that is channels last x may stay row-major. */
+    SDLF_QUANTIZED_CONV2D,
+
+    /* quantized_add: y = clamp(round((a - a_zero) a_scale + (b - b_zero) b_scale) + y_zero); without b there is no second term:
+     * the same numbers by another scale. Equal shapes. y may alias a or b where both are of one byte.
+     *   in: a Q, b? Q   out: y Q */
+    SDLF_QUANTIZED_ADD,
+
+    /* quantized_pool2d: y = clamp(round(v scale) + y_zero), where v is the largest x of the window less x_zero; or, with
+     * `average`, the sum of x - x_zero over the window's positions inside the input, and the scale is divided by their number, or by
+     * R S if count_padding. Every window holds an element of the input. Row-major or channels last.
+     *   in: x (N,C,H,W) Q   out: y (N,C,P,Q) Q */
+    SDLF_QUANTIZED_POOL2D,
+
     SDLF_OPERATION_COUNT
 } sdlf_operation_kind;
 

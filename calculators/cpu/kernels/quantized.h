@@ -1,0 +1,132 @@
+/* Vectors for quantised numbers: bytes, the integers and floats that they become, and the way back. For instances of float alone.
+ *
+ * A byte is read as uint8; one that is int8 has its upper bit flipped first, which adds 128, as to its zero. Rounding adds a number
+ * after which a float32 has no bits below 1: to nearest, ties to even, and the integer stands in the low bits. Sums and products
+ * are rounded one by one (no contraction, see CMakeLists.txt), so that all levels have the bits of `reference`. */
+#ifndef SDLF_CALCULATORS_CPU_KERNELS_QUANTIZED_H
+#define SDLF_CALCULATORS_CPU_KERNELS_QUANTIZED_H
+
+#include "calculators/cpu/kernels/element.h"
+
+typedef int32_t ints __attribute__((vector_size(SDLF_VECTOR_BYTES)));
+typedef uint8_t bytes __attribute__((vector_size(SDLF_VECTOR_BYTES / 4)));
+typedef int16_t halves __attribute__((vector_size(SDLF_VECTOR_BYTES / 2)));
+
+/* ---- to other widths: compilers take vectors of bytes apart, element by element ---- */
+
+static inline ints widen_bytes(bytes x)
+{
+#if defined(__AVX512F__) && SDLF_VECTOR_BYTES == 64
+    return (ints)_mm512_cvtepu8_epi32((__m128i)x);
+#elif defined(__AVX2__) && SDLF_VECTOR_BYTES == 32
+    return (ints)_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)x));
+#else
+    return __builtin_convertvector(x, ints);
+#endif
+}
+
+static inline ints widen_halves(halves x)
+{
+#if defined(__AVX512F__) && SDLF_VECTOR_BYTES == 64
+    return (ints)_mm512_cvtepi16_epi32((__m256i)x);
+#elif defined(__AVX2__) && SDLF_VECTOR_BYTES == 32
+    return (ints)_mm256_cvtepi16_epi32((__m128i)x);
+#else
+    return __builtin_convertvector(x, ints);
+#endif
+}
+
+/* Integers of [-128, 255], their low bytes. */
+static inline bytes narrow(ints x)
+{
+#if defined(__AVX512F__) && SDLF_VECTOR_BYTES == 64
+    return (bytes)_mm512_cvtepi32_epi8((__m512i)x);
+#elif defined(__AVX2__) && SDLF_VECTOR_BYTES == 32
+    const __m256i low = _mm256_set_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 12, 8, 4, 0, -1, -1, -1, -1, -1,
+                                        -1, -1, -1, -1, -1, -1, -1, 12, 8, 4, 0);
+    __m256i fours = _mm256_shuffle_epi8((__m256i)x, low);
+    __m128i eight = _mm_unpacklo_epi32(_mm256_castsi256_si128(fours), _mm256_extracti128_si256(fours, 1));
+    return (bytes)_mm_cvtsi128_si64(eight);
+#else
+    return __builtin_convertvector(x, bytes);
+#endif
+}
+
+/* What is to be done with the bytes of an operand. */
+typedef struct quantised {
+    uint8_t flip; /* 128 for int8 */
+    int32_t zero; /* of the bytes as flipped */
+} quantised;
+
+static inline quantised quantised_of(const sdlf_tensor *tensor, int zero)
+{
+    bool is_signed = tensor->dtype == SDLF_INT8;
+    return (quantised){.flip = is_signed ? 128 : 0, .zero = is_signed ? zero + 128 : zero};
+}
+
+/* Where results go: bounds less the zero, which is added behind the rounding. */
+typedef struct rounding {
+    float low, high;
+    int32_t zero;
+} rounding;
+
+static inline rounding rounding_to(int zero, float low, float high)
+{
+    return (rounding){.low = low - (float)zero, .high = high - (float)zero, .zero = zero};
+}
+
+/* Within the bounds; NaN becomes low: x86's maximum gives its second operand where one is NaN. */
+static inline vector clamp_to(vector v, float low, float high)
+{
+    vector least = broadcast(low), most = broadcast(high);
+#if defined(__AVX512F__) && SDLF_VECTOR_BYTES == 64
+    return (vector)_mm512_min_ps(_mm512_max_ps((__m512)v, (__m512)least), (__m512)most);
+#elif defined(__AVX__) && SDLF_VECTOR_BYTES == 32
+    return (vector)_mm256_min_ps(_mm256_max_ps((__m256)v, (__m256)least), (__m256)most);
+#elif defined(__SSE2__) && SDLF_VECTOR_BYTES == 16
+    return (vector)_mm_min_ps(_mm_max_ps((__m128)v, (__m128)least), (__m128)most);
+#else
+    v = choose(v > least, v, least);
+    return choose(v < most, v, most);
+#endif
+}
+
+static inline bytes round_to(vector v, const rounding *to)
+{
+    const float whole = 12582912;    /* 1.5 2^23 */
+    const int32_t bits = 0x4b400000; /* its */
+    v = clamp_to(v, to->low, to->high) + broadcast(whole);
+    return narrow((ints)v + (to->zero - bits));
+}
+
+/* `count` bytes, of which there may be fewer than lanes. */
+static inline bytes load_bytes(const uint8_t *from, int64_t count)
+{
+    bytes v = {0};
+    if (count >= LANES)
+        memcpy(&v, from, LANES);
+    else
+        memcpy(&v, from, (size_t)count);
+    return v;
+}
+
+static inline void store_bytes(uint8_t *to, bytes v, int64_t count)
+{
+    if (count >= LANES)
+        memcpy(to, &v, LANES);
+    else
+#if defined(__AVX512BW__) && defined(__AVX512VL__) && SDLF_VECTOR_BYTES == 64
+        _mm_mask_storeu_epi8(to, (__mmask16)((1u << count) - 1), (__m128i)v);
+#else
+        memcpy(to, &v, (size_t)count);
+#endif
+}
+
+/* x - zero, exactly. */
+static inline vector differences(bytes x, quantised q)
+{
+    ints wide = widen_bytes(x ^ q.flip) - q.zero;
+    return __builtin_convertvector(wide, vector);
+}
+
+#endif

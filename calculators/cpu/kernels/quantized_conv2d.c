@@ -1,0 +1,374 @@
+/* quantized_conv2d. Contract: <sdlf/operations/kinds.h>; the inner loops: quantized_tiles.h.
+ *
+ *     sum of (x - zero) w = sum of x w - zero (sum of w),
+ *
+ * and the second term is a number for each filter, which is made with the packed weights and added to the bias; so padding holds the
+ * zero. The image is brought into the form that the loops read, with its padding, unless it lies so already.
+ *
+ * Bound by its products: 64 of them an instruction with VNNI, 32 of int16 in 64 bytes. */
+#include "calculators/cpu/kernels/kernels.h"
+#include "calculators/cpu/kernels/quantized_tiles.h"
+
+enum { TASK_PRODUCTS = 1 << 21, PIXELS_TOGETHER = 24, SLACK = 64 };
+
+typedef struct geometry {
+    const sdlf_operation *operation;
+    const sdlf_window2d *window;
+    int64_t n, c, h, w, k, p, q, groups;
+    int64_t unit;           /* bytes of an element of the image */
+    quantised from;         /* how x is read: flipped where elements are bytes */
+    bool depthwise;         /* a filter a channel */
+    bool joined;            /* a run is a row of the window; else one position */
+    int64_t runs, length;   /* of each, elements */
+    int64_t quads, vectors; /* of each run; of each group's filters, or of all channels */
+    int64_t rows, columns;  /* of the image with its padding */
+    bool in_place;          /* x lies as the loops read it */
+    bool x_last, y_last;
+} geometry;
+
+static bool has_vnni(const sdlf_calculator *calculator)
+{
+    return QUANTIZED_VNNI && cpu_from_const(calculator)->level->vnni();
+}
+
+static geometry geometry_of(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const sdlf_quantized_conv2d_options *o = &operation->quantized_conv2d;
+    const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
+    const int64_t *in = x->shape.dim, *out = y->shape.dim;
+    bool vnni = has_vnni(calculator);
+    geometry g = {.operation = operation, .window = &o->window, .n = in[0], .c = in[1], .h = in[2], .w = in[3]};
+    g.k = out[1], g.p = out[2], g.q = out[3], g.groups = o->groups;
+    g.unit = vnni ? 1 : 2;
+    g.from = vnni ? quantised_of(x, o->x_zero) : (quantised){.zero = o->x_zero};
+    g.depthwise = g.groups > 1 && g.groups == g.c && g.k == g.c;
+    g.joined = g.groups == 1 && o->window.dilation[1] == 1;
+    g.runs = (int64_t)o->window.size[0] * (g.joined ? 1 : o->window.size[1]);
+    g.length = g.depthwise ? 1 : g.c / g.groups * (g.joined ? o->window.size[1] : 1);
+    g.quads = cpu_divide_up(g.length * g.unit, 4);
+    g.vectors = cpu_divide_up(g.depthwise ? g.c : g.k / g.groups, LANES);
+    g.rows = g.h + o->window.padding_before[0] + o->window.padding_after[0];
+    g.columns = g.w + o->window.padding_before[1] + o->window.padding_after[1];
+    g.x_last = sdlf_tensor_is_channels_last(x);
+    g.y_last = sdlf_tensor_is_channels_last(y);
+    bool whole_quads = g.depthwise ? g.c % LANES == 0 : g.length % 4 == 0;
+    g.in_place = vnni && g.from.flip == 0 && g.x_last && g.rows == g.h && g.columns == g.w && whole_quads;
+    return g;
+}
+
+/* ---- weights: for each filter what is added to its bias, then the quads ---- */
+
+static int64_t correction_bytes(const geometry *g)
+{
+    return cpu_round_up(g->k * (int64_t)sizeof(int32_t), 64);
+}
+
+static int64_t quads_of_vector(const geometry *g)
+{
+    return g->runs * g->quads * LANES;
+}
+
+static int64_t packed_bytes(const geometry *g)
+{
+    int64_t groups = g->depthwise ? 1 : g->groups;
+    return correction_bytes(g) + groups * g->vectors * quads_of_vector(g) * (int64_t)sizeof(int32_t);
+}
+
+typedef struct packing {
+    const geometry *g;
+    char *to;
+} packing;
+
+/* Filter k, which is lane `lane` of the vector whose quads begin at `quads`. */
+static void pack_filter(const geometry *g, int64_t k, char *quads, int64_t lane, int32_t *correction)
+{
+    const int64_t *size = g->operation->in[1].shape.dim, taps = size[2] * size[3];
+    const int8_t *w = (const int8_t *)g->operation->in[1].data + k * size[1] * taps;
+    uint32_t sum = 0;
+    for (int64_t c = 0; c < size[1]; c++) {
+        for (int64_t tap = 0; tap < taps; tap++) {
+            int64_t run = g->joined && !g->depthwise ? tap / size[3] : tap;
+            int64_t place = g->joined && !g->depthwise ? tap % size[3] * g->c + c : c;
+            int64_t at = place * g->unit, quad = (run * g->quads + at / 4) * LANES + lane;
+            int16_t value = w[c * taps + tap];
+            if (g->unit == 1)
+                quads[quad * 4 + at % 4] = (char)value;
+            else
+                memcpy(quads + quad * 4 + at % 4, &value, sizeof value);
+            sum += (uint32_t)(int32_t)value;
+        }
+    }
+    correction[k] = (int32_t)(0 - (uint32_t)g->from.zero * sum);
+}
+
+static void pack_vector(void *argument, int64_t index, int thread)
+{
+    (void)thread;
+    const packing *all = argument;
+    const geometry *g = all->g;
+    int64_t filters = g->depthwise ? g->k : g->k / g->groups, group = index / g->vectors, from = index % g->vectors;
+    char *quads = all->to + correction_bytes(g) + index * quads_of_vector(g) * (int64_t)sizeof(int32_t);
+    memset(quads, 0, (size_t)quads_of_vector(g) * sizeof(int32_t));
+    for (int64_t lane = 0; lane < LANES && from * LANES + lane < filters; lane++)
+        pack_filter(g, group * filters + from * LANES + lane, quads, lane, (int32_t *)(void *)all->to);
+}
+
+static void pack(const cpu_calculator *cpu, const geometry *g, char *to)
+{
+    packing all = {.g = g, .to = to};
+    int64_t vectors = (g->depthwise ? 1 : g->groups) * g->vectors;
+    cpu_parallel_exact(cpu, vectors, cpu_time_of_elements(8 * sdlf_tensor_count(&g->operation->in[1])), pack_vector,
+                       &all);
+}
+
+int64_t quantized_conv2d_prepared_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    geometry g = geometry_of(calculator, operation);
+    return packed_bytes(&g);
+}
+
+sdlf_status quantized_conv2d_prepare_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    geometry g = geometry_of(calculator, operation);
+    pack(cpu_from(calculator), &g, operation->prepared.data);
+    return SDLF_OK;
+}
+
+/* ---- scratch space ---- */
+
+typedef struct room {
+    int64_t packed, bias, scale, run, image, result, bytes; /* where each begins; all of it */
+} room;
+
+static int64_t take(room *r, int64_t size)
+{
+    int64_t at = r->bytes;
+    r->bytes += cpu_round_up(size, 64);
+    return at;
+}
+
+static room room_of(const geometry *g)
+{
+    room r = {0};
+    r.packed = take(&r, sdlf_tensor_present(&g->operation->prepared) ? 0 : packed_bytes(g));
+    r.bias = take(&r, (g->k + LANES) * (int64_t)sizeof(int32_t));
+    r.scale = take(&r, (g->k + LANES) * (int64_t)sizeof(float));
+    r.run = take(&r, g->runs * (int64_t)sizeof(int64_t));
+    r.image = take(&r, g->in_place ? 0 : g->n * g->rows * g->columns * g->c * g->unit + SLACK);
+    r.result = take(&r, g->y_last ? 0 : sdlf_tensor_bytes(&g->operation->out[0]));
+    return r;
+}
+
+int64_t quantized_conv2d_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    geometry g = geometry_of(calculator, operation);
+    return room_of(&g).bytes;
+}
+
+/* ---- the image ---- */
+
+typedef struct staging {
+    const geometry *g;
+    uint8_t *to;
+} staging;
+
+/* `count` elements, from bytes `step` apart to elements `stride` apart. */
+static void stage_run(const geometry *g, uint8_t *to, int64_t stride, const uint8_t *x, int64_t count)
+{
+    const uint8_t flip = g->from.flip;
+    const bool is_signed = g->operation->in[0].dtype == SDLF_INT8;
+    int16_t *wide = (int16_t *)(void *)to;
+    if (g->unit == 1 && stride == 1 && flip == 0) {
+        memcpy(to, x, (size_t)count);
+    } else if (g->unit == 1 && stride == 1) {
+        for (int64_t i = 0; i < count; i++) to[i] = x[i] ^ flip;
+    } else if (g->unit == 1) {
+        for (int64_t i = 0; i < count; i++) to[i * stride] = x[i] ^ flip;
+    } else if (stride == 1 && is_signed) {
+        for (int64_t i = 0; i < count; i++) wide[i] = (int8_t)x[i];
+    } else if (stride == 1) {
+        for (int64_t i = 0; i < count; i++) wide[i] = x[i];
+    } else {
+        for (int64_t i = 0; i < count; i++) wide[i * stride] = is_signed ? (int16_t)(int8_t)x[i] : (int16_t)x[i];
+    }
+}
+
+static void stage_zeros(const geometry *g, uint8_t *to, int64_t count)
+{
+    if (g->unit == 1) memset(to, g->from.zero, (size_t)count);
+    if (g->unit == 2)
+        for (int64_t i = 0; i < count; i++) ((int16_t *)(void *)to)[i] = (int16_t)g->from.zero;
+}
+
+/* A row of the image with its padding. */
+static void stage_row(void *argument, int64_t index, int thread)
+{
+    (void)thread;
+    const staging *all = argument;
+    const geometry *g = all->g;
+    int64_t n = index / g->rows, row = index % g->rows - g->window->padding_before[0];
+    int64_t left = g->window->padding_before[1] * g->c, length = g->columns * g->c, inside = g->w * g->c;
+    uint8_t *to = all->to + index * length * g->unit;
+    if (row < 0 || row >= g->h) {
+        stage_zeros(g, to, length);
+        return;
+    }
+    const uint8_t *x = g->operation->in[0].data;
+    stage_zeros(g, to, left);
+    if (g->x_last)
+        stage_run(g, to + left * g->unit, 1, x + (n * g->h + row) * inside, inside);
+    else
+        for (int64_t c = 0; c < g->c; c++)
+            stage_run(g, to + (left + c) * g->unit, g->c, x + ((n * g->c + c) * g->h + row) * g->w, g->w);
+    stage_zeros(g, to + (left + inside) * g->unit, length - left - inside);
+}
+
+static const uint8_t *stage(const cpu_calculator *cpu, const geometry *g, uint8_t *to)
+{
+    if (g->in_place) return g->operation->in[0].data;
+    staging all = {.g = g, .to = to};
+    int64_t rows = g->n * g->rows, size = rows * g->columns * g->c * g->unit;
+    memset(to + size, 0, SLACK);
+    cpu_parallel_near_exact(cpu, rows, size / 16, stage_row, &all);
+    return to;
+}
+
+/* ---- the convolution ---- */
+
+typedef struct work {
+    quantized_layer layer;
+    quantized_tile_function *tiles;
+    quantized_depthwise_function *depthwise;
+    int64_t vectors, blocks, each, pixels, chunk; /* of a group's filters, in blocks of so many; pixels, in chunks */
+} work;
+
+/* A chunk of pixels of a block of filters; neighbouring tasks have the same pixels. */
+static void tiles_task(void *argument, int64_t index, int thread)
+{
+    (void)thread;
+    const work *all = argument;
+    int64_t block = index % all->blocks, group = index / all->blocks % all->layer.groups;
+    int64_t first = index / all->blocks / all->layer.groups * all->chunk, from = block * all->each;
+    all->tiles(&all->layer, group, from, cpu_min(all->each, all->vectors - from), first,
+               cpu_min(all->pixels, first + all->chunk));
+}
+
+static void depthwise_task(void *argument, int64_t index, int thread)
+{
+    (void)thread;
+    const work *all = argument;
+    all->depthwise(&all->layer, index);
+}
+
+static void convolve(const cpu_calculator *cpu, const geometry *g, work *all)
+{
+    int64_t products = sdlf_tensor_count(&g->operation->out[0]) * sdlf_shape_span(g->operation->in[1].shape, 1, 4);
+    int64_t nanoseconds = cpu_time_of_flops(products) / (g->unit == 1 ? 2 : 1);
+    if (g->depthwise) {
+        cpu_parallel_near_exact(cpu, g->n * g->p, 4 * nanoseconds, depthwise_task, all);
+        return;
+    }
+    all->vectors = g->vectors;
+    all->blocks = cpu_divide_up(g->vectors, QUANTIZED_VECTORS);
+    all->each = cpu_divide_up(g->vectors, all->blocks);
+    all->blocks = cpu_divide_up(g->vectors, all->each);
+    all->pixels = g->n * g->p * g->q;
+    int64_t of_pixel = g->runs * g->length * all->each * LANES, tasks = 4 * cpu->threads, groups = g->groups;
+    int64_t chunk = cpu_max(1, TASK_PRODUCTS / cpu_max(1, of_pixel));
+    int64_t chunks = cpu_max(1, tasks / (all->blocks * groups)); /* for every thread to have some */
+    chunk = cpu_min(chunk, cpu_divide_up(all->pixels, chunks));
+    all->chunk = cpu_round_up(cpu_max(1, chunk), PIXELS_TOGETHER);
+    cpu_parallel_near_exact(cpu, cpu_divide_up(all->pixels, all->chunk) * all->blocks * groups, nanoseconds, tiles_task,
+                            all);
+}
+
+/* ---- results that are to be row-major ---- */
+
+static void turn_plane(void *argument, int64_t index, int thread)
+{
+    (void)thread;
+    const staging *all = argument;
+    const geometry *g = all->g;
+    const sdlf_tensor *y = &g->operation->out[0];
+    int64_t area = g->p * g->q, n = index / g->k, k = index % g->k;
+    if (y->dtype == SDLF_FLOAT32) {
+        const float *from = (const float *)(const void *)all->to + n * area * g->k + k;
+        for (int64_t i = 0; i < area; i++) ((float *)y->data)[index * area + i] = from[i * g->k];
+    } else {
+        const uint8_t *from = all->to + n * area * g->k + k;
+        for (int64_t i = 0; i < area; i++) ((uint8_t *)y->data)[index * area + i] = from[i * g->k];
+    }
+}
+
+static void set_runs(const geometry *g, int64_t *run)
+{
+    int64_t pixel = g->c * g->unit, s = g->joined ? 1 : g->window->size[1];
+    for (int64_t i = 0; i < g->runs; i++)
+        run[i] = i / s * g->window->dilation[0] * g->columns * pixel + i % s * g->window->dilation[1] * pixel;
+}
+
+static void set_numbers(const geometry *g, int32_t *bias, float *scale, const int32_t *correction)
+{
+    const int32_t *given = sdlf_tensor_present(&g->operation->in[2]) ? g->operation->in[2].data : NULL;
+    for (int64_t k = 0; k < g->k; k++)
+        bias[k] = (int32_t)((uint32_t)correction[k] + (given != NULL ? (uint32_t)given[k] : 0));
+    memcpy(scale, g->operation->in[3].data, (size_t)g->k * sizeof *scale);
+    memset(bias + g->k, 0, LANES * sizeof *bias);
+    memset(scale + g->k, 0, LANES * sizeof *scale);
+}
+
+sdlf_status quantized_conv2d_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    const cpu_calculator *cpu = cpu_from(calculator);
+    const sdlf_quantized_conv2d_options *o = &operation->quantized_conv2d;
+    geometry g = geometry_of(calculator, operation);
+    if (sdlf_tensor_count(&operation->out[0]) == 0) return SDLF_OK;
+    room r = room_of(&g);
+    char *space = operation->workspace.data, *packed = space + r.packed;
+    if (sdlf_tensor_present(&operation->prepared))
+        packed = operation->prepared.data;
+    else
+        pack(cpu, &g, packed);
+    int32_t *bias = (int32_t *)(void *)(space + r.bias);
+    float *scale = (float *)(void *)(space + r.scale);
+    int64_t *run = (int64_t *)(void *)(space + r.run), pixel = g.c * g.unit;
+    set_numbers(&g, bias, scale, (const int32_t *)(const void *)packed);
+    set_runs(&g, run);
+    bool floats = operation->out[0].dtype == SDLF_FLOAT32;
+    work all = {
+        .layer = {.image = stage(cpu, &g, (uint8_t *)space + r.image),
+                  .image_step = g.rows * g.columns * pixel,
+                  .row_step = o->window.stride[0] * g.columns * pixel,
+                  .column_step = o->window.stride[1] * pixel,
+                  .group_step = g.depthwise ? g.unit : g.length * g.unit,
+                  .pixel_step = pixel,
+                  .columns = o->window.dilation[1] == 1 ? o->window.size[1] : 0,
+                  .stride = o->window.stride[1],
+                  .run = run,
+                  .runs = g.runs,
+                  .quads = g.quads,
+                  .weights = (const int32_t *)(const void *)(packed + correction_bytes(&g)),
+                  .bias = bias,
+                  .scale = scale,
+                  .to = floats ? (rounding){.low = o->low, .high = o->high} : rounding_to(o->y_zero, o->low, o->high),
+                  .floats = floats,
+                  .y = g.y_last ? operation->out[0].data : space + r.result,
+                  .p = g.p,
+                  .q = g.q,
+                  .k = g.k,
+                  .groups = g.groups},
+        .tiles = quantized_tiles_cpu,
+        .depthwise = quantized_depthwise_cpu};
+#if SDLF_VECTOR_BYTES == 64
+    if (g.unit == 1) {
+        all.tiles = quantized_tiles_vnni_cpu;
+        all.depthwise = quantized_depthwise_vnni_cpu;
+    }
+#endif
+    convolve(cpu, &g, &all);
+    staging turned = {.g = &g, .to = (uint8_t *)space + r.result};
+    if (!g.y_last)
+        cpu_parallel_near_exact(cpu, g.n * g.k, cpu_time_of_elements(sdlf_tensor_count(&operation->out[0])), turn_plane,
+                                &turned);
+    return SDLF_OK;
+}

@@ -1,0 +1,86 @@
+/* quantize, dequantize, quantized_add. Contracts: <sdlf/operations/kinds.h>. Each moves its operands once: floor, bytes over bandwidth. */
+#include "calculators/cpu/kernels/kernels.h"
+#include "calculators/cpu/kernels/quantized.h"
+
+typedef struct context {
+    const sdlf_operation *operation;
+    int64_t count;
+} context;
+
+static void quantize(void *argument, int64_t index, int thread)
+{
+    (void)thread;
+    const context *all = argument;
+    const sdlf_quantize_options *o = &all->operation->quantize;
+    const float *x = all->operation->in[0].data;
+    uint8_t *y = all->operation->out[0].data;
+    const rounding to = rounding_to(o->zero, o->low, o->high);
+    int64_t end = cpu_min(all->count, (index + 1) * TASK_ELEMENTS), i = index * TASK_ELEMENTS;
+    for (; i + LANES <= end; i += LANES) store_bytes(y + i, round_to(load(x + i) / o->scale, &to), LANES);
+    vector last = {0};
+    memcpy(&last, x + i, (size_t)(end - i) * sizeof *x);
+    store_bytes(y + i, round_to(last / o->scale, &to), end - i);
+}
+
+static void dequantize(void *argument, int64_t index, int thread)
+{
+    (void)thread;
+    const context *all = argument;
+    const sdlf_quantize_options *o = &all->operation->quantize;
+    const quantised from = quantised_of(&all->operation->in[0], o->zero);
+    const uint8_t *x = all->operation->in[0].data;
+    float *y = all->operation->out[0].data;
+    int64_t end = cpu_min(all->count, (index + 1) * TASK_ELEMENTS), i = index * TASK_ELEMENTS;
+    for (; i + LANES <= end; i += LANES) store(y + i, differences(load_bytes(x + i, LANES), from) * o->scale);
+    vector last = differences(load_bytes(x + i, end - i), from) * o->scale;
+    memcpy(y + i, &last, (size_t)(end - i) * sizeof *y);
+}
+
+/* The sum of a and b, or a alone where b is NULL, for lanes from i on. */
+static inline bytes sum_of(const sdlf_quantized_add_options *o, const uint8_t *a, quantised of_a, const uint8_t *b,
+                           quantised of_b, int64_t i, int64_t count, const rounding *to)
+{
+    vector v = differences(load_bytes(a + i, count), of_a) * o->a_scale;
+    if (b != NULL) v = v + differences(load_bytes(b + i, count), of_b) * o->b_scale;
+    return round_to(v, to);
+}
+
+static void add(void *argument, int64_t index, int thread)
+{
+    (void)thread;
+    const context *all = argument;
+    const sdlf_operation *operation = all->operation;
+    const sdlf_quantized_add_options *o = &operation->quantized_add;
+    const quantised of_a = quantised_of(&operation->in[0], o->a_zero);
+    const quantised of_b = quantised_of(&operation->in[1], o->b_zero);
+    const rounding to = rounding_to(o->y_zero, o->low, o->high);
+    const uint8_t *a = operation->in[0].data;
+    const uint8_t *b = sdlf_tensor_present(&operation->in[1]) ? operation->in[1].data : NULL;
+    uint8_t *y = operation->out[0].data;
+    int64_t end = cpu_min(all->count, (index + 1) * TASK_ELEMENTS), i = index * TASK_ELEMENTS;
+    for (; i + LANES <= end; i += LANES) store_bytes(y + i, sum_of(o, a, of_a, b, of_b, i, LANES, &to), LANES);
+    store_bytes(y + i, sum_of(o, a, of_a, b, of_b, i, end - i, &to), end - i);
+}
+
+static sdlf_status run(const sdlf_calculator *calculator, const sdlf_operation *operation, cpu_task *task)
+{
+    context all = {.operation = operation, .count = sdlf_tensor_count(&operation->in[0])};
+    cpu_parallel_near_exact(cpu_from_const(calculator), cpu_divide_up(all.count, TASK_ELEMENTS),
+                            cpu_time_of_elements(all.count), task, &all);
+    return SDLF_OK;
+}
+
+sdlf_status quantize_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    return run(calculator, operation, quantize);
+}
+
+sdlf_status dequantize_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    return run(calculator, operation, dequantize);
+}
+
+sdlf_status quantized_add_cpu(sdlf_calculator *calculator, const sdlf_operation *operation)
+{
+    return run(calculator, operation, add);
+}
