@@ -77,9 +77,10 @@ static void run_fixture(const char *name, const char *calculator_name, sdlf_dtyp
     run_model(onnx_fixture(name, "model.onnx"), onnx_fixture(name, "."), calculator_name, dtype);
 }
 
-static const char *const fixtures[] = {"small_cnn", "residual",  "moves",     "rows",    "external", "volume",
-                                       "integers",  "recurrent", "attention", "indices", "branches", "quantised",
-                                       "selected",  "sampled",   "stored",    "scanned", "states",   "learning",  "qdq",       "qlinear"};
+static const char *const fixtures[] = {"small_cnn", "residual",  "moves",     "rows",      "external",
+                                       "volume",    "integers",  "recurrent", "attention", "indices",
+                                       "branches",  "quantised", "selected",  "sampled",   "stored",
+                                       "scanned",   "states",    "learning",  "qdq",       "qlinear"};
 enum { FIXTURE_COUNT = sizeof fixtures / sizeof fixtures[0] };
 
 static void fixtures_run_everywhere(void)

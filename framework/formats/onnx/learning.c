@@ -98,8 +98,9 @@ static void convert_vectorizer(onnx_context *c)
     if (part == NULL) onnx_no_memory(c);
     for (int i = 0; i < c->input_count && onnx_ok(c); i++) {
         part[i] = onnx_cast(c, onnx_in(c, i), SDLF_FLOAT32);
-        bool fits = part[i].shape.rank == 2 && (sizes == NULL || (sizes->n_ints == (size_t)c->input_count &&
-                                                                  sizes->ints[i] == part[i].shape.dim[1]));
+        bool fits =
+            part[i].shape.rank == 2 &&
+            (sizes == NULL || (sizes->n_ints == (size_t)c->input_count && sizes->ints[i] == part[i].shape.dim[1]));
         if (onnx_ok(c) && !fits) onnx_unsupported(c, "input %d of %s", i, sdlf_shape_print(part[i].shape).text);
     }
     if (onnx_ok(c)) onnx_give(c, 0, onnx_join(c, part, c->input_count, 1));
@@ -147,8 +148,9 @@ static onnx_flow linear(onnx_context *c, onnx_flow x, int64_t targets)
     if (targets < 1 || targets > MOST_CLASSES) onnx_wrong(c, "%lld targets", (long long)targets);
     if (!onnx_ok(c)) return x;
     onnx_flow y = onnx_product(c, x, reals_as_layer(c, "coefficients", sdlf_shape(targets, x.shape.dim[1])), true);
-    return onnx_has_attribute(c, "intercepts") ? onnx_two(c, "add", y, reals_as_layer(c, "intercepts", sdlf_shape(targets)))
-                                               : y;
+    return onnx_has_attribute(c, "intercepts")
+               ? onnx_two(c, "add", y, reals_as_layer(c, "intercepts", sdlf_shape(targets)))
+               : y;
 }
 
 static void convert_linear_regressor(onnx_context *c)
@@ -169,8 +171,9 @@ static void convert_linear_classifier(onnx_context *c)
 
 static onnx_flow with_base(onnx_context *c, onnx_flow y, int64_t targets)
 {
-    return onnx_has_attribute(c, "base_values") ? onnx_two(c, "add", y, reals_as_layer(c, "base_values", sdlf_shape(targets)))
-                                                : y;
+    return onnx_has_attribute(c, "base_values")
+               ? onnx_two(c, "add", y, reals_as_layer(c, "base_values", sdlf_shape(targets)))
+               : y;
 }
 
 static void convert_tree_regressor(onnx_context *c)
@@ -249,7 +252,8 @@ static void convert_svm_regressor(onnx_context *c)
     onnx_flow x = rows(c);
     int64_t vectors = onnx_integer(c, "n_supports", 0), features = onnx_ok(c) ? x.shape.dim[1] : 1;
     if (onnx_integer(c, "one_class", 0) != 0) onnx_unsupported(c, "attribute 'one_class' is not 0");
-    if (onnx_ok(c) && (vectors < 0 || vectors > MOST_ELEMENTS / features || x.shape.dim[0] > MOST_ELEMENTS / features / (vectors + 1)))
+    if (onnx_ok(c) && (vectors < 0 || vectors > MOST_ELEMENTS / features ||
+                       x.shape.dim[0] > MOST_ELEMENTS / features / (vectors + 1)))
         onnx_unsupported(c, "%lld vectors of %lld features", (long long)vectors, (long long)features);
     if (!onnx_ok(c)) return;
     onnx_flow y;
@@ -263,13 +267,10 @@ static void convert_svm_regressor(onnx_context *c)
 }
 
 #define LEARNING(name, inputs, words, function)                                                                        \
-    {.type = "ai.onnx.ml." name,                                                                                       \
-     .since = 1,                                                                                                       \
-     .from_first = true,                                                                                               \
-     .minimum_inputs = 1,                                                                                              \
-     .maximum_inputs = (inputs),                                                                                       \
-     .attributes = (words),                                                                                            \
-     .convert = (function)}
+    {                                                                                                                  \
+        .type = "ai.onnx.ml." name, .since = 1, .from_first = true, .minimum_inputs = 1, .maximum_inputs = (inputs),   \
+        .attributes = (words), .convert = (function)                                                                   \
+    }
 #define NODES                                                                                                          \
     " base_values nodes_falsenodeids nodes_featureids nodes_hitrates nodes_missing_value_tracks_true nodes_modes "     \
     "nodes_nodeids nodes_treeids nodes_truenodeids nodes_values post_transform "
@@ -287,8 +288,8 @@ const onnx_operator onnx_learning_operators[] = {
     LEARNING("TreeEnsembleRegressor", 1,
              NODES "aggregate_function n_targets target_ids target_nodeids target_treeids target_weights ",
              convert_tree_regressor),
-    LEARNING("TreeEnsembleClassifier", 1, NODES "class_ids class_nodeids class_treeids class_weights classlabels_int64s ",
-             convert_tree_classifier),
+    LEARNING("TreeEnsembleClassifier", 1,
+             NODES "class_ids class_nodeids class_treeids class_weights classlabels_int64s ", convert_tree_classifier),
     LEARNING("SVMRegressor", 1,
              " coefficients kernel_params kernel_type n_supports one_class post_transform rho support_vectors ",
              convert_svm_regressor),

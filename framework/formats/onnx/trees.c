@@ -12,7 +12,7 @@ enum { MOST_NODES = 1 << 20, MOST_MODES = 6 };
 
 static const struct {
     const char *name, *function;
-} modes[MOST_MODES] = {{"BRANCH_LEQ", "less_equal"}, {"BRANCH_LT", "less"},   {"BRANCH_GTE", "greater_equal"},
+} modes[MOST_MODES] = {{"BRANCH_LEQ", "less_equal"}, {"BRANCH_LT", "less"},  {"BRANCH_GTE", "greater_equal"},
                        {"BRANCH_GT", "greater"},     {"BRANCH_EQ", "equal"}, {"BRANCH_NEQ", "not_equal"}};
 
 typedef struct tree_node {
@@ -21,7 +21,7 @@ typedef struct tree_node {
     int mode; /* of modes; -1: a leaf */
     bool missing_holds;
     int number, place; /* of its tree; among that one's comparisons, or leaves */
-    int visited; /* 1: on the way down; 2: done */
+    int visited;       /* 1: on the way down; 2: done */
 } tree_node;
 
 typedef struct ensemble {
@@ -71,7 +71,8 @@ static int mode_of(onnx_context *c, const ProtobufCBinaryData *text)
 {
     for (int i = 0; i < MOST_MODES; i++)
         if (text->len == strlen(modes[i].name) && memcmp(text->data, modes[i].name, text->len) == 0) return i;
-    if (text->len != 4 || memcmp(text->data, "LEAF", 4) != 0) onnx_unsupported(c, "a mode of a node of %zu letters", text->len);
+    if (text->len != 4 || memcmp(text->data, "LEAF", 4) != 0)
+        onnx_unsupported(c, "a mode of a node of %zu letters", text->len);
     return -1;
 }
 
@@ -80,7 +81,8 @@ static void read_nodes(onnx_context *c, ensemble *e, int64_t features)
     const Onnx__AttributeProto *ids = onnx_attribute(c, "nodes_nodeids"), *words = onnx_attribute(c, "nodes_modes");
     size_t count = ids != NULL ? ids->n_ints : 0;
     if (count < 1 || count > MOST_NODES) onnx_unsupported(c, "%zu nodes: 1 to %d are supported", count, MOST_NODES);
-    if (onnx_ok(c) && (words == NULL || words->n_strings != count)) onnx_wrong(c, "attribute 'nodes_modes' has other nodes");
+    if (onnx_ok(c) && (words == NULL || words->n_strings != count))
+        onnx_wrong(c, "attribute 'nodes_modes' has other nodes");
     if (!onnx_ok(c)) return;
     e->count = (int)count;
     const int64_t *trees = integers(c, "nodes", "treeids", e->count, true);
@@ -92,7 +94,8 @@ static void read_nodes(onnx_context *c, ensemble *e, int64_t features)
     e->node = onnx_arena_array(&c->import->file->arena, count, sizeof *e->node);
     if (e->node == NULL) onnx_no_memory(c);
     for (int i = 0; i < e->count && onnx_ok(c); i++) {
-        e->node[i] = (tree_node){.tree = trees[i], .id = ids->ints[i], .feature = feature[i], .yes = yes[i], .no = no[i]};
+        e->node[i] =
+            (tree_node){.tree = trees[i], .id = ids->ints[i], .feature = feature[i], .yes = yes[i], .no = no[i]};
         e->node[i].value = value[i];
         e->node[i].mode = mode_of(c, &words->strings[i]);
         e->node[i].missing_holds = missing != NULL && missing[i] != 0;
@@ -102,7 +105,8 @@ static void read_nodes(onnx_context *c, ensemble *e, int64_t features)
     if (!onnx_ok(c)) return;
     qsort(e->node, count, sizeof *e->node, compare);
     for (int i = 1; i < e->count; i++)
-        if (compare(&e->node[i - 1], &e->node[i]) == 0) onnx_wrong(c, "two nodes are %lld of tree %lld", (long long)e->node[i].id, (long long)e->node[i].tree);
+        if (compare(&e->node[i - 1], &e->node[i]) == 0)
+            onnx_wrong(c, "two nodes are %lld of tree %lld", (long long)e->node[i].id, (long long)e->node[i].tree);
 }
 
 /* Number trees from 0, and comparisons and leaves of each. */
@@ -192,7 +196,9 @@ static onnx_tensor zeros(onnx_context *c, onnx_type type, sdlf_shape shape)
 static matrices matrices_of(onnx_context *c, const ensemble *e)
 {
     sdlf_shape each = sdlf_shape(e->trees * e->comparisons);
-    matrices m = {.feature = zeros(c, ONNX_INT64, each), .value = zeros(c, ONNX_FLOAT, each), .missing = zeros(c, ONNX_BOOL, each)};
+    matrices m = {.feature = zeros(c, ONNX_INT64, each),
+                  .value = zeros(c, ONNX_FLOAT, each),
+                  .missing = zeros(c, ONNX_BOOL, each)};
     for (int i = 0; i < MOST_MODES; i++) m.mode[i] = zeros(c, ONNX_BOOL, each);
     m.way = zeros(c, ONNX_FLOAT, sdlf_shape(e->trees, e->comparisons, e->leaves));
     m.wanted = onnx_new_tensor(c, ONNX_FLOAT, sdlf_shape(e->trees, 1, e->leaves));
@@ -230,7 +236,8 @@ static onnx_tensor weights_of(onnx_context *c, const ensemble *e, const char *ki
     snprintf(name, sizeof name, "%s_ids", kind);
     const Onnx__AttributeProto *ids = onnx_attribute(c, name);
     int64_t count = ids != NULL ? (int64_t)ids->n_ints : 0;
-    const int64_t *trees = integers(c, kind, "treeids", count, true), *nodes = integers(c, kind, "nodeids", count, true);
+    const int64_t *trees = integers(c, kind, "treeids", count, true),
+                  *nodes = integers(c, kind, "nodeids", count, true);
     const float *value = reals(c, kind, "weights", count);
     onnx_tensor tensor = zeros(c, ONNX_FLOAT, sdlf_shape(e->trees, e->leaves, targets));
     for (int64_t i = 0; i < count && onnx_ok(c); i++) {
@@ -251,10 +258,13 @@ onnx_flow onnx_trees_sum(onnx_context *c, onnx_flow x, const char *kind, int64_t
     if (onnx_ok(c)) read_nodes(c, &e, x.shape.dim[1]);
     if (!onnx_ok(c)) return x;
     number(&e);
-    if (e.trees > ONNX_FOLD_LIMIT / e.comparisons || (e.leaves > 0 && e.trees * e.comparisons > ONNX_FOLD_LIMIT / e.leaves) ||
+    if (e.trees > ONNX_FOLD_LIMIT / e.comparisons ||
+        (e.leaves > 0 && e.trees * e.comparisons > ONNX_FOLD_LIMIT / e.leaves) ||
         (targets > 0 && e.trees * e.leaves > ONNX_FOLD_LIMIT / targets))
-        onnx_unsupported(c, "%lld trees of up to %lld comparisons, %lld leaves and %lld targets: a matrix of them may have %d elements",
-                         (long long)e.trees, (long long)e.comparisons, (long long)e.leaves, (long long)targets, ONNX_FOLD_LIMIT);
+        onnx_unsupported(
+            c,
+            "%lld trees of up to %lld comparisons, %lld leaves and %lld targets: a matrix of them may have %d elements",
+            (long long)e.trees, (long long)e.comparisons, (long long)e.leaves, (long long)targets, ONNX_FOLD_LIMIT);
     if (!onnx_ok(c)) return x;
     matrices m = matrices_of(c, &e);
     onnx_tensor weights = weights_of(c, &e, kind, targets);
