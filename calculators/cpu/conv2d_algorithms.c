@@ -1,8 +1,8 @@
 /* The ways to a convolution: names, notes and work. The kernels are kernels/conv2d*.c, im2col*.c, direct*.c, winograd*.c.
  *
  * "auto" takes a depthwise kernel (a part of "direct") where each filter reads one channel, else "direct" where images are
- * small and filters fill vectors, else "im2col". Activations that are channels last go to "winograd-2x2" where that takes them
- * and pays, else to "implicit-gemm". It never takes what runs on request: the naive one is there to be compared with, and the
+ * small and filters fill vectors, else "im2col". Activations that are channels last, as most plans have them, go to "winograd-2x2" where
+ * that takes them and pays, else to "implicit-gemm"; their gradients likewise, under no name but "auto". It never takes what runs on request: the naive one is there to be compared with, and the
  * rounding errors of "winograd-4x4" are larger than those of the others (docs/reference/convolution.md). */
 #include "calculators/cpu/conv2d_algorithms.h"
 
@@ -28,7 +28,7 @@ const sdlf_algorithm_note cpu_conv2d_notes[CPU_CONV2D_ALGORITHMS] = {
         {.summary = "images laid out by channels, vectors over filters; planes where filters read one channel",
          .takes = "small images, stride 1, one group; or filters of one channel"},
     [CPU_CONV2D_IMPLICIT] = {.summary = "a product of rows read where they lie; all channels where filters read one",
-                             .takes = "activations that are channels last, as plans for inference lay them out"},
+                             .takes = "activations that are channels last, as plans lay them out"},
     [CPU_CONV2D_WINOGRAD_2] = {.summary = "tiles of 2x2 outputs, 16 multiplications for 36", .takes = winograd_takes},
     [CPU_CONV2D_WINOGRAD_4] = {.summary = "tiles of 4x4 outputs, 36 multiplications for 144",
                                .takes = winograd_takes,
