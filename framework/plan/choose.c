@@ -114,6 +114,8 @@ sdlf_status plan_choose(sdlf_plan *plan)
         if (slot->algorithms == NULL || step->operation.algorithm != 0) continue; /* 0: nobody asked for one */
         bool last = layout_turns(votes, step->calculator) &&
                     sdlf_calculator_likes_channels_last(step->calculator, &step->operation);
+        if (last && plan->options.mode == SDLF_TRAIN)
+            continue; /* all turn, or none: one that would stay could undo it */
         const sdlf_layer *layer = plan->nodes[step->node].layer;
         status = sdlf_fail_context(choose(choices, step, last), "layer '%s' (%s)", layer->name, layer->type->name);
     }

@@ -238,6 +238,15 @@ static sdlf_status convert_steps(sdlf_plan *plan, const layout_votes *votes)
     return status;
 }
 
+/* Algorithms that take nothing else than channels last, where nothing turns, are left to the calculators. */
+static void leave_algorithms(sdlf_plan *plan)
+{
+    for (int i = 0; i < plan->step_count; i++) {
+        plan_step *step = &plan->steps[i];
+        if (!sdlf_calculator_supports(step->calculator, &step->operation)) step->operation.algorithm = 0;
+    }
+}
+
 sdlf_status plan_choose_layouts(sdlf_plan *plan)
 {
     layout_votes *votes = NULL;
@@ -246,6 +255,7 @@ sdlf_status plan_choose_layouts(sdlf_plan *plan)
     for (int i = 0; status == SDLF_OK && votes[i].calculator != NULL; i++)
         turns = turns || layout_turns(votes, votes[i].calculator);
     if (status == SDLF_OK && turns) status = convert_steps(plan, votes);
+    if (status == SDLF_OK && !turns) leave_algorithms(plan);
     free(votes);
     return status;
 }
