@@ -11,6 +11,7 @@
  *
  * Counted is what comes after the constructors of all libraries and of the program: CUDA's runtime registers every kernel there, and has no
  * answer to a lack of memory. Linux with the GNU C library only. */
+#undef _FORTIFY_SOURCE /* under which the headers define some of these functions themselves */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -26,7 +26,7 @@ static sdlf_status make(sdlf_plan *plan, int index, sdlf_binary_function functio
 /* |x| (1), and at least `least`. */
 static sdlf_status emit_norm(sdlf_plan *plan, int index, sdlf_tensor x, double least, sdlf_tensor *norm)
 {
-    sdlf_tensor squares, root;
+    sdlf_tensor squares = none, root = none;
     sdlf_operation reduce = {.kind = SDLF_REDUCE,
                              .in = {sdlf_tensor_reshape(x, sdlf_shape(sdlf_tensor_count(&x)))},
                              .reduce = {.function = SDLF_REDUCE_SUM_SQUARES, .axis = 0}};
