@@ -112,9 +112,9 @@ sdlf_status plan_choose(sdlf_plan *plan)
         plan_step *step = &plan->steps[i];
         const sdlf_kernel_slot *slot = &step->calculator->type->kernel[step->operation.kind];
         if (slot->algorithms == NULL || step->operation.algorithm != 0) continue; /* 0: nobody asked for one */
-        bool last = layout_turns(votes, step->calculator) &&
-                    sdlf_calculator_likes_channels_last(step->calculator, &step->operation);
-        if (last && plan->options.mode == SDLF_TRAIN)
+        bool turns = layout_turns(votes, step->calculator);
+        bool last = turns && sdlf_calculator_likes_channels_last(step->calculator, &step->operation);
+        if (turns && slot->likes_channels_last != NULL && plan->options.mode == SDLF_TRAIN)
             continue; /* all turn, or none: one that would stay could undo it */
         const sdlf_layer *layer = plan->nodes[step->node].layer;
         status = sdlf_fail_context(choose(choices, step, last), "layer '%s' (%s)", layer->name, layer->type->name);

@@ -12,7 +12,7 @@
 
 #include "calculators/cpu/kernels/activate.h"
 
-enum { BLOCK_ELEMENTS = 1 << 15, LEAST_ROWS = 64, LEAST_PERIOD = 128 };
+enum { BLOCK_ELEMENTS = 1 << 15, LEAST_ROWS = 64, LEAST_BLOCKS = 16, LEAST_PERIOD = 128 };
 
 typedef struct context {
     const sdlf_operation *operation;
@@ -38,7 +38,8 @@ static context context_of(const sdlf_operation *operation)
     context all = {.operation = operation, .x = x->data, .count = sdlf_tensor_count(x), .channels = x->shape.dim[1]};
     int64_t channels = cpu_max(1, all.channels);
     all.period = cpu_divide_up(LEAST_PERIOD, channels) * channels;
-    all.block = round_up(cpu_max(BLOCK_ELEMENTS, LEAST_ROWS * channels), all.period);
+    int64_t share = cpu_max(cpu_divide_up(all.count, LEAST_BLOCKS), BLOCK_ELEMENTS / 4); /* blocks enough to share */
+    all.block = round_up(cpu_min(share, cpu_max(BLOCK_ELEMENTS, LEAST_ROWS * channels)), all.period);
     all.blocks = cpu_divide_up(all.count, all.block);
     bool backward = operation->kind == SDLF_BATCH_NORM2D_BACKWARD;
     all.activates = backward && operation->batch_norm.activation.function != SDLF_IDENTITY;
@@ -125,8 +126,9 @@ static void measure_block(void *argument, int64_t index, int thread)
     fold(all, means, sum);
     fold(all, squares, square_sum);
     for (int64_t c = 0; c < all->channels; c++) {
-        squares[c] = fmax(0, squares[c] - means[c] * means[c] / rows);
-        means[c] = (double)mean[c] + means[c] / rows;
+        bool finite = isfinite((double)mean[c]);
+        squares[c] = finite ? fmax(0, squares[c] - means[c] * means[c] / rows) : (double)NAN;
+        means[c] = finite ? (double)mean[c] + means[c] / rows : (double)mean[c];
     }
 }
 
@@ -156,7 +158,7 @@ static void settle_statistics(const context *all)
         saved_inverse[c] = (element)inverse;
         running_mean[c] = (element)((1 - momentum) * (double)running_mean[c] + momentum * mean);
         running_variance[c] = (element)((1 - momentum) * (double)running_variance[c] + momentum * unbiased);
-        all->a[c] = (element)(inverse * (double)scale[c]);
+        all->a[c] = (element)((double)saved_inverse[c] * (double)scale[c]); /* as the backward pass makes it */
         all->b[c] = shift[c];
     }
     repeat(all, all->mean);

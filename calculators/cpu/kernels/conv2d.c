@@ -72,19 +72,29 @@ bool conv2d_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdl
     return conv2d_last_pays_cpu(&v) && !(v.c == 1 && direct_takes_cpu(&v));
 }
 
+/* Weights are laid out anew in every step of training: that pays where each meets pixels enough. */
+enum { LARGE_WEIGHTS = 1 << 18, LEAST_PIXELS = 128, LEAST_PIXELS_OF_LARGE = 512 };
+
+static bool meets_pixels(const convolution *v, int64_t pixels)
+{
+    bool large = v->groups * v->k * v->taps >= LARGE_WEIGHTS;
+    return v->n * pixels >= (large ? LEAST_PIXELS_OF_LARGE : LEAST_PIXELS);
+}
+
 /* The gradients: vectors run over what the products' columns are, channels of dx and filters of dw. */
 bool conv2d_backward_input_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->out[0], &operation->in[1]);
     (void)calculator;
-    return operation->algorithm == AUTO && (depthwise_takes(&v) ? v.groups : v.c) >= LANES;
+    return operation->algorithm == AUTO && (depthwise_takes(&v) ? v.groups : v.c) >= LANES &&
+           meets_pixels(&v, v.h * v.w);
 }
 
 bool conv2d_backward_weights_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->out[0]);
     (void)calculator;
-    return operation->algorithm == AUTO && (depthwise_takes(&v) ? v.groups : v.k) >= LANES;
+    return operation->algorithm == AUTO && (depthwise_takes(&v) ? v.groups : v.k) >= LANES && meets_pixels(&v, v.p_q);
 }
 
 /* Weights of activations that are channels last, laid out anew. */

@@ -6,8 +6,12 @@
  * multiplied that is 0. A phase's pixels are computed side by side and then spread over dx; with one phase they are written to dx. */
 #include "calculators/cpu/kernels/conv2d_last.h"
 #include "calculators/cpu/kernels/conv2d_last_backward.h"
+#include "calculators/cpu/kernels/depthwise.h"
 
-enum { MOST_PHASES = 16 }; /* more of them are small: patches do as well */
+enum {
+    MOST_PHASES = 16,    /* more of them are small: patches do as well */
+    TURNED_CHANNELS = 16 /* of a task that turns filters: w is read in runs, and written to so many */
+};
 
 /* Along one axis: dx at first + i step, i < count, reads dy from i - before on, `taps` of them; tap m has w's first_tap - m tap_step. */
 typedef struct phase_axis {
@@ -66,7 +70,7 @@ static bool is_empty(const phase *part)
 
 bool conv2d_last_input_takes_cpu(const convolution *v)
 {
-    if (phases_of(v) > MOST_PHASES) return false;
+    if (phases_of(v) > MOST_PHASES || (depthwise_takes(v) && !depthwise_last_takes_cpu(v))) return false;
     for (int axis = 0; axis < 2; axis++) {
         if (v->stride[axis] > 1 && v->dilation[axis] > 1) return false;
     }
@@ -112,20 +116,28 @@ im2col_space conv2d_last_input_space_cpu(const convolution *v)
     return most;
 }
 
-/* w (G K,C,R,S) as filters of the phase's convolution: turned (G C,K,taps). A task takes one channel of a group. */
+static int64_t turning_tasks(const convolution *v)
+{
+    return cpu_divide_up(v->c, TURNED_CHANNELS);
+}
+
+/* w (G K,C,R,S) as filters of the phase's convolution: turned (G C,K,taps). A task takes some channels of a group. */
 static void turn_filters(void *argument, int64_t index, int thread)
 {
     const context *all = argument;
     const convolution *v = &all->backward->v;
     const phase_axis *a = all->part->axis;
-    int64_t group = index / v->c, c = index % v->c;
-    element *to = all->turned + index * v->k * a[0].taps * a[1].taps;
+    int64_t group = index / turning_tasks(v), first = index % turning_tasks(v) * TURNED_CHANNELS;
+    int64_t last = cpu_min(first + TURNED_CHANNELS, v->c), taps = a[0].taps * a[1].taps;
     (void)thread;
     for (int64_t k = 0; k < v->k; k++) {
-        const element *from = all->backward->w + (group * v->k + k) * v->taps + c * v->r_s;
-        for (int64_t r = 0; r < a[0].taps; r++) {
-            const element *row = from + (a[0].first_tap - r * a[0].tap_step) * v->s;
-            for (int64_t s = 0; s < a[1].taps; s++) *to++ = row[a[1].first_tap - s * a[1].tap_step];
+        const element *from = all->backward->w + (group * v->k + k) * v->taps;
+        for (int64_t c = first; c < last; c++) {
+            element *to = all->turned + ((group * v->c + c) * v->k + k) * taps;
+            for (int64_t r = 0; r < a[0].taps; r++) {
+                const element *row = from + c * v->r_s + (a[0].first_tap - r * a[0].tap_step) * v->s;
+                for (int64_t s = 0; s < a[1].taps; s++) *to++ = row[a[1].first_tap - s * a[1].tap_step];
+            }
         }
     }
 }
@@ -162,7 +174,7 @@ static void compute_phase(const cpu_calculator *cpu, context *all, element *scra
                                        .residual = whole ? all->residual : NULL,
                                        .y = whole ? all->backward->dx : pixels,
                                        .activation = {.function = SDLF_IDENTITY}};
-        cpu_parallel(cpu, v->groups * v->c, cpu_time_of_elements(4 * turned_size(v)), turn_filters, all);
+        cpu_parallel(cpu, v->groups * turning_tasks(v), cpu_time_of_elements(4 * turned_size(v)), turn_filters, all);
         conv2d_last_unprepared_cpu(cpu, &forward, pixels + pixels_size(v));
     }
     if (whole && any) return;

@@ -1,8 +1,8 @@
 /* conv2d_backward_weights, channels last. See conv2d_last_backward.h and weights_last.h.
  *
  * For each tap of the window, dw[tap] (C,K) = x^T dy over the output pixels that it reaches inside the image: products of rows read where
- * they lie, with no patches in between. A task walks its share of the rows of outputs a few at a time, so that what all taps read of
- * x and dy stays in the second-level cache. 2 N K P Q C R S FLOPs; floor: x and dy moved once. */
+ * they lie, with no patches in between; where rows are short, the pixels of several are brought together first. A task walks its share of
+ * the rows of outputs a few at a time, so that what all taps read of x and dy stays in the second-level cache. 2 N K P Q C R S FLOPs; floor: x and dy moved once. */
 #include "calculators/cpu/kernels/conv2d_last_backward.h"
 #include "calculators/cpu/kernels/depthwise.h"
 #include "calculators/cpu/kernels/interleave.h"
@@ -10,9 +10,11 @@
 
 enum {
     LEAST_TASKS = 16,
-    LEAST_VECTORS = 4,                              /* of a part */
+    LEAST_VECTORS = 2,                              /* of a part */
     MOST_SUMS = (8 << 20) / sizeof(element),        /* of all shares together, unless one is larger */
     BLOCK_ELEMENTS = (256 << 10) / sizeof(element), /* x and dy of the rows that a task walks at a time */
+    LONG_ROW = 32,
+    PIECE_PIXELS = 256,
     BIAS_CHANNELS = 4 * LANES,
     BIAS_PIXELS = 256,
 };
@@ -22,66 +24,93 @@ weights_last weights_last_of_cpu(const convolution *v, int64_t units, int64_t ea
     weights_last all = {.vectors = cpu_divide_up(v->k, LANES)};
     all.sums_size = each * v->c * all.vectors * LANES;
     int64_t most = cpu_max(1, MOST_SUMS / cpu_max(1, all.sums_size * v->groups));
-    all.parts = cpu_min(cpu_divide_up(all.vectors, LEAST_VECTORS), LEAST_TASKS);
     all.shares = cpu_max(1, cpu_min(cpu_min(most, LEAST_TASKS), units));
-    if (all.shares * v->groups >= LEAST_TASKS) all.parts = 1;
+    int64_t wanted = cpu_divide_up(LEAST_TASKS, all.shares * v->groups);
+    all.parts = cpu_min(cpu_divide_up(all.vectors, LEAST_VECTORS), wanted);
     return all;
 }
 
 /* ---- by rows ---- */
 
-static bool pads_filters(const convolution *v)
+/* Are all rows of x, of all images, one run of pixels, each of which makes one of dy? */
+static bool pixels_follow(const convolution *v)
 {
-    return v->k % LANES != 0;
+    return v->r_s == 1 && v->stride[0] == 1 && v->stride[1] == 1 && v->before[0] == 0 && v->before[1] == 0 &&
+           v->p == v->h && v->q == v->w;
+}
+
+/* Are products of pixels that were brought together first? Where rows are short, a product of each would spend its time on the sums; and
+ * filters are padded so. */
+static bool gathers(const convolution *v)
+{
+    return v->k % LANES != 0 || (v->q < LONG_ROW && !pixels_follow(v));
 }
 
 /* Rows of outputs that are walked at a time. */
 static int64_t rows_at_once(const convolution *v)
 {
     int64_t row = v->q * v->groups * v->k + v->stride[0] * v->w * v->groups * v->c;
-    return cpu_max(1, cpu_min(v->p, BLOCK_ELEMENTS / cpu_max(1, row)));
+    return cpu_max(cpu_divide_up(PIECE_PIXELS, cpu_max(1, v->q)), BLOCK_ELEMENTS / cpu_max(1, row));
 }
 
 static weights_last rows_of(const convolution *v)
 {
     weights_last all = weights_last_of_cpu(v, v->n * v->p, v->r_s);
-    if (pads_filters(v)) all.scratch_size = rows_at_once(v) * v->q * all.vectors * LANES;
+    int64_t width = cpu_divide_up(all.vectors, all.parts) * LANES;
+    if (gathers(v)) all.scratch_size = PIECE_PIXELS * (cpu_round_up(v->c, LANES) + width);
     return all;
 }
 
-/* The part's filters of `rows` rows of dy, with zeros behind the last. */
-static void pad_filters(const weights_last *all, const element *dy, element *to, int64_t rows, int64_t width,
-                        int64_t count)
+/* What a task adds up, and where. */
+typedef struct share_part {
+    const element *x, *dy;              /* of its group; dy of its filters */
+    int64_t count, width;               /* filters that are there, and in whole vectors */
+    element *sums, *pixels, *gradients; /* the pieces' room */
+} share_part;
+
+/* One tap of the rows [first, first + rows), counted through all images: each row is a product. */
+static void add_tap(const weights_last *all, const share_part *part, int64_t tap, int64_t first, int64_t rows)
 {
     const convolution *v = &all->backward->v;
-    for (int64_t i = 0; i < rows * v->q; i++) {
-        memcpy(to + i * width, dy + i * v->groups * v->k, (size_t)count * sizeof *to);
-        memset(to + i * width + count, 0, (size_t)(width - count) * sizeof *to);
+    int64_t r = tap / v->s, s = tap % v->s, top, bottom, left, right, filters = all->vectors * LANES;
+    int64_t pixel = v->groups * v->c, dy_step = v->groups * v->k;
+    element *sums = part->sums + tap * v->c * filters;
+    convolution_inside(v, 0, r, v->p, v->h, &top, &bottom);
+    convolution_inside(v, 1, s, v->q, v->w, &left, &right);
+    for (int64_t row = first; row < first + rows; row++) {
+        int64_t n = row / v->p, p = row % v->p;
+        if (p < top || p >= bottom) continue;
+        int64_t h = p * v->stride[0] + r * v->dilation[0] - v->before[0];
+        int64_t w = left * v->stride[1] + s * v->dilation[1] - v->before[1];
+        weights_last_add(sums, filters, part->x + ((n * v->h + h) * v->w + w) * pixel, v->stride[1] * pixel,
+                         part->dy + (row * v->q + left) * dy_step, dy_step, v->c, part->width, right - left);
     }
 }
 
-/* All taps of outputs [p, p + rows) of an image; dy begins with them. */
-static void add_rows(const weights_last *all, const element *x, const element *dy, int64_t dy_step, int64_t p,
-                     int64_t rows, element *sums, int64_t width)
+/* The same of PIECE_PIXELS pixels at a time, brought together from as many rows as have them. */
+static void add_tap_in_pieces(const weights_last *all, const share_part *part, int64_t tap, int64_t first, int64_t rows)
 {
     const convolution *v = &all->backward->v;
-    int64_t filters = all->vectors * LANES, pixel = v->groups * v->c;
-    bool follows = v->r_s == 1 && v->stride[0] == 1 && v->stride[1] == 1 && v->before[0] == 0 && v->before[1] == 0 &&
-                   v->p == v->h && v->q == v->w;
-    if (follows) {
-        weights_last_add(sums, filters, x + p * v->w * pixel, pixel, dy, dy_step, v->c, width, rows * v->q);
-        return;
-    }
-    for (int64_t tap = 0; tap < v->r_s; tap++, sums += v->c * filters) {
-        int64_t r = tap / v->s, s = tap % v->s, top, bottom, left, right;
-        convolution_inside(v, 0, r, v->p, v->h, &top, &bottom);
-        convolution_inside(v, 1, s, v->q, v->w, &left, &right);
-        for (int64_t row = cpu_max(p, top); row < cpu_min(p + rows, bottom); row++) {
-            int64_t h = row * v->stride[0] + r * v->dilation[0] - v->before[0];
-            int64_t w = left * v->stride[1] + s * v->dilation[1] - v->before[1];
-            weights_last_add(sums, filters, x + (h * v->w + w) * pixel, v->stride[1] * pixel,
-                             dy + ((row - p) * v->q + left) * dy_step, dy_step, v->c, width, right - left);
+    int64_t r = tap / v->s, s = tap % v->s, top, bottom, left, right, filters = all->vectors * LANES, held = 0;
+    int64_t channels = cpu_round_up(v->c, LANES), pixel = v->groups * v->c, dy_step = v->groups * v->k;
+    element *sums = part->sums + tap * v->c * filters;
+    convolution_inside(v, 0, r, v->p, v->h, &top, &bottom);
+    convolution_inside(v, 1, s, v->q, v->w, &left, &right);
+    for (int64_t i = first * v->q; i < (first + rows) * v->q; i++) {
+        int64_t row = i / v->q, q = i % v->q, n = row / v->p, p = row % v->p;
+        if (p >= top && p < bottom && q >= left && q < right) {
+            int64_t h = p * v->stride[0] + r * v->dilation[0] - v->before[0];
+            int64_t w = q * v->stride[1] + s * v->dilation[1] - v->before[1];
+            element *gradient = part->gradients + held * part->width;
+            memcpy(part->pixels + held * channels, part->x + ((n * v->h + h) * v->w + w) * pixel,
+                   (size_t)v->c * sizeof *gradient);
+            memcpy(gradient, part->dy + i * dy_step, (size_t)part->count * sizeof *gradient);
+            memset(gradient + part->count, 0, (size_t)(part->width - part->count) * sizeof *gradient);
+            held++;
         }
+        if (held < PIECE_PIXELS && i + 1 < (first + rows) * v->q) continue;
+        weights_last_add(sums, filters, part->pixels, channels, part->gradients, part->width, v->c, part->width, held);
+        held = 0;
     }
 }
 
@@ -89,25 +118,29 @@ static void add_share(void *context, int64_t index, int thread)
 {
     const weights_last *all = context;
     const convolution *v = &all->backward->v;
-    int64_t share = index % all->shares, part = index / all->shares % all->parts,
+    int64_t share = index % all->shares, of = index / all->shares % all->parts,
             group = index / all->shares / all->parts;
-    int64_t start = weights_last_start(all, part) * LANES, width = weights_last_start(all, part + 1) * LANES - start;
-    int64_t last = (share + 1) * v->n * v->p / all->shares, count = cpu_min(width, v->k - start);
-    element *sums = all->sums + (group * all->shares + share) * all->sums_size + start;
+    int64_t start = weights_last_start(all, of) * LANES, last = (share + 1) * v->n * v->p / all->shares;
+    element *room = all->scratch + thread * all->scratch_size;
+    share_part part = {.x = all->backward->x + group * v->c,
+                       .dy = all->backward->dy + group * v->k + start,
+                       .width = weights_last_start(all, of + 1) * LANES - start,
+                       .sums = all->sums + (group * all->shares + share) * all->sums_size + start,
+                       .pixels = room,
+                       .gradients = room + PIECE_PIXELS * cpu_round_up(v->c, LANES)};
+    part.count = cpu_min(part.width, v->k - start);
     for (int64_t i = 0; i < v->r_s * v->c; i++)
-        memset(sums + i * all->vectors * LANES, 0, (size_t)width * sizeof *sums);
+        memset(part.sums + i * all->vectors * LANES, 0, (size_t)part.width * sizeof *part.sums);
     for (int64_t first = share * v->n * v->p / all->shares, rows; first < last; first += rows) {
-        int64_t n = first / v->p, p = first % v->p, dy_step = v->groups * v->k;
-        rows = cpu_min(cpu_min(rows_at_once(v), v->p - p), last - first);
-        const element *dy = all->backward->dy + first * v->q * dy_step + group * v->k + start;
-        if (pads_filters(v)) {
-            element *padded = all->scratch + thread * all->scratch_size;
-            pad_filters(all, dy, padded, rows, width, count);
-            dy = padded;
-            dy_step = width;
+        rows = cpu_min(rows_at_once(v), last - first);
+        if (pixels_follow(v) && !gathers(v)) {
+            int64_t pixel = v->groups * v->c, dy_step = v->groups * v->k;
+            weights_last_add(part.sums, all->vectors * LANES, part.x + first * v->q * pixel, pixel,
+                             part.dy + first * v->q * dy_step, dy_step, v->c, part.width, rows * v->q);
+            continue;
         }
-        add_rows(all, all->backward->x + n * v->h * v->w * v->groups * v->c + group * v->c, dy, dy_step, p, rows, sums,
-                 width);
+        for (int64_t tap = 0; tap < v->r_s; tap++)
+            (gathers(v) ? add_tap_in_pieces : add_tap)(all, &part, tap, first, rows);
     }
 }
 

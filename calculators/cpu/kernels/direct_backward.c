@@ -39,7 +39,7 @@ static context context_of(const convolution_backward *backward, const direct_poo
                    .gradient = direct_gradient_image_cpu(v),
                    .images = cpu_max(1, cpu_divide_up(v->n, SHARES)),
                    .p_q = pool ? pool->p * pool->q : v->p_q};
-    all.shares = cpu_divide_up(v->n, all.images);
+    all.shares = cpu_max(1, cpu_divide_up(v->n, all.images));
     all.sparse = pool && sparse_takes_cpu(v);
     if (all.sparse) all.sparse_filter = sparse_filter_of_cpu(v);
     int64_t sparse_size = all.sparse ? v->k * all.sparse_filter.padded_slots * LANES : 0;

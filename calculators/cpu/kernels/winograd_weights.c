@@ -14,11 +14,18 @@ enum {
     POINTS = 16,
     CHUNK_ELEMENTS = (512 << 10) / sizeof(element), /* patches and gradients that a task makes at a time */
     LEAST_TILES = 64,                               /* as many, at least: sums are read and written once for them */
+    MOST_SUMS = 1 << 24,                            /* of a share: beyond, they cost more than they save */
 };
 
 bool winograd_weights_takes_cpu(const convolution *v)
 {
-    return winograd_takes_cpu(v) && winograd_pays_cpu(v);
+    return winograd_takes_cpu(v) && winograd_pays_cpu(v) && POINTS * v->c * v->k <= MOST_SUMS;
+}
+
+/* Sums of one point; points do not fall on the same lines of a cache. */
+static int64_t plane_of(const weights_last *all, const convolution *v)
+{
+    return v->c * all->vectors * LANES + LANES;
 }
 
 /* The tiles, and what patches need to know. */
@@ -44,6 +51,7 @@ weights_last winograd_weights_of_cpu(const convolution *v)
     int64_t tiles = v->n * cpu_divide_up(v->p, 2) * cpu_divide_up(v->q, 2);
     weights_last all = weights_last_of_cpu(v, cpu_divide_up(tiles, LEAST_TILES), POINTS);
     const convolution_backward sizes = {.v = *v};
+    all.sums_size = POINTS * plane_of(&all, v);
     all.backward = &sizes;
     winograd each = tiles_of(&all);
     all.backward = NULL;
@@ -113,15 +121,16 @@ void winograd_weights_share_cpu(void *context, int64_t index, int thread)
     tiles.forward = &forward;
     tiles.zeros = zeros;
     memset(zeros, 0, (size_t)tiles.channels * sizeof *zeros);
-    for (int64_t i = 0; i < POINTS * v->c; i++) memset(sums + i * row, 0, (size_t)width * sizeof *sums);
+    for (int64_t i = 0; i < POINTS * v->c; i++)
+        memset(sums + i / v->c * plane_of(all, v) + i % v->c * row, 0, (size_t)width * sizeof *sums);
     for (int64_t first = share * tiles.tiles / all->shares, count; first < last; first += count) {
         count = cpu_min(tiles.run, last - first);
         winograd_patches_cpu(&tiles, group, first, count, transformed);
         transform_gradients(all, &tiles, group * v->k + start, cpu_min(width, v->k - start), width, first, count,
                             gradients);
         for (int point = 0; point < POINTS; point++)
-            weights_last_add(sums + point * v->c * row, row, transformed + point * tiles.patch_step, tiles.channels,
-                             gradients + point * tiles.product_step, width, v->c, width, count);
+            weights_last_add(sums + point * plane_of(all, v), row, transformed + point * tiles.patch_step,
+                             tiles.channels, gradients + point * tiles.product_step, width, v->c, width, count);
     }
 }
 
@@ -146,9 +155,9 @@ void winograd_weights_write_cpu(void *context, int64_t index, int thread)
         const element *sums = all->sums + group * all->shares * all->sums_size + c * row + k;
         vector m[4][4], half[4][3];
         for (int point = 0; point < POINTS; point++) {
-            vector sum = load(sums + point * v->c * row);
+            vector sum = load(sums + point * plane_of(all, v));
             for (int64_t share = 1; share < all->shares; share++)
-                sum += load(sums + share * all->sums_size + point * v->c * row);
+                sum += load(sums + share * all->sums_size + point * plane_of(all, v));
             m[point % 4][point / 4] = sum; /* columns */
         }
         for (int s = 0; s < 4; s++) gather_taps(half[s], m[s]);

@@ -69,7 +69,7 @@ static void count_trained(const sdlf_plan *plan, layout_votes *votes, const plan
 static void settle_trained(layout_votes *votes)
 {
     for (; votes->calculator != NULL; votes++) {
-        if (3 * votes->liked < 2 * votes->asked) votes->likers = 0;
+        if (4 * votes->liked < 3 * votes->asked) votes->likers = 0;
     }
 }
 
