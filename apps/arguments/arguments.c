@@ -46,6 +46,11 @@ static int find_option(const command_usage *usage, const char *name)
     return -1;
 }
 
+bool arguments_has(const arguments *a, const char *name)
+{
+    return find_option(a->usage, name) >= 0;
+}
+
 bool arguments_given(const arguments *a, const char *name)
 {
     int index = find_option(a->usage, name);

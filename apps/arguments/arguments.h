@@ -99,6 +99,9 @@ typedef enum arguments_outcome { ARGUMENTS_OK = 0, ARGUMENTS_HELP, ARGUMENTS_WRO
 arguments_outcome arguments_read(arguments *arguments, const command_usage *usage, int count, char **words,
                                  void *settings);
 
+/* Has the command this option? */
+bool arguments_has(const arguments *arguments, const char *name);
+
 /* Was this option on the command line? The name must be one of the table's. */
 bool arguments_given(const arguments *arguments, const char *name);
 

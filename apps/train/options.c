@@ -186,11 +186,17 @@ static void copy_from_trainer(const binding *b, training *t, const sdlf_trainer_
     }
 }
 
+/* Commands may have only some of these options. */
+static bool is_given(const arguments *a, const char *option)
+{
+    return arguments_has(a, option) && arguments_given(a, option);
+}
+
 sdlf_status training_to_trainer(const training *t, const arguments *a, bool resumed, sdlf_trainer_options *options)
 {
     /* what was not given keeps the checkpoint's value */
     for (int i = 0; i < BINDINGS; i++)
-        if (!resumed || arguments_given(a, bindings[i].option)) copy_to_trainer(&bindings[i], t, options);
+        if (!resumed || is_given(a, bindings[i].option)) copy_to_trainer(&bindings[i], t, options);
     for (int i = 0; i < BINDINGS; i++) {
         const char *text =
             bindings[i].type == TO_TEXT ? *(const char *const *)((const char *)t + bindings[i].member) : NULL;
@@ -199,7 +205,7 @@ sdlf_status training_to_trainer(const training *t, const arguments *a, bool resu
                              bindings[i].option, (int)TEXT_SIZE, strlen(text));
     }
     for (int i = 0; i < BINDINGS; i++) {
-        if (!arguments_given(a, bindings[i].option) || has_meaning(&bindings[i], options->schedule.kind)) continue;
+        if (!is_given(a, bindings[i].option) || has_meaning(&bindings[i], options->schedule.kind)) continue;
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s has no meaning for --schedule %s", bindings[i].option,
                          sdlf_schedule_names[options->schedule.kind]);
     }
