@@ -255,8 +255,12 @@ static sdlf_status look(session *s, const arguments *given)
     terminal out = terminal_of(stdout);
     sdlf_status status = s->set.show && !output_is_stream(s->set.show) ? output_file_check(s->set.show) : SDLF_OK;
     if (status == SDLF_OK) status = open_half(s, SDLF_SPLIT_TRAIN);
-    if (status == SDLF_OK && open_half(s, SDLF_SPLIT_TEST) != SDLF_OK)
-        s->missing = memory_copy_text(sdlf_error_message());
+    if (status == SDLF_OK) {
+        sdlf_status absent = open_half(s, SDLF_SPLIT_TEST);
+        if (absent == SDLF_ERROR_MEMORY) return absent; /* whether there is one is not known */
+        if (absent != SDLF_OK && (s->missing = memory_copy_text(sdlf_error_message())) == NULL)
+            return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory");
+    }
     if (status == SDLF_OK && s->set.show) status = show(s, given);
     if (status != SDLF_OK || (s->set.show && output_is_standard(s->set.show))) return status;
     if (s->set.json) return print_json(s);
