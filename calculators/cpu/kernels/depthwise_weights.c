@@ -3,6 +3,7 @@
  * dw[tap][c] = sum over pixels of x[c] dy[c]: vectors run over channels, and the taps of a row of the window stay in registers while a
  * task walks along a row of outputs. 2 N C P Q R S FLOPs; floor: x and dy moved once, as rows stay in the caches. */
 #include "calculators/cpu/kernels/depthwise.h"
+#include "calculators/cpu/kernels/lanes.h"
 #include "calculators/cpu/kernels/weights_last.h"
 
 enum { SHARES = 16, MOST_TAPS = 8 };
@@ -22,14 +23,6 @@ typedef struct window_row {
     int64_t inside_first, inside_last;         /* those that all of them reach */
     int taps;
 } window_row;
-
-static inline vector load_lanes(const element *from, int64_t lanes)
-{
-    element part[LANES] = {0};
-    if (lanes >= LANES) return load(from);
-    memcpy(part, from, (size_t)lanes * sizeof *part);
-    return load(part);
-}
 
 static inline __attribute__((always_inline)) void add_inside(const int taps, const window_row *row, const element *dy,
                                                              int64_t step, int64_t x_step, int64_t c, vector *sums)
@@ -51,7 +44,7 @@ static void add_row(const window_row *row, const element *dy, int64_t step, int6
         for (int64_t q = row->first[i]; q < row->last[i]; q++) {
             if (whole && q == row->inside_first && row->inside_last > q) q = row->inside_last;
             if (q >= row->last[i]) break;
-            sums[i] += load_lanes(row->x[i] + q * x_step + c, lanes) * load_lanes(dy + q * step + c, lanes);
+            sums[i] += load_some(row->x[i] + q * x_step + c, lanes) * load_some(dy + q * step + c, lanes);
         }
     }
     if (!whole || row->inside_last <= row->inside_first) return;

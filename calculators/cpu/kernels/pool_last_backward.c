@@ -2,6 +2,7 @@
  *
  * Vectors run over channels. A task takes an image, or where there are few some of its channels, since windows may overlap: it clears dx and
  * adds to it what each window's output gives. Floor: x, y, dy read and dx written once. */
+#include "calculators/cpu/kernels/lanes.h"
 #include "calculators/cpu/kernels/pool_last.h"
 
 enum { LEAST_TASKS = 16 };
@@ -39,14 +40,6 @@ typedef struct window_place {
     int64_t rows, columns, down, right;
     int64_t lanes;
 } window_place;
-
-static inline vector load_some(const element *from, int64_t lanes)
-{
-    element part[LANES] = {0};
-    if (lanes >= LANES) return load(from);
-    memcpy(part, from, (size_t)lanes * sizeof *part);
-    return load(part);
-}
 
 static inline void add_some(element *to, vector value, int64_t lanes)
 {

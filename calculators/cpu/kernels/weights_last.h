@@ -48,7 +48,7 @@ static inline void weights_last_add(element *c, int64_t c_row, const element *a,
     product_compute_cpu(&part, NULL);
 }
 
-/* ---- the three ways: scratch space of a thread in elements, a task ---- */
+/* ---- the ways that have a file of their own: how it is cut, a task of sums, a task that writes dw ---- */
 
 /* 3x3 windows by F(2x2,3x3): 16 products instead of 36. */
 bool winograd_weights_takes_cpu(const convolution *v);

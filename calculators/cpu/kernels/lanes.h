@@ -1,0 +1,16 @@
+/* Vectors at the end of a run of elements, of which fewer are there than a vector has lanes. */
+#ifndef SDLF_CALCULATORS_CPU_KERNELS_LANES_H
+#define SDLF_CALCULATORS_CPU_KERNELS_LANES_H
+
+#include "calculators/cpu/kernels/element.h"
+
+/* The first `lanes` elements, and zeros behind them; any number from LANES on: a whole vector. */
+static inline vector load_some(const element *from, int64_t lanes)
+{
+    element part[LANES] = {0};
+    if (lanes >= LANES) return load(from);
+    memcpy(part, from, (size_t)lanes * sizeof *part);
+    return load(part);
+}
+
+#endif
