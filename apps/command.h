@@ -25,6 +25,7 @@ extern const command parity_command;
 extern const command doctor_command;
 extern const command run_command;
 extern const command export_command;
+extern const command quantize_command;
 extern const command compare_command;
 extern const command report_command;
 extern const command sweep_command;

@@ -1,5 +1,6 @@
 /* What the ONNX functions say in a build without them: protobuf-c was not there, or SDLF_ONNX is off. */
 #include <sdlf/formats.h>
+#include <sdlf/quantize.h>
 
 #include "framework/formats/onnx/model_from_onnx.h"
 #include "framework/formats/onnx/tensor_file.h"
@@ -44,6 +45,14 @@ sdlf_status sdlf_model_to_onnx(const sdlf_model *model, const char *path, const 
     SDLF_REQUIRE(path);
     if (result != NULL) *result = (sdlf_onnx_exported){0};
     return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "cannot write '%s': this build writes no ONNX files, %s", path, advice);
+}
+
+sdlf_status sdlf_quantize(const sdlf_model *model, const char *path, const sdlf_quantization_options *options,
+                          sdlf_quantized *result)
+{
+    (void)options;
+    if (result != NULL) *result = (sdlf_quantized){0};
+    return sdlf_model_to_onnx(model, path, NULL, NULL);
 }
 
 sdlf_status model_from_onnx_bytes(sdlf_model **model, const void *bytes, size_t size, const char *name,

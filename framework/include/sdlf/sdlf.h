@@ -19,6 +19,7 @@
 #include <sdlf/model.h>
 #include <sdlf/optimizer.h>
 #include <sdlf/plan.h>
+#include <sdlf/quantize.h>
 #include <sdlf/random.h>
 #include <sdlf/sized_plans.h>
 #include <sdlf/suggest.h>

@@ -112,6 +112,18 @@ static void write_layer(onnx_export *e, int position)
         writer(e);
 }
 
+void export_collect(onnx_export *e)
+{
+    e->graph.node = (Onnx__NodeProto **)e->nodes.item;
+    e->graph.n_node = e->nodes.count;
+    e->graph.initializer = (Onnx__TensorProto **)e->weights.item;
+    e->graph.n_initializer = e->weights.count;
+    e->graph.input = (Onnx__ValueInfoProto **)e->inputs.item;
+    e->graph.n_input = e->inputs.count;
+    e->graph.output = (Onnx__ValueInfoProto **)e->outputs.item;
+    e->graph.n_output = e->outputs.count;
+}
+
 static sdlf_status make(onnx_export *e)
 {
     e->status = export_prepare(e);
@@ -123,14 +135,7 @@ static sdlf_status make(onnx_export *e)
     for (int i = 0; i < e->model->layer_count && e->status == SDLF_OK && e->fixed_batch == fixed; i++)
         write_layer(e, i);
     if (e->fixed_batch == fixed) export_outputs(e);
-    e->graph.node = (Onnx__NodeProto **)e->nodes.item;
-    e->graph.n_node = e->nodes.count;
-    e->graph.initializer = (Onnx__TensorProto **)e->weights.item;
-    e->graph.n_initializer = e->weights.count;
-    e->graph.input = (Onnx__ValueInfoProto **)e->inputs.item;
-    e->graph.n_input = e->inputs.count;
-    e->graph.output = (Onnx__ValueInfoProto **)e->outputs.item;
-    e->graph.n_output = e->outputs.count;
+    export_collect(e);
     return e->status;
 }
 
@@ -154,6 +159,18 @@ sdlf_status export_run(onnx_export *e, const sdlf_model *model, int opset)
     }
 }
 
+sdlf_status export_check(const sdlf_model *model, int opset)
+{
+    sdlf_status status = sdlf_model_status(model);
+    if (status != SDLF_OK) return status;
+    if (!model->built)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "model '%s' has no parameters to export yet: build it first",
+                         model->name);
+    if (opset == 0 || (opset >= EXPORT_FIRST_OPSET && opset <= EXPORT_LAST_OPSET)) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "opset %d: ONNX is written in opsets %d to %d", opset, EXPORT_FIRST_OPSET,
+                     EXPORT_LAST_OPSET);
+}
+
 sdlf_status sdlf_model_to_onnx(const sdlf_model *model, const char *path, const sdlf_onnx_export_options *options,
                                sdlf_onnx_exported *result)
 {
@@ -164,14 +181,8 @@ sdlf_status sdlf_model_to_onnx(const sdlf_model *model, const char *path, const 
     if (options == NULL) options = &none;
     if (result == NULL) result = &ignored;
     *result = (sdlf_onnx_exported){0};
-    sdlf_status status = sdlf_model_status(model);
+    sdlf_status status = export_check(model, options->opset);
     if (status != SDLF_OK) return status;
-    if (!model->built)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "model '%s' has no parameters to export yet: build it first",
-                         model->name);
-    if (options->opset != 0 && (options->opset < EXPORT_FIRST_OPSET || options->opset > EXPORT_LAST_OPSET))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "opset %d: ONNX is written in opsets %d to %d", options->opset,
-                         EXPORT_FIRST_OPSET, EXPORT_LAST_OPSET);
     onnx_export e;
     status = export_run(&e, model, options->opset);
     if (status == SDLF_OK) status = export_write(&e, path, options->external_data, result);

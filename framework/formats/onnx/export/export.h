@@ -59,6 +59,8 @@ export_writer *export_writer_find(const char *layer_class);
 
 /* ---- the export as a whole ---- */
 
+/* Can it be exported at all, and is there such an opset? 0: any. */
+sdlf_status export_check(const sdlf_model *model, int opset);
 /* Make the graph in `opset`, or the lowest that will do (0). Release with export_release, also after a failure. */
 sdlf_status export_run(onnx_export *e, const sdlf_model *model, int opset);
 void export_release(onnx_export *e);
@@ -69,6 +71,10 @@ void export_inputs(onnx_export *e);
 void export_outputs(onnx_export *e);
 /* A pair of texts; the key is borrowed. NULL: no memory. */
 Onnx__StringStringEntryProto *export_entry(onnx_export *e, const char *key, const char *value);
+/* The graph has what the lists have by now. */
+void export_collect(onnx_export *e);
+/* The message around the graph, without metadata. `opset` and `opsets` are what it points to. */
+Onnx__ModelProto export_message(onnx_export *e, Onnx__OperatorSetIdProto *opset, Onnx__OperatorSetIdProto *opsets[1]);
 /* Write the graph. Fills in the bytes and the file beside it. */
 sdlf_status export_write(onnx_export *e, const char *path, bool external, sdlf_onnx_exported *result);
 
@@ -125,6 +131,10 @@ const char *export_main_step(onnx_export *e, const char *type, const char *const
 const char *export_step1(onnx_export *e, const char *type, const char *x);
 const char *export_step2(onnx_export *e, const char *type, const char *a, const char *b);
 
+/* Any node at the end of the graph. Text is borrowed for as long as the export. */
+void export_append(onnx_export *e, const char *type, const char *name, const char *const *inputs,
+                   const char *const *outputs, size_t output_count, const export_attribute *attributes);
+
 /* A name for a value or node, `wanted` or something like it; NULL after a failure. */
 const char *export_name(onnx_export *e, const char *wanted);
 
@@ -134,6 +144,8 @@ const char *export_name(onnx_export *e, const char *wanted);
 const char *export_parameter(onnx_export *e, const char *name);
 /* The same elements as another type and under another shape. */
 const char *export_parameter_as(onnx_export *e, const char *name, sdlf_dtype dtype, sdlf_shape shape);
+/* Elements as a file has them, borrowed for as long as the export; the name is `wanted` or something like it. */
+const char *export_initializer(onnx_export *e, const char *wanted, onnx_type type, sdlf_shape shape, const void *data);
 /* Numbers that are no parameters: one, as a scalar; lists. */
 const char *export_number(onnx_export *e, double number, sdlf_dtype dtype);
 const char *export_nothing(onnx_export *e, sdlf_dtype dtype, sdlf_shape shape); /* without elements */

@@ -93,8 +93,8 @@ static bool fill_node(onnx_export *e, Onnx__NodeProto *node, const char *const *
     return export_list_add(&e->nodes, &e->arena, node);
 }
 
-static void add_node(onnx_export *e, const char *type, const char *name, const char *const *inputs,
-                     const char *const *outputs, size_t output_count, const export_attribute *attributes)
+void export_append(onnx_export *e, const char *type, const char *name, const char *const *inputs,
+                   const char *const *outputs, size_t output_count, const export_attribute *attributes)
 {
     if (!export_ok(e)) return;
     Onnx__NodeProto *node = onnx_arena_take(&e->arena, sizeof *node);
@@ -123,20 +123,20 @@ void export_node(onnx_export *e, const char *type, const char *const *inputs, co
     const export_layer *layer = &e->layer[e->position];
     size_t count = (size_t)e->now->output_count;
     while (count > 1 && !layer->wanted[count - 1]) count--;
-    add_node(e, type, e->named ? step_name(e) : e->now->layer.name, inputs, layer->value, count, attributes);
+    export_append(e, type, e->named ? step_name(e) : e->now->layer.name, inputs, layer->value, count, attributes);
 }
 
 const char *export_step(onnx_export *e, const char *type, const char *const *inputs, const export_attribute *attributes)
 {
     const char *name = step_name(e);
-    add_node(e, type, name, inputs, &name, 1, attributes);
+    export_append(e, type, name, inputs, &name, 1, attributes);
     return name;
 }
 
 const char *export_main_step(onnx_export *e, const char *type, const char *const *inputs)
 {
     const char *name = step_name(e);
-    add_node(e, type, e->now->layer.name, inputs, &name, 1, NULL);
+    export_append(e, type, e->now->layer.name, inputs, &name, 1, NULL);
     e->named = true;
     return name;
 }
@@ -209,7 +209,7 @@ void export_outputs(onnx_export *e)
         const export_output *output = &e->output[i];
         const char *value = e->layer[output->node.layer].value[output->node.output];
         if (value != output->name)
-            add_node(e, "Identity", output->name, (const char *const[]){value, NULL}, &output->name, 1, NULL);
+            export_append(e, "Identity", output->name, (const char *const[]){value, NULL}, &output->name, 1, NULL);
         add_value(e, &e->outputs, output->name, output->node);
     }
 }

@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *add(onnx_export *e, const char *wanted, sdlf_dtype dtype, sdlf_shape shape, const void *data)
+const char *export_initializer(onnx_export *e, const char *wanted, onnx_type type, sdlf_shape shape, const void *data)
 {
+    size_t packed = (size_t)onnx_type_packed((int)type), count = (size_t)sdlf_shape_count(shape);
     if (!export_ok(e)) return "";
     const char *name = export_name(e, wanted);
     Onnx__TensorProto *tensor = onnx_arena_take(&e->arena, sizeof *tensor);
@@ -17,10 +18,10 @@ static const char *add(onnx_export *e, const char *wanted, sdlf_dtype dtype, sdl
         tensor->n_dims = (size_t)shape.rank;
         tensor->dims = onnx_arena_array(&e->arena, tensor->n_dims + 1, sizeof *tensor->dims);
         tensor->has_data_type = true;
-        tensor->data_type = (int32_t)onnx_type_of(dtype);
+        tensor->data_type = (int32_t)type;
         tensor->has_raw_data = true;
         tensor->raw_data = (ProtobufCBinaryData){
-            .len = (size_t)sdlf_shape_count(shape) * sdlf_dtype_size(dtype),
+            .len = (count + packed - 1) / packed * onnx_type_size((int)type),
             .data = (uint8_t *)data,
         };
         ok = tensor->dims != NULL && data != NULL;
@@ -61,7 +62,7 @@ const char *export_parameter_as(onnx_export *e, const char *name, sdlf_dtype dty
         data = converted;
     }
     e->parameter_count += count;
-    return add(e, parameter->name, dtype, shape, data);
+    return export_initializer(e, parameter->name, onnx_type_of(dtype), shape, data);
 }
 
 /* ---- other values ---- */
@@ -74,7 +75,7 @@ static const char *add_step(onnx_export *e, sdlf_dtype dtype, sdlf_shape shape, 
     snprintf(wanted, sizeof wanted, "%.480s/%d", e->now->layer.name, ++e->steps);
     void *copy = onnx_arena_take(&e->arena, size);
     if (copy != NULL) memcpy(copy, data, size);
-    return add(e, wanted, dtype, shape, copy);
+    return export_initializer(e, wanted, onnx_type_of(dtype), shape, copy);
 }
 
 const char *export_nothing(onnx_export *e, sdlf_dtype dtype, sdlf_shape shape)

@@ -110,23 +110,31 @@ static sdlf_status add_metadata(onnx_export *e, Onnx__ModelProto *model, Onnx__S
     return status;
 }
 
-sdlf_status export_write(onnx_export *e, const char *path, bool external, sdlf_onnx_exported *result)
+Onnx__ModelProto export_message(onnx_export *e, Onnx__OperatorSetIdProto *opset, Onnx__OperatorSetIdProto *opsets[1])
 {
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
-    Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT, *opsets[] = {&opset};
-    Onnx__StringStringEntryProto *metadata[2] = {NULL};
-    if (!host_is_little_endian())
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "ONNX files are written on little-endian machines alone");
     model.has_ir_version = true;
     model.ir_version = ir_version(e->opset);
     model.producer_name = (char *)"sdlf";
     model.producer_version = (char *)SDLF_VERSION;
     model.graph = &e->graph;
-    opset.domain = (char *)"";
-    opset.has_version = true;
-    opset.version = e->opset;
+    onnx__operator_set_id_proto__init(opset);
+    opset->domain = (char *)"";
+    opset->has_version = true;
+    opset->version = e->opset;
+    opsets[0] = opset;
     model.opset_import = opsets;
     model.n_opset_import = 1;
+    return model;
+}
+
+sdlf_status export_write(onnx_export *e, const char *path, bool external, sdlf_onnx_exported *result)
+{
+    Onnx__OperatorSetIdProto opset, *opsets[1];
+    Onnx__StringStringEntryProto *metadata[2] = {NULL};
+    if (!host_is_little_endian())
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "ONNX files are written on little-endian machines alone");
+    Onnx__ModelProto model = export_message(e, &opset, opsets);
     sdlf_status status = add_metadata(e, &model, metadata);
     if (status != SDLF_OK) return status;
     /* a message holds 2 GB at most; what is larger has its weights outside */
