@@ -214,13 +214,12 @@ static void print_text(const session *s, const terminal *out)
 static sdlf_status print_json(const session *s)
 {
     const sdlf_quantized *w = &s->written;
-    json_t *result =
-        json_pack("{ss so so so ss si si si sI sI sI si si sb}", "version", SDLF_VERSION, "weights",
-                  json_text(s->set.weights), "network", json_text(sdlf_model_name(s->model)), "file",
-                  json_text(s->set.out), "weights_only", only_names[s->set.only], "layers", w->layers, "skipped", w->left,
-                  "activations", w->values, "samples", (json_int_t)w->samples, "bytes", (json_int_t)w->bytes,
-                  "bytes_before", (json_int_t)w->bytes_before, "opset", w->opset, "nodes", w->node_count, "fixed_batch",
-                  w->fixed_batch);
+    json_t *result = json_pack("{ss so so so ss si si si sI sI sI si si sb}", "version", SDLF_VERSION, "weights",
+                               json_text(s->set.weights), "network", json_text(sdlf_model_name(s->model)), "file",
+                               json_text(s->set.out), "weights_only", only_names[s->set.only], "layers", w->layers,
+                               "skipped", w->left, "activations", w->values, "samples", (json_int_t)w->samples, "bytes",
+                               (json_int_t)w->bytes, "bytes_before", (json_int_t)w->bytes_before, "opset", w->opset,
+                               "nodes", w->node_count, "fixed_batch", w->fixed_batch);
     if (result) json_object_set_new(result, "comparison", s->test ? agreement_json(&s->agreement) : json_null());
     return json_print_result(result);
 }
@@ -260,9 +259,10 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "quantize",
         .synopsis = "WEIGHTS -o FILE.onnx [options]",
-        .text = "Write a network with weights of integers as an ONNX file that this and other programs run, and say how "
-                "much smaller it is and how much its outputs change. With data, activations become integers too, in "
-                "ranges that samples give, and convolutions and products are computed in integers.",
+        .text =
+            "Write a network with weights of integers as an ONNX file that this and other programs run, and say how "
+            "much smaller it is and how much its outputs change. With data, activations become integers too, in "
+            "ranges that samples give, and convolutions and products are computed in integers.",
         .parts = parts,
         .operands_maximum = 1,
         .operands_standard = ARGUMENT_STANDARD_INPUT,

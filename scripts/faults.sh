@@ -61,6 +61,7 @@ data | out.png | data digits:60 --show out.png --augment-flip
 data_targets | - | data csv:t.csv --targets --json
 predict | - | predict --weights whole.safetensors --top 2 two.png
 export_onnx | out.onnx | export whole.safetensors -o out.onnx
+quantize | out.onnx | quantize whole.safetensors -o out.onnx --weights-only int8
 export_c | out.c | export --c whole.safetensors -o out.c
 import | out.onnx | export whole.onnx -o out.onnx --json
 doctor | - | doctor whole.onnx

@@ -37,23 +37,23 @@ static sdlf_status open_side(side *s, sdlf_model *model, const sdlf_dataset *dat
     sdlf_binding output;
     s->input = samples_feed(model, data).samples;
     s->output = output_of(model);
-    sdlf_status status =
-        sdlf_plan_create(&s->plan, model, &(sdlf_plan_options){.batch = batch, .forward = calculator});
+    sdlf_status status = sdlf_plan_create(&s->plan, model, &(sdlf_plan_options){.batch = batch, .forward = calculator});
     if (status == SDLF_OK) status = sdlf_plan_output(s->plan, s->output, &output);
     if (status != SDLF_OK) return status;
     s->shape = output.tensor.shape;
     s->y = malloc((size_t)sdlf_shape_count(s->shape) * sizeof *s->y + 1);
-    return s->y ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "no memory for outputs of %s", sdlf_shape_print(s->shape).text);
+    return s->y ? SDLF_OK
+                : sdlf_fail(SDLF_ERROR_MEMORY, "no memory for outputs of %s", sdlf_shape_print(s->shape).text);
 }
 
 static sdlf_status run_side(side *s, const sdlf_batch *batch)
 {
-    sdlf_status status = sdlf_plan_write(s->plan, s->input, batch->samples.data, SDLF_FLOAT32,
-                                         sdlf_tensor_bytes(&batch->samples));
+    sdlf_status status =
+        sdlf_plan_write(s->plan, s->input, batch->samples.data, SDLF_FLOAT32, sdlf_tensor_bytes(&batch->samples));
     if (status == SDLF_OK) status = sdlf_plan_forward(s->plan);
     if (status == SDLF_OK)
-        status = sdlf_plan_read(s->plan, s->output, s->y, SDLF_FLOAT32,
-                                sdlf_shape_count(s->shape) * (int64_t)sizeof *s->y);
+        status =
+            sdlf_plan_read(s->plan, s->output, s->y, SDLF_FLOAT32, sdlf_shape_count(s->shape) * (int64_t)sizeof *s->y);
     return status;
 }
 
@@ -109,12 +109,11 @@ sdlf_status agreement_measure(agreement *a, sdlf_model *before, sdlf_model *afte
     }
     if (status == SDLF_OK) status = open_side(&sides[1], after, data, calculator, batch);
     if (status == SDLF_OK)
-        status = sdlf_loader_create(&loader, data,
-                                    &(sdlf_loader_options){.batch = batch, .shuffle = true, .seed = 1});
+        status = sdlf_loader_create(&loader, data, &(sdlf_loader_options){.batch = batch, .shuffle = true, .seed = 1});
     const sdlf_shape *shape = &sides[0].shape;
     a->classes = shape->rank == 2 && shape->dim[0] == batch && shape->dim[1] > 1;
-    a->labels = a->classes && data->labels.dtype == SDLF_INT32 && data->class_count > 1 &&
-                data->class_count <= shape->dim[1];
+    a->labels =
+        a->classes && data->labels.dtype == SDLF_INT32 && data->class_count > 1 && data->class_count <= shape->dim[1];
     while (status == SDLF_OK && a->samples + batch <= samples && (a->samples == 0 || interrupt_goes_on(NULL))) {
         sdlf_batch now;
         status = sdlf_loader_next(loader, &now);
@@ -154,9 +153,9 @@ void agreement_print(const terminal *out, const agreement *a)
 
 json_t *agreement_json(const agreement *a)
 {
-    return json_pack(
-        "{sI so so so so}", "samples", (json_int_t)a->samples, "accuracy_before",
-        a->labels ? json_number(part(a->right_before, a->samples)) : json_null(), "accuracy_after",
-        a->labels ? json_number(part(a->right_after, a->samples)) : json_null(), "same_class",
-        a->classes ? json_number(part(a->same, a->samples)) : json_null(), "error", json_number(error_of(a)));
+    return json_pack("{sI so so so so}", "samples", (json_int_t)a->samples, "accuracy_before",
+                     a->labels ? json_number(part(a->right_before, a->samples)) : json_null(), "accuracy_after",
+                     a->labels ? json_number(part(a->right_after, a->samples)) : json_null(), "same_class",
+                     a->classes ? json_number(part(a->same, a->samples)) : json_null(), "error",
+                     json_number(error_of(a)));
 }

@@ -9,8 +9,8 @@
 #include "apps/output/terminal.h"
 
 typedef struct agreement {
-    int64_t samples, same;          /* same: the largest score is of the same class */
-    bool classes, labels;           /* outputs are scores of classes; and the data say which is right */
+    int64_t samples, same; /* same: the largest score is of the same class */
+    bool classes, labels;  /* outputs are scores of classes; and the data say which is right */
     int64_t right_before, right_after;
     double squared, squared_before; /* of the difference, and of the output before, summed */
 } agreement;

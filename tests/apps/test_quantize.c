@@ -52,7 +52,8 @@ static void writes_weights_only(void)
     const program *p = SDLF(0, "quantize", weights, "--weights-only", "int8", "-o", out);
     CHECK_SAYS(p, "convolutions and products\n");
     CHECK(strstr(p->out, "right before") == NULL);
-    CHECK_SAYS(SDLF(0, "quantize", weights, "--weights-only", "int8", "--data", "digits:60", "-o", out), "right before");
+    CHECK_SAYS(SDLF(0, "quantize", weights, "--weights-only", "int8", "--data", "digits:60", "-o", out),
+               "right before");
     CHECK_SAYS(SDLF(0, "quantize", weights, "--weights-only", "int4", "--block", "16", "-o", out), "opset 21");
     SDLF(0, "eval", "--weights", out, "--data", "digits:100");
 }

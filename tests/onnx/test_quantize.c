@@ -18,12 +18,13 @@ static sdlf_model *residual_net(void)
 {
     sdlf_model *net = sdlf_model_create("residual");
     sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(1, SIDE, SIDE)), y;
-    x = sdlf_conv2d(net, x,
-                    &(sdlf_conv2d_options){
-                        .name = "stem", .filters = 16, .kernel = {3, 3}, .padding = {1, 1}, .no_bias = true});
+    x = sdlf_conv2d(
+        net, x,
+        &(sdlf_conv2d_options){.name = "stem", .filters = 16, .kernel = {3, 3}, .padding = {1, 1}, .no_bias = true});
     x = sdlf_relu(net, sdlf_batch_norm2d(net, x, NULL));
     x = sdlf_max_pool2d(net, x, &(sdlf_pool2d_options){.window = {2, 2}});
-    y = sdlf_conv2d(net, x, &(sdlf_conv2d_options){.name = "inner", .filters = 16, .kernel = {3, 3}, .padding = {1, 1}});
+    y = sdlf_conv2d(net, x,
+                    &(sdlf_conv2d_options){.name = "inner", .filters = 16, .kernel = {3, 3}, .padding = {1, 1}});
     y = sdlf_batch_norm2d(net, y, NULL);
     x = sdlf_relu(net, sdlf_add(net, x, y));
     x = sdlf_flatten(net, sdlf_global_avg_pool2d(net, x));

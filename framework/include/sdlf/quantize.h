@@ -21,7 +21,7 @@ extern "C" {
 typedef enum sdlf_calibration {
     SDLF_CALIBRATION_MIN_MAX = 0, /* from the least to the largest */
     SDLF_CALIBRATION_PERCENTILE,  /* magnitudes up to the least number that so many percent of them do not exceed */
-    SDLF_CALIBRATION_ENTROPY,     /* magnitudes up to the number that loses least information: the least Kullback-Leibler divergence
+    SDLF_CALIBRATION_ENTROPY, /* magnitudes up to the number that loses least information: the least Kullback-Leibler divergence
                                      between the histogram of magnitudes, cut there, and itself in 128 levels */
     SDLF_CALIBRATION_COUNT
 } sdlf_calibration;
@@ -35,7 +35,7 @@ typedef void sdlf_quantization_progress(void *user, int64_t done, int64_t sample
 typedef struct sdlf_quantization_options {
     /* Weights only, of so many bits, 8 or 4; 0: activations too, for which there are data. */
     int weights_only;
-    int64_t block;   /* weights of 4 bits: how many along the summed axis share a scale: a power of 2 from 16 on; 0: 32 */
+    int64_t block; /* weights of 4 bits: how many along the summed axis share a scale: a power of 2 from 16 on; 0: 32 */
     bool per_tensor; /* one scale for all of a weight of 8 bits, not one for each filter or column */
     /* Of activations: */
     const sdlf_dataset *data;    /* samples for the model's one input, normalised as the model says */
@@ -47,11 +47,12 @@ typedef struct sdlf_quantization_options {
     /* Layers that stay as they are, by name; a name that ends in '*' stands for all that begin like it. */
     const char *const *skip;
     int skip_count;
-    int opset;                        /* as sdlf_onnx_export_options has it; weights of 4 bits want 21 at least */
+    int opset;                            /* as sdlf_onnx_export_options has it; weights of 4 bits want 21 at least */
     sdlf_quantization_progress *progress; /* optional */
-    sdlf_go_on *go_on;                /* asked before each batch; once it says false, ranges are those of the samples so far. NULL: yes */
-    void *user;                       /* of both */
-    void *reserved[4];                /* zero: room for members to come */
+    sdlf_go_on
+        *go_on; /* asked before each batch; once it says false, ranges are those of the samples so far. NULL: yes */
+    void *user; /* of both */
+    void *reserved[4]; /* zero: room for members to come */
 } sdlf_quantization_options;
 
 /* What was written. */

@@ -130,8 +130,8 @@ static void count_magnitudes(quantize_value *v, const float *x, int64_t count)
 
 static sdlf_status see_batch(observation *o, const sdlf_batch *batch, bool magnitudes)
 {
-    sdlf_status status = sdlf_plan_write(o->plan, o->input, batch->samples.data, SDLF_FLOAT32,
-                                         sdlf_tensor_bytes(&batch->samples));
+    sdlf_status status =
+        sdlf_plan_write(o->plan, o->input, batch->samples.data, SDLF_FLOAT32, sdlf_tensor_bytes(&batch->samples));
     if (status == SDLF_OK) status = sdlf_plan_forward(o->plan);
     for (int i = 0; i < o->q->value_count && status == SDLF_OK; i++) {
         quantize_value *v = &o->q->value[i];
@@ -159,13 +159,12 @@ static sdlf_status see_all(observation *o, bool magnitudes, int64_t passes)
     for (int64_t i = 0; i < o->batches && status == SDLF_OK; i++) {
         sdlf_batch batch;
         if (i > 0 && options->go_on != NULL && !options->go_on(options->user)) {
-            o->batches = i;
+            if (!magnitudes) o->batches = i;
             break;
         }
         status = sdlf_loader_next(o->loader, &batch);
         if (status == SDLF_OK) status = see_batch(o, &batch, magnitudes);
-        if (options->progress != NULL)
-            options->progress(options->user, (before + (i + 1) * o->batch) / passes, all);
+        if (options->progress != NULL) options->progress(options->user, (before + (i + 1) * o->batch) / passes, all);
     }
     return status;
 }

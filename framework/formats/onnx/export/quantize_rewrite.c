@@ -43,8 +43,8 @@ static void check_skipped(quantizing *q)
     for (int i = 0; i < q->options->skip_count && export_ok(q->e); i++) {
         bool found = false;
         for (size_t k = 0; k < q->e->nodes.count && !found; k++)
-            found = is_layer(q, quantize_node(q, (int)k)) &&
-                    matches(quantize_node(q, (int)k)->name, q->options->skip[i]);
+            found =
+                is_layer(q, quantize_node(q, (int)k)) && matches(quantize_node(q, (int)k)->name, q->options->skip[i]);
         if (!found)
             q->e->status = sdlf_fail(SDLF_ERROR_ARGUMENT,
                                      "layer '%s', which is to be skipped: the network has no convolution or product "
@@ -85,8 +85,7 @@ static bool is_worth_bytes(const quantizing *q, const char *value)
 
 static bool is_carrier(const quantizing *q, const Onnx__NodeProto *node)
 {
-    if (is(node, " MaxPool "))
-        return node->n_output == 1;
+    if (is(node, " MaxPool ")) return node->n_output == 1;
     if (is(node, " Add "))
         return quantize_weight(q, node->input[0]) == NULL && quantize_weight(q, node->input[1]) == NULL;
     return is(node, " AveragePool GlobalAveragePool Flatten Reshape ") && quantize_weight(q, node->input[0]) == NULL;
@@ -120,9 +119,9 @@ void quantize_mark(quantizing *q)
     }
     q->result->values = q->value_count;
     if (export_ok(q->e) && q->result->layers == 0)
-        q->e->status = sdlf_fail(SDLF_ERROR_ARGUMENT,
-                                 "network '%s' has no convolution or product with known weights to quantise",
-                                 q->e->model->name);
+        q->e->status =
+            sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no convolution or product with known weights to quantise",
+                      q->e->model->name);
 }
 
 /* ---- scales ---- */
@@ -180,8 +179,8 @@ static void append_pair(quantizing *q, quantize_value *v)
     snprintf(wanted, sizeof wanted, "%.480s_dequantized", v->name);
     v->replaced = export_name(q->e, wanted);
     if (!export_ok(q->e)) return;
-    export_append(q->e, "QuantizeLinear", bytes, (const char *const[]){v->name, scale_name, zero_name, NULL}, &bytes,
-                  1, NULL);
+    export_append(q->e, "QuantizeLinear", bytes, (const char *const[]){v->name, scale_name, zero_name, NULL}, &bytes, 1,
+                  NULL);
     export_append(q->e, "DequantizeLinear", v->replaced, (const char *const[]){bytes, scale_name, zero_name, NULL},
                   &v->replaced, 1, NULL);
 }

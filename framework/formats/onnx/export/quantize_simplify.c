@@ -137,8 +137,8 @@ static void fold_transpose(quantizing *q, int index)
     if (!export_ok(q->e)) return;
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < columns; k++) turned[k * rows + i] = floats_of(weight)[i * columns + k];
-    const char *name = export_initializer(q->e, weight->name, ONNX_FLOAT,
-                                          sdlf_shape((int64_t)columns, (int64_t)rows), turned);
+    const char *name =
+        export_initializer(q->e, weight->name, ONNX_FLOAT, sdlf_shape((int64_t)columns, (int64_t)rows), turned);
     Onnx__NodeProto *product = quantize_node(q, reader);
     for (size_t i = 0; i < product->n_input; i++)
         if (strcmp(product->input[i], node->output[0]) == 0) product->input[i] = (char *)name;
