@@ -63,6 +63,10 @@ static void onnx(void)
     DOES_NOTHING(sdlf_onnx_report_free(NULL));
     NO_MODEL(sdlf_model_to_onnx(NULL, path, NULL, NULL));
     REFUSED(sdlf_model_to_onnx(net, NULL, NULL, NULL), "path");
+    static const sdlf_quantization_options only_weights = {.weights_only = 8};
+    NO_MODEL(sdlf_quantize(NULL, path, &only_weights, NULL));
+    REFUSED(sdlf_quantize(net, NULL, &only_weights, NULL), "path");
+    REFUSED(sdlf_quantize(net, path, NULL, NULL), "options");
     sdlf_model_free(net);
 }
 
