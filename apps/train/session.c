@@ -42,6 +42,7 @@ static sdlf_status choose_output(train_session *s)
         free(name);
         return status;
     }
+    if (s->ranks != NULL && s->ranks->rank > 0) return SDLF_OK; /* rank 0 writes it */
     return set->out ? output_file_check_weights(s->out_path) : output_file_check(s->out_path);
 }
 
@@ -350,10 +351,27 @@ static sdlf_status open_records(train_session *s)
                              : status;
 }
 
+/* One rank of several says what there is to say, and keeps what there is to keep. */
+static sdlf_status join_ranks(train_session *s)
+{
+    train_settings *set = &s->set;
+    if (arguments_given(&s->given, "communicator-timeout") && set->communicator == NULL)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--communicator-timeout is about ranks, and needs --communicator NAME");
+    if (set->communicator == NULL) return SDLF_OK;
+    sdlf_status status = sdlf_communicator_open(&s->ranks, set->communicator,
+                                                &(sdlf_communicator_options){.timeout = set->communicator_timeout});
+    s->options.communicator = s->ranks;
+    if (status != SDLF_OK || s->ranks->rank == 0) return status;
+    set->quiet = true;
+    set->log = set->tensorboard = NULL;
+    return SDLF_OK;
+}
+
 sdlf_status train_session_prepare(train_session *s)
 {
     sdlf_plan_options plan = {0};
     sdlf_status status = check_contradictions(s);
+    if (status == SDLF_OK) status = join_ranks(s);
     if (status == SDLF_OK) status = open_model(s);
     if (status == SDLF_OK) status = collect_options(s);
     if (status == SDLF_OK) status = find_data(s, false);
@@ -365,6 +383,10 @@ sdlf_status train_session_prepare(train_session *s)
     if (status == SDLF_OK) status = frozen_apply(s->model, s->set.unfreeze, false, "--unfreeze");
     if (status != SDLF_OK) return status;
     if (!s->set.quiet) report_header(&s->out, s->machine.calculator, s->machine.count);
+    if (!s->set.quiet && s->ranks != NULL) {
+        report_label(&s->out, "ranks");
+        printf("%d of %s; this is rank 0 on %s\n", s->ranks->rank_count, s->ranks->type->name, s->ranks->host);
+    }
     fflush(stdout);
     status = find_data(s, true);
     if (status == SDLF_OK) status = normalize(s);
@@ -381,6 +403,7 @@ void train_session_release(train_session *s)
     sdlf_trainer_free(s->trainer);
     machine_close(&s->machine);
     execution_release(&s->set.execution);
+    sdlf_communicator_close(s->ranks);
     sdlf_dataset_free(s->train);
     sdlf_dataset_free(s->test);
     sdlf_model_free(s->model);

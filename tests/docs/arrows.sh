@@ -33,6 +33,7 @@ common='calculators/[a-z_]+\.h|framework/operations/|framework/heap\.h'
 may calculators/reference "calculators/reference/|$common"
 may calculators/cpu "calculators/cpu/|$common"
 may calculators/cuda "calculators/cuda/|$common"
+may communicators 'communicators/|framework/clock\.h'
 may calculators/cudnn "calculators/(cudnn|cuda)/|$common"
 
 # CUDA's own headers, and those of libraries on it, stand in these two folders alone.
