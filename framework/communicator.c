@@ -95,6 +95,40 @@ sdlf_status sdlf_communicator_compare(sdlf_communicator *communicator, const voi
     return status;
 }
 
+/* What a rank says of itself. */
+typedef struct outcome {
+    int32_t status;
+    char host[64], message[700];
+} outcome;
+
+static sdlf_status first_failure(const outcome *all, int count)
+{
+    int failed = 0;
+    bool same = true;
+    while (failed < count && all[failed].status == SDLF_OK) failed++;
+    if (failed == count) return SDLF_OK;
+    for (int i = 0; i < count; i++)
+        same = same && all[i].status == all[failed].status && strcmp(all[i].message, all[failed].message) == 0;
+    sdlf_status status = sdlf_fail((sdlf_status)all[failed].status, "%s", all[failed].message);
+    return same ? status : sdlf_fail_context(status, "rank %d on %s", failed, all[failed].host);
+}
+
+sdlf_status sdlf_communicator_agree(sdlf_communicator *communicator, sdlf_status status)
+{
+    SDLF_REQUIRE(communicator);
+    outcome mine = {.status = status}, *all = malloc(sizeof *all * (size_t)communicator->rank_count);
+    memcpy(mine.host, communicator->host, sizeof mine.host);
+    if (status != SDLF_OK) snprintf(mine.message, sizeof mine.message, "%s", sdlf_error_message());
+    if (all == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "communicator: no memory");
+    sdlf_status met = communicator->type->gather(communicator, &mine, sizeof mine, all);
+    if (met == SDLF_OK) {
+        met = first_failure(all, communicator->rank_count);
+        communicator->agreed = met != SDLF_OK;
+    }
+    free(all);
+    return met;
+}
+
 int64_t sdlf_communicator_first(const sdlf_communicator *communicator, int64_t count)
 {
     if (communicator == NULL) return 0;

@@ -270,7 +270,6 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     if (status == SDLF_OK) status = prepare_plans(trainer, test);
     if (status == SDLF_OK) sdlf_trainer_prepare_average(trainer);
     if (status == SDLF_OK) status = sdlf_trainer_prepare_best(trainer);
-    if (status == SDLF_OK) status = sdlf_trainer_compare_ranks(trainer, test);
     if (status != SDLF_OK) return status;
     if (trainer->data_place != SDLF_DATA_LOADED) return sdlf_trainer_prepare_feed(trainer);
     return sdlf_loader_create(&trainer->loader, &trainer->train,
@@ -284,11 +283,9 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
                                                      .seed = options->seed});
 }
 
-sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,
-                                const sdlf_dataset *test, const sdlf_trainer_options *options)
+static sdlf_status create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,
+                          const sdlf_dataset *test, const sdlf_trainer_options *options)
 {
-    SDLF_REQUIRE(trainer);
-    *trainer = NULL;
     if (model == NULL) return sdlf_model_status(NULL);
     SDLF_REQUIRE(train);
     sdlf_status status = sdlf_model_status(model);
@@ -307,6 +304,21 @@ sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const
     }
     *trainer = made;
     return SDLF_OK;
+}
+
+sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,
+                                const sdlf_dataset *test, const sdlf_trainer_options *options)
+{
+    SDLF_REQUIRE(trainer);
+    *trainer = NULL;
+    sdlf_status status = create(trainer, model, train, test, options);
+    if (options == NULL || options->communicator == NULL) return status;
+    status = sdlf_communicator_agree(options->communicator, status);
+    if (status == SDLF_OK) status = sdlf_trainer_compare_ranks(*trainer, test);
+    if (status == SDLF_OK) return SDLF_OK;
+    sdlf_trainer_free(*trainer);
+    *trainer = NULL;
+    return status;
 }
 
 sdlf_data_place sdlf_trainer_data_place(const sdlf_trainer *trainer, const char **space)

@@ -278,6 +278,7 @@ static void note_data_place(const sdlf_trainer *trainer, char *note, size_t size
 static sdlf_status create_trainer(train_session *s)
 {
     s->options.checkpoint = s->out_path;
+    s->met = true;
     sdlf_status status = sdlf_trainer_create(&s->trainer, s->model, s->train, s->test, &s->options);
     if (status == SDLF_OK && !s->set.dry_run) status = execution_keep_choices(&s->set.execution);
     if (status != SDLF_OK) return status;

@@ -45,6 +45,7 @@ typedef struct train_session {
     training_log log;
     training_board board;
     sdlf_communicator *ranks; /* NULL: there is one */
+    bool met;                 /* all ranks have told each other whether they are ready */
 } train_session;
 
 /* Open and check everything that `set` and `given` ask for, and create the trainer, whose callback stands in `options`. The

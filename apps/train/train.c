@@ -236,6 +236,7 @@ static int failed_rank(const showing *show, sdlf_status status)
 {
     const train_session *s = &show->session;
     sdlf_communicator *ranks = s->ranks;
+    if (!s->met) status = sdlf_communicator_agree(ranks, status);
     if (!ranks->agreed)
         sdlf_fail_context(status, "rank %d on %s", ranks->rank, ranks->host);
     else if (ranks->rank > 0)

@@ -33,9 +33,9 @@ sdlf_status mpi_ask(mpi_queue *queue, double begun, double *asked)
         if (i == queue->rank) continue;
         if (now - last > queue->timeout)
             return sdlf_fail(SDLF_ERROR_DEVICE,
-                             "rank %d has not answered rank %d on %s for %.0f seconds: it hangs, is stopped, or cannot "
-                             "be reached any more",
-                             i, queue->rank, queue->host, now - last);
+                             "rank %d has not answered for %.0f seconds: it hangs, is stopped, or cannot be reached "
+                             "any more",
+                             i, now - last);
         int sent = 1;
         MPI_Test(&queue->question[i], &sent, MPI_STATUS_IGNORE);
         if (sent) MPI_Isend(NULL, 0, MPI_BYTE, i, QUESTION, queue->questions, &queue->question[i]);

@@ -79,6 +79,10 @@ sdlf_status sdlf_communicator_sum(sdlf_communicator *communicator, double *numbe
 /* Do all ranks have the same bytes? Where not, *other becomes the first rank that differs from rank 0, else -1. */
 sdlf_status sdlf_communicator_compare(sdlf_communicator *communicator, const void *mine, int64_t bytes, int *other);
 
+/* All ranks meet, each with what its last steps came to. SDLF_OK where all are; else the first failure becomes everybody's, and its message
+ * names the rank, unless all say the same. */
+sdlf_status sdlf_communicator_agree(sdlf_communicator *communicator, sdlf_status status);
+
 /* End all ranks, this one too, with an exit code other than 0. Does not return. */
 void sdlf_communicator_abort(sdlf_communicator *communicator);
 

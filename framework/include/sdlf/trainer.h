@@ -98,7 +98,8 @@ typedef struct sdlf_trainer_options {
     /* Training on several ranks, each with a trainer of the same network, data and options (which is checked): `batch` is that of all ranks
      * together, at least one sample for each, and each computes its part. It is the training of one rank, to rounding, but for batch
      * normalisation, whose statistics are each rank's own, and averaged after each epoch. Rank 0 writes the checkpoint. Sums are over all ranks in
-     * what the callback, which every rank has, is told. Borrowed for the trainer's life; NULL: this process trains by itself. */
+     * what the callback, which every rank has, is told. sdlf_trainer_create meets the others (sdlf_communicator_agree), whatever came of it.
+     * Borrowed for the trainer's life; NULL: this process trains by itself. */
     sdlf_communicator *communicator;
     void *reserved[4]; /* zero: room for members to come */
 } sdlf_trainer_options;
