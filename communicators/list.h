@@ -3,3 +3,6 @@
 #ifdef SDLF_HAVE_MPI
 SDLF_COMMUNICATOR(sdlf_mpi_communicator_class)
 #endif
+#ifdef SDLF_HAVE_NCCL
+SDLF_COMMUNICATOR(sdlf_nccl_communicator_class)
+#endif

@@ -14,6 +14,9 @@ static const struct left_out {
 #ifndef SDLF_HAVE_MPI
     {"mpi", "it was made without MPI (libopenmpi-dev)"},
 #endif
+#ifndef SDLF_HAVE_NCCL
+    {"nccl", "it was made without CUDA, MPI or NCCL"},
+#endif
     {NULL, NULL},
 };
 

@@ -162,6 +162,20 @@ static sdlf_status open_model(train_session *s)
     return sdlf_fail_context(sdlf_trainer_restore_options(&s->options, state), "%s", set->resume);
 }
 
+/* Ranks of one machine share its GPUs out, unless one is asked for. */
+static void choose_device(train_session *s)
+{
+    execution *e = &s->set.execution;
+    const sdlf_calculator_class *type;
+    if (s->ranks == NULL || arguments_given(&s->given, "device")) return;
+    for (int i = 0; (type = sdlf_calculator_class_at(i)) != NULL; i++) {
+        bool used = (e->forward && strcmp(e->forward, type->name) == 0) ||
+                    (e->backward && strcmp(e->backward, type->name) == 0);
+        int devices = used && type->device_count ? type->device_count() : 0;
+        if (devices > 0) e->choice.device = s->ranks->local_rank % devices;
+    }
+}
+
 static sdlf_status collect_options(train_session *s)
 {
     bool resumed = s->options.resume;
@@ -172,6 +186,7 @@ static sdlf_status collect_options(train_session *s)
     if (resumed && !arguments_given(&s->given, "math")) s->set.execution.choice.math = (int)s->options.math;
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
     if (status != SDLF_OK) return status;
+    choose_device(s);
     execution_to_trainer(&s->set.execution, &s->options);
     s->options.keep = (sdlf_keep)s->set.keep;
     s->options.patience = (int)s->set.patience;
@@ -362,7 +377,8 @@ static sdlf_status join_ranks(train_session *s)
     sdlf_status status = sdlf_communicator_open(&s->ranks, set->communicator,
                                                 &(sdlf_communicator_options){.timeout = set->communicator_timeout});
     s->options.communicator = s->ranks;
-    if (status != SDLF_OK || s->ranks->rank == 0) return status;
+    if (status != SDLF_OK) return status;
+    if (s->ranks->rank == 0) return SDLF_OK;
     set->quiet = true;
     set->log = set->tensorboard = NULL;
     return SDLF_OK;

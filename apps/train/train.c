@@ -89,7 +89,9 @@ static const argument output_arguments[] = {
 static const argument rank_arguments[] = {
     {.name = "Several processes", .type = ARGUMENT_HEADING},
     {"communicator", ARGUMENT_TEXT, offsetof(train_settings, communicator), "NAME",
-     .help = "be one of the processes that train together: mpi, those that mpirun has started; --batch is that of all"},
+     .help =
+         "be one of the processes that mpirun has started to train together: mpi, or nccl for those with a GPU each; "
+         "--batch is that of all"},
     {"communicator-timeout", ARGUMENT_FLOAT, offsetof(train_settings, communicator_timeout), "SECONDS", .minimum = 0.1,
      .maximum = 86400, .fallback = "20", .help = "give up a process that has not answered for so long"},
     {0},

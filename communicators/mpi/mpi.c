@@ -45,6 +45,7 @@ static sdlf_status open_mpi(sdlf_communicator *base, const sdlf_communicator_opt
     if (status != SDLF_OK) return status;
     base->rank = c->queue.rank;
     base->rank_count = c->queue.rank_count;
+    base->local_rank = c->queue.local_rank;
     memcpy(base->host, c->queue.host, sizeof base->host);
     return SDLF_OK;
 }

@@ -36,6 +36,10 @@ static sdlf_status begin_mpi(mpi_queue *queue)
     MPI_Comm_set_errhandler(queue->questions, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &queue->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &queue->rank_count);
+    MPI_Comm local;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, queue->rank, MPI_INFO_NULL, &local);
+    MPI_Comm_rank(local, &queue->local_rank);
+    MPI_Comm_free(&local);
     MPI_Get_processor_name(name, &length);
     snprintf(queue->host, sizeof queue->host, "%.63s", name);
     queue->heard = calloc((size_t)queue->rank_count, sizeof *queue->heard);

@@ -28,7 +28,7 @@ typedef struct mpi_job {
 
 typedef struct mpi_queue {
     double timeout;
-    int rank, rank_count;
+    int rank, rank_count, local_rank;
     char host[64];
 
     pthread_t thread;

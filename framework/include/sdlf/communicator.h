@@ -31,6 +31,7 @@ struct sdlf_communicator_class {
     const char *name;    /* "mpi" */
     const char *summary; /* one line for --help */
     size_t size;         /* of the object whose first member is an sdlf_communicator */
+    bool queued;         /* are sums of a device's numbers queued with its work, so that its recordings can hold them? */
 
     /* Make a zeroed object ready, with rank, rank_count and host; on failure it has released all it took. `close` waits for the others,
      * unless the communicator has failed. */
@@ -59,6 +60,7 @@ struct sdlf_communicator_class {
 struct sdlf_communicator {
     const sdlf_communicator_class *type;
     int rank, rank_count; /* 0 <= rank < rank_count */
+    int local_rank;       /* among those on the same host, from 0: which of its devices, say */
     char host[64];        /* the machine that this rank runs on */
     bool agreed;          /* the last failure is every rank's: rank 0 may tell of it, and the others be silent */
 };

@@ -88,8 +88,8 @@ static curve train(int ranks, const char *options)
 }
 
 static const char *const cases[] = {
-    "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 2",                    /* the last batch is one sample */
-    "--no-save --net ranks_dropout.json --data digits:300 --batch 7 --epochs 2",         /* dropout, and parts that begin anywhere */
+    "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 2",            /* the last batch is one sample */
+    "--no-save --net ranks_dropout.json --data digits:300 --batch 7 --epochs 2", /* dropout, and parts that begin anywhere */
     "--no-save --net lenet5 --data digits:300 --batch 64 --epochs 2 --optimizer adamw --clip-norm 0.5",
     "--no-save --net lenet5 --data digits:301 --batch 20 --epochs 2 --accumulate 3 --ema 0.9 --learning-rate 0.01",
     "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 2 --class-weights balanced --augment-shift 2",
