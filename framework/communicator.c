@@ -67,7 +67,6 @@ void sdlf_communicator_close(sdlf_communicator *communicator)
 void sdlf_communicator_abort(sdlf_communicator *communicator)
 {
     if (communicator != NULL) communicator->type->abort(communicator);
-    exit(EXIT_FAILURE);
 }
 
 sdlf_status sdlf_communicator_sum(sdlf_communicator *communicator, double *numbers, int64_t count)

@@ -116,10 +116,10 @@ static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculato
     int at = (int)(c->count % SUMS);
     ncclDataType_t type = dtype == SDLF_FLOAT64 ? ncclFloat64 : ncclFloat32;
     status = cuda_check(cudaEventRecord(c->ready[at], cuda->stream), "a sum over all ranks");
+    if (status == SDLF_OK) status = cuda_check(cudaStreamWaitEvent(c->stream, c->ready[at], 0), "a sum over all ranks");
     if (status == SDLF_OK)
-        status = cuda_check(cudaStreamWaitEvent(c->stream, c->ready[at], 0), "a sum over all ranks");
-    if (status == SDLF_OK)
-        status = check(ncclAllReduce(memory, memory, (size_t)count, type, ncclSum, c->ranks, c->stream), "ncclAllReduce");
+        status =
+            check(ncclAllReduce(memory, memory, (size_t)count, type, ncclSum, c->ranks, c->stream), "ncclAllReduce");
     if (status == SDLF_OK) status = cuda_check(cudaEventRecord(c->done[at], c->stream), "a sum over all ranks");
     c->calculator[at] = calculator;
     *ticket = 2 * c->count++ + 1;

@@ -31,7 +31,7 @@ struct sdlf_communicator_class {
     const char *name;    /* "mpi" */
     const char *summary; /* one line for --help */
     size_t size;         /* of the object whose first member is an sdlf_communicator */
-    bool queued;         /* are sums of a device's numbers queued with its work, so that its recordings can hold them? */
+    bool queued; /* are sums of a device's numbers queued with its work, so that its recordings can hold them? */
 
     /* Make a zeroed object ready, with rank, rank_count and host; on failure it has released all it took. `close` waits for the others,
      * unless the communicator has failed. */
@@ -85,7 +85,7 @@ sdlf_status sdlf_communicator_compare(sdlf_communicator *communicator, const voi
  * names the rank, unless all say the same. */
 sdlf_status sdlf_communicator_agree(sdlf_communicator *communicator, sdlf_status status);
 
-/* End all ranks, this one too, with an exit code other than 0. Does not return. */
+/* End all ranks, this one too, with an exit code other than 0. Does not return, unless communicator is NULL. */
 void sdlf_communicator_abort(sdlf_communicator *communicator);
 
 /* The part of `count` samples that a rank has: [first(rank), first(rank + 1)). NULL: all. */
