@@ -286,8 +286,6 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
 static sdlf_status create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,
                           const sdlf_dataset *test, const sdlf_trainer_options *options)
 {
-    if (model == NULL) return sdlf_model_status(NULL);
-    SDLF_REQUIRE(train);
     sdlf_status status = sdlf_model_status(model);
     if (status != SDLF_OK) return status;
     if (train->samples.shape.dim[0] < 1)
@@ -311,6 +309,8 @@ sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const
 {
     SDLF_REQUIRE(trainer);
     *trainer = NULL;
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(train);
     sdlf_status status = create(trainer, model, train, test, options);
     if (options == NULL || options->communicator == NULL) return status;
     status = sdlf_communicator_agree(options->communicator, status);
