@@ -56,6 +56,9 @@ else()
             string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", ${CMAKE_MATCH_2}")
         endif()
     endforeach()
+    if(SDLF_MPI_ENABLED)
+        string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libopenmpi-dev")
+    endif()
 endif()
 
 # What every package of Debian's has beside it

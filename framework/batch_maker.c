@@ -18,11 +18,21 @@ static sdlf_status open_calculator(sdlf_calculator **calculator)
     return sdlf_calculator_open(calculator, usual, &(sdlf_calculator_options){.threads = 1});
 }
 
-/* Samples in batch `index` of an epoch. */
-static int64_t samples_of(const sdlf_batch_maker *maker, int64_t index)
+/* Samples in batch `index` of an epoch: this rank's part of them, at least one; *start, unless NULL, becomes the first one's place in the
+ * epoch's order. */
+static int64_t samples_of(const sdlf_batch_maker *maker, int64_t index, int64_t *start)
 {
-    int64_t left = maker->dataset->samples.shape.dim[0] - index * maker->options.batch;
-    return left < maker->options.batch ? left : maker->options.batch;
+    const sdlf_loader_options *options = &maker->options;
+    int64_t before = index * options->batch, count = maker->dataset->samples.shape.dim[0] - before, first = 0;
+    if (count > options->batch) count = options->batch;
+    if (options->ranks > 1) {
+        int64_t end = count * (options->rank + 1) / options->ranks;
+        first = count * options->rank / options->ranks;
+        if (end == first && first == count) first--;
+        count = end > first ? end - first : 1;
+    }
+    if (start != NULL) *start = before + first;
+    return count;
 }
 
 /* Bind the gather's index and output: `count` samples of the order from `start`, into memory at `samples`. */
@@ -57,7 +67,7 @@ static sdlf_status prepare_gather(sdlf_batch_maker *maker)
 
     int64_t workspace = 0;
     for (int last = 0; last < 2; last++) {
-        bind(maker, 0, samples_of(maker, last ? maker->batches - 1 : 0), NULL);
+        bind(maker, 0, samples_of(maker, last ? maker->batches - 1 : 0, NULL), NULL);
         sdlf_status status = sdlf_operation_check(&maker->gather);
         if (status != SDLF_OK) return sdlf_fail_context(status, "loader");
         if (!sdlf_calculator_supports(maker->calculator, &maker->gather)) {
@@ -118,6 +128,11 @@ sdlf_status sdlf_batch_maker_init(sdlf_batch_maker *maker, const sdlf_dataset *d
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "loader: expected a batch of at least 1 sample, found %" PRId64,
                          options->batch);
     }
+    if (options->ranks < 0 || options->rank < 0 || options->rank >= (options->ranks > 0 ? options->ranks : 1))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "loader: rank %d of %d", options->rank, options->ranks);
+    if (options->ranks > 1 && sdlf_mixing_wanted(&options->mixing))
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "loader: mixup and cutmix pair the samples of a whole batch, and a rank has a part of it");
     sdlf_status status = sdlf_mixing_check(&options->mixing, sdlf_shape_without(dataset->samples.shape, 0));
     if (status == SDLF_OK) status = allocate_order(maker);
     if (status == SDLF_OK) status = sdlf_dataset_check_parts(dataset);
@@ -253,7 +268,7 @@ sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_
     }
     maker->epoch = epoch;
 
-    int64_t start = index * maker->options.batch, count = samples_of(maker, index);
+    int64_t start, count = samples_of(maker, index, &start);
     bind(maker, start, count, batch->samples.data);
     batch->samples = maker->gather.out[0];
     batch->labels = sdlf_tensor_view(dataset->labels.dtype, labels_shape(maker, count), batch->labels.data);

@@ -85,7 +85,11 @@ sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan)
     sdlf_metrics metrics;
     sdlf_status status = sdlf_plan_metrics(plan, &metrics);
     if (status == SDLF_OK) status = sdlf_plan_clear_metrics(plan);
-    if (status == SDLF_OK) status = sdlf_trainer_check_loss(trainer, metrics.loss_sum);
+    if (status == SDLF_OK && plan == trainer->tail && trainer->tail_share == 0) metrics = (sdlf_metrics){.samples = 0};
+    if (status == SDLF_OK) status = sdlf_trainer_sum_metrics(trainer, &metrics);
+    if (status != SDLF_OK) return status;
+    status = sdlf_trainer_check_loss(trainer, metrics.loss_sum);
+    if (trainer->options.communicator != NULL) trainer->options.communicator->agreed = status != SDLF_OK;
     if (status != SDLF_OK) return status;
     trainer->metrics.loss_sum += metrics.loss_sum;
     trainer->metrics.correct += metrics.correct;
@@ -106,7 +110,8 @@ static sdlf_status load_batch(sdlf_trainer *trainer, sdlf_plan **plan)
     sdlf_status status = sdlf_loader_next(trainer->loader, &batch);
     trainer->waited += sdlf_clock() - asked;
     if (status != SDLF_OK) return status;
-    *plan = batch.count == trainer->batch ? trainer->full : trainer->tail;
+    bool last = trainer->tail != NULL && trainer->epoch_step + 1 == trainer->steps;
+    *plan = last ? trainer->tail : trainer->full;
     if (sdlf_plan_step_number(*plan) != steps_done(trainer))
         status = sdlf_plan_set_step_number(*plan, steps_done(trainer)); /* the plans take turns */
     if (status == SDLF_OK) status = write_tensor(*plan, trainer->classifier.samples, &batch.samples);
@@ -150,11 +155,13 @@ static sdlf_status save(sdlf_trainer *trainer)
 {
     static const long pauses[] = {100000000, 400000000}; /* nanoseconds */
     if (trainer->checkpoint == NULL) return SDLF_OK;
-    sdlf_status status = sdlf_model_save_checkpoint(trainer->model, trainer->checkpoint);
+    sdlf_status status = SDLF_OK;
+    if (sdlf_trainer_leads(trainer)) status = sdlf_model_save_checkpoint(trainer->model, trainer->checkpoint);
     for (size_t i = 0; i < sizeof pauses / sizeof pauses[0] && status == SDLF_ERROR_IO; i++) {
         nanosleep(&(struct timespec){.tv_nsec = pauses[i]}, NULL);
         status = sdlf_model_save_checkpoint(trainer->model, trainer->checkpoint);
     }
+    status = sdlf_trainer_share_status(trainer, status);
     trainer->unsaved = status != SDLF_OK;
     return status;
 }
@@ -166,12 +173,14 @@ static sdlf_status stop(sdlf_trainer *trainer)
     if (trainer->data_place == SDLF_DATA_LOADED && trainer->epoch_step > trainer->collected)
         status = sdlf_trainer_collect(trainer, trainer->full);
     if (status == SDLF_OK) status = sdlf_trainer_rest(trainer);
+    if (status == SDLF_OK) status = sdlf_trainer_meet(trainer);
     if (status != SDLF_OK) return status;
     sdlf_trainer_note_state(trainer);
     bool better_kept = trainer->options.keep != SDLF_KEEP_LAST && trainer->best.epoch > 0;
     status = better_kept ? SDLF_OK : save(trainer);
     if (status != SDLF_OK) return status;
     atomic_store(&trainer->stop_wanted, false);
+    trainer->stop_agreed = false;
     return sdlf_fail(SDLF_ERROR_INTERRUPTED,
                      "training was stopped after step %" PRId64 " of %" PRId64 " in epoch %" PRId64 " of %d%s%s",
                      trainer->epoch_step, trainer->steps, trainer->epoch + 1, trainer->options.epochs,
@@ -186,6 +195,7 @@ static sdlf_status finish_epoch(sdlf_trainer *trainer, float rate)
     sdlf_evaluation test = {.loss = NAN};
     double start = sdlf_clock();
     sdlf_status status = sdlf_trainer_rest(trainer);
+    if (status == SDLF_OK) status = sdlf_trainer_meet(trainer);
     if (status == SDLF_OK && trainer->test != NULL) status = sdlf_evaluator_run(trainer->test, &test, NULL, NULL);
     if (status != SDLF_OK) return status;
     sdlf_progress progress = progress_of(trainer, rate);
@@ -225,7 +235,7 @@ static sdlf_status run_epoch(sdlf_trainer *trainer)
                  : sdlf_loader_seek(trainer->loader, trainer->epoch, first_batch(trainer, trainer->epoch_step));
     trainer->collected = trainer->epoch_step;
     while (status == SDLF_OK && trainer->epoch_step < trainer->steps) {
-        bool stopping = atomic_load(&trainer->stop_wanted);
+        bool stopping = sdlf_trainer_is_stopping(trainer);
         rate = learning_rate(trainer);
         if (stopping)
             status = fed ? sdlf_trainer_finish_slices(trainer) : SDLF_OK;

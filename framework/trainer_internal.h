@@ -61,6 +61,7 @@ struct sdlf_trainer {
     sdlf_plan *tail;      /* for an epoch's last, smaller batch; NULL: there is none */
     sdlf_evaluator *test; /* NULL: no test set */
     int64_t batch;        /* the batch asked for, or the whole data set if that is smaller */
+    int64_t tail_share;   /* this rank's samples of that last batch; 0: it takes part with one that counts as none */
     int64_t steps;        /* of an epoch */
     int64_t epoch;        /* epochs done */
     int64_t epoch_step;   /* steps done of the epoch under way */
@@ -71,6 +72,7 @@ struct sdlf_trainer {
     trainer_best best;
     bool unsaved;            /* the last try to write the checkpoint failed */
     atomic_bool stop_wanted; /* set by sdlf_trainer_stop */
+    bool stop_agreed;        /* with a communicator: on some rank it was, and all know */
 };
 
 /* ---- settings ---- */
@@ -140,6 +142,21 @@ void sdlf_trainer_prepare_average(sdlf_trainer *trainer);
 sdlf_status sdlf_trainer_take_weights(sdlf_trainer *trainer);
 /* After it: the parameters are stored in the model, and the model's values are the averages. */
 sdlf_status sdlf_trainer_rest(sdlf_trainer *trainer);
+
+/* ---- several ranks (trainer_ranks.c); nothing is done where there is one ---- */
+
+/* Before training: is everything the same on all ranks? Errors: SDLF_ERROR_ARGUMENT names the rank and what is not. */
+sdlf_status sdlf_trainer_compare_ranks(sdlf_trainer *trainer, const sdlf_dataset *test);
+/* Sums of all ranks, and whether one of them was asked to stop. */
+sdlf_status sdlf_trainer_sum_metrics(sdlf_trainer *trainer, sdlf_metrics *metrics);
+/* Are the model's parameters, which have been stored, the same? What no gradient changes (statistics of batch normalisation) becomes its mean. */
+sdlf_status sdlf_trainer_meet(sdlf_trainer *trainer);
+/* What rank 0 did for all ended so: every rank gets that status. */
+sdlf_status sdlf_trainer_share_status(sdlf_trainer *trainer, sdlf_status status);
+/* Is it to stop? */
+bool sdlf_trainer_is_stopping(const sdlf_trainer *trainer);
+/* Does it write files? */
+bool sdlf_trainer_leads(const sdlf_trainer *trainer);
 
 /* ---- state ---- */
 

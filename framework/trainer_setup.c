@@ -31,7 +31,11 @@ void sdlf_trainer_free(sdlf_trainer *trainer)
     sdlf_trainer_release_best(trainer);
     sdlf_trainer_release_weights(trainer);
     free_plans(trainer);
-    for (int index = 0; index < trainer->calculator_count; index++) sdlf_calculator_close(trainer->calculators[index]);
+    sdlf_communicator *ranks = trainer->options.communicator;
+    for (int index = 0; index < trainer->calculator_count; index++) {
+        if (ranks != NULL && ranks->type->forget != NULL) ranks->type->forget(ranks, trainer->calculators[index]);
+        sdlf_calculator_close(trainer->calculators[index]);
+    }
     free(trainer->rate_scales);
     free(trainer->checkpoint);
     free(trainer);
@@ -73,13 +77,24 @@ static sdlf_status place_layers(sdlf_trainer *trainer, sdlf_placement *placement
     return status;
 }
 
+/* A plan for this rank's part of a batch of `count`. Returns how many samples that is. */
+static int64_t take_part(sdlf_plan_options *options, const sdlf_communicator *ranks, int64_t count)
+{
+    int64_t share = sdlf_communicator_share(ranks, count);
+    options->batch = share > 0 ? share : 1; /* a rank without samples takes part with one that counts as none */
+    options->first_sample = sdlf_communicator_first(ranks, count);
+    options->rank_share = options->weighted ? 1 : (double)share / (double)count; /* weights are shares of all ranks' */
+    return share;
+}
+
 /* The plans for full batches, for a last one and for testing; `feed` is what training draws from, NULL: written batches. */
 static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, sdlf_plan_options options,
                               const sdlf_feed *feed)
 {
     int64_t last = trainer->train.samples.shape.dim[0] % trainer->batch;
+    const sdlf_communicator *ranks = trainer->options.communicator;
     options.mode = SDLF_TRAIN;
-    options.batch = trainer->batch;
+    take_part(&options, ranks, trainer->batch);
     options.feed = feed;
     sdlf_status status = sdlf_plan_create(&trainer->full, trainer->model, &options);
     if (status != SDLF_OK) return status;
@@ -88,11 +103,12 @@ static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, s
         sdlf_feed tail = {.samples = NULL};
         if (feed != NULL) tail = sdlf_trainer_tail_feed(trainer, feed);
         options.feed = feed != NULL ? &tail : NULL;
-        options.batch = last;
+        trainer->tail_share = take_part(&options, ranks, last);
         status = sdlf_plan_create(&trainer->tail, trainer->model, &options);
     }
     options.feed = NULL;
     options.accumulate = false;
+    options.communicator = NULL;
     if (status != SDLF_OK || test == NULL) return status;
     options.batch = trainer->batch > TEST_BATCH ? trainer->batch : TEST_BATCH;
     return sdlf_evaluator_create(&trainer->test, trainer->model, test, &options);
@@ -109,7 +125,7 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
     if (calculator->type->memory_info(calculator, &available, &total) != SDLF_OK) return true;
     sdlf_plan_options without = *options;
     without.mode = SDLF_TRAIN;
-    without.batch = trainer->batch;
+    without.batch = sdlf_communicator_share(trainer->options.communicator, trainer->batch);
     without.feed = staged;
     sdlf_memory_info memory;
     if (sdlf_plan_measure(&memory, trainer->model, &without) != SDLF_OK) return true; /* making it says why */
@@ -117,11 +133,12 @@ static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *optio
 }
 
 /* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets, weights,
- * steps of several batches, samples that are mixed, TrivialAugment. */
+ * steps of several batches, samples that are mixed, TrivialAugment, a part of each batch. */
 static bool must_load(const sdlf_trainer *trainer)
 {
     return trainer->train.read != NULL || sdlf_dataset_has_targets(&trainer->train) || trainer->weights != NULL ||
-           trainer->options.accumulate > 1 || sdlf_mixing_wanted(&trainer->options.mixing) || trainer->options.trivial;
+           trainer->options.accumulate > 1 || sdlf_mixing_wanted(&trainer->options.mixing) ||
+           trainer->options.trivial || trainer->options.communicator != NULL;
 }
 
 /* On a device the training data are resident if there is room, else staged. */
@@ -172,6 +189,7 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .seed = wanted->seed,
         .conv_algorithm = wanted->conv_algorithm,
         .choices = wanted->choices,
+        .communicator = wanted->communicator,
     };
     const char *forward = wanted->forward != NULL ? wanted->forward : sdlf_calculator_class_usual()->name;
     sdlf_status status = use_calculator(trainer, forward, &options.forward);
@@ -229,10 +247,14 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
 {
     const sdlf_trainer_options *options = &trainer->options;
     int64_t count = train->samples.shape.dim[0];
+    const sdlf_communicator *ranks = options->communicator;
+    if (ranks != NULL && (options->batch < count ? options->batch : count) < ranks->rank_count)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: %d ranks want a batch of at least so many samples, found %lld",
+                         ranks->rank_count, (long long)(options->batch < count ? options->batch : count));
     if (options->checkpoint != NULL) {
         trainer->checkpoint = strdup(options->checkpoint);
         if (trainer->checkpoint == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory");
-        sdlf_status writable = sdlf_can_write_file(trainer->checkpoint);
+        sdlf_status writable = sdlf_trainer_leads(trainer) ? sdlf_can_write_file(trainer->checkpoint) : SDLF_OK;
         if (writable != SDLF_OK) return writable;
     }
     snprintf(trainer->data, sizeof trainer->data, "%s",
@@ -256,16 +278,14 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
                                                      .augment = options->augment,
                                                      .mixing = options->mixing,
                                                      .trivial = options->trivial,
+                                                     .rank = ranks != NULL ? ranks->rank : 0,
+                                                     .ranks = ranks != NULL ? ranks->rank_count : 0,
                                                      .seed = options->seed});
 }
 
-sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,
-                                const sdlf_dataset *test, const sdlf_trainer_options *options)
+static sdlf_status create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,
+                          const sdlf_dataset *test, const sdlf_trainer_options *options)
 {
-    SDLF_REQUIRE(trainer);
-    *trainer = NULL;
-    if (model == NULL) return sdlf_model_status(NULL);
-    SDLF_REQUIRE(train);
     sdlf_status status = sdlf_model_status(model);
     if (status != SDLF_OK) return status;
     if (train->samples.shape.dim[0] < 1)
@@ -282,6 +302,23 @@ sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const
     }
     *trainer = made;
     return SDLF_OK;
+}
+
+sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const sdlf_dataset *train,
+                                const sdlf_dataset *test, const sdlf_trainer_options *options)
+{
+    SDLF_REQUIRE(trainer);
+    *trainer = NULL;
+    if (model == NULL) return sdlf_model_status(NULL);
+    SDLF_REQUIRE(train);
+    sdlf_status status = create(trainer, model, train, test, options);
+    if (options == NULL || options->communicator == NULL) return status;
+    status = sdlf_communicator_agree(options->communicator, status);
+    if (status == SDLF_OK) status = sdlf_trainer_compare_ranks(*trainer, test);
+    if (status == SDLF_OK) return SDLF_OK;
+    sdlf_trainer_free(*trainer);
+    *trainer = NULL;
+    return status;
 }
 
 sdlf_data_place sdlf_trainer_data_place(const sdlf_trainer *trainer, const char **space)

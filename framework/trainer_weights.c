@@ -84,8 +84,16 @@ sdlf_status sdlf_trainer_write_weights(sdlf_trainer *trainer, sdlf_plan *plan, c
         other[n] = trainer->mixed ? (1 - share[n]) * of[second[n]] : 0;
         sum += (double)own[n] + (double)other[n];
     }
+    sdlf_status status = SDLF_OK;
+    if (plan == trainer->tail && trainer->tail_share == 0 &&
+        trainer->options.communicator != NULL) { /* a sample that counts as none */
+        memset(own, 0, 2 * (size_t)count * sizeof *own);
+        sum = 0;
+    }
+    if (trainer->options.communicator != NULL) status = sdlf_communicator_sum(trainer->options.communicator, &sum, 1);
+    if (status != SDLF_OK) return status;
     for (int64_t n = 0; n < 2 * count; n++) own[n] = (float)((double)own[n] / sum);
-    sdlf_status status = write(plan, "weights", own, count);
+    status = write(plan, "weights", own, count);
     if (status != SDLF_OK || !trainer->mixed) return status;
     status = write(plan, "second_weights", other, count);
     if (status != SDLF_OK) return status;

@@ -23,8 +23,12 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
 static sdlf_operation describe(const sdlf_layer *layer, const sdlf_layer_context *context)
 {
     const sdlf_dropout_options *options = layer->options;
+    int64_t sample = context->batch > 0 ? sdlf_tensor_count(&context->output[0]) / context->batch : 0;
     return (sdlf_operation){
-        .dropout = {.probability = options->probability, .seed = context->seed, .stream = context->stream},
+        .dropout = {.probability = options->probability,
+                    .seed = context->seed,
+                    .stream = context->stream,
+                    .first = context->first_sample * sample},
     };
 }
 

@@ -10,8 +10,9 @@
 
 # The first name that the distribution has is taken: "a|b".
 required=(build-essential cmake ninja-build pkg-config zlib1g-dev libjansson-dev)
-# Each switches a feature on: fast matrix products, PNG pictures, JPEG pictures, ONNX models (two packages), a page to draw on.
-optional=(libdnnl-dev libpng-dev libturbojpeg0-dev protobuf-c-compiler libprotobuf-c-dev libmicrohttpd-dev)
+# Each switches a feature on: fast matrix products, PNG pictures, JPEG pictures, ONNX models (two packages), a page to draw on, training in
+# several processes (two packages).
+optional=(libdnnl-dev libpng-dev libturbojpeg0-dev protobuf-c-compiler libprotobuf-c-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin)
 developer=(git ccache clang "libclang-rt-dev|libclang-rt-14-dev" "clang-format-14|clang-format" doxygen python3-venv)
 
 install=yes

@@ -42,6 +42,7 @@ static sdlf_status choose_output(train_session *s)
         free(name);
         return status;
     }
+    if (s->ranks != NULL && s->ranks->rank > 0) return SDLF_OK; /* rank 0 writes it */
     return set->out ? output_file_check_weights(s->out_path) : output_file_check(s->out_path);
 }
 
@@ -161,6 +162,20 @@ static sdlf_status open_model(train_session *s)
     return sdlf_fail_context(sdlf_trainer_restore_options(&s->options, state), "%s", set->resume);
 }
 
+/* Ranks of one machine share its GPUs out, unless one is asked for. */
+static void choose_device(train_session *s)
+{
+    execution *e = &s->set.execution;
+    const sdlf_calculator_class *type;
+    if (s->ranks == NULL || arguments_given(&s->given, "device")) return;
+    for (int i = 0; (type = sdlf_calculator_class_at(i)) != NULL; i++) {
+        bool used = (e->forward && strcmp(e->forward, type->name) == 0) ||
+                    (e->backward && strcmp(e->backward, type->name) == 0);
+        int devices = used && type->device_count ? type->device_count() : 0;
+        if (devices > 0) e->choice.device = s->ranks->local_rank % devices;
+    }
+}
+
 static sdlf_status collect_options(train_session *s)
 {
     bool resumed = s->options.resume;
@@ -171,6 +186,7 @@ static sdlf_status collect_options(train_session *s)
     if (resumed && !arguments_given(&s->given, "math")) s->set.execution.choice.math = (int)s->options.math;
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);
     if (status != SDLF_OK) return status;
+    choose_device(s);
     execution_to_trainer(&s->set.execution, &s->options);
     s->options.keep = (sdlf_keep)s->set.keep;
     s->options.patience = (int)s->set.patience;
@@ -277,6 +293,7 @@ static void note_data_place(const sdlf_trainer *trainer, char *note, size_t size
 static sdlf_status create_trainer(train_session *s)
 {
     s->options.checkpoint = s->out_path;
+    s->met = true;
     sdlf_status status = sdlf_trainer_create(&s->trainer, s->model, s->train, s->test, &s->options);
     if (status == SDLF_OK && !s->set.dry_run) status = execution_keep_choices(&s->set.execution);
     if (status != SDLF_OK) return status;
@@ -350,10 +367,28 @@ static sdlf_status open_records(train_session *s)
                              : status;
 }
 
+/* One rank of several says what there is to say, and keeps what there is to keep. */
+static sdlf_status join_ranks(train_session *s)
+{
+    train_settings *set = &s->set;
+    if (arguments_given(&s->given, "communicator-timeout") && set->communicator == NULL)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--communicator-timeout is about ranks, and needs --communicator NAME");
+    if (set->communicator == NULL) return SDLF_OK;
+    sdlf_status status = sdlf_communicator_open(&s->ranks, set->communicator,
+                                                &(sdlf_communicator_options){.timeout = set->communicator_timeout});
+    s->options.communicator = s->ranks;
+    if (status != SDLF_OK) return status;
+    if (s->ranks->rank == 0) return SDLF_OK;
+    set->quiet = true;
+    set->log = set->tensorboard = NULL;
+    return SDLF_OK;
+}
+
 sdlf_status train_session_prepare(train_session *s)
 {
     sdlf_plan_options plan = {0};
     sdlf_status status = check_contradictions(s);
+    if (status == SDLF_OK) status = join_ranks(s);
     if (status == SDLF_OK) status = open_model(s);
     if (status == SDLF_OK) status = collect_options(s);
     if (status == SDLF_OK) status = find_data(s, false);
@@ -365,6 +400,10 @@ sdlf_status train_session_prepare(train_session *s)
     if (status == SDLF_OK) status = frozen_apply(s->model, s->set.unfreeze, false, "--unfreeze");
     if (status != SDLF_OK) return status;
     if (!s->set.quiet) report_header(&s->out, s->machine.calculator, s->machine.count);
+    if (!s->set.quiet && s->ranks != NULL) {
+        report_label(&s->out, "ranks");
+        printf("%d of %s; this is rank 0 on %s\n", s->ranks->rank_count, s->ranks->type->name, s->ranks->host);
+    }
     fflush(stdout);
     status = find_data(s, true);
     if (status == SDLF_OK) status = normalize(s);
@@ -381,6 +420,7 @@ void train_session_release(train_session *s)
     sdlf_trainer_free(s->trainer);
     machine_close(&s->machine);
     execution_release(&s->set.execution);
+    sdlf_communicator_close(s->ranks);
     sdlf_dataset_free(s->train);
     sdlf_dataset_free(s->test);
     sdlf_model_free(s->model);

@@ -20,6 +20,8 @@ typedef struct train_settings {
     int64_t patience; /* epochs; 0: without end */
     int normalize;    /* preprocess_kind; PREPROCESS_AUTO: as measured */
     int64_t log_steps, device_data, workers, cache;
+    const char *communicator; /* a class's name; NULL: this process trains by itself */
+    double communicator_timeout;
     training training;
     execution execution;
     optimizer_settings optimizer;
@@ -42,6 +44,8 @@ typedef struct train_session {
     char *out_path; /* owned; NULL: nothing is kept */
     training_log log;
     training_board board;
+    sdlf_communicator *ranks; /* NULL: there is one */
+    bool met;                 /* all ranks have told each other whether they are ready */
 } train_session;
 
 /* Open and check everything that `set` and `given` ask for, and create the trainer, whose callback stands in `options`. The

@@ -86,6 +86,17 @@ static const argument output_arguments[] = {
     {0},
 };
 
+static const argument rank_arguments[] = {
+    {.name = "Several processes", .type = ARGUMENT_HEADING},
+    {"communicator", ARGUMENT_TEXT, offsetof(train_settings, communicator), "NAME",
+     .help =
+         "be one of the processes that mpirun has started to train together: mpi, or nccl for those with a GPU each; "
+         "--batch is that of all"},
+    {"communicator-timeout", ARGUMENT_FLOAT, offsetof(train_settings, communicator_timeout), "SECONDS", .minimum = 0.1,
+     .maximum = 86400, .fallback = "20", .help = "give up a process that has not answered for so long"},
+    {0},
+};
+
 static void epilogue(void)
 {
     terminal out = terminal_of(stdout);
@@ -222,6 +233,22 @@ static int failed(const showing *show, sdlf_status status)
     return COMMAND_FAILED;
 }
 
+/* Of several ranks, one tells what all have found out; of what it alone knows, each tells, and ends all. */
+static int failed_rank(const showing *show, sdlf_status status)
+{
+    const train_session *s = &show->session;
+    sdlf_communicator *ranks = s->ranks;
+    if (!s->met) status = sdlf_communicator_agree(ranks, status);
+    if (!ranks->agreed)
+        sdlf_fail_context(status, "rank %d on %s", ranks->rank, ranks->host);
+    else if (ranks->rank > 0)
+        return COMMAND_FAILED;
+    int code = s->trainer != NULL ? failed(show, status) : command_conclude("train", status);
+    fflush(stdout);
+    if (!ranks->agreed) sdlf_communicator_abort(ranks);
+    return code;
+}
+
 /* --dry-run: the run as one command, which holds what the network and the checkpoint brought too. */
 static int say_command(train_session *s)
 {
@@ -238,18 +265,21 @@ static int train(showing *show)
     s->options.callback = on_progress;
     s->options.user = show;
     sdlf_status status = train_session_prepare(s);
+    if (status != SDLF_OK && s->ranks != NULL) return failed_rank(show, status);
     if (status != SDLF_OK) return command_conclude("train", status);
-    if (s->set.dry_run) return say_command(s);
+    bool leads = s->ranks == NULL || s->ranks->rank == 0;
+    if (s->set.dry_run) return leads ? say_command(s) : COMMAND_OK;
     show->progress = progress_begin(&s->out, s->test != NULL);
     interrupt_stops(s->trainer);
     status = sdlf_trainer_run(s->trainer);
     interrupt_stops(NULL);
     progress_end(&show->progress);
-    if (status == SDLF_OK) return finish(show);
+    if (status == SDLF_OK) return leads ? finish(show) : COMMAND_OK;
     training_log_end(&s->log, status, NULL);
     training_board_end(&s->board, status, NULL);
     if (status == SDLF_ERROR_INTERRUPTED && interrupt_signal() != 0) return stopped(show);
-    return failed(show, status);
+    if (status == SDLF_ERROR_INTERRUPTED && !leads) return COMMAND_FAILED; /* rank 0 says so */
+    return s->ranks != NULL ? failed_rank(show, status) : failed(show, status);
 }
 
 static int run(int count, char **words)
@@ -265,6 +295,7 @@ static int run(int count, char **words)
         {augmentation_arguments, offsetof(train_settings, training)},
         {execution_arguments, offsetof(train_settings, execution)},
         {machine_arguments, offsetof(train_settings, execution.choice)},
+        {rank_arguments, 0},
         {output_arguments, 0},
         {0},
     };

@@ -27,12 +27,26 @@ static __device__ __forceinline__ void put_four(T *y, int64_t group, int64_t cou
 }
 
 template <typename T>
-static __global__ void dropout(const T *x, const int64_t *step, T *y, int64_t count, uint64_t seed, uint32_t stream,
-                               uint32_t threshold, T scale, bool whole)
+static __global__ void dropout(const T *x, const int64_t *step, T *y, int64_t count, uint64_t first, uint64_t seed,
+                               uint32_t stream, uint32_t threshold, T scale, bool whole)
 {
-    uint32_t number = static_cast<uint32_t>(*step);
+    uint32_t number = static_cast<uint32_t>(*step), lead = static_cast<uint32_t>(first % 4);
     for (int64_t group = grid_first(); 4 * group < count; group += grid_step()) {
-        sdlf_philox draw = sdlf_philox4x32(seed, static_cast<uint64_t>(group), stream, number);
+        sdlf_philox draw = sdlf_philox4x32(seed, first / 4 + static_cast<uint64_t>(group), stream, number);
+        if (lead != 0) { /* a part of a batch that begins inside a group of draws */
+            sdlf_philox next = sdlf_philox4x32(seed, first / 4 + static_cast<uint64_t>(group) + 1, stream, number),
+                        own = draw;
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                uint32_t at = lead + static_cast<uint32_t>(i);
+                draw.word[i] = at == 1   ? own.word[1]
+                               : at == 2 ? own.word[2]
+                               : at == 3 ? own.word[3]
+                               : at == 4 ? next.word[0]
+                               : at == 5 ? next.word[1]
+                                         : next.word[2];
+            }
+        }
         four<T> values = {};
         if (whole && 4 * group + 4 <= count) {
             values = reinterpret_cast<const four<T> *>(x)[group];
@@ -90,9 +104,9 @@ static sdlf_status drop(sdlf_calculator *base, const sdlf_operation *op)
         using T = decltype(zero);
         T scale = static_cast<T>(1 / (1 - static_cast<double>(op->dropout.probability)));
         dropout<T><<<group_blocks(calculator, count), THREADS, 0, calculator->stream>>>(
-            data_of<T>(op->in[0]), data_of<int64_t>(op->in[1]), data_of<T>(op->out[0]), count, op->dropout.seed,
-            op->dropout.stream, sdlf_dropout_threshold(op->dropout.probability), scale,
-            moves_four<T>(op->in[0].data, op->out[0].data));
+            data_of<T>(op->in[0]), data_of<int64_t>(op->in[1]), data_of<T>(op->out[0]), count,
+            static_cast<uint64_t>(op->dropout.first), op->dropout.seed, op->dropout.stream,
+            sdlf_dropout_threshold(op->dropout.probability), scale, moves_four<T>(op->in[0].data, op->out[0].data));
     });
     return cuda_check_launch("dropout");
 }

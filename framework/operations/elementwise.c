@@ -63,6 +63,7 @@ static sdlf_status check_dropout(const sdlf_operation *operation)
     sdlf_expect_operand(&check, &operation->in[1], SDLF_INT64, sdlf_shape(1));
     sdlf_expect_operand(&check, &operation->out[0], t, x->shape);
     sdlf_expect_below(&check, "probability", (double)operation->dropout.probability, 0, 1);
+    sdlf_expect_below(&check, "first", (double)operation->dropout.first, 0, 0x1p62);
     return check.status;
 }
 

@@ -46,7 +46,7 @@ static sdlf_status add_workspaces(sdlf_plan *plan)
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         plan_step *step = &plan->steps[i];
-        if (step->phase == SDLF_PHASE_COPY) continue;
+        if (plan_step_moves(step)) continue;
         status = add_prepared(plan, step->calculator, &step->operation);
         if (status == SDLF_OK) status = add_workspace(plan, step->calculator, &step->operation);
     }
@@ -120,7 +120,7 @@ static bool same_strides(const sdlf_tensor *a, const sdlf_tensor *b)
 static void share_in_place(sdlf_plan *plan, int index)
 {
     const sdlf_operation *op = &plan->steps[index].operation;
-    if (plan->steps[index].phase == SDLF_PHASE_COPY || !sdlf_tensor_present(&op->out[0])) return;
+    if (plan_step_moves(&plan->steps[index]) || !sdlf_tensor_present(&op->out[0])) return;
     const sdlf_operation_class *type = sdlf_operation_class_of(op->kind);
     plan_buffer *y = &plan->buffers[op->out[0].buffer];
     if (y->kind != BUFFER_ARENA || y->first_use != index || y->alias >= 0) return;

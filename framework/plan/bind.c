@@ -184,7 +184,8 @@ sdlf_status plan_bind(sdlf_plan *plan)
     if (plan->options.take_parameters) sdlf_heap_trim();
     if (status == SDLF_OK) status = plan->draws ? plan_draw_parameters(plan, true) : sdlf_plan_load_parameters(plan);
     if (status == SDLF_OK) status = plan_prepare_stages(plan);
-    if (status == SDLF_OK) status = plan_set_control(plan, CONTROL_ONE, 1);
+    double one = plan->options.communicator != NULL ? plan->options.rank_share : 1;
+    if (status == SDLF_OK) status = plan_set_control(plan, CONTROL_ONE, one);
     if (status == SDLF_OK) status = sdlf_plan_set_step_number(plan, 0);
     if (status == SDLF_OK) status = sdlf_plan_clear_metrics(plan);
     if (status == SDLF_OK) status = plan_clear_sums(plan);

@@ -134,6 +134,11 @@ bool plan_output_is_updated(const sdlf_operation *operation, int i)
 }
 
 /* The cheap question comes first: operands that are absent have buffer 0. */
+bool plan_step_moves(const plan_step *step)
+{
+    return step->phase == SDLF_PHASE_COPY || step->phase == SDLF_PHASE_COMMUNICATE;
+}
+
 bool plan_step_reads(const plan_step *step, int buffer)
 {
     const sdlf_operation *op = &step->operation;

@@ -25,8 +25,7 @@ sdlf_step_info sdlf_plan_step_info(const sdlf_plan *plan, int index)
         .layer = plan->nodes[step->node].layer->name,
         .operation = step->label != NULL ? step->label : sdlf_operation_class_of(op->kind)->name,
         .calculator = step->calculator->type->name,
-        .algorithm =
-            step->phase == SDLF_PHASE_COPY ? NULL : sdlf_calculator_algorithm(step->calculator, &step->operation),
+        .algorithm = plan_step_moves(step) ? NULL : sdlf_calculator_algorithm(step->calculator, &step->operation),
         .phase = step->phase,
         .serves = step->serves,
         .content = step->content,

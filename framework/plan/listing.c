@@ -130,7 +130,7 @@ sdlf_layer_info sdlf_plan_layer_info(const sdlf_plan *plan, int index)
     };
     for (int i = first; i >= 0; i = listing->entry[i].next_member) info.parameters += plan->nodes[i].parameter_elements;
     for (int i = listing->entry[first].first_step; i >= 0; i = listing->next_step[i]) {
-        if (plan->steps[i].phase != SDLF_PHASE_COPY) add_step(plan, &plan->steps[i], &info);
+        if (!plan_step_moves(&plan->steps[i])) add_step(plan, &plan->steps[i], &info);
     }
     return info;
 }

@@ -14,6 +14,7 @@ sdlf_status plan_fuse_conv_pool_last(sdlf_plan *plan); /* after layouts */
 sdlf_status
 plan_fuse_stored(sdlf_plan *plan); /* training, after layouts: epilogues that only kernels for a storage type have */
 sdlf_status plan_line_up_parameters(sdlf_plan *plan); /* training: small steps of parameters, side by side */
+sdlf_status plan_add_sums(sdlf_plan *plan);           /* training with a communicator */
 sdlf_status plan_place(sdlf_plan *plan);
 sdlf_status plan_lay_out(sdlf_plan *plan);
 void plan_find_raw_weights(sdlf_plan *plan); /* part of it: lifetimes are known */

@@ -42,6 +42,7 @@ void sdlf_plan_free(sdlf_plan *plan)
     free(plan->folds);
     for (int i = 0; i < plan->integers_count; i++) free(plan->integers[i].scale);
     free(plan->integers);
+    free(plan->tickets);
     free(plan->loss_layers);
     free(plan->rates);
     free(plan->constants);
@@ -90,6 +91,9 @@ static sdlf_status check_options(sdlf_plan_options *options)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: ema must be in [0, 1), not %g", options->ema);
     if (options->accumulate && (options->mode != SDLF_TRAIN || options->gradients_only || options->feed != NULL))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: accumulate is for training plans without a feed that update");
+    if (!(options->rank_share >= 0) || isinf(options->rank_share) || options->first_sample < 0)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: rank_share %g and first_sample %lld must not be below 0",
+                         options->rank_share, (long long)options->first_sample);
     if (options->take_parameters && options->mode != SDLF_INFER)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: take_parameters is for inference: training changes them");
     sdlf_status status = check_lists(options);
@@ -140,6 +144,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
         plan_fuse_conv_pool_last,
         plan_fuse_stored,
         plan_line_up_parameters,
+        plan_add_sums,
         plan_place,
         plan_lay_out,
         plan_make_listing,

@@ -5,6 +5,7 @@
  *   fuse     neighbouring steps become one where a calculator can                   plan_fuse
  *   choose   algorithms by measurement, if asked for                            plan_choose
  *   layouts  activations channels last, for inference where that is faster      plan_choose_layouts
+ *   sums     gradients in buckets, added over all ranks                           plan_add_sums
  *   place    copies between memory spaces                                           plan_place
  *   arena    one offset for every buffer, by lifetime                               plan_lay_out
  *   bind     memory is allocated, operands get addresses, parameters are loaded     plan_bind
@@ -87,6 +88,8 @@ typedef struct plan_step {
     bool dead; /* fused away; compacted at the end of the pass */
     sdlf_cost cost;
     double seconds;
+    int bucket;            /* SDLF_PHASE_COMMUNICATE: which, operation.out[0] */
+    bool awaits;           /* is its sum waited for, and not begun? */
     bool queued;           /* of a copy: from pinned memory, and the host does not wait */
     char *label, *content; /* of a copy: "copy host to cuda:0", and what of: "output of relu" */
 } plan_step;
@@ -150,6 +153,8 @@ struct sdlf_plan {
     int fold_count;
     plan_integers *integers;
     int integers_count;
+    int64_t *tickets; /* of the buckets whose sums are under way */
+    int bucket_count;
     int control[CONTROL_COUNT];                           /* buffers; 0: not used (buffer 0 is never a real one) */
     int control_buffers[CONTROL_COUNT * PLAN_MAX_SPACES]; /* these and their copies in other spaces */
     int control_buffer_count;
@@ -235,6 +240,8 @@ void plan_remove_dead_steps(sdlf_plan *plan);
 /* No more steps and buffers come: what their lists have too much goes. */
 void plan_fit_lists(sdlf_plan *plan);
 
+/* Does it move numbers between memory spaces or ranks, and compute nothing? */
+bool plan_step_moves(const plan_step *step);
 bool plan_step_reads(const plan_step *step, int buffer);
 bool plan_step_writes(const plan_step *step, int buffer);
 /* Is output i of the operation also read by it? */

@@ -18,7 +18,8 @@ static sdlf_calculator *recorder_of(const sdlf_plan *plan, int count)
     sdlf_calculator *calculator = count > 0 && !plan->options.no_recording ? plan->steps[0].calculator : NULL;
     for (int i = 0; i < count; i++) {
         const plan_step *step = &plan->steps[i];
-        if (step->calculator != calculator || step->phase == SDLF_PHASE_COPY) return NULL;
+        bool sums = step->phase == SDLF_PHASE_COMMUNICATE && plan->options.communicator->type->queued;
+        if (step->calculator != calculator || (plan_step_moves(step) && !sums)) return NULL;
     }
     return calculator != NULL && calculator->type->record_begin != NULL ? calculator : NULL;
 }

@@ -21,6 +21,16 @@ static sdlf_status run_copy(sdlf_plan *plan, const plan_step *step)
     return type->download(step->calculator, to->data, from->data, bytes);
 }
 
+/* A bucket's gradients, added over all ranks while the plan goes on. */
+static sdlf_status run_sum(sdlf_plan *plan, const plan_step *step)
+{
+    const sdlf_tensor *bucket = &step->operation.out[0];
+    sdlf_communicator *communicator = plan->options.communicator;
+    if (step->awaits) return communicator->type->sum_end(communicator, plan->tickets[step->bucket]);
+    return communicator->type->sum_begin(communicator, step->calculator, bucket->data, bucket->dtype,
+                                         sdlf_tensor_count(bucket), &plan->tickets[step->bucket]);
+}
+
 /* The host may change what queued copies have yet to read. */
 static sdlf_status run_kernel(sdlf_plan *plan, const plan_step *step)
 {
@@ -41,7 +51,10 @@ static sdlf_status at_step(sdlf_status status, const sdlf_plan *plan, const plan
 
 sdlf_status plan_run_step(sdlf_plan *plan, const plan_step *step)
 {
-    return at_step(step->phase == SDLF_PHASE_COPY ? run_copy(plan, step) : run_kernel(plan, step), plan, step);
+    sdlf_status status = step->phase == SDLF_PHASE_COPY          ? run_copy(plan, step)
+                         : step->phase == SDLF_PHASE_COMMUNICATE ? run_sum(plan, step)
+                                                                 : run_kernel(plan, step);
+    return at_step(status, plan, step);
 }
 
 int plan_count_offered(const sdlf_plan *plan, int first, int last)
@@ -53,7 +66,7 @@ int plan_count_offered(const sdlf_plan *plan, int first, int last)
     if (!joins || calculator->type->run_together == NULL) return 0;
     while (first + count < last && count < PLAN_ALIKE) {
         const plan_step *step = &plan->steps[first + count];
-        if (step->calculator != calculator || step->phase == SDLF_PHASE_COPY) break;
+        if (step->calculator != calculator || plan_step_moves(step)) break;
         alike = alike && step->operation.kind == plan->steps[first].operation.kind;
         if (!alike && count >= PLAN_JOINED) break;
         count++;

@@ -80,7 +80,7 @@ static sdlf_status time_recorded(sdlf_plan *plan, plan_step *step, double *times
 
 static bool is_timed_recorded(const sdlf_plan *plan, const plan_step *step)
 {
-    return plan->options.mode != SDLF_TRAIN && !plan->options.no_recording && step->phase != SDLF_PHASE_COPY &&
+    return plan->options.mode != SDLF_TRAIN && !plan->options.no_recording && !plan_step_moves(step) &&
            step->calculator->type->record_begin != NULL;
 }
 

@@ -23,7 +23,7 @@ static sdlf_status record_row(sdlf_plan *plan, const plan_step *step, int togeth
 {
     const sdlf_calculator_class *type = step->calculator->type;
     *recording = NULL;
-    if (type->record_begin == NULL || plan->options.no_recording || step->phase == SDLF_PHASE_COPY) return SDLF_OK;
+    if (type->record_begin == NULL || plan->options.no_recording || plan_step_moves(step)) return SDLF_OK;
     sdlf_status status = type->record_begin(step->calculator);
     if (status != SDLF_OK) return status;
     status = run_in_a_row(plan, step, together);

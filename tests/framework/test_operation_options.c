@@ -205,6 +205,8 @@ static void probabilities(void)
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "probability is 1");
     bad = example(SDLF_DROPOUT_BACKWARD), bad.dropout.probability = -0.1f;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "probability is -0.1");
+    bad = example(SDLF_DROPOUT_FORWARD), bad.dropout.first = -4;
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "first is -4");
     bad = example(SDLF_SOFTMAX_FORWARD), bad.softmax.axis = 2;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "axis is 2");
     bad = example(SDLF_LOG_SOFTMAX_BACKWARD), bad.softmax.axis = -1;

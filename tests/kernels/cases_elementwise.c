@@ -118,6 +118,7 @@ static void huge_cases(kernel_sink *sink, sdlf_dtype t)
 static void dropout_cases(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
 {
     static const float probabilities[] = {0, 0.25f, 0.5f, 0.999f};
+    static const int64_t firsts[] = {0, 4, 1023, (INT64_C(1) << 34) + 2}; /* at a group's beginning, and inside */
     for (int i = 0; i < 4; i++) {
         for (int variant = 0; variant < 4; variant++) {
             sdlf_tensor x = kernel_tensor(t, shape);
@@ -128,6 +129,7 @@ static void dropout_cases(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
             made.operation.dropout.probability = probabilities[i];
             made.operation.dropout.seed = UINT64_C(0xfedcba9876543210);
             made.operation.dropout.stream = SDLF_INT64 + 7;
+            made.operation.dropout.first = firsts[i];
             made.aliased = variant & 2;
             made.tolerance = 4;
             kernel_emit(sink, &made, "%s p %g", sdlf_shape_print(shape).text, (double)probabilities[i]);

@@ -62,6 +62,12 @@ static void dropout(void)
     }
     CHECK_EQUAL(wrong, 0);
     CHECK(kept > 850 && kept < 1150); /* a quarter of 4000, give or take 5 deviations */
+    o.dropout.first = 1001;           /* a part draws what the whole drew there */
+    o.in[0] = d(sdlf_shape(50), x + 1001), o.out[0] = d(sdlf_shape(50), dx);
+    compute(o);
+    for (int e = 0; e < 50; e++) wrong += dx[e] != y[1001 + e];
+    CHECK_EQUAL(wrong, 0);
+    o.dropout.first = 0, o.in[0] = d(shape, x);
     o.kind = SDLF_DROPOUT_BACKWARD, o.out[0] = d(shape, dx);
     compute(o);
     for (int e = 0; e < COUNT; e++) wrong += dx[e] != y[e];

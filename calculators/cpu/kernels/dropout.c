@@ -11,7 +11,7 @@ enum { GROUPS = 64 };
 typedef struct dropout_context {
     const element *x;
     element *y;
-    int64_t count;
+    int64_t count, first; /* the number of element 0 */
     uint64_t seed;
     uint32_t stream, step, threshold;
     element scale;
@@ -47,14 +47,17 @@ static void drop(void *context, int64_t index, int thread)
     const uint32_t threshold = dropout->threshold;
     const element scale = dropout->scale;
     (void)thread;
-    for (int64_t first = index * TASK_ELEMENTS; first < end; first += 4 * GROUPS) {
+    for (int64_t first = index * TASK_ELEMENTS, some; first < end; first += some) {
         uint32_t word[4][GROUPS];
-        element kept[4 * GROUPS];
-        draw_groups(word, dropout, (uint64_t)first / 4);
+        element all[4 * GROUPS];
+        uint64_t number = (uint64_t)(dropout->first + first);
+        const element *kept = all + number % 4; /* which begins inside a group where a part of a batch does */
+        draw_groups(word, dropout, number / 4);
         for (int i = 0; i < GROUPS; i++) {
-            for (int j = 0; j < 4; j++) kept[4 * i + j] = sdlf_dropout_keeps(word[j][i], threshold) ? scale : 0;
+            for (int j = 0; j < 4; j++) all[4 * i + j] = sdlf_dropout_keeps(word[j][i], threshold) ? scale : 0;
         }
-        int64_t some = cpu_min(4 * GROUPS, end - first), i = 0;
+        int64_t i = 0;
+        some = cpu_min(all + 4 * GROUPS - kept, end - first);
         const element *x = dropout->x + first;
         element *y = dropout->y + first;
         /* Whatever x is, what is dropped is 0. Without a branch, which would go wrong half the time. */
@@ -71,6 +74,7 @@ sdlf_status dropout_cpu(sdlf_calculator *calculator, const sdlf_operation *opera
     dropout_context context = {.x = input(operation, 0),
                                .y = output(operation, 0),
                                .count = sdlf_tensor_count(&operation->out[0]),
+                               .first = operation->dropout.first,
                                .seed = operation->dropout.seed,
                                .stream = operation->dropout.stream,
                                .step = (uint32_t) * (const int64_t *)operation->in[1].data,

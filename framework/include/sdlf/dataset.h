@@ -111,7 +111,10 @@ typedef struct sdlf_loader_options {
     sdlf_mixing mixing;
     bool trivial; /* TrivialAugment, before `augment`: see below. Samples are pictures (C,H,W) of bytes */
     uint64_t seed;
-    bool no_prefetch;  /* make each batch when it is asked for, on the caller's thread */
+    bool no_prefetch; /* make each batch when it is asked for, on the caller's thread */
+    /* Of each batch only a rank's part, [count rank / ranks, count (rank + 1) / ranks): `batch` is that of all ranks. Where that is empty (in a
+     * shorter last batch) the part is one sample, which the rank is to count as none. Not with `mixing`. 0 ranks: all of it. */
+    int rank, ranks;
     void *reserved[4]; /* zero: room for members to come */
 } sdlf_loader_options;
 

@@ -124,6 +124,7 @@ typedef struct sdlf_layer_context {
     const sdlf_tensor *input, *output, *parameter, *saved;
     int input_count;
     bool training;
+    int64_t batch, first_sample; /* samples, and the number of the first in the batch of all ranks */
     uint64_t seed;
     uint32_t stream;  /* this layer's own random stream: SDLF_STREAM_DROPOUT + its index */
     sdlf_tensor step; /* (1) int64, the number of training steps done */

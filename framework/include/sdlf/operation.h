@@ -114,6 +114,7 @@ typedef struct sdlf_operation {
             float probability;
             uint64_t seed;
             uint32_t stream;
+            int64_t first; /* the number of element 0 */
         } dropout;
         struct {
             float epsilon, momentum;

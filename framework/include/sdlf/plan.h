@@ -18,6 +18,7 @@
 #define SDLF_PLAN_H
 
 #include <sdlf/calculator.h>
+#include <sdlf/communicator.h>
 #include <sdlf/model.h>
 #include <sdlf/optimizer.h>
 
@@ -125,6 +126,13 @@ typedef struct sdlf_plan_options {
     const char *gemm_algorithm;
     sdlf_choices
         *choices; /* borrowed until sdlf_plan_create returns, and added to; NULL: calculators follow their own rules */
+    /* Training on several ranks: gradients are added over all of them before the update. Each rank's plan has its part of the batch, `batch`
+     * samples from number `first_sample` of the whole on (dropout draws by that number), and its gradients count `rank_share`: batch / (samples of
+     * all ranks) for the mean over all; 0: a part that is none. Without a communicator they count 1. All ranks make and run the same plans in the same order. The communicator is borrowed for the plan's
+     * life. */
+    sdlf_communicator *communicator;
+    int64_t first_sample;
+    double rank_share;
     void *reserved[4]; /* zero: room for members to come */
 } sdlf_plan_options;
 
@@ -233,7 +241,13 @@ sdlf_status sdlf_plan_gradient(sdlf_plan *plan, const char *parameter, sdlf_bind
 
 /* ---- looking ---- */
 
-typedef enum sdlf_phase { SDLF_PHASE_FORWARD = 0, SDLF_PHASE_BACKWARD, SDLF_PHASE_UPDATE, SDLF_PHASE_COPY } sdlf_phase;
+typedef enum sdlf_phase {
+    SDLF_PHASE_FORWARD = 0,
+    SDLF_PHASE_BACKWARD,
+    SDLF_PHASE_UPDATE,
+    SDLF_PHASE_COPY,
+    SDLF_PHASE_COMMUNICATE, /* a bucket of gradients is added over all ranks: begun, or waited for */
+} sdlf_phase;
 
 /* One step of the plan: one operation, or one copy between memory spaces. Strings belong to the plan. */
 typedef struct sdlf_step_info {

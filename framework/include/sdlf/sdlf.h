@@ -9,6 +9,7 @@
 #define SDLF_SDLF_H
 
 #include <sdlf/calculator.h>
+#include <sdlf/communicator.h>
 #include <sdlf/dataset.h>
 #include <sdlf/formats.h>
 #include <sdlf/graph.h>

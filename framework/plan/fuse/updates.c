@@ -5,6 +5,7 @@
 int plan_find_sgd(const sdlf_plan *plan, int producer, const sdlf_tensor *gradient)
 {
     int buffer = gradient->buffer;
+    if (plan->options.communicator != NULL) return -1; /* the ranks' gradients are added first */
     if (!sdlf_tensor_present(gradient) || plan->buffers[buffer].kind != BUFFER_ARENA) return -1;
     if (plan_count_readers(plan, buffer) != 1 || plan_count_writers(plan, buffer) != 1) return -1;
     int update = plan_next_reader(plan, buffer, producer);

@@ -114,6 +114,8 @@ sdlf_layer_context plan_make_context(sdlf_plan *plan, int index, plan_sink *sink
         .saved = operands->saved,
         .input_count = node->input_count,
         .training = plan->options.mode == SDLF_TRAIN,
+        .batch = plan->options.batch,
+        .first_sample = plan->options.first_sample,
         .seed = plan->options.seed,
         .stream = SDLF_STREAM_DROPOUT + (uint32_t)index,
         .sink = sink,

@@ -39,6 +39,29 @@ static void calculators(void)
     sdlf_calculator_close(reference);
 }
 
+static void communicators(void)
+{
+    const sdlf_communicator alone = {.rank_count = 1};
+    sdlf_communicator *made;
+    double number = 1;
+    int other;
+    REFUSED(sdlf_communicator_open(NULL, "mpi", NULL), "communicator");
+    REFUSED(sdlf_communicator_open(&made, NULL, NULL), "name");
+    CHECK(made == NULL);
+    DOES_NOTHING(sdlf_communicator_close(NULL));
+    DOES_NOTHING(sdlf_communicator_abort(NULL));
+    GIVES(sdlf_communicator_left_out(1000, NULL), NULL);
+    DOES_NOTHING((void)sdlf_communicator_left_out(0, NULL));
+    REFUSED(sdlf_communicator_sum(NULL, &number, 1), "communicator");
+    REFUSED(sdlf_communicator_sum((sdlf_communicator *)&alone, NULL, 1), "numbers");
+    REFUSED(sdlf_communicator_agree(NULL, SDLF_OK), "communicator");
+    REFUSED(sdlf_communicator_compare(NULL, &number, sizeof number, &other), "communicator");
+    REFUSED(sdlf_communicator_compare((sdlf_communicator *)&alone, NULL, 1, &other), "mine");
+    REFUSED(sdlf_communicator_compare((sdlf_communicator *)&alone, &number, sizeof number, NULL), "other");
+    GIVES(sdlf_communicator_first(NULL, 10), 0);
+    GIVES(sdlf_communicator_share(NULL, 10), 10);
+}
+
 static void operations(void)
 {
     REFUSED(sdlf_operation_check(NULL), "operation");
@@ -84,6 +107,7 @@ static void suggestions(void)
 int main(void)
 {
     RUN(calculators);
+    RUN(communicators);
     RUN(operations);
     RUN(optimizers_and_schedules);
     RUN(machine);

@@ -184,7 +184,7 @@ typedef enum sdlf_operation_kind {
      *   in: v, dy   out: dx */
     SDLF_ACTIVATION_BACKWARD,
 
-    /* dropout_forward: y = x m / (1 - p), m = 0 with probability p: element e is dropped where its uniform number (see
+    /* dropout_forward: y = x m / (1 - p), m = 0 with probability p: element e, counted from dropout.first on, is dropped where its uniform number (see
      * random.h; stream = dropout.stream, step = the low half of `step`) is below p. y may alias x.
      *   in: x, step (1) int64   out: y */
     SDLF_DROPOUT_FORWARD,

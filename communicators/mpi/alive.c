@@ -1,0 +1,45 @@
+/* Are the other ranks there? Asked of them by a rank that has waited for a while, answered by each rank's thread, however busy that rank is
+ * otherwise. A rank that is stopped, or whose machine or network is gone, does not answer. */
+#include "communicators/mpi/queue.h"
+
+#include "framework/clock.h"
+
+enum { QUESTION = 1, ANSWER };
+
+void mpi_answer(mpi_queue *queue)
+{
+    for (int found = 1; found;) {
+        MPI_Status from;
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, queue->questions, &found, &from);
+        if (!found) break;
+        int where = from.MPI_SOURCE, tag = from.MPI_TAG;
+        MPI_Recv(NULL, 0, MPI_BYTE, where, tag, queue->questions, MPI_STATUS_IGNORE);
+        queue->heard[where] = sdlf_clock();
+        if (tag == QUESTION) {
+            MPI_Request sent;
+            MPI_Isend(NULL, 0, MPI_BYTE, where, ANSWER, queue->questions, &sent);
+            MPI_Request_free(&sent); /* no bytes: nothing that would have to stay */
+        }
+    }
+}
+
+sdlf_status mpi_ask(mpi_queue *queue, double begun, double *asked)
+{
+    double now = sdlf_clock(), pause = queue->timeout / 8;
+    mpi_answer(queue);
+    if (now - begun < pause || now - *asked < pause) return SDLF_OK;
+    for (int i = 0; i < queue->rank_count; i++) {
+        double last = queue->heard[i] > begun ? queue->heard[i] : begun;
+        if (i == queue->rank) continue;
+        if (now - last > queue->timeout)
+            return sdlf_fail(SDLF_ERROR_DEVICE,
+                             "rank %d has not answered for %.0f seconds: it hangs, is stopped, or cannot be reached "
+                             "any more",
+                             i, now - last);
+        int sent = 1;
+        MPI_Test(&queue->question[i], &sent, MPI_STATUS_IGNORE);
+        if (sent) MPI_Isend(NULL, 0, MPI_BYTE, i, QUESTION, queue->questions, &queue->question[i]);
+    }
+    *asked = now;
+    return SDLF_OK;
+}

@@ -1,0 +1,240 @@
+/* The thread that speaks MPI. See queue.h. */
+#include "communicators/mpi/queue.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "framework/clock.h"
+
+enum { BUSY_PAUSE = 50000, IDLE_PAUSE = 20000000 }; /* nanoseconds */
+
+static void pause_for(long nanoseconds)
+{
+    nanosleep(&(struct timespec){.tv_nsec = nanoseconds}, NULL);
+}
+
+/* ---- the thread's ---- */
+
+static sdlf_status begin_mpi(mpi_queue *queue)
+{
+    int given, there, length;
+    char name[MPI_MAX_PROCESSOR_NAME];
+    MPI_Initialized(&there);
+    if (there)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                         "MPI has been begun in this process before: it is begun once, by the communicator");
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS || given < MPI_THREAD_FUNNELED)
+        return sdlf_fail(SDLF_ERROR_DEVICE, "MPI could not be begun beside other threads");
+    MPI_Comm_dup(MPI_COMM_WORLD, &queue->sums);
+    MPI_Comm_dup(MPI_COMM_WORLD, &queue->questions);
+    MPI_Comm_set_errhandler(queue->sums, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(queue->questions, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &queue->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &queue->rank_count);
+    MPI_Comm local;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, queue->rank, MPI_INFO_NULL, &local);
+    MPI_Comm_rank(local, &queue->local_rank);
+    MPI_Comm_free(&local);
+    MPI_Get_processor_name(name, &length);
+    snprintf(queue->host, sizeof queue->host, "%.63s", name);
+    queue->heard = calloc((size_t)queue->rank_count, sizeof *queue->heard);
+    queue->question = malloc((size_t)queue->rank_count * sizeof(MPI_Request));
+    for (int i = 0; queue->question != NULL && i < queue->rank_count; i++) queue->question[i] = MPI_REQUEST_NULL;
+    if (queue->heard != NULL && queue->question != NULL) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_MEMORY, "no memory");
+}
+
+static sdlf_status check(int code, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    if (code == MPI_SUCCESS) return SDLF_OK;
+    MPI_Error_string(code, text, &length);
+    return sdlf_fail(SDLF_ERROR_DEVICE, "%s: %s", what, text);
+}
+
+/* Test until it is done. */
+static sdlf_status finish(mpi_queue *queue, MPI_Request *request)
+{
+    double begun = sdlf_clock(), asked = begun;
+    for (int done = 0;;) {
+        sdlf_status status = check(MPI_Test(request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+        if (status == SDLF_OK && !done) status = mpi_ask(queue, begun, &asked);
+        if (status != SDLF_OK || done) return status;
+        if (atomic_load(&queue->aborting)) MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+        if (!atomic_load(&queue->awaited)) pause_for(BUSY_PAUSE);
+    }
+}
+
+/* Counts of MPI are ints. */
+static sdlf_status run_job(mpi_queue *queue, const mpi_job *job)
+{
+    sdlf_status status = SDLF_OK;
+    bool sum = job->kind == MPI_JOB_SUM;
+    int64_t size = sum ? (int64_t)sdlf_dtype_size(job->dtype) : 1, most = sum ? 1 << 28 : INT_MAX;
+    MPI_Datatype type = !sum ? MPI_BYTE : job->dtype == SDLF_FLOAT64 ? MPI_DOUBLE : MPI_FLOAT;
+    for (int64_t first = 0; first < job->count && status == SDLF_OK; first += most) {
+        MPI_Request request;
+        int count = (int)(job->count - first < most ? job->count - first : most);
+        char *memory = (char *)job->memory + first * size;
+        status = sum ? check(MPI_Iallreduce(MPI_IN_PLACE, memory, count, type, MPI_SUM, queue->sums, &request),
+                             "MPI_Iallreduce")
+                     : check(MPI_Iallgather(job->from, count, type, memory, count, type, queue->sums, &request),
+                             "MPI_Iallgather");
+        if (status == SDLF_OK) status = finish(queue, &request);
+    }
+    return status;
+}
+
+/* The end of a rank that has not failed: the others may still need answers. */
+static void end_mpi(mpi_queue *queue)
+{
+    MPI_Request request;
+    bool together = queue->status == SDLF_OK;
+    if (together) together = MPI_Ibarrier(queue->sums, &request) == MPI_SUCCESS && finish(queue, &request) == SDLF_OK;
+    if (!together) MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE); /* MPI_Finalize would wait for a rank that does not come */
+    for (int i = 0; i < queue->rank_count; i++)
+        if (queue->question[i] != MPI_REQUEST_NULL) MPI_Request_free(&queue->question[i]);
+    mpi_answer(queue);
+    MPI_Comm_free(&queue->sums);
+    MPI_Comm_free(&queue->questions);
+    MPI_Finalize();
+}
+
+static void keep(mpi_queue *queue, sdlf_status status)
+{
+    if (status == SDLF_OK || queue->status != SDLF_OK) return;
+    queue->status = status;
+    snprintf(queue->message, sizeof queue->message, "%s", sdlf_error_message()); /* this thread's */
+}
+
+/* Called with the lock held: sleep until there is something to do, or it is time to look for questions. */
+static void idle(mpi_queue *queue)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += IDLE_PAUSE;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_cond_timedwait(&queue->wanted, &queue->lock, &until);
+}
+
+static void *run(void *argument)
+{
+    mpi_queue *queue = argument;
+    sdlf_status status = begin_mpi(queue);
+    pthread_mutex_lock(&queue->lock);
+    keep(queue, status);
+    bool begun = status == SDLF_OK;
+    queue->ready = true;
+    pthread_cond_broadcast(&queue->finished);
+    while (begun && !(queue->stop && queue->done == queue->asked)) {
+        if (queue->done == queue->asked || queue->status != SDLF_OK) {
+            if (queue->stop && queue->status != SDLF_OK) break;
+            idle(queue);
+            pthread_mutex_unlock(&queue->lock);
+            if (atomic_load(&queue->aborting)) MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+            mpi_answer(queue);
+            pthread_mutex_lock(&queue->lock);
+            continue;
+        }
+        mpi_job job = queue->job[queue->done % MPI_QUEUE_JOBS];
+        pthread_mutex_unlock(&queue->lock);
+        status = run_job(queue, &job);
+        pthread_mutex_lock(&queue->lock);
+        keep(queue, status);
+        if (status == SDLF_OK) queue->done++;
+        pthread_cond_broadcast(&queue->finished);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (begun) end_mpi(queue);
+    return NULL;
+}
+
+/* ---- everybody's ---- */
+
+static void release(mpi_queue *queue)
+{
+    pthread_join(queue->thread, NULL);
+    pthread_cond_destroy(&queue->wanted);
+    pthread_cond_destroy(&queue->finished);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue->heard);
+    free(queue->question);
+}
+
+static sdlf_status failure(const mpi_queue *queue)
+{
+    return queue->status == SDLF_OK ? SDLF_OK : sdlf_fail(queue->status, "%s", queue->message);
+}
+
+sdlf_status mpi_queue_start(mpi_queue *queue, double timeout)
+{
+    *queue = (mpi_queue){.timeout = timeout};
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_cond_init(&queue->wanted, NULL);
+    pthread_cond_init(&queue->finished, NULL);
+    sigset_t all, before; /* signals are for the program's own threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&queue->thread, NULL, run, queue);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0) return sdlf_fail(SDLF_ERROR_MEMORY, "cannot start a thread: %s", strerror(error));
+    pthread_mutex_lock(&queue->lock);
+    while (!queue->ready) pthread_cond_wait(&queue->finished, &queue->lock);
+    sdlf_status status = failure(queue);
+    pthread_mutex_unlock(&queue->lock);
+    if (status != SDLF_OK) release(queue);
+    return status;
+}
+
+void mpi_queue_stop(mpi_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->stop = true;
+    pthread_cond_signal(&queue->wanted);
+    pthread_mutex_unlock(&queue->lock);
+    release(queue);
+}
+
+sdlf_status mpi_queue_add(mpi_queue *queue, const mpi_job *job, int64_t *ticket)
+{
+    pthread_mutex_lock(&queue->lock);
+    while (queue->status == SDLF_OK && queue->asked - queue->done == MPI_QUEUE_JOBS)
+        pthread_cond_wait(&queue->finished, &queue->lock);
+    sdlf_status status = failure(queue);
+    if (status == SDLF_OK) {
+        *ticket = queue->asked;
+        queue->job[queue->asked++ % MPI_QUEUE_JOBS] = *job;
+        pthread_cond_signal(&queue->wanted);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return status;
+}
+
+sdlf_status mpi_queue_wait(mpi_queue *queue, int64_t ticket)
+{
+    atomic_store(&queue->awaited, true);
+    pthread_mutex_lock(&queue->lock);
+    while (queue->status == SDLF_OK && queue->done <= ticket) pthread_cond_wait(&queue->finished, &queue->lock);
+    sdlf_status status = queue->done > ticket ? SDLF_OK : failure(queue);
+    pthread_mutex_unlock(&queue->lock);
+    atomic_store(&queue->awaited, false);
+    return status;
+}
+
+void mpi_queue_abort(mpi_queue *queue)
+{
+    atomic_store(&queue->aborting, true);
+    pthread_mutex_lock(&queue->lock);
+    pthread_cond_signal(&queue->wanted);
+    pthread_mutex_unlock(&queue->lock);
+    pthread_join(queue->thread, NULL); /* which ends the process */
+}

@@ -1,0 +1,172 @@
+/* The nccl communicator: a GPU a process. Numbers in a GPU's memory are added by NCCL on a stream of their own, without the host; all else, and
+ * finding each other, is left to an mpi communicator beside it.
+ *
+ * A sum's stream waits for what the calculator has queued before sum_begin, and the calculator's stream waits for the sum from sum_end on. So
+ * begin and end are two events each, the host waits for neither, and what is queued between them runs beside the sum. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <nccl.h>
+
+#include "calculators/cuda/cuda.h"
+#include "communicators/registry.h"
+
+enum { SUMS = 256 };
+
+typedef struct nccl_communicator {
+    sdlf_communicator base;
+    sdlf_communicator *hosts; /* mpi */
+    ncclComm_t ranks;         /* NULL until the first sum */
+    int device;
+    cudaStream_t stream;
+    cudaEvent_t ready[SUMS], done[SUMS];
+    sdlf_calculator *calculator[SUMS]; /* of each sum under way */
+    int64_t count;                     /* of sums so far */
+} nccl_communicator;
+
+static nccl_communicator *from(sdlf_communicator *base)
+{
+    static_assert(offsetof(nccl_communicator, base) == 0, "base must be first");
+    assert(base->type == &sdlf_nccl_communicator_class);
+    return (nccl_communicator *)base;
+}
+
+static sdlf_status check(ncclResult_t result, const char *what)
+{
+    if (result == ncclSuccess || result == ncclInProgress) return SDLF_OK;
+    return sdlf_fail(SDLF_ERROR_DEVICE, "%s: NCCL says %s", what, ncclGetErrorString(result));
+}
+
+static sdlf_status open_nccl(sdlf_communicator *base, const sdlf_communicator_options *options)
+{
+    nccl_communicator *c = from(base);
+    sdlf_status status = sdlf_communicator_open(&c->hosts, "mpi", options);
+    if (status != SDLF_OK) return status;
+    base->rank = c->hosts->rank;
+    base->rank_count = c->hosts->rank_count;
+    base->local_rank = c->hosts->local_rank;
+    memcpy(base->host, c->hosts->host, sizeof base->host);
+    return SDLF_OK;
+}
+
+static void release(nccl_communicator *c)
+{
+    if (c->ranks == NULL) return;
+    cudaSetDevice(c->device);
+    cudaStreamSynchronize(c->stream);
+    ncclCommDestroy(c->ranks);
+    for (int i = 0; i < SUMS; i++) {
+        if (c->ready[i] != NULL) cudaEventDestroy(c->ready[i]);
+        if (c->done[i] != NULL) cudaEventDestroy(c->done[i]);
+    }
+    cudaStreamDestroy(c->stream);
+    c->ranks = NULL;
+}
+
+static void close_nccl(sdlf_communicator *base)
+{
+    release(from(base));
+    sdlf_communicator_close(from(base)->hosts);
+}
+
+/* With the first sum it is known which device this rank computes on. */
+static sdlf_status join(nccl_communicator *c, int device)
+{
+    ncclUniqueId mine = {{0}}, *all = malloc((size_t)c->base.rank_count * sizeof *all);
+    if (all == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "nccl: no memory");
+    sdlf_status status = c->base.rank == 0 ? check(ncclGetUniqueId(&mine), "ncclGetUniqueId") : SDLF_OK;
+    sdlf_status met = c->hosts->type->gather(c->hosts, &mine, sizeof mine, all);
+    if (status == SDLF_OK) status = met;
+    if (status == SDLF_OK)
+        status = check(ncclCommInitRank(&c->ranks, c->base.rank_count, all[0], c->base.rank), "ncclCommInitRank");
+    free(all);
+    if (status != SDLF_OK) return status;
+    c->device = device;
+    status = cuda_check(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking), "a stream for sums");
+    for (int i = 0; i < SUMS && status == SDLF_OK; i++) {
+        status = cuda_check(cudaEventCreateWithFlags(&c->ready[i], cudaEventDisableTiming), "an event for sums");
+        if (status == SDLF_OK)
+            status = cuda_check(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming), "an event for sums");
+    }
+    return status;
+}
+
+static bool is_cuda(const sdlf_calculator *calculator)
+{
+    return calculator != NULL && strncmp(calculator->space, "cuda:", 5) == 0;
+}
+
+/* Tickets of NCCL's sums are odd, those of mpi's even. */
+static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
+                             int64_t count, int64_t *ticket)
+{
+    nccl_communicator *c = from(base);
+    if (!is_cuda(calculator)) {
+        sdlf_status status = c->hosts->type->sum_begin(c->hosts, calculator, memory, dtype, count, ticket);
+        *ticket *= 2;
+        return status;
+    }
+    const cuda_calculator *cuda = cuda_calculator_from(calculator); /* and its device is this thread's */
+    sdlf_status status = c->ranks == NULL ? join(c, cuda->device) : SDLF_OK;
+    if (status == SDLF_OK && cuda->device != c->device)
+        status = sdlf_fail(SDLF_ERROR_UNSUPPORTED, "nccl: a rank has one GPU, and this one sums on device %d and on %d",
+                           c->device, cuda->device);
+    if (status != SDLF_OK) return status;
+    int at = (int)(c->count % SUMS);
+    ncclDataType_t type = dtype == SDLF_FLOAT64 ? ncclFloat64 : ncclFloat32;
+    status = cuda_check(cudaEventRecord(c->ready[at], cuda->stream), "a sum over all ranks");
+    if (status == SDLF_OK) status = cuda_check(cudaStreamWaitEvent(c->stream, c->ready[at], 0), "a sum over all ranks");
+    if (status == SDLF_OK)
+        status =
+            check(ncclAllReduce(memory, memory, (size_t)count, type, ncclSum, c->ranks, c->stream), "ncclAllReduce");
+    if (status == SDLF_OK) status = cuda_check(cudaEventRecord(c->done[at], c->stream), "a sum over all ranks");
+    c->calculator[at] = calculator;
+    *ticket = 2 * c->count++ + 1;
+    return status;
+}
+
+static sdlf_status sum_end(sdlf_communicator *base, int64_t ticket)
+{
+    nccl_communicator *c = from(base);
+    if (ticket % 2 == 0) return c->hosts->type->sum_end(c->hosts, ticket / 2);
+    int at = (int)(ticket / 2 % SUMS);
+    ncclResult_t failed = ncclSuccess;
+    sdlf_status status = check(ncclCommGetAsyncError(c->ranks, &failed), "ncclCommGetAsyncError");
+    if (status == SDLF_OK) status = check(failed, "a sum over all ranks");
+    if (status != SDLF_OK) return status;
+    return cuda_check(cudaStreamWaitEvent(cuda_stream(c->calculator[at]), c->done[at], 0), "a sum over all ranks");
+}
+
+static sdlf_status gather(sdlf_communicator *base, const void *mine, int64_t bytes, void *all)
+{
+    return from(base)->hosts->type->gather(from(base)->hosts, mine, bytes, all);
+}
+
+static void forget(sdlf_communicator *base, sdlf_calculator *calculator)
+{
+    nccl_communicator *c = from(base);
+    if (is_cuda(calculator))
+        release(c);
+    else if (c->hosts->type->forget != NULL)
+        c->hosts->type->forget(c->hosts, calculator);
+}
+
+static void abort_nccl(sdlf_communicator *base)
+{
+    sdlf_communicator_abort(from(base)->hosts);
+}
+
+const sdlf_communicator_class sdlf_nccl_communicator_class = {
+    .name = "nccl",
+    .summary = "as mpi, with a GPU a process: NCCL adds what is in their memory",
+    .size = sizeof(nccl_communicator),
+    .queued = true,
+    .open = open_nccl,
+    .close = close_nccl,
+    .sum_begin = sum_begin,
+    .sum_end = sum_end,
+    .gather = gather,
+    .forget = forget,
+    .abort = abort_nccl,
+};

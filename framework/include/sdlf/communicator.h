@@ -1,0 +1,98 @@
+/* Communicator: what the ranks of one data-parallel training say to each other.
+ *
+ * A rank is one of `size` processes (or threads) that train the same network on parts of the same batches. Beside the calculator, which
+ * computes on one kind of hardware, a communicator adds gradients over all ranks. A communicator class is a const table.
+ *
+ * Every rank calls the same functions in the same order, with the same sizes. With the same number of ranks sums have the same bits on every
+ * run, and on every rank.
+ *
+ * Threads: one thread at a time uses a communicator.
+ * Ownership: a communicator is the caller's, to be closed after the plans and trainers that use it. Classes are the library's.
+ * Errors: a status with a message (status.h). After SDLF_ERROR_DEVICE (a rank that is lost, or does not answer) a communicator is only good
+ * for sdlf_communicator_abort and _close. */
+#ifndef SDLF_COMMUNICATOR_H
+#define SDLF_COMMUNICATOR_H
+
+#include <sdlf/calculator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sdlf_communicator_class sdlf_communicator_class;
+typedef struct sdlf_communicator sdlf_communicator;
+
+typedef struct sdlf_communicator_options {
+    double timeout;    /* seconds after which a rank that does not answer is given up; default 20 */
+    void *reserved[4]; /* zero: room for members to come */
+} sdlf_communicator_options;
+
+struct sdlf_communicator_class {
+    const char *name;    /* "mpi" */
+    const char *summary; /* one line for --help */
+    size_t size;         /* of the object whose first member is an sdlf_communicator */
+    bool queued; /* are sums of a device's numbers queued with its work, so that its recordings can hold them? */
+
+    /* Make a zeroed object ready, with rank, rank_count and host; on failure it has released all it took. `close` waits for the others,
+     * unless the communicator has failed. */
+    sdlf_status (*open)(sdlf_communicator *communicator, const sdlf_communicator_options *options);
+    void (*close)(sdlf_communicator *communicator);
+
+    /* Begin to add, over all ranks, `count` float32 or float64 numbers in the calculator's memory (NULL: the host's), in place. What the
+     * calculator has queued before is waited for. The memory is not touched until sum_end(ticket) has returned; what is queued afterwards sees
+     * the sum. Tickets are ended in the order in which they were begun. */
+    sdlf_status (*sum_begin)(sdlf_communicator *communicator, sdlf_calculator *calculator, void *memory,
+                             sdlf_dtype dtype, int64_t count, int64_t *ticket);
+    sdlf_status (*sum_end)(sdlf_communicator *communicator, int64_t ticket);
+
+    /* all[0 .. rank_count bytes - 1] becomes each rank's `bytes` bytes, in the order of ranks; host memory. */
+    sdlf_status (*gather)(sdlf_communicator *communicator, const void *mine, int64_t bytes, void *all);
+
+    /* The calculator is about to be closed: what is kept for it goes. No sum of its numbers is under way. Optional; NULL: nothing is kept. */
+    void (*forget)(sdlf_communicator *communicator, sdlf_calculator *calculator);
+
+    /* End all ranks, this one too, with an exit code other than 0. Does not return. */
+    void (*abort)(sdlf_communicator *communicator);
+
+    void *reserved[4]; /* zero, so that members can be added */
+};
+
+struct sdlf_communicator {
+    const sdlf_communicator_class *type;
+    int rank, rank_count; /* 0 <= rank < rank_count */
+    int local_rank;       /* among those on the same host, from 0: which of its devices, say */
+    char host[64];        /* the machine that this rank runs on */
+    bool agreed;          /* the last failure is every rank's: rank 0 may tell of it, and the others be silent */
+};
+
+/* Open the class of that name: the same on every rank. Errors: SDLF_ERROR_ARGUMENT (unknown name), SDLF_ERROR_UNSUPPORTED (not in this
+ * build), SDLF_ERROR_DEVICE. */
+sdlf_status sdlf_communicator_open(sdlf_communicator **communicator, const char *name,
+                                   const sdlf_communicator_options *options);
+void sdlf_communicator_close(sdlf_communicator *communicator);
+
+/* Classes in order; NULL past the end. Names of those that SDLF has and this build has not, with the reason; NULL past the end. */
+const sdlf_communicator_class *sdlf_communicator_class_at(int index);
+const char *sdlf_communicator_left_out(int index, const char **reason);
+
+/* The sum of each of `count` doubles over all ranks, in place; host memory. */
+sdlf_status sdlf_communicator_sum(sdlf_communicator *communicator, double *numbers, int64_t count);
+
+/* Do all ranks have the same bytes? Where not, *other becomes the first rank that differs from rank 0, else -1. */
+sdlf_status sdlf_communicator_compare(sdlf_communicator *communicator, const void *mine, int64_t bytes, int *other);
+
+/* All ranks meet, each with what its last steps came to. SDLF_OK where all are; else the first failure becomes everybody's, and its message
+ * names the rank, unless all say the same. */
+sdlf_status sdlf_communicator_agree(sdlf_communicator *communicator, sdlf_status status);
+
+/* End all ranks, this one too, with an exit code other than 0. Does not return, unless communicator is NULL. */
+void sdlf_communicator_abort(sdlf_communicator *communicator);
+
+/* The part of `count` samples that a rank has: [first(rank), first(rank + 1)). NULL: all. */
+int64_t sdlf_communicator_first(const sdlf_communicator *communicator, int64_t count);
+int64_t sdlf_communicator_share(const sdlf_communicator *communicator, int64_t count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,239 @@
+/* Gradients in buckets, added over all ranks. A pass behind fusion and layouts, so that neither knows of it, and before placing.
+ *
+ * In the order in which the backward pass makes them, gradients are put side by side into buckets of BUCKET bytes or a little more: one sum each,
+ * large enough that what it takes is its bytes and not its beginning. Behind the last gradient of a bucket its sum is begun; the rest of the
+ * backward pass is computed meanwhile. The updates stand behind the backward pass, in their order, and before the first one that reads a bucket
+ * its sum is waited for: the updates of one bucket overlap the sums of those behind it. So all gradients live at once, which one contiguous
+ * bucket for each sum wants anyway. */
+#include "framework/plan/passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUCKET = 4 << 20, ALIGNED = 128, MOST_BUCKETS = 128 };
+
+typedef struct summing {
+    sdlf_plan *plan;
+    plan_step *old;
+    int old_count;
+    int *bucket; /* of each gradient's buffer: 0 not a gradient, -1 one in no bucket yet, else the bucket's buffer */
+    int64_t *offset;      /* of each gradient's buffer, in its bucket */
+    int *last_writer;     /* of each gradient's buffer: a step */
+    int *number;          /* of each bucket's buffer: which it is */
+    int *buffer_of;       /* of each bucket: its buffer */
+    bool *awaited;        /* of each bucket */
+    sdlf_calculator **by; /* of each bucket: who fills it */
+    int originals;
+    int open;                    /* the bucket that is being filled, a buffer; 0: none */
+    sdlf_calculator *calculator; /* that fills it */
+    int node;                    /* of its last gradient */
+    int64_t size;
+} summing;
+
+static sdlf_status no_memory(void)
+{
+    return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its buckets of gradients");
+}
+
+static sdlf_status find_gradients(summing *s)
+{
+    sdlf_plan *plan = s->plan;
+    int64_t bytes = 0;
+    for (int p = 0; p < plan->model->parameter_count; p++) {
+        if (!sdlf_tensor_present(&plan->gradients[p])) continue;
+        int buffer = plan->gradients[p].buffer;
+        s->bucket[buffer] = -1;
+        s->last_writer[buffer] = -1;
+        bytes += plan->buffers[buffer].bytes;
+    }
+    for (int i = 0; i < s->old_count; i++) {
+        for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) {
+            const sdlf_tensor *out = &s->old[i].operation.out[j];
+            if (sdlf_tensor_present(out) && s->bucket[out->buffer] != 0) s->last_writer[out->buffer] = i;
+        }
+    }
+    s->size = bytes / MOST_BUCKETS > BUCKET ? bytes / MOST_BUCKETS : BUCKET;
+    for (int p = 0; p < plan->model->parameter_count; p++) {
+        if (!sdlf_tensor_present(&plan->gradients[p]) || s->last_writer[plan->gradients[p].buffer] >= 0) continue;
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                         "plan: the gradient of %s is never stored, so that ranks cannot add it",
+                         plan->model->parameters[p].name);
+    }
+    return SDLF_OK;
+}
+
+/* The step that begins the sum of a bucket, or waits for it. */
+static sdlf_status append_sum(summing *s, int bucket, sdlf_calculator *calculator, int node, bool awaits)
+{
+    sdlf_plan *plan = s->plan;
+    const plan_buffer *buffer = &plan->buffers[bucket];
+    sdlf_tensor all =
+        sdlf_tensor_view(buffer->dtype, sdlf_shape(buffer->bytes / (int64_t)sdlf_dtype_size(buffer->dtype)), NULL);
+    all.buffer = bucket;
+    plan_step step = {
+        .operation = {.kind = SDLF_COPY, .in = {all}, .out = {all}},
+        .calculator = calculator,
+        .phase = SDLF_PHASE_COMMUNICATE,
+        .serves = SDLF_PHASE_UPDATE,
+        .node = node,
+        .cost = {.bytes = awaits ? 0 : buffer->bytes},
+        .bucket = s->number[bucket],
+        .awaits = awaits,
+        .label = strdup(awaits ? "gradient sum awaited" : "gradient sum begun"),
+    };
+    if (step.label == NULL) return no_memory();
+    sdlf_status status = plan_append_step(plan, &step);
+    if (status != SDLF_OK) free(step.label);
+    return status;
+}
+
+static sdlf_status close_bucket(summing *s)
+{
+    int bucket = s->open;
+    s->open = 0;
+    return bucket != 0 ? append_sum(s, bucket, s->calculator, s->node, false) : SDLF_OK;
+}
+
+static sdlf_status open_bucket(summing *s, const plan_step *step, const plan_buffer *gradient)
+{
+    sdlf_plan *plan = s->plan;
+    const plan_buffer like = *gradient;
+    s->open = plan_new_buffer(plan, like.kind, like.dtype, 0);
+    if (s->open == 0) return no_memory();
+    s->calculator = step->calculator;
+    s->buffer_of[plan->bucket_count] = s->open;
+    s->by[plan->bucket_count] = step->calculator;
+    s->number[s->open] = plan->bucket_count++;
+    return SDLF_OK;
+}
+
+/* The gradients that the old step `index` was the last to write have their places now. */
+static sdlf_status take_gradients(summing *s, int index)
+{
+    sdlf_plan *plan = s->plan;
+    const plan_step *step = &s->old[index];
+    sdlf_status status = SDLF_OK;
+    for (int j = 0; j < SDLF_MAX_OUTPUTS && status == SDLF_OK; j++) {
+        const sdlf_tensor *out = &step->operation.out[j];
+        if (!sdlf_tensor_present(out) || s->bucket[out->buffer] != -1) continue;
+        int gradient = out->buffer;
+        bool other = s->open != 0 && (s->calculator != step->calculator ||
+                                      plan->buffers[s->open].dtype != plan->buffers[gradient].dtype);
+        if (other) status = close_bucket(s);
+        if (status == SDLF_OK && s->open == 0) status = open_bucket(s, step, &plan->buffers[gradient]);
+        if (status != SDLF_OK) return status;
+        plan_buffer *bucket = &plan->buffers[s->open];
+        s->bucket[gradient] = s->open;
+        s->offset[gradient] = bucket->bytes;
+        bucket->bytes += (plan->buffers[gradient].bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    }
+    return status;
+}
+
+/* Behind an old step: is the open bucket full, and all that is in it written? */
+static sdlf_status close_if_full(summing *s, int index)
+{
+    if (s->open == 0 || s->plan->buffers[s->open].bytes < s->size) return SDLF_OK;
+    for (int b = 1; b < s->originals; b++)
+        if (s->bucket[b] == s->open && s->last_writer[b] > index) return SDLF_OK;
+    return close_bucket(s);
+}
+
+static void move_tensor(const summing *s, sdlf_tensor *tensor)
+{
+    if (!sdlf_tensor_present(tensor) || tensor->buffer >= s->originals || s->bucket[tensor->buffer] <= 0) return;
+    int gradient = tensor->buffer;
+    tensor->buffer = s->bucket[gradient];
+    tensor->offset += s->offset[gradient];
+}
+
+/* Before an update that reads gradients: their sums are there. */
+static sdlf_status await_buckets(summing *s, const plan_step *step)
+{
+    sdlf_status status = SDLF_OK;
+    for (int j = 0; j < SDLF_MAX_INPUTS && status == SDLF_OK; j++) {
+        const sdlf_tensor *in = &step->operation.in[j];
+        if (!sdlf_tensor_present(in) || in->buffer >= s->originals || s->bucket[in->buffer] <= 0) continue;
+        int last = s->number[s->bucket[in->buffer]];
+        if (s->bucket[in->buffer] == s->open) status = close_bucket(s);
+        for (int n = 0; n <= last && status == SDLF_OK; n++) { /* in the order in which they were begun */
+            if (s->awaited[n]) continue;
+            status = append_sum(s, s->buffer_of[n], s->by[n], step->node, true);
+            s->awaited[n] = true;
+        }
+    }
+    return status;
+}
+
+/* The old steps of the updates, or all others, in their order. */
+static sdlf_status append_steps(summing *s, bool updates)
+{
+    sdlf_plan *plan = s->plan;
+    sdlf_status status = SDLF_OK;
+    for (int i = 0; i < s->old_count && status == SDLF_OK; i++) {
+        if ((s->old[i].serves == SDLF_PHASE_UPDATE) != updates) continue;
+        bool written = false;
+        for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) {
+            const sdlf_tensor *out = &s->old[i].operation.out[j];
+            written = written || (sdlf_tensor_present(out) && s->bucket[out->buffer] == -1);
+        }
+        if (written) status = take_gradients(s, i);
+        if (status == SDLF_OK && updates) status = await_buckets(s, &s->old[i]);
+        if (status == SDLF_OK) status = plan_append_step(plan, &s->old[i]);
+        s->node = s->old[i].node;
+        if (status == SDLF_OK && written) status = close_if_full(s, i);
+    }
+    return status;
+}
+
+static sdlf_status rebuild(summing *s)
+{
+    sdlf_plan *plan = s->plan;
+    sdlf_status status = append_steps(s, false);
+    if (status == SDLF_OK && !plan->options.accumulate) status = close_bucket(s);
+    if (status == SDLF_OK) status = append_steps(s, true);
+    if (status == SDLF_OK) status = close_bucket(s);
+    for (int n = 0; n < plan->bucket_count && status == SDLF_OK; n++) {
+        if (!s->awaited[n]) status = append_sum(s, s->buffer_of[n], s->by[n], s->node, true);
+    }
+    for (int i = 0; i < plan->step_count; i++) {
+        for (int j = 0; j < SDLF_MAX_INPUTS; j++) move_tensor(s, &plan->steps[i].operation.in[j]);
+        for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) move_tensor(s, &plan->steps[i].operation.out[j]);
+    }
+    for (int p = 0; p < plan->model->parameter_count; p++) move_tensor(s, &plan->gradients[p]);
+    return status;
+}
+
+sdlf_status plan_add_sums(sdlf_plan *plan)
+{
+    if (plan->options.communicator == NULL || plan->options.mode != SDLF_TRAIN) return SDLF_OK;
+    size_t buffers = 2 * (size_t)plan->buffer_count + 2; /* buckets are fewer than gradients */
+    summing s = {.plan = plan, .old = plan->steps, .old_count = plan->step_count, .originals = plan->buffer_count};
+    s.bucket = calloc(buffers, sizeof *s.bucket);
+    s.offset = calloc(buffers, sizeof *s.offset);
+    s.last_writer = calloc(buffers, sizeof *s.last_writer);
+    s.number = calloc(buffers, sizeof *s.number);
+    s.buffer_of = calloc(buffers, sizeof *s.buffer_of);
+    s.awaited = calloc(buffers, sizeof *s.awaited);
+    s.by = calloc(buffers, sizeof *s.by);
+    plan->tickets = calloc(buffers, sizeof *plan->tickets);
+    sdlf_status status = SDLF_OK;
+    if (!s.bucket || !s.offset || !s.last_writer || !s.number || !s.buffer_of || !s.awaited || !s.by || !plan->tickets)
+        status = no_memory();
+    else
+        status = find_gradients(&s);
+    if (status == SDLF_OK) {
+        plan->steps = NULL;
+        plan->step_count = plan->step_capacity = 0;
+        status = rebuild(&s);
+        free(s.old); /* what has no place in the new list owned nothing: only copies between spaces do */
+    }
+    free(s.bucket);
+    free(s.offset);
+    free(s.last_writer);
+    free(s.number);
+    free(s.buffer_of);
+    free(s.awaited);
+    free(s.by);
+    return status;
+}

@@ -1,0 +1,236 @@
+/* sdlf train --communicator mpi: several ranks train as one does; what differs between them is said; one that dies or hangs ends all. */
+#include "testing.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sdlf/sdlf.h>
+
+#include "apps/program.h"
+
+#ifndef SDLF_MPIRUN
+#define SDLF_MPIRUN "" /* the build has no MPI */
+#endif
+
+enum { EPOCHS = 2 };
+
+typedef struct curve {
+    double loss[2 * EPOCHS], test[2 * EPOCHS];
+    char weights[2 * EPOCHS][16];
+    int epochs;
+} curve;
+
+static char output[1 << 16];
+
+/* Run a shell command, with its output and errors in `output`. Returns its exit code. */
+static int shell(const char *format, ...)
+{
+    char command[4096];
+    va_list words;
+    va_start(words, format);
+    vsnprintf(command, sizeof command, format, words);
+    va_end(words);
+    strncat(command, " 2>&1", sizeof command - strlen(command) - 1);
+    FILE *stream = popen(command, "r");
+    if (stream == NULL) return -1;
+    size_t used = 0, read;
+    while ((read = fread(output + used, 1, sizeof output - 1 - used, stream)) > 0) used += read;
+    output[used] = '\0';
+    int status = pclose(stream);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+#define SAYS(text)                                                                                                     \
+    do {                                                                                                               \
+        if (!CHECK(strstr(output, text) != NULL)) printf("expected '%s' in:\n%s\n", text, output);                     \
+    } while (0)
+
+/* The words before a rank's own: `ranks` processes, however few processors there are. */
+static const char *mpirun(int ranks)
+{
+    static char text[256];
+    snprintf(text, sizeof text, "%s --oversubscribe -n %d %s train --communicator mpi", SDLF_MPIRUN, ranks,
+             program_path);
+    return text;
+}
+
+static curve read_curve(const char *path)
+{
+    curve found = {.epochs = 0};
+    static char line[1 << 16];
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL && found.epochs < 2 * EPOCHS) {
+        const char *loss = strstr(line, "\"loss\":"), *test = strstr(line, "\"test_loss\":");
+        const char *weights = strstr(line, "\"weights\":\"");
+        if (strstr(line, "\"event\":\"epoch\"") == NULL || loss == NULL || test == NULL || weights == NULL) continue;
+        found.loss[found.epochs] = atof(loss + 7);
+        found.test[found.epochs] = atof(test + 12);
+        sscanf(weights + 11, "%8s", found.weights[found.epochs++]);
+    }
+    if (file != NULL) fclose(file);
+    return found;
+}
+
+/* Train with so many ranks (0: without a communicator). */
+static curve train(int ranks, const char *options)
+{
+    remove("ranks.jsonl");
+    char alone[256];
+    snprintf(alone, sizeof alone, "%s train", program_path);
+    int code = shell("%s --quiet --log ranks.jsonl --log-steps 0 %s", ranks > 0 ? mpirun(ranks) : alone, options);
+    if (!CHECK_EQUAL(code, 0)) printf("%d ranks, %s:\n%s\n", ranks, options, output);
+    return read_curve("ranks.jsonl");
+}
+
+static const char *const cases[] = {
+    "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 2",            /* the last batch is one sample */
+    "--no-save --net ranks_dropout.json --data digits:300 --batch 7 --epochs 2", /* dropout, and parts that begin anywhere */
+    "--no-save --net lenet5 --data digits:300 --batch 64 --epochs 2 --optimizer adamw --clip-norm 0.5",
+    "--no-save --net lenet5 --data digits:301 --batch 20 --epochs 2 --accumulate 3 --ema 0.9 --learning-rate 0.01",
+    "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 2 --class-weights balanced --augment-shift 2",
+};
+
+/* Sums in another order differ by rounding, which some steps of training enlarge. */
+static void same_training(void)
+{
+    FILE *file = fopen("ranks_dropout.json", "w");
+    if (!CHECK(file != NULL)) return;
+    fputs("{\"name\": \"ranks_dropout\", \"inputs\": [{\"name\": \"image\", \"shape\": [1, 28, 28]}], \"layers\": ["
+          "{\"name\": \"flat\", \"type\": \"flatten\", \"inputs\": [\"image\"]},"
+          "{\"name\": \"a\", \"type\": \"fully_connected\", \"inputs\": [\"flat\"], \"units\": 37},"
+          "{\"name\": \"relu\", \"type\": \"relu\", \"inputs\": [\"a\"]},"
+          "{\"name\": \"drop\", \"type\": \"dropout\", \"inputs\": [\"relu\"], \"probability\": 0.5},"
+          "{\"name\": \"b\", \"type\": \"fully_connected\", \"inputs\": [\"drop\"], \"units\": 10}],"
+          "\"outputs\": {\"class\": \"b\"}}\n",
+          file);
+    fclose(file);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        curve alone = train(0, cases[c]);
+        CHECK_EQUAL(alone.epochs, EPOCHS);
+        for (int ranks = 1; ranks <= 3; ranks++) {
+            curve several = train(ranks, cases[c]);
+            CHECK_EQUAL(several.epochs, EPOCHS);
+            for (int e = 0; e < several.epochs; e++) {
+                CHECK_CLOSE(several.loss[e], alone.loss[e], 1e-5 * alone.loss[e]);
+                CHECK_CLOSE(several.test[e], alone.test[e], 1e-5 * alone.test[e]);
+            }
+        }
+    }
+}
+
+static void same_bits(void)
+{
+    curve first = train(3, cases[0]), second = train(3, cases[0]);
+    for (int e = 0; e < EPOCHS; e++) CHECK(strcmp(first.weights[e], second.weights[e]) == 0);
+}
+
+/* Statistics of batch normalisation are each rank's own, and the same on all after an epoch: else the run would fail. */
+static void batch_norm(void)
+{
+    curve norm = train(2, "--no-save --net resnet20 --data digits:40 --batch 20 --epochs 1");
+    CHECK_EQUAL(norm.epochs, 1);
+}
+
+static void resumed_by_more(void)
+{
+    remove("ranks.safetensors");
+    curve whole = train(1, "--no-save --net lenet5 --data digits:301 --batch 50 --epochs 4 --schedule constant");
+    train(2, "--out ranks.safetensors --net lenet5 --data digits:301 --batch 50 --epochs 2 --schedule constant");
+    curve rest = train(3, "--resume ranks.safetensors --epochs 4");
+    CHECK_EQUAL(rest.epochs, 2);
+    for (int e = 0; e < rest.epochs; e++) CHECK_CLOSE(rest.loss[e], whole.loss[2 + e], 1e-4 * whole.loss[2 + e]);
+}
+
+/* One message, from rank 0, and all end. */
+static void differences(void)
+{
+    static const struct {
+        const char *first, *second, *says;
+    } different[] = {
+        {"--data digits:60", "--data digits:61", "rank 1 on"},
+        {"--data digits:60", "--data digits:61", "has another set of training data than rank 0"},
+        {"--net lenet5", "--net fast_cnn", "has another network than rank 0"},
+        {"--batch 30", "--batch 32", "has another set of options than rank 0"},
+        {"--seed 1", "--seed 2", "has another set of options than rank 0"},
+        {"--net lenet5", "--net absent.json", "cannot open 'absent.json'"},
+    };
+    for (size_t i = 0; i < sizeof different / sizeof different[0]; i++) {
+        const char *common = "--no-save --epochs 1 --data digits:60 --net lenet5";
+        int code = shell("%s %s %s : -n 1 %s train --communicator mpi %s %s", mpirun(1), common, different[i].first,
+                         program_path, common, different[i].second);
+        CHECK(code != 0);
+        SAYS(different[i].says);
+        const char *error = strstr(output, "train: error:");
+        CHECK(error != NULL && strstr(error + 1, "train: error:") == NULL);
+    }
+    CHECK(shell("%s --no-save --data digits:60 --net lenet5 --batch 2", mpirun(3)) != 0);
+    SAYS("3 ranks want a batch of at least so many samples, found 2");
+    CHECK(shell("%s --no-save --data digits:60 --net lenet5 --mixup 0.2", mpirun(2)) != 0);
+    SAYS("mixup and cutmix pair the samples of a whole batch");
+}
+
+/* Start two ranks that train for ever, wait for a checkpoint, send a signal to the second; `output` is what came of it. */
+static void strike(const char *signal_name)
+{
+    remove("struck.safetensors");
+    shell("(%s --communicator-timeout 2 --net lenet5 --data digits:300 --epochs 100000 --out struck.safetensors "
+          "> struck.log 2>&1 & m=$!; for i in $(seq 3000); do [ -e struck.safetensors ] && break; sleep 0.1; done; "
+          "kill -%s $(cat /proc/$m/task/*/children | tr ' ' '\\n' | grep . | tail -n 1); "
+          "for i in $(seq 300); do kill -0 $m 2> /dev/null || break; sleep 0.1; done; "
+          "kill -0 $m 2> /dev/null && echo still there && kill -9 $m; wait $m; echo code $?; cat struck.log)",
+          mpirun(2), signal_name);
+    CHECK(strstr(output, "still there") == NULL); /* within 30 seconds */
+    CHECK(strstr(output, "code 0\n") == NULL);
+    sdlf_model *model = NULL;
+    CHECK_OK(sdlf_model_open(&model, "struck.safetensors"));
+    if (model != NULL) CHECK(sdlf_model_training_state(model)->present);
+    sdlf_model_free(model);
+}
+
+static void killed(void)
+{
+    strike("KILL");
+    SAYS("rank 1"); /* mpirun's own words: who, and which signal */
+    SAYS("signal 9");
+}
+
+static void stopped(void)
+{
+    strike("STOP");
+    SAYS("rank 0 on");
+    SAYS("rank 1 has not answered for 2 seconds");
+    SAYS("struck.safetensors still has what there was after epoch");
+}
+
+static void needs_mpi(void)
+{
+    test_skip("this build has no MPI");
+}
+
+int main(void)
+{
+    char folder[1024];
+    if (SDLF_MPIRUN[0] == '\0') {
+        RUN(needs_mpi);
+        return test_summary();
+    }
+    if (TEST_SANITIZED) setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* MPI's own: what it keeps to its end */
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    snprintf(folder, sizeof folder, "%s", test_path("ranks"));
+    *strrchr(folder, '/') = '\0';
+    if (!CHECK(chdir(folder) == 0)) return test_summary();
+    RUN(same_training);
+    RUN(same_bits);
+    RUN(batch_norm);
+    RUN(resumed_by_more);
+    RUN(differences);
+    RUN(killed);
+    RUN(stopped);
+    return test_summary();
+}

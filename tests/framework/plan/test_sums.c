@@ -1,0 +1,172 @@
+/* Gradients in buckets: with a pretended communicator of two ranks that have the same samples, each rank's gradients counting a half, training
+ * is that of one rank: half of a gradient and half of it are the gradient, bit for bit. */
+#include <stdlib.h>
+
+#include "framework/plan/networks.h"
+#include "testing.h"
+
+enum { MOST_SUMS = 16, BATCH = 4, STEPS = 3 };
+
+typedef struct twins {
+    sdlf_communicator base;
+    struct {
+        sdlf_calculator *calculator;
+        void *memory;
+        int64_t count;
+    } sum[MOST_SUMS];
+    int64_t begun, ended; /* sums */
+    bool failing;
+} twins;
+
+/* Nothing is added before it is awaited: who looks too early sees half. */
+static sdlf_status sum_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
+                             int64_t count, int64_t *ticket)
+{
+    twins *t = (twins *)base;
+    CHECK_EQUAL(dtype, SDLF_FLOAT32);
+    CHECK(t->begun - t->ended < MOST_SUMS);
+    *ticket = t->begun++;
+    t->sum[*ticket % MOST_SUMS].calculator = calculator;
+    t->sum[*ticket % MOST_SUMS].memory = memory;
+    t->sum[*ticket % MOST_SUMS].count = count;
+    return SDLF_OK;
+}
+
+static sdlf_status sum_end(sdlf_communicator *base, int64_t ticket)
+{
+    twins *t = (twins *)base;
+    CHECK_EQUAL(ticket, t->ended);
+    t->ended++;
+    if (t->failing) return sdlf_fail(SDLF_ERROR_DEVICE, "rank 1 is gone");
+    sdlf_calculator *calculator = t->sum[ticket % MOST_SUMS].calculator;
+    int64_t count = t->sum[ticket % MOST_SUMS].count;
+    void *memory = t->sum[ticket % MOST_SUMS].memory;
+    float *host = malloc((size_t)count * sizeof *host);
+    if (!CHECK(host != NULL)) return SDLF_ERROR_MEMORY;
+    CHECK_OK(calculator->type->synchronize(calculator));
+    CHECK_OK(calculator->type->download(calculator, host, memory, count * (int64_t)sizeof *host));
+    for (int64_t i = 0; i < count; i++) host[i] *= 2;
+    CHECK_OK(calculator->type->upload(calculator, memory, host, count * (int64_t)sizeof *host));
+    free(host);
+    return SDLF_OK;
+}
+
+static const sdlf_communicator_class twins_class = {
+    .name = "twins", .size = sizeof(twins), .sum_begin = sum_begin, .sum_end = sum_end};
+
+static uint32_t train(sdlf_plan_options options, twins *ranks)
+{
+    sdlf_model *net = small_cnn();
+    sdlf_plan *plan = NULL;
+    uint32_t hash = 0;
+    options.batch = BATCH;
+    options.mode = SDLF_TRAIN;
+    options.communicator = ranks != NULL ? &ranks->base : NULL;
+    options.rank_share = 0.5;
+    CHECK_OK(sdlf_plan_create(&plan, net, &options));
+    if (plan != NULL) {
+        float image[BATCH * 36];
+        int32_t labels[BATCH] = {0, 1, 2, 1};
+        fill_random(image, BATCH * 36, 7);
+        CHECK_OK(test_plan_write(plan, "image", image));
+        CHECK_OK(test_plan_write(plan, "labels", labels));
+        for (int step = 0; step < STEPS; step++) {
+            if (options.accumulate) CHECK_OK(sdlf_plan_accumulate(plan));
+            CHECK_OK(sdlf_plan_step(plan, 0.02f));
+        }
+        CHECK_OK(sdlf_plan_store_parameters(plan));
+        hash = sdlf_model_hash(net);
+    }
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    return hash;
+}
+
+/* Fused updates, which a communicator keeps apart, may round otherwise: both without fusion. */
+static void check_same(sdlf_plan_options options)
+{
+    twins ranks = {.base = {.type = &twins_class, .rank_count = 2, .host = "here"}};
+    options.no_fusion = true;
+    CHECK_EQUAL(train(options, &ranks), train(options, NULL));
+    CHECK(ranks.begun >= STEPS);
+    CHECK_EQUAL(ranks.ended, ranks.begun);
+    options.no_fusion = false;
+    train(options, &ranks); /* and with fusion it goes on */
+    CHECK_EQUAL(ranks.ended, ranks.begun);
+}
+
+static void halves_make_a_whole(void)
+{
+    for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
+        sdlf_calculator *calculator = test_open(test_calculator_class_at(i)->name);
+        check_same((sdlf_plan_options){.forward = calculator, .optimizer = sdlf_sgd(.momentum = 0.9)});
+        check_same((sdlf_plan_options){.forward = calculator, .optimizer = sdlf_adam(.beta1 = 0.9)});
+        check_same((sdlf_plan_options){.forward = calculator, .clip_norm = 0.1f});
+        check_same((sdlf_plan_options){.forward = calculator, .accumulate = true, .ema = 0.9});
+        sdlf_calculator_close(calculator);
+    }
+}
+
+/* Layers whose gradients are in the memory of different calculators have buckets of their own. */
+static void of_two_calculators(void)
+{
+    sdlf_calculator *cpu = test_open("cpu"), *guarded = test_open("guarded");
+    const sdlf_placement placement = {.layer = "conv2d", .forward = guarded, .backward = guarded};
+    check_same((sdlf_plan_options){.forward = cpu, .placement = &placement, .placement_count = 1});
+    check_same((sdlf_plan_options){.forward = cpu, .backward = guarded});
+    sdlf_calculator_close(guarded);
+    sdlf_calculator_close(cpu);
+}
+
+/* Sums are begun in the backward pass, and awaited before the updates. */
+static void stand_where_they_should(void)
+{
+    twins ranks = {.base = {.type = &twins_class, .rank_count = 2}};
+    sdlf_calculator *cpu = test_open("cpu");
+    sdlf_model *net = small_cnn();
+    sdlf_plan *plan = NULL;
+    CHECK_OK(sdlf_plan_create(
+        &plan, net,
+        &(sdlf_plan_options){
+            .batch = BATCH, .mode = SDLF_TRAIN, .forward = cpu, .communicator = &ranks.base, .rank_share = 0.5}));
+    int sums = 0, updates = 0;
+    for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
+        sdlf_step_info step = sdlf_plan_step_info(plan, i);
+        if (step.phase == SDLF_PHASE_UPDATE) CHECK(sums == 2 && ++updates);
+        if (step.phase == SDLF_PHASE_BACKWARD) CHECK_EQUAL(updates, 0);
+        if (step.phase != SDLF_PHASE_COMMUNICATE) continue;
+        CHECK_TEXT(step.operation, sums++ == 0 ? "gradient sum begun" : "gradient sum awaited");
+    }
+    CHECK_EQUAL(sums, 2);
+    CHECK_EQUAL(updates, 6);
+    ranks.failing = true;
+    CHECK_FAILS(sdlf_plan_step(plan, 0.1f), SDLF_ERROR_DEVICE, "gradient sum awaited on cpu: rank 1 is gone");
+    sdlf_plan_free(plan);
+    sdlf_model_free(net);
+    sdlf_calculator_close(cpu);
+}
+
+static void parts_cover_the_batch(void)
+{
+    for (int64_t count = 0; count < 20; count++) {
+        int64_t next = 0;
+        for (int rank = 0; rank < 3; rank++) {
+            const sdlf_communicator c = {.rank = rank, .rank_count = 3};
+            CHECK_EQUAL(sdlf_communicator_first(&c, count), next);
+            next += sdlf_communicator_share(&c, count);
+        }
+        CHECK_EQUAL(next, count);
+    }
+    CHECK_EQUAL(sdlf_communicator_share(NULL, 7), 7);
+    sdlf_communicator *none = NULL;
+    CHECK_FAILS(sdlf_communicator_open(&none, "mpj", NULL), SDLF_ERROR_ARGUMENT, "no communicator 'mpj'");
+}
+
+int main(void)
+{
+    RUN(halves_make_a_whole);
+    RUN(of_two_calculators);
+    RUN(stand_where_they_should);
+    RUN(parts_cover_the_batch);
+    return test_summary();
+}
