@@ -109,6 +109,13 @@ static sdlf_status compare(sdlf_communicator *ranks, const void *mine, int64_t b
     return status;
 }
 
+/* The library's version and its compiler's, which decide how sums are rounded. Not the time of its building: the same sources give the same
+ * bits. */
+static uint32_t sum_build(void)
+{
+    return add_text(add_text(0, SDLF_VERSION), __VERSION__);
+}
+
 sdlf_status sdlf_trainer_compare_ranks(sdlf_trainer *trainer, const sdlf_dataset *test)
 {
     sdlf_communicator *ranks = trainer->options.communicator;
@@ -116,7 +123,7 @@ sdlf_status sdlf_trainer_compare_ranks(sdlf_trainer *trainer, const sdlf_dataset
     const sdlf_trainer_options *options = &trainer->options;
     fingerprint mine;
     memset(&mine, 0, sizeof mine);
-    mine.build = add_text(0, SDLF_VERSION " " __DATE__ " " __TIME__);
+    mine.build = sum_build();
     mine.settings = add_text(0, trainer->settings);
     mine.settings = add_bytes(mine.settings, &options->batch, sizeof options->batch);
     mine.settings = add_bytes(mine.settings, &options->seed, sizeof options->seed);
